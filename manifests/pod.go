@@ -1,0 +1,85 @@
+// Package manifests is the desired state: it reads Pod manifests from a
+// folder, gives them the identity and the defaults that a kubelet would give
+// them, refuses what is wrong with file, line and column, and offers complete
+// snapshots of what shall run.
+package manifests
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Key names a pod: its namespace and its name with the node suffix.
+type Key struct{ Namespace, Name string }
+
+// String returns "namespace/name".
+func (k Key) String() string { return k.Namespace + "/" + k.Name }
+
+// KeyOf returns the key of a pod whose identity is set.
+func KeyOf(p *v1.Pod) Key { return Key{p.Namespace, p.Name} }
+
+// Pod is one accepted pod and where it came from. Its v1.Pod is defaulted and
+// has its identity; it is shared and must not be changed.
+type Pod struct {
+	*v1.Pod
+	// File is the absolute path of the manifest.
+	File string
+	// Digest is the hex FNV-128a of the canonical JSON of the defaulted
+	// manifest before its identity was set: same digest, same pod.
+	Digest string
+}
+
+// Key returns the pod's key.
+func (p *Pod) Key() Key { return KeyOf(p.Pod) }
+
+// Problem is one thing wrong with a manifest, in words for a person.
+type Problem struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`   // from 1; 0: unknown
+	Column  int    `json:"column,omitempty"` // from 1; 0: unknown
+	Pod     string `json:"pod,omitempty"`    // namespace/name, if known
+	Field   string `json:"field,omitempty"`  // such as spec.containers[0].image
+	Message string `json:"message"`
+	Warning bool   `json:"warning,omitempty"` // the pod runs all the same
+}
+
+// Error returns "file:line:column: field: message", leaving out what is unknown.
+func (p Problem) Error() string {
+	s := p.File
+	if p.Line > 0 {
+		s += fmt.Sprintf(":%d", p.Line)
+		if p.Column > 0 {
+			s += fmt.Sprintf(":%d", p.Column)
+		}
+	}
+	if s != "" {
+		s += ": "
+	}
+	if p.Field != "" {
+		s += p.Field + ": "
+	}
+	return s + p.Message
+}
+
+// File is what one file of the folder gives.
+type File struct {
+	Path     string    `json:"path"`
+	Pods     []string  `json:"pods,omitempty"`     // namespace/name of the pods it gives
+	Held     bool      `json:"held,omitempty"`     // an earlier version runs on, the present one was refused
+	Problems []Problem `json:"problems,omitempty"` // in order of line
+}
+
+// Snapshot is everything that shall run, as one complete set.
+type Snapshot struct {
+	// Pods shall run, sorted by key. A pod that the Source once knew and that is
+	// absent here is proven gone.
+	Pods []*Pod
+	// Files are all manifests of the folder, sorted by path.
+	Files []File
+	// Problems are those of the folder itself.
+	Problems []Problem
+	// Complete is false while the folder, or a file whose pods nobody knows,
+	// cannot be read: then no pod that the Source never knew is gone either.
+	Complete bool
+}
