@@ -71,8 +71,18 @@ func (c *checker) forbid(when bool, p *field.Path, text string) {
 // invalid notes a value that a test of apimachinery finds fault with.
 func (c *checker) invalid(p *field.Path, value any, faults []string) {
 	for _, text := range faults {
-		c.add(field.Invalid(p, value, text))
+		c.add(field.Invalid(p, value, withoutPattern(text)))
 	}
+}
+
+// withoutPattern drops the regular expression that apimachinery adds to a
+// sentence that says the same in words.
+func withoutPattern(text string) string {
+	if before, _, ok := strings.Cut(text, ", regex used for validation"); ok {
+		return before + ")"
+	}
+	before, _, _ := strings.Cut(text, " (regex used for validation")
+	return before
 }
 
 // required notes a missing value, and says if it is there.
