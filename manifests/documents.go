@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -102,32 +101,4 @@ func (c chunk) parse() (docs []document) {
 			docs = append(docs, document{root: n.Content[0], line: c.line})
 		}
 	}
-}
-
-// refused is the document of a text that does not parse.
-func (c chunk) refused(err error) document {
-	line, text := errorLine(err)
-	p := Problem{Line: c.line + max(line, 1), Column: 1, Message: "not valid YAML: " + text}
-	source := bytes.Split(c.text, []byte("\n"))
-	if i := max(line, 1) - 1; i < len(source) {
-		indent := len(source[i]) - len(bytes.TrimLeft(source[i], " \t"))
-		p.Column = indent + 1
-		if bytes.IndexByte(source[i][:indent], '\t') >= 0 {
-			p.Message += " (indent with spaces, not tabs)"
-		}
-	}
-	return document{err: p}
-}
-
-// errorLine takes the line, from 1 and 0 if unknown, out of the parser's error.
-func errorLine(err error) (int, string) {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	if rest, ok := strings.CutPrefix(text, "line "); ok {
-		if number, rest, ok := strings.Cut(rest, ": "); ok {
-			if line, err := strconv.Atoi(number); err == nil {
-				return line, rest
-			}
-		}
-	}
-	return 0, text
 }
