@@ -105,6 +105,9 @@ func (a *Agent) Running() bool {
 // Pid returns the agent's process id.
 func (a *Agent) Pid() int { return a.process.Pid() }
 
+// Done is closed when the agent that was started last has ended.
+func (a *Agent) Done() <-chan struct{} { return a.process.Done() }
+
 // Wait waits for the agent to end by itself and returns how it did.
 func (a *Agent) Wait(limit time.Duration) error {
 	select {

@@ -2,7 +2,6 @@ package rig
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -106,10 +105,4 @@ func output(cmd *exec.Cmd) (string, error) {
 		return out.String(), fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, strings.TrimSpace(stderr.String()))
 	}
 	return out.String(), nil
-}
-
-// exited says whether err is a process's own exit code other than 0.
-func exited(err error) bool {
-	var e *exec.ExitError
-	return errors.As(err, &e)
 }
