@@ -175,8 +175,8 @@ func TestRemovedPodsLeaveNoFile(t *testing.T) {
 		{"a sweep leaves what is reported before or after", func(s *Store) {
 			s.SetPod("default/a", testPod("a", v1.PodRunning))
 			s.Sweep(nil)
-			s.SetPod("default/c", testPod("c", v1.PodRunning))
-		}, "default_a.json default_c.json"},
+			s.SetPod("default/b", testPod("b", v1.PodFailed))
+		}, "default_a.json default_b.json"},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -205,6 +205,10 @@ func TestManyReportsBecomeOneWrite(t *testing.T) {
 			p := testPod("web", v1.PodRunning)
 			p.Status.Message = fmt.Sprint(i)
 			s.SetPod("default/web", p)
+			time.Sleep(gather / 100)
+		}
+		if got := names(t, filepath.Join(dir, "pods")); got != "" {
+			t.Errorf("written while more reports came: %s", got)
 		}
 		time.Sleep(2 * gather)
 		first := stat(t, dir)
@@ -250,8 +254,8 @@ func TestAFailedWriteIsSaidOnceAndTriedAgain(t *testing.T) {
 		}
 		s.SetManifests(Manifests{Dir: "/m"})
 		time.Sleep(10 * time.Second)
-		s.SetPod("default/0", testPod("x", v1.PodFailed))
-		time.Sleep(10 * time.Minute)
+		s.SetPod("default/0", testPod("x", v1.PodSucceeded))
+		time.Sleep(10*time.Minute + 5*time.Second)
 		if n := log.count("level=WARN"); n != 1 {
 			t.Errorf("said %d times, want once:\n%s", n, log.b.String())
 		}
@@ -259,7 +263,12 @@ func TestAFailedWriteIsSaidOnceAndTriedAgain(t *testing.T) {
 			t.Errorf("status holds %q: one bad file holds up the others, or litter stayed", got)
 		}
 		os.Remove(pods) // and the folder is made again
-		time.Sleep(retryMax + time.Second)
+		s.SetPod("default/0", testPod("x", v1.PodFailed))
+		time.Sleep(2 * gather)
+		if _, err := os.Stat(pods); err == nil {
+			t.Error("a new report cut the back-off short")
+		}
+		time.Sleep(retryMax)
 		if got := names(t, pods); got != "default_0.json default_1.json default_2.json" {
 			t.Errorf("pods holds %q after recovery", got)
 		}
@@ -269,6 +278,14 @@ func TestAFailedWriteIsSaidOnceAndTriedAgain(t *testing.T) {
 		if n := log.count("written again"); n != 1 {
 			t.Errorf("recovery said %d times, want once", n)
 		}
+		os.RemoveAll(pods)
+		os.WriteFile(pods, nil, 0o600)
+		s.SetPod("default/0", testPod("x", v1.PodRunning))
+		time.Sleep(time.Minute)
+		if n := log.count("level=WARN"); n != 2 {
+			t.Errorf("after the second failure said %d times, want twice:\n%s", n, log.b.String())
+		}
+		os.Remove(pods)
 		if err := s.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
