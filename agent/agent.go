@@ -42,7 +42,7 @@ type Agent struct {
 
 // New checks the settings, takes the root dir, and binds the endpoints. Each
 // error is one sentence for the person who started the agent. The caller must
-// call Run or Close.
+// call Run.
 func New(cfg Config) (_ *Agent, err error) {
 	if cfg, err = cfg.complete(); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func New(cfg Config) (_ *Agent, err error) {
 		Socket:  cfg.Socket,
 		Store:   a.store,
 		Version: cfg.Version,
-		Checks:  []server.Check{{Name: "syncloop", Func: a.sync.healthy}, {Name: "runtime", Func: a.watch.healthy}},
+		Checks:  []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
 		Log:     cfg.Log,
 	})
 	return a, err
@@ -126,9 +126,6 @@ func (a *Agent) Run(ctx context.Context) error {
 
 // Close gives back what New took. It may be called more than once.
 func (a *Agent) Close() {
-	if a.server != nil {
-		a.server.Close()
-	}
 	if a.store != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), leaveIn)
 		defer cancel()

@@ -77,7 +77,7 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 	case doStartContainer:
 		return w.startContainer(ctx, firm, s, a)
 	case doResumeContainer:
-		return w.resumeContainer(ctx, firm, s, a)
+		return w.resumeContainer(ctx, firm, a)
 	case doStopContainer:
 		return gone(w.cri.StopContainer(firm, a.ID, a.Grace))
 	case doRemoveContainer:
@@ -218,7 +218,7 @@ func (w *worker) setUp(ctx context.Context, s *situation) error {
 	if err := w.makeLogDir(s.Pod.Pod); err != nil {
 		return because("FailedMount", err)
 	}
-	_, err := volume.SetUp(ctx, w.root.dir, s.Pod.Pod)
+	_, err := volume.SetUp(ctx, w.root.dir, s.Pod.Pod, memoryVolumes(w.machine.Now()))
 	return because("FailedMount", err)
 }
 

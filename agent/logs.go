@@ -11,13 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"monopod/manifests"
 )
-
-// maxLinkName is the longest name a link by container may have before ".log",
-// as with the kubelet; the end of the container's id is cut off.
-const maxLinkName = 251
 
 // logAttempt matches a container's log files, rotated ones included.
 var logAttempt = regexp.MustCompile(`^(\d+)\.log(\..*)?$`)
@@ -98,7 +92,7 @@ func (w *worker) removeLogs(uid string) error {
 
 // linkLog makes the link by which log shippers find a container's log, and
 // know what it is of. That there is none is no reason to stop a container.
-func (w *worker) linkLog(pod *v1.Pod, a action, id string) {
+func (w *worker) linkLog(a action, id string) {
 	if w.logLinks == "" {
 		return
 	}
@@ -108,16 +102,11 @@ func (w *worker) linkLog(pod *v1.Pod, a action, id string) {
 	}
 	err := os.MkdirAll(w.logLinks, 0o755)
 	if err == nil {
-		err = os.Symlink(log, w.linkPath(manifests.KeyOf(pod), a.Name, id))
+		err = os.Symlink(log, logLink(w.logLinks, w.key, a.Name, id))
 	}
 	if err != nil && !os.IsExist(err) {
 		w.log.Warn("log has no link by container", "container", a.Name, "err", err)
 	}
-}
-
-func (w *worker) linkPath(key manifests.Key, name, id string) string {
-	link := fmt.Sprintf("%s_%s_%s-%s", key.Name, key.Namespace, name, id)
-	return filepath.Join(w.logLinks, link[:min(len(link), maxLinkName)]+".log")
 }
 
 // removeContainer removes a dead container, then its log files and their link.
@@ -126,7 +115,7 @@ func (w *worker) removeContainer(ctx context.Context, s *situation, a action) er
 		return err
 	}
 	if w.logLinks != "" {
-		os.Remove(w.linkPath(w.key, a.Name, a.ID))
+		os.Remove(logLink(w.logLinks, w.key, a.Name, a.ID))
 	}
 	if n := s.Observed.Instances[a.UID].newest(a.Name); n != nil && n.Attempt == a.Attempt {
 		return nil // the successor takes over this attempt's number and log

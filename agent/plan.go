@@ -116,7 +116,7 @@ func planStop(p *planned, i *instance, pod *v1.Pod, why string) {
 	order := map[string]int{} // sidecars by name, 1 for the one that stops first
 	if pod != nil {
 		for k := len(pod.Spec.InitContainers) - 1; k >= 0; k-- {
-			if c := &pod.Spec.InitContainers[k]; isSidecar(c) {
+			if c := &pod.Spec.InitContainers[k]; restarts(c) {
 				order[c.Name] = len(order) + 1
 			}
 		}

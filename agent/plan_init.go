@@ -5,11 +5,6 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// isSidecar reports whether an init container runs along with the pod.
-func isSidecar(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
-}
-
 // planInit plans the init containers of a pod whose sandbox is in order. It
 // reports whether all have done what regular containers wait for, and whether
 // one has failed for good. Only containers of the present sandbox count: a new
@@ -18,7 +13,7 @@ func (s *situation) planInit(p *planned, i *instance) (initialized, failed bool)
 	all, here := s.Pod.Spec.InitContainers, i.sandbox().ID
 	if s.underWay(i) {
 		for k := range all {
-			if isSidecar(&all[k]) {
+			if restarts(&all[k]) {
 				s.planSidecar(p, i, &all[k])
 			}
 		}
@@ -26,7 +21,7 @@ func (s *situation) planInit(p *planned, i *instance) (initialized, failed bool)
 	}
 	for k := range all {
 		c := &all[k]
-		if isSidecar(c) {
+		if restarts(c) {
 			if !s.planSidecar(p, i, c) {
 				return false, false
 			}

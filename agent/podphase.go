@@ -16,7 +16,7 @@ func phase(pod *v1.Pod, i *instance, st *v1.PodStatus) v1.PodPhase {
 		c := &pod.Spec.InitContainers[k]
 		n := i.newest(c.Name)
 		switch {
-		case isSidecar(c):
+		case restarts(c):
 			initialized = initialized && n != nil && n.running()
 		case n != nil && n.exited() && !succeeded(n) && !mayRestart(pod, c, n):
 			return v1.PodFailed
@@ -107,7 +107,7 @@ func initIncomplete(pod *v1.Pod, i *instance, st *v1.PodStatus) []string {
 	}
 	var out []string
 	for k, c := range st.InitContainerStatuses {
-		if isSidecar(&pod.Spec.InitContainers[k]) && *c.Started || c.Ready {
+		if restarts(&pod.Spec.InitContainers[k]) && *c.Started || c.Ready {
 			continue
 		}
 		out = append(out, c.Name)
@@ -119,7 +119,7 @@ func initIncomplete(pod *v1.Pod, i *instance, st *v1.PodStatus) []string {
 func unready(pod *v1.Pod, st *v1.PodStatus) []string {
 	var out []string
 	for k, c := range st.InitContainerStatuses {
-		if isSidecar(&pod.Spec.InitContainers[k]) && !c.Ready {
+		if restarts(&pod.Spec.InitContainers[k]) && !c.Ready {
 			out = append(out, c.Name)
 		}
 	}

@@ -147,7 +147,7 @@ func (b *statusBuilder) observed(c *v1.Container, n *container, last *v1.Contain
 		st.State.Waiting = &v1.ContainerStateWaiting{}
 	default:
 		st.State.Terminated = terminated(b.s, c, n, len(b.s.Pod.Spec.Containers))
-		st.Ready = isInit(b.s.Pod.Pod, c) && !isSidecar(c) && succeeded(n)
+		st.Ready = isInit(b.s.Pod.Pod, c) && !restarts(c) && succeeded(n)
 	}
 	if older := b.i.before(n); older != nil {
 		st.LastTerminationState.Terminated = terminated(b.s, c, older, len(b.s.Pod.Spec.Containers))

@@ -20,10 +20,10 @@ const (
 // mayRestart reports whether a container that exited is to be started again
 // (kubelet: ShouldContainerBeRestarted).
 func mayRestart(pod *v1.Pod, c *v1.Container, n *container) bool {
-	if !n.exited() || isSidecar(c) {
+	if !n.exited() || isSidecar(pod, c) {
 		return true
 	}
-	init := slices.ContainsFunc(pod.Spec.InitContainers, func(x v1.Container) bool { return x.Name == c.Name })
+	init := isInit(pod, c)
 	policy := string(pod.Spec.RestartPolicy)
 	if c.RestartPolicy != nil {
 		if restartRule(c, n.ExitCode) {

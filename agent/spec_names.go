@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests"
 )
 
 // Keys of labels and annotations. The io.kubernetes ones are the kubelet's;
@@ -36,10 +38,6 @@ const (
 	// the agent.
 	annBackoff = "monopod.backoff"
 )
-
-// logLinkDir holds one symbolic link per container for log collectors; the
-// kubelet has it at this place whatever its settings.
-const logLinkDir = "/var/log/containers"
 
 // podLabels returns what identifies the pod on sandboxes and containers alike.
 func podLabels(p *v1.Pod, n *node) map[string]string {
@@ -119,12 +117,9 @@ func logPath(container string, attempt uint32) string {
 	return filepath.Join(container, strconv.FormatUint(uint64(attempt), 10)+".log")
 }
 
-// logLink returns the name that log collectors know a container's log by. It
-// is cut to what a file name may hold, even if that cuts the id.
-func logLink(p *v1.Pod, container, id string) string {
-	name := p.Name + "_" + p.Namespace + "_" + container + "-" + id
-	if len(name) > 251 {
-		name = name[:251]
-	}
-	return filepath.Join(logLinkDir, name+".log")
+// logLink returns the link in dir that log collectors know a container's log
+// by. Its name is cut to what a file name may hold, even if that cuts the id.
+func logLink(dir string, pod manifests.Key, container, id string) string {
+	name := pod.Name + "_" + pod.Namespace + "_" + container + "-" + id
+	return filepath.Join(dir, name[:min(len(name), 251)]+".log")
 }

@@ -149,12 +149,12 @@ func (w *worker) startContainer(ctx, firm context.Context, s *situation, a actio
 	if err := w.cri.StartContainer(firm, id); err != nil {
 		return because("RunContainerError", err)
 	}
-	w.linkLog(s.Pod.Pod, a, id)
+	w.linkLog(a, id)
 	return nil
 }
 
 // resumeContainer starts a container that exists already.
-func (w *worker) resumeContainer(ctx, firm context.Context, s *situation, a action) error {
+func (w *worker) resumeContainer(ctx, firm context.Context, a action) error {
 	release, err := w.slot(ctx)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (w *worker) resumeContainer(ctx, firm context.Context, s *situation, a acti
 	if err := w.cri.StartContainer(firm, a.ID); err != nil {
 		return because("RunContainerError", err)
 	}
-	w.linkLog(s.Pod.Pod, a, a.ID)
+	w.linkLog(a, a.ID)
 	return nil
 }
 
@@ -171,26 +171,45 @@ func (w *worker) resumeContainer(ctx, firm context.Context, s *situation, a acti
 // and says it in the runtime's terms.
 func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c *v1.Container, m *madeSandbox, img *rt.Image, ref string) (*rt.ContainerConfig, error) {
 	pod := s.Pod.Pod
-	mounts, err := volume.SetUp(ctx, w.root.dir, pod)
+	n := w.machine.Now()
+	mounts, err := volume.SetUp(ctx, w.root.dir, pod, memoryVolumes(n))
 	if err != nil {
 		return nil, err
 	}
 	if err := w.makeContainerLogDir(pod, a.Name); err != nil {
 		return nil, err
 	}
-	hosts, err := w.writeHosts(pod, m.ips)
-	if err != nil {
+	in := containerInput{Attempt: a.Attempt, Image: ref, BackOff: a.BackOff, PodIPs: m.ips, Volumes: mounts}
+	in.ImageUID, in.ImageUsername = imageUser(img)
+	if in.SubPaths, err = w.bindSubPaths(pod, c, in, n); err != nil {
 		return nil, err
 	}
-	in := containerInput{
-		Attempt: a.Attempt, Image: ref, BackOff: a.BackOff, PodIPs: m.ips,
-		Volumes: mounts, HostsPath: hosts,
+	if in.HostsPath, err = w.writeHosts(pod, m.ips); err != nil {
+		return nil, err
 	}
-	in.ImageUser, in.ImageUserName = imageUser(img)
-	if in.TerminationLog, err = volume.TerminationLog(w.root.dir, a.UID, a.Name); err != nil {
+	if in.TerminationLogPath, err = volume.TerminationLog(w.root.dir, a.UID, a.Name); err != nil {
 		w.log.Warn("container has no termination log", "container", a.Name, "err", err)
 	}
-	return containerConfig(pod, c, in, w.machine.Now())
+	return containerConfig(pod, c, in, n)
+}
+
+// bindSubPaths makes those parts of volumes that the container mounts by
+// subPath, and returns where on the host each is, by index in volumeMounts.
+func (w *worker) bindSubPaths(pod *v1.Pod, c *v1.Container, in containerInput, n *node) (map[int]string, error) {
+	asked, err := subPaths(pod, c, in, n)
+	if err != nil || len(asked) == 0 {
+		return nil, err
+	}
+	out := map[int]string{}
+	for k, path := range asked {
+		m := &c.VolumeMounts[k]
+		out[k], err = volume.SubPath(w.root.dir, string(pod.UID), volume.SubPathMount{
+			Volume: m.Name, Container: c.Name, Index: k, Mount: in.Volumes[m.Name], Path: path})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // findContainer returns the pod's container of that name. The plan names only

@@ -84,16 +84,6 @@ func (w *watch) Suspect(error) {
 	}
 }
 
-// healthy is the endpoint's check of the runtime.
-func (w *watch) healthy() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.state.Up {
-		return nil
-	}
-	return fmt.Errorf("the runtime at %s does not answer since %s: %s", w.endpoint, w.state.Since.Format(time.TimeOnly), w.state.Error)
-}
-
 func (w *watch) set(s status.Runtime) {
 	w.mu.Lock()
 	w.state = s
