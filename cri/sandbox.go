@@ -55,8 +55,9 @@ func (c *Client) SandboxStatus(ctx context.Context, id string) (*rt.PodSandboxSt
 }
 
 // Events calls each with every container event until the stream ends, and
-// returns why it ended: never nil. The runtime sends no past events; one that
-// does not know the stream ends it at once (see Unimplemented). each must not
+// returns why it ended: never nil. It may begin with events that nobody
+// received (containerd 2 keeps them for minutes), and events may be lost. A
+// runtime without the stream ends it at once (see Unimplemented). each must not
 // block for long.
 func (c *Client) Events(ctx context.Context, each func(*rt.ContainerEventResponse)) error {
 	// A stream that is left must be cancelled, or gRPC keeps it.
