@@ -192,3 +192,30 @@ func isSidecar(p *v1.Pod, c *v1.Container) bool {
 func restarts(c *v1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
 }
+
+// volumeMemory returns the most bytes that a volume in memory of the pod may
+// hold: the node's memory or, if all of its containers are limited, the pod's.
+func volumeMemory(p *v1.Pod, n *node) int64 {
+	most := n.Allocatable.Memory().Value()
+	if most <= 0 {
+		most = n.Memory
+	}
+	if limit := podMemoryLimit(p); limit > 0 && limit < most {
+		most = limit
+	}
+	return most
+}
+
+// podMemoryLimit returns the limit of the pod as a whole, 0 if one container
+// has none.
+func podMemoryLimit(p *v1.Pod) int64 {
+	_, limits := podResources(p)
+	if r := p.Spec.Resources; r == nil || r.Limits.Memory().IsZero() {
+		for _, c := range allContainers(p) {
+			if c.Resources.Limits.Memory().IsZero() {
+				return 0
+			}
+		}
+	}
+	return limits.Memory().Value()
+}

@@ -35,18 +35,14 @@ func makePodDir(root, uid string) (string, error) {
 		return "", err
 	}
 	dir := PodDir(root, uid)
-	return dir, makeDirs(root, "pods", uid, ".", "volumes", "..", "plugins")
+	return dir, errors.Join(makeDirs(root, "pods", uid, "volumes"), makeDirs(dir, "plugins"))
 }
 
-// makeDirs makes a directory for each element, one in the other; "." stays
-// and ".." goes back, so that siblings can be made in one call. What is in
+// makeDirs makes a directory for each element, one in the other. What is in
 // the way and is no directory, a symbolic link included, is an error.
 func makeDirs(dir string, elements ...string) error {
 	for _, e := range elements {
 		dir = filepath.Join(dir, e)
-		if e == "." || e == ".." {
-			continue
-		}
 		if err := makeDir(dir); err != nil {
 			return err
 		}
@@ -111,4 +107,3 @@ func TerminationMessage(path string) string {
 	n, _ := f.ReadAt(b, max(0, i.Size()-maxMessage)) // what could be read counts
 	return string(b[:n])
 }
-

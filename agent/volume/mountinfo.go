@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,6 +16,8 @@ import (
 type mountPoint struct {
 	path string // absolute, free of links
 	kind string // of file system: tmpfs, ext4
+
+	shared bool // unmounting below it unmounts elsewhere too
 }
 
 // mountsBelow returns what is mounted at dir or below, in the order of
@@ -56,7 +59,8 @@ func parseMount(line string) (mountPoint, error) {
 		return mountPoint{}, fmt.Errorf("mountinfo line %q is not understood", line)
 	}
 	kind, _, _ := strings.Cut(back, " ")
-	return mountPoint{path: unescape(f[4]), kind: kind}, nil
+	shared := slices.ContainsFunc(f[6:], func(s string) bool { return strings.HasPrefix(s, "shared:") })
+	return mountPoint{path: unescape(f[4]), kind: kind, shared: shared}, nil
 }
 
 // unescape turns \040 and the like into the bytes they stand for.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 
@@ -19,10 +20,8 @@ const maxDepth = 64
 // remover removes the tree of one pod. It goes by open directories, never by
 // paths, and opens none that is a link or a mount.
 type remover struct {
-	ctx   context.Context
-	path  string // of the tree, for errors
-	top   *os.File
-	moved int // directories moved to the top
+	ctx context.Context
+	top *os.File
 }
 
 // removePodDir removes pods/<uid>, its directories before its files.
@@ -41,7 +40,7 @@ func removePodDir(ctx context.Context, pods, uid string) error {
 		return &fs.PathError{Op: "remove", Path: path, Err: err}
 	}
 	defer top.Close()
-	r := &remover{ctx: ctx, path: path, top: top}
+	r := &remover{ctx: ctx, top: top}
 	err = r.empty(top, 0, true)
 	if err == nil {
 		err = r.empty(top, 0, false)
@@ -52,21 +51,22 @@ func removePodDir(ctx context.Context, pods, uid string) error {
 	return unlink(parent, uid, unix.AT_REMOVEDIR)
 }
 
-// empty removes all below dir, or its directories only.
+// empty removes all below dir, or its directories only. It reads dir again
+// until nothing is left, as removing while reading can hide entries.
 func (r *remover) empty(dir *os.File, depth int, dirsOnly bool) error {
-	for again := true; again; {
-		again = false
+	for {
 		if _, err := dir.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
+		removed := false
 		for {
-			entries, err := dir.ReadDir(256)
-			for _, e := range entries {
-				if dirsOnly && !e.IsDir() {
+			names, err := dir.Readdirnames(256)
+			for _, name := range names {
+				if dirsOnly && !isDir(dir, name) {
 					continue
 				}
-				again = true
-				if err := r.remove(dir, e.Name(), depth); err != nil {
+				removed = true
+				if err := r.remove(dir, name, depth); err != nil {
 					return err
 				}
 			}
@@ -77,8 +77,16 @@ func (r *remover) empty(dir *os.File, depth int, dirsOnly bool) error {
 				return err
 			}
 		}
+		if !removed {
+			return nil
+		}
 	}
-	return nil
+}
+
+func isDir(dir *os.File, name string) bool {
+	var s unix.Stat_t
+	err := unix.Fstatat(int(dir.Fd()), name, &s, unix.AT_SYMLINK_NOFOLLOW)
+	return err == nil && s.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
 // remove removes one entry of dir with all below.
@@ -99,8 +107,7 @@ func (r *remover) remove(dir *os.File, name string, depth int) error {
 	}
 	defer child.Close()
 	if depth >= maxDepth {
-		r.moved++
-		return unix.Renameat(int(dir.Fd()), name, int(r.top.Fd()), fmt.Sprintf(".removing-%d-%d", os.Getpid(), r.moved))
+		return unix.Renameat(int(dir.Fd()), name, int(r.top.Fd()), fmt.Sprintf(".removing-%x", rand.Uint64()))
 	}
 	if err := r.empty(child, depth+1, false); err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +20,7 @@ type SubPathMount struct {
 	Container string // name
 	Index     int    // in the container's volumeMounts
 	Path      string // relative to the volume, without ".."
+	Shared    bool   // mounts that the container makes below shall reach the machine (Bidirectional)
 }
 
 // subPathError says to the user which mount failed and keeps to itself the
@@ -114,8 +114,9 @@ func makeBelow(base string, elements []string) error {
 func makeIn(dir *os.File, elements []string, perm fs.FileMode) error {
 	at := int(dir.Fd())
 	for _, e := range elements {
-		if err := unix.Mkdirat(at, e, uint32(perm)); err != nil && err != unix.EEXIST {
-			return &fs.PathError{Op: "mkdir", Path: e, Err: err}
+		made := unix.Mkdirat(at, e, uint32(perm))
+		if made != nil && made != unix.EEXIST {
+			return &fs.PathError{Op: "mkdir", Path: e, Err: made}
 		}
 		fd, err := unix.Openat(at, e, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
@@ -123,6 +124,10 @@ func makeIn(dir *os.File, elements []string, perm fs.FileMode) error {
 		}
 		f := os.NewFile(uintptr(fd), e)
 		defer f.Close()
+		at = fd
+		if made != nil {
+			continue
+		}
 		i, err := f.Stat()
 		if err != nil {
 			return err
@@ -130,7 +135,6 @@ func makeIn(dir *os.File, elements []string, perm fs.FileMode) error {
 		if err := f.Chmod(perm | i.Mode()&fs.ModeSetgid); err != nil { // the umask took bits
 			return err
 		}
-		at = fd
 	}
 	return nil
 }
@@ -182,62 +186,4 @@ func openElement(dir *os.File, name string) (*os.File, error) {
 		return nil, unix.ELOOP
 	}
 	return f, nil
-}
-
-// bind mounts the open file at its place below the pod's directory.
-func bind(root, uid string, source *os.File, s SubPathMount) (string, error) {
-	if err := makeDirs(root, "pods", uid, subPathDir, s.Volume, s.Container); err != nil {
-		return "", err
-	}
-	target := filepath.Join(PodDir(root, uid), subPathDir, s.Volume, s.Container, strconv.Itoa(s.Index))
-	want, err := source.Stat()
-	if err != nil {
-		return "", err
-	}
-	if done, err := freeTarget(target, want); done || err != nil {
-		return target, err
-	}
-	if err := makeTarget(target, want.IsDir()); err != nil {
-		return "", err
-	}
-	from := fmt.Sprintf("/proc/self/fd/%d", source.Fd())
-	if err := unix.Mount(from, target, "", unix.MS_BIND, ""); err != nil {
-		return "", &fs.PathError{Op: "bind", Path: target, Err: err}
-	}
-	return target, nil
-}
-
-// freeTarget unmounts what is at the target unless it is what we want.
-func freeTarget(target string, want fs.FileInfo) (done bool, err error) {
-	has, err := mountsBelow(target)
-	if err != nil || len(has) == 0 {
-		return false, err
-	}
-	if i, err := os.Stat(target); err == nil && os.SameFile(i, want) {
-		return true, nil
-	}
-	for range has {
-		if err := unmount(target); err != nil {
-			return false, err
-		}
-	}
-	return false, nil
-}
-
-// makeTarget makes an empty directory or file to mount on; a left-over of the
-// other kind goes.
-func makeTarget(target string, dir bool) error {
-	if i, err := os.Lstat(target); err == nil && i.IsDir() != dir {
-		if err := os.Remove(target); err != nil {
-			return err
-		}
-	}
-	if dir {
-		return makeDir(target)
-	}
-	f, err := os.OpenFile(target, os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o640)
-	if err != nil {
-		return err
-	}
-	return f.Close()
 }

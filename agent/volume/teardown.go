@@ -72,7 +72,9 @@ func unmountBelow(ctx context.Context, dir string) error {
 	return err
 }
 
-// ours tells whether SetUp or SubPath mounts things at that place.
+// ours tells whether the mount came with SetUp or SubPath. What the machine
+// mounted inside of a hostPath shows below its subPath too; there it is ours
+// to unmount unless that would reach the machine.
 func ours(dir string, m mountPoint) bool {
 	rel, err := filepath.Rel(dir, m.path)
 	if err != nil {
@@ -83,7 +85,7 @@ func ours(dir string, m mountPoint) bool {
 	case "volumes":
 		return len(e) == 3 && e[1] == emptyDirPlugin && m.kind == "tmpfs"
 	case subPathDir:
-		return len(e) == 4
+		return len(e) == 4 || len(e) > 4 && !m.shared
 	default:
 		return false
 	}

@@ -15,6 +15,7 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -79,6 +80,6 @@ func setUp(dir string, p *v1.Pod, v *v1.Volume, memory int64) (Mount, error) {
 	case v.EmptyDir != nil, v.VolumeSource == v1.VolumeSource{}:
 		return setUpEmptyDir(dir, p, v, memory)
 	default:
-		return Mount{}, fmt.Errorf("a volume of this kind is not supported yet")
+		return Mount{}, errors.New("volumes of this kind are not supported yet")
 	}
 }
