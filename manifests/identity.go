@@ -1,0 +1,113 @@
+package manifests
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"hash/fnv"
+	"io"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Annotations that the kubelet sets on static pods.
+const (
+	annotationHash   = "kubernetes.io/config.hash"
+	annotationSource = "kubernetes.io/config.source"
+	annotationSeen   = "kubernetes.io/config.seen"
+	annotationMirror = "kubernetes.io/config.mirror"
+
+	seenLayout = "2006-01-02T15:04:05.000000000Z07:00"
+)
+
+// accept gives a decoded pod its defaults and its identity. It takes over pod.
+func accept(pod *v1.Pod, file string, o Options) *Pod {
+	tidy(pod)
+	setDefaults(pod)
+	text := canonical(pod)
+	p := &Pod{Pod: pod, File: file, Digest: digest(text)}
+	if pod.UID == "" {
+		pod.UID = types.UID(digest(text, "host:"+o.NodeName, "file:"+file))
+	}
+	identify(pod, o)
+	return p
+}
+
+// tidy drops what a manifest copied from a running pod brings along and what
+// only an API server may say.
+func tidy(pod *v1.Pod) {
+	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
+	pod.Status = v1.PodStatus{}
+	pod.ManagedFields = nil
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = nil, nil
+	for _, a := range []string{annotationHash, annotationSource, annotationSeen, annotationMirror} {
+		delete(pod.Annotations, a)
+	}
+	for a := range pod.Annotations {
+		if strings.HasPrefix(a, "pod.alpha.kubernetes.io/init-container") || strings.HasPrefix(a, "pod.beta.kubernetes.io/init-container") {
+			delete(pod.Annotations, a)
+		}
+	}
+	if len(pod.Annotations) == 0 {
+		pod.Annotations = nil
+	}
+}
+
+// canonical is the pod as JSON in which equal pods are equal bytes.
+func canonical(pod *v1.Pod) []byte {
+	text, err := json.Marshal(pod)
+	if err != nil { // no type of a Pod can refuse
+		return nil
+	}
+	return text
+}
+
+// digest is the hex FNV-128a of its parts: 32 digits.
+func digest(text []byte, more ...string) string {
+	h := fnv.New128a()
+	h.Write(text)
+	for _, s := range more {
+		io.WriteString(h, s)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// identify sets what the kubelet forces on every static pod. The uid is set.
+func identify(pod *v1.Pod, o Options) {
+	setName(pod, o)
+	pod.Spec.NodeName = o.NodeName
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[annotationHash] = string(pod.UID)
+	pod.Annotations[annotationSource] = "file"
+	pod.Annotations[annotationSeen] = time.Now().Format(seenLayout)
+	tolerateNoExecute(&pod.Spec)
+	pod.Status.Phase = v1.PodPending
+}
+
+// setName gives a pod its namespace and the node's suffix.
+func setName(pod *v1.Pod, o Options) {
+	if pod.Namespace == "" {
+		pod.Namespace = metav1.NamespaceDefault
+	}
+	if o.NameSuffix && o.NodeName != "" && pod.Name != "" {
+		pod.Name += "-" + strings.ToLower(o.NodeName)
+	}
+}
+
+// tolerateNoExecute adds the toleration that keeps static pods on a node
+// whatever its taints.
+func tolerateNoExecute(spec *v1.PodSpec) {
+	forced := v1.Toleration{Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute}
+	for i := range spec.Tolerations {
+		if t := &spec.Tolerations[i]; t.Key == "" && t.Operator == forced.Operator && t.Effect == forced.Effect {
+			*t = forced
+			return
+		}
+	}
+	spec.Tolerations = append(spec.Tolerations, forced)
+}

@@ -1,0 +1,107 @@
+package manifests
+
+import (
+	"errors"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// fresh is how long a file may still be in the writing where the kernel
+// cannot tell whether somebody has it open for that.
+const fresh = 50 * time.Millisecond
+
+// errIrregular says that a path is a folder, pipe, socket or device.
+var errIrregular = errors.New("not a regular file")
+
+// signature tells versions of a file apart without reading it.
+type signature struct {
+	dev, ino     uint64
+	size         int64
+	mtime, ctime int64 // ns
+}
+
+func signatureOf(info os.FileInfo) signature {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return signature{size: info.Size(), mtime: info.ModTime().UnixNano()}
+	}
+	return signature{uint64(st.Dev), st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
+}
+
+// settled tells if the version is so old that another write must give another
+// signature: file times advance in steps of some milliseconds.
+func (s signature) settled(now time.Time) bool {
+	return now.UnixNano()-max(s.mtime, s.ctime) > int64(20*time.Millisecond)
+}
+
+// reading is one look into a file.
+type reading struct {
+	data []byte
+	sig  signature
+	busy bool // somebody writes it: data may be a part, and is nil unless insisted on
+}
+
+// readManifest reads a regular file, following symlinks. It never blocks on a
+// pipe. insist reads even what somebody has open for writing.
+func readManifest(path string, insist bool) (reading, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return reading{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return reading{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return reading{}, errIrregular
+	}
+	r := reading{sig: signatureOf(info), busy: beingWritten(f, info)}
+	if r.busy && !insist {
+		return r, nil
+	}
+	r.data, err = io.ReadAll(io.LimitReader(f, maxSize))
+	if err != nil {
+		return reading{}, err
+	}
+	after, err := f.Stat()
+	if err != nil {
+		return reading{}, err
+	}
+	if changed := signatureOf(after) != r.sig; changed || beingWritten(f, after) {
+		r.busy = true
+		if !insist {
+			r.data = nil
+		}
+	}
+	return r, nil
+}
+
+// beingWritten tells if somebody has the file open for writing. The kernel
+// grants a read lease only when nobody has; the lease is given back at once,
+// as a writer would wait for it. Where leases are not to be had, a file that
+// was just modified counts as being written.
+func beingWritten(f *os.File, info os.FileInfo) bool {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var leaseErr error
+	err = conn.Control(func(fd uintptr) {
+		if _, leaseErr = unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_RDLCK); leaseErr == nil {
+			_, _ = unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_UNLCK)
+		}
+	})
+	switch {
+	case err == nil && leaseErr == nil:
+		return false
+	case errors.Is(leaseErr, unix.EAGAIN):
+		return true
+	}
+	age := time.Since(info.ModTime())
+	return age >= 0 && age < fresh
+}

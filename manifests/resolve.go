@@ -1,0 +1,184 @@
+package manifests
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// claim is a file that gives a pod.
+type claim struct {
+	path string
+	found
+}
+
+// resolution turns what the files say into one snapshot.
+type resolution struct {
+	source *Source
+	claims map[Key][]claim // sorted by path
+	pods   map[Key]*Pod
+	held   map[Key]bool // the last good version runs, its file was refused
+	extra  map[string][]Problem
+	lost   map[string]map[Key]bool // claims that came to nothing
+}
+
+// resolve decides what shall run and makes it current.
+func (s *Source) resolve() Snapshot {
+	r := &resolution{
+		source: s, claims: map[Key][]claim{}, pods: map[Key]*Pod{}, held: map[Key]bool{},
+		extra: map[string][]Problem{}, lost: map[string]map[Key]bool{},
+	}
+	for _, path := range slices.Sorted(maps.Keys(s.files)) {
+		for _, p := range s.files[path].pods {
+			r.claims[p.Key()] = append(r.claims[p.Key()], claim{path, p})
+		}
+	}
+	for key := range s.current {
+		r.keep(key)
+	}
+	for key, list := range r.claims {
+		if s.current[key] == nil {
+			r.take(key, list[0])
+		}
+	}
+	r.separateUIDs()
+	next := r.snapshot()
+	s.current = r.pods
+	return next
+}
+
+// keep decides on a pod that shall run already: the file it came from has the
+// first word, and only proof takes the pod away.
+func (r *resolution) keep(key Key) {
+	s, list := r.source, r.claims[key]
+	pod := s.current[key]
+	if i := slices.IndexFunc(list, func(c claim) bool { return c.path == pod.File }); i >= 0 {
+		r.take(key, list[i])
+		return
+	}
+	f, gone := s.files[pod.File], s.absent[pod.File]
+	switch {
+	case f == nil && (len(s.folder) > 0 || gone == nil || !gone.proven):
+		// Its file may be back at once. A claim by another file waits for that.
+		r.pods[key] = pod
+	case f != nil && slices.Contains(f.refused, key):
+		r.pods[key], r.held[key] = pod, true
+		r.lose(key, pod.File, list, "")
+	case len(list) > 0:
+		r.take(key, list[0])
+	case f != nil && f.uncertain():
+		r.pods[key], r.held[key] = pod, f.unclear
+	}
+}
+
+// uncertain tells if a file may give more pods than were read from it.
+func (f *fileState) uncertain() bool { return f.unclear || f.pending || f.open }
+
+// take lets a claim win. A pod that is the same as the one that runs is that
+// one, with its uid and the time it was first seen.
+func (r *resolution) take(key Key, c claim) {
+	pod, prev := c.Pod, r.source.current[key]
+	if prev != nil && prev.Digest == pod.Digest && prev.Spec.NodeName == pod.Spec.NodeName {
+		if pod = prev; prev.File != c.path {
+			pod = &Pod{Pod: prev.Pod, File: c.path, Digest: prev.Digest}
+		}
+	}
+	r.pods[key] = pod
+	r.lose(key, c.path, r.claims[key], "")
+}
+
+// lose tells every other file that claims a pod who has it.
+func (r *resolution) lose(key Key, winner string, list []claim, why string) {
+	for _, c := range list {
+		if c.path == winner {
+			continue
+		}
+		if why == "" {
+			why = fmt.Sprintf("%s gives the pod %s already: remove one of the two, or rename it", winner, key)
+		}
+		r.drop(key, c, "metadata.name", why)
+	}
+}
+
+func (r *resolution) drop(key Key, c claim, field, why string) {
+	r.extra[c.path] = append(r.extra[c.path], Problem{
+		File: c.path, Line: c.line, Column: c.column, Pod: key.String(), Field: field, Message: why,
+	})
+	if r.lost[c.path] == nil {
+		r.lost[c.path] = map[Key]bool{}
+	}
+	r.lost[c.path][key] = true
+}
+
+// separateUIDs lets only one pod have a uid, as folders are named by it: the
+// one that has it already, else the first by name.
+func (r *resolution) separateUIDs() {
+	owner := map[string]Key{}
+	keys := slices.SortedFunc(maps.Keys(r.pods), compareKeys)
+	for _, key := range keys {
+		if p := r.source.current[key]; p != nil && p.UID == r.pods[key].UID {
+			owner[string(p.UID)] = key
+		}
+	}
+	for _, key := range keys {
+		pod := r.pods[key]
+		first, taken := owner[string(pod.UID)]
+		if !taken || first == key {
+			owner[string(pod.UID)] = key
+			continue
+		}
+		delete(r.pods, key)
+		if prev := r.source.current[key]; prev != nil && prev.UID != pod.UID {
+			r.pods[key], r.held[key] = prev, true
+		}
+		for _, c := range r.claims[key] {
+			if c.path == pod.File {
+				r.drop(key, c, "metadata.uid", fmt.Sprintf("the pod %s has the uid %s already: leave the uid out", first, pod.UID))
+			}
+		}
+	}
+}
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// snapshot is the finished set.
+func (r *resolution) snapshot() Snapshot {
+	s := r.source
+	next := Snapshot{Problems: s.folder, Complete: len(s.folder) == 0}
+	byFile := map[string][]Key{}
+	for _, key := range slices.SortedFunc(maps.Keys(r.pods), compareKeys) {
+		next.Pods = append(next.Pods, r.pods[key])
+		byFile[r.pods[key].File] = append(byFile[r.pods[key].File], key)
+	}
+	for _, path := range slices.Sorted(maps.Keys(s.files)) {
+		f := s.files[path]
+		if f.uncertain() || slices.ContainsFunc(f.refused, func(k Key) bool { return r.pods[k] == nil }) {
+			next.Complete = false
+		}
+		next.Files = append(next.Files, r.file(path, f, byFile[path]))
+	}
+	return next
+}
+
+// file reports one file: what it gives, and what is wrong with it.
+func (r *resolution) file(path string, f *fileState, keys []Key) File {
+	report := File{Path: path}
+	for _, p := range f.pods {
+		if key := p.Key(); !r.lost[path][key] && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	for _, key := range keys {
+		report.Pods = append(report.Pods, key.String())
+		report.Held = report.Held || r.held[key] && r.pods[key].File == path
+	}
+	report.Problems = append(slices.Clone(f.problems), r.extra[path]...)
+	slices.SortStableFunc(report.Problems, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return report
+}

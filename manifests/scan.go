@@ -1,0 +1,228 @@
+package manifests
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	// retryFolder is how long a folder that cannot be read or watched is left alone.
+	retryFolder = time.Second
+	// retryBusy is how often a file in the writing is looked at.
+	retryBusy = 10 * time.Millisecond
+)
+
+// fileState is what the Source knows of one file that is there.
+type fileState struct {
+	content
+	sig     signature // of the version that was read; zero: look again
+	hash    uint64    // of its bytes
+	decoded bool      // hash and content belong together
+	link    bool      // the path is a symlink
+	pending bool      // never read to the end yet
+	open    bool      // was read while somebody had it open: what it lacks may be to come
+
+	busy      signature // the version that somebody is writing
+	busySince time.Time
+	retry     time.Time // when to look again; zero: with the folder
+}
+
+// scan looks through the whole folder. The watch is set before the listing,
+// so that nothing is lost between them.
+func (s *Source) scan(now time.Time) {
+	s.full = false
+	s.nextAll = now.Add(s.Rescan)
+	paths, err := s.list(now)
+	if err != nil {
+		s.watch.close()
+		s.nextAll = now.Add(retryFolder)
+		s.folder = []Problem{{File: s.Dir, Message: folderMessage(err)}}
+		clear(s.absent)
+		return
+	}
+	s.folder = nil
+	there := make(map[string]bool, len(paths))
+	for _, path := range paths {
+		there[path] = true
+		s.look(path, now, s.dirty[path])
+	}
+	for path := range s.files {
+		if !there[path] {
+			delete(s.files, path)
+		}
+	}
+	s.countAbsences(now)
+}
+
+// folderMessage says what to do about a folder that cannot be read.
+func folderMessage(err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "does not exist: pods known from before keep running, and monopod reads it as soon as it appears"
+	case errors.Is(err, errIrregular):
+		return "neither a folder nor a file: pods known from before keep running until it is one"
+	}
+	return fmt.Sprintf("cannot be read, pods known from before keep running: %v", err)
+}
+
+// list returns the paths that may be manifests, and sees to the watch.
+func (s *Source) list(now time.Time) ([]string, error) {
+	info, err := os.Stat(s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	folder := s.Dir
+	if !info.IsDir() {
+		if !info.Mode().IsRegular() {
+			return nil, errIrregular
+		}
+		folder = filepath.Dir(s.Dir)
+		if info, err = os.Stat(folder); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.watch.to(folder, folderID(signatureOf(info))); err != nil {
+		s.Log.Debug("watch manifests", "err", err)
+		s.nextAll = now.Add(retryFolder) // no hints: look more often
+	}
+	if folder != s.Dir {
+		return []string{s.Dir}, nil
+	}
+	return manifestsIn(folder)
+}
+
+// manifestsIn lists the manifests of a folder, or fails: half a list is none.
+func manifestsIn(folder string) ([]string, error) {
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, name := range names {
+		if isManifest(name) {
+			paths = append(paths, filepath.Join(folder, name))
+		}
+	}
+	return paths, nil
+}
+
+// countAbsences notes which files are gone that pods came from, after the
+// folder was read completely.
+func (s *Source) countAbsences(now time.Time) {
+	wanted := map[string]bool{}
+	for _, p := range s.current {
+		if s.files[p.File] != nil {
+			continue
+		}
+		wanted[p.File] = true
+		if a := s.absent[p.File]; a == nil {
+			s.absent[p.File] = &absence{since: now}
+		} else if now.Sub(a.since) >= s.Settle {
+			a.proven = true
+		}
+	}
+	for path := range s.absent {
+		if !wanted[path] {
+			delete(s.absent, path)
+		}
+	}
+}
+
+// look brings what is known of one path up to date. force reads it even if it
+// looks the same.
+func (s *Source) look(path string, now time.Time, force bool) {
+	if path != s.Dir && (!isManifest(filepath.Base(path)) || filepath.Dir(path) != s.Dir) {
+		return
+	}
+	info, err := os.Lstat(path)
+	link := err == nil && info.Mode()&fs.ModeSymlink != 0
+	if link {
+		info, err = os.Stat(path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !link:
+		s.gone(path, now)
+		return
+	case err == nil && !info.Mode().IsRegular():
+		s.gone(path, now)
+		return
+	}
+	f := s.files[path]
+	if f == nil {
+		f = &fileState{pending: true}
+		s.files[path] = f
+	}
+	delete(s.absent, path)
+	f.link = link
+	if err == nil && !force && f.retry.IsZero() && f.sig == signatureOf(info) {
+		return
+	}
+	s.read(path, f, now)
+}
+
+// gone forgets a file; its pods stay until its absence is proven.
+func (s *Source) gone(path string, now time.Time) {
+	delete(s.files, path)
+	for _, p := range s.current {
+		if p.File == path && s.absent[path] == nil {
+			s.absent[path] = &absence{since: now}
+		}
+	}
+}
+
+// read takes a file's content, unless somebody is writing it.
+func (s *Source) read(path string, f *fileState, now time.Time) {
+	insist := f.busy != signature{} && now.Sub(f.busySince) >= s.Settle
+	r, err := readManifest(path, insist)
+	switch {
+	case errors.Is(err, errIrregular):
+		s.gone(path, now)
+		return
+	case err != nil:
+		f.fail(path, err)
+		return
+	case r.busy && (!insist || r.sig != f.busy):
+		if r.sig != f.busy {
+			f.busy, f.busySince = r.sig, now
+		}
+		f.retry = now.Add(retryBusy)
+		return
+	}
+	f.open, f.pending, f.retry = r.busy, false, time.Time{}
+	if r.busy {
+		f.retry = now.Add(retryFolder)
+	} else {
+		f.busy = signature{}
+	}
+	if f.sig = r.sig; !r.sig.settled(now) {
+		f.sig = signature{}
+	}
+	hash := maphash.Bytes(s.seed, r.data)
+	if !f.decoded || f.hash != hash {
+		f.content, f.hash, f.decoded = decodeFile(path, r.data, s.Options), hash, true
+	}
+}
+
+// fail notes that a file is there and cannot be read. It is tried again with
+// the folder.
+func (f *fileState) fail(path string, err error) {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	f.content = content{
+		unclear:  true,
+		problems: []Problem{{File: path, Message: fmt.Sprintf("cannot be read: %v", err)}},
+	}
+	f.sig, f.decoded, f.pending, f.retry = signature{}, false, false, time.Time{}
+}

@@ -1,0 +1,226 @@
+package manifests
+
+import (
+	"context"
+	"hash/maphash"
+	"log/slog"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// SourceConfig says what a Source reads and what it knows already.
+type SourceConfig struct {
+	Dir string // a folder of manifests, or one manifest
+	Options
+	Known  []*Pod        // last good versions from checkpoints
+	Rescan time.Duration // how often the folder is looked through without a hint; 0: 20 s
+	Settle time.Duration // how long a file must be gone to count as removed; 0: 200 ms
+	Log    *slog.Logger  // nil: silent
+}
+
+// Source turns a folder into snapshots. All but the channel belongs to the
+// goroutine in Run.
+type Source struct {
+	SourceConfig
+	snapshots chan Snapshot
+	seed      maphash.Seed
+	watch     watch
+
+	current map[Key]*Pod          // what shall run, as last resolved
+	files   map[string]*fileState // the manifests that are there, by path
+	absent  map[string]*absence   // files that pods came from and that are not there
+	folder  []Problem             // why the folder cannot be read; none: it was, completely
+	dirty   map[string]bool       // paths to look at again
+	full    bool                  // the whole folder must be looked through
+	nextAll time.Time             // when it must be anyway
+	last    *Snapshot             // as last offered
+	said    map[Problem]bool      // what was logged
+}
+
+// absence is how long a file has been gone.
+type absence struct {
+	since  time.Time
+	proven bool // still gone after Settle, from a folder that was read completely
+}
+
+// NewSource returns a Source that does nothing before Run.
+func NewSource(c SourceConfig) *Source {
+	if abs, err := filepath.Abs(c.Dir); err == nil {
+		c.Dir = abs
+	}
+	if c.Rescan <= 0 {
+		c.Rescan = 20 * time.Second
+	}
+	if c.Settle <= 0 {
+		c.Settle = 200 * time.Millisecond
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Source{
+		SourceConfig: c,
+		snapshots:    make(chan Snapshot, 1),
+		seed:         maphash.MakeSeed(),
+		current:      map[Key]*Pod{},
+		files:        map[string]*fileState{},
+		absent:       map[string]*absence{},
+		dirty:        map[string]bool{},
+		full:         true,
+	}
+	for _, p := range c.Known {
+		s.current[p.Key()] = p
+	}
+	return s
+}
+
+// Snapshots delivers what shall run. Its one slot holds the newest snapshot;
+// an older one that nobody took is replaced.
+func (s *Source) Snapshots() <-chan Snapshot { return s.snapshots }
+
+// Run reads the folder until ctx ends. It may be called once.
+func (s *Source) Run(ctx context.Context) {
+	defer func() { s.watch.close() }()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		s.step(time.Now())
+		timer.Reset(time.Until(s.wake()))
+		select {
+		case <-ctx.Done():
+			return
+		case e, ok := <-s.watch.events():
+			s.note(e, ok)
+			s.drain()
+		case <-s.watch.errors(): // events were lost
+			s.full = true
+		case <-timer.C:
+		}
+	}
+}
+
+// note takes an event as a hint where to look.
+func (s *Source) note(e fsnotify.Event, ok bool) {
+	switch {
+	case !ok || e.Name == s.Dir:
+		if !ok || e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
+			s.watch.close()
+		}
+		s.full = true
+	case s.files[e.Name] != nil || isManifest(filepath.Base(e.Name)):
+		s.dirty[e.Name] = true
+	default:
+		s.full = s.full || s.hasLinks()
+	}
+}
+
+// hasLinks tells if a manifest is a symlink: then any name in the folder may
+// be what it points to, such as ..data of a mounted ConfigMap.
+func (s *Source) hasLinks() bool {
+	for _, f := range s.files {
+		if f.link {
+			return true
+		}
+	}
+	return false
+}
+
+// drain takes the events that are there already, so that a burst of files is
+// one snapshot. It does not wait for more.
+func (s *Source) drain() {
+	for range 1000 {
+		select {
+		case e, ok := <-s.watch.events():
+			s.note(e, ok)
+		default:
+			return
+		}
+	}
+}
+
+// step looks where there is need to, and offers what came of it.
+func (s *Source) step(now time.Time) {
+	for path, f := range s.files {
+		if !f.retry.IsZero() && !now.Before(f.retry) {
+			s.dirty[path] = true
+		}
+	}
+	if s.full || !now.Before(s.nextAll) || s.absenceDue(now) {
+		s.scan(now)
+	} else if len(s.folder) == 0 {
+		for path := range s.dirty {
+			s.look(path, now, true)
+		}
+	}
+	clear(s.dirty)
+	s.offer(s.resolve())
+}
+
+// absenceDue tells if a file has been gone long enough to make sure of it.
+func (s *Source) absenceDue(now time.Time) bool {
+	for _, a := range s.absent {
+		if !a.proven && now.Sub(a.since) >= s.Settle {
+			return true
+		}
+	}
+	return false
+}
+
+// wake returns when the next step is due if nothing happens before.
+func (s *Source) wake() time.Time {
+	next := s.nextAll
+	sooner := func(t time.Time) {
+		if t.Before(next) {
+			next = t
+		}
+	}
+	for _, f := range s.files {
+		if !f.retry.IsZero() {
+			sooner(f.retry)
+		}
+	}
+	for _, a := range s.absent {
+		if !a.proven {
+			sooner(a.since.Add(s.Settle))
+		}
+	}
+	return next
+}
+
+// offer puts a snapshot into the slot if it differs from the last one.
+func (s *Source) offer(next Snapshot) {
+	if s.last != nil && equal(*s.last, next) {
+		return
+	}
+	s.last = &next
+	s.say(next)
+	select {
+	case <-s.snapshots:
+	default:
+	}
+	s.snapshots <- next // the slot is free: nobody else sends
+}
+
+func equal(a, b Snapshot) bool {
+	return a.Complete == b.Complete && slices.Equal(a.Pods, b.Pods) &&
+		slices.Equal(a.Problems, b.Problems) && reflect.DeepEqual(a.Files, b.Files)
+}
+
+// say logs each problem when it appears.
+func (s *Source) say(next Snapshot) {
+	said := map[Problem]bool{}
+	all := slices.Clone(next.Problems)
+	for _, f := range next.Files {
+		all = append(all, f.Problems...)
+	}
+	for _, p := range all {
+		if !s.said[p] && !said[p] {
+			s.Log.Warn("manifest problem", "pod", p.Pod, "err", p)
+		}
+		said[p] = true
+	}
+	s.said = said
+}

@@ -1,0 +1,64 @@
+package manifests
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// references refuses what a pod without an API server cannot refer to, and
+// what this version cannot look up.
+func (c *checker) references(p *field.Path) {
+	s := c.spec
+	if s.ServiceAccountName != "" {
+		c.refuse(p.Child("serviceAccountName"), "static pods may not reference serviceaccounts")
+	}
+	if s.DeprecatedServiceAccount != "" {
+		c.refuse(p.Child("serviceAccount"), "static pods may not reference serviceaccounts")
+	}
+	if len(s.ResourceClaims) > 0 {
+		c.refuse(p.Child("resourceClaims"), "static pods may not reference resourceclaims")
+	}
+	if s.RuntimeClassName != nil && *s.RuntimeClassName != "" {
+		c.refuse(p.Child("runtimeClassName"), "runtime classes are not supported yet")
+	}
+	for i, secret := range s.ImagePullSecrets {
+		if secret.Name != "" {
+			c.refuse(p.Child("imagePullSecrets").Index(i), "Secret references are not supported yet")
+		}
+	}
+}
+
+// inert warns of what is accepted but does nothing in this version.
+func (c *checker) inert(p *field.Path) {
+	if c.spec.ActiveDeadlineSeconds != nil {
+		c.warn(p.Child("activeDeadlineSeconds"), "accepted, but this version does not end pods at a deadline yet")
+	}
+	for i := range c.spec.InitContainers {
+		if ct := &c.spec.InitContainers[i]; isSidecar(ct) {
+			c.inertContainer(p.Child("initContainers").Index(i), ct)
+		}
+	}
+	for i := range c.spec.Containers {
+		c.inertContainer(p.Child("containers").Index(i), &c.spec.Containers[i])
+	}
+}
+
+func (c *checker) inertContainer(p *field.Path, ct *v1.Container) {
+	for _, pr := range []struct {
+		name  string
+		probe *v1.Probe
+	}{{"livenessProbe", ct.LivenessProbe}, {"readinessProbe", ct.ReadinessProbe}, {"startupProbe", ct.StartupProbe}} {
+		if pr.probe != nil {
+			c.warn(p.Child(pr.name), "accepted, but this version does not run probes yet")
+		}
+	}
+	if ct.Lifecycle == nil {
+		return
+	}
+	if ct.Lifecycle.PostStart != nil {
+		c.warn(p.Child("lifecycle", "postStart"), "accepted, but this version does not run lifecycle hooks yet")
+	}
+	if ct.Lifecycle.PreStop != nil {
+		c.warn(p.Child("lifecycle", "preStop"), "accepted, but this version does not run lifecycle hooks yet")
+	}
+}
