@@ -67,6 +67,21 @@ func (r *Registry) Push(ref string, img v1.Image) (string, error) {
 	return d.String(), err
 }
 
+// Copy stores the image that is under from under another reference as well.
+func (r *Registry) Copy(from, to string) error {
+	_, repo, _ := strings.Cut(from, "/")
+	ref, err := name.ParseReference(r.Addr+"/"+repo, name.Insecure)
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", from, err)
+	}
+	img, err := remote.Image(ref)
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", from, err)
+	}
+	_, err = r.Push(to, img)
+	return err
+}
+
 // Entry is one file, link or folder of an image.
 type Entry struct {
 	Path string // without leading slash

@@ -74,6 +74,9 @@ func loadNetwork(rig string) *Network {
 // ConfDir is the folder that the runtime reads the network from.
 func (n *Network) ConfDir() string { return filepath.Join(n.dir, "conf") }
 
+// Gateway is the host's address in the network, there once a pod is.
+func (n *Network) Gateway() string { return n.Subnet.Addr().Next().String() }
+
 func (n *Network) conflist() []byte {
 	type object = map[string]any
 	plugins := []object{{
