@@ -1,1 +1,159 @@
+// Package agent keeps the pods of the manifests running on a CRI runtime.
+//
+// A change of the manifests arrives as a Snapshot at the sync loop (sync.go),
+// which owns one worker per pod name. A worker (worker.go) observes its pod in
+// the runtime (observe.go), a pure function plans what is to be done (plan.go),
+// and apply (apply.go) does it. Events and ticks only say "look again".
 package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"monopod/agent/image"
+	"monopod/agent/server"
+	"monopod/agent/status"
+	"monopod/cri"
+	"monopod/manifests"
+)
+
+// leaveIn is how long a call that changes the runtime may still run when the
+// agent is told to end; a call that takes longer is left to the runtime, and
+// the next agent finds out what became of it.
+const leaveIn = 5 * time.Second
+
+// Agent is one monopod on one root dir. New makes it, Run runs it once.
+type Agent struct {
+	cfg     Config
+	log     *slog.Logger
+	root    *root
+	cri     *cri.Client
+	store   *status.Store
+	server  *server.Server
+	source  *manifests.Source
+	watch   *watch
+	sync    *syncLoop
+	workers *workers
+}
+
+// New checks the settings, takes the root dir, and binds the endpoints. Each
+// error is one sentence for the person who started the agent. The caller must
+// call Run.
+func New(cfg Config) (_ *Agent, err error) {
+	if cfg, err = cfg.complete(); err != nil {
+		return nil, err
+	}
+	a := &Agent{cfg: cfg, log: cfg.Log}
+	defer func() {
+		if err != nil {
+			a.Close()
+		}
+	}()
+	if a.root, err = openRoot(cfg.Root); err != nil {
+		return nil, err
+	}
+	if a.cri, err = cri.Dial(cfg.Endpoint); err != nil {
+		return nil, err
+	}
+	if a.store, err = status.Open(a.root.path("status"), cfg.Log); err != nil {
+		return nil, err
+	}
+	checkpoints, err := a.root.checkpoints(cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	machine, err := newMachine(cfg, a.root.instance)
+	if err != nil {
+		return nil, err
+	}
+	a.source = manifests.NewSource(manifests.SourceConfig{
+		Dir:     cfg.Manifests,
+		Options: cfg.manifestOptions(),
+		Known:   lastGood(checkpoints),
+		Log:     cfg.Log,
+	})
+	a.watch = newWatch(a.cri, cfg.Endpoint, a.root.instance, a.store, cfg.Log)
+	a.workers = &workers{
+		cri:     a.cri,
+		images:  image.New(a.cri, image.Parallel),
+		store:   a.store,
+		root:    a.root,
+		machine: machine,
+		gate:    a.watch,
+		log:     cfg.Log,
+		slots:   make(chan struct{}, cfg.StartsAtOnce),
+		podLogs: cfg.PodLogs, logLinks: cfg.LogLinks,
+	}
+	a.sync = newSyncLoop(a.workers, a.store, cfg.Manifests, checkpoints, cfg.Log)
+	a.server, err = server.Listen(server.Config{
+		Listen:  cfg.Listen,
+		Socket:  cfg.Socket,
+		Store:   a.store,
+		Version: cfg.Version,
+		Checks:  []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
+		Log:     cfg.Log,
+	})
+	return a, err
+}
+
+// Run keeps the pods running until ctx ends, then leaves them as they are.
+func (a *Agent) Run(ctx context.Context) error {
+	defer a.Close()
+	a.log.Info("monopod starts", "version", a.cfg.Version, "node", a.cfg.NodeName, "manifests", a.cfg.Manifests,
+		"root", a.cfg.Root, "runtime", a.cfg.Endpoint, "instance", a.root.instance)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var parts sync.WaitGroup
+	parts.Go(func() { a.source.Run(ctx) })
+	parts.Go(func() { a.watch.Run(ctx) })
+	parts.Go(func() {
+		if err := a.server.Run(ctx); err != nil && ctx.Err() == nil {
+			cancel(fmt.Errorf("serve: %w", err))
+		}
+	})
+	parts.Go(func() { a.sync.Run(ctx, a.source.Snapshots(), a.watch) })
+	parts.Wait()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	a.log.Info("monopod ends; its pods run on")
+	return nil
+}
+
+// Close gives back what New took. It may be called more than once.
+func (a *Agent) Close() {
+	if a.store != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), leaveIn)
+		defer cancel()
+		a.store.Close(ctx)
+	}
+	if a.cri != nil {
+		a.cri.Close()
+	}
+	if a.root != nil {
+		a.root.close()
+	}
+}
+
+// lastGood returns the pods that the checkpoints say shall run, one per key:
+// what the Source goes by while the manifests themselves cannot be read.
+func lastGood(all []*checkpoint) []*manifests.Pod {
+	newest := map[manifests.Key]*checkpoint{}
+	for _, c := range all {
+		if c.retired() {
+			continue
+		}
+		if old := newest[c.key()]; old == nil || old.Accepted.Before(&c.Accepted) {
+			newest[c.key()] = c
+		}
+	}
+	var pods []*manifests.Pod
+	for _, c := range newest {
+		pods = append(pods, c.manifest())
+	}
+	return pods
+}

@@ -1,0 +1,102 @@
+# make demo    see monopod at work on a private containerd (root; Debian or Ubuntu with Go)
+# make test    everything that must pass: lint, unit, e2e (root)
+# make bench   measure monopod beside bare CRI calls (root)
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+export MONOPOD_CACHE ?= $(HOME)/.cache/monopod
+
+CONTAINERD  := 2.4.2
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+RELEASE     := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w"
+
+.PHONY: build test lint unit e2e bench demo deps root cc packages clean
+.NOTPARALLEL:
+
+build:
+	$(RELEASE) -o bin/monopod .
+
+test: lint unit e2e
+
+lint:
+	@echo "== gofmt"
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "not formatted:" $$unformatted; exit 1; fi
+	@echo "== vet"
+	@go vet ./... ./testdata/images/...
+	@go vet -tags e2e ./...
+	@echo "== staticcheck"
+	@go run $(STATICCHECK) -tags e2e ./...
+	@echo "== govulncheck"
+	@$(govulncheck)
+
+# Only findings (exit code 3) fail. Where the tool or its database cannot be
+# fetched, that is said, with the reason, and the rest goes on.
+define govulncheck
+	dir=$(MONOPOD_CACHE)/$(GOVULNCHECK); mkdir -p $$dir; \
+	if ! out=$$(GOBIN=$$dir go install $(GOVULNCHECK) 2>&1); then \
+		echo "$$out" | tail -n 2; echo "SKIPPED: govulncheck was NOT run: it could not be installed"; exit 0; \
+	fi; \
+	code=0; out=$$($$dir/govulncheck -tags e2e ./... 2>&1) || code=$$?; \
+	case $$code in \
+	0) echo "no known vulnerabilities are called" ;; \
+	3) echo "$$out"; exit 1 ;; \
+	*) echo "$$out" | tail -n 3; echo "SKIPPED: govulncheck was NOT run to its end (code $$code): is its database reachable?" ;; \
+	esac
+endef
+
+unit: cc
+	go test -race ./...
+
+e2e: deps
+	go test -tags e2e -count=1 -v -timeout 40m ./agent/e2e/...
+
+# FLAGS="-pods 20,100 -singles 15 -crashes 15 -rounds 3 -idle 30s -json FILE -bare"
+bench: deps
+	go build -o bin/bench ./agent/e2e/bench
+	bin/bench $(FLAGS)
+
+# DEMO_ONCE=1 ends by itself after the pods came up. The recipe is one exec, so that
+# Ctrl-C is the demo's to answer.
+demo: packages build
+	@go build -o bin/demo ./agent/e2e/demo
+	@trap : INT; bin/demo -monopod bin/monopod
+
+deps: packages $(MONOPOD_CACHE)/containerd-$(CONTAINERD)/containerd
+
+root:
+	@[ "$$(id -u)" = 0 ] || { echo "run this as root: it starts a private containerd"; exit 1; }
+
+# Packages that are missing, and nothing else. A containerd that the package
+# starts as a service is left alone: ours has its own root, state and socket.
+packages: root
+	@need=(); \
+	command -v containerd >/dev/null || need+=(containerd); \
+	command -v runc >/dev/null || need+=(runc); \
+	command -v ip >/dev/null || need+=(iproute2); \
+	[ -x /usr/lib/cni/bridge ] || [ -x /opt/cni/bin/bridge ] || need+=(containernetworking-plugins); \
+	dpkg-query -W -f '$${Status}' busybox-static 2>/dev/null | grep -q 'ok installed' || need+=(busybox-static); \
+	$(call install,$${need[*]})
+
+# go test -race needs a C compiler.
+cc:
+	@need=(); \
+	command -v cc >/dev/null || command -v gcc >/dev/null || need+=(gcc libc6-dev); \
+	if [ $${#need[@]} -gt 0 ] && [ "$$(id -u)" != 0 ]; then echo "no C compiler for go test -race: install gcc and libc6-dev"; exit 1; fi; \
+	$(call install,$${need[*]})
+
+install = if [ -n "$(1)" ]; then echo "installing $(1)"; apt-get update -q; \
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1); fi
+
+# The second containerd of the tests: it streams container events, which the
+# distribution's may not. Built once, outside of the checkout.
+$(MONOPOD_CACHE)/containerd-$(CONTAINERD)/containerd:
+	@echo "building containerd $(CONTAINERD), once (a minute or two)"
+	@mkdir -p $(MONOPOD_CACHE) && tmp=$$(mktemp -d $(MONOPOD_CACHE)/build-XXXXXX) && trap 'rm -rf "$$tmp"' EXIT && \
+	CGO_ENABLED=0 GOBIN=$$tmp go install -trimpath -ldflags "-s -w" -tags "no_btrfs no_zfs no_devmapper" \
+		github.com/containerd/containerd/v2/cmd/containerd@v$(CONTAINERD) \
+		github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2@v$(CONTAINERD) && \
+	chmod 755 $$tmp && rm -rf $(@D) && mv $$tmp $(@D)
+
+clean:
+	rm -rf bin

@@ -1,0 +1,235 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/image"
+	"monopod/agent/volume"
+	"monopod/cri"
+)
+
+// apply carries out a plan's steps, one after the other, the actions of each
+// together. It ends at the first step in which something failed that is not a
+// container's own affair; those are remembered as failures and do not keep
+// other containers from starting.
+func (w *worker) apply(ctx context.Context, s *situation, steps [][]action) error {
+	w.prefetch(ctx, s, steps)
+	for _, step := range steps {
+		errs := make([]error, len(step))
+		var all sync.WaitGroup
+		for k := 1; k < len(step); k++ {
+			all.Go(func() { errs[k] = w.do(ctx, s, step[k]) })
+		}
+		errs[0] = w.do(ctx, s, step[0])
+		all.Wait()
+		var stop error
+		for k, err := range errs {
+			if err = w.note(ctx, step[k], err); err != nil {
+				stop = err
+			}
+		}
+		if errors.Is(stop, errStop) {
+			return nil
+		}
+		if stop != nil {
+			return stop
+		}
+	}
+	return nil
+}
+
+// errStop ends a plan whose failure is remembered: the next plan goes by it.
+var errStop = errors.New("the rest of the plan is void")
+
+// do carries out one action.
+func (w *worker) do(ctx context.Context, s *situation, a action) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	// What changes the runtime is not torn off half-way by a new wish; only
+	// waits are. It is torn off when the agent ends, see Agent.Run.
+	firm, cancel := w.firm(ctx)
+	defer cancel()
+	switch a.Do {
+	case doAccept:
+		return because("FailedCheckpoint", w.remember(newCheckpoint(s.Pod, metav1.Now())))
+	case doRetire:
+		return w.remember(w.known[a.UID].retire(metav1.Now()))
+	case doEnd:
+		return w.end(s, a)
+	case doSetUp:
+		return w.setUp(firm, s)
+	case doForget:
+		return w.forget(firm, a.UID)
+	case doCreateSandbox:
+		return w.createSandbox(ctx, firm, s, a)
+	case doStopSandbox:
+		return gone(w.cri.StopSandbox(firm, a.ID))
+	case doRemoveSandbox:
+		return gone(w.cri.RemoveSandbox(firm, a.ID))
+	case doStartContainer:
+		return w.startContainer(ctx, firm, s, a)
+	case doResumeContainer:
+		return w.resumeContainer(ctx, firm, a)
+	case doStopContainer:
+		return gone(w.cri.StopContainer(firm, a.ID, a.Grace))
+	case doRemoveContainer:
+		return w.removeContainer(firm, s, a)
+	}
+	return fmt.Errorf("no way to %s", a.Do)
+}
+
+// firm returns a context that a new wish does not end.
+func (w *worker) firm(ctx context.Context) (context.Context, context.CancelFunc) {
+	firm, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if cause := context.Cause(ctx); !errors.Is(cause, errNewWish) {
+			time.AfterFunc(leaveIn, func() { cancel(cause) })
+		}
+	})
+	return firm, func() { stop(); cancel(nil) }
+}
+
+// gone takes "it is not there" for an answer.
+func gone(err error) error {
+	if cri.NotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// note says what was done and keeps what failed. It returns the errors that
+// end the pass.
+func (w *worker) note(ctx context.Context, a action, err error) error {
+	log := w.log
+	if a.Name != "" {
+		log = log.With("container", a.Name)
+	}
+	starts := a.Do == doStartContainer || a.Do == doResumeContainer
+	makes := a.Do == doAccept || a.Do == doSetUp || a.Do == doCreateSandbox
+	if starts {
+		delete(w.fetches, a.Name)
+	}
+	if err == nil {
+		log.Info(string(a.Do), "attempt", a.Attempt, "reason", a.Reason)
+		if starts || a.Do == doCreateSandbox {
+			delete(w.failures, a.Name)
+		}
+		return nil
+	}
+	switch {
+	case ctx.Err() != nil || cri.Unavailable(err):
+		return err
+	case cri.Busy(err):
+		return fmt.Errorf("%w: %w", errBusy, err)
+	case !starts && !makes:
+		return fmt.Errorf("%s: %w", a.Do, err)
+	}
+	f := w.failures[a.Name]
+	said := f.Message
+	f.waiting, f.Count = explain(err), f.Count+1
+	f.Retry = time.Now().Add(retryAfter(err, f.Count))
+	w.failures[a.Name] = f
+	if f.Message != said {
+		log.Warn("cannot "+string(a.Do), "reason", f.Reason, "err", err)
+	}
+	if makes {
+		return errStop
+	}
+	return nil
+}
+
+// startError is a failure to start a pod or container, with its reason.
+type startError struct {
+	reason string
+	err    error
+}
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+// because gives an error its reason; nil stays nil.
+func because(reason string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &startError{reason, err}
+}
+
+// explain returns why a container does not start, in the kubelet's words.
+func explain(err error) waiting {
+	var i *image.Error
+	var s *startError
+	switch {
+	case errors.As(err, &i):
+		return waiting{i.Reason, i.Error()}
+	case errors.As(err, &s):
+		return waiting{s.reason, s.Error()}
+	}
+	return waiting{"FailedCreatePodSandBox", "Failed to create pod sandbox: " + err.Error()}
+}
+
+// retryAfter returns how long to wait after that many failures in a row:
+// for images as the kubelet does, for the rest shorter, because what the
+// runtime lacked a moment ago may be there now.
+func retryAfter(err error, count int) time.Duration {
+	var i *image.Error
+	if errors.As(err, &i) {
+		return min(backOffFirst<<min(count-1, 10), backOffMax)
+	}
+	return min(2*retryFirst<<min(count, 10), retryMax)
+}
+
+// remember writes a checkpoint and goes by it.
+func (w *worker) remember(c *checkpoint) error {
+	if err := w.root.save(c); err != nil {
+		return err
+	}
+	w.known[c.uid()] = c
+	return nil
+}
+
+// end remembers how the pod ended, with the status it has then.
+func (w *worker) end(s *situation, a action) error {
+	c := w.known[a.UID]
+	if c == nil {
+		c = newCheckpoint(s.Pod, metav1.Now())
+	}
+	st := podStatus(s, &planned{}, w.machine.Now(), w.lastStatus(a.UID))
+	st.Phase = a.Phase
+	return w.remember(c.end(st))
+}
+
+func (w *worker) lastStatus(uid string) *v1.PodStatus {
+	if w.lastUID == uid {
+		return w.last
+	}
+	return nil
+}
+
+func (w *worker) setUp(ctx context.Context, s *situation) error {
+	if err := w.makeLogDir(s.Pod.Pod); err != nil {
+		return because("FailedMount", err)
+	}
+	_, err := volume.SetUp(ctx, w.root.dir, s.Pod.Pod, memoryVolumes(w.machine.Now()))
+	return because("FailedMount", err)
+}
+
+// forget removes what the agent itself made for an instance, its checkpoint last.
+func (w *worker) forget(ctx context.Context, uid string) error {
+	if err := w.removeLogs(uid); err != nil {
+		return err
+	}
+	if err := volume.TearDown(ctx, w.root.dir, uid); err != nil {
+		return err
+	}
+	delete(w.known, uid)
+	return nil
+}

@@ -1,0 +1,114 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/status"
+	"monopod/manifests"
+)
+
+// checkpoint is what the agent remembers of a pod's instance on disk, in
+// <root>/pods/<uid>/pod.json. It is written before anything of the instance is
+// made, and removed after the last of it is gone.
+type checkpoint struct {
+	File     string      `json:"file"`     // the manifest it came from
+	Digest   string      `json:"digest"`   // of the manifest, see manifests.Pod
+	Accepted metav1.Time `json:"accepted"` // when it was written first
+	// Pod is the accepted pod. Its deletionTimestamp is set once the instance
+	// is being retired, its status once it has ended.
+	Pod *v1.Pod `json:"pod"`
+}
+
+func (c *checkpoint) key() manifests.Key { return manifests.KeyOf(c.Pod) }
+func (c *checkpoint) uid() string        { return string(c.Pod.UID) }
+
+// retired reports whether the instance is to go, whatever the manifests say.
+func (c *checkpoint) retired() bool { return c.Pod.DeletionTimestamp != nil }
+
+// ended returns the phase in which the instance has ended, or "".
+func (c *checkpoint) ended() v1.PodPhase {
+	if p := c.Pod.Status.Phase; p == v1.PodSucceeded || p == v1.PodFailed {
+		return p
+	}
+	return ""
+}
+
+// manifest returns the accepted pod as the Source offered it.
+func (c *checkpoint) manifest() *manifests.Pod {
+	p := c.Pod.DeepCopy()
+	p.Status = v1.PodStatus{Phase: v1.PodPending}
+	return &manifests.Pod{Pod: p, File: c.File, Digest: c.Digest}
+}
+
+// newCheckpoint returns the checkpoint of a pod that is accepted now.
+func newCheckpoint(p *manifests.Pod, now metav1.Time) *checkpoint {
+	return &checkpoint{File: p.File, Digest: p.Digest, Accepted: now, Pod: p.Pod}
+}
+
+// retire returns a copy that says the instance is to go.
+func (c *checkpoint) retire(now metav1.Time) *checkpoint {
+	d := *c
+	d.Pod = c.Pod.DeepCopy()
+	d.Pod.DeletionTimestamp = &now
+	return &d
+}
+
+// end returns a copy that says the instance has ended with this status.
+func (c *checkpoint) end(s v1.PodStatus) *checkpoint {
+	d := *c
+	d.Pod = c.Pod.DeepCopy()
+	d.Pod.Status = s
+	return &d
+}
+
+// save writes the checkpoint to disk for good.
+func (r *root) save(c *checkpoint) error {
+	if err := os.MkdirAll(r.podDir(c.uid()), 0o750); err != nil {
+		return fmt.Errorf("checkpoint of %s: %w", c.key(), err)
+	}
+	b, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("checkpoint of %s: %w", c.key(), err)
+	}
+	if err := status.WriteFile(r.path("pods", c.uid(), "pod.json"), b, 0o600); err != nil {
+		return fmt.Errorf("checkpoint of %s: %w", c.key(), err)
+	}
+	return nil
+}
+
+// checkpoints reads all checkpoints. One that cannot be read is said in the
+// log and left out; its instance is then known from the runtime alone.
+func (r *root) checkpoints(log *slog.Logger) ([]*checkpoint, error) {
+	dirs, err := os.ReadDir(r.path("pods"))
+	if err != nil {
+		return nil, fmt.Errorf("checkpoints: %w", err)
+	}
+	var all []*checkpoint
+	for _, d := range dirs {
+		b, err := os.ReadFile(r.path("pods", d.Name(), "pod.json"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		c := &checkpoint{}
+		if err == nil {
+			err = json.Unmarshal(b, c)
+		}
+		if err == nil && (c.Pod == nil || c.uid() != d.Name()) {
+			err = errors.New("it is not the checkpoint of this pod")
+		}
+		if err != nil {
+			log.Error("checkpoint is unusable and left aside", "file", r.path("pods", d.Name(), "pod.json"), "err", err)
+			continue
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}

@@ -1,0 +1,88 @@
+package agent
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"monopod/cri"
+	"monopod/manifests"
+)
+
+// startsPerCore bounds how many sandboxes and containers are started at once:
+// runtimes slow down beyond.
+const startsPerCore = 4
+
+// Config is the settings of an agent. Zero values mean the default given.
+type Config struct {
+	Manifests    string // folder of manifests; must be given
+	Endpoint     string // CRI endpoint, unix:///path; default: the first that exists of cri.Find
+	Root         string // default /var/lib/monopod
+	PodLogs      string // default /var/log/pods
+	LogLinks     string // folder of links by container for log shippers; default /var/log/containers beside the default PodLogs, else none
+	NodeName     string // default: the host's name
+	Listen       string // TCP address, "" = none
+	Socket       string // default /run/monopod.sock
+	ResolvConf   string // default /etc/resolv.conf
+	StartsAtOnce int    // sandboxes and containers being started at the same time; default 4 per core
+	Version      string
+	Log          *slog.Logger
+}
+
+// complete returns the settings with defaults filled in and paths made
+// absolute, or a sentence about the first that cannot be.
+func (c Config) complete() (Config, error) {
+	if c.Manifests == "" {
+		return c, fmt.Errorf("no manifest folder given: say which with --manifests DIR")
+	}
+	if c.NodeName == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return c, fmt.Errorf("node name: %w; give one with --node-name", err)
+		}
+		c.NodeName = host
+	}
+	c.NodeName = strings.ToLower(strings.TrimSpace(c.NodeName))
+	if bad := validation.IsDNS1123Subdomain(c.NodeName); len(bad) > 0 {
+		return c, fmt.Errorf("node name %q: %s; give another with --node-name", c.NodeName, bad[0])
+	}
+	if c.Endpoint == "" {
+		found, err := cri.Find()
+		if err != nil {
+			return c, err
+		}
+		c.Endpoint = found
+	}
+	if c.PodLogs == "" && c.LogLinks == "" {
+		c.LogLinks = "/var/log/containers"
+	}
+	for path, fallback := range map[*string]string{
+		&c.Root: "/var/lib/monopod", &c.PodLogs: "/var/log/pods",
+		&c.Socket: "/run/monopod.sock", &c.ResolvConf: "/etc/resolv.conf", &c.Manifests: "",
+	} {
+		if *path == "" {
+			*path = fallback
+		}
+		abs, err := filepath.Abs(*path)
+		if err != nil {
+			return c, fmt.Errorf("%s: %w", *path, err)
+		}
+		*path = abs
+	}
+	if c.StartsAtOnce <= 0 {
+		c.StartsAtOnce = startsPerCore * runtime.NumCPU()
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return c, nil
+}
+
+func (c Config) manifestOptions() manifests.Options {
+	return manifests.Options{NodeName: c.NodeName, NameSuffix: true, Validation: "Strict"}
+}

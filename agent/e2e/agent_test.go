@@ -1,0 +1,187 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"monopod/agent/e2e/rig"
+)
+
+// survivesKillsWhileStarting kills the agent again and again in the middle of
+// starting ten pods, each time a little further: whenever one more of the steps,
+// sandboxes or containers, is there.
+func survivesKillsWhileStarting(w *world) {
+	var pods []string
+	for i := range 10 {
+		pods = append(pods, fmt.Sprintf("p%d", i))
+		w.write(pods[i], sleeper)
+	}
+	for _, steps := range []int{1, 4, 8, 12, 16, 19} {
+		check(w.T, w.agent.Launch())
+		w.until(fmt.Sprintf("%d steps are done", steps), func() error {
+			ss, err := w.rig.CRI.Sandboxes(w.Context(), w.ns)
+			check(w.T, err)
+			cs, err := w.rig.CRI.Containers(w.Context(), w.ns)
+			check(w.T, err)
+			if len(ss)+len(cs) < steps {
+				return fmt.Errorf("%d are", len(ss)+len(cs))
+			}
+			return nil
+		})
+		w.kill()
+	}
+	w.start()
+	run := w.running(pods...)
+	for pod, c := range run {
+		if c.Attempt != 0 {
+			w.Errorf("%s: attempt %d, want 0: it was started before", pod, c.Attempt)
+		}
+		w.until("one sandbox of "+pod, func() error {
+			if ss := w.sandboxes(pod); len(ss) != 1 || !ss[0].Ready {
+				return fmt.Errorf("sandboxes are %+v", ss)
+			}
+			return nil
+		})
+	}
+	w.same(run)
+}
+
+func removesWhatWentWhileDown(w *world) {
+	w.start()
+	spec, finished := w.tidyPod()
+	w.write("went", spec)
+	w.write("stays", sleeper)
+	stays := w.running("stays")
+	w.running("went")
+	w.kill()
+	w.remove("went")
+	w.start()
+	w.until("its sandbox is gone", func() error { return none(w.sandboxes("went")) })
+	if b, err := os.ReadFile(finished); err != nil || string(b) != "1\n" {
+		w.Errorf("it was not stopped gracefully: %q, %v", b, err)
+	}
+	w.same(stays)
+}
+
+func leavesPodsOnSIGTERM(w *world) {
+	w.agent.Listen = freeAddr(w)
+	w.start()
+	w.write("one", sleeper)
+	before := w.running("one")
+	w.ps("one", "Running")
+	resp, err := http.Get("http://" + w.agent.Listen + "/pods")
+	check(w.T, err)
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		w.Errorf("/pods over TCP: %s", resp.Status)
+	}
+	if err := w.agent.Stop(); err != nil {
+		w.Errorf("SIGTERM: %v, want exit code 0", err)
+	}
+	w.same(before)
+	w.start()
+	w.ps("one", "Running")
+	w.barrier("after")
+	w.same(before)
+}
+
+func recoversFromARuntimeCrash(w *world) {
+	w.start()
+	w.write("one", sleeper)
+	w.write("two", sleeper)
+	before := w.running("one", "two")
+	said := logLines(w, w.rig.Containerd.Dir)
+
+	w.rig.Containerd.Kill()
+	w.until("/healthz fails", func() error {
+		code, body, err := w.agent.Get(w.Context(), "/healthz")
+		if err == nil && code != http.StatusInternalServerError {
+			err = fmt.Errorf("%d %s", code, body)
+		}
+		return err
+	})
+	w.ps("runtime")
+	w.write("meanwhile", sleeper)
+	for range 3 { // the agent has tried again by then, many times
+		w.manifests("has taken the new manifest", func(r report) bool { return len(r.Files) == 3 })
+		time.Sleep(time.Second)
+	}
+	if n := logLines(w, w.rig.Containerd.Dir) - said; n != 1 {
+		w.Errorf("the log speaks of the runtime %d times while it is down, want once", n)
+	}
+
+	check(w.T, w.rig.Containerd.Start(w.Context()))
+	w.until("/healthz recovers", func() error { return w.agent.Healthy(w.Context()) })
+	w.running("meanwhile")
+	w.same(before)
+
+	check(w.T, w.rig.Containerd.Restart(w.Context())) // as an upgrade does
+	w.until("/healthz recovers", func() error { return w.agent.Healthy(w.Context()) })
+	w.crash(before["one"])
+	w.successor("one", 1)
+	delete(before, "one")
+	w.same(before)
+}
+
+// logLines counts the lines of the agent's log that hold text.
+func logLines(w *world, text string) int {
+	b, err := os.ReadFile(w.agent.Log)
+	check(w.T, err)
+	n := 0
+	for line := range strings.Lines(string(b)) {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
+func refusesToStart(w *world) {
+	w.start()
+	file := filepath.Join(w.agent.Dir, "file")
+	check(w.T, os.WriteFile(file, nil, 0o644))
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	check(w.T, err)
+	defer taken.Close()
+	rows := []struct {
+		name   string
+		change func(a *rig.Agent)
+		says   string
+	}{
+		{"a root that another monopod has", func(a *rig.Agent) { a.Root = w.agent.Root }, w.agent.Root},
+		{"a root that is a file", func(a *rig.Agent) { a.Root = file }, file},
+		{"a root that cannot be made", func(a *rig.Agent) { a.Root = "/proc/monopod" }, "/proc/monopod"},
+		{"a socket in a folder that cannot be made", func(a *rig.Agent) { a.Socket = "/proc/monopod/sock" }, "/proc/monopod/sock"},
+		{"a socket that another monopod has", func(a *rig.Agent) { a.Socket = w.agent.Socket }, w.agent.Socket},
+		{"an address that is taken", func(a *rig.Agent) { a.Listen = taken.Addr().String() }, taken.Addr().String()},
+		{"no folder of manifests", func(a *rig.Agent) { a.Manifests = "" }, "--manifests"},
+	}
+	for _, row := range rows {
+		a, err := w.rig.NewAgent(w.agent.Binary)
+		check(w.T, err)
+		row.change(a)
+		check(w.T, a.Launch())
+		err = a.Wait(10 * time.Second)
+		a.Kill()
+		said := strings.TrimSpace(rig.Tail(a.Log, 100))
+		if err == nil || !strings.Contains(said, row.says) || strings.Contains(said, "\n") {
+			w.Errorf("%s: ended with %v and said %q, want an error and one sentence about %q", row.name, err, said, row.says)
+		}
+	}
+	check(w.T, w.agent.Healthy(w.Context()))
+}
+
+// freeAddr returns a loopback address that nobody listens on.
+func freeAddr(w *world) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	check(w.T, err)
+	defer l.Close()
+	return l.Addr().String()
+}

@@ -1,0 +1,76 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"monopod/agent/e2e/rig"
+)
+
+func TestMain(m *testing.M) {
+	rig.Janitor()
+	os.Exit(m.Run())
+}
+
+// versions are the containerds that everything is tested against.
+func versions() []string { return []string{rig.Distro, rig.Latest} }
+
+// scenario is one story of a user. Its name, in lower case, is the namespace of
+// its pods; it has an agent of its own, not started.
+type scenario struct {
+	name string
+	run  func(w *world)
+}
+
+// TestMonopod tells every story on every containerd. A containerd is shared by the
+// stories; what they leave behind there fails the run.
+func TestMonopod(t *testing.T) {
+	binary := monopod(t)
+	for _, version := range versions() {
+		t.Run(version, func(t *testing.T) {
+			r := open(t, version)
+			for _, s := range scenarios() {
+				t.Run(s.name, func(t *testing.T) { s.run(newWorld(t, r, binary, strings.ToLower(s.name))) })
+			}
+		})
+	}
+}
+
+func scenarios() []scenario {
+	return []scenario{
+		{"StartsAPod", startsAPod},
+		{"StartsTwelveAtOnce", startsTwelveAtOnce},
+		{"RunsInitContainersInOrder", runsInitContainersInOrder},
+		{"StopsAtAFailedInitContainer", stopsAtAFailedInitContainer},
+		{"WaitsForAnImage", waitsForAnImage},
+		{"ConnectsPods", connectsPods},
+		{"RestartsACrashedContainer", restartsACrashedContainer},
+		{"FollowsRestartPolicies", followsRestartPolicies},
+		{"ReplacesAnEditedPod", replacesAnEditedPod},
+		{"LeavesAnUnchangedPod", leavesAnUnchangedPod},
+		{"RemovesADeletedPod", removesADeletedPod},
+		{"RunsGoodBesideBad", runsGoodBesideBad},
+		{"HoldsThroughABadEdit", holdsThroughABadEdit},
+		{"WaitsForTheFolder", waitsForTheFolder},
+		{"HoldsWhenTheFolderVanishes", holdsWhenTheFolderVanishes},
+		{"SurvivesKillsWhileStarting", survivesKillsWhileStarting},
+		{"RemovesWhatWentWhileDown", removesWhatWentWhileDown},
+		{"LeavesPodsOnSIGTERM", leavesPodsOnSIGTERM},
+		{"RecoversFromARuntimeCrash", recoversFromARuntimeCrash},
+		{"RefusesToStart", refusesToStart},
+	}
+}
+
+// monopod returns the binary to test: MONOPOD_BIN, or a fresh build.
+func monopod(t *testing.T) string {
+	t.Helper()
+	if bin := os.Getenv("MONOPOD_BIN"); bin != "" {
+		return bin
+	}
+	bin, err := rig.Build(t.TempDir())
+	check(t, err)
+	return bin
+}

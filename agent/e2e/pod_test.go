@@ -1,0 +1,193 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/e2e/rig"
+)
+
+// sleeper is a pod that waits for SIGTERM.
+const sleeper = `
+  hostNetwork: true
+  terminationGracePeriodSeconds: 5
+  containers:
+  - name: main
+    image: registry.test/busybox:1
+    command: [sh, -c, "trap 'exit 0' TERM; echo hello; sleep 3600 & wait"]
+`
+
+func startsAPod(w *world) {
+	w.start()
+	w.write("one", sleeper)
+	c := w.running("one")["one"]
+	if c.Attempt != 0 || c.Name != "main" {
+		w.Errorf("container %+v, want main, attempt 0", c)
+	}
+
+	s := w.status("one", "is ready", func(s v1.PodStatus) bool {
+		return s.Phase == v1.PodRunning && len(s.ContainerStatuses) == 1 && s.ContainerStatuses[0].Ready
+	})
+	if id := s.ContainerStatuses[0].ContainerID; id != "containerd://"+c.ID {
+		w.Errorf("container id in the status is %q, want containerd://%s", id, c.ID)
+	}
+	w.ps("one", "Running")
+	w.until("its log holds what it printed", func() error {
+		log := filepath.Join(w.agent.PodLogs, w.ns+"_"+name("one")+"_"+c.UID, "main", "0.log")
+		b, err := os.ReadFile(log)
+		if err == nil && !strings.Contains(string(b), " stdout F hello\n") {
+			err = fmt.Errorf("%s holds %q", log, b)
+		}
+		return err
+	})
+	w.until("its status file says so too", func() error {
+		b, err := os.ReadFile(filepath.Join(w.agent.Root, "status", "pods", w.ns+"_"+name("one")+".json"))
+		if err != nil {
+			return err
+		}
+		var p v1.Pod
+		if err := json.Unmarshal(b, &p); err != nil {
+			return rig.Final(err)
+		}
+		if p.Status.Phase != v1.PodRunning {
+			return fmt.Errorf("phase %q", p.Status.Phase)
+		}
+		return nil
+	})
+}
+
+func startsTwelveAtOnce(w *world) {
+	w.start()
+	var pods []string
+	for i := range 12 {
+		pods = append(pods, fmt.Sprintf("p%d", i))
+		w.write(pods[i], sleeper)
+	}
+	w.same(w.running(pods...))
+}
+
+func runsInitContainersInOrder(w *world) {
+	w.write("init", `
+  hostNetwork: true
+  terminationGracePeriodSeconds: 1
+  initContainers:
+  - {name: first, image: "registry.test/busybox:1", command: [sleep, "0.3"]}
+  - {name: second, image: "registry.test/busybox:1", command: ["true"]}
+  containers:
+  - {name: main, image: "registry.test/busybox:1", command: [sleep, "3600"]}
+`)
+	w.start()
+	w.running("init")
+	type span struct{ from, to int64 }
+	at := map[string]span{}
+	for _, c := range w.containers("init") {
+		s, err := w.rig.CRI.Status(w.Context(), c.ID)
+		check(w.T, err)
+		at[c.Name] = span{s.StartedAt, s.FinishedAt}
+	}
+	first, second, main := at["first"], at["second"], at["main"]
+	if first.to == 0 || first.to > second.from || second.to == 0 || second.to > main.from {
+		w.Errorf("containers overlap or are missing: %+v", at)
+	}
+	w.phase("init", v1.PodRunning)
+}
+
+func stopsAtAFailedInitContainer(w *world) {
+	w.start()
+	w.write("init", `
+  hostNetwork: true
+  restartPolicy: Never
+  initContainers:
+  - {name: first, image: "registry.test/busybox:1", command: ["false"]}
+  containers:
+  - {name: main, image: "registry.test/busybox:1", command: [sleep, "3600"]}
+`)
+	w.phase("init", v1.PodFailed)
+	if cs := w.containers("init"); len(cs) != 1 || cs[0].Name != "first" {
+		w.Errorf("containers %+v, want only the init container", cs)
+	}
+}
+
+func waitsForAnImage(w *world) {
+	w.start()
+	image := "registry.test/" + w.ns + "-" + w.rig.Containerd.Version + ":1"
+	w.write("late", strings.Replace(sleeper, rig.Busybox, image, 1))
+	w.status("late", "says that the image is missing", func(s v1.PodStatus) bool {
+		return len(s.ContainerStatuses) == 1 && s.ContainerStatuses[0].State.Waiting != nil &&
+			strings.Contains("ErrImagePull ImagePullBackOff", s.ContainerStatuses[0].State.Waiting.Reason)
+	})
+	check(w.T, w.rig.Registry.Copy(rig.Busybox, image))
+	w.running("late")
+}
+
+// server is a web server that tells its host's name.
+const server = `
+  %s
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: registry.test/busybox:1
+    command: [sh, -c, "mkdir /www; hostname > /www/index.html; exec httpd -f -p %d -h /www"]
+    ports: [{containerPort: %d%s}]
+`
+
+func connectsPods(w *world) {
+	w.start()
+	w.write("own", fmt.Sprintf(server, "dnsPolicy: Default", 8080, 8080, ", hostPort: 28080"))
+	w.write("host", fmt.Sprintf(server, "hostNetwork: true", 28081, 28081, ""))
+	run := w.running("own", "host")
+	own := w.status("own", "has an address", func(s v1.PodStatus) bool { return s.PodIP != "" }).PodIP
+	ip, err := w.rig.CRI.IP(w.Context(), run["own"].Sandbox)
+	check(w.T, err)
+	if own != ip {
+		w.Errorf("pod IP %s, want the sandbox's %s", own, ip)
+	}
+
+	w.answers("http://"+own+":8080/", name("own"))
+	host, err := os.Hostname()
+	check(w.T, err)
+	w.answers("http://127.0.0.1:28081/", host)
+	if w.rig.Network.Ports {
+		w.answers("http://"+w.rig.Network.Gateway()+":28080/", name("own"))
+	}
+	for pod, shared := range map[string]bool{"own": false, "host": true} {
+		pid, err := w.rig.CRI.Pid(w.Context(), run[pod].ID)
+		check(w.T, err)
+		theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
+		check(w.T, err)
+		ours, err := os.Readlink("/proc/self/ns/net")
+		check(w.T, err)
+		if (theirs == ours) != shared {
+			w.Errorf("%s: network namespace %s, the host's is %s", pod, theirs, ours)
+		}
+	}
+}
+
+// answers waits until a web server answers with a page.
+func (w *world) answers(url, want string) {
+	w.Helper()
+	client := &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	w.until(url+" answers", func() error {
+		resp, err := client.Get(url)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if got := strings.TrimSpace(string(b)); err == nil && got != want {
+			err = rig.Final(errors.New("it is " + got + ", want " + want))
+		}
+		return err
+	})
+}

@@ -1,0 +1,89 @@
+package rig
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Build compiles monopod as it is released, to dir/monopod, and returns that path.
+func Build(dir string) (string, error) {
+	bin := filepath.Join(dir, "monopod")
+	return bin, goBuild(bin, ".")
+}
+
+// goBuild compiles a package, named relative to the module's root, to a small
+// static binary.
+func goBuild(bin, pkg string) error {
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, pkg)
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	_, err = output(cmd)
+	return err
+}
+
+func moduleRoot() (string, error) {
+	mod, err := output(exec.Command("go", "env", "GOMOD"))
+	if err != nil {
+		return "", err
+	}
+	mod = strings.TrimSpace(mod)
+	if mod == "" || mod == os.DevNull {
+		return "", errors.New("not inside the monopod checkout")
+	}
+	return filepath.Dir(mod), nil
+}
+
+// Versions of containerd that a rig can start.
+const (
+	Distro = "distro" // what the distribution installed
+	Latest = "2.4.2"  // built by `make deps`; streams container events
+)
+
+// binaries returns the path of containerd and the folder that must come first in
+// PATH so that it finds its own shim; "" for the distribution's.
+func binaries(version string) (containerd, shimDir string, err error) {
+	if version == Distro {
+		path, err := exec.LookPath("containerd")
+		if err != nil {
+			return "", "", fmt.Errorf("no containerd in PATH: install it (make deps)")
+		}
+		return path, "", nil
+	}
+	cache := os.Getenv("MONOPOD_CACHE")
+	if cache == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", "", fmt.Errorf("no MONOPOD_CACHE and no home folder: %w", err)
+		}
+		cache = filepath.Join(home, ".cache", "monopod")
+	}
+	dir := filepath.Join(cache, "containerd-"+version)
+	path := filepath.Join(dir, "containerd")
+	if _, err := os.Stat(path); err != nil {
+		return "", "", fmt.Errorf("no containerd %s in the cache: build it (make deps): %w", version, err)
+	}
+	return path, dir, nil
+}
+
+// major returns the first number of a containerd binary's version.
+func major(containerd string) (int, error) {
+	out, err := output(exec.Command(containerd, "--version"))
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range strings.Fields(out) {
+		var n int
+		if _, err := fmt.Sscanf(strings.TrimPrefix(f, "v"), "%d.", &n); err == nil {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("no version in %q", out)
+}

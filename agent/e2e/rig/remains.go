@@ -1,0 +1,176 @@
+package rig
+
+import (
+	"bufio"
+	"bytes"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// remains finds what belongs to the rig in dir and lies outside of it: processes,
+// mounts, cgroups, sockets. dir is unique, so its path marks what is ours.
+type remains struct {
+	dir    string
+	before map[string]bool // cgroups and shim sockets that were there before us
+}
+
+const (
+	shimSockets = "/run/containerd/s" // containerd's own choice, not configurable
+	shims       = "containerd-shim-runc-v2"
+)
+
+// processes returns ours among the programs named.
+func (r remains) processes(programs ...string) []int {
+	var pids []int
+	for _, pid := range allPids() {
+		cmdline, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+		program, args, _ := bytes.Cut(cmdline, []byte{0})
+		if slices.Contains(programs, filepath.Base(string(program))) && bytes.Contains(args, []byte(r.dir+"/")) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// inContainers returns the processes that run in the containers with these ids.
+func (r remains) inContainers(ids []string) []int {
+	var pids []int
+	for _, pid := range allPids() {
+		cgroup, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
+		if slices.ContainsFunc(ids, func(id string) bool { return bytes.Contains(cgroup, []byte(id)) }) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func allPids() []int {
+	entries, _ := os.ReadDir("/proc")
+	var pids []int
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// bundles are the folders of sandboxes and containers in containerd's state; their
+// base names are the ids.
+func (r remains) bundles() []string {
+	return globs(r.dir+"/containerd/state/io.containerd.runtime.v2.task/k8s.io/*",
+		r.dir+"/containerd/root/io.containerd.runtime.v2.task/k8s.io/*")
+}
+
+// records are what else containerd keeps per pod.
+func (r remains) records() []string {
+	const cri = "/io.containerd.grpc.v1.cri/"
+	return globs(r.dir+"/containerd/root"+cri+"sandboxes/*", r.dir+"/containerd/root"+cri+"containers/*",
+		r.dir+"/containerd/state"+cri+"sandboxes/*", r.dir+"/containerd/state"+cri+"containers/*",
+		r.dir+"/containerd/state"+cri+"netns/*", r.dir+"/containerd/state/netns/*", r.dir+"/containerd/runc/k8s.io/*")
+}
+
+func globs(patterns ...string) []string {
+	var found []string
+	for _, p := range patterns {
+		f, _ := filepath.Glob(p)
+		found = append(found, f...)
+	}
+	return found
+}
+
+// mounts returns the mount points under the rig's folder, innermost first.
+func (r remains) mounts() []string {
+	var under []string
+	for _, m := range mountinfo() {
+		if strings.HasPrefix(m.point, r.dir+"/") {
+			under = append(under, m.point)
+		}
+	}
+	slices.Reverse(under)
+	return under
+}
+
+type mount struct{ point, fstype string }
+
+// mountinfo reads proc_pid_mountinfo(5) in the order of mounting.
+func mountinfo() []mount {
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var all []mount
+	for s := bufio.NewScanner(f); s.Scan(); {
+		left, right, ok := strings.Cut(s.Text(), " - ")
+		l, r := strings.Fields(left), strings.Fields(right)
+		if ok && len(l) > 4 && len(r) > 0 {
+			all = append(all, mount{l[4], r[0]})
+		}
+	}
+	return all
+}
+
+// podCgroups returns all cgroup folders, in every hierarchy, under the roots that
+// kubelet, monopod and containerd make for pods; parents come first.
+func podCgroups() []string {
+	var found []string
+	for _, m := range mountinfo() {
+		if m.fstype != "cgroup" && m.fstype != "cgroup2" {
+			continue
+		}
+		for _, top := range globs(m.point+"/kubepods*", m.point+"/k8s.io") {
+			_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.IsDir() {
+					found = append(found, path)
+				}
+				return nil
+			})
+		}
+	}
+	return found
+}
+
+// newCgroups returns the pods' cgroups that came since the rig was opened.
+func (r remains) newCgroups() []string {
+	return slices.DeleteFunc(podCgroups(), func(path string) bool { return r.before[path] })
+}
+
+// scaffold says whether a cgroup is a level that holds pods, which agents make once
+// and keep.
+func scaffold(path string) bool {
+	switch filepath.Base(path) {
+	case "k8s.io", "kubepods", "besteffort", "burstable",
+		"kubepods.slice", "kubepods-besteffort.slice", "kubepods-burstable.slice":
+		return true
+	}
+	return false
+}
+
+// deadSockets are shims' sockets that came since the rig was opened and that
+// nobody listens to.
+func (r remains) deadSockets() []string {
+	return slices.DeleteFunc(globs(shimSockets+"/*"), func(path string) bool {
+		if r.before[path] {
+			return true
+		}
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			return false
+		}
+		c.Close()
+		return true
+	})
+}
+
+func kill(pids []int) {
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}

@@ -1,0 +1,98 @@
+package rig
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// leaks lists what is there although all pods were removed.
+func (r remains) leaks() []string {
+	var found []string
+	for _, pid := range r.processes(shims, "monopod", "runc") {
+		found = append(found, fmt.Sprintf("process %d %s", pid, commandLine(pid)))
+	}
+	for _, path := range slices.Concat(r.bundles(), r.records()) {
+		found = append(found, "left by a pod in the runtime: "+path)
+	}
+	for _, path := range r.mounts() {
+		found = append(found, "mount "+path)
+	}
+	for _, path := range r.newCgroups() {
+		if !scaffold(path) {
+			found = append(found, "cgroup "+path)
+		}
+	}
+	for _, path := range r.deadSockets() {
+		found = append(found, "socket "+path)
+	}
+	return found
+}
+
+func commandLine(pid int) string {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return strings.ReplaceAll(strings.TrimRight(string(b), "\x00"), "\x00", " ")
+}
+
+// sweep kills and removes everything of the rig, in whatever state it is, and
+// the folder itself. It may run when nothing is left.
+func (r remains) sweep() {
+	kill(r.processes("monopod", "containerd"))
+	var ids []string
+	for _, b := range r.bundles() {
+		ids = append(ids, filepath.Base(b))
+	}
+	kill(r.processes(shims, "runc"))
+	kill(r.inContainers(ids))
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(Poll) {
+		if len(r.inContainers(ids))+len(r.processes("monopod", "containerd", "runc", shims)) == 0 {
+			break
+		}
+	}
+	for _, m := range r.mounts() {
+		_ = syscall.Unmount(m, syscall.MNT_DETACH)
+	}
+	r.removeCgroups(ids)
+	for _, s := range r.deadSockets() {
+		_ = os.Remove(s)
+	}
+	_ = os.Remove(shimSockets) // only when empty
+	_ = os.Remove(filepath.Dir(shimSockets))
+	_ = os.RemoveAll(r.dir)
+}
+
+// removeCgroups removes those of the containers with these ids and the levels that
+// came with them. A cgroup that holds processes or others' cgroups stays: rmdir refuses.
+func (r remains) removeCgroups(ids []string) {
+	for _, path := range slices.Backward(r.newCgroups()) {
+		if scaffold(path) || slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(path, id) }) {
+			_ = syscall.Rmdir(path)
+			if parent := filepath.Dir(path); strings.HasPrefix(filepath.Base(parent), "pod") {
+				_ = syscall.Rmdir(parent)
+			}
+		}
+	}
+}
+
+// remember notes what is there before the rig does anything, in a file that the
+// janitor reads.
+func (r *remains) remember() error {
+	all := slices.Concat(podCgroups(), globs(shimSockets+"/*"))
+	if err := os.WriteFile(filepath.Join(r.dir, "before"), []byte(strings.Join(all, "\n")), 0o644); err != nil {
+		return err
+	}
+	return r.recall()
+}
+
+func (r *remains) recall() error {
+	b, err := os.ReadFile(filepath.Join(r.dir, "before"))
+	r.before = map[string]bool{}
+	for line := range strings.Lines(string(b)) {
+		r.before[strings.TrimSpace(line)] = true
+	}
+	return err
+}

@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// logAttempt matches a container's log files, rotated ones included.
+var logAttempt = regexp.MustCompile(`^(\d+)\.log(\..*)?$`)
+
+// podLogDir returns the log dir of one instance of the worker's pod.
+func (w *worker) podLogDir(uid string) string {
+	return logDirectory(w.podLogs, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: w.key.Name, UID: types.UID(uid)}})
+}
+
+func (w *worker) makeLogDir(pod *v1.Pod) error {
+	if err := os.MkdirAll(w.podLogDir(string(pod.UID)), 0o755); err != nil {
+		return fmt.Errorf("log folder: %w", err)
+	}
+	return nil
+}
+
+func (w *worker) makeContainerLogDir(pod *v1.Pod, name string) error {
+	if err := os.MkdirAll(filepath.Join(w.podLogDir(string(pod.UID)), name), 0o755); err != nil {
+		return fmt.Errorf("log folder: %w", err)
+	}
+	return nil
+}
+
+// loggedAttempts returns for each container that the runtime knows nothing of
+// which attempt comes next by what is left of former ones: log files that were
+// written to, and the status reported last.
+func (w *worker) loggedAttempts(s *situation) map[string]uint32 {
+	if s.Pod == nil {
+		return nil
+	}
+	uid, next := string(s.Pod.UID), map[string]uint32{}
+	dirs, _ := os.ReadDir(w.podLogDir(uid))
+	for _, d := range dirs {
+		if s.instance().newest(d.Name()) != nil {
+			continue
+		}
+		files, _ := os.ReadDir(filepath.Join(w.podLogDir(uid), d.Name()))
+		for _, f := range files {
+			m := logAttempt.FindStringSubmatch(f.Name())
+			if m == nil {
+				continue
+			}
+			info, err := f.Info()
+			if n, bad := strconv.ParseUint(m[1], 10, 31); bad == nil && err == nil && info.Size() > 0 {
+				next[d.Name()] = max(next[d.Name()], uint32(n)+1)
+			}
+		}
+	}
+	if last := w.lastStatus(uid); last != nil {
+		for _, list := range [][]v1.ContainerStatus{last.InitContainerStatuses, last.ContainerStatuses} {
+			for _, c := range list {
+				if c.ContainerID != "" && s.instance().newest(c.Name) == nil {
+					next[c.Name] = max(next[c.Name], uint32(c.RestartCount)+1)
+				}
+			}
+		}
+	}
+	return next
+}
+
+// removeLogs removes the logs of an instance and the links to them.
+func (w *worker) removeLogs(uid string) error {
+	dir := w.podLogDir(uid)
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("logs: %w", err)
+	}
+	if w.logLinks == "" {
+		return nil
+	}
+	links, _ := filepath.Glob(filepath.Join(w.logLinks, fmt.Sprintf("%s_%s_*.log", w.key.Name, w.key.Namespace)))
+	for _, l := range links {
+		if to, err := os.Readlink(l); err == nil && filepath.Dir(filepath.Dir(to)) == dir {
+			os.Remove(l)
+		}
+	}
+	return nil
+}
+
+// linkLog makes the link by which log shippers find a container's log, and
+// know what it is of. That there is none is no reason to stop a container.
+func (w *worker) linkLog(a action, id string) {
+	if w.logLinks == "" {
+		return
+	}
+	log := filepath.Join(w.podLogDir(a.UID), a.Name, fmt.Sprintf("%d.log", a.Attempt))
+	if _, err := os.Stat(log); err != nil {
+		return
+	}
+	err := os.MkdirAll(w.logLinks, 0o755)
+	if err == nil {
+		err = os.Symlink(log, logLink(w.logLinks, w.key, a.Name, id))
+	}
+	if err != nil && !os.IsExist(err) {
+		w.log.Warn("log has no link by container", "container", a.Name, "err", err)
+	}
+}
+
+// removeContainer removes a dead container, then its log files and their link.
+func (w *worker) removeContainer(ctx context.Context, s *situation, a action) error {
+	if err := gone(w.cri.RemoveContainer(ctx, a.ID)); err != nil {
+		return err
+	}
+	if w.logLinks != "" {
+		os.Remove(logLink(w.logLinks, w.key, a.Name, a.ID))
+	}
+	if n := s.Observed.Instances[a.UID].newest(a.Name); n != nil && n.Attempt == a.Attempt {
+		return nil // the successor takes over this attempt's number and log
+	}
+	logs, _ := filepath.Glob(filepath.Join(w.podLogDir(a.UID), a.Name, fmt.Sprintf("%d.log*", a.Attempt)))
+	for _, l := range logs {
+		if err := os.Remove(l); err != nil && !os.IsNotExist(err) {
+			return fmt.Errorf("log of container %s: %w", a.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package agent
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+)
+
+// nodeFor is how long what was read of the machine is gone by: addresses,
+// resolv.conf and hosts change while the agent runs, often right after boot.
+const nodeFor = 10 * time.Second
+
+// machine reads what pods must know of the machine. Any goroutine may use it.
+type machine struct {
+	cfg  Config
+	log  *slog.Logger
+	base node // what does not change
+
+	mu   sync.Mutex
+	read time.Time
+	now  *node
+	said string // the last trouble, so that it is said once
+}
+
+// newMachine reads what does not change while the agent runs.
+func newMachine(cfg Config, instance string) (*machine, error) {
+	memory, err := memoryTotal("/proc/meminfo")
+	if err != nil {
+		return nil, err
+	}
+	var fs unix.Statfs_t
+	unified := unix.Statfs("/sys/fs/cgroup", &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC
+	return &machine{cfg: cfg, log: cfg.Log, base: node{
+		Name: cfg.NodeName, Instance: instance, Root: cfg.Root, PodLogs: cfg.PodLogs,
+		Memory: memory, CgroupV2: unified, SwapController: unified && swapController(), HugePageSizes: hugePageSizes(),
+	}}, nil
+}
+
+// Now returns the machine as it is, at most nodeFor old. Nobody may change it.
+func (m *machine) Now() *node {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.now != nil && time.Since(m.read) < nodeFor {
+		return m.now
+	}
+	n := m.base
+	n.HostIPs = hostIPs()
+	trouble := ""
+	if conf, err := os.ReadFile(m.cfg.ResolvConf); err != nil {
+		trouble = err.Error()
+	} else if n.Resolv, err = parseResolvConf(conf); err != nil {
+		trouble = fmt.Sprintf("%s: %v", m.cfg.ResolvConf, err)
+	}
+	if trouble != "" && trouble != m.said {
+		m.log.Warn("pods get no name servers from the machine", "err", trouble)
+	}
+	m.said = trouble
+	n.HostsFile, _ = os.ReadFile("/etc/hosts") // a machine without one is in order
+	m.now, m.read = &n, time.Now()
+	return m.now
+}
+
+// hostIPs returns the machine's addresses, the one that reaches farthest
+// first, at most one of each family: that of the default route, else that of
+// the first interface that is up, else the loopback's.
+func hostIPs() []string {
+	var v4, v6 string
+	for _, a := range []struct{ network, far string }{{"udp4", "192.0.2.1:9"}, {"udp6", "[2001:db8::1]:9"}} {
+		c, err := net.Dial(a.network, a.far) // sends nothing: it only asks for the route
+		if err != nil {
+			continue
+		}
+		ip := c.LocalAddr().(*net.UDPAddr).IP
+		c.Close()
+		take(ip, &v4, &v6)
+	}
+	addrs, _ := net.InterfaceAddrs()
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && v4 == "" {
+			take(n.IP, &v4, &v6)
+		}
+	}
+	var out []string
+	for _, ip := range []string{v4, v6} {
+		if ip != "" {
+			out = append(out, ip)
+		}
+	}
+	if out == nil {
+		out = []string{"127.0.0.1"}
+	}
+	return out
+}
+
+// take keeps an address that others can reach, unless its family has one.
+func take(ip net.IP, v4, v6 *string) {
+	switch {
+	case !ip.IsGlobalUnicast():
+	case ip.To4() != nil && *v4 == "":
+		*v4 = ip.String()
+	case ip.To4() == nil && *v6 == "":
+		*v6 = ip.String()
+	}
+}
+
+// memoryTotal returns the machine's memory in bytes.
+func memoryTotal(path string) (int64, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, fmt.Errorf("memory of the machine: %w", err)
+	}
+	for line := range bytes.Lines(b) {
+		f := bytes.Fields(line)
+		if len(f) >= 2 && string(f[0]) == "MemTotal:" {
+			kib, err := strconv.ParseInt(string(f[1]), 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, fmt.Errorf("memory of the machine: %s has no MemTotal", path)
+}
+
+// swapController reports whether cgroups can limit swap here (v2).
+func swapController() bool {
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return false
+	}
+	_, path, ok := bytes.Cut(bytes.TrimSpace(own), []byte("0::"))
+	if !ok {
+		return false
+	}
+	_, err = os.Stat(filepath.Join("/sys/fs/cgroup", string(path), "memory.swap.max"))
+	return err == nil
+}
+
+// hugePageSizes returns the page sizes of the machine as cgroups name them,
+// such as 2MB and 1GB.
+func hugePageSizes() []string {
+	dirs, _ := filepath.Glob("/sys/kernel/mm/hugepages/hugepages-*kB")
+	var out []string
+	for _, d := range dirs {
+		var kib int64
+		if _, err := fmt.Sscanf(filepath.Base(d), "hugepages-%dkB", &kib); err != nil {
+			continue
+		}
+		switch {
+		case kib >= 1<<20:
+			out = append(out, fmt.Sprintf("%dGB", kib>>20))
+		case kib >= 1<<10:
+			out = append(out, fmt.Sprintf("%dMB", kib>>10))
+		default:
+			out = append(out, fmt.Sprintf("%dKB", kib))
+		}
+	}
+	return out
+}
+
+// memoryVolumes returns the most that a volume in memory may hold, in bytes,
+// where nothing smaller limits it.
+func memoryVolumes(n *node) int64 {
+	if q, ok := n.Allocatable[v1.ResourceMemory]; ok {
+		return q.Value()
+	}
+	return n.Memory
+}

@@ -1,0 +1,208 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// planLife plans for a pod that shall run and has not ended.
+func (s *situation) planLife(p *planned) {
+	i := s.instance()
+	if s.Known[string(s.Pod.UID)] == nil {
+		p.then(action{Do: doAccept, UID: string(s.Pod.UID), Reason: "new pod"})
+	}
+	why := sandboxTrouble(s.Pod.Pod, i)
+	if why == "" {
+		s.planContainers(p, i)
+		s.planPrune(p, i)
+		return
+	}
+	if phase, ended := s.endedWithSandbox(i); ended {
+		s.planEnd(p, i, phase)
+		return
+	}
+	if f := s.Failures[sandboxFailure]; s.Now.Before(f.Retry) {
+		p.wakeAt(f.Retry)
+		return
+	}
+	s.planSandbox(p, i, why)
+}
+
+// planEnd stops what still runs and remembers that the pod has ended.
+func (s *situation) planEnd(p *planned, i *instance, phase v1.PodPhase) {
+	s.planRest(p, "the pod's work is done")
+	p.then(action{Do: doEnd, UID: string(s.Pod.UID), Phase: phase, Reason: endReason(s.Pod.Pod, i, phase)})
+}
+
+func endReason(pod *v1.Pod, i *instance, phase v1.PodPhase) string {
+	if phase == v1.PodSucceeded {
+		return "all containers have succeeded"
+	}
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		if n := i.newest(c.Name); n != nil && n.exited() && n.ExitCode != 0 {
+			return fmt.Sprintf("container %s exited with %d (%s) and is not to be restarted", c.Name, n.ExitCode, n.Reason)
+		}
+	}
+	return "a container is lost and not to be restarted"
+}
+
+// sandboxTrouble says why the pod needs a new sandbox, "" if it does not
+// (kubelet: podSandboxChanged, in the same order).
+func sandboxTrouble(pod *v1.Pod, i *instance) string {
+	newest := i.sandbox()
+	if newest == nil {
+		return "the pod has no sandbox"
+	}
+	ready := 0
+	for _, b := range i.Sandboxes {
+		if b.Ready {
+			ready++
+		}
+	}
+	switch {
+	case ready > 1:
+		return fmt.Sprintf("the pod has %d sandboxes", ready)
+	case !newest.Ready:
+		return "its sandbox is dead"
+	case newest.HostNetwork != pod.Spec.HostNetwork:
+		return "its sandbox has the wrong network"
+	case !newest.HostNetwork && len(newest.IPs) == 0:
+		return "its sandbox has no address"
+	}
+	return ""
+}
+
+// endedWithSandbox reports whether a pod whose sandbox is gone needs no new
+// one, because no container would run in it, and how it then ended.
+func (s *situation) endedWithSandbox(i *instance) (v1.PodPhase, bool) {
+	if i == nil || len(i.Containers) == 0 {
+		return "", false
+	}
+	pod := s.Pod.Pod
+	if pod.Spec.RestartPolicy == v1.RestartPolicyNever && i.sandbox() != nil {
+		if allSucceeded(pod, i) {
+			return v1.PodSucceeded, true
+		}
+		return v1.PodFailed, true
+	}
+	return workDone(pod, i)
+}
+
+// workDone reports whether all regular containers have exited for good, and
+// what that makes of the pod.
+func workDone(pod *v1.Pod, i *instance) (v1.PodPhase, bool) {
+	for k := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[k]
+		if n := i.newest(c.Name); n == nil || !n.exited() || mayRestart(pod, c, n) {
+			return "", false
+		}
+	}
+	if allSucceeded(pod, i) {
+		return v1.PodSucceeded, true
+	}
+	return v1.PodFailed, true
+}
+
+// planSandbox makes a new sandbox and, without init containers, starts what
+// runs in it.
+func (s *situation) planSandbox(p *planned, i *instance, why string) {
+	uid, attempt := string(s.Pod.UID), uint32(0)
+	if i != nil {
+		planStop(p, i, s.Pod.Pod, why)
+		p.then(removeCreated(i)...)
+		if newest := i.sandbox(); newest != nil {
+			attempt = newest.Attempt + 1
+		}
+	}
+	p.then(action{Do: doSetUp, UID: uid, Reason: why})
+	p.then(action{Do: doCreateSandbox, UID: uid, Attempt: attempt, Reason: why})
+	if len(s.Pod.Spec.InitContainers) > 0 {
+		c := &s.Pod.Spec.InitContainers[0]
+		p.then(s.start(p, c, i.begun(c.Name), why)...)
+		return
+	}
+	var starts []action
+	for k := range s.Pod.Spec.Containers {
+		c := &s.Pod.Spec.Containers[k]
+		if n := i.begun(c.Name); n == nil || mayRestart(s.Pod.Pod, c, n) {
+			starts = append(starts, s.start(p, c, n, why)...)
+		}
+	}
+	p.then(starts...)
+}
+
+// removeCreated removes the containers that were never started: they belong to
+// a sandbox that goes, and hold the name that their successors will have.
+func removeCreated(i *instance) []action {
+	var remove []action
+	for k := range i.Containers {
+		c := &i.Containers[k]
+		if c.State == rt.ContainerState_CONTAINER_CREATED {
+			remove = append(remove, action{Do: doRemoveContainer, UID: i.UID, ID: c.ID, Name: c.Name, Attempt: c.Attempt, Reason: "it was never started"})
+		}
+	}
+	return remove
+}
+
+// planContainers starts what shall run in a sandbox that is in order.
+func (s *situation) planContainers(p *planned, i *instance) {
+	if phase, done := workDone(s.Pod.Pod, i); done {
+		s.planEnd(p, i, phase)
+		return
+	}
+	initialized, failed := s.planInit(p, i)
+	if failed {
+		p.Steps = nil
+		s.planEnd(p, i, v1.PodFailed)
+		return
+	}
+	if !initialized {
+		return
+	}
+	var starts, stops []action
+	for k := range s.Pod.Spec.Containers {
+		c := &s.Pod.Spec.Containers[k]
+		n := i.newest(c.Name)
+		switch {
+		case n == nil:
+			starts = append(starts, s.start(p, c, nil, "it has not been started yet")...)
+		case n.exited() && mayRestart(s.Pod.Pod, c, n):
+			starts = append(starts, s.start(p, c, n, exitReason(n))...)
+		case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
+			stops = append(stops, stopContainer(i, n, "the runtime has lost track of it"))
+		case n.State == rt.ContainerState_CONTAINER_CREATED:
+			starts = append(starts, s.resume(p, n)...)
+		}
+	}
+	p.then(stops...)
+	p.then(starts...)
+}
+
+func exitReason(c *container) string {
+	return fmt.Sprintf("it exited with %d (%s)", c.ExitCode, c.Reason)
+}
+
+// planPrune removes dead containers that a newer dead one of the same name
+// has replaced, and dead sandboxes with nothing left in them.
+func (s *situation) planPrune(p *planned, i *instance) {
+	var remove []action
+	dead, used := map[string]bool{}, map[string]bool{}
+	for k := range i.Containers {
+		c := &i.Containers[k]
+		if c.exited() && dead[c.Name] {
+			remove = append(remove, action{Do: doRemoveContainer, UID: i.UID, ID: c.ID, Name: c.Name, Attempt: c.Attempt, Reason: "a later attempt has replaced it"})
+			continue
+		}
+		dead[c.Name] = dead[c.Name] || c.exited()
+		used[c.Sandbox] = true
+	}
+	for k, b := range i.Sandboxes {
+		if k > 0 && !b.Ready && !used[b.ID] {
+			remove = append(remove, action{Do: doRemoveSandbox, UID: i.UID, ID: b.ID, Reason: "a later sandbox has replaced it"})
+		}
+	}
+	p.then(remove...)
+}

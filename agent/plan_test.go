@@ -1,0 +1,326 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/manifests"
+)
+
+// noon is when all plans are made.
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// scene builds a situation. Its zero value wants nothing and finds nothing.
+type scene struct {
+	pod      *v1.Pod
+	nothing  bool // no pod is wanted under this name
+	accepted bool // the wanted pod's checkpoint is on disk
+	retired  bool // and says that the instance is to go
+	digest   string
+	ended    v1.PodPhase
+	old      *instance // of uid "old", with a checkpoint
+	here     *instance // of the wanted uid
+	failures map[string]failure
+	logged   map[string]uint32
+}
+
+func (c scene) situation() situation {
+	s := situation{Now: noon, Known: map[string]*checkpoint{}, Observed: &observed{Instances: map[string]*instance{}},
+		Failures: c.failures, Logged: c.logged, Runtime: "fake"}
+	if !c.nothing {
+		s.Pod = &manifests.Pod{Pod: c.pod, Digest: "d1"}
+	}
+	if c.accepted {
+		k := newCheckpoint(&manifests.Pod{Pod: c.pod, Digest: "d1"}, metav1.Time{Time: noon})
+		if c.digest != "" {
+			k.Digest = c.digest
+		}
+		if c.retired {
+			k = k.retire(metav1.Time{Time: noon})
+		}
+		if c.ended != "" {
+			k = k.end(v1.PodStatus{Phase: c.ended})
+		}
+		s.Known[k.uid()] = k
+	}
+	if c.old != nil {
+		p := c.pod.DeepCopy()
+		p.UID = "old"
+		s.Known["old"] = newCheckpoint(&manifests.Pod{Pod: p, Digest: "d0"}, metav1.Time{})
+		c.old.UID = "old"
+		c.old.sort()
+		s.Observed.Instances["old"] = c.old
+	}
+	if c.here != nil {
+		c.here.UID = "u"
+		c.here.sort()
+		s.Observed.Instances["u"] = c.here
+	}
+	return s
+}
+
+// pod returns a host-network pod with those regular containers.
+func pod(policy v1.RestartPolicy, names ...string) *v1.Pod {
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-n", Namespace: "default", UID: "u"},
+		Spec: v1.PodSpec{RestartPolicy: policy, HostNetwork: true}}
+	for _, n := range names {
+		p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: n, Image: "img:1"})
+	}
+	return p
+}
+
+func withInit(p *v1.Pod, names ...string) *v1.Pod {
+	for _, n := range names {
+		p.Spec.InitContainers = append(p.Spec.InitContainers, v1.Container{Name: n, Image: "img:1"})
+	}
+	return p
+}
+
+func withSidecar(p *v1.Pod, name string) *v1.Pod {
+	always := v1.ContainerRestartPolicyAlways
+	p.Spec.InitContainers = append(p.Spec.InitContainers, v1.Container{Name: name, Image: "img:1", RestartPolicy: &always})
+	return p
+}
+
+// world returns an instance with sandbox "s0" and these containers.
+func world(cs ...container) *instance {
+	return &instance{Sandboxes: []sandbox{{ID: "s0", Ready: true, HostNetwork: true}}, Containers: cs}
+}
+
+func dead(i *instance) *instance {
+	for k := range i.Sandboxes {
+		i.Sandboxes[k].Ready = false
+	}
+	return i
+}
+
+func up(name string, attempt uint32) container {
+	return container{ID: fmt.Sprintf("%s%d", name, attempt), Name: name, Sandbox: "s0", Attempt: attempt,
+		State: rt.ContainerState_CONTAINER_RUNNING, Started: noon.Add(-time.Minute), Grace: 30 * time.Second}
+}
+
+// exit returns a container that exited with a code so long ago, after a minute's run.
+func exit(name string, attempt uint32, code int32, ago time.Duration, mark string) container {
+	c := up(name, attempt)
+	c.State, c.ExitCode, c.Reason, c.BackOff = rt.ContainerState_CONTAINER_EXITED, code, "Error", mark
+	if code == 0 {
+		c.Reason = "Completed"
+	}
+	c.Finished = noon.Add(-ago)
+	c.Started = c.Finished.Add(-time.Minute)
+	return c
+}
+
+func in(state rt.ContainerState, name string) container {
+	c := up(name, 0)
+	c.State = state
+	return c
+}
+
+// told writes a plan in one line: steps are separated by "; ", actions by ", ".
+func told(p planned) string {
+	var steps []string
+	for _, step := range p.Steps {
+		var acts []string
+		for _, a := range step {
+			t := string(a.Do)
+			for _, s := range []string{a.Name, a.ID} {
+				if s != "" {
+					t += " " + s
+				}
+			}
+			if a.Do == doCreateSandbox || a.Do == doStartContainer {
+				t += fmt.Sprintf("#%d", a.Attempt)
+			}
+			if a.Grace != 0 {
+				t += " in " + a.Grace.String()
+			}
+			if a.BackOff != "" {
+				t += " after " + a.BackOff
+			}
+			if a.Phase != "" {
+				t += " " + string(a.Phase)
+			}
+			acts = append(acts, t)
+		}
+		slices.Sort(acts)
+		steps = append(steps, strings.Join(acts, ", "))
+	}
+	out := strings.Join(steps, "; ")
+	if p.Gone {
+		out += "gone"
+	}
+	for _, name := range slices.Sorted(mapKeys(p.Waiting)) {
+		out += fmt.Sprintf("|%s waits: %s", name, p.Waiting[name].Reason)
+	}
+	if !p.Wake.IsZero() {
+		out += fmt.Sprintf("|wake in %s", p.Wake.Sub(noon))
+	}
+	return out
+}
+
+func mapKeys(m map[string]waiting) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	always, onFailure, never := v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever
+	exited, created, unknown := rt.ContainerState_CONTAINER_EXITED, rt.ContainerState_CONTAINER_CREATED, rt.ContainerState_CONTAINER_UNKNOWN
+	_ = exited
+	for _, row := range []struct {
+		name string
+		scene
+		want string
+	}{
+		// Coming.
+		{"a new pod is accepted, set up, and its containers start together", scene{pod: pod(always, "a", "b")},
+			"accept; set up; create sandbox#0; start container a#0, start container b#0"},
+		{"an accepted pod of which nothing was made is made", scene{pod: pod(always, "a"), accepted: true},
+			"set up; create sandbox#0; start container a#0"},
+		{"a sandbox without checkpoint is accepted as it is", scene{pod: pod(always, "a"), here: world(up("a", 0))}, "accept"},
+		{"a pod that runs is left alone", scene{pod: pod(always, "a", "b"), accepted: true, here: world(up("a", 0), up("b", 3))}, ""},
+		{"a container that is missing is started", scene{pod: pod(always, "a", "b"), accepted: true, here: world(up("a", 0))}, "start container b#0"},
+		{"a container that was created and not started is started", scene{pod: pod(always, "a"), accepted: true, here: world(in(created, "a"))}, "resume container a a0"},
+		{"a container of which logs are left goes on counting", scene{pod: pod(always, "a"), accepted: true, here: world(), logged: map[string]uint32{"a": 4}}, "start container a#4"},
+		{"a container that the runtime lost track of is stopped first", scene{pod: pod(always, "a"), accepted: true, here: world(in(unknown, "a"))}, "stop container a a0 in 30s"},
+
+		// Going.
+		{"nothing wanted and nothing there is gone", scene{pod: pod(always, "a"), nothing: true}, "gone"},
+		{"a pod whose manifest is gone is retired, stopped and removed", scene{pod: pod(always, "a", "b"), nothing: true, accepted: true, here: world(up("a", 0), up("b", 0))},
+			"retire; stop container a a0 in 30s, stop container b b0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
+		{"a retirement goes on where it was", scene{pod: pod(always, "a"), nothing: true, accepted: true, retired: true, here: dead(world(exit("a", 0, 0, time.Second, "")))},
+			"remove sandbox s0; forget"},
+		{"a pod that was never made is forgotten", scene{pod: pod(always, "a"), nothing: true, accepted: true}, "retire; forget"},
+		{"a pod without checkpoint is stopped with the grace that its container carries", scene{pod: pod(always, "a"), nothing: true, here: world(up("a", 0))},
+			"stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
+		{"sidecars stop last, the later one first", scene{pod: withSidecar(withSidecar(pod(always, "a"), "s1"), "s2"), nothing: true, accepted: true, here: world(up("a", 0), up("s1", 0), up("s2", 0))},
+			"retire; stop container a a0 in 30s; stop container s2 s20 in 30s; stop container s1 s10 in 30s; stop sandbox s0; remove sandbox s0; forget"},
+		{"a grace below two seconds is two seconds", scene{pod: pod(always, "a"), nothing: true, here: world(container{ID: "a0", Name: "a", State: rt.ContainerState_CONTAINER_RUNNING, Grace: time.Second})},
+			"stop container a a0 in 2s; stop sandbox s0; remove sandbox s0; forget"},
+
+		// Replacing.
+		{"an old instance goes before the new one comes", scene{pod: pod(always, "a"), old: world(up("a", 0))},
+			"retire; stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
+		{"an old instance goes even if the new one runs", scene{pod: pod(always, "a"), accepted: true, here: world(up("a", 0)), old: dead(world())},
+			"retire; remove sandbox s0; forget"},
+		{"another content under the same uid replaces the instance", scene{pod: pod(always, "a"), accepted: true, digest: "d0", here: world(up("a", 0))},
+			"retire; stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
+		{"a retired instance goes even if it is wanted again", scene{pod: pod(always, "a"), accepted: true, retired: true, here: world(up("a", 0))},
+			"stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
+
+		// Restarting.
+		{"a first crash restarts at once", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 0, 1, 0, ""))}, "start container a#1 after 0s"},
+		{"a second crash waits ten seconds", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 1, 1, 3*time.Second, "0s"))}, "|a waits: CrashLoopBackOff|wake in 7s"},
+		{"after ten seconds it starts, marked", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 1, 1, 10*time.Second, "0s"))}, "start container a#2 after 10s"},
+		{"the wait doubles", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 2, 1, 10*time.Second, "10s"))}, "|a waits: CrashLoopBackOff|wake in 10s"},
+		{"the wait is five minutes at most", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 9, 1, 0, "5m0s"))}, "|a waits: CrashLoopBackOff|wake in 5m0s"},
+		{"a clock set back does not make it wait longer", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 1, 1, -24*time.Hour, "0s"))}, "|a waits: CrashLoopBackOff|wake in 10s"},
+		{"exit code 0 restarts under Always", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 0, 0, 0, ""))}, "start container a#1 after 0s"},
+		{"exit code 1 restarts under OnFailure", scene{pod: pod(onFailure, "a"), accepted: true, here: world(exit("a", 0, 1, 0, ""))}, "start container a#1 after 0s"},
+		{"one container's back-off does not hold another", scene{pod: pod(always, "a", "b"), accepted: true, here: world(exit("a", 1, 1, 0, "0s"), exit("b", 0, 1, 0, ""))}, "start container b#1 after 0s|a waits: CrashLoopBackOff|wake in 10s"},
+		{"a dead attempt that has a dead successor is removed", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 0, 1, time.Minute, ""), exit("a", 1, 1, 0, "0s"))}, "remove container a a0|a waits: CrashLoopBackOff|wake in 10s"},
+		{"the last dead attempt of a running container is kept", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 0, 1, time.Minute, ""), up("a", 1))}, ""},
+
+		// Ending.
+		{"exit code 0 ends a pod under OnFailure", scene{pod: pod(onFailure, "a"), accepted: true, here: world(exit("a", 0, 0, 0, ""))}, "stop sandbox s0; end Succeeded"},
+		{"exit code 1 ends a pod under Never", scene{pod: pod(never, "a"), accepted: true, here: world(exit("a", 0, 1, 0, ""))}, "stop sandbox s0; end Failed"},
+		{"a pod ends when its last container has", scene{pod: pod(never, "a", "b"), accepted: true, here: world(exit("a", 0, 0, 0, ""), up("b", 0))}, ""},
+		{"one failure of two fails the pod", scene{pod: pod(never, "a", "b"), accepted: true, here: world(exit("a", 0, 0, 0, ""), exit("b", 0, 3, 0, ""))}, "stop sandbox s0; end Failed"},
+		{"a sidecar is stopped when the work is done", scene{pod: withSidecar(pod(never, "a"), "s"), accepted: true, here: world(exit("a", 0, 0, 0, ""), up("s", 0))}, "stop container s s0 in 30s; stop sandbox s0; end Succeeded"},
+		{"a dead sidecar is not restarted when the work is done", scene{pod: withSidecar(pod(never, "a"), "s"), accepted: true, here: world(exit("a", 0, 0, 0, ""), exit("s", 0, 1, 0, ""))}, "stop sandbox s0; end Succeeded"},
+		{"a pod that has ended stays ended", scene{pod: pod(never, "a"), accepted: true, ended: v1.PodFailed, here: dead(world(exit("a", 0, 1, 0, "")))}, ""},
+		{"a pod that has ended stays ended without anything left of it", scene{pod: pod(never, "a"), accepted: true, ended: v1.PodSucceeded}, ""},
+		{"what still lives of a pod that has ended is stopped", scene{pod: pod(never, "a"), accepted: true, ended: v1.PodFailed, here: world(up("a", 0))}, "stop container a a0 in 30s; stop sandbox s0"},
+
+		// Sandboxes.
+		{"a dead sandbox is replaced by the next attempt", scene{pod: pod(always, "a"), accepted: true, here: dead(world(exit("a", 0, 255, 0, "")))}, "set up; create sandbox#1; start container a#1"},
+		{"a crash-looping container does not wait after its sandbox died", scene{pod: pod(always, "a"), accepted: true, here: dead(world(exit("a", 5, 255, 0, "2m40s")))}, "set up; create sandbox#1; start container a#6 after 2m40s"},
+		{"containers that outlive their sandbox are stopped", scene{pod: pod(always, "a"), accepted: true, here: dead(world(up("a", 0)))}, "stop container a a0 in 30s; set up; create sandbox#1; start container a#1"},
+		{"a container never started in a dead sandbox makes way", scene{pod: pod(always, "a"), accepted: true, here: dead(world(in(created, "a")))}, "remove container a a0; set up; create sandbox#1; start container a#0"},
+		{"two ready sandboxes are one too many", scene{pod: pod(always, "a"), accepted: true, here: &instance{Sandboxes: []sandbox{{ID: "s0", Ready: true, HostNetwork: true}, {ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}}}},
+			"stop sandbox s0, stop sandbox s1; set up; create sandbox#2; start container a#0"},
+		{"a sandbox on the wrong network is replaced", scene{pod: pod(always, "a"), accepted: true, here: &instance{Sandboxes: []sandbox{{ID: "s0", Ready: true, IPs: []string{"10.0.0.2"}}}}},
+			"stop sandbox s0; set up; create sandbox#1; start container a#0"},
+		{"a Never pod that lost its sandbox has failed", scene{pod: pod(never, "a"), accepted: true, here: dead(world(exit("a", 0, 255, 0, "")))}, "end Failed"},
+		{"an OnFailure pod that was done keeps done without a sandbox", scene{pod: pod(onFailure, "a"), accepted: true, here: dead(world(exit("a", 0, 0, 0, "")))}, "end Succeeded"},
+		{"an OnFailure pod starts again only what was not done", scene{pod: pod(onFailure, "a", "b"), accepted: true, here: dead(world(exit("a", 0, 0, 0, ""), exit("b", 0, 255, 0, "")))}, "set up; create sandbox#1; start container b#1"},
+		{"a sandbox that could not be made is tried again later", scene{pod: pod(always, "a"), accepted: true, failures: map[string]failure{"": {Retry: noon.Add(time.Second)}}}, "|wake in 1s"},
+		{"an empty dead sandbox is removed", scene{pod: pod(always, "a"), accepted: true, here: &instance{Sandboxes: []sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}}, Containers: []container{{ID: "a0", Name: "a", Sandbox: "s1", State: rt.ContainerState_CONTAINER_RUNNING}}}}, "remove sandbox s0"},
+
+		// Init containers.
+		{"the first init container starts alone", scene{pod: withInit(pod(always, "a"), "i", "j")}, "accept; set up; create sandbox#0; start container i#0"},
+		{"while one runs the next one waits", scene{pod: withInit(pod(always, "a"), "i", "j"), accepted: true, here: world(up("i", 0))}, ""},
+		{"when one is done the next one starts", scene{pod: withInit(pod(always, "a"), "i", "j"), accepted: true, here: world(exit("i", 0, 0, 0, ""))}, "start container j#0"},
+		{"when all are done the regular ones start", scene{pod: withInit(pod(always, "a"), "i"), accepted: true, here: world(exit("i", 0, 0, 0, ""))}, "start container a#0"},
+		{"one that fails is restarted", scene{pod: withInit(pod(always, "a"), "i"), accepted: true, here: world(exit("i", 0, 1, 0, ""))}, "start container i#1 after 0s"},
+		{"one that fails again waits", scene{pod: withInit(pod(onFailure, "a"), "i"), accepted: true, here: world(exit("i", 1, 1, 0, "0s"))}, "|i waits: CrashLoopBackOff|wake in 10s"},
+		{"one that fails under Never fails the pod", scene{pod: withInit(pod(never, "a"), "i"), accepted: true, here: world(exit("i", 0, 1, 0, ""))}, "stop sandbox s0; end Failed"},
+		{"one killed for memory has failed even with 0", scene{pod: withInit(pod(never, "a"), "i"), accepted: true, here: world(container{ID: "i0", Name: "i", Sandbox: "s0", State: exited, Reason: "OOMKilled"})}, "stop sandbox s0; end Failed"},
+		{"a removed init container does not run again in the same sandbox", scene{pod: withInit(pod(always, "a"), "i"), accepted: true, here: world(up("a", 0))}, ""},
+		{"an earlier one that was removed is known by the later one", scene{pod: withInit(pod(always, "a"), "i", "j"), accepted: true, here: world(exit("j", 0, 0, 0, ""))}, "start container a#0"},
+		{"a new sandbox runs them all again", scene{pod: withInit(pod(always, "a"), "i"), accepted: true, here: dead(world(exit("i", 0, 0, time.Hour, ""), exit("a", 0, 255, 0, "")))}, "set up; create sandbox#1; start container i#1"},
+		{"a restarted regular container does not run them again", scene{pod: withInit(pod(always, "a"), "i"), accepted: true, here: world(exit("i", 0, 0, time.Hour, ""), exit("a", 0, 1, 0, ""))}, "start container a#1 after 0s"},
+
+		// Sidecars.
+		{"a sidecar that runs lets the next one start", scene{pod: withInit(withSidecar(pod(always, "a"), "s"), "i"), accepted: true, here: world(up("s", 0))}, "start container i#0"},
+		{"a sidecar that died is restarted while the pod runs", scene{pod: withSidecar(pod(always, "a"), "s"), accepted: true, here: world(up("a", 0), exit("s", 0, 0, 0, ""))}, "start container s#1 after 0s"},
+
+		// What went wrong last.
+		{"a container whose image is missing waits", scene{pod: pod(always, "a"), accepted: true, here: world(), failures: map[string]failure{"a": {waiting: waiting{Reason: "ErrImagePull"}, Retry: noon.Add(10 * time.Second)}}}, "|a waits: ErrImagePull|wake in 10s"},
+		{"and is tried again when it is time", scene{pod: pod(always, "a"), accepted: true, here: world(), failures: map[string]failure{"a": {Retry: noon}}}, "start container a#0"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := told(plan(row.scene.situation())); got != row.want {
+				t.Errorf("\n got  %s\n want %s", got, row.want)
+			}
+		})
+	}
+}
+
+// A container's own policy and rules come before the pod's.
+func TestMayRestart(t *testing.T) {
+	policy := func(p v1.ContainerRestartPolicy) *v1.ContainerRestartPolicy { return &p }
+	rule := func(op v1.ContainerRestartRuleOnExitCodesOperator, codes ...int32) []v1.ContainerRestartRule {
+		return []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestart, ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: op, Values: codes}}}
+	}
+	in, notIn := v1.ContainerRestartRuleOnExitCodesOpIn, v1.ContainerRestartRuleOnExitCodesOpNotIn
+	for _, row := range []struct {
+		name   string
+		pod    v1.RestartPolicy
+		own    *v1.ContainerRestartPolicy
+		rules  []v1.ContainerRestartRule
+		code   int32
+		expect bool
+	}{
+		{"always in a Never pod", v1.RestartPolicyNever, policy("Always"), nil, 0, true},
+		{"never in an Always pod", v1.RestartPolicyAlways, policy("Never"), nil, 1, false},
+		{"on failure in a Never pod, failed", v1.RestartPolicyNever, policy("OnFailure"), nil, 1, true},
+		{"on failure in a Never pod, done", v1.RestartPolicyNever, policy("OnFailure"), nil, 0, false},
+		{"a rule that matches", v1.RestartPolicyNever, policy("Never"), rule(in, 42), 42, true},
+		{"a rule that does not", v1.RestartPolicyNever, policy("Never"), rule(in, 42), 41, false},
+		{"a rule that excludes", v1.RestartPolicyNever, policy("Never"), rule(notIn, 0, 1), 2, true},
+		{"a rule that excludes this code", v1.RestartPolicyNever, policy("Never"), rule(notIn, 0, 1), 1, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := pod(row.pod, "a")
+			p.Spec.Containers[0].RestartPolicy, p.Spec.Containers[0].RestartPolicyRules = row.own, row.rules
+			n := exit("a", 0, row.code, 0, "")
+			if got := mayRestart(p, &p.Spec.Containers[0], &n); got != row.expect {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests"
+)
+
+// report hands the pod's status to the store: of the instance that leaves
+// while there is one, else of the wished one.
+func (w *worker) report(s *situation, p *planned) {
+	if p.Gone {
+		return
+	}
+	for _, uid := range s.leaving() {
+		if c := w.known[uid]; c != nil {
+			old := *s
+			old.Pod = &manifests.Pod{Pod: c.Pod, File: c.File, Digest: c.Digest}
+			w.publish(c.Pod, podStatus(&old, &planned{}, w.machine.Now(), w.lastStatus(uid)))
+			return
+		}
+	}
+	if s.Pod == nil {
+		return
+	}
+	if c := s.known(); c.ended() != "" {
+		w.publish(s.Pod.Pod, c.Pod.Status)
+		return
+	}
+	w.publish(s.Pod.Pod, podStatus(s, p, w.machine.Now(), w.lastStatus(string(s.Pod.UID))))
+}
+
+// reportUnseen reports a pod while the runtime cannot be asked: as it was
+// known last, or as one that is still to come.
+func (w *worker) reportUnseen(wish *manifests.Pod) {
+	if _, ok := w.store.Pod(w.key.String()); ok || wish == nil {
+		return
+	}
+	if last := w.lastStatus(string(wish.UID)); last != nil {
+		w.publish(wish.Pod, *last)
+		return
+	}
+	s := &situation{Pod: wish, Observed: &observed{}, Now: time.Now()}
+	w.publish(wish.Pod, podStatus(s, &planned{}, w.machine.Now(), nil))
+}
+
+func (w *worker) publish(pod *v1.Pod, st v1.PodStatus) {
+	out := *pod
+	out.Status = st
+	w.last, w.lastUID = &out.Status, string(pod.UID)
+	w.store.SetPod(w.key.String(), &out)
+}

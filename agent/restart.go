@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// The crash-loop back-off, with the kubelet's figures: the first restart is
+// immediate, the next waits 10 s, then twice as long each time up to 5 min;
+// a container that ran for more than 10 min starts anew.
+const (
+	backOffFirst = 10 * time.Second
+	backOffMax   = 5 * time.Minute
+	backOffReset = 10 * time.Minute
+)
+
+// mayRestart reports whether a container that exited is to be started again
+// (kubelet: ShouldContainerBeRestarted).
+func mayRestart(pod *v1.Pod, c *v1.Container, n *container) bool {
+	if !n.exited() || isSidecar(pod, c) {
+		return true
+	}
+	init := isInit(pod, c)
+	policy := string(pod.Spec.RestartPolicy)
+	if c.RestartPolicy != nil {
+		if restartRule(c, n.ExitCode) {
+			return true
+		}
+		policy = string(*c.RestartPolicy)
+	}
+	switch policy {
+	case string(v1.RestartPolicyNever):
+		return false
+	case string(v1.RestartPolicyOnFailure):
+		return !succeeded(n)
+	}
+	return !init || !succeeded(n)
+}
+
+// restartRule reports whether one of the container's own rules asks for a
+// restart after this exit code.
+func restartRule(c *v1.Container, code int32) bool {
+	for _, r := range c.RestartPolicyRules {
+		if r.ExitCodes == nil {
+			continue
+		}
+		in := slices.Contains(r.ExitCodes.Values, code)
+		if in == (r.ExitCodes.Operator == v1.ContainerRestartRuleOnExitCodesOpIn) {
+			return r.Action == v1.ContainerRestartRuleActionRestart
+		}
+	}
+	return false
+}
+
+// succeeded reports whether the container did its work. A container whose
+// process was killed for memory did not, even if it says 0.
+func succeeded(c *container) bool {
+	return c.exited() && c.ExitCode == 0 && c.Reason != "OOMKilled"
+}
+
+// allSucceeded reports whether all regular containers ended with 0.
+func allSucceeded(pod *v1.Pod, i *instance) bool {
+	for k := range pod.Spec.Containers {
+		if n := i.newest(pod.Spec.Containers[k].Name); n == nil || !n.exited() || n.ExitCode != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// backOff returns from when on the container after n may start, and what that
+// successor is marked with. The mark lives in the runtime, so that a new agent
+// goes on where the last one was. A container that went down with its sandbox
+// is not made to wait.
+func backOff(n *container, sandbox string, now time.Time) (from time.Time, mark string) {
+	if n == nil {
+		return time.Time{}, ""
+	}
+	if n.Sandbox != sandbox {
+		return time.Time{}, n.BackOff
+	}
+	last, err := time.ParseDuration(n.BackOff)
+	if err != nil || n.Finished.Sub(n.Started) > backOffReset {
+		return time.Time{}, "0s"
+	}
+	wait := min(max(2*last, backOffFirst), backOffMax)
+	from = n.Finished.Add(wait)
+	if limit := now.Add(wait); from.After(limit) { // the clock was set back
+		from = limit
+	}
+	return from, wait.String()
+}
+
+// start returns the start of a container as an action, or nothing while it has
+// to wait. n is the attempt before, or nil.
+func (s *situation) start(p *planned, c *v1.Container, n *container, why string) []action {
+	if f := s.Failures[c.Name]; s.Now.Before(f.Retry) {
+		p.wakeAt(f.Retry)
+		p.wait(c.Name, f.waiting)
+		return nil
+	}
+	attempt, sandbox := s.Logged[c.Name], ""
+	if n != nil {
+		attempt = n.Attempt + 1
+	}
+	if b := s.instance().sandbox(); b != nil && b.Ready {
+		sandbox = b.ID
+	}
+	from, mark := backOff(n, sandbox, s.Now)
+	if s.Now.Before(from) {
+		p.wakeAt(from)
+		id := fmt.Sprintf("%s_%s(%s)", s.Pod.Name, s.Pod.Namespace, s.Pod.UID)
+		p.wait(c.Name, waiting{"CrashLoopBackOff", fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", mark, c.Name, id)})
+		return nil
+	}
+	return []action{{Do: doStartContainer, UID: string(s.Pod.UID), Name: c.Name, Attempt: attempt, BackOff: mark, Reason: why}}
+}
+
+// resume returns the start of a container that was created and not started,
+// because the agent or the runtime died in between.
+func (s *situation) resume(p *planned, n *container) []action {
+	if f := s.Failures[n.Name]; s.Now.Before(f.Retry) {
+		p.wakeAt(f.Retry)
+		p.wait(n.Name, f.waiting)
+		return nil
+	}
+	return []action{{Do: doResumeContainer, UID: string(s.Pod.UID), ID: n.ID, Name: n.Name, Attempt: n.Attempt, Reason: "it was created and not started"}}
+}

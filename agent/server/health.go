@@ -1,0 +1,100 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// checks returns all lines of /healthz. The manifests are no check: what a
+// person wrote must not make a supervisor restart the agent.
+func (s *Server) checks() []Check {
+	all := []Check{{"ping", func() error { return nil }}, {"runtime", s.checkRuntime}}
+	return append(all, s.config.Checks...)
+}
+
+func (s *Server) checkRuntime() error {
+	r := s.config.Store.Runtime()
+	switch {
+	case r.Up:
+		return nil
+	case r.Since.IsZero():
+		return errors.New("not asked yet")
+	case r.Error == "":
+		return fmt.Errorf("%s does not answer for %s", r.Endpoint, time.Since(r.Since).Round(time.Second))
+	default:
+		return fmt.Errorf("%s does not answer for %s: %s", r.Endpoint, time.Since(r.Since).Round(time.Second), r.Error)
+	}
+}
+
+// health answers ok, or 500 and every check if one fails; ?verbose shows every
+// check always, ?exclude=name leaves one out.
+func (s *Server) health(_ bool, w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	exclude := query["exclude"]
+	var lines strings.Builder
+	failed := false
+	for _, c := range s.checks() {
+		if slices.Contains(exclude, c.Name) {
+			fmt.Fprintf(&lines, "[+]%s excluded: ok\n", c.Name)
+		} else if err := c.Func(); err != nil {
+			failed = true
+			fmt.Fprintf(&lines, "[-]%s failed: %v\n", c.Name, err)
+		} else {
+			fmt.Fprintf(&lines, "[+]%s ok\n", c.Name)
+		}
+	}
+	fmt.Fprintf(&lines, "[+]manifests %s\n", s.manifestsLine())
+	plain(w)
+	switch {
+	case failed:
+		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprintf(w, "%shealthz check failed\n", lines.String())
+	case query.Has("verbose"):
+		fmt.Fprintf(w, "%shealthz check passed\n", lines.String())
+	default:
+		fmt.Fprint(w, "ok")
+	}
+}
+
+// healthOf answers for one check.
+func (s *Server) healthOf(_ bool, w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("check")
+	checks := append(s.checks(), Check{"manifests", func() error { return nil }})
+	i := slices.IndexFunc(checks, func(c Check) bool { return c.Name == name })
+	if i < 0 {
+		http.NotFound(w, r)
+		return
+	}
+	if err := checks[i].Func(); err != nil {
+		http.Error(w, "internal server error: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	plain(w)
+	fmt.Fprint(w, "ok")
+}
+
+// manifestsLine says how many problems there are; never a failure.
+func (s *Server) manifestsLine() string {
+	m := s.config.Store.Manifests()
+	n := len(m.Problems)
+	for _, f := range m.Files {
+		n += len(f.Problems)
+	}
+	switch n {
+	case 0:
+		return "ok"
+	case 1:
+		return "ok: 1 problem"
+	default:
+		return fmt.Sprintf("ok: %d problems", n)
+	}
+}
+
+func plain(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+}

@@ -1,0 +1,154 @@
+package server
+
+import (
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func config(t *testing.T, listen, socket string) Config {
+	return Config{Listen: listen, Socket: socket, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+}
+
+const notLoopback = ": refuses an address that is not loopback: it needs TLS and client certificates or a token file, " +
+	"which this version does not have; use 127.0.0.1"
+
+func TestTCPIsLoopbackOnly(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	used := taken.Addr().String()
+	rows := []struct{ address, err string }{
+		{"127.0.0.1:0", ""},
+		{"127.9.9.9:0", ""},
+		{"localhost:0", ""},
+		{"[::1]:0", ""},
+		{"[::ffff:127.0.0.1]:0", ""},
+		{":0", notLoopback},
+		{"0.0.0.0:0", notLoopback},
+		{"[::]:0", notLoopback},
+		{"192.0.2.1:0", notLoopback},
+		{"no-such-name.invalid:0", ": the name no-such-name.invalid has no address"},
+		{"127.0.0.1", ": not of the form host:port"},
+		{"::1:10255", ": not of the form host:port"},
+		{used, ": address in use: is another monopod or a kubelet running?"},
+	}
+	for _, r := range rows {
+		t.Run(r.address, func(t *testing.T) {
+			s, err := Listen(config(t, r.address, ""))
+			if r.err != "" {
+				if want := "listen on " + r.address + r.err; err == nil || err.Error() != want {
+					t.Errorf("Listen = %v\nwant     %s", err, want)
+				}
+				return
+			}
+			if err != nil {
+				if strings.Contains(r.address, "::1") && strings.Contains(err.Error(), "cannot assign") {
+					t.Skip("no IPv6 here")
+				}
+				t.Fatal(err)
+			}
+			if !s.Addr().(*net.TCPAddr).IP.IsLoopback() {
+				t.Errorf("listens on %s", s.Addr())
+			}
+			s.close()
+		})
+	}
+}
+
+func TestTheSocketTakesNobodysPlace(t *testing.T) {
+	long := "/tmp/" + strings.Repeat("x", 103)
+	rows := []struct {
+		name    string
+		prepare func(t *testing.T, path string)
+		err     string
+	}{
+		{"nothing there", func(*testing.T, string) {}, ""},
+		{"a socket that nobody answers on", func(t *testing.T, path string) {
+			l, err := net.Listen("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.(*net.UnixListener).SetUnlinkOnClose(false)
+			l.Close()
+		}, ""},
+		{"a live server", func(t *testing.T, path string) {
+			l, err := net.Listen("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { l.Close() })
+		}, "something answers there already: is another monopod running?"},
+		{"a file", func(t *testing.T, path string) { os.WriteFile(path, []byte("precious"), 0o600) }, "it exists and is not a socket"},
+		{"a folder", func(t *testing.T, path string) { os.Mkdir(path, 0o700) }, "it exists and is not a socket"},
+		{"a link", func(t *testing.T, path string) { os.Symlink("/nowhere", path) }, "it exists and is not a socket"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "s")
+			r.prepare(t, path)
+			before, _ := os.Lstat(path)
+			s, err := Listen(config(t, "", path))
+			if r.err != "" {
+				if want := "listen on " + path + ": " + r.err; err == nil || err.Error() != want {
+					t.Errorf("Listen = %v\nwant     %s", err, want)
+				}
+				if after, err := os.Lstat(path); err != nil || !os.SameFile(before, after) {
+					t.Errorf("what was there is gone: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.close()
+			if fi, err := os.Lstat(path); err != nil || fi.Mode() != os.ModeSocket|0o600 {
+				t.Errorf("the socket has mode %v, %v", fi.Mode(), err)
+			}
+		})
+	}
+	for path, want := range map[string]string{
+		long:                  "the path has 108 bytes, a socket takes at most 107",
+		"/no/such/folder/s":   "the folder /no/such/folder does not exist",
+		"/proc/self/status/s": "not a directory",
+	} {
+		if _, err := Listen(config(t, "", path)); err == nil || err.Error() != "listen on "+path+": "+want {
+			t.Errorf("Listen = %v\nwant     listen on %s: %s", err, path, want)
+		}
+	}
+}
+
+func TestARefusedSocketReleasesTCP(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	if _, err := Listen(config(t, address, "/no/such/folder/s")); err == nil {
+		t.Fatal("a socket in no folder")
+	}
+	s, err := Listen(config(t, address, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+}
+
+func TestTheMaximumPathOfASocketWorks(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	s, err := Listen(config(t, "", dir+"/"+strings.Repeat("x", socketPathMax-len(dir)-1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+}

@@ -1,0 +1,178 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// env is a container's environment: values by name and the order in which
+// the names were first declared.
+type env struct {
+	names  []string
+	values map[string]string
+}
+
+func (e *env) set(name, value string) {
+	if _, ok := e.values[name]; !ok {
+		e.names = append(e.names, name)
+	}
+	e.values[name] = value
+}
+
+func (e *env) list() []*rt.KeyValue {
+	var out []*rt.KeyValue
+	for _, k := range e.names {
+		out = append(out, &rt.KeyValue{Key: k, Value: []byte(e.values[k])})
+	}
+	return out
+}
+
+// expand replaces each $(NAME) that is set.
+func (e *env) expand(s string) string {
+	return expand(s, func(name string) (string, bool) {
+		v, ok := e.values[name]
+		return v, ok
+	})
+}
+
+func (e *env) expandAll(in []string) []string {
+	out := slices.Clone(in)
+	for i := range out {
+		out[i] = e.expand(out[i])
+	}
+	return out
+}
+
+// expand replaces $(NAME) by its value and $$ by $, in one pass: values are
+// not looked into. What lookup does not know, and a $ of any other kind, stays.
+func expand(s string, lookup func(name string) (string, bool)) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '$')
+		if i < 0 || i == len(s)-1 {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:i])
+		s = s[i:]
+		end := strings.IndexByte(s, ')')
+		switch {
+		case s[1] == '$':
+			b.WriteByte('$')
+			s = s[2:]
+		case s[1] == '(' && end > 0:
+			if v, ok := lookup(s[2:end]); ok {
+				b.WriteString(v)
+			} else {
+				b.WriteString(s[:end+1])
+			}
+			s = s[end+1:]
+		case s[1] == '(':
+			b.WriteString("$(")
+			s = s[2:]
+		default:
+			b.WriteByte('$')
+			s = s[1:]
+		}
+	}
+}
+
+// environment resolves a container's variables in their order: a value sees
+// those declared before it. Errors name variables, never their values.
+func environment(p *v1.Pod, c *v1.Container, in containerInput, n *node) (*env, error) {
+	if len(c.EnvFrom) > 0 {
+		return nil, errors.New("envFrom is not supported yet")
+	}
+	e := &env{values: map[string]string{}}
+	for _, v := range c.Env {
+		if v.Value != "" || v.ValueFrom == nil {
+			e.set(v.Name, e.expand(v.Value))
+			continue
+		}
+		s, err := envSource(p, c, v.ValueFrom, in, n)
+		if err != nil {
+			return nil, fmt.Errorf("env %s: %w", v.Name, err)
+		}
+		e.set(v.Name, s)
+	}
+	return e, nil
+}
+
+func envSource(p *v1.Pod, c *v1.Container, s *v1.EnvVarSource, in containerInput, n *node) (string, error) {
+	switch {
+	case s.FieldRef != nil:
+		return fieldValue(p, s.FieldRef.FieldPath, in, n)
+	case s.ResourceFieldRef != nil:
+		return resourceValue(p, c, s.ResourceFieldRef, n)
+	case s.ConfigMapKeyRef != nil:
+		return "", errors.New("configMapKeyRef is not supported yet")
+	case s.SecretKeyRef != nil:
+		return "", errors.New("secretKeyRef is not supported yet")
+	case s.FileKeyRef != nil:
+		return "", errors.New("fileKeyRef is not supported yet")
+	default:
+		return "", errors.New("valueFrom names no source")
+	}
+}
+
+// fieldValue returns a field of the pod or its node.
+func fieldValue(p *v1.Pod, path string, in containerInput, n *node) (string, error) {
+	switch path {
+	case "metadata.name":
+		return p.Name, nil
+	case "metadata.namespace":
+		return p.Namespace, nil
+	case "metadata.uid":
+		return string(p.UID), nil
+	case "spec.nodeName", "spec.host":
+		return p.Spec.NodeName, nil
+	case "spec.serviceAccountName":
+		return p.Spec.ServiceAccountName, nil
+	case "status.hostIP", "status.hostIPs":
+		if len(n.HostIPs) == 0 {
+			return "", errors.New("host IP unknown; the machine has no address")
+		}
+		return firstOrAll(path, n.HostIPs), nil
+	case "status.podIP", "status.podIPs":
+		return firstOrAll(path, podIPs(p, in, n)), nil
+	}
+	of, key, ok := strings.Cut(strings.TrimSuffix(path, "']"), "['")
+	switch {
+	case ok && of == "metadata.labels":
+		return p.Labels[key], nil
+	case ok && of == "metadata.annotations":
+		return p.Annotations[key], nil
+	default:
+		return "", fmt.Errorf("unsupported fieldPath: %s", path)
+	}
+}
+
+// firstOrAll joins the addresses for a path in the plural.
+func firstOrAll(path string, ips []string) string {
+	if len(ips) > 1 && !strings.HasSuffix(path, "s") {
+		ips = ips[:1]
+	}
+	return strings.Join(ips, ",")
+}
+
+// podIPs returns at most one address of each family, the machine's primary
+// family first.
+func podIPs(p *v1.Pod, in containerInput, n *node) []string {
+	if p.Spec.HostNetwork {
+		return n.HostIPs
+	}
+	v6 := func(ip string) bool { return strings.Contains(ip, ":") }
+	primary6 := len(n.HostIPs) > 0 && v6(n.HostIPs[0])
+	var out []string
+	for _, want6 := range []bool{primary6, !primary6} {
+		if i := slices.IndexFunc(in.PodIPs, func(ip string) bool { return v6(ip) == want6 }); i >= 0 {
+			out = append(out, in.PodIPs[i])
+		}
+	}
+	return out
+}

@@ -1,0 +1,237 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/volume"
+)
+
+// madeSandbox is the sandbox that containers are put into.
+type madeSandbox struct {
+	id     string
+	uid    string
+	config *rt.PodSandboxConfig
+	ips    []string // those that containers see: the host's for host-network pods
+}
+
+// fetch is an image on its way. The goroutine that fetches closes done last.
+type fetch struct {
+	done  chan struct{}
+	image *rt.Image
+	ref   string
+	err   error
+}
+
+// prefetch begins to bring the images of a pod while its sandbox is made.
+func (w *worker) prefetch(ctx context.Context, s *situation, steps [][]action) {
+	if !slices.ContainsFunc(slices.Concat(steps...), func(a action) bool { return a.Do == doCreateSandbox }) {
+		return
+	}
+	config, err := sandboxConfig(s.Pod.Pod, 0, w.machine.Now())
+	if err != nil {
+		return // the sandbox's own start will say it
+	}
+	for _, c := range slices.Concat(s.Pod.Spec.InitContainers, s.Pod.Spec.Containers) {
+		if w.fetches[c.Name] != nil {
+			continue
+		}
+		f := &fetch{done: make(chan struct{})}
+		w.fetches[c.Name] = f
+		w.fetching.Go(func() {
+			defer close(f.done)
+			f.image, f.ref, f.err = w.images.Ensure(ctx, c.Image, c.ImagePullPolicy, config)
+		})
+	}
+}
+
+// fetched returns a container's image, waiting for it where it is on its way.
+func (w *worker) fetched(ctx context.Context, c *v1.Container, config *rt.PodSandboxConfig, f *fetch) (*rt.Image, string, error) {
+	if f == nil {
+		return w.images.Ensure(ctx, c.Image, c.ImagePullPolicy, config)
+	}
+	select {
+	case <-f.done:
+		return f.image, f.ref, f.err
+	case <-ctx.Done():
+		return nil, "", context.Cause(ctx)
+	}
+}
+
+// slot waits until one more sandbox or container may be started on the node.
+func (w *worker) slot(ctx context.Context) (release func(), err error) {
+	select {
+	case w.slots <- struct{}{}:
+		return func() { <-w.slots }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action) error {
+	config, err := sandboxConfig(s.Pod.Pod, a.Attempt, w.machine.Now())
+	if err != nil {
+		return err
+	}
+	release, err := w.slot(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	id, err := w.cri.RunSandbox(firm, config, "")
+	if err != nil {
+		return err
+	}
+	m := &madeSandbox{id: id, uid: a.UID, config: config, ips: w.machine.Now().HostIPs}
+	if !s.Pod.Spec.HostNetwork {
+		st, err := w.cri.SandboxStatus(firm, id)
+		if err != nil {
+			return err
+		}
+		m.ips = addresses(st)
+	}
+	w.sandbox = m
+	return nil
+}
+
+// inSandbox returns the sandbox that the pod's containers belong into, which
+// an earlier pass or an earlier agent may have made.
+func (w *worker) inSandbox(s *situation) (*madeSandbox, error) {
+	uid := string(s.Pod.UID)
+	b := s.instance().sandbox()
+	if m := w.sandbox; m != nil && m.uid == uid && (b == nil || !b.Ready || m.id == b.ID) {
+		return m, nil
+	}
+	if b == nil {
+		return nil, errors.New("the pod has no sandbox")
+	}
+	config, err := sandboxConfig(s.Pod.Pod, b.Attempt, w.machine.Now())
+	if err != nil {
+		return nil, err
+	}
+	m := &madeSandbox{id: b.ID, uid: uid, config: config, ips: b.IPs}
+	if b.HostNetwork {
+		m.ips = w.machine.Now().HostIPs
+	}
+	return m, nil
+}
+
+// startContainer brings the image, then creates and starts the container. It
+// waits for the image without a slot, and holds one for the rest.
+func (w *worker) startContainer(ctx, firm context.Context, s *situation, a action) error {
+	c := findContainer(s.Pod.Pod, a.Name)
+	m, err := w.inSandbox(s)
+	if err != nil {
+		return because("CreateContainerError", err)
+	}
+	img, ref, err := w.fetched(ctx, c, m.config, w.fetches[a.Name])
+	if err != nil {
+		return err
+	}
+	config, err := w.containerConfig(firm, s, a, c, m, img, ref)
+	if err != nil {
+		return because("CreateContainerConfigError", err)
+	}
+	release, err := w.slot(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	id, err := w.cri.CreateContainer(firm, m.id, config, m.config)
+	if err != nil {
+		return because("CreateContainerError", err)
+	}
+	if err := w.cri.StartContainer(firm, id); err != nil {
+		return because("RunContainerError", err)
+	}
+	w.linkLog(a, id)
+	return nil
+}
+
+// resumeContainer starts a container that exists already.
+func (w *worker) resumeContainer(ctx, firm context.Context, a action) error {
+	release, err := w.slot(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := w.cri.StartContainer(firm, a.ID); err != nil {
+		return because("RunContainerError", err)
+	}
+	w.linkLog(a, a.ID)
+	return nil
+}
+
+// containerConfig prepares all that one attempt of a container needs on disk
+// and says it in the runtime's terms.
+func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c *v1.Container, m *madeSandbox, img *rt.Image, ref string) (*rt.ContainerConfig, error) {
+	pod := s.Pod.Pod
+	n := w.machine.Now()
+	mounts, err := volume.SetUp(ctx, w.root.dir, pod, memoryVolumes(n))
+	if err != nil {
+		return nil, err
+	}
+	if err := w.makeContainerLogDir(pod, a.Name); err != nil {
+		return nil, err
+	}
+	in := containerInput{Attempt: a.Attempt, Image: ref, BackOff: a.BackOff, PodIPs: m.ips, Volumes: mounts}
+	in.ImageUID, in.ImageUsername = imageUser(img)
+	if in.SubPaths, err = w.bindSubPaths(pod, c, in, n); err != nil {
+		return nil, err
+	}
+	if in.HostsPath, err = w.writeHosts(pod, m.ips); err != nil {
+		return nil, err
+	}
+	if in.TerminationLogPath, err = volume.TerminationLog(w.root.dir, a.UID, a.Name); err != nil {
+		w.log.Warn("container has no termination log", "container", a.Name, "err", err)
+	}
+	return containerConfig(pod, c, in, n)
+}
+
+// bindSubPaths makes those parts of volumes that the container mounts by
+// subPath, and returns where on the host each is, by index in volumeMounts.
+func (w *worker) bindSubPaths(pod *v1.Pod, c *v1.Container, in containerInput, n *node) (map[int]string, error) {
+	asked, err := subPaths(pod, c, in, n)
+	if err != nil || len(asked) == 0 {
+		return nil, err
+	}
+	out := map[int]string{}
+	for k, path := range asked {
+		m := &c.VolumeMounts[k]
+		out[k], err = volume.SubPath(w.root.dir, string(pod.UID), volume.SubPathMount{
+			Volume: m.Name, Container: c.Name, Index: k, Mount: in.Volumes[m.Name], Path: path})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// findContainer returns the pod's container of that name. The plan names only
+// containers that exist.
+func findContainer(pod *v1.Pod, name string) *v1.Container {
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for k := range list {
+			if list[k].Name == name {
+				return &list[k]
+			}
+		}
+	}
+	panic(fmt.Sprintf("pod %s/%s has no container %s", pod.Namespace, pod.Name, name))
+}
+
+func addresses(st *rt.PodSandboxStatus) []string {
+	var ips []string
+	if ip := st.GetNetwork().GetIp(); ip != "" {
+		ips = append(ips, ip)
+	}
+	for _, more := range st.GetNetwork().GetAdditionalIps() {
+		ips = append(ips, more.Ip)
+	}
+	return ips
+}

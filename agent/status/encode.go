@@ -1,0 +1,43 @@
+package status
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"path/filepath"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// nameMax is the longest file name that Linux takes, in bytes.
+const nameMax = 255
+
+// podFile returns the file of the pod "namespace/name", relative to the status
+// folder. A name too long for a file is cut and told apart by its hash.
+func podFile(key string) string {
+	name := strings.ReplaceAll(key, "/", "_")
+	if len(name)+len(".json") > nameMax {
+		h := fnv.New64a()
+		h.Write([]byte(name))
+		suffix := fmt.Sprintf("-%016x", h.Sum64())
+		name = name[:nameMax-len(".json")-len(suffix)] + suffix
+	}
+	return filepath.Join("pods", name+".json")
+}
+
+// encode returns v as indented JSON; a pod says what it is.
+func encode(v any) ([]byte, error) {
+	if pod, ok := v.(*v1.Pod); ok {
+		p := *pod
+		p.APIVersion, p.Kind = "v1", "Pod"
+		v = &p
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(v)
+	return b.Bytes(), err
+}

@@ -1,0 +1,178 @@
+// Package status holds what the agent reports: the status of each pod, what
+// became of each manifest, and whether the runtime answers. It keeps one copy
+// in memory for the endpoint and the command line, and writes one to disk for
+// everybody else. Reports are not state: a write that goes wrong is logged and
+// tried again, and never troubles whoever reported.
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// Store keeps reports in memory and on disk:
+//
+//	<dir>/pods/<namespace>_<name>.json   a v1 Pod with its status
+//	<dir>/manifests.json                 a Manifests
+//
+// Files are 0600 in 0700 folders, for a status holds env values. Any goroutine
+// may call any method; none waits for the disk but Open, Previous and Close.
+type Store struct {
+	dir    string
+	log    *slog.Logger
+	writer *writer
+
+	mu        sync.RWMutex // guards what follows
+	pods      map[string]*v1.Pod
+	manifests Manifests
+	runtime   Runtime
+}
+
+// Open returns the store in dir, which it makes if it must, without the
+// unfinished files that a killed process left there. Files of an earlier run
+// stay until SetPod, RemovePod or Sweep.
+func Open(dir string, log *slog.Logger) (*Store, error) {
+	for _, d := range []string{dir, filepath.Join(dir, "pods")} {
+		if err := openDir(d); err != nil {
+			return nil, fmt.Errorf("open status folder: %w", err)
+		}
+	}
+	s := &Store{dir: dir, log: log, pods: map[string]*v1.Pod{}}
+	s.writer = startWriter(dir, log)
+	return s, nil
+}
+
+// openDir makes dir private and clean.
+func openDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return err
+	}
+	return RemoveTemps(dir)
+}
+
+// Close writes what is not written yet, each file once, and ends the writer.
+// It returns an error if files stayed unwritten or ctx ended first. Reports
+// that come later are kept in memory only.
+func (s *Store) Close(ctx context.Context) error { return s.writer.close(ctx) }
+
+// SetPod reports a pod under its key, "namespace/name". The store owns pod
+// from now on: nobody may change it. Nothing happens if it says what the last
+// one said.
+func (s *Store) SetPod(key string, pod *v1.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.pods[key]; old != nil && equality.Semantic.DeepEqual(old, pod) {
+		return
+	}
+	s.pods[key] = pod
+	s.writer.put(podFile(key), &job{value: pod})
+}
+
+// RemovePod forgets a pod and removes its file, this run's or an earlier one's.
+func (s *Store) RemovePod(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pods, key)
+	s.writer.put(podFile(key), &job{})
+}
+
+// Sweep removes the files of an earlier run whose pods are neither among keys
+// nor reported by now.
+func (s *Store) Sweep(keys []string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	keep := map[string]bool{}
+	for _, key := range slices.Concat(keys, slices.Collect(maps.Keys(s.pods))) {
+		keep[podFile(key)] = true
+	}
+	s.writer.sweep(keep)
+}
+
+// Pod returns the last report of a pod. Callers must not change it.
+func (s *Store) Pod(key string) (*v1.Pod, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	p, ok := s.pods[key]
+	return p, ok
+}
+
+// Pods returns all pods, sorted by key. Callers must not change them.
+func (s *Store) Pods() []*v1.Pod {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	pods := make([]*v1.Pod, 0, len(s.pods))
+	for _, key := range slices.Sorted(maps.Keys(s.pods)) {
+		pods = append(pods, s.pods[key])
+	}
+	return pods
+}
+
+// Previous returns the pod as an earlier run of the agent last reported it.
+// Once SetPod or RemovePod has been called for the key there is none.
+func (s *Store) Previous(key string) (*v1.Pod, bool) {
+	if _, ok := s.Pod(key); ok || s.writer.pending(podFile(key)) {
+		return nil, false
+	}
+	data, err := os.ReadFile(filepath.Join(s.dir, podFile(key)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false
+	}
+	pod := &v1.Pod{}
+	if err == nil {
+		err = json.Unmarshal(data, pod)
+	}
+	if err != nil {
+		s.log.Warn("the status of the earlier run is lost", "pod", key, "err", err)
+		return nil, false
+	}
+	return pod, true
+}
+
+// SetManifests reports what became of the manifests. The store owns m's slices
+// from now on.
+func (s *Store) SetManifests(m Manifests) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if reflect.DeepEqual(s.manifests, m) {
+		return
+	}
+	s.manifests = m
+	s.writer.put("manifests.json", &job{value: m})
+}
+
+// Manifests returns the last report. Callers must not change its slices.
+func (s *Store) Manifests() Manifests {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.manifests
+}
+
+// SetRuntime reports the runtime, in memory only.
+func (s *Store) SetRuntime(r Runtime) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runtime = r
+}
+
+// Runtime returns the last report.
+func (s *Store) Runtime() Runtime {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.runtime
+}

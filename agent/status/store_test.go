@@ -1,0 +1,366 @@
+package status
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func testPod(name string, phase v1.PodPhase) *v1.Pod {
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "abc"},
+		Spec: v1.PodSpec{Containers: []v1.Container{{
+			Name: "app", Image: "x", Env: []v1.EnvVar{{Name: "PASSWORD", Value: "a<b"}},
+			Resources: v1.ResourceRequirements{Limits: v1.ResourceList{"cpu": resource.MustParse("1")}},
+		}}},
+		Status: v1.PodStatus{Phase: phase},
+	}
+}
+
+// open returns a store that is closed with the test, and its log.
+func open(t *testing.T, dir string) (*Store, *lockedBuffer) {
+	t.Helper()
+	log := &lockedBuffer{}
+	s, err := Open(dir, slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close(context.Background()) })
+	return s, log
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) count(s string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.b.String(), s)
+}
+
+func readPod(t *testing.T, dir, file string) *v1.Pod {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "pods", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &v1.Pod{}
+	if err := json.Unmarshal(data, p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n []string
+	for _, e := range entries {
+		n = append(n, e.Name())
+	}
+	return strings.Join(n, " ")
+}
+
+func TestReportsAreKeptInMemoryAndOnDisk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "root", "status")
+	s, _ := open(t, dir)
+	s.SetPod("default/web-n", testPod("web-n", v1.PodRunning))
+	s.SetPod("default/api-n", testPod("api-n", v1.PodPending))
+	s.SetPod("aaa/zzz", testPod("zzz", v1.PodPending))
+	s.SetManifests(Manifests{Dir: "/m", Files: []File{{Path: "/m/a.yaml"}}})
+	s.SetRuntime(Runtime{Up: true, Name: "containerd"})
+
+	if p, ok := s.Pod("default/web-n"); !ok || p.Status.Phase != v1.PodRunning {
+		t.Errorf("Pod = %v, %v", p, ok)
+	}
+	var order []string
+	for _, p := range s.Pods() {
+		order = append(order, p.Name)
+	}
+	if got := strings.Join(order, " "); got != "zzz api-n web-n" {
+		t.Errorf("Pods are in order %q", got)
+	}
+	if got := s.Manifests().Dir; got != "/m" {
+		t.Errorf("Manifests().Dir = %q", got)
+	}
+	if got := s.Runtime().Name; got != "containerd" {
+		t.Errorf("Runtime().Name = %q", got)
+	}
+
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p := readPod(t, dir, "default_web-n.json")
+	if p.Kind != "Pod" || p.APIVersion != "v1" || p.Status.Phase != v1.PodRunning || p.Spec.Containers[0].Env[0].Value != "a<b" {
+		t.Errorf("the file says %v", p)
+	}
+	if got := names(t, dir); got != "manifests.json pods" {
+		t.Errorf("status holds %q", got)
+	}
+	for path, want := range map[string]os.FileMode{"": 0o700, "pods": 0o700, "manifests.json": 0o600, "pods/default_web-n.json": 0o600} {
+		if fi, err := os.Stat(filepath.Join(dir, path)); err != nil || fi.Mode().Perm() != want {
+			t.Errorf("%q: mode %v, %v; want %v", path, fi.Mode(), err, want)
+		}
+	}
+}
+
+func TestAFileOfAnEarlierRunIsReadUntilTheFirstReport(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := open(t, dir)
+	s.SetPod("default/web", testPod("web", v1.PodRunning))
+	s.SetPod("default/gone", testPod("gone", v1.PodRunning))
+	if _, ok := s.Previous("default/web"); ok {
+		t.Error("this run's report is not an earlier one")
+	}
+	s.Close(t.Context())
+
+	s, log := open(t, dir)
+	if p, ok := s.Previous("default/web"); !ok || p.Status.Phase != v1.PodRunning {
+		t.Errorf("Previous = %v, %v", p, ok)
+	}
+	if _, ok := s.Previous("default/never"); ok {
+		t.Error("a pod that never was has an earlier report")
+	}
+	s.RemovePod("default/gone")
+	if _, ok := s.Previous("default/gone"); ok {
+		t.Error("a removed pod has an earlier report")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "pods", "default_torn.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := s.Previous("default/torn"); ok || log.count("pod=default/torn") != 1 {
+		t.Error("a torn file is no report, and is said")
+	}
+}
+
+func TestRemovedPodsLeaveNoFile(t *testing.T) {
+	rows := []struct {
+		name string
+		do   func(*Store)
+		want string
+	}{
+		{"an earlier run's files stay by themselves", func(*Store) {}, "default_a.json default_b.json"},
+		{"one is removed", func(s *Store) { s.RemovePod("default/a") }, "default_b.json"},
+		{"one that was never written is removed", func(s *Store) { s.RemovePod("x/y") }, "default_a.json default_b.json"},
+		{"reported and removed at once", func(s *Store) {
+			s.SetPod("default/c", testPod("c", v1.PodRunning))
+			s.RemovePod("default/c")
+		}, "default_a.json default_b.json"},
+		{"a sweep leaves its keys", func(s *Store) { s.Sweep([]string{"default/b"}) }, "default_b.json"},
+		{"a sweep leaves what is reported before or after", func(s *Store) {
+			s.SetPod("default/a", testPod("a", v1.PodRunning))
+			s.Sweep(nil)
+			s.SetPod("default/b", testPod("b", v1.PodFailed))
+		}, "default_a.json default_b.json"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			dir := t.TempDir()
+			s, _ := open(t, dir)
+			s.SetPod("default/a", testPod("a", v1.PodRunning))
+			s.SetPod("default/b", testPod("b", v1.PodRunning))
+			s.Close(t.Context())
+			s, _ = open(t, dir)
+			r.do(s)
+			if err := s.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := names(t, filepath.Join(dir, "pods")); got != r.want {
+				t.Errorf("pods holds %q, want %q", got, r.want)
+			}
+		})
+	}
+}
+
+func TestManyReportsBecomeOneWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s, _ := open(t, dir)
+		for i := range 50 {
+			p := testPod("web", v1.PodRunning)
+			p.Status.Message = fmt.Sprint(i)
+			s.SetPod("default/web", p)
+			time.Sleep(gather / 100)
+		}
+		if got := names(t, filepath.Join(dir, "pods")); got != "" {
+			t.Errorf("written while more reports came: %s", got)
+		}
+		time.Sleep(2 * gather)
+		first := stat(t, dir)
+		if got := readPod(t, dir, "default_web.json").Status.Message; got != "49" {
+			t.Errorf("the file has report %s, want the last", got)
+		}
+		p := testPod("web", v1.PodRunning)
+		p.Status.Message = "49"
+		s.SetPod("default/web", p)
+		time.Sleep(2 * gather)
+		if !os.SameFile(first, stat(t, dir)) {
+			t.Error("an equal report was written")
+		}
+		if got, _ := s.Pod("default/web"); got == p {
+			t.Error("an equal report replaced the other")
+		}
+		s.Close(t.Context())
+	})
+}
+
+func stat(t *testing.T, dir string) os.FileInfo {
+	t.Helper()
+	fi, err := os.Stat(filepath.Join(dir, "pods", "default_web.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fi
+}
+
+func TestAFailedWriteIsSaidOnceAndTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s, log := open(t, dir)
+		pods := filepath.Join(dir, "pods")
+		if err := os.Remove(pods); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(pods, nil, 0o600); err != nil { // as good as a broken disk, for root too
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			s.SetPod(fmt.Sprintf("default/%d", i), testPod("x", v1.PodRunning))
+		}
+		s.SetManifests(Manifests{Dir: "/m"})
+		time.Sleep(10 * time.Second)
+		s.SetPod("default/0", testPod("x", v1.PodSucceeded))
+		time.Sleep(10*time.Minute + 5*time.Second)
+		if n := log.count("level=WARN"); n != 1 {
+			t.Errorf("said %d times, want once:\n%s", n, log.b.String())
+		}
+		if got := names(t, dir); got != "manifests.json pods" {
+			t.Errorf("status holds %q: one bad file holds up the others, or litter stayed", got)
+		}
+		os.Remove(pods) // and the folder is made again
+		s.SetPod("default/0", testPod("x", v1.PodFailed))
+		time.Sleep(2 * gather)
+		if _, err := os.Stat(pods); err == nil {
+			t.Error("a new report cut the back-off short")
+		}
+		time.Sleep(retryMax)
+		if got := names(t, pods); got != "default_0.json default_1.json default_2.json" {
+			t.Errorf("pods holds %q after recovery", got)
+		}
+		if got := readPod(t, dir, "default_0.json").Status.Phase; got != v1.PodFailed {
+			t.Errorf("the file has phase %s, want the last", got)
+		}
+		if n := log.count("written again"); n != 1 {
+			t.Errorf("recovery said %d times, want once", n)
+		}
+		os.RemoveAll(pods)
+		os.WriteFile(pods, nil, 0o600)
+		s.SetPod("default/0", testPod("x", v1.PodRunning))
+		time.Sleep(time.Minute)
+		if n := log.count("level=WARN"); n != 2 {
+			t.Errorf("after the second failure said %d times, want twice:\n%s", n, log.b.String())
+		}
+		os.Remove(pods)
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestCloseSaysWhatIsNotWritten(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := open(t, dir)
+	if err := os.MkdirAll(filepath.Join(dir, "pods", "default_web.json", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.SetPod("default/web", testPod("web", v1.PodRunning))
+	err := s.Close(t.Context())
+	want := "write status before the end: 1 files of " + dir + " are not written"
+	if err == nil || err.Error() != want {
+		t.Errorf("Close = %v, want %s", err, want)
+	}
+	s.SetPod("default/late", testPod("late", v1.PodRunning))
+	if _, ok := s.Pod("default/late"); !ok {
+		t.Error("a report after Close is not kept in memory")
+	}
+}
+
+func TestAPodWithALongNameHasAFile(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := open(t, dir)
+	long := strings.Repeat("n", 63) + "/" + strings.Repeat("p", 253)
+	s.SetPod(long, testPod("p", v1.PodRunning))
+	s.SetPod(long[:len(long)-1]+"q", testPod("q", v1.PodRunning))
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s, _ = open(t, dir)
+	if p, ok := s.Previous(long); !ok || p.Name != "p" {
+		t.Errorf("Previous = %v, %v", p, ok)
+	}
+}
+
+func TestReportsFromManyGoroutines(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := open(t, dir)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			key := fmt.Sprintf("default/%d", i)
+			for range 20 {
+				s.SetPod(key, testPod("x", v1.PodPending))
+				s.RemovePod(key)
+				s.SetPod(key, testPod("x", v1.PodRunning))
+				s.Pods()
+				s.Sweep(nil)
+				s.Previous(key)
+			}
+		})
+	}
+	wg.Wait()
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 {
+		if got := readPod(t, dir, fmt.Sprintf("default_%d.json", i)).Status.Phase; got != v1.PodRunning {
+			t.Errorf("pod %d is written as %s", i, got)
+		}
+	}
+}
+
+func TestOpenRefusesAFolderThatCannotBe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(filepath.Join(file, "status"), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	want := "open status folder: mkdir " + file + ": not a directory"
+	if err == nil || err.Error() != want {
+		t.Errorf("Open = %v, want %s", err, want)
+	}
+}

@@ -1,0 +1,82 @@
+package status
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestWriteFileReplacesTheWholeFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pod.json")
+	for _, want := range []string{"a longer text", "short", ""} {
+		if err := WriteFile(path, []byte(want), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != want {
+			t.Errorf("read %q, %v; want %q", got, err, want)
+		}
+	}
+	if fi, err := os.Stat(path); err != nil || fi.Mode().Perm() != 0o640 {
+		t.Errorf("mode %v, %v", fi.Mode(), err)
+	}
+}
+
+func TestWriteFileThatFailsLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "taken", "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(dir, "taken"), filepath.Join(dir, "missing", "f")} {
+		if err := WriteFile(path, []byte("x"), 0o600); err == nil || !strings.HasPrefix(err.Error(), "write "+path+": ") {
+			t.Errorf("WriteFile(%s) = %v", path, err)
+		}
+	}
+	if got := names(t, dir); got != "taken" {
+		t.Errorf("the folder holds %q", got)
+	}
+}
+
+// A process that writes without end is killed with SIGKILL, again and again:
+// the file is always whole, and Open removes what lies around.
+func TestAKilledWriterLeavesAWholeFile(t *testing.T) {
+	const env = "STATUS_TEST_WRITE_FOREVER"
+	if dir := os.Getenv(env); dir != "" {
+		for i := 0; ; i++ {
+			data := strings.Repeat(string(rune('a'+i%26)), 1<<20)
+			if err := WriteFile(filepath.Join(dir, "f.json"), []byte(data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "pods"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), env+"="+filepath.Join(dir, "pods"))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(30+5*i) * time.Millisecond) // any moment will do
+		cmd.Process.Kill()
+		cmd.Wait()
+		data, err := os.ReadFile(filepath.Join(dir, "pods", "f.json"))
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil || len(data) != 1<<20 || strings.Trim(string(data), string(data[:1])) != "" {
+			t.Fatalf("after kill %d the file is torn: %d bytes, %v", i, len(data), err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "pods", tempPrefix+"1"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open(t, dir)
+	if got := names(t, filepath.Join(dir, "pods")); strings.Contains(got, tempPrefix) {
+		t.Errorf("pods holds %q after Open", got)
+	}
+}

@@ -1,0 +1,75 @@
+package volume
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// bind mounts the open file at its place below the pod's directory.
+func bind(root, uid string, source *os.File, s SubPathMount) (string, error) {
+	if err := makeDirs(root, "pods", uid, subPathDir, s.Volume, s.Container); err != nil {
+		return "", err
+	}
+	target := filepath.Join(PodDir(root, uid), subPathDir, s.Volume, s.Container, strconv.Itoa(s.Index))
+	want, err := source.Stat()
+	if err != nil {
+		return "", err
+	}
+	if done, err := freeTarget(target, want); done || err != nil {
+		return target, err
+	}
+	if err := makeTarget(target, want.IsDir()); err != nil {
+		return "", err
+	}
+	from := fmt.Sprintf("/proc/self/fd/%d", source.Fd())
+	if err := unix.Mount(from, target, "", unix.MS_BIND, ""); err != nil {
+		return "", &fs.PathError{Op: "bind", Path: target, Err: err}
+	}
+	if !s.Shared {
+		// Else TearDown of what is mounted below would unmount it for the machine.
+		if err := unix.Mount("", target, "", unix.MS_SLAVE, ""); err != nil {
+			return "", &fs.PathError{Op: "make slave", Path: target, Err: err}
+		}
+	}
+	return target, nil
+}
+
+// freeTarget unmounts what is at the target unless it is what we want.
+func freeTarget(target string, want fs.FileInfo) (done bool, err error) {
+	has, err := mountsBelow(target)
+	if err != nil || len(has) == 0 {
+		return false, err
+	}
+	if i, err := os.Stat(target); err == nil && os.SameFile(i, want) {
+		return true, nil
+	}
+	for range has {
+		if err := unmount(target); err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// makeTarget makes an empty directory or file to mount on; a left-over of the
+// other kind goes.
+func makeTarget(target string, dir bool) error {
+	if i, err := os.Lstat(target); err == nil && i.IsDir() != dir {
+		if err := os.Remove(target); err != nil {
+			return err
+		}
+	}
+	if dir {
+		return makeDir(target)
+	}
+	f, err := os.OpenFile(target, os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o640)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}

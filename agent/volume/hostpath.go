@@ -1,0 +1,82 @@
+package volume
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// setUpHostPath checks, and for some types makes, what is at the path.
+// Symbolic links are followed: the path belongs to the machine's owner.
+func setUpHostPath(h *v1.HostPathVolumeSource) (Mount, error) {
+	if slices.Contains(strings.Split(h.Path, "/"), "..") {
+		return Mount{}, fmt.Errorf("invalid hostPath %s: must not contain '..'", h.Path)
+	}
+	if h.Type != nil {
+		if err := checkHostPath(h.Path, *h.Type); err != nil {
+			return Mount{}, err
+		}
+	}
+	return Mount{HostPath: h.Path}, nil
+}
+
+func checkHostPath(path string, t v1.HostPathType) error {
+	const special = fs.ModeDevice | fs.ModeCharDevice
+	is := func(mask, want fs.FileMode) func(fs.FileMode) bool {
+		return func(m fs.FileMode) bool { return m&mask == want }
+	}
+	switch t {
+	case v1.HostPathUnset:
+		return nil
+	case v1.HostPathDirectoryOrCreate:
+		return check(path, "directory", fs.FileMode.IsDir, func() error { return os.MkdirAll(path, 0o755) })
+	case v1.HostPathDirectory:
+		return check(path, "directory", fs.FileMode.IsDir, nil)
+	case v1.HostPathFileOrCreate:
+		return check(path, "file", fs.FileMode.IsRegular, func() error { return createFile(path) })
+	case v1.HostPathFile:
+		return check(path, "file", fs.FileMode.IsRegular, nil)
+	case v1.HostPathSocket:
+		return check(path, "socket file", is(fs.ModeSocket, fs.ModeSocket), nil)
+	case v1.HostPathCharDev:
+		return check(path, "character device", is(special, special), nil)
+	case v1.HostPathBlockDev:
+		return check(path, "block device", is(special, fs.ModeDevice), nil)
+	default:
+		return fmt.Errorf("%s is an invalid volume type", t)
+	}
+}
+
+// check holds what is at the path against a type; a nil create leaves a
+// missing path missing.
+func check(path, kind string, ok func(fs.FileMode) bool, create func() error) error {
+	i, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) && create != nil {
+		if err := create(); err != nil {
+			return err
+		}
+		i, err = os.Stat(path)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !ok(i.Mode()):
+		return fmt.Errorf("hostPath type check failed: %s is not a %s", path, kind)
+	default:
+		return err
+	}
+}
+
+func createFile(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}

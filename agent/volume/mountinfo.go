@@ -1,0 +1,83 @@
+package volume
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mountPoint is one line of mountinfo.
+type mountPoint struct {
+	path string // absolute, free of links
+	kind string // of file system: tmpfs, ext4
+
+	shared bool // unmounting below it unmounts elsewhere too
+}
+
+// mountsBelow returns what is mounted at dir or below, in the order of
+// mounting. A dir that does not exist has nothing below.
+func mountsBelow(dir string) ([]mountPoint, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []mountPoint
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20) // overlay mounts have very long options
+	for lines.Scan() {
+		m, err := parseMount(lines.Text())
+		if err != nil {
+			return nil, err
+		}
+		if m.path == real || strings.HasPrefix(m.path, strings.TrimSuffix(real, "/")+"/") {
+			out = append(out, m)
+		}
+	}
+	return out, lines.Err()
+}
+
+// parseMount reads a line as proc_pid_mountinfo(5) describes it: the mount
+// point is the fifth field, the kind follows a lone dash.
+func parseMount(line string) (mountPoint, error) {
+	front, back, ok := strings.Cut(line, " - ")
+	f := strings.Fields(front)
+	if !ok || len(f) < 6 {
+		return mountPoint{}, fmt.Errorf("mountinfo line %q is not understood", line)
+	}
+	kind, _, _ := strings.Cut(back, " ")
+	shared := slices.ContainsFunc(f[6:], func(s string) bool { return strings.HasPrefix(s, "shared:") })
+	return mountPoint{path: unescape(f[4]), kind: kind, shared: shared}, nil
+}
+
+// unescape turns \040 and the like into the bytes they stand for.
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}

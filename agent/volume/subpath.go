@@ -1,0 +1,189 @@
+package volume
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const subPathDir = "volume-subpaths"
+
+// SubPathMount is one volumeMount that asks for a part of a volume.
+type SubPathMount struct {
+	Volume    string // name
+	Mount     Mount
+	Container string // name
+	Index     int    // in the container's volumeMounts
+	Path      string // relative to the volume, without ".."
+	Shared    bool   // mounts that the container makes below shall reach the machine (Bidirectional)
+}
+
+// subPathError says to the user which mount failed and keeps to itself the
+// paths on the machine; Unwrap has them for the log.
+type subPathError struct {
+	text string
+	err  error
+}
+
+func (e *subPathError) Error() string { return e.text }
+func (e *subPathError) Unwrap() error { return e.err }
+
+// SubPath returns a host path that shows nothing but s.Path, made as a
+// directory if it is missing. Whatever links containers put into the volume,
+// before or meanwhile, nothing outside of it is shown: what was checked is
+// opened element by element without following links, and that open file is
+// what gets bound to a place of our own. An earlier bind of the same file is
+// used again.
+func SubPath(root, uid string, s SubPathMount) (string, error) {
+	fail := func(what string, err error) (string, error) {
+		return "", &subPathError{fmt.Sprintf("failed to %s for volumeMount %q of container %q", what, s.Volume, s.Container), err}
+	}
+	if err := errors.Join(checkName("pod uid", uid), checkName("volume", s.Volume), checkName("container", s.Container)); err != nil {
+		return fail("prepare subPath", err)
+	}
+	elements, err := localElements(s.Path)
+	if err != nil {
+		return fail("prepare subPath", err)
+	}
+	base, err := filepath.EvalSymlinks(s.Mount.HostPath)
+	if err != nil {
+		return fail("prepare subPath", err)
+	}
+	if err := makeBelow(base, elements); err != nil {
+		return fail("create subPath directory", err)
+	}
+	source, err := openResolved(base, filepath.Join(append([]string{base}, elements...)...))
+	if err != nil {
+		return fail("prepare subPath", err)
+	}
+	defer source.Close()
+	target, err := bind(root, uid, source, s)
+	if err != nil {
+		return fail("prepare subPath", err)
+	}
+	return target, nil
+}
+
+// localElements splits a path that must stay inside of its volume.
+func localElements(path string) ([]string, error) {
+	var out []string
+	for e := range strings.SplitSeq(path, "/") {
+		switch e {
+		case "", ".":
+			continue
+		case "..":
+			return nil, fmt.Errorf("subPath %s contains '..'", path)
+		}
+		out = append(out, e)
+	}
+	if filepath.IsAbs(path) {
+		return nil, fmt.Errorf("subPath %s is absolute", path)
+	}
+	return out, nil
+}
+
+// makeBelow makes what is missing of the path, with the mode of the volume.
+func makeBelow(base string, elements []string) error {
+	i, err := os.Stat(base)
+	if err != nil {
+		return err
+	}
+	path := base
+	for n, e := range elements {
+		next := filepath.Join(path, e)
+		if _, err := os.Lstat(next); err == nil {
+			path = next
+			continue
+		}
+		dir, err := openResolved(base, path)
+		if err != nil {
+			return err
+		}
+		defer dir.Close()
+		return makeIn(dir, elements[n:], i.Mode().Perm())
+	}
+	return nil
+}
+
+// makeIn makes directories one in the other, from an open one on.
+func makeIn(dir *os.File, elements []string, perm fs.FileMode) error {
+	at := int(dir.Fd())
+	for _, e := range elements {
+		made := unix.Mkdirat(at, e, uint32(perm))
+		if made != nil && made != unix.EEXIST {
+			return &fs.PathError{Op: "mkdir", Path: e, Err: made}
+		}
+		fd, err := unix.Openat(at, e, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return &fs.PathError{Op: "open", Path: e, Err: err}
+		}
+		f := os.NewFile(uintptr(fd), e)
+		defer f.Close()
+		at = fd
+		if made != nil {
+			continue
+		}
+		i, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		if err := f.Chmod(perm | i.Mode()&fs.ModeSetgid); err != nil { // the umask took bits
+			return err
+		}
+	}
+	return nil
+}
+
+// openResolved resolves the links of path, which must not leave base, and
+// opens the outcome for its place only (O_PATH), following no link any more.
+func openResolved(base, path string) (*os.File, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, err
+	}
+	rel, err := filepath.Rel(base, real)
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil, fmt.Errorf("%s leads out of its volume, to %s", path, real)
+	}
+	fd, err := unix.Open(base, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: base, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), base)
+	if rel == "." {
+		return f, nil
+	}
+	for e := range strings.SplitSeq(rel, "/") {
+		next, err := openElement(f, e)
+		f.Close()
+		if err != nil {
+			return nil, &fs.PathError{Op: "open", Path: real, Err: err}
+		}
+		f = next
+	}
+	return f, nil
+}
+
+// openElement opens one entry of a directory; a link is an error.
+func openElement(dir *os.File, name string) (*os.File, error) {
+	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	var s unix.Stat_t
+	if err := unix.Fstat(fd, &s); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if s.Mode&unix.S_IFMT == unix.S_IFLNK { // O_PATH opens links themselves
+		f.Close()
+		return nil, unix.ELOOP
+	}
+	return f, nil
+}

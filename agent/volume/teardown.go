@@ -1,0 +1,99 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// TearDown unmounts what SetUp and SubPath mounted and removes the pod's
+// directory. It may be called again, also for a pod that has none. If anything
+// else is mounted below, it changes nothing and says so. Call it when no
+// container of the pod is left. Files right in the pod's directory, such as
+// its checkpoint, are removed last.
+func TearDown(ctx context.Context, root, uid string) error {
+	if err := checkName("pod uid", uid); err != nil {
+		return err
+	}
+	pods, err := filepath.EvalSymlinks(filepath.Join(root, "pods"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(pods, uid)
+	i, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !i.IsDir():
+		return fmt.Errorf("%s is not a directory", dir)
+	}
+	if err := unmountBelow(ctx, dir); err != nil {
+		return err
+	}
+	return removePodDir(ctx, pods, uid)
+}
+
+// unmountBelow unmounts what is ours, newest first. Anything else mounted
+// below is an error before the first unmount.
+func unmountBelow(ctx context.Context, dir string) error {
+	below, err := mountsBelow(dir)
+	if err != nil {
+		return err
+	}
+	for _, m := range below {
+		if !ours(dir, m) {
+			return fmt.Errorf("cannot remove %s: something is mounted at %s", dir, m.path)
+		}
+	}
+	for _, m := range slices.Backward(below) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := unmount(m.path); err != nil {
+			return err
+		}
+	}
+	below, err = mountsBelow(dir)
+	if err == nil && len(below) > 0 {
+		err = fmt.Errorf("cannot remove %s: %s is still mounted", dir, below[0].path)
+	}
+	return err
+}
+
+// ours tells whether the mount came with SetUp or SubPath. What the machine
+// mounted inside of a hostPath shows below its subPath too; there it is ours
+// to unmount unless that would reach the machine.
+func ours(dir string, m mountPoint) bool {
+	rel, err := filepath.Rel(dir, m.path)
+	if err != nil {
+		return false
+	}
+	e := strings.Split(rel, "/")
+	switch e[0] {
+	case "volumes":
+		return len(e) == 3 && e[1] == emptyDirPlugin && m.kind == "tmpfs"
+	case subPathDir:
+		return len(e) == 4 || len(e) > 4 && !m.shared
+	default:
+		return false
+	}
+}
+
+func unmount(path string) error {
+	if err := unix.Unmount(path, unix.UMOUNT_NOFOLLOW); err != nil {
+		return &fs.PathError{Op: "unmount", Path: path, Err: err}
+	}
+	return nil
+}

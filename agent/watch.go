@@ -1,0 +1,259 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"sync"
+	"time"
+
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/status"
+	"monopod/cri"
+	"monopod/manifests"
+)
+
+const (
+	relistWithEvents    = 5 * time.Second // guards against a lost event
+	relistWithoutEvents = time.Second     // the only way to notice anything
+	reconnectEvery      = 250 * time.Millisecond
+	healthEvery         = 5 * time.Second
+)
+
+// streamTries is how often in a row the event stream may break at once before
+// the runtime counts as one without.
+const streamTries = 3
+
+// sighting is what a relist saw.
+type sighting struct {
+	// Pods holds a fingerprint per pod name that differs when anything about its
+	// sandboxes or containers does.
+	Pods map[manifests.Key]uint64
+	// Fresh: the first after the runtime was away; anything may have happened.
+	Fresh bool
+}
+
+// watch watches the runtime: whether it answers, and which pods changed in it.
+// It only says "look again"; what is true a worker finds out by itself.
+type watch struct {
+	cri      *cri.Client
+	endpoint string
+	instance string
+	store    *status.Store
+	log      *slog.Logger
+
+	sightings chan sighting      // one slot, latest wins; after each relist
+	touched   chan manifests.Key // a pod that an event was about
+	suspect   chan struct{}      // one slot: a call found the runtime gone
+
+	fresh  bool // no relist yet since the runtime answers; of Run's goroutine
+	breaks int  // of the event stream in a row; of Run's goroutine
+
+	mu    sync.Mutex
+	state status.Runtime
+}
+
+func newWatch(c *cri.Client, endpoint, instance string, store *status.Store, log *slog.Logger) *watch {
+	w := &watch{cri: c, endpoint: endpoint, instance: instance, store: store, log: log,
+		sightings: make(chan sighting, 1), touched: make(chan manifests.Key, 256), suspect: make(chan struct{}, 1)}
+	w.set(status.Runtime{Endpoint: endpoint, Error: "not asked yet", Since: time.Now()})
+	return w
+}
+
+// Up reports whether the runtime answered when it was asked last.
+func (w *watch) Up() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state.Up
+}
+
+// Runtime returns the runtime's name, "" before it first answered.
+func (w *watch) Runtime() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state.Name
+}
+
+// Suspect makes the watch ask the runtime at once whether it is there.
+func (w *watch) Suspect(error) {
+	select {
+	case w.suspect <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watch) set(s status.Runtime) {
+	w.mu.Lock()
+	w.state = s
+	w.mu.Unlock()
+	w.store.SetRuntime(s)
+}
+
+// Run watches until ctx ends.
+func (w *watch) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := w.connect(ctx); err != nil {
+			w.down(ctx, err)
+			sleep(ctx, reconnectEvery)
+			continue
+		}
+		err := w.follow(ctx)
+		if ctx.Err() == nil {
+			w.log.Debug("asks the runtime again", "err", err)
+		}
+	}
+}
+
+// connect asks the runtime who it is and whether it is ready for work.
+func (w *watch) connect(ctx context.Context) error {
+	v, err := w.cri.Version(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.ready(ctx); err != nil {
+		return err
+	}
+	w.fresh = true
+	was := w.state
+	if was.Up {
+		return nil
+	}
+	w.set(status.Runtime{Up: true, Endpoint: w.endpoint, Name: v.RuntimeName, Version: v.RuntimeVersion, Since: time.Now()})
+	w.log.Info("runtime answers", "runtime", v.RuntimeName, "version", v.RuntimeVersion, "after", time.Since(was.Since).Round(time.Millisecond))
+	return nil
+}
+
+// ready asks whether the runtime itself says that it is ready. A network that
+// is not ready concerns only the pods that need one.
+func (w *watch) ready(ctx context.Context) error {
+	st, err := w.cri.Status(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range st.GetStatus().GetConditions() {
+		if c.Type == "RuntimeReady" && !c.Status {
+			return fmt.Errorf("it is not ready: %s %s", c.Reason, c.Message)
+		}
+	}
+	return nil
+}
+
+// down says once that the runtime is gone.
+func (w *watch) down(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	s := w.state
+	if s.Up || s.Error == "not asked yet" {
+		w.log.Error("runtime does not answer; waiting for it", "runtime", w.endpoint, "err", err)
+		s.Since = time.Now()
+	}
+	s.Up, s.Error = false, err.Error()
+	w.set(s)
+}
+
+// follow relists and listens until the runtime does not answer any more.
+func (w *watch) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var listener sync.WaitGroup
+	defer listener.Wait()
+	defer cancel()
+	lost := make(chan error, 1)
+	listener.Go(func() { lost <- w.cri.Events(ctx, func(e *rt.ContainerEventResponse) { w.event(ctx, e) }) })
+	period, health := relistWithEvents, time.NewTicker(healthEvery)
+	defer health.Stop()
+	relist := time.NewTimer(0)
+	defer relist.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-lost:
+			if w.breaks++; !cri.Unimplemented(err) && w.breaks < streamTries {
+				return fmt.Errorf("event stream: %w", err)
+			}
+			w.log.Info("runtime has no event stream; pods are looked at each second", "err", err)
+			period = relistWithoutEvents
+			relist.Reset(0)
+		case <-relist.C:
+			if err := w.relist(ctx); err != nil {
+				return err
+			}
+			relist.Reset(period)
+		case <-w.suspect:
+			if err := w.relist(ctx); err != nil {
+				return err
+			}
+		case <-health.C:
+			if err := w.ready(ctx); err != nil {
+				return err
+			}
+			w.breaks = 0
+		}
+	}
+}
+
+// event passes on which pod an event is about. An event that does not say is
+// made up for by the relist.
+func (w *watch) event(ctx context.Context, e *rt.ContainerEventResponse) {
+	b := e.GetPodSandboxStatus()
+	if b.GetLabels()[labelInstance] != w.instance {
+		return
+	}
+	select {
+	case w.touched <- keyOf(b.Labels):
+	case <-ctx.Done():
+	}
+}
+
+// relist lists the node in two calls and offers what it saw.
+func (w *watch) relist(ctx context.Context) error {
+	labels := map[string]string{labelInstance: w.instance}
+	sandboxes, err := w.cri.Sandboxes(ctx, labels)
+	if err != nil {
+		return err
+	}
+	containers, err := w.cri.Containers(ctx, labels)
+	if err != nil {
+		return err
+	}
+	seen := sighting{Pods: map[manifests.Key]uint64{}, Fresh: w.fresh}
+	for _, s := range sandboxes {
+		seen.add(s.Labels, s.Id, int32(s.State))
+	}
+	for _, c := range containers {
+		seen.add(c.Labels, c.Id, int32(c.State))
+	}
+	select {
+	case missed := <-w.sightings:
+		seen.Fresh = seen.Fresh || missed.Fresh
+	default:
+	}
+	w.sightings <- seen
+	w.fresh = false
+	return nil
+}
+
+// add takes one sandbox or container into its pod's fingerprint. The order in
+// which they come does not matter.
+func (s sighting) add(labels map[string]string, id string, state int32) {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %d", id, state)
+	s.Pods[keyOf(labels)] += h.Sum64()
+}
+
+func keyOf(labels map[string]string) manifests.Key {
+	return manifests.Key{Namespace: labels[labelPodNamespace], Name: labels[labelPodName]}
+}
+
+// sleep waits for d or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

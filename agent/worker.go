@@ -1,0 +1,211 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/image"
+	"monopod/agent/status"
+	"monopod/cri"
+	"monopod/manifests"
+)
+
+// workers is what all workers share.
+type workers struct {
+	cri               *cri.Client
+	images            *image.Puller
+	store             *status.Store
+	root              *root
+	machine           *machine
+	gate              gate
+	log               *slog.Logger
+	slots             chan struct{} // one per sandbox or container being started
+	podLogs, logLinks string        // folders; no logLinks: none are made
+}
+
+// gate tells workers whether the runtime answers.
+type gate interface {
+	Up() bool
+	Runtime() string   // its name, such as containerd
+	Suspect(err error) // a call found the runtime gone
+}
+
+var (
+	errNewWish = errors.New("the manifest has changed")
+	errBusy    = errors.New("something did not work and is tried again")
+)
+
+const (
+	retryFirst = 250 * time.Millisecond // after the first failure of something that should work
+	retryMax   = 10 * time.Second
+	spinLimit  = 20 // passes in a row without a pause
+)
+
+// worker keeps one pod name as its wish says. Its goroutine owns all fields but
+// those under mu. It never has more than one instance of the pod alive.
+type worker struct {
+	*workers
+	key      manifests.Key
+	log      *slog.Logger
+	observer *observer
+	known    map[string]*checkpoint // by uid
+	failures map[string]failure     // of the wished instance, by container name
+	failed   int                    // passes in a row in which something else went wrong
+	said     string                 // the last such error, so that it is said once
+	sandbox  *madeSandbox           // the wished instance's, as far as this process knows it
+	fetches  map[string]*fetch      // images on their way, by container name
+	fetching sync.WaitGroup         // their goroutines
+	last     *v1.PodStatus          // as reported last, of the uid lastUID
+	lastUID  string
+	doing    *manifests.Pod // the wish of the last pass
+
+	wake chan struct{}
+	done chan<- *worker // told when nothing is left
+
+	mu      sync.Mutex
+	wish    *manifests.Pod
+	changed context.CancelCauseFunc // ends what is done for the wish before
+}
+
+// startWorker starts the worker of a pod name. It ends with ctx.
+func (ws *workers) startWorker(ctx context.Context, all *sync.WaitGroup, key manifests.Key, known map[string]*checkpoint, wish *manifests.Pod, done chan<- *worker) *worker {
+	w := &worker{
+		workers: ws, key: key, log: ws.log.With("pod", key.String()),
+		observer: newObserver(ws.cri, ws.root.instance, key),
+		known:    known, failures: map[string]failure{}, fetches: map[string]*fetch{},
+		wake: make(chan struct{}, 1), done: done, wish: wish,
+	}
+	if prev, ok := ws.store.Previous(key.String()); ok {
+		w.last, w.lastUID = &prev.Status, string(prev.UID)
+	}
+	all.Go(func() { w.run(ctx) })
+	return w
+}
+
+// offer tells the worker what the pod shall be now; nil: gone. The newest wish
+// wins, and what is under way for another one is interrupted where it only waits.
+func (w *worker) offer(wish *manifests.Pod) {
+	w.mu.Lock()
+	w.wish = wish
+	if w.changed != nil {
+		w.changed(errNewWish)
+		w.changed = nil
+	}
+	w.mu.Unlock()
+	w.poke()
+}
+
+// poke makes the worker look at its pod again.
+func (w *worker) poke() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// begin returns the newest wish and a context that ends when another comes.
+func (w *worker) begin(ctx context.Context) (context.Context, *manifests.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ctx, w.changed = context.WithCancelCause(ctx)
+	return ctx, w.wish
+}
+
+func (w *worker) run(ctx context.Context) {
+	defer w.fetching.Wait()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	<-timer.C
+	spins := 0
+	wishCtx, wish := w.begin(ctx)
+	for ctx.Err() == nil {
+		if wishCtx.Err() != nil {
+			wishCtx, wish = w.begin(ctx)
+		}
+		again, next := w.pass(wishCtx, wish)
+		if spins++; again && spins < spinLimit {
+			continue
+		}
+		if again {
+			next = time.Now().Add(retryMax / 10)
+		}
+		spins = 0
+		if !next.IsZero() {
+			timer.Reset(time.Until(next))
+		}
+		select {
+		case <-ctx.Done():
+		case <-w.wake:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// pass looks at the pod once and does what the plan says. It reports whether
+// to look again at once, else until when nothing needs to be done (zero: until
+// something happens).
+func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, next time.Time) {
+	w.turnTo(wish)
+	if !w.gate.Up() {
+		w.reportUnseen(wish)
+		return false, time.Time{}
+	}
+	seen, err := w.observer.observe(ctx)
+	if err != nil {
+		return w.trouble(ctx, err)
+	}
+	s := situation{Now: time.Now(), Pod: wish, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.gate.Runtime()}
+	s.Logged = w.loggedAttempts(&s)
+	p := plan(s)
+	w.report(&s, &p)
+	if p.Gone {
+		w.store.RemovePod(w.key.String())
+		select {
+		case w.done <- w:
+		case <-ctx.Done():
+		}
+		return false, time.Time{}
+	}
+	if len(p.Steps) == 0 {
+		w.failed, w.said = 0, ""
+		return false, p.Wake
+	}
+	if err := w.apply(ctx, &s, p.Steps); err != nil {
+		return w.trouble(ctx, err)
+	}
+	return true, time.Time{}
+}
+
+// turnTo forgets what was gathered for another wish.
+func (w *worker) turnTo(wish *manifests.Pod) {
+	if w.doing == wish {
+		return
+	}
+	w.doing, w.sandbox = wish, nil
+	clear(w.failures)
+	clear(w.fetches)
+}
+
+// trouble decides how to go on after a pass that could not be finished.
+func (w *worker) trouble(ctx context.Context, err error) (again bool, next time.Time) {
+	switch {
+	case ctx.Err() != nil:
+		return true, time.Time{}
+	case cri.Unavailable(err):
+		w.gate.Suspect(err)
+		return false, time.Now().Add(retryMax)
+	}
+	wait := min(retryFirst<<min(w.failed, 10), retryMax)
+	w.failed++
+	if text := err.Error(); !errors.Is(err, errBusy) && text != w.said {
+		w.said = text
+		w.log.Error("cannot go on and tries again", "err", err)
+	}
+	return false, time.Now().Add(wait)
+}

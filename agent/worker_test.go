@@ -1,0 +1,490 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/image"
+	"monopod/agent/status"
+	"monopod/cri"
+	"monopod/cri/critest"
+	"monopod/manifests"
+)
+
+// rig is an agent without manifests, server and signals, on a runtime in memory.
+type rig struct {
+	*testing.T
+	*critest.Runtime
+	dir    string
+	store  *status.Store
+	offers chan manifests.Snapshot
+	watch  *watch
+	sync   *syncLoop
+	stop   func() // ends this agent; the next one is started with start
+	log    *lines
+	shared bool // somebody else has a pod of the same name
+}
+
+// lines is what the agent logged.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// live runs a test in a bubble with an agent that has just been started.
+func live(t *testing.T, test func(*rig)) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{T: t, Runtime: critest.New(t), dir: dir, log: &lines{}}
+		r.AddImage("img:1", "img:2")
+		r.start()
+		defer func() { r.stop() }()
+		test(r)
+		if twice := r.DoubleRunning(); len(twice) > 0 && !r.shared {
+			t.Errorf("ran twice at a time: %v", twice)
+		}
+		if t.Failed() {
+			t.Logf("the agent's log:\n%s", r.log)
+		}
+	})
+}
+
+// start starts an agent on the rig's root dir.
+func (r *rig) start() {
+	r.Helper()
+	log := slog.New(slog.NewTextHandler(r.log, nil))
+	root, err := openRoot(r.dir)
+	if err != nil {
+		r.Fatal(err)
+	}
+	client := cri.New(r.Conn())
+	if r.store, err = status.Open(root.path("status"), log); err != nil {
+		r.Fatal(err)
+	}
+	checkpoints, err := root.checkpoints(log)
+	if err != nil {
+		r.Fatal(err)
+	}
+	cfg := Config{NodeName: "n", Root: r.dir, PodLogs: filepath.Join(r.dir, "logs"), ResolvConf: "/dev/null", Log: log}
+	m, err := newMachine(cfg, root.instance)
+	if err != nil {
+		r.Fatal(err)
+	}
+	r.watch = newWatch(client, "fake", root.instance, r.store, log)
+	ws := &workers{cri: client, images: image.New(client, image.Parallel), store: r.store, root: root, machine: m,
+		gate: r.watch, log: log, slots: make(chan struct{}, 8), podLogs: cfg.PodLogs}
+	r.sync = newSyncLoop(ws, r.store, "manifests", checkpoints, log)
+	r.offers = make(chan manifests.Snapshot, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	var parts sync.WaitGroup
+	parts.Go(func() { r.watch.Run(ctx) })
+	parts.Go(func() { r.sync.Run(ctx, r.offers, r.watch) })
+	r.stop = func() {
+		cancel()
+		parts.Wait()
+		r.store.Close(context.Background())
+		root.close()
+	}
+}
+
+// settle waits until nothing happens any more without time passing.
+func (r *rig) settle() { synctest.Wait() }
+
+// after lets time pass.
+func (r *rig) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// want offers a snapshot of manifests, one document each, and lets it take effect.
+func (r *rig) want(docs ...string) {
+	r.Helper()
+	s := manifests.Snapshot{Complete: true}
+	for k, doc := range docs {
+		pods, problems := manifests.Decode(fmt.Sprintf("/m/%d.yaml", k), []byte(doc), manifests.Options{NodeName: "n", NameSuffix: true})
+		for _, p := range problems {
+			if !p.Warning {
+				r.Fatal(p)
+			}
+		}
+		s.Pods = append(s.Pods, pods...)
+	}
+	r.offers <- s
+	r.settle()
+}
+
+// expect checks what runs: "namespace/pod/container" of each, and no more.
+func (r *rig) expect(want ...string) {
+	r.Helper()
+	got := r.Running()
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		r.Fatalf("running %v, want %v", got, want)
+	}
+}
+
+// status returns the status that is reported of a pod.
+func (r *rig) status(key string) v1.PodStatus {
+	r.Helper()
+	p, ok := r.store.Pod(key)
+	if !ok {
+		r.Fatalf("no status of %s", key)
+	}
+	return p.Status
+}
+
+// made counts the calls that make or start something.
+func (r *rig) made() int {
+	return r.Count("RunPodSandbox") + r.Count("CreateContainer") + r.Count("StartContainer")
+}
+
+// manifest returns a pod's manifest; extra are lines of its spec.
+func manifest(name, image string, extra ...string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec:\n  containers: [{name: c, image: %q}]\n  %s\n",
+		name, image, strings.Join(extra, "\n  "))
+}
+
+func TestAPodComesAndGoes(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.expect("default/web-n/c")
+		st := r.status("default/web-n")
+		if st.Phase != v1.PodRunning || !st.ContainerStatuses[0].Ready || st.PodIP == "" {
+			r.Errorf("status %+v", st)
+		}
+		r.want()
+		r.after(31 * time.Second)
+		r.expect()
+		if left := len(r.Sandboxes()) + len(r.Containers()); left != 0 {
+			r.Errorf("%d things are left in the runtime", left)
+		}
+		if dirs, _ := filepath.Glob(filepath.Join(r.dir, "pods", "*")); len(dirs) > 0 {
+			r.Errorf("left on disk: %v", dirs)
+		}
+		if dirs, _ := filepath.Glob(filepath.Join(r.dir, "logs", "*")); len(dirs) > 0 {
+			r.Errorf("logs left: %v", dirs)
+		}
+		if pods := r.store.Pods(); len(pods) > 0 {
+			r.Errorf("status of %s is left", pods[0].Name)
+		}
+	})
+}
+
+func TestAnEditReplacesThePodAndNeverOverlaps(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		old, _ := r.Container("c")
+		r.want(manifest("web", "img:2"))
+		r.after(31 * time.Second)
+		r.expect("default/web-n/c")
+		if c, _ := r.Container("c"); c.ID == old.ID || c.Config.Image.Image == old.Config.Image.Image {
+			r.Errorf("container %+v", c)
+		}
+	})
+}
+
+func TestAnUnchangedManifestChangesNothing(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		before := r.made()
+		r.want("# a comment\n" + manifest("web", "img:1"))
+		r.after(time.Minute)
+		if r.made() != before {
+			r.Errorf("%d calls more", r.made()-before)
+		}
+	})
+}
+
+func TestACrashLoopBacksOffAndAnotherAgentGoesOnWithIt(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("c", critest.Exits(1))
+		r.want(manifest("web", "img:1"))
+		r.after(time.Second)
+		if n := r.Count("StartContainer"); n != 2 {
+			r.Fatalf("started %d times, want at once and once again", n)
+		}
+		if w := r.status("default/web-n").ContainerStatuses[0].State.Waiting; w == nil || w.Reason != "CrashLoopBackOff" {
+			r.Errorf("state %+v", w)
+		}
+		r.after(10 * time.Second)
+		if n := r.Count("StartContainer"); n != 3 {
+			r.Fatalf("started %d times after 11 s, want 3", n)
+		}
+		r.stop()
+		r.start()
+		r.want(manifest("web", "img:1"))
+		r.after(18 * time.Second)
+		if n := r.Count("StartContainer"); n != 3 {
+			r.Errorf("a new agent started it after less than 20 s")
+		}
+		r.after(3 * time.Second)
+		if n := r.Count("StartContainer"); n != 4 {
+			r.Errorf("started %d times, want 4", n)
+		}
+		if st := r.status("default/web-n").ContainerStatuses[0]; st.RestartCount != 3 {
+			r.Errorf("restart count %d, want 3", st.RestartCount)
+		}
+	})
+}
+
+func TestAPodThatEndedNeverRunsAgainUntilItChanges(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("c", critest.Exits(3))
+		job := manifest("job", "img:1", "restartPolicy: Never")
+		r.want(job)
+		r.after(time.Second)
+		if st := r.status("default/job-n"); st.Phase != v1.PodFailed || st.ContainerStatuses[0].State.Terminated.ExitCode != 3 {
+			r.Errorf("status %+v", st)
+		}
+		made := r.made()
+		for _, c := range r.Containers() {
+			r.RemoveContainerBehindBack(c.ID)
+		}
+		r.stop()
+		r.start()
+		r.want(job)
+		r.after(time.Minute)
+		if r.made() != made {
+			r.Errorf("it was made again")
+		}
+		if st := r.status("default/job-n"); st.Phase != v1.PodFailed || st.ContainerStatuses[0].State.Terminated.ExitCode != 3 {
+			r.Errorf("status after a restart %+v", st)
+		}
+		r.Program("c", critest.Runs())
+		r.want(manifest("job", "img:2", "restartPolicy: Never"))
+		r.after(31 * time.Second)
+		r.expect("default/job-n/c")
+	})
+}
+
+func TestANewAgentAdoptsWhatRuns(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("a", "img:1"), manifest("b", "img:1"))
+		made := r.made()
+		start := r.status("default/a-n").StartTime
+		r.stop()
+		r.after(time.Hour)
+		r.start()
+		r.want(manifest("a", "img:1"), manifest("b", "img:1"))
+		r.after(time.Minute)
+		if r.made() != made {
+			r.Errorf("something was made anew")
+		}
+		if st := r.status("default/a-n"); !st.StartTime.Equal(start) || st.Phase != v1.PodRunning {
+			r.Errorf("status %+v, started %s before", st, start)
+		}
+	})
+}
+
+func TestAPodRemovedWhileTheAgentWasDownIsStoppedGracefully(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1", "terminationGracePeriodSeconds: 7"))
+		r.stop()
+		r.start()
+		r.want()
+		r.after(8 * time.Second)
+		r.expect()
+		stops := 0
+		for _, c := range r.Calls() {
+			if q, ok := c.Request.(*rt.StopContainerRequest); ok {
+				stops++
+				if q.Timeout != 7 {
+					r.Errorf("grace %d s, want 7", q.Timeout)
+				}
+			}
+		}
+		if stops != 1 || len(r.Sandboxes()) != 0 {
+			r.Errorf("%d stops, %d sandboxes left", stops, len(r.Sandboxes()))
+		}
+	})
+}
+
+func TestNothingUnknownIsRemovedWhileTheFolderCannotBeRead(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.stop()
+		r.start()
+		for _, key := range r.sync.left {
+			clear(key)
+		}
+		clear(r.sync.left) // as if the checkpoints were lost
+		r.offers <- manifests.Snapshot{}
+		r.after(time.Minute)
+		r.expect("default/web-n/c")
+		r.offers <- manifests.Snapshot{Complete: true}
+		r.after(time.Minute)
+		r.expect()
+	})
+}
+
+func TestStrangersAreLeftAlone(t *testing.T) {
+	live(t, func(r *rig) {
+		r.shared = true
+		other := cri.New(r.Conn())
+		id, err := other.RunSandbox(context.Background(), &rt.PodSandboxConfig{
+			Metadata: &rt.PodSandboxMetadata{Name: "web-n", Namespace: "default", Uid: "kubelets"},
+			Labels:   map[string]string{labelPodName: "web-n", labelPodNamespace: "default", labelPodUID: "kubelets"},
+		}, "")
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.want(manifest("web", "img:1"))
+		r.want()
+		r.after(time.Minute)
+		if s := r.Sandboxes(); len(s) != 1 || s[0].ID != id {
+			r.Errorf("sandboxes %v", s)
+		}
+	})
+}
+
+func TestImagesArePulledWhenMissingAndTheWaitIsTold(t *testing.T) {
+	live(t, func(r *rig) {
+		r.OnPull("img:9", 0, fmt.Errorf("no such image"))
+		r.want(manifest("web", "img:9"))
+		w := r.status("default/web-n").ContainerStatuses[0].State.Waiting
+		if w == nil || w.Reason != "ErrImagePull" || !strings.Contains(w.Message, "no such image") {
+			r.Errorf("waiting %+v", w)
+		}
+		r.OnPull("img:9", 0, nil)
+		r.after(11 * time.Second)
+		r.expect("default/web-n/c")
+	})
+}
+
+func TestAPodThatIsRemovedInterruptsItsPull(t *testing.T) {
+	live(t, func(r *rig) {
+		r.OnPull("img:9", time.Hour, nil)
+		r.want(manifest("web", "img:9"))
+		r.after(time.Minute)
+		r.want()
+		r.after(time.Second)
+		if len(r.Sandboxes()) != 0 {
+			r.Errorf("the sandbox is still there")
+		}
+	})
+}
+
+func TestARuntimeThatGoesAwayIsWaitedForAndSaidOnce(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("a", "img:1"))
+		r.Stop()
+		r.after(20 * time.Second)
+		if r.store.Runtime().Up {
+			r.Errorf("the runtime counts as up")
+		}
+		r.want(manifest("a", "img:1"), manifest("b", "img:1"))
+		r.after(20 * time.Second)
+		r.Resume()
+		r.after(2 * time.Second)
+		r.expect("default/a-n/c", "default/b-n/c")
+		if n := strings.Count(r.log.String(), "runtime does not answer"); n != 1 {
+			r.Errorf("said %d times", n)
+		}
+		if c, _ := r.Container("a-n"); c.Attempt != 0 {
+			r.Errorf("pod a was restarted")
+		}
+	})
+}
+
+func TestALostEventCostsTimeOnly(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.DropEvents(10)
+		r.Exit("c", 1)
+		r.after(relistWithEvents + time.Second)
+		r.expect("default/web-n/c")
+	})
+}
+
+func TestWithoutEventsARelistEachSecondFindsACrash(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{T: t, Runtime: critest.New(t), dir: dir, log: &lines{}}
+		r.LikeContainerd16()
+		r.AddImage("img:1")
+		r.start()
+		defer r.stop()
+		r.want(manifest("web", "img:1"))
+		r.after(3 * time.Second)
+		r.Exit("c", 1)
+		r.after(1100 * time.Millisecond)
+		r.expect("default/web-n/c")
+	})
+}
+
+// Whatever call of a start fails, loses its answer or sees the agent die, the
+// pod ends up running once, and comes and goes without trace.
+func TestEveryStepOfAStartMayGoWrong(t *testing.T) {
+	steps := []string{"RunPodSandbox", "PodSandboxStatus", "ImageStatus", "PullImage", "CreateContainer", "StartContainer", "ListContainers", "ListPodSandbox", "ContainerStatus"}
+	for _, method := range steps {
+		for nth := 1; nth <= 2; nth++ {
+			for _, kind := range []string{"fails", "loses its answer", "agent dies before", "agent dies after"} {
+				t.Run(fmt.Sprintf("%s %d %s", method, nth, kind), func(t *testing.T) {
+					live(t, func(r *rig) {
+						f := critest.On(method).Nth(nth)
+						died := make(chan struct{})
+						die := func() { close(died) }
+						switch kind {
+						case "fails":
+							f.Fail(codes.Unknown, "the disk is full")
+						case "loses its answer":
+							f.LoseAnswer()
+						case "agent dies before":
+							f.Before(die).Fail(codes.Canceled, "client went away")
+						case "agent dies after":
+							f.After(die).LoseAnswer()
+						}
+						r.Fault(f)
+						m := manifest("web", "img:8", "initContainers: [{name: i, image: \"img:1\"}]")
+						r.Program("i", critest.ExitsAfter(time.Second, 0))
+						r.OnPull("img:8", time.Second, nil)
+						r.want(m)
+						r.after(2 * time.Second)
+						select {
+						case <-died:
+							r.stop()
+							r.start()
+							r.want(m)
+						default:
+						}
+						r.after(30 * time.Second)
+						r.expect("default/web-n/c")
+						if c, _ := r.Container("default/web-n/c"); c.Attempt != 0 {
+							r.Errorf("attempt %d", c.Attempt)
+						}
+						r.want()
+						r.after(time.Minute)
+						if left := len(r.Sandboxes()) + len(r.Containers()); left != 0 {
+							r.Errorf("%d things are left", left)
+						}
+					})
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package cri
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// CreateContainer makes a container in a sandbox, not started, and returns its
+// id. pod is the configuration that the sandbox was run with.
+func (c *Client) CreateContainer(ctx context.Context, sandbox string, config *rt.ContainerConfig, pod *rt.PodSandboxConfig) (id string, err error) {
+	object := podName(pod) + "/" + config.GetMetadata().GetName()
+	r, err := call(ctx, "CreateContainer", object, c.Timeouts.Create, c.runtime.CreateContainer,
+		&rt.CreateContainerRequest{PodSandboxId: sandbox, Config: config, SandboxConfig: pod})
+	return r.GetContainerId(), err
+}
+
+// StartContainer starts a created container; a container starts once only.
+func (c *Client) StartContainer(ctx context.Context, id string) error {
+	_, err := call(ctx, "StartContainer", short(id), c.Timeouts.Create, c.runtime.StartContainer,
+		&rt.StartContainerRequest{ContainerId: id})
+	return err
+}
+
+// StopContainer asks the container to end, kills it when grace, rounded up to
+// seconds, has passed, and returns when it has ended. Grace 0 kills at once.
+// Stopping twice is no error.
+func (c *Client) StopContainer(ctx context.Context, id string, grace time.Duration) error {
+	grace = max(grace, 0)
+	seconds := int64((grace + time.Second - 1) / time.Second)
+	_, err := call(ctx, "StopContainer", short(id), grace+c.Timeouts.Stop, c.runtime.StopContainer,
+		&rt.StopContainerRequest{ContainerId: id, Timeout: seconds})
+	return err
+}
+
+// RemoveContainer removes a container, killing it if it runs. Removing twice is
+// no error.
+func (c *Client) RemoveContainer(ctx context.Context, id string) error {
+	_, err := call(ctx, "RemoveContainer", short(id), c.Timeouts.Remove, c.runtime.RemoveContainer,
+		&rt.RemoveContainerRequest{ContainerId: id})
+	return err
+}
+
+// Containers lists the containers, in any state, that carry all of labels.
+func (c *Client) Containers(ctx context.Context, labels map[string]string) ([]*rt.Container, error) {
+	r, err := call(ctx, "ListContainers", "", c.Timeouts.Query, c.runtime.ListContainers,
+		&rt.ListContainersRequest{Filter: &rt.ContainerFilter{LabelSelector: labels}})
+	return r.GetContainers(), err
+}
+
+// ContainerStatus returns what the runtime knows of a container: its times, exit
+// code and reason.
+func (c *Client) ContainerStatus(ctx context.Context, id string) (*rt.ContainerStatus, error) {
+	r, err := call(ctx, "ContainerStatus", short(id), c.Timeouts.Query, c.runtime.ContainerStatus,
+		&rt.ContainerStatusRequest{ContainerId: id})
+	return r.GetStatus(), err
+}
+
+// call carries out one unary call within timeout. On an error the response is
+// nil, on which protobuf's getters work.
+func call[Req, Resp any](ctx context.Context, name, object string, timeout time.Duration,
+	do func(context.Context, *Req, ...grpc.CallOption) (*Resp, error), request *Req) (*Resp, error) {
+	started := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	response, err := do(ctx, request)
+	if err == nil {
+		return response, nil
+	}
+	var within time.Duration
+	if ctx.Err() == context.DeadlineExceeded {
+		within = time.Since(started)
+	}
+	return nil, failed(name, object, within, err)
+}
+
+// short is enough of an id to recognize it, as crictl prints it.
+func short(id string) string { return id[:min(len(id), 13)] }

@@ -1,0 +1,163 @@
+package critest
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/distribution/reference"
+	"google.golang.org/grpc/status"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// imageService is the CRI's ImageService; what it lacks is Unimplemented.
+type imageService struct {
+	rt.UnimplementedImageServiceServer
+	r *Runtime
+}
+
+// pull is how the pull of one image goes.
+type pull struct {
+	delay time.Duration
+	err   error
+}
+
+const imageSize = 1 << 20
+
+// AddImage makes images present on the node.
+func (r *Runtime) AddImage(refs ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, ref := range refs {
+		r.addImage(ref)
+	}
+	r.change()
+}
+
+// OnPull tells how long pulls of ref take and how they end (nil: well). At first
+// every pull succeeds at once; ref "" is every image without words of its own.
+func (r *Runtime) OnPull(ref string, delay time.Duration, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pulls[normal(ref)] = pull{delay, err}
+}
+
+// Images returns the references of the images that are present, sorted.
+func (r *Runtime) Images() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.images))
+}
+
+func (s *imageService) PullImage(ctx context.Context, q *rt.PullImageRequest) (*rt.PullImageResponse, error) {
+	ref := q.GetImage().GetImage()
+	if normal(ref) == "" {
+		return nil, unknown("failed to parse image reference %q: invalid reference format", ref)
+	}
+	s.r.mu.Lock()
+	how, ok := s.r.pulls[normal(ref)]
+	if !ok {
+		how = s.r.pulls[""]
+	}
+	s.r.mu.Unlock()
+	if err := pause(ctx, how.delay); err != nil {
+		return nil, err
+	}
+	if how.err != nil {
+		if _, ok := status.FromError(how.err); ok {
+			return nil, how.err
+		}
+		return nil, unknown("failed to pull and unpack image %q: %v", normal(ref), how.err)
+	}
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	image := s.r.addImage(ref)
+	s.r.change()
+	return &rt.PullImageResponse{ImageRef: image.Id}, nil
+}
+
+func (s *imageService) ImageStatus(_ context.Context, q *rt.ImageStatusRequest) (*rt.ImageStatusResponse, error) {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	return &rt.ImageStatusResponse{Image: s.r.image(q.GetImage().GetImage())}, nil
+}
+
+func (s *imageService) ListImages(_ context.Context, q *rt.ListImagesRequest) (*rt.ListImagesResponse, error) {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	response := &rt.ListImagesResponse{}
+	wanted := q.GetFilter().GetImage().GetImage()
+	for _, ref := range slices.Sorted(maps.Keys(s.r.images)) {
+		if image := s.r.images[ref]; wanted == "" || image == s.r.image(wanted) {
+			response.Images = append(response.Images, image)
+		}
+	}
+	return response, nil
+}
+
+func (s *imageService) RemoveImage(_ context.Context, q *rt.RemoveImageRequest) (*rt.RemoveImageResponse, error) {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	if image := s.r.image(q.GetImage().GetImage()); image != nil {
+		maps.DeleteFunc(s.r.images, func(_ string, i *rt.Image) bool { return i == image })
+		s.r.change()
+	}
+	return &rt.RemoveImageResponse{}, nil
+}
+
+func (s *imageService) ImageFsInfo(context.Context, *rt.ImageFsInfoRequest) (*rt.ImageFsInfoResponse, error) {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	return &rt.ImageFsInfoResponse{ImageFilesystems: []*rt.FilesystemUsage{{
+		Timestamp:  time.Now().UnixNano(),
+		FsId:       &rt.FilesystemIdentifier{Mountpoint: "/var/lib/critest"},
+		UsedBytes:  &rt.UInt64Value{Value: uint64(len(s.r.images)) * imageSize},
+		InodesUsed: &rt.UInt64Value{Value: uint64(len(s.r.images))},
+	}}}, nil
+}
+
+// addImage: r.mu is held.
+func (r *Runtime) addImage(ref string) *rt.Image {
+	name := normal(ref)
+	if image := r.images[name]; image != nil {
+		return image
+	}
+	digest := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(name)))
+	image := &rt.Image{Id: digest, Size: imageSize, Spec: &rt.ImageSpec{Image: name}}
+	if named, err := reference.ParseNormalizedNamed(name); err != nil {
+		r.t.Errorf("critest: image %q: %v", ref, err)
+	} else if digested, ok := named.(reference.Digested); ok {
+		image.RepoDigests = []string{named.Name() + "@" + digested.Digest().String()}
+	} else {
+		image.RepoTags = []string{name}
+		image.RepoDigests = []string{named.Name() + "@" + digest}
+	}
+	r.images[name] = image
+	return image
+}
+
+// image finds an image by reference or id, or returns nil. r.mu is held.
+func (r *Runtime) image(ref string) *rt.Image {
+	if image := r.images[normal(ref)]; image != nil {
+		return image
+	}
+	for _, image := range r.images {
+		if image.Id == ref || slices.Contains(image.RepoDigests, normal(ref)) {
+			return image
+		}
+	}
+	return nil
+}
+
+// normal returns the full form of an image's reference, as containerd's CRI
+// makes it ("busybox" is "docker.io/library/busybox:latest"); "" if it is none.
+func normal(ref string) string {
+	named, err := reference.ParseDockerRef(ref)
+	if err != nil {
+		return ""
+	}
+	return named.String()
+}

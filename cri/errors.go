@@ -1,0 +1,104 @@
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// callError is a call that failed: "RunPodSandbox default/web: <the runtime's words>".
+type callError struct {
+	call, object string // object may be empty
+	err          error  // holds a gRPC status
+}
+
+func (e *callError) Error() string {
+	words := e.err.Error()
+	if s, ok := status.FromError(e.err); ok {
+		words = s.Message()
+		if words == "" {
+			words = s.Code().String()
+		}
+	}
+	if e.object == "" {
+		return e.call + ": " + words
+	}
+	return e.call + " " + e.object + ": " + words
+}
+
+func (e *callError) Unwrap() error { return e.err }
+
+// Is lets errors.Is find the context's errors, which gRPC turns into codes.
+func (e *callError) Is(target error) bool {
+	switch target {
+	case context.Canceled:
+		return status.Code(e.err) == codes.Canceled
+	case context.DeadlineExceeded:
+		return status.Code(e.err) == codes.DeadlineExceeded
+	}
+	return false
+}
+
+// failed names a call's error; nil stays nil. within is what the call had when
+// its deadline ended it, else 0.
+func failed(call, object string, within time.Duration, err error) error {
+	if err == nil {
+		return nil
+	}
+	if s := status.Convert(err); s.Code() == codes.DeadlineExceeded && within > 0 {
+		words := fmt.Sprintf("no answer within %s", within.Round(time.Millisecond))
+		if s.Message() != context.DeadlineExceeded.Error() {
+			words += ": " + s.Message()
+		}
+		err = status.Error(codes.DeadlineExceeded, words)
+	}
+	return &callError{call, object, err}
+}
+
+// NotFound reports that the runtime does not know the object.
+func NotFound(err error) bool { return err != nil && status.Code(err) == codes.NotFound }
+
+// Unimplemented reports that the runtime does not have the call.
+func Unimplemented(err error) bool { return err != nil && status.Code(err) == codes.Unimplemented }
+
+// Unavailable reports that no runtime answered: the connection is down, was cut
+// during the call (which may have been carried out), or the runtime is still starting.
+func Unavailable(err error) bool {
+	if err == nil {
+		return false
+	}
+	// containerd 1.6 says this with code Unknown while its CRI service recovers.
+	return status.Code(err) == codes.Unavailable || strings.Contains(err.Error(), "server is not initialized yet")
+}
+
+// Busy reports that the runtime is at work on the same object on behalf of an
+// earlier call: that sandbox or container name is being created or exists
+// already, or the container is being started or removed. List, then try again.
+//
+// containerd 1.6 and 2 and CRI-O have no code for this, only these words.
+func Busy(err error) bool {
+	if err == nil {
+		return false
+	}
+	if code := status.Code(err); code == codes.Canceled || errors.Is(err, context.Canceled) {
+		return false
+	}
+	for _, words := range []string{
+		"failed to reserve sandbox name",
+		"failed to reserve container name",
+		"name is reserved",
+		"in starting state",
+		"in removing state",
+		"another operation in progress",
+	} {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,79 @@
+package cri
+
+import (
+	"context"
+
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Version asks who the runtime is.
+func (c *Client) Version(ctx context.Context) (*rt.VersionResponse, error) {
+	return call(ctx, "Version", "", c.Timeouts.Query, c.runtime.Version, &rt.VersionRequest{})
+}
+
+// Status asks for the runtime's conditions, such as rt.RuntimeReady.
+func (c *Client) Status(ctx context.Context) (*rt.StatusResponse, error) {
+	return call(ctx, "Status", "", c.Timeouts.Query, c.runtime.Status, &rt.StatusRequest{})
+}
+
+// RunSandbox makes and starts a sandbox and returns its id. An empty handler is
+// the runtime's default.
+func (c *Client) RunSandbox(ctx context.Context, config *rt.PodSandboxConfig, handler string) (id string, err error) {
+	r, err := call(ctx, "RunPodSandbox", podName(config), c.Timeouts.Run, c.runtime.RunPodSandbox,
+		&rt.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
+	return r.GetPodSandboxId(), err
+}
+
+// StopSandbox kills what still runs in the sandbox and takes down its network.
+// Stopping twice is no error.
+func (c *Client) StopSandbox(ctx context.Context, id string) error {
+	_, err := call(ctx, "StopPodSandbox", short(id), c.Timeouts.Stop, c.runtime.StopPodSandbox,
+		&rt.StopPodSandboxRequest{PodSandboxId: id})
+	return err
+}
+
+// RemoveSandbox removes the sandbox with all its containers, killing what still
+// runs. Removing twice is no error.
+func (c *Client) RemoveSandbox(ctx context.Context, id string) error {
+	_, err := call(ctx, "RemovePodSandbox", short(id), c.Timeouts.Remove, c.runtime.RemovePodSandbox,
+		&rt.RemovePodSandboxRequest{PodSandboxId: id})
+	return err
+}
+
+// Sandboxes lists the sandboxes, in any state, that carry all of labels.
+func (c *Client) Sandboxes(ctx context.Context, labels map[string]string) ([]*rt.PodSandbox, error) {
+	r, err := call(ctx, "ListPodSandbox", "", c.Timeouts.Query, c.runtime.ListPodSandbox,
+		&rt.ListPodSandboxRequest{Filter: &rt.PodSandboxFilter{LabelSelector: labels}})
+	return r.GetItems(), err
+}
+
+// SandboxStatus returns what the runtime knows of a sandbox, its addresses included.
+func (c *Client) SandboxStatus(ctx context.Context, id string) (*rt.PodSandboxStatus, error) {
+	r, err := call(ctx, "PodSandboxStatus", short(id), c.Timeouts.Query, c.runtime.PodSandboxStatus,
+		&rt.PodSandboxStatusRequest{PodSandboxId: id})
+	return r.GetStatus(), err
+}
+
+// Events calls each with every container event until the stream ends, and
+// returns why it ended: never nil. It may begin with events that nobody
+// received (containerd 2 keeps them for minutes), and events may be lost. A
+// runtime without the stream ends it at once (see Unimplemented). each must not
+// block for long.
+func (c *Client) Events(ctx context.Context, each func(*rt.ContainerEventResponse)) error {
+	// A stream that is left must be cancelled, or gRPC keeps it.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.runtime.GetContainerEvents(ctx, &rt.GetEventsRequest{})
+	for err == nil {
+		var event *rt.ContainerEventResponse
+		if event, err = stream.Recv(); err == nil {
+			each(event)
+		}
+	}
+	return failed("GetContainerEvents", "", 0, err)
+}
+
+func podName(config *rt.PodSandboxConfig) string {
+	m := config.GetMetadata()
+	return m.GetNamespace() + "/" + m.GetName()
+}
