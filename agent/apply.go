@@ -31,7 +31,7 @@ func (w *worker) apply(ctx context.Context, s *situation, steps [][]action) erro
 		all.Wait()
 		var stop error
 		for k, err := range errs {
-			if err = w.note(ctx, step[k], err); err != nil {
+			if err = w.note(ctx, s, step[k], err); err != nil {
 				stop = err
 			}
 		}
@@ -107,13 +107,16 @@ func gone(err error) error {
 
 // note says what was done and keeps what failed. It returns the errors that
 // end the pass.
-func (w *worker) note(ctx context.Context, a action, err error) error {
+func (w *worker) note(ctx context.Context, s *situation, a action, err error) error {
 	log := w.log
 	if a.Name != "" {
 		log = log.With("container", a.Name)
 	}
 	starts := a.Do == doStartContainer || a.Do == doResumeContainer
 	makes := a.Do == doAccept || a.Do == doSetUp || a.Do == doCreateSandbox
+	if errors.Is(err, errFetching) {
+		return w.awaitImage(ctx, s, a)
+	}
 	if starts {
 		delete(w.fetches, a.Name)
 	}

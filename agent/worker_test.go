@@ -376,9 +376,26 @@ func TestImagesArePulledWhenMissingAndTheWaitIsTold(t *testing.T) {
 	})
 }
 
+func TestASlowPullKeepsNoOtherContainerFromBeingRestarted(t *testing.T) {
+	live(t, func(r *rig) {
+		r.OnPull("img:9", 20*time.Minute, nil)
+		r.want(strings.Replace(manifest("web", "img:9"), "containers: [", "containers: [{name: quick, image: \"img:1\"}, ", 1))
+		r.after(40 * time.Second)
+		r.expect("default/web-n/quick")
+		if st := r.status("default/web-n"); st.ContainerStatuses[1].State.Running == nil || !strings.Contains(st.ContainerStatuses[0].State.Waiting.Message, "pulling image") {
+			r.Errorf("statuses %+v", st.ContainerStatuses)
+		}
+		r.Exit("quick", 1)
+		r.settle()
+		r.expect("default/web-n/quick")
+		r.after(time.Hour)
+		r.expect("default/web-n/quick", "default/web-n/c")
+	})
+}
+
 func TestAPodThatIsRemovedInterruptsItsPull(t *testing.T) {
 	live(t, func(r *rig) {
-		r.OnPull("img:9", time.Hour, nil)
+		r.OnPull("img:9", 20*time.Minute, nil)
 		r.want(manifest("web", "img:9"))
 		r.after(time.Minute)
 		r.want()

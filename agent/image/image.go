@@ -71,34 +71,46 @@ func Normalize(ref string) (string, error) {
 	return ref, nil
 }
 
-// Ensure makes an image present as the policy says and returns it, and the
-// reference to create a container with. sandbox is the config of the pod's
-// sandbox. Errors are *Error, or those of ctx and of a runtime that is down.
-func (p *Puller) Ensure(ctx context.Context, name string, policy v1.PullPolicy, sandbox *rt.PodSandboxConfig) (*rt.Image, string, error) {
+// Present returns an image that need not be pulled, and the reference to
+// create a container with; nil when the policy asks for a pull. Errors are
+// *Error, or those of ctx and of a runtime that is down.
+func (p *Puller) Present(ctx context.Context, name string, policy v1.PullPolicy, sandbox *rt.PodSandboxConfig) (*rt.Image, string, error) {
+	ref, err := Normalize(name)
+	if err != nil || policy == v1.PullAlways {
+		return nil, "", err
+	}
+	img, err := p.cri.Image(ctx, spec(ref, sandbox))
+	switch {
+	case err != nil:
+		return nil, "", because(ctx, ErrInspect, err)
+	case img != nil:
+		return img, img.Id, nil
+	case policy == v1.PullNever:
+		return nil, "", &Error{ErrNeverPull, fmt.Errorf(errNeverPullWords, name)}
+	}
+	return nil, "", nil
+}
+
+// Pull pulls an image and returns it as Present does. sandbox is the config of
+// the pod's sandbox.
+func (p *Puller) Pull(ctx context.Context, name string, sandbox *rt.PodSandboxConfig) (*rt.Image, string, error) {
 	ref, err := Normalize(name)
 	if err != nil {
 		return nil, "", err
 	}
-	spec := &rt.ImageSpec{Image: ref, Annotations: sandbox.GetAnnotations()}
-	if policy != v1.PullAlways {
-		switch img, err := p.cri.Image(ctx, spec); {
-		case err != nil:
-			return nil, "", because(ctx, ErrInspect, err)
-		case img != nil:
-			return img, img.Id, nil
-		case policy == v1.PullNever:
-			return nil, "", &Error{ErrNeverPull, fmt.Errorf(errNeverPullWords, name)}
-		}
-	}
-	pulled, err := p.pull(ctx, spec, sandbox)
+	pulled, err := p.pull(ctx, spec(ref, sandbox), sandbox)
 	if err != nil {
 		return nil, "", because(ctx, ErrImagePull, err)
 	}
-	img, err := p.cri.Image(ctx, spec)
+	img, err := p.cri.Image(ctx, spec(ref, sandbox))
 	if err != nil {
 		return nil, "", because(ctx, ErrInspect, err)
 	}
 	return img, pulled, nil
+}
+
+func spec(ref string, sandbox *rt.PodSandboxConfig) *rt.ImageSpec {
+	return &rt.ImageSpec{Image: ref, Annotations: sandbox.GetAnnotations()}
 }
 
 // pull joins the pull of this reference, or begins it.
