@@ -77,6 +77,7 @@ func New(cfg Config) (_ *Agent, err error) {
 		Log:     cfg.Log,
 	})
 	a.watch = newWatch(a.cri, cfg.Endpoint, a.root.instance, a.store, cfg.Log)
+	a.watch.sweep = func(ctx context.Context, uids map[string]bool) { a.root.sweep(ctx, cfg.Log, uids) }
 	a.workers = &workers{
 		cri:     a.cri,
 		images:  image.New(a.cri, image.Parallel),

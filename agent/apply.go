@@ -121,7 +121,10 @@ func (w *worker) note(ctx context.Context, s *situation, a action, err error) er
 		delete(w.fetches, a.Name)
 	}
 	if err == nil {
-		log.Info(string(a.Do), "attempt", a.Attempt, "reason", a.Reason)
+		if starts || a.Do == doCreateSandbox {
+			log = log.With("attempt", a.Attempt)
+		}
+		log.Info(string(a.Do), "reason", a.Reason)
 		if starts || a.Do == doCreateSandbox {
 			delete(w.failures, a.Name)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,6 +96,7 @@ func (r *rig) start() {
 		r.Fatal(err)
 	}
 	r.watch = newWatch(client, "fake", root.instance, r.store, log)
+	r.watch.sweep = func(ctx context.Context, uids map[string]bool) { root.sweep(ctx, log, uids) }
 	ws := &workers{cri: client, images: image.New(client, image.Parallel), store: r.store, root: root, machine: m,
 		gate: r.watch, log: log, slots: make(chan struct{}, 8), podLogs: cfg.PodLogs}
 	r.sync = newSyncLoop(ws, r.store, "manifests", checkpoints, log)
@@ -339,6 +341,23 @@ func TestNothingUnknownIsRemovedWhileTheFolderCannotBeRead(t *testing.T) {
 		r.offers <- manifests.Snapshot{Complete: true}
 		r.after(time.Minute)
 		r.expect()
+	})
+}
+
+func TestWhatADeadAgentDidNotComeToRemoveIsRemoved(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.stop()
+		left := filepath.Join(r.dir, "pods", "0123456789abcdef", "volumes")
+		if err := os.MkdirAll(left, 0o750); err != nil {
+			r.Fatal(err)
+		}
+		r.start()
+		r.want(manifest("web", "img:1"))
+		if dirs, _ := filepath.Glob(filepath.Join(r.dir, "pods", "*")); len(dirs) != 1 {
+			r.Errorf("dirs %v", dirs)
+		}
+		r.expect("default/web-n/c")
 	})
 }
 
