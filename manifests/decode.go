@@ -59,16 +59,7 @@ func decodeFile(file string, data []byte, o Options) content {
 	}
 	o.NodeName = strings.ToLower(strings.TrimSpace(o.NodeName))
 	f := &fileDecoder{file: file, options: o, tables: map[reflect.Type]fieldTable{}}
-	switch docs := documents(data); {
-	case len(data) >= maxSize:
-		f.unreadable(Problem{File: file, Line: 1, Column: 1, Message: "larger than 10 MiB: this is no manifest"})
-	case len(docs) == 0:
-		f.unreadable(Problem{File: file, Line: 1, Column: 1, Message: "the file is empty: a manifest begins with apiVersion and kind"})
-	default:
-		for _, d := range docs {
-			f.document(d)
-		}
-	}
+	f.documents(data)
 	slices.SortStableFunc(f.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
@@ -82,6 +73,24 @@ type fileDecoder struct {
 	options Options
 	tables  map[reflect.Type]fieldTable
 	aliased int
+}
+
+// documents takes all documents of the file.
+func (f *fileDecoder) documents(data []byte) {
+	start := Problem{File: f.file, Line: 1, Column: 1}
+	if len(data) >= maxSize {
+		start.Message = "larger than 10 MiB: this is no manifest"
+		f.unreadable(start)
+		return
+	}
+	docs := documents(data)
+	for _, d := range docs {
+		f.document(d)
+	}
+	if len(docs) == 0 {
+		start.Message = "the file is empty: a manifest begins with apiVersion and kind"
+		f.unreadable(start)
+	}
 }
 
 func (f *fileDecoder) unreadable(p Problem) {
