@@ -89,7 +89,7 @@ func New(cfg Config) (_ *Agent, err error) {
 		slots:   make(chan struct{}, cfg.StartsAtOnce),
 		podLogs: cfg.PodLogs, logLinks: cfg.LogLinks,
 	}
-	a.sync = newSyncLoop(a.workers, a.store, cfg.Manifests, checkpoints, cfg.Log)
+	a.sync = newSyncLoop(a.workers, a.store, cfg.Manifests, checkpoints)
 	a.server, err = server.Listen(server.Config{
 		Listen:  cfg.Listen,
 		Socket:  cfg.Socket,

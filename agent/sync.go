@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -25,8 +24,7 @@ const (
 type syncLoop struct {
 	shared *workers
 	store  *status.Store
-	dir    string
-	log    *slog.Logger
+	dir    string // of the manifests
 
 	workers map[manifests.Key]*worker
 	wishes  map[manifests.Key]*manifests.Pod // what each worker was told last
@@ -36,15 +34,14 @@ type syncLoop struct {
 	last    *manifests.Snapshot // nil before the first
 	done    chan *worker
 	running sync.WaitGroup
-	said    map[string]bool // problems that are in the log
 
 	turned atomic.Int64 // when the loop turned last, unix ns
 }
 
-func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints []*checkpoint, log *slog.Logger) *syncLoop {
-	l := &syncLoop{shared: shared, store: store, dir: dir, log: log,
+func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints []*checkpoint) *syncLoop {
+	l := &syncLoop{shared: shared, store: store, dir: dir,
 		workers: map[manifests.Key]*worker{}, wishes: map[manifests.Key]*manifests.Pod{}, stop: map[manifests.Key]context.CancelFunc{},
-		left: map[manifests.Key]map[string]*checkpoint{}, said: map[string]bool{}, done: make(chan *worker)}
+		left: map[manifests.Key]map[string]*checkpoint{}, done: make(chan *worker)}
 	for _, c := range checkpoints {
 		if l.left[c.key()] == nil {
 			l.left[c.key()] = map[string]*checkpoint{}
@@ -176,34 +173,19 @@ func (l *syncLoop) finished(w *worker) {
 	delete(l.seen.Pods, w.key)
 }
 
-// report hands what became of the manifests to the store, and each problem to
-// the log once.
+// report hands what became of the manifests to the store.
 func (l *syncLoop) report(s manifests.Snapshot) {
-	said := map[string]bool{}
-	say := func(p manifests.Problem, held bool) {
-		text := p.Error()
-		said[text] = true
-		switch {
-		case l.said[text]:
-		case p.Warning:
-			l.log.Warn("manifest", "problem", text)
-		default:
-			l.log.Error("manifest is refused", "problem", text, "lastGoodVersionRuns", held)
-		}
-	}
-	m := status.Manifests{Dir: l.dir}
-	for _, p := range s.Problems {
-		say(p, false)
-		m.Problems = append(m.Problems, status.Problem(p))
-	}
+	m := status.Manifests{Dir: l.dir, Problems: problems(s.Problems)}
 	for _, f := range s.Files {
-		out := status.File{Path: f.Path, Pods: f.Pods, Held: f.Held}
-		for _, p := range f.Problems {
-			say(p, f.Held)
-			out.Problems = append(out.Problems, status.Problem(p))
-		}
-		m.Files = append(m.Files, out)
+		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods, Held: f.Held, Problems: problems(f.Problems)})
 	}
-	l.said = said
 	l.store.SetManifests(m)
+}
+
+func problems(in []manifests.Problem) []status.Problem {
+	var out []status.Problem
+	for _, p := range in {
+		out = append(out, status.Problem(p))
+	}
+	return out
 }
