@@ -156,6 +156,23 @@ func TestSandboxResourcesAreTheMostInUseAtOnce(t *testing.T) {
 	}
 }
 
+// Quantities beyond 63 bits live behind a pointer that plain copies share.
+func TestSumsOfHugeQuantities(t *testing.T) {
+	always := v1.ContainerRestartPolicyAlways
+	const huge63 = "9000000000000000001"
+	huge := resources("", "", "", huge63)
+	p := specPod(func(p *v1.Pod) {
+		p.Spec.InitContainers = []v1.Container{{Name: "s", RestartPolicy: &always, Resources: huge}, {Name: "i", Resources: huge}}
+		p.Spec.Containers[0].Resources = huge
+	})
+	_, limits := podResources(p)
+	want := resource.MustParse(huge63)
+	want.Add(resource.MustParse(huge63))
+	if got := limits[v1.ResourceMemory]; got.Cmp(want) != 0 {
+		t.Errorf("got %s, want %s", got.String(), want.String())
+	}
+}
+
 func TestQOSClass(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -89,9 +89,14 @@ func TestLogNames(t *testing.T) {
 	if got := logLink(p, "main", "c1"); got != "/var/log/containers/web-node1_default_main-c1.log" {
 		t.Error(got)
 	}
-	p.Name = strings.Repeat("x", 253)
-	if got := logLink(p, "main", "c1"); got != "/var/log/containers/"+strings.Repeat("x", 251)+".log" {
-		t.Error("a long name is not cut:", got)
+	fits := 251 - len("_default_main-c1")
+	p.Name = strings.Repeat("x", fits)
+	if got, want := logLink(p, "main", "c1"), "/var/log/containers/"+p.Name+"_default_main-c1.log"; got != want {
+		t.Error("a name that fits is cut:", got)
+	}
+	p.Name = strings.Repeat("x", fits+1)
+	if got, want := logLink(p, "main", "c1"), "/var/log/containers/"+p.Name+"_default_main-c.log"; got != want {
+		t.Error("a name that does not fit is not cut:", got)
 	}
 }
 

@@ -129,6 +129,17 @@ func TestSubPathStaysInItsVolume(t *testing.T) {
 	}
 }
 
+func TestOpenElementRefusesLinks(t *testing.T) {
+	root := t.TempDir()
+	must(t, os.Symlink("/", filepath.Join(root, "link")))
+	dir, err := os.Open(root)
+	must(t, err)
+	defer dir.Close()
+	if _, err := openElement(dir, "link"); err != unix.ELOOP {
+		t.Errorf("got %v", err)
+	}
+}
+
 // The swap is what a hostile container does between the check and the mount.
 func TestSubPathSurvivesASwap(t *testing.T) {
 	root := testRoot(t)
