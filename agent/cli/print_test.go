@@ -18,7 +18,7 @@ func TestPrintProblems(t *testing.T) {
 		{"nothing", nil, Counts{}},
 		{"one good", []Checked{{Path: "web.yaml", Pods: []CheckedPod{{"default/web", 1}}}}, Counts{Files: 1, Pods: 1}},
 		{"mixed", []Checked{
-			{Path: "m/many.yaml", Pods: []CheckedPod{{"default/a", 2}, {"default/b", 1}}},
+			{Path: "m/many.yaml", Pods: []CheckedPod{{"default/a", 2}, {"default/b", 1}, {"default/e", 1}}},
 			{Path: "m/bad.yaml", Pods: []CheckedPod{{"default/c", 1}}, Problems: []status.Problem{
 				{File: "m/bad.yaml", Line: 3, Column: 5, Field: "spec.containers[0].imag", Message: "unknown field"},
 				{File: "m/bad.yaml", Message: "has no name"},
@@ -27,7 +27,7 @@ func TestPrintProblems(t *testing.T) {
 				{File: "m/warned.yaml", Line: 9, Column: 1, Field: "spec.x", Message: "has no effect", Warning: true},
 			}},
 			{Path: "m/empty.yaml"},
-		}, Counts{Files: 4, Pods: 4, Problems: 2, Warnings: 1}},
+		}, Counts{Files: 4, Pods: 5, Problems: 2, Warnings: 1}},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {

@@ -115,6 +115,9 @@ const troubled = `
 - metadata: {name: going, namespace: default, deletionTimestamp: "2026-05-04T11:59:00Z"}
   spec: {containers: [{name: app}]}
   status: {phase: Running, containerStatuses: [{name: app, ready: true, state: {running: {}}}]}
+- metadata: {name: half-done, namespace: default}
+  spec: {containers: [{name: a}, {name: b}]}
+  status: {phase: Running, conditions: [{type: Ready, status: "True"}], containerStatuses: [{name: a, state: {terminated: {exitCode: 0}}}, {name: b, ready: true, state: {running: {}}}]}
 - metadata: {name: half-ready, namespace: default}
   spec: {containers: [{name: a}, {name: b}]}
   status: {phase: Running, containerStatuses: [{name: a, state: {terminated: {exitCode: 0}}}, {name: b, ready: true, state: {running: {}}}]}
@@ -292,13 +295,33 @@ func TestAnAgentThatHangsIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestNoColorAwayFromATerminal(t *testing.T) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
+func TestColorsAreForTerminals(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	if Colored(f, func(string) string { return "" }) {
-		t.Error("a file has colours")
+	defer file.Close()
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	rows := []struct {
+		name string
+		f    *os.File
+		env  map[string]string
+		want bool
+	}{
+		{"terminal", terminal, map[string]string{"TERM": "xterm"}, true},
+		{"NO_COLOR", terminal, map[string]string{"NO_COLOR": "1"}, false},
+		{"a terminal that knows none", terminal, map[string]string{"TERM": "dumb"}, false},
+		{"file", file, nil, false},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			if got := Colored(r.f, func(key string) string { return r.env[key] }); got != r.want {
+				t.Errorf("Colored = %v, want %v", got, r.want)
+			}
+		})
 	}
 }
