@@ -183,7 +183,7 @@ func TestDecodeHostile(t *testing.T) {
 		"deep blocks":        strings.Repeat("- ", 100_000),
 		"many problems":      head + "spec:\n" + strings.Repeat("  x: y\n", 100_000),
 		"many comments":      strings.Repeat("#\n", 200_000) + head,
-		"many documents":     strings.Repeat("---\na: b\n", 20_000),
+		"many documents":     strings.Repeat("---\na: b\n", 1_000_000),
 		"long line":          head + "spec: {a: " + strings.Repeat("x", 1<<20) + "}",
 		"binary":             "\x00\xff\xfe\x01",
 		"utf-16":             "\xff\xfek\x00i\x00n\x00d\x00",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -25,15 +26,19 @@ type chunk struct {
 
 // documents parses every document of a file on its own, so that a bad one
 // does not spoil its neighbours. Empty documents are left out.
-func documents(data []byte) []document {
-	var docs []document
-	for _, c := range chunks(data) {
-		if blank(c.text) {
-			continue
+func documents(data []byte) iter.Seq[document] {
+	return func(yield func(document) bool) {
+		for _, c := range chunks(data) {
+			if blank(c.text) {
+				continue
+			}
+			for _, d := range c.parse() {
+				if !yield(d) {
+					return
+				}
+			}
 		}
-		docs = append(docs, c.parse()...)
 	}
-	return docs
 }
 
 // chunks cuts a file before each line that is a YAML document marker. Such a
