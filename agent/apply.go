@@ -141,6 +141,10 @@ func (w *worker) note(ctx context.Context, s *situation, a action, err error) er
 	f := w.failures[a.Name]
 	said := f.Message
 	f.waiting, f.Count = explain(err), f.Count+1
+	if f.Reason == image.ErrImagePull && f.Count > 1 {
+		name := findContainer(s.Pod.Pod, a.Name).Image
+		f.waiting = waiting{image.ImagePullBackOff, fmt.Sprintf("Back-off pulling image %q: %s: %s", name, f.Reason, f.Message)}
+	}
 	f.Retry = time.Now().Add(retryAfter(err, f.Count))
 	w.failures[a.Name] = f
 	if f.Message != said {
@@ -224,7 +228,7 @@ func (w *worker) setUp(ctx context.Context, s *situation) error {
 	if err := w.makeLogDir(s.Pod.Pod); err != nil {
 		return because("FailedMount", err)
 	}
-	_, err := volume.SetUp(ctx, w.root.dir, s.Pod.Pod, memoryVolumes(w.machine.Now()))
+	_, err := volume.SetUp(ctx, w.root.dir, s.Pod.Pod, volumeMemory(s.Pod.Pod, w.machine.Now()))
 	return because("FailedMount", err)
 }
 

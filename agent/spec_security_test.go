@@ -99,6 +99,7 @@ func TestContainerSecurity(t *testing.T) {
 		}},
 		{"apparmor", v1.PodSecurityContext{AppArmorProfile: &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeUnconfined}}, v1.SecurityContext{AppArmorProfile: &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeLocalhost, LocalhostProfile: new("p")}},
 			func(s *rt.LinuxContainerSecurityContext) bool {
+				//lint:ignore SA1019 older runtimes read only this field, and the kubelet sends both
 				return s.ApparmorProfile == "localhost/p" && s.Apparmor.LocalhostRef == "p" && s.Apparmor.ProfileType == rt.SecurityProfile_Localhost
 			}},
 	} {

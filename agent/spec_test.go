@@ -12,6 +12,8 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/volume"
+
+	"monopod/manifests"
 )
 
 // specPod is a defaulted pod "web" of node1 with one container "main".
@@ -86,16 +88,16 @@ func TestLogNames(t *testing.T) {
 	if got := logPath("main", 3); got != "main/3.log" {
 		t.Error(got)
 	}
-	if got := logLink(p, "main", "c1"); got != "/var/log/containers/web-node1_default_main-c1.log" {
+	if got := logLink("/var/log/containers", manifests.KeyOf(p), "main", "c1"); got != "/var/log/containers/web-node1_default_main-c1.log" {
 		t.Error(got)
 	}
 	fits := 251 - len("_default_main-c1")
 	p.Name = strings.Repeat("x", fits)
-	if got, want := logLink(p, "main", "c1"), "/var/log/containers/"+p.Name+"_default_main-c1.log"; got != want {
+	if got, want := logLink("/var/log/containers", manifests.KeyOf(p), "main", "c1"), "/var/log/containers/"+p.Name+"_default_main-c1.log"; got != want {
 		t.Error("a name that fits is cut:", got)
 	}
 	p.Name = strings.Repeat("x", fits+1)
-	if got, want := logLink(p, "main", "c1"), "/var/log/containers/"+p.Name+"_default_main-c.log"; got != want {
+	if got, want := logLink("/var/log/containers", manifests.KeyOf(p), "main", "c1"), "/var/log/containers/"+p.Name+"_default_main-c.log"; got != want {
 		t.Error("a name that does not fit is not cut:", got)
 	}
 }

@@ -222,7 +222,7 @@ func (w *worker) resumeContainer(ctx, firm context.Context, a action) error {
 func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c *v1.Container, m *madeSandbox, img *rt.Image, ref string) (*rt.ContainerConfig, error) {
 	pod := s.Pod.Pod
 	n := w.machine.Now()
-	mounts, err := volume.SetUp(ctx, w.root.dir, pod, memoryVolumes(n))
+	mounts, err := volume.SetUp(ctx, w.root.dir, pod, volumeMemory(pod, n))
 	if err != nil {
 		return nil, err
 	}
@@ -254,7 +254,8 @@ func (w *worker) bindSubPaths(pod *v1.Pod, c *v1.Container, in containerInput, n
 	for k, path := range asked {
 		m := &c.VolumeMounts[k]
 		out[k], err = volume.SubPath(w.root.dir, string(pod.UID), volume.SubPathMount{
-			Volume: m.Name, Container: c.Name, Index: k, Mount: in.Volumes[m.Name], Path: path})
+			Volume: m.Name, Container: c.Name, Index: k, Mount: in.Volumes[m.Name], Path: path,
+			Shared: m.MountPropagation != nil && *m.MountPropagation == v1.MountPropagationBidirectional})
 		if err != nil {
 			return nil, err
 		}

@@ -389,8 +389,13 @@ func TestImagesArePulledWhenMissingAndTheWaitIsTold(t *testing.T) {
 		if w == nil || w.Reason != "ErrImagePull" || !strings.Contains(w.Message, "no such image") {
 			r.Errorf("waiting %+v", w)
 		}
-		r.OnPull("img:9", 0, nil)
 		r.after(11 * time.Second)
+		w = r.status("default/web-n").ContainerStatuses[0].State.Waiting
+		if w == nil || w.Reason != "ImagePullBackOff" || !strings.Contains(w.Message, "no such image") {
+			r.Errorf("waiting %+v", w)
+		}
+		r.OnPull("img:9", 0, nil)
+		r.after(20 * time.Second)
 		r.expect("default/web-n/c")
 	})
 }

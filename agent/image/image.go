@@ -19,12 +19,11 @@ const Parallel = 4
 
 // Reasons why a container waits for its image, in the kubelet's words.
 const (
-	ErrImagePull      = "ErrImagePull"
-	ImagePullBackOff  = "ImagePullBackOff"
-	ErrNeverPull      = "ErrImageNeverPull"
-	InvalidName       = "InvalidImageName"
-	ErrInspect        = "ImageInspectError"
-	errNeverPullWords = "Container image %q is not present with pull policy of Never"
+	ErrImagePull     = "ErrImagePull"
+	ImagePullBackOff = "ImagePullBackOff"
+	ErrNeverPull     = "ErrImageNeverPull"
+	InvalidName      = "InvalidImageName"
+	ErrInspect       = "ImageInspectError"
 )
 
 // Error is why an image cannot be had.
@@ -35,6 +34,11 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
+
+// words is a sentence of the kubelet's that becomes a status as it is.
+type words string
+
+func (w words) Error() string { return string(w) }
 
 // Puller pulls images. Its methods may be called from any goroutine.
 type Puller struct {
@@ -63,7 +67,7 @@ func New(c *cri.Client, parallel int) *Puller {
 func Normalize(ref string) (string, error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
-		return "", &Error{InvalidName, fmt.Errorf("Failed to apply default image tag %q: couldn't parse image name %q: %w", ref, ref, err)}
+		return "", &Error{InvalidName, words(fmt.Sprintf("Failed to apply default image tag %q: couldn't parse image name %q: %v", ref, ref, err))}
 	}
 	if reference.IsNameOnly(named) {
 		ref += ":latest"
@@ -86,7 +90,7 @@ func (p *Puller) Present(ctx context.Context, name string, policy v1.PullPolicy,
 	case img != nil:
 		return img, img.Id, nil
 	case policy == v1.PullNever:
-		return nil, "", &Error{ErrNeverPull, fmt.Errorf(errNeverPullWords, name)}
+		return nil, "", &Error{ErrNeverPull, words(fmt.Sprintf("Container image %q is not present with pull policy of Never", name))}
 	}
 	return nil, "", nil
 }

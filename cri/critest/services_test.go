@@ -235,7 +235,15 @@ func TestWaitSeesEachChange(t *testing.T) {
 	bubble(t, func(t *testing.T, r *critest.Runtime, c *cri.Client) {
 		r.Program("main", critest.ExitsAfter(9*time.Second, 0))
 		p := newPod(t, c, "web")
-		go p.start("main")
+		id, err := p.create(t.Context(), "main", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if err := c.StartContainer(t.Context(), id); err != nil {
+				t.Error(err)
+			}
+		}()
 		r.Wait(t, func(r *critest.Runtime) bool { return slices.Equal(r.Running(), []string{"default/web/main"}) })
 		r.Wait(t, func(r *critest.Runtime) bool { return len(r.Running()) == 0 })
 		synctest.Wait()
