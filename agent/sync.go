@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,7 @@ import (
 
 // The sync loop is healthy while it turns at least this often.
 const (
-	syncTick    = 10 * time.Second
+	syncTick    = 5 * time.Second
 	syncOverdue = time.Minute
 )
 
@@ -34,6 +35,8 @@ type syncLoop struct {
 	last    *manifests.Snapshot // nil before the first
 	done    chan *worker
 	running sync.WaitGroup
+	worked  bool // something happened since the last tick
+	spread  bool // and memory that it took was not given back yet
 
 	turned atomic.Int64 // when the loop turned last, unix ns
 }
@@ -62,18 +65,35 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case <-ctx.Done():
 			return
 		case s := <-snapshots:
+			l.worked = true
 			l.snapshot(ctx, s)
 		case seen := <-w.sightings:
 			l.sighted(ctx, seen)
 		case key := <-w.touched:
+			l.worked = true
 			if w := l.workers[key]; w != nil {
 				w.poke()
 			}
 		case w := <-l.done:
+			l.worked = true
 			l.finished(w)
 		case <-tick.C:
+			l.rest()
 		}
 		l.turned.Store(time.Now().UnixNano())
+	}
+}
+
+// rest gives back the memory that a burst of work took, once it is over: an
+// agent idles nearly always, and its node has better use for it.
+func (l *syncLoop) rest() {
+	if l.worked {
+		l.worked, l.spread = false, true
+		return
+	}
+	if l.spread {
+		l.spread = false
+		debug.FreeOSMemory()
 	}
 }
 
@@ -154,6 +174,7 @@ func same(a, b *manifests.Pod) bool {
 func (l *syncLoop) sighted(ctx context.Context, seen sighting) {
 	for key, w := range l.workers {
 		if seen.Fresh || l.seen.Pods[key] != seen.Pods[key] {
+			l.worked = true
 			w.poke()
 		}
 	}
