@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -93,7 +92,7 @@ func (l *syncLoop) rest() {
 	}
 	if l.spread {
 		l.spread = false
-		debug.FreeOSMemory()
+		giveBack()
 	}
 }
 
