@@ -228,6 +228,11 @@ func TestPlan(t *testing.T) {
 		{"after ten seconds it starts, marked", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 1, 1, 10*time.Second, "0s"))}, "start container a#2 after 10s"},
 		{"the wait doubles", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 2, 1, 10*time.Second, "10s"))}, "|a waits: CrashLoopBackOff|wake in 10s"},
 		{"the wait is five minutes at most", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 9, 1, 0, "5m0s"))}, "|a waits: CrashLoopBackOff|wake in 5m0s"},
+		{"after ten minutes' run a crash counts as the first", scene{pod: pod(always, "a"), accepted: true, here: world(func() container {
+			c := exit("a", 5, 1, 0, "2m40s")
+			c.Started = c.Finished.Add(-11 * time.Minute)
+			return c
+		}())}, "start container a#6 after 0s"},
 		{"a clock set back does not make it wait longer", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 1, 1, -24*time.Hour, "0s"))}, "|a waits: CrashLoopBackOff|wake in 10s"},
 		{"exit code 0 restarts under Always", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 0, 0, 0, ""))}, "start container a#1 after 0s"},
 		{"exit code 1 restarts under OnFailure", scene{pod: pod(onFailure, "a"), accepted: true, here: world(exit("a", 0, 1, 0, ""))}, "start container a#1 after 0s"},
@@ -273,6 +278,9 @@ func TestPlan(t *testing.T) {
 		{"a removed init container does not run again in the same sandbox", scene{pod: withInit(pod(always, "a"), "i"), accepted: true, here: world(up("a", 0))}, ""},
 		{"an earlier one that was removed is known by the later one", scene{pod: withInit(pod(always, "a"), "i", "j"), accepted: true, here: world(exit("j", 0, 0, 0, ""))}, "start container a#0"},
 		{"a new sandbox runs them all again", scene{pod: withInit(pod(always, "a"), "i"), accepted: true, here: dead(world(exit("i", 0, 0, time.Hour, ""), exit("a", 0, 255, 0, "")))}, "set up; create sandbox#1; start container i#1"},
+		{"a done one of an older sandbox does not count in the present one", scene{pod: withInit(pod(always, "a"), "i"), accepted: true, here: &instance{
+			Sandboxes:  []sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}},
+			Containers: []container{exit("i", 0, 0, time.Hour, ""), exit("a", 0, 255, 0, "")}}}, "start container i#1"},
 		{"a restarted regular container does not run them again", scene{pod: withInit(pod(always, "a"), "i"), accepted: true, here: world(exit("i", 0, 0, time.Hour, ""), exit("a", 0, 1, 0, ""))}, "start container a#1 after 0s"},
 
 		// Sidecars.

@@ -452,6 +452,20 @@ func TestARuntimeThatGoesAwayIsWaitedForAndSaidOnce(t *testing.T) {
 	})
 }
 
+// A name that the runtime still holds for a call of an agent that died is tried
+// again soon, and is nobody's failure.
+func TestABusyRuntimeIsAskedAgainSoon(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Fault(critest.On("CreateContainer").Times(3).Fail(codes.Unknown, `failed to reserve container name "c_web": name "c_web" is reserved for "x"`))
+		r.want(manifest("web", "img:1"))
+		if w := r.status("default/web-n").ContainerStatuses[0].State.Waiting; w == nil || w.Reason != "ContainerCreating" {
+			r.Errorf("waiting %+v", w)
+		}
+		r.after(3 * time.Second)
+		r.expect("default/web-n/c")
+	})
+}
+
 func TestALostEventCostsTimeOnly(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(manifest("web", "img:1"))
