@@ -57,6 +57,7 @@ type worker struct {
 	failures map[string]failure     // of the wished instance, by container name
 	failed   int                    // passes in a row in which something else went wrong
 	said     string                 // the last such error, so that it is said once
+	hold     time.Time              // nothing but a new wish is heeded before
 	sandbox  *madeSandbox           // the wished instance's, as far as this process knows it
 	fetches  map[string]*fetch      // images on their way, by container name
 	fetching sync.WaitGroup         // their goroutines
@@ -138,9 +139,13 @@ func (w *worker) run(ctx context.Context) {
 		if !next.IsZero() {
 			timer.Reset(time.Until(next))
 		}
+		wake := w.wake
+		if time.Now().Before(w.hold) {
+			wake = nil
+		}
 		select {
-		case <-ctx.Done():
-		case <-w.wake:
+		case <-wishCtx.Done(): // a new wish, or the end
+		case <-wake:
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -207,5 +212,7 @@ func (w *worker) trouble(ctx context.Context, err error) (again bool, next time.
 		w.said = text
 		w.log.Error("cannot go on and tries again", "err", err)
 	}
-	return false, time.Now().Add(wait)
+	// What failed may itself have caused events, so these must not cut this short.
+	w.hold = time.Now().Add(wait)
+	return false, w.hold
 }
