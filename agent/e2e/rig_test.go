@@ -125,19 +125,26 @@ func barePod(r *rig.Rig, name string, hostNetwork bool) *rig.BarePod {
 // open opens a rig that is closed when the test ends; a leak fails the test.
 func open(t *testing.T, version string) *rig.Rig {
 	t.Helper()
+	return openWith(t, version, t.Errorf)
+}
+
+// openLeaky is open for tests that break off calls to containerd; leaks are logged.
+func openLeaky(t *testing.T, version string) *rig.Rig {
+	t.Helper()
+	return openWith(t, version, t.Logf)
+}
+
+func openWith(t *testing.T, version string, leaked func(string, ...any)) *rig.Rig {
+	t.Helper()
 	r, err := rig.Open(t.Context(), version)
 	check(t, err)
 	t.Cleanup(func() {
-		log := r.Containerd.Log
-		if t.Failed() {
-			t.Logf("end of containerd's log:\n%s", rig.Tail(log, 30))
-		}
 		leaks, err := r.Close(context.Background())
 		if err != nil {
 			t.Errorf("close rig: %v", err)
 		}
 		for _, l := range leaks {
-			t.Errorf("leak: %s", l)
+			leaked("leak: %s", l)
 		}
 	})
 	return r
