@@ -11,14 +11,18 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"monopod/agent"
 	acli "monopod/agent/cli"
+	"monopod/agent/status"
+	"monopod/manifests"
 )
 
 // Exit codes.
@@ -27,8 +31,7 @@ const (
 	exitUsage  = 2 // wrong flags, or invalid manifests
 )
 
-// version is set by the build.
-var version = ""
+const defaultSocket = "/run/monopod.sock"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -57,7 +60,6 @@ func app() *cli.App {
 		HideHelpCommand: true,
 		ExitErrHandler:  func(*cli.Context, error) {}, // main exits
 		OnUsageError:    usageError,
-		CommandNotFound: nil,
 		Action: func(c *cli.Context) error {
 			if name := c.Args().First(); name != "" {
 				return cli.Exit(fmt.Sprintf("there is no command %q; `monopod --help` lists them", name), exitUsage)
@@ -68,7 +70,7 @@ func app() *cli.App {
 			{Name: "run", Usage: "keep the pods of a folder of manifests running", Flags: runFlags(), Action: run, OnUsageError: usageError},
 			{Name: "validate", Usage: "check manifests as the agent would", ArgsUsage: "FILE|DIR|- ...", Flags: validateFlags(), Action: validate, OnUsageError: usageError},
 			{Name: "ps", Usage: "list the pods and what is wrong with them", Flags: psFlags(), Action: ps, OnUsageError: usageError},
-			{Name: "version", Usage: "print the version", Flags: []cli.Flag{outputFlag("json, yaml")}, Action: printVersion, OnUsageError: usageError},
+			{Name: "version", Usage: "print the version", Flags: []cli.Flag{outputFlag("json or yaml")}, Action: printVersion, OnUsageError: usageError},
 		},
 	}
 }
@@ -89,7 +91,7 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "pod-logs", Value: "/var/log/pods", Usage: "the `DIR` for the containers' logs"},
 		&cli.StringFlag{Name: "node-name", Usage: "the `NAME` that pods get as a suffix (default: the host's name)"},
 		&cli.StringFlag{Name: "listen", Value: "127.0.0.1:10255", Usage: "the TCP `ADDR` of the read-only endpoint; \"\" for none"},
-		&cli.StringFlag{Name: "socket", Value: acli.DefaultSocket, Usage: "the `PATH` of the unix socket that the other commands use"},
+		&cli.StringFlag{Name: "socket", Value: defaultSocket, Usage: "the `PATH` of the unix socket that the other commands use"},
 		&cli.StringFlag{Name: "resolv-conf", Value: "/etc/resolv.conf", Usage: "the resolv.conf `PATH` that pods get their name servers from"},
 		&cli.StringFlag{Name: "log-format", Value: "text", Usage: "text or json"},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "debug, info, warn or error"},
@@ -115,7 +117,7 @@ func run(c *cli.Context) error {
 		Listen:     c.String("listen"),
 		Socket:     c.String("socket"),
 		ResolvConf: c.String("resolv-conf"),
-		Version:    acli.Version(version),
+		Version:    acli.Version().Version,
 		Log:        log,
 	})
 	if err != nil {
@@ -148,7 +150,112 @@ func logger(format, level string, w io.Writer) (*slog.Logger, error) {
 	return nil, fmt.Errorf("--log-format %q: choose text or json", format)
 }
 
-// colored reports whether output on f may have colour.
-func colored(f *os.File) bool {
-	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+func outputFlag(choices string) cli.Flag {
+	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "print as " + choices}
+}
+
+func psFlags() []cli.Flag {
+	return []cli.Flag{outputFlag("wide, json or yaml"), &cli.StringFlag{Name: "socket", Value: defaultSocket, Usage: "the `PATH` of the agent's socket"}}
+}
+
+func ps(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return cli.Exit(fmt.Sprintf("ps takes no arguments, got %q", c.Args().First()), exitUsage)
+	}
+	return acli.Ps(c.Context, os.Stdout, acli.Options{
+		Socket: c.String("socket"), Output: c.String("output"), Color: acli.Colored(os.Stdout, os.Getenv),
+	})
+}
+
+func printVersion(c *cli.Context) error {
+	return acli.PrintVersion(os.Stdout, c.String("output"), acli.Version())
+}
+
+func validateFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "node-name", Usage: "the `NAME` that pods get as a suffix (default: the host's name)"},
+	}
+}
+
+// validate checks the manifests that its arguments stand for, as the agent
+// would. It exits with 2 when one is refused.
+func validate(c *cli.Context) error {
+	if c.NArg() == 0 {
+		return cli.Exit("validate what? Give files or folders, or - for standard input", exitUsage)
+	}
+	node := c.String("node-name")
+	if node == "" {
+		node, _ = os.Hostname()
+	}
+	v := validation{options: manifests.Options{NodeName: strings.ToLower(node), NameSuffix: true}, from: map[string]string{}}
+	for _, arg := range c.Args().Slice() {
+		if err := v.add(arg, os.Stdin); err != nil {
+			return cli.Exit(err.Error(), exitUsage)
+		}
+	}
+	n, err := acli.PrintProblems(os.Stdout, v.files)
+	if err != nil {
+		return err
+	}
+	if n.Problems > 0 {
+		return cli.Exit("", exitUsage)
+	}
+	return nil
+}
+
+// validation gathers what is found in the files that are checked together.
+type validation struct {
+	options manifests.Options
+	files   []acli.Checked
+	from    map[string]string // which file gives a pod
+}
+
+// add checks what one argument stands for; "-" is stdin.
+func (v *validation) add(arg string, stdin io.Reader) error {
+	if arg == "-" {
+		data, err := io.ReadAll(stdin)
+		if err != nil {
+			return fmt.Errorf("standard input: %w", err)
+		}
+		v.check("-", data)
+		return nil
+	}
+	paths, err := manifests.Paths(arg)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			v.files = append(v.files, acli.Checked{Path: path, Problems: []status.Problem{{File: path, Message: errors.Unwrap(err).Error()}}})
+			continue
+		}
+		v.check(path, data)
+	}
+	return nil
+}
+
+// check checks one file. Two pods of one name are a problem, even in two files.
+func (v *validation) check(path string, data []byte) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		abs = path
+	}
+	pods, found := manifests.Decode(abs, data, v.options)
+	f := acli.Checked{Path: path}
+	for _, p := range found {
+		p.File = path
+		f.Problems = append(f.Problems, status.Problem(p))
+	}
+	for _, p := range pods {
+		key := p.Key().String()
+		if first, twice := v.from[key]; twice {
+			f.Problems = append(f.Problems, status.Problem{File: path, Pod: key, Message: fmt.Sprintf("pod %s is in %s already: one of the two must go", key, first)})
+			continue
+		}
+		v.from[key] = path
+		containers := len(slices.Concat(p.Spec.InitContainers, p.Spec.Containers))
+		f.Pods = append(f.Pods, acli.CheckedPod{Name: key, Containers: containers})
+	}
+	v.files = append(v.files, f)
 }

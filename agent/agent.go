@@ -77,6 +77,7 @@ func New(cfg Config) (_ *Agent, err error) {
 		Log:     cfg.Log,
 	})
 	a.watch = newWatch(a.cri, cfg.Endpoint, a.root.instance, a.store, cfg.Log)
+	a.watch.sweep = func(ctx context.Context, uids map[string]bool) { a.root.sweep(ctx, cfg.Log, uids) }
 	a.workers = &workers{
 		cri:     a.cri,
 		images:  image.New(a.cri, image.Parallel),
@@ -88,7 +89,7 @@ func New(cfg Config) (_ *Agent, err error) {
 		slots:   make(chan struct{}, cfg.StartsAtOnce),
 		podLogs: cfg.PodLogs, logLinks: cfg.LogLinks,
 	}
-	a.sync = newSyncLoop(a.workers, a.store, cfg.Manifests, checkpoints, cfg.Log)
+	a.sync = newSyncLoop(a.workers, a.store, cfg.Manifests, checkpoints)
 	a.server, err = server.Listen(server.Config{
 		Listen:  cfg.Listen,
 		Socket:  cfg.Socket,

@@ -31,7 +31,7 @@ func (w *worker) apply(ctx context.Context, s *situation, steps [][]action) erro
 		all.Wait()
 		var stop error
 		for k, err := range errs {
-			if err = w.note(ctx, step[k], err); err != nil {
+			if err = w.note(ctx, s, step[k], err); err != nil {
 				stop = err
 			}
 		}
@@ -107,18 +107,24 @@ func gone(err error) error {
 
 // note says what was done and keeps what failed. It returns the errors that
 // end the pass.
-func (w *worker) note(ctx context.Context, a action, err error) error {
+func (w *worker) note(ctx context.Context, s *situation, a action, err error) error {
 	log := w.log
 	if a.Name != "" {
 		log = log.With("container", a.Name)
 	}
 	starts := a.Do == doStartContainer || a.Do == doResumeContainer
 	makes := a.Do == doAccept || a.Do == doSetUp || a.Do == doCreateSandbox
+	if errors.Is(err, errFetching) {
+		return w.awaitImage(ctx, s, a)
+	}
 	if starts {
 		delete(w.fetches, a.Name)
 	}
 	if err == nil {
-		log.Info(string(a.Do), "attempt", a.Attempt, "reason", a.Reason)
+		if starts || a.Do == doCreateSandbox {
+			log = log.With("attempt", a.Attempt)
+		}
+		log.Info(string(a.Do), "reason", a.Reason)
 		if starts || a.Do == doCreateSandbox {
 			delete(w.failures, a.Name)
 		}
@@ -135,6 +141,10 @@ func (w *worker) note(ctx context.Context, a action, err error) error {
 	f := w.failures[a.Name]
 	said := f.Message
 	f.waiting, f.Count = explain(err), f.Count+1
+	if f.Reason == image.ErrImagePull && f.Count > 1 {
+		name := findContainer(s.Pod.Pod, a.Name).Image
+		f.waiting = waiting{image.ImagePullBackOff, fmt.Sprintf("Back-off pulling image %q: %s: %s", name, f.Reason, f.Message)}
+	}
 	f.Retry = time.Now().Add(retryAfter(err, f.Count))
 	w.failures[a.Name] = f
 	if f.Message != said {
@@ -218,7 +228,7 @@ func (w *worker) setUp(ctx context.Context, s *situation) error {
 	if err := w.makeLogDir(s.Pod.Pod); err != nil {
 		return because("FailedMount", err)
 	}
-	_, err := volume.SetUp(ctx, w.root.dir, s.Pod.Pod, memoryVolumes(w.machine.Now()))
+	_, err := volume.SetUp(ctx, w.root.dir, s.Pod.Pod, volumeMemory(s.Pod.Pod, w.machine.Now()))
 	return because("FailedMount", err)
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/status"
+	"monopod/agent/volume"
 	"monopod/manifests"
 )
 
@@ -111,4 +113,19 @@ func (r *root) checkpoints(log *slog.Logger) ([]*checkpoint, error) {
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+// sweep removes the dirs of pods that have neither a checkpoint nor anything in
+// the runtime: an agent died while it removed them, or before it made them.
+func (r *root) sweep(ctx context.Context, log *slog.Logger, running map[string]bool) {
+	dirs, _ := os.ReadDir(r.path("pods"))
+	for _, d := range dirs {
+		_, err := os.Stat(r.path("pods", d.Name(), "pod.json"))
+		if running[d.Name()] || !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := volume.TearDown(ctx, r.dir, d.Name()); err != nil {
+			log.Error("what is left of a former pod cannot be removed", "uid", d.Name(), "err", err)
+		}
+	}
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-	v1 "k8s.io/api/core/v1"
 )
 
 // nodeFor is how long what was read of the machine is gone by: addresses,
@@ -162,13 +161,4 @@ func hugePageSizes() []string {
 		}
 	}
 	return out
-}
-
-// memoryVolumes returns the most that a volume in memory may hold, in bytes,
-// where nothing smaller limits it.
-func memoryVolumes(n *node) int64 {
-	if q, ok := n.Allocatable[v1.ResourceMemory]; ok {
-		return q.Value()
-	}
-	return n.Memory
 }

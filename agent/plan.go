@@ -19,6 +19,7 @@ type situation struct {
 	Observed *observed
 	Failures map[string]failure // by container name, of what was tried last; sandboxFailure: the sandbox
 	Runtime  string             // its name, for container ids
+	Fetching map[string]bool    // by container name: its image is on its way
 	Logged   map[string]uint32  // by container name: the attempt that follows those whose log files are on disk
 }
 

@@ -12,7 +12,7 @@ import (
 func (s *situation) planLife(p *planned) {
 	i := s.instance()
 	if s.Known[string(s.Pod.UID)] == nil {
-		p.then(action{Do: doAccept, UID: string(s.Pod.UID), Reason: "new pod"})
+		p.then(action{Do: doAccept, UID: string(s.Pod.UID), Reason: "the pod is new here"})
 	}
 	why := sandboxTrouble(s.Pod.Pod, i)
 	if why == "" {
@@ -53,7 +53,10 @@ func endReason(pod *v1.Pod, i *instance, phase v1.PodPhase) string {
 // (kubelet: podSandboxChanged, in the same order).
 func sandboxTrouble(pod *v1.Pod, i *instance) string {
 	newest := i.sandbox()
-	if newest == nil {
+	switch {
+	case i == nil:
+		return "the pod is new here"
+	case newest == nil:
 		return "the pod has no sandbox"
 	}
 	ready := 0

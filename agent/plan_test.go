@@ -29,11 +29,12 @@ type scene struct {
 	here     *instance // of the wanted uid
 	failures map[string]failure
 	logged   map[string]uint32
+	fetching map[string]bool
 }
 
 func (c scene) situation() situation {
 	s := situation{Now: noon, Known: map[string]*checkpoint{}, Observed: &observed{Instances: map[string]*instance{}},
-		Failures: c.failures, Logged: c.logged, Runtime: "fake"}
+		Failures: c.failures, Logged: c.logged, Fetching: c.fetching, Runtime: "fake"}
 	if !c.nothing {
 		s.Pod = &manifests.Pod{Pod: c.pod, Digest: "d1"}
 	}
@@ -280,6 +281,7 @@ func TestPlan(t *testing.T) {
 
 		// What went wrong last.
 		{"a container whose image is missing waits", scene{pod: pod(always, "a"), accepted: true, here: world(), failures: map[string]failure{"a": {waiting: waiting{Reason: "ErrImagePull"}, Retry: noon.Add(10 * time.Second)}}}, "|a waits: ErrImagePull|wake in 10s"},
+		{"a container whose image is on its way waits, others start", scene{pod: pod(always, "a", "b"), accepted: true, here: world(), fetching: map[string]bool{"a": true}}, "start container b#0|a waits: ContainerCreating"},
 		{"and is tried again when it is time", scene{pod: pod(always, "a"), accepted: true, here: world(), failures: map[string]failure{"a": {Retry: noon}}}, "start container a#0"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

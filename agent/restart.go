@@ -102,6 +102,10 @@ func (s *situation) start(p *planned, c *v1.Container, n *container, why string)
 		p.wait(c.Name, f.waiting)
 		return nil
 	}
+	if s.Fetching[c.Name] {
+		p.wait(c.Name, waiting{"ContainerCreating", fmt.Sprintf("pulling image %q", c.Image)})
+		return nil
+	}
 	attempt, sandbox := s.Logged[c.Name], ""
 	if n != nil {
 		attempt = n.Attempt + 1

@@ -41,6 +41,9 @@ func cpuAndMemory(requests, limits v1.ResourceList, n *node) *rt.LinuxContainerR
 		CpuShares:          cpuShares(request.MilliValue()),
 		MemoryLimitInBytes: limits.Memory().Value(),
 	}
+	if n.CgroupV2 && !n.SingleProcessOOMKill {
+		r.Unified = map[string]string{"memory.oom.group": "1"}
+	}
 	if !n.NoCFSQuota {
 		r.CpuPeriod = n.CFSPeriod
 		if r.CpuPeriod == 0 {
@@ -56,27 +59,21 @@ func containerResources(p *v1.Pod, c *v1.Container, n *node) *rt.LinuxContainerR
 	r := cpuAndMemory(c.Resources.Requests, limits, n)
 	r.OomScoreAdj = oomScoreAdj(p, c, n)
 	r.HugepageLimits = hugepageLimits(limits, n)
-	switch {
-	case n.CgroupV2:
-		r.Unified = unified(n)
-	case n.SwapController:
-		r.MemorySwapLimitInBytes = r.MemoryLimitInBytes // memory and swap together: no swap
+	if n.SwapController {
+		forbidSwap(r, n)
 	}
 	return r
 }
 
-func unified(n *node) map[string]string {
-	u := map[string]string{}
-	if !n.SingleProcessOOMKill {
-		u["memory.oom.group"] = "1"
+func forbidSwap(r *rt.LinuxContainerResources, n *node) {
+	if !n.CgroupV2 {
+		r.MemorySwapLimitInBytes = r.MemoryLimitInBytes // that of memory and swap together
+		return
 	}
-	if n.SwapController {
-		u["memory.swap.max"] = "0"
+	if r.Unified == nil {
+		r.Unified = map[string]string{}
 	}
-	if len(u) == 0 {
-		return nil
-	}
-	return u
+	r.Unified["memory.swap.max"] = "0"
 }
 
 // effectiveLimits returns the container's limits, with the pod's where the

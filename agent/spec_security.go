@@ -95,6 +95,7 @@ func containerSecurity(p *v1.Pod, c *v1.Container, in containerInput, n *node) (
 			DropCapabilities: words(own.Capabilities.Drop),
 		}
 	}
+	//lint:ignore SA1019 older runtimes read only this field, and the kubelet sends both
 	out.Apparmor, out.ApparmorProfile = appArmor(p, c)
 	return out, nil
 }

@@ -28,6 +28,9 @@ type fetch struct {
 	err   error
 }
 
+// errFetching: the container's image is on its way; its arrival wakes the worker.
+var errFetching = errors.New("the image is on its way")
+
 // prefetch begins to bring the images of a pod while its sandbox is made.
 func (w *worker) prefetch(ctx context.Context, s *situation, steps [][]action) {
 	if !slices.ContainsFunc(slices.Concat(steps...), func(a action) bool { return a.Do == doCreateSandbox }) {
@@ -38,29 +41,77 @@ func (w *worker) prefetch(ctx context.Context, s *situation, steps [][]action) {
 		return // the sandbox's own start will say it
 	}
 	for _, c := range slices.Concat(s.Pod.Spec.InitContainers, s.Pod.Spec.Containers) {
-		if w.fetches[c.Name] != nil {
-			continue
+		if w.fetches[c.Name] == nil {
+			w.fetches[c.Name] = w.fetch(ctx, &c, config, true)
 		}
-		f := &fetch{done: make(chan struct{})}
-		w.fetches[c.Name] = f
-		w.fetching.Go(func() {
-			defer close(f.done)
-			f.image, f.ref, f.err = w.images.Ensure(ctx, c.Image, c.ImagePullPolicy, config)
-		})
 	}
 }
 
-// fetched returns a container's image, waiting for it where it is on its way.
-func (w *worker) fetched(ctx context.Context, c *v1.Container, config *rt.PodSandboxConfig, f *fetch) (*rt.Image, string, error) {
-	if f == nil {
-		return w.images.Ensure(ctx, c.Image, c.ImagePullPolicy, config)
+// fetch brings a container's image without keeping the worker from other
+// things. Where look is set it may be there already.
+func (w *worker) fetch(ctx context.Context, c *v1.Container, config *rt.PodSandboxConfig, look bool) *fetch {
+	f := &fetch{done: make(chan struct{})}
+	w.fetching.Go(func() {
+		if look {
+			f.image, f.ref, f.err = w.images.Present(ctx, c.Image, c.ImagePullPolicy, config)
+		}
+		if f.image == nil && f.err == nil {
+			f.image, f.ref, f.err = w.images.Pull(ctx, c.Image, config)
+		}
+		close(f.done)
+		w.poke()
+	})
+	return f
+}
+
+// onTheirWay returns the containers whose images are being fetched.
+func (w *worker) onTheirWay() map[string]bool {
+	var out map[string]bool
+	for name, f := range w.fetches {
+		if !f.ready() {
+			if out == nil {
+				out = map[string]bool{}
+			}
+			out[name] = true
+		}
 	}
+	return out
+}
+
+func (f *fetch) ready() bool {
 	select {
 	case <-f.done:
-		return f.image, f.ref, f.err
-	case <-ctx.Done():
-		return nil, "", context.Cause(ctx)
+		return true
+	default:
+		return false
 	}
+}
+
+// fetched returns a container's image, or errFetching while it is on its way.
+func (w *worker) fetched(ctx context.Context, c *v1.Container, m *madeSandbox, f *fetch) (*rt.Image, string, error) {
+	switch {
+	case f != nil && f.ready():
+		return f.image, f.ref, f.err
+	case f != nil:
+		return nil, "", errFetching
+	}
+	img, ref, err := w.images.Present(ctx, c.Image, c.ImagePullPolicy, m.config)
+	if img == nil && err == nil {
+		return nil, "", errFetching
+	}
+	return img, ref, err
+}
+
+// awaitImage makes sure that the container's image is on its way.
+func (w *worker) awaitImage(ctx context.Context, s *situation, a action) error {
+	if w.fetches[a.Name] != nil {
+		return nil
+	}
+	m, err := w.inSandbox(s)
+	if err == nil {
+		w.fetches[a.Name] = w.fetch(ctx, findContainer(s.Pod.Pod, a.Name), m.config, false)
+	}
+	return err
 }
 
 // slot waits until one more sandbox or container may be started on the node.
@@ -121,15 +172,14 @@ func (w *worker) inSandbox(s *situation) (*madeSandbox, error) {
 	return m, nil
 }
 
-// startContainer brings the image, then creates and starts the container. It
-// waits for the image without a slot, and holds one for the rest.
+// startContainer creates and starts a container whose image is there.
 func (w *worker) startContainer(ctx, firm context.Context, s *situation, a action) error {
 	c := findContainer(s.Pod.Pod, a.Name)
 	m, err := w.inSandbox(s)
 	if err != nil {
 		return because("CreateContainerError", err)
 	}
-	img, ref, err := w.fetched(ctx, c, m.config, w.fetches[a.Name])
+	img, ref, err := w.fetched(ctx, c, m, w.fetches[a.Name])
 	if err != nil {
 		return err
 	}
@@ -172,7 +222,7 @@ func (w *worker) resumeContainer(ctx, firm context.Context, a action) error {
 func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c *v1.Container, m *madeSandbox, img *rt.Image, ref string) (*rt.ContainerConfig, error) {
 	pod := s.Pod.Pod
 	n := w.machine.Now()
-	mounts, err := volume.SetUp(ctx, w.root.dir, pod, memoryVolumes(n))
+	mounts, err := volume.SetUp(ctx, w.root.dir, pod, volumeMemory(pod, n))
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +254,8 @@ func (w *worker) bindSubPaths(pod *v1.Pod, c *v1.Container, in containerInput, n
 	for k, path := range asked {
 		m := &c.VolumeMounts[k]
 		out[k], err = volume.SubPath(w.root.dir, string(pod.UID), volume.SubPathMount{
-			Volume: m.Name, Container: c.Name, Index: k, Mount: in.Volumes[m.Name], Path: path})
+			Volume: m.Name, Container: c.Name, Index: k, Mount: in.Volumes[m.Name], Path: path,
+			Shared: m.MountPropagation != nil && *m.MountPropagation == v1.MountPropagationBidirectional})
 		if err != nil {
 			return nil, err
 		}

@@ -3,8 +3,8 @@ package agent
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,7 +16,7 @@ import (
 
 // The sync loop is healthy while it turns at least this often.
 const (
-	syncTick    = 10 * time.Second
+	syncTick    = 5 * time.Second
 	syncOverdue = time.Minute
 )
 
@@ -25,8 +25,7 @@ const (
 type syncLoop struct {
 	shared *workers
 	store  *status.Store
-	dir    string
-	log    *slog.Logger
+	dir    string // of the manifests
 
 	workers map[manifests.Key]*worker
 	wishes  map[manifests.Key]*manifests.Pod // what each worker was told last
@@ -36,15 +35,16 @@ type syncLoop struct {
 	last    *manifests.Snapshot // nil before the first
 	done    chan *worker
 	running sync.WaitGroup
-	said    map[string]bool // problems that are in the log
+	worked  bool // something happened since the last tick
+	spread  bool // and memory that it took was not given back yet
 
 	turned atomic.Int64 // when the loop turned last, unix ns
 }
 
-func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints []*checkpoint, log *slog.Logger) *syncLoop {
-	l := &syncLoop{shared: shared, store: store, dir: dir, log: log,
+func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints []*checkpoint) *syncLoop {
+	l := &syncLoop{shared: shared, store: store, dir: dir,
 		workers: map[manifests.Key]*worker{}, wishes: map[manifests.Key]*manifests.Pod{}, stop: map[manifests.Key]context.CancelFunc{},
-		left: map[manifests.Key]map[string]*checkpoint{}, said: map[string]bool{}, done: make(chan *worker)}
+		left: map[manifests.Key]map[string]*checkpoint{}, done: make(chan *worker)}
 	for _, c := range checkpoints {
 		if l.left[c.key()] == nil {
 			l.left[c.key()] = map[string]*checkpoint{}
@@ -65,18 +65,35 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case <-ctx.Done():
 			return
 		case s := <-snapshots:
+			l.worked = true
 			l.snapshot(ctx, s)
 		case seen := <-w.sightings:
 			l.sighted(ctx, seen)
 		case key := <-w.touched:
+			l.worked = true
 			if w := l.workers[key]; w != nil {
 				w.poke()
 			}
 		case w := <-l.done:
+			l.worked = true
 			l.finished(w)
 		case <-tick.C:
+			l.rest()
 		}
 		l.turned.Store(time.Now().UnixNano())
+	}
+}
+
+// rest gives back the memory that a burst of work took, once it is over: an
+// agent idles nearly always, and its node has better use for it.
+func (l *syncLoop) rest() {
+	if l.worked {
+		l.worked, l.spread = false, true
+		return
+	}
+	if l.spread {
+		l.spread = false
+		debug.FreeOSMemory()
 	}
 }
 
@@ -157,6 +174,7 @@ func same(a, b *manifests.Pod) bool {
 func (l *syncLoop) sighted(ctx context.Context, seen sighting) {
 	for key, w := range l.workers {
 		if seen.Fresh || l.seen.Pods[key] != seen.Pods[key] {
+			l.worked = true
 			w.poke()
 		}
 	}
@@ -176,34 +194,19 @@ func (l *syncLoop) finished(w *worker) {
 	delete(l.seen.Pods, w.key)
 }
 
-// report hands what became of the manifests to the store, and each problem to
-// the log once.
+// report hands what became of the manifests to the store.
 func (l *syncLoop) report(s manifests.Snapshot) {
-	said := map[string]bool{}
-	say := func(p manifests.Problem, held bool) {
-		text := p.Error()
-		said[text] = true
-		switch {
-		case l.said[text]:
-		case p.Warning:
-			l.log.Warn("manifest", "problem", text)
-		default:
-			l.log.Error("manifest is refused", "problem", text, "lastGoodVersionRuns", held)
-		}
-	}
-	m := status.Manifests{Dir: l.dir}
-	for _, p := range s.Problems {
-		say(p, false)
-		m.Problems = append(m.Problems, status.Problem(p))
-	}
+	m := status.Manifests{Dir: l.dir, Problems: problems(s.Problems)}
 	for _, f := range s.Files {
-		out := status.File{Path: f.Path, Pods: f.Pods, Held: f.Held}
-		for _, p := range f.Problems {
-			say(p, f.Held)
-			out.Problems = append(out.Problems, status.Problem(p))
-		}
-		m.Files = append(m.Files, out)
+		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods, Held: f.Held, Problems: problems(f.Problems)})
 	}
-	l.said = said
 	l.store.SetManifests(m)
+}
+
+func problems(in []manifests.Problem) []status.Problem {
+	var out []status.Problem
+	for _, p := range in {
+		out = append(out, status.Problem(p))
+	}
+	return out
 }

@@ -48,6 +48,10 @@ type watch struct {
 	touched   chan manifests.Key // a pod that an event was about
 	suspect   chan struct{}      // one slot: a call found the runtime gone
 
+	// sweep is called once, before any worker acts, with the uids of the pods that
+	// the runtime has, to remove what a former agent did not come to remove.
+	sweep func(ctx context.Context, uids map[string]bool)
+
 	fresh  bool // no relist yet since the runtime answers; of Run's goroutine
 	breaks int  // of the event stream in a row; of Run's goroutine
 
@@ -115,6 +119,9 @@ func (w *watch) connect(ctx context.Context) error {
 	if err := w.ready(ctx); err != nil {
 		return err
 	}
+	if err := w.sweepOnce(ctx); err != nil {
+		return err
+	}
 	w.fresh = true
 	was := w.state
 	if was.Up {
@@ -122,6 +129,23 @@ func (w *watch) connect(ctx context.Context) error {
 	}
 	w.set(status.Runtime{Up: true, Endpoint: w.endpoint, Name: v.RuntimeName, Version: v.RuntimeVersion, Since: time.Now()})
 	w.log.Info("runtime answers", "runtime", v.RuntimeName, "version", v.RuntimeVersion, "after", time.Since(was.Since).Round(time.Millisecond))
+	return nil
+}
+
+func (w *watch) sweepOnce(ctx context.Context) error {
+	if w.sweep == nil {
+		return nil
+	}
+	sandboxes, err := w.cri.Sandboxes(ctx, map[string]string{labelInstance: w.instance})
+	if err != nil {
+		return err
+	}
+	uids := map[string]bool{}
+	for _, s := range sandboxes {
+		uids[s.Labels[labelPodUID]] = true
+	}
+	w.sweep(ctx, uids)
+	w.sweep = nil
 	return nil
 }
 

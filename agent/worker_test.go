@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,9 +96,10 @@ func (r *rig) start() {
 		r.Fatal(err)
 	}
 	r.watch = newWatch(client, "fake", root.instance, r.store, log)
+	r.watch.sweep = func(ctx context.Context, uids map[string]bool) { root.sweep(ctx, log, uids) }
 	ws := &workers{cri: client, images: image.New(client, image.Parallel), store: r.store, root: root, machine: m,
 		gate: r.watch, log: log, slots: make(chan struct{}, 8), podLogs: cfg.PodLogs}
-	r.sync = newSyncLoop(ws, r.store, "manifests", checkpoints, log)
+	r.sync = newSyncLoop(ws, r.store, "manifests", checkpoints)
 	r.offers = make(chan manifests.Snapshot, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	var parts sync.WaitGroup
@@ -342,6 +344,23 @@ func TestNothingUnknownIsRemovedWhileTheFolderCannotBeRead(t *testing.T) {
 	})
 }
 
+func TestWhatADeadAgentDidNotComeToRemoveIsRemoved(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.stop()
+		left := filepath.Join(r.dir, "pods", "0123456789abcdef", "volumes")
+		if err := os.MkdirAll(left, 0o750); err != nil {
+			r.Fatal(err)
+		}
+		r.start()
+		r.want(manifest("web", "img:1"))
+		if dirs, _ := filepath.Glob(filepath.Join(r.dir, "pods", "*")); len(dirs) != 1 {
+			r.Errorf("dirs %v", dirs)
+		}
+		r.expect("default/web-n/c")
+	})
+}
+
 func TestStrangersAreLeftAlone(t *testing.T) {
 	live(t, func(r *rig) {
 		r.shared = true
@@ -370,15 +389,37 @@ func TestImagesArePulledWhenMissingAndTheWaitIsTold(t *testing.T) {
 		if w == nil || w.Reason != "ErrImagePull" || !strings.Contains(w.Message, "no such image") {
 			r.Errorf("waiting %+v", w)
 		}
-		r.OnPull("img:9", 0, nil)
 		r.after(11 * time.Second)
+		w = r.status("default/web-n").ContainerStatuses[0].State.Waiting
+		if w == nil || w.Reason != "ImagePullBackOff" || !strings.Contains(w.Message, "no such image") {
+			r.Errorf("waiting %+v", w)
+		}
+		r.OnPull("img:9", 0, nil)
+		r.after(20 * time.Second)
 		r.expect("default/web-n/c")
+	})
+}
+
+func TestASlowPullKeepsNoOtherContainerFromBeingRestarted(t *testing.T) {
+	live(t, func(r *rig) {
+		r.OnPull("img:9", 20*time.Minute, nil)
+		r.want(strings.Replace(manifest("web", "img:9"), "containers: [", "containers: [{name: quick, image: \"img:1\"}, ", 1))
+		r.after(40 * time.Second)
+		r.expect("default/web-n/quick")
+		if st := r.status("default/web-n"); st.ContainerStatuses[1].State.Running == nil || !strings.Contains(st.ContainerStatuses[0].State.Waiting.Message, "pulling image") {
+			r.Errorf("statuses %+v", st.ContainerStatuses)
+		}
+		r.Exit("quick", 1)
+		r.settle()
+		r.expect("default/web-n/quick")
+		r.after(time.Hour)
+		r.expect("default/web-n/quick", "default/web-n/c")
 	})
 }
 
 func TestAPodThatIsRemovedInterruptsItsPull(t *testing.T) {
 	live(t, func(r *rig) {
-		r.OnPull("img:9", time.Hour, nil)
+		r.OnPull("img:9", 20*time.Minute, nil)
 		r.want(manifest("web", "img:9"))
 		r.after(time.Minute)
 		r.want()

@@ -137,7 +137,6 @@ func dialOptions(path string) []grpc.DialOption {
 		}),
 		grpc.WithReadBufferSize(16 << 10),
 		grpc.WithWriteBufferSize(16 << 10),
-		grpc.WithSharedWriteBuffer(true),
 		grpc.WithStaticStreamWindowSize(64 << 10),
 		grpc.WithStaticConnWindowSize(64 << 10),
 		// The list of a busy node with thousands of containers exceeds gRPC's 4 MiB.

@@ -26,21 +26,21 @@ func (c *Client) StartContainer(ctx context.Context, id string) error {
 
 // StopContainer asks the container to end, kills it when grace, rounded up to
 // seconds, has passed, and returns when it has ended. Grace 0 kills at once.
-// Stopping twice is no error.
+// Stopping what has ended or is gone is no error.
 func (c *Client) StopContainer(ctx context.Context, id string, grace time.Duration) error {
 	grace = max(grace, 0)
 	seconds := int64((grace + time.Second - 1) / time.Second)
 	_, err := call(ctx, "StopContainer", short(id), grace+c.Timeouts.Stop, c.runtime.StopContainer,
 		&rt.StopContainerRequest{ContainerId: id, Timeout: seconds})
-	return err
+	return unlessGone(err)
 }
 
-// RemoveContainer removes a container, killing it if it runs. Removing twice is
-// no error.
+// RemoveContainer removes a container, killing it if it runs. That it is gone
+// already is no error.
 func (c *Client) RemoveContainer(ctx context.Context, id string) error {
 	_, err := call(ctx, "RemoveContainer", short(id), c.Timeouts.Remove, c.runtime.RemoveContainer,
 		&rt.RemoveContainerRequest{ContainerId: id})
-	return err
+	return unlessGone(err)
 }
 
 // Containers lists the containers, in any state, that carry all of labels.
@@ -70,7 +70,7 @@ func call[Req, Resp any](ctx context.Context, name, object string, timeout time.
 		return response, nil
 	}
 	var within time.Duration
-	if ctx.Err() == context.DeadlineExceeded {
+	if deadline, _ := ctx.Deadline(); !time.Now().Before(deadline) {
 		within = time.Since(started)
 	}
 	return nil, failed(name, object, within, err)

@@ -44,20 +44,39 @@ func (e *callError) Is(target error) bool {
 	return false
 }
 
-// failed names a call's error; nil stays nil. within is what the call had when
-// its deadline ended it, else 0.
+// failed names a call's error; nil stays nil. within is what the call had if
+// its deadline has passed, else 0.
 func failed(call, object string, within time.Duration, err error) error {
 	if err == nil {
 		return nil
 	}
-	if s := status.Convert(err); s.Code() == codes.DeadlineExceeded && within > 0 {
-		words := fmt.Sprintf("no answer within %s", within.Round(time.Millisecond))
-		if s.Message() != context.DeadlineExceeded.Error() {
-			words += ": " + s.Message()
-		}
-		err = status.Error(codes.DeadlineExceeded, words)
+	if within > 0 {
+		err = late(within, err)
 	}
 	return &callError{call, object, err}
+}
+
+// late says of a call that met its deadline what a person wants to know. The
+// runtime's side of the deadline may be the first to act, and says Canceled.
+func late(within time.Duration, err error) error {
+	s := status.Convert(err)
+	if s.Code() != codes.DeadlineExceeded && s.Code() != codes.Canceled {
+		return err
+	}
+	words := fmt.Sprintf("no answer within %s", within.Round(time.Millisecond))
+	if s.Code() == codes.DeadlineExceeded && s.Message() != context.DeadlineExceeded.Error() {
+		words += ": " + s.Message()
+	}
+	return status.Error(codes.DeadlineExceeded, words)
+}
+
+// unlessGone drops the error of a stop or removal whose object is gone: containerd
+// 1.6 has one for some calls where containerd 2 has none.
+func unlessGone(err error) error {
+	if NotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // NotFound reports that the runtime does not know the object.

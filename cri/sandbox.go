@@ -25,19 +25,19 @@ func (c *Client) RunSandbox(ctx context.Context, config *rt.PodSandboxConfig, ha
 }
 
 // StopSandbox kills what still runs in the sandbox and takes down its network.
-// Stopping twice is no error.
+// Stopping what is stopped or gone is no error.
 func (c *Client) StopSandbox(ctx context.Context, id string) error {
 	_, err := call(ctx, "StopPodSandbox", short(id), c.Timeouts.Stop, c.runtime.StopPodSandbox,
 		&rt.StopPodSandboxRequest{PodSandboxId: id})
-	return err
+	return unlessGone(err)
 }
 
 // RemoveSandbox removes the sandbox with all its containers, killing what still
-// runs. Removing twice is no error.
+// runs. That it is gone already is no error.
 func (c *Client) RemoveSandbox(ctx context.Context, id string) error {
 	_, err := call(ctx, "RemovePodSandbox", short(id), c.Timeouts.Remove, c.runtime.RemovePodSandbox,
 		&rt.RemovePodSandboxRequest{PodSandboxId: id})
-	return err
+	return unlessGone(err)
 }
 
 // Sandboxes lists the sandboxes, in any state, that carry all of labels.

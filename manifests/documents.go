@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
+	"iter"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -26,15 +26,19 @@ type chunk struct {
 
 // documents parses every document of a file on its own, so that a bad one
 // does not spoil its neighbours. Empty documents are left out.
-func documents(data []byte) []document {
-	var docs []document
-	for _, c := range chunks(data) {
-		if blank(c.text) {
-			continue
+func documents(data []byte) iter.Seq[document] {
+	return func(yield func(document) bool) {
+		for _, c := range chunks(data) {
+			if blank(c.text) {
+				continue
+			}
+			for _, d := range c.parse() {
+				if !yield(d) {
+					return
+				}
+			}
 		}
-		docs = append(docs, c.parse()...)
 	}
-	return docs
 }
 
 // chunks cuts a file before each line that is a YAML document marker. Such a
@@ -102,32 +106,4 @@ func (c chunk) parse() (docs []document) {
 			docs = append(docs, document{root: n.Content[0], line: c.line})
 		}
 	}
-}
-
-// refused is the document of a text that does not parse.
-func (c chunk) refused(err error) document {
-	line, text := errorLine(err)
-	p := Problem{Line: c.line + max(line, 1), Column: 1, Message: "not valid YAML: " + text}
-	source := bytes.Split(c.text, []byte("\n"))
-	if i := max(line, 1) - 1; i < len(source) {
-		indent := len(source[i]) - len(bytes.TrimLeft(source[i], " \t"))
-		p.Column = indent + 1
-		if bytes.IndexByte(source[i][:indent], '\t') >= 0 {
-			p.Message += " (indent with spaces, not tabs)"
-		}
-	}
-	return document{err: p}
-}
-
-// errorLine takes the line, from 1 and 0 if unknown, out of the parser's error.
-func errorLine(err error) (int, string) {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	if rest, ok := strings.CutPrefix(text, "line "); ok {
-		if number, rest, ok := strings.Cut(rest, ": "); ok {
-			if line, err := strconv.Atoi(number); err == nil {
-				return line, rest
-			}
-		}
-	}
-	return 0, text
 }

@@ -10,28 +10,36 @@ import (
 // claim is a file that gives a pod.
 type claim struct {
 	path string
-	found
+	*found
 }
 
 // resolution turns what the files say into one snapshot.
 type resolution struct {
-	source *Source
-	claims map[Key][]claim // sorted by path
-	pods   map[Key]*Pod
-	held   map[Key]bool // the last good version runs, its file was refused
-	extra  map[string][]Problem
-	lost   map[string]map[Key]bool // claims that came to nothing
+	source  *Source
+	claims  map[Key][]claim // sorted by path
+	refused map[Key]string  // the first file that names a pod and is wrong about it
+	pods    map[Key]*Pod
+	held    map[Key]bool // the last good version runs, its file was refused
+	extra   map[string][]Problem
+	lost    map[string]map[Key]bool // claims that came to nothing
 }
 
 // resolve decides what shall run and makes it current.
 func (s *Source) resolve() Snapshot {
 	r := &resolution{
-		source: s, claims: map[Key][]claim{}, pods: map[Key]*Pod{}, held: map[Key]bool{},
-		extra: map[string][]Problem{}, lost: map[string]map[Key]bool{},
+		source: s, claims: map[Key][]claim{}, refused: map[Key]string{}, pods: map[Key]*Pod{},
+		held: map[Key]bool{}, extra: map[string][]Problem{}, lost: map[string]map[Key]bool{},
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
-		for _, p := range s.files[path].pods {
+		f := s.files[path]
+		for i := range f.pods {
+			p := &f.pods[i]
 			r.claims[p.Key()] = append(r.claims[p.Key()], claim{path, p})
+		}
+		for _, key := range f.refused {
+			if r.refused[key] == "" {
+				r.refused[key] = path
+			}
 		}
 	}
 	for key := range s.current {
@@ -64,9 +72,11 @@ func (r *resolution) keep(key Key) {
 		r.pods[key] = pod
 	case f != nil && slices.Contains(f.refused, key):
 		r.pods[key], r.held[key] = pod, true
-		r.lose(key, pod.File, list, "")
+		r.lose(key, pod.File)
 	case len(list) > 0:
 		r.take(key, list[0])
+	case r.refused[key] != "":
+		r.pods[key], r.held[key] = pod.in(r.refused[key]), true // moved, and spoilt on the way
 	case f != nil && f.uncertain():
 		r.pods[key], r.held[key] = pod, f.unclear
 	}
@@ -80,24 +90,27 @@ func (f *fileState) uncertain() bool { return f.unclear || f.pending || f.open }
 func (r *resolution) take(key Key, c claim) {
 	pod, prev := c.Pod, r.source.current[key]
 	if prev != nil && prev.Digest == pod.Digest && prev.Spec.NodeName == pod.Spec.NodeName {
-		if pod = prev; prev.File != c.path {
-			pod = &Pod{Pod: prev.Pod, File: c.path, Digest: prev.Digest}
-		}
+		pod = prev.in(c.path)
+		c.Pod = pod // one copy in memory is enough
 	}
 	r.pods[key] = pod
-	r.lose(key, c.path, r.claims[key], "")
+	r.lose(key, c.path)
+}
+
+// in returns the pod as given by the file at path.
+func (p *Pod) in(path string) *Pod {
+	if p.File == path {
+		return p
+	}
+	return &Pod{Pod: p.Pod, File: path, Digest: p.Digest}
 }
 
 // lose tells every other file that claims a pod who has it.
-func (r *resolution) lose(key Key, winner string, list []claim, why string) {
-	for _, c := range list {
-		if c.path == winner {
-			continue
+func (r *resolution) lose(key Key, winner string) {
+	for _, c := range r.claims[key] {
+		if c.path != winner {
+			r.drop(key, c, "metadata.name", fmt.Sprintf("%s gives the pod %s already: remove one of the two, or rename it", winner, key))
 		}
-		if why == "" {
-			why = fmt.Sprintf("%s gives the pod %s already: remove one of the two, or rename it", winner, key)
-		}
-		r.drop(key, c, "metadata.name", why)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -94,6 +95,21 @@ func (s *Source) list(now time.Time) ([]string, error) {
 		return []string{s.Dir}, nil
 	}
 	return manifestsIn(folder)
+}
+
+// Paths returns the files that a path stands for: those of a folder that the
+// Source would read, sorted; anything else stands for itself.
+func Paths(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	paths, err := manifestsIn(path)
+	slices.Sort(paths)
+	return paths, err
 }
 
 // manifestsIn lists the manifests of a folder, or fails: half a list is none.

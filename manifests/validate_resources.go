@@ -19,6 +19,10 @@ func (c *checker) resources(p *field.Path, r *v1.ResourceRequirements) {
 		list v1.ResourceList
 	}{{"limits", r.Limits}, {"requests", r.Requests}} {
 		for _, name := range names(list.list) {
+			limit, limited := r.Limits[name]
+			if amount := list.list[name]; list.name == "requests" && limited && amount.Cmp(limit) == 0 {
+				continue // most likely its default
+			}
 			q := p.Child(list.name).Key(string(name))
 			c.resourceName(q, name)
 			c.amount(q, name, list.list[name])

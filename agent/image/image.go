@@ -19,12 +19,11 @@ const Parallel = 4
 
 // Reasons why a container waits for its image, in the kubelet's words.
 const (
-	ErrImagePull      = "ErrImagePull"
-	ImagePullBackOff  = "ImagePullBackOff"
-	ErrNeverPull      = "ErrImageNeverPull"
-	InvalidName       = "InvalidImageName"
-	ErrInspect        = "ImageInspectError"
-	errNeverPullWords = "Container image %q is not present with pull policy of Never"
+	ErrImagePull     = "ErrImagePull"
+	ImagePullBackOff = "ImagePullBackOff"
+	ErrNeverPull     = "ErrImageNeverPull"
+	InvalidName      = "InvalidImageName"
+	ErrInspect       = "ImageInspectError"
 )
 
 // Error is why an image cannot be had.
@@ -35,6 +34,11 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
+
+// words is a sentence of the kubelet's that becomes a status as it is.
+type words string
+
+func (w words) Error() string { return string(w) }
 
 // Puller pulls images. Its methods may be called from any goroutine.
 type Puller struct {
@@ -63,7 +67,7 @@ func New(c *cri.Client, parallel int) *Puller {
 func Normalize(ref string) (string, error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
-		return "", &Error{InvalidName, fmt.Errorf("Failed to apply default image tag %q: couldn't parse image name %q: %w", ref, ref, err)}
+		return "", &Error{InvalidName, words(fmt.Sprintf("Failed to apply default image tag %q: couldn't parse image name %q: %v", ref, ref, err))}
 	}
 	if reference.IsNameOnly(named) {
 		ref += ":latest"
@@ -71,34 +75,46 @@ func Normalize(ref string) (string, error) {
 	return ref, nil
 }
 
-// Ensure makes an image present as the policy says and returns it, and the
-// reference to create a container with. sandbox is the config of the pod's
-// sandbox. Errors are *Error, or those of ctx and of a runtime that is down.
-func (p *Puller) Ensure(ctx context.Context, name string, policy v1.PullPolicy, sandbox *rt.PodSandboxConfig) (*rt.Image, string, error) {
+// Present returns an image that need not be pulled, and the reference to
+// create a container with; nil when the policy asks for a pull. Errors are
+// *Error, or those of ctx and of a runtime that is down.
+func (p *Puller) Present(ctx context.Context, name string, policy v1.PullPolicy, sandbox *rt.PodSandboxConfig) (*rt.Image, string, error) {
+	ref, err := Normalize(name)
+	if err != nil || policy == v1.PullAlways {
+		return nil, "", err
+	}
+	img, err := p.cri.Image(ctx, spec(ref, sandbox))
+	switch {
+	case err != nil:
+		return nil, "", because(ctx, ErrInspect, err)
+	case img != nil:
+		return img, img.Id, nil
+	case policy == v1.PullNever:
+		return nil, "", &Error{ErrNeverPull, words(fmt.Sprintf("Container image %q is not present with pull policy of Never", name))}
+	}
+	return nil, "", nil
+}
+
+// Pull pulls an image and returns it as Present does. sandbox is the config of
+// the pod's sandbox.
+func (p *Puller) Pull(ctx context.Context, name string, sandbox *rt.PodSandboxConfig) (*rt.Image, string, error) {
 	ref, err := Normalize(name)
 	if err != nil {
 		return nil, "", err
 	}
-	spec := &rt.ImageSpec{Image: ref, Annotations: sandbox.GetAnnotations()}
-	if policy != v1.PullAlways {
-		switch img, err := p.cri.Image(ctx, spec); {
-		case err != nil:
-			return nil, "", because(ctx, ErrInspect, err)
-		case img != nil:
-			return img, img.Id, nil
-		case policy == v1.PullNever:
-			return nil, "", &Error{ErrNeverPull, fmt.Errorf(errNeverPullWords, name)}
-		}
-	}
-	pulled, err := p.pull(ctx, spec, sandbox)
+	pulled, err := p.pull(ctx, spec(ref, sandbox), sandbox)
 	if err != nil {
 		return nil, "", because(ctx, ErrImagePull, err)
 	}
-	img, err := p.cri.Image(ctx, spec)
+	img, err := p.cri.Image(ctx, spec(ref, sandbox))
 	if err != nil {
 		return nil, "", because(ctx, ErrInspect, err)
 	}
 	return img, pulled, nil
+}
+
+func spec(ref string, sandbox *rt.PodSandboxConfig) *rt.ImageSpec {
+	return &rt.ImageSpec{Image: ref, Annotations: sandbox.GetAnnotations()}
 }
 
 // pull joins the pull of this reference, or begins it.

@@ -245,6 +245,10 @@ func TestHealth(t *testing.T) {
 func TestAClientThatIsSlowIsCutOff(t *testing.T) {
 	w := serve(t, func(s *Server) {
 		for _, e := range s.ends {
+			h := e.http
+			if h.ReadHeaderTimeout <= 0 || h.ReadTimeout <= 0 || h.WriteTimeout <= 0 || h.IdleTimeout <= 0 {
+				t.Errorf("%s waits for ever: %+v", e.listener.Addr(), h)
+			}
 			e.http.ReadHeaderTimeout = 50 * time.Millisecond
 		}
 	})

@@ -35,7 +35,10 @@ func makePodDir(root, uid string) (string, error) {
 		return "", err
 	}
 	dir := PodDir(root, uid)
-	return dir, errors.Join(makeDirs(root, "pods", uid, "volumes"), makeDirs(dir, "plugins"))
+	if err := makeDirs(root, "pods", uid, "volumes"); err != nil {
+		return "", err
+	}
+	return dir, makeDirs(dir, "plugins")
 }
 
 // makeDirs makes a directory for each element, one in the other. What is in

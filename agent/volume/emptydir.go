@@ -25,11 +25,10 @@ func setUpEmptyDir(dir string, p *v1.Pod, v *v1.Volume, memory int64) (Mount, er
 	path := filepath.Join(dir, "volumes", emptyDirPlugin, v.Name)
 	mark := filepath.Join(dir, "plugins", emptyDirPlugin, v.Name, "ready")
 	m := Mount{HostPath: path, Managed: true}
-	if err := errors.Join(
-		makeDirs(dir, "volumes", emptyDirPlugin, v.Name),
-		makeDirs(dir, "plugins", emptyDirPlugin, v.Name),
-	); err != nil {
-		return Mount{}, err
+	for _, kind := range []string{"volumes", "plugins"} {
+		if err := makeDirs(dir, kind, emptyDirPlugin, v.Name); err != nil {
+			return Mount{}, err
+		}
 	}
 	_, err := os.Lstat(mark)
 	ready := err == nil

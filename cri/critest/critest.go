@@ -155,7 +155,7 @@ func (r *Runtime) Restart() {
 }
 
 // LikeContainerd16 makes the runtime lack what containerd 1.6 lacks: container
-// events and RuntimeConfig are Unimplemented.
+// events and RuntimeConfig are Unimplemented, and to stop what is gone is NotFound.
 func (r *Runtime) LikeContainerd16() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -162,7 +162,7 @@ func (r *Runtime) Sandbox(which string) (Sandbox, bool) {
 func (r *Runtime) DoubleRunning() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.doubles)
+	return slices.Sorted(slices.Values(r.doubles))
 }
 
 // Wait returns when cond is true, which it asks after each change; after 10

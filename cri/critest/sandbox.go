@@ -60,6 +60,8 @@ func (s *runtimeService) StopPodSandbox(_ context.Context, q *rt.StopPodSandboxR
 	defer s.r.mu.Unlock()
 	if b := s.r.sandboxes[q.PodSandboxId]; b != nil {
 		s.r.stopSandbox(b)
+	} else if s.r.containerd16 {
+		return nil, notFound("an error occurred when try to find sandbox %q", q.PodSandboxId)
 	}
 	return &rt.StopPodSandboxResponse{}, nil
 }

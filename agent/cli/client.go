@@ -1,0 +1,80 @@
+// Package cli prints what people ask a running agent for. It knows the agent
+// only through its socket.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// answerTimeout bounds one question to the agent, which answers from memory.
+const answerTimeout = 5 * time.Second
+
+// get returns what the agent behind the socket answers for path. Its errors
+// are one sentence for the person at the terminal.
+func get(ctx context.Context, socket, path string) ([]byte, error) {
+	return getWithin(ctx, answerTimeout, socket, path)
+}
+
+func getWithin(ctx context.Context, timeout time.Duration, socket, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://monopod"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		return nil, unreachable(socket, timeout, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, unreachable(socket, timeout, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET %s from %s: %s: %s", path, socket, resp.Status, strings.TrimSpace(string(body)))
+	}
+	return body, nil
+}
+
+// getJSON decodes what get returns into v.
+func getJSON(ctx context.Context, socket, path string, v any) error {
+	body, err := get(ctx, socket, path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		return fmt.Errorf("GET %s from %s: %w", path, socket, err)
+	}
+	return nil
+}
+
+// unreachable says why the agent could not be asked.
+func unreachable(socket string, timeout time.Duration, err error) error {
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM):
+		return fmt.Errorf("the socket %s is for root only: %w", socket, syscall.EACCES)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no answer from %s within %s: is the monopod there stuck?", socket, timeout)
+	case errors.As(err, &errno):
+		return fmt.Errorf("no monopod answers on %s: is `monopod run` running? (%w)", socket, errno)
+	default:
+		return fmt.Errorf("ask %s: %w", socket, err)
+	}
+}

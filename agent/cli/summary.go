@@ -1,0 +1,223 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// SGR codes for the STATUS word.
+const (
+	green  = "32"
+	yellow = "33"
+	red    = "31"
+)
+
+// summary is a pod in the words of `kubectl get pods`.
+type summary struct {
+	ready, word, restarts, age string
+	color                      string
+}
+
+func summarize(p *v1.Pod, now time.Time) summary {
+	word, starting := startingWord(p)
+	if !starting {
+		word = runningWord(p)
+	}
+	if p.DeletionTimestamp != nil {
+		word = "Terminating"
+	}
+	ready, total := readiness(p)
+	return summary{
+		ready:    fmt.Sprintf("%d/%d", ready, total),
+		word:     word,
+		restarts: restarts(p, starting, now),
+		age:      age(p, now),
+		color:    colorOf(word, ready == total),
+	}
+}
+
+// startingWord says how far the init containers are, while they are not done.
+func startingWord(p *v1.Pod) (word string, starting bool) {
+	for i, c := range p.Spec.InitContainers {
+		s, ok := statusOf(p.Status.InitContainerStatuses, c.Name)
+		if !ok {
+			if len(p.Status.InitContainerStatuses) == 0 {
+				return "", false // nothing was looked at yet
+			}
+			return fmt.Sprintf("Init:%d/%d", i, len(p.Spec.InitContainers)), true
+		}
+		t := s.State.Terminated
+		switch {
+		case t != nil && t.ExitCode == 0, isSidecar(&c) && s.Started != nil && *s.Started:
+			continue
+		case t != nil:
+			return "Init:" + endWord(t), true
+		case waits(s):
+			return "Init:" + s.State.Waiting.Reason, true
+		default:
+			return fmt.Sprintf("Init:%d/%d", i, len(p.Spec.InitContainers)), true
+		}
+	}
+	return "", false
+}
+
+// runningWord is what the first container in trouble says, else the pod itself.
+func runningWord(p *v1.Pod) string {
+	waiting, ended, running := "", "", false
+	for _, s := range p.Status.ContainerStatuses {
+		switch {
+		case s.State.Waiting != nil && s.State.Waiting.Reason != "":
+			waiting = worst(waiting, s.State.Waiting.Reason)
+		case s.State.Terminated != nil:
+			ended = worst(ended, endWord(s.State.Terminated))
+		case s.State.Running != nil && s.Ready:
+			running = true
+		}
+	}
+	switch {
+	case p.Status.Reason != "":
+		return p.Status.Reason
+	case waiting != "":
+		return waiting
+	case ended == "Completed" && running && podReady(p):
+		return "Running"
+	case ended == "Completed" && running:
+		return "NotReady"
+	case ended != "":
+		return ended
+	default:
+		return cmp.Or(string(p.Status.Phase), "Unknown")
+	}
+}
+
+// worst keeps the word that tells more: the first one that is not the usual.
+func worst(had, word string) string {
+	switch had {
+	case "", "ContainerCreating", "PodInitializing", "Completed":
+		return word
+	}
+	return had
+}
+
+// endWord says how a container ended.
+func endWord(t *v1.ContainerStateTerminated) string {
+	switch {
+	case t.Reason != "":
+		return t.Reason
+	case t.Signal != 0:
+		return fmt.Sprintf("Signal:%d", t.Signal)
+	case t.ExitCode == 0:
+		return "Completed"
+	default:
+		return fmt.Sprintf("ExitCode:%d", t.ExitCode)
+	}
+}
+
+// waits says whether a container waits for something worth saying.
+func waits(s v1.ContainerStatus) bool {
+	return s.State.Waiting != nil && s.State.Waiting.Reason != "" && s.State.Waiting.Reason != "PodInitializing"
+}
+
+func statusOf(all []v1.ContainerStatus, name string) (v1.ContainerStatus, bool) {
+	for _, s := range all {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return v1.ContainerStatus{}, false
+}
+
+func isSidecar(c *v1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+}
+
+func podReady(p *v1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == v1.PodReady {
+			return c.Status == v1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// readiness counts regular containers and sidecars.
+func readiness(p *v1.Pod) (ready, total int) {
+	count := func(statuses []v1.ContainerStatus, name string) {
+		total++
+		if s, ok := statusOf(statuses, name); ok && s.Ready && s.State.Running != nil {
+			ready++
+		}
+	}
+	for _, c := range p.Spec.Containers {
+		count(p.Status.ContainerStatuses, c.Name)
+	}
+	for i := range p.Spec.InitContainers {
+		if c := &p.Spec.InitContainers[i]; isSidecar(c) {
+			count(p.Status.InitContainerStatuses, c.Name)
+		}
+	}
+	return ready, total
+}
+
+// restarts counts those of the init containers while these run, then those of
+// the regular ones and sidecars, and says when the last one was.
+func restarts(p *v1.Pod, starting bool, now time.Time) string {
+	statuses := p.Status.ContainerStatuses
+	if starting {
+		statuses = nil
+	}
+	for i := range p.Spec.InitContainers {
+		c := &p.Spec.InitContainers[i]
+		if s, ok := statusOf(p.Status.InitContainerStatuses, c.Name); ok && (starting || isSidecar(c)) {
+			statuses = append(statuses[:len(statuses):len(statuses)], s)
+		}
+	}
+	n := int32(0)
+	var last metav1.Time
+	for _, s := range statuses {
+		n += s.RestartCount
+		if t := s.LastTerminationState.Terminated; t != nil && last.Before(&t.FinishedAt) {
+			last = t.FinishedAt
+		}
+	}
+	if n == 0 || last.IsZero() {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d (%s ago)", n, duration.HumanDuration(now.Sub(last.Time)))
+}
+
+func age(p *v1.Pod, now time.Time) string {
+	since := p.CreationTimestamp
+	if since.IsZero() && p.Status.StartTime != nil {
+		since = *p.Status.StartTime
+	}
+	if since.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(now.Sub(since.Time))
+}
+
+// colorOf is green for all well, yellow for on the way, red for trouble.
+func colorOf(word string, ready bool) string {
+	switch word {
+	case "Completed", "Succeeded":
+		return ""
+	case "Running":
+		if ready {
+			return green
+		}
+		return yellow
+	case "Pending", "ContainerCreating", "PodInitializing", "NotReady", "Terminating":
+		return yellow
+	}
+	if n, _, ok := strings.Cut(strings.TrimPrefix(word, "Init:"), "/"); ok && n != "" {
+		return yellow
+	}
+	return red
+}

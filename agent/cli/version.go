@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+// VersionInfo says what this binary was built from.
+type VersionInfo struct {
+	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"` // 12 digits, "-dirty" if files were changed
+	Go       string `json:"goVersion"`
+	Platform string `json:"platform"` // such as linux/amd64
+}
+
+// Version returns that of the running binary.
+func Version() VersionInfo {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{GoVersion: runtime.Version()}
+	}
+	return versionOf(info, runtime.GOOS+"/"+runtime.GOARCH)
+}
+
+func versionOf(info *debug.BuildInfo, platform string) VersionInfo {
+	v := VersionInfo{Version: cmp.Or(strings.Trim(info.Main.Version, "()"), "unknown"), Go: info.GoVersion, Platform: platform}
+	dirty := false
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			v.Commit = s.Value[:min(12, len(s.Value))]
+		case "vcs.modified":
+			dirty = s.Value == "true"
+		}
+	}
+	if dirty && v.Commit != "" {
+		v.Commit += "-dirty"
+	}
+	return v
+}
+
+// String is such as "monopod v1.2.3 (0123456789ab, go1.26.0, linux/amd64)".
+func (v VersionInfo) String() string {
+	parts := []string{v.Go, v.Platform}
+	if v.Commit != "" {
+		parts = append([]string{v.Commit}, parts...)
+	}
+	return fmt.Sprintf("monopod %s (%s)", v.Version, strings.Join(parts, ", "))
+}
+
+// PrintVersion prints v as a line, or as json or yaml.
+func PrintVersion(w io.Writer, output string, v VersionInfo) error {
+	switch output {
+	case "json", "yaml":
+		return printAs(w, output, v)
+	case "":
+		_, err := fmt.Fprintln(w, v)
+		return err
+	default:
+		return fmt.Errorf("output %q is not one of json, yaml", output)
+	}
+}

@@ -1,0 +1,179 @@
+package volume
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func subPathOf(m Mount, path string) SubPathMount {
+	return SubPathMount{Volume: "data", Mount: m, Container: "main", Path: path}
+}
+
+func TestSubPathShowsAPartOfTheVolume(t *testing.T) {
+	root := testRoot(t)
+	defer syscall.Umask(syscall.Umask(0o077))
+	m := setUpPod(t, root, testPod(emptyDir("data")))["data"]
+	target, err := SubPath(root, "u1", subPathOf(m, "a/./b/"))
+	must(t, err)
+	if target != filepath.Join(root, "pods/u1/volume-subpaths/data/main/0") {
+		t.Error(target)
+	}
+	must(t, os.WriteFile(filepath.Join(m.HostPath, "a/b/file"), []byte("x"), 0o600))
+	kept(t, filepath.Join(target, "file"))
+	if mode(t, filepath.Join(m.HostPath, "a")) != 0o777|fs.ModeDir || mode(t, target) != 0o777|fs.ModeDir {
+		t.Errorf("modes %v %v", mode(t, filepath.Join(m.HostPath, "a")), mode(t, target))
+	}
+	again, err := SubPath(root, "u1", subPathOf(m, "a/b"))
+	must(t, err)
+	if below, _ := mountsBelow(again); again != target || len(below) != 1 {
+		t.Errorf("mounted again: %v", below)
+	}
+	must(t, TearDown(t.Context(), root, "u1"))
+	gone(t, filepath.Join(root, "pods/u1"))
+}
+
+func TestSubPathOfAnotherFileReplacesTheMount(t *testing.T) {
+	root := testRoot(t)
+	m := setUpPod(t, root, testPod(emptyDir("data")))["data"]
+	must(t, os.WriteFile(filepath.Join(m.HostPath, "file"), []byte("old"), 0o644))
+	target, err := SubPath(root, "u1", subPathOf(m, "file"))
+	must(t, err)
+	must(t, os.Remove(filepath.Join(m.HostPath, "file")))
+	must(t, os.WriteFile(filepath.Join(m.HostPath, "file"), []byte("new"), 0o644))
+	_, err = SubPath(root, "u1", subPathOf(m, "file"))
+	must(t, err)
+	if b, _ := os.ReadFile(target); string(b) != "new" {
+		t.Errorf("reads %q", b)
+	}
+	must(t, os.Remove(filepath.Join(m.HostPath, "file")))
+	must(t, os.Mkdir(filepath.Join(m.HostPath, "file"), 0o755))
+	_, err = SubPath(root, "u1", subPathOf(m, "file"))
+	must(t, err)
+	if !mode(t, target).IsDir() {
+		t.Error("a directory shows as a file")
+	}
+	must(t, TearDown(t.Context(), root, "u1"))
+}
+
+func TestTearDownLeavesTheHostPathOfASubPath(t *testing.T) {
+	root := testRoot(t)
+	host := t.TempDir()
+	inner := filepath.Join(host, "sub/inner")
+	must(t, os.MkdirAll(inner, 0o755))
+	must(t, os.WriteFile(filepath.Join(host, "sub/file"), nil, 0o600))
+	must(t, unix.Mount("tmpfs", host, "tmpfs", 0, "size=65536")) // a file system of its own,
+	defer unix.Unmount(host, unix.MNT_DETACH)
+	must(t, unix.Mount("", host, "", unix.MS_SHARED, "")) // mounts on which reach copies of it
+	must(t, os.MkdirAll(inner, 0o755))
+	must(t, os.WriteFile(filepath.Join(host, "sub/file"), nil, 0o600))
+	must(t, Prepare(root, "u1"))
+	target, err := SubPath(root, "u1", subPathOf(Mount{HostPath: host}, "sub"))
+	must(t, err)
+	must(t, unix.Mount("tmpfs", inner, "tmpfs", 0, "size=65536"))
+	must(t, os.WriteFile(filepath.Join(inner, "file"), nil, 0o600))
+	kept(t, filepath.Join(target, "inner/file"))
+	must(t, TearDown(t.Context(), root, "u1"))
+	gone(t, filepath.Join(root, "pods/u1"))
+	kept(t, filepath.Join(host, "sub/file"))
+	kept(t, filepath.Join(inner, "file"))
+}
+
+func TestSubPathStaysInItsVolume(t *testing.T) {
+	outside := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(outside, "dir"), 0o755))
+	for _, c := range []struct {
+		name, path string
+		prepare    func(t *testing.T, volume string)
+		want       string // what failed; "": nothing
+	}{
+		{"backward", "../x", nil, "prepare subPath"},
+		{"backward within", "a/../b", nil, "prepare subPath"},
+		{"absolute", "/etc", nil, "prepare subPath"},
+		{"a link out", "link", func(t *testing.T, v string) { must(t, os.Symlink(outside, filepath.Join(v, "link"))) }, "prepare subPath"},
+		{"through a link out", "link/dir", func(t *testing.T, v string) { must(t, os.Symlink(outside, filepath.Join(v, "link"))) }, "prepare subPath"},
+		{"made through a link out", "link/new", func(t *testing.T, v string) { must(t, os.Symlink(outside, filepath.Join(v, "link"))) }, "create subPath directory"},
+		{"a relative link out", "link", func(t *testing.T, v string) { must(t, os.Symlink("../..", filepath.Join(v, "link"))) }, "prepare subPath"},
+		{"a dangling link", "link", func(t *testing.T, v string) { must(t, os.Symlink("none", filepath.Join(v, "link"))) }, "prepare subPath"},
+		{"below a file", "file/x", func(t *testing.T, v string) { must(t, os.WriteFile(filepath.Join(v, "file"), nil, 0o600)) }, "create subPath directory"},
+		{"a link within", "link/new", func(t *testing.T, v string) {
+			must(t, os.Mkdir(filepath.Join(v, "real"), 0o755))
+			must(t, os.Symlink("real", filepath.Join(v, "link")))
+		}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := testRoot(t)
+			m := setUpPod(t, root, testPod(emptyDir("data")))["data"]
+			if c.prepare != nil {
+				c.prepare(t, m.HostPath)
+			}
+			_, err := SubPath(root, "u1", subPathOf(m, c.path))
+			want := "failed to " + c.want + ` for volumeMount "data" of container "main"`
+			switch {
+			case c.want == "" && err != nil, c.want != "" && (err == nil || err.Error() != want):
+				t.Errorf("got %v", err)
+			case err != nil && strings.Contains(err.Error(), root):
+				t.Errorf("shows a path of the machine: %v", err)
+			}
+			must(t, TearDown(t.Context(), root, "u1"))
+		})
+	}
+	if e, _ := os.ReadDir(outside); len(e) != 1 {
+		t.Errorf("made %v outside", e)
+	}
+}
+
+func TestOpenElementRefusesLinks(t *testing.T) {
+	root := t.TempDir()
+	must(t, os.Symlink("/", filepath.Join(root, "link")))
+	dir, err := os.Open(root)
+	must(t, err)
+	defer dir.Close()
+	if _, err := openElement(dir, "link"); err != unix.ELOOP {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The swap is what a hostile container does between the check and the mount.
+func TestSubPathSurvivesASwap(t *testing.T) {
+	root := testRoot(t)
+	outside := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(outside, "secret"), nil, 0o600))
+	m := setUpPod(t, root, testPod(emptyDir("data")))["data"]
+	dir, link := filepath.Join(m.HostPath, "dir"), filepath.Join(m.HostPath, "link")
+	must(t, os.Mkdir(dir, 0o755))
+	must(t, os.Symlink(outside, link))
+	ctx, stop := context.WithCancel(t.Context())
+	swapped := make(chan struct{})
+	go func() {
+		defer close(swapped)
+		for ctx.Err() == nil {
+			unix.Renameat2(unix.AT_FDCWD, dir, unix.AT_FDCWD, link, unix.RENAME_EXCHANGE)
+		}
+	}()
+	made := 0
+	for range 2000 {
+		target, err := SubPath(root, "u1", subPathOf(m, "dir"))
+		if err != nil {
+			continue
+		}
+		made++
+		if _, err := os.Lstat(filepath.Join(target, "secret")); err == nil {
+			t.Error("shows what is outside")
+			break
+		}
+	}
+	stop()
+	<-swapped
+	if made == 0 {
+		t.Error("no try succeeded: the test proves nothing")
+	}
+	must(t, TearDown(t.Context(), root, "u1"))
+	kept(t, filepath.Join(outside, "secret"))
+}
