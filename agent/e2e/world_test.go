@@ -62,7 +62,9 @@ func (w *world) leave() {
 		w.Errorf("stop agent: %v", err)
 	}
 	if w.rig.Containerd.Running() {
-		check(w.T, w.rig.CRI.RemoveAll(ctx, w.ns))
+		if err := rig.Until(ctx, limit, func() error { return w.rig.CRI.RemoveAll(ctx, w.ns) }); err != nil {
+			w.Errorf("remove what is left: %v", err)
+		}
 	}
 }
 
@@ -153,13 +155,13 @@ func (w *world) sandboxes(pod string) []rig.Sandbox {
 	return slices.DeleteFunc(all, func(s rig.Sandbox) bool { return s.Pod != name(pod) })
 }
 
-// running waits until exactly one container of each pod runs, and returns those.
+// running waits until exactly one container main of each pod runs, and returns those.
 func (w *world) running(pods ...string) map[string]rig.Container {
 	w.Helper()
 	run := map[string]rig.Container{}
 	for _, pod := range pods {
 		w.until(pod+" runs", func() error {
-			now := slices.DeleteFunc(w.containers(pod), func(c rig.Container) bool { return c.State != "Running" })
+			now := slices.DeleteFunc(w.containers(pod), func(c rig.Container) bool { return c.State != "Running" || c.Name != "main" })
 			if len(now) != 1 {
 				return fmt.Errorf("%d containers run", len(now))
 			}
@@ -245,6 +247,7 @@ type report struct {
 type problem struct {
 	Line    int    `json:"line"`
 	Column  int    `json:"column"`
+	Field   string `json:"field"`
 	Message string `json:"message"`
 }
 

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -45,7 +47,7 @@ func (d *demo) start(ctx context.Context) error {
 
 // watch prints `monopod ps` whenever it changed, until every pod is where it shall be.
 func (d *demo) watch(ctx context.Context) error {
-	last := ""
+	last, ages := "", regexp.MustCompile(` *\(?[0-9]+[smhd][0-9smhd]*( ago\))?`) // they alone are no news
 	return rig.Until(ctx, settleLimit, func() error {
 		if err := d.agent.Healthy(ctx); err != nil {
 			return err
@@ -55,9 +57,9 @@ func (d *demo) watch(ctx context.Context) error {
 			return err
 		}
 		settled := d.settled(ctx)
-		if out != last {
-			say("\n$ monopod ps\n%s", out)
-			last = out
+		if now := ages.ReplaceAllString(out, ""); now != last {
+			say("\n$ monopod ps\n%s", strings.TrimSpace(out))
+			last = now
 		}
 		return settled
 	})

@@ -1,8 +1,6 @@
 package rig
 
 import (
-	"bufio"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 )
 
@@ -25,13 +22,12 @@ type Network struct {
 	Ports  bool   // host ports work here: there is an iptables with a nat table
 	BinDir string // CNI plugins
 	dir    string // conf/ and the address book are in here
-	ip4    string // ip_forward before us; the bridge plugin switches it on
+	chains bool   // the nat table had the portmap plugin's chains before us
 }
 
-const forwarding = "/proc/sys/net/ipv4/ip_forward"
-
-// newNetwork writes the network's CNI configuration under dir. The bridge comes
-// with the first pod.
+// newNetwork makes the bridge and writes the network's CNI configuration under dir.
+// The bridge is ours and not left to the plugin, which would switch on ip_forward
+// for the whole machine.
 func newNetwork(dir string) (*Network, error) {
 	n := &Network{Name: fmt.Sprintf("mp%06x", rand.Uint32N(1<<24)), dir: dir}
 	n.Ports = exec.Command("iptables", "-t", "nat", "-S").Run() == nil
@@ -51,10 +47,21 @@ func newNetwork(dir string) (*Network, error) {
 	if err := os.MkdirAll(n.ConfDir(), 0o755); err != nil {
 		return nil, fmt.Errorf("pod network: %w", err)
 	}
-	b, _ := os.ReadFile(forwarding)
-	n.ip4 = string(b)
-	return n, errors.Join(os.WriteFile(filepath.Join(dir, "ip_forward"), b, 0o644),
-		os.WriteFile(filepath.Join(n.ConfDir(), n.Name+".conflist"), n.conflist(), 0o644))
+	n.chains = hasChains()
+	return n, errors.Join(os.WriteFile(n.marker(), fmt.Append(nil, n.chains), 0o644),
+		os.WriteFile(filepath.Join(n.ConfDir(), n.Name+".conflist"), n.conflist(), 0o644), n.addBridge())
+}
+
+func (n *Network) marker() string { return filepath.Join(n.dir, "chains") }
+
+func (n *Network) addBridge() error {
+	for _, args := range []string{"link add NAME type bridge", "addr add GATEWAY/24 dev NAME", "link set NAME up"} {
+		args = strings.NewReplacer("NAME", n.Name, "GATEWAY", n.Gateway()).Replace(args)
+		if _, err := output(exec.Command("ip", strings.Fields(args)...)); err != nil {
+			return fmt.Errorf("pod network: %w", err)
+		}
+	}
+	return nil
 }
 
 // loadNetwork returns enough of the network of the rig in dir to close it; nil if
@@ -66,24 +73,24 @@ func loadNetwork(rig string) *Network {
 		return nil
 	}
 	n.Name = strings.TrimSuffix(filepath.Base(confs[0]), ".conflist")
-	b, _ := os.ReadFile(filepath.Join(n.dir, "ip_forward"))
-	n.ip4 = string(b)
+	b, _ := os.ReadFile(n.marker())
+	n.chains = string(b) != "false"
 	return n
 }
 
 // ConfDir is the folder that the runtime reads the network from.
 func (n *Network) ConfDir() string { return filepath.Join(n.dir, "conf") }
 
-// Gateway is the host's address in the network, there once a pod is.
+// Gateway is the host's address in the network.
 func (n *Network) Gateway() string { return n.Subnet.Addr().Next().String() }
 
 func (n *Network) conflist() []byte {
 	type object = map[string]any
 	plugins := []object{{
-		"type": "bridge", "bridge": n.Name, "isGateway": true, "hairpinMode": true,
+		"type": "bridge", "bridge": n.Name, "hairpinMode": true,
 		"ipam": object{
 			"type": "host-local", "dataDir": filepath.Join(n.dir, "addresses"),
-			"ranges": [][]object{{{"subnet": n.Subnet.String()}}},
+			"ranges": [][]object{{{"subnet": n.Subnet.String(), "gateway": n.Gateway()}}},
 			"routes": []object{{"dst": "0.0.0.0/0"}},
 		},
 	}}
@@ -94,14 +101,14 @@ func (n *Network) conflist() []byte {
 	return b
 }
 
-// close deletes the bridge and puts ip_forward back.
+// close deletes the bridge and what the plugins left.
 func (n *Network) close() {
 	if n == nil {
 		return
 	}
 	_ = exec.Command("ip", "link", "del", n.Name).Run()
-	if n.ip4 != "" {
-		_ = os.WriteFile(forwarding, []byte(n.ip4), 0o644)
+	if !n.chains {
+		removeChains()
 	}
 	for _, f := range n.cached() {
 		_ = os.Remove(f)
@@ -121,6 +128,9 @@ func (n *Network) leaks() []string {
 	for _, p := range ports {
 		leaks = append(leaks, "interface "+filepath.Base(p)+" on bridge "+n.Name)
 	}
+	if rules, _ := output(exec.Command("iptables", "-t", "nat", "-S")); strings.Contains(rules, n.Name) {
+		leaks = append(leaks, "nat rules of network "+n.Name)
+	}
 	_ = filepath.WalkDir(filepath.Join(n.dir, "addresses"), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && net.ParseIP(d.Name()) != nil {
 			leaks = append(leaks, "pod address "+path)
@@ -128,53 +138,4 @@ func (n *Network) leaks() []string {
 		return nil
 	})
 	return leaks
-}
-
-// freeSubnet picks a /24 under 10.0.0.0/8 that no interface and no route covers.
-func freeSubnet() (netip.Prefix, error) {
-	used, err := usedPrefixes()
-	if err != nil {
-		return netip.Prefix{}, err
-	}
-	start := rand.IntN(1 << 16)
-	for i := range 1 << 16 {
-		k := (start + i) % (1 << 16)
-		p := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(k >> 8), byte(k), 0}), 24)
-		free := true
-		for _, u := range used {
-			free = free && !u.Overlaps(p)
-		}
-		if free {
-			return p, nil
-		}
-	}
-	return netip.Prefix{}, errors.New("no free /24 under 10.0.0.0/8")
-}
-
-// usedPrefixes returns the destinations of the main IPv4 routing table except the
-// default route; those of the interfaces are among them.
-func usedPrefixes() ([]netip.Prefix, error) {
-	f, err := os.Open("/proc/net/route")
-	if err != nil {
-		return nil, fmt.Errorf("read routes: %w", err)
-	}
-	defer f.Close()
-	var used []netip.Prefix
-	for s := bufio.NewScanner(f); s.Scan(); {
-		col := strings.Fields(s.Text()) // Iface Destination Gateway Flags RefCnt Use Metric Mask ...
-		if len(col) < 8 {
-			continue
-		}
-		dst, err1 := strconv.ParseUint(col[1], 16, 32)
-		mask, err2 := strconv.ParseUint(col[7], 16, 32)
-		if err1 != nil || err2 != nil || mask == 0 {
-			continue
-		}
-		var a, m [4]byte
-		binary.LittleEndian.PutUint32(a[:], uint32(dst))
-		binary.LittleEndian.PutUint32(m[:], uint32(mask))
-		ones, _ := net.IPMask(m[:]).Size()
-		used = append(used, netip.PrefixFrom(netip.AddrFrom4(a), ones))
-	}
-	return used, nil
 }

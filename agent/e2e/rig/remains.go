@@ -137,9 +137,20 @@ func podCgroups() []string {
 	return found
 }
 
-// newCgroups returns the pods' cgroups that came since the rig was opened.
+// newCgroups returns the pods' cgroups that came since the rig was opened and hold
+// no process, nor does one below. Those with processes may be another runtime's; a
+// process of ours is found by other means.
 func (r remains) newCgroups() []string {
-	return slices.DeleteFunc(podCgroups(), func(path string) bool { return r.before[path] })
+	all, populated := podCgroups(), map[string]bool{}
+	for _, path := range all {
+		if procs, _ := os.ReadFile(path + "/cgroup.procs"); len(procs) == 0 {
+			continue
+		}
+		for p := path; !populated[p] && p != "/"; p = filepath.Dir(p) {
+			populated[p] = true
+		}
+	}
+	return slices.DeleteFunc(all, func(path string) bool { return r.before[path] || populated[path] })
 }
 
 // scaffold says whether a cgroup is a level that holds pods, which agents make once
