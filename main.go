@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -222,7 +223,7 @@ func (v *validation) add(arg string, stdin io.Reader) error {
 	}
 	paths, err := manifests.Paths(arg)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", arg, cmp.Or(errors.Unwrap(err), err))
 	}
 	for _, path := range paths {
 		data, err := os.ReadFile(path)

@@ -56,7 +56,7 @@ func New(cfg Config) (_ *Agent, err error) {
 	if a.root, err = openRoot(cfg.Root); err != nil {
 		return nil, err
 	}
-	if a.cri, err = cri.Dial(cfg.Endpoint); err != nil {
+	if a.cri, err = cri.Dial(cfg.endpoints()...); err != nil {
 		return nil, err
 	}
 	if a.store, err = status.Open(a.root.path("status"), cfg.Log); err != nil {
@@ -76,7 +76,7 @@ func New(cfg Config) (_ *Agent, err error) {
 		Known:   lastGood(checkpoints),
 		Log:     cfg.Log,
 	})
-	a.watch = newWatch(a.cri, cfg.Endpoint, a.root.instance, a.store, cfg.Log)
+	a.watch = newWatch(a.cri, a.root.instance, a.store, cfg.Log)
 	a.watch.sweep = func(ctx context.Context, uids map[string]bool) { a.root.sweep(ctx, cfg.Log, uids) }
 	a.workers = &workers{
 		cri:     a.cri,
@@ -105,7 +105,7 @@ func New(cfg Config) (_ *Agent, err error) {
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.Close()
 	a.log.Info("monopod starts", "version", a.cfg.Version, "node", a.cfg.NodeName, "manifests", a.cfg.Manifests,
-		"root", a.cfg.Root, "runtime", a.cfg.Endpoint, "instance", a.root.instance)
+		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "instance", a.root.instance)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var parts sync.WaitGroup

@@ -21,7 +21,7 @@ const startsPerCore = 4
 // Config is the settings of an agent. Zero values mean the default given.
 type Config struct {
 	Manifests    string // folder of manifests; must be given
-	Endpoint     string // CRI endpoint, unix:///path; default: the first that exists of cri.Find
+	Endpoint     string // CRI endpoint, unix:///path; default: whichever of cri.WellKnown answers
 	Root         string // default /var/lib/monopod
 	PodLogs      string // default /var/log/pods
 	LogLinks     string // folder of links by container for log shippers; default /var/log/containers beside the default PodLogs, else none
@@ -51,13 +51,6 @@ func (c Config) complete() (Config, error) {
 	if bad := validation.IsDNS1123Subdomain(c.NodeName); len(bad) > 0 {
 		return c, fmt.Errorf("node name %q: %s; give another with --node-name", c.NodeName, bad[0])
 	}
-	if c.Endpoint == "" {
-		found, err := cri.Find()
-		if err != nil {
-			return c, err
-		}
-		c.Endpoint = found
-	}
 	if c.PodLogs == "" && c.LogLinks == "" {
 		c.LogLinks = "/var/log/containers"
 	}
@@ -85,4 +78,12 @@ func (c Config) complete() (Config, error) {
 
 func (c Config) manifestOptions() manifests.Options {
 	return manifests.Options{NodeName: c.NodeName, NameSuffix: true, Validation: "Strict"}
+}
+
+// endpoints returns where the runtime may be.
+func (c Config) endpoints() []string {
+	if c.Endpoint == "" {
+		return cri.WellKnown()
+	}
+	return []string{c.Endpoint}
 }

@@ -125,6 +125,8 @@ func (o *observer) observe(ctx context.Context) (*observed, error) {
 		}
 		return out.Instances[uid]
 	}
+	sandboxes = slices.DeleteFunc(sandboxes, func(s *rt.PodSandbox) bool { return !wellFormed(s.Labels) })
+	containers = slices.DeleteFunc(containers, func(c *rt.Container) bool { return !wellFormed(c.Labels) })
 	for _, s := range sandboxes {
 		seen, err := o.sandbox(ctx, s)
 		if cri.NotFound(err) {

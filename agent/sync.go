@@ -34,6 +34,7 @@ type syncLoop struct {
 	last    *manifests.Snapshot // nil before the first
 	done    chan *worker
 	running sync.WaitGroup
+	swept   bool // reports on pods that nobody knows any more were removed
 	worked  bool // something happened since the last tick
 	spread  bool // and memory that it took was not given back yet
 
@@ -123,6 +124,14 @@ func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 	}
 	l.strays(ctx)
 	l.report(s)
+	if s.Complete && !l.swept {
+		l.swept = true
+		var keys []string
+		for key := range l.workers {
+			keys = append(keys, key.String())
+		}
+		l.store.Sweep(keys)
+	}
 }
 
 // strays retires pods of ours in the runtime that neither a manifest nor a

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"regexp"
 	"sync"
 	"time"
 
@@ -39,7 +40,6 @@ type sighting struct {
 // It only says "look again"; what is true a worker finds out by itself.
 type watch struct {
 	cri      *cri.Client
-	endpoint string
 	instance string
 	store    *status.Store
 	log      *slog.Logger
@@ -59,10 +59,10 @@ type watch struct {
 	state status.Runtime
 }
 
-func newWatch(c *cri.Client, endpoint, instance string, store *status.Store, log *slog.Logger) *watch {
-	w := &watch{cri: c, endpoint: endpoint, instance: instance, store: store, log: log,
+func newWatch(c *cri.Client, instance string, store *status.Store, log *slog.Logger) *watch {
+	w := &watch{cri: c, instance: instance, store: store, log: log,
 		sightings: make(chan sighting, 1), touched: make(chan manifests.Key, 256), suspect: make(chan struct{}, 1)}
-	w.set(status.Runtime{Endpoint: endpoint, Error: "not asked yet", Since: time.Now()})
+	w.set(status.Runtime{Endpoint: c.Endpoint(), Error: "not asked yet", Since: time.Now()})
 	return w
 }
 
@@ -127,8 +127,8 @@ func (w *watch) connect(ctx context.Context) error {
 	if was.Up {
 		return nil
 	}
-	w.set(status.Runtime{Up: true, Endpoint: w.endpoint, Name: v.RuntimeName, Version: v.RuntimeVersion, Since: time.Now()})
-	w.log.Info("runtime answers", "runtime", v.RuntimeName, "version", v.RuntimeVersion, "after", time.Since(was.Since).Round(time.Millisecond))
+	w.set(status.Runtime{Up: true, Endpoint: w.cri.Endpoint(), Name: v.RuntimeName, Version: v.RuntimeVersion, Since: time.Now()})
+	w.log.Info("runtime answers", "runtime", v.RuntimeName, "version", v.RuntimeVersion, "endpoint", w.cri.Endpoint(), "after", time.Since(was.Since).Round(time.Millisecond))
 	return nil
 }
 
@@ -171,7 +171,7 @@ func (w *watch) down(ctx context.Context, err error) {
 	}
 	s := w.state
 	if s.Up || s.Error == "not asked yet" {
-		w.log.Error("runtime does not answer; waiting for it", "runtime", w.endpoint, "err", err)
+		w.log.Error("runtime does not answer; waiting for it", "runtime", w.cri.Endpoint(), "err", err)
 		s.Since = time.Now()
 	}
 	s.Up, s.Error = false, err.Error()
@@ -223,7 +223,7 @@ func (w *watch) follow(ctx context.Context) error {
 // made up for by the relist.
 func (w *watch) event(ctx context.Context, e *rt.ContainerEventResponse) {
 	b := e.GetPodSandboxStatus()
-	if b.GetLabels()[labelInstance] != w.instance {
+	if b.GetLabels()[labelInstance] != w.instance || !wellFormed(b.Labels) {
 		return
 	}
 	select {
@@ -245,10 +245,14 @@ func (w *watch) relist(ctx context.Context) error {
 	}
 	seen := sighting{Pods: map[manifests.Key]uint64{}, Fresh: w.fresh}
 	for _, s := range sandboxes {
-		seen.add(s.Labels, s.Id, int32(s.State))
+		if wellFormed(s.Labels) {
+			seen.add(s.Labels, s.Id, int32(s.State))
+		}
 	}
 	for _, c := range containers {
-		seen.add(c.Labels, c.Id, int32(c.State))
+		if wellFormed(c.Labels) {
+			seen.add(c.Labels, c.Id, int32(c.State))
+		}
 	}
 	select {
 	case missed := <-w.sightings:
@@ -267,6 +271,20 @@ func (s sighting) add(labels map[string]string, id string, state int32) {
 	fmt.Fprintf(h, "%s %d", id, state)
 	s.Pods[keyOf(labels)] += h.Sum64()
 }
+
+// wellFormed reports whether the labels that tell the pod may name files. Ours
+// always do; others can be made by whoever may talk to the runtime.
+func wellFormed(labels map[string]string) bool {
+	for _, l := range []string{labelPodNamespace, labelPodName, labelPodUID} {
+		if !fileName.MatchString(labels[l]) {
+			return false
+		}
+	}
+	return true
+}
+
+// fileName is what names and uids are made of, less "." and "..".
+var fileName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
 
 func keyOf(labels map[string]string) manifests.Key {
 	return manifests.Key{Namespace: labels[labelPodNamespace], Name: labels[labelPodName]}

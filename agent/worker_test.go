@@ -95,7 +95,7 @@ func (r *rig) start() {
 	if err != nil {
 		r.Fatal(err)
 	}
-	r.watch = newWatch(client, "fake", root.instance, r.store, log)
+	r.watch = newWatch(client, root.instance, r.store, log)
 	r.watch.sweep = func(ctx context.Context, uids map[string]bool) { root.sweep(ctx, log, uids) }
 	ws := &workers{cri: client, images: image.New(client, image.Parallel), store: r.store, root: root, machine: m,
 		gate: r.watch, log: log, slots: make(chan struct{}, 8), podLogs: cfg.PodLogs}
@@ -377,6 +377,28 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 		r.after(time.Minute)
 		if s := r.Sandboxes(); len(s) != 1 || s[0].ID != id {
 			r.Errorf("sandboxes %v", s)
+		}
+	})
+}
+
+// Whoever may talk to the runtime may label a sandbox as ours; its uid must not
+// lead out of our folders.
+func TestAUIDThatIsNoFileNameIsLeftAlone(t *testing.T) {
+	live(t, func(r *rig) {
+		victim := filepath.Join(r.dir, "victim")
+		if err := os.MkdirAll(victim, 0o755); err != nil {
+			r.Fatal(err)
+		}
+		labels := map[string]string{labelInstance: r.watch.instance, labelPodName: "web-n", labelPodNamespace: "default", labelPodUID: "../../victim"}
+		_, err := cri.New(r.Conn()).RunSandbox(context.Background(), &rt.PodSandboxConfig{
+			Metadata: &rt.PodSandboxMetadata{Name: "web-n", Namespace: "default", Uid: "x"}, Labels: labels}, "")
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.want()
+		r.after(time.Minute)
+		if _, err := os.Stat(victim); err != nil || len(r.Sandboxes()) != 1 {
+			r.Errorf("stat %v, sandboxes %v", err, r.Sandboxes())
 		}
 	})
 }

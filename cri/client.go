@@ -7,12 +7,13 @@ package cri
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -51,6 +52,7 @@ type Client struct {
 	runtime rt.RuntimeServiceClient
 	images  rt.ImageServiceClient
 	closer  io.Closer // nil: the connection is someone else's
+	dialer  *dialer   // likewise
 }
 
 // New returns a client on a connection that stays the caller's.
@@ -62,23 +64,63 @@ func New(conn grpc.ClientConnInterface) *Client {
 	}
 }
 
-// Dial returns a client of the runtime at endpoint, "unix:///path" or "/path".
-// It does not connect: the first call does. While the runtime is away calls
-// fail at once (see Unavailable) and the client tries again by itself, with at
-// most a second or so between tries.
-func Dial(endpoint string) (*Client, error) {
-	path, err := socketPath(endpoint)
-	if err != nil {
-		return nil, err
+// WellKnown are the sockets of containerd and CRI-O.
+func WellKnown() []string {
+	return []string{"unix:///run/containerd/containerd.sock", "unix:///run/crio/crio.sock"}
+}
+
+// Dial returns a client of the first runtime of endpoints that answers; each is
+// "unix:///path" or "/path". It does not connect: the first call does. While
+// no runtime is there calls fail at once (see Unavailable) and the client tries
+// all of them again by itself, with at most a second or so between tries.
+func Dial(endpoints ...string) (*Client, error) {
+	d := &dialer{}
+	for _, e := range endpoints {
+		path, err := socketPath(e)
+		if err != nil {
+			return nil, err
+		}
+		d.paths = append(d.paths, path)
 	}
 	// passthrough and our own dialer: the path need not survive being a URL.
-	conn, err := grpc.NewClient("passthrough:///runtime", dialOptions(path)...)
+	conn, err := grpc.NewClient("passthrough:///runtime", dialOptions(d)...)
 	if err != nil {
-		return nil, fmt.Errorf("runtime endpoint %s: %w", endpoint, err)
+		return nil, fmt.Errorf("runtime endpoint %s: %w", strings.Join(endpoints, ", "), err)
 	}
 	c := New(conn)
-	c.closer = conn
+	c.closer, c.dialer = conn, d
 	return c, nil
+}
+
+// Endpoint returns the endpoint that was connected to last; before that, all
+// that may be, in words.
+func (c *Client) Endpoint() string {
+	if c.dialer == nil {
+		return ""
+	}
+	if path := c.dialer.last.Load(); path != nil {
+		return "unix://" + *path
+	}
+	return "unix://" + strings.Join(c.dialer.paths, " or unix://")
+}
+
+// dialer connects to the first socket that answers.
+type dialer struct {
+	paths []string
+	last  atomic.Pointer[string]
+}
+
+func (d *dialer) dial(ctx context.Context, _ string) (net.Conn, error) {
+	var failed []error
+	for _, path := range d.paths {
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+		if err == nil {
+			d.last.Store(&path)
+			return conn, nil
+		}
+		failed = append(failed, err)
+	}
+	return nil, errors.Join(failed...)
 }
 
 // Close ends the connection if Dial made it; calls in flight fail.
@@ -87,21 +129,6 @@ func (c *Client) Close() error {
 		return nil
 	}
 	return c.closer.Close()
-}
-
-// Find returns the endpoint of the first well-known runtime whose socket exists.
-func Find() (endpoint string, err error) { return findUnder("/") }
-
-// findUnder looks for the well-known sockets below root.
-func findUnder(root string) (string, error) {
-	known := []string{"run/containerd/containerd.sock", "run/crio/crio.sock"}
-	for _, name := range known {
-		path := filepath.Join(root, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().Type() == os.ModeSocket {
-			return "unix://" + path, nil
-		}
-	}
-	return "", fmt.Errorf("no container runtime found: there is neither /%s", strings.Join(known, " nor /"))
 }
 
 // socketPath returns the absolute path that endpoint names.
@@ -115,12 +142,10 @@ func socketPath(endpoint string) (string, error) {
 
 // dialOptions keeps buffers and windows small, for a lean resident size, and
 // turns off what a local socket has no use for.
-func dialOptions(path string) []grpc.DialOption {
+func dialOptions(d *dialer) []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", path)
-		}),
+		grpc.WithContextDialer(d.dial),
 		grpc.WithAuthority("localhost"),
 		grpc.WithUserAgent("monopod"),
 		grpc.WithNoProxy(),

@@ -1,48 +1,45 @@
-package cri
+package cri_test
 
 import (
-	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"monopod/cri"
+	"monopod/cri/critest"
 )
 
-func TestFindTakesTheFirstSocketThatExists(t *testing.T) {
-	root, err := os.MkdirTemp("/tmp", "find-") // short enough for a socket
+// The runtime that answers is found, whichever it is and however late it comes.
+func TestDialTakesTheFirstThatAnswers(t *testing.T) {
+	r := critest.Start(t)
+	stale := t.TempDir() + "/stale.sock"
+	if err := os.WriteFile(stale, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := cri.Dial("unix:///nowhere/containerd.sock", stale, r.Endpoint())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(root) })
-	if endpoint, err := findUnder(root); err == nil || !strings.Contains(err.Error(), "neither /run/containerd/containerd.sock nor /run/crio/crio.sock") {
-		t.Errorf("nothing there: %q, %v", endpoint, err)
+	defer c.Close()
+	if e := c.Endpoint(); !strings.HasPrefix(e, "unix:///nowhere/containerd.sock or unix://") {
+		t.Errorf("endpoint %q before it is connected", e)
 	}
-	containerd := filepath.Join(root, "run/containerd/containerd.sock")
-	crio := filepath.Join(root, "run/crio/crio.sock")
-	if err := os.MkdirAll(containerd, 0o755); err != nil { // a folder is no socket
+	if _, err := c.Version(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	listen(t, crio)
-	if endpoint, err := findUnder(root); err != nil || endpoint != "unix://"+crio {
-		t.Errorf("CRI-O alone: %q, %v", endpoint, err)
-	}
-	if err := os.Remove(containerd); err != nil {
-		t.Fatal(err)
-	}
-	listen(t, containerd)
-	if endpoint, err := findUnder(root); err != nil || endpoint != "unix://"+containerd {
-		t.Errorf("both: %q, %v", endpoint, err)
+	if c.Endpoint() != r.Endpoint() {
+		t.Errorf("endpoint %q, want %q", c.Endpoint(), r.Endpoint())
 	}
 }
 
-func listen(t *testing.T, path string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("unix", path)
+func TestARuntimeThatIsNowhereIsUnavailableAndEachPlaceIsNamed(t *testing.T) {
+	c, err := cri.Dial("unix:///nowhere/a.sock", "/nowhere/b.sock")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
+	defer c.Close()
+	_, err = c.Version(t.Context())
+	if !cri.Unavailable(err) || !strings.Contains(err.Error(), "/nowhere/a.sock") || !strings.Contains(err.Error(), "/nowhere/b.sock") {
+		t.Errorf("error %v", err)
+	}
 }
