@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -86,7 +87,8 @@ func New(cfg Config) (_ *Agent, err error) {
 		machine: machine,
 		gate:    a.watch,
 		log:     cfg.Log,
-		slots:   make(chan struct{}, cfg.StartsAtOnce),
+		starts:  make(chan struct{}, cfg.StartsAtOnce),
+		ends:    make(chan struct{}, runtime.NumCPU()),
 		podLogs: cfg.PodLogs, logLinks: cfg.LogLinks,
 	}
 	a.sync = newSyncLoop(a.workers, a.store, cfg.Manifests, checkpoints)

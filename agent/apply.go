@@ -71,9 +71,9 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 	case doCreateSandbox:
 		return w.createSandbox(ctx, firm, s, a)
 	case doStopSandbox:
-		return gone(w.cri.StopSandbox(firm, a.ID))
+		return w.tearDown(ctx, func() error { return w.cri.StopSandbox(firm, a.ID) })
 	case doRemoveSandbox:
-		return gone(w.cri.RemoveSandbox(firm, a.ID))
+		return w.tearDown(ctx, func() error { return w.cri.RemoveSandbox(firm, a.ID) })
 	case doStartContainer:
 		return w.startContainer(ctx, firm, s, a)
 	case doResumeContainer:
@@ -95,6 +95,17 @@ func (w *worker) firm(ctx context.Context) (context.Context, context.CancelFunc)
 		}
 	})
 	return firm, func() { stop(); cancel(nil) }
+}
+
+// tearDown does away with a sandbox when there is a slot for it. Containers
+// stop without one: they come first when many pods go together.
+func (w *worker) tearDown(ctx context.Context, do func() error) error {
+	release, err := slot(ctx, w.ends)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return gone(do())
 }
 
 // gone takes "it is not there" for an answer.

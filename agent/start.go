@@ -114,11 +114,11 @@ func (w *worker) awaitImage(ctx context.Context, s *situation, a action) error {
 	return err
 }
 
-// slot waits until one more sandbox or container may be started on the node.
-func (w *worker) slot(ctx context.Context) (release func(), err error) {
+// slot waits for one of the slots of the node.
+func slot(ctx context.Context, slots chan struct{}) (release func(), err error) {
 	select {
-	case w.slots <- struct{}{}:
-		return func() { <-w.slots }, nil
+	case slots <- struct{}{}:
+		return func() { <-slots }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -129,7 +129,7 @@ func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action
 	if err != nil {
 		return err
 	}
-	release, err := w.slot(ctx)
+	release, err := slot(ctx, w.starts)
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (w *worker) startContainer(ctx, firm context.Context, s *situation, a actio
 	if err != nil {
 		return because("CreateContainerConfigError", err)
 	}
-	release, err := w.slot(ctx)
+	release, err := slot(ctx, w.starts)
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (w *worker) startContainer(ctx, firm context.Context, s *situation, a actio
 
 // resumeContainer starts a container that exists already.
 func (w *worker) resumeContainer(ctx, firm context.Context, a action) error {
-	release, err := w.slot(ctx)
+	release, err := slot(ctx, w.starts)
 	if err != nil {
 		return err
 	}

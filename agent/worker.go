@@ -24,7 +24,8 @@ type workers struct {
 	machine           *machine
 	gate              gate
 	log               *slog.Logger
-	slots             chan struct{} // one per sandbox or container being started
+	starts            chan struct{} // a slot per sandbox or container being started
+	ends              chan struct{} // a slot per sandbox being stopped or removed
 	podLogs, logLinks string        // folders; no logLinks: none are made
 }
 
