@@ -97,6 +97,13 @@ func (w *worker) firm(ctx context.Context) (context.Context, context.CancelFunc)
 	return firm, func() { stop(); cancel(nil) }
 }
 
+// Tearing down yields to what is being started on the node, for so long at
+// most, looking so often: a start has somebody waiting for it.
+const (
+	yieldFor   = 500 * time.Millisecond
+	yieldCheck = 10 * time.Millisecond
+)
+
 // tearDown does away with a sandbox when there is a slot for it. Containers
 // stop without one: they come first when many pods go together.
 func (w *worker) tearDown(ctx context.Context, do func() error) error {
@@ -105,6 +112,9 @@ func (w *worker) tearDown(ctx context.Context, do func() error) error {
 		return err
 	}
 	defer release()
+	for until := time.Now().Add(yieldFor); len(w.starts) > 0 && time.Now().Before(until); {
+		sleep(ctx, yieldCheck)
+	}
 	return gone(do())
 }
 

@@ -18,7 +18,7 @@ import (
 
 const (
 	// gather is the time in which the changes of a starting pod become one write.
-	gather = 100 * time.Millisecond
+	gather = 500 * time.Millisecond
 	// A file that cannot be written is tried again after retryMin, then at
 	// doubled intervals up to retryMax.
 	retryMin = time.Second
