@@ -57,7 +57,7 @@ func TestDecode(t *testing.T) {
 		{name: "directive", file: "%YAML 1.1\n---\n" + podYAML("a"), pods: "default/a-node1"},
 		{name: "json", file: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"j","annotations":{"a":"\ud83d\ude00"}},"spec":{"containers":[{"name":"c","image":"i"}]}}`, pods: "default/j-node1"},
 		{name: "json with tabs", file: "{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"Pod\",\n\t\"metadata\": {\"name\": \"j\"},\n\t\"spec\": {\"contaners\": []}}",
-			problems: "5:2 spec.containers: Required value: a pod needs at least one container\n5:11 spec.contaners: unknown field \"contaners\": did you mean \"containers\"?"},
+			problems: "5:11 spec.contaners: unknown field \"contaners\": did you mean \"containers\"?"},
 		{name: "pod list", file: "apiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: a}\n  spec: {containers: [{name: c, image: i}]}\n- metadata: {name: b}\n  spec: {containers: [{name: c}]}\n",
 			pods: "default/a-node1", problems: "7:23 items[1].spec.containers[0].image: Required value"},
 		{name: "list in list", file: "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}\n", pods: "default/a-node1"},
@@ -89,6 +89,7 @@ func TestDecode(t *testing.T) {
 		{name: "twice in a file", file: podYAML("a") + "---\n" + podYAML("a"), pods: "default/a-node1", problems: "13:9 metadata.name: default/a-node1 is given twice: line 1"},
 
 		{name: "unknown field", file: podYAML("a", "hostNetwrk: true"), problems: `6:3 spec.hostNetwrk: unknown field "hostNetwrk": did you mean "hostNetwork"?`},
+		{name: "a misspelt required field is missing all the same where unknown fields pass", validate: "Ignore", file: "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  contaners: []\n", problems: "4:1 spec.containers: Required value: a pod needs at least one container"},
 		{name: "unknown field, other case", file: podYAML("a", "hostnetwork: true"), problems: `6:3 spec.hostnetwork: unknown field "hostnetwork": did you mean "hostNetwork"?`},
 		{name: "unknown field, nothing near", file: podYAML("a", "zzzzzzzzzz: true"), problems: "6:3 spec.zzzzzzzzzz: unknown field \"zzzzzzzzzz\""},
 		{name: "unknown field, warned of", validate: "Warn", file: podYAML("a", "zzzzzzzzzz: true"), pods: "default/a-node1", problems: "~6:3 spec.zzzzzzzzzz: unknown field"},

@@ -122,6 +122,9 @@ func (r *reader) unknown(e entry, p *field.Path, table fieldTable) {
 	text := fmt.Sprintf("unknown field %q", clip(e.key.Value))
 	if near := nearest(e.name, table); near != "" {
 		text += fmt.Sprintf(": did you mean %q?", near)
+		if r.validation != "Warn" && r.validation != "Ignore" {
+			r.misread = append(r.misread, pathText(child(p, near))) // that it is missing need not be said too
+		}
 	}
 	r.strict(e.key, child(p, e.name), text)
 }
