@@ -8,7 +8,7 @@ export MONOPOD_CACHE ?= $(HOME)/.cache/monopod
 
 CONTAINERD  := 2.4.2
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
-GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
 RELEASE     := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w"
 
 .PHONY: build test lint unit e2e bench demo deps root cc packages clean
