@@ -71,9 +71,9 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 	case doCreateSandbox:
 		return w.createSandbox(ctx, firm, s, a)
 	case doStopSandbox:
-		return w.tearDown(ctx, func() error { return w.cri.StopSandbox(firm, a.ID) })
+		return w.tearDown(ctx, s, func() error { return w.cri.StopSandbox(firm, a.ID) })
 	case doRemoveSandbox:
-		return w.tearDown(ctx, func() error { return w.cri.RemoveSandbox(firm, a.ID) })
+		return w.tearDown(ctx, s, func() error { return w.cri.RemoveSandbox(firm, a.ID) })
 	case doStartContainer:
 		return w.startContainer(ctx, firm, s, a)
 	case doResumeContainer:
@@ -104,15 +104,19 @@ const (
 	yieldCheck = 10 * time.Millisecond
 )
 
-// tearDown does away with a sandbox when there is a slot for it. Containers
-// stop without one: they come first when many pods go together.
-func (w *worker) tearDown(ctx context.Context, do func() error) error {
+// tearDown does away with a sandbox. Where a successor waits for it, at once;
+// else when there is a slot for it: then containers of other pods stop and
+// start first.
+func (w *worker) tearDown(ctx context.Context, s *situation, do func() error) error {
+	if s.Pod != nil {
+		return gone(do())
+	}
 	release, err := slot(ctx, w.ends)
 	if err != nil {
 		return err
 	}
 	defer release()
-	for until := time.Now().Add(yieldFor); len(w.starts) > 0 && time.Now().Before(until); {
+	for until := time.Now().Add(yieldFor); ctx.Err() == nil && len(w.starts) > 0 && time.Now().Before(until); {
 		sleep(ctx, yieldCheck)
 	}
 	return gone(do())

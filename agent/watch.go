@@ -20,7 +20,7 @@ const (
 	relistWithEvents    = 5 * time.Second // guards against a lost event
 	relistWithoutEvents = time.Second     // the only way to notice anything
 	reconnectEvery      = 250 * time.Millisecond
-	healthEvery         = 5 * time.Second
+	healthEvery         = 30 * time.Second
 )
 
 // streamTries is how often in a row the event stream may break at once before

@@ -210,6 +210,27 @@ func TestAnEditReplacesThePodAndNeverOverlaps(t *testing.T) {
 	})
 }
 
+// Sandboxes that nobody waits for make way for starts; one whose successor
+// waits does not.
+func TestTearingDownYieldsToStartsUnlessASuccessorWaits(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("a", "img:1"), manifest("b", "img:1"))
+		slow := r.Fault(critest.On("RunPodSandbox").Of("slow-n").Hang())
+		r.want(manifest("a", "img:1"), manifest("b", "img:1"), manifest("slow", "img:1"))
+		r.want(manifest("a", "img:2"), manifest("slow", "img:1")) // a is replaced, b goes
+		r.after(time.Millisecond)
+		r.expect("default/a-n/c")
+		if n := len(r.Sandboxes()); n != 2 { // a's new one and b's, which yields
+			r.Errorf("%d sandboxes", n)
+		}
+		r.after(2 * time.Second)
+		if n := len(r.Sandboxes()); n != 1 {
+			r.Errorf("%d sandboxes two seconds later", n)
+		}
+		slow.Release()
+	})
+}
+
 func TestAnUnchangedManifestChangesNothing(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(manifest("web", "img:1"))
