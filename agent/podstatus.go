@@ -82,7 +82,7 @@ func (b *statusBuilder) list(containers []v1.Container, last []v1.ContainerStatu
 }
 
 func (b *statusBuilder) container(c *v1.Container, last *v1.ContainerStatus) v1.ContainerStatus {
-	st := v1.ContainerStatus{Name: c.Name, Image: c.Image, Started: new(bool)}
+	st := v1.ContainerStatus{Name: c.Name, Image: c.Image, Started: new(bool), VolumeMounts: mountsOf(c)}
 	n := b.i.newest(c.Name)
 	switch {
 	case n != nil:
@@ -134,7 +134,6 @@ func (b *statusBuilder) observed(c *v1.Container, n *container, last *v1.Contain
 	st.RestartCount = int32(n.Attempt)
 	st.Image, st.ImageID = cmp.Or(n.Image, c.Image), n.ImageRef
 	st.Resources, st.AllocatedResources = resourcesOf(c)
-	st.VolumeMounts = mountsOf(c)
 	if u := n.status.GetUser().GetLinux(); u != nil {
 		st.User = &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: u.Uid, GID: u.Gid, SupplementalGroups: u.SupplementalGroups}}
 	}
