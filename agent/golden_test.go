@@ -38,9 +38,9 @@ var goldenSettings = []struct {
 	left  string  // beginnings of facts that are left out
 	least float64 // percent of the facts that must be equal, or differ as they are meant to
 }{
-	{"cgroup1-cgroupfs", func(n *node) { n.CgroupV2, n.Memory = false, 30e9 }, "cgroup[", 95.0},
-	{"cgroup2-cgroupfs", func(n *node) { n.CgroupV2, n.Memory = true, 3.1e9 }, "cgroup[ stop[", 95.0},
-	{"cgroup2-systemd", func(n *node) { n.CgroupV2, n.Memory = true, 3.1e9 }, "cgroup[ stop[", 95.0},
+	{"cgroup1-cgroupfs", func(n *node) { n.CgroupV2, n.Memory = false, 30e9 }, "cgroup[", 95.5},
+	{"cgroup2-cgroupfs", func(n *node) { n.CgroupV2, n.Memory = true, 3.1e9 }, "cgroup[ stop[", 98.8},
+	{"cgroup2-systemd", func(n *node) { n.CgroupV2, n.Memory = true, 3.1e9 }, "cgroup[ stop[", 98.8},
 }
 
 func TestPodsAreMadeAsTheKubeletMadeThem(t *testing.T) {
@@ -190,13 +190,13 @@ func replay(t *testing.T, c goldenCase, set func(*node)) facts {
 			n.HostIPs, n.HugePageSizes, n.SwapController = []string{"192.0.2.2"}, []string{"2MB", "1GB"}, true
 		}
 		r.AddImage("localhost/busybox:1")
-		pods, problems := manifests.Decode("/m/x.yaml", []byte(text), manifests.Options{NodeName: "node1", NameSuffix: true})
+		r.start()
+		defer func() { r.stop() }()
+		pods, problems := manifests.Decode("/m/x.yaml", []byte(text), r.options)
 		for _, p := range problems {
 			t.Log(p)
 		}
 		c.world(r, pods)
-		r.start()
-		defer func() { r.stop() }()
 		r.offers <- manifests.Snapshot{Complete: true, Pods: pods}
 		r.after(8 * time.Second)
 		if len(pods) > 0 {

@@ -82,7 +82,7 @@ func (b *statusBuilder) list(containers []v1.Container, last []v1.ContainerStatu
 }
 
 func (b *statusBuilder) container(c *v1.Container, last *v1.ContainerStatus) v1.ContainerStatus {
-	st := v1.ContainerStatus{Name: c.Name, Image: c.Image, Started: new(bool), VolumeMounts: mountsOf(c)}
+	st := v1.ContainerStatus{Name: c.Name, Image: c.Image, Started: new(bool), VolumeMounts: mountsOf(c, b.i.newest(c.Name))}
 	n := b.i.newest(c.Name)
 	switch {
 	case n != nil:
@@ -214,13 +214,18 @@ func resourcesOf(c *v1.Container) (*v1.ResourceRequirements, v1.ResourceList) {
 	return &v1.ResourceRequirements{Limits: c.Resources.Limits, Requests: c.Resources.Requests}, c.Resources.Requests
 }
 
-func mountsOf(c *v1.Container) []v1.VolumeMountStatus {
+// mountsOf returns what the container mounts, and as what n has it, if there is one.
+func mountsOf(c *v1.Container, n *container) []v1.VolumeMountStatus {
 	var out []v1.VolumeMountStatus
 	for _, m := range c.VolumeMounts {
 		st := v1.VolumeMountStatus{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
 		if m.ReadOnly {
-			mode := v1.RecursiveReadOnlyDisabled
-			st.RecursiveReadOnly = &mode
+			st.RecursiveReadOnly = new(v1.RecursiveReadOnlyDisabled)
+			if n != nil && slices.ContainsFunc(n.status.GetMounts(), func(x *rt.Mount) bool {
+				return x.ContainerPath == absolute(m.MountPath) && x.RecursiveReadOnly
+			}) {
+				st.RecursiveReadOnly = new(v1.RecursiveReadOnlyEnabled)
+			}
 		}
 		out = append(out, st)
 	}

@@ -125,6 +125,13 @@ func slot(ctx context.Context, slots chan struct{}) (release func(), err error) 
 }
 
 func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action) error {
+	if err := checkFeatures(s.Pod.Pod, w.gate.Features()); err != nil {
+		return err
+	}
+	handler, err := runtimeHandler(s.Pod.Pod, w.machine.Now())
+	if err != nil {
+		return err
+	}
 	config, err := sandboxConfig(s.Pod.Pod, a.Attempt, w.machine.Now())
 	if err != nil {
 		return err
@@ -134,7 +141,7 @@ func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action
 		return err
 	}
 	defer release()
-	id, err := w.cri.RunSandbox(firm, config, "")
+	id, err := w.cri.RunSandbox(firm, config, handler)
 	if err != nil {
 		return err
 	}
@@ -231,6 +238,11 @@ func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c 
 	}
 	in := containerInput{Attempt: a.Attempt, Image: ref, BackOff: a.BackOff, PodIPs: m.ips, Volumes: mounts}
 	in.ImageUID, in.ImageUsername = imageUser(img)
+	handler, err := runtimeHandler(pod, n)
+	if err != nil {
+		return nil, err
+	}
+	in.RecursiveReadOnly = w.gate.Features().recursiveReadOnly[handler]
 	if in.SubPaths, err = w.bindSubPaths(pod, c, in, n); err != nil {
 		return nil, err
 	}

@@ -3,9 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"log/slog"
-	"regexp"
 	"sync"
 	"time"
 
@@ -26,15 +24,6 @@ const (
 // streamTries is how often in a row the event stream may break at once before
 // the runtime counts as one without.
 const streamTries = 3
-
-// sighting is what a relist saw.
-type sighting struct {
-	// Pods holds a fingerprint per pod name that differs when anything about its
-	// sandboxes or containers does.
-	Pods map[manifests.Key]uint64
-	// Fresh: the first after the runtime was away; anything may have happened.
-	Fresh bool
-}
 
 // watch watches the runtime: whether it answers, and which pods changed in it.
 // It only says "look again"; what is true a worker finds out by itself.
@@ -57,6 +46,7 @@ type watch struct {
 
 	mu    sync.Mutex
 	state status.Runtime
+	can   features
 }
 
 func newWatch(c *cri.Client, instance string, store *status.Store, log *slog.Logger) *watch {
@@ -161,6 +151,9 @@ func (w *watch) ready(ctx context.Context) error {
 			return fmt.Errorf("it is not ready: %s %s", c.Reason, c.Message)
 		}
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.can = featuresOf(st)
 	return nil
 }
 
@@ -262,32 +255,6 @@ func (w *watch) relist(ctx context.Context) error {
 	w.sightings <- seen
 	w.fresh = false
 	return nil
-}
-
-// add takes one sandbox or container into its pod's fingerprint. The order in
-// which they come does not matter.
-func (s sighting) add(labels map[string]string, id string, state int32) {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%s %d", id, state)
-	s.Pods[keyOf(labels)] += h.Sum64()
-}
-
-// wellFormed reports whether the labels that tell the pod may name files. Ours
-// always do; others can be made by whoever may talk to the runtime.
-func wellFormed(labels map[string]string) bool {
-	for _, l := range []string{labelPodNamespace, labelPodName, labelPodUID} {
-		if !fileName.MatchString(labels[l]) {
-			return false
-		}
-	}
-	return true
-}
-
-// fileName is what names and uids are made of, less "." and "..".
-var fileName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
-
-func keyOf(labels map[string]string) manifests.Key {
-	return manifests.Key{Namespace: labels[labelPodNamespace], Name: labels[labelPodName]}
 }
 
 // sleep waits for d or until ctx ends.

@@ -39,6 +39,7 @@ type rig struct {
 
 	configure func(*Config) // nil: as it is
 	machine   func(*node)   // likewise
+	options   manifests.Options
 }
 
 // lines is what the agent logged.
@@ -97,6 +98,7 @@ func (r *rig) start() {
 	if r.configure != nil {
 		r.configure(&cfg)
 	}
+	r.options = cfg.manifestOptions()
 	m, err := newMachine(cfg, root.instance)
 	if err != nil {
 		r.Fatal(err)
@@ -137,7 +139,7 @@ func (r *rig) want(docs ...string) {
 	r.Helper()
 	s := manifests.Snapshot{Complete: true}
 	for k, doc := range docs {
-		pods, problems := manifests.Decode(fmt.Sprintf("/m/%d.yaml", k), []byte(doc), manifests.Options{NodeName: "n", NameSuffix: true})
+		pods, problems := manifests.Decode(fmt.Sprintf("/m/%d.yaml", k), []byte(doc), r.options)
 		for _, p := range problems {
 			if !p.Warning {
 				r.Fatal(p)
