@@ -101,6 +101,7 @@ func TestRecursiveReadOnlyIsWhatTheHandlerCan(t *testing.T) {
 					}
 					return
 				}
+				r.expect("default/web-n/c")
 				c, _ := r.Container("c")
 				if got := c.Config.Mounts[0].RecursiveReadOnly; got != row.recursive {
 					r.Errorf("mounted recursively: %v", got)
