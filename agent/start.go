@@ -125,10 +125,7 @@ func slot(ctx context.Context, slots chan struct{}) (release func(), err error) 
 }
 
 func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action) error {
-	if err := checkFeatures(s.Pod.Pod, w.gate.Features()); err != nil {
-		return err
-	}
-	handler, err := runtimeHandler(s.Pod.Pod, w.machine.Now())
+	handler, err := runtimeHandler(s.Pod.Pod, w.machine.cfg.RuntimeClasses)
 	if err != nil {
 		return err
 	}
@@ -238,11 +235,11 @@ func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c 
 	}
 	in := containerInput{Attempt: a.Attempt, Image: ref, BackOff: a.BackOff, PodIPs: m.ips, Volumes: mounts}
 	in.ImageUID, in.ImageUsername = imageUser(img)
-	handler, err := runtimeHandler(pod, n)
+	handler, err := runtimeHandler(pod, w.machine.cfg.RuntimeClasses)
 	if err != nil {
 		return nil, err
 	}
-	in.RecursiveReadOnly = w.gate.Features().recursiveReadOnly[handler]
+	in.RecursiveReadOnly = w.gate.RecursiveReadOnly(handler)
 	if in.SubPaths, err = w.bindSubPaths(pod, c, in, n); err != nil {
 		return nil, err
 	}

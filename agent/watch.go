@@ -37,6 +37,8 @@ type watch struct {
 	touched   chan manifests.Key // a pod that an event was about
 	suspect   chan struct{}      // one slot: a call found the runtime gone
 
+	handlers map[string]*rt.RuntimeHandlerFeatures // by name, as the runtime said last; guarded by mu
+
 	// sweep is called once, before any worker acts, with the uids of the pods that
 	// the runtime has, to remove what a former agent did not come to remove.
 	sweep func(ctx context.Context, uids map[string]bool)
@@ -46,7 +48,6 @@ type watch struct {
 
 	mu    sync.Mutex
 	state status.Runtime
-	can   features
 }
 
 func newWatch(c *cri.Client, instance string, store *status.Store, log *slog.Logger) *watch {
@@ -146,14 +147,12 @@ func (w *watch) ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.noteHandlers(st)
 	for _, c := range st.GetStatus().GetConditions() {
 		if c.Type == "RuntimeReady" && !c.Status {
 			return fmt.Errorf("it is not ready: %s %s", c.Reason, c.Message)
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.can = featuresOf(st)
 	return nil
 }
 
