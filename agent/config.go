@@ -30,8 +30,11 @@ type Config struct {
 	Socket       string // default /run/monopod.sock
 	ResolvConf   string // default /etc/resolv.conf
 	StartsAtOnce int    // sandboxes and containers being started at the same time; default 4 per core
-	Version      string
-	Log          *slog.Logger
+
+	RuntimeClasses map[string]string // what runtimeClassName stands for: the runtime's handlers by name of the class
+
+	Version string
+	Log     *slog.Logger
 }
 
 // complete returns the settings with defaults filled in and paths made
@@ -77,7 +80,7 @@ func (c Config) complete() (Config, error) {
 }
 
 func (c Config) manifestOptions() manifests.Options {
-	return manifests.Options{NodeName: c.NodeName, NameSuffix: true, Validation: "Strict"}
+	return manifests.Options{NodeName: c.NodeName, NameSuffix: true, Validation: "Strict", RuntimeClasses: c.RuntimeClasses}
 }
 
 // endpoints returns where the runtime may be.

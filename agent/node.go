@@ -40,7 +40,7 @@ func newMachine(cfg Config, instance string) (*machine, error) {
 	unified := unix.Statfs("/sys/fs/cgroup", &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC
 	return &machine{cfg: cfg, log: cfg.Log, base: node{
 		Name: cfg.NodeName, Instance: instance, Root: cfg.Root, PodLogs: cfg.PodLogs,
-		Memory: memory, CgroupV2: unified, SwapController: unified && swapController(), HugePageSizes: hugePageSizes(),
+		Memory: memory, CgroupV2: unified, SwapController: swapController("/sys/fs/cgroup", unified), HugePageSizes: hugePageSizes(),
 	}}, nil
 }
 
@@ -127,8 +127,13 @@ func memoryTotal(path string) (int64, error) {
 	return 0, fmt.Errorf("memory of the machine: %s has no MemTotal", path)
 }
 
-// swapController reports whether cgroups can limit swap here (v2).
-func swapController() bool {
+// swapController reports whether cgroups can limit swap here: on v2 by the
+// agent's own cgroup, as the root has no limits, on v1 by the root.
+func swapController(mount string, unified bool) bool {
+	if !unified {
+		_, err := os.Stat(filepath.Join(mount, "memory", "memory.memsw.limit_in_bytes"))
+		return err == nil
+	}
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return false
@@ -137,7 +142,7 @@ func swapController() bool {
 	if !ok {
 		return false
 	}
-	_, err = os.Stat(filepath.Join("/sys/fs/cgroup", string(path), "memory.swap.max"))
+	_, err = os.Stat(filepath.Join(mount, string(path), "memory.swap.max"))
 	return err == nil
 }
 

@@ -56,7 +56,8 @@ func phase(pod *v1.Pod, i *instance, st *v1.PodStatus) v1.PodPhase {
 func conditions(s *situation, st *v1.PodStatus, last []v1.PodCondition) []v1.PodCondition {
 	pod := s.Pod.Pod
 	up := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue}
-	if sandboxTrouble(pod, s.instance()) != "" {
+	ended := st.Phase == v1.PodSucceeded || st.Phase == v1.PodFailed // its sandbox is stopped
+	if ended || sandboxTrouble(pod, s.instance()) != "" {
 		f := s.Failures[sandboxFailure]
 		up.Status, up.Reason, up.Message = v1.ConditionFalse, f.Reason, f.Message
 	}

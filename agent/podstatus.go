@@ -82,7 +82,7 @@ func (b *statusBuilder) list(containers []v1.Container, last []v1.ContainerStatu
 }
 
 func (b *statusBuilder) container(c *v1.Container, last *v1.ContainerStatus) v1.ContainerStatus {
-	st := v1.ContainerStatus{Name: c.Name, Image: c.Image, Started: new(bool)}
+	st := v1.ContainerStatus{Name: c.Name, Image: c.Image, Started: new(bool), VolumeMounts: mountsOf(c, b.i.newest(c.Name))}
 	n := b.i.newest(c.Name)
 	switch {
 	case n != nil:
@@ -134,7 +134,6 @@ func (b *statusBuilder) observed(c *v1.Container, n *container, last *v1.Contain
 	st.RestartCount = int32(n.Attempt)
 	st.Image, st.ImageID = cmp.Or(n.Image, c.Image), n.ImageRef
 	st.Resources, st.AllocatedResources = resourcesOf(c)
-	st.VolumeMounts = mountsOf(c)
 	if u := n.status.GetUser().GetLinux(); u != nil {
 		st.User = &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: u.Uid, GID: u.Gid, SupplementalGroups: u.SupplementalGroups}}
 	}
@@ -215,13 +214,18 @@ func resourcesOf(c *v1.Container) (*v1.ResourceRequirements, v1.ResourceList) {
 	return &v1.ResourceRequirements{Limits: c.Resources.Limits, Requests: c.Resources.Requests}, c.Resources.Requests
 }
 
-func mountsOf(c *v1.Container) []v1.VolumeMountStatus {
+// mountsOf returns what the container mounts, and as what n has it, if there is one.
+func mountsOf(c *v1.Container, n *container) []v1.VolumeMountStatus {
 	var out []v1.VolumeMountStatus
 	for _, m := range c.VolumeMounts {
 		st := v1.VolumeMountStatus{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
 		if m.ReadOnly {
-			mode := v1.RecursiveReadOnlyDisabled
-			st.RecursiveReadOnly = &mode
+			st.RecursiveReadOnly = new(v1.RecursiveReadOnlyDisabled)
+			if n != nil && slices.ContainsFunc(n.status.GetMounts(), func(x *rt.Mount) bool {
+				return x.ContainerPath == absolute(m.MountPath) && x.RecursiveReadOnly
+			}) {
+				st.RecursiveReadOnly = new(v1.RecursiveReadOnlyEnabled)
+			}
 		}
 		out = append(out, st)
 	}

@@ -125,6 +125,10 @@ func slot(ctx context.Context, slots chan struct{}) (release func(), err error) 
 }
 
 func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action) error {
+	handler, err := runtimeHandler(s.Pod.Pod, w.machine.cfg.RuntimeClasses)
+	if err != nil {
+		return err
+	}
 	config, err := sandboxConfig(s.Pod.Pod, a.Attempt, w.machine.Now())
 	if err != nil {
 		return err
@@ -134,7 +138,7 @@ func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action
 		return err
 	}
 	defer release()
-	id, err := w.cri.RunSandbox(firm, config, "")
+	id, err := w.cri.RunSandbox(firm, config, handler)
 	if err != nil {
 		return err
 	}
@@ -231,6 +235,11 @@ func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c 
 	}
 	in := containerInput{Attempt: a.Attempt, Image: ref, BackOff: a.BackOff, PodIPs: m.ips, Volumes: mounts}
 	in.ImageUID, in.ImageUsername = imageUser(img)
+	handler, err := runtimeHandler(pod, w.machine.cfg.RuntimeClasses)
+	if err != nil {
+		return nil, err
+	}
+	in.RecursiveReadOnly = w.gate.RecursiveReadOnly(handler)
 	if in.SubPaths, err = w.bindSubPaths(pod, c, in, n); err != nil {
 		return nil, err
 	}

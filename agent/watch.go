@@ -3,9 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"log/slog"
-	"regexp"
 	"sync"
 	"time"
 
@@ -27,15 +25,6 @@ const (
 // the runtime counts as one without.
 const streamTries = 3
 
-// sighting is what a relist saw.
-type sighting struct {
-	// Pods holds a fingerprint per pod name that differs when anything about its
-	// sandboxes or containers does.
-	Pods map[manifests.Key]uint64
-	// Fresh: the first after the runtime was away; anything may have happened.
-	Fresh bool
-}
-
 // watch watches the runtime: whether it answers, and which pods changed in it.
 // It only says "look again"; what is true a worker finds out by itself.
 type watch struct {
@@ -47,6 +36,8 @@ type watch struct {
 	sightings chan sighting      // one slot, latest wins; after each relist
 	touched   chan manifests.Key // a pod that an event was about
 	suspect   chan struct{}      // one slot: a call found the runtime gone
+
+	handlers map[string]*rt.RuntimeHandlerFeatures // by name, as the runtime said last; guarded by mu
 
 	// sweep is called once, before any worker acts, with the uids of the pods that
 	// the runtime has, to remove what a former agent did not come to remove.
@@ -156,6 +147,7 @@ func (w *watch) ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.noteHandlers(st)
 	for _, c := range st.GetStatus().GetConditions() {
 		if c.Type == "RuntimeReady" && !c.Status {
 			return fmt.Errorf("it is not ready: %s %s", c.Reason, c.Message)
@@ -262,32 +254,6 @@ func (w *watch) relist(ctx context.Context) error {
 	w.sightings <- seen
 	w.fresh = false
 	return nil
-}
-
-// add takes one sandbox or container into its pod's fingerprint. The order in
-// which they come does not matter.
-func (s sighting) add(labels map[string]string, id string, state int32) {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%s %d", id, state)
-	s.Pods[keyOf(labels)] += h.Sum64()
-}
-
-// wellFormed reports whether the labels that tell the pod may name files. Ours
-// always do; others can be made by whoever may talk to the runtime.
-func wellFormed(labels map[string]string) bool {
-	for _, l := range []string{labelPodNamespace, labelPodName, labelPodUID} {
-		if !fileName.MatchString(labels[l]) {
-			return false
-		}
-	}
-	return true
-}
-
-// fileName is what names and uids are made of, less "." and "..".
-var fileName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
-
-func keyOf(labels map[string]string) manifests.Key {
-	return manifests.Key{Namespace: labels[labelPodNamespace], Name: labels[labelPodName]}
 }
 
 // sleep waits for d or until ctx ends.

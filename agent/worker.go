@@ -32,6 +32,7 @@ type workers struct {
 // gate tells workers whether the runtime answers.
 type gate interface {
 	Up() bool
+	RecursiveReadOnly(handler string) bool
 	Runtime() string   // its name, such as containerd
 	Suspect(err error) // a call found the runtime gone
 }

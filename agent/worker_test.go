@@ -36,6 +36,10 @@ type rig struct {
 	stop   func() // ends this agent; the next one is started with start
 	log    *lines
 	shared bool // somebody else has a pod of the same name
+
+	configure func(*Config) // nil: as it is
+	machine   func(*node)   // likewise
+	options   manifests.Options
 }
 
 // lines is what the agent logged.
@@ -91,9 +95,17 @@ func (r *rig) start() {
 		r.Fatal(err)
 	}
 	cfg := Config{NodeName: "n", Root: r.dir, PodLogs: filepath.Join(r.dir, "logs"), ResolvConf: "/dev/null", Log: log}
+	if r.configure != nil {
+		r.configure(&cfg)
+	}
+	r.options = cfg.manifestOptions()
 	m, err := newMachine(cfg, root.instance)
 	if err != nil {
 		r.Fatal(err)
+	}
+	if r.machine != nil {
+		r.machine(m.Now())
+		m.read = time.Now().AddDate(1, 0, 0)
 	}
 	r.watch = newWatch(client, root.instance, r.store, log)
 	r.watch.sweep = func(ctx context.Context, uids map[string]bool) { root.sweep(ctx, log, uids) }
@@ -127,7 +139,7 @@ func (r *rig) want(docs ...string) {
 	r.Helper()
 	s := manifests.Snapshot{Complete: true}
 	for k, doc := range docs {
-		pods, problems := manifests.Decode(fmt.Sprintf("/m/%d.yaml", k), []byte(doc), manifests.Options{NodeName: "n", NameSuffix: true})
+		pods, problems := manifests.Decode(fmt.Sprintf("/m/%d.yaml", k), []byte(doc), r.options)
 		for _, p := range problems {
 			if !p.Warning {
 				r.Fatal(p)

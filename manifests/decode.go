@@ -20,6 +20,8 @@ type Options struct {
 	NodeName   string // of this machine; pods are bound to it
 	NameSuffix bool   // pods are called <name>-<node>, as the kubelet does
 	Validation string // Strict (""), Warn or Ignore: unknown and duplicate fields
+	// RuntimeClasses are the classes a pod may name; their values do not matter here.
+	RuntimeClasses map[string]string
 }
 
 // Decode reads all documents of one file. It returns the pods that are
@@ -131,7 +133,7 @@ func (f *fileDecoder) pod(o object) {
 	r.value(nil, o.node, reflect.ValueOf(pod).Elem(), o.path, 0)
 	f.aliased = r.aliased
 	accepted := accept(pod, f.file, f.options)
-	for _, e := range validate(pod) {
+	for _, e := range validate(pod, f.options) {
 		if !r.isMisread(o, e.Field) {
 			n := find(o.node, e.Field)
 			r.report(n, under(o.path, e.Field), e.text, e.warning)

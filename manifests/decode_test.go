@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -243,6 +244,15 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	}
+	recordings, err := filepath.Glob("../testdata/golden/*.json")
+	if err != nil || len(recordings) == 0 {
+		f.Fatalf("no golden manifests: %v", err)
+	}
+	for _, path := range recordings {
+		for _, m := range goldenManifests(f, path) {
+			f.Add(m)
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		pods, problems := Decode("/m/x.yaml", data, node1)
 		for _, p := range problems {
@@ -262,4 +272,21 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// goldenManifests returns the manifests of a recording.
+func goldenManifests(t testing.TB, path string) [][]byte {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases map[string]struct{ Manifest json.RawMessage }
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	var out [][]byte
+	for _, c := range cases {
+		out = append(out, c.Manifest)
+	}
+	return out
 }

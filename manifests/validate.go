@@ -20,15 +20,16 @@ type fault struct {
 // checker gathers the faults of one pod. Its rules are those of Kubernetes'
 // validation, for the pod as a whole and not just its first fault.
 type checker struct {
-	pod    *v1.Pod
-	spec   *v1.PodSpec
-	faults []fault
+	pod     *v1.Pod
+	spec    *v1.PodSpec
+	classes map[string]string // runtime classes that there are
+	faults  []fault
 }
 
 // validate returns everything wrong with a pod that has its defaults and its
 // identity, and a warning for each field that has no effect.
-func validate(pod *v1.Pod) []fault {
-	c := &checker{pod: pod, spec: &pod.Spec}
+func validate(pod *v1.Pod, o Options) []fault {
+	c := &checker{pod: pod, spec: &pod.Spec, classes: o.RuntimeClasses}
 	spec := field.NewPath("spec")
 	c.metadata(field.NewPath("metadata"))
 	c.podSpec(spec)

@@ -18,8 +18,10 @@ func (c *checker) references(p *field.Path) {
 	if len(s.ResourceClaims) > 0 {
 		c.refuse(p.Child("resourceClaims"), "static pods may not reference resourceclaims")
 	}
-	if s.RuntimeClassName != nil && *s.RuntimeClassName != "" {
-		c.refuse(p.Child("runtimeClassName"), "runtime classes are not supported yet")
+	if class := s.RuntimeClassName; class != nil && *class != "" {
+		if _, ok := c.classes[*class]; !ok {
+			c.refuse(p.Child("runtimeClassName"), "runtime class %q is not configured on this node", clip(*class))
+		}
 	}
 	for i, secret := range s.ImagePullSecrets {
 		if secret.Name != "" {

@@ -136,7 +136,7 @@ func TestValidate(t *testing.T) {
 
 		{"service account", spec("serviceAccountName: x", "serviceAccount: z"), "spec.serviceAccountName: static pods may not reference serviceaccounts|spec.serviceAccount: static pods may not reference serviceaccounts"},
 		{"resource claims", spec("resourceClaims: [{name: x}]"), "spec.resourceClaims: static pods may not reference resourceclaims"},
-		{"runtime class", spec("runtimeClassName: x"), "spec.runtimeClassName: runtime classes are not supported yet"},
+		{"runtime class", spec("runtimeClassName: x"), `spec.runtimeClassName: runtime class "x" is not configured on this node`},
 		{"pull secrets", spec("imagePullSecrets: [{name: ''}, {name: x}]"), "spec.imagePullSecrets[1]: Secret references are not supported yet"},
 	}
 	for _, tt := range tests {

@@ -26,13 +26,13 @@ func (r *Runtime) Conn() grpc.ClientConnInterface { return direct{r} }
 func (r *Runtime) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, do grpc.UnaryHandler) (any, error) {
 	call := r.began(path.Base(info.FullMethod), request.(proto.Message))
 	response, err := r.carryOut(ctx, call.Method, call.Request, func() (any, error) { return do(ctx, request) })
-	return response, r.ended(call, err)
+	return response, r.ended(call, response, err)
 }
 
 func (r *Runtime) stream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, do grpc.StreamHandler) error {
 	call := r.began(path.Base(info.FullMethod), nil)
 	_, err := r.carryOut(stream.Context(), call.Method, nil, func() (any, error) { return nil, do(service, stream) })
-	return r.ended(call, err)
+	return r.ended(call, nil, err)
 }
 
 // direct calls the services through their descriptors. Messages are copied on

@@ -2,6 +2,7 @@ package critest
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -55,7 +56,7 @@ func (s *runtimeService) ContainerStatus(_ context.Context, q *rt.ContainerStatu
 	if c == nil {
 		return nil, notFound("an error occurred when try to find container %q", q.ContainerId)
 	}
-	return &rt.ContainerStatusResponse{Status: c.status()}, nil
+	return &rt.ContainerStatusResponse{Status: s.r.statusOf(c)}, nil
 }
 
 // status is a copy: events carry it on after the lock is gone.
@@ -76,6 +77,7 @@ func (c *container) status() *rt.ContainerStatus {
 		Mounts:      c.config.Mounts,
 		LogPath:     c.logPath(),
 		Resources:   proto.CloneOf(c.resources),
+		User:        c.user(),
 	}
 	if !c.started.IsZero() {
 		status.StartedAt = c.started.UnixNano()
@@ -84,6 +86,25 @@ func (c *container) status() *rt.ContainerStatus {
 		status.FinishedAt = c.finished.UnixNano()
 	}
 	return status
+}
+
+// statusOf is the status with the image by its name, as a container's status
+// alone tells it. r.mu is held.
+func (r *Runtime) statusOf(c *container) *rt.ContainerStatus {
+	status := c.status()
+	if image := r.image(c.image); image != nil && len(image.RepoTags) > 0 {
+		status.Image = &rt.ImageSpec{Image: image.RepoTags[0]}
+	}
+	return status
+}
+
+// user is who the container's first process runs as. Images bring no groups.
+func (c *container) user() *rt.ContainerUser {
+	s := c.config.GetLinux().GetSecurityContext()
+	u := &rt.LinuxContainerUser{Uid: s.GetRunAsUser().GetValue(), Gid: s.GetRunAsGroup().GetValue()}
+	u.SupplementalGroups = append([]int64{u.Gid}, s.GetSupplementalGroups()...)
+	slices.Sort(u.SupplementalGroups)
+	return &rt.ContainerUser{Linux: u}
 }
 
 func (s *runtimeService) UpdateContainerResources(_ context.Context, q *rt.UpdateContainerResourcesRequest) (*rt.UpdateContainerResourcesResponse, error) {

@@ -61,6 +61,7 @@ type Runtime struct {
 	conditions   map[string]*rt.RuntimeCondition
 	cgroupDriver rt.CgroupDriver
 	containerd16 bool
+	lacks        map[Feature]bool
 
 	faults      []*Fault
 	calls       []*Call
@@ -85,6 +86,7 @@ func New(t testing.TB) *Runtime {
 		images:      map[string]*rt.Image{},
 		pulls:       map[string]pull{},
 		subscribers: map[*subscriber]bool{},
+		lacks:       map[Feature]bool{},
 		conditions: map[string]*rt.RuntimeCondition{
 			rt.RuntimeReady: {Type: rt.RuntimeReady, Status: true},
 			rt.NetworkReady: {Type: rt.NetworkReady, Status: true},

@@ -38,11 +38,12 @@ type Container struct {
 
 // Call is one call that arrived. Err is nil until it is Done.
 type Call struct {
-	Method  string
-	Request proto.Message // nil for a stream
-	At      time.Time
-	Done    bool
-	Err     error
+	Method   string
+	Request  proto.Message // nil for a stream
+	Response proto.Message // nil for a stream, and where there is an Err
+	At       time.Time
+	Done     bool
+	Err      error
 }
 
 // Calls returns all calls so far, in the order of their arrival.
@@ -89,13 +90,16 @@ func (r *Runtime) began(method string, request proto.Message) *Call {
 }
 
 // ended completes the record and returns err as a gRPC status.
-func (r *Runtime) ended(call *Call, err error) error {
+func (r *Runtime) ended(call *Call, response any, err error) error {
 	if _, ok := status.FromError(err); !ok {
 		err = status.FromContextError(err).Err()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	call.Done, call.Err = true, err
+	if m, ok := response.(proto.Message); ok && err == nil {
+		call.Response = proto.Clone(m)
+	}
 	r.change()
 	return err
 }

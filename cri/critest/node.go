@@ -26,6 +26,24 @@ func (r *Runtime) SetCgroupDriver(driver rt.CgroupDriver) {
 	r.cgroupDriver = driver
 }
 
+// Feature is something that Status tells a runtime can do. At first it can do all.
+type Feature int
+
+const (
+	RecursiveReadOnly Feature = iota
+	UserNamespaces
+	SupplementalGroupsPolicy
+)
+
+// Lacks makes Status tell that the runtime cannot do something.
+func (r *Runtime) Lacks(features ...Feature) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, f := range features {
+		r.lacks[f] = true
+	}
+}
+
 func (s *runtimeService) Version(context.Context, *rt.VersionRequest) (*rt.VersionResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
@@ -39,10 +57,21 @@ func (s *runtimeService) Version(context.Context, *rt.VersionRequest) (*rt.Versi
 func (s *runtimeService) Status(context.Context, *rt.StatusRequest) (*rt.StatusResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
-	return &rt.StatusResponse{Status: &rt.RuntimeStatus{Conditions: []*rt.RuntimeCondition{
+	response := &rt.StatusResponse{Status: &rt.RuntimeStatus{Conditions: []*rt.RuntimeCondition{
 		proto.CloneOf(s.r.conditions[rt.RuntimeReady]),
 		proto.CloneOf(s.r.conditions[rt.NetworkReady]),
-	}}}, nil
+	}}}
+	if s.r.containerd16 {
+		return response, nil
+	}
+	response.Features = &rt.RuntimeFeatures{SupplementalGroupsPolicy: !s.r.lacks[SupplementalGroupsPolicy]}
+	for _, name := range []string{"", "runc"} {
+		response.RuntimeHandlers = append(response.RuntimeHandlers, &rt.RuntimeHandler{Name: name, Features: &rt.RuntimeHandlerFeatures{
+			RecursiveReadOnlyMounts: !s.r.lacks[RecursiveReadOnly],
+			UserNamespaces:          !s.r.lacks[UserNamespaces],
+		}})
+	}
+	return response, nil
 }
 
 func (s *runtimeService) RuntimeConfig(context.Context, *rt.RuntimeConfigRequest) (*rt.RuntimeConfigResponse, error) {

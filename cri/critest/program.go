@@ -18,6 +18,7 @@ type Program struct {
 	code       int32
 	startError error
 	logs       []string
+	writes     map[string]string
 
 	ignoresTerm bool
 	termAfter   time.Duration
@@ -50,6 +51,12 @@ func (p Program) IgnoresTerm() Program { p.ignoresTerm = true; return p }
 // Logs writes lines to the container's log on start, where its folder exists.
 func (p Program) Logs(lines ...string) Program { p.logs = lines; return p }
 
+// Writes writes text on start to the file mounted at a path in the container.
+func (p Program) Writes(path, text string) Program {
+	p.writes = map[string]string{path: text}
+	return p
+}
+
 // Program tells what containers do from their next start on. which is a
 // container's name, alone, as "pod/container" or "namespace/pod/container", or
 // an image's reference; the narrowest counts. Of several programs each start of
@@ -77,6 +84,13 @@ func (r *Runtime) run(c *container) {
 	c.state, c.started = rt.ContainerState_CONTAINER_RUNNING, time.Now()
 	for _, line := range append(c.program.logs, "") {
 		c.log(line)
+	}
+	for _, m := range c.config.Mounts {
+		if text, ok := c.program.writes[m.ContainerPath]; ok {
+			if err := os.WriteFile(m.HostPath, []byte(text), 0o666); err != nil {
+				r.t.Errorf("critest: %v", err)
+			}
+		}
 	}
 	r.noteDoubles()
 	r.emit(c.sandbox, c.id, rt.ContainerEventType_CONTAINER_STARTED_EVENT)
