@@ -166,9 +166,9 @@ func (w *worker) note(ctx context.Context, s *situation, a action, err error) er
 	f := w.failures[a.Name]
 	said := f.Message
 	f.waiting, f.Count = explain(err), f.Count+1
-	if f.Reason == image.ErrImagePull && f.Count > 1 {
-		name := findContainer(s.Pod.Pod, a.Name).Image
-		f.waiting = waiting{image.ImagePullBackOff, fmt.Sprintf("Back-off pulling image %q: %s: %s", name, f.Reason, f.Message)}
+	var i *image.Error
+	if errors.As(err, &i) && i.Reason == image.ErrImagePull && f.Count > 1 {
+		f.waiting = waiting{image.ImagePullBackOff, fmt.Sprintf("Back-off pulling image %q: %s: %s", i.Image, f.Reason, f.Message)}
 	}
 	f.Retry = time.Now().Add(retryAfter(err, f.Count))
 	w.failures[a.Name] = f
@@ -253,8 +253,15 @@ func (w *worker) setUp(ctx context.Context, s *situation) error {
 	if err := w.makeLogDir(s.Pod.Pod); err != nil {
 		return because("FailedMount", err)
 	}
-	_, err := volume.SetUp(ctx, w.root.dir, s.Pod.Pod, volumeMemory(s.Pod.Pod, w.machine.Now()))
+	_, err := w.setUpVolumes(ctx, s.Pod.Pod, w.machine.Now())
 	return because("FailedMount", err)
+}
+
+// setUpVolumes makes the pod's volumes, for one container at a time.
+func (w *worker) setUpVolumes(ctx context.Context, p *v1.Pod, n *node) (map[string]volume.Mount, error) {
+	w.settingUp.Lock()
+	defer w.settingUp.Unlock()
+	return volume.SetUp(ctx, w.root.dir, p, volumeInput(p, n))
 }
 
 // forget removes what the agent itself made for an instance, its checkpoint last.

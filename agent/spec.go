@@ -56,6 +56,8 @@ type containerInput struct {
 	Volumes  map[string]volume.Mount // by volume name
 	SubPaths map[int]string          // host path by index in volumeMounts, where one asks for a subPath
 
+	VolumeImages map[string]string // references to create the container with, by image volume; their SubPaths are in the image
+
 	HostsPath          string // file for /etc/hosts; "": none
 	TerminationLogPath string // file for the termination message; "": none
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -140,6 +141,10 @@ func fieldValue(p *v1.Pod, path string, in containerInput, n *node) (string, err
 		return firstOrAll(path, n.HostIPs), nil
 	case "status.podIP", "status.podIPs":
 		return firstOrAll(path, podIPs(p, in, n)), nil
+	case "metadata.labels": // these two in volumes only
+		return keyLines(p.Labels), nil
+	case "metadata.annotations":
+		return keyLines(p.Annotations), nil
 	}
 	of, key, ok := strings.Cut(strings.TrimSuffix(path, "']"), "['")
 	switch {
@@ -150,6 +155,16 @@ func fieldValue(p *v1.Pod, path string, in containerInput, n *node) (string, err
 	default:
 		return "", fmt.Errorf("unsupported fieldPath: %s", path)
 	}
+}
+
+// keyLines writes one line for each key, in their order, with the value in Go's
+// quotes.
+func keyLines(m map[string]string) string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, fmt.Sprintf("%s=%q", k, m[k]))
+	}
+	return strings.Join(out, "\n")
 }
 
 // firstOrAll joins the addresses for a path in the plural.

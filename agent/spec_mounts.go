@@ -16,7 +16,7 @@ func containerMounts(p *v1.Pod, c *v1.Container, in containerInput, n *node) ([]
 	var out []*rt.Mount
 	ownHosts := false
 	for i := range c.VolumeMounts {
-		m, err := volumeMount(c, i, in, n)
+		m, err := volumeMount(p, c, i, in, n)
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +32,7 @@ func containerMounts(p *v1.Pod, c *v1.Container, in containerInput, n *node) ([]
 	return out, nil
 }
 
-func volumeMount(c *v1.Container, i int, in containerInput, n *node) (*rt.Mount, error) {
+func volumeMount(p *v1.Pod, c *v1.Container, i int, in containerInput, n *node) (*rt.Mount, error) {
 	vm := &c.VolumeMounts[i]
 	v, ok := in.Volumes[vm.Name]
 	if !ok {
@@ -49,14 +49,18 @@ func volumeMount(c *v1.Container, i int, in containerInput, n *node) (*rt.Mount,
 	if err != nil {
 		return nil, err
 	}
-	return &rt.Mount{
+	m := &rt.Mount{
 		ContainerPath:     absolute(vm.MountPath),
 		HostPath:          host,
 		Readonly:          vm.ReadOnly || v.ReadOnly,
 		SelinuxRelabel:    v.Managed && n.SELinux,
 		Propagation:       propagation(vm),
 		RecursiveReadOnly: recursive,
-	}, nil
+	}
+	if image := volumeImage(p, vm.Name, in); image != nil {
+		m.Image, m.HostPath, m.ImageSubPath = image, "", in.SubPaths[i]
+	}
+	return m, nil
 }
 
 // absolute makes a path that a container mounts at start at its root.

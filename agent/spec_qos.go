@@ -123,9 +123,10 @@ func equalAmounts(a, b v1.ResourceList) bool {
 }
 
 // resourceValue returns a limit or request of a container in units of the
-// divisor, rounded up. Without a limit it is the pod's, else the node's.
+// divisor, rounded up. Without a limit it is the pod's, else the node's. c is
+// the container that asks; nil: none, so the selector must name one.
 func resourceValue(p *v1.Pod, c *v1.Container, s *v1.ResourceFieldSelector, n *node) (string, error) {
-	if s.ContainerName != "" && s.ContainerName != c.Name {
+	if c == nil || s.ContainerName != "" && s.ContainerName != c.Name {
 		if c = containerNamed(p, s.ContainerName); c == nil {
 			return "", fmt.Errorf("container %s not found", s.ContainerName)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -18,100 +17,6 @@ type madeSandbox struct {
 	uid    string
 	config *rt.PodSandboxConfig
 	ips    []string // those that containers see: the host's for host-network pods
-}
-
-// fetch is an image on its way. The goroutine that fetches closes done last.
-type fetch struct {
-	done  chan struct{}
-	image *rt.Image
-	ref   string
-	err   error
-}
-
-// errFetching: the container's image is on its way; its arrival wakes the worker.
-var errFetching = errors.New("the image is on its way")
-
-// prefetch begins to bring the images of a pod while its sandbox is made.
-func (w *worker) prefetch(ctx context.Context, s *situation, steps [][]action) {
-	if !slices.ContainsFunc(slices.Concat(steps...), func(a action) bool { return a.Do == doCreateSandbox }) {
-		return
-	}
-	config, err := sandboxConfig(s.Pod.Pod, 0, w.machine.Now())
-	if err != nil {
-		return // the sandbox's own start will say it
-	}
-	for _, c := range slices.Concat(s.Pod.Spec.InitContainers, s.Pod.Spec.Containers) {
-		if w.fetches[c.Name] == nil {
-			w.fetches[c.Name] = w.fetch(ctx, &c, config, true)
-		}
-	}
-}
-
-// fetch brings a container's image without keeping the worker from other
-// things. Where look is set it may be there already.
-func (w *worker) fetch(ctx context.Context, c *v1.Container, config *rt.PodSandboxConfig, look bool) *fetch {
-	f := &fetch{done: make(chan struct{})}
-	w.fetching.Go(func() {
-		if look {
-			f.image, f.ref, f.err = w.images.Present(ctx, c.Image, c.ImagePullPolicy, config)
-		}
-		if f.image == nil && f.err == nil {
-			f.image, f.ref, f.err = w.images.Pull(ctx, c.Image, config)
-		}
-		close(f.done)
-		w.poke()
-	})
-	return f
-}
-
-// onTheirWay returns the containers whose images are being fetched.
-func (w *worker) onTheirWay() map[string]bool {
-	var out map[string]bool
-	for name, f := range w.fetches {
-		if !f.ready() {
-			if out == nil {
-				out = map[string]bool{}
-			}
-			out[name] = true
-		}
-	}
-	return out
-}
-
-func (f *fetch) ready() bool {
-	select {
-	case <-f.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// fetched returns a container's image, or errFetching while it is on its way.
-func (w *worker) fetched(ctx context.Context, c *v1.Container, m *madeSandbox, f *fetch) (*rt.Image, string, error) {
-	switch {
-	case f != nil && f.ready():
-		return f.image, f.ref, f.err
-	case f != nil:
-		return nil, "", errFetching
-	}
-	img, ref, err := w.images.Present(ctx, c.Image, c.ImagePullPolicy, m.config)
-	if img == nil && err == nil {
-		return nil, "", errFetching
-	}
-	return img, ref, err
-}
-
-// awaitImage makes sure that the container's image is on its way.
-func (w *worker) awaitImage(ctx context.Context, s *situation, a action) error {
-	if w.fetches[a.Name] != nil {
-		return nil
-	}
-	m, err := w.inSandbox(s)
-	if err == nil {
-		w.fetches[a.Name] = w.fetch(ctx, findContainer(s.Pod.Pod, a.Name), m.config, false)
-	}
-	return err
 }
 
 // slot waits for one of the slots of the node.
@@ -183,11 +88,11 @@ func (w *worker) startContainer(ctx, firm context.Context, s *situation, a actio
 	if err != nil {
 		return because("CreateContainerError", err)
 	}
-	img, ref, err := w.fetched(ctx, c, m, w.fetches[a.Name])
+	img, err := w.fetched(ctx, s.Pod.Pod, c, m, w.fetches[a.Name])
 	if err != nil {
 		return err
 	}
-	config, err := w.containerConfig(firm, s, a, c, m, img, ref)
+	config, err := w.containerConfig(firm, s, a, c, m, img)
 	if err != nil {
 		return because("CreateContainerConfigError", err)
 	}
@@ -198,7 +103,7 @@ func (w *worker) startContainer(ctx, firm context.Context, s *situation, a actio
 	defer release()
 	id, err := w.cri.CreateContainer(firm, m.id, config, m.config)
 	if err != nil {
-		return because("CreateContainerError", err)
+		return because("CreateContainerError", noImageVolumes(config, err))
 	}
 	if err := w.cri.StartContainer(firm, id); err != nil {
 		return because("RunContainerError", err)
@@ -223,18 +128,18 @@ func (w *worker) resumeContainer(ctx, firm context.Context, a action) error {
 
 // containerConfig prepares all that one attempt of a container needs on disk
 // and says it in the runtime's terms.
-func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c *v1.Container, m *madeSandbox, img *rt.Image, ref string) (*rt.ContainerConfig, error) {
+func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c *v1.Container, m *madeSandbox, img *images) (*rt.ContainerConfig, error) {
 	pod := s.Pod.Pod
 	n := w.machine.Now()
-	mounts, err := volume.SetUp(ctx, w.root.dir, pod, volumeMemory(pod, n))
+	mounts, err := w.setUpVolumes(ctx, pod, n)
 	if err != nil {
 		return nil, err
 	}
 	if err := w.makeContainerLogDir(pod, a.Name); err != nil {
 		return nil, err
 	}
-	in := containerInput{Attempt: a.Attempt, Image: ref, BackOff: a.BackOff, PodIPs: m.ips, Volumes: mounts}
-	in.ImageUID, in.ImageUsername = imageUser(img)
+	in := containerInput{Attempt: a.Attempt, Image: img.ref, BackOff: a.BackOff, PodIPs: m.ips, Volumes: mounts, VolumeImages: img.volumes}
+	in.ImageUID, in.ImageUsername = imageUser(img.image)
 	handler, err := runtimeHandler(pod, w.machine.cfg.RuntimeClasses)
 	if err != nil {
 		return nil, err
@@ -253,7 +158,8 @@ func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c 
 }
 
 // bindSubPaths makes those parts of volumes that the container mounts by
-// subPath, and returns where on the host each is, by index in volumeMounts.
+// subPath, and returns where on the host each is, by index in volumeMounts. For
+// an image volume it is the path in the image.
 func (w *worker) bindSubPaths(pod *v1.Pod, c *v1.Container, in containerInput, n *node) (map[int]string, error) {
 	asked, err := subPaths(pod, c, in, n)
 	if err != nil || len(asked) == 0 {
@@ -262,6 +168,10 @@ func (w *worker) bindSubPaths(pod *v1.Pod, c *v1.Container, in containerInput, n
 	out := map[int]string{}
 	for k, path := range asked {
 		m := &c.VolumeMounts[k]
+		if in.VolumeImages[m.Name] != "" {
+			out[k] = path // the runtime finds it in the image
+			continue
+		}
 		out[k], err = volume.SubPath(w.root.dir, string(pod.UID), volume.SubPathMount{
 			Volume: m.Name, Container: c.Name, Index: k, Mount: in.Volumes[m.Name], Path: path,
 			Shared: m.MountPropagation != nil && *m.MountPropagation == v1.MountPropagationBidirectional})

@@ -52,20 +52,21 @@ const (
 // those under mu. It never has more than one instance of the pod alive.
 type worker struct {
 	*workers
-	key      manifests.Key
-	log      *slog.Logger
-	observer *observer
-	known    map[string]*checkpoint // by uid
-	failures map[string]failure     // of the wished instance, by container name
-	failed   int                    // passes in a row in which something else went wrong
-	said     string                 // the last such error, so that it is said once
-	hold     time.Time              // nothing but a new wish is heeded before
-	sandbox  *madeSandbox           // the wished instance's, as far as this process knows it
-	fetches  map[string]*fetch      // images on their way, by container name
-	fetching sync.WaitGroup         // their goroutines
-	last     *v1.PodStatus          // as reported last, of the uid lastUID
-	lastUID  string
-	doing    *manifests.Pod // the wish of the last pass
+	key       manifests.Key
+	log       *slog.Logger
+	observer  *observer
+	known     map[string]*checkpoint // by uid
+	failures  map[string]failure     // of the wished instance, by container name
+	failed    int                    // passes in a row in which something else went wrong
+	said      string                 // the last such error, so that it is said once
+	hold      time.Time              // nothing but a new wish is heeded before
+	settingUp sync.Mutex             // volumes, as containers start together
+	sandbox   *madeSandbox           // the wished instance's, as far as this process knows it
+	fetches   map[string]*fetch      // images on their way, by container name
+	fetching  sync.WaitGroup         // their goroutines
+	last      *v1.PodStatus          // as reported last, of the uid lastUID
+	lastUID   string
+	doing     *manifests.Pod // the wish of the last pass
 
 	wake chan struct{}
 	done chan<- *worker // told when nothing is left

@@ -45,7 +45,9 @@ func (c *checker) envSource(p *field.Path, from *v1.EnvVarSource, hasValue bool)
 	count := 0
 	if f := from.FieldRef; f != nil {
 		count++
-		c.fieldRef(p.Child("fieldRef"), f)
+		c.fieldRef(p.Child("fieldRef"), f, "metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels['<key>']",
+			"metadata.annotations['<key>']", "spec.nodeName", "spec.serviceAccountName", "spec.host",
+			"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs")
 	}
 	if r := from.ResourceFieldRef; r != nil {
 		count++
@@ -73,8 +75,9 @@ func (c *checker) envSource(p *field.Path, from *v1.EnvVarSource, hasValue bool)
 	}
 }
 
-// fieldRef checks a reference to a field of the pod.
-func (c *checker) fieldRef(p *field.Path, f *v1.ObjectFieldSelector) {
+// fieldRef checks a reference to one of the pod's fields that are supported,
+// or to a label or annotation.
+func (c *checker) fieldRef(p *field.Path, f *v1.ObjectFieldSelector, supported ...string) {
 	if f.APIVersion != "v1" {
 		c.add(field.Invalid(p.Child("apiVersion"), f.APIVersion, "only v1 is supported"))
 	}
@@ -92,9 +95,7 @@ func (c *checker) fieldRef(p *field.Path, f *v1.ObjectFieldSelector) {
 			return
 		}
 	}
-	oneOf(c, q, f.FieldPath, "metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels['<key>']",
-		"metadata.annotations['<key>']", "spec.nodeName", "spec.serviceAccountName", "spec.host",
-		"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs")
+	oneOf(c, q, f.FieldPath, supported...)
 }
 
 // resourceFieldRef checks a reference to a container's resources.

@@ -19,14 +19,14 @@ func (c *checker) volumes(p *field.Path) {
 		if v.Name != "" {
 			unique(c, seen, q.Child("name"), v.Name)
 		}
-		c.volumeSource(q, &v.VolumeSource)
+		c.volumeSource(q, v.Name, &v.VolumeSource)
 	}
 }
 
 // volumeSource checks that a volume has one source, of a kind that static
 // pods may have and that this version knows.
-func (c *checker) volumeSource(p *field.Path, s *v1.VolumeSource) {
-	kinds := volumeKinds(s)
+func (c *checker) volumeSource(p *field.Path, name string, s *v1.VolumeSource) {
+	kinds := kindsOf(s)
 	for _, kind := range kinds[min(1, len(kinds)):] {
 		c.add(field.Forbidden(p.Child(kind), "may not specify more than 1 volume type"))
 	}
@@ -50,6 +50,13 @@ func (c *checker) volumeSource(p *field.Path, s *v1.VolumeSource) {
 		c.medium(q.Child("medium"), s.EmptyDir.Medium)
 	case kind == "hostPath":
 		c.hostPath(q, s.HostPath)
+	case kind == "downwardAPI":
+		c.fileMode(q.Child("defaultMode"), s.DownwardAPI.DefaultMode)
+		c.downwardAPI(q, s.DownwardAPI.Items)
+	case kind == "projected":
+		c.projected(q, name, s.Projected)
+	case kind == "image":
+		c.imageVolume(q, s.Image)
 	case needs[kind] != "":
 		c.refuse(q, "static pods may not reference %s", needs[kind])
 	default:
@@ -63,8 +70,9 @@ func (c *checker) medium(p *field.Path, m v1.StorageMedium) {
 	}
 }
 
-// volumeKinds are the JSON names of the sources that a volume has.
-func volumeKinds(s *v1.VolumeSource) []string {
+// kindsOf returns the JSON names of the sources that are there, in a struct
+// that has a pointer for each kind of source.
+func kindsOf(s any) []string {
 	var kinds []string
 	v := reflect.ValueOf(s).Elem()
 	for i := range v.NumField() {

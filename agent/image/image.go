@@ -29,6 +29,7 @@ const (
 // Error is why an image cannot be had.
 type Error struct {
 	Reason string // one of the reasons above
+	Image  string // as it was asked for
 	Err    error
 }
 
@@ -67,7 +68,7 @@ func New(c *cri.Client, parallel int) *Puller {
 func Normalize(ref string) (string, error) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {
-		return "", &Error{InvalidName, words(fmt.Sprintf("Failed to apply default image tag %q: couldn't parse image name %q: %v", ref, ref, err))}
+		return "", &Error{InvalidName, ref, words(fmt.Sprintf("Failed to apply default image tag %q: couldn't parse image name %q: %v", ref, ref, err))}
 	}
 	if reference.IsNameOnly(named) {
 		ref += ":latest"
@@ -86,11 +87,11 @@ func (p *Puller) Present(ctx context.Context, name string, policy v1.PullPolicy,
 	img, err := p.cri.Image(ctx, spec(ref, sandbox))
 	switch {
 	case err != nil:
-		return nil, "", because(ctx, ErrInspect, err)
+		return nil, "", because(ctx, ErrInspect, name, err)
 	case img != nil:
 		return img, img.Id, nil
 	case policy == v1.PullNever:
-		return nil, "", &Error{ErrNeverPull, words(fmt.Sprintf("Container image %q is not present with pull policy of Never", name))}
+		return nil, "", &Error{ErrNeverPull, name, words(fmt.Sprintf("Container image %q is not present with pull policy of Never", name))}
 	}
 	return nil, "", nil
 }
@@ -104,11 +105,11 @@ func (p *Puller) Pull(ctx context.Context, name string, sandbox *rt.PodSandboxCo
 	}
 	pulled, err := p.pull(ctx, spec(ref, sandbox), sandbox)
 	if err != nil {
-		return nil, "", because(ctx, ErrImagePull, err)
+		return nil, "", because(ctx, ErrImagePull, name, err)
 	}
 	img, err := p.cri.Image(ctx, spec(ref, sandbox))
 	if err != nil {
-		return nil, "", because(ctx, ErrInspect, err)
+		return nil, "", because(ctx, ErrInspect, name, err)
 	}
 	return img, pulled, nil
 }
@@ -166,9 +167,9 @@ func (p *Puller) run(ctx context.Context, w *pull, spec *rt.ImageSpec, sandbox *
 
 // because returns err with its reason, unless it says nothing of the image:
 // the caller went away, or the runtime is down.
-func because(ctx context.Context, reason string, err error) error {
+func because(ctx context.Context, reason, name string, err error) error {
 	if ctx.Err() != nil || cri.Unavailable(err) {
 		return err
 	}
-	return &Error{reason, err}
+	return &Error{reason, name, err}
 }

@@ -7,18 +7,27 @@ import (
 	"slices"
 )
 
-// setGroup gives a directory and all below to a group: files become readable
-// and writable for it, directories also searchable and setgid, so that new
-// files belong to it. Links themselves change their group only. The deepest
-// come first, so that a half done tree shows at its top.
-func setGroup(dir string, gid int) error {
-	root, err := os.OpenRoot(dir) // nothing in it can lead out of it
-	if err != nil {
-		return err
+// What the group of a volume may do with its files.
+const (
+	readWrite fs.FileMode = 0o660
+	readOnly  fs.FileMode = 0o440
+)
+
+// own gives the volume to the pod's group, if it names one.
+func (s *setup) own(p *place, may fs.FileMode) error {
+	if c := s.pod.Spec.SecurityContext; c != nil && c.FSGroup != nil {
+		return setGroup(p.Root, int(*c.FSGroup), may)
 	}
-	defer root.Close()
+	return nil
+}
+
+// setGroup gives a directory and all below to a group: files get the mode
+// bits of may besides their own, directories become also searchable and
+// setgid, so that new files belong to it. Links themselves change their group
+// only. The deepest come first, so that a half done tree shows at its top.
+func setGroup(root *os.Root, gid int, may fs.FileMode) error {
 	var paths []string
-	err = fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
+	err := fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -29,14 +38,14 @@ func setGroup(dir string, gid int) error {
 		return err
 	}
 	for _, path := range slices.Backward(paths) {
-		if err := setGroupOf(root, path, gid); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := setGroupOf(root, path, gid, may); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
 	return nil
 }
 
-func setGroupOf(root *os.Root, path string, gid int) error {
+func setGroupOf(root *os.Root, path string, gid int, may fs.FileMode) error {
 	if err := root.Lchown(path, -1, gid); err != nil {
 		return err
 	}
@@ -44,7 +53,7 @@ func setGroupOf(root *os.Root, path string, gid int) error {
 	if err != nil || i.Mode()&fs.ModeSymlink != 0 {
 		return err
 	}
-	mode := i.Mode()&(fs.ModePerm|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) | 0o660
+	mode := i.Mode()&(fs.ModePerm|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) | may
 	if i.IsDir() {
 		mode |= 0o110 | fs.ModeSetgid
 	}

@@ -150,19 +150,26 @@ func openResolved(base, path string) (*os.File, error) {
 	if err != nil || !filepath.IsLocal(rel) {
 		return nil, fmt.Errorf("%s leads out of its volume, to %s", path, real)
 	}
-	fd, err := unix.Open(base, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	var elements []string
+	if rel != "." {
+		elements = strings.Split(rel, "/")
+	}
+	return openBelow(base, elements)
+}
+
+// openBelow opens what is below dir for its place only (O_PATH), element by
+// element. Links are followed on the way to dir only, not in its place nor below.
+func openBelow(dir string, elements []string) (*os.File, error) {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: base, Err: err}
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
-	f := os.NewFile(uintptr(fd), base)
-	if rel == "." {
-		return f, nil
-	}
-	for e := range strings.SplitSeq(rel, "/") {
+	f := os.NewFile(uintptr(fd), dir)
+	for _, e := range elements {
 		next, err := openElement(f, e)
 		f.Close()
 		if err != nil {
-			return nil, &fs.PathError{Op: "open", Path: real, Err: err}
+			return nil, &fs.PathError{Op: "open", Path: filepath.Join(append([]string{dir}, elements...)...), Err: err}
 		}
 		f = next
 	}

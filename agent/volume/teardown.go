@@ -61,7 +61,7 @@ func unmountBelow(ctx context.Context, dir string) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := unmount(m.path); err != nil {
+		if err := release(dir, m); err != nil {
 			return err
 		}
 	}
@@ -83,12 +83,28 @@ func ours(dir string, m mountPoint) bool {
 	e := strings.Split(rel, "/")
 	switch e[0] {
 	case "volumes":
-		return len(e) == 3 && e[1] == emptyDirPlugin && m.kind == "tmpfs"
+		return len(e) == 3 && m.kind == "tmpfs" && slices.Contains([]string{emptyDirPlugin, secretPlugin, downwardPlugin, projectedPlugin}, e[1])
 	case subPathDir:
 		return len(e) == 4 || len(e) > 4 && !m.shared
 	default:
 		return false
 	}
+}
+
+// release unmounts what is ours. What somebody still has open, such as a shell
+// that stands in it, is taken away from its place at once and ends when it is
+// let go: nobody waits for that. Not so a mount that passes on to the machine
+// what happens to it, as what is below would go there too.
+func release(dir string, m mountPoint) error {
+	err := unmount(m.path)
+	inPlace := !m.shared || strings.HasPrefix(m.path, filepath.Join(dir, "volumes")+"/")
+	if errors.Is(err, unix.EBUSY) && inPlace {
+		if err := unix.Unmount(m.path, unix.UMOUNT_NOFOLLOW|unix.MNT_DETACH); err != nil {
+			return &fs.PathError{Op: "detach", Path: m.path, Err: err}
+		}
+		return nil
+	}
+	return err
 }
 
 func unmount(path string) error {

@@ -5,12 +5,12 @@
 // Below the agent's root directory a pod has
 //
 //	pods/<uid>/volumes/kubernetes.io~<plugin>/<volume>
-//	pods/<uid>/plugins/kubernetes.io~<plugin>/<volume>/ready
+//	pods/<uid>/plugins/kubernetes.io~empty-dir/<volume>/ready
 //	pods/<uid>/volume-subpaths/<volume>/<container>/<index of the mount>
 //	pods/<uid>/containers/<container>/<termination log>
 //
 // as the kubelet lays them out. All calls of one pod are made by its worker,
-// one at a time.
+// and those of SetUp one at a time.
 package volume
 
 import (
@@ -23,7 +23,8 @@ import (
 
 // Mount is a volume that is ready to be mounted into containers.
 type Mount struct {
-	// HostPath is the absolute path of the volume on the machine.
+	// HostPath is the absolute path of the volume on the machine; "" for an
+	// image volume, which only the runtime can mount.
 	HostPath string
 	// ReadOnly volumes are mounted read-only whatever the container says.
 	ReadOnly bool
@@ -31,16 +32,42 @@ type Mount struct {
 	Managed bool
 }
 
+// Input is what SetUp must know that the pod's spec does not say.
+type Input struct {
+	// Memory is the most bytes that a volume in memory may hold where nothing
+	// smaller limits it; 0: the kernel's default, half of the machine's.
+	Memory int64
+	// Field and Resource give the text that a downwardAPI file shows.
+	Field    func(*v1.ObjectFieldSelector) (string, error)
+	Resource func(*v1.ResourceFieldSelector) (string, error)
+	// Objects has the ConfigMaps and Secrets; nil: there are none.
+	Objects Objects
+}
+
+// Objects gives ConfigMaps and Secrets by name; nil without an error when there
+// is none of that name. SetUp does not change what it gets.
+type Objects interface {
+	ConfigMap(namespace, name string) (*v1.ConfigMap, error)
+	Secret(namespace, name string) (*v1.Secret, error)
+}
+
+// setup is one call of SetUp.
+type setup struct {
+	dir string // the pod's
+	pod *v1.Pod
+	in  Input
+}
+
 // SetUp makes the pod's directories and each volume that a container mounts,
 // and returns them by name. It may be called again at any time: what is there
-// and ready stays as it is, what a power cut took is made anew. memory is the
-// most bytes that a volume in memory may hold where nothing smaller limits
-// it; 0: the kernel's default, half of the machine's.
-func SetUp(ctx context.Context, root string, p *v1.Pod, memory int64) (map[string]Mount, error) {
+// and ready stays as it is, what a power cut took is made anew, and files that
+// show something of the pod or of objects are brought up to date.
+func SetUp(ctx context.Context, root string, p *v1.Pod, in Input) (map[string]Mount, error) {
 	dir, err := makePodDir(root, string(p.UID))
 	if err != nil {
 		return nil, err
 	}
+	s := &setup{dir: dir, pod: p, in: in}
 	used := mounted(p)
 	out := map[string]Mount{}
 	for i := range p.Spec.Volumes {
@@ -51,7 +78,7 @@ func SetUp(ctx context.Context, root string, p *v1.Pod, memory int64) (map[strin
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		m, err := setUp(dir, p, v, memory)
+		m, err := s.volume(ctx, v)
 		if err != nil {
 			return nil, fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", v.Name, err)
 		}
@@ -73,12 +100,16 @@ func mounted(p *v1.Pod) map[string]bool {
 	return used
 }
 
-func setUp(dir string, p *v1.Pod, v *v1.Volume, memory int64) (Mount, error) {
+func (s *setup) volume(ctx context.Context, v *v1.Volume) (Mount, error) {
 	switch {
 	case v.HostPath != nil:
 		return setUpHostPath(v.HostPath)
 	case v.EmptyDir != nil, v.VolumeSource == v1.VolumeSource{}:
-		return setUpEmptyDir(dir, p, v, memory)
+		return s.emptyDir(v)
+	case v.Image != nil:
+		return Mount{ReadOnly: true}, nil
+	case v.ConfigMap != nil, v.Secret != nil, v.DownwardAPI != nil, v.Projected != nil:
+		return s.files(ctx, v)
 	default:
 		return Mount{}, errors.New("volumes of this kind are not supported yet")
 	}

@@ -77,7 +77,7 @@ func must(t *testing.T, err error) {
 
 func setUpPod(t *testing.T, root string, p *v1.Pod) map[string]Mount {
 	t.Helper()
-	m, err := SetUp(t.Context(), root, p, 0)
+	m, err := SetUp(t.Context(), root, p, Input{})
 	must(t, err)
 	return m
 }
@@ -163,11 +163,11 @@ func TestMemoryVolumes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			root := testRoot(t)
 			p := testPod(inMemory("data", c.limit))
-			m, err := SetUp(t.Context(), root, p, c.memory)
+			m, err := SetUp(t.Context(), root, p, Input{Memory: c.memory})
 			must(t, err)
 			var s unix.Statfs_t
 			must(t, unix.Statfs(m["data"].HostPath, &s))
-			if s.Type != unix.TMPFS_MAGIC || s.Blocks*uint64(s.Bsize) != c.want || mode(t, m["data"].HostPath) != 0o777|fs.ModeDir {
+			if s.Type != unix.TMPFS_MAGIC || s.Blocks*uint64(s.Bsize) != c.want || mode(t, m["data"].HostPath) != 0o777|fs.ModeDir|fs.ModeSticky {
 				t.Errorf("type %x, %d bytes, mode %v", s.Type, s.Blocks*uint64(s.Bsize), mode(t, m["data"].HostPath))
 			}
 		})
@@ -181,20 +181,20 @@ func TestMemoryVolumeComesBackAfterAPowerCut(t *testing.T) {
 	dir := setUpPod(t, root, p)["data"].HostPath
 	must(t, unix.Unmount(dir, 0)) // the mark is on disk, the mount is not
 	setUpPod(t, root, p)
-	if below, _ := mountsBelow(dir); len(below) != 1 || mode(t, dir) != 0o777|fs.ModeDir|fs.ModeSetgid {
+	if below, _ := mountsBelow(dir); len(below) != 1 || mode(t, dir) != 0o777|fs.ModeDir|fs.ModeSetgid|fs.ModeSticky {
 		t.Errorf("mounted %v, mode %v", below, mode(t, dir))
 	}
 }
 
 func TestGroupOwnsEmptyDirs(t *testing.T) {
-	for _, v := range []v1.Volume{emptyDir("data"), inMemory("data", "1Mi")} {
+	for want, v := range map[fs.FileMode]v1.Volume{0: emptyDir("data"), fs.ModeSticky: inMemory("data", "1Mi")} {
 		root := testRoot(t)
 		p := testPod(v)
 		p.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: new(int64(777))}
 		dir := setUpPod(t, root, p)["data"].HostPath
 		i, err := os.Stat(dir)
 		must(t, err)
-		if gid := i.Sys().(*syscall.Stat_t).Gid; gid != 777 || i.Mode() != 0o777|fs.ModeDir|fs.ModeSetgid {
+		if gid := i.Sys().(*syscall.Stat_t).Gid; gid != 777 || i.Mode() != 0o777|fs.ModeDir|fs.ModeSetgid|want {
 			t.Errorf("gid %d mode %v", gid, i.Mode())
 		}
 	}
@@ -207,7 +207,10 @@ func TestSetGroupGoesThroughTheTreeButNotThroughLinks(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(dir, "sub"), 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "sub/file"), nil, 0o400))
 	must(t, os.Symlink(outside, filepath.Join(dir, "link")))
-	must(t, setGroup(dir, 777))
+	in, err := os.OpenRoot(dir)
+	must(t, err)
+	defer in.Close()
+	must(t, setGroup(in, 777, readWrite))
 	for path, want := range map[string]fs.FileMode{"dir": 0o770 | fs.ModeDir | fs.ModeSetgid, "dir/sub": 0o770 | fs.ModeDir | fs.ModeSetgid, "dir/sub/file": 0o660, "outside": 0o600} {
 		i, err := os.Lstat(filepath.Join(root, path))
 		must(t, err)
@@ -243,7 +246,7 @@ func TestHostPathTypes(t *testing.T) {
 		{at("block"), v1.HostPathBlockDev, ""}, {"/dev/null", v1.HostPathBlockDev, "block device"},
 	} {
 		t.Run(string(c.kind)+" "+filepath.Base(c.path), func(t *testing.T) {
-			m, err := SetUp(t.Context(), root, testPod(hostPath(c.path, c.kind)), 0)
+			m, err := SetUp(t.Context(), root, testPod(hostPath(c.path, c.kind)), Input{})
 			if c.want == "" {
 				if err != nil || m["h"] != (Mount{HostPath: c.path}) {
 					t.Errorf("got %+v, %v", m, err)
@@ -281,7 +284,7 @@ func TestSetUpRefuses(t *testing.T) {
 		{"name with a slash", emptyDir("a/b"), "cannot be a file name"},
 		{"other kinds", v1.Volume{Name: "v", VolumeSource: v1.VolumeSource{NFS: &v1.NFSVolumeSource{}}}, "not supported yet"},
 	} {
-		if _, err := SetUp(t.Context(), root, testPod(c.v), 0); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := SetUp(t.Context(), root, testPod(c.v), Input{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v", c.name, err)
 		}
 	}
@@ -312,7 +315,7 @@ func TestSetUpDoesNotFollowLinksBelowTheRoot(t *testing.T) {
 	elsewhere := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(root, "pods"), 0o750))
 	must(t, os.Symlink(elsewhere, filepath.Join(root, "pods/u1")))
-	if _, err := SetUp(t.Context(), root, testPod(emptyDir("data")), 0); err == nil || !strings.Contains(err.Error(), "not a directory") {
+	if _, err := SetUp(t.Context(), root, testPod(emptyDir("data")), Input{}); err == nil || !strings.Contains(err.Error(), "not a directory") {
 		t.Errorf("got %v", err)
 	}
 	if e, _ := os.ReadDir(elsewhere); len(e) != 0 {

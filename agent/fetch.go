@@ -1,0 +1,159 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// images is what the start of one container needs of the image store.
+type images struct {
+	image   *rt.Image         // the container's own
+	ref     string            // what to create the container with
+	volumes map[string]string // the same for the image volumes that it mounts, by volume
+}
+
+// wanted is one image that a container needs.
+type wanted struct {
+	volume string // "": the container's own
+	name   string
+	policy v1.PullPolicy
+}
+
+// wantedImages returns the container's own image, then those of the image
+// volumes that it mounts.
+func wantedImages(p *v1.Pod, c *v1.Container) []wanted {
+	out := []wanted{{"", c.Image, c.ImagePullPolicy}}
+	for i := range p.Spec.Volumes {
+		v := &p.Spec.Volumes[i]
+		if v.Image != nil && slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == v.Name }) {
+			out = append(out, wanted{v.Name, v.Image.Reference, v.Image.PullPolicy})
+		}
+	}
+	return out
+}
+
+// fetch is the images of a container on their way. The goroutine that fetches
+// closes done last.
+type fetch struct {
+	done   chan struct{}
+	images *images
+	err    error
+}
+
+// errFetching: the container's images are on their way; their arrival wakes the worker.
+var errFetching = errors.New("the image is on its way")
+
+// prefetch begins to bring the images of a pod while its sandbox is made.
+func (w *worker) prefetch(ctx context.Context, s *situation, steps [][]action) {
+	if !slices.ContainsFunc(slices.Concat(steps...), func(a action) bool { return a.Do == doCreateSandbox }) {
+		return
+	}
+	config, err := sandboxConfig(s.Pod.Pod, 0, w.machine.Now())
+	if err != nil {
+		return // the sandbox's own start will say it
+	}
+	for _, c := range slices.Concat(s.Pod.Spec.InitContainers, s.Pod.Spec.Containers) {
+		if w.fetches[c.Name] == nil {
+			w.fetches[c.Name] = w.fetch(ctx, s.Pod.Pod, &c, config)
+		}
+	}
+}
+
+// fetch brings a container's images, all at once, without keeping the worker
+// from other things. Those that are there and may be used are not pulled.
+func (w *worker) fetch(ctx context.Context, p *v1.Pod, c *v1.Container, config *rt.PodSandboxConfig) *fetch {
+	f := &fetch{done: make(chan struct{})}
+	w.fetching.Go(func() {
+		f.images, f.err = gather(wantedImages(p, c), func(i wanted) (*rt.Image, string, error) {
+			img, ref, err := w.images.Present(ctx, i.name, i.policy, config)
+			if img == nil && err == nil {
+				img, ref, err = w.images.Pull(ctx, i.name, config)
+			}
+			return img, ref, err
+		})
+		close(f.done)
+		w.poke()
+	})
+	return f
+}
+
+// gather brings all images at once. Of several errors it returns the first in
+// their order.
+func gather(all []wanted, bring func(wanted) (*rt.Image, string, error)) (*images, error) {
+	found, refs, errs := make([]*rt.Image, len(all)), make([]string, len(all)), make([]error, len(all))
+	var each sync.WaitGroup
+	for k := range all {
+		each.Go(func() { found[k], refs[k], errs[k] = bring(all[k]) })
+	}
+	each.Wait()
+	out := &images{image: found[0], ref: refs[0]}
+	for k, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+		if v := all[k].volume; v != "" {
+			if out.volumes == nil {
+				out.volumes = map[string]string{}
+			}
+			out.volumes[v] = refs[k]
+		}
+	}
+	return out, nil
+}
+
+// onTheirWay returns the containers whose images are being fetched.
+func (w *worker) onTheirWay() map[string]bool {
+	var out map[string]bool
+	for name, f := range w.fetches {
+		if !f.ready() {
+			if out == nil {
+				out = map[string]bool{}
+			}
+			out[name] = true
+		}
+	}
+	return out
+}
+
+func (f *fetch) ready() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// fetched returns a container's images, or errFetching while one is on its way.
+func (w *worker) fetched(ctx context.Context, p *v1.Pod, c *v1.Container, m *madeSandbox, f *fetch) (*images, error) {
+	switch {
+	case f != nil && f.ready():
+		return f.images, f.err
+	case f != nil:
+		return nil, errFetching
+	}
+	return gather(wantedImages(p, c), func(i wanted) (*rt.Image, string, error) {
+		img, ref, err := w.images.Present(ctx, i.name, i.policy, m.config)
+		if img == nil && err == nil {
+			err = errFetching
+		}
+		return img, ref, err
+	})
+}
+
+// awaitImage makes sure that the container's images are on their way.
+func (w *worker) awaitImage(ctx context.Context, s *situation, a action) error {
+	if w.fetches[a.Name] != nil {
+		return nil
+	}
+	m, err := w.inSandbox(s)
+	if err == nil {
+		w.fetches[a.Name] = w.fetch(ctx, s.Pod.Pod, findContainer(s.Pod.Pod, a.Name), m.config)
+	}
+	return err
+}

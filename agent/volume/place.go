@@ -1,0 +1,132 @@
+package volume
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+)
+
+// Where the volumes of each kind are. The marks of all are with emptyDir's.
+const (
+	emptyDirPlugin  = "kubernetes.io~empty-dir"
+	configMapPlugin = "kubernetes.io~configmap"
+	secretPlugin    = "kubernetes.io~secret"
+	downwardPlugin  = "kubernetes.io~downward-api"
+	projectedPlugin = "kubernetes.io~projected"
+)
+
+// place is the directory of a volume that is the agent's own, on disk or in
+// memory. Nothing in it can lead out of it, and no link on the way to it is
+// followed.
+type place struct {
+	*os.Root
+	path  string // on the machine
+	mark  string // file that says: mode and group are set; written last
+	fresh bool   // there was no mark, or what it was about is gone
+}
+
+// place makes and opens the directory of a volume. The caller closes it.
+func (s *setup) place(plugin, volume, mark string, medium v1.EmptyDirVolumeSource) (*place, error) {
+	if err := checkName("volume", volume); err != nil {
+		return nil, err
+	}
+	at := []string{"volumes", plugin, volume}
+	if err := errors.Join(makeDirs(s.dir, at...), makeDirs(s.dir, "plugins", emptyDirPlugin, mark)); err != nil {
+		return nil, err
+	}
+	p := &place{path: filepath.Join(s.dir, filepath.Join(at...)), mark: filepath.Join(s.dir, "plugins", emptyDirPlugin, mark, "ready")}
+	_, err := os.Lstat(p.mark)
+	p.fresh = err != nil
+	inMemory := medium.Medium != v1.StorageMediumDefault
+	if inMemory {
+		made, err := s.mountMedium(p.path, at, medium)
+		if err != nil {
+			return nil, err
+		}
+		p.fresh = p.fresh || made
+	}
+	if p.Root, err = openRootBelow(s.dir, at); err != nil {
+		return nil, err
+	}
+	if p.fresh && !inMemory { // memory is mounted with the mode it shall have
+		if err := p.Chmod(".", 0o777); err != nil {
+			p.Close()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// ready says that mode and group are set, so that neither is touched again
+// once containers use the volume.
+func (p *place) ready() error {
+	if !p.fresh {
+		return nil
+	}
+	return os.WriteFile(p.mark, nil, 0o640)
+}
+
+// mountMedium mounts a tmpfs unless one is there; fresh tells that it was not.
+func (s *setup) mountMedium(path string, at []string, e v1.EmptyDirVolumeSource) (fresh bool, err error) {
+	switch {
+	case e.Medium == v1.StorageMediumHugePages, strings.HasPrefix(string(e.Medium), string(v1.StorageMediumHugePagesPrefix)):
+		return false, errors.New("a volume of huge pages is not supported yet")
+	case e.Medium != v1.StorageMediumMemory:
+		return false, fmt.Errorf("unknown storage medium %q", e.Medium)
+	}
+	below, err := mountsBelow(path)
+	if err != nil {
+		return false, err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(below, func(m mountPoint) bool { return m.path == real && m.kind == "tmpfs" }) {
+		return false, nil
+	}
+	dir, err := openBelow(s.dir, at)
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	options := "mode=1777"
+	if limit := s.limit(e); limit > 0 {
+		options += fmt.Sprintf(",size=%d", limit)
+	}
+	on := fmt.Sprintf("/proc/self/fd/%d", dir.Fd())
+	err = unix.Mount("tmpfs", on, "tmpfs", 0, options+",noswap")
+	if errors.Is(err, unix.EINVAL) { // Linux before 6.4, or a user namespace
+		err = unix.Mount("tmpfs", on, "tmpfs", 0, options)
+	}
+	if err != nil {
+		return false, &fs.PathError{Op: "mount tmpfs", Path: path, Err: err}
+	}
+	return true, nil
+}
+
+// limit returns the most bytes of a volume in memory; 0: the kernel's default.
+func (s *setup) limit(e v1.EmptyDirVolumeSource) int64 {
+	limit := s.in.Memory
+	if own := e.SizeLimit; own != nil && own.Sign() > 0 && (limit <= 0 || own.Value() < limit) {
+		limit = own.Value()
+	}
+	return limit
+}
+
+// openRootBelow opens a directory as one that nothing leads out of.
+func openRootBelow(dir string, elements []string) (*os.Root, error) {
+	f, err := openBelow(dir, elements)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+}

@@ -1,0 +1,241 @@
+package volume
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Names in a volume that shows the pod or objects. The files are in a
+// directory "..<time>.<random>", dataLink leads to it, and for the first
+// element of each path a link leads through dataLink, so that one rename
+// exchanges everything.
+const (
+	dataLink  = "..data"
+	newLink   = "..data_tmp"
+	timeStamp = "..2006_01_02_15_04_05."
+)
+
+const (
+	maxElement = 255  // bytes
+	maxPath    = 4096 // bytes
+)
+
+// check cleans the paths and refuses those that would leave the volume or take
+// a name of its own.
+func (p payload) check() error {
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		switch {
+		case name == "" || strings.Contains(name, "\x00"):
+			return fmt.Errorf("invalid path %q: it names no file", name)
+		case path.IsAbs(name):
+			return fmt.Errorf("invalid path %s: must be a relative path", name)
+		case len(name) > maxPath:
+			return fmt.Errorf("invalid path: longer than %d bytes", maxPath)
+		case slices.Contains(strings.Split(name, "/"), ".."):
+			return fmt.Errorf("invalid path %s: must not contain '..'", name)
+		}
+		clean := path.Clean(name)
+		switch {
+		case clean == ".":
+			return fmt.Errorf("invalid path %s: it names no file", name)
+		case strings.HasPrefix(clean, ".."):
+			return fmt.Errorf("invalid path %s: must not start with '..'", name)
+		case slices.ContainsFunc(strings.Split(clean, "/"), func(e string) bool { return len(e) > maxElement }):
+			return fmt.Errorf("invalid path %s: a name in it is longer than %d bytes", name, maxElement)
+		}
+		if clean != name {
+			f := p[name]
+			delete(p, name)
+			p[clean] = f
+		}
+	}
+	return nil
+}
+
+// publish makes a volume show the payload and nothing else, all at once for
+// whoever reads it. Files that say what they shall are not written again.
+// What a crash left half done is finished or removed. Nothing is synced:
+// after a power cut the contents are compared, and written again if torn.
+func (s *setup) publish(ctx context.Context, p *place, want payload) error {
+	now := p.version()
+	p.clean(ctx, now)
+	if now == "" || !p.shows(now, want) {
+		next, err := p.write(want)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(s.own(p, readOnly), p.turnTo(ctx, next)); err != nil {
+			return err
+		}
+		now = next
+	}
+	if err := p.link(want); err != nil {
+		return err
+	}
+	p.clean(ctx, now)
+	return nil
+}
+
+// version returns the directory that the volume shows, "" if none.
+func (p *place) version() string {
+	name, err := p.Readlink(dataLink)
+	if err != nil || !isVersion(name) {
+		return ""
+	}
+	if i, err := p.Lstat(name); err != nil || !i.IsDir() {
+		return ""
+	}
+	return name
+}
+
+// isVersion tells whether we could have given the name to a directory.
+func isVersion(name string) bool {
+	if len(name) <= len(timeStamp) || checkName("version", name) != nil {
+		return false
+	}
+	_, err := time.Parse(timeStamp, name[:len(timeStamp)])
+	return err == nil
+}
+
+// shows tells whether a version has these files, no others, with this content.
+func (p *place) shows(version string, want payload) bool {
+	seen := 0
+	err := fs.WalkDir(p.FS(), version, func(at string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		f, ok := want[strings.TrimPrefix(at, version+"/")]
+		if !ok || !d.Type().IsRegular() {
+			return fs.ErrInvalid
+		}
+		seen++
+		if i, err := d.Info(); err != nil || i.Size() != int64(len(f.data)) {
+			return fs.ErrInvalid
+		}
+		if has, err := p.ReadFile(at); err != nil || !bytes.Equal(has, f.data) {
+			return fs.ErrInvalid
+		}
+		return nil
+	})
+	return err == nil && seen == len(want)
+}
+
+// write writes a new version, which nothing shows yet, and returns its name.
+func (p *place) write(want payload) (version string, err error) {
+	version = time.Now().UTC().Format(timeStamp) + fmt.Sprint(rand.Uint32())
+	if err := p.mkdir(version); err != nil {
+		return "", err
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if err := p.writeFile(version, name, want[name]); err != nil {
+			return "", fmt.Errorf("write %s: %w", name, err)
+		}
+	}
+	return version, nil
+}
+
+// writeFile writes a new file and makes the directories on the way to it.
+func (p *place) writeFile(version, name string, f file) error {
+	at := version
+	elements := strings.Split(name, "/")
+	for _, e := range elements[:len(elements)-1] {
+		at = path.Join(at, e)
+		if err := p.mkdir(at); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	out, err := p.OpenFile(path.Join(version, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(f.data)
+	return errors.Join(err, out.Chmod(f.mode), out.Close()) // the umask took bits at creation
+}
+
+// mkdir makes a directory that all may read, whatever the umask.
+func (p *place) mkdir(name string) error {
+	if err := p.Mkdir(name, 0o755); err != nil {
+		return err
+	}
+	return p.Chmod(name, 0o755)
+}
+
+// turnTo makes the volume show another version.
+func (p *place) turnTo(ctx context.Context, version string) error {
+	if i, err := p.Lstat(dataLink); err == nil && i.Mode()&fs.ModeSymlink == 0 {
+		p.discard(ctx, dataLink) // not ours: we make it a link only
+	}
+	return errors.Join(p.Symlink(version, newLink), p.Rename(newLink, dataLink))
+}
+
+// link makes the links to what the volume shows, and removes those to what it
+// does not show any more. What else is there, such as a directory made for a
+// subPath, stays unless it is in the way and empty.
+func (p *place) link(want payload) error {
+	names := map[string]bool{}
+	for name := range want {
+		first, _, _ := strings.Cut(name, "/")
+		names[first] = true
+	}
+	for name := range names {
+		to := path.Join(dataLink, name)
+		if has, err := p.Readlink(name); err == nil && has == to {
+			continue
+		}
+		if err := p.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := p.Symlink(to, name); err != nil {
+			return err
+		}
+	}
+	entries, err := fs.ReadDir(p.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if to, err := p.Readlink(e.Name()); err != nil || names[e.Name()] || to != path.Join(dataLink, e.Name()) {
+			continue
+		}
+		if err := p.Remove(e.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clean removes versions that the volume does not show, and the link that a
+// crash left. What cannot be removed now, because a container mounted
+// something in it, is tried again next time.
+func (p *place) clean(ctx context.Context, keep string) {
+	entries, err := fs.ReadDir(p.FS(), ".")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if name := e.Name(); name == newLink || isVersion(name) && name != keep {
+			p.discard(ctx, name)
+		}
+	}
+}
+
+// discard removes what has that name with all below, but nothing through a
+// mount.
+func (p *place) discard(ctx context.Context, name string) {
+	top, err := p.Open(".")
+	if err != nil {
+		return
+	}
+	defer top.Close()
+	(&remover{ctx: ctx, top: top}).remove(top, name, 0)
+}
