@@ -48,6 +48,9 @@ type watch struct {
 	touched   chan manifests.Key // a pod that an event was about
 	suspect   chan struct{}      // one slot: a call found the runtime gone
 
+	// prepare is called until it succeeds once, before sweep, when the runtime answers.
+	prepare func(ctx context.Context) error
+
 	// sweep is called once, before any worker acts, with the uids of the pods that
 	// the runtime has, to remove what a former agent did not come to remove.
 	sweep func(ctx context.Context, uids map[string]bool)
@@ -118,6 +121,12 @@ func (w *watch) connect(ctx context.Context) error {
 	}
 	if err := w.ready(ctx); err != nil {
 		return err
+	}
+	if w.prepare != nil {
+		if err := w.prepare(ctx); err != nil {
+			return err
+		}
+		w.prepare = nil
 	}
 	if err := w.sweepOnce(ctx); err != nil {
 		return err

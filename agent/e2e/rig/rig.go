@@ -57,6 +57,10 @@ func Open(ctx context.Context, version string) (*Rig, error) {
 	if r.janitor, r.release, err = startJanitor(dir, lock); err != nil {
 		return nil, err
 	}
+	if err := r.remains.makeCgroupRoot(); err != nil {
+		_, _ = r.Close(context.WithoutCancel(ctx))
+		return nil, err
+	}
 	if err := r.start(ctx, version); err != nil {
 		_, _ = r.Close(context.WithoutCancel(ctx))
 		return nil, err
