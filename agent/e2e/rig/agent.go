@@ -30,6 +30,7 @@ type Agent struct {
 	Socket    string
 	Listen    string // TCP address, "" for none
 	Cgroups   string // the cgroup that holds kubepods
+	Driver    string // of cgroups; auto
 	Log       string
 	process   *Process
 }
@@ -44,7 +45,7 @@ func (r *Rig) NewAgent(binary string) (*Agent, error) {
 	a := &Agent{Binary: binary, Endpoint: r.Containerd.Endpoint, Dir: dir,
 		Manifests: filepath.Join(dir, "manifests"), Root: filepath.Join(dir, "root"), PodLogs: filepath.Join(dir, "logs"),
 		Socket: filepath.Join(dir, "monopod.sock"), Log: filepath.Join(dir, "monopod.log"),
-		Cgroups: r.remains.cgroupRoot()}
+		Cgroups: r.remains.cgroupRoot(), Driver: "auto"}
 	if err := os.Mkdir(a.Manifests, 0o755); err != nil {
 		return nil, fmt.Errorf("prepare agent: %w", err)
 	}
@@ -56,7 +57,7 @@ func (r *Rig) NewAgent(binary string) (*Agent, error) {
 func (a *Agent) Args() []string {
 	return []string{a.Binary, "run", "--manifests", a.Manifests, "--runtime-endpoint", a.Endpoint, "--root", a.Root,
 		"--pod-logs", a.PodLogs, "--node-name", Node, "--listen", a.Listen, "--socket", a.Socket,
-		"--cgroup-root", a.Cgroups}
+		"--cgroup-root", a.Cgroups, "--cgroup-driver", a.Driver}
 }
 
 // Launch starts the agent and does not wait for anything.

@@ -57,10 +57,6 @@ func Open(ctx context.Context, version string) (*Rig, error) {
 	if r.janitor, r.release, err = startJanitor(dir, lock); err != nil {
 		return nil, err
 	}
-	if err := r.remains.makeCgroupRoot(); err != nil {
-		_, _ = r.Close(context.WithoutCancel(ctx))
-		return nil, err
-	}
 	if err := r.start(ctx, version); err != nil {
 		_, _ = r.Close(context.WithoutCancel(ctx))
 		return nil, err
@@ -69,6 +65,9 @@ func Open(ctx context.Context, version string) (*Rig, error) {
 }
 
 func (r *Rig) start(ctx context.Context, version string) (err error) {
+	if err := r.remains.makeCgroupRoot(); err != nil {
+		return err
+	}
 	if r.Registry, err = NewRegistry(); err != nil {
 		return err
 	}
