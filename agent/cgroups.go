@@ -97,11 +97,11 @@ func (g *podCgroups) follow(ctx context.Context, c *cri.Client, end context.Canc
 func (g *podCgroups) setUp(ctx context.Context, d cgroups.Driver) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	err := errors.Join(g.manager.SetUp(ctx, d, g.machine.capacity()), g.weigh(ctx))
+	err := g.manager.SetUp(ctx, d, g.machine.capacity())
 	if err != nil && !errors.Is(err, cgroups.ErrValues) {
 		return noCgroups(err)
 	}
-	g.complain(err)
+	g.complain(errors.Join(err, g.weigh(ctx)))
 	g.machine.setCgroups(g.manager.Names())
 	g.ready = true
 	g.log.Info("pods get cgroups", "driver", string(d), "root", g.manager.Names().Root, "v2", g.manager.Unified())
