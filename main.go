@@ -94,6 +94,8 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "listen", Value: "127.0.0.1:10255", Usage: "the TCP `ADDR` of the read-only endpoint; \"\" for none"},
 		&cli.StringFlag{Name: "socket", Value: defaultSocket, Usage: "the `PATH` of the unix socket that the other commands use"},
 		&cli.StringFlag{Name: "resolv-conf", Value: "/etc/resolv.conf", Usage: "the resolv.conf `PATH` that pods get their name servers from"},
+		&cli.StringFlag{Name: "cgroup-driver", Value: "auto", Usage: "how pods get cgroups: auto (as the runtime), cgroupfs, systemd or none"},
+		&cli.StringFlag{Name: "cgroup-root", Value: "/", Usage: "the cgroup `PATH` that holds kubepods; it must exist"},
 		&cli.StringFlag{Name: "log-format", Value: "text", Usage: "text or json"},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "debug, info, warn or error"},
 	}
@@ -110,16 +112,18 @@ func run(c *cli.Context) error {
 	}
 	lean()
 	a, err := agent.New(agent.Config{
-		Manifests:  c.String("manifests"),
-		Endpoint:   c.String("runtime-endpoint"),
-		Root:       c.String("root"),
-		PodLogs:    c.String("pod-logs"),
-		NodeName:   c.String("node-name"),
-		Listen:     c.String("listen"),
-		Socket:     c.String("socket"),
-		ResolvConf: c.String("resolv-conf"),
-		Version:    acli.Version().Version,
-		Log:        log,
+		CgroupDriver: c.String("cgroup-driver"),
+		CgroupRoot:   c.String("cgroup-root"),
+		Manifests:    c.String("manifests"),
+		Endpoint:     c.String("runtime-endpoint"),
+		Root:         c.String("root"),
+		PodLogs:      c.String("pod-logs"),
+		NodeName:     c.String("node-name"),
+		Listen:       c.String("listen"),
+		Socket:       c.String("socket"),
+		ResolvConf:   c.String("resolv-conf"),
+		Version:      acli.Version().Version,
+		Log:          log,
 	})
 	if err != nil {
 		return err

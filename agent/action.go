@@ -14,8 +14,8 @@ const (
 	doAccept          verb = "accept"           // write the pod's checkpoint
 	doRetire          verb = "retire"           // write into the checkpoint that the instance is to go
 	doEnd             verb = "end"              // write into the checkpoint how the pod ended
-	doSetUp           verb = "set up"           // make the pod's dirs and volumes
-	doForget          verb = "forget"           // remove the instance's volumes, dirs, logs and checkpoint
+	doSetUp           verb = "set up"           // make the pod's cgroup, dirs and volumes
+	doForget          verb = "forget"           // remove the instance's cgroup, volumes, dirs, logs and checkpoint
 	doCreateSandbox   verb = "create sandbox"   //
 	doStopSandbox     verb = "stop sandbox"     //
 	doRemoveSandbox   verb = "remove sandbox"   // and the containers in it

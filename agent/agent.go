@@ -39,6 +39,7 @@ type Agent struct {
 	watch   *watch
 	sync    *syncLoop
 	workers *workers
+	cgroups *podCgroups
 }
 
 // New checks the settings, takes the root dir, and binds the endpoints. Each
@@ -78,13 +79,20 @@ func New(cfg Config) (_ *Agent, err error) {
 		Log:     cfg.Log,
 	})
 	a.watch = newWatch(a.cri, a.root.instance, a.store, cfg.Log)
-	a.watch.sweep = func(ctx context.Context, uids map[string]bool) { a.root.sweep(ctx, cfg.Log, uids) }
+	if a.cgroups, err = newPodCgroups(cfg, machine, checkpoints); err != nil {
+		return nil, err
+	}
+	a.watch.sweep = func(ctx context.Context, uids map[string]bool) {
+		a.cgroups.sweep(ctx, a.root, uids)
+		a.root.sweep(ctx, cfg.Log, uids)
+	}
 	a.workers = &workers{
 		cri:     a.cri,
 		images:  image.New(a.cri, image.Parallel),
 		store:   a.store,
 		root:    a.root,
 		machine: machine,
+		cgroups: a.cgroups,
 		gate:    a.watch,
 		log:     cfg.Log,
 		starts:  make(chan struct{}, cfg.StartsAtOnce),
@@ -110,9 +118,11 @@ func (a *Agent) Run(ctx context.Context) error {
 		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "instance", a.root.instance)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	a.watch.prepare = func(ctx context.Context) error { return a.cgroups.follow(ctx, a.cri, cancel) }
 	var parts sync.WaitGroup
 	parts.Go(func() { a.source.Run(ctx) })
 	parts.Go(func() { a.watch.Run(ctx) })
+	parts.Go(func() { a.cgroups.run(ctx) })
 	parts.Go(func() {
 		if err := a.server.Run(ctx); err != nil && ctx.Err() == nil {
 			cancel(fmt.Errorf("serve: %w", err))

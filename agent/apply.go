@@ -63,7 +63,7 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 	case doRetire:
 		return w.remember(w.known[a.UID].retire(metav1.Now()))
 	case doEnd:
-		return w.end(s, a)
+		return w.end(firm, s, a)
 	case doSetUp:
 		return w.setUp(firm, s)
 	case doForget:
@@ -231,8 +231,12 @@ func (w *worker) remember(c *checkpoint) error {
 	return nil
 }
 
-// end remembers how the pod ended, with the status it has then.
-func (w *worker) end(s *situation, a action) error {
+// end remembers how the pod ended, with the status it has then. Nothing of it
+// runs any more, so its cgroup goes before that is said.
+func (w *worker) end(ctx context.Context, s *situation, a action) error {
+	if err := w.cgroups.destroy(ctx, a.UID); err != nil {
+		return err
+	}
 	c := w.known[a.UID]
 	if c == nil {
 		c = newCheckpoint(s.Pod, metav1.Now())
@@ -250,6 +254,9 @@ func (w *worker) lastStatus(uid string) *v1.PodStatus {
 }
 
 func (w *worker) setUp(ctx context.Context, s *situation) error {
+	if err := w.cgroups.create(ctx, s.Pod.Pod, w.machine.Now()); err != nil {
+		return because("FailedCreatePodContainer", err)
+	}
 	if err := w.makeLogDir(s.Pod.Pod); err != nil {
 		return because("FailedMount", err)
 	}
@@ -267,6 +274,11 @@ func (w *worker) setUpVolumes(ctx context.Context, p *v1.Pod, n *node) (map[stri
 // forget removes what the agent itself made for an instance, its checkpoint last.
 func (w *worker) forget(ctx context.Context, uid string) error {
 	if err := w.removeLogs(uid); err != nil {
+		return err
+	}
+	// What still runs would keep the volumes busy, and the dir that TearDown
+	// removes last says that the cgroup is ours.
+	if err := w.cgroups.destroy(ctx, uid); err != nil {
 		return err
 	}
 	if err := volume.TearDown(ctx, w.root.dir, uid); err != nil {

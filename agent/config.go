@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -29,6 +30,8 @@ type Config struct {
 	Listen       string // TCP address, "" = none
 	Socket       string // default /run/monopod.sock
 	ResolvConf   string // default /etc/resolv.conf
+	CgroupDriver string // auto, cgroupfs, systemd or none; default auto: the runtime's
+	CgroupRoot   string // the cgroup that holds kubepods; default /
 	StartsAtOnce int    // sandboxes and containers being started at the same time; default 4 per core
 
 	RuntimeClasses map[string]string // what runtimeClassName stands for: the runtime's handlers by name of the class
@@ -70,6 +73,13 @@ func (c Config) complete() (Config, error) {
 		}
 		*path = abs
 	}
+	if c.CgroupDriver == "" {
+		c.CgroupDriver = driverAuto
+	}
+	if !slices.Contains(cgroupDrivers, c.CgroupDriver) {
+		return c, fmt.Errorf("--cgroup-driver %q: choose %s", c.CgroupDriver, strings.Join(cgroupDrivers, ", "))
+	}
+	c.CgroupRoot = filepath.Join("/", c.CgroupRoot)
 	if c.StartsAtOnce <= 0 {
 		c.StartsAtOnce = startsPerCore * runtime.NumCPU()
 	}

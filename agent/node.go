@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"monopod/cgroups"
 )
 
 // nodeFor is how long what was read of the machine is gone by: addresses,
@@ -66,6 +68,13 @@ func (m *machine) Now() *node {
 	n.HostsFile, _ = os.ReadFile("/etc/hosts") // a machine without one is in order
 	m.now, m.read = &n, time.Now()
 	return m.now
+}
+
+// setCgroups says what the cgroups of pods are called from now on.
+func (m *machine) setCgroups(n cgroups.Names) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.base.Cgroups, m.now = n, nil
 }
 
 // hostIPs returns the machine's addresses, the one that reaches farthest

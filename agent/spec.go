@@ -8,6 +8,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/volume"
+	"monopod/cgroups"
 )
 
 // node is what the translation of pods must know about the machine. It is
@@ -29,6 +30,7 @@ type node struct {
 	Memory      int64           // bytes of RAM: the measure of OOM scores
 	Allocatable v1.ResourceList // stands in for limits a container does not set
 
+	Cgroups              cgroups.Names // of the pods
 	CgroupV2             bool
 	SwapController       bool     // cgroups can limit swap, so pods get none
 	HugePageSizes        []string // as cgroups name them: 2MB, 1GB

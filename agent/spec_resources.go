@@ -8,27 +8,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/cgroups"
 )
-
-// Bounds of the kernel and of the kubelet's conversion.
-const (
-	minShares        = 2
-	maxShares        = 262144
-	minQuota         = 1000   // microseconds
-	defaultCFSPeriod = 100000 // microseconds
-)
-
-// cpuShares converts thousandths of a core.
-func cpuShares(milli int64) int64 { return min(max(milli*1024/1000, minShares), maxShares) }
-
-// cpuQuota converts thousandths of a core to microseconds in each period; 0:
-// no limit.
-func cpuQuota(milli, period int64) int64 {
-	if milli == 0 {
-		return 0
-	}
-	return max(milli*period/1000, minQuota)
-}
 
 // cpuAndMemory is the part of the resources that sandboxes have too. Without a
 // cpu request the limit gives the weight.
@@ -38,7 +20,7 @@ func cpuAndMemory(requests, limits v1.ResourceList, n *node) *rt.LinuxContainerR
 		request = limits[v1.ResourceCPU]
 	}
 	r := &rt.LinuxContainerResources{
-		CpuShares:          cpuShares(request.MilliValue()),
+		CpuShares:          cgroups.Shares(request.MilliValue()),
 		MemoryLimitInBytes: limits.Memory().Value(),
 	}
 	if n.CgroupV2 && !n.SingleProcessOOMKill {
@@ -47,9 +29,9 @@ func cpuAndMemory(requests, limits v1.ResourceList, n *node) *rt.LinuxContainerR
 	if !n.NoCFSQuota {
 		r.CpuPeriod = n.CFSPeriod
 		if r.CpuPeriod == 0 {
-			r.CpuPeriod = defaultCFSPeriod
+			r.CpuPeriod = cgroups.DefaultPeriod
 		}
-		r.CpuQuota = cpuQuota(limits.Cpu().MilliValue(), r.CpuPeriod)
+		r.CpuQuota = cgroups.Quota(limits.Cpu().MilliValue(), r.CpuPeriod)
 	}
 	return r
 }
@@ -197,22 +179,8 @@ func volumeMemory(p *v1.Pod, n *node) int64 {
 	if most <= 0 {
 		most = n.Memory
 	}
-	if limit := podMemoryLimit(p); limit > 0 && limit < most {
+	if limit := podCgroup(p, n).Memory; limit > 0 && limit < most {
 		most = limit
 	}
 	return most
-}
-
-// podMemoryLimit returns the limit of the pod as a whole, 0 if one container
-// has none.
-func podMemoryLimit(p *v1.Pod) int64 {
-	_, limits := podResources(p)
-	if r := p.Spec.Resources; r == nil || r.Limits.Memory().IsZero() {
-		for _, c := range allContainers(p) {
-			if c.Resources.Limits.Memory().IsZero() {
-				return 0
-			}
-		}
-	}
-	return limits.Memory().Value()
 }

@@ -9,16 +9,6 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-func TestSharesAndQuota(t *testing.T) {
-	for _, c := range []struct{ milli, shares, quota int64 }{
-		{0, 2, 0}, {1, 2, 1000}, {2, 2, 1000}, {10, 10, 1000}, {100, 102, 10000}, {250, 256, 25000}, {1000, 1024, 100000}, {1500, 1536, 150000}, {1 << 20, 262144, 104857600},
-	} {
-		if s, q := cpuShares(c.milli), cpuQuota(c.milli, 100000); s != c.shares || q != c.quota {
-			t.Errorf("%dm: got %d shares, quota %d", c.milli, s, q)
-		}
-	}
-}
-
 func TestContainerResources(t *testing.T) {
 	pod := resources("200m", "400m", "64Mi", "96Mi")
 	for _, c := range []struct {

@@ -31,6 +31,7 @@ func sandboxConfig(p *v1.Pod, attempt uint32, n *node) (*rt.PodSandboxConfig, er
 		Labels:       sandboxLabels(p, n),
 		Annotations:  p.Annotations,
 		Linux: &rt.LinuxPodSandboxConfig{
+			CgroupParent:    n.Cgroups.Pod(cgroupClass(p), string(p.UID)),
 			Sysctls:         sysctls(p),
 			SecurityContext: sandboxSecurity(p),
 			Resources:       sandboxResources(p, n),

@@ -39,6 +39,9 @@ type watch struct {
 
 	handlers map[string]*rt.RuntimeHandlerFeatures // by name, as the runtime said last; guarded by mu
 
+	// prepare is called until it succeeds once, before sweep, when the runtime answers.
+	prepare func(ctx context.Context) error
+
 	// sweep is called once, before any worker acts, with the uids of the pods that
 	// the runtime has, to remove what a former agent did not come to remove.
 	sweep func(ctx context.Context, uids map[string]bool)
@@ -109,6 +112,12 @@ func (w *watch) connect(ctx context.Context) error {
 	}
 	if err := w.ready(ctx); err != nil {
 		return err
+	}
+	if w.prepare != nil {
+		if err := w.prepare(ctx); err != nil {
+			return err
+		}
+		w.prepare = nil
 	}
 	if err := w.sweepOnce(ctx); err != nil {
 		return err

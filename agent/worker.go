@@ -22,6 +22,7 @@ type workers struct {
 	store             *status.Store
 	root              *root
 	machine           *machine
+	cgroups           *podCgroups
 	gate              gate
 	log               *slog.Logger
 	starts            chan struct{} // a slot per sandbox or container being started

@@ -16,6 +16,12 @@ func (c *Client) Status(ctx context.Context) (*rt.StatusResponse, error) {
 	return call(ctx, "Status", "", c.Timeouts.Query, c.runtime.Status, &rt.StatusRequest{})
 }
 
+// RuntimeConfig asks how the runtime is set up: its cgroup driver. Older
+// runtimes do not have the call (see Unimplemented).
+func (c *Client) RuntimeConfig(ctx context.Context) (*rt.RuntimeConfigResponse, error) {
+	return call(ctx, "RuntimeConfig", "", c.Timeouts.Query, c.runtime.RuntimeConfig, &rt.RuntimeConfigRequest{})
+}
+
 // RunSandbox makes and starts a sandbox and returns its id. An empty handler is
 // the runtime's default.
 func (c *Client) RunSandbox(ctx context.Context, config *rt.PodSandboxConfig, handler string) (id string, err error) {

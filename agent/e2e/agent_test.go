@@ -223,6 +223,8 @@ func refusesToStart(w *world) {
 		{"a socket in a folder that cannot be made", func(a *rig.Agent) { a.Socket = "/proc/monopod/sock" }, "/proc/monopod/sock"},
 		{"a socket that another monopod has", func(a *rig.Agent) { a.Socket = w.agent.Socket }, w.agent.Socket},
 		{"an address that is taken", func(a *rig.Agent) { a.Listen = taken.Addr().String() }, taken.Addr().String()},
+		{"a cgroup that is not there", func(a *rig.Agent) { a.Cgroups = "/monopod-nowhere" }, "--cgroup-driver none"},
+		{"a cgroup driver that nobody knows", func(a *rig.Agent) { a.Driver = "v3" }, "v3"},
 		{"no folder of manifests", func(a *rig.Agent) { a.Manifests = "" }, "--manifests"},
 	}
 	for _, row := range rows {

@@ -61,6 +61,8 @@ func scenarios() []scenario {
 		{"StopsAtAFailedInitContainer", stopsAtAFailedInitContainer},
 		{"WaitsForAnImage", waitsForAnImage},
 		{"ConnectsPods", connectsPods},
+		{"PlacesPodsInCgroups", placesPodsInCgroups},
+		{"RunsPodsWithoutCgroups", runsPodsWithoutCgroups},
 		{"RestartsACrashedContainer", restartsACrashedContainer},
 		{"FollowsRestartPolicies", followsRestartPolicies},
 		{"ReplacesAnEditedPod", replacesAnEditedPod},

@@ -29,6 +29,8 @@ type Agent struct {
 	PodLogs   string
 	Socket    string
 	Listen    string // TCP address, "" for none
+	Cgroups   string // the cgroup that holds kubepods
+	Driver    string // of cgroups; auto
 	Log       string
 	process   *Process
 }
@@ -42,7 +44,8 @@ func (r *Rig) NewAgent(binary string) (*Agent, error) {
 	}
 	a := &Agent{Binary: binary, Endpoint: r.Containerd.Endpoint, Dir: dir,
 		Manifests: filepath.Join(dir, "manifests"), Root: filepath.Join(dir, "root"), PodLogs: filepath.Join(dir, "logs"),
-		Socket: filepath.Join(dir, "monopod.sock"), Log: filepath.Join(dir, "monopod.log")}
+		Socket: filepath.Join(dir, "monopod.sock"), Log: filepath.Join(dir, "monopod.log"),
+		Cgroups: r.remains.cgroupRoot(), Driver: "auto"}
 	if err := os.Mkdir(a.Manifests, 0o755); err != nil {
 		return nil, fmt.Errorf("prepare agent: %w", err)
 	}
@@ -53,7 +56,8 @@ func (r *Rig) NewAgent(binary string) (*Agent, error) {
 // Args is the command line that Launch runs.
 func (a *Agent) Args() []string {
 	return []string{a.Binary, "run", "--manifests", a.Manifests, "--runtime-endpoint", a.Endpoint, "--root", a.Root,
-		"--pod-logs", a.PodLogs, "--node-name", Node, "--listen", a.Listen, "--socket", a.Socket}
+		"--pod-logs", a.PodLogs, "--node-name", Node, "--listen", a.Listen, "--socket", a.Socket,
+		"--cgroup-root", a.Cgroups, "--cgroup-driver", a.Driver}
 }
 
 // Launch starts the agent and does not wait for anything.

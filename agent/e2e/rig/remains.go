@@ -3,6 +3,8 @@ package rig
 import (
 	"bufio"
 	"bytes"
+	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -117,6 +119,27 @@ func mountinfo() []mount {
 	return all
 }
 
+// cgroupRoots is what the names of rigs' own cgroups begin with. Each rig keeps the
+// pods of its agents in one, apart from those of the machine.
+const cgroupRoots = "monopod-"
+
+// cgroupRoot is that of this rig, as a path in the hierarchies.
+func (r remains) cgroupRoot() string { return "/" + filepath.Base(r.dir) }
+
+// makeCgroupRoot makes it in every hierarchy that agents use.
+func (r remains) makeCgroupRoot() error {
+	for _, m := range mountinfo() {
+		if m.fstype != "cgroup" && m.fstype != "cgroup2" {
+			continue
+		}
+		err := os.Mkdir(m.point+r.cgroupRoot(), 0o755)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("make a cgroup for the agents: %w", err)
+		}
+	}
+	return nil
+}
+
 // podCgroups returns all cgroup folders, in every hierarchy, under the roots that
 // kubelet, monopod and containerd make for pods; parents come first.
 func podCgroups() []string {
@@ -125,7 +148,7 @@ func podCgroups() []string {
 		if m.fstype != "cgroup" && m.fstype != "cgroup2" {
 			continue
 		}
-		for _, top := range globs(m.point+"/kubepods*", m.point+"/k8s.io") {
+		for _, top := range globs(m.point+"/kubepods*", m.point+"/k8s.io", m.point+"/"+cgroupRoots+"*") {
 			_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 				if err == nil && d.IsDir() {
 					found = append(found, path)
@@ -161,7 +184,7 @@ func scaffold(path string) bool {
 		"kubepods.slice", "kubepods-besteffort.slice", "kubepods-burstable.slice":
 		return true
 	}
-	return false
+	return strings.HasPrefix(filepath.Base(path), cgroupRoots)
 }
 
 // deadSockets are shims' sockets that came since the rig was opened and that

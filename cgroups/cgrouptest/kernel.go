@@ -1,0 +1,114 @@
+// Package cgrouptest plays the kernel's part of cgroups in a folder: files come
+// with a cgroup and go with it. It knows no limits and no processes.
+package cgrouptest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"monopod/cgroups"
+)
+
+// Controllers of the machine that is played.
+const (
+	v2Controllers = "cpuset cpu io memory hugetlb pids rdma misc"
+	v2Files       = "cgroup.procs cgroup.subtree_control cpuset.cpus cpu.weight cpu.max memory.max hugetlb.2MB.max hugetlb.2MB.rsvd.max pids.max"
+)
+
+// v1Files are those of each v1 hierarchy. Runtimes use devices, pods' cgroups do not.
+var v1Files = map[string]string{
+	"cpu": "cpu.shares cpu.cfs_period_us cpu.cfs_quota_us", "cpuacct": "", "cpuset": "cpuset.cpus cpuset.mems",
+	"memory": "memory.limit_in_bytes", "hugetlb": "hugetlb.2MB.limit_in_bytes", "pids": "pids.max", "systemd": "", "devices": "",
+}
+
+// V1 returns a machine with v1, and a root cgroup of two cpus and one node.
+func V1(t testing.TB) cgroups.Config {
+	mount := t.TempDir()
+	for controller := range v1Files {
+		dir := filepath.Join(mount, controller)
+		must(t, mkdirV1(mount, dir))
+		if controller == "cpuset" {
+			must(t, os.WriteFile(dir+"/cpuset.cpus", []byte("0-1\n"), 0o644))
+			must(t, os.WriteFile(dir+"/cpuset.mems", []byte("0\n"), 0o644))
+		}
+	}
+	return cgroups.Config{Mount: mount, Rmdir: rmdir, Mkdir: func(dir string) error { return mkdirV1(mount, dir) }}
+}
+
+func mkdirV1(mount, dir string) error {
+	rel, err := filepath.Rel(mount, dir)
+	if err != nil {
+		return err
+	}
+	controller, _, _ := strings.Cut(rel, "/")
+	return mkdir(dir, "cgroup.procs "+v1Files[controller])
+}
+
+// V2 returns a machine with v2 in which no cgroup but the root hands on controllers.
+func V2(t testing.TB) cgroups.Config {
+	mount := t.TempDir()
+	must(t, os.WriteFile(mount+"/cgroup.controllers", []byte(v2Controllers+"\n"), 0o644))
+	must(t, os.WriteFile(mount+"/cgroup.subtree_control", nil, 0o644))
+	return cgroups.Config{Mount: mount, Rmdir: rmdir, Mkdir: mkdirV2}
+}
+
+// mkdirV2 gives a cgroup the controllers that the one above hands on.
+func mkdirV2(dir string) error {
+	if err := mkdir(dir, v2Files); err != nil {
+		return err
+	}
+	handed, _ := os.ReadFile(filepath.Join(filepath.Dir(dir), "cgroup.subtree_control"))
+	return os.WriteFile(filepath.Join(dir, "cgroup.controllers"), bytes.ReplaceAll(handed, []byte("+"), nil), 0o644)
+}
+
+func mkdir(dir, files string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	for name := range strings.FieldsSeq(files) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rmdir refuses a cgroup with others in it.
+func rmdir(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			return &fs.PathError{Op: "rmdir", Path: dir, Err: syscall.EBUSY}
+		}
+	}
+	return os.RemoveAll(dir)
+}
+
+// Value returns what is in a file of a cgroup, or why it cannot be read.
+func Value(cfg cgroups.Config, parts ...string) string {
+	b, err := os.ReadFile(filepath.Join(append([]string{cfg.Mount}, parts...)...))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "not there"
+	}
+	if err != nil {
+		return fmt.Sprint(err)
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

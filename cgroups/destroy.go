@@ -1,0 +1,89 @@
+package cgroups
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// killRounds is how often processes are killed before a cgroup counts as not
+// to be emptied: between two looks they may have forked.
+const killRounds = 5
+
+// Within each round, processes get this long to be gone.
+const (
+	killWait = 400 * time.Millisecond
+	killPoll = 2 * time.Millisecond
+)
+
+// Destroy kills what is left in the cgroup of a pod, wherever it is, and
+// removes it. That there is none is no error.
+func (m *Manager) Destroy(ctx context.Context, uid string) error {
+	if err := checkUID(uid); err != nil {
+		return err
+	}
+	for _, c := range classes {
+		path := m.names.Pod(c, uid)
+		if !m.tree.there(path) {
+			continue
+		}
+		if err := m.destroy(ctx, path); err != nil {
+			return fmt.Errorf("remove cgroup %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func (m *Manager) destroy(ctx context.Context, path string) error {
+	if left := m.tree.kill(ctx, path); len(left) > 0 {
+		return fmt.Errorf("processes %v cannot be killed", left)
+	}
+	if m.units != nil {
+		if err := m.units.stop(ctx, path); err != nil {
+			return err
+		}
+	}
+	return m.tree.remove(path)
+}
+
+// kill kills all processes in a cgroup and below. It returns those that live on.
+func (t *tree) kill(ctx context.Context, path string) []int {
+	pids := t.processes(path)
+	for range killRounds {
+		for _, pid := range pids {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone by itself
+		}
+		for end := time.Now().Add(killWait); len(pids) > 0 && time.Now().Before(end) && ctx.Err() == nil; {
+			time.Sleep(killPoll)
+			pids = t.processes(path)
+		}
+		if len(pids) == 0 {
+			return nil
+		}
+	}
+	return pids
+}
+
+// processes returns those in a cgroup and below, in any hierarchy.
+func (t *tree) processes(path string) []int {
+	var pids []int
+	for _, mount := range t.all {
+		for _, dir := range walk(filepath.Join(mount, path)) {
+			b, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+			for line := range strings.Lines(string(b)) {
+				// 0 stands for one of another pid namespace, and for ourselves in kill(2)
+				if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && pid > 0 && pid != os.Getpid() {
+					pids = append(pids, pid)
+				}
+			}
+		}
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids)
+}

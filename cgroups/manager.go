@@ -1,0 +1,219 @@
+// Package cgroups makes and removes the cgroups of pods and of the levels that
+// hold them, v1 and v2, by files or by systemd, with the names and values that
+// the kubelet gives them. It takes names and numbers and knows no pods.
+package cgroups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"sync"
+	"syscall"
+)
+
+// Config says where cgroups are. Zero values mean the default given.
+type Config struct {
+	Root  string // the cgroup that holds kubepods; default the root; must exist
+	Mount string // default /sys/fs/cgroup
+	// Mkdir and Rmdir are the system calls; those of tests play the kernel.
+	Mkdir, Rmdir func(dir string) error
+}
+
+// Node is what the levels above pods are made for.
+type Node struct {
+	CPU       int64    // thousandths of a core
+	Memory    int64    // bytes
+	Pids      int64    // processes and threads
+	CPUs      string   // the list of all, such as 0-3
+	HugePages []string // page sizes of the machine, such as 2MB
+}
+
+// ErrValues: the cgroup is there, but the kernel did not take all its values.
+var ErrValues = errors.New("the kernel did not take all values")
+
+// Manager makes and removes cgroups. Its methods may be called by any
+// goroutine, those on one pod by one at a time.
+type Manager struct {
+	names Names
+	tree  *tree
+	units units // nil unless the driver is Systemd
+
+	mu        sync.Mutex // held while levels are made or written
+	node      Node
+	burstable int64 // cpu.shares of that level; 0: not known
+}
+
+// Open looks at what the machine has, without changing anything. The error says
+// why no cgroups can be made.
+func Open(cfg Config) (*Manager, error) {
+	if cfg.Mount == "" {
+		cfg.Mount = "/sys/fs/cgroup"
+	}
+	if cfg.Mkdir == nil {
+		cfg.Mkdir = func(dir string) error { return os.Mkdir(dir, 0o755) }
+	}
+	if cfg.Rmdir == nil {
+		cfg.Rmdir = func(dir string) error {
+			if err := syscall.Rmdir(dir); err != nil {
+				return &os.PathError{Op: "rmdir", Path: dir, Err: err}
+			}
+			return nil
+		}
+	}
+	t, err := openTree(cfg.Mount, cfg.Mkdir, cfg.Rmdir)
+	if err != nil {
+		return nil, fmt.Errorf("cgroups at %s: %w", cfg.Mount, err)
+	}
+	m := &Manager{names: Names{Root: path.Join("/", cfg.Root)}, tree: t}
+	for _, mount := range t.made() {
+		if dir := filepath.Join(mount, m.names.Root); !exists(dir) {
+			return nil, fmt.Errorf("cgroup root %s: there is no %s", m.names.Root, dir)
+		}
+	}
+	if err := t.writable(m.names.Root); err != nil {
+		return nil, fmt.Errorf("cgroups: %w", err)
+	}
+	return m, nil
+}
+
+// Unified reports whether this is cgroup v2.
+func (m *Manager) Unified() bool { return m.tree.unified }
+
+// SetUp decides on the driver and makes the levels that pods are put under. It
+// must come before what follows, and may be called again to put them right.
+func (m *Manager) SetUp(ctx context.Context, d Driver, n Node) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.names.Driver, m.node = d, n
+	if d == Systemd && m.units == nil {
+		m.units = &bus{}
+	}
+	return m.setUp(ctx)
+}
+
+// setUp makes and writes the levels: m.mu is held.
+func (m *Manager) setUp(ctx context.Context) error {
+	huge := map[string]int64{}
+	for _, size := range m.node.HugePages {
+		huge[size] = Unlimited
+	}
+	levels := map[Class]Resources{
+		Guaranteed: {Shares: Shares(m.node.CPU), Memory: m.node.Memory, Pids: m.node.Pids, CPUs: m.node.CPUs, HugePages: huge},
+		Burstable:  {Shares: max(m.burstable, minShares), HugePages: huge},
+		BestEffort: {Shares: minShares, HugePages: huge},
+	}
+	var values error
+	for _, c := range classes {
+		err := m.put(ctx, m.names.level(c), levels[c])
+		if err != nil && !errors.Is(err, ErrValues) {
+			return err
+		}
+		values = errors.Join(values, err)
+	}
+	return values
+}
+
+// Names returns what cgroups are called; after SetUp.
+func (m *Manager) Names() Names { return m.names }
+
+// SetBurstable gives the Burstable level its weight: that of what its pods ask
+// for together, in thousandths of a core.
+func (m *Manager) SetBurstable(ctx context.Context, milli int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	shares := Shares(milli)
+	if shares == m.burstable {
+		return nil
+	}
+	m.burstable = shares
+	return m.update(ctx, m.names.level(Burstable), Resources{Shares: shares})
+}
+
+// Refresh puts the levels right, whoever changed them.
+func (m *Manager) Refresh(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.setUp(ctx)
+}
+
+// Create makes a pod's cgroup, if it is not there, and writes its values. The
+// cgroup is there if the error is ErrValues.
+func (m *Manager) Create(ctx context.Context, c Class, uid string, r Resources) error {
+	if err := checkUID(uid); err != nil {
+		return err
+	}
+	if err := m.levels(ctx, c); err != nil {
+		return err
+	}
+	return m.put(ctx, m.names.Pod(c, uid), r)
+}
+
+// levels makes the levels again if somebody took them away.
+func (m *Manager) levels(ctx context.Context, c Class) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.tree.exists(m.names.level(c)) {
+		return nil
+	}
+	if err := m.setUp(ctx); err != nil && !errors.Is(err, ErrValues) {
+		return err
+	}
+	return nil
+}
+
+// Update writes values of a pod's cgroup.
+func (m *Manager) Update(ctx context.Context, c Class, uid string, r Resources) error {
+	if err := checkUID(uid); err != nil {
+		return err
+	}
+	return m.update(ctx, m.names.Pod(c, uid), r)
+}
+
+// Exists reports whether a pod's cgroup is there with all that belongs to it.
+func (m *Manager) Exists(c Class, uid string) bool {
+	return checkUID(uid) == nil && m.tree.exists(m.names.Pod(c, uid))
+}
+
+// Pods returns the uids of all pods that have a cgroup or a part of one,
+// whoever made it.
+func (m *Manager) Pods() map[string]bool {
+	uids := map[string]bool{}
+	for _, c := range classes {
+		for _, base := range m.tree.children(m.names.level(c)) {
+			if uid := m.names.uid(base); uid != "" {
+				uids[uid] = true
+			}
+		}
+	}
+	return uids
+}
+
+// put makes a cgroup and writes its values.
+func (m *Manager) put(ctx context.Context, path string, r Resources) error {
+	if m.units != nil {
+		if err := m.units.start(ctx, path); err != nil {
+			return fmt.Errorf("slice %s: %w", filepath.Base(path), err)
+		}
+	}
+	if err := m.tree.make(path); err != nil {
+		return fmt.Errorf("make cgroup: %w", err)
+	}
+	return m.update(ctx, path, r)
+}
+
+// update writes values: first to systemd, which would overwrite others, then
+// to the files, since systemd does not know all.
+func (m *Manager) update(ctx context.Context, path string, r Resources) error {
+	var told error
+	if m.units != nil {
+		r.Quota = wholePercent(r.Quota, r.period())
+		told = m.units.set(ctx, path, r, m.tree.unified)
+	}
+	if err := errors.Join(told, m.tree.set(path, r)); err != nil {
+		return fmt.Errorf("cgroup %s: %w: %w", path, ErrValues, err)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package cgroups
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Driver is how cgroups are made, and so what they are called.
+type Driver string
+
+const (
+	None     Driver = ""         // pods have no cgroups of their own
+	Cgroupfs Driver = "cgroupfs" // folders in the hierarchies
+	Systemd  Driver = "systemd"  // slices of systemd
+)
+
+// Class is the level that a pod's cgroup is under.
+type Class string
+
+const (
+	Guaranteed Class = "" // right under kubepods
+	Burstable  Class = "burstable"
+	BestEffort Class = "besteffort"
+)
+
+var classes = []Class{Guaranteed, Burstable, BestEffort}
+
+// Names says what cgroups are called, as the kubelet does, so that the tools
+// that know its tree know this one. The zero value has no cgroups.
+type Names struct {
+	Driver Driver
+	Root   string // the cgroup that holds kubepods, such as /a/b; "" or "/": the root
+}
+
+// Pod returns the path of a pod's cgroup in its hierarchies, which is also the
+// cgroup_parent for the runtime; "" with driver None.
+func (n Names) Pod(c Class, uid string) string { return n.path(string(c), "pod"+uid) }
+
+// level returns the path of a class's level; that of Guaranteed is kubepods.
+func (n Names) level(c Class) string { return n.path(string(c)) }
+
+func (n Names) path(under ...string) string {
+	parts := append([]string{n.Root, "kubepods"}, under...)
+	switch n.Driver {
+	case None:
+		return ""
+	case Systemd:
+		return nested(path.Join(parts...))
+	default:
+		return path.Join("/", path.Join(parts...))
+	}
+}
+
+// nested turns a/b-c into /a.slice/a-b_c.slice: systemd nests slices by the
+// dashes in their names.
+func nested(p string) string {
+	out, unit := "", ""
+	for part := range strings.SplitSeq(strings.Trim(p, "/"), "/") {
+		if unit != "" {
+			unit += "-"
+		}
+		unit += strings.ReplaceAll(part, "-", "_")
+		out += "/" + unit + ".slice"
+	}
+	return out
+}
+
+// uid returns the uid of the pod whose cgroup has that base name, or "".
+func (n Names) uid(base string) string {
+	if n.Driver == Systemd {
+		unit, ok := strings.CutSuffix(base, ".slice")
+		if !ok {
+			return ""
+		}
+		base = strings.ReplaceAll(unit[strings.LastIndex(unit, "-")+1:], "_", "-")
+	}
+	uid, ok := strings.CutPrefix(base, "pod")
+	if !ok || checkUID(uid) != nil {
+		return ""
+	}
+	return uid
+}
+
+var uidForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
+
+// checkUID refuses what would lead elsewhere or could not be told from
+// another: a slash, or an underscore, which stands for a dash in slices.
+func checkUID(uid string) error {
+	if !uidForm.MatchString(uid) {
+		return fmt.Errorf("cgroup of pod %q: the uid may hold only letters, digits, dashes and dots", uid)
+	}
+	return nil
+}

@@ -1,0 +1,317 @@
+package cgroups
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tree is the cgroup file systems as they are mounted: with v2 one, with v1,
+// or both (hybrid), one for each controller or group of controllers.
+type tree struct {
+	unified bool
+	dirs    map[string]string // v1: mount point by controller; v2: all controllers the same
+	all     []string          // every mount point; runtimes use more controllers than we do
+	mkdir   func(string) error
+	rmdir   func(string) error
+}
+
+// governed are the controllers that pods' cgroups are made for, where the
+// machine has them. systemd is no controller but the tree of systemd's own.
+var governed = []string{"cpu", "cpuacct", "cpuset", "memory", "hugetlb", "pids", "systemd"}
+
+// openTree looks at what is mounted at the mount point, usually
+// /sys/fs/cgroup. It is v2 if the unified hierarchy is there itself.
+func openTree(mount string, mkdir, rmdir func(string) error) (*tree, error) {
+	t := &tree{dirs: map[string]string{}, mkdir: mkdir, rmdir: rmdir}
+	offers, err := os.ReadFile(filepath.Join(mount, "cgroup.controllers"))
+	if err == nil {
+		t.unified, t.all = true, []string{mount}
+		for _, c := range strings.Fields(string(offers)) {
+			t.dirs[c] = mount
+		}
+		return t, t.require("cpu", "memory")
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	entries, err := os.ReadDir(mount)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		dir, err := filepath.EvalSymlinks(filepath.Join(mount, e.Name()))
+		if err != nil || !exists(filepath.Join(dir, "cgroup.procs")) {
+			continue
+		}
+		if slices.Contains(governed, e.Name()) {
+			t.dirs[e.Name()] = dir
+		}
+		if !slices.Contains(t.all, dir) {
+			t.all = append(t.all, dir)
+		}
+	}
+	return t, t.require("cpu", "cpuacct", "cpuset", "memory")
+}
+
+func (t *tree) require(controllers ...string) error {
+	for _, c := range controllers {
+		if t.dirs[c] == "" {
+			return fmt.Errorf("the controller %s is not there", c)
+		}
+	}
+	return nil
+}
+
+// made returns the mount points in which a cgroup of ours has a folder.
+func (t *tree) made() []string {
+	var out []string
+	for _, c := range governed {
+		if d := t.dirs[c]; d != "" && !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// writable returns nil if cgroups can be made under path, which must exist.
+func (t *tree) writable(path string) error {
+	for _, mount := range t.made() {
+		dir := filepath.Join(mount, path)
+		if err := unix.Access(dir, unix.W_OK); err != nil {
+			return &fs.PathError{Op: "write", Path: dir, Err: err}
+		}
+	}
+	return nil
+}
+
+// exists reports whether a cgroup is there completely.
+func (t *tree) exists(path string) bool {
+	for _, mount := range t.made() {
+		if !exists(filepath.Join(mount, path)) {
+			return false
+		}
+	}
+	return !t.unified || len(t.missing(path)) == 0
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// missing returns the controllers that the machine offers and a cgroup lacks (v2).
+func (t *tree) missing(path string) []string {
+	b, _ := os.ReadFile(filepath.Join(t.all[0], path, "cgroup.controllers"))
+	has := strings.Fields(string(b))
+	var out []string
+	for _, c := range governed {
+		if t.dirs[c] != "" && !slices.Contains(has, c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// make makes a cgroup and those above it that are missing.
+func (t *tree) make(path string) error {
+	if t.unified {
+		return t.makeUnified(path)
+	}
+	for _, mount := range t.made() {
+		if err := t.makeIn(mount, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeUnified makes a v2 cgroup level by level, each of which hands on all
+// controllers to the next: systemd takes them away now and then.
+func (t *tree) makeUnified(path string) error {
+	var refused error
+	level := t.all[0]
+	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		refused = errors.Join(refused, t.handOn(level))
+		level = filepath.Join(level, part)
+		if err := t.mkdir(level); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	if lacks := t.missing(path); len(lacks) > 0 {
+		return fmt.Errorf("%s lacks the controllers %s: %w", level, strings.Join(lacks, ", "), refused)
+	}
+	return nil
+}
+
+// handOn gives the cgroups right under a folder all controllers of the root:
+// in one write or, as one may be refused, one by one.
+func (t *tree) handOn(dir string) error {
+	control := filepath.Join(dir, "cgroup.subtree_control")
+	has, err := read(control)
+	if err != nil {
+		return err
+	}
+	var lacks []string
+	for _, c := range slices.Sorted(maps.Keys(t.dirs)) {
+		if !slices.Contains(strings.Fields(has), c) {
+			lacks = append(lacks, "+"+c)
+		}
+	}
+	if len(lacks) == 0 || write(control, strings.Join(lacks, " ")) == nil {
+		return nil
+	}
+	for _, c := range lacks {
+		err = errors.Join(err, write(control, c))
+	}
+	return err
+}
+
+// makeIn makes a cgroup in one hierarchy of v1, from the top if need be.
+func (t *tree) makeIn(mount, path string) error {
+	dir := filepath.Join(mount, path)
+	err := t.mkdir(dir)
+	if errors.Is(err, fs.ErrNotExist) && path != "/" {
+		if err := t.makeIn(mount, filepath.Dir(path)); err != nil {
+			return err
+		}
+		err = t.mkdir(dir)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if mount == t.dirs["cpuset"] {
+		return t.inherit(mount, path)
+	}
+	return nil
+}
+
+// inherit gives a cgroup the cpus and memory nodes of the one above, without
+// which v1 lets no process in.
+func (t *tree) inherit(mount, path string) error {
+	if path == "/" {
+		return nil
+	}
+	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
+		own, err := read(filepath.Join(mount, path, name))
+		if err != nil {
+			return err
+		}
+		if own != "" {
+			continue
+		}
+		if err := t.inherit(mount, filepath.Dir(path)); err != nil {
+			return err
+		}
+		above, err := read(filepath.Join(mount, filepath.Dir(path), name))
+		if err == nil {
+			err = write(filepath.Join(mount, path, name), above)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// set writes the values of a cgroup. It writes what it can.
+func (t *tree) set(path string, r Resources) error {
+	var errs []error
+	for _, f := range r.files(t.unified) {
+		mount := t.dirs[f.controller]
+		if mount == "" {
+			continue
+		}
+		err := write(filepath.Join(mount, path, f.name), f.value)
+		if err != nil && !(f.optional && errors.Is(err, fs.ErrNotExist)) {
+			errs = append(errs, fmt.Errorf("%q: %w", f.value, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// children returns the base names of the cgroups right under path, in any hierarchy.
+func (t *tree) children(path string) []string {
+	var out []string
+	for _, mount := range t.all {
+		entries, _ := os.ReadDir(filepath.Join(mount, path))
+		for _, e := range entries {
+			if e.IsDir() && !slices.Contains(out, e.Name()) {
+				out = append(out, e.Name())
+			}
+		}
+	}
+	return out
+}
+
+// there reports whether anything of a cgroup is left in any hierarchy.
+func (t *tree) there(path string) bool {
+	return slices.ContainsFunc(t.all, func(mount string) bool { return exists(filepath.Join(mount, path)) })
+}
+
+// A folder may be busy for a moment after its last process has gone.
+const (
+	busyFirst = 5 * time.Millisecond
+	busyTries = 8 // doubling, about 1.3 s in all
+)
+
+// remove removes a cgroup and those below from all hierarchies.
+func (t *tree) remove(path string) error {
+	var errs []error
+	for _, mount := range t.all {
+		for _, dir := range slices.Backward(walk(filepath.Join(mount, path))) {
+			errs = append(errs, t.removeDir(dir))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (t *tree) removeDir(dir string) error {
+	wait := busyFirst
+	for try := 1; ; try++ {
+		err := t.rmdir(dir)
+		switch {
+		case err == nil || errors.Is(err, fs.ErrNotExist):
+			return nil
+		case !errors.Is(err, syscall.EBUSY) || try == busyTries:
+			return err
+		}
+		time.Sleep(wait)
+		wait *= 2
+	}
+}
+
+// walk returns a folder and all folders below, parents first.
+func walk(top string) (dirs []string) {
+	_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return nil // what went meanwhile is gone
+	})
+	return dirs
+}
+
+func read(path string) (string, error) {
+	b, err := os.ReadFile(path)
+	return strings.TrimSpace(string(b)), err
+}
+
+// write writes a value in one call, as the kernel wants it. It never makes a file.
+func write(path, value string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}
