@@ -39,7 +39,7 @@ func newMachine(cfg Config, instance string) (*machine, error) {
 	var fs unix.Statfs_t
 	unified := unix.Statfs("/sys/fs/cgroup", &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC
 	return &machine{cfg: cfg, log: cfg.Log, base: node{
-		Name: cfg.NodeName, Instance: instance, Root: cfg.Root, PodLogs: cfg.PodLogs, RuntimeClasses: cfg.RuntimeClasses,
+		Name: cfg.NodeName, Instance: instance, Root: cfg.Root, PodLogs: cfg.PodLogs,
 		Memory: memory, CgroupV2: unified, SwapController: swapController("/sys/fs/cgroup", unified), HugePageSizes: hugePageSizes(),
 	}}, nil
 }

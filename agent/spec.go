@@ -19,8 +19,6 @@ type node struct {
 	Root     string // agent's root directory
 	PodLogs  string // root of the pod logs
 
-	RuntimeClasses map[string]string // handlers of the runtime by name of the class
-
 	HostIPs   []string // primary first, at most one of each family
 	HostsFile []byte   // the machine's /etc/hosts, for pods on its network
 	Resolv    resolvConf

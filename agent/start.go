@@ -125,10 +125,7 @@ func slot(ctx context.Context, slots chan struct{}) (release func(), err error) 
 }
 
 func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action) error {
-	if err := checkFeatures(s.Pod.Pod, w.gate.Features()); err != nil {
-		return err
-	}
-	handler, err := runtimeHandler(s.Pod.Pod, w.machine.Now())
+	handler, err := runtimeHandler(s.Pod.Pod, w.machine.cfg.RuntimeClasses)
 	if err != nil {
 		return err
 	}
@@ -238,11 +235,6 @@ func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c 
 	}
 	in := containerInput{Attempt: a.Attempt, Image: ref, BackOff: a.BackOff, PodIPs: m.ips, Volumes: mounts}
 	in.ImageUID, in.ImageUsername = imageUser(img)
-	handler, err := runtimeHandler(pod, n)
-	if err != nil {
-		return nil, err
-	}
-	in.RecursiveReadOnly = w.gate.Features().recursiveReadOnly[handler]
 	if in.SubPaths, err = w.bindSubPaths(pod, c, in, n); err != nil {
 		return nil, err
 	}
@@ -252,6 +244,7 @@ func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c 
 	if in.TerminationLogPath, err = volume.TerminationLog(w.root.dir, a.UID, a.Name); err != nil {
 		w.log.Warn("container has no termination log", "container", a.Name, "err", err)
 	}
+	in.RecursiveReadOnly = w.recursiveReadOnly(pod)
 	return containerConfig(pod, c, in, n)
 }
 

@@ -33,6 +33,8 @@ type watch struct {
 	store    *status.Store
 	log      *slog.Logger
 
+	handlers map[string]*rt.RuntimeHandlerFeatures // by name, as the runtime said last; guarded by mu
+
 	sightings chan sighting      // one slot, latest wins; after each relist
 	touched   chan manifests.Key // a pod that an event was about
 	suspect   chan struct{}      // one slot: a call found the runtime gone
@@ -46,7 +48,6 @@ type watch struct {
 
 	mu    sync.Mutex
 	state status.Runtime
-	can   features
 }
 
 func newWatch(c *cri.Client, instance string, store *status.Store, log *slog.Logger) *watch {
@@ -146,14 +147,12 @@ func (w *watch) ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.noteHandlers(st)
 	for _, c := range st.GetStatus().GetConditions() {
 		if c.Type == "RuntimeReady" && !c.Status {
 			return fmt.Errorf("it is not ready: %s %s", c.Reason, c.Message)
 		}
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.can = featuresOf(st)
 	return nil
 }
 

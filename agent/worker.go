@@ -32,9 +32,9 @@ type workers struct {
 // gate tells workers whether the runtime answers.
 type gate interface {
 	Up() bool
-	Runtime() string    // its name, such as containerd
-	Features() features // what it can do
-	Suspect(err error)  // a call found the runtime gone
+	RecursiveReadOnly(handler string) bool
+	Runtime() string   // its name, such as containerd
+	Suspect(err error) // a call found the runtime gone
 }
 
 var (

@@ -28,23 +28,6 @@ func restartedWith(t *testing.T, classes map[string]string, lacks []critest.Feat
 
 func condition0(st v1.PodStatus) v1.PodCondition { return st.Conditions[0] }
 
-func TestStrictGroupsNeedARuntimeThatHeedsThem(t *testing.T) {
-	pod := manifest("web", "img:1", "securityContext: {supplementalGroupsPolicy: Strict}")
-	restartedWith(t, nil, nil, func(r *rig) {
-		r.want(pod)
-		r.expect("default/web-n/c")
-	})
-	restartedWith(t, nil, []critest.Feature{critest.SupplementalGroupsPolicy}, func(r *rig) {
-		r.want(pod)
-		r.after(time.Minute)
-		r.expect()
-		c := condition0(r.status("default/web-n"))
-		if c.Reason != "SupplementalGroupsPolicyNotSupported" || !strings.Contains(c.Message, "Strict is not supported") || r.Count("RunPodSandbox") > 0 {
-			r.Errorf("condition %+v, %d sandboxes asked for", c, r.Count("RunPodSandbox"))
-		}
-	})
-}
-
 func TestARuntimeClassStandsForAHandler(t *testing.T) {
 	pod := manifest("web", "img:1", "runtimeClassName: small")
 	restartedWith(t, map[string]string{"small": "crun"}, nil, func(r *rig) {

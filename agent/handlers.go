@@ -1,0 +1,47 @@
+package agent
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// runtimeHandler returns the runtime's handler that the pod's class stands for,
+// "" for a pod without one. classes are the handlers by name of the class.
+func runtimeHandler(p *v1.Pod, classes map[string]string) (string, error) {
+	class := p.Spec.RuntimeClassName
+	if class == nil || *class == "" {
+		return "", nil
+	}
+	handler, ok := classes[*class]
+	if !ok {
+		return "", fmt.Errorf("runtime class %q is not configured on this node", *class)
+	}
+	return handler, nil
+}
+
+// noteHandlers keeps what the runtime tells that its handlers can do.
+func (w *watch) noteHandlers(st *rt.StatusResponse) {
+	handlers := map[string]*rt.RuntimeHandlerFeatures{}
+	for _, h := range st.GetRuntimeHandlers() {
+		handlers[h.Name] = h.Features
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.handlers = handlers
+}
+
+// RecursiveReadOnly reports whether the handler can mount read-only all the way
+// down; "" is the default one. A runtime that does not say cannot.
+func (w *watch) RecursiveReadOnly(handler string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.handlers[handler].GetRecursiveReadOnlyMounts()
+}
+
+// recursiveReadOnly reports whether the pod's handler can.
+func (w *worker) recursiveReadOnly(p *v1.Pod) bool {
+	handler, err := runtimeHandler(p, w.machine.cfg.RuntimeClasses)
+	return err == nil && w.gate.RecursiveReadOnly(handler)
+}
