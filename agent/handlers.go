@@ -39,3 +39,9 @@ func (w *watch) RecursiveReadOnly(handler string) bool {
 	defer w.mu.Unlock()
 	return w.handlers[handler].GetRecursiveReadOnlyMounts()
 }
+
+// recursiveReadOnly reports whether the pod's handler can.
+func (w *worker) recursiveReadOnly(p *v1.Pod) bool {
+	handler, err := runtimeHandler(p, w.machine.cfg.RuntimeClasses)
+	return err == nil && w.gate.RecursiveReadOnly(handler)
+}

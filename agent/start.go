@@ -140,11 +140,6 @@ func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c 
 	}
 	in := containerInput{Attempt: a.Attempt, Image: img.ref, BackOff: a.BackOff, PodIPs: m.ips, Volumes: mounts, VolumeImages: img.volumes}
 	in.ImageUID, in.ImageUsername = imageUser(img.image)
-	handler, err := runtimeHandler(pod, w.machine.cfg.RuntimeClasses)
-	if err != nil {
-		return nil, err
-	}
-	in.RecursiveReadOnly = w.gate.RecursiveReadOnly(handler)
 	if in.SubPaths, err = w.bindSubPaths(pod, c, in, n); err != nil {
 		return nil, err
 	}
@@ -154,6 +149,7 @@ func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c 
 	if in.TerminationLogPath, err = volume.TerminationLog(w.root.dir, a.UID, a.Name); err != nil {
 		w.log.Warn("container has no termination log", "container", a.Name, "err", err)
 	}
+	in.RecursiveReadOnly = w.recursiveReadOnly(pod)
 	return containerConfig(pod, c, in, n)
 }
 

@@ -33,11 +33,11 @@ type watch struct {
 	store    *status.Store
 	log      *slog.Logger
 
+	handlers map[string]*rt.RuntimeHandlerFeatures // by name, as the runtime said last; guarded by mu
+
 	sightings chan sighting      // one slot, latest wins; after each relist
 	touched   chan manifests.Key // a pod that an event was about
 	suspect   chan struct{}      // one slot: a call found the runtime gone
-
-	handlers map[string]*rt.RuntimeHandlerFeatures // by name, as the runtime said last; guarded by mu
 
 	// prepare is called until it succeeds once, before sweep, when the runtime answers.
 	prepare func(ctx context.Context) error
