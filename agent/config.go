@@ -20,18 +20,22 @@ const startsPerCore = 4
 
 // Config is the settings of an agent. Zero values mean the default given.
 type Config struct {
-	Manifests    string // folder of manifests; must be given
-	Endpoint     string // CRI endpoint, unix:///path; default: whichever of cri.WellKnown answers
-	Root         string // default /var/lib/monopod
-	PodLogs      string // default /var/log/pods
-	LogLinks     string // folder of links by container for log shippers; default /var/log/containers beside the default PodLogs, else none
-	NodeName     string // default: the host's name
-	Listen       string // TCP address, "" = none
-	Socket       string // default /run/monopod.sock
-	ResolvConf   string // default /etc/resolv.conf
-	StartsAtOnce int    // sandboxes and containers being started at the same time; default 4 per core
-	Version      string
-	Log          *slog.Logger
+	Manifests    string            // folder of manifests; must be given
+	Endpoint     string            // CRI endpoint, unix:///path; default: whichever of cri.WellKnown answers
+	Root         string            // default /var/lib/monopod
+	PodLogs      string            // default /var/log/pods
+	LogLinks     string            // folder of links by container for log shippers; default /var/log/containers beside the default PodLogs, else none
+	NodeName     string            // default: the host's name
+	Listen       string            // TCP address, "" = none
+	Socket       string            // default /run/monopod.sock
+	ResolvConf   string            // default /etc/resolv.conf
+	StartsAtOnce int               // sandboxes and containers being started at the same time; default 4 per core
+	NodeLabels   map[string]string // besides those that every node has; wins over them
+	// AllowedUnsafeSysctls are kernel settings that pods may change beyond the
+	// safe ones: names, or prefixes that end in *. All must be a pod's own.
+	AllowedUnsafeSysctls []string
+	Version              string
+	Log                  *slog.Logger
 }
 
 // complete returns the settings with defaults filled in and paths made
@@ -50,6 +54,9 @@ func (c Config) complete() (Config, error) {
 	c.NodeName = strings.ToLower(strings.TrimSpace(c.NodeName))
 	if bad := validation.IsDNS1123Subdomain(c.NodeName); len(bad) > 0 {
 		return c, fmt.Errorf("node name %q: %s; give another with --node-name", c.NodeName, bad[0])
+	}
+	if err := c.checkNode(); err != nil {
+		return c, err
 	}
 	if c.PodLogs == "" && c.LogLinks == "" {
 		c.LogLinks = "/var/log/containers"
@@ -74,6 +81,22 @@ func (c Config) complete() (Config, error) {
 		c.Log = slog.Default()
 	}
 	return c, nil
+}
+
+// checkNode checks what pods are admitted by.
+func (c Config) checkNode() error {
+	for key, value := range c.NodeLabels {
+		bad := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...)
+		if len(bad) > 0 {
+			return fmt.Errorf("node label %s=%s: %s; see --node-labels", key, value, bad[0])
+		}
+	}
+	for _, s := range c.AllowedUnsafeSysctls {
+		if sysctlNamespace(s) == "" {
+			return fmt.Errorf("sysctl %q is the whole machine's and cannot be allowed to pods", s)
+		}
+	}
+	return nil
 }
 
 func (c Config) manifestOptions() manifests.Options {
