@@ -91,6 +91,7 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "root", Value: "/var/lib/monopod", Usage: "the `DIR` for volumes, checkpoints and status"},
 		&cli.StringFlag{Name: "pod-logs", Value: "/var/log/pods", Usage: "the `DIR` for the containers' logs"},
 		&cli.StringFlag{Name: "node-name", Usage: "the `NAME` that pods get as a suffix (default: the host's name)"},
+		&cli.StringFlag{Name: "node-labels", Usage: "the `LABELS` that pods can select besides the usual ones, k=v,k=v"},
 		&cli.StringFlag{Name: "listen", Value: "127.0.0.1:10255", Usage: "the TCP `ADDR` of the read-only endpoint; \"\" for none"},
 		&cli.StringFlag{Name: "socket", Value: defaultSocket, Usage: "the `PATH` of the unix socket that the other commands use"},
 		&cli.StringFlag{Name: "resolv-conf", Value: "/etc/resolv.conf", Usage: "the resolv.conf `PATH` that pods get their name servers from"},
@@ -110,6 +111,10 @@ func run(c *cli.Context) error {
 	if err != nil {
 		return cli.Exit(err.Error(), exitUsage)
 	}
+	labels, err := nodeLabels(c.String("node-labels"))
+	if err != nil {
+		return cli.Exit(err.Error(), exitUsage)
+	}
 	lean()
 	a, err := agent.New(agent.Config{
 		CgroupDriver: c.String("cgroup-driver"),
@@ -124,11 +129,28 @@ func run(c *cli.Context) error {
 		ResolvConf:   c.String("resolv-conf"),
 		Version:      acli.Version().Version,
 		Log:          log,
+		NodeLabels:   labels,
 	})
 	if err != nil {
 		return err
 	}
 	return a.Run(c.Context)
+}
+
+// nodeLabels reads k=v,k=v.
+func nodeLabels(list string) (map[string]string, error) {
+	labels := map[string]string{}
+	for part := range strings.SplitSeq(list, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		key, value, ok := strings.Cut(part, "=")
+		if _, twice := labels[key]; !ok || twice {
+			return nil, fmt.Errorf("--node-labels %q: write each label once, as key=value", part)
+		}
+		labels[key] = value
+	}
+	return labels, nil
 }
 
 // lean makes the collector return memory early: an agent idles nearly always,

@@ -36,6 +36,11 @@ type Config struct {
 
 	RuntimeClasses map[string]string // what runtimeClassName stands for: the runtime's handlers by name of the class
 
+	NodeLabels map[string]string // besides those that every node has; wins over them
+	// AllowedUnsafeSysctls are kernel settings that pods may change beyond the
+	// safe ones: names, or prefixes that end in *. All must be a pod's own.
+	AllowedUnsafeSysctls []string
+
 	Version string
 	Log     *slog.Logger
 }
@@ -56,6 +61,9 @@ func (c Config) complete() (Config, error) {
 	c.NodeName = strings.ToLower(strings.TrimSpace(c.NodeName))
 	if bad := validation.IsDNS1123Subdomain(c.NodeName); len(bad) > 0 {
 		return c, fmt.Errorf("node name %q: %s; give another with --node-name", c.NodeName, bad[0])
+	}
+	if err := c.checkNode(); err != nil {
+		return c, err
 	}
 	if c.PodLogs == "" && c.LogLinks == "" {
 		c.LogLinks = "/var/log/containers"
@@ -87,6 +95,22 @@ func (c Config) complete() (Config, error) {
 		c.Log = slog.Default()
 	}
 	return c, nil
+}
+
+// checkNode checks what pods are admitted by.
+func (c Config) checkNode() error {
+	for key, value := range c.NodeLabels {
+		bad := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...)
+		if len(bad) > 0 {
+			return fmt.Errorf("node label %s=%s: %s; see --node-labels", key, value, bad[0])
+		}
+	}
+	for _, s := range c.AllowedUnsafeSysctls {
+		if sysctlNamespace(s) == "" {
+			return fmt.Errorf("sysctl %q is the whole machine's and cannot be allowed to pods", s)
+		}
+	}
+	return nil
 }
 
 func (c Config) manifestOptions() manifests.Options {

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"monopod/cgroups"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -38,9 +39,9 @@ var goldenSettings = []struct {
 	left  string  // beginnings of facts that are left out
 	least float64 // percent of the facts that must be equal, or differ as they are meant to
 }{
-	{"cgroup1-cgroupfs", func(n *node) { n.CgroupV2, n.Memory = false, 30e9 }, "cgroup[", 95.5},
-	{"cgroup2-cgroupfs", func(n *node) { n.CgroupV2, n.Memory = true, 3.1e9 }, "cgroup[ stop[", 98.8},
-	{"cgroup2-systemd", func(n *node) { n.CgroupV2, n.Memory = true, 3.1e9 }, "cgroup[ stop[", 98.8},
+	{"cgroup1-cgroupfs", func(n *node) { n.CgroupV2, n.Memory, n.Cgroups.Driver = false, 30e9, cgroups.Cgroupfs }, "cgroup[", 99.2},
+	{"cgroup2-cgroupfs", func(n *node) { n.CgroupV2, n.Memory, n.Cgroups.Driver = true, 3.1e9, cgroups.Cgroupfs }, "cgroup[ stop[", 100},
+	{"cgroup2-systemd", func(n *node) { n.CgroupV2, n.Memory, n.Cgroups.Driver = true, 3.1e9, cgroups.Systemd }, "cgroup[ stop[", 100},
 }
 
 // takeRoot are cases that only root can set up: they change owners and mount.

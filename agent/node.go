@@ -26,6 +26,9 @@ type machine struct {
 	log  *slog.Logger
 	base node // what does not change
 
+	facts     nodeFacts                 // at the start
+	readFacts func() (nodeFacts, error) // as they are
+
 	mu   sync.Mutex
 	read time.Time
 	now  *node
@@ -34,15 +37,16 @@ type machine struct {
 
 // newMachine reads what does not change while the agent runs.
 func newMachine(cfg Config, instance string) (*machine, error) {
-	memory, err := memoryTotal("/proc/meminfo")
+	facts, err := readFacts(cfg)
 	if err != nil {
 		return nil, err
 	}
 	var fs unix.Statfs_t
 	unified := unix.Statfs("/sys/fs/cgroup", &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC
-	return &machine{cfg: cfg, log: cfg.Log, base: node{
+	read := func() (nodeFacts, error) { return readFacts(cfg) }
+	return &machine{cfg: cfg, log: cfg.Log, facts: facts, readFacts: read, base: node{
 		Name: cfg.NodeName, Instance: instance, Root: cfg.Root, PodLogs: cfg.PodLogs,
-		Memory: memory, CgroupV2: unified, SwapController: swapController("/sys/fs/cgroup", unified), HugePageSizes: hugePageSizes(),
+		Memory: facts.Capacity.Memory().Value(), Allocatable: facts.Allocatable, CgroupV2: unified, SwapController: swapController("/sys/fs/cgroup", unified), HugePageSizes: hugePageSizes(),
 	}}, nil
 }
 

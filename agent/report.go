@@ -35,7 +35,7 @@ func (w *worker) report(s *situation, p *planned) {
 // reportUnseen reports a pod while the runtime cannot be asked: as it was
 // known last, or as one that is still to come.
 func (w *worker) reportUnseen(wish *manifests.Pod) {
-	if _, ok := w.store.Pod(w.key.String()); ok || wish == nil {
+	if p, ok := w.store.Pod(w.key.String()); ok && !wasRefused(&p.Status) || wish == nil {
 		return
 	}
 	if last := w.lastStatus(string(wish.UID)); last != nil {

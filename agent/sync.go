@@ -30,6 +30,9 @@ type syncLoop struct {
 	wishes  map[manifests.Key]*manifests.Pod // what each worker was told last
 	stop    map[manifests.Key]context.CancelFunc
 	left    map[manifests.Key]map[string]*checkpoint // of former agents, not yet taken over by a worker
+	seats   *seats
+	facts   chan reading // the machine, read anew
+	reading bool         // it is being read
 	seen    sighting
 	last    *manifests.Snapshot // nil before the first
 	done    chan *worker
@@ -42,7 +45,9 @@ type syncLoop struct {
 }
 
 func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints []*checkpoint) *syncLoop {
+	shared.stands = make(chan standing)
 	l := &syncLoop{shared: shared, store: store, dir: dir,
+		seats: newSeats(shared.machine.facts, checkpoints), facts: make(chan reading),
 		workers: map[manifests.Key]*worker{}, wishes: map[manifests.Key]*manifests.Pod{}, stop: map[manifests.Key]context.CancelFunc{},
 		left: map[manifests.Key]map[string]*checkpoint{}, done: make(chan *worker)}
 	for _, c := range checkpoints {
@@ -76,8 +81,16 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			}
 		case w := <-l.done:
 			l.worked = true
-			l.finished(w)
+			l.finished(ctx, w)
+		case now := <-l.shared.stands:
+			l.stands(ctx, now)
+		case f := <-l.facts:
+			l.reading = false
+			if f.err == nil {
+				l.know(ctx, f.nodeFacts)
+			}
 		case <-tick.C:
+			l.readFacts(ctx)
 			l.rest()
 		}
 		l.turned.Store(time.Now().UnixNano())
@@ -111,17 +124,12 @@ func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 	wanted := map[manifests.Key]bool{}
 	for _, p := range s.Pods {
 		wanted[p.Key()] = true
-		l.wish(ctx, p.Key(), p)
 	}
-	for key := range l.workers {
-		if !wanted[key] {
-			l.wish(ctx, key, nil)
-		}
+	l.drop(ctx, wanted)
+	for _, p := range slices.SortedFunc(slices.Values(s.Pods), byArrival) {
+		l.ask(ctx, p)
 	}
-	// The Source knew these from their checkpoints, and knows that they are gone.
-	for _, key := range slices.Collect(maps.Keys(l.left)) {
-		l.wish(ctx, key, nil)
-	}
+	l.retry(ctx)
 	l.strays(ctx)
 	l.report(s)
 	if s.Complete && !l.swept {
@@ -131,6 +139,31 @@ func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 			keys = append(keys, key.String())
 		}
 		l.store.Sweep(keys)
+	}
+}
+
+// drop lets all pods go that are not wanted any more.
+func (l *syncLoop) drop(ctx context.Context, wanted map[manifests.Key]bool) {
+	for key := range l.seats.taken {
+		if wanted[key] {
+			continue
+		}
+		l.seats.leave(key)
+		if l.workers[key] == nil && l.left[key] == nil { // it only waited
+			l.seats.gone(key)
+			l.store.RemovePod(key.String())
+		}
+	}
+	for key := range l.workers {
+		if !wanted[key] {
+			l.wish(ctx, key, nil)
+		}
+	}
+	// The Source knew these from their checkpoints, and knows that they are gone.
+	for _, key := range slices.Collect(maps.Keys(l.left)) {
+		if !wanted[key] {
+			l.wish(ctx, key, nil)
+		}
 	}
 }
 
@@ -188,10 +221,11 @@ func (l *syncLoop) sighted(ctx context.Context, seen sighting) {
 	}
 	l.seen = seen
 	l.strays(ctx)
+	l.know(ctx, l.seats.facts)
 }
 
 // finished lets a worker go whose pod is gone, unless it was wished for again.
-func (l *syncLoop) finished(w *worker) {
+func (l *syncLoop) finished(ctx context.Context, w *worker) {
 	if l.workers[w.key] != w || l.wishes[w.key] != nil {
 		return
 	}
@@ -200,21 +234,6 @@ func (l *syncLoop) finished(w *worker) {
 	delete(l.wishes, w.key)
 	delete(l.stop, w.key)
 	delete(l.seen.Pods, w.key)
-}
-
-// report hands what became of the manifests to the store.
-func (l *syncLoop) report(s manifests.Snapshot) {
-	m := status.Manifests{Dir: l.dir, Problems: problems(s.Problems)}
-	for _, f := range s.Files {
-		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods, Held: f.Held, Problems: problems(f.Problems)})
-	}
-	l.store.SetManifests(m)
-}
-
-func problems(in []manifests.Problem) []status.Problem {
-	var out []status.Problem
-	for _, p := range in {
-		out = append(out, status.Problem(p))
-	}
-	return out
+	l.seats.gone(w.key)
+	l.retry(ctx)
 }

@@ -49,8 +49,9 @@ type watch struct {
 	fresh  bool // no relist yet since the runtime answers; of Run's goroutine
 	breaks int  // of the event stream in a row; of Run's goroutine
 
-	mu    sync.Mutex
-	state status.Runtime
+	mu       sync.Mutex
+	state    status.Runtime
+	features *rt.RuntimeFeatures // nil before the runtime first answered
 }
 
 func newWatch(c *cri.Client, instance string, store *status.Store, log *slog.Logger) *watch {
@@ -58,20 +59,6 @@ func newWatch(c *cri.Client, instance string, store *status.Store, log *slog.Log
 		sightings: make(chan sighting, 1), touched: make(chan manifests.Key, 256), suspect: make(chan struct{}, 1)}
 	w.set(status.Runtime{Endpoint: c.Endpoint(), Error: "not asked yet", Since: time.Now()})
 	return w
-}
-
-// Up reports whether the runtime answered when it was asked last.
-func (w *watch) Up() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.state.Up
-}
-
-// Runtime returns the runtime's name, "" before it first answered.
-func (w *watch) Runtime() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.state.Name
 }
 
 // Suspect makes the watch ask the runtime at once whether it is there.
@@ -162,6 +149,7 @@ func (w *watch) ready(ctx context.Context) error {
 			return fmt.Errorf("it is not ready: %s %s", c.Reason, c.Message)
 		}
 	}
+	w.noteFeatures(st)
 	return nil
 }
 

@@ -27,6 +27,7 @@ type workers struct {
 	log               *slog.Logger
 	starts            chan struct{} // a slot per sandbox or container being started
 	ends              chan struct{} // a slot per sandbox being stopped or removed
+	stands            chan standing // to the sync loop, which makes it
 	podLogs, logLinks string        // folders; no logLinks: none are made
 }
 
@@ -36,6 +37,7 @@ type gate interface {
 	RecursiveReadOnly(handler string) bool
 	Runtime() string   // its name, such as containerd
 	Suspect(err error) // a call found the runtime gone
+	StrictGroups() (supported, known bool)
 }
 
 var (
@@ -68,6 +70,7 @@ type worker struct {
 	last      *v1.PodStatus          // as reported last, of the uid lastUID
 	lastUID   string
 	doing     *manifests.Pod // the wish of the last pass
+	told      standing       // what the sync loop knows
 
 	wake chan struct{}
 	done chan<- *worker // told when nothing is left
@@ -85,7 +88,7 @@ func (ws *workers) startWorker(ctx context.Context, all *sync.WaitGroup, key man
 		known:    known, failures: map[string]failure{}, fetches: map[string]*fetch{},
 		wake: make(chan struct{}, 1), done: done, wish: wish,
 	}
-	if prev, ok := ws.store.Previous(key.String()); ok {
+	if prev, ok := ws.store.Previous(key.String()); ok && !wasRefused(&prev.Status) {
 		w.last, w.lastUID = &prev.Status, string(prev.UID)
 	}
 	all.Go(func() { w.run(ctx) })
@@ -173,6 +176,7 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 	s.Logged = w.loggedAttempts(&s)
 	p := plan(s)
 	w.report(&s, &p)
+	w.tell(ctx, &s)
 	if p.Gone {
 		w.store.RemovePod(w.key.String())
 		select {
@@ -189,6 +193,29 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 		return w.trouble(ctx, err)
 	}
 	return true, time.Time{}
+}
+
+// standing is what the sync loop must know of a worker's pod to tell what it
+// takes of the node.
+type standing struct {
+	w       *worker
+	wish    *manifests.Pod
+	cleared bool // nothing of former versions is left
+	ended   bool // the wished version has ended for good
+}
+
+// tell lets the sync loop know when the pod takes less of the node than before.
+func (w *worker) tell(ctx context.Context, s *situation) {
+	now := standing{w: w, wish: s.Pod, cleared: len(s.leaving()) == 0}
+	now.ended = s.Pod != nil && now.cleared && s.known().ended() != ""
+	if now == w.told || !now.cleared {
+		return
+	}
+	select {
+	case w.stands <- now:
+		w.told = now
+	case <-ctx.Done():
+	}
 }
 
 // turnTo forgets what was gathered for another wish.

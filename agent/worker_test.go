@@ -40,6 +40,7 @@ type rig struct {
 	configure func(*Config) // nil: as it is
 	machine   func(*node)   // likewise
 	options   manifests.Options
+	facts     func(*nodeFacts)
 }
 
 // lines is what the agent logged.
@@ -61,10 +62,13 @@ func (l *lines) String() string {
 }
 
 // live runs a test in a bubble with an agent that has just been started.
-func live(t *testing.T, test func(*rig)) {
+func live(t *testing.T, test func(*rig)) { liveOn(t, nil, test) }
+
+// liveOn runs a test on a node that differs from this machine.
+func liveOn(t *testing.T, facts func(*nodeFacts), test func(*rig)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, Runtime: critest.New(t), dir: dir, log: &lines{}}
+		r := &rig{T: t, Runtime: critest.New(t), dir: dir, log: &lines{}, facts: facts}
 		r.AddImage("img:1", "img:2")
 		r.start()
 		defer func() { r.stop() }()
@@ -107,6 +111,15 @@ func (r *rig) start() {
 		r.machine(m.Now())
 		m.read = time.Now().AddDate(1, 0, 0)
 	}
+	if r.facts != nil {
+		r.facts(&m.facts)
+		read := m.readFacts
+		m.readFacts = func() (nodeFacts, error) {
+			f, err := read()
+			r.facts(&f)
+			return f, err
+		}
+	}
 	r.watch = newWatch(client, root.instance, r.store, log)
 	r.watch.sweep = func(ctx context.Context, uids map[string]bool) { root.sweep(ctx, log, uids) }
 	ws := &workers{cri: client, images: image.New(client, image.Parallel), store: r.store, root: root, machine: m,
@@ -146,6 +159,7 @@ func (r *rig) want(docs ...string) {
 			}
 		}
 		s.Pods = append(s.Pods, pods...)
+		s.Files = append(s.Files, manifests.File{Path: fmt.Sprintf("/m/%d.yaml", k)})
 	}
 	r.offers <- s
 	r.settle()

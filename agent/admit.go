@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// refusal is why a pod cannot run on this node, in the kubelet's words.
+type refusal struct{ Reason, Message string }
+
+// place is what one pod name takes on the node: its versions, of which one
+// runs at a time.
+type place []*v1.Pod
+
+// admit tells whether the pod can run on the node beside the others; nil: it
+// can. It is a pure function. The first check that fails speaks; what another
+// pod's leaving may mend comes after what only the manifest can.
+func admit(p *v1.Pod, others []place, f *nodeFacts) *refusal {
+	checks := []func() *refusal{
+		func() *refusal { return admitSysctls(p, f) },
+		func() *refusal { return admitOS(p) },
+		func() *refusal { return admitGroups(p, f) },
+		func() *refusal { return admitNode(p, f) },
+		func() *refusal { return admitPorts(p, others) },
+		func() *refusal { return admitResources(p, others, f) },
+		func() *refusal { return admitAppArmor(p, f) },
+	}
+	for _, check := range checks {
+		if r := check(); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// admitOS heeds both ways in which a pod says what it is made for.
+func admitOS(p *v1.Pod) *refusal {
+	if os, ok := p.Labels[v1.LabelOSStable]; ok && os != string(v1.Linux) {
+		return &refusal{"PodOSSelectorNodeLabelDoesNotMatch",
+			fmt.Sprintf("the pod's label %s is %q, and this node runs linux", v1.LabelOSStable, os)}
+	}
+	if p.Spec.OS != nil && p.Spec.OS.Name != v1.Linux {
+		return &refusal{"PodOSNotSupported", fmt.Sprintf("spec.os.name is %q, and this node runs linux", p.Spec.OS.Name)}
+	}
+	return nil
+}
+
+func admitAppArmor(p *v1.Pod, f *nodeFacts) *refusal {
+	if f.AppArmor {
+		return nil
+	}
+	for _, c := range allContainers(p) {
+		if _, profile := appArmor(p, c); profile != "" && profile != v1.DeprecatedAppArmorBetaProfileNameUnconfined {
+			return &refusal{"AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host"}
+		}
+	}
+	return nil
+}
+
+// admitGroups refuses groups that the runtime would not keep to.
+func admitGroups(p *v1.Pod, f *nodeFacts) *refusal {
+	policy := podSecurity(p).SupplementalGroupsPolicy
+	if f.StrictGroups || policy == nil || *policy != v1.SupplementalGroupsPolicyStrict {
+		return nil
+	}
+	why := "SupplementalGroupsPolicy=Strict is not supported in this node"
+	if !f.RuntimeAsked {
+		why = "SupplementalGroupsPolicy=Strict: the runtime has not answered yet whether it supports this"
+	}
+	return &refusal{"SupplementalGroupsPolicyNotSupported", why}
+}
+
+// hostPort is a port of the machine's that a pod takes.
+type hostPort struct {
+	Protocol v1.Protocol
+	IP       string // "0.0.0.0": every address
+	Port     int32
+}
+
+const anyIP = "0.0.0.0"
+
+// hostPorts returns the ports of what keeps running: regular containers and
+// sidecars.
+func hostPorts(p *v1.Pod) []hostPort {
+	var out []hostPort
+	for _, c := range allContainers(p) {
+		if isInit(p, c) && !restarts(c) {
+			continue
+		}
+		for _, port := range c.Ports {
+			if port.HostPort <= 0 {
+				continue
+			}
+			h := hostPort{Protocol: v1.ProtocolTCP, IP: anyIP, Port: port.HostPort}
+			if port.Protocol != "" {
+				h.Protocol = port.Protocol
+			}
+			if port.HostIP != "" {
+				h.IP = port.HostIP
+			}
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+func (h hostPort) conflicts(g hostPort) bool {
+	return h.Protocol == g.Protocol && h.Port == g.Port && (h.IP == g.IP || h.IP == anyIP || g.IP == anyIP)
+}
+
+// admitPorts refuses a pod that wants a port which another pod has. All
+// versions of another pod count: the former one may still listen.
+func admitPorts(p *v1.Pod, others []place) *refusal {
+	wanted := hostPorts(p)
+	if len(wanted) == 0 {
+		return nil
+	}
+	for _, other := range others {
+		for _, version := range other {
+			for _, taken := range hostPorts(version) {
+				if slices.ContainsFunc(wanted, taken.conflicts) {
+					return &refusal{"NodePorts", fmt.Sprintf(
+						"Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports: %s has %s port %d",
+						version.Namespace+"/"+version.Name, taken.Protocol, taken.Port)}
+				}
+			}
+		}
+	}
+	return nil
+}

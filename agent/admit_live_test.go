@@ -1,0 +1,268 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/cri/critest"
+	"monopod/manifests"
+)
+
+// withPort is a pod that takes a port of the machine.
+func withPort(name, image string, port int, extra ...string) string {
+	m := manifest(name, image, extra...)
+	return strings.Replace(m, "image: \""+image+"\"", fmt.Sprintf("image: %q, ports: [{containerPort: 80, hostPort: %d}]", image, port), 1)
+}
+
+// wantRefused checks that a pod waits, as the kubelet reports it.
+func (r *rig) wantRefused(key, reason string) {
+	r.Helper()
+	st := r.status(key)
+	if st.Phase != v1.PodFailed || st.Reason != reason || !strings.HasPrefix(st.Message, "Pod was rejected: ") {
+		r.Errorf("%s is reported as %s, %q, %q; want it refused for %s", key, st.Phase, st.Reason, st.Message, reason)
+	}
+	if st.StartTime == nil || st.QOSClass == "" || len(st.Conditions)+len(st.ContainerStatuses) > 0 {
+		r.Errorf("status %+v", st)
+	}
+}
+
+func TestAPodThatDoesNotFitWaitsUntilThePortIsFree(t *testing.T) {
+	live(t, func(r *rig) {
+		first, second := withPort("a", "img:1", 80), withPort("b", "img:1", 80)
+		r.Program("c", critest.Runs().IgnoresTerm()) // the port is free when the pod is gone, not when it is told to go
+		r.want(first, second)
+		r.expect("default/a-n/c")
+		r.wantRefused("default/b-n", "NodePorts")
+		r.after(time.Minute)
+		if n := r.Count("RunPodSandbox"); n != 1 {
+			r.Errorf("%d sandboxes were made", n)
+		}
+		r.want(second)
+		r.after(20 * time.Second)
+		r.wantRefused("default/b-n", "NodePorts")
+		r.after(11 * time.Second)
+		r.expect("default/b-n/c")
+		if st := r.status("default/b-n"); st.Phase != v1.PodRunning || st.Reason != "" {
+			r.Errorf("status %+v", st)
+		}
+	})
+}
+
+func TestAnotherAgentKeepsWhoRunsWhereItIs(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(withPort("z", "img:1", 80))
+		before := r.made()
+		r.stop()
+		r.start()
+		r.want(withPort("z", "img:1", 80), withPort("a", "img:1", 80))
+		r.after(time.Minute)
+		r.expect("default/z-n/c")
+		r.wantRefused("default/a-n", "NodePorts")
+		if r.made() != before {
+			r.Errorf("%d calls more", r.made()-before)
+		}
+	})
+}
+
+// What was admitted once is not asked again, even if the node is another now.
+func TestARunningPodOutlivesTheLossOfWhatItWasAdmittedFor(t *testing.T) {
+	labels := map[string]string{"disk": "ssd"}
+	liveOn(t, func(f *nodeFacts) { f.Labels = labels }, func(r *rig) {
+		m := manifest("web", "img:1", "nodeSelector: {disk: ssd}")
+		r.want(m)
+		r.stop()
+		labels = nil
+		r.start()
+		r.want(m)
+		r.after(time.Minute)
+		r.expect("default/web-n/c")
+	})
+}
+
+func TestARefusedPodIsForgottenWithItsManifest(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1", "nodeSelector: {disk: ssd}"))
+		r.wantRefused("default/web-n", "NodeAffinity")
+		r.want()
+		if pods := r.store.Pods(); len(pods) > 0 {
+			r.Errorf("status of %s is left", pods[0].Name)
+		}
+		if len(r.sync.seats.taken)+len(r.sync.seats.refused) > 0 {
+			r.Errorf("left: %v %v", r.sync.seats.taken, r.sync.seats.refused)
+		}
+	})
+}
+
+func TestARefusedPodRunsOnceItsManifestFits(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1", "nodeSelector: {disk: ssd}"))
+		r.want(manifest("web", "img:1"))
+		r.expect("default/web-n/c")
+	})
+}
+
+func TestANewVersionTakesOverThePlaceOfTheOld(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(withPort("web", "img:1", 80))
+		r.want(withPort("web", "img:2", 80))
+		r.after(31 * time.Second)
+		r.expect("default/web-n/c")
+		if c, _ := r.Container("c"); c.Config.Image.UserSpecifiedImage != "img:2" {
+			r.Errorf("runs %s", c.Config.Image.UserSpecifiedImage)
+		}
+	})
+}
+
+// The port that a new version gives up is another's only when the old version
+// is gone.
+func TestAPortGivenUpByAnEditIsFreeWhenTheOldVersionIsGone(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("c", critest.Runs().IgnoresTerm())
+		r.want(withPort("a", "img:1", 80), withPort("b", "img:1", 80))
+		r.want(withPort("a", "img:1", 81), withPort("b", "img:1", 80))
+		r.after(20 * time.Second)
+		r.wantRefused("default/b-n", "NodePorts")
+		r.after(11 * time.Second)
+		r.expect("default/a-n/c", "default/b-n/c")
+	})
+}
+
+func TestAnEditThatDoesNotFitLeavesTheFormerVersionRunning(t *testing.T) {
+	live(t, func(r *rig) {
+		good, bad := withPort("a", "img:1", 80), withPort("a", "img:2", 81)
+		r.want(good, withPort("b", "img:1", 81))
+		before := r.made()
+		held := func() {
+			r.Helper()
+			r.after(time.Minute)
+			r.expect("default/a-n/c", "default/b-n/c")
+			f := r.store.Manifests().Files[0]
+			if !f.Held || len(f.Problems) != 1 || !strings.Contains(f.Problems[0].Message, "free ports") {
+				r.Errorf("file %+v", f)
+			}
+			if st := r.status("default/a-n"); st.Phase != v1.PodRunning || r.made() != before {
+				r.Errorf("status %+v after %d calls more", st, r.made()-before)
+			}
+		}
+		r.want(bad, withPort("b", "img:1", 81))
+		held()
+		r.stop()
+		r.start()
+		r.want(bad, withPort("b", "img:1", 81))
+		held()
+		r.want(bad)
+		r.after(31 * time.Second)
+		if f := r.store.Manifests().Files[0]; f.Held || len(f.Problems) > 0 {
+			r.Errorf("file %+v", f)
+		}
+		r.after(31 * time.Second)
+		r.expect("default/a-n/c")
+		if c, _ := r.Container("c"); c.Config.Image.UserSpecifiedImage != "img:2" {
+			r.Errorf("runs %s", c.Config.Image.UserSpecifiedImage)
+		}
+	})
+}
+
+func TestAnEditThatIsTakenBackChangesNothing(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		before := r.made()
+		r.want(manifest("web", "img:1", "nodeSelector: {disk: ssd}"))
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		if f := r.store.Manifests().Files[0]; r.made() != before || f.Held {
+			r.Errorf("%d calls more, file %+v", r.made()-before, f)
+		}
+	})
+}
+
+func TestAPodThatHasEndedTakesNothing(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("c", critest.ExitsAfter(time.Minute, 0))
+		job, next := withPort("job", "img:1", 80, "restartPolicy: Never"), withPort("next", "img:1", 80, "restartPolicy: Never")
+		r.want(job, next)
+		r.wantRefused("default/next-n", "NodePorts")
+		r.after(61 * time.Second)
+		r.expect("default/next-n/c")
+		r.stop()
+		r.start()
+		r.want(job, next, withPort("third", "img:1", 80))
+		r.wantRefused("default/third-n", "NodePorts")
+		r.after(61 * time.Second)
+		r.expect("default/third-n/c")
+	})
+}
+
+func TestANodeThatGrowsIsNoticed(t *testing.T) {
+	var cpus atomic.Int64
+	cpus.Store(1)
+	liveOn(t, func(f *nodeFacts) { f.Allocatable = list("cpu", fmt.Sprint(cpus.Load()), "pods", "9") }, func(r *rig) {
+		r.want(manifest("web", "img:1", "resources: {requests: {cpu: 2}, limits: {cpu: 2}}"))
+		r.wantRefused("default/web-n", "OutOfcpu")
+		cpus.Store(2)
+		r.after(2 * syncTick)
+		r.expect("default/web-n/c")
+	})
+}
+
+func TestWhoCameFirstIsAskedFirst(t *testing.T) {
+	live(t, func(r *rig) {
+		z := withPort("z", "img:1", 80)
+		r.want(withPort("first", "img:1", 80), z)
+		// In a Snapshot a pod that did not change keeps the time it was first seen.
+		old := r.sync.last.Pods[1]
+		r.after(time.Second)
+		pods, _ := manifests.Decode("/m/2.yaml", []byte(withPort("a", "img:1", 80)), manifests.Options{NodeName: "n", NameSuffix: true})
+		r.offers <- manifests.Snapshot{Complete: true, Pods: append(pods, old)}
+		r.after(31 * time.Second)
+		r.expect("default/z-n/c")
+		r.wantRefused("default/a-n", "NodePorts")
+	})
+}
+
+func TestARefusedPodIsReportedWhileTheRuntimeIsAwayAndRunsLater(t *testing.T) {
+	var cpus atomic.Int64
+	cpus.Store(1)
+	liveOn(t, func(f *nodeFacts) { f.Allocatable = list("cpu", fmt.Sprint(cpus.Load()), "pods", "9") }, func(r *rig) {
+		r.Stop()
+		r.after(10 * time.Second)
+		r.want(manifest("web", "img:1", "resources: {requests: {cpu: 2}, limits: {cpu: 2}}"))
+		r.wantRefused("default/web-n", "OutOfcpu")
+		cpus.Store(2)
+		r.after(2 * syncTick)
+		if st := r.status("default/web-n"); st.Phase != v1.PodPending || st.Reason != "" {
+			r.Errorf("status %+v", st)
+		}
+		r.Resume()
+		r.after(2 * time.Second)
+		r.expect("default/web-n/c")
+	})
+}
+
+func TestSeatsAreReadFromCheckpoints(t *testing.T) {
+	was := func(name, uid string, change ...func(*checkpoint)) *checkpoint {
+		p := asked(t, name, requests("cpu: 1"))
+		p.UID = types.UID(uid)
+		c := &checkpoint{Digest: uid, Pod: p}
+		for _, f := range change {
+			f(c)
+		}
+		return c
+	}
+	retired := func(c *checkpoint) { *c = *c.retire(c.Accepted) }
+	ended := func(c *checkpoint) { c.Pod.Status.Phase = v1.PodSucceeded }
+	s := newSeats(nodeFacts{}, []*checkpoint{
+		was("runs", "1"), was("going", "2", retired), was("done", "3", ended), was("changing", "4", retired), was("changing", "5"),
+	})
+	for name, want := range map[string]int64{"new": 3, "done": 3, "runs": 2, "going": 2, "changing": 2} {
+		if cpu := used(s.others(manifests.Key{Namespace: "default", Name: name}))[v1.ResourceCPU]; cpu.Value() != want {
+			t.Errorf("beside %s: %s cpus are taken, want %d", name, cpu.String(), want)
+		}
+	}
+}

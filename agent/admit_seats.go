@@ -1,0 +1,173 @@
+package agent
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/manifests"
+)
+
+// seats says which pods have a place on the node and which wait for one. The
+// sync loop's goroutine owns it: so no two pods can take the last port.
+type seats struct {
+	facts   nodeFacts
+	taken   map[manifests.Key]*seat
+	refused map[manifests.Key]refused
+}
+
+// seat is what one pod name takes.
+type seat struct {
+	pod     *manifests.Pod // the version that was admitted; nil: it is to go
+	over    bool           // that version has ended, and takes nothing
+	leaving []*v1.Pod      // former versions that may still run
+}
+
+// refused is a pod that waits.
+type refused struct {
+	pod   *manifests.Pod
+	since metav1.Time
+	refusal
+}
+
+// newSeats returns the places as former agents left them: what was admitted
+// once keeps its place until its manifest changes.
+func newSeats(facts nodeFacts, checkpoints []*checkpoint) *seats {
+	s := &seats{facts: facts, taken: map[manifests.Key]*seat{}, refused: map[manifests.Key]refused{}}
+	current := map[string]bool{}
+	for _, p := range lastGood(checkpoints) {
+		s.taken[p.Key()] = &seat{pod: p}
+		current[string(p.UID)] = true
+	}
+	for _, c := range checkpoints {
+		at := s.at(c.key())
+		switch {
+		case current[c.uid()]:
+			at.over = c.ended() != ""
+		case c.ended() == "":
+			at.leaving = append(at.leaving, c.Pod)
+		}
+	}
+	return s
+}
+
+func (s *seats) at(key manifests.Key) *seat {
+	if s.taken[key] == nil {
+		s.taken[key] = &seat{}
+	}
+	return s.taken[key]
+}
+
+// ask gives the pod a place if it has none and there is one, the place of its
+// former version if there is one. It returns the version that shall run: where
+// the pod is refused that is the former one, nil if there is none.
+func (s *seats) ask(p *manifests.Pod, now metav1.Time) *manifests.Pod {
+	key := p.Key()
+	at := s.at(key)
+	if at.pod != nil && same(at.pod, p) {
+		at.pod = p
+		delete(s.refused, key)
+		return p
+	}
+	if r := admit(p.Pod, s.others(key), &s.facts); r != nil {
+		if was, ok := s.refused[key]; ok && same(was.pod, p) {
+			now = was.since
+		}
+		s.refused[key] = refused{p, now, *r}
+		return at.pod
+	}
+	s.vacate(at)
+	at.pod = p
+	delete(s.refused, key)
+	return p
+}
+
+// leave takes note that a pod is to go. Its place is free once it is gone.
+func (s *seats) leave(key manifests.Key) {
+	delete(s.refused, key)
+	if at := s.taken[key]; at != nil {
+		s.vacate(at)
+	}
+}
+
+func (s *seats) vacate(at *seat) {
+	if at.pod != nil && !at.over {
+		at.leaving = append(at.leaving, at.pod.Pod)
+	}
+	at.pod, at.over = nil, false
+}
+
+// stands takes note of what a worker tells about the version it was given last.
+func (s *seats) stands(key manifests.Key, now standing) {
+	at := s.taken[key]
+	if at == nil {
+		return
+	}
+	if now.cleared {
+		at.leaving = nil
+	}
+	at.over = at.pod != nil && now.ended
+}
+
+// gone takes note that nothing of a pod is left.
+func (s *seats) gone(key manifests.Key) { delete(s.taken, key) }
+
+// others returns what all pods but key's take.
+func (s *seats) others(key manifests.Key) []place {
+	var out []place
+	for k, at := range s.taken {
+		if k == key {
+			continue
+		}
+		of := place(slices.Clip(at.leaving))
+		if at.pod != nil && !at.over {
+			of = append(of, at.pod.Pod)
+		}
+		if len(of) > 0 {
+			out = append(out, of)
+		}
+	}
+	return out
+}
+
+// waiting returns the refused pods, the one that came first first.
+func (s *seats) waiting() []*manifests.Pod {
+	var out []*manifests.Pod
+	for _, r := range s.refused {
+		out = append(out, r.pod)
+	}
+	slices.SortFunc(out, byArrival)
+	return out
+}
+
+// annSeen says when the manifest was first read.
+const annSeen = "kubernetes.io/config.seen"
+
+// seenAt returns that time, the zero time if nobody knows it.
+func seenAt(p *manifests.Pod) time.Time {
+	t, _ := time.Parse(time.RFC3339Nano, p.Annotations[annSeen])
+	return t
+}
+
+// byArrival orders pods as they are admitted.
+func byArrival(a, b *manifests.Pod) int {
+	return cmp.Or(seenAt(a).Compare(seenAt(b)), cmp.Compare(a.Key().String(), b.Key().String()))
+}
+
+const refusedPrefix = "Pod was rejected: "
+
+// status is what is reported of a pod that waits, as the kubelet does for one
+// that it will not try again.
+func (r *refused) status() v1.PodStatus {
+	return v1.PodStatus{
+		Phase: v1.PodFailed, Reason: r.Reason, Message: refusedPrefix + r.Message,
+		QOSClass: qosClass(r.pod.Pod), StartTime: &r.since,
+	}
+}
+
+// wasRefused tells whether a status is that of a pod that waited for a place.
+func wasRefused(s *v1.PodStatus) bool { return strings.HasPrefix(s.Message, refusedPrefix) }

@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"context"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/status"
+	"monopod/manifests"
+)
+
+// ask lets the pod run if there is a place for it, else its former version if
+// that has one.
+func (l *syncLoop) ask(ctx context.Context, p *manifests.Pod) {
+	key := p.Key()
+	before, waited := l.seats.refused[key]
+	version := l.seats.ask(p, metav1.Now().Rfc3339Copy())
+	now, waits := l.seats.refused[key]
+	log := l.shared.log.With("pod", key.String())
+	switch {
+	case waits && (!waited || now.Reason != before.Reason || !same(now.pod, before.pod)):
+		log.Warn("there is no place for the pod; it waits", "reason", now.Reason, "err", now.Message, "former", version != nil)
+	case waited && !waits:
+		log.Info("there is a place for the pod now")
+	}
+	if version != nil || l.left[key] != nil {
+		l.wish(ctx, key, version)
+	}
+}
+
+// retry asks again for the pods that wait, and reports those that wait on.
+func (l *syncLoop) retry(ctx context.Context) {
+	if len(l.seats.refused) == 0 {
+		return
+	}
+	before := maps.Clone(l.seats.refused)
+	for _, p := range l.seats.waiting() {
+		l.ask(ctx, p)
+	}
+	for key, r := range l.seats.refused {
+		// A worker that is there reports what it has under this name.
+		if l.workers[key] == nil {
+			out := *r.pod.Pod
+			out.Status = r.status()
+			l.store.SetPod(key.String(), &out)
+		}
+	}
+	if !maps.Equal(before, l.seats.refused) {
+		l.report(*l.last)
+	}
+}
+
+// stands takes note of what a worker's pod takes now.
+func (l *syncLoop) stands(ctx context.Context, now standing) {
+	key := now.w.key
+	if l.workers[key] != now.w || l.wishes[key] != now.wish {
+		return
+	}
+	l.seats.stands(key, now)
+	l.retry(ctx)
+}
+
+// know goes by what the node is now.
+func (l *syncLoop) know(ctx context.Context, f nodeFacts) {
+	f.StrictGroups, f.RuntimeAsked = l.shared.gate.StrictGroups()
+	if f.same(&l.seats.facts) {
+		return
+	}
+	l.seats.facts = f
+	l.retry(ctx)
+}
+
+// reading is what came of reading the machine.
+type reading struct {
+	nodeFacts
+	err error
+}
+
+// readFacts has the machine read anew while a pod waits: it may have grown.
+func (l *syncLoop) readFacts(ctx context.Context) {
+	if len(l.seats.refused) == 0 || l.reading {
+		return
+	}
+	l.reading = true
+	l.running.Go(func() {
+		f, err := l.shared.machine.readFacts()
+		if err != nil {
+			l.shared.log.Error("what the node has is not known anew", "err", err)
+		}
+		select {
+		case l.facts <- reading{f, err}:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// report hands what became of the manifests to the store: what the Source
+// says, and which pods keep their former version because the new one has no place.
+func (l *syncLoop) report(s manifests.Snapshot) {
+	m := status.Manifests{Dir: l.dir, Problems: problems(s.Problems)}
+	for _, f := range s.Files {
+		out := status.File{Path: f.Path, Pods: f.Pods, Held: f.Held, Problems: problems(f.Problems)}
+		for _, p := range l.seats.waiting() {
+			key := p.Key()
+			if p.File == f.Path && l.seats.at(key).pod != nil {
+				out.Held = true
+				out.Problems = append(out.Problems, status.Problem{File: f.Path, Pod: key.String(), Message: l.seats.refused[key].Message})
+			}
+		}
+		m.Files = append(m.Files, out)
+	}
+	l.store.SetManifests(m)
+}
+
+func problems(in []manifests.Problem) []status.Problem {
+	var out []status.Problem
+	for _, p := range in {
+		out = append(out, status.Problem(p))
+	}
+	return out
+}
