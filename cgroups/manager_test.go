@@ -173,6 +173,11 @@ func TestDestroysAllOfAPod(t *testing.T) {
 			if pods := m.Pods(); len(pods) != 1 || !pods["u2"] {
 				t.Errorf("pods %v are left, want u2", pods)
 			}
+			for _, d := range dirs {
+				if _, err := os.Stat(filepath.Dir(d)); err == nil {
+					t.Errorf("%s is left", filepath.Dir(d))
+				}
+			}
 			if err := m.Destroy(t.Context(), "u1"); err != nil {
 				t.Errorf("once more: %v", err)
 			}
