@@ -49,7 +49,7 @@ unit: cc
 	go test -race ./...
 
 e2e: deps
-	go test -tags e2e -count=1 -v -timeout 40m ./agent/e2e/...
+	go test -tags e2e -count=1 -v -timeout 40m ./agent/e2e/... ./cgroups
 
 # FLAGS="-pods 20,100 -singles 15 -crashes 15 -rounds 3 -idle 30s -json FILE -bare"
 bench: deps

@@ -69,7 +69,7 @@ func newPodCgroups(cfg Config, m *machine, checkpoints []*checkpoint) (*podCgrou
 
 // noCgroups says what to do where pods cannot have cgroups.
 func noCgroups(err error) error {
-	return fmt.Errorf("pods cannot have cgroups here: %w; give monopod the right to make them, or run it with --cgroup-driver none", err)
+	return fmt.Errorf("pods cannot have cgroups here: %w; make them possible, or run monopod with --cgroup-driver none", err)
 }
 
 // follow takes on the runtime's driver, unless one was given. What keeps it

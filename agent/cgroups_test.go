@@ -228,6 +228,60 @@ func TestFollowsTheRuntimesDriver(t *testing.T) {
 	}
 }
 
+func TestAPodsCgroupIsThereWhileAnythingRuns(t *testing.T) {
+	live(t, func(r *rig) {
+		g, cfg, _ := cgroupRig(t)
+		g.machine = r.sync.shared.machine
+		if err := g.setUp(t.Context(), cgroups.Cgroupfs); err != nil {
+			t.Fatal(err)
+		}
+		r.sync.shared.cgroups = g
+		seen := map[string]int{} // uids with a cgroup, when that is called
+		for _, method := range []string{"RunPodSandbox", "StopPodSandbox", "RemovePodSandbox"} {
+			r.Fault(critest.On(method).Before(func() { seen[method] = len(g.manager.Pods()) }))
+		}
+		r.want(manifest("web", "img:1"))
+		uid := r.Sandboxes()[0].Config.Metadata.Uid
+		if parent := r.Sandboxes()[0].Config.Linux.CgroupParent; parent != "/kubepods/besteffort/pod"+uid {
+			t.Errorf("the sandbox goes under %q", parent)
+		}
+		if shares := cgrouptest.Value(cfg, "cpu/kubepods/besteffort/pod"+uid+"/cpu.shares"); shares != "2" {
+			t.Errorf("cpu.shares %s, want 2", shares)
+		}
+		r.want()
+		r.after(31 * time.Second)
+		if seen["RunPodSandbox"] != 1 || seen["StopPodSandbox"] != 1 || seen["RemovePodSandbox"] != 1 {
+			t.Errorf("the cgroup is not there all the time: %v", seen)
+		}
+		if left := g.manager.Pods(); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
+}
+
+func TestAPodThatEndedHasNoCgroup(t *testing.T) {
+	live(t, func(r *rig) {
+		g, _, _ := cgroupRig(t)
+		g.machine = r.sync.shared.machine
+		if err := g.setUp(t.Context(), cgroups.Cgroupfs); err != nil {
+			t.Fatal(err)
+		}
+		r.sync.shared.cgroups = g
+		r.want(manifest("job", "img:1", "restartPolicy: Never"))
+		if len(g.manager.Pods()) != 1 {
+			t.Error("it has no cgroup while it runs")
+		}
+		r.Exit("c", 0)
+		r.after(time.Second)
+		if phase := r.status("default/job-n").Phase; phase != v1.PodSucceeded {
+			t.Fatalf("phase %s", phase)
+		}
+		if left := g.manager.Pods(); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	})
+}
+
 func TestPodsWithoutCgroups(t *testing.T) {
 	g, err := newPodCgroups(Config{CgroupDriver: driverNone}, nil, nil)
 	if g != nil || err != nil {

@@ -39,7 +39,7 @@ var ErrValues = errors.New("the kernel did not take all values")
 type Manager struct {
 	names Names
 	tree  *tree
-	units units // nil unless the driver is Systemd
+	units *bus // nil unless the driver is Systemd
 
 	mu        sync.Mutex // held while levels are made or written
 	node      Node

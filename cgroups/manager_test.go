@@ -173,6 +173,11 @@ func TestDestroysAllOfAPod(t *testing.T) {
 			if pods := m.Pods(); len(pods) != 1 || !pods["u2"] {
 				t.Errorf("pods %v are left, want u2", pods)
 			}
+			for _, d := range dirs {
+				if _, err := os.Stat(filepath.Dir(d)); err == nil {
+					t.Errorf("%s is left", filepath.Dir(d))
+				}
+			}
 			if err := m.Destroy(t.Context(), "u1"); err != nil {
 				t.Errorf("once more: %v", err)
 			}
@@ -225,12 +230,17 @@ func TestWaitsForABusyFolder(t *testing.T) {
 }
 
 func TestRefusesUIDsThatLeadElsewhere(t *testing.T) {
-	m := open(t, cgrouptest.V1(t))
-	for _, uid := range []string{"", "..", "../x", "a/b", "a_b", "/", "-a"} {
-		if m.Create(t.Context(), cgroups.Burstable, uid, pod) == nil || m.Destroy(t.Context(), uid) == nil || m.Exists(cgroups.Burstable, uid) {
+	cfg := cgrouptest.V1(t)
+	m := open(t, cfg)
+	for _, uid := range []string{"", "..", "../x", "/../../kubepods", "a/b", "a_b", "/", "-a"} {
+		if m.Create(t.Context(), cgroups.Burstable, uid, pod) == nil || m.Exists(cgroups.Burstable, uid) {
 			t.Errorf("uid %q is taken", uid)
 		}
+		if err := m.Destroy(t.Context(), uid); err != nil {
+			t.Errorf("uid %q: %v, want nothing done", uid, err)
+		}
 	}
+	expect(t, cfg, map[string]string{"cpu/kubepods/cpu.shares": "2048", "cpu/kubepods/burstable/cpu.shares": "2"})
 }
 
 func TestSaysWhatIsMissing(t *testing.T) {

@@ -15,13 +15,6 @@ import (
 	godbus "github.com/godbus/dbus/v5"
 )
 
-// units makes slices of the last part of each cgroup path.
-type units interface {
-	start(ctx context.Context, path string) error // one that exists is fine
-	set(ctx context.Context, path string, r Resources, unified bool) error
-	stop(ctx context.Context, path string) error // one that does not exist is fine
-}
-
 // unitWait is how long systemd gets to start or stop a slice.
 const unitWait = 30 * time.Second
 
@@ -31,7 +24,8 @@ const (
 	hasAllowedCPUs = 244
 )
 
-// bus is systemd on its D-Bus. The connection is made when it is needed.
+// bus is systemd on its D-Bus, which makes a slice of the last part of each
+// cgroup path. The connection is made when it is needed.
 type bus struct {
 	mu      sync.Mutex
 	conn    *dbus.Conn
@@ -69,6 +63,7 @@ func systemdVersion(text string) int {
 	return n
 }
 
+// start makes and starts a slice. One that exists is fine.
 func (b *bus) start(ctx context.Context, path string) error {
 	conn, _, err := b.connect(ctx)
 	if err != nil {
@@ -93,6 +88,7 @@ func (b *bus) start(ctx context.Context, path string) error {
 	return await(ctx, "start", done)
 }
 
+// set gives a slice its values, until the machine is started anew.
 func (b *bus) set(ctx context.Context, path string, r Resources, unified bool) error {
 	conn, version, err := b.connect(ctx)
 	if err != nil {
@@ -105,6 +101,7 @@ func (b *bus) set(ctx context.Context, path string, r Resources, unified bool) e
 	return conn.SetUnitPropertiesContext(ctx, filepath.Base(path), true, p...)
 }
 
+// stop stops and so removes a slice. One that does not exist is fine.
 func (b *bus) stop(ctx context.Context, path string) error {
 	conn, _, err := b.connect(ctx)
 	if err != nil {

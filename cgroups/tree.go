@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -109,19 +108,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// missing returns the controllers that the machine offers and a cgroup lacks (v2).
-func (t *tree) missing(path string) []string {
-	b, _ := os.ReadFile(filepath.Join(t.all[0], path, "cgroup.controllers"))
-	has := strings.Fields(string(b))
-	var out []string
-	for _, c := range governed {
-		if t.dirs[c] != "" && !slices.Contains(has, c) {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
 // make makes a cgroup and those above it that are missing.
 func (t *tree) make(path string) error {
 	if t.unified {
@@ -133,47 +119,6 @@ func (t *tree) make(path string) error {
 		}
 	}
 	return nil
-}
-
-// makeUnified makes a v2 cgroup level by level, each of which hands on all
-// controllers to the next: systemd takes them away now and then.
-func (t *tree) makeUnified(path string) error {
-	var refused error
-	level := t.all[0]
-	for part := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
-		refused = errors.Join(refused, t.handOn(level))
-		level = filepath.Join(level, part)
-		if err := t.mkdir(level); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-	}
-	if lacks := t.missing(path); len(lacks) > 0 {
-		return fmt.Errorf("%s lacks the controllers %s: %w", level, strings.Join(lacks, ", "), refused)
-	}
-	return nil
-}
-
-// handOn gives the cgroups right under a folder all controllers of the root:
-// in one write or, as one may be refused, one by one.
-func (t *tree) handOn(dir string) error {
-	control := filepath.Join(dir, "cgroup.subtree_control")
-	has, err := read(control)
-	if err != nil {
-		return err
-	}
-	var lacks []string
-	for _, c := range slices.Sorted(maps.Keys(t.dirs)) {
-		if !slices.Contains(strings.Fields(has), c) {
-			lacks = append(lacks, "+"+c)
-		}
-	}
-	if len(lacks) == 0 || write(control, strings.Join(lacks, " ")) == nil {
-		return nil
-	}
-	for _, c := range lacks {
-		err = errors.Join(err, write(control, c))
-	}
-	return err
 }
 
 // makeIn makes a cgroup in one hierarchy of v1, from the top if need be.

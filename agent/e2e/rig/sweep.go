@@ -69,7 +69,7 @@ func (r remains) sweep() {
 // came with them. A cgroup that holds processes or others' cgroups stays: rmdir refuses.
 func (r remains) removeCgroups(ids []string) {
 	for _, path := range slices.Backward(r.newCgroups()) {
-		if scaffold(path) || slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(path, id) }) {
+		if scaffold(path) || strings.Contains(path, r.cgroupRoot()+"/") || slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(path, id) }) {
 			_ = syscall.Rmdir(path)
 			if parent := filepath.Dir(path); strings.HasPrefix(filepath.Base(parent), "pod") {
 				_ = syscall.Rmdir(parent)
