@@ -107,6 +107,34 @@ func TestARefusedPodRunsOnceItsManifestFits(t *testing.T) {
 	})
 }
 
+func TestAPodThatComesBackUnfitIsRefusedOnceItsFormerVersionIsGone(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("c", critest.Runs().IgnoresTerm())
+		r.want(manifest("web", "img:1"))
+		r.want()
+		r.want(manifest("web", "img:1", "nodeSelector: {disk: ssd}"))
+		r.after(31 * time.Second)
+		r.expect()
+		r.wantRefused("default/web-n", "NodeAffinity")
+	})
+}
+
+func TestPodsMayExchangeTheirPorts(t *testing.T) {
+	live(t, func(r *rig) {
+		third := manifest("c", "img:1")
+		r.want(withPort("a", "img:1", 80), withPort("b", "img:1", 81), third)
+		r.want(withPort("a", "img:1", 81), withPort("b", "img:1", 80), manifest("c", "img:1", "nodeSelector: {disk: ssd}"))
+		r.after(time.Minute)
+		r.expect("default/a-n/c", "default/b-n/c", "default/c-n/c")
+		if n := r.Count("RunPodSandbox"); n != 5 {
+			r.Errorf("%d sandboxes were made, want 3 and 2 anew", n)
+		}
+		if n := len(r.sync.seats.refused); n != 1 {
+			r.Errorf("%d pods are refused", n)
+		}
+	})
+}
+
 func TestANewVersionTakesOverThePlaceOfTheOld(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(withPort("web", "img:1", 80))
@@ -125,7 +153,10 @@ func TestAPortGivenUpByAnEditIsFreeWhenTheOldVersionIsGone(t *testing.T) {
 	live(t, func(r *rig) {
 		r.Program("c", critest.Runs().IgnoresTerm())
 		r.want(withPort("a", "img:1", 80), withPort("b", "img:1", 80))
+		old := r.sync.last.Pods[0]
 		r.want(withPort("a", "img:1", 81), withPort("b", "img:1", 80))
+		// What a worker said of an earlier version is no news of this one.
+		r.sync.shared.stands <- standing{w: r.sync.workers[old.Key()], wish: old, cleared: true}
 		r.after(20 * time.Second)
 		r.wantRefused("default/b-n", "NodePorts")
 		r.after(11 * time.Second)
@@ -258,9 +289,9 @@ func TestSeatsAreReadFromCheckpoints(t *testing.T) {
 	retired := func(c *checkpoint) { *c = *c.retire(c.Accepted) }
 	ended := func(c *checkpoint) { c.Pod.Status.Phase = v1.PodSucceeded }
 	s := newSeats(nodeFacts{}, []*checkpoint{
-		was("runs", "1"), was("going", "2", retired), was("done", "3", ended), was("changing", "4", retired), was("changing", "5"),
+		was("runs", "1"), was("going", "2", retired), was("done", "3", ended), was("gone", "6", ended, retired), was("changing", "4", retired), was("changing", "5"),
 	})
-	for name, want := range map[string]int64{"new": 3, "done": 3, "runs": 2, "going": 2, "changing": 2} {
+	for name, want := range map[string]int64{"new": 3, "done": 3, "gone": 3, "runs": 2, "going": 2, "changing": 2} {
 		if cpu := used(s.others(manifests.Key{Namespace: "default", Name: name}))[v1.ResourceCPU]; cpu.Value() != want {
 			t.Errorf("beside %s: %s cpus are taken, want %d", name, cpu.String(), want)
 		}

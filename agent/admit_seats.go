@@ -120,18 +120,19 @@ func (s *seats) gone(key manifests.Key) { delete(s.taken, key) }
 func (s *seats) others(key manifests.Key) []place {
 	var out []place
 	for k, at := range s.taken {
-		if k == key {
-			continue
-		}
-		of := place(slices.Clip(at.leaving))
-		if at.pod != nil && !at.over {
-			of = append(of, at.pod.Pod)
-		}
-		if len(of) > 0 {
+		if of := at.place(); k != key && len(of) > 0 {
 			out = append(out, of)
 		}
 	}
 	return out
+}
+
+func (at *seat) place() place {
+	of := place(slices.Clip(at.leaving))
+	if at.pod != nil && !at.over {
+		of = append(of, at.pod.Pod)
+	}
+	return of
 }
 
 // waiting returns the refused pods, the one that came first first.

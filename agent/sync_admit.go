@@ -38,6 +38,11 @@ func (l *syncLoop) retry(ctx context.Context) {
 	for _, p := range l.seats.waiting() {
 		l.ask(ctx, p)
 	}
+	for _, key := range l.seats.swaps() {
+		l.shared.log.Info("the pod makes place for others that make place for it", "pod", key.String())
+		l.seats.vacate(l.seats.at(key))
+		l.wish(ctx, key, nil)
+	}
 	for key, r := range l.seats.refused {
 		// A worker that is there reports what it has under this name.
 		if l.workers[key] == nil {
