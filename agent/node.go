@@ -81,11 +81,10 @@ func (m *machine) setCgroups(n cgroups.Names) {
 	m.base.Cgroups, m.now = n, nil
 }
 
-// hostIPs returns the machine's addresses, the one that reaches farthest
-// first, at most one of each family: that of the default route, else that of
-// the first interface that is up, else the loopback's.
+// hostIPs returns the machine's address, one as a kubelet has it that was not
+// told more: that of the default route, IPv4 before IPv6, else the first that
+// others can reach, else the loopback's.
 func hostIPs() []string {
-	var v4, v6 string
 	for _, a := range []struct{ network, far string }{{"udp4", "192.0.2.1:9"}, {"udp6", "[2001:db8::1]:9"}} {
 		c, err := net.Dial(a.network, a.far) // sends nothing: it only asks for the route
 		if err != nil {
@@ -93,35 +92,17 @@ func hostIPs() []string {
 		}
 		ip := c.LocalAddr().(*net.UDPAddr).IP
 		c.Close()
-		take(ip, &v4, &v6)
+		if ip.IsGlobalUnicast() {
+			return []string{ip.String()}
+		}
 	}
 	addrs, _ := net.InterfaceAddrs()
 	for _, a := range addrs {
-		if n, ok := a.(*net.IPNet); ok && v4 == "" {
-			take(n.IP, &v4, &v6)
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+			return []string{n.IP.String()}
 		}
 	}
-	var out []string
-	for _, ip := range []string{v4, v6} {
-		if ip != "" {
-			out = append(out, ip)
-		}
-	}
-	if out == nil {
-		out = []string{"127.0.0.1"}
-	}
-	return out
-}
-
-// take keeps an address that others can reach, unless its family has one.
-func take(ip net.IP, v4, v6 *string) {
-	switch {
-	case !ip.IsGlobalUnicast():
-	case ip.To4() != nil && *v4 == "":
-		*v4 = ip.String()
-	case ip.To4() == nil && *v6 == "":
-		*v6 = ip.String()
-	}
+	return []string{"127.0.0.1"}
 }
 
 // memoryTotal returns the machine's memory in bytes.

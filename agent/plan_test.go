@@ -233,6 +233,11 @@ func TestPlan(t *testing.T) {
 			c.Started = c.Finished.Add(-11 * time.Minute)
 			return c
 		}())}, "start container a#6 after 0s"},
+		{"a start that failed waits like a crash", scene{pod: pod(always, "a"), accepted: true, here: world(func() container {
+			c := exit("a", 1, 128, 0, "0s")
+			c.Reason, c.Started = "StartError", time.Time{}
+			return c
+		}())}, "|a waits: CrashLoopBackOff|wake in 10s"},
 		{"a clock set back does not make it wait longer", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 1, 1, -24*time.Hour, "0s"))}, "|a waits: CrashLoopBackOff|wake in 10s"},
 		{"exit code 0 restarts under Always", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 0, 0, 0, ""))}, "start container a#1 after 0s"},
 		{"exit code 1 restarts under OnFailure", scene{pod: pod(onFailure, "a"), accepted: true, here: world(exit("a", 0, 1, 0, ""))}, "start container a#1 after 0s"},

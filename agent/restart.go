@@ -83,7 +83,8 @@ func backOff(n *container, sandbox string, now time.Time) (from time.Time, mark 
 		return time.Time{}, n.BackOff
 	}
 	last, err := time.ParseDuration(n.BackOff)
-	if err != nil || n.Finished.Sub(n.Started) > backOffReset {
+	ran := !n.Started.IsZero() && n.Finished.Sub(n.Started) > backOffReset // one that could not be started did not
+	if err != nil || ran {
 		return time.Time{}, "0s"
 	}
 	wait := min(max(2*last, backOffFirst), backOffMax)
