@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -69,6 +70,7 @@ func (s *shelf) reads(name, want string) {
 }
 
 func TestLayout(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
 	s := newShelf(t, map[string]string{"a": "1"})
 	v := s.link(dataLink)
 	if !regexp.MustCompile(`^\.\.\d{4}(_\d\d){5}\.\d+$`).MatchString(v) {
@@ -111,10 +113,11 @@ func TestAFileThatSomebodyChangedIsWrittenAgain(t *testing.T) {
 	must(t, os.WriteFile(s.at("a"), []byte("21"), 0o644))
 	s.show(map[string]string{"a": "12"})
 	s.reads("a", "12")
+	s.show(map[string]string{"a": ""})
 	must(t, os.Remove(s.at("..data/a")))
-	must(t, os.Symlink("/etc/hostname", s.at("..data/a")))
-	s.show(map[string]string{"a": "12"})
-	s.reads("a", "12")
+	must(t, unix.Mkfifo(s.at("..data/a"), 0o600)) // of size 0 too, and whoever reads it waits
+	s.show(map[string]string{"a": ""})
+	s.reads("a", "")
 }
 
 func TestWhatACrashLeftIsFinished(t *testing.T) {
@@ -138,6 +141,11 @@ func TestWhatACrashLeftIsFinished(t *testing.T) {
 			must(s.T, os.Remove(s.at(dataLink)))
 			must(s.T, os.Symlink("/etc", s.at(dataLink)))
 		}},
+		{"data that leads elsewhere", func(s *shelf) {
+			must(s.T, os.Rename(s.at(s.link(dataLink)), s.at("mine")))
+			must(s.T, os.Remove(s.at(dataLink)))
+			must(s.T, os.Symlink("mine", s.at(dataLink)))
+		}},
 		{"data that is a directory", func(s *shelf) {
 			must(s.T, os.Remove(s.at(dataLink)))
 			must(s.T, os.MkdirAll(s.at(dataLink+"/x"), 0o755))
@@ -155,6 +163,7 @@ func TestWhatACrashLeftIsFinished(t *testing.T) {
 			c.crash(s)
 			s.show(map[string]string{"a": "1"})
 			s.reads("a", "1")
+			os.RemoveAll(s.at("mine"))
 			s.expect("a")
 		})
 	}
@@ -208,7 +217,7 @@ func TestReadersNeverSeeHalfAnUpdate(t *testing.T) {
 					t.Errorf("a reads %q, b reads %q", a, b)
 				}
 			}
-			if _, err := os.Lstat(s.at("a")); err != nil {
+			if _, err := os.Lstat(s.at(dataLink)); err != nil {
 				t.Error(err)
 			}
 			version.Close()
@@ -249,16 +258,19 @@ func TestAnUpdateRemovesNothingThroughAMount(t *testing.T) {
 // What the volume is made in belongs to the agent alone; should somebody swap
 // it for a link all the same, nothing is written through that.
 func TestPublishingSurvivesASwap(t *testing.T) {
-	for _, v := range []v1.Volume{configMap("m"), secret("s")} {
+	for _, c := range []struct {
+		v     v1.Volume
+		there bool // what a link leads to; else it could be made
+	}{{configMap("m"), true}, {secret("s"), true}, {secret("s"), false}} {
 		s := newShelf(t, nil)
-		s.pod = testPod(v)
+		s.pod = testPod(c.v)
 		secrets := map[string]*v1.Secret{"s": {}}
 		s.in.Objects = objects{configMaps: map[string]*v1.ConfigMap{"m": s.m}, secrets: secrets}
 		s.show(nil)
 		outside := t.TempDir()
 		victim, link := filepath.Dir(s.dir), filepath.Join(s.root, "link")
 		into := filepath.Join(outside, "v")
-		if v.Secret == nil { // else it could be made
+		if c.there {
 			must(t, os.Mkdir(into, 0o700))
 		}
 		must(t, os.Symlink(outside, link))
@@ -283,7 +295,7 @@ func TestPublishingSurvivesASwap(t *testing.T) {
 		if made == 0 {
 			t.Error("no try succeeded: the test proves nothing")
 		}
-		if v.Secret != nil {
+		if !c.there {
 			gone(t, into)
 		} else if got := names(t, into); len(got) > 0 || mode(t, into) != os.ModeDir|0o700 {
 			t.Errorf("made outside: %v, mode %v", got, mode(t, into))
