@@ -165,6 +165,13 @@ func (r *rig) want(docs ...string) {
 	r.settle()
 }
 
+// offer is want for manifests of which some may be refused.
+func (r *rig) offer(doc string) {
+	pods, _ := manifests.Decode("/m/0.yaml", []byte(doc), manifests.Options{NodeName: "n", NameSuffix: true})
+	r.offers <- manifests.Snapshot{Complete: true, Pods: pods}
+	r.settle()
+}
+
 // expect checks what runs: "namespace/pod/container" of each, and no more.
 func (r *rig) expect(want ...string) {
 	r.Helper()

@@ -1,7 +1,6 @@
 package volume
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,8 +25,7 @@ func bind(root, uid string, source *os.File, s SubPathMount) (string, error) {
 	if err := makeTarget(target, want.IsDir()); err != nil {
 		return "", err
 	}
-	from := fmt.Sprintf("/proc/self/fd/%d", source.Fd())
-	if err := unix.Mount(from, target, "", unix.MS_BIND, ""); err != nil {
+	if err := unix.Mount(self(source), target, "", unix.MS_BIND, ""); err != nil {
 		return "", &fs.PathError{Op: "bind", Path: target, Err: err}
 	}
 	if !s.Shared {
@@ -65,7 +63,7 @@ func makeTarget(target string, dir bool) error {
 		}
 	}
 	if dir {
-		return makeDir(target)
+		return makeDirs(filepath.Dir(target), filepath.Base(target))
 	}
 	f, err := os.OpenFile(target, os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o640)
 	if err != nil {

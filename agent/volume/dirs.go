@@ -26,44 +26,35 @@ func HostsPath(root, uid string) string { return filepath.Join(PodDir(root, uid)
 
 // Prepare makes the pod's directories: itself, volumes and plugins.
 func Prepare(root, uid string) error {
-	_, err := makePodDir(root, uid)
-	return err
-}
-
-func makePodDir(root, uid string) (string, error) {
 	if err := checkName("pod uid", uid); err != nil {
-		return "", err
+		return err
 	}
-	dir := PodDir(root, uid)
-	if err := makeDirs(root, "pods", uid, "volumes"); err != nil {
-		return "", err
-	}
-	return dir, makeDirs(dir, "plugins")
+	return errors.Join(makeDirs(root, "pods", uid, "volumes"), makeDirs(root, "pods", uid, "plugins"))
 }
 
 // makeDirs makes a directory for each element, one in the other. What is in
-// the way and is no directory, a symbolic link included, is an error.
+// the way and is no directory, a symbolic link included, is an error, and
+// nothing is made through it.
 func makeDirs(dir string, elements ...string) error {
-	for _, e := range elements {
-		dir = filepath.Join(dir, e)
-		if err := makeDir(dir); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func makeDir(dir string) error {
-	err := os.Mkdir(dir, dirMode)
-	if !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	i, err := os.Lstat(dir)
+	at, err := os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}
-	if !i.IsDir() {
-		return fmt.Errorf("%s is in the way: not a directory", dir)
+	defer func() { at.Close() }()
+	for _, e := range elements {
+		dir = filepath.Join(dir, e)
+		if err := unix.Mkdirat(int(at.Fd()), e, dirMode); err != nil && err != unix.EEXIST {
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: err}
+		}
+		next, err := openElement(at, e)
+		if err != nil && !errors.Is(err, unix.ELOOP) {
+			return &fs.PathError{Op: "open", Path: dir, Err: err}
+		}
+		at.Close()
+		at = next
+		if i, err := at.Stat(); err != nil || !i.IsDir() { // also of nil, a link
+			return fmt.Errorf("%s is in the way: not a directory", dir)
+		}
 	}
 	return nil
 }

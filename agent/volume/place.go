@@ -37,11 +37,13 @@ func (s *setup) place(plugin, volume, mark string, medium v1.EmptyDirVolumeSourc
 	if err := checkName("volume", volume); err != nil {
 		return nil, err
 	}
-	at := []string{"volumes", plugin, volume}
-	if err := errors.Join(makeDirs(s.dir, at...), makeDirs(s.dir, "plugins", emptyDirPlugin, mark)); err != nil {
+	uid := string(s.pod.UID)
+	at := []string{"pods", uid, "volumes", plugin, volume}
+	marks := []string{"pods", uid, "plugins", emptyDirPlugin, mark}
+	if err := errors.Join(makeDirs(s.root, at...), makeDirs(s.root, marks...)); err != nil {
 		return nil, err
 	}
-	p := &place{path: filepath.Join(s.dir, filepath.Join(at...)), mark: filepath.Join(s.dir, "plugins", emptyDirPlugin, mark, "ready")}
+	p := &place{path: filepath.Join(s.root, filepath.Join(at...)), mark: filepath.Join(s.root, filepath.Join(marks...), "ready")}
 	_, err := os.Lstat(p.mark)
 	p.fresh = err != nil
 	inMemory := medium.Medium != v1.StorageMediumDefault
@@ -52,7 +54,12 @@ func (s *setup) place(plugin, volume, mark string, medium v1.EmptyDirVolumeSourc
 		}
 		p.fresh = p.fresh || made
 	}
-	if p.Root, err = openRootBelow(s.dir, at); err != nil {
+	dir, err := s.open(at)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	if p.Root, err = os.OpenRoot(self(dir)); err != nil {
 		return nil, err
 	}
 	if p.fresh && !inMemory { // memory is mounted with the mode it shall have
@@ -92,7 +99,7 @@ func (s *setup) mountMedium(path string, at []string, e v1.EmptyDirVolumeSource)
 	if slices.ContainsFunc(below, func(m mountPoint) bool { return m.path == real && m.kind == "tmpfs" }) {
 		return false, nil
 	}
-	dir, err := openBelow(s.dir, at)
+	dir, err := s.open(at)
 	if err != nil {
 		return false, err
 	}
@@ -101,10 +108,9 @@ func (s *setup) mountMedium(path string, at []string, e v1.EmptyDirVolumeSource)
 	if limit := s.limit(e); limit > 0 {
 		options += fmt.Sprintf(",size=%d", limit)
 	}
-	on := fmt.Sprintf("/proc/self/fd/%d", dir.Fd())
-	err = unix.Mount("tmpfs", on, "tmpfs", 0, options+",noswap")
+	err = unix.Mount("tmpfs", self(dir), "tmpfs", 0, options+",noswap")
 	if errors.Is(err, unix.EINVAL) { // Linux before 6.4, or a user namespace
-		err = unix.Mount("tmpfs", on, "tmpfs", 0, options)
+		err = unix.Mount("tmpfs", self(dir), "tmpfs", 0, options)
 	}
 	if err != nil {
 		return false, &fs.PathError{Op: "mount tmpfs", Path: path, Err: err}
@@ -121,12 +127,14 @@ func (s *setup) limit(e v1.EmptyDirVolumeSource) int64 {
 	return limit
 }
 
-// openRootBelow opens a directory as one that nothing leads out of.
-func openRootBelow(dir string, elements []string) (*os.Root, error) {
-	f, err := openBelow(dir, elements)
+// open opens a directory below the agent's root for its place only.
+func (s *setup) open(elements []string) (*os.File, error) {
+	root, err := os.OpenFile(s.root, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	return openBelow(root, elements)
 }
+
+// self is the path of what is open, wherever it is now.
+func self(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }

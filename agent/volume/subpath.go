@@ -150,30 +150,29 @@ func openResolved(base, path string) (*os.File, error) {
 	if err != nil || !filepath.IsLocal(rel) {
 		return nil, fmt.Errorf("%s leads out of its volume, to %s", path, real)
 	}
-	var elements []string
-	if rel != "." {
-		elements = strings.Split(rel, "/")
+	fd, err := unix.Open(base, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: base, Err: err}
 	}
-	return openBelow(base, elements)
+	f := os.NewFile(uintptr(fd), base)
+	if rel == "." {
+		return f, nil
+	}
+	return openBelow(f, strings.Split(rel, "/"))
 }
 
-// openBelow opens what is below dir for its place only (O_PATH), element by
-// element. Links are followed on the way to dir only, not in its place nor below.
-func openBelow(dir string, elements []string) (*os.File, error) {
-	fd, err := unix.Open(dir, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: dir, Err: err}
-	}
-	f := os.NewFile(uintptr(fd), dir)
+// openBelow opens what is below a directory for its place only (O_PATH),
+// element by element, following no links. It closes the directory.
+func openBelow(dir *os.File, elements []string) (*os.File, error) {
 	for _, e := range elements {
-		next, err := openElement(f, e)
-		f.Close()
+		next, err := openElement(dir, e)
+		dir.Close()
 		if err != nil {
-			return nil, &fs.PathError{Op: "open", Path: filepath.Join(append([]string{dir}, elements...)...), Err: err}
+			return nil, &fs.PathError{Op: "open", Path: filepath.Join(dir.Name(), e), Err: err}
 		}
-		f = next
+		dir = next
 	}
-	return f, nil
+	return dir, nil
 }
 
 // openElement opens one entry of a directory; a link is an error.

@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -212,4 +213,50 @@ func TestTearDownStopsWhenCancelled(t *testing.T) {
 		t.Error("went on")
 	}
 	kept(t, filepath.Join(root, "pods/u1"))
+}
+
+// Somebody may stand in a volume: TearDown neither waits nor gives up.
+func TestTearDownOfABusyMount(t *testing.T) {
+	root := testRoot(t)
+	p := testPod(inMemory("memory", "1Mi"), secret("s"))
+	m, err := SetUp(t.Context(), root, p, input())
+	must(t, err)
+	for _, name := range []string{"memory", "v"} {
+		path := filepath.Join(m[name].HostPath, "file")
+		must(t, os.WriteFile(path, []byte("x"), 0o600))
+		f, err := os.Open(path)
+		must(t, err)
+		defer f.Close()
+		if err := unix.Unmount(m[name].HostPath, unix.UMOUNT_NOFOLLOW); err != unix.EBUSY {
+			t.Fatalf("not busy: %v", err)
+		}
+	}
+	must(t, TearDown(t.Context(), root, "u1"))
+	gone(t, filepath.Join(root, "pods/u1"))
+	if below, _ := mountsBelow(root); len(below) > 0 {
+		t.Errorf("mounted %v", below)
+	}
+}
+
+// What happens to a shared mount happens to its peers: such a one is left.
+func TestTearDownOfABusySharedSubPath(t *testing.T) {
+	root, host := testRoot(t), t.TempDir()
+	must(t, unix.Mount("tmpfs", host, "tmpfs", 0, "size=65536"))
+	defer unix.Unmount(host, unix.MNT_DETACH)
+	must(t, unix.Mount("", host, "", unix.MS_SHARED, ""))
+	must(t, os.WriteFile(filepath.Join(host, "file"), nil, 0o600))
+	must(t, Prepare(root, "u1"))
+	s := subPathOf(Mount{HostPath: host}, "")
+	s.Shared = true
+	target, err := SubPath(root, "u1", s)
+	must(t, err)
+	f, err := os.Open(filepath.Join(target, "file"))
+	must(t, err)
+	if err := TearDown(t.Context(), root, "u1"); !errors.Is(err, unix.EBUSY) {
+		t.Errorf("got %v", err)
+	}
+	kept(t, target)
+	must(t, f.Close())
+	must(t, TearDown(t.Context(), root, "u1"))
+	kept(t, filepath.Join(host, "file"))
 }

@@ -53,9 +53,9 @@ type Objects interface {
 
 // setup is one call of SetUp.
 type setup struct {
-	dir string // the pod's
-	pod *v1.Pod
-	in  Input
+	root string // the agent's
+	pod  *v1.Pod
+	in   Input
 }
 
 // SetUp makes the pod's directories and each volume that a container mounts,
@@ -63,11 +63,10 @@ type setup struct {
 // and ready stays as it is, what a power cut took is made anew, and files that
 // show something of the pod or of objects are brought up to date.
 func SetUp(ctx context.Context, root string, p *v1.Pod, in Input) (map[string]Mount, error) {
-	dir, err := makePodDir(root, string(p.UID))
-	if err != nil {
+	if err := Prepare(root, string(p.UID)); err != nil {
 		return nil, err
 	}
-	s := &setup{dir: dir, pod: p, in: in}
+	s := &setup{root: root, pod: p, in: in}
 	used := mounted(p)
 	out := map[string]Mount{}
 	for i := range p.Spec.Volumes {

@@ -289,9 +289,7 @@ func TestSetUpRefuses(t *testing.T) {
 		}
 	}
 	for _, uid := range []string{"", ".", "..", "../x", "a/b"} {
-		p := testPod()
-		p.UID = "u"
-		if _, err := makePodDir(root, uid); err == nil {
+		if err := Prepare(root, uid); err == nil {
 			t.Errorf("uid %q is taken", uid)
 		}
 		if err := TearDown(t.Context(), root, uid); err == nil {
