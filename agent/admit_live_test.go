@@ -119,6 +119,58 @@ func TestAPodThatComesBackUnfitIsRefusedOnceItsFormerVersionIsGone(t *testing.T)
 	})
 }
 
+func TestAnotherAgentFinishesARetirementThoughTheNextVersionIsUnfit(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("c", critest.Runs().IgnoresTerm())
+		r.want(manifest("web", "img:1"))
+		r.want()
+		r.after(time.Second)
+		r.stop()
+		r.start()
+		// Not a complete one, or the sandbox would be found as one that nobody knows.
+		pods, _ := manifests.Decode("/m/0.yaml", []byte(manifest("web", "img:1", "nodeSelector: {disk: ssd}")), manifests.Options{NodeName: "n", NameSuffix: true})
+		r.offers <- manifests.Snapshot{Pods: pods}
+		r.after(31 * time.Second)
+		r.expect()
+		r.wantRefused("default/web-n", "NodeAffinity")
+	})
+}
+
+// A pod that waited began when it was let in, also where another agent did that.
+func TestTheTimeOfWaitingIsNoTimeOfRunning(t *testing.T) {
+	labels := map[string]string{}
+	liveOn(t, func(f *nodeFacts) { f.Labels = labels }, func(r *rig) {
+		m := manifest("web", "img:1", "nodeSelector: {disk: ssd}")
+		r.want(m)
+		r.wantRefused("default/web-n", "NodeAffinity")
+		r.after(time.Minute)
+		r.stop()
+		labels = map[string]string{"disk": "ssd"}
+		r.start()
+		r.want(m)
+		if st := r.status("default/web-n"); st.Phase != v1.PodRunning || !st.StartTime.Time.Equal(time.Now()) {
+			r.Errorf("status %+v", st)
+		}
+	})
+}
+
+func TestWhatTheRuntimeCanDoIsLearntWhenItAnswers(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Stop()
+		r.stop()
+		r.start()
+		r.want(manifest("web", "img:1", "securityContext: {supplementalGroupsPolicy: Strict}"))
+		if st := r.status("default/web-n"); !strings.Contains(st.Message, "has not answered yet") {
+			r.Errorf("status %+v", st)
+		}
+		r.Resume()
+		r.after(2 * time.Second)
+		if st := r.status("default/web-n"); strings.Contains(st.Message, "has not answered yet") {
+			r.Errorf("status %+v", st)
+		}
+	})
+}
+
 func TestPodsMayExchangeTheirPorts(t *testing.T) {
 	live(t, func(r *rig) {
 		third := manifest("c", "img:1")
