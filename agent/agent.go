@@ -88,6 +88,7 @@ func New(cfg Config) (_ *Agent, err error) {
 	}
 	a.workers = &workers{
 		cri:     a.cri,
+		lister:  a.watch.lister,
 		images:  image.New(a.cri, image.Parallel),
 		store:   a.store,
 		root:    a.root,

@@ -96,28 +96,28 @@ func (i *instance) sandbox() *sandbox {
 // read once. It belongs to the worker of that pod.
 type observer struct {
 	cri      *cri.Client
-	instance string
+	lister   *lister
 	key      manifests.Key
 	statuses map[string]*rt.ContainerStatus  // by container id, of the state seen last
 	networks map[string]*rt.PodSandboxStatus // by sandbox id
 }
 
-func newObserver(c *cri.Client, instance string, key manifests.Key) *observer {
-	return &observer{cri: c, instance: instance, key: key,
+func newObserver(c *cri.Client, l *lister, key manifests.Key) *observer {
+	return &observer{cri: c, lister: l, key: key,
 		statuses: map[string]*rt.ContainerStatus{}, networks: map[string]*rt.PodSandboxStatus{}}
 }
 
 // observe returns all instances of the pod that carry this agent's mark.
 func (o *observer) observe(ctx context.Context) (*observed, error) {
-	labels := map[string]string{labelInstance: o.instance, labelPodName: o.key.Name, labelPodNamespace: o.key.Namespace}
-	sandboxes, err := o.cri.Sandboxes(ctx, labels)
+	all, err := o.lister.list(ctx)
 	if err != nil {
 		return nil, err
 	}
-	containers, err := o.cri.Containers(ctx, labels)
-	if err != nil {
-		return nil, err
+	mine := all.pods[o.key]
+	if mine == nil {
+		mine = &listed{}
 	}
+	sandboxes, containers := mine.sandboxes, mine.containers
 	out := &observed{Instances: map[string]*instance{}}
 	of := func(uid string) *instance {
 		if out.Instances[uid] == nil {
@@ -125,8 +125,6 @@ func (o *observer) observe(ctx context.Context) (*observed, error) {
 		}
 		return out.Instances[uid]
 	}
-	sandboxes = slices.DeleteFunc(sandboxes, func(s *rt.PodSandbox) bool { return !wellFormed(s.Labels) })
-	containers = slices.DeleteFunc(containers, func(c *rt.Container) bool { return !wellFormed(c.Labels) })
 	for _, s := range sandboxes {
 		seen, err := o.sandbox(ctx, s)
 		if cri.NotFound(err) {

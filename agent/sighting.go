@@ -17,12 +17,22 @@ type sighting struct {
 	Fresh bool
 }
 
-// add takes one sandbox or container into its pod's fingerprint. The order in
-// which they come does not matter.
-func (s sighting) add(labels map[string]string, id string, state int32) {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%s %d", id, state)
-	s.Pods[keyOf(labels)] += h.Sum64()
+// fingerprint differs when a sandbox or container comes, goes or changes its
+// state. The order in which they are listed does not matter.
+func (p *listed) fingerprint() uint64 {
+	var sum uint64
+	add := func(id string, state int32) {
+		h := fnv.New64a()
+		fmt.Fprintf(h, "%s %d", id, state)
+		sum += h.Sum64()
+	}
+	for _, s := range p.sandboxes {
+		add(s.Id, int32(s.State))
+	}
+	for _, c := range p.containers {
+		add(c.Id, int32(c.State))
+	}
+	return sum
 }
 
 // wellFormed reports whether the labels that tell the pod may name files. Ours

@@ -29,6 +29,7 @@ const streamTries = 3
 // It only says "look again"; what is true a worker finds out by itself.
 type watch struct {
 	cri      *cri.Client
+	lister   *lister
 	instance string
 	store    *status.Store
 	log      *slog.Logger
@@ -55,7 +56,7 @@ type watch struct {
 }
 
 func newWatch(c *cri.Client, instance string, store *status.Store, log *slog.Logger) *watch {
-	w := &watch{cri: c, instance: instance, store: store, log: log,
+	w := &watch{cri: c, lister: &lister{cri: c, instance: instance}, instance: instance, store: store, log: log,
 		sightings: make(chan sighting, 1), touched: make(chan manifests.Key, 256), suspect: make(chan struct{}, 1)}
 	w.set(status.Runtime{Endpoint: c.Endpoint(), Error: "not asked yet", Since: time.Now()})
 	return w
@@ -123,13 +124,15 @@ func (w *watch) sweepOnce(ctx context.Context) error {
 	if w.sweep == nil {
 		return nil
 	}
-	sandboxes, err := w.cri.Sandboxes(ctx, map[string]string{labelInstance: w.instance})
+	all, err := w.lister.list(ctx)
 	if err != nil {
 		return err
 	}
 	uids := map[string]bool{}
-	for _, s := range sandboxes {
-		uids[s.Labels[labelPodUID]] = true
+	for _, p := range all.pods {
+		for _, s := range p.sandboxes {
+			uids[s.Labels[labelPodUID]] = true
+		}
 	}
 	w.sweep(ctx, uids)
 	w.sweep = nil
@@ -223,25 +226,13 @@ func (w *watch) event(ctx context.Context, e *rt.ContainerEventResponse) {
 
 // relist lists the node in two calls and offers what it saw.
 func (w *watch) relist(ctx context.Context) error {
-	labels := map[string]string{labelInstance: w.instance}
-	sandboxes, err := w.cri.Sandboxes(ctx, labels)
-	if err != nil {
-		return err
-	}
-	containers, err := w.cri.Containers(ctx, labels)
+	all, err := w.lister.list(ctx)
 	if err != nil {
 		return err
 	}
 	seen := sighting{Pods: map[manifests.Key]uint64{}, Fresh: w.fresh}
-	for _, s := range sandboxes {
-		if wellFormed(s.Labels) {
-			seen.add(s.Labels, s.Id, int32(s.State))
-		}
-	}
-	for _, c := range containers {
-		if wellFormed(c.Labels) {
-			seen.add(c.Labels, c.Id, int32(c.State))
-		}
+	for key, p := range all.pods {
+		seen.Pods[key] = p.fingerprint()
 	}
 	select {
 	case missed := <-w.sightings:

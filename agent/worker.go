@@ -18,6 +18,7 @@ import (
 // workers is what all workers share.
 type workers struct {
 	cri               *cri.Client
+	lister            *lister
 	images            *image.Puller
 	store             *status.Store
 	root              *root
@@ -84,7 +85,7 @@ type worker struct {
 func (ws *workers) startWorker(ctx context.Context, all *sync.WaitGroup, key manifests.Key, known map[string]*checkpoint, wish *manifests.Pod, done chan<- *worker) *worker {
 	w := &worker{
 		workers: ws, key: key, log: ws.log.With("pod", key.String()),
-		observer: newObserver(ws.cri, ws.root.instance, key),
+		observer: newObserver(ws.cri, ws.lister, key),
 		known:    known, failures: map[string]failure{}, fetches: map[string]*fetch{},
 		wake: make(chan struct{}, 1), done: done, wish: wish,
 	}

@@ -122,7 +122,7 @@ func (r *rig) start() {
 	}
 	r.watch = newWatch(client, root.instance, r.store, log)
 	r.watch.sweep = func(ctx context.Context, uids map[string]bool) { root.sweep(ctx, log, uids) }
-	ws := &workers{cri: client, images: image.New(client, image.Parallel), store: r.store, root: root, machine: m,
+	ws := &workers{cri: client, lister: r.watch.lister, images: image.New(client, image.Parallel), store: r.store, root: root, machine: m,
 		gate: r.watch, log: log, starts: make(chan struct{}, 8), ends: make(chan struct{}, 2), podLogs: cfg.PodLogs}
 	r.sync = newSyncLoop(ws, r.store, "manifests", checkpoints)
 	r.offers = make(chan manifests.Snapshot, 1)
