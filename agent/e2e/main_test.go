@@ -58,6 +58,8 @@ func scenarios() []scenario {
 		{"StartsAPod", startsAPod},
 		{"StartsTwelveAtOnce", startsTwelveAtOnce},
 		{"RunsInitContainersInOrder", runsInitContainersInOrder},
+		{"ShowsThePodInFiles", showsThePodInFiles},
+		{"MountsImages", mountsImages},
 		{"StopsAtAFailedInitContainer", stopsAtAFailedInitContainer},
 		{"WaitsForAnImage", waitsForAnImage},
 		{"ConnectsPods", connectsPods},

@@ -202,10 +202,11 @@ func TestReadersNeverSeeHalfAnUpdate(t *testing.T) {
 	s := newShelf(t, map[string]string{"a": "0", "b": "0"})
 	ctx, stop := context.WithCancel(t.Context())
 	read := make(chan int)
+	data := s.at(dataLink)
 	go func() {
 		looks := 0
 		for ctx.Err() == nil {
-			version, err := os.OpenRoot(s.at(dataLink))
+			version, err := os.OpenRoot(data)
 			if err != nil {
 				continue // the old version was removed before it was opened
 			}
@@ -217,7 +218,7 @@ func TestReadersNeverSeeHalfAnUpdate(t *testing.T) {
 					t.Errorf("a reads %q, b reads %q", a, b)
 				}
 			}
-			if _, err := os.Lstat(s.at(dataLink)); err != nil {
+			if _, err := os.Lstat(data); err != nil {
 				t.Error(err)
 			}
 			version.Close()
