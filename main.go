@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -115,7 +114,6 @@ func run(c *cli.Context) error {
 	if err != nil {
 		return cli.Exit(err.Error(), exitUsage)
 	}
-	lean()
 	a, err := agent.New(agent.Config{
 		CgroupDriver: c.String("cgroup-driver"),
 		CgroupRoot:   c.String("cgroup-root"),
@@ -151,14 +149,6 @@ func nodeLabels(list string) (map[string]string, error) {
 		labels[key] = value
 	}
 	return labels, nil
-}
-
-// lean makes the collector return memory early: an agent idles nearly always,
-// and its node has better use for it. GOGC and GOMEMLIMIT still win.
-func lean() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
-	}
 }
 
 // logger returns a logger on w in the given format, from the given level on.
