@@ -78,27 +78,8 @@ func New(cfg Config) (_ *Agent, err error) {
 		Known:   lastGood(checkpoints),
 		Log:     cfg.Log,
 	})
-	a.watch = newWatch(a.cri, a.root.instance, a.store, cfg.Log)
-	if a.cgroups, err = newPodCgroups(cfg, machine, checkpoints); err != nil {
+	if err := a.build(machine, checkpoints); err != nil {
 		return nil, err
-	}
-	a.watch.sweep = func(ctx context.Context, uids map[string]bool) {
-		a.cgroups.sweep(ctx, a.root, uids)
-		a.root.sweep(ctx, cfg.Log, uids)
-	}
-	a.workers = &workers{
-		cri:     a.cri,
-		lister:  a.watch.lister,
-		images:  image.New(a.cri, image.Parallel),
-		store:   a.store,
-		root:    a.root,
-		machine: machine,
-		cgroups: a.cgroups,
-		gate:    a.watch,
-		log:     cfg.Log,
-		starts:  make(chan struct{}, cfg.StartsAtOnce),
-		ends:    make(chan struct{}, runtime.NumCPU()),
-		podLogs: cfg.PodLogs, logLinks: cfg.LogLinks,
 	}
 	a.sync = newSyncLoop(a.workers, a.store, cfg.Manifests, checkpoints)
 	a.server, err = server.Listen(server.Config{
@@ -110,6 +91,34 @@ func New(cfg Config) (_ *Agent, err error) {
 		Log:     cfg.Log,
 	})
 	return a, err
+}
+
+// build wires what acts on the runtime.
+func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
+	a.watch = newWatch(a.cri, a.root.instance, a.store, a.log)
+	var err error
+	if a.cgroups, err = newPodCgroups(a.cfg, machine, checkpoints); err != nil {
+		return err
+	}
+	a.watch.sweep = func(ctx context.Context, uids map[string]bool) {
+		a.cgroups.sweep(ctx, a.root, uids)
+		a.root.sweep(ctx, a.log, uids)
+	}
+	a.workers = &workers{
+		cri:     a.cri,
+		lister:  a.watch.lister,
+		images:  image.New(a.cri, image.Parallel),
+		store:   a.store,
+		root:    a.root,
+		machine: machine,
+		cgroups: a.cgroups,
+		gate:    a.watch,
+		log:     a.log,
+		starts:  make(chan struct{}, a.cfg.StartsAtOnce),
+		ends:    make(chan struct{}, runtime.NumCPU()),
+		podLogs: a.cfg.PodLogs, logLinks: a.cfg.LogLinks,
+	}
+	return nil
 }
 
 // Run keeps the pods running until ctx ends, then leaves them as they are.
