@@ -55,7 +55,7 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 	}
 	// What changes the runtime is not torn off half-way by a new wish; only
 	// waits are. It is torn off when the agent ends, see Agent.Run.
-	firm, cancel := w.firm(ctx)
+	firm, cancel := w.firm()
 	defer cancel()
 	switch a.Do {
 	case doAccept:
@@ -86,13 +86,12 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 	return fmt.Errorf("no way to %s", a.Do)
 }
 
-// firm returns a context that a new wish does not end.
-func (w *worker) firm(ctx context.Context) (context.Context, context.CancelFunc) {
-	firm, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		if cause := context.Cause(ctx); !errors.Is(cause, errNewWish) {
-			time.AfterFunc(leaveIn, func() { cancel(cause) })
-		}
+// firm returns a context that a new wish does not end, and the end of the
+// agent only after a while.
+func (w *worker) firm() (context.Context, context.CancelFunc) {
+	firm, cancel := context.WithCancelCause(context.WithoutCancel(w.life))
+	stop := context.AfterFunc(w.life, func() {
+		time.AfterFunc(leaveIn, func() { cancel(context.Cause(w.life)) })
 	})
 	return firm, func() { stop(); cancel(nil) }
 }

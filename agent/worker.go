@@ -73,6 +73,7 @@ type worker struct {
 	doing     *manifests.Pod // the wish of the last pass
 	told      standing       // what the sync loop knows
 
+	life context.Context // ends with the agent, or when the sync loop lets the worker go
 	wake chan struct{}
 	done chan<- *worker // told when nothing is left
 
@@ -86,7 +87,7 @@ func (ws *workers) startWorker(ctx context.Context, all *sync.WaitGroup, key man
 	w := &worker{
 		workers: ws, key: key, log: ws.log.With("pod", key.String()),
 		observer: newObserver(ws.cri, ws.lister, key),
-		known:    known, failures: map[string]failure{}, fetches: map[string]*fetch{},
+		life:     ctx, known: known, failures: map[string]failure{}, fetches: map[string]*fetch{},
 		wake: make(chan struct{}, 1), done: done, wish: wish,
 	}
 	if prev, ok := ws.store.Previous(key.String()); ok && !wasRefused(&prev.Status) {

@@ -264,6 +264,22 @@ func TestTearingDownYieldsToStartsUnlessASuccessorWaits(t *testing.T) {
 	})
 }
 
+// A call that hangs when the manifest is edited, and then the agent is told to
+// end, does not keep it.
+func TestACallThatHangsUnderAFormerWishDoesNotKeepTheAgent(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Fault(critest.On("RunPodSandbox").Nth(1).Hang())
+		r.want(manifest("web", "img:1"))
+		r.want(manifest("web", "img:2"))
+		begun := time.Now()
+		r.stop()
+		if took := time.Since(begun); took > leaveIn+time.Second {
+			r.Errorf("the agent took %s to end", took)
+		}
+		r.start()
+	})
+}
+
 func TestAnUnchangedManifestChangesNothing(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(manifest("web", "img:1"))
