@@ -284,5 +284,8 @@ func (w *worker) forget(ctx context.Context, uid string) error {
 		return err
 	}
 	delete(w.known, uid)
+	if w.lastUID == uid { // a successor of the same uid begins anew
+		w.last, w.lastUID = nil, ""
+	}
 	return nil
 }
