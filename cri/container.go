@@ -58,6 +58,19 @@ func (c *Client) ContainerStatus(ctx context.Context, id string) (*rt.ContainerS
 	return r.GetStatus(), err
 }
 
+// ExecSync runs a command in a running container and returns its exit code and
+// what it wrote. It gets timeout, rounded up to seconds, 0 for as long as ctx
+// lasts; one that took longer was killed, and the error's code is
+// DeadlineExceeded. An exit code other than 0 is no error.
+func (c *Client) ExecSync(ctx context.Context, id string, command []string, timeout time.Duration) (*rt.ExecSyncResponse, error) {
+	request := &rt.ExecSyncRequest{ContainerId: id, Cmd: command, Timeout: int64((timeout + time.Second - 1) / time.Second)}
+	if timeout > 0 {
+		return call(ctx, "ExecSync", short(id), timeout+c.Timeouts.Stop, c.runtime.ExecSync, request)
+	}
+	response, err := c.runtime.ExecSync(ctx, request)
+	return response, failed("ExecSync", short(id), 0, err)
+}
+
 // call carries out one unary call within timeout. On an error the response is
 // nil, on which protobuf's getters work.
 func call[Req, Resp any](ctx context.Context, name, object string, timeout time.Duration,
