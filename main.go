@@ -69,6 +69,7 @@ func app() *cli.App {
 		Commands: []*cli.Command{
 			{Name: "run", Usage: "keep the pods of a folder of manifests running", Flags: runFlags(), Action: run, OnUsageError: usageError},
 			{Name: "validate", Usage: "check manifests as the agent would", ArgsUsage: "FILE|DIR|- ...", Flags: validateFlags(), Action: validate, OnUsageError: usageError},
+			{Name: "config", Usage: "print what can be set, documented", Flags: configFlags(), Action: config, OnUsageError: usageError},
 			{Name: "ps", Usage: "list the pods and what is wrong with them", Flags: psFlags(), Action: ps, OnUsageError: usageError},
 			{Name: "version", Usage: "print the version", Flags: []cli.Flag{outputFlag("json or yaml")}, Action: printVersion, OnUsageError: usageError},
 		},
@@ -91,11 +92,12 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "pod-logs", Value: "/var/log/pods", Usage: "the `DIR` for the containers' logs"},
 		&cli.StringFlag{Name: "node-name", Usage: "the `NAME` that pods get as a suffix (default: the host's name)"},
 		&cli.StringFlag{Name: "node-labels", Usage: "the `LABELS` that pods can select besides the usual ones, k=v,k=v"},
-		&cli.StringFlag{Name: "listen", Value: "127.0.0.1:10255", Usage: "the TCP `ADDR` of the read-only endpoint; \"\" for none"},
+		&cli.StringFlag{Name: "listen", Value: agent.DefaultListen, Usage: "the TCP `ADDR` of the read-only endpoint; \"\" for none"},
 		&cli.StringFlag{Name: "socket", Value: defaultSocket, Usage: "the `PATH` of the unix socket that the other commands use"},
 		&cli.StringFlag{Name: "resolv-conf", Value: "/etc/resolv.conf", Usage: "the resolv.conf `PATH` that pods get their name servers from"},
 		&cli.StringFlag{Name: "cgroup-driver", Value: "auto", Usage: "how pods get cgroups: auto (as the runtime), cgroupfs, systemd or none"},
 		&cli.StringFlag{Name: "cgroup-root", Value: "/", Usage: "the cgroup `PATH` that holds kubepods; it must exist"},
+		configFlag(),
 		&cli.StringFlag{Name: "log-format", Value: "text", Usage: "text or json"},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "debug, info, warn or error"},
 	}
@@ -110,25 +112,12 @@ func run(c *cli.Context) error {
 	if err != nil {
 		return cli.Exit(err.Error(), exitUsage)
 	}
-	labels, err := nodeLabels(c.String("node-labels"))
+	cfg, err := settings(c, log)
 	if err != nil {
 		return cli.Exit(err.Error(), exitUsage)
 	}
-	a, err := agent.New(agent.Config{
-		CgroupDriver: c.String("cgroup-driver"),
-		CgroupRoot:   c.String("cgroup-root"),
-		Manifests:    c.String("manifests"),
-		Endpoint:     c.String("runtime-endpoint"),
-		Root:         c.String("root"),
-		PodLogs:      c.String("pod-logs"),
-		NodeName:     c.String("node-name"),
-		Listen:       c.String("listen"),
-		Socket:       c.String("socket"),
-		ResolvConf:   c.String("resolv-conf"),
-		Version:      acli.Version().Version,
-		Log:          log,
-		NodeLabels:   labels,
-	})
+	cfg.Version, cfg.Log = acli.Version().Version, log
+	a, err := agent.New(cfg)
 	if err != nil {
 		return err
 	}
@@ -191,6 +180,7 @@ func printVersion(c *cli.Context) error {
 func validateFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "node-name", Usage: "the `NAME` that pods get as a suffix (default: the host's name)"},
+		configFlag(),
 	}
 }
 
@@ -200,11 +190,16 @@ func validate(c *cli.Context) error {
 	if c.NArg() == 0 {
 		return cli.Exit("validate what? Give files or folders, or - for standard input", exitUsage)
 	}
-	node := c.String("node-name")
+	cfg, err := settings(c, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	if err != nil {
+		return cli.Exit(err.Error(), exitUsage)
+	}
+	node := cfg.NodeName
 	if node == "" {
 		node, _ = os.Hostname()
 	}
-	v := validation{options: manifests.Options{NodeName: strings.ToLower(node), NameSuffix: true}, from: map[string]string{}}
+	v := validation{from: map[string]string{}, options: manifests.Options{
+		NodeName: strings.ToLower(node), NameSuffix: !cfg.NoNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses}}
 	for _, arg := range c.Args().Slice() {
 		if err := v.add(arg, os.Stdin); err != nil {
 			return cli.Exit(err.Error(), exitUsage)

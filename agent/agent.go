@@ -107,7 +107,7 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 	a.workers = &workers{
 		cri:     a.cri,
 		lister:  a.watch.lister,
-		images:  image.New(a.cri, image.Parallel),
+		images:  image.New(a.cri, a.cfg.ImagePulls),
 		store:   a.store,
 		root:    a.root,
 		machine: machine,

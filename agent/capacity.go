@@ -15,7 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// maxPods is how many pods a node holds (KubeletConfiguration: maxPods).
+// maxPods is how many pods a node holds unless it is set (KubeletConfiguration:
+// maxPods).
 const maxPods = 110
 
 // nodeFacts is what admission must know of the node. The zero value of a
@@ -40,7 +41,7 @@ func (f *nodeFacts) same(g *nodeFacts) bool {
 
 // readFacts reads the machine as it is now.
 func readFacts(cfg Config) (nodeFacts, error) {
-	capacity, err := readCapacity(cfg.Root)
+	capacity, err := readCapacity(cfg)
 	if err != nil {
 		return nodeFacts{}, err
 	}
@@ -51,7 +52,7 @@ func readFacts(cfg Config) (nodeFacts, error) {
 	armor, _ := os.ReadFile("/sys/module/apparmor/parameters/enabled")
 	return nodeFacts{
 		Capacity:    capacity,
-		Allocatable: allocatable(capacity, nil),
+		Allocatable: allocatable(capacity, cfg.Reserved.of(capacity)),
 		Labels:      nodeLabels(cfg.NodeName, cfg.NodeLabels),
 		Kernel:      parseKernel(unix.ByteSliceToString(u.Release[:])),
 		Sysctls:     cfg.AllowedUnsafeSysctls,
@@ -60,21 +61,22 @@ func readFacts(cfg Config) (nodeFacts, error) {
 }
 
 // readCapacity returns all that the machine has; ephemeral storage is the file
-// system of root. Amounts are bytes but those of cpu and pods.
-func readCapacity(root string) (v1.ResourceList, error) {
+// system of the root dir. Amounts are bytes but those of cpu and pods.
+func readCapacity(cfg Config) (v1.ResourceList, error) {
 	memory, err := memoryTotal("/proc/meminfo")
 	if err != nil {
 		return nil, err
 	}
-	disk, err := diskTotal(root)
+	disk, err := diskTotal(cfg.Root)
 	if err != nil {
 		return nil, err
 	}
 	out := hugePages("/sys/kernel/mm/hugepages")
-	out[v1.ResourceCPU] = *resource.NewQuantity(onlineCPUs("/sys/devices/system/cpu/online"), resource.DecimalSI)
+	cpus := onlineCPUs("/sys/devices/system/cpu/online")
+	out[v1.ResourceCPU] = *resource.NewQuantity(cpus, resource.DecimalSI)
 	out[v1.ResourceMemory] = *resource.NewQuantity(memory, resource.BinarySI)
 	out[v1.ResourceEphemeralStorage] = *resource.NewQuantity(disk, resource.BinarySI)
-	out[v1.ResourcePods] = *resource.NewQuantity(maxPods, resource.DecimalSI)
+	out[v1.ResourcePods] = *resource.NewQuantity(cfg.podsOn(cpus), resource.DecimalSI)
 	return out, nil
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,9 +83,12 @@ func (g *podCgroups) follow(ctx context.Context, c *cri.Client, end context.Canc
 	if err != nil && !cri.Unimplemented(err) {
 		return err
 	}
-	driver := cgroups.Cgroupfs // what the kubelet takes where the runtime does not say
-	if linux := config.GetLinux(); linux != nil && linux.CgroupDriver == rt.CgroupDriver_SYSTEMD {
-		driver = cgroups.Systemd
+	driver := cmp.Or(cgroups.Driver(g.machine.cfg.FallbackDriver), cgroups.Cgroupfs)
+	if linux := config.GetLinux(); linux != nil {
+		driver = cgroups.Cgroupfs
+		if linux.CgroupDriver == rt.CgroupDriver_SYSTEMD {
+			driver = cgroups.Systemd
+		}
 	}
 	if err := g.setUp(ctx, driver); err != nil {
 		end(err)
@@ -97,7 +101,7 @@ func (g *podCgroups) follow(ctx context.Context, c *cri.Client, end context.Canc
 func (g *podCgroups) setUp(ctx context.Context, d cgroups.Driver) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	err := g.manager.SetUp(ctx, d, g.machine.capacity())
+	err := g.manager.SetUp(ctx, d, g.machine.cfg.Reserved.limit(g.machine.capacity()))
 	if err != nil && !errors.Is(err, cgroups.ErrValues) {
 		return noCgroups(err)
 	}

@@ -1,16 +1,23 @@
 package agent
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"monopod/agent/image"
+	"monopod/cgroups"
 	"monopod/cri"
 	"monopod/manifests"
 )
@@ -21,7 +28,7 @@ const startsPerCore = 4
 
 // Config is the settings of an agent. Zero values mean the default given.
 type Config struct {
-	Manifests    string // folder of manifests; must be given
+	Manifests    string // folder or file of manifests; must be given
 	Endpoint     string // CRI endpoint, unix:///path; default: whichever of cri.WellKnown answers
 	Root         string // default /var/lib/monopod
 	PodLogs      string // default /var/log/pods
@@ -32,7 +39,10 @@ type Config struct {
 	ResolvConf   string // default /etc/resolv.conf
 	CgroupDriver string // auto, cgroupfs, systemd or none; default auto: the runtime's
 	CgroupRoot   string // the cgroup that holds kubepods; default /
-	StartsAtOnce int    // sandboxes and containers being started at the same time; default 4 per core
+	// FallbackDriver is what auto takes from a runtime that does not say its
+	// driver: cgroupfs or systemd; default cgroupfs.
+	FallbackDriver string
+	StartsAtOnce   int // sandboxes and containers being started at the same time; default 4 per core
 
 	RuntimeClasses map[string]string // what runtimeClassName stands for: the runtime's handlers by name of the class
 
@@ -40,6 +50,26 @@ type Config struct {
 	// AllowedUnsafeSysctls are kernel settings that pods may change beyond the
 	// safe ones: names, or prefixes that end in *. All must be a pod's own.
 	AllowedUnsafeSysctls []string
+
+	Validation   string // of manifests' fields: Strict, Warn or Ignore; default Strict
+	NoNameSuffix bool   // pods are called as their manifest says, without the node's name
+	BackOff      BackOff
+	ImagePulls   int // at the same time; default image.Parallel
+
+	Reserved    Reservations
+	MaxPods     int64 // on the node; default 110
+	PodsPerCore int64 // bounds them too; 0: does not
+	PodPids     int64 // processes and threads of each pod; 0: no limit
+
+	NoResolvConf  bool     // pods get this machine as name server, not ResolvConf's
+	ClusterDNS    []string // name servers of pods with policy ClusterFirst; none: the machine's
+	ClusterDomain string
+
+	SeccompDefault       bool          // RuntimeDefault where a pod asks for nothing
+	NoCFSQuota           bool          // do not enforce cpu limits
+	CFSPeriod            time.Duration // in which they count; default 100 ms
+	SingleProcessOOMKill bool          // memory's end kills one process, not the container (cgroup v2)
+	FailSwapOn           bool          // refuse to start on a machine with swap
 
 	Version string
 	Log     *slog.Logger
@@ -62,7 +92,7 @@ func (c Config) complete() (Config, error) {
 	if bad := validation.IsDNS1123Subdomain(c.NodeName); len(bad) > 0 {
 		return c, fmt.Errorf("node name %q: %s; give another with --node-name", c.NodeName, bad[0])
 	}
-	if err := c.checkNode(); err != nil {
+	if err := errors.Join(c.checkNode(), c.checkSwap("/proc/swaps")); err != nil {
 		return c, err
 	}
 	if c.PodLogs == "" && c.LogLinks == "" {
@@ -91,6 +121,12 @@ func (c Config) complete() (Config, error) {
 	if c.StartsAtOnce <= 0 {
 		c.StartsAtOnce = startsPerCore * runtime.NumCPU()
 	}
+	c.ImagePulls = cmp.Or(c.ImagePulls, image.Parallel)
+	c.FallbackDriver = cmp.Or(c.FallbackDriver, string(cgroups.Cgroupfs))
+	c.Validation = cmp.Or(c.Validation, "Strict")
+	c.MaxPods = cmp.Or(c.MaxPods, maxPods)
+	c.CFSPeriod = cmp.Or(c.CFSPeriod, cgroups.DefaultPeriod*time.Microsecond)
+	c.BackOff = c.BackOff.or(backOffFirst, backOffMax)
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
@@ -113,8 +149,33 @@ func (c Config) checkNode() error {
 	return nil
 }
 
+// checkSwap refuses a machine with swap where that is asked for. The file's
+// first line is a heading.
+func (c Config) checkSwap(swaps string) error {
+	if !c.FailSwapOn {
+		return nil
+	}
+	b, err := os.ReadFile(swaps)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without swap has no such file
+		return fmt.Errorf("whether the machine has swap: %w", err)
+	}
+	if bytes.Count(bytes.TrimSpace(b), []byte("\n")) > 0 {
+		return errors.New("the machine has swap and failSwapOn is true: turn swap off or the setting")
+	}
+	return nil
+}
+
+// podsOn returns how many pods a node with that many cores holds.
+func (c Config) podsOn(cores int64) int64 {
+	most := cmp.Or(c.MaxPods, maxPods)
+	if c.PodsPerCore > 0 {
+		return min(most, c.PodsPerCore*cores)
+	}
+	return most
+}
+
 func (c Config) manifestOptions() manifests.Options {
-	return manifests.Options{NodeName: c.NodeName, NameSuffix: true, Validation: "Strict", RuntimeClasses: c.RuntimeClasses}
+	return manifests.Options{NodeName: c.NodeName, NameSuffix: !c.NoNameSuffix, Validation: c.Validation, RuntimeClasses: c.RuntimeClasses}
 }
 
 // endpoints returns where the runtime may be.

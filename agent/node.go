@@ -41,12 +41,17 @@ func newMachine(cfg Config, instance string) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := cfg.Reserved.check(facts.Capacity); err != nil {
+		return nil, err
+	}
 	var fs unix.Statfs_t
 	unified := unix.Statfs("/sys/fs/cgroup", &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC
 	read := func() (nodeFacts, error) { return readFacts(cfg) }
 	return &machine{cfg: cfg, log: cfg.Log, facts: facts, readFacts: read, base: node{
 		Name: cfg.NodeName, Instance: instance, Root: cfg.Root, PodLogs: cfg.PodLogs,
 		Memory: facts.Capacity.Memory().Value(), Allocatable: facts.Allocatable, CgroupV2: unified, SwapController: swapController("/sys/fs/cgroup", unified), HugePageSizes: hugePageSizes(),
+		ClusterDNS: cfg.ClusterDNS, ClusterDomain: cfg.ClusterDomain, PodPids: cfg.PodPids, SeccompDefault: cfg.SeccompDefault,
+		NoCFSQuota: cfg.NoCFSQuota, CFSPeriod: cfg.CFSPeriod.Microseconds(), SingleProcessOOMKill: cfg.SingleProcessOOMKill,
 	}}, nil
 }
 
@@ -60,7 +65,9 @@ func (m *machine) Now() *node {
 	n := m.base
 	n.HostIPs = hostIPs()
 	trouble := ""
-	if conf, err := os.ReadFile(m.cfg.ResolvConf); err != nil {
+	if m.cfg.NoResolvConf {
+		n.Resolv = localResolvConf(n.HostIPs)
+	} else if conf, err := os.ReadFile(m.cfg.ResolvConf); err != nil {
 		trouble = err.Error()
 	} else if n.Resolv, err = parseResolvConf(conf); err != nil {
 		trouble = fmt.Sprintf("%s: %v", m.cfg.ResolvConf, err)

@@ -20,6 +20,7 @@ type situation struct {
 	Failures map[string]failure // by container name, of what was tried last; sandboxFailure: the sandbox
 	Runtime  string             // its name, for container ids
 	Fetching map[string]bool    // by container name: its image is on its way
+	BackOff  BackOff            // of pods without their own
 	Logged   map[string]uint32  // by container name: the attempt that follows those whose log files are on disk
 }
 

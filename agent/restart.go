@@ -8,9 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// The crash-loop back-off, with the kubelet's figures: the first restart is
-// immediate, the next waits 10 s, then twice as long each time up to 5 min;
-// a container that ran for more than 10 min starts anew.
+// The crash-loop back-off, with the kubelet's figures where nobody set others
+// (see BackOff); a container that ran for more than 10 min starts anew.
 const (
 	backOffFirst = 10 * time.Second
 	backOffMax   = 5 * time.Minute
@@ -73,9 +72,10 @@ func allSucceeded(pod *v1.Pod, i *instance) bool {
 
 // backOff returns from when on the container after n may start, and what that
 // successor is marked with. The mark lives in the runtime, so that a new agent
-// goes on where the last one was. A container that went down with its sandbox
-// is not made to wait.
-func backOff(n *container, sandbox string, now time.Time) (from time.Time, mark string) {
+// goes on where the last one was. It is the last wait and no date: a changed
+// maximum counts for a container that waits already. A container that went down
+// with its sandbox is not made to wait.
+func (b BackOff) next(n *container, sandbox string, now time.Time) (from time.Time, mark string) {
 	if n == nil {
 		return time.Time{}, ""
 	}
@@ -87,7 +87,7 @@ func backOff(n *container, sandbox string, now time.Time) (from time.Time, mark 
 	if err != nil || ran {
 		return time.Time{}, "0s"
 	}
-	wait := min(max(2*last, backOffFirst), backOffMax)
+	wait := b.after(last)
 	from = n.Finished.Add(wait)
 	if limit := now.Add(wait); from.After(limit) { // the clock was set back
 		from = limit
@@ -114,7 +114,7 @@ func (s *situation) start(p *planned, c *v1.Container, n *container, why string)
 	if b := s.instance().sandbox(); b != nil && b.Ready {
 		sandbox = b.ID
 	}
-	from, mark := backOff(n, sandbox, s.Now)
+	from, mark := s.BackOff.forPod(s.Pod.Pod).next(n, sandbox, s.Now)
 	if s.Now.Before(from) {
 		p.wakeAt(from)
 		id := fmt.Sprintf("%s_%s(%s)", s.Pod.Name, s.Pod.Namespace, s.Pod.UID)

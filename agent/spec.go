@@ -34,6 +34,7 @@ type node struct {
 	CgroupV2             bool
 	SwapController       bool     // cgroups can limit swap, so pods get none
 	HugePageSizes        []string // as cgroups name them: 2MB, 1GB
+	PodPids              int64    // processes and threads of each pod; 0: no limit
 	NoCFSQuota           bool     // do not enforce cpu limits
 	CFSPeriod            int64    // microseconds; 0: 100000
 	SingleProcessOOMKill bool     // kill one process, not the container (cgroup v2)

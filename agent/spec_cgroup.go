@@ -28,7 +28,7 @@ func cgroupRequests(p *v1.Pod) v1.ResourceList {
 // only if all that runs in it is.
 func podCgroup(p *v1.Pod, n *node) cgroups.Resources {
 	requests, limits := cgroupRequests(p), cgroupLimits(p)
-	r := cgroups.Resources{Shares: cgroups.Shares(requests.Cpu().MilliValue()), Period: n.CFSPeriod, HugePages: map[string]int64{}}
+	r := cgroups.Resources{Shares: cgroups.Shares(requests.Cpu().MilliValue()), Period: n.CFSPeriod, Pids: n.PodPids, HugePages: map[string]int64{}}
 	for _, h := range hugepageLimits(requests, n) {
 		r.HugePages[h.PageSize] = int64(h.Limit)
 	}

@@ -32,6 +32,7 @@ func validate(pod *v1.Pod, o Options) []fault {
 	c := &checker{pod: pod, spec: &pod.Spec, classes: o.RuntimeClasses}
 	spec := field.NewPath("spec")
 	c.metadata(field.NewPath("metadata"))
+	c.backOff(field.NewPath("metadata", "annotations"))
 	c.podSpec(spec)
 	c.volumes(spec.Child("volumes"))
 	c.containers(spec)

@@ -46,6 +46,8 @@ func customMisfit(u json.Unmarshaler, n *yaml.Node) string {
 		want = "a number (int32) or a string"
 	case *metav1.Time, *metav1.MicroTime:
 		want = `a time such as "2006-01-02T15:04:05Z"`
+	case *metav1.Duration:
+		want = "a duration such as 10s or 5m"
 	}
 	return fmt.Sprintf("expected %s, got %s", want, describe(n))
 }

@@ -1,0 +1,39 @@
+package agent
+
+import (
+	"cmp"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests"
+)
+
+// BackOff is how long containers that crash wait: not at all the first time,
+// then First, then twice as long each time up to Max. What is zero is the
+// kubelet's: 10 s and 5 min.
+type BackOff struct{ First, Max time.Duration }
+
+// or returns it with those figures where there are none. A longest wait below
+// the first one lowers that, as with the kubelet.
+func (b BackOff) or(first, most time.Duration) BackOff {
+	b.Max = cmp.Or(b.Max, most)
+	b.First = min(cmp.Or(b.First, first), b.Max)
+	return b
+}
+
+// forPod returns what counts for a pod: its annotations win. Who sets one of
+// the two moves the other where they would contradict each other.
+func (b BackOff) forPod(p *v1.Pod) BackOff {
+	first, most := manifests.BackOff(p)
+	node := b.or(backOffFirst, backOffMax)
+	if first > 0 && most == 0 {
+		most = max(first, node.Max)
+	}
+	return BackOff{First: first, Max: most}.or(node.First, node.Max)
+}
+
+// after returns the wait that follows one of last.
+func (b BackOff) after(last time.Duration) time.Duration {
+	return min(max(2*last, b.First), b.Max)
+}
