@@ -36,7 +36,7 @@ func settings(c *cli.Context, log *slog.Logger) (agent.Config, error) {
 		}
 		cfg = read
 		for _, w := range warnings {
-			log.Warn("not all of the settings count", "err", w)
+			log.Warn("a setting does not count", "err", w)
 		}
 	}
 	if c.IsSet("resolv-conf") {

@@ -14,16 +14,13 @@ import (
 // kubelet's: 10 s and 5 min.
 type BackOff struct{ First, Max time.Duration }
 
-// or returns it with those figures where there are none. A longest wait below
-// the first one lowers that, as with the kubelet.
+// or returns it with those figures where there are none.
 func (b BackOff) or(first, most time.Duration) BackOff {
-	b.Max = cmp.Or(b.Max, most)
-	b.First = min(cmp.Or(b.First, first), b.Max)
-	return b
+	return BackOff{First: cmp.Or(b.First, first), Max: cmp.Or(b.Max, most)}
 }
 
-// forPod returns what counts for a pod: its annotations win. Who sets one of
-// the two moves the other where they would contradict each other.
+// forPod returns what counts for a pod: its annotations win. A first wait of
+// its own raises the node's longest.
 func (b BackOff) forPod(p *v1.Pod) BackOff {
 	first, most := manifests.BackOff(p)
 	node := b.or(backOffFirst, backOffMax)
@@ -33,7 +30,8 @@ func (b BackOff) forPod(p *v1.Pod) BackOff {
 	return BackOff{First: first, Max: most}.or(node.First, node.Max)
 }
 
-// after returns the wait that follows one of last.
+// after returns the wait that follows one of last. A longest wait below the
+// first one wins, as with the kubelet.
 func (b BackOff) after(last time.Duration) time.Duration {
 	return min(max(2*last, b.First), b.Max)
 }

@@ -26,6 +26,9 @@ import (
 // runtimes slow down beyond.
 const startsPerCore = 4
 
+// defaultPodLogs is where the kubelet has the containers' logs, too.
+const defaultPodLogs = "/var/log/pods"
+
 // Config is the settings of an agent. Zero values mean the default given.
 type Config struct {
 	Manifests    string // folder or file of manifests; must be given
@@ -95,11 +98,11 @@ func (c Config) complete() (Config, error) {
 	if err := errors.Join(c.checkNode(), c.checkSwap("/proc/swaps")); err != nil {
 		return c, err
 	}
-	if c.PodLogs == "" && c.LogLinks == "" {
+	if (c.PodLogs == "" || c.PodLogs == defaultPodLogs) && c.LogLinks == "" {
 		c.LogLinks = "/var/log/containers"
 	}
 	for path, fallback := range map[*string]string{
-		&c.Root: "/var/lib/monopod", &c.PodLogs: "/var/log/pods",
+		&c.Root: "/var/lib/monopod", &c.PodLogs: defaultPodLogs,
 		&c.Socket: "/run/monopod.sock", &c.ResolvConf: "/etc/resolv.conf", &c.Manifests: "",
 	} {
 		if *path == "" {

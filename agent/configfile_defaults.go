@@ -27,7 +27,7 @@ func configRows() []configRow {
 		{"containerRuntimeEndpoint", `""`, "The CRI socket, unix:///path; \"\" is containerd's or CRI-O's, whichever is there."},
 		{"runtimeClasses", "{}", "The runtime's handlers by the runtimeClassName that stands for them: {gvisor: runsc}. (ours)"},
 		{"root", "/var/lib/monopod", "Folder for volumes, checkpoints and status. (ours)"},
-		{"podLogsDir", "/var/log/pods", "Folder for the containers' logs."},
+		{"podLogsDir", defaultPodLogs, "Folder for the containers' logs."},
 		{"listen", DefaultListen, "TCP address of the read-only endpoint; \"\" is none. (ours)"},
 		{"socket", "/run/monopod.sock", "Unix socket that the other commands use. (ours)"},
 

@@ -1,0 +1,101 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests"
+)
+
+func TestPlanBackOff(t *testing.T) {
+	own := func(first, most string) map[string]string {
+		a := map[string]string{}
+		if first != "" {
+			a[manifests.AnnotationBackOffFirst] = first
+		}
+		if most != "" {
+			a[manifests.AnnotationBackOffMax] = most
+		}
+		return a
+	}
+	waits := func(d string) string { return "|a waits: CrashLoopBackOff|wake in " + d }
+	for _, row := range []struct {
+		name string
+		node BackOff
+		pod  map[string]string
+		mark string        // of the container that crashed: the wait before it
+		ago  time.Duration // since it crashed
+		want string
+	}{
+		{"the node's first wait", BackOff{First: 3 * time.Second}, nil, "0s", 0, waits("3s")},
+		{"the node's first wait doubles", BackOff{First: 3 * time.Second}, nil, "3s", 0, waits("6s")},
+		{"the node's longest wait", BackOff{Max: 30 * time.Second}, nil, "20s", 0, waits("30s")},
+		{"a longest wait below the first lowers it", BackOff{Max: 2 * time.Second}, nil, "0s", 0, waits("2s")},
+		{"a first crash restarts at once whatever is set", BackOff{First: time.Minute}, own("2m", "3m"), "", 0, "start container a#2 after 0s"},
+		{"the pod's first wait", BackOff{}, own("500ms", ""), "0s", 0, waits("500ms")},
+		{"the pod's longest wait", BackOff{}, own("", "15s"), "10s", 0, waits("15s")},
+		{"the pod's wins over the node's", BackOff{First: time.Second, Max: 2 * time.Second}, own("3s", "4s"), "3s", 0, waits("4s")},
+		{"the pod's first wait raises the node's longest", BackOff{Max: 5 * time.Second}, own("20s", ""), "0s", 0, waits("20s")},
+		{"the pod's longest wait lowers the node's first", BackOff{First: 10 * time.Second}, own("", "1s"), "0s", 0, waits("1s")},
+		{"a lowered maximum counts for one that waits already", BackOff{Max: 30 * time.Second}, nil, "2m40s", 20 * time.Second, waits("10s")},
+		{"and starts it if it has waited longer", BackOff{Max: 30 * time.Second}, nil, "2m40s", 31 * time.Second, "start container a#2 after 30s"},
+		{"a raised maximum doubles on from where it was", BackOff{}, own("", "1h"), "5m0s", 0, waits("10m0s")},
+		{"a raised first wait counts at once", BackOff{First: time.Minute}, nil, "20s", 0, waits("1m0s")},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := pod(v1.RestartPolicyAlways, "a")
+			p.Annotations = row.pod
+			s := scene{pod: p, accepted: true, here: world(exit("a", 1, 1, row.ago, row.mark))}.situation()
+			s.BackOff = row.node
+			if got := told(plan(s)); got != row.want {
+				t.Errorf("got  %s\nwant %s", got, row.want)
+			}
+		})
+	}
+}
+
+// What waits says how long, so that a person sees which setting counts.
+func TestBackOffIsSaid(t *testing.T) {
+	s := scene{pod: pod(v1.RestartPolicyAlways, "a"), accepted: true, here: world(exit("a", 1, 1, 0, "0s"))}.situation()
+	s.BackOff = BackOff{First: 3 * time.Second}
+	want := "back-off 3s restarting failed container=a pod=web-n_default(u)"
+	if p := plan(s); p.Waiting["a"].Message != want {
+		t.Errorf("got %q", p.Waiting["a"].Message)
+	}
+}
+
+// The back-off is derived from the runtime's history, so a maximum that was
+// lowered counts for a container that waits, once the agent knows of it.
+func TestALoweredMaximumEndsAWaitAtTheNextStart(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		for range 4 { // each waits longer than the one before: 0, 10, 20, 40 s
+			r.Exit("c", 1)
+			r.after(time.Minute)
+		}
+		r.Exit("c", 1)
+		r.after(10 * time.Second)
+		r.expect()
+		r.stop()
+		r.configure = func(c *Config) { c.BackOff = BackOff{Max: 15 * time.Second} }
+		r.start()
+		r.want(manifest("web", "img:1"))
+		r.after(4 * time.Second)
+		r.expect()
+		r.after(2 * time.Second)
+		r.expect("default/web-n/c")
+	})
+}
+
+func TestAPodHasItsOwnBackOff(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want("apiVersion: v1\nkind: Pod\nmetadata: {name: web, annotations: {monopod.backoff-first: 1s, monopod.backoff-max: 1s}}\nspec: {containers: [{name: c, image: 'img:1'}]}\n")
+		for range 6 {
+			r.Exit("c", 1)
+			r.after(1100 * time.Millisecond)
+			r.expect("default/web-n/c")
+		}
+	})
+}
