@@ -21,6 +21,7 @@ func (r *configReader) cgroups() {
 	set(&r.to.CgroupRoot, f.CgroupRoot)
 	if d := f.CgroupDriver; d != nil {
 		switch *d {
+		case "":
 		case driverAuto, driverNone:
 			r.to.CgroupDriver = *d
 		case string(cgroups.Cgroupfs), string(cgroups.Systemd):
@@ -133,8 +134,8 @@ func threshold(text string) (*Threshold, error) {
 // amounts takes the numbers that bound pods.
 func (r *configReader) amounts() {
 	f := &r.file
-	if f.MaxPods != nil && *f.MaxPods < 1 {
-		r.Refuse("maxPods", "%d: must be at least 1", *f.MaxPods)
+	if f.MaxPods != nil && *f.MaxPods < 0 {
+		r.Refuse("maxPods", "%d: must not be negative; 0 is the default", *f.MaxPods)
 	}
 	if f.PodsPerCore != nil && *f.PodsPerCore < 0 {
 		r.Refuse("podsPerCore", "%d: must not be negative; 0 is no bound", *f.PodsPerCore)

@@ -62,8 +62,8 @@ func TestReadConfig(t *testing.T) {
 			c.CgroupDriver, c.FallbackDriver, c.Reserved.Unenforced = "none", "systemd", true
 		}},
 		{"a cgroup root", "cgroupRoot: /ci\ncgroupsPerQOS: true\n", func(c *Config) { c.CgroupRoot = "/ci" }},
-		{"reservations", "systemReserved: {cpu: 500m, memory: 1Gi, pid: '100'}\nkubeReserved: {ephemeral-storage: 1Gi}\n", func(c *Config) {
-			c.Reserved.System, c.Reserved.Agent = list("cpu", "500m", "memory", "1Gi", "pid", "100"), list("ephemeral-storage", "1Gi")
+		{"reservations", "systemReserved: {cpu: 500m, pid: '100'}\nkubeReserved: {memory: 1Gi}\n", func(c *Config) {
+			c.Reserved.System, c.Reserved.Agent = list("cpu", "500m", "pid", "100"), list("memory", "1Gi")
 		}},
 		{"not enforced", "enforceNodeAllocatable: [none]", func(c *Config) { c.Reserved.Unenforced = true }},
 		{"enforced", "enforceNodeAllocatable: [pods]", func(*Config) {}},
@@ -124,7 +124,7 @@ func TestReadConfigProblems(t *testing.T) {
 		{"no signal", "evictionHard: {memory: 1Gi}", `F:1:24: evictionHard[memory]: there is no signal "memory": choose`},
 		{"a threshold of too much", "evictionHard: {memory.available: 101%}", `F:1:34: evictionHard[memory.available]: "101%": must be between 0% and 100%`},
 		{"a threshold of nothing", "evictionHard: {memory.available: '0'}", `F:1:34: evictionHard[memory.available]: "0": must be a quantity above 0`},
-		{"no pods", "maxPods: 0\npodsPerCore: -1", "F:1:10: maxPods: 0: must be at least 1|F:2:14: podsPerCore: -1: must not be negative"},
+		{"no pods", "maxPods: -1\npodsPerCore: -1", "F:1:10: maxPods: -1: must not be negative|F:2:14: podsPerCore: -1: must not be negative"},
 		{"a period", "cpuCFSQuotaPeriod: 2s", "F:1:20: cpuCFSQuotaPeriod: 2s: must be between 1ms and 1s"},
 		{"a sysctl", "allowedUnsafeSysctls:\n- vm.swappiness\n", `F:2:3: allowedUnsafeSysctls[0]: "vm.swappiness" is the whole machine's`},
 		{"a maximum", "crashLoopBackOff: {maxContainerRestartPeriod: 10m}", "F:1:47: crashLoopBackOff.maxContainerRestartPeriod: 10m0s: must be between 1s and 5m0s"},
@@ -223,7 +223,7 @@ func TestDefaultsRoundTrip(t *testing.T) {
 	}
 }
 
-// What no kubelet and no monopod knows is no field, and no field is listed twice.
+// No field is listed twice, and what is to be seen instead is there.
 func TestNoFieldIsBothUsedAndUnused(t *testing.T) {
 	used := map[string]bool{}
 	for _, name := range configFields(reflect.TypeFor[configFile](), "") {
@@ -239,6 +239,28 @@ func TestNoFieldIsBothUsedAndUnused(t *testing.T) {
 		if used[name] || name == "" || instead != "" && !used[instead] {
 			t.Errorf("%s, instead %q", name, instead)
 		}
+	}
+}
+
+// A kubelet's file, as a cluster's tools write it: nothing in it is an error.
+func TestAKubeletsFileCanBeDroppedIn(t *testing.T) {
+	text := "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" +
+		"authentication:\n  anonymous: {enabled: false}\n  webhook: {cacheTTL: 0s, enabled: true}\n  x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}\n" +
+		"authorization: {mode: Webhook}\ncgroupDriver: systemd\nclusterDNS:\n- 10.96.0.10\nclusterDomain: cluster.local\n" +
+		"containerRuntimeEndpoint: \"\"\ncpuManagerReconcilePeriod: 0s\ncrashLoopBackOff: {}\nmaxPods: 0\nfailCgroupV1: false\n" +
+		"healthzPort: 10248\nlogging: {flushFrequency: 0, options: {json: {infoBufferSize: \"0\"}}, verbosity: 0}\nmemorySwap: {}\n" +
+		"evictionHard: {memory.available: 100Mi, imagefs.inodesFree: 5%}\nrotateCertificates: true\nstaticPodPath: /etc/kubernetes/manifests\n"
+	c, got := readText(t, t.TempDir(), text, Config{NodeName: "n"})
+	for part := range strings.SplitSeq(got, "|") {
+		if !strings.HasPrefix(part, "~F:") || !strings.Contains(part, "has no effect here") {
+			t.Error(part)
+		}
+	}
+	if n := strings.Count(got, "~"); n != 9 {
+		t.Errorf("%d warnings:\n%s", n, got)
+	}
+	if c, err := c.complete(); err != nil || c.Manifests != "/etc/kubernetes/manifests" || c.FallbackDriver != "systemd" || c.MaxPods != 110 {
+		t.Errorf("%+v, %v", c, err)
 	}
 }
 
