@@ -16,9 +16,10 @@ import (
 // import anything.
 var mayImport = map[string][]string{
 	".":                  {"agent", "agent/cli", "agent/status", "manifests"},
-	"agent":              {"agent/image", "agent/server", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
+	"agent":              {"agent/image", "agent/probe", "agent/server", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
 	"agent/cli":          {"agent/status"},
 	"agent/image":        {"cri"},
+	"agent/probe":        {},
 	"agent/server":       {"agent/status"},
 	"agent/status":       {},
 	"agent/volume":       {"manifests"},

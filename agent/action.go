@@ -11,18 +11,19 @@ import (
 type verb string
 
 const (
-	doAccept          verb = "accept"           // write the pod's checkpoint
-	doRetire          verb = "retire"           // write into the checkpoint that the instance is to go
-	doEnd             verb = "end"              // write into the checkpoint how the pod ended
-	doSetUp           verb = "set up"           // make the pod's cgroup, dirs and volumes
-	doForget          verb = "forget"           // remove the instance's cgroup, volumes, dirs, logs and checkpoint
-	doCreateSandbox   verb = "create sandbox"   //
-	doStopSandbox     verb = "stop sandbox"     //
-	doRemoveSandbox   verb = "remove sandbox"   // and the containers in it
-	doStartContainer  verb = "start container"  // pull its image, create and start it
-	doResumeContainer verb = "resume container" // start one that was created and never started
-	doStopContainer   verb = "stop container"   //
-	doRemoveContainer verb = "remove container" // and its log files
+	doAccept          verb = "accept"            // write the pod's checkpoint
+	doRetire          verb = "retire"            // write into the checkpoint that the instance is to go
+	doEnd             verb = "end"               // write into the checkpoint how the pod ended
+	doSetUp           verb = "set up"            // make the pod's cgroup, dirs and volumes
+	doForget          verb = "forget"            // remove the instance's cgroup, volumes, dirs, logs and checkpoint
+	doCreateSandbox   verb = "create sandbox"    //
+	doStopSandbox     verb = "stop sandbox"      //
+	doRemoveSandbox   verb = "remove sandbox"    // and the containers in it
+	doStartContainer  verb = "start container"   // pull its image, create and start it
+	doResumeContainer verb = "resume container"  // start one that was created and never started
+	doCondemn         verb = "condemn container" // write into the checkpoint that it is to be stopped and restarted
+	doStopContainer   verb = "stop container"    //
+	doRemoveContainer verb = "remove container"  // and its log files
 )
 
 // action is one thing to be done, and why. It says all that apply needs.
@@ -36,6 +37,7 @@ type action struct {
 	BackOff string        // for a start: what was waited before it
 	Phase   v1.PodPhase   // for an end
 	Reason  string        // for a person
+	Text    string        // for a condemnation: what the probe said
 }
 
 func (a action) String() string {

@@ -78,6 +78,9 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 		return w.startContainer(ctx, firm, s, a)
 	case doResumeContainer:
 		return w.resumeContainer(ctx, firm, a)
+	case doCondemn:
+		w.condemn(s, a)
+		return nil
 	case doStopContainer:
 		return gone(w.cri.StopContainer(firm, a.ID, a.Grace))
 	case doRemoveContainer:

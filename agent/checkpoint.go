@@ -27,6 +27,8 @@ type checkpoint struct {
 	// Pod is the accepted pod. Its deletionTimestamp is set once the instance
 	// is being retired, its status once it has ended.
 	Pod *v1.Pod `json:"pod"`
+	// Condemned are the containers that must stop although the pod goes on, by id.
+	Condemned map[string]condemned `json:"condemned,omitempty"`
 }
 
 func (c *checkpoint) key() manifests.Key { return manifests.KeyOf(c.Pod) }

@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -198,6 +200,10 @@ func replay(t *testing.T, c goldenCase, set func(*node)) facts {
 			n.HostIPs, n.HugePageSizes, n.SwapController = []string{"192.0.2.2"}, []string{"2MB", "1GB"}, true
 		}
 		r.AddImage("localhost/busybox:1")
+		r.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			return goldenDial(text, network, address)
+		}
+		r.OnExec(goldenExec)
 		r.start()
 		defer func() { r.stop() }()
 		pods, problems := manifests.Decode("/m/x.yaml", []byte(text), r.options)

@@ -48,7 +48,8 @@ type container struct {
 	Image, ImageRef   string
 	TerminationLog    string // host path of the file mounted for termination messages
 	Grace             time.Duration
-	BackOff           string // what the agent waited before this attempt, "" for a first start
+	BackOff           string     // what the agent waited before this attempt, "" for a first start
+	Condemned         *condemned // the agent has decided to stop it; nil: it has not
 	status            *rt.ContainerStatus
 }
 

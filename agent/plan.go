@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/probe"
 	"monopod/manifests"
 )
 
@@ -22,6 +23,8 @@ type situation struct {
 	Fetching map[string]bool    // by container name: its image is on its way
 	BackOff  BackOff            // of pods without their own
 	Logged   map[string]uint32  // by container name: the attempt that follows those whose log files are on disk
+
+	Probes map[string]probe.Results // by container id, of those that run and have probes
 }
 
 // failure is an attempt that went wrong and when to try again.

@@ -51,7 +51,7 @@ func (s *situation) planInit(p *planned, i *instance) (initialized, failed bool)
 	return true, false
 }
 
-// planSidecar keeps a sidecar running and reports whether it does.
+// planSidecar keeps a sidecar running and reports whether it has started.
 func (s *situation) planSidecar(p *planned, i *instance, c *v1.Container) bool {
 	n := i.newest(c.Name)
 	switch {
@@ -64,7 +64,8 @@ func (s *situation) planSidecar(p *planned, i *instance, c *v1.Container) bool {
 	case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
 		p.then(stopContainer(i, n, "the runtime has lost track of it"))
 	default:
-		return true
+		started, _ := s.health(c, n)
+		return started
 	}
 	return false
 }

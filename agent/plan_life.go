@@ -162,6 +162,7 @@ func (s *situation) planContainers(p *planned, i *instance) {
 		s.planEnd(p, i, v1.PodFailed)
 		return
 	}
+	defer s.planKills(p, i) // which take long, so that starts come first
 	if !initialized {
 		return
 	}
@@ -185,6 +186,9 @@ func (s *situation) planContainers(p *planned, i *instance) {
 }
 
 func exitReason(c *container) string {
+	if c.Condemned != nil {
+		return c.Condemned.Reason
+	}
 	return fmt.Sprintf("it exited with %d (%s)", c.ExitCode, c.Reason)
 }
 

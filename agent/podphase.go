@@ -17,7 +17,7 @@ func phase(pod *v1.Pod, i *instance, st *v1.PodStatus) v1.PodPhase {
 		n := i.newest(c.Name)
 		switch {
 		case restarts(c):
-			initialized = initialized && n != nil && n.running()
+			initialized = initialized && n != nil && n.running() && *st.InitContainerStatuses[k].Started
 		case n != nil && n.exited() && !succeeded(n) && !mayRestart(pod, c, n):
 			return v1.PodFailed
 		case n == nil || !succeeded(n):
@@ -63,6 +63,9 @@ func conditions(s *situation, st *v1.PodStatus, last []v1.PodCondition) []v1.Pod
 	}
 	initialized := condition(v1.PodInitialized, "ContainersNotInitialized", "incomplete", initIncomplete(pod, s.instance(), st), st.Phase)
 	ready := condition(v1.ContainersReady, "ContainersNotReady", "unready", unready(pod, st), st.Phase)
+	if ready.Reason == "ContainersNotReady" {
+		ready.Message += s.unreadyTexts(st)
+	}
 	podReady := ready
 	podReady.Type = v1.PodReady
 	if len(pod.Spec.ReadinessGates) > 0 && ready.Status == v1.ConditionTrue {

@@ -140,8 +140,7 @@ func (b *statusBuilder) observed(c *v1.Container, n *container, last *v1.Contain
 	switch {
 	case n.running():
 		st.State.Running = &v1.ContainerStateRunning{StartedAt: seconds(n.Started)}
-		*st.Started = true
-		st.Ready = true
+		*st.Started, st.Ready = b.s.health(c, n)
 	case n.State == rt.ContainerState_CONTAINER_CREATED:
 		st.State.Waiting = &v1.ContainerStateWaiting{}
 	default:
@@ -190,6 +189,9 @@ func terminated(s *situation, c *v1.Container, n *container, containers int) *v1
 		t.Message = n.Message
 	default:
 		t.Message = n.Message + ": " + text
+	}
+	if t.Message == "" && n.Condemned != nil {
+		t.Message = n.Condemned.Text
 	}
 	t.Message = strings.ToValidUTF8(t.Message[:min(len(t.Message), messageLimit/containers)], "")
 	return t

@@ -22,6 +22,9 @@ func mayRestart(pod *v1.Pod, c *v1.Container, n *container) bool {
 	if !n.exited() || isSidecar(pod, c) {
 		return true
 	}
+	if n.Condemned != nil {
+		return policyOf(pod, c) != string(v1.RestartPolicyNever)
+	}
 	init := isInit(pod, c)
 	policy := string(pod.Spec.RestartPolicy)
 	if c.RestartPolicy != nil {

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/image"
+	"monopod/agent/probe"
 	"monopod/agent/status"
 	"monopod/cri"
 	"monopod/manifests"
@@ -23,6 +24,7 @@ type workers struct {
 	store             *status.Store
 	root              *root
 	machine           *machine
+	prober            probe.Prober
 	cgroups           *podCgroups
 	gate              gate
 	log               *slog.Logger
@@ -68,6 +70,8 @@ type worker struct {
 	sandbox   *madeSandbox           // the wished instance's, as far as this process knows it
 	fetches   map[string]*fetch      // images on their way, by container name
 	fetching  sync.WaitGroup         // their goroutines
+	probes    *probe.Set             // of the containers that run
+	born      time.Time              // when the worker was
 	last      *v1.PodStatus          // as reported last, of the uid lastUID
 	lastUID   string
 	doing     *manifests.Pod // the wish of the last pass
@@ -88,11 +92,12 @@ func (ws *workers) startWorker(ctx context.Context, all *sync.WaitGroup, key man
 		workers: ws, key: key, log: ws.log.With("pod", key.String()),
 		observer: newObserver(ws.cri, ws.lister, key),
 		life:     ctx, known: known, failures: map[string]failure{}, fetches: map[string]*fetch{},
-		wake: make(chan struct{}, 1), done: done, wish: wish,
+		wake: make(chan struct{}, 1), done: done, wish: wish, born: time.Now(),
 	}
 	if prev, ok := ws.store.Previous(key.String()); ok && !wasRefused(&prev.Status) {
 		w.last, w.lastUID = &prev.Status, string(prev.UID)
 	}
+	w.probes = w.newProbes()
 	all.Go(func() { w.run(ctx) })
 	return w
 }
@@ -128,6 +133,7 @@ func (w *worker) begin(ctx context.Context) (context.Context, *manifests.Pod) {
 
 func (w *worker) run(ctx context.Context) {
 	defer w.fetching.Wait()
+	defer w.probes.Close()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	<-timer.C
@@ -176,6 +182,7 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 	}
 	s := situation{Now: time.Now(), Pod: wish, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.gate.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.cfg.BackOff}
 	s.Logged = w.loggedAttempts(&s)
+	w.probe(&s)
 	p := plan(s)
 	w.report(&s, &p)
 	w.tell(ctx, &s)

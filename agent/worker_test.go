@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/image"
+	"monopod/agent/probe"
 	"monopod/agent/status"
 	"monopod/cri"
 	"monopod/cri/critest"
@@ -41,6 +43,7 @@ type rig struct {
 	machine   func(*node)   // likewise
 	options   manifests.Options
 	facts     func(*nodeFacts)
+	dial      func(ctx context.Context, network, address string) (net.Conn, error) // of probes; nil: nobody listens
 }
 
 // lines is what the agent logged.
@@ -122,7 +125,10 @@ func (r *rig) start() {
 	}
 	r.watch = newWatch(client, root.instance, r.store, log)
 	r.watch.sweep = func(ctx context.Context, uids map[string]bool) { root.sweep(ctx, log, uids) }
-	ws := &workers{cri: client, lister: r.watch.lister, images: image.New(client, image.Parallel), store: r.store, root: root, machine: m,
+	if r.dial == nil {
+		r.dial = nobodyListens
+	}
+	ws := &workers{prober: probe.Prober{Dial: r.dial}, cri: client, lister: r.watch.lister, images: image.New(client, image.Parallel), store: r.store, root: root, machine: m,
 		gate: r.watch, log: log, starts: make(chan struct{}, 8), ends: make(chan struct{}, 2), podLogs: cfg.PodLogs}
 	r.sync = newSyncLoop(ws, r.store, "manifests", checkpoints)
 	r.offers = make(chan manifests.Snapshot, 1)

@@ -46,14 +46,6 @@ func (c *checker) inert(p *field.Path) {
 }
 
 func (c *checker) inertContainer(p *field.Path, ct *v1.Container) {
-	for _, pr := range []struct {
-		name  string
-		probe *v1.Probe
-	}{{"livenessProbe", ct.LivenessProbe}, {"readinessProbe", ct.ReadinessProbe}, {"startupProbe", ct.StartupProbe}} {
-		if pr.probe != nil {
-			c.warn(p.Child(pr.name), "accepted, but this version does not run probes yet")
-		}
-	}
 	if ct.Lifecycle == nil {
 		return
 	}

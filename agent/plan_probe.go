@@ -1,0 +1,114 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/probe"
+)
+
+// condemned is why a container that lives must be stopped although its pod
+// goes on, as its checkpoint remembers it.
+type condemned struct {
+	Reason string        `json:"reason"`         // for a person
+	Text   string        `json:"text,omitempty"` // what its probe said
+	Grace  time.Duration `json:"grace"`          // how long it gets to end, ns
+}
+
+// planKills stops what the probes have found dead, or an earlier agent began to
+// stop for that. The verdict is on disk before the container is stopped: it
+// would be forgotten if the agent died meanwhile, and the container's exit code
+// may be one that is not restarted after.
+func (s *situation) planKills(p *planned, i *instance) {
+	pod := s.Pod.Pod
+	var stops []action
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for k := range list {
+			c := &list[k]
+			n := i.newest(c.Name)
+			if n == nil || !n.running() {
+				continue
+			}
+			verdict := n.Condemned
+			if verdict == nil {
+				if verdict = s.verdict(c, n); verdict == nil {
+					continue
+				}
+				p.then(action{Do: doCondemn, UID: i.UID, ID: n.ID, Name: c.Name, Grace: verdict.Grace, Reason: verdict.Reason, Text: verdict.Text})
+			}
+			stop := stopContainer(i, n, verdict.Reason)
+			stop.Grace = verdict.Grace
+			stops = append(stops, stop)
+		}
+	}
+	p.then(stops...)
+}
+
+// verdict says why a running container must be stopped, nil if its probes do
+// not demand it.
+func (s *situation) verdict(c *v1.Container, n *container) *condemned {
+	r := s.Probes[n.ID]
+	if r.Failed == "" {
+		return nil
+	}
+	pr := c.LivenessProbe
+	if r.Failed == probe.Startup {
+		pr = c.StartupProbe
+	}
+	grace := n.Grace
+	if pr != nil && pr.TerminationGracePeriodSeconds != nil {
+		grace = time.Duration(*pr.TerminationGracePeriodSeconds) * time.Second
+	}
+	why := fmt.Sprintf("Container %s failed %s probe", c.Name, r.Failed)
+	if isSidecar(s.Pod.Pod, c) || policyOf(s.Pod.Pod, c) != string(v1.RestartPolicyNever) {
+		why += ", will be restarted"
+	}
+	return &condemned{Reason: why, Text: r.Why, Grace: max(grace, minGrace)}
+}
+
+// policyOf returns the restart policy that goes for a regular container.
+func policyOf(pod *v1.Pod, c *v1.Container) string {
+	if c.RestartPolicy != nil {
+		return string(*c.RestartPolicy)
+	}
+	return string(pod.Spec.RestartPolicy)
+}
+
+// health reports whether a running container has started, and is ready, as far
+// as its probes know.
+func (s *situation) health(c *v1.Container, n *container) (started, ready bool) {
+	if r, ok := s.Probes[n.ID]; ok {
+		return r.Started, r.Ready
+	}
+	started = c.StartupProbe == nil
+	return started, started && c.ReadinessProbe == nil
+}
+
+// unreadyTexts returns what the probes say of the containers that are not
+// ready, to be added to a message: ": Readiness probe failed: ...".
+func (s *situation) unreadyTexts(st *v1.PodStatus) string {
+	i := s.instance()
+	var names, texts []string
+	for _, c := range slices.Concat(st.InitContainerStatuses, st.ContainerStatuses) {
+		n := i.newest(c.Name)
+		if n == nil || c.Ready {
+			continue
+		}
+		if r := s.Probes[n.ID]; r.Text != "" {
+			names, texts = append(names, c.Name), append(texts, r.Text)
+		}
+	}
+	if len(texts) > 1 {
+		for k := range texts {
+			texts[k] = names[k] + ": " + texts[k]
+		}
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(texts, "; ")
+}

@@ -1,0 +1,147 @@
+package probe
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// tries is how often in a row a probe that cannot be carried out is tried.
+const tries = 3
+
+// soonFirst is when a container that is not ready at first is asked again.
+const soonFirst = time.Second
+
+// loop carries out one probe of one container in time. Its goroutine owns all
+// but due's first value.
+type loop struct {
+	set    *Set
+	of     *followed
+	kind   Kind
+	probe  *v1.Probe
+	period time.Duration
+	log    *slog.Logger
+
+	due  time.Time     // the next regular probe
+	soon time.Duration // how long to wait at most before the next one; 0: until due
+
+	good  bool // the last outcome
+	row   int  // so many times in a row
+	state string
+}
+
+// newLoop returns a loop. spread: the first probe is made at some time within
+// a period, so that an agent that finds many containers does not probe all at once.
+func newLoop(s *Set, c *followed, kind Kind, pr *v1.Probe, spread bool) *loop {
+	l := &loop{set: s, of: c, kind: kind, probe: pr, period: time.Duration(max(pr.PeriodSeconds, 1)) * time.Second,
+		log: s.log.With("container", c.Container.Name, "probe", string(kind))}
+	now, initial := time.Now(), time.Duration(pr.InitialDelaySeconds)*time.Second
+	wait := min(c.Began.Add(initial).Sub(now), initial) // not longer, if the clock was set back
+	if spread {
+		wait = max(wait, rand.N(l.period))
+	}
+	l.due = now.Add(max(wait, 0))
+	if kind == Readiness && !c.results.Ready && pr.SuccessThreshold <= 1 {
+		l.soon = soonFirst
+	}
+	return l
+}
+
+func (l *loop) run(ctx context.Context) {
+	timer := time.NewTimer(time.Until(l.due))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if l.ask(ctx) {
+			return
+		}
+		timer.Reset(time.Until(l.next(time.Now())))
+	}
+}
+
+// next returns when to probe again. As with a ticker, a probe that took longer
+// than the period is followed by the next at once, and those missed are dropped.
+// One that was never ready is asked more often at first: it may be ready a
+// moment after it started, and somebody waits for it.
+func (l *loop) next(now time.Time) time.Time {
+	if !now.Before(l.due) {
+		l.due = l.due.Add(l.period)
+		if late := now.Sub(l.due); late > 0 {
+			l.due = l.due.Add(late.Truncate(l.period))
+		}
+	}
+	if early := now.Add(l.soon); l.soon > 0 && early.Before(l.due) {
+		l.soon *= 2
+		return early
+	}
+	l.soon = 0
+	return l.due
+}
+
+// ask probes once and reports whether that was the last time.
+func (l *loop) ask(ctx context.Context) (over bool) {
+	var o Outcome
+	var err error
+	for range tries {
+		o, err = l.set.prober.probe(ctx, l.probe, &l.of.Target, l.set.exec)
+		if err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return true
+	}
+	if err != nil {
+		text := clip(fmt.Sprintf("%s probe errored and resulted in unknown state: %v", l.kind.title(), err))
+		l.say("errored", text)
+		return l.set.note(l, false, false, text)
+	}
+	good, text := o.Result != Failure, ""
+	switch o.Result {
+	case Failure:
+		text = clip(fmt.Sprintf("%s probe failed: %s", l.kind.title(), o.Output))
+		l.say("fails", text)
+	case Warning:
+		l.say("succeeds with a warning", clip(o.Output))
+	default:
+		l.say("succeeds", "")
+	}
+	if good != l.good {
+		l.good, l.row = good, 0
+	}
+	l.row++
+	if good {
+		l.soon = 0
+	}
+	return l.set.note(l, good, l.row >= l.threshold(good), text)
+}
+
+func (l *loop) threshold(good bool) int {
+	if good {
+		return int(max(l.probe.SuccessThreshold, 1))
+	}
+	return int(max(l.probe.FailureThreshold, 1))
+}
+
+// say logs each change. That the first probe succeeds is none.
+func (l *loop) say(state, text string) {
+	was := l.state
+	l.state = state
+	switch {
+	case state == was || was == "" && state == "succeeds":
+	case state == "succeeds":
+		l.log.Info("probe " + state)
+	case was == "" && l.kind != Liveness && state == "fails": // it is only coming up
+		l.log.Info("probe "+state, "reason", text)
+	default:
+		l.log.Warn("probe "+state, "reason", text)
+	}
+}

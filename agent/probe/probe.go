@@ -1,0 +1,129 @@
+// Package probe asks containers how they are, as their manifests say: by a
+// command in the container, by HTTP, by a TCP connection or by gRPC. All is done
+// by this process; the image needs no tool. A Prober carries out one probe, a Set
+// carries out those of one pod's containers in time and keeps what they found.
+package probe
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Kind is what a probe is for.
+type Kind string
+
+const (
+	Startup   Kind = "startup"   // until it succeeds, no other probe runs
+	Liveness  Kind = "liveness"  // the container is killed when it fails
+	Readiness Kind = "readiness" // the container is not ready while it fails
+)
+
+// title is how messages begin: "Liveness".
+func (k Kind) title() string { return strings.ToUpper(string(k[:1])) + string(k[1:]) }
+
+// of returns the container's probe of that kind, or nil.
+func (k Kind) of(c *v1.Container) *v1.Probe {
+	switch k {
+	case Startup:
+		return c.StartupProbe
+	case Liveness:
+		return c.LivenessProbe
+	}
+	return c.ReadinessProbe
+}
+
+// Any reports whether the container has a probe.
+func Any(c *v1.Container) bool {
+	return c.StartupProbe != nil || c.LivenessProbe != nil || c.ReadinessProbe != nil
+}
+
+// Result is what a probe found.
+type Result int
+
+const (
+	Failure Result = iota
+	Success
+	Warning // success, with something that a person should know
+)
+
+// Outcome is a result and what the probed side had to say, in the kubelet's
+// words where it has some, at most 10 KiB.
+type Outcome struct {
+	Result Result
+	Output string
+}
+
+// outputLimit is how much of an answer is read, in bytes, as the kubelet does.
+const outputLimit = 10 << 10
+
+// Exec runs a command in a container and returns its exit code and what it
+// wrote. An error for which errors.Is says context.DeadlineExceeded means that
+// the command took longer than timeout, which is whole seconds.
+type Exec func(ctx context.Context, t *Target, command []string, timeout time.Duration) (output string, code int32, err error)
+
+// probe carries out one probe. An error means that it could not be carried
+// out, which says nothing about the container.
+func (p *Prober) probe(ctx context.Context, pr *v1.Probe, t *Target, exec Exec) (Outcome, error) {
+	timeout := time.Duration(max(pr.TimeoutSeconds, 1)) * time.Second
+	switch {
+	case pr.Exec != nil:
+		return command(ctx, t, pr.Exec.Command, timeout, exec)
+	case pr.HTTPGet != nil:
+		port, err := portOf(pr.HTTPGet.Port, t.Container)
+		if err != nil {
+			return Outcome{}, err
+		}
+		return p.http(ctx, pr.HTTPGet, hostOr(pr.HTTPGet.Host, t.Host), port, timeout)
+	case pr.TCPSocket != nil:
+		port, err := portOf(pr.TCPSocket.Port, t.Container)
+		if err != nil {
+			return Outcome{}, err
+		}
+		return p.tcp(ctx, join(hostOr(pr.TCPSocket.Host, t.Host), port), timeout), nil
+	case pr.GRPC != nil:
+		service := ""
+		if pr.GRPC.Service != nil {
+			service = *pr.GRPC.Service
+		}
+		return p.grpc(ctx, join(t.Host, int(pr.GRPC.Port)), service, timeout), nil
+	}
+	return Outcome{}, fmt.Errorf("missing probe handler for container %s", t.Container.Name)
+}
+
+func hostOr(host, otherwise string) string {
+	if host == "" {
+		return otherwise
+	}
+	return host
+}
+
+func join(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
+
+// portOf returns a port's number; names are those of the container's ports.
+func portOf(port intstr.IntOrString, c *v1.Container) (int, error) {
+	n := int(port.IntVal)
+	if port.Type == intstr.String {
+		n = 0
+		for _, p := range c.Ports {
+			if p.Name == port.StrVal {
+				n = int(p.ContainerPort)
+			}
+		}
+		if n == 0 {
+			if n, _ = strconv.Atoi(port.StrVal); n == 0 {
+				return 0, fmt.Errorf("container %s has no port %q", c.Name, port.StrVal)
+			}
+		}
+	}
+	if n < 1 || n > 65535 {
+		return 0, fmt.Errorf("invalid port number: %d", n)
+	}
+	return n, nil
+}

@@ -1,0 +1,217 @@
+package probe
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Target is a container that runs and is to be probed.
+type Target struct {
+	ID        string    // of this attempt, in the runtime
+	Began     time.Time // when it was started; initial delays count from here
+	Host      string    // the pod's address; "": the machine itself
+	Container *v1.Container
+	// Adopted: it was started before this agent, which knows of it what the last
+	// agent reported.
+	Adopted        bool
+	Started, Ready bool // what was reported
+	// Leaving: its pod is being removed. Only its readiness matters still.
+	Leaving bool
+}
+
+// Results is what is known of a container.
+type Results struct {
+	Started bool   // its startup probe has succeeded, or it has none
+	Ready   bool   // it is started and its readiness probe succeeds, or it has none
+	Failed  Kind   // Startup or Liveness once that has failed for good; else ""
+	Why     string // what the failed probe said: "Liveness probe failed: ..."
+	Text    string // why it is not started or not ready, in the same way; "" if it is
+}
+
+// textLimit is how much of an answer is kept for the status, in bytes.
+const textLimit = 1 << 10
+
+// tellEvery is how often a text that differs from the one told before is worth
+// a call of Changed: some differ each time.
+const tellEvery = 10 * time.Second
+
+// Set carries out the probes of one pod's containers. Follow, Results and Close
+// are for one goroutine.
+type Set struct {
+	prober  *Prober
+	exec    Exec
+	changed func()
+	log     *slog.Logger
+
+	ctx   context.Context // ends with Close
+	end   context.CancelFunc
+	loops sync.WaitGroup
+
+	mu       sync.Mutex // guards what follows
+	round    uint64     // counts calls of Follow
+	followed map[string]*followed
+}
+
+// followed is one attempt of a container; results, told and round are guarded
+// by the Set's mu.
+type followed struct {
+	Target
+	results Results
+	told    string    // the text that Changed was called for last
+	toldAt  time.Time // and when
+	round   uint64    // the last in which it was a target
+
+	ctx   context.Context // of all its probes
+	stop  context.CancelFunc
+	inUse context.Context // of those that matter while the pod is to run
+	spare context.CancelFunc
+}
+
+// NewSet returns a Set that follows nothing yet. changed is called, from any
+// goroutine, when a result has changed; it must return at once.
+func NewSet(p *Prober, exec Exec, changed func(), log *slog.Logger) *Set {
+	s := &Set{prober: p, exec: exec, changed: changed, log: log, followed: map[string]*followed{}}
+	s.ctx, s.end = context.WithCancel(context.Background())
+	return s
+}
+
+// Follow makes the Set probe these containers and no others. What is known of
+// one is kept as long as it is among them; a change of a target other than
+// Leaving is not heeded.
+func (s *Set) Follow(targets []Target) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.round++
+	for k := range targets {
+		t := &targets[k]
+		c := s.followed[t.ID]
+		if c == nil {
+			c = s.begin(t)
+		}
+		c.round = s.round
+		if t.Leaving {
+			c.spare()
+		}
+	}
+	for id, c := range s.followed {
+		if c.round != s.round {
+			c.stop()
+			delete(s.followed, id)
+		}
+	}
+}
+
+// begin starts what is to be probed first. s.mu is held.
+func (s *Set) begin(t *Target) *followed {
+	c := &followed{Target: *t}
+	c.ctx, c.stop = context.WithCancel(s.ctx)
+	c.inUse, c.spare = context.WithCancel(c.ctx)
+	s.followed[t.ID] = c
+	c.results.Started = t.Container.StartupProbe == nil || t.Started
+	if !c.results.Started {
+		s.run(c, Startup, t.Adopted)
+		return c
+	}
+	c.results.Ready = t.Container.ReadinessProbe == nil || t.Ready
+	s.run(c, Liveness, t.Adopted)
+	s.run(c, Readiness, t.Adopted)
+	return c
+}
+
+// run starts a probe of that kind, if the container has one.
+func (s *Set) run(c *followed, kind Kind, spread bool) {
+	pr := kind.of(c.Container)
+	if pr == nil {
+		return
+	}
+	ctx := c.inUse
+	if kind == Readiness {
+		ctx = c.ctx
+	}
+	l := newLoop(s, c, kind, pr, spread)
+	s.loops.Go(func() { l.run(ctx) })
+}
+
+// Results returns what is known of the containers, by id.
+func (s *Set) Results() map[string]Results {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.followed) == 0 {
+		return nil
+	}
+	out := make(map[string]Results, len(s.followed))
+	for id, c := range s.followed {
+		out[id] = c.results
+	}
+	return out
+}
+
+// Close ends all probes and returns when they have ended.
+func (s *Set) Close() {
+	s.end()
+	s.loops.Wait()
+}
+
+// note takes in what a loop found. counts: it was found as often in a row as
+// it takes. It reports whether the loop is over.
+func (s *Set) note(l *loop, good, counts bool, text string) (over bool) {
+	s.mu.Lock()
+	c := l.of
+	was := c.results
+	over = c.take(l.kind, good, counts, text)
+	if c.results.Started && !was.Started {
+		c.results.Ready = c.Container.ReadinessProbe == nil
+		s.run(c, Liveness, false)
+		s.run(c, Readiness, false)
+	}
+	tell := c.news(was)
+	s.mu.Unlock()
+	if tell {
+		s.changed()
+	}
+	return over
+}
+
+// take changes the results.
+func (c *followed) take(kind Kind, good, counts bool, text string) (over bool) {
+	r := &c.results
+	if kind != Liveness && (!good || counts) {
+		r.Text = text
+	}
+	switch {
+	case !counts:
+	case kind == Readiness:
+		r.Ready = good
+	case !good:
+		r.Failed, r.Why = kind, text
+		return true
+	case kind == Startup:
+		r.Started = true
+		return true
+	}
+	if r.Ready {
+		r.Text = ""
+	}
+	return false
+}
+
+// news reports whether somebody should be told what is known now.
+func (c *followed) news(was Results) bool {
+	now, text := c.results, c.results.Text
+	was.Text, now.Text = "", ""
+	if now == was && (text == c.told || time.Since(c.toldAt) < tellEvery) {
+		return false
+	}
+	c.told, c.toldAt = text, time.Now()
+	return true
+}
+
+// clip returns a text that fits into a status.
+func clip(text string) string {
+	return strings.ToValidUTF8(strings.TrimSpace(text[:min(len(text), textLimit)]), "")
+}
