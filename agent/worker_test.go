@@ -69,9 +69,15 @@ func live(t *testing.T, test func(*rig)) { liveOn(t, nil, test) }
 
 // liveOn runs a test on a node that differs from this machine.
 func liveOn(t *testing.T, facts func(*nodeFacts), test func(*rig)) {
+	liveWith(t, func(r *rig) { r.facts = facts }, test)
+}
+
+// liveWith runs a test with an agent that prepare may change before it starts.
+func liveWith(t *testing.T, prepare, test func(*rig)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{T: t, Runtime: critest.New(t), dir: dir, log: &lines{}, facts: facts}
+		r := &rig{T: t, Runtime: critest.New(t), dir: dir, log: &lines{}}
+		prepare(r)
 		r.AddImage("img:1", "img:2")
 		r.start()
 		defer func() { r.stop() }()

@@ -44,6 +44,7 @@ func (s *runtimeService) RunPodSandbox(ctx context.Context, q *rt.RunPodSandboxR
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.serial++ // another may have come since the id was made, and no two have one address
 	b := &sandbox{serial: r.serial, id: id, config: q.Config, handler: q.RuntimeHandler, ready: true, created: time.Now()}
 	if q.Config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetNetwork() != rt.NamespaceMode_NODE {
 		b.ip = fmt.Sprintf("10.88.%d.%d", r.serial/250, r.serial%250+2)

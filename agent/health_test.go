@@ -1,0 +1,347 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/cri/critest"
+	"monopod/manifests"
+)
+
+// patient is what the pod's containers answer to probes by command, which are
+// called by their kind, and how often they were asked.
+type patient struct {
+	mu    sync.Mutex
+	fails map[string]bool
+	count map[string]int
+}
+
+// answers makes the runtime answer.
+func answers(r *rig, failing ...string) *patient {
+	a := &patient{fails: map[string]bool{}, count: map[string]int{}}
+	a.fail(failing...)
+	r.OnExec(func(_ context.Context, c critest.Container, command []string) (string, int32, error) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.count[command[0]]++
+		if a.fails[command[0]] {
+			return "it is broken", 1, nil
+		}
+		return "", 0, nil
+	})
+	return a
+}
+
+// fail makes these commands fail and all others succeed.
+func (a *patient) fail(commands ...string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.fails)
+	for _, c := range commands {
+		a.fails[c] = true
+	}
+}
+
+// times returns how often a command was run.
+func (a *patient) times(command string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.count[command]
+}
+
+// byExec is a probe by command, each second; more are further fields.
+func byExec(kind string, more ...string) string {
+	return fmt.Sprintf("%sProbe: {exec: {command: [%s]}, periodSeconds: 1, failureThreshold: 2%s}", kind, kind, strings.Join(append([]string{""}, more...), ", "))
+}
+
+// probedManifest is manifest for a container with probes.
+func probedManifest(name, probes string, extra ...string) string {
+	return strings.Replace(manifest(name, "img:1", extra...), `image: "img:1"}`, `image: "img:1", `+probes+"}", 1)
+}
+
+// isReady checks whether the pod's only container is ready, and the message of
+// its condition.
+func (r *rig) isReady(want bool, message string) {
+	r.Helper()
+	st := r.status("default/web-n")
+	if st.ContainerStatuses[0].Ready != want {
+		r.Errorf("ready is %v", !want)
+	}
+	for _, c := range st.Conditions {
+		if c.Type == v1.PodReady && (c.Message != message || (c.Status == v1.ConditionTrue) != want) {
+			r.Errorf("condition %+v, want message %q", c, message)
+		}
+	}
+}
+
+func TestAPodIsReadyWhenItsProbeSaysSo(t *testing.T) {
+	live(t, func(r *rig) {
+		a := answers(r, "readiness")
+		r.want(probedManifest("web", byExec("readiness")))
+		r.isReady(false, "containers with unready status: [c]: Readiness probe failed: it is broken")
+		a.fail()
+		r.after(1100 * time.Millisecond)
+		r.isReady(true, "")
+		a.fail("readiness")
+		r.after(time.Second)
+		r.isReady(true, "")
+		r.after(time.Second)
+		r.isReady(false, "containers with unready status: [c]: Readiness probe failed: it is broken")
+		r.after(time.Minute)
+		if n := r.Count("StartContainer"); n != 1 {
+			r.Errorf("started %d times", n)
+		}
+		if n := strings.Count(r.log.String(), "probe fails"); n != 2 {
+			r.Errorf("that the probe fails was said %d times", n)
+		}
+	})
+}
+
+func TestAContainerWhoseLivenessProbeFailsIsRestarted(t *testing.T) {
+	for _, policy := range []string{"Always", "OnFailure"} {
+		t.Run(policy, func(t *testing.T) {
+			live(t, func(r *rig) {
+				a := answers(r)
+				r.want(probedManifest("web", byExec("liveness", "terminationGracePeriodSeconds: 3"), "restartPolicy: "+policy))
+				r.after(10 * time.Second)
+				first, _ := r.Container("c")
+				a.fail("liveness")
+				r.after(2500 * time.Millisecond) // its program ends with 0 at SIGTERM
+				r.expect("default/web-n/c")
+				c := r.status("default/web-n").ContainerStatuses[0]
+				last := c.LastTerminationState.Terminated
+				if c.RestartCount != 1 || last == nil || last.ExitCode != 0 || last.Message != "Liveness probe failed: it is broken" {
+					r.Errorf("status %+v, last %+v", c, last)
+				}
+				if got := r.log.String(); !strings.Contains(got, `"Container c failed liveness probe, will be restarted"`) {
+					r.Errorf("the log does not say why")
+				}
+				r.after(3 * time.Second) // it fails again, and now waits
+				if w := r.status("default/web-n").ContainerStatuses[0].State.Waiting; w == nil || w.Reason != "CrashLoopBackOff" {
+					r.Errorf("state %+v", w)
+				}
+				a.fail()
+				r.after(time.Minute)
+				r.expect("default/web-n/c")
+				if k := r.sync.workers[manifests.Key{Namespace: "default", Name: "web-n"}].known[first.UID].Condemned; len(k) > 2 {
+					r.Errorf("%d verdicts are remembered", len(k))
+				}
+			})
+		})
+	}
+}
+
+func TestUnderNeverAContainerWhoseLivenessProbeFailsIsOnlyStopped(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("c", critest.Runs().OnTerm(0, 9))
+		answers(r, "liveness")
+		r.want(probedManifest("web", byExec("liveness"), "restartPolicy: Never"))
+		r.after(time.Minute)
+		if st := r.status("default/web-n"); st.Phase != v1.PodFailed || r.Count("StartContainer") != 1 {
+			r.Errorf("phase %s, %d starts", st.Phase, r.Count("StartContainer"))
+		}
+	})
+}
+
+// Whenever the agent dies after the verdict, the container is stopped and
+// started again, though its probe succeeds meanwhile and it ended with 0.
+func TestAnAgentThatDiesWhileItRestartsAContainerIsMadeUpFor(t *testing.T) {
+	for _, moment := range []string{"before the stop", "after the stop", "before the start", "after the start"} {
+		t.Run(moment, func(t *testing.T) {
+			live(t, func(r *rig) {
+				a := answers(r)
+				m := probedManifest("web", byExec("liveness"), "restartPolicy: OnFailure")
+				r.want(m)
+				died := make(chan struct{})
+				var once sync.Once
+				die := func() { once.Do(func() { close(died) }) }
+				when, call, _ := strings.Cut(moment, " the ")
+				f := critest.On(map[string]string{"stop": "StopContainer", "start": "StartContainer"}[call]).Nth(1)
+				if when == "before" {
+					f.Before(die).Hang()
+				} else {
+					f.After(die).HangAnswer()
+				}
+				r.Fault(f)
+				a.fail("liveness")
+				r.after(2500 * time.Millisecond)
+				<-died
+				r.stop()
+				a.fail()
+				f.Release()
+				r.start()
+				r.want(m)
+				r.after(time.Minute)
+				r.expect("default/web-n/c")
+				if c := r.status("default/web-n").ContainerStatuses[0]; c.RestartCount != 1 || !c.Ready {
+					r.Errorf("status %+v", c)
+				}
+			})
+		})
+	}
+}
+
+func TestAVerdictThatCannotBeWrittenIsCarriedOut(t *testing.T) {
+	live(t, func(r *rig) {
+		a := answers(r)
+		r.want(probedManifest("web", byExec("liveness"), "restartPolicy: OnFailure"))
+		c, _ := r.Container("c")
+		file := filepath.Join(r.dir, "pods", c.UID, "pod.json")
+		if err := os.Remove(file); err != nil {
+			r.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(file, "in-the-way"), 0o755); err != nil {
+			r.Fatal(err)
+		}
+		a.fail("liveness")
+		r.after(2 * time.Second)
+		a.fail()
+		r.after(10 * time.Second)
+		r.expect("default/web-n/c")
+		if st := r.status("default/web-n"); st.ContainerStatuses[0].RestartCount != 1 || !strings.Contains(r.log.String(), "cannot remember") {
+			r.Errorf("status %+v", st.ContainerStatuses)
+		}
+	})
+}
+
+func TestStartedAndReadySurviveTheAgent(t *testing.T) {
+	live(t, func(r *rig) {
+		a := answers(r)
+		m := probedManifest("web", byExec("startup")+", "+byExec("liveness")+", "+byExec("readiness"))
+		r.want(m)
+		r.after(5 * time.Second)
+		r.isReady(true, "")
+		r.stop()
+		a.fail("startup")
+		before := a.times("startup")
+		r.after(time.Hour)
+		r.start()
+		r.want(m)
+		r.isReady(true, "")
+		r.after(10 * time.Second)
+		r.isReady(true, "")
+		if n := a.times("startup"); n != before || r.Count("StartContainer") != 1 {
+			r.Errorf("the startup probe ran %d times more, %d starts", n-before, r.Count("StartContainer"))
+		}
+	})
+}
+
+func TestAStartupProbeGoesOnUnderTheNextAgent(t *testing.T) {
+	live(t, func(r *rig) {
+		a := answers(r, "startup")
+		m := probedManifest("web", strings.Replace(byExec("startup"), "Threshold: 2", "Threshold: 60", 1))
+		r.want(m)
+		r.after(5 * time.Second)
+		r.stop()
+		r.start()
+		r.want(m)
+		r.after(1100 * time.Millisecond)
+		r.isReady(false, "containers with unready status: [c]: Startup probe failed: it is broken")
+		a.fail()
+		r.after(2 * time.Second)
+		r.isReady(true, "")
+	})
+}
+
+func TestASidecarsStartupProbeHoldsTheOthers(t *testing.T) {
+	live(t, func(r *rig) {
+		a := answers(r, "startup")
+		r.want(manifest("web", "img:1", `initContainers: [{name: s, image: "img:1", restartPolicy: Always, `+
+			strings.Replace(byExec("startup"), "Threshold: 2", "Threshold: 9", 1)+"}]"))
+		r.after(5 * time.Second)
+		r.expect("default/web-n/s")
+		a.fail()
+		r.after(time.Second)
+		r.expect("default/web-n/s", "default/web-n/c")
+	})
+}
+
+func TestAPodThatGoesIsNotKilledForItsProbes(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("c", critest.Runs().IgnoresTerm())
+		a := answers(r)
+		r.want(probedManifest("web", byExec("liveness")+", "+byExec("readiness")))
+		r.after(5 * time.Second)
+		r.want()
+		a.fail("liveness")
+		liveness, readiness := a.times("liveness"), a.times("readiness")
+		r.after(20 * time.Second)
+		if a.times("liveness") != liveness || a.times("readiness") < readiness+15 {
+			r.Errorf("liveness was asked %d times more, readiness %d", a.times("liveness")-liveness, a.times("readiness")-readiness)
+		}
+		r.after(time.Minute)
+		if n := r.Count("StopContainer"); n != 1 || len(r.Sandboxes()) != 0 {
+			r.Errorf("%d stops, %d sandboxes", n, len(r.Sandboxes()))
+		}
+	})
+}
+
+func TestAProbeOverTheNetworkGoesToThePod(t *testing.T) {
+	var mu sync.Mutex
+	var to []string
+	liveWith(t, func(r *rig) {
+		r.dial = func(_ context.Context, _, address string) (net.Conn, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			to = append(to, address)
+			return serveOnce(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})), nil
+		}
+	}, func(r *rig) {
+		r.want(probedManifest("web", "ports: [{name: http, containerPort: 8080}], readinessProbe: {httpGet: {port: http}}"))
+		r.isReady(true, "")
+		mu.Lock()
+		defer mu.Unlock()
+		if ip := r.status("default/web-n").PodIP; len(to) != 1 || to[0] != ip+":8080" {
+			r.Errorf("it went to %v, the pod is %s", to, ip)
+		}
+	})
+}
+
+// Nothing of a pod's probes is left when it is gone, restarted or replaced.
+func TestProbesLeaveNoGoroutinesBehind(t *testing.T) {
+	live(t, func(r *rig) {
+		a := answers(r)
+		round := func() int {
+			r.want(probedManifest("web", byExec("liveness")+", "+byExec("readiness")), probedManifest("job", byExec("startup")+", "+byExec("readiness")))
+			r.after(5 * time.Second)
+			a.fail("liveness") // which restarts it
+			r.after(3 * time.Second)
+			a.fail()
+			r.want(probedManifest("web", byExec("readiness")))
+			r.after(time.Minute)
+			r.want()
+			r.after(time.Minute)
+			return runtime.NumGoroutine()
+		}
+		first := round()
+		for range 10 {
+			round()
+		}
+		if last := round(); last > first {
+			r.Errorf("%d goroutines after the first round, %d after the last", first, last)
+		}
+	})
+}
+
+func TestWhatProbesByCommandAreExpanded(t *testing.T) {
+	env := []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "$(A)"}, {Name: "F", ValueFrom: &v1.EnvVarSource{}}}
+	command := []string{"plain", "$(A)$(B)", "$(F)$(NONE)$$(A)"}
+	if got, want := expandStatic(command, env), []string{"plain", "1$(A)", "$(F)$(NONE)$(A)"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if command[1] != "$(A)$(B)" {
+		t.Error("the manifest was changed")
+	}
+}
