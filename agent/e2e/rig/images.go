@@ -137,11 +137,7 @@ func (e Entry) write(w *tar.Writer) error {
 
 // pushImages builds busybox and pause from local files and stores them.
 func pushImages(r *Registry, dir string) error {
-	pause, err := pauseImage(filepath.Join(dir, "pause"))
-	if err != nil {
-		return err
-	}
-	if _, err := r.Push(Pause, pause); err != nil {
+	if err := pushProgram(r, dir, "pause", Pause); err != nil {
 		return err
 	}
 	for i, ref := range []string{Busybox, Busybox2} {
@@ -197,14 +193,23 @@ func staticBusybox() (string, error) {
 	return "", fmt.Errorf("no static busybox in /bin or /usr/bin: install busybox-static (make deps)")
 }
 
-// pauseImage compiles testdata/images/pause to the file bin and packs it.
-func pauseImage(bin string) (v1.Image, error) {
-	if err := goBuild(bin, "./testdata/images/pause"); err != nil {
-		return nil, err
+// PushProgram compiles testdata/images/NAME and serves it as the image ref, which
+// holds nothing else and runs it as /NAME.
+func (r *Rig) PushProgram(name, ref string) error { return pushProgram(r.Registry, r.Dir, name, ref) }
+
+func pushProgram(r *Registry, dir, name, ref string) error {
+	bin := filepath.Join(dir, name)
+	if err := goBuild(bin, "./testdata/images/"+name); err != nil {
+		return err
 	}
 	data, err := os.ReadFile(bin)
 	if err != nil {
-		return nil, fmt.Errorf("pause image: %w", err)
+		return fmt.Errorf("image of %s: %w", name, err)
 	}
-	return NewImage([]string{"/pause"}, Entry{Path: "pause", Data: data})
+	img, err := NewImage([]string{"/" + name}, Entry{Path: name, Data: data})
+	if err != nil {
+		return err
+	}
+	_, err = r.Push(ref, img)
+	return err
 }
