@@ -31,8 +31,8 @@ func (w *worker) probe(s *situation) {
 // mark notes which containers are condemned.
 func (i *instance) mark(all map[string]condemned) {
 	for k := range i.Containers {
-		if verdict, ok := all[i.Containers[k].ID]; ok {
-			i.Containers[k].Condemned = &verdict
+		if sentence, ok := all[i.Containers[k].ID]; ok {
+			i.Containers[k].Condemned = &sentence
 		}
 	}
 }

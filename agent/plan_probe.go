@@ -33,24 +33,24 @@ func (s *situation) planKills(p *planned, i *instance) {
 			if n == nil || !n.running() {
 				continue
 			}
-			verdict := n.Condemned
-			if verdict == nil {
-				if verdict = s.verdict(c, n); verdict == nil {
+			sentence := n.Condemned
+			if sentence == nil {
+				if sentence = s.sentence(c, n); sentence == nil {
 					continue
 				}
-				p.then(action{Do: doCondemn, UID: i.UID, ID: n.ID, Name: c.Name, Grace: verdict.Grace, Reason: verdict.Reason, Text: verdict.Text})
+				p.then(action{Do: doCondemn, UID: i.UID, ID: n.ID, Name: c.Name, Grace: sentence.Grace, Reason: sentence.Reason, Text: sentence.Text})
 			}
-			stop := stopContainer(i, n, verdict.Reason)
-			stop.Grace = verdict.Grace
+			stop := stopContainer(i, n, sentence.Reason)
+			stop.Grace = sentence.Grace
 			stops = append(stops, stop)
 		}
 	}
 	p.then(stops...)
 }
 
-// verdict says why a running container must be stopped, nil if its probes do
+// sentence says why a running container must be stopped, nil if its probes do
 // not demand it.
-func (s *situation) verdict(c *v1.Container, n *container) *condemned {
+func (s *situation) sentence(c *v1.Container, n *container) *condemned {
 	r := s.Probes[n.ID]
 	if r.Failed == "" {
 		return nil
