@@ -195,12 +195,12 @@ func TestReadinessInTheStatus(t *testing.T) {
 		"containers with unready status: [a b]: a: Startup probe failed: x; b: Readiness probe failed: y")
 }
 
-func TestASidecarThatHasNotStartedKeepsThePodPending(t *testing.T) {
+func TestAPodIsInitializedOnceItsSidecarHasStarted(t *testing.T) {
 	s := scene{pod: probed(withSidecar(pod(v1.RestartPolicyAlways, "a"), "s"), "s"), accepted: true, here: world(up("s", 0))}.situation()
-	for started, want := range map[bool]v1.PodPhase{false: v1.PodPending, true: v1.PodPending} {
+	for _, started := range []bool{false, true} {
 		s.Probes = map[string]probe.Results{"s0": {Started: started}}
 		st := podStatus(&s, &planned{}, &node{}, nil)
-		if st.Phase != want || conditionOf(st, v1.PodInitialized) != started {
+		if st.Phase != v1.PodPending || conditionOf(st, v1.PodInitialized) != started {
 			t.Errorf("started %v: phase %s, initialized %v", started, st.Phase, conditionOf(st, v1.PodInitialized))
 		}
 	}

@@ -17,7 +17,7 @@ func phase(pod *v1.Pod, i *instance, st *v1.PodStatus) v1.PodPhase {
 		n := i.newest(c.Name)
 		switch {
 		case restarts(c):
-			initialized = initialized && n != nil && n.running() && *st.InitContainerStatuses[k].Started
+			initialized = initialized && n != nil && n.running()
 		case n != nil && n.exited() && !succeeded(n) && !mayRestart(pod, c, n):
 			return v1.PodFailed
 		case n == nil || !succeeded(n):
