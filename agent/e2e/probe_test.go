@@ -62,10 +62,10 @@ func tellsWhoIsReady(w *world) {
 	}
 	w.write("well", patients("readiness", "", well))
 	w.write("ill", patients("readiness", "", ill))
-	w.status("well", "becomes ready", func(s v1.PodStatus) bool { return ready(s) && allReady(s, len(well)) })
+	w.status("well", "becomes ready", func(s v1.PodStatus) bool { return isReady(s) && allReady(s, len(well)) })
 	w.status("ill", "says of each container why it is not ready", func(s v1.PodStatus) bool {
 		says := func(p patient) bool { return strings.Contains(unreadyMessage(s), p.says) }
-		return s.Phase == v1.PodRunning && !ready(s) && !slices.ContainsFunc(ill, func(p patient) bool { return !says(p) })
+		return s.Phase == v1.PodRunning && !isReady(s) && !slices.ContainsFunc(ill, func(p patient) bool { return !says(p) })
 	})
 	for _, c := range append(w.containers("well"), w.containers("ill")...) {
 		if c.Attempt != 0 {
@@ -79,7 +79,7 @@ func tellsWhoIsReady(w *world) {
 		if err == nil {
 			err = json.Unmarshal(b, &p)
 		}
-		if err == nil && !ready(p.Status) {
+		if err == nil && !isReady(p.Status) {
 			err = errors.New("it is not")
 		}
 		return err
@@ -87,14 +87,14 @@ func tellsWhoIsReady(w *world) {
 	w.kill()
 	w.start()
 	w.status("well", "is ready under the next agent at once", func(s v1.PodStatus) bool {
-		if len(s.ContainerStatuses) > 0 && !ready(s) {
+		if len(s.ContainerStatuses) > 0 && !isReady(s) {
 			w.Fatalf("it is not ready: %+v", s.Conditions)
 		}
-		return ready(s)
+		return isReady(s)
 	})
 }
 
-func ready(s v1.PodStatus) bool {
+func isReady(s v1.PodStatus) bool {
 	return slices.ContainsFunc(s.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady && c.Status == v1.ConditionTrue })
 }
 
@@ -160,5 +160,5 @@ func startsAfterASidecarHasStarted(w *world) {
 			w.Errorf("main was started %d ns after the sidecar, attempt %d", s.StartedAt-side.StartedAt, c.Attempt)
 		}
 	}
-	w.status("slow", "becomes ready", ready)
+	w.status("slow", "becomes ready", isReady)
 }

@@ -60,7 +60,7 @@ func TestHTTP(t *testing.T) {
 	code("/400", 400)
 	code("/500", 500)
 	to := func(path, where string) {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, where, 302) })
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, where, http.StatusFound) })
 	}
 	to("/here", "/")
 	to("/nowhere", "/500")
