@@ -41,6 +41,7 @@ type rig struct {
 	machine   func(*node)   // likewise
 	options   manifests.Options
 	facts     func(*nodeFacts)
+	boot      boot // zero: this machine's
 }
 
 // lines is what the agent logged.
@@ -110,6 +111,9 @@ func (r *rig) start() {
 	if r.machine != nil {
 		r.machine(m.Now())
 		m.read = time.Now().AddDate(1, 0, 0)
+	}
+	if r.boot.ID != "" {
+		m.boot = r.boot
 	}
 	if r.facts != nil {
 		r.facts(&m.facts)

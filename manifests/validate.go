@@ -33,6 +33,7 @@ func validate(pod *v1.Pod, o Options) []fault {
 	spec := field.NewPath("spec")
 	c.metadata(field.NewPath("metadata"))
 	c.backOff(field.NewPath("metadata", "annotations"))
+	c.order(field.NewPath("metadata", "annotations"))
 	c.podSpec(spec)
 	c.volumes(spec.Child("volumes"))
 	c.containers(spec)
