@@ -79,6 +79,7 @@ func (l *syncLoop) expect(pods []*manifests.Pod) []*manifests.Pod {
 			free = append(free, p)
 		} else if h := l.orders.held[key]; h == nil || !same(h.pod, p) {
 			l.orders.held[key] = l.newHeld(p)
+			delete(l.seats.refused, key) // an earlier version, which is not asked for any more
 		} else {
 			h.pod = p
 		}
@@ -162,7 +163,7 @@ func (l *syncLoop) verdicts() map[manifests.Key]verdict {
 	for _, p := range l.last.Pods {
 		key := p.Key()
 		h, o := l.orders.held[key], manifests.OrderOf(p.Pod)
-		t := turn{Begun: h == nil, Ready: h == nil && l.isReady(p)}
+		t := turn{Begun: h == nil, Ready: h == nil && l.isReady(key)}
 		for _, other := range o.After {
 			t.After = append(t.After, l.named(other, turns))
 		}
@@ -174,13 +175,11 @@ func (l *syncLoop) verdicts() map[manifests.Key]verdict {
 	return order(turns, time.Now(), l.short)
 }
 
-// isReady reports whether what runs under a pod's name is ready, and is what is
-// wanted, or all there is while what is wanted has no place.
-func (l *syncLoop) isReady(p *manifests.Pod) bool {
-	key := p.Key()
+// isReady reports whether what a worker keeps under a pod's name is ready. While
+// a new version has no place that is the former one, which is good enough.
+func (l *syncLoop) isReady(key manifests.Key) bool {
 	wish := l.wishes[key]
-	_, refused := l.seats.refused[key]
-	return wish != nil && l.orders.ready[key] == wish && (refused || same(wish, p))
+	return wish != nil && l.orders.ready[key] == wish
 }
 
 // named returns the pod that a manifest calls by its short name, or by its full one.
@@ -213,7 +212,6 @@ func (l *syncLoop) reason(unready []manifests.Key) string {
 // hold keeps a pod from starting: what runs under its name runs on, and what
 // former agents began to retire goes.
 func (l *syncLoop) hold(ctx context.Context, key manifests.Key, h *heldPod) {
-	delete(l.seats.refused, key)
 	text := l.reason(h.verdict.Unready)
 	if h.verdict.Problem != "" {
 		text += ": " + h.verdict.Problem

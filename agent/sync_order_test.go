@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/cri/critest"
@@ -57,12 +56,6 @@ func (r *rig) wantProblem(file int, text string, warning bool) {
 		f.Problems[0].Field != "metadata.annotations[monopod.start-after]" || f.Problems[0].Pod == "" {
 		r.Errorf("file %+v, want %q", f, text)
 	}
-}
-
-// reboot boots the machine, between two agents.
-func (r *rig) reboot() {
-	r.Reboot()
-	r.boot = boot{ID: "another", Since: time.Now()}
 }
 
 func TestAPodStartsAfterAnotherIsReady(t *testing.T) {
@@ -148,64 +141,6 @@ func TestWhoHasBegunIsNotHeldAgain(t *testing.T) {
 	})
 }
 
-func TestAfterARebootTheOrderHoldsAgain(t *testing.T) {
-	live(t, func(r *rig) {
-		db, web := manifest("db", "img:1"), after("web", "db", "img:1", limited)
-		r.want(db, web)
-		began := r.status("default/web-n").StartTime
-		r.after(time.Hour)
-		r.stop()
-		r.reboot()
-		slow := r.Fault(critest.On("RunPodSandbox").Of("db-n").Hang())
-		for range 2 { // and so it does for the agent that comes after the first
-			r.start()
-			r.want(db, web)
-			r.after(40 * time.Second)
-			r.expect()
-			r.wantHeld("default/web-n", "waits for default/db to be ready")
-			r.stop()
-		}
-		if n := len(r.Sandboxes()); n != 2 {
-			r.Errorf("%d sandboxes: what the pods left is gone before they start", n)
-		}
-		slow.Release()
-		r.ClearFaults()
-		r.start()
-		r.want(db, web)
-		r.after(2 * time.Second)
-		r.expect("default/db-n/c", "default/web-n/c")
-		if st := r.status("default/web-n"); !st.StartTime.Equal(began) || st.ContainerStatuses[0].RestartCount != 1 {
-			r.Errorf("it is another pod: %+v", st)
-		}
-		r.Program("default/db-n/c", critest.Exits(1))
-		r.Exit("default/db-n/c", 1)
-		r.stop()
-		r.start()
-		r.want(db, web)
-		r.Exit("default/web-n/c", 1)
-		r.after(10 * time.Second)
-		r.expect("default/web-n/c")
-	})
-}
-
-func TestAPodRemovedWhileItIsHeldAfterARebootIsRetired(t *testing.T) {
-	live(t, func(r *rig) {
-		r.want(manifest("db", "img:1"), after("web", "db", "img:1"))
-		r.stop()
-		r.reboot()
-		r.start()
-		r.Fault(critest.On("RunPodSandbox").Of("db-n").Fail(codes.Internal, "no"))
-		r.want(manifest("db", "img:1"), after("web", "db", "img:1"))
-		r.after(time.Minute)
-		r.wantHeld("default/web-n", "waits")
-		r.want(manifest("db", "img:1"))
-		r.after(time.Minute)
-		if _, ok := r.store.Pod("default/web-n"); ok || len(r.Sandboxes()) != 1 {
-			r.Errorf("it is left: %v", r.Sandboxes())
-		}
-	})
-}
-
 func TestAPodThatHasWaitedLongEnoughStarts(t *testing.T) {
 	live(t, func(r *rig) {
 		web := after("web", "db", "img:1", limited)
@@ -225,23 +160,6 @@ func TestAPodThatHasWaitedLongEnoughStarts(t *testing.T) {
 		if !strings.Contains(r.log.String(), "starts all the same") {
 			r.Error("the log does not say why it starts")
 		}
-	})
-}
-
-func TestTheTimeBeforeARebootDoesNotCount(t *testing.T) {
-	live(t, func(r *rig) {
-		web := after("web", "db", "img:1", limited)
-		r.want(web)
-		r.after(60 * time.Second)
-		r.stop()
-		r.after(time.Hour)
-		r.reboot()
-		r.start()
-		r.want(web)
-		r.after(89 * time.Second)
-		r.expect()
-		r.after(time.Second)
-		r.expect("default/web-n/c")
 	})
 }
 
@@ -337,6 +255,28 @@ func TestAHeldPodTakesNoPlace(t *testing.T) {
 	})
 }
 
+func TestAPodThatHadItsTurnWaitsForItsPlaceOnly(t *testing.T) {
+	live(t, func(r *rig) {
+		held := strings.Replace(withPort("web", "img:1", 80), "name: web", "name: web, annotations: {monopod.start-after: db, "+limited+"}", 1)
+		r.want(held, withPort("other", "img:1", 80))
+		r.after(90 * time.Second)
+		r.wantRefused("default/web-n", "NodePorts")
+		r.want(held, withPort("other", "img:1", 80), manifest("more", "img:1"))
+		r.wantRefused("default/web-n", "NodePorts")
+	})
+}
+
+func TestAVersionThatIsHeldReplacesOneThatWasRefused(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.want(manifest("web", "img:2", "nodeSelector: {disk: ssd}"))
+		r.want(after("web", "db", "img:2"))
+		r.after(time.Hour)
+		r.expect("default/web-n/c")
+		r.wantProblem(0, "waits for default/db to be ready: there is no pod default/db", false)
+	})
+}
+
 // A former version is good enough while the new one has no place.
 func TestAFormerVersionThatIsReadyCountsWhileTheNewOneIsRefused(t *testing.T) {
 	live(t, func(r *rig) {
@@ -357,5 +297,46 @@ func TestAPodThatIsLetStartWhileTheRuntimeIsAwayIsPendingLikeAnyOther(t *testing
 		r.Resume()
 		r.after(2 * time.Second)
 		r.expect("default/web-n/c")
+	})
+}
+
+func TestNewVersionsOfARowFollowEachOther(t *testing.T) {
+	live(t, func(r *rig) {
+		row := func(image string) []string {
+			return []string{after("a", "b", image), after("b", "c", image), manifest("c", image)}
+		}
+		r.want(row("img:1")...)
+		slow := r.Fault(critest.On("RunPodSandbox").Of("c-n").Hang())
+		r.want(row("img:2")...)
+		r.after(time.Minute)
+		for _, name := range []string{"default/a-n/c", "default/b-n/c"} {
+			if c, _ := r.Container(name); c.Config.Image.UserSpecifiedImage != "img:1" {
+				r.Errorf("%s runs %s", name, c.Config.Image.UserSpecifiedImage)
+			}
+		}
+		slow.Release()
+		r.after(time.Minute)
+		for _, name := range []string{"default/a-n/c", "default/b-n/c"} {
+			if c, _ := r.Container(name); c.Config.Image.UserSpecifiedImage != "img:2" {
+				r.Errorf("%s runs %s", name, c.Config.Image.UserSpecifiedImage)
+			}
+		}
+	})
+}
+
+func TestAnotherAgentFinishesARetirementThoughTheNextVersionIsHeld(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("c", critest.Runs().IgnoresTerm())
+		r.want(manifest("web", "img:1"))
+		r.want()
+		r.after(time.Second)
+		r.stop()
+		r.start()
+		// Not a complete one, or the sandbox would be found as one that nobody knows.
+		pods, _ := manifests.Decode("/m/0.yaml", []byte(after("web", "db", "img:2")), manifests.Options{NodeName: "n", NameSuffix: true})
+		r.offers <- manifests.Snapshot{Pods: pods}
+		r.after(31 * time.Second)
+		r.expect()
+		r.wantHeld("default/web-n", "waits for default/db to be ready")
 	})
 }
