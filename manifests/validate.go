@@ -40,6 +40,7 @@ func validate(pod *v1.Pod, o Options) []fault {
 	c.podSecurity(spec)
 	c.network(spec)
 	c.podResources(spec)
+	c.schedule(spec)
 	c.references(spec)
 	c.inert(spec)
 	return c.faults
@@ -49,6 +50,7 @@ func validate(pod *v1.Pod, o Options) []fault {
 func (c *checker) add(errs ...*field.Error) {
 	for _, e := range errs {
 		if e != nil {
+			e.Detail = withoutPattern(e.Detail)
 			c.faults = append(c.faults, fault{Field: e.Field, text: e.ErrorBody()})
 		}
 	}
