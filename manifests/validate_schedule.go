@@ -1,7 +1,6 @@
 package manifests
 
 import (
-	"slices"
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
@@ -114,8 +113,5 @@ func (c *checker) labelKeys(p *field.Path, keys []string, s *metav1.LabelSelecto
 	c.forbid(len(keys) > 0 && s == nil, p, "must not be specified when labelSelector is not set")
 	for i, key := range keys {
 		c.labelName(p.Index(i), key)
-		if slices.Contains(keys[:i], key) {
-			c.add(field.Duplicate(p.Index(i), key))
-		}
 	}
 }
