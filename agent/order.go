@@ -59,23 +59,25 @@ func order(pods map[manifests.Key]turn, now time.Time, name func(manifests.Key) 
 // circleOf returns the shortest way on which a pod starts after itself, which
 // begins and ends with it; nil if there is none.
 func circleOf(pods map[manifests.Key]turn, key manifests.Key) []manifests.Key {
-	ways := [][]manifests.Key{{key}}
-	seen := map[manifests.Key]bool{}
-	for len(ways) > 0 {
-		way := ways[0]
-		ways = ways[1:]
-		for _, next := range pods[way[len(way)-1]].After {
-			longer := append(slices.Clip(way), next)
-			if next == key {
-				return longer
-			}
-			if !seen[next] {
-				seen[next] = true
-				ways = append(ways, longer)
+	from := map[manifests.Key]manifests.Key{} // the pod by which each was reached first
+	for next := []manifests.Key{key}; len(next) > 0; next = next[1:] {
+		for _, other := range pods[next[0]].After {
+			if _, seen := from[other]; !seen {
+				from[other] = next[0]
+				next = append(next, other)
 			}
 		}
 	}
-	return nil
+	at, there := from[key]
+	if !there {
+		return nil
+	}
+	way := []manifests.Key{key, at}
+	for ; at != key; way = append(way, at) {
+		at = from[at]
+	}
+	slices.Reverse(way)
+	return way
 }
 
 func joinNames(keys []manifests.Key, by string, name func(manifests.Key) string) string {

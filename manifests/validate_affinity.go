@@ -1,8 +1,6 @@
 package manifests
 
 import (
-	"slices"
-
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -121,8 +119,12 @@ func (c *checker) podTerm(p *field.Path, t *v1.PodAffinityTerm) {
 	c.topologyKey(p.Child("topologyKey"), t.TopologyKey)
 	c.labelKeys(p.Child("matchLabelKeys"), t.MatchLabelKeys, t.LabelSelector)
 	c.labelKeys(p.Child("mismatchLabelKeys"), t.MismatchLabelKeys, t.LabelSelector)
+	not := map[string]bool{}
+	for _, key := range t.MismatchLabelKeys {
+		not[key] = true
+	}
 	for i, key := range t.MatchLabelKeys {
-		if slices.Contains(t.MismatchLabelKeys, key) {
+		if not[key] {
 			c.add(field.Invalid(p.Child("matchLabelKeys").Index(i), key, "exists in both matchLabelKeys and mismatchLabelKeys"))
 		}
 	}
