@@ -13,6 +13,7 @@ import (
 	"monopod/agent/image"
 	"monopod/agent/volume"
 	"monopod/cri"
+	"monopod/manifests"
 )
 
 // apply carries out a plan's steps, one after the other, the actions of each
@@ -59,7 +60,7 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 	defer cancel()
 	switch a.Do {
 	case doAccept:
-		return because("FailedCheckpoint", w.remember(newCheckpoint(s.Pod, metav1.Now())))
+		return because("FailedCheckpoint", w.remember(newCheckpoint(s.Pod, metav1.Now()).in(w.machine.boot)))
 	case doRetire:
 		return w.remember(w.known[a.UID].retire(metav1.Now()))
 	case doEnd:
@@ -256,6 +257,11 @@ func (w *worker) lastStatus(uid string) *v1.PodStatus {
 }
 
 func (w *worker) setUp(ctx context.Context, s *situation) error {
+	if c := w.known[string(s.Pod.UID)]; c != nil && c.Boot != w.machine.boot.ID && len(manifests.OrderOf(c.Pod).After) > 0 {
+		if err := w.remember(c.in(w.machine.boot)); err != nil {
+			return because("FailedCheckpoint", err)
+		}
+	}
 	if err := w.cgroups.create(ctx, s.Pod.Pod, w.machine.Now()); err != nil {
 		return because("FailedCreatePodContainer", err)
 	}

@@ -24,6 +24,9 @@ type checkpoint struct {
 	File     string      `json:"file"`     // the manifest it came from
 	Digest   string      `json:"digest"`   // of the manifest, see manifests.Pod
 	Accepted metav1.Time `json:"accepted"` // when it was written first
+	// Boot is the run of the kernel in which a pod that starts after others was
+	// let start last; "": unknown, which counts as this one.
+	Boot string `json:"boot,omitempty"`
 	// Pod is the accepted pod. Its deletionTimestamp is set once the instance
 	// is being retired, its status once it has ended.
 	Pod *v1.Pod `json:"pod"`
@@ -55,6 +58,13 @@ func (c *checkpoint) manifest() *manifests.Pod {
 // newCheckpoint returns the checkpoint of a pod that is accepted now.
 func newCheckpoint(p *manifests.Pod, now metav1.Time) *checkpoint {
 	return &checkpoint{File: p.File, Digest: p.Digest, Accepted: now, Pod: p.Pod}
+}
+
+// in returns a copy that says the instance was let start in this boot.
+func (c *checkpoint) in(b boot) *checkpoint {
+	d := *c
+	d.Boot = b.ID
+	return &d
 }
 
 // retire returns a copy that says the instance is to go.

@@ -97,7 +97,7 @@ func TestPodsAreMadeAsTheKubeletMadeThem(t *testing.T) {
 	}
 }
 
-func readGolden(t *testing.T, name string) map[string]goldenCase {
+func readGolden(t testing.TB, name string) map[string]goldenCase {
 	t.Helper()
 	b, err := os.ReadFile("../testdata/golden/" + name + ".json")
 	if err != nil {

@@ -25,6 +25,7 @@ type machine struct {
 	cfg  Config
 	log  *slog.Logger
 	base node // what does not change
+	boot boot
 
 	facts     nodeFacts                 // at the start
 	readFacts func() (nodeFacts, error) // as they are
@@ -47,7 +48,7 @@ func newMachine(cfg Config, instance string) (*machine, error) {
 	var fs unix.Statfs_t
 	unified := unix.Statfs("/sys/fs/cgroup", &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC
 	read := func() (nodeFacts, error) { return readFacts(cfg) }
-	return &machine{cfg: cfg, log: cfg.Log, facts: facts, readFacts: read, base: node{
+	return &machine{cfg: cfg, boot: readBoot(), log: cfg.Log, facts: facts, readFacts: read, base: node{
 		Name: cfg.NodeName, Instance: instance, Root: cfg.Root, PodLogs: cfg.PodLogs,
 		Memory: facts.Capacity.Memory().Value(), Allocatable: facts.Allocatable, CgroupV2: unified, SwapController: swapController("/sys/fs/cgroup", unified), HugePageSizes: hugePageSizes(),
 		ClusterDNS: cfg.ClusterDNS, ClusterDomain: cfg.ClusterDomain, PodPids: cfg.PodPids, SeccompDefault: cfg.SeccompDefault,

@@ -35,15 +35,16 @@ func (w *worker) report(s *situation, p *planned) {
 // reportUnseen reports a pod while the runtime cannot be asked: as it was
 // known last, or as one that is still to come.
 func (w *worker) reportUnseen(wish *manifests.Pod) {
-	if p, ok := w.store.Pod(w.key.String()); ok && !wasRefused(&p.Status) || wish == nil {
+	if p, ok := w.store.Pod(w.key.String()); ok && !wasRefused(&p.Status) && !wasHeld(&p.Status) || wish == nil {
 		return
 	}
-	if last := w.lastStatus(string(wish.UID)); last != nil {
+	last := w.lastStatus(string(wish.UID))
+	if last != nil && !wasHeld(last) {
 		w.publish(wish.Pod, *last)
 		return
 	}
 	s := &situation{Pod: wish, Observed: &observed{}, Now: time.Now()}
-	w.publish(wish.Pod, podStatus(s, &planned{}, w.machine.Now(), nil))
+	w.publish(wish.Pod, podStatus(s, &planned{}, w.machine.Now(), last))
 }
 
 func (w *worker) publish(pod *v1.Pod, st v1.PodStatus) {

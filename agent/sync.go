@@ -31,6 +31,7 @@ type syncLoop struct {
 	stop    map[manifests.Key]context.CancelFunc
 	left    map[manifests.Key]map[string]*checkpoint // of former agents, not yet taken over by a worker
 	seats   *seats
+	orders  *orders
 	facts   chan reading // the machine, read anew
 	reading bool         // it is being read
 	seen    sighting
@@ -56,6 +57,7 @@ func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints [
 		}
 		l.left[c.key()][c.uid()] = c
 	}
+	l.orders = newOrders(shared.machine.boot, l.seats, checkpoints)
 	l.turned.Store(time.Now().UnixNano())
 	return l
 }
@@ -84,6 +86,8 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.finished(ctx, w)
 		case now := <-l.shared.stands:
 			l.stands(ctx, now)
+		case <-l.orders.wake.C:
+			l.retry(ctx)
 		case f := <-l.facts:
 			l.reading = false
 			if f.err == nil {
@@ -126,7 +130,7 @@ func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 		wanted[p.Key()] = true
 	}
 	l.drop(ctx, wanted)
-	for _, p := range slices.SortedFunc(slices.Values(s.Pods), byArrival) {
+	for _, p := range slices.SortedFunc(slices.Values(l.expect(s.Pods)), byArrival) {
 		l.ask(ctx, p)
 	}
 	l.retry(ctx)
@@ -149,6 +153,7 @@ func (l *syncLoop) drop(ctx context.Context, wanted map[manifests.Key]bool) {
 			continue
 		}
 		l.seats.leave(key)
+		l.orders.forget(key)
 		if l.workers[key] == nil && l.left[key] == nil { // it only waited
 			l.seats.gone(key)
 			l.store.RemovePod(key.String())
@@ -174,7 +179,8 @@ func (l *syncLoop) strays(ctx context.Context) {
 		return
 	}
 	for key := range l.seen.Pods {
-		if l.workers[key] == nil {
+		held := l.orders.held[key] != nil && l.left[key] != nil // from before the machine was booted
+		if l.workers[key] == nil && !held {
 			l.wish(ctx, key, nil)
 		}
 	}
@@ -182,6 +188,9 @@ func (l *syncLoop) strays(ctx context.Context) {
 
 // wish tells the pod's worker what the pod shall be, starting one if there is none.
 func (l *syncLoop) wish(ctx context.Context, key manifests.Key, p *manifests.Pod) {
+	if p != nil {
+		l.orders.begun[key] = p.UID
+	}
 	w := l.workers[key]
 	if w == nil {
 		known := l.left[key]

@@ -31,6 +31,7 @@ func (l *syncLoop) ask(ctx context.Context, p *manifests.Pod) {
 
 // retry asks again for the pods that wait, and reports those that wait on.
 func (l *syncLoop) retry(ctx context.Context) {
+	l.follow(ctx)
 	if len(l.seats.refused) == 0 {
 		return
 	}
@@ -63,6 +64,7 @@ func (l *syncLoop) stands(ctx context.Context, now standing) {
 		return
 	}
 	l.seats.stands(key, now)
+	l.orders.stands(key, now)
 	l.retry(ctx)
 }
 
@@ -113,6 +115,8 @@ func (l *syncLoop) report(s manifests.Snapshot) {
 				out.Problems = append(out.Problems, status.Problem{File: f.Path, Pod: key.String(), Message: l.seats.refused[key].Message})
 			}
 		}
+		out.Held = out.Held || l.heldVersion(f.Path)
+		out.Problems = append(out.Problems, l.orders.found[f.Path]...)
 		m.Files = append(m.Files, out)
 	}
 	l.store.SetManifests(m)

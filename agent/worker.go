@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -94,7 +95,11 @@ func (ws *workers) startWorker(ctx context.Context, all *sync.WaitGroup, key man
 		life:     ctx, known: known, failures: map[string]failure{}, fetches: map[string]*fetch{},
 		wake: make(chan struct{}, 1), done: done, wish: wish, born: time.Now(),
 	}
-	if prev, ok := ws.store.Previous(key.String()); ok && !wasRefused(&prev.Status) {
+	prev, ok := ws.store.Previous(key.String())
+	if !ok {
+		prev, ok = ws.store.Pod(key.String()) // of one that was held
+	}
+	if ok && !wasRefused(&prev.Status) {
 		w.last, w.lastUID = &prev.Status, string(prev.UID)
 	}
 	w.probes = w.newProbes()
@@ -211,12 +216,14 @@ type standing struct {
 	wish    *manifests.Pod
 	cleared bool // nothing of former versions is left
 	ended   bool // the wished version has ended for good
+	ready   bool // the wished version is what others wait for that start after it
 }
 
 // tell lets the sync loop know when the pod takes less of the node than before.
 func (w *worker) tell(ctx context.Context, s *situation) {
 	now := standing{w: w, wish: s.Pod, cleared: len(s.leaving()) == 0}
 	now.ended = s.Pod != nil && now.cleared && s.known().ended() != ""
+	now.ready = s.Pod != nil && now.cleared && isReady(w.lastStatus(string(s.Pod.UID)))
 	if now == w.told || !now.cleared {
 		return
 	}
@@ -225,6 +232,17 @@ func (w *worker) tell(ctx context.Context, s *situation) {
 		w.told = now
 	case <-ctx.Done():
 	}
+}
+
+// isReady tells whether a pod is as far as those want that start after it:
+// ready, or done.
+func isReady(s *v1.PodStatus) bool {
+	if s == nil {
+		return false
+	}
+	return s.Phase == v1.PodSucceeded || slices.ContainsFunc(s.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
+	})
 }
 
 // turnTo forgets what was gathered for another wish.

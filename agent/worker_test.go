@@ -44,6 +44,7 @@ type rig struct {
 	options   manifests.Options
 	facts     func(*nodeFacts)
 	dial      func(ctx context.Context, network, address string) (net.Conn, error) // of probes; nil: nobody listens
+	boot      boot                                                                 // zero: this machine's
 }
 
 // lines is what the agent logged.
@@ -119,6 +120,9 @@ func (r *rig) start() {
 	if r.machine != nil {
 		r.machine(m.Now())
 		m.read = time.Now().AddDate(1, 0, 0)
+	}
+	if r.boot.ID != "" {
+		m.boot = r.boot
 	}
 	if r.facts != nil {
 		r.facts(&m.facts)

@@ -51,6 +51,7 @@ type content struct {
 type found struct {
 	*Pod
 	line, column int
+	order        Position // of its StartAfter annotation, if it has one
 }
 
 // decodeFile is Decode with what a Source needs to know besides.
@@ -167,7 +168,16 @@ func (f *fileDecoder) add(o object, pod *Pod, warnings []Problem) {
 		w.Pod = key.String()
 		f.problems = append(f.problems, w)
 	}
-	f.pods = append(f.pods, found{pod, o.node.Line + o.line, o.node.Column})
+	f.pods = append(f.pods, found{pod, o.node.Line + o.line, o.node.Column, f.orderOf(o, pod)})
+}
+
+// orderOf returns where the pod says what it waits for.
+func (f *fileDecoder) orderOf(o object, pod *Pod) Position {
+	if _, ok := pod.Annotations[StartAfter]; !ok {
+		return Position{}
+	}
+	n := find(o.node, StartAfterField)
+	return Position{n.Line + o.line, n.Column}
 }
 
 // isMisread tells if a field was not read, so that what validation says of it

@@ -1,10 +1,7 @@
 package manifests
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -224,69 +221,4 @@ func BenchmarkDecode(b *testing.B) {
 	for b.Loop() {
 		Decode("/m/x.yaml", file, node1)
 	}
-}
-
-func FuzzDecode(f *testing.F) {
-	seeds := []string{
-		"", "---", "a: b", "{}", "[]", "\xef\xbb\xbf", podYAML("a"), podYAML("a") + "---\n" + podYAML("b"),
-		"apiVersion: v1\nkind: List\nitems: &i\n- *i\n", "a: &a {<<: *a}", "? [a]\n: b", "!!binary x", "!!int abc", "!foo bar",
-		`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"j"},"spec":{"containers":[{"name":"c","image":"i","ports":[{"containerPort":80.0}]}]}}`,
-		"apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {on: 1}}\nspec: {containers: [{name: c, image: i, resources: {limits: {cpu: 1e3, memory: .inf}}}]}",
-		podYAML("a", "terminationGracePeriodSeconds: 0644", "hostUsers: n", "securityContext: {sysctls: [{name: net.x, value: 1}]}"),
-	}
-	for _, s := range seeds {
-		f.Add([]byte(s))
-	}
-	if more, err := filepath.Glob("../testdata/manifests/*.yaml"); err == nil {
-		for _, path := range more {
-			if data, err := os.ReadFile(path); err == nil {
-				f.Add(data)
-			}
-		}
-	}
-	recordings, err := filepath.Glob("../testdata/golden/*.json")
-	if err != nil || len(recordings) == 0 {
-		f.Fatalf("no golden manifests: %v", err)
-	}
-	for _, path := range recordings {
-		for _, m := range goldenManifests(f, path) {
-			f.Add(m)
-		}
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		pods, problems := Decode("/m/x.yaml", data, node1)
-		for _, p := range problems {
-			if p.File == "" || p.Line < 1 || p.Column < 1 || p.Message == "" {
-				t.Errorf("no place: %+v", p)
-			}
-		}
-		for _, p := range pods {
-			if p.Name == "" || p.UID == "" || p.Digest == "" || len(p.Spec.Containers) == 0 {
-				t.Errorf("half a pod: %+v", p)
-			}
-		}
-		again, _ := Decode("/m/x.yaml", data, node1)
-		for i := range again {
-			if again[i].Digest != pods[i].Digest || again[i].UID != pods[i].UID {
-				t.Error("another digest for the same bytes")
-			}
-		}
-	})
-}
-
-// goldenManifests returns the manifests of a recording.
-func goldenManifests(t testing.TB, path string) [][]byte {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases map[string]struct{ Manifest json.RawMessage }
-	if err := json.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
-	}
-	var out [][]byte
-	for _, c := range cases {
-		out = append(out, c.Manifest)
-	}
-	return out
 }

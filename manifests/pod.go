@@ -68,6 +68,9 @@ type File struct {
 	Pods     []string  `json:"pods,omitempty"`     // namespace/name of the pods it gives
 	Held     bool      `json:"held,omitempty"`     // an earlier version runs on, the present one was refused
 	Problems []Problem `json:"problems,omitempty"` // in order of line
+	// Orders are the places of the StartAfter annotations in the file, by
+	// namespace/name of the pods that have one.
+	Orders map[string]Position `json:"-"`
 }
 
 // Snapshot is everything that shall run, as one complete set.

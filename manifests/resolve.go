@@ -180,8 +180,15 @@ func (r *resolution) snapshot() Snapshot {
 func (r *resolution) file(path string, f *fileState, keys []Key) File {
 	report := File{Path: path}
 	for _, p := range f.pods {
-		if key := p.Key(); !r.lost[path][key] && !slices.Contains(keys, key) {
+		key := p.Key()
+		if !r.lost[path][key] && !slices.Contains(keys, key) {
 			keys = append(keys, key)
+		}
+		if p.order != (Position{}) {
+			if report.Orders == nil {
+				report.Orders = map[string]Position{}
+			}
+			report.Orders[key.String()] = p.order
 		}
 	}
 	slices.SortFunc(keys, compareKeys)

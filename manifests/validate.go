@@ -33,12 +33,14 @@ func validate(pod *v1.Pod, o Options) []fault {
 	spec := field.NewPath("spec")
 	c.metadata(field.NewPath("metadata"))
 	c.backOff(field.NewPath("metadata", "annotations"))
+	c.order(field.NewPath("metadata", "annotations"))
 	c.podSpec(spec)
 	c.volumes(spec.Child("volumes"))
 	c.containers(spec)
 	c.podSecurity(spec)
 	c.network(spec)
 	c.podResources(spec)
+	c.schedule(spec)
 	c.references(spec)
 	c.inert(spec)
 	return c.faults
@@ -48,6 +50,7 @@ func validate(pod *v1.Pod, o Options) []fault {
 func (c *checker) add(errs ...*field.Error) {
 	for _, e := range errs {
 		if e != nil {
+			e.Detail = withoutPattern(e.Detail)
 			c.faults = append(c.faults, fault{Field: e.Field, text: e.ErrorBody()})
 		}
 	}

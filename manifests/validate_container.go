@@ -139,6 +139,7 @@ func (c *checker) containerSecurity(p *field.Path, ct *v1.Container) {
 		return
 	}
 	c.ids(p, map[string]*int64{"runAsUser": sc.RunAsUser, "runAsGroup": sc.RunAsGroup})
+	c.forbid(sc.WindowsOptions != nil && isLinux(c.spec), p.Child("windowsOptions"), "windows options cannot be set for a linux pod")
 	c.seccomp(p.Child("seccompProfile"), sc.SeccompProfile)
 	c.appArmor(p.Child("appArmorProfile"), sc.AppArmorProfile)
 	if sc.ProcMount != nil {

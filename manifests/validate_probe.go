@@ -24,6 +24,7 @@ func (c *checker) probesAndHooks(ct *v1.Container, p *field.Path) {
 	c.hook(q.Child("preStop"), l.PreStop)
 	if l.StopSignal != nil {
 		c.forbid(c.spec.OS == nil || c.spec.OS.Name == "", q.Child("stopSignal"), "may not be set for containers with empty `spec.os.name`")
+		c.stopSignal(q.Child("stopSignal"), *l.StopSignal)
 	}
 }
 

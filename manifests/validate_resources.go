@@ -64,6 +64,9 @@ func (c *checker) resourceName(p *field.Path, name v1.ResourceName) {
 		return
 	}
 	c.invalid(p, string(name), validation.IsQualifiedName(string(name)))
+	if strings.HasPrefix(string(name), v1.DefaultResourceRequestsPrefix) {
+		c.add(field.Invalid(p, string(name), "must not begin with "+v1.DefaultResourceRequestsPrefix))
+	}
 }
 
 // amount checks one quantity by itself.

@@ -1,7 +1,6 @@
 package manifests
 
 import (
-	"fmt"
 	"net/netip"
 	"regexp"
 	"strings"
@@ -128,6 +127,10 @@ func (c *checker) podSecurity(p *field.Path) {
 	for i, g := range sc.SupplementalGroups {
 		within(c, q.Child("supplementalGroups").Index(i), g, 0, maxInt31)
 	}
+	c.forbid(sc.WindowsOptions != nil && isLinux(s), q.Child("windowsOptions"), "windows options cannot be set for a linux pod")
+	if sc.SELinuxChangePolicy != nil {
+		oneOf(c, q.Child("seLinuxChangePolicy"), *sc.SELinuxChangePolicy, v1.SELinuxChangePolicyRecursive, v1.SELinuxChangePolicyMountOption)
+	}
 	if sc.SupplementalGroupsPolicy != nil {
 		oneOf(c, q.Child("supplementalGroupsPolicy"), *sc.SupplementalGroupsPolicy, v1.SupplementalGroupsPolicyMerge, v1.SupplementalGroupsPolicyStrict)
 	}
@@ -222,19 +225,6 @@ func (c *checker) unwanted(p *field.Path, value *string, text string) {
 	}
 }
 
-// legacyProfiles checks the annotations that came before the profile fields.
-func (c *checker) legacyProfiles() {
-	for key := range c.pod.Annotations {
-		name, ok := strings.CutPrefix(key, v1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix)
-		if !ok {
-			continue
-		}
-		if c.findContainer(name) == nil {
-			c.add(field.Invalid(field.NewPath("metadata", "annotations").Key(key), name, fmt.Sprintf("there is no container %q", name)))
-		}
-	}
-}
-
 // findContainer returns a regular or init container; nil if there is none.
 func (c *checker) findContainer(name string) *v1.Container {
 	for _, list := range [][]v1.Container{c.spec.InitContainers, c.spec.Containers} {
@@ -246,5 +236,8 @@ func (c *checker) findContainer(name string) *v1.Container {
 	}
 	return nil
 }
+
+// isLinux tells if a pod says that it is made for linux.
+func isLinux(s *v1.PodSpec) bool { return s.OS != nil && s.OS.Name == v1.Linux }
 
 func isTrue(b *bool) bool { return b != nil && *b }

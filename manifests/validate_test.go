@@ -154,26 +154,33 @@ func TestValidate(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, problems := Decode("/m/x.yaml", []byte(tt.file), node1)
-			var got []string
-			for _, p := range problems {
-				text := p.Field + ": " + p.Message
-				if p.Warning {
-					text = "~" + text
-				}
-				got = append(got, text)
-			}
-			var want []string
-			if tt.want != "" {
-				want = strings.Split(tt.want, "|")
-			}
-			same := len(got) == len(want)
-			for i := 0; same && i < len(want); i++ {
-				same = strings.HasPrefix(got[i], want[i])
-			}
-			if !same {
-				t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-			}
+			checkProblems(t, problems, tt.want)
 		})
+	}
+}
+
+// checkProblems compares problems with how they are to begin: "field: message",
+// separated by "|", "~" before warnings.
+func checkProblems(t *testing.T, problems []Problem, begin string) {
+	t.Helper()
+	var got []string
+	for _, p := range problems {
+		text := p.Field + ": " + p.Message
+		if p.Warning {
+			text = "~" + text
+		}
+		got = append(got, text)
+	}
+	var want []string
+	if begin != "" {
+		want = strings.Split(begin, "|")
+	}
+	same := len(got) == len(want)
+	for i := 0; same && i < len(want); i++ {
+		same = strings.HasPrefix(got[i], want[i])
+	}
+	if !same {
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

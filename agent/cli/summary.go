@@ -205,7 +205,7 @@ func age(p *v1.Pod, now time.Time) string {
 
 // colorOf is green for all well, yellow for on the way, red for trouble.
 func colorOf(word string, ready bool) string {
-	switch word {
+	switch strings.TrimPrefix(word, "Init:") {
 	case "Completed", "Succeeded":
 		return ""
 	case "Running":
@@ -213,7 +213,7 @@ func colorOf(word string, ready bool) string {
 			return green
 		}
 		return yellow
-	case "Pending", "ContainerCreating", "PodInitializing", "NotReady", "Terminating":
+	case "Pending", "ContainerCreating", "PodInitializing", "NotReady", "Terminating", "WaitingForPods":
 		return yellow
 	}
 	if n, _, ok := strings.Cut(strings.TrimPrefix(word, "Init:"), "/"); ok && n != "" {

@@ -62,6 +62,7 @@ func scenarios() []scenario {
 		{"MountsImages", mountsImages},
 		{"StopsAtAFailedInitContainer", stopsAtAFailedInitContainer},
 		{"WaitsForAnImage", waitsForAnImage},
+		{"StartsPodsInOrder", startsPodsInOrder},
 		{"ConnectsPods", connectsPods},
 		{"PlacesPodsInCgroups", placesPodsInCgroups},
 		{"RunsPodsWithoutCgroups", runsPodsWithoutCgroups},

@@ -1,0 +1,241 @@
+package agent
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/status"
+	"monopod/manifests"
+)
+
+// orders is what the sync loop knows of pods that start after others. A held
+// pod has no worker of its own and no seat: it takes part in admission when its
+// turn has come. Who was let start is not held again before the machine is
+// booted anew, when all start from nothing.
+type orders struct {
+	boot  boot
+	begun map[manifests.Key]types.UID      // the instance that was let start last, in this boot
+	ready map[manifests.Key]*manifests.Pod // the wish that is ready
+	held  map[manifests.Key]*heldPod
+	wake  *time.Timer                 // when the first of them has waited long enough
+	found map[string][]status.Problem // by file
+}
+
+// heldPod is a version that waits for its turn.
+type heldPod struct {
+	pod     *manifests.Pod
+	since   time.Time
+	last    *v1.PodStatus // as reported last; nil: never
+	verdict verdict
+	said    string
+}
+
+// newOrders returns the orders as former agents left them.
+func newOrders(b boot, s *seats, checkpoints []*checkpoint) *orders {
+	o := &orders{boot: b, begun: map[manifests.Key]types.UID{}, ready: map[manifests.Key]*manifests.Pod{},
+		held: map[manifests.Key]*heldPod{}, wake: time.NewTimer(time.Hour)}
+	o.wake.Stop()
+	for _, c := range checkpoints {
+		at := s.taken[c.key()]
+		current := at != nil && at.pod != nil && at.pod.UID == c.Pod.UID && !c.retired()
+		if current && (c.Boot == "" || c.Boot == b.ID || c.ended() != "") {
+			o.begun[c.key()] = c.Pod.UID
+		}
+	}
+	return o
+}
+
+// forget drops what is known of a pod that nobody wants.
+func (o *orders) forget(key manifests.Key) {
+	delete(o.begun, key)
+	delete(o.ready, key)
+	delete(o.held, key)
+}
+
+// stands takes note of whether a wish is ready.
+func (o *orders) stands(key manifests.Key, now standing) {
+	delete(o.ready, key)
+	if now.ready {
+		o.ready[key] = now.wish
+	}
+}
+
+// expect holds every pod of a new snapshot that starts after others and has not
+// begun, until follow lets it go. It returns the others.
+func (l *syncLoop) expect(pods []*manifests.Pod) []*manifests.Pod {
+	var free []*manifests.Pod
+	for _, p := range pods {
+		key := p.Key()
+		waits, hadItsTurn := l.seats.refused[key]
+		hadItsTurn = hadItsTurn && same(waits.pod, p)
+		if len(manifests.OrderOf(p.Pod).After) == 0 || l.orders.begun[key] == p.UID || hadItsTurn {
+			delete(l.orders.held, key)
+			free = append(free, p)
+		} else if h := l.orders.held[key]; h == nil || !same(h.pod, p) {
+			l.orders.held[key] = l.newHeld(p)
+			delete(l.seats.refused, key) // an earlier version, which is not asked for any more
+		} else {
+			h.pod = p
+		}
+	}
+	return free
+}
+
+// newHeld returns a pod that begins to wait, or goes on with what a former agent
+// of this boot reported.
+func (l *syncLoop) newHeld(p *manifests.Pod) *heldPod {
+	h := &heldPod{pod: p, since: time.Now()}
+	prev, ok := l.store.Previous(p.Key().String())
+	if !ok || prev.UID != p.UID || wasRefused(&prev.Status) {
+		return h
+	}
+	h.last = &prev.Status
+	if since, ok := heldSince(h.last); ok && since.After(l.orders.boot.Since) && since.Before(h.since) {
+		h.since = h.since.Add(-h.since.Sub(since)) // by a clock that nobody sets
+	}
+	return h
+}
+
+// follow lets the pods start whose turn has come, and says of the others what
+// they wait for.
+func (l *syncLoop) follow(ctx context.Context) {
+	if l.last == nil {
+		return
+	}
+	verdicts := l.verdicts()
+	for l.release(ctx, verdicts) {
+		verdicts = l.verdicts()
+	}
+	l.orders.wake.Stop()
+	var first time.Time
+	for key, h := range l.orders.held {
+		h.verdict = verdicts[key]
+		l.hold(ctx, key, h)
+		if t := manifests.OrderOf(h.pod.Pod).Timeout; t > 0 && (first.IsZero() || h.since.Add(t).Before(first)) {
+			first = h.since.Add(t)
+		}
+	}
+	if !first.IsZero() {
+		l.orders.wake.Reset(time.Until(first))
+	}
+	if found := l.orderProblems(verdicts); !reflect.DeepEqual(found, l.orders.found) {
+		l.orders.found = found
+		l.report(*l.last)
+	}
+}
+
+// release lets those go that are held no more, the one that came first first,
+// and reports whether there were any.
+func (l *syncLoop) release(ctx context.Context, verdicts map[manifests.Key]verdict) bool {
+	var free []*manifests.Pod
+	for key, h := range l.orders.held {
+		if !verdicts[key].Held {
+			free = append(free, h.pod)
+		}
+	}
+	for _, p := range slices.SortedFunc(slices.Values(free), byArrival) {
+		key := p.Key()
+		log := l.shared.log.With("pod", key.String())
+		h := l.orders.held[key]
+		if late := verdicts[key].Unready; len(late) > 0 {
+			log.Warn("the pod has waited long enough and starts all the same", "waited", time.Since(h.since).Round(time.Second), "reason", l.reason(late))
+		} else if h.said != "" {
+			log.Info("what the pod waited for is ready")
+		}
+		delete(l.orders.held, key)
+		l.ask(ctx, p)
+	}
+	return len(free) > 0
+}
+
+// verdicts judges all pods that are wanted.
+func (l *syncLoop) verdicts() map[manifests.Key]verdict {
+	turns := make(map[manifests.Key]turn, len(l.last.Pods))
+	for _, p := range l.last.Pods {
+		turns[p.Key()] = turn{}
+	}
+	for _, p := range l.last.Pods {
+		key := p.Key()
+		h, o := l.orders.held[key], manifests.OrderOf(p.Pod)
+		t := turn{Begun: h == nil, Ready: h == nil && l.isReady(key)}
+		for _, other := range o.After {
+			t.After = append(t.After, l.named(other, turns))
+		}
+		if h != nil && o.Timeout > 0 {
+			t.Until = h.since.Add(o.Timeout)
+		}
+		turns[key] = t
+	}
+	return order(turns, time.Now(), l.short)
+}
+
+// isReady reports whether what a worker keeps under a pod's name is ready. While
+// a new version has no place that is the former one, which is good enough.
+func (l *syncLoop) isReady(key manifests.Key) bool {
+	wish := l.wishes[key]
+	return wish != nil && l.orders.ready[key] == wish
+}
+
+// named returns the pod that a manifest calls by its short name, or by its full one.
+func (l *syncLoop) named(key manifests.Key, pods map[manifests.Key]turn) manifests.Key {
+	long := manifests.Key{Namespace: key.Namespace, Name: key.Name + l.suffix()}
+	_, isLong := pods[long]
+	if _, isFull := pods[key]; isFull && !isLong {
+		return key
+	}
+	return long
+}
+
+// short is "namespace/name" without the node.
+func (l *syncLoop) short(key manifests.Key) string {
+	return key.Namespace + "/" + strings.TrimSuffix(key.Name, l.suffix())
+}
+
+// suffix is what the node adds to the names of pods.
+func (l *syncLoop) suffix() string {
+	if o := l.shared.machine.cfg.manifestOptions(); o.NameSuffix {
+		return "-" + o.NodeName
+	}
+	return ""
+}
+
+func (l *syncLoop) reason(unready []manifests.Key) string {
+	return "waits for " + joinNames(unready, ", ", l.short) + " to be ready"
+}
+
+// hold keeps a pod from starting: what runs under its name runs on, and what
+// former agents began to retire goes.
+func (l *syncLoop) hold(ctx context.Context, key manifests.Key, h *heldPod) {
+	text := l.reason(h.verdict.Unready)
+	if h.verdict.Problem != "" {
+		text += ": " + h.verdict.Problem
+	}
+	former := l.seats.at(key).pod
+	switch {
+	case former != nil && !same(former, h.pod) && l.orders.begun[key] == former.UID:
+		l.wish(ctx, key, former)
+	case former == nil && l.left[key] != nil:
+		l.wish(ctx, key, nil)
+	}
+	if text != h.said {
+		h.said = text
+		log := l.shared.log.With("pod", key.String(), "reason", text)
+		if h.verdict.Problem != "" {
+			log.Warn("the pod may wait for ever", "file", h.pod.File)
+		} else {
+			log.Info("the pod is not to start yet")
+		}
+	}
+	if l.workers[key] == nil { // a worker reports what it has under this name
+		out := *h.pod.Pod
+		out.Status = h.status(text)
+		h.last = &out.Status
+		l.store.SetPod(key.String(), &out)
+	}
+}

@@ -1,0 +1,67 @@
+package manifests
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Annotations that order the starts of pods.
+const (
+	// StartAfter names the pods that must be ready before this one starts:
+	// "name" in its own namespace, "namespace/name" in others, separated by
+	// commas. Names are those of the manifests, without the node.
+	StartAfter = "monopod.start-after"
+	// StartAfterTimeout is how long it waits for them at most, such as 90s.
+	StartAfterTimeout = "monopod.start-after-timeout"
+	// StartAfterField is where problems with the former stand.
+	StartAfterField = "metadata.annotations[" + StartAfter + "]"
+)
+
+// Order is what a pod waits for before it starts.
+type Order struct {
+	After   []Key         // names as the manifest has them
+	Timeout time.Duration // then it starts all the same; 0: never
+}
+
+// OrderOf returns the order of an accepted pod; the zero Order if it has none.
+func OrderOf(p *v1.Pod) Order {
+	var o Order
+	text, ok := p.Annotations[StartAfter]
+	if !ok {
+		return o
+	}
+	for _, name := range strings.Split(text, ",") {
+		if key, bad := podRef(p.Namespace, name); len(bad) == 0 {
+			o.After = append(o.After, key)
+		}
+	}
+	o.Timeout, _ = orderTimeout(p.Annotations[StartAfterTimeout])
+	return o
+}
+
+// podRef reads "name" or "namespace/name". It returns what is wrong with it.
+func podRef(namespace, text string) (Key, []string) {
+	key := Key{namespace, strings.TrimSpace(text)}
+	var bad []string
+	if ns, name, ok := strings.Cut(key.Name, "/"); ok {
+		key = Key{ns, name}
+		bad = validation.IsDNS1123Label(ns)
+	}
+	return key, append(bad, validateName(key.Name)...)
+}
+
+// orderTimeout reads a duration above 0.
+func orderTimeout(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err == nil && d > 0 {
+		return d, nil
+	}
+	return 0, errors.New("must be a time above 0 with its unit, such as 90s or 5m")
+}
+
+// Position is a place in a file.
+type Position struct{ Line, Column int } // from 1; 0: unknown
