@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -204,6 +205,12 @@ func replay(t *testing.T, c goldenCase, set func(*node)) facts {
 		for _, p := range problems {
 			t.Log(p)
 		}
+		r.OnExec(func(_ context.Context, _ critest.Container, command []string) (string, int32, error) {
+			if command[0] == "false" {
+				return "", 1, nil
+			}
+			return "", 0, nil
+		})
 		c.world(r, pods)
 		r.offers <- manifests.Snapshot{Complete: true, Pods: pods}
 		r.after(8 * time.Second)

@@ -64,7 +64,7 @@ func (s *situation) planSidecar(p *planned, i *instance, c *v1.Container) bool {
 	case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
 		p.then(stopContainer(i, n, "the runtime has lost track of it"))
 	default:
-		return true
+		return !s.hooking(n)
 	}
 	return false
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,8 @@ func phase(pod *v1.Pod, i *instance, st *v1.PodStatus) v1.PodPhase {
 		switch n := i.newest(c.Name); {
 		case n == nil || !n.running() && !n.exited():
 			waiting++
+		case n.running() && shownWaiting(st, c.Name) && i.before(n) == nil:
+			waiting++
 		case n.running():
 			running++
 		case mayRestart(pod, c, n):
@@ -51,6 +54,13 @@ func phase(pod *v1.Pod, i *instance, st *v1.PodStatus) v1.PodPhase {
 	return v1.PodFailed
 }
 
+// shownWaiting reports whether a container is waiting to whoever reads the status.
+func shownWaiting(st *v1.PodStatus, name string) bool {
+	return slices.ContainsFunc(st.ContainerStatuses, func(c v1.ContainerStatus) bool {
+		return c.Name == name && c.State.Waiting != nil
+	})
+}
+
 // conditions returns the pod's conditions in the kubelet's order, each with
 // the time since when it has been so.
 func conditions(s *situation, st *v1.PodStatus, last []v1.PodCondition) []v1.PodCondition {
@@ -70,6 +80,9 @@ func conditions(s *situation, st *v1.PodStatus, last []v1.PodCondition) []v1.Pod
 		podReady.Message = fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", pod.Spec.ReadinessGates[0].ConditionType)
 	}
 	out := []v1.PodCondition{up, initialized, podReady, ready, {Type: v1.PodScheduled, Status: v1.ConditionTrue}}
+	if canReset(pod) {
+		out = append(out, allRestarting(st))
+	}
 	for k := range out {
 		out[k].ObservedGeneration = pod.Generation
 		out[k].LastTransitionTime = metav1.Time{Time: s.Now.Truncate(time.Second)}
