@@ -112,7 +112,15 @@ func TestAContainerWhosePostStartFailsIsRestarted(t *testing.T) {
 		if !strings.Contains(r.log.String(), "it says no") {
 			r.Errorf("the log does not tell the output")
 		}
-		r.after(10 * time.Second) // the second attempt has failed by then too
+		if st := r.status("default/web-n"); st.Phase != v1.PodPending {
+			r.Errorf("phase %s before it first ran", st.Phase)
+		}
+		r.after(6 * time.Second) // the second attempt has failed by then too
+		r.waits("default/web-n", "a", "PostStartHookError")
+		if st := r.status("default/web-n"); st.Phase != v1.PodRunning {
+			r.Errorf("phase %s, want that of a pod that is restarting", st.Phase)
+		}
+		r.after(4 * time.Second)
 		r.waits("default/web-n", "a", "CrashLoopBackOff")
 		r.OnExec(nil)
 		r.after(11 * time.Second)
@@ -126,13 +134,18 @@ func TestARemovedPodInterruptsItsPostStart(t *testing.T) {
 	live(t, func(r *rig) {
 		var n commands
 		n.on(r)
+		r.Program("a", critest.Runs().IgnoresTerm())
 		r.want(podOf("web", "containers:", hookYAML("a", "postStart", "hang"), plainB))
 		r.after(time.Hour)
 		r.expect("default/web-n/a")
 		r.want()
 		r.after(time.Second)
-		if left := len(r.Sandboxes()); left != 0 || n.running.Load() != 0 {
-			r.Errorf("%d sandboxes, %d hooks are left", left, n.running.Load())
+		if n.running.Load() != 0 {
+			r.Errorf("the hook still runs")
+		}
+		r.after(30 * time.Second)
+		if left := len(r.Sandboxes()); left != 0 {
+			r.Errorf("%d sandboxes are left", left)
 		}
 	})
 }
@@ -215,6 +228,9 @@ func TestASleepAsPostStart(t *testing.T) {
 		r.want(podOf("web", "containers:", `- {name: a, image: "img:1", lifecycle: {postStart: {sleep: {seconds: 7}}}}`))
 		r.after(6 * time.Second)
 		r.waits("default/web-n", "a", "ContainerCreating")
+		if st := r.status("default/web-n"); st.Phase != v1.PodPending {
+			r.Errorf("phase %s", st.Phase)
+		}
 		r.after(2 * time.Second)
 		if c := r.containerStatus("default/web-n", "a"); !c.Ready {
 			r.Errorf("container %+v", c)

@@ -164,8 +164,8 @@ func (s *situation) planContainers(p *planned, i *instance) {
 		}
 		q.pass(c, n, len(starts) > before)
 	}
-	p.then(starts...)
 	p.then(stops...)
+	p.then(starts...)
 }
 
 func exitReason(c *container) string {

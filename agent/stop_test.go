@@ -186,7 +186,9 @@ func TestTheStopOfOneContainerKeepsNobody(t *testing.T) {
 
 func TestAContainerThatCannotBeStoppedGoesWithItsSandbox(t *testing.T) {
 	live(t, func(r *rig) {
-		r.want(podOf("web", "terminationGracePeriodSeconds: 20", "containers:", plainB))
+		var n commands
+		n.on(r)
+		r.want(podOf("web", "terminationGracePeriodSeconds: 20", "containers:", hookYAML("b", "preStop", "1s")))
 		r.Fault(critest.On("StopContainer").Fail(codes.Unknown, "the shim is dead"))
 		begun := r.remove()
 		r.after(19 * time.Second)
@@ -195,8 +197,8 @@ func TestAContainerThatCannotBeStoppedGoesWithItsSandbox(t *testing.T) {
 		if left := len(r.Sandboxes()); left != 0 {
 			r.Errorf("%d sandboxes are left", left)
 		}
-		if !strings.Contains(r.log.String(), "the shim is dead") {
-			r.Errorf("the log does not say why")
+		if !strings.Contains(r.log.String(), "the shim is dead") || n.begun.Load() != 1 {
+			r.Errorf("the log does not say why, or the hook was run %d times", n.begun.Load())
 		}
 	})
 }

@@ -107,6 +107,9 @@ func TestHTTPGet(t *testing.T) {
 			if row.err == "" && err != nil || row.err != "" && (err == nil || !strings.Contains(err.Error(), row.err)) {
 				t.Errorf("error %v, want %q", err, row.err)
 			}
+			if len(w.asked) > 10 {
+				t.Errorf("it was asked %d times", len(w.asked))
+			}
 			if got := w.told(); row.asked != "*" && got != row.asked {
 				t.Errorf("\nasked %s\n want %s", got, row.asked)
 			}
