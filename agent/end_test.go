@@ -106,6 +106,9 @@ func TestASidecarEndsWithItsJob(t *testing.T) {
 			`- {name: s, image: "img:1", restartPolicy: Always}`, "containers:", plainB))
 		r.after(11 * time.Second)
 		r.expect("default/job-n/s")
+		if st := r.status("default/job-n"); st.Phase != v1.PodRunning {
+			r.Errorf("phase %s while the sidecar runs", st.Phase)
+		}
 		r.after(3 * time.Second)
 		r.expect()
 		if st := r.status("default/job-n"); st.Phase != v1.PodSucceeded {

@@ -12,6 +12,7 @@ import (
 
 // phase sums the containers up (kubelet: getPhase).
 func phase(pod *v1.Pod, i *instance, st *v1.PodStatus) v1.PodPhase {
+	var sidecars, waiting, running, restarting, ended int
 	initialized := true
 	for k := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[k]
@@ -19,13 +20,15 @@ func phase(pod *v1.Pod, i *instance, st *v1.PodStatus) v1.PodPhase {
 		switch {
 		case restarts(c):
 			initialized = initialized && n != nil && n.running()
+			if n != nil && n.running() {
+				sidecars++ // which must end too before the pod has ended
+			}
 		case n != nil && n.exited() && !succeeded(n) && !mayRestart(pod, c, n):
 			return v1.PodFailed
 		case n == nil || !succeeded(n):
 			initialized = false
 		}
 	}
-	var waiting, running, restarting, ended int
 	for k := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[k]
 		switch n := i.newest(c.Name); {
@@ -46,7 +49,7 @@ func phase(pod *v1.Pod, i *instance, st *v1.PodStatus) v1.PodPhase {
 		return v1.PodPending
 	case waiting > 0:
 		return v1.PodPending
-	case running+restarting > 0:
+	case sidecars+running+restarting > 0:
 		return v1.PodRunning
 	case allSucceeded(pod, i):
 		return v1.PodSucceeded
