@@ -81,20 +81,6 @@ func (w *worker) postStarts() map[string]hookState {
 	return out
 }
 
-// hooked reports whether the postStart hook of this attempt is done.
-func (w *worker) hooked(name, id string) bool {
-	if h := w.hooks[id]; h != nil {
-		select {
-		case <-h.done:
-			return h.err == nil
-		default:
-			return false
-		}
-	}
-	c := w.known[string(w.doing.UID)]
-	return c != nil && c.Hooked[name] == id
-}
-
 // forgetHooks ends and forgets the hooks of containers that are not alive; nil: of all.
 func (w *worker) forgetHooks(alive map[string]bool) {
 	for id, h := range w.hooks {
