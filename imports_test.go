@@ -16,8 +16,9 @@ import (
 // import anything.
 var mayImport = map[string][]string{
 	".":                  {"agent", "agent/cli", "agent/status", "manifests"},
-	"agent":              {"agent/image", "agent/probe", "agent/server", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
+	"agent":              {"agent/hook", "agent/image", "agent/probe", "agent/server", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
 	"agent/cli":          {"agent/status"},
+	"agent/hook":         {},
 	"agent/image":        {"cri"},
 	"agent/probe":        {},
 	"agent/server":       {"agent/status"},

@@ -3,8 +3,6 @@ package agent
 import (
 	"fmt"
 	"time"
-
-	v1 "k8s.io/api/core/v1"
 )
 
 // verb is what an action does.
@@ -13,6 +11,7 @@ type verb string
 const (
 	doAccept          verb = "accept"            // write the pod's checkpoint
 	doRetire          verb = "retire"            // write into the checkpoint that the instance is to go
+	doSettle          verb = "settle"            // write into the checkpoint how the pod will have ended
 	doEnd             verb = "end"               // write into the checkpoint how the pod ended
 	doSetUp           verb = "set up"            // make the pod's cgroup, dirs and volumes
 	doForget          verb = "forget"            // remove the instance's cgroup, volumes, dirs, logs and checkpoint
@@ -21,9 +20,11 @@ const (
 	doRemoveSandbox   verb = "remove sandbox"    // and the containers in it
 	doStartContainer  verb = "start container"   // pull its image, create and start it
 	doResumeContainer verb = "resume container"  // start one that was created and never started
+	doRunPostStart    verb = "run postStart"     // beside the worker
 	doCondemn         verb = "condemn container" // write into the checkpoint that it is to be stopped and restarted
-	doStopContainer   verb = "stop container"    //
+	doStopContainer   verb = "stop container"    // after its preStop hook, beside the worker
 	doRemoveContainer verb = "remove container"  // and its log files
+	doMark            verb = "mark"              // write into the checkpoint with which back-offs all containers restart
 )
 
 // action is one thing to be done, and why. It says all that apply needs.
@@ -35,9 +36,13 @@ type action struct {
 	Attempt uint32        // of the sandbox or container to be made
 	Grace   time.Duration // for a stop
 	BackOff string        // for a start: what was waited before it
-	Phase   v1.PodPhase   // for an end
-	Reason  string        // for a person
-	Text    string        // for a condemnation: what the probe said
+	PreStop string        // for a stop: the hook that comes first, as JSON
+	Behind  []string      // for a stop: ids of containers that end first, as far as the grace allows
+	Whole   bool          // for a stop: all containers stop, and what is planned after it waits for their end
+	Marks   map[string]string
+	Verdict verdict // for an end
+	Reason  string  // for a person
+	Text    string  // for a condemnation: what the probe said
 }
 
 func (a action) String() string {

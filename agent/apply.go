@@ -23,6 +23,13 @@ import (
 func (w *worker) apply(ctx context.Context, s *situation, steps [][]action) error {
 	w.prefetch(ctx, s, steps)
 	for _, step := range steps {
+		step, wait := w.aside(s, step)
+		if wait {
+			return nil
+		}
+		if len(step) == 0 {
+			continue
+		}
 		errs := make([]error, len(step))
 		var all sync.WaitGroup
 		for k := 1; k < len(step); k++ {
@@ -63,6 +70,10 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 		return because("FailedCheckpoint", w.remember(newCheckpoint(s.Pod, metav1.Now()).in(w.machine.boot)))
 	case doRetire:
 		return w.remember(w.known[a.UID].retire(metav1.Now()))
+	case doSettle:
+		return w.remember(w.known[a.UID].settle(a.Verdict))
+	case doMark:
+		return w.remember(w.known[a.UID].mark(a.Marks))
 	case doEnd:
 		return w.end(firm, s, a)
 	case doSetUp:
@@ -82,8 +93,6 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 	case doCondemn:
 		w.condemn(s, a)
 		return nil
-	case doStopContainer:
-		return gone(w.cri.StopContainer(firm, a.ID, a.Grace))
 	case doRemoveContainer:
 		return w.removeContainer(firm, s, a)
 	}
@@ -231,28 +240,6 @@ func (w *worker) remember(c *checkpoint) error {
 		return err
 	}
 	w.known[c.uid()] = c
-	return nil
-}
-
-// end remembers how the pod ended, with the status it has then. Nothing of it
-// runs any more, so its cgroup goes before that is said.
-func (w *worker) end(ctx context.Context, s *situation, a action) error {
-	if err := w.cgroups.destroy(ctx, a.UID); err != nil {
-		return err
-	}
-	c := w.known[a.UID]
-	if c == nil {
-		c = newCheckpoint(s.Pod, metav1.Now())
-	}
-	st := podStatus(s, &planned{}, w.machine.Now(), w.lastStatus(a.UID))
-	st.Phase = a.Phase
-	return w.remember(c.end(st))
-}
-
-func (w *worker) lastStatus(uid string) *v1.PodStatus {
-	if w.lastUID == uid {
-		return w.last
-	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 
 	v1 "k8s.io/api/core/v1"
@@ -32,6 +33,10 @@ type checkpoint struct {
 	Pod *v1.Pod `json:"pod"`
 	// Condemned are the containers that must stop although the pod goes on, by id.
 	Condemned map[string]condemned `json:"condemned,omitempty"`
+
+	Hooked  map[string]string `json:"hooked,omitempty"`  // by container name: the id of the attempt whose postStart hook is done
+	Verdict *verdict          `json:"verdict,omitempty"` // how the pod will have ended once it is stopped; nil: it is not to end
+	Marks   map[string]string `json:"marks,omitempty"`   // by container name: the back-off that its next first attempt is marked with
 }
 
 func (c *checkpoint) key() manifests.Key { return manifests.KeyOf(c.Pod) }
@@ -80,6 +85,31 @@ func (c *checkpoint) end(s v1.PodStatus) *checkpoint {
 	d := *c
 	d.Pod = c.Pod.DeepCopy()
 	d.Pod.Status = s
+	return &d
+}
+
+// hooked returns a copy that says that the container's postStart hook is done.
+func (c *checkpoint) hooked(name, id string) *checkpoint {
+	d := *c
+	d.Hooked = maps.Clone(c.Hooked)
+	if d.Hooked == nil {
+		d.Hooked = map[string]string{}
+	}
+	d.Hooked[name] = id
+	return &d
+}
+
+// settle returns a copy that says how the instance will have ended.
+func (c *checkpoint) settle(v verdict) *checkpoint {
+	d := *c
+	d.Verdict = &v
+	return &d
+}
+
+// mark returns a copy with other marks.
+func (c *checkpoint) mark(marks map[string]string) *checkpoint {
+	d := *c
+	d.Marks = marks
 	return &d
 }
 

@@ -68,7 +68,7 @@ func (w *worker) prefetch(ctx context.Context, s *situation, steps [][]action) {
 // from other things. Those that are there and may be used are not pulled.
 func (w *worker) fetch(ctx context.Context, p *v1.Pod, c *v1.Container, config *rt.PodSandboxConfig) *fetch {
 	f := &fetch{done: make(chan struct{})}
-	w.fetching.Go(func() {
+	w.beside.Go(func() {
 		f.images, f.err = gather(wantedImages(p, c), func(i wanted) (*rt.Image, string, error) {
 			img, ref, err := w.images.Present(ctx, i.name, i.policy, config)
 			if img == nil && err == nil {

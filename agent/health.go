@@ -44,22 +44,22 @@ func (w *worker) targets(s *situation) []probe.Target {
 	leaving := s.leaving()
 	for _, uid := range leaving {
 		if c := w.known[uid]; c != nil {
-			out = w.targetsOf(out, c.Pod, s.Observed.Instances[uid], true)
+			out = w.targetsOf(out, s, c.Pod, s.Observed.Instances[uid], true)
 		}
 	}
 	if s.Pod != nil && len(leaving) == 0 && s.known().ended() == "" {
-		out = w.targetsOf(out, s.Pod.Pod, s.instance(), false)
+		out = w.targetsOf(out, s, s.Pod.Pod, s.instance(), false)
 	}
 	return out
 }
 
-func (w *worker) targetsOf(out []probe.Target, pod *v1.Pod, i *instance, leaving bool) []probe.Target {
+func (w *worker) targetsOf(out []probe.Target, s *situation, pod *v1.Pod, i *instance, leaving bool) []probe.Target {
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for k := range list {
 			c := &list[k]
 			n := i.newest(c.Name)
-			if n == nil || !n.running() || !probe.Any(c) {
-				continue
+			if n == nil || !n.running() || !probe.Any(c) || !leaving && s.hooking(n) {
+				continue // probes begin when the postStart hook is done
 			}
 			t := probe.Target{ID: n.ID, Began: n.Started, Container: c, Leaving: leaving, Adopted: n.Started.Before(w.born)}
 			if ips := sandboxIPs(pod, i, w.machine.Now()); len(ips) > 0 {

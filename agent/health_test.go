@@ -345,3 +345,16 @@ func TestWhatProbesByCommandAreExpanded(t *testing.T) {
 		t.Error("the manifest was changed")
 	}
 }
+
+func TestProbesBeginWhenThePostStartHookIsDone(t *testing.T) {
+	live(t, func(r *rig) {
+		a := answers(r)
+		r.want(probedManifest("web", byExec("startup")+", "+byExec("liveness")+", lifecycle: {postStart: {sleep: {seconds: 5}}}"))
+		r.after(4 * time.Second)
+		if n := a.times("startup") + a.times("liveness"); n != 0 {
+			r.Errorf("%d probes during the hook", n)
+		}
+		r.after(2 * time.Second)
+		r.isReady(true, "")
+	})
+}

@@ -49,6 +49,7 @@ type container struct {
 	TerminationLog    string // host path of the file mounted for termination messages
 	Grace             time.Duration
 	BackOff           string     // what the agent waited before this attempt, "" for a first start
+	PreStop, Ports    string     // the preStop hook and the ports it may name, as JSON; "": none
 	Condemned         *condemned // the agent has decided to stop it; nil: it has not
 	status            *rt.ContainerStatus
 }
@@ -214,7 +215,8 @@ func (o *observer) container(ctx context.Context, c *rt.Container) (container, e
 		ID: c.Id, Name: c.Metadata.GetName(), Sandbox: c.PodSandboxId, Attempt: c.Metadata.GetAttempt(), State: st.State,
 		Created: stamp(c.CreatedAt), Started: stamp(st.StartedAt), Finished: stamp(st.FinishedAt),
 		ExitCode: st.ExitCode, Reason: st.Reason, Message: st.Message,
-		Image: st.Image.GetImage(), ImageRef: st.ImageRef, BackOff: c.Annotations[annBackoff], status: st,
+		Image: st.Image.GetImage(), ImageRef: st.ImageRef, BackOff: c.Annotations[annBackoff],
+		PreStop: c.Annotations[annPreStop], Ports: c.Annotations[annPorts], status: st,
 	}
 	path := c.Annotations[annMessagePath]
 	for _, m := range st.Mounts {

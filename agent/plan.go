@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/probe"
 	"monopod/manifests"
@@ -24,7 +23,10 @@ type situation struct {
 	BackOff  BackOff            // of pods without their own
 	Logged   map[string]uint32  // by container name: the attempt that follows those whose log files are on disk
 
-	Probes map[string]probe.Results // by container id, of those that run and have probes
+	Probes    map[string]probe.Results // by container id, of those that run and have probes
+	Stopping  map[string]stopping      // by container id
+	PostStart map[string]hookState     // by container id: hooks that this agent has begun
+	Began     time.Time                // when the pod became active, for its deadline
 }
 
 // failure is an attempt that went wrong and when to try again.
@@ -54,6 +56,7 @@ func plan(s situation) planned {
 	default:
 		s.planLife(&p)
 	}
+	s.await(&p)
 	return p
 }
 
@@ -102,10 +105,14 @@ func (s *situation) planRetirement(p *planned, uid string) {
 		i = &instance{UID: uid}
 	}
 	var pod *v1.Pod
+	var used time.Duration
 	if c != nil {
 		pod = c.Pod
+		if c.retired() {
+			used = s.Now.Sub(c.Pod.DeletionTimestamp.Time)
+		}
 	}
-	planStop(p, i, pod, why)
+	planStop(p, i, pod, why, used)
 	var remove []action
 	for _, b := range i.Sandboxes {
 		remove = append(remove, action{Do: doRemoveSandbox, UID: uid, ID: b.ID, Reason: why})
@@ -114,50 +121,10 @@ func (s *situation) planRetirement(p *planned, uid string) {
 	p.then(action{Do: doForget, UID: uid, Reason: why})
 }
 
-// planStop stops an instance's containers and sandboxes: regular containers
-// together, then sidecars in reverse order. pod may be nil when nobody knows
-// what the instance was made from; then all containers stop together.
-func planStop(p *planned, i *instance, pod *v1.Pod, why string) {
-	order := map[string]int{} // sidecars by name, 1 for the one that stops first
-	if pod != nil {
-		for k := len(pod.Spec.InitContainers) - 1; k >= 0; k-- {
-			if c := &pod.Spec.InitContainers[k]; restarts(c) {
-				order[c.Name] = len(order) + 1
-			}
-		}
-	}
-	steps := make([][]action, len(order)+1)
-	for k := range i.Containers {
-		c := &i.Containers[k]
-		if c.running() || c.State == rt.ContainerState_CONTAINER_UNKNOWN {
-			at := order[c.Name]
-			steps[at] = append(steps[at], stopContainer(i, c, why))
-		}
-	}
-	for _, step := range steps {
-		p.then(step...)
-	}
-	var stop []action
-	for _, b := range i.Sandboxes {
-		if b.Ready {
-			stop = append(stop, action{Do: doStopSandbox, UID: i.UID, ID: b.ID, Reason: why})
-		}
-	}
-	p.then(stop...)
-}
-
-// minGrace is the least time a container gets between SIGTERM and SIGKILL, as
-// with the kubelet (spec: killing, minimum).
-const minGrace = 2 * time.Second
-
-func stopContainer(i *instance, c *container, why string) action {
-	return action{Do: doStopContainer, UID: i.UID, ID: c.ID, Name: c.Name, Grace: max(c.Grace, minGrace), Reason: why}
-}
-
 // planRest makes sure that nothing of the pod runs, and keeps what is dead for
 // whoever wants to read its logs.
 func (s *situation) planRest(p *planned, why string) {
 	if i := s.instance(); i != nil {
-		planStop(p, i, s.Pod.Pod, why)
+		planStop(p, i, s.Pod.Pod, why, 0)
 	}
 }

@@ -65,7 +65,7 @@ func (s *situation) planSidecar(p *planned, i *instance, c *v1.Container) bool {
 		p.then(stopContainer(i, n, "the runtime has lost track of it"))
 	default:
 		started, _ := s.health(c, n)
-		return started
+		return started && !s.hooking(n)
 	}
 	return false
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -14,14 +13,22 @@ func (s *situation) planLife(p *planned) {
 	if s.Known[string(s.Pod.UID)] == nil {
 		p.then(action{Do: doAccept, UID: string(s.Pod.UID), Reason: "the pod is new here"})
 	}
+	if v := s.verdict(p, i); v != nil {
+		s.planEnd(p, i, *v)
+		return
+	}
 	why := sandboxTrouble(s.Pod.Pod, i)
-	if why == "" {
+	switch {
+	case why == "" && s.planReset(p, i):
+		return
+	case why == "":
+		s.planHooks(p, i)
 		s.planContainers(p, i)
 		s.planPrune(p, i)
 		return
 	}
 	if phase, ended := s.endedWithSandbox(i); ended {
-		s.planEnd(p, i, phase)
+		s.planEnd(p, i, verdict{Phase: phase, Why: endReason(s.Pod.Pod, i, phase)})
 		return
 	}
 	if f := s.Failures[sandboxFailure]; s.Now.Before(f.Retry) {
@@ -29,24 +36,6 @@ func (s *situation) planLife(p *planned) {
 		return
 	}
 	s.planSandbox(p, i, why)
-}
-
-// planEnd stops what still runs and remembers that the pod has ended.
-func (s *situation) planEnd(p *planned, i *instance, phase v1.PodPhase) {
-	s.planRest(p, "the pod's work is done")
-	p.then(action{Do: doEnd, UID: string(s.Pod.UID), Phase: phase, Reason: endReason(s.Pod.Pod, i, phase)})
-}
-
-func endReason(pod *v1.Pod, i *instance, phase v1.PodPhase) string {
-	if phase == v1.PodSucceeded {
-		return "all containers have succeeded"
-	}
-	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		if n := i.newest(c.Name); n != nil && n.exited() && n.ExitCode != 0 {
-			return fmt.Sprintf("container %s exited with %d (%s) and is not to be restarted", c.Name, n.ExitCode, n.Reason)
-		}
-	}
-	return "a container is lost and not to be restarted"
 }
 
 // sandboxTrouble says why the pod needs a new sandbox, "" if it does not
@@ -91,7 +80,7 @@ func (s *situation) endedWithSandbox(i *instance) (v1.PodPhase, bool) {
 		}
 		return v1.PodFailed, true
 	}
-	return workDone(pod, i)
+	return "", false
 }
 
 // workDone reports whether all regular containers have exited for good, and
@@ -114,7 +103,7 @@ func workDone(pod *v1.Pod, i *instance) (v1.PodPhase, bool) {
 func (s *situation) planSandbox(p *planned, i *instance, why string) {
 	uid, attempt := string(s.Pod.UID), uint32(0)
 	if i != nil {
-		planStop(p, i, s.Pod.Pod, why)
+		planStop(p, i, s.Pod.Pod, why, 0)
 		p.then(removeCreated(i)...)
 		if newest := i.sandbox(); newest != nil {
 			attempt = newest.Attempt + 1
@@ -127,14 +116,7 @@ func (s *situation) planSandbox(p *planned, i *instance, why string) {
 		p.then(s.start(p, c, i.begun(c.Name), why)...)
 		return
 	}
-	var starts []action
-	for k := range s.Pod.Spec.Containers {
-		c := &s.Pod.Spec.Containers[k]
-		if n := i.begun(c.Name); n == nil || mayRestart(s.Pod.Pod, c, n) {
-			starts = append(starts, s.start(p, c, n, why)...)
-		}
-	}
-	p.then(starts...)
+	s.planFirst(p, i, why)
 }
 
 // removeCreated removes the containers that were never started: they belong to
@@ -152,14 +134,10 @@ func removeCreated(i *instance) []action {
 
 // planContainers starts what shall run in a sandbox that is in order.
 func (s *situation) planContainers(p *planned, i *instance) {
-	if phase, done := workDone(s.Pod.Pod, i); done {
-		s.planEnd(p, i, phase)
-		return
-	}
 	initialized, failed := s.planInit(p, i)
 	if failed {
 		p.Steps = nil
-		s.planEnd(p, i, v1.PodFailed)
+		s.planEnd(p, i, verdict{Phase: v1.PodFailed, Why: endReason(s.Pod.Pod, i, v1.PodFailed)})
 		return
 	}
 	defer s.planKills(p, i) // which take long, so that starts come first
@@ -167,9 +145,14 @@ func (s *situation) planContainers(p *planned, i *instance) {
 		return
 	}
 	var starts, stops []action
+	q := s.newQueue(i.sandbox().ID)
 	for k := range s.Pod.Spec.Containers {
 		c := &s.Pod.Spec.Containers[k]
 		n := i.newest(c.Name)
+		if q.waits(p, c, n) {
+			continue
+		}
+		before := len(starts)
 		switch {
 		case n == nil:
 			starts = append(starts, s.start(p, c, nil, "it has not been started yet")...)
@@ -180,6 +163,7 @@ func (s *situation) planContainers(p *planned, i *instance) {
 		case n.State == rt.ContainerState_CONTAINER_CREATED:
 			starts = append(starts, s.resume(p, n)...)
 		}
+		q.pass(c, n, len(starts) > before)
 	}
 	p.then(stops...)
 	p.then(starts...)

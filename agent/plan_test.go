@@ -30,6 +30,7 @@ type scene struct {
 	failures map[string]failure
 	logged   map[string]uint32
 	fetching map[string]bool
+	change   func(*situation) // nil: as it is
 }
 
 func (c scene) situation() situation {
@@ -63,6 +64,9 @@ func (c scene) situation() situation {
 		c.here.UID = "u"
 		c.here.sort()
 		s.Observed.Instances["u"] = c.here
+	}
+	if c.change != nil {
+		c.change(&s)
 	}
 	return s
 }
@@ -146,9 +150,7 @@ func told(p planned) string {
 			if a.BackOff != "" {
 				t += " after " + a.BackOff
 			}
-			if a.Phase != "" {
-				t += " " + string(a.Phase)
-			}
+			t += toldMore(a)
 			acts = append(acts, t)
 		}
 		slices.Sort(acts)
@@ -207,8 +209,8 @@ func TestPlan(t *testing.T) {
 		{"a pod that was never made is forgotten", scene{pod: pod(always, "a"), nothing: true, accepted: true}, "retire; forget"},
 		{"a pod without checkpoint is stopped with the grace that its container carries", scene{pod: pod(always, "a"), nothing: true, here: world(up("a", 0))},
 			"stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
-		{"sidecars stop last, the later one first", scene{pod: withSidecar(withSidecar(pod(always, "a"), "s1"), "s2"), nothing: true, accepted: true, here: world(up("a", 0), up("s1", 0), up("s2", 0))},
-			"retire; stop container a a0 in 30s; stop container s2 s20 in 30s; stop container s1 s10 in 30s; stop sandbox s0; remove sandbox s0; forget"},
+		{"sidecars stop last, the later one first, all within one grace", scene{pod: withSidecar(withSidecar(pod(always, "a"), "s1"), "s2"), nothing: true, accepted: true, here: world(up("a", 0), up("s1", 0), up("s2", 0))},
+			"retire; stop container a a0 in 30s, stop container s1 s10 in 30s behind a0 s20, stop container s2 s20 in 30s behind a0; stop sandbox s0; remove sandbox s0; forget"},
 		{"a grace below two seconds is two seconds", scene{pod: pod(always, "a"), nothing: true, here: world(container{ID: "a0", Name: "a", State: rt.ContainerState_CONTAINER_RUNNING, Grace: time.Second})},
 			"stop container a a0 in 2s; stop sandbox s0; remove sandbox s0; forget"},
 
@@ -250,7 +252,7 @@ func TestPlan(t *testing.T) {
 		{"exit code 1 ends a pod under Never", scene{pod: pod(never, "a"), accepted: true, here: world(exit("a", 0, 1, 0, ""))}, "stop sandbox s0; end Failed"},
 		{"a pod ends when its last container has", scene{pod: pod(never, "a", "b"), accepted: true, here: world(exit("a", 0, 0, 0, ""), up("b", 0))}, ""},
 		{"one failure of two fails the pod", scene{pod: pod(never, "a", "b"), accepted: true, here: world(exit("a", 0, 0, 0, ""), exit("b", 0, 3, 0, ""))}, "stop sandbox s0; end Failed"},
-		{"a sidecar is stopped when the work is done", scene{pod: withSidecar(pod(never, "a"), "s"), accepted: true, here: world(exit("a", 0, 0, 0, ""), up("s", 0))}, "stop container s s0 in 30s; stop sandbox s0; end Succeeded"},
+		{"a sidecar is stopped when the work is done", scene{pod: withSidecar(pod(never, "a"), "s"), accepted: true, here: world(exit("a", 0, 0, 0, ""), up("s", 0))}, "settle Succeeded; stop container s s0 in 30s; stop sandbox s0; end Succeeded"},
 		{"a dead sidecar is not restarted when the work is done", scene{pod: withSidecar(pod(never, "a"), "s"), accepted: true, here: world(exit("a", 0, 0, 0, ""), exit("s", 0, 1, 0, ""))}, "stop sandbox s0; end Succeeded"},
 		{"a pod that has ended stays ended", scene{pod: pod(never, "a"), accepted: true, ended: v1.PodFailed, here: dead(world(exit("a", 0, 1, 0, "")))}, ""},
 		{"a pod that has ended stays ended without anything left of it", scene{pod: pod(never, "a"), accepted: true, ended: v1.PodSucceeded}, ""},

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 // phase sums the containers up (kubelet: getPhase).
 func phase(pod *v1.Pod, i *instance, st *v1.PodStatus) v1.PodPhase {
+	var sidecars, waiting, running, restarting, ended int
 	initialized := true
 	for k := range pod.Spec.InitContainers {
 		c := &pod.Spec.InitContainers[k]
@@ -18,17 +20,21 @@ func phase(pod *v1.Pod, i *instance, st *v1.PodStatus) v1.PodPhase {
 		switch {
 		case restarts(c):
 			initialized = initialized && n != nil && n.running()
+			if n != nil && n.running() {
+				sidecars++ // which must end too before the pod has ended
+			}
 		case n != nil && n.exited() && !succeeded(n) && !mayRestart(pod, c, n):
 			return v1.PodFailed
 		case n == nil || !succeeded(n):
 			initialized = false
 		}
 	}
-	var waiting, running, restarting, ended int
 	for k := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[k]
 		switch n := i.newest(c.Name); {
 		case n == nil || !n.running() && !n.exited():
+			waiting++
+		case n.running() && shownWaiting(st, c.Name) && i.before(n) == nil:
 			waiting++
 		case n.running():
 			running++
@@ -43,12 +49,19 @@ func phase(pod *v1.Pod, i *instance, st *v1.PodStatus) v1.PodPhase {
 		return v1.PodPending
 	case waiting > 0:
 		return v1.PodPending
-	case running+restarting > 0:
+	case sidecars+running+restarting > 0:
 		return v1.PodRunning
 	case allSucceeded(pod, i):
 		return v1.PodSucceeded
 	}
 	return v1.PodFailed
+}
+
+// shownWaiting reports whether a container is waiting to whoever reads the status.
+func shownWaiting(st *v1.PodStatus, name string) bool {
+	return slices.ContainsFunc(st.ContainerStatuses, func(c v1.ContainerStatus) bool {
+		return c.Name == name && c.State.Waiting != nil
+	})
 }
 
 // conditions returns the pod's conditions in the kubelet's order, each with
@@ -73,6 +86,9 @@ func conditions(s *situation, st *v1.PodStatus, last []v1.PodCondition) []v1.Pod
 		podReady.Message = fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", pod.Spec.ReadinessGates[0].ConditionType)
 	}
 	out := []v1.PodCondition{up, initialized, podReady, ready, {Type: v1.PodScheduled, Status: v1.ConditionTrue}}
+	if canReset(pod) {
+		out = append(out, allRestarting(st))
+	}
 	for k := range out {
 		out[k].ObservedGeneration = pod.Generation
 		out[k].LastTransitionTime = metav1.Time{Time: s.Now.Truncate(time.Second)}

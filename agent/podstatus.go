@@ -45,6 +45,9 @@ func podStatus(s *situation, p *planned, n *node, last *v1.PodStatus) v1.PodStat
 	st.ContainerStatuses = b.list(pod.Spec.Containers, last.ContainerStatuses)
 	slices.SortFunc(st.ContainerStatuses, func(x, y v1.ContainerStatus) int { return cmp.Compare(x.Name, y.Name) })
 	st.Phase = phase(pod, i, &st)
+	if v := s.known().Verdict; v != nil {
+		st.Reason, st.Message = v.Reason, v.Message
+	}
 	st.Conditions = conditions(s, &st, last.Conditions)
 	return st
 }
@@ -121,11 +124,7 @@ func lostState(last *v1.ContainerStatus) *v1.ContainerStateTerminated {
 
 // notYet is the state of a container that has no attempt yet.
 func (b *statusBuilder) notYet(c *v1.Container) v1.ContainerState {
-	reason := "ContainerCreating"
-	if len(b.s.Pod.Spec.InitContainers) > 0 {
-		reason = "PodInitializing"
-	}
-	return v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}}
+	return v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: b.s.notYet()}}
 }
 
 // observed fills a status from the newest attempt that the runtime has.
@@ -138,6 +137,9 @@ func (b *statusBuilder) observed(c *v1.Container, n *container, last *v1.Contain
 		st.User = &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: u.Uid, GID: u.Gid, SupplementalGroups: u.SupplementalGroups}}
 	}
 	switch {
+	case b.s.hooking(n):
+		w := b.s.hookWait(n)
+		st.State.Waiting = &v1.ContainerStateWaiting{Reason: w.Reason, Message: w.Message}
 	case n.running():
 		st.State.Running = &v1.ContainerStateRunning{StartedAt: seconds(n.Started)}
 		*st.Started, st.Ready = b.s.health(c, n)

@@ -28,7 +28,7 @@ func mayRestart(pod *v1.Pod, c *v1.Container, n *container) bool {
 	init := isInit(pod, c)
 	policy := string(pod.Spec.RestartPolicy)
 	if c.RestartPolicy != nil {
-		if restartRule(c, n.ExitCode) {
+		if restartRule(c, n.ExitCode) != "" {
 			return true
 		}
 		policy = string(*c.RestartPolicy)
@@ -37,28 +37,29 @@ func mayRestart(pod *v1.Pod, c *v1.Container, n *container) bool {
 	case string(v1.RestartPolicyNever):
 		return false
 	case string(v1.RestartPolicyOnFailure):
-		return !succeeded(n)
+		return n.ExitCode != 0 || init && !succeeded(n)
 	}
 	return !init || !succeeded(n)
 }
 
-// restartRule reports whether one of the container's own rules asks for a
-// restart after this exit code.
-func restartRule(c *v1.Container, code int32) bool {
+// restartRule returns what the first of the container's own rules that is for
+// this exit code asks for, "" if none is.
+func restartRule(c *v1.Container, code int32) v1.ContainerRestartRuleAction {
 	for _, r := range c.RestartPolicyRules {
 		if r.ExitCodes == nil {
 			continue
 		}
 		in := slices.Contains(r.ExitCodes.Values, code)
 		if in == (r.ExitCodes.Operator == v1.ContainerRestartRuleOnExitCodesOpIn) {
-			return r.Action == v1.ContainerRestartRuleActionRestart
+			return r.Action
 		}
 	}
-	return false
+	return ""
 }
 
-// succeeded reports whether the container did its work. A container whose
-// process was killed for memory did not, even if it says 0.
+// succeeded reports whether an init container did its work. One of which a
+// process was killed for memory did not, even if it says 0; of a regular one
+// the code alone counts (kubelet: the same).
 func succeeded(c *container) bool {
 	return c.exited() && c.ExitCode == 0 && c.Reason != "OOMKilled"
 }
@@ -118,6 +119,9 @@ func (s *situation) start(p *planned, c *v1.Container, n *container, why string)
 		sandbox = b.ID
 	}
 	from, mark := s.BackOff.forPod(s.Pod.Pod).next(n, sandbox, s.Now)
+	if n == nil {
+		mark = s.known().Marks[c.Name]
+	}
 	if s.Now.Before(from) {
 		p.wakeAt(from)
 		id := fmt.Sprintf("%s_%s(%s)", s.Pod.Name, s.Pod.Namespace, s.Pod.UID)

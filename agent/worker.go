@@ -70,7 +70,10 @@ type worker struct {
 	settingUp sync.Mutex             // volumes, as containers start together
 	sandbox   *madeSandbox           // the wished instance's, as far as this process knows it
 	fetches   map[string]*fetch      // images on their way, by container name
-	fetching  sync.WaitGroup         // their goroutines
+	stops     map[string]*stop       // under way, by container id
+	hooks     map[string]*hookRun    // postStart, of the wished instance, by container id
+	began     time.Time              // when the wished instance became active; zero: not asked yet
+	beside    sync.WaitGroup         // goroutines of fetches, stops and hooks
 	probes    *probe.Set             // of the containers that run
 	born      time.Time              // when the worker was
 	last      *v1.PodStatus          // as reported last, of the uid lastUID
@@ -93,6 +96,7 @@ func (ws *workers) startWorker(ctx context.Context, all *sync.WaitGroup, key man
 		workers: ws, key: key, log: ws.log.With("pod", key.String()),
 		observer: newObserver(ws.cri, ws.lister, key),
 		life:     ctx, known: known, failures: map[string]failure{}, fetches: map[string]*fetch{},
+		stops: map[string]*stop{}, hooks: map[string]*hookRun{},
 		wake: make(chan struct{}, 1), done: done, wish: wish, born: time.Now(),
 	}
 	prev, ok := ws.store.Previous(key.String())
@@ -137,7 +141,7 @@ func (w *worker) begin(ctx context.Context) (context.Context, *manifests.Pod) {
 }
 
 func (w *worker) run(ctx context.Context) {
-	defer w.fetching.Wait()
+	defer w.beside.Wait()
 	defer w.probes.Close()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -181,12 +185,14 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 		w.reportUnseen(wish)
 		return false, time.Time{}
 	}
+	stopping, hooks := w.stopping(), w.postStarts() // before what they changed is looked at
 	seen, err := w.observer.observe(ctx)
 	if err != nil {
 		return w.trouble(ctx, err)
 	}
 	s := situation{Now: time.Now(), Pod: wish, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.gate.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.cfg.BackOff}
-	s.Logged = w.loggedAttempts(&s)
+	s.Logged, s.Stopping, s.PostStart, s.Began = w.loggedAttempts(&s), stopping, hooks, w.beganAt(&s)
+	w.forgetAside(seen)
 	w.probe(&s)
 	p := plan(s)
 	w.report(&s, &p)
@@ -250,7 +256,8 @@ func (w *worker) turnTo(wish *manifests.Pod) {
 	if w.doing == wish {
 		return
 	}
-	w.doing, w.sandbox = wish, nil
+	w.doing, w.sandbox, w.began = wish, nil, time.Time{}
+	w.forgetHooks(nil)
 	clear(w.failures)
 	clear(w.fetches)
 }

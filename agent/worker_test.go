@@ -37,7 +37,8 @@ type rig struct {
 	sync   *syncLoop
 	stop   func() // ends this agent; the next one is started with start
 	log    *lines
-	shared bool // somebody else has a pod of the same name
+	names  map[string]string // of containers that were, by id; see remove
+	shared bool              // somebody else has a pod of the same name
 
 	configure func(*Config) // nil: as it is
 	machine   func(*node)   // likewise

@@ -30,11 +30,8 @@ func (c *checker) references(p *field.Path) {
 	}
 }
 
-// inert warns of what is accepted but does nothing in this version.
+// inert warns of what is accepted but does nothing.
 func (c *checker) inert(p *field.Path) {
-	if c.spec.ActiveDeadlineSeconds != nil {
-		c.warn(p.Child("activeDeadlineSeconds"), "accepted, but this version does not end pods at a deadline yet")
-	}
 	for i := range c.spec.InitContainers {
 		if ct := &c.spec.InitContainers[i]; isSidecar(ct) {
 			c.inertContainer(p.Child("initContainers").Index(i), ct)
@@ -49,10 +46,12 @@ func (c *checker) inertContainer(p *field.Path, ct *v1.Container) {
 	if ct.Lifecycle == nil {
 		return
 	}
-	if ct.Lifecycle.PostStart != nil {
-		c.warn(p.Child("lifecycle", "postStart"), "accepted, but this version does not run lifecycle hooks yet")
-	}
-	if ct.Lifecycle.PreStop != nil {
-		c.warn(p.Child("lifecycle", "preStop"), "accepted, but this version does not run lifecycle hooks yet")
+	for _, hook := range []struct {
+		name    string
+		handler *v1.LifecycleHandler
+	}{{"postStart", ct.Lifecycle.PostStart}, {"preStop", ct.Lifecycle.PreStop}} {
+		if hook.handler != nil && hook.handler.TCPSocket != nil {
+			c.warn(p.Child("lifecycle", hook.name, "tcpSocket"), "accepted, but no such hook can be run: it always fails")
+		}
 	}
 }

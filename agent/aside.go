@@ -1,0 +1,34 @@
+package agent
+
+// aside begins those actions of a step that go on beside the worker, and
+// returns the others. It reports whether the rest of the plan has to wait for
+// the end of what was begun, which wakes the worker.
+func (w *worker) aside(s *situation, step []action) (rest []action, wait bool) {
+	var stops, hooks []action
+	for _, a := range step {
+		switch a.Do {
+		case doStopContainer:
+			stops = append(stops, a)
+			wait = wait || a.Whole
+		case doRunPostStart:
+			hooks = append(hooks, a)
+		default:
+			rest = append(rest, a)
+		}
+	}
+	w.beginStops(s, stops)
+	w.beginHooks(s, hooks)
+	return rest, wait
+}
+
+// forgetAside ends what goes on for containers that are not alive any more.
+func (w *worker) forgetAside(seen *observed) {
+	alive := map[string]bool{}
+	for _, i := range seen.Instances {
+		for k := range i.Containers {
+			alive[i.Containers[k].ID] = i.Containers[k].alive()
+		}
+	}
+	w.forgetStops(alive)
+	w.forgetHooks(alive)
+}

@@ -1,0 +1,48 @@
+// Package hook runs the lifecycle hooks of containers: what a pod wants done
+// right after a container has started, and before it is stopped.
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Target is the container whose hook is run.
+type Target struct {
+	Host  string             // of an httpGet that names none: the pod's address
+	Ports []v1.ContainerPort // by which an httpGet may name its port
+	// Exec runs a command in the container for as long as ctx lasts. That it
+	// exits with another code than 0 is an error.
+	Exec func(ctx context.Context, command []string) error
+}
+
+// Run runs one hook to its end, or until ctx ends, with which it fails. A hook
+// has no timeout of its own.
+func Run(ctx context.Context, h *v1.LifecycleHandler, t Target) error {
+	switch {
+	case h.Exec != nil:
+		return t.Exec(ctx, h.Exec.Command)
+	case h.HTTPGet != nil:
+		return get(ctx, h.HTTPGet, t)
+	case h.Sleep != nil:
+		return sleep(ctx, time.Duration(h.Sleep.Seconds)*time.Second)
+	case h.TCPSocket != nil: // in the API for old manifests only (kubelet: the same)
+		return errors.New("tcpSocket cannot be run as a hook")
+	}
+	return errors.New("the hook has no handler")
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("sleep for %s: %w", d, context.Cause(ctx))
+	}
+}

@@ -1,0 +1,157 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/hook"
+	"monopod/cri"
+)
+
+// hookRun is a postStart hook, which goes on beside the worker.
+type hookRun struct {
+	name   string // of the container
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // written before done is closed
+	noted  bool  // the checkpoint says that it is done
+}
+
+// beginHooks begins postStart hooks. Their ends wake the worker. They end with
+// the agent, and with the wish that the container was started for.
+func (w *worker) beginHooks(s *situation, step []action) {
+	for _, a := range step {
+		ctx, cancel := context.WithCancel(w.life)
+		h := &hookRun{name: a.Name, cancel: cancel, done: make(chan struct{})}
+		w.hooks[a.ID] = h
+		handler, target := postStart(findContainer(s.Pod.Pod, a.Name)), w.hookTarget(s, a)
+		w.log.Info(string(a.Do), "container", a.Name, "reason", a.Reason)
+		w.beside.Go(func() {
+			defer w.poke()
+			defer close(h.done)
+			defer cancel()
+			h.err = w.untilAnswered(ctx, func() error { return hook.Run(ctx, handler, target) })
+			if h.err != nil && ctx.Err() == nil {
+				w.log.Warn("postStart hook has failed", "container", a.Name, "err", h.err, "output", outputOf(h.err))
+			}
+		})
+	}
+}
+
+// untilAnswered runs a hook again when the runtime was away: that is no failure
+// of the hook, which may be run more than once anyway.
+func (w *worker) untilAnswered(ctx context.Context, run func() error) error {
+	for {
+		err := run()
+		if !cri.Unavailable(err) || ctx.Err() != nil {
+			return err
+		}
+		w.gate.Suspect(err)
+		sleep(ctx, reconnectEvery)
+	}
+}
+
+// postStarts returns how the hooks stand, and writes down which are done.
+func (w *worker) postStarts() map[string]hookState {
+	out := map[string]hookState{}
+	for id, h := range w.hooks {
+		select {
+		case <-h.done:
+		default:
+			out[id] = hookState{}
+			continue
+		}
+		if h.err != nil {
+			out[id] = hookState{Failed: h.err.Error()}
+			continue
+		}
+		out[id] = hookState{Done: true}
+		if c := w.known[string(w.doing.UID)]; !h.noted && c != nil {
+			h.noted = true
+			if err := w.remember(c.hooked(h.name, id)); err != nil {
+				w.log.Warn("the next agent will run this postStart hook again", "container", h.name, "err", err)
+			}
+		}
+	}
+	return out
+}
+
+// forgetHooks ends and forgets the hooks of containers that are not alive; nil: of all.
+func (w *worker) forgetHooks(alive map[string]bool) {
+	for id, h := range w.hooks {
+		if !alive[id] {
+			h.cancel()
+			delete(w.hooks, id)
+		}
+	}
+}
+
+// preStop returns how to run the hook of a stop, nil where there is none.
+func (w *worker) preStop(s *situation, a action) func(context.Context) error {
+	if a.PreStop == "" {
+		return nil
+	}
+	h := &v1.LifecycleHandler{}
+	if err := json.Unmarshal([]byte(a.PreStop), h); err != nil {
+		return func(context.Context) error { return fmt.Errorf("annotation %s: %w", annPreStop, err) }
+	}
+	target := w.hookTarget(s, a)
+	return func(ctx context.Context) error { return hook.Run(ctx, h, target) }
+}
+
+// hookTarget returns what a hook of the action's container works on.
+func (w *worker) hookTarget(s *situation, a action) hook.Target {
+	t := hook.Target{Exec: func(ctx context.Context, command []string) error { return w.exec(ctx, a.ID, command) }}
+	i := s.Observed.Instances[a.UID]
+	for k := range i.Containers {
+		if c := &i.Containers[k]; c.ID == a.ID && c.Ports != "" {
+			_ = json.Unmarshal([]byte(c.Ports), &t.Ports) // ours; else a name will be missed
+		}
+	}
+	addresses := w.machine.Now().HostIPs
+	if b := i.sandbox(); b != nil && len(b.IPs) > 0 {
+		addresses = b.IPs
+	}
+	if t.Host = "127.0.0.1"; len(addresses) > 0 {
+		t.Host = addresses[0]
+	}
+	return t
+}
+
+// exec runs a command in a container, without a timeout but that of ctx.
+func (w *worker) exec(ctx context.Context, id string, command []string) error {
+	r, err := w.cri.ExecSync(ctx, id, command, 0)
+	switch {
+	case err != nil:
+		return err
+	case r.ExitCode != 0:
+		return &exitError{code: r.ExitCode, output: cmp.Or(string(r.Stderr), string(r.Stdout))}
+	}
+	return nil
+}
+
+// exitError is a command that failed. What it wrote is for the log only: it may
+// hold what a status must not.
+type exitError struct {
+	code   int32
+	output string
+}
+
+func (e *exitError) Error() string { return fmt.Sprintf("exec: the command exited with %d", e.code) }
+
+// outputLimit is how much of a command's output is logged, in bytes.
+const outputLimit = 1024
+
+// outputOf returns the end of what a failed command wrote.
+func outputOf(err error) string {
+	var e *exitError
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return e.output[max(0, len(e.output)-outputLimit):]
+}

@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// active gives the pod a deadline and says for how long it has been active.
+func active(deadline int64, ago time.Duration) func(*situation) {
+	return func(s *situation) {
+		s.Pod.Spec.ActiveDeadlineSeconds, s.Began = &deadline, s.Now.Add(-ago)
+	}
+}
+
+func settled(v verdict) func(*situation) {
+	return func(s *situation) { s.Known["u"] = s.Known["u"].settle(v) }
+}
+
+func TestPlanOfEnds(t *testing.T) {
+	always, onFailure, never := v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever
+	oom := func(name string, code int32) container {
+		c := exit(name, 0, code, 0, "")
+		c.Reason = "OOMKilled"
+		return c
+	}
+	checkPlans(t, []row{
+		// Deadlines.
+		{"before its deadline a pod is looked at then", scene{pod: pod(always, "a"), accepted: true, here: world(up("a", 0)), change: active(60, 50*time.Second)}, "|wake in 10s"},
+		{"at its deadline a pod is ended with its grace", scene{pod: pod(always, "a"), accepted: true, here: world(preStops(up("a", 0))), change: active(60, time.Minute)},
+			"settle Failed DeadlineExceeded; stop container a a0 in 30s with preStop; stop sandbox s0; end Failed DeadlineExceeded"},
+		{"even one that has not come up", scene{pod: pod(always, "a"), accepted: true, change: active(60, time.Minute)}, "end Failed DeadlineExceeded"},
+		{"even one in back-off", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 1, 1, 0, "0s")), change: active(60, time.Minute)}, "stop sandbox s0; end Failed DeadlineExceeded"},
+		{"one in back-off wakes for whatever comes first", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 1, 1, 0, "0s")), change: active(60, 55*time.Second)}, "|a waits: CrashLoopBackOff|wake in 5s"},
+		{"a pod whose work was done has no deadline", scene{pod: pod(never, "a"), accepted: true, here: world(exit("a", 0, 0, 0, "")), change: active(60, time.Hour)}, "stop sandbox s0; end Succeeded"},
+		{"a pod that has ended has none either", scene{pod: pod(never, "a"), accepted: true, ended: v1.PodSucceeded, change: active(60, time.Hour)}, ""},
+		{"a container that answers the deadline with success does not make it one", scene{pod: pod(never, "a"), accepted: true, here: world(exit("a", 0, 0, 0, "")),
+			change: settled(verdict{Phase: v1.PodFailed, Reason: "DeadlineExceeded"})}, "stop sandbox s0; end Failed DeadlineExceeded"},
+
+		// Verdicts.
+		{"what was settled goes on after an agent's death", scene{pod: pod(always, "a", "b"), accepted: true, here: world(up("a", 0), exit("b", 0, 0, 0, "")), change: settled(verdict{Phase: v1.PodFailed})},
+			"stop container a a0 in 30s; stop sandbox s0; end Failed"},
+		{"what was settled is not undone by a lost sandbox", scene{pod: pod(always, "a"), accepted: true, here: dead(world(exit("a", 0, 255, 0, ""))), change: settled(verdict{Phase: v1.PodFailed})}, "end Failed"},
+		{"a Never pod whose containers outlive their sandbox has failed", scene{pod: pod(never, "a"), accepted: true, here: dead(world(up("a", 0)))},
+			"settle Failed; stop container a a0 in 30s; end Failed"},
+		{"a failed init container takes the sidecars along", scene{pod: withInit(withSidecar(pod(never, "a"), "s"), "i"), accepted: true, here: world(up("s", 0), exit("i", 0, 1, 0, ""))},
+			"settle Failed; stop container s s0 in 30s; stop sandbox s0; end Failed"},
+
+		// Memory.
+		{"an init container killed for memory is restarted even with 0", scene{pod: withInit(pod(onFailure, "a"), "i"), accepted: true, here: world(oom("i", 0))}, "start container i#1 after 0s"},
+		{"a regular one that exited with 0 is done, whatever was killed in it", scene{pod: pod(onFailure, "a"), accepted: true, here: world(oom("a", 0))}, "stop sandbox s0; end Succeeded"},
+		{"one that was killed itself is restarted", scene{pod: pod(onFailure, "a"), accepted: true, here: world(oom("a", 137))}, "start container a#1 after 0s"},
+	})
+}

@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+func TestPlanOfHooks(t *testing.T) {
+	always, never := v1.RestartPolicyAlways, v1.RestartPolicyNever
+	checkPlans(t, []row{
+		// The order of starts.
+		{"a container with a hook holds those after it back, not those before it", scene{pod: hookedBy(pod(always, "a", "b", "c"), "b")},
+			"accept; set up; create sandbox#0; start container a#0, start container b#0|c waits: ContainerCreating"},
+		{"while the hook runs they wait", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 0)), change: posted("a0", hookState{})},
+			"|b waits: ContainerCreating"},
+		{"when it is done they start", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 0)), change: posted("a0", hookState{Done: true})},
+			"start container b#0"},
+		{"when it has failed they start too", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 0)), change: posted("a0", hookState{Failed: "no"})},
+			"stop container a a0 in 30s; start container b#0"},
+		{"one that waits for its image holds back those after it", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(), fetching: map[string]bool{"a": true}},
+			"|a waits: ContainerCreating|b waits: ContainerCreating"},
+		{"one that has no image does not", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(), failures: map[string]failure{"a": {waiting: waiting{Reason: "ErrImagePull"}, Retry: noon.Add(time.Second)}}},
+			"start container b#0|a waits: ErrImagePull|wake in 1s"},
+		{"one in back-off does not", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(exit("a", 1, 1, 0, "0s"))},
+			"start container b#0|a waits: CrashLoopBackOff|wake in 10s"},
+		{"a crashed container does not wait for another's hook", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 0), exit("b", 0, 1, 0, "")), change: posted("a0", hookState{})},
+			"start container b#1 after 0s"},
+		{"nor does one that runs already", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 1), up("b", 0)), change: posted("a1", hookState{})}, ""},
+		{"in a new sandbox they wait anew", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: dead(world(exit("a", 0, 255, 0, ""), exit("b", 0, 255, 0, "")))},
+			"set up; create sandbox#1; start container a#1|b waits: ContainerCreating"},
+		{"a sidecar's hook holds the next init container back", scene{pod: withInit(hookedBy(withSidecar(pod(always, "a"), "s"), "s"), "i"), accepted: true, here: world(up("s", 0)), change: posted("s0", hookState{})}, ""},
+		{"which starts when it is done", scene{pod: withInit(hookedBy(withSidecar(pod(always, "a"), "s"), "s"), "i"), accepted: true, here: world(up("s", 0)), change: posted("s0", hookState{Done: true})},
+			"start container i#0"},
+		{"a last sidecar's hook holds the regular ones back", scene{pod: hookedBy(withSidecar(pod(always, "a"), "s"), "s"), accepted: true, here: world(up("s", 0)), change: posted("s0", hookState{})}, ""},
+
+		// Running them.
+		{"a container that runs gets its hook", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(up("a", 0))}, "run postStart a a0"},
+		{"a hook that a former agent did not end is run again", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(up("a", 1)), change: noted("a", "a0")}, "run postStart a a1"},
+		{"a hook that a former agent has run is not", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 0)), change: noted("a", "a0")}, "start container b#0"},
+		{"a container that has exited gets none", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(exit("a", 0, 1, 0, ""))}, "start container a#1 after 0s"},
+		{"a pod that is removed gets none", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, nothing: true, here: world(up("a", 0))},
+			"retire; stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
+
+		// Failing.
+		{"a container whose hook has failed is stopped, with its preStop hook", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(preStops(up("a", 0))), change: posted("a0", hookState{Failed: "no"})},
+			"stop container a a0 in 30s with preStop"},
+		{"and not stopped twice", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(up("a", 0)), change: all(posted("a0", hookState{Failed: "no"}), stops(map[string]stopping{"a0": {}}))}, ""},
+		{"a sidecar's failed hook stops the sidecar only", scene{pod: hookedBy(withSidecar(pod(always, "a"), "s"), "s"), accepted: true, here: world(up("a", 0), up("s", 1)), change: posted("s1", hookState{Failed: "no"})},
+			"stop container s s1 in 30s"},
+		{"its successor starts with back-off", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(exit("a", 1, 137, 0, "0s"))}, "|a waits: CrashLoopBackOff|wake in 10s"},
+		{"under Never there is none", scene{pod: hookedBy(pod(never, "a"), "a"), accepted: true, here: world(exit("a", 0, 137, 0, ""))}, "stop sandbox s0; end Failed"},
+	})
+}

@@ -1,0 +1,160 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"monopod/cri"
+)
+
+var (
+	errExited   = errors.New("the container has exited")
+	errReplaced = errors.New("the whole pod is stopped now")
+)
+
+// stop is the stop of one container, which goes on beside the worker: a hook or
+// a program may take as long as its grace lasts.
+type stop struct {
+	whole  bool
+	until  time.Time // the grace that it had at first is over then
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+
+	// Written before done is closed.
+	err     error
+	stopped bool // the preStop hook needs not be run again
+
+	// The worker's, after it.
+	tries int
+	retry time.Time // zero: not looked at yet
+}
+
+// beginStops begins the stops of one step. Their ends wake the worker.
+func (w *worker) beginStops(s *situation, step []action) {
+	old := map[string]*stop{}
+	for _, a := range step {
+		was := w.stops[a.ID]
+		st := &stop{whole: a.Whole, until: time.Now().Add(a.Grace), done: make(chan struct{})}
+		if was != nil {
+			was.cancel(errReplaced)
+			st.tries, old[a.ID] = was.tries, was
+			if was.whole == a.Whole {
+				st.until = was.until
+			}
+		}
+		w.stops[a.ID] = st
+	}
+	for _, a := range step {
+		st := w.stops[a.ID]
+		var behind []*stop
+		for _, id := range a.Behind {
+			if first := w.stops[id]; first != nil {
+				behind = append(behind, first)
+			}
+		}
+		firm, release := w.firm()
+		ctx, cancel := context.WithCancelCause(firm)
+		st.cancel = cancel
+		hook := w.preStop(s, a)
+		w.log.Info(string(a.Do), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
+		w.beside.Go(func() {
+			defer w.poke()
+			defer close(st.done)
+			defer release()
+			defer cancel(nil)
+			if was := old[a.ID]; was != nil {
+				<-was.done
+				st.stopped = was.stopped
+			}
+			w.carryOut(ctx, st, a, hook, behind)
+		})
+	}
+}
+
+// carryOut stops a container. The grace is for everything: whole seconds that
+// the hook took, and then those of waiting for others, are taken from it; what
+// is left, and two seconds at least, is for the program (kubelet: the same).
+func (w *worker) carryOut(ctx context.Context, st *stop, a action, hook func(context.Context) error, behind []*stop) {
+	log := w.log.With("container", a.Name)
+	left := a.Grace
+	if hook != nil && !st.stopped {
+		begun := time.Now()
+		within, cancel := context.WithTimeout(ctx, left)
+		err := hook(within)
+		cancel()
+		if st.stopped = ctx.Err() == nil; st.stopped && err != nil {
+			log.Warn("preStop hook has failed; the stop goes on", "err", err, "output", outputOf(err))
+		}
+		left -= time.Since(begun).Truncate(time.Second)
+	}
+	begun := time.Now()
+	awaitAll(ctx, behind, left)
+	left -= time.Since(begun).Truncate(time.Second)
+	if ctx.Err() == nil {
+		st.err = gone(w.cri.StopContainer(ctx, a.ID, max(left, minGrace)))
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errExited):
+		st.err = nil
+	case st.err == nil:
+		st.err = cause
+	case cri.Unavailable(st.err):
+		w.gate.Suspect(st.err)
+	default:
+		log.Error("cannot stop container and tries again", "err", st.err)
+	}
+}
+
+// awaitAll waits until all have ended, at most so long.
+func awaitAll(ctx context.Context, all []*stop, atMost time.Duration) {
+	t := time.NewTimer(max(atMost, 0))
+	defer t.Stop()
+	for _, st := range all {
+		select {
+		case <-st.done:
+		case <-t.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stopping returns how the stops stand. One that has ended counts as one that
+// went wrong: if it did not, its container is not seen alive any more by who
+// looks after this.
+func (w *worker) stopping() map[string]stopping {
+	now, out := time.Now(), map[string]stopping{}
+	for id, st := range w.stops {
+		select {
+		case <-st.done:
+		default:
+			out[id] = stopping{Whole: st.whole}
+			continue
+		}
+		if st.retry.IsZero() {
+			st.retry = now.Add(min(retryFirst<<min(st.tries, 10), retryMax))
+			st.tries++
+		}
+		if now.Before(st.retry) {
+			out[id] = stopping{Whole: st.whole, Retry: st.retry, Late: now.After(st.until)}
+		}
+	}
+	return out
+}
+
+// forgetStops ends and forgets the stops of containers that are not alive.
+func (w *worker) forgetStops(alive map[string]bool) {
+	for id, st := range w.stops {
+		if alive[id] {
+			continue
+		}
+		st.cancel(errExited)
+		select {
+		case <-st.done:
+			delete(w.stops, id)
+		default:
+		}
+	}
+}
