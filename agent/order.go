@@ -16,8 +16,8 @@ type turn struct {
 	Until time.Time // then it starts all the same; zero: never
 }
 
-// verdict is what the orders say of a pod that has one.
-type verdict struct {
+// ruling is what the orders say of a pod that has one.
+type ruling struct {
 	Held    bool
 	Unready []manifests.Key // what it starts after and is not ready
 	Problem string          // why it may wait for ever, for a person; "": no reason
@@ -26,13 +26,13 @@ type verdict struct {
 // order decides which pods are held until others are ready. It is a pure
 // function; only pods that start after others are in the result. name says a
 // pod's name for a person.
-func order(pods map[manifests.Key]turn, now time.Time, name func(manifests.Key) string) map[manifests.Key]verdict {
-	out := map[manifests.Key]verdict{}
+func order(pods map[manifests.Key]turn, now time.Time, name func(manifests.Key) string) map[manifests.Key]ruling {
+	out := map[manifests.Key]ruling{}
 	for key, t := range pods {
 		if len(t.After) == 0 {
 			continue
 		}
-		var v verdict
+		var v ruling
 		var unknown []string
 		for _, other := range t.After {
 			if o, there := pods[other]; !there {

@@ -57,10 +57,10 @@ func TestOrder(t *testing.T) {
 			for name, turn := range r.pods {
 				pods[manifests.Key{Namespace: "d", Name: name}] = turn
 			}
-			verdicts := order(pods, noon, manifests.Key.String)
+			rulings := order(pods, noon, manifests.Key.String)
 			var got []string
-			for _, key := range slices.SortedFunc(maps.Keys(verdicts), func(a, b manifests.Key) int { return strings.Compare(a.Name, b.Name) }) {
-				v := verdicts[key]
+			for _, key := range slices.SortedFunc(maps.Keys(rulings), func(a, b manifests.Key) int { return strings.Compare(a.Name, b.Name) }) {
+				v := rulings[key]
 				line := key.Name + ": free"
 				if v.Held {
 					line = key.Name + ": held"

@@ -29,11 +29,11 @@ type orders struct {
 
 // heldPod is a version that waits for its turn.
 type heldPod struct {
-	pod     *manifests.Pod
-	since   time.Time
-	last    *v1.PodStatus // as reported last; nil: never
-	verdict verdict
-	said    string
+	pod    *manifests.Pod
+	since  time.Time
+	last   *v1.PodStatus // as reported last; nil: never
+	ruling ruling
+	said   string
 }
 
 // newOrders returns the orders as former agents left them.
@@ -108,14 +108,14 @@ func (l *syncLoop) follow(ctx context.Context) {
 	if l.last == nil {
 		return
 	}
-	verdicts := l.verdicts()
-	for l.release(ctx, verdicts) {
-		verdicts = l.verdicts()
+	rulings := l.rulings()
+	for l.release(ctx, rulings) {
+		rulings = l.rulings()
 	}
 	l.orders.wake.Stop()
 	var first time.Time
 	for key, h := range l.orders.held {
-		h.verdict = verdicts[key]
+		h.ruling = rulings[key]
 		l.hold(ctx, key, h)
 		if t := manifests.OrderOf(h.pod.Pod).Timeout; t > 0 && (first.IsZero() || h.since.Add(t).Before(first)) {
 			first = h.since.Add(t)
@@ -124,7 +124,7 @@ func (l *syncLoop) follow(ctx context.Context) {
 	if !first.IsZero() {
 		l.orders.wake.Reset(time.Until(first))
 	}
-	if found := l.orderProblems(verdicts); !reflect.DeepEqual(found, l.orders.found) {
+	if found := l.orderProblems(rulings); !reflect.DeepEqual(found, l.orders.found) {
 		l.orders.found = found
 		l.report(*l.last)
 	}
@@ -132,10 +132,10 @@ func (l *syncLoop) follow(ctx context.Context) {
 
 // release lets those go that are held no more, the one that came first first,
 // and reports whether there were any.
-func (l *syncLoop) release(ctx context.Context, verdicts map[manifests.Key]verdict) bool {
+func (l *syncLoop) release(ctx context.Context, rulings map[manifests.Key]ruling) bool {
 	var free []*manifests.Pod
 	for key, h := range l.orders.held {
-		if !verdicts[key].Held {
+		if !rulings[key].Held {
 			free = append(free, h.pod)
 		}
 	}
@@ -143,7 +143,7 @@ func (l *syncLoop) release(ctx context.Context, verdicts map[manifests.Key]verdi
 		key := p.Key()
 		log := l.shared.log.With("pod", key.String())
 		h := l.orders.held[key]
-		if late := verdicts[key].Unready; len(late) > 0 {
+		if late := rulings[key].Unready; len(late) > 0 {
 			log.Warn("the pod has waited long enough and starts all the same", "waited", time.Since(h.since).Round(time.Second), "reason", l.reason(late))
 		} else if h.said != "" {
 			log.Info("what the pod waited for is ready")
@@ -154,8 +154,8 @@ func (l *syncLoop) release(ctx context.Context, verdicts map[manifests.Key]verdi
 	return len(free) > 0
 }
 
-// verdicts judges all pods that are wanted.
-func (l *syncLoop) verdicts() map[manifests.Key]verdict {
+// rulings judges all pods that are wanted.
+func (l *syncLoop) rulings() map[manifests.Key]ruling {
 	turns := make(map[manifests.Key]turn, len(l.last.Pods))
 	for _, p := range l.last.Pods {
 		turns[p.Key()] = turn{}
@@ -212,9 +212,9 @@ func (l *syncLoop) reason(unready []manifests.Key) string {
 // hold keeps a pod from starting: what runs under its name runs on, and what
 // former agents began to retire goes.
 func (l *syncLoop) hold(ctx context.Context, key manifests.Key, h *heldPod) {
-	text := l.reason(h.verdict.Unready)
-	if h.verdict.Problem != "" {
-		text += ": " + h.verdict.Problem
+	text := l.reason(h.ruling.Unready)
+	if h.ruling.Problem != "" {
+		text += ": " + h.ruling.Problem
 	}
 	former := l.seats.at(key).pod
 	switch {
@@ -226,7 +226,7 @@ func (l *syncLoop) hold(ctx context.Context, key manifests.Key, h *heldPod) {
 	if text != h.said {
 		h.said = text
 		log := l.shared.log.With("pod", key.String(), "reason", text)
-		if h.verdict.Problem != "" {
+		if h.ruling.Problem != "" {
 			log.Warn("the pod may wait for ever", "file", h.pod.File)
 		} else {
 			log.Info("the pod is not to start yet")

@@ -52,7 +52,7 @@ func wasHeld(s *v1.PodStatus) bool {
 
 // orderProblems returns what is wrong with the orders themselves, and which new
 // versions wait while their former ones run, by file.
-func (l *syncLoop) orderProblems(verdicts map[manifests.Key]verdict) map[string][]status.Problem {
+func (l *syncLoop) orderProblems(rulings map[manifests.Key]ruling) map[string][]status.Problem {
 	found := map[string][]status.Problem{}
 	at := map[string]manifests.Position{}
 	for _, f := range l.last.Files {
@@ -61,7 +61,7 @@ func (l *syncLoop) orderProblems(verdicts map[manifests.Key]verdict) map[string]
 		}
 	}
 	for _, p := range l.last.Pods {
-		v, key := verdicts[p.Key()], p.Key().String()
+		v, key := rulings[p.Key()], p.Key().String()
 		text := v.Problem
 		if h := l.orders.held[p.Key()]; h != nil && l.wishes[p.Key()] != nil {
 			text = h.said
