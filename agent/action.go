@@ -42,7 +42,7 @@ type action struct {
 	Marks   map[string]string
 	Verdict verdict // for an end
 	Reason  string  // for a person
-	Text    string  // for a condemnation: what the probe said
+	Text    string  // for a condemnation: what the probe or the hook said
 }
 
 func (a action) String() string {

@@ -237,3 +237,20 @@ func TestASleepAsPostStart(t *testing.T) {
 		}
 	})
 }
+
+// Under OnFailure a container that answers SIGTERM with success would else be done.
+func TestAFailedPostStartIsNoSuccess(t *testing.T) {
+	live(t, func(r *rig) {
+		var n commands
+		n.on(r)
+		r.want(podOf("job", "restartPolicy: OnFailure", "containers:", hookYAML("a", "postStart", "fail")))
+		r.after(5 * time.Second)
+		r.waits("default/job-n", "a", "CrashLoopBackOff")
+		if t := r.containerStatus("default/job-n", "a").LastTerminationState.Terminated; t == nil || !strings.Contains(t.Message, "PostStart hook failed: exec: the command exited with 3") {
+			r.Errorf("it ended with %+v", t)
+		}
+		r.OnExec(nil)
+		r.after(10 * time.Second)
+		r.expect("default/job-n/a")
+	})
+}

@@ -54,10 +54,10 @@ func (s *situation) notYet() string {
 	return "ContainerCreating"
 }
 
-// planHooks begins the postStart hooks of what runs, and stops containers whose
-// hook has failed.
+// planHooks begins the postStart hooks of what runs, and condemns containers
+// whose hook has failed: they are restarted whatever they exit with.
 func (s *situation) planHooks(p *planned, i *instance) {
-	var begin, stop []action
+	var begin, condemn, stop []action
 	for _, c := range allContainers(s.Pod.Pod) {
 		n := i.newest(c.Name)
 		if !s.hooking(n) {
@@ -67,11 +67,15 @@ func (s *situation) planHooks(p *planned, i *instance) {
 		switch {
 		case !begun:
 			begin = append(begin, action{Do: doRunPostStart, UID: i.UID, ID: n.ID, Name: n.Name, Reason: "it has started"})
-		case h.Failed != "":
-			stop = append(stop, stopContainer(i, n, "its postStart hook has failed"))
+		case h.Failed != "" && n.Condemned == nil: // those that are, planKills stops
+			why := "its postStart hook has failed"
+			condemn = append(condemn, action{Do: doCondemn, UID: i.UID, ID: n.ID, Name: n.Name, Grace: max(n.Grace, minGrace),
+				Reason: why, Text: "PostStart hook failed: " + h.Failed})
+			stop = append(stop, stopContainer(i, n, why))
 		}
 	}
 	p.then(begin...)
+	p.then(condemn...)
 	p.then(stop...)
 }
 

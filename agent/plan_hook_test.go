@@ -18,7 +18,7 @@ func TestPlanOfHooks(t *testing.T) {
 		{"when it is done they start", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 0)), change: posted("a0", hookState{Done: true})},
 			"start container b#0"},
 		{"when it has failed they start too", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 0)), change: posted("a0", hookState{Failed: "no"})},
-			"stop container a a0 in 30s; start container b#0"},
+			"condemn container a a0 in 30s; stop container a a0 in 30s; start container b#0"},
 		{"one that waits for its image holds back those after it", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(), fetching: map[string]bool{"a": true}},
 			"|a waits: ContainerCreating|b waits: ContainerCreating"},
 		{"one that has no image does not", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(), failures: map[string]failure{"a": {waiting: waiting{Reason: "ErrImagePull"}, Retry: noon.Add(time.Second)}}},
@@ -45,10 +45,11 @@ func TestPlanOfHooks(t *testing.T) {
 
 		// Failing.
 		{"a container whose hook has failed is stopped, with its preStop hook", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(preStops(up("a", 0))), change: posted("a0", hookState{Failed: "no"})},
-			"stop container a a0 in 30s with preStop"},
-		{"and not stopped twice", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(up("a", 0)), change: all(posted("a0", hookState{Failed: "no"}), stops(map[string]stopping{"a0": {}}))}, ""},
+			"condemn container a a0 in 30s; stop container a a0 in 30s with preStop"},
+		{"and not stopped twice", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(doomed(up("a", 0))), change: all(posted("a0", hookState{Failed: "no"}), stops(map[string]stopping{"a0": {}}))}, ""},
 		{"a sidecar's failed hook stops the sidecar only", scene{pod: hookedBy(withSidecar(pod(always, "a"), "s"), "s"), accepted: true, here: world(up("a", 0), up("s", 1)), change: posted("s1", hookState{Failed: "no"})},
-			"stop container s s1 in 30s"},
+			"condemn container s s1 in 30s; stop container s s1 in 30s"},
+		{"it is restarted even if it answers with 0", scene{pod: hookedBy(pod(v1.RestartPolicyOnFailure, "a"), "a"), accepted: true, here: world(doomed(exit("a", 0, 0, 0, "")))}, "start container a#1 after 0s"},
 		{"its successor starts with back-off", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(exit("a", 1, 137, 0, "0s"))}, "|a waits: CrashLoopBackOff|wake in 10s"},
 		{"under Never there is none", scene{pod: hookedBy(pod(never, "a"), "a"), accepted: true, here: world(exit("a", 0, 137, 0, ""))}, "stop sandbox s0; end Failed"},
 	})
