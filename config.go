@@ -46,6 +46,7 @@ func settings(c *cli.Context, log *slog.Logger) (agent.Config, error) {
 		"manifests": &cfg.Manifests, "runtime-endpoint": &cfg.Endpoint, "root": &cfg.Root, "pod-logs": &cfg.PodLogs,
 		"node-name": &cfg.NodeName, "listen": &cfg.Listen, "socket": &cfg.Socket, "resolv-conf": &cfg.ResolvConf,
 		"cgroup-driver": &cfg.CgroupDriver, "cgroup-root": &cfg.CgroupRoot,
+		"image-credential-provider-config": &cfg.Images.CredentialProviders, "image-credential-provider-bin-dir": &cfg.Images.CredentialBin,
 	} {
 		if c.IsSet(name) {
 			*to = c.String(name)

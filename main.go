@@ -71,6 +71,7 @@ func app() *cli.App {
 			{Name: "validate", Usage: "check manifests as the agent would", ArgsUsage: "FILE|DIR|- ...", Flags: validateFlags(), Action: validate, OnUsageError: usageError},
 			{Name: "config", Usage: "print what can be set, documented", Flags: configFlags(), Action: config, OnUsageError: usageError},
 			{Name: "ps", Usage: "list the pods and what is wrong with them", Flags: psFlags(), Action: ps, OnUsageError: usageError},
+			{Name: "images", Usage: "list the images, who uses them, and which are to go", Flags: psFlags(), Action: images, OnUsageError: usageError},
 			{Name: "version", Usage: "print the version", Flags: []cli.Flag{outputFlag("json or yaml")}, Action: printVersion, OnUsageError: usageError},
 		},
 	}
@@ -98,6 +99,8 @@ func runFlags() []cli.Flag {
 		&cli.StringFlag{Name: "cgroup-driver", Value: "auto", Usage: "how pods get cgroups: auto (as the runtime), cgroupfs, systemd or none"},
 		&cli.StringFlag{Name: "cgroup-root", Value: "/", Usage: "the cgroup `PATH` that holds kubepods; it must exist"},
 		configFlag(),
+		&cli.StringFlag{Name: "image-credential-provider-config", Usage: "a `FILE` of credential provider plugins, or a folder of such"},
+		&cli.StringFlag{Name: "image-credential-provider-bin-dir", Usage: "the `DIR` of their programs"},
 		&cli.StringFlag{Name: "log-format", Value: "text", Usage: "text or json"},
 		&cli.StringFlag{Name: "log-level", Value: "info", Usage: "debug, info, warn or error"},
 	}
@@ -171,6 +174,13 @@ func ps(c *cli.Context) error {
 	return acli.Ps(c.Context, os.Stdout, acli.Options{
 		Socket: c.String("socket"), Output: c.String("output"), Color: acli.Colored(os.Stdout, os.Getenv),
 	})
+}
+
+func images(c *cli.Context) error {
+	if c.NArg() > 0 {
+		return cli.Exit(fmt.Sprintf("images takes no arguments, got %q", c.Args().First()), exitUsage)
+	}
+	return acli.Images(c.Context, os.Stdout, acli.Options{Socket: c.String("socket"), Output: c.String("output")})
 }
 
 func printVersion(c *cli.Context) error {

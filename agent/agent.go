@@ -39,6 +39,7 @@ type Agent struct {
 	watch   *watch
 	sync    *syncLoop
 	workers *workers
+	images  *image.Collector
 	cgroups *podCgroups
 }
 
@@ -87,6 +88,7 @@ func New(cfg Config) (_ *Agent, err error) {
 		Socket:  cfg.Socket,
 		Store:   a.store,
 		Version: cfg.Version,
+		Images:  a.listImages,
 		Checks:  []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
 		Log:     cfg.Log,
 	})
@@ -104,10 +106,18 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 		a.cgroups.sweep(ctx, a.root, uids)
 		a.root.sweep(ctx, a.log, uids)
 	}
+	keyring, err := a.cfg.keyring()
+	if err != nil {
+		return err
+	}
+	needs := &imageNeeds{root: a.root}
+	a.images = image.NewCollector(a.cfg.collector(a.cri, needs))
+	needs.changed = a.images.Kick
 	a.workers = &workers{
 		cri:     a.cri,
 		lister:  a.watch.lister,
-		images:  image.New(a.cri, a.cfg.ImagePulls),
+		images:  image.New(a.cri, a.cfg.puller(keyring)),
+		needs:   needs,
 		store:   a.store,
 		root:    a.root,
 		machine: machine,
@@ -133,6 +143,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.source.Run(ctx) })
 	parts.Go(func() { a.watch.Run(ctx) })
 	parts.Go(func() { a.cgroups.run(ctx) })
+	parts.Go(func() { a.images.Run(ctx) })
 	parts.Go(func() {
 		if err := a.server.Run(ctx); err != nil && ctx.Err() == nil {
 			cancel(fmt.Errorf("serve: %w", err))
@@ -140,6 +151,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	})
 	parts.Go(func() { a.sync.Run(ctx, a.source.Snapshots(), a.watch) })
 	parts.Wait()
+	a.workers.images.Wait()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		return err
 	}

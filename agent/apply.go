@@ -179,10 +179,10 @@ func (w *worker) note(ctx context.Context, s *situation, a action, err error) er
 	said := f.Message
 	f.waiting, f.Count = explain(err), f.Count+1
 	var i *image.Error
-	if errors.As(err, &i) && i.Reason == image.ErrImagePull && f.Count > 1 {
-		f.waiting = waiting{image.ImagePullBackOff, fmt.Sprintf("Back-off pulling image %q: %s: %s", i.Image, f.Reason, f.Message)}
+	f.Retry = time.Now().Add(retryAfter(f.Count))
+	if errors.As(err, &i) {
+		f.waiting, f.Retry = imageFailure(i)
 	}
-	f.Retry = time.Now().Add(retryAfter(err, f.Count))
 	w.failures[a.Name] = f
 	if f.Message != said {
 		log.Warn("cannot "+string(a.Do), "reason", f.Reason, "err", err)
@@ -223,14 +223,9 @@ func explain(err error) waiting {
 	return waiting{"FailedCreatePodSandBox", "Failed to create pod sandbox: " + err.Error()}
 }
 
-// retryAfter returns how long to wait after that many failures in a row:
-// for images as the kubelet does, for the rest shorter, because what the
-// runtime lacked a moment ago may be there now.
-func retryAfter(err error, count int) time.Duration {
-	var i *image.Error
-	if errors.As(err, &i) {
-		return min(backOffFirst<<min(count-1, 10), backOffMax)
-	}
+// retryAfter returns how long to wait after that many failures in a row: not
+// long, because what the runtime lacked a moment ago may be there now.
+func retryAfter(count int) time.Duration {
 	return min(2*retryFirst<<min(count, 10), retryMax)
 }
 
@@ -279,6 +274,7 @@ func (w *worker) forget(ctx context.Context, uid string) error {
 	if err := volume.TearDown(ctx, w.root.dir, uid); err != nil {
 		return err
 	}
+	w.images.Forget(uid)
 	delete(w.known, uid)
 	if w.lastUID == uid { // a successor of the same uid begins anew
 		w.last, w.lastUID = nil, ""

@@ -74,6 +74,8 @@ type Config struct {
 	SingleProcessOOMKill bool          // memory's end kills one process, not the container (cgroup v2)
 	FailSwapOn           bool          // refuse to start on a machine with swap
 
+	Images ImageConfig
+
 	Version string
 	Log     *slog.Logger
 }
@@ -96,6 +98,10 @@ func (c Config) complete() (Config, error) {
 		return c, fmt.Errorf("node name %q: %s; give another with --node-name", c.NodeName, bad[0])
 	}
 	if err := errors.Join(c.checkNode(), c.checkSwap("/proc/swaps")); err != nil {
+		return c, err
+	}
+	var err error
+	if c.Images, err = c.Images.complete(); err != nil {
 		return c, err
 	}
 	if (c.PodLogs == "" || c.PodLogs == defaultPodLogs) && c.LogLinks == "" {

@@ -57,6 +57,13 @@ type configFile struct {
 	CrashLoopBackOff      *configBackOff `json:"crashLoopBackOff"`
 	SerializeImagePulls   *bool          `json:"serializeImagePulls"`
 	MaxParallelImagePulls *int           `json:"maxParallelImagePulls"`
+	RegistryPullQPS       *int           `json:"registryPullQPS"`
+	RegistryBurst         *int           `json:"registryBurst"`
+
+	ImageGCHighThresholdPercent *int             `json:"imageGCHighThresholdPercent"`
+	ImageGCLowThresholdPercent  *int             `json:"imageGCLowThresholdPercent"`
+	ImageMinimumGCAge           *metav1.Duration `json:"imageMinimumGCAge"`
+	ImageMaximumGCAge           *metav1.Duration `json:"imageMaximumGCAge"`
 
 	configUnused
 }
@@ -89,7 +96,7 @@ func ReadConfig(path string, c Config) (Config, []manifests.Problem, error) {
 	}
 	r := &configReader{dir: dir, to: &c}
 	r.Settings = manifests.ReadSettings(path, data, &r.file)
-	for _, take := range []func(){r.version, r.places, r.node, r.network, r.cgroups, r.reserve, r.amounts, r.security, r.pulls, r.backOff, r.unused} {
+	for _, take := range []func(){r.version, r.places, r.node, r.network, r.cgroups, r.reserve, r.amounts, r.security, r.pulls, r.images, r.backOff, r.unused} {
 		take()
 	}
 	var warnings []manifests.Problem

@@ -57,6 +57,12 @@ func configRows() []configRow {
 		{"crashLoopBackOff.maxContainerRestartPeriod", "5m0s", "The wait doubles up to this, 1s to 5m. A pod's annotation monopod.backoff-max wins."},
 		{"serializeImagePulls", "false", "true pulls one image at a time; false without maxParallelImagePulls as many as are wanted."},
 		{"maxParallelImagePulls", "4", "How many images are pulled at a time."},
+		{"registryPullQPS", "0", "How many pulls are begun per second; others wait for their turn. 0 is no limit."},
+		{"registryBurst", "10", "How many of them may begin at once."},
+		{"imageGCHighThresholdPercent", "85", "How full the disk of the images is when those that nobody uses begin to go; 100 is never.\nNo image goes that a manifest names."},
+		{"imageGCLowThresholdPercent", "80", "How full it may still be when that ends."},
+		{"imageMinimumGCAge", "2m0s", "An image that has come less long ago stays."},
+		{"imageMaximumGCAge", "0s", "An image unused for longer goes even if there is room; 0s is never."},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"monopod/agent/image"
 	"monopod/manifests"
 )
 
@@ -82,6 +83,14 @@ func TestReadConfig(t *testing.T) {
 		{"a back-off", "crashLoopBackOff: {firstContainerRestartPeriod: 1s, maxContainerRestartPeriod: 1m}", func(c *Config) { c.BackOff = BackOff{time.Second, time.Minute} }},
 		{"one pull at a time", "serializeImagePulls: true", func(c *Config) { c.ImagePulls = 1 }},
 		{"some pulls at a time", "maxParallelImagePulls: 9\nserializeImagePulls: false\n", func(c *Config) { c.ImagePulls = 9 }},
+		{"a limit of pulls", "registryPullQPS: 5\nregistryBurst: 2\n", func(c *Config) { c.Images.QPS, c.Images.Burst = 5, 2 }},
+		{"a kubelet's defaults of images", "imageGCHighThresholdPercent: 85\nimageGCLowThresholdPercent: 80\nimageMinimumGCAge: 0s\nimageMaximumGCAge: 0s\n",
+			func(c *Config) { c.Images.Collect = image.Limits{High: 85, Low: 80} }},
+		{"when images go", "imageGCHighThresholdPercent: 70\nimageGCLowThresholdPercent: 1\nimageMinimumGCAge: 1h\nimageMaximumGCAge: 24h\n",
+			func(c *Config) {
+				c.Images.Collect = image.Limits{High: 70, Low: 1, MinAge: time.Hour, MaxAge: 24 * time.Hour}
+			}},
+		{"images never go", "imageGCHighThresholdPercent: 100", func(c *Config) { c.Images.Collect.High = 100 }},
 		{"all pulls at a time", "serializeImagePulls: false", func(c *Config) { c.ImagePulls = math.MaxInt32 }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -127,6 +136,12 @@ func TestReadConfigProblems(t *testing.T) {
 		{"no pods", "maxPods: -1\npodsPerCore: -1", "F:1:10: maxPods: -1: must not be negative|F:2:14: podsPerCore: -1: must not be negative"},
 		{"a period", "cpuCFSQuotaPeriod: 2s", "F:1:20: cpuCFSQuotaPeriod: 2s: must be between 1ms and 1s"},
 		{"a sysctl", "allowedUnsafeSysctls:\n- vm.swappiness\n", `F:2:3: allowedUnsafeSysctls[0]: "vm.swappiness" is the whole machine's`},
+		{"a limit below nothing", "registryPullQPS: -1\nregistryBurst: -2\n", "F:1:18: registryPullQPS: -1: must not be negative|F:2:16: registryBurst: -2: must not be negative"},
+		{"thresholds of images that cannot be", "imageGCHighThresholdPercent: 101\nimageGCLowThresholdPercent: 0\n", "F:1:30: imageGCHighThresholdPercent: 101: must be from 1 to 100|F:2:29: imageGCLowThresholdPercent: 0: must be from 1 to 100"},
+		{"a high threshold of images below the low one", "imageGCHighThresholdPercent: 80", "F:1:30: imageGCHighThresholdPercent: 80: must be more than imageGCLowThresholdPercent, 80"},
+		{"a low threshold of images above the high one", "imageGCLowThresholdPercent: 90", "F:1:29: imageGCLowThresholdPercent: 90: must be less than imageGCHighThresholdPercent, 85"},
+		{"ages of images that cannot be", "imageMinimumGCAge: -1s", "F:1:20: imageMinimumGCAge: -1s: must be between 0s and 876000h0m0s"},
+		{"images that must go before they may", "imageMaximumGCAge: 1m", "F:1:20: imageMaximumGCAge: 1m0s: must be more than imageMinimumGCAge, 2m0s"},
 		{"a maximum", "crashLoopBackOff: {maxContainerRestartPeriod: 10m}", "F:1:47: crashLoopBackOff.maxContainerRestartPeriod: 10m0s: must be between 1s and 5m0s"},
 		{"a first above it", "crashLoopBackOff:\n  firstContainerRestartPeriod: 30s\n  maxContainerRestartPeriod: 20s\n", "F:2:32: crashLoopBackOff.firstContainerRestartPeriod: 30s is more than maxContainerRestartPeriod, 20s"},
 		{"pulls", "maxParallelImagePulls: 0", "F:1:24: maxParallelImagePulls: 0: must be at least 1"},
@@ -174,7 +189,8 @@ func TestEveryFieldIsDocumentedAndCounts(t *testing.T) {
 		"evictionHard": "{memory.available: 1Mi}", "maxPods": "9", "podsPerCore": "9", "podPidsLimit": "9", "cpuCFSQuota": "false",
 		"cpuCFSQuotaPeriod": "1ms", "singleProcessOOMKill": "true", "failSwapOn": "true", "seccompDefault": "true",
 		"allowedUnsafeSysctls": "[net.*]", "crashLoopBackOff.firstContainerRestartPeriod": "1s", "crashLoopBackOff.maxContainerRestartPeriod": "1m",
-		"serializeImagePulls": "true", "maxParallelImagePulls": "9",
+		"serializeImagePulls": "true", "maxParallelImagePulls": "9", "registryPullQPS": "9", "registryBurst": "9",
+		"imageGCHighThresholdPercent": "90", "imageGCLowThresholdPercent": "70", "imageMinimumGCAge": "1m", "imageMaximumGCAge": "1h",
 	}
 	var documented []string
 	for _, row := range configRows() {

@@ -41,15 +41,9 @@ type configUnused struct {
 	StreamingConnectionIdleTimeout unused `json:"streamingConnectionIdleTimeout"`
 	ShowHiddenMetricsForVersion    unused `json:"showHiddenMetricsForVersion"`
 
-	RegistryPullQPS                        unused `json:"registryPullQPS"`
-	RegistryBurst                          unused `json:"registryBurst"`
 	ImageServiceEndpoint                   unused `json:"imageServiceEndpoint" instead:"containerRuntimeEndpoint"`
 	ImagePullCredentialsVerificationPolicy unused `json:"imagePullCredentialsVerificationPolicy"`
 	PreloadedImagesVerificationAllowlist   unused `json:"preloadedImagesVerificationAllowlist"`
-	ImageMinimumGCAge                      unused `json:"imageMinimumGCAge"`
-	ImageMaximumGCAge                      unused `json:"imageMaximumGCAge"`
-	ImageGCHighThresholdPercent            unused `json:"imageGCHighThresholdPercent"`
-	ImageGCLowThresholdPercent             unused `json:"imageGCLowThresholdPercent"`
 	RuntimeRequestTimeout                  unused `json:"runtimeRequestTimeout"`
 
 	EventRecordQPS                            unused `json:"eventRecordQPS"`

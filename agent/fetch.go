@@ -5,9 +5,12 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/image"
 )
 
 // images is what the start of one container needs of the image store.
@@ -40,6 +43,8 @@ func wantedImages(p *v1.Pod, c *v1.Container) []wanted {
 // fetch is the images of a container on their way. The goroutine that fetches
 // closes done last.
 type fetch struct {
+	wanted []wanted
+	since  time.Time
 	done   chan struct{}
 	images *images
 	err    error
@@ -67,12 +72,13 @@ func (w *worker) prefetch(ctx context.Context, s *situation, steps [][]action) {
 // fetch brings a container's images, all at once, without keeping the worker
 // from other things. Those that are there and may be used are not pulled.
 func (w *worker) fetch(ctx context.Context, p *v1.Pod, c *v1.Container, config *rt.PodSandboxConfig) *fetch {
-	f := &fetch{done: make(chan struct{})}
+	f := &fetch{wanted: wantedImages(p, c), since: time.Now(), done: make(chan struct{})}
 	w.beside.Go(func() {
-		f.images, f.err = gather(wantedImages(p, c), func(i wanted) (*rt.Image, string, error) {
+		f.images, f.err = gather(f.wanted, func(i wanted) (*rt.Image, string, error) {
 			img, ref, err := w.images.Present(ctx, i.name, i.policy, config)
 			if img == nil && err == nil {
-				img, ref, err = w.images.Pull(ctx, i.name, config)
+				r := image.Request{Pod: string(p.UID), Image: i.name, Sandbox: config, Secrets: w.pullSecrets(p)}
+				img, ref, err = w.images.Pull(ctx, r)
 			}
 			return img, ref, err
 		})
@@ -106,15 +112,15 @@ func gather(all []wanted, bring func(wanted) (*rt.Image, string, error)) (*image
 	return out, nil
 }
 
-// onTheirWay returns the containers whose images are being fetched.
-func (w *worker) onTheirWay() map[string]bool {
-	var out map[string]bool
+// onTheirWay says of the containers whose images are being fetched how far that is.
+func (w *worker) onTheirWay() map[string]underway {
+	var out map[string]underway
 	for name, f := range w.fetches {
 		if !f.ready() {
 			if out == nil {
-				out = map[string]bool{}
+				out = map[string]underway{}
 			}
-			out[name] = true
+			out[name] = w.progress(f)
 		}
 	}
 	return out

@@ -104,7 +104,7 @@ func (q *queue) pass(c *v1.Container, n *container, starts bool) {
 	if postStart(c) == nil {
 		return
 	}
-	if starts || q.s.Fetching[c.Name] || q.s.hooking(n) && q.s.PostStart[n.ID].Failed == "" {
+	if _, coming := q.s.Fetching[c.Name]; starts || coming || q.s.hooking(n) && q.s.PostStart[n.ID].Failed == "" {
 		q.held = c.Name
 	}
 }

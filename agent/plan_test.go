@@ -29,7 +29,7 @@ type scene struct {
 	here     *instance // of the wanted uid
 	failures map[string]failure
 	logged   map[string]uint32
-	fetching map[string]bool
+	fetching map[string]underway
 	change   func(*situation) // nil: as it is
 }
 
@@ -296,7 +296,7 @@ func TestPlan(t *testing.T) {
 
 		// What went wrong last.
 		{"a container whose image is missing waits", scene{pod: pod(always, "a"), accepted: true, here: world(), failures: map[string]failure{"a": {waiting: waiting{Reason: "ErrImagePull"}, Retry: noon.Add(10 * time.Second)}}}, "|a waits: ErrImagePull|wake in 10s"},
-		{"a container whose image is on its way waits, others start", scene{pod: pod(always, "a", "b"), accepted: true, here: world(), fetching: map[string]bool{"a": true}}, "start container b#0|a waits: ContainerCreating"},
+		{"a container whose image is on its way waits, others start", scene{pod: pod(always, "a", "b"), accepted: true, here: world(), fetching: map[string]underway{"a": {Image: "img:1", Since: noon}}}, "start container b#0|a waits: ContainerCreating|wake in 10s"},
 		{"and is tried again when it is time", scene{pod: pod(always, "a"), accepted: true, here: world(), failures: map[string]failure{"a": {Retry: noon}}}, "start container a#0"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

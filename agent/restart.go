@@ -107,8 +107,8 @@ func (s *situation) start(p *planned, c *v1.Container, n *container, why string)
 		p.wait(c.Name, f.waiting)
 		return nil
 	}
-	if s.Fetching[c.Name] {
-		p.wait(c.Name, waiting{"ContainerCreating", fmt.Sprintf("pulling image %q", c.Image)})
+	if on, ok := s.Fetching[c.Name]; ok {
+		s.awaitArrival(p, c, on)
 		return nil
 	}
 	attempt, sandbox := s.Logged[c.Name], ""

@@ -125,6 +125,7 @@ func (l *syncLoop) healthy() error {
 // snapshot makes the workers what the manifests say.
 func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 	l.last = &s
+	l.shared.needs.publish(s.Pods)
 	wanted := map[manifests.Key]bool{}
 	for _, p := range s.Pods {
 		wanted[p.Key()] = true

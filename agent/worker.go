@@ -22,6 +22,8 @@ type workers struct {
 	cri               *cri.Client
 	lister            *lister
 	images            *image.Puller
+	secrets           secrets     // pods' own credentials for registries; nil: there are none
+	needs             *imageNeeds // told of all pods that are accepted; nil: nobody asks
 	store             *status.Store
 	root              *root
 	machine           *machine

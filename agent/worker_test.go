@@ -139,7 +139,7 @@ func (r *rig) start() {
 	if r.dial == nil {
 		r.dial = nobodyListens
 	}
-	ws := &workers{prober: probe.Prober{Dial: r.dial}, cri: client, lister: r.watch.lister, images: image.New(client, image.Parallel), store: r.store, root: root, machine: m,
+	ws := &workers{prober: probe.Prober{Dial: r.dial}, cri: client, lister: r.watch.lister, images: image.New(client, image.Config{}), store: r.store, root: root, machine: m,
 		gate: r.watch, log: log, starts: make(chan struct{}, 8), ends: make(chan struct{}, 2), podLogs: cfg.PodLogs}
 	r.sync = newSyncLoop(ws, r.store, "manifests", checkpoints)
 	r.offers = make(chan manifests.Snapshot, 1)

@@ -2,6 +2,7 @@ package cri
 
 import (
 	"context"
+	"encoding/json"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -19,4 +20,41 @@ func (c *Client) PullImage(ctx context.Context, image *rt.ImageSpec, auth *rt.Au
 	r, err := call(ctx, "PullImage", image.GetImage(), c.Timeouts.Pull, c.images.PullImage,
 		&rt.PullImageRequest{Image: image, Auth: auth, SandboxConfig: pod})
 	return r.GetImageRef(), err
+}
+
+// Images lists all images of the runtime, whoever brought them.
+func (c *Client) Images(ctx context.Context) ([]*rt.Image, error) {
+	r, err := call(ctx, "ListImages", "", c.Timeouts.Query, c.images.ListImages, &rt.ListImagesRequest{})
+	return r.GetImages(), err
+}
+
+// RemoveImage removes an image with all its names. That it is gone already is
+// no error. Containers made from it run on.
+func (c *Client) RemoveImage(ctx context.Context, id string) error {
+	_, err := call(ctx, "RemoveImage", id, c.Timeouts.Remove, c.images.RemoveImage,
+		&rt.RemoveImageRequest{Image: &rt.ImageSpec{Image: id}})
+	return unlessGone(err)
+}
+
+// ImageDir returns a folder on the file system that holds the images, "" when
+// the runtime does not say.
+func (c *Client) ImageDir(ctx context.Context) (string, error) {
+	r, err := call(ctx, "ImageFsInfo", "", c.Timeouts.Query, c.images.ImageFsInfo, &rt.ImageFsInfoRequest{})
+	for _, fs := range r.GetImageFilesystems() {
+		return fs.GetFsId().GetMountpoint(), err
+	}
+	return "", err
+}
+
+// SandboxImage returns the image that sandboxes are made of, "" when the
+// runtime does not say. containerd says it; others mark the image as pinned.
+func (c *Client) SandboxImage(ctx context.Context) (string, error) {
+	r, err := call(ctx, "Status", "", c.Timeouts.Query, c.runtime.Status, &rt.StatusRequest{Verbose: true})
+	var config struct {
+		SandboxImage string `json:"sandboxImage"`
+	}
+	if err != nil || json.Unmarshal([]byte(r.GetInfo()["config"]), &config) != nil {
+		return "", err
+	}
+	return config.SandboxImage, nil
 }

@@ -18,7 +18,7 @@ import (
 func bubble(t *testing.T, parallel int, test func(*testing.T, *critest.Runtime, *Puller)) {
 	synctest.Test(t, func(t *testing.T) {
 		r := critest.New(t)
-		test(t, r, New(cri.New(r.Conn()), parallel))
+		test(t, r, New(cri.New(r.Conn()), Config{Parallel: parallel}))
 	})
 }
 
@@ -66,7 +66,7 @@ func TestOnePullPerReferenceWhoeverAsks(t *testing.T) {
 		var all sync.WaitGroup
 		for range 5 {
 			all.Go(func() {
-				if img, _, err := p.Pull(t.Context(), "img:1", nil); err != nil || img == nil {
+				if img, _, err := p.Pull(t.Context(), Request{Pod: "u", Image: "img:1"}); err != nil || img == nil {
 					t.Errorf("image %v, error %v", img, err)
 				}
 			})
@@ -84,7 +84,7 @@ func TestPullsAreBounded(t *testing.T) {
 		start := time.Now()
 		var all sync.WaitGroup
 		for k := range 5 {
-			all.Go(func() { _, _, _ = p.Pull(t.Context(), fmt.Sprintf("img:%d", k), nil) })
+			all.Go(func() { _, _, _ = p.Pull(t.Context(), Request{Pod: "u", Image: fmt.Sprintf("img:%d", k)}) })
 		}
 		all.Wait()
 		if took := time.Since(start); took != 3*time.Minute {
@@ -102,7 +102,7 @@ func TestAPullThatNobodyWaitsForEnds(t *testing.T) {
 		var all sync.WaitGroup
 		for _, ctx := range []context.Context{first, second} {
 			all.Go(func() {
-				if _, _, err := p.Pull(ctx, "img:1", nil); !errors.Is(err, gone) {
+				if _, _, err := p.Pull(ctx, Request{Pod: "u", Image: "img:1"}); !errors.Is(err, gone) {
 					t.Errorf("error %v", err)
 				}
 			})
@@ -125,11 +125,11 @@ func TestAPullThatNobodyWaitsForEnds(t *testing.T) {
 func TestAFailedPullSaysWhyAndARuntimeThatIsDownIsNoFailure(t *testing.T) {
 	bubble(t, 1, func(t *testing.T, r *critest.Runtime, p *Puller) {
 		r.OnPull("img:1", 0, errors.New("no such manifest"))
-		if _, _, err := p.Pull(t.Context(), "img:1", nil); reason(err) != ErrImagePull {
+		if _, _, err := p.Pull(t.Context(), Request{Pod: "u", Image: "img:1"}); reason(err) != ErrImagePull {
 			t.Errorf("error %v", err)
 		}
 		r.Stop()
-		_, _, err := p.Pull(t.Context(), "img:1", nil)
+		_, _, err := p.Pull(t.Context(), Request{Pod: "v", Image: "img:1"})
 		var e *Error
 		if errors.As(err, &e) || !cri.Unavailable(err) {
 			t.Errorf("error %v", err)

@@ -20,6 +20,7 @@ func routes() []route {
 		{"/healthz/{check}", false, (*Server).healthOf},
 		{"/pods", false, (*Server).pods},
 		{"/version", false, (*Server).version},
+		{"/images", true, (*Server).images},
 		{"/manifests", true, (*Server).manifests},
 		{"/runtime", true, (*Server).runtime},
 	}
@@ -104,6 +105,19 @@ func (s *Server) manifests(_ bool, w http.ResponseWriter, _ *http.Request) {
 
 func (s *Server) runtime(_ bool, w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, s.config.Store.Runtime())
+}
+
+func (s *Server) images(_ bool, w http.ResponseWriter, r *http.Request) {
+	if s.config.Images == nil {
+		http.NotFound(w, r)
+		return
+	}
+	all, err := s.config.Images(r.Context())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	writeJSON(w, all)
 }
 
 func (s *Server) version(_ bool, w http.ResponseWriter, _ *http.Request) {

@@ -38,10 +38,12 @@ type Check struct {
 
 // Config says what is served and where.
 type Config struct {
-	Listen  string // TCP address on loopback; "" for none
-	Socket  string // path of the unix socket; "" for none
-	Store   *status.Store
-	Checks  []Check // beside ping, runtime and manifests
+	Listen string // TCP address on loopback; "" for none
+	Socket string // path of the unix socket; "" for none
+	Store  *status.Store
+	Checks []Check // beside ping, runtime and manifests
+	// Images asks the runtime for its images.
+	Images  func(context.Context) (*status.Images, error)
 	Version string
 	Log     *slog.Logger
 }

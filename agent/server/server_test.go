@@ -40,7 +40,8 @@ func serve(t *testing.T, adjust func(*Server), checks ...Check) *world {
 		t.Fatal(err)
 	}
 	w := &world{store: store, socket: filepath.Join(t.TempDir(), "s")}
-	w.Server, err = Listen(Config{Listen: "127.0.0.1:0", Socket: w.socket, Store: store, Checks: checks, Version: "v1", Log: log})
+	w.Server, err = Listen(Config{Listen: "127.0.0.1:0", Socket: w.socket, Store: store, Checks: checks, Version: "v1", Log: log,
+		Images: func(context.Context) (*status.Images, error) { return &status.Images{Node: "n"}, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,6 +174,8 @@ func TestRoutes(t *testing.T) {
 	}{
 		{"manifests", "GET", "/manifests", true, 200, `{"dir":"/m","files":null,"problems":[{"message":"bad"}]}` + "\n"},
 		{"manifests are not for TCP", "GET", "/manifests", false, 404, "404 page not found\n"},
+		{"images", "GET", "/images", true, 200, `{"node":"n","images":null}` + "\n"},
+		{"images are not for TCP", "GET", "/images", false, 404, "404 page not found\n"},
 		{"runtime", "GET", "/runtime", true, 200, `{"up":true,"name":"containerd"}` + "\n"},
 		{"runtime is not for TCP", "GET", "/runtime", false, 404, "404 page not found\n"},
 		{"version", "GET", "/version", false, 200, `{"version":"v1"}` + "\n"},

@@ -58,6 +58,8 @@ type Runtime struct {
 	images map[string]*rt.Image // by normalized reference
 	pulls  map[string]pull
 
+	imageDir, sandboxImage string
+
 	conditions   map[string]*rt.RuntimeCondition
 	cgroupDriver rt.CgroupDriver
 	containerd16 bool
@@ -85,6 +87,7 @@ func New(t testing.TB) *Runtime {
 		takes:       map[string]time.Duration{},
 		images:      map[string]*rt.Image{},
 		pulls:       map[string]pull{},
+		imageDir:    "/var/lib/critest",
 		subscribers: map[*subscriber]bool{},
 		lacks:       map[Feature]bool{},
 		conditions: map[string]*rt.RuntimeCondition{

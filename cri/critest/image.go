@@ -23,6 +23,7 @@ type imageService struct {
 type pull struct {
 	delay time.Duration
 	err   error
+	auth  func(*rt.AuthConfig) error
 }
 
 const imageSize = 1 << 20
@@ -42,7 +43,67 @@ func (r *Runtime) AddImage(refs ...string) {
 func (r *Runtime) OnPull(ref string, delay time.Duration, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.pulls[normal(ref)] = pull{delay, err}
+	r.pulls[normal(ref)] = pull{delay: delay, err: err}
+}
+
+// Guard makes pulls of ref end as admit says of the credentials, which are nil
+// for a pull without any.
+func (r *Runtime) Guard(ref string, admit func(*rt.AuthConfig) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pulls[normal(ref)] = pull{auth: admit}
+}
+
+// Pin marks an image as one that the runtime wants to be kept.
+func (r *Runtime) Pin(ref string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if image := r.image(ref); image != nil {
+		image.Pinned = true
+		return
+	}
+	r.t.Errorf("critest: no image %q", ref)
+}
+
+// Resize sets the size of an image that is present, in bytes.
+func (r *Runtime) Resize(ref string, size uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if image := r.image(ref); image != nil {
+		image.Size = size
+		return
+	}
+	r.t.Errorf("critest: no image %q", ref)
+}
+
+// ImageBytes returns what all images take together.
+func (r *Runtime) ImageBytes() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.imageBytes()
+}
+
+// imageBytes: r.mu is held.
+func (r *Runtime) imageBytes() uint64 {
+	sum := uint64(0)
+	for _, image := range r.images {
+		sum += image.Size
+	}
+	return sum
+}
+
+// SetImageDir sets the folder that ImageFsInfo names, "" for none.
+func (r *Runtime) SetImageDir(dir string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.imageDir = dir
+}
+
+// SetSandboxImage sets the image that a verbose Status names as the sandboxes'.
+func (r *Runtime) SetSandboxImage(ref string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sandboxImage = ref
 }
 
 // Images returns the references of the images that are present, sorted.
@@ -65,6 +126,9 @@ func (s *imageService) PullImage(ctx context.Context, q *rt.PullImageRequest) (*
 	s.r.mu.Unlock()
 	if err := pause(ctx, how.delay); err != nil {
 		return nil, err
+	}
+	if how.auth != nil {
+		how.err = how.auth(q.GetAuth())
 	}
 	if how.err != nil {
 		if _, ok := status.FromError(how.err); ok {
@@ -111,10 +175,13 @@ func (s *imageService) RemoveImage(_ context.Context, q *rt.RemoveImageRequest) 
 func (s *imageService) ImageFsInfo(context.Context, *rt.ImageFsInfoRequest) (*rt.ImageFsInfoResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
+	if s.r.imageDir == "" {
+		return &rt.ImageFsInfoResponse{}, nil
+	}
 	return &rt.ImageFsInfoResponse{ImageFilesystems: []*rt.FilesystemUsage{{
 		Timestamp:  time.Now().UnixNano(),
-		FsId:       &rt.FilesystemIdentifier{Mountpoint: "/var/lib/critest"},
-		UsedBytes:  &rt.UInt64Value{Value: uint64(len(s.r.images)) * imageSize},
+		FsId:       &rt.FilesystemIdentifier{Mountpoint: s.r.imageDir},
+		UsedBytes:  &rt.UInt64Value{Value: s.r.imageBytes()},
 		InodesUsed: &rt.UInt64Value{Value: uint64(len(s.r.images))},
 	}}}, nil
 }

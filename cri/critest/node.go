@@ -2,6 +2,7 @@ package critest
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -54,13 +55,16 @@ func (s *runtimeService) Version(context.Context, *rt.VersionRequest) (*rt.Versi
 	return &rt.VersionResponse{Version: "0.1.0", RuntimeName: "critest", RuntimeVersion: version, RuntimeApiVersion: "v1"}, nil
 }
 
-func (s *runtimeService) Status(context.Context, *rt.StatusRequest) (*rt.StatusResponse, error) {
+func (s *runtimeService) Status(_ context.Context, q *rt.StatusRequest) (*rt.StatusResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	response := &rt.StatusResponse{Status: &rt.RuntimeStatus{Conditions: []*rt.RuntimeCondition{
 		proto.CloneOf(s.r.conditions[rt.RuntimeReady]),
 		proto.CloneOf(s.r.conditions[rt.NetworkReady]),
 	}}}
+	if q.Verbose {
+		response.Info = map[string]string{"config": fmt.Sprintf(`{"sandboxImage":%q}`, s.r.sandboxImage)}
+	}
 	if s.r.containerd16 {
 		return response, nil
 	}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"monopod/agent/server"
+	"monopod/agent/status"
+)
+
+// imageAgent serves a list of images on a socket.
+func imageAgent(t *testing.T, list func(context.Context) (*status.Images, error)) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	s, err := server.Listen(server.Config{Socket: socket, Images: list, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return socket
+}
+
+func someImages() *status.Images {
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	id := func(c string) string { return "sha256:" + strings.Repeat(c, 64) }
+	return &status.Images{
+		Node:    "edge7",
+		Disk:    &status.ImageDisk{Dir: "/var/lib/containerd", Capacity: 64e9, Available: 6.4e9, UsedPercent: 90, High: 85, Low: 80},
+		Missing: 3.2e9, MissingSince: ago(time.Hour),
+		Images: []status.Image{
+			{ID: id("d"), Digests: []string{"reg.io/old@" + id("1")}, Size: 123456789, FirstSeen: ago(90 * 24 * time.Hour), Collect: true, Why: "unused for more than 720h"},
+			{ID: id("b"), Names: []string{"reg.io/web:2", "reg.io/web:latest"}, Size: 9960000, FirstSeen: ago(time.Hour), LastUsed: now,
+				Users: []string{"default/a-edge7", "default/b-edge7", "default/c-edge7", "kube-system/d-edge7"}, Why: "used by all"},
+			{ID: id("a"), Names: []string{"reg.io/pause:3"}, Size: 700, Pinned: true, FirstSeen: ago(time.Hour), Why: "pinned by the runtime"},
+			{ID: id("c"), Names: []string{"reg.io/spare:1"}, Size: 1.5e12, FirstSeen: ago(time.Hour), LastUsed: ago(time.Minute),
+				Why: "unused; goes as number 1 when the disk is 85 % full (now 90 %)"},
+			{ID: "e0e0e0", Size: 999999, Users: []string{"container 0123456789abc"}},
+		},
+	}
+}
+
+func TestImages(t *testing.T) {
+	socket := imageAgent(t, func(context.Context) (*status.Images, error) { return someImages(), nil })
+	for _, output := range []string{"", "wide", "json", "yaml"} {
+		t.Run("as "+output, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := Images(t.Context(), &out, Options{Socket: socket, Output: output, Now: now}); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, out.String())
+		})
+	}
+	if err := Images(t.Context(), nil, Options{Socket: socket, Output: "xml"}); err == nil || err.Error() != `output "xml" is not one of wide, json, yaml` {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestNoImages(t *testing.T) {
+	socket := imageAgent(t, func(context.Context) (*status.Images, error) { return &status.Images{}, nil })
+	var out bytes.Buffer
+	if err := Images(t.Context(), &out, Options{Socket: socket}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, out.String())
+}
+
+func TestImagesOfARuntimeThatIsDown(t *testing.T) {
+	socket := imageAgent(t, func(context.Context) (*status.Images, error) {
+		return nil, errors.New("look at images: the runtime is down")
+	})
+	err := Images(t.Context(), nil, Options{Socket: socket})
+	if want := "GET /images from " + socket + ": 503 Service Unavailable: look at images: the runtime is down"; err == nil || err.Error() != want {
+		t.Errorf("error %v\nwant  %s", err, want)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for bytes, want := range map[uint64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9949: "9.9 kB", 9950: "10 kB", 999499: "999 kB", 999500: "1.0 MB", 64e9: "64 GB", 1 << 63: "9223 PB"} {
+		if got := size(bytes); got != want {
+			t.Errorf("%d: %s, want %s", bytes, got, want)
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package image
+
+import (
+	"sync"
+	"time"
+)
+
+// The waits between pulls that fail, with the kubelet's figures.
+const (
+	backOffFirst = 10 * time.Second
+	backOffMax   = 5 * time.Minute
+)
+
+// backOffs are the waits of each pod for each of its images: the first is
+// 10 s, each next one twice as long up to 5 min. A wait is forgotten when its pod
+// goes, and when nothing has failed for twice the longest wait.
+type backOffs struct {
+	first, max time.Duration
+
+	mu  sync.Mutex
+	all map[string]map[string]*Error // by pod's uid and reference: the last failure
+}
+
+// pending returns why a pod's image is not to be pulled now, nil if it may be.
+func (b *backOffs) pending(pod, ref string) *Error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	last := b.all[pod][ref]
+	if last == nil || !time.Now().Before(last.Retry) || time.Until(last.Retry) > b.max { // the clock was set back
+		return nil
+	}
+	return last.BackOff()
+}
+
+// failed takes note of a failure and fills in when to try again.
+func (b *backOffs) failed(pod, ref string, e *Error) *Error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	e.Count = 1
+	if last := b.all[pod][ref]; last != nil && now.Sub(last.Retry.Add(-b.wait(last.Count))) <= 2*b.max {
+		e.Count = last.Count + 1
+	}
+	e.Retry = now.Add(b.wait(e.Count))
+	if b.all[pod] == nil {
+		b.all[pod] = map[string]*Error{}
+	}
+	b.all[pod][ref] = e
+	return e
+}
+
+// wait returns how long to wait after that many failures in a row.
+func (b *backOffs) wait(count int) time.Duration {
+	return min(b.first<<min(count-1, 20), b.max)
+}
+
+func (b *backOffs) forget(pod string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.all, pod)
+}

@@ -1,0 +1,178 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// errUnknown: the manifests were not read yet, so nobody knows what is needed.
+var errUnknown = errors.New("which images pods need is not known yet")
+
+// look is what List shows and Collect goes by.
+type look struct {
+	*survey
+	disk        *Disk // nil: not known
+	diskErr     error
+	aged, spare []*Entry
+}
+
+// look surveys the images and judges them. keep: the history is brought up to date.
+func (c *Collector) look(ctx context.Context, keep bool) (*look, error) {
+	needs, known := c.Needs()
+	if !known {
+		return nil, errUnknown
+	}
+	s, err := c.survey(ctx, needs)
+	if err != nil {
+		return nil, fmt.Errorf("look at images: %w", err)
+	}
+	now := time.Now()
+	if keep {
+		if err := c.remember(s.entries, now); err != nil {
+			c.Log.Warn("when images were used is not remembered", "err", err)
+		}
+	}
+	c.date(s.entries, now)
+	l := &look{survey: s}
+	if d, err := c.disk(ctx); err != nil {
+		l.diskErr = err
+	} else {
+		l.disk = &d
+	}
+	l.aged, l.spare = judge(s.entries, l.disk, c.Limits, now)
+	return l, nil
+}
+
+// List returns all images with what is to become of them, and the disk that
+// holds them, nil where that is not known.
+func (c *Collector) List(ctx context.Context) ([]*Entry, *Disk, error) {
+	l, err := c.look(ctx, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.entries, l.disk, nil
+}
+
+// Collect removes the images that are too old, then, while the disk is too full,
+// others that nobody needs, the one that was used least recently first. It looks
+// at the disk after each.
+func (c *Collector) Collect(ctx context.Context) error {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	l, err := c.look(ctx, true)
+	if err != nil {
+		if errors.Is(err, errUnknown) {
+			err = nil
+		}
+		return err
+	}
+	full := c.High < 100 && l.disk != nil && l.disk.Used() >= c.High
+	if full || len(l.aged) > 0 {
+		if err := c.addMounted(ctx, l.survey); err != nil {
+			return fmt.Errorf("look at images: %w", err)
+		}
+	}
+	var failed []error
+	for _, e := range l.aged {
+		if _, err := c.remove(ctx, l.survey, e, e.Why); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	failed = append(failed, c.makeRoom(ctx, l))
+	if c.High < 100 {
+		failed = append(failed, l.diskErr)
+	}
+	return errors.Join(failed...)
+}
+
+// makeRoom frees the disk if it is too full. What it counts as freed is the
+// images' sizes or what the disk says, whichever is more: of an image that shares
+// layers little may go at once.
+func (c *Collector) makeRoom(ctx context.Context, l *look) error {
+	if l.disk == nil || c.High >= 100 {
+		return nil
+	}
+	d, err := c.disk(ctx) // old images went meanwhile
+	if err != nil {
+		return err
+	}
+	if d.Used() < c.High {
+		c.fits(0)
+		return nil
+	}
+	missing, freed := d.missing(c.Low), uint64(0)
+	var failed []error
+	for _, e := range l.spare {
+		if d.missing(c.Low) == 0 || freed >= missing {
+			break
+		}
+		gone, err := c.remove(ctx, l.survey, e, fmt.Sprintf("the disk is %d %% full", d.Used()))
+		if err != nil {
+			failed = append(failed, err)
+		}
+		if !gone {
+			continue
+		}
+		freed += e.Size
+		if d, err = c.disk(ctx); err != nil {
+			return errors.Join(append(failed, err)...)
+		}
+	}
+	if d.Used() < c.High || freed >= missing {
+		c.fits(0)
+	} else {
+		c.fits(d.missing(c.Low))
+	}
+	return errors.Join(failed...)
+}
+
+// remove removes an image, unless somebody needs it by now.
+func (c *Collector) remove(ctx context.Context, s *survey, e *Entry, why string) (gone bool, err error) {
+	needs, _ := c.Needs()
+	for _, n := range needs {
+		if s.find(n.Image) == e {
+			return false, nil
+		}
+	}
+	if len(e.Users) > 0 {
+		return false, nil
+	}
+	if err := c.CRI.RemoveImage(ctx, e.ID); err != nil {
+		return false, err
+	}
+	c.Log.Info("remove image", "image", e.name(), "id", e.ID, "bytes", e.Size, "reason", why)
+	return true, nil
+}
+
+// name returns how a person knows the image.
+func (e *Entry) name() string {
+	for _, names := range [][]string{e.Names, e.Digests} {
+		if len(names) > 0 {
+			return names[0]
+		}
+	}
+	return e.ID
+}
+
+// fits takes note of how many bytes could not be found, and says when that begins and ends.
+func (c *Collector) fits(short uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.short
+	switch {
+	case short == 0:
+		c.short = Shortfall{}
+	case before.Bytes == 0:
+		c.short = Shortfall{Since: time.Now(), Bytes: short}
+	default:
+		c.short.Bytes = short
+	}
+	if short > 0 && before.Bytes == 0 {
+		c.Log.Warn("the disk of the images is too full, and nothing that could go is left on it", "reason", "FreeDiskSpaceFailed", "bytes", short)
+	}
+	if short == 0 && before.Bytes > 0 {
+		c.Log.Info("the disk of the images has room again")
+	}
+}

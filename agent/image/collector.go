@@ -1,0 +1,192 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"monopod/cri"
+)
+
+// Limits says when images are collected. Zero values mean the default given,
+// which is the kubelet's.
+type Limits struct {
+	High   int           // percent of the disk: from then on images that nobody needs go; default 85, 100: never
+	Low    int           // until so many are left; default 80
+	MinAge time.Duration // an image first seen less long ago stays; default 2 min
+	MaxAge time.Duration // an image unused for longer goes even if there is room; default: never
+	Every  time.Duration // default 5 min
+}
+
+// What counts where Limits do not say.
+const (
+	DefaultHigh   = 85
+	DefaultLow    = 80
+	DefaultMinAge = 2 * time.Minute
+)
+
+// Complete returns the limits with defaults filled in.
+func (l Limits) Complete() Limits {
+	for to, fallback := range map[*int]int{&l.High: DefaultHigh, &l.Low: DefaultLow} {
+		if *to == 0 {
+			*to = fallback
+		}
+	}
+	for to, fallback := range map[*time.Duration]time.Duration{&l.MinAge: DefaultMinAge, &l.Every: 5 * time.Minute} {
+		if *to == 0 {
+			*to = fallback
+		}
+	}
+	return l
+}
+
+// Need is an image that must stay because a pod names it.
+type Need struct {
+	Image string // as in the manifest
+	Pod   string // namespace/name
+}
+
+// CollectorConfig is what a Collector works with.
+type CollectorConfig struct {
+	CRI *cri.Client
+	Limits
+	// Needs returns all images that pods name, false while that is not known.
+	Needs func() ([]Need, bool)
+	// History is the file that remembers when images were used; "" for none.
+	History string
+	// WriteFile writes a file at once and for good.
+	WriteFile func(path string, data []byte, mode os.FileMode) error
+	// Statfs returns the bytes of a file system and those that are free; nil: statfs(2).
+	Statfs func(dir string) (capacity, available uint64, err error)
+	Log    *slog.Logger
+}
+
+// Collector removes images that nobody needs when the disk fills up, or when
+// they were not used for long. Any goroutine may call its methods.
+type Collector struct {
+	CollectorConfig
+	kick chan struct{}
+	turn sync.Mutex // one collection at a time
+
+	mu      sync.Mutex
+	history history
+	short   Shortfall
+	said    string // what went wrong the last time
+	logged  bool   // that was logged
+}
+
+// Shortfall says that the disk is fuller than it should be and that there is
+// nothing left to collect.
+type Shortfall struct {
+	Since time.Time `json:"since"` // zero: there is none
+	Bytes uint64    `json:"bytes"` // how many are missing
+}
+
+// NewCollector returns a Collector that goes on with what the History says.
+func NewCollector(cfg CollectorConfig) *Collector {
+	cfg.Limits = cfg.Limits.Complete()
+	if cfg.Statfs == nil {
+		cfg.Statfs = statfs
+	}
+	c := &Collector{CollectorConfig: cfg, kick: make(chan struct{}, 1)}
+	c.history = loadHistory(cfg.History, time.Now(), cfg.Log)
+	return c
+}
+
+// Kick makes Run collect now.
+func (c *Collector) Kick() {
+	select {
+	case c.kick <- struct{}{}:
+	default:
+	}
+}
+
+// Run collects every so often until ctx ends, the first time when it is kicked.
+func (c *Collector) Run(ctx context.Context) {
+	tick := time.NewTicker(c.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-c.kick:
+		}
+		c.say(ctx, c.Collect(ctx))
+	}
+}
+
+// say logs what went wrong when it does so twice in a row: a runtime that has
+// just begun knows little.
+func (c *Collector) say(ctx context.Context, err error) {
+	if ctx.Err() != nil || cri.Unavailable(err) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text == "" || text != c.said {
+		c.said, c.logged = text, false
+		return
+	}
+	if !c.logged {
+		c.logged = true
+		c.Log.Warn("images cannot be collected as they should be", "reason", "ImageGCFailed", "err", err)
+	}
+}
+
+// Shortfall returns what the last collection could not free.
+func (c *Collector) Shortfall() Shortfall {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.short
+}
+
+// Disk is the file system that holds the images.
+type Disk struct {
+	Dir                 string
+	Capacity, Available uint64 // bytes
+}
+
+// Used returns how full the disk is, in percent, as a kubelet counts.
+func (d Disk) Used() int { return 100 - int(d.Available*100/d.Capacity) }
+
+// missing returns how many bytes must be freed until only so many percent are used.
+func (d Disk) missing(percent int) uint64 {
+	want := d.Capacity / 100 * uint64(100-percent)
+	return want - min(d.Available, want)
+}
+
+func (c *Collector) disk(ctx context.Context) (Disk, error) {
+	dir, err := c.CRI.ImageDir(ctx)
+	if err != nil {
+		return Disk{}, err
+	}
+	if dir == "" {
+		return Disk{}, fmt.Errorf("the runtime does not say where its images are")
+	}
+	d := Disk{Dir: dir}
+	if d.Capacity, d.Available, err = c.Statfs(dir); err == nil && d.Capacity == 0 {
+		err = fmt.Errorf("it has no capacity")
+	}
+	if err != nil {
+		return Disk{}, fmt.Errorf("disk of the images at %s: %w", dir, err)
+	}
+	return d, nil
+}
+
+func statfs(dir string) (capacity, available uint64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		return 0, 0, err
+	}
+	return st.Blocks * uint64(st.Bsize), st.Bavail * uint64(st.Bsize), nil
+}

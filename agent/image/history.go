@@ -1,0 +1,111 @@
+package image
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"time"
+)
+
+// history is when images were first seen and last used, by id.
+type history map[string]record
+
+// record is one image's.
+type record struct {
+	First time.Time `json:"first"`
+	Used  time.Time `json:"used,omitzero"` // zero: never, as far as is known
+	InUse bool      `json:"inUse,omitempty"`
+}
+
+// loadHistory reads what a former agent wrote. Nothing was seen or used in the
+// future.
+func loadHistory(path string, now time.Time, log *slog.Logger) history {
+	h := history{}
+	data, err := os.ReadFile(path)
+	if path == "" || errors.Is(err, fs.ErrNotExist) {
+		return h
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &h)
+	}
+	if err != nil {
+		log.Warn("when images were used is not known any more", "file", path, "err", err)
+		return history{}
+	}
+	for id, r := range h {
+		h[id] = r.notAfter(now)
+	}
+	return h
+}
+
+func (r record) notAfter(now time.Time) record {
+	if r.First.After(now) {
+		r.First = now
+	}
+	if r.Used.After(now) {
+		r.Used = now
+	}
+	return r
+}
+
+// update takes note of what is there now. What was in use the last time counts
+// as used until now, even if an agent began in between. It reports whether that
+// is worth writing down: times alone are not.
+func (h history) update(all []*Entry, now time.Time, first time.Time) (changed bool) {
+	seen := map[string]bool{}
+	for _, e := range all {
+		r, known := h[e.ID]
+		if !known {
+			r.First = first
+		}
+		r = r.notAfter(now)
+		inUse := len(e.Users) > 0
+		if inUse || r.InUse {
+			r.Used = now
+		}
+		changed = changed || !known || r.InUse != inUse
+		r.InUse = inUse
+		h[e.ID], seen[e.ID] = r, true
+	}
+	before := len(h)
+	maps.DeleteFunc(h, func(id string, _ record) bool { return !seen[id] })
+	return changed || len(h) != before
+}
+
+// remember updates the history and writes it where that is worth it.
+func (c *Collector) remember(all []*Entry, now time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := now
+	if len(c.history) == 0 { // these were here before us, so nobody has just pulled them
+		first = now.Add(-c.MinAge)
+	}
+	changed := c.history.update(all, now, first)
+	if !changed || c.History == "" {
+		return nil
+	}
+	data, err := json.Marshal(c.history)
+	if err != nil {
+		return err
+	}
+	return c.WriteFile(c.History, data, 0o600)
+}
+
+// date fills in what the history knows.
+func (c *Collector) date(all []*Entry, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range all {
+		r, known := c.history[e.ID]
+		if !known {
+			r.First = now
+		}
+		e.FirstSeen, e.LastUsed = r.First, r.Used
+		if len(e.Users) > 0 {
+			e.LastUsed = now
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+)
+
+// Keyring has the credentials of the node: those of docker config files, then
+// those of plugins. Any goroutine may use it.
+type Keyring struct {
+	Root    string   // the agent's root dir, searched first
+	Home    string   // of the user that the agent runs as; "" is not searched
+	Plugins *Plugins // nil: none
+	Log     *slog.Logger
+
+	mu   sync.Mutex
+	said map[string]string // what is wrong with a file, so that it is said once
+}
+
+// lookup returns the credentials for a repository (without tag), in the order
+// in which they are to be tried. A nil keyring has none.
+func (k *Keyring) lookup(ctx context.Context, repository string) []Auth {
+	if k == nil {
+		return nil
+	}
+	found := matching(k.files(), repository)
+	for _, a := range k.Plugins.lookup(ctx, repository) {
+		if !slices.Contains(found, a) {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// files returns what the first file that can be read holds; they are read anew
+// for each pull. A config.json anywhere wins over a .dockercfg.
+func (k *Keyring) files() []entry {
+	home := func(sub string) []string {
+		if k.Home == "" {
+			return nil
+		}
+		return []string{filepath.Join(k.Home, sub)}
+	}
+	for _, of := range []struct {
+		name  string
+		dirs  []string
+		parse func([]byte) ([]entry, error)
+	}{
+		{"config.json", slices.Concat([]string{k.Root, ""}, home(".docker"), []string{"/.docker"}), parseConfig},
+		{".dockercfg", slices.Concat([]string{k.Root, ""}, home(""), []string{"/"}), parseLegacy},
+	} {
+		for _, dir := range of.dirs {
+			path := filepath.Join(dir, of.name)
+			data, err := os.ReadFile(path)
+			var found []entry
+			if err == nil {
+				found, err = of.parse(data)
+			}
+			k.say(path, err)
+			if err == nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// say logs what is wrong with a file, once.
+func (k *Keyring) say(path string, err error) {
+	text := ""
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		text = err.Error()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.said[path] == text {
+		return
+	}
+	if k.said == nil {
+		k.said = map[string]string{}
+	}
+	if k.said[path] = text; text != "" {
+		k.Log.Warn("credentials for registries cannot be read; others are looked for", "file", path, "err", err)
+	}
+}

@@ -1,0 +1,149 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/cri"
+)
+
+// pull is one pull under way, for all who want this image with these
+// credentials. It ends early when nobody waits for it any more. Fields but done
+// are guarded by Puller.mu until done is closed.
+type pull struct {
+	auths    []Auth // of the pod that began it
+	done     chan struct{}
+	cancel   context.CancelFunc
+	waiters  int
+	progress Progress
+	ref      string
+	err      error
+}
+
+// pull joins the pull of this reference, or begins it. A pull with the
+// credentials of another pod is not joined but waited for: what it may fetch
+// is not this pod's to have, and its failure is not this pod's.
+func (p *Puller) pull(ctx context.Context, ref string, r Request) (string, error) {
+	auths := secretAuths(r.Secrets, repository(ref))
+	for {
+		w, joined := p.join(ctx, ref, r, auths)
+		select {
+		case <-w.done:
+			if joined {
+				return w.ref, w.err
+			}
+			continue
+		case <-ctx.Done():
+		}
+		if joined {
+			p.leave(w)
+		}
+		return "", context.Cause(ctx)
+	}
+}
+
+func (p *Puller) join(ctx context.Context, ref string, r Request, auths []Auth) (w *pull, joined bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w = p.pulls[ref]; w == nil {
+		w = &pull{auths: auths, done: make(chan struct{})}
+		var own context.Context
+		own, w.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		p.pulls[ref] = w
+		p.running.Go(func() { p.run(own, w, ref, r.Sandbox) })
+	} else if w.waiters == 0 || !slices.Equal(w.auths, auths) { // it is being cancelled, or another's
+		return w, false
+	}
+	w.waiters++
+	return w, true
+}
+
+func (p *Puller) leave(w *pull) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.waiters--; w.waiters == 0 {
+		w.cancel()
+	}
+}
+
+// run carries out one pull. It ends with the runtime's answer, or when cancelled.
+func (p *Puller) run(ctx context.Context, w *pull, ref string, sandbox *rt.PodSandboxConfig) {
+	defer w.cancel()
+	image, err := "", error(nil)
+	select {
+	case p.slots <- struct{}{}:
+		if err = p.limit.wait(ctx); err == nil {
+			p.mu.Lock()
+			w.progress.Begun = time.Now()
+			p.mu.Unlock()
+			image, err = p.tryAll(ctx, ref, w.auths, sandbox)
+		}
+		<-p.slots
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w.ref, w.err = image, err
+	delete(p.pulls, ref)
+	close(w.done)
+}
+
+// tryAll pulls with one credential after the other, without any where there are
+// none, until a pull succeeds.
+func (p *Puller) tryAll(ctx context.Context, ref string, auths []Auth, sandbox *rt.PodSandboxConfig) (string, error) {
+	for _, a := range p.keyring.lookup(ctx, repository(ref)) {
+		if !slices.Contains(auths, a) {
+			auths = append(auths[:len(auths):len(auths)], a)
+		}
+	}
+	if len(auths) == 0 {
+		image, err := p.cri.PullImage(ctx, spec(ref, sandbox), nil, sandbox)
+		return image, scrub(err, Auth{})
+	}
+	var failed []error
+	for _, a := range auths {
+		image, err := p.cri.PullImage(ctx, spec(ref, sandbox), a.config(), sandbox)
+		if err == nil {
+			return image, nil
+		}
+		err = scrub(err, a)
+		if ctx.Err() != nil || cri.Unavailable(err) {
+			return "", err
+		}
+		failed = append(failed, err)
+	}
+	return "", together(failed)
+}
+
+// together makes one error of one line out of several, saying nothing twice.
+func together(all []error) error {
+	var said []string
+	for _, err := range all {
+		if !slices.Contains(said, err.Error()) {
+			said = append(said, err.Error())
+		}
+	}
+	if len(said) == 1 {
+		return all[0]
+	}
+	return &failure{"[" + strings.Join(said, ", ") + "]", errors.Join(all...)}
+}
+
+// explain finds the kubelet's reason for a pull that failed. Some runtimes begin
+// their words, which come behind the call and its object, with it.
+func explain(image string, err error) *Error {
+	e := &Error{Reason: ErrImagePull, Image: image, Err: err}
+	_, said, _ := strings.Cut(err.Error(), ": ")
+	for reason, what := range map[string]string{ErrNoRegistry: "the registry is unavailable", ErrSignature: "the signature validation failed"} {
+		if rest, ok := strings.CutPrefix(said, reason); ok {
+			e.Reason, e.Err = reason, &failure{"image pull failed for " + image + " because " + what + rest, err}
+		}
+	}
+	return e
+}

@@ -1,0 +1,155 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/cri"
+)
+
+// Parallel is how many images are pulled at the same time unless it is set.
+const Parallel = 4
+
+// Config is the settings of a Puller. Zero values mean the default given.
+type Config struct {
+	Parallel int // pulls at the same time; default 4
+	// QPS bounds how many pulls are begun per second, Burst how many of them at
+	// once, default 1; pulls over the limit wait. Default: no limit. (A kubelet has 5 and
+	// 10, and fails what is over it.)
+	QPS, Burst int
+
+	BackOffFirst time.Duration // after a pull that failed; default 10 s
+	BackOffMax   time.Duration // default 5 min
+
+	Keyring *Keyring // credentials of the node; nil: none
+}
+
+// Puller pulls images: at most one pull per reference at a time, whoever asks,
+// and a bounded number of pulls at once. Its methods may be called from any
+// goroutine.
+type Puller struct {
+	cri      *cri.Client
+	keyring  *Keyring
+	limit    *limit
+	backOffs backOffs
+	slots    chan struct{}
+	running  sync.WaitGroup // the goroutines that pull
+
+	mu    sync.Mutex
+	pulls map[string]*pull // under way, by reference
+}
+
+// New returns a Puller.
+func New(c *cri.Client, cfg Config) *Puller {
+	for to, fallback := range map[*time.Duration]time.Duration{&cfg.BackOffFirst: backOffFirst, &cfg.BackOffMax: backOffMax} {
+		if *to == 0 {
+			*to = fallback
+		}
+	}
+	if cfg.Parallel <= 0 {
+		cfg.Parallel = Parallel
+	}
+	return &Puller{
+		cri: c, keyring: cfg.Keyring, limit: newLimit(cfg.QPS, cfg.Burst),
+		backOffs: backOffs{first: cfg.BackOffFirst, max: cfg.BackOffMax, all: map[string]map[string]*Error{}},
+		slots:    make(chan struct{}, cfg.Parallel), pulls: map[string]*pull{},
+	}
+}
+
+// Wait returns when no pull is under way. No new one may be asked for.
+func (p *Puller) Wait() { p.running.Wait() }
+
+// Forget drops what is remembered of a pod's failures.
+func (p *Puller) Forget(uid string) { p.backOffs.forget(uid) }
+
+// Present returns an image that need not be pulled, and the reference to
+// create a container with; nil when the policy asks for a pull. Errors are
+// *Error, or those of ctx and of a runtime that is down.
+func (p *Puller) Present(ctx context.Context, name string, policy v1.PullPolicy, sandbox *rt.PodSandboxConfig) (*rt.Image, string, error) {
+	ref, err := Normalize(name)
+	if err != nil || policy == v1.PullAlways {
+		return nil, "", err
+	}
+	img, err := p.cri.Image(ctx, spec(ref, sandbox))
+	switch {
+	case err != nil:
+		return nil, "", inspection(ctx, name, err)
+	case img != nil:
+		return img, img.Id, nil
+	case policy == v1.PullNever:
+		said := words(fmt.Sprintf("Container image %q is not present with pull policy of Never", name))
+		return nil, "", &Error{Reason: ErrNeverPull, Image: name, Err: said, Retry: time.Now().Add(lookAgain)}
+	}
+	return nil, "", nil
+}
+
+// Request is one image that a pod needs.
+type Request struct {
+	Pod     string // uid; back-offs are its own
+	Image   string
+	Sandbox *rt.PodSandboxConfig // of the pod
+	Secrets []*v1.Secret         // the pod's own credentials, tried before the node's
+}
+
+// Pull pulls an image and returns it as Present does. While the pod has to wait
+// after an earlier failure it returns that at once, as ImagePullBackOff.
+func (p *Puller) Pull(ctx context.Context, r Request) (*rt.Image, string, error) {
+	ref, err := Normalize(r.Image)
+	if err != nil {
+		return nil, "", err
+	}
+	if e := p.backOffs.pending(r.Pod, ref); e != nil {
+		return nil, "", e
+	}
+	pulled, err := p.pull(ctx, ref, r)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil || cri.Unavailable(err):
+		return nil, "", err // it says nothing of the image
+	default:
+		return nil, "", p.backOffs.failed(r.Pod, ref, explain(r.Image, err))
+	}
+	img, err := p.cri.Image(ctx, spec(ref, r.Sandbox))
+	if err != nil {
+		return nil, "", inspection(ctx, r.Image, err)
+	}
+	return img, pulled, nil
+}
+
+func spec(ref string, sandbox *rt.PodSandboxConfig) *rt.ImageSpec {
+	return &rt.ImageSpec{Image: ref, Annotations: sandbox.GetAnnotations()}
+}
+
+// inspection returns err with its reason, unless it says nothing of the image:
+// the caller went away, or the runtime is down.
+func inspection(ctx context.Context, name string, err error) error {
+	if ctx.Err() != nil || cri.Unavailable(err) {
+		return err
+	}
+	said := &failure{fmt.Sprintf("Failed to inspect image %q: %s", name, err), err}
+	return &Error{Reason: ErrInspect, Image: name, Err: said, Retry: time.Now().Add(lookAgain)}
+}
+
+// Progress is how far a pull is.
+type Progress struct {
+	Begun time.Time // when it was begun; zero: it waits for other pulls
+}
+
+// Progress returns how far the pull of an image is, false when none is under way.
+func (p *Puller) Progress(name string) (Progress, bool) {
+	ref, err := Normalize(name)
+	if err != nil {
+		return Progress{}, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.pulls[ref]; w != nil {
+		return w.progress, true
+	}
+	return Progress{}, false
+}

@@ -1,0 +1,153 @@
+package image
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Entry is one image of the runtime, who needs it, and what is to become of it.
+type Entry struct {
+	ID        string
+	Names     []string // with tags
+	Digests   []string
+	Size      uint64 // bytes, as the runtime counts them
+	Pinned    bool
+	Users     []string // pods that name it, and containers of others, sorted
+	FirstSeen time.Time
+	LastUsed  time.Time // zero: never
+
+	Collect bool   // it goes with the next collection
+	Why     string // it goes, or stays
+}
+
+// survey is one look at the images of the runtime.
+type survey struct {
+	entries []*Entry
+	byName  map[string]*Entry // by id, canonical reference and digest
+}
+
+// survey lists all images and finds out who needs them.
+func (c *Collector) survey(ctx context.Context, needs []Need) (*survey, error) {
+	images, err := c.CRI.Images(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := newSurvey(images)
+	sandboxes, err := c.CRI.SandboxImage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if e := s.find(sandboxes); e != nil {
+		e.Pinned = true
+	}
+	containers, err := c.CRI.Containers(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range containers {
+		for _, ref := range []string{k.ImageId, k.ImageRef, k.GetImage().GetImage()} {
+			s.use(ref, user(k))
+		}
+	}
+	for _, n := range needs {
+		if s.use(n.Image, n.Pod) {
+			continue
+		}
+		// The runtime may know short names that are not known here.
+		img, err := c.CRI.Image(ctx, &rt.ImageSpec{Image: n.Image})
+		if err != nil {
+			return nil, err
+		}
+		s.use(img.GetId(), n.Pod)
+	}
+	return s, nil
+}
+
+func newSurvey(images []*rt.Image) *survey {
+	s := &survey{byName: map[string]*Entry{}}
+	for _, i := range images {
+		if e := s.byName[i.Id]; e != nil { // some list an image once per name
+			s.name(e, i)
+			continue
+		}
+		e := &Entry{ID: i.Id, Size: i.Size, Pinned: i.Pinned}
+		s.entries = append(s.entries, e)
+		s.byName[i.Id] = e
+		s.name(e, i)
+	}
+	return s
+}
+
+func (s *survey) name(e *Entry, i *rt.Image) {
+	e.Pinned = e.Pinned || i.Pinned
+	for _, part := range []struct {
+		to   *[]string
+		from []string
+	}{{&e.Names, i.RepoTags}, {&e.Digests, i.RepoDigests}} {
+		for _, name := range part.from {
+			if !slices.Contains(*part.to, name) {
+				*part.to = append(*part.to, name)
+			}
+			s.byName[name] = e
+			if full := canonical(name); full != "" {
+				s.byName[full] = e
+			}
+		}
+	}
+}
+
+// find returns the image of that id or reference, or nil.
+func (s *survey) find(ref string) *Entry {
+	if ref == "" {
+		return nil
+	}
+	for _, name := range []string{ref, "sha256:" + ref, canonical(ref)} {
+		if e := s.byName[name]; e != nil && name != "" {
+			return e
+		}
+	}
+	return nil
+}
+
+// use takes note of who needs an image, if it is there.
+func (s *survey) use(ref, who string) bool {
+	e := s.find(ref)
+	if e == nil {
+		return false
+	}
+	if at, found := slices.BinarySearch(e.Users, who); !found {
+		e.Users = slices.Insert(e.Users, at, who)
+	}
+	return true
+}
+
+// user names the pod that a container belongs to.
+func user(c *rt.Container) string {
+	name, namespace := c.Labels["io.kubernetes.pod.name"], c.Labels["io.kubernetes.pod.namespace"]
+	if name == "" || namespace == "" {
+		return "container " + c.Id[:min(len(c.Id), 13)]
+	}
+	return namespace + "/" + name
+}
+
+// addMounted takes note of the images that containers have mounted as volumes.
+func (c *Collector) addMounted(ctx context.Context, s *survey) error {
+	containers, err := c.CRI.Containers(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, k := range containers {
+		st, err := c.CRI.ContainerStatus(ctx, k.Id)
+		if err != nil {
+			continue // it went meanwhile
+		}
+		for _, m := range st.GetMounts() {
+			s.use(strings.TrimSpace(m.GetImage().GetImage()), user(k))
+		}
+	}
+	return nil
+}

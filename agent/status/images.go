@@ -1,0 +1,39 @@
+package status
+
+import "time"
+
+// Images says which images the runtime has, who uses them and what is to become
+// of them.
+type Images struct {
+	Node   string     `json:"node"`           // that names of pods end in
+	Disk   *ImageDisk `json:"disk,omitempty"` // nil: not known
+	Images []Image    `json:"images"`         // as the runtime lists them
+
+	Missing      uint64    `json:"missing,omitempty"` // bytes that the last collection could not free
+	MissingSince time.Time `json:"missingSince,omitzero"`
+}
+
+// ImageDisk is the file system that holds the images. From High percent on
+// images that nobody uses go, until it is down to Low.
+type ImageDisk struct {
+	Dir         string `json:"dir"`
+	Capacity    uint64 `json:"capacity"`  // bytes
+	Available   uint64 `json:"available"` // bytes
+	UsedPercent int    `json:"usedPercent"`
+	High        int    `json:"high"` // 100: never
+	Low         int    `json:"low"`
+}
+
+// Image is one image.
+type Image struct {
+	ID        string    `json:"id"`
+	Names     []string  `json:"names,omitempty"` // with tags
+	Digests   []string  `json:"digests,omitempty"`
+	Size      uint64    `json:"size"` // bytes, as the runtime counts them
+	Pinned    bool      `json:"pinned,omitempty"`
+	Users     []string  `json:"users,omitempty"` // namespace/name of pods, "container ID" of containers without one
+	FirstSeen time.Time `json:"firstSeen,omitzero"`
+	LastUsed  time.Time `json:"lastUsed,omitzero"` // zero: never, as far as is known
+	Collect   bool      `json:"collect"`           // it goes with the next collection
+	Why       string    `json:"why"`               // it goes, or stays
+}
