@@ -63,6 +63,8 @@ func scenarios() []scenario {
 		{"StopsAtAFailedInitContainer", stopsAtAFailedInitContainer},
 		{"WaitsForAnImage", waitsForAnImage},
 		{"StartsPodsInOrder", startsPodsInOrder},
+		{"PullsWithCredentials", pullsWithCredentials},
+		{"PullsThroughTrouble", pullsThroughTrouble},
 		{"ConnectsPods", connectsPods},
 		{"PlacesPodsInCgroups", placesPodsInCgroups},
 		{"RunsPodsWithoutCgroups", runsPodsWithoutCgroups},

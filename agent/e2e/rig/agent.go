@@ -28,9 +28,10 @@ type Agent struct {
 	Root      string
 	PodLogs   string
 	Socket    string
-	Listen    string // TCP address, "" for none
-	Cgroups   string // the cgroup that holds kubepods
-	Driver    string // of cgroups; auto
+	Listen    string   // TCP address, "" for none
+	Cgroups   string   // the cgroup that holds kubepods
+	Driver    string   // of cgroups; auto
+	Flags     []string // more of them
 	Log       string
 	process   *Process
 }
@@ -55,9 +56,9 @@ func (r *Rig) NewAgent(binary string) (*Agent, error) {
 
 // Args is the command line that Launch runs.
 func (a *Agent) Args() []string {
-	return []string{a.Binary, "run", "--manifests", a.Manifests, "--runtime-endpoint", a.Endpoint, "--root", a.Root,
+	return append([]string{a.Binary, "run", "--manifests", a.Manifests, "--runtime-endpoint", a.Endpoint, "--root", a.Root,
 		"--pod-logs", a.PodLogs, "--node-name", Node, "--listen", a.Listen, "--socket", a.Socket,
-		"--cgroup-root", a.Cgroups, "--cgroup-driver", a.Driver}
+		"--cgroup-root", a.Cgroups, "--cgroup-driver", a.Driver}, a.Flags...)
 }
 
 // Launch starts the agent and does not wait for anything.
