@@ -1,5 +1,6 @@
 # make demo    see monopod at work on a private containerd (root; Debian or Ubuntu with Go)
 # make test    everything that must pass: lint, unit, e2e (root)
+# make golden  compare pods with those of a kubelet (root; also a part of make test)
 # make bench   measure monopod beside bare CRI calls (root)
 
 SHELL       := bash
@@ -11,7 +12,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
 RELEASE     := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w"
 
-.PHONY: build test lint unit e2e bench demo deps root cc packages clean
+.PHONY: build test lint unit e2e golden bench demo deps root cc packages clean
 .NOTPARALLEL:
 
 build:
@@ -50,6 +51,9 @@ unit: cc
 
 e2e: deps
 	go test -tags e2e -count=1 -v -timeout 40m ./agent/e2e/... ./cgroups
+
+golden: deps
+	go test -tags e2e -count=1 -v -run '^TestGolden$$' ./agent/e2e
 
 # FLAGS="-pods 20,100 -singles 15 -crashes 15 -rounds 3 -idle 30s -json FILE -bare"
 bench: deps

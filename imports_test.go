@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"manifests":          {},
 	"cri/critest":        {"cri"},
 	"agent/e2e":          {"agent/e2e/rig"},
+	"agent/e2e/golden":   {},
 	"agent/e2e/rig":      {},
 }
 

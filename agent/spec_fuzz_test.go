@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/e2e/golden"
 	"monopod/agent/volume"
 	"monopod/manifests"
 )
@@ -17,12 +18,16 @@ import (
 // FuzzSpec: what an accepted pod becomes towards the runtime is the same each
 // time, can be sent, and names nothing outside of the agent's own folders.
 func FuzzSpec(f *testing.F) {
-	golden, err := filepath.Glob("../testdata/golden/cgroup*.json")
-	if err != nil || len(golden) == 0 {
+	recordings, err := filepath.Glob("../testdata/golden/cgroup*.json")
+	if err != nil || len(recordings) == 0 {
 		f.Fatalf("no golden manifests: %v", err)
 	}
-	for _, path := range golden {
-		for _, c := range readGolden(f, strings.TrimSuffix(filepath.Base(path), ".json")) {
+	for _, path := range recordings {
+		cases, err := golden.Read(filepath.Dir(path), strings.TrimSuffix(filepath.Base(path), ".json"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, c := range cases {
 			f.Add([]byte(c.Manifest))
 		}
 	}

@@ -1,0 +1,203 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/e2e/golden"
+	"monopod/agent/e2e/rig"
+)
+
+const (
+	goldenDir    = "../../testdata/golden"
+	goldenAtOnce = 16              // more would hold up each other's starts
+	goldenSettle = 8 * time.Second // when the recordings were taken
+	goldenLeast  = 95              // percent of the facts that must be as they should be
+	recordedCPUs = "0-1"           // all that the recorded machine had
+)
+
+// TestGolden gives every manifest of the recordings to monopod on a real runtime
+// and compares the calls, the cgroups and the status with those of a kubelet.
+func TestGolden(t *testing.T) {
+	r := open(t, rig.Latest)
+	recording := goldenRecording(t, r)
+	cases, err := golden.Read(goldenDir, recording)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("NOT compared: there is no recording %s", recording)
+	}
+	check(t, err)
+	meant, err := golden.ReadMeant(filepath.Join(goldenDir, "differences.md"))
+	check(t, err)
+	got := newGoldenRun(t, r).play(cases)
+	var left []string
+	if unified() {
+		left = []string{"stop["} // these recordings were taken without
+	}
+	var score golden.Score
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		score.Add(name, cases[name].Facts, golden.View(got[name]), left, meant)
+	}
+	for _, line := range meant.Used() {
+		t.Log(line)
+	}
+	for _, line := range score.Waiting {
+		t.Log("not yet: " + line)
+	}
+	for _, line := range score.Unknown {
+		t.Log("UNKNOWN: " + line)
+	}
+	t.Logf("%d cases: %s", len(cases), &score)
+	if p := score.Percent(); p < goldenLeast {
+		t.Errorf("%.2f %% of the facts are as they should be, want %d %%", p, goldenLeast)
+	}
+}
+
+// goldenRecording is the name of the recording from a machine like this one.
+func goldenRecording(t *testing.T, r *rig.Rig) string {
+	t.Helper()
+	if !unified() {
+		return "cgroup1-cgroupfs"
+	}
+	c, err := r.CRI.Runtime.RuntimeConfig(t.Context(), &rt.RuntimeConfigRequest{})
+	check(t, err)
+	if c.GetLinux().GetCgroupDriver() == rt.CgroupDriver_SYSTEMD {
+		return "cgroup2-systemd"
+	}
+	return "cgroup2-cgroupfs"
+}
+
+// goldenRun is an agent whose calls are recorded.
+type goldenRun struct {
+	*world
+	recorder *recorder
+}
+
+func newGoldenRun(t *testing.T, r *rig.Rig) *goldenRun {
+	t.Helper()
+	const image = "localhost/busybox:1" // of the recordings
+	check(t, r.Registry.Copy(rig.Busybox, image))
+	check(t, r.CRI.Pull(t.Context(), image))
+	g := &goldenRun{newWorld(t, r, monopod(t), v1.NamespaceDefault), newRecorder(t, r.Containerd.Endpoint)}
+	resolv := filepath.Join(g.agent.Dir, "resolv.conf")
+	check(t, os.WriteFile(resolv, []byte("nameserver 10.0.0.10\nsearch corp.example\noptions ndots:1\n"), 0o644))
+	g.agent.Endpoint, g.agent.Flags = g.recorder.endpoint, []string{"--resolv-conf", resolv}
+	g.start()
+	return g
+}
+
+// play runs all cases, so many at once, and returns what the agent did.
+func (g *goldenRun) play(cases map[string]golden.Case) map[string]golden.Recorded {
+	got := map[string]golden.Recorded{}
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(cases)), goldenAtOnce) {
+		g.batch(cases, some, got)
+	}
+	calls := g.recorder.of(g.T)
+	for c, r := range got {
+		r.Calls = calls[g.podName(cases[c])]
+		got[c] = r
+	}
+	return got
+}
+
+// batch puts manifests in place, looks at their pods after the settling time,
+// and removes them again.
+func (g *goldenRun) batch(cases map[string]golden.Case, some []string, got map[string]golden.Recorded) {
+	g.Helper()
+	here := filepath.Join(g.agent.Dir, "hp")
+	for _, c := range some {
+		g.writeFile(c+".yaml", strings.ReplaceAll(string(cases[c].Manifest), "/tmp/golden-hp", here))
+	}
+	settle(g.Context(), goldenSettle)
+	pods := map[string]v1.Pod{}
+	list, err := g.agent.Pods(g.Context())
+	check(g.T, err)
+	for _, p := range list {
+		pods[p.Name] = p
+	}
+	for _, c := range some {
+		r := golden.Recorded{Elsewhere: map[string]string{
+			here: "/tmp/golden-hp", g.agent.Cgroups + "/kubepods": "/kubepods",
+			"localhost/busybox@": "", // theirs was not pulled
+		}}
+		if p, ok := pods[g.podName(cases[c])]; ok {
+			r.Pod, err = golden.Values(p)
+			check(g.T, err)
+			r.Cgroups = g.cgroupFiles(string(p.UID))
+		}
+		got[c] = r
+	}
+	check(g.T, g.agent.Clear())
+	g.until("the pods are gone", func() error { return g.empty(g.Context()) })
+}
+
+// settle waits, because the recordings were taken after so long.
+func settle(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// podName is what a case's pod is called towards the runtime.
+func (g *goldenRun) podName(c golden.Case) string {
+	g.Helper()
+	v, err := golden.Values(c.Manifest)
+	check(g.T, err)
+	metadata, _ := v["metadata"].(map[string]any)
+	return name(word(metadata, "name"))
+}
+
+// goldenFiles are the files of cgroups that were recorded, by v1 controller; ""
+// is v2.
+func goldenFiles() map[string][]string {
+	if unified() {
+		return map[string][]string{"": {"cpu.weight", "cpu.max", "memory.max", "memory.min", "memory.high", "pids.max", "cgroup.controllers"}}
+	}
+	return map[string][]string{"cpu": {"cpu.shares", "cpu.cfs_quota_us", "cpu.cfs_period_us"},
+		"memory": {"memory.limit_in_bytes"}, "pids": {"pids.max"}, "cpuset": {"cpuset.cpus"}}
+}
+
+// cgroupFiles reads the files of a pod's cgroups and its containers'.
+func (g *goldenRun) cgroupFiles(uid string) map[string]map[string]string {
+	out := map[string]map[string]string{}
+	b, _ := os.ReadFile(filepath.Join(cgroupMount, "cpuset", "cpuset.cpus"))
+	all := strings.TrimSpace(string(b))
+	for controller, files := range goldenFiles() {
+		base := filepath.Join(cgroupMount, controller)
+		_ = filepath.WalkDir(base+g.agent.Cgroups, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() || !strings.Contains(path, uid) && !strings.Contains(path, strings.ReplaceAll(uid, "-", "_")) {
+				return nil // what goes meanwhile is of no interest
+			}
+			dir := strings.TrimPrefix(path, base)
+			for _, file := range files {
+				b, err := os.ReadFile(filepath.Join(path, file))
+				if err != nil {
+					continue
+				}
+				if out[dir] == nil {
+					out[dir] = map[string]string{}
+				}
+				if text := strings.TrimSpace(string(b)); file == "cpuset.cpus" && text == all {
+					out[dir][file] = recordedCPUs
+				} else {
+					out[dir][file] = text
+				}
+			}
+			return nil
+		})
+	}
+	return out
+}
