@@ -275,6 +275,7 @@ func (w *worker) forget(ctx context.Context, uid string) error {
 		return err
 	}
 	w.images.Forget(uid)
+	w.root.users.release(uid)
 	delete(w.known, uid)
 	if w.lastUID == uid { // a successor of the same uid begins anew
 		w.last, w.lastUID = nil, ""

@@ -168,6 +168,8 @@ func (r *root) sweep(ctx context.Context, log *slog.Logger, running map[string]b
 		}
 		if err := volume.TearDown(ctx, r.dir, d.Name()); err != nil {
 			log.Error("what is left of a former pod cannot be removed", "uid", d.Name(), "err", err)
+			continue
 		}
+		r.users.release(d.Name())
 	}
 }

@@ -32,16 +32,17 @@ func (w *watch) noteHandlers(st *rt.StatusResponse) {
 	w.handlers = handlers
 }
 
-// RecursiveReadOnly reports whether the handler can mount read-only all the way
-// down; "" is the default one. A runtime that does not say cannot.
-func (w *watch) RecursiveReadOnly(handler string) bool {
+// Handler returns what the handler can do; "" is the default one. Of a runtime
+// that does not say it is nil.
+func (w *watch) Handler(handler string) *rt.RuntimeHandlerFeatures {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.handlers[handler].GetRecursiveReadOnlyMounts()
+	return w.handlers[handler]
 }
 
-// recursiveReadOnly reports whether the pod's handler can.
+// recursiveReadOnly reports whether the pod's handler can mount read-only all the
+// way down.
 func (w *worker) recursiveReadOnly(p *v1.Pod) bool {
 	handler, err := runtimeHandler(p, w.machine.cfg.RuntimeClasses)
-	return err == nil && w.gate.RecursiveReadOnly(handler)
+	return err == nil && w.gate.Handler(handler).GetRecursiveReadOnlyMounts()
 }

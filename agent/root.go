@@ -21,6 +21,7 @@ type root struct {
 	dir      string
 	instance string // names the root dir; on every sandbox that is ours
 	lock     *os.File
+	users    *podUsers
 }
 
 var instanceForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
@@ -34,6 +35,7 @@ func openRoot(dir string) (_ *root, err error) {
 		}
 	}
 	r := &root{dir: dir}
+	r.users = newPodUsers(r)
 	defer func() {
 		if err != nil {
 			r.close()

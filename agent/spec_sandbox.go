@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -12,9 +11,6 @@ import (
 // sandboxConfig translates the pod itself. The config also goes with each
 // CreateContainer in that sandbox.
 func sandboxConfig(p *v1.Pod, attempt uint32, n *node) (*rt.PodSandboxConfig, error) {
-	if p.Spec.HostUsers != nil && !*p.Spec.HostUsers {
-		return nil, errors.New("spec.hostUsers: false: user namespaces are not supported yet")
-	}
 	host, err := sandboxHostname(p, n)
 	if err != nil {
 		return nil, err

@@ -275,10 +275,6 @@ func TestHostNamespaces(t *testing.T) {
 			t.Errorf("%s: got %v", c.name, got)
 		}
 	}
-	p := specPod(func(p *v1.Pod) { p.Spec.HostUsers = new(false) })
-	if _, err := sandboxConfig(p, 0, specNode()); err == nil {
-		t.Error("hostUsers: false is ignored")
-	}
 }
 
 func TestSandboxesDoNotShareTheNodesSlices(t *testing.T) {

@@ -34,7 +34,7 @@ func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action
 	if err != nil {
 		return err
 	}
-	config, err := sandboxConfig(s.Pod.Pod, a.Attempt, w.machine.Now())
+	config, err := w.sandboxConfig(s.Pod.Pod, a.Attempt)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (w *worker) inSandbox(s *situation) (*madeSandbox, error) {
 	if b == nil {
 		return nil, errors.New("the pod has no sandbox")
 	}
-	config, err := sandboxConfig(s.Pod.Pod, b.Attempt, w.machine.Now())
+	config, err := w.sandboxConfig(s.Pod.Pod, b.Attempt)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,11 @@ func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c 
 		w.log.Warn("container has no termination log", "container", a.Name, "err", err)
 	}
 	in.RecursiveReadOnly = w.recursiveReadOnly(pod)
-	return containerConfig(pod, c, in, n)
+	config, err := containerConfig(pod, c, in, n)
+	if err == nil {
+		withUsers(config, m)
+	}
+	return config, err
 }
 
 // bindSubPaths makes those parts of volumes that the container mounts by

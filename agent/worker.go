@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/image"
 	"monopod/agent/probe"
@@ -40,9 +41,9 @@ type workers struct {
 // gate tells workers whether the runtime answers.
 type gate interface {
 	Up() bool
-	RecursiveReadOnly(handler string) bool
-	Runtime() string   // its name, such as containerd
-	Suspect(err error) // a call found the runtime gone
+	Handler(name string) *rt.RuntimeHandlerFeatures // nil: it does not say what it can do
+	Runtime() string                                // its name, such as containerd
+	Suspect(err error)                              // a call found the runtime gone
 	StrictGroups() (supported, known bool)
 }
 

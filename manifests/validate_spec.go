@@ -117,7 +117,6 @@ func (c *checker) podSecurity(p *field.Path) {
 		c.forbid(s.HostNetwork, q, "when `hostUsers` is false, `hostNetwork` may not be true")
 		c.forbid(s.HostPID, q, "when `hostUsers` is false, `hostPID` may not be true")
 		c.forbid(s.HostIPC, q, "when `hostUsers` is false, `hostIPC` may not be true")
-		c.refuse(q, "user namespaces are not supported yet")
 	}
 	q, sc := p.Child("securityContext"), s.SecurityContext
 	if sc == nil {

@@ -145,7 +145,7 @@ func TestValidate(t *testing.T) {
 		{"sysctls", spec("hostNetwork: true", "securityContext: {sysctls: [{name: net.a, value: x}, {name: kernel/shm_x, value: z}, {name: kernel/shm_x, value: z}, {name: A, value: x}]}"),
 			"spec.securityContext.sysctls[0].name: Forbidden|spec.securityContext.sysctls[2].name: Duplicate value|spec.securityContext.sysctls[3].name: Invalid value"},
 		{"share and host pid", spec("hostPID: true", "shareProcessNamespace: true"), "spec.shareProcessNamespace: Forbidden"},
-		{"host users", spec("hostPID: true", "hostUsers: false"), "spec.hostUsers: Forbidden: when `hostUsers` is false, `hostPID` may not be true|spec.hostUsers: user namespaces are not supported yet"},
+		{"host users", spec("hostPID: true", "hostUsers: false"), "spec.hostUsers: Forbidden: when `hostUsers` is false, `hostPID` may not be true"},
 
 		{"service account", spec("serviceAccountName: x", "serviceAccount: z"), "spec.serviceAccountName: static pods may not reference serviceaccounts|spec.serviceAccount: static pods may not reference serviceaccounts"},
 		{"resource claims", spec("resourceClaims: [{name: x}]"), "spec.resourceClaims: static pods may not reference resourceclaims"},

@@ -1,0 +1,51 @@
+package agent
+
+import (
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// ownUsers reports whether the pod asks for users of its own.
+func ownUsers(p *v1.Pod) bool { return p.Spec.HostUsers != nil && !*p.Spec.HostUsers }
+
+// users returns the pod's own users, nil for one with the machine's.
+func (w *worker) users(p *v1.Pod) (*rt.UserNamespace, error) {
+	if !ownUsers(p) {
+		return nil, nil
+	}
+	handler, err := runtimeHandler(p, w.machine.cfg.RuntimeClasses)
+	if err != nil {
+		return nil, err
+	}
+	if !w.gate.Handler(handler).GetUserNamespaces() {
+		return nil, errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
+	}
+	return w.root.users.take(string(p.UID))
+}
+
+// sandboxConfig translates the pod itself, and gives it users of its own where
+// it asks for them.
+func (w *worker) sandboxConfig(p *v1.Pod, attempt uint32) (*rt.PodSandboxConfig, error) {
+	config, err := sandboxConfig(p, attempt, w.machine.Now())
+	if err != nil {
+		return nil, err
+	}
+	users, err := w.users(p)
+	if err == nil && users != nil {
+		config.Linux.SecurityContext.NamespaceOptions.UsernsOptions = users
+	}
+	return config, err
+}
+
+// withUsers gives a container its sandbox's users. All that it mounts is mapped:
+// files keep the ids on disk that they have inside, so volumes, their group and
+// what the agent writes for the container need no other owners than elsewhere.
+func withUsers(c *rt.ContainerConfig, m *madeSandbox) {
+	users := m.config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
+	c.Linux.SecurityContext.NamespaceOptions.UsernsOptions = users
+	for _, mount := range c.Mounts {
+		mount.UidMappings, mount.GidMappings = users.GetUids(), users.GetGids()
+	}
+}
