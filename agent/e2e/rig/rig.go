@@ -50,6 +50,9 @@ func Open(ctx context.Context, version string) (*Rig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open rig: %w", err)
 	}
+	if err := os.Chmod(dir, 0o711); err != nil { // the root of a pod with users of its own comes through here
+		return nil, fmt.Errorf("open rig: %w", err)
+	}
 	r := &Rig{Dir: dir, remains: remains{dir: dir}}
 	if err := r.remains.remember(); err != nil {
 		return nil, fmt.Errorf("open rig: %w", err)
