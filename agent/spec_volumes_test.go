@@ -149,6 +149,9 @@ func TestImageVolumesAreMountedByTheRuntime(t *testing.T) {
 		r.OnPull("vol:1", 20*time.Second, nil)
 		r.want(withImageVolume("vol:1", "IfNotPresent"))
 		r.expect()
+		if w := r.status("default/web-n").ContainerStatuses[0].State.Waiting; w == nil || w.Message != `pulling image "vol:1"` {
+			r.Errorf("waiting %+v", w)
+		}
 		r.after(21 * time.Second)
 		r.expect("default/web-n/c")
 		c, _ := r.Container("default/web-n/c")

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
@@ -62,7 +61,7 @@ func (s *setup) place(plugin, volume, mark string, medium v1.EmptyDirVolumeSourc
 	if p.Root, err = os.OpenRoot(self(dir)); err != nil {
 		return nil, err
 	}
-	if p.fresh && !inMemory { // memory is mounted with the mode it shall have
+	if p.fresh && !inMemory { // a medium is mounted with the mode it shall have
 		if err := p.Chmod(".", 0o777); err != nil {
 			p.Close()
 			return nil, err
@@ -80,13 +79,11 @@ func (p *place) ready() error {
 	return os.WriteFile(p.mark, nil, 0o640)
 }
 
-// mountMedium mounts a tmpfs unless one is there; fresh tells that it was not.
+// mountMedium mounts the volume's medium unless it is there; fresh tells that it was not.
 func (s *setup) mountMedium(path string, at []string, e v1.EmptyDirVolumeSource) (fresh bool, err error) {
-	switch {
-	case e.Medium == v1.StorageMediumHugePages, strings.HasPrefix(string(e.Medium), string(v1.StorageMediumHugePagesPrefix)):
-		return false, errors.New("a volume of huge pages is not supported yet")
-	case e.Medium != v1.StorageMediumMemory:
-		return false, fmt.Errorf("unknown storage medium %q", e.Medium)
+	m, err := s.medium(e)
+	if err != nil {
+		return false, err
 	}
 	below, err := mountsBelow(path)
 	if err != nil {
@@ -96,7 +93,7 @@ func (s *setup) mountMedium(path string, at []string, e v1.EmptyDirVolumeSource)
 	if err != nil {
 		return false, err
 	}
-	if slices.ContainsFunc(below, func(m mountPoint) bool { return m.path == real && m.kind == "tmpfs" }) {
+	if slices.ContainsFunc(below, func(p mountPoint) bool { return p.path == real && p.kind == m.kind }) {
 		return false, nil
 	}
 	dir, err := s.open(at)
@@ -104,27 +101,15 @@ func (s *setup) mountMedium(path string, at []string, e v1.EmptyDirVolumeSource)
 		return false, err
 	}
 	defer dir.Close()
-	options := "mode=1777"
-	if limit := s.limit(e); limit > 0 {
-		options += fmt.Sprintf(",size=%d", limit)
-	}
-	err = unix.Mount("tmpfs", self(dir), "tmpfs", 0, options+",noswap")
-	if errors.Is(err, unix.EINVAL) { // Linux before 6.4, or a user namespace
-		err = unix.Mount("tmpfs", self(dir), "tmpfs", 0, options)
+	for _, options := range m.options {
+		if err = unix.Mount(m.source, self(dir), m.kind, 0, options); !errors.Is(err, unix.EINVAL) {
+			break
+		}
 	}
 	if err != nil {
-		return false, &fs.PathError{Op: "mount tmpfs", Path: path, Err: err}
+		return false, &fs.PathError{Op: "mount " + m.kind, Path: path, Err: err}
 	}
 	return true, nil
-}
-
-// limit returns the most bytes of a volume in memory; 0: the kernel's default.
-func (s *setup) limit(e v1.EmptyDirVolumeSource) int64 {
-	limit := s.in.Memory
-	if own := e.SizeLimit; own != nil && own.Sign() > 0 && (limit <= 0 || own.Value() < limit) {
-		limit = own.Value()
-	}
-	return limit
 }
 
 // open opens a directory below the agent's root for its place only.

@@ -83,6 +83,9 @@ func ours(dir string, m mountPoint) bool {
 	e := strings.Split(rel, "/")
 	switch e[0] {
 	case "volumes":
+		if len(e) == 3 && m.kind == "hugetlbfs" {
+			return e[1] == emptyDirPlugin
+		}
 		return len(e) == 3 && m.kind == "tmpfs" && slices.Contains([]string{emptyDirPlugin, secretPlugin, downwardPlugin, projectedPlugin}, e[1])
 	case subPathDir:
 		return len(e) == 4 || len(e) > 4 && !m.shared

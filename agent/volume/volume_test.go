@@ -268,8 +268,6 @@ func TestSetUpRefuses(t *testing.T) {
 	root := testRoot(t)
 	medium := emptyDir("v")
 	medium.EmptyDir.Medium = "Tape"
-	huge := emptyDir("v")
-	huge.EmptyDir.Medium = v1.StorageMediumHugePages
 	for _, c := range []struct {
 		name string
 		v    v1.Volume
@@ -279,7 +277,6 @@ func TestSetUpRefuses(t *testing.T) {
 		{"unknown type", hostPath("/tmp", "Odd"), "Odd is an invalid volume type"},
 		{"no parent to create in", hostPath(filepath.Join(root, "no/file"), v1.HostPathFileOrCreate), "no such file"},
 		{"unknown medium", medium, `unknown storage medium "Tape"`},
-		{"huge pages", huge, "not supported yet"},
 		{"backward name", emptyDir(".."), "cannot be a file name"},
 		{"name with a slash", emptyDir("a/b"), "cannot be a file name"},
 		{"other kinds", v1.Volume{Name: "v", VolumeSource: v1.VolumeSource{NFS: &v1.NFSVolumeSource{}}}, "not supported yet"},
