@@ -98,6 +98,9 @@ func (l *lister) make(ctx context.Context) (map[manifests.Key]*listed, error) {
 		p.sandboxes = append(p.sandboxes, s)
 	}
 	for _, c := range containers {
+		if !fileName.MatchString(c.Metadata.GetName()) {
+			continue // no pod of ours has it, and its logs are not where the name leads
+		}
 		p := of(c.Labels)
 		p.containers = append(p.containers, c)
 	}

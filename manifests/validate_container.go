@@ -55,6 +55,7 @@ func (c *checker) container(ct *v1.Container, p *field.Path, names map[string]bo
 		c.add(field.Invalid(p.Child("image"), ct.Image, "must not have leading or trailing whitespace"))
 	}
 	oneOf(c, p.Child("imagePullPolicy"), ct.ImagePullPolicy, v1.PullAlways, v1.PullIfNotPresent, v1.PullNever)
+	c.noBackstep(p.Child("terminationMessagePath"), ct.TerminationMessagePath)
 	oneOf(c, p.Child("terminationMessagePolicy"), ct.TerminationMessagePolicy, v1.TerminationMessageReadFile, v1.TerminationMessageFallbackToLogsOnError)
 	c.ports(p.Child("ports"), ct.Ports, ports)
 	c.env(p, ct)

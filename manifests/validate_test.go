@@ -97,6 +97,8 @@ func TestValidate(t *testing.T) {
 
 		{"mount of nothing", containerYAML("volumeMounts: [{name: v, mountPath: /x}]"), "spec.containers[0].volumeMounts[0].name: Not found: \"v\""},
 		{"mount paths", containerYAML("volumeMounts: [{name: v, mountPath: /x}, {name: v, mountPath: /x}, {name: v}]", "volumes: [{name: v}]"), "spec.containers[0].volumeMounts[1].mountPath: Invalid value: \"/x\": must be unique|spec.containers[0].volumeMounts[2].mountPath: Required value"},
+		{"mount paths that climb", containerYAML("terminationMessagePath: /dev/../log, volumeMounts: [{name: v, mountPath: /x/../y}, {name: v, mountPath: /x..y}]", "volumes: [{name: v}]"),
+			"spec.containers[0].terminationMessagePath: Invalid value: \"/dev/../log\": must not contain '..'|spec.containers[0].volumeMounts[0].mountPath: Invalid value: \"/x/../y\": must not contain '..'"},
 		{"sub paths", containerYAML("volumeMounts: [{name: v, mountPath: /x, subPath: /a}, {name: v, mountPath: /y, subPath: a/..}, {name: v, mountPath: /z, subPath: a, subPathExpr: b}]", "volumes: [{name: v}]"),
 			"spec.containers[0].volumeMounts[0].subPath: Invalid value: \"/a\": must be a relative path|spec.containers[0].volumeMounts[1].subPath: Invalid value: \"a/..\": must not contain '..'|spec.containers[0].volumeMounts[2].subPathExpr: Invalid value"},
 		{"bidirectional", containerYAML("volumeMounts: [{name: v, mountPath: /x, mountPropagation: Bidirectional}]", "volumes: [{name: v}]"), "spec.containers[0].volumeMounts[0].mountPropagation: Forbidden: Bidirectional mount propagation is available only to privileged containers"},

@@ -107,6 +107,7 @@ func (c *checker) mounts(p *field.Path, ct *v1.Container) {
 				c.add(field.Invalid(q.Child("mountPath"), m.MountPath, "must be unique"))
 			}
 			paths[m.MountPath] = true
+			c.noBackstep(q.Child("mountPath"), m.MountPath)
 		}
 		if m.SubPath != "" && m.SubPathExpr != "" {
 			c.add(field.Invalid(q.Child("subPathExpr"), m.SubPathExpr, "subPathExpr and subPath are mutually exclusive"))

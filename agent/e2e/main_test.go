@@ -60,6 +60,7 @@ func scenarios() []scenario {
 		{"RunsInitContainersInOrder", runsInitContainersInOrder},
 		{"ShowsThePodInFiles", showsThePodInFiles},
 		{"MountsImages", mountsImages},
+		{"KeepsSubPathsInTheirVolume", keepsSubPathsInTheirVolume},
 		{"GivesPodsTheirOwnUsers", givesPodsTheirOwnUsers},
 		{"StopsAtAFailedInitContainer", stopsAtAFailedInitContainer},
 		{"WaitsForAnImage", waitsForAnImage},

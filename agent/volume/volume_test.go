@@ -241,6 +241,8 @@ func TestHostPathTypes(t *testing.T) {
 		{at("made/deep"), v1.HostPathDirectoryOrCreate, ""}, {at("file"), v1.HostPathDirectoryOrCreate, "directory"},
 		{at("file"), v1.HostPathFile, ""}, {at("dir"), v1.HostPathFile, "file"}, {at("none"), v1.HostPathFile, "file"},
 		{at("made/new"), v1.HostPathFileOrCreate, ""}, {at("dir"), v1.HostPathFileOrCreate, "file"},
+		{at("sock"), v1.HostPathDirectory, "directory"}, {at("sock"), v1.HostPathDirectoryOrCreate, "directory"},
+		{at("sock"), v1.HostPathFile, "file"}, {at("sock"), v1.HostPathFileOrCreate, "file"}, {at("dir"), v1.HostPathSocket, "socket file"},
 		{at("sock"), v1.HostPathSocket, ""}, {at("file"), v1.HostPathSocket, "socket file"}, {at("none"), v1.HostPathSocket, "socket file"},
 		{"/dev/null", v1.HostPathCharDev, ""}, {at("block"), v1.HostPathCharDev, "character device"},
 		{at("block"), v1.HostPathBlockDev, ""}, {"/dev/null", v1.HostPathBlockDev, "block device"},
