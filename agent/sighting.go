@@ -22,8 +22,10 @@ type sighting struct {
 func (p *listed) fingerprint() uint64 {
 	var sum uint64
 	add := func(id string, state int32) {
+		// The state comes first: what comes last is hardly mixed, and the changes of
+		// containers that change their state together would make up for each other.
 		h := fnv.New64a()
-		fmt.Fprintf(h, "%s %d", id, state)
+		fmt.Fprintf(h, "%d %s", state, id)
 		sum += h.Sum64()
 	}
 	for _, s := range p.sandboxes {
