@@ -30,7 +30,7 @@ var goldenSettings = []struct {
 	left  string  // beginnings of facts that are left out
 	least float64 // percent of the facts that must be equal, or differ as they are meant to
 }{
-	{"cgroup1-cgroupfs", func(n *node) { n.CgroupV2, n.Memory, n.Cgroups.Driver = false, 30e9, cgroups.Cgroupfs }, "cgroup[", 99.2},
+	{"cgroup1-cgroupfs", func(n *node) { n.CgroupV2, n.Memory, n.Cgroups.Driver = false, 30e9, cgroups.Cgroupfs }, "cgroup[", 100},
 	{"cgroup2-cgroupfs", func(n *node) { n.CgroupV2, n.Memory, n.Cgroups.Driver = true, 3.1e9, cgroups.Cgroupfs }, "cgroup[ stop[", 100},
 	{"cgroup2-systemd", func(n *node) { n.CgroupV2, n.Memory, n.Cgroups.Driver = true, 3.1e9, cgroups.Systemd }, "cgroup[ stop[", 100},
 }

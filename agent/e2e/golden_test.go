@@ -25,7 +25,7 @@ const (
 	goldenDir    = "../../testdata/golden"
 	goldenAtOnce = 16              // more would hold up each other's starts
 	goldenSettle = 8 * time.Second // when the recordings were taken
-	goldenLeast  = 95              // percent of the facts that must be as they should be
+	goldenLeast  = 99              // percent of the facts that must be as they should be
 	recordedCPUs = "0-1"           // all that the recorded machine had
 )
 
