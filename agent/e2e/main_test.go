@@ -63,6 +63,8 @@ func scenarios() []scenario {
 		{"KeepsSubPathsInTheirVolume", keepsSubPathsInTheirVolume},
 		{"GivesPodsTheirOwnUsers", givesPodsTheirOwnUsers},
 		{"StopsAtAFailedInitContainer", stopsAtAFailedInitContainer},
+		{"RecoversAFailedInitContainer", recoversAFailedInitContainer},
+		{"TellsOfAnOOMKill", tellsOfAnOOMKill},
 		{"WaitsForAnImage", waitsForAnImage},
 		{"StartsPodsInOrder", startsPodsInOrder},
 		{"PullsWithCredentials", pullsWithCredentials},

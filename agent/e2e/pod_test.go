@@ -119,6 +119,52 @@ func stopsAtAFailedInitContainer(w *world) {
 	}
 }
 
+func recoversAFailedInitContainer(w *world) {
+	w.start()
+	w.write("init", `
+  hostNetwork: true
+  restartPolicy: OnFailure
+  terminationGracePeriodSeconds: 1
+  volumes: [{name: state, emptyDir: {}}]
+  initContainers:
+  - name: first
+    image: "registry.test/busybox:1"
+    command: [sh, -c, "test -e /state/tried || { touch /state/tried; exit 3; }"]
+    volumeMounts: [{name: state, mountPath: /state}]
+  - {name: second, image: "registry.test/busybox:1", command: ["true"]}
+  containers:
+  - {name: main, image: "registry.test/busybox:1", command: [sleep, "3600"]}
+`)
+	w.status("init", "is initialized at the second try", func(s v1.PodStatus) bool {
+		if s.Phase != v1.PodRunning || len(s.InitContainerStatuses) != 2 {
+			return false
+		}
+		first, second := s.InitContainerStatuses[0], s.InitContainerStatuses[1]
+		last := first.LastTerminationState.Terminated
+		return first.RestartCount == 1 && first.Ready && last != nil && last.ExitCode == 3 && second.RestartCount == 0 && second.Ready
+	})
+}
+
+func tellsOfAnOOMKill(w *world) {
+	w.start()
+	w.write("hungry", `
+  hostNetwork: true
+  restartPolicy: Never
+  containers:
+  - name: main
+    image: "registry.test/busybox:1"
+    command: [tail, /dev/zero] # keeps a line that never ends
+    resources: {limits: {memory: 24Mi}}
+`)
+	w.status("hungry", "is killed for its memory", func(s v1.PodStatus) bool {
+		if s.Phase != v1.PodFailed || len(s.ContainerStatuses) != 1 {
+			return false
+		}
+		t := s.ContainerStatuses[0].State.Terminated
+		return t != nil && t.Reason == "OOMKilled" && t.ExitCode == 137
+	})
+}
+
 func waitsForAnImage(w *world) {
 	w.start()
 	image := "registry.test/" + w.ns + "-" + w.rig.Containerd.Version + ":1"
