@@ -67,11 +67,13 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 	defer cancel()
 	switch a.Do {
 	case doAccept:
-		return because("FailedCheckpoint", w.remember(newCheckpoint(s.Pod, metav1.Now()).in(w.machine.boot)))
+		return because("FailedCheckpoint", w.remember(newCheckpoint(s.Pod, w.since(s)).in(w.machine.boot)))
 	case doRetire:
-		return w.remember(w.known[a.UID].retire(metav1.Now()))
+		w.noteDown(w.known[a.UID].retire(metav1.Now()))
+		return nil
 	case doSettle:
-		return w.remember(w.known[a.UID].settle(a.Verdict))
+		w.noteDown(w.known[a.UID].settle(a.Verdict))
+		return nil
 	case doMark:
 		return w.remember(w.known[a.UID].mark(a.Marks))
 	case doEnd:
@@ -236,6 +238,15 @@ func (w *worker) remember(c *checkpoint) error {
 	}
 	w.known[c.uid()] = c
 	return nil
+}
+
+// noteDown remembers what is to become of an instance. A disk that is full does
+// not keep that from being done: another agent would find it out once more.
+func (w *worker) noteDown(c *checkpoint) {
+	if err := w.remember(c); err != nil {
+		w.log.Warn("another agent would not know that the pod is being stopped", "err", err)
+		w.known[c.uid()] = c
+	}
 }
 
 func (w *worker) setUp(ctx context.Context, s *situation) error {

@@ -24,7 +24,7 @@ import (
 type checkpoint struct {
 	File     string      `json:"file"`     // the manifest it came from
 	Digest   string      `json:"digest"`   // of the manifest, see manifests.Pod
-	Accepted metav1.Time `json:"accepted"` // when it was written first
+	Accepted metav1.Time `json:"accepted"` // when the instance began: the pod's startTime
 	// Boot is the run of the kernel in which a pod that starts after others was
 	// let start last; "": unknown, which counts as this one.
 	Boot string `json:"boot,omitempty"`
@@ -123,6 +123,7 @@ func (r *root) save(c *checkpoint) error {
 		return fmt.Errorf("checkpoint of %s: %w", c.key(), err)
 	}
 	if err := status.WriteFile(r.path("pods", c.uid(), "pod.json"), b, 0o600); err != nil {
+		os.Remove(r.podDir(c.uid())) // if it is empty: nobody would know of it
 		return fmt.Errorf("checkpoint of %s: %w", c.key(), err)
 	}
 	return nil

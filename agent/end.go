@@ -17,12 +17,20 @@ func (w *worker) end(ctx context.Context, s *situation, a action) error {
 	}
 	c := w.known[a.UID]
 	if c == nil {
-		c = newCheckpoint(s.Pod, metav1.Now())
+		c = newCheckpoint(s.Pod, w.since(s))
 	}
 	last := w.lastStatus(a.UID)
 	st := podStatus(s, &planned{}, w.machine.Now(), last)
 	endStatus(s, &st, a.Verdict, last)
 	return w.remember(c.end(st))
+}
+
+// since returns when the wanted instance began, as was reported.
+func (w *worker) since(s *situation) metav1.Time {
+	if last := w.lastStatus(string(s.Pod.UID)); last != nil && last.StartTime != nil {
+		return *last.StartTime
+	}
+	return seconds(s.Now)
 }
 
 func (w *worker) lastStatus(uid string) *v1.PodStatus {

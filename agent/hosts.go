@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,7 +16,11 @@ func (w *worker) writeHosts(pod *v1.Pod, ips []string) (string, error) {
 		return "", nil
 	}
 	path := filepath.Join(w.root.podDir(string(pod.UID)), "etc-hosts")
-	if err := os.WriteFile(path, etcHosts(pod, ips, w.machine.Now()), 0o644); err != nil {
+	text := etcHosts(pod, ips, w.machine.Now())
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
+		return path, nil // a full disk would leave containers that run with an empty one
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
 		return "", fmt.Errorf("hosts file: %w", err)
 	}
 	return path, nil

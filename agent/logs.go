@@ -35,14 +35,14 @@ func (w *worker) makeContainerLogDir(pod *v1.Pod, name string) error {
 	return nil
 }
 
-// loggedAttempts returns for each container that the runtime knows nothing of
-// which attempt comes next by what is left of former ones: log files that were
-// written to, and the status reported last.
-func (w *worker) loggedAttempts(s *situation) map[string]uint32 {
+// nextAttempts returns which attempt comes next of containers of which the
+// runtime does not have the last one: by what was reported last, and where it
+// has none at all, by the log files that were written to.
+func (w *worker) nextAttempts(s *situation) map[string]uint32 {
 	if s.Pod == nil {
 		return nil
 	}
-	uid, next := string(s.Pod.UID), map[string]uint32{}
+	uid, next := string(s.Pod.UID), s.missing(w.lastStatus(string(s.Pod.UID)))
 	dirs, _ := os.ReadDir(w.podLogDir(uid))
 	for _, d := range dirs {
 		if s.instance().newest(d.Name()) != nil {
@@ -57,15 +57,6 @@ func (w *worker) loggedAttempts(s *situation) map[string]uint32 {
 			info, err := f.Info()
 			if n, bad := strconv.ParseUint(m[1], 10, 31); bad == nil && err == nil && info.Size() > 0 {
 				next[d.Name()] = max(next[d.Name()], uint32(n)+1)
-			}
-		}
-	}
-	if last := w.lastStatus(uid); last != nil {
-		for _, list := range [][]v1.ContainerStatus{last.InitContainerStatuses, last.ContainerStatuses} {
-			for _, c := range list {
-				if c.ContainerID != "" && s.instance().newest(c.Name) == nil {
-					next[c.Name] = max(next[c.Name], uint32(c.RestartCount)+1)
-				}
 			}
 		}
 	}

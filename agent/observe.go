@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -22,8 +23,9 @@ type observed struct {
 // instance is what the runtime has of one pod uid.
 type instance struct {
 	UID        string
-	Sandboxes  []sandbox   // newest first
-	Containers []container // newest first
+	Sandboxes  []sandbox       // newest first
+	Containers []container     // newest first
+	Lost       map[string]bool // containers whose newest attempt somebody removed: those here are older
 }
 
 // sandbox is one sandbox as the runtime describes it.
@@ -60,9 +62,9 @@ func (c *container) exited() bool  { return c.State == rt.ContainerState_CONTAIN
 // live reports whether the container may have processes, or may get some.
 func (c *container) live() bool { return !c.exited() }
 
-// newest returns the newest container of that name, or nil.
+// newest returns the newest container of that name, or nil if it is not there.
 func (i *instance) newest(name string) *container {
-	if i == nil {
+	if i == nil || i.Lost[name] {
 		return nil
 	}
 	for k := range i.Containers {
@@ -75,7 +77,7 @@ func (i *instance) newest(name string) *container {
 
 // begun returns the newest container of that name that was ever started, or nil.
 func (i *instance) begun(name string) *container {
-	if i == nil {
+	if i == nil || i.Lost[name] {
 		return nil
 	}
 	for k := range i.Containers {
@@ -102,6 +104,7 @@ type observer struct {
 	key      manifests.Key
 	statuses map[string]*rt.ContainerStatus  // by container id, of the state seen last
 	networks map[string]*rt.PodSandboxStatus // by sandbox id
+	seen     atomic.Uint64                   // fingerprint of what was observed last; any goroutine may read it
 }
 
 func newObserver(c *cri.Client, l *lister, key manifests.Key) *observer {
@@ -119,6 +122,7 @@ func (o *observer) observe(ctx context.Context) (*observed, error) {
 	if mine == nil {
 		mine = &listed{}
 	}
+	o.seen.Store(mine.fingerprint())
 	sandboxes, containers := mine.sandboxes, mine.containers
 	out := &observed{Instances: map[string]*instance{}}
 	of := func(uid string) *instance {

@@ -17,11 +17,12 @@ type situation struct {
 	Pod      *manifests.Pod         // what shall run under this name; nil: nothing
 	Known    map[string]*checkpoint // by uid: what is remembered under this name
 	Observed *observed
+	Unseen   bool                // the runtime was not asked: nothing follows from what is not observed
 	Failures map[string]failure  // by container name, of what was tried last; sandboxFailure: the sandbox
 	Runtime  string              // its name, for container ids
 	Fetching map[string]underway // by container name: its image is on its way
 	BackOff  BackOff             // of pods without their own
-	Logged   map[string]uint32   // by container name: the attempt that follows those whose log files are on disk
+	Next     map[string]uint32   // by container name, where the runtime does not have its last attempt: the one that follows
 
 	Probes    map[string]probe.Results // by container id, of those that run and have probes
 	Stopping  map[string]stopping      // by container id

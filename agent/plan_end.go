@@ -46,13 +46,17 @@ func (s *situation) overdue(p *planned) *verdict {
 		Why:     fmt.Sprintf("it was active for its %d seconds", *d)}
 }
 
-// planEnd stops what still runs and remembers that the pod has ended.
+// planEnd stops what still runs. Once nothing does, and so all is known of how
+// each container ended, it remembers that the pod has ended.
 func (s *situation) planEnd(p *planned, i *instance, v verdict) {
 	uid := string(s.Pod.UID)
 	if s.known().Verdict == nil && i.anyAlive() {
 		p.then(action{Do: doSettle, UID: uid, Verdict: v, Reason: v.Why})
 	}
 	s.planRest(p, v.Why)
+	if i.anyAlive() {
+		return
+	}
 	p.then(action{Do: doEnd, UID: uid, Verdict: v, Reason: v.Why})
 }
 

@@ -9,9 +9,13 @@ import (
 
 // planLife plans for a pod that shall run and has not ended.
 func (s *situation) planLife(p *planned) {
-	i := s.instance()
+	i, f := s.instance(), s.Failures[sandboxFailure]
 	if s.Known[string(s.Pod.UID)] == nil {
-		p.then(action{Do: doAccept, UID: string(s.Pod.UID), Reason: "the pod is new here"})
+		if !s.Now.Before(f.Retry) {
+			p.then(action{Do: doAccept, UID: string(s.Pod.UID), Reason: "the pod is new here"})
+		} else if p.wakeAt(f.Retry); i == nil {
+			return // nothing is made of a pod that another agent would not know
+		}
 	}
 	if v := s.verdict(p, i); v != nil {
 		s.planEnd(p, i, *v)
@@ -31,7 +35,7 @@ func (s *situation) planLife(p *planned) {
 		s.planEnd(p, i, verdict{Phase: phase, Why: endReason(s.Pod.Pod, i, phase)})
 		return
 	}
-	if f := s.Failures[sandboxFailure]; s.Now.Before(f.Retry) {
+	if s.Now.Before(f.Retry) {
 		p.wakeAt(f.Retry)
 		return
 	}

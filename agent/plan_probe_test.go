@@ -122,7 +122,7 @@ func TestPlanOfProbedPods(t *testing.T) {
 		{"a dead sidecar is stopped while the pod runs", scene{pod: probed(withSidecar(pod(always, "a"), "s"), "s"), here: world(up("a", 0), up("s", 0))}, results{"s0": dead},
 			"condemn container s s0 in 30s; stop container s s0 in 30s"},
 		{"a sidecar is not condemned when the work is done", scene{pod: probed(withSidecar(pod(never, "a"), "s"), "s"), here: world(exit("a", 0, 0, 0, ""), up("s", 0))}, results{"s0": dead},
-			"settle Succeeded; stop container s s0 in 30s; stop sandbox s0; end Succeeded"},
+			"settle Succeeded; stop container s s0 in 30s; stop sandbox s0"},
 
 		// Going.
 		{"a pod that goes is stopped with its own grace", scene{pod: grace(probed(pod(always, "a"), "a"), 90), nothing: true, here: world(up("a", 0))}, results{"a0": dead},

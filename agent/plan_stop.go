@@ -43,11 +43,13 @@ func stopWithin(i *instance, c *container, why string, used time.Duration) actio
 // knows what the instance was made from; then nobody waits.
 func planStop(p *planned, i *instance, pod *v1.Pod, why string, used time.Duration) {
 	var stops []action
+	inUse := map[string]bool{} // sandboxes: a dead one may have containers that outlive it
 	for k := range i.Containers {
 		c := &i.Containers[k]
 		if !c.alive() {
 			continue
 		}
+		inUse[c.Sandbox] = true
 		a := stopWithin(i, c, why, used)
 		a.Whole, a.Behind = true, behind(i, pod, c.Name)
 		stops = append(stops, a)
@@ -55,7 +57,7 @@ func planStop(p *planned, i *instance, pod *v1.Pod, why string, used time.Durati
 	p.then(stops...)
 	var down []action
 	for _, b := range i.Sandboxes {
-		if b.Ready {
+		if b.Ready || inUse[b.ID] {
 			down = append(down, action{Do: doStopSandbox, UID: i.UID, ID: b.ID, Reason: why})
 		}
 	}

@@ -35,7 +35,7 @@ type scene struct {
 
 func (c scene) situation() situation {
 	s := situation{Now: noon, Known: map[string]*checkpoint{}, Observed: &observed{Instances: map[string]*instance{}},
-		Failures: c.failures, Logged: c.logged, Fetching: c.fetching, Runtime: "fake"}
+		Failures: c.failures, Next: c.logged, Fetching: c.fetching, Runtime: "fake"}
 	if !c.nothing {
 		s.Pod = &manifests.Pod{Pod: c.pod, Digest: "d1"}
 	}
@@ -200,6 +200,10 @@ func TestPlan(t *testing.T) {
 		{"a container of which logs are left goes on counting", scene{pod: pod(always, "a"), accepted: true, here: world(), logged: map[string]uint32{"a": 4}}, "start container a#4"},
 		{"a container that the runtime lost track of is stopped first", scene{pod: pod(always, "a"), accepted: true, here: world(in(unknown, "a"))}, "stop container a a0 in 30s"},
 
+		{"a new pod whose checkpoint cannot be written waits", scene{pod: pod(always, "a"), failures: map[string]failure{"": {Retry: noon.Add(time.Second)}}}, "|wake in 1s"},
+		{"a pod known from the runtime alone goes on while its checkpoint cannot be written", scene{pod: pod(always, "a"), here: world(exit("a", 0, 1, 0, "")), failures: map[string]failure{"": {Retry: noon.Add(time.Second)}}},
+			"start container a#1 after 0s|wake in 1s"},
+
 		// Going.
 		{"nothing wanted and nothing there is gone", scene{pod: pod(always, "a"), nothing: true}, "gone"},
 		{"a pod whose manifest is gone is retired, stopped and removed", scene{pod: pod(always, "a", "b"), nothing: true, accepted: true, here: world(up("a", 0), up("b", 0))},
@@ -252,7 +256,8 @@ func TestPlan(t *testing.T) {
 		{"exit code 1 ends a pod under Never", scene{pod: pod(never, "a"), accepted: true, here: world(exit("a", 0, 1, 0, ""))}, "stop sandbox s0; end Failed"},
 		{"a pod ends when its last container has", scene{pod: pod(never, "a", "b"), accepted: true, here: world(exit("a", 0, 0, 0, ""), up("b", 0))}, ""},
 		{"one failure of two fails the pod", scene{pod: pod(never, "a", "b"), accepted: true, here: world(exit("a", 0, 0, 0, ""), exit("b", 0, 3, 0, ""))}, "stop sandbox s0; end Failed"},
-		{"a sidecar is stopped when the work is done", scene{pod: withSidecar(pod(never, "a"), "s"), accepted: true, here: world(exit("a", 0, 0, 0, ""), up("s", 0))}, "settle Succeeded; stop container s s0 in 30s; stop sandbox s0; end Succeeded"},
+		{"a sidecar is stopped when the work is done", scene{pod: withSidecar(pod(never, "a"), "s"), accepted: true, here: world(exit("a", 0, 0, 0, ""), up("s", 0))}, "settle Succeeded; stop container s s0 in 30s; stop sandbox s0"},
+		{"when the sidecar has stopped the pod has ended", scene{pod: withSidecar(pod(never, "a"), "s"), accepted: true, here: dead(world(exit("a", 0, 0, 0, ""), exit("s", 0, 0, 0, "")))}, "end Succeeded"},
 		{"a dead sidecar is not restarted when the work is done", scene{pod: withSidecar(pod(never, "a"), "s"), accepted: true, here: world(exit("a", 0, 0, 0, ""), exit("s", 0, 1, 0, ""))}, "stop sandbox s0; end Succeeded"},
 		{"a pod that has ended stays ended", scene{pod: pod(never, "a"), accepted: true, ended: v1.PodFailed, here: dead(world(exit("a", 0, 1, 0, "")))}, ""},
 		{"a pod that has ended stays ended without anything left of it", scene{pod: pod(never, "a"), accepted: true, ended: v1.PodSucceeded}, ""},
@@ -261,7 +266,7 @@ func TestPlan(t *testing.T) {
 		// Sandboxes.
 		{"a dead sandbox is replaced by the next attempt", scene{pod: pod(always, "a"), accepted: true, here: dead(world(exit("a", 0, 255, 0, "")))}, "set up; create sandbox#1; start container a#1"},
 		{"a crash-looping container does not wait after its sandbox died", scene{pod: pod(always, "a"), accepted: true, here: dead(world(exit("a", 5, 255, 0, "2m40s")))}, "set up; create sandbox#1; start container a#6 after 2m40s"},
-		{"containers that outlive their sandbox are stopped", scene{pod: pod(always, "a"), accepted: true, here: dead(world(up("a", 0)))}, "stop container a a0 in 30s; set up; create sandbox#1; start container a#1"},
+		{"containers that outlive their sandbox are stopped", scene{pod: pod(always, "a"), accepted: true, here: dead(world(up("a", 0)))}, "stop container a a0 in 30s; stop sandbox s0; set up; create sandbox#1; start container a#1"},
 		{"a container never started in a dead sandbox makes way", scene{pod: pod(always, "a"), accepted: true, here: dead(world(in(created, "a")))}, "remove container a a0; set up; create sandbox#1; start container a#0"},
 		{"two ready sandboxes are one too many", scene{pod: pod(always, "a"), accepted: true, here: &instance{Sandboxes: []sandbox{{ID: "s0", Ready: true, HostNetwork: true}, {ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}}}},
 			"stop sandbox s0, stop sandbox s1; set up; create sandbox#2; start container a#0"},

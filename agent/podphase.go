@@ -10,58 +10,76 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// phase sums the containers up (kubelet: getPhase).
+// phase sums the container statuses up (kubelet: getPhase). A sidecar that has
+// stopped counts for nothing.
 func phase(pod *v1.Pod, i *instance, st *v1.PodStatus) v1.PodPhase {
-	var sidecars, waiting, running, restarting, ended int
-	initialized := true
+	uninitialized, waiting, running, again, succeeded, failed := false, 0, 0, 0, 0, 0
 	for k := range pod.Spec.InitContainers {
-		c := &pod.Spec.InitContainers[k]
-		n := i.newest(c.Name)
+		c, is := &pod.Spec.InitContainers[k], &st.InitContainerStatuses[k]
+		over := lastEnd(is)
 		switch {
-		case restarts(c):
-			initialized = initialized && n != nil && n.running()
-			if n != nil && n.running() {
-				sidecars++ // which must end too before the pod has ended
-			}
-		case n != nil && n.exited() && !succeeded(n) && !mayRestart(pod, c, n):
+		case restarts(c) && is.State.Running != nil:
+			running++
+			uninitialized = uninitialized || !*is.Started && !regularMade(pod, i)
+		case restarts(c) && over == nil:
+			waiting++
+		case over == nil:
+			uninitialized = true
+		case over.ExitCode != 0 && !willRestart(pod, c, i):
 			return v1.PodFailed
-		case n == nil || !succeeded(n):
-			initialized = false
 		}
 	}
 	for k := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[k]
-		switch n := i.newest(c.Name); {
-		case n == nil || !n.running() && !n.exited():
-			waiting++
-		case n.running() && shownWaiting(st, c.Name) && i.before(n) == nil:
-			waiting++
-		case n.running():
+		is := statusNamed(st.ContainerStatuses, c.Name)
+		switch over := lastEnd(is); {
+		case is.State.Running != nil:
 			running++
-		case mayRestart(pod, c, n):
-			restarting++
+		case over == nil:
+			waiting++
+		case willRestart(pod, c, i):
+			again++
+		case over.ExitCode == 0:
+			succeeded++
 		default:
-			ended++
+			failed++
 		}
 	}
 	switch {
-	case !initialized && running+restarting+ended == 0:
+	case uninitialized || waiting > 0:
 		return v1.PodPending
-	case waiting > 0:
-		return v1.PodPending
-	case sidecars+running+restarting > 0:
+	case running+again > 0:
 		return v1.PodRunning
-	case allSucceeded(pod, i):
-		return v1.PodSucceeded
+	case failed > 0:
+		return v1.PodFailed
 	}
-	return v1.PodFailed
+	return v1.PodSucceeded
 }
 
-// shownWaiting reports whether a container is waiting to whoever reads the status.
-func shownWaiting(st *v1.PodStatus, name string) bool {
-	return slices.ContainsFunc(st.ContainerStatuses, func(c v1.ContainerStatus) bool {
-		return c.Name == name && c.State.Waiting != nil
+// lastEnd returns how a container that does not run has ended, nil if it has not.
+func lastEnd(st *v1.ContainerStatus) *v1.ContainerStateTerminated {
+	if st.State.Waiting != nil {
+		return st.LastTerminationState.Terminated
+	}
+	return st.State.Terminated
+}
+
+func willRestart(pod *v1.Pod, c *v1.Container, i *instance) bool {
+	n := i.newest(c.Name)
+	return n == nil || mayRestart(pod, c, n)
+}
+
+// regularMade reports whether a regular container was made in the present sandbox.
+func regularMade(pod *v1.Pod, i *instance) bool {
+	b := i.sandbox()
+	return b != nil && slices.ContainsFunc(pod.Spec.Containers, func(c v1.Container) bool {
+		n := i.newest(c.Name)
+		return n != nil && n.Sandbox == b.ID
 	})
+}
+
+func statusNamed(all []v1.ContainerStatus, name string) *v1.ContainerStatus {
+	return &all[slices.IndexFunc(all, func(c v1.ContainerStatus) bool { return c.Name == name })]
 }
 
 // conditions returns the pod's conditions in the kubelet's order, each with

@@ -3,14 +3,11 @@ package agent
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
-
-	"monopod/agent/volume"
 )
 
 // podStatus returns what is reported of the wanted pod: what the runtime has,
@@ -24,6 +21,9 @@ func podStatus(s *situation, p *planned, n *node, last *v1.PodStatus) v1.PodStat
 	st := v1.PodStatus{
 		ObservedGeneration: pod.Generation, QOSClass: qosClass(pod),
 		StartTime: last.StartTime, PodIP: last.PodIP, PodIPs: last.PodIPs,
+	}
+	if c := s.known(); st.StartTime == nil && !c.Accepted.IsZero() {
+		st.StartTime = new(seconds(c.Accepted.Time)) // no former status is left
 	}
 	if st.StartTime == nil {
 		st.StartTime = &metav1.Time{Time: s.Now.Truncate(time.Second)}
@@ -90,19 +90,15 @@ func (b *statusBuilder) container(c *v1.Container, last *v1.ContainerStatus) v1.
 	switch {
 	case n != nil:
 		b.observed(c, n, last, &st)
-	case last != nil && last.ContainerID != "":
-		st = *last.DeepCopy() // the runtime has forgotten what we know
-		if st.State.Running != nil {
-			st.LastTerminationState = v1.ContainerState{Terminated: lostState(last)}
-			st.State = b.notYet(c)
-		}
-		st.Ready, st.Started = false, new(bool)
 	default:
-		st.State = b.notYet(c)
+		b.gone(c, last, &st)
 	}
 	w, ok := b.p.Waiting[c.Name]
 	if f, failed := b.s.Failures[c.Name]; !ok && failed {
 		w, ok = f.waiting, true
+	}
+	if n != nil && n.exited() && !mayRestart(b.s.Pod.Pod, c, n) {
+		ok = false // it is over, whatever went wrong with its start
 	}
 	if ok && st.State.Running == nil {
 		if st.State.Terminated != nil {
@@ -114,14 +110,6 @@ func (b *statusBuilder) container(c *v1.Container, last *v1.ContainerStatus) v1.
 	return st
 }
 
-// lostState says of a container that ran and is gone that nobody knows how it ended.
-func lostState(last *v1.ContainerStatus) *v1.ContainerStateTerminated {
-	return &v1.ContainerStateTerminated{
-		ExitCode: 137, Reason: "ContainerStatusUnknown", ContainerID: last.ContainerID, StartedAt: last.State.Running.StartedAt,
-		Message: "The container could not be located when the pod was looked at",
-	}
-}
-
 // notYet is the state of a container that has no attempt yet.
 func (b *statusBuilder) notYet(c *v1.Container) v1.ContainerState {
 	return v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: b.s.notYet()}}
@@ -131,8 +119,11 @@ func (b *statusBuilder) notYet(c *v1.Container) v1.ContainerState {
 func (b *statusBuilder) observed(c *v1.Container, n *container, last *v1.ContainerStatus, st *v1.ContainerStatus) {
 	st.ContainerID = containerID(b.s, n)
 	st.RestartCount = int32(n.Attempt)
+	if last != nil {
+		st.RestartCount = max(st.RestartCount, last.RestartCount)
+	}
 	st.Image, st.ImageID = cmp.Or(n.Image, c.Image), n.ImageRef
-	st.Resources, st.AllocatedResources = resourcesOf(c)
+	st.Resources, st.AllocatedResources = resourcesOf(c, n)
 	if u := n.status.GetUser().GetLinux(); u != nil {
 		st.User = &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: u.Uid, GID: u.Gid, SupplementalGroups: u.SupplementalGroups}}
 	}
@@ -143,19 +134,34 @@ func (b *statusBuilder) observed(c *v1.Container, n *container, last *v1.Contain
 	case n.running():
 		st.State.Running = &v1.ContainerStateRunning{StartedAt: seconds(n.Started)}
 		*st.Started, st.Ready = b.s.health(c, n)
+		st.Ready = st.Ready && (restarts(c) || !isInit(b.s.Pod.Pod, c)) // one that is to end is ready when it has
 	case n.State == rt.ContainerState_CONTAINER_CREATED:
 		st.State.Waiting = &v1.ContainerStateWaiting{}
+	case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
+		b.unknown(c, n, last, st)
 	default:
-		st.State.Terminated = terminated(b.s, c, n, len(b.s.Pod.Spec.Containers))
+		st.State.Terminated = terminated(b.s, c, n)
 		st.Ready = isInit(b.s.Pod.Pod, c) && !restarts(c) && succeeded(n)
 	}
-	if older := b.i.before(n); older != nil {
-		st.LastTerminationState.Terminated = terminated(b.s, c, older, len(b.s.Pod.Spec.Containers))
-	} else if last != nil && last.RestartCount == st.RestartCount {
-		st.LastTerminationState = last.LastTerminationState
-	} else if last != nil && last.State.Terminated != nil && last.ContainerID != st.ContainerID {
-		st.LastTerminationState = last.State
+	st.LastTerminationState = b.lastEnd(c, n, last, st.ContainerID)
+}
+
+// lastEnd returns how the attempt before n ended: what the runtime says, else
+// what was reported.
+func (b *statusBuilder) lastEnd(c *v1.Container, n *container, last *v1.ContainerStatus, id string) v1.ContainerState {
+	older := b.i.before(n)
+	switch {
+	case older != nil:
+		return v1.ContainerState{Terminated: terminated(b.s, c, older)}
+	case last == nil:
+		return v1.ContainerState{}
+	case last.ContainerID == id:
+	case last.State.Terminated != nil:
+		return last.State
+	case last.State.Running != nil:
+		return v1.ContainerState{Terminated: lostState(last)}
 	}
+	return last.LastTerminationState
 }
 
 // before returns the attempt before n, if the runtime still has it and it exited.
@@ -171,34 +177,6 @@ func (i *instance) before(n *container) *container {
 // containerID returns "containerd://<id>".
 func containerID(s *situation, n *container) string { return s.Runtime + "://" + n.ID }
 
-// messageLimit is what the termination messages of one pod may hold together, in bytes.
-const messageLimit = 12288
-
-// terminated describes an attempt that has ended.
-func terminated(s *situation, c *v1.Container, n *container, containers int) *v1.ContainerStateTerminated {
-	t := &v1.ContainerStateTerminated{
-		ExitCode: n.ExitCode, Reason: n.Reason, ContainerID: containerID(s, n),
-		StartedAt: seconds(n.Started), FinishedAt: seconds(n.Finished),
-	}
-	text := ""
-	if n.TerminationLog != "" {
-		text = volume.TerminationMessage(n.TerminationLog)
-	}
-	switch {
-	case n.Message == "":
-		t.Message = text
-	case text == "":
-		t.Message = n.Message
-	default:
-		t.Message = n.Message + ": " + text
-	}
-	if t.Message == "" && n.Condemned != nil {
-		t.Message = n.Condemned.Text
-	}
-	t.Message = strings.ToValidUTF8(t.Message[:min(len(t.Message), messageLimit/containers)], "")
-	return t
-}
-
 // seconds cuts a time to what the API carries.
 func seconds(t time.Time) metav1.Time {
 	if t.IsZero() {
@@ -209,13 +187,6 @@ func seconds(t time.Time) metav1.Time {
 
 func isInit(pod *v1.Pod, c *v1.Container) bool {
 	return slices.ContainsFunc(pod.Spec.InitContainers, func(x v1.Container) bool { return x.Name == c.Name })
-}
-
-func resourcesOf(c *v1.Container) (*v1.ResourceRequirements, v1.ResourceList) {
-	if len(c.Resources.Requests) == 0 && len(c.Resources.Limits) == 0 {
-		return nil, nil
-	}
-	return &v1.ResourceRequirements{Limits: c.Resources.Limits, Requests: c.Resources.Requests}, c.Resources.Requests
 }
 
 // mountsOf returns what the container mounts, and as what n has it, if there is one.

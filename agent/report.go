@@ -8,6 +8,31 @@ import (
 	"monopod/manifests"
 )
 
+// inherit takes over what a former agent reported of the pod last, unless that
+// was of an instance before the one that is known.
+func (w *worker) inherit() {
+	prev, inherited := w.store.Previous(w.key.String())
+	if !inherited {
+		prev, _ = w.store.Pod(w.key.String()) // of one that was held
+	}
+	if prev == nil || wasRefused(&prev.Status) {
+		return
+	}
+	if c := w.known[string(prev.UID)]; c != nil && prev.Status.StartTime.Before(&c.Accepted) {
+		return
+	}
+	w.last, w.lastUID, w.inherited = &prev.Status, string(prev.UID), inherited
+}
+
+// begins forgets what was inherited of an instance that left nothing else: the
+// former agent died between the end of that one and the beginning of the next.
+func (w *worker) begins(s *situation) {
+	if w.inherited && w.known[w.lastUID] == nil && s.Observed.Instances[w.lastUID] == nil {
+		w.last, w.lastUID = nil, ""
+	}
+	w.inherited = false
+}
+
 // report hands the pod's status to the store: of the instance that leaves
 // while there is one, else of the wished one.
 func (w *worker) report(s *situation, p *planned) {
@@ -16,6 +41,10 @@ func (w *worker) report(s *situation, p *planned) {
 	}
 	for _, uid := range s.leaving() {
 		if c := w.known[uid]; c != nil {
+			if c.ended() != "" {
+				w.publish(c.Pod, c.Pod.Status)
+				return
+			}
 			old := *s
 			old.Pod = &manifests.Pod{Pod: c.Pod, File: c.File, Digest: c.Digest}
 			w.publish(c.Pod, podStatus(&old, &planned{}, w.machine.Now(), w.lastStatus(uid)))
@@ -43,7 +72,7 @@ func (w *worker) reportUnseen(wish *manifests.Pod) {
 		w.publish(wish.Pod, *last)
 		return
 	}
-	s := &situation{Pod: wish, Observed: &observed{}, Now: time.Now()}
+	s := &situation{Pod: wish, Known: w.known, Observed: &observed{}, Unseen: true, Now: time.Now()}
 	w.publish(wish.Pod, podStatus(s, &planned{}, w.machine.Now(), last))
 }
 

@@ -111,9 +111,9 @@ func (s *situation) start(p *planned, c *v1.Container, n *container, why string)
 		s.awaitArrival(p, c, on)
 		return nil
 	}
-	attempt, sandbox := s.Logged[c.Name], ""
+	attempt, sandbox := s.Next[c.Name], ""
 	if n != nil {
-		attempt = n.Attempt + 1
+		attempt = max(attempt, n.Attempt+1)
 	}
 	if b := s.instance().sandbox(); b != nil && b.Ready {
 		sandbox = b.ID

@@ -42,7 +42,8 @@ type syncLoop struct {
 	worked  bool // something happened since the last tick
 	spread  bool // and memory that it took was not given back yet
 
-	turned atomic.Int64 // when the loop turned last, unix ns
+	born   time.Time
+	turned atomic.Int64 // when the loop turned last, in ns since born: whatever becomes of the clock
 }
 
 func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints []*checkpoint) *syncLoop {
@@ -58,7 +59,7 @@ func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints [
 		l.left[c.key()][c.uid()] = c
 	}
 	l.orders = newOrders(shared.machine.boot, l.seats, checkpoints)
-	l.turned.Store(time.Now().UnixNano())
+	l.born = time.Now()
 	return l
 }
 
@@ -97,7 +98,7 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.readFacts(ctx)
 			l.rest()
 		}
-		l.turned.Store(time.Now().UnixNano())
+		l.turned.Store(int64(time.Since(l.born)))
 	}
 }
 
@@ -116,7 +117,7 @@ func (l *syncLoop) rest() {
 
 // healthy is the endpoint's check of the loop.
 func (l *syncLoop) healthy() error {
-	if ago := time.Since(time.Unix(0, l.turned.Load())); ago > syncOverdue {
+	if ago := time.Since(l.born) - time.Duration(l.turned.Load()); ago > syncOverdue {
 		return fmt.Errorf("the sync loop has not turned for %s", ago.Round(time.Second))
 	}
 	return nil
@@ -220,11 +221,12 @@ func same(a, b *manifests.Pod) bool {
 	return a.Digest == b.Digest && a.UID == b.UID
 }
 
-// sighted wakes the workers of pods that look different from last time. After
-// the runtime was away it wakes all.
+// sighted wakes the workers of pods that look different from what they saw
+// themselves: two sightings may be alike while a worker saw something between
+// them. After the runtime was away it wakes all.
 func (l *syncLoop) sighted(ctx context.Context, seen sighting) {
 	for key, w := range l.workers {
-		if seen.Fresh || l.seen.Pods[key] != seen.Pods[key] {
+		if seen.Fresh || w.observer.seen.Load() != seen.Pods[key] {
 			l.worked = true
 			w.poke()
 		}

@@ -18,7 +18,7 @@ const reasonHeld = "WaitingForPods"
 // no start time: waiting is not running.
 func (h *heldPod) status(text string) v1.PodStatus {
 	w := waiting{reasonHeld, text}
-	s := &situation{Now: time.Now(), Pod: h.pod, Observed: &observed{}, Failures: map[string]failure{sandboxFailure: {waiting: w}}}
+	s := &situation{Now: time.Now(), Pod: h.pod, Observed: &observed{}, Unseen: true, Failures: map[string]failure{sandboxFailure: {waiting: w}}}
 	p := &planned{}
 	for _, c := range allContainers(h.pod.Pod) {
 		p.wait(c.Name, w)

@@ -81,6 +81,7 @@ type worker struct {
 	born      time.Time              // when the worker was
 	last      *v1.PodStatus          // as reported last, of the uid lastUID
 	lastUID   string
+	inherited bool           // last is a former agent's, and may be of a former instance
 	doing     *manifests.Pod // the wish of the last pass
 	told      standing       // what the sync loop knows
 
@@ -102,13 +103,7 @@ func (ws *workers) startWorker(ctx context.Context, all *sync.WaitGroup, key man
 		stops: map[string]*stop{}, hooks: map[string]*hookRun{},
 		wake: make(chan struct{}, 1), done: done, wish: wish, born: time.Now(),
 	}
-	prev, ok := ws.store.Previous(key.String())
-	if !ok {
-		prev, ok = ws.store.Pod(key.String()) // of one that was held
-	}
-	if ok && !wasRefused(&prev.Status) {
-		w.last, w.lastUID = &prev.Status, string(prev.UID)
-	}
+	w.inherit()
 	w.probes = w.newProbes()
 	all.Go(func() { w.run(ctx) })
 	return w
@@ -194,7 +189,8 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 		return w.trouble(ctx, err)
 	}
 	s := situation{Now: time.Now(), Pod: wish, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.gate.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.cfg.BackOff}
-	s.Logged, s.Stopping, s.PostStart, s.Began = w.loggedAttempts(&s), stopping, hooks, w.beganAt(&s)
+	w.begins(&s)
+	s.Next, s.Stopping, s.PostStart, s.Began = w.nextAttempts(&s), stopping, hooks, w.beganAt(&s)
 	w.forgetAside(seen)
 	w.probe(&s)
 	p := plan(s)
@@ -260,6 +256,7 @@ func (w *worker) turnTo(wish *manifests.Pod) {
 		return
 	}
 	w.doing, w.sandbox, w.began = wish, nil, time.Time{}
+	w.hold = time.Time{} // one that outlived its timer would be for good
 	w.forgetHooks(nil)
 	clear(w.failures)
 	clear(w.fetches)

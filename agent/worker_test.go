@@ -36,6 +36,7 @@ type rig struct {
 	watch  *watch
 	sync   *syncLoop
 	stop   func() // ends this agent; the next one is started with start
+	life   *life  // how it is killed
 	log    *lines
 	names  map[string]string // of containers that were, by id; see remove
 	shared bool              // somebody else has a pod of the same name
@@ -101,7 +102,9 @@ func (r *rig) start() {
 	if err != nil {
 		r.Fatal(err)
 	}
-	client := cri.New(r.Conn())
+	ctx, cancel := context.WithCancel(context.Background())
+	r.life = newLife(r.Conn(), r.dir, cancel)
+	client := cri.New(r.life)
 	if r.store, err = status.Open(root.path("status"), log); err != nil {
 		r.Fatal(err)
 	}
@@ -143,7 +146,6 @@ func (r *rig) start() {
 		gate: r.watch, log: log, starts: make(chan struct{}, 8), ends: make(chan struct{}, 2), podLogs: cfg.PodLogs}
 	r.sync = newSyncLoop(ws, r.store, "manifests", checkpoints)
 	r.offers = make(chan manifests.Snapshot, 1)
-	ctx, cancel := context.WithCancel(context.Background())
 	var parts sync.WaitGroup
 	parts.Go(func() { r.watch.Run(ctx) })
 	parts.Go(func() { r.sync.Run(ctx, r.offers, r.watch) })
@@ -618,56 +620,4 @@ func TestWithoutEventsARelistEachSecondFindsACrash(t *testing.T) {
 		r.after(1100 * time.Millisecond)
 		r.expect("default/web-n/c")
 	})
-}
-
-// Whatever call of a start fails, loses its answer or sees the agent die, the
-// pod ends up running once, and comes and goes without trace.
-func TestEveryStepOfAStartMayGoWrong(t *testing.T) {
-	steps := []string{"RunPodSandbox", "PodSandboxStatus", "ImageStatus", "PullImage", "CreateContainer", "StartContainer", "ListContainers", "ListPodSandbox", "ContainerStatus"}
-	for _, method := range steps {
-		for nth := 1; nth <= 2; nth++ {
-			for _, kind := range []string{"fails", "loses its answer", "agent dies before", "agent dies after"} {
-				t.Run(fmt.Sprintf("%s %d %s", method, nth, kind), func(t *testing.T) {
-					live(t, func(r *rig) {
-						f := critest.On(method).Nth(nth)
-						died := make(chan struct{})
-						die := func() { close(died) }
-						switch kind {
-						case "fails":
-							f.Fail(codes.Unknown, "the disk is full")
-						case "loses its answer":
-							f.LoseAnswer()
-						case "agent dies before":
-							f.Before(die).Fail(codes.Canceled, "client went away")
-						case "agent dies after":
-							f.After(die).LoseAnswer()
-						}
-						r.Fault(f)
-						m := manifest("web", "img:8", "initContainers: [{name: i, image: \"img:1\"}]")
-						r.Program("i", critest.ExitsAfter(time.Second, 0))
-						r.OnPull("img:8", time.Second, nil)
-						r.want(m)
-						r.after(2 * time.Second)
-						select {
-						case <-died:
-							r.stop()
-							r.start()
-							r.want(m)
-						default:
-						}
-						r.after(30 * time.Second)
-						r.expect("default/web-n/c")
-						if c, _ := r.Container("default/web-n/c"); c.Attempt != 0 {
-							r.Errorf("attempt %d", c.Attempt)
-						}
-						r.want()
-						r.after(time.Minute)
-						if left := len(r.Sandboxes()) + len(r.Containers()); left != 0 {
-							r.Errorf("%d things are left", left)
-						}
-					})
-				})
-			}
-		}
-	}
 }

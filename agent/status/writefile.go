@@ -43,17 +43,29 @@ func RemoveTemps(dir string) error {
 func replaceFile(path string, data []byte, perm fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix+"*")
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}
 	if err := fill(f, data, perm); err != nil {
 		os.Remove(f.Name())
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}
 	if err := os.Rename(f.Name(), path); err != nil {
 		os.Remove(f.Name())
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}
 	return nil
+}
+
+// nameless returns what is wrong with a file whose name is made up: whoever
+// tries again and again would not see that it is the same each time.
+func nameless(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	if l := (*os.LinkError)(nil); errors.As(err, &l) {
+		return l.Err
+	}
+	return err
 }
 
 // fill writes, syncs and closes f.

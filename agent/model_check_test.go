@@ -1,0 +1,304 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/cri/critest"
+	"monopod/manifests"
+)
+
+// account is what was reported of a pod when all was well.
+type account struct {
+	phase    v1.PodPhase
+	start    metav1.Time
+	restarts map[string]int32
+	codes    map[string]int32 // of containers that had ended for good
+}
+
+// wrong returns what is not as the manifests say; nothing: all is well.
+func (w *walk) wrong() []string {
+	var out []string
+	if foul := w.foul(); foul != "" {
+		w.Fatal(foul)
+	}
+	if !w.up || w.life.over.Load() {
+		return []string{"no agent runs"}
+	}
+	wanted := map[manifests.Key]bool{}
+	for key, p := range w.offered {
+		wanted[key] = true
+		out = append(out, w.wrongWith(p)...)
+	}
+	for _, b := range w.Sandboxes() {
+		if key := (manifests.Key{Namespace: b.Namespace, Name: b.Name}); b.Namespace != strangers && !wanted[key] {
+			out = append(out, fmt.Sprintf("%s has a sandbox and is not wanted", key))
+		}
+	}
+	for _, p := range w.store.Pods() {
+		if !wanted[manifests.KeyOf(p)] {
+			out = append(out, fmt.Sprintf("%s is reported and not wanted", manifests.KeyOf(p)))
+		}
+	}
+	return out
+}
+
+// foul returns what must not be at any time.
+func (w *walk) foul() string {
+	for _, d := range w.DoubleRunning() {
+		if !strings.Contains(d, strangers+"/") {
+			return "ran twice at a time: " + d
+		}
+	}
+	for _, f := range w.foreign {
+		b, there := w.Sandbox(f.ID)
+		if !there || b.Ready == w.rebooted {
+			return fmt.Sprintf("a stranger's sandbox was touched: %+v", b)
+		}
+		if c, there := w.Container(strangers + "/p0-n/c"); !there || c.State != rt.ContainerState_CONTAINER_CREATED {
+			return fmt.Sprintf("a stranger's container was touched: %+v", c)
+		}
+	}
+	return ""
+}
+
+// found is what the runtime has of one pod.
+type found struct {
+	sandboxes  []critest.Sandbox
+	containers map[string]critest.Container // the newest of each name
+	live       map[string]int               // how many of each run
+	others     bool                         // of other uids too
+}
+
+func (w *walk) look(p *manifests.Pod) found {
+	f := found{containers: map[string]critest.Container{}, live: map[string]int{}}
+	for _, b := range w.Sandboxes() {
+		switch {
+		case b.Namespace != p.Namespace || b.Name != p.Name:
+		case b.UID != string(p.UID):
+			f.others = true
+		default:
+			f.sandboxes = append(f.sandboxes, b)
+		}
+	}
+	for _, c := range w.Containers() {
+		if c.Namespace != p.Namespace || c.Pod != p.Name || c.UID != string(p.UID) {
+			continue
+		}
+		f.containers[c.Name] = c
+		if c.State == rt.ContainerState_CONTAINER_RUNNING || c.State == rt.ContainerState_CONTAINER_UNKNOWN {
+			f.live[c.Name]++
+		}
+	}
+	return f
+}
+
+func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
+	bad := func(format string, args ...any) {
+		out = append(out, p.Key().String()+": "+fmt.Sprintf(format, args...))
+	}
+	reported, ok := w.store.Pod(p.Key().String())
+	if !ok {
+		bad("no status")
+		return out
+	}
+	st, f := reported.Status, w.look(p)
+	c := w.written(p.UID)
+	if reported.UID != p.UID || f.others || c.Digest != p.Digest {
+		bad("a former instance is still there")
+	}
+	for _, n := range f.containers {
+		if _, is := c.Condemned[n.ID]; is && f.live[n.Name] > 0 {
+			bad("%s is condemned and runs", n.Name)
+		}
+	}
+	if st.Phase == v1.PodSucceeded || st.Phase == v1.PodFailed {
+		w.wrongEnd(p, &st, f, bad)
+		return out
+	}
+	if d := p.Spec.ActiveDeadlineSeconds; d != nil && time.Since(st.StartTime.Time) > time.Duration(*d)*time.Second {
+		bad("its deadline has passed")
+	}
+	ready := 0
+	for _, b := range f.sandboxes {
+		if b.Ready {
+			ready++
+			if !p.Spec.HostNetwork && b.IP != st.PodIP {
+				bad("has address %s and reports %s", b.IP, st.PodIP)
+			}
+		}
+	}
+	if ready != 1 {
+		bad("%d sandboxes are ready", ready)
+	}
+	for _, c := range p.Spec.Containers {
+		w.wrongContainer(p, &c, statusOf(st.ContainerStatuses, c.Name), f, bad)
+	}
+	if allDone(p, f) {
+		bad("all its work is done and it is not over")
+	}
+	for _, c := range p.Spec.InitContainers {
+		if restarts(&c) {
+			w.wrongContainer(p, &c, statusOf(st.InitContainerStatuses, c.Name), f, bad)
+		}
+	}
+	return out
+}
+
+// written returns an instance's checkpoint, an empty one if it is to go.
+func (w *walk) written(uid types.UID) *checkpoint {
+	c := &checkpoint{}
+	b, err := os.ReadFile(filepath.Join(w.dir, "pods", string(uid), "pod.json"))
+	if err != nil || json.Unmarshal(b, c) != nil || c.retired() {
+		return &checkpoint{}
+	}
+	return c
+}
+
+// wrongEnd checks a pod that has ended.
+func (w *walk) wrongEnd(p *manifests.Pod, st *v1.PodStatus, f found, bad func(string, ...any)) {
+	if !mayEnd(p.Pod, st, time.Now()) {
+		bad("has ended %s under %s", st.Phase, p.Spec.RestartPolicy)
+	}
+	for name := range f.live {
+		bad("has ended and %s runs", name)
+	}
+	for _, b := range f.sandboxes {
+		if b.Ready {
+			bad("has ended and its sandbox is ready")
+		}
+	}
+	for _, c := range slices.Concat(st.InitContainerStatuses, st.ContainerStatuses) {
+		if c.State.Running != nil {
+			bad("has ended and %s is reported to run", c.Name)
+		}
+	}
+	for _, c := range st.ContainerStatuses {
+		if t := c.State.Terminated; st.Phase == v1.PodSucceeded && (t == nil || t.ExitCode != 0) {
+			bad("has succeeded and %s has %+v", c.Name, c.State)
+		}
+	}
+}
+
+// wrongContainer checks a regular container or sidecar of a pod that lives.
+func (w *walk) wrongContainer(p *manifests.Pod, c *v1.Container, st *v1.ContainerStatus, f found, bad func(string, ...any)) {
+	if st == nil {
+		bad("%s has no status", c.Name)
+		return
+	}
+	n, there := f.containers[c.Name]
+	switch {
+	case f.live[c.Name] > 1:
+		bad("%s runs %d times", c.Name, f.live[c.Name])
+	case f.live[c.Name] == 1:
+		if n.State == rt.ContainerState_CONTAINER_UNKNOWN {
+			bad("%s is in an unknown state", c.Name)
+		}
+		if st.State.Running == nil || st.ContainerID != "critest://"+n.ID || st.RestartCount != int32(n.Attempt) || !st.Ready {
+			bad("%s #%d runs and is reported %+v", c.Name, n.Attempt, st)
+		}
+		if img := n.Config.GetImage().GetUserSpecifiedImage(); img != c.Image {
+			bad("%s runs %s", c.Name, img)
+		}
+	case !there || n.State != rt.ContainerState_CONTAINER_EXITED:
+		bad("%s does not run", c.Name)
+	case restartsAfter(p.Pod, c, n):
+		if wt := st.State.Waiting; !exits(c.Name) || wt == nil || wt.Reason != "CrashLoopBackOff" {
+			bad("%s exited with %d and is reported %+v", c.Name, n.ExitCode, st.State)
+		}
+	case st.State.Terminated == nil || st.State.Terminated.ExitCode != n.ExitCode:
+		bad("%s exited with %d for good and is reported %+v", c.Name, n.ExitCode, st.State)
+	}
+}
+
+func restartsAfter(p *v1.Pod, c *v1.Container, n critest.Container) bool {
+	if restarts(c) || p.Spec.RestartPolicy == v1.RestartPolicyAlways {
+		return true
+	}
+	return p.Spec.RestartPolicy == v1.RestartPolicyOnFailure && (n.ExitCode != 0 || n.Reason == "OOMKilled")
+}
+
+func allDone(p *manifests.Pod, f found) bool {
+	for _, c := range p.Spec.Containers {
+		n, there := f.containers[c.Name]
+		if !there || n.State != rt.ContainerState_CONTAINER_EXITED || restartsAfter(p.Pod, &c, n) {
+			return false
+		}
+	}
+	return true
+}
+
+func statusOf(all []v1.ContainerStatus, name string) *v1.ContainerStatus {
+	if k := slices.IndexFunc(all, func(c v1.ContainerStatus) bool { return c.Name == name }); k >= 0 {
+		return &all[k]
+	}
+	return nil
+}
+
+// account compares with what was true before, and remembers what is.
+func (w *walk) account() {
+	w.Helper()
+	for key := range w.offered {
+		reported, ok := w.store.Pod(key.String())
+		if !ok {
+			continue
+		}
+		st := reported.Status
+		now := account{phase: st.Phase, start: *st.StartTime, restarts: map[string]int32{}, codes: map[string]int32{}}
+		over := st.Phase == v1.PodSucceeded || st.Phase == v1.PodFailed
+		for _, c := range slices.Concat(st.InitContainerStatuses, st.ContainerStatuses) {
+			now.restarts[c.Name] = c.RestartCount
+			if t := c.State.Terminated; t != nil && over {
+				now.codes[c.Name] = t.ExitCode
+			}
+		}
+		if was, ok := w.before[key]; ok {
+			w.compare(key, was, now)
+		}
+		w.before[key] = now
+	}
+}
+
+func (w *walk) compare(key manifests.Key, was, now account) {
+	w.Helper()
+	if !was.start.Equal(&now.start) {
+		w.Fatalf("%s started at %s, and now at %s", key, was.start, now.start)
+	}
+	for name, n := range was.restarts {
+		if now.restarts[name] < n {
+			w.Fatalf("%s/%s was restarted %d times, and now %d", key, name, n, now.restarts[name])
+		}
+	}
+	over := was.phase == v1.PodSucceeded || was.phase == v1.PodFailed
+	if over && (was.phase != now.phase || !maps.Equal(was.codes, now.codes)) {
+		w.Fatalf("%s had ended %s %v, and now is %s %v", key, was.phase, was.codes, now.phase, now.codes)
+	}
+}
+
+// nothingLeft checks that pods leave no trace.
+func (w *walk) nothingLeft() {
+	w.Helper()
+	w.after(2 * relistWithEvents)
+	logs := filepath.Join(filepath.Dir(w.dir), "logs")
+	for _, pattern := range []string{filepath.Join(w.dir, "pods", "*"), filepath.Join(w.dir, "status", "pods", "*"), filepath.Join(logs, "*")} {
+		if left, _ := filepath.Glob(pattern); len(left) > 0 {
+			w.Errorf("left on disk: %v", left)
+		}
+	}
+	for _, c := range w.Containers() {
+		if c.Namespace != strangers {
+			w.Errorf("left in the runtime: %s %s", c.Pod, c.Name)
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/cri"
+	"monopod/cri/critest"
+	"monopod/manifests"
+)
+
+// The model's random walks: so many steps each, looked at after every few.
+const (
+	modelWalk   = 40
+	modelTotal  = 3000 // MONOPOD_MODEL_STEPS sets another
+	modelChecks = 6
+	modelLimit  = 30 * time.Minute // in which all must be well once nothing interferes
+)
+
+var modelPods = []string{"p0", "p1", "p2"}
+
+// strangers is the namespace of pods that are not ours.
+const strangers = "strangers"
+
+// walk is one random walk through what may happen to an agent. Its goroutine
+// is the only one that changes it.
+type walk struct {
+	*rig
+	rand   *rand.Rand
+	trace  []string
+	up     bool            // an agent runs
+	wishes map[string]wish // by name of the manifest, what the folder has
+	former map[string]wish // what it had
+
+	offered  map[manifests.Key]*manifests.Pod // what an agent was told last
+	before   map[manifests.Key]account        // what was last found true
+	rebooted bool
+	foreign  []critest.Sandbox
+
+	sick     sync.Map     // ids of containers
+	badHooks atomic.Int32 // so many postStart hooks will fail
+}
+
+// Random changes of manifests, of what runs, of the runtime, of the agent and
+// of time leave, each time things have calmed down, what the manifests say.
+// MONOPOD_MODEL_SEED walks one seed again; MONOPOD_MODEL_STEPS is how many steps
+// all walks have together.
+func TestModel(t *testing.T) {
+	steps := modelTotal
+	if s := os.Getenv("MONOPOD_MODEL_STEPS"); s != "" {
+		steps = number(t, s)
+	}
+	if s := os.Getenv("MONOPOD_MODEL_SEED"); s != "" {
+		walkOnce(t, uint64(number(t, s)))
+		return
+	}
+	for seed := range max(1, steps/modelWalk) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			walkOnce(t, uint64(seed))
+		})
+	}
+}
+
+func number(t *testing.T, s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func walkOnce(t *testing.T, seed uint64) {
+	dir := quickDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		w := &walk{rig: &rig{T: t, Runtime: critest.New(t), dir: filepath.Join(dir, "root"), log: &lines{}}, rand: rand.New(rand.NewPCG(seed, 0)),
+			wishes: map[string]wish{}, former: map[string]wish{}, offered: map[manifests.Key]*manifests.Pod{}, before: map[manifests.Key]account{}}
+		w.configure = func(c *Config) { c.PodLogs = filepath.Join(dir, "logs") }
+		w.AddImage("img:1", "img:2")
+		w.OnExec(w.exec)
+		for name, p := range modelPrograms {
+			w.Program(name, p...)
+		}
+		defer func() {
+			if w.stop(); t.Failed() {
+				t.Logf("the agent's log:\n%s", w.log)
+				t.Logf("MONOPOD_MODEL_SEED=%d walks it again. Its steps:\n%s", seed, strings.Join(w.trace, "\n"))
+			}
+		}()
+		w.launch()
+		w.seedStrangers()
+		w.wander(modelWalk)
+	})
+}
+
+// wander takes n steps, then lets all pods go.
+func (w *walk) wander(n int) {
+	total := 0
+	for _, s := range modelSteps {
+		total += s.weight
+	}
+	for k := 0; k < n; {
+		at := w.rand.IntN(total)
+		for _, s := range modelSteps {
+			if at -= s.weight; at >= 0 {
+				continue
+			}
+			if did := s.do(w); did != "" {
+				w.note("%d %s", k, did)
+				k++
+			}
+			break
+		}
+		if w.rand.IntN(3) > 0 {
+			synctest.Wait()
+		}
+		w.reap()
+		if w.rand.IntN(modelChecks) == 0 {
+			w.calm()
+		}
+	}
+	w.calm()
+	clear(w.wishes)
+	w.note("all go")
+	w.calm()
+	w.nothingLeft()
+}
+
+func (w *walk) note(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	w.trace = append(w.trace, time.Now().Format("15:04:05.000 ")+line)
+	fmt.Fprintf(w.log, "---- %s\n", line)
+}
+
+// launch starts an agent and tells it what the manifests say.
+func (w *walk) launch() {
+	w.start()
+	w.up = true
+	w.deliver()
+}
+
+// down kills the agent if it runs.
+func (w *walk) down() {
+	if w.reap(); w.up {
+		w.kill()
+		w.up = false
+	}
+}
+
+// reap buries an agent that was killed by a fault.
+func (w *walk) reap() {
+	if w.up && w.life.over.Load() {
+		w.note("the agent was killed")
+		w.bury()
+		w.up = false
+	}
+}
+
+// deliver offers what the manifests say; the latest wins.
+func (w *walk) deliver() {
+	if w.reap(); !w.up {
+		return
+	}
+	s := manifests.Snapshot{Complete: w.rand.IntN(10) > 0}
+	now := map[manifests.Key]*manifests.Pod{}
+	for _, name := range modelPods {
+		wish, ok := w.wishes[name]
+		if !ok {
+			continue
+		}
+		p := wish.pod(w.options)
+		now[p.Key()] = p
+		s.Pods = append(s.Pods, p)
+	}
+	select {
+	case <-w.offers:
+	default:
+	}
+	w.offers <- s
+	for key := range w.before {
+		if now[key] == nil || w.offered[key] == nil || !same(now[key], w.offered[key]) {
+			delete(w.before, key) // another instance may follow
+		}
+	}
+	w.offered = now
+}
+
+// calm ends all trouble and waits until all is as the manifests say.
+func (w *walk) calm() {
+	w.Helper()
+	w.reap()
+	w.ClearFaults()
+	w.Resume()
+	for _, method := range []string{"RunPodSandbox", "CreateContainer", "StartContainer", "RemoveContainer"} {
+		w.Takes(method, 0)
+	}
+	w.badHooks.Store(0)
+	w.sick.Clear()
+	w.OnPull("img:3", 0, nil)
+	w.OnPull("img:4", 0, nil)
+	synctest.Wait()
+	w.deliver()
+	synctest.Wait()
+	began, wait := time.Now(), time.Millisecond
+	for {
+		if w.reap(); !w.up { // by a fault that had struck already
+			w.launch()
+			synctest.Wait()
+		}
+		wrong := w.wrong()
+		if len(wrong) == 0 {
+			break
+		}
+		if time.Since(began) > modelLimit {
+			w.note("not well")
+			w.Fatalf("after %s:\n%s\nthe runtime has\n%s", modelLimit, strings.Join(wrong, "\n"), w.Runtime)
+		}
+		w.after(wait)
+		wait = min(2*wait, 10*time.Second)
+	}
+	w.note("all is well after %s", time.Since(began))
+	w.account()
+	w.steady()
+}
+
+// steady checks that an agent that has nothing to do does nothing.
+func (w *walk) steady() {
+	w.Helper()
+	for _, p := range w.offered {
+		if p.Spec.ActiveDeadlineSeconds != nil || slices.ContainsFunc(p.Spec.Containers, func(c v1.Container) bool { return exits(c.Name) }) {
+			return
+		}
+	}
+	w.ForgetCalls()
+	w.after(relistWithEvents + time.Second)
+	if n := w.Count("StopContainer") + w.Count("RemoveContainer") + w.Count("StopPodSandbox") + w.Count("RemovePodSandbox") + w.made(); n > 0 {
+		w.Fatalf("%d calls although all was well", n)
+	}
+	if wrong := w.wrong(); len(wrong) > 0 {
+		w.Fatalf("does not stay well: %s", strings.Join(wrong, "\n"))
+	}
+}
+
+// seedStrangers makes sandboxes that the agent must leave alone: without a
+// mark, with that of another agent, and of a pod that is called as one of ours.
+func (w *walk) seedStrangers() {
+	w.Helper()
+	client := cri.New(w.Conn())
+	for k, mark := range []string{"", "0123456789abcdef"} {
+		labels := map[string]string{labelPodName: "p0-n", labelPodNamespace: "default", labelPodUID: fmt.Sprint("stranger", k)}
+		if mark != "" {
+			labels[labelInstance] = mark
+		}
+		config := &rt.PodSandboxConfig{Metadata: &rt.PodSandboxMetadata{Name: "p0-n", Namespace: strangers, Uid: fmt.Sprint("stranger", k), Attempt: uint32(k)}, Labels: labels}
+		id, err := client.RunSandbox(context.Background(), config, "")
+		if err != nil {
+			w.Fatal(err)
+		}
+		b, _ := w.Sandbox(id)
+		w.foreign = append(w.foreign, b)
+		_, err = client.CreateContainer(context.Background(), id, &rt.ContainerConfig{Metadata: &rt.ContainerMetadata{Name: "c"}, Image: &rt.ImageSpec{Image: "img:1"}, Labels: labels}, config)
+		if err != nil {
+			w.Fatal(err)
+		}
+	}
+}

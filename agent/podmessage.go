@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/volume"
+)
+
+const (
+	messageLimit = 12288    // what the termination messages of one pod may hold together, in bytes
+	logTailLines = 80       // what FallbackToLogsOnError shows of a log at most
+	logTailBytes = 2048     // likewise
+	logTailRead  = 64 << 10 // enough for that, in the form in which logs are written
+)
+
+// terminated describes an attempt that has ended.
+func terminated(s *situation, c *v1.Container, n *container) *v1.ContainerStateTerminated {
+	t := &v1.ContainerStateTerminated{
+		ExitCode: n.ExitCode, Reason: n.Reason, ContainerID: containerID(s, n),
+		StartedAt: seconds(n.Started), FinishedAt: seconds(n.Finished),
+	}
+	text := lastWords(c, n)
+	switch {
+	case n.Message == "":
+		t.Message = text
+	case text == "":
+		t.Message = n.Message
+	default:
+		t.Message = n.Message + ": " + text
+	}
+	if t.Message == "" && n.Condemned != nil {
+		t.Message = n.Condemned.Text
+	}
+	share := messageLimit / (len(s.Pod.Spec.InitContainers) + len(s.Pod.Spec.Containers))
+	t.Message = strings.ToValidUTF8(t.Message[:min(len(t.Message), share)], "")
+	return t
+}
+
+// lastWords returns what a container left for whoever wants to know why it
+// ended: its termination message, else the end of its log if it asks for that.
+func lastWords(c *v1.Container, n *container) string {
+	text := ""
+	if n.TerminationLog != "" {
+		text = volume.TerminationMessage(n.TerminationLog)
+	}
+	falls := c.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError && n.ExitCode != 0 && n.Reason != "ContainerCannotRun"
+	if text == "" && falls {
+		return logTail(n.status.GetLogPath())
+	}
+	return text
+}
+
+// logTail returns the end of a log in the CRI's form; "" where there is none.
+func logTail(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	i, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	b := make([]byte, min(i.Size(), logTailRead)) // may begin within a line: that is too long ago to matter
+	if _, err := io.ReadFull(io.NewSectionReader(f, i.Size()-int64(len(b)), int64(len(b))), b); err != nil {
+		return ""
+	}
+	lines := bytes.SplitAfter(b, []byte("\n"))
+	if k := len(lines); k > 0 && len(lines[k-1]) == 0 {
+		lines = lines[:k-1]
+	}
+	var text []byte
+	for _, l := range lines[max(0, len(lines)-logTailLines):] {
+		text = append(text, said(l)...)
+	}
+	return string(text[max(0, len(text)-logTailBytes):])
+}
+
+// said returns what a line of a log says, with its newline unless it is only
+// the first part of a line: "<time> stdout|stderr F|P <text>".
+func said(line []byte) []byte {
+	parts := bytes.SplitN(line, []byte(" "), 4)
+	if len(parts) < 4 {
+		return nil
+	}
+	if bytes.HasPrefix(parts[2], []byte("P")) {
+		return bytes.TrimSuffix(parts[3], []byte("\n"))
+	}
+	return parts[3]
+}

@@ -1,0 +1,159 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/cri/critest"
+)
+
+// onSmallDisk runs a test with the root dir on a disk of its own.
+// Only root can make one.
+func onSmallDisk(t *testing.T, test func(r *rig, disk string)) {
+	disk := t.TempDir()
+	if err := unix.Mount("monopod-test", disk, "tmpfs", 0, "size=512k"); err != nil {
+		t.Skip("no disk can be mounted: ", err)
+	}
+	t.Cleanup(func() { unix.Unmount(disk, unix.MNT_DETACH) })
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{T: t, Runtime: critest.New(t), dir: filepath.Join(disk, "root"), log: &lines{}}
+		r.AddImage("img:1", "img:2")
+		r.start()
+		defer func() { r.stop() }()
+		test(r, disk)
+		if t.Failed() {
+			t.Logf("the agent's log:\n%s", r.log)
+		}
+	})
+}
+
+// fill leaves no room on a disk; the file's removal gives it back.
+func fill(t *testing.T, disk string) (file string) {
+	file = filepath.Join(disk, "junk")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, n := range []int{1 << 14, 1} {
+		for b := make([]byte, n); err == nil; {
+			_, err = f.Write(b)
+		}
+		err = nil
+	}
+	return file
+}
+
+func (r *rig) says(n int, text string) {
+	r.Helper()
+	if got := strings.Count(r.log.String(), text); got != n {
+		r.Errorf("%q is said %d times, want %d", text, got, n)
+	}
+}
+
+func TestOnAFullDiskWhatRunsGoesOnAndWhatIsNewWaits(t *testing.T) {
+	onSmallDisk(t, func(r *rig, disk string) {
+		volume := "volumes: [{name: v, emptyDir: {}}]\n  terminationGracePeriodSeconds: 1"
+		old := strings.Replace(manifest("old", "img:1", volume), `"img:1"}`, `"img:1", volumeMounts: [{name: v, mountPath: /v}]}`, 1)
+		r.want(old, manifest("gone", "img:1"))
+		r.after(time.Minute)
+		hosts, _ := filepath.Glob(filepath.Join(r.dir, "pods", "*", "etc-hosts"))
+		for _, h := range hosts {
+			if err := os.Chtimes(h, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+				r.Fatal(err)
+			}
+		}
+		junk := fill(r.T, disk)
+		r.Exit("old-n/c", 1)
+		r.want(old, manifest("gone", "img:1"), manifest("new", "img:1"))
+		r.after(5 * time.Minute)
+		r.expect("default/old-n/c", "default/gone-n/c")
+		for _, h := range hosts {
+			if i, err := os.Stat(h); err != nil || i.ModTime().Unix() != 1 {
+				r.Errorf("%s was written anew: %v", h, err)
+			}
+		}
+		if st := r.status("default/old-n"); st.ContainerStatuses[0].RestartCount != 1 || st.Phase != v1.PodRunning {
+			r.Errorf("status %+v", st)
+		}
+		waits := r.status("default/new-n").Conditions[0]
+		if waits.Reason != "FailedCheckpoint" || !strings.Contains(waits.Message, "no space left on device") {
+			r.Errorf("the new pod waits with %+v", waits)
+		}
+		r.says(1, "status cannot be written; trying again")
+		r.says(1, "cannot accept")
+		r.want(old, manifest("new", "img:1"))
+		r.after(time.Minute)
+		if _, there := r.Sandbox("gone-n"); there {
+			r.Errorf("a pod cannot go")
+		}
+		r.says(1, "another agent would not know that the pod is being stopped")
+		os.Remove(junk)
+		r.after(2 * time.Minute)
+		r.expect("default/new-n/c", "default/old-n/c")
+		for _, pod := range []string{"new", "old"} {
+			if b, err := os.ReadFile(filepath.Join(r.dir, "status/pods/default_"+pod+"-n.json")); err != nil || !strings.Contains(string(b), `"phase": "Running"`) {
+				r.Errorf("status of %s: %s %v", pod, b, err)
+			}
+		}
+		r.want()
+		r.after(time.Minute)
+		r.leavesNothing()
+	})
+}
+
+func TestAJobThatEndsOnAFullDiskStaysEnded(t *testing.T) {
+	onSmallDisk(t, func(r *rig, disk string) {
+		job := manifest("job", "img:1", "restartPolicy: Never")
+		r.want(job)
+		r.after(time.Minute)
+		junk := fill(r.T, disk)
+		r.Exit("c", 3)
+		r.after(5 * time.Minute)
+		if st := r.status("default/job-n"); st.Phase != v1.PodFailed {
+			r.Errorf("status %+v", st)
+		}
+		r.says(1, "cannot go on and tries again")
+		r.stop()
+		os.Remove(junk)
+		r.start()
+		r.want(job)
+		r.after(time.Minute)
+		r.RemoveContainerBehindBack("c")
+		r.after(time.Minute)
+		if st := r.status("default/job-n"); st.Phase != v1.PodFailed || st.ContainerStatuses[0].State.Terminated.ExitCode != 3 {
+			r.Errorf("status %+v", st)
+		}
+		r.expect()
+	})
+}
+
+// A pod that is known from the runtime alone runs on, and is known again.
+func TestACheckpointThatIsNoFileIsSaidAndLeftAside(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		made := r.made()
+		r.kill()
+		files, _ := filepath.Glob(filepath.Join(r.dir, "pods", "*", "pod.json"))
+		for _, f := range files {
+			if err := os.WriteFile(f, []byte("{"), 0o600); err != nil {
+				r.Fatal(err)
+			}
+		}
+		r.start()
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		r.expect("default/web-n/c")
+		if r.made() != made {
+			r.Errorf("something was made anew")
+		}
+		r.says(1, "checkpoint is unusable and left aside")
+	})
+}

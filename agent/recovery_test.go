@@ -1,0 +1,92 @@
+package agent
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"monopod/cri/critest"
+)
+
+func TestAPodThatWasMadeAndLostBetweenTwoRelistsIsMadeAgain(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.DropEvents(10)
+		r.RemoveSandboxBehindBack("web-n")
+		r.after(relistWithEvents + time.Second)
+		r.expect("default/web-n/c")
+	})
+}
+
+func TestAWorkerThatANewWishCalledOutOfItsPauseStillListens(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1", "terminationGracePeriodSeconds: 0"))
+		r.Fault(critest.On("ListPodSandbox").Nth(1).Fail(codes.Unknown, "the disk is full"))
+		r.Exit("c", 1) // and the look at it fails
+		r.settle()
+		r.want(manifest("web", "img:2", "terminationGracePeriodSeconds: 0"))
+		r.expect("default/web-n/c")
+		r.Exit("c", 1)
+		r.after(time.Hour)
+		r.expect("default/web-n/c")
+	})
+}
+
+// fixed is a manifest with a uid of its own.
+func fixed(image string, extra ...string) string {
+	return strings.Replace(manifest("web", image, extra...), "{name: web}", "{name: web, uid: my-own-uid}", 1)
+}
+
+func TestAnAgentThatDiesBeforeItsFirstReportIsWrittenLeavesTheStartTime(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		began := r.status("default/web-n").StartTime
+		r.kill()
+		r.after(time.Hour)
+		r.start()
+		r.want(manifest("web", "img:1"))
+		if st := r.status("default/web-n"); !st.StartTime.Equal(began) {
+			t.Errorf("it started at %s, and now at %s", began, st.StartTime)
+		}
+	})
+}
+
+// What is on disk of the predecessor is not taken for the successor's.
+func TestAReplacementUnderTheSameUIDBeginsAnewWhereverTheAgentDies(t *testing.T) {
+	for _, when := range []string{"before it is accepted", "before it is reported"} {
+		t.Run(when, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.want(fixed("img:1", "terminationGracePeriodSeconds: 1"))
+				r.Exit("c", 1)
+				r.after(time.Hour)
+				if when == "before it is accepted" {
+					life := r.life
+					r.Fault(critest.On("ListPodSandbox").Before(func() {
+						if left, _ := filepath.Glob(filepath.Join(r.dir, "pods", "*")); len(left) == 0 {
+							life.cutOff()
+						}
+					}))
+				}
+				r.want(fixed("img:2", "terminationGracePeriodSeconds: 1"))
+				if when == "before it is reported" {
+					r.life.cutOff()
+				}
+				if !r.life.over.Load() {
+					t.Fatal("the agent lives")
+				}
+				r.bury()
+				r.ClearFaults()
+				r.start()
+				r.want(fixed("img:2", "terminationGracePeriodSeconds: 1"))
+				r.after(time.Minute)
+				r.expect("default/web-n/c")
+				if st := r.status("default/web-n"); time.Since(st.StartTime.Time) > 10*time.Minute || st.ContainerStatuses[0].RestartCount != 0 {
+					t.Errorf("status %+v", st)
+				}
+			})
+		})
+	}
+}

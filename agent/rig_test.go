@@ -1,0 +1,110 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc"
+)
+
+// life is an agent's connection to the runtime, and how to end it as kill -9
+// does: all calls are cut at once, and what the agent still writes to disk is
+// undone by bury.
+type life struct {
+	conn      grpc.ClientConnInterface
+	end       context.CancelFunc // of the agent
+	line      context.Context    // of its calls
+	cut       context.CancelFunc
+	dir, kept string // the root dir, and a copy of it as the agent left it
+	once      sync.Once
+	over      atomic.Bool
+}
+
+func newLife(conn grpc.ClientConnInterface, dir string, end context.CancelFunc) *life {
+	l := &life{conn: conn, dir: dir, kept: dir + ".kept", end: end}
+	l.line, l.cut = context.WithCancel(context.Background())
+	return l
+}
+
+func (l *life) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.line, cancel)()
+	return l.conn.Invoke(ctx, method, args, reply, opts...)
+}
+
+func (l *life) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	context.AfterFunc(l.line, cancel)
+	return l.conn.NewStream(ctx, desc, method, opts...)
+}
+
+// cutOff kills the agent. It may be called within one of its calls; what has
+// ended already is not killed. bury must follow.
+func (l *life) cutOff() {
+	l.once.Do(func() {
+		l.cut()
+		l.end()
+		if err := copyTree(l.dir, l.kept); err != nil {
+			panic(err)
+		}
+		l.over.Store(true)
+	})
+}
+
+// bury waits for what is left of an agent that was cut off.
+func (r *rig) bury() {
+	r.Helper()
+	r.stop()
+	r.stop = func() {}
+	if err := errors.Join(os.RemoveAll(r.dir), os.Rename(r.life.kept, r.dir)); err != nil {
+		r.Fatal(err)
+	}
+}
+
+// kill is kill -9.
+func (r *rig) kill() {
+	r.life.cutOff()
+	r.bury()
+}
+
+// copyTree copies a folder that somebody may be changing.
+func copyTree(from, to string) error {
+	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(from, path)
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, rel), 0o750)
+		}
+		b, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), b, 0o666)
+	})
+}
+
+// quickDir returns a folder in memory where there is one, for tests that write and
+// sync thousands of files.
+func quickDir(t *testing.T) string {
+	dir, err := os.MkdirTemp("/dev/shm", "monopod-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
