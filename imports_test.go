@@ -16,10 +16,11 @@ import (
 // import anything.
 var mayImport = map[string][]string{
 	".":                  {"agent", "agent/cli", "agent/status", "manifests"},
-	"agent":              {"agent/hook", "agent/image", "agent/probe", "agent/server", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
+	"agent":              {"agent/hook", "agent/image", "agent/logs", "agent/probe", "agent/server", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
 	"agent/cli":          {"agent/status"},
 	"agent/hook":         {},
 	"agent/image":        {"cri"},
+	"agent/logs":         {},
 	"agent/probe":        {},
 	"agent/server":       {"agent/status"},
 	"agent/status":       {},

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"monopod/agent/image"
+	"monopod/agent/logs"
 	"monopod/agent/server"
 	"monopod/agent/status"
 	"monopod/cri"
@@ -41,6 +42,8 @@ type Agent struct {
 	workers *workers
 	images  *image.Collector
 	cgroups *podCgroups
+	rotator *logs.Rotator
+	garbage *garbage
 }
 
 // New checks the settings, takes the root dir, and binds the endpoints. Each
@@ -102,10 +105,11 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 	if a.cgroups, err = newPodCgroups(a.cfg, machine, checkpoints); err != nil {
 		return err
 	}
-	a.watch.sweep = func(ctx context.Context, uids map[string]bool) {
-		a.cgroups.sweep(ctx, a.root, uids)
-		a.root.sweep(ctx, a.log, uids)
-	}
+	a.watch.podLogs = a.cfg.PodLogs
+	a.rotator = logs.New(a.cfg.Logs, logRuntime{cri: a.cri, watch: a.watch}, a.log)
+	a.garbage = &garbage{root: a.root, cgroups: a.cgroups, lister: a.watch.lister, gate: a.watch,
+		podLogs: a.cfg.PodLogs, logLinks: a.cfg.LogLinks, keep: a.cfg.DeadContainers, log: a.log}
+	a.watch.sweep = func(ctx context.Context, pods map[manifests.Key]*listed) { a.garbage.collect(ctx, pods, true) }
 	keyring, err := a.cfg.keyring()
 	if err != nil {
 		return err
@@ -127,6 +131,7 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 		starts:  make(chan struct{}, a.cfg.StartsAtOnce),
 		ends:    make(chan struct{}, runtime.NumCPU()),
 		podLogs: a.cfg.PodLogs, logLinks: a.cfg.LogLinks,
+		rotator: a.rotator, dead: a.cfg.DeadContainers,
 	}
 	return nil
 }
@@ -144,6 +149,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.watch.Run(ctx) })
 	parts.Go(func() { a.cgroups.run(ctx) })
 	parts.Go(func() { a.images.Run(ctx) })
+	parts.Go(func() { a.rotator.Run(ctx) })
+	parts.Go(func() { a.garbage.run(ctx) })
 	parts.Go(func() {
 		if err := a.server.Run(ctx); err != nil && ctx.Err() == nil {
 			cancel(fmt.Errorf("serve: %w", err))

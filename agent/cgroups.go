@@ -193,23 +193,6 @@ func (g *podCgroups) destroy(ctx context.Context, uid string) error {
 	return nil
 }
 
-// sweep removes the cgroups of pods that the root dir knows, that have no
-// checkpoint any more, and of which the runtime has nothing. All others may be
-// somebody else's: a kubelet's, or those of a monopod with another root.
-func (g *podCgroups) sweep(ctx context.Context, r *root, running map[string]bool) {
-	if g == nil {
-		return
-	}
-	for uid := range g.manager.Pods() {
-		if running[uid] || !exists(r.podDir(uid)) || exists(r.path("pods", uid, "pod.json")) {
-			continue
-		}
-		if err := g.destroy(ctx, uid); err != nil {
-			g.log.Error("cgroup of a former pod cannot be removed", "uid", uid, "err", err)
-		}
-	}
-}
-
 // exists reports whether something may be there.
 func exists(path string) bool {
 	_, err := os.Lstat(path)

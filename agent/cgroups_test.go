@@ -20,6 +20,7 @@ import (
 	"monopod/cgroups/cgrouptest"
 	"monopod/cri"
 	"monopod/cri/critest"
+	"monopod/manifests"
 )
 
 // The values are those of the kubelet's recordings.
@@ -178,7 +179,7 @@ func TestSweepsOnlyOurCgroups(t *testing.T) {
 		{"half-removed", "pods/half-removed/volumes", false, false},
 		{"half-removed-running", "pods/half-removed-running/volumes", true, true},
 	}
-	running := map[string]bool{}
+	running := map[manifests.Key]*listed{{}: {}}
 	for _, row := range rows {
 		err := g.create(t.Context(), asks(row.uid, "100m"), specNode())
 		if row.file != "" {
@@ -187,9 +188,11 @@ func TestSweepsOnlyOurCgroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		running[row.uid] = row.running
+		if row.running {
+			running[manifests.Key{}].sandboxes = append(running[manifests.Key{}].sandboxes, &rt.PodSandbox{Labels: map[string]string{labelPodUID: row.uid}})
+		}
 	}
-	g.sweep(t.Context(), r, running)
+	(&garbage{root: r, cgroups: g, log: slog.Default()}).collect(t.Context(), running, true)
 	for _, row := range rows {
 		if stays := cgrouptest.Value(cfg, "cpu/kubepods/burstable/pod"+row.uid+"/cgroup.procs") == ""; stays != row.stays {
 			t.Errorf("%s: is there: %v, want %v", row.uid, stays, row.stays)
@@ -287,7 +290,6 @@ func TestPodsWithoutCgroups(t *testing.T) {
 	if g != nil || err != nil {
 		t.Fatalf("got %v, %v", g, err)
 	}
-	g.sweep(t.Context(), nil, nil)
 	g.run(t.Context())
 	err = errors.Join(g.follow(t.Context(), nil, nil), g.create(t.Context(), nil, nil), g.destroy(t.Context(), "u"))
 	if err != nil {

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/status"
-	"monopod/agent/volume"
 	"monopod/manifests"
 )
 
@@ -115,6 +113,11 @@ func (c *checkpoint) mark(marks map[string]string) *checkpoint {
 
 // save writes the checkpoint to disk for good.
 func (r *root) save(c *checkpoint) error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if c.uid() == r.claimed {
+		return fmt.Errorf("checkpoint of %s: what is left of a former pod is being removed", c.key())
+	}
 	if err := os.MkdirAll(r.podDir(c.uid()), 0o750); err != nil {
 		return fmt.Errorf("checkpoint of %s: %w", c.key(), err)
 	}
@@ -158,19 +161,24 @@ func (r *root) checkpoints(log *slog.Logger) ([]*checkpoint, error) {
 	return all, nil
 }
 
-// sweep removes the dirs of pods that have neither a checkpoint nor anything in
-// the runtime: an agent died while it removed them, or before it made them.
-func (r *root) sweep(ctx context.Context, log *slog.Logger, running map[string]bool) {
-	dirs, _ := os.ReadDir(r.path("pods"))
-	for _, d := range dirs {
-		_, err := os.Stat(r.path("pods", d.Name(), "pod.json"))
-		if running[d.Name()] || !errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err := volume.TearDown(ctx, r.dir, d.Name()); err != nil {
-			log.Error("what is left of a former pod cannot be removed", "uid", d.Name(), "err", err)
-			continue
-		}
-		r.users.release(d.Name())
+// forsaken reports whether a pod has a folder and no checkpoint in it.
+func (r *root) forsaken(uid string) bool {
+	_, err := os.Stat(r.path("pods", uid, "pod.json"))
+	return errors.Is(err, fs.ErrNotExist) && exists(r.podDir(uid))
+}
+
+// claim keeps a pod from being accepted until release is called, so that what
+// is left of a former one can be removed; not free: it was accepted.
+func (r *root) claim(uid string) (release func(), free bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.forsaken(uid) {
+		return nil, false
 	}
+	r.claimed = uid
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.claimed = ""
+	}, true
 }

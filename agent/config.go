@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"monopod/agent/image"
+	"monopod/agent/logs"
 	"monopod/cgroups"
 	"monopod/cri"
 	"monopod/manifests"
@@ -58,6 +59,9 @@ type Config struct {
 	NoNameSuffix bool   // pods are called as their manifest says, without the node's name
 	BackOff      BackOff
 	ImagePulls   int // at the same time; default image.Parallel
+
+	Logs           logs.Config // how much the logs of a running container may take
+	DeadContainers int         // kept of each container of a pod, the newest; at least and by default 1
 
 	Reserved    Reservations
 	MaxPods     int64 // on the node; default 110
@@ -131,6 +135,8 @@ func (c Config) complete() (Config, error) {
 		c.StartsAtOnce = startsPerCore * runtime.NumCPU()
 	}
 	c.ImagePulls = cmp.Or(c.ImagePulls, image.Parallel)
+	c.Logs = c.Logs.Complete()
+	c.DeadContainers = max(c.DeadContainers, 1)
 	c.FallbackDriver = cmp.Or(c.FallbackDriver, string(cgroups.Cgroupfs))
 	c.Validation = cmp.Or(c.Validation, "Strict")
 	c.MaxPods = cmp.Or(c.MaxPods, maxPods)

@@ -65,6 +65,12 @@ type configFile struct {
 	ImageMinimumGCAge           *metav1.Duration `json:"imageMinimumGCAge"`
 	ImageMaximumGCAge           *metav1.Duration `json:"imageMaximumGCAge"`
 
+	ContainerLogMaxSize         *resource.Quantity `json:"containerLogMaxSize"`
+	ContainerLogMaxFiles        *int               `json:"containerLogMaxFiles"`
+	ContainerLogMonitorInterval *metav1.Duration   `json:"containerLogMonitorInterval"`
+	ContainerLogMaxWorkers      *int               `json:"containerLogMaxWorkers"`
+	DeadContainersPerContainer  *int               `json:"deadContainersPerContainer"`
+
 	configUnused
 }
 
@@ -96,7 +102,7 @@ func ReadConfig(path string, c Config) (Config, []manifests.Problem, error) {
 	}
 	r := &configReader{dir: dir, to: &c}
 	r.Settings = manifests.ReadSettings(path, data, &r.file)
-	for _, take := range []func(){r.version, r.places, r.node, r.network, r.cgroups, r.reserve, r.amounts, r.security, r.pulls, r.images, r.backOff, r.unused} {
+	for _, take := range []func(){r.version, r.places, r.node, r.network, r.cgroups, r.reserve, r.amounts, r.security, r.pulls, r.images, r.backOff, r.logs, r.unused} {
 		take()
 	}
 	var warnings []manifests.Problem

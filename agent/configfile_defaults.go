@@ -63,6 +63,12 @@ func configRows() []configRow {
 		{"imageGCLowThresholdPercent", "80", "How full it may still be when that ends."},
 		{"imageMinimumGCAge", "2m0s", "An image that has come less long ago stays."},
 		{"imageMaximumGCAge", "0s", "An image unused for longer goes even if there is room; 0s is never."},
+
+		{"containerLogMaxSize", "10Mi", "From what size on the log of a running container is rotated; a negative one: never."},
+		{"containerLogMaxFiles", "5", "How many logs of a container there are at most, the one it writes to included; at least 2.\nThe newest former one is kept as it is, older ones compressed."},
+		{"containerLogMonitorInterval", "10s", "How long after a look at all logs the next is, 1s to 1h: a log grows beyond its size by\nwhat is written meanwhile."},
+		{"containerLogMaxWorkers", "1", "How many logs are rotated at a time."},
+		{"deadContainersPerContainer", "1", "How many dead ones of each container are kept, with their logs; at least 1, by which\nits pod's status goes. (ours)"},
 	}
 }
 

@@ -191,6 +191,7 @@ func TestEveryFieldIsDocumentedAndCounts(t *testing.T) {
 		"allowedUnsafeSysctls": "[net.*]", "crashLoopBackOff.firstContainerRestartPeriod": "1s", "crashLoopBackOff.maxContainerRestartPeriod": "1m",
 		"serializeImagePulls": "true", "maxParallelImagePulls": "9", "registryPullQPS": "9", "registryBurst": "9",
 		"imageGCHighThresholdPercent": "90", "imageGCLowThresholdPercent": "70", "imageMinimumGCAge": "1m", "imageMaximumGCAge": "1h",
+		"containerLogMaxSize": "-1", "containerLogMaxFiles": "9", "containerLogMonitorInterval": "9s", "containerLogMaxWorkers": "9", "deadContainersPerContainer": "9",
 	}
 	var documented []string
 	for _, row := range configRows() {

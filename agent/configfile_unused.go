@@ -95,10 +95,6 @@ type configUnused struct {
 	VolumeStatsAggPeriod             unused `json:"volumeStatsAggPeriod"`
 	VolumePluginDir                  unused `json:"volumePluginDir"`
 
-	ContainerLogMaxSize              unused `json:"containerLogMaxSize"`
-	ContainerLogMaxFiles             unused `json:"containerLogMaxFiles"`
-	ContainerLogMaxWorkers           unused `json:"containerLogMaxWorkers"`
-	ContainerLogMonitorInterval      unused `json:"containerLogMonitorInterval"`
 	ShutdownGracePeriod              unused `json:"shutdownGracePeriod"`
 	ShutdownGracePeriodCriticalPods  unused `json:"shutdownGracePeriodCriticalPods"`
 	ShutdownGracePeriodByPodPriority unused `json:"shutdownGracePeriodByPodPriority"`

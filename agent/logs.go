@@ -9,8 +9,8 @@ import (
 	"strconv"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/manifests"
 )
 
 // logAttempt matches a container's log files, rotated ones included.
@@ -18,7 +18,12 @@ var logAttempt = regexp.MustCompile(`^(\d+)\.log(\..*)?$`)
 
 // podLogDir returns the log dir of one instance of the worker's pod.
 func (w *worker) podLogDir(uid string) string {
-	return logDirectory(w.podLogs, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.key.Namespace, Name: w.key.Name, UID: types.UID(uid)}})
+	return podLogDir(w.podLogs, w.key, uid)
+}
+
+// podLogDir returns the log dir of one instance of a pod.
+func podLogDir(podLogs string, key manifests.Key, uid string) string {
+	return filepath.Join(podLogs, key.Namespace+"_"+key.Name+"_"+uid)
 }
 
 func (w *worker) makeLogDir(pod *v1.Pod) error {
@@ -111,11 +116,11 @@ func (w *worker) removeContainer(ctx context.Context, s *situation, a action) er
 	if n := s.Observed.Instances[a.UID].newest(a.Name); n != nil && n.Attempt == a.Attempt {
 		return nil // the successor takes over this attempt's number and log
 	}
-	logs, _ := filepath.Glob(filepath.Join(w.podLogDir(a.UID), a.Name, fmt.Sprintf("%d.log*", a.Attempt)))
-	for _, l := range logs {
-		if err := os.Remove(l); err != nil && !os.IsNotExist(err) {
-			return fmt.Errorf("log of container %s: %w", a.Name, err)
+	log := filepath.Join(w.podLogDir(a.UID), logPath(a.Name, a.Attempt))
+	for _, c := range s.Observed.Instances[a.UID].Containers {
+		if where := c.status.GetLogPath(); c.ID == a.ID && where != "" {
+			log = where // which may be where logs were when it was made
 		}
 	}
-	return nil
+	return w.rotator.Remove(ctx, a.ID, log)
 }

@@ -22,6 +22,7 @@ type situation struct {
 	Runtime  string              // its name, for container ids
 	Fetching map[string]underway // by container name: its image is on its way
 	BackOff  BackOff             // of pods without their own
+	Dead     int                 // containers kept of each container; 0 is 1
 	Next     map[string]uint32   // by container name, where the runtime does not have its last attempt: the one that follows
 
 	Probes    map[string]probe.Results // by container id, of those that run and have probes
@@ -127,5 +128,6 @@ func (s *situation) planRetirement(p *planned, uid string) {
 func (s *situation) planRest(p *planned, why string) {
 	if i := s.instance(); i != nil {
 		planStop(p, i, s.Pod.Pod, why, 0)
+		s.planPrune(p, i)
 	}
 }

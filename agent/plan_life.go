@@ -180,18 +180,20 @@ func exitReason(c *container) string {
 	return fmt.Sprintf("it exited with %d (%s)", c.ExitCode, c.Reason)
 }
 
-// planPrune removes dead containers that a newer dead one of the same name
-// has replaced, and dead sandboxes with nothing left in them.
+// planPrune removes the dead containers beyond those that are kept of each
+// name, and dead sandboxes with nothing left in them but the newest.
 func (s *situation) planPrune(p *planned, i *instance) {
 	var remove []action
-	dead, used := map[string]bool{}, map[string]bool{}
+	dead, used := map[string]int{}, map[string]bool{}
 	for k := range i.Containers {
 		c := &i.Containers[k]
-		if c.exited() && dead[c.Name] {
+		if c.exited() {
+			dead[c.Name]++
+		}
+		if c.exited() && dead[c.Name] > max(s.Dead, 1) {
 			remove = append(remove, action{Do: doRemoveContainer, UID: i.UID, ID: c.ID, Name: c.Name, Attempt: c.Attempt, Reason: "a later attempt has replaced it"})
 			continue
 		}
-		dead[c.Name] = dead[c.Name] || c.exited()
 		used[c.Sandbox] = true
 	}
 	for k, b := range i.Sandboxes {

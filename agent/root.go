@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +23,9 @@ type root struct {
 	instance string // names the root dir; on every sandbox that is ours
 	lock     *os.File
 	users    *podUsers
+
+	mu      sync.RWMutex // held to write while no checkpoint may be written
+	claimed string       // the uid of a pod that must not be accepted now, "": none; guarded by mu
 }
 
 var instanceForm = regexp.MustCompile(`^[0-9a-f]{16}$`)

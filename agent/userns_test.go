@@ -131,7 +131,8 @@ func TestUsersOfOrphansGoBack(t *testing.T) {
 	if u, err := r.users.take("b"); err == nil {
 		t.Errorf("b got %v", u)
 	}
-	r.sweep(t.Context(), slog.New(slog.DiscardHandler), map[string]bool{"b": true})
+	trash := &garbage{root: r, log: slog.New(slog.DiscardHandler)}
+	trash.collectPods(t.Context(), map[string]bool{"b": true}, true)
 	_, err = r.users.take("b")
 	noErr(t, err)
 }

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/logs"
 	"monopod/agent/status"
 	"monopod/cri"
 	"monopod/manifests"
@@ -43,9 +45,13 @@ type watch struct {
 	// prepare is called until it succeeds once, before sweep, when the runtime answers.
 	prepare func(ctx context.Context) error
 
-	// sweep is called once, before any worker acts, with the uids of the pods that
-	// the runtime has, to remove what a former agent did not come to remove.
-	sweep func(ctx context.Context, uids map[string]bool)
+	// sweep is called once, before any worker acts, with what is ours in the
+	// runtime, to remove what a former agent did not come to remove.
+	sweep func(ctx context.Context, pods map[manifests.Key]*listed)
+
+	podLogs string                           // folder
+	logs    atomic.Pointer[[]logs.Container] // of the containers that run, as of the last relist
+	listed  chan struct{}                    // closed when there are some
 
 	fresh  bool // no relist yet since the runtime answers; of Run's goroutine
 	breaks int  // of the event stream in a row; of Run's goroutine
@@ -57,7 +63,7 @@ type watch struct {
 
 func newWatch(c *cri.Client, instance string, store *status.Store, log *slog.Logger) *watch {
 	w := &watch{cri: c, lister: &lister{cri: c, instance: instance}, instance: instance, store: store, log: log,
-		sightings: make(chan sighting, 1), touched: make(chan manifests.Key, 256), suspect: make(chan struct{}, 1)}
+		listed: make(chan struct{}), sightings: make(chan sighting, 1), touched: make(chan manifests.Key, 256), suspect: make(chan struct{}, 1)}
 	w.set(status.Runtime{Endpoint: c.Endpoint(), Error: "not asked yet", Since: time.Now()})
 	return w
 }
@@ -128,13 +134,7 @@ func (w *watch) sweepOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	uids := map[string]bool{}
-	for _, p := range all.pods {
-		for _, s := range p.sandboxes {
-			uids[s.Labels[labelPodUID]] = true
-		}
-	}
-	w.sweep(ctx, uids)
+	w.sweep(ctx, all.pods)
 	w.sweep = nil
 	return nil
 }
@@ -230,6 +230,7 @@ func (w *watch) relist(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.noteLogs(all.pods)
 	seen := sighting{Pods: map[manifests.Key]uint64{}, Fresh: w.fresh}
 	for key, p := range all.pods {
 		seen.Pods[key] = p.fingerprint()

@@ -12,6 +12,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/image"
+	"monopod/agent/logs"
 	"monopod/agent/probe"
 	"monopod/agent/status"
 	"monopod/cri"
@@ -36,6 +37,8 @@ type workers struct {
 	ends              chan struct{} // a slot per sandbox being stopped or removed
 	stands            chan standing // to the sync loop, which makes it
 	podLogs, logLinks string        // folders; no logLinks: none are made
+	rotator           *logs.Rotator // of logs
+	dead              int           // containers kept of each container, at least 1
 }
 
 // gate tells workers whether the runtime answers.
@@ -188,7 +191,7 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 	if err != nil {
 		return w.trouble(ctx, err)
 	}
-	s := situation{Now: time.Now(), Pod: wish, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.gate.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.cfg.BackOff}
+	s := situation{Now: time.Now(), Pod: wish, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.gate.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.cfg.BackOff, Dead: w.dead}
 	w.begins(&s)
 	s.Next, s.Stopping, s.PostStart, s.Began = w.nextAttempts(&s), stopping, hooks, w.beganAt(&s)
 	w.forgetAside(seen)

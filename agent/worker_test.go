@@ -19,6 +19,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/image"
+	"monopod/agent/logs"
 	"monopod/agent/probe"
 	"monopod/agent/status"
 	"monopod/cri"
@@ -138,16 +139,22 @@ func (r *rig) start() {
 		}
 	}
 	r.watch = newWatch(client, root.instance, r.store, log)
-	r.watch.sweep = func(ctx context.Context, uids map[string]bool) { root.sweep(ctx, log, uids) }
+	r.watch.podLogs = cfg.PodLogs
+	rotator := logs.New(cfg.Logs, logRuntime{cri: client, watch: r.watch}, log)
+	trash := &garbage{root: root, lister: r.watch.lister, gate: r.watch, podLogs: cfg.PodLogs, logLinks: cfg.LogLinks, keep: max(cfg.DeadContainers, 1), log: log}
+	r.watch.sweep = func(ctx context.Context, pods map[manifests.Key]*listed) { trash.collect(ctx, pods, true) }
 	if r.dial == nil {
 		r.dial = nobodyListens
 	}
 	ws := &workers{prober: probe.Prober{Dial: r.dial}, cri: client, lister: r.watch.lister, images: image.New(client, image.Config{}), store: r.store, root: root, machine: m,
-		gate: r.watch, log: log, starts: make(chan struct{}, 8), ends: make(chan struct{}, 2), podLogs: cfg.PodLogs}
+		gate: r.watch, log: log, starts: make(chan struct{}, 8), ends: make(chan struct{}, 2),
+		podLogs: cfg.PodLogs, logLinks: cfg.LogLinks, rotator: rotator, dead: cfg.DeadContainers}
 	r.sync = newSyncLoop(ws, r.store, "manifests", checkpoints)
 	r.offers = make(chan manifests.Snapshot, 1)
 	var parts sync.WaitGroup
 	parts.Go(func() { r.watch.Run(ctx) })
+	parts.Go(func() { rotator.Run(ctx) })
+	parts.Go(func() { trash.run(ctx) })
 	parts.Go(func() { r.sync.Run(ctx, r.offers, r.watch) })
 	r.stop = func() {
 		cancel()

@@ -58,6 +58,14 @@ func (c *Client) ContainerStatus(ctx context.Context, id string) (*rt.ContainerS
 	return r.GetStatus(), err
 }
 
+// ReopenContainerLog makes the runtime write a running container's log to its
+// path anew, whatever is there, and returns when it does.
+func (c *Client) ReopenContainerLog(ctx context.Context, id string) error {
+	_, err := call(ctx, "ReopenContainerLog", short(id), c.Timeouts.Query, c.runtime.ReopenContainerLog,
+		&rt.ReopenContainerLogRequest{ContainerId: id})
+	return err
+}
+
 // ExecSync runs a command in a running container and returns its exit code and
 // what it wrote. It gets timeout, rounded up to seconds, 0 for as long as ctx
 // lasts; one that took longer was killed, and the error's code is

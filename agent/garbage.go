@@ -1,0 +1,210 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"monopod/agent/volume"
+	"monopod/manifests"
+)
+
+// garbageEvery is how often what nobody came to remove is looked for, as with
+// the kubelet.
+const garbageEvery = time.Minute
+
+// garbage removes what is ours on disk and belongs to nothing any more. Workers
+// remove what their pods leave; this is for what an agent that was killed, or
+// somebody who removes containers by hand, left behind. What is ours the root
+// dir tells: it has a folder for each of our pods, which goes last.
+type garbage struct {
+	root              *root
+	cgroups           *podCgroups
+	lister            *lister
+	gate              gate
+	podLogs, logLinks string // folders; no logLinks: none are made
+	keep              int    // dead containers of each name whose logs stay
+	log               *slog.Logger
+
+	// suspects are the pods, by uid, that looked gone the last time: a pod that
+	// is just being made looks the same for a moment.
+	suspects map[string]bool
+	said     map[string]string // the last trouble by uid, so that it is said once
+}
+
+// run collects each minute until ctx ends.
+func (g *garbage) run(ctx context.Context) {
+	for {
+		sleep(ctx, garbageEvery)
+		if ctx.Err() != nil {
+			return
+		}
+		if !g.gate.Up() {
+			continue
+		}
+		if all, err := g.lister.list(ctx); err == nil { // else there is another minute
+			g.collect(ctx, all.pods, false)
+		}
+	}
+}
+
+// collect removes what is not needed beside these pods of the runtime. sure:
+// nobody is making a pod.
+func (g *garbage) collect(ctx context.Context, pods map[manifests.Key]*listed, sure bool) {
+	g.collectPods(ctx, uidsOf(pods), sure)
+	live := g.logsOf(pods)
+	g.collectLogs(live)
+	g.collectLinks(live)
+}
+
+// uidsOf returns the uids of all that a listing has.
+func uidsOf(pods map[manifests.Key]*listed) map[string]bool {
+	uids := map[string]bool{}
+	for _, p := range pods {
+		for _, s := range p.sandboxes {
+			uids[s.Labels[labelPodUID]] = true
+		}
+		for _, c := range p.containers {
+			uids[c.Labels[labelPodUID]] = true
+		}
+	}
+	return uids
+}
+
+// logsOf returns the paths of the logs of all containers that there are.
+func (g *garbage) logsOf(pods map[manifests.Key]*listed) map[string]bool {
+	paths := map[string]bool{}
+	for key, p := range pods {
+		for _, c := range p.containers {
+			dir := podLogDir(g.podLogs, key, c.Labels[labelPodUID])
+			paths[filepath.Join(dir, logPath(c.Metadata.GetName(), c.Metadata.GetAttempt()))] = true
+		}
+	}
+	return paths
+}
+
+// collectPods removes pods that have neither a checkpoint nor anything in the
+// runtime: an agent died while it removed them, or before it made them.
+func (g *garbage) collectPods(ctx context.Context, running map[string]bool, sure bool) {
+	suspects, said := map[string]bool{}, map[string]string{}
+	dirs, _ := os.ReadDir(g.root.path("pods"))
+	for _, d := range dirs {
+		uid := d.Name()
+		if running[uid] || !g.root.forsaken(uid) {
+			continue
+		}
+		suspects[uid] = true
+		if !sure && !g.suspects[uid] {
+			continue
+		}
+		err := g.remove(ctx, uid)
+		if err == nil {
+			delete(suspects, uid)
+			g.log.Info("removed what was left of a former pod", "uid", uid)
+			continue
+		}
+		if said[uid] = err.Error(); said[uid] != g.said[uid] && ctx.Err() == nil {
+			g.log.Error("what is left of a former pod cannot be removed", "uid", uid, "err", err)
+		}
+	}
+	g.suspects, g.said = suspects, said
+}
+
+// remove removes all that is ours of a pod that is gone, unless one of that uid
+// was accepted meanwhile.
+func (g *garbage) remove(ctx context.Context, uid string) error {
+	release, free := g.root.claim(uid)
+	if !free {
+		return nil
+	}
+	defer release()
+	if err := g.removeLogs(uid); err != nil {
+		return err
+	}
+	if err := g.cgroups.destroy(ctx, uid); err != nil {
+		return err
+	}
+	if err := volume.TearDown(ctx, g.root.dir, uid); err != nil {
+		return err
+	}
+	g.root.users.release(uid)
+	return nil
+}
+
+// removeLogs removes the logs of a pod, whatever its name was, and the links.
+func (g *garbage) removeLogs(uid string) error {
+	dirs, err := os.ReadDir(g.podLogs)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("logs: %w", err)
+	}
+	for _, d := range dirs {
+		if uidOfLogs(d.Name()) != uid {
+			continue
+		}
+		dir := filepath.Join(g.podLogs, d.Name())
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("logs: %w", err)
+		}
+	}
+	g.eachLink(func(link, log string) {
+		if uidOfLogs(podOfLog(log)) == uid {
+			os.Remove(link)
+		}
+	})
+	return nil
+}
+
+// uidOfLogs returns whose the folder of logs of that name is, "" for a folder
+// with another kind of name: <namespace>_<name>_<uid>.
+func uidOfLogs(dir string) string {
+	parts := strings.Split(dir, "_")
+	if len(parts) != 3 || !fileName.MatchString(parts[2]) {
+		return ""
+	}
+	return parts[2]
+}
+
+// podOfLog returns the name of the pod's folder that a container's log is in.
+func podOfLog(log string) string { return filepath.Base(filepath.Dir(filepath.Dir(log))) }
+
+// collectLinks removes the links to logs of our pods that are there no more,
+// nor of a container that is: its log may only be without its name for a moment.
+func (g *garbage) collectLinks(live map[string]bool) {
+	g.eachLink(func(link, log string) {
+		if live[log] || exists(log) || !g.ours(podOfLog(log)) {
+			return
+		}
+		if err := os.Remove(link); err == nil {
+			g.log.Info("removed the link to a log that is gone", "file", link)
+		}
+	})
+}
+
+// eachLink calls do for each link to a log in our folder of logs.
+func (g *garbage) eachLink(do func(link, log string)) {
+	if g.logLinks == "" {
+		return
+	}
+	entries, _ := os.ReadDir(g.logLinks)
+	for _, e := range entries {
+		link := filepath.Join(g.logLinks, e.Name())
+		log, err := os.Readlink(link)
+		if err == nil && filepath.Dir(filepath.Dir(filepath.Dir(log))) == g.podLogs {
+			do(link, log)
+		}
+	}
+}
+
+// ours reports whether a folder of logs, by its name, is of a pod of ours.
+func (g *garbage) ours(dir string) bool {
+	uid := uidOfLogs(dir)
+	return uid != "" && exists(g.root.podDir(uid))
+}

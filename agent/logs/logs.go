@@ -1,0 +1,231 @@
+// Package logs keeps the logs of running containers within bounds: a log that
+// has become too large is renamed, the runtime is told to begin a new one, and
+// former ones are compressed and at last removed. Whoever follows a log by its
+// name, as tail -F does, loses no line.
+package logs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// The kubelet's figures.
+const (
+	DefaultMaxSize  = 10 << 20
+	DefaultMaxFiles = 5
+	DefaultInterval = 10 * time.Second
+	DefaultWorkers  = 1
+)
+
+// Config is how much logs may take. Zero values mean the default.
+type Config struct {
+	MaxSize  int64         // bytes from which on a log is rotated; negative: none is
+	MaxFiles int           // of one container, the one that is written to included; at least 2
+	Interval time.Duration // from the end of one round to the next
+	Workers  int           // containers whose logs are rotated at the same time
+}
+
+// Complete returns the settings with defaults filled in.
+func (c Config) Complete() Config {
+	return Config{
+		MaxSize:  cmp.Or(c.MaxSize, DefaultMaxSize),
+		MaxFiles: max(cmp.Or(c.MaxFiles, DefaultMaxFiles), 2),
+		Interval: cmp.Or(c.Interval, DefaultInterval),
+		Workers:  max(cmp.Or(c.Workers, DefaultWorkers), 1),
+	}
+}
+
+// Container is a container that runs and where its log should be.
+type Container struct {
+	ID, Log string
+}
+
+// Runtime is what a Rotator needs of those who run containers.
+type Runtime interface {
+	// Running returns the containers that may run, once anything is known of
+	// them. It is called each round and must cost next to nothing.
+	Running(ctx context.Context) ([]Container, error)
+	// Log asks where a container's log is, "" if it does not run any more.
+	Log(ctx context.Context, id string) (path string, err error)
+	// Reopen makes the runtime write a container's log to its place by name,
+	// whatever was there, and returns when it does.
+	Reopen(ctx context.Context, id string) error
+}
+
+// errEnded: a container that was listed does not run any more.
+var errEnded = errors.New("the container has ended")
+
+// reopenIn bounds a call by which the runtime reopens a log. The agent's end
+// does not break it off: a log would be left without its name.
+const reopenIn = 5 * time.Second
+
+// Rotator rotates logs. It keeps nothing that a successor would need: what one
+// that was killed left undone is told by the files.
+type Rotator struct {
+	cfg     Config
+	runtime Runtime
+	log     *slog.Logger
+	known   map[string]*seen // by container id; of Run's goroutine
+
+	mu   sync.Mutex
+	busy map[string]chan struct{} // by container id: closed when whoever works on its logs is done
+}
+
+// seen is what a Rotator remembers of a container.
+type seen struct {
+	log  string // where it is
+	tidy bool   // nothing is left there of a rotation that was broken off
+	said string // the last trouble, so that it is said once
+}
+
+// New returns a Rotator. Run makes it work.
+func New(cfg Config, r Runtime, log *slog.Logger) *Rotator {
+	return &Rotator{cfg: cfg.Complete(), runtime: r, log: log, known: map[string]*seen{}, busy: map[string]chan struct{}{}}
+}
+
+// Run looks at the logs each interval until ctx ends.
+func (r *Rotator) Run(ctx context.Context) {
+	if r.cfg.MaxSize < 0 {
+		return
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		r.round(ctx)
+		timer.Reset(r.cfg.Interval)
+	}
+}
+
+// round looks at each log once and returns when all that is due is done.
+func (r *Rotator) round(ctx context.Context) {
+	all, err := r.runtime.Running(ctx)
+	if err != nil {
+		return // there will be another round
+	}
+	r.forget(all)
+	errs := make([]error, len(all))
+	slots := make(chan struct{}, r.cfg.Workers)
+	var group sync.WaitGroup
+	for k, c := range all {
+		s := r.known[c.ID]
+		if !r.due(s) {
+			continue
+		}
+		slots <- struct{}{}
+		group.Go(func() {
+			errs[k] = r.visit(ctx, c.ID, s)
+			<-slots
+		})
+	}
+	group.Wait()
+	for k, c := range all {
+		r.complain(ctx, r.known[c.ID], c, errs[k])
+	}
+}
+
+// forget remembers those that run and forgets those that do not.
+func (r *Rotator) forget(all []Container) {
+	now := make(map[string]*seen, len(all))
+	for _, c := range all {
+		if now[c.ID] = r.known[c.ID]; now[c.ID] == nil {
+			now[c.ID] = &seen{log: c.Log}
+		}
+	}
+	r.known = now
+}
+
+// due reports whether there is anything to do about a log.
+func (r *Rotator) due(s *seen) bool {
+	size, err := sizeOf(s.log)
+	return err != nil || !s.tidy || size >= r.cfg.MaxSize
+}
+
+// visit puts one container's log right and rotates it if it is too large.
+func (r *Rotator) visit(ctx context.Context, id string, s *seen) error {
+	release, err := r.hold(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer release()
+	size, err := sizeOf(s.log)
+	if err != nil {
+		size, err = r.find(ctx, id, s)
+		if errors.Is(err, errEnded) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !s.tidy {
+		if _, err := tidy(s.log); err != nil {
+			return err
+		}
+		s.tidy = true
+	}
+	if size < r.cfg.MaxSize {
+		return nil
+	}
+	return r.rotate(ctx, id, s.log)
+}
+
+// complain says what is wrong with a container's log, once.
+func (r *Rotator) complain(ctx context.Context, s *seen, c Container, err error) {
+	text := ""
+	if err != nil && ctx.Err() == nil {
+		text = err.Error()
+	}
+	if text != s.said && text != "" {
+		r.log.Warn("log is not kept within bounds", "file", c.Log, "err", err)
+	}
+	s.said = text
+}
+
+// hold keeps others off a container's logs until release is called.
+func (r *Rotator) hold(ctx context.Context, id string) (release func(), err error) {
+	mine := make(chan struct{})
+	for {
+		r.mu.Lock()
+		theirs := r.busy[id]
+		if theirs == nil {
+			r.busy[id] = mine
+		}
+		r.mu.Unlock()
+		if theirs == nil {
+			return func() { r.release(id) }, nil
+		}
+		select {
+		case <-theirs:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for the log of container %.13s: %w", id, context.Cause(ctx))
+		}
+	}
+}
+
+func (r *Rotator) release(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.busy[id])
+	delete(r.busy, id)
+}
+
+// Remove removes the log of a container that is gone, and all that came of it
+// by rotation. It waits for a rotation that is under way.
+func (r *Rotator) Remove(ctx context.Context, id, log string) error {
+	release, err := r.hold(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return Remove(log)
+}
