@@ -64,7 +64,7 @@ func tidy(log string) ([]rotated, error) {
 		rest, ours := strings.CutPrefix(e.Name(), filepath.Base(log)+".")
 		stamp, part := strings.CutSuffix(rest, partEnd)
 		stamp, zipped := strings.CutSuffix(stamp, zipEnd)
-		if _, err := parseStamp(stamp); !ours || err != nil {
+		if _, err := parseStamp(stamp); !ours || err != nil || !e.Type().IsRegular() {
 			continue
 		}
 		f := rotated{stamp, zipped}
@@ -72,8 +72,7 @@ func tidy(log string) ([]rotated, error) {
 			trash = append(trash, filepath.Join(filepath.Dir(log), e.Name()))
 			continue
 		}
-		if _, both := byStamp[stamp]; both { // the compressed one is complete
-			f.zipped = true
+		if _, both := byStamp[stamp]; both { // this one comes second and is compressed, all of it
 			trash = append(trash, rotated{stamp: stamp}.path(log))
 		}
 		byStamp[stamp] = f
