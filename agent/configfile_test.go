@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"monopod/agent/image"
+	"monopod/agent/logs"
 	"monopod/manifests"
 )
 
@@ -81,6 +82,9 @@ func TestReadConfig(t *testing.T) {
 			c.SeccompDefault, c.AllowedUnsafeSysctls = true, []string{"net.core.somaxconn", "kernel.msg*"}
 		}},
 		{"a back-off", "crashLoopBackOff: {firstContainerRestartPeriod: 1s, maxContainerRestartPeriod: 1m}", func(c *Config) { c.BackOff = BackOff{time.Second, time.Minute} }},
+		{"logs", "containerLogMaxSize: 1Ki\ncontainerLogMaxFiles: 3\ncontainerLogMaxWorkers: 2\ncontainerLogMonitorInterval: 5s\ndeadContainersPerContainer: 4\n", func(c *Config) {
+			c.Logs, c.DeadContainers = logs.Config{MaxSize: 1024, MaxFiles: 3, Workers: 2, Interval: 5 * time.Second}, 4
+		}},
 		{"one pull at a time", "serializeImagePulls: true", func(c *Config) { c.ImagePulls = 1 }},
 		{"some pulls at a time", "maxParallelImagePulls: 9\nserializeImagePulls: false\n", func(c *Config) { c.ImagePulls = 9 }},
 		{"a limit of pulls", "registryPullQPS: 5\nregistryBurst: 2\n", func(c *Config) { c.Images.QPS, c.Images.Burst = 5, 2 }},
@@ -144,6 +148,10 @@ func TestReadConfigProblems(t *testing.T) {
 		{"images that must go before they may", "imageMaximumGCAge: 1m", "F:1:20: imageMaximumGCAge: 1m0s: must be more than imageMinimumGCAge, 2m0s"},
 		{"a maximum", "crashLoopBackOff: {maxContainerRestartPeriod: 10m}", "F:1:47: crashLoopBackOff.maxContainerRestartPeriod: 10m0s: must be between 1s and 5m0s"},
 		{"a first above it", "crashLoopBackOff:\n  firstContainerRestartPeriod: 30s\n  maxContainerRestartPeriod: 20s\n", "F:2:32: crashLoopBackOff.firstContainerRestartPeriod: 30s is more than maxContainerRestartPeriod, 20s"},
+		{"logs", "containerLogMaxSize: 0\ncontainerLogMaxFiles: 1\ncontainerLogMaxWorkers: 0\ncontainerLogMonitorInterval: 1ms\ndeadContainersPerContainer: 0\n",
+			"F:1:22: containerLogMaxSize: 0: must not be zero; a negative size means no rotation|F:2:23: containerLogMaxFiles: 1: must be at least 2|" +
+				"F:3:25: containerLogMaxWorkers: 0: must be at least 1|F:4:30: containerLogMonitorInterval: 1ms: must be between 1s and 1h0m0s|" +
+				"F:5:29: deadContainersPerContainer: 0: must be at least 1"},
 		{"pulls", "maxParallelImagePulls: 0", "F:1:24: maxParallelImagePulls: 0: must be at least 1"},
 		{"pulls that contradict each other", "maxParallelImagePulls: 2\nserializeImagePulls: true\n", "F:1:24: maxParallelImagePulls: 2 contradicts serializeImagePulls: true"},
 	} {
