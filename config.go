@@ -1,36 +1,42 @@
 package main
 
 import (
+	"context"
 	"log/slog"
-	"os"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/pflag"
 
 	"monopod/agent"
 )
 
-func configFlag() cli.Flag {
-	return &cli.StringFlag{Name: "config", Usage: "the `FILE` of settings; flags win over it, `monopod config --defaults` documents it"}
+func configFlag(f *pflag.FlagSet) {
+	f.String("config", "", "the `FILE` of settings; flags win over it, monopod config --defaults documents it")
 }
 
-func configFlags() []cli.Flag {
-	return []cli.Flag{&cli.BoolFlag{Name: "defaults", Usage: "print a file of settings with the default of each and what it means"}}
+func configFlags(f *pflag.FlagSet) {
+	f.Bool("defaults", false, "print a file of settings with the default of each and what it means")
 }
 
 // config prints what can be set.
-func config(c *cli.Context) error {
-	if !c.Bool("defaults") || c.NArg() > 0 {
-		return cli.Exit("config what? `monopod config --defaults` prints all settings", exitUsage)
+func config(_ context.Context, c *call) error {
+	if defaults, _ := c.flags.GetBool("defaults"); !defaults || len(c.args) > 0 {
+		return exit(exitUsage, "config what? `monopod config --defaults` prints all settings")
 	}
-	return agent.PrintConfigDefaults(os.Stdout)
+	return agent.PrintConfigDefaults(c.out)
+}
+
+// text returns the value of a flag of text, "" where the command has no such flag.
+func text(f *pflag.FlagSet, name string) string {
+	value, _ := f.GetString(name)
+	return value
 }
 
 // settings are those of the --config file, if there is one, under those of the
 // flags that are given. What has no effect is logged.
-func settings(c *cli.Context, log *slog.Logger) (agent.Config, error) {
+func settings(f *pflag.FlagSet, log *slog.Logger) (agent.Config, error) {
 	cfg := agent.Config{Listen: agent.DefaultListen}
-	if c.IsSet("config") {
-		read, warnings, err := agent.ReadConfig(c.String("config"), cfg)
+	if f.Changed("config") {
+		read, warnings, err := agent.ReadConfig(text(f, "config"), cfg)
 		if err != nil {
 			return cfg, err
 		}
@@ -39,7 +45,7 @@ func settings(c *cli.Context, log *slog.Logger) (agent.Config, error) {
 			log.Warn("a setting does not count", "err", w)
 		}
 	}
-	if c.IsSet("resolv-conf") {
+	if f.Changed("resolv-conf") {
 		cfg.NoResolvConf = false
 	}
 	for name, to := range map[string]*string{
@@ -48,12 +54,12 @@ func settings(c *cli.Context, log *slog.Logger) (agent.Config, error) {
 		"cgroup-driver": &cfg.CgroupDriver, "cgroup-root": &cfg.CgroupRoot,
 		"image-credential-provider-config": &cfg.Images.CredentialProviders, "image-credential-provider-bin-dir": &cfg.Images.CredentialBin,
 	} {
-		if c.IsSet(name) {
-			*to = c.String(name)
+		if f.Changed(name) {
+			*to = text(f, name)
 		}
 	}
-	if c.IsSet("node-labels") {
-		labels, err := nodeLabels(c.String("node-labels"))
+	if f.Changed("node-labels") {
+		labels, err := nodeLabels(text(f, "node-labels"))
 		if err != nil {
 			return cfg, err
 		}

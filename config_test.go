@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/urfave/cli/v2"
+	"github.com/spf13/pflag"
 
 	"monopod/agent"
 )
@@ -24,13 +24,12 @@ func set(t *testing.T, text string, args ...string) (cfg agent.Config, log strin
 		args[k] = strings.Replace(args[k], "FILE", path, 1)
 	}
 	var b bytes.Buffer
-	a := &cli.App{Flags: runFlags(), ExitErrHandler: func(*cli.Context, error) {}, Action: func(c *cli.Context) error {
-		cfg, err = settings(c, slog.New(slog.NewTextHandler(&b, nil)))
-		return nil
-	}}
-	if err := a.Run(append([]string{"monopod"}, args...)); err != nil {
+	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	runFlags(flags)
+	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
+	cfg, err = settings(flags, slog.New(slog.NewTextHandler(&b, nil)))
 	return cfg, b.String(), err
 }
 

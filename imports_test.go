@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -61,5 +62,23 @@ func TestImportsRunDownhill(t *testing.T) {
 	}
 	if seen < 50 {
 		t.Errorf("only %d files were looked at", seen)
+	}
+}
+
+// Templates call methods by name, which keeps the linker from leaving out what
+// is never called: a fifth of the binary.
+func TestNothingImportsTemplates(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", "grpcnotrace", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deps := strings.Fields(string(out))
+	if !slices.Contains(deps, "monopod/agent") {
+		t.Fatalf("that is no list of what is linked: %q", out)
+	}
+	for _, name := range []string{"text/template", "html/template"} {
+		if slices.Contains(deps, name) {
+			t.Errorf("%s is linked; `go list -deps -f '{{.ImportPath}} {{.Imports}}'` says whose doing that is", name)
+		}
 	}
 }

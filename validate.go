@@ -1,0 +1,113 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	acli "monopod/agent/cli"
+	"monopod/agent/status"
+	"monopod/manifests"
+)
+
+func validateFlags(f *pflag.FlagSet) {
+	f.String("node-name", "", "the `NAME` that pods get as a suffix (default: the host's name)")
+	configFlag(f)
+}
+
+// validate checks the manifests that its arguments stand for, as the agent
+// would. It exits with 2 when one is refused.
+func validate(_ context.Context, c *call) error {
+	if len(c.args) == 0 {
+		return exit(exitUsage, "validate what? Give files or folders, or - for standard input")
+	}
+	cfg, err := settings(c.flags, slog.New(slog.NewTextHandler(c.err, nil)))
+	if err != nil {
+		return exit(exitUsage, "%v", err)
+	}
+	node := cfg.NodeName
+	if node == "" {
+		node, _ = os.Hostname()
+	}
+	v := validation{from: map[string]string{}, options: manifests.Options{
+		NodeName: strings.ToLower(node), NameSuffix: !cfg.NoNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses}}
+	for _, arg := range c.args {
+		if err := v.add(arg, c.in); err != nil {
+			return exit(exitUsage, "%v", err)
+		}
+	}
+	n, err := acli.PrintProblems(c.out, v.files)
+	if err != nil {
+		return err
+	}
+	if n.Problems > 0 {
+		return exit(exitUsage, "")
+	}
+	return nil
+}
+
+// validation gathers what is found in the files that are checked together.
+type validation struct {
+	options manifests.Options
+	files   []acli.Checked
+	from    map[string]string // which file gives a pod
+}
+
+// add checks what one argument stands for; "-" is stdin.
+func (v *validation) add(arg string, stdin io.Reader) error {
+	if arg == "-" {
+		data, err := io.ReadAll(stdin)
+		if err != nil {
+			return fmt.Errorf("standard input: %w", err)
+		}
+		v.check("-", data)
+		return nil
+	}
+	paths, err := manifests.Paths(arg)
+	if err != nil {
+		return fmt.Errorf("%s: %w", arg, cmp.Or(errors.Unwrap(err), err))
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			v.files = append(v.files, acli.Checked{Path: path, Problems: []status.Problem{{File: path, Message: errors.Unwrap(err).Error()}}})
+			continue
+		}
+		v.check(path, data)
+	}
+	return nil
+}
+
+// check checks one file. Two pods of one name are a problem, even in two files.
+func (v *validation) check(path string, data []byte) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		abs = path
+	}
+	pods, found := manifests.Decode(abs, data, v.options)
+	f := acli.Checked{Path: path}
+	for _, p := range found {
+		p.File = path
+		f.Problems = append(f.Problems, status.Problem(p))
+	}
+	for _, p := range pods {
+		key := p.Key().String()
+		if first, twice := v.from[key]; twice {
+			f.Problems = append(f.Problems, status.Problem{File: path, Pod: key, Message: fmt.Sprintf("pod %s is in %s already: one of the two must go", key, first)})
+			continue
+		}
+		v.from[key] = path
+		containers := len(slices.Concat(p.Spec.InitContainers, p.Spec.Containers))
+		f.Pods = append(f.Pods, acli.CheckedPod{Name: key, Containers: containers})
+	}
+	v.files = append(v.files, f)
+}
