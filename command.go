@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/term"
 )
 
 // command is a line of the table of commands: what is parsed, run, explained,
@@ -89,7 +90,7 @@ func execute(ctx context.Context, table []*command, args []string, c *call) erro
 func (k *command) execute(ctx context.Context, args []string, c *call) error {
 	c.flags = k.flagSet()
 	if err := c.flags.Parse(args); errors.Is(err, pflag.ErrHelp) {
-		return k.help(c.out)
+		return k.help(c.out, columns(c.out))
 	} else if err != nil {
 		return exit(exitUsage, "%v; `monopod %s --help` lists the flags", err, k.name)
 	}
@@ -134,21 +135,27 @@ func listCommands(w io.Writer, table []*command) error {
 }
 
 // help prints the command's usage, its text and its flags.
-func (k *command) help(w io.Writer) error {
+func (k *command) help(w io.Writer, columns int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "monopod %s: %s\n\nUsage: monopod %s\n", k.name, k.usage, k.synopsis())
 	if k.about != "" {
 		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(k.about))
 	}
 	if flags := k.flagSet(); flags.HasAvailableFlags() {
-		fmt.Fprintf(&b, "\nFlags:\n%s", flags.FlagUsagesWrapped(helpWidth))
+		fmt.Fprintf(&b, "\nFlags:\n%s", flags.FlagUsagesWrapped(columns))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// helpWidth is the columns that help takes at most.
-const helpWidth = 110
+// columns returns how many columns help may take.
+func columns(out *os.File) int {
+	const most = 110
+	if wide, _, err := term.GetSize(int(out.Fd())); err == nil && wide > 0 {
+		return min(wide, most)
+	}
+	return most
+}
 
 // synopsis is the usage line behind the program's name.
 func (k *command) synopsis() string {
