@@ -25,6 +25,7 @@ type memory struct {
 	histories map[subject]*history
 	count     int   // of all records
 	stamp     int64 // the latest given
+	turn      uint64
 }
 
 // subject is a thing under its name, in all its instances and parts.
@@ -55,7 +56,7 @@ func (m *memory) add(about v1.ObjectReference, kind, reason, message string, now
 		message = clip(combinedPrefix + message)
 	}
 	if rec != nil {
-		rec.message, rec.last = message, now
+		rec.message, rec.last, rec.turn = message, now, m.next()
 		rec.count++
 		return rec, false
 	}
@@ -64,14 +65,19 @@ func (m *memory) add(about v1.ObjectReference, kind, reason, message string, now
 	}
 	m.stamp = max(m.stamp+1, now.UnixNano())
 	rec = &record{about: about, kind: kind, reason: reason, message: message, combined: combined,
-		count: 1, first: now, last: now, stamp: m.stamp}
+		count: 1, first: now, last: now, stamp: m.stamp, turn: m.next()}
 	m.keep(h, rec)
 	return rec, true
 }
 
+func (m *memory) next() uint64 {
+	m.turn++
+	return m.turn
+}
+
 // recall takes a record of a former agent.
 func (m *memory) recall(rec *record) {
-	m.stamp = max(m.stamp, rec.stamp)
+	m.stamp, rec.turn = max(m.stamp, rec.stamp), m.next()
 	h := m.histories[subjectOf(&rec.about)]
 	if h == nil {
 		h = &history{storm: map[string]*bucket{}}

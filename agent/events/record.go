@@ -21,6 +21,7 @@ type record struct {
 	first, last     time.Time
 	told            time.Time // when watchers were told last
 	stamp           int64     // makes its name; no two are alike
+	turn            uint64    // the order in which records changed last
 	combined, dirty bool      // it stands for many messages; the file does not know it as it is
 }
 
@@ -59,7 +60,7 @@ func (r *record) of(pod string) bool {
 
 // byTime sorts the latest last.
 func byTime(a, b record) int {
-	return cmp.Or(a.last.Compare(b.last), cmp.Compare(a.stamp, b.stamp))
+	return cmp.Or(a.last.Compare(b.last), cmp.Compare(a.turn, b.turn))
 }
 
 // PodRef is what events about a pod are about.
