@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"monopod/agent/events"
 	"monopod/agent/image"
 	"monopod/agent/logs"
 	"monopod/agent/server"
@@ -35,6 +36,7 @@ type Agent struct {
 	root    *root
 	cri     *cri.Client
 	store   *status.Store
+	events  *events.Recorder
 	server  *server.Server
 	source  *manifests.Source
 	watch   *watch
@@ -68,6 +70,7 @@ func New(cfg Config) (_ *Agent, err error) {
 	if a.store, err = status.Open(a.root.path("status"), cfg.Log); err != nil {
 		return nil, err
 	}
+	a.events = events.Open(events.Config{Path: a.root.path("status", "events.jsonl"), Node: cfg.NodeName, Log: cfg.Log})
 	checkpoints, err := a.root.checkpoints(cfg.Log)
 	if err != nil {
 		return nil, err
@@ -92,6 +95,7 @@ func New(cfg Config) (_ *Agent, err error) {
 		Store:   a.store,
 		Version: cfg.Version,
 		Images:  a.listImages,
+		Events:  a.events,
 		Checks:  []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
 		Log:     cfg.Log,
 	})
@@ -106,16 +110,19 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 		return err
 	}
 	a.watch.podLogs = a.cfg.PodLogs
+	a.watch.events, a.watch.node = a.events, a.cfg.NodeName
 	a.rotator = logs.New(a.cfg.Logs, logRuntime{cri: a.cri, watch: a.watch}, a.log)
 	a.garbage = &garbage{root: a.root, cgroups: a.cgroups, lister: a.watch.lister, gate: a.watch,
-		podLogs: a.cfg.PodLogs, logLinks: a.cfg.LogLinks, keep: a.cfg.DeadContainers, log: a.log}
+		podLogs: a.cfg.PodLogs, logLinks: a.cfg.LogLinks, keep: a.cfg.DeadContainers, log: a.log, event: a.recordTrouble}
 	a.watch.sweep = func(ctx context.Context, pods map[manifests.Key]*listed) { a.garbage.collect(ctx, pods, true) }
 	keyring, err := a.cfg.keyring()
 	if err != nil {
 		return err
 	}
 	needs := &imageNeeds{root: a.root}
-	a.images = image.NewCollector(a.cfg.collector(a.cri, needs))
+	collector := a.cfg.collector(a.cri, needs)
+	collector.Event = a.recordTrouble
+	a.images = image.NewCollector(collector)
 	needs.changed = a.images.Kick
 	a.workers = &workers{
 		cri:     a.cri,
@@ -123,6 +130,7 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 		images:  image.New(a.cri, a.cfg.puller(keyring)),
 		needs:   needs,
 		store:   a.store,
+		events:  a.events,
 		root:    a.root,
 		machine: machine,
 		cgroups: a.cgroups,
@@ -141,10 +149,13 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer a.Close()
 	a.log.Info("monopod starts", "version", a.cfg.Version, "node", a.cfg.NodeName, "manifests", a.cfg.Manifests,
 		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "instance", a.root.instance)
+	a.recordStart()
+	a.recordResolvConf(a.workers.machine.Now())
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	a.watch.prepare = func(ctx context.Context) error { return a.cgroups.follow(ctx, a.cri, cancel) }
 	var parts sync.WaitGroup
+	parts.Go(func() { a.events.Run(ctx) })
 	parts.Go(func() { a.source.Run(ctx) })
 	parts.Go(func() { a.watch.Run(ctx) })
 	parts.Go(func() { a.cgroups.run(ctx) })
@@ -173,6 +184,7 @@ func (a *Agent) Close() {
 		defer cancel()
 		a.store.Close(ctx)
 	}
+	a.events.Close()
 	if a.cri != nil {
 		a.cri.Close()
 	}

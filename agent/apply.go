@@ -72,6 +72,7 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 		w.noteDown(w.known[a.UID].retire(metav1.Now()))
 		return nil
 	case doSettle:
+		w.recordVerdict(s, a.Verdict)
 		w.noteDown(w.known[a.UID].settle(a.Verdict))
 		return nil
 	case doMark:
@@ -174,6 +175,8 @@ func (w *worker) note(ctx context.Context, s *situation, a action, err error) er
 		return err
 	case cri.Busy(err):
 		return fmt.Errorf("%w: %w", errBusy, err)
+	case a.Do == doStopSandbox:
+		return because("FailedKillPod", fmt.Errorf("error killing pod: %w", err))
 	case !starts && !makes:
 		return fmt.Errorf("%s: %w", a.Do, err)
 	}
@@ -186,6 +189,7 @@ func (w *worker) note(ctx context.Context, s *situation, a action, err error) er
 		f.waiting, f.Retry = imageFailure(i)
 	}
 	w.failures[a.Name] = f
+	w.recordFailure(s, a, f, err)
 	if f.Message != said {
 		log.Warn("cannot "+string(a.Do), "reason", f.Reason, "err", err)
 	}

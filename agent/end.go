@@ -15,6 +15,9 @@ func (w *worker) end(ctx context.Context, s *situation, a action) error {
 	if err := w.cgroups.destroy(ctx, a.UID); err != nil {
 		return err
 	}
+	if s.known().Verdict == nil {
+		w.recordVerdict(s, a.Verdict)
+	}
 	c := w.known[a.UID]
 	if c == nil {
 		c = newCheckpoint(s.Pod, w.since(s))

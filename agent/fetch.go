@@ -72,13 +72,17 @@ func (w *worker) prefetch(ctx context.Context, s *situation, steps [][]action) {
 // fetch brings a container's images, all at once, without keeping the worker
 // from other things. Those that are there and may be used are not pulled.
 func (w *worker) fetch(ctx context.Context, p *v1.Pod, c *v1.Container, config *rt.PodSandboxConfig) *fetch {
+	about := containerRef(p, c.Name)
 	f := &fetch{wanted: wantedImages(p, c), since: time.Now(), done: make(chan struct{})}
 	w.beside.Go(func() {
 		f.images, f.err = gather(f.wanted, func(i wanted) (*rt.Image, string, error) {
 			img, ref, err := w.images.Present(ctx, i.name, i.policy, config)
 			if img == nil && err == nil {
 				r := image.Request{Pod: string(p.UID), Image: i.name, Sandbox: config, Secrets: w.pullSecrets(p)}
+				w.recordPull(about, &r)
 				img, ref, err = w.images.Pull(ctx, r)
+			} else if err == nil {
+				w.recordPresent(about, i.name)
 			}
 			return img, ref, err
 		})
@@ -147,6 +151,8 @@ func (w *worker) fetched(ctx context.Context, p *v1.Pod, c *v1.Container, m *mad
 		img, ref, err := w.images.Present(ctx, i.name, i.policy, m.config)
 		if img == nil && err == nil {
 			err = errFetching
+		} else if err == nil {
+			w.recordPresent(containerRef(p, c.Name), i.name)
 		}
 		return img, ref, err
 	})

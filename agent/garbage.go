@@ -30,6 +30,7 @@ type garbage struct {
 	podLogs, logLinks string // folders; no logLinks: none are made
 	keep              int    // dead containers of each name whose logs stay
 	log               *slog.Logger
+	event             func(reason, message string) // nil: nobody wants to know of trouble
 
 	// suspects are the pods, by uid, that looked gone the last time: a pod that
 	// is just being made looks the same for a moment.
@@ -110,6 +111,9 @@ func (g *garbage) collectPods(ctx context.Context, running map[string]bool, sure
 		}
 		if said[uid] = err.Error(); said[uid] != g.said[uid] && ctx.Err() == nil {
 			g.log.Error("what is left of a former pod cannot be removed", "uid", uid, "err", err)
+			if g.event != nil {
+				g.event("ContainerGCFailed", fmt.Sprintf("what is left of the former pod with uid %s cannot be removed: %v", uid, err))
+			}
 		}
 	}
 	g.suspects, g.said = suspects, said

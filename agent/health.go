@@ -13,7 +13,9 @@ import (
 )
 
 func (w *worker) newProbes() *probe.Set {
-	return probe.NewSet(&w.prober, w.execProbe, w.poke, w.log)
+	s := probe.NewSet(&w.prober, w.execProbe, w.poke, w.log)
+	s.Event = w.recordProbe
+	return s
 }
 
 // probe marks what is condemned, has what runs probed, and takes in what the
@@ -61,7 +63,7 @@ func (w *worker) targetsOf(out []probe.Target, s *situation, pod *v1.Pod, i *ins
 			if n == nil || !n.running() || !probe.Any(c) || !leaving && s.hooking(n) {
 				continue // probes begin when the postStart hook is done
 			}
-			t := probe.Target{ID: n.ID, Began: n.Started, Container: c, Leaving: leaving, Adopted: n.Started.Before(w.born)}
+			t := probe.Target{ID: n.ID, Began: n.Started, Container: c, About: containerRef(pod, c.Name), Leaving: leaving, Adopted: n.Started.Before(w.born)}
 			if ips := sandboxIPs(pod, i, w.machine.Now()); len(ips) > 0 {
 				t.Host = ips[0]
 			}

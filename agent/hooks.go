@@ -31,6 +31,7 @@ func (w *worker) beginHooks(s *situation, step []action) {
 		w.hooks[a.ID] = h
 		handler, target := postStart(findContainer(s.Pod.Pod, a.Name)), w.hookTarget(s, a)
 		w.log.Info(string(a.Do), "container", a.Name, "reason", a.Reason)
+		about := w.about(a.UID, a.Name)
 		w.beside.Go(func() {
 			defer w.poke()
 			defer close(h.done)
@@ -38,6 +39,7 @@ func (w *worker) beginHooks(s *situation, step []action) {
 			h.err = w.untilAnswered(ctx, func() error { return hook.Run(ctx, handler, target) })
 			if h.err != nil && ctx.Err() == nil {
 				w.log.Warn("postStart hook has failed", "container", a.Name, "err", h.err, "output", outputOf(h.err))
+				w.events.Record(about, v1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
 			}
 		})
 	}
@@ -107,6 +109,10 @@ func (w *worker) preStop(s *situation, a action) func(context.Context) error {
 // hookTarget returns what a hook of the action's container works on.
 func (w *worker) hookTarget(s *situation, a action) hook.Target {
 	t := hook.Target{Exec: func(ctx context.Context, command []string) error { return w.exec(ctx, a.ID, command) }}
+	about := w.about(a.UID, a.Name)
+	t.Fallback = func() {
+		w.events.Event(about, v1.EventTypeWarning, "LifecycleHTTPFallback", "request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded")
+	}
 	i := s.Observed.Instances[a.UID]
 	for k := range i.Containers {
 		if c := &i.Containers[k]; c.ID == a.ID && c.Ports != "" {

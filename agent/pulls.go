@@ -32,6 +32,8 @@ func (w *worker) pullSecrets(p *v1.Pod) []*v1.Secret {
 		}
 		if err != nil {
 			w.log.Warn("images are pulled without one of the pod's secrets", "reason", "FailedToRetrieveImagePullSecret", "err", err)
+			w.events.Record(podRef(p), v1.EventTypeWarning, "FailedToRetrieveImagePullSecret",
+				fmt.Sprintf("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", ref.Name))
 			continue
 		}
 		found = append(found, s)

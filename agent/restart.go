@@ -16,6 +16,9 @@ const (
 	backOffReset = 10 * time.Minute
 )
 
+// crashLoop is the reason of a container that waits for its back-off.
+const crashLoop = "CrashLoopBackOff"
+
 // mayRestart reports whether a container that exited is to be started again
 // (kubelet: ShouldContainerBeRestarted).
 func mayRestart(pod *v1.Pod, c *v1.Container, n *container) bool {
@@ -125,7 +128,7 @@ func (s *situation) start(p *planned, c *v1.Container, n *container, why string)
 	if s.Now.Before(from) {
 		p.wakeAt(from)
 		id := fmt.Sprintf("%s_%s(%s)", s.Pod.Name, s.Pod.Namespace, s.Pod.UID)
-		p.wait(c.Name, waiting{"CrashLoopBackOff", fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", mark, c.Name, id)})
+		p.wait(c.Name, waiting{crashLoop, fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", mark, c.Name, id)})
 		return nil
 	}
 	return []action{{Do: doStartContainer, UID: string(s.Pod.UID), Name: c.Name, Attempt: attempt, BackOff: mark, Reason: why}}

@@ -30,6 +30,10 @@ func slot(ctx context.Context, slots chan struct{}) (release func(), err error) 
 }
 
 func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action) error {
+	if a.Attempt > 0 {
+		w.events.Record(podRef(s.Pod.Pod), v1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
+	}
+	w.recordDNS(s.Pod.Pod)
 	handler, err := runtimeHandler(s.Pod.Pod, w.machine.cfg.RuntimeClasses)
 	if err != nil {
 		return err
@@ -51,6 +55,7 @@ func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action
 	if !s.Pod.Spec.HostNetwork {
 		st, err := w.cri.SandboxStatus(firm, id)
 		if err != nil {
+			w.events.Record(podRef(s.Pod.Pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", "Unable to get pod sandbox status: "+err.Error())
 			return err
 		}
 		m.ips = addresses(st)
@@ -105,9 +110,12 @@ func (w *worker) startContainer(ctx, firm context.Context, s *situation, a actio
 	if err != nil {
 		return because("CreateContainerError", noImageVolumes(config, err))
 	}
+	about := containerRef(s.Pod.Pod, a.Name)
+	w.events.Record(about, v1.EventTypeNormal, "Created", "Container created")
 	if err := w.cri.StartContainer(firm, id); err != nil {
 		return because("RunContainerError", err)
 	}
+	w.events.Record(about, v1.EventTypeNormal, "Started", "Container started")
 	w.linkLog(a, id)
 	return nil
 }
@@ -122,6 +130,7 @@ func (w *worker) resumeContainer(ctx, firm context.Context, a action) error {
 	if err := w.cri.StartContainer(firm, a.ID); err != nil {
 		return because("RunContainerError", err)
 	}
+	w.events.Record(w.about(a.UID, a.Name), v1.EventTypeNormal, "Started", "Container started")
 	w.linkLog(a, a.ID)
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"monopod/cri"
 )
 
@@ -58,6 +60,10 @@ func (w *worker) beginStops(s *situation, step []action) {
 		st.cancel = cancel
 		hook := w.preStop(s, a)
 		w.log.Info(string(a.Do), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
+		if old[a.ID] == nil {
+			w.recordKilling(a)
+		}
+		about := w.about(a.UID, a.Name)
 		w.beside.Go(func() {
 			defer w.poke()
 			defer close(st.done)
@@ -67,7 +73,7 @@ func (w *worker) beginStops(s *situation, step []action) {
 				<-was.done
 				st.stopped = was.stopped
 			}
-			w.carryOut(ctx, st, a, hook, behind)
+			w.carryOut(ctx, st, a, about, hook, behind)
 		})
 	}
 }
@@ -75,7 +81,7 @@ func (w *worker) beginStops(s *situation, step []action) {
 // carryOut stops a container. The grace is for everything: whole seconds that
 // the hook took, and then those of waiting for others, are taken from it; what
 // is left, and two seconds at least, is for the program (kubelet: the same).
-func (w *worker) carryOut(ctx context.Context, st *stop, a action, hook func(context.Context) error, behind []*stop) {
+func (w *worker) carryOut(ctx context.Context, st *stop, a action, about v1.ObjectReference, hook func(context.Context) error, behind []*stop) {
 	log := w.log.With("container", a.Name)
 	left := a.Grace
 	if hook != nil && !st.stopped {
@@ -85,6 +91,7 @@ func (w *worker) carryOut(ctx context.Context, st *stop, a action, hook func(con
 		cancel()
 		if st.stopped = ctx.Err() == nil; st.stopped && err != nil {
 			log.Warn("preStop hook has failed; the stop goes on", "err", err, "output", outputOf(err))
+			w.events.Record(about, v1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
 		}
 		left -= time.Since(begun).Truncate(time.Second)
 	}
@@ -103,6 +110,7 @@ func (w *worker) carryOut(ctx context.Context, st *stop, a action, hook func(con
 		w.gate.Suspect(st.err)
 	default:
 		log.Error("cannot stop container and tries again", "err", st.err)
+		w.events.Record(about, v1.EventTypeWarning, "FailedKillPod", "error killing pod: "+st.err.Error())
 	}
 }
 

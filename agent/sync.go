@@ -38,9 +38,10 @@ type syncLoop struct {
 	last    *manifests.Snapshot // nil before the first
 	done    chan *worker
 	running sync.WaitGroup
-	swept   bool // reports on pods that nobody knows any more were removed
-	worked  bool // something happened since the last tick
-	spread  bool // and memory that it took was not given back yet
+	wrong   map[string]bool // with manifests, as events told
+	swept   bool            // reports on pods that nobody knows any more were removed
+	worked  bool            // something happened since the last tick
+	spread  bool            // and memory that it took was not given back yet
 
 	born   time.Time
 	turned atomic.Int64 // when the loop turned last, in ns since born: whatever becomes of the clock

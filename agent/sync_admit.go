@@ -21,6 +21,7 @@ func (l *syncLoop) ask(ctx context.Context, p *manifests.Pod) {
 	switch {
 	case waits && (!waited || now.Reason != before.Reason || !same(now.pod, before.pod)):
 		log.Warn("there is no place for the pod; it waits", "reason", now.Reason, "err", now.Message, "former", version != nil)
+		l.recordRefusal(p, now.refusal)
 	case waited && !waits:
 		log.Info("there is a place for the pod now")
 	}
@@ -120,6 +121,7 @@ func (l *syncLoop) report(s manifests.Snapshot) {
 		m.Files = append(m.Files, out)
 	}
 	l.store.SetManifests(m)
+	l.recordProblems(&m)
 }
 
 func problems(in []manifests.Problem) []status.Problem {

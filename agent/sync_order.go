@@ -231,6 +231,7 @@ func (l *syncLoop) hold(ctx context.Context, key manifests.Key, h *heldPod) {
 		} else {
 			log.Info("the pod is not to start yet")
 		}
+		l.shared.events.Record(podRef(h.pod.Pod), v1.EventTypeNormal, reasonHeld, text)
 	}
 	if l.workers[key] == nil { // a worker reports what it has under this name
 		out := *h.pod.Pod

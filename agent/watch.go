@@ -8,8 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/events"
 	"monopod/agent/logs"
 	"monopod/agent/status"
 	"monopod/cri"
@@ -48,6 +50,9 @@ type watch struct {
 	// sweep is called once, before any worker acts, with what is ours in the
 	// runtime, to remove what a former agent did not come to remove.
 	sweep func(ctx context.Context, pods map[manifests.Key]*listed)
+
+	events *events.Recorder // nil: nobody wants to know
+	node   string
 
 	podLogs string                           // folder
 	logs    atomic.Pointer[[]logs.Container] // of the containers that run, as of the last relist
@@ -123,6 +128,7 @@ func (w *watch) connect(ctx context.Context) error {
 	}
 	w.set(status.Runtime{Up: true, Endpoint: w.cri.Endpoint(), Name: v.RuntimeName, Version: v.RuntimeVersion, Since: time.Now()})
 	w.log.Info("runtime answers", "runtime", v.RuntimeName, "version", v.RuntimeVersion, "endpoint", w.cri.Endpoint(), "after", time.Since(was.Since).Round(time.Millisecond))
+	w.recordReady(v1.EventTypeNormal, "NodeReady")
 	return nil
 }
 
@@ -164,6 +170,7 @@ func (w *watch) down(ctx context.Context, err error) {
 	s := w.state
 	if s.Up || s.Error == "not asked yet" {
 		w.log.Error("runtime does not answer; waiting for it", "runtime", w.cri.Endpoint(), "err", err)
+		w.recordReady(v1.EventTypeWarning, "NodeNotReady")
 		s.Since = time.Now()
 	}
 	s.Up, s.Error = false, err.Error()

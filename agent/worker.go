@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/events"
 	"monopod/agent/image"
 	"monopod/agent/logs"
 	"monopod/agent/probe"
@@ -27,6 +29,7 @@ type workers struct {
 	secrets           secrets     // pods' own credentials for registries; nil: there are none
 	needs             *imageNeeds // told of all pods that are accepted; nil: nobody asks
 	store             *status.Store
+	events            *events.Recorder // nil: nobody wants to know
 	root              *root
 	machine           *machine
 	prober            probe.Prober
@@ -81,6 +84,7 @@ type worker struct {
 	began     time.Time              // when the wished instance became active; zero: not asked yet
 	beside    sync.WaitGroup         // goroutines of fetches, stops and hooks
 	probes    *probe.Set             // of the containers that run
+	waits     map[string]string      // containers whose back-off an event told of, by name: the id of the attempt before
 	born      time.Time              // when the worker was
 	last      *v1.PodStatus          // as reported last, of the uid lastUID
 	lastUID   string
@@ -189,7 +193,7 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 	stopping, hooks := w.stopping(), w.postStarts() // before what they changed is looked at
 	seen, err := w.observer.observe(ctx)
 	if err != nil {
-		return w.trouble(ctx, err)
+		return w.trouble(ctx, fmt.Errorf("error determining status: %w", err))
 	}
 	s := situation{Now: time.Now(), Pod: wish, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.gate.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.cfg.BackOff, Dead: w.dead}
 	w.begins(&s)
@@ -198,6 +202,7 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 	w.probe(&s)
 	p := plan(s)
 	w.report(&s, &p)
+	w.recordBackOffs(&s, &p)
 	w.tell(ctx, &s)
 	if p.Gone {
 		w.store.RemovePod(w.key.String())
@@ -276,9 +281,12 @@ func (w *worker) trouble(ctx context.Context, err error) (again bool, next time.
 	}
 	wait := min(retryFirst<<min(w.failed, 10), retryMax)
 	w.failed++
-	if text := err.Error(); !errors.Is(err, errBusy) && text != w.said {
-		w.said = text
-		w.log.Error("cannot go on and tries again", "err", err)
+	if text := err.Error(); !errors.Is(err, errBusy) {
+		if text != w.said {
+			w.said = text
+			w.log.Error("cannot go on and tries again", "err", err)
+		}
+		w.recordTrouble(err)
 	}
 	// What failed may itself have caused events, so these must not cut this short.
 	w.hold = time.Now().Add(wait)

@@ -18,6 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/events"
 	"monopod/agent/image"
 	"monopod/agent/logs"
 	"monopod/agent/probe"
@@ -33,6 +34,7 @@ type rig struct {
 	*critest.Runtime
 	dir    string
 	store  *status.Store
+	events *events.Recorder
 	offers chan manifests.Snapshot
 	watch  *watch
 	sync   *syncLoop
@@ -140,13 +142,15 @@ func (r *rig) start() {
 	}
 	r.watch = newWatch(client, root.instance, r.store, log)
 	r.watch.podLogs = cfg.PodLogs
+	r.events = events.Open(events.Config{Node: "n", Log: log})
+	r.watch.events, r.watch.node = r.events, "n"
 	rotator := logs.New(cfg.Logs, logRuntime{cri: client, watch: r.watch}, log)
 	trash := &garbage{root: root, lister: r.watch.lister, gate: r.watch, podLogs: cfg.PodLogs, logLinks: cfg.LogLinks, keep: max(cfg.DeadContainers, 1), log: log}
 	r.watch.sweep = func(ctx context.Context, pods map[manifests.Key]*listed) { trash.collect(ctx, pods, true) }
 	if r.dial == nil {
 		r.dial = nobodyListens
 	}
-	ws := &workers{prober: probe.Prober{Dial: r.dial}, cri: client, lister: r.watch.lister, images: image.New(client, image.Config{}), store: r.store, root: root, machine: m,
+	ws := &workers{prober: probe.Prober{Dial: r.dial}, cri: client, lister: r.watch.lister, images: image.New(client, image.Config{}), store: r.store, events: r.events, root: root, machine: m,
 		gate: r.watch, log: log, starts: make(chan struct{}, 8), ends: make(chan struct{}, 2),
 		podLogs: cfg.PodLogs, logLinks: cfg.LogLinks, rotator: rotator, dead: cfg.DeadContainers}
 	r.sync = newSyncLoop(ws, r.store, "manifests", checkpoints)

@@ -18,6 +18,9 @@ type Target struct {
 	// Exec runs a command in the container for as long as ctx lasts. That it
 	// exits with another code than 0 is an error.
 	Exec func(ctx context.Context, command []string) error
+	// Fallback is told that a server which was to speak HTTPS answered in plain
+	// HTTP; nil: nobody is.
+	Fallback func()
 }
 
 // Run runs one hook to its end, or until ctx ends, with which it fails. A hook

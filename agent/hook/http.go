@@ -37,7 +37,9 @@ func get(ctx context.Context, h *v1.HTTPGetAction, t Target) error {
 	if where.Scheme == "https" && err != nil && strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
 		where.Scheme = "http"
 		header.Del("Authorization")
-		err = ask(ctx, where, header, host)
+		if err = ask(ctx, where, header, host); err == nil && t.Fallback != nil {
+			t.Fallback()
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("httpGet: %w", err)

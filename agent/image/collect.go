@@ -171,6 +171,7 @@ func (c *Collector) fits(short uint64) {
 	}
 	if short > 0 && before.Bytes == 0 {
 		c.Log.Warn("the disk of the images is too full, and nothing that could go is left on it", "reason", "FreeDiskSpaceFailed", "bytes", short)
+		c.Event("FreeDiskSpaceFailed", fmt.Sprintf("Failed to garbage collect required amount of images. %d bytes more than could be found must be freed.", short))
 	}
 	if short == 0 && before.Bytes > 0 {
 		c.Log.Info("the disk of the images has room again")

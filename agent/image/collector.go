@@ -64,6 +64,8 @@ type CollectorConfig struct {
 	// Statfs returns the bytes of a file system and those that are free; nil: statfs(2).
 	Statfs func(dir string) (capacity, available uint64, err error)
 	Log    *slog.Logger
+	// Event is told of trouble, in the kubelet's words; nil: nobody is.
+	Event func(reason, message string)
 }
 
 // Collector removes images that nobody needs when the disk fills up, or when
@@ -92,6 +94,9 @@ func NewCollector(cfg CollectorConfig) *Collector {
 	cfg.Limits = cfg.Limits.Complete()
 	if cfg.Statfs == nil {
 		cfg.Statfs = statfs
+	}
+	if cfg.Event == nil {
+		cfg.Event = func(_, _ string) {}
 	}
 	c := &Collector{CollectorConfig: cfg, kick: make(chan struct{}, 1)}
 	c.history = loadHistory(cfg.History, time.Now(), cfg.Log)
@@ -140,6 +145,7 @@ func (c *Collector) say(ctx context.Context, err error) {
 	if !c.logged {
 		c.logged = true
 		c.Log.Warn("images cannot be collected as they should be", "reason", "ImageGCFailed", "err", err)
+		c.Event("ImageGCFailed", err.Error())
 	}
 }
 

@@ -27,15 +27,16 @@ type pull struct {
 
 // pull joins the pull of this reference, or begins it. A pull with the
 // credentials of another pod is not joined but waited for: what it may fetch
-// is not this pod's to have, and its failure is not this pod's.
-func (p *Puller) pull(ctx context.Context, ref string, r Request) (string, error) {
+// is not this pod's to have, and its failure is not this pod's. It returns when
+// the runtime was asked, too.
+func (p *Puller) pull(ctx context.Context, ref string, r Request) (image string, begun time.Time, err error) {
 	auths := secretAuths(r.Secrets, repository(ref))
 	for {
 		w, joined := p.join(ctx, ref, r, auths)
 		select {
 		case <-w.done:
 			if joined {
-				return w.ref, w.err
+				return w.ref, w.progress.Begun, w.err
 			}
 			continue
 		case <-ctx.Done():
@@ -43,7 +44,7 @@ func (p *Puller) pull(ctx context.Context, ref string, r Request) (string, error
 		if joined {
 			p.leave(w)
 		}
-		return "", context.Cause(ctx)
+		return "", time.Time{}, context.Cause(ctx)
 	}
 }
 

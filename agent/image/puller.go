@@ -94,6 +94,12 @@ type Request struct {
 	Image   string
 	Sandbox *rt.PodSandboxConfig // of the pod
 	Secrets []*v1.Secret         // the pod's own credentials, tried before the node's
+
+	// Begins is called when the pod need not wait for a former failure, Done when
+	// the image is there, with the time that the runtime took and that with all
+	// waiting; nil: nobody wants to know.
+	Begins func()
+	Done   func(img *rt.Image, took, all time.Duration)
 }
 
 // Pull pulls an image and returns it as Present does. While the pod has to wait
@@ -106,7 +112,11 @@ func (p *Puller) Pull(ctx context.Context, r Request) (*rt.Image, string, error)
 	if e := p.backOffs.pending(r.Pod, ref); e != nil {
 		return nil, "", e
 	}
-	pulled, err := p.pull(ctx, ref, r)
+	asked := time.Now()
+	if r.Begins != nil {
+		r.Begins()
+	}
+	pulled, begun, err := p.pull(ctx, ref, r)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil || cri.Unavailable(err):
@@ -117,6 +127,10 @@ func (p *Puller) Pull(ctx context.Context, r Request) (*rt.Image, string, error)
 	img, err := p.cri.Image(ctx, spec(ref, r.Sandbox))
 	if err != nil {
 		return nil, "", inspection(ctx, r.Image, err)
+	}
+	if r.Done != nil {
+		all := time.Since(asked)
+		r.Done(img, min(time.Since(begun), all), all)
 	}
 	return img, pulled, nil
 }

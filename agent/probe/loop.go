@@ -102,6 +102,7 @@ func (l *loop) ask(ctx context.Context) (over bool) {
 	if err != nil {
 		text := clip(fmt.Sprintf("%s probe errored and resulted in unknown state: %v", l.kind.title(), err))
 		l.say("errored", text)
+		l.event("Unhealthy", text)
 		return l.set.note(l, false, false, text)
 	}
 	good, text := o.Result != Failure, ""
@@ -109,8 +110,10 @@ func (l *loop) ask(ctx context.Context) (over bool) {
 	case Failure:
 		text = clip(fmt.Sprintf("%s probe failed: %s", l.kind.title(), o.Output))
 		l.say("fails", text)
+		l.event("Unhealthy", text)
 	case Warning:
 		l.say("succeeds with a warning", clip(o.Output))
+		l.event("ProbeWarning", clip(fmt.Sprintf("%s probe warning: %s", l.kind.title(), o.Output)))
 	default:
 		l.say("succeeds", "")
 	}
@@ -129,6 +132,13 @@ func (l *loop) threshold(good bool) int {
 		return int(max(l.probe.SuccessThreshold, 1))
 	}
 	return int(max(l.probe.FailureThreshold, 1))
+}
+
+// event tells of a probe that did not simply succeed.
+func (l *loop) event(reason, message string) {
+	if l.set.Event != nil {
+		l.set.Event(&l.of.Target, reason, message)
+	}
 }
 
 // say logs each change. That the first probe succeeds is none.

@@ -16,6 +16,7 @@ type Target struct {
 	Began     time.Time // when it was started; initial delays count from here
 	Host      string    // the pod's address; "": the machine itself
 	Container *v1.Container
+	About     v1.ObjectReference // the container, in events
 	// Adopted: it was started before this agent, which knows of it what the last
 	// agent reported.
 	Adopted        bool
@@ -43,6 +44,10 @@ const tellEvery = 10 * time.Second
 // Set carries out the probes of one pod's containers. Follow, Results and Close
 // are for one goroutine.
 type Set struct {
+	// Event is told, from any goroutine, of each probe that does not simply
+	// succeed, in the kubelet's words; nil: nobody is. It must be set before Follow.
+	Event func(t *Target, reason, message string)
+
 	prober  *Prober
 	exec    Exec
 	changed func()

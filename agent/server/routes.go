@@ -19,6 +19,7 @@ func routes() []route {
 		{"/healthz", false, (*Server).health},
 		{"/healthz/{check}", false, (*Server).healthOf},
 		{"/pods", false, (*Server).pods},
+		{"/events", false, (*Server).events},
 		{"/version", false, (*Server).version},
 		{"/images", true, (*Server).images},
 		{"/manifests", true, (*Server).manifests},

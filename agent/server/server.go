@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/netutil"
 
+	"monopod/agent/events"
 	"monopod/agent/status"
 )
 
@@ -41,6 +42,7 @@ type Config struct {
 	Listen string // TCP address on loopback; "" for none
 	Socket string // path of the unix socket; "" for none
 	Store  *status.Store
+	Events *events.Recorder
 	Checks []Check // beside ping, runtime and manifests
 	// Images asks the runtime for its images.
 	Images  func(context.Context) (*status.Images, error)

@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/events"
+	"monopod/agent/status"
+	"monopod/manifests"
+)
+
+// recordRefusal tells why a pod waits for a place.
+func (l *syncLoop) recordRefusal(p *manifests.Pod, r refusal) {
+	l.shared.events.Record(podRef(p.Pod), v1.EventTypeWarning, r.Reason, r.Message)
+}
+
+// recordProblems tells of what is wrong with manifests since it was reported last.
+func (l *syncLoop) recordProblems(m *status.Manifests) {
+	now := map[string]bool{}
+	tell := func(about string, all []status.Problem) {
+		for _, p := range all {
+			text := p.Error()
+			if now[text] = true; !l.wrong[text] {
+				l.shared.events.Record(events.FileRef(about), v1.EventTypeWarning, "FailedValidation", text)
+			}
+		}
+	}
+	tell(m.Dir, m.Problems)
+	for _, f := range m.Files {
+		tell(f.Path, f.Problems)
+	}
+	l.wrong = now
+}
+
+// recordStart tells that the agent has started, and whether the machine was
+// booted since the last one did.
+func (a *Agent) recordStart() {
+	node := events.NodeRef(a.cfg.NodeName)
+	a.events.Record(node, v1.EventTypeNormal, "Starting", "Starting monopod.")
+	now, path := readBoot().ID, a.root.path("boot")
+	if now == "" {
+		return
+	}
+	b, err := os.ReadFile(path)
+	before := strings.TrimSpace(string(b))
+	if before == now {
+		return
+	}
+	if before != "" {
+		a.events.Event(node, v1.EventTypeWarning, "Rebooted", fmt.Sprintf("Node %s has been rebooted, boot id: %s", a.cfg.NodeName, now))
+	}
+	if err = status.WriteFile(path, []byte(now+"\n"), 0o600); err != nil {
+		a.log.Warn("a reboot will not be noticed", "err", err)
+	}
+}
+
+// recordResolvConf tells that pods will not get all search domains of the machine.
+func (a *Agent) recordResolvConf(n *node) {
+	if len(limitSearches(n.Resolv.Searches)) < len(n.Resolv.Searches) {
+		a.events.Event(events.NodeRef(n.Name), v1.EventTypeWarning, "CheckLimitsForResolvConf",
+			fmt.Sprintf("Resolv.conf file '%s' contains search line with too many or too long domains: pods get the first %d of %d",
+				a.cfg.ResolvConf, len(limitSearches(n.Resolv.Searches)), len(n.Resolv.Searches)))
+	}
+}
+
+// recordTrouble tells of what goes wrong on the node itself.
+func (a *Agent) recordTrouble(reason, message string) {
+	a.events.Record(events.NodeRef(a.cfg.NodeName), v1.EventTypeWarning, reason, message)
+}
+
+// recordReady tells whether the node can run pods, in which it follows its runtime.
+func (w *watch) recordReady(kind, reason string) {
+	w.events.Record(events.NodeRef(w.node), kind, reason, fmt.Sprintf("Node %s status is now: %s", w.node, reason))
+}

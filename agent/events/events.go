@@ -1,0 +1,176 @@
+// Package events keeps what happened to pods and the node, as v1 Events: what
+// is alike is counted instead of repeated, what floods is dropped, and the rest
+// is kept in memory and in a file that survives the agent. Events are reports:
+// whoever tells of one never waits, and a disk that is full troubles nobody.
+package events
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Component is the source of all events.
+const Component = "monopod"
+
+// messageLimit is how long a message may be, in bytes (the API's limit).
+const messageLimit = 1024
+
+// Config is the settings of a Recorder.
+type Config struct {
+	Path string       // of the file; "": there is none
+	Node string       // whose events they are
+	Log  *slog.Logger // must be given
+}
+
+// Recorder keeps events. Any goroutine may call any method but Run and Close;
+// those of a nil Recorder do nothing.
+type Recorder struct {
+	Config
+	fresh, again chan struct{} // one slot: something new, or a repetition, is to be written
+	journal      journal       // Run's goroutine's, then Close's
+
+	mu       sync.Mutex // guards what follows
+	memory   memory
+	watchers map[*Watch]bool
+	over     bool // no watch begins any more
+}
+
+// Open returns a Recorder that goes on with what the file holds. Run must be
+// called for anything to be written meanwhile, Close for what is left at the end.
+func Open(c Config) *Recorder {
+	r := &Recorder{Config: c, fresh: make(chan struct{}, 1), again: make(chan struct{}, 1),
+		journal: journal{path: c.Path}, watchers: map[*Watch]bool{}}
+	r.memory.histories = map[subject]*history{}
+	if c.Path == "" {
+		return r
+	}
+	old, torn, err := r.journal.load()
+	if err != nil {
+		c.Log.Warn("the events of the earlier run are lost", "err", err)
+	}
+	if torn > 0 {
+		c.Log.Warn("some events of the earlier run cannot be read", "file", c.Path, "lines", torn)
+	}
+	for _, e := range old {
+		r.memory.recall(recordOf(&e))
+	}
+	return r
+}
+
+// Event takes note of an event and logs it, unless the like was logged within
+// the last hour. kind is v1.EventTypeNormal or v1.EventTypeWarning.
+func (r *Recorder) Event(about v1.ObjectReference, kind, reason, message string) {
+	message = clip(message)
+	if r == nil || !r.add(about, kind, reason, message) {
+		return
+	}
+	level := slog.LevelInfo
+	if kind == v1.EventTypeWarning {
+		level = slog.LevelWarn
+	}
+	r.Log.Log(context.Background(), level, message, append(logged(&about), "reason", reason)...)
+}
+
+// Record is Event for what the caller has logged in other words.
+func (r *Recorder) Record(about v1.ObjectReference, kind, reason, message string) {
+	if r != nil {
+		r.add(about, kind, reason, clip(message))
+	}
+}
+
+// logged says in the log what an event is about.
+func logged(about *v1.ObjectReference) []any {
+	name := about.Name
+	if about.Namespace != "" {
+		name = about.Namespace + "/" + name
+	}
+	out := []any{strings.ToLower(about.Kind), name}
+	if c := ContainerOf(about); c != "" {
+		out = append(out, "container", c)
+	}
+	return out
+}
+
+// add takes note of an event and reports whether it is a new one.
+func (r *Recorder) add(about v1.ObjectReference, kind, reason, message string) (fresh bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	rec, fresh := r.memory.add(about, kind, reason, message, now)
+	if rec == nil {
+		return false
+	}
+	rec.dirty = true
+	if fresh || now.Sub(rec.told) >= retell {
+		rec.told = now
+		r.tell(rec)
+	}
+	if fresh {
+		nudge(r.fresh)
+	} else {
+		nudge(r.again)
+	}
+	return fresh
+}
+
+func nudge(slot chan struct{}) {
+	select {
+	case slot <- struct{}{}:
+	default:
+	}
+}
+
+// List returns the events about a pod, "namespace/name", or all if pod is "",
+// the latest last.
+func (r *Recorder) List(pod string) *List {
+	if r == nil {
+		return &List{}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.list(pod)
+}
+
+func (r *Recorder) list(pod string) *List {
+	l := &List{node: r.Node}
+	for rec := range r.memory.all() {
+		if rec.of(pod) {
+			l.records = append(l.records, *rec)
+		}
+	}
+	slices.SortFunc(l.records, byTime)
+	return l
+}
+
+// List is events as they were at a moment. It is much smaller than they are.
+type List struct {
+	node    string
+	records []record
+}
+
+// Each calls do with one event after the other until it returns false.
+func (l *List) Each(do func(*v1.Event) bool) {
+	for k := range l.records {
+		if !do(l.records[k].event(l.node)) {
+			return
+		}
+	}
+}
+
+// clip returns a message that fits into an event.
+func clip(message string) string {
+	message = strings.ToValidUTF8(message, "?")
+	if len(message) > messageLimit {
+		message = strings.ToValidUTF8(message[:messageLimit-len(cut)], "") + cut
+	}
+	return strings.TrimSpace(message)
+}
+
+// cut is the end of a message that was too long.
+const cut = "..."

@@ -1,0 +1,124 @@
+package events
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/status"
+)
+
+// journal is the file: a v1 Event as JSON on each line. A line that has the
+// name of an earlier one takes its place. What is new is appended; when too much
+// of the file is of the past, it is written anew, atomically.
+type journal struct {
+	path  string
+	whole bool  // the file is known to hold what it should, size bytes of it
+	size  int64 // as this process left it
+	least int64 // size when it was written anew last
+}
+
+// sizeMin is how large the file may always be, in bytes.
+const sizeMin = 512 << 10
+
+// load reads what a former agent left. torn are lines that are no events: a
+// machine that lost power may have left one.
+func (j *journal) load() (events []v1.Event, torn int, err error) {
+	data, err := os.ReadFile(j.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		j.whole = true
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	events, torn = decode(data)
+	j.size, j.whole = int64(len(data)), torn == 0 && (len(data) == 0 || data[len(data)-1] == '\n')
+	return events, torn, nil
+}
+
+// Read returns the events of a file that an agent wrote, or writes, the latest
+// last. Lines that cannot be read are left out.
+func Read(path string) ([]v1.Event, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read events: %w", err)
+	}
+	events, _ := decode(data)
+	return events, nil
+}
+
+// decode returns the events of a file, each as it was last, the latest last.
+func decode(data []byte) (events []v1.Event, torn int) {
+	at := map[string]int{} // the latest place, by name
+	for line := range bytes.Lines(data) {
+		var e v1.Event
+		if json.Unmarshal(line, &e) != nil || e.Name == "" || e.InvolvedObject.Name == "" {
+			torn++
+			continue
+		}
+		name := e.Namespace + "/" + e.Name
+		if k, twice := at[name]; twice {
+			events[k].Name = ""
+		}
+		at[name] = len(events)
+		events = append(events, e)
+	}
+	events = slices.DeleteFunc(events, func(e v1.Event) bool { return e.Name == "" })
+	slices.SortStableFunc(events, func(a, b v1.Event) int { return a.LastTimestamp.Time.Compare(b.LastTimestamp.Time) })
+	return events, torn
+}
+
+func encode(records []record, node string) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	for k := range records {
+		if err := e.Encode(records[k].event(node)); err != nil {
+			return nil, fmt.Errorf("encode event: %w", err)
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// fits reports whether lines may be appended: there is room, and the file is
+// the one that this process left.
+func (j *journal) fits(lines []byte) bool {
+	now, err := os.Stat(j.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return j.size == 0
+	}
+	return err == nil && now.Size() == j.size && j.size+int64(len(lines)) <= max(sizeMin, 2*j.least)
+}
+
+func (j *journal) append(lines []byte) error {
+	j.whole = false
+	f, err := os.OpenFile(j.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("append events: %w", err)
+	}
+	_, err = f.Write(lines)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("append events: %w", err)
+	}
+	j.size, j.whole = j.size+int64(len(lines)), true
+	return nil
+}
+
+func (j *journal) rewrite(lines []byte) error {
+	j.whole = false
+	if err := status.WriteFile(j.path, lines, 0o600); err != nil {
+		return err
+	}
+	j.size, j.least, j.whole = int64(len(lines)), int64(len(lines)), true
+	return nil
+}

@@ -1,0 +1,212 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// run runs the Recorder until stop is called, which closes it too.
+func run(r *Recorder) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); r.Run(ctx) }()
+	return func() { cancel(); <-done; r.Close() }
+}
+
+func fileLines(t *testing.T, dir string) int {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "events.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(b), "\n")
+}
+
+func TestEventsSurviveTheAgent(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := open(dir)
+		stop := run(r)
+		r.Event(web, v1.EventTypeNormal, "Started", "x")
+		r.Event(web, v1.EventTypeWarning, "BackOff", "y")
+		time.Sleep(2 * gather)
+		if n := fileLines(t, dir); n != 2 {
+			t.Errorf("%d lines are written, want 2", n)
+		}
+		for range 3 {
+			r.Event(web, v1.EventTypeNormal, "Started", "x")
+			time.Sleep(gather)
+		}
+		if n := fileLines(t, dir); n != 2 {
+			t.Errorf("repetitions were written at once: %d lines", n)
+		}
+		time.Sleep(lazily)
+		if n := fileLines(t, dir); n != 3 {
+			t.Errorf("%d lines are written, want 3", n)
+		}
+		r.Event(web, v1.EventTypeNormal, "Killing", "the last one")
+		want := said(r, "")
+		stop()
+
+		r, log := open(dir)
+		equal(t, said(r, ""), want...)
+		time.Sleep(time.Second) // what the file tells apart
+		r.Event(web, v1.EventTypeNormal, "Started", "x")
+		if all := said(r, ""); len(all) != 3 || all[2] != "Started x5: x" {
+			t.Errorf("it is not counted on: %q", all)
+		}
+		r.Close()
+		if log.count("level=WARN") != 0 {
+			t.Errorf("said %s", log.text.String())
+		}
+		if fi, err := os.Stat(filepath.Join(dir, "events.jsonl")); err != nil || fi.Mode().Perm() != 0o600 {
+			t.Errorf("mode %v, %v", fi.Mode(), err)
+		}
+		all, err := Read(filepath.Join(dir, "events.jsonl"))
+		if err != nil || len(all) != 3 || all[2].Count != 5 {
+			t.Errorf("Read = %v, %v", all, err)
+		}
+	})
+}
+
+func TestATornLineIsLeftOut(t *testing.T) {
+	rows := []struct{ name, add string }{
+		{"half a line", `{"metadata":{"name":"web-n.1`},
+		{"a whole line without its end", ""},
+		{"zeros", "\x00\x00\x00\x00\n"},
+		{"something else", "[]\n{}\n"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "events.jsonl")
+			r, _ := open(dir)
+			r.Event(web, v1.EventTypeNormal, "Started", "x")
+			r.Close()
+			b, _ := os.ReadFile(path)
+			if row.add == "" {
+				b = b[:len(b)-1]
+			}
+			if err := os.WriteFile(path, append(b, row.add...), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r, _ = open(dir)
+			equal(t, said(r, ""), "Started x1: x")
+			r.Event(web, v1.EventTypeNormal, "Killing", "y")
+			r.Close()
+			if n := fileLines(t, dir); n != 2 {
+				t.Errorf("%d lines, want 2", n)
+			}
+			if all, err := Read(path); err != nil || len(all) != 2 {
+				t.Errorf("Read = %v, %v", all, err)
+			}
+		})
+	}
+}
+
+func TestTheFileIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	r, _ := open(dir)
+	largest := int64(0)
+	for k := range 6000 {
+		r.Event(PodRef("default", fmt.Sprint("p", k), "u"), v1.EventTypeNormal, "Started", strings.Repeat("m", 600))
+		if k%20 == 0 {
+			if err := r.flush(); err != nil {
+				t.Fatal(err)
+			}
+			fi, err := os.Stat(r.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			largest = max(largest, fi.Size())
+		}
+	}
+	if largest < sizeMin || largest > 3<<20 {
+		t.Errorf("the file had %d bytes", largest)
+	}
+	want := said(r, "")
+	r.Close()
+	r, _ = open(dir)
+	equal(t, said(r, ""), want...)
+	if len(want) != keepAll {
+		t.Errorf("%d events", len(want))
+	}
+}
+
+func TestAFileThatSomebodyTouchedIsWrittenAnew(t *testing.T) {
+	rows := []struct {
+		name  string
+		touch func(path string) error
+	}{
+		{"removed", os.Remove},
+		{"emptied", func(path string) error { return os.Truncate(path, 0) }},
+		{"longer", func(path string) error { return os.Truncate(path, 4096) }},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			dir := t.TempDir()
+			r, _ := open(dir)
+			r.Event(web, v1.EventTypeNormal, "Started", "x")
+			if err := r.flush(); err != nil {
+				t.Fatal(err)
+			}
+			if err := row.touch(r.Path); err != nil {
+				t.Fatal(err)
+			}
+			r.Event(web, v1.EventTypeNormal, "Killing", "y")
+			r.Close()
+			if n := fileLines(t, dir); n != 2 {
+				t.Errorf("%d lines, want 2", n)
+			}
+		})
+	}
+}
+
+func TestADiskThatFailsTroublesNobody(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		status := filepath.Join(dir, "status")
+		r, log := open(status) // which is not there
+		stop := run(r)
+		for range 300 {
+			r.Event(web, v1.EventTypeNormal, "Started", "x")
+			time.Sleep(time.Second)
+		}
+		if n := log.count("events cannot be written"); n != 1 {
+			t.Errorf("said %d times", n)
+		}
+		if err := os.Mkdir(status, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * retryMax)
+		if n := log.count("written again"); n != 1 || fileLines(t, status) != 1 {
+			t.Errorf("said %d times; the file has %d lines", n, fileLines(t, status))
+		}
+		stop()
+	})
+}
+
+func TestAnUnreadableFileIsSaidAndReplaced(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "events.jsonl"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r, log := open(dir)
+	if log.count("the events of the earlier run are lost") != 1 {
+		t.Errorf("said %s", log.text.String())
+	}
+	os.Remove(filepath.Join(dir, "events.jsonl"))
+	r.Event(web, v1.EventTypeNormal, "Started", "x")
+	r.Close()
+	if fileLines(t, dir) != 1 {
+		t.Error("it is not written")
+	}
+}

@@ -1,0 +1,98 @@
+package events
+
+import (
+	"errors"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+const (
+	watchMost   = 16  // at a time
+	watchBuffer = 256 // events that a reader may be behind
+)
+
+// retell is how often watchers are told of the repetitions of one event at most.
+const retell = time.Second
+
+// ErrWatches: there are too many watches, or the Recorder is ending.
+var ErrWatches = errors.New("too many watch events already; end another one first")
+
+// Watch delivers events as they come. Its methods are for any goroutine.
+type Watch struct {
+	recorder *Recorder
+	pod      string
+	news     chan record // closed when the Recorder ends, or by it because nobody reads
+}
+
+// Watch returns the events about a pod, "namespace/name", or about anything if
+// pod is "", and a Watch for those that follow. The caller must call its Close.
+func (r *Recorder) Watch(pod string) (*List, *Watch, error) {
+	w := &Watch{recorder: r, pod: pod, news: make(chan record, watchBuffer)}
+	if r == nil {
+		close(w.news)
+		return &List{}, w, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over || len(r.watchers) >= watchMost {
+		return nil, nil, ErrWatches
+	}
+	r.watchers[w] = true
+	return r.list(pod), w, nil
+}
+
+// Next returns the next event, or false when there will be none. It waits until done.
+func (w *Watch) Next(done <-chan struct{}) (*v1.Event, bool) {
+	select {
+	case rec, ok := <-w.news:
+		if !ok {
+			return nil, false
+		}
+		return rec.event(w.recorder.Node), true
+	case <-done:
+		return nil, false
+	}
+}
+
+// Close ends the watch.
+func (w *Watch) Close() {
+	if w.recorder == nil {
+		return
+	}
+	w.recorder.mu.Lock()
+	defer w.recorder.mu.Unlock()
+	w.recorder.end(w)
+}
+
+// end ends a watch. r.mu is held.
+func (r *Recorder) end(w *Watch) {
+	if r.watchers[w] {
+		delete(r.watchers, w)
+		close(w.news)
+	}
+}
+
+// tell offers an event to all who watch. Who does not read is cut off. r.mu is held.
+func (r *Recorder) tell(rec *record) {
+	for w := range r.watchers {
+		if !rec.of(w.pod) {
+			continue
+		}
+		select {
+		case w.news <- *rec:
+		default:
+			r.end(w)
+		}
+	}
+}
+
+// endWatches ends all watches, and those to come.
+func (r *Recorder) endWatches() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over = true
+	for w := range r.watchers {
+		r.end(w)
+	}
+}

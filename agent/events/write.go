@@ -1,0 +1,119 @@
+package events
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// When the file is written.
+const (
+	gather   = time.Second      // new events become one write
+	lazily   = 30 * time.Second // that an event came again can wait
+	retryMin = time.Second      // after a write that failed, doubled each time
+	retryMax = time.Minute
+)
+
+// Run writes events to the file until ctx ends, and then ends all watches. It
+// may be called once.
+func (r *Recorder) Run(ctx context.Context) {
+	defer r.endWatches()
+	var due, notBefore time.Time // due: when the timer fires; zero: it does not
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	<-timer.C
+	arm := func(wait time.Duration) {
+		at := time.Now().Add(wait)
+		if at.Before(notBefore) {
+			at = notBefore
+		}
+		if due.IsZero() || at.Before(due) {
+			due = at
+			timer.Reset(time.Until(at))
+		}
+	}
+	fails := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.fresh:
+			arm(gather)
+		case <-r.again:
+			arm(lazily)
+		case <-timer.C:
+			due = time.Time{}
+			err := r.flush()
+			r.say(err, fails)
+			if err == nil {
+				fails, notBefore = 0, time.Time{}
+				continue
+			}
+			notBefore = time.Now().Add(min(retryMin<<min(fails, 10), retryMax))
+			fails++
+			arm(0)
+		}
+	}
+}
+
+// say logs that the file cannot be written, and that it can again. fails are
+// the failures in a row before.
+func (r *Recorder) say(err error, fails int) {
+	switch {
+	case err != nil && fails == 0:
+		r.Log.Warn("events cannot be written; trying again", "err", err)
+	case err == nil && fails > 0:
+		r.Log.Info("events are written again")
+	}
+}
+
+// Close writes what is not written yet, if it can, and ends all watches. Run
+// must have returned, or never have been called. Later events are kept in memory only.
+func (r *Recorder) Close() {
+	if r == nil {
+		return
+	}
+	r.endWatches()
+	if err := r.flush(); err != nil {
+		r.Log.Warn("the last events are not written", "err", err)
+	}
+}
+
+// flush brings to the file what it does not know. After a failure nobody knows
+// what it holds, so it is written anew.
+func (r *Recorder) flush() error {
+	if r.Path == "" {
+		return nil
+	}
+	records := r.dirty(false)
+	if len(records) == 0 && r.journal.whole {
+		return nil
+	}
+	if r.journal.whole {
+		lines, err := encode(records, r.Node)
+		if err == nil && r.journal.fits(lines) {
+			return r.journal.append(lines)
+		}
+	}
+	lines, err := encode(r.dirty(true), r.Node)
+	if err != nil {
+		return err
+	}
+	return r.journal.rewrite(lines)
+}
+
+// dirty returns the records that the file does not know, or all, the latest
+// last, and takes them for written.
+func (r *Recorder) dirty(all bool) []record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []record
+	for rec := range r.memory.all() {
+		if rec.dirty || all {
+			rec.dirty = false
+			out = append(out, *rec)
+		}
+	}
+	slices.SortFunc(out, byTime)
+	return out
+}

@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/events"
+)
+
+const (
+	watchFor   = time.Hour        // a watch ends after that; who wants more asks again
+	watchWrite = 10 * time.Second // how long a watcher may take for one event
+)
+
+// events answers with a v1 EventList, the latest last: of one pod with
+// ?pod=namespace/name. With ?watch=1 it is one v1 Event after the other, a line
+// of JSON each: those that there are, then those that come, and those that came
+// again with their new count.
+func (s *Server) events(local bool, w http.ResponseWriter, r *http.Request) {
+	pod := r.URL.Query().Get("pod")
+	if namespace, name, ok := strings.Cut(pod, "/"); pod != "" && (!ok || namespace == "" || name == "") {
+		http.Error(w, "pod: write it as namespace/name, with its full name", http.StatusBadRequest)
+		return
+	}
+	clean := func(*v1.Event) {}
+	if !local {
+		clean = newScrubber(s.config.Store.Pods()).scrub
+	}
+	switch r.URL.Query().Get("watch") {
+	case "1", "true":
+		s.watchEvents(w, r, pod, local)
+	case "", "0", "false":
+		writeEvents(w, s.config.Events.List(pod), clean)
+	default:
+		http.Error(w, "watch: choose 1 or 0", http.StatusBadRequest)
+	}
+}
+
+// writeEvents writes a list one event at a time, so that no buffer has to hold
+// them all.
+func writeEvents(w http.ResponseWriter, all *events.List, clean func(*v1.Event)) {
+	w.Header().Set("Content-Type", "application/json")
+	write := func(data string) {
+		if _, err := w.Write([]byte(data)); err != nil {
+			panic(http.ErrAbortHandler) // the client is gone
+		}
+	}
+	write(`{"kind":"EventList","apiVersion":"v1","metadata":{},"items":[`)
+	sep := ""
+	all.Each(func(e *v1.Event) bool {
+		clean(e)
+		e.TypeMeta = metav1.TypeMeta{}
+		data, err := json.Marshal(e)
+		if err != nil {
+			panic(http.ErrAbortHandler) // half a list must not look whole
+		}
+		write(sep)
+		write(string(data))
+		sep = ","
+		return true
+	})
+	write("]}\n")
+}
+
+// watchEvents writes events until the client goes, the agent ends, or the time is up.
+func (s *Server) watchEvents(w http.ResponseWriter, r *http.Request, pod string, local bool) {
+	past, watch, err := s.config.Events.Watch(pod)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusTooManyRequests)
+		return
+	}
+	defer watch.Close()
+	ctx, cancel := context.WithTimeout(r.Context(), watchFor)
+	defer cancel()
+	w.Header().Set("Content-Type", "application/json")
+	if r.Method == http.MethodHead {
+		return
+	}
+	control := http.NewResponseController(w)
+	control.SetReadDeadline(time.Time{}) // there is nothing to be read any more
+	send := func(e *v1.Event) bool {
+		if !local {
+			newScrubber(s.config.Store.Pods()).scrub(e)
+		}
+		data, err := json.Marshal(e)
+		if err == nil {
+			err = control.SetWriteDeadline(time.Now().Add(watchWrite))
+		}
+		if err == nil {
+			_, err = w.Write(append(data, '\n'))
+		}
+		return err == nil
+	}
+	sent := true
+	past.Each(func(e *v1.Event) bool { sent = send(e); return sent })
+	for sent && control.Flush() == nil {
+		e, ok := watch.Next(ctx.Done())
+		if !ok {
+			return
+		}
+		sent = send(e)
+	}
+}
