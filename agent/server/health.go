@@ -9,11 +9,26 @@ import (
 	"time"
 )
 
-// checks returns all lines of /healthz. The manifests are no check: what a
+// Check is one line of /healthz and its like. Func may be called from many
+// goroutines at once and must not block.
+type Check struct {
+	Name string
+	Func func() error
+}
+
+// checks returns all lines of /livez, /healthz or /readyz. The first fails only
+// where a new start of the agent would help. The manifests are no check: what a
 // person wrote must not make a supervisor restart the agent.
-func (s *Server) checks() []Check {
-	all := []Check{{"ping", func() error { return nil }}, {"runtime", s.checkRuntime}}
-	return append(all, s.config.Checks...)
+func (s *Server) checks(of string) []Check {
+	all := []Check{{"ping", func() error { return nil }}}
+	if of != "livez" {
+		all = append(all, Check{"runtime", s.checkRuntime})
+	}
+	all = append(all, s.config.Checks...)
+	if of == "readyz" {
+		all = append(all, s.config.Ready...)
+	}
+	return all
 }
 
 func (s *Server) checkRuntime() error {
@@ -30,15 +45,22 @@ func (s *Server) checkRuntime() error {
 	}
 }
 
+// asked returns which of livez, healthz and readyz a path begins with.
+func asked(r *http.Request) string {
+	of, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	return of
+}
+
 // health answers ok, or 500 and every check if one fails; ?verbose shows every
 // check always, ?exclude=name leaves one out.
 func (s *Server) health(_ bool, w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	exclude := query["exclude"]
+	of, query := asked(r), r.URL.Query()
+	unmatched := slices.Clone(query["exclude"])
 	var lines strings.Builder
 	failed := false
-	for _, c := range s.checks() {
-		if slices.Contains(exclude, c.Name) {
+	for _, c := range s.checks(of) {
+		if slices.Contains(query["exclude"], c.Name) {
+			unmatched = slices.DeleteFunc(unmatched, func(name string) bool { return name == c.Name })
 			fmt.Fprintf(&lines, "[+]%s excluded: ok\n", c.Name)
 		} else if err := c.Func(); err != nil {
 			failed = true
@@ -47,14 +69,19 @@ func (s *Server) health(_ bool, w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(&lines, "[+]%s ok\n", c.Name)
 		}
 	}
-	fmt.Fprintf(&lines, "[+]manifests %s\n", s.manifestsLine())
+	if of != "livez" {
+		fmt.Fprintf(&lines, "[+]manifests %s\n", s.manifestsLine())
+	}
+	if len(unmatched) > 0 {
+		fmt.Fprintf(&lines, "warn: some health checks cannot be excluded: no matches for %q\n", unmatched)
+	}
 	plain(w)
 	switch {
 	case failed:
 		w.WriteHeader(http.StatusInternalServerError)
-		fmt.Fprintf(w, "%shealthz check failed\n", lines.String())
+		fmt.Fprintf(w, "%s%s check failed\n", lines.String(), of)
 	case query.Has("verbose"):
-		fmt.Fprintf(w, "%shealthz check passed\n", lines.String())
+		fmt.Fprintf(w, "%s%s check passed\n", lines.String(), of)
 	default:
 		fmt.Fprint(w, "ok")
 	}
@@ -62,8 +89,10 @@ func (s *Server) health(_ bool, w http.ResponseWriter, r *http.Request) {
 
 // healthOf answers for one check.
 func (s *Server) healthOf(_ bool, w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("check")
-	checks := append(s.checks(), Check{"manifests", func() error { return nil }})
+	name, checks := r.PathValue("check"), s.checks(asked(r))
+	if asked(r) != "livez" {
+		checks = append(checks, Check{"manifests", func() error { return nil }})
+	}
 	i := slices.IndexFunc(checks, func(c Check) bool { return c.Name == name })
 	if i < 0 {
 		http.NotFound(w, r)

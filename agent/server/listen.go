@@ -22,9 +22,9 @@ const (
 	dialTimeout    = time.Second
 )
 
-// listenTCP binds a loopback address; there is no way yet to tell friend from
-// foe on any other.
-func listenTCP(address string) (net.Listener, error) {
+// listenTCP binds an address, one that is not loopback only where friend is told
+// from foe.
+func listenTCP(address string, guarded bool) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: not of the form host:port", address)
@@ -33,9 +33,9 @@ func listenTCP(address string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
-	if !ip.IsLoopback() {
-		return nil, fmt.Errorf("listen on %s: refuses an address that is not loopback: it needs TLS and client certificates"+
-			" or a token file, which this version does not have; use 127.0.0.1", address)
+	if !ip.IsLoopback() && !guarded {
+		return nil, fmt.Errorf("listen on %s: others can reach this address: it needs tlsCertFile and tlsPrivateKeyFile,"+
+			" and clientCAFile or tokenFile; or use 127.0.0.1", address)
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(ip.String(), port))
 	if errors.Is(err, syscall.EADDRINUSE) {

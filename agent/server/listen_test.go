@@ -13,10 +13,10 @@ func config(t *testing.T, listen, socket string) Config {
 	return Config{Listen: listen, Socket: socket, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 }
 
-const notLoopback = ": refuses an address that is not loopback: it needs TLS and client certificates or a token file, " +
-	"which this version does not have; use 127.0.0.1"
+const notLoopback = ": others can reach this address: it needs tlsCertFile and tlsPrivateKeyFile, " +
+	"and clientCAFile or tokenFile; or use 127.0.0.1"
 
-func TestTCPIsLoopbackOnly(t *testing.T) {
+func TestTCPIsLoopbackOnlyWithoutAccess(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

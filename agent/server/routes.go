@@ -2,9 +2,10 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
-
-	v1 "k8s.io/api/core/v1"
+	"slices"
+	"strings"
 )
 
 // route is one path. The paths and answers that a kubelet has are the kubelet's.
@@ -16,88 +17,63 @@ type route struct {
 
 func routes() []route {
 	return []route{
+		{"/{$}", false, (*Server).index},
 		{"/healthz", false, (*Server).health},
 		{"/healthz/{check}", false, (*Server).healthOf},
+		{"/livez", false, (*Server).health},
+		{"/livez/{check}", false, (*Server).healthOf},
+		{"/readyz", false, (*Server).health},
+		{"/readyz/{check}", false, (*Server).healthOf},
 		{"/pods", false, (*Server).pods},
 		{"/events", false, (*Server).events},
 		{"/version", false, (*Server).version},
+		{"/runningpods", true, (*Server).running},
+		{"/runningpods/{$}", true, (*Server).running},
+		{"/configz", true, (*Server).configz},
 		{"/images", true, (*Server).images},
 		{"/manifests", true, (*Server).manifests},
 		{"/runtime", true, (*Server).runtime},
 	}
 }
 
-// handler returns what one listener serves; local is the unix socket.
-func (s *Server) handler(local bool) http.Handler {
+// visible returns the routes that one listener serves.
+func visible(local bool) []route {
+	return slices.DeleteFunc(routes(), func(r route) bool { return r.local && !local })
+}
+
+// debugPaths are those that a kubelet has on its main port only.
+var debugPaths = []string{"/run/", "/exec/", "/attach/", "/portForward/", "/containerLogs/", "/runningpods/", "/debug/pprof/", "/logs/"}
+
+// handler returns what one listener serves; no guard is the unix socket.
+func (s *Server) handler(g *guard) http.Handler {
+	local := g == nil
 	mux := http.NewServeMux()
-	for _, r := range routes() {
-		if r.local && !local {
-			continue
-		}
+	for _, r := range visible(local) {
 		mux.HandleFunc(r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(s, local, w, req) })
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		switch {
+		case !local && !g.admits(w, r, s.config.Listen), refuseBody(w, r):
+		case !local && slices.ContainsFunc(debugPaths, func(p string) bool { return strings.HasPrefix(r.URL.Path+"/", p) }):
+			http.Error(w, "Debug endpoints are disabled.", http.StatusMethodNotAllowed)
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "this endpoint is read-only", http.StatusMethodNotAllowed)
-			return
+		default:
+			mux.ServeHTTP(w, r)
 		}
-		mux.ServeHTTP(w, r)
 	})
 }
 
-// pods writes a v1 PodList one pod at a time, so that no buffer has to hold
-// them all.
-func (s *Server) pods(local bool, w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	write := func(data string) {
-		if _, err := w.Write([]byte(data)); err != nil {
-			panic(http.ErrAbortHandler) // the client is gone
+// index lists the paths.
+func (s *Server) index(local bool, w http.ResponseWriter, _ *http.Request) {
+	plain(w)
+	fmt.Fprintf(w, "monopod %s\n\n", s.config.Version)
+	for _, r := range visible(local) {
+		if !strings.HasSuffix(r.path, "{$}") {
+			fmt.Fprintln(w, r.path)
 		}
 	}
-	write(`{"kind":"PodList","apiVersion":"v1","metadata":{},"items":`)
-	sep := "["
-	for _, p := range s.config.Store.Pods() {
-		data, err := json.Marshal(shown(p, local))
-		if err != nil {
-			s.config.Log.Error("encode pod", "pod", p.Namespace+"/"+p.Name, "err", err)
-			panic(http.ErrAbortHandler) // half a list must not look whole
-		}
-		write(sep)
-		write(string(data))
-		sep = ","
-	}
-	if sep == "[" {
-		write("null}\n")
-		return
-	}
-	write("]}\n")
-}
-
-// shown returns the pod as an item of a list, without env values unless local.
-// It shares with p all that it does not change.
-func shown(p *v1.Pod, local bool) *v1.Pod {
-	c := *p
-	c.APIVersion, c.Kind = "", ""
-	if !local {
-		c.Spec.InitContainers = elide(c.Spec.InitContainers)
-		c.Spec.Containers = elide(c.Spec.Containers)
-	}
-	return &c
-}
-
-// elide returns the containers without the values of their env.
-func elide(containers []v1.Container) []v1.Container {
-	out := append([]v1.Container(nil), containers...)
-	for i := range out {
-		out[i].Env = append([]v1.EnvVar(nil), out[i].Env...)
-		for j := range out[i].Env {
-			if out[i].Env[j].Value != "" {
-				out[i].Env[j].Value = "<elided>"
-			}
-		}
-	}
-	return out
 }
 
 func (s *Server) manifests(_ bool, w http.ResponseWriter, _ *http.Request) {
@@ -119,6 +95,15 @@ func (s *Server) images(_ bool, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, all)
+}
+
+// configz answers with the settings that count now, as a kubelet does.
+func (s *Server) configz(_ bool, w http.ResponseWriter, r *http.Request) {
+	if s.config.Settings == nil {
+		http.NotFound(w, r)
+		return
+	}
+	writeJSON(w, map[string]any{"kubeletconfig": s.config.Settings()})
 }
 
 func (s *Server) version(_ bool, w http.ResponseWriter, _ *http.Request) {

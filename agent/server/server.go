@@ -1,6 +1,6 @@
 // Package server is the read-only endpoint: it shows what the status store
-// holds, all of it on a unix socket for root, and what anybody on the machine
-// may see on TCP loopback.
+// holds, all of it on a unix socket for root, and without secrets on TCP, to
+// whoever is on the machine or, from elsewhere, to whoever can prove who it is.
 package server
 
 import (
@@ -10,42 +10,31 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"time"
 
-	"golang.org/x/net/netutil"
+	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/events"
 	"monopod/agent/status"
 )
 
-// Limits of each listener. They are apart, so that nobody on TCP can lock root
-// out of the socket.
-const (
-	maxConns          = 64
-	maxHeaderBytes    = 64 << 10
-	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 30 * time.Second
-	writeTimeout      = 30 * time.Second
-	idleTimeout       = 30 * time.Second
-	shutdownTimeout   = 2 * time.Second
-)
-
-// Check is one line of /healthz. Func may be called from many goroutines at
-// once and must not block.
-type Check struct {
-	Name string
-	Func func() error
-}
-
-// Config says what is served and where.
+// Config says what is served, where and to whom.
 type Config struct {
-	Listen string // TCP address on loopback; "" for none
+	Listen string // TCP address; "" for none. One that is not loopback needs Access
 	Socket string // path of the unix socket; "" for none
+	Access Access // to TCP
 	Store  *status.Store
 	Events *events.Recorder
-	Checks []Check // beside ping, runtime and manifests
+
+	Checks []Check // what only a new start of the agent would cure; beside ping
+	Ready  []Check // what must be so, too, before the agent counts as ready
+
 	// Images asks the runtime for its images.
-	Images  func(context.Context) (*status.Images, error)
+	Images func(context.Context) (*status.Images, error)
+	// Running asks the runtime which pods run in it.
+	Running func(context.Context) ([]v1.Pod, error)
+	// Settings returns what counts now, by the names of KubeletConfiguration.
+	Settings func() map[string]any
+
 	Version string
 	Log     *slog.Logger
 }
@@ -56,11 +45,15 @@ type Server struct {
 	config Config
 	ends   []*end
 	socket os.FileInfo // the socket's file, to know it again; nil without a socket
+
+	ending context.Context // ends when streams shall
+	end    context.CancelFunc
 }
 
 // end is one listener with its own limits.
 type end struct {
 	listener net.Listener
+	crowd    *crowd
 	http     *http.Server
 }
 
@@ -68,12 +61,17 @@ type end struct {
 // who chose them.
 func Listen(c Config) (*Server, error) {
 	s := &Server{config: c}
+	s.ending, s.end = context.WithCancel(context.Background())
 	if c.Listen != "" {
-		l, err := listenTCP(c.Listen)
+		g, err := newGuard(c.Access, c.Log)
 		if err != nil {
 			return nil, err
 		}
-		s.add(l, false)
+		l, err := listenTCP(c.Listen, g.asks() && g.certs != nil)
+		if err != nil {
+			return nil, err
+		}
+		s.add(l, g)
 	}
 	if c.Socket != "" {
 		l, err := listenUnix(c.Socket)
@@ -81,7 +79,7 @@ func Listen(c Config) (*Server, error) {
 			s.close()
 			return nil, err
 		}
-		s.add(l, true)
+		s.add(l, nil)
 		if s.socket, err = os.Lstat(c.Socket); err != nil {
 			s.close()
 			return nil, err
@@ -90,19 +88,14 @@ func Listen(c Config) (*Server, error) {
 	return s, nil
 }
 
-func (s *Server) add(l net.Listener, local bool) {
-	s.ends = append(s.ends, &end{
-		listener: netutil.LimitListener(l, maxConns),
-		http: &http.Server{
-			Handler:           s.handler(local),
-			MaxHeaderBytes:    maxHeaderBytes,
-			ReadHeaderTimeout: readHeaderTimeout,
-			ReadTimeout:       readTimeout,
-			WriteTimeout:      writeTimeout,
-			IdleTimeout:       idleTimeout,
-			ErrorLog:          slog.NewLogLogger(s.config.Log.Handler(), slog.LevelWarn),
-		},
-	})
+// add serves l; no guard is the unix socket.
+func (s *Server) add(l net.Listener, g *guard) {
+	e := &end{crowd: newCrowd(l)}
+	e.listener, e.http = e.crowd, e.crowd.server(s.handler(g), s.config.Log)
+	if g != nil {
+		e.listener = g.wrap(e.listener)
+	}
+	s.ends = append(s.ends, e)
 }
 
 // Addr returns the TCP address that is served, nil without one.
@@ -133,6 +126,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 func (s *Server) shutdown() {
+	s.end()
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	for _, e := range s.ends {
@@ -145,6 +139,7 @@ func (s *Server) shutdown() {
 
 // close releases what Listen bound before it went wrong.
 func (s *Server) close() {
+	s.end()
 	for _, e := range s.ends {
 		e.listener.Close()
 	}

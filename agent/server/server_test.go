@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,10 +27,14 @@ type world struct {
 	local, other *http.Client
 	done         chan error // what Run returned
 	stop         func() error
+	unready      error // what the check "seen" says
 }
 
+var running = v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "1"},
+	Spec: v1.PodSpec{Containers: []v1.Container{{Name: "app", Image: "i"}}}}
+
 // serve runs a server for the length of a test; adjust may change it first.
-func serve(t *testing.T, adjust func(*Server), checks ...Check) *world {
+func serve(t *testing.T, adjust func(*Config), checks ...Check) *world {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	store, err := status.Open(filepath.Join(t.TempDir(), "status"), log)
@@ -40,13 +42,16 @@ func serve(t *testing.T, adjust func(*Server), checks ...Check) *world {
 		t.Fatal(err)
 	}
 	w := &world{store: store, socket: filepath.Join(t.TempDir(), "s")}
-	w.Server, err = Listen(Config{Listen: "127.0.0.1:0", Socket: w.socket, Store: store, Checks: checks, Version: "v1", Log: log,
-		Images: func(context.Context) (*status.Images, error) { return &status.Images{Node: "n"}, nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := Config{Listen: "127.0.0.1:0", Socket: w.socket, Store: store, Checks: checks, Version: "v1", Log: log,
+		Images:   func(context.Context) (*status.Images, error) { return &status.Images{Node: "n"}, nil },
+		Running:  func(context.Context) ([]v1.Pod, error) { return []v1.Pod{running}, nil },
+		Settings: func() map[string]any { return map[string]any{"maxPods": 7} },
+		Ready:    []Check{{"seen", func() error { return w.unready }}}}
 	if adjust != nil {
-		adjust(w.Server)
+		adjust(&c)
+	}
+	if w.Server, err = Listen(c); err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w.done = make(chan error, 1)
@@ -162,6 +167,14 @@ func TestEnvValuesAreForTheSocketOnly(t *testing.T) {
 // jsonElided is <elided> as encoding/json writes it.
 const jsonElided = `\u003celided\u003e`
 
+// The paths that / lists.
+const (
+	openPaths = "/healthz\n/healthz/{check}\n/livez\n/livez/{check}\n/readyz\n/readyz/{check}\n/pods\n/version\n"
+	rootPaths = "/runningpods\n/configz\n/images\n/manifests\n/runtime\n"
+	runs      = `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"a","namespace":"default","uid":"1"},` +
+		`"spec":{"containers":[{"name":"app","image":"i","resources":{}}]},"status":{}}]}` + "\n"
+)
+
 func TestRoutes(t *testing.T) {
 	w := serve(t, nil)
 	w.store.SetRuntime(status.Runtime{Up: true, Name: "containerd"})
@@ -184,7 +197,17 @@ func TestRoutes(t *testing.T) {
 		{"delete on TCP", "DELETE", "/pods", false, 405, "this endpoint is read-only\n"},
 		{"a method nobody knows, a path nobody knows", "BREW", "/coffee", false, 405, "this endpoint is read-only\n"},
 		{"no slash", "GET", "/pods/", true, 404, "404 page not found\n"},
-		{"nothing at the root", "GET", "/", true, 404, "404 page not found\n"},
+		{"what there is", "GET", "/", false, 200, "monopod v1\n\n" + openPaths},
+		{"what there is for root", "GET", "/", true, 200, "monopod v1\n\n" + openPaths + rootPaths},
+		{"settings", "GET", "/configz", true, 200, `{"kubeletconfig":{"maxPods":7}}` + "\n"},
+		{"settings are not for TCP", "GET", "/configz", false, 404, "404 page not found\n"},
+		{"what runs", "GET", "/runningpods", true, 200, runs},
+		{"what runs, as a kubelet is asked", "GET", "/runningpods/", true, 200, runs},
+		{"what runs is not for TCP", "GET", "/runningpods", false, 405, "Debug endpoints are disabled.\n"},
+		{"logs are not for TCP", "GET", "/containerLogs/default/a/app", false, 405, "Debug endpoints are disabled.\n"},
+		{"nothing is executed over TCP", "POST", "/exec/default/a/app", false, 405, "Debug endpoints are disabled.\n"},
+		{"no profiles over TCP", "GET", "/debug/pprof/heap", false, 405, "Debug endpoints are disabled.\n"},
+		{"only a beginning of such a path", "GET", "/runs", false, 404, "404 page not found\n"},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -192,128 +215,10 @@ func TestRoutes(t *testing.T) {
 			if code != r.code || body != r.body {
 				t.Errorf("answer %d %q, want %d %q", code, body, r.code, r.body)
 			}
-			if code == 405 && header.Get("Allow") != "GET, HEAD" {
+			if strings.Contains(body, "read-only") && header.Get("Allow") != "GET, HEAD" {
 				t.Errorf("Allow: %s", header.Get("Allow"))
 			}
 		})
-	}
-}
-
-func TestHealth(t *testing.T) {
-	var stuck error
-	w := serve(t, nil, Check{"syncloop", func() error { return stuck }})
-	up := status.Runtime{Up: true}
-	down := status.Runtime{Endpoint: "unix:///r.sock", Error: "connection refused", Since: time.Now().Add(-12 * time.Second)}
-	bad := errors.New("last pass 3m ago")
-	rows := []struct {
-		name, path string
-		runtime    status.Runtime
-		syncloop   error
-		manifests  []status.Problem
-		code       int
-		body       string
-	}{
-		{"ok", "/healthz", up, nil, nil, 200, "ok"},
-		{"verbose", "/healthz?verbose", up, nil, nil, 200,
-			"[+]ping ok\n[+]runtime ok\n[+]syncloop ok\n[+]manifests ok\nhealthz check passed\n"},
-		{"bad manifests are no failure", "/healthz?verbose=1", up, nil, []status.Problem{{}, {}}, 200,
-			"[+]ping ok\n[+]runtime ok\n[+]syncloop ok\n[+]manifests ok: 2 problems\nhealthz check passed\n"},
-		{"runtime not asked yet", "/healthz/runtime", status.Runtime{}, nil, nil, 500, "internal server error: not asked yet\n"},
-		{"runtime down", "/healthz", down, nil, nil, 500,
-			"[+]ping ok\n[-]runtime failed: unix:///r.sock does not answer for 12s: connection refused\n" +
-				"[+]syncloop ok\n[+]manifests ok\nhealthz check failed\n"},
-		{"sync loop stuck", "/healthz", up, bad, nil, 500,
-			"[+]ping ok\n[+]runtime ok\n[-]syncloop failed: last pass 3m ago\n[+]manifests ok\nhealthz check failed\n"},
-		{"excluded", "/healthz?verbose&exclude=syncloop", up, bad, nil, 200,
-			"[+]ping ok\n[+]runtime ok\n[+]syncloop excluded: ok\n[+]manifests ok\nhealthz check passed\n"},
-		{"one check", "/healthz/ping", down, bad, nil, 200, "ok"},
-		{"one failing check", "/healthz/syncloop", up, bad, nil, 500, "internal server error: last pass 3m ago\n"},
-		{"manifests never fail", "/healthz/manifests", up, nil, []status.Problem{{}}, 200, "ok"},
-		{"no such check", "/healthz/coffee", up, nil, nil, 404, "404 page not found\n"},
-	}
-	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) {
-			stuck = r.syncloop
-			w.store.SetRuntime(r.runtime)
-			w.store.SetManifests(status.Manifests{Files: []status.File{{Problems: r.manifests}}})
-			for _, local := range []bool{true, false} {
-				if code, body, _ := w.ask(t, local, "GET", r.path); code != r.code || body != r.body {
-					t.Errorf("answer %d\n%s\nwant %d\n%s", code, body, r.code, r.body)
-				}
-			}
-		})
-	}
-}
-
-func TestAClientThatIsSlowIsCutOff(t *testing.T) {
-	w := serve(t, func(s *Server) {
-		for _, e := range s.ends {
-			h := e.http
-			if h.ReadHeaderTimeout <= 0 || h.ReadTimeout <= 0 || h.WriteTimeout <= 0 || h.IdleTimeout <= 0 {
-				t.Errorf("%s waits for ever: %+v", e.listener.Addr(), h)
-			}
-			e.http.ReadHeaderTimeout = 50 * time.Millisecond
-		}
-	})
-	for _, addr := range []net.Addr{w.Addr(), &net.UnixAddr{Name: w.socket, Net: "unix"}} {
-		c, err := net.Dial(addr.Network(), addr.String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		io.WriteString(c, "GET /pods HTTP/1.1\r\nHost: x\r\nX-Slow: ")
-		c.SetReadDeadline(time.Now().Add(10 * time.Second))
-		if _, err := io.ReadAll(c); err != nil {
-			t.Errorf("%s: the connection is not closed: %v", addr, err)
-		}
-	}
-}
-
-func TestAGiantHeaderIsRefused(t *testing.T) {
-	w := serve(t, nil)
-	for size, want := range map[int]int{60 << 10: 200, 80 << 10: 431} {
-		c, err := net.Dial("unix", w.socket)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		go io.WriteString(c, "GET /version HTTP/1.1\r\nHost: x\r\nX-Big: "+strings.Repeat("x", size)+"\r\n\r\n")
-		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil || resp.StatusCode != want {
-			t.Errorf("a header of %d bytes: %v, %v; want %d", size, resp, err, want)
-		}
-	}
-}
-
-func TestConnectionsAreBounded(t *testing.T) {
-	w := serve(t, nil)
-	tcp := w.Addr().String()
-	var open []net.Conn
-	for range maxConns {
-		c, err := net.Dial("tcp", tcp)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		open = append(open, c)
-	}
-	extra, err := net.Dial("tcp", tcp) // waits in the kernel's queue
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer extra.Close()
-	io.WriteString(extra, "GET /version HTTP/1.1\r\nHost: x\r\n\r\n")
-	extra.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
-	if n, err := extra.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("one connection too many is served: %d, %v", n, err)
-	}
-	if code, _, _ := w.ask(t, true, "GET", "/version"); code != 200 {
-		t.Error("the socket is shut because TCP is full")
-	}
-	open[0].Close()
-	extra.SetReadDeadline(time.Now().Add(10 * time.Second))
-	if _, err := extra.Read(make([]byte, 1)); err != nil {
-		t.Errorf("not served when there is room again: %v", err)
 	}
 }
 

@@ -1,0 +1,160 @@
+package server
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+)
+
+// Access says who may use the TCP address. Without ClientCA and Tokens it is
+// whoever is on this machine. The files are read again when they change.
+type Access struct {
+	Cert, Key    string // PEM files; with them TCP speaks TLS only
+	CipherSuites []uint16
+	MinVersion   uint16
+	ClientCA     string // PEM file of those whose client certificates are good; needs Cert
+	Tokens       string // file of bearer tokens, one a line
+}
+
+// guard lets in who may use TCP.
+type guard struct {
+	tls    *tls.Config
+	certs  *kept[*tls.Certificate] // nil: no TLS
+	cas    *kept[*x509.CertPool]   // nil: client certificates are not asked for
+	tokens *kept[[][sha256.Size]byte]
+}
+
+// newGuard reads the files of a. Its errors are one sentence.
+func newGuard(a Access, log *slog.Logger) (*guard, error) {
+	g := &guard{}
+	var err error
+	switch {
+	case (a.Cert == "") != (a.Key == ""):
+		return nil, errors.New("TLS needs a certificate and its private key: give both tlsCertFile and tlsPrivateKeyFile, or none")
+	case a.Cert != "":
+		if g.certs, err = keep("TLS certificate", log, func() (*tls.Certificate, error) { return readPair(a.Cert, a.Key) }, a.Cert, a.Key); err != nil {
+			return nil, err
+		}
+		g.tls = &tls.Config{MinVersion: max(a.MinVersion, tls.VersionTLS12), CipherSuites: a.CipherSuites,
+			NextProtos: []string{"http/1.1"}, SessionTicketsDisabled: true, GetConfigForClient: g.config}
+	case a.ClientCA != "":
+		log.Warn("client certificates are not asked for: without tlsCertFile there is no TLS", "file", a.ClientCA)
+		a.ClientCA = ""
+	}
+	if a.ClientCA != "" {
+		if g.cas, err = keep("certificates of clients' CAs", log, func() (*x509.CertPool, error) { return readCAs(a.ClientCA) }, a.ClientCA); err != nil {
+			return nil, err
+		}
+	}
+	if a.Tokens != "" {
+		g.tokens, err = keep("tokens", log, func() ([][sha256.Size]byte, error) { return readTokens(a.Tokens, log) }, a.Tokens)
+	}
+	return g, err
+}
+
+// asks reports whether clients must prove who they are.
+func (g *guard) asks() bool { return g.cas != nil || g.tokens != nil }
+
+// wrap returns l with TLS, if there is to be any.
+func (g *guard) wrap(l net.Listener) net.Listener {
+	if g.tls == nil {
+		return l
+	}
+	return tls.NewListener(l, g.tls)
+}
+
+// config returns what a handshake goes by: the files as they are now. Whether
+// the client's certificate is good is for each request to find out, as it is
+// for a kubelet: a token may do instead, and what is good now may not be later.
+func (g *guard) config(*tls.ClientHelloInfo) (*tls.Config, error) {
+	c := g.tls.Clone()
+	c.Certificates = []tls.Certificate{*g.certs.now()}
+	if g.cas != nil {
+		c.ClientAuth, c.ClientCAs = tls.RequestClientCert, g.cas.now()
+	}
+	return c, nil
+}
+
+// admits answers who may not ask, and reports whether r may.
+func (g *guard) admits(w http.ResponseWriter, r *http.Request, listen string) bool {
+	switch {
+	case !g.asks() && !ofThisMachine(r.Host, listen):
+		http.Error(w, "ask for 127.0.0.1 or localhost", http.StatusMisdirectedRequest)
+		return false
+	case !g.asks(), g.certified(r), g.knows(r):
+		return true
+	}
+	w.Header().Set("WWW-Authenticate", "Bearer")
+	w.Header().Set("Connection", "close")
+	http.Error(w, "Unauthorized", http.StatusUnauthorized)
+	return false
+}
+
+// ofThisMachine reports whether a Host header names this machine. A page in a
+// browser here could ask under a name of its own that leads here.
+func ofThisMachine(host, listen string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if name, _, err := net.SplitHostPort(listen); err == nil && strings.EqualFold(host, name) {
+		return true
+	}
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil || host == "" || strings.EqualFold(host, "localhost")
+}
+
+// certified reports whether the client has a certificate that is good for one.
+func (g *guard) certified(r *http.Request) bool {
+	if g.cas == nil || r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+		return false
+	}
+	all := x509.VerifyOptions{Roots: g.cas.now(), Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	for _, c := range r.TLS.PeerCertificates[1:] {
+		all.Intermediates.AddCert(c)
+	}
+	_, err := r.TLS.PeerCertificates[0].Verify(all)
+	return err == nil
+}
+
+// knows reports whether the client says one of the tokens. How long that takes
+// tells nothing of them.
+func (g *guard) knows(r *http.Request) bool {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if g.tokens == nil || !strings.EqualFold(scheme, "Bearer") {
+		return false
+	}
+	said, same := sha256.Sum256([]byte(strings.TrimSpace(token))), 0
+	for _, one := range g.tokens.now() {
+		same |= subtle.ConstantTimeCompare(said[:], one[:])
+	}
+	return same == 1
+}
+
+func readPair(cert, key string) (*tls.Certificate, error) {
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("TLS certificate %s with key %s: %w", cert, key, err)
+	}
+	return &pair, nil
+}
+
+func readCAs(path string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("CAs of client certificates: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("CAs of client certificates: %s holds no PEM certificate", path)
+	}
+	return pool, nil
+}

@@ -1,0 +1,89 @@
+package server
+
+import (
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// young is how new a file may be for another of its versions to have the same
+// time: file systems count time in ticks.
+const young = 50 * time.Millisecond
+
+// kept is what was read of files, and is read again when they have changed and
+// somebody asks. Files that cannot be read or make no sense leave what was.
+// Any goroutine may ask.
+type kept[T any] struct {
+	what  string // for the log
+	paths []string
+	read  func() (T, error)
+	log   *slog.Logger
+
+	mu    sync.Mutex
+	seen  []version
+	young bool // another version may look the same
+	value T
+	said  string // the last trouble, so that it is said once
+}
+
+// version is what tells that a file has changed.
+type version struct {
+	info os.FileInfo // nil: it cannot be looked at
+}
+
+func (v version) equal(o version) bool {
+	if v.info == nil || o.info == nil {
+		return v.info == o.info
+	}
+	return os.SameFile(v.info, o.info) && v.info.Size() == o.info.Size() && v.info.ModTime().Equal(o.info.ModTime())
+}
+
+// keep reads the files for the first time.
+func keep[T any](what string, log *slog.Logger, read func() (T, error), paths ...string) (*kept[T], error) {
+	k := &kept[T]{what: what, paths: paths, read: read, log: log}
+	k.seen, k.young = k.look()
+	var err error
+	k.value, err = read()
+	return k, err
+}
+
+// look returns the versions of the files, and whether one is young.
+func (k *kept[T]) look() (all []version, fresh bool) {
+	for _, path := range k.paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			info = nil
+		} else if time.Since(info.ModTime()).Abs() < young {
+			fresh = true
+		}
+		all = append(all, version{info})
+	}
+	return all, fresh
+}
+
+// now returns what the files say, or said when they last made sense.
+func (k *kept[T]) now() T {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	seen, fresh := k.look()
+	same := slices.EqualFunc(seen, k.seen, version.equal)
+	if same && !k.young {
+		return k.value
+	}
+	k.seen, k.young = seen, fresh
+	value, err := k.read()
+	if err != nil {
+		if text := err.Error(); text != k.said {
+			k.said = text
+			k.log.Error("the former ones stay in use", "what", k.what, "err", err)
+		}
+		return k.value
+	}
+	if !same || k.said != "" {
+		k.log.Info("read again", "what", k.what, "files", k.paths)
+	}
+	k.value, k.said = value, ""
+	return k.value
+}

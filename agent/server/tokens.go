@@ -1,0 +1,42 @@
+package server
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+)
+
+// bearerToken is what RFC 6750 (2.1) lets a token be.
+var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
+
+// readTokens reads a file of tokens, one a line; empty lines and those that
+// begin with # are no tokens. Its errors do not say what the file does.
+func readTokens(path string, log *slog.Logger) ([][sha256.Size]byte, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("tokens: %w", err)
+	}
+	if fi, err := os.Stat(path); err == nil && fi.Mode().Perm()&0o007 != 0 {
+		log.Warn("the file of tokens is open to everybody on this machine: chmod it to 0600", "file", path)
+	}
+	var all [][sha256.Size]byte
+	line := 0
+	for text := range bytes.Lines(data) {
+		line++
+		text = bytes.TrimSpace(text)
+		if len(text) == 0 || text[0] == '#' {
+			continue
+		}
+		if !bearerToken.Match(text) {
+			return nil, fmt.Errorf("tokens %s:%d: a token stands alone on its line and is made of letters, digits and -._~+/", path, line)
+		}
+		all = append(all, sha256.Sum256(text))
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("tokens %s: the file holds none", path)
+	}
+	return all, nil
+}
