@@ -17,12 +17,13 @@ import (
 // import anything.
 var mayImport = map[string][]string{
 	".":                  {"agent", "agent/cli", "agent/status", "manifests"},
-	"agent":              {"agent/events", "agent/hook", "agent/image", "agent/logs", "agent/probe", "agent/server", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
+	"agent":              {"agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/probe", "agent/server", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
 	"agent/cli":          {"agent/events", "agent/status"},
 	"agent/events":       {"agent/status"},
 	"agent/hook":         {},
 	"agent/image":        {"cri"},
 	"agent/logs":         {},
+	"agent/metrics":      {},
 	"agent/probe":        {},
 	"agent/server":       {"agent/events", "agent/status"},
 	"agent/status":       {},

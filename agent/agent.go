@@ -18,6 +18,8 @@ import (
 	"monopod/agent/events"
 	"monopod/agent/image"
 	"monopod/agent/logs"
+	"monopod/agent/metrics"
+	"monopod/agent/probe"
 	"monopod/agent/server"
 	"monopod/agent/status"
 	"monopod/cri"
@@ -46,6 +48,7 @@ type Agent struct {
 	cgroups *podCgroups
 	rotator *logs.Rotator
 	garbage *garbage
+	metrics *metrics.Metrics
 }
 
 // New checks the settings, takes the root dir, and binds the endpoints. Each
@@ -85,19 +88,21 @@ func New(cfg Config) (_ *Agent, err error) {
 		Known:   lastGood(checkpoints),
 		Log:     cfg.Log,
 	})
+	a.metrics = a.newMetrics(machine)
 	if err := a.build(machine, checkpoints); err != nil {
 		return nil, err
 	}
 	a.sync = newSyncLoop(a.workers, a.store, cfg.Manifests, checkpoints)
 	a.server, err = server.Listen(server.Config{
-		Listen:  cfg.Listen,
-		Socket:  cfg.Socket,
-		Store:   a.store,
-		Version: cfg.Version,
-		Images:  a.listImages,
-		Events:  a.events,
-		Checks:  []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
-		Log:     cfg.Log,
+		Listen:   cfg.Listen,
+		Socket:   cfg.Socket,
+		Store:    a.store,
+		Version:  cfg.Version,
+		Images:   a.listImages,
+		Events:   a.events,
+		Handlers: metricPaths(a.metrics), Watch: a.metrics.Serve,
+		Checks: []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
+		Log:    cfg.Log,
 	})
 	return a, err
 }
@@ -105,8 +110,9 @@ func New(cfg Config) (_ *Agent, err error) {
 // build wires what acts on the runtime.
 func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 	a.watch = newWatch(a.cri, a.root.instance, a.store, a.log)
+	a.watch.metrics, a.cri.Observe = a.metrics, a.metrics.Call
 	var err error
-	if a.cgroups, err = newPodCgroups(a.cfg, machine, checkpoints); err != nil {
+	if a.cgroups, err = newPodCgroups(a.cfg, machine, a.metrics, checkpoints); err != nil {
 		return err
 	}
 	a.watch.podLogs = a.cfg.PodLogs
@@ -120,14 +126,16 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 		return err
 	}
 	needs := &imageNeeds{root: a.root}
-	collector := a.cfg.collector(a.cri, needs)
+	collector := a.cfg.collector(a.cri, needs, a.metrics)
 	collector.Event = a.recordTrouble
 	a.images = image.NewCollector(collector)
 	needs.changed = a.images.Kick
 	a.workers = &workers{
 		cri:     a.cri,
 		lister:  a.watch.lister,
-		images:  image.New(a.cri, a.cfg.puller(keyring)),
+		images:  image.New(a.cri, a.cfg.puller(keyring, a.metrics)),
+		prober:  probe.Prober{Observe: probeCounter(a.metrics)},
+		metrics: a.metrics,
 		needs:   needs,
 		store:   a.store,
 		events:  a.events,

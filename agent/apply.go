@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/image"
@@ -161,6 +160,7 @@ func (w *worker) note(ctx context.Context, s *situation, a action, err error) er
 		delete(w.fetches, a.Name)
 	}
 	if err == nil {
+		w.count(s, a, nil)
 		if starts || a.Do == doCreateSandbox {
 			log = log.With("attempt", a.Attempt)
 		}
@@ -180,6 +180,7 @@ func (w *worker) note(ctx context.Context, s *situation, a action, err error) er
 	case !starts && !makes:
 		return fmt.Errorf("%s: %w", a.Do, err)
 	}
+	w.count(s, a, err)
 	f := w.failures[a.Name]
 	said := f.Message
 	f.waiting, f.Count = explain(err), f.Count+1
@@ -267,13 +268,6 @@ func (w *worker) setUp(ctx context.Context, s *situation) error {
 	}
 	_, err := w.setUpVolumes(ctx, s.Pod.Pod, w.machine.Now())
 	return because("FailedMount", err)
-}
-
-// setUpVolumes makes the pod's volumes, for one container at a time.
-func (w *worker) setUpVolumes(ctx context.Context, p *v1.Pod, n *node) (map[string]volume.Mount, error) {
-	w.settingUp.Lock()
-	defer w.settingUp.Unlock()
-	return volume.SetUp(ctx, w.root.dir, p, volumeInput(p, n))
 }
 
 // forget removes what the agent itself made for an instance, its checkpoint last.

@@ -16,6 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/metrics"
 	"monopod/cgroups"
 	"monopod/cri"
 )
@@ -38,6 +39,7 @@ const levelsEvery = time.Minute
 type podCgroups struct {
 	manager *cgroups.Manager
 	machine *machine
+	metrics *metrics.Metrics
 	log     *slog.Logger
 
 	mu        sync.Mutex
@@ -48,7 +50,7 @@ type podCgroups struct {
 
 // newPodCgroups looks whether cgroups can be made and, unless the runtime must
 // be asked first, makes the levels for pods.
-func newPodCgroups(cfg Config, m *machine, checkpoints []*checkpoint) (*podCgroups, error) {
+func newPodCgroups(cfg Config, m *machine, to *metrics.Metrics, checkpoints []*checkpoint) (*podCgroups, error) {
 	if cfg.CgroupDriver == driverNone {
 		return nil, nil
 	}
@@ -56,7 +58,7 @@ func newPodCgroups(cfg Config, m *machine, checkpoints []*checkpoint) (*podCgrou
 	if err != nil {
 		return nil, noCgroups(err)
 	}
-	g := &podCgroups{manager: manager, machine: m, log: cfg.Log, burstable: map[string]int64{}}
+	g := &podCgroups{manager: manager, machine: m, metrics: to, log: cfg.Log, burstable: map[string]int64{}}
 	for _, c := range checkpoints {
 		if c.ended() == "" {
 			g.count(c.Pod)
@@ -149,6 +151,7 @@ func (g *podCgroups) weigh(ctx context.Context) error {
 	for _, milli := range g.burstable {
 		sum += milli
 	}
+	defer g.metrics.Cgroup(metrics.CgroupUpdate, time.Now())
 	return g.manager.SetBurstable(ctx, sum)
 }
 
@@ -170,7 +173,9 @@ func (g *podCgroups) create(ctx context.Context, p *v1.Pod, n *node) error {
 	g.count(p)
 	g.complain(g.weigh(ctx))
 	g.mu.Unlock()
+	begun := time.Now()
 	err := g.manager.Create(ctx, cgroupClass(p), string(p.UID), podCgroup(p, n))
+	g.metrics.Cgroup(metrics.CgroupCreate, begun)
 	if errors.Is(err, cgroups.ErrValues) {
 		g.log.Warn("pod's cgroup has not all its values", "pod", p.Namespace+"/"+p.Name, "err", err)
 		return nil
@@ -183,9 +188,11 @@ func (g *podCgroups) destroy(ctx context.Context, uid string) error {
 	if g == nil {
 		return nil
 	}
+	begun := time.Now()
 	if err := g.manager.Destroy(ctx, uid); err != nil {
 		return err
 	}
+	g.metrics.Cgroup(metrics.CgroupDestroy, begun)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.burstable, uid)

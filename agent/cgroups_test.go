@@ -286,7 +286,7 @@ func TestAPodThatEndedHasNoCgroup(t *testing.T) {
 }
 
 func TestPodsWithoutCgroups(t *testing.T) {
-	g, err := newPodCgroups(Config{CgroupDriver: driverNone}, nil, nil)
+	g, err := newPodCgroups(Config{CgroupDriver: driverNone}, nil, nil, nil)
 	if g != nil || err != nil {
 		t.Fatalf("got %v, %v", g, err)
 	}

@@ -63,7 +63,7 @@ func (w *worker) targetsOf(out []probe.Target, s *situation, pod *v1.Pod, i *ins
 			if n == nil || !n.running() || !probe.Any(c) || !leaving && s.hooking(n) {
 				continue // probes begin when the postStart hook is done
 			}
-			t := probe.Target{ID: n.ID, Began: n.Started, Container: c, About: containerRef(pod, c.Name), Leaving: leaving, Adopted: n.Started.Before(w.born)}
+			t := probe.Target{ID: n.ID, Pod: pod, Began: n.Started, Container: c, About: containerRef(pod, c.Name), Leaving: leaving, Adopted: n.Started.Before(w.born)}
 			if ips := sandboxIPs(pod, i, w.machine.Now()); len(ips) > 0 {
 				t.Host = ips[0]
 			}

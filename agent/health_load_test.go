@@ -166,7 +166,7 @@ func running(b *testing.B, c *cri.Client, k int) string {
 }
 
 // cpuTime returns what this process has taken of the CPUs so far.
-func cpuTime(b *testing.B) time.Duration {
+func cpuTime(b testing.TB) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		b.Fatal(err)

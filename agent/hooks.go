@@ -111,6 +111,7 @@ func (w *worker) hookTarget(s *situation, a action) hook.Target {
 	t := hook.Target{Exec: func(ctx context.Context, command []string) error { return w.exec(ctx, a.ID, command) }}
 	about := w.about(a.UID, a.Name)
 	t.Fallback = func() {
+		w.metrics.HTTPFallback()
 		w.events.Event(about, v1.EventTypeWarning, "LifecycleHTTPFallback", "request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded")
 	}
 	i := s.Observed.Instances[a.UID]

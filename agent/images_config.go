@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"monopod/agent/image"
+	"monopod/agent/metrics"
 	"monopod/agent/status"
 	"monopod/cri"
 )
@@ -46,8 +47,8 @@ func (c ImageConfig) complete() (ImageConfig, error) {
 // pullBurst is a kubelet's registryBurst.
 const pullBurst = 10
 
-func (c Config) puller(k *image.Keyring) image.Config {
-	return image.Config{Parallel: c.ImagePulls, QPS: c.Images.QPS, Burst: c.Images.Burst, Keyring: k}
+func (c Config) puller(k *image.Keyring, m *metrics.Metrics) image.Config {
+	return image.Config{Parallel: c.ImagePulls, QPS: c.Images.QPS, Burst: c.Images.Burst, Keyring: k, Pulled: m.Pulled}
 }
 
 // keyring returns the credentials of the node.
@@ -62,9 +63,9 @@ func (c Config) keyring() (*image.Keyring, error) {
 // collectorTimeout bounds one answer about the images.
 const collectorTimeout = 20 * time.Second
 
-func (c Config) collector(r *cri.Client, needs *imageNeeds) image.CollectorConfig {
+func (c Config) collector(r *cri.Client, needs *imageNeeds, m *metrics.Metrics) image.CollectorConfig {
 	return image.CollectorConfig{
 		CRI: r, Limits: c.Images.Collect, Needs: needs.all, History: needs.root.path("images.json"),
-		WriteFile: status.WriteFile, Log: c.Log,
+		WriteFile: status.WriteFile, Collected: m.Collected, Log: c.Log,
 	}
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -16,6 +17,7 @@ import (
 type lister struct {
 	cri      *cri.Client
 	instance string
+	tally    atomic.Pointer[tally] // of the last listing; nil: there was none
 
 	mu   sync.Mutex
 	busy bool     // a list is being made
@@ -67,7 +69,9 @@ func (l *lister) run() {
 		if n == nil {
 			return
 		}
-		n.pods, n.err = l.make(context.Background())
+		if n.pods, n.err = l.make(context.Background()); n.err == nil {
+			l.tally.Store(tallyOf(n.pods))
+		}
 		close(n.done)
 	}
 }

@@ -105,10 +105,12 @@ type observer struct {
 	statuses map[string]*rt.ContainerStatus  // by container id, of the state seen last
 	networks map[string]*rt.PodSandboxStatus // by sandbox id
 	seen     atomic.Uint64                   // fingerprint of what was observed last; any goroutine may read it
+	born     time.Time
+	ended    []*rt.ContainerStatus // containers that ended meanwhile, for those who count
 }
 
 func newObserver(c *cri.Client, l *lister, key manifests.Key) *observer {
-	return &observer{cri: c, lister: l, key: key,
+	return &observer{cri: c, lister: l, key: key, born: time.Now(),
 		statuses: map[string]*rt.ContainerStatus{}, networks: map[string]*rt.PodSandboxStatus{}}
 }
 
@@ -210,8 +212,12 @@ func (o *observer) container(ctx context.Context, c *rt.Container) (container, e
 	st := o.statuses[c.Id]
 	if st == nil || st.State != c.State {
 		var err error
+		was := st
 		if st, err = o.cri.ContainerStatus(ctx, c.Id); err != nil {
 			return container{}, err
+		}
+		if justEnded(was, st, o.born) {
+			o.ended = append(o.ended, st)
 		}
 		o.statuses[c.Id] = st
 	}

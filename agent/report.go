@@ -79,6 +79,7 @@ func (w *worker) reportUnseen(wish *manifests.Pod) {
 func (w *worker) publish(pod *v1.Pod, st v1.PodStatus) {
 	out := *pod
 	out.Status = st
+	w.came(string(pod.UID), &st)
 	w.last, w.lastUID = &out.Status, string(pod.UID)
 	w.store.SetPod(w.key.String(), &out)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -47,7 +48,9 @@ func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action
 		return err
 	}
 	defer release()
+	begun := time.Now()
 	id, err := w.cri.RunSandbox(firm, config, handler)
+	w.metrics.Sandbox(handler, begun, err)
 	if err != nil {
 		return err
 	}
@@ -164,6 +167,15 @@ func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c 
 		withUsers(config, m)
 	}
 	return config, err
+}
+
+// setUpVolumes makes the pod's volumes, for one container at a time.
+func (w *worker) setUpVolumes(ctx context.Context, p *v1.Pod, n *node) (map[string]volume.Mount, error) {
+	w.settingUp.Lock()
+	defer w.settingUp.Unlock()
+	in := volumeInput(p, n)
+	in.Observe = w.observeVolume
+	return volume.SetUp(ctx, w.root.dir, p, in)
 }
 
 // bindSubPaths makes those parts of volumes that the container mounts by

@@ -48,7 +48,7 @@ type syncLoop struct {
 }
 
 func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints []*checkpoint) *syncLoop {
-	shared.stands = make(chan standing)
+	shared.stands, shared.arrivals = make(chan standing), &arrivals{born: time.Now()}
 	l := &syncLoop{shared: shared, store: store, dir: dir,
 		seats: newSeats(shared.machine.facts, checkpoints), facts: make(chan reading),
 		workers: map[manifests.Key]*worker{}, wishes: map[manifests.Key]*manifests.Pod{}, stop: map[manifests.Key]context.CancelFunc{},
@@ -128,6 +128,7 @@ func (l *syncLoop) healthy() error {
 func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 	l.last = &s
 	l.shared.needs.publish(s.Pods)
+	l.shared.arrivals.note(s.Pods)
 	wanted := map[manifests.Key]bool{}
 	for _, p := range s.Pods {
 		wanted[p.Key()] = true
@@ -184,6 +185,9 @@ func (l *syncLoop) strays(ctx context.Context) {
 	for key := range l.seen.Pods {
 		held := l.orders.held[key] != nil && l.left[key] != nil // from before the machine was booted
 		if l.workers[key] == nil && !held {
+			if l.left[key] == nil {
+				l.shared.metrics.Stray()
+			}
 			l.wish(ctx, key, nil)
 		}
 	}

@@ -20,6 +20,7 @@ func (l *syncLoop) ask(ctx context.Context, p *manifests.Pod) {
 	log := l.shared.log.With("pod", key.String())
 	switch {
 	case waits && (!waited || now.Reason != before.Reason || !same(now.pod, before.pod)):
+		l.shared.metrics.Rejected(now.Reason)
 		log.Warn("there is no place for the pod; it waits", "reason", now.Reason, "err", now.Message, "former", version != nil)
 		l.recordRefusal(p, now.refusal)
 	case waited && !waits:

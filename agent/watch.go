@@ -13,6 +13,7 @@ import (
 
 	"monopod/agent/events"
 	"monopod/agent/logs"
+	"monopod/agent/metrics"
 	"monopod/agent/status"
 	"monopod/cri"
 	"monopod/manifests"
@@ -57,6 +58,10 @@ type watch struct {
 	podLogs string                           // folder
 	logs    atomic.Pointer[[]logs.Container] // of the containers that run, as of the last relist
 	listed  chan struct{}                    // closed when there are some
+
+	metrics  *metrics.Metrics
+	relisted time.Time   // when the last relist was begun; of Run's goroutine
+	streams  atomic.Bool // the runtime streams events
 
 	fresh  bool // no relist yet since the runtime answers; of Run's goroutine
 	breaks int  // of the event stream in a row; of Run's goroutine
@@ -184,7 +189,7 @@ func (w *watch) follow(ctx context.Context) error {
 	defer listener.Wait()
 	defer cancel()
 	lost := make(chan error, 1)
-	listener.Go(func() { lost <- w.cri.Events(ctx, func(e *rt.ContainerEventResponse) { w.event(ctx, e) }) })
+	listener.Go(func() { lost <- w.listen(ctx) })
 	period, health := relistWithEvents, time.NewTicker(healthEvery)
 	defer health.Stop()
 	relist := time.NewTimer(0)
@@ -233,7 +238,10 @@ func (w *watch) event(ctx context.Context, e *rt.ContainerEventResponse) {
 
 // relist lists the node in two calls and offers what it saw.
 func (w *watch) relist(ctx context.Context) error {
+	begun, last := time.Now(), w.relisted
 	all, err := w.lister.list(ctx)
+	w.metrics.Relist(last, begun, err)
+	w.relisted = begun
 	if err != nil {
 		return err
 	}

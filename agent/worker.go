@@ -15,6 +15,7 @@ import (
 	"monopod/agent/events"
 	"monopod/agent/image"
 	"monopod/agent/logs"
+	"monopod/agent/metrics"
 	"monopod/agent/probe"
 	"monopod/agent/status"
 	"monopod/cri"
@@ -42,6 +43,8 @@ type workers struct {
 	podLogs, logLinks string        // folders; no logLinks: none are made
 	rotator           *logs.Rotator // of logs
 	dead              int           // containers kept of each container, at least 1
+	metrics           *metrics.Metrics
+	arrivals          *arrivals // of the sync loop, which makes it
 }
 
 // gate tells workers whether the runtime answers.
@@ -91,6 +94,7 @@ type worker struct {
 	inherited bool           // last is a former agent's, and may be of a former instance
 	doing     *manifests.Pod // the wish of the last pass
 	told      standing       // what the sync loop knows
+	coming    *coming        // the instance that this worker accepted last, until it runs
 
 	life context.Context // ends with the agent, or when the sync loop lets the worker go
 	wake chan struct{}
@@ -157,7 +161,7 @@ func (w *worker) run(ctx context.Context) {
 		if wishCtx.Err() != nil {
 			wishCtx, wish = w.begin(ctx)
 		}
-		again, next := w.pass(wishCtx, wish)
+		again, next := w.timedPass(wishCtx, wish)
 		if spins++; again && spins < spinLimit {
 			continue
 		}
@@ -191,7 +195,7 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 		return false, time.Time{}
 	}
 	stopping, hooks := w.stopping(), w.postStarts() // before what they changed is looked at
-	seen, err := w.observer.observe(ctx)
+	seen, err := w.look(ctx)
 	if err != nil {
 		return w.trouble(ctx, fmt.Errorf("error determining status: %w", err))
 	}

@@ -21,6 +21,7 @@ import (
 	"monopod/agent/events"
 	"monopod/agent/image"
 	"monopod/agent/logs"
+	"monopod/agent/metrics"
 	"monopod/agent/probe"
 	"monopod/agent/status"
 	"monopod/cri"
@@ -32,17 +33,18 @@ import (
 type rig struct {
 	*testing.T
 	*critest.Runtime
-	dir    string
-	store  *status.Store
-	events *events.Recorder
-	offers chan manifests.Snapshot
-	watch  *watch
-	sync   *syncLoop
-	stop   func() // ends this agent; the next one is started with start
-	life   *life  // how it is killed
-	log    *lines
-	names  map[string]string // of containers that were, by id; see remove
-	shared bool              // somebody else has a pod of the same name
+	dir     string
+	store   *status.Store
+	events  *events.Recorder
+	metrics *metrics.Metrics
+	offers  chan manifests.Snapshot
+	watch   *watch
+	sync    *syncLoop
+	stop    func() // ends this agent; the next one is started with start
+	life    *life  // how it is killed
+	log     *lines
+	names   map[string]string // of containers that were, by id; see remove
+	shared  bool              // somebody else has a pod of the same name
 
 	configure func(*Config) // nil: as it is
 	machine   func(*node)   // likewise
@@ -144,13 +146,16 @@ func (r *rig) start() {
 	r.watch.podLogs = cfg.PodLogs
 	r.events = events.Open(events.Config{Node: "n", Log: log})
 	r.watch.events, r.watch.node = r.events, "n"
+	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return stateOf(r.store, r.watch, r.sync.shared.arrivals) }})
+	r.watch.metrics, client.Observe = r.metrics, r.metrics.Call
 	rotator := logs.New(cfg.Logs, logRuntime{cri: client, watch: r.watch}, log)
 	trash := &garbage{root: root, lister: r.watch.lister, gate: r.watch, podLogs: cfg.PodLogs, logLinks: cfg.LogLinks, keep: max(cfg.DeadContainers, 1), log: log}
 	r.watch.sweep = func(ctx context.Context, pods map[manifests.Key]*listed) { trash.collect(ctx, pods, true) }
 	if r.dial == nil {
 		r.dial = nobodyListens
 	}
-	ws := &workers{prober: probe.Prober{Dial: r.dial}, cri: client, lister: r.watch.lister, images: image.New(client, image.Config{}), store: r.store, events: r.events, root: root, machine: m,
+	ws := &workers{metrics: r.metrics, prober: probe.Prober{Dial: r.dial, Observe: probeCounter(r.metrics)}, cri: client, lister: r.watch.lister,
+		images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), store: r.store, events: r.events, root: root, machine: m,
 		gate: r.watch, log: log, starts: make(chan struct{}, 8), ends: make(chan struct{}, 2),
 		podLogs: cfg.PodLogs, logLinks: cfg.LogLinks, rotator: rotator, dead: cfg.DeadContainers}
 	r.sync = newSyncLoop(ws, r.store, "manifests", checkpoints)

@@ -48,6 +48,8 @@ func DefaultTimeouts() Timeouts {
 type Client struct {
 	// Timeouts may be changed before the first call.
 	Timeouts Timeouts
+	// Observe may be set before the first call; nil: nobody is told.
+	Observe Observer
 
 	runtime rt.RuntimeServiceClient
 	images  rt.ImageServiceClient
@@ -57,11 +59,10 @@ type Client struct {
 
 // New returns a client on a connection that stays the caller's.
 func New(conn grpc.ClientConnInterface) *Client {
-	return &Client{
-		Timeouts: DefaultTimeouts(),
-		runtime:  rt.NewRuntimeServiceClient(conn),
-		images:   rt.NewImageServiceClient(conn),
-	}
+	c := &Client{Timeouts: DefaultTimeouts()}
+	conn = observed{conn, c}
+	c.runtime, c.images = rt.NewRuntimeServiceClient(conn), rt.NewImageServiceClient(conn)
+	return c
 }
 
 // WellKnown are the sockets of containerd and CRI-O.

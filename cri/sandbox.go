@@ -2,6 +2,7 @@ package cri
 
 import (
 	"context"
+	"time"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -69,6 +70,7 @@ func (c *Client) Events(ctx context.Context, each func(*rt.ContainerEventRespons
 	// A stream that is left must be cancelled, or gRPC keeps it.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	begun := time.Now()
 	stream, err := c.runtime.GetContainerEvents(ctx, &rt.GetEventsRequest{})
 	for err == nil {
 		var event *rt.ContainerEventResponse
@@ -76,6 +78,7 @@ func (c *Client) Events(ctx context.Context, each func(*rt.ContainerEventRespons
 			each(event)
 		}
 	}
+	c.tell("GetContainerEvents", begun, err)
 	return failed("GetContainerEvents", "", 0, err)
 }
 

@@ -101,6 +101,7 @@ func scenarios() []scenario {
 		{"RemovesWhatWentWhileDown", removesWhatWentWhileDown},
 		{"LeavesPodsOnSIGTERM", leavesPodsOnSIGTERM},
 		{"RecoversFromARuntimeCrash", recoversFromARuntimeCrash},
+		{"CountsWhatItDoes", countsWhatItDoes},
 		{"RefusesToStart", refusesToStart},
 	}
 }

@@ -102,10 +102,14 @@ func TestHTTPGet(t *testing.T) {
 			if row.get.Port == (intstr.IntOrString{}) {
 				row.get.Port = port
 			}
+			fallbacks := 0
 			err := Run(t.Context(), &v1.LifecycleHandler{HTTPGet: &row.get},
-				Target{Host: "127.0.0.1", Ports: []v1.ContainerPort{{Name: "http", ContainerPort: port.IntVal}}})
+				Target{Host: "127.0.0.1", Fallback: func() { fallbacks++ }, Ports: []v1.ContainerPort{{Name: "http", ContainerPort: port.IntVal}}})
 			if row.err == "" && err != nil || row.err != "" && (err == nil || !strings.Contains(err.Error(), row.err)) {
 				t.Errorf("error %v, want %q", err, row.err)
+			}
+			if fell := row.get.Scheme == v1.URISchemeHTTPS && !row.tls; fell != (fallbacks == 1) {
+				t.Errorf("it fell back %d times", fallbacks)
 			}
 			if len(w.asked) > 10 {
 				t.Errorf("it was asked %d times", len(w.asked))

@@ -76,7 +76,7 @@ func (c *Collector) Collect(ctx context.Context) error {
 	}
 	var failed []error
 	for _, e := range l.aged {
-		if _, err := c.remove(ctx, l.survey, e, e.Why); err != nil {
+		if _, err := c.remove(ctx, l.survey, e, ForAge, e.Why); err != nil {
 			failed = append(failed, err)
 		}
 	}
@@ -108,7 +108,7 @@ func (c *Collector) makeRoom(ctx context.Context, l *look) error {
 		if d.missing(c.Low) == 0 || freed >= missing {
 			break
 		}
-		gone, err := c.remove(ctx, l.survey, e, fmt.Sprintf("the disk is %d %% full", d.Used()))
+		gone, err := c.remove(ctx, l.survey, e, ForSpace, fmt.Sprintf("the disk is %d %% full", d.Used()))
 		if err != nil {
 			failed = append(failed, err)
 		}
@@ -129,7 +129,7 @@ func (c *Collector) makeRoom(ctx context.Context, l *look) error {
 }
 
 // remove removes an image, unless somebody needs it by now.
-func (c *Collector) remove(ctx context.Context, s *survey, e *Entry, why string) (gone bool, err error) {
+func (c *Collector) remove(ctx context.Context, s *survey, e *Entry, reason, why string) (gone bool, err error) {
 	needs, _ := c.Needs()
 	for _, n := range needs {
 		if s.find(n.Image) == e {
@@ -141,6 +141,9 @@ func (c *Collector) remove(ctx context.Context, s *survey, e *Entry, why string)
 	}
 	if err := c.CRI.RemoveImage(ctx, e.ID); err != nil {
 		return false, err
+	}
+	if c.Collected != nil {
+		c.Collected(reason)
 	}
 	c.Log.Info("remove image", "image", e.name(), "id", e.ID, "bytes", e.Size, "reason", why)
 	return true, nil

@@ -33,6 +33,7 @@ type yard struct {
 	extra uint64 // bytes on the disk that are no images
 	file  string
 	at    Limits
+	why   []string // images were removed
 }
 
 func inYard(t *testing.T, l Limits, test func(*yard)) {
@@ -52,7 +53,8 @@ func (y *yard) restart() {
 		Statfs: func(string) (uint64, uint64, error) {
 			return 100 * mb, 100*mb - min(y.ImageBytes()+y.extra, 100*mb), nil
 		},
-		Log: slog.New(slog.NewTextHandler(&y.log, nil)),
+		Collected: func(reason string) { y.why = append(y.why, reason) },
+		Log:       slog.New(slog.NewTextHandler(&y.log, nil)),
 	})
 }
 
@@ -134,6 +136,9 @@ func TestImagesGoOnlyForRoomAndOldestUsedFirst(t *testing.T) {
 		y.has()
 		if log := y.log.String(); strings.Index(log, "library/late") > strings.Index(log, "library/third") {
 			y.Errorf("the order is wrong:\n%s", log)
+		}
+		if want := slices.Repeat([]string{ForSpace}, 5); !slices.Equal(y.why, want) {
+			y.Errorf("told of %q", y.why)
 		}
 	})
 }
@@ -219,6 +224,9 @@ func TestAges(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		y.collect()
 		y.has("used", "young") // used ended two hours ago
+		if !slices.Equal(y.why, []string{ForAge}) {
+			y.Errorf("told of %q", y.why)
+		}
 	})
 }
 

@@ -66,7 +66,15 @@ type CollectorConfig struct {
 	Log    *slog.Logger
 	// Event is told of trouble, in the kubelet's words; nil: nobody is.
 	Event func(reason, message string)
+	// Collected is told why each image was removed, see ForAge; nil: nobody is.
+	Collected func(reason string)
 }
+
+// Why an image was removed.
+const (
+	ForAge   = "age"
+	ForSpace = "space"
+)
 
 // Collector removes images that nobody needs when the disk fills up, or when
 // they were not used for long. Any goroutine may call its methods.

@@ -63,6 +63,8 @@ func TestPresent(t *testing.T) {
 func TestOnePullPerReferenceWhoeverAsks(t *testing.T) {
 	bubble(t, 4, func(t *testing.T, r *critest.Runtime, p *Puller) {
 		r.OnPull("img:1", time.Minute, nil)
+		var told []time.Duration
+		p.pulled = func(took time.Duration, bytes uint64) { told = append(told, took) }
 		var all sync.WaitGroup
 		for range 5 {
 			all.Go(func() {
@@ -74,6 +76,9 @@ func TestOnePullPerReferenceWhoeverAsks(t *testing.T) {
 		all.Wait()
 		if n := r.Count("PullImage"); n != 1 {
 			t.Errorf("%d pulls", n)
+		}
+		if len(told) != 1 || told[0] != time.Minute {
+			t.Errorf("told of pulls that took %v", told)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -22,21 +23,22 @@ type pull struct {
 	waiters  int
 	progress Progress
 	ref      string
+	took     time.Duration
 	err      error
+	told     sync.Once // those who count were
 }
 
 // pull joins the pull of this reference, or begins it. A pull with the
 // credentials of another pod is not joined but waited for: what it may fetch
-// is not this pod's to have, and its failure is not this pod's. It returns when
-// the runtime was asked, too.
-func (p *Puller) pull(ctx context.Context, ref string, r Request) (image string, begun time.Time, err error) {
+// is not this pod's to have, and its failure is not this pod's.
+func (p *Puller) pull(ctx context.Context, ref string, r Request) (*pull, error) {
 	auths := secretAuths(r.Secrets, repository(ref))
 	for {
 		w, joined := p.join(ctx, ref, r, auths)
 		select {
 		case <-w.done:
 			if joined {
-				return w.ref, w.progress.Begun, w.err
+				return w, w.err
 			}
 			continue
 		case <-ctx.Done():
@@ -44,7 +46,7 @@ func (p *Puller) pull(ctx context.Context, ref string, r Request) (image string,
 		if joined {
 			p.leave(w)
 		}
-		return "", time.Time{}, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 }
 
@@ -90,7 +92,7 @@ func (p *Puller) run(ctx context.Context, w *pull, ref string, sandbox *rt.PodSa
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w.ref, w.err = image, err
+	w.ref, w.err, w.took = image, err, time.Since(w.progress.Begun)
 	delete(p.pulls, ref)
 	close(w.done)
 }

@@ -27,6 +27,9 @@ type Config struct {
 	BackOffMax   time.Duration // default 5 min
 
 	Keyring *Keyring // credentials of the node; nil: none
+
+	// Pulled is told of each image that was pulled; nil: nobody is.
+	Pulled func(took time.Duration, bytes uint64)
 }
 
 // Puller pulls images: at most one pull per reference at a time, whoever asks,
@@ -36,6 +39,7 @@ type Puller struct {
 	cri      *cri.Client
 	keyring  *Keyring
 	limit    *limit
+	pulled   func(took time.Duration, bytes uint64)
 	backOffs backOffs
 	slots    chan struct{}
 	running  sync.WaitGroup // the goroutines that pull
@@ -55,7 +59,7 @@ func New(c *cri.Client, cfg Config) *Puller {
 		cfg.Parallel = Parallel
 	}
 	return &Puller{
-		cri: c, keyring: cfg.Keyring, limit: newLimit(cfg.QPS, cfg.Burst),
+		cri: c, keyring: cfg.Keyring, limit: newLimit(cfg.QPS, cfg.Burst), pulled: cfg.Pulled,
 		backOffs: backOffs{first: cfg.BackOffFirst, max: cfg.BackOffMax, all: map[string]map[string]*Error{}},
 		slots:    make(chan struct{}, cfg.Parallel), pulls: map[string]*pull{},
 	}
@@ -116,7 +120,7 @@ func (p *Puller) Pull(ctx context.Context, r Request) (*rt.Image, string, error)
 	if r.Begins != nil {
 		r.Begins()
 	}
-	pulled, begun, err := p.pull(ctx, ref, r)
+	w, err := p.pull(ctx, ref, r)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil || cri.Unavailable(err):
@@ -130,9 +134,12 @@ func (p *Puller) Pull(ctx context.Context, r Request) (*rt.Image, string, error)
 	}
 	if r.Done != nil {
 		all := time.Since(asked)
-		r.Done(img, min(time.Since(begun), all), all)
+		r.Done(img, min(time.Since(w.progress.Begun), all), all)
 	}
-	return img, pulled, nil
+	if p.pulled != nil {
+		w.told.Do(func() { p.pulled(w.took, img.GetSize()) })
+	}
+	return img, w.ref, nil
 }
 
 func spec(ref string, sandbox *rt.PodSandboxConfig) *rt.ImageSpec {

@@ -90,6 +90,7 @@ func (l *loop) next(now time.Time) time.Time {
 func (l *loop) ask(ctx context.Context) (over bool) {
 	var o Outcome
 	var err error
+	begun := time.Now()
 	for range tries {
 		o, err = l.set.prober.probe(ctx, l.probe, &l.of.Target, l.set.exec)
 		if err == nil || ctx.Err() != nil {
@@ -99,8 +100,9 @@ func (l *loop) ask(ctx context.Context) (over bool) {
 	if ctx.Err() != nil {
 		return true
 	}
+	l.set.observe(l, found(o, err), time.Since(begun))
 	if err != nil {
-		text := clip(fmt.Sprintf("%s probe errored and resulted in unknown state: %v", l.kind.title(), err))
+		text := clip(fmt.Sprintf("%s probe errored and resulted in unknown state: %v", l.kind.Title(), err))
 		l.say("errored", text)
 		l.event("Unhealthy", text)
 		return l.set.note(l, false, false, text)
@@ -108,12 +110,12 @@ func (l *loop) ask(ctx context.Context) (over bool) {
 	good, text := o.Result != Failure, ""
 	switch o.Result {
 	case Failure:
-		text = clip(fmt.Sprintf("%s probe failed: %s", l.kind.title(), o.Output))
+		text = clip(fmt.Sprintf("%s probe failed: %s", l.kind.Title(), o.Output))
 		l.say("fails", text)
 		l.event("Unhealthy", text)
 	case Warning:
 		l.say("succeeds with a warning", clip(o.Output))
-		l.event("ProbeWarning", clip(fmt.Sprintf("%s probe warning: %s", l.kind.title(), o.Output)))
+		l.event("ProbeWarning", clip(fmt.Sprintf("%s probe warning: %s", l.kind.Title(), o.Output)))
 	default:
 		l.say("succeeds", "")
 	}
@@ -125,6 +127,16 @@ func (l *loop) ask(ctx context.Context) (over bool) {
 		l.soon = 0
 	}
 	return l.set.note(l, good, l.row >= l.threshold(good), text)
+}
+
+func found(o Outcome, err error) Finding {
+	switch {
+	case err != nil:
+		return Unknown
+	case o.Result == Failure:
+		return Failed
+	}
+	return Succeeded
 }
 
 func (l *loop) threshold(good bool) int {

@@ -25,8 +25,8 @@ const (
 	Readiness Kind = "readiness" // the container is not ready while it fails
 )
 
-// title is how messages begin: "Liveness".
-func (k Kind) title() string { return strings.ToUpper(string(k[:1])) + string(k[1:]) }
+// Title is how messages begin: "Liveness".
+func (k Kind) Title() string { return strings.ToUpper(string(k[:1])) + string(k[1:]) }
 
 // of returns the container's probe of that kind, or nil.
 func (k Kind) of(c *v1.Container) *v1.Probe {
@@ -59,6 +59,15 @@ type Outcome struct {
 	Result Result
 	Output string
 }
+
+// Finding is a result, or that there was none.
+type Finding int
+
+const (
+	Failed Finding = iota
+	Succeeded
+	Unknown // the probe could not be carried out
+)
 
 // outputLimit is how much of an answer is read, in bytes, as the kubelet does.
 const outputLimit = 10 << 10

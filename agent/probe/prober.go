@@ -20,6 +20,9 @@ const userAgent = "kube-probe/1.36"
 type Prober struct {
 	// Dial connects to an address; nil: over the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Observe is told of each probe of a Set's containers; nil: nobody is. It
+	// must not block, nor call the Set.
+	Observe func(t *Target, k Kind, f Finding, took time.Duration)
 
 	once      sync.Once
 	transport *http.Transport

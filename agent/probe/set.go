@@ -13,6 +13,7 @@ import (
 // Target is a container that runs and is to be probed.
 type Target struct {
 	ID        string    // of this attempt, in the runtime
+	Pod       *v1.Pod   // whose container it is; nil: nobody asks
 	Began     time.Time // when it was started; initial delays count from here
 	Host      string    // the pod's address; "": the machine itself
 	Container *v1.Container
@@ -180,6 +181,19 @@ func (s *Set) note(l *loop, good, counts bool, text string) (over bool) {
 		s.changed()
 	}
 	return over
+}
+
+// observe tells what a probe found, unless its container is not followed any
+// more: after Follow nobody hears of it.
+func (s *Set) observe(l *loop, f Finding, took time.Duration) {
+	if s.prober.Observe == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.followed[l.of.ID] == l.of {
+		s.prober.Observe(&l.of.Target, l.kind, f, took)
+	}
 }
 
 // take changes the results.

@@ -48,10 +48,16 @@ var debugPaths = []string{"/run/", "/exec/", "/attach/", "/portForward/", "/cont
 func (s *Server) handler(g *guard) http.Handler {
 	local := g == nil
 	mux := http.NewServeMux()
+	var paths []string
 	for _, r := range visible(local) {
+		paths = append(paths, r.path)
 		mux.HandleFunc(r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(s, local, w, req) })
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	for _, h := range s.handlers(local) {
+		paths = append(paths, h.Path)
+		mux.Handle(h.Path, h.Handler)
+	}
+	all := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !local && !g.admits(w, r, s.config.Listen), refuseBody(w, r):
 		case !local && slices.ContainsFunc(debugPaths, func(p string) bool { return strings.HasPrefix(r.URL.Path+"/", p) }):
@@ -62,7 +68,16 @@ func (s *Server) handler(g *guard) http.Handler {
 		default:
 			mux.ServeHTTP(w, r)
 		}
-	})
+	}))
+	if s.config.Watch != nil {
+		all = s.config.Watch(local, paths, all)
+	}
+	return all
+}
+
+// handlers returns what others serve on one listener.
+func (s *Server) handlers(local bool) []Handler {
+	return slices.DeleteFunc(slices.Clone(s.config.Handlers), func(h Handler) bool { return h.Local && !local })
 }
 
 // index lists the paths.
@@ -73,6 +88,9 @@ func (s *Server) index(local bool, w http.ResponseWriter, _ *http.Request) {
 		if !strings.HasSuffix(r.path, "{$}") {
 			fmt.Fprintln(w, r.path)
 		}
+	}
+	for _, h := range s.handlers(local) {
+		fmt.Fprintln(w, h.Path)
 	}
 }
 

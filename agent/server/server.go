@@ -35,8 +35,20 @@ type Config struct {
 	// Settings returns what counts now, by the names of KubeletConfiguration.
 	Settings func() map[string]any
 
+	// Handlers are more paths, beside the server's own.
+	Handlers []Handler
+	// Watch may wrap what one listener serves, to count requests; nil: nobody
+	// does. paths are all that it knows.
+	Watch   func(local bool, paths []string, next http.Handler) http.Handler
 	Version string
 	Log     *slog.Logger
+}
+
+// Handler is a path that somebody else serves. It is asked with GET and HEAD only.
+type Handler struct {
+	Path  string
+	Local bool // on the unix socket only
+	http.Handler
 }
 
 // Server serves a status store. Run must be called for what Listen bound to be

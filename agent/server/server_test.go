@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +45,13 @@ func serve(t *testing.T, adjust func(*Config), checks ...Check) *world {
 	}
 	w := &world{store: store, socket: filepath.Join(t.TempDir(), "s")}
 	c := Config{Listen: "127.0.0.1:0", Socket: w.socket, Store: store, Checks: checks, Version: "v1", Log: log,
+		Handlers: []Handler{{Path: "/more", Handler: says("more")}, {Path: "/more/local", Local: true, Handler: says("local")}},
+		Watch: func(local bool, paths []string, next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Watched", fmt.Sprint(local, slices.Contains(paths, "/pods"), slices.Contains(paths, "/more/local")))
+				next.ServeHTTP(w, r)
+			})
+		},
 		Images:   func(context.Context) (*status.Images, error) { return &status.Images{Node: "n"}, nil },
 		Running:  func(context.Context) ([]v1.Pod, error) { return []v1.Pod{running}, nil },
 		Settings: func() map[string]any { return map[string]any{"maxPods": 7} },
@@ -73,6 +82,11 @@ func serve(t *testing.T, adjust func(*Config), checks ...Check) *world {
 		store.Close(context.Background())
 	})
 	return w
+}
+
+// says is a handler that says one thing.
+func says(text string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) })
 }
 
 // ask returns status code and body; local asks on the socket.
@@ -197,8 +211,8 @@ func TestRoutes(t *testing.T) {
 		{"delete on TCP", "DELETE", "/pods", false, 405, "this endpoint is read-only\n"},
 		{"a method nobody knows, a path nobody knows", "BREW", "/coffee", false, 405, "this endpoint is read-only\n"},
 		{"no slash", "GET", "/pods/", true, 404, "404 page not found\n"},
-		{"what there is", "GET", "/", false, 200, "monopod v1\n\n" + openPaths},
-		{"what there is for root", "GET", "/", true, 200, "monopod v1\n\n" + openPaths + rootPaths},
+		{"what there is", "GET", "/", false, 200, "monopod v1\n\n" + openPaths + "/more\n"},
+		{"what there is for root", "GET", "/", true, 200, "monopod v1\n\n" + openPaths + rootPaths + "/more\n/more/local\n"},
 		{"settings", "GET", "/configz", true, 200, `{"kubeletconfig":{"maxPods":7}}` + "\n"},
 		{"settings are not for TCP", "GET", "/configz", false, 404, "404 page not found\n"},
 		{"what runs", "GET", "/runningpods", true, 200, runs},
@@ -208,6 +222,11 @@ func TestRoutes(t *testing.T) {
 		{"nothing is executed over TCP", "POST", "/exec/default/a/app", false, 405, "Debug endpoints are disabled.\n"},
 		{"no profiles over TCP", "GET", "/debug/pprof/heap", false, 405, "Debug endpoints are disabled.\n"},
 		{"only a beginning of such a path", "GET", "/runs", false, 404, "404 page not found\n"},
+		{"what somebody else serves", "GET", "/more", false, 200, "more"},
+		{"to local clients, too", "GET", "/more", true, 200, "more"},
+		{"or to those only", "GET", "/more/local", true, 200, "local"},
+		{"and not to others", "GET", "/more/local", false, 404, "404 page not found\n"},
+		{"to be read only", "POST", "/more", true, 405, "this endpoint is read-only\n"},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -217,6 +236,9 @@ func TestRoutes(t *testing.T) {
 			}
 			if strings.Contains(body, "read-only") && header.Get("Allow") != "GET, HEAD" {
 				t.Errorf("Allow: %s", header.Get("Allow"))
+			}
+			if got, want := header.Get("Watched"), fmt.Sprint(r.local, true, r.local); got != want {
+				t.Errorf("watched as %q, want %q", got, want)
 			}
 		})
 	}

@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -42,6 +43,9 @@ type Input struct {
 	Resource func(*v1.ResourceFieldSelector) (string, error)
 	// Objects has the ConfigMaps and Secrets; nil: there are none.
 	Objects Objects
+	// Observe is told of each volume that was made, or found, since begun, or
+	// could not be; nil: nobody is.
+	Observe func(v *v1.Volume, begun time.Time, err error)
 }
 
 // Objects gives ConfigMaps and Secrets by name; nil without an error when there
@@ -77,7 +81,11 @@ func SetUp(ctx context.Context, root string, p *v1.Pod, in Input) (map[string]Mo
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		begun := time.Now()
 		m, err := s.volume(ctx, v)
+		if in.Observe != nil {
+			in.Observe(v, begun, err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", v.Name, err)
 		}

@@ -1,0 +1,127 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+func scrape(h http.Handler, accept string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest("GET", "/metrics", nil)
+	if accept != "" {
+		r.Header.Set("Accept", accept)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// prometheusAccepts is what Prometheus 3 sends.
+const prometheusAccepts = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5," +
+	"text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+
+func TestFormats(t *testing.T) {
+	h := Handler(everything(t).Registry())
+	rows := []struct{ name, accept, want string }{
+		{"nothing asked for", "", "text/plain; version=0.0.4"},
+		{"anything", "*/*", "text/plain; version=0.0.4"},
+		{"a browser", "text/html,application/xhtml+xml,*/*;q=0.8", "text/plain; version=0.0.4"},
+		{"Prometheus", prometheusAccepts, "application/openmetrics-text; version=1.0.0"},
+		{"Prometheus with native histograms", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.7," + prometheusAccepts,
+			"application/openmetrics-text; version=1.0.0"},
+		{"an old Prometheus", "text/plain;version=0.0.4;q=0.5,*/*;q=0.1", "text/plain; version=0.0.4"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			w := scrape(h, row.accept)
+			if got := w.Header().Get("Content-Type"); w.Code != 200 || !strings.HasPrefix(got, row.want) {
+				t.Errorf("%d, %s", w.Code, got)
+			}
+			body := w.Body.String()
+			if open := strings.HasSuffix(body, "# EOF\n"); open != strings.HasPrefix(row.want, "application") {
+				t.Errorf("it ends with %q", body[len(body)-20:])
+			}
+		})
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(scrape(h, "").Body)
+	if err != nil || families["kubelet_node_name"] == nil {
+		t.Errorf("text is not understood: %v", err)
+	}
+}
+
+// gathers is a gatherer.
+type gathers func() ([]*dto.MetricFamily, error)
+
+func (g gathers) Gather() ([]*dto.MetricFamily, error) { return g() }
+
+func TestFewScrapesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, under := make(chan struct{}), make(chan struct{}, 100)
+		h := Handler(gathers(func() ([]*dto.MetricFamily, error) {
+			under <- struct{}{}
+			<-release
+			return nil, nil
+		}))
+		var all sync.WaitGroup
+		for range scrapesAtOnce {
+			all.Go(func() { scrape(h, "") })
+		}
+		gone, leave := context.WithCancel(t.Context())
+		all.Go(func() {
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, "GET", "/metrics", nil))
+		})
+		synctest.Wait()
+		leave() // who does not wait any more is not kept
+		if w := scrape(h, ""); w.Code != http.StatusServiceUnavailable || len(under) != scrapesAtOnce {
+			t.Errorf("%d, and %d scrapes at once", w.Code, len(under))
+		}
+		close(release)
+		all.Wait()
+		if w := scrape(h, ""); w.Code != 200 {
+			t.Errorf("%d when there is room again", w.Code)
+		}
+	})
+}
+
+func TestWhatCannotBeGatheredIsLeftOut(t *testing.T) {
+	name, value := "a", 1.0
+	some := []*dto.MetricFamily{{Name: &name, Type: dto.MetricType_GAUGE.Enum(), Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: &value}}}}}
+	for _, row := range []struct {
+		name     string
+		families []*dto.MetricFamily
+		code     int
+		body     string
+	}{{"all", nil, 500, "metrics: broken\n"}, {"one", some, 200, "# TYPE a gauge\na 1\n"}} {
+		t.Run(row.name, func(t *testing.T) {
+			w := scrape(Handler(gathers(func() ([]*dto.MetricFamily, error) { return row.families, errors.New("broken") })), "")
+			if w.Code != row.code || w.Body.String() != row.body {
+				t.Errorf("%d %q", w.Code, w.Body)
+			}
+		})
+	}
+}
+
+// deaf is a client that is gone.
+type deaf struct{ http.ResponseWriter }
+
+func (deaf) Write([]byte) (int, error) { return 0, errors.New("gone") }
+
+func TestHalfAnAnswerDoesNotLookWhole(t *testing.T) {
+	defer func() {
+		if recover() != http.ErrAbortHandler {
+			t.Error("it was not broken off")
+		}
+	}()
+	Handler(prometheus.Gatherer(everything(t).Registry())).ServeHTTP(deaf{httptest.NewRecorder()}, httptest.NewRequest("GET", "/metrics", nil))
+}

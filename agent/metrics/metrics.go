@@ -1,0 +1,116 @@
+// Package metrics counts and times what the agent does, under the names and
+// labels that a kubelet has for it, so that dashboards and alerts made for
+// kubelets work; what a kubelet has no name for begins with monopod_. What
+// follows from the agent's state is asked for when somebody scrapes (State);
+// nothing is kept up by hand that could drift.
+package metrics
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// Config is what the metrics say of the agent itself.
+type Config struct {
+	NodeName string
+	Version  string // of the agent
+	CgroupV2 bool
+	// State is asked at each scrape, by any goroutine; nil: nothing is known.
+	State func() State
+}
+
+// Metrics has all collectors. Any goroutine may call its methods; those of nil
+// do nothing.
+type Metrics struct {
+	registry *prometheus.Registry
+
+	runtime runtimeMetrics
+	pods    podMetrics
+	node    nodeMetrics
+	http    httpMetrics
+	probes  probeMetrics
+}
+
+// New returns metrics with registries of their own.
+func New(c Config) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	m.runtime = newRuntimeMetrics(m.registry)
+	m.pods = newPodMetrics(m.registry)
+	m.node = newNodeMetrics(m.registry)
+	m.http = newHTTPMetrics(m.registry)
+	m.probes = newProbeMetrics()
+	m.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		newStateCollector(c.State),
+	)
+	constant(m.registry, "kubelet_node_name", "The name of this node; always 1.", prometheus.Labels{"node": c.NodeName}, 1)
+	constant(m.registry, "kubernetes_build_info", "What the agent is built from; the version is that of the kubelet it is like, then its own; always 1.", buildInfo(c.Version), 1)
+	version := 1.0
+	if c.CgroupV2 {
+		version = 2
+	}
+	constant(m.registry, "kubelet_cgroup_version", "The version of cgroups on this node.", nil, version)
+	return m
+}
+
+// likeKubelet is the version of the kubelet that the agent is like.
+const likeKubelet = "v1.36.3"
+
+func buildInfo(version string) prometheus.Labels {
+	return prometheus.Labels{
+		"major": "1", "minor": "36", "git_version": likeKubelet + "+monopod-" + version,
+		"git_commit": "", "git_tree_state": "", "build_date": "",
+		"go_version": runtime.Version(), "compiler": runtime.Compiler, "platform": runtime.GOOS + "/" + runtime.GOARCH,
+	}
+}
+
+// constant registers a gauge that never changes.
+func constant(r *prometheus.Registry, name, help string, labels prometheus.Labels, value float64) {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels})
+	g.Set(value)
+	r.MustRegister(g)
+}
+
+// Registry has what /metrics shows.
+func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
+
+// ProbeRegistry has what /metrics/probes shows.
+func (m *Metrics) ProbeRegistry() *prometheus.Registry { return m.probes.registry }
+
+// The constructors below register what they make.
+
+func counter(r *prometheus.Registry, name, help string) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	r.MustRegister(c)
+	return c
+}
+
+func counters(r *prometheus.Registry, name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	r.MustRegister(c)
+	return c
+}
+
+func gauges(r *prometheus.Registry, name, help string, labels ...string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	r.MustRegister(g)
+	return g
+}
+
+func histogram(r *prometheus.Registry, buckets []float64, name, help string) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+	r.MustRegister(h)
+	return h
+}
+
+func histograms(r *prometheus.Registry, buckets []float64, name, help string, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	r.MustRegister(h)
+	return h
+}
+
+func since(t time.Time) float64 { return time.Since(t).Seconds() }

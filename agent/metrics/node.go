@@ -1,0 +1,107 @@
+package metrics
+
+import (
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// nodeMetrics are about images, cgroups and volumes.
+type nodeMetrics struct {
+	pullSeconds    *prometheus.HistogramVec
+	collected      *prometheus.CounterVec
+	cgroupSeconds  *prometheus.HistogramVec
+	storageSeconds *prometheus.HistogramVec
+}
+
+func newNodeMetrics(r *prometheus.Registry) nodeMetrics {
+	return nodeMetrics{
+		pullSeconds:    histograms(r, pulling, "kubelet_image_pull_duration_seconds", "How long pulls of images took, by size of the image.", "image_size_in_bytes"),
+		collected:      counters(r, "kubelet_image_garbage_collected_total", "Images that were removed because of their age or for space.", "reason"),
+		cgroupSeconds:  histograms(r, usual, "kubelet_cgroup_manager_duration_seconds", "How long it took to make, write or remove cgroups.", "operation_type"),
+		storageSeconds: histograms(r, mounting, "storage_operation_duration_seconds", "How long it took to make a volume, by its kind.", "volume_plugin", "operation_name", "status", "migrated"),
+	}
+}
+
+// other is a label's value for all that is not told apart.
+const other = "other"
+
+// imageSizes are the upper bounds of the label for an image's size, in bytes.
+var imageSizes = []struct {
+	below uint64
+	label string
+}{
+	{10e6, "0-10MB"}, {100e6, "10MB-100MB"}, {500e6, "100MB-500MB"}, {1e9, "500MB-1GB"},
+	{5e9, "1GB-5GB"}, {10e9, "5GB-10GB"}, {20e9, "10GB-20GB"}, {30e9, "20GB-30GB"},
+	{40e9, "30GB-40GB"}, {60e9, "40GB-60GB"}, {100e9, "60GB-100GB"},
+}
+
+func imageSize(bytes uint64) string {
+	for _, s := range imageSizes {
+		if bytes <= s.below {
+			return s.label
+		}
+	}
+	return "GT100GB"
+}
+
+// Pulled takes note of an image that was pulled.
+func (m *Metrics) Pulled(took time.Duration, bytes uint64) {
+	if m != nil {
+		m.node.pullSeconds.WithLabelValues(imageSize(bytes)).Observe(took.Seconds())
+	}
+}
+
+// Collected takes note of an image that was removed for its age or for space.
+func (m *Metrics) Collected(reason string) {
+	if m != nil {
+		m.node.collected.WithLabelValues(reason).Inc()
+	}
+}
+
+// What is done to cgroups.
+const (
+	CgroupCreate  = "create"
+	CgroupUpdate  = "update"
+	CgroupDestroy = "destroy"
+)
+
+// Cgroup takes note of something done to cgroups since begun.
+func (m *Metrics) Cgroup(operation string, begun time.Time) {
+	if m != nil {
+		m.node.cgroupSeconds.WithLabelValues(operation).Observe(since(begun))
+	}
+}
+
+// Volume takes note of a volume that was made since begun, or was not. plugin is
+// one of the kubelet's names, such as empty-dir.
+func (m *Metrics) Volume(plugin string, begun time.Time, err error) {
+	if m == nil {
+		return
+	}
+	status := "success"
+	if err != nil {
+		status = "fail-unknown"
+	}
+	m.node.storageSeconds.WithLabelValues(pluginPrefix+plugin, "volume_mount", status, "false").Observe(since(begun))
+}
+
+const pluginPrefix = "kubernetes.io/"
+
+// rejections are the reasons that are told apart.
+var rejections = map[string]bool{"AppArmor": true, "PodOSSelectorNodeLabelDoesNotMatch": true, "PodOSNotSupported": true,
+	"SysctlForbidden": true, "SupplementalGroupsPolicyNotSupported": true, "NodeAffinity": true, "NodePorts": true,
+	"OutOfcpu": true, "OutOfmemory": true, "OutOfephemeral-storage": true, "OutOfpods": true}
+
+// rejection returns the label of a reason: manifests may name resources, and so
+// reasons, without end.
+func rejection(reason string) string {
+	switch {
+	case rejections[reason]:
+		return reason
+	case strings.HasPrefix(reason, "OutOf"):
+		return "OutOfExtendedResources"
+	}
+	return "Other"
+}

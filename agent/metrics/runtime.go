@@ -1,0 +1,151 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// runtimeMetrics are about the container runtime.
+type runtimeMetrics struct {
+	calls, callErrors *prometheus.CounterVec
+	callSeconds       *prometheus.HistogramVec
+
+	sandboxSeconds *prometheus.HistogramVec
+	sandboxErrors  *prometheus.CounterVec
+
+	relist, relistInterval, relistPod prometheus.Histogram
+	lastSeen                          prometheus.Gauge
+
+	streams, streamErrors prometheus.Counter
+	eventLatency          prometheus.Histogram
+}
+
+func newRuntimeMetrics(r *prometheus.Registry) runtimeMetrics {
+	m := runtimeMetrics{
+		calls:          counters(r, "kubelet_runtime_operations_total", "Calls of the container runtime, by operation.", "operation_type"),
+		callErrors:     counters(r, "kubelet_runtime_operations_errors_total", "Calls of the container runtime that failed, by operation.", "operation_type"),
+		callSeconds:    histograms(r, operations, "kubelet_runtime_operations_duration_seconds", "How long calls of the container runtime took, by operation.", "operation_type"),
+		sandboxSeconds: histograms(r, usual, "kubelet_run_podsandbox_duration_seconds", "How long the runtime took to run a sandbox, by its handler.", "runtime_handler"),
+		sandboxErrors:  counters(r, "kubelet_run_podsandbox_errors_total", "Sandboxes that the runtime could not run, by its handler.", "runtime_handler"),
+		relist:         histogram(r, usual, "kubelet_pleg_relist_duration_seconds", "How long it took to list all that is ours in the runtime."),
+		relistInterval: histogram(r, usual, "kubelet_pleg_relist_interval_seconds", "The time between the beginnings of such lists."),
+		relistPod:      histogram(r, usual, "kubelet_pleg_pod_relist_duration_seconds", "How long it took to look at one pod in the runtime."),
+		lastSeen:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_pleg_last_seen_seconds", Help: "When the runtime was listed last, in seconds since 1970."}),
+		streams:        counter(r, "kubelet_evented_pleg_connection_success_count", "Streams of container events that the runtime began to send."),
+		streamErrors:   counter(r, "kubelet_evented_pleg_connection_error_count", "Streams of container events that broke or could not be had."),
+		eventLatency:   histogram(r, usual, "kubelet_evented_pleg_connection_latency_seconds", "The time between a container event and its arrival here."),
+	}
+	r.MustRegister(m.lastSeen)
+	return m
+}
+
+// operationTypes are the kubelet's names of the CRI's calls.
+var operationTypes = map[string]string{
+	"Version":                   "version",
+	"Status":                    "status",
+	"CreateContainer":           "create_container",
+	"StartContainer":            "start_container",
+	"StopContainer":             "stop_container",
+	"RemoveContainer":           "remove_container",
+	"ListContainers":            "list_containers",
+	"ContainerStatus":           "container_status",
+	"UpdateContainerResources":  "update_container",
+	"ReopenContainerLog":        "reopen_container_log",
+	"ExecSync":                  "exec_sync",
+	"Exec":                      "exec",
+	"Attach":                    "attach",
+	"PortForward":               "port_forward",
+	"RunPodSandbox":             "run_podsandbox",
+	"StopPodSandbox":            "stop_podsandbox",
+	"RemovePodSandbox":          "remove_podsandbox",
+	"PodSandboxStatus":          "podsandbox_status",
+	"ListPodSandbox":            "list_podsandbox",
+	"UpdatePodSandboxResources": "update_podsandbox_resources",
+	"ContainerStats":            "container_stats",
+	"ListContainerStats":        "list_container_stats",
+	"PodSandboxStats":           "podsandbox_stats",
+	"ListPodSandboxStats":       "list_podsandbox_stats",
+	"UpdateRuntimeConfig":       "update_runtime_config",
+	"RuntimeConfig":             "runtime_config",
+	"ListImages":                "list_images",
+	"ImageStatus":               "image_status",
+	"PullImage":                 "pull_image",
+	"RemoveImage":               "remove_image",
+	"ImageFsInfo":               "image_fs_info",
+	"CheckpointContainer":       "checkpoint_container",
+	"GetContainerEvents":        "get_container_events",
+	"ListMetricDescriptors":     "list_metric_descriptors",
+	"ListPodSandboxMetrics":     "list_podsandbox_metrics",
+}
+
+// Call takes note of a call of the runtime, by the CRI's name of it.
+func (m *Metrics) Call(name string, took time.Duration, err error) {
+	if m == nil {
+		return
+	}
+	op, known := operationTypes[name]
+	if !known {
+		op = other
+	}
+	m.runtime.calls.WithLabelValues(op).Inc()
+	m.runtime.callSeconds.WithLabelValues(op).Observe(took.Seconds())
+	if err != nil {
+		m.runtime.callErrors.WithLabelValues(op).Inc()
+	}
+}
+
+// Sandbox takes note of a sandbox that was run, or was not, since begun.
+// handler is "" for the runtime's default.
+func (m *Metrics) Sandbox(handler string, begun time.Time, err error) {
+	if m == nil {
+		return
+	}
+	m.runtime.sandboxSeconds.WithLabelValues(handler).Observe(since(begun))
+	if err != nil {
+		m.runtime.sandboxErrors.WithLabelValues(handler).Inc()
+	}
+}
+
+// Relist takes note of a list of the runtime since begun. last is when the one
+// before was begun; zero: there was none.
+func (m *Metrics) Relist(last, begun time.Time, err error) {
+	if m == nil {
+		return
+	}
+	m.runtime.relist.Observe(since(begun))
+	if !last.IsZero() {
+		m.runtime.relistInterval.Observe(begun.Sub(last).Seconds())
+	}
+	if err == nil {
+		m.runtime.lastSeen.Set(float64(begun.Unix()))
+	}
+}
+
+// Look takes note that one pod was looked at in the runtime since begun.
+func (m *Metrics) Look(begun time.Time) {
+	if m != nil {
+		m.runtime.relistPod.Observe(since(begun))
+	}
+}
+
+// Stream takes note that the runtime sends events.
+func (m *Metrics) Stream() {
+	if m != nil {
+		m.runtime.streams.Inc()
+	}
+}
+
+// StreamEnded takes note that a stream of events broke, or could not be had.
+func (m *Metrics) StreamEnded() {
+	if m != nil {
+		m.runtime.streamErrors.Inc()
+	}
+}
+
+// Event takes note of an event of that moment.
+func (m *Metrics) Event(at time.Time) {
+	if m != nil {
+		m.runtime.eventLatency.Observe(max(since(at), 0))
+	}
+}

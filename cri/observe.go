@@ -1,0 +1,34 @@
+package cri
+
+import (
+	"context"
+	"path"
+	"time"
+
+	"google.golang.org/grpc"
+)
+
+// Observer is told of each call when it has ended: its name in the CRI, such as
+// RunPodSandbox, how long it took, and how it failed. A stream counts when it
+// ends. It is called by any goroutine and must not block.
+type Observer func(call string, took time.Duration, err error)
+
+// observed is a connection whose calls the client's Observer is told of.
+type observed struct {
+	grpc.ClientConnInterface
+	client *Client
+}
+
+// Invoke carries out one call.
+func (o observed) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	begun := time.Now()
+	err := o.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
+	o.client.tell(path.Base(method), begun, err)
+	return err
+}
+
+func (c *Client) tell(call string, begun time.Time, err error) {
+	if c.Observe != nil {
+		c.Observe(call, time.Since(begun), err)
+	}
+}
