@@ -102,10 +102,14 @@ func TestHTTPGet(t *testing.T) {
 			if row.get.Port == (intstr.IntOrString{}) {
 				row.get.Port = port
 			}
+			fell := false
 			err := Run(t.Context(), &v1.LifecycleHandler{HTTPGet: &row.get},
-				Target{Host: "127.0.0.1", Ports: []v1.ContainerPort{{Name: "http", ContainerPort: port.IntVal}}})
+				Target{Fallback: func() { fell = true }, Host: "127.0.0.1", Ports: []v1.ContainerPort{{Name: "http", ContainerPort: port.IntVal}}})
 			if row.err == "" && err != nil || row.err != "" && (err == nil || !strings.Contains(err.Error(), row.err)) {
 				t.Errorf("error %v, want %q", err, row.err)
+			}
+			if want := row.name == "a plain server is asked without the password"; fell != want {
+				t.Errorf("told of a fallback: %v", fell)
 			}
 			if len(w.asked) > 10 {
 				t.Errorf("it was asked %d times", len(w.asked))

@@ -33,6 +33,8 @@ type yard struct {
 	extra uint64 // bytes on the disk that are no images
 	file  string
 	at    Limits
+
+	events []string // reasons
 }
 
 func inYard(t *testing.T, l Limits, test func(*yard)) {
@@ -52,7 +54,7 @@ func (y *yard) restart() {
 		Statfs: func(string) (uint64, uint64, error) {
 			return 100 * mb, 100*mb - min(y.ImageBytes()+y.extra, 100*mb), nil
 		},
-		Log: slog.New(slog.NewTextHandler(&y.log, nil)),
+		Log: slog.New(slog.NewTextHandler(&y.log, nil)), Event: func(reason, _ string) { y.events = append(y.events, reason) },
 	})
 }
 
@@ -176,7 +178,7 @@ func TestWhatIsNeededStays(t *testing.T) {
 			y.Error("it is not said that there is no room")
 		}
 		y.collect()
-		if n := strings.Count(y.log.String(), "FreeDiskSpaceFailed"); n != 1 {
+		if n := strings.Count(y.log.String(), "FreeDiskSpaceFailed"); n != 1 || len(y.events) != 1 || y.events[0] != "FreeDiskSpaceFailed" {
 			y.Errorf("it is said %d times", n)
 		}
 		y.needs, y.extra = nil, 0
@@ -275,7 +277,7 @@ func TestWhatCannotBeDoneIsSaidOnce(t *testing.T) {
 		for range 4 {
 			y.say(y.Context(), y.Collect(y.Context()))
 		}
-		if n := strings.Count(y.log.String(), "ImageGCFailed"); n != 1 {
+		if n := strings.Count(y.log.String(), "ImageGCFailed"); n != 1 || len(y.events) != 1 || y.events[0] != "ImageGCFailed" {
 			y.Errorf("said %d times:\n%s", n, y.log.String())
 		}
 		y.has("a", "b")
