@@ -74,6 +74,7 @@ func New(cfg Config) (_ *Agent, err error) {
 		return nil, err
 	}
 	a.events = events.Open(events.Config{Path: a.root.path("status", "events.jsonl"), Node: cfg.NodeName, Log: cfg.Log})
+	a.store.OnTrouble(func(err error) { a.recordTrouble("FailedStatusWrite", err.Error()) })
 	checkpoints, err := a.root.checkpoints(cfg.Log)
 	if err != nil {
 		return nil, err

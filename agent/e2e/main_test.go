@@ -66,6 +66,7 @@ func scenarios() []scenario {
 		{"RecoversAFailedInitContainer", recoversAFailedInitContainer},
 		{"TellsOfAnOOMKill", tellsOfAnOOMKill},
 		{"WaitsForAnImage", waitsForAnImage},
+		{"TellsWhatHappened", tellsWhatHappened},
 		{"StartsPodsInOrder", startsPodsInOrder},
 		{"PullsWithCredentials", pullsWithCredentials},
 		{"PullsThroughTrouble", pullsThroughTrouble},

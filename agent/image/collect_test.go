@@ -34,6 +34,8 @@ type yard struct {
 	file  string
 	at    Limits
 	why   []string // images were removed
+
+	events []string // reasons
 }
 
 func inYard(t *testing.T, l Limits, test func(*yard)) {
@@ -54,7 +56,7 @@ func (y *yard) restart() {
 			return 100 * mb, 100*mb - min(y.ImageBytes()+y.extra, 100*mb), nil
 		},
 		Collected: func(reason string) { y.why = append(y.why, reason) },
-		Log:       slog.New(slog.NewTextHandler(&y.log, nil)),
+		Log:       slog.New(slog.NewTextHandler(&y.log, nil)), Event: func(reason, _ string) { y.events = append(y.events, reason) },
 	})
 }
 
@@ -181,7 +183,7 @@ func TestWhatIsNeededStays(t *testing.T) {
 			y.Error("it is not said that there is no room")
 		}
 		y.collect()
-		if n := strings.Count(y.log.String(), "FreeDiskSpaceFailed"); n != 1 {
+		if n := strings.Count(y.log.String(), "FreeDiskSpaceFailed"); n != 1 || len(y.events) != 1 || y.events[0] != "FreeDiskSpaceFailed" {
 			y.Errorf("it is said %d times", n)
 		}
 		y.needs, y.extra = nil, 0
@@ -283,7 +285,7 @@ func TestWhatCannotBeDoneIsSaidOnce(t *testing.T) {
 		for range 4 {
 			y.say(y.Context(), y.Collect(y.Context()))
 		}
-		if n := strings.Count(y.log.String(), "ImageGCFailed"); n != 1 {
+		if n := strings.Count(y.log.String(), "ImageGCFailed"); n != 1 || len(y.events) != 1 || y.events[0] != "ImageGCFailed" {
 			y.Errorf("said %d times:\n%s", n, y.log.String())
 		}
 		y.has("a", "b")

@@ -13,10 +13,8 @@ import (
 	"monopod/agent/events"
 )
 
-const (
-	watchFor   = time.Hour        // a watch ends after that; who wants more asks again
-	watchWrite = 10 * time.Second // how long a watcher may take for one event
-)
+// watchFor is when a watch ends; who wants more asks again.
+const watchFor = time.Hour
 
 // events answers with a v1 EventList, the latest last: of one pod with
 // ?pod=namespace/name. With ?watch=1 it is one v1 Event after the other, a line
@@ -72,34 +70,34 @@ func writeEvents(w http.ResponseWriter, all *events.List, clean func(*v1.Event))
 func (s *Server) watchEvents(w http.ResponseWriter, r *http.Request, pod string, local bool) {
 	past, watch, err := s.config.Events.Watch(pod)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusTooManyRequests)
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	defer watch.Close()
-	ctx, cancel := context.WithTimeout(r.Context(), watchFor)
+	st, end, ok := s.stream(w, r)
+	if !ok {
+		return
+	}
+	defer end()
+	ctx, cancel := context.WithTimeout(st.ctx, watchFor)
 	defer cancel()
 	w.Header().Set("Content-Type", "application/json")
 	if r.Method == http.MethodHead {
 		return
 	}
-	control := http.NewResponseController(w)
-	control.SetReadDeadline(time.Time{}) // there is nothing to be read any more
 	send := func(e *v1.Event) bool {
 		if !local {
 			newScrubber(s.config.Store.Pods()).scrub(e)
 		}
 		data, err := json.Marshal(e)
 		if err == nil {
-			err = control.SetWriteDeadline(time.Now().Add(watchWrite))
-		}
-		if err == nil {
-			_, err = w.Write(append(data, '\n'))
+			_, err = st.Write(append(data, '\n'))
 		}
 		return err == nil
 	}
-	sent := true
-	past.Each(func(e *v1.Event) bool { sent = send(e); return sent })
-	for sent && control.Flush() == nil {
+	sent := st.control.Flush() == nil // the client learns that it watches before anything happens
+	past.Each(func(e *v1.Event) bool { sent = sent && send(e); return sent })
+	for sent {
 		e, ok := watch.Next(ctx.Done())
 		if !ok {
 			return

@@ -43,11 +43,11 @@ func (s scrubber) scrub(e *v1.Event) {
 	}
 	values, known := s[e.InvolvedObject.Namespace+"/"+e.InvolvedObject.Name]
 	if !known && e.Type == v1.EventTypeWarning {
-		e.Message = "<elided>"
+		e.Message = elided
 		return
 	}
 	for _, v := range values {
-		e.Message = strings.ReplaceAll(e.Message, v, "<elided>")
+		e.Message = strings.ReplaceAll(e.Message, v, elided)
 	}
 	e.Message = hideEnd(e.Message, values)
 }
@@ -62,7 +62,7 @@ func hideEnd(message string, values []string) string {
 	for _, v := range values {
 		for n := min(len(v)-1, len(text)); n >= secretMin; n-- {
 			if strings.HasSuffix(text, v[:n]) {
-				text = text[:len(text)-n] + "<elided>"
+				text = text[:len(text)-n] + elided
 				break
 			}
 		}

@@ -242,6 +242,8 @@ func TestAFailedWriteIsSaidOnceAndTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		s, log := open(t, dir)
+		told := 0
+		s.OnTrouble(func(error) { told++ })
 		pods := filepath.Join(dir, "pods")
 		if err := os.Remove(pods); err != nil {
 			t.Fatal(err)
@@ -256,7 +258,7 @@ func TestAFailedWriteIsSaidOnceAndTriedAgain(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		s.SetPod("default/0", testPod("x", v1.PodSucceeded))
 		time.Sleep(10*time.Minute + 5*time.Second)
-		if n := log.count("level=WARN"); n != 1 {
+		if n := log.count("level=WARN"); n != 1 || told != 1 {
 			t.Errorf("said %d times, want once:\n%s", n, log.b.String())
 		}
 		if got := names(t, dir); got != "manifests.json pods" {

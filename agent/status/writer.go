@@ -47,6 +47,8 @@ type writer struct {
 	jobs   map[string]*job
 	keep   map[string]bool // files that a sweep shall leave; nil: no sweep asked for
 	closed bool
+
+	trouble func(error) // nil: nobody wants to know
 }
 
 func startWriter(dir string, log *slog.Logger) *writer {
@@ -259,6 +261,9 @@ func (w *writer) sayIll(err error) {
 	}
 	w.said[cause] = true
 	w.log.Warn("status cannot be written; trying again", "err", err)
+	if w.trouble != nil {
+		w.trouble(err)
+	}
 }
 
 // sayWell logs once that no file waits for another try any more.
