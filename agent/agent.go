@@ -19,6 +19,7 @@ import (
 	"monopod/agent/image"
 	"monopod/agent/logs"
 	"monopod/agent/server"
+	"monopod/agent/stats"
 	"monopod/agent/status"
 	"monopod/cri"
 	"monopod/manifests"
@@ -46,6 +47,8 @@ type Agent struct {
 	cgroups *podCgroups
 	rotator *logs.Rotator
 	garbage *garbage
+	node    *nodeReporter
+	stats   *stats.Collector
 }
 
 // New checks the settings, takes the root dir, and binds the endpoints. Each
@@ -89,6 +92,7 @@ func New(cfg Config) (_ *Agent, err error) {
 		return nil, err
 	}
 	a.sync = newSyncLoop(a.workers, a.store, cfg.Manifests, checkpoints)
+	a.stats = a.newStats(machine)
 	a.server, err = server.Listen(server.Config{
 		Listen:  cfg.Listen,
 		Socket:  cfg.Socket,
@@ -96,10 +100,15 @@ func New(cfg Config) (_ *Agent, err error) {
 		Version: cfg.Version,
 		Images:  a.listImages,
 		Events:  a.events,
+		Pages:   a.stats.Pages(),
 		Checks:  []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
 		Log:     cfg.Log,
 	})
-	return a, err
+	if err != nil {
+		return nil, err
+	}
+	a.node = a.newNodeReporter(machine)
+	return a, nil
 }
 
 // build wires what acts on the runtime.
@@ -162,6 +171,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.images.Run(ctx) })
 	parts.Go(func() { a.rotator.Run(ctx) })
 	parts.Go(func() { a.garbage.run(ctx) })
+	parts.Go(func() { a.node.Run(ctx) })
 	parts.Go(func() {
 		if err := a.server.Run(ctx); err != nil && ctx.Err() == nil {
 			cancel(fmt.Errorf("serve: %w", err))

@@ -124,6 +124,9 @@ func (l *syncLoop) healthy() error {
 	return nil
 }
 
+// lastTurn returns when the loop turned last.
+func (l *syncLoop) lastTurn() time.Time { return l.born.Add(time.Duration(l.turned.Load())) }
+
 // snapshot makes the workers what the manifests say.
 func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 	l.last = &s

@@ -34,6 +34,8 @@ type Config struct {
 	Running func(context.Context) ([]v1.Pod, error)
 	// Settings returns what counts now, by the names of KubeletConfiguration.
 	Settings func() map[string]any
+	// Pages are what others serve, by path.
+	Pages map[string]http.HandlerFunc
 
 	Version string
 	Log     *slog.Logger
@@ -104,6 +106,14 @@ func (s *Server) Addr() net.Addr {
 		return nil
 	}
 	return s.ends[0].listener.Addr()
+}
+
+// Port returns the TCP port that is served, 0 without one.
+func (s *Server) Port() int32 {
+	if tcp, ok := s.Addr().(*net.TCPAddr); ok {
+		return int32(tcp.Port)
+	}
+	return 0
 }
 
 // Run serves until ctx ends, gives requests under way a moment, and removes
