@@ -47,6 +47,7 @@ func commands() []*command {
 		{name: "validate", args: "FILE|DIR|- ...", usage: "check manifests as the agent would", flags: validateFlags, run: validate},
 		{name: "config", usage: "print what can be set, documented", flags: configFlags, run: config},
 		psCommand(),
+		topCommand(),
 		imagesCommand(),
 		versionCommand(),
 	}

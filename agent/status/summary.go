@@ -156,3 +156,27 @@ type InterfaceStats struct {
 	TxBytes  *uint64 `json:"txBytes,omitempty"`
 	TxErrors *uint64 `json:"txErrors,omitempty"`
 }
+
+// Images returns the file system of the images, nil if it is not known.
+func (r *RuntimeStats) Images() *FsStats {
+	if r == nil {
+		return nil
+	}
+	return r.ImageFs
+}
+
+// Logs returns what the logs of all containers take, nil if it is not known.
+func (p *PodStats) Logs() *FsStats {
+	var sum *FsStats
+	for i := range p.Containers {
+		l := p.Containers[i].Logs
+		if l == nil || l.UsedBytes == nil {
+			continue
+		}
+		if sum == nil {
+			sum = &FsStats{UsedBytes: new(uint64)}
+		}
+		*sum.UsedBytes += *l.UsedBytes
+	}
+	return sum
+}
