@@ -19,8 +19,9 @@ const (
 	// nodeStuck is how old the last turn of the sync loop may be: past it the loop
 	// is stuck, and the heartbeat stops.
 	nodeStuck = 2*syncTick + nodeEvery/2
-	// nodeImagesEvery is how often the runtime is asked which images it has.
-	nodeImagesEvery = time.Minute
+	// nodeImagesEvery is how often the runtime is asked which images it has, as a
+	// kubelet does.
+	nodeImagesEvery = 30 * time.Second
 	// nodeAsk bounds a call to the runtime for the report.
 	nodeAsk = 5 * time.Second
 )

@@ -132,7 +132,7 @@ func subjects(s *sample, booted time.Time) []subject {
 		if p.Status.StartTime != nil {
 			pod.started = p.Status.StartTime.Time
 		}
-		network := subjectOf("", p.Path+"/"+p.Sandbox, "", p.Sandbox, p.Pod)
+		network := subjectOf("", p.SandboxPath, "", p.Sandbox, p.Pod)
 		network.links = p.Links
 		all = append(all, pod, network)
 		for _, k := range p.Containers {
@@ -157,7 +157,8 @@ func (c *Collector) Cadvisor(ctx context.Context) ([]byte, error) {
 		metrics[i].write(&t, all)
 	}
 	writeFailures(&t, all)
-	writeDevices(&t, all)
+	writeDisks(&t, all)
+	writeLinks(&t, all, s.Node.Time)
 	t.family("container_start_time_seconds", gauge, "When it started, in seconds since 1970.")
 	for _, one := range all {
 		if !one.started.IsZero() {
@@ -179,22 +180,16 @@ func (c *Collector) Cadvisor(ctx context.Context) ([]byte, error) {
 	return t.Bytes(), nil
 }
 
-// write writes the metric for all that have it; none if nobody does.
+// write writes the metric for all that have it.
 func (m *metric) write(t *text, all []subject) {
-	begun := false
+	t.family(m.name, m.kind, m.help)
 	for _, one := range all {
 		if one.use == nil {
 			continue
 		}
-		n := m.of(one.use)
-		if n == nil {
-			continue
+		if n := m.of(one.use); n != nil {
+			t.value(m.name, one.with(m.more...), float64(*n)/m.per, one.use.Time)
 		}
-		if !begun {
-			t.family(m.name, m.kind, m.help)
-			begun = true
-		}
-		t.value(m.name, one.with(m.more...), float64(*n)/m.per, one.use.Time)
 	}
 }
 
@@ -216,7 +211,7 @@ func writeFailures(t *text, all []subject) {
 	}
 }
 
-func writeDevices(t *text, all []subject) {
+func writeDisks(t *text, all []subject) {
 	for _, m := range diskMetrics {
 		t.family(m.name, counter, m.help)
 		for _, one := range all {
@@ -228,12 +223,14 @@ func writeDevices(t *text, all []subject) {
 			}
 		}
 	}
-	now := time.Now()
+}
+
+func writeLinks(t *text, all []subject, at time.Time) {
 	for _, m := range linkMetrics {
 		t.family(m.name, counter, m.help)
 		for _, one := range all {
 			for _, l := range one.links {
-				t.value(m.name, one.with(label{"interface", l.Name}), float64(m.of(l)), now)
+				t.value(m.name, one.with(label{"interface", l.Name}), float64(m.of(l)), at)
 			}
 		}
 	}

@@ -55,6 +55,15 @@ func (h hierarchy) processes(path string) []int {
 
 // read returns what a cgroup has used, nil if it is not there.
 func (h hierarchy) read(path string) *use {
+	u := h.readNumbers(path)
+	if u != nil {
+		u.Processes = known(uint64(len(h.processes(path))))
+	}
+	return u
+}
+
+// readNumbers is read without counting processes.
+func (h hierarchy) readNumbers(path string) *use {
 	if _, err := os.Stat(h.file("memory", path, "")); err != nil {
 		return nil
 	}
@@ -63,11 +72,10 @@ func (h hierarchy) read(path string) *use {
 		h.readV2(path, u)
 	} else {
 		h.readV1(path, u)
+		h.readCPU(path, u)
 	}
-	h.readCPU(path, u)
 	u.Threads = number(h.file("pids", path, "pids.current"))
 	u.MaxThreads = number(h.file("pids", path, "pids.max"))
-	u.Processes = known(uint64(len(h.processes(path))))
 	return u
 }
 
@@ -78,7 +86,7 @@ func (h hierarchy) readCPU(path string, u *use) {
 		u.CPU = number(h.file("cpuacct", path, "cpuacct.usage"))
 		return
 	}
-	eachPair(h.file("", path, "cpu.stat"), into(map[string]**uint64{"usage_usec": &u.CPU}))
+	readPairs(h.file("", path, "cpu.stat"), pair{"usage_usec", &u.CPU})
 	u.CPU = times(u.CPU, 1000)
 }
 

@@ -5,25 +5,23 @@ package stats
 const perTick = 10_000_000 // ns
 
 func (h hierarchy) readV1(path string, u *use) {
-	eachPair(h.file("cpuacct", path, "cpuacct.stat"), into(map[string]**uint64{"user": &u.User, "system": &u.System}))
+	readPairs(h.file("cpuacct", path, "cpuacct.stat"), pair{"user", &u.User}, pair{"system", &u.System})
 	u.User, u.System = times(u.User, perTick), times(u.System, perTick)
-	eachPair(h.file("cpu", path, "cpu.stat"), into(map[string]**uint64{
-		"nr_periods": &u.Periods, "nr_throttled": &u.Throttled, "throttled_time": &u.ThrottledFor}))
+	readPairs(h.file("cpu", path, "cpu.stat"), pair{"nr_periods", &u.Periods}, pair{"nr_throttled", &u.Throttled}, pair{"throttled_time", &u.ThrottledFor})
 	u.Shares = number(h.file("cpu", path, "cpu.shares"))
 	u.Quota = number(h.file("cpu", path, "cpu.cfs_quota_us")) // -1 is no number
 	u.Period = number(h.file("cpu", path, "cpu.cfs_period_us"))
 
 	var inactive *uint64
-	eachPair(h.file("memory", path, "memory.stat"), into(map[string]**uint64{
-		"total_rss": &u.RSS, "total_cache": &u.Cache, "total_mapped_file": &u.Mapped, "total_swap": &u.Swap,
-		"total_pgfault": &u.Faults, "total_pgmajfault": &u.MajorFaults, "total_inactive_file": &inactive}))
+	readPairs(h.file("memory", path, "memory.stat"), pair{"total_rss", &u.RSS}, pair{"total_cache", &u.Cache}, pair{"total_mapped_file", &u.Mapped}, pair{"total_swap", &u.Swap},
+		pair{"total_pgfault", &u.Faults}, pair{"total_pgmajfault", &u.MajorFaults}, pair{"total_inactive_file", &inactive})
 	u.Memory = number(h.file("memory", path, "memory.usage_in_bytes"))
 	u.WorkingSet = less(u.Memory, inactive)
 	u.MemoryLimit = limit(number(h.file("memory", path, "memory.limit_in_bytes")))
 	u.SwapLimit = less(limit(number(h.file("memory", path, "memory.memsw.limit_in_bytes"))), u.MemoryLimit)
 	u.MemoryPeak = number(h.file("memory", path, "memory.max_usage_in_bytes"))
 	u.MemoryFails = number(h.file("memory", path, "memory.failcnt"))
-	eachPair(h.file("memory", path, "memory.oom_control"), into(map[string]**uint64{"oom_kill": &u.OOMKills}))
+	readPairs(h.file("memory", path, "memory.oom_control"), pair{"oom_kill", &u.OOMKills})
 
 	u.Disks = h.eachDevice(h.file("blkio", path, "blkio.throttle.io_service_bytes_recursive"), nil, func(d *diskUse, key string, n uint64) {
 		switch key {

@@ -1,25 +1,27 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 func (h hierarchy) readV2(path string, u *use) {
 	file := func(name string) string { return h.file("", path, name) }
-	eachPair(file("cpu.stat"), into(map[string]**uint64{
-		"user_usec": &u.User, "system_usec": &u.System,
-		"nr_periods": &u.Periods, "nr_throttled": &u.Throttled, "throttled_usec": &u.ThrottledFor}))
-	u.User, u.System, u.ThrottledFor = times(u.User, 1000), times(u.System, 1000), times(u.ThrottledFor, 1000)
+	u.Time = time.Now()
+	readPairs(file("cpu.stat"), pair{"usage_usec", &u.CPU}, pair{"user_usec", &u.User}, pair{"system_usec", &u.System},
+		pair{"nr_periods", &u.Periods}, pair{"nr_throttled", &u.Throttled}, pair{"throttled_usec", &u.ThrottledFor})
+	u.CPU, u.User, u.System, u.ThrottledFor = times(u.CPU, 1000), times(u.User, 1000), times(u.System, 1000), times(u.ThrottledFor, 1000)
 	if weight := number(file("cpu.weight")); weight != nil && *weight > 0 {
 		u.Shares = known(2 + (*weight-1)*262142/9999) // as the kubelet reads it back
 	}
 	for _, f := range lines(file("cpu.max")) {
 		if len(f) == 2 {
-			u.Quota, u.Period = parse([]byte(f[0])), parse([]byte(f[1]))
+			u.Quota, u.Period = parse(f[0]), parse(f[1])
 		}
 	}
 
 	var inactive *uint64
-	eachPair(file("memory.stat"), into(map[string]**uint64{
-		"anon": &u.RSS, "file": &u.Cache, "file_mapped": &u.Mapped, "pgfault": &u.Faults, "pgmajfault": &u.MajorFaults, "inactive_file": &inactive}))
+	readPairs(file("memory.stat"), pair{"anon", &u.RSS}, pair{"file", &u.Cache}, pair{"file_mapped", &u.Mapped}, pair{"pgfault", &u.Faults}, pair{"pgmajfault", &u.MajorFaults}, pair{"inactive_file", &inactive})
 	if u.Memory = number(file("memory.current")); u.Memory == nil && u.RSS != nil {
 		u.Memory = plus(u.RSS, u.Cache) // the root has no memory.current
 	}
@@ -28,7 +30,7 @@ func (h hierarchy) readV2(path string, u *use) {
 	u.MemoryPeak = number(file("memory.peak"))
 	u.Swap = number(file("memory.swap.current"))
 	u.SwapLimit = number(file("memory.swap.max"))
-	eachPair(file("memory.events"), into(map[string]**uint64{"max": &u.MemoryFails, "oom_kill": &u.OOMKills}))
+	readPairs(file("memory.events"), pair{"max", &u.MemoryFails}, pair{"oom_kill", &u.OOMKills})
 	if u.MemoryLimit != nil && *u.MemoryLimit >= math.MaxInt64 {
 		u.MemoryLimit = nil
 	}

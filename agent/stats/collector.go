@@ -70,11 +70,11 @@ type named struct {
 // podUse is the use of one pod; its own is nil if it is known of its containers only.
 type podUse struct {
 	*v1.Pod
-	Path       string // of its cgroup, "" if it has none that is known
-	Use        *use
-	Containers []*containerUse // those that run
-	Sandbox    string          // its id, "" if it is not known
-	Links      []link
+	Path                 string // of its cgroup, "" if it has none that is known
+	Use                  *use
+	Containers           []*containerUse // those that run
+	Sandbox, SandboxPath string          // its id and its cgroup, "" if they are not known
+	Links                []link
 }
 
 // containerUse is the use of one container, nil if it is not known.
@@ -105,7 +105,7 @@ func (c *Collector) look(ctx context.Context, rated bool) (*sample, error) {
 // read takes a sample without rates.
 func (c *Collector) read(ctx context.Context) *sample {
 	h := c.Host.hierarchy()
-	s := &sample{Node: c.Host.use(), Links: c.Host.links("self"), MainLink: c.Host.mainLink()}
+	s := &sample{Node: c.Host.use(), Links: c.Host.ownLinks(), MainLink: c.Host.mainLink()}
 	if path := c.AllPods(); path != "" {
 		if u := h.read(path); u != nil {
 			s.System = append(s.System, named{"pods", path, u})

@@ -1,62 +1,89 @@
 package stats
 
 import (
-	"bytes"
-	"os"
+	"errors"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
+
+// readFile returns the text of a file of the kernel's. One look at a busy node
+// reads thousands, and the kernel's files tell no size that os.ReadFile could ask
+// for.
+func readFile(path string) (string, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	var page [4096]byte
+	var text string
+	for {
+		n, err := unix.Read(fd, page[:])
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil:
+			return "", err
+		case n == 0:
+			return text, nil
+		default:
+			text += string(page[:n])
+		}
+	}
+}
 
 // number reads a file that holds one number; nil if there is none, as in "max".
 func number(path string) *uint64 {
-	b, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return nil
 	}
-	return parse(bytes.TrimSpace(b))
+	return parse(strings.TrimSpace(text))
 }
 
-func parse(b []byte) *uint64 {
-	n, err := strconv.ParseUint(string(b), 10, 64)
+func parse(text string) *uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
 		return nil
 	}
 	return &n
 }
 
-// eachPair calls take for each line of the form "key number" and reports whether
-// the file could be read.
-func eachPair(path string, take func(key string, n *uint64)) bool {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return false
-	}
-	for line := range strings.Lines(string(b)) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if n, err := strconv.ParseUint(value, 10, 64); err == nil {
-			take(key, &n)
-		}
-	}
-	return true
+// pair is a key of a file and where its number goes.
+type pair struct {
+	key string
+	to  **uint64
 }
 
-// into returns what eachPair takes: the numbers to keep, by key.
-func into(places map[string]**uint64) func(string, *uint64) {
-	return func(key string, n *uint64) {
-		if to := places[key]; to != nil {
-			*to = n
+// readPairs takes numbers from a file of lines "key number". What the file does
+// not have stays as it is.
+func readPairs(path string, pairs ...pair) {
+	text, err := readFile(path)
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(line, " ")
+		for k := range pairs {
+			if pairs[k].key == key {
+				if n := parse(strings.TrimSpace(value)); n != nil {
+					*pairs[k].to = n
+				}
+				break
+			}
 		}
 	}
 }
 
 // lines returns the fields of each line of a file.
 func lines(path string) [][]string {
-	b, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return nil
 	}
 	var out [][]string
-	for line := range strings.Lines(string(b)) {
+	for line := range strings.Lines(text) {
 		out = append(out, strings.Fields(line))
 	}
 	return out

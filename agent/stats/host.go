@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,7 +72,7 @@ func (h Host) meminfo() map[string]*uint64 {
 	out := map[string]*uint64{}
 	for _, f := range lines(filepath.Join(h.Proc, "meminfo")) {
 		if len(f) == 3 && f[2] == "kB" {
-			if n := parse([]byte(f[1])); n != nil {
+			if n := parse(f[1]); n != nil {
 				out[strings.TrimSuffix(f[0], ":")] = known(*n << 10)
 			}
 		}
@@ -139,6 +140,14 @@ func (h Host) links(process string) []link {
 		out = append(out, l)
 	}
 	return out
+}
+
+// ownLinks returns the interfaces of the machine, without the ends of those that
+// lead into pods.
+func (h Host) ownLinks() []link {
+	return slices.DeleteFunc(h.links("self"), func(l link) bool {
+		return strings.HasPrefix(l.Name, "veth") || strings.HasPrefix(l.Name, "docker") || strings.HasPrefix(l.Name, "nerdctl")
+	})
 }
 
 // mainLink returns the interface of the default route, eth0 if there is none.

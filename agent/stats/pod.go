@@ -48,16 +48,19 @@ func (p *podUse) readMembers(host Host, h hierarchy) {
 		i := slices.IndexFunc(p.Containers, func(c *containerUse) bool { return idOf(name) == c.ID })
 		switch {
 		case i >= 0:
-			p.Containers[i].Path, p.Containers[i].Use = at, h.read(at)
+			c := p.Containers[i]
+			if c.Use = h.readNumbers(at); c.Use != nil {
+				c.Path, c.Use.Processes = at, known(uint64(len(pids)))
+			}
 		case len(pids) > 0:
-			p.Sandbox = idOf(name)
+			p.Sandbox, p.SandboxPath = idOf(name), at
 			inside = pids[0]
 		}
 		if len(pids) > 0 && inside < 0 {
 			inside = pids[0]
 		}
 	}
-	if inside > 0 {
+	if inside > 0 && !p.Spec.HostNetwork { // else it would be the machine's once more
 		p.Links = host.links(strconv.Itoa(inside))
 	}
 }

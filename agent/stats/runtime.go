@@ -45,7 +45,7 @@ func (c *Collector) askRuntime(ctx context.Context, s *sample) error {
 		if p.Sandbox == "" {
 			p.Sandbox = told.GetAttributes().GetId()
 		}
-		if p.Links == nil {
+		if p.Links == nil && !p.Spec.HostNetwork {
 			p.Links = linksOf(told.GetLinux().GetNetwork())
 		}
 	}

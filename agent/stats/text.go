@@ -8,7 +8,10 @@ import (
 )
 
 // text writes metrics in Prometheus' text format, version 0.0.4.
-type text struct{ bytes.Buffer }
+type text struct {
+	bytes.Buffer
+	head string // of a metric that has no value yet
+}
 
 const textType = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -20,15 +23,18 @@ const (
 	gauge   = "gauge"
 )
 
-// family begins a metric. All its values come before the next one begins.
+// family begins a metric. All its values come before the next one begins; one
+// without any is left out.
 func (t *text) family(name, kind, help string) {
-	t.WriteString("# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n")
+	t.head = "# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n"
 }
 
 var escape = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
 // value writes one value; a zero time is left out.
 func (t *text) value(name string, labels []label, v float64, at time.Time) {
+	t.WriteString(t.head)
+	t.head = ""
 	t.WriteString(name)
 	for i, l := range labels {
 		if i == 0 {
