@@ -66,14 +66,14 @@ func (r *nodeReporter) Run(ctx context.Context) {
 	}
 	tick := time.NewTicker(nodeEvery)
 	defer tick.Stop()
-	for {
-		r.report(ctx)
+	for { // the first report waits for what the runtime says, lest the node seem not ready at each start
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.watch.changed:
 		case <-tick.C:
 		}
+		r.report(ctx)
 	}
 }
 

@@ -124,8 +124,10 @@ func (l *syncLoop) healthy() error {
 	return nil
 }
 
-// lastTurn returns when the loop turned last.
-func (l *syncLoop) lastTurn() time.Time { return l.born.Add(time.Duration(l.turned.Load())) }
+// lastTurn returns when the loop turned last, by the clock as it goes now.
+func (l *syncLoop) lastTurn() time.Time {
+	return time.Now().Add(time.Duration(l.turned.Load()) - time.Since(l.born))
+}
 
 // snapshot makes the workers what the manifests say.
 func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {

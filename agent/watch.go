@@ -88,7 +88,7 @@ func (w *watch) Suspect(error) {
 
 func (w *watch) set(s status.Runtime) {
 	w.mu.Lock()
-	if w.state.Up != s.Up || w.state.Name != s.Name || w.state.Version != s.Version {
+	if w.state.Up != s.Up || w.state.Error == notAskedYet || w.state.Name != s.Name || w.state.Version != s.Version {
 		w.nudge()
 	}
 	w.state = s
