@@ -78,9 +78,7 @@ func top(ctx context.Context, o TopOptions) ([]byte, error) {
 		return nil, fmt.Errorf("GET %s from %s: %w", path, o.Socket, err)
 	}
 	if o.What != "pods" {
-		if err := getJSON(ctx, o.Socket, "/node", &node); err != nil {
-			return nil, err
-		}
+		_ = getJSON(ctx, o.Socket, "/node", &node) // an agent that just starts has none yet: no shares then
 		topNode(&sum.Node, &node, o).print(&out)
 	}
 	if o.What == "" {
@@ -121,8 +119,8 @@ func topNode(n *status.NodeStats, node *v1.Node, o TopOptions) *table {
 	row := []string{n.NodeName, cores(n.CPU), share(nano(n.CPU), node.Status.Allocatable.Cpu().MilliValue()*1e6),
 		mebibytes(n.Memory), share(workingSet(n.Memory), node.Status.Allocatable.Memory().Value())}
 	if o.Output == "wide" {
-		head = append(head, "DISK", "DISK(%)", "IMAGES", "PROCESSES")
-		row = append(row, used(n.Fs), full(n.Fs), used(n.Runtime.Images()), processes(n.Rlimit))
+		head = append(head, "DISK", "DISK(%)", "IMAGES", "TASKS")
+		row = append(row, used(n.Fs), full(n.Fs), used(n.Runtime.Images()), tasks(n.Rlimit))
 	}
 	t.add(plainCells(head)...)
 	t.add(plainCells(row)...)
@@ -183,7 +181,7 @@ func podLines(p *status.PodStats, node string, namespaces bool, o TopOptions) []
 		if o.Output == "wide" {
 			l.cells = append(l.cells, used(p.EphemeralStorage), used(p.Logs()))
 			l.cells = append(l.cells, traffic(p.Network)...)
-			l.cells = append(l.cells, podProcesses(p.ProcessStats))
+			l.cells = append(l.cells, processes(p.ProcessStats))
 		}
 		return []topLine{l}
 	}

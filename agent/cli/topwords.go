@@ -79,15 +79,15 @@ func traffic(n *status.NetworkStats) []string {
 	return []string{size(*n.RxBytes), size(*n.TxBytes)}
 }
 
-func podProcesses(p *status.ProcessStats) string {
+func processes(p *status.ProcessStats) string {
 	if p == nil || p.ProcessCount == nil {
 		return ""
 	}
 	return strconv.FormatUint(*p.ProcessCount, 10)
 }
 
-// processes is how many there are on the machine.
-func processes(r *status.RlimitStats) string {
+// tasks is how many processes and threads there are on the machine.
+func tasks(r *status.RlimitStats) string {
 	if r == nil || r.NumOfRunningProcesses == nil {
 		return ""
 	}

@@ -19,6 +19,8 @@ const (
 	disksFor = 30 * time.Second
 	// askTimeout bounds one look.
 	askTimeout = 10 * time.Second
+	// runtimeTimeout bounds what the runtime may take of it.
+	runtimeTimeout = 5 * time.Second
 )
 
 // Config says what is looked at.

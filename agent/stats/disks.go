@@ -47,6 +47,8 @@ func (c *Collector) files(ctx context.Context) (*disks, error) {
 // askLayers asks the runtime for what only it knows. What it does not tell is
 // left out.
 func (c *Collector) askLayers(ctx context.Context, d *disks) {
+	ctx, cancel := context.WithTimeout(ctx, runtimeTimeout)
+	defer cancel()
 	images, err := c.CRI.ImageFS(ctx)
 	if err != nil {
 		c.Log.Debug("the runtime does not tell what images take", "err", err)

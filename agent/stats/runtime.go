@@ -13,6 +13,8 @@ import (
 // askRuntime fills in what the runtime knows of pods whose cgroups are not where
 // they can be found.
 func (c *Collector) askRuntime(ctx context.Context, s *sample) error {
+	ctx, cancel := context.WithTimeout(ctx, runtimeTimeout)
+	defer cancel()
 	containers, err := c.CRI.ContainerStats(ctx, c.Labels)
 	byID := map[string]*rt.ContainerStats{}
 	for _, k := range containers {
