@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/events"
 	"monopod/agent/stats"
 )
 
@@ -105,10 +107,27 @@ func (r *nodeReporter) judge(seen signals, now, beat time.Time) []v1.NodeConditi
 		c := &all[i]
 		c.LastHeartbeatTime, c.LastTransitionTime = metav1.NewTime(beat), metav1.NewTime(now)
 		for _, old := range r.conditions {
-			if old.Type == c.Type && old.Status == c.Status && !old.LastTransitionTime.IsZero() {
+			switch {
+			case old.Type != c.Type:
+			case old.Status != c.Status:
+				r.record(c)
+			case !old.LastTransitionTime.IsZero():
 				c.LastTransitionTime = old.LastTransitionTime
 			}
 		}
 	}
 	return all
+}
+
+// record tells that pressure came or went. Of whether the node is ready the watch
+// tells.
+func (r *nodeReporter) record(c *v1.NodeCondition) {
+	if c.Type == v1.NodeReady {
+		return
+	}
+	name, kind, reason := r.machine.cfg.NodeName, v1.EventTypeNormal, strings.Replace(c.Reason, "Kubelet", "Node", 1)
+	if c.Status == v1.ConditionTrue {
+		kind = v1.EventTypeWarning
+	}
+	r.events.Record(events.NodeRef(name), kind, reason, fmt.Sprintf("Node %s status is now: %s", name, reason))
 }

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/events"
 	"monopod/agent/status"
 	"monopod/cri"
 )
@@ -34,6 +35,7 @@ type nodeReporter struct {
 	store   *status.Store
 	cri     *cri.Client
 	watch   *watch
+	events  *events.Recorder
 	turned  func() time.Time // when the sync loop turned last
 	port    int32            // of the endpoint, 0 without one
 	log     *slog.Logger
@@ -52,7 +54,7 @@ type nodeReporter struct {
 }
 
 func (a *Agent) newNodeReporter(m *machine) *nodeReporter {
-	r := &nodeReporter{machine: m, store: a.store, cri: a.cri, watch: a.watch, turned: a.sync.lastTurn, log: a.log,
+	r := &nodeReporter{machine: m, store: a.store, cri: a.cri, watch: a.watch, events: a.events, turned: a.sync.lastTurn, log: a.log,
 		info: readNodeInfo("/", m.boot.ID, a.cfg.Version), measure: measure, pressed: map[v1.NodeConditionType]time.Time{}}
 	r.port = a.server.Port()
 	return r

@@ -28,7 +28,7 @@ func (r *rig) reporter(prepare func(*nodeReporter)) (stop func()) {
 	}
 	m := r.sync.shared.machine
 	m.cfg.Pressure = cfg.Pressure
-	n := &nodeReporter{machine: m, store: r.store, cri: cri.New(r.Conn()), watch: r.watch, turned: r.sync.lastTurn, log: log,
+	n := &nodeReporter{machine: m, store: r.store, cri: cri.New(r.Conn()), watch: r.watch, events: r.events, turned: r.sync.lastTurn, log: log,
 		info: readNodeInfo(r.TempDir(), "boot-1", "v1.2.3"), pressed: map[v1.NodeConditionType]time.Time{},
 		measure: func(string, string) (signals, error) { return signals{}, nil }}
 	prepare(n)
@@ -206,6 +206,8 @@ func TestPressureLastsFiveMinutes(t *testing.T) {
 		r.nodeSays(v1.NodeMemoryPressure, v1.ConditionFalse, "KubeletHasSufficientMemory", "")
 		r.nodeSays(v1.NodeDiskPressure, v1.ConditionTrue, "KubeletHasDiskPressure", "")
 		r.nodeSays(v1.NodeReady, v1.ConditionTrue, "KubeletReady", "")
+		r.tells("n", "Warning NodeHasInsufficientMemory: Node n status is now: NodeHasInsufficientMemory", "Warning NodeHasDiskPressure: ",
+			"Normal NodeHasSufficientMemory: Node n status is now: NodeHasSufficientMemory")
 		if n := strings.Count(r.log.String(), "something cannot be read"); n != 1 {
 			r.Errorf("the trouble is said %d times", n)
 		}

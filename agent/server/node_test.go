@@ -11,8 +11,8 @@ import (
 )
 
 func TestTheNodeAndWhatItUsesAreForAll(t *testing.T) {
-	w := serve(t, func(s *Server) {
-		s.config.Pages = map[string]http.HandlerFunc{"/stats/summary": func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.URL.RawQuery) }}
+	w := serve(t, func(c *Config) {
+		c.Pages = map[string]http.HandlerFunc{"/stats/summary": func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.URL.RawQuery) }}
 	})
 	for _, local := range []bool{true, false} {
 		if code, _, _ := w.ask(t, local, "GET", "/node"); code != http.StatusServiceUnavailable {
