@@ -15,12 +15,19 @@ const (
 	// usageFor is how long what was read of use is good for: those who ask at the
 	// same time share one look.
 	usageFor = time.Second
-	// disksFor is the same for what files take, which costs more to find out.
-	disksFor = 30 * time.Second
+	// disksFor is the same for what files take, which runtimes look at every ten
+	// seconds themselves. disksShare times what it took to count them is waited at
+	// least: counting shall not keep a disk busy, whoever asks how often.
+	disksFor   = 10 * time.Second
+	disksShare = 50
+	disksMost  = 5 * time.Minute
 	// askTimeout bounds one look.
 	askTimeout = 10 * time.Second
 	// runtimeTimeout bounds what the runtime may take of it.
 	runtimeTimeout = 5 * time.Second
+	// countTimeout bounds the counting of files; what is not counted by then is
+	// left out.
+	countTimeout = 3 * time.Second
 )
 
 // Config says what is looked at.

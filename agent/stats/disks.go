@@ -4,12 +4,14 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 )
 
 // disks is one look at what files take. Nobody changes it afterwards.
 type disks struct {
+	Until  time.Time           // it is good for
 	Node   *space              // the file system of the agent's root
 	Images *space              // that of the images; nil if the runtime does not say
 	Layers map[string]layer    // what containers wrote, by id
@@ -30,16 +32,21 @@ type volumeSpace struct {
 	*space
 }
 
-// files returns what files take, at most half a minute old.
+// files returns what files take, at most ten seconds old, or older where they
+// take long to count.
 func (c *Collector) files(ctx context.Context) (*disks, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	return c.disks.get(ctx, disksFor, func(*disks) bool { return true }, func(ctx context.Context) (*disks, error) {
+	return c.disks.get(ctx, disksMost, func(d *disks) bool { return time.Now().Before(d.Until) }, func(ctx context.Context) (*disks, error) {
 		d := &disks{Node: filesystem(c.Root), Layers: map[string]layer{}, Pods: map[string]podDisks{}}
 		c.askLayers(ctx, d)
+		began := time.Now()
+		count, cancel := context.WithTimeout(ctx, countTimeout)
+		defer cancel()
 		for _, pod := range c.Pods() {
-			d.Pods[string(pod.UID)] = c.podDisks(ctx, pod)
+			d.Pods[string(pod.UID)] = c.podDisks(count, pod)
 		}
+		d.Until = time.Now().Add(max(disksFor, disksShare*time.Since(began)))
 		return d, ctx.Err()
 	})
 }
