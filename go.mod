@@ -20,6 +20,7 @@ require (
 	k8s.io/api v0.36.6
 	k8s.io/apimachinery v0.36.6
 	k8s.io/cri-api v0.36.6
+	k8s.io/kubelet v0.36.6
 	sigs.k8s.io/yaml v1.6.0
 )
 

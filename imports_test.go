@@ -17,7 +17,7 @@ import (
 // import anything.
 var mayImport = map[string][]string{
 	".":                  {"agent", "agent/cli", "agent/status", "manifests"},
-	"agent":              {"agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/probe", "agent/server", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
+	"agent":              {"agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/probe", "agent/server", "agent/stats", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
 	"agent/cli":          {"agent/events", "agent/status"},
 	"agent/events":       {"agent/status"},
 	"agent/hook":         {},
@@ -26,6 +26,7 @@ var mayImport = map[string][]string{
 	"agent/metrics":      {},
 	"agent/probe":        {},
 	"agent/server":       {"agent/events", "agent/status"},
+	"agent/stats":        {"agent/status", "cri"},
 	"agent/status":       {},
 	"agent/volume":       {"manifests"},
 	"cgroups":            {},

@@ -49,6 +49,7 @@ func commands() []*command {
 		psCommand(),
 		describeCommand(),
 		eventsCommand(),
+		topCommand(),
 		imagesCommand(),
 		versionCommand(),
 	}

@@ -21,6 +21,7 @@ import (
 	"monopod/agent/metrics"
 	"monopod/agent/probe"
 	"monopod/agent/server"
+	"monopod/agent/stats"
 	"monopod/agent/status"
 	"monopod/cri"
 	"monopod/manifests"
@@ -49,6 +50,8 @@ type Agent struct {
 	rotator *logs.Rotator
 	garbage *garbage
 	metrics *metrics.Metrics
+	node    *nodeReporter
+	stats   *stats.Collector
 }
 
 // New checks the settings, takes the root dir, and binds the endpoints. Each
@@ -94,6 +97,7 @@ func New(cfg Config) (_ *Agent, err error) {
 		return nil, err
 	}
 	a.sync = newSyncLoop(a.workers, a.store, cfg.Manifests, checkpoints)
+	a.stats = a.newStats(machine)
 	a.server, err = server.Listen(server.Config{
 		Listen:   cfg.Listen,
 		Socket:   cfg.Socket,
@@ -101,11 +105,15 @@ func New(cfg Config) (_ *Agent, err error) {
 		Version:  cfg.Version,
 		Images:   a.listImages,
 		Events:   a.events,
-		Handlers: metricPaths(a.metrics), Watch: a.metrics.Serve,
+		Handlers: a.pages(), Watch: a.metrics.Serve,
 		Checks: []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
 		Log:    cfg.Log,
 	})
-	return a, err
+	if err != nil {
+		return nil, err
+	}
+	a.node = a.newNodeReporter(machine)
+	return a, nil
 }
 
 // build wires what acts on the runtime.
@@ -171,6 +179,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.images.Run(ctx) })
 	parts.Go(func() { a.rotator.Run(ctx) })
 	parts.Go(func() { a.garbage.run(ctx) })
+	parts.Go(func() { a.node.Run(ctx) })
 	parts.Go(func() {
 		if err := a.server.Run(ctx); err != nil && ctx.Err() == nil {
 			cancel(fmt.Errorf("serve: %w", err))

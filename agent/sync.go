@@ -124,6 +124,11 @@ func (l *syncLoop) healthy() error {
 	return nil
 }
 
+// lastTurn returns when the loop turned last, by the clock as it goes now.
+func (l *syncLoop) lastTurn() time.Time {
+	return time.Now().Add(time.Duration(l.turned.Load()) - time.Since(l.born))
+}
+
 // snapshot makes the workers what the manifests say.
 func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 	l.last = &s

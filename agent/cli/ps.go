@@ -60,7 +60,7 @@ func Ps(ctx context.Context, w io.Writer, o Options) error {
 	} else {
 		podTable(pods.Items, manifests, o).print(&out)
 	}
-	words := slices.Concat(runtimeWords(runtime, o.Now), manifestWords(manifests), podWords(pods.Items))
+	words := slices.Concat(runtimeWords(runtime, o.Now), nodeWords(ctx, o), manifestWords(manifests), podWords(pods.Items))
 	if len(words) > 0 {
 		fmt.Fprintf(&out, "\n%s\n", strings.Join(words, "\n"))
 	}

@@ -59,6 +59,8 @@ func scenarios() []scenario {
 		{"StartsTwelveAtOnce", startsTwelveAtOnce},
 		{"RunsInitContainersInOrder", runsInitContainersInOrder},
 		{"ShowsThePodInFiles", showsThePodInFiles},
+		{"TellsWhatIsUsed", tellsWhatIsUsed},
+		{"ReportsTheNode", reportsTheNode},
 		{"MountsImages", mountsImages},
 		{"KeepsSubPathsInTheirVolume", keepsSubPathsInTheirVolume},
 		{"GivesPodsTheirOwnUsers", givesPodsTheirOwnUsers},

@@ -27,6 +27,7 @@ func routes() []route {
 		{"/pods", false, (*Server).pods},
 		{"/events", false, (*Server).events},
 		{"/version", false, (*Server).version},
+		{"/node", false, (*Server).node},
 		{"/runningpods", true, (*Server).running},
 		{"/runningpods/{$}", true, (*Server).running},
 		{"/configz", true, (*Server).configz},

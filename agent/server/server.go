@@ -34,7 +34,6 @@ type Config struct {
 	Running func(context.Context) ([]v1.Pod, error)
 	// Settings returns what counts now, by the names of KubeletConfiguration.
 	Settings func() map[string]any
-
 	// Handlers are more paths, beside the server's own.
 	Handlers []Handler
 	// Watch may wrap what one listener serves, to count requests; nil: nobody
@@ -116,6 +115,14 @@ func (s *Server) Addr() net.Addr {
 		return nil
 	}
 	return s.ends[0].listener.Addr()
+}
+
+// Port returns the TCP port that is served, 0 without one.
+func (s *Server) Port() int32 {
+	if tcp, ok := s.Addr().(*net.TCPAddr); ok {
+		return int32(tcp.Port)
+	}
+	return 0
 }
 
 // Run serves until ctx ends, gives requests under way a moment, and removes
