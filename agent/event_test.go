@@ -162,7 +162,7 @@ func TestEventsTellOfProbesAndHooks(t *testing.T) {
 
 func TestEventsTellOfRefusalsAndDeadlines(t *testing.T) {
 	live(t, func(r *rig) {
-		r.Program("crash-n", critest.Exits(1)) // nothing of it runs at its deadline
+		r.Program("crash-n/c", critest.Exits(1)) // nothing of it runs at its deadline
 		r.want(manifest("big", "img:1", "nodeSelector: {no: such}"), manifest("job", "img:1", "activeDeadlineSeconds: 60"),
 			manifest("crash", "img:1", "activeDeadlineSeconds: 60"))
 		r.after(2 * time.Minute)
