@@ -18,7 +18,7 @@ import (
 var mayImport = map[string][]string{
 	".":                  {"agent", "agent/cli", "agent/status", "manifests"},
 	"agent":              {"agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/probe", "agent/server", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
-	"agent/cli":          {"agent/events", "agent/status"},
+	"agent/cli":          {"agent/events", "agent/status", "agent/stream", "cri"},
 	"agent/events":       {"agent/status"},
 	"agent/hook":         {},
 	"agent/image":        {"cri"},
@@ -26,6 +26,7 @@ var mayImport = map[string][]string{
 	"agent/metrics":      {},
 	"agent/probe":        {},
 	"agent/server":       {"agent/events", "agent/status"},
+	"agent/stream":       {},
 	"agent/status":       {},
 	"agent/volume":       {"manifests"},
 	"cgroups":            {},
