@@ -101,8 +101,9 @@ func New(cfg Config) (_ *Agent, err error) {
 		Images:   a.listImages,
 		Events:   a.events,
 		Handlers: metricPaths(a.metrics), Watch: a.metrics.Serve,
-		Checks: []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
-		Log:    cfg.Log,
+		Checks:  []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
+		Log:     cfg.Log,
+		Restart: a.sync.Restart,
 	})
 	return a, err
 }

@@ -76,6 +76,8 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 		return nil
 	case doMark:
 		return w.remember(w.known[a.UID].mark(a.Marks))
+	case doRenew:
+		return w.remember(w.known[a.UID].renewed(a.ID))
 	case doEnd:
 		return w.end(firm, s, a)
 	case doSetUp:
