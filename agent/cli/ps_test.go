@@ -215,7 +215,7 @@ func TestPsJSONIsTheListOfTheEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	var printed, compact bytes.Buffer
-	if err := Ps(t.Context(), &printed, Options{Socket: socket, Output: "json"}); err != nil {
+	if err := Ps(t.Context(), &printed, Options{Source: Source{Socket: socket}, Output: "json"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Compact(&compact, printed.Bytes()); err != nil || compact.String() != strings.TrimSpace(string(given)) {
@@ -249,7 +249,7 @@ func TestPsSaysWhyItCannotAsk(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := Ps(t.Context(), &out, Options{Socket: r.socket, Output: r.output})
+			err := Ps(t.Context(), &out, Options{Source: Source{Socket: r.socket}, Output: r.output})
 			if err == nil || err.Error() != r.want {
 				t.Errorf("Ps = %v\nwant %s", err, r.want)
 			}
