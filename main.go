@@ -55,6 +55,8 @@ func commands() []*command {
 		restartCommand(),
 		imagesCommand(),
 		versionCommand(),
+		completionCommand(),
+		completeCommand(),
 	}
 }
 
