@@ -56,6 +56,7 @@ func commands() []*command {
 		imagesCommand(),
 		versionCommand(),
 		completionCommand(),
+		manCommand(),
 		completeCommand(),
 	}
 }
