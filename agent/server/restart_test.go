@@ -11,8 +11,8 @@ import (
 func TestRestart(t *testing.T) {
 	var asked string
 	var answer error
-	w := serve(t, func(s *Server) {
-		s.config.Restart = func(_ context.Context, namespace, pod, container string) (*status.Restart, error) {
+	w := serve(t, func(c *Config) {
+		c.Restart = func(_ context.Context, namespace, pod, container string) (*status.Restart, error) {
 			asked = namespace + " " + pod + " " + container
 			return &status.Restart{Pod: namespace + "/" + pod, UID: "u", Replaces: map[string]string{"c": "id"}}, answer
 		}
