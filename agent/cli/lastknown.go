@@ -13,6 +13,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"monopod/agent/status"
@@ -92,6 +93,7 @@ func lastKnown(dir string) (*known, error) {
 		if err := k.read(filepath.Join(dir, "pods", f.Name()), &p); err != nil {
 			return nil, err
 		}
+		p.TypeMeta = metav1.TypeMeta{} // as in the endpoint's list
 		k.pods = append(k.pods, p)
 	}
 	err = k.read(filepath.Join(dir, "manifests.json"), &k.manifests)

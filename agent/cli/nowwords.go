@@ -19,6 +19,9 @@ const nowTimeout = 2 * time.Second
 // nowWords say which containers run no more although the agent that does not
 // run reported that they did.
 func nowWords(ctx context.Context, pods []v1.Pod, endpoint string) []string {
+	if len(deadWords(pods, nil)) == 0 {
+		return nil // none ran
+	}
 	ctx, cancel := context.WithTimeout(ctx, nowTimeout)
 	defer cancel()
 	endpoints := cri.WellKnown()
@@ -31,6 +34,9 @@ func nowWords(ctx context.Context, pods []v1.Pod, endpoint string) []string {
 	}
 	defer client.Close()
 	now, err := client.Containers(ctx, nil)
+	if cri.Unavailable(err) {
+		return []string{"whether the containers still run is not known: no runtime answers at " + client.Endpoint()}
+	}
 	if err != nil {
 		return []string{"whether the containers still run is not known: " + oneLine(err.Error())}
 	}

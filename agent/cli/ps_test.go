@@ -44,20 +44,27 @@ func golden(t *testing.T, got string) {
 	}
 }
 
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// podsOf reads pods, written as YAML in the manner of a List's items.
+func podsOf(t *testing.T, text string) (pods []*v1.Pod) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict([]byte(text), &pods); err != nil {
+		t.Fatal(err)
+	}
+	return pods
+}
+
 // agent serves pods, written as YAML in the manner of a List's items, and the
 // other reports on a socket.
 func agent(t *testing.T, pods string, m status.Manifests, r status.Runtime) (socket string) {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
+	log := discard()
 	store, err := status.Open(filepath.Join(t.TempDir(), "status"), log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var items []*v1.Pod
-	if err := yaml.UnmarshalStrict([]byte(pods), &items); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range items {
+	for _, p := range podsOf(t, pods) {
 		store.SetPod(p.Namespace+"/"+p.Name, p)
 	}
 	store.SetManifests(m)
