@@ -96,6 +96,9 @@ func runExec(ctx context.Context, c *call, o acli.ExecOptions, input, tty bool) 
 	}
 	code, err := acli.Exec(ctx, o)
 	restore()
+	if signaled := (*acli.Interrupted)(nil); errors.As(context.Cause(ctx), &signaled) {
+		err = signaled // whatever it broke off
+	}
 	return execEnd(code, err)
 }
 

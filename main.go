@@ -25,6 +25,8 @@ const (
 	exitUsage  = 2 // wrong flags, or invalid manifests
 	exitDown   = 3 // the agent does not run, and what it reported last was printed
 	exitLate   = 124
+
+	exitInterrupted = 130 // as of a shell's command after Ctrl-C
 )
 
 const (

@@ -26,6 +26,7 @@ var manSections = []struct {
 		{"126", "exec: the command cannot be executed."},
 		{"127", "exec: there is no such command in the container."},
 		{"128 and more", "exec: 128 and the number of the signal that ended monopod."},
+		{"130", "wait, restart: ended by SIGINT or SIGTERM."},
 		{"any other", "exec: that of the command."},
 	}},
 	{"SIGNALS", []struct{ name, text string }{

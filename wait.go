@@ -42,7 +42,7 @@ failed will not be ready; 124: the time was over.`,
 			if err := o.Check(); err != nil {
 				return exit(exitUsage, "%v", err)
 			}
-			return late(acli.Wait(ctx, o))
+			return waited(ctx, acli.Wait(ctx, o))
 		},
 	}
 }
@@ -73,15 +73,18 @@ the agent has it written down it happens, whatever becomes of the agent.`,
 				return exit(exitUsage, "--timeout %s: it is less than no time", o.Timeout)
 			}
 			o.Names, o.Out = c.args, c.out
-			return late(acli.Restart(ctx, o))
+			return waited(ctx, acli.Restart(ctx, o))
 		},
 	}
 }
 
-// late gives the error of a time that is over its exit code.
-func late(err error) error {
-	if errors.Is(err, acli.ErrTimeout) {
+// waited gives the end of a wait that came to nothing its exit code.
+func waited(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, acli.ErrTimeout):
 		return exit(exitLate, "%v", err)
+	case err != nil && ctx.Err() != nil:
+		return exit(exitInterrupted, "")
 	}
 	return err
 }
