@@ -42,6 +42,7 @@ func TestAContainerIsRestarted(t *testing.T) {
 		}
 		r.after(time.Second)
 		r.expect("default/web-n/c")
+		r.tells("web-n", "Normal Killing"+main+"Stopping container c: a restart was asked for", "Normal Started x2"+main)
 		after := r.status("default/web-n").ContainerStatuses[0]
 		if after.RestartCount != 1 || after.LastTerminationState.Terminated.Message != askedFor || r.Count("RunPodSandbox") != 1 {
 			t.Errorf("after the restart: %+v", after)
@@ -80,6 +81,7 @@ func TestAPodIsReplacedUnderItsUID(t *testing.T) {
 				r.Exit("default/web-n/i", 0)
 				r.after(time.Second)
 				r.expect("default/web-n/c")
+				r.tells("web-n", "Normal Killing"+main+"Stopping container c: a restart was asked for")
 				after, _ := r.store.Pod("default/web-n")
 				if after.UID != before.UID || after.Status.Phase != v1.PodRunning || after.Status.ContainerStatuses[0].RestartCount != 1 || r.Count("RunPodSandbox") != 2 {
 					t.Errorf("uid %s, then %s with %+v", before.UID, after.UID, after.Status)
