@@ -232,12 +232,6 @@ func explain(err error) waiting {
 	return waiting{"FailedCreatePodSandBox", "Failed to create pod sandbox: " + err.Error()}
 }
 
-// retryAfter returns how long to wait after that many failures in a row: not
-// long, because what the runtime lacked a moment ago may be there now.
-func retryAfter(count int) time.Duration {
-	return min(2*retryFirst<<min(count, 10), retryMax)
-}
-
 // remember writes a checkpoint and goes by it.
 func (w *worker) remember(c *checkpoint) error {
 	if err := w.root.save(c); err != nil {
