@@ -46,9 +46,7 @@ func tellers(t *testing.T) (r *events.Recorder, socket, tcp *http.Client, addres
 		<-done
 		store.Close(context.Background())
 	})
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", path)
-	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "unix", path) }
 	return r, &http.Client{Transport: &http.Transport{DialContext: dial}}, http.DefaultClient, "http://" + s.Addr().String()
 }
 
