@@ -16,9 +16,9 @@ import (
 // Imports run downhill: each package may import only these of ours. Tests may
 // import anything.
 var mayImport = map[string][]string{
-	".":                  {"agent", "agent/cli", "agent/status", "manifests"},
+	".":                  {"agent", "agent/cli", "agent/status", "agent/stream", "manifests"},
 	"agent":              {"agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/probe", "agent/server", "agent/stats", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
-	"agent/cli":          {"agent/events", "agent/status"},
+	"agent/cli":          {"agent/events", "agent/status", "agent/stream", "cri"},
 	"agent/events":       {"agent/status"},
 	"agent/hook":         {},
 	"agent/image":        {"cri"},
@@ -27,6 +27,7 @@ var mayImport = map[string][]string{
 	"agent/probe":        {},
 	"agent/server":       {"agent/events", "agent/status"},
 	"agent/stats":        {"agent/status", "cri"},
+	"agent/stream":       {},
 	"agent/status":       {},
 	"agent/volume":       {"manifests"},
 	"cgroups":            {},

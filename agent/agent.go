@@ -106,8 +106,9 @@ func New(cfg Config) (_ *Agent, err error) {
 		Images:   a.listImages,
 		Events:   a.events,
 		Handlers: a.pages(), Watch: a.metrics.Serve,
-		Checks: []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
-		Log:    cfg.Log,
+		Restart: a.sync.Restart,
+		Checks:  []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
+		Log:     cfg.Log,
 	})
 	if err != nil {
 		return nil, err

@@ -26,22 +26,23 @@ type syncLoop struct {
 	store  *status.Store
 	dir    string // of the manifests
 
-	workers map[manifests.Key]*worker
-	wishes  map[manifests.Key]*manifests.Pod // what each worker was told last
-	stop    map[manifests.Key]context.CancelFunc
-	left    map[manifests.Key]map[string]*checkpoint // of former agents, not yet taken over by a worker
-	seats   *seats
-	orders  *orders
-	facts   chan reading // the machine, read anew
-	reading bool         // it is being read
-	seen    sighting
-	last    *manifests.Snapshot // nil before the first
-	done    chan *worker
-	running sync.WaitGroup
-	wrong   map[string]bool // with manifests, as events told
-	swept   bool            // reports on pods that nobody knows any more were removed
-	worked  bool            // something happened since the last tick
-	spread  bool            // and memory that it took was not given back yet
+	workers  map[manifests.Key]*worker
+	wishes   map[manifests.Key]*manifests.Pod // what each worker was told last
+	stop     map[manifests.Key]context.CancelFunc
+	left     map[manifests.Key]map[string]*checkpoint // of former agents, not yet taken over by a worker
+	seats    *seats
+	orders   *orders
+	facts    chan reading // the machine, read anew
+	reading  bool         // it is being read
+	seen     sighting
+	last     *manifests.Snapshot // nil before the first
+	done     chan *worker
+	renewals chan *renewal // restarts that somebody asks for
+	running  sync.WaitGroup
+	wrong    map[string]bool // with manifests, as events told
+	swept    bool            // reports on pods that nobody knows any more were removed
+	worked   bool            // something happened since the last tick
+	spread   bool            // and memory that it took was not given back yet
 
 	born   time.Time
 	turned atomic.Int64 // when the loop turned last, in ns since born: whatever becomes of the clock
@@ -52,7 +53,7 @@ func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints [
 	l := &syncLoop{shared: shared, store: store, dir: dir,
 		seats: newSeats(shared.machine.facts, checkpoints), facts: make(chan reading),
 		workers: map[manifests.Key]*worker{}, wishes: map[manifests.Key]*manifests.Pod{}, stop: map[manifests.Key]context.CancelFunc{},
-		left: map[manifests.Key]map[string]*checkpoint{}, done: make(chan *worker)}
+		left: map[manifests.Key]map[string]*checkpoint{}, done: make(chan *worker), renewals: make(chan *renewal)}
 	for _, c := range checkpoints {
 		if l.left[c.key()] == nil {
 			l.left[c.key()] = map[string]*checkpoint{}
@@ -86,6 +87,9 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case w := <-l.done:
 			l.worked = true
 			l.finished(ctx, w)
+		case r := <-l.renewals:
+			l.worked = true
+			l.renew(r)
 		case now := <-l.shared.stands:
 			l.stands(ctx, now)
 		case <-l.orders.wake.C:

@@ -105,6 +105,8 @@ func scenarios() []scenario {
 		{"LeavesPodsOnSIGTERM", leavesPodsOnSIGTERM},
 		{"RecoversFromARuntimeCrash", recoversFromARuntimeCrash},
 		{"CountsWhatItDoes", countsWhatItDoes},
+		{"RunsCommandsInContainers", runsCommandsInContainers},
+		{"RestartsWhenAsked", restartsWhenAsked},
 		{"RefusesToStart", refusesToStart},
 	}
 }

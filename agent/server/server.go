@@ -34,6 +34,10 @@ type Config struct {
 	Running func(context.Context) ([]v1.Pod, error)
 	// Settings returns what counts now, by the names of KubeletConfiguration.
 	Settings func() map[string]any
+	// Restart replaces a container, or a whole pod if none is named, and returns
+	// when that is sure to happen. Errors may be a *status.Refusal.
+	Restart func(ctx context.Context, namespace, pod, container string) (*status.Restart, error)
+
 	// Handlers are more paths, beside the server's own.
 	Handlers []Handler
 	// Watch may wrap what one listener serves, to count requests; nil: nobody
