@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"google.golang.org/grpc/codes"
 	upstream "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
@@ -61,6 +63,10 @@ func withoutCores(text []byte) []byte {
 // begun once, has values, and no two of the same labels.
 func lint(t *testing.T, text string) {
 	t.Helper()
+	p := expfmt.NewTextParser(model.LegacyValidation)
+	if _, err := p.TextToMetricFamilies(strings.NewReader(text)); err != nil {
+		t.Errorf("Prometheus' own reader: %v", err)
+	}
 	begun, series, metric, values := map[string]bool{}, map[string]bool{}, "", 1
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
