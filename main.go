@@ -50,6 +50,7 @@ func commands() []*command {
 		describeCommand(),
 		eventsCommand(),
 		topCommand(),
+		logsCommand(),
 		imagesCommand(),
 		versionCommand(),
 	}
