@@ -55,6 +55,7 @@ func commands() []*command {
 		describeCommand(),
 		eventsCommand(),
 		topCommand(),
+		logsCommand(),
 		execCommand(),
 		waitCommand(),
 		restartCommand(),
