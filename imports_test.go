@@ -21,6 +21,7 @@ var mayImport = map[string][]string{
 	"agent/hook":         {},
 	"agent/image":        {"cri"},
 	"agent/logs":         {},
+	"agent/podlog":       {},
 	"agent/probe":        {},
 	"agent/server":       {"agent/status"},
 	"agent/status":       {},
