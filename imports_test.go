@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"agent/image":        {"cri"},
 	"agent/logs":         {},
 	"agent/metrics":      {},
+	"agent/podlog":       {},
 	"agent/probe":        {},
 	"agent/server":       {"agent/events", "agent/status"},
 	"agent/status":       {},
