@@ -16,7 +16,7 @@ import (
 // Imports run downhill: each package may import only these of ours. Tests may
 // import anything.
 var mayImport = map[string][]string{
-	".":                  {"agent", "agent/cli", "agent/status", "manifests"},
+	".":                  {"agent", "agent/cli", "agent/once", "agent/status", "manifests"},
 	"agent":              {"agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/probe", "agent/server", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
 	"agent/cli":          {"agent/events", "agent/status"},
 	"agent/events":       {"agent/status"},
@@ -24,6 +24,7 @@ var mayImport = map[string][]string{
 	"agent/image":        {"cri"},
 	"agent/logs":         {},
 	"agent/metrics":      {},
+	"agent/once":         {"agent/podlog", "agent/status", "manifests"},
 	"agent/podlog":       {},
 	"agent/probe":        {},
 	"agent/server":       {"agent/events", "agent/status"},

@@ -104,6 +104,7 @@ func scenarios() []scenario {
 		{"RecoversFromARuntimeCrash", recoversFromARuntimeCrash},
 		{"CountsWhatItDoes", countsWhatItDoes},
 		{"RefusesToStart", refusesToStart},
+		{"RunsOnce", runsOnce},
 	}
 }
 
