@@ -109,6 +109,9 @@ func runOnce(ctx context.Context, c *call, o onceFlags) error {
 	if err != nil {
 		return exit(exitUsage, "%v", err)
 	}
+	if !c.flags.Changed("log-level") {
+		log = slog.New(once.Quiet(log.Handler()))
+	}
 	cfg, err := settings(c.flags, log)
 	if err != nil {
 		return exit(exitUsage, "%v", err)
@@ -126,17 +129,8 @@ func runOnce(ctx context.Context, c *call, o onceFlags) error {
 	for _, p := range pods {
 		run.Pods = append(run.Pods, p.Pod)
 	}
-	if o.from != "" {
-		if run.From, err = once.Choose(run.Pods, o.from); err != nil {
-			return exit(exitUsage, "%v", err)
-		}
-	}
-	for _, text := range o.reports {
-		r, err := once.ParseReport(text)
-		if err != nil {
-			return exit(exitUsage, "%v", err)
-		}
-		run.Reports = append(run.Reports, r)
+	if err := o.complete(&run); err != nil {
+		return exit(exitUsage, "%v", err)
 	}
 	for _, dir := range once.Leftovers() {
 		fmt.Fprintf(c.err, "monopod: a former run was killed, or kept its pods; `monopod once --remove %s` removes what is left of it\n", dir)
@@ -150,6 +144,23 @@ func runOnce(ctx context.Context, c *call, o onceFlags) error {
 		os.RemoveAll(cfg.Root) // nothing was started
 	}
 	return exitOnce(code, err)
+}
+
+// complete fills in what depends on the pods, and on files that must be there.
+func (o *onceFlags) complete(run *once.Config) (err error) {
+	if o.from != "" {
+		if run.From, err = once.Choose(run.Pods, o.from); err != nil {
+			return err
+		}
+	}
+	for _, text := range o.reports {
+		r, err := once.ParseReport(text)
+		if err != nil {
+			return err
+		}
+		run.Reports = append(run.Reports, r)
+	}
+	return nil
 }
 
 // onlyGood returns the pods of the arguments. If one is refused it prints all
@@ -245,6 +256,5 @@ func startRun(ctx context.Context, cfg agent.Config, run once.Config) (code int,
 		return 0, err
 	}
 	run.Agent, run.Root, run.PodLogs, run.Signals = a, cfg.Root, cfg.PodLogs, signals
-	cfg.Log.Debug("the run has its folder", "root", cfg.Root, slog.Int("pods", len(run.Pods)))
 	return once.Run(context.WithoutCancel(ctx), run), nil // signals are its own to answer
 }

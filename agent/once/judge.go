@@ -182,9 +182,14 @@ func (j *judge) firstFailed(all []view) *outcome {
 		return nil
 	}
 	const last = int(^uint(0) >> 1)
-	return j.failure(slices.MinFunc(failed, func(a, b *view) int {
+	slices.SortStableFunc(failed, func(a, b *view) int {
 		return cmp.Compare(j.order(j.culprit(a), last), j.order(j.culprit(b), last))
-	}))
+	})
+	o := j.failure(failed[0])
+	for _, v := range failed[1:] {
+		o.Text += "; " + j.failure(v).Text
+	}
+	return o
 }
 
 func (j *judge) order(s *v1.ContainerStatus, none int) int {

@@ -1,6 +1,7 @@
 package once
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -61,7 +62,7 @@ func suite(s *Summary, p *PodSummary) (tally, string) {
 		if element == "skipped" {
 			fmt.Fprintf(&cases, "      <skipped message=\"%s\"/>\n", escape(message))
 		} else if element != "" {
-			fmt.Fprintf(&cases, "      <%s message=\"%s\" type=\"%s\">%s</%[1]s>\n", element, escape(message), escape(c.Reason), escape(c.Message))
+			fmt.Fprintf(&cases, "      <%s message=\"%s\" type=\"%s\">%s</%[1]s>\n", element, escape(message), escape(cmp.Or(c.Reason, s.Outcome)), escape(c.Message))
 		}
 		if len(c.Output) > 0 {
 			fmt.Fprintf(&cases, "      <system-out>%s\n</system-out>\n", escape(strings.Join(c.Output, "\n")))

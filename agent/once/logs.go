@@ -22,14 +22,18 @@ type follower struct {
 }
 
 // follow begins. It ends with ctx, or after finish.
-func follow(ctx context.Context, podLogs string, p *printer, streams map[*v1.Pod]map[string]*stream) *follower {
+func follow(ctx context.Context, c Config, p *printer, streams map[*v1.Pod]map[string]*stream) *follower {
 	f := &follower{print: p, streams: streams, ended: make(chan struct{})}
+	read := c.read
+	if read == nil {
+		read = podlog.Read
+	}
 	for pod, of := range streams {
-		dir := filepath.Join(podLogs, pod.Namespace+"_"+pod.Name+"_"+string(pod.UID))
+		dir := filepath.Join(c.PodLogs, pod.Namespace+"_"+pod.Name+"_"+string(pod.UID))
 		for name, s := range of {
 			o := podlog.Options{Which: podlog.All, Follow: true, Ended: f.ended, Idle: p.flush}
 			f.all.Go(func() {
-				if err := podlog.Read(ctx, filepath.Join(dir, name), o, s.line); err != nil && ctx.Err() == nil {
+				if err := read(ctx, filepath.Join(dir, name), o, s.line); err != nil && ctx.Err() == nil {
 					f.mu.Lock()
 					defer f.mu.Unlock()
 					f.errs = append(f.errs, err)

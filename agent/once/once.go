@@ -5,6 +5,7 @@
 package once
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/podlog"
 	"monopod/agent/status"
 )
 
@@ -47,6 +49,8 @@ type Config struct {
 	Out     io.Writer // what the containers write
 	Err     io.Writer // what is waited for
 	Colour  bool      // of the prefixes on Out
+
+	read func(context.Context, string, podlog.Options, func(podlog.Line) error) error // nil: podlog.Read
 }
 
 // How long a run bears with what should not be.
@@ -57,6 +61,7 @@ const (
 	stopPatience    = time.Minute      // with a stop, beyond the longest grace; then it becomes a kill
 	killPatience    = 30 * time.Second // with a kill
 	killEvery       = 500 * time.Millisecond
+	killWithin      = 10 * time.Second // of one round
 )
 
 // Run runs the pods to their end and removes them. It returns the exit code;
@@ -68,7 +73,7 @@ func Run(ctx context.Context, c Config) int {
 	go func() { s.agentEnd <- c.Agent.Run(life) }()
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
-	s.logs = follow(reading, c.PodLogs, s.print, s.print.streams(c.Pods, s.names, c.Colour))
+	s.logs = follow(reading, c, s.print, s.print.streams(c.Pods, s.names, c.Colour))
 	s.work()
 	kept := s.outcome.End == endReady && c.Keep
 	cleared := kept || s.clear(ctx)
@@ -97,8 +102,9 @@ func (s *session) conclude(kept, cleared bool) int {
 	if s.agentErr != nil {
 		s.say.say("%v", s.agentErr)
 	}
-	if o.Text != "" {
-		s.say.say("%s", o.Text)
+	switch o.End {
+	case endSucceeded, endFailed, endReady: // the others were said when they came
+		s.say.say("%s", cmp.Or(o.Text, "all is removed"))
 	}
 	switch {
 	case kept:

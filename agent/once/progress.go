@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -19,7 +20,6 @@ type progress struct {
 	names names
 
 	texts map[string]*text // by what they are about
-	ends  map[string]bool  // container ids whose end was said
 }
 
 type text struct {
@@ -36,12 +36,12 @@ func (p *progress) say(format string, args ...any) {
 // zero time if only a change makes that worth while.
 func (p *progress) look(all []view, now time.Time) (again time.Time) {
 	if p.texts == nil {
-		p.texts, p.ends = map[string]*text{}, map[string]bool{}
+		p.texts = map[string]*text{}
 	}
-	p.sayEnds(all)
 	current := map[string]string{}
 	for k := range all {
 		maps.Copy(current, waits(&all[k], p.names))
+		maps.Copy(current, ends(&all[k], p.names))
 	}
 	for about, t := range p.texts {
 		if current[about] == "" && !t.said {
@@ -59,24 +59,10 @@ func (p *progress) look(all []view, now time.Time) (again time.Time) {
 		case t.said:
 		case !now.Before(due):
 			t.said = true
-			p.say("%s: %s", about, t.words)
+			p.say("%s: %s", strings.TrimSuffix(about, endMark), t.words)
 		case again.IsZero() || due.Before(again):
 			again = due
 		}
 	}
 	return again
-}
-
-// sayEnds says of each container that ended badly how it did.
-func (p *progress) sayEnds(all []view) {
-	for k := range all {
-		for _, s := range all[k].containers() {
-			t := lastEnd(&s)
-			if t == nil || t.ExitCode == 0 || p.ends[t.ContainerID] {
-				continue
-			}
-			p.ends[t.ContainerID] = true
-			p.say("%s/%s: %s", p.names.pod(all[k].pod), s.Name, endWords(t))
-		}
-	}
 }

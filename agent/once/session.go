@@ -91,6 +91,10 @@ func (s *session) work() {
 		wake.Stop()
 	}
 	s.finished, s.final = time.Now(), s.views()
+	switch s.outcome.End {
+	case endTimeout, endInterrupted, endError:
+		s.say.say("%s; what runs is stopped, a signal kills it", s.outcome.Text)
+	}
 }
 
 // timerAt returns a timer for a moment; the zero time is far away.
@@ -165,10 +169,8 @@ func (s *session) clear(ctx context.Context) bool {
 	if up := s.Agent.Store().Runtime().Up; !up && !s.wasUp && len(s.Pods) > 0 {
 		return true // nothing was made
 	}
-	ctx, cancel := context.WithCancel(ctx)
 	var kills sync.WaitGroup
-	defer kills.Wait()
-	defer cancel()
+	defer kills.Wait() // runtimes leave things behind where a call is broken off
 	limit := time.NewTimer(longestGrace(s.Pods) + stopPatience)
 	defer limit.Stop()
 	killing, tick := false, time.NewTicker(killEvery)
@@ -210,6 +212,8 @@ func (s *session) clear(ctx context.Context) bool {
 				continue
 			}
 			kills.Go(func() {
+				ctx, cancel := context.WithTimeout(ctx, killWithin)
+				defer cancel()
 				_ = s.Agent.Kill(ctx) // the next one may find less
 				<-busy
 			})

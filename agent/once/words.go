@@ -3,6 +3,7 @@ package once
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -58,6 +59,31 @@ func waits(v *view, n names) map[string]string {
 	return out
 }
 
+// endMark keeps what is said of a container's end apart from what it waits for.
+const endMark = " end"
+
+// ends says which containers ended badly: a text by container and end.
+func ends(v *view, n names) map[string]string {
+	out := map[string]string{}
+	for _, s := range v.containers() {
+		if t := lastEnd(&s); t != nil && t.ExitCode != 0 {
+			out[n.pod(v.pod)+"/"+s.Name+endMark] = endWords(t)
+			if attempt := attemptOf(&s); attempt > 1 {
+				out[n.pod(v.pod)+"/"+s.Name+endMark] += fmt.Sprintf(" (attempt %d)", attempt)
+			}
+		}
+	}
+	return out
+}
+
+// attemptOf returns which attempt ended last, from 1.
+func attemptOf(s *v1.ContainerStatus) int32 {
+	if s.State.Running != nil {
+		return s.RestartCount
+	}
+	return s.RestartCount + 1
+}
+
 // common returns what is said of all containers alike, and so is the pod's.
 func common(texts map[string]string, containers int) (text string, ok bool) {
 	for _, t := range texts {
@@ -76,6 +102,9 @@ func containerWaits(s *v1.ContainerStatus) string {
 		return ""
 	}
 	text := oneLine(trying.ReplaceAllString(soFar.ReplaceAllString(w.Message, ""), ""))
+	if slices.Contains(final, w.Reason) {
+		return "" // that is how the run ends
+	}
 	switch w.Reason {
 	case "", "PodInitializing", "ContainerCreating":
 		return text
