@@ -129,6 +129,24 @@ func TestWhatARunLeftIsRemovedByTheNext(t *testing.T) {
 	nothingLeft(t, r, root)
 }
 
+// A pod that only the runtime knows of is known when the runtime was asked.
+func TestARunIsNotGoneBeforeTheRuntimeWasAsked(t *testing.T) {
+	r, root := critest.Start(t), filepath.Join(t.TempDir(), "root")
+	r.AddImage("img:1")
+	o := runOnce(t, r, root, manifest("web", "img:1"))
+	o.await("default/web-n", v1.PodRunning)
+	if err := errors.Join(o.leaves(), os.RemoveAll(filepath.Join(root, "pods"))); err != nil {
+		t.Fatal(err)
+	}
+	r.Fault(critest.On("ListContainers").Delay(100 * time.Millisecond))
+	o = runOnce(t, r, root)
+	o.awaitGone()
+	if err := o.leaves(); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, r, root)
+}
+
 func TestAKillDoesNotWaitForAGrace(t *testing.T) {
 	r, root := critest.Start(t), filepath.Join(t.TempDir(), "root")
 	r.AddImage("img:1")

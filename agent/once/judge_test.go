@@ -66,6 +66,7 @@ func TestTheOutcome(t *testing.T) {
 	later := after(made("later", "Never", "c"), "job")
 	circle := after(made("circle", "Never", "c"), "later2")
 	later2 := after(made("later2", "Never", "c"), "circle")
+	mid, last := after(made("mid", "Never", "c"), "db"), after(made("last", "Never", "c"), "mid,default/db")
 	held := states{"c": waiting("WaitingForPods", "waits for default/job to be ready")}
 	initial := made("init", "Never", "c")
 	initial.Spec.InitContainers = []v1.Container{{Name: "i", Image: "img:1"}}
@@ -99,6 +100,7 @@ func TestTheOutcome(t *testing.T) {
 		{"a pod that waits for one that failed", []view{now(job, v1.PodFailed, states{"c": exited("1", 7)}), now(later, v1.PodPending, held)}, nil, "failed 7"},
 		{"a pod that waits for one that runs", []view{now(job, v1.PodRunning, states{"c": runs}), now(later, v1.PodPending, held)}, nil, ""},
 		{"pods that wait in a circle", []view{now(circle, v1.PodPending, held), now(later2, v1.PodPending, held)}, nil, "error 125 shaky"},
+		{"pods that wait for one that waits for a service", []view{now(last, v1.PodPending, held), now(mid, v1.PodPending, held), now(db, v1.PodRunning, states{"c": runs})}, nil, ""},
 		{"an invalid image name", []view{now(job, v1.PodPending, states{"c": waiting("InvalidImageName", "x")})}, nil, "error 125 shaky"},
 		{"an image that cannot be pulled", []view{now(job, v1.PodPending, states{"c": waiting("ErrImagePull", "x")})}, nil, ""},
 		{"a refusal that nothing mends", []view{refused(job, "NodeAffinity", "no")}, nil, "error 125 shaky"},

@@ -166,6 +166,8 @@ func TestARunIsCutShort(t *testing.T) {
 		{"by two", func(a *actor) { a.deaf = true }, signal(time.Second, os.Interrupt, os.Interrupt), 130, 2 * time.Second, "kills what still runs"},
 		{"by three", func(a *actor) { a.dead, a.left = true, errors.New("something is left of pod default/job-n") },
 			signal(time.Second, os.Interrupt, syscall.SIGTERM, os.Interrupt), 130, 3 * time.Second, "something is left of pod default/job-n"},
+		{"by a kill that is of no use", func(a *actor) { a.dead, a.left = true, errors.New("something is left of pod default/job-n") },
+			signal(time.Second, os.Interrupt, os.Interrupt), 130, 32 * time.Second, "not gone after 30s"},
 		{"by pods that do not stop", func(a *actor) { a.deaf = true }, signal(time.Second, os.Interrupt), 130, 91 * time.Second, "the pods do not stop"},
 		{"by a runtime that never answers", func(a *actor) { a.up(false) }, nothing, 125, 10 * time.Second, "has not answered for 10s: gone"},
 		{"by a signal while the runtime does not answer", func(a *actor) { a.up(false) }, signal(time.Second, os.Interrupt), 130, time.Second, "SIGINT"},

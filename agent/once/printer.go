@@ -22,12 +22,12 @@ const (
 var colours = []string{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
 
 // printer prints the lines of all containers, each behind the name of its
-// container. Any goroutine may print.
+// container. Any goroutine may print. That nobody reads any more is no error:
+// the work goes on.
 type printer struct {
 	mu   sync.Mutex
-	out  *bufio.Writer
-	open *stream // whose line was not ended yet, nil: nobody's
-	dead bool    // nobody reads any more
+	out  *bufio.Writer // drops all after an error
+	open *stream       // whose line was not ended yet, nil: nobody's
 }
 
 // stream is the output of one container.
@@ -67,9 +67,6 @@ func (s *stream) line(l podlog.Line) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keep(l)
-	if s.dead {
-		return nil
-	}
 	if !l.Continued || s.open != s {
 		s.finish()
 		s.out.WriteString(s.prefix)
@@ -78,7 +75,7 @@ func (s *stream) line(l podlog.Line) error {
 	s.open = s
 	if !l.Partial {
 		s.open = nil
-		s.note(s.out.WriteByte('\n'))
+		s.out.WriteByte('\n')
 	}
 	return nil
 }
@@ -107,7 +104,7 @@ func (s *stream) last() []string {
 // finish ends a line that is open: p.mu is held.
 func (p *printer) finish() {
 	if p.open != nil {
-		p.note(p.out.WriteByte('\n'))
+		p.out.WriteByte('\n')
 		p.open = nil
 	}
 }
@@ -116,9 +113,7 @@ func (p *printer) finish() {
 func (p *printer) flush() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.dead {
-		p.note(p.out.Flush())
-	}
+	_ = p.out.Flush()
 	return nil
 }
 
@@ -129,6 +124,3 @@ func (p *printer) close() error {
 	p.mu.Unlock()
 	return p.flush()
 }
-
-// note takes a failed write for that nobody reads any more: the work goes on.
-func (p *printer) note(err error) { p.dead = p.dead || err != nil }

@@ -16,7 +16,9 @@ import (
 
 // ended returns a session that has ended, with pods in all states.
 func ended() *session {
-	t := func(seconds int) metav1.Time { return metav1.NewTime(time.Date(2026, 1, 2, 3, 4, seconds, 0, time.UTC)) }
+	t := func(seconds int) metav1.Time {
+		return metav1.NewTime(time.Date(2026, 1, 2, 3, 4, seconds, 0, time.UTC))
+	}
 	good, bad, db := made("good", "Never", "c"), made("bad", "Never", "a", "b"), made("db", "Always", "c")
 	bad.Spec.InitContainers = []v1.Container{{Name: "i", Image: "img:1"}, {Name: "side", Image: "img:2", RestartPolicy: new(v1.ContainerRestartPolicyAlways)}}
 	slow, lost := made("slow", "OnFailure", "c"), made("lost", "Never", "c")
