@@ -135,6 +135,12 @@ func storiesOfTrouble() []onceStory {
 			o.ends(2)
 			o.says(bad+":6:18: spec.restartPolicy", worse+":5:", "2 problems")
 		}},
+		{"NoCgroups", func(o *onceRun) {
+			o.flags = []string{"--cgroup-root", "/monopod-nowhere"}
+			o.run(0, o.pod("free", "Never", "echo runs all the same"))
+			o.prints("free/main | runs all the same")
+			o.says("pods get no cgroups of their own here")
+		}},
 		{"MissingImage", func(o *onceRun) {
 			o.flags = []string{"--timeout", "4s"}
 			o.run(124, strings.Replace(o.pod("lost", "Never", "true"), "busybox:1", "nowhere:1", 1))
@@ -272,34 +278,4 @@ func twoAtOnce(o *onceRun) {
 	check(o.T, o.w.agent.Clear())
 	o.runs(0)
 	check(o.T, rig.Until(o.Context(), limit, func() error { return o.w.empty(o.Context()) }))
-}
-
-// outlivesTheRuntime has containerd killed under a run: once it comes back, and
-// once the run is given up meanwhile.
-func outlivesTheRuntime(o *onceRun) {
-	o.start(o.pod("job", "Never", "for i in 1 2 3 4; do echo $i; sleep 1; done; exit 4"))
-	o.runs(1)
-	o.w.rig.Containerd.Kill()
-	time.Sleep(time.Second)
-	check(o.T, o.w.rig.Containerd.Start(o.Context()))
-	o.ends(4)
-	o.prints("job/main | 1", "job/main | 2", "job/main | 3", "job/main | 4")
-
-	o.start(o.pod("left", "Never", "trap 'exit 0' TERM; sleep 3600 & wait"))
-	o.runs(1)
-	o.w.rig.Containerd.Kill()
-	for range 3 {
-		o.signal(syscall.SIGTERM)
-		time.Sleep(300 * time.Millisecond)
-	}
-	o.ends(143)
-	dirs, _ := filepath.Glob(o.tmp() + "/*")
-	if len(dirs) != 1 {
-		o.Fatalf("folders %v, want one", dirs)
-	}
-	o.says("something is left of pod "+o.ns+"/left-"+rig.Node, "`monopod once --remove "+dirs[0]+"`")
-	check(o.T, o.w.rig.Containerd.Start(o.Context()))
-	o.flags = []string{"--remove", dirs[0]}
-	o.launch()
-	o.ends(0)
 }
