@@ -16,7 +16,7 @@ import (
 // Imports run downhill: each package may import only these of ours. Tests may
 // import anything.
 var mayImport = map[string][]string{
-	".":                  {"agent", "agent/cli", "agent/status", "agent/stream", "manifests"},
+	".":                  {"agent", "agent/cli", "agent/once", "agent/status", "agent/stream", "manifests"},
 	"agent":              {"agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/probe", "agent/server", "agent/stats", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
 	"agent/cli":          {"agent/events", "agent/podlog", "agent/status", "agent/stream", "cri"},
 	"agent/events":       {"agent/status"},
@@ -25,6 +25,7 @@ var mayImport = map[string][]string{
 	"agent/logs":         {},
 	"agent/podlog":       {},
 	"agent/metrics":      {},
+	"agent/once":         {"agent/podlog", "agent/status", "manifests"},
 	"agent/probe":        {},
 	"agent/server":       {"agent/events", "agent/podlog", "agent/status"},
 	"agent/stats":        {"agent/status", "cri"},

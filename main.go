@@ -49,6 +49,7 @@ func main() {
 func commands() []*command {
 	return []*command{
 		{name: "run", usage: "keep the pods of a folder of manifests running", flags: runFlags, run: run},
+		onceCommand(),
 		{name: "validate", args: "FILE|DIR|- ...", usage: "check manifests as the agent would", flags: validateFlags, run: validate},
 		{name: "config", usage: "print what can be set, documented", flags: configFlags, run: config},
 		psCommand(),

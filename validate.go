@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"monopod/agent"
 	acli "monopod/agent/cli"
 	"monopod/agent/status"
 	"monopod/manifests"
@@ -34,16 +35,9 @@ func validate(_ context.Context, c *call) error {
 	if err != nil {
 		return exit(exitUsage, "%v", err)
 	}
-	node := cfg.NodeName
-	if node == "" {
-		node, _ = os.Hostname()
-	}
-	v := validation{from: map[string]string{}, options: manifests.Options{
-		NodeName: strings.ToLower(node), NameSuffix: !cfg.NoNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses}}
-	for _, arg := range c.args {
-		if err := v.add(arg, c.in); err != nil {
-			return exit(exitUsage, "%v", err)
-		}
+	v, err := checkAll(cfg, c.args, c.in)
+	if err != nil {
+		return exit(exitUsage, "%v", err)
 	}
 	n, err := acli.PrintProblems(c.out, v.files)
 	if err != nil {
@@ -55,10 +49,27 @@ func validate(_ context.Context, c *call) error {
 	return nil
 }
 
+// checkAll checks all that the arguments stand for.
+func checkAll(cfg agent.Config, args []string, stdin io.Reader) (*validation, error) {
+	node := cfg.NodeName
+	if node == "" {
+		node, _ = os.Hostname()
+	}
+	v := &validation{from: map[string]string{}, options: manifests.Options{
+		NodeName: strings.ToLower(node), NameSuffix: !cfg.NoNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses}}
+	for _, arg := range args {
+		if err := v.add(arg, stdin); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
 // validation gathers what is found in the files that are checked together.
 type validation struct {
 	options manifests.Options
 	files   []acli.Checked
+	pods    []*manifests.Pod  // that are fit to run
 	from    map[string]string // which file gives a pod
 }
 
@@ -106,6 +117,7 @@ func (v *validation) check(path string, data []byte) {
 			continue
 		}
 		v.from[key] = path
+		v.pods = append(v.pods, p)
 		containers := len(slices.Concat(p.Spec.InitContainers, p.Spec.Containers))
 		f.Pods = append(f.Pods, acli.CheckedPod{Name: key, Containers: containers})
 	}

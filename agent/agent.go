@@ -52,6 +52,7 @@ type Agent struct {
 	metrics *metrics.Metrics
 	node    *nodeReporter
 	stats   *stats.Collector
+	once    *once // nil: an agent that keeps pods for good
 }
 
 // New checks the settings, takes the root dir, and binds the endpoints. Each
@@ -98,6 +99,7 @@ func New(cfg Config) (_ *Agent, err error) {
 	}
 	a.sync = newSyncLoop(a.workers, a.store, cfg.Manifests, checkpoints)
 	a.stats = a.newStats(machine)
+	a.once = newOnce(cfg.Once)
 	a.server, err = server.Listen(server.Config{
 		Listen:   cfg.Listen,
 		Socket:   cfg.Socket,
@@ -157,7 +159,7 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 		log:     a.log,
 		starts:  make(chan struct{}, a.cfg.StartsAtOnce),
 		ends:    make(chan struct{}, runtime.NumCPU()),
-		podLogs: a.cfg.PodLogs, logLinks: a.cfg.LogLinks,
+		podLogs: a.cfg.PodLogs, logLinks: a.cfg.LogLinks, keepLogs: a.cfg.Once != nil,
 		rotator: a.rotator, dead: a.cfg.DeadContainers,
 	}
 	return nil
@@ -175,22 +177,31 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.watch.prepare = func(ctx context.Context) error { return a.cgroups.follow(ctx, a.cri, cancel) }
 	var parts sync.WaitGroup
 	parts.Go(func() { a.events.Run(ctx) })
-	parts.Go(func() { a.source.Run(ctx) })
+	if a.once == nil {
+		parts.Go(func() { a.source.Run(ctx) })
+		parts.Go(func() { a.images.Run(ctx) }) // who stays for one run removes no images
+		parts.Go(func() { a.node.Run(ctx) })
+	}
 	parts.Go(func() { a.watch.Run(ctx) })
 	parts.Go(func() { a.cgroups.run(ctx) })
-	parts.Go(func() { a.images.Run(ctx) })
 	parts.Go(func() { a.rotator.Run(ctx) })
 	parts.Go(func() { a.garbage.run(ctx) })
-	parts.Go(func() { a.node.Run(ctx) })
 	parts.Go(func() {
 		if err := a.server.Run(ctx); err != nil && ctx.Err() == nil {
 			cancel(fmt.Errorf("serve: %w", err))
 		}
 	})
-	parts.Go(func() { a.sync.Run(ctx, a.source.Snapshots(), a.watch) })
+	parts.Go(func() { a.sync.Run(ctx, a.snapshots(), a.watch) })
 	parts.Wait()
 	a.workers.images.Wait()
-	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+	err := context.Cause(ctx)
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	if a.once != nil {
+		return errors.Join(err, a.leave(context.WithoutCancel(ctx), err == nil))
+	}
+	if err != nil {
 		return err
 	}
 	a.log.Info("monopod ends; its pods run on")

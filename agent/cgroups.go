@@ -46,6 +46,7 @@ type podCgroups struct {
 	ready     bool             // the driver is known and the levels are made
 	burstable map[string]int64 // by uid of each Burstable pod that may run: the cpu it requests, in thousandths of a core
 	said      string           // the last trouble, so that it is said once
+	off       bool             // they cannot be made here, and pods go without
 }
 
 // newPodCgroups looks whether cgroups can be made and, unless the runtime must
@@ -54,7 +55,11 @@ func newPodCgroups(cfg Config, m *machine, to *metrics.Metrics, checkpoints []*c
 	if cfg.CgroupDriver == driverNone {
 		return nil, nil
 	}
-	manager, err := cgroups.Open(cgroups.Config{Root: cfg.CgroupRoot})
+	manager, err := cgroups.Open(cgroups.Config{Root: cfg.CgroupRoot, Own: cfg.Once.cgroup(m.base.Instance)})
+	if err != nil && cfg.goesWithoutCgroups() {
+		sayNoCgroups(cfg.Log, err)
+		return nil, nil
+	}
 	if err != nil {
 		return nil, noCgroups(err)
 	}
@@ -78,7 +83,7 @@ func noCgroups(err error) error {
 // follow takes on the runtime's driver, unless one was given. What keeps it
 // from that is returned; that cgroups cannot be made ends the agent by end.
 func (g *podCgroups) follow(ctx context.Context, c *cri.Client, end context.CancelCauseFunc) error {
-	if g == nil || g.ready {
+	if g.none() || g.ready {
 		return nil
 	}
 	config, err := c.RuntimeConfig(ctx)
@@ -105,6 +110,11 @@ func (g *podCgroups) setUp(ctx context.Context, d cgroups.Driver) error {
 	defer g.mu.Unlock()
 	err := g.manager.SetUp(ctx, d, g.machine.cfg.Reserved.limit(g.machine.capacity()))
 	if err != nil && !errors.Is(err, cgroups.ErrValues) {
+		if g.machine.cfg.goesWithoutCgroups() {
+			g.off = true
+			sayNoCgroups(g.log, err)
+			return g.manager.Dismantle(ctx)
+		}
 		return noCgroups(err)
 	}
 	g.complain(errors.Join(err, g.weigh(ctx)))
@@ -116,7 +126,7 @@ func (g *podCgroups) setUp(ctx context.Context, d cgroups.Driver) error {
 
 // run puts the levels right each minute until ctx ends.
 func (g *podCgroups) run(ctx context.Context) {
-	for g != nil {
+	for !g.none() {
 		sleep(ctx, levelsEvery)
 		if ctx.Err() != nil {
 			return
@@ -166,7 +176,7 @@ func (g *podCgroups) count(p *v1.Pod) {
 // create makes the cgroup of a pod with its values. Values that the kernel does
 // not take are no reason not to run the pod, as with the kubelet.
 func (g *podCgroups) create(ctx context.Context, p *v1.Pod, n *node) error {
-	if g == nil {
+	if g.none() {
 		return nil
 	}
 	g.mu.Lock()
@@ -185,7 +195,7 @@ func (g *podCgroups) create(ctx context.Context, p *v1.Pod, n *node) error {
 
 // destroy kills what still runs in the cgroup of a pod of ours and removes it.
 func (g *podCgroups) destroy(ctx context.Context, uid string) error {
-	if g == nil {
+	if g.none() {
 		return nil
 	}
 	begun := time.Now()
@@ -198,6 +208,16 @@ func (g *podCgroups) destroy(ctx context.Context, uid string) error {
 	delete(g.burstable, uid)
 	g.complain(g.weigh(ctx))
 	return nil
+}
+
+// none reports whether pods have no cgroups of their own.
+func (g *podCgroups) none() bool {
+	if g == nil {
+		return true
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.off
 }
 
 // exists reports whether something may be there.

@@ -83,6 +83,8 @@ type Config struct {
 
 	Images ImageConfig
 
+	Once *Once // this agent stays for one run of its pods; nil: it keeps those of Manifests
+
 	Version string
 	Log     *slog.Logger
 }
@@ -90,7 +92,7 @@ type Config struct {
 // complete returns the settings with defaults filled in and paths made
 // absolute, or a sentence about the first that cannot be.
 func (c Config) complete() (Config, error) {
-	if c.Manifests == "" {
+	if c.Manifests == "" && c.Once == nil {
 		return c, fmt.Errorf("no manifest folder given: say which with --manifests DIR")
 	}
 	if c.NodeName == "" {
@@ -150,6 +152,9 @@ func (c Config) complete() (Config, error) {
 	c.BackOff = c.BackOff.or(backOffFirst, backOffMax)
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.Once != nil { // which shares no path with another agent, and serves nobody
+		c.Manifests, c.Listen, c.Socket, c.LogLinks = "", "", "", ""
 	}
 	return c, nil
 }

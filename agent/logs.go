@@ -70,6 +70,9 @@ func (w *worker) nextAttempts(s *situation) map[string]uint32 {
 
 // removeLogs removes the logs of an instance and the links to them.
 func (w *worker) removeLogs(uid string) error {
+	if w.keepLogs {
+		return nil
+	}
 	dir := w.podLogDir(uid)
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("logs: %w", err)

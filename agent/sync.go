@@ -38,6 +38,8 @@ type syncLoop struct {
 	last     *manifests.Snapshot // nil before the first
 	done     chan *worker
 	renewals chan *renewal // restarts that somebody asks for
+	looked   bool          // there was a sighting
+	empty    chan struct{} // closed when no pod is wanted and none is left
 	running  sync.WaitGroup
 	wrong    map[string]bool // with manifests, as events told
 	swept    bool            // reports on pods that nobody knows any more were removed
@@ -53,7 +55,7 @@ func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints [
 	l := &syncLoop{shared: shared, store: store, dir: dir,
 		seats: newSeats(shared.machine.facts, checkpoints), facts: make(chan reading),
 		workers: map[manifests.Key]*worker{}, wishes: map[manifests.Key]*manifests.Pod{}, stop: map[manifests.Key]context.CancelFunc{},
-		left: map[manifests.Key]map[string]*checkpoint{}, done: make(chan *worker), renewals: make(chan *renewal)}
+		left: map[manifests.Key]map[string]*checkpoint{}, done: make(chan *worker), renewals: make(chan *renewal), empty: make(chan struct{})}
 	for _, c := range checkpoints {
 		if l.left[c.key()] == nil {
 			l.left[c.key()] = map[string]*checkpoint{}
@@ -103,6 +105,7 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.readFacts(ctx)
 			l.rest()
 		}
+		l.noteEmpty()
 		l.turned.Store(int64(time.Since(l.born)))
 	}
 }
@@ -245,7 +248,7 @@ func (l *syncLoop) sighted(ctx context.Context, seen sighting) {
 			w.poke()
 		}
 	}
-	l.seen = seen
+	l.seen, l.looked = seen, true
 	l.strays(ctx)
 	l.know(ctx, l.seats.facts)
 }

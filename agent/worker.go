@@ -41,6 +41,7 @@ type workers struct {
 	ends              chan struct{} // a slot per sandbox being stopped or removed
 	stands            chan standing // to the sync loop, which makes it
 	podLogs, logLinks string        // folders; no logLinks: none are made
+	keepLogs          bool          // of pods that are gone
 	rotator           *logs.Rotator // of logs
 	dead              int           // containers kept of each container, at least 1
 	metrics           *metrics.Metrics

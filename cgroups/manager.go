@@ -17,6 +17,7 @@ import (
 // Config says where cgroups are. Zero values mean the default given.
 type Config struct {
 	Root  string // the cgroup that holds kubepods; default the root; must exist
+	Own   string // name of a cgroup right under Root that is made to hold kubepods, for Dismantle to remove; default none
 	Mount string // default /sys/fs/cgroup
 	// Mkdir and Rmdir are the system calls; those of tests play the kernel.
 	Mkdir, Rmdir func(dir string) error
@@ -38,6 +39,7 @@ var ErrValues = errors.New("the kernel did not take all values")
 // goroutine, those on one pod by one at a time.
 type Manager struct {
 	names Names
+	own   bool // Names.Root is made by SetUp
 	tree  *tree
 	units *bus // nil unless the driver is Systemd
 
@@ -76,6 +78,7 @@ func Open(cfg Config) (*Manager, error) {
 	if err := t.writable(m.names.Root); err != nil {
 		return nil, fmt.Errorf("cgroups: %w", err)
 	}
+	m.own, m.names.Root = cfg.Own != "", path.Join(m.names.Root, cfg.Own)
 	return m, nil
 }
 

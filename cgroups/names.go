@@ -46,7 +46,13 @@ func (n Names) Pods() string { return n.level(Guaranteed) }
 func (n Names) level(c Class) string { return n.path(string(c)) }
 
 func (n Names) path(under ...string) string {
-	parts := append([]string{n.Root, "kubepods"}, under...)
+	return n.in(append([]string{n.Root, "kubepods"}, under...)...)
+}
+
+// top returns the path of the cgroup that holds kubepods.
+func (n Names) top() string { return n.in(n.Root) }
+
+func (n Names) in(parts ...string) string {
 	switch n.Driver {
 	case None:
 		return ""

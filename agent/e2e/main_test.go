@@ -109,6 +109,7 @@ func scenarios() []scenario {
 		{"RunsCommandsInContainers", runsCommandsInContainers},
 		{"RestartsWhenAsked", restartsWhenAsked},
 		{"RefusesToStart", refusesToStart},
+		{"RunsOnce", runsOnce},
 	}
 }
 

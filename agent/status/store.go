@@ -41,6 +41,7 @@ type Store struct {
 	manifests Manifests
 	runtime   Runtime
 	node      *v1.Node
+	listeners []chan struct{} // see Changes
 }
 
 // Open returns the store in dir, which it makes if it must, without the
@@ -84,6 +85,7 @@ func (s *Store) SetPod(key string, pod *v1.Pod) {
 	}
 	s.pods[key] = pod
 	s.writer.put(podFile(key), &job{value: pod})
+	s.changed()
 }
 
 // RemovePod forgets a pod and removes its file, this run's or an earlier one's.
@@ -92,6 +94,7 @@ func (s *Store) RemovePod(key string) {
 	defer s.mu.Unlock()
 	delete(s.pods, key)
 	s.writer.put(podFile(key), &job{})
+	s.changed()
 }
 
 // Sweep removes the files of an earlier run whose pods are neither among keys
@@ -170,6 +173,7 @@ func (s *Store) SetRuntime(r Runtime) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runtime = r
+	s.changed()
 }
 
 // Runtime returns the last report.

@@ -1,0 +1,179 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/status"
+	"monopod/agent/volume"
+	"monopod/manifests"
+)
+
+// Once makes an agent one for a single run of a few pods, beside whatever else
+// runs on the machine. It reads no folder, serves nobody, removes no images,
+// has cgroups of its own, or none where they cannot be made, keeps the logs of
+// pods that are gone, and removes its root dir when it ends and nothing of any
+// pod is left.
+type Once struct {
+	Pods []*manifests.Pod // that shall run from the beginning, of uids that nobody else has
+}
+
+// once is what such an agent has besides.
+type once struct {
+	wishes chan manifests.Snapshot // one slot, latest wins
+
+	mu      sync.Mutex // guards what follows, and is held while the slot is filled
+	retired bool       // all pods are to go
+}
+
+func newOnce(o *Once) *once {
+	if o == nil {
+		return nil
+	}
+	out := &once{wishes: make(chan manifests.Snapshot, 1)}
+	out.wish(o.Pods)
+	return out
+}
+
+// wish makes the pods those that shall run, and no others.
+func (o *once) wish(pods []*manifests.Pod) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case <-o.wishes:
+	default:
+	}
+	o.retired = len(pods) == 0
+	o.wishes <- manifests.Snapshot{Pods: pods, Complete: true}
+}
+
+// snapshots delivers what shall run.
+func (a *Agent) snapshots() <-chan manifests.Snapshot {
+	if a.once != nil {
+		return a.once.wishes
+	}
+	return a.source.Snapshots()
+}
+
+// cgroup returns the name of the cgroup that holds those of the agent's pods.
+func (o *Once) cgroup(instance string) string {
+	if o == nil {
+		return ""
+	}
+	return "monopod-once-" + instance
+}
+
+// Endpoint returns where the runtime is.
+func (a *Agent) Endpoint() string { return a.cri.Endpoint() }
+
+// Store returns what the agent reports.
+func (a *Agent) Store() *status.Store { return a.store }
+
+// Retire makes all pods go, each with its grace. Only for an agent of one run.
+func (a *Agent) Retire() { a.once.wish(nil) }
+
+// Gone is closed when no pod is wanted any more and nothing of any is left. The
+// runtime must have answered for that.
+func (a *Agent) Gone() <-chan struct{} { return a.sync.empty }
+
+// Kill kills the containers that run at this moment. What has to go beside them
+// goes by Retire.
+func (a *Agent) Kill(ctx context.Context) error {
+	all, err := a.watch.lister.list(ctx)
+	if err != nil {
+		return err
+	}
+	var calls sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	for _, p := range all.pods {
+		for _, c := range p.containers {
+			if c.State != rt.ContainerState_CONTAINER_RUNNING {
+				continue
+			}
+			calls.Go(func() {
+				err := gone(a.cri.StopContainer(ctx, c.Id, 0))
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			})
+		}
+	}
+	calls.Wait()
+	return errors.Join(errs...)
+}
+
+// dismantleWithin bounds the removal of what no pod has any more.
+const dismantleWithin = 10 * time.Second
+
+// leave removes what an agent of one run made for itself. What is left of pods
+// is named in the error, and stays. An agent that ended as it was asked to,
+// before its pods were to go, leaves everything as it is.
+func (a *Agent) leave(ctx context.Context, asked bool) error {
+	a.once.mu.Lock()
+	stays := asked && !a.once.retired
+	a.once.mu.Unlock()
+	if stays {
+		return nil
+	}
+	if left := a.root.remains(a.log); len(left) > 0 {
+		return fmt.Errorf("something is left of %s", strings.Join(left, ", "))
+	}
+	ctx, cancel := context.WithTimeout(ctx, dismantleWithin)
+	defer cancel()
+	if !a.cgroups.none() {
+		if err := a.cgroups.manager.Dismantle(ctx); err != nil {
+			return err
+		}
+	}
+	a.Close() // the store writes for the last time
+	return volume.RemoveRoot(ctx, a.cfg.Root)
+}
+
+// remains names the pods of which something is left: each has a dir until the
+// last of it is gone.
+func (r *root) remains(log *slog.Logger) []string {
+	names := map[string]string{}
+	all, _ := r.checkpoints(log)
+	for _, c := range all {
+		names[c.uid()] = "pod " + c.key().String()
+	}
+	dirs, _ := filepath.Glob(r.path("pods", "*"))
+	var out []string
+	for _, dir := range dirs {
+		name, ok := names[filepath.Base(dir)]
+		if !ok {
+			name = dir
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// noteEmpty tells, once, that no pod is wanted and none is left.
+func (l *syncLoop) noteEmpty() {
+	if l.last == nil || !l.last.Complete || len(l.last.Pods) > 0 || !l.looked || len(l.workers)+len(l.left)+len(l.seen.Pods) > 0 {
+		return
+	}
+	select {
+	case <-l.empty:
+	default:
+		close(l.empty)
+	}
+}
+
+// goesWithoutCgroups reports whether pods are to run where they cannot have
+// cgroups: in a container of a CI system they often cannot.
+func (c *Config) goesWithoutCgroups() bool { return c.Once != nil && c.CgroupDriver == driverAuto }
+
+func sayNoCgroups(log *slog.Logger, err error) {
+	log.Warn("pods get no cgroups of their own here; limits of containers count all the same", "err", err)
+}

@@ -1,0 +1,300 @@
+package once
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests"
+)
+
+// Exit codes besides those of containers.
+const (
+	codeTimeout = 124
+	codeFailed  = 125 // monopod or the runtime, not the work
+	codeSignal  = 128 // and the signal's number
+)
+
+// The ways in which a run ends, as the JSON report calls them.
+const (
+	endSucceeded   = "succeeded"
+	endFailed      = "failed"
+	endReady       = "ready"
+	endTimeout     = "timeout"
+	endInterrupted = "interrupted"
+	endError       = "error"
+)
+
+// outcome is how a run ends.
+type outcome struct {
+	End  string
+	Code int
+	Text string // a sentence
+	// Shaky: it may come to be otherwise by itself in a moment, and counts only
+	// if it stays so.
+	Shaky bool
+}
+
+// judge tells when the work is done, and how. It belongs to one goroutine.
+type judge struct {
+	names names
+	ready bool    // the work is done when all pods are ready
+	from  *Chosen // whose code counts; nil: the first that failed
+
+	seen map[string]int // container ids that ended badly, in the order in which that was seen
+}
+
+// look returns how the run ends, nil while it goes on.
+func (j *judge) look(all []view) *outcome {
+	j.note(all)
+	if o := j.hopeless(all); o != nil {
+		return o
+	}
+	if j.ready {
+		return j.readiness(all)
+	}
+	never := stranded(all)
+	jobs := 0
+	for k := range all {
+		v := &all[k]
+		chosen := j.from != nil && v.pod == j.from.Pod
+		switch {
+		case chosen && j.chosenDone(v):
+			jobs++
+		case (isJob(v.pod) || chosen) && (v.ended() || never[key(v.pod)]):
+			jobs++
+		case isJob(v.pod) || chosen:
+			return nil
+		}
+	}
+	if jobs == 0 {
+		return nil
+	}
+	if j.from != nil {
+		if o := j.chosenOutcome(all); o != nil {
+			return o
+		}
+	}
+	if o := j.firstFailed(all); o != nil {
+		return o
+	}
+	if len(never) > 0 { // they wait for each other
+		return &outcome{End: endError, Code: codeFailed, Shaky: true, Text: strings.Join(j.called(all, never), ", ") + " waits for pods that will never be ready"}
+	}
+	return &outcome{End: endSucceeded, Text: "all work has succeeded"}
+}
+
+func (j *judge) called(all []view, which map[string]bool) []string {
+	var out []string
+	for k := range all {
+		if which[key(all[k].pod)] {
+			out = append(out, j.names.pod(all[k].pod))
+		}
+	}
+	return out
+}
+
+// note remembers which containers ended badly, in the order in which it sees that.
+func (j *judge) note(all []view) {
+	for k := range all {
+		for _, s := range all[k].containers() {
+			if t := lastEnd(&s); t != nil && t.ExitCode != 0 && j.seen[t.ContainerID] == 0 {
+				if j.seen == nil {
+					j.seen = map[string]int{}
+				}
+				j.seen[t.ContainerID] = len(j.seen) + 1
+			}
+		}
+	}
+}
+
+func (j *judge) readiness(all []view) *outcome {
+	if o := j.firstFailed(all); o != nil {
+		return o
+	}
+	for k := range all {
+		if !all[k].ready() {
+			return nil
+		}
+	}
+	return &outcome{End: endReady, Text: "all pods are ready"}
+}
+
+// chosenDone reports whether the chosen container has ended for good; one that
+// is started again whatever it ends with, for the first time.
+func (j *judge) chosenDone(v *view) bool {
+	if v.ended() || j.from.Container == "" {
+		return v.ended()
+	}
+	s, ok := v.container(j.from.Container)
+	t := lastEnd(&s)
+	if !ok || t == nil {
+		return false
+	}
+	all := containers(v.pod)
+	c := &all[slices.IndexFunc(all, func(c v1.Container) bool { return c.Name == s.Name })]
+	switch {
+	case policy(v.pod, c) == v1.RestartPolicyAlways:
+		return true
+	case len(c.RestartPolicyRules) > 0:
+		return false // the pod's end will tell
+	}
+	return s.State.Terminated != nil && (t.ExitCode == 0 || policy(v.pod, c) == v1.RestartPolicyNever)
+}
+
+// chosenOutcome returns what the chosen container ended with, nil if it never began.
+func (j *judge) chosenOutcome(all []view) *outcome {
+	v := &all[slices.IndexFunc(all, func(v view) bool { return v.pod == j.from.Pod })]
+	if j.from.Container == "" {
+		switch {
+		case v.failed():
+			return j.failure(v)
+		case v.ended():
+			return &outcome{End: endSucceeded, Text: "pod " + j.names.pod(v.pod) + " has succeeded"}
+		}
+		return nil
+	}
+	s, _ := v.container(j.from.Container)
+	t := lastEnd(&s)
+	who := j.names.pod(v.pod) + "/" + s.Name
+	switch {
+	case t == nil:
+		return nil
+	case t.ExitCode == 0:
+		return &outcome{End: endSucceeded, Text: who + " has succeeded"}
+	}
+	return &outcome{End: endFailed, Code: int(t.ExitCode), Text: who + " " + endWords(t)}
+}
+
+// firstFailed returns the outcome of the pod of which a container ended badly
+// first, among those that failed; nil if none did.
+func (j *judge) firstFailed(all []view) *outcome {
+	var failed []*view
+	for k := range all {
+		if all[k].failed() {
+			failed = append(failed, &all[k])
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	const last = int(^uint(0) >> 1)
+	slices.SortStableFunc(failed, func(a, b *view) int {
+		return cmp.Compare(j.order(j.culprit(a), last), j.order(j.culprit(b), last))
+	})
+	o := j.failure(failed[0])
+	for _, v := range failed[1:] {
+		o.Text += "; " + j.failure(v).Text
+	}
+	return o
+}
+
+func (j *judge) order(s *v1.ContainerStatus, none int) int {
+	if s == nil {
+		return none
+	}
+	return j.seen[lastEnd(s).ContainerID]
+}
+
+// culprit returns the container of a failed pod that ended badly first, nil if none did.
+func (j *judge) culprit(v *view) *v1.ContainerStatus {
+	var bad []v1.ContainerStatus
+	for _, s := range v.containers() {
+		if t := lastEnd(&s); t != nil && t.ExitCode != 0 && s.State.Running == nil && !isSidecar(v.pod, s.Name) {
+			bad = append(bad, s)
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	return new(slices.MinFunc(bad, func(a, b v1.ContainerStatus) int { return cmp.Compare(j.order(&a, 0), j.order(&b, 0)) }))
+}
+
+// failure is the outcome of a failed pod: its culprit's code.
+func (j *judge) failure(v *view) *outcome {
+	o := &outcome{End: endFailed, Code: 1, Text: "pod " + j.names.pod(v.pod) + " failed"}
+	if v.status.Reason != "" {
+		o.Text += ": " + joinWords(v.status.Reason, v.status.Message)
+	}
+	if s := j.culprit(v); s != nil {
+		o.Code = int(lastEnd(s).ExitCode)
+		o.Text += ": container " + s.Name + " " + endWords(lastEnd(s))
+	}
+	return o
+}
+
+// final are reasons to wait that no waiting ends: only other manifests would.
+var final = []string{"InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"}
+
+// hopeless finds a pod that can never run as it is.
+func (j *judge) hopeless(all []view) *outcome {
+	for k := range all {
+		v := &all[k]
+		if v.refused() && !mayFit(v, all) {
+			return &outcome{End: endError, Code: codeFailed, Shaky: true,
+				Text: fmt.Sprintf("pod %s cannot run on this node: %s", j.names.pod(v.pod), joinWords(v.status.Reason, strings.TrimPrefix(v.status.Message, refusedPrefix)))}
+		}
+		for _, s := range v.containers() {
+			if w := s.State.Waiting; w != nil && slices.Contains(final, w.Reason) {
+				return &outcome{End: endError, Code: codeFailed, Shaky: true,
+					Text: fmt.Sprintf("%s/%s cannot start: %s", j.names.pod(v.pod), s.Name, joinWords(w.Reason, w.Message))}
+			}
+		}
+	}
+	return nil
+}
+
+// mayFit reports whether what a refused pod lacks may be given back by others
+// that end.
+func mayFit(v *view, all []view) bool {
+	if r := v.status.Reason; !strings.HasPrefix(r, "OutOf") && r != "NodePorts" {
+		return false
+	}
+	return slices.ContainsFunc(all, func(o view) bool { return o.pod != v.pod && isJob(o.pod) && !o.ended() && !o.refused() && !o.held() })
+}
+
+// stranded returns the pods that wait for others which will never be ready:
+// those have failed, are not among the pods, or wait in a circle.
+func stranded(all []view) map[string]bool {
+	waits := map[string][]string{}
+	alive := map[string]bool{} // may come to be ready
+	for k := range all {
+		v := &all[k]
+		o := manifests.OrderOf(v.pod)
+		if !v.held() || o.Timeout > 0 {
+			alive[key(v.pod)] = !v.failed()
+			continue
+		}
+		for _, after := range o.After {
+			waits[key(v.pod)] = append(waits[key(v.pod)], called(all, after))
+		}
+	}
+	for again := true; again; {
+		again = false
+		for pod, after := range waits {
+			if !alive[pod] && !slices.ContainsFunc(after, func(name string) bool { return !alive[name] }) {
+				alive[pod], again = true, true
+			}
+		}
+	}
+	out := map[string]bool{}
+	for pod := range waits {
+		if !alive[pod] {
+			out[pod] = true
+		}
+	}
+	return out
+}
+
+// called returns the key of the pod that a manifest names.
+func called(all []view, name manifests.Key) string {
+	for k := range all {
+		if p := all[k].pod; p.Namespace == name.Namespace && (p.Name == name.Name || shortName(p) == name.Name) {
+			return key(p)
+		}
+	}
+	return name.String()
+}

@@ -1,0 +1,74 @@
+package once
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// names says what pods are called in what people read: their short names, with
+// the namespace where there are several.
+type names struct{ spaces bool }
+
+func namesOf(pods []*v1.Pod) names {
+	return names{spaces: slices.ContainsFunc(pods, func(p *v1.Pod) bool { return p.Namespace != pods[0].Namespace })}
+}
+
+func (n names) pod(p *v1.Pod) string {
+	if n.spaces {
+		return p.Namespace + "/" + shortName(p)
+	}
+	return shortName(p)
+}
+
+// Chosen is the container whose exit code is the outcome.
+type Chosen struct {
+	Pod       *v1.Pod
+	Container string // "": the pod as a whole
+}
+
+// Choose finds what --exit-code-from names: POD or POD/CONTAINER, either with
+// NAMESPACE/ before it. Pods go by their names with or without the node.
+func Choose(pods []*v1.Pod, name string) (*Chosen, error) {
+	parts := strings.Split(name, "/")
+	for _, form := range []struct{ space, pod, container int }{{-1, 0, 1}, {-1, 0, -1}, {0, 1, 2}, {0, 1, -1}} {
+		if max(form.pod, form.container)+1 != len(parts) {
+			continue
+		}
+		for _, p := range pods {
+			if form.space >= 0 && p.Namespace != parts[form.space] || parts[form.pod] != p.Name && parts[form.pod] != shortName(p) {
+				continue
+			}
+			if form.container < 0 {
+				return choosePod(p)
+			}
+			if slices.ContainsFunc(containers(p), func(c v1.Container) bool { return c.Name == parts[form.container] }) {
+				return &Chosen{p, parts[form.container]}, nil
+			}
+		}
+	}
+	n, all := namesOf(pods), []string{}
+	for _, p := range pods {
+		for _, c := range containers(p) {
+			all = append(all, n.pod(p)+"/"+c.Name)
+		}
+	}
+	return nil, fmt.Errorf("--exit-code-from %q names no pod or container here; there is %s", name, strings.Join(all, ", "))
+}
+
+// choosePod takes the pod's only container where there is but one.
+func choosePod(p *v1.Pod) (*Chosen, error) {
+	if len(p.Spec.Containers) == 1 && !isJob(p) {
+		return &Chosen{p, p.Spec.Containers[0].Name}, nil
+	}
+	if !isJob(p) {
+		return nil, fmt.Errorf("--exit-code-from %s: the pod does not end by itself; name one of its containers, as in %[1]s/%s", shortName(p), p.Spec.Containers[0].Name)
+	}
+	return &Chosen{Pod: p}, nil
+}
+
+func containers(p *v1.Pod) []v1.Container {
+	return slices.Concat(p.Spec.InitContainers, p.Spec.Containers)
+}

@@ -1,0 +1,146 @@
+// Package once runs a few pods to their end, as a CI job wants it. It decides
+// when the work is done and with which exit code, shows what it waits for and
+// what the containers write, and sums up in reports. What runs the pods is an
+// agent behind an interface.
+package once
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/podlog"
+	"monopod/agent/status"
+)
+
+// Agent runs the pods.
+type Agent interface {
+	// Run runs them until ctx ends. If Retire was called before, and nothing of
+	// any pod is left, nothing is left of the agent either; else it says of
+	// which pods something is. Without Retire it leaves everything as it is.
+	Run(ctx context.Context) error
+	Store() *status.Store
+	Retire()                        // makes all pods go, each with its grace
+	Gone() <-chan struct{}          // closed when that has come to its end
+	Kill(ctx context.Context) error // kills what runs at this moment
+}
+
+// Config says what to do.
+type Config struct {
+	Agent   Agent
+	Pods    []*v1.Pod // that the agent was told to run, in the order of the manifests; none: what is left of a former run goes
+	Root    string    // of the agent
+	PodLogs string    // likewise
+
+	Timeout time.Duration // from the start to the end of the work; 0: none
+	Ready   bool          // the work is done when all pods are ready
+	Keep    bool          // leaves the pods when they are
+	From    *Chosen       // whose exit code counts; nil: that of the first that failed
+	Reports []Report
+
+	Signals <-chan os.Signal
+	Out     io.Writer // what the containers write
+	Err     io.Writer // what is waited for
+	Colour  bool      // of the prefixes on Out
+
+	read func(context.Context, string, podlog.Options, func(podlog.Line) error) error // nil: podlog.Read
+}
+
+// How long a run bears with what should not be.
+const (
+	startPatience   = 10 * time.Second // with a runtime that does not answer, at first
+	runtimePatience = 30 * time.Second // and when it did before
+	shakyFor        = 3 * time.Second  // with what may come to be otherwise by itself
+	stopPatience    = time.Minute      // with a stop, beyond the longest grace; then it becomes a kill
+	killPatience    = 30 * time.Second // with a kill
+	killEvery       = 500 * time.Millisecond
+	killWithin      = 10 * time.Second // of one round
+)
+
+// Run runs the pods to their end and removes them. It returns the exit code;
+// what a person needs to know was said.
+func Run(ctx context.Context, c Config) int {
+	s := newSession(c)
+	life, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { s.agentEnd <- c.Agent.Run(life) }()
+	reading, stopReading := context.WithCancel(ctx)
+	defer stopReading()
+	s.logs = follow(reading, c, s.print, s.print.streams(c.Pods, s.names, c.Colour))
+	s.work()
+	kept := s.outcome.End == endReady && c.Keep
+	cleared := kept || s.clear(ctx)
+	if kept || !cleared { // what runs on may write for ever
+		defer time.AfterFunc(time.Second, stopReading).Stop()
+	}
+	unread := s.logs.finish()
+	stop()
+	if !s.agentDone {
+		s.agentErr = <-s.agentEnd
+	}
+	for _, err := range unread {
+		s.say.say("not all that was written could be read: %v", err)
+	}
+	return s.conclude(kept, cleared)
+}
+
+// conclude says how it ended, writes the reports, and returns the exit code.
+func (s *session) conclude(kept, cleared bool) int {
+	o := s.outcome
+	fail := func() {
+		if o.Code == 0 {
+			o.End, o.Code = endError, codeFailed
+		}
+	}
+	if s.agentErr != nil {
+		s.say.say("%v", s.agentErr)
+	}
+	switch o.End {
+	case endSucceeded, endFailed, endReady: // the others were said when they came
+		s.say.say("%s", cmp.Or(o.Text, "all is removed"))
+	}
+	switch {
+	case kept:
+		s.say.say("the pods run on, and nobody restarts what ends; `monopod once --remove %s` stops and removes them", s.Root)
+	case !cleared || s.agentErr != nil:
+		fail()
+		if _, err := os.Stat(s.Root); err == nil {
+			s.say.say("not all could be removed; `monopod once --remove %s` tries again", s.Root)
+		}
+	}
+	for _, r := range s.Reports {
+		if err := r.write(s.summary()); err != nil {
+			s.say.say("report: %v", err)
+			fail()
+		}
+	}
+	return o.Code
+}
+
+// signalOutcome is that of an interruption.
+func signalOutcome(sig os.Signal) *outcome {
+	o := &outcome{End: endInterrupted, Code: codeSignal + int(syscall.SIGTERM), Text: "interrupted by " + strings.ToLower(sig.String())}
+	if n, ok := sig.(syscall.Signal); ok {
+		o.Code, o.Text = codeSignal+int(n), fmt.Sprintf("interrupted by %s", signalName(n))
+	}
+	return o
+}
+
+func signalName(n syscall.Signal) string {
+	switch n {
+	case syscall.SIGINT:
+		return "SIGINT"
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case syscall.SIGHUP:
+		return "SIGHUP"
+	}
+	return n.String()
+}

@@ -1,0 +1,126 @@
+package once
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"sync"
+	"unicode/utf8"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/podlog"
+)
+
+// What the reports have of each container's output.
+const (
+	tailLines = 50
+	tailWidth = 1000 // bytes of a line
+)
+
+// colours of prefixes, as SGR codes of ECMA-48.
+var colours = []string{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
+
+// printer prints the lines of all containers, each behind the name of its
+// container. Any goroutine may print. That nobody reads any more is no error:
+// the work goes on.
+type printer struct {
+	mu   sync.Mutex
+	out  *bufio.Writer // drops all after an error
+	open *stream       // whose line was not ended yet, nil: nobody's
+}
+
+// stream is the output of one container.
+type stream struct {
+	*printer
+	prefix string
+	tail   []string // the last lines; guarded by mu
+}
+
+func newPrinter(out io.Writer) *printer { return &printer{out: bufio.NewWriter(out)} }
+
+// streams returns one for each container, in the order of the manifests.
+func (p *printer) streams(pods []*v1.Pod, n names, colour bool) map[*v1.Pod]map[string]*stream {
+	width, k := 0, 0
+	for _, pod := range pods {
+		for _, c := range containers(pod) {
+			width = max(width, utf8.RuneCountInString(n.pod(pod)+"/"+c.Name))
+		}
+	}
+	out := map[*v1.Pod]map[string]*stream{}
+	for _, pod := range pods {
+		out[pod] = map[string]*stream{}
+		for _, c := range containers(pod) {
+			s := &stream{printer: p, prefix: fmt.Sprintf("%-*s | ", width, n.pod(pod)+"/"+c.Name)}
+			if colour {
+				s.prefix = "\x1b[" + colours[k%len(colours)] + "m" + s.prefix + "\x1b[0m"
+			}
+			out[pod][c.Name] = s
+			k++
+		}
+	}
+	return out
+}
+
+// line prints a line, or a piece of one.
+func (s *stream) line(l podlog.Line) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keep(l)
+	if !l.Continued || s.open != s {
+		s.finish()
+		s.out.WriteString(s.prefix)
+	}
+	s.out.Write(l.Text)
+	s.open = s
+	if !l.Partial {
+		s.open = nil
+		s.out.WriteByte('\n')
+	}
+	return nil
+}
+
+// keep takes the line into the tail.
+func (s *stream) keep(l podlog.Line) {
+	text := string(l.Text[:min(len(l.Text), tailWidth)])
+	if n := len(s.tail); l.Continued && n > 0 {
+		s.tail[n-1] += text[:min(len(text), max(tailWidth-len(s.tail[n-1]), 0))]
+		return
+	}
+	if len(s.tail) == tailLines {
+		copy(s.tail, s.tail[1:])
+		s.tail = s.tail[:tailLines-1]
+	}
+	s.tail = append(s.tail, text)
+}
+
+// last returns the last lines.
+func (s *stream) last() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.tail...)
+}
+
+// finish ends a line that is open: p.mu is held.
+func (p *printer) finish() {
+	if p.open != nil {
+		p.out.WriteByte('\n')
+		p.open = nil
+	}
+}
+
+// flush hands on what was printed.
+func (p *printer) flush() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.out.Flush()
+	return nil
+}
+
+// close ends an open line and flushes.
+func (p *printer) close() error {
+	p.mu.Lock()
+	p.finish()
+	p.mu.Unlock()
+	return p.flush()
+}

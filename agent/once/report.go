@@ -1,0 +1,168 @@
+package once
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Report is a file that says how the run ended.
+type Report struct {
+	Path  string
+	print func(*Summary) ([]byte, error)
+}
+
+// ParseReport reads FORMAT=FILE and makes sure that the file can be written.
+func ParseReport(text string) (Report, error) {
+	format, path, ok := strings.Cut(text, "=")
+	r := Report{Path: path}
+	switch {
+	case !ok || path == "":
+		return r, fmt.Errorf("--report %q: write junit=FILE or json=FILE", text)
+	case format == "junit":
+		r.print = junit
+	case format == "json":
+		r.print = printJSON
+	default:
+		return r, fmt.Errorf("--report %q: choose junit or json", text)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return r, fmt.Errorf("--report: %w", err)
+	}
+	return r, f.Close()
+}
+
+func (r Report) write(s *Summary) error {
+	b, err := r.print(s)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(r.Path, b, 0o644)
+}
+
+func printJSON(s *Summary) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(s)
+	return b.Bytes(), err
+}
+
+// Summary is the JSON report. Pods are as they were when the work was done,
+// before what still ran was stopped.
+type Summary struct {
+	Outcome  string       `json:"outcome"` // succeeded, failed, ready, timeout, interrupted or error
+	ExitCode int          `json:"exitCode"`
+	Message  string       `json:"message"`
+	Started  time.Time    `json:"startedAt"`
+	Finished time.Time    `json:"finishedAt"` // when the work was done
+	Seconds  float64      `json:"seconds"`
+	Pods     []PodSummary `json:"pods"` // in the order of the manifests
+}
+
+// PodSummary is one pod.
+type PodSummary struct {
+	Namespace  string             `json:"namespace"`
+	Name       string             `json:"name"` // as in the manifest
+	Phase      v1.PodPhase        `json:"phase"`
+	Reason     string             `json:"reason,omitempty"`
+	Message    string             `json:"message,omitempty"`
+	Started    time.Time          `json:"startedAt,omitzero"`
+	Seconds    float64            `json:"seconds"`
+	Containers []ContainerSummary `json:"containers"` // init containers first
+
+	job bool
+}
+
+// What became of a container.
+const (
+	resultSucceeded = "succeeded"
+	resultFailed    = "failed"  // it ended with another code than 0
+	resultRunning   = "running" // it ran when the work was done, and was stopped then
+	resultWaiting   = "waiting" // it could not start, or waited to be started again
+	resultNever     = "never"   // its turn did not come
+)
+
+// ContainerSummary is one container; of several attempts, the last that ended or runs.
+type ContainerSummary struct {
+	Name     string    `json:"name"`
+	Kind     string    `json:"kind"` // container, init or sidecar
+	Image    string    `json:"image"`
+	Result   string    `json:"result"`             // succeeded, failed, running, waiting or never
+	ExitCode *int32    `json:"exitCode,omitempty"` // of the last attempt that ended
+	Reason   string    `json:"reason,omitempty"`
+	Message  string    `json:"message,omitempty"`
+	Restarts int32     `json:"restarts"`
+	Started  time.Time `json:"startedAt,omitzero"`
+	Finished time.Time `json:"finishedAt,omitzero"`
+	Seconds  float64   `json:"seconds"`
+	Output   []string  `json:"output"` // the last lines, at most 50
+}
+
+func (s *session) summary() *Summary {
+	out := &Summary{Outcome: s.outcome.End, ExitCode: s.outcome.Code, Message: s.outcome.Text, Started: s.began.UTC(), Finished: s.finished.UTC(),
+		Seconds: between(s.began, s.finished), Pods: []PodSummary{}}
+	for k := range s.final {
+		v := &s.final[k]
+		p := PodSummary{Namespace: v.pod.Namespace, Name: shortName(v.pod), Phase: v1.PodPending, job: isJob(v.pod), Containers: []ContainerSummary{}}
+		if v.status != nil {
+			p.Phase, p.Reason, p.Message = v.status.Phase, v.status.Reason, v.status.Message
+			if v.status.StartTime != nil {
+				p.Started = v.status.StartTime.UTC()
+			}
+		}
+		for _, c := range containers(v.pod) {
+			is, _ := v.container(c.Name)
+			sum := summarize(v.pod, &c, &is, s.finished)
+			sum.Output = append([]string{}, s.logs.tail(v.pod, c.Name)...)
+			p.Containers = append(p.Containers, sum)
+			if !p.Started.IsZero() && !sum.Started.IsZero() {
+				p.Seconds = max(p.Seconds, between(p.Started, sum.Started)+sum.Seconds)
+			}
+		}
+		out.Pods = append(out.Pods, p)
+	}
+	return out
+}
+
+func summarize(p *v1.Pod, c *v1.Container, s *v1.ContainerStatus, end time.Time) ContainerSummary {
+	out := ContainerSummary{Name: c.Name, Kind: "container", Image: c.Image, Restarts: s.RestartCount, Result: resultNever}
+	for k := range p.Spec.InitContainers {
+		if p.Spec.InitContainers[k].Name == c.Name {
+			out.Kind = "init"
+		}
+	}
+	if isSidecar(p, c.Name) {
+		out.Kind = "sidecar"
+	}
+	if t := lastEnd(s); t != nil {
+		out.ExitCode, out.Reason, out.Message = &t.ExitCode, t.Reason, t.Message
+		out.Started, out.Finished = t.StartedAt.UTC(), t.FinishedAt.UTC()
+		out.Seconds = between(out.Started, out.Finished)
+		out.Result = resultFailed
+		if t.ExitCode == 0 {
+			out.Result = resultSucceeded
+		}
+	}
+	switch {
+	case s.State.Running != nil:
+		out.Result, out.Reason, out.Message = resultRunning, "", ""
+		out.Started, out.Finished = s.State.Running.StartedAt.UTC(), time.Time{}
+		out.Seconds = between(out.Started, end)
+	case s.State.Waiting != nil && s.State.Waiting.Reason != "PodInitializing" && s.State.Waiting.Reason != "":
+		out.Result, out.Reason, out.Message = resultWaiting, s.State.Waiting.Reason, s.State.Waiting.Message
+	}
+	return out
+}
+
+// between returns seconds with three digits, not below 0.
+func between(a, b time.Time) float64 {
+	return max(b.Sub(a).Round(time.Millisecond), 0).Seconds()
+}

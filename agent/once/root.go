@@ -1,0 +1,106 @@
+package once
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// rootPrefix begins the names of the root dirs of runs, in the folder for
+// temporary files.
+const rootPrefix = "monopod-once-"
+
+// noteName is the file by which the root dir of a run is known as one.
+const noteName = "once.json"
+
+// Note is what must be known of a run to remove what it left.
+type Note struct {
+	Endpoint     string `json:"runtimeEndpoint"`
+	NodeName     string `json:"nodeName"`
+	CgroupDriver string `json:"cgroupDriver"`
+	CgroupRoot   string `json:"cgroupRoot"`
+}
+
+// MakeRoot makes the root dir of a run.
+func MakeRoot() (string, error) {
+	dir, err := os.MkdirTemp("", rootPrefix)
+	if err != nil {
+		return "", fmt.Errorf("folder for the run: %w; say with TMPDIR where it can be made", err)
+	}
+	// The root of a pod with users of its own is nobody here, and must come through.
+	if err := os.Chmod(dir, 0o711); err != nil {
+		return "", fmt.Errorf("folder for the run: %w", err)
+	}
+	return dir, nil
+}
+
+// Write writes the note. The agent must have taken the dir: what has a note and
+// belongs to no process is what a run left that was killed.
+func (n Note) Write(dir string) error {
+	b, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, noteName), append(b, '\n'), 0o600)
+}
+
+// ReadNote reads the note of a run. Its error is a sentence for whoever named
+// the dir.
+func ReadNote(dir string) (Note, error) {
+	var n Note
+	b, err := os.ReadFile(filepath.Join(dir, noteName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return n, fmt.Errorf("%s is not what `monopod once` left: there is no %s in it", dir, noteName)
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &n)
+	}
+	if err != nil {
+		return n, fmt.Errorf("%s: %w", filepath.Join(dir, noteName), err)
+	}
+	return n, nil
+}
+
+// Leftovers returns the root dirs of runs that nobody runs any more.
+func Leftovers() []string {
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), rootPrefix+"*"))
+	var out []string
+	for _, dir := range dirs {
+		if _, err := os.Stat(filepath.Join(dir, noteName)); err != nil {
+			continue
+		}
+		f, err := os.Open(filepath.Join(dir, "lock"))
+		if err != nil {
+			continue
+		}
+		if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil {
+			out = append(out, dir)
+		}
+		f.Close()
+	}
+	return out
+}
+
+// Fresh gives the pods uids that nobody else has: the same manifests may run on
+// this machine already, in another run or under an agent, and runtimes tell
+// pods apart by them. Nobody may have seen the pods yet.
+func Fresh(pods []*v1.Pod) {
+	for _, p := range pods {
+		id := make([]byte, 16)
+		rand.Read(id)
+		p.UID = types.UID(hex.EncodeToString(id))
+		p.Annotations[annotationHash] = string(p.UID)
+	}
+}
+
+// annotationHash is where a static pod says its uid.
+const annotationHash = "kubernetes.io/config.hash"

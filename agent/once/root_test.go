@@ -1,0 +1,60 @@
+package once
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+)
+
+func TestLeftovers(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var dirs []string
+	for range 3 {
+		dir, err := MakeRoot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, dir)
+	}
+	note := Note{Endpoint: "unix:///r", NodeName: "n", CgroupDriver: "auto", CgroupRoot: "/x"}
+	var held *os.File
+	for _, dir := range dirs[:2] { // the third begins just now
+		f, err := os.Create(filepath.Join(dir, "lock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if err := note.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		held = f
+	}
+	if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if got := Leftovers(); !slices.Equal(got, dirs[:1]) {
+		t.Errorf("left %v, want %v", got, dirs[:1])
+	}
+	if got, err := ReadNote(dirs[0]); err != nil || got != note {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := ReadNote(dirs[2]); err == nil || !strings.Contains(err.Error(), "is not what `monopod once` left") {
+		t.Errorf("a folder of something else: %v", err)
+	}
+}
+
+func TestPodsGetUIDsOfTheirOwn(t *testing.T) {
+	a, b := made("a", "Never", "c"), made("a", "Never", "c")
+	for _, p := range []*v1.Pod{a, b} {
+		p.Annotations = map[string]string{annotationHash: "old"}
+	}
+	Fresh([]*v1.Pod{a, b})
+	if len(a.UID) != 32 || a.UID == b.UID || a.Annotations[annotationHash] != string(a.UID) {
+		t.Errorf("%s %s %v", a.UID, b.UID, a.Annotations)
+	}
+}

@@ -1,0 +1,234 @@
+package once
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// session is one run. Its goroutine is the caller's of Run.
+type session struct {
+	Config
+	names   names
+	say     *progress
+	print   *printer
+	judge   judge
+	logs    *follower
+	changes <-chan struct{}
+
+	agentEnd  chan error // takes what the agent's Run returns
+	agentDone bool       // it was taken
+	agentErr  error
+
+	began, finished time.Time
+	outcome         *outcome // nil: the work goes on
+	final           []view   // as they were then
+
+	wasUp      bool      // the runtime answered once
+	down       time.Time // since when it does not; zero: it does
+	shaky      string    // the outcome that may come to be otherwise
+	shakySince time.Time
+}
+
+func newSession(c Config) *session {
+	n := namesOf(c.Pods)
+	return &session{
+		Config: c, names: n, say: &progress{out: c.Err, names: n}, print: newPrinter(c.Out),
+		judge:   judge{names: n, ready: c.Ready, from: c.From},
+		changes: c.Agent.Store().Changes(), agentEnd: make(chan error, 1), began: time.Now(),
+	}
+}
+
+// views returns the pods as they are now.
+func (s *session) views() []view {
+	var out []view
+	for _, p := range s.Pods {
+		v := view{pod: p}
+		if now, ok := s.Agent.Store().Pod(key(p)); ok {
+			v.status = &now.Status
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// work waits until it is known how the run ends.
+func (s *session) work() {
+	if len(s.Pods) == 0 {
+		s.outcome = &outcome{End: endSucceeded}
+		return
+	}
+	if !s.Ready && s.From == nil && !slices.ContainsFunc(s.Pods, isJob) {
+		s.say.say("no pod here ends by itself: this goes on until --timeout or Ctrl-C; a job needs restartPolicy Never or OnFailure")
+	}
+	var late <-chan time.Time
+	if s.Timeout > 0 {
+		timer := time.NewTimer(s.Timeout)
+		defer timer.Stop()
+		late = timer.C
+	}
+	for s.outcome == nil {
+		next := s.look(time.Now())
+		if s.outcome != nil {
+			break
+		}
+		wake := timerAt(next)
+		select {
+		case <-s.changes:
+		case <-wake.C:
+		case <-late:
+			s.outcome = &outcome{End: endTimeout, Code: codeTimeout, Text: fmt.Sprintf("the work has not ended within %s", s.Timeout)}
+		case sig := <-s.Signals:
+			s.outcome = signalOutcome(sig)
+		case s.agentErr = <-s.agentEnd:
+			s.agentDone = true
+			s.outcome = &outcome{End: endError, Code: codeFailed, Text: "monopod cannot go on"}
+		}
+		wake.Stop()
+	}
+	s.finished, s.final = time.Now(), s.views()
+	switch s.outcome.End {
+	case endTimeout, endInterrupted, endError:
+		s.say.say("%s; what runs is stopped, a signal kills it", s.outcome.Text)
+	}
+}
+
+// timerAt returns a timer for a moment; the zero time is far away.
+func timerAt(t time.Time) *time.Timer {
+	if t.IsZero() {
+		return time.NewTimer(time.Hour)
+	}
+	return time.NewTimer(time.Until(t))
+}
+
+// look says what is new and decides. It returns when to look again.
+func (s *session) look(now time.Time) (again time.Time) {
+	all := s.views()
+	again = s.say.look(all, now)
+	sooner := func(t time.Time) {
+		if !t.IsZero() && (again.IsZero() || t.Before(again)) {
+			again = t
+		}
+	}
+	o := s.judge.look(all)
+	switch {
+	case o == nil:
+		s.shaky = ""
+	case !o.Shaky:
+		s.outcome = o
+		return time.Time{}
+	case o.Text != s.shaky:
+		s.shaky, s.shakySince = o.Text, now
+		sooner(now.Add(shakyFor))
+	case now.Sub(s.shakySince) >= shakyFor:
+		s.outcome = o
+		return time.Time{}
+	default:
+		sooner(s.shakySince.Add(shakyFor))
+	}
+	lost, at := s.runtimeLost(now)
+	if lost != "" {
+		s.outcome = &outcome{End: endError, Code: codeFailed, Text: lost}
+	}
+	sooner(at)
+	return again
+}
+
+// runtimeLost says that the runtime has not answered for too long, or else when
+// that will be so.
+func (s *session) runtimeLost(now time.Time) (text string, at time.Time) {
+	r := s.Agent.Store().Runtime()
+	if r.Up {
+		s.wasUp, s.down = true, time.Time{}
+		return "", time.Time{}
+	}
+	if s.down.IsZero() {
+		s.down = now
+	}
+	patience := startPatience
+	if s.wasUp {
+		patience = runtimePatience
+	}
+	if now.Sub(s.down) < patience {
+		return "", s.down.Add(patience)
+	}
+	return fmt.Sprintf("the runtime at %s has not answered for %s: %s", r.Endpoint, patience, oneLine(r.Error)), time.Time{}
+}
+
+// clear makes all pods go and waits until nothing of them is left. It reports
+// whether that came to be.
+func (s *session) clear(ctx context.Context) bool {
+	s.Agent.Retire()
+	if s.agentDone {
+		return false
+	}
+	if up := s.Agent.Store().Runtime().Up; !up && !s.wasUp && len(s.Pods) > 0 {
+		return true // nothing was made
+	}
+	var kills sync.WaitGroup
+	defer kills.Wait() // runtimes leave things behind where a call is broken off
+	limit := time.NewTimer(longestGrace(s.Pods) + stopPatience)
+	defer limit.Stop()
+	killing, tick := false, time.NewTicker(killEvery)
+	defer tick.Stop()
+	kill := func(why string) {
+		killing = true
+		s.say.say("%s: kills what still runs", why)
+		limit.Reset(killPatience)
+	}
+	for busy := make(chan struct{}, 1); ; {
+		select {
+		case <-s.Agent.Gone():
+			return true
+		case sig := <-s.Signals:
+			if killing {
+				s.say.say("%s again: gives up", signalOutcome(sig).Text)
+				return false
+			}
+			kill(signalOutcome(sig).Text)
+		case <-limit.C:
+			if killing {
+				s.say.say("what was killed is not gone after %s", killPatience)
+				return false
+			}
+			kill("the pods do not stop")
+		case s.agentErr = <-s.agentEnd:
+			s.agentDone = true
+			return false
+		case now := <-tick.C:
+			if lost, _ := s.runtimeLost(now); lost != "" {
+				s.say.say("%s", lost)
+				return false
+			}
+		}
+		select {
+		case busy <- struct{}{}:
+			if !killing {
+				<-busy
+				continue
+			}
+			kills.Go(func() {
+				ctx, cancel := context.WithTimeout(ctx, killWithin)
+				defer cancel()
+				_ = s.Agent.Kill(ctx) // the next one may find less
+				<-busy
+			})
+		default: // the last one is under way still
+		}
+	}
+}
+
+// longestGrace returns how long the slowest pod may take to stop.
+func longestGrace(pods []*v1.Pod) time.Duration {
+	longest := int64(30)
+	for _, p := range pods {
+		if g := p.Spec.TerminationGracePeriodSeconds; g != nil {
+			longest = max(longest, *g)
+		}
+	}
+	return time.Duration(longest) * time.Second
+}

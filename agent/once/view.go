@@ -1,0 +1,112 @@
+package once
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// view is a pod that was asked for, and what is reported of it.
+type view struct {
+	pod    *v1.Pod
+	status *v1.PodStatus // nil: nothing yet
+}
+
+// refusedPrefix begins the message of a pod that is not admitted.
+const refusedPrefix = "Pod was rejected: "
+
+// refused reports whether the pod waits because the node cannot take it now.
+func (v *view) refused() bool {
+	return v.status != nil && strings.HasPrefix(v.status.Message, refusedPrefix)
+}
+
+// ended reports whether the pod has ended for good.
+func (v *view) ended() bool {
+	return v.status != nil && !v.refused() && (v.status.Phase == v1.PodSucceeded || v.status.Phase == v1.PodFailed)
+}
+
+func (v *view) failed() bool { return v.ended() && v.status.Phase == v1.PodFailed }
+
+// ready reports whether the pod is ready, or done.
+func (v *view) ready() bool {
+	if v.status == nil {
+		return false
+	}
+	return v.status.Phase == v1.PodSucceeded || slices.ContainsFunc(v.status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
+	})
+}
+
+// held reports whether the pod waits for others before it starts.
+func (v *view) held() bool {
+	for _, c := range v.containers() {
+		if w := c.State.Waiting; w != nil && w.Reason == "WaitingForPods" {
+			return true
+		}
+	}
+	return false
+}
+
+// containers returns what is reported of all containers, in the order of the manifest.
+func (v *view) containers() []v1.ContainerStatus {
+	if v.status == nil {
+		return nil
+	}
+	var out []v1.ContainerStatus
+	for _, c := range slices.Concat(v.pod.Spec.InitContainers, v.pod.Spec.Containers) {
+		if s, ok := v.container(c.Name); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func (v *view) container(name string) (v1.ContainerStatus, bool) {
+	if v.status != nil {
+		for _, s := range slices.Concat(v.status.InitContainerStatuses, v.status.ContainerStatuses) {
+			if s.Name == name {
+				return s, true
+			}
+		}
+	}
+	return v1.ContainerStatus{}, false
+}
+
+// isJob reports whether the pod is to end by itself: none of its regular
+// containers is started again whatever it ends with.
+func isJob(p *v1.Pod) bool {
+	return !slices.ContainsFunc(p.Spec.Containers, func(c v1.Container) bool { return policy(p, &c) == v1.RestartPolicyAlways })
+}
+
+// policy returns when a container is started again. Sidecars always are.
+func policy(p *v1.Pod, c *v1.Container) v1.RestartPolicy {
+	if c.RestartPolicy != nil {
+		return v1.RestartPolicy(*c.RestartPolicy)
+	}
+	return p.Spec.RestartPolicy
+}
+
+func isSidecar(p *v1.Pod, name string) bool {
+	return slices.ContainsFunc(p.Spec.InitContainers, func(c v1.Container) bool {
+		return c.Name == name && c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+	})
+}
+
+// lastEnd returns how a container ended last, nil if it has not.
+func lastEnd(s *v1.ContainerStatus) *v1.ContainerStateTerminated {
+	if s.State.Terminated != nil {
+		return s.State.Terminated
+	}
+	return s.LastTerminationState.Terminated
+}
+
+func key(p *v1.Pod) string { return p.Namespace + "/" + p.Name }
+
+// shortName is the pod's name as its manifest has it, without the node.
+func shortName(p *v1.Pod) string {
+	if short := strings.TrimSuffix(p.Name, "-"+p.Spec.NodeName); p.Spec.NodeName != "" && short != "" {
+		return short
+	}
+	return p.Name
+}

@@ -1,0 +1,208 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/cgroups"
+	"monopod/cgroups/cgrouptest"
+	"monopod/cri/critest"
+	"monopod/manifests"
+)
+
+// oneRun is an agent for one run, on a runtime behind a real socket.
+type oneRun struct {
+	*testing.T
+	*Agent
+	root string
+	end  chan error
+	stop context.CancelFunc
+}
+
+func runOnce(t *testing.T, r *critest.Runtime, root string, docs ...string) *oneRun {
+	t.Helper()
+	var pods []*manifests.Pod
+	for _, doc := range docs {
+		found, problems := manifests.Decode("/m.yaml", []byte(doc), manifests.Options{NodeName: "n", NameSuffix: true})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		pods = append(pods, found...)
+	}
+	a, err := New(Config{Once: &Once{Pods: pods}, NodeName: "n", Endpoint: r.Endpoint(), Root: root, PodLogs: filepath.Join(root, "logs"),
+		ResolvConf: "/dev/null", CgroupDriver: driverNone, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &oneRun{T: t, Agent: a, root: root, end: make(chan error, 1)}
+	var ctx context.Context
+	ctx, o.stop = context.WithCancel(t.Context())
+	go func() { o.end <- a.Run(ctx) }()
+	return o
+}
+
+// await waits until the pod is in that phase.
+func (o *oneRun) await(pod string, phase v1.PodPhase) {
+	o.Helper()
+	changes := o.Store().Changes()
+	for {
+		if p, ok := o.Store().Pod(pod); ok && p.Status.Phase == phase {
+			return
+		}
+		select {
+		case <-changes:
+		case <-time.After(20 * time.Second):
+			o.Fatalf("%s does not become %s", pod, phase)
+		}
+	}
+}
+
+func (o *oneRun) awaitGone() {
+	o.Helper()
+	select {
+	case <-o.Gone():
+	case <-time.After(20 * time.Second):
+		o.Fatal("something is left")
+	}
+}
+
+// leaves ends the agent and returns its error.
+func (o *oneRun) leaves() error {
+	o.stop()
+	return <-o.end
+}
+
+func nothingLeft(t *testing.T, r *critest.Runtime, root string) {
+	t.Helper()
+	if n := len(r.Sandboxes()) + len(r.Containers()); n > 0 {
+		t.Errorf("%d things are left in the runtime", n)
+	}
+	if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the root dir is left: %v", err)
+	}
+}
+
+func TestOneRunLeavesNothing(t *testing.T) {
+	r, root := critest.Start(t), filepath.Join(t.TempDir(), "root")
+	r.AddImage("img:1")
+	r.Program("c", critest.ExitsAfter(0, 0).Logs("a line"))
+	o := runOnce(t, r, root, manifest("job", "img:1", "restartPolicy: Never"))
+	o.await("default/job-n", v1.PodSucceeded)
+	select {
+	case <-o.Gone():
+		t.Error("gone before it was retired")
+	default:
+	}
+	o.Retire()
+	o.awaitGone()
+	if logs, _ := filepath.Glob(root + "/logs/*/c/0.log"); len(logs) != 1 {
+		t.Error("its log went with the pod, whoever reads it still")
+	}
+	if err := o.leaves(); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, r, root)
+}
+
+func TestWhatARunLeftIsRemovedByTheNext(t *testing.T) {
+	r, root := critest.Start(t), filepath.Join(t.TempDir(), "root")
+	r.AddImage("img:1")
+	o := runOnce(t, r, root, manifest("web", "img:1"))
+	o.await("default/web-n", v1.PodRunning)
+	if err := o.leaves(); err != nil || len(r.Running()) != 1 {
+		t.Fatalf("kept: %v, running %v", err, r.Running())
+	}
+	o = runOnce(t, r, root)
+	o.awaitGone()
+	if err := o.leaves(); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, r, root)
+}
+
+// A pod that only the runtime knows of is known when the runtime was asked.
+func TestARunIsNotGoneBeforeTheRuntimeWasAsked(t *testing.T) {
+	r, root := critest.Start(t), filepath.Join(t.TempDir(), "root")
+	r.AddImage("img:1")
+	o := runOnce(t, r, root, manifest("web", "img:1"))
+	o.await("default/web-n", v1.PodRunning)
+	if err := errors.Join(o.leaves(), os.RemoveAll(filepath.Join(root, "pods"))); err != nil {
+		t.Fatal(err)
+	}
+	r.Fault(critest.On("ListContainers").Delay(100 * time.Millisecond))
+	o = runOnce(t, r, root)
+	o.awaitGone()
+	if err := o.leaves(); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, r, root)
+}
+
+func TestAKillDoesNotWaitForAGrace(t *testing.T) {
+	r, root := critest.Start(t), filepath.Join(t.TempDir(), "root")
+	r.AddImage("img:1")
+	r.Program("c", critest.Runs().IgnoresTerm())
+	o := runOnce(t, r, root, manifest("deaf", "img:1", "terminationGracePeriodSeconds: 3600"))
+	o.await("default/deaf-n", v1.PodRunning)
+	o.Retire()
+	if err := o.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	o.awaitGone()
+	if err := o.leaves(); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, r, root)
+}
+
+func TestWhatCannotBeRemovedIsNamed(t *testing.T) {
+	r, root := critest.Start(t), filepath.Join(t.TempDir(), "root")
+	r.AddImage("img:1")
+	o := runOnce(t, r, root, manifest("web", "img:1"))
+	o.await("default/web-n", v1.PodRunning)
+	r.Stop()
+	o.Retire()
+	err := o.leaves()
+	if err == nil || !strings.Contains(err.Error(), "pod default/web-n") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "pods")); err != nil {
+		t.Errorf("its files are gone: %v", err)
+	}
+}
+
+// Where cgroups cannot be made a run goes without, unless it was told a driver.
+func TestARunGoesWithoutCgroups(t *testing.T) {
+	cfg := cgrouptest.V2(t)
+	cfg.Own = "own"
+	cfg.Mkdir = func(string) error { return fs.ErrPermission }
+	for _, row := range []struct {
+		driver string
+		once   *Once
+		ok     bool
+	}{{driverAuto, &Once{}, true}, {string(cgroups.Cgroupfs), &Once{}, false}, {driverAuto, nil, false}} {
+		manager, err := cgroups.Open(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := &lines{}
+		g := &podCgroups{manager: manager, log: slog.New(slog.NewTextHandler(log, nil)), burstable: map[string]int64{},
+			machine: &machine{cfg: Config{Once: row.once, CgroupDriver: row.driver}}}
+		err = g.setUp(t.Context(), cgroups.Cgroupfs)
+		if (err == nil) != row.ok || g.none() != row.ok {
+			t.Errorf("driver %s, once %v: none %v, error %v", row.driver, row.once != nil, g.none(), err)
+		}
+		if row.ok && strings.Count(log.String(), "no cgroups of their own") != 1 {
+			t.Errorf("said %s", log)
+		}
+	}
+}

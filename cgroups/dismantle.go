@@ -1,0 +1,33 @@
+package cgroups
+
+import (
+	"context"
+	"fmt"
+)
+
+// Dismantle removes what SetUp made: the levels, and the cgroup of Config.Own
+// that holds them. It does nothing without one, for then the levels are
+// everybody's. Call it when no pod has a cgroup any more: a process that is
+// left in one keeps it, which is an error.
+func (m *Manager) Dismantle(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.own || m.names.Driver == None {
+		return nil
+	}
+	top := m.names.top()
+	if pids := m.tree.processes(top); len(pids) > 0 {
+		return fmt.Errorf("remove cgroup %s: processes %v are in it", top, pids)
+	}
+	if m.units != nil {
+		for _, unit := range []string{m.names.level(BestEffort), m.names.level(Burstable), m.names.level(Guaranteed), top} {
+			if err := m.units.stop(ctx, unit); err != nil {
+				return fmt.Errorf("remove cgroup %s: %w", unit, err)
+			}
+		}
+	}
+	if err := m.tree.remove(top); err != nil {
+		return fmt.Errorf("remove cgroup %s: %w", top, err)
+	}
+	return nil
+}
