@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -82,4 +83,15 @@ func (w *worker) publish(pod *v1.Pod, st v1.PodStatus) {
 	w.came(string(pod.UID), &st)
 	w.last, w.lastUID = &out.Status, string(pod.UID)
 	w.store.SetPod(w.key.String(), &out)
+}
+
+// isReady tells whether a pod is as far as those want that start after it:
+// ready, or done.
+func isReady(s *v1.PodStatus) bool {
+	if s == nil {
+		return false
+	}
+	return s.Phase == v1.PodSucceeded || slices.ContainsFunc(s.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
+	})
 }

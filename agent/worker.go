@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -254,17 +253,6 @@ func (w *worker) tell(ctx context.Context, s *situation) {
 		w.told = now
 	case <-ctx.Done():
 	}
-}
-
-// isReady tells whether a pod is as far as those want that start after it:
-// ready, or done.
-func isReady(s *v1.PodStatus) bool {
-	if s == nil {
-		return false
-	}
-	return s.Phase == v1.PodSucceeded || slices.ContainsFunc(s.Conditions, func(c v1.PodCondition) bool {
-		return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
-	})
 }
 
 // turnTo forgets what was gathered for another wish.
