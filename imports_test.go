@@ -23,6 +23,7 @@ var mayImport = map[string][]string{
 	"agent/hook":         {},
 	"agent/image":        {"cri"},
 	"agent/logs":         {},
+	"agent/podlog":       {},
 	"agent/metrics":      {},
 	"agent/probe":        {},
 	"agent/server":       {"agent/events", "agent/status"},

@@ -1,0 +1,118 @@
+package podlog
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+)
+
+// fileName matches a log, <attempt>.log, and what a rotation made of it.
+var fileName = regexp.MustCompile(`^(\d{1,9})\.log(?:\.(\d{8}-\d{6})(\.gz)?)?$`)
+
+// segment is one file of a container's log.
+type segment struct {
+	attempt int
+	stamp   string // of one that a rotation set aside; "": the runtime writes to it
+	zipped  bool
+}
+
+func (s segment) name() string {
+	name := strconv.Itoa(s.attempt) + ".log"
+	if s.stamp != "" {
+		name += "." + s.stamp
+	}
+	if s.zipped {
+		name += ".gz"
+	}
+	return name
+}
+
+func (s segment) path(dir string) string { return filepath.Join(dir, s.name()) }
+
+// compare orders by age, the oldest first. Stamps of one attempt tell the order.
+func (s segment) compare(t segment) int {
+	if c := cmp.Compare(s.attempt, t.attempt); c != 0 || s.stamp == t.stamp {
+		return c
+	}
+	if s.stamp == "" || t.stamp == "" {
+		return -cmp.Compare(s.stamp, t.stamp)
+	}
+	return cmp.Compare(s.stamp, t.stamp)
+}
+
+// list returns the files in a folder, oldest first. Where a file is there with
+// and without compression, which is so while one is replaced by the other, it
+// is the compressed one.
+func list(dir string) ([]segment, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("log folder: %w", err)
+	}
+	var all []segment
+	for _, e := range entries {
+		m := fileName.FindStringSubmatch(e.Name())
+		if m == nil {
+			continue
+		}
+		n, err := strconv.Atoi(m[1])
+		if err != nil || e.IsDir() {
+			continue
+		}
+		all = append(all, segment{attempt: n, stamp: m[2], zipped: m[3] != ""})
+	}
+	slices.SortFunc(all, func(a, b segment) int {
+		if c := a.compare(b); c != 0 || a.zipped == b.zipped {
+			return c
+		}
+		if a.zipped {
+			return -1
+		}
+		return 1
+	})
+	return slices.CompactFunc(all, func(a, b segment) bool { return a.compare(b) == 0 }), nil
+}
+
+// Attempts returns the attempts of a container that its folder has logs of,
+// oldest first.
+func Attempts(dir string) ([]int, error) {
+	all, err := list(dir)
+	var attempts []int
+	for _, s := range all {
+		attempts = append(attempts, s.attempt)
+	}
+	return slices.Compact(attempts), err
+}
+
+// choose returns the range of attempts that o asks for, of those that there
+// are; none is first > last. A range that is open at its end has last = openEnd.
+func choose(all []segment, o Options) (first, last int) {
+	switch {
+	case o.Which == Only:
+		return o.Attempt, o.Attempt
+	case len(all) == 0:
+		return 1, 0
+	}
+	newest := all[len(all)-1].attempt
+	switch o.Which {
+	case Previous:
+		k := slices.IndexFunc(all, func(s segment) bool { return s.attempt == newest })
+		if k == 0 {
+			return 1, 0
+		}
+		return all[k-1].attempt, all[k-1].attempt
+	case All:
+		first = all[0].attempt
+	default:
+		first = newest
+	}
+	if o.Follow {
+		return first, openEnd
+	}
+	return first, newest
+}
+
+const openEnd = int(^uint(0) >> 1)

@@ -1,0 +1,129 @@
+package podlog
+
+import (
+	"context"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	// gatherIn is how long lines that come one by one are gathered.
+	gatherIn = 10 * time.Millisecond
+	// blindEvery is how often is looked where nothing notifies: the folder is
+	// not there yet, or the machine has no more inotify watches.
+	blindEvery = 100 * time.Millisecond
+)
+
+// watch notifies of changes in a folder, as far as the kernel does.
+type watch struct {
+	dir  string
+	in   *fsnotify.Watcher // nil: there are none left
+	sees bool              // the folder is watched
+}
+
+func startWatch(dir string) *watch {
+	w := &watch{dir: dir}
+	if in, err := fsnotify.NewWatcher(); err == nil {
+		w.in = in
+	}
+	w.add()
+	return w
+}
+
+func (w *watch) close() {
+	if w.in != nil {
+		w.in.Close()
+	}
+}
+
+// add begins to watch the folder if it is there.
+func (w *watch) add() {
+	if w.in != nil && !w.sees {
+		w.sees = w.in.Add(w.dir) == nil
+	}
+}
+
+// errors tells of lost notifications.
+func (w *watch) errors() <-chan error {
+	if w.in == nil {
+		return nil
+	}
+	return w.in.Errors
+}
+
+func (w *watch) events() <-chan fsnotify.Event {
+	if w.in == nil {
+		return nil
+	}
+	return w.in.Events
+}
+
+// next waits for a change, at most until the timer fires or ended is closed.
+// look says whether names may have changed, timely that the time passed.
+func (w *watch) next(ctx context.Context, d time.Duration, ended <-chan struct{}) (look, timely bool) {
+	w.add()
+	if !w.sees {
+		d = min(d, blindEvery)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case e := <-w.events():
+		look = w.note(e)
+	case <-w.errors():
+		look = true
+	case <-timer.C:
+		return true, true
+	case <-ended:
+		return true, false
+	case <-ctx.Done():
+		return true, false
+	}
+	timer.Reset(gatherIn)
+	for {
+		select {
+		case e := <-w.events():
+			look = w.note(e) || look
+		case <-w.errors():
+			look = true
+		case <-timer.C:
+			return look, false
+		case <-ended:
+			return true, false
+		case <-ctx.Done():
+			return true, false
+		}
+	}
+}
+
+// note reports whether a change may be one of names.
+func (w *watch) note(e fsnotify.Event) bool {
+	if e.Name == w.dir && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)) {
+		w.sees = false
+		w.in.Remove(w.dir)
+	}
+	return !e.Has(fsnotify.Write) && !e.Has(fsnotify.Chmod)
+}
+
+// wait waits for more. A line that has begun and does not go on is shown as far
+// as it is there.
+func (r *reader) wait(ctx context.Context) (look bool, err error) {
+	if err := r.idle(); err != nil {
+		return false, err
+	}
+	d := pollEvery
+	if !r.settled.IsZero() {
+		d = min(d, max(time.Until(r.settled), time.Millisecond))
+	}
+	look, timely := r.watch.next(ctx, d, r.o.Ended)
+	select {
+	case <-r.o.Ended:
+		r.ended = true
+	default:
+	}
+	if timely && r.settled.IsZero() {
+		return look, r.join.flush()
+	}
+	return look || !r.settled.IsZero(), nil
+}
