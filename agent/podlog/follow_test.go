@@ -189,14 +189,46 @@ func TestFollowsSlowly(t *testing.T) {
 		{"set aside twice", func(c *container) { c.rotate(1); c.write(5); c.rotate(2); c.write(5) }, false},
 		{"set aside, and the next one is empty", func(c *container) { c.rotate(1) }, false},
 		{"compressed", func(c *container) { c.rotate(1); c.write(5); squeeze(c, 1); c.rotate(2); c.write(5) }, false},
-		{"all compressed", func(c *container) { c.rotate(1); c.write(5); squeeze(c, 1); c.rotate(2); squeeze(c, 2); c.write(5) }, false},
+		{"all compressed", func(c *container) {
+			c.rotate(1)
+			c.write(5)
+			squeeze(c, 1)
+			c.rotate(2)
+			squeeze(c, 2)
+			c.write(5)
+		}, false},
 		{"removed while it is open", func(c *container) { c.rotate(1); c.write(5); drop(c, 1) }, false},
-		{"removed while it is open, and the next one compressed", func(c *container) { c.rotate(1); c.write(5); c.rotate(2); drop(c, 1); squeeze(c, 2); c.write(5) }, false},
-		{"removed with the next one", func(c *container) { c.rotate(1); c.write(5); c.rotate(2); c.write(5); drop(c, 1); drop(c, 2) }, true},
+		{"removed while it is open, and the next one compressed", func(c *container) {
+			c.rotate(1)
+			c.write(5)
+			c.rotate(2)
+			drop(c, 1)
+			squeeze(c, 2)
+			c.write(5)
+		}, false},
+		{"removed with the next one", func(c *container) {
+			c.rotate(1)
+			c.write(5)
+			c.rotate(2)
+			c.write(5)
+			drop(c, 1)
+			drop(c, 2)
+		}, true},
 		{"restarted", func(c *container) { c.start(1); c.write(5); c.start(2); c.write(5) }, false},
-		{"set aside and restarted", func(c *container) { c.rotate(1); c.write(5); c.start(1); c.write(5); c.rotate(2); c.write(5) }, false},
+		{"set aside and restarted", func(c *container) {
+			c.rotate(1)
+			c.write(5)
+			c.start(1)
+			c.write(5)
+			c.rotate(2)
+			c.write(5)
+		}, false},
 		{"restarted and removed", func(c *container) { c.start(1); c.write(5); os.Remove(c.dir + "/0.log") }, false},
-		{"set aside and not", func(c *container) { os.Rename(c.log(), c.log()+".20260504-120100"); os.Rename(c.log()+".20260504-120100", c.log()); c.write(5) }, false},
+		{"set aside and not", func(c *container) {
+			os.Rename(c.log(), c.log()+".20260504-120100")
+			os.Rename(c.log()+".20260504-120100", c.log())
+			c.write(5)
+		}, false},
 		{"the folder is removed", func(c *container) { os.RemoveAll(c.dir) }, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
