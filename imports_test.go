@@ -18,7 +18,7 @@ import (
 var mayImport = map[string][]string{
 	".":                  {"agent", "agent/cli", "agent/status", "agent/stream", "manifests"},
 	"agent":              {"agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/probe", "agent/server", "agent/stats", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
-	"agent/cli":          {"agent/events", "agent/status", "agent/stream", "cri"},
+	"agent/cli":          {"agent/events", "agent/podlog", "agent/status", "agent/stream", "cri"},
 	"agent/events":       {"agent/status"},
 	"agent/hook":         {},
 	"agent/image":        {"cri"},
@@ -26,7 +26,7 @@ var mayImport = map[string][]string{
 	"agent/podlog":       {},
 	"agent/metrics":      {},
 	"agent/probe":        {},
-	"agent/server":       {"agent/events", "agent/status"},
+	"agent/server":       {"agent/events", "agent/podlog", "agent/status"},
 	"agent/stats":        {"agent/status", "cri"},
 	"agent/stream":       {},
 	"agent/status":       {},

@@ -102,6 +102,7 @@ func New(cfg Config) (_ *Agent, err error) {
 		Listen:   cfg.Listen,
 		Socket:   cfg.Socket,
 		Store:    a.store,
+		PodLogs:  cfg.PodLogs,
 		Version:  cfg.Version,
 		Images:   a.listImages,
 		Events:   a.events,

@@ -30,6 +30,7 @@ func routes() []route {
 		{"/node", false, (*Server).node},
 		{"/runningpods", true, (*Server).running},
 		{"/runningpods/{$}", true, (*Server).running},
+		{"/containerLogs/{namespace}/{pod}/{container}", true, (*Server).containerLogs},
 		{"/configz", true, (*Server).configz},
 		{"/images", true, (*Server).images},
 		{"/manifests", true, (*Server).manifests},

@@ -28,6 +28,8 @@ type Config struct {
 	Checks []Check // what only a new start of the agent would cure; beside ping
 	Ready  []Check // what must be so, too, before the agent counts as ready
 
+	PodLogs string // the folder of the containers' logs
+
 	// Images asks the runtime for its images.
 	Images func(context.Context) (*status.Images, error)
 	// Running asks the runtime which pods run in it.
