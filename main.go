@@ -58,6 +58,7 @@ func commands() []*command {
 		execCommand(),
 		waitCommand(),
 		restartCommand(),
+		logsCommand(),
 		imagesCommand(),
 		versionCommand(),
 		completionCommand(),
