@@ -73,6 +73,7 @@ func scenarios() []scenario {
 		{"PullsWithCredentials", pullsWithCredentials},
 		{"PullsThroughTrouble", pullsThroughTrouble},
 		{"RotatesLogs", rotatesLogs},
+		{"FollowsLogs", followsLogs},
 		{"KeepsTheLastDead", keepsTheLastDead},
 		{"RemovesWhatAKilledAgentLeft", removesWhatAKilledAgentLeft},
 		{"ConnectsPods", connectsPods},
