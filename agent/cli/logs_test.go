@@ -52,7 +52,7 @@ var loggedFiles = map[string][]string{
 	"default_web-node1_u1/proxy/0.log":                 {"3 stdout proxy", "7 stdout up", "9 stdout GET /"},
 	"default_job-node1_u2/main/0.log":                  {"5 stdout working", "11 stdout done"},
 	"default_job-node1_u2/side/0.log":                  {"8 stdout beside"},
-	"default_other-n_u9/main/0.log":                {"1 stdout another's"},
+	"default_other-n_u9/main/0.log":                    {"1 stdout another's"},
 	"default_web-node1_u0/app/0.log":                   {"1 stdout an earlier pod's"},
 	"default_web-node1_u1/app/1.log.20260504-1200.bak": {"1 stdout no log"},
 }
