@@ -37,7 +37,7 @@ func (c *container) log() string { return filepath.Join(c.dir, fmt.Sprintf("%d.l
 // start begins an attempt.
 func (c *container) start(attempt int) {
 	c.attempt = attempt
-	if err := errors.Join(os.MkdirAll(c.dir, 0o755), c.Reopen(nil, "")); err != nil {
+	if err := errors.Join(os.MkdirAll(c.dir, 0o755), c.Reopen(context.Background(), "")); err != nil {
 		c.t.Error(err)
 	}
 }
@@ -80,7 +80,7 @@ func (c *container) Reopen(context.Context, string) error {
 
 // rotate renames the log, as a Rotator does, and has it reopened.
 func (c *container) rotate(stamp int) {
-	if err := errors.Join(os.Rename(c.log(), fmt.Sprintf("%s.20260504-12%02d00", c.log(), stamp)), c.Reopen(nil, "")); err != nil {
+	if err := errors.Join(os.Rename(c.log(), fmt.Sprintf("%s.20260504-12%02d00", c.log(), stamp)), c.Reopen(context.Background(), "")); err != nil {
 		c.t.Error(err)
 	}
 }
