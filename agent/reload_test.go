@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,7 +34,7 @@ func newReloaded(t *testing.T, text string) *reloaded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { store.Close(t.Context()) })
+	t.Cleanup(func() { store.Close(context.Background()) })
 	base := Config{Manifests: "/m", NodeName: "n", Listen: DefaultListen}
 	told := func(who string, what ...any) {
 		r.called = append(r.called, strings.TrimSpace(fmt.Sprintln(append([]any{who}, what...)...)))
