@@ -74,6 +74,7 @@ func scenarios() []scenario {
 		{"PullsThroughTrouble", pullsThroughTrouble},
 		{"RotatesLogs", rotatesLogs},
 		{"KeepsTheLastDead", keepsTheLastDead},
+		{"ShowsOnlyWhatOneMaySee", showsOnlyWhatOneMaySee},
 		{"RemovesWhatAKilledAgentLeft", removesWhatAKilledAgentLeft},
 		{"ConnectsPods", connectsPods},
 		{"PlacesPodsInCgroups", placesPodsInCgroups},
