@@ -2,11 +2,16 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/pflag"
 
 	"monopod/agent"
+	"monopod/manifests"
 )
 
 func configFlag(f *pflag.FlagSet) {
@@ -34,15 +39,31 @@ func text(f *pflag.FlagSet, name string) string {
 // settings are those of the --config file, if there is one, under those of the
 // flags that are given. What has no effect is logged.
 func settings(f *pflag.FlagSet, log *slog.Logger) (agent.Config, error) {
-	cfg := agent.Config{Listen: agent.DefaultListen}
+	cfg, warnings, err := readSettings(f)
+	for _, w := range warnings {
+		log.Warn("a setting does not count", "err", w)
+	}
+	return cfg, err
+}
+
+// reread has the settings read again when the process is told SIGHUP, or the
+// file changes. The signal kills again once forget is called.
+func reread(f *pflag.FlagSet) (r *agent.Reread, forget func()) {
+	ask := make(chan os.Signal, 1)
+	signal.Notify(ask, syscall.SIGHUP)
+	r = &agent.Reread{Ask: ask, Read: func() (agent.Config, []manifests.Problem, error) { return readSettings(f) }}
 	if f.Changed("config") {
-		read, warnings, err := agent.ReadConfig(text(f, "config"), cfg)
-		if err != nil {
-			return cfg, err
-		}
-		cfg = read
-		for _, w := range warnings {
-			log.Warn("a setting does not count", "err", w)
+		r.File = text(f, "config")
+	}
+	return r, func() { signal.Stop(ask) }
+}
+
+// readSettings returns warnings about what has no effect, too.
+func readSettings(f *pflag.FlagSet) (cfg agent.Config, warnings []manifests.Problem, err error) {
+	cfg = agent.Config{Listen: agent.DefaultListen}
+	if f.Changed("config") {
+		if cfg, warnings, err = agent.ReadConfig(text(f, "config"), cfg); err != nil {
+			return cfg, warnings, err
 		}
 	}
 	if f.Changed("resolv-conf") {
@@ -51,6 +72,7 @@ func settings(f *pflag.FlagSet, log *slog.Logger) (agent.Config, error) {
 	for name, to := range map[string]*string{
 		"manifests": &cfg.Manifests, "runtime-endpoint": &cfg.Endpoint, "root": &cfg.Root, "pod-logs": &cfg.PodLogs,
 		"node-name": &cfg.NodeName, "listen": &cfg.Listen, "socket": &cfg.Socket, "resolv-conf": &cfg.ResolvConf,
+		"tls-cert-file": &cfg.Access.Cert, "tls-private-key-file": &cfg.Access.Key, "client-ca-file": &cfg.Access.ClientCA, "token-file": &cfg.Access.Tokens,
 		"cgroup-driver": &cfg.CgroupDriver, "cgroup-root": &cfg.CgroupRoot,
 		"image-credential-provider-config": &cfg.Images.CredentialProviders, "image-credential-provider-bin-dir": &cfg.Images.CredentialBin,
 	} {
@@ -61,9 +83,14 @@ func settings(f *pflag.FlagSet, log *slog.Logger) (agent.Config, error) {
 	if f.Changed("node-labels") {
 		labels, err := nodeLabels(text(f, "node-labels"))
 		if err != nil {
-			return cfg, err
+			return cfg, warnings, err
 		}
 		cfg.NodeLabels = labels
 	}
-	return cfg, nil
+	if f.Changed("log-level") {
+		if cfg.LogLevel, err = agent.LogLevel(text(f, "log-level")); err != nil {
+			return cfg, warnings, fmt.Errorf("--log-level %w", err)
+		}
+	}
+	return cfg, warnings, nil
 }

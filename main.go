@@ -76,6 +76,10 @@ func runFlags(f *pflag.FlagSet) {
 	f.String("node-name", "", "the `NAME` that pods get as a suffix (default: the host's name)")
 	f.String("node-labels", "", "the `LABELS` that pods can select besides the usual ones, k=v,k=v")
 	f.String("listen", agent.DefaultListen, "the TCP `ADDR` of the read-only endpoint; \"\" for none")
+	f.String("tls-cert-file", "", "the `FILE` of the certificate that --listen speaks TLS with")
+	f.String("tls-private-key-file", "", "the `FILE` of its private key")
+	f.String("client-ca-file", "", "the `FILE` of the CAs whose client certificates may ask on --listen")
+	f.String("token-file", "", "the `FILE` of bearer tokens that may, one a line")
 	f.String("socket", defaultSocket, "the `PATH` of the unix socket that the other commands use")
 	f.String("resolv-conf", "/etc/resolv.conf", "the resolv.conf `PATH` that pods get their name servers from")
 	f.String("cgroup-driver", "auto", "the `DRIVER` that gives pods cgroups: auto (as the runtime), cgroupfs, systemd or none")
@@ -92,7 +96,8 @@ func run(ctx context.Context, c *call) error {
 	if err := c.none("the folder goes after --manifests"); err != nil {
 		return err
 	}
-	log, err := logger(text(c.flags, "log-format"), text(c.flags, "log-level"), c.err)
+	level := &slog.LevelVar{}
+	log, err := logger(text(c.flags, "log-format"), level, c.err)
 	if err != nil {
 		return exit(exitUsage, "%v", err)
 	}
@@ -100,7 +105,11 @@ func run(ctx context.Context, c *call) error {
 	if err != nil {
 		return exit(exitUsage, "%v", err)
 	}
-	cfg.Version, cfg.Log = acli.Version().Version, log
+	level.Set(cfg.LogLevel)
+	cfg.Version, cfg.Log, cfg.Level = acli.Version().Version, log, level
+	var forget func()
+	cfg.Reread, forget = reread(c.flags)
+	defer forget()
 	a, err := agent.New(cfg)
 	if err != nil {
 		return err
@@ -125,12 +134,8 @@ func nodeLabels(list string) (map[string]string, error) {
 }
 
 // logger returns a logger on w in the given format, from the given level on.
-func logger(format, level string, w io.Writer) (*slog.Logger, error) {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("--log-level %q: choose debug, info, warn or error", level)
-	}
-	o := &slog.HandlerOptions{Level: l}
+func logger(format string, level slog.Leveler, w io.Writer) (*slog.Logger, error) {
+	o := &slog.HandlerOptions{Level: level}
 	switch format {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, o)), nil

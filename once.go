@@ -105,16 +105,22 @@ func runOnce(ctx context.Context, c *call, o onceFlags) error {
 	if err := o.check(c.args); err != nil {
 		return exit(exitUsage, "%v", err)
 	}
-	log, err := logger(text(c.flags, "log-format"), text(c.flags, "log-level"), c.err)
+	level := &slog.LevelVar{}
+	level.Set(slog.LevelWarn)
+	log, err := logger(text(c.flags, "log-format"), level, c.err)
 	if err != nil {
 		return exit(exitUsage, "%v", err)
 	}
-	if !c.flags.Changed("log-level") {
+	chosen := c.flags.Changed("log-level")
+	if !chosen {
 		log = slog.New(once.Quiet(log.Handler()))
 	}
 	cfg, err := settings(c.flags, log)
 	if err != nil {
 		return exit(exitUsage, "%v", err)
+	}
+	if chosen {
+		level.Set(cfg.LogLevel)
 	}
 	cfg.Version, cfg.Log = acli.Version().Version, log
 	run := once.Config{Timeout: o.timeout, Ready: o.until == "ready", Keep: o.keep, Out: c.out, Err: c.err,

@@ -53,6 +53,8 @@ type Agent struct {
 	node    *nodeReporter
 	stats   *stats.Collector
 	once    *once // nil: an agent that keeps pods for good
+
+	reloader *reloader // nil: the settings are read once
 }
 
 // New checks the settings, takes the root dir, and binds the endpoints. Each
@@ -103,20 +105,25 @@ func New(cfg Config) (_ *Agent, err error) {
 	a.server, err = server.Listen(server.Config{
 		Listen:   cfg.Listen,
 		Socket:   cfg.Socket,
+		Access:   cfg.Access,
 		Store:    a.store,
 		PodLogs:  cfg.PodLogs,
 		Version:  cfg.Version,
 		Images:   a.listImages,
 		Events:   a.events,
 		Handlers: a.pages(), Watch: a.metrics.Serve,
-		Restart: a.sync.Restart,
-		Checks:  []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
-		Log:     cfg.Log,
+		Restart:  a.sync.Restart,
+		Running:  a.listRunning,
+		Settings: func() map[string]any { return machine.live.Load().configz() },
+		Checks:   []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
+		Ready:    []server.Check{{Name: "manifests-read", Func: a.sync.read}, {Name: "pods-listed", Func: a.watch.looked}},
+		Log:      cfg.Log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	a.node = a.newNodeReporter(machine)
+	a.reloader = a.newReloader(machine)
 	return a, nil
 }
 
@@ -132,7 +139,7 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 	a.watch.events, a.watch.node = a.events, a.cfg.NodeName
 	a.rotator = logs.New(a.cfg.Logs, logRuntime{cri: a.cri, watch: a.watch}, a.log)
 	a.garbage = &garbage{root: a.root, cgroups: a.cgroups, lister: a.watch.lister, gate: a.watch,
-		podLogs: a.cfg.PodLogs, logLinks: a.cfg.LogLinks, keep: a.cfg.DeadContainers, log: a.log, event: a.recordTrouble}
+		podLogs: a.cfg.PodLogs, logLinks: a.cfg.LogLinks, live: machine.live, log: a.log, event: a.recordTrouble}
 	a.watch.sweep = func(ctx context.Context, pods map[manifests.Key]*listed) { a.garbage.collect(ctx, pods, true) }
 	keyring, err := a.cfg.keyring()
 	if err != nil {
@@ -160,7 +167,7 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 		starts:  make(chan struct{}, a.cfg.StartsAtOnce),
 		ends:    make(chan struct{}, runtime.NumCPU()),
 		podLogs: a.cfg.PodLogs, logLinks: a.cfg.LogLinks, keepLogs: a.cfg.Once != nil,
-		rotator: a.rotator, dead: a.cfg.DeadContainers,
+		rotator: a.rotator,
 	}
 	return nil
 }
@@ -186,6 +193,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.cgroups.run(ctx) })
 	parts.Go(func() { a.rotator.Run(ctx) })
 	parts.Go(func() { a.garbage.run(ctx) })
+	if a.reloader != nil {
+		parts.Go(func() { a.reloader.run(ctx) })
+	}
 	parts.Go(func() {
 		if err := a.server.Run(ctx); err != nil && ctx.Err() == nil {
 			cancel(fmt.Errorf("serve: %w", err))

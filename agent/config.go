@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,7 @@ import (
 
 	"monopod/agent/image"
 	"monopod/agent/logs"
+	"monopod/agent/server"
 	"monopod/cgroups"
 	"monopod/cri"
 	"monopod/manifests"
@@ -32,17 +34,18 @@ const defaultPodLogs = "/var/log/pods"
 
 // Config is the settings of an agent. Zero values mean the default given.
 type Config struct {
-	Manifests    string // folder or file of manifests; must be given
-	Endpoint     string // CRI endpoint, unix:///path; default: whichever of cri.WellKnown answers
-	Root         string // default /var/lib/monopod
-	PodLogs      string // default /var/log/pods
-	LogLinks     string // folder of links by container for log shippers; default /var/log/containers beside the default PodLogs, else none
-	NodeName     string // default: the host's name
-	Listen       string // TCP address, "" = none
-	Socket       string // default /run/monopod.sock
-	ResolvConf   string // default /etc/resolv.conf
-	CgroupDriver string // auto, cgroupfs, systemd or none; default auto: the runtime's
-	CgroupRoot   string // the cgroup that holds kubepods; default /
+	Manifests    string        // folder or file of manifests; must be given
+	Endpoint     string        // CRI endpoint, unix:///path; default: whichever of cri.WellKnown answers
+	Root         string        // default /var/lib/monopod
+	PodLogs      string        // default /var/log/pods
+	LogLinks     string        // folder of links by container for log shippers; default /var/log/containers beside the default PodLogs, else none
+	NodeName     string        // default: the host's name
+	Listen       string        // TCP address, "" = none
+	Socket       string        // default /run/monopod.sock
+	Access       server.Access // to Listen
+	ResolvConf   string        // default /etc/resolv.conf
+	CgroupDriver string        // auto, cgroupfs, systemd or none; default auto: the runtime's
+	CgroupRoot   string        // the cgroup that holds kubepods; default /
 	// FallbackDriver is what auto takes from a runtime that does not say its
 	// driver: cgroupfs or systemd; default cgroupfs.
 	FallbackDriver string
@@ -84,6 +87,11 @@ type Config struct {
 	Images ImageConfig
 
 	Once *Once // this agent stays for one run of its pods; nil: it keeps those of Manifests
+
+	LogLevel slog.Level     // the least that is logged
+	Level    *slog.LevelVar // follows LogLevel; nil: nothing does
+
+	Reread *Reread // nil: the settings are read once
 
 	Version string
 	Log     *slog.Logger
@@ -149,6 +157,7 @@ func (c Config) complete() (Config, error) {
 		c.Pressure = defaultPressure()
 	}
 	c.CFSPeriod = cmp.Or(c.CFSPeriod, cgroups.DefaultPeriod*time.Microsecond)
+	c.Access.MinVersion = cmp.Or(c.Access.MinVersion, tls.VersionTLS12)
 	c.BackOff = c.BackOff.or(backOffFirst, backOffMax)
 	if c.Log == nil {
 		c.Log = slog.Default()

@@ -32,6 +32,14 @@ type configFile struct {
 	Listen                   *string           `json:"listen"`
 	Socket                   *string           `json:"socket"`
 
+	TLSCertFile       *string               `json:"tlsCertFile"`
+	TLSPrivateKeyFile *string               `json:"tlsPrivateKeyFile"`
+	TLSCipherSuites   []string              `json:"tlsCipherSuites"`
+	TLSMinVersion     *string               `json:"tlsMinVersion"`
+	Authentication    *configAuthentication `json:"authentication"`
+	TokenFile         *string               `json:"tokenFile"`
+	LogLevel          *string               `json:"logLevel"`
+
 	ResolvConf    *string  `json:"resolvConf"`
 	ClusterDNS    []string `json:"clusterDNS"`
 	ClusterDomain *string  `json:"clusterDomain"`
@@ -80,6 +88,17 @@ type configBackOff struct {
 	Max   *metav1.Duration `json:"maxContainerRestartPeriod"`
 }
 
+// configAuthentication is who may use the endpoint.
+type configAuthentication struct {
+	X509      *configX509 `json:"x509"`
+	Anonymous unused      `json:"anonymous"`
+	Webhook   unused      `json:"webhook"`
+}
+
+type configX509 struct {
+	ClientCAFile *string `json:"clientCAFile"`
+}
+
 // configReader takes what a file says into settings.
 type configReader struct {
 	*manifests.Settings
@@ -102,7 +121,7 @@ func ReadConfig(path string, c Config) (Config, []manifests.Problem, error) {
 	}
 	r := &configReader{dir: dir, to: &c}
 	r.Settings = manifests.ReadSettings(path, data, &r.file)
-	for _, take := range []func(){r.version, r.places, r.node, r.network, r.cgroups, r.reserve, r.amounts, r.security, r.pulls, r.images, r.backOff, r.logs, r.unused} {
+	for _, take := range []func(){r.version, r.places, r.access, r.logging, r.node, r.network, r.cgroups, r.reserve, r.amounts, r.security, r.pulls, r.images, r.backOff, r.logs, r.unused} {
 		take()
 	}
 	var warnings []manifests.Problem

@@ -28,8 +28,16 @@ func configRows() []configRow {
 		{"runtimeClasses", "{}", "The runtime's handlers by the runtimeClassName that stands for them: {gvisor: runsc}. (ours)"},
 		{"root", "/var/lib/monopod", "Folder for volumes, checkpoints and status. (ours)"},
 		{"podLogsDir", defaultPodLogs, "Folder for the containers' logs."},
-		{"listen", DefaultListen, "TCP address of the read-only endpoint; \"\" is none. (ours)"},
+		{"listen", DefaultListen, "TCP address of the read-only endpoint; \"\" is none. One that is not loopback needs a certificate,\nand clientCAFile or tokenFile. (ours)"},
 		{"socket", "/run/monopod.sock", "Unix socket that the other commands use. (ours)"},
+
+		{"tlsCertFile", `""`, "Certificate for that address, PEM; with one it speaks TLS only. This file, and those below, are\nread again when they change."},
+		{"tlsPrivateKeyFile", `""`, "Its private key."},
+		{"tlsCipherSuites", "[]", "Ciphers for TLS 1.2 by Go's names; without any Go's."},
+		{"tlsMinVersion", "VersionTLS12", "VersionTLS12 or VersionTLS13."},
+		{"authentication.x509.clientCAFile", `""`, "Who comes with a client certificate of one of these CAs may ask."},
+		{"tokenFile", `""`, "Who says one of the bearer tokens in this file, one a line, may ask, too. (ours)"},
+		{"logLevel", "info", "The least that is logged: debug, info, warn or error. (ours)"},
 
 		{"resolvConf", "/etc/resolv.conf", "Where pods get the machine's name servers from; with \"\" they ask this machine itself."},
 		{"clusterDNS", "[]", "Name servers of pods with dnsPolicy ClusterFirst; without any they get the machine's."},
@@ -79,20 +87,18 @@ func PrintConfigDefaults(w io.Writer) error {
 	b.WriteString("# Settings of monopod, each with what counts where it is not given; `monopod run --config FILE`.\n" +
 		"# Fields are named and mean as in KubeletConfiguration but those marked (ours). Flags win over the file.\n" +
 		"apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n")
-	in := ""
+	var in []string // objects
 	for _, row := range configRows() {
-		object, name, nested := strings.Cut(row.name, ".")
-		indent := ""
-		if nested {
-			indent = "  "
-		} else {
-			object, name = "", row.name
-		}
+		path := strings.Split(row.name, ".")
+		objects, name := path[:len(path)-1], path[len(path)-1]
 		b.WriteString("\n")
-		if object != in && nested {
-			fmt.Fprintf(&b, "%s:\n", object)
+		for k, object := range objects {
+			if k >= len(in) || in[k] != object {
+				fmt.Fprintf(&b, "%s%s:\n", strings.Repeat("  ", k), object)
+			}
 		}
-		in = object
+		in = objects
+		indent := strings.Repeat("  ", len(objects))
 		for line := range strings.Lines(row.about) {
 			fmt.Fprintf(&b, "%s# %s\n", indent, strings.TrimRight(line, "\n"))
 		}

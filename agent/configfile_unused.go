@@ -21,14 +21,9 @@ type configUnused struct {
 	Address                        unused `json:"address" instead:"listen"`
 	Port                           unused `json:"port" instead:"listen"`
 	ReadOnlyPort                   unused `json:"readOnlyPort" instead:"listen"`
-	TlsCertFile                    unused `json:"tlsCertFile"`
-	TlsPrivateKeyFile              unused `json:"tlsPrivateKeyFile"`
-	TlsCipherSuites                unused `json:"tlsCipherSuites"`
 	TlsCurvePreferences            unused `json:"tlsCurvePreferences"`
-	TlsMinVersion                  unused `json:"tlsMinVersion"`
 	RotateCertificates             unused `json:"rotateCertificates"`
-	ServerTLSBootstrap             unused `json:"serverTLSBootstrap"`
-	Authentication                 unused `json:"authentication"`
+	ServerTLSBootstrap             unused `json:"serverTLSBootstrap" instead:"tlsCertFile"`
 	Authorization                  unused `json:"authorization"`
 	EnableDebuggingHandlers        unused `json:"enableDebuggingHandlers"`
 	EnableContentionProfiling      unused `json:"enableContentionProfiling"`

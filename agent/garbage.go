@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"monopod/agent/volume"
@@ -28,7 +29,7 @@ type garbage struct {
 	lister            *lister
 	gate              gate
 	podLogs, logLinks string // folders; no logLinks: none are made
-	keep              int    // dead containers of each name whose logs stay
+	live              *atomic.Pointer[Config]
 	log               *slog.Logger
 	event             func(reason, message string) // nil: nobody wants to know of trouble
 

@@ -18,11 +18,12 @@ func (g *garbage) collectLogs(live map[string]bool) {
 		if !g.ours(p.Name()) {
 			continue
 		}
+		keep := max(g.live.Load().DeadContainers, 1)
 		containers, _ := os.ReadDir(filepath.Join(g.podLogs, p.Name()))
 		for _, c := range containers {
 			dir := filepath.Join(g.podLogs, p.Name(), c.Name())
 			for k, n := range attemptsIn(dir) {
-				if k <= g.keep || live[logOf(dir, n)] {
+				if k <= keep || live[logOf(dir, n)] {
 					continue
 				}
 				if err := logs.Remove(logOf(dir, n)); err != nil {

@@ -87,7 +87,7 @@ func (a *Agent) listImages(ctx context.Context) (*status.Images, error) {
 	out := &status.Images{Node: a.cfg.NodeName, Images: []status.Image{}}
 	if disk != nil {
 		out.Disk = &status.ImageDisk{Dir: disk.Dir, Capacity: disk.Capacity, Available: disk.Available, UsedPercent: disk.Used(),
-			High: a.images.High, Low: a.images.Low}
+			High: a.images.Bounds().High, Low: a.images.Bounds().Low}
 	}
 	if s := a.images.Shortfall(); s.Bytes > 0 {
 		out.Missing, out.MissingSince = s.Bytes, s.Since

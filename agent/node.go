@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +24,7 @@ const nodeFor = 10 * time.Second
 // machine reads what pods must know of the machine. Any goroutine may use it.
 type machine struct {
 	cfg  Config
+	live *atomic.Pointer[Config] // the settings as they are now, of which some change
 	log  *slog.Logger
 	base node // what does not change
 	boot boot
@@ -47,8 +49,10 @@ func newMachine(cfg Config, instance string) (*machine, error) {
 	}
 	var fs unix.Statfs_t
 	unified := unix.Statfs("/sys/fs/cgroup", &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC
-	read := func() (nodeFacts, error) { return readFacts(cfg) }
-	return &machine{cfg: cfg, boot: readBoot(), log: cfg.Log, facts: facts, readFacts: read, base: node{
+	live := &atomic.Pointer[Config]{}
+	live.Store(&cfg)
+	read := func() (nodeFacts, error) { return readFacts(*live.Load()) }
+	return &machine{cfg: cfg, live: live, boot: readBoot(), log: cfg.Log, facts: facts, readFacts: read, base: node{
 		Name: cfg.NodeName, Instance: instance, Root: cfg.Root, PodLogs: cfg.PodLogs,
 		Memory: facts.Capacity.Memory().Value(), Allocatable: facts.Allocatable, CgroupV2: unified, SwapController: swapController("/sys/fs/cgroup", unified), HugePageSizes: hugePageSizes(),
 		ClusterDNS: cfg.ClusterDNS, ClusterDomain: cfg.ClusterDomain, PodPids: cfg.PodPids, SeccompDefault: cfg.SeccompDefault,

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,7 +21,7 @@ const (
 )
 
 // syncLoop owns the workers: it starts, wakes and retires them. Its goroutine
-// owns all fields but turned, and does no I/O.
+// owns all fields but again, whole and turned, and does no I/O.
 type syncLoop struct {
 	shared *workers
 	store  *status.Store
@@ -47,12 +48,15 @@ type syncLoop struct {
 	spread   bool            // and memory that it took was not given back yet
 
 	born   time.Time
-	turned atomic.Int64 // when the loop turned last, in ns since born: whatever becomes of the clock
+	again  chan struct{} // one slot: settings changed that pods go by
+	whole  atomic.Bool   // the manifests were read completely, once at least
+	turned atomic.Int64  // when the loop turned last, in ns since born: whatever becomes of the clock
 }
 
 func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints []*checkpoint) *syncLoop {
 	shared.stands, shared.arrivals = make(chan standing), &arrivals{born: time.Now()}
 	l := &syncLoop{shared: shared, store: store, dir: dir,
+		again: make(chan struct{}, 1),
 		seats: newSeats(shared.machine.facts, checkpoints), facts: make(chan reading),
 		workers: map[manifests.Key]*worker{}, wishes: map[manifests.Key]*manifests.Pod{}, stop: map[manifests.Key]context.CancelFunc{},
 		left: map[manifests.Key]map[string]*checkpoint{}, done: make(chan *worker), renewals: make(chan *renewal), empty: make(chan struct{})}
@@ -92,6 +96,8 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case r := <-l.renewals:
 			l.worked = true
 			l.renew(r)
+		case <-l.again:
+			l.lookAgain(ctx)
 		case now := <-l.shared.stands:
 			l.stands(ctx, now)
 		case <-l.orders.wake.C:
@@ -136,6 +142,31 @@ func (l *syncLoop) lastTurn() time.Time {
 	return time.Now().Add(time.Duration(l.turned.Load()) - time.Since(l.born))
 }
 
+// read is the endpoint's check that it is known what shall run.
+func (l *syncLoop) read() error {
+	if !l.whole.Load() {
+		return errors.New("the manifests have not been read completely yet")
+	}
+	return nil
+}
+
+// LookAgain has all pods looked at again. Any goroutine may call it.
+func (l *syncLoop) LookAgain() {
+	select {
+	case l.again <- struct{}{}:
+	default:
+	}
+}
+
+// lookAgain wakes all workers and has the machine read anew, as what pods may
+// have of it may have changed.
+func (l *syncLoop) lookAgain(ctx context.Context) {
+	for _, w := range l.workers {
+		w.poke()
+	}
+	l.beginReading(ctx)
+}
+
 // snapshot makes the workers what the manifests say.
 func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 	l.last = &s
@@ -152,6 +183,9 @@ func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 	l.retry(ctx)
 	l.strays(ctx)
 	l.report(s)
+	if s.Complete {
+		l.whole.Store(true)
+	}
 	if s.Complete && !l.swept {
 		l.swept = true
 		var keys []string

@@ -88,7 +88,13 @@ type reading struct {
 
 // readFacts has the machine read anew while a pod waits: it may have grown.
 func (l *syncLoop) readFacts(ctx context.Context) {
-	if len(l.seats.refused) == 0 || l.reading {
+	if len(l.seats.refused) > 0 {
+		l.beginReading(ctx)
+	}
+}
+
+func (l *syncLoop) beginReading(ctx context.Context) {
+	if l.reading {
 		return
 	}
 	l.reading = true

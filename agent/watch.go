@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -81,6 +82,16 @@ func newWatch(c *cri.Client, instance string, store *status.Store, log *slog.Log
 		listed: make(chan struct{}), sightings: make(chan sighting, 1), touched: make(chan manifests.Key, 256), suspect: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
 	w.set(status.Runtime{Endpoint: c.Endpoint(), Error: notAskedYet, Since: time.Now()})
 	return w
+}
+
+// looked is the endpoint's check that it is known what runs.
+func (w *watch) looked() error {
+	select {
+	case <-w.listed:
+		return nil
+	default:
+		return errors.New("the runtime's pods have not been listed yet")
+	}
 }
 
 // Suspect makes the watch ask the runtime at once whether it is there.

@@ -42,7 +42,6 @@ type workers struct {
 	podLogs, logLinks string        // folders; no logLinks: none are made
 	keepLogs          bool          // of pods that are gone
 	rotator           *logs.Rotator // of logs
-	dead              int           // containers kept of each container, at least 1
 	metrics           *metrics.Metrics
 	arrivals          *arrivals // of the sync loop, which makes it
 }
@@ -202,7 +201,7 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 	if err != nil {
 		return w.trouble(ctx, fmt.Errorf("error determining status: %w", err))
 	}
-	s := situation{Now: time.Now(), Pod: wish, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.gate.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.cfg.BackOff, Dead: w.dead}
+	s := situation{Now: time.Now(), Pod: wish, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.gate.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.live.Load().BackOff, Dead: w.machine.live.Load().DeadContainers}
 	w.begins(&s)
 	s.Next, s.Stopping, s.PostStart, s.Began = w.nextAttempts(&s), stopping, hooks, w.beganAt(&s)
 	w.forgetAside(seen)

@@ -30,9 +30,13 @@ func runtimeWords(r status.Runtime, now time.Time) []string {
 	return []string{oneLine(line)}
 }
 
-// manifestWords are the problems of the folder, then those of each file.
+// manifestWords are the problems of the settings and the folder, then those of
+// each file.
 func manifestWords(m status.Manifests) []string {
 	var words []string
+	for _, p := range m.Settings {
+		words = append(words, problemLine(p, ""))
+	}
 	for _, p := range m.Problems {
 		words = append(words, problemLine(p, m.Dir))
 	}

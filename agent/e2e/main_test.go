@@ -75,6 +75,7 @@ func scenarios() []scenario {
 		{"RotatesLogs", rotatesLogs},
 		{"FollowsLogs", followsLogs},
 		{"KeepsTheLastDead", keepsTheLastDead},
+		{"ShowsOnlyWhatOneMaySee", showsOnlyWhatOneMaySee},
 		{"RemovesWhatAKilledAgentLeft", removesWhatAKilledAgentLeft},
 		{"ConnectsPods", connectsPods},
 		{"PlacesPodsInCgroups", placesPodsInCgroups},

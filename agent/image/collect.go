@@ -41,7 +41,7 @@ func (c *Collector) look(ctx context.Context, keep bool) (*look, error) {
 	} else {
 		l.disk = &d
 	}
-	l.aged, l.spare = judge(s.entries, l.disk, c.Limits, now)
+	l.aged, l.spare = judge(s.entries, l.disk, c.Bounds(), now)
 	return l, nil
 }
 
@@ -68,7 +68,7 @@ func (c *Collector) Collect(ctx context.Context) error {
 		}
 		return err
 	}
-	full := c.High < 100 && l.disk != nil && l.disk.Used() >= c.High
+	full := c.Bounds().High < 100 && l.disk != nil && l.disk.Used() >= c.Bounds().High
 	if full || len(l.aged) > 0 {
 		if err := c.addMounted(ctx, l.survey); err != nil {
 			return fmt.Errorf("look at images: %w", err)
@@ -81,7 +81,7 @@ func (c *Collector) Collect(ctx context.Context) error {
 		}
 	}
 	failed = append(failed, c.makeRoom(ctx, l))
-	if c.High < 100 {
+	if c.Bounds().High < 100 {
 		failed = append(failed, l.diskErr)
 	}
 	return errors.Join(failed...)
@@ -91,21 +91,21 @@ func (c *Collector) Collect(ctx context.Context) error {
 // images' sizes or what the disk says, whichever is more: of an image that shares
 // layers little may go at once.
 func (c *Collector) makeRoom(ctx context.Context, l *look) error {
-	if l.disk == nil || c.High >= 100 {
+	if l.disk == nil || c.Bounds().High >= 100 {
 		return nil
 	}
 	d, err := c.disk(ctx) // old images went meanwhile
 	if err != nil {
 		return err
 	}
-	if d.Used() < c.High {
+	if d.Used() < c.Bounds().High {
 		c.fits(0)
 		return nil
 	}
-	missing, freed := d.missing(c.Low), uint64(0)
+	missing, freed := d.missing(c.Bounds().Low), uint64(0)
 	var failed []error
 	for _, e := range l.spare {
-		if d.missing(c.Low) == 0 || freed >= missing {
+		if d.missing(c.Bounds().Low) == 0 || freed >= missing {
 			break
 		}
 		gone, err := c.remove(ctx, l.survey, e, ForSpace, fmt.Sprintf("the disk is %d %% full", d.Used()))
@@ -120,10 +120,10 @@ func (c *Collector) makeRoom(ctx context.Context, l *look) error {
 			return errors.Join(append(failed, err)...)
 		}
 	}
-	if d.Used() < c.High || freed >= missing {
+	if d.Used() < c.Bounds().High || freed >= missing {
 		c.fits(0)
 	} else {
-		c.fits(d.missing(c.Low))
+		c.fits(d.missing(c.Bounds().Low))
 	}
 	return errors.Join(failed...)
 }

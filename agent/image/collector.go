@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -53,8 +54,8 @@ type Need struct {
 
 // CollectorConfig is what a Collector works with.
 type CollectorConfig struct {
-	CRI *cri.Client
-	Limits
+	CRI    *cri.Client
+	Limits Limits
 	// Needs returns all images that pods name, false while that is not known.
 	Needs func() ([]Need, bool)
 	// History is the file that remembers when images were used; "" for none.
@@ -80,8 +81,9 @@ const (
 // they were not used for long. Any goroutine may call its methods.
 type Collector struct {
 	CollectorConfig
-	kick chan struct{}
-	turn sync.Mutex // one collection at a time
+	limits atomic.Pointer[Limits]
+	kick   chan struct{}
+	turn   sync.Mutex // one collection at a time
 
 	mu      sync.Mutex
 	history history
@@ -99,7 +101,6 @@ type Shortfall struct {
 
 // NewCollector returns a Collector that goes on with what the History says.
 func NewCollector(cfg CollectorConfig) *Collector {
-	cfg.Limits = cfg.Limits.Complete()
 	if cfg.Statfs == nil {
 		cfg.Statfs = statfs
 	}
@@ -107,8 +108,20 @@ func NewCollector(cfg CollectorConfig) *Collector {
 		cfg.Event = func(_, _ string) {}
 	}
 	c := &Collector{CollectorConfig: cfg, kick: make(chan struct{}, 1)}
+	limits := cfg.Limits.Complete()
+	c.limits.Store(&limits)
 	c.history = loadHistory(cfg.History, time.Now(), cfg.Log)
 	return c
+}
+
+// Bounds returns the limits that count now.
+func (c *Collector) Bounds() Limits { return *c.limits.Load() }
+
+// SetBounds changes the limits but Every, and has Run go by them now.
+func (c *Collector) SetBounds(l Limits) {
+	l = l.Complete()
+	c.limits.Store(&l)
+	c.Kick()
 }
 
 // Kick makes Run collect now.
@@ -121,7 +134,7 @@ func (c *Collector) Kick() {
 
 // Run collects every so often until ctx ends, the first time when it is kicked.
 func (c *Collector) Run(ctx context.Context) {
-	tick := time.NewTicker(c.Every)
+	tick := time.NewTicker(c.Bounds().Every)
 	defer tick.Stop()
 	for {
 		select {

@@ -81,7 +81,7 @@ func (c *Collector) remember(all []*Entry, now time.Time) error {
 	defer c.mu.Unlock()
 	first := now
 	if len(c.history) == 0 { // these were here before us, so nobody has just pulled them
-		first = now.Add(-c.MinAge)
+		first = now.Add(-c.Bounds().MinAge)
 	}
 	changed := c.history.update(all, now, first)
 	if !changed || c.History == "" {

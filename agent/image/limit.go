@@ -10,27 +10,35 @@ import (
 // come at once. Who is over the limit waits: failing, as a kubelet does, only
 // makes a pod wait longer.
 type limit struct {
+	mu    sync.Mutex
 	every time.Duration // between two; 0: no limit
 	burst int
-
-	mu   sync.Mutex
-	next time.Time // when the pull after all those that wait may begin, had there been no burst
+	next  time.Time // when the pull after all those that wait may begin, had there been no burst
 }
 
 func newLimit(qps, burst int) *limit {
-	l := &limit{burst: max(burst, 1)}
+	l := &limit{}
+	l.set(qps, burst)
+	return l
+}
+
+// set changes the limit for those that come from now on.
+func (l *limit) set(qps, burst int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.every, l.burst, l.next = 0, max(burst, 1), time.Time{}
 	if qps > 0 {
 		l.every = time.Second / time.Duration(qps)
 	}
-	return l
 }
 
 // wait returns when one more pull may begin.
 func (l *limit) wait(ctx context.Context) error {
+	l.mu.Lock()
 	if l.every == 0 {
+		l.mu.Unlock()
 		return nil
 	}
-	l.mu.Lock()
 	now := time.Now()
 	if l.next.Before(now) {
 		l.next = now

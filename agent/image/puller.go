@@ -65,6 +65,9 @@ func New(c *cri.Client, cfg Config) *Puller {
 	}
 }
 
+// SetRate changes QPS and Burst for the pulls that are begun from now on.
+func (p *Puller) SetRate(qps, burst int) { p.limit.set(qps, burst) }
+
 // Wait returns when no pull is under way. No new one may be asked for.
 func (p *Puller) Wait() { p.running.Wait() }
 

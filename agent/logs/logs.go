@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -67,7 +68,8 @@ const reopenIn = 5 * time.Second
 // Rotator rotates logs. It keeps nothing that a successor would need: what one
 // that was killed left undone is told by the files.
 type Rotator struct {
-	cfg     Config
+	cfg     atomic.Pointer[Config]
+	changed chan struct{} // one slot: cfg was
 	runtime Runtime
 	log     *slog.Logger
 	known   map[string]*seen // by container id; of Run's goroutine
@@ -85,24 +87,39 @@ type seen struct {
 
 // New returns a Rotator. Run makes it work.
 func New(cfg Config, r Runtime, log *slog.Logger) *Rotator {
-	return &Rotator{cfg: cfg.Complete(), runtime: r, log: log, known: map[string]*seen{}, busy: map[string]chan struct{}{}}
+	rotator := &Rotator{changed: make(chan struct{}, 1), runtime: r, log: log, known: map[string]*seen{}, busy: map[string]chan struct{}{}}
+	rotator.Set(cfg)
+	return rotator
+}
+
+// Set changes how much logs may take from the next round on, which comes at
+// once. Any goroutine may call it.
+func (r *Rotator) Set(cfg Config) {
+	cfg = cfg.Complete()
+	r.cfg.Store(&cfg)
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
 }
 
 // Run looks at the logs each interval until ctx ends.
 func (r *Rotator) Run(ctx context.Context) {
-	if r.cfg.MaxSize < 0 {
-		return
-	}
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-r.changed:
 		case <-timer.C:
 		}
+		timer.Stop()
+		if r.cfg.Load().MaxSize < 0 {
+			continue // until that changes
+		}
 		r.round(ctx)
-		timer.Reset(r.cfg.Interval)
+		timer.Reset(r.cfg.Load().Interval)
 	}
 }
 
@@ -114,7 +131,7 @@ func (r *Rotator) round(ctx context.Context) {
 	}
 	r.forget(all)
 	errs := make([]error, len(all))
-	slots := make(chan struct{}, r.cfg.Workers)
+	slots := make(chan struct{}, r.cfg.Load().Workers)
 	var group sync.WaitGroup
 	for k, c := range all {
 		s := r.known[c.ID]
@@ -147,7 +164,7 @@ func (r *Rotator) forget(all []Container) {
 // due reports whether there is anything to do about a log.
 func (r *Rotator) due(s *seen) bool {
 	size, err := sizeOf(s.log)
-	return err != nil || !s.tidy || size >= r.cfg.MaxSize
+	return err != nil || !s.tidy || size >= r.cfg.Load().MaxSize
 }
 
 // visit puts one container's log right and rotates it if it is too large.
@@ -173,7 +190,7 @@ func (r *Rotator) visit(ctx context.Context, id string, s *seen) error {
 		}
 		s.tidy = true
 	}
-	if size < r.cfg.MaxSize {
+	if size < r.cfg.Load().MaxSize {
 		return nil
 	}
 	return r.rotate(ctx, id, s.log)

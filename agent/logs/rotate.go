@@ -75,7 +75,7 @@ func (r *Rotator) rotate(ctx context.Context, id, log string) error {
 	if err != nil {
 		return err
 	}
-	for len(former) > r.cfg.MaxFiles-2 {
+	for len(former) > r.cfg.Load().MaxFiles-2 {
 		if err := os.Remove(former[0].path(log)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("former log: %w", err)
 		}

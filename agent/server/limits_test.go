@@ -125,7 +125,8 @@ func TestAClientThatIsSlowIsCutOff(t *testing.T) {
 				if took := ended(t, c); took != r.want {
 					t.Errorf("it is cut off after %s, want %s", took, r.want)
 				}
-				time.Sleep(time.Second) // in which whoever still writes notices
+				c.Close()
+				time.Sleep(2 * time.Second) // whoever writes notices
 			})
 		})
 	}

@@ -148,6 +148,33 @@ func TestPodsAreAListLikeAKubelets(t *testing.T) {
 	}
 }
 
+// What else of a manifest holds secrets: the headers that probes and hooks send,
+// and the copy of the whole that kubectl leaves.
+func TestWhatElseIsSecretIsForTheSocketOnly(t *testing.T) {
+	w := serve(t, nil)
+	p := pod("a")
+	p.Annotations = map[string]string{v1.LastAppliedConfigAnnotation: "hunter2", "team": "blue"}
+	get := &v1.HTTPGetAction{Path: "/x", HTTPHeaders: []v1.HTTPHeader{{Name: "Authorization", Value: "hunter2"}}}
+	probe := &v1.Probe{ProbeHandler: v1.ProbeHandler{HTTPGet: get}}
+	c := &p.Spec.Containers[0]
+	c.Env, p.Spec.InitContainers = nil, nil
+	c.LivenessProbe, c.ReadinessProbe, c.StartupProbe = probe, probe, probe
+	c.Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{HTTPGet: get}, PreStop: &v1.LifecycleHandler{HTTPGet: get}}
+	w.store.SetPod("default/a", p)
+	for local, want := range map[bool]int{true: 6, false: 0} {
+		_, body, _ := w.ask(t, local, "GET", "/pods")
+		if n := strings.Count(body, "hunter2"); n != want {
+			t.Errorf("socket %v: the secret is shown %d times, want %d", local, n, want)
+		}
+		if !strings.Contains(body, `"team":"blue"`) || strings.Count(body, "Authorization") != 5 || strings.Count(body, `"path":"/x"`) != 5 {
+			t.Errorf("socket %v: too much is left out: %s", local, body)
+		}
+	}
+	if get.HTTPHeaders[0].Value != "hunter2" || p.Annotations[v1.LastAppliedConfigAnnotation] != "hunter2" {
+		t.Error("showing a pod changed it")
+	}
+}
+
 func TestEnvValuesAreForTheSocketOnly(t *testing.T) {
 	w := serve(t, nil)
 	w.store.SetPod("default/a", pod("a"))

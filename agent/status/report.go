@@ -11,6 +11,7 @@ type Manifests struct {
 	Dir      string    `json:"dir,omitempty"`
 	Files    []File    `json:"files"`              // sorted by path
 	Problems []Problem `json:"problems,omitempty"` // of the folder itself
+	Settings []Problem `json:"settings,omitempty"` // of the agent's own settings, when they were read again
 }
 
 // File is one manifest file.

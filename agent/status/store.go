@@ -149,11 +149,26 @@ func (s *Store) Previous(key string) (*v1.Pod, bool) {
 	return pod, true
 }
 
-// SetManifests reports what became of the manifests. The store owns m's slices
-// from now on.
+// SetManifests reports what became of the manifests, all but m.Settings. The
+// store owns m's slices from now on.
 func (s *Store) SetManifests(m Manifests) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	m.Settings = s.manifests.Settings
+	s.putManifests(m)
+}
+
+// SetSettings reports what is wrong with the agent's settings, beside the
+// manifests. The store owns problems from now on.
+func (s *Store) SetSettings(problems []Problem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.manifests
+	m.Settings = problems
+	s.putManifests(m)
+}
+
+func (s *Store) putManifests(m Manifests) {
 	if reflect.DeepEqual(s.manifests, m) {
 		return
 	}

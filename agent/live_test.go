@@ -1,0 +1,148 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"monopod/cri/critest"
+	"monopod/manifests"
+)
+
+// change makes other settings count, as a reloader does.
+func (r *rig) change(with func(*Config)) {
+	live := r.sync.shared.machine.live
+	c := *live.Load()
+	with(&c)
+	live.Store(&c)
+	r.sync.LookAgain()
+	r.settle()
+}
+
+// A shorter back-off counts for who waits already.
+func TestAShorterBackOffCountsAtOnce(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("c", critest.Exits(1))
+		r.want(manifest("web", "img:1"))
+		r.after(6 * time.Minute)
+		n := r.Count("StartContainer")
+		r.after(10 * time.Second)
+		if r.Count("StartContainer") != n {
+			r.Fatal("it does not wait")
+		}
+		r.change(func(c *Config) { c.BackOff = BackOff{First: time.Second, Max: time.Second} })
+		r.after(3 * time.Second)
+		if more := r.Count("StartContainer") - n; more < 2 {
+			r.Errorf("started %d times in 3 s", more)
+		}
+	})
+}
+
+// A label, and room for one more pod, let those in that wait for it.
+func TestMoreLabelsAndRoomLetPodsIn(t *testing.T) {
+	rows := []struct {
+		name, spec string
+		before     func(*Config)
+		after      func(*Config)
+	}{
+		{"a label", "nodeSelector: {disk: ssd}", func(*Config) {}, func(c *Config) { c.NodeLabels = map[string]string{"disk": "ssd"} }},
+		{"room", "", func(c *Config) { c.MaxPods = 1 }, func(c *Config) { c.MaxPods = 2 }},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			liveWith(t, func(r *rig) { r.configure = row.before }, func(r *rig) {
+				r.want(manifest("a", "img:1"), manifest("web", "img:1", row.spec))
+				r.after(time.Second)
+				r.expect("default/a-n/c")
+				r.change(row.after)
+				r.after(time.Second)
+				r.expect("default/a-n/c", "default/web-n/c")
+			})
+		})
+	}
+}
+
+func TestFewerDeadContainersAreKeptAtOnce(t *testing.T) {
+	liveWith(t, func(r *rig) { r.configure = func(c *Config) { c.DeadContainers = 3 } }, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		for range 4 {
+			r.after(6 * time.Minute)
+			r.Exit("c", 1)
+		}
+		r.after(6 * time.Minute)
+		if n := len(r.Containers()); n != 4 {
+			r.Fatalf("%d containers", n)
+		}
+		r.change(func(c *Config) { c.DeadContainers = 1 })
+		r.after(time.Second)
+		if n := len(r.Containers()); n != 2 {
+			r.Errorf("%d containers", n)
+		}
+	})
+}
+
+// Ready is who has seen the manifests and the runtime completely, once.
+func TestReadyWhenAllWasSeen(t *testing.T) {
+	liveWith(t, func(r *rig) { r.Stop() }, func(r *rig) {
+		r.after(time.Second)
+		if r.watch.looked() == nil || r.sync.read() == nil {
+			r.Error("ready before anything was seen")
+		}
+		r.offers <- manifests.Snapshot{}
+		r.settle()
+		if r.sync.read() == nil {
+			r.Error("ready before the folder could be read")
+		}
+		r.offers <- manifests.Snapshot{Complete: true}
+		r.settle()
+		if err := r.sync.read(); err != nil {
+			r.Error(err)
+		}
+		if r.watch.looked() == nil {
+			r.Error("ready before the runtime answered")
+		}
+		r.Resume()
+		r.after(time.Second)
+		if err := r.watch.looked(); err != nil {
+			r.Error(err)
+		}
+		r.offers <- manifests.Snapshot{}
+		r.Stop()
+		r.after(time.Minute)
+		if r.sync.read() != nil || r.watch.looked() != nil {
+			r.Error("what was seen once was not")
+		}
+	})
+}
+
+// What runs is said by the runtime, by names and images, not by manifests.
+func TestListsWhatRuns(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want("apiVersion: v1\nkind: Pod\nmetadata: {name: two}\nspec: {restartPolicy: Never, containers: [{name: b, image: 'img:2'}, {name: a, image: 'img:1'}]}\n",
+			manifest("one", "img:1", "restartPolicy: Never"))
+		r.after(time.Second)
+		r.Exit("default/one-n/c", 0)
+		r.after(time.Minute) // its sandbox ends, too
+		r.Exit("default/two-n/b", 0)
+		r.settle()
+		a := &Agent{watch: r.watch}
+		pods, err := a.listRunning(r.Context())
+		if err != nil {
+			r.Fatal(err)
+		}
+		var got []string
+		for _, p := range pods {
+			line := p.Namespace + "/" + p.Name
+			for _, c := range p.Spec.Containers {
+				line += fmt.Sprintf(" %s=%s", c.Name, c.Image)
+			}
+			if got = append(got, line); len(p.UID) != 32 {
+				r.Errorf("uid %q", p.UID)
+			}
+		}
+		if text := strings.Join(got, "|"); text != "default/two-n a=img:1" {
+			r.Errorf("runs: %s", text)
+		}
+	})
+}

@@ -1,0 +1,47 @@
+package server
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A file may change twice within a tick of its file system's clock, and then
+// looks the same.
+func TestAFileThatIsYoungIsReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		path, reads := filepath.Join(dir, "f"), 0
+		write := func(text string) {
+			put(t, path, []byte(text))
+			if err := os.Chtimes(path, time.Now(), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write("one")
+		k, err := keep("file", slog.New(slog.DiscardHandler), func() (string, error) {
+			reads++
+			b, err := os.ReadFile(path)
+			return string(b), err
+		}, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write("two")
+		if got := k.now(); got != "two" {
+			t.Errorf("it says %s", got)
+		}
+		time.Sleep(time.Second)
+		k.now()
+		before := reads
+		for range 5 {
+			k.now()
+		}
+		if reads != before {
+			t.Errorf("it is read %d times though nothing changed", reads-before)
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// rewatchEvery is how often a folder is tried that cannot be watched.
+const rewatchEvery = 5 * time.Second
+
+// fileWatch tells when a file may have changed: it is hinted at by its folder,
+// so that a file that others replace, or lead elsewhere, is noticed as well. One
+// goroutine uses it.
+type fileWatch struct {
+	path    string
+	watcher *fsnotify.Watcher // nil while the folder cannot be watched
+	settled *time.Timer
+	again   *time.Timer
+	tell    chan struct{} // one slot
+	stop    chan struct{}
+	done    chan struct{}
+}
+
+// watchFile begins; close must be called. No path is never told of.
+func watchFile(path string) *fileWatch {
+	w := &fileWatch{path: path, tell: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		settled: time.NewTimer(time.Hour), again: time.NewTimer(time.Hour)}
+	w.settled.Stop()
+	w.again.Stop()
+	if path == "" {
+		close(w.done)
+		return w
+	}
+	w.open()
+	go w.run()
+	return w
+}
+
+// changed delivers when the file has been left alone for a moment after
+// something happened to it.
+func (w *fileWatch) changed() <-chan struct{} { return w.tell }
+
+func (w *fileWatch) close() {
+	close(w.stop)
+	<-w.done
+}
+
+// open watches the folder, or tries again later.
+func (w *fileWatch) open() {
+	watcher, err := fsnotify.NewWatcher()
+	if err == nil {
+		if err = watcher.Add(filepath.Dir(w.path)); err != nil {
+			watcher.Close()
+		}
+	}
+	if err != nil {
+		w.again.Reset(rewatchEvery)
+		return
+	}
+	w.watcher = watcher
+}
+
+func (w *fileWatch) run() {
+	defer close(w.done)
+	defer w.drop()
+	for {
+		var events <-chan fsnotify.Event
+		var lost <-chan error
+		if w.watcher != nil {
+			events, lost = w.watcher.Events, w.watcher.Errors
+		}
+		select {
+		case <-w.stop:
+			return
+		case e, ok := <-events:
+			w.note(e, ok)
+		case <-lost: // events were
+			w.settled.Reset(reloadSettle)
+		case <-w.again.C:
+			w.open()
+			w.settled.Reset(reloadSettle)
+		case <-w.settled.C:
+			select {
+			case w.tell <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// note takes an event as a hint. Where the file is a link, any name in the
+// folder may be what it leads to, such as ..data of a mounted ConfigMap.
+func (w *fileWatch) note(e fsnotify.Event, ok bool) {
+	folder := filepath.Dir(w.path)
+	if !ok || e.Name == folder && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)) {
+		w.drop()
+		w.again.Reset(rewatchEvery)
+		w.settled.Reset(reloadSettle)
+		return
+	}
+	info, err := os.Lstat(w.path)
+	if link := err == nil && info.Mode().Type() == os.ModeSymlink; e.Name == w.path || link {
+		w.settled.Reset(reloadSettle)
+	}
+}
+
+func (w *fileWatch) drop() {
+	if w.watcher != nil {
+		w.watcher.Close()
+		w.watcher = nil
+	}
+}
