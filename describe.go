@@ -14,16 +14,17 @@ func describeCommand() *command {
 	return &command{
 		name: "describe", args: "[POD ...]", usage: "tell all about pods: containers, probes, volumes, problems, events",
 		about: "Without a POD it tells of all. A POD is meant by its name in the manifest or its full name,\n" +
-			"with its namespace before it if that is not enough, as in kube-system/web.",
+			"with its namespace before it if that is not enough, as in kube-system/web.\n" +
+			"Where the agent does not run, this is said on standard error, what it reported last is\n" +
+			"shown, and the exit code is 3.",
 		flags: func(f *pflag.FlagSet) {
 			outputFlag(f, &o.Output, "json or yaml: the v1 Pod")
-			socketFlag(f, &o.Socket)
-			filesFlag(f, &o.Root)
+			sourceFlags(f, &o.Source)
 		},
 		run: func(ctx context.Context, c *call) error {
 			o.Pods = c.args
-			o.Color, o.Notes = acli.Colored(c.out, os.Getenv), c.err
-			return acli.Describe(ctx, c.out, o)
+			o.Color, o.Err = acli.Colored(c.out, os.Getenv), c.err
+			return downCode(acli.Describe(ctx, c.out, o))
 		},
 	}
 }

@@ -14,12 +14,12 @@ func eventsCommand() *command {
 	return &command{
 		name: "events", args: "[POD]", usage: "show what happened to pods and the node, or to one pod",
 		about: "The latest come last. A POD is meant by its name in the manifest or its full name, with its\n" +
-			"namespace before it if that is not enough, as in kube-system/web. It may be gone already.",
+			"namespace before it if that is not enough, as in kube-system/web. It may be gone already.\n" +
+			"Where the agent does not run, this is said on standard error and what it left is shown.",
 		flags: func(f *pflag.FlagSet) {
 			f.BoolVarP(&o.Watch, "watch", "w", false, "go on with what happens from now on")
 			outputFlag(f, &o.Output, "wide, json or yaml")
-			socketFlag(f, &o.Socket)
-			filesFlag(f, &o.Root)
+			sourceFlags(f, &o.Source)
 		},
 		run: func(ctx context.Context, c *call) error {
 			if len(c.args) > 1 {
@@ -28,13 +28,8 @@ func eventsCommand() *command {
 			if len(c.args) == 1 {
 				o.Pod = c.args[0]
 			}
-			o.Color, o.Notes = acli.Colored(c.out, os.Getenv), c.err
+			o.Color, o.Err = acli.Colored(c.out, os.Getenv), c.err
 			return acli.Events(ctx, c.out, o)
 		},
 	}
-}
-
-// filesFlag is for commands that read the agent's files while it does not answer.
-func filesFlag(f *pflag.FlagSet, to *string) {
-	f.StringVar(to, "root", "/var/lib/monopod", "the agent's root `DIR`, whose files are read while it does not answer")
 }

@@ -16,9 +16,9 @@ import (
 // Imports run downhill: each package may import only these of ours. Tests may
 // import anything.
 var mayImport = map[string][]string{
-	".":                  {"agent", "agent/cli", "agent/once", "agent/status", "manifests"},
-	"agent":              {"agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/probe", "agent/server", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
-	"agent/cli":          {"agent/events", "agent/status"},
+	".":                  {"agent", "agent/cli", "agent/once", "agent/status", "agent/stream", "manifests"},
+	"agent":              {"agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/probe", "agent/server", "agent/stats", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
+	"agent/cli":          {"agent/events", "agent/status", "agent/stream", "cri"},
 	"agent/events":       {"agent/status"},
 	"agent/hook":         {},
 	"agent/image":        {"cri"},
@@ -28,6 +28,8 @@ var mayImport = map[string][]string{
 	"agent/podlog":       {},
 	"agent/probe":        {},
 	"agent/server":       {"agent/events", "agent/status"},
+	"agent/stats":        {"agent/status", "cri"},
+	"agent/stream":       {},
 	"agent/status":       {},
 	"agent/volume":       {"manifests"},
 	"cgroups":            {},

@@ -23,11 +23,16 @@ import (
 const (
 	exitFailed = 1
 	exitUsage  = 2 // wrong flags, or invalid manifests
+	exitDown   = 3 // the agent does not run, and what it reported last was printed
+	exitLate   = 124
+
+	exitInterrupted = 130 // as of a shell's command after Ctrl-C
 )
 
 const (
 	purpose       = "run Kubernetes static pods on one machine, with nothing behind it"
 	defaultSocket = "/run/monopod.sock"
+	defaultRoot   = "/var/lib/monopod"
 )
 
 func main() {
@@ -50,15 +55,22 @@ func commands() []*command {
 		psCommand(),
 		describeCommand(),
 		eventsCommand(),
+		topCommand(),
+		execCommand(),
+		waitCommand(),
+		restartCommand(),
 		imagesCommand(),
 		versionCommand(),
+		completionCommand(),
+		manCommand(),
+		completeCommand(),
 	}
 }
 
 func runFlags(f *pflag.FlagSet) {
 	f.String("manifests", "", "the `DIR` of Pod manifests (*.yaml, *.yml, *.json)")
 	f.String("runtime-endpoint", "", "the CRI runtime's socket, unix://`PATH` (default: containerd's or CRI-O's, whichever is there)")
-	f.String("root", "/var/lib/monopod", "the `DIR` for volumes, checkpoints and status")
+	f.String("root", defaultRoot, "the `DIR` for volumes, checkpoints and status")
 	f.String("pod-logs", "/var/log/pods", "the `DIR` for the containers' logs")
 	f.String("node-name", "", "the `NAME` that pods get as a suffix (default: the host's name)")
 	f.String("node-labels", "", "the `LABELS` that pods can select besides the usual ones, k=v,k=v")

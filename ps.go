@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -17,22 +18,41 @@ func socketFlag(f *pflag.FlagSet, to *string) {
 	f.StringVar(to, "socket", defaultSocket, "the `PATH` of the agent's socket")
 }
 
+func selectorFlag(f *pflag.FlagSet, to *string) {
+	f.StringVarP(to, "selector", "l", "", "only pods with these `LABELS`, such as app=web,tier!=db")
+}
+
 func psCommand() *command {
 	var o acli.Options
 	return &command{
-		name: "ps", usage: "list the pods and what is wrong with them",
+		name: "ps", args: "[POD ...]", usage: "list the pods and what is wrong with them",
+		about: `
+Where the agent does not run, this is said on standard error, what it reported last is
+shown, with what the runtime says of it now, and the exit code is 3.`,
 		flags: func(f *pflag.FlagSet) {
 			outputFlag(f, &o.Output, "wide, json or yaml")
-			socketFlag(f, &o.Socket)
+			namespaceFlag(f, &o.Choice.Namespace)
+			selectorFlag(f, &o.Choice.Selector)
+			sourceFlags(f, &o.Source)
+			f.StringVar(&o.Endpoint, "runtime-endpoint", "", "the CRI runtime's socket, unix://`PATH`, for when the agent does not run")
 		},
 		run: func(ctx context.Context, c *call) error {
-			if err := c.none(""); err != nil {
-				return err
+			o.Choice.Names = c.args
+			if err := o.Choice.Check(); err != nil {
+				return exit(exitUsage, "%v", err)
 			}
-			o.Color = acli.Colored(c.out, os.Getenv)
-			return acli.Ps(ctx, c.out, o)
+			o.Color, o.Err = acli.Colored(c.out, os.Getenv), c.err
+			return downCode(acli.Ps(ctx, c.out, o))
 		},
 	}
+}
+
+// downCode makes exit code 3 of an agent that does not run, which was said.
+func downCode(err error) error {
+	if errors.Is(err, acli.ErrDown) {
+		return exit(exitDown, "")
+	}
+	return err
 }
 
 func imagesCommand() *command {

@@ -24,6 +24,7 @@ const (
 	doCondemn         verb = "condemn container" // write into the checkpoint that it is to be stopped and restarted
 	doStopContainer   verb = "stop container"    // after its preStop hook, beside the worker
 	doRemoveContainer verb = "remove container"  // and its log files
+	doRenew           verb = "renew"             // write into the checkpoint that the pod is to get a new sandbox
 	doMark            verb = "mark"              // write into the checkpoint with which back-offs all containers restart
 )
 
@@ -43,6 +44,7 @@ type action struct {
 	Verdict verdict // for an end
 	Reason  string  // for a person
 	Text    string  // for a condemnation: what the probe or the hook said
+	Asked   bool    // likewise: somebody asked for it, see condemned
 }
 
 func (a action) String() string {

@@ -21,6 +21,7 @@ import (
 	"monopod/agent/metrics"
 	"monopod/agent/probe"
 	"monopod/agent/server"
+	"monopod/agent/stats"
 	"monopod/agent/status"
 	"monopod/cri"
 	"monopod/manifests"
@@ -50,6 +51,8 @@ type Agent struct {
 	garbage *garbage
 	metrics *metrics.Metrics
 	once    *once // nil: an agent that keeps pods for good
+	node    *nodeReporter
+	stats   *stats.Collector
 }
 
 // New checks the settings, takes the root dir, and binds the endpoints. Each
@@ -96,6 +99,7 @@ func New(cfg Config) (_ *Agent, err error) {
 	}
 	a.sync = newSyncLoop(a.workers, a.store, cfg.Manifests, checkpoints)
 	a.once = newOnce(cfg.Once)
+	a.stats = a.newStats(machine)
 	a.server, err = server.Listen(server.Config{
 		Listen:   cfg.Listen,
 		Socket:   cfg.Socket,
@@ -103,11 +107,16 @@ func New(cfg Config) (_ *Agent, err error) {
 		Version:  cfg.Version,
 		Images:   a.listImages,
 		Events:   a.events,
-		Handlers: metricPaths(a.metrics), Watch: a.metrics.Serve,
-		Checks: []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
-		Log:    cfg.Log,
+		Handlers: a.pages(), Watch: a.metrics.Serve,
+		Restart: a.sync.Restart,
+		Checks:  []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
+		Log:     cfg.Log,
 	})
-	return a, err
+	if err != nil {
+		return nil, err
+	}
+	a.node = a.newNodeReporter(machine)
+	return a, nil
 }
 
 // build wires what acts on the runtime.
@@ -175,6 +184,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.cgroups.run(ctx) })
 	parts.Go(func() { a.rotator.Run(ctx) })
 	parts.Go(func() { a.garbage.run(ctx) })
+	parts.Go(func() { a.node.Run(ctx) })
 	parts.Go(func() {
 		if err := a.server.Run(ctx); err != nil && ctx.Err() == nil {
 			cancel(fmt.Errorf("serve: %w", err))

@@ -76,6 +76,8 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 		return nil
 	case doMark:
 		return w.remember(w.known[a.UID].mark(a.Marks))
+	case doRenew:
+		return w.remember(w.known[a.UID].renewed(a.ID))
 	case doEnd:
 		return w.end(firm, s, a)
 	case doSetUp:
@@ -228,12 +230,6 @@ func explain(err error) waiting {
 		return waiting{s.reason, s.Error()}
 	}
 	return waiting{"FailedCreatePodSandBox", "Failed to create pod sandbox: " + err.Error()}
-}
-
-// retryAfter returns how long to wait after that many failures in a row: not
-// long, because what the runtime lacked a moment ago may be there now.
-func retryAfter(count int) time.Duration {
-	return min(2*retryFirst<<min(count, 10), retryMax)
 }
 
 // remember writes a checkpoint and goes by it.

@@ -35,3 +35,9 @@ func (b BackOff) forPod(p *v1.Pod) BackOff {
 func (b BackOff) after(last time.Duration) time.Duration {
 	return min(max(2*last, b.First), b.Max)
 }
+
+// retryAfter returns how long to wait after that many failures in a row: not
+// long, because what the runtime lacked a moment ago may be there now.
+func retryAfter(count int) time.Duration {
+	return min(2*retryFirst<<min(count, 10), retryMax)
+}

@@ -35,6 +35,7 @@ type checkpoint struct {
 	Hooked  map[string]string `json:"hooked,omitempty"`  // by container name: the id of the attempt whose postStart hook is done
 	Verdict *verdict          `json:"verdict,omitempty"` // how the pod will have ended once it is stopped; nil: it is not to end
 	Marks   map[string]string `json:"marks,omitempty"`   // by container name: the back-off that its next first attempt is marked with
+	Renew   string            `json:"renew,omitempty"`   // the sandbox in whose place the pod is to get a new one, as somebody asked for
 }
 
 func (c *checkpoint) key() manifests.Key { return manifests.KeyOf(c.Pod) }

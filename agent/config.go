@@ -63,7 +63,10 @@ type Config struct {
 	Logs           logs.Config // how much the logs of a running container may take
 	DeadContainers int         // kept of each container of a pod, the newest; at least and by default 1
 
-	Reserved    Reservations
+	Reserved Reservations
+	// Pressure is what shall be left: with less the node reports pressure. By the
+	// signals of KubeletConfiguration's evictionHard; default the kubelet's.
+	Pressure    map[string]Threshold
 	MaxPods     int64 // on the node; default 110
 	PodsPerCore int64 // bounds them too; 0: does not
 	PodPids     int64 // processes and threads of each pod; 0: no limit
@@ -142,6 +145,9 @@ func (c Config) complete() (Config, error) {
 	c.FallbackDriver = cmp.Or(c.FallbackDriver, string(cgroups.Cgroupfs))
 	c.Validation = cmp.Or(c.Validation, "Strict")
 	c.MaxPods = cmp.Or(c.MaxPods, maxPods)
+	if c.Pressure == nil {
+		c.Pressure = defaultPressure()
+	}
 	c.CFSPeriod = cmp.Or(c.CFSPeriod, cgroups.DefaultPeriod*time.Microsecond)
 	c.BackOff = c.BackOff.or(backOffFirst, backOffMax)
 	if c.Log == nil {

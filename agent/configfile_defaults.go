@@ -41,7 +41,7 @@ func configRows() []configRow {
 		{"enforceNodeAllocatable", "[pods]", "Whether all pods together are held to what is not reserved: [pods], or [] for no."},
 		{"systemReserved", "{}", "What pods do not get: cpu, memory, ephemeral-storage, pid."},
 		{"kubeReserved", "{}", "The same again; both are summed."},
-		{"evictionHard", "{}", "memory.available and nodefs.available are kept from pods when they are admitted, as amounts\nor as percentages. Nothing is evicted, hence nothing is kept unless it is given."},
+		{"evictionHard", "{}", "memory.available and nodefs.available are kept from pods when they are admitted, as amounts\nor as percentages. Nothing is evicted, hence nothing is kept unless it is given. With less than\nthis (unless given: memory 100Mi, nodefs 10%, imagefs 15%, inodes 5%) the node reports pressure."},
 		{"maxPods", "110", "How many pods the node holds."},
 		{"podsPerCore", "0", "Bounds them by the number of cores too; 0 does not."},
 		{"podPidsLimit", "-1", "Processes and threads of each pod; below 1 there is no limit."},

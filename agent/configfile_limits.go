@@ -44,7 +44,7 @@ func (r *configReader) reserve() {
 	to := &r.to.Reserved
 	to.System = r.amountsOf("systemReserved", f.SystemReserved)
 	to.Agent = r.amountsOf("kubeReserved", f.KubeReserved)
-	to.Free = r.free()
+	to.Free, r.to.Pressure = r.thresholds()
 	if f.EnforceNodeAllocatable == nil {
 		return
 	}
@@ -84,16 +84,15 @@ func (r *configReader) amountsOf(field string, in map[string]resource.Quantity) 
 	return out
 }
 
-// free returns what of evictionHard is kept from pods. The other signals only
-// tell a kubelet when to evict.
-func (r *configReader) free() map[v1.ResourceName]Threshold {
+// thresholds returns what of evictionHard is kept from pods, and what the node
+// reports pressure by: nil if that is not given.
+func (r *configReader) thresholds() (map[v1.ResourceName]Threshold, map[string]Threshold) {
 	kept := map[string]v1.ResourceName{"memory.available": v1.ResourceMemory, "nodefs.available": v1.ResourceEphemeralStorage}
-	others := []string{"nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree", "containerfs.available",
-		"containerfs.inodesFree", "allocatableMemory.available", "pid.available"}
-	out := map[v1.ResourceName]Threshold{}
+	others := []string{"containerfs.available", "containerfs.inodesFree", "allocatableMemory.available"}
+	free, pressure := map[v1.ResourceName]Threshold{}, map[string]Threshold{}
 	for _, signal := range slices.Sorted(maps.Keys(r.file.EvictionHard)) {
 		at, text := "evictionHard["+signal+"]", r.file.EvictionHard[signal]
-		name, counts := kept[signal]
+		counts := pressureOf[signal] != ""
 		if !counts && !slices.Contains(others, signal) {
 			r.Refuse(at, "there is no signal %q: choose memory.available or nodefs.available", signal)
 			continue
@@ -105,10 +104,16 @@ func (r *configReader) free() map[v1.ResourceName]Threshold {
 		case !counts:
 			r.Warn(at, "has no effect here")
 		case t != nil:
-			out[name] = *t
+			pressure[signal] = *t
+			if name := kept[signal]; name != "" {
+				free[name] = *t
+			}
 		}
 	}
-	return out
+	if len(r.file.EvictionHard) == 0 {
+		return free, nil
+	}
+	return free, pressure
 }
 
 // threshold reads an amount or a percentage; nil for 0% and 100%, which mean

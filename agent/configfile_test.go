@@ -71,8 +71,12 @@ func TestReadConfig(t *testing.T) {
 		{"enforced", "enforceNodeAllocatable: [pods]", func(*Config) {}},
 		{"thresholds", "evictionHard: {memory.available: 100Mi, nodefs.available: 10%}", func(c *Config) {
 			c.Reserved.Free = map[v1.ResourceName]Threshold{"memory": {Amount: resource.MustParse("100Mi")}, "ephemeral-storage": {Share: 0.1}}
+			c.Pressure = map[string]Threshold{"memory.available": {Amount: resource.MustParse("100Mi")}, "nodefs.available": {Share: 0.1}}
 		}},
-		{"thresholds that are none", "evictionHard: {memory.available: 0%, nodefs.available: 100%}", func(*Config) {}},
+		{"thresholds that are none", "evictionHard: {memory.available: 0%, nodefs.available: 100%}", func(c *Config) { c.Pressure = map[string]Threshold{} }},
+		{"a threshold that is only reported", "evictionHard: {imagefs.inodesFree: 2%}", func(c *Config) {
+			c.Pressure = map[string]Threshold{"imagefs.inodesFree": {Share: 0.02}}
+		}},
 		{"amounts", "maxPods: 20\npodsPerCore: 5\npodPidsLimit: 64\n", func(c *Config) { c.MaxPods, c.PodsPerCore, c.PodPids = 20, 5, 64 }},
 		{"no limit of pids", "podPidsLimit: -1", func(*Config) {}},
 		{"cpu limits", "cpuCFSQuota: false\ncpuCFSQuotaPeriod: 5ms\nsingleProcessOOMKill: true\nfailSwapOn: true\n", func(c *Config) {
@@ -133,7 +137,7 @@ func TestReadConfigProblems(t *testing.T) {
 		{"a reservation that is no quantity", "kubeReserved: {cpu: lots}", `F:1:21: kubeReserved[cpu]: expected a quantity such as 500m, 2 or 1Gi, got a string ("lots")`},
 		{"levels to enforce", "enforceNodeAllocatable: [pods, system-reserved, all]", `F:1:49: enforceNodeAllocatable[2]: "all": choose pods or none|~F:1:32: enforceNodeAllocatable[1]: system-reserved has no effect here`},
 		{"none beside another", "enforceNodeAllocatable: [pods, none]", "F:1:32: enforceNodeAllocatable[1]: none stands alone"},
-		{"a signal that only evicts", "evictionHard: {imagefs.available: 15%}", "~F:1:35: evictionHard[imagefs.available]: has no effect here"},
+		{"a signal that only evicts", "evictionHard: {containerfs.available: 15%}", "~F:1:39: evictionHard[containerfs.available]: has no effect here"},
 		{"no signal", "evictionHard: {memory: 1Gi}", `F:1:24: evictionHard[memory]: there is no signal "memory": choose`},
 		{"a threshold of too much", "evictionHard: {memory.available: 101%}", `F:1:34: evictionHard[memory.available]: "101%": must be between 0% and 100%`},
 		{"a threshold of nothing", "evictionHard: {memory.available: '0'}", `F:1:34: evictionHard[memory.available]: "0": must be a quantity above 0`},
@@ -281,7 +285,7 @@ func TestAKubeletsFileCanBeDroppedIn(t *testing.T) {
 			t.Error(part)
 		}
 	}
-	if n := strings.Count(got, "~"); n != 9 {
+	if n := strings.Count(got, "~"); n != 8 {
 		t.Errorf("%d warnings:\n%s", n, got)
 	}
 	if c, err := c.complete(); err != nil || c.Manifests != "/etc/kubernetes/manifests" || c.FallbackDriver != "systemd" || c.MaxPods != 110 {

@@ -98,6 +98,8 @@ func (w *worker) recordTrouble(err error) {
 func (w *worker) recordKilling(a action) {
 	text := "Stopping container " + a.Name
 	switch {
+	case a.Reason == askedFor:
+		text += ": " + askedFor
 	case a.Whole:
 	case a.Reason == hookFailed:
 		text = "FailedPostStartHook"

@@ -44,7 +44,7 @@ func (a *Agent) recordStart() {
 	if now == "" {
 		return
 	}
-	b, err := os.ReadFile(path)
+	b, _ := os.ReadFile(path) // none: nobody knows of an earlier boot
 	before := strings.TrimSpace(string(b))
 	if before == now {
 		return
@@ -52,7 +52,7 @@ func (a *Agent) recordStart() {
 	if before != "" {
 		a.events.Event(node, v1.EventTypeWarning, "Rebooted", fmt.Sprintf("Node %s has been rebooted, boot id: %s", a.cfg.NodeName, now))
 	}
-	if err = status.WriteFile(path, []byte(now+"\n"), 0o600); err != nil {
+	if err := status.WriteFile(path, []byte(now+"\n"), 0o600); err != nil {
 		a.log.Warn("a reboot will not be noticed", "err", err)
 	}
 }

@@ -162,11 +162,15 @@ func TestEventsTellOfProbesAndHooks(t *testing.T) {
 
 func TestEventsTellOfRefusalsAndDeadlines(t *testing.T) {
 	live(t, func(r *rig) {
-		r.want(manifest("big", "img:1", "nodeSelector: {no: such}"), manifest("job", "img:1", "activeDeadlineSeconds: 60"))
+		r.Program("crash-n/c", critest.Exits(1)) // nothing of it runs at its deadline
+		r.want(manifest("big", "img:1", "nodeSelector: {no: such}"), manifest("job", "img:1", "activeDeadlineSeconds: 60"),
+			manifest("crash", "img:1", "activeDeadlineSeconds: 60"))
 		r.after(2 * time.Minute)
 		r.tells("big-n", "Warning NodeAffinity: ")
-		if got := r.happened("job-n"); !slices.Contains(got, "Normal DeadlineExceeded: Pod was active on the node longer than the specified deadline") {
-			t.Errorf("events of the job are %q", got)
+		for _, pod := range []string{"job-n", "crash-n"} {
+			if got := r.happened(pod); !slices.Contains(got, "Normal DeadlineExceeded: Pod was active on the node longer than the specified deadline") {
+				t.Errorf("events of %s are %q", pod, got)
+			}
 		}
 	})
 }

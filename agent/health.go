@@ -24,6 +24,7 @@ func (w *worker) probe(s *situation) {
 	for uid, i := range s.Observed.Instances {
 		if c := w.known[uid]; c != nil {
 			i.mark(c.Condemned)
+			i.markRenewed(c.Renew)
 		}
 	}
 	w.probes.Follow(w.targets(s))
@@ -119,8 +120,11 @@ func expandStatic(command []string, vars []v1.EnvVar) []string {
 // meanwhile will nobody know why.
 func (w *worker) condemn(s *situation, a action) {
 	c := *w.known[a.UID]
-	all := map[string]condemned{a.ID: {Reason: a.Reason, Text: a.Text, Grace: a.Grace}}
+	all := map[string]condemned{a.ID: {Reason: a.Reason, Text: a.Text, Grace: a.Grace, Asked: a.Asked}}
 	maps.Copy(all, c.Condemned)
+	if a.Asked { // which weighs more than what a probe found
+		all[a.ID] = condemned{Reason: a.Reason, Text: a.Text, Grace: a.Grace, Asked: true}
+	}
 	maps.DeleteFunc(all, func(id string, _ condemned) bool { return !s.Observed.Instances[a.UID].has(id) })
 	c.Condemned = all
 	if err := w.remember(&c); err != nil {

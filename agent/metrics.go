@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,7 +23,15 @@ func (a *Agent) newMetrics(m *machine) *metrics.Metrics {
 	})
 }
 
-// metricPaths are what of the metrics is served.
+// pages are what is served of what is counted and used. Nothing in it is secret.
+func (a *Agent) pages() []server.Handler {
+	all, used := metricPaths(a.metrics), a.stats.Pages()
+	for _, path := range slices.Sorted(maps.Keys(used)) {
+		all = append(all, server.Handler{Path: path, Handler: used[path]})
+	}
+	return all
+}
+
 func metricPaths(m *metrics.Metrics) []server.Handler {
 	return []server.Handler{
 		{Path: "/metrics", Handler: metrics.Handler(m.Registry())},

@@ -22,6 +22,9 @@ func (s *situation) planLife(p *planned) {
 		return
 	}
 	why := sandboxTrouble(s.Pod.Pod, i)
+	if s.renewing() {
+		why = askedFor
+	}
 	switch {
 	case why == "" && s.planReset(p, i):
 		return
@@ -31,7 +34,7 @@ func (s *situation) planLife(p *planned) {
 		s.planPrune(p, i)
 		return
 	}
-	if phase, ended := s.endedWithSandbox(i); ended {
+	if phase, ended := s.endedWithSandbox(i); ended && !s.renewing() {
 		s.planEnd(p, i, verdict{Phase: phase, Why: endReason(s.Pod.Pod, i, phase)})
 		return
 	}

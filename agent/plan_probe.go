@@ -17,6 +17,9 @@ type condemned struct {
 	Reason string        `json:"reason"`         // for a person
 	Text   string        `json:"text,omitempty"` // what its probe said
 	Grace  time.Duration `json:"grace"`          // how long it gets to end, ns
+	// Asked: somebody asked for it. The container starts again at once and
+	// whatever its restart policy is, as if it were for the first time.
+	Asked bool `json:"asked,omitempty"`
 }
 
 // planKills stops what the probes have found dead, or an earlier agent began to

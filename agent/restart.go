@@ -26,7 +26,7 @@ func mayRestart(pod *v1.Pod, c *v1.Container, n *container) bool {
 		return true
 	}
 	if n.Condemned != nil {
-		return policyOf(pod, c) != string(v1.RestartPolicyNever)
+		return askedToStart(n) || policyOf(pod, c) != string(v1.RestartPolicyNever)
 	}
 	init := isInit(pod, c)
 	policy := string(pod.Spec.RestartPolicy)
@@ -83,7 +83,7 @@ func allSucceeded(pod *v1.Pod, i *instance) bool {
 // maximum counts for a container that waits already. A container that went down
 // with its sandbox is not made to wait.
 func (b BackOff) next(n *container, sandbox string, now time.Time) (from time.Time, mark string) {
-	if n == nil {
+	if n == nil || askedToStart(n) {
 		return time.Time{}, ""
 	}
 	if n.Sandbox != sandbox {

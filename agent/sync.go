@@ -26,24 +26,25 @@ type syncLoop struct {
 	store  *status.Store
 	dir    string // of the manifests
 
-	workers map[manifests.Key]*worker
-	wishes  map[manifests.Key]*manifests.Pod // what each worker was told last
-	stop    map[manifests.Key]context.CancelFunc
-	left    map[manifests.Key]map[string]*checkpoint // of former agents, not yet taken over by a worker
-	seats   *seats
-	orders  *orders
-	facts   chan reading // the machine, read anew
-	reading bool         // it is being read
-	seen    sighting
-	last    *manifests.Snapshot // nil before the first
-	done    chan *worker
-	looked  bool          // there was a sighting
-	empty   chan struct{} // closed when no pod is wanted and none is left
-	running sync.WaitGroup
-	wrong   map[string]bool // with manifests, as events told
-	swept   bool            // reports on pods that nobody knows any more were removed
-	worked  bool            // something happened since the last tick
-	spread  bool            // and memory that it took was not given back yet
+	workers  map[manifests.Key]*worker
+	wishes   map[manifests.Key]*manifests.Pod // what each worker was told last
+	stop     map[manifests.Key]context.CancelFunc
+	left     map[manifests.Key]map[string]*checkpoint // of former agents, not yet taken over by a worker
+	seats    *seats
+	orders   *orders
+	facts    chan reading // the machine, read anew
+	reading  bool         // it is being read
+	seen     sighting
+	last     *manifests.Snapshot // nil before the first
+	done     chan *worker
+	looked   bool          // there was a sighting
+	empty    chan struct{} // closed when no pod is wanted and none is left
+	renewals chan *renewal // restarts that somebody asks for
+	running  sync.WaitGroup
+	wrong    map[string]bool // with manifests, as events told
+	swept    bool            // reports on pods that nobody knows any more were removed
+	worked   bool            // something happened since the last tick
+	spread   bool            // and memory that it took was not given back yet
 
 	born   time.Time
 	turned atomic.Int64 // when the loop turned last, in ns since born: whatever becomes of the clock
@@ -54,7 +55,7 @@ func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints [
 	l := &syncLoop{shared: shared, store: store, dir: dir,
 		seats: newSeats(shared.machine.facts, checkpoints), facts: make(chan reading),
 		workers: map[manifests.Key]*worker{}, wishes: map[manifests.Key]*manifests.Pod{}, stop: map[manifests.Key]context.CancelFunc{},
-		left: map[manifests.Key]map[string]*checkpoint{}, done: make(chan *worker), empty: make(chan struct{})}
+		left: map[manifests.Key]map[string]*checkpoint{}, done: make(chan *worker), renewals: make(chan *renewal), empty: make(chan struct{})}
 	for _, c := range checkpoints {
 		if l.left[c.key()] == nil {
 			l.left[c.key()] = map[string]*checkpoint{}
@@ -88,6 +89,9 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case w := <-l.done:
 			l.worked = true
 			l.finished(ctx, w)
+		case r := <-l.renewals:
+			l.worked = true
+			l.renew(r)
 		case now := <-l.shared.stands:
 			l.stands(ctx, now)
 		case <-l.orders.wake.C:
@@ -125,6 +129,11 @@ func (l *syncLoop) healthy() error {
 		return fmt.Errorf("the sync loop has not turned for %s", ago.Round(time.Second))
 	}
 	return nil
+}
+
+// lastTurn returns when the loop turned last, by the clock as it goes now.
+func (l *syncLoop) lastTurn() time.Time {
+	return time.Now().Add(time.Duration(l.turned.Load()) - time.Since(l.born))
 }
 
 // snapshot makes the workers what the manifests say.

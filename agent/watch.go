@@ -23,8 +23,11 @@ const (
 	relistWithEvents    = 5 * time.Second // guards against a lost event
 	relistWithoutEvents = time.Second     // the only way to notice anything
 	reconnectEvery      = 250 * time.Millisecond
-	healthEvery         = 30 * time.Second
+	healthEvery         = 10 * time.Second // as old as what the node's report says of it may be
 )
+
+// notAskedYet is why the runtime counts as down at first.
+const notAskedYet = "not asked yet"
 
 // streamTries is how often in a row the event stream may break at once before
 // the runtime counts as one without.
@@ -44,6 +47,7 @@ type watch struct {
 	sightings chan sighting      // one slot, latest wins; after each relist
 	touched   chan manifests.Key // a pod that an event was about
 	suspect   chan struct{}      // one slot: a call found the runtime gone
+	changed   chan struct{}      // one slot: the runtime is not as it was
 
 	// prepare is called until it succeeds once, before sweep, when the runtime answers.
 	prepare func(ctx context.Context) error
@@ -68,13 +72,14 @@ type watch struct {
 
 	mu       sync.Mutex
 	state    status.Runtime
+	wrong    map[string]string   // what the runtime says is not so, by the name of its condition
 	features *rt.RuntimeFeatures // nil before the runtime first answered
 }
 
 func newWatch(c *cri.Client, instance string, store *status.Store, log *slog.Logger) *watch {
 	w := &watch{cri: c, lister: &lister{cri: c, instance: instance}, instance: instance, store: store, log: log,
-		listed: make(chan struct{}), sightings: make(chan sighting, 1), touched: make(chan manifests.Key, 256), suspect: make(chan struct{}, 1)}
-	w.set(status.Runtime{Endpoint: c.Endpoint(), Error: "not asked yet", Since: time.Now()})
+		listed: make(chan struct{}), sightings: make(chan sighting, 1), touched: make(chan manifests.Key, 256), suspect: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+	w.set(status.Runtime{Endpoint: c.Endpoint(), Error: notAskedYet, Since: time.Now()})
 	return w
 }
 
@@ -88,6 +93,9 @@ func (w *watch) Suspect(error) {
 
 func (w *watch) set(s status.Runtime) {
 	w.mu.Lock()
+	if w.state.Up != s.Up || w.state.Error == notAskedYet || w.state.Name != s.Name || w.state.Version != s.Version {
+		w.nudge()
+	}
 	w.state = s
 	w.mu.Unlock()
 	w.store.SetRuntime(s)
@@ -112,6 +120,7 @@ func (w *watch) Run(ctx context.Context) {
 func (w *watch) connect(ctx context.Context) error {
 	v, err := w.cri.Version(ctx)
 	if err != nil {
+		w.noteConditions(nil)
 		return err
 	}
 	if err := w.ready(ctx); err != nil {
@@ -154,6 +163,7 @@ func (w *watch) sweepOnce(ctx context.Context) error {
 // is not ready concerns only the pods that need one.
 func (w *watch) ready(ctx context.Context) error {
 	st, err := w.cri.Status(ctx)
+	w.noteConditions(st)
 	if err != nil {
 		return err
 	}
@@ -173,7 +183,7 @@ func (w *watch) down(ctx context.Context, err error) {
 		return
 	}
 	s := w.state
-	if s.Up || s.Error == "not asked yet" {
+	if s.Up || s.Error == notAskedYet {
 		w.log.Error("runtime does not answer; waiting for it", "runtime", w.cri.Endpoint(), "err", err)
 		w.recordReady(v1.EventTypeWarning, "NodeNotReady")
 		s.Since = time.Now()

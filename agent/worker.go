@@ -97,13 +97,15 @@ type worker struct {
 	told      standing       // what the sync loop knows
 	coming    *coming        // the instance that this worker accepted last, until it runs
 
-	life context.Context // ends with the agent, or when the sync loop lets the worker go
-	wake chan struct{}
-	done chan<- *worker // told when nothing is left
+	life  context.Context // ends with the agent, or when the sync loop lets the worker go
+	wake  chan struct{}
+	asked chan struct{}  // renewals have come
+	done  chan<- *worker // told when nothing is left
 
-	mu      sync.Mutex
-	wish    *manifests.Pod
-	changed context.CancelCauseFunc // ends what is done for the wish before
+	mu       sync.Mutex
+	wish     *manifests.Pod
+	renewals []*renewal              // that were not looked at yet
+	changed  context.CancelCauseFunc // ends what is done for the wish before
 }
 
 // startWorker starts the worker of a pod name. It ends with ctx.
@@ -113,7 +115,7 @@ func (ws *workers) startWorker(ctx context.Context, all *sync.WaitGroup, key man
 		observer: newObserver(ws.cri, ws.lister, key),
 		life:     ctx, known: known, failures: map[string]failure{}, fetches: map[string]*fetch{},
 		stops: map[string]*stop{}, hooks: map[string]*hookRun{},
-		wake: make(chan struct{}, 1), done: done, wish: wish, born: time.Now(),
+		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), done: done, wish: wish, born: time.Now(),
 	}
 	w.inherit()
 	w.probes = w.newProbes()
@@ -180,6 +182,7 @@ func (w *worker) run(ctx context.Context) {
 		select {
 		case <-wishCtx.Done(): // a new wish, or the end
 		case <-wake:
+		case <-w.asked:
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -204,6 +207,7 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 	w.begins(&s)
 	s.Next, s.Stopping, s.PostStart, s.Began = w.nextAttempts(&s), stopping, hooks, w.beganAt(&s)
 	w.forgetAside(seen)
+	w.renew(&s)
 	w.probe(&s)
 	p := plan(s)
 	w.report(&s, &p)

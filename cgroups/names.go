@@ -38,6 +38,10 @@ type Names struct {
 // cgroup_parent for the runtime; "" with driver None.
 func (n Names) Pod(c Class, uid string) string { return n.path(string(c), "pod"+uid) }
 
+// Pods returns the path of the cgroup that holds those of all pods; "" with
+// driver None.
+func (n Names) Pods() string { return n.level(Guaranteed) }
+
 // level returns the path of a class's level; that of Guaranteed is kubepods.
 func (n Names) level(c Class) string { return n.path(string(c)) }
 

@@ -39,11 +39,8 @@ func (c *Client) RemoveImage(ctx context.Context, id string) error {
 // ImageDir returns a folder on the file system that holds the images, "" when
 // the runtime does not say.
 func (c *Client) ImageDir(ctx context.Context) (string, error) {
-	r, err := call(ctx, "ImageFsInfo", "", c.Timeouts.Query, c.images.ImageFsInfo, &rt.ImageFsInfoRequest{})
-	for _, fs := range r.GetImageFilesystems() {
-		return fs.GetFsId().GetMountpoint(), err
-	}
-	return "", err
+	fs, err := c.ImageFS(ctx)
+	return fs.GetFsId().GetMountpoint(), err
 }
 
 // SandboxImage returns the image that sandboxes are made of, "" when the

@@ -16,6 +16,9 @@ type Choice struct {
 	Selector  string   // of labels, such as app=web,tier!=db
 }
 
+// any reports whether the choice says anything.
+func (c Choice) any() bool { return len(c.Names) > 0 || c.Namespace != "" || c.Selector != "" }
+
 // Check refuses a choice that cannot be meant, in a sentence.
 func (c Choice) Check() error {
 	if _, err := labels.Parse(c.Selector); err != nil {

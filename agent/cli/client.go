@@ -25,6 +25,18 @@ func get(ctx context.Context, socket, path string) ([]byte, error) {
 }
 
 func getWithin(ctx context.Context, timeout time.Duration, socket, path string) ([]byte, error) {
+	code, status, body, err := ask(ctx, timeout, socket, http.MethodGet, path)
+	if err != nil {
+		return nil, err
+	}
+	if code != http.StatusOK {
+		return nil, fmt.Errorf("GET %s from %s: %s: %s", path, socket, status, strings.TrimSpace(string(body)))
+	}
+	return body, nil
+}
+
+// ask returns what the agent behind the socket answers.
+func ask(ctx context.Context, timeout time.Duration, socket, method, path string) (code int, status string, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	transport := &http.Transport{
@@ -33,23 +45,20 @@ func getWithin(ctx context.Context, timeout time.Duration, socket, path string) 
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		},
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://monopod"+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, "http://monopod"+path, nil)
 	if err != nil {
-		return nil, err
+		return 0, "", nil, err
 	}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
-		return nil, unreachable(socket, timeout, err)
+		return 0, "", nil, unreachable(socket, timeout, err)
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	body, err = io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, unreachable(socket, timeout, err)
+		return 0, "", nil, unreachable(socket, timeout, err)
 	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("GET %s from %s: %s: %s", path, socket, resp.Status, strings.TrimSpace(string(body)))
-	}
-	return body, nil
+	return resp.StatusCode, resp.Status, body, nil
 }
 
 // getJSON decodes what get returns into v.

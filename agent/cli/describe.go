@@ -21,9 +21,7 @@ import (
 // DescribeOptions says which pods Describe prints and how.
 type DescribeOptions struct {
 	Options
-	Root  string    // of the agent, whose files are read when it does not answer
-	Pods  []string  // as for FindPod
-	Notes io.Writer // for what is no description
+	Pods []string // as for FindPod
 }
 
 // Describe prints all that is known of pods, in the manner of `kubectl describe
@@ -35,38 +33,38 @@ func Describe(ctx context.Context, w io.Writer, o DescribeOptions) error {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	s, err := openSource(ctx, o.Socket, o.Root, o.Notes, o.Now)
+	k, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
-	all, err := s.pods(ctx)
-	if err != nil {
-		return err
-	}
-	pods, err := Choice{Names: o.Pods}.Of(all)
-	if err != nil {
+	if k.pods, err = (Choice{Names: o.Pods}).Of(k.pods); err != nil {
 		return err
 	}
 	if o.Output != "" {
-		return printPods(w, o.Output, pods)
+		err = printPods(w, o.Output, k.pods)
+	} else {
+		err = describe(ctx, w, k, o)
 	}
-	m, err := s.manifests(ctx)
-	if err != nil {
-		return err
+	if err == nil && k.down() {
+		return ErrDown
 	}
+	return err
+}
+
+func describe(ctx context.Context, w io.Writer, k *known, o DescribeOptions) error {
 	var out bytes.Buffer
-	for i := range pods {
-		happened, err := s.events(ctx, pods[i].Namespace+"/"+pods[i].Name)
+	for i := range k.pods {
+		happened, err := k.events(ctx, k.pods[i].Namespace+"/"+k.pods[i].Name)
 		if err != nil {
 			return err
 		}
 		if i > 0 {
 			out.WriteString("\n\n")
 		}
-		d := &description{w: &out, pod: &pods[i], manifests: m, now: o.Now, color: o.Color}
+		d := &description{w: &out, pod: &k.pods[i], manifests: k.manifests, now: o.Now, color: o.Color}
 		d.print(happened)
 	}
-	_, err = w.Write(out.Bytes())
+	_, err := w.Write(out.Bytes())
 	return err
 }
 

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -13,15 +17,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"monopod/agent/events"
 )
 
 // EventsOptions says which events Events prints and how.
 type EventsOptions struct {
 	Options
-	Root  string    // of the agent, whose files are read when it does not answer
-	Pod   string    // as for FindPod; "": all events
-	Watch bool      // go on with those that come
-	Notes io.Writer // for what is no event
+	Pod   string // as for FindPod; "": all events
+	Watch bool   // go on with those that come
 }
 
 // Events prints the events of the node, or those about a pod, the latest last.
@@ -30,40 +34,36 @@ func Events(ctx context.Context, w io.Writer, o EventsOptions) error {
 		return fmt.Errorf("output %q is not one of wide, json, yaml", o.Output)
 	}
 	o.Now = cmp.Or(o.Now, time.Now())
-	s, err := openSource(ctx, o.Socket, o.Root, o.Notes, o.Now)
+	k, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
-	all, err := s.events(ctx, "")
+	all, err := k.events(ctx, "")
 	if err != nil {
 		return err
 	}
 	pod := ""
 	if o.Pod != "" {
-		if pod, err = s.podOfEvents(ctx, o.Pod, all); err != nil {
+		if pod, err = k.podOfEvents(o.Pod, all); err != nil {
 			return err
 		}
 		all = slices.DeleteFunc(all, func(e v1.Event) bool { return podOf(&e) != pod })
 	}
 	if o.Watch {
-		return watchEvents(ctx, w, o, s, pod, all)
+		return watchEvents(ctx, w, o, k, pod, all)
 	}
 	return printEvents(w, o, all)
 }
 
 // podOfEvents returns which pod a person means, which may be gone already.
-func (s *source) podOfEvents(ctx context.Context, name string, all []v1.Event) (string, error) {
-	pods, err := s.pods(ctx)
-	if err != nil {
-		return "", err
-	}
-	known := map[string]bool{}
+func (k *known) podOfEvents(name string, all []v1.Event) (string, error) {
+	pods, there := slices.Clone(k.pods), map[string]bool{}
 	for i := range pods {
-		known[pods[i].Namespace+"/"+pods[i].Name] = true
+		there[pods[i].Namespace+"/"+pods[i].Name] = true
 	}
 	for i := range all {
-		if key := podOf(&all[i]); key != "" && !known[key] {
-			known[key] = true
+		if key := podOf(&all[i]); key != "" && !there[key] {
+			there[key] = true
 			pods = append(pods, *podStub(&all[i]))
 		}
 	}
@@ -72,6 +72,28 @@ func (s *source) podOfEvents(ctx context.Context, name string, all []v1.Event) (
 		return "", err
 	}
 	return p.Namespace + "/" + p.Name, nil
+}
+
+// events returns the events of a pod, "namespace/name", or all for "", the latest last.
+func (k *known) events(ctx context.Context, pod string) ([]v1.Event, error) {
+	if !k.down() {
+		var list v1.EventList
+		err := getJSON(ctx, k.from.Socket, "/events?pod="+url.QueryEscape(pod), &list)
+		return list.Items, err
+	}
+	all, err := events.Read(filepath.Join(k.from.Root, "status", "events.jsonl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return slices.DeleteFunc(all, func(e v1.Event) bool { return pod != "" && podOf(&e) != pod }), err
+}
+
+// podOf returns which pod an event is about, "namespace/name", "" if none.
+func podOf(e *v1.Event) string {
+	if e.InvolvedObject.Kind != "Pod" {
+		return ""
+	}
+	return e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name
 }
 
 // podStub is as much of a pod as an event about it tells.

@@ -105,19 +105,14 @@ func serve(t *testing.T, root string) (socket string, r *events.Recorder, stop f
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := &source{dir: filepath.Join(root, "status")}
-	pods, err := old.pods(t.Context())
+	old, err := lastKnown(filepath.Join(root, "status"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range pods {
+	for _, p := range old.pods {
 		store.SetPod(p.Namespace+"/"+p.Name, &p)
 	}
-	m, err := old.manifests(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	store.SetManifests(m)
+	store.SetManifests(old.manifests)
 	r = events.Open(events.Config{Path: filepath.Join(root, "status", "events.jsonl"), Node: "node1", Log: log})
 	socket = filepath.Join(t.TempDir(), "s")
 	s, err := server.Listen(server.Config{Socket: socket, Store: store, Events: r, Log: log})
@@ -159,7 +154,7 @@ func TestEvents(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			var out, notes bytes.Buffer
-			row.o.Socket, row.o.Now, row.o.Notes, row.o.Root = socket, now, &notes, root
+			row.o.Source, row.o.Now, row.o.Err = Source{socket, root}, now, &notes
 			if err := Events(t.Context(), &out, row.o); err != nil || notes.Len() > 0 {
 				t.Fatalf("%v %s", err, notes.String())
 			}
@@ -186,12 +181,12 @@ func TestEventsOfAnAgentThatIsDown(t *testing.T) {
 		}
 	}
 	var out, notes bytes.Buffer
-	o := EventsOptions{Options: Options{Socket: "/nowhere/s", Now: now}, Root: root, Notes: &notes}
+	o := EventsOptions{Options: Options{Source: Source{"/nowhere/s", root}, Now: now, Err: &notes}}
 	if err := Events(t.Context(), &out, o); err != nil {
 		t.Fatal(err)
 	}
 	shown(t, "events", out.String())
-	want := "no monopod answers on /nowhere/s; this is from its files in " + root + "/status, the last of 3m ago\n"
+	want := "monopod: the agent does not run (nobody answers on /nowhere/s): this is what it reported last, 3m ago\n"
 	if notes.String() != want {
 		t.Errorf("noted %q, want %q", notes.String(), want)
 	}
@@ -229,7 +224,7 @@ func TestEventsAreWatchedUntilTheAgentEnds(t *testing.T) {
 			lines := make(lineWriter, 100)
 			ended := make(chan error)
 			go func() {
-				o := EventsOptions{Options: Options{Socket: socket, Output: output}, Pod: "gone", Watch: true, Notes: io.Discard}
+				o := EventsOptions{Options: Options{Source: Source{Socket: socket}, Output: output, Err: io.Discard}, Pod: "gone", Watch: true}
 				ended <- Events(t.Context(), lines, o)
 			}()
 			next := func(want string) {

@@ -22,9 +22,9 @@ const lineMax = 64 << 10
 
 // watchEvents prints those events, then those that come until ctx ends. It
 // ends with an error when the agent does.
-func watchEvents(ctx context.Context, w io.Writer, o EventsOptions, s *source, pod string, past []v1.Event) error {
+func watchEvents(ctx context.Context, w io.Writer, o EventsOptions, k *known, pod string, past []v1.Event) error {
 	p := &eventPrinter{w: w, o: o, seen: map[string]int32{}}
-	if s.dir != "" {
+	if k.down() {
 		for i := range past {
 			if err := p.print(&past[i], o.Now); err != nil {
 				return err

@@ -56,13 +56,13 @@ func TestImages(t *testing.T) {
 	for _, output := range []string{"", "wide", "json", "yaml"} {
 		t.Run("as "+output, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := Images(t.Context(), &out, Options{Socket: socket, Output: output, Now: now}); err != nil {
+			if err := Images(t.Context(), &out, Options{Source: Source{Socket: socket}, Output: output, Now: now}); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, out.String())
 		})
 	}
-	if err := Images(t.Context(), nil, Options{Socket: socket, Output: "xml"}); err == nil || err.Error() != `output "xml" is not one of wide, json, yaml` {
+	if err := Images(t.Context(), nil, Options{Source: Source{Socket: socket}, Output: "xml"}); err == nil || err.Error() != `output "xml" is not one of wide, json, yaml` {
 		t.Errorf("error %v", err)
 	}
 }
@@ -70,7 +70,7 @@ func TestImages(t *testing.T) {
 func TestNoImages(t *testing.T) {
 	socket := imageAgent(t, func(context.Context) (*status.Images, error) { return &status.Images{}, nil })
 	var out bytes.Buffer
-	if err := Images(t.Context(), &out, Options{Socket: socket}); err != nil {
+	if err := Images(t.Context(), &out, Options{Source: Source{Socket: socket}}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, out.String())
@@ -80,7 +80,7 @@ func TestImagesOfARuntimeThatIsDown(t *testing.T) {
 	socket := imageAgent(t, func(context.Context) (*status.Images, error) {
 		return nil, errors.New("look at images: the runtime is down")
 	})
-	err := Images(t.Context(), nil, Options{Socket: socket})
+	err := Images(t.Context(), nil, Options{Source: Source{Socket: socket}})
 	if want := "GET /images from " + socket + ": 503 Service Unavailable: look at images: the runtime is down"; err == nil || err.Error() != want {
 		t.Errorf("error %v\nwant  %s", err, want)
 	}

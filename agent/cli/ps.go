@@ -15,17 +15,21 @@ import (
 
 	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"monopod/agent/status"
 )
 
-// Options says what Ps prints and how.
+// Options says what Ps and Images print and how.
 type Options struct {
-	Socket string    // of the agent
-	Output string    // "", wide, json or yaml
-	Color  bool      // colour the STATUS word
-	Now    time.Time // what ages are counted to; zero: now
+	Source
+	Choice   Choice    // Ps: of pods
+	Endpoint string    // Ps: of the runtime, asked where no agent runs; "": whichever is there
+	Output   string    // "", wide, json or yaml
+	Color    bool      // colour the STATUS word
+	Now      time.Time // what ages are counted to; zero: now
+	Err      io.Writer // Ps: where it is said that no agent runs
 }
 
 // Colored says whether output to f should have colours: on a terminal that
@@ -35,46 +39,57 @@ func Colored(f *os.File, env func(string) string) bool {
 }
 
 // Ps prints the pods of the agent, and below them all that is wrong, in words.
+// Where no agent runs it prints what one reported last, and returns ErrDown.
 func Ps(ctx context.Context, w io.Writer, o Options) error {
-	switch o.Output {
-	case "json", "yaml":
-		return psRaw(ctx, w, o)
-	case "", "wide":
-	default:
+	if !slices.Contains([]string{"", "wide", "json", "yaml"}, o.Output) {
 		return fmt.Errorf("output %q is not one of wide, json, yaml", o.Output)
 	}
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	var pods v1.PodList
-	var manifests status.Manifests
-	var runtime status.Runtime
-	for path, into := range map[string]any{"/pods": &pods, "/manifests": &manifests, "/runtime": &runtime} {
-		if err := getJSON(ctx, o.Socket, path, into); err != nil {
-			return err
-		}
+	k, err := o.open(ctx)
+	if err != nil {
+		return err
 	}
-	var out bytes.Buffer
-	if len(pods.Items) == 0 {
-		fmt.Fprintln(&out, noPods(manifests.Dir))
+	if k.pods, err = o.Choice.Of(k.pods); err != nil {
+		return err
+	}
+	if o.Output == "json" || o.Output == "yaml" {
+		list := v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: k.pods}
+		err = printAs(w, o.Output, list)
 	} else {
-		podTable(pods.Items, manifests, o).print(&out)
+		err = psText(ctx, w, k, o)
 	}
-	words := slices.Concat(runtimeWords(runtime, o.Now), manifestWords(manifests), podWords(pods.Items))
-	if len(words) > 0 {
+	if err == nil && !k.seen.IsZero() {
+		return ErrDown
+	}
+	return err
+}
+
+func psText(ctx context.Context, w io.Writer, k *known, o Options) error {
+	var out bytes.Buffer
+	switch {
+	case len(k.pods) > 0:
+		podTable(k.pods, k.manifests, o).print(&out)
+	case o.Choice.any():
+		fmt.Fprintln(&out, "No pods match.")
+	default:
+		fmt.Fprintln(&out, noPods(k.manifests.Dir))
+	}
+	var words []string
+	if k.seen.IsZero() {
+		words = append(runtimeWords(k.runtime, o.Now), nodeWords(ctx, o)...)
+	} else {
+		words = nowWords(ctx, k.pods, o.Endpoint)
+	}
+	if !o.Choice.any() {
+		words = append(words, manifestWords(k.manifests)...)
+	}
+	if words = append(words, podWords(k.pods)...); len(words) > 0 {
 		fmt.Fprintf(&out, "\n%s\n", strings.Join(words, "\n"))
 	}
 	_, err := w.Write(out.Bytes())
 	return err
-}
-
-// psRaw prints the list as the endpoint gave it.
-func psRaw(ctx context.Context, w io.Writer, o Options) error {
-	body, err := get(ctx, o.Socket, "/pods")
-	if err != nil {
-		return err
-	}
-	return printAs(w, o.Output, json.RawMessage(body))
 }
 
 // printAs prints v as json or yaml.

@@ -44,20 +44,27 @@ func golden(t *testing.T, got string) {
 	}
 }
 
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// podsOf reads pods, written as YAML in the manner of a List's items.
+func podsOf(t *testing.T, text string) (pods []*v1.Pod) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict([]byte(text), &pods); err != nil {
+		t.Fatal(err)
+	}
+	return pods
+}
+
 // agent serves pods, written as YAML in the manner of a List's items, and the
 // other reports on a socket.
 func agent(t *testing.T, pods string, m status.Manifests, r status.Runtime) (socket string) {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
+	log := discard()
 	store, err := status.Open(filepath.Join(t.TempDir(), "status"), log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var items []*v1.Pod
-	if err := yaml.UnmarshalStrict([]byte(pods), &items); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range items {
+	for _, p := range podsOf(t, pods) {
 		store.SetPod(p.Namespace+"/"+p.Name, p)
 	}
 	store.SetManifests(m)
@@ -215,7 +222,7 @@ func TestPsJSONIsTheListOfTheEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	var printed, compact bytes.Buffer
-	if err := Ps(t.Context(), &printed, Options{Socket: socket, Output: "json"}); err != nil {
+	if err := Ps(t.Context(), &printed, Options{Source: Source{Socket: socket}, Output: "json"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Compact(&compact, printed.Bytes()); err != nil || compact.String() != strings.TrimSpace(string(given)) {
@@ -249,7 +256,7 @@ func TestPsSaysWhyItCannotAsk(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := Ps(t.Context(), &out, Options{Socket: r.socket, Output: r.output})
+			err := Ps(t.Context(), &out, Options{Source: Source{Socket: r.socket}, Output: r.output})
 			if err == nil || err.Error() != r.want {
 				t.Errorf("Ps = %v\nwant %s", err, r.want)
 			}

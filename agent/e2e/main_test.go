@@ -59,6 +59,8 @@ func scenarios() []scenario {
 		{"StartsTwelveAtOnce", startsTwelveAtOnce},
 		{"RunsInitContainersInOrder", runsInitContainersInOrder},
 		{"ShowsThePodInFiles", showsThePodInFiles},
+		{"TellsWhatIsUsed", tellsWhatIsUsed},
+		{"ReportsTheNode", reportsTheNode},
 		{"MountsImages", mountsImages},
 		{"KeepsSubPathsInTheirVolume", keepsSubPathsInTheirVolume},
 		{"GivesPodsTheirOwnUsers", givesPodsTheirOwnUsers},
@@ -103,6 +105,8 @@ func scenarios() []scenario {
 		{"LeavesPodsOnSIGTERM", leavesPodsOnSIGTERM},
 		{"RecoversFromARuntimeCrash", recoversFromARuntimeCrash},
 		{"CountsWhatItDoes", countsWhatItDoes},
+		{"RunsCommandsInContainers", runsCommandsInContainers},
+		{"RestartsWhenAsked", restartsWhenAsked},
 		{"RefusesToStart", refusesToStart},
 		{"RunsOnce", runsOnce},
 	}

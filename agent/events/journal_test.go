@@ -210,3 +210,18 @@ func TestAnUnreadableFileIsSaidAndReplaced(t *testing.T) {
 		t.Error("it is not written")
 	}
 }
+
+func TestWatchesEndWithRun(t *testing.T) {
+	r, _ := open("")
+	_, w, err := r.Watch("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.Run(ctx)
+	r.Event(web, v1.EventTypeNormal, "Started", "x")
+	if e, ok := w.Next(nil); ok {
+		t.Errorf("after the end: %v", e)
+	}
+}

@@ -34,6 +34,9 @@ type Config struct {
 	Running func(context.Context) ([]v1.Pod, error)
 	// Settings returns what counts now, by the names of KubeletConfiguration.
 	Settings func() map[string]any
+	// Restart replaces a container, or a whole pod if none is named, and returns
+	// when that is sure to happen. Errors may be a *status.Refusal.
+	Restart func(ctx context.Context, namespace, pod, container string) (*status.Restart, error)
 
 	// Handlers are more paths, beside the server's own.
 	Handlers []Handler
@@ -116,6 +119,14 @@ func (s *Server) Addr() net.Addr {
 		return nil
 	}
 	return s.ends[0].listener.Addr()
+}
+
+// Port returns the TCP port that is served, 0 without one.
+func (s *Server) Port() int32 {
+	if tcp, ok := s.Addr().(*net.TCPAddr); ok {
+		return int32(tcp.Port)
+	}
+	return 0
 }
 
 // Run serves until ctx ends, gives requests under way a moment, and removes

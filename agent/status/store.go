@@ -27,6 +27,7 @@ import (
 //
 //	<dir>/pods/<namespace>_<name>.json   a v1 Pod with its status
 //	<dir>/manifests.json                 a Manifests
+//	<dir>/node.json                      a v1 Node with conditions and a heartbeat
 //
 // Files are 0600 in 0700 folders, for a status holds env values. Any goroutine
 // may call any method; none waits for the disk but Open, Previous and Close.
@@ -40,6 +41,7 @@ type Store struct {
 	manifests Manifests
 	runtime   Runtime
 	listeners []chan struct{} // see Changes
+	node      *v1.Node
 }
 
 // Open returns the store in dir, which it makes if it must, without the

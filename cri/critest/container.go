@@ -31,6 +31,7 @@ type container struct {
 	timers             []*time.Timer // exits to come
 	done               chan struct{} // closed when it has exited
 	reopened           int
+	use                Use
 }
 
 const (

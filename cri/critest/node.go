@@ -3,7 +3,6 @@ package critest
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -89,83 +88,4 @@ func (s *runtimeService) RuntimeConfig(context.Context, *rt.RuntimeConfigRequest
 
 func (s *runtimeService) UpdateRuntimeConfig(context.Context, *rt.UpdateRuntimeConfigRequest) (*rt.UpdateRuntimeConfigResponse, error) {
 	return &rt.UpdateRuntimeConfigResponse{}, nil
-}
-
-func (s *runtimeService) ContainerStats(_ context.Context, q *rt.ContainerStatsRequest) (*rt.ContainerStatsResponse, error) {
-	s.r.mu.Lock()
-	defer s.r.mu.Unlock()
-	c, err := s.r.running(q.ContainerId)
-	if err != nil {
-		return nil, err
-	}
-	return &rt.ContainerStatsResponse{Stats: c.stats()}, nil
-}
-
-func (s *runtimeService) ListContainerStats(_ context.Context, q *rt.ListContainerStatsRequest) (*rt.ListContainerStatsResponse, error) {
-	s.r.mu.Lock()
-	defer s.r.mu.Unlock()
-	f, response := q.GetFilter(), &rt.ListContainerStatsResponse{}
-	for _, c := range s.r.containersInOrder() {
-		if c.state != rt.ContainerState_CONTAINER_RUNNING ||
-			f.GetId() != "" && f.Id != c.id ||
-			f.GetPodSandboxId() != "" && f.PodSandboxId != c.sandbox.id ||
-			!selects(f.GetLabelSelector(), c.config.Labels) {
-			continue
-		}
-		response.Stats = append(response.Stats, c.stats())
-	}
-	return response, nil
-}
-
-func (s *runtimeService) PodSandboxStats(_ context.Context, q *rt.PodSandboxStatsRequest) (*rt.PodSandboxStatsResponse, error) {
-	s.r.mu.Lock()
-	defer s.r.mu.Unlock()
-	b := s.r.sandboxes[q.PodSandboxId]
-	if b == nil {
-		return nil, notFound("an error occurred when trying to find sandbox %q", q.PodSandboxId)
-	}
-	return &rt.PodSandboxStatsResponse{Stats: s.r.sandboxStats(b)}, nil
-}
-
-func (s *runtimeService) ListPodSandboxStats(_ context.Context, q *rt.ListPodSandboxStatsRequest) (*rt.ListPodSandboxStatsResponse, error) {
-	s.r.mu.Lock()
-	defer s.r.mu.Unlock()
-	f, response := q.GetFilter(), &rt.ListPodSandboxStatsResponse{}
-	for _, b := range s.r.sandboxesInOrder() {
-		if b.ready && (f.GetId() == "" || f.Id == b.id) && selects(f.GetLabelSelector(), b.config.Labels) {
-			response.Stats = append(response.Stats, s.r.sandboxStats(b))
-		}
-	}
-	return response, nil
-}
-
-// sandboxStats: r.mu is held.
-func (r *Runtime) sandboxStats(b *sandbox) *rt.PodSandboxStats {
-	stats := &rt.PodSandboxStats{
-		Attributes: &rt.PodSandboxAttributes{Id: b.id, Metadata: b.config.Metadata, Labels: b.config.Labels, Annotations: b.config.Annotations},
-		Linux:      &rt.LinuxPodSandboxStats{Cpu: noCPU(), Memory: noMemory()},
-	}
-	for _, c := range r.containersOf(b.id) {
-		if c.state == rt.ContainerState_CONTAINER_RUNNING {
-			stats.Linux.Containers = append(stats.Linux.Containers, c.stats())
-		}
-	}
-	return stats
-}
-
-// stats knows who, not how much.
-func (c *container) stats() *rt.ContainerStats {
-	return &rt.ContainerStats{
-		Attributes: &rt.ContainerAttributes{Id: c.id, Metadata: c.config.Metadata, Labels: c.config.Labels, Annotations: c.config.Annotations},
-		Cpu:        noCPU(),
-		Memory:     noMemory(),
-	}
-}
-
-func noCPU() *rt.CpuUsage {
-	return &rt.CpuUsage{Timestamp: time.Now().UnixNano(), UsageCoreNanoSeconds: &rt.UInt64Value{}}
-}
-
-func noMemory() *rt.MemoryUsage {
-	return &rt.MemoryUsage{Timestamp: time.Now().UnixNano(), WorkingSetBytes: &rt.UInt64Value{}}
 }

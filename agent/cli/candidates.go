@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// completeTimeout bounds what a person waits for after a Tab.
+const completeTimeout = time.Second
+
+// Candidate is something that could be typed, and what it is.
+type Candidate struct{ Text, About string }
+
+// Candidates are what a Tab can stand for, nothing if the agent does not answer.
+type Candidates struct{ pods []v1.Pod }
+
+// AskCandidates asks the agent for its pods.
+func AskCandidates(ctx context.Context, socket string) Candidates {
+	body, err := getWithin(ctx, completeTimeout, socket, "/pods")
+	var list v1.PodList
+	if err != nil || json.Unmarshal(body, &list) != nil {
+		return Candidates{}
+	}
+	return Candidates{list.Items}
+}
+
+// Pods returns the pods by the shortest name that means one of them only, and
+// has a namespace if what was typed has one.
+func (c Candidates) Pods(namespace, typed string) []Candidate {
+	var out []Candidate
+	for i := range c.pods {
+		p := &c.pods[i]
+		if namespace != "" && p.Namespace != namespace {
+			continue
+		}
+		names := []string{shortName(p), p.Namespace + "/" + shortName(p)}
+		if strings.Contains(typed, "/") {
+			names = names[1:]
+		}
+		name := p.Namespace + "/" + p.Name
+		for _, shorter := range names {
+			if found, err := FindPod(c.pods, shorter, namespace); err == nil && found == p {
+				name = shorter
+				break
+			}
+		}
+		out = append(out, Candidate{name, summarize(p, time.Now()).word})
+	}
+	return out
+}
+
+// Containers returns those of a pod that can be named.
+func (c Candidates) Containers(pod, namespace string) []Candidate {
+	p, err := FindPod(c.pods, pod, namespace)
+	if err != nil {
+		return nil
+	}
+	var out []Candidate
+	for _, k := range p.Spec.Containers {
+		out = append(out, Candidate{k.Name, k.Image})
+	}
+	for _, k := range p.Spec.InitContainers {
+		out = append(out, Candidate{k.Name, "init container " + k.Image})
+	}
+	return out
+}
+
+// Namespaces returns those that have pods.
+func (c Candidates) Namespaces() []Candidate {
+	var all []string
+	for i := range c.pods {
+		all = append(all, c.pods[i].Namespace)
+	}
+	slices.Sort(all)
+	var out []Candidate
+	for _, n := range slices.Compact(all) {
+		out = append(out, Candidate{Text: n})
+	}
+	return out
+}
+
+// Outcomes returns what can be waited for.
+func Outcomes() []string { return append(slices.Clone(outcomes), "condition=") }

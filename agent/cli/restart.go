@@ -1,0 +1,159 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/status"
+)
+
+// RestartOptions says what Restart restarts.
+type RestartOptions struct {
+	Socket    string
+	Names     []string // POD or POD/CONTAINER, see FindContainer
+	Namespace string
+	NoWait    bool
+	Timeout   time.Duration // of the wait; 0: none
+	Out       io.Writer
+}
+
+// askRestartTimeout is longer than the agent takes to answer that it cannot.
+const askRestartTimeout = 25 * time.Second
+
+// Restart restarts pods or containers, one after the other, and waits until
+// they run again. It is done with what it said it was.
+func Restart(ctx context.Context, o RestartOptions) error {
+	var list v1.PodList
+	if err := getJSON(ctx, o.Socket, "/pods", &list); err != nil {
+		return err
+	}
+	type target struct {
+		pod       *v1.Pod
+		container string
+	}
+	var targets []target
+	for _, name := range o.Names { // all names first: nothing is restarted beside one that is wrong
+		p, container, err := FindContainer(list.Items, name, o.Namespace)
+		if err != nil {
+			return err
+		}
+		targets = append(targets, target{p, container})
+	}
+	if o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, ErrTimeout)
+		defer cancel()
+	}
+	for _, t := range targets {
+		if err := o.restart(ctx, t.pod, t.container); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container string) error {
+	path := "/restart/" + p.Namespace + "/" + p.Name
+	who := "pod " + p.Namespace + "/" + shortName(p)
+	if container != "" {
+		path += "/" + container
+		who = "container " + container + " of " + who
+	}
+	body, err := postWithin(ctx, askRestartTimeout, o.Socket, path)
+	if err != nil {
+		return o.late(ctx, who, err.Error(), err)
+	}
+	var begun status.Restart
+	if err := json.Unmarshal(body, &begun); err != nil {
+		return fmt.Errorf("POST %s to %s: %w", path, o.Socket, err)
+	}
+	if o.NoWait {
+		_, err := fmt.Fprintf(o.Out, "%s is being restarted\n", who)
+		return err
+	}
+	if err := o.await(ctx, who, &begun); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(o.Out, "%s is restarted\n", who)
+	return err
+}
+
+// await returns when all that is replaced runs anew, or ended again since.
+func (o *RestartOptions) await(ctx context.Context, who string, begun *status.Restart) error {
+	tick := time.NewTicker(waitEvery)
+	defer tick.Stop()
+	missing := "the agent has not told of it"
+	for {
+		var list v1.PodList
+		err := getJSON(ctx, o.Socket, "/pods", &list)
+		switch {
+		case err == nil:
+			i := slices.IndexFunc(list.Items, func(p v1.Pod) bool { return p.Namespace+"/"+p.Name == begun.Pod && string(p.UID) == begun.UID })
+			if i < 0 {
+				return fmt.Errorf("%s was removed or replaced meanwhile", who)
+			}
+			if missing = stillToCome(&list.Items[i], begun.Replaces); missing == "" {
+				return nil
+			}
+		case !nobodyThere(err) && ctx.Err() == nil:
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return o.late(ctx, who, missing, context.Cause(ctx))
+		}
+	}
+}
+
+func (o *RestartOptions) late(ctx context.Context, who, missing string, err error) error {
+	if errors.Is(context.Cause(ctx), ErrTimeout) {
+		return &timeoutError{fmt.Sprintf("%s does not run again within %s: %s", who, o.Timeout, missing)}
+	}
+	return err
+}
+
+// stillToCome says what of a restart is missing, "" when nothing is.
+func stillToCome(p *v1.Pod, replaces map[string]string) string {
+	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
+	for _, name := range slices.Sorted(maps.Keys(replaces)) {
+		s, _ := statusOf(statuses, name)
+		_, id, _ := strings.Cut(s.ContainerID, "://")
+		switch {
+		case id != "" && id != replaces[name] && s.State.Waiting == nil:
+		case id != "" && id != replaces[name] && s.LastTerminationState.Terminated != nil && waits(s): // it ran and crashed
+		default:
+			if words := podWords([]v1.Pod{*p}); len(words) > 0 {
+				return strings.Join(words, "; ")
+			}
+			return "container " + name + " does not run yet"
+		}
+	}
+	return ""
+}
+
+// postWithin sends an empty POST. A refusal is an error of the agent's words.
+func postWithin(ctx context.Context, timeout time.Duration, socket, path string) ([]byte, error) {
+	code, status, body, err := ask(ctx, timeout, socket, http.MethodPost, path)
+	switch {
+	case err != nil:
+		return nil, err
+	case code == http.StatusMethodNotAllowed:
+		return nil, fmt.Errorf("the agent at %s is of a version that cannot restart", socket)
+	case code == http.StatusNotFound || code == http.StatusConflict || code == http.StatusServiceUnavailable:
+		return nil, errors.New(oneLine(string(body)))
+	case code != http.StatusOK:
+		return nil, fmt.Errorf("POST %s to %s: %s: %s", path, socket, status, oneLine(string(body)))
+	}
+	return body, nil
+}

@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/status"
+)
+
+// topTimeout is more than others get: rates take two looks, and the runtime may
+// be asked.
+const topTimeout = 15 * time.Second
+
+// TopOptions says what Top prints and how.
+type TopOptions struct {
+	Socket     string // of the agent
+	Output     string // "", wide, json or yaml
+	What       string // pods or node; "" is both
+	SortBy     string // "", cpu or memory
+	Containers bool   // a line for each container instead of each pod
+}
+
+// check returns what is wrong with the options, in a sentence.
+func (o *TopOptions) check() error {
+	for _, row := range []struct {
+		what, value string
+		choices     []string
+	}{
+		{"output", o.Output, []string{"", "wide", "json", "yaml"}},
+		{"--sort-by", o.SortBy, []string{"", "cpu", "memory"}},
+		{"subject", o.What, []string{"", "pods", "node"}},
+	} {
+		if !slices.Contains(row.choices, row.value) {
+			return fmt.Errorf("%s %q is not one of %s", row.what, row.value, strings.Join(row.choices, ", ")[2:])
+		}
+	}
+	return nil
+}
+
+// Top prints what the node and its pods use now.
+func Top(ctx context.Context, w io.Writer, o TopOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	text, err := top(ctx, o)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+func top(ctx context.Context, o TopOptions) ([]byte, error) {
+	path := "/stats/summary?only_cpu_and_memory=true"
+	if o.Output != "" {
+		path = "/stats/summary"
+	}
+	body, err := getWithin(ctx, topTimeout, o.Socket, path)
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	if o.Output == "json" || o.Output == "yaml" {
+		return topRaw(&out, body, o)
+	}
+	var sum status.Summary
+	var node v1.Node
+	if err := json.Unmarshal(body, &sum); err != nil {
+		return nil, fmt.Errorf("GET %s from %s: %w", path, o.Socket, err)
+	}
+	if o.What != "pods" {
+		_ = getJSON(ctx, o.Socket, "/node", &node) // an agent that just starts has none yet: no shares then
+		topNode(&sum.Node, &node, o).print(&out)
+	}
+	if o.What == "" {
+		out.WriteByte('\n')
+	}
+	switch {
+	case o.What == "node":
+	case len(sum.Pods) == 0:
+		fmt.Fprintln(&out, "No pods run.")
+	default:
+		topPods(&sum, o).print(&out)
+	}
+	return out.Bytes(), nil
+}
+
+// topRaw prints what the endpoint gave, or the part that was asked for.
+func topRaw(out *bytes.Buffer, body []byte, o TopOptions) ([]byte, error) {
+	var parts struct{ Node, Pods json.RawMessage }
+	if err := json.Unmarshal(body, &parts); err != nil {
+		return nil, fmt.Errorf("what %s answers: %w", o.Socket, err)
+	}
+	v := json.RawMessage(body)
+	switch o.What {
+	case "node":
+		v = parts.Node
+	case "pods":
+		v = parts.Pods
+	}
+	err := printAs(out, o.Output, v)
+	return out.Bytes(), err
+}
+
+// topNode is a line of what the machine uses, with what that is of what pods may
+// have.
+func topNode(n *status.NodeStats, node *v1.Node, o TopOptions) *table {
+	t := &table{}
+	head := []string{"NODE", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"}
+	row := []string{n.NodeName, cores(n.CPU), share(nano(n.CPU), node.Status.Allocatable.Cpu().MilliValue()*1e6),
+		mebibytes(n.Memory), share(workingSet(n.Memory), node.Status.Allocatable.Memory().Value())}
+	if o.Output == "wide" {
+		head = append(head, "DISK", "DISK(%)", "IMAGES", "TASKS")
+		row = append(row, used(n.Fs), full(n.Fs), used(n.Runtime.Images()), tasks(n.Rlimit))
+	}
+	t.add(plainCells(head)...)
+	t.add(plainCells(row)...)
+	return t
+}
+
+// topLine is a pod or a container.
+type topLine struct {
+	cells       []string
+	cpu, memory *uint64
+}
+
+func topPods(sum *status.Summary, o TopOptions) *table {
+	namespaces := o.Output == "wide" || slices.ContainsFunc(sum.Pods, func(p status.PodStats) bool { return p.PodRef.Namespace != v1.NamespaceDefault })
+	head := []string{"POD", "CPU(cores)", "MEMORY(bytes)"}
+	if o.Containers {
+		head = slices.Insert(head, 1, "CONTAINER")
+	}
+	if namespaces {
+		head = slices.Insert(head, 0, "NAMESPACE")
+	}
+	if o.Output == "wide" {
+		head = append(head, "DISK", "LOGS")
+		if !o.Containers {
+			head = append(head, "RECEIVED", "SENT", "PROCESSES")
+		}
+	}
+	var lines []topLine
+	for i := range sum.Pods {
+		lines = append(lines, podLines(&sum.Pods[i], sum.Node.NodeName, namespaces, o)...)
+	}
+	slices.SortStableFunc(lines, func(a, b topLine) int {
+		switch o.SortBy {
+		case "cpu":
+			return cmp.Compare(zero(b.cpu), zero(a.cpu))
+		case "memory":
+			return cmp.Compare(zero(b.memory), zero(a.memory))
+		}
+		return 0
+	})
+	t := &table{}
+	t.add(plainCells(head)...)
+	for _, l := range lines {
+		t.add(plainCells(l.cells)...)
+	}
+	return t
+}
+
+// podLines returns the line of a pod, or those of its containers.
+func podLines(p *status.PodStats, node string, namespaces bool, o TopOptions) []topLine {
+	var first []string
+	if namespaces {
+		first = append(first, p.PodRef.Namespace)
+	}
+	first = append(first, strings.TrimSuffix(p.PodRef.Name, "-"+strings.ToLower(node)))
+	if !o.Containers {
+		l := topLine{slices.Concat(first, []string{cores(p.CPU), mebibytes(p.Memory)}), nano(p.CPU), workingSet(p.Memory)}
+		if o.Output == "wide" {
+			l.cells = append(l.cells, used(p.EphemeralStorage), used(p.Logs()))
+			l.cells = append(l.cells, traffic(p.Network)...)
+			l.cells = append(l.cells, processes(p.ProcessStats))
+		}
+		return []topLine{l}
+	}
+	var lines []topLine
+	for i := range p.Containers {
+		c := &p.Containers[i]
+		l := topLine{slices.Concat(first, []string{c.Name, cores(c.CPU), mebibytes(c.Memory)}), nano(c.CPU), workingSet(c.Memory)}
+		if o.Output == "wide" {
+			l.cells = append(l.cells, used(c.Rootfs), used(c.Logs))
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"monopod/agent/server"
+	"monopod/agent/status"
+)
+
+const usedNode = `
+nodeName: Node1
+cpu: {usageNanoCores: 1250000001, usageCoreNanoSeconds: 99}
+memory: {workingSetBytes: 2147483648}
+fs: {usedBytes: 16486699008, capacityBytes: 270553174016}
+runtime: {imageFs: {usedBytes: 7729152}}
+rlimit: {curproc: 233}
+`
+
+const usedPods = `
+- podRef: {name: web-node1, namespace: default, uid: a}
+  cpu: {usageNanoCores: 500000, usageCoreNanoSeconds: 5}
+  memory: {workingSetBytes: 52428800}
+  network: {name: eth0, rxBytes: 1500, txBytes: 2500000}
+  ephemeral-storage: {usedBytes: 4096}
+  process_stats: {process_count: 3}
+  containers:
+  - {name: app, cpu: {usageNanoCores: 400000}, memory: {workingSetBytes: 41943040}, rootfs: {usedBytes: 2048}, logs: {usedBytes: 1000}}
+  - {name: log, cpu: {usageNanoCores: 100000}, memory: {workingSetBytes: 10485760}, logs: {usedBytes: 2000}}
+- podRef: {name: busy-node1, namespace: default, uid: b}
+  cpu: {usageNanoCores: 1100000000}
+  memory: {workingSetBytes: 1048576}
+  containers: [{name: loop, cpu: {usageNanoCores: 1100000000}, memory: {workingSetBytes: 1048576}}]
+- podRef: {name: silent-node1, namespace: default, uid: c}
+  containers: [{name: main}]
+`
+
+// usedOn serves what is used, written as YAML, on a socket.
+func usedOn(t *testing.T, node, pods string) (socket string) {
+	t.Helper()
+	var sum status.Summary
+	if err := errors.Join(yaml.UnmarshalStrict([]byte(node), &sum.Node), yaml.UnmarshalStrict([]byte(pods), &sum.Pods)); err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	store, err := status.Open(filepath.Join(t.TempDir(), "status"), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n v1.Node
+	if err := yaml.Unmarshal([]byte("status: {allocatable: {cpu: '4', memory: 8Gi}}"), &n); err != nil {
+		t.Fatal(err)
+	}
+	store.SetNode(&n)
+	socket = filepath.Join(t.TempDir(), "s")
+	s, err := server.Listen(server.Config{Socket: socket, Store: store, Log: log, Handlers: []server.Handler{{
+		Path: "/stats/summary", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { printAs(w, "json", sum) }),
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	serving.Go(func() { s.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		serving.Wait()
+		store.Close(context.Background())
+	})
+	return socket
+}
+
+func TestTop(t *testing.T) {
+	other := strings.Replace(usedPods, "namespace: default, uid: b", "namespace: kube-system, uid: b", 1)
+	rows := []struct {
+		name, pods string
+		o          TopOptions
+	}{
+		{"all", usedPods, TopOptions{}},
+		{"containers", usedPods, TopOptions{Containers: true}},
+		{"by cpu", usedPods, TopOptions{SortBy: "cpu"}},
+		{"containers by memory", usedPods, TopOptions{Containers: true, SortBy: "memory"}},
+		{"namespaces", other, TopOptions{What: "pods"}},
+		{"wide", usedPods, TopOptions{Output: "wide"}},
+		{"wide containers", usedPods, TopOptions{Output: "wide", Containers: true}},
+		{"node", usedPods, TopOptions{What: "node"}},
+		{"node yaml", usedPods, TopOptions{What: "node", Output: "yaml"}},
+		{"pods json", usedPods, TopOptions{What: "pods", Output: "json"}},
+		{"nothing runs", "[]", TopOptions{}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			var out bytes.Buffer
+			row.o.Socket = usedOn(t, usedNode, row.pods)
+			if err := Top(t.Context(), &out, row.o); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, out.String())
+		})
+	}
+}
+
+func TestTopRefuses(t *testing.T) {
+	for want, o := range map[string]TopOptions{
+		`output "table" is not one of wide, json, yaml`: {Output: "table"},
+		`--sort-by "name" is not one of cpu, memory`:    {SortBy: "name"},
+		`no monopod answers on /nowhere`:                {Socket: "/nowhere"},
+	} {
+		if err := Top(t.Context(), io.Discard, o); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// screens is a terminal that counts what is written to it, and hangs up.
+type screens struct {
+	bytes.Buffer
+	writes, most int
+	hangUp       func()
+}
+
+func (s *screens) Write(p []byte) (int, error) {
+	if s.writes++; s.writes == s.most {
+		s.hangUp()
+	}
+	return s.Buffer.Write(p)
+}
+
+func TestTopWatch(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s := &screens{most: 2, hangUp: cancel} // the first clears the screen
+	if err := TopWatch(ctx, s, func() int { return 6 }, TopOptions{Socket: usedOn(t, usedNode, usedPods)}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, strings.ReplaceAll(s.String(), "\x1b", "ESC"))
+}
+
+func TestAScreenIsOverwritten(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		rows int
+		want string
+	}{
+		{"it fits", 4, "ESC[HaESC[K\nbESC[K\ncESC[K\nESC[J"},
+		{"its last line would scroll", 3, "ESC[HaESC[K\n(2 more lines)ESC[K\nESC[J"},
+		{"the size is not known", 0, "ESC[HaESC[K\nbESC[K\ncESC[K\nESC[J"},
+	} {
+		if got := strings.ReplaceAll(string(inPlace([]byte("a\nb\nc\n"), row.rows)), "\x1b", "ESC"); got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
+	}
+}

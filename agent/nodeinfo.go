@@ -1,0 +1,91 @@
+package agent
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// A report lists this many images with this many names each, as a kubelet does.
+const (
+	nodeImagesMost     = 50
+	nodeImageNamesMost = 5
+)
+
+// readNodeInfo reads what the machine, which root is that of, says of itself.
+func readNodeInfo(root, bootID, version string) v1.NodeSystemInfo {
+	first := func(paths ...string) string {
+		for _, p := range paths {
+			b, err := os.ReadFile(filepath.Join(root, p))
+			if text := string(bytes.Trim(b, " \n\x00")); err == nil && text != "" {
+				return text
+			}
+		}
+		return ""
+	}
+	info := v1.NodeSystemInfo{
+		MachineID: first("etc/machine-id", "var/lib/dbus/machine-id"),
+		SystemUUID: first("sys/class/dmi/id/product_uuid", "proc/device-tree/system-id", "proc/device-tree/vm,uuid",
+			"etc/machine-id"),
+		BootID: bootID, OSImage: osImage(root),
+		OperatingSystem: runtime.GOOS, Architecture: runtime.GOARCH,
+		KubeletVersion: kubeletVersion(version), ContainerRuntimeVersion: "Unknown",
+	}
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		info.KernelVersion = unix.ByteSliceToString(u.Release[:])
+	}
+	return info
+}
+
+// osImage returns the name that the operating system gives itself.
+func osImage(root string) string {
+	for _, path := range []string{"etc/os-release", "usr/lib/os-release"} {
+		f, err := os.Open(filepath.Join(root, path))
+		if err != nil {
+			continue
+		}
+		defer f.Close()
+		for s := bufio.NewScanner(f); s.Scan(); {
+			if name, ok := strings.CutPrefix(s.Text(), "PRETTY_NAME="); ok {
+				return cmp.Or(strings.Trim(name, `"' `), "Linux")
+			}
+		}
+		return "Linux"
+	}
+	return "Linux"
+}
+
+var semver = regexp.MustCompile(`^v?([0-9]+\.[0-9]+\.[0-9]+[-+.0-9A-Za-z]*)$`)
+
+// kubeletVersion returns monopod's version in the form that readers of Nodes
+// parse, such as v1.2.3.
+func kubeletVersion(version string) string {
+	if m := semver.FindStringSubmatch(version); m != nil {
+		return "v" + m[1]
+	}
+	return "v0.0.0-monopod"
+}
+
+// nodeImages returns the largest images, with their digests before their tags.
+func nodeImages(all []*rt.Image) []v1.ContainerImage {
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b *rt.Image) int {
+		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Id, b.Id))
+	})
+	var out []v1.ContainerImage
+	for _, i := range sorted[:min(len(sorted), nodeImagesMost)] {
+		names := slices.Concat(i.RepoDigests, i.RepoTags)
+		out = append(out, v1.ContainerImage{Names: names[:min(len(names), nodeImageNamesMost)], SizeBytes: int64(i.Size)})
+	}
+	return out
+}

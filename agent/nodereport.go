@@ -1,0 +1,157 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/events"
+	"monopod/agent/status"
+	"monopod/cri"
+)
+
+const (
+	// nodeEvery is how often the node is reported (KubeletConfiguration:
+	// nodeStatusUpdateFrequency).
+	nodeEvery = 10 * time.Second
+	// nodeStuck is how old the last turn of the sync loop may be: past it the loop
+	// is stuck, and the heartbeat stops.
+	nodeStuck = 2*syncTick + nodeEvery/2
+	// nodeImagesEvery is how often the runtime is asked which images it has, as a
+	// kubelet does.
+	nodeImagesEvery = 30 * time.Second
+	// nodeAsk bounds a call to the runtime for the report.
+	nodeAsk = 5 * time.Second
+)
+
+// nodeReporter reports the node: what it is and has, how it is, and with each
+// report a heartbeat that somebody else may watch. The heartbeat is when the sync
+// loop turned last, so that it stops with the loop. Run's goroutine owns it.
+type nodeReporter struct {
+	machine *machine
+	store   *status.Store
+	cri     *cri.Client
+	watch   *watch
+	events  *events.Recorder
+	turned  func() time.Time // when the sync loop turned last
+	port    int32            // of the endpoint, 0 without one
+	log     *slog.Logger
+	info    v1.NodeSystemInfo
+
+	measure func(root, images string) (signals, error)
+	pressed map[v1.NodeConditionType]time.Time // when pressure was seen last
+
+	images   []v1.ContainerImage
+	imageDir string    // on the file system of the images, "" if it is not known
+	asked    time.Time // for both
+
+	conditions []v1.NodeCondition // of the last report
+	stuck      bool               // the sync loop is, which was said
+	said       string             // the last trouble, so that it is said once
+}
+
+func (a *Agent) newNodeReporter(m *machine) *nodeReporter {
+	r := &nodeReporter{machine: m, store: a.store, cri: a.cri, watch: a.watch, events: a.events, turned: a.sync.lastTurn, log: a.log,
+		info: readNodeInfo("/", m.boot.ID, a.cfg.Version), measure: measure, pressed: map[v1.NodeConditionType]time.Time{}}
+	r.port = a.server.Port()
+	return r
+}
+
+// Run reports every ten seconds, and when the runtime comes or goes, until ctx
+// ends.
+func (r *nodeReporter) Run(ctx context.Context) {
+	if last := r.store.PreviousNode(); last != nil {
+		r.conditions = last.Status.Conditions
+	}
+	tick := time.NewTicker(nodeEvery)
+	defer tick.Stop()
+	for { // the first report waits for what the runtime says, lest the node seem not ready at each start
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.watch.changed:
+		case <-tick.C:
+		}
+		r.report(ctx)
+	}
+}
+
+// report reports the node unless the sync loop is stuck.
+func (r *nodeReporter) report(ctx context.Context) {
+	beat := r.turned()
+	ago := time.Since(beat)
+	if stuck := ago > nodeStuck; stuck != r.stuck {
+		r.stuck = stuck
+		if stuck {
+			r.log.Error("the sync loop does not turn: the node's heartbeat stops", "for", ago.Round(time.Second))
+		}
+	}
+	if r.stuck {
+		return
+	}
+	facts, err := r.machine.readFacts()
+	if err != nil {
+		r.complain(err)
+		return
+	}
+	r.askImages(ctx)
+	seen, err := r.measure(r.machine.cfg.Root, r.imageDir)
+	r.complain(err)
+	r.conditions = r.judge(seen, time.Now(), beat)
+	r.store.SetNode(r.node(facts))
+}
+
+// complain says a new trouble once.
+func (r *nodeReporter) complain(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != r.said && text != "" {
+		r.log.Warn("the report on the node lacks something", "err", err)
+	}
+	r.said = text
+}
+
+// node is the report.
+func (r *nodeReporter) node(f nodeFacts) *v1.Node {
+	info := r.info
+	if s := r.watch.runtime(); s.Name != "" {
+		info.ContainerRuntimeVersion = s.Name + "://" + s.Version
+	}
+	n := &v1.Node{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+		ObjectMeta: metav1.ObjectMeta{Name: r.machine.cfg.NodeName, Labels: f.Labels},
+		Status: v1.NodeStatus{
+			Capacity: f.Capacity, Allocatable: f.Allocatable, Conditions: r.conditions,
+			NodeInfo: info, Images: r.images,
+		},
+	}
+	for _, ip := range r.machine.Now().HostIPs {
+		n.Status.Addresses = append(n.Status.Addresses, v1.NodeAddress{Type: v1.NodeInternalIP, Address: ip})
+	}
+	n.Status.Addresses = append(n.Status.Addresses, v1.NodeAddress{Type: v1.NodeHostName, Address: r.machine.cfg.NodeName})
+	n.Status.DaemonEndpoints.KubeletEndpoint.Port = r.port
+	return n
+}
+
+// askImages asks the runtime for its images now and then. While it does not
+// answer, the last ones count.
+func (r *nodeReporter) askImages(ctx context.Context) {
+	if !r.watch.Up() || !r.asked.IsZero() && time.Since(r.asked) < nodeImagesEvery {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, nodeAsk)
+	defer cancel()
+	images, err := r.cri.Images(ctx)
+	if err != nil {
+		return
+	}
+	r.images, r.asked = nodeImages(images), time.Now()
+	if dir, err := r.cri.ImageDir(ctx); err == nil {
+		r.imageDir = dir
+	}
+}

@@ -1,0 +1,277 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/cri"
+)
+
+// reporter runs a reporter of the node beside the rig's agent, on a machine with
+// plenty of all that measure does not take away.
+func (r *rig) reporter(prepare func(*nodeReporter)) (stop func()) {
+	r.Helper()
+	log := slog.New(slog.NewTextHandler(r.log, nil))
+	cfg, err := Config{Manifests: "m", NodeName: "n", Root: r.dir, Log: log}.complete()
+	if err != nil {
+		r.Fatal(err)
+	}
+	m := r.sync.shared.machine
+	m.cfg.Pressure = cfg.Pressure
+	n := &nodeReporter{machine: m, store: r.store, cri: cri.New(r.Conn()), watch: r.watch, events: r.events, turned: r.sync.lastTurn, log: log,
+		info: readNodeInfo(r.TempDir(), "boot-1", "v1.2.3"), pressed: map[v1.NodeConditionType]time.Time{},
+		measure: func(string, string) (signals, error) { return signals{}, nil }}
+	prepare(n)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { n.Run(ctx) })
+	r.settle()
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// condition returns one of the node's conditions.
+func (r *rig) condition(kind v1.NodeConditionType) v1.NodeCondition {
+	r.Helper()
+	if n := r.store.Node(); n != nil {
+		for _, c := range n.Status.Conditions {
+			if c.Type == kind {
+				return c
+			}
+		}
+	}
+	r.Fatalf("the node has no condition %s", kind)
+	return v1.NodeCondition{}
+}
+
+// nodeSays checks a condition's status, reason and the begin of its message.
+func (r *rig) nodeSays(kind v1.NodeConditionType, status v1.ConditionStatus, reason, message string) {
+	r.Helper()
+	if c := r.condition(kind); c.Status != status || c.Reason != reason || !strings.HasPrefix(c.Message, message) {
+		r.Errorf("%s is %s, %s, %q; want %s, %s, %q", kind, c.Status, c.Reason, c.Message, status, reason, message)
+	}
+}
+
+func TestTheNodeFollowsItsRuntime(t *testing.T) {
+	live(t, func(r *rig) {
+		defer r.reporter(func(*nodeReporter) {})()
+		r.settle()
+		r.nodeSays(v1.NodeReady, v1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
+		n := r.store.Node()
+		if n.Status.NodeInfo.ContainerRuntimeVersion != "critest://2.0.0" || n.Status.NodeInfo.KubeletVersion != "v1.2.3" || n.Status.NodeInfo.BootID != "boot-1" {
+			r.Errorf("%+v", n.Status.NodeInfo)
+		}
+		if n.Labels[v1.LabelHostname] != "n" || n.Status.Capacity.Cpu().IsZero() || len(n.Status.Addresses) < 2 || len(n.Status.Images) != 2 {
+			r.Errorf("%+v", n)
+		}
+		since := r.condition(v1.NodeReady).LastTransitionTime
+
+		r.after(3 * time.Second)
+		r.Stop()
+		r.after(2 * relistWithEvents)
+		r.nodeSays(v1.NodeReady, v1.ConditionFalse, "KubeletNotReady", "container runtime is down: Version: ")
+		if down := r.condition(v1.NodeReady).LastTransitionTime; !down.After(since.Time) {
+			r.Errorf("not ready since %v, ready since %v", down, since)
+		}
+		if n := r.store.Node(); len(n.Status.Images) != 2 {
+			r.Errorf("images are forgotten: %v", n.Status.Images)
+		}
+		r.Resume()
+		r.after(2 * time.Second)
+		r.nodeSays(v1.NodeReady, v1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
+	})
+}
+
+func TestTheNodeTellsWhatTheRuntimeLacks(t *testing.T) {
+	live(t, func(r *rig) {
+		defer r.reporter(func(*nodeReporter) {})()
+		r.SetCondition(rt.NetworkReady, false, "NetworkPluginNotReady", "cni plugin not initialized")
+		r.after(healthEvery + time.Second)
+		r.nodeSays(v1.NodeReady, v1.ConditionFalse, "KubeletNotReady",
+			"container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized")
+		r.SetCondition(rt.RuntimeReady, false, "Starting", "wait")
+		r.after(healthEvery + time.Second)
+		r.nodeSays(v1.NodeReady, v1.ConditionFalse, "KubeletNotReady",
+			"container runtime not ready: RuntimeReady=false reason:Starting message:wait; container runtime network not ready: ")
+		r.Stop()
+		r.after(2 * relistWithEvents)
+		if text := r.condition(v1.NodeReady).Message; !strings.HasPrefix(text, "container runtime is down: ") || strings.Contains(text, "network") {
+			r.Errorf("what does not answer says: %s", text)
+		}
+		r.Resume()
+		r.SetCondition(rt.RuntimeReady, true, "", "")
+		r.SetCondition(rt.NetworkReady, true, "", "")
+		r.after(healthEvery + time.Second)
+		r.nodeSays(v1.NodeReady, v1.ConditionTrue, "KubeletReady", "")
+	})
+}
+
+func TestTheHeartbeatIsTheLoops(t *testing.T) {
+	live(t, func(r *rig) {
+		var stuck time.Time // the loop turned last, if it is not zero
+		var mu sync.Mutex
+		hang := func(at time.Time) {
+			mu.Lock()
+			defer mu.Unlock()
+			stuck = at
+		}
+		defer r.reporter(func(n *nodeReporter) {
+			turned := n.turned
+			n.turned = func() time.Time {
+				mu.Lock()
+				defer mu.Unlock()
+				if !stuck.IsZero() {
+					return stuck
+				}
+				return turned()
+			}
+		})()
+		beat := func() time.Time { return r.condition(v1.NodeReady).LastHeartbeatTime.Time }
+		first := beat()
+		for range 6 {
+			r.after(nodeEvery)
+		}
+		if ahead := beat().Sub(first); ahead < time.Minute-syncTick || ahead > time.Minute {
+			r.Errorf("in a minute the heartbeat went %v ahead", ahead)
+		}
+		r.after(time.Second)
+		info, err := os.ReadFile(filepath.Join(r.dir, "status", "node.json"))
+		if err != nil || !strings.Contains(string(info), `"kind": "Node"`) {
+			r.Errorf("%v\n%s", err, info)
+		}
+
+		last := time.Now()
+		hang(last)
+		for range 6 {
+			r.after(nodeEvery)
+		}
+		if ahead := beat().Sub(last); ahead > 0 {
+			r.Errorf("the loop is stuck and the heartbeat went %v ahead", ahead)
+		}
+		if n := strings.Count(r.log.String(), "the node's heartbeat stops"); n != 1 {
+			r.Errorf("said %d times", n)
+		}
+		hang(time.Time{})
+		r.after(nodeEvery)
+		if !beat().After(last.Add(time.Minute)) {
+			r.Errorf("the heartbeat does not go on: %v after %v", beat(), last)
+		}
+	})
+}
+
+func TestPressureLastsFiveMinutes(t *testing.T) {
+	live(t, func(r *rig) {
+		var mu sync.Mutex
+		left := signals{"memory.available": {1 << 30, 8 << 30}, "nodefs.available": {50, 100}, "imagefs.inodesFree": {50, 100}}
+		set := func(name string, available int64) {
+			mu.Lock()
+			defer mu.Unlock()
+			left[name] = signal{available, left[name].Capacity}
+		}
+		defer r.reporter(func(n *nodeReporter) {
+			n.measure = func(string, string) (signals, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				out := signals{}
+				for k, v := range left {
+					out[k] = v
+				}
+				return out, errors.New("something cannot be read")
+			}
+		})()
+		r.nodeSays(v1.NodeMemoryPressure, v1.ConditionFalse, "KubeletHasSufficientMemory", "kubelet has sufficient memory available")
+		r.nodeSays(v1.NodeDiskPressure, v1.ConditionFalse, "KubeletHasNoDiskPressure", "kubelet has no disk pressure")
+		r.nodeSays(v1.NodePIDPressure, v1.ConditionFalse, "KubeletHasSufficientPID", "kubelet has sufficient PID available")
+		set("memory.available", 99<<20)
+		set("imagefs.inodesFree", 4)
+		r.after(nodeEvery)
+		r.nodeSays(v1.NodeMemoryPressure, v1.ConditionTrue, "KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
+		r.nodeSays(v1.NodeDiskPressure, v1.ConditionTrue, "KubeletHasDiskPressure", "kubelet has disk pressure")
+		set("memory.available", 1<<30)
+		r.after(pressureFor - nodeEvery)
+		r.nodeSays(v1.NodeMemoryPressure, v1.ConditionTrue, "KubeletHasInsufficientMemory", "")
+		r.after(nodeEvery)
+		r.nodeSays(v1.NodeMemoryPressure, v1.ConditionFalse, "KubeletHasSufficientMemory", "")
+		r.nodeSays(v1.NodeDiskPressure, v1.ConditionTrue, "KubeletHasDiskPressure", "")
+		r.nodeSays(v1.NodeReady, v1.ConditionTrue, "KubeletReady", "")
+		r.tells("n", "Warning NodeHasInsufficientMemory: Node n status is now: NodeHasInsufficientMemory", "Warning NodeHasDiskPressure: ",
+			"Normal NodeHasSufficientMemory: Node n status is now: NodeHasSufficientMemory")
+		if n := strings.Count(r.log.String(), "something cannot be read"); n != 1 {
+			r.Errorf("the trouble is said %d times", n)
+		}
+	})
+}
+
+func TestATransitionIsKeptOverARestart(t *testing.T) {
+	live(t, func(r *rig) {
+		stop := r.reporter(func(*nodeReporter) {})
+		r.settle()
+		since := r.condition(v1.NodeReady).LastTransitionTime
+		r.after(time.Hour)
+		stop()
+		r.stop()
+		r.after(time.Hour)
+		r.start()
+		stop = r.reporter(func(*nodeReporter) {})
+		r.settle()
+		defer func() { stop() }()
+		for _, kind := range []v1.NodeConditionType{v1.NodeMemoryPressure, v1.NodeReady} {
+			if c := r.condition(kind); !c.LastTransitionTime.Equal(&since) || c.LastHeartbeatTime.Sub(since.Time) < 2*time.Hour {
+				r.Errorf("%s: since %v, was since %v; heartbeat %v", kind, c.LastTransitionTime, since, c.LastHeartbeatTime)
+			}
+		}
+	})
+}
+
+func TestKubeletVersion(t *testing.T) {
+	for version, want := range map[string]string{
+		"v1.2.3": "v1.2.3", "1.2.3-rc.1": "v1.2.3-rc.1", "v0.0.0-20260102030405-0123456789ab+dirty": "v0.0.0-20260102030405-0123456789ab+dirty",
+		"devel": "v0.0.0-monopod", "": "v0.0.0-monopod", "v1.2": "v0.0.0-monopod",
+	} {
+		if got := kubeletVersion(version); got != want {
+			t.Errorf("%q: %q, want %q", version, got, want)
+		}
+	}
+}
+
+func TestTheLargestImagesAreListed(t *testing.T) {
+	var all []*rt.Image
+	for k := range 60 {
+		all = append(all, &rt.Image{Id: string(rune('a' + k)), Size: uint64(k), RepoTags: []string{"t1", "t2", "t3", "t4", "t5"}, RepoDigests: []string{"d"}})
+	}
+	got := nodeImages(all)
+	if len(got) != 50 || got[0].SizeBytes != 59 || got[49].SizeBytes != 10 || strings.Join(got[0].Names, " ") != "d t1 t2 t3 t4" {
+		t.Errorf("%d images, first %v", len(got), got[0])
+	}
+}
+
+func TestWhatTheMachineSaysOfItself(t *testing.T) {
+	dir := t.TempDir()
+	for path, text := range map[string]string{
+		"etc/machine-id": "0123abcd\n", "etc/os-release": "NAME=x\nPRETTY_NAME=\"Some Linux 12 (old)\"\n", "proc/device-tree/vm,uuid": "uuid-of-vm\x00",
+	} {
+		path = filepath.Join(dir, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	i := readNodeInfo(dir, "b", "v1.0.0")
+	if i.MachineID != "0123abcd" || i.SystemUUID != "uuid-of-vm" || i.OSImage != "Some Linux 12 (old)" || i.KernelVersion == "" || i.OperatingSystem != "linux" {
+		t.Errorf("%+v", i)
+	}
+	if i := readNodeInfo(t.TempDir(), "b", ""); i.MachineID != "" || i.OSImage != "Linux" {
+		t.Errorf("%+v", i)
+	}
+}

@@ -1,0 +1,51 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"monopod/agent/status"
+)
+
+// restartTimeout is how long a pod's worker may take to come to a restart. It
+// is below writeTimeout, so that who asks gets an answer.
+const restartTimeout = 20 * time.Second
+
+// restart serves POST /restart/{namespace}/{pod}[/{container}], the one request
+// that changes something, and reports whether the request was one. Callers
+// make sure that it came over the unix socket, which only root can open.
+func (s *Server) restart(w http.ResponseWriter, r *http.Request) bool {
+	rest, is := strings.CutPrefix(r.URL.Path, "/restart/")
+	if !is || r.Method != http.MethodPost || s.config.Restart == nil {
+		return false
+	}
+	parts := strings.Split(rest, "/")
+	if len(parts) < 2 || len(parts) > 3 {
+		http.NotFound(w, r)
+		return true
+	}
+	container := ""
+	if len(parts) == 3 {
+		container = parts[2]
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), restartTimeout)
+	defer cancel()
+	done, err := s.config.Restart(ctx, parts[0], parts[1], container)
+	var refusal *status.Refusal
+	switch {
+	case err == nil:
+		writeJSON(w, done)
+	case errors.As(err, &refusal) && refusal.Unknown:
+		http.Error(w, err.Error(), http.StatusNotFound)
+	case errors.As(err, &refusal):
+		http.Error(w, err.Error(), http.StatusConflict)
+	case errors.Is(err, context.DeadlineExceeded):
+		http.Error(w, "the agent has not come to it within "+restartTimeout.String()+" and does not restart it: does the runtime answer?", http.StatusServiceUnavailable)
+	default:
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
+	return true
+}

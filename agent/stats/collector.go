@@ -1,0 +1,154 @@
+package stats
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/cri"
+)
+
+const (
+	// usageFor is how long what was read of use is good for: those who ask at the
+	// same time share one look.
+	usageFor = time.Second
+	// disksFor is the same for what files take, which runtimes look at every ten
+	// seconds themselves. disksShare times what it took to count them is waited at
+	// least: counting shall not keep a disk busy, whoever asks how often.
+	disksFor   = 10 * time.Second
+	disksShare = 50
+	disksMost  = 5 * time.Minute
+	// askTimeout bounds one look.
+	askTimeout = 10 * time.Second
+	// runtimeTimeout bounds what the runtime may take of it.
+	runtimeTimeout = 5 * time.Second
+	// countTimeout bounds the counting of files; what is not counted by then is
+	// left out.
+	countTimeout = 3 * time.Second
+)
+
+// Config says what is looked at.
+type Config struct {
+	Host    Host
+	CRI     *cri.Client
+	Labels  map[string]string // of what is the agent's in the runtime
+	Node    string            // its name
+	Booted  time.Time
+	Root    string                 // of the agent
+	PodLogs string                 // folder
+	Pods    func() []*v1.Pod       // with their status, in order
+	Cgroup  func(*v1.Pod) string   // of a pod, "" if it has none
+	AllPods func() (cgroup string) // that of all pods, "" if there is none
+	Log     *slog.Logger
+}
+
+// Collector looks when it is asked. Any goroutine may ask.
+type Collector struct {
+	Config
+	rates rates // guarded by the turn of usage
+	usage *cached[*sample]
+	disks *cached[*disks]
+}
+
+// New returns a collector that has not looked yet.
+func New(c Config) *Collector {
+	c.Host = c.Host.complete()
+	return &Collector{Config: c, rates: rates{}, usage: newCached[*sample](), disks: newCached[*disks]()}
+}
+
+// sample is one look at what is used. Nobody changes it afterwards.
+type sample struct {
+	Node     *use
+	Links    []link // of the machine
+	MainLink string // the name of one
+	System   []named
+	Pods     []*podUse
+	Rated    bool  // use has its rates
+	Trouble  error // something could not be asked for, and is left out
+}
+
+// named is the use of something that is no pod.
+type named struct {
+	Name, Path string
+	*use
+}
+
+// podUse is the use of one pod; its own is nil if it is known of its containers only.
+type podUse struct {
+	*v1.Pod
+	Path                 string // of its cgroup, "" if it has none that is known
+	Use                  *use
+	Containers           []*containerUse // those that run
+	Sandbox, SandboxPath string          // its id and its cgroup, "" if they are not known
+	Links                []link
+}
+
+// containerUse is the use of one container, nil if it is not known.
+type containerUse struct {
+	*v1.ContainerStatus
+	ID   string // without the runtime's name
+	Path string // of its cgroup, "" if it is not known
+	Use  *use
+}
+
+// look returns what is used now. Rates cost half a second if nobody asked for
+// them of late.
+func (c *Collector) look(ctx context.Context, rated bool) (*sample, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	fits := func(s *sample) bool { return s.Rated || !rated }
+	return c.usage.get(ctx, usageFor, fits, func(ctx context.Context) (*sample, error) {
+		s := c.read(ctx)
+		if rated {
+			if err := c.rate(ctx, s); err != nil {
+				return nil, err
+			}
+		}
+		return s, ctx.Err()
+	})
+}
+
+// read takes a sample without rates.
+func (c *Collector) read(ctx context.Context) *sample {
+	h := c.Host.hierarchy()
+	s := &sample{Node: c.Host.use(), Links: c.Host.ownLinks(), MainLink: c.Host.mainLink()}
+	if path := c.AllPods(); path != "" {
+		if u := h.read(path); u != nil {
+			s.System = append(s.System, named{"pods", path, u})
+		}
+	}
+	if path := ownCgroup(c.Host.Proc, h.unified); path != "" {
+		if u := h.read(path); u != nil {
+			s.System = append(s.System, named{"kubelet", path, u})
+		}
+	}
+	incomplete := false
+	for _, pod := range c.Pods() {
+		if p := readPod(c.Host, h, pod, c.Cgroup(pod)); p != nil {
+			s.Pods = append(s.Pods, p)
+			incomplete = incomplete || p.incomplete()
+		}
+	}
+	if incomplete {
+		s.Trouble = c.askRuntime(ctx, s)
+	}
+	return s
+}
+
+// ownCgroup returns the agent's cgroup, "" if it is the root.
+func ownCgroup(proc string, unified bool) string {
+	controller := "memory"
+	if unified {
+		controller = ""
+	}
+	for _, f := range lines(proc + "/self/cgroup") {
+		parts := strings.SplitN(strings.Join(f, " "), ":", 3) // number:controllers:path
+		if len(parts) == 3 && parts[1] == controller && parts[2] != "/" {
+			return parts[2]
+		}
+	}
+	return ""
+}

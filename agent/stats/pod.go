@@ -1,0 +1,78 @@
+package stats
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// readPod reads what a pod and its containers use from its cgroup. It is nil if
+// nothing of the pod runs.
+func readPod(host Host, h hierarchy, pod *v1.Pod, cgroup string) *podUse {
+	p := &podUse{Pod: pod}
+	for _, list := range [][]v1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for k := range list {
+			if st := &list[k]; st.State.Running != nil && st.ContainerID != "" {
+				_, id, _ := strings.Cut(st.ContainerID, "://")
+				p.Containers = append(p.Containers, &containerUse{ContainerStatus: st, ID: id})
+			}
+		}
+	}
+	if cgroup != "" {
+		p.Use = h.read(cgroup)
+	}
+	if p.Use == nil && len(p.Containers) == 0 {
+		return nil
+	}
+	if p.Use != nil {
+		p.Path = cgroup
+		p.readMembers(host, h)
+		if *p.Use.Processes == 0 && len(p.Containers) == 0 {
+			return nil // an empty shell, left or not filled yet
+		}
+	}
+	return p
+}
+
+// readMembers reads what is below the pod's cgroup: its containers, and what is
+// none of them, the sandbox.
+func (p *podUse) readMembers(host Host, h hierarchy) {
+	inside := -1 // a process in the pod's network
+	for _, name := range h.children(p.Path) {
+		at := path.Join(p.Path, name)
+		pids := h.processes(at)
+		p.Use.Processes = plus(p.Use.Processes, known(uint64(len(pids))))
+		i := slices.IndexFunc(p.Containers, func(c *containerUse) bool { return idOf(name) == c.ID })
+		switch {
+		case i >= 0:
+			c := p.Containers[i]
+			if c.Use = h.readNumbers(at); c.Use != nil {
+				c.Path, c.Use.Processes = at, known(uint64(len(pids)))
+			}
+		case len(pids) > 0:
+			p.Sandbox, p.SandboxPath = idOf(name), at
+			inside = pids[0]
+		}
+		if len(pids) > 0 && inside < 0 {
+			inside = pids[0]
+		}
+	}
+	if inside > 0 && !p.Spec.HostNetwork { // else it would be the machine's once more
+		p.Links = host.links(strconv.Itoa(inside))
+	}
+}
+
+// idOf returns the id of the container whose cgroup has that name: runtimes call
+// it so, or cri-containerd-ID.scope, crio-ID.scope.
+func idOf(cgroup string) string {
+	cgroup = strings.TrimSuffix(cgroup, ".scope")
+	return cgroup[strings.LastIndex(cgroup, "-")+1:]
+}
+
+// incomplete reports whether the runtime must be asked what the pod uses.
+func (p *podUse) incomplete() bool {
+	return slices.ContainsFunc(p.Containers, func(c *containerUse) bool { return c.Use == nil })
+}

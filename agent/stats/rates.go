@@ -1,0 +1,97 @@
+package stats
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// rateMin is the shortest time between two readings that make a rate.
+	rateMin = 400 * time.Millisecond
+	// rateMax is the longest: a rate tells of the present.
+	rateMax = time.Minute
+)
+
+// rates are what was read last of the processor time of each cgroup, by its path.
+type rates map[string]reading
+
+type reading struct {
+	at  time.Time
+	cpu uint64 // ns
+}
+
+// apply gives a use its rate, and reports whether it has one now or cannot have
+// one. Either way the next rate counts from here.
+func (r rates) apply(key string, u *use) bool {
+	if u == nil || u.CPU == nil || key == "" {
+		return true
+	}
+	last, ok := r[key]
+	passed := u.Time.Sub(last.at)
+	if ok && passed < rateMin && u.Nano != nil {
+		return true
+	}
+	r[key] = reading{u.Time, *u.CPU}
+	if !ok || passed < rateMin || passed > rateMax || *u.CPU < last.cpu {
+		return u.Nano != nil
+	}
+	u.Nano = known(uint64(float64(*u.CPU-last.cpu) / passed.Seconds()))
+	return true
+}
+
+// rated is a use that has a rate, and the key of its readings.
+type rated struct {
+	key, path string // path is of a cgroup that can be read again, "" if it cannot
+	use       *use
+}
+
+func (s *sample) rated() []rated {
+	all := []rated{{"node", "/", s.Node}}
+	for _, n := range s.System {
+		all = append(all, rated{n.Path, n.Path, n.use})
+	}
+	for _, p := range s.Pods {
+		all = append(all, rated{"pod " + string(p.UID), p.Path, p.Use})
+		for _, k := range p.Containers {
+			all = append(all, rated{k.ID, k.Path, k.Use})
+		}
+	}
+	return all
+}
+
+// rate gives the sample its rates. What was not read within the last minute is
+// read twice for it.
+func (c *Collector) rate(ctx context.Context, s *sample) error {
+	h := c.Host.hierarchy()
+	all := s.rated()
+	old := c.rates
+	c.rates = rates{} // what is gone is forgotten
+	var again []rated
+	for _, u := range all {
+		if last, ok := old[u.key]; ok {
+			c.rates[u.key] = last
+		}
+		if !c.rates.apply(u.key, u.use) && u.path != "" {
+			again = append(again, u)
+		}
+	}
+	s.Rated = true
+	if len(again) == 0 {
+		return nil
+	}
+	select {
+	case <-time.After(rateMin + 100*time.Millisecond):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	for _, u := range again {
+		if u.key == "node" {
+			now := c.Host.use()
+			u.use.CPU, u.use.Time = now.CPU, now.Time
+		} else {
+			h.readCPU(u.path, u.use)
+		}
+		c.rates.apply(u.key, u.use)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package stats
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+)
+
+// Pages returns what is served, by path. Nothing in it is secret.
+func (c *Collector) Pages() map[string]http.HandlerFunc {
+	return map[string]http.HandlerFunc{
+		"/stats/summary":    c.serveSummary,
+		"/metrics/resource": func(w http.ResponseWriter, r *http.Request) { serveText(w, r, c.Resource) },
+		"/metrics/cadvisor": func(w http.ResponseWriter, r *http.Request) { serveText(w, r, c.Cadvisor) },
+	}
+}
+
+func (c *Collector) serveSummary(w http.ResponseWriter, r *http.Request) {
+	little := false
+	if text := r.FormValue("only_cpu_and_memory"); text != "" {
+		var err error
+		if little, err = strconv.ParseBool(text); err != nil {
+			http.Error(w, "only_cpu_and_memory="+strconv.Quote(text)+": choose true or false", http.StatusBadRequest)
+			return
+		}
+	}
+	sum, err := c.Summary(r.Context(), !little)
+	if err != nil {
+		unavailable(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(sum)
+}
+
+func serveText(w http.ResponseWriter, r *http.Request, make func(context.Context) ([]byte, error)) {
+	b, err := make(r.Context())
+	if err != nil {
+		unavailable(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", textType)
+	w.Write(b)
+}
+
+func unavailable(w http.ResponseWriter, err error) {
+	http.Error(w, "what is used cannot be found out: "+err.Error(), http.StatusServiceUnavailable)
+}

@@ -1,0 +1,76 @@
+// Package stats tells what the machine, the pods and their containers use: of
+// cpu, memory, network and disk. It looks only when somebody asks, reads the
+// kernel's own files, and asks the runtime for what only the runtime knows. It
+// answers in the shapes of a kubelet: /stats/summary, /metrics/resource and
+// /metrics/cadvisor.
+package stats
+
+import "time"
+
+// use is what one cgroup has used, or what the runtime says of a container. A
+// nil number is not known.
+type use struct {
+	Time time.Time // when it was read
+
+	CPU, User, System                    *uint64 // ns
+	Nano                                 *uint64 // billionths of a core, as of late
+	Periods, Throttled, ThrottledFor     *uint64 // ThrottledFor in ns
+	Shares, Quota, Period                *uint64 // Quota and Period in µs
+	Memory, WorkingSet, RSS, Cache       *uint64 // bytes
+	Mapped, Swap, MemoryLimit, SwapLimit *uint64 // bytes
+	MemoryPeak, MemoryFails, OOMKills    *uint64
+	Faults, MajorFaults                  *uint64
+	Processes, Threads, MaxThreads       *uint64
+	Disks                                []diskUse
+	CPUPressure, MemoryPressure          *pressure
+	IOPressure                           *pressure
+}
+
+// diskUse is what went to and came from a block device.
+type diskUse struct {
+	Device                               string // such as /dev/sda, or 8:0
+	Reads, Writes, ReadBytes, WriteBytes uint64
+}
+
+// pressure is how long tasks waited for a resource, some of them or all.
+type pressure struct{ Some, Full stall }
+
+type stall struct {
+	Total                uint64  // µs
+	Avg10, Avg60, Avg300 float64 // percent
+}
+
+// link is what went over a network interface.
+type link struct {
+	Name                               string
+	RxBytes, RxPackets, RxErrs, RxDrop uint64
+	TxBytes, TxPackets, TxErrs, TxDrop uint64
+}
+
+// space is how full a file system is, or what something in it takes.
+type space struct {
+	Time                           time.Time
+	Capacity, Available, Used      *uint64 // bytes
+	Inodes, InodesFree, InodesUsed *uint64
+}
+
+func known(n uint64) *uint64 { return &n }
+
+// plus adds what is known.
+func plus(a, b *uint64) *uint64 {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	return known(*a + *b)
+}
+
+// less returns a-b, 0 if that is negative, nil if one is not known.
+func less(a, b *uint64) *uint64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	return known(*a - min(*a, *b))
+}

@@ -1,0 +1,46 @@
+package status
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+const nodeFile = "node.json"
+
+// SetNode reports the node. The store owns it from now on: nobody may change it.
+func (s *Store) SetNode(n *v1.Node) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.node = n
+	s.writer.put(nodeFile, &job{value: n})
+}
+
+// Node returns the last report, nil before the first. Callers must not change it.
+func (s *Store) Node() *v1.Node {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.node
+}
+
+// PreviousNode returns the node as it was last written, by this run of the
+// agent or an earlier one; nil if there is none.
+func (s *Store) PreviousNode() *v1.Node {
+	data, err := os.ReadFile(filepath.Join(s.dir, nodeFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	n := &v1.Node{}
+	if err == nil {
+		err = json.Unmarshal(data, n)
+	}
+	if err != nil {
+		s.log.Warn("the report on the node of the earlier run is lost", "err", err)
+		return nil
+	}
+	return n
+}

@@ -1,0 +1,69 @@
+package stream
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// statusLimit bounds what a server says of a command's end.
+const statusLimit = 64 << 10
+
+// What a shell ends with when it cannot run a command, and docker likewise.
+const (
+	NotExecutable = 126
+	NotFound      = 127
+)
+
+// StartError is a command that could not be started. Code is NotFound,
+// NotExecutable, or 0 where the reason is another one.
+type StartError struct {
+	Code int
+	Text string // the runtime's
+}
+
+func (e *StartError) Error() string { return e.Text }
+
+// ended reads the exit code from a v1 Status, as it ends the error stream.
+func ended(data []byte) (int, error) {
+	if len(data) == 0 {
+		return 0, errors.New("the runtime ended the connection and did not say how the command ended")
+	}
+	var s metav1.Status
+	if err := json.Unmarshal(data, &s); err != nil {
+		return 0, fmt.Errorf("how the command ended: %w", err)
+	}
+	if s.Status == metav1.StatusSuccess {
+		return 0, nil
+	}
+	if s.Details != nil && s.Reason == "NonZeroExitCode" {
+		for _, c := range s.Details.Causes {
+			if c.Type != "ExitCode" {
+				continue
+			}
+			code, err := strconv.Atoi(c.Message)
+			if err != nil {
+				return 0, fmt.Errorf("how the command ended: exit code %q", c.Message)
+			}
+			return code, nil
+		}
+	}
+	return 0, &StartError{Code: startCode(s.Message), Text: s.Message}
+}
+
+// startCode tells from runc's and crun's words why a command does not start.
+func startCode(text string) int {
+	for words, code := range map[string]int{
+		"executable file not found": NotFound, "no such file or directory": NotFound, // runc; a path, and crun
+		"permission denied": NotExecutable, "exec format error": NotExecutable, "is a directory": NotExecutable,
+	} {
+		if strings.Contains(strings.ToLower(text), words) {
+			return code
+		}
+	}
+	return 0
+}

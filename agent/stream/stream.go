@@ -1,0 +1,186 @@
+// Package stream runs commands in containers at the URLs that a CRI runtime
+// gives for them. It speaks what all runtimes' streaming servers have in
+// common, the kubelet's remote command protocol v4 over SPDY/3.1: their other
+// one, over WebSocket, has no way to end standard input.
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/moby/spdystream"
+)
+
+// Streams are those of a command. In may be nil for none; Err is not used with a TTY.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	TTY      bool
+	Sizes    <-chan Size // of the terminal, with a TTY; may be nil
+}
+
+// Size is that of a terminal, in characters.
+type Size struct{ Width, Height uint16 }
+
+// Names of the protocol's streams, in the order in which they are made.
+const (
+	streamError  = "error"
+	streamIn     = "stdin"
+	streamOut    = "stdout"
+	streamErr    = "stderr"
+	streamResize = "resize"
+)
+
+// replyTimeout is how long the server may take to accept a stream. Its own
+// limit for all of them together is 30 s in all runtimes.
+const replyTimeout = 30 * time.Second
+
+// Run runs the command behind the URL and returns its exit code once it has
+// ended and all that it wrote is passed on. ctx's end closes the connection;
+// what becomes of the command then is the runtime's affair. A failed write to
+// Out or Err ends it likewise, and is the error. A read of In that waits when
+// the command ends, or a write that waits when ctx does, is left behind: no
+// file can be told to give up.
+func Run(ctx context.Context, url string, s Streams) (code int, err error) {
+	conn, err := connect(ctx, url)
+	if err != nil {
+		return 0, err
+	}
+	spdy, err := spdystream.NewConnection(conn, false)
+	if err != nil {
+		conn.Close()
+		return 0, fmt.Errorf("speak SPDY: %w", err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { spdy.Serve(spdystream.NoOpStreamHandler) })
+	defer serving.Wait()
+	r := &run{conn: conn, spdy: spdy, streams: s, made: map[string]*spdystream.Stream{}}
+	defer r.end()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	code, err = r.run(ctx)
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	return code, err
+}
+
+// run is a command under way.
+type run struct {
+	conn    io.Closer
+	spdy    *spdystream.Connection
+	streams Streams
+	made    map[string]*spdystream.Stream // by name; not changed once output flows
+
+	mu      sync.Mutex
+	written error // the first write that failed
+}
+
+// end closes the connection. Each stream is closed apart, for one of which
+// nobody reads any more would hold all others up.
+func (r *run) end() {
+	r.conn.Close()
+	for _, s := range r.made {
+		s.Reset()
+	}
+}
+
+func (r *run) run(ctx context.Context) (int, error) {
+	if err := r.open(); err != nil {
+		return 0, err
+	}
+	if in := r.made[streamIn]; in != nil {
+		go r.feed(in)
+	}
+	over := make(chan struct{})
+	var resizing, outputs sync.WaitGroup
+	if to := r.made[streamResize]; to != nil {
+		resizing.Go(func() { r.resize(to, over) })
+	}
+	outputs.Go(func() { r.drain(r.streams.Out, r.made[streamOut]) })
+	if from := r.made[streamErr]; from != nil {
+		outputs.Go(func() { r.drain(r.streams.Err, from) })
+	}
+	defer resizing.Wait()
+	defer close(over)
+	passed := make(chan struct{})
+	go func() { outputs.Wait(); close(passed) }()
+	select {
+	case <-passed:
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+	status, err := io.ReadAll(io.LimitReader(r.made[streamError], statusLimit))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.written != nil {
+		return 0, r.written
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read how the command ended: %w", err)
+	}
+	return ended(status)
+}
+
+// open makes the streams that the server waits for.
+func (r *run) open() error {
+	for _, name := range r.names() {
+		s, err := r.spdy.CreateStream(http.Header{"streamType": {name}}, nil, false)
+		if err == nil {
+			r.made[name] = s
+			err = s.WaitTimeout(replyTimeout)
+		}
+		if err != nil {
+			return fmt.Errorf("open the stream %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// names returns the streams that the server waits for.
+func (r *run) names() []string {
+	names := []string{streamError}
+	if r.streams.In != nil {
+		names = append(names, streamIn)
+	}
+	names = append(names, streamOut)
+	if r.streams.TTY {
+		return append(names, streamResize)
+	}
+	return append(names, streamErr)
+}
+
+// feed passes the input on and says when it has ended.
+func (r *run) feed(to *spdystream.Stream) {
+	io.Copy(to, struct{ io.Reader }{r.streams.In}) // an error is that of a command that has ended
+	to.Close()
+}
+
+// drain passes output on. Where that fails, the command is given up.
+func (r *run) drain(to io.Writer, from io.Reader) {
+	w := &watched{to: to}
+	io.Copy(w, from)
+	if w.err == nil {
+		return
+	}
+	r.mu.Lock()
+	r.written = errors.Join(r.written, w.err)
+	r.mu.Unlock()
+	r.end()
+}
+
+// watched remembers what went wrong with writing, apart from reading.
+type watched struct {
+	to  io.Writer
+	err error
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	w.err = err
+	return n, err
+}
