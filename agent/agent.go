@@ -102,13 +102,23 @@ func New(cfg Config) (_ *Agent, err error) {
 	a.sync = newSyncLoop(a.workers, a.store, cfg.Manifests, checkpoints)
 	a.stats = a.newStats(machine)
 	a.once = newOnce(cfg.Once)
-	a.server, err = server.Listen(server.Config{
-		Listen:   cfg.Listen,
-		Socket:   cfg.Socket,
-		Access:   cfg.Access,
+	if a.server, err = a.listen(machine); err != nil {
+		return nil, err
+	}
+	a.node = a.newNodeReporter(machine)
+	a.reloader = a.newReloader(machine)
+	return a, nil
+}
+
+// listen binds the endpoints.
+func (a *Agent) listen(machine *machine) (*server.Server, error) {
+	return server.Listen(server.Config{
+		Listen:   a.cfg.Listen,
+		Socket:   a.cfg.Socket,
+		Access:   a.cfg.Access,
 		Store:    a.store,
-		PodLogs:  cfg.PodLogs,
-		Version:  cfg.Version,
+		PodLogs:  a.cfg.PodLogs,
+		Version:  a.cfg.Version,
 		Images:   a.listImages,
 		Events:   a.events,
 		Handlers: a.pages(), Watch: a.metrics.Serve,
@@ -117,14 +127,8 @@ func New(cfg Config) (_ *Agent, err error) {
 		Settings: func() map[string]any { return machine.live.Load().configz() },
 		Checks:   []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
 		Ready:    []server.Check{{Name: "manifests-read", Func: a.sync.read}, {Name: "pods-listed", Func: a.watch.looked}},
-		Log:      cfg.Log,
+		Log:      a.log,
 	})
-	if err != nil {
-		return nil, err
-	}
-	a.node = a.newNodeReporter(machine)
-	a.reloader = a.newReloader(machine)
-	return a, nil
 }
 
 // build wires what acts on the runtime.

@@ -124,18 +124,8 @@ func (c Config) complete() (Config, error) {
 	if (c.PodLogs == "" || c.PodLogs == defaultPodLogs) && c.LogLinks == "" {
 		c.LogLinks = "/var/log/containers"
 	}
-	for path, fallback := range map[*string]string{
-		&c.Root: "/var/lib/monopod", &c.PodLogs: defaultPodLogs,
-		&c.Socket: "/run/monopod.sock", &c.ResolvConf: "/etc/resolv.conf", &c.Manifests: "",
-	} {
-		if *path == "" {
-			*path = fallback
-		}
-		abs, err := filepath.Abs(*path)
-		if err != nil {
-			return c, fmt.Errorf("%s: %w", *path, err)
-		}
-		*path = abs
+	if err := c.completePaths(); err != nil {
+		return c, err
 	}
 	if c.CgroupDriver == "" {
 		c.CgroupDriver = driverAuto
@@ -166,6 +156,23 @@ func (c Config) complete() (Config, error) {
 		c.Manifests, c.Listen, c.Socket, c.LogLinks = "", "", "", ""
 	}
 	return c, nil
+}
+
+func (c *Config) completePaths() error {
+	for path, fallback := range map[*string]string{
+		&c.Root: "/var/lib/monopod", &c.PodLogs: defaultPodLogs,
+		&c.Socket: "/run/monopod.sock", &c.ResolvConf: "/etc/resolv.conf", &c.Manifests: "",
+	} {
+		if *path == "" {
+			*path = fallback
+		}
+		abs, err := filepath.Abs(*path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", *path, err)
+		}
+		*path = abs
+	}
+	return nil
 }
 
 // checkNode checks what pods are admitted by.

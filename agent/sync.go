@@ -36,10 +36,10 @@ type syncLoop struct {
 	facts    chan reading // the machine, read anew
 	reading  bool         // it is being read
 	seen     sighting
+	looked   bool                // there was a sighting
 	last     *manifests.Snapshot // nil before the first
 	done     chan *worker
 	renewals chan *renewal // restarts that somebody asks for
-	looked   bool          // there was a sighting
 	empty    chan struct{} // closed when no pod is wanted and none is left
 	running  sync.WaitGroup
 	wrong    map[string]bool // with manifests, as events told
@@ -56,8 +56,7 @@ type syncLoop struct {
 func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints []*checkpoint) *syncLoop {
 	shared.stands, shared.arrivals = make(chan standing), &arrivals{born: time.Now()}
 	l := &syncLoop{shared: shared, store: store, dir: dir,
-		again: make(chan struct{}, 1),
-		seats: newSeats(shared.machine.facts, checkpoints), facts: make(chan reading),
+		again: make(chan struct{}, 1), seats: newSeats(shared.machine.facts, checkpoints), facts: make(chan reading),
 		workers: map[manifests.Key]*worker{}, wishes: map[manifests.Key]*manifests.Pod{}, stop: map[manifests.Key]context.CancelFunc{},
 		left: map[manifests.Key]map[string]*checkpoint{}, done: make(chan *worker), renewals: make(chan *renewal), empty: make(chan struct{})}
 	for _, c := range checkpoints {
@@ -66,8 +65,7 @@ func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints [
 		}
 		l.left[c.key()][c.uid()] = c
 	}
-	l.orders = newOrders(shared.machine.boot, l.seats, checkpoints)
-	l.born = time.Now()
+	l.orders, l.born = newOrders(shared.machine.boot, l.seats, checkpoints), time.Now()
 	return l
 }
 
