@@ -32,9 +32,16 @@ func (w *worker) apply(ctx context.Context, s *situation, steps [][]action) erro
 		errs := make([]error, len(step))
 		var all sync.WaitGroup
 		for k := 1; k < len(step); k++ {
-			all.Go(func() { errs[k] = w.do(ctx, s, step[k]) })
+			if step[k].Do != doCondemn { // those are written into one checkpoint, one after the other
+				all.Go(func() { errs[k] = w.do(ctx, s, step[k]) })
+			}
 		}
 		errs[0] = w.do(ctx, s, step[0])
+		for k := 1; k < len(step); k++ {
+			if step[k].Do == doCondemn {
+				errs[k] = w.do(ctx, s, step[k])
+			}
+		}
 		all.Wait()
 		var stop error
 		for k, err := range errs {

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -242,5 +244,29 @@ func TestVerdictsAreKeptWithTheCheckpoint(t *testing.T) {
 	}
 	if got := all[0].Condemned; len(got) != 2 || got["b1"] != want || got["a0"].Reason != "older" {
 		t.Errorf("condemned are %+v", got)
+	}
+}
+
+// What is decided of several containers in one step is all written down.
+func TestContainersAreCondemnedTogether(t *testing.T) {
+	r, err := openRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	seen := &observed{Instances: map[string]*instance{"u1": {UID: "u1"}}}
+	var step []action
+	for k := range 20 {
+		id := fmt.Sprintf("id%d", k)
+		seen.Instances["u1"].Containers = append(seen.Instances["u1"].Containers, container{ID: id})
+		step = append(step, action{Do: doCondemn, UID: "u1", ID: id, Name: id, Reason: "it is ill"})
+	}
+	w := &worker{workers: &workers{root: r}, log: slog.New(slog.DiscardHandler), life: t.Context(),
+		known: map[string]*checkpoint{"u1": {Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u1"}}}}}
+	if err := w.apply(t.Context(), &situation{Observed: seen}, [][]action{step}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(w.known["u1"].Condemned); n != len(step) {
+		t.Errorf("%d of %d containers are condemned", n, len(step))
 	}
 }
