@@ -66,15 +66,16 @@ func osImage(root string) string {
 	return "Linux"
 }
 
-var semver = regexp.MustCompile(`^v?([0-9]+\.[0-9]+\.[0-9]+[-+.0-9A-Za-z]*)$`)
+// likeKubelet is the kubelet that the agent is like.
+const likeKubelet = "v1.36.3"
 
-// kubeletVersion returns monopod's version in the form that readers of Nodes
-// parse, such as v1.2.3.
+var notInBuild = regexp.MustCompile(`[^0-9A-Za-z.-]`)
+
+// kubeletVersion is what readers who decide by a kubelet's version are told: that
+// of the kubelet that the agent is like, with monopod's own as the build
+// (semver.org, item 10), such as v1.36.3+monopod.v1.2.3.
 func kubeletVersion(version string) string {
-	if m := semver.FindStringSubmatch(version); m != nil {
-		return "v" + m[1]
-	}
-	return "v0.0.0-monopod"
+	return likeKubelet + "+monopod." + notInBuild.ReplaceAllString(cmp.Or(version, "devel"), "-")
 }
 
 // nodeImages returns the largest images, with their digests before their tags.

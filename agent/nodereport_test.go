@@ -70,7 +70,7 @@ func TestTheNodeFollowsItsRuntime(t *testing.T) {
 		r.settle()
 		r.nodeSays(v1.NodeReady, v1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
 		n := r.store.Node()
-		if n.Status.NodeInfo.ContainerRuntimeVersion != "critest://2.0.0" || n.Status.NodeInfo.KubeletVersion != "v1.2.3" || n.Status.NodeInfo.BootID != "boot-1" {
+		if n.Status.NodeInfo.ContainerRuntimeVersion != "critest://2.0.0" || n.Status.NodeInfo.KubeletVersion != "v1.36.3+monopod.v1.2.3" || n.Status.NodeInfo.BootID != "boot-1" {
 			r.Errorf("%+v", n.Status.NodeInfo)
 		}
 		if n.Labels[v1.LabelHostname] != "n" || n.Status.Capacity.Cpu().IsZero() || len(n.Status.Addresses) < 2 || len(n.Status.Images) != 2 {
@@ -237,8 +237,8 @@ func TestATransitionIsKeptOverARestart(t *testing.T) {
 
 func TestKubeletVersion(t *testing.T) {
 	for version, want := range map[string]string{
-		"v1.2.3": "v1.2.3", "1.2.3-rc.1": "v1.2.3-rc.1", "v0.0.0-20260102030405-0123456789ab+dirty": "v0.0.0-20260102030405-0123456789ab+dirty",
-		"devel": "v0.0.0-monopod", "": "v0.0.0-monopod", "v1.2": "v0.0.0-monopod",
+		"v1.2.3": "v1.36.3+monopod.v1.2.3", "": "v1.36.3+monopod.devel",
+		"v0.0.0-20260102030405-0123456789ab+dirty": "v1.36.3+monopod.v0.0.0-20260102030405-0123456789ab-dirty",
 	} {
 		if got := kubeletVersion(version); got != want {
 			t.Errorf("%q: %q, want %q", version, got, want)

@@ -16,7 +16,7 @@ import (
 // Config is what the metrics say of the agent itself.
 type Config struct {
 	NodeName string
-	Version  string // of the agent
+	Version  string // a kubelet's, such as v1.36.3+monopod.v1.2.3
 	CgroupV2 bool
 	// State is asked at each scrape, by any goroutine; nil: nothing is known.
 	State func() State
@@ -57,12 +57,9 @@ func New(c Config) *Metrics {
 	return m
 }
 
-// likeKubelet is the version of the kubelet that the agent is like.
-const likeKubelet = "v1.36.3"
-
 func buildInfo(version string) prometheus.Labels {
 	return prometheus.Labels{
-		"major": "1", "minor": "36", "git_version": likeKubelet + "+monopod-" + version,
+		"major": "1", "minor": "36", "git_version": version,
 		"git_commit": "", "git_tree_state": "", "build_date": "",
 		"go_version": runtime.Version(), "compiler": runtime.Compiler, "platform": runtime.GOOS + "/" + runtime.GOARCH,
 	}
