@@ -67,6 +67,7 @@ func shown(p *v1.Pod, local bool) *v1.Pod {
 	c := *p
 	c.APIVersion, c.Kind = "", ""
 	if !local {
+		c.Status = elideStatus(p)
 		c.Spec.InitContainers = elide(c.Spec.InitContainers)
 		c.Spec.Containers = elide(c.Spec.Containers)
 		if _, copied := c.Annotations[v1.LastAppliedConfigAnnotation]; copied { // the whole manifest

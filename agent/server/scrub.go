@@ -21,18 +21,23 @@ type scrubber map[string][]string // by pod, "namespace/name": the values, the l
 func newScrubber(pods []*v1.Pod) scrubber {
 	s := scrubber{}
 	for _, p := range pods {
-		values := []string{}
-		for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
-			for _, v := range c.Env {
-				if len(v.Value) >= secretMin {
-					values = append(values, v.Value)
-				}
-			}
-		}
-		slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
-		s[p.Namespace+"/"+p.Name] = values
+		s[p.Namespace+"/"+p.Name] = envValues(p)
 	}
 	return s
+}
+
+// envValues returns what is worth hiding of a pod's env, the longest first.
+func envValues(p *v1.Pod) []string {
+	values := []string{}
+	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		for _, v := range c.Env {
+			if len(v.Value) >= secretMin {
+				values = append(values, v.Value)
+			}
+		}
+	}
+	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
+	return values
 }
 
 // scrub changes the event. Of a pod that is gone nobody knows the values any
@@ -46,10 +51,15 @@ func (s scrubber) scrub(e *v1.Event) {
 		e.Message = elided
 		return
 	}
+	e.Message = hide(e.Message, values)
+}
+
+// hide hides the values in a message.
+func hide(message string, values []string) string {
 	for _, v := range values {
-		e.Message = strings.ReplaceAll(e.Message, v, elided)
+		message = strings.ReplaceAll(message, v, elided)
 	}
-	e.Message = hideEnd(e.Message, values)
+	return hideEnd(message, values)
 }
 
 // hideEnd hides a value of which only the beginning is left, because the
