@@ -5,8 +5,10 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -57,12 +59,12 @@ func tellsWhatHappened(w *world) {
 		})
 	}
 	w.until("status/events.jsonl tells the same", func() error { return w.inFile(all) })
-	w.describes(all)
+	w.describes(all, 0)
 	w.kill()
 	check(w.T, w.inFile(all))
-	w.describes(all) // from the files
+	w.describes(all, 3) // from the files
 	w.start()
-	w.describes(all)
+	w.describes(all, 0)
 	out, err := w.agent.CLI(w.Context(), "events", "sick")
 	check(w.T, err)
 	if !strings.Contains(out, "Liveness probe failed: geheimnis") || strings.Contains(out, "crash") {
@@ -102,12 +104,16 @@ func (w *world) inFile(all []reasons) error {
 	return nil
 }
 
-// describes looks at what `monopod describe` prints of each pod.
-func (w *world) describes(all []reasons) {
+// describes looks at what `monopod describe` prints of each pod, and with which
+// exit code.
+func (w *world) describes(all []reasons, code int) {
 	w.Helper()
 	for _, r := range all {
 		out, err := w.agent.CLI(w.Context(), "describe", r.pod, "--root", w.agent.Root)
-		check(w.T, err)
+		var exit *exec.ExitError
+		if ended := errors.As(err, &exit); ended && exit.ExitCode() != code || !ended && (err != nil || code != 0) {
+			w.Errorf("monopod describe %s: %v, want code %d", r.pod, err, code)
+		}
 		for _, want := range append([]string{name(r.pod), filepath.Join(w.agent.Manifests, r.pod+".yaml")}, r.want...) {
 			if !strings.Contains(out, want) {
 				w.Errorf("monopod describe %s does not show %s:\n%s", r.pod, want, out)
