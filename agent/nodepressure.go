@@ -82,6 +82,9 @@ func (r *nodeReporter) judge(seen signals, now, beat time.Time) []v1.NodeConditi
 			r.pressed[pressureOf[name]] = now
 		}
 	}
+	if r.full() {
+		r.pressed[v1.NodeDiskPressure] = now
+	}
 	pressed := func(kind v1.NodeConditionType, yes, no [2]string) v1.NodeCondition {
 		at, ever := r.pressed[kind]
 		c := v1.NodeCondition{Type: kind, Status: v1.ConditionFalse, Reason: no[0], Message: no[1]}

@@ -42,6 +42,7 @@ type nodeReporter struct {
 	info    v1.NodeSystemInfo
 
 	measure func(root, images string) (signals, error)
+	full    func() bool                        // the disk of the images is too full, and nothing that could go is left on it
 	pressed map[v1.NodeConditionType]time.Time // when pressure was seen last
 
 	images   []v1.ContainerImage
@@ -55,7 +56,8 @@ type nodeReporter struct {
 
 func (a *Agent) newNodeReporter(m *machine) *nodeReporter {
 	r := &nodeReporter{machine: m, store: a.store, cri: a.cri, watch: a.watch, events: a.events, turned: a.sync.lastTurn, log: a.log,
-		info: readNodeInfo("/", m.boot.ID, a.cfg.Version), measure: measure, pressed: map[v1.NodeConditionType]time.Time{}}
+		info: readNodeInfo("/", m.boot.ID, a.cfg.Version), measure: measure,
+		full: func() bool { return a.images.Shortfall().Bytes > 0 }, pressed: map[v1.NodeConditionType]time.Time{}}
 	r.port = a.server.Port()
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func (r *rig) reporter(prepare func(*nodeReporter)) (stop func()) {
 	m.cfg.Pressure = cfg.Pressure
 	n := &nodeReporter{machine: m, store: r.store, cri: cri.New(r.Conn()), watch: r.watch, events: r.events, turned: r.sync.lastTurn, log: log,
 		info: readNodeInfo(r.TempDir(), "boot-1", "v1.2.3"), pressed: map[v1.NodeConditionType]time.Time{},
-		measure: func(string, string) (signals, error) { return signals{}, nil }}
+		measure: func(string, string) (signals, error) { return signals{}, nil }, full: func() bool { return false }}
 	prepare(n)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -211,6 +212,20 @@ func TestPressureLastsFiveMinutes(t *testing.T) {
 		if n := strings.Count(r.log.String(), "something cannot be read"); n != 1 {
 			r.Errorf("the trouble is said %d times", n)
 		}
+	})
+}
+
+func TestImagesThatCannotGoAreDiskPressure(t *testing.T) {
+	live(t, func(r *rig) {
+		var full atomic.Bool
+		defer r.reporter(func(n *nodeReporter) { n.full = full.Load })()
+		r.nodeSays(v1.NodeDiskPressure, v1.ConditionFalse, "KubeletHasNoDiskPressure", "")
+		full.Store(true)
+		r.after(nodeEvery)
+		r.nodeSays(v1.NodeDiskPressure, v1.ConditionTrue, "KubeletHasDiskPressure", "")
+		full.Store(false)
+		r.after(pressureFor)
+		r.nodeSays(v1.NodeDiskPressure, v1.ConditionFalse, "KubeletHasNoDiskPressure", "")
 	})
 }
 
