@@ -14,10 +14,6 @@ import (
 	"monopod/manifests"
 )
 
-func configFlag(f *pflag.FlagSet) {
-	f.String("config", "", "the `FILE` of settings; flags win over it, monopod config --defaults documents it")
-}
-
 func configFlags(f *pflag.FlagSet) {
 	f.Bool("defaults", false, "print a file of settings with the default of each and what it means")
 }

@@ -15,15 +15,6 @@ import (
 	"monopod/agent/stream"
 )
 
-func sourceFlags(f *pflag.FlagSet, to *acli.Source) {
-	socketFlag(f, &to.Socket)
-	f.StringVar(&to.Root, "root", defaultRoot, "the `DIR` of the agent, for when it does not run")
-}
-
-func namespaceFlag(f *pflag.FlagSet, to *string) {
-	f.StringVarP(to, "namespace", "n", "", "the `NAMESPACE` to look in (default: all)")
-}
-
 func execCommand() *command {
 	var o acli.ExecOptions
 	var input, tty bool

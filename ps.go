@@ -10,18 +10,6 @@ import (
 	acli "monopod/agent/cli"
 )
 
-func outputFlag(f *pflag.FlagSet, to *string, choices string) {
-	f.StringVarP(to, "output", "o", "", "print as `FORMAT`: "+choices)
-}
-
-func socketFlag(f *pflag.FlagSet, to *string) {
-	f.StringVar(to, "socket", defaultSocket, "the `PATH` of the agent's socket")
-}
-
-func selectorFlag(f *pflag.FlagSet, to *string) {
-	f.StringVarP(to, "selector", "l", "", "only pods with these `LABELS`, such as app=web,tier!=db")
-}
-
 func psCommand() *command {
 	var o acli.Options
 	return &command{
