@@ -80,10 +80,11 @@ func noCgroups(err error) error {
 	return fmt.Errorf("pods cannot have cgroups here: %w; make them possible, or run monopod with --cgroup-driver none", err)
 }
 
-// follow takes on the runtime's driver, unless one was given. What keeps it
-// from that is returned; that cgroups cannot be made ends the agent by end.
+// follow takes on the runtime's driver, unless one was given or taken on before:
+// then a runtime that has another one is complained of. What keeps it from that
+// is returned; that cgroups cannot be made ends the agent by end.
 func (g *podCgroups) follow(ctx context.Context, c *cri.Client, end context.CancelCauseFunc) error {
-	if g.none() || g.ready {
+	if g.none() {
 		return nil
 	}
 	config, err := c.RuntimeConfig(ctx)
@@ -91,11 +92,19 @@ func (g *podCgroups) follow(ctx context.Context, c *cri.Client, end context.Canc
 		return err
 	}
 	driver := cmp.Or(cgroups.Driver(g.machine.cfg.FallbackDriver), cgroups.Cgroupfs)
-	if linux := config.GetLinux(); linux != nil {
+	linux := config.GetLinux()
+	if linux != nil {
 		driver = cgroups.Cgroupfs
 		if linux.CgroupDriver == rt.CgroupDriver_SYSTEMD {
 			driver = cgroups.Systemd
 		}
+	}
+	if g.ready {
+		if own := g.manager.Names().Driver; linux != nil && own != driver {
+			g.log.Warn("the runtime has another cgroup driver, with which it starts no container in the pods' cgroups: "+
+				"give both the same, let the pods end, and restart monopod", "driver", string(own), "runtime", string(driver))
+		}
+		return nil
 	}
 	if err := g.setUp(ctx, driver); err != nil {
 		end(err)

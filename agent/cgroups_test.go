@@ -231,6 +231,30 @@ func TestFollowsTheRuntimesDriver(t *testing.T) {
 	}
 }
 
+func TestARuntimeWithAnotherDriverIsComplainedOf(t *testing.T) {
+	g, _, log := cgroupRig(t)
+	runtime := critest.New(t)
+	follow := func() {
+		t.Helper()
+		if err := g.follow(t.Context(), cri.New(runtime.Conn()), func(err error) { t.Errorf("ends: %v", err) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	follow()
+	follow() // it went and came
+	if strings.Contains(log.String(), "another cgroup driver") {
+		t.Errorf("complains of the same driver:\n%s", log)
+	}
+	runtime.SetCgroupDriver(rt.CgroupDriver_SYSTEMD)
+	follow()
+	if text := log.String(); !strings.Contains(text, "another cgroup driver") || !strings.Contains(text, "driver=cgroupfs runtime=systemd") {
+		t.Errorf("says nothing of it:\n%s", text)
+	}
+	if d := g.manager.Names().Driver; d != cgroups.Cgroupfs {
+		t.Errorf("the driver is %s now", d)
+	}
+}
+
 func TestAPodsCgroupIsThereWhileAnythingRuns(t *testing.T) {
 	live(t, func(r *rig) {
 		g, cfg, _ := cgroupRig(t)

@@ -40,6 +40,7 @@ type nodeReporter struct {
 	port    int32            // of the endpoint, 0 without one
 	log     *slog.Logger
 	info    v1.NodeSystemInfo
+	other   chan struct{} // settings that it shows are other ones now
 
 	measure func(root, images string) (signals, error)
 	full    func() bool                        // the disk of the images is too full, and nothing that could go is left on it
@@ -56,28 +57,39 @@ type nodeReporter struct {
 
 func (a *Agent) newNodeReporter(m *machine) *nodeReporter {
 	r := &nodeReporter{machine: m, store: a.store, cri: a.cri, watch: a.watch, events: a.events, turned: a.sync.lastTurn, log: a.log,
-		info: readNodeInfo("/", m.boot.ID, a.cfg.Version), measure: measure,
+		info: readNodeInfo("/", m.boot.ID, a.cfg.Version), measure: measure, other: make(chan struct{}, 1),
 		full: func() bool { return a.images.Shortfall().Bytes > 0 }, pressed: map[v1.NodeConditionType]time.Time{}}
 	r.port = a.server.Port()
 	return r
 }
 
-// Run reports every ten seconds, and when the runtime comes or goes, until ctx
-// ends.
+// lookAgain makes the next report come at once. Any goroutine may call it.
+func (r *nodeReporter) lookAgain() {
+	select {
+	case r.other <- struct{}{}:
+	default:
+	}
+}
+
+// Run reports every ten seconds, when the runtime comes or goes, and when it is
+// told to look again, until ctx ends.
 func (r *nodeReporter) Run(ctx context.Context) {
 	if last := r.store.PreviousNode(); last != nil {
 		r.conditions = last.Status.Conditions
 	}
 	tick := time.NewTicker(nodeEvery)
 	defer tick.Stop()
+	var other chan struct{}
 	for { // the first report waits for what the runtime says, lest the node seem not ready at each start
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.watch.changed:
+		case <-other:
 		case <-tick.C:
 		}
 		r.report(ctx)
+		other = r.other
 	}
 }
 

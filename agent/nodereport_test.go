@@ -13,6 +13,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/cri"
@@ -30,7 +31,7 @@ func (r *rig) reporter(prepare func(*nodeReporter)) (stop func()) {
 	m := r.sync.shared.machine
 	m.cfg.Pressure = cfg.Pressure
 	n := &nodeReporter{machine: m, store: r.store, cri: cri.New(r.Conn()), watch: r.watch, events: r.events, turned: r.sync.lastTurn, log: log,
-		info: readNodeInfo(r.TempDir(), "boot-1", "v1.2.3"), pressed: map[v1.NodeConditionType]time.Time{},
+		info: readNodeInfo(r.TempDir(), "boot-1", "v1.2.3"), pressed: map[v1.NodeConditionType]time.Time{}, other: make(chan struct{}, 1),
 		measure: func(string, string) (signals, error) { return signals{}, nil }, full: func() bool { return false }}
 	prepare(n)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -116,6 +117,31 @@ func TestTheNodeTellsWhatTheRuntimeLacks(t *testing.T) {
 		r.SetCondition(rt.NetworkReady, true, "", "")
 		r.after(healthEvery + time.Second)
 		r.nodeSays(v1.NodeReady, v1.ConditionTrue, "KubeletReady", "")
+	})
+}
+
+// What a reload changes of the node shows without the wait for the next report.
+func TestTheNodeIsReportedAnewWhenItIsToBe(t *testing.T) {
+	live(t, func(r *rig) {
+		var look func()
+		var room atomic.Int64
+		room.Store(110)
+		defer r.reporter(func(n *nodeReporter) {
+			look = n.lookAgain
+			facts := n.machine.readFacts
+			n.machine.readFacts = func() (nodeFacts, error) {
+				f, err := facts()
+				f.Capacity = v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(room.Load(), resource.DecimalSI)}
+				return f, err
+			}
+		})()
+		r.after(nodeEvery)
+		room.Store(7)
+		look()
+		r.settle()
+		if n := r.store.Node().Status.Capacity.Pods().Value(); n != 7 {
+			r.Errorf("the node is said to hold %d pods, not 7", n)
+		}
 	})
 }
 

@@ -47,9 +47,9 @@ var liveSettings = []struct {
 	{[]string{"deadContainersPerContainer"},
 		func(to *Config, from Config) { to.DeadContainers = from.DeadContainers }, func(r *reloader, _ Config) { r.pods() }},
 	{[]string{"nodeLabels"},
-		func(to *Config, from Config) { to.NodeLabels = from.NodeLabels }, func(r *reloader, _ Config) { r.pods() }},
+		func(to *Config, from Config) { to.NodeLabels = from.NodeLabels }, func(r *reloader, _ Config) { r.pods(); r.node() }},
 	{[]string{"maxPods", "podsPerCore"},
-		func(to *Config, from Config) { to.MaxPods, to.PodsPerCore = from.MaxPods, from.PodsPerCore }, func(r *reloader, _ Config) { r.pods() }},
+		func(to *Config, from Config) { to.MaxPods, to.PodsPerCore = from.MaxPods, from.PodsPerCore }, func(r *reloader, _ Config) { r.pods(); r.node() }},
 }
 
 // reloader makes settings count that change while the agent runs. Its goroutine
@@ -66,6 +66,7 @@ type reloader struct {
 	images func(ImageConfig)
 	rate   func(qps, burst int)
 	pods   func() // they are looked at again
+	node   func() // it is reported anew
 
 	data []byte // of the file, as last read
 }
@@ -81,7 +82,7 @@ func (a *Agent) newReloader(m *machine) *reloader {
 	}
 	r := &reloader{from: from, live: m.live, store: a.store, log: a.log, level: a.cfg.Level,
 		logs: a.rotator.Set, images: func(c ImageConfig) { a.images.SetBounds(c.Collect) },
-		rate: a.workers.images.SetRate, pods: a.sync.LookAgain}
+		rate: a.workers.images.SetRate, pods: a.sync.LookAgain, node: a.node.lookAgain}
 	if r.level == nil {
 		r.level = &slog.LevelVar{}
 	}

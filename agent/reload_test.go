@@ -46,6 +46,7 @@ func newReloaded(t *testing.T, text string) *reloaded {
 		images: func(c ImageConfig) { told("images", c.Collect.High, c.Collect.Low) },
 		rate:   func(qps, burst int) { told("rate", qps, burst) },
 		pods:   func() { told("pods") },
+		node:   func() { told("node") },
 	}
 	r.write(t, text)
 	c, _, err := ReadConfig(path, base)
@@ -94,7 +95,7 @@ func TestWhatCountsAtOnceAndWhatAfterARestart(t *testing.T) {
 		{"a back-off", "", "crashLoopBackOff: {maxContainerRestartPeriod: 20s}", "pods", "crashLoopBackOff.maxContainerRestartPeriod", "",
 			func(c Config) bool { return c.BackOff.Max == 20*time.Second }},
 		{"dead containers", "", "deadContainersPerContainer: 3", "pods", "deadContainersPerContainer", "", func(c Config) bool { return c.DeadContainers == 3 }},
-		{"labels and room", "", "nodeLabels: {disk: ssd}\nmaxPods: 7", "pods|pods", "nodeLabels, maxPods", "",
+		{"labels and room", "", "nodeLabels: {disk: ssd}\nmaxPods: 7", "pods|node|pods|node", "nodeLabels, maxPods", "",
 			func(c Config) bool { return c.NodeLabels["disk"] == "ssd" && c.MaxPods == 7 }},
 		{"places", "root: /a", "root: /b\nstaticPodPath: /n", "", "", "staticPodPath, root", func(c Config) bool { return c.Root == "/a" && c.Manifests == "/m" }},
 		{"both", "", "clusterDomain: c\nregistryBurst: 2", "rate 0 2", "registryBurst", "clusterDomain",

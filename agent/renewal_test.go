@@ -66,6 +66,19 @@ func TestARestartEndsTheWaitAfterCrashes(t *testing.T) {
 	})
 }
 
+func TestAReplacedPodStartsInItsNewSandbox(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.expect("default/web-n/c")
+		r.mustRestart("web-n", "")
+		r.after(3 * time.Second)
+		r.expect("default/web-n/c")
+		if n := r.Count("CreateContainer"); n != 2 {
+			t.Errorf("%d calls of CreateContainer for two containers: the sandbox that went was tried, too", n)
+		}
+	})
+}
+
 func TestAPodIsReplacedUnderItsUID(t *testing.T) {
 	for _, policy := range []string{"Always", "Never"} {
 		t.Run(policy, func(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 // madeSandbox is the sandbox that containers are put into.
 type madeSandbox struct {
 	id     string
-	uid    string
 	config *rt.PodSandboxConfig
 	ips    []string // those that containers see: the host's for host-network pods
 }
@@ -54,7 +53,7 @@ func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action
 	if err != nil {
 		return err
 	}
-	m := &madeSandbox{id: id, uid: a.UID, config: config, ips: w.machine.Now().HostIPs}
+	m := &madeSandbox{id: id, config: config, ips: w.machine.Now().HostIPs}
 	if !s.Pod.Spec.HostNetwork {
 		st, err := w.cri.SandboxStatus(firm, id)
 		if err != nil {
@@ -67,14 +66,26 @@ func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action
 	return nil
 }
 
-// inSandbox returns the sandbox that the pod's containers belong into, which
-// an earlier pass or an earlier agent may have made.
-func (w *worker) inSandbox(s *situation) (*madeSandbox, error) {
-	uid := string(s.Pod.UID)
-	b := s.instance().sandbox()
-	if m := w.sandbox; m != nil && m.uid == uid && (b == nil || !b.Ready || m.id == b.ID) {
-		return m, nil
+// forgetSandbox drops the sandbox that was made in an earlier pass, unless it
+// is still the pod's newest. Afterwards w.sandbox is at least as new as anything
+// in the situation.
+func (w *worker) forgetSandbox(s *situation) {
+	if s.Pod != nil && w.sandbox != nil {
+		if b := s.instance().sandbox(); b != nil && b.ID == w.sandbox.id {
+			return
+		}
 	}
+	w.sandbox = nil
+}
+
+// inSandbox returns the sandbox that the pod's containers belong into, which
+// this pass, an earlier one or an earlier agent may have made. One of this pass
+// wins over the one that was seen before, which may have been ready then.
+func (w *worker) inSandbox(s *situation) (*madeSandbox, error) {
+	if w.sandbox != nil {
+		return w.sandbox, nil
+	}
+	b := s.instance().sandbox()
 	if b == nil {
 		return nil, errors.New("the pod has no sandbox")
 	}
@@ -82,7 +93,7 @@ func (w *worker) inSandbox(s *situation) (*madeSandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &madeSandbox{id: b.ID, uid: uid, config: config, ips: b.IPs}
+	m := &madeSandbox{id: b.ID, config: config, ips: b.IPs}
 	if b.HostNetwork {
 		m.ips = w.machine.Now().HostIPs
 	}

@@ -205,6 +205,7 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 	w.begins(&s)
 	s.Next, s.Stopping, s.PostStart, s.Began = w.nextAttempts(&s), stopping, hooks, w.beganAt(&s)
 	w.forgetAside(seen)
+	w.forgetSandbox(&s)
 	w.renew(&s)
 	w.probe(&s)
 	p := plan(s)
