@@ -46,6 +46,7 @@ type podCgroups struct {
 	ready     bool             // the driver is known and the levels are made
 	burstable map[string]int64 // by uid of each Burstable pod that may run: the cpu it requests, in thousandths of a core
 	said      string           // the last trouble, so that it is said once
+	other     cgroups.Driver   // that the runtime had when it was asked last, by follow alone; "": not asked since ready
 	off       bool             // they cannot be made here, and pods go without
 }
 
@@ -88,7 +89,7 @@ func (g *podCgroups) follow(ctx context.Context, c *cri.Client, end context.Canc
 		return nil
 	}
 	config, err := c.RuntimeConfig(ctx)
-	if err != nil && !cri.Unimplemented(err) {
+	if err != nil && !cri.Unimplemented(err) && !g.ready {
 		return err
 	}
 	driver := cmp.Or(cgroups.Driver(g.machine.cfg.FallbackDriver), cgroups.Cgroupfs)
@@ -100,9 +101,13 @@ func (g *podCgroups) follow(ctx context.Context, c *cri.Client, end context.Canc
 		}
 	}
 	if g.ready {
-		if own := g.manager.Names().Driver; linux != nil && own != driver {
+		own := g.manager.Names().Driver
+		if linux != nil && own != driver && driver != g.other {
 			g.log.Warn("the runtime has another cgroup driver, with which it starts no container in the pods' cgroups: "+
 				"give both the same, let the pods end, and restart monopod", "driver", string(own), "runtime", string(driver))
+		}
+		if linux != nil {
+			g.other = driver
 		}
 		return nil
 	}

@@ -50,7 +50,8 @@ type watch struct {
 	suspect   chan struct{}      // one slot: a call found the runtime gone
 	changed   chan struct{}      // one slot: the runtime is not as it was
 
-	// prepare is called until it succeeds once, before sweep, when the runtime answers.
+	// prepare is called before sweep and whenever the runtime answers anew; until
+	// it succeeds, the runtime counts as down.
 	prepare func(ctx context.Context) error
 
 	// sweep is called once, before any worker acts, with what is ours in the
@@ -141,7 +142,6 @@ func (w *watch) connect(ctx context.Context) error {
 		if err := w.prepare(ctx); err != nil {
 			return err
 		}
-		w.prepare = nil
 	}
 	if err := w.sweepOnce(ctx); err != nil {
 		return err
