@@ -252,14 +252,17 @@ func startRun(ctx context.Context, cfg agent.Config, run once.Config) (code int,
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	signal.Ignore(syscall.SIGPIPE) // that nobody reads what is printed is no reason to leave the pods behind
+	note := once.Note{Endpoint: cfg.Endpoint, NodeName: cfg.NodeName, CgroupDriver: cfg.CgroupDriver, CgroupRoot: cfg.CgroupRoot}
+	if err := note.Write(cfg.Root); err != nil {
+		return 0, err
+	}
 	a, err := agent.New(cfg)
 	if err != nil {
 		return 0, err
 	}
-	note := once.Note{Endpoint: a.Endpoint(), NodeName: cfg.NodeName, CgroupDriver: cfg.CgroupDriver, CgroupRoot: cfg.CgroupRoot}
+	note.Endpoint = a.Endpoint() // of those that there may be
 	if err := note.Write(cfg.Root); err != nil {
-		a.Close()
-		return 0, err
+		cfg.Log.Warn("a run that is killed must be told the runtime for --remove", "err", err)
 	}
 	run.Agent, run.Root, run.PodLogs, run.Signals = a, cfg.Root, cfg.PodLogs, signals
 	return once.Run(context.WithoutCancel(ctx), run), nil // signals are its own to answer

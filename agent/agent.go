@@ -67,7 +67,7 @@ func New(cfg Config) (_ *Agent, err error) {
 	a := &Agent{cfg: cfg, log: cfg.Log}
 	defer func() {
 		if err != nil {
-			a.Close()
+			a.abandon()
 		}
 	}()
 	if a.root, err = openRoot(cfg.Root); err != nil {

@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -17,7 +18,10 @@ type configRow struct {
 }
 
 // configRows documents the file of settings, in order.
-func configRows() []configRow {
+func configRows() []configRow { return slices.Concat(agentRows(), podRows(), imageRows(), logRows()) }
+
+// agentRows are about the agent itself, and who may ask it.
+func agentRows() []configRow {
 	return []configRow{
 		{"staticPodPath", `""`, "Folder of manifests, or one file. It must be given here or with --manifests.\nHere and below relative paths are relative to this file."},
 		{"nodeName", `""`, "What pods get as a suffix; \"\" is the host's name."},
@@ -38,7 +42,12 @@ func configRows() []configRow {
 		{"authentication.x509.clientCAFile", `""`, "Who comes with a client certificate of one of these CAs may ask."},
 		{"tokenFile", `""`, "Who says one of the bearer tokens in this file, one a line, may ask, too. (ours)"},
 		{"logLevel", "info", "The least that is logged: debug, info, warn or error. (ours)"},
+	}
+}
 
+// podRows are about what pods get, and how many there may be.
+func podRows() []configRow {
+	return []configRow{
 		{"resolvConf", "/etc/resolv.conf", "Where pods get the machine's name servers from; with \"\" they ask this machine itself."},
 		{"clusterDNS", "[]", "Name servers of pods with dnsPolicy ClusterFirst; without any they get the machine's."},
 		{"clusterDomain", `""`, "Domain whose names such pods find without it."},
@@ -63,6 +72,11 @@ func configRows() []configRow {
 
 		{"crashLoopBackOff.firstContainerRestartPeriod", "10s", "How long a container that crashed again waits, the second time, 100ms to 5m. (ours)\nA pod's annotation monopod.backoff-first wins."},
 		{"crashLoopBackOff.maxContainerRestartPeriod", "5m0s", "The wait doubles up to this, 1s to 5m. A pod's annotation monopod.backoff-max wins."},
+	}
+}
+
+func imageRows() []configRow {
+	return []configRow{
 		{"serializeImagePulls", "false", "true pulls one image at a time; false without maxParallelImagePulls as many as are wanted."},
 		{"maxParallelImagePulls", "4", "How many images are pulled at a time."},
 		{"registryPullQPS", "0", "How many pulls are begun per second; others wait for their turn. 0 is no limit."},
@@ -71,7 +85,11 @@ func configRows() []configRow {
 		{"imageGCLowThresholdPercent", "80", "How full it may still be when that ends."},
 		{"imageMinimumGCAge", "2m0s", "An image that has come less long ago stays."},
 		{"imageMaximumGCAge", "0s", "An image unused for longer goes even if there is room; 0s is never."},
+	}
+}
 
+func logRows() []configRow {
+	return []configRow{
 		{"containerLogMaxSize", "10Mi", "From what size on the log of a running container is rotated; a negative one: never."},
 		{"containerLogMaxFiles", "5", "How many logs of a container there are at most, the one it writes to included; at least 2.\nThe newest former one is kept as it is, older ones compressed."},
 		{"containerLogMonitorInterval", "10s", "How long after a look at all logs the next is, 1s to 1h: a log grows beyond its size by\nwhat is written meanwhile."},

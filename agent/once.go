@@ -138,6 +138,18 @@ func (a *Agent) leave(ctx context.Context, asked bool) error {
 	return volume.RemoveRoot(ctx, a.cfg.Root)
 }
 
+// abandon gives back what New took before it went wrong.
+func (a *Agent) abandon() {
+	if a.cfg.Once != nil && !a.cgroups.none() {
+		ctx, cancel := context.WithTimeout(context.Background(), dismantleWithin)
+		defer cancel()
+		if err := a.cgroups.manager.Dismantle(ctx); err != nil {
+			a.log.Warn("cgroups are left", "err", err)
+		}
+	}
+	a.Close()
+}
+
 // remains names the pods of which something is left: each has a dir until the
 // last of it is gone.
 func (r *root) remains(log *slog.Logger) []string {

@@ -141,6 +141,12 @@ func storiesOfTrouble() []onceStory {
 			o.prints("free/main | runs all the same")
 			o.says("pods get no cgroups of their own here")
 		}},
+		{"NoCredentials", func(o *onceRun) { // found out when the cgroups are made already
+			bad := o.write("credentials.yaml", "nonsense: 1\n")
+			o.flags = []string{"--cgroup-driver", "cgroupfs", "--image-credential-provider-config", bad, "--image-credential-provider-bin-dir", o.dir}
+			o.run(125, o.pod("lost", "Never", "true"))
+			o.says("credentials.yaml")
+		}},
 		{"MissingImage", func(o *onceRun) {
 			o.flags = []string{"--timeout", "4s"}
 			o.run(124, strings.Replace(o.pod("lost", "Never", "true"), "busybox:1", "nowhere:1", 1))

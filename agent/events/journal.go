@@ -90,10 +90,7 @@ func encode(records []record, node string) ([]byte, error) {
 // fits reports whether lines may be appended: there is room, and the file is
 // the one that this process left.
 func (j *journal) fits(lines []byte) bool {
-	now, err := os.Stat(j.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return j.size == 0
-	}
+	now, err := os.Stat(j.path) // a new file is written whole, and its folder with it
 	return err == nil && now.Size() == j.size && j.size+int64(len(lines)) <= max(sizeMin, 2*j.least)
 }
 

@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/status"
 )
 
 // rootPrefix begins the names of the root dirs of runs, in the folder for
@@ -43,14 +45,14 @@ func MakeRoot() (string, error) {
 	return dir, nil
 }
 
-// Write writes the note. The agent must have taken the dir: what has a note and
-// belongs to no process is what a run left that was killed.
+// Write writes the note, in place of a former one. It must be there before the
+// agent makes anything outside of the dir, for a run that is killed then.
 func (n Note) Write(dir string) error {
 	b, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, noteName), append(b, '\n'), 0o600)
+	return status.WriteFile(filepath.Join(dir, noteName), append(b, '\n'), 0o600)
 }
 
 // ReadNote reads the note of a run. Its error is a sentence for whoever named
