@@ -102,15 +102,15 @@ func (s *seats) vacate(at *seat) {
 }
 
 // stands takes note of what a worker tells about the version it was given last.
-func (s *seats) stands(key manifests.Key, now standing) {
-	at := s.taken[key]
+func (s *seats) stands(now State) {
+	at := s.taken[now.Key]
 	if at == nil {
 		return
 	}
-	if now.cleared {
+	if now.Cleared {
 		at.leaving = nil
 	}
-	at.over = at.pod != nil && now.ended
+	at.over = at.pod != nil && now.Ended
 }
 
 // gone takes note that nothing of a pod is left.

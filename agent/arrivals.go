@@ -1,59 +1,40 @@
 package agent
 
 import (
-	"sync"
 	"time"
 
 	"monopod/manifests"
 )
 
-// arrivals remembers since when each pod is wanted as it is. The sync loop takes
-// note of them; anybody may ask.
-type arrivals struct {
-	born time.Time // when the first could be
-
-	mu  sync.Mutex
-	all map[manifests.Key]arrival
-}
-
-// arrival is when a version of a pod was first read.
+// arrival is when a version of a pod was read first.
 type arrival struct {
 	pod *manifests.Pod
 	at  time.Time
 }
 
-// note takes note of all pods that are wanted now.
-func (a *arrivals) note(pods []*manifests.Pod) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// arrived notes since when each pod of a snapshot is wanted as it is, and
+// returns the names of all.
+func (l *syncLoop) arrived(pods []*manifests.Pod) map[manifests.Key]bool {
 	all := make(map[manifests.Key]arrival, len(pods))
+	wanted, names := make(map[manifests.Key]bool, len(pods)), make(map[string]bool, len(pods))
 	for _, p := range pods {
-		was, known := a.all[p.Key()]
+		key := p.Key()
+		was, known := l.arrivals[key]
 		if !known || !same(was.pod, p) {
 			was.at = time.Now()
 		}
-		all[p.Key()] = arrival{p, was.at}
+		all[key], wanted[key], names[key.String()] = arrival{p, was.at}, true, true
 	}
-	a.all = all
+	l.arrivals = all
+	l.desired.Store(&names)
+	return wanted
 }
 
-// of returns since when the pod is wanted as it is; zero: it is not.
-func (a *arrivals) of(p *manifests.Pod) time.Time {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if was, known := a.all[p.Key()]; known && same(was.pod, p) {
-		return was.at
+// wanted returns the names of all pods that are wanted. Any goroutine may ask;
+// nobody changes the answer.
+func (l *syncLoop) wanted() map[string]bool {
+	if names := l.desired.Load(); names != nil {
+		return *names
 	}
-	return time.Time{}
-}
-
-// keys returns the names of all pods that are wanted.
-func (a *arrivals) keys() map[string]bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	keys := make(map[string]bool, len(a.all))
-	for key := range a.all {
-		keys[key.String()] = true
-	}
-	return keys
+	return nil
 }

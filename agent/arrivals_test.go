@@ -8,33 +8,30 @@ import (
 	"monopod/manifests"
 )
 
-func TestArrivals(t *testing.T) {
+func TestAVersionArrivesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		read := func(image string) *manifests.Pod {
 			pods, _ := manifests.Decode("/m/a.yaml", []byte(manifest("a", image)), manifests.Options{NodeName: "n"})
 			return pods[0]
 		}
-		a := &arrivals{}
-		begun, one, two := time.Now(), read("img:1"), read("img:2")
-		a.note([]*manifests.Pod{one})
+		l := &syncLoop{}
+		began, one, two := time.Now(), read("img:1"), read("img:2")
+		l.arrived([]*manifests.Pod{one})
 		time.Sleep(time.Hour)
-		if at := a.of(one); !at.Equal(begun) {
+		l.arrived([]*manifests.Pod{read("img:1")}) // the same, read again
+		if at := l.arrivals[one.Key()].at; !at.Equal(began) {
 			t.Errorf("it came at %s", at)
 		}
-		a.note([]*manifests.Pod{read("img:1")}) // the same, read anew
-		if at := a.of(one); !at.Equal(begun) {
-			t.Errorf("it came anew at %s", at)
+		l.arrived([]*manifests.Pod{two})
+		if at := l.arrivals[two.Key()].at; !at.Equal(time.Now()) {
+			t.Errorf("another version came at %s", at)
 		}
-		a.note([]*manifests.Pod{two})
-		if at := a.of(two); !at.Equal(time.Now()) || !a.of(one).IsZero() {
-			t.Errorf("another version came at %s, the former one at %s", at, a.of(one))
+		if names := l.wanted(); len(names) != 1 || !names[one.Key().String()] {
+			t.Errorf("wanted are %v", names)
 		}
-		if keys := a.keys(); len(keys) != 1 || !keys[one.Key().String()] {
-			t.Errorf("wanted are %v", keys)
-		}
-		a.note(nil)
-		if at := a.of(two); !at.IsZero() || len(a.keys()) != 0 {
-			t.Errorf("one that is not wanted came at %s", at)
+		l.arrived(nil)
+		if len(l.arrivals)+len(l.wanted()) != 0 {
+			t.Errorf("one that is not wanted came at %s", l.arrivals[two.Key()].at)
 		}
 	})
 }

@@ -38,8 +38,8 @@ func (w *worker) about(uid, container string) v1.ObjectReference {
 	switch c := w.known[uid]; {
 	case c != nil:
 		p = c.Pod
-	case w.doing != nil && string(w.doing.UID) == uid:
-		p = w.doing.Pod
+	case w.current.Pod != nil && string(w.current.Pod.UID) == uid:
+		p = w.current.Pod.Pod
 	default:
 		p.UID = types.UID(uid)
 	}
@@ -88,8 +88,8 @@ func (w *worker) recordTrouble(err error) {
 	if errors.As(err, &because) {
 		reason = because.reason
 	}
-	if w.doing != nil {
-		uid = string(w.doing.UID)
+	if w.current.Pod != nil {
+		uid = string(w.current.Pod.UID)
 	}
 	w.events.Record(w.about(uid, ""), v1.EventTypeWarning, reason, err.Error())
 }

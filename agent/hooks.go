@@ -73,7 +73,7 @@ func (w *worker) postStarts() map[string]hookState {
 			continue
 		}
 		out[id] = hookState{Done: true}
-		if c := w.known[string(w.doing.UID)]; !h.noted && c != nil {
+		if c := w.known[string(w.current.Pod.UID)]; !h.noted && c != nil {
 			h.noted = true
 			if err := w.remember(c.hooked(h.name, id)); err != nil {
 				w.log.Warn("the next agent will run this postStart hook again", "container", h.name, "err", err)

@@ -19,7 +19,7 @@ import (
 func (a *Agent) newMetrics(m *machine) *metrics.Metrics {
 	return metrics.New(metrics.Config{
 		NodeName: a.cfg.NodeName, Version: kubeletVersion(a.cfg.Version), CgroupV2: m.base.CgroupV2,
-		State: func() metrics.State { return stateOf(a.store, a.watch, a.workers.arrivals) },
+		State: func() metrics.State { return stateOf(a.store, a.watch, a.sync.wanted()) },
 	})
 }
 
@@ -40,15 +40,14 @@ func metricPaths(m *metrics.Metrics) []server.Handler {
 }
 
 // stateOf gathers what follows from what is known by now.
-func stateOf(store *status.Store, w *watch, wanted *arrivals) metrics.State {
+func stateOf(store *status.Store, w *watch, wanted map[string]bool) metrics.State {
 	s := metrics.State{RuntimeUp: w.Up(), EventStream: w.streams.Load(), WorkingPods: map[metrics.Working]int{}, Volumes: map[metrics.Volumes]int{}}
 	if t := w.lister.tally.Load(); t != nil {
 		s.RunningPods, s.Containers = t.pods, t.containers
 	}
-	keys := wanted.keys()
-	s.DesiredPods = len(keys)
+	s.DesiredPods = len(wanted)
 	for _, p := range store.Pods() {
-		countPod(&s, p, keys[p.Namespace+"/"+p.Name])
+		countPod(&s, p, wanted[p.Namespace+"/"+p.Name])
 	}
 	m := store.Manifests()
 	s.ManifestFiles = len(m.Files)

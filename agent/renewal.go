@@ -58,7 +58,7 @@ func (l *syncLoop) renew(r *renewal) {
 		r.answer <- declined("nothing of pod %s runs yet: see what it waits for", r.key)
 	case w == nil:
 		r.answer <- unknown("there is no pod %s", r.key)
-	case l.wishes[r.key] == nil:
+	case l.told(r.key) == nil:
 		r.answer <- declined("pod %s is being removed", r.key)
 	default:
 		w.askFor(r)

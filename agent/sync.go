@@ -27,9 +27,8 @@ type syncLoop struct {
 	store  *status.Store
 	dir    string // of the manifests
 
-	workers  map[manifests.Key]*worker
-	wishes   map[manifests.Key]*manifests.Pod // what each worker was told last
-	stop     map[manifests.Key]context.CancelFunc
+	workers  map[manifests.Key]*podWorker
+	updates  uint64                                   // how many the workers got
 	left     map[manifests.Key]map[string]*checkpoint // of former agents, not yet taken over by a worker
 	seats    *seats
 	orders   *orders
@@ -38,27 +37,28 @@ type syncLoop struct {
 	seen     sighting
 	looked   bool                // there was a sighting
 	last     *manifests.Snapshot // nil before the first
-	done     chan *worker
-	renewals chan *renewal // restarts that somebody asks for
-	empty    chan struct{} // closed when no pod is wanted and none is left
+	renewals chan *renewal       // restarts that somebody asks for
+	empty    chan struct{}       // closed when no pod is wanted and none is left
 	running  sync.WaitGroup
 	wrong    map[string]bool // with manifests, as events told
 	swept    bool            // reports on pods that nobody knows any more were removed
 	worked   bool            // something happened since the last tick
 	spread   bool            // and memory that it took was not given back yet
 
-	born   time.Time
-	again  chan struct{} // one slot: settings changed that pods go by
-	whole  atomic.Bool   // the manifests were read completely, once at least
-	turned atomic.Int64  // when the loop turned last, in ns since born: whatever becomes of the clock
+	born     time.Time
+	again    chan struct{}                   // one slot: settings changed that pods go by
+	whole    atomic.Bool                     // the manifests were read completely, once at least
+	desired  atomic.Pointer[map[string]bool] // the names of all pods that are wanted
+	arrivals map[manifests.Key]arrival       // when what is wanted was read first
+	turned   atomic.Int64                    // when the loop turned last, in ns since born: whatever becomes of the clock
 }
 
 func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints []*checkpoint) *syncLoop {
-	shared.stands, shared.arrivals = make(chan standing), &arrivals{born: time.Now()}
+	shared.states, shared.born = make(chan State), time.Now()
 	l := &syncLoop{shared: shared, store: store, dir: dir,
 		again: make(chan struct{}, 1), seats: newSeats(shared.machine.facts, checkpoints), facts: make(chan reading),
-		workers: map[manifests.Key]*worker{}, wishes: map[manifests.Key]*manifests.Pod{}, stop: map[manifests.Key]context.CancelFunc{},
-		left: map[manifests.Key]map[string]*checkpoint{}, done: make(chan *worker), renewals: make(chan *renewal), empty: make(chan struct{})}
+		workers: map[manifests.Key]*podWorker{}, arrivals: map[manifests.Key]arrival{},
+		left: map[manifests.Key]map[string]*checkpoint{}, renewals: make(chan *renewal), empty: make(chan struct{})}
 	for _, c := range checkpoints {
 		if l.left[c.key()] == nil {
 			l.left[c.key()] = map[string]*checkpoint{}
@@ -88,16 +88,13 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			if w := l.workers[key]; w != nil {
 				w.poke()
 			}
-		case w := <-l.done:
-			l.worked = true
-			l.finished(ctx, w)
 		case r := <-l.renewals:
 			l.worked = true
 			l.renew(r)
 		case <-l.again:
 			l.lookAgain(ctx)
-		case now := <-l.shared.stands:
-			l.stands(ctx, now)
+		case now := <-l.shared.states:
+			l.heard(ctx, now)
 		case <-l.orders.wake.C:
 			l.retry(ctx)
 		case f := <-l.facts:
@@ -169,11 +166,7 @@ func (l *syncLoop) lookAgain(ctx context.Context) {
 func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 	l.last = &s
 	l.shared.needs.publish(s.Pods)
-	l.shared.arrivals.note(s.Pods)
-	wanted := map[manifests.Key]bool{}
-	for _, p := range s.Pods {
-		wanted[p.Key()] = true
-	}
+	wanted := l.arrived(s.Pods)
 	l.drop(ctx, wanted)
 	for _, p := range slices.SortedFunc(slices.Values(l.expect(s.Pods)), byArrival) {
 		l.ask(ctx, p)
@@ -237,28 +230,48 @@ func (l *syncLoop) strays(ctx context.Context) {
 	}
 }
 
+// podWorker is the worker of one pod name, and what it was told.
+type podWorker struct {
+	*worker
+	update Update
+	ready  bool // the worker said of this update that its pod is
+	stop   context.CancelFunc
+}
+
 // wish tells the pod's worker what the pod shall be, starting one if there is none.
 func (l *syncLoop) wish(ctx context.Context, key manifests.Key, p *manifests.Pod) {
 	if p != nil {
 		l.orders.begun[key] = p.UID
 	}
 	w := l.workers[key]
-	if w == nil {
-		known := l.left[key]
-		delete(l.left, key)
-		if known == nil {
-			known = map[string]*checkpoint{}
-		}
-		own, stop := context.WithCancel(ctx)
-		l.stop[key], l.wishes[key] = stop, p
-		l.workers[key] = l.shared.startWorker(own, &l.running, key, known, p, l.done)
+	if w != nil && same(w.update.Pod, p) {
 		return
 	}
-	if old := l.wishes[key]; same(old, p) {
+	l.updates++
+	u := Update{Pod: p, Generation: l.updates}
+	if a, known := l.arrivals[key]; known && same(a.pod, p) {
+		u.Read = a.at
+	}
+	if w != nil {
+		w.update, w.ready = u, false
+		w.Update(u)
 		return
 	}
-	l.wishes[key] = p
-	w.offer(p)
+	known := l.left[key]
+	delete(l.left, key)
+	if known == nil {
+		known = map[string]*checkpoint{}
+	}
+	own, stop := context.WithCancel(ctx)
+	l.workers[key] = &podWorker{update: u, stop: stop, worker: l.shared.startWorker(own, &l.running, key, known, u)}
+}
+
+// told returns what the pod's worker was told last, nil where there is none.
+func (l *syncLoop) told(key manifests.Key) *manifests.Pod {
+	if w := l.workers[key]; w != nil {
+		return w.update.Pod
+	}
+	return nil
 }
 
 // same reports whether two wishes are one: nothing, or the same content under
@@ -285,16 +298,22 @@ func (l *syncLoop) sighted(ctx context.Context, seen sighting) {
 	l.know(ctx, l.seats.facts)
 }
 
-// finished lets a worker go whose pod is gone, unless it was wished for again.
-func (l *syncLoop) finished(ctx context.Context, w *worker) {
-	if l.workers[w.key] != w || l.wishes[w.key] != nil {
+// heard takes note of what a worker says of its pod. What it says of an earlier
+// update says nothing any more.
+func (l *syncLoop) heard(ctx context.Context, now State) {
+	w := l.workers[now.Key]
+	if w == nil || w.update.Generation != now.Generation {
 		return
 	}
-	l.stop[w.key]()
-	delete(l.workers, w.key)
-	delete(l.wishes, w.key)
-	delete(l.stop, w.key)
-	delete(l.seen.Pods, w.key)
-	l.seats.gone(w.key)
+	if now.Gone {
+		l.worked = true
+		w.stop()
+		delete(l.workers, now.Key)
+		delete(l.seen.Pods, now.Key)
+		l.seats.gone(now.Key)
+	} else {
+		w.ready = now.Ready
+		l.seats.stands(now)
+	}
 	l.retry(ctx)
 }

@@ -59,17 +59,6 @@ func (l *syncLoop) retry(ctx context.Context) {
 	}
 }
 
-// stands takes note of what a worker's pod takes now.
-func (l *syncLoop) stands(ctx context.Context, now standing) {
-	key := now.w.key
-	if l.workers[key] != now.w || l.wishes[key] != now.wish {
-		return
-	}
-	l.seats.stands(key, now)
-	l.orders.stands(key, now)
-	l.retry(ctx)
-}
-
 // know goes by what the node is now.
 func (l *syncLoop) know(ctx context.Context, f nodeFacts) {
 	f.StrictGroups, f.RuntimeAsked = l.shared.gate.StrictGroups()

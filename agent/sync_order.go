@@ -20,8 +20,7 @@ import (
 // booted anew, when all start from nothing.
 type orders struct {
 	boot  boot
-	begun map[manifests.Key]types.UID      // the instance that was let start last, in this boot
-	ready map[manifests.Key]*manifests.Pod // the wish that is ready
+	begun map[manifests.Key]types.UID // the instance that was let start last, in this boot
 	held  map[manifests.Key]*heldPod
 	wake  *time.Timer                 // when the first of them has waited long enough
 	found map[string][]status.Problem // by file
@@ -38,7 +37,7 @@ type heldPod struct {
 
 // newOrders returns the orders as former agents left them.
 func newOrders(b boot, s *seats, checkpoints []*checkpoint) *orders {
-	o := &orders{boot: b, begun: map[manifests.Key]types.UID{}, ready: map[manifests.Key]*manifests.Pod{},
+	o := &orders{boot: b, begun: map[manifests.Key]types.UID{},
 		held: map[manifests.Key]*heldPod{}, wake: time.NewTimer(time.Hour)}
 	o.wake.Stop()
 	for _, c := range checkpoints {
@@ -54,16 +53,7 @@ func newOrders(b boot, s *seats, checkpoints []*checkpoint) *orders {
 // forget drops what is known of a pod that nobody wants.
 func (o *orders) forget(key manifests.Key) {
 	delete(o.begun, key)
-	delete(o.ready, key)
 	delete(o.held, key)
-}
-
-// stands takes note of whether a wish is ready.
-func (o *orders) stands(key manifests.Key, now standing) {
-	delete(o.ready, key)
-	if now.ready {
-		o.ready[key] = now.wish
-	}
 }
 
 // expect holds every pod of a new snapshot that starts after others and has not
@@ -178,8 +168,8 @@ func (l *syncLoop) rulings() map[manifests.Key]ruling {
 // isReady reports whether what a worker keeps under a pod's name is ready. While
 // a new version has no place that is the former one, which is good enough.
 func (l *syncLoop) isReady(key manifests.Key) bool {
-	wish := l.wishes[key]
-	return wish != nil && l.orders.ready[key] == wish
+	w := l.workers[key]
+	return w != nil && w.update.Pod != nil && w.ready
 }
 
 // named returns the pod that a manifest calls by its short name, or by its full one.

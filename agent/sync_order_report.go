@@ -63,7 +63,7 @@ func (l *syncLoop) orderProblems(rulings map[manifests.Key]ruling) map[string][]
 	for _, p := range l.last.Pods {
 		v, key := rulings[p.Key()], p.Key().String()
 		text := v.Problem
-		if h := l.orders.held[p.Key()]; h != nil && l.wishes[p.Key()] != nil {
+		if h := l.orders.held[p.Key()]; h != nil && l.told(p.Key()) != nil {
 			text = h.said
 		}
 		if text == "" {
@@ -79,7 +79,7 @@ func (l *syncLoop) orderProblems(rulings map[manifests.Key]ruling) map[string][]
 // heldVersion reports whether a former version runs while a new one is held.
 func (l *syncLoop) heldVersion(file string) bool {
 	for h := range maps.Values(l.orders.held) {
-		if h.pod.File == file && l.wishes[h.pod.Key()] != nil {
+		if h.pod.File == file && l.told(h.pod.Key()) != nil {
 			return true
 		}
 	}

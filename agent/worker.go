@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/events"
@@ -38,12 +39,12 @@ type workers struct {
 	log               *slog.Logger
 	starts            chan struct{} // a slot per sandbox or container being started
 	ends              chan struct{} // a slot per sandbox being stopped or removed
-	stands            chan standing // to the sync loop, which makes it
+	states            chan State    // to the sync loop
 	podLogs, logLinks string        // folders; no logLinks: none are made
 	keepLogs          bool          // of pods that are gone
 	rotator           *logs.Rotator // of logs
 	metrics           *metrics.Metrics
-	arrivals          *arrivals // of the sync loop, which makes it
+	born              time.Time // when the first pod could be wanted
 }
 
 // gate tells workers whether the runtime answers.
@@ -90,30 +91,29 @@ type worker struct {
 	born      time.Time              // when the worker was
 	last      *v1.PodStatus          // as reported last, of the uid lastUID
 	lastUID   string
-	inherited bool           // last is a former agent's, and may be of a former instance
-	doing     *manifests.Pod // the wish of the last pass
-	told      standing       // what the sync loop knows
-	coming    *coming        // the instance that this worker accepted last, until it runs
+	inherited bool    // last is a former agent's, and may be of a former instance
+	current   Update  // what the last pass was for
+	told      State   // what the sync loop knows
+	coming    *coming // the instance that this worker accepted last, until it runs
 
 	life  context.Context // ends with the agent, or when the sync loop lets the worker go
 	wake  chan struct{}
-	asked chan struct{}  // renewals have come
-	done  chan<- *worker // told when nothing is left
+	asked chan struct{} // renewals have come
 
 	mu       sync.Mutex
-	wish     *manifests.Pod
+	desired  Update
 	renewals []*renewal              // that were not looked at yet
 	changed  context.CancelCauseFunc // ends what is done for the wish before
 }
 
 // startWorker starts the worker of a pod name. It ends with ctx.
-func (ws *workers) startWorker(ctx context.Context, all *sync.WaitGroup, key manifests.Key, known map[string]*checkpoint, wish *manifests.Pod, done chan<- *worker) *worker {
+func (ws *workers) startWorker(ctx context.Context, all *sync.WaitGroup, key manifests.Key, known map[string]*checkpoint, desired Update) *worker {
 	w := &worker{
 		workers: ws, key: key, log: ws.log.With("pod", key.String()),
 		observer: newObserver(ws.cri, ws.lister, key),
 		life:     ctx, known: known, failures: map[string]failure{}, fetches: map[string]*fetch{},
 		stops: map[string]*stop{}, hooks: map[string]*hookRun{},
-		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), done: done, wish: wish, born: time.Now(),
+		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), desired: desired, born: time.Now(),
 	}
 	w.inherit()
 	w.probes = w.newProbes()
@@ -121,11 +121,11 @@ func (ws *workers) startWorker(ctx context.Context, all *sync.WaitGroup, key man
 	return w
 }
 
-// offer tells the worker what the pod shall be now; nil: gone. The newest wish
-// wins, and what is under way for another one is interrupted where it only waits.
-func (w *worker) offer(wish *manifests.Pod) {
+// Update tells the worker what the pod shall be now. The newest update wins,
+// and what is under way for another one is interrupted where it only waits.
+func (w *worker) Update(u Update) {
 	w.mu.Lock()
-	w.wish = wish
+	w.desired = u
 	if w.changed != nil {
 		w.changed(errNewWish)
 		w.changed = nil
@@ -142,12 +142,12 @@ func (w *worker) poke() {
 	}
 }
 
-// begin returns the newest wish and a context that ends when another comes.
-func (w *worker) begin(ctx context.Context) (context.Context, *manifests.Pod) {
+// begin returns the newest update and a context that ends when another comes.
+func (w *worker) begin(ctx context.Context) (context.Context, Update) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ctx, w.changed = context.WithCancelCause(ctx)
-	return ctx, w.wish
+	return ctx, w.desired
 }
 
 func (w *worker) run(ctx context.Context) {
@@ -157,12 +157,12 @@ func (w *worker) run(ctx context.Context) {
 	defer timer.Stop()
 	<-timer.C
 	spins := 0
-	wishCtx, wish := w.begin(ctx)
+	updateCtx, update := w.begin(ctx)
 	for ctx.Err() == nil {
-		if wishCtx.Err() != nil {
-			wishCtx, wish = w.begin(ctx)
+		if updateCtx.Err() != nil {
+			updateCtx, update = w.begin(ctx)
 		}
-		again, next := w.timedPass(wishCtx, wish)
+		again, next := w.timedPass(updateCtx, update)
 		if spins++; again && spins < spinLimit {
 			continue
 		}
@@ -178,7 +178,7 @@ func (w *worker) run(ctx context.Context) {
 			wake = nil
 		}
 		select {
-		case <-wishCtx.Done(): // a new wish, or the end
+		case <-updateCtx.Done(): // another update, or the end
 		case <-wake:
 		case <-w.asked:
 		case <-timer.C:
@@ -190,10 +190,10 @@ func (w *worker) run(ctx context.Context) {
 // pass looks at the pod once and does what the plan says. It reports whether
 // to look again at once, else until when nothing needs to be done (zero: until
 // something happens).
-func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, next time.Time) {
-	w.turnTo(wish)
+func (w *worker) pass(ctx context.Context, u Update) (again bool, next time.Time) {
+	w.turnTo(u)
 	if !w.gate.Up() {
-		w.reportUnseen(wish)
+		w.reportUnseen(u.Pod)
 		return false, time.Time{}
 	}
 	stopping, hooks := w.stopping(), w.postStarts() // before what they changed is looked at
@@ -201,7 +201,7 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 	if err != nil {
 		return w.trouble(ctx, fmt.Errorf("error determining status: %w", err))
 	}
-	s := situation{Now: time.Now(), Pod: wish, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.gate.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.live.Load().BackOff, Dead: w.machine.live.Load().DeadContainers}
+	s := situation{Now: time.Now(), Pod: u.Pod, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.gate.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.live.Load().BackOff, Dead: w.machine.live.Load().DeadContainers}
 	w.begins(&s)
 	s.Next, s.Stopping, s.PostStart, s.Began = w.nextAttempts(&s), stopping, hooks, w.beganAt(&s)
 	w.forgetAside(seen)
@@ -214,10 +214,7 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 	w.tell(ctx, &s)
 	if p.Gone {
 		w.store.RemovePod(w.key.String())
-		select {
-		case w.done <- w:
-		case <-ctx.Done():
-		}
+		w.send(ctx, State{Key: w.key, Generation: u.Generation, Cleared: true, Gone: true})
 		return false, time.Time{}
 	}
 	if len(p.Steps) == 0 {
@@ -230,37 +227,51 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 	return true, time.Time{}
 }
 
-// standing is what the sync loop must know of a worker's pod to tell what it
-// takes of the node.
-type standing struct {
-	w       *worker
-	wish    *manifests.Pod
-	cleared bool // nothing of former versions is left
-	ended   bool // the wished version has ended for good
-	ready   bool // the wished version is what others wait for that start after it
+// Update is what a worker is told to make of its pod.
+type Update struct {
+	Pod        *manifests.Pod // nil: nothing of it is to be left
+	Generation uint64         // counts the updates of all workers; States repeat it
+	Read       time.Time      // when this version was read first; zero: not known
+}
+
+// State is what a worker tells the sync loop of its pod.
+type State struct {
+	Key        manifests.Key
+	UID        types.UID // of the desired pod, "" without one
+	Generation uint64    // of the update that the state is of
+	Cleared    bool      // nothing of former versions is left
+	Ended      bool      // the desired pod has ended for good
+	Ready      bool      // the desired pod is what others wait for that start after it
+	Gone       bool      // nothing is left, and nothing is to be
 }
 
 // tell lets the sync loop know when the pod takes less of the node than before.
 func (w *worker) tell(ctx context.Context, s *situation) {
-	now := standing{w: w, wish: s.Pod, cleared: len(s.leaving()) == 0}
-	now.ended = s.Pod != nil && now.cleared && s.known().ended() != ""
-	now.ready = s.Pod != nil && now.cleared && isReady(w.lastStatus(string(s.Pod.UID)))
-	if now == w.told || !now.cleared {
-		return
+	now := State{Key: w.key, Generation: w.current.Generation, Cleared: len(s.leaving()) == 0}
+	if s.Pod != nil {
+		now.UID = s.Pod.UID
+		now.Ended = now.Cleared && s.known().ended() != ""
+		now.Ready = now.Cleared && isReady(w.lastStatus(string(s.Pod.UID)))
 	}
+	if now != w.told && now.Cleared {
+		w.send(ctx, now)
+	}
+}
+
+func (w *worker) send(ctx context.Context, now State) {
 	select {
-	case w.stands <- now:
+	case w.states <- now:
 		w.told = now
 	case <-ctx.Done():
 	}
 }
 
-// turnTo forgets what was gathered for another wish.
-func (w *worker) turnTo(wish *manifests.Pod) {
-	if w.doing == wish {
+// turnTo forgets what was gathered for another update.
+func (w *worker) turnTo(u Update) {
+	if w.current == u {
 		return
 	}
-	w.doing, w.sandbox, w.began = wish, nil, time.Time{}
+	w.current, w.sandbox, w.began = u, nil, time.Time{}
 	w.hold = time.Time{} // one that outlived its timer would be for good
 	w.forgetHooks(nil)
 	clear(w.failures)

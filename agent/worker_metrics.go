@@ -11,21 +11,18 @@ import (
 
 	"monopod/agent/metrics"
 	"monopod/agent/probe"
-	"monopod/manifests"
 )
 
 // timedPass is a pass that is counted, unless the runtime is away.
-func (w *worker) timedPass(ctx context.Context, wish *manifests.Pod) (again bool, next time.Time) {
-	if wish != nil && w.doing != wish {
-		if read := w.arrivals.of(wish); !read.IsZero() {
-			w.metrics.WorkerStart(read)
-		}
+func (w *worker) timedPass(ctx context.Context, u Update) (again bool, next time.Time) {
+	if u.Pod != nil && w.current != u && !u.Read.IsZero() {
+		w.metrics.WorkerStart(u.Read)
 	}
 	if !w.gate.Up() {
-		return w.pass(ctx, wish)
+		return w.pass(ctx, u)
 	}
-	op, begun, failed := w.operation(wish), time.Now(), w.failed
-	again, next = w.pass(ctx, wish)
+	op, begun, failed := w.operation(u), time.Now(), w.failed
+	again, next = w.pass(ctx, u)
 	result := metrics.Idle
 	switch {
 	case w.failed > failed:
@@ -49,11 +46,11 @@ func (w *worker) look(ctx context.Context) (*observed, error) {
 }
 
 // operation tells what a pass is for, in the kubelet's terms.
-func (w *worker) operation(wish *manifests.Pod) metrics.Operation {
-	if wish == nil {
+func (w *worker) operation(u Update) metrics.Operation {
+	if u.Pod == nil {
 		return metrics.Kill
 	}
-	c := w.known[string(wish.UID)]
+	c := w.known[string(u.Pod.UID)]
 	switch {
 	case c == nil:
 		return metrics.Create
@@ -61,7 +58,7 @@ func (w *worker) operation(wish *manifests.Pod) metrics.Operation {
 		return metrics.Kill
 	case c.ended() != "":
 		return metrics.Terminated
-	case w.doing != wish:
+	case w.current != u:
 		return metrics.Update
 	}
 	return metrics.Sync
@@ -76,7 +73,7 @@ func (w *worker) count(s *situation, a action, err error) {
 	case doAccept:
 		if err == nil {
 			w.metrics.PodAccepted(len(s.Pod.Spec.Containers))
-			w.coming = &coming{uid: a.UID, read: w.arrivals.of(s.Pod), changed: changeOf(s.Pod.File, w.arrivals.born)}
+			w.coming = &coming{uid: a.UID, read: w.current.Read, changed: changeOf(s.Pod.File, w.workers.born)}
 		}
 	case doCreateSandbox:
 		w.metrics.PodStart(err)

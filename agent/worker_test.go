@@ -146,7 +146,7 @@ func (r *rig) start() {
 	r.watch.podLogs = cfg.PodLogs
 	r.events = events.Open(events.Config{Node: "n", Log: log})
 	r.watch.events, r.watch.node = r.events, "n"
-	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return stateOf(r.store, r.watch, r.sync.shared.arrivals) }})
+	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return stateOf(r.store, r.watch, r.sync.wanted()) }})
 	r.watch.metrics, client.Observe = r.metrics, r.metrics.Call
 	rotator := logs.New(cfg.Logs, logRuntime{cri: client, watch: r.watch}, log)
 	trash := &garbage{root: root, lister: r.watch.lister, gate: r.watch, podLogs: cfg.PodLogs, logLinks: cfg.LogLinks, live: m.live, log: log}
