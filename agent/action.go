@@ -42,6 +42,7 @@ type action struct {
 	Whole   bool          // for a stop: all containers stop, and what is planned after it waits for their end
 	Marks   map[string]string
 	Verdict verdict // for an end
+	Cause   cause   // for a stop, and the decision to stop
 	Reason  string  // for a person
 	Text    string  // for a condemnation: what the probe or the hook said
 	Asked   bool    // likewise: somebody asked for it, see condemned

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -97,15 +96,14 @@ func (w *worker) recordTrouble(err error) {
 // recordKilling tells that a container is being stopped.
 func (w *worker) recordKilling(a action) {
 	text := "Stopping container " + a.Name
-	switch {
-	case a.Reason == askedFor:
+	switch a.Cause {
+	case causeRequest:
 		text += ": " + askedFor
-	case a.Whole:
-	case a.Reason == hookFailed:
+	case causeHook:
 		text = "FailedPostStartHook"
-	case strings.HasPrefix(a.Reason, "Container "): // its probe
+	case causeProbe:
 		text = a.Reason
-	default:
+	case causeLost:
 		text = `Container is in "unknown" state, try killing it before restart`
 	}
 	w.events.Record(w.about(a.UID, a.Name), v1.EventTypeNormal, "Killing", text)

@@ -120,10 +120,10 @@ func expandStatic(command []string, vars []v1.EnvVar) []string {
 // meanwhile will nobody know why.
 func (w *worker) condemn(s *situation, a action) {
 	c := *w.known[a.UID]
-	all := map[string]condemned{a.ID: {Reason: a.Reason, Text: a.Text, Grace: a.Grace, Asked: a.Asked}}
+	all := map[string]condemned{a.ID: {Cause: a.Cause, Reason: a.Reason, Text: a.Text, Grace: a.Grace, Asked: a.Asked}}
 	maps.Copy(all, c.Condemned)
 	if a.Asked { // which weighs more than what a probe found
-		all[a.ID] = condemned{Reason: a.Reason, Text: a.Text, Grace: a.Grace, Asked: true}
+		all[a.ID] = condemned{Cause: a.Cause, Reason: a.Reason, Text: a.Text, Grace: a.Grace, Asked: true}
 	}
 	maps.DeleteFunc(all, func(id string, _ condemned) bool { return !s.Observed.Instances[a.UID].has(id) })
 	c.Condemned = all

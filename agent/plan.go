@@ -114,7 +114,7 @@ func (s *situation) planRetirement(p *planned, uid string) {
 			used = s.Now.Sub(c.Pod.DeletionTimestamp.Time)
 		}
 	}
-	planStop(p, i, pod, why, used)
+	planStop(p, i, pod, causePod, why, used)
 	var remove []action
 	for _, b := range i.Sandboxes {
 		remove = append(remove, action{Do: doRemoveSandbox, UID: uid, ID: b.ID, Reason: why})
@@ -127,7 +127,7 @@ func (s *situation) planRetirement(p *planned, uid string) {
 // whoever wants to read its logs.
 func (s *situation) planRest(p *planned, why string) {
 	if i := s.instance(); i != nil {
-		planStop(p, i, s.Pod.Pod, why, 0)
+		planStop(p, i, s.Pod.Pod, causePod, why, 0)
 		s.planPrune(p, i)
 	}
 }

@@ -14,9 +14,6 @@ type hookState struct {
 	Failed string // why, "" if it has not
 }
 
-// hookFailed is why a container is stopped whose postStart hook has failed.
-const hookFailed = "its postStart hook has failed"
-
 func postStart(c *v1.Container) *v1.LifecycleHandler {
 	if c.Lifecycle == nil {
 		return nil
@@ -72,8 +69,8 @@ func (s *situation) planHooks(p *planned, i *instance) {
 			begin = append(begin, action{Do: doRunPostStart, UID: i.UID, ID: n.ID, Name: n.Name, Reason: "it has started"})
 		case h.Failed != "" && n.Condemned == nil: // those that are, planKills stops
 			condemn = append(condemn, action{Do: doCondemn, UID: i.UID, ID: n.ID, Name: n.Name, Grace: max(n.Grace, minGrace),
-				Reason: hookFailed, Text: "PostStart hook failed: " + h.Failed})
-			stop = append(stop, stopContainer(i, n, hookFailed))
+				Cause: causeHook, Reason: hookFailed, Text: "PostStart hook failed: " + h.Failed})
+			stop = append(stop, stopContainer(i, n, causeHook, hookFailed))
 		}
 	}
 	p.then(begin...)

@@ -38,7 +38,7 @@ func (s *situation) planInit(p *planned, i *instance) (initialized, failed bool)
 		case n.State == rt.ContainerState_CONTAINER_CREATED:
 			p.then(s.resume(p, n)...)
 		case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
-			p.then(stopContainer(i, n, "the runtime has lost track of it"))
+			p.then(stopContainer(i, n, causeLost, "the runtime has lost track of it"))
 		case succeeded(n):
 			continue
 		case mayRestart(s.Pod.Pod, c, n):
@@ -62,7 +62,7 @@ func (s *situation) planSidecar(p *planned, i *instance, c *v1.Container) bool {
 	case n.State == rt.ContainerState_CONTAINER_CREATED:
 		p.then(s.resume(p, n)...)
 	case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
-		p.then(stopContainer(i, n, "the runtime has lost track of it"))
+		p.then(stopContainer(i, n, causeLost, "the runtime has lost track of it"))
 	default:
 		started, _ := s.health(c, n)
 		return started && !s.hooking(n)

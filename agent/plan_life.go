@@ -110,7 +110,11 @@ func workDone(pod *v1.Pod, i *instance) (v1.PodPhase, bool) {
 func (s *situation) planSandbox(p *planned, i *instance, why string) {
 	uid, attempt := string(s.Pod.UID), uint32(0)
 	if i != nil {
-		planStop(p, i, s.Pod.Pod, why, 0)
+		what := causePod
+		if s.renewing() {
+			what = causeRequest
+		}
+		planStop(p, i, s.Pod.Pod, what, why, 0)
 		p.then(removeCreated(i)...)
 		if newest := i.sandbox(); newest != nil {
 			attempt = newest.Attempt + 1
@@ -166,7 +170,7 @@ func (s *situation) planContainers(p *planned, i *instance) {
 		case n.exited() && mayRestart(s.Pod.Pod, c, n):
 			starts = append(starts, s.start(p, c, n, exitReason(n))...)
 		case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
-			stops = append(stops, stopContainer(i, n, "the runtime has lost track of it"))
+			stops = append(stops, stopContainer(i, n, causeLost, "the runtime has lost track of it"))
 		case n.State == rt.ContainerState_CONTAINER_CREATED:
 			starts = append(starts, s.resume(p, n)...)
 		}

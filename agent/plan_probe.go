@@ -11,17 +11,6 @@ import (
 	"monopod/agent/probe"
 )
 
-// condemned is why a container that lives must be stopped although its pod
-// goes on, as its checkpoint remembers it.
-type condemned struct {
-	Reason string        `json:"reason"`         // for a person
-	Text   string        `json:"text,omitempty"` // what its probe said
-	Grace  time.Duration `json:"grace"`          // how long it gets to end, ns
-	// Asked: somebody asked for it. The container starts again at once and
-	// whatever its restart policy is, as if it were for the first time.
-	Asked bool `json:"asked,omitempty"`
-}
-
 // planKills stops what the probes have found dead, or an earlier agent began to
 // stop for that. The verdict is on disk before the container is stopped: it
 // would be forgotten if the agent died meanwhile, and the container's exit code
@@ -41,9 +30,9 @@ func (s *situation) planKills(p *planned, i *instance) {
 				if sentence = s.sentence(c, n); sentence == nil {
 					continue
 				}
-				p.then(action{Do: doCondemn, UID: i.UID, ID: n.ID, Name: c.Name, Grace: sentence.Grace, Reason: sentence.Reason, Text: sentence.Text})
+				p.then(action{Do: doCondemn, UID: i.UID, ID: n.ID, Name: c.Name, Grace: sentence.Grace, Cause: sentence.Cause, Reason: sentence.Reason, Text: sentence.Text})
 			}
-			stop := stopContainer(i, n, sentence.Reason)
+			stop := stopContainer(i, n, sentence.cause(), sentence.Reason)
 			stop.Grace = sentence.Grace
 			stops = append(stops, stop)
 		}
@@ -70,7 +59,7 @@ func (s *situation) sentence(c *v1.Container, n *container) *condemned {
 	if isSidecar(s.Pod.Pod, c) || policyOf(s.Pod.Pod, c) != string(v1.RestartPolicyNever) {
 		why += ", will be restarted"
 	}
-	return &condemned{Reason: why, Text: r.Why, Grace: max(grace, minGrace)}
+	return &condemned{Cause: causeProbe, Reason: why, Text: r.Why, Grace: max(grace, minGrace)}
 }
 
 // policyOf returns the restart policy that goes for a regular container.

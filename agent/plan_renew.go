@@ -6,9 +6,6 @@ import (
 	"monopod/agent/status"
 )
 
-// askedFor is the reason of what is done for a renewal.
-const askedFor = "a restart was asked for"
-
 // renewal decides what a renewal comes to: an action that writes it down, none
 // where there is nothing to be replaced, or a refusal.
 func (s *situation) renewal(name string) (action, renewed) {
@@ -49,7 +46,7 @@ func (s *situation) renewal(name string) (action, renewed) {
 	if n == nil || b == nil || !accepted || n.Sandbox != b.ID || !n.running() && !n.exited() {
 		return action{}, answer
 	}
-	a := action{Do: doCondemn, UID: uid, ID: n.ID, Name: name, Grace: max(n.Grace, minGrace), Reason: askedFor, Asked: true}
+	a := action{Do: doCondemn, UID: uid, ID: n.ID, Name: name, Grace: max(n.Grace, minGrace), Cause: causeRequest, Reason: askedFor, Asked: true}
 	if n.running() {
 		a.Text = askedFor // of the end that is to come
 	}
@@ -86,7 +83,7 @@ func (c *checkpoint) renewed(sandbox string) *checkpoint {
 func (i *instance) markRenewed(sandbox string) {
 	for k := range i.Containers {
 		if n := &i.Containers[k]; sandbox != "" && n.Sandbox == sandbox {
-			n.Condemned = &condemned{Reason: askedFor, Grace: n.Grace, Asked: true}
+			n.Condemned = &condemned{Cause: causeRequest, Reason: askedFor, Grace: n.Grace, Asked: true}
 		}
 	}
 }

@@ -22,8 +22,10 @@ type stopping struct {
 }
 
 // stopContainer stops one container of a pod that goes on.
-func stopContainer(i *instance, c *container, why string) action {
-	return stopWithin(i, c, why, 0)
+func stopContainer(i *instance, c *container, what cause, why string) action {
+	a := stopWithin(i, c, why, 0)
+	a.Cause = what
+	return a
 }
 
 // stopWithin stops a container of whose grace some is used up already. A hook
@@ -41,7 +43,7 @@ func stopWithin(i *instance, c *container, why string, used time.Duration) actio
 // wait for what relies on them; then its sandboxes. used is how long ago the
 // stop was begun, by this agent or a former one. pod may be nil when nobody
 // knows what the instance was made from; then nobody waits.
-func planStop(p *planned, i *instance, pod *v1.Pod, why string, used time.Duration) {
+func planStop(p *planned, i *instance, pod *v1.Pod, what cause, why string, used time.Duration) {
 	var stops []action
 	inUse := map[string]bool{} // sandboxes: a dead one may have containers that outlive it
 	for k := range i.Containers {
@@ -51,7 +53,7 @@ func planStop(p *planned, i *instance, pod *v1.Pod, why string, used time.Durati
 		}
 		inUse[c.Sandbox] = true
 		a := stopWithin(i, c, why, used)
-		a.Whole, a.Behind = true, behind(i, pod, c.Name)
+		a.Whole, a.Cause, a.Behind = true, what, behind(i, pod, c.Name)
 		stops = append(stops, a)
 	}
 	p.then(stops...)
