@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -158,17 +157,3 @@ func seenAt(p *manifests.Pod) time.Time {
 func byArrival(a, b *manifests.Pod) int {
 	return cmp.Or(seenAt(a).Compare(seenAt(b)), cmp.Compare(a.Key().String(), b.Key().String()))
 }
-
-const refusedPrefix = "Pod was rejected: "
-
-// status is what is reported of a pod that waits, as the kubelet does for one
-// that it will not try again.
-func (r *refused) status() v1.PodStatus {
-	return v1.PodStatus{
-		Phase: v1.PodFailed, Reason: r.Reason, Message: refusedPrefix + r.Message,
-		QOSClass: qosClass(r.pod.Pod), StartTime: &r.since,
-	}
-}
-
-// wasRefused tells whether a status is that of a pod that waited for a place.
-func wasRefused(s *v1.PodStatus) bool { return strings.HasPrefix(s.Message, refusedPrefix) }

@@ -142,7 +142,7 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 	a.watch.podLogs = a.cfg.PodLogs
 	a.watch.events, a.watch.node = a.events, a.cfg.NodeName
 	a.rotator = logs.New(a.cfg.Logs, logRuntime{cri: a.cri, watch: a.watch}, a.log)
-	a.garbage = &garbage{root: a.root, cgroups: a.cgroups, lister: a.watch.lister, gate: a.watch,
+	a.garbage = &garbage{root: a.root, cgroups: a.cgroups, lister: a.watch.lister, up: a.watch.Up,
 		podLogs: a.cfg.PodLogs, logLinks: a.cfg.LogLinks, live: machine.live, log: a.log, event: a.recordTrouble}
 	a.watch.sweep = func(ctx context.Context, pods map[manifests.Key]*listed) { a.garbage.collect(ctx, pods, true) }
 	keyring, err := a.cfg.keyring()
@@ -156,7 +156,6 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 	needs.changed = a.images.Kick
 	a.workers = &workers{
 		cri:     a.cri,
-		lister:  a.watch.lister,
 		images:  image.New(a.cri, a.cfg.puller(keyring, a.metrics)),
 		prober:  probe.Prober{Observe: probeCounter(a.metrics)},
 		metrics: a.metrics,
@@ -166,7 +165,7 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 		root:    a.root,
 		machine: machine,
 		cgroups: a.cgroups,
-		gate:    a.watch,
+		watch:   a.watch,
 		log:     a.log,
 		starts:  make(chan struct{}, a.cfg.StartsAtOnce),
 		ends:    make(chan struct{}, runtime.NumCPU()),

@@ -36,6 +36,13 @@ func (b BackOff) after(last time.Duration) time.Duration {
 	return min(max(2*last, b.First), b.Max)
 }
 
+// Failures of something that should work are retried after RetryFirst, then
+// after twice as long each time up to RetryMax.
+const (
+	retryFirst = 250 * time.Millisecond
+	retryMax   = 10 * time.Second
+)
+
 // retryAfter returns how long to wait after that many failures in a row: not
 // long, because what the runtime lacked a moment ago may be there now.
 func retryAfter(count int) time.Duration {

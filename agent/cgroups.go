@@ -140,12 +140,15 @@ func (g *podCgroups) setUp(ctx context.Context, d cgroups.Driver) error {
 
 // run puts the levels right each minute until ctx ends.
 func (g *podCgroups) run(ctx context.Context) {
+	tick := time.NewTicker(levelsEvery)
+	defer tick.Stop()
 	for !g.none() {
-		sleep(ctx, levelsEvery)
-		if ctx.Err() != nil {
+		select {
+		case <-tick.C:
+			g.refresh(ctx)
+		case <-ctx.Done():
 			return
 		}
-		g.refresh(ctx)
 	}
 }
 

@@ -27,8 +27,8 @@ type garbage struct {
 	root              *root
 	cgroups           *podCgroups
 	lister            *lister
-	gate              gate
-	podLogs, logLinks string // folders; no logLinks: none are made
+	up                func() bool // the runtime answers
+	podLogs, logLinks string      // folders; no logLinks: none are made
 	live              *atomic.Pointer[Config]
 	log               *slog.Logger
 	event             func(reason, message string) // nil: nobody wants to know of trouble
@@ -41,12 +41,14 @@ type garbage struct {
 
 // run collects each minute until ctx ends.
 func (g *garbage) run(ctx context.Context) {
-	for {
-		sleep(ctx, garbageEvery)
-		if ctx.Err() != nil {
+	for tick := time.NewTicker(garbageEvery); ; {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
 			return
 		}
-		if !g.gate.Up() {
+		if !g.up() {
 			continue
 		}
 		if all, err := g.lister.list(ctx); err == nil { // else there is another minute

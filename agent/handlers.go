@@ -44,5 +44,5 @@ func (w *watch) Handler(handler string) *rt.RuntimeHandlerFeatures {
 // way down.
 func (w *worker) recursiveReadOnly(p *v1.Pod) bool {
 	handler, err := runtimeHandler(p, w.machine.cfg.RuntimeClasses)
-	return err == nil && w.gate.Handler(handler).GetRecursiveReadOnlyMounts()
+	return err == nil && w.watch.Handler(handler).GetRecursiveReadOnlyMounts()
 }

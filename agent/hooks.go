@@ -53,7 +53,7 @@ func (w *worker) untilAnswered(ctx context.Context, run func() error) error {
 		if !cri.Unavailable(err) || ctx.Err() != nil {
 			return err
 		}
-		w.gate.Suspect(err)
+		w.watch.Suspect(err)
 		sleep(ctx, reconnectEvery)
 	}
 }

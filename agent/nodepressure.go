@@ -102,7 +102,7 @@ func (r *nodeReporter) judge(seen signals, now, beat time.Time) []v1.NodeConditi
 			[2]string{"KubeletHasSufficientPID", "kubelet has sufficient PID available"}),
 		{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"},
 	}
-	if wrong := r.watch.notReady(); len(wrong) > 0 {
+	if wrong := r.runtime.NotReady(); len(wrong) > 0 {
 		ready := &all[len(all)-1]
 		ready.Status, ready.Reason, ready.Message = v1.ConditionFalse, "KubeletNotReady", strings.Join(wrong, "; ")
 	}

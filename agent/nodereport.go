@@ -17,15 +17,20 @@ const (
 	// nodeEvery is how often the node is reported (KubeletConfiguration:
 	// nodeStatusUpdateFrequency).
 	nodeEvery = 10 * time.Second
-	// nodeStuck is how old the last turn of the sync loop may be: past it the loop
-	// is stuck, and the heartbeat stops.
-	nodeStuck = 2*syncTick + nodeEvery/2
 	// nodeImagesEvery is how often the runtime is asked which images it has, as a
 	// kubelet does.
 	nodeImagesEvery = 30 * time.Second
 	// nodeAsk bounds a call to the runtime for the report.
 	nodeAsk = 5 * time.Second
 )
+
+// Runtime is what a report says of the runtime.
+type Runtime interface {
+	Up() bool
+	State() status.Runtime
+	NotReady() []string       // why the node is not ready for pods; nothing if it is
+	Changed() <-chan struct{} // something of this is not as it was
+}
 
 // nodeReporter reports the node: what it is and has, how it is, and with each
 // report a heartbeat that somebody else may watch. The heartbeat is when the sync
@@ -34,9 +39,10 @@ type nodeReporter struct {
 	machine *machine
 	store   *status.Store
 	cri     *cri.Client
-	watch   *watch
+	runtime Runtime
 	events  *events.Recorder
 	turned  func() time.Time // when the sync loop turned last
+	late    time.Duration    // how old that may be: past it the loop is stuck, and the heartbeat stops
 	port    int32            // of the endpoint, 0 without one
 	log     *slog.Logger
 	info    v1.NodeSystemInfo
@@ -56,7 +62,7 @@ type nodeReporter struct {
 }
 
 func (a *Agent) newNodeReporter(m *machine) *nodeReporter {
-	r := &nodeReporter{machine: m, store: a.store, cri: a.cri, watch: a.watch, events: a.events, turned: a.sync.lastTurn, log: a.log,
+	r := &nodeReporter{machine: m, store: a.store, cri: a.cri, runtime: a.watch, events: a.events, turned: a.sync.lastTurn, late: 2*syncTick + nodeEvery/2, log: a.log,
 		info: readNodeInfo("/", m.boot.ID, a.cfg.Version), measure: measure, other: make(chan struct{}, 1),
 		full: func() bool { return a.images.Shortfall().Bytes > 0 }, pressed: map[v1.NodeConditionType]time.Time{}}
 	r.port = a.server.Port()
@@ -84,7 +90,7 @@ func (r *nodeReporter) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.watch.changed:
+		case <-r.runtime.Changed():
 		case <-other:
 		case <-tick.C:
 		}
@@ -97,7 +103,7 @@ func (r *nodeReporter) Run(ctx context.Context) {
 func (r *nodeReporter) report(ctx context.Context) {
 	beat := r.turned()
 	ago := time.Since(beat)
-	if stuck := ago > nodeStuck; stuck != r.stuck {
+	if stuck := ago > r.late; stuck != r.stuck {
 		r.stuck = stuck
 		if stuck {
 			r.log.Error("the sync loop does not turn: the node's heartbeat stops", "for", ago.Round(time.Second))
@@ -133,7 +139,7 @@ func (r *nodeReporter) complain(err error) {
 // node is the report.
 func (r *nodeReporter) node(f nodeFacts) *v1.Node {
 	info := r.info
-	if s := r.watch.runtime(); s.Name != "" {
+	if s := r.runtime.State(); s.Name != "" {
 		info.ContainerRuntimeVersion = s.Name + "://" + s.Version
 	}
 	n := &v1.Node{
@@ -155,7 +161,7 @@ func (r *nodeReporter) node(f nodeFacts) *v1.Node {
 // askImages asks the runtime for its images now and then. While it does not
 // answer, the last ones count.
 func (r *nodeReporter) askImages(ctx context.Context) {
-	if !r.watch.Up() || !r.asked.IsZero() && time.Since(r.asked) < nodeImagesEvery {
+	if !r.runtime.Up() || !r.asked.IsZero() && time.Since(r.asked) < nodeImagesEvery {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, nodeAsk)

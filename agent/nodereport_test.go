@@ -30,7 +30,7 @@ func (r *rig) reporter(prepare func(*nodeReporter)) (stop func()) {
 	}
 	m := r.sync.shared.machine
 	m.cfg.Pressure = cfg.Pressure
-	n := &nodeReporter{machine: m, store: r.store, cri: cri.New(r.Conn()), watch: r.watch, events: r.events, turned: r.sync.lastTurn, log: log,
+	n := &nodeReporter{machine: m, store: r.store, cri: cri.New(r.Conn()), runtime: r.watch, events: r.events, turned: r.sync.lastTurn, late: 2*syncTick + nodeEvery/2, log: log,
 		info: readNodeInfo(r.TempDir(), "boot-1", "v1.2.3"), pressed: map[v1.NodeConditionType]time.Time{}, other: make(chan struct{}, 1),
 		measure: func(string, string) (signals, error) { return signals{}, nil }, full: func() bool { return false }}
 	prepare(n)

@@ -19,7 +19,7 @@ func (w *worker) users(p *v1.Pod) (*rt.UserNamespace, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !w.gate.Handler(handler).GetUserNamespaces() {
+	if !w.watch.Handler(handler).GetUserNamespaces() {
 		return nil, errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
 	}
 	return w.root.users.take(string(p.UID))

@@ -107,7 +107,7 @@ func (w *worker) carryOut(ctx context.Context, st *stop, a action, about v1.Obje
 	case st.err == nil:
 		st.err = cause
 	case cri.Unavailable(st.err):
-		w.gate.Suspect(st.err)
+		w.watch.Suspect(st.err)
 	default:
 		log.Error("cannot stop container and tries again", "err", st.err)
 		w.events.Record(about, v1.EventTypeWarning, "FailedKillPod", "error killing pod: "+st.err.Error())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -120,7 +121,7 @@ func (l *syncLoop) rest() {
 	}
 	if l.spread {
 		l.spread = false
-		giveBack()
+		l.running.Go(debug.FreeOSMemory) // which collects garbage first
 	}
 }
 

@@ -50,7 +50,7 @@ func (l *syncLoop) retry(ctx context.Context) {
 		// A worker that is there reports what it has under this name.
 		if l.workers[key] == nil {
 			out := *r.pod.Pod
-			out.Status = r.status()
+			out.Status = refusedStatus(r.pod.Pod, r.refusal, r.since)
 			l.store.SetPod(key.String(), &out)
 		}
 	}
@@ -61,7 +61,7 @@ func (l *syncLoop) retry(ctx context.Context) {
 
 // know goes by what the node is now.
 func (l *syncLoop) know(ctx context.Context, f nodeFacts) {
-	f.StrictGroups, f.RuntimeAsked = l.shared.gate.StrictGroups()
+	f.StrictGroups, f.RuntimeAsked = l.shared.watch.StrictGroups()
 	if f.same(&l.seats.facts) {
 		return
 	}

@@ -225,7 +225,7 @@ func (l *syncLoop) hold(ctx context.Context, key manifests.Key, h *heldPod) {
 	}
 	if l.workers[key] == nil { // a worker reports what it has under this name
 		out := *h.pod.Pod
-		out.Status = h.status(text)
+		out.Status = heldStatus(h.pod, h.since, text, h.last)
 		h.last = &out.Status
 		l.store.SetPod(key.String(), &out)
 	}

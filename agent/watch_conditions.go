@@ -9,8 +9,8 @@ import (
 	"monopod/agent/status"
 )
 
-// runtime returns how the runtime is.
-func (w *watch) runtime() status.Runtime {
+// State returns how the runtime is.
+func (w *watch) State() status.Runtime {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state
@@ -33,6 +33,9 @@ func (w *watch) noteConditions(st *rt.StatusResponse) {
 	}
 }
 
+// Changed delivers when the runtime is not as it was, to one reader.
+func (w *watch) Changed() <-chan struct{} { return w.changed }
+
 // nudge tells the reporter of the node that the runtime is not as it was.
 func (w *watch) nudge() {
 	select {
@@ -41,8 +44,8 @@ func (w *watch) nudge() {
 	}
 }
 
-// notReady says why the node is not ready for pods; nothing if it is.
-func (w *watch) notReady() []string {
+// NotReady says why the node is not ready for pods; nothing if it is.
+func (w *watch) NotReady() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []string

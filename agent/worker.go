@@ -10,7 +10,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/events"
 	"monopod/agent/image"
@@ -25,7 +24,6 @@ import (
 // workers is what all workers share.
 type workers struct {
 	cri               *cri.Client
-	lister            *lister
 	images            *image.Puller
 	secrets           secrets     // pods' own credentials for registries; nil: there are none
 	needs             *imageNeeds // told of all pods that are accepted; nil: nobody asks
@@ -35,7 +33,7 @@ type workers struct {
 	machine           *machine
 	prober            probe.Prober
 	cgroups           *podCgroups
-	gate              gate
+	watch             *watch
 	log               *slog.Logger
 	starts            chan struct{} // a slot per sandbox or container being started
 	ends              chan struct{} // a slot per sandbox being stopped or removed
@@ -47,25 +45,13 @@ type workers struct {
 	born              time.Time // when the first pod could be wanted
 }
 
-// gate tells workers whether the runtime answers.
-type gate interface {
-	Up() bool
-	Handler(name string) *rt.RuntimeHandlerFeatures // nil: it does not say what it can do
-	Runtime() string                                // its name, such as containerd
-	Suspect(err error)                              // a call found the runtime gone
-	StrictGroups() (supported, known bool)
-}
-
 var (
 	errNewWish = errors.New("the manifest has changed")
 	errBusy    = errors.New("something did not work and is tried again")
 )
 
-const (
-	retryFirst = 250 * time.Millisecond // after the first failure of something that should work
-	retryMax   = 10 * time.Second
-	spinLimit  = 20 // passes in a row without a pause
-)
+// spinLimit is how many passes in a row there may be without a pause.
+const spinLimit = 20
 
 // worker keeps one pod name as its wish says. Its goroutine owns all fields but
 // those under mu. It never has more than one instance of the pod alive.
@@ -110,7 +96,7 @@ type worker struct {
 func (ws *workers) startWorker(ctx context.Context, all *sync.WaitGroup, key manifests.Key, known map[string]*checkpoint, desired Update) *worker {
 	w := &worker{
 		workers: ws, key: key, log: ws.log.With("pod", key.String()),
-		observer: newObserver(ws.cri, ws.lister, key),
+		observer: newObserver(ws.cri, ws.watch.lister, key),
 		life:     ctx, known: known, failures: map[string]failure{}, fetches: map[string]*fetch{},
 		stops: map[string]*stop{}, hooks: map[string]*hookRun{},
 		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), desired: desired, born: time.Now(),
@@ -192,7 +178,7 @@ func (w *worker) run(ctx context.Context) {
 // something happens).
 func (w *worker) pass(ctx context.Context, u Update) (again bool, next time.Time) {
 	w.turnTo(u)
-	if !w.gate.Up() {
+	if !w.watch.Up() {
 		w.reportUnseen(u.Pod)
 		return false, time.Time{}
 	}
@@ -201,7 +187,7 @@ func (w *worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	if err != nil {
 		return w.trouble(ctx, fmt.Errorf("error determining status: %w", err))
 	}
-	s := situation{Now: time.Now(), Pod: u.Pod, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.gate.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.live.Load().BackOff, Dead: w.machine.live.Load().DeadContainers}
+	s := situation{Now: time.Now(), Pod: u.Pod, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.watch.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.live.Load().BackOff, Dead: w.machine.live.Load().DeadContainers}
 	w.begins(&s)
 	s.Next, s.Stopping, s.PostStart, s.Began = w.nextAttempts(&s), stopping, hooks, w.beganAt(&s)
 	w.forgetAside(seen)
@@ -284,7 +270,7 @@ func (w *worker) trouble(ctx context.Context, err error) (again bool, next time.
 	case ctx.Err() != nil:
 		return true, time.Time{}
 	case cri.Unavailable(err):
-		w.gate.Suspect(err)
+		w.watch.Suspect(err)
 		return false, time.Now().Add(retryMax)
 	}
 	wait := min(retryFirst<<min(w.failed, 10), retryMax)

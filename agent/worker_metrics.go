@@ -18,7 +18,7 @@ func (w *worker) timedPass(ctx context.Context, u Update) (again bool, next time
 	if u.Pod != nil && w.current != u && !u.Read.IsZero() {
 		w.metrics.WorkerStart(u.Read)
 	}
-	if !w.gate.Up() {
+	if !w.watch.Up() {
 		return w.pass(ctx, u)
 	}
 	op, begun, failed := w.operation(u), time.Now(), w.failed

@@ -149,14 +149,14 @@ func (r *rig) start() {
 	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return stateOf(r.store, r.watch, r.sync.wanted()) }})
 	r.watch.metrics, client.Observe = r.metrics, r.metrics.Call
 	rotator := logs.New(cfg.Logs, logRuntime{cri: client, watch: r.watch}, log)
-	trash := &garbage{root: root, lister: r.watch.lister, gate: r.watch, podLogs: cfg.PodLogs, logLinks: cfg.LogLinks, live: m.live, log: log}
+	trash := &garbage{root: root, lister: r.watch.lister, up: r.watch.Up, podLogs: cfg.PodLogs, logLinks: cfg.LogLinks, live: m.live, log: log}
 	r.watch.sweep = func(ctx context.Context, pods map[manifests.Key]*listed) { trash.collect(ctx, pods, true) }
 	if r.dial == nil {
 		r.dial = nobodyListens
 	}
-	ws := &workers{metrics: r.metrics, prober: probe.Prober{Dial: r.dial, Observe: probeCounter(r.metrics)}, cri: client, lister: r.watch.lister,
+	ws := &workers{metrics: r.metrics, prober: probe.Prober{Dial: r.dial, Observe: probeCounter(r.metrics)}, cri: client,
 		images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), store: r.store, events: r.events, root: root, machine: m,
-		gate: r.watch, log: log, starts: make(chan struct{}, 8), ends: make(chan struct{}, 2),
+		watch: r.watch, log: log, starts: make(chan struct{}, 8), ends: make(chan struct{}, 2),
 		podLogs: cfg.PodLogs, logLinks: cfg.LogLinks, rotator: rotator}
 	r.sync = newSyncLoop(ws, r.store, "manifests", checkpoints)
 	r.offers = make(chan manifests.Snapshot, 1)
