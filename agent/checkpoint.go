@@ -157,6 +157,9 @@ func (r *root) checkpoints(log *slog.Logger) ([]*checkpoint, error) {
 			log.Error("checkpoint is unusable and left aside", "file", r.path("pods", d.Name(), "pod.json"), "err", err)
 			continue
 		}
+		for id, k := range c.Condemned {
+			c.Condemned[id] = k.withCause()
+		}
 		all = append(all, c)
 	}
 	return all, nil

@@ -31,16 +31,17 @@ const (
 	hookFailed = "its postStart hook has failed"
 )
 
-// cause returns the decision's cause. Those that agents before 1.0 wrote have
-// none, and are told by what else they say.
-func (c *condemned) cause() cause {
+// withCause returns the decision with its cause: those of agents that wrote
+// none are told by what else they say.
+func (k condemned) withCause() condemned {
 	switch {
-	case c.Cause != "":
-		return c.Cause
-	case c.Asked:
-		return causeRequest
-	case c.Reason == hookFailed:
-		return causeHook
+	case k.Cause != "":
+	case k.Asked:
+		k.Cause = causeRequest
+	case k.Reason == hookFailed:
+		k.Cause = causeHook
+	default:
+		k.Cause = causeProbe
 	}
-	return causeProbe
+	return k
 }

@@ -32,7 +32,7 @@ func (s *situation) planKills(p *planned, i *instance) {
 				}
 				p.then(action{Do: doCondemn, UID: i.UID, ID: n.ID, Name: c.Name, Grace: sentence.Grace, Cause: sentence.Cause, Reason: sentence.Reason, Text: sentence.Text})
 			}
-			stop := stopContainer(i, n, sentence.cause(), sentence.Reason)
+			stop := stopContainer(i, n, sentence.Cause, sentence.Reason)
 			stop.Grace = sentence.Grace
 			stops = append(stops, stop)
 		}
