@@ -78,7 +78,7 @@ type worker struct {
 	failed    int                    // passes in a row in which something else went wrong
 	said      string                 // the last such error, so that it is said once
 	hold      time.Time              // nothing but a new wish is heeded before
-	settingUp sync.Mutex             // volumes, as containers start together
+	settingUp sync.Mutex             // volumes and /etc/hosts, as containers start together
 	sandbox   *madeSandbox           // the wished instance's, as far as this process knows it
 	fetches   map[string]*fetch      // images on their way, by container name
 	stops     map[string]*stop       // under way, by container id
