@@ -139,7 +139,8 @@ func (w *worker) linkLog(a action, id string) {
 	}
 }
 
-// removeContainer removes a dead container, then its log files and their link.
+// removeContainer removes a dead container, then its termination log, its log
+// files and their link.
 func (w *worker) removeContainer(ctx context.Context, s *situation, a action) error {
 	if err := gone(w.cri.RemoveContainer(ctx, a.ID)); err != nil {
 		return err
@@ -147,6 +148,7 @@ func (w *worker) removeContainer(ctx context.Context, s *situation, a action) er
 	if w.logLinks != "" {
 		os.Remove(logLink(w.logLinks, w.key, a.Name, a.ID))
 	}
+	w.removeTerminationLog(s, a)
 	if n := s.Observed.Instances[a.UID].newest(a.Name); n != nil && n.Attempt == a.Attempt {
 		return nil // the successor takes over this attempt's number and log
 	}

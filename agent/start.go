@@ -169,6 +169,7 @@ func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c 
 	if in.HostsPath, err = w.writeHosts(pod, m.ips); err != nil {
 		return nil, err
 	}
+	w.sweepTerminationLogs(s.instance(), a.UID, a.Name)
 	if in.TerminationLogPath, err = volume.TerminationLog(w.root.dir, a.UID, a.Name); err != nil {
 		w.log.Warn("container has no termination log", "container", a.Name, "err", err)
 	}

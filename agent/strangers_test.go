@@ -9,8 +9,11 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/cri/critest"
 )
 
 // one returns the one path that a pattern in the agent's root dir has.
@@ -58,6 +61,69 @@ func TestALogThatIsNoFileIsNotWaitedFor(t *testing.T) {
 			t.Errorf("%s reads %q", path, got)
 		}
 	}
+}
+
+func (r *rig) terminationLogs() []string {
+	all, _ := filepath.Glob(filepath.Join(r.dir, "pods/*/containers/*/*"))
+	return all
+}
+
+func TestATerminationLogGoesWithItsContainer(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("c", critest.Exits(1).Writes("/dev/termination-log", "bye"))
+		r.want(manifest("web", "img:1"))
+		r.after(time.Hour)
+		if n := r.Count("StartContainer"); n < 10 {
+			r.Fatalf("only %d starts: the test proves nothing", n)
+		}
+		if logs, all := r.terminationLogs(), r.Containers(); len(logs) != len(all) {
+			r.Errorf("%d containers have %d termination logs", len(all), len(logs))
+		}
+		last := r.status("default/web-n").ContainerStatuses[0].LastTerminationState.Terminated
+		if last == nil || last.Message != "bye" {
+			r.Errorf("the last message is %+v", last)
+		}
+	})
+}
+
+// A container that cannot be made leaves no termination log for each try.
+func TestFailedCreatesLeaveOneTerminationLogAtMost(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Fault(critest.On("CreateContainer").Fail(codes.Unknown, "no"))
+		r.want(manifest("web", "img:1"))
+		r.after(10 * time.Minute)
+		if n := r.Count("CreateContainer"); n < 3 {
+			r.Fatalf("only %d tries: the test proves nothing", n)
+		}
+		if logs := r.terminationLogs(); len(logs) > 1 {
+			r.Errorf("left: %s", logs)
+		}
+	})
+}
+
+// What an agent that was killed left goes at the next start, also of containers
+// that run on.
+func TestTerminationLogsOfAKilledAgentGo(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		mine := r.one("pods/*/containers/c/*")
+		dir := filepath.Dir(mine)
+		r.kill()
+		noErr(r.T, os.WriteFile(filepath.Join(dir, "0badf00d"), nil, 0o666))
+		noErr(r.T, os.WriteFile(filepath.Join(dir, "notes"), nil, 0o666))
+		r.start()
+		r.want(manifest("web", "img:1"))
+		r.after(time.Second)
+		if got, want := r.terminationLogs(), []string{filepath.Join(dir, "notes"), mine}; !sameNames(got, want) {
+			r.Errorf("left %s, want %s", got, want)
+		}
+	})
+}
+
+func sameNames(a, b []string) bool {
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(a, b)
 }
 
 // Links in the folder of logs lead garbage collection nowhere.

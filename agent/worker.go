@@ -93,6 +93,7 @@ type worker struct {
 	inherited bool           // last is a former agent's, and may be of a former instance
 	doing     *manifests.Pod // the wish of the last pass
 	told      standing       // what the sync loop knows
+	swept     bool           // termination logs of former agents are gone
 	coming    *coming        // the instance that this worker accepted last, until it runs
 
 	life  context.Context // ends with the agent, or when the sync loop lets the worker go
@@ -205,6 +206,7 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 	w.begins(&s)
 	s.Next, s.Stopping, s.PostStart, s.Began = w.nextAttempts(&s), stopping, hooks, w.beganAt(&s)
 	w.forgetAside(seen)
+	w.sweepOnce(seen)
 	w.forgetSandbox(&s)
 	w.renew(&s)
 	w.probe(&s)
