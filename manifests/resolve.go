@@ -147,7 +147,7 @@ func (r *resolution) separateUIDs() {
 		}
 		for _, c := range r.claims[key] {
 			if c.path == pod.File {
-				r.drop(key, c, "metadata.uid", fmt.Sprintf("the pod %s has the uid %s already: leave the uid out", first, pod.UID))
+				r.drop(key, c, "metadata.uid", fmt.Sprintf("%s gives the pod %s with the uid %s already: leave metadata.uid out of one of the two, or remove one", r.pods[first].File, first, pod.UID))
 			}
 		}
 	}
