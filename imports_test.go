@@ -17,7 +17,7 @@ import (
 // import anything.
 var mayImport = map[string][]string{
 	".":                  {"agent", "agent/cli", "agent/once", "agent/status", "agent/stream", "manifests"},
-	"agent":              {"agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/probe", "agent/safefile", "agent/server", "agent/stats", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
+	"agent":              {"agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/probe", "agent/safefile", "agent/server", "agent/stats", "agent/status", "agent/volume", "cgroups", "cri", "manifests", "manifests/poduid"},
 	"agent/cli":          {"agent/events", "agent/podlog", "agent/status", "agent/stream", "cri"},
 	"agent/events":       {"agent/status"},
 	"agent/hook":         {},
@@ -33,10 +33,11 @@ var mayImport = map[string][]string{
 	"agent/stream":       {},
 	"agent/status":       {},
 	"agent/volume":       {"agent/safefile", "manifests"},
-	"cgroups":            {},
+	"cgroups":            {"manifests/poduid"},
 	"cgroups/cgrouptest": {"cgroups"},
 	"cri":                {},
-	"manifests":          {},
+	"manifests":          {"manifests/poduid"},
+	"manifests/poduid":   {},
 	"cri/critest":        {"cri"},
 	"agent/e2e":          {"agent/e2e/rig"},
 	"agent/e2e/golden":   {},

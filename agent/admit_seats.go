@@ -16,6 +16,7 @@ import (
 // sync loop's goroutine owns it: so no two pods can take the last port.
 type seats struct {
 	facts   nodeFacts
+	uids    *uidHolders
 	taken   map[manifests.Key]*seat
 	refused map[manifests.Key]refused
 }
@@ -37,7 +38,7 @@ type refused struct {
 // newSeats returns the places as former agents left them: what was admitted
 // once keeps its place until its manifest changes.
 func newSeats(facts nodeFacts, checkpoints []*checkpoint) *seats {
-	s := &seats{facts: facts, taken: map[manifests.Key]*seat{}, refused: map[manifests.Key]refused{}}
+	s := &seats{facts: facts, uids: newUIDHolders(checkpoints), taken: map[manifests.Key]*seat{}, refused: map[manifests.Key]refused{}}
 	current := map[string]bool{}
 	for _, p := range lastGood(checkpoints) {
 		s.taken[p.Key()] = &seat{pod: p}
@@ -73,7 +74,14 @@ func (s *seats) ask(p *manifests.Pod, now metav1.Time) *manifests.Pod {
 		delete(s.refused, key)
 		return p
 	}
-	if r := admit(p.Pod, s.others(key), &s.facts); r != nil {
+	r := s.uidInUse(p)
+	if r == nil {
+		r = admit(p.Pod, s.others(key), &s.facts)
+	}
+	if r == nil {
+		r = s.takeUID(p)
+	}
+	if r != nil {
 		if was, ok := s.refused[key]; ok && same(was.pod, p) {
 			now = was.since
 		}
@@ -110,11 +118,17 @@ func (s *seats) stands(key manifests.Key, now standing) {
 	if now.cleared {
 		at.leaving = nil
 	}
+	if now.cleared && at.pod != nil {
+		s.uids.keep(key, at.pod.UID)
+	}
 	at.over = at.pod != nil && now.ended
 }
 
 // gone takes note that nothing of a pod is left.
-func (s *seats) gone(key manifests.Key) { delete(s.taken, key) }
+func (s *seats) gone(key manifests.Key) {
+	delete(s.taken, key)
+	s.uids.keep(key)
+}
 
 // others returns what all pods but key's take.
 func (s *seats) others(key manifests.Key) []place {

@@ -30,6 +30,9 @@ func slot(ctx context.Context, slots chan struct{}) (release func(), err error) 
 }
 
 func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action) error {
+	if err := w.ownUID(s); err != nil {
+		return err
+	}
 	if a.Attempt > 0 {
 		w.events.Record(podRef(s.Pod.Pod), v1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/events"
@@ -43,7 +44,8 @@ type workers struct {
 	keepLogs          bool          // of pods that are gone
 	rotator           *logs.Rotator // of logs
 	metrics           *metrics.Metrics
-	arrivals          *arrivals // of the sync loop, which makes it
+	arrivals          *arrivals   // of the sync loop, which makes it
+	uids              *uidHolders // likewise
 }
 
 // gate tells workers whether the runtime answers.
@@ -202,6 +204,9 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 	if err != nil {
 		return w.trouble(ctx, fmt.Errorf("error determining status: %w", err))
 	}
+	for uid := range seen.Instances {
+		w.uids.take(types.UID(uid), w.key) // a former one that no checkpoint tells of has its uid, too
+	}
 	s := situation{Now: time.Now(), Pod: wish, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.gate.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.live.Load().BackOff, Dead: w.machine.live.Load().DeadContainers}
 	w.begins(&s)
 	s.Next, s.Stopping, s.PostStart, s.Began = w.nextAttempts(&s), stopping, hooks, w.beganAt(&s)
@@ -247,7 +252,11 @@ func (w *worker) tell(ctx context.Context, s *situation) {
 	now := standing{w: w, wish: s.Pod, cleared: len(s.leaving()) == 0}
 	now.ended = s.Pod != nil && now.cleared && s.known().ended() != ""
 	now.ready = s.Pod != nil && now.cleared && isReady(w.lastStatus(string(s.Pod.UID)))
-	if now == w.told || !now.cleared {
+	if now == w.told {
+		return
+	}
+	if !now.cleared { // it is told again that it is, as something came between
+		w.told = now
 		return
 	}
 	select {
