@@ -65,6 +65,7 @@ func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints [
 		}
 		l.left[c.key()][c.uid()] = c
 	}
+	l.hideSecretsOf(checkpoints)
 	l.orders, l.born = newOrders(shared.machine.boot, l.seats, checkpoints), time.Now()
 	return l
 }
@@ -168,6 +169,7 @@ func (l *syncLoop) lookAgain(ctx context.Context) {
 // snapshot makes the workers what the manifests say.
 func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 	l.last = &s
+	l.hideSecrets(s.Pods)
 	l.shared.needs.publish(s.Pods)
 	l.shared.arrivals.note(s.Pods)
 	wanted := map[manifests.Key]bool{}
