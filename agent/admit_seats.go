@@ -28,7 +28,7 @@ type seat struct {
 	leaving []*v1.Pod      // former versions that may still run
 }
 
-// refused is a pod that waits.
+// refused is a pod that waits, or has failed if the refusal is final.
 type refused struct {
 	pod   *manifests.Pod
 	since metav1.Time
@@ -149,8 +149,14 @@ func (at *seat) place() place {
 	return of
 }
 
-// waiting returns the refused pods, the one that came first first.
+// waiting returns the refused pods that may be admitted later, the one that
+// came first first.
 func (s *seats) waiting() []*manifests.Pod {
+	return slices.DeleteFunc(s.all(), func(p *manifests.Pod) bool { return s.refused[p.Key()].final() })
+}
+
+// all returns the refused pods, the one that came first first.
+func (s *seats) all() []*manifests.Pod {
 	var out []*manifests.Pod
 	for _, r := range s.refused {
 		out = append(out, r.pod)

@@ -165,7 +165,7 @@ func compareKeys(a, b Key) int {
 // snapshot is the finished set.
 func (r *resolution) snapshot() Snapshot {
 	s := r.source
-	next := Snapshot{Problems: s.folder, Complete: len(s.folder) == 0}
+	next := Snapshot{Problems: s.folder, Complete: len(s.folder) == 0, Read: len(s.folder) == 0}
 	byFile := map[string][]Key{}
 	for _, key := range slices.SortedFunc(maps.Keys(r.pods), compareKeys) {
 		next.Pods = append(next.Pods, r.pods[key])
@@ -173,6 +173,7 @@ func (r *resolution) snapshot() Snapshot {
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
+		next.Read = next.Read && !f.pending
 		if f.uncertain() || slices.ContainsFunc(f.refused, func(k Key) bool { return r.pods[k] == nil }) {
 			next.Complete = false
 		}
