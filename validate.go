@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent"
 	acli "monopod/agent/cli"
@@ -39,6 +40,7 @@ func validate(_ context.Context, c *call) error {
 	if err != nil {
 		return exit(exitUsage, "%v", err)
 	}
+	v.checkUIDs()
 	n, err := acli.PrintProblems(c.out, v.files)
 	if err != nil {
 		return err
@@ -122,4 +124,21 @@ func (v *validation) check(path string, data []byte) {
 		f.Pods = append(f.Pods, acli.CheckedPod{Name: key, Containers: containers})
 	}
 	v.files = append(v.files, f)
+}
+
+// checkUIDs finds the pods whose uid another pod has, of which the agent would
+// run one.
+func (v *validation) checkUIDs() {
+	first := map[types.UID]*manifests.Pod{}
+	for _, p := range v.pods {
+		other, taken := first[p.UID]
+		if !taken {
+			first[p.UID] = p
+			continue
+		}
+		path, key := v.from[p.Key().String()], p.Key().String()
+		k := slices.IndexFunc(v.files, func(f acli.Checked) bool { return f.Path == path })
+		v.files[k].Problems = append(v.files[k].Problems, status.Problem{File: path, Pod: key, Field: "metadata.uid",
+			Message: manifests.UIDTaken(other)})
+	}
 }

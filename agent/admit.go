@@ -19,8 +19,8 @@ type place []*v1.Pod
 // pod's leaving may mend comes after what only the manifest can.
 func admit(p *v1.Pod, others []place, f *nodeFacts) *refusal {
 	checks := []func() *refusal{
-		func() *refusal { return admitSysctls(p, f) },
 		func() *refusal { return admitOS(p) },
+		func() *refusal { return admitSysctls(p, f) },
 		func() *refusal { return admitGroups(p, f) },
 		func() *refusal { return admitNode(p, f) },
 		func() *refusal { return admitPorts(p, others) },
@@ -35,17 +35,28 @@ func admit(p *v1.Pod, others []place, f *nodeFacts) *refusal {
 	return nil
 }
 
+// The reasons of pods that are made for another operating system.
+const (
+	reasonOS      = "PodOSNotSupported"
+	reasonOSLabel = "PodOSSelectorNodeLabelDoesNotMatch"
+)
+
 // admitOS heeds both ways in which a pod says what it is made for.
 func admitOS(p *v1.Pod) *refusal {
 	if os, ok := p.Labels[v1.LabelOSStable]; ok && os != string(v1.Linux) {
-		return &refusal{"PodOSSelectorNodeLabelDoesNotMatch",
-			fmt.Sprintf("the pod's label %s is %q, and this node runs linux", v1.LabelOSStable, os)}
+		return &refusal{reasonOSLabel, fmt.Sprintf(
+			"Failed to admit pod as the `%s` label doesn't match node label: it is %q, and this node runs linux", v1.LabelOSStable, os)}
 	}
 	if p.Spec.OS != nil && p.Spec.OS.Name != v1.Linux {
-		return &refusal{"PodOSNotSupported", fmt.Sprintf("spec.os.name is %q, and this node runs linux", p.Spec.OS.Name)}
+		return &refusal{reasonOS, fmt.Sprintf(
+			"Failed to admit pod as the OS field doesn't match node OS: spec.os.name is %q, and this node runs linux", p.Spec.OS.Name)}
 	}
 	return nil
 }
+
+// final reports whether only another manifest mends what the refusal is for:
+// whatever becomes of the node and of other pods, this pod has failed.
+func (r refusal) final() bool { return r.Reason == reasonOS || r.Reason == reasonOSLabel }
 
 func admitAppArmor(p *v1.Pod, f *nodeFacts) *refusal {
 	if f.AppArmor {

@@ -15,6 +15,7 @@ import (
 // sync loop's goroutine owns it: so no two pods can take the last port.
 type seats struct {
 	facts   nodeFacts
+	uids    *uidHolders
 	taken   map[manifests.Key]*seat
 	refused map[manifests.Key]refused
 }
@@ -26,7 +27,7 @@ type seat struct {
 	leaving []*v1.Pod      // former versions that may still run
 }
 
-// refused is a pod that waits.
+// refused is a pod that waits, or has failed if the refusal is final.
 type refused struct {
 	pod   *manifests.Pod
 	since metav1.Time
@@ -36,7 +37,7 @@ type refused struct {
 // newSeats returns the places as former agents left them: what was admitted
 // once keeps its place until its manifest changes.
 func newSeats(facts nodeFacts, checkpoints []*checkpoint) *seats {
-	s := &seats{facts: facts, taken: map[manifests.Key]*seat{}, refused: map[manifests.Key]refused{}}
+	s := &seats{facts: facts, uids: newUIDHolders(checkpoints), taken: map[manifests.Key]*seat{}, refused: map[manifests.Key]refused{}}
 	current := map[string]bool{}
 	for _, p := range lastGood(checkpoints) {
 		s.taken[p.Key()] = &seat{pod: p}
@@ -72,7 +73,14 @@ func (s *seats) ask(p *manifests.Pod, now metav1.Time) *manifests.Pod {
 		delete(s.refused, key)
 		return p
 	}
-	if r := admit(p.Pod, s.others(key), &s.facts); r != nil {
+	r := s.uidInUse(p)
+	if r == nil {
+		r = admit(p.Pod, s.others(key), &s.facts)
+	}
+	if r == nil {
+		r = s.takeUID(p)
+	}
+	if r != nil {
 		if was, ok := s.refused[key]; ok && same(was.pod, p) {
 			now = was.since
 		}
@@ -109,11 +117,17 @@ func (s *seats) stands(now State) {
 	if now.Cleared {
 		at.leaving = nil
 	}
+	if now.Cleared && at.pod != nil {
+		s.uids.keep(now.Key, at.pod.UID)
+	}
 	at.over = at.pod != nil && now.Ended
 }
 
 // gone takes note that nothing of a pod is left.
-func (s *seats) gone(key manifests.Key) { delete(s.taken, key) }
+func (s *seats) gone(key manifests.Key) {
+	delete(s.taken, key)
+	s.uids.keep(key)
+}
 
 // others returns what all pods but key's take.
 func (s *seats) others(key manifests.Key) []place {
@@ -134,8 +148,14 @@ func (at *seat) place() place {
 	return of
 }
 
-// waiting returns the refused pods, the one that came first first.
+// waiting returns the refused pods that may be admitted later, the one that
+// came first first.
 func (s *seats) waiting() []*manifests.Pod {
+	return slices.DeleteFunc(s.all(), func(p *manifests.Pod) bool { return s.refused[p.Key()].final() })
+}
+
+// all returns the refused pods, the one that came first first.
+func (s *seats) all() []*manifests.Pod {
 	var out []*manifests.Pod
 	for _, r := range s.refused {
 		out = append(out, r.pod)

@@ -8,20 +8,21 @@ import (
 )
 
 // swaps returns the pods that wait for each other's places while their former
-// versions run, such as two that exchange their ports: each of them fits once
+// versions run, such as two that exchange their ports or uids: each of them fits once
 // all of them have moved, none before. Nothing but letting all former versions
 // go first gets them there.
 func (s *seats) swaps() []manifests.Key {
 	moving := map[manifests.Key]bool{}
 	for key := range s.refused {
-		if at := s.taken[key]; at != nil && at.pod != nil && !at.over {
+		// One that has ended takes nothing but its uid.
+		if at := s.taken[key]; at != nil && at.pod != nil && (!at.over || s.refused[key].Reason == reasonUIDInUse) {
 			moving[key] = true
 		}
 	}
 	for again := true; again; {
 		again = false
 		for key := range moving {
-			if admit(s.refused[key].pod.Pod, s.moved(key, moving), &s.facts) != nil {
+			if !s.uidMoves(key, moving) || admit(s.refused[key].pod.Pod, s.moved(key, moving), &s.facts) != nil {
 				delete(moving, key)
 				again = true
 			}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/image"
-	"monopod/agent/volume"
 	"monopod/cri"
 	"monopod/manifests"
 )
@@ -73,6 +73,9 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 	defer cancel()
 	switch a.Do {
 	case doAccept:
+		if err := w.takeOver(firm, s); err != nil {
+			return err
+		}
 		return because("FailedCheckpoint", w.remember(newCheckpoint(s.Pod, w.since(s)).in(w.machine.boot)))
 	case doRetire:
 		w.noteDown(w.known[a.UID].retire(metav1.Now()))
@@ -241,6 +244,9 @@ func explain(err error) waiting {
 
 // remember writes a checkpoint and goes by it.
 func (w *worker) remember(c *checkpoint) error {
+	if other, taken := w.uids.other(c.Pod.UID, w.key); taken {
+		return fmt.Errorf("checkpoint of %s: the pod %s has its uid %s", w.key, other, c.uid())
+	}
 	if err := w.root.save(c); err != nil {
 		return err
 	}
@@ -273,21 +279,17 @@ func (w *worker) setUp(ctx context.Context, s *situation) error {
 	return because("FailedMount", err)
 }
 
-// forget removes what the agent itself made for an instance, its checkpoint last.
+// forget removes what the agent itself made for an instance, its checkpoint
+// last. Another name that has the uid keeps what is called by it.
 func (w *worker) forget(ctx context.Context, uid string) error {
 	if err := w.removeLogs(uid); err != nil {
 		return err
 	}
-	// What still runs would keep the volumes busy, and the dir that TearDown
-	// removes last says that the cgroup is ours.
-	if err := w.cgroups.destroy(ctx, uid); err != nil {
+	if other, taken := w.uids.other(types.UID(uid), w.key); taken {
+		w.log.Warn("the pod's uid is another one's, which keeps what is called by it", "uid", uid, "other", other.String())
+	} else if err := w.clear(ctx, uid); err != nil {
 		return err
 	}
-	if err := volume.TearDown(ctx, w.root.dir, uid); err != nil {
-		return err
-	}
-	w.images.Forget(uid)
-	w.root.users.release(uid)
 	delete(w.known, uid)
 	if w.lastUID == uid { // a successor of the same uid begins anew
 		w.last, w.lastUID = nil, ""

@@ -14,6 +14,7 @@ import (
 
 	"monopod/agent/status"
 	"monopod/manifests"
+	"monopod/manifests/poduid"
 )
 
 // checkpoint is what the agent remembers of a pod's instance on disk, in
@@ -150,7 +151,7 @@ func (r *root) checkpoints(log *slog.Logger) ([]*checkpoint, error) {
 		if err == nil {
 			err = json.Unmarshal(b, c)
 		}
-		if err == nil && (c.Pod == nil || c.uid() != d.Name()) {
+		if err == nil && (c.Pod == nil || c.uid() != d.Name() || !poduid.Valid(c.uid())) {
 			err = errors.New("it is not the checkpoint of this pod")
 		}
 		if err != nil {

@@ -12,6 +12,25 @@ import (
 	"monopod/manifests"
 )
 
+// hideSecrets has the values of the pods' env hidden in what the public learns of
+// them. The pods are all that are wanted.
+func (l *syncLoop) hideSecrets(all []*manifests.Pod) {
+	pods := make([]*v1.Pod, len(all))
+	for k := range all {
+		pods[k] = all[k].Pod
+	}
+	l.shared.events.Know(pods)
+}
+
+// hideSecretsOf is hideSecrets for what former agents accepted.
+func (l *syncLoop) hideSecretsOf(all []*checkpoint) {
+	pods := make([]*v1.Pod, len(all))
+	for k := range all {
+		pods[k] = all[k].Pod
+	}
+	l.shared.events.Know(pods)
+}
+
 // recordRefusal tells why a pod waits for a place.
 func (l *syncLoop) recordRefusal(p *manifests.Pod, r refusal) {
 	l.shared.events.Record(podRef(p.Pod), v1.EventTypeWarning, r.Reason, r.Message)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"monopod/agent/volume"
 	"monopod/manifests"
+	"monopod/manifests/poduid"
 )
 
 // garbageEvery is how often what nobody came to remove is looked for, as with
@@ -70,12 +72,7 @@ func (g *garbage) collect(ctx context.Context, pods map[manifests.Key]*listed, s
 func uidsOf(pods map[manifests.Key]*listed) map[string]bool {
 	uids := map[string]bool{}
 	for _, p := range pods {
-		for _, s := range p.sandboxes {
-			uids[s.Labels[labelPodUID]] = true
-		}
-		for _, c := range p.containers {
-			uids[c.Labels[labelPodUID]] = true
-		}
+		maps.Copy(uids, p.uids())
 	}
 	return uids
 }
@@ -99,7 +96,7 @@ func (g *garbage) collectPods(ctx context.Context, running map[string]bool, sure
 	dirs, _ := os.ReadDir(g.root.path("pods"))
 	for _, d := range dirs {
 		uid := d.Name()
-		if running[uid] || !g.root.forsaken(uid) {
+		if !poduid.Valid(uid) || running[uid] || !g.root.forsaken(uid) {
 			continue
 		}
 		suspects[uid] = true
@@ -173,7 +170,7 @@ func (g *garbage) removeLogs(uid string) error {
 // with another kind of name: <namespace>_<name>_<uid>.
 func uidOfLogs(dir string) string {
 	parts := strings.Split(dir, "_")
-	if len(parts) != 3 || !fileName.MatchString(parts[2]) {
+	if len(parts) != 3 || !poduid.Valid(parts[2]) {
 		return ""
 	}
 	return parts[2]

@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 
 	"monopod/agent/logs"
+	"monopod/agent/safefile"
 )
 
 // collectLogs removes the logs of our containers that were removed by somebody
@@ -19,9 +21,8 @@ func (g *garbage) collectLogs(live map[string]bool) {
 			continue
 		}
 		keep := max(g.live.Load().DeadContainers, 1)
-		containers, _ := os.ReadDir(filepath.Join(g.podLogs, p.Name()))
-		for _, c := range containers {
-			dir := filepath.Join(g.podLogs, p.Name(), c.Name())
+		for _, c := range containersIn(filepath.Join(g.podLogs, p.Name())) {
+			dir := filepath.Join(g.podLogs, p.Name(), c)
 			for k, n := range attemptsIn(dir) {
 				if k <= keep || live[logOf(dir, n)] {
 					continue
@@ -34,22 +35,23 @@ func (g *garbage) collectLogs(live map[string]bool) {
 	}
 }
 
+// containersIn returns the names in a pod's folder of logs; none of a link.
+func containersIn(dir string) (names []string) {
+	d, err := safefile.OpenDir(dir, 1)
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	d.Each(func(name string) error { names = append(names, name); return nil })
+	return names
+}
+
 // attemptsIn returns the attempts of a container that its folder has logs of,
 // newest first.
 func attemptsIn(dir string) []uint32 {
-	files, _ := os.ReadDir(dir)
-	var all []uint32
-	for _, f := range files {
-		m := logAttempt.FindStringSubmatch(f.Name())
-		if m == nil {
-			continue
-		}
-		if n, err := strconv.ParseUint(m[1], 10, 31); err == nil {
-			all = append(all, uint32(n))
-		}
-	}
-	slices.Sort(all)
-	all = slices.Compact(all)
+	seen := map[uint32]bool{}
+	eachLog(dir, func(n uint32, s safefile.Stat) { seen[n] = true })
+	all := slices.Sorted(maps.Keys(seen))
 	slices.Reverse(all)
 	return all
 }

@@ -1,26 +1,26 @@
 package agent
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/safefile"
 )
 
-// writeHosts writes the pod's /etc/hosts and returns its path. It is written
-// in place, not by rename: running containers have this very file mounted.
+// writeHosts writes the pod's /etc/hosts and returns its path. Containers that
+// run have this very file mounted, and may do with it what they like: one that
+// says what it shall stays as it is, also on a full disk, and any other is
+// replaced for the containers that start from now on.
 func (w *worker) writeHosts(pod *v1.Pod, ips []string) (string, error) {
 	if len(ips) == 0 && !pod.Spec.HostNetwork {
 		return "", nil
 	}
+	w.settingUp.Lock()
+	defer w.settingUp.Unlock()
 	path := filepath.Join(w.root.podDir(string(pod.UID)), "etc-hosts")
-	text := etcHosts(pod, ips, w.machine.Now())
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {
-		return path, nil // a full disk would leave containers that run with an empty one
-	}
-	if err := os.WriteFile(path, text, 0o644); err != nil {
+	if err := safefile.WriteFile(path, etcHosts(pod, ips, w.machine.Now()), 0o644); err != nil {
 		return "", fmt.Errorf("hosts file: %w", err)
 	}
 	return path, nil

@@ -29,6 +29,38 @@ type listing struct {
 	done chan struct{} // closed when the rest is there
 	err  error
 	pods map[manifests.Key]*listed
+
+	index sync.Once
+	names map[string][]manifests.Key // that have each uid; made when somebody asks
+}
+
+// namesOf returns the pod names that have anything with the uid. Of nil, there
+// are none. Any goroutine may call it.
+func (n *listing) namesOf(uid string) []manifests.Key {
+	if n == nil {
+		return nil
+	}
+	n.index.Do(func() {
+		n.names = map[string][]manifests.Key{}
+		for key, p := range n.pods {
+			for uid := range p.uids() {
+				n.names[uid] = append(n.names[uid], key)
+			}
+		}
+	})
+	return n.names[uid]
+}
+
+// uids returns the uids of all that is listed under a name.
+func (p *listed) uids() map[string]bool {
+	uids := map[string]bool{}
+	for _, s := range p.sandboxes {
+		uids[s.Labels[labelPodUID]] = true
+	}
+	for _, c := range p.containers {
+		uids[c.Labels[labelPodUID]] = true
+	}
+	return uids
 }
 
 // listed is what a listing has of one pod name.

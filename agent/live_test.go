@@ -82,7 +82,7 @@ func TestFewerDeadContainersAreKeptAtOnce(t *testing.T) {
 	})
 }
 
-// Ready is who has seen the manifests and the runtime completely, once.
+// Ready is who has seen the manifests and the runtime, once.
 func TestReadyWhenAllWasSeen(t *testing.T) {
 	liveWith(t, func(r *rig) { r.Stop() }, func(r *rig) {
 		r.after(time.Second)
@@ -94,7 +94,7 @@ func TestReadyWhenAllWasSeen(t *testing.T) {
 		if r.sync.read() == nil {
 			r.Error("ready before the folder could be read")
 		}
-		r.offers <- manifests.Snapshot{Complete: true}
+		r.offers <- manifests.Snapshot{Read: true}
 		r.settle()
 		if err := r.sync.read(); err != nil {
 			r.Error(err)

@@ -10,8 +10,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/safefile"
 	"monopod/manifests"
 )
+
+// logDepth is how many folders above a log others may write to: the pod's and
+// the container's.
+const logDepth = 2
 
 // logAttempt matches a container's log files, rotated ones included.
 var logAttempt = regexp.MustCompile(`^(\d+)\.log(\..*)?$`)
@@ -27,14 +32,25 @@ func podLogDir(podLogs string, key manifests.Key, uid string) string {
 }
 
 func (w *worker) makeLogDir(pod *v1.Pod) error {
-	if err := os.MkdirAll(w.podLogDir(string(pod.UID)), 0o755); err != nil {
-		return fmt.Errorf("log folder: %w", err)
-	}
-	return nil
+	return makeLogDirs(w.podLogDir(string(pod.UID)), 1)
 }
 
 func (w *worker) makeContainerLogDir(pod *v1.Pod, name string) error {
-	if err := os.MkdirAll(filepath.Join(w.podLogDir(string(pod.UID)), name), 0o755); err != nil {
+	return makeLogDirs(filepath.Join(w.podLogDir(string(pod.UID)), name), logDepth)
+}
+
+// makeLogDirs makes the folder dir for logs, which is so deep below that of all
+// logs. It does so through no link: the runtime would write to where that leads.
+func makeLogDirs(dir string, depth int) error {
+	above := dir
+	for range depth {
+		above = filepath.Dir(above)
+	}
+	err := os.MkdirAll(above, 0o755)
+	if err == nil {
+		_, err = safefile.MakeDirs(dir, depth, 0o755)
+	}
+	if err != nil {
 		return fmt.Errorf("log folder: %w", err)
 	}
 	return nil
@@ -48,24 +64,39 @@ func (w *worker) nextAttempts(s *situation) map[string]uint32 {
 		return nil
 	}
 	uid, next := string(s.Pod.UID), s.missing(w.lastStatus(string(s.Pod.UID)))
-	dirs, _ := os.ReadDir(w.podLogDir(uid))
+	dirs, _ := os.ReadDir(w.podLogDir(uid)) // of links in it, the names alone are taken
 	for _, d := range dirs {
 		if s.instance().newest(d.Name()) != nil {
 			continue
 		}
-		files, _ := os.ReadDir(filepath.Join(w.podLogDir(uid), d.Name()))
-		for _, f := range files {
-			m := logAttempt.FindStringSubmatch(f.Name())
-			if m == nil {
-				continue
+		eachLog(filepath.Join(w.podLogDir(uid), d.Name()), func(n uint32, s safefile.Stat) {
+			if s.IsRegular() && s.Size() > 0 {
+				next[d.Name()] = max(next[d.Name()], n+1)
 			}
-			info, err := f.Info()
-			if n, bad := strconv.ParseUint(m[1], 10, 31); bad == nil && err == nil && info.Size() > 0 {
-				next[d.Name()] = max(next[d.Name()], uint32(n)+1)
-			}
-		}
+		})
 	}
 	return next
+}
+
+// eachLog calls do for each file of a container's logs, with its attempt. A
+// folder that is not there, or is a link, has none.
+func eachLog(dir string, do func(attempt uint32, s safefile.Stat)) {
+	d, err := safefile.OpenDir(dir, logDepth)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	d.Each(func(name string) error {
+		m := logAttempt.FindStringSubmatch(name)
+		if m == nil {
+			return nil
+		}
+		s, err := d.Stat(name)
+		if n, bad := strconv.ParseUint(m[1], 10, 31); bad == nil && err == nil {
+			do(uint32(n), s)
+		}
+		return nil
+	})
 }
 
 // removeLogs removes the logs of an instance and the links to them.
@@ -108,7 +139,8 @@ func (w *worker) linkLog(a action, id string) {
 	}
 }
 
-// removeContainer removes a dead container, then its log files and their link.
+// removeContainer removes a dead container, then its termination log, its log
+// files and their link.
 func (w *worker) removeContainer(ctx context.Context, s *situation, a action) error {
 	if err := gone(w.cri.RemoveContainer(ctx, a.ID)); err != nil {
 		return err
@@ -116,6 +148,7 @@ func (w *worker) removeContainer(ctx context.Context, s *situation, a action) er
 	if w.logLinks != "" {
 		os.Remove(logLink(w.logLinks, w.key, a.Name, a.ID))
 	}
+	w.removeTerminationLog(s, a)
 	if n := s.Observed.Instances[a.UID].newest(a.Name); n != nil && n.Attempt == a.Attempt {
 		return nil // the successor takes over this attempt's number and log
 	}

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/metrics"
+	"monopod/agent/safefile"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )
@@ -151,15 +151,20 @@ func volumePlugin(v *v1.Volume) string {
 // included. Whose they are the folder says: .../<namespace>_<pod>_<uid>/<container>.
 func logUseOf(dir string) (metrics.Log, bool) {
 	whose := strings.Split(filepath.Base(filepath.Dir(dir)), "_")
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(whose) != 3 {
+	d, err := safefile.OpenDir(dir, logDepth)
+	if err != nil {
+		return metrics.Log{}, false
+	}
+	defer d.Close()
+	if len(whose) != 3 {
 		return metrics.Log{}, false
 	}
 	l := metrics.Log{Namespace: whose[0], Pod: whose[1], UID: whose[2], Container: filepath.Base(dir)}
-	for _, e := range entries {
-		if fi, err := e.Info(); err == nil && fi.Mode().IsRegular() {
-			l.Bytes += fi.Size()
+	err = d.Each(func(name string) error {
+		if s, err := d.Stat(name); err == nil && s.IsRegular() {
+			l.Bytes += s.Size()
 		}
-	}
-	return l, true
+		return nil
+	})
+	return l, err == nil
 }

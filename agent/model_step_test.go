@@ -24,6 +24,7 @@ var modelSteps = []step{
 	{5, (*walk).edit},
 	{3, (*walk).drop},
 	{3, (*walk).flick},
+	{3, (*walk).rename},
 	{3, (*walk).putBack},
 	{6, (*walk).crash},
 	{2, (*walk).loseContainer},

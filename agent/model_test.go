@@ -177,12 +177,7 @@ func (w *walk) deliver() {
 	}
 	s := manifests.Snapshot{Complete: w.rand.IntN(10) > 0}
 	now := map[manifests.Key]*manifests.Pod{}
-	for _, name := range modelPods {
-		wish, ok := w.wishes[name]
-		if !ok {
-			continue
-		}
-		p := wish.pod(w.options)
+	for _, p := range w.pods() {
 		now[p.Key()] = p
 		s.Pods = append(s.Pods, p)
 	}

@@ -18,6 +18,7 @@ import (
 // more while an old one makes way for a new one.
 type observed struct {
 	Instances map[string]*instance // by pod uid
+	all       *listing             // that this is of; nil: nothing is known of other names
 }
 
 // instance is what the runtime has of one pod uid.
@@ -126,7 +127,7 @@ func (o *observer) observe(ctx context.Context) (*observed, error) {
 	}
 	o.seen.Store(mine.fingerprint())
 	sandboxes, containers := mine.sandboxes, mine.containers
-	out := &observed{Instances: map[string]*instance{}}
+	out := &observed{Instances: map[string]*instance{}, all: all}
 	of := func(uid string) *instance {
 		if out.Instances[uid] == nil {
 			out.Instances[uid] = &instance{UID: uid}

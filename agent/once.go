@@ -52,7 +52,7 @@ func (o *once) wish(pods []*manifests.Pod) {
 	default:
 	}
 	o.retired = len(pods) == 0
-	o.wishes <- manifests.Snapshot{Pods: pods, Complete: true}
+	o.wishes <- manifests.Snapshot{Pods: pods, Read: true, Complete: true}
 }
 
 // snapshots delivers what shall run.

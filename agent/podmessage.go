@@ -2,12 +2,11 @@ package agent
 
 import (
 	"bytes"
-	"io"
-	"os"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/safefile"
 	"monopod/agent/volume"
 )
 
@@ -57,17 +56,8 @@ func lastWords(c *v1.Container, n *container) string {
 
 // logTail returns the end of a log in the CRI's form; "" where there is none.
 func logTail(path string) string {
-	f, err := os.Open(path)
+	b, err := safefile.Tail(path, logDepth, logTailRead) // may begin within a line: that is too long ago to matter
 	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	i, err := f.Stat()
-	if err != nil {
-		return ""
-	}
-	b := make([]byte, min(i.Size(), logTailRead)) // may begin within a line: that is too long ago to matter
-	if _, err := io.ReadFull(io.NewSectionReader(f, i.Size()-int64(len(b)), int64(len(b))), b); err != nil {
 		return ""
 	}
 	lines := bytes.SplitAfter(b, []byte("\n"))

@@ -35,11 +35,18 @@ func walked(name, image string, extra ...string) string {
 		"initContainers: [{name: i, image: \"img:1\"}, {name: s, image: \"img:1\", restartPolicy: Always}]"}, extra...)...)
 }
 
+// sameUID is such a pod with a uid that it keeps under another name.
+func sameUID(name string) string {
+	return strings.Replace(walked(name, "img:1"), "{name: "+name, "{name: "+name+", uid: u-1", 1)
+}
+
 var scenarios = []scenario{
 	{name: "start", after: walked("web", "img:8"), runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 0, "s": 0}, says: `"create sandbox" pod=default/web-n attempt=0 reason="the pod is new here"`},
 	{name: "removal", before: walked("web", "img:1"), says: `forget pod=default/web-n reason="its manifest is gone"`},
 	{name: "replacement", before: walked("web", "img:1"), after: walked("web", "img:8"), runs: []string{"c", "s"}, phase: v1.PodRunning,
 		counts: map[string]uint32{"c": 0, "s": 0}, says: `forget pod=default/web-n reason="its manifest has changed"`},
+	{name: "rename", before: sameUID("old"), after: sameUID("web"), runs: []string{"c", "s"}, phase: v1.PodRunning,
+		counts: map[string]uint32{"c": 0, "s": 0}, says: `reason=UIDInUse`},
 	{name: "crash", before: walked("web", "img:1"), after: walked("web", "img:1"), happen: func(r *rig) { r.Exit("c", 3) },
 		runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 1, "s": 0}, says: `container=c attempt=1 reason="it exited with 3 (Error)"`},
 	{name: "end of a job", before: walked("web", "img:1", "restartPolicy: Never"), after: walked("web", "img:1", "restartPolicy: Never"),

@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"monopod/manifests"
+	"monopod/manifests/poduid"
 )
 
 // sighting is what a relist saw.
@@ -40,15 +41,10 @@ func (p *listed) fingerprint() uint64 {
 // wellFormed reports whether the labels that tell the pod may name files. Ours
 // always do; others can be made by whoever may talk to the runtime.
 func wellFormed(labels map[string]string) bool {
-	for _, l := range []string{labelPodNamespace, labelPodName, labelPodUID} {
-		if !fileName.MatchString(labels[l]) {
-			return false
-		}
-	}
-	return true
+	return fileName.MatchString(labels[labelPodNamespace]) && fileName.MatchString(labels[labelPodName]) && poduid.Valid(labels[labelPodUID])
 }
 
-// fileName is what names and uids are made of, less "." and "..".
+// fileName is what names are made of, less "." and "..".
 var fileName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
 
 func keyOf(labels map[string]string) manifests.Key {

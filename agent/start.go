@@ -30,6 +30,9 @@ func slot(ctx context.Context, slots chan struct{}) (release func(), err error) 
 }
 
 func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action) error {
+	if err := w.ownUID(s); err != nil {
+		return err
+	}
 	if a.Attempt > 0 {
 		w.events.Record(podRef(s.Pod.Pod), v1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
 	}
@@ -169,6 +172,7 @@ func (w *worker) containerConfig(ctx context.Context, s *situation, a action, c 
 	if in.HostsPath, err = w.writeHosts(pod, m.ips); err != nil {
 		return nil, err
 	}
+	w.sweepTerminationLogs(s.instance(), a.UID, a.Name)
 	if in.TerminationLogPath, err = volume.TerminationLog(w.root.dir, a.UID, a.Name); err != nil {
 		w.log.Warn("container has no termination log", "container", a.Name, "err", err)
 	}

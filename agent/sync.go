@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -22,7 +21,7 @@ const (
 )
 
 // syncLoop owns the workers: it starts, wakes and retires them. Its goroutine
-// owns all fields but again, whole and turned, and does no I/O.
+// owns all fields but again, known and turned, and does no I/O.
 type syncLoop struct {
 	shared *workers
 	store  *status.Store
@@ -48,7 +47,7 @@ type syncLoop struct {
 
 	born     time.Time
 	again    chan struct{}                   // one slot: settings changed that pods go by
-	whole    atomic.Bool                     // the manifests were read completely, once at least
+	known    atomic.Bool                     // the manifests were read, once at least
 	desired  atomic.Pointer[map[string]bool] // the names of all pods that are wanted
 	arrivals map[manifests.Key]arrival       // when what is wanted was read first
 	turned   atomic.Int64                    // when the loop turned last, in ns since born: whatever becomes of the clock
@@ -66,7 +65,8 @@ func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints [
 		}
 		l.left[c.key()][c.uid()] = c
 	}
-	l.orders, l.born = newOrders(shared.machine.boot, l.seats, checkpoints), time.Now()
+	l.hideSecretsOf(checkpoints)
+	l.orders, l.born, shared.uids = newOrders(shared.machine.boot, l.seats, checkpoints), time.Now(), l.seats.uids
 	return l
 }
 
@@ -138,14 +138,6 @@ func (l *syncLoop) lastTurn() time.Time {
 	return time.Now().Add(time.Duration(l.turned.Load()) - time.Since(l.born))
 }
 
-// read is the endpoint's check that it is known what shall run.
-func (l *syncLoop) read() error {
-	if !l.whole.Load() {
-		return errors.New("the manifests have not been read completely yet")
-	}
-	return nil
-}
-
 // LookAgain has all pods looked at again. Any goroutine may call it.
 func (l *syncLoop) LookAgain() {
 	select {
@@ -166,6 +158,7 @@ func (l *syncLoop) lookAgain(ctx context.Context) {
 // snapshot makes the workers what the manifests say.
 func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 	l.last = &s
+	l.hideSecrets(s.Pods)
 	l.shared.needs.publish(s.Pods)
 	wanted := l.arrived(s.Pods)
 	l.drop(ctx, wanted)
@@ -175,8 +168,8 @@ func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 	l.retry(ctx)
 	l.strays(ctx)
 	l.report(s)
-	if s.Complete {
-		l.whole.Store(true)
+	if s.Read {
+		l.known.Store(true)
 	}
 	if s.Complete && !l.swept {
 		l.swept = true

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +22,11 @@ func (l *syncLoop) ask(ctx context.Context, p *manifests.Pod) {
 	switch {
 	case waits && (!waited || now.Reason != before.Reason || !same(now.pod, before.pod)):
 		l.shared.metrics.Rejected(now.Reason)
-		log.Warn("there is no place for the pod; it waits", "reason", now.Reason, "err", now.Message, "former", version != nil)
+		outcome := "there is no place for the pod; it waits"
+		if now.final() {
+			outcome = "the pod can never run on this node; it has failed"
+		}
+		log.Warn(outcome, "reason", now.Reason, "err", now.Message, "former", version != nil)
 		l.recordRefusal(p, now.refusal)
 	case waited && !waits:
 		log.Info("there is a place for the pod now")
@@ -77,7 +82,7 @@ type reading struct {
 
 // readFacts has the machine read anew while a pod waits: it may have grown.
 func (l *syncLoop) readFacts(ctx context.Context) {
-	if len(l.seats.refused) > 0 {
+	if len(l.seats.waiting()) > 0 {
 		l.beginReading(ctx)
 	}
 }
@@ -99,13 +104,24 @@ func (l *syncLoop) beginReading(ctx context.Context) {
 	})
 }
 
+// read is the endpoint's check that it is known what shall run: the folder was
+// listed, and each file in it that can be read was read, once. A file that is
+// wrong or unreadable does not count against that, as it is shown elsewhere and
+// may stay so; a folder that is not there, or cannot be read, does.
+func (l *syncLoop) read() error {
+	if !l.known.Load() {
+		return errors.New("the manifests have not been read yet")
+	}
+	return nil
+}
+
 // report hands what became of the manifests to the store: what the Source
 // says, and which pods keep their former version because the new one has no place.
 func (l *syncLoop) report(s manifests.Snapshot) {
 	m := status.Manifests{Dir: l.dir, Problems: problems(s.Problems)}
 	for _, f := range s.Files {
 		out := status.File{Path: f.Path, Pods: f.Pods, Held: f.Held, Problems: problems(f.Problems)}
-		for _, p := range l.seats.waiting() {
+		for _, p := range l.seats.all() {
 			key := p.Key()
 			if p.File == f.Path && l.seats.at(key).pod != nil {
 				out.Held = true

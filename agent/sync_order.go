@@ -57,14 +57,14 @@ func (o *orders) forget(key manifests.Key) {
 }
 
 // expect holds every pod of a new snapshot that starts after others and has not
-// begun, until follow lets it go. It returns the others.
+// begun, until follow lets it go, unless it fails anyway. It returns the others.
 func (l *syncLoop) expect(pods []*manifests.Pod) []*manifests.Pod {
 	var free []*manifests.Pod
 	for _, p := range pods {
 		key := p.Key()
 		waits, hadItsTurn := l.seats.refused[key]
 		hadItsTurn = hadItsTurn && same(waits.pod, p)
-		if len(manifests.OrderOf(p.Pod).After) == 0 || l.orders.begun[key] == p.UID || hadItsTurn {
+		if len(manifests.OrderOf(p.Pod).After) == 0 || l.orders.begun[key] == p.UID || hadItsTurn || admitOS(p.Pod) != nil {
 			delete(l.orders.held, key)
 			free = append(free, p)
 		} else if h := l.orders.held[key]; h == nil || !same(h.pod, p) {

@@ -42,7 +42,8 @@ type workers struct {
 	keepLogs          bool          // of pods that are gone
 	rotator           *logs.Rotator // of logs
 	metrics           *metrics.Metrics
-	born              time.Time // when the first pod could be wanted
+	born              time.Time   // when the first pod could be wanted
+	uids              *uidHolders // of the sync loop, which makes them
 }
 
 var (
@@ -65,7 +66,7 @@ type worker struct {
 	failed    int                    // passes in a row in which something else went wrong
 	said      string                 // the last such error, so that it is said once
 	hold      time.Time              // nothing but a new wish is heeded before
-	settingUp sync.Mutex             // volumes, as containers start together
+	settingUp sync.Mutex             // volumes and /etc/hosts, as containers start together
 	sandbox   *madeSandbox           // the wished instance's, as far as this process knows it
 	fetches   map[string]*fetch      // images on their way, by container name
 	stops     map[string]*stop       // under way, by container id
@@ -80,6 +81,7 @@ type worker struct {
 	inherited bool    // last is a former agent's, and may be of a former instance
 	current   Update  // what the last pass was for
 	told      State   // what the sync loop knows
+	swept     bool    // termination logs of former agents are gone
 	coming    *coming // the instance that this worker accepted last, until it runs
 
 	life  context.Context // ends with the agent, or when the sync loop lets the worker go
@@ -187,10 +189,14 @@ func (w *worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	if err != nil {
 		return w.trouble(ctx, fmt.Errorf("error determining status: %w", err))
 	}
+	for uid := range seen.Instances {
+		w.uids.take(types.UID(uid), w.key) // a former one that no checkpoint tells of has its uid, too
+	}
 	s := situation{Now: time.Now(), Pod: u.Pod, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.watch.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.live.Load().BackOff, Dead: w.machine.live.Load().DeadContainers}
 	w.begins(&s)
 	s.Next, s.Stopping, s.PostStart, s.Began = w.nextAttempts(&s), stopping, hooks, w.beganAt(&s)
 	w.forgetAside(seen)
+	w.sweepOnce(seen)
 	w.forgetSandbox(&s)
 	w.renew(&s)
 	w.probe(&s)
@@ -239,8 +245,12 @@ func (w *worker) tell(ctx context.Context, s *situation) {
 		now.Ended = now.Cleared && s.known().ended() != ""
 		now.Ready = now.Cleared && isReady(w.lastStatus(string(s.Pod.UID)))
 	}
-	if now != w.told && now.Cleared {
+	switch {
+	case now == w.told:
+	case now.Cleared:
 		w.send(ctx, now)
+	default: // it is told again that it is cleared, as something came between
+		w.told = now
 	}
 }
 

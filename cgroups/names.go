@@ -3,8 +3,9 @@ package cgroups
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
+
+	"monopod/manifests/poduid"
 )
 
 // Driver is how cgroups are made, and so what they are called.
@@ -87,19 +88,16 @@ func (n Names) uid(base string) string {
 		base = strings.ReplaceAll(unit[strings.LastIndex(unit, "-")+1:], "_", "-")
 	}
 	uid, ok := strings.CutPrefix(base, "pod")
-	if !ok || checkUID(uid) != nil {
+	if !ok || !poduid.Valid(uid) {
 		return ""
 	}
 	return uid
 }
 
-var uidForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
-
-// checkUID refuses what would lead elsewhere or could not be told from
-// another: a slash, or an underscore, which stands for a dash in slices.
+// checkUID refuses what would lead elsewhere or could not be told from another.
 func checkUID(uid string) error {
-	if !uidForm.MatchString(uid) {
-		return fmt.Errorf("cgroup of pod %q: the uid may hold only letters, digits, dashes and dots", uid)
+	if !poduid.Valid(uid) {
+		return fmt.Errorf("cgroup of pod %q: the uid %s", uid, poduid.Rule)
 	}
 	return nil
 }

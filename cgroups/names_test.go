@@ -1,6 +1,9 @@
 package cgroups
 
-import "testing"
+import (
+	"path"
+	"testing"
+)
 
 func TestNames(t *testing.T) {
 	const uid, dashed = "0123456789abcdef0123456789abcdef", "1b4e28ba-2fa1-11d2-883f-0016d3cca427"
@@ -48,6 +51,27 @@ func TestUIDOfAName(t *testing.T) {
 	} {
 		if got := (Names{Driver: c.driver}).uid(c.base); got != c.want {
 			t.Errorf("%s %s: got %q, want %q", c.driver, c.base, got, c.want)
+		}
+	}
+}
+
+// Whatever uid a pod may have, its cgroup is called as no other one's, and tells it.
+func TestEachUIDHasACgroupOfItsOwn(t *testing.T) {
+	for _, d := range []Driver{Cgroupfs, Systemd} {
+		names, of := Names{Driver: d}, map[string]string{}
+		for _, uid := range []string{"a", "A", "-", "--", "-rf", "a-", "a--b", "a-b", "ab", "slice", "1b4e28ba-2fa1-11d2-883f-0016d3cca427"} {
+			if err := checkUID(uid); err != nil {
+				t.Error(err)
+			}
+			for _, c := range classes {
+				name := names.Pod(c, uid)
+				if other, taken := of[name]; taken {
+					t.Errorf("%s: %q and %q are both called %s", d, uid, other, name)
+				}
+				if of[name] = uid; names.uid(path.Base(name)) != uid {
+					t.Errorf("%s: %s is taken for that of %q", d, name, names.uid(path.Base(name)))
+				}
+			}
 		}
 	}
 }

@@ -52,6 +52,7 @@ type found struct {
 	*Pod
 	line, column int
 	order        Position // of its StartAfter annotation, if it has one
+	uid          Position // of its uid, else of what would hold it
 }
 
 // decodeFile is Decode with what a Source needs to know besides.
@@ -168,7 +169,7 @@ func (f *fileDecoder) add(o object, pod *Pod, warnings []Problem) {
 		w.Pod = key.String()
 		f.problems = append(f.problems, w)
 	}
-	f.pods = append(f.pods, found{pod, o.node.Line + o.line, o.node.Column, f.orderOf(o, pod)})
+	f.pods = append(f.pods, found{pod, o.node.Line + o.line, o.node.Column, f.orderOf(o, pod), f.place(o, "metadata.uid")})
 }
 
 // orderOf returns where the pod says what it waits for.
@@ -176,7 +177,12 @@ func (f *fileDecoder) orderOf(o object, pod *Pod) Position {
 	if _, ok := pod.Annotations[StartAfter]; !ok {
 		return Position{}
 	}
-	n := find(o.node, StartAfterField)
+	return f.place(o, StartAfterField)
+}
+
+// place returns where a field of an object is.
+func (f *fileDecoder) place(o object, path string) Position {
+	n := find(o.node, path)
 	return Position{n.Line + o.line, n.Column}
 }
 

@@ -82,6 +82,9 @@ type Snapshot struct {
 	Files []File
 	// Problems are those of the folder itself.
 	Problems []Problem
+	// Read is true once the folder was listed and each file in it read, as far
+	// as that is possible: what is wrong in a file is in its Problems.
+	Read bool
 	// Complete is false while the folder, or a file whose pods nobody knows,
 	// cannot be read: then no pod that the Source never knew is gone either.
 	Complete bool

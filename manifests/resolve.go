@@ -109,14 +109,14 @@ func (p *Pod) in(path string) *Pod {
 func (r *resolution) lose(key Key, winner string) {
 	for _, c := range r.claims[key] {
 		if c.path != winner {
-			r.drop(key, c, "metadata.name", fmt.Sprintf("%s gives the pod %s already: remove one of the two, or rename it", winner, key))
+			r.drop(key, c, Position{c.line, c.column}, "metadata.name", fmt.Sprintf("%s gives the pod %s already: remove one of the two, or rename it", winner, key))
 		}
 	}
 }
 
-func (r *resolution) drop(key Key, c claim, field, why string) {
+func (r *resolution) drop(key Key, c claim, at Position, field, why string) {
 	r.extra[c.path] = append(r.extra[c.path], Problem{
-		File: c.path, Line: c.line, Column: c.column, Pod: key.String(), Field: field, Message: why,
+		File: c.path, Line: at.Line, Column: at.Column, Pod: key.String(), Field: field, Message: why,
 	})
 	if r.lost[c.path] == nil {
 		r.lost[c.path] = map[Key]bool{}
@@ -147,10 +147,15 @@ func (r *resolution) separateUIDs() {
 		}
 		for _, c := range r.claims[key] {
 			if c.path == pod.File {
-				r.drop(key, c, "metadata.uid", fmt.Sprintf("the pod %s has the uid %s already: leave the uid out", first, pod.UID))
+				r.drop(key, c, c.uid, "metadata.uid", UIDTaken(r.pods[first]))
 			}
 		}
 	}
+}
+
+// UIDTaken says to another pod of the same uid that p has it.
+func UIDTaken(p *Pod) string {
+	return fmt.Sprintf("%s gives the pod %s with the uid %s already: leave metadata.uid out of one of the two, or remove one", p.File, p.Key(), p.UID)
 }
 
 func compareKeys(a, b Key) int {
@@ -160,7 +165,7 @@ func compareKeys(a, b Key) int {
 // snapshot is the finished set.
 func (r *resolution) snapshot() Snapshot {
 	s := r.source
-	next := Snapshot{Problems: s.folder, Complete: len(s.folder) == 0}
+	next := Snapshot{Problems: s.folder, Complete: len(s.folder) == 0, Read: len(s.folder) == 0}
 	byFile := map[string][]Key{}
 	for _, key := range slices.SortedFunc(maps.Keys(r.pods), compareKeys) {
 		next.Pods = append(next.Pods, r.pods[key])
@@ -168,6 +173,7 @@ func (r *resolution) snapshot() Snapshot {
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
+		next.Read = next.Read && !f.pending
 		if f.uncertain() || slices.ContainsFunc(f.refused, func(k Key) bool { return r.pods[k] == nil }) {
 			next.Complete = false
 		}

@@ -205,7 +205,7 @@ func (s *Source) offer(next Snapshot) {
 }
 
 func equal(a, b Snapshot) bool {
-	return a.Complete == b.Complete && slices.Equal(a.Pods, b.Pods) &&
+	return a.Complete == b.Complete && a.Read == b.Read && slices.Equal(a.Pods, b.Pods) &&
 		slices.Equal(a.Problems, b.Problems) && reflect.DeepEqual(a.Files, b.Files)
 }
 

@@ -460,6 +460,7 @@ func TestSourceOneUIDOnePod(t *testing.T) {
 	f.until("b@b.yaml=busybox")
 	f.write("a.yaml", withUID("a"))
 	f.until("b@b.yaml=busybox bad:a.yaml")
+	checkWords(t, f.last.Files[0].Problems, "4:8 metadata.uid: "+f.path("b.yaml")+" gives the pod default/b-node1 with the uid u-1 already")
 	must(t, os.Remove(f.path("b.yaml")))
 	f.until("a@a.yaml=busybox")
 }

@@ -8,6 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"monopod/manifests/poduid"
 )
 
 // fault is one thing wrong with a pod, at a field of its manifest.
@@ -157,8 +159,8 @@ func (c *checker) metadata(p *field.Path) {
 		c.invalid(p.Child("name"), pod.Name, validateName(pod.Name))
 	}
 	c.invalid(p.Child("namespace"), pod.Namespace, validation.IsDNS1123Label(pod.Namespace))
-	if uid := string(pod.UID); len(uid) > 63 || !validUID(uid) {
-		c.add(field.Invalid(p.Child("uid"), clip(uid), "must be at most 63 letters, digits and '-', because folders are named by it"))
+	if uid := string(pod.UID); !poduid.Valid(uid) {
+		c.add(field.Invalid(p.Child("uid"), clip(uid), poduid.Rule+", because folders and cgroups are named by it; without one the pod gets one"))
 	}
 	for k, v := range pod.Labels {
 		c.invalid(p.Child("labels").Key(k), k, validation.IsQualifiedName(k))
@@ -172,10 +174,4 @@ func (c *checker) metadata(p *field.Path) {
 	if size > 256<<10 {
 		c.add(field.TooLong(p.Child("annotations"), "", 256<<10))
 	}
-}
-
-const uidRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-"
-
-func validUID(uid string) bool {
-	return uid != "" && strings.IndexFunc(uid, func(r rune) bool { return !strings.ContainsRune(uidRunes, r) }) < 0
 }

@@ -25,7 +25,7 @@ func (c *checker) podSpec(p *field.Path) {
 	if s.OS != nil {
 		oneOf(c, p.Child("os", "name"), s.OS.Name, v1.Linux, v1.Windows)
 		if s.OS.Name == v1.Windows {
-			c.refuse(p.Child("os", "name"), "this machine runs linux")
+			c.warn(p.Child("os", "name"), "this machine runs linux: the pod fails at once; write linux, or leave os out")
 		}
 	}
 	c.forbid(len(s.SchedulingGates) > 0, p.Child("schedulingGates"), "nothing opens the gates of a static pod")

@@ -42,7 +42,8 @@ func TestValidate(t *testing.T) {
 		{"hostname override", spec("hostNetwork: true", "hostnameOverride: a.b"), "spec.hostnameOverride: Forbidden"},
 		{"host alias", spec("hostAliases: [{ip: x, hostnames: [A_]}]"), "spec.hostAliases[0].ip: Invalid value|spec.hostAliases[0].hostnames[0]: Invalid value"},
 		{"deadline", spec("activeDeadlineSeconds: 0"), "spec.activeDeadlineSeconds: Invalid value: 0"},
-		{"windows", spec("os: {name: windows}"), "spec.os.name: this machine runs linux"},
+		{"windows", spec("os: {name: windows}"), "~spec.os.name: this machine runs linux: the pod fails at once"},
+		{"another system", spec("os: {name: plan9}"), "spec.os.name: Unsupported value: \"plan9\""},
 		{"gates", spec("schedulingGates: [{name: a}]"), "spec.schedulingGates: Forbidden"},
 		{"ephemeral containers", spec("ephemeralContainers: [{name: e, image: i}]"), "spec.ephemeralContainers: Forbidden: cannot be set on create"},
 

@@ -38,14 +38,15 @@ type Recorder struct {
 	mu       sync.Mutex // guards what follows
 	memory   memory
 	watchers map[*Watch]bool
-	over     bool // no watch begins any more
+	known    map[subject]*instances // pods whose values are known, by name
+	over     bool                   // no watch begins any more
 }
 
 // Open returns a Recorder that goes on with what the file holds. Run must be
 // called for anything to be written meanwhile, Close for what is left at the end.
 func Open(c Config) *Recorder {
 	r := &Recorder{Config: c, fresh: make(chan struct{}, 1), again: make(chan struct{}, 1),
-		journal: journal{path: c.Path}, watchers: map[*Watch]bool{}}
+		journal: journal{path: c.Path}, watchers: map[*Watch]bool{}, known: map[subject]*instances{}}
 	r.memory.histories = map[subject]*history{}
 	if c.Path == "" {
 		return r
@@ -58,7 +59,9 @@ func Open(c Config) *Recorder {
 		c.Log.Warn("some events of the earlier run cannot be read", "file", c.Path, "lines", torn)
 	}
 	for _, e := range old {
-		r.memory.recall(recordOf(&e))
+		rec := recordOf(&e)
+		r.publish(rec)
+		r.memory.recall(rec)
 	}
 	return r
 }
@@ -107,6 +110,9 @@ func (r *Recorder) add(about v1.ObjectReference, kind, reason, message string) (
 		return false
 	}
 	rec.dirty = true
+	if fresh || rec.combined { // else its message is the same
+		r.publish(rec)
+	}
 	if fresh || now.Sub(rec.told) >= retell {
 		rec.told = now
 		r.tell(rec)
@@ -127,21 +133,29 @@ func nudge(slot chan struct{}) {
 }
 
 // List returns the events about a pod, "namespace/name", or all if pod is "",
-// the latest last.
-func (r *Recorder) List(pod string) *List {
+// the latest last. They may hold what is secret: see ListPublic.
+func (r *Recorder) List(pod string) *List { return r.list(view{pod: pod}) }
+
+// ListPublic is List for readers who are not root: it leaves out the events
+// about files, which quote them, and of what is said of pods the values of their
+// env and headers.
+func (r *Recorder) ListPublic(pod string) *List { return r.list(view{pod, true}) }
+
+func (r *Recorder) list(v view) *List {
 	if r == nil {
 		return &List{}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.list(pod)
+	return r.listed(v)
 }
 
-func (r *Recorder) list(pod string) *List {
+// listed is list with r.mu held.
+func (r *Recorder) listed(v view) *List {
 	l := &List{node: r.Node}
 	for rec := range r.memory.all() {
-		if rec.of(pod) {
-			l.records = append(l.records, *rec)
+		if v.has(rec) {
+			l.records = append(l.records, v.of(rec))
 		}
 	}
 	slices.SortFunc(l.records, byTime)

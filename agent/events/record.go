@@ -17,6 +17,8 @@ type record struct {
 	about           v1.ObjectReference
 	kind, reason    string // kind: Normal or Warning
 	message         string
+	public          string // message as anybody may read it, see Recorder.publish
+	blank           bool   // public hides all of it, because the pod's values are not known
 	count           int32
 	first, last     time.Time
 	told            time.Time // when watchers were told last

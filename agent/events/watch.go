@@ -21,14 +21,20 @@ var ErrWatches = errors.New("too many watch events already; end another one firs
 // Watch delivers events as they come. Its methods are for any goroutine.
 type Watch struct {
 	recorder *Recorder
-	pod      string
+	view     view
 	news     chan record // closed when the Recorder ends, or by it because nobody reads
 }
 
 // Watch returns the events about a pod, "namespace/name", or about anything if
 // pod is "", and a Watch for those that follow. The caller must call its Close.
-func (r *Recorder) Watch(pod string) (*List, *Watch, error) {
-	w := &Watch{recorder: r, pod: pod, news: make(chan record, watchBuffer)}
+// They may hold what is secret: see WatchPublic.
+func (r *Recorder) Watch(pod string) (*List, *Watch, error) { return r.watch(view{pod: pod}) }
+
+// WatchPublic is to Watch as ListPublic is to List.
+func (r *Recorder) WatchPublic(pod string) (*List, *Watch, error) { return r.watch(view{pod, true}) }
+
+func (r *Recorder) watch(v view) (*List, *Watch, error) {
+	w := &Watch{recorder: r, view: v, news: make(chan record, watchBuffer)}
 	if r == nil {
 		close(w.news)
 		return &List{}, w, nil
@@ -39,7 +45,7 @@ func (r *Recorder) Watch(pod string) (*List, *Watch, error) {
 		return nil, nil, ErrWatches
 	}
 	r.watchers[w] = true
-	return r.list(pod), w, nil
+	return r.listed(v), w, nil
 }
 
 // Next returns the next event, or false when there will be none. It waits until done.
@@ -76,11 +82,11 @@ func (r *Recorder) end(w *Watch) {
 // tell offers an event to all who watch. Who does not read is cut off. r.mu is held.
 func (r *Recorder) tell(rec *record) {
 	for w := range r.watchers {
-		if !rec.of(w.pod) {
+		if !w.view.has(rec) {
 			continue
 		}
 		select {
-		case w.news <- *rec:
+		case w.news <- w.view.of(rec):
 		default:
 			r.end(w)
 		}

@@ -7,30 +7,46 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+
+	"monopod/agent/safefile"
 )
 
 // compress replaces a former log by its compressed form, with the same mode and
 // time. It does so quickly rather than well: logs shrink to a tenth or so either
 // way, and the node has other work. Until all is on disk the log stays.
-func compress(ctx context.Context, path string) (err error) {
-	part := path + partEnd
+func compress(ctx context.Context, d *safefile.Dir, name string) (err error) {
 	defer func() {
 		if err != nil {
-			os.Remove(part)
 			err = fmt.Errorf("compress log: %w", err)
 		}
 	}()
-	in, err := os.Open(path)
+	in, err := d.Open(name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	info, err := in.Stat()
+	part := name + partEnd
+	out, err := d.Create(part, 0o600)
 	if err != nil {
 		return err
 	}
-	copied, err := zip(ctx, in, part, info.Mode())
+	if err := replace(ctx, d, in, out, name); err != nil {
+		return errors.Join(err, remove(d, part))
+	}
+	if err := d.Sync(); err != nil {
+		return err
+	}
+	return d.Remove(name)
+}
+
+// replace writes the compressed form of in to out, and makes that the one of
+// this name.
+func replace(ctx context.Context, d *safefile.Dir, in, out *os.File, name string) error {
+	info, err := in.Stat()
+	if err != nil {
+		return errors.Join(err, out.Close())
+	}
+	copied, err := zip(ctx, in, out, info.Mode())
 	if err != nil {
 		return err
 	}
@@ -38,26 +54,17 @@ func compress(ctx context.Context, path string) (err error) {
 		return err
 	}
 	if info.Size() != copied {
-		return fmt.Errorf("%s is still written to", path)
+		return fmt.Errorf("%s is still written to", in.Name())
 	}
-	if err := os.Chtimes(part, info.ModTime(), info.ModTime()); err != nil {
+	if err := d.SetTime(name+partEnd, info.ModTime()); err != nil {
 		return err
 	}
-	if err := os.Rename(part, path+zipEnd); err != nil {
-		return err
-	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
-		return err
-	}
-	return os.Remove(path)
+	return d.Replace(name+partEnd, name+zipEnd)
 }
 
-// zip writes what in holds to a new file and returns how much that was.
-func zip(ctx context.Context, in io.Reader, path string, mode os.FileMode) (copied int64, err error) {
-	out, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode.Perm())
-	if err != nil {
-		return 0, err
-	}
+// zip writes what in holds to a new file, which it closes, and returns how much
+// that was.
+func zip(ctx context.Context, in io.Reader, out *os.File, mode os.FileMode) (copied int64, err error) {
 	defer func() { err = errors.Join(err, out.Close()) }()
 	z, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
 	if err != nil {
@@ -80,14 +87,4 @@ func (r reader) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	return r.in.Read(b)
-}
-
-// syncDir makes what was done to a folder's names last.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"monopod/agent/safefile"
 )
 
 // Former logs are called <log>.<stamp>, and with .gz once they are compressed:
@@ -26,7 +28,8 @@ type rotated struct {
 	zipped bool
 }
 
-func (f rotated) path(log string) string {
+// name returns the file's name, from the log's.
+func (f rotated) name(log string) string {
 	if f.zipped {
 		return log + "." + f.stamp + zipEnd
 	}
@@ -51,70 +54,114 @@ func nextStamp(now time.Time, former []rotated) string {
 	return stamp
 }
 
+// logDepth is how many folders above a log others may write to: the pod's and
+// the container's.
+const logDepth = 2
+
+// folderOf opens the folder of a log. The caller closes it.
+func folderOf(log string) (*safefile.Dir, error) {
+	return safefile.OpenDir(filepath.Dir(log), logDepth)
+}
+
 // tidy removes what is left of a compression that was broken off, and returns
 // the former logs, oldest first. Other files are somebody else's.
-func tidy(log string) ([]rotated, error) {
-	entries, err := os.ReadDir(filepath.Dir(log))
+func tidy(d *safefile.Dir, log string) ([]rotated, error) {
+	byStamp := map[string]rotated{}
+	trash := map[string]bool{}
+	err := d.Each(func(name string) error {
+		f, part, ours := parseName(name, log)
+		if !ours || !isRegular(d, name) {
+			return nil
+		}
+		if part {
+			trash[name] = true
+			return nil
+		}
+		if _, both := byStamp[f.stamp]; both { // the one that is compressed is so as a whole
+			trash[rotated{stamp: f.stamp}.name(log)] = true
+			f.zipped = true
+		}
+		byStamp[f.stamp] = f
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("former logs: %w", err)
 	}
-	byStamp := map[string]rotated{}
-	var trash []string
-	for _, e := range entries {
-		rest, ours := strings.CutPrefix(e.Name(), filepath.Base(log)+".")
-		stamp, part := strings.CutSuffix(rest, partEnd)
-		stamp, zipped := strings.CutSuffix(stamp, zipEnd)
-		if _, err := parseStamp(stamp); !ours || err != nil || !e.Type().IsRegular() {
-			continue
-		}
-		f := rotated{stamp, zipped}
-		if part {
-			trash = append(trash, filepath.Join(filepath.Dir(log), e.Name()))
-			continue
-		}
-		if _, both := byStamp[stamp]; both { // this one comes second and is compressed, all of it
-			trash = append(trash, rotated{stamp: stamp}.path(log))
-		}
-		byStamp[stamp] = f
-	}
-	for _, t := range trash {
-		if err := os.Remove(t); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for name := range trash {
+		if err := remove(d, name); err != nil {
 			return nil, fmt.Errorf("former log: %w", err)
 		}
 	}
-	var former []rotated
-	for _, f := range byStamp {
-		former = append(former, f)
-	}
+	former := slices.Collect(maps.Values(byStamp))
 	slices.SortFunc(former, func(a, b rotated) int { return cmp.Compare(a.stamp, b.stamp) })
 	return former, nil
+}
+
+// parseName takes the name of a file apart that a rotation of log made.
+func parseName(name, log string) (f rotated, part, ours bool) {
+	rest, ours := strings.CutPrefix(name, log+".")
+	rest, part = strings.CutSuffix(rest, partEnd)
+	f.stamp, f.zipped = strings.CutSuffix(rest, zipEnd)
+	_, err := parseStamp(f.stamp)
+	return f, part, ours && err == nil
+}
+
+func isRegular(d *safefile.Dir, name string) bool {
+	s, err := d.Stat(name)
+	return err == nil && s.IsRegular()
+}
+
+// remove removes a file, which may be gone.
+func remove(d *safefile.Dir, name string) error {
+	if err := d.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // Remove removes a log and all that came of it by rotation. Nobody may be
 // rotating it, see Rotator.Remove.
 func Remove(log string) error {
-	entries, err := os.ReadDir(filepath.Dir(log))
+	d, err := folderOf(log)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("remove log: %w", err)
 	}
-	for _, e := range entries {
-		if e.Name() != filepath.Base(log) && !strings.HasPrefix(e.Name(), filepath.Base(log)+".") {
-			continue
+	defer d.Close()
+	name := filepath.Base(log)
+	var all []string
+	err = d.Each(func(n string) error {
+		if n == name || strings.HasPrefix(n, name+".") {
+			all = append(all, n)
 		}
-		if err := os.Remove(filepath.Join(filepath.Dir(log), e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove log: %w", err)
-		}
+		return nil
+	})
+	for _, n := range all {
+		err = errors.Join(err, remove(d, n))
+	}
+	if err != nil {
+		return fmt.Errorf("remove log: %w", err)
 	}
 	return nil
 }
 
+// sizeOf returns the size of a log.
 func sizeOf(path string) (int64, error) {
-	i, err := os.Stat(path)
+	s, err := safefile.Lstat(path)
+	if err == nil {
+		if err = s.Regular(); err != nil {
+			err = fmt.Errorf("%s: %w; remove it", path, err)
+		}
+	}
 	if err != nil {
 		return 0, fmt.Errorf("log: %w", err)
 	}
-	return i.Size(), nil
+	return s.Size(), nil
+}
+
+// isOther reports whether sizeOf found something that is no log.
+func isOther(err error) bool {
+	return errors.Is(err, safefile.ErrLink) || errors.Is(err, safefile.ErrNotRegular)
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -175,17 +176,17 @@ func (r *Rotator) visit(ctx context.Context, id string, s *seen) error {
 	}
 	defer release()
 	size, err := sizeOf(s.log)
-	if err != nil {
+	if err != nil && !isOther(err) {
 		size, err = r.find(ctx, id, s)
+	}
+	if err != nil {
 		if errors.Is(err, errEnded) {
 			return nil
 		}
-		if err != nil {
-			return err
-		}
+		return err
 	}
 	if !s.tidy {
-		if _, err := tidy(s.log); err != nil {
+		if err := tidyOnce(s.log); err != nil {
 			return err
 		}
 		s.tidy = true
@@ -194,6 +195,17 @@ func (r *Rotator) visit(ctx context.Context, id string, s *seen) error {
 		return nil
 	}
 	return r.rotate(ctx, id, s.log)
+}
+
+// tidyOnce tidies the folder of a log.
+func tidyOnce(log string) error {
+	d, err := folderOf(log)
+	if err != nil {
+		return fmt.Errorf("former logs: %w", err)
+	}
+	defer d.Close()
+	_, err = tidy(d, filepath.Base(log))
+	return err
 }
 
 // complain says what is wrong with a container's log, once.

@@ -147,7 +147,7 @@ func TestGoesOnWhereAKilledOneWas(t *testing.T) {
 		}, 5, stamp, 0},
 		{"after it compressed", func(b *bench, log string) error {
 			b.write("c", 5, 1)
-			return errors.Join(os.Rename(log, log+stamp), compress(b.Context(), log+stamp),
+			return errors.Join(os.Rename(log, log+stamp), compressAt(b.Context(), log+stamp),
 				os.WriteFile(log+stamp, []byte("again"), 0o640), b.Reopen(b.Context(), "c"))
 		}, 6, stamp + ".gz", 1},
 	} {

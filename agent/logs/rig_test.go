@@ -201,6 +201,16 @@ func files(t *testing.T, dir string) string {
 	return strings.Join(names, " ")
 }
 
+// compressAt compresses a file by its path.
+func compressAt(ctx context.Context, path string) error {
+	d, err := folderOf(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return compress(ctx, d, filepath.Base(path))
+}
+
 // read returns all lines of a log and its former ones, oldest first.
 func read(t *testing.T, log string) (lines []string) {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"monopod/agent/safefile"
 )
 
 // find finds the log of a container that is not where it should be. Either the
@@ -26,11 +26,10 @@ func (r *Rotator) find(ctx context.Context, id string, s *seen) (size int64, err
 		return 0, err
 	}
 	s.log = where
-	if size, err = sizeOf(where); err == nil {
-		return size, nil
+	if size, err = sizeOf(where); err == nil || isOther(err) {
+		return size, err
 	}
-	dir := filepath.Dir(where)
-	made, err := makeDirs(dir)
+	made, err := safefile.MakeDirs(filepath.Dir(where), logDepth, 0o755)
 	if err != nil {
 		return 0, fmt.Errorf("log %s: %w", where, err)
 	}
@@ -42,21 +41,6 @@ func (r *Rotator) find(ctx context.Context, id string, s *seen) (size int64, err
 	}
 	r.log.Info("log is written to its place again", "file", where, "reason", "it was not there")
 	return sizeOf(where)
-}
-
-// makeDirs makes a folder with its parent and returns what of them it made,
-// innermost first. What is above has to be there.
-func makeDirs(dir string) (made []string, err error) {
-	for _, d := range []string{filepath.Dir(dir), dir} {
-		err := os.Mkdir(d, 0o755)
-		switch {
-		case err == nil:
-			made = append([]string{d}, made...)
-		case !errors.Is(err, fs.ErrExist):
-			return made, err
-		}
-	}
-	return made, nil
 }
 
 // reopen is not broken off by the agent's end.
@@ -71,12 +55,18 @@ func (r *Rotator) reopen(ctx context.Context, id string) error {
 // it is, for who still reads it. That former logs cannot be compressed, for
 // instance because the disk is full, is said but keeps nothing from rotating.
 func (r *Rotator) rotate(ctx context.Context, id, log string) error {
-	former, err := tidy(log)
+	d, err := folderOf(log)
+	if err != nil {
+		return fmt.Errorf("former logs: %w", err)
+	}
+	defer d.Close()
+	name := filepath.Base(log)
+	former, err := tidy(d, name)
 	if err != nil {
 		return err
 	}
 	for len(former) > r.cfg.Load().MaxFiles-2 {
-		if err := os.Remove(former[0].path(log)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := remove(d, former[0].name(name)); err != nil {
 			return fmt.Errorf("former log: %w", err)
 		}
 		former = former[1:]
@@ -87,46 +77,30 @@ func (r *Rotator) rotate(ctx context.Context, id, log string) error {
 			return err
 		}
 		if !f.zipped {
-			failed = errors.Join(failed, compress(ctx, f.path(log)))
+			failed = errors.Join(failed, compress(ctx, d, f.name(name)))
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return errors.Join(failed, r.swap(ctx, id, log, former))
+	return errors.Join(failed, r.swap(ctx, id, d, name, former))
 }
 
 // swap renames the log and has it reopened, or gives it back its name. It never
 // takes the place of another file: a runtime whose answer was lost may have
 // reopened the log all the same.
-func (r *Rotator) swap(ctx context.Context, id, log string, former []rotated) error {
-	to := rotated{stamp: nextStamp(time.Now(), former)}.path(log)
-	if err := rename(log, to); err != nil {
+func (r *Rotator) swap(ctx context.Context, id string, d *safefile.Dir, log string, former []rotated) error {
+	to := rotated{stamp: nextStamp(time.Now(), former)}.name(log)
+	if err := d.Rename(log, to); err != nil {
 		return fmt.Errorf("rotate log: %w", err)
 	}
 	err := r.reopen(ctx, id)
 	if err == nil {
-		r.log.Debug("log rotated", "file", log)
+		r.log.Debug("log rotated", "file", d.Path(log))
 		return nil
 	}
-	if back := rename(to, log); back != nil && !errors.Is(back, fs.ErrExist) && !errors.Is(back, fs.ErrNotExist) {
+	if back := d.Rename(to, log); back != nil && !errors.Is(back, fs.ErrExist) && !errors.Is(back, fs.ErrNotExist) {
 		err = errors.Join(err, back)
 	}
-	return fmt.Errorf("rotate log %s: %w", log, err)
-}
-
-// rename renames a file and never replaces another.
-func rename(from, to string) error {
-	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS): // a file system that cannot say so
-		if _, there := os.Lstat(to); there == nil {
-			err = unix.EEXIST
-			break
-		}
-		return os.Rename(from, to)
-	}
-	return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	return fmt.Errorf("rotate log %s: %w", d.Path(log), err)
 }

@@ -169,7 +169,7 @@ func TestCompressLeavesWhatItCannot(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path+".gz", "in the way"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	err := compress(t.Context(), path)
+	err := compressAt(t.Context(), path)
 	if err == nil || !strings.HasPrefix(err.Error(), "compress log: ") {
 		t.Errorf("got %v", err)
 	}

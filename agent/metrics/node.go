@@ -91,7 +91,7 @@ const pluginPrefix = "kubernetes.io/"
 
 // rejections are the reasons that are told apart.
 var rejections = map[string]bool{"AppArmor": true, "PodOSSelectorNodeLabelDoesNotMatch": true, "PodOSNotSupported": true,
-	"SysctlForbidden": true, "SupplementalGroupsPolicyNotSupported": true, "NodeAffinity": true, "NodePorts": true,
+	"SysctlForbidden": true, "SupplementalGroupsPolicyNotSupported": true, "NodeAffinity": true, "NodePorts": true, "UIDInUse": true,
 	"OutOfcpu": true, "OutOfmemory": true, "OutOfephemeral-storage": true, "OutOfpods": true}
 
 // rejection returns the label of a reason: manifests may name resources, and so

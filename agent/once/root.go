@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"monopod/agent/safefile"
 	"monopod/agent/status"
 )
 
@@ -23,6 +24,9 @@ const rootPrefix = "monopod-once-"
 
 // noteName is the file by which the root dir of a run is known as one.
 const noteName = "once.json"
+
+// maxNote bounds what is read of a note, in bytes.
+const maxNote = 64 << 10
 
 // Note is what must be known of a run to remove what it left.
 type Note struct {
@@ -59,7 +63,7 @@ func (n Note) Write(dir string) error {
 // the dir.
 func ReadNote(dir string) (Note, error) {
 	var n Note
-	b, err := os.ReadFile(filepath.Join(dir, noteName))
+	b, err := safefile.ReadFile(filepath.Join(dir, noteName), maxNote)
 	if errors.Is(err, fs.ErrNotExist) {
 		return n, fmt.Errorf("%s is not what `monopod once` left: there is no %s in it", dir, noteName)
 	}
@@ -72,15 +76,20 @@ func ReadNote(dir string) (Note, error) {
 	return n, nil
 }
 
-// Leftovers returns the root dirs of runs that nobody runs any more.
+// Leftovers returns the root dirs of runs that nobody runs any more. All users
+// may make folders where they are: only those of this one are looked at.
 func Leftovers() []string {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), rootPrefix+"*"))
 	var out []string
 	for _, dir := range dirs {
-		if _, err := os.Stat(filepath.Join(dir, noteName)); err != nil {
+		own, err := safefile.Lstat(dir)
+		if err != nil || !own.IsDir() || int(own.Uid) != os.Geteuid() {
 			continue
 		}
-		f, err := os.Open(filepath.Join(dir, "lock"))
+		if _, err := os.Lstat(filepath.Join(dir, noteName)); err != nil {
+			continue
+		}
+		f, err := safefile.Open(filepath.Join(dir, "lock"), 0)
 		if err != nil {
 			continue
 		}

@@ -48,6 +48,34 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
+// Where temporary files are, everybody may leave something.
+func TestWhatOthersLeaveIsNoLeftover(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	plant := func(name string) string {
+		dir := filepath.Join(os.TempDir(), rootPrefix+name)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	theirs, pipes := plant("theirs"), plant("pipes")
+	for _, err := range []error{
+		Note{}.Write(theirs), os.WriteFile(filepath.Join(theirs, "lock"), nil, 0o600), os.Chown(theirs, 1234, 1234),
+		unix.Mkfifo(filepath.Join(pipes, noteName), 0o600), unix.Mkfifo(filepath.Join(pipes, "lock"), 0o600),
+		os.Symlink(theirs, filepath.Join(os.TempDir(), rootPrefix+"link")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := Leftovers(); len(got) != 0 {
+		t.Errorf("left %v", got)
+	}
+	if _, err := ReadNote(pipes); err == nil {
+		t.Error("a note was read from a pipe")
+	}
+}
+
 func TestPodsGetUIDsOfTheirOwn(t *testing.T) {
 	a, b := made("a", "Never", "c"), made("a", "Never", "c")
 	for _, p := range []*v1.Pod{a, b} {

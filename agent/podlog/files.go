@@ -3,11 +3,11 @@ package podlog
 import (
 	"cmp"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
+
+	"monopod/agent/safefile"
 )
 
 // fileName matches a log, <attempt>.log, and what a rotation made of it.
@@ -31,8 +31,6 @@ func (s segment) name() string {
 	return name
 }
 
-func (s segment) path(dir string) string { return filepath.Join(dir, s.name()) }
-
 // compare orders by age, the oldest first. Stamps of one attempt tell the order.
 func (s segment) compare(t segment) int {
 	if c := cmp.Compare(s.attempt, t.attempt); c != 0 || s.stamp == t.stamp {
@@ -44,25 +42,38 @@ func (s segment) compare(t segment) int {
 	return cmp.Compare(s.stamp, t.stamp)
 }
 
-// list returns the files in a folder, oldest first. Where a file is there with
-// and without compression, which is so while one is replaced by the other, it
-// is the compressed one.
-func list(dir string) ([]segment, error) {
-	entries, err := os.ReadDir(dir)
+// depth is how many folders above a log others may write to: the pod's and the
+// container's.
+const depth = 2
+
+// maxSegments bounds the files of one container's log that are looked at.
+const maxSegments = 10_000
+
+// open opens a container's folder. The caller closes it.
+func open(dir string) (*safefile.Dir, error) {
+	d, err := safefile.OpenDir(dir, depth)
 	if err != nil {
 		return nil, fmt.Errorf("log folder: %w", err)
 	}
+	return d, nil
+}
+
+// list returns the files in a folder, oldest first. Where a file is there with
+// and without compression, which is so while one is replaced by the other, it
+// is the compressed one.
+func list(d *safefile.Dir) ([]segment, error) {
 	var all []segment
-	for _, e := range entries {
-		m := fileName.FindStringSubmatch(e.Name())
-		if m == nil {
-			continue
+	err := d.Each(func(name string) error {
+		if s, ok := parseName(name); ok {
+			all = append(all, s)
 		}
-		n, err := strconv.Atoi(m[1])
-		if err != nil || e.IsDir() {
-			continue
+		if len(all) > maxSegments {
+			return fmt.Errorf("more than %d logs are in it", maxSegments)
 		}
-		all = append(all, segment{attempt: n, stamp: m[2], zipped: m[3] != ""})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("log folder: %w", err)
 	}
 	slices.SortFunc(all, func(a, b segment) int {
 		if c := a.compare(b); c != 0 || a.zipped == b.zipped {
@@ -76,10 +87,24 @@ func list(dir string) ([]segment, error) {
 	return slices.CompactFunc(all, func(a, b segment) bool { return a.compare(b) == 0 }), nil
 }
 
+func parseName(name string) (s segment, ok bool) {
+	m := fileName.FindStringSubmatch(name)
+	if m == nil {
+		return s, false
+	}
+	n, err := strconv.Atoi(m[1])
+	return segment{attempt: n, stamp: m[2], zipped: m[3] != ""}, err == nil
+}
+
 // Attempts returns the attempts of a container that its folder has logs of,
 // oldest first.
 func Attempts(dir string) ([]int, error) {
-	all, err := list(dir)
+	d, err := open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	all, err := list(d)
 	var attempts []int
 	for _, s := range all {
 		attempts = append(attempts, s.attempt)

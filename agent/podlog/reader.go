@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"slices"
 	"time"
+
+	"monopod/agent/safefile"
 )
 
 const (
@@ -32,11 +34,12 @@ type reader struct {
 	join  joiner
 	watch *watch // with Follow
 
-	first, last int       // attempts; set by begin
-	src         *source   // nil before the beginning
-	buf         []byte    // of what was read and not taken: the beginning of a line
-	mid         bool      // its beginning was taken already
-	settled     time.Time // when the file that is open may be left; zero: not asked
+	first, last int           // attempts; set by begin
+	at          *safefile.Dir // the folder, as it was listed last; nil: it was not
+	src         *source       // nil before the beginning
+	buf         []byte        // of what was read and not taken: the beginning of a line
+	mid         bool          // its beginning was taken already
+	settled     time.Time     // when the file that is open may be left; zero: not asked
 	retries     int
 	ended       bool // nothing more will be written
 	damage      error
@@ -46,6 +49,22 @@ func (r *reader) close() {
 	if r.src != nil {
 		r.src.close()
 	}
+	if r.at != nil {
+		r.at.Close()
+	}
+}
+
+// list looks at the folder, which may be another one than before.
+func (r *reader) list() ([]segment, error) {
+	d, err := open(r.dir)
+	if err != nil {
+		return nil, err
+	}
+	if r.at != nil {
+		r.at.Close()
+	}
+	r.at = d
+	return list(d)
 }
 
 // run reads until there is no more to come. errDone is its regular end.
@@ -176,7 +195,7 @@ func (r *reader) advance(ctx context.Context) (moved bool, err error) {
 	if r.src != nil && r.src.offset >= r.src.limit {
 		return false, nil
 	}
-	all, err := list(r.dir)
+	all, err := r.list()
 	if errors.Is(err, fs.ErrNotExist) && (r.o.Follow || r.src != nil) {
 		return false, nil // not yet, or not any more
 	}
@@ -225,16 +244,16 @@ func (r *reader) begin(ctx context.Context, all []segment) (begun bool, err erro
 
 // move goes on to a file, unless it became another one meanwhile.
 func (r *reader) move(next segment) (moved bool, err error) {
-	s, err := openSource(r.dir, next)
+	s, err := openSource(r.at, next)
 	if r.retries++; err != nil && (!errors.Is(err, fs.ErrNotExist) || r.retries > retriesMax) {
 		return false, err
 	}
 	if err != nil {
 		return true, nil // look again
 	}
-	all, err := list(r.dir)
+	all, err := r.list()
 	now, _, ok := r.successor(all)
-	if err != nil || !ok || now != next || !s.is(next.path(r.dir)) {
+	if err != nil || !ok || now != next || !s.is(r.at, next) {
 		s.close()
 		return true, nil // look again
 	}

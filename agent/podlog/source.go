@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"monopod/agent/safefile"
 )
 
 // source is an open file of a log. It stays what it is when the file gets
@@ -21,8 +23,8 @@ type source struct {
 
 const openLimit = int64(1)<<62 - 1
 
-func openSource(dir string, s segment) (*source, error) {
-	f, err := os.Open(s.path(dir))
+func openSource(d *safefile.Dir, s segment) (*source, error) {
+	f, err := d.Open(s.name())
 	if err != nil {
 		return nil, fmt.Errorf("log: %w", err)
 	}
@@ -87,26 +89,26 @@ func (s *source) shrunk() bool {
 	return err == nil && !s.zipped && i.Size() < s.offset
 }
 
-// is reports whether path is this file.
-func (s *source) is(path string) bool {
-	there, err := os.Stat(path)
+// is reports whether t is this file.
+func (s *source) is(d *safefile.Dir, t segment) bool {
+	there, err := d.Stat(t.name())
 	if err != nil {
 		return false
 	}
-	mine, err := s.file.Stat()
-	return err == nil && os.SameFile(there, mine)
+	mine, err := safefile.StatOf(s.file)
+	return err == nil && there.Same(mine)
 }
 
-// became reports whether path is this file, or what compressing it made of it,
+// became reports whether t is this file, or what compressing it made of it,
 // which has the same time.
-func (s *source) became(dir string, t segment) bool {
+func (s *source) became(d *safefile.Dir, t segment) bool {
 	if !t.zipped || s.zipped {
-		return s.is(t.path(dir))
+		return s.is(d, t)
 	}
-	there, err := os.Stat(t.path(dir))
+	there, err := d.Stat(t.name())
 	if err != nil {
 		return false
 	}
-	mine, err := s.file.Stat()
-	return err == nil && there.ModTime().Equal(mine.ModTime())
+	mine, err := safefile.StatOf(s.file)
+	return err == nil && there.Changed().Equal(mine.Changed())
 }

@@ -1,7 +1,5 @@
 package podlog
 
-import "os"
-
 // successor returns the file that comes after the open one, or the first one.
 // newest: there is none of its attempt after it.
 func (r *reader) successor(all []segment) (next segment, newest, ok bool) {
@@ -41,7 +39,7 @@ func (r *reader) identify(all []segment) {
 	s := r.src
 	s.removed = false
 	current := segment{attempt: s.attempt}
-	if s.is(current.path(r.dir)) { // a rotation may have been taken back
+	if s.is(r.at, current) { // a rotation may have been taken back
 		if s.stamp != "" {
 			s.stamp, s.after = "", newestStamp(all, s.attempt)
 		}
@@ -51,7 +49,7 @@ func (r *reader) identify(all []segment) {
 		return
 	}
 	for _, t := range all {
-		if t.attempt == s.attempt && t.stamp > s.after && s.became(r.dir, t) {
+		if t.attempt == s.attempt && t.stamp > s.after && s.became(r.at, t) {
 			s.stamp = t.stamp
 			return
 		}
@@ -65,6 +63,6 @@ func (r *reader) isOld(s segment) bool {
 	if r.src != nil || r.o.Since.IsZero() || s.stamp == "" {
 		return false
 	}
-	i, err := os.Stat(s.path(r.dir))
-	return err == nil && i.ModTime().Before(r.o.Since)
+	i, err := r.at.Stat(s.name())
+	return err == nil && i.Changed().Before(r.o.Since)
 }

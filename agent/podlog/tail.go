@@ -33,7 +33,7 @@ func (r *reader) tail(ctx context.Context, n int64) (at *source, skip int64, err
 // tryTail fails with fs.ErrNotExist when a file it comes to is not there any
 // more.
 func (r *reader) tryTail(ctx context.Context, n int64) (*source, int64, error) {
-	all, err := list(r.dir)
+	all, err := r.list()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -44,13 +44,13 @@ func (r *reader) tryTail(ctx context.Context, n int64) (*source, int64, error) {
 	}
 	t := &tailer{n: n, stream: r.o.Stream}
 	for k := len(all) - 1; k >= 0 && !t.done; k-- {
-		s, err := openSource(r.dir, all[k])
+		s, err := openSource(r.at, all[k])
 		if err != nil {
 			t.close()
 			return nil, 0, err
 		}
-		now, err := list(r.dir)
-		if k == len(all)-1 && (err != nil || !slices.Contains(now, all[k]) || !s.is(all[k].path(r.dir)) || newestStamp(now, s.attempt) != newestStamp(all, s.attempt)) {
+		now, err := r.list()
+		if k == len(all)-1 && (err != nil || !slices.Contains(now, all[k]) || !s.is(r.at, all[k]) || newestStamp(now, s.attempt) != newestStamp(all, s.attempt)) {
 			s.close()
 			return nil, 0, fs.ErrNotExist // it was set aside just now
 		}
@@ -113,7 +113,7 @@ func (t *tailer) back(ctx context.Context, s *source) error {
 		return t.unzipped(ctx, s)
 	}
 	t.begin(s, size)
-	err = eachBack(s.file, size, func(pos int64, b []byte) bool {
+	err = eachBack(ctx, s.file, size, func(pos int64, b []byte) bool {
 		t.take(s, pos, b)
 		return !t.done
 	})
@@ -190,11 +190,14 @@ func (t *tailer) unzipped(ctx context.Context, s *source) error {
 
 // eachBack calls do for each line of a file, from the last to the first, with
 // its place and at least its first headMax bytes, until it returns false.
-func eachBack(f io.ReaderAt, size int64, do func(pos int64, b []byte) bool) error {
+func eachBack(ctx context.Context, f io.ReaderAt, size int64, do func(pos int64, b []byte) bool) error {
 	buf := make([]byte, blockSize+headMax)
 	end := size
 	var later []byte // the beginning of what comes after the block, at most headMax bytes
 	for end > 0 {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
 		from := max(end-blockSize, 0)
 		n, err := f.ReadAt(buf[:end-from], from)
 		if err != nil && err != io.EOF {

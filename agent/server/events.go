@@ -19,22 +19,28 @@ const watchFor = time.Hour
 // events answers with a v1 EventList, the latest last: of one pod with
 // ?pod=namespace/name. With ?watch=1 it is one v1 Event after the other, a line
 // of JSON each: those that there are, then those that come, and those that came
-// again with their new count.
+// again with their new count. Who is not local gets what is public.
 func (s *Server) events(local bool, w http.ResponseWriter, r *http.Request) {
 	pod := r.URL.Query().Get("pod")
 	if namespace, name, ok := strings.Cut(pod, "/"); pod != "" && (!ok || namespace == "" || name == "") {
 		http.Error(w, "pod: write it as namespace/name, with its full name", http.StatusBadRequest)
 		return
 	}
-	clean := func(*v1.Event) {}
+	list, watch := s.config.Events.List, s.config.Events.Watch
 	if !local {
-		clean = newScrubber(s.config.Store.Pods()).scrub
+		list, watch = s.config.Events.ListPublic, s.config.Events.WatchPublic
 	}
 	switch r.URL.Query().Get("watch") {
 	case "1", "true":
-		s.watchEvents(w, r, pod, local)
+		past, watching, err := watch(pod)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		defer watching.Close()
+		s.watchEvents(w, r, past, watching)
 	case "", "0", "false":
-		writeEvents(w, s.config.Events.List(pod), clean)
+		writeEvents(w, list(pod))
 	default:
 		http.Error(w, "watch: choose 1 or 0", http.StatusBadRequest)
 	}
@@ -42,7 +48,7 @@ func (s *Server) events(local bool, w http.ResponseWriter, r *http.Request) {
 
 // writeEvents writes a list one event at a time, so that no buffer has to hold
 // them all.
-func writeEvents(w http.ResponseWriter, all *events.List, clean func(*v1.Event)) {
+func writeEvents(w http.ResponseWriter, all *events.List) {
 	w.Header().Set("Content-Type", "application/json")
 	write := func(data string) {
 		if _, err := w.Write([]byte(data)); err != nil {
@@ -52,7 +58,6 @@ func writeEvents(w http.ResponseWriter, all *events.List, clean func(*v1.Event))
 	write(`{"kind":"EventList","apiVersion":"v1","metadata":{},"items":[`)
 	sep := ""
 	all.Each(func(e *v1.Event) bool {
-		clean(e)
 		e.TypeMeta = metav1.TypeMeta{}
 		data, err := json.Marshal(e)
 		if err != nil {
@@ -67,13 +72,7 @@ func writeEvents(w http.ResponseWriter, all *events.List, clean func(*v1.Event))
 }
 
 // watchEvents writes events until the client goes, the agent ends, or the time is up.
-func (s *Server) watchEvents(w http.ResponseWriter, r *http.Request, pod string, local bool) {
-	past, watch, err := s.config.Events.Watch(pod)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	defer watch.Close()
+func (s *Server) watchEvents(w http.ResponseWriter, r *http.Request, past *events.List, watch *events.Watch) {
 	st, end, ok := s.stream(w, r)
 	if !ok {
 		return
@@ -86,9 +85,6 @@ func (s *Server) watchEvents(w http.ResponseWriter, r *http.Request, pod string,
 		return
 	}
 	send := func(e *v1.Event) bool {
-		if !local {
-			newScrubber(s.config.Store.Pods()).scrub(e)
-		}
 		data, err := json.Marshal(e)
 		if err == nil {
 			_, err = st.Write(append(data, '\n'))

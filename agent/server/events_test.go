@@ -28,10 +28,11 @@ func tellers(t *testing.T) (r *events.Recorder, socket, tcp *http.Client, addres
 		t.Fatal(err)
 	}
 	web := &v1.Pod{}
-	web.Namespace, web.Name = "default", "web-n"
+	web.Namespace, web.Name, web.UID = "default", "web-n", "u"
 	web.Spec.Containers = []v1.Container{{Name: "main", Env: []v1.EnvVar{{Name: "A", Value: "hunter2"}, {Name: "B", Value: "hunter22"}, {Name: "C", Value: "on"}}}}
 	store.SetPod("default/web-n", web)
 	r = events.Open(events.Config{Node: "n", Log: log})
+	r.Know([]*v1.Pod{web})
 	path := filepath.Join(t.TempDir(), "s")
 	s, err := Listen(Config{Listen: "127.0.0.1:0", Socket: path, Store: store, Events: r, Log: log})
 	if err != nil {
@@ -90,13 +91,15 @@ func TestEventsAreListed(t *testing.T) {
 	r.Record(gone, v1.EventTypeWarning, "Unhealthy", "what is in its env is not known any more")
 	r.Record(gone, v1.EventTypeNormal, "Killing", "Stopping container c")
 	r.Record(events.NodeRef("n"), v1.EventTypeWarning, "Rebooted", "hunter2 is a name, too")
+	r.Record(events.FileRef("/m/web.yaml"), v1.EventTypeWarning, "FailedValidation", "expected a string, got a number (90817263)")
 	x := strings.Repeat("x", 1019)
 	rows := []struct {
 		name, query string
 		client      *http.Client
 		base, want  string
 	}{
-		{"all, on the socket", "", socket, "http://x", "Unhealthy: hunter22, hunter2 and on; Failed: " + x + "hu...; Unhealthy: what is in its env is not known any more; Killing: Stopping container c; Rebooted: hunter2 is a name, too"},
+		{"all, on the socket", "", socket, "http://x", "Unhealthy: hunter22, hunter2 and on; Failed: " + x + "hu...; Unhealthy: what is in its env is not known any more; Killing: Stopping container c; Rebooted: hunter2 is a name, too; FailedValidation: expected a string, got a number (90817263)"},
+		{"all, over TCP", "", tcp, address, "Unhealthy: <elided>, <elided> and on; Failed: " + x + "hu...; Unhealthy: <elided>; Killing: Stopping container c; Rebooted: hunter2 is a name, too"},
 		{"of a pod, on the socket", "?pod=default/gone-n", socket, "http://x", "Unhealthy: what is in its env is not known any more; Killing: Stopping container c"},
 		{"of no pod", "?pod=default/other", socket, "http://x", ""},
 		{"of a pod, over TCP", "?pod=default/web-n", tcp, address, "Unhealthy: <elided>, <elided> and on; Failed: " + x + "hu..."},
@@ -114,6 +117,23 @@ func TestEventsAreListed(t *testing.T) {
 		if code, body := ask(t, socket, "http://x/events"+query); code != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", query, code, body)
 		}
+	}
+}
+
+// What a former instance had in its env is as secret as what the present one has.
+func TestAFormerInstancesValuesAreHiddenOverTCP(t *testing.T) {
+	r, socket, tcp, address := tellers(t)
+	old := &v1.Pod{}
+	old.Namespace, old.Name, old.UID = "default", "web-n", "olduid"
+	old.Spec.Containers = []v1.Container{{Name: "main", Env: []v1.EnvVar{{Name: "A", Value: "OLDSECRET99"}}}}
+	r.Know([]*v1.Pod{old})
+	r.Record(events.PodRef("default", "web-n", "olduid"), v1.EventTypeWarning, "Unhealthy", "password OLDSECRET99 is refused")
+	r.Know(nil)
+	if _, body := ask(t, tcp, address+"/events"); messages(t, body) != "Unhealthy: password <elided> is refused" {
+		t.Errorf("TCP says %s", messages(t, body))
+	}
+	if _, body := ask(t, socket, "http://x/events"); messages(t, body) != "Unhealthy: password OLDSECRET99 is refused" {
+		t.Errorf("the socket says %s", messages(t, body))
 	}
 }
 
@@ -158,6 +178,7 @@ func TestEventsAreWatched(t *testing.T) {
 			}
 		}
 		next("Before")
+		r.Record(events.FileRef("/m/web.yaml"), v1.EventTypeWarning, "FailedValidation", row.name+": got a number (90817263)")
 		r.Record(web, v1.EventTypeNormal, "After "+row.name, "hunter2")
 		if row.client == tcp {
 			next("After on the socket")

@@ -7,15 +7,17 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/elide"
 )
 
 // elided stands for what only the socket shows.
-const elided = "<elided>"
+const elided = elide.Mark
 
 // pods writes all pods as they are to be, with their status.
 func (s *Server) pods(local bool, w http.ResponseWriter, _ *http.Request) {
 	all := s.config.Store.Pods()
-	s.list(w, len(all), func(k int) *v1.Pod { return shown(all[k], local) })
+	s.list(w, len(all), func(k int) *v1.Pod { return s.shown(all[k], local) })
 }
 
 // running writes what runs in the runtime: names and images.
@@ -63,13 +65,13 @@ func (s *Server) list(w http.ResponseWriter, n int, pod func(k int) *v1.Pod) {
 
 // shown returns the pod as an item of a list, without what may be secret unless
 // local. It shares with p all that it does not change.
-func shown(p *v1.Pod, local bool) *v1.Pod {
+func (s *Server) shown(p *v1.Pod, local bool) *v1.Pod {
 	c := *p
 	c.APIVersion, c.Kind = "", ""
 	if !local {
-		c.Status = elideStatus(p)
-		c.Spec.InitContainers = elide(c.Spec.InitContainers)
-		c.Spec.Containers = elide(c.Spec.Containers)
+		c.Status = elideStatus(p, s.config.Events.Secrets(p))
+		c.Spec.InitContainers = elideContainers(c.Spec.InitContainers)
+		c.Spec.Containers = elideContainers(c.Spec.Containers)
 		if _, copied := c.Annotations[v1.LastAppliedConfigAnnotation]; copied { // the whole manifest
 			c.Annotations = maps.Clone(c.Annotations)
 			c.Annotations[v1.LastAppliedConfigAnnotation] = elided
@@ -78,9 +80,9 @@ func shown(p *v1.Pod, local bool) *v1.Pod {
 	return &c
 }
 
-// elide returns the containers without the values of their env and of the
+// elideContainers returns the containers without the values of their env and of the
 // headers that probes and hooks send.
-func elide(containers []v1.Container) []v1.Container {
+func elideContainers(containers []v1.Container) []v1.Container {
 	out := slices.Clone(containers)
 	for i := range out {
 		c := &out[i]

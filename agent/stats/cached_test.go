@@ -73,20 +73,20 @@ func TestWhoCannotWaitLeaves(t *testing.T) {
 func TestFilesAreCountedOnce(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, "a", string(make([]byte, 10_000)))
-	alone, _, err := within(t.Context(), dir)
+	alone, _, err := within(t.Context(), dir, 1)
 	if err != nil || alone < 10_000 {
 		t.Fatalf("%d bytes, %v", alone, err)
 	}
 	if err := errors.Join(os.Link(filepath.Join(dir, "a"), filepath.Join(dir, "b")), os.Symlink("/", filepath.Join(dir, "c"))); err != nil {
 		t.Fatal(err)
 	}
-	bytes, inodes, err := within(t.Context(), dir)
+	bytes, inodes, err := within(t.Context(), dir, 1)
 	if bytes != alone || inodes != 3 || err != nil {
 		t.Errorf("%d bytes in %d files, %v; want %d in 3", bytes, inodes, err, alone)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := within(ctx, dir); err == nil {
+	if _, _, err := within(ctx, dir, 1); err == nil {
 		t.Error("who is cancelled goes on counting")
 	}
 }

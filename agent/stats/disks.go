@@ -87,7 +87,7 @@ func (c *Collector) podDisks(ctx context.Context, pod *v1.Pod) podDisks {
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for k := range list {
 			dir := filepath.Join(c.PodLogs, pod.Namespace+"_"+pod.Name+"_"+string(pod.UID), list[k].Name)
-			if bytes, inodes, err := within(ctx, dir); err == nil {
+			if bytes, inodes, err := within(ctx, dir, 2); err == nil {
 				d.Logs[list[k].Name] = layer{known(bytes), known(inodes)}
 			}
 		}

@@ -2,11 +2,8 @@ package stats
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,56 +49,6 @@ func ownMemory(dir string) bool {
 		unix.Stat(dir, &here) == nil && unix.Stat(filepath.Dir(dir), &above) == nil && here.Dev != above.Dev
 }
 
-// maxFiles is how many files and folders are counted of a volume on disk; what
-// one with more takes is not told.
-const maxFiles = 50_000
-
-var errTooMany = errors.New("too many files to count")
-
-// within returns what the files in dir take on the disk, no other file system's
-// with them. A file with several names counts once.
-func within(ctx context.Context, dir string) (bytes, inodes uint64, err error) {
-	top, err := os.Lstat(dir)
-	if err != nil {
-		return 0, 0, err
-	}
-	device := top.Sys().(*syscall.Stat_t).Dev
-	linked := map[uint64]bool{}
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist): // it went meanwhile
-			return nil
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-		info, err := d.Info()
-		if err != nil {
-			return nil
-		}
-		st := info.Sys().(*syscall.Stat_t)
-		if st.Dev != device {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		if st.Nlink > 1 && !d.IsDir() {
-			if linked[st.Ino] {
-				return nil
-			}
-			linked[st.Ino] = true
-		}
-		if inodes++; inodes > maxFiles {
-			return errTooMany
-		}
-		bytes += uint64(st.Blocks) * 512
-		return nil
-	})
-	return bytes, inodes, err
-}
-
 // part returns what a folder takes of its file system.
 func part(ctx context.Context, dir string) *space {
 	s := filesystem(dir)
@@ -109,7 +56,7 @@ func part(ctx context.Context, dir string) *space {
 		return s
 	}
 	s.Used, s.InodesUsed = nil, nil
-	if bytes, inodes, err := within(ctx, dir); err == nil {
+	if bytes, inodes, err := within(ctx, dir, 1); err == nil {
 		s.Used, s.InodesUsed = known(bytes), known(inodes)
 	}
 	return s

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,9 +13,6 @@ import (
 
 // Directories of a pod are closed to users: what is below may be open to all.
 const dirMode = 0o750
-
-// maxMessage is how much of a termination message counts, from its end.
-const maxMessage = 4096
 
 // PodDir returns <root>/pods/<uid>.
 func PodDir(root, uid string) string { return filepath.Join(root, "pods", uid) }
@@ -65,39 +61,4 @@ func checkName(what, s string) error {
 		return fmt.Errorf("%s %q cannot be a file name", what, s)
 	}
 	return nil
-}
-
-// TerminationLog makes a new empty file for one run of a container, open to
-// all users, and returns its path.
-func TerminationLog(root, uid, container string) (string, error) {
-	if err := errors.Join(checkName("pod uid", uid), checkName("container", container)); err != nil {
-		return "", err
-	}
-	if err := makeDirs(root, "pods", uid, "containers", container); err != nil {
-		return "", err
-	}
-	path := filepath.Join(PodDir(root, uid), "containers", container, fmt.Sprintf("%08x", rand.Uint32()))
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if err != nil {
-		return "", err
-	}
-	return path, errors.Join(f.Chmod(0o666), f.Close()) // the umask took bits at creation
-}
-
-// TerminationMessage returns the end of a termination log, at most 4096
-// bytes; "" if there is none. A container had the file in its hands, so
-// nothing but a regular file is read.
-func TerminationMessage(path string) string {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	i, err := f.Stat()
-	if err != nil || !i.Mode().IsRegular() {
-		return ""
-	}
-	b := make([]byte, maxMessage)
-	n, _ := f.ReadAt(b, max(0, i.Size()-maxMessage)) // what could be read counts
-	return string(b[:n])
 }

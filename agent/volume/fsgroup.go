@@ -53,7 +53,7 @@ func setGroupOf(root *os.Root, path string, gid int, may fs.FileMode) error {
 	if err != nil || i.Mode()&fs.ModeSymlink != 0 {
 		return err
 	}
-	mode := i.Mode()&(fs.ModePerm|fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) | may
+	mode := i.Mode()&wholeMode | may
 	if i.IsDir() {
 		mode |= 0o110 | fs.ModeSetgid
 	}

@@ -87,6 +87,9 @@ func localElements(path string) ([]string, error) {
 	return out, nil
 }
 
+// wholeMode is what a subPath takes over of its volume's mode, as with the kubelet.
+const wholeMode = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+
 // makeBelow makes what is missing of the path, with the mode of the volume.
 func makeBelow(base string, elements []string) error {
 	i, err := os.Stat(base)
@@ -105,16 +108,16 @@ func makeBelow(base string, elements []string) error {
 			return err
 		}
 		defer dir.Close()
-		return makeIn(dir, elements[n:], i.Mode().Perm())
+		return makeIn(dir, elements[n:], i.Mode()&wholeMode)
 	}
 	return nil
 }
 
 // makeIn makes directories one in the other, from an open one on.
-func makeIn(dir *os.File, elements []string, perm fs.FileMode) error {
+func makeIn(dir *os.File, elements []string, mode fs.FileMode) error {
 	at := int(dir.Fd())
 	for _, e := range elements {
-		made := unix.Mkdirat(at, e, uint32(perm))
+		made := unix.Mkdirat(at, e, uint32(mode.Perm()))
 		if made != nil && made != unix.EEXIST {
 			return &fs.PathError{Op: "mkdir", Path: e, Err: made}
 		}
@@ -128,11 +131,7 @@ func makeIn(dir *os.File, elements []string, perm fs.FileMode) error {
 		if made != nil {
 			continue
 		}
-		i, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		if err := f.Chmod(perm | i.Mode()&fs.ModeSetgid); err != nil { // the umask took bits
+		if err := f.Chmod(mode); err != nil { // the umask took bits
 			return err
 		}
 	}

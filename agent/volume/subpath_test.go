@@ -177,3 +177,23 @@ func TestSubPathSurvivesASwap(t *testing.T) {
 	must(t, TearDown(t.Context(), root, "u1"))
 	kept(t, filepath.Join(outside, "secret"))
 }
+
+// The kubelet gives what it makes the volume's whole mode.
+func TestASubPathHasTheModeOfItsVolume(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	for _, want := range []fs.FileMode{0o777, 0o750, 0o777 | fs.ModeSticky, 0o770 | fs.ModeSetgid, 0o775 | fs.ModeSetgid | fs.ModeSticky} {
+		t.Run(want.String(), func(t *testing.T) {
+			root := testRoot(t)
+			m := setUpPod(t, root, testPod(emptyDir("data")))["data"]
+			must(t, os.Chmod(m.HostPath, want))
+			_, err := SubPath(root, "u1", subPathOf(m, "a/b"))
+			must(t, err)
+			for _, dir := range []string{"a", "a/b"} {
+				if got := mode(t, filepath.Join(m.HostPath, dir)); got != want|fs.ModeDir {
+					t.Errorf("%s has %v", dir, got)
+				}
+			}
+			must(t, TearDown(t.Context(), root, "u1"))
+		})
+	}
+}

@@ -334,6 +334,34 @@ func TestTerminationLog(t *testing.T) {
 	}
 }
 
+// Where the runtime says a termination log is, a volume of the machine may be.
+func TestOnlyTerminationLogsAreRemoved(t *testing.T) {
+	root := testRoot(t)
+	a, err := TerminationLog(root, "u1", "main")
+	must(t, err)
+	b, err := TerminationLog(root, "u1", "main")
+	must(t, err)
+	c, err := TerminationLog(root, "u1", "main")
+	must(t, err)
+	precious := filepath.Join(t.TempDir(), filepath.Base(a))
+	notes := filepath.Join(filepath.Dir(a), "notes")
+	must(t, os.WriteFile(precious, nil, 0o600))
+	must(t, os.WriteFile(notes, nil, 0o600))
+	must(t, RemoveTerminationLog(root, "u1", "main", notes))
+	must(t, RemoveTerminationLog(root, "u1", "main", precious)) // by its name it is ours
+	must(t, RemoveTerminationLog(root, "u1", "main", precious))
+	kept(t, precious)
+	gone(t, a)
+	must(t, SweepTerminationLogs(root, "u1", "main", []string{"/elsewhere/" + filepath.Base(b)}))
+	kept(t, notes)
+	kept(t, b)
+	gone(t, c)
+	must(t, SweepTerminationLogs(root, "u1", "other", nil))
+	if err := SweepTerminationLogs(root, "u1", "../main", nil); err == nil {
+		t.Error("swept outside")
+	}
+}
+
 func TestTerminationMessage(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

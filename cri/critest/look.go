@@ -161,8 +161,8 @@ func (r *Runtime) Sandbox(which string) (Sandbox, bool) {
 }
 
 // DoubleRunning tells of each pod and each container that, at any time so far,
-// was live twice: two sandboxes of one namespace/name ready or with running
-// containers, two running containers of one namespace/pod/container.
+// was live twice: two sandboxes of one namespace/name, or of one uid, ready or
+// with running containers, two running containers of one namespace/pod/container.
 func (r *Runtime) DoubleRunning() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

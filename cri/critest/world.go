@@ -118,7 +118,7 @@ func (r *Runtime) findSandbox(which string) *sandbox {
 	return found
 }
 
-// noteDoubles writes down each pod and each container that is there twice now.
+// noteDoubles writes down each pod, uid and container that is there twice now.
 // r.mu is held.
 func (r *Runtime) noteDoubles() {
 	live := map[string][]string{} // what is live to the ids of it
@@ -131,10 +131,12 @@ func (r *Runtime) noteDoubles() {
 	}
 	for _, b := range r.sandboxesInOrder() {
 		if b.ready || pods[b.id] {
-			what := "pod " + podName(b.config)
-			live[what] = append(live[what], b.id[:13])
+			for _, what := range []string{"pod " + podName(b.config), "uid " + b.config.GetMetadata().GetUid()} {
+				live[what] = append(live[what], b.id[:13])
+			}
 		}
 	}
+	delete(live, "uid ") // who has none
 	for what, ids := range live {
 		if double := fmt.Sprintf("%s: %v", what, ids); len(ids) > 1 && !slices.Contains(r.doubles, double) {
 			r.doubles = append(r.doubles, double)

@@ -1,0 +1,176 @@
+// Package elide hides the values of pods' env and HTTP headers in texts, for
+// readers who may see the texts but not the values.
+package elide
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Mark stands in the place of what is hidden.
+const Mark = "<elided>"
+
+// least is how long a value is at least to be hidden, in bytes: what is shorter
+// is part of many words.
+const least = 4
+
+// Values is what some pods have in their env and headers. One goroutine at a
+// time may use it.
+type Values struct {
+	pods  []*v1.Pod
+	made  bool
+	forms []string // in which the values may stand in a text
+}
+
+// Of returns the values of pods. They must not be changed afterwards.
+func Of(pods ...*v1.Pod) *Values { return &Values{pods: pods} }
+
+// Hide returns the text without the values: as the manifest has them, as the
+// container gets them, line by line, escaped and quoted in the usual ways, and
+// cut off where the text, or one that it quotes, begins or ends.
+func (v *Values) Hide(text string) string {
+	if text == "" {
+		return ""
+	}
+	if !v.made {
+		v.forms, v.made = formsOf(v.pods), true
+	}
+	m := marks{text: text}
+	ends, begins := cuts(text)
+	for _, form := range v.forms {
+		m.whole(form)
+		m.beginnings(form, ends)
+		m.endings(form, begins)
+	}
+	return m.String()
+}
+
+// formsOf returns the forms of all values of the pods, each once.
+func formsOf(pods []*v1.Pod) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, p := range pods {
+		for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+			for _, value := range slices.Concat(envValues(c.Env), headerValues(&c)) {
+				for _, form := range forms(value) {
+					if len(form) >= least && !seen[form] {
+						seen[form] = true
+						out = append(out, form)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+func headerValues(c *v1.Container) []string {
+	var asks []*v1.HTTPGetAction
+	for _, p := range []*v1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
+		if p != nil {
+			asks = append(asks, p.HTTPGet)
+		}
+	}
+	if c.Lifecycle != nil {
+		for _, h := range []*v1.LifecycleHandler{c.Lifecycle.PostStart, c.Lifecycle.PreStop} {
+			if h != nil {
+				asks = append(asks, h.HTTPGet)
+			}
+		}
+	}
+	var out []string
+	for _, a := range asks {
+		if a != nil {
+			for _, h := range a.HTTPHeaders {
+				out = append(out, h.Value)
+			}
+		}
+	}
+	return out
+}
+
+// cutsMost is how many cuts of a kind count in one text.
+const cutsMost = 32
+
+// cuts returns where a value in the text may have lost its end, and where its
+// beginning: a text may be cut, and so may one that it quotes.
+func cuts(text string) (ends, begins []int) {
+	ends, begins = []int{len(text)}, []int{0}
+	for _, sep := range []string{"...", "; "} {
+		for at := range indexes(text, sep) {
+			if ends = append(ends, at); len(ends) >= cutsMost {
+				break
+			}
+		}
+	}
+	for at := range indexes(text, ": ") {
+		if begins = append(begins, at+len(": ")); len(begins) >= cutsMost {
+			break
+		}
+	}
+	return ends, begins
+}
+
+// marks says which bytes of a text are hidden.
+type marks struct {
+	text   string
+	hidden []bool // nil: none
+}
+
+func (m *marks) mark(from, to int) {
+	if m.hidden == nil {
+		m.hidden = make([]bool, len(m.text))
+	}
+	for k := from; k < to; k++ {
+		m.hidden[k] = true
+	}
+}
+
+// whole marks a value wherever it stands.
+func (m *marks) whole(value string) {
+	for at := range indexes(m.text, value) {
+		m.mark(at, at+len(value))
+	}
+}
+
+// beginnings marks what is left of a value that was cut off at one of the ends.
+func (m *marks) beginnings(value string, ends []int) {
+	for at := range indexes(m.text, value[:least]) {
+		for _, end := range ends {
+			if end-at >= least && strings.HasPrefix(value, m.text[at:end]) {
+				m.mark(at, end)
+			}
+		}
+	}
+}
+
+// endings marks what is left of a value whose beginning was cut off.
+func (m *marks) endings(value string, begins []int) {
+	for at := range indexes(m.text, value[len(value)-least:]) {
+		end := at + least
+		for _, begin := range begins {
+			if end-begin >= least && strings.HasSuffix(value, m.text[begin:end]) {
+				m.mark(begin, end)
+			}
+		}
+	}
+}
+
+// String returns the text with one Mark for all that is hidden in a row.
+func (m *marks) String() string {
+	if m.hidden == nil {
+		return m.text
+	}
+	var b strings.Builder
+	for k := range len(m.text) {
+		switch {
+		case !m.hidden[k]:
+			b.WriteByte(m.text[k])
+		case k == 0 || !m.hidden[k-1]:
+			b.WriteString(Mark)
+		}
+	}
+	return b.String()
+}

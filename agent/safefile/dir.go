@@ -1,0 +1,198 @@
+package safefile
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Dir is an open folder that others may write to. It is one goroutine's. Names
+// are those of its entries, never paths.
+type Dir struct {
+	f    *os.File
+	path string // for errors
+}
+
+// OpenDir opens a folder. Others may write to the last depth of the folders that
+// the path names: none of these may be a link. What is above is the agent's or
+// the machine owner's, and may be reached by links.
+func OpenDir(path string, depth int) (*Dir, error) {
+	top, below := path, []string(nil)
+	for range depth {
+		below = append([]string{filepath.Base(top)}, below...)
+		top = filepath.Dir(top)
+	}
+	f, err := os.OpenFile(top, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{f, top}
+	for _, name := range below {
+		next, err := d.OpenDir(name)
+		d.Close()
+		if err != nil {
+			return nil, err
+		}
+		d = next
+	}
+	return d, nil
+}
+
+// Close closes the folder.
+func (d *Dir) Close() error { return d.f.Close() }
+
+// Path returns the path of an entry, for messages.
+func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
+
+func (d *Dir) fd() int { return int(d.f.Fd()) }
+
+// checkName refuses what is not the name of an entry.
+func checkName(name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return fs.ErrInvalid
+	}
+	return nil
+}
+
+// OpenDir opens a folder in it.
+func (d *Dir) OpenDir(name string) (*Dir, error) {
+	if err := checkName(name); err != nil {
+		return nil, pathError("open", d.Path(name), err)
+	}
+	fd, err := openat(d.fd(), name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err == unix.ELOOP || err == unix.ENOTDIR {
+		if s, failed := d.Stat(name); failed == nil && s.IsLink() {
+			err = ErrLink
+		}
+	}
+	if err != nil {
+		return nil, pathError("open", d.Path(name), err)
+	}
+	return &Dir{os.NewFile(uintptr(fd), d.Path(name)), d.Path(name)}, nil
+}
+
+// Open opens a regular file in it to read it.
+func (d *Dir) Open(name string) (*os.File, error) {
+	if err := checkName(name); err != nil {
+		return nil, pathError("open", d.Path(name), err)
+	}
+	return openFile(d.fd(), name, d.Path(name))
+}
+
+// Create makes a file that was not there and opens it to write. What has the
+// name and is no folder goes first.
+func (d *Dir) Create(name string, perm fs.FileMode) (*os.File, error) {
+	if err := d.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	fd, err := unix.Openat(d.fd(), name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(perm.Perm()))
+	if err != nil {
+		return nil, pathError("create", d.Path(name), err)
+	}
+	return os.NewFile(uintptr(fd), d.Path(name)), nil
+}
+
+// Mkdir makes a folder in it.
+func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
+	err := checkName(name)
+	if err == nil {
+		err = unix.Mkdirat(d.fd(), name, uint32(perm.Perm()))
+	}
+	if err != nil {
+		return pathError("mkdir", d.Path(name), err)
+	}
+	return nil
+}
+
+// Remove removes an entry that is no folder.
+func (d *Dir) Remove(name string) error { return d.unlink(name, 0) }
+
+// RemoveDir removes an empty folder in it.
+func (d *Dir) RemoveDir(name string) error { return d.unlink(name, unix.AT_REMOVEDIR) }
+
+func (d *Dir) unlink(name string, flags int) error {
+	err := checkName(name)
+	if err == nil {
+		err = unix.Unlinkat(d.fd(), name, flags)
+	}
+	if err != nil {
+		return pathError("remove", d.Path(name), err)
+	}
+	return nil
+}
+
+// Replace renames an entry and puts it in the place of another.
+func (d *Dir) Replace(from, to string) error { return d.renamed(from, to, d.rename(from, to, 0)) }
+
+// Rename renames an entry and never replaces another, which is fs.ErrExist.
+func (d *Dir) Rename(from, to string) error {
+	err := d.rename(from, to, unix.RENAME_NOREPLACE)
+	if err == unix.EINVAL || err == unix.ENOSYS { // a file system that cannot say so
+		if _, there := d.Stat(to); there == nil {
+			err = unix.EEXIST
+		} else {
+			err = d.rename(from, to, 0)
+		}
+	}
+	return d.renamed(from, to, err)
+}
+
+func (d *Dir) rename(from, to string, flags uint) error {
+	if err := errors.Join(checkName(from), checkName(to)); err != nil {
+		return err
+	}
+	if flags == 0 {
+		return unix.Renameat(d.fd(), from, d.fd(), to)
+	}
+	return unix.Renameat2(d.fd(), from, d.fd(), to, flags)
+}
+
+func (d *Dir) renamed(from, to string, err error) error {
+	if err != nil {
+		return &os.LinkError{Op: "rename", Old: d.Path(from), New: d.Path(to), Err: err}
+	}
+	return nil
+}
+
+// SetTime sets when an entry was written to last.
+func (d *Dir) SetTime(name string, at time.Time) error {
+	t, err := unix.TimeToTimespec(at)
+	if err = errors.Join(err, checkName(name)); err == nil {
+		err = unix.UtimesNanoAt(d.fd(), name, []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW)
+	}
+	if err != nil {
+		return pathError("set the time of", d.Path(name), err)
+	}
+	return nil
+}
+
+// Sync makes what was done to its names last.
+func (d *Dir) Sync() error { return d.f.Sync() }
+
+// Each calls do with the name of each entry until it returns an error, which
+// is returned. However many entries there are, few are held in memory.
+func (d *Dir) Each(do func(name string) error) error {
+	if _, err := d.f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	for {
+		names, err := d.f.Readdirnames(256)
+		for _, name := range names {
+			if err := do(name); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

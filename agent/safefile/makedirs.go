@@ -1,0 +1,38 @@
+package safefile
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+)
+
+// MakeDirs makes the last depth of the folders that the path names, as far as
+// they are not there, and returns the paths of those it made, innermost first.
+// What is above has to be there. The path and depth are OpenDir's.
+func MakeDirs(path string, depth int, perm fs.FileMode) (made []string, err error) {
+	var below []string
+	for range depth {
+		below = append([]string{filepath.Base(path)}, below...)
+		path = filepath.Dir(path)
+	}
+	d, err := OpenDir(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { d.Close() }()
+	for _, name := range below {
+		err := d.Mkdir(name, perm)
+		if err == nil {
+			made = append([]string{d.Path(name)}, made...)
+		} else if !errors.Is(err, fs.ErrExist) {
+			return made, err
+		}
+		next, err := d.OpenDir(name)
+		if err != nil {
+			return made, err
+		}
+		d.Close()
+		d = next
+	}
+	return made, nil
+}

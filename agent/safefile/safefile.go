@@ -1,0 +1,149 @@
+// Package safefile opens files and folders that others than the agent may write
+// to: containers, and those who write to the folder of logs. It follows no link,
+// waits for no other process, reads regular files only, and writes to new files
+// only.
+package safefile
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+var (
+	// ErrLink: a link is where a file or folder should be.
+	ErrLink = errors.New("it is a link, and links are not followed here")
+	// ErrNotRegular: a pipe, a device or the like is where a file should be.
+	ErrNotRegular = errors.New("it is not a regular file")
+
+	errTooLong = errors.New("it is longer than such a file is")
+)
+
+// Open opens a regular file to read it. Others may write to the last depth of
+// the folders that the path names, too: with 1, to that of the file itself.
+func Open(path string, depth int) (*os.File, error) {
+	if depth == 0 {
+		return openFile(unix.AT_FDCWD, path, path)
+	}
+	d, err := OpenDir(filepath.Dir(path), depth)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Open(filepath.Base(path))
+}
+
+// ReadFile reads a file that has no more than limit bytes. The folder it is in
+// is not written to by others.
+func ReadFile(path string, limit int) ([]byte, error) {
+	f, err := Open(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err == nil && len(b) > limit {
+		err = pathError("read", path, errTooLong)
+	}
+	return b, err
+}
+
+// Tail returns the end of a file, at most limit bytes of it. The path and depth
+// are Open's.
+func Tail(path string, depth, limit int) ([]byte, error) {
+	f, err := Open(path, depth)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	i, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, min(i.Size(), int64(limit)))
+	n, err := f.ReadAt(b, i.Size()-int64(len(b)))
+	if errors.Is(err, io.EOF) { // it was cut meanwhile
+		err = nil
+	}
+	return b[:n], err
+}
+
+// WriteFile makes path a file of this content and mode that is the agent's own.
+// One that is already stays, and of any other no more is read than data is long:
+// a new file takes its place, and who has the old one keeps that. The folder is
+// written to by the agent alone, and by one goroutine at a time. A power cut may
+// bring any content: call it again before each use.
+func WriteFile(path string, data []byte, perm fs.FileMode) error {
+	if holds(path, data, perm) {
+		return nil
+	}
+	part := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
+	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(perm), f.Close()) // the umask took bits at creation
+	if err == nil {
+		err = os.Rename(part, path)
+	}
+	if err != nil {
+		os.Remove(part)
+	}
+	return err
+}
+
+// holds reports whether a file is as WriteFile would make it.
+func holds(path string, data []byte, perm fs.FileMode) bool {
+	f, err := Open(path, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	s, err := StatOf(f)
+	if err != nil || s.Size() != int64(len(data)) || s.Mode&0o7777 != uint32(perm.Perm()) || int(s.Uid) != os.Geteuid() {
+		return false
+	}
+	b := make([]byte, len(data))
+	_, err = f.ReadAt(b, 0)
+	return err == nil && bytes.Equal(b, data)
+}
+
+// openFile opens a file by its name in an open folder. What it is is looked at
+// before it is opened, as already the opening of a device may do something; it
+// is opened by what was looked at, so that nothing comes between.
+func openFile(dir int, name, path string) (*os.File, error) {
+	place, err := openat(dir, name, unix.O_PATH)
+	if err != nil {
+		return nil, pathError("open", path, err)
+	}
+	defer unix.Close(place)
+	var s unix.Stat_t
+	if err := unix.Fstat(place, &s); err != nil {
+		return nil, pathError("open", path, err)
+	}
+	switch s.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFLNK:
+		return nil, pathError("open", path, ErrLink)
+	default:
+		return nil, pathError("open", path, ErrNotRegular)
+	}
+	fd, err := reopen(place)
+	if err != nil {
+		return nil, pathError("open", path, err)
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+func pathError(op, path string, err error) error {
+	return &fs.PathError{Op: op, Path: path, Err: err}
+}

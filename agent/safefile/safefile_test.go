@@ -1,0 +1,282 @@
+package safefile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t *testing.T, text string, parts ...string) string {
+	t.Helper()
+	path := filepath.Join(parts...)
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(text), 0o644))
+	return path
+}
+
+// strangers makes a folder with all that may stand where a file should be.
+func strangers(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, "text", dir, "file")
+	must(t, os.Mkdir(filepath.Join(dir, "folder"), 0o755))
+	must(t, os.Symlink(filepath.Join(dir, "file"), filepath.Join(dir, "link")))
+	must(t, os.Symlink("file", filepath.Join(dir, "relative")))
+	must(t, os.Symlink("nowhere", filepath.Join(dir, "dangling")))
+	must(t, os.Symlink(dir, filepath.Join(dir, "up")))
+	must(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o666))
+	must(t, unix.Mknod(filepath.Join(dir, "socket"), unix.S_IFSOCK|0o666, 0))
+	return dir
+}
+
+func TestOnlyRegularFilesAreOpened(t *testing.T) {
+	dir := strangers(t)
+	for name, want := range map[string]error{
+		"file": nil, "folder": ErrNotRegular, "link": ErrLink, "relative": ErrLink, "dangling": ErrLink, "up": ErrLink,
+		"pipe": ErrNotRegular, "socket": ErrNotRegular, "none": fs.ErrNotExist,
+	} {
+		for depth := range 2 {
+			f, err := Open(filepath.Join(dir, name), depth)
+			if !errors.Is(err, want) {
+				t.Errorf("%s, depth %d: %v", name, depth, err)
+			}
+			if err == nil {
+				f.Close()
+			} else if !strings.Contains(err.Error(), filepath.Join(dir, name)) {
+				t.Errorf("%s: %q does not say where", name, err)
+			}
+		}
+	}
+}
+
+// Only those of the folders may be links that others cannot write to.
+func TestLinksAreFollowedAboveTheDepthOnly(t *testing.T) {
+	dir := t.TempDir()
+	write(t, "text", dir, "logs", "pod", "c", "0.log")
+	must(t, os.Symlink("logs", filepath.Join(dir, "a")))
+	must(t, os.Symlink("pod", filepath.Join(dir, "logs", "b")))
+	must(t, os.Symlink("c", filepath.Join(dir, "logs", "pod", "d")))
+	for path, want := range map[string]error{"logs/pod/c": nil, "a/pod/c": nil, "logs/b/c": ErrLink, "logs/pod/d": ErrLink, "logs/pod/none": fs.ErrNotExist} {
+		f, err := Open(filepath.Join(dir, path, "0.log"), 2)
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v", path, err)
+		}
+		if err == nil {
+			f.Close()
+		}
+	}
+}
+
+// To open some devices does something: a watchdog's resets the machine later.
+func TestADeviceIsNotOpened(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Fatal("needs root to make a device")
+	}
+	path := filepath.Join(t.TempDir(), "device")
+	must(t, unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(511, 4095)))) // there is no such driver: ENXIO when opened
+	if _, err := Open(path, 1); !errors.Is(err, ErrNotRegular) {
+		t.Error(err)
+	}
+}
+
+func TestTailReadsNoMoreThanItShall(t *testing.T) {
+	dir := t.TempDir()
+	huge := write(t, "", dir, "huge")
+	must(t, os.Truncate(huge, 1<<40))
+	for path, want := range map[string]string{write(t, "", dir, "empty"): "", write(t, "abc", dir, "short"): "abc", write(t, "abcdefg", dir, "long"): "defg", huge: "\x00\x00\x00\x00"} {
+		if b, err := Tail(path, 0, 4); string(b) != want || err != nil {
+			t.Errorf("%s: %q, %v", path, b, err)
+		}
+	}
+	if b, err := ReadFile(huge, 10); err == nil || len(b) > 11 {
+		t.Errorf("read %d bytes, %v", len(b), err)
+	}
+	if b, err := ReadFile(filepath.Join(dir, "long"), 7); string(b) != "abcdefg" || err != nil {
+		t.Errorf("read %q, %v", b, err)
+	}
+}
+
+// A container has the file and does to it what it may.
+func TestWriteFileReplacesWhatIsNotAsItShallBe(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	for name, row := range map[string]struct {
+		do    func(path string) error
+		stays bool
+	}{
+		"nothing":    {func(string) error { return nil }, true},
+		"same text":  {func(p string) error { return os.WriteFile(p, []byte("text"), 0) }, true},
+		"other text": {func(p string) error { return os.WriteFile(p, []byte("tex_"), 0) }, false},
+		"longer":     {func(p string) error { return os.WriteFile(p, []byte("text\n"), 0) }, false},
+		"empty":      {func(p string) error { return os.Truncate(p, 0) }, false},
+		"huge":       {func(p string) error { return os.Truncate(p, 1<<40) }, false},
+		"unreadable": {func(p string) error { return os.Chmod(p, 0) }, false},
+		"open":       {func(p string) error { return os.Chmod(p, 0o666) }, false},
+		"setuid":     {func(p string) error { return os.Chmod(p, 0o644|fs.ModeSetuid) }, false},
+		"given away": {func(p string) error { return os.Chown(p, 1234, -1) }, false},
+		"a link":     {func(p string) error { return errors.Join(os.Rename(p, p+".old"), os.Symlink(p+".old", p)) }, false},
+		"a pipe":     {func(p string) error { return errors.Join(os.Remove(p), unix.Mkfifo(p, 0o644)) }, false},
+		"half made":  {func(p string) error { return os.Symlink("/etc/none", filepath.Join(filepath.Dir(p), ".hosts.new")) }, true},
+		"both": {func(p string) error {
+			return errors.Join(os.Truncate(p, 0), os.Symlink("/etc/none", filepath.Join(filepath.Dir(p), ".hosts.new")))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "hosts")
+			must(t, WriteFile(path, []byte("text"), 0o644))
+			held, err := os.Open(path)
+			must(t, err)
+			defer held.Close()
+			must(t, row.do(path))
+			must(t, WriteFile(path, []byte("text"), 0o644))
+			now, err := os.Lstat(path)
+			must(t, err)
+			if b, err := os.ReadFile(path); string(b) != "text" || err != nil || now.Mode() != 0o644 {
+				t.Errorf("%q, %v, %v", b, now.Mode(), err)
+			}
+			before, err := held.Stat()
+			must(t, err)
+			if os.SameFile(before, now) != row.stays {
+				t.Errorf("the file stays: %v", !row.stays)
+			}
+		})
+	}
+}
+
+// A container that owns the file may take a lease on it, which would let others
+// wait for as long as /proc/sys/fs/lease-break-time says.
+func TestALeaseIsNotWaitedFor(t *testing.T) {
+	path := write(t, "text", t.TempDir(), "hosts")
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	must(t, err)
+	defer f.Close()
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+		t.Fatalf("no lease: %v: the test proves nothing", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- WriteFile(path, []byte("text"), 0o644) }()
+	select {
+	case err := <-done:
+		must(t, err)
+	case <-time.After(20 * time.Second):
+		t.Error("it waits")
+	}
+}
+
+// A container can make millions of files.
+func TestEachHoldsFewNamesInMemory(t *testing.T) {
+	dir := t.TempDir()
+	for n := range 4000 {
+		must(t, os.Symlink("x", fmt.Sprintf("%s/%0200d", dir, n)))
+	}
+	d, err := OpenDir(dir, 1)
+	must(t, err)
+	defer d.Close()
+	enough := errors.New("enough")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := d.Each(func(string) error { return enough }); !errors.Is(err, enough) {
+		t.Error(err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 300_000 {
+		t.Errorf("one name takes %d bytes", n)
+	}
+	seen := 0
+	must(t, d.Each(func(string) error { seen++; return nil }))
+	if seen != 4000 {
+		t.Errorf("saw %d", seen)
+	}
+}
+
+func TestNamesAreNoPaths(t *testing.T) {
+	d, err := OpenDir(strangers(t), 1)
+	must(t, err)
+	defer d.Close()
+	for _, name := range []string{"", ".", "..", "folder/x", "/etc/passwd", "a\x00b"} {
+		_, e1 := d.Open(name)
+		_, e2 := d.OpenDir(name)
+		_, e3 := d.Create(name, 0o600)
+		_, e4 := d.Stat(name)
+		for k, err := range []error{e1, e2, e3, e4, d.Remove(name), d.RemoveDir(name), d.Mkdir(name, 0o700), d.Rename("file", name), d.Rename(name, "x"), d.Replace("file", name), d.SetTime(name, time.Now())} {
+			if !errors.Is(err, fs.ErrInvalid) {
+				t.Errorf("%q, %d: %v", name, k, err)
+			}
+		}
+	}
+}
+
+func TestCreateWritesToNewFilesOnly(t *testing.T) {
+	dir := strangers(t)
+	d, err := OpenDir(dir, 1)
+	must(t, err)
+	defer d.Close()
+	for _, name := range []string{"link", "pipe", "dangling", "new", "file"} {
+		f, err := d.Create(name, 0o600)
+		must(t, err)
+		f.Close()
+		if s, err := d.Stat(name); err != nil || !s.IsRegular() || s.Size() != 0 {
+			t.Errorf("%s: %v, %v", name, s.Mode, err)
+		}
+		if name == "link" {
+			if b, _ := os.ReadFile(filepath.Join(dir, "file")); string(b) != "text" {
+				t.Errorf("the link's file reads %q", b)
+			}
+		}
+	}
+	if _, err := d.Create("folder", 0o600); err == nil {
+		t.Error("made in place of a folder")
+	}
+}
+
+func TestRenameReplacesNothing(t *testing.T) {
+	dir := strangers(t)
+	d, err := OpenDir(dir, 1)
+	must(t, err)
+	defer d.Close()
+	write(t, "new", dir, "a")
+	for _, to := range []string{"file", "link", "dangling", "pipe", "folder"} {
+		if err := d.Rename("a", to); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+	must(t, d.Replace("a", "link"))
+	if b, _ := os.ReadFile(filepath.Join(dir, "file")); string(b) != "text" {
+		t.Errorf("what the link led to reads %q", b)
+	}
+}
+
+func TestMakeDirsMakesNothingBehindLinks(t *testing.T) {
+	outside, dir := t.TempDir(), t.TempDir()
+	must(t, os.Symlink(outside, filepath.Join(dir, "a")))
+	must(t, os.Mkdir(filepath.Join(dir, "b"), 0o755))
+	must(t, os.Symlink(outside, filepath.Join(dir, "b", "c")))
+	for _, path := range []string{"a/c", "b/c"} {
+		if made, err := MakeDirs(filepath.Join(dir, path), 2, 0o755); !errors.Is(err, ErrLink) || made != nil {
+			t.Errorf("%s: %s, %v", path, made, err)
+		}
+	}
+	if all, _ := os.ReadDir(outside); len(all) != 0 {
+		t.Errorf("made %v", all)
+	}
+	made, err := MakeDirs(filepath.Join(dir, "d", "e"), 2, 0o755)
+	must(t, err)
+	if fmt.Sprint(made) != fmt.Sprintf("[%[1]s/d/e %[1]s/d]", dir) {
+		t.Errorf("made %s", made)
+	}
+}

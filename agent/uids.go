@@ -1,0 +1,115 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/manifests"
+)
+
+// reasonUIDInUse is why a pod waits whose uid another one has.
+const reasonUIDInUse = "UIDInUse"
+
+// uidHolders says which pod name has which uid. A pod's folder, checkpoint,
+// cgroup and users are called by its uid alone, so one name at a time may have
+// it: from when it is admitted, remembered by a former agent, or seen in the
+// runtime, until nothing of it is left. Any goroutine may take a uid that is
+// free; only the sync loop gives one back. Of nil, no uid is taken.
+type uidHolders struct {
+	mu     sync.Mutex
+	holder map[types.UID]manifests.Key
+	of     map[manifests.Key][]types.UID
+}
+
+func newUIDHolders(checkpoints []*checkpoint) *uidHolders {
+	u := &uidHolders{holder: map[types.UID]manifests.Key{}, of: map[manifests.Key][]types.UID{}}
+	for _, c := range checkpoints {
+		u.take(c.Pod.UID, c.key())
+	}
+	return u
+}
+
+// take gives the uid to the name. If another name has it, that is returned.
+func (u *uidHolders) take(uid types.UID, key manifests.Key) (other manifests.Key, free bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch other, held := u.holder[uid]; {
+	case !held:
+		u.holder[uid], u.of[key] = key, append(u.of[key], uid)
+	case other != key:
+		return other, false
+	}
+	return manifests.Key{}, true
+}
+
+// other returns the name that has the uid if it is not key.
+func (u *uidHolders) other(uid types.UID, key manifests.Key) (manifests.Key, bool) {
+	if u == nil {
+		return manifests.Key{}, false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	other, held := u.holder[uid]
+	return other, held && other != key
+}
+
+// keep takes all uids from the name but these.
+func (u *uidHolders) keep(key manifests.Key, uids ...types.UID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	left := slices.DeleteFunc(u.of[key], func(uid types.UID) bool {
+		if slices.Contains(uids, uid) {
+			return false
+		}
+		delete(u.holder, uid)
+		return true
+	})
+	if u.of[key] = left; len(left) == 0 {
+		delete(u.of, key)
+	}
+}
+
+// uidInUse refuses a pod while another name has its uid.
+func (s *seats) uidInUse(p *manifests.Pod) *refusal {
+	other, taken := s.uids.other(p.UID, p.Key())
+	if !taken {
+		return nil
+	}
+	return s.refuseUID(p, other)
+}
+
+// takeUID gives the pod its uid, or refuses it.
+func (s *seats) takeUID(p *manifests.Pod) *refusal {
+	if other, free := s.uids.take(p.UID, p.Key()); !free {
+		return s.refuseUID(p, other)
+	}
+	return nil
+}
+
+func (s *seats) refuseUID(p *manifests.Pod, other manifests.Key) *refusal {
+	if at := s.taken[other]; at != nil && at.pod != nil && at.pod.UID == p.UID {
+		return &refusal{reasonUIDInUse, fmt.Sprintf("the uid %s in %s is that of the pod %s in %s: leave metadata.uid out of one of the two, or remove one",
+			p.UID, p.File, other, at.pod.File)}
+	}
+	return &refusal{reasonUIDInUse, uidStillOf(string(p.UID), other)}
+}
+
+func uidStillOf(uid string, other manifests.Key) string {
+	return fmt.Sprintf("the uid %s is still that of the pod %s: this pod starts once nothing of that one is left", uid, other)
+}
+
+// uidMoves reports whether the uid of a pod that waits is free for it once all
+// pods that move have moved.
+func (s *seats) uidMoves(key manifests.Key, moving map[manifests.Key]bool) bool {
+	uid := s.refused[key].pod.UID
+	for k := range moving {
+		if k != key && s.refused[k].pod.UID == uid {
+			return false
+		}
+	}
+	other, taken := s.uids.other(uid, key)
+	return !taken || moving[other]
+}

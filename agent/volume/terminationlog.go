@@ -1,0 +1,108 @@
+package volume
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"monopod/agent/safefile"
+)
+
+// maxMessage is how much of a termination message counts, from its end.
+const maxMessage = 4096
+
+// messageName matches the name of a termination log.
+var messageName = regexp.MustCompile(`^[0-9a-f]{8}$`)
+
+func containersDir(root, uid string) string { return filepath.Join(PodDir(root, uid), "containers") }
+
+// TerminationLog makes a new empty file for one run of a container, open to
+// all users, and returns its path.
+func TerminationLog(root, uid, container string) (string, error) {
+	if err := errors.Join(checkName("pod uid", uid), checkName("container", container)); err != nil {
+		return "", err
+	}
+	if err := makeDirs(root, "pods", uid, "containers", container); err != nil {
+		return "", err
+	}
+	path := filepath.Join(containersDir(root, uid), container, fmt.Sprintf("%08x", rand.Uint32()))
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return "", err
+	}
+	return path, errors.Join(f.Chmod(0o666), f.Close()) // the umask took bits at creation
+}
+
+// TerminationMessage returns the end of a termination log, at most 4096
+// bytes; "" if there is none. A container had the file in its hands.
+func TerminationMessage(path string) string {
+	b, _ := safefile.Tail(path, 0, maxMessage) // what could be read counts
+	return string(b)
+}
+
+// RemoveTerminationLog removes a termination log of a container, wherever the
+// runtime says that it is: only its name counts, as the mount that it was may be
+// a volume of the machine.
+func RemoveTerminationLog(root, uid, container, path string) error {
+	return eachMessage(root, uid, container, func(d *safefile.Dir, name string) error {
+		if name != filepath.Base(path) {
+			return nil
+		}
+		return d.Remove(name)
+	})
+}
+
+// SweepTerminationLogs removes all termination logs of a container but these,
+// which are told by their names alone.
+func SweepTerminationLogs(root, uid, container string, keep []string) error {
+	names := map[string]bool{}
+	for _, path := range keep {
+		names[filepath.Base(path)] = true
+	}
+	return eachMessage(root, uid, container, func(d *safefile.Dir, name string) error {
+		if names[name] {
+			return nil
+		}
+		return d.Remove(name)
+	})
+}
+
+// eachMessage calls do for each termination log of a container.
+func eachMessage(root, uid, container string, do func(d *safefile.Dir, name string) error) error {
+	if err := errors.Join(checkName("pod uid", uid), checkName("container", container)); err != nil {
+		return err
+	}
+	d, err := safefile.OpenDir(filepath.Join(containersDir(root, uid), container), 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Each(func(name string) error {
+		if !messageName.MatchString(name) {
+			return nil
+		}
+		if err := do(d, name); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
+}
+
+// HaveTerminationLogs returns the containers of a pod that may have such.
+func HaveTerminationLogs(root, uid string) (names []string) {
+	if checkName("pod uid", uid) != nil {
+		return nil
+	}
+	entries, _ := os.ReadDir(containersDir(root, uid))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
