@@ -29,24 +29,32 @@ type Agent struct {
 	PodLogs   string
 	Socket    string
 	Listen    string   // TCP address, "" for none
-	Cgroups   string   // the cgroup that holds kubepods
+	Cgroups   string   // the cgroup that holds kubepods, no other agent's
 	Driver    string   // of cgroups; auto
 	Flags     []string // more of them
 	Log       string
+	cgroups   string // that was made for it
 	process   *Process
 }
 
+// agentDirs begins the names of agents' folders.
+const agentDirs = "agent-"
+
 // NewAgent prepares an agent for the rig's containerd; it does not start it. The
-// folder for manifests is there and empty.
+// folder for manifests is there and empty, and so is its cgroup.
 func (r *Rig) NewAgent(binary string) (*Agent, error) {
-	dir, err := os.MkdirTemp(r.Dir, "agent-")
+	dir, err := os.MkdirTemp(r.Dir, agentDirs)
 	if err != nil {
 		return nil, fmt.Errorf("prepare agent: %w", err)
 	}
 	a := &Agent{Binary: binary, Endpoint: r.Containerd.Endpoint, Dir: dir,
 		Manifests: filepath.Join(dir, "manifests"), Root: filepath.Join(dir, "root"), PodLogs: filepath.Join(dir, "logs"),
 		Socket: filepath.Join(dir, "monopod.sock"), Log: filepath.Join(dir, "monopod.log"),
-		Cgroups: r.remains.cgroupRoot(), Driver: "auto"}
+		Cgroups: r.remains.cgroupRoot(dir), Driver: "auto"}
+	a.cgroups = a.Cgroups
+	if err := makeCgroup(a.cgroups); err != nil {
+		return nil, err
+	}
 	if err := os.Mkdir(a.Manifests, 0o755); err != nil {
 		return nil, fmt.Errorf("prepare agent: %w", err)
 	}

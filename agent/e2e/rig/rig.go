@@ -68,9 +68,6 @@ func Open(ctx context.Context, version string) (*Rig, error) {
 }
 
 func (r *Rig) start(ctx context.Context, version string) (err error) {
-	if err := r.remains.makeCgroupRoot(); err != nil {
-		return err
-	}
 	if r.Registry, err = NewRegistry(); err != nil {
 		return err
 	}
