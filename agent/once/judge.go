@@ -181,10 +181,7 @@ func (j *judge) firstFailed(all []view) *outcome {
 	if len(failed) == 0 {
 		return nil
 	}
-	const last = int(^uint(0) >> 1)
-	slices.SortStableFunc(failed, func(a, b *view) int {
-		return cmp.Compare(j.order(j.culprit(a), last), j.order(j.culprit(b), last))
-	})
+	slices.SortStableFunc(failed, func(a, b *view) int { return j.compare(j.culprit(a), j.culprit(b)) })
 	o := j.failure(failed[0])
 	for _, v := range failed[1:] {
 		o.Text += "; " + j.failure(v).Text
@@ -192,11 +189,23 @@ func (j *judge) firstFailed(all []view) *outcome {
 	return o
 }
 
-func (j *judge) order(s *v1.ContainerStatus, none int) int {
-	if s == nil {
-		return none
+// compare says which of two containers ended first, by the runtime's word: on a
+// busy machine the ends of several are seen together, or in another order. What
+// it does not tell apart goes by when it was seen, and no container comes last.
+func (j *judge) compare(a, b *v1.ContainerStatus) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
 	}
-	return j.seen[lastEnd(s).ContainerID]
+	x, y := lastEnd(a), lastEnd(b)
+	if !x.FinishedAt.IsZero() && !y.FinishedAt.IsZero() && !x.FinishedAt.Equal(&y.FinishedAt) {
+		return x.FinishedAt.Compare(y.FinishedAt.Time)
+	}
+	return cmp.Compare(j.seen[x.ContainerID], j.seen[y.ContainerID])
 }
 
 // culprit returns the container of a failed pod that ended badly first, nil if none did.
@@ -210,7 +219,7 @@ func (j *judge) culprit(v *view) *v1.ContainerStatus {
 	if len(bad) == 0 {
 		return nil
 	}
-	return new(slices.MinFunc(bad, func(a, b v1.ContainerStatus) int { return cmp.Compare(j.order(&a, 0), j.order(&b, 0)) }))
+	return new(slices.MinFunc(bad, func(a, b v1.ContainerStatus) int { return j.compare(&a, &b) }))
 }
 
 // failure is the outcome of a failed pod: its culprit's code.

@@ -37,6 +37,10 @@ type Agent struct {
 	process   *Process
 }
 
+// patience is how long an agent may take to start or to end, on a machine with
+// other work to do.
+const patience = 40 * time.Second
+
 // agentDirs begins the names of agents' folders.
 const agentDirs = "agent-"
 
@@ -84,7 +88,7 @@ func (a *Agent) Start(ctx context.Context) error {
 	if err := a.Launch(); err != nil {
 		return err
 	}
-	return Until(ctx, 20*time.Second, func() error { return a.Healthy(ctx) })
+	return Until(ctx, patience, func() error { return a.Healthy(ctx) })
 }
 
 // Healthy returns nil when /healthz says ok.
@@ -135,7 +139,7 @@ func (a *Agent) Wait(limit time.Duration) error {
 func (a *Agent) Kill() { a.process.Kill() }
 
 // Stop ends the agent with SIGTERM; it leaves its pods running.
-func (a *Agent) Stop() error { return a.process.Stop(10 * time.Second) }
+func (a *Agent) Stop() error { return a.process.Stop(patience) }
 
 // Close stops the agent if it runs.
 func (a *Agent) Close() error {
