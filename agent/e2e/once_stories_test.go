@@ -48,7 +48,7 @@ func storiesOfOutcomes() []onceStory {
 			o.prints("two/main | line 1", "two/main | line 1000", "two/main | line 2000")
 		}},
 		{"FirstOfTwoThatFail", func(o *onceRun) {
-			o.run(4, o.pod("later", "Never", "while [ ! -e /o/ended ]; do sleep 0.1; done; sleep 1; exit 5", o.shared()...),
+			o.run(4, o.pod("later", "Never", "while [ ! -e /o/ended ]; do sleep 0.1; done; sleep 2; exit 5", o.shared()...),
 				o.pod("first", "Never", "touch /o/ended; exit 4", o.shared()...))
 		}},
 		{"InitFailure", func(o *onceRun) {

@@ -1,7 +1,6 @@
 package once
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,20 +96,6 @@ func (j *judge) called(all []view, which map[string]bool) []string {
 	return out
 }
 
-// note remembers which containers ended badly, in the order in which it sees that.
-func (j *judge) note(all []view) {
-	for k := range all {
-		for _, s := range all[k].containers() {
-			if t := lastEnd(&s); t != nil && t.ExitCode != 0 && j.seen[t.ContainerID] == 0 {
-				if j.seen == nil {
-					j.seen = map[string]int{}
-				}
-				j.seen[t.ContainerID] = len(j.seen) + 1
-			}
-		}
-	}
-}
-
 func (j *judge) readiness(all []view) *outcome {
 	if o := j.firstFailed(all); o != nil {
 		return o
@@ -187,25 +172,6 @@ func (j *judge) firstFailed(all []view) *outcome {
 		o.Text += "; " + j.failure(v).Text
 	}
 	return o
-}
-
-// compare says which of two containers ended first, by the runtime's word: on a
-// busy machine the ends of several are seen together, or in another order. What
-// it does not tell apart goes by when it was seen, and no container comes last.
-func (j *judge) compare(a, b *v1.ContainerStatus) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return 1
-	case b == nil:
-		return -1
-	}
-	x, y := lastEnd(a), lastEnd(b)
-	if !x.FinishedAt.IsZero() && !y.FinishedAt.IsZero() && !x.FinishedAt.Equal(&y.FinishedAt) {
-		return x.FinishedAt.Compare(y.FinishedAt.Time)
-	}
-	return cmp.Compare(j.seen[x.ContainerID], j.seen[y.ContainerID])
 }
 
 // culprit returns the container of a failed pod that ended badly first, nil if none did.
