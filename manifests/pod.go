@@ -83,6 +83,7 @@ type Snapshot struct {
 	// Problems are those of the folder itself.
 	Problems []Problem
 	// Complete is false while the folder, or a file whose pods nobody knows,
-	// cannot be read: then no pod that the Source never knew is gone either.
+	// cannot be read, or the folder may be another than the one that pods came
+	// from: then no pod that the Source never knew is gone either.
 	Complete bool
 }
