@@ -91,6 +91,16 @@ func (f *fileState) lose(key Key) {
 	}
 }
 
+// recall takes note of forgotten pods that a manifest gives again.
+func (s *Source) recall(pods map[Key]*Pod) {
+	if len(s.record.Forgotten) == 0 {
+		return
+	}
+	for key := range pods {
+		delete(s.record.Forgotten, key.String())
+	}
+}
+
 // clone returns a record that shares nothing with r.
 func (r Record) clone() Record {
 	out := Record{Forgotten: map[string]string{}}

@@ -53,9 +53,7 @@ func (s *Source) resolve() Snapshot {
 		}
 	}
 	r.separateUIDs()
-	for key := range r.pods {
-		delete(s.record.Forgotten, key.String())
-	}
+	s.recall(r.pods)
 	s.settle(r.doubt, r.kept)
 	next := r.snapshot()
 	s.current = r.pods
