@@ -14,7 +14,7 @@ import (
 const podHead = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
 
 // fill repeats a text up to a size.
-func fill(text string, size int) string { return strings.Repeat(text, size/len(text)) }
+func repeated(text string, size int) string { return strings.Repeat(text, size/len(text)) }
 
 // numbered writes a format with each number below n.
 func numbered(format string, n int) string {
@@ -41,26 +41,26 @@ func TestBombsAreRefusedAtLittleCost(t *testing.T) {
 		most       uint64 // MiB allocated
 		problem    string // as words has it; no other problem
 	}{
-		{"a document of 2 MiB", podHead + "# " + fill("x", 2<<20), 3, "1:1 : larger than 2 MiB"},
-		{"a flat list", podHead + "spec: [" + fill("x,", two) + "]", 100, "4:200148 : the document holds more than 100000 values: put its pods into several documents or files"},
-		{"a list in lines", podHead + "spec:\n" + fill("-\n", two), 100, "200"},
-		{"keys in lines", podHead + "spec:\n" + fill("a:\n", two), 100, "66"},
-		{"keys without values", podHead + "spec: {" + fill("?,", two) + "}", 100, "4:200"},
-		{"comments", podHead + "spec:\n" + fill("- #\n", two), 300, "200"},
-		{"json list", `{"apiVersion":"v1","kind":"Pod","spec":[` + fill("1,", two) + "1]}", 100, "1:2"},
-		{"json objects", `{"apiVersion":"v1","kind":"Pod","spec":[` + fill("{},", two) + "1]}", 130, "1:2"},
-		{"flat lists in several documents", fill("---\nx: ["+fill("x,", two)+"]\n", 9<<20), 400, ""},
+		{"a document of 2 MiB", podHead + "# " + repeated("x", 2<<20), 3, "1:1 : larger than 2 MiB"},
+		{"a flat list", podHead + "spec: [" + repeated("x,", two) + "]", 100, "4:200148 : the document holds more than 100000 values: put its pods into several documents or files"},
+		{"a list in lines", podHead + "spec:\n" + repeated("-\n", two), 100, "200"},
+		{"keys in lines", podHead + "spec:\n" + repeated("a:\n", two), 100, "66"},
+		{"keys without values", podHead + "spec: {" + repeated("?,", two) + "}", 100, "4:200"},
+		{"comments", podHead + "spec:\n" + repeated("- #\n", two), 300, "200"},
+		{"json list", `{"apiVersion":"v1","kind":"Pod","spec":[` + repeated("1,", two) + "1]}", 100, "1:2"},
+		{"json objects", `{"apiVersion":"v1","kind":"Pod","spec":[` + repeated("{},", two) + "1]}", 130, "1:2"},
+		{"flat lists in several documents", repeated("---\nx: ["+repeated("x,", two)+"]\n", 9<<20), 400, ""},
 		{"nested flow", podHead + "spec: " + strings.Repeat("[", 101) + strings.Repeat("]", 101), 1, "4:107 : nested deeper than 100 levels"},
 		{"nested through aliases", podHead + "a: &a " + strings.Repeat("[", 60) + strings.Repeat("]", 60) + "\nb: &b " +
 			strings.Repeat("[", 60) + "*a" + strings.Repeat("]", 60), 1, "5:67 : nested deeper than 100 levels"},
-		{"merge keys", podHead + "k: &k {" + numbered("k%d: ,", 10_000) + "}\nspec:\n" + fill("  <<: *k\n", 300<<10), 100,
+		{"merge keys", podHead + "k: &k {" + numbered("k%d: ,", 10_000) + "}\nspec:\n" + repeated("  <<: *k\n", 300<<10), 100,
 			"9:7 : the aliases stand for more than 100000 values"},
-		{"aliases", podHead + "k: &k [" + numbered("k%d,", 1000) + "]\nspec: [" + fill("*k,", 1000) + "]", 4,
+		{"aliases", podHead + "k: &k [" + numbered("k%d,", 1000) + "]\nspec: [" + repeated("*k,", 1000) + "]", 4,
 			"5:302 : the aliases stand for more than 100000 values"},
-		{"aliases of a long text", podHead + "k: &k " + fill("x", 1<<20) + "\nspec: [" + fill("*k,", 1000) + "]", 20,
+		{"aliases of a long text", podHead + "k: &k " + repeated("x", 1<<20) + "\nspec: [" + repeated("*k,", 1000) + "]", 20,
 			"5:14 : the aliases stand for more than 2 MiB of text"},
 		{"an alias inside itself", podHead + "spec: &s\n  affinity: *s\n", 1, "5:13 : *s stands inside what it stands for"},
-		{"many empty documents", fill("--- ~\n", 9<<20), 100, "5001:5 : more than 5000 documents"},
+		{"many empty documents", repeated("--- ~\n", 9<<20), 100, "5001:5 : more than 5000 documents"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestMuchThatIsWrongIsSaidAtLittleCost(t *testing.T) {
 }
 
 func TestProblemsAreShort(t *testing.T) {
-	file := "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: &l " + fill("x ", 1<<20) + ", y: *l}}\nspec: {containers: [{name: c, image: i}]}\n"
+	file := "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: &l " + repeated("x ", 1<<20) + ", y: *l}}\nspec: {containers: [{name: c, image: i}]}\n"
 	_, problems := Decode("/m/x.yaml", []byte(file), node1)
 	if len(problems) == 0 {
 		t.Fatal("no problem")
@@ -115,7 +115,7 @@ func TestManyGoodPodsInAFileAreRead(t *testing.T) {
 }
 
 func TestALongTextIsNotCountedAsValues(t *testing.T) {
-	script := "args:\n    - |\n" + fill("      [a, b, c]: {d: e, f: [g]}\n", 1<<20)
+	script := "args:\n    - |\n" + repeated("      [a, b, c]: {d: e, f: [g]}\n", 1<<20)
 	text := "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  volumes: []\n  containers:\n  - name: c\n    image: i\n    " + script
 	_, problems := Decode("/m/x.yaml", []byte(text), node1)
 	for _, p := range problems {
@@ -131,7 +131,7 @@ func TestOneBadFileDelaysNoOther(t *testing.T) {
 	must(t, unix.Mkfifo(filepath.Join(dir, "a.yaml"), 0o644))
 	must(t, os.WriteFile(filepath.Join(dir, "b.yaml"), nil, 0o644))
 	must(t, os.Truncate(filepath.Join(dir, "b.yaml"), 1<<40))
-	bomb := podHead + "k: &k {" + numbered("k%d: ,", 10_000) + "}\nspec:\n" + fill("  <<: *k\n", 300<<10)
+	bomb := podHead + "k: &k {" + numbered("k%d: ,", 10_000) + "}\nspec:\n" + repeated("  <<: *k\n", 300<<10)
 	must(t, os.WriteFile(filepath.Join(dir, "c.yaml"), []byte(bomb), 0o644))
 	must(t, os.WriteFile(filepath.Join(dir, "d.yaml"), []byte(podYAML("d")), 0o644))
 	var got Snapshot
