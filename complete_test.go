@@ -83,6 +83,8 @@ func TestComplete(t *testing.T) {
 		"restart default/web/l":   "default/web/log",
 		"restart a/":              "a/proxy",
 		"restart web d":           "db",
+		"fo":                      "forget",
+		"forget web ":             "a/proxy b/proxy db web",
 		"wait web ":               "a/proxy b/proxy db web",
 		"wait --for g":            "gone",
 		"wait --for cond":         "condition=",

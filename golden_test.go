@@ -40,7 +40,7 @@ func TestUsageIsSaid(t *testing.T) {
 	for _, line := range []string{
 		"exec", "exec -- ls", "exec web", "exec web ls", "exec web --", "exec web more -- ls", "exec web -x -- ls",
 		"wait", "wait web --all", "wait web -l a=b", "wait web --for happy", "wait web --timeout -1s", "wait web --timeout soon", "wait --all -l a=b=c",
-		"restart", "restart web --timeout -1s", "ps -l a=b=c", "ps web -l a=b", "completion", "completion tcsh", "man web",
+		"restart", "restart web --timeout -1s", "forget", "forget web --socket /nowhere/s", "ps -l a=b=c", "ps web -l a=b", "completion", "completion tcsh", "man web",
 	} {
 		runTable(t, &b, strings.Fields(line)...)
 	}
@@ -49,7 +49,7 @@ func TestUsageIsSaid(t *testing.T) {
 
 func TestHelpOfCommands(t *testing.T) {
 	var b bytes.Buffer
-	for _, name := range []string{"ps", "exec", "wait", "restart", "completion", "man"} {
+	for _, name := range []string{"ps", "exec", "wait", "restart", "forget", "completion", "man"} {
 		runTable(t, &b, name, "--help")
 	}
 	golden(t, "help.txt", b.String())

@@ -24,7 +24,7 @@ import (
 const (
 	exitFailed = 1
 	exitUsage  = 2 // wrong flags, or invalid manifests
-	exitDown   = 3 // the agent does not run, and what it reported last was printed
+	exitDown   = 3 // the agent does not run; ps and describe print what it reported last
 	exitLate   = 124
 
 	exitInterrupted = 130 // as of a shell's command after Ctrl-C
@@ -62,6 +62,7 @@ func commands() []*command {
 		execCommand(),
 		waitCommand(),
 		restartCommand(),
+		forgetCommand(),
 		imagesCommand(),
 		versionCommand(),
 		completionCommand(),

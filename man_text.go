@@ -21,7 +21,7 @@ var manSections = []struct {
 		{"0", "It was done, or what was asked for is so."},
 		{"1", "It was not done; a sentence on standard error says why."},
 		{"2", "Wrong flags or arguments, or invalid manifests."},
-		{"3", "ps: the agent does not run; what it reported last was printed."},
+		{"3", "ps, describe: the agent does not run; what it reported last was printed. forget: the agent does not run."},
 		{"124", "wait, restart: the time given by --timeout was over."},
 		{"126", "exec: the command cannot be executed."},
 		{"127", "exec: there is no such command in the container."},
@@ -41,6 +41,7 @@ var manSections = []struct {
 		{"/var/lib/monopod", "Volumes, checkpoints and status, of root only."},
 		{"/var/lib/monopod/status/pods/NAMESPACE_NAME.json", "Each pod as a v1 Pod with its status."},
 		{"/var/lib/monopod/status/manifests.json", "What became of each manifest."},
+		{"/var/lib/monopod/folder.json", "Which folder the manifests were read from, so that no other is taken for it."},
 		{"/var/log/pods", "The containers' logs."},
 	}},
 }

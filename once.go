@@ -139,7 +139,7 @@ func runOnce(ctx context.Context, c *call, o onceFlags) error {
 		return exit(exitUsage, "%v", err)
 	}
 	for _, dir := range once.Leftovers() {
-		fmt.Fprintf(c.err, "monopod: a former run was killed, or kept its pods; `monopod once --remove %s` removes what is left of it\n", dir)
+		fmt.Fprintf(c.err, "monopod: a former run was killed, or kept its pods; %s removes what is left of it\n", once.Removal(dir))
 	}
 	if cfg.Root, err = once.MakeRoot(); err != nil {
 		return exit(exitBroken, "%v", err)

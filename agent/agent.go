@@ -93,6 +93,9 @@ func New(cfg Config) (_ *Agent, err error) {
 		Dir:     cfg.Manifests,
 		Options: cfg.manifestOptions(),
 		Known:   lastGood(checkpoints),
+		Record:  a.root.folder(cfg.Log),
+		Save:    a.root.saveFolder,
+		Boot:    machine.boot.ID,
 		Log:     cfg.Log,
 	})
 	a.metrics = a.newMetrics(machine)
@@ -123,6 +126,7 @@ func (a *Agent) listen(machine *machine) (*server.Server, error) {
 		Events:   a.events,
 		Handlers: a.pages(), Watch: a.metrics.Serve,
 		Restart:  a.sync.Restart,
+		Forget:   a.forget,
 		Running:  a.listRunning,
 		Settings: func() map[string]any { return machine.live.Load().configz() },
 		Checks:   []server.Check{{Name: "syncloop", Func: a.sync.healthy}},

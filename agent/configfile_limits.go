@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"monopod/cgroups"
+	"monopod/manifests"
 )
 
 // cgroups takes whether and how pods get cgroups. As with the kubelet a driver
@@ -129,7 +130,7 @@ func threshold(text string) (*Threshold, error) {
 		}
 		return &Threshold{Share: percent / 100}, nil
 	}
-	q, err := resource.ParseQuantity(text)
+	q, err := manifests.ParseQuantity(text)
 	if err != nil || q.Sign() <= 0 {
 		return nil, fmt.Errorf("must be a quantity above 0 such as 100Mi, or a percentage such as 10%%")
 	}

@@ -95,24 +95,28 @@ func (w *worker) reported(uid string, n *container) (started, ready bool) {
 // execProbe runs a probe's command. $(NAME) in it stands for what the manifest
 // itself gives as value, as with the kubelet.
 func (w *worker) execProbe(ctx context.Context, t *probe.Target, command []string, timeout time.Duration) (string, int32, error) {
-	answer, err := w.cri.ExecSync(ctx, t.ID, expandStatic(command, t.Container.Env), timeout)
+	command, err := expandStatic(command, t.Container.Env)
+	if err != nil {
+		return "", 0, err
+	}
+	answer, err := w.cri.ExecSync(ctx, t.ID, command, timeout)
 	if err != nil {
 		return "", 0, err
 	}
 	return string(answer.GetStdout()) + string(answer.GetStderr()), answer.GetExitCode(), nil
 }
 
-func expandStatic(command []string, vars []v1.EnvVar) []string {
+func expandStatic(command []string, vars []v1.EnvVar) ([]string, error) {
 	if !slices.ContainsFunc(command, func(arg string) bool { return strings.Contains(arg, "$") }) {
-		return command
+		return command, nil
 	}
 	fixed := env{values: map[string]string{}}
 	for _, v := range vars {
 		if v.ValueFrom == nil {
-			fixed.set(v.Name, v.Value)
+			fixed.values[v.Name] = v.Value
 		}
 	}
-	return fixed.expandAll(command)
+	return fixed.expandAll("command", command)
 }
 
 // condemn writes down that a container must be stopped. Where that cannot be

@@ -45,13 +45,11 @@ func openRoot(dir string) (_ *root, err error) {
 			r.close()
 		}
 	}()
-	if r.lock, err = os.OpenFile(r.path("lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+	if r.lock, err = openLock(r.path("lock")); err != nil {
 		return nil, fmt.Errorf("root dir %s cannot be used: %w; choose another with --root", dir, err)
 	}
 	if err = unix.Flock(int(r.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		holder, _ := os.ReadFile(r.path("lock"))
-		return nil, fmt.Errorf("root dir %s is in use by another monopod (process %s): stop it, or choose another with --root",
-			dir, strings.TrimSpace(string(holder)))
+		return nil, fmt.Errorf("root dir %s is in use by another monopod (process %s): stop it, or choose another with --root", dir, holder(r.lock))
 	}
 	if err = r.lock.Truncate(0); err == nil {
 		_, err = fmt.Fprintf(r.lock, "%d\n", os.Getpid())

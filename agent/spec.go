@@ -74,6 +74,14 @@ func containerConfig(p *v1.Pod, c *v1.Container, in containerInput, n *node) (*r
 	if err != nil {
 		return nil, err
 	}
+	command, err := env.expandAll("command", c.Command)
+	if err != nil {
+		return nil, err
+	}
+	args, err := env.expandAll("args", c.Args)
+	if err != nil {
+		return nil, err
+	}
 	mounts, err := containerMounts(p, c, in, n)
 	if err != nil {
 		return nil, err
@@ -92,8 +100,8 @@ func containerConfig(p *v1.Pod, c *v1.Container, in containerInput, n *node) (*r
 	return &rt.ContainerConfig{
 		Metadata:    &rt.ContainerMetadata{Name: c.Name, Attempt: in.Attempt},
 		Image:       &rt.ImageSpec{Image: in.Image, UserSpecifiedImage: c.Image},
-		Command:     env.expandAll(c.Command),
-		Args:        env.expandAll(c.Args),
+		Command:     command,
+		Args:        args,
 		WorkingDir:  c.WorkingDir,
 		Envs:        env.list(),
 		Mounts:      mounts,

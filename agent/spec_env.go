@@ -9,6 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/manifests"
 )
 
 // env is a container's environment: values by name and the order in which
@@ -16,13 +18,33 @@ import (
 type env struct {
 	names  []string
 	values map[string]string
+	size   int // of all strings that the container is given, as Linux counts them
 }
 
-func (e *env) set(name, value string) {
-	if _, ok := e.values[name]; !ok {
+// set gives a variable its value. It refuses what no container can be given.
+func (e *env) set(name, value string) error {
+	old, again := e.values[name]
+	if again {
+		e.size -= stringSize(name, old)
+	} else {
 		e.names = append(e.names, name)
 	}
 	e.values[name] = value
+	return e.count(stringSize(name, value))
+}
+
+// stringSize is how long a variable is as NAME=value with its NUL.
+func stringSize(name, value string) int { return len(name) + len(value) + 2 }
+
+// count counts a string that the container is given.
+func (e *env) count(size int) error {
+	if e.size += size; size > manifests.MaxString {
+		return manifests.ErrLongString
+	}
+	if e.size > manifests.MaxStrings {
+		return manifests.ErrLongStrings
+	}
+	return nil
 }
 
 func (e *env) list() []*rt.KeyValue {
@@ -34,53 +56,47 @@ func (e *env) list() []*rt.KeyValue {
 }
 
 // expand replaces each $(NAME) that is set.
-func (e *env) expand(s string) string {
-	return expand(s, func(name string) (string, bool) {
+func (e *env) expand(s string) (string, error) {
+	return expand(s, manifests.MaxString, func(name string) (string, bool) {
 		v, ok := e.values[name]
 		return v, ok
 	})
 }
 
-func (e *env) expandAll(in []string) []string {
+// expandAll expands the strings of a list, which the container is given besides
+// its variables. name is that of the list.
+func (e *env) expandAll(name string, in []string) ([]string, error) {
 	out := slices.Clone(in)
 	for i := range out {
-		out[i] = e.expand(out[i])
+		var err error
+		if out[i], err = e.expand(out[i]); err == nil {
+			err = e.count(len(out[i]) + 1)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", name, i, err)
+		}
 	}
-	return out
+	return out, nil
 }
 
 // expand replaces $(NAME) by its value and $$ by $, in one pass: values are
 // not looked into. What lookup does not know, and a $ of any other kind, stays.
-func expand(s string, lookup func(name string) (string, bool)) string {
+// Nothing that is longer than most is made.
+func expand(s string, most int, lookup func(name string) (string, bool)) (string, error) {
 	var b strings.Builder
-	for {
-		i := strings.IndexByte(s, '$')
-		if i < 0 || i == len(s)-1 {
-			b.WriteString(s)
-			return b.String()
-		}
-		b.WriteString(s[:i])
-		s = s[i:]
-		end := strings.IndexByte(s, ')')
-		switch {
-		case s[1] == '$':
-			b.WriteByte('$')
-			s = s[2:]
-		case s[1] == '(' && end > 0:
-			if v, ok := lookup(s[2:end]); ok {
-				b.WriteString(v)
-			} else {
-				b.WriteString(s[:end+1])
+	for p := range manifests.Pieces(s) {
+		text := p.Text
+		if p.Ref {
+			if v, ok := lookup(p.Name); ok {
+				text = v
 			}
-			s = s[end+1:]
-		case s[1] == '(':
-			b.WriteString("$(")
-			s = s[2:]
-		default:
-			b.WriteByte('$')
-			s = s[1:]
 		}
+		if b.Len()+len(text) > most {
+			return "", manifests.ErrLongString
+		}
+		b.WriteString(text)
 	}
+	return b.String(), nil
 }
 
 // environment resolves a container's variables in their order: a value sees
@@ -91,15 +107,18 @@ func environment(p *v1.Pod, c *v1.Container, in containerInput, n *node) (*env, 
 	}
 	e := &env{values: map[string]string{}}
 	for _, v := range c.Env {
+		value, err := "", error(nil)
 		if v.Value != "" || v.ValueFrom == nil {
-			e.set(v.Name, e.expand(v.Value))
-			continue
+			value, err = e.expand(v.Value)
+		} else {
+			value, err = envSource(p, c, v.ValueFrom, in, n)
 		}
-		s, err := envSource(p, c, v.ValueFrom, in, n)
+		if err == nil {
+			err = e.set(v.Name, value)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("env %s: %w", v.Name, err)
+			return nil, fmt.Errorf("env %.100s: %w", v.Name, err)
 		}
-		e.set(v.Name, s)
 	}
 	return e, nil
 }

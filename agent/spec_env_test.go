@@ -26,7 +26,10 @@ func TestExpand(t *testing.T) {
 		{"$()", "$()"},
 		{"$($(A))", "$($(A))"},
 	} {
-		got := expand(c.in, func(n string) (string, bool) { v, ok := vars[n]; return v, ok })
+		got, err := expand(c.in, 1000, func(n string) (string, bool) { v, ok := vars[n]; return v, ok })
+		if err != nil {
+			t.Error(err)
+		}
 		if got != c.want {
 			t.Errorf("%q: got %q, want %q", c.in, got, c.want)
 		}

@@ -8,6 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/manifests"
 )
 
 // containerMounts returns volumes in the order of volumeMounts, then
@@ -107,13 +109,16 @@ func recursiveReadOnly(vm *v1.VolumeMount, in containerInput) (bool, error) {
 // free of "..".
 func subPaths(p *v1.Pod, c *v1.Container, in containerInput, n *node) (map[int]string, error) {
 	out := map[int]string{}
+	var e *env
 	for i := range c.VolumeMounts {
 		vm := &c.VolumeMounts[i]
 		sub := vm.SubPath
 		if vm.SubPathExpr != "" {
-			e, err := environment(p, c, in, n)
-			if err != nil {
-				return nil, err
+			var err error
+			if e == nil {
+				if e, err = environment(p, c, in, n); err != nil {
+					return nil, err
+				}
 			}
 			if sub, err = e.expandStrict(vm.SubPathExpr); err != nil {
 				return nil, err
@@ -134,13 +139,16 @@ func subPaths(p *v1.Pod, c *v1.Container, in containerInput, n *node) (map[int]s
 // error, as the path would name something else.
 func (e *env) expandStrict(s string) (string, error) {
 	var missing []string
-	out := expand(s, func(name string) (string, bool) {
+	out, err := expand(s, manifests.MaxSubPath-1, func(name string) (string, bool) {
 		v := e.values[name]
 		if v == "" {
 			missing = append(missing, name)
 		}
 		return v, true
 	})
+	if err != nil {
+		return "", fmt.Errorf("subPathExpr of %.100q: %w", s, manifests.ErrLongSubPath)
+	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
 		return "", fmt.Errorf("missing value for %s", strings.Join(slices.Compact(missing), ", "))

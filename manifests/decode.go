@@ -12,9 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxSize is how large a manifest file may be, as the kubelet has it.
-const maxSize = 10 << 20
-
 // Options say how manifests become pods.
 type Options struct {
 	NodeName   string // of this machine; pods are bound to it
@@ -75,7 +72,6 @@ type fileDecoder struct {
 	file    string
 	options Options
 	tables  map[reflect.Type]fieldTable
-	aliased int
 }
 
 // documents takes all documents of the file.
@@ -130,10 +126,9 @@ func (f *fileDecoder) document(d document) {
 
 // pod takes a Pod.
 func (f *fileDecoder) pod(o object) {
-	r := &reader{file: f.file, line: o.line, validation: f.options.Validation, tables: f.tables, aliased: f.aliased}
+	r := &reader{file: f.file, line: o.line, validation: f.options.Validation, tables: f.tables}
 	pod := &v1.Pod{}
-	r.value(nil, o.node, reflect.ValueOf(pod).Elem(), o.path, 0)
-	f.aliased = r.aliased
+	r.value(nil, o.node, reflect.ValueOf(pod).Elem(), o.path)
 	accepted := accept(pod, f.file, f.options)
 	for _, e := range validate(pod, f.options) {
 		if !r.isMisread(o, e.Field) {

@@ -25,17 +25,22 @@ type chunk struct {
 }
 
 // documents parses every document of a file on its own, so that a bad one
-// does not spoil its neighbours. Empty documents are left out.
+// does not spoil its neighbours. Empty documents are left out. It ends with an
+// error where the file holds more than its budget.
 func documents(data []byte) iter.Seq[document] {
 	return func(yield func(document) bool) {
-		for _, c := range chunks(data) {
+		b := newBudget()
+		for c := range chunks(data) {
 			if blank(c.text) {
 				continue
 			}
-			for _, d := range c.parse() {
+			for _, d := range c.parse(b) {
 				if !yield(d) {
 					return
 				}
+			}
+			if b.documents < 0 || b.values < 0 {
+				return
 			}
 		}
 	}
@@ -43,21 +48,24 @@ func documents(data []byte) iter.Seq[document] {
 
 // chunks cuts a file before each line that is a YAML document marker. Such a
 // line is a marker wherever it stands: YAML allows it in no scalar.
-func chunks(data []byte) []chunk {
-	var list []chunk
-	start, startLine, line := 0, 0, 0
-	for at := 0; at < len(data); line++ {
-		end := len(data)
-		if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
-			end = at + i + 1
+func chunks(data []byte) iter.Seq[chunk] {
+	return func(yield func(chunk) bool) {
+		start, startLine, line := 0, 0, 0
+		for at := 0; at < len(data); line++ {
+			end := len(data)
+			if i := bytes.IndexByte(data[at:], '\n'); i >= 0 {
+				end = at + i + 1
+			}
+			if marker(data[at:end]) && at > start {
+				if !yield(chunk{data[start:at], startLine}) {
+					return
+				}
+				start, startLine = at, line
+			}
+			at = end
 		}
-		if marker(data[at:end]) && at > start {
-			list = append(list, chunk{data[start:at], startLine})
-			start, startLine = at, line
-		}
-		at = end
+		yield(chunk{data[start:], startLine})
 	}
-	return append(list, chunk{data[start:], startLine})
 }
 
 // marker tells if a line begins a document.
@@ -82,28 +90,59 @@ func blank(text []byte) bool {
 }
 
 // parse returns the chunk's documents; usually that is one.
-func (c chunk) parse() (docs []document) {
+func (c chunk) parse(b *budget) (docs []document) {
 	// The parser reports by panic inside and recovers only what it knows.
 	defer func() {
 		if r := recover(); r != nil {
-			docs = append(docs, c.refused(fmt.Errorf("not readable as YAML: %v", r)))
+			docs = append(docs, c.refused(fmt.Errorf("not readable as YAML: %v", r), b))
 		}
 	}()
-	if root := parseJSON(c.text); root != nil {
-		return []document{{root: root, line: c.line}}
+	if len(c.text) > maxDocument {
+		return []document{c.tooMuch(0, "larger than 2 MiB: "+splitIt)}
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(c.text))
+	if root := parseJSON(c.text); root != nil {
+		return c.take(docs, root, b)
+	}
+	dec, meter := newMeter(c.text)
 	for {
 		var n yaml.Node
 		err := dec.Decode(&n)
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF):
+			return docs
+		case meter.full:
+			return append(docs, c.tooMuch(meter.at, fmt.Sprintf("the document holds more than %d values: %s", maxValues, splitIt)))
+		case err != nil:
+			return append(docs, c.refused(err, b))
+		case len(n.Content) == 1:
+			docs = c.take(docs, n.Content[0], b)
+		}
+		if b.documents < 0 || b.values < 0 {
 			return docs
 		}
-		if err != nil {
-			return append(docs, c.refused(err))
-		}
-		if len(n.Content) == 1 && !isNull(n.Content[0]) {
-			docs = append(docs, document{root: n.Content[0], line: c.line})
-		}
 	}
+}
+
+// take adds a document that was parsed, if it is no more than may be.
+func (c chunk) take(docs []document, root *yaml.Node, b *budget) []document {
+	values, wrong, why := weigh(root)
+	b.documents, b.values = b.documents-1, b.values-values
+	switch {
+	case wrong != nil:
+	case b.documents < 0:
+		wrong, why = root, fmt.Sprintf("more than %d documents: the rest of the file is not read; use several files", maxDocuments)
+	case b.values < 0:
+		wrong, why = root, fmt.Sprintf("the file holds more than %d values: the rest of it is not read; use several files", maxFileValues)
+	case isNull(root):
+		return docs
+	default:
+		return append(docs, document{root: root, line: c.line})
+	}
+	return append(docs, document{err: Problem{Line: c.line + wrong.Line, Column: wrong.Column, Message: why}})
+}
+
+// tooMuch is a document that is refused at a byte of its text.
+func (c chunk) tooMuch(at int, why string) document {
+	s := c.spot(at)
+	return document{err: Problem{Line: c.line + s.line, Column: s.column, Message: why}}
 }

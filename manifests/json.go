@@ -9,9 +9,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxDepth is how deep a manifest may nest. A Pod needs about 15.
-const maxDepth = 100
-
 // jsonReader turns JSON into the node tree that YAML gives. YAML itself reads
 // most JSON, but not escaped surrogate pairs, and not keys beyond 1024 bytes.
 type jsonReader struct {
@@ -20,6 +17,7 @@ type jsonReader struct {
 	at   int64 // up to where line and column are counted
 	line int
 	col  int
+	left int // values that there may still be
 }
 
 // parseJSON returns the tree of one JSON object, nil if text is none.
@@ -28,17 +26,17 @@ func parseJSON(text []byte) *yaml.Node {
 	if len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(text) {
 		return nil
 	}
-	r := &jsonReader{text: text, dec: json.NewDecoder(bytes.NewReader(text)), line: 1, col: 1}
+	r := &jsonReader{text: text, dec: json.NewDecoder(bytes.NewReader(text)), line: 1, col: 1, left: maxValues}
 	r.dec.UseNumber()
 	return r.value(0)
 }
 
-// value reads the next value; it returns nil below maxDepth, where YAML's
-// reader then says what is wrong.
+// value reads the next value; it returns nil below maxDepth and beyond
+// maxValues, where YAML's reader then says what is wrong.
 func (r *jsonReader) value(depth int) *yaml.Node {
 	line, col := r.position()
 	token, err := r.dec.Token()
-	if err != nil || depth > maxDepth {
+	if r.left--; err != nil || depth > maxDepth || r.left < 0 {
 		return nil
 	}
 	n := &yaml.Node{Kind: yaml.ScalarNode, Line: line, Column: col}

@@ -116,8 +116,7 @@ func (f *fileDecoder) list(o object, kind string) {
 	}
 	for i, item := range items.Content {
 		inner := object{node: item, line: o.line, path: o.path.Child("items").Index(i), depth: o.depth + 1, kind: kind}
-		// Aliases may repeat items: without a bound, lists of lists multiply.
-		if f.aliased++; inner.depth > 5 || f.aliased > maxAliased {
+		if inner.depth > 5 {
 			f.unreadable(f.problem(o, "items", "too many lists in lists"))
 			return
 		}

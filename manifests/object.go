@@ -46,7 +46,7 @@ type entry struct {
 
 // entries returns a mapping's entries in order, merged ones last. Of two
 // with one name the later wins, and is reported.
-func (r *reader) entries(n *yaml.Node, p *field.Path, depth int) []entry {
+func (r *reader) entries(n *yaml.Node, p *field.Path) []entry {
 	list := make([]entry, 0, len(n.Content)/2)
 	seen := make(map[string]int, len(n.Content)/2)
 	var merged []*yaml.Node
@@ -71,29 +71,21 @@ func (r *reader) entries(n *yaml.Node, p *field.Path, depth int) []entry {
 		list = append(list, entry{name, key, value})
 	}
 	for _, m := range merged {
-		list = r.merge(list, seen, m, p, depth)
+		list = r.merge(list, seen, m, p)
 	}
 	return list
 }
 
 // merge adds the entries that a merge key brings and that are not there yet.
-func (r *reader) merge(list []entry, seen map[string]int, source *yaml.Node, p *field.Path, depth int) []entry {
-	if !r.enter(source, p, depth) {
-		return list
-	}
-	aliased := source.Kind == yaml.AliasNode
-	if aliased {
-		r.aliases++
-		defer func() { r.aliases-- }()
-	}
+func (r *reader) merge(list []entry, seen map[string]int, source *yaml.Node, p *field.Path) []entry {
 	switch target := follow(source); target.Kind {
 	case yaml.SequenceNode:
 		for _, item := range target.Content {
-			list = r.merge(list, seen, item, p, depth+1)
+			list = r.merge(list, seen, item, p)
 		}
 	case yaml.MappingNode:
-		for _, e := range r.entries(target, p, depth+1) {
-			if _, ok := seen[e.name]; !ok && r.enter(e.value, p, depth) {
+		for _, e := range r.entries(target, p) {
+			if _, ok := seen[e.name]; !ok {
 				seen[e.name] = len(list)
 				list = append(list, e)
 			}
@@ -105,15 +97,15 @@ func (r *reader) merge(list []entry, seen map[string]int, source *yaml.Node, p *
 }
 
 // object fills a struct.
-func (r *reader) object(n *yaml.Node, v reflect.Value, p *field.Path, depth int) {
+func (r *reader) object(n *yaml.Node, v reflect.Value, p *field.Path) {
 	table := r.fields(v.Type())
-	for _, e := range r.entries(n, p, depth) {
+	for _, e := range r.entries(n, p) {
 		index, ok := table[e.name]
 		if !ok {
 			r.unknown(e, p, table)
 			continue
 		}
-		r.value(e.key, e.value, v.FieldByIndex(index), p.Child(e.name), depth+1)
+		r.value(e.key, e.value, v.FieldByIndex(index), p.Child(e.name))
 	}
 }
 
@@ -130,13 +122,13 @@ func (r *reader) unknown(e entry, p *field.Path, table fieldTable) {
 }
 
 // mapping fills a map, whose keys are strings.
-func (r *reader) mapping(n *yaml.Node, v reflect.Value, p *field.Path, depth int) {
+func (r *reader) mapping(n *yaml.Node, v reflect.Value, p *field.Path) {
 	t := v.Type()
-	list := r.entries(n, p, depth)
+	list := r.entries(n, p)
 	v.Set(reflect.MakeMapWithSize(t, len(list)))
 	for _, e := range list {
 		value := reflect.New(t.Elem()).Elem()
-		r.value(e.key, e.value, value, p.Key(e.name), depth+1)
+		r.value(e.key, e.value, value, p.Key(e.name))
 		v.SetMapIndex(reflect.ValueOf(e.name).Convert(t.Key()), value)
 	}
 }

@@ -86,6 +86,7 @@ type Snapshot struct {
 	// as that is possible: what is wrong in a file is in its Problems.
 	Read bool
 	// Complete is false while the folder, or a file whose pods nobody knows,
-	// cannot be read: then no pod that the Source never knew is gone either.
+	// cannot be read, or the folder may be another than the one that pods came
+	// from: then no pod that the Source never knew is gone either.
 	Complete bool
 }

@@ -3,19 +3,20 @@ package manifests
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"math"
 	"reflect"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 const (
-	// maxAliased bounds the nodes that aliases and merge keys may add to a file.
-	maxAliased = 100_000
 	// maxProblems bounds what is said about one document.
 	maxProblems = 50
+	// maxSaid bounds what is said about one thing, in bytes.
+	maxSaid = 1000
 )
 
 // reader fills Go values from nodes and reports every misfit with its place.
@@ -28,13 +29,14 @@ type reader struct {
 	problems   []Problem
 	misread    []string // paths whose values do not fit
 	tables     map[reflect.Type]fieldTable
-	aliases    int // how many aliases the current node is under
-	aliased    int // nodes visited under aliases
 }
+
+// full tells if so much is wrong that nothing more is read or said.
+func (r *reader) full() bool { return len(r.problems) >= maxProblems }
 
 // report adds a problem at a node.
 func (r *reader) report(n *yaml.Node, p *field.Path, text string, warning bool) {
-	if len(r.problems) >= maxProblems {
+	if r.full() {
 		return
 	}
 	if len(r.problems) == maxProblems-1 {
@@ -42,7 +44,7 @@ func (r *reader) report(n *yaml.Node, p *field.Path, text string, warning bool) 
 	}
 	r.problems = append(r.problems, Problem{
 		File: r.file, Line: n.Line + r.line, Column: n.Column,
-		Field: pathText(p), Message: text, Warning: warning,
+		Field: clipAt(pathText(p), maxSaid/2), Message: clipAt(text, maxSaid), Warning: warning,
 	})
 }
 
@@ -59,35 +61,13 @@ func (r *reader) strict(n *yaml.Node, p *field.Path, text string) {
 	}
 }
 
-// enter says if a node may be visited: not too deep, and not part of an
-// alias bomb. It reports a refusal once.
-func (r *reader) enter(n *yaml.Node, p *field.Path, depth int) bool {
-	if depth > maxDepth {
-		r.fail(n, nil, fmt.Sprintf("nested deeper than %d levels", maxDepth))
-		return false
-	}
-	if r.aliases == 0 && n.Kind != yaml.AliasNode {
-		return true
-	}
-	r.aliased++
-	if r.aliased == maxAliased {
-		r.fail(n, p, fmt.Sprintf("the aliases expand to more than %d values", maxAliased))
-	}
-	return r.aliased < maxAliased
-}
-
 // value sets v to what n says. key is n's key, nil in a list.
-func (r *reader) value(key, n *yaml.Node, v reflect.Value, p *field.Path, depth int) {
-	if !r.enter(n, p, depth) {
+func (r *reader) value(key, n *yaml.Node, v reflect.Value, p *field.Path) {
+	if r.full() {
 		return
 	}
 	at := place(key, n)
-	if n.Kind == yaml.AliasNode {
-		r.aliases++
-		defer func() { r.aliases-- }()
-		n = follow(n)
-	}
-	if isNull(n) {
+	if n = follow(n); isNull(n) {
 		v.SetZero()
 		return
 	}
@@ -96,16 +76,16 @@ func (r *reader) value(key, n *yaml.Node, v reflect.Value, p *field.Path, depth 
 		v = v.Elem()
 	}
 	if u, ok := v.Addr().Interface().(json.Unmarshaler); ok {
-		r.custom(at, n, u, p, depth)
+		r.custom(at, n, u, p)
 		return
 	}
 	switch {
 	case v.Kind() == reflect.Struct && n.Kind == yaml.MappingNode:
-		r.object(n, v, p, depth)
+		r.object(n, v, p)
 	case v.Kind() == reflect.Map && n.Kind == yaml.MappingNode:
-		r.mapping(n, v, p, depth)
+		r.mapping(n, v, p)
 	case v.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode:
-		r.list(n, v, p, depth)
+		r.list(n, v, p)
 	case n.Kind == yaml.ScalarNode && setScalar(v, scalar(n)):
 	default:
 		r.fail(at, p, misfit(v, n))
@@ -113,22 +93,20 @@ func (r *reader) value(key, n *yaml.Node, v reflect.Value, p *field.Path, depth 
 }
 
 // list fills a slice.
-func (r *reader) list(n *yaml.Node, v reflect.Value, p *field.Path, depth int) {
+func (r *reader) list(n *yaml.Node, v reflect.Value, p *field.Path) {
 	items := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
 	for i, item := range n.Content {
-		r.value(nil, item, items.Index(i), p.Index(i), depth+1)
+		r.value(nil, item, items.Index(i), p.Index(i))
 	}
 	v.Set(items)
 }
 
 // custom fills a type that reads JSON itself, such as a quantity.
-func (r *reader) custom(at, n *yaml.Node, u json.Unmarshaler, p *field.Path, depth int) {
-	generic, err := r.generic(n, p, depth)
-	if err != nil {
-		r.fail(at, p, err.Error())
-		return
+func (r *reader) custom(at, n *yaml.Node, u json.Unmarshaler, p *field.Path) {
+	text, err := json.Marshal(r.generic(n, p))
+	if _, ok := u.(*resource.Quantity); ok && !bearable(strings.Trim(string(text), `"`)) {
+		err = resource.ErrFormatWrong
 	}
-	text, err := json.Marshal(generic)
 	if err == nil {
 		err = u.UnmarshalJSON(text)
 	}
@@ -138,38 +116,22 @@ func (r *reader) custom(at, n *yaml.Node, u json.Unmarshaler, p *field.Path, dep
 }
 
 // generic returns a node as maps, lists and scalars, ready for JSON.
-func (r *reader) generic(n *yaml.Node, p *field.Path, depth int) (any, error) {
-	if !r.enter(n, p, depth) {
-		return nil, fmt.Errorf("too deep or too large")
-	}
-	if n.Kind == yaml.AliasNode {
-		r.aliases++
-		defer func() { r.aliases-- }()
-		n = follow(n)
-	}
-	switch n.Kind {
+func (r *reader) generic(n *yaml.Node, p *field.Path) any {
+	switch n = follow(n); n.Kind {
 	case yaml.MappingNode:
 		m := map[string]any{}
-		for _, e := range r.entries(n, p, depth) {
-			value, err := r.generic(e.value, p, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			m[e.name] = value
+		for _, e := range r.entries(n, p) {
+			m[e.name] = r.generic(e.value, p)
 		}
-		return m, nil
+		return m
 	case yaml.SequenceNode:
 		items := make([]any, len(n.Content))
 		for i, item := range n.Content {
-			value, err := r.generic(item, p, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			items[i] = value
+			items[i] = r.generic(item, p)
 		}
-		return items, nil
+		return items
 	}
-	return scalar(n), nil
+	return scalar(n)
 }
 
 // setScalar sets v to a scalar if it fits.

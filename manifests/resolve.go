@@ -22,13 +22,15 @@ type resolution struct {
 	held    map[Key]bool // the last good version runs, its file was refused
 	extra   map[string][]Problem
 	lost    map[string]map[Key]bool // claims that came to nothing
+	doubt   string                  // why the folder proves no removal; "": it does
+	kept    bool                    // for that doubt, a pod was
 }
 
 // resolve decides what shall run and makes it current.
 func (s *Source) resolve() Snapshot {
 	r := &resolution{
 		source: s, claims: map[Key][]claim{}, refused: map[Key]string{}, pods: map[Key]*Pod{},
-		held: map[Key]bool{}, extra: map[string][]Problem{}, lost: map[string]map[Key]bool{},
+		held: map[Key]bool{}, extra: map[string][]Problem{}, lost: map[string]map[Key]bool{}, doubt: s.doubt(),
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
@@ -51,6 +53,8 @@ func (s *Source) resolve() Snapshot {
 		}
 	}
 	r.separateUIDs()
+	s.recall(r.pods)
+	s.settle(r.doubt, r.kept)
 	next := r.snapshot()
 	s.current = r.pods
 	return next
@@ -67,6 +71,10 @@ func (r *resolution) keep(key Key) {
 	}
 	f, gone := s.files[pod.File], s.absent[pod.File]
 	switch {
+	case f == nil && r.doubt != "" && len(s.folder) == 0 && len(list) > 0:
+		r.take(key, list[0])
+	case f == nil && r.doubt != "":
+		r.pods[key], r.kept = pod, true
 	case f == nil && (len(s.folder) > 0 || gone == nil || !gone.proven):
 		// Its file may be back at once. A claim by another file waits for that.
 		r.pods[key] = pod
@@ -79,6 +87,8 @@ func (r *resolution) keep(key Key) {
 		r.pods[key], r.held[key] = pod.in(r.refused[key]), true // moved, and spoilt on the way
 	case f != nil && f.uncertain():
 		r.pods[key], r.held[key] = pod, f.unclear
+	case r.doubt != "": // its file is there and may be another one
+		r.pods[key], r.kept = pod, true
 	}
 }
 
@@ -165,7 +175,8 @@ func compareKeys(a, b Key) int {
 // snapshot is the finished set.
 func (r *resolution) snapshot() Snapshot {
 	s := r.source
-	next := Snapshot{Problems: s.folder, Complete: len(s.folder) == 0, Read: len(s.folder) == 0}
+	next := Snapshot{Problems: slices.Concat(s.folder, s.doubted), Read: len(s.folder) == 0}
+	next.Complete = len(next.Problems) == 0
 	byFile := map[string][]Key{}
 	for _, key := range slices.SortedFunc(maps.Keys(r.pods), compareKeys) {
 		next.Pods = append(next.Pods, r.pods[key])

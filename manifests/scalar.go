@@ -123,8 +123,9 @@ func describe(n *yaml.Node) string {
 }
 
 // clip keeps a value short enough for a message.
-func clip(s string) string {
-	const most = 60
+func clip(s string) string { return clipAt(s, 60) }
+
+func clipAt(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

@@ -38,7 +38,7 @@ type fileState struct {
 func (s *Source) scan(now time.Time) {
 	s.full = false
 	s.nextAll = now.Add(s.Rescan)
-	paths, err := s.list(now)
+	paths, here, err := s.list(now)
 	if err != nil {
 		s.watch.close()
 		s.nextAll = now.Add(retryFolder)
@@ -47,6 +47,10 @@ func (s *Source) scan(now time.Time) {
 		return
 	}
 	s.folder = nil
+	if s.here != nil && s.here.differs(here) != sameFolder { // what was read belongs to another
+		clear(s.files)
+	}
+	s.here = &here
 	there := make(map[string]bool, len(paths))
 	for _, path := range paths {
 		there[path] = true
@@ -56,6 +60,11 @@ func (s *Source) scan(now time.Time) {
 		if !there[path] {
 			delete(s.files, path)
 		}
+	}
+	if s.doubt() != "" {
+		s.nextAll = now.Add(retryFolder)
+		clear(s.absent)
+		return
 	}
 	s.countAbsences(now)
 }
@@ -71,30 +80,38 @@ func folderMessage(err error) string {
 	return fmt.Sprintf("cannot be read, pods known from before keep running: %v", err)
 }
 
-// list returns the paths that may be manifests, and sees to the watch.
-func (s *Source) list(now time.Time) ([]string, error) {
+// list returns the paths that may be manifests and the folder that they are
+// in, and sees to the watch.
+func (s *Source) list(now time.Time) ([]string, Folder, error) {
 	info, err := os.Stat(s.Dir)
 	if err != nil {
-		return nil, err
+		return nil, Folder{}, err
 	}
 	folder := s.Dir
 	if !info.IsDir() {
 		if !info.Mode().IsRegular() {
-			return nil, errIrregular
+			return nil, Folder{}, errIrregular
 		}
 		folder = filepath.Dir(s.Dir)
 		if info, err = os.Stat(folder); err != nil {
-			return nil, err
+			return nil, Folder{}, err
 		}
 	}
 	if err := s.watch.to(folder, folderID(signatureOf(info))); err != nil {
 		s.Log.Debug("watch manifests", "err", err)
 		s.nextAll = now.Add(retryFolder) // no hints: look more often
 	}
-	if folder != s.Dir {
-		return []string{s.Dir}, nil
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil, Folder{}, err
 	}
-	return manifestsIn(folder)
+	defer f.Close()
+	here, err := folderOf(f, s.Boot)
+	if err != nil || folder != s.Dir {
+		return []string{s.Dir}, here, err
+	}
+	paths, err := manifestsIn(f)
+	return paths, here, err
 }
 
 // Paths returns the files that a path stands for: those of a folder that the
@@ -107,26 +124,26 @@ func Paths(path string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	paths, err := manifestsIn(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	paths, err := manifestsIn(f)
 	slices.Sort(paths)
 	return paths, err
 }
 
 // manifestsIn lists the manifests of a folder, or fails: half a list is none.
-func manifestsIn(folder string) ([]string, error) {
-	f, err := os.Open(folder)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
+func manifestsIn(folder *os.File) ([]string, error) {
+	names, err := folder.Readdirnames(-1)
 	if err != nil {
 		return nil, err
 	}
 	var paths []string
 	for _, name := range names {
 		if isManifest(name) {
-			paths = append(paths, filepath.Join(folder, name))
+			paths = append(paths, filepath.Join(folder.Name(), name))
 		}
 	}
 	return paths, nil
@@ -177,6 +194,7 @@ func (s *Source) look(path string, now time.Time, force bool) {
 	if f == nil {
 		f = &fileState{pending: true}
 		s.files[path] = f
+		s.grows(now)
 	}
 	delete(s.absent, path)
 	f.link = link
@@ -184,6 +202,16 @@ func (s *Source) look(path string, now time.Time, force bool) {
 		return
 	}
 	s.read(path, f, now)
+}
+
+// grows makes absences count from now on: who fills a folder file by file is
+// not done with it.
+func (s *Source) grows(now time.Time) {
+	for _, a := range s.absent {
+		if !a.proven {
+			a.since = now
+		}
+	}
 }
 
 // gone forgets a file; its pods stay until its absence is proven.

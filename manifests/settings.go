@@ -44,7 +44,7 @@ func ReadSettings(file string, data []byte, out any) *Settings {
 		s.reader.report(node, nil, "expected settings by name, got "+describe(node), false)
 		return s
 	}
-	s.reader.value(nil, s.root.node, reflect.ValueOf(out).Elem(), nil, 0)
+	s.reader.value(nil, s.root.node, reflect.ValueOf(out).Elem(), nil)
 	return s
 }
 

@@ -16,10 +16,13 @@ import (
 type SourceConfig struct {
 	Dir string // a folder of manifests, or one manifest
 	Options
-	Known  []*Pod        // last good versions from checkpoints
-	Rescan time.Duration // how often the folder is looked through without a hint; 0: 20 s
-	Settle time.Duration // how long a file must be gone to count as removed; 0: 200 ms
-	Log    *slog.Logger  // nil: silent
+	Known  []*Pod             // last good versions from checkpoints
+	Rescan time.Duration      // how often the folder is looked through without a hint; 0: 20 s
+	Settle time.Duration      // how long a file must be gone to count as removed; 0: 200 ms
+	Record Record             // as saved by the Source before
+	Save   func(Record) error // keeps a Record for the next Source, for good; nil: nobody does
+	Boot   string             // names this run of the kernel
+	Log    *slog.Logger       // nil: silent
 }
 
 // Source turns a folder into snapshots. All but the channel belongs to the
@@ -34,11 +37,17 @@ type Source struct {
 	files   map[string]*fileState // the manifests that are there, by path
 	absent  map[string]*absence   // files that pods came from and that are not there
 	folder  []Problem             // why the folder cannot be read; none: it was, completely
-	dirty   map[string]bool       // paths to look at again
-	full    bool                  // the whole folder must be looked through
-	nextAll time.Time             // when it must be anyway
-	last    *Snapshot             // as last offered
-	said    map[Problem]bool      // what was logged
+	here    *Folder               // that was read last; nil: none yet
+	doubted []Problem             // why it proves no removal; none: it does
+	record  Record
+	saved   Record    // as it was saved last
+	saveAt  time.Time // when a save that failed is tried again; zero: none did
+	forgets chan forgetting
+	dirty   map[string]bool  // paths to look at again
+	full    bool             // the whole folder must be looked through
+	nextAll time.Time        // when it must be anyway
+	last    *Snapshot        // as last offered
+	said    map[Problem]bool // what was logged
 }
 
 // absence is how long a file has been gone.
@@ -70,10 +79,9 @@ func NewSource(c SourceConfig) *Source {
 		absent:       map[string]*absence{},
 		dirty:        map[string]bool{},
 		full:         true,
+		forgets:      make(chan forgetting),
 	}
-	for _, p := range c.Known {
-		s.current[p.Key()] = p
-	}
+	s.know(c.Known, c.Record)
 	return s
 }
 
@@ -97,6 +105,8 @@ func (s *Source) Run(ctx context.Context) {
 			s.drain()
 		case <-s.watch.errors(): // events were lost
 			s.full = true
+		case f := <-s.forgets:
+			f.answer <- s.forget(f.ctx, f.key, time.Now())
 		case <-timer.C:
 		}
 	}
@@ -148,7 +158,7 @@ func (s *Source) step(now time.Time) {
 			s.dirty[path] = true
 		}
 	}
-	if s.full || !now.Before(s.nextAll) || s.absenceDue(now) {
+	if s.full || !now.Before(s.nextAll) || s.absenceDue(now) || len(s.dirty) > 0 && s.moved() {
 		s.scan(now)
 	} else if len(s.folder) == 0 {
 		for path := range s.dirty {
@@ -156,7 +166,9 @@ func (s *Source) step(now time.Time) {
 		}
 	}
 	clear(s.dirty)
-	s.offer(s.resolve())
+	next := s.resolve()
+	s.remember(now) // before anybody acts on it
+	s.offer(next)
 }
 
 // absenceDue tells if a file has been gone long enough to make sure of it.

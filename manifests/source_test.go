@@ -323,7 +323,8 @@ func TestSourceFolderMissing(t *testing.T) {
 	must(t, os.RemoveAll(dir))
 	f.until("a@a.yaml=busybox b@b.yaml=busybox folder ?")
 	must(t, os.Mkdir(dir, 0o755))
-	f.until("")
+	f.write("b.yaml", podYAML("b")) // and so it is the new folder
+	f.until("b@b.yaml=busybox")
 	if n := strings.Count(log.String(), "does not exist"); n != 3 {
 		t.Errorf("said %d times:\n%s", n, &log)
 	}
@@ -400,7 +401,7 @@ func TestSourceKnown(t *testing.T) {
 	t.Run("removed meanwhile", func(t *testing.T) {
 		dir := t.TempDir()
 		known := knownPods(t, filepath.Join(dir, "a.yaml"), podYAML("a"))
-		f := watchFolder(t, dir, func(c *SourceConfig) { c.Known = known })
+		f := watchFolder(t, dir, func(c *SourceConfig) { c.Known, c.Record = known, recordOf(t, dir) })
 		if s := f.next(); describeSnapshot(s) != "a@a.yaml=busybox" {
 			t.Errorf("%q", describeSnapshot(s))
 		}

@@ -11,15 +11,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxRetried bounds the texts in which the place of an error is searched for
-// by parsing them again.
-const maxRetried = 16 << 10
+// maxRetry bounds the texts in which the place of an error is searched for by
+// parsing them again.
+const maxRetry = 16 << 10
 
 // refused is the document of a text that does not parse.
-func (c chunk) refused(err error) document {
+func (c chunk) refused(err error, b *budget) document {
 	line, text := errorLine(err)
-	at := c.place(line, text)
-	source := bytes.Split(c.text, []byte("\n"))[at.line-1]
+	at := c.place(line, text, b)
+	source := nthLine(c.text, at.line)
 	indent := source[:len(source)-len(bytes.TrimLeft(source, " \t"))]
 	if at.column == 0 {
 		at.column = len(indent) + 1
@@ -35,7 +35,7 @@ type spot struct{ line, column int }
 
 // place finds what the parser complains about. The parser itself names no
 // line, or the line where the surrounding block began.
-func (c chunk) place(line int, text string) spot {
+func (c chunk) place(line int, text string, b *budget) spot {
 	if anchor, ok := strings.CutPrefix(text, "unknown anchor '"); ok {
 		anchor, _, _ = strings.Cut(anchor, "'")
 		return c.spot(bytes.Index(c.text, []byte("*"+anchor)))
@@ -45,14 +45,23 @@ func (c chunk) place(line int, text string) spot {
 			return r == utf8.RuneError || unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r)
 		}))
 	}
-	lines := bytes.SplitAfter(bytes.TrimRight(c.text, " \t\r\n"), []byte("\n"))
+	written := bytes.TrimRight(c.text, " \t\r\n")
 	if strings.HasPrefix(text, "did not find expected") {
 		line++ // these count from 0
-		if len(c.text) < maxRetried {
-			line = max(line, readable(lines)+1)
+		if len(c.text) < maxRetry {
+			line = max(line, b.readable(bytes.SplitAfter(written, []byte("\n")))+1)
 		}
 	}
-	return spot{line: max(1, min(line, len(lines)))}
+	return spot{line: max(1, min(line, 1+bytes.Count(written, []byte("\n"))))}
+}
+
+// nthLine returns a line of a text, counted from 1, without its end.
+func nthLine(text []byte, n int) []byte {
+	for ; n > 1; n-- {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	return line
 }
 
 // spot is the place of a byte; the beginning if there is no such byte.
@@ -62,10 +71,15 @@ func (c chunk) spot(at int) spot {
 	return spot{1 + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[start:])}
 }
 
-// readable returns how many lines from the first on are good YAML.
-func readable(lines [][]byte) int {
+// readable returns how many lines from the first on are good YAML; 0 if that
+// cannot be found out with what is left.
+func (b *budget) readable(lines [][]byte) int {
 	for n := len(lines) - 1; n > 0; n-- {
-		if yaml.Unmarshal(slices.Concat(lines[:n]...), &yaml.Node{}) == nil {
+		text := slices.Concat(lines[:n]...)
+		if b.retried -= len(text); b.retried < 0 {
+			return 0
+		}
+		if yaml.Unmarshal(text, &yaml.Node{}) == nil {
 			return n
 		}
 	}

@@ -53,19 +53,26 @@ func (c *checker) add(errs ...*field.Error) {
 	for _, e := range errs {
 		if e != nil {
 			e.Detail = withoutPattern(e.Detail)
-			c.faults = append(c.faults, fault{Field: e.Field, text: e.ErrorBody()})
+			c.note(fault{Field: e.Field, text: e.ErrorBody()})
 		}
+	}
+}
+
+// note notes a fault, unless there are as many as can be said.
+func (c *checker) note(f fault) {
+	if len(c.faults) < maxProblems {
+		c.faults = append(c.faults, f)
 	}
 }
 
 // refuse notes what monopod or any static pod cannot do.
 func (c *checker) refuse(p *field.Path, format string, args ...any) {
-	c.faults = append(c.faults, fault{Field: p.String(), text: fmt.Sprintf(format, args...)})
+	c.note(fault{Field: p.String(), text: fmt.Sprintf(format, args...)})
 }
 
 // warn notes what is accepted but has no effect.
 func (c *checker) warn(p *field.Path, text string) {
-	c.faults = append(c.faults, fault{Field: p.String(), text: text, warning: true})
+	c.note(fault{Field: p.String(), text: text, warning: true})
 }
 
 // forbid notes a forbidden combination.
@@ -171,7 +178,10 @@ func (c *checker) metadata(p *field.Path) {
 		c.invalid(p.Child("annotations").Key(k), k, validation.IsQualifiedName(strings.ToLower(k)))
 		size += len(k) + len(v)
 	}
-	if size > 256<<10 {
-		c.add(field.TooLong(p.Child("annotations"), "", 256<<10))
+	if size > maxAnnotations {
+		c.add(field.TooLong(p.Child("annotations"), "", maxAnnotations))
 	}
 }
+
+// maxAnnotations is how many bytes all annotations of a pod may have.
+const maxAnnotations = 256 << 10

@@ -18,7 +18,7 @@ func (c *checker) order(p *field.Path) {
 			c.warn(p.Key(StartAfterTimeout), "has no effect without "+StartAfter)
 		}
 	}
-	if !ok {
+	if !ok || len(after) > maxAnnotations { // which is said of all annotations
 		return
 	}
 	seen := map[string]bool{}

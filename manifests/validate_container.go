@@ -59,6 +59,7 @@ func (c *checker) container(ct *v1.Container, p *field.Path, names map[string]bo
 	oneOf(c, p.Child("terminationMessagePolicy"), ct.TerminationMessagePolicy, v1.TerminationMessageReadFile, v1.TerminationMessageFallbackToLogsOnError)
 	c.ports(p.Child("ports"), ct.Ports, ports)
 	c.env(p, ct)
+	c.expansions(p, ct)
 	c.mounts(p, ct)
 	c.resources(p.Child("resources"), &ct.Resources)
 	c.resizePolicy(p.Child("resizePolicy"), ct.ResizePolicy)

@@ -78,7 +78,7 @@ func (c *checker) amount(p *field.Path, name v1.ResourceName, q resource.Quantit
 		c.add(field.Invalid(p, q.String(), "must be an integer"))
 	}
 	if size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix); ok {
-		page, err := resource.ParseQuantity(size)
+		page, err := ParseQuantity(size)
 		if err != nil || page.Sign() <= 0 || page.Value() == 0 || q.Value()%page.Value() != 0 {
 			c.add(field.Invalid(p, q.String(), "must be a multiple of the page size "+size))
 		}

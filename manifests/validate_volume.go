@@ -65,7 +65,11 @@ func (c *checker) volumeSource(p *field.Path, name string, s *v1.VolumeSource) {
 }
 
 func (c *checker) medium(p *field.Path, m v1.StorageMedium) {
-	if !strings.HasPrefix(string(m), string(v1.StorageMediumHugePagesPrefix)) {
+	if size, ok := strings.CutPrefix(string(m), string(v1.StorageMediumHugePagesPrefix)); ok {
+		if _, err := ParseQuantity(size); err != nil {
+			c.add(field.Invalid(p, clip(string(m)), "must be HugePages-<size>, such as HugePages-2Mi"))
+		}
+	} else {
 		oneOf(c, p, m, v1.StorageMediumDefault, v1.StorageMediumMemory, v1.StorageMediumHugePages)
 	}
 }

@@ -137,7 +137,8 @@ func (k *known) read(path string, v any) error {
 	return nil
 }
 
-// ErrDown is that no agent runs, where what one reported last was printed.
+// ErrDown is that no agent runs: ps printed what one reported last, forget
+// found nobody to ask.
 var ErrDown = errors.New("the agent does not run")
 
 // downWords says that no agent runs and how old what is known is.

@@ -149,7 +149,7 @@ func postWithin(ctx context.Context, timeout time.Duration, socket, path string)
 	case err != nil:
 		return nil, err
 	case code == http.StatusMethodNotAllowed:
-		return nil, fmt.Errorf("the agent at %s is of a version that cannot restart", socket)
+		return nil, fmt.Errorf("the agent at %s is of a version that cannot do this", socket)
 	case code == http.StatusNotFound || code == http.StatusConflict || code == http.StatusServiceUnavailable:
 		return nil, errors.New(oneLine(string(body)))
 	case code != http.StatusOK:

@@ -232,7 +232,7 @@ func refusesToStart(w *world) {
 		check(w.T, err)
 		row.change(a)
 		check(w.T, a.Launch())
-		err = a.Wait(10 * time.Second)
+		err = a.Wait(limit)
 		a.Kill()
 		said := strings.TrimSpace(rig.Tail(a.Log, 100))
 		if err == nil || !strings.Contains(said, row.says) || strings.Contains(said, "\n") {

@@ -137,9 +137,8 @@ func (w *world) terminal() {
 		}
 		return nil
 	})
-	io.WriteString(ptmx, "sleep 1000\n")
-	shows("sleep 1000")
-	time.Sleep(300 * time.Millisecond)   // for the shell to start it
+	io.WriteString(ptmx, "sh -c 'echo as''leep; sleep 1000'\n")
+	shows("asleep")
 	io.WriteString(ptmx, "\x03exit 5\n") // Ctrl-C ends the sleep and not monopod
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 5 {
 		w.Errorf("%v, want exit code 5; the terminal shows %q", err, shown.String())

@@ -116,7 +116,8 @@ func restartsAfterAFailedHook(w *world) {
 	w.start()
 	dir, file := w.notes()
 	w.write("fails", "  hostNetwork: true\n  terminationGracePeriodSeconds: 2\n  containers:\n"+
-		noter("main", untilTerm, "    lifecycle: {postStart: {exec: {command: [sh, -c, 'test -e /notes/may']}}}\n")+notesVolume(dir))
+		noter("main", strings.Replace(untilTerm, "; sleep", "; touch /notes/up; sleep", 1), // the hook waits for the trap
+			"    lifecycle: {postStart: {exec: {command: [sh, -c, 'while [ ! -e /notes/up ]; do sleep 0.1; done; rm /notes/up; test -e /notes/may']}}}\n")+notesVolume(dir))
 	w.status("fails", "waits", func(s v1.PodStatus) bool {
 		return len(s.ContainerStatuses) == 1 && s.ContainerStatuses[0].RestartCount == 1 &&
 			s.ContainerStatuses[0].State.Waiting != nil && s.ContainerStatuses[0].State.Waiting.Reason == "CrashLoopBackOff"

@@ -33,59 +33,105 @@ func (w *world) logFile(pod string, attempt int) string {
 	return filepath.Join(dirs[0], fmt.Sprintf("%d.log", attempt))
 }
 
-// talker writes 200 MB in numbered lines, 1 MB at a time, then goes on living.
+// How logs are to be kept in rotatesLogs, and how far its container may write.
 const (
-	talkerLines = 200_000
-	talker      = `
+	logMaxSize  = 8 << 20
+	logMaxFiles = 4
+	lineOnDisk  = lineLength + 46           // with the runtime's time, stream and tag, and the line's end
+	linesPerLog = logMaxSize/lineOnDisk + 1 // with which a log is due, or a little earlier
+	linesAhead  = linesPerLog / 2           // that may be written while it is rotated, too few for another rotation
+)
+
+// talker writes numbered lines, 1 MB at a time, as many of those as /pace/allowed
+// says.
+const talker = `
   hostNetwork: true
   terminationGracePeriodSeconds: 0
   containers:
   - name: main
     image: registry.test/busybox:1
-    command: [sh, -c, "i=0; while [ $i -lt 200 ]; do awk -v i=$i 'BEGIN{for(n=i*1000;n<(i+1)*1000;n++) printf \"%%0%dd\\n\", n}'; i=$((i+1)); sleep 0.1; done; exec sleep 3600"]
+    command: [sh, -c, "i=0; while :; do while [ $i -ge $(cat /pace/allowed) ]; do sleep 0.1; done; awk -v i=$i 'BEGIN{for(n=i*1000;n<(i+1)*1000;n++) printf \"%%0%dd\\n\", n}'; i=$((i+1)); done"]
+    volumeMounts: [{name: pace, mountPath: /pace}]
+  volumes:
+  - {name: pace, hostPath: {path: %s}}
 `
-)
 
-// rotatesLogs has a container write much more than its logs may take, while the
-// agent is killed now and then, and once between the two steps of a rotation.
+// pace lets a talker write on with each rotation that was seen: as much as makes
+// the next one due, and some more while it is carried out. So it is known how
+// many lines a log can have at most, however long anything takes.
+type pace struct {
+	dir   string
+	files int // that were seen when it was last allowed more
+	most  int // the lines that are allowed
+}
+
+// allow returns an error if the file cannot be written.
+func (p *pace) allow(f *tail) error {
+	first := f.first
+	switch {
+	case p.most == 0 || f.files > p.files:
+	case f.next == p.most && f.moved(): // all was written before the rotation: the next log has nothing to be seen by
+		first = f.next
+	default:
+		return nil
+	}
+	p.files, p.most = f.files, (first+linesPerLog+linesAhead)/1000*1000
+	temp := filepath.Join(p.dir, "next")
+	if err := os.WriteFile(temp, fmt.Appendln(nil, p.most/1000), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(temp, filepath.Join(p.dir, "allowed"))
+}
+
+// rotatesLogs has a container write much more than its logs may take, and on while
+// they are rotated; the agent is killed now and then, and once between the two
+// steps of a rotation.
 func rotatesLogs(w *world) {
-	const maxSize, maxFiles, interval = 8 << 20, 4, time.Second
-	w.config(fmt.Sprintf("containerLogMaxSize: %d\ncontainerLogMaxFiles: %d\ncontainerLogMonitorInterval: %s\n", maxSize, maxFiles, interval))
+	w.config(fmt.Sprintf("containerLogMaxSize: %d\ncontainerLogMaxFiles: %d\ncontainerLogMonitorInterval: 1s\n", logMaxSize, logMaxFiles))
+	p := &pace{dir: filepath.Join(w.agent.Dir, "pace")}
+	check(w.T, os.Mkdir(p.dir, 0o755))
+	check(w.T, p.allow(&tail{}))
 	w.start()
-	w.write("talker", fmt.Sprintf(talker, lineLength))
+	w.write("talker", fmt.Sprintf(talker, lineLength, p.dir))
 	before, idle := w.running("talker"), w.peak()
 	log := w.logFile("talker", 0)
-	f, d := &tail{path: log}, newDisk(log)
-	part := func(until int) {
+	f, d := &tail{path: log}, &disk{log: log}
+	part := func(what string, done func() bool) {
 		w.Helper()
-		f.follow(time.Now().Add(3*limit), func() bool { d.look(f.bytes); return f.next >= until })
-		if f.err != nil || f.next < until {
-			w.Fatalf("%d lines were read of %d, %v", f.next, until, f.err)
+		f.follow(time.Now().Add(3*limit), func() bool {
+			d.look()
+			check(w.T, p.allow(f))
+			return done()
+		})
+		if f.err != nil || !done() {
+			w.Fatalf("%s: %d rotations were seen, %d lines were read of %d, %v", what, f.files-1, f.next, p.most, f.err)
 		}
 	}
 	for k := range 3 {
-		part((k + 1) * talkerLines / 5)
+		part("before a kill", func() bool { return f.files-1 >= 2*(k+1) })
 		w.kill()
 		if k == 1 { // as one leaves it that is killed between renaming and reopening
 			check(w.T, os.Rename(log, log+time.Now().Add(time.Second).Format(".20060102-150405")))
 		}
 		check(w.T, w.agent.Launch())
 	}
-	part(talkerLines)
-	rotations := f.files - 1
-	w.Logf("%d rotations; at most %d MB on disk of %d MB, %d MB in %s; the agent took %s at most, %s at first", rotations, d.most>>20, f.bytes>>20, d.worth>>20, d.window, w.peak(), idle)
-	if rotations < 6 {
-		w.Errorf("only %d rotations", rotations)
+	part("after the kills", func() bool { return f.files-1 >= 8 })
+	part("to the end", func() bool { return f.next >= p.most })
+	w.Logf("%d rotations; at most %d files of %d MB on disk of %d MB; the agent took %s at most, %s at first",
+		f.files-1, d.files, d.most>>20, f.bytes>>20, w.peak(), idle)
+	if most := int64(logMaxFiles * (linesPerLog + linesAhead) * lineOnDisk); d.most > most {
+		w.Errorf("the logs took %d bytes, want at most %d as long as they can get, %d", d.most, logMaxFiles, most)
 	}
-	if d.most > maxFiles*maxSize+d.worth {
-		w.Errorf("the logs took %d MB, more than %d times %d MB and the %d MB of an interval", d.most>>20, maxFiles, maxSize>>20, d.worth>>20)
+	if d.files > logMaxFiles+1 { // that of the rotation that was broken off goes with the next one
+		w.Errorf("there were %d logs, want at most %d", d.files, logMaxFiles)
 	}
-	w.wholeOnDisk(log, maxFiles, maxSize)
+	w.wholeOnDisk(log, p.most)
 	w.same(before)
 }
 
-// wholeOnDisk fails unless the logs on disk hold the last lines without a gap.
-func (w *world) wholeOnDisk(log string, most int, size int64) {
+// wholeOnDisk fails unless the logs on disk, as many as may be, hold the last
+// lines without a gap.
+func (w *world) wholeOnDisk(log string, lines int) {
 	w.Helper()
 	var all []string
 	w.until("the last rotation is over", func() error {
@@ -93,7 +139,7 @@ func (w *world) wholeOnDisk(log string, most int, size int64) {
 		if all, err = filepath.Glob(log + "*"); err != nil {
 			return rig.Final(err)
 		}
-		if i, err := os.Stat(log); err != nil || i.Size() >= size || len(all) > most {
+		if i, err := os.Stat(log); err != nil || i.Size() >= logMaxSize || len(all) != logMaxFiles {
 			return fmt.Errorf("there are %s, %v", all, err)
 		}
 		return nil
@@ -108,7 +154,7 @@ func (w *world) wholeOnDisk(log string, most int, size int64) {
 		}
 		f.take(b)
 	}
-	if f.err != nil || f.next != talkerLines {
+	if f.err != nil || f.next != lines {
 		w.Errorf("on disk: up to line %d, %v", f.next, f.err)
 	}
 }
@@ -140,33 +186,22 @@ func (w *world) peak() string {
 
 // disk watches what the files of a log take.
 type disk struct {
-	log    string
-	window time.Duration
-	most   int64 // that all took
-	worth  int64 // the most that was written within the window
-	at     []time.Time
-	bytes  []int64 // written until then
+	log   string
+	most  int64 // bytes that all took
+	files int   // the most that there were, of one that is being compressed one
 }
 
-// newDisk: a round is an interval after the one before has ended; one that was
-// just missed because the agent was killed costs its start as well.
-func newDisk(log string) *disk { return &disk{log: log, window: 2 * time.Second} }
-
-func (d *disk) look(written int64) {
+func (d *disk) look() {
 	var sum int64
+	names := map[string]bool{}
 	files, _ := filepath.Glob(d.log + "*")
 	for _, path := range files {
+		names[strings.TrimSuffix(strings.TrimSuffix(path, ".tmp"), ".gz")] = true
 		if i, err := os.Stat(path); err == nil {
 			sum += i.Size()
 		}
 	}
-	d.most = max(d.most, sum)
-	now := time.Now()
-	d.at, d.bytes = append(d.at, now), append(d.bytes, written)
-	for now.Sub(d.at[0]) > d.window {
-		d.at, d.bytes = d.at[1:], d.bytes[1:]
-	}
-	d.worth = max(d.worth, written-d.bytes[0])
+	d.most, d.files = max(d.most, sum), max(d.files, len(names))
 }
 
 // keepsTheLastDead has a container crash again and again: of those before it as

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -16,24 +17,29 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/e2e/rig"
 	"monopod/agent/logs"
 	"monopod/cri"
 )
 
 // restless writes numbered lines, 3000 each time it is started, crashes after
-// each of the first three, and then goes on living.
+// each of the first three, and then goes on living. For every 240 lines it waits
+// until its log was rotated since the last time, of which /made/count tells.
 const restless = `
   hostNetwork: true
   terminationGracePeriodSeconds: 0
   containers:
   - name: main
     image: registry.test/busybox:1
-    command: [sh, -c, "n=$(cat /s/n 2>/dev/null || echo 0); echo $((n+1)) > /s/n; i=0; while [ $i -lt 50 ]; do awk -v b=$((n*3000+i*60)) 'BEGIN{for(k=b;k<b+60;k++) printf \"%0200d\\n\", k}'; i=$((i+1)); sleep 0.05; done; [ $n -lt 3 ] && exit 1; exec sleep 3600"]
-    volumeMounts: [{name: s, mountPath: /s}]
-  volumes: [{name: s, emptyDir: {}}]
+    command: [sh, -c, "n=$(cat /s/n 2>/dev/null || echo 0); echo $((n+1)) > /s/n; i=0; m=$(cat /made/count); while [ $i -lt 50 ]; do awk -v b=$((n*3000+i*60)) 'BEGIN{for(k=b;k<b+60;k++) printf \"%%0200d\\n\", k}'; i=$((i+1)); sleep 0.05; if [ $((i%%4)) = 0 ]; then while [ $(cat /made/count) -le $m ]; do sleep 0.05; done; m=$(cat /made/count); fi; done; [ $n -lt 3 ] && exit 1; exec sleep 3600"]
+    volumeMounts: [{name: s, mountPath: /s}, {name: made, mountPath: /made}]
+  volumes: [{name: s, emptyDir: {}}, {name: made, hostPath: {path: %s}}]
 `
 
-const restlessLines = 4 * 3000
+const (
+	restlessLines     = 4 * 3000
+	restlessRotations = 4 * 12 // that it waits for
+)
 
 // followsLogs follows a container through many rotations, of which a Rotator
 // other than the agent's makes more than the agent may, and three restarts; then
@@ -41,19 +47,22 @@ const restlessLines = 4 * 3000
 func followsLogs(w *world) {
 	w.config("containerLogMaxSize: 1Gi\ncrashLoopBackOff: {firstContainerRestartPeriod: 100ms, maxContainerRestartPeriod: 1s}\n")
 	w.start()
-	w.write("restless", restless)
+	made := filepath.Join(w.agent.Dir, "made")
+	check(w.T, os.Mkdir(made, 0o755))
+	check(w.T, os.WriteFile(filepath.Join(made, "count"), []byte("0\n"), 0o644))
+	w.write("restless", fmt.Sprintf(restless, made))
 	w.status("restless", "is known", func(v1.PodStatus) bool { return true })
 	f := w.followLogs("restless")
-	rotated := w.rotate("restless")
-	w.until("all lines are written", func() error {
+	rotated := w.rotate("restless", made)
+	check(w.T, rig.Until(w.Context(), 3*limit, func() error {
 		if n := f.lines(); n < restlessLines {
-			return fmt.Errorf("%d lines", n)
+			return fmt.Errorf("%d lines are written", n)
 		}
 		return nil
-	})
+	}))
 	opened := rotated()
 	w.Logf("%d rotations", opened)
-	if opened < 50 {
+	if opened < restlessRotations {
 		w.Errorf("only %d rotations", opened)
 	}
 	if lines := f.numbered(restlessLines); lines != "" {
@@ -143,6 +152,7 @@ type restlessRuntime struct {
 	pod  string
 	cri  *cri.Client
 	made int
+	dir  string // where it tells that
 }
 
 func (r *restlessRuntime) Running(ctx context.Context) ([]logs.Container, error) {
@@ -160,16 +170,28 @@ func (r *restlessRuntime) Running(ctx context.Context) ([]logs.Container, error)
 func (r *restlessRuntime) Log(context.Context, string) (string, error) { return "", nil }
 
 func (r *restlessRuntime) Reopen(ctx context.Context, id string) error {
+	if err := r.cri.ReopenContainerLog(ctx, id); err != nil {
+		return err
+	}
 	r.made++ // by one worker
-	return r.cri.ReopenContainerLog(ctx, id)
+	return r.tell()
+}
+
+func (r *restlessRuntime) tell() error {
+	temp := filepath.Join(r.dir, "next")
+	if err := os.WriteFile(temp, fmt.Appendln(nil, r.made), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(temp, filepath.Join(r.dir, "count"))
 }
 
 // rotate rotates a pod's logs much oftener than an agent does, until the
-// function that it returns is called, which returns how often.
-func (w *world) rotate(pod string) func() int {
+// function that it returns is called, which returns how often. How often so far
+// is told in a folder.
+func (w *world) rotate(pod, dir string) func() int {
 	c, err := cri.Dial(w.rig.Containerd.Endpoint)
 	check(w.T, err)
-	rt := &restlessRuntime{w: w, pod: pod, cri: c}
+	rt := &restlessRuntime{w: w, pod: pod, cri: c, dir: dir}
 	r := logs.New(logs.Config{MaxSize: 16 << 10, MaxFiles: 8, Interval: 100 * time.Millisecond}, rt, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(w.Context())
 	var run sync.WaitGroup

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"monopod/agent/e2e/rig"
 )
@@ -49,7 +48,8 @@ func storiesOfOutcomes() []onceStory {
 			o.prints("two/main | line 1", "two/main | line 1000", "two/main | line 2000")
 		}},
 		{"FirstOfTwoThatFail", func(o *onceRun) {
-			o.run(4, o.pod("later", "Never", "sleep 2; exit 5"), o.pod("first", "Never", "exit 4"))
+			o.run(4, o.pod("later", "Never", "while [ ! -e /o/ended ]; do sleep 0.1; done; sleep 2; exit 5", o.shared()...),
+				o.pod("first", "Never", "touch /o/ended; exit 4", o.shared()...))
 		}},
 		{"InitFailure", func(o *onceRun) {
 			o.run(5, o.pod("init", "Never", "echo never", "initContainers:", "- {name: prepare, image: registry.test/busybox:1, command: [sh, -c, exit 5]}"))
@@ -83,14 +83,14 @@ func storiesOfOutcomes() []onceStory {
 func storiesOfEnds() []onceStory {
 	return []onceStory{
 		{"Timeout", func(o *onceRun) {
-			o.flags = []string{"--timeout", "3s"}
+			o.flags = []string{"--timeout", "8s"}
 			o.run(124, o.pod("slow", "Never", "trap 'echo cut; exit 0' TERM; sleep 3600 & wait"))
 			o.prints("slow/main | cut")
-			o.says("not ended within 3s")
+			o.says("not ended within 8s")
 		}},
 		{"Interrupted", func(o *onceRun) {
-			o.start(o.pod("slow", "Never", "trap 'sleep 1; echo cleaned up; exit 0' TERM; sleep 3600 & wait"))
-			o.runs(1)
+			o.start(o.pod("slow", "Never", "trap 'sleep 1; echo cleaned up; exit 0' TERM; touch /o/up; sleep 3600 & wait", o.shared()...))
+			o.has("up")
 			o.signal(syscall.SIGINT)
 			o.ends(130)
 			o.prints("slow/main | cleaned up")
@@ -106,7 +106,7 @@ func storiesOfEnds() []onceStory {
 			o.start(m)
 			o.runs(1)
 			o.signal(syscall.SIGINT)
-			time.Sleep(500 * time.Millisecond)
+			o.hears("what runs is stopped")
 			o.signal(syscall.SIGINT)
 			o.ends(130)
 		}},
@@ -148,7 +148,7 @@ func storiesOfTrouble() []onceStory {
 			o.says("credentials.yaml")
 		}},
 		{"MissingImage", func(o *onceRun) {
-			o.flags = []string{"--timeout", "4s"}
+			o.flags = []string{"--timeout", "8s"}
 			o.run(124, strings.Replace(o.pod("lost", "Never", "true"), "busybox:1", "nowhere:1", 1))
 			o.says(`lost/main: image "registry.test/nowhere:1" cannot be pulled`)
 			if n := strings.Count(o.err.String(), "cannot be pulled"); n > 2 {

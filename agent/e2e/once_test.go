@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +27,7 @@ type onceRun struct {
 	flags    []string
 	stdin    string
 	cmd      *exec.Cmd
-	out, err bytes.Buffer
+	out, err screen
 	code     int
 }
 
@@ -70,6 +69,9 @@ func newOnceRun(t *testing.T, w *world, name string) *onceRun {
 	check(t, os.Mkdir(o.tmp(), 0o755))
 	t.Cleanup(func() {
 		o.nothingIsLeft()
+		if t.Failed() { // the stories beside it go on
+			_ = w.rig.CRI.RemoveAll(context.Background(), o.ns)
+		}
 		if t.Failed() {
 			t.Logf("code %d\nout:\n%s\nerr:\n%s", o.code, &o.out, &o.err)
 		}
@@ -176,6 +178,31 @@ func (o *onceRun) says(words ...string) {
 	}
 }
 
+// hears waits until standard error has these words.
+func (o *onceRun) hears(words string) {
+	o.Helper()
+	check(o.T, rig.Until(o.Context(), limit, func() error {
+		if !strings.Contains(o.err.String(), words) {
+			return fmt.Errorf("it does not say %q", words)
+		}
+		return nil
+	}))
+}
+
+// has waits until a container has made a file in /o, which shared puts there.
+func (o *onceRun) has(file string) {
+	o.Helper()
+	check(o.T, rig.Until(o.Context(), limit, func() error {
+		_, err := os.Stat(filepath.Join(o.dir, file))
+		return err
+	}))
+}
+
+// shared makes the story's folder the container's /o.
+func (o *onceRun) shared() []string {
+	return []string{"  volumeMounts: [{name: o, mountPath: /o}]", "volumes: [{name: o, hostPath: {path: " + o.dir + "}}]"}
+}
+
 // runs waits until so many containers of the namespace run.
 func (o *onceRun) runs(count int) {
 	o.Helper()
@@ -212,7 +239,7 @@ func outlivesTheRuntime(o *onceRun) {
 	o.start(o.pod("job", "Never", "for i in 1 2 3 4; do echo $i; sleep 1; done; exit 4"))
 	o.runs(1)
 	o.w.rig.Containerd.Kill()
-	time.Sleep(time.Second)
+	time.Sleep(time.Second) // for the run to miss it
 	check(o.T, o.w.rig.Containerd.Start(o.Context()))
 	o.ends(4)
 	o.prints("job/main | 1", "job/main | 2", "job/main | 3", "job/main | 4")
@@ -220,9 +247,9 @@ func outlivesTheRuntime(o *onceRun) {
 	o.start(o.pod("left", "Never", "trap 'exit 0' TERM; sleep 3600 & wait"))
 	o.runs(1)
 	o.w.rig.Containerd.Kill()
-	for range 3 {
+	for _, answer := range []string{"what runs is stopped", "kills what still runs", "gives up"} {
 		o.signal(syscall.SIGTERM)
-		time.Sleep(300 * time.Millisecond)
+		o.hears(answer)
 	}
 	o.ends(143)
 	dirs, _ := filepath.Glob(o.tmp() + "/*")

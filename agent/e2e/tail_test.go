@@ -19,6 +19,7 @@ type tail struct {
 	path  string
 	open  *os.File
 	files int // that it has seen
+	first int // the number of the first line of what it has open
 
 	raw   []byte // of an incomplete line of the file
 	text  []byte // of an incomplete line of the container
@@ -35,20 +36,29 @@ func (f *tail) look() {
 		return // between two logs
 	}
 	if f.open != nil {
-		was, err := f.open.Stat()
-		if err != nil || os.SameFile(was, now) {
-			return
-		}
-		if now.Size() == 0 {
-			return // the runtime may not be done with the former one
+		if !f.isOther(now) || now.Size() == 0 {
+			return // the runtime may not be done with the one that is open
 		}
 		f.read()
 		f.open.Close()
 	}
 	if f.open, err = os.Open(f.path); err == nil {
 		f.files++
+		f.first = f.next
 		f.read()
 	}
+}
+
+// moved reports whether another file than it has open has the name.
+func (f *tail) moved() bool {
+	now, err := os.Stat(f.path)
+	return err == nil && f.open != nil && f.isOther(now)
+}
+
+// isOther reports whether that is not the file that it has open.
+func (f *tail) isOther(now os.FileInfo) bool {
+	was, err := f.open.Stat()
+	return err == nil && !os.SameFile(was, now)
 }
 
 // read reads what it has open to its end.

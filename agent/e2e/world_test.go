@@ -40,7 +40,7 @@ func newWorld(t *testing.T, r *rig.Rig, binary, ns string) *world {
 }
 
 // leave removes the pods as a user does and looks for what they left on disk. If
-// the scenario failed, it shows what the agent saw instead.
+// the scenario failed, it shows what the agent saw instead, and clears all away.
 func (w *world) leave() {
 	ctx := context.Background()
 	if w.Failed() {
@@ -61,10 +61,28 @@ func (w *world) leave() {
 	if err := w.agent.Close(); err != nil {
 		w.Errorf("stop agent: %v", err)
 	}
-	if w.rig.Containerd.Running() {
+	if w.Failed() {
+		w.sweep(ctx)
+	} else if w.rig.Containerd.Running() {
 		if err := rig.Until(ctx, limit, func() error { return w.rig.CRI.RemoveAll(ctx, w.ns) }); err != nil {
 			w.Errorf("remove what is left: %v", err)
 		}
+	}
+}
+
+// sweep clears away what a scenario that failed left anywhere, and has the runtime
+// run: the next one is judged for itself.
+func (w *world) sweep(ctx context.Context) {
+	if !w.rig.Containerd.Running() {
+		if err := w.rig.Containerd.Start(ctx); err != nil {
+			w.Errorf("start containerd again: %v", err)
+		}
+	}
+	if err := rig.Until(ctx, limit, func() error { return w.rig.CRI.RemoveAll(ctx, "") }); err != nil {
+		w.Errorf("remove all pods: %v", err)
+	}
+	if err := w.agent.Sweep(); err != nil {
+		w.Error(err)
 	}
 }
 

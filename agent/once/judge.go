@@ -1,7 +1,6 @@
 package once
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -97,20 +96,6 @@ func (j *judge) called(all []view, which map[string]bool) []string {
 	return out
 }
 
-// note remembers which containers ended badly, in the order in which it sees that.
-func (j *judge) note(all []view) {
-	for k := range all {
-		for _, s := range all[k].containers() {
-			if t := lastEnd(&s); t != nil && t.ExitCode != 0 && j.seen[t.ContainerID] == 0 {
-				if j.seen == nil {
-					j.seen = map[string]int{}
-				}
-				j.seen[t.ContainerID] = len(j.seen) + 1
-			}
-		}
-	}
-}
-
 func (j *judge) readiness(all []view) *outcome {
 	if o := j.firstFailed(all); o != nil {
 		return o
@@ -181,22 +166,12 @@ func (j *judge) firstFailed(all []view) *outcome {
 	if len(failed) == 0 {
 		return nil
 	}
-	const last = int(^uint(0) >> 1)
-	slices.SortStableFunc(failed, func(a, b *view) int {
-		return cmp.Compare(j.order(j.culprit(a), last), j.order(j.culprit(b), last))
-	})
+	slices.SortStableFunc(failed, func(a, b *view) int { return j.compare(j.culprit(a), j.culprit(b)) })
 	o := j.failure(failed[0])
 	for _, v := range failed[1:] {
 		o.Text += "; " + j.failure(v).Text
 	}
 	return o
-}
-
-func (j *judge) order(s *v1.ContainerStatus, none int) int {
-	if s == nil {
-		return none
-	}
-	return j.seen[lastEnd(s).ContainerID]
 }
 
 // culprit returns the container of a failed pod that ended badly first, nil if none did.
@@ -210,7 +185,7 @@ func (j *judge) culprit(v *view) *v1.ContainerStatus {
 	if len(bad) == 0 {
 		return nil
 	}
-	return new(slices.MinFunc(bad, func(a, b v1.ContainerStatus) int { return cmp.Compare(j.order(&a, 0), j.order(&b, 0)) }))
+	return new(slices.MinFunc(bad, func(a, b v1.ContainerStatus) int { return j.compare(&a, &b) }))
 }
 
 // failure is the outcome of a failed pod: its culprit's code.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // made returns a pod as it is asked for; containers are "name" or "name=policy".
@@ -175,5 +176,23 @@ func TestChoose(t *testing.T) {
 		case row.err == "" && (err != nil || got.Pod.Name != row.pod || got.Container != row.container):
 			t.Errorf("%s: %+v, %v", row.name, got, err)
 		}
+	}
+}
+
+func TestTheFirstFailureIsTheOneThatEndedFirst(t *testing.T) {
+	later, first := made("later", "Never", "c"), made("first", "Never", "c")
+	at := func(id string, code int32, second int64) states {
+		s := exited(id, code)
+		s.Terminated.FinishedAt = metav1.Unix(second, 0)
+		return states{"c": s}
+	}
+	j := &judge{}
+	seen := now(later, v1.PodFailed, at("1", 5, 20))
+	if o := j.look([]view{seen, now(first, v1.PodRunning, states{"c": runs})}); o != nil {
+		t.Fatalf("it is over with %q while a pod runs", spell(o))
+	}
+	both := []view{seen, now(first, v1.PodFailed, at("2", 4, 10))}
+	if got := spell(j.look(both)); got != "failed 4" {
+		t.Errorf("got %q, want the code of the one that ended at 10", got)
 	}
 }

@@ -108,11 +108,11 @@ func (s *session) conclude(kept, cleared bool) int {
 	}
 	switch {
 	case kept:
-		s.say.say("the pods run on, and nobody restarts what ends; `monopod once --remove %s` stops and removes them", s.Root)
+		s.say.say("the pods run on, and nobody restarts what ends; %s stops and removes them", Removal(s.Root))
 	case !cleared || s.agentErr != nil:
 		fail()
 		if _, err := os.Stat(s.Root); err == nil {
-			s.say.say("not all could be removed; `monopod once --remove %s` tries again", s.Root)
+			s.say.say("not all could be removed; %s tries again", Removal(s.Root))
 		}
 	}
 	for _, r := range s.Reports {

@@ -10,11 +10,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"monopod/agent/safefile"
 	"monopod/agent/status"
 )
 
@@ -25,8 +23,11 @@ const rootPrefix = "monopod-once-"
 // noteName is the file by which the root dir of a run is known as one.
 const noteName = "once.json"
 
-// maxNote bounds what is read of a note, in bytes.
-const maxNote = 64 << 10
+// lockName is the file that an agent holds locked, see the package agent.
+const lockName = "lock"
+
+// noteMost is how large a note may be, in bytes.
+const noteMost = 64 << 10
 
 // Note is what must be known of a run to remove what it left.
 type Note struct {
@@ -38,7 +39,14 @@ type Note struct {
 
 // MakeRoot makes the root dir of a run.
 func MakeRoot() (string, error) {
-	dir, err := os.MkdirTemp("", rootPrefix)
+	tmp, err := filepath.Abs(os.TempDir())
+	if err == nil {
+		err = checkParent(tmp)
+	}
+	dir := ""
+	if err == nil {
+		dir, err = os.MkdirTemp(tmp, rootPrefix)
+	}
 	if err != nil {
 		return "", fmt.Errorf("folder for the run: %w; say with TMPDIR where it can be made", err)
 	}
@@ -59,44 +67,50 @@ func (n Note) Write(dir string) error {
 	return status.WriteFile(filepath.Join(dir, noteName), append(b, '\n'), 0o600)
 }
 
-// ReadNote reads the note of a run. Its error is a sentence for whoever named
-// the dir.
+// ReadNote reads the note of a run of this user. Its error is a sentence for
+// the person who named the dir.
 func ReadNote(dir string) (Note, error) {
 	var n Note
-	b, err := safefile.ReadFile(filepath.Join(dir, noteName), maxNote)
+	d, err := openRun(dir, os.Geteuid())
+	if err != nil {
+		return n, fmt.Errorf("%s is not what `monopod once` left: %w", dir, err)
+	}
+	defer d.close()
+	b, err := d.read(noteName, noteMost)
 	if errors.Is(err, fs.ErrNotExist) {
 		return n, fmt.Errorf("%s is not what `monopod once` left: there is no %s in it", dir, noteName)
 	}
-	if err == nil {
-		err = json.Unmarshal(b, &n)
-	}
 	if err != nil {
+		return n, err
+	}
+	if err := json.Unmarshal(b, &n); err != nil {
 		return n, fmt.Errorf("%s: %w", filepath.Join(dir, noteName), err)
 	}
 	return n, nil
 }
 
-// Leftovers returns the root dirs of runs that nobody runs any more. All users
-// may make folders where they are: only those of this one are looked at.
+// Leftovers returns the root dirs of this user's runs that no process holds any
+// more. What other users made under such names is passed over.
 func Leftovers() []string {
-	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), rootPrefix+"*"))
+	tmp, err := filepath.Abs(os.TempDir())
+	if err != nil {
+		return nil
+	}
+	all, _ := os.ReadDir(tmp)
 	var out []string
-	for _, dir := range dirs {
-		own, err := safefile.Lstat(dir)
-		if err != nil || !own.IsDir() || int(own.Uid) != os.Geteuid() {
+	for _, e := range all {
+		if !runName.MatchString(e.Name()) {
 			continue
 		}
-		if _, err := os.Lstat(filepath.Join(dir, noteName)); err != nil {
-			continue
-		}
-		f, err := safefile.Open(filepath.Join(dir, "lock"), 0)
+		dir := filepath.Join(tmp, e.Name())
+		d, err := openRun(dir, os.Geteuid())
 		if err != nil {
 			continue
 		}
-		if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil {
+		if d.left() {
 			out = append(out, dir)
 		}
-		f.Close()
+		d.close()
 	}
 	return out
 }

@@ -29,6 +29,9 @@ func TestLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
+		if _, err := f.WriteString("742\n"); err != nil {
+			t.Fatal(err)
+		}
 		if err := note.Write(dir); err != nil {
 			t.Fatal(err)
 		}

@@ -14,8 +14,8 @@ import (
 // is below writeTimeout, so that who asks gets an answer.
 const restartTimeout = 20 * time.Second
 
-// restart serves POST /restart/{namespace}/{pod}[/{container}], the one request
-// that changes something, and reports whether the request was one. Callers
+// restart serves POST /restart/{namespace}/{pod}[/{container}], one of the two
+// requests that change something, and reports whether the request was one. Callers
 // make sure that it came over the unix socket, which only root can open.
 func (s *Server) restart(w http.ResponseWriter, r *http.Request) bool {
 	rest, is := strings.CutPrefix(r.URL.Path, "/restart/")
@@ -34,6 +34,13 @@ func (s *Server) restart(w http.ResponseWriter, r *http.Request) bool {
 	ctx, cancel := context.WithTimeout(r.Context(), restartTimeout)
 	defer cancel()
 	done, err := s.config.Restart(ctx, parts[0], parts[1], container)
+	answer(w, done, err, "the agent has not come to it within "+restartTimeout.String()+" and does not restart it: does the runtime answer?")
+	return true
+}
+
+// answer answers a request that changes something; late says what it means
+// that its time was over.
+func answer(w http.ResponseWriter, done any, err error, late string) {
 	var refusal *status.Refusal
 	switch {
 	case err == nil:
@@ -43,9 +50,8 @@ func (s *Server) restart(w http.ResponseWriter, r *http.Request) bool {
 	case errors.As(err, &refusal):
 		http.Error(w, err.Error(), http.StatusConflict)
 	case errors.Is(err, context.DeadlineExceeded):
-		http.Error(w, "the agent has not come to it within "+restartTimeout.String()+" and does not restart it: does the runtime answer?", http.StatusServiceUnavailable)
+		http.Error(w, late, http.StatusServiceUnavailable)
 	default:
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	}
-	return true
 }

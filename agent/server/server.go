@@ -39,6 +39,9 @@ type Config struct {
 	// Restart replaces a container, or a whole pod if none is named, and returns
 	// when that is sure to happen. Errors may be a *status.Refusal.
 	Restart func(ctx context.Context, namespace, pod, container string) (*status.Restart, error)
+	// Forget lets a pod go that no manifest gives any more, and returns when
+	// that is sure to happen. Errors may be a *status.Refusal.
+	Forget func(ctx context.Context, namespace, pod string) (*status.Forgotten, error)
 
 	// Handlers are more paths, beside the server's own.
 	Handlers []Handler

@@ -16,3 +16,8 @@ type Refusal struct {
 }
 
 func (r *Refusal) Error() string { return r.Why }
+
+// Forgotten says that a pod goes whose removal was accepted by hand.
+type Forgotten struct {
+	Pod string `json:"pod"` // namespace/name
+}

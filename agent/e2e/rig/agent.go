@@ -29,24 +29,36 @@ type Agent struct {
 	PodLogs   string
 	Socket    string
 	Listen    string   // TCP address, "" for none
-	Cgroups   string   // the cgroup that holds kubepods
+	Cgroups   string   // the cgroup that holds kubepods, no other agent's
 	Driver    string   // of cgroups; auto
 	Flags     []string // more of them
 	Log       string
+	cgroups   string // that was made for it
 	process   *Process
 }
 
+// patience is how long an agent may take to start or to end, on a machine with
+// other work to do.
+const patience = 40 * time.Second
+
+// agentDirs begins the names of agents' folders.
+const agentDirs = "agent-"
+
 // NewAgent prepares an agent for the rig's containerd; it does not start it. The
-// folder for manifests is there and empty.
+// folder for manifests is there and empty, and so is its cgroup.
 func (r *Rig) NewAgent(binary string) (*Agent, error) {
-	dir, err := os.MkdirTemp(r.Dir, "agent-")
+	dir, err := os.MkdirTemp(r.Dir, agentDirs)
 	if err != nil {
 		return nil, fmt.Errorf("prepare agent: %w", err)
 	}
 	a := &Agent{Binary: binary, Endpoint: r.Containerd.Endpoint, Dir: dir,
 		Manifests: filepath.Join(dir, "manifests"), Root: filepath.Join(dir, "root"), PodLogs: filepath.Join(dir, "logs"),
 		Socket: filepath.Join(dir, "monopod.sock"), Log: filepath.Join(dir, "monopod.log"),
-		Cgroups: r.remains.cgroupRoot(), Driver: "auto"}
+		Cgroups: r.remains.cgroupRoot(dir), Driver: "auto"}
+	a.cgroups = a.Cgroups
+	if err := makeCgroup(a.cgroups); err != nil {
+		return nil, err
+	}
 	if err := os.Mkdir(a.Manifests, 0o755); err != nil {
 		return nil, fmt.Errorf("prepare agent: %w", err)
 	}
@@ -76,7 +88,7 @@ func (a *Agent) Start(ctx context.Context) error {
 	if err := a.Launch(); err != nil {
 		return err
 	}
-	return Until(ctx, 20*time.Second, func() error { return a.Healthy(ctx) })
+	return Until(ctx, patience, func() error { return a.Healthy(ctx) })
 }
 
 // Healthy returns nil when /healthz says ok.
@@ -127,7 +139,7 @@ func (a *Agent) Wait(limit time.Duration) error {
 func (a *Agent) Kill() { a.process.Kill() }
 
 // Stop ends the agent with SIGTERM; it leaves its pods running.
-func (a *Agent) Stop() error { return a.process.Stop(10 * time.Second) }
+func (a *Agent) Stop() error { return a.process.Stop(patience) }
 
 // Close stops the agent if it runs.
 func (a *Agent) Close() error {

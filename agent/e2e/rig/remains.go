@@ -88,10 +88,12 @@ func globs(patterns ...string) []string {
 }
 
 // mounts returns the mount points under the rig's folder, innermost first.
-func (r remains) mounts() []string {
+func (r remains) mounts() []string { return mountsUnder(r.dir) }
+
+func mountsUnder(dir string) []string {
 	var under []string
 	for _, m := range mountinfo() {
-		if strings.HasPrefix(m.point, r.dir+"/") {
+		if strings.HasPrefix(m.point, dir+"/") {
 			under = append(under, m.point)
 		}
 	}
@@ -119,44 +121,61 @@ func mountinfo() []mount {
 	return all
 }
 
-// cgroupRoots is what the names of rigs' own cgroups begin with. Each rig keeps the
-// pods of its agents in one, apart from those of the machine.
+// cgroupRoots is what the names of the rigs' cgroups begin with. Each agent keeps
+// its pods in one of its own, apart from those of other agents and of the machine.
 const cgroupRoots = "monopod-"
 
-// cgroupRoot is that of this rig, as a path in the hierarchies.
-func (r remains) cgroupRoot() string { return "/" + filepath.Base(r.dir) }
+// cgroupRoot is that of the agent with this folder, as a path in the hierarchies.
+func (r remains) cgroupRoot(agent string) string {
+	return r.cgroupPrefix() + strings.TrimPrefix(filepath.Base(agent), agentDirs)
+}
 
-// makeCgroupRoot makes it in every hierarchy that agents use.
-func (r remains) makeCgroupRoot() error {
-	for _, m := range mountinfo() {
-		if m.fstype != "cgroup" && m.fstype != "cgroup2" {
-			continue
-		}
-		err := os.Mkdir(m.point+r.cgroupRoot(), 0o755)
+// cgroupPrefix is what the names of this rig's cgroups begin with.
+func (r remains) cgroupPrefix() string { return "/" + filepath.Base(r.dir) + "-" }
+
+// makeCgroup makes a cgroup in every hierarchy that agents use.
+func makeCgroup(path string) error {
+	for _, mount := range hierarchies() {
+		err := os.Mkdir(mount+path, 0o755)
 		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("make a cgroup for the agents: %w", err)
+			return fmt.Errorf("make a cgroup for the agent: %w", err)
 		}
 	}
 	return nil
+}
+
+// hierarchies returns where cgroups are mounted.
+func hierarchies() []string {
+	var found []string
+	for _, m := range mountinfo() {
+		if m.fstype == "cgroup" || m.fstype == "cgroup2" {
+			found = append(found, m.point)
+		}
+	}
+	return found
 }
 
 // podCgroups returns all cgroup folders, in every hierarchy, under the roots that
 // kubelet, monopod and containerd make for pods; parents come first.
 func podCgroups() []string {
 	var found []string
-	for _, m := range mountinfo() {
-		if m.fstype != "cgroup" && m.fstype != "cgroup2" {
-			continue
-		}
-		for _, top := range globs(m.point+"/kubepods*", m.point+"/k8s.io", m.point+"/"+cgroupRoots+"*") {
-			_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
-				if err == nil && d.IsDir() {
-					found = append(found, path)
-				}
-				return nil
-			})
+	for _, mount := range hierarchies() {
+		for _, top := range globs(mount+"/kubepods*", mount+"/k8s.io", mount+"/"+cgroupRoots+"*") {
+			found = append(found, cgroupsIn(top)...)
 		}
 	}
+	return found
+}
+
+// cgroupsIn returns a cgroup's folder and those below it; parents come first.
+func cgroupsIn(top string) []string {
+	var found []string
+	_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			found = append(found, path)
+		}
+		return nil
+	})
 	return found
 }
 

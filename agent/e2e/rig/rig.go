@@ -68,9 +68,6 @@ func Open(ctx context.Context, version string) (*Rig, error) {
 }
 
 func (r *Rig) start(ctx context.Context, version string) (err error) {
-	if err := r.remains.makeCgroupRoot(); err != nil {
-		return err
-	}
 	if r.Registry, err = NewRegistry(); err != nil {
 		return err
 	}
@@ -94,7 +91,7 @@ func (r *Rig) Leaks(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var found []string
-	err := Until(ctx, 5*time.Second, func() error { // shims end a moment after their last container
+	err := Until(ctx, 20*time.Second, func() error { // shims end a moment after their last container
 		found = slices.Concat(r.remains.leaks(), r.Network.leaks())
 		if len(found) > 0 {
 			return errLeaks

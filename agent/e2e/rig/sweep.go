@@ -1,10 +1,13 @@
 package rig
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -65,11 +68,42 @@ func (r remains) sweep() {
 	_ = os.RemoveAll(r.dir)
 }
 
+// Sweep ends the agent with its commands, and removes its mounts and cgroups with
+// what still runs there: for one whose story went wrong, so that the next one
+// finds nothing of it. The runtime must have no pods of it any more.
+func (a *Agent) Sweep() error {
+	if a.Running() {
+		a.Kill()
+	}
+	kill(remains{dir: a.Dir}.processes("monopod"))
+	for _, m := range mountsUnder(a.Dir) {
+		if err := syscall.Unmount(m, syscall.MNT_DETACH); err != nil {
+			return fmt.Errorf("sweep: unmount %s: %w", m, err)
+		}
+	}
+	return Until(context.Background(), 5*time.Second, a.removeCgroups)
+}
+
+// removeCgroups kills what runs in the agent's cgroups and removes them.
+func (a *Agent) removeCgroups() (err error) {
+	for _, mount := range hierarchies() {
+		for _, path := range slices.Backward(cgroupsIn(mount + a.cgroups)) {
+			procs, _ := os.ReadFile(path + "/cgroup.procs")
+			for pid := range strings.FieldsSeq(string(procs)) {
+				n, _ := strconv.Atoi(pid)
+				kill([]int{n})
+			}
+			err = errors.Join(err, os.Remove(path))
+		}
+	}
+	return err
+}
+
 // removeCgroups removes those of the containers with these ids and the levels that
 // came with them. A cgroup that holds processes or others' cgroups stays: rmdir refuses.
 func (r remains) removeCgroups(ids []string) {
 	for _, path := range slices.Backward(r.newCgroups()) {
-		if scaffold(path) || strings.Contains(path, r.cgroupRoot()+"/") || slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(path, id) }) {
+		if scaffold(path) || strings.Contains(path, r.cgroupPrefix()) || slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(path, id) }) {
 			_ = syscall.Rmdir(path)
 			if parent := filepath.Dir(path); strings.HasPrefix(filepath.Base(parent), "pod") {
 				_ = syscall.Rmdir(parent)

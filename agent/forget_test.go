@@ -1,0 +1,219 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/status"
+	"monopod/cri/critest"
+	"monopod/manifests"
+)
+
+// reader is an agent that reads a folder, on a runtime behind a real socket.
+type reader struct {
+	*testing.T
+	*Agent
+	runtime *critest.Runtime
+	stop    func() // ends it; its pods run on
+}
+
+func read(t *testing.T, r *critest.Runtime, root, folder string) *reader {
+	t.Helper()
+	a, err := New(Config{Manifests: folder, NodeName: "n", Endpoint: r.Endpoint(), Root: root, PodLogs: filepath.Join(root, "logs"),
+		LogLinks: filepath.Join(root, "links"), Socket: filepath.Join(t.TempDir(), "s"), ResolvConf: "/dev/null",
+		CgroupDriver: driverNone, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	end := make(chan error, 1)
+	go func() { end <- a.Run(ctx) }()
+	w := &reader{T: t, Agent: a, runtime: r}
+	w.stop = func() {
+		cancel()
+		if err := <-end; err != nil {
+			t.Error(err)
+		}
+		w.stop = func() {}
+	}
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+// until waits until something is so.
+func (w *reader) until(what string, is func() bool) {
+	w.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !is(); {
+		if time.Now().After(deadline) {
+			w.Fatalf("it does not come to it that %s: %v run, %+v", what, w.runtime.Running(), w.store.Manifests())
+		}
+		select {
+		case <-w.store.Changes():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// run waits until these pods run, and no others.
+func (w *reader) run(names ...string) {
+	w.Helper()
+	w.until(strings.Join(names, ", ")+" run alone", func() bool {
+		got := w.runtime.Running()
+		slices.Sort(got)
+		return slices.Equal(got, names) && len(w.store.Pods()) == len(names)
+	})
+}
+
+func (w *reader) doubts() {
+	w.Helper()
+	w.until("the folder is doubted", func() bool {
+		p := w.store.Manifests().Problems
+		return len(p) == 1 && strings.Contains(p[0].Message, "is another file system than before") &&
+			strings.Contains(p[0].Message, "monopod forget POD")
+	})
+	w.until("an event tells of it", func() (told bool) {
+		w.events.List("").Each(func(e *v1.Event) bool {
+			told = told || strings.Contains(e.Message, "monopod forget POD")
+			return true
+		})
+		return told
+	})
+}
+
+// away is a folder of manifests whose disk can be taken away.
+type away struct{ link, disk, other string }
+
+func newAway(t *testing.T, pods ...string) *away {
+	t.Helper()
+	other, err := os.MkdirTemp("/dev/shm", "monopod-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(other) })
+	f := &away{filepath.Join(t.TempDir(), "m"), t.TempDir(), other}
+	for _, pod := range pods {
+		text := manifest(pod, "img:1", "terminationGracePeriodSeconds: 1")
+		text = strings.Replace(text, "name: c,", "name: c, lifecycle: {preStop: {exec: {command: [bye]}}},", 1)
+		if err := os.WriteFile(filepath.Join(f.disk, pod+".yaml"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.point(t, f.disk)
+	return f
+}
+
+func (f *away) point(t *testing.T, to string) {
+	t.Helper()
+	if err := errors.Join(os.Symlink(to, f.link+".new"), os.Rename(f.link+".new", f.link)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPodsOutliveTheDiskOfTheirManifests(t *testing.T) {
+	r, root, folder := critest.Start(t), t.TempDir(), newAway(t, "a", "b")
+	r.AddImage("img:1")
+	var goodbyes atomic.Int32
+	r.OnExec(func(context.Context, critest.Container, []string) (string, int32, error) {
+		goodbyes.Add(1)
+		return "", 0, nil
+	})
+	w := read(t, r, root, folder.link)
+	w.run("default/a-n/c", "default/b-n/c")
+	_, err := w.forget(t.Context(), "default", "a-n")
+	if want := "pod default/a-n is not forgotten: its manifest is " + folder.link + "/a.yaml: remove that file"; err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	w.stop()
+	made := r.Count("CreateContainer")
+
+	folder.point(t, folder.other)
+	for range 2 { // as after a boot at which the disk is not mounted
+		w = read(t, r, root, folder.link)
+		w.doubts()
+		w.run("default/a-n/c", "default/b-n/c")
+		w.stop()
+	}
+
+	w = read(t, r, root, folder.link)
+	w.doubts()
+	if _, err := w.forget(t.Context(), "default", "a-n"); err != nil {
+		t.Fatal(err)
+	}
+	w.run("default/b-n/c")
+	if n := goodbyes.Load(); n != 1 {
+		t.Errorf("%d preStop hooks ran", n)
+	}
+	_, err = w.forget(t.Context(), "default", "a-n")
+	if refusal := (*status.Refusal)(nil); !errors.As(err, &refusal) || !refusal.Unknown {
+		t.Errorf("forgotten twice: %v", err)
+	}
+	w.stop()
+
+	w = read(t, r, root, folder.link)
+	w.doubts()
+	w.run("default/b-n/c")
+	if n := r.Count("CreateContainer"); n != made {
+		t.Errorf("%d containers were made", n-made)
+	}
+	folder.point(t, folder.disk)
+	w.run("default/a-n/c", "default/b-n/c")
+	w.stop()
+	if twice := r.DoubleRunning(); len(twice) > 0 || goodbyes.Load() != 1 {
+		t.Errorf("ran twice at a time: %v, %d preStop hooks ran", twice, goodbyes.Load())
+	}
+}
+
+// The agent dies before the runtime could be told.
+func TestAForgottenPodGoesAfterTheRuntimeWasAway(t *testing.T) {
+	r, root, folder := critest.Start(t), t.TempDir(), newAway(t, "a", "b")
+	r.AddImage("img:1")
+	w := read(t, r, root, folder.link)
+	w.run("default/a-n/c", "default/b-n/c")
+	w.stop()
+	folder.point(t, folder.other)
+	r.Stop()
+	w = read(t, r, root, folder.link)
+	w.doubts()
+	if _, err := w.forget(t.Context(), "default", "a-n"); err != nil {
+		t.Fatal(err)
+	}
+	w.stop()
+	r.Resume()
+	w = read(t, r, root, folder.link)
+	w.doubts()
+	w.run("default/b-n/c")
+}
+
+func TestARecordOfTheFolderThatIsNoUseIsNone(t *testing.T) {
+	root, err := openRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.close()
+	log := slog.New(slog.DiscardHandler)
+	want := manifests.Record{Folder: &manifests.Folder{Path: "/m", FSID: "1", Inode: 2}, Forgotten: map[string]string{"default/a": "u"}}
+	if err := root.saveFolder(want); err != nil {
+		t.Fatal(err)
+	}
+	if got := root.folder(log); *got.Folder != *want.Folder || got.Forgotten["default/a"] != "u" {
+		t.Errorf("read %+v", got)
+	}
+	for _, text := range []string{"", "{", `{"folder": {"path": "/m", "inode": "x"}}`} {
+		if err := os.WriteFile(root.path("folder.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := root.folder(log); got.Folder != nil || len(got.Forgotten) > 0 {
+			t.Errorf("of %q: %+v", text, got)
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package once
+
+import (
+	"cmp"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// note remembers which containers ended badly, in the order in which it sees that.
+func (j *judge) note(all []view) {
+	for k := range all {
+		for _, s := range all[k].containers() {
+			if t := lastEnd(&s); t != nil && t.ExitCode != 0 && j.seen[t.ContainerID] == 0 {
+				if j.seen == nil {
+					j.seen = map[string]int{}
+				}
+				j.seen[t.ContainerID] = len(j.seen) + 1
+			}
+		}
+	}
+}
+
+// compare says which of two containers ended first, by the runtime's word: on a
+// busy machine the ends of several are seen together, or in another order. What
+// it does not tell apart goes by when it was seen, and no container comes last.
+func (j *judge) compare(a, b *v1.ContainerStatus) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	}
+	x, y := lastEnd(a), lastEnd(b)
+	if !x.FinishedAt.IsZero() && !y.FinishedAt.IsZero() && !x.FinishedAt.Equal(&y.FinishedAt) {
+		return x.FinishedAt.Compare(y.FinishedAt.Time)
+	}
+	return cmp.Compare(j.seen[x.ContainerID], j.seen[y.ContainerID])
+}

@@ -1,0 +1,198 @@
+package manifests
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Record is what must outlive a Source, so that the next one takes no other
+// folder for the one whose pods it knows.
+type Record struct {
+	Folder    *Folder           `json:"folder,omitempty"`    // the manifests were read from; nil: none yet
+	Forgotten map[string]string `json:"forgotten,omitempty"` // the uid of each pod that Forget was called for, by namespace/name
+}
+
+// Folder tells one directory from all others, also after a reboot.
+type Folder struct {
+	Path   string `json:"path"`
+	FSType int64  `json:"fsType"`         // statfs(2): f_type
+	FSID   string `json:"fsid,omitempty"` // statfs(2): f_fsid, 16 hex digits; "": this file system has none
+	Inode  uint64 `json:"inode"`
+	// Born is the time of birth in ns since 1970, as an inode number is given
+	// to another directory once the first is removed; 0: unknown.
+	Born int64 `json:"born,omitempty"`
+	// Device and Boot stand in for an FSID that is missing. The kernel numbers
+	// devices as they come, so a number counts in one boot only.
+	Device uint64 `json:"device"`
+	Boot   string `json:"boot,omitempty"`
+}
+
+// folderOf returns which directory an open file is.
+func folderOf(f *os.File, boot string) (Folder, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return Folder{}, err
+	}
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
+		return Folder{}, &os.PathError{Op: "statfs", Path: f.Name(), Err: err}
+	}
+	d := Folder{Path: f.Name(), FSType: int64(fs.Type), Boot: boot}
+	if id := fs.Fsid.Val; id != [2]int32{} {
+		d.FSID = fmt.Sprintf("%08x%08x", uint32(id[0]), uint32(id[1]))
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		d.Device, d.Inode = uint64(st.Dev), st.Ino
+	}
+	var more unix.Statx_t
+	err = unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BTIME, &more)
+	if err == nil && more.Mask&unix.STATX_BTIME != 0 {
+		d.Born = more.Btime.Sec*int64(time.Second) + int64(more.Btime.Nsec)
+	}
+	return d, nil
+}
+
+// difference is how two directories differ.
+type difference int
+
+const (
+	sameFolder difference = iota
+	otherFolder
+	otherFileSystem
+)
+
+func (d Folder) differs(from Folder) difference {
+	switch {
+	case d.FSType != from.FSType || d.FSID != from.FSID:
+		return otherFileSystem
+	case d.FSID == "" && d.Boot != from.Boot: // nothing tells
+		return otherFolder
+	case d.FSID == "" && d.Device != from.Device:
+		return otherFileSystem
+	case d.Inode != from.Inode || d.Born != 0 && from.Born != 0 && d.Born != from.Born:
+		return otherFolder
+	}
+	return sameFolder
+}
+
+// fileSystems are the names of the usual ones by their f_type (linux/magic.h).
+var fileSystems = map[int64]string{
+	unix.EXT4_SUPER_MAGIC: "ext4", unix.XFS_SUPER_MAGIC: "xfs", unix.BTRFS_SUPER_MAGIC: "btrfs", unix.F2FS_SUPER_MAGIC: "f2fs",
+	unix.TMPFS_MAGIC: "tmpfs", unix.RAMFS_MAGIC: "ramfs", unix.OVERLAYFS_SUPER_MAGIC: "overlay", unix.SQUASHFS_MAGIC: "squashfs",
+	unix.NFS_SUPER_MAGIC: "nfs", unix.SMB2_SUPER_MAGIC: "smb", unix.V9FS_MAGIC: "9p", unix.FUSE_SUPER_MAGIC: "fuse",
+	unix.MSDOS_SUPER_MAGIC: "vfat", unix.EROFS_SUPER_MAGIC_V1: "erofs", 0x2fc12fc1: "zfs",
+}
+
+func fileSystem(kind int64) string {
+	if name := fileSystems[kind]; name != "" {
+		return name
+	}
+	return fmt.Sprintf("type %#x", kind)
+}
+
+// doubt says why pods that the folder does not give are not proven gone; "":
+// they are, once they have been missing for long enough. A disk that was not
+// mounted leaves an empty folder, or an old one, in its place.
+func (s *Source) doubt() string {
+	if s.here == nil || len(s.current) == 0 {
+		return ""
+	}
+	before := s.record.Folder
+	if before == nil {
+		if s.givesPods() {
+			return ""
+		}
+		return "holds no valid manifest, and nothing tells that the known pods came from it: " + keepRunning + "put their manifests there"
+	}
+	switch s.here.differs(*before) {
+	case otherFileSystem:
+		was, is := fileSystem(before.FSType), fileSystem(s.here.FSType)
+		if was == is {
+			is = "another " + is
+		}
+		if before.Path != s.here.Path {
+			was += " at " + before.Path
+		}
+		return fmt.Sprintf("is another file system than before (was %s, is %s): %smount it again", was, is, keepRunning)
+	case otherFolder:
+		if !s.givesPods() {
+			return "is another folder than before, without a valid manifest: " + keepRunning + "put their manifests there"
+		}
+	}
+	return ""
+}
+
+const (
+	keepRunning    = "the pods of its files keep running; "
+	orAcceptByHand = ", or accept the removal with: monopod forget POD"
+)
+
+// givesPods tells if the folder holds a valid manifest.
+func (s *Source) givesPods() bool {
+	for _, f := range s.files {
+		if len(f.pods) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// settle makes the folder the one that pods come from, unless its doubt keeps
+// pods that it does not give: kept.
+func (s *Source) settle(doubt string, kept bool) {
+	s.doubted = nil
+	switch {
+	case len(s.folder) > 0 || s.here == nil:
+	case doubt != "" && kept:
+		s.doubted = []Problem{{File: s.Dir, Message: doubt + orAcceptByHand}}
+	default:
+		here := *s.here
+		s.record.Folder = &here
+	}
+}
+
+// moved tells if another folder is at the path than was read last. It is what
+// events cannot tell of mounts and links.
+func (s *Source) moved() bool {
+	if s.here == nil {
+		return false
+	}
+	info, err := os.Stat(s.here.Path)
+	if err != nil {
+		return true
+	}
+	id := signatureOf(info)
+	return id.dev != s.here.Device || id.ino != s.here.Inode
+}
+
+// remember has the record saved if it changed. While that fails it is tried
+// again, and what was saved last counts for the next Source.
+func (s *Source) remember(now time.Time) {
+	if now.Before(s.saveAt) || reflect.DeepEqual(s.record, s.saved) {
+		return
+	}
+	err := s.save(s.record)
+	if err == nil {
+		s.saveAt = time.Time{}
+		return
+	}
+	if s.saveAt.IsZero() {
+		s.Log.Error("it cannot be written down which folder the manifests come from; after a restart monopod goes by what it knew before", "err", err)
+	}
+	s.saveAt = now.Add(retryFolder)
+}
+
+func (s *Source) save(r Record) error {
+	if s.Save != nil {
+		if err := s.Save(r); err != nil {
+			return err
+		}
+	}
+	s.saved = r.clone()
+	return nil
+}

@@ -1,0 +1,129 @@
+package manifests
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// ErrUnknown is that no pod of that name shall run.
+var ErrUnknown = errors.New("no such pod")
+
+// WantedError is that a pod cannot be forgotten, as a manifest gives it.
+type WantedError struct{ File string }
+
+func (e *WantedError) Error() string {
+	return fmt.Sprintf("its manifest is %s: remove that file", e.File)
+}
+
+// forgetting is a call of Forget on its way to the goroutine in Run.
+type forgetting struct {
+	ctx    context.Context // of who asks; nothing is done after its end
+	key    Key
+	answer chan error // has room for the one answer
+}
+
+// Forget accepts by hand that a pod is gone whose last good version runs on
+// without a manifest that gives it. It returns when this is saved: the pod is
+// in no later snapshot until a manifest gives it again. Errors are ErrUnknown,
+// a *WantedError, and those of Save and of ctx.
+func (s *Source) Forget(ctx context.Context, key Key) error {
+	f := forgetting{ctx, key, make(chan error, 1)}
+	select {
+	case s.forgets <- f:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-f.answer:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// forget goes by what is in the folder at this moment.
+func (s *Source) forget(ctx context.Context, key Key, now time.Time) error {
+	s.full = true
+	s.step(now)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	pod := s.current[key]
+	if pod == nil {
+		return ErrUnknown
+	}
+	if len(s.folder) == 0 {
+		for _, path := range slices.Sorted(maps.Keys(s.files)) {
+			if s.files[path].gives(key) {
+				return &WantedError{path}
+			}
+		}
+	}
+	next := s.record.clone()
+	next.Forgotten[key.String()] = string(pod.UID)
+	if err := s.save(next); err != nil {
+		return err
+	}
+	s.record = next
+	delete(s.current, key)
+	for _, f := range s.files {
+		f.lose(key)
+	}
+	s.step(now)
+	return nil
+}
+
+// gives tells if the pod can be made from the file.
+func (f *fileState) gives(key Key) bool {
+	return slices.ContainsFunc(f.pods, func(p found) bool { return p.Key() == key })
+}
+
+// lose drops what a file of a folder that cannot be read any more said of a
+// pod, until it can be read again.
+func (f *fileState) lose(key Key) {
+	if f.gives(key) {
+		f.pods = slices.DeleteFunc(slices.Clone(f.pods), func(p found) bool { return p.Key() == key })
+		f.decoded, f.sig = false, signature{}
+	}
+}
+
+// recall takes note of forgotten pods that a manifest gives again.
+func (s *Source) recall(pods map[Key]*Pod) {
+	if len(s.record.Forgotten) == 0 {
+		return
+	}
+	for key := range pods {
+		delete(s.record.Forgotten, key.String())
+	}
+}
+
+// clone returns a record that shares nothing with r.
+func (r Record) clone() Record {
+	out := Record{Forgotten: map[string]string{}}
+	if r.Folder != nil {
+		folder := *r.Folder
+		out.Folder = &folder
+	}
+	maps.Copy(out.Forgotten, r.Forgotten)
+	return out
+}
+
+// know takes what former agents knew: the last good versions without those
+// that were forgotten. A pod that was forgotten and is gone needs no mention.
+func (s *Source) know(pods []*Pod, r Record) {
+	s.record = r.clone()
+	s.saved = r.clone()
+	clear(s.record.Forgotten)
+	for _, p := range pods {
+		name := p.Key().String()
+		if uid := string(p.UID); r.Forgotten[name] == uid {
+			s.record.Forgotten[name] = uid
+			continue
+		}
+		s.current[p.Key()] = p
+	}
+}
