@@ -130,7 +130,7 @@ func (f *fileDecoder) pod(o object) {
 	pod := &v1.Pod{}
 	r.value(nil, o.node, reflect.ValueOf(pod).Elem(), o.path)
 	accepted := accept(pod, f.file, f.options)
-	for _, e := range validate(pod, f.options) {
+	for _, e := range validate(pod, f.options.RuntimeClasses) {
 		if !r.isMisread(o, e.Field) {
 			n := find(o.node, e.Field)
 			r.report(n, under(o.path, e.Field), e.text, e.warning)

@@ -11,7 +11,7 @@ import (
 func (p *looker) forgets(pod, want string) {
 	p.Helper()
 	got := ""
-	if err := p.forget(p.Context(), Key{"default", pod + "-node1"}, p.now); err != nil {
+	if err := p.forget(p.Context(), Key{Namespace: "default", Name: pod + "-node1"}, p.now); err != nil {
 		got = err.Error()
 	}
 	if got != want {
@@ -108,7 +108,7 @@ func TestForgetIsAnsweredByARunningSource(t *testing.T) {
 	f.until("a@a.yaml=busybox")
 	must(t, os.WriteFile(f.path("a.yaml"), []byte("kind: [\n"), 0o644))
 	f.until("a@a.yaml=busybox held:a.yaml bad:a.yaml ?")
-	if err := f.src.Forget(t.Context(), Key{"default", "a-node1"}); err != nil {
+	if err := f.src.Forget(t.Context(), Key{Namespace: "default", Name: "a-node1"}); err != nil {
 		t.Fatal(err)
 	}
 	f.until("bad:a.yaml ?")

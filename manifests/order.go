@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -23,8 +24,8 @@ const (
 
 // Order is what a pod waits for before it starts.
 type Order struct {
-	After   []Key         // names as the manifest has them
-	Timeout time.Duration // then it starts all the same; 0: never
+	After   []types.NamespacedName // names as the manifest has them
+	Timeout time.Duration          // then it starts all the same; 0: never
 }
 
 // OrderOf returns the order of an accepted pod; the zero Order if it has none.
@@ -44,11 +45,11 @@ func OrderOf(p *v1.Pod) Order {
 }
 
 // podRef reads "name" or "namespace/name". It returns what is wrong with it.
-func podRef(namespace, text string) (Key, []string) {
-	key := Key{namespace, strings.TrimSpace(text)}
+func podRef(namespace, text string) (types.NamespacedName, []string) {
+	key := types.NamespacedName{Namespace: namespace, Name: strings.TrimSpace(text)}
 	var bad []string
 	if ns, name, ok := strings.Cut(key.Name, "/"); ok {
-		key = Key{ns, name}
+		key = types.NamespacedName{Namespace: ns, Name: name}
 		bad = validation.IsDNS1123Label(ns)
 	}
 	return key, append(bad, validateName(key.Name)...)

@@ -8,16 +8,15 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// Key names a pod: its namespace and its name with the node suffix.
-type Key struct{ Namespace, Name string }
-
-// String returns "namespace/name".
-func (k Key) String() string { return k.Namespace + "/" + k.Name }
+// Key names a pod: its namespace and its name with the node suffix. Its String
+// is "namespace/name".
+type Key = types.NamespacedName
 
 // KeyOf returns the key of a pod whose identity is set.
-func KeyOf(p *v1.Pod) Key { return Key{p.Namespace, p.Name} }
+func KeyOf(p *v1.Pod) Key { return Key{Namespace: p.Namespace, Name: p.Name} }
 
 // Pod is one accepted pod and where it came from. Its v1.Pod is defaulted and
 // has its identity; it is shared and must not be changed.

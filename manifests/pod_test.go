@@ -161,7 +161,7 @@ func TestExplicitUID(t *testing.T) {
 
 func TestStringsOfPod(t *testing.T) {
 	p := Problem{File: "f", Message: "m"}
-	if p.Error() != "f: m" || (Key{"ns", "n"}).String() != "ns/n" {
+	if p.Error() != "f: m" || (Key{Namespace: "ns", Name: "n"}).String() != "ns/n" {
 		t.Error(p.Error())
 	}
 }

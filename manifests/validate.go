@@ -30,8 +30,8 @@ type checker struct {
 
 // validate returns everything wrong with a pod that has its defaults and its
 // identity, and a warning for each field that has no effect.
-func validate(pod *v1.Pod, o Options) []fault {
-	c := &checker{pod: pod, spec: &pod.Spec, classes: o.RuntimeClasses}
+func validate(pod *v1.Pod, classes map[string]string) []fault {
+	c := &checker{pod: pod, spec: &pod.Spec, classes: classes}
 	spec := field.NewPath("spec")
 	c.metadata(field.NewPath("metadata"))
 	c.backOff(field.NewPath("metadata", "annotations"))
