@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"monopod/agent"
-	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 func configFlags(f *pflag.FlagSet) {
@@ -47,7 +47,7 @@ func settings(f *pflag.FlagSet, log *slog.Logger) (agent.Config, error) {
 func reread(f *pflag.FlagSet) (r *agent.Reread, forget func()) {
 	ask := make(chan os.Signal, 1)
 	signal.Notify(ask, syscall.SIGHUP)
-	r = &agent.Reread{Ask: ask, Read: func() (agent.Config, []manifests.Problem, error) { return readSettings(f) }}
+	r = &agent.Reread{Ask: ask, Read: func() (agent.Config, []decode.Problem, error) { return readSettings(f) }}
 	if f.Changed("config") {
 		r.File = text(f, "config")
 	}
@@ -55,7 +55,7 @@ func reread(f *pflag.FlagSet) (r *agent.Reread, forget func()) {
 }
 
 // readSettings returns warnings about what has no effect, too.
-func readSettings(f *pflag.FlagSet) (cfg agent.Config, warnings []manifests.Problem, err error) {
+func readSettings(f *pflag.FlagSet) (cfg agent.Config, warnings []decode.Problem, err error) {
 	cfg = agent.Config{Listen: agent.DefaultListen}
 	if f.Changed("config") {
 		if cfg, warnings, err = agent.ReadConfig(text(f, "config"), cfg); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 const (
@@ -92,13 +93,13 @@ func TestReadyThoughAManifestIsWrong(t *testing.T) {
 		if r.sync.read() == nil {
 			r.Error("ready before anything was read")
 		}
-		r.offers <- manifests.Snapshot{Problems: []manifests.Problem{{File: "/m", Message: "does not exist"}}}
+		r.offers <- manifests.Snapshot{Problems: []decode.Problem{{File: "/m", Message: "does not exist"}}}
 		r.settle()
 		if r.sync.read() == nil {
 			r.Error("ready before the folder could be read")
 		}
-		wrong := manifests.Problem{File: "/m/bad.yaml", Message: "did not find expected node content"}
-		r.offers <- manifests.Snapshot{Read: true, Files: []manifests.File{{Path: wrong.File, Problems: []manifests.Problem{wrong}}}}
+		wrong := decode.Problem{File: "/m/bad.yaml", Message: "did not find expected node content"}
+		r.offers <- manifests.Snapshot{Read: true, Files: []manifests.File{{Path: wrong.File, Problems: []decode.Problem{wrong}}}}
 		r.settle()
 		if err := r.sync.read(); err != nil {
 			r.Error(err)

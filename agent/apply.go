@@ -12,7 +12,7 @@ import (
 
 	"monopod/agent/image"
 	"monopod/cri"
-	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // apply carries out a plan's steps, one after the other, the actions of each
@@ -264,7 +264,7 @@ func (w *worker) noteDown(c *checkpoint) {
 }
 
 func (w *worker) setUp(ctx context.Context, s *situation) error {
-	if c := w.known[string(s.Pod.UID)]; c != nil && c.Boot != w.machine.boot.ID && len(manifests.OrderOf(c.Pod).After) > 0 {
+	if c := w.known[string(s.Pod.UID)]; c != nil && c.Boot != w.machine.boot.ID && len(decode.OrderOf(c.Pod).After) > 0 {
 		if err := w.remember(c.in(w.machine.boot)); err != nil {
 			return because("FailedCheckpoint", err)
 		}

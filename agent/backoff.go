@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // BackOff is how long containers that crash wait: not at all the first time,
@@ -22,7 +22,7 @@ func (b BackOff) or(first, most time.Duration) BackOff {
 // forPod returns what counts for a pod: its annotations win. A first wait of
 // its own raises the node's longest.
 func (b BackOff) forPod(p *v1.Pod) BackOff {
-	first, most := manifests.BackOff(p)
+	first, most := decode.BackOff(p)
 	node := b.or(backOffFirst, backOffMax)
 	if first > 0 && most == 0 {
 		most = max(first, node.Max)

@@ -6,17 +6,17 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 func TestPlanBackOff(t *testing.T) {
 	own := func(first, most string) map[string]string {
 		a := map[string]string{}
 		if first != "" {
-			a[manifests.AnnotationBackOffFirst] = first
+			a[decode.AnnotationBackOffFirst] = first
 		}
 		if most != "" {
-			a[manifests.AnnotationBackOffMax] = most
+			a[decode.AnnotationBackOffMax] = most
 		}
 		return a
 	}

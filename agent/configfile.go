@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // configFile is what a file of settings may say: fields of KubeletConfiguration
@@ -101,7 +101,7 @@ type configX509 struct {
 
 // configReader takes what a file says into settings.
 type configReader struct {
-	*manifests.Settings
+	*decode.Settings
 	file configFile
 	dir  string // of the file: what relative paths are relative to
 	to   *Config
@@ -110,7 +110,7 @@ type configReader struct {
 // ReadConfig returns c with what a file of settings says, YAML or JSON, and
 // warnings about what of it has no effect. The error has a line for each thing
 // that is wrong, with file, line and column.
-func ReadConfig(path string, c Config) (Config, []manifests.Problem, error) {
+func ReadConfig(path string, c Config) (Config, []decode.Problem, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return c, nil, fmt.Errorf("read settings: %w", err)
@@ -120,11 +120,11 @@ func ReadConfig(path string, c Config) (Config, []manifests.Problem, error) {
 		return c, nil, fmt.Errorf("read settings %s: %w", path, err)
 	}
 	r := &configReader{dir: dir, to: &c}
-	r.Settings = manifests.ReadSettings(path, data, &r.file)
+	r.Settings = decode.ReadSettings(path, data, &r.file)
 	for _, take := range []func(){r.version, r.places, r.access, r.logging, r.node, r.network, r.cgroups, r.reserve, r.amounts, r.security, r.pulls, r.images, r.backOff, r.logs, r.unused} {
 		take()
 	}
-	var warnings []manifests.Problem
+	var warnings []decode.Problem
 	var wrong []error
 	for _, p := range r.Problems() {
 		if p.Warning {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"monopod/cgroups"
-	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // cgroups takes whether and how pods get cgroups. As with the kubelet a driver
@@ -130,7 +130,7 @@ func threshold(text string) (*Threshold, error) {
 		}
 		return &Threshold{Share: percent / 100}, nil
 	}
-	q, err := manifests.ParseQuantity(text)
+	q, err := decode.ParseQuantity(text)
 	if err != nil || q.Sign() <= 0 {
 		return nil, fmt.Errorf("must be a quantity above 0 such as 100Mi, or a percentage such as 10%%")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"monopod/cri/critest"
 	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // public returns what anybody may read of what happened, in short.
@@ -87,8 +88,8 @@ func TestThePublicLearnsWhyAPodIsRefused(t *testing.T) {
 // What is wrong with a file quotes it.
 func TestThePublicDoesNotReadManifests(t *testing.T) {
 	live(t, func(r *rig) {
-		wrong := manifests.Problem{File: "/m/web.yaml", Message: "expected a string, got a number (90817263)"}
-		r.offers <- manifests.Snapshot{Files: []manifests.File{{Path: wrong.File, Problems: []manifests.Problem{wrong}}}}
+		wrong := decode.Problem{File: "/m/web.yaml", Message: "expected a string, got a number (90817263)"}
+		r.offers <- manifests.Snapshot{Files: []manifests.File{{Path: wrong.File, Problems: []decode.Problem{wrong}}}}
 		r.settle()
 		r.tells(wrong.File, "Warning FailedValidation: /m/web.yaml: expected a string")
 		r.wantPublic([]string{"90817263", "FailedValidation"})

@@ -12,6 +12,7 @@ import (
 
 	"monopod/cri/critest"
 	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // happened returns the events about one thing in short, the latest last:
@@ -178,7 +179,7 @@ func TestEventsTellOfRefusalsAndDeadlines(t *testing.T) {
 func TestEventsTellOfBadManifestsOnce(t *testing.T) {
 	live(t, func(r *rig) {
 		bad := manifests.Snapshot{Complete: true, Files: []manifests.File{{Path: "/m/a.yaml",
-			Problems: []manifests.Problem{{File: "/m/a.yaml", Line: 3, Column: 5, Field: "spec.x", Message: "unknown field"}}}}}
+			Problems: []decode.Problem{{File: "/m/a.yaml", Line: 3, Column: 5, Field: "spec.x", Message: "unknown field"}}}}}
 		for range 3 {
 			r.offers <- bad
 			r.settle()

@@ -14,14 +14,14 @@ import (
 
 	"monopod/agent/logs"
 	"monopod/agent/status"
-	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // Reread says how settings are read again while the agent runs.
 type Reread struct {
 	File string // of settings; it is watched. "": there is none
 	// Read returns the settings as they would count after a new start.
-	Read func() (Config, []manifests.Problem, error)
+	Read func() (Config, []decode.Problem, error)
 	Ask  <-chan os.Signal // somebody asks for it; the file is read, too, when it changes
 }
 
@@ -166,9 +166,9 @@ func (r *reloader) problems(err error) []status.Problem {
 		list = many.Unwrap()
 	}
 	for _, e := range list {
-		var p manifests.Problem
+		var p decode.Problem
 		if !errors.As(e, &p) {
-			p = manifests.Problem{File: r.from.File, Message: e.Error()}
+			p = decode.Problem{File: r.from.File, Message: e.Error()}
 		}
 		all = append(all, status.Problem(p))
 	}

@@ -15,7 +15,7 @@ import (
 
 	"monopod/agent/logs"
 	"monopod/agent/status"
-	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // reloaded is a reloader on a file, and what came of reading it.
@@ -40,7 +40,7 @@ func newReloaded(t *testing.T, text string) *reloaded {
 		r.called = append(r.called, strings.TrimSpace(fmt.Sprintln(append([]any{who}, what...)...)))
 	}
 	r.reloader = &reloader{
-		from: Reread{File: path, Read: func() (Config, []manifests.Problem, error) { return ReadConfig(path, base) }},
+		from: Reread{File: path, Read: func() (Config, []decode.Problem, error) { return ReadConfig(path, base) }},
 		live: &atomic.Pointer[Config]{}, store: store, log: log, level: &slog.LevelVar{},
 		logs:   func(c logs.Config) { told("logs", c.MaxSize, c.MaxFiles) },
 		images: func(c ImageConfig) { told("images", c.Collect.High, c.Collect.Low) },
@@ -190,7 +190,7 @@ func TestSettingsAreShownBesideTheManifests(t *testing.T) {
 
 func TestWithoutAFileThereIsNothingToRead(t *testing.T) {
 	r := newReloaded(t, "")
-	r.from.File, r.from.Read = "", func() (Config, []manifests.Problem, error) { return Config{}, nil, errors.New("read") }
+	r.from.File, r.from.Read = "", func() (Config, []decode.Problem, error) { return Config{}, nil, errors.New("read") }
 	r.asked()
 	if !strings.Contains(r.log.String(), "there is no --config file to read again") || len(r.store.Manifests().Settings) > 0 {
 		t.Errorf("log %s", r.log.String())

@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // env is a container's environment: values by name and the order in which
@@ -38,11 +38,11 @@ func stringSize(name, value string) int { return len(name) + len(value) + 2 }
 
 // count counts a string that the container is given.
 func (e *env) count(size int) error {
-	if e.size += size; size > manifests.MaxString {
-		return manifests.ErrLongString
+	if e.size += size; size > decode.MaxString {
+		return decode.ErrLongString
 	}
-	if e.size > manifests.MaxStrings {
-		return manifests.ErrLongStrings
+	if e.size > decode.MaxStrings {
+		return decode.ErrLongStrings
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (e *env) list() []*rt.KeyValue {
 
 // expand replaces each $(NAME) that is set.
 func (e *env) expand(s string) (string, error) {
-	return expand(s, manifests.MaxString, func(name string) (string, bool) {
+	return expand(s, decode.MaxString, func(name string) (string, bool) {
 		v, ok := e.values[name]
 		return v, ok
 	})
@@ -84,7 +84,7 @@ func (e *env) expandAll(name string, in []string) ([]string, error) {
 // Nothing that is longer than most is made.
 func expand(s string, most int, lookup func(name string) (string, bool)) (string, error) {
 	var b strings.Builder
-	for p := range manifests.Pieces(s) {
+	for p := range decode.Pieces(s) {
 		text := p.Text
 		if p.Ref {
 			if v, ok := lookup(p.Name); ok {
@@ -92,7 +92,7 @@ func expand(s string, most int, lookup func(name string) (string, bool)) (string
 			}
 		}
 		if b.Len()+len(text) > most {
-			return "", manifests.ErrLongString
+			return "", decode.ErrLongString
 		}
 		b.WriteString(text)
 	}

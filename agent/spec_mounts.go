@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // containerMounts returns volumes in the order of volumeMounts, then
@@ -139,7 +139,7 @@ func subPaths(p *v1.Pod, c *v1.Container, in containerInput, n *node) (map[int]s
 // error, as the path would name something else.
 func (e *env) expandStrict(s string) (string, error) {
 	var missing []string
-	out, err := expand(s, manifests.MaxSubPath-1, func(name string) (string, bool) {
+	out, err := expand(s, decode.MaxSubPath-1, func(name string) (string, bool) {
 		v := e.values[name]
 		if v == "" {
 			missing = append(missing, name)
@@ -147,7 +147,7 @@ func (e *env) expandStrict(s string) (string, error) {
 		return v, true
 	})
 	if err != nil {
-		return "", fmt.Errorf("subPathExpr of %.100q: %w", s, manifests.ErrLongSubPath)
+		return "", fmt.Errorf("subPathExpr of %.100q: %w", s, decode.ErrLongSubPath)
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)

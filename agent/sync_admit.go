@@ -9,6 +9,7 @@ import (
 
 	"monopod/agent/status"
 	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // ask lets the pod run if there is a place for it, else its former version if
@@ -136,7 +137,7 @@ func (l *syncLoop) report(s manifests.Snapshot) {
 	l.recordProblems(&m)
 }
 
-func problems(in []manifests.Problem) []status.Problem {
+func problems(in []decode.Problem) []status.Problem {
 	var out []status.Problem
 	for _, p := range in {
 		out = append(out, status.Problem(p))

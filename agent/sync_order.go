@@ -12,6 +12,7 @@ import (
 
 	"monopod/agent/status"
 	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // orders is what the sync loop knows of pods that start after others. A held
@@ -64,7 +65,7 @@ func (l *syncLoop) expect(pods []*manifests.Pod) []*manifests.Pod {
 		key := p.Key()
 		waits, hadItsTurn := l.seats.refused[key]
 		hadItsTurn = hadItsTurn && same(waits.pod, p)
-		if len(manifests.OrderOf(p.Pod).After) == 0 || l.orders.begun[key] == p.UID || hadItsTurn || admitOS(p.Pod) != nil {
+		if len(decode.OrderOf(p.Pod).After) == 0 || l.orders.begun[key] == p.UID || hadItsTurn || admitOS(p.Pod) != nil {
 			delete(l.orders.held, key)
 			free = append(free, p)
 		} else if h := l.orders.held[key]; h == nil || !same(h.pod, p) {
@@ -107,7 +108,7 @@ func (l *syncLoop) follow(ctx context.Context) {
 	for key, h := range l.orders.held {
 		h.ruling = rulings[key]
 		l.hold(ctx, key, h)
-		if t := manifests.OrderOf(h.pod.Pod).Timeout; t > 0 && (first.IsZero() || h.since.Add(t).Before(first)) {
+		if t := decode.OrderOf(h.pod.Pod).Timeout; t > 0 && (first.IsZero() || h.since.Add(t).Before(first)) {
 			first = h.since.Add(t)
 		}
 	}
@@ -152,7 +153,7 @@ func (l *syncLoop) rulings() map[manifests.Key]ruling {
 	}
 	for _, p := range l.last.Pods {
 		key := p.Key()
-		h, o := l.orders.held[key], manifests.OrderOf(p.Pod)
+		h, o := l.orders.held[key], decode.OrderOf(p.Pod)
 		t := turn{Begun: h == nil, Ready: h == nil && l.isReady(key)}
 		for _, other := range o.After {
 			t.After = append(t.After, l.named(other, turns))

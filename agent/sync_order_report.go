@@ -5,13 +5,14 @@ import (
 
 	"monopod/agent/status"
 	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // orderProblems returns what is wrong with the orders themselves, and which new
 // versions wait while their former ones run, by file.
 func (l *syncLoop) orderProblems(rulings map[manifests.Key]ruling) map[string][]status.Problem {
 	found := map[string][]status.Problem{}
-	at := map[string]manifests.Position{}
+	at := map[string]decode.Position{}
 	for _, f := range l.last.Files {
 		for pod, place := range f.Orders {
 			at[f.Path+"\n"+pod] = place
@@ -28,7 +29,7 @@ func (l *syncLoop) orderProblems(rulings map[manifests.Key]ruling) map[string][]
 		}
 		place := at[p.File+"\n"+key]
 		found[p.File] = append(found[p.File], status.Problem{File: p.File, Line: place.Line, Column: place.Column, Pod: key,
-			Field: manifests.StartAfterField, Message: text, Warning: !v.Held})
+			Field: decode.StartAfterField, Message: text, Warning: !v.Held})
 	}
 	return found
 }

@@ -9,6 +9,7 @@ import (
 
 	"monopod/cri/critest"
 	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // after is a pod that starts after others; more is what its spec and its
@@ -196,7 +197,7 @@ func TestACircleIsNamedWithItsPlaceAndEndsByATimeLimit(t *testing.T) {
 		r.wantProblem(0, "a circle: default/a starts after default/b starts after default/a", false)
 		r.wantProblem(1, "a circle: default/b starts after default/a starts after default/b", false)
 		s := *r.sync.last
-		s.Files[0].Orders = map[string]manifests.Position{"default/a-n": {Line: 3, Column: 9}}
+		s.Files[0].Orders = map[string]decode.Position{"default/a-n": {Line: 3, Column: 9}}
 		r.offers <- s
 		r.settle()
 		if p := r.store.Manifests().Files[0].Problems[0]; p.Line != 3 || p.Column != 9 || p.File != "/m/0.yaml" || p.Pod != "default/a-n" {

@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/manifests/decode"
 )
 
 func TestBackOffAnnotations(t *testing.T) {
@@ -37,8 +39,8 @@ func TestBackOffAnnotations(t *testing.T) {
 
 // A pod from a checkpoint may carry what no manifest may say.
 func TestBackOffThatMakesNoSenseIsNone(t *testing.T) {
-	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationBackOffFirst: "never", AnnotationBackOffMax: "90s"}}}
-	if first, most := BackOff(p); first != 0 || most != 90*time.Second {
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{decode.AnnotationBackOffFirst: "never", decode.AnnotationBackOffMax: "90s"}}}
+	if first, most := decode.BackOff(p); first != 0 || most != 90*time.Second {
 		t.Errorf("got %s, %s", first, most)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"monopod/manifests/decode"
 )
 
 const podHead = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
@@ -65,7 +67,7 @@ func TestBombsAreRefusedAtLittleCost(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var pods []*Pod
-			var problems []Problem
+			var problems []decode.Problem
 			spent := allocated(func() { pods, problems = Decode("/m/x.yaml", []byte(tt.file), node1) }) >> 20
 			if spent > tt.most {
 				t.Errorf("%d MiB were allocated, more than %d", spent, tt.most)
@@ -85,8 +87,8 @@ func TestMuchThatIsWrongIsSaidAtLittleCost(t *testing.T) {
 	file.WriteString("apiVersion: v1\nkind: Pod\nspec: {containers: [{name: c, image: i}]}\nmetadata:\n  name: a\n  labels:\n")
 	file.WriteString(numbered("    a%d!: x\n", 40_000))
 	_, problems := Decode("/m/x.yaml", []byte(file.String()), node1)
-	if len(problems) != maxProblems {
-		t.Errorf("%d problems, want %d", len(problems), maxProblems)
+	if len(problems) != decode.MaxProblems {
+		t.Errorf("%d problems, want %d", len(problems), decode.MaxProblems)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"monopod/manifests/decode"
 )
 
 var node1 = Options{NodeName: "Node1", NameSuffix: true}
@@ -19,7 +21,7 @@ func podYAML(name string, spec ...string) string {
 }
 
 // words renders problems as "line:column field: message", warnings with "~".
-func words(problems []Problem) string {
+func words(problems []decode.Problem) string {
 	var lines []string
 	for _, p := range problems {
 		line := fmt.Sprintf("%d:%d %s: %s", p.Line, p.Column, p.Field, p.Message)
@@ -68,7 +70,7 @@ func TestDecode(t *testing.T) {
 		{name: "comments", file: "# nothing\n---\n# here\n", problems: "1:1 : the file is empty"},
 		{name: "null", file: "null\n", problems: "1:1 : the file is empty"},
 		{name: "text", file: "hello\n", problems: `1:1 : expected a Pod, got a string ("hello")`},
-		{name: "too large", file: podYAML("a") + strings.Repeat("#", maxSize), problems: "1:1 : larger than 10 MiB"},
+		{name: "too large", file: podYAML("a") + strings.Repeat("#", decode.MaxSize), problems: "1:1 : larger than 10 MiB"},
 		{name: "syntax", file: "apiVersion: v1\nkind: Pod\n  metadata: x\n", problems: "3:3 : not valid YAML: mapping values are not allowed"},
 		{name: "tabs", file: "apiVersion: v1\nkind: Pod\nmetadata:\n\tname: x\n", problems: "4:2 : not valid YAML: found character that cannot start any token (indent with spaces, not tabs)"},
 		{name: "wrong indent late in a block", file: podYAML("a", "hostNetwork: true", "hostPID: true", " hostIPC: true", "priority: 1"), problems: "8:4 : not valid YAML"},
@@ -134,7 +136,7 @@ func TestDecode(t *testing.T) {
 }
 
 // checkWords wants each problem to begin with its line.
-func checkWords(t *testing.T, problems []Problem, want string) {
+func checkWords(t *testing.T, problems []decode.Problem, want string) {
 	t.Helper()
 	got := words(problems)
 	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want, "\n")

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"monopod/manifests/decode"
 )
 
 // Record is what must outlive a Source, so that the next one takes no other
@@ -149,7 +151,7 @@ func (s *Source) settle(doubt string, kept bool) {
 	switch {
 	case len(s.folder) > 0 || s.here == nil:
 	case doubt != "" && kept:
-		s.doubted = []Problem{{File: s.Dir, Message: doubt + orAcceptByHand}}
+		s.doubted = []decode.Problem{{File: s.Dir, Message: doubt + orAcceptByHand}}
 	default:
 		here := *s.here
 		s.record.Folder = &here

@@ -11,6 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/manifests/defaults"
 )
 
 // Annotations that the kubelet sets on static pods.
@@ -26,7 +28,7 @@ const (
 // accept gives a decoded pod its defaults and its identity. It takes over pod.
 func accept(pod *v1.Pod, file string, o Options) *Pod {
 	tidy(pod)
-	setDefaults(pod)
+	defaults.Pod(pod)
 	text := canonical(pod)
 	p := &Pod{Pod: pod, File: file, Digest: digest(text)}
 	if pod.UID == "" {

@@ -5,10 +5,10 @@
 package manifests
 
 import (
-	"fmt"
-
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/manifests/decode"
 )
 
 // Key names a pod: its namespace and its name with the node suffix. Its String
@@ -32,44 +32,15 @@ type Pod struct {
 // Key returns the pod's key.
 func (p *Pod) Key() Key { return KeyOf(p.Pod) }
 
-// Problem is one thing wrong with a manifest, in words for a person.
-type Problem struct {
-	File    string `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"`   // from 1; 0: unknown
-	Column  int    `json:"column,omitempty"` // from 1; 0: unknown
-	Pod     string `json:"pod,omitempty"`    // namespace/name, if known
-	Field   string `json:"field,omitempty"`  // such as spec.containers[0].image
-	Message string `json:"message"`
-	Warning bool   `json:"warning,omitempty"` // the pod runs all the same
-}
-
-// Error returns "file:line:column: field: message", leaving out what is unknown.
-func (p Problem) Error() string {
-	s := p.File
-	if p.Line > 0 {
-		s += fmt.Sprintf(":%d", p.Line)
-		if p.Column > 0 {
-			s += fmt.Sprintf(":%d", p.Column)
-		}
-	}
-	if s != "" {
-		s += ": "
-	}
-	if p.Field != "" {
-		s += p.Field + ": "
-	}
-	return s + p.Message
-}
-
 // File is what one file of the folder gives.
 type File struct {
-	Path     string    `json:"path"`
-	Pods     []string  `json:"pods,omitempty"`     // namespace/name of the pods it gives
-	Held     bool      `json:"held,omitempty"`     // an earlier version runs on, the present one was refused
-	Problems []Problem `json:"problems,omitempty"` // in order of line
+	Path     string           `json:"path"`
+	Pods     []string         `json:"pods,omitempty"`     // namespace/name of the pods it gives
+	Held     bool             `json:"held,omitempty"`     // an earlier version runs on, the present one was refused
+	Problems []decode.Problem `json:"problems,omitempty"` // in order of line
 	// Orders are the places of the StartAfter annotations in the file, by
 	// namespace/name of the pods that have one.
-	Orders map[string]Position `json:"-"`
+	Orders map[string]decode.Position `json:"-"`
 }
 
 // Snapshot is everything that shall run, as one complete set.
@@ -80,7 +51,7 @@ type Snapshot struct {
 	// Files are all manifests of the folder, sorted by path.
 	Files []File
 	// Problems are those of the folder itself.
-	Problems []Problem
+	Problems []decode.Problem
 	// Read is true once the folder was listed and each file in it read, as far
 	// as that is possible: what is wrong in a file is in its Problems.
 	Read bool

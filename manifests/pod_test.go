@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests/decode"
+	"monopod/manifests/defaults"
 )
 
 // accepted decodes the one good pod of a file.
@@ -89,7 +92,7 @@ func TestPullPolicy(t *testing.T) {
 		"busybox:1": v1.PullIfNotPresent, "x" + digest: v1.PullIfNotPresent, "Not An Image": v1.PullIfNotPresent, "": v1.PullIfNotPresent,
 	}
 	for image, want := range tests {
-		if got := pullPolicy(image); got != want {
+		if got := defaults.PullPolicy(image); got != want {
 			t.Errorf("%q: %s, want %s", image, got, want)
 		}
 	}
@@ -160,7 +163,7 @@ func TestExplicitUID(t *testing.T) {
 }
 
 func TestStringsOfPod(t *testing.T) {
-	p := Problem{File: "f", Message: "m"}
+	p := decode.Problem{File: "f", Message: "m"}
 	if p.Error() != "f: m" || (Key{Namespace: "ns", Name: "n"}).String() != "ns/n" {
 		t.Error(p.Error())
 	}

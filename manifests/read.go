@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"monopod/manifests/decode"
 )
 
 // fresh is how long a file may still be in the writing where the kernel
@@ -64,7 +66,7 @@ func readManifest(path string, insist bool) (reading, error) {
 	if r.busy && !insist {
 		return r, nil
 	}
-	r.data, err = io.ReadAll(io.LimitReader(f, maxSize))
+	r.data, err = io.ReadAll(io.LimitReader(f, decode.MaxSize))
 	if err != nil {
 		return reading{}, err
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"monopod/manifests/decode"
 )
 
 // claim is a file that gives a pod.
@@ -20,7 +22,7 @@ type resolution struct {
 	refused map[Key]string  // the first file that names a pod and is wrong about it
 	pods    map[Key]*Pod
 	held    map[Key]bool // the last good version runs, its file was refused
-	extra   map[string][]Problem
+	extra   map[string][]decode.Problem
 	lost    map[string]map[Key]bool // claims that came to nothing
 	doubt   string                  // why the folder proves no removal; "": it does
 	kept    bool                    // for that doubt, a pod was
@@ -30,7 +32,7 @@ type resolution struct {
 func (s *Source) resolve() Snapshot {
 	r := &resolution{
 		source: s, claims: map[Key][]claim{}, refused: map[Key]string{}, pods: map[Key]*Pod{},
-		held: map[Key]bool{}, extra: map[string][]Problem{}, lost: map[string]map[Key]bool{}, doubt: s.doubt(),
+		held: map[Key]bool{}, extra: map[string][]decode.Problem{}, lost: map[string]map[Key]bool{}, doubt: s.doubt(),
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
@@ -119,13 +121,13 @@ func (p *Pod) in(path string) *Pod {
 func (r *resolution) lose(key Key, winner string) {
 	for _, c := range r.claims[key] {
 		if c.path != winner {
-			r.drop(key, c, Position{c.line, c.column}, "metadata.name", fmt.Sprintf("%s gives the pod %s already: remove one of the two, or rename it", winner, key))
+			r.drop(key, c, decode.Position{Line: c.line, Column: c.column}, "metadata.name", fmt.Sprintf("%s gives the pod %s already: remove one of the two, or rename it", winner, key))
 		}
 	}
 }
 
-func (r *resolution) drop(key Key, c claim, at Position, field, why string) {
-	r.extra[c.path] = append(r.extra[c.path], Problem{
+func (r *resolution) drop(key Key, c claim, at decode.Position, field, why string) {
+	r.extra[c.path] = append(r.extra[c.path], decode.Problem{
 		File: c.path, Line: at.Line, Column: at.Column, Pod: key.String(), Field: field, Message: why,
 	})
 	if r.lost[c.path] == nil {
@@ -201,9 +203,9 @@ func (r *resolution) file(path string, f *fileState, keys []Key) File {
 		if !r.lost[path][key] && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
-		if p.order != (Position{}) {
+		if p.order != (decode.Position{}) {
 			if report.Orders == nil {
-				report.Orders = map[string]Position{}
+				report.Orders = map[string]decode.Position{}
 			}
 			report.Orders[key.String()] = p.order
 		}
@@ -214,7 +216,7 @@ func (r *resolution) file(path string, f *fileState, keys []Key) File {
 		report.Held = report.Held || r.held[key] && r.pods[key].File == path
 	}
 	report.Problems = append(slices.Clone(f.problems), r.extra[path]...)
-	slices.SortStableFunc(report.Problems, func(a, b Problem) int {
+	slices.SortStableFunc(report.Problems, func(a, b decode.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return report

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"monopod/manifests/decode"
 )
 
 const (
@@ -42,7 +44,7 @@ func (s *Source) scan(now time.Time) {
 	if err != nil {
 		s.watch.close()
 		s.nextAll = now.Add(retryFolder)
-		s.folder = []Problem{{File: s.Dir, Message: folderMessage(err)}}
+		s.folder = []decode.Problem{{File: s.Dir, Message: folderMessage(err)}}
 		clear(s.absent)
 		return
 	}
@@ -266,7 +268,7 @@ func (f *fileState) fail(path string, err error) {
 	}
 	f.content = content{
 		unclear:  true,
-		problems: []Problem{{File: path, Message: fmt.Sprintf("cannot be read: %v", err)}},
+		problems: []decode.Problem{{File: path, Message: fmt.Sprintf("cannot be read: %v", err)}},
 	}
 	f.sig, f.decoded, f.pending, f.retry = signature{}, false, false, time.Time{}
 }

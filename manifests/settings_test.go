@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/manifests/decode"
 )
 
 func TestReadSettings(t *testing.T) {
@@ -36,7 +38,7 @@ func TestReadSettings(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var out settings
-			s := ReadSettings("f.yaml", []byte(row.text), &out)
+			s := decode.ReadSettings("f.yaml", []byte(row.text), &out)
 			if out.Many != nil {
 				if *out.Many != 3 && *out.Many != 2 {
 					s.Refuse("many", "too %s", "many")

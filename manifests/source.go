@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"monopod/manifests/decode"
 )
 
 // SourceConfig says what a Source reads and what it knows already.
@@ -36,18 +38,18 @@ type Source struct {
 	current map[Key]*Pod          // what shall run, as last resolved
 	files   map[string]*fileState // the manifests that are there, by path
 	absent  map[string]*absence   // files that pods came from and that are not there
-	folder  []Problem             // why the folder cannot be read; none: it was, completely
+	folder  []decode.Problem      // why the folder cannot be read; none: it was, completely
 	here    *Folder               // that was read last; nil: none yet
-	doubted []Problem             // why it proves no removal; none: it does
+	doubted []decode.Problem      // why it proves no removal; none: it does
 	record  Record
 	saved   Record    // as it was saved last
 	saveAt  time.Time // when a save that failed is tried again; zero: none did
 	forgets chan forgetting
-	dirty   map[string]bool  // paths to look at again
-	full    bool             // the whole folder must be looked through
-	nextAll time.Time        // when it must be anyway
-	last    *Snapshot        // as last offered
-	said    map[Problem]bool // what was logged
+	dirty   map[string]bool         // paths to look at again
+	full    bool                    // the whole folder must be looked through
+	nextAll time.Time               // when it must be anyway
+	last    *Snapshot               // as last offered
+	said    map[decode.Problem]bool // what was logged
 }
 
 // absence is how long a file has been gone.
@@ -223,7 +225,7 @@ func equal(a, b Snapshot) bool {
 
 // say logs each problem when it appears.
 func (s *Source) say(next Snapshot) {
-	said := map[Problem]bool{}
+	said := map[decode.Problem]bool{}
 	all := slices.Clone(next.Problems)
 	for _, f := range next.Files {
 		all = append(all, f.Problems...)

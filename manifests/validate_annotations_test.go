@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"monopod/manifests/decode"
 )
 
 // TestOrderAnnotations: each row is the text of the annotations; want is as in
@@ -38,11 +40,11 @@ func TestOrderAnnotations(t *testing.T) {
 
 func TestOrderOf(t *testing.T) {
 	p := accepted(t, node1, "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: prod, annotations: {monopod.start-after: 'db, x/cache', monopod.start-after-timeout: 1m30s}}\nspec: {containers: [{name: c, image: i}]}\n")
-	o := OrderOf(p.Pod)
+	o := decode.OrderOf(p.Pod)
 	if got := fmt.Sprint(o.After); got != "[prod/db x/cache]" || o.Timeout != 90*time.Second {
 		t.Errorf("order %+v", o)
 	}
-	if o := OrderOf(accepted(t, node1, podYAML("a")).Pod); len(o.After) > 0 {
+	if o := decode.OrderOf(accepted(t, node1, podYAML("a")).Pod); len(o.After) > 0 {
 		t.Errorf("order %+v", o)
 	}
 }
@@ -51,7 +53,7 @@ func TestASnapshotSaysWhereOrdersStand(t *testing.T) {
 	f := watchFolder(t, t.TempDir(), nil)
 	f.write("a.yaml", strings.Replace(podYAML("a"), "spec:", "  annotations:\n    monopod.start-after: db\nspec:", 1))
 	s := f.until("a@a.yaml=busybox")
-	if got := s.Files[0].Orders["default/a-node1"]; got != (Position{Line: 6, Column: 26}) {
+	if got := s.Files[0].Orders["default/a-node1"]; got != (decode.Position{Line: 6, Column: 26}) {
 		t.Errorf("%s: %+v", filepath.Base(s.Files[0].Path), s.Files[0].Orders)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"monopod/manifests/decode"
 )
 
 // doubled declares variables that are each twice the one before.
@@ -35,7 +37,7 @@ func TestExpansionsHaveBounds(t *testing.T) {
 			"8:58 spec.containers[0].volumeMounts[0].subPathExpr: longer than 4095 bytes once its variables are expanded"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			var problems []Problem
+			var problems []decode.Problem
 			spent := allocated(func() { _, problems = Decode("/m/x.yaml", []byte(head+row.text), node1) })
 			checkWords(t, problems, row.problem)
 			if spent > 4<<20 {

@@ -3,6 +3,8 @@ package manifests
 import (
 	"strings"
 	"testing"
+
+	"monopod/manifests/decode"
 )
 
 // TestValidate: each row is a pod with one thing wrong, or nothing.
@@ -165,7 +167,7 @@ func TestValidate(t *testing.T) {
 
 // checkProblems compares problems with how they are to begin: "field: message",
 // separated by "|", "~" before warnings.
-func checkProblems(t *testing.T, problems []Problem, begin string) {
+func checkProblems(t *testing.T, problems []decode.Problem, begin string) {
 	t.Helper()
 	var got []string
 	for _, p := range problems {

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // Exit codes besides those of containers.
@@ -238,7 +239,7 @@ func stranded(all []view) map[string]bool {
 	alive := map[string]bool{} // may come to be ready
 	for k := range all {
 		v := &all[k]
-		o := manifests.OrderOf(v.pod)
+		o := decode.OrderOf(v.pod)
 		if !v.held() || o.Timeout > 0 {
 			alive[key(v.pod)] = !v.failed()
 			continue

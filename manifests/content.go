@@ -1,0 +1,184 @@
+package manifests
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests/decode"
+	"monopod/manifests/validate"
+)
+
+// Options say how manifests become pods.
+type Options struct {
+	NodeName   string // of this machine; pods are bound to it
+	NameSuffix bool   // pods are called <name>-<node>, as the kubelet does
+	Validation string // Strict (""), Warn or Ignore: unknown and duplicate fields
+	// RuntimeClasses are the classes a pod may name; their values do not matter here.
+	RuntimeClasses map[string]string
+}
+
+// Decode reads all documents of one file. It returns the pods that are
+// accepted and everything that is wrong, in order of line. A pod with a
+// problem that is no Warning is not among the pods; the other pods of its
+// file are.
+func Decode(file string, data []byte, o Options) ([]*Pod, []decode.Problem) {
+	c := decodeFile(file, data, o)
+	pods := make([]*Pod, len(c.pods))
+	for i, p := range c.pods {
+		pods[i] = p.Pod
+	}
+	return pods, c.problems
+}
+
+// content is what one file says.
+type content struct {
+	pods     []found
+	problems []decode.Problem
+	// refused are pods that the file names but whose documents are wrong.
+	refused []Key
+	// unclear is set when a document is so wrong that its pod is not known.
+	unclear bool
+}
+
+// found is an accepted pod with the place of its document.
+type found struct {
+	*Pod
+	line, column int
+	order        decode.Position // of its StartAfter annotation, if it has one
+	uid          decode.Position // of its uid, else of what would hold it
+}
+
+// decodeFile is Decode with what a Source needs to know besides.
+func decodeFile(file string, data []byte, o Options) content {
+	if abs, err := filepath.Abs(file); err == nil && file != "" && file != "-" {
+		file = abs
+	}
+	o.NodeName = strings.ToLower(strings.TrimSpace(o.NodeName))
+	f := &fileDecoder{file: file, options: o, tables: map[reflect.Type]decode.FieldTable{}}
+	f.documents(data)
+	slices.SortStableFunc(f.problems, func(a, b decode.Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return f.content
+}
+
+// fileDecoder gathers the content of one file.
+type fileDecoder struct {
+	content
+	file    string
+	options Options
+	tables  map[reflect.Type]decode.FieldTable
+}
+
+// documents takes all documents of the file.
+func (f *fileDecoder) documents(data []byte) {
+	start := decode.Problem{File: f.file, Line: 1, Column: 1}
+	if len(data) >= decode.MaxSize {
+		start.Message = "larger than 10 MiB: this is no manifest"
+		f.unreadable(start)
+		return
+	}
+	empty := true
+	for d := range decode.Documents(data) {
+		empty = false
+		if f.document(d); f.hopeless() {
+			return
+		}
+	}
+	if empty {
+		start.Message = "the file is empty: a manifest begins with apiVersion and kind"
+		f.unreadable(start)
+	}
+}
+
+// hopeless tells if so much is wrong that the rest of the file is not worth
+// reading. It says so the first time.
+func (f *fileDecoder) hopeless() bool {
+	const most = 500
+	if len(f.problems) < most {
+		return false
+	}
+	if !f.unclear || f.problems[len(f.problems)-1].Message != tooMany {
+		f.unreadable(decode.Problem{File: f.file, Line: f.problems[len(f.problems)-1].Line, Column: 1, Message: tooMany})
+	}
+	return true
+}
+
+const tooMany = "too many problems: the rest of the file is not read"
+
+func (f *fileDecoder) unreadable(p decode.Problem) {
+	f.problems = append(f.problems, p)
+	f.unclear = true
+}
+
+func (f *fileDecoder) document(d decode.Document) {
+	if d.Root == nil {
+		d.Err.File = f.file
+		f.unreadable(d.Err)
+		return
+	}
+	f.object(decode.Object{Node: d.Root, Line: d.Line})
+}
+
+// pod takes a Pod.
+func (f *fileDecoder) pod(o decode.Object) {
+	r := &decode.Reader{File: f.file, Line: o.Line, Validation: f.options.Validation, Tables: f.tables}
+	pod := &v1.Pod{}
+	r.Value(nil, o.Node, reflect.ValueOf(pod).Elem(), o.Path)
+	accepted := accept(pod, f.file, f.options)
+	for _, e := range validate.Pod(pod, f.options.RuntimeClasses) {
+		if !r.IsMisread(o, e.Field) {
+			n := decode.Find(o.Node, e.Field)
+			r.Report(n, decode.Under(o.Path, e.Field), e.Text, e.Warning)
+		}
+	}
+	problems := r.Problems
+	if slices.ContainsFunc(problems, func(p decode.Problem) bool { return !p.Warning }) {
+		named := make([]*decode.Problem, len(problems))
+		for i := range problems {
+			named[i] = &problems[i]
+		}
+		f.refuse(o, named...)
+		f.problems = append(f.problems, problems...)
+		return
+	}
+	f.add(o, accepted, problems)
+}
+
+// add takes an accepted pod unless the file gave it before.
+func (f *fileDecoder) add(o decode.Object, pod *Pod, warnings []decode.Problem) {
+	key := pod.Key()
+	for _, other := range f.pods {
+		if other.Key() == key {
+			p := f.problem(o, "metadata.name", fmt.Sprintf("%s is given twice: line %d of this file has it already", key, other.line))
+			p.Pod = key.String()
+			f.problems = append(f.problems, p)
+			return
+		}
+	}
+	for _, w := range warnings {
+		w.Pod = key.String()
+		f.problems = append(f.problems, w)
+	}
+	f.pods = append(f.pods, found{pod, o.Node.Line + o.Line, o.Node.Column, f.orderOf(o, pod), f.place(o, "metadata.uid")})
+}
+
+// orderOf returns where the pod says what it waits for.
+func (f *fileDecoder) orderOf(o decode.Object, pod *Pod) decode.Position {
+	if _, ok := pod.Annotations[decode.StartAfter]; !ok {
+		return decode.Position{}
+	}
+	return f.place(o, decode.StartAfterField)
+}
+
+// place returns where a field of an object is.
+func (f *fileDecoder) place(o decode.Object, path string) decode.Position {
+	n := decode.Find(o.Node, path)
+	return decode.Position{Line: n.Line + o.Line, Column: n.Column}
+}

@@ -1,0 +1,154 @@
+package decode
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// What a file may hold. Bytes and values are counted, and not the time that
+// they take, so that a slow machine refuses nothing that a fast one reads; all
+// is counted before a value is decoded.
+const (
+	// MaxSize is how large a file may be, as the kubelet has it.
+	MaxSize = 10 << 20
+	// maxDocument is how large one document may be, and the text that the
+	// aliases of a document may add to it.
+	maxDocument = 2 << 20
+	// maxValues is how many values a document may hold: objects, lists, keys and
+	// scalars, each alias counting for all that it stands for.
+	maxValues = 100_000
+	// maxFileValues is how many values all documents of a file may hold.
+	maxFileValues = 4 * maxValues
+	// maxDocuments is how many documents a file may hold.
+	maxDocuments = 5000
+	// maxDepth is how deep a manifest may nest. A Pod needs about 15.
+	maxDepth = 100
+	// maxRetried is how many bytes of a file are parsed again to find the place
+	// of an error.
+	maxRetried = 4 << 20
+	// maxTokens stops the parser: no document of maxValues values is made of
+	// more tokens, unless many of them have anchors or tags.
+	maxTokens = 2 * maxValues
+)
+
+// budget is what is left for the documents of one file.
+type budget struct{ documents, values, retried int }
+
+func newBudget() *budget { return &budget{maxDocuments, maxFileValues, maxRetried} }
+
+// errSpent is the error of a file whose budget is spent.
+var errSpent = errors.New("the budget is spent")
+
+// meter gives a text to YAML's parser piece by piece and ends it when the
+// parser has made too much of it: its tree takes up to 200 bytes for each byte
+// of the text. The parser has no such limit and calls nobody before the tree
+// is complete, so that its own count of tokens is looked at.
+type meter struct {
+	text   []byte
+	at     int
+	tokens reflect.Value // the parser's count
+	full   bool
+}
+
+// newMeter returns a decoder of a text that stops at maxTokens, and its meter.
+func newMeter(text []byte) (*yaml.Decoder, *meter) {
+	m := &meter{text: text}
+	dec := yaml.NewDecoder(m)
+	m.tokens = reflect.ValueOf(dec).Elem().FieldByName("parser").Elem().FieldByName("parser").FieldByName("tokens_parsed")
+	return dec, m
+}
+
+// Read gives the parser the next piece, of the size that it asks for.
+func (m *meter) Read(p []byte) (int, error) {
+	if m.tokens.Int() > maxTokens {
+		m.full = true
+		return 0, errSpent
+	}
+	n := copy(p, m.text[m.at:])
+	if m.at += n; n == 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// weight is what a value stands for, aliases and merge keys spelled out.
+type weight struct {
+	values int
+	bytes  int // of scalars
+	height int // of what nests in it
+}
+
+// scale weighs the values of one document.
+type scale struct {
+	anchored map[*yaml.Node]*weight // nil while the value is being weighed
+	left     int                    // values
+	added    int                    // bytes, by aliases
+	wrong    *yaml.Node             // where the document became too much; nil: nowhere
+	why      string
+}
+
+// weigh returns how many values a document stands for, or the node that is too
+// much and why.
+func weigh(root *yaml.Node) (values int, wrong *yaml.Node, why string) {
+	s := &scale{anchored: map[*yaml.Node]*weight{}, left: maxValues}
+	w := s.weigh(root, 0)
+	return w.values, s.wrong, s.why
+}
+
+// weigh weighs one value at a depth. Once something is wrong it returns at once.
+func (s *scale) weigh(n *yaml.Node, depth int) weight {
+	if n.Kind == yaml.AliasNode {
+		return s.alias(n, depth)
+	}
+	if s.left--; s.left < 0 {
+		s.refuse(n, fmt.Sprintf("the document holds more than %d values: %s", maxValues, splitIt))
+	} else if depth > maxDepth {
+		s.refuse(n, fmt.Sprintf("nested deeper than %d levels", maxDepth))
+	}
+	w := weight{values: 1, bytes: len(n.Value)}
+	if n.Anchor != "" {
+		s.anchored[n] = nil
+	}
+	for _, child := range n.Content {
+		if s.wrong != nil {
+			return w
+		}
+		c := s.weigh(child, depth+1)
+		w.values, w.bytes, w.height = w.values+c.values, w.bytes+c.bytes, max(w.height, 1+c.height)
+	}
+	if n.Anchor != "" {
+		s.anchored[n] = &w
+	}
+	return w
+}
+
+// alias weighs an alias as what it stands for, which has been weighed before.
+func (s *scale) alias(n *yaml.Node, depth int) weight {
+	w := s.anchored[n.Alias]
+	if w == nil {
+		s.refuse(n, "*"+Clip(n.Value)+" stands inside what it stands for: an alias cannot hold itself")
+		return weight{}
+	}
+	s.left, s.added = s.left-w.values, s.added+w.bytes
+	switch {
+	case s.left < 0:
+		s.refuse(n, fmt.Sprintf("the aliases stand for more than %d values: write out what is meant, in several files if need be", maxValues))
+	case s.added > maxDocument:
+		s.refuse(n, "the aliases stand for more than 2 MiB of text: write out what is meant, in several files if need be")
+	case depth+w.height > maxDepth:
+		s.refuse(n, fmt.Sprintf("nested deeper than %d levels", maxDepth))
+	}
+	return *w
+}
+
+func (s *scale) refuse(n *yaml.Node, why string) {
+	if s.wrong == nil {
+		s.wrong, s.why = n, why
+	}
+}
+
+const splitIt = "put its pods into several documents or files"

@@ -1,0 +1,32 @@
+package decode
+
+import "fmt"
+
+// Problem is one thing wrong with a manifest, in words for a person.
+type Problem struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`   // from 1; 0: unknown
+	Column  int    `json:"column,omitempty"` // from 1; 0: unknown
+	Pod     string `json:"pod,omitempty"`    // namespace/name, if known
+	Field   string `json:"field,omitempty"`  // such as spec.containers[0].image
+	Message string `json:"message"`
+	Warning bool   `json:"warning,omitempty"` // the pod runs all the same
+}
+
+// Error returns "file:line:column: field: message", leaving out what is unknown.
+func (p Problem) Error() string {
+	s := p.File
+	if p.Line > 0 {
+		s += fmt.Sprintf(":%d", p.Line)
+		if p.Column > 0 {
+			s += fmt.Sprintf(":%d", p.Column)
+		}
+	}
+	if s != "" {
+		s += ": "
+	}
+	if p.Field != "" {
+		s += p.Field + ": "
+	}
+	return s + p.Message
+}

@@ -1,0 +1,100 @@
+package decode
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxRetry bounds the texts in which the place of an error is searched for by
+// parsing them again.
+const maxRetry = 16 << 10
+
+// refused is the document of a text that does not parse.
+func (c chunk) refused(err error, b *budget) Document {
+	line, text := errorLine(err)
+	at := c.place(line, text, b)
+	source := nthLine(c.text, at.line)
+	indent := source[:len(source)-len(bytes.TrimLeft(source, " \t"))]
+	if at.column == 0 {
+		at.column = len(indent) + 1
+	}
+	if bytes.IndexByte(indent, '\t') >= 0 {
+		text += " (indent with spaces, not tabs)"
+	}
+	return Document{Err: Problem{Line: c.line + at.line, Column: at.column, Message: "not valid YAML: " + text}}
+}
+
+// spot is a place in a text, from 1; column 0: the first word of the line.
+type spot struct{ line, column int }
+
+// place finds what the parser complains about. The parser itself names no
+// line, or the line where the surrounding block began.
+func (c chunk) place(line int, text string, b *budget) spot {
+	if anchor, ok := strings.CutPrefix(text, "unknown anchor '"); ok {
+		anchor, _, _ = strings.Cut(anchor, "'")
+		return c.spot(bytes.Index(c.text, []byte("*"+anchor)))
+	}
+	if !utf8.Valid(c.text) || strings.HasPrefix(text, "control characters") {
+		return c.spot(bytes.IndexFunc(c.text, func(r rune) bool {
+			return r == utf8.RuneError || unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r)
+		}))
+	}
+	written := bytes.TrimRight(c.text, " \t\r\n")
+	if strings.HasPrefix(text, "did not find expected") {
+		line++ // these count from 0
+		if len(c.text) < maxRetry {
+			line = max(line, b.readable(bytes.SplitAfter(written, []byte("\n")))+1)
+		}
+	}
+	return spot{line: max(1, min(line, 1+bytes.Count(written, []byte("\n"))))}
+}
+
+// nthLine returns a line of a text, counted from 1, without its end.
+func nthLine(text []byte, n int) []byte {
+	for ; n > 1; n-- {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	return line
+}
+
+// spot is the place of a byte; the beginning if there is no such byte.
+func (c chunk) spot(at int) spot {
+	before := c.text[:max(at, 0)]
+	start := bytes.LastIndexByte(before, '\n') + 1
+	return spot{1 + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[start:])}
+}
+
+// readable returns how many lines from the first on are good YAML; 0 if that
+// cannot be found out with what is left.
+func (b *budget) readable(lines [][]byte) int {
+	for n := len(lines) - 1; n > 0; n-- {
+		text := slices.Concat(lines[:n]...)
+		if b.retried -= len(text); b.retried < 0 {
+			return 0
+		}
+		if yaml.Unmarshal(text, &yaml.Node{}) == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+// errorLine takes the line out of the parser's error; 0 if there is none.
+func errorLine(err error) (int, string) {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, ok := strings.CutPrefix(text, "line "); ok {
+		if number, rest, ok := strings.Cut(rest, ": "); ok {
+			if line, err := strconv.Atoi(number); err == nil {
+				return line, rest
+			}
+		}
+	}
+	return 0, text
+}

@@ -1,0 +1,128 @@
+package validate
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// env checks a container's environment.
+func (c *checker) env(p *field.Path, ct *v1.Container) {
+	for i, e := range ct.Env {
+		q := p.Child("env").Index(i)
+		if c.required(e.Name != "", q.Child("name"), "") {
+			c.invalid(q.Child("name"), e.Name, validation.IsRelaxedEnvVarName(e.Name))
+		}
+		if e.ValueFrom != nil {
+			c.envSource(q.Child("valueFrom"), e.ValueFrom, e.Value != "")
+		}
+	}
+	for i, e := range ct.EnvFrom {
+		q := p.Child("envFrom").Index(i)
+		if e.Prefix != "" {
+			c.invalid(q.Child("prefix"), e.Prefix, validation.IsRelaxedEnvVarName(e.Prefix))
+		}
+		if e.ConfigMapRef != nil {
+			c.refuse(q.Child("configMapRef"), "ConfigMap references are not supported yet")
+		}
+		if e.SecretRef != nil {
+			c.refuse(q.Child("secretRef"), "Secret references are not supported yet")
+		}
+		switch {
+		case e.ConfigMapRef == nil && e.SecretRef == nil:
+			c.add(field.Invalid(q, "", "must specify one of: `configMapRef` or `secretRef`"))
+		case e.ConfigMapRef != nil && e.SecretRef != nil:
+			c.add(field.Invalid(q, "", "may not have more than one field specified at a time"))
+		}
+	}
+}
+
+// envSource checks where a variable's value comes from.
+func (c *checker) envSource(p *field.Path, from *v1.EnvVarSource, hasValue bool) {
+	count := 0
+	if f := from.FieldRef; f != nil {
+		count++
+		c.fieldRef(p.Child("fieldRef"), f, "metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels['<key>']",
+			"metadata.annotations['<key>']", "spec.nodeName", "spec.serviceAccountName", "spec.host",
+			"status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs")
+	}
+	if r := from.ResourceFieldRef; r != nil {
+		count++
+		c.resourceFieldRef(p.Child("resourceFieldRef"), r)
+	}
+	if from.ConfigMapKeyRef != nil {
+		count++
+		c.refuse(p.Child("configMapKeyRef"), "ConfigMap references are not supported yet")
+	}
+	if from.SecretKeyRef != nil {
+		count++
+		c.refuse(p.Child("secretKeyRef"), "Secret references are not supported yet")
+	}
+	if from.FileKeyRef != nil {
+		count++
+		c.refuse(p.Child("fileKeyRef"), "values from files are not supported yet")
+	}
+	switch {
+	case count == 0:
+		c.add(field.Invalid(p, "", "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`"))
+	case hasValue:
+		c.add(field.Invalid(p, "", "may not be specified when `value` is not empty"))
+	case count > 1:
+		c.add(field.Invalid(p, "", "may not have more than one field specified at a time"))
+	}
+}
+
+// fieldRef checks a reference to one of the pod's fields that are supported,
+// or to a label or annotation.
+func (c *checker) fieldRef(p *field.Path, f *v1.ObjectFieldSelector, supported ...string) {
+	if f.APIVersion != "v1" {
+		c.add(field.Invalid(p.Child("apiVersion"), f.APIVersion, "only v1 is supported"))
+	}
+	q := p.Child("fieldPath")
+	if !c.required(f.FieldPath != "", q, "") {
+		return
+	}
+	for _, prefix := range []string{"metadata.labels", "metadata.annotations"} {
+		key, ok := strings.CutPrefix(f.FieldPath, prefix+"['")
+		if key, closed := strings.CutSuffix(key, "']"); ok && closed {
+			if prefix == "metadata.annotations" {
+				key = strings.ToLower(key)
+			}
+			c.invalid(q, f.FieldPath, validation.IsQualifiedName(key))
+			return
+		}
+	}
+	oneOf(c, q, f.FieldPath, supported...)
+}
+
+// resourceFieldRef checks a reference to a container's resources.
+func (c *checker) resourceFieldRef(p *field.Path, r *v1.ResourceFieldSelector) {
+	if r.ContainerName != "" && c.findContainer(r.ContainerName) == nil {
+		c.add(field.NotFound(p.Child("containerName"), r.ContainerName))
+	}
+	if !c.required(r.Resource != "", p.Child("resource"), "") {
+		return
+	}
+	kind, name, _ := strings.Cut(r.Resource, ".")
+	if kind != "limits" && kind != "requests" || !isComputeResource(v1.ResourceName(name)) {
+		oneOf(c, p.Child("resource"), r.Resource, "limits.cpu", "limits.memory", "limits.ephemeral-storage", "limits.hugepages-<size>",
+			"requests.cpu", "requests.memory", "requests.ephemeral-storage", "requests.hugepages-<size>")
+		return
+	}
+	c.divisor(p.Child("divisor"), v1.ResourceName(name), r.Divisor)
+}
+
+// divisor checks what a resource's amount is counted in.
+func (c *checker) divisor(p *field.Path, name v1.ResourceName, q resource.Quantity) {
+	if q.IsZero() {
+		return
+	}
+	allowed := []string{"1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"}
+	if name == v1.ResourceCPU {
+		allowed = []string{"1m", "1"}
+	}
+	oneOf(c, p, q.String(), allowed...)
+}

@@ -1,0 +1,187 @@
+// Package validate checks a pod as the API server does, and for what a static pod
+// cannot do.
+package validate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"monopod/manifests/decode"
+	"monopod/manifests/poduid"
+)
+
+// fault is one thing wrong with a pod, at a field of its manifest.
+type fault struct {
+	Field   string
+	Text    string
+	Warning bool
+}
+
+// checker gathers the faults of one pod. Its rules are those of Kubernetes'
+// validation, for the pod as a whole and not just its first fault.
+type checker struct {
+	pod     *v1.Pod
+	spec    *v1.PodSpec
+	classes map[string]string // runtime classes that there are
+	faults  []fault
+}
+
+// Pod returns everything wrong with a pod that has its defaults and its
+// identity, and a warning for each field that has no effect.
+func Pod(pod *v1.Pod, classes map[string]string) []fault {
+	c := &checker{pod: pod, spec: &pod.Spec, classes: classes}
+	spec := field.NewPath("spec")
+	c.metadata(field.NewPath("metadata"))
+	c.backOff(field.NewPath("metadata", "annotations"))
+	c.order(field.NewPath("metadata", "annotations"))
+	c.podSpec(spec)
+	c.volumes(spec.Child("volumes"))
+	c.containers(spec)
+	c.podSecurity(spec)
+	c.network(spec)
+	c.podResources(spec)
+	c.schedule(spec)
+	c.references(spec)
+	c.inert(spec)
+	return c.faults
+}
+
+// add notes errors; nil ones are left out.
+func (c *checker) add(errs ...*field.Error) {
+	for _, e := range errs {
+		if e != nil {
+			e.Detail = withoutPattern(e.Detail)
+			c.note(fault{Field: e.Field, Text: e.ErrorBody()})
+		}
+	}
+}
+
+// note notes a fault, unless there are as many as can be said.
+func (c *checker) note(f fault) {
+	if len(c.faults) < decode.MaxProblems {
+		c.faults = append(c.faults, f)
+	}
+}
+
+// refuse notes what monopod or any static pod cannot do.
+func (c *checker) refuse(p *field.Path, format string, args ...any) {
+	c.note(fault{Field: p.String(), Text: fmt.Sprintf(format, args...)})
+}
+
+// warn notes what is accepted but has no effect.
+func (c *checker) warn(p *field.Path, text string) {
+	c.note(fault{Field: p.String(), Text: text, Warning: true})
+}
+
+// forbid notes a forbidden combination.
+func (c *checker) forbid(when bool, p *field.Path, text string) {
+	if when {
+		c.add(field.Forbidden(p, text))
+	}
+}
+
+// invalid notes a value that a test of apimachinery finds fault with.
+func (c *checker) invalid(p *field.Path, value any, faults []string) {
+	for _, text := range faults {
+		c.add(field.Invalid(p, value, withoutPattern(text)))
+	}
+}
+
+// withoutPattern drops the regular expression that apimachinery adds to a
+// sentence that says the same in words.
+func withoutPattern(text string) string {
+	if before, _, ok := strings.Cut(text, ", regex used for validation"); ok {
+		return before + ")"
+	}
+	before, _, _ := strings.Cut(text, " (regex used for validation")
+	return before
+}
+
+// required notes a missing value, and says if it is there.
+func (c *checker) required(there bool, p *field.Path, text string) bool {
+	if !there {
+		c.add(field.Required(p, text))
+	}
+	return there
+}
+
+// within notes a number out of bounds.
+func within[N int | int32 | int64](c *checker, p *field.Path, n, low, high N) {
+	if n < low || n > high {
+		c.add(field.Invalid(p, n, fmt.Sprintf("must be between %d and %d, inclusive", low, high)))
+	}
+}
+
+// notNegative notes a number below 0.
+func notNegative[N int32 | int64](c *checker, p *field.Path, n N) {
+	if n < 0 {
+		c.add(field.Invalid(p, n, "must be greater than or equal to 0"))
+	}
+}
+
+// oneOf notes a value that is none of those supported.
+func oneOf[S ~string](c *checker, p *field.Path, value S, supported ...S) {
+	if !slices.Contains(supported, value) {
+		c.add(field.NotSupported(p, value, supported))
+	}
+}
+
+// label checks a DNS label and that it is there.
+func (c *checker) label(p *field.Path, name string) {
+	if c.required(name != "", p, "") {
+		c.invalid(p, name, validation.IsDNS1123Label(name))
+	}
+}
+
+// unique notes a value seen before.
+func unique[K comparable](c *checker, seen map[K]bool, p *field.Path, value K) {
+	if seen[value] {
+		c.add(field.Duplicate(p, value))
+	}
+	seen[value] = true
+}
+
+// localPath notes a path that is not relative or climbs.
+func (c *checker) localPath(p *field.Path, path string) {
+	if strings.HasPrefix(path, "/") {
+		c.add(field.Invalid(p, path, "must be a relative path"))
+	}
+	c.noBackstep(p, path)
+}
+
+func (c *checker) noBackstep(p *field.Path, path string) {
+	if slices.Contains(strings.Split(path, "/"), "..") {
+		c.add(field.Invalid(p, path, "must not contain '..'"))
+	}
+}
+
+func (c *checker) metadata(p *field.Path) {
+	pod := c.pod
+	if c.required(pod.Name != "", p.Child("name"), "a static pod needs a name") {
+		c.invalid(p.Child("name"), pod.Name, decode.ValidateName(pod.Name))
+	}
+	c.invalid(p.Child("namespace"), pod.Namespace, validation.IsDNS1123Label(pod.Namespace))
+	if uid := string(pod.UID); !poduid.Valid(uid) {
+		c.add(field.Invalid(p.Child("uid"), decode.Clip(uid), poduid.Rule+", because folders and cgroups are named by it; without one the pod gets one"))
+	}
+	for k, v := range pod.Labels {
+		c.invalid(p.Child("labels").Key(k), k, validation.IsQualifiedName(k))
+		c.invalid(p.Child("labels").Key(k), v, validation.IsValidLabelValue(v))
+	}
+	size := 0
+	for k, v := range pod.Annotations {
+		c.invalid(p.Child("annotations").Key(k), k, validation.IsQualifiedName(strings.ToLower(k)))
+		size += len(k) + len(v)
+	}
+	if size > maxAnnotations {
+		c.add(field.TooLong(p.Child("annotations"), "", maxAnnotations))
+	}
+}
+
+// maxAnnotations is how many bytes all annotations of a pod may have.
+const maxAnnotations = 256 << 10
