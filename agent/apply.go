@@ -73,18 +73,18 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 	defer cancel()
 	switch a.Do {
 	case doAccept:
-		return because("FailedCheckpoint", w.remember(newCheckpoint(s.Pod, w.since(s)).in(w.machine.boot)))
+		return because("FailedCheckpoint", w.remember(w.checkpointOf(s, a.UID)))
 	case doRetire:
-		w.noteDown(w.known[a.UID].retire(metav1.Now()))
+		w.noteDown(w.checkpointOf(s, a.UID).retire(metav1.Now()))
 		return nil
 	case doSettle:
 		w.recordVerdict(s, a.Verdict)
-		w.noteDown(w.known[a.UID].settle(a.Verdict))
+		w.noteDown(w.checkpointOf(s, a.UID).settle(a.Verdict))
 		return nil
 	case doMark:
-		return w.remember(w.known[a.UID].mark(a.Marks))
+		return w.remember(w.checkpointOf(s, a.UID).mark(a.Marks))
 	case doRenew:
-		return w.remember(w.known[a.UID].renewed(a.ID))
+		return w.remember(w.checkpointOf(s, a.UID).renewed(a.ID))
 	case doEnd:
 		return w.end(firm, s, a)
 	case doSetUp:
@@ -239,12 +239,21 @@ func explain(err error) waiting {
 	return waiting{"FailedCreatePodSandBox", "Failed to create pod sandbox: " + err.Error()}
 }
 
+// checkpointOf returns what is known of an instance. The wanted one may have
+// none: it runs, its checkpoint was lost, and the disk takes no other.
+func (w *worker) checkpointOf(s *situation, uid string) *checkpoint {
+	if c := w.known[uid]; c != nil {
+		return c
+	}
+	return newCheckpoint(s.Pod, w.since(s)).in(w.machine.boot)
+}
+
 // remember writes a checkpoint and goes by it.
 func (w *worker) remember(c *checkpoint) error {
 	if err := w.root.save(c); err != nil {
 		return err
 	}
-	w.known[c.uid()] = c
+	w.goBy(c, false)
 	return nil
 }
 
@@ -253,8 +262,17 @@ func (w *worker) remember(c *checkpoint) error {
 func (w *worker) noteDown(c *checkpoint) {
 	if err := w.remember(c); err != nil {
 		w.log.Warn("another agent would not know that the pod is being stopped", "err", err)
-		w.known[c.uid()] = c
+		w.goBy(c, true)
 	}
+}
+
+// goBy makes a checkpoint what is known of its instance. failed: it could not
+// be written, and where there is no earlier one on disk either, the pod is
+// accepted once more, as soon as the disk takes it.
+func (w *worker) goBy(c *checkpoint, failed bool) {
+	d, old := *c, w.known[c.uid()]
+	d.unwritten = failed && (old == nil || old.unwritten)
+	w.known[c.uid()] = &d
 }
 
 func (w *worker) setUp(ctx context.Context, s *situation) error {

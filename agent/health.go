@@ -119,7 +119,7 @@ func expandStatic(command []string, vars []v1.EnvVar) []string {
 // written, the container is stopped nevertheless: only if the agent dies
 // meanwhile will nobody know why.
 func (w *worker) condemn(s *situation, a action) {
-	c := *w.known[a.UID]
+	c := *w.checkpointOf(s, a.UID)
 	all := map[string]condemned{a.ID: {Reason: a.Reason, Text: a.Text, Grace: a.Grace, Asked: a.Asked}}
 	maps.Copy(all, c.Condemned)
 	if a.Asked { // which weighs more than what a probe found
@@ -128,7 +128,7 @@ func (w *worker) condemn(s *situation, a action) {
 	maps.DeleteFunc(all, func(id string, _ condemned) bool { return !s.Observed.Instances[a.UID].has(id) })
 	c.Condemned = all
 	if err := w.remember(&c); err != nil {
-		w.known[a.UID] = &c
+		w.goBy(&c, true)
 		w.log.Warn("cannot remember that a container is to be stopped", "container", a.Name, "err", err)
 	}
 }

@@ -24,6 +24,7 @@ type life struct {
 	dir, kept string // the root dir, and a copy of it as the agent left it
 	once      sync.Once
 	over      atomic.Bool
+	mangle    func(reply any) // changes answers of the runtime; nil: they stay as they are
 }
 
 func newLife(conn grpc.ClientConnInterface, dir string, end context.CancelFunc) *life {
@@ -36,7 +37,11 @@ func (l *life) Invoke(ctx context.Context, method string, args, reply any, opts 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.line, cancel)()
-	return l.conn.Invoke(ctx, method, args, reply, opts...)
+	err := l.conn.Invoke(ctx, method, args, reply, opts...)
+	if err == nil && l.mangle != nil {
+		l.mangle(reply)
+	}
+	return err
 }
 
 func (l *life) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {

@@ -52,6 +52,7 @@ type rig struct {
 	facts     func(*nodeFacts)
 	dial      func(ctx context.Context, network, address string) (net.Conn, error) // of probes; nil: nobody listens
 	boot      boot                                                                 // zero: this machine's
+	mangle    func(reply any)                                                      // see life; must be set before start
 }
 
 // lines is what the agent logged.
@@ -109,6 +110,7 @@ func (r *rig) start() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.life = newLife(r.Conn(), r.dir, cancel)
+	r.life.mangle = r.mangle
 	client := cri.New(r.life)
 	if r.store, err = status.Open(root.path("status"), log); err != nil {
 		r.Fatal(err)
