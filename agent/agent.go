@@ -81,6 +81,7 @@ func New(cfg Config) (_ *Agent, err error) {
 	}
 	a.events = events.Open(events.Config{Path: a.root.path("status", "events.jsonl"), Node: cfg.NodeName, Log: cfg.Log})
 	a.store.OnTrouble(func(err error) { a.recordTrouble("FailedStatusWrite", err.Error()) })
+	a.root.complain(cfg.Log, a.recordTrouble)
 	checkpoints, err := a.root.checkpoints(cfg.Log)
 	if err != nil {
 		return nil, err

@@ -216,3 +216,45 @@ func TestALivenessProbeKillsWithoutACheckpoint(t *testing.T) {
 		}
 	})
 }
+
+// The disk of a node that was used before: what can be done without writing is done.
+func TestAnAgentStartsOnADiskThatTakesNothing(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, disk string) (mend func()){
+		"full": func(t *testing.T, disk string) func() {
+			junk := fill(t, disk)
+			return func() { noErr(t, os.Remove(junk)) }
+		},
+		"read-only": func(t *testing.T, disk string) func() {
+			noErr(t, unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+			return func() { noErr(t, unix.Mount("", disk, "", unix.MS_REMOUNT, "")) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onSmallDisk(t, func(r *rig, disk string) {
+				volume := "volumes: [{name: v, emptyDir: {}}]"
+				old := strings.Replace(manifest("old", "img:1", volume), `"img:1"}`, `"img:1", volumeMounts: [{name: v, mountPath: /v}]}`, 1)
+				r.want(old)
+				made := r.made()
+				r.stop()
+				noErr(r.T, os.Truncate(filepath.Join(r.dir, "lock"), 0)) // as an agent left it that could not write it
+				mend := spoil(r.T, disk)
+				r.start()
+				r.want(old, manifest("new", "img:1"))
+				r.after(time.Minute)
+				if r.made() != made {
+					r.Errorf("something was made of a pod that is there")
+				}
+				r.Exit("old-n/c", 1)
+				r.after(time.Minute)
+				r.expect("default/old-n/c")
+				if w := r.status("default/new-n").Conditions[0]; w.Reason != "FailedCheckpoint" {
+					r.Errorf("the new pod waits with %+v", w)
+				}
+				r.says(1, "root dir cannot be written")
+				mend()
+				r.after(2 * time.Minute)
+				r.expect("default/old-n/c", "default/new-n/c")
+			})
+		})
+	}
+}

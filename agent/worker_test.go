@@ -115,6 +115,7 @@ func (r *rig) start() {
 	if r.store, err = status.Open(root.path("status"), log); err != nil {
 		r.Fatal(err)
 	}
+	root.complain(log, nil)
 	checkpoints, err := root.checkpoints(log)
 	if err != nil {
 		r.Fatal(err)

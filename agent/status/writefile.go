@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // tempPrefix begins the name of every file that is not complete yet. The name
@@ -21,6 +22,12 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// Unwritable reports whether an error says that a disk takes no data: it is full,
+// over a quota or read-only, or fails. What is on it may still be read.
+func Unwritable(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO)
 }
 
 // RemoveTemps removes what a killed WriteFile left in dir. Nobody may be
