@@ -37,7 +37,7 @@ func TestAnAnswerWithoutAStatusLeavesAPodAlone(t *testing.T) {
 				r.kill()
 				var on atomic.Bool
 				on.Store(true)
-				r.mangle = func(reply any) {
+				r.mangle = func(_, reply any) {
 					if on.Load() {
 						empty(reply)
 					}

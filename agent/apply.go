@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/image"
+	"monopod/agent/panics"
 	"monopod/agent/volume"
 	"monopod/cri"
 	"monopod/manifests"
@@ -63,7 +64,8 @@ func (w *worker) apply(ctx context.Context, s *situation, steps [][]action) erro
 var errStop = errors.New("the rest of the plan is void")
 
 // do carries out one action.
-func (w *worker) do(ctx context.Context, s *situation, a action) error {
+func (w *worker) do(ctx context.Context, s *situation, a action) (err error) {
+	defer w.caught(&err, string(a.Do), a.Name)
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -200,7 +202,7 @@ func (w *worker) note(ctx context.Context, s *situation, a action, err error) er
 	}
 	w.failures[a.Name] = f
 	w.recordFailure(s, a, f, err)
-	if f.Message != said {
+	if f.Message != said && panics.In(err) == nil {
 		log.Warn("cannot "+string(a.Do), "reason", f.Reason, "err", err)
 	}
 	if makes {
@@ -235,44 +237,10 @@ func explain(err error) waiting {
 		return waiting{i.Reason, i.Error()}
 	case errors.As(err, &s):
 		return waiting{s.reason, s.Error()}
+	case panics.In(err) != nil:
+		return waiting{reasonFault, err.Error()}
 	}
 	return waiting{"FailedCreatePodSandBox", "Failed to create pod sandbox: " + err.Error()}
-}
-
-// checkpointOf returns what is known of an instance. The wanted one may have
-// none: it runs, its checkpoint was lost, and the disk takes no other.
-func (w *worker) checkpointOf(s *situation, uid string) *checkpoint {
-	if c := w.known[uid]; c != nil {
-		return c
-	}
-	return newCheckpoint(s.Pod, w.since(s)).in(w.machine.boot)
-}
-
-// remember writes a checkpoint and goes by it.
-func (w *worker) remember(c *checkpoint) error {
-	if err := w.root.save(c); err != nil {
-		return err
-	}
-	w.goBy(c, false)
-	return nil
-}
-
-// noteDown remembers what is to become of an instance. A disk that is full does
-// not keep that from being done: another agent would find it out once more.
-func (w *worker) noteDown(c *checkpoint) {
-	if err := w.remember(c); err != nil {
-		w.log.Warn("another agent would not know that the pod is being stopped", "err", err)
-		w.goBy(c, true)
-	}
-}
-
-// goBy makes a checkpoint what is known of its instance. failed: it could not
-// be written, and where there is no earlier one on disk either, the pod is
-// accepted once more, as soon as the disk takes it.
-func (w *worker) goBy(c *checkpoint, failed bool) {
-	d, old := *c, w.known[c.uid()]
-	d.unwritten = failed && (old == nil || old.unwritten)
-	w.known[c.uid()] = &d
 }
 
 func (w *worker) setUp(ctx context.Context, s *situation) error {

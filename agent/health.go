@@ -15,6 +15,7 @@ import (
 func (w *worker) newProbes() *probe.Set {
 	s := probe.NewSet(&w.prober, w.execProbe, w.poke, w.log)
 	s.Event = w.recordProbe
+	s.Fault = func(t *probe.Target, err error) { w.fault(err, "probe", t.Container.Name) }
 	return s
 }
 

@@ -24,7 +24,7 @@ type life struct {
 	dir, kept string // the root dir, and a copy of it as the agent left it
 	once      sync.Once
 	over      atomic.Bool
-	mangle    func(reply any) // changes answers of the runtime; nil: they stay as they are
+	mangle    func(args, reply any) // is called before each call, without a reply, and changes its answer; nil: nothing is
 }
 
 func newLife(conn grpc.ClientConnInterface, dir string, end context.CancelFunc) *life {
@@ -37,9 +37,12 @@ func (l *life) Invoke(ctx context.Context, method string, args, reply any, opts 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.line, cancel)()
+	if l.mangle != nil {
+		l.mangle(args, nil)
+	}
 	err := l.conn.Invoke(ctx, method, args, reply, opts...)
 	if err == nil && l.mangle != nil {
-		l.mangle(reply)
+		l.mangle(args, reply)
 	}
 	return err
 }

@@ -65,7 +65,7 @@ func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints [
 		}
 		l.left[c.key()][c.uid()] = c
 	}
-	l.orders, l.born = newOrders(shared.machine.boot, l.seats, checkpoints), time.Now()
+	l.orders, l.born, l.seats.fault = newOrders(shared.machine.boot, l.seats, checkpoints), time.Now(), l.uncounted
 	return l
 }
 

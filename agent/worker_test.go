@@ -52,7 +52,7 @@ type rig struct {
 	facts     func(*nodeFacts)
 	dial      func(ctx context.Context, network, address string) (net.Conn, error) // of probes; nil: nobody listens
 	boot      boot                                                                 // zero: this machine's
-	mangle    func(reply any)                                                      // see life; must be set before start
+	mangle    func(args, reply any)                                                // see life; must be set before start
 }
 
 // lines is what the agent logged.

@@ -21,7 +21,7 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	if err := replaceFile(path, data, perm); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return SyncDir(filepath.Dir(path))
 }
 
 // Unwritable reports whether an error says that a disk takes no data: it is full,
@@ -87,7 +87,8 @@ func fill(f *os.File, data []byte, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-func syncDir(dir string) error {
+// SyncDir makes the names in a folder last, whatever becomes of the machine.
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return fmt.Errorf("sync folder %s: %w", dir, err)
