@@ -16,6 +16,7 @@ import (
 	"monopod/agent/image"
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
+	"monopod/agent/panics"
 	"monopod/agent/probe"
 	"monopod/agent/status"
 	"monopod/cri"
@@ -46,6 +47,7 @@ type workers struct {
 	metrics           *metrics.Metrics
 	arrivals          *arrivals   // of the sync loop, which makes it
 	uids              *uidHolders // likewise
+	faults            faults      // of the agent itself
 }
 
 // gate tells workers whether the runtime answers.
@@ -118,7 +120,7 @@ func (ws *workers) startWorker(ctx context.Context, all *sync.WaitGroup, key man
 		stops: map[string]*stop{}, hooks: map[string]*hookRun{},
 		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), done: done, wish: wish, born: time.Now(),
 	}
-	w.inherit()
+	w.contained("take over what was reported", w.inherit)
 	w.probes = w.newProbes()
 	all.Go(func() { w.run(ctx) })
 	return w
@@ -290,7 +292,7 @@ func (w *worker) trouble(ctx context.Context, err error) (again bool, next time.
 	wait := min(retryFirst<<min(w.failed, 10), retryMax)
 	w.failed++
 	if text := err.Error(); !errors.Is(err, errBusy) {
-		if text != w.said {
+		if text != w.said && panics.In(err) == nil { // which was said where it was caught
 			w.said = text
 			w.log.Error("cannot go on and tries again", "err", err)
 		}

@@ -22,10 +22,10 @@ func (w *worker) timedPass(ctx context.Context, wish *manifests.Pod) (again bool
 		}
 	}
 	if !w.gate.Up() {
-		return w.pass(ctx, wish)
+		return w.containedPass(ctx, wish)
 	}
 	op, begun, failed := w.operation(wish), time.Now(), w.failed
-	again, next = w.pass(ctx, wish)
+	again, next = w.containedPass(ctx, wish)
 	result := metrics.Idle
 	switch {
 	case w.failed > failed:
