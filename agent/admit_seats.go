@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/panics"
 	"monopod/manifests"
 )
 
@@ -18,6 +19,7 @@ type seats struct {
 	uids    *uidHolders
 	taken   map[manifests.Key]*seat
 	refused map[manifests.Key]refused
+	fault   func(p *v1.Pod, err error) // told of a panic over a pod that has a place; nil: nobody is
 }
 
 // seat is what one pod name takes.
@@ -75,22 +77,46 @@ func (s *seats) ask(p *manifests.Pod, now metav1.Time) *manifests.Pod {
 	}
 	r := s.uidInUse(p)
 	if r == nil {
-		r = admit(p.Pod, s.others(key), &s.facts)
+		r = s.admit(p)
 	}
 	if r == nil {
 		r = s.takeUID(p)
 	}
 	if r != nil {
-		if was, ok := s.refused[key]; ok && same(was.pod, p) {
-			now = was.since
-		}
-		s.refused[key] = refused{p, now, *r}
+		s.refuse(p, *r, now)
 		return at.pod
 	}
 	s.vacate(at)
 	at.pod = p
 	delete(s.refused, key)
 	return p
+}
+
+// admit is admit beside the pods that have a place. One that it panics over is
+// left out: what is wrong with it must not keep all others from starting. What is
+// wrong with p itself is the caller's.
+func (s *seats) admit(p *manifests.Pod) (r *refusal) {
+	others := s.others(p.Key())
+	if panics.Contain(func() { r = admit(p.Pod, others, &s.facts) }) == nil {
+		return r
+	}
+	_ = admit(p.Pod, nil, &s.facts)
+	others = slices.DeleteFunc(others, func(of place) bool {
+		err := panics.Contain(func() { admit(p.Pod, []place{of}, &s.facts) })
+		if err != nil && s.fault != nil {
+			s.fault(of[0], err)
+		}
+		return err != nil
+	})
+	return admit(p.Pod, others, &s.facts)
+}
+
+// refuse lets a pod wait, since when it was first refused as it is.
+func (s *seats) refuse(p *manifests.Pod, r refusal, now metav1.Time) {
+	if was, ok := s.refused[p.Key()]; ok && same(was.pod, p) {
+		now = was.since
+	}
+	s.refused[p.Key()] = refused{p, now, r}
 }
 
 // leave takes note that a pod is to go. Its place is free once it is gone.

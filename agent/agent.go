@@ -81,6 +81,7 @@ func New(cfg Config) (_ *Agent, err error) {
 	}
 	a.events = events.Open(events.Config{Path: a.root.path("status", "events.jsonl"), Node: cfg.NodeName, Log: cfg.Log})
 	a.store.OnTrouble(func(err error) { a.recordTrouble("FailedStatusWrite", err.Error()) })
+	a.root.complain(cfg.Log, a.recordTrouble)
 	checkpoints, err := a.root.checkpoints(cfg.Log)
 	if err != nil {
 		return nil, err
@@ -97,6 +98,7 @@ func New(cfg Config) (_ *Agent, err error) {
 		Save:    a.root.saveFolder,
 		Boot:    machine.boot.ID,
 		Log:     cfg.Log,
+		Fault:   func() { a.metrics.Panic() },
 	})
 	a.metrics = a.newMetrics(machine)
 	if err := a.build(machine, checkpoints); err != nil {
@@ -146,8 +148,9 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 	a.watch.podLogs = a.cfg.PodLogs
 	a.watch.events, a.watch.node = a.events, a.cfg.NodeName
 	a.rotator = logs.New(a.cfg.Logs, logRuntime{cri: a.cri, watch: a.watch}, a.log)
+	a.rotator.Fault = a.metrics.Panic
 	a.garbage = &garbage{root: a.root, cgroups: a.cgroups, lister: a.watch.lister, up: a.watch.Up,
-		podLogs: a.cfg.PodLogs, logLinks: a.cfg.LogLinks, live: machine.live, log: a.log, event: a.recordTrouble}
+		podLogs: a.cfg.PodLogs, logLinks: a.cfg.LogLinks, live: machine.live, log: a.log, event: a.recordTrouble, metrics: a.metrics}
 	a.watch.sweep = func(ctx context.Context, pods map[manifests.Key]*listed) { a.garbage.collect(ctx, pods, true) }
 	keyring, err := a.cfg.keyring()
 	if err != nil {
@@ -186,6 +189,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "instance", a.root.instance)
 	a.recordStart()
 	a.recordResolvConf(a.workers.machine.Now())
+	a.source.Doubt = a.inDoubt()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	a.watch.prepare = func(ctx context.Context) error { return a.cgroups.follow(ctx, a.cri, cancel) }
@@ -218,6 +222,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if a.once != nil {
 		return errors.Join(err, a.leave(context.WithoutCancel(ctx), err == nil))
 	}
+	a.root.endedCleanly()
 	if err != nil {
 		return err
 	}

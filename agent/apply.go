@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/image"
+	"monopod/agent/panics"
 	"monopod/cri"
 	"monopod/manifests/decode"
 )
@@ -63,7 +64,8 @@ func (w *worker) apply(ctx context.Context, s *situation, steps [][]action) erro
 var errStop = errors.New("the rest of the plan is void")
 
 // do carries out one action.
-func (w *worker) do(ctx context.Context, s *situation, a action) error {
+func (w *worker) do(ctx context.Context, s *situation, a action) (err error) {
+	defer w.caught(&err, string(a.Do), a.Name)
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -76,18 +78,18 @@ func (w *worker) do(ctx context.Context, s *situation, a action) error {
 		if err := w.takeOver(firm, s); err != nil {
 			return err
 		}
-		return because("FailedCheckpoint", w.remember(newCheckpoint(s.Pod, w.since(s)).in(w.machine.boot)))
+		return because("FailedCheckpoint", w.remember(w.checkpointOf(s, a.UID)))
 	case doRetire:
-		w.noteDown(w.known[a.UID].retire(metav1.Now()))
+		w.noteDown(w.checkpointOf(s, a.UID).retire(metav1.Now()))
 		return nil
 	case doSettle:
 		w.recordVerdict(s, a.Verdict)
-		w.noteDown(w.known[a.UID].settle(a.Verdict))
+		w.noteDown(w.checkpointOf(s, a.UID).settle(a.Verdict))
 		return nil
 	case doMark:
-		return w.remember(w.known[a.UID].mark(a.Marks))
+		return w.remember(w.checkpointOf(s, a.UID).mark(a.Marks))
 	case doRenew:
-		return w.remember(w.known[a.UID].renewed(a.ID))
+		return w.remember(w.checkpointOf(s, a.UID).renewed(a.ID))
 	case doEnd:
 		return w.end(firm, s, a)
 	case doSetUp:
@@ -203,7 +205,7 @@ func (w *worker) note(ctx context.Context, s *situation, a action, err error) er
 	}
 	w.failures[a.Name] = f
 	w.recordFailure(s, a, f, err)
-	if f.Message != said {
+	if f.Message != said && panics.In(err) == nil {
 		log.Warn("cannot "+string(a.Do), "reason", f.Reason, "err", err)
 	}
 	if makes {
@@ -238,29 +240,10 @@ func explain(err error) waiting {
 		return waiting{i.Reason, i.Error()}
 	case errors.As(err, &s):
 		return waiting{s.reason, s.Error()}
+	case panics.In(err) != nil:
+		return waiting{reasonFault, err.Error()}
 	}
 	return waiting{"FailedCreatePodSandBox", "Failed to create pod sandbox: " + err.Error()}
-}
-
-// remember writes a checkpoint and goes by it.
-func (w *worker) remember(c *checkpoint) error {
-	if other, taken := w.uids.other(c.Pod.UID, w.key); taken {
-		return fmt.Errorf("checkpoint of %s: the pod %s has its uid %s", w.key, other, c.uid())
-	}
-	if err := w.root.save(c); err != nil {
-		return err
-	}
-	w.known[c.uid()] = c
-	return nil
-}
-
-// noteDown remembers what is to become of an instance. A disk that is full does
-// not keep that from being done: another agent would find it out once more.
-func (w *worker) noteDown(c *checkpoint) {
-	if err := w.remember(c); err != nil {
-		w.log.Warn("another agent would not know that the pod is being stopped", "err", err)
-		w.known[c.uid()] = c
-	}
 }
 
 func (w *worker) setUp(ctx context.Context, s *situation) error {

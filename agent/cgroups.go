@@ -17,6 +17,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/metrics"
+	"monopod/agent/panics"
 	"monopod/cgroups"
 	"monopod/cri"
 )
@@ -66,8 +67,12 @@ func newPodCgroups(cfg Config, m *machine, to *metrics.Metrics, checkpoints []*c
 	}
 	g := &podCgroups{manager: manager, machine: m, metrics: to, log: cfg.Log, burstable: map[string]int64{}}
 	for _, c := range checkpoints {
-		if c.ended() == "" {
-			g.count(c.Pod)
+		if c.ended() != "" {
+			continue
+		}
+		if err := panics.Contain(func() { g.count(c.Pod) }); err != nil {
+			to.Panic()
+			cfg.Log.Error("a pod does not count for the weight of its level", append(panics.Logged(err), "pod", c.key().String())...)
 		}
 	}
 	if cfg.CgroupDriver == driverAuto {
@@ -190,16 +195,21 @@ func (g *podCgroups) count(p *v1.Pod) {
 	}
 }
 
+// take gives the Burstable level the weight of one more pod.
+func (g *podCgroups) take(ctx context.Context, p *v1.Pod) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.count(p)
+	g.complain(g.weigh(ctx))
+}
+
 // create makes the cgroup of a pod with its values. Values that the kernel does
 // not take are no reason not to run the pod, as with the kubelet.
 func (g *podCgroups) create(ctx context.Context, p *v1.Pod, n *node) error {
 	if g.none() {
 		return nil
 	}
-	g.mu.Lock()
-	g.count(p)
-	g.complain(g.weigh(ctx))
-	g.mu.Unlock()
+	g.take(ctx, p)
 	begun := time.Now()
 	err := g.manager.Create(ctx, cgroupClass(p), string(p.UID), podCgroup(p, n))
 	g.metrics.Cgroup(metrics.CgroupCreate, begun)

@@ -37,6 +37,8 @@ type checkpoint struct {
 	Verdict *verdict          `json:"verdict,omitempty"` // how the pod will have ended once it is stopped; nil: it is not to end
 	Marks   map[string]string `json:"marks,omitempty"`   // by container name: the back-off that its next first attempt is marked with
 	Renew   string            `json:"renew,omitempty"`   // the sandbox in whose place the pod is to get a new one, as somebody asked for
+
+	unwritten bool // nothing of it is on disk: the disk took none
 }
 
 func (c *checkpoint) key() manifests.Key { return manifests.KeyOf(c.Pod) }

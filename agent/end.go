@@ -18,14 +18,10 @@ func (w *worker) end(ctx context.Context, s *situation, a action) error {
 	if s.known().Verdict == nil {
 		w.recordVerdict(s, a.Verdict)
 	}
-	c := w.known[a.UID]
-	if c == nil {
-		c = newCheckpoint(s.Pod, w.since(s))
-	}
 	last := w.lastStatus(a.UID)
 	st := podStatus(s, &planned{}, w.machine.Now(), last)
 	endStatus(s, &st, a.Verdict, last)
-	return w.remember(c.end(st))
+	return w.remember(w.checkpointOf(s, a.UID).end(st))
 }
 
 // since returns when the wanted instance began, as was reported.

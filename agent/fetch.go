@@ -11,6 +11,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/image"
+	"monopod/agent/panics"
 )
 
 // images is what the start of one container needs of the image store.
@@ -75,19 +76,22 @@ func (w *worker) fetch(ctx context.Context, p *v1.Pod, c *v1.Container, config *
 	about := containerRef(p, c.Name)
 	f := &fetch{wanted: wantedImages(p, c), since: time.Now(), done: make(chan struct{})}
 	w.beside.Go(func() {
-		f.images, f.err = gather(f.wanted, func(i wanted) (*rt.Image, string, error) {
-			img, ref, err := w.images.Present(ctx, i.name, i.policy, config)
+		defer w.poke()
+		defer close(f.done)
+		f.images, f.err = gather(f.wanted, func(i wanted) (img *rt.Image, ref string, err error) {
+			defer w.caught(&err, "fetch image", c.Name)
+			img, ref, err = w.images.Present(ctx, i.name, i.policy, config)
 			if img == nil && err == nil {
 				r := image.Request{Pod: string(p.UID), Image: i.name, Sandbox: config, Secrets: w.pullSecrets(p)}
 				w.recordPull(about, &r)
-				img, ref, err = w.images.Pull(ctx, r)
+				if img, ref, err = w.images.Pull(ctx, r); panics.In(err) != nil { // in the pull's own goroutine
+					w.fault(err, "pull image", c.Name)
+				}
 			} else if err == nil {
 				w.recordPresent(about, i.name)
 			}
 			return img, ref, err
 		})
-		close(f.done)
-		w.poke()
 	})
 	return f
 }
@@ -147,8 +151,9 @@ func (w *worker) fetched(ctx context.Context, p *v1.Pod, c *v1.Container, m *mad
 	case f != nil:
 		return nil, errFetching
 	}
-	return gather(wantedImages(p, c), func(i wanted) (*rt.Image, string, error) {
-		img, ref, err := w.images.Present(ctx, i.name, i.policy, m.config)
+	return gather(wantedImages(p, c), func(i wanted) (img *rt.Image, ref string, err error) {
+		defer w.caught(&err, "fetch image", c.Name)
+		img, ref, err = w.images.Present(ctx, i.name, i.policy, m.config)
 		if img == nil && err == nil {
 			err = errFetching
 		} else if err == nil {

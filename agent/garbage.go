@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"monopod/agent/metrics"
+	"monopod/agent/panics"
 	"monopod/agent/volume"
 	"monopod/manifests"
 	"monopod/manifests/poduid"
@@ -34,6 +36,7 @@ type garbage struct {
 	live              *atomic.Pointer[Config]
 	log               *slog.Logger
 	event             func(reason, message string) // nil: nobody wants to know of trouble
+	metrics           *metrics.Metrics
 
 	// suspects are the pods, by uid, that looked gone the last time: a pod that
 	// is just being made looks the same for a moment.
@@ -103,20 +106,31 @@ func (g *garbage) collectPods(ctx context.Context, running map[string]bool, sure
 		if !sure && !g.suspects[uid] {
 			continue
 		}
-		err := g.remove(ctx, uid)
+		err := g.contained(ctx, uid)
 		if err == nil {
 			delete(suspects, uid)
 			g.log.Info("removed what was left of a former pod", "uid", uid)
 			continue
 		}
 		if said[uid] = err.Error(); said[uid] != g.said[uid] && ctx.Err() == nil {
-			g.log.Error("what is left of a former pod cannot be removed", "uid", uid, "err", err)
+			g.log.Error("what is left of a former pod cannot be removed", append(panics.Logged(err), "uid", uid)...)
 			if g.event != nil {
 				g.event("ContainerGCFailed", fmt.Sprintf("what is left of the former pod with uid %s cannot be removed: %v", uid, err))
 			}
 		}
 	}
 	g.suspects, g.said = suspects, said
+}
+
+// contained is remove, of which a panic is an error of this pod alone.
+func (g *garbage) contained(ctx context.Context, uid string) (err error) {
+	defer func() {
+		if panics.In(err) != nil {
+			g.metrics.Panic()
+		}
+	}()
+	defer panics.Catch(&err)
+	return g.remove(ctx, uid)
 }
 
 // remove removes all that is ours of a pod that is gone, unless one of that uid

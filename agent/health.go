@@ -15,6 +15,7 @@ import (
 func (w *worker) newProbes() *probe.Set {
 	s := probe.NewSet(&w.prober, w.execProbe, w.poke, w.log)
 	s.Event = w.recordProbe
+	s.Fault = func(t *probe.Target, err error) { w.fault(err, "probe", t.Container.Name) }
 	return s
 }
 
@@ -123,7 +124,7 @@ func expandStatic(command []string, vars []v1.EnvVar) ([]string, error) {
 // written, the container is stopped nevertheless: only if the agent dies
 // meanwhile will nobody know why.
 func (w *worker) condemn(s *situation, a action) {
-	c := *w.known[a.UID]
+	c := *w.checkpointOf(s, a.UID)
 	all := map[string]condemned{a.ID: {Cause: a.Cause, Reason: a.Reason, Text: a.Text, Grace: a.Grace, Asked: a.Asked}}
 	maps.Copy(all, c.Condemned)
 	if a.Asked { // which weighs more than what a probe found
@@ -132,7 +133,7 @@ func (w *worker) condemn(s *situation, a action) {
 	maps.DeleteFunc(all, func(id string, _ condemned) bool { return !s.Observed.Instances[a.UID].has(id) })
 	c.Condemned = all
 	if err := w.remember(&c); err != nil {
-		w.known[a.UID] = &c
+		w.goBy(&c, true)
 		w.log.Warn("cannot remember that a container is to be stopped", "container", a.Name, "err", err)
 	}
 }

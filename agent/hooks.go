@@ -28,14 +28,15 @@ func (w *worker) beginHooks(s *situation, step []action) {
 	for _, a := range step {
 		ctx, cancel := context.WithCancel(w.life)
 		h := &hookRun{name: a.Name, cancel: cancel, done: make(chan struct{})}
-		w.hooks[a.ID] = h
 		handler, target := postStart(findContainer(s.Pod.Pod, a.Name)), w.hookTarget(s, a)
 		w.log.Info(string(a.Do), "container", a.Name, "reason", a.Reason)
 		about := w.about(a.UID, a.Name)
+		w.hooks[a.ID] = h
 		w.beside.Go(func() {
 			defer w.poke()
 			defer close(h.done)
 			defer cancel()
+			defer w.caught(&h.err, string(a.Do), a.Name)
 			h.err = w.untilAnswered(ctx, func() error { return hook.Run(ctx, handler, target) })
 			if h.err != nil && ctx.Err() == nil {
 				w.log.Warn("postStart hook has failed", "container", a.Name, "err", h.err, "output", outputOf(h.err))
@@ -103,7 +104,10 @@ func (w *worker) preStop(s *situation, a action) func(context.Context) error {
 		return func(context.Context) error { return fmt.Errorf("annotation %s: %w", annPreStop, err) }
 	}
 	target := w.hookTarget(s, a)
-	return func(ctx context.Context) error { return hook.Run(ctx, h, target) }
+	return func(ctx context.Context) (err error) {
+		defer w.caught(&err, "run preStop", a.Name) // the container stops all the same
+		return hook.Run(ctx, h, target)
+	}
 }
 
 // hookTarget returns what a hook of the action's container works on.

@@ -10,7 +10,7 @@ import (
 // planLife plans for a pod that shall run and has not ended.
 func (s *situation) planLife(p *planned) {
 	i, f := s.instance(), s.Failures[sandboxFailure]
-	if s.Known[string(s.Pod.UID)] == nil {
+	if c := s.Known[string(s.Pod.UID)]; c == nil || c.unwritten {
 		if !s.Now.Before(f.Retry) {
 			p.then(action{Do: doAccept, UID: string(s.Pod.UID), Reason: "the pod is new here"})
 		} else if p.wakeAt(f.Retry); i == nil {

@@ -157,3 +157,104 @@ func TestACheckpointThatIsNoFileIsSaidAndLeftAside(t *testing.T) {
 		r.says(1, "checkpoint is unusable and left aside")
 	})
 }
+
+// unknown kills the agent and starts another, which knows nothing of its pods
+// and can write nothing down.
+func (r *rig) unknown(disk string) (junk string) {
+	r.Helper()
+	r.kill()
+	files, _ := filepath.Glob(filepath.Join(r.dir, "pods", "*", "pod.json"))
+	if len(files) == 0 {
+		r.Fatal("no pod was written down")
+	}
+	for _, f := range files {
+		noErr(r.T, os.WriteFile(f, []byte("{"), 0o600))
+	}
+	r.start()
+	return fill(r.T, disk)
+}
+
+func TestADeadlineIsKeptWithoutACheckpoint(t *testing.T) {
+	onSmallDisk(t, func(r *rig, disk string) {
+		job := manifest("job", "img:1", "restartPolicy: Never", "activeDeadlineSeconds: 60")
+		r.want(job)
+		r.after(time.Second)
+		r.expect("default/job-n/c")
+		junk := r.unknown(disk)
+		r.want(job)
+		r.after(10 * time.Minute)
+		r.expect()
+		os.Remove(junk)
+		r.after(time.Minute)
+		if st := r.status("default/job-n"); st.Phase != v1.PodFailed || st.Reason != "DeadlineExceeded" {
+			r.Errorf("status %+v", st)
+		}
+	})
+}
+
+func TestALivenessProbeKillsWithoutACheckpoint(t *testing.T) {
+	onSmallDisk(t, func(r *rig, disk string) {
+		m := strings.Replace(manifest("web", "img:1", "hostNetwork: true"), `"img:1"}`, `"img:1", livenessProbe: {tcpSocket: {port: 80}, initialDelaySeconds: 300}}`, 1)
+		r.want(m)
+		r.after(time.Second)
+		first, _ := r.Container("c")
+		junk := r.unknown(disk)
+		r.want(m)
+		r.after(7 * time.Minute)
+		r.expect("default/web-n/c")
+		if c, _ := r.Container("c"); c.ID == first.ID {
+			r.Errorf("the container was not killed")
+		}
+		os.Remove(junk)
+		r.after(time.Minute)
+		files, _ := filepath.Glob(filepath.Join(r.dir, "pods", "*", "pod.json"))
+		if len(files) != 1 {
+			r.Fatalf("checkpoints %v", files)
+		}
+		if b, err := os.ReadFile(files[0]); err != nil || !strings.Contains(string(b), `"name":"web-n"`) {
+			r.Errorf("with room on the disk the pod is not written down: %q %v", b, err)
+		}
+	})
+}
+
+// The disk of a node that was used before: what can be done without writing is done.
+func TestAnAgentStartsOnADiskThatTakesNothing(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, disk string) (mend func()){
+		"full": func(t *testing.T, disk string) func() {
+			junk := fill(t, disk)
+			return func() { noErr(t, os.Remove(junk)) }
+		},
+		"read-only": func(t *testing.T, disk string) func() {
+			noErr(t, unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+			return func() { noErr(t, unix.Mount("", disk, "", unix.MS_REMOUNT, "")) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onSmallDisk(t, func(r *rig, disk string) {
+				volume := "volumes: [{name: v, emptyDir: {}}]"
+				old := strings.Replace(manifest("old", "img:1", volume), `"img:1"}`, `"img:1", volumeMounts: [{name: v, mountPath: /v}]}`, 1)
+				r.want(old)
+				made := r.made()
+				r.stop()
+				noErr(r.T, os.Truncate(filepath.Join(r.dir, "lock"), 0)) // as an agent left it that could not write it
+				mend := spoil(r.T, disk)
+				r.start()
+				r.want(old, manifest("new", "img:1"))
+				r.after(time.Minute)
+				if r.made() != made {
+					r.Errorf("something was made of a pod that is there")
+				}
+				r.Exit("old-n/c", 1)
+				r.after(time.Minute)
+				r.expect("default/old-n/c")
+				if w := r.status("default/new-n").Conditions[0]; w.Reason != "FailedCheckpoint" {
+					r.Errorf("the new pod waits with %+v", w)
+				}
+				r.says(1, "root dir cannot be written")
+				mend()
+				r.after(2 * time.Minute)
+				r.expect("default/old-n/c", "default/new-n/c")
+			})
+		})
+	}
+}

@@ -24,6 +24,7 @@ type life struct {
 	dir, kept string // the root dir, and a copy of it as the agent left it
 	once      sync.Once
 	over      atomic.Bool
+	mangle    func(args, reply any) // is called before each call, without a reply, and changes its answer; nil: nothing is
 }
 
 func newLife(conn grpc.ClientConnInterface, dir string, end context.CancelFunc) *life {
@@ -36,7 +37,14 @@ func (l *life) Invoke(ctx context.Context, method string, args, reply any, opts 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.line, cancel)()
-	return l.conn.Invoke(ctx, method, args, reply, opts...)
+	if l.mangle != nil {
+		l.mangle(args, nil)
+	}
+	err := l.conn.Invoke(ctx, method, args, reply, opts...)
+	if err == nil && l.mangle != nil {
+		l.mangle(args, reply)
+	}
+	return err
 }
 
 func (l *life) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {

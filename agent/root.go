@@ -1,11 +1,13 @@
 package agent
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,6 +25,7 @@ type root struct {
 	instance string // names the root dir; on every sandbox that is ours
 	lock     *os.File
 	users    *podUsers
+	trouble  error // why nothing can be written in it; nil: it can, as far as is known
 
 	mu      sync.RWMutex // held to write while no checkpoint may be written
 	claimed string       // the uid of a pod that must not be accepted now, "": none; guarded by mu
@@ -31,7 +34,8 @@ type root struct {
 var instanceForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 // openRoot makes the root dir where it is missing and takes it for this
-// process. It refuses a dir that another agent has.
+// process. It refuses a dir that another agent has. One that was used before may
+// be on a disk that takes nothing: see trouble.
 func openRoot(dir string) (_ *root, err error) {
 	for _, d := range []string{dir, filepath.Join(dir, "pods")} {
 		if err := os.MkdirAll(d, 0o750); err != nil {
@@ -45,20 +49,64 @@ func openRoot(dir string) (_ *root, err error) {
 			r.close()
 		}
 	}()
-	if r.lock, err = openLock(r.path("lock")); err != nil {
-		return nil, fmt.Errorf("root dir %s cannot be used: %w; choose another with --root", dir, err)
-	}
-	if err = unix.Flock(int(r.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, fmt.Errorf("root dir %s is in use by another monopod (process %s): stop it, or choose another with --root", dir, holder(r.lock))
-	}
-	if err = r.lock.Truncate(0); err == nil {
-		_, err = fmt.Fprintf(r.lock, "%d\n", os.Getpid())
-	}
-	if err != nil {
-		return nil, fmt.Errorf("root dir %s cannot be written: %w", dir, err)
+	r.trouble = takesData(dir)
+	if err = r.takeLock(); err != nil {
+		return nil, err
 	}
 	r.instance, err = readInstance(r.path("instance"))
 	return r, err
+}
+
+// takeLock takes the lock file, which names the process for whoever comes next.
+// The lock counts also where that cannot be written.
+func (r *root) takeLock() (err error) {
+	r.lock, err = openLock(r.path("lock"))
+	if err != nil {
+		return fmt.Errorf("root dir %s cannot be used: %w; choose another with --root", r.dir, err)
+	}
+	if err = unix.Flock(int(r.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		of := ""
+		if pid := holder(r.lock); pid != "" {
+			of = fmt.Sprintf(" (process %s)", pid)
+		}
+		return fmt.Errorf("root dir %s is in use by another monopod%s: stop it, or choose another with --root", r.dir, of)
+	}
+	// In place: a file that was emptied first may find no room again.
+	pid := fmt.Appendf(nil, "%d\n", os.Getpid())
+	if _, err = r.lock.WriteAt(pid, 0); err == nil {
+		err = r.lock.Truncate(int64(len(pid)))
+	}
+	if err != nil {
+		r.trouble = cmp.Or(r.trouble, err)
+		_ = r.lock.Truncate(0) // rather no process than a former one
+	}
+	return nil
+}
+
+// takesData returns why a folder's disk takes no data, nil where it does or
+// where that cannot be found out without leaving something behind.
+func takesData(dir string) error {
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err == nil {
+		defer unix.Close(fd)
+		_, err = unix.Write(fd, make([]byte, 4096))
+	}
+	if status.Unwritable(err) {
+		return fmt.Errorf("write in %s: %w", dir, err)
+	}
+	return nil
+}
+
+// complain says once that nothing can be written in the root dir. event may be nil.
+func (r *root) complain(log *slog.Logger, event func(reason, message string)) {
+	if r.trouble == nil {
+		return
+	}
+	const text = "root dir cannot be written: pods that are known run on, new ones wait; make room on its disk, or mount it for writing"
+	log.Error(text, "root", r.dir, "err", r.trouble)
+	if event != nil {
+		event("RootDirNotWritable", fmt.Sprintf("%s: %v", text, r.trouble))
+	}
 }
 
 // readInstance reads the root dir's mark, making it when there is none.
@@ -78,7 +126,7 @@ func readInstance(path string) (string, error) {
 	rand.Read(id)
 	mark := hex.EncodeToString(id)
 	if err := status.WriteFile(path, []byte(mark+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("instance mark: %w", err)
+		return "", fmt.Errorf("root dir %s is new and cannot be marked: %w; make room on its disk or mount it for writing, or choose another with --root", filepath.Dir(path), err)
 	}
 	return mark, nil
 }

@@ -14,6 +14,9 @@ import (
 // and nothing but a regular file is taken.
 func openLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if errors.Is(err, unix.EROFS) {
+		f, err = os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	}
 	if errors.Is(err, unix.ELOOP) {
 		return nil, fmt.Errorf("%s is a link: remove it", path)
 	}

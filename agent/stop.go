@@ -57,18 +57,19 @@ func (w *worker) beginStops(s *situation, step []action) {
 		}
 		firm, release := w.firm()
 		ctx, cancel := context.WithCancelCause(firm)
-		st.cancel = cancel
 		hook := w.preStop(s, a)
 		w.log.Info(string(a.Do), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
 		if old[a.ID] == nil {
 			w.recordKilling(a)
 		}
 		about := w.about(a.UID, a.Name)
+		st.cancel = cancel // from here on it ends by itself
 		w.beside.Go(func() {
 			defer w.poke()
 			defer close(st.done)
 			defer release()
 			defer cancel(nil)
+			defer w.caught(&st.err, string(a.Do), a.Name)
 			if was := old[a.ID]; was != nil {
 				<-was.done
 				st.stopped = was.stopped

@@ -66,7 +66,8 @@ func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints [
 		l.left[c.key()][c.uid()] = c
 	}
 	l.hideSecretsOf(checkpoints)
-	l.orders, l.born, shared.uids = newOrders(shared.machine.boot, l.seats, checkpoints), time.Now(), l.seats.uids
+	l.orders, l.born, l.seats.fault = newOrders(shared.machine.boot, l.seats, checkpoints), time.Now(), l.uncounted
+	shared.uids = l.seats.uids
 	return l
 }
 

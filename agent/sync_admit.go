@@ -15,6 +15,12 @@ import (
 // ask lets the pod run if there is a place for it, else its former version if
 // that has one.
 func (l *syncLoop) ask(ctx context.Context, p *manifests.Pod) {
+	if err := l.contained(p.Pod, "admit the pod", func() { l.askFor(ctx, p) }); err != nil {
+		l.seats.refuse(p, refusal{"UnexpectedAdmissionError", err.Error()}, metav1.Now().Rfc3339Copy())
+	}
+}
+
+func (l *syncLoop) askFor(ctx context.Context, p *manifests.Pod) {
 	key := p.Key()
 	before, waited := l.seats.refused[key]
 	version := l.seats.ask(p, metav1.Now().Rfc3339Copy())
@@ -55,9 +61,11 @@ func (l *syncLoop) retry(ctx context.Context) {
 	for key, r := range l.seats.refused {
 		// A worker that is there reports what it has under this name.
 		if l.workers[key] == nil {
-			out := *r.pod.Pod
-			out.Status = refusedStatus(r.pod.Pod, r.refusal, r.since)
-			l.store.SetPod(key.String(), &out)
+			_ = l.contained(r.pod.Pod, "report the pod", func() {
+				out := *r.pod.Pod
+				out.Status = refusedStatus(r.pod.Pod, r.refusal, r.since)
+				l.store.SetPod(key.String(), &out)
+			})
 		}
 	}
 	if !maps.Equal(before, l.seats.refused) {

@@ -107,7 +107,7 @@ func (l *syncLoop) follow(ctx context.Context) {
 	var first time.Time
 	for key, h := range l.orders.held {
 		h.ruling = rulings[key]
-		l.hold(ctx, key, h)
+		_ = l.contained(h.pod.Pod, "hold the pod", func() { l.hold(ctx, key, h) })
 		if t := decode.OrderOf(h.pod.Pod).Timeout; t > 0 && (first.IsZero() || h.since.Add(t).Before(first)) {
 			first = h.since.Add(t)
 		}

@@ -15,6 +15,7 @@ import (
 	"monopod/agent/image"
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
+	"monopod/agent/panics"
 	"monopod/agent/probe"
 	"monopod/agent/status"
 	"monopod/cri"
@@ -44,6 +45,7 @@ type workers struct {
 	metrics           *metrics.Metrics
 	born              time.Time   // when the first pod could be wanted
 	uids              *uidHolders // of the sync loop, which makes them
+	faults            faults      // of the agent itself
 }
 
 var (
@@ -103,7 +105,7 @@ func (ws *workers) startWorker(ctx context.Context, all *sync.WaitGroup, key man
 		stops: map[string]*stop{}, hooks: map[string]*hookRun{},
 		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), desired: desired, born: time.Now(),
 	}
-	w.inherit()
+	w.contained("take over what was reported", w.inherit)
 	w.probes = w.newProbes()
 	all.Go(func() { w.run(ctx) })
 	return w
@@ -286,7 +288,7 @@ func (w *worker) trouble(ctx context.Context, err error) (again bool, next time.
 	wait := min(retryFirst<<min(w.failed, 10), retryMax)
 	w.failed++
 	if text := err.Error(); !errors.Is(err, errBusy) {
-		if text != w.said {
+		if text != w.said && panics.In(err) == nil { // which was said where it was caught
 			w.said = text
 			w.log.Error("cannot go on and tries again", "err", err)
 		}

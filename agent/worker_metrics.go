@@ -19,10 +19,10 @@ func (w *worker) timedPass(ctx context.Context, u Update) (again bool, next time
 		w.metrics.WorkerStart(u.Read)
 	}
 	if !w.watch.Up() {
-		return w.pass(ctx, u)
+		return w.containedPass(ctx, u)
 	}
 	op, begun, failed := w.operation(u), time.Now(), w.failed
-	again, next = w.pass(ctx, u)
+	again, next = w.containedPass(ctx, u)
 	result := metrics.Idle
 	switch {
 	case w.failed > failed:

@@ -52,6 +52,7 @@ type rig struct {
 	facts     func(*nodeFacts)
 	dial      func(ctx context.Context, network, address string) (net.Conn, error) // of probes; nil: nobody listens
 	boot      boot                                                                 // zero: this machine's
+	mangle    func(args, reply any)                                                // see life; must be set before start
 }
 
 // lines is what the agent logged.
@@ -109,10 +110,12 @@ func (r *rig) start() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	r.life = newLife(r.Conn(), r.dir, cancel)
+	r.life.mangle = r.mangle
 	client := cri.New(r.life)
 	if r.store, err = status.Open(root.path("status"), log); err != nil {
 		r.Fatal(err)
 	}
+	root.complain(log, nil)
 	checkpoints, err := root.checkpoints(log)
 	if err != nil {
 		r.Fatal(err)

@@ -14,7 +14,7 @@ func (c *Client) CreateContainer(ctx context.Context, sandbox string, config *rt
 	object := podName(pod) + "/" + config.GetMetadata().GetName()
 	r, err := call(ctx, "CreateContainer", object, c.Timeouts.Create, c.runtime.CreateContainer,
 		&rt.CreateContainerRequest{PodSandboxId: sandbox, Config: config, SandboxConfig: pod})
-	return r.GetContainerId(), err
+	return r.GetContainerId(), whole(r.GetContainerId() != "", err, "CreateContainer", object, "an id")
 }
 
 // StartContainer starts a created container; a container starts once only.
@@ -47,15 +47,18 @@ func (c *Client) RemoveContainer(ctx context.Context, id string) error {
 func (c *Client) Containers(ctx context.Context, labels map[string]string) ([]*rt.Container, error) {
 	r, err := call(ctx, "ListContainers", "", c.Timeouts.Query, c.runtime.ListContainers,
 		&rt.ListContainersRequest{Filter: &rt.ContainerFilter{LabelSelector: labels}})
+	if err == nil {
+		err = named(r.GetContainers(), "ListContainers", "container", hasName)
+	}
 	return r.GetContainers(), err
 }
 
 // ContainerStatus returns what the runtime knows of a container: its times, exit
-// code and reason.
+// code and reason. It is never nil without an error.
 func (c *Client) ContainerStatus(ctx context.Context, id string) (*rt.ContainerStatus, error) {
 	r, err := call(ctx, "ContainerStatus", short(id), c.Timeouts.Query, c.runtime.ContainerStatus,
 		&rt.ContainerStatusRequest{ContainerId: id})
-	return r.GetStatus(), err
+	return r.GetStatus(), whole(r.GetStatus() != nil, err, "ContainerStatus", short(id), "a status")
 }
 
 // ReopenContainerLog makes the runtime write a running container's log to its

@@ -19,7 +19,7 @@ func (c *Client) Image(ctx context.Context, image *rt.ImageSpec) (*rt.Image, err
 func (c *Client) PullImage(ctx context.Context, image *rt.ImageSpec, auth *rt.AuthConfig, pod *rt.PodSandboxConfig) (ref string, err error) {
 	r, err := call(ctx, "PullImage", image.GetImage(), c.Timeouts.Pull, c.images.PullImage,
 		&rt.PullImageRequest{Image: image, Auth: auth, SandboxConfig: pod})
-	return r.GetImageRef(), err
+	return r.GetImageRef(), whole(r.GetImageRef() != "", err, "PullImage", image.GetImage(), "a reference of the image")
 }
 
 // Images lists all images of the runtime, whoever brought them.

@@ -12,9 +12,11 @@ func (c *Client) Version(ctx context.Context) (*rt.VersionResponse, error) {
 	return call(ctx, "Version", "", c.Timeouts.Query, c.runtime.Version, &rt.VersionRequest{})
 }
 
-// Status asks for the runtime's conditions, such as rt.RuntimeReady.
+// Status asks for the runtime's conditions, such as rt.RuntimeReady. A runtime
+// that answers without a status has not said that it is ready.
 func (c *Client) Status(ctx context.Context) (*rt.StatusResponse, error) {
-	return call(ctx, "Status", "", c.Timeouts.Query, c.runtime.Status, &rt.StatusRequest{})
+	r, err := call(ctx, "Status", "", c.Timeouts.Query, c.runtime.Status, &rt.StatusRequest{})
+	return r, whole(r.GetStatus() != nil, err, "Status", "", "a status")
 }
 
 // RuntimeConfig asks how the runtime is set up: its cgroup driver. Older
@@ -28,7 +30,7 @@ func (c *Client) RuntimeConfig(ctx context.Context) (*rt.RuntimeConfigResponse, 
 func (c *Client) RunSandbox(ctx context.Context, config *rt.PodSandboxConfig, handler string) (id string, err error) {
 	r, err := call(ctx, "RunPodSandbox", podName(config), c.Timeouts.Run, c.runtime.RunPodSandbox,
 		&rt.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
-	return r.GetPodSandboxId(), err
+	return r.GetPodSandboxId(), whole(r.GetPodSandboxId() != "", err, "RunPodSandbox", podName(config), "an id")
 }
 
 // StopSandbox kills what still runs in the sandbox and takes down its network.
@@ -51,14 +53,18 @@ func (c *Client) RemoveSandbox(ctx context.Context, id string) error {
 func (c *Client) Sandboxes(ctx context.Context, labels map[string]string) ([]*rt.PodSandbox, error) {
 	r, err := call(ctx, "ListPodSandbox", "", c.Timeouts.Query, c.runtime.ListPodSandbox,
 		&rt.ListPodSandboxRequest{Filter: &rt.PodSandboxFilter{LabelSelector: labels}})
+	if err == nil {
+		err = named(r.GetItems(), "ListPodSandbox", "sandbox", sandboxHasName)
+	}
 	return r.GetItems(), err
 }
 
-// SandboxStatus returns what the runtime knows of a sandbox, its addresses included.
+// SandboxStatus returns what the runtime knows of a sandbox, its addresses
+// included. It is never nil without an error; what it consists of may be.
 func (c *Client) SandboxStatus(ctx context.Context, id string) (*rt.PodSandboxStatus, error) {
 	r, err := call(ctx, "PodSandboxStatus", short(id), c.Timeouts.Query, c.runtime.PodSandboxStatus,
 		&rt.PodSandboxStatusRequest{PodSandboxId: id})
-	return r.GetStatus(), err
+	return r.GetStatus(), whole(r.GetStatus() != nil, err, "PodSandboxStatus", short(id), "a status")
 }
 
 // Events calls each with every container event until the stream ends, and

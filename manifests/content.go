@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -44,6 +45,8 @@ type content struct {
 	refused []Key
 	// unclear is set when a document is so wrong that its pod is not known.
 	unclear bool
+	// faults are panics of this package over the file, each with its stack.
+	faults []string
 }
 
 // found is an accepted pod with the place of its document.
@@ -87,7 +90,7 @@ func (f *fileDecoder) documents(data []byte) {
 	empty := true
 	for d := range decode.Documents(data) {
 		empty = false
-		if f.document(d); f.hopeless() {
+		if f.contained(d); f.hopeless() {
 			return
 		}
 	}
@@ -115,6 +118,25 @@ const tooMany = "too many problems: the rest of the file is not read"
 func (f *fileDecoder) unreadable(p decode.Problem) {
 	f.problems = append(f.problems, p)
 	f.unclear = true
+}
+
+// contained takes a document. A panic over it is a problem of its file, whose
+// last good versions then run on.
+func (f *fileDecoder) contained(d decode.Document) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		f.faults = append(f.faults, fmt.Sprintf("panic: %v\n%s", v, debug.Stack()))
+		p := decode.Problem{File: f.file, Line: d.Line + 1, Column: 1, Message: fmt.Sprintf(
+			"monopod itself went wrong over this document, please report it with the document: panic: %v", v)}
+		if d.Root != nil {
+			p.Line, p.Column = d.Line+d.Root.Line, d.Root.Column
+		}
+		f.unreadable(p)
+	}()
+	f.document(d)
 }
 
 func (f *fileDecoder) document(d decode.Document) {

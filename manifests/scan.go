@@ -256,6 +256,17 @@ func (s *Source) read(path string, f *fileState, now time.Time) {
 	hash := maphash.Bytes(s.seed, r.data)
 	if !f.decoded || f.hash != hash {
 		f.content, f.hash, f.decoded = decodeFile(path, r.data, s.Options), hash, true
+		s.tellFaults(path, f.faults)
+	}
+}
+
+// tellFaults says which panics there were over a file, once for each version of it.
+func (s *Source) tellFaults(path string, faults []string) {
+	for _, stack := range faults {
+		s.Log.Error("cannot read a document", "file", path, "stack", stack)
+		if s.Fault != nil {
+			s.Fault()
+		}
 	}
 }
 

@@ -25,6 +25,13 @@ type SourceConfig struct {
 	Save   func(Record) error // keeps a Record for the next Source, for good; nil: nobody does
 	Boot   string             // names this run of the kernel
 	Log    *slog.Logger       // nil: silent
+	Fault  func()             // told of each panic over a file; nil: nobody is
+
+	// Doubt: what the last good versions come to is not trusted, as the agent may
+	// have died of one. The first snapshot then waits until each file was read and
+	// the absence of each that is gone is certain, or the folder could not be read.
+	// It may be set until Run is called.
+	Doubt bool
 }
 
 // Source turns a folder into snapshots. All but the channel belongs to the
@@ -35,6 +42,7 @@ type Source struct {
 	seed      maphash.Seed
 	watch     watch
 
+	begun   time.Time             // when the first step was
 	current map[Key]*Pod          // what shall run, as last resolved
 	files   map[string]*fileState // the manifests that are there, by path
 	absent  map[string]*absence   // files that pods came from and that are not there
@@ -155,6 +163,9 @@ func (s *Source) drain() {
 
 // step looks where there is need to, and offers what came of it.
 func (s *Source) step(now time.Time) {
+	if s.begun.IsZero() {
+		s.begun = now
+	}
 	for path, f := range s.files {
 		if !f.retry.IsZero() && !now.Before(f.retry) {
 			s.dirty[path] = true
@@ -168,9 +179,33 @@ func (s *Source) step(now time.Time) {
 		}
 	}
 	clear(s.dirty)
-	next := s.resolve()
-	s.remember(now) // before anybody acts on it
-	s.offer(next)
+	if next := s.resolve(); !s.inDoubt(now) {
+		s.remember(now) // before anybody acts on it
+		s.offer(next)
+	}
+}
+
+// doubtMost is how many times Settle the first snapshot waits at most: somebody
+// who writes a manifest all the time keeps no other pod from starting.
+const doubtMost = 10
+
+// inDoubt reports whether the first snapshot is to wait: the next look, which
+// comes soon, may show that a last good version is not wanted any more.
+func (s *Source) inDoubt(now time.Time) bool {
+	if !s.Doubt || s.last != nil || len(s.folder)+len(s.doubted) > 0 || now.Sub(s.begun) >= doubtMost*s.Settle {
+		return false
+	}
+	for _, a := range s.absent {
+		if !a.proven {
+			return true
+		}
+	}
+	for _, f := range s.files {
+		if f.pending {
+			return true
+		}
+	}
+	return false
 }
 
 // absenceDue tells if a file has been gone long enough to make sure of it.

@@ -10,6 +10,7 @@ import (
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/panics"
 	"monopod/cri"
 )
 
@@ -77,24 +78,30 @@ func (p *Puller) leave(w *pull) {
 // run carries out one pull. It ends with the runtime's answer, or when cancelled.
 func (p *Puller) run(ctx context.Context, w *pull, ref string, sandbox *rt.PodSandboxConfig) {
 	defer w.cancel()
-	image, err := "", error(nil)
-	select {
-	case p.slots <- struct{}{}:
-		if err = p.limit.wait(ctx); err == nil {
-			p.mu.Lock()
-			w.progress.Begun = time.Now()
-			p.mu.Unlock()
-			image, err = p.tryAll(ctx, ref, w.auths, sandbox)
-		}
-		<-p.slots
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
+	image, err := p.inTurn(ctx, w, ref, sandbox)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w.ref, w.err, w.took = image, err, time.Since(w.progress.Begun)
 	delete(p.pulls, ref)
 	close(w.done)
+}
+
+// inTurn pulls when there is a slot for it.
+func (p *Puller) inTurn(ctx context.Context, w *pull, ref string, sandbox *rt.PodSandboxConfig) (image string, err error) {
+	defer panics.Catch(&err)
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	if err := p.limit.wait(ctx); err != nil {
+		return "", err
+	}
+	p.mu.Lock()
+	w.progress.Begun = time.Now()
+	p.mu.Unlock()
+	return p.tryAll(ctx, ref, w.auths, sandbox)
 }
 
 // tryAll pulls with one credential after the other, without any where there are

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"monopod/agent/panics"
 )
 
 // The kubelet's figures.
@@ -69,6 +71,10 @@ const reopenIn = 5 * time.Second
 // Rotator rotates logs. It keeps nothing that a successor would need: what one
 // that was killed left undone is told by the files.
 type Rotator struct {
+	// Fault is told of each panic in the work on one container's log; nil: nobody
+	// is. It must be set before Run.
+	Fault func()
+
 	cfg     atomic.Pointer[Config]
 	changed chan struct{} // one slot: cfg was
 	runtime Runtime
@@ -141,8 +147,9 @@ func (r *Rotator) round(ctx context.Context) {
 		}
 		slots <- struct{}{}
 		group.Go(func() {
+			defer func() { <-slots }()
+			defer panics.Catch(&errs[k])
 			errs[k] = r.visit(ctx, c.ID, s)
-			<-slots
 		})
 	}
 	group.Wait()
@@ -214,8 +221,11 @@ func (r *Rotator) complain(ctx context.Context, s *seen, c Container, err error)
 	if err != nil && ctx.Err() == nil {
 		text = err.Error()
 	}
+	if panics.In(err) != nil && r.Fault != nil {
+		r.Fault()
+	}
 	if text != s.said && text != "" {
-		r.log.Warn("log is not kept within bounds", "file", c.Log, "err", err)
+		r.log.Warn("log is not kept within bounds", append(panics.Logged(err), "file", c.Log)...)
 	}
 	s.said = text
 }

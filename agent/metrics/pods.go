@@ -24,6 +24,7 @@ type podMetrics struct {
 
 	rejections, evictions *prometheus.CounterVec
 	fallbacks             prometheus.Counter
+	panics                prometheus.Counter
 }
 
 func newPodMetrics(r *prometheus.Registry) podMetrics {
@@ -43,6 +44,7 @@ func newPodMetrics(r *prometheus.Registry) podMetrics {
 		terminated:         counters(r, "kubelet_terminated_containers_total", "Containers that ended, by exit code and reason.", "container_type", "exit_code", "reason"),
 		rejections:         counters(r, "kubelet_admission_rejections_total", "Times a pod found no place on the node and had to wait, by reason.", "reason"),
 		evictions:          counters(r, "kubelet_evictions", "Pods that were evicted, by signal.", "eviction_signal"),
+		panics:             counter(r, "monopod_pod_panics_total", "Panics in the agent's work on one pod or manifest, which only that one had to bear: each is a fault of monopod."),
 		fallbacks:          counter(r, "kubelet_lifecycle_handler_http_fallbacks_total", "Hooks by https that were run by http, since the server does not speak https."),
 	}
 }
@@ -93,6 +95,13 @@ func (m *Metrics) PodRestarted() {
 func (m *Metrics) Stray() {
 	if m != nil {
 		m.pods.strays.Inc()
+	}
+}
+
+// Panic takes note of a panic in the work on one pod or manifest.
+func (m *Metrics) Panic() {
+	if m != nil {
+		m.pods.panics.Inc()
 	}
 }
 

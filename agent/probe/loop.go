@@ -8,6 +8,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/panics"
 )
 
 // tries is how often in a row a probe that cannot be carried out is tried.
@@ -60,7 +62,11 @@ func (l *loop) run(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		if l.ask(ctx) {
+		over := false
+		if err := panics.Contain(func() { over = l.ask(ctx) }); err != nil {
+			l.fault(err)
+		}
+		if over {
 			return
 		}
 		timer.Reset(time.Until(l.next(time.Now())))
@@ -92,7 +98,7 @@ func (l *loop) ask(ctx context.Context) (over bool) {
 	var err error
 	begun := time.Now()
 	for range tries {
-		o, err = l.set.prober.probe(ctx, l.probe, &l.of.Target, l.set.exec)
+		o, err = l.once(ctx)
 		if err == nil || ctx.Err() != nil {
 			break
 		}
@@ -127,6 +133,22 @@ func (l *loop) ask(ctx context.Context) (over bool) {
 		l.soon = 0
 	}
 	return l.set.note(l, good, l.row >= l.threshold(good), text)
+}
+
+// once probes once. A panic is a probe that could not be carried out.
+func (l *loop) once(ctx context.Context) (o Outcome, err error) {
+	if fault := panics.Contain(func() { o, err = l.set.prober.probe(ctx, l.probe, &l.of.Target, l.set.exec) }); fault != nil {
+		l.fault(fault)
+		return o, fault
+	}
+	return o, err
+}
+
+// fault tells of a panic.
+func (l *loop) fault(err error) {
+	if l.set.Fault != nil {
+		l.set.Fault(&l.of.Target, err)
+	}
 }
 
 func found(o Outcome, err error) Finding {

@@ -49,6 +49,10 @@ type Set struct {
 	// succeed, in the kubelet's words; nil: nobody is. It must be set before Follow.
 	Event func(t *Target, reason, message string)
 
+	// Fault is told, from any goroutine, of a panic in the work on a container's
+	// probe, which goes on with the next period; nil: nobody is.
+	Fault func(t *Target, err error)
+
 	prober  *Prober
 	exec    Exec
 	changed func()
@@ -166,7 +170,16 @@ func (s *Set) Close() {
 // note takes in what a loop found. counts: it was found as often in a row as
 // it takes. It reports whether the loop is over.
 func (s *Set) note(l *loop, good, counts bool, text string) (over bool) {
+	over, tell := s.takeIn(l, good, counts, text)
+	if tell {
+		s.changed()
+	}
+	return over
+}
+
+func (s *Set) takeIn(l *loop, good, counts bool, text string) (over, tell bool) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	c := l.of
 	was := c.results
 	over = c.take(l.kind, good, counts, text)
@@ -175,12 +188,7 @@ func (s *Set) note(l *loop, good, counts bool, text string) (over bool) {
 		s.run(c, Liveness, false)
 		s.run(c, Readiness, false)
 	}
-	tell := c.news(was)
-	s.mu.Unlock()
-	if tell {
-		s.changed()
-	}
-	return over
+	return over, c.news(was)
 }
 
 // observe tells what a probe found, unless its container is not followed any

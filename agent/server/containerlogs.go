@@ -15,6 +15,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/panics"
 	"monopod/agent/podlog"
 )
 
@@ -166,7 +167,9 @@ func (s *Server) sendLog(st *stream, dir string, pod *v1.Pod, container string, 
 		watched := make(chan struct{})
 		go func() {
 			defer close(watched)
-			s.untilOver(ctx, pod, container, attempt, over)
+			if err := panics.Contain(func() { s.untilOver(ctx, pod, container, attempt, over) }); err != nil {
+				s.config.Log.Error("following a log does not end with its container", append(panics.Logged(err), "pod", pod.Namespace+"/"+pod.Name)...)
+			}
 		}()
 		defer func() { cancel(); <-watched }()
 		o.Ended = over

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func config(t *testing.T, listen, socket string) Config {
@@ -151,4 +153,27 @@ func TestTheMaximumPathOfASocketWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.close()
+}
+
+// Pods can run without being asked about. Only root can make a disk.
+func TestASocketOnAReadOnlyDiskIsDoneWithout(t *testing.T) {
+	disk := t.TempDir()
+	if err := unix.Mount("monopod-test", disk, "tmpfs", unix.MS_RDONLY, "size=64k"); err != nil {
+		t.Skip("no disk can be mounted: ", err)
+	}
+	t.Cleanup(func() { unix.Unmount(disk, unix.MNT_DETACH) })
+	var log strings.Builder
+	c := config(t, "127.0.0.1:0", filepath.Join(disk, "socket"))
+	c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s, err := Listen(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	if s.Port() == 0 {
+		t.Error("the TCP endpoint is not served")
+	}
+	if got := log.String(); strings.Count(got, "no command can reach this agent") != 1 || !strings.Contains(got, "--socket") {
+		t.Errorf("it is said as %q", got)
+	}
 }

@@ -95,6 +95,10 @@ func Listen(c Config) (*Server, error) {
 	}
 	if c.Socket != "" {
 		l, err := listenUnix(c.Socket)
+		if status.Unwritable(err) { // pods can run without being asked about
+			c.Log.Error("no command can reach this agent: make room on the disk of its socket, or choose another with --socket, and start it again", "err", err)
+			return s, nil
+		}
 		if err != nil {
 			s.close()
 			return nil, err

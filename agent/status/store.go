@@ -46,10 +46,11 @@ type Store struct {
 
 // Open returns the store in dir, which it makes if it must, without the
 // unfinished files that a killed process left there. Files of an earlier run
-// stay until SetPod, RemovePod or Sweep.
+// stay until SetPod, RemovePod or Sweep. On a disk that takes no data the folder
+// is left as it is, and written as soon as the disk takes some.
 func Open(dir string, log *slog.Logger) (*Store, error) {
 	for _, d := range []string{dir, filepath.Join(dir, "pods")} {
-		if err := openDir(d); err != nil {
+		if err := openDir(d); err != nil && !Unwritable(err) {
 			return nil, fmt.Errorf("open status folder: %w", err)
 		}
 	}
@@ -63,7 +64,7 @@ func openDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := os.Chmod(dir, 0o700); err != nil {
+	if err := os.Chmod(dir, 0o700); err != nil && !Unwritable(err) {
 		return err
 	}
 	return RemoveTemps(dir)

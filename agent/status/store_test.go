@@ -366,3 +366,26 @@ func TestOpenRefusesAFolderThatCannotBe(t *testing.T) {
 		t.Errorf("Open = %v, want %s", err, want)
 	}
 }
+
+// venom is a report over which encoding panics.
+type venom struct{}
+
+func (venom) MarshalJSON() ([]byte, error) { panic("venom") }
+
+func TestAPanicOverOneReportLeavesTheOthers(t *testing.T) {
+	dir := t.TempDir()
+	s, log := open(t, dir)
+	s.writer.put("pods/a.json", &job{value: venom{}})
+	s.SetPod("default/web", testPod("web", v1.PodRunning))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := s.Close(ctx); err == nil || !strings.Contains(err.Error(), "1 files") {
+		t.Errorf("closed with %v", err)
+	}
+	if p := readPod(t, dir, "default_web.json"); p.Status.Phase != v1.PodRunning {
+		t.Errorf("status %+v", p.Status)
+	}
+	if log.count("stack=") != 1 {
+		t.Errorf("said %d times with a stack", log.count("stack="))
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // tempPrefix begins the name of every file that is not complete yet. The name
@@ -20,7 +21,13 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	if err := replaceFile(path, data, perm); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return SyncDir(filepath.Dir(path))
+}
+
+// Unwritable reports whether an error says that a disk takes no data: it is full,
+// over a quota or read-only, or fails. What is on it may still be read.
+func Unwritable(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO)
 }
 
 // RemoveTemps removes what a killed WriteFile left in dir. Nobody may be
@@ -80,7 +87,8 @@ func fill(f *os.File, data []byte, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-func syncDir(dir string) error {
+// SyncDir makes the names in a folder last, whatever becomes of the machine.
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return fmt.Errorf("sync folder %s: %w", dir, err)

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"monopod/agent/panics"
 )
 
 const (
@@ -166,7 +168,7 @@ func (w *writer) pass(all bool) {
 	// One fsync per folder and pass: each stalls every other one on the disk,
 	// the runtime's included.
 	for dir := range dirs {
-		dirs[dir] = syncDir(dir)
+		dirs[dir] = SyncDir(dir)
 	}
 	for file, j := range due {
 		w.settle(file, j, errors.Join(errs[file], dirs[filepath.Dir(filepath.Join(w.dir, file))]))
@@ -211,7 +213,8 @@ func (w *writer) addStale() {
 }
 
 // do carries out one job but for the fsync of the folder.
-func (w *writer) do(file string, j *job) error {
+func (w *writer) do(file string, j *job) (err error) {
+	defer panics.Catch(&err)
 	path := filepath.Join(w.dir, file)
 	if j.value == nil {
 		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
@@ -260,7 +263,7 @@ func (w *writer) sayIll(err error) {
 		return
 	}
 	w.said[cause] = true
-	w.log.Warn("status cannot be written; trying again", "err", err)
+	w.log.Warn("status cannot be written; trying again", panics.Logged(err)...)
 	if w.trouble != nil {
 		w.trouble(err)
 	}

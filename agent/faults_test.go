@@ -1,0 +1,199 @@
+package agent
+
+import (
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/manifests"
+)
+
+// poisonous runs a test beside a runtime over whose calls of one kind the agent
+// panics, wherever it makes them, while on is set.
+func poisonous(t *testing.T, poison func(args any) bool, test func(r *rig, on *atomic.Bool)) {
+	var on atomic.Bool
+	liveWith(t, func(r *rig) {
+		r.AddImage("img:bad")
+		r.mangle = func(args, _ any) {
+			if on.Load() && poison(args) {
+				panic("poison")
+			}
+		}
+	}, func(r *rig) { test(r, &on) })
+}
+
+// isContained checks what is told of a panic: counted, said once with its
+// stack, and an event of the pod.
+func (r *rig) isContained(what string) {
+	r.Helper()
+	if n := r.samples()["monopod_pod_panics_total"]; n < 1 {
+		r.Errorf("%v panics are counted", n)
+	}
+	log := r.log.String()
+	if n := strings.Count(log, "stack="); n != 1 || !strings.Contains(log, `msg="cannot `+what+`"`) {
+		r.Errorf("said %d times with a stack; the log:\n%s", n, log)
+	}
+	if all := strings.Join(r.happened("bad-n"), "\n"); !strings.Contains(all, what+": monopod itself went wrong, please report it: panic: poison") {
+		r.Errorf("events of the pod:\n%s", all)
+	}
+}
+
+// Each goroutine that works for a pod, and the call in it over which it panics.
+func TestAPanicInTheWorkOnOnePodIsThatPodsAlone(t *testing.T) {
+	with := func(hooks string) string {
+		return strings.Replace(manifest("bad", "img:bad", "terminationGracePeriodSeconds: 1"), `"img:bad"}`, `"img:bad", `+hooks+`}`, 1)
+	}
+	isExec := func(args any) bool { _, ok := args.(*rt.ExecSyncRequest); return ok }
+	for name, row := range map[string]struct {
+		doc    string
+		poison func(args any) bool
+		what   string
+	}{
+		"an action": {
+			doc: manifest("bad", "img:bad"), what: "create sandbox",
+			poison: func(args any) bool {
+				q, ok := args.(*rt.RunPodSandboxRequest)
+				return ok && q.Config.Metadata.Name == "bad-n"
+			}},
+		"the look for an image": {
+			doc: manifest("bad", "img:bad"), what: "fetch image",
+			poison: func(args any) bool {
+				q, ok := args.(*rt.ImageStatusRequest)
+				return ok && strings.HasSuffix(q.Image.Image, "img:bad")
+			}},
+		"a pull": {
+			doc: strings.Replace(manifest("bad", "img:bad"), `"img:bad"}`, `"img:bad", imagePullPolicy: Always}`, 1), what: "pull image",
+			poison: func(args any) bool { _, ok := args.(*rt.PullImageRequest); return ok }},
+		"a postStart hook": {doc: with("lifecycle: {postStart: {exec: {command: [poison]}}}"), poison: isExec, what: "run postStart"},
+		"a probe":          {doc: with("readinessProbe: {exec: {command: [poison]}}"), poison: isExec, what: "probe"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			poisonous(t, row.poison, func(r *rig, on *atomic.Bool) {
+				on.Store(true)
+				r.want(manifest("good", "img:1"), row.doc)
+				r.after(10 * time.Minute)
+				if st := r.status("default/good-n"); !isReady(&st) {
+					r.Errorf("the other pod: %+v", st)
+				}
+				if st := r.status("default/bad-n"); isReady(&st) {
+					r.Errorf("the pod seems well: %+v", st)
+				}
+				r.isContained(row.what)
+				on.Store(false)
+				r.after(10 * time.Minute)
+				if st := r.status("default/bad-n"); !isReady(&st) {
+					r.Errorf("the pod does not recover: %+v", st)
+				}
+			})
+		})
+	}
+}
+
+func TestAPanicInAPassIsAFailedPass(t *testing.T) {
+	isLook := func(args any) bool { _, ok := args.(*rt.ContainerStatusRequest); return ok }
+	poisonous(t, isLook, func(r *rig, on *atomic.Bool) {
+		on.Store(true)
+		r.want(manifest("bad", "img:bad"))
+		r.after(10 * time.Minute)
+		if st := r.status("default/bad-n"); st.Reason != reasonFault || !strings.Contains(st.Message, "panic: poison") {
+			r.Errorf("status %+v", st)
+		}
+		r.isContained("look after the pod")
+		before := r.samples()["monopod_pod_panics_total"]
+		r.after(10 * time.Minute)
+		if tries := r.samples()["monopod_pod_panics_total"] - before; tries < 30 || tries > 90 { // every ten seconds
+			r.Errorf("tried again %v times in ten minutes", tries)
+		}
+		on.Store(false)
+		r.after(time.Minute)
+		if st := r.status("default/bad-n"); !isReady(&st) || st.Reason != "" {
+			r.Errorf("the pod does not recover: %+v", st)
+		}
+	})
+}
+
+func TestAPanicInAStopIsTriedAgain(t *testing.T) {
+	isStop := func(args any) bool { _, ok := args.(*rt.StopContainerRequest); return ok }
+	poisonous(t, isStop, func(r *rig, on *atomic.Bool) {
+		r.want(manifest("bad", "img:bad", "terminationGracePeriodSeconds: 1"))
+		on.Store(true)
+		r.want()
+		r.after(time.Minute)
+		r.isContained("stop container")
+		on.Store(false)
+		r.after(time.Minute)
+		r.leavesNothing()
+	})
+}
+
+// A hook that the agent fails at does not keep its container from stopping.
+func TestAPanicInAPreStopHookDoesNotKeepThePod(t *testing.T) {
+	isExec := func(args any) bool { _, ok := args.(*rt.ExecSyncRequest); return ok }
+	poisonous(t, isExec, func(r *rig, on *atomic.Bool) {
+		m := manifest("bad", "img:bad", "terminationGracePeriodSeconds: 1")
+		r.want(strings.Replace(m, `"img:bad"}`, `"img:bad", lifecycle: {preStop: {exec: {command: [poison]}}}}`, 1))
+		on.Store(true)
+		r.want()
+		r.after(time.Minute)
+		r.isContained("run preStop")
+		r.leavesNothing()
+	})
+}
+
+func TestAPanicInAdmissionRefusesThatPod(t *testing.T) {
+	live(t, func(r *rig) {
+		pods, _ := manifests.Decode("/m/bad.yaml", []byte(manifest("bad", "img:bad")), r.options)
+		r.stop()
+		r.stop = func() {}
+		r.sync.seats.taken = nil // which it writes to
+		for range 2 {
+			r.sync.ask(r.Context(), pods[0])
+		}
+		if got := r.sync.seats.refused[pods[0].Key()]; got.Reason != "UnexpectedAdmissionError" || !strings.Contains(got.Message, "panic: ") {
+			r.Errorf("refused with %+v", got)
+		}
+		if n := strings.Count(r.log.String(), "stack="); n != 1 {
+			r.Errorf("said %d times with a stack", n)
+		}
+		r.shows(map[string]float64{"monopod_pod_panics_total": 2})
+	})
+}
+
+func TestAPodThatCannotBeCountedKeepsNoOtherOut(t *testing.T) {
+	wanting := func(name string) *manifests.Pod {
+		m := strings.Replace(manifest(name, "img:1", "hostNetwork: true"), `"img:1"}`, `"img:1", ports: [{containerPort: 80, hostPort: 80}]}`, 1)
+		pods, problems := manifests.Decode("/m/"+name+".yaml", []byte(m), manifests.Options{NodeName: "n"})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		return pods[0]
+	}
+	var told int
+	s := newSeats(nodeFacts{}, nil)
+	s.fault = func(*v1.Pod, error) { told++ }
+	s.taken[manifests.Key{Name: "broken"}] = &seat{pod: &manifests.Pod{}}
+	others := s.others(manifests.Key{})
+	if len(others) != 1 {
+		t.Fatalf("places %v", others)
+	}
+	if r := s.admit(wanting("a")); r != nil && r.Reason == "NodePorts" || told != 1 {
+		t.Errorf("refusal %+v, told %d times", r, told)
+	}
+	s.taken[manifests.Key{Namespace: "default", Name: "b"}] = &seat{pod: wanting("b")}
+	if r := s.admit(wanting("a")); r == nil || r.Reason != "NodePorts" {
+		t.Errorf("a port is given twice: %+v", r)
+	}
+}
+
+func TestAPanicInAScrapeLeavesTheAgent(t *testing.T) {
+	log := &lines{}
+	a := &Agent{log: slog.New(slog.NewTextHandler(log, nil))} // which has nothing to tell of
+	if s := a.containedState(); s.ActivePods != 0 || !strings.Contains(log.String(), "stack=") {
+		t.Errorf("state %+v, log %q", s, log)
+	}
+}

@@ -1,0 +1,116 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+)
+
+// smallDisk returns a file system of its own in memory. Only root can make one.
+func smallDisk(t *testing.T) string {
+	disk := t.TempDir()
+	if err := unix.Mount("monopod-test", disk, "tmpfs", 0, "size=64k"); err != nil {
+		t.Skip("no disk can be mounted: ", err)
+	}
+	t.Cleanup(func() { unix.Unmount(disk, unix.MNT_DETACH) })
+	return disk
+}
+
+func readOnly(t *testing.T, disk string) {
+	noErr(t, unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+}
+
+func TestAFreshRootDirThatTakesNothingIsOneError(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, disk string){
+		"full":      func(t *testing.T, disk string) { fill(t, disk) },
+		"read-only": readOnly,
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk := smallDisk(t)
+			dir := filepath.Join(disk, "root")
+			noErr(t, os.MkdirAll(filepath.Join(dir, "pods"), 0o750))
+			spoil(t, disk)
+			r, err := openRoot(dir)
+			if err == nil {
+				r.close()
+				t.Fatal("a root dir without an instance mark was taken")
+			}
+			if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, dir) || !strings.Contains(text, "--root") {
+				t.Errorf("%q does not say what to do", text)
+			}
+		})
+	}
+}
+
+func TestTheLockHoldsOnAReadOnlyRootDir(t *testing.T) {
+	disk := smallDisk(t)
+	dir := filepath.Join(disk, "root")
+	r, err := openRoot(dir)
+	noErr(t, err)
+	r.close()
+	readOnly(t, disk)
+	r, err = openRoot(dir)
+	noErr(t, err)
+	defer r.close()
+	if r.trouble == nil {
+		t.Error("nothing is said of a root dir that cannot be written")
+	}
+	if second, err := openRoot(dir); err == nil {
+		second.close()
+		t.Error("two agents have one root dir")
+	}
+}
+
+func TestTheLockNamesTheProcessThatHoldsIt(t *testing.T) {
+	dir := t.TempDir()
+	noErr(t, os.WriteFile(filepath.Join(dir, "lock"), []byte("123456789123\n"), 0o600)) // a longer one from before
+	r, err := openRoot(dir)
+	noErr(t, err)
+	defer r.close()
+	if r.trouble != nil {
+		t.Errorf("trouble with a root dir that is in order: %v", r.trouble)
+	}
+	want := fmt.Sprintf("root dir %s is in use by another monopod (process %d): ", dir, os.Getpid())
+	if _, err := openRoot(dir); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestAnAgentIsMadeOnAReadOnlyRootDirAndSaysSo(t *testing.T) {
+	disk := smallDisk(t)
+	log := &lines{}
+	cfg := Config{Manifests: t.TempDir(), NodeName: "n", Endpoint: "unix:///nowhere/runtime", CgroupDriver: driverNone, Root: filepath.Join(disk, "root"),
+		Socket: filepath.Join(t.TempDir(), "socket"), Log: slog.New(slog.NewTextHandler(log, nil))}
+	made := func() (a *Agent, release func()) {
+		a, err := New(cfg)
+		noErr(t, err)
+		return a, func() {
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			noErr(t, a.server.Run(ended))
+			a.Close()
+		}
+	}
+	_, release := made()
+	release()
+	readOnly(t, disk)
+	a, release := made()
+	defer release()
+	said := 0
+	a.events.List("").Each(func(e *v1.Event) bool {
+		if e.Reason == "RootDirNotWritable" && e.InvolvedObject.Kind == "Node" {
+			said++
+		}
+		return true
+	})
+	if logged := strings.Count(log.String(), "root dir cannot be written"); said != 1 || logged != 1 {
+		t.Errorf("%d events and %d lines in the log: %s", said, logged, log)
+	}
+}
