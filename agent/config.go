@@ -184,7 +184,7 @@ func (c Config) checkNode() error {
 		}
 	}
 	for _, s := range c.AllowedUnsafeSysctls {
-		if sysctlNamespace(s) == "" {
+		if manifests.SysctlNamespace(s) == "" {
 			return fmt.Errorf("sysctl %q is the whole machine's and cannot be allowed to pods", s)
 		}
 	}

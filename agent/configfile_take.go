@@ -14,6 +14,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"monopod/manifests"
 )
 
 // path takes a path, which may be relative to the file that says it.
@@ -101,7 +103,7 @@ func (r *configReader) security() {
 	f := &r.file
 	set(&r.to.SeccompDefault, f.SeccompDefault)
 	for k, name := range f.AllowedUnsafeSysctls {
-		if sysctlNamespace(name) == "" {
+		if manifests.SysctlNamespace(name) == "" {
 			r.Refuse(fmt.Sprintf("allowedUnsafeSysctls[%d]", k), "%q is the whole machine's and cannot be allowed to pods", name)
 		}
 	}
