@@ -16,9 +16,10 @@ import (
 // Imports run downhill: each package may import only these of ours. Tests may
 // import anything.
 var mayImport = map[string][]string{
-	".":                  {"agent", "agent/cli", "agent/once", "agent/status", "agent/stream", "manifests"},
-	"agent":              {"agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/probe", "agent/server", "agent/stats", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
+	".":                  {"agent", "agent/cli", "agent/config", "agent/once", "agent/status", "agent/stream", "manifests"},
+	"agent":              {"agent/config", "agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/probe", "agent/server", "agent/stats", "agent/status", "agent/volume", "cgroups", "cri", "manifests"},
 	"agent/cli":          {"agent/events", "agent/podlog", "agent/status", "agent/stream", "cri"},
+	"agent/config":       {"manifests"},
 	"agent/events":       {"agent/status"},
 	"agent/hook":         {},
 	"agent/image":        {"cri"},

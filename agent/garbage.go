@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"monopod/agent/volume"
@@ -28,8 +27,8 @@ type garbage struct {
 	cgroups           *podCgroups
 	lister            *lister
 	gate              gate
-	podLogs, logLinks string // folders; no logLinks: none are made
-	live              *atomic.Pointer[Config]
+	podLogs, logLinks string     // folders; no logLinks: none are made
+	dead              func() int // how many dead containers are kept of each; 0 is 1
 	log               *slog.Logger
 	event             func(reason, message string) // nil: nobody wants to know of trouble
 

@@ -18,7 +18,7 @@ func (g *garbage) collectLogs(live map[string]bool) {
 		if !g.ours(p.Name()) {
 			continue
 		}
-		keep := max(g.live.Load().DeadContainers, 1)
+		keep := max(g.dead(), 1)
 		containers, _ := os.ReadDir(filepath.Join(g.podLogs, p.Name()))
 		for _, c := range containers {
 			dir := filepath.Join(g.podLogs, p.Name(), c.Name())

@@ -44,6 +44,10 @@ type workers struct {
 	rotator           *logs.Rotator // of logs
 	metrics           *metrics.Metrics
 	arrivals          *arrivals // of the sync loop, which makes it
+
+	suffix         string              // that the node adds to the names of pods
+	runtimeClasses map[string]string   // the runtime's handlers by name of the class
+	settings       func() planSettings // as they are now
 }
 
 // gate tells workers whether the runtime answers.
@@ -201,7 +205,8 @@ func (w *worker) pass(ctx context.Context, wish *manifests.Pod) (again bool, nex
 	if err != nil {
 		return w.trouble(ctx, fmt.Errorf("error determining status: %w", err))
 	}
-	s := situation{Now: time.Now(), Pod: wish, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.gate.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.live.Load().BackOff, Dead: w.machine.live.Load().DeadContainers}
+	settings := w.settings()
+	s := situation{Now: time.Now(), Pod: wish, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.gate.Runtime(), Fetching: w.onTheirWay(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
 	w.begins(&s)
 	s.Next, s.Stopping, s.PostStart, s.Began = w.nextAttempts(&s), stopping, hooks, w.beganAt(&s)
 	w.forgetAside(seen)

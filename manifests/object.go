@@ -110,17 +110,32 @@ func (r *reader) object(n *yaml.Node, v reflect.Value, p *field.Path, depth int)
 	for _, e := range r.entries(n, p, depth) {
 		index, ok := table[e.name]
 		if !ok {
-			r.unknown(e, p, table)
+			r.unknown(e, p, nearest(e.name, table))
 			continue
 		}
 		r.value(e.key, e.value, v.FieldByIndex(index), p.Child(e.name), depth+1)
 	}
 }
 
-// unknown reports a field that the type does not have.
-func (r *reader) unknown(e entry, p *field.Path, table fieldTable) {
+// targets fills what fields point to.
+func (r *reader) targets(n *yaml.Node, fields Fields, p *field.Path, depth int) {
+	for _, e := range r.entries(n, p, depth) {
+		switch to := fields[e.name].(type) {
+		case nil:
+			r.unknown(e, p, nearest(e.name, fields))
+		case Fields:
+			r.value(e.key, e.value, reflect.ValueOf(&to).Elem(), p.Child(e.name), depth+1)
+		default:
+			r.value(e.key, e.value, reflect.ValueOf(to).Elem(), p.Child(e.name), depth+1)
+		}
+	}
+}
+
+// unknown reports a field that the type does not have; near is one that it has
+// and that may be meant.
+func (r *reader) unknown(e entry, p *field.Path, near string) {
 	text := fmt.Sprintf("unknown field %q", clip(e.key.Value))
-	if near := nearest(e.name, table); near != "" {
+	if near != "" {
 		text += fmt.Sprintf(": did you mean %q?", near)
 		if r.validation != "Warn" && r.validation != "Ignore" {
 			r.misread = append(r.misread, pathText(child(p, near))) // that it is missing need not be said too

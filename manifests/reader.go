@@ -102,6 +102,8 @@ func (r *reader) value(key, n *yaml.Node, v reflect.Value, p *field.Path, depth 
 	switch {
 	case v.Kind() == reflect.Struct && n.Kind == yaml.MappingNode:
 		r.object(n, v, p, depth)
+	case v.Type() == reflect.TypeFor[Fields]() && n.Kind == yaml.MappingNode:
+		r.targets(n, v.Interface().(Fields), p, depth)
 	case v.Kind() == reflect.Map && n.Kind == yaml.MappingNode:
 		r.mapping(n, v, p, depth)
 	case v.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode:
