@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"monopod/agent"
+	"monopod/agent/config"
 )
 
 // set runs settings as `monopod run` would with those arguments; FILE is a file
 // with that text.
-func set(t *testing.T, text string, args ...string) (cfg agent.Config, log string, err error) {
+func set(t *testing.T, text string, args ...string) (cfg config.Config, log string, err error) {
 	path := filepath.Join(t.TempDir(), "c.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -38,18 +38,18 @@ func TestSettings(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		args []string
-		want func(agent.Config) bool
+		want func(config.Config) bool
 	}{
-		{"without a file the endpoint is the default one", nil, func(c agent.Config) bool { return c.Listen == "127.0.0.1:10255" && c.Manifests == "" }},
-		{"flags alone", []string{"--manifests", "/flag", "--listen", ""}, func(c agent.Config) bool { return c.Manifests == "/flag" && c.Listen == "" }},
-		{"the file alone", []string{"--config", "FILE"}, func(c agent.Config) bool {
-			return c.Manifests == "/file" && c.Listen == "127.0.0.1:1" && c.NoResolvConf && c.NodeLabels["a"] == "file" && c.MaxPods == 7
+		{"without a file the endpoint is the default one", nil, func(c config.Config) bool { return c.Listen == "127.0.0.1:10255" && c.Manifests == "" }},
+		{"flags alone", []string{"--manifests", "/flag", "--listen", ""}, func(c config.Config) bool { return c.Manifests == "/flag" && c.Listen == "" }},
+		{"the file alone", []string{"--config", "FILE"}, func(c config.Config) bool {
+			return c.Manifests == "/file" && c.Listen == "127.0.0.1:1" && c.ResolvConf == "" && c.NodeLabels["a"] == "file" && c.MaxPods == 7
 		}},
-		{"flags win over the file", []string{"--config", "FILE", "--manifests", "/flag", "--listen", "", "--node-labels", "b=flag", "--cgroup-driver", "cgroupfs"}, func(c agent.Config) bool {
+		{"flags win over the file", []string{"--config", "FILE", "--manifests", "/flag", "--listen", "", "--node-labels", "b=flag", "--cgroup-driver", "cgroupfs"}, func(c config.Config) bool {
 			return c.Manifests == "/flag" && c.Listen == "" && c.NodeLabels["a"] == "" && c.NodeLabels["b"] == "flag" && c.CgroupDriver == "cgroupfs" && c.MaxPods == 7
 		}},
-		{"a flag wins that says the default", []string{"--config", "FILE", "--listen", "127.0.0.1:10255", "--resolv-conf", "/etc/resolv.conf"}, func(c agent.Config) bool {
-			return c.Listen == "127.0.0.1:10255" && c.ResolvConf == "/etc/resolv.conf" && !c.NoResolvConf
+		{"a flag wins that says the default", []string{"--config", "FILE", "--listen", "127.0.0.1:10255", "--resolv-conf", "/etc/resolv.conf"}, func(c config.Config) bool {
+			return c.Listen == "127.0.0.1:10255" && c.ResolvConf == "/etc/resolv.conf" && c.ResolvConf != ""
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

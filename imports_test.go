@@ -16,11 +16,12 @@ import (
 // Imports run downhill: each package may import only these of ours. Tests may
 // import anything.
 var mayImport = map[string][]string{
-	".":                  {"agent", "agent/cli", "agent/once", "agent/status", "agent/stream", "manifests"},
-	"agent":              {"agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/panics", "agent/probe", "agent/safefile", "agent/server", "agent/stats", "agent/status", "agent/volume", "cgroups", "cri", "manifests", "manifests/poduid"},
+	".":                  {"agent", "agent/cli", "agent/config", "agent/once", "agent/status", "agent/stream", "manifests"},
+	"agent":              {"agent/config", "agent/events", "agent/hook", "agent/image", "agent/logs", "agent/metrics", "agent/panics", "agent/probe", "agent/safefile", "agent/server", "agent/stats", "agent/status", "agent/volume", "cgroups", "cri", "manifests", "manifests/poduid"},
 	"agent/cli":          {"agent/events", "agent/podlog", "agent/status", "agent/stream", "cri"},
 	"agent/elide":        {},
 	"agent/events":       {"agent/elide", "agent/status"},
+	"agent/config":       {"manifests"},
 	"agent/hook":         {},
 	"agent/image":        {"agent/panics", "cri"},
 	"agent/logs":         {"agent/panics", "agent/safefile"},

@@ -11,13 +11,13 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/pflag"
 
 	"monopod/agent"
 	acli "monopod/agent/cli"
+	"monopod/agent/config"
 )
 
 // Exit codes.
@@ -53,7 +53,7 @@ func commands() []*command {
 		{name: "run", usage: "keep the pods of a folder of manifests running", flags: runFlags, run: run},
 		onceCommand(),
 		{name: "validate", args: "FILE|DIR|- ...", usage: "check manifests as the agent would", flags: validateFlags, run: validate},
-		{name: "config", usage: "print what can be set, documented", flags: configFlags, run: config},
+		{name: "config", usage: "print what can be set, documented", flags: configFlags, run: printConfig},
 		psCommand(),
 		describeCommand(),
 		eventsCommand(),
@@ -78,7 +78,7 @@ func runFlags(f *pflag.FlagSet) {
 	f.String("pod-logs", "/var/log/pods", "the `DIR` for the containers' logs")
 	f.String("node-name", "", "the `NAME` that pods get as a suffix (default: the host's name)")
 	f.String("node-labels", "", "the `LABELS` that pods can select besides the usual ones, k=v,k=v")
-	f.String("listen", agent.DefaultListen, "the TCP `ADDR` of the read-only endpoint; \"\" for none")
+	f.String("listen", config.Default().Listen, "the TCP `ADDR` of the read-only endpoint; \"\" for none")
 	f.String("tls-cert-file", "", "the `FILE` of the certificate that --listen speaks TLS with")
 	f.String("tls-private-key-file", "", "the `FILE` of its private key")
 	f.String("client-ca-file", "", "the `FILE` of the CAs whose client certificates may ask on --listen")
@@ -108,32 +108,14 @@ func run(ctx context.Context, c *call) error {
 	if err != nil {
 		return exit(exitUsage, "%v", err)
 	}
-	level.Set(cfg.LogLevel)
-	cfg.Version, cfg.Log, cfg.Level = acli.Version().Version, log, level
-	var forget func()
-	cfg.Reread, forget = reread(c.flags)
+	level.Set(cfg.Level())
+	again, forget := reread(c.flags)
 	defer forget()
-	a, err := agent.New(cfg)
+	a, err := agent.New(cfg, nil, agent.Options{Version: acli.Version().Version, Log: log, Level: level, Reread: again})
 	if err != nil {
 		return err
 	}
 	return a.Run(ctx)
-}
-
-// nodeLabels reads k=v,k=v.
-func nodeLabels(list string) (map[string]string, error) {
-	labels := map[string]string{}
-	for part := range strings.SplitSeq(list, ",") {
-		if part = strings.TrimSpace(part); part == "" {
-			continue
-		}
-		key, value, ok := strings.Cut(part, "=")
-		if _, twice := labels[key]; !ok || twice {
-			return nil, fmt.Errorf("--node-labels %q: write each label once, as key=value", part)
-		}
-		labels[key] = value
-	}
-	return labels, nil
 }
 
 // logger returns a logger on w in the given format, from the given level on.

@@ -18,6 +18,7 @@ import (
 
 	"monopod/agent"
 	acli "monopod/agent/cli"
+	"monopod/agent/config"
 	"monopod/agent/once"
 	"monopod/manifests"
 )
@@ -120,13 +121,13 @@ func runOnce(ctx context.Context, c *call, o onceFlags) error {
 		return exit(exitUsage, "%v", err)
 	}
 	if chosen {
-		level.Set(cfg.LogLevel)
+		level.Set(cfg.Level())
 	}
-	cfg.Version, cfg.Log = acli.Version().Version, log
+	options := agent.Options{Version: acli.Version().Version, Log: log}
 	run := once.Config{Timeout: o.timeout, Ready: o.until == "ready", Keep: o.keep, Out: c.out, Err: c.err,
 		Colour: !o.plain && acli.Colored(c.out, os.Getenv)}
 	if o.remove != "" {
-		return removeRun(ctx, o.remove, cfg, run)
+		return removeRun(ctx, o.remove, cfg, options, run)
 	}
 	pods, err := onlyGood(ctx, c, cfg)
 	if err != nil {
@@ -144,8 +145,7 @@ func runOnce(ctx context.Context, c *call, o onceFlags) error {
 	if cfg.Root, err = once.MakeRoot(); err != nil {
 		return exit(exitBroken, "%v", err)
 	}
-	cfg.Once = &agent.Once{Pods: pods}
-	code, err := startRun(ctx, cfg, run)
+	code, err := startRun(ctx, cfg, &agent.Once{Pods: pods}, options, run)
 	if err != nil {
 		os.RemoveAll(cfg.Root) // nothing was started
 	}
@@ -171,7 +171,7 @@ func (o *onceFlags) complete(run *once.Config) (err error) {
 
 // onlyGood returns the pods of the arguments. If one is refused it prints all
 // problems, and returns none.
-func onlyGood(ctx context.Context, c *call, cfg agent.Config) ([]*manifests.Pod, error) {
+func onlyGood(ctx context.Context, c *call, cfg config.Config) ([]*manifests.Pod, error) {
 	in := c.in
 	if slices.Contains(c.args, "-") {
 		text, err := readAll(ctx, c.in)
@@ -221,7 +221,7 @@ func readAll(ctx context.Context, r io.Reader) (text []byte, err error) {
 }
 
 // removeRun removes what a run left.
-func removeRun(ctx context.Context, dir string, cfg agent.Config, run once.Config) error {
+func removeRun(ctx context.Context, dir string, cfg config.Config, o agent.Options, run once.Config) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return exit(exitUsage, "--remove: %v", err)
@@ -230,9 +230,9 @@ func removeRun(ctx context.Context, dir string, cfg agent.Config, run once.Confi
 	if err != nil {
 		return exit(exitUsage, "--remove: %v", err)
 	}
-	cfg.Root, cfg.Once = dir, &agent.Once{}
+	cfg.Root = dir
 	cfg.Endpoint, cfg.NodeName, cfg.CgroupDriver, cfg.CgroupRoot = note.Endpoint, note.NodeName, note.CgroupDriver, note.CgroupRoot
-	return exitOnce(startRun(ctx, cfg, run))
+	return exitOnce(startRun(ctx, cfg, &agent.Once{}, o, run))
 }
 
 func exitOnce(code int, err error) error {
@@ -246,7 +246,7 @@ func exitOnce(code int, err error) error {
 }
 
 // startRun runs an agent for one run. Its error is why it could not be started.
-func startRun(ctx context.Context, cfg agent.Config, run once.Config) (code int, err error) {
+func startRun(ctx context.Context, cfg config.Config, work *agent.Once, o agent.Options, run once.Config) (code int, err error) {
 	cfg.PodLogs = filepath.Join(cfg.Root, "logs")
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -256,13 +256,13 @@ func startRun(ctx context.Context, cfg agent.Config, run once.Config) (code int,
 	if err := note.Write(cfg.Root); err != nil {
 		return 0, err
 	}
-	a, err := agent.New(cfg)
+	a, err := agent.New(cfg, work, o)
 	if err != nil {
 		return 0, err
 	}
 	note.Endpoint = a.Endpoint() // of those that there may be
 	if err := note.Write(cfg.Root); err != nil {
-		cfg.Log.Warn("a run that is killed must be told the runtime for --remove", "err", err)
+		o.Log.Warn("a run that is killed must be told the runtime for --remove", "err", err)
 	}
 	run.Agent, run.Root, run.PodLogs, run.Signals = a, cfg.Root, cfg.PodLogs, signals
 	return once.Run(context.WithoutCancel(ctx), run), nil // signals are its own to answer

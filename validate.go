@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
-	"monopod/agent"
 	acli "monopod/agent/cli"
+	"monopod/agent/config"
 	"monopod/agent/status"
 	"monopod/manifests"
 )
@@ -52,13 +52,13 @@ func validate(_ context.Context, c *call) error {
 }
 
 // checkAll checks all that the arguments stand for.
-func checkAll(cfg agent.Config, args []string, stdin io.Reader) (*validation, error) {
+func checkAll(cfg config.Config, args []string, stdin io.Reader) (*validation, error) {
 	node := cfg.NodeName
 	if node == "" {
 		node, _ = os.Hostname()
 	}
 	v := &validation{from: map[string]string{}, options: manifests.Options{
-		NodeName: strings.ToLower(node), NameSuffix: !cfg.NoNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses}}
+		NodeName: strings.ToLower(node), NameSuffix: cfg.PodNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses}}
 	for _, arg := range args {
 		if err := v.add(arg, stdin); err != nil {
 			return nil, err

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests/decode"
 )
 
 // kernel is a version: 4.15.
@@ -45,8 +47,8 @@ func safeSysctls() map[string]kernel {
 // namespace that the pod shares with the machine.
 func admitSysctls(p *v1.Pod, f *nodeFacts) *refusal {
 	for _, s := range podSecurity(p).Sysctls {
-		name := sysctlName(s.Name)
-		space := sysctlNamespace(name)
+		name := decode.SysctlName(s.Name)
+		space := decode.SysctlNamespace(name)
 		switch {
 		case !sysctlAllowed(name, f):
 			return &refusal{"SysctlForbidden", fmt.Sprintf("forbidden sysctl: %q not allowlisted", s.Name)}
@@ -62,26 +64,8 @@ func sysctlAllowed(name string, f *nodeFacts) bool {
 		return true
 	}
 	return slices.ContainsFunc(f.Sysctls, func(pattern string) bool {
-		pattern = sysctlName(pattern)
+		pattern = decode.SysctlName(pattern)
 		prefix, open := strings.CutSuffix(pattern, "*")
 		return open && strings.HasPrefix(name, prefix) || name == pattern
 	})
-}
-
-// sysctlNamespace returns "IPC" or "Net", or "" for a setting, or a pattern of
-// settings, that is the whole machine's.
-func sysctlNamespace(name string) string {
-	name = sysctlName(name)
-	for _, prefix := range []string{"kernel.shm", "kernel.msg", "fs.mqueue."} {
-		if strings.HasPrefix(name, prefix) {
-			return "IPC"
-		}
-	}
-	switch {
-	case name == "kernel.sem":
-		return "IPC"
-	case strings.HasPrefix(name, "net."):
-		return "Net"
-	}
-	return ""
 }

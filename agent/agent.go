@@ -7,14 +7,17 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"monopod/agent/config"
 	"monopod/agent/events"
 	"monopod/agent/image"
 	"monopod/agent/logs"
@@ -32,9 +35,15 @@ import (
 // the next agent finds out what became of it.
 const leaveIn = 5 * time.Second
 
+// startsPerCore bounds how many sandboxes and containers are started at once:
+// runtimes slow down beyond.
+const startsPerCore = 4
+
 // Agent is one monopod on one root dir. New makes it, Run runs it once.
 type Agent struct {
-	cfg     Config
+	cfg     config.Config                 // at the start
+	live    atomic.Pointer[config.Config] // as it is now, of which some changes: the reloader writes it
+	version string
 	log     *slog.Logger
 	root    *root
 	cri     *cri.Client
@@ -57,14 +66,26 @@ type Agent struct {
 	reloader *reloader // nil: the settings are read once
 }
 
-// New checks the settings, takes the root dir, and binds the endpoints. Each
-// error is one sentence for the person who started the agent. The caller must
-// call Run.
-func New(cfg Config) (_ *Agent, err error) {
-	if cfg, err = cfg.complete(); err != nil {
+// Options is what an agent is told besides the settings.
+type Options struct {
+	Version string
+	Log     *slog.Logger   // nil: slog's default
+	Level   *slog.LevelVar // follows the setting; nil: nothing does
+	Reread  *Reread        // nil: the settings are read once
+
+	CollectEvery time.Duration // how often is looked whether images must go; 0: as image has it
+}
+
+// New checks the settings, takes the root dir, and binds the endpoints. The
+// agent stays for one run of its pods, or, if once is nil, keeps those of the
+// manifests. Each error is one sentence for the person who started it. The caller
+// must call Run.
+func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
+	if cfg, err = complete(cfg, once); err != nil {
 		return nil, err
 	}
-	a := &Agent{cfg: cfg, log: cfg.Log}
+	a := &Agent{cfg: cfg, version: o.Version, log: cmp.Or(o.Log, slog.Default()), once: newOnce(once)}
+	a.live.Store(&cfg)
 	defer func() {
 		if err != nil {
 			a.abandon()
@@ -73,64 +94,64 @@ func New(cfg Config) (_ *Agent, err error) {
 	if a.root, err = openRoot(cfg.Root); err != nil {
 		return nil, err
 	}
-	if a.cri, err = cri.Dial(cfg.endpoints()...); err != nil {
+	if a.cri, err = cri.Dial(endpoints(cfg)...); err != nil {
 		return nil, err
 	}
-	if a.store, err = status.Open(a.root.path("status"), cfg.Log); err != nil {
+	if a.store, err = status.Open(a.root.path("status"), a.log); err != nil {
 		return nil, err
 	}
-	a.events = events.Open(events.Config{Path: a.root.path("status", "events.jsonl"), Node: cfg.NodeName, Log: cfg.Log})
+	a.events = events.Open(events.Config{Path: a.root.path("status", "events.jsonl"), Node: cfg.NodeName, Log: a.log})
 	a.store.OnTrouble(func(err error) { a.recordTrouble("FailedStatusWrite", err.Error()) })
-	a.root.complain(cfg.Log, a.recordTrouble)
-	checkpoints, err := a.root.checkpoints(cfg.Log)
+	a.root.complain(a.log, a.recordTrouble)
+	checkpoints, err := a.root.checkpoints(a.log)
 	if err != nil {
 		return nil, err
 	}
-	machine, err := newMachine(cfg, a.root.instance)
+	settings := once.settingsOfNode(settingsOfNode(cfg), a.root.instance)
+	machine, err := newMachine(settings, func() nodeSettings { return settingsOfNode(*a.live.Load()) }, a.root.instance, a.log)
 	if err != nil {
 		return nil, err
 	}
 	a.source = manifests.NewSource(manifests.SourceConfig{
 		Dir:     cfg.Manifests,
-		Options: cfg.manifestOptions(),
+		Options: manifestOptions(cfg),
 		Known:   lastGood(checkpoints),
-		Record:  a.root.folder(cfg.Log),
+		Record:  a.root.folder(a.log),
 		Save:    a.root.saveFolder,
 		Boot:    machine.boot.ID,
-		Log:     cfg.Log,
+		Log:     a.log,
 		Fault:   func() { a.metrics.Panic() },
 	})
 	a.metrics = a.newMetrics(machine)
-	if err := a.build(machine, checkpoints); err != nil {
+	if err := a.build(machine, checkpoints, once, o); err != nil {
 		return nil, err
 	}
 	a.sync = newSyncLoop(a.workers, a.store, cfg.Manifests, checkpoints)
 	a.stats = a.newStats(machine)
-	a.once = newOnce(cfg.Once)
-	if a.server, err = a.listen(machine); err != nil {
+	if a.server, err = a.listen(); err != nil {
 		return nil, err
 	}
 	a.node = a.newNodeReporter(machine)
-	a.reloader = a.newReloader(machine)
+	a.reloader = a.newReloader(o)
 	return a, nil
 }
 
 // listen binds the endpoints.
-func (a *Agent) listen(machine *machine) (*server.Server, error) {
+func (a *Agent) listen() (*server.Server, error) {
 	return server.Listen(server.Config{
 		Listen:   a.cfg.Listen,
 		Socket:   a.cfg.Socket,
-		Access:   a.cfg.Access,
+		Access:   access(a.cfg),
 		Store:    a.store,
 		PodLogs:  a.cfg.PodLogs,
-		Version:  a.cfg.Version,
+		Version:  a.version,
 		Images:   a.listImages,
 		Events:   a.events,
 		Handlers: a.pages(), Watch: a.metrics.Serve,
 		Restart:  a.sync.Restart,
 		Forget:   a.forget,
 		Running:  a.listRunning,
-		Settings: func() map[string]any { return machine.live.Load().configz() },
+		Settings: func() map[string]any { return a.live.Load().Configz() },
 		Checks:   []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
 		Ready:    []server.Check{{Name: "manifests-read", Func: a.sync.read}, {Name: "pods-listed", Func: a.watch.looked}},
 		Log:      a.log,
@@ -138,32 +159,31 @@ func (a *Agent) listen(machine *machine) (*server.Server, error) {
 }
 
 // build wires what acts on the runtime.
-func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
+func (a *Agent) build(machine *machine, checkpoints []*checkpoint, once *Once, o Options) error {
 	a.watch = newWatch(a.cri, a.root.instance, a.store, a.log)
 	a.watch.metrics, a.cri.Observe = a.metrics, a.metrics.Call
 	var err error
-	if a.cgroups, err = newPodCgroups(a.cfg, machine, a.metrics, checkpoints); err != nil {
+	if a.cgroups, err = newPodCgroups(machine, a.metrics, checkpoints); err != nil {
 		return err
 	}
 	a.watch.podLogs = a.cfg.PodLogs
 	a.watch.events, a.watch.node = a.events, a.cfg.NodeName
-	a.rotator = logs.New(a.cfg.Logs, logRuntime{cri: a.cri, watch: a.watch}, a.log)
+	a.rotator = logs.New(settingsOfLogs(a.cfg), logRuntime{cri: a.cri, watch: a.watch}, a.log)
 	a.rotator.Fault = a.metrics.Panic
+	links, plans := logLinks(a.cfg, once), func() planSettings { return settingsOfPlans(*a.live.Load()) }
 	a.garbage = &garbage{root: a.root, cgroups: a.cgroups, lister: a.watch.lister, up: a.watch.Up,
-		podLogs: a.cfg.PodLogs, logLinks: a.cfg.LogLinks, live: machine.live, log: a.log, event: a.recordTrouble, metrics: a.metrics}
+		podLogs: a.cfg.PodLogs, logLinks: links, dead: func() int { return plans().DeadContainers }, log: a.log, event: a.recordTrouble, metrics: a.metrics}
 	a.watch.sweep = func(ctx context.Context, pods map[manifests.Key]*listed) { a.garbage.collect(ctx, pods, true) }
-	keyring, err := a.cfg.keyring()
+	keyring, err := keyring(a.cfg, a.log)
 	if err != nil {
 		return err
 	}
 	needs := &imageNeeds{root: a.root}
-	collector := a.cfg.collector(a.cri, needs, a.metrics)
-	collector.Event = a.recordTrouble
-	a.images = image.NewCollector(collector)
+	a.images = image.NewCollector(a.collector(needs, o.CollectEvery))
 	needs.changed = a.images.Kick
 	a.workers = &workers{
 		cri:     a.cri,
-		images:  image.New(a.cri, a.cfg.puller(keyring, a.metrics)),
+		images:  image.New(a.cri, settingsOfPulls(a.cfg, keyring, a.metrics)),
 		prober:  probe.Prober{Observe: probeCounter(a.metrics)},
 		metrics: a.metrics,
 		needs:   needs,
@@ -174,9 +194,10 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 		cgroups: a.cgroups,
 		watch:   a.watch,
 		log:     a.log,
-		starts:  make(chan struct{}, a.cfg.StartsAtOnce),
+		starts:  make(chan struct{}, startsPerCore*runtime.NumCPU()),
 		ends:    make(chan struct{}, runtime.NumCPU()),
-		podLogs: a.cfg.PodLogs, logLinks: a.cfg.LogLinks, keepLogs: a.cfg.Once != nil,
+		podLogs: a.cfg.PodLogs, logLinks: links, keepLogs: once != nil,
+		suffix: nameSuffix(a.cfg), runtimeClasses: a.cfg.RuntimeClasses, settings: plans,
 		rotator: a.rotator,
 	}
 	return nil
@@ -185,7 +206,7 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint) error {
 // Run keeps the pods running until ctx ends, then leaves them as they are.
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.Close()
-	a.log.Info("monopod starts", "version", a.cfg.Version, "node", a.cfg.NodeName, "manifests", a.cfg.Manifests,
+	a.log.Info("monopod starts", "version", a.version, "node", a.cfg.NodeName, "manifests", a.cfg.Manifests,
 		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "instance", a.root.instance)
 	a.recordStart()
 	a.recordResolvConf(a.workers.machine.Now())

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/config"
 	"monopod/manifests/decode"
 )
 
@@ -79,7 +80,7 @@ func TestALoweredMaximumEndsAWaitAtTheNextStart(t *testing.T) {
 		r.after(10 * time.Second)
 		r.expect()
 		r.stop()
-		r.configure = func(c *Config) { c.BackOff = BackOff{Max: 15 * time.Second} }
+		r.configure = func(c *config.Config) { c.BackOffMax = 15 * time.Second }
 		r.start()
 		r.want(manifest("web", "img:1"))
 		r.after(4 * time.Second)

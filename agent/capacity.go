@@ -40,7 +40,7 @@ func (f *nodeFacts) same(g *nodeFacts) bool {
 }
 
 // readFacts reads the machine as it is now.
-func readFacts(cfg Config) (nodeFacts, error) {
+func readFacts(cfg nodeSettings) (nodeFacts, error) {
 	capacity, err := readCapacity(cfg)
 	if err != nil {
 		return nodeFacts{}, err
@@ -62,7 +62,7 @@ func readFacts(cfg Config) (nodeFacts, error) {
 
 // readCapacity returns all that the machine has; ephemeral storage is the file
 // system of the root dir. Amounts are bytes but those of cpu and pods.
-func readCapacity(cfg Config) (v1.ResourceList, error) {
+func readCapacity(cfg nodeSettings) (v1.ResourceList, error) {
 	memory, err := memoryTotal("/proc/meminfo")
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -65,7 +64,7 @@ func TestHugePages(t *testing.T) {
 }
 
 func TestThisMachineHasSomething(t *testing.T) {
-	f, err := readFacts(Config{Root: t.TempDir(), NodeName: "node1", NodeLabels: map[string]string{"disk": "ssd"}})
+	f, err := readFacts(nodeSettings{Root: t.TempDir(), NodeName: "node1", NodeLabels: map[string]string{"disk": "ssd"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,31 +84,5 @@ func TestKernelVersions(t *testing.T) {
 		if got := parseKernel(release); got != want {
 			t.Errorf("%s: %v, want %v", release, got, want)
 		}
-	}
-}
-
-func TestSettingsOfTheNode(t *testing.T) {
-	rows := []struct {
-		name string
-		set  func(*Config)
-		want string
-	}{
-		{"a label", func(c *Config) { c.NodeLabels = map[string]string{"example.com/disk": "ssd", "bare": ""} }, ""},
-		{"a label whose key is none", func(c *Config) { c.NodeLabels = map[string]string{"a b": "x"} }, `node label a b=x: `},
-		{"a label whose value is none", func(c *Config) { c.NodeLabels = map[string]string{"a": "x y"} }, `--node-labels`},
-		{"sysctls of the pod", func(c *Config) {
-			c.AllowedUnsafeSysctls = []string{"net.*", "kernel.msgmax", "kernel/shm*", "kernel.sem", "fs.mqueue.*"}
-		}, ""},
-		{"a sysctl of the machine", func(c *Config) { c.AllowedUnsafeSysctls = []string{"vm.swappiness"} }, `sysctl "vm.swappiness" is the whole machine's`},
-		{"sysctls of both", func(c *Config) { c.AllowedUnsafeSysctls = []string{"kernel.*"} }, "the whole machine's"},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			c := Config{Manifests: "/m", NodeName: "n"}
-			row.set(&c)
-			if _, err := c.complete(); row.want == "" && err != nil || row.want != "" && !strings.Contains(errText(err), row.want) {
-				t.Errorf("got %v, want %q", err, row.want)
-			}
-		})
 	}
 }

@@ -22,13 +22,11 @@ import (
 	"monopod/cri"
 )
 
-// The drivers that can be asked for.
+// The drivers that can be asked for, besides those of package cgroups.
 const (
 	driverAuto = "auto" // the runtime's
 	driverNone = "none" // no cgroups of pods: the runtime puts containers where it likes
 )
-
-var cgroupDrivers = []string{driverAuto, string(cgroups.Cgroupfs), string(cgroups.Systemd), driverNone}
 
 // levelsEvery is how often the levels that hold pods are put right, since
 // others may write to them: as often as the kubelet does.
@@ -53,32 +51,32 @@ type podCgroups struct {
 
 // newPodCgroups looks whether cgroups can be made and, unless the runtime must
 // be asked first, makes the levels for pods.
-func newPodCgroups(cfg Config, m *machine, to *metrics.Metrics, checkpoints []*checkpoint) (*podCgroups, error) {
-	if cfg.CgroupDriver == driverNone {
+func newPodCgroups(m *machine, to *metrics.Metrics, checkpoints []*checkpoint) (*podCgroups, error) {
+	if m.cfg.CgroupDriver == driverNone {
 		return nil, nil
 	}
-	manager, err := cgroups.Open(cgroups.Config{Root: cfg.CgroupRoot, Own: cfg.Once.cgroup(m.base.Instance)})
-	if err != nil && cfg.goesWithoutCgroups() {
-		sayNoCgroups(cfg.Log, err)
+	manager, err := cgroups.Open(cgroups.Config{Root: m.cfg.CgroupRoot, Own: m.cfg.OwnCgroup})
+	if err != nil && m.cfg.MayLackCgroups {
+		sayNoCgroups(m.log, err)
 		return nil, nil
 	}
 	if err != nil {
 		return nil, noCgroups(err)
 	}
-	g := &podCgroups{manager: manager, machine: m, metrics: to, log: cfg.Log, burstable: map[string]int64{}}
+	g := &podCgroups{manager: manager, machine: m, metrics: to, log: m.log, burstable: map[string]int64{}}
 	for _, c := range checkpoints {
 		if c.ended() != "" {
 			continue
 		}
 		if err := panics.Contain(func() { g.count(c.Pod) }); err != nil {
 			to.Panic()
-			cfg.Log.Error("a pod does not count for the weight of its level", append(panics.Logged(err), "pod", c.key().String())...)
+			m.log.Error("a pod does not count for the weight of its level", append(panics.Logged(err), "pod", c.key().String())...)
 		}
 	}
-	if cfg.CgroupDriver == driverAuto {
+	if m.cfg.CgroupDriver == driverAuto {
 		return g, nil
 	}
-	return g, g.setUp(context.Background(), cgroups.Driver(cfg.CgroupDriver))
+	return g, g.setUp(context.Background(), cgroups.Driver(m.cfg.CgroupDriver))
 }
 
 // noCgroups says what to do where pods cannot have cgroups.
@@ -129,7 +127,7 @@ func (g *podCgroups) setUp(ctx context.Context, d cgroups.Driver) error {
 	defer g.mu.Unlock()
 	err := g.manager.SetUp(ctx, d, g.machine.cfg.Reserved.limit(g.machine.capacity()))
 	if err != nil && !errors.Is(err, cgroups.ErrValues) {
-		if g.machine.cfg.goesWithoutCgroups() {
+		if g.machine.cfg.MayLackCgroups {
 			g.off = true
 			sayNoCgroups(g.log, err)
 			return g.manager.Dismantle(ctx)

@@ -311,7 +311,7 @@ func TestAPodThatEndedHasNoCgroup(t *testing.T) {
 }
 
 func TestPodsWithoutCgroups(t *testing.T) {
-	g, err := newPodCgroups(Config{CgroupDriver: driverNone}, nil, nil, nil)
+	g, err := newPodCgroups(&machine{cfg: nodeSettings{CgroupDriver: driverNone}}, nil, nil)
 	if g != nil || err != nil {
 		t.Fatalf("got %v, %v", g, err)
 	}

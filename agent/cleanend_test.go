@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"monopod/agent/config"
 	"monopod/cri/critest"
 )
 
@@ -18,7 +19,7 @@ import (
 type keeper struct {
 	*testing.T
 	*critest.Runtime
-	cfg  Config
+	cfg  config.Config
 	log  *lines
 	stop func()
 	a    *Agent
@@ -28,15 +29,17 @@ func newKeeper(t *testing.T) *keeper {
 	r := critest.Start(t)
 	r.AddImage("img:1")
 	dir, log := t.TempDir(), &lines{}
-	k := &keeper{T: t, Runtime: r, log: log, cfg: Config{Manifests: filepath.Join(dir, "manifests"), NodeName: "n", Endpoint: r.Endpoint(), Root: filepath.Join(dir, "root"),
-		PodLogs: filepath.Join(dir, "logs"), Socket: filepath.Join(dir, "socket"), ResolvConf: "/dev/null", CgroupDriver: driverNone, Log: slog.New(slog.NewTextHandler(log, nil))}}
+	k := &keeper{T: t, Runtime: r, log: log, cfg: config.Default()}
+	k.cfg.Manifests, k.cfg.NodeName, k.cfg.Endpoint, k.cfg.Root = filepath.Join(dir, "manifests"), "n", r.Endpoint(), filepath.Join(dir, "root")
+	k.cfg.PodLogs, k.cfg.Socket, k.cfg.Listen = filepath.Join(dir, "logs"), filepath.Join(dir, "socket"), ""
+	k.cfg.ResolvConf, k.cfg.CgroupDriver = "/dev/null", driverNone
 	noErr(t, os.Mkdir(k.cfg.Manifests, 0o755))
 	return k
 }
 
 func (k *keeper) start() {
 	k.Helper()
-	a, err := New(k.cfg)
+	a, err := New(k.cfg, nil, Options{Log: slog.New(slog.NewTextHandler(k.log, nil))})
 	noErr(k.T, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	end := make(chan error, 1)
@@ -118,7 +121,7 @@ func TestACleanEndIsKnownToTheNextAgent(t *testing.T) {
 	if _, err := os.Stat(k.mark()); err != nil {
 		t.Fatal(err)
 	}
-	a, err := New(k.cfg)
+	a, err := New(k.cfg, nil, Options{Log: slog.New(slog.NewTextHandler(k.log, nil))})
 	noErr(t, err)
 	if a.inDoubt() {
 		t.Error("a clean end is doubted")

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/config"
 	"monopod/agent/events"
 )
 
@@ -26,7 +27,7 @@ func TestARebootIsTold(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			log := slog.New(slog.DiscardHandler)
-			a := &Agent{cfg: Config{NodeName: "n"}, log: log, root: &root{dir: t.TempDir()}, events: events.Open(events.Config{Node: "n", Log: log})}
+			a := &Agent{cfg: config.Config{NodeName: "n"}, log: log, root: &root{dir: t.TempDir()}, events: events.Open(events.Config{Node: "n", Log: log})}
 			if row.before != "" {
 				if err := os.WriteFile(a.root.path("boot"), []byte(row.before+"\n"), 0o600); err != nil {
 					t.Fatal(err)
@@ -69,7 +70,7 @@ func TestLimitsOfDNSAreTold(t *testing.T) {
 
 func TestLimitsOfTheMachinesDNSAreTold(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
-	a := &Agent{cfg: Config{ResolvConf: "/etc/resolv.conf"}, events: events.Open(events.Config{Node: "n", Log: log})}
+	a := &Agent{cfg: config.Config{ResolvConf: "/etc/resolv.conf"}, events: events.Open(events.Config{Node: "n", Log: log})}
 	n := &node{Name: "n"}
 	a.recordResolvConf(n)
 	for range maxSearches + 1 {

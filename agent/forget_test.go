@@ -14,6 +14,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/config"
 	"monopod/agent/status"
 	"monopod/cri/critest"
 	"monopod/manifests"
@@ -29,9 +30,10 @@ type reader struct {
 
 func read(t *testing.T, r *critest.Runtime, root, folder string) *reader {
 	t.Helper()
-	a, err := New(Config{Manifests: folder, NodeName: "n", Endpoint: r.Endpoint(), Root: root, PodLogs: filepath.Join(root, "logs"),
-		LogLinks: filepath.Join(root, "links"), Socket: filepath.Join(t.TempDir(), "s"), ResolvConf: "/dev/null",
-		CgroupDriver: driverNone, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	cfg := config.Default()
+	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.Root, cfg.PodLogs = folder, "n", r.Endpoint(), root, filepath.Join(root, "logs")
+	cfg.Socket, cfg.Listen, cfg.ResolvConf, cfg.CgroupDriver = filepath.Join(t.TempDir(), "s"), "", "/dev/null", driverNone
+	a, err := New(cfg, nil, Options{Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"monopod/agent/metrics"
@@ -33,7 +32,7 @@ type garbage struct {
 	lister            *lister
 	up                func() bool // the runtime answers
 	podLogs, logLinks string      // folders; no logLinks: none are made
-	live              *atomic.Pointer[Config]
+	dead              func() int  // how many dead containers are kept of each; 0 is 1
 	log               *slog.Logger
 	event             func(reason, message string) // nil: nobody wants to know of trouble
 	metrics           *metrics.Metrics

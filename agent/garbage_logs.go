@@ -20,7 +20,7 @@ func (g *garbage) collectLogs(live map[string]bool) {
 		if !g.ours(p.Name()) {
 			continue
 		}
-		keep := max(g.live.Load().DeadContainers, 1)
+		keep := max(g.dead(), 1)
 		for _, c := range containersIn(filepath.Join(g.podLogs, p.Name())) {
 			dir := filepath.Join(g.podLogs, p.Name(), c)
 			for k, n := range attemptsIn(dir) {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/config"
 )
 
 // tree makes files below dir, folders where a path ends in a slash, links where
@@ -73,7 +75,7 @@ func TestCollectsWhatNobodyRemoved(t *testing.T) {
 		"links/p_ns_c-3.log -> logs/ns_p_bbbb/c/9.log", "links/p_ns_c-4.log -> elsewhere/ns_p_aaaa/c/9.log",
 	}
 	liveWith(t, func(r *rig) {
-		r.configure = func(c *Config) { c.LogLinks = filepath.Join(r.dir, "links") }
+		r.links = filepath.Join(r.dir, "links")
 		tree(t, r.dir, append(ours, theirs...)...)
 	}, func(r *rig) {
 		there := func() []string {
@@ -110,7 +112,8 @@ func TestCollectsWhatNobodyRemoved(t *testing.T) {
 // there are, and the last of those that were, keep theirs.
 func TestCollectsLogsOfRemovedContainers(t *testing.T) {
 	liveWith(t, func(r *rig) {
-		r.configure = func(c *Config) { c.LogLinks, c.Logs.Interval = filepath.Join(r.dir, "links"), time.Hour }
+		r.links = filepath.Join(r.dir, "links")
+		r.configure = func(c *config.Config) { c.LogInterval = time.Hour }
 	}, func(r *rig) {
 		r.want(manifest("web", "img:1"))
 		r.after(time.Second)
@@ -175,7 +178,7 @@ func TestUIDOfLogs(t *testing.T) {
 func TestKeepsSoManyDeadContainers(t *testing.T) {
 	for _, row := range []struct{ keep, want int }{{0, 1}, {1, 1}, {3, 3}} {
 		t.Run(fmt.Sprint(row.keep), func(t *testing.T) {
-			liveWith(t, func(r *rig) { r.configure = func(c *Config) { c.DeadContainers = row.keep } }, func(r *rig) {
+			liveWith(t, func(r *rig) { r.configure = func(c *config.Config) { c.DeadContainers = row.keep } }, func(r *rig) {
 				r.want(manifest("web", "img:1", "restartPolicy: OnFailure"))
 				r.after(time.Second)
 				for range 5 {

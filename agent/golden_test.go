@@ -17,6 +17,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"monopod/agent/config"
 	"monopod/agent/e2e/golden"
 	"monopod/cgroups"
 	"monopod/cri/critest"
@@ -81,7 +82,7 @@ func replay(t *testing.T, c golden.Case, set func(*node)) golden.Facts {
 	got := golden.Recorded{Elsewhere: map[string]string{filepath.Join(dir, "golden-hp"): "/tmp/golden-hp"}}
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{T: t, Runtime: critest.New(t), dir: filepath.Join(dir, "root"), log: &lines{}}
-		r.configure = func(c *Config) { c.NodeName, c.ResolvConf = "node1", resolv }
+		r.configure = func(c *config.Config) { c.NodeName, c.ResolvConf = "node1", resolv }
 		r.machine = func(n *node) {
 			set(n)
 			n.HostIPs, n.HugePageSizes, n.SwapController = []string{"192.0.2.2"}, []string{"2MB", "1GB"}, true

@@ -43,6 +43,6 @@ func (w *watch) Handler(handler string) *rt.RuntimeHandlerFeatures {
 // recursiveReadOnly reports whether the pod's handler can mount read-only all the
 // way down.
 func (w *worker) recursiveReadOnly(p *v1.Pod) bool {
-	handler, err := runtimeHandler(p, w.machine.cfg.RuntimeClasses)
+	handler, err := runtimeHandler(p, w.runtimeClasses)
 	return err == nil && w.watch.Handler(handler).GetRecursiveReadOnlyMounts()
 }

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/config"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -20,7 +21,7 @@ func restartedWith(t *testing.T, classes map[string]string, lacks []critest.Feat
 	live(t, func(r *rig) {
 		r.stop()
 		r.Lacks(lacks...)
-		r.configure = func(c *Config) { c.RuntimeClasses = classes }
+		r.configure = func(c *config.Config) { c.RuntimeClasses = classes }
 		r.start()
 		test(r)
 	})

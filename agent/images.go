@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -12,6 +13,9 @@ import (
 	"monopod/agent/status"
 	"monopod/manifests"
 )
+
+// collectorTimeout bounds one answer about the images.
+const collectorTimeout = 20 * time.Second
 
 // imageNeeds tells the collector of images which ones pods name: those of all
 // manifests that are accepted, whether they run or wait for a place, and those of

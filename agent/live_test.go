@@ -6,16 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"monopod/agent/config"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
 
 // change makes other settings count, as a reloader does.
-func (r *rig) change(with func(*Config)) {
-	live := r.sync.shared.machine.live
-	c := *live.Load()
+func (r *rig) change(with func(*config.Config)) {
+	c := *r.settings.Load()
 	with(&c)
-	live.Store(&c)
+	r.settings.Store(&c)
 	r.sync.LookAgain()
 	r.settle()
 }
@@ -31,7 +31,7 @@ func TestAShorterBackOffCountsAtOnce(t *testing.T) {
 		if r.Count("StartContainer") != n {
 			r.Fatal("it does not wait")
 		}
-		r.change(func(c *Config) { c.BackOff = BackOff{First: time.Second, Max: time.Second} })
+		r.change(func(c *config.Config) { c.BackOffFirst, c.BackOffMax = time.Second, time.Second })
 		r.after(3 * time.Second)
 		if more := r.Count("StartContainer") - n; more < 2 {
 			r.Errorf("started %d times in 3 s", more)
@@ -43,11 +43,11 @@ func TestAShorterBackOffCountsAtOnce(t *testing.T) {
 func TestMoreLabelsAndRoomLetPodsIn(t *testing.T) {
 	rows := []struct {
 		name, spec string
-		before     func(*Config)
-		after      func(*Config)
+		before     func(*config.Config)
+		after      func(*config.Config)
 	}{
-		{"a label", "nodeSelector: {disk: ssd}", func(*Config) {}, func(c *Config) { c.NodeLabels = map[string]string{"disk": "ssd"} }},
-		{"room", "", func(c *Config) { c.MaxPods = 1 }, func(c *Config) { c.MaxPods = 2 }},
+		{"a label", "nodeSelector: {disk: ssd}", func(*config.Config) {}, func(c *config.Config) { c.NodeLabels = map[string]string{"disk": "ssd"} }},
+		{"room", "", func(c *config.Config) { c.MaxPods = 1 }, func(c *config.Config) { c.MaxPods = 2 }},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestMoreLabelsAndRoomLetPodsIn(t *testing.T) {
 }
 
 func TestFewerDeadContainersAreKeptAtOnce(t *testing.T) {
-	liveWith(t, func(r *rig) { r.configure = func(c *Config) { c.DeadContainers = 3 } }, func(r *rig) {
+	liveWith(t, func(r *rig) { r.configure = func(c *config.Config) { c.DeadContainers = 3 } }, func(r *rig) {
 		r.want(manifest("web", "img:1"))
 		for range 4 {
 			r.after(6 * time.Minute)
@@ -74,7 +74,7 @@ func TestFewerDeadContainersAreKeptAtOnce(t *testing.T) {
 		if n := len(r.Containers()); n != 4 {
 			r.Fatalf("%d containers", n)
 		}
-		r.change(func(c *Config) { c.DeadContainers = 1 })
+		r.change(func(c *config.Config) { c.DeadContainers = 1 })
 		r.after(time.Second)
 		if n := len(r.Containers()); n != 2 {
 			r.Errorf("%d containers", n)

@@ -6,13 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"monopod/agent/logs"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"monopod/agent/config"
 )
 
 // The agent rotates the logs of what runs, without a call where there is
 // nothing to do; a container that is removed takes its former logs with it.
 func TestRotatesLogs(t *testing.T) {
-	liveWith(t, func(r *rig) { r.configure = func(c *Config) { c.Logs = logs.Config{MaxSize: 100} } }, func(r *rig) {
+	liveWith(t, func(r *rig) { r.configure = func(c *config.Config) { c.LogMaxSize = resource.MustParse("100") } }, func(r *rig) {
 		r.want(manifest("web", "img:1"))
 		r.after(time.Minute)
 		c, _ := r.Container("web-n/c")
@@ -42,7 +44,7 @@ func TestRotatesLogs(t *testing.T) {
 
 // While the runtime does not answer, no log is renamed.
 func TestLeavesLogsWhileTheRuntimeIsAway(t *testing.T) {
-	liveWith(t, func(r *rig) { r.configure = func(c *Config) { c.Logs = logs.Config{MaxSize: 100} } }, func(r *rig) {
+	liveWith(t, func(r *rig) { r.configure = func(c *config.Config) { c.LogMaxSize = resource.MustParse("100") } }, func(r *rig) {
 		r.want(manifest("web", "img:1"))
 		r.after(time.Second)
 		c, _ := r.Container("web-n/c")

@@ -18,7 +18,7 @@ import (
 // somebody scrapes.
 func (a *Agent) newMetrics(m *machine) *metrics.Metrics {
 	return metrics.New(metrics.Config{
-		NodeName: a.cfg.NodeName, Version: kubeletVersion(a.cfg.Version), CgroupV2: m.base.CgroupV2,
+		NodeName: a.cfg.NodeName, Version: kubeletVersion(a.version), CgroupV2: m.base.CgroupV2,
 		State: a.containedState,
 	})
 }

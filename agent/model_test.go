@@ -18,6 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/config"
 	"monopod/cri"
 	"monopod/cri/critest"
 	"monopod/manifests"
@@ -89,7 +90,7 @@ func walkOnce(t *testing.T, seed uint64) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &walk{rig: &rig{T: t, Runtime: critest.New(t), dir: filepath.Join(dir, "root"), log: &lines{}}, rand: rand.New(rand.NewPCG(seed, 0)),
 			wishes: map[string]wish{}, former: map[string]wish{}, offered: map[manifests.Key]*manifests.Pod{}, before: map[manifests.Key]account{}}
-		w.configure = func(c *Config) { c.PodLogs = filepath.Join(dir, "logs") }
+		w.configure = func(c *config.Config) { c.PodLogs = filepath.Join(dir, "logs") }
 		w.AddImage("img:1", "img:2")
 		w.OnExec(w.exec)
 		for name, p := range modelPrograms {

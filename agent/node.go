@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,8 +22,7 @@ const nodeFor = 10 * time.Second
 
 // machine reads what pods must know of the machine. Any goroutine may use it.
 type machine struct {
-	cfg  Config
-	live *atomic.Pointer[Config] // the settings as they are now, of which some change
+	cfg  nodeSettings // at the start
 	log  *slog.Logger
 	base node // what does not change
 	boot boot
@@ -38,8 +36,9 @@ type machine struct {
 	said string // the last trouble, so that it is said once
 }
 
-// newMachine reads what does not change while the agent runs.
-func newMachine(cfg Config, instance string) (*machine, error) {
+// newMachine reads what does not change while the agent runs. live returns the
+// settings as they are now, of which some change.
+func newMachine(cfg nodeSettings, live func() nodeSettings, instance string, log *slog.Logger) (*machine, error) {
 	facts, err := readFacts(cfg)
 	if err != nil {
 		return nil, err
@@ -49,10 +48,8 @@ func newMachine(cfg Config, instance string) (*machine, error) {
 	}
 	var fs unix.Statfs_t
 	unified := unix.Statfs("/sys/fs/cgroup", &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC
-	live := &atomic.Pointer[Config]{}
-	live.Store(&cfg)
-	read := func() (nodeFacts, error) { return readFacts(*live.Load()) }
-	return &machine{cfg: cfg, live: live, boot: readBoot(), log: cfg.Log, facts: facts, readFacts: read, base: node{
+	read := func() (nodeFacts, error) { return readFacts(live()) }
+	return &machine{cfg: cfg, boot: readBoot(), log: log, facts: facts, readFacts: read, base: node{
 		Name: cfg.NodeName, Instance: instance, Root: cfg.Root, PodLogs: cfg.PodLogs,
 		Memory: facts.Capacity.Memory().Value(), Allocatable: facts.Allocatable, CgroupV2: unified, SwapController: swapController("/sys/fs/cgroup", unified), HugePageSizes: hugePageSizes(),
 		ClusterDNS: cfg.ClusterDNS, ClusterDomain: cfg.ClusterDomain, PodPids: cfg.PodPids, SeccompDefault: cfg.SeccompDefault,
@@ -70,7 +67,7 @@ func (m *machine) Now() *node {
 	n := m.base
 	n.HostIPs = hostIPs()
 	trouble := ""
-	if m.cfg.NoResolvConf {
+	if m.cfg.ResolvConf == "" {
 		n.Resolv = localResolvConf(n.HostIPs)
 	} else if conf, err := os.ReadFile(m.cfg.ResolvConf); err != nil {
 		trouble = err.Error()

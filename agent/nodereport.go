@@ -63,7 +63,7 @@ type nodeReporter struct {
 
 func (a *Agent) newNodeReporter(m *machine) *nodeReporter {
 	r := &nodeReporter{machine: m, store: a.store, cri: a.cri, runtime: a.watch, events: a.events, turned: a.sync.lastTurn, late: 2*syncTick + nodeEvery/2, log: a.log,
-		info: readNodeInfo("/", m.boot.ID, a.cfg.Version), measure: measure, other: make(chan struct{}, 1),
+		info: readNodeInfo("/", m.boot.ID, a.version), measure: measure, other: make(chan struct{}, 1),
 		full: func() bool { return a.images.Shortfall().Bytes > 0 }, pressed: map[v1.NodeConditionType]time.Time{}}
 	r.port = a.server.Port()
 	return r

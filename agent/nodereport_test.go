@@ -24,12 +24,8 @@ import (
 func (r *rig) reporter(prepare func(*nodeReporter)) (stop func()) {
 	r.Helper()
 	log := slog.New(slog.NewTextHandler(r.log, nil))
-	cfg, err := Config{Manifests: "m", NodeName: "n", Root: r.dir, Log: log}.complete()
-	if err != nil {
-		r.Fatal(err)
-	}
 	m := r.sync.shared.machine
-	m.cfg.Pressure = cfg.Pressure
+	m.cfg.Pressure = defaultPressure()
 	n := &nodeReporter{machine: m, store: r.store, cri: cri.New(r.Conn()), runtime: r.watch, events: r.events, turned: r.sync.lastTurn, late: 2*syncTick + nodeEvery/2, log: log,
 		info: readNodeInfo(r.TempDir(), "boot-1", "v1.2.3"), pressed: map[v1.NodeConditionType]time.Time{}, other: make(chan struct{}, 1),
 		measure: func(string, string) (signals, error) { return signals{}, nil }, full: func() bool { return false }}

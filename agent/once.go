@@ -63,12 +63,14 @@ func (a *Agent) snapshots() <-chan manifests.Snapshot {
 	return a.source.Snapshots()
 }
 
-// cgroup returns the name of the cgroup that holds those of the agent's pods.
-func (o *Once) cgroup(instance string) string {
-	if o == nil {
-		return ""
+// settingsOfNode returns the settings for an agent of one run: its pods' cgroups
+// are in one of its own, and pods run without where they cannot have any, as in a
+// container of a CI system, unless a driver was chosen.
+func (o *Once) settingsOfNode(s nodeSettings, instance string) nodeSettings {
+	if o != nil {
+		s.OwnCgroup, s.MayLackCgroups = "monopod-once-"+instance, s.CgroupDriver == driverAuto
 	}
-	return "monopod-once-" + instance
+	return s
 }
 
 // Endpoint returns where the runtime is.
@@ -140,7 +142,7 @@ func (a *Agent) leave(ctx context.Context, asked bool) error {
 
 // abandon gives back what New took before it went wrong.
 func (a *Agent) abandon() {
-	if a.cfg.Once != nil && !a.cgroups.none() {
+	if a.once != nil && !a.cgroups.none() {
 		ctx, cancel := context.WithTimeout(context.Background(), dismantleWithin)
 		defer cancel()
 		if err := a.cgroups.manager.Dismantle(ctx); err != nil {
@@ -181,10 +183,6 @@ func (l *syncLoop) noteEmpty() {
 		close(l.empty)
 	}
 }
-
-// goesWithoutCgroups reports whether pods are to run where they cannot have
-// cgroups: in a container of a CI system they often cannot.
-func (c *Config) goesWithoutCgroups() bool { return c.Once != nil && c.CgroupDriver == driverAuto }
 
 func sayNoCgroups(log *slog.Logger, err error) {
 	log.Warn("pods get no cgroups of their own here; limits of containers count all the same", "err", err)

@@ -13,6 +13,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/config"
 	"monopod/cgroups"
 	"monopod/cgroups/cgrouptest"
 	"monopod/cri/critest"
@@ -38,8 +39,10 @@ func runOnce(t *testing.T, r *critest.Runtime, root string, docs ...string) *one
 		}
 		pods = append(pods, found...)
 	}
-	a, err := New(Config{Once: &Once{Pods: pods}, NodeName: "n", Endpoint: r.Endpoint(), Root: root, PodLogs: filepath.Join(root, "logs"),
-		ResolvConf: "/dev/null", CgroupDriver: driverNone, Log: slog.New(slog.DiscardHandler)})
+	cfg := config.Default()
+	cfg.NodeName, cfg.Endpoint, cfg.Root, cfg.PodLogs = "n", r.Endpoint(), root, filepath.Join(root, "logs")
+	cfg.ResolvConf, cfg.CgroupDriver = "/dev/null", driverNone
+	a, err := New(cfg, &Once{Pods: pods}, Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +199,7 @@ func TestARunGoesWithoutCgroups(t *testing.T) {
 		}
 		log := &lines{}
 		g := &podCgroups{manager: manager, log: slog.New(slog.NewTextHandler(log, nil)), burstable: map[string]int64{},
-			machine: &machine{cfg: Config{Once: row.once, CgroupDriver: row.driver}}}
+			machine: &machine{cfg: row.once.settingsOfNode(nodeSettings{CgroupDriver: row.driver}, "i")}}
 		err = g.setUp(t.Context(), cgroups.Cgroupfs)
 		if (err == nil) != row.ok || g.none() != row.ok {
 			t.Errorf("driver %s, once %v: none %v, error %v", row.driver, row.once != nil, g.none(), err)

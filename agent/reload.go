@@ -1,17 +1,18 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
+	"monopod/agent/config"
+	"monopod/agent/image"
 	"monopod/agent/logs"
 	"monopod/agent/status"
 	"monopod/manifests/decode"
@@ -21,49 +22,40 @@ import (
 type Reread struct {
 	File string // of settings; it is watched. "": there is none
 	// Read returns the settings as they would count after a new start.
-	Read func() (Config, []decode.Problem, error)
+	Read func() (config.Config, []decode.Problem, error)
 	Ask  <-chan os.Signal // somebody asks for it; the file is read, too, when it changes
 }
 
-// liveSettings are those that count at once. The others count after a new start.
+// liveSettings are those that count at once, and who must be told of them. What
+// the others need of a setting they read each time.
 var liveSettings = []struct {
-	fields []string
-	take   func(to *Config, from Config)
-	apply  func(r *reloader, c Config) // nil: who needs it reads it each time
+	settings []string
+	tell     func(r *reloader, c config.Config)
 }{
-	{[]string{"logLevel"}, func(to *Config, from Config) { to.LogLevel = from.LogLevel },
-		func(r *reloader, c Config) { r.level.Set(c.LogLevel) }},
+	{[]string{"logLevel"}, func(r *reloader, c config.Config) { r.level.Set(c.Level()) }},
 	{[]string{"containerLogMaxSize", "containerLogMaxFiles", "containerLogMonitorInterval", "containerLogMaxWorkers"},
-		func(to *Config, from Config) { to.Logs = from.Logs },
-		func(r *reloader, c Config) { r.logs(c.Logs) }},
+		func(r *reloader, c config.Config) { r.logs(settingsOfLogs(c)) }},
 	{[]string{"imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMinimumGCAge", "imageMaximumGCAge"},
-		func(to *Config, from Config) { to.Images.Collect = from.Images.Collect },
-		func(r *reloader, c Config) { r.images(c.Images) }},
-	{[]string{"registryPullQPS", "registryBurst"},
-		func(to *Config, from Config) { to.Images.QPS, to.Images.Burst = from.Images.QPS, from.Images.Burst },
-		func(r *reloader, c Config) { r.rate(c.Images.QPS, c.Images.Burst) }},
-	{[]string{"crashLoopBackOff.firstContainerRestartPeriod", "crashLoopBackOff.maxContainerRestartPeriod"},
-		func(to *Config, from Config) { to.BackOff = from.BackOff }, func(r *reloader, _ Config) { r.pods() }},
-	{[]string{"deadContainersPerContainer"},
-		func(to *Config, from Config) { to.DeadContainers = from.DeadContainers }, func(r *reloader, _ Config) { r.pods() }},
-	{[]string{"nodeLabels"},
-		func(to *Config, from Config) { to.NodeLabels = from.NodeLabels }, func(r *reloader, _ Config) { r.pods(); r.node() }},
-	{[]string{"maxPods", "podsPerCore"},
-		func(to *Config, from Config) { to.MaxPods, to.PodsPerCore = from.MaxPods, from.PodsPerCore }, func(r *reloader, _ Config) { r.pods(); r.node() }},
+		func(r *reloader, c config.Config) { r.images(limitsOfImages(c)) }},
+	{[]string{"registryPullQPS", "registryBurst"}, func(r *reloader, c config.Config) { r.rate(c.PullQPS, c.PullBurst) }},
+	{[]string{"crashLoopBackOff.firstContainerRestartPeriod", "crashLoopBackOff.maxContainerRestartPeriod"}, func(r *reloader, _ config.Config) { r.pods() }},
+	{[]string{"deadContainersPerContainer"}, func(r *reloader, _ config.Config) { r.pods() }},
+	{[]string{"nodeLabels"}, func(r *reloader, _ config.Config) { r.pods(); r.node() }},
+	{[]string{"maxPods", "podsPerCore"}, func(r *reloader, _ config.Config) { r.pods(); r.node() }},
 }
 
 // reloader makes settings count that change while the agent runs. Its goroutine
 // owns all but live, which only it writes.
 type reloader struct {
 	from  Reread
-	live  *atomic.Pointer[Config]
+	live  *atomic.Pointer[config.Config]
 	store *status.Store
 	log   *slog.Logger
 
 	// Where settings go that nobody reads each time.
 	level  *slog.LevelVar
 	logs   func(logs.Config)
-	images func(ImageConfig)
+	images func(image.Limits)
 	rate   func(qps, burst int)
 	pods   func() // they are looked at again
 	node   func() // it is reported anew
@@ -72,21 +64,17 @@ type reloader struct {
 }
 
 // newReloader wires who settings go to; nil: they are read once.
-func (a *Agent) newReloader(m *machine) *reloader {
-	if a.cfg.Reread == nil {
+func (a *Agent) newReloader(o Options) *reloader {
+	if o.Reread == nil {
 		return nil
 	}
-	from := *a.cfg.Reread
+	from := *o.Reread
 	if abs, err := filepath.Abs(from.File); err == nil && from.File != "" { // as it is watched
 		from.File = abs
 	}
-	r := &reloader{from: from, live: m.live, store: a.store, log: a.log, level: a.cfg.Level,
-		logs: a.rotator.Set, images: func(c ImageConfig) { a.images.SetBounds(c.Collect) },
+	return &reloader{from: from, live: &a.live, store: a.store, log: a.log, level: cmp.Or(o.Level, &slog.LevelVar{}),
+		logs: a.rotator.Set, images: a.images.SetBounds,
 		rate: a.workers.images.SetRate, pods: a.sync.LookAgain, node: a.node.lookAgain}
-	if r.level == nil {
-		r.level = &slog.LevelVar{}
-	}
-	return r
 }
 
 // read reads the settings and makes count what can. first: nothing is said
@@ -94,8 +82,7 @@ func (a *Agent) newReloader(m *machine) *reloader {
 func (r *reloader) read(first bool) {
 	next, warnings, err := r.from.Read()
 	if err == nil {
-		next.Log = r.log
-		next, err = next.complete()
+		next, err = complete(next, nil)
 	}
 	if err != nil {
 		r.log.Error("settings make no sense; the former ones stay", "file", r.from.File, "err", strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -111,25 +98,13 @@ func (r *reloader) read(first bool) {
 }
 
 // take makes count what it can of the next settings, and says what that is.
-func (r *reloader) take(next Config, first bool) {
-	now := *r.live.Load()
-	differ := changed(now, next)
-	var counts, later []string
-	for _, s := range liveSettings {
-		if slices.ContainsFunc(differ, func(name string) bool { return slices.Contains(s.fields, name) }) {
-			s.take(&now, next)
-		}
-	}
+func (r *reloader) take(next config.Config, first bool) {
+	counts, later := config.Changed(*r.live.Load(), next)
+	now := r.live.Load().TakeLive(next)
 	r.live.Store(&now)
-	for _, s := range liveSettings {
-		mine := slices.DeleteFunc(slices.Clone(differ), func(name string) bool { return !slices.Contains(s.fields, name) })
-		if counts = append(counts, mine...); len(mine) > 0 {
-			s.apply(r, now)
-		}
-	}
-	for _, name := range differ {
-		if !slices.Contains(counts, name) {
-			later = append(later, name)
+	for _, t := range liveSettings {
+		if slices.ContainsFunc(t.settings, func(name string) bool { return slices.Contains(counts, name) }) {
+			t.tell(r, now)
 		}
 	}
 	if len(counts) > 0 {
@@ -144,18 +119,6 @@ func (r *reloader) take(next Config, first bool) {
 			Message: "these settings changed and count after a restart of monopod: " + strings.Join(later, ", ")}}
 	}
 	r.store.SetSettings(problems)
-}
-
-// changed returns the names of the settings that differ, in the order of a file.
-func changed(a, b Config) []string {
-	was, is := a.fields(), b.fields()
-	var names []string
-	for _, row := range configRows() {
-		if !reflect.DeepEqual(was[row.name], is[row.name]) {
-			names = append(names, row.name)
-		}
-	}
-	return names
 }
 
 // problems returns what is wrong with the file, one for each line of err.
@@ -175,14 +138,11 @@ func (r *reloader) problems(err error) []status.Problem {
 	return all
 }
 
-// reloadSettle is how long a file must be left alone before it is read.
-const reloadSettle = 200 * time.Millisecond
-
 // run reads the settings whenever somebody asks or their file changes, until
 // ctx ends.
 func (r *reloader) run(ctx context.Context) {
-	w := watchFile(r.from.File)
-	defer w.close()
+	w := config.WatchFile(r.from.File)
+	defer w.Close()
 	r.data, _ = os.ReadFile(r.from.File)
 	if r.from.File != "" {
 		r.read(true) // it may have changed since it was read for the start
@@ -193,7 +153,7 @@ func (r *reloader) run(ctx context.Context) {
 			return
 		case <-r.from.Ask:
 			r.asked()
-		case <-w.changed():
+		case <-w.Changed():
 			if data, err := os.ReadFile(r.from.File); err != nil || string(data) != string(r.data) {
 				r.data = data
 				r.read(false)

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"monopod/agent/config"
+	"monopod/agent/image"
 	"monopod/agent/logs"
 	"monopod/agent/status"
 	"monopod/manifests/decode"
@@ -35,23 +37,24 @@ func newReloaded(t *testing.T, text string) *reloaded {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close(context.Background()) })
-	base := Config{Manifests: "/m", NodeName: "n", Listen: DefaultListen}
+	base := config.Default()
+	base.Manifests, base.NodeName = "/m", "n"
 	told := func(who string, what ...any) {
 		r.called = append(r.called, strings.TrimSpace(fmt.Sprintln(append([]any{who}, what...)...)))
 	}
 	r.reloader = &reloader{
-		from: Reread{File: path, Read: func() (Config, []decode.Problem, error) { return ReadConfig(path, base) }},
-		live: &atomic.Pointer[Config]{}, store: store, log: log, level: &slog.LevelVar{},
+		from: Reread{File: path, Read: func() (config.Config, []decode.Problem, error) { return config.ReadFile(path, base) }},
+		live: &atomic.Pointer[config.Config]{}, store: store, log: log, level: &slog.LevelVar{},
 		logs:   func(c logs.Config) { told("logs", c.MaxSize, c.MaxFiles) },
-		images: func(c ImageConfig) { told("images", c.Collect.High, c.Collect.Low) },
+		images: func(l image.Limits) { told("images", l.High, l.Low) },
 		rate:   func(qps, burst int) { told("rate", qps, burst) },
 		pods:   func() { told("pods") },
 		node:   func() { told("node") },
 	}
 	r.write(t, text)
-	c, _, err := ReadConfig(path, base)
+	c, _, err := config.ReadFile(path, base)
 	if err == nil {
-		c, err = c.complete()
+		c, err = complete(c, nil)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -83,23 +86,23 @@ func TestWhatCountsAtOnceAndWhatAfterARestart(t *testing.T) {
 		name, before, after string
 		called              string
 		counts, later       string
-		want                func(Config) bool
+		want                func(config.Config) bool
 	}{
-		{"nothing", "maxPods: 9", "maxPods: 9 # as before", "", "", "", func(c Config) bool { return c.MaxPods == 9 }},
+		{"nothing", "maxPods: 9", "maxPods: 9 # as before", "", "", "", func(c config.Config) bool { return c.MaxPods == 9 }},
 		{"logs", "", "containerLogMaxSize: 1Mi\ncontainerLogMaxFiles: 3", "logs 1048576 3", "containerLogMaxSize, containerLogMaxFiles", "",
-			func(c Config) bool { return c.Logs.MaxSize == 1<<20 && c.Logs.MaxFiles == 3 }},
-		{"back to the default", "containerLogMaxFiles: 3", "", "logs 10485760 5", "containerLogMaxFiles", "", func(c Config) bool { return c.Logs.MaxFiles == 5 }},
+			func(c config.Config) bool { return c.LogMaxSize.Value() == 1<<20 && c.LogMaxFiles == 3 }},
+		{"back to the default", "containerLogMaxFiles: 3", "", "logs 10485760 5", "containerLogMaxFiles", "", func(c config.Config) bool { return c.LogMaxFiles == 5 }},
 		{"images", "", "imageGCHighThresholdPercent: 70\nimageGCLowThresholdPercent: 60", "images 70 60", "imageGCHighThresholdPercent, imageGCLowThresholdPercent", "",
-			func(c Config) bool { return c.Images.Collect.High == 70 }},
-		{"a rate of pulls", "", "registryPullQPS: 3", "rate 3 10", "registryPullQPS", "", func(c Config) bool { return c.Images.QPS == 3 }},
+			func(c config.Config) bool { return c.ImageGCHigh == 70 }},
+		{"a rate of pulls", "", "registryPullQPS: 3", "rate 3 10", "registryPullQPS", "", func(c config.Config) bool { return c.PullQPS == 3 }},
 		{"a back-off", "", "crashLoopBackOff: {maxContainerRestartPeriod: 20s}", "pods", "crashLoopBackOff.maxContainerRestartPeriod", "",
-			func(c Config) bool { return c.BackOff.Max == 20*time.Second }},
-		{"dead containers", "", "deadContainersPerContainer: 3", "pods", "deadContainersPerContainer", "", func(c Config) bool { return c.DeadContainers == 3 }},
+			func(c config.Config) bool { return c.BackOffMax == 20*time.Second }},
+		{"dead containers", "", "deadContainersPerContainer: 3", "pods", "deadContainersPerContainer", "", func(c config.Config) bool { return c.DeadContainers == 3 }},
 		{"labels and room", "", "nodeLabels: {disk: ssd}\nmaxPods: 7", "pods|node|pods|node", "nodeLabels, maxPods", "",
-			func(c Config) bool { return c.NodeLabels["disk"] == "ssd" && c.MaxPods == 7 }},
-		{"places", "root: /a", "root: /b\nstaticPodPath: /n", "", "", "staticPodPath, root", func(c Config) bool { return c.Root == "/a" && c.Manifests == "/m" }},
+			func(c config.Config) bool { return c.NodeLabels["disk"] == "ssd" && c.MaxPods == 7 }},
+		{"places", "root: /a", "root: /b\nstaticPodPath: /n", "", "", "staticPodPath, root", func(c config.Config) bool { return c.Root == "/a" && c.Manifests == "/m" }},
 		{"both", "", "clusterDomain: c\nregistryBurst: 2", "rate 0 2", "registryBurst", "clusterDomain",
-			func(c Config) bool { return c.ClusterDomain == "" && c.Images.Burst == 2 }},
+			func(c config.Config) bool { return c.ClusterDomain == "" && c.PullBurst == 2 }},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -190,7 +193,7 @@ func TestSettingsAreShownBesideTheManifests(t *testing.T) {
 
 func TestWithoutAFileThereIsNothingToRead(t *testing.T) {
 	r := newReloaded(t, "")
-	r.from.File, r.from.Read = "", func() (Config, []decode.Problem, error) { return Config{}, nil, errors.New("read") }
+	r.from.File, r.from.Read = "", func() (config.Config, []decode.Problem, error) { return config.Config{}, nil, errors.New("read") }
 	r.asked()
 	if !strings.Contains(r.log.String(), "there is no --config file to read again") || len(r.store.Manifests().Settings) > 0 {
 		t.Errorf("log %s", r.log.String())

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -54,7 +55,7 @@ func TestReservations(t *testing.T) {
 
 // A pod that would fit the machine does not fit what is left of it.
 func TestReservedIsNotForPods(t *testing.T) {
-	cfg := Config{Root: t.TempDir(), NodeName: "n", MaxPods: 7, PodsPerCore: 1000}
+	cfg := nodeSettings{Root: t.TempDir(), NodeName: "n", MaxPods: 7, PodsPerCore: 1000}
 	all, err := readFacts(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -72,14 +73,14 @@ func TestReservedIsNotForPods(t *testing.T) {
 		t.Errorf("room for %d pods, want 7", n)
 	}
 	cfg.Reserved.System["cpu"] = resource.MustParse("100000")
-	if _, err := newMachine(cfg, "i"); !strings.Contains(errText(err), "100k of cpu is reserved by systemReserved") {
+	if _, err := newMachine(cfg, nil, "i", slog.Default()); !strings.Contains(errText(err), "100k of cpu is reserved by systemReserved") {
 		t.Errorf("a machine with less than is reserved: %v", err)
 	}
 }
 
 func TestPodsOnANode(t *testing.T) {
 	for _, row := range []struct{ most, perCore, cores, want int64 }{{0, 0, 4, 110}, {20, 0, 4, 20}, {0, 10, 4, 40}, {30, 10, 4, 30}} {
-		if got := (Config{MaxPods: row.most, PodsPerCore: row.perCore}).podsOn(row.cores); got != row.want {
+		if got := (nodeSettings{MaxPods: row.most, PodsPerCore: row.perCore}).podsOn(row.cores); got != row.want {
 			t.Errorf("%+v: %d", row, got)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/config"
 )
 
 // smallDisk returns a file system of its own in memory. Only root can make one.
@@ -86,10 +88,11 @@ func TestTheLockNamesTheProcessThatHoldsIt(t *testing.T) {
 func TestAnAgentIsMadeOnAReadOnlyRootDirAndSaysSo(t *testing.T) {
 	disk := smallDisk(t)
 	log := &lines{}
-	cfg := Config{Manifests: t.TempDir(), NodeName: "n", Endpoint: "unix:///nowhere/runtime", CgroupDriver: driverNone, Root: filepath.Join(disk, "root"),
-		Socket: filepath.Join(t.TempDir(), "socket"), Log: slog.New(slog.NewTextHandler(log, nil))}
+	cfg := config.Default()
+	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.CgroupDriver, cfg.Root = t.TempDir(), "n", "unix:///nowhere/runtime", driverNone, filepath.Join(disk, "root")
+	cfg.Socket, cfg.Listen = filepath.Join(t.TempDir(), "socket"), ""
 	made := func() (a *Agent, release func()) {
-		a, err := New(cfg)
+		a, err := New(cfg, nil, Options{Log: slog.New(slog.NewTextHandler(log, nil))})
 		noErr(t, err)
 		return a, func() {
 			ended, cancel := context.WithCancel(t.Context())

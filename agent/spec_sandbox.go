@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/manifests/decode"
 )
 
 // sandboxConfig translates the pod itself. The config also goes with each
@@ -114,17 +116,7 @@ func sysctls(p *v1.Pod) map[string]string {
 	}
 	out := map[string]string{}
 	for _, s := range p.Spec.SecurityContext.Sysctls {
-		out[sysctlName(s.Name)] = s.Value
+		out[decode.SysctlName(s.Name)] = s.Value
 	}
 	return out
-}
-
-// sysctlName turns net/ipv4/conf/eth0.1/x into net.ipv4.conf.eth0/1.x: if the
-// first separator is a slash, slashes and dots change places.
-func sysctlName(name string) string {
-	i := strings.IndexAny(name, "./")
-	if i < 0 || name[i] == '.' {
-		return name
-	}
-	return strings.NewReplacer("/", ".", ".", "/").Replace(name)
 }

@@ -232,19 +232,6 @@ func TestPortsOfRegularContainersAreMappedOnce(t *testing.T) {
 	}
 }
 
-func TestSysctlNames(t *testing.T) {
-	for in, want := range map[string]string{
-		"kernel.shm_rmid_forced":   "kernel.shm_rmid_forced",
-		"net/ipv4/ip_forward":      "net.ipv4.ip_forward",
-		"net/ipv4/conf/eth0.1/arp": "net.ipv4.conf.eth0/1.arp",
-		"net.ipv4.conf.eth0/1.arp": "net.ipv4.conf.eth0/1.arp",
-	} {
-		if got := sysctlName(in); got != want {
-			t.Errorf("%s: got %s, want %s", in, got, want)
-		}
-	}
-}
-
 func TestStopSignal(t *testing.T) {
 	for name, want := range map[v1.Signal]rt.Signal{
 		v1.SIGUSR1: rt.Signal_SIGUSR1, v1.SIGRTMINPLUS1: rt.Signal_SIGRTMINPLUS1, v1.SIGRTMAXMINUS14: rt.Signal_SIGRTMAXMINUS14,

@@ -15,7 +15,7 @@ func (w *worker) users(p *v1.Pod) (*rt.UserNamespace, error) {
 	if !ownUsers(p) {
 		return nil, nil
 	}
-	handler, err := runtimeHandler(p, w.machine.cfg.RuntimeClasses)
+	handler, err := runtimeHandler(p, w.runtimeClasses)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func (w *worker) createSandbox(ctx, firm context.Context, s *situation, a action
 		w.events.Record(podRef(s.Pod.Pod), v1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
 	}
 	w.recordDNS(s.Pod.Pod)
-	handler, err := runtimeHandler(s.Pod.Pod, w.machine.cfg.RuntimeClasses)
+	handler, err := runtimeHandler(s.Pod.Pod, w.runtimeClasses)
 	if err != nil {
 		return err
 	}

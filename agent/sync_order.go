@@ -175,7 +175,7 @@ func (l *syncLoop) isReady(key manifests.Key) bool {
 
 // named returns the pod that a manifest calls by its short name, or by its full one.
 func (l *syncLoop) named(key manifests.Key, pods map[manifests.Key]turn) manifests.Key {
-	long := manifests.Key{Namespace: key.Namespace, Name: key.Name + l.suffix()}
+	long := manifests.Key{Namespace: key.Namespace, Name: key.Name + l.shared.suffix}
 	_, isLong := pods[long]
 	if _, isFull := pods[key]; isFull && !isLong {
 		return key
@@ -185,15 +185,7 @@ func (l *syncLoop) named(key manifests.Key, pods map[manifests.Key]turn) manifes
 
 // short is "namespace/name" without the node.
 func (l *syncLoop) short(key manifests.Key) string {
-	return key.Namespace + "/" + strings.TrimSuffix(key.Name, l.suffix())
-}
-
-// suffix is what the node adds to the names of pods.
-func (l *syncLoop) suffix() string {
-	if o := l.shared.machine.cfg.manifestOptions(); o.NameSuffix {
-		return "-" + o.NodeName
-	}
-	return ""
+	return key.Namespace + "/" + strings.TrimSuffix(key.Name, l.shared.suffix)
 }
 
 func (l *syncLoop) reason(unready []manifests.Key) string {

@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/config"
 	"monopod/cri/critest"
 )
 
@@ -115,7 +116,7 @@ func TestASuffixTurnedOffWaitsForThePodThatHasIt(t *testing.T) {
 		mark := r.scribble(uid)
 		for _, off := range []bool{true, false} {
 			r.stop()
-			r.configure = func(c *Config) { c.NoNameSuffix = off }
+			r.configure = func(c *config.Config) { c.PodNameSuffix = !off }
 			r.start()
 			r.want(doc)
 			older, newer := "default/web-n", "default/web"

@@ -46,6 +46,10 @@ type workers struct {
 	born              time.Time   // when the first pod could be wanted
 	uids              *uidHolders // of the sync loop, which makes them
 	faults            faults      // of the agent itself
+
+	suffix         string              // that the node adds to the names of pods
+	runtimeClasses map[string]string   // the runtime's handlers by name of the class
+	settings       func() planSettings // as they are now
 }
 
 var (
@@ -194,7 +198,8 @@ func (w *worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	for uid := range seen.Instances {
 		w.uids.take(types.UID(uid), w.key) // a former one that no checkpoint tells of has its uid, too
 	}
-	s := situation{Now: time.Now(), Pod: u.Pod, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.watch.Runtime(), Fetching: w.onTheirWay(), BackOff: w.machine.live.Load().BackOff, Dead: w.machine.live.Load().DeadContainers}
+	settings := w.settings()
+	s := situation{Now: time.Now(), Pod: u.Pod, Known: w.known, Observed: seen, Failures: w.failures, Runtime: w.watch.Runtime(), Fetching: w.onTheirWay(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
 	w.begins(&s)
 	s.Next, s.Stopping, s.PostStart, s.Began = w.nextAttempts(&s), stopping, hooks, w.beganAt(&s)
 	w.forgetAside(seen)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/config"
 	"monopod/agent/events"
 	"monopod/agent/image"
 	"monopod/agent/logs"
@@ -46,8 +48,10 @@ type rig struct {
 	names   map[string]string // of containers that were, by id; see remove
 	shared  bool              // somebody else has a pod of the same name
 
-	configure func(*Config) // nil: as it is
-	machine   func(*node)   // likewise
+	settings  *atomic.Pointer[config.Config] // as they are now
+	configure func(*config.Config)           // nil: as it is
+	links     string                         // folder of links to logs; "": none are made
+	machine   func(*node)                    // likewise
 	options   manifests.Options
 	facts     func(*nodeFacts)
 	dial      func(ctx context.Context, network, address string) (net.Conn, error) // of probes; nil: nobody listens
@@ -120,12 +124,16 @@ func (r *rig) start() {
 	if err != nil {
 		r.Fatal(err)
 	}
-	cfg := Config{NodeName: "n", Root: r.dir, PodLogs: filepath.Join(r.dir, "logs"), ResolvConf: "/dev/null", Log: log}
+	cfg := config.Default()
+	cfg.NodeName, cfg.Root, cfg.PodLogs, cfg.ResolvConf = "n", r.dir, filepath.Join(r.dir, "logs"), "/dev/null"
 	if r.configure != nil {
 		r.configure(&cfg)
 	}
-	r.options = cfg.manifestOptions()
-	m, err := newMachine(cfg, root.instance)
+	r.settings = &atomic.Pointer[config.Config]{}
+	r.settings.Store(&cfg)
+	plans := func() planSettings { return settingsOfPlans(*r.settings.Load()) }
+	r.options = manifestOptions(cfg)
+	m, err := newMachine(settingsOfNode(cfg), func() nodeSettings { return settingsOfNode(*r.settings.Load()) }, root.instance, log)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -151,8 +159,8 @@ func (r *rig) start() {
 	r.watch.events, r.watch.node = r.events, "n"
 	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return stateOf(r.store, r.watch, r.sync.wanted()) }})
 	r.watch.metrics, client.Observe = r.metrics, r.metrics.Call
-	rotator := logs.New(cfg.Logs, logRuntime{cri: client, watch: r.watch}, log)
-	trash := &garbage{root: root, lister: r.watch.lister, up: r.watch.Up, podLogs: cfg.PodLogs, logLinks: cfg.LogLinks, live: m.live, log: log}
+	rotator := logs.New(settingsOfLogs(cfg), logRuntime{cri: client, watch: r.watch}, log)
+	trash := &garbage{root: root, lister: r.watch.lister, up: r.watch.Up, podLogs: cfg.PodLogs, logLinks: r.links, dead: func() int { return plans().DeadContainers }, log: log}
 	r.watch.sweep = func(ctx context.Context, pods map[manifests.Key]*listed) { trash.collect(ctx, pods, true) }
 	if r.dial == nil {
 		r.dial = nobodyListens
@@ -160,7 +168,7 @@ func (r *rig) start() {
 	ws := &workers{metrics: r.metrics, prober: probe.Prober{Dial: r.dial, Observe: probeCounter(r.metrics)}, cri: client,
 		images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), store: r.store, events: r.events, root: root, machine: m,
 		watch: r.watch, log: log, starts: make(chan struct{}, 8), ends: make(chan struct{}, 2),
-		podLogs: cfg.PodLogs, logLinks: cfg.LogLinks, rotator: rotator}
+		podLogs: cfg.PodLogs, logLinks: r.links, rotator: rotator, suffix: nameSuffix(cfg), runtimeClasses: cfg.RuntimeClasses, settings: plans}
 	r.sync = newSyncLoop(ws, r.store, "manifests", checkpoints)
 	r.offers = make(chan manifests.Snapshot, 1)
 	var parts sync.WaitGroup

@@ -9,15 +9,6 @@ import (
 )
 
 func TestReadSettings(t *testing.T) {
-	type inner struct {
-		Wait *metav1.Duration `json:"wait"`
-	}
-	type settings struct {
-		Name  *string           `json:"name"`
-		Many  *int64            `json:"many"`
-		Map   map[string]string `json:"things"`
-		Inner *inner            `json:"inner"`
-	}
 	for _, row := range []struct{ name, text, want string }{
 		{"nothing", "", ""},
 		{"only comments", "# a\n---\n# b\n", ""},
@@ -31,24 +22,32 @@ func TestReadSettings(t *testing.T) {
 		{"a value that does not fit is not judged", "many: lots\n", `1:7 many: expected a number (int64), got a string ("lots")`},
 		{"a value that is wrong", "---\n# first\nmany: 99\n", "3:7 many: too many"},
 		{"a value of a map that is wrong", "things:\n  ok: x\n  a.b: bad\n", "3:8 things[a.b]: bad"},
+		{"an object that is null", "inner: null\n", ""},
+		{"an object that is none", "inner: 3\n", "1:8 inner: expected an object, got a number (3)"},
 		{"no duration", "inner:\n  wait: soon\n", `2:9 inner.wait: expected a duration such as 10s or 5m, got a string ("soon")`},
 		{"no object", "- a\n", "1:1 : expected settings by name, got a list"},
 		{"no YAML", "name: [\n", "1:1 : not valid YAML: did not find expected node content"},
 		{"two documents", "name: a\n---\nname: b\n", "3:1 : a second document: settings are one"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			var out settings
-			s := decode.ReadSettings("f.yaml", []byte(row.text), &out)
-			if out.Many != nil {
-				if *out.Many != 3 && *out.Many != 2 {
+			var name *string
+			var many *int64
+			var things map[string]string
+			var wait *metav1.Duration
+			s := decode.ReadSettings("f.yaml", []byte(row.text), decode.Fields{"name": &name, "many": &many, "things": &things, "inner": decode.Fields{"wait": &wait}})
+			if many != nil {
+				if *many != 3 && *many != 2 {
 					s.Refuse("many", "too %s", "many")
 				}
 			}
-			if out.Map["a.b"] == "bad" {
+			if things["a.b"] == "bad" {
 				s.Refuse("things[a.b]", "bad")
 			}
 			if got := words(s.Problems()); got != row.want {
 				t.Errorf("got:\n%s\nwant:\n%s", got, row.want)
+			}
+			if row.name == "values" && (*name != "a" || *many != 3 || things["a.b"] != "c" || wait.Seconds() != 3) {
+				t.Errorf("name %q, many %d, things %v, wait %s", *name, *many, things, wait)
 			}
 		})
 	}

@@ -18,8 +18,8 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent"
+	"monopod/agent/config"
 	"monopod/agent/e2e/rig"
-	"monopod/agent/image"
 )
 
 // TestImagesAreCollected fills a small disk with images beyond the threshold:
@@ -79,11 +79,11 @@ func runInProcess(w *world) {
 	check(w.T, os.MkdirAll(w.agent.Root, 0o755))
 	log, err := os.Create(w.agent.Log)
 	check(w.T, err)
-	a, err := agent.New(agent.Config{
-		Manifests: w.agent.Manifests, Endpoint: w.agent.Endpoint, Root: w.agent.Root, PodLogs: w.agent.PodLogs, NodeName: rig.Node,
-		Socket: w.agent.Socket, CgroupRoot: w.agent.Cgroups, Log: slog.New(slog.NewTextHandler(log, nil)),
-		Images: agent.ImageConfig{Collect: image.Limits{High: 70, Low: 50, MinAge: time.Millisecond, Every: 500 * time.Millisecond}},
-	})
+	c := config.Default()
+	c.Manifests, c.Endpoint, c.Root, c.PodLogs, c.NodeName = w.agent.Manifests, w.agent.Endpoint, w.agent.Root, w.agent.PodLogs, rig.Node
+	c.Listen, c.Socket, c.CgroupRoot = "", w.agent.Socket, w.agent.Cgroups
+	c.ImageGCHigh, c.ImageGCLow, c.ImageMinAge = 70, 50, time.Millisecond
+	a, err := agent.New(c, nil, agent.Options{Log: slog.New(slog.NewTextHandler(log, nil)), CollectEvery: 500 * time.Millisecond})
 	check(w.T, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

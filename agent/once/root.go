@@ -54,7 +54,7 @@ func MakeRoot() (string, error) {
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return "", fmt.Errorf("folder for the run: %w", err)
 	}
-	return dir, nil
+	return filepath.Abs(dir) // TMPDIR may be relative
 }
 
 // Write writes the note, in place of a former one. It must be there before the

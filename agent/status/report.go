@@ -23,7 +23,7 @@ type File struct {
 }
 
 // Problem is one thing wrong with a manifest. It has the fields of
-// manifests.Problem, so that one converts to the other.
+// decode.Problem, so that one converts to the other.
 type Problem struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`   // from 1; 0: unknown

@@ -102,17 +102,32 @@ func (r *Reader) object(n *yaml.Node, v reflect.Value, p *field.Path) {
 	for _, e := range r.entries(n, p) {
 		index, ok := table[e.name]
 		if !ok {
-			r.unknown(e, p, table)
+			r.unknown(e, p, nearest(e.name, table))
 			continue
 		}
 		r.Value(e.key, e.value, v.FieldByIndex(index), p.Child(e.name))
 	}
 }
 
-// unknown reports a field that the type does not have.
-func (r *Reader) unknown(e entry, p *field.Path, table FieldTable) {
+// targets fills what fields point to.
+func (r *Reader) targets(n *yaml.Node, fields Fields, p *field.Path) {
+	for _, e := range r.entries(n, p) {
+		switch to := fields[e.name].(type) {
+		case nil:
+			r.unknown(e, p, nearest(e.name, fields))
+		case Fields:
+			r.Value(e.key, e.value, reflect.ValueOf(&to).Elem(), p.Child(e.name))
+		default:
+			r.Value(e.key, e.value, reflect.ValueOf(to).Elem(), p.Child(e.name))
+		}
+	}
+}
+
+// unknown reports a field that the type does not have; near is one that it has
+// and that may be meant.
+func (r *Reader) unknown(e entry, p *field.Path, near string) {
 	text := fmt.Sprintf("unknown field %q", Clip(e.key.Value))
-	if near := nearest(e.name, table); near != "" {
+	if near != "" {
 		text += fmt.Sprintf(": did you mean %q?", near)
 		if r.Validation != "Warn" && r.Validation != "Ignore" {
 			r.misread = append(r.misread, PathText(child(p, near))) // that it is missing need not be said too

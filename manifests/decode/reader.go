@@ -100,6 +100,8 @@ func (r *Reader) Value(key, n *yaml.Node, v reflect.Value, p *field.Path) {
 	switch {
 	case v.Kind() == reflect.Struct && n.Kind == yaml.MappingNode:
 		r.object(n, v, p)
+	case v.Type() == reflect.TypeFor[Fields]() && n.Kind == yaml.MappingNode:
+		r.targets(n, v.Interface().(Fields), p)
 	case v.Kind() == reflect.Map && n.Kind == yaml.MappingNode:
 		r.mapping(n, v, p)
 	case v.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode:

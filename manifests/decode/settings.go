@@ -16,11 +16,15 @@ type Settings struct {
 	root   Object
 }
 
-// ReadSettings fills out, a pointer to a struct with JSON tags, from the only
-// document of a file, YAML or JSON. Fields that are absent or null are left
-// alone, as are all in a file that says nothing. Whether out is of use is told
-// by Problems.
-func ReadSettings(file string, data []byte, out any) *Settings {
+// Fields are the fields of an object by name. Each has a pointer to where its
+// value goes, or Fields if it is an object itself.
+type Fields map[string]any
+
+// ReadSettings fills what out points to from the only document of a file, YAML
+// or JSON. Fields that are absent are left alone, as are all in a file that says
+// nothing; null sets the zero value. Whether the values are of use is told by
+// Problems.
+func ReadSettings(file string, data []byte, out Fields) *Settings {
 	empty := &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}
 	s := &Settings{reader: Reader{File: file, Tables: map[reflect.Type]FieldTable{}}, root: Object{Node: empty}}
 	if len(data) >= MaxSize {
@@ -44,7 +48,7 @@ func ReadSettings(file string, data []byte, out any) *Settings {
 		s.reader.Report(node, nil, "expected settings by name, got "+Describe(node), false)
 		return s
 	}
-	s.reader.Value(nil, s.root.Node, reflect.ValueOf(out).Elem(), nil)
+	s.reader.Value(nil, s.root.Node, reflect.ValueOf(&out).Elem(), nil)
 	return s
 }
 

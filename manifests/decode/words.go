@@ -61,7 +61,7 @@ func isNumber(n *yaml.Node) bool {
 }
 
 // nearest returns the known name that a misspelt one most likely means.
-func nearest(name string, known FieldTable) string {
+func nearest[V any](name string, known map[string]V) string {
 	best, bestDistance := "", max(2, min(len(name)/4, 4))+1
 	if len(name) > 60 {
 		return ""

@@ -161,19 +161,10 @@ func (c *checker) sysctls(p *field.Path, list []v1.Sysctl) {
 			c.add(field.Invalid(q, decode.Clip(s.Name), "must have at most 253 characters and match "+shape.String()))
 		}
 		unique(c, seen, q, s.Name)
-		name := strings.ReplaceAll(s.Name, "/", ".")
-		c.forbid(c.spec.HostNetwork && strings.HasPrefix(name, "net."), q, "may not be set when hostNetwork is true")
-		c.forbid(c.spec.HostIPC && isIPCSysctl(name), q, "may not be set when hostIPC is true")
+		space := decode.SysctlNamespace(s.Name)
+		c.forbid(c.spec.HostNetwork && space == "Net", q, "may not be set when hostNetwork is true")
+		c.forbid(c.spec.HostIPC && space == "IPC", q, "may not be set when hostIPC is true")
 	}
-}
-
-func isIPCSysctl(name string) bool {
-	for _, prefix := range []string{"kernel.shm", "kernel.msg", "fs.mqueue."} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return name == "kernel.sem"
 }
 
 // ids checks user and group ids.

@@ -1,4 +1,4 @@
-package agent
+package config
 
 import (
 	"os"
@@ -11,10 +11,13 @@ import (
 // rewatchEvery is how often a folder is tried that cannot be watched.
 const rewatchEvery = 5 * time.Second
 
-// fileWatch tells when a file may have changed: it is hinted at by its folder,
+// settle is how long a file must be left alone before it is told of.
+const settle = 200 * time.Millisecond
+
+// FileWatch tells when a file may have changed: it is hinted at by its folder,
 // so that a file that others replace, or lead elsewhere, is noticed as well. One
 // goroutine uses it.
-type fileWatch struct {
+type FileWatch struct {
 	path    string
 	watcher *fsnotify.Watcher // nil while the folder cannot be watched
 	settled *time.Timer
@@ -24,9 +27,9 @@ type fileWatch struct {
 	done    chan struct{}
 }
 
-// watchFile begins; close must be called. No path is never told of.
-func watchFile(path string) *fileWatch {
-	w := &fileWatch{path: path, tell: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+// WatchFile begins; Close must be called. No path is never told of.
+func WatchFile(path string) *FileWatch {
+	w := &FileWatch{path: path, tell: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
 		settled: time.NewTimer(time.Hour), again: time.NewTimer(time.Hour)}
 	w.settled.Stop()
 	w.again.Stop()
@@ -39,17 +42,17 @@ func watchFile(path string) *fileWatch {
 	return w
 }
 
-// changed delivers when the file has been left alone for a moment after
+// Changed delivers when the file has been left alone for a moment after
 // something happened to it.
-func (w *fileWatch) changed() <-chan struct{} { return w.tell }
+func (w *FileWatch) Changed() <-chan struct{} { return w.tell }
 
-func (w *fileWatch) close() {
+func (w *FileWatch) Close() {
 	close(w.stop)
 	<-w.done
 }
 
 // open watches the folder, or tries again later.
-func (w *fileWatch) open() {
+func (w *FileWatch) open() {
 	watcher, err := fsnotify.NewWatcher()
 	if err == nil {
 		if err = watcher.Add(filepath.Dir(w.path)); err != nil {
@@ -63,7 +66,7 @@ func (w *fileWatch) open() {
 	w.watcher = watcher
 }
 
-func (w *fileWatch) run() {
+func (w *FileWatch) run() {
 	defer close(w.done)
 	defer w.drop()
 	for {
@@ -78,10 +81,10 @@ func (w *fileWatch) run() {
 		case e, ok := <-events:
 			w.note(e, ok)
 		case <-lost: // events were
-			w.settled.Reset(reloadSettle)
+			w.settled.Reset(settle)
 		case <-w.again.C:
 			w.open()
-			w.settled.Reset(reloadSettle)
+			w.settled.Reset(settle)
 		case <-w.settled.C:
 			select {
 			case w.tell <- struct{}{}:
@@ -93,21 +96,21 @@ func (w *fileWatch) run() {
 
 // note takes an event as a hint. Where the file is a link, any name in the
 // folder may be what it leads to, such as ..data of a mounted ConfigMap.
-func (w *fileWatch) note(e fsnotify.Event, ok bool) {
+func (w *FileWatch) note(e fsnotify.Event, ok bool) {
 	folder := filepath.Dir(w.path)
 	if !ok || e.Name == folder && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)) {
 		w.drop()
 		w.again.Reset(rewatchEvery)
-		w.settled.Reset(reloadSettle)
+		w.settled.Reset(settle)
 		return
 	}
 	info, err := os.Lstat(w.path)
 	if link := err == nil && info.Mode().Type() == os.ModeSymlink; e.Name == w.path || link {
-		w.settled.Reset(reloadSettle)
+		w.settled.Reset(settle)
 	}
 }
 
-func (w *fileWatch) drop() {
+func (w *FileWatch) drop() {
 	if w.watcher != nil {
 		w.watcher.Close()
 		w.watcher = nil

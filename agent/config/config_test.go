@@ -1,10 +1,7 @@
-package agent
+package config
 
 import (
-	"crypto/tls"
 	"fmt"
-	"log/slog"
-	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -16,12 +13,16 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"monopod/agent/image"
-	"monopod/agent/logs"
-	"monopod/agent/server"
-	"monopod/manifests"
 )
+
+// reserved returns amounts by name.
+func reserved(pairs ...string) v1.ResourceList {
+	out := v1.ResourceList{}
+	for k := 0; k < len(pairs); k += 2 {
+		out[v1.ResourceName(pairs[k])] = resource.MustParse(pairs[k+1])
+	}
+	return out
+}
 
 // readText reads a file of settings with that text, from folder dir, on top of
 // c. What is wrong is one line for each problem, "~" before warnings.
@@ -31,7 +32,7 @@ func readText(t *testing.T, dir, text string, c Config) (Config, string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	got, warnings, err := ReadConfig(path, c)
+	got, warnings, err := ReadFile(path, c)
 	var all []string
 	if err != nil {
 		all = strings.Split(err.Error(), "\n")
@@ -42,8 +43,8 @@ func readText(t *testing.T, dir, text string, c Config) (Config, string) {
 	return got, strings.ReplaceAll(strings.Join(all, "|"), path, "F")
 }
 
-func TestReadConfig(t *testing.T) {
-	base := Config{Listen: DefaultListen}
+func TestReadFile(t *testing.T) {
+	base := Default()
 	for _, row := range []struct {
 		name, text string
 		want       func(*Config)
@@ -51,8 +52,8 @@ func TestReadConfig(t *testing.T) {
 		{"nothing", "# nothing\n", func(*Config) {}},
 		{"who may ask", "tlsCertFile: c\ntlsPrivateKeyFile: /k\ntlsMinVersion: VersionTLS13\ntlsCipherSuites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]\n" +
 			"authentication: {x509: {clientCAFile: /ca}}\ntokenFile: /t\nlogLevel: warn\n", func(c *Config) {
-			c.Access = server.Access{Cert: "DIR/c", Key: "/k", MinVersion: tls.VersionTLS13, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}, ClientCA: "/ca", Tokens: "/t"}
-			c.LogLevel = slog.LevelWarn
+			c.TLSCert, c.TLSKey, c.TLSMinVersion, c.TLSCiphers, c.ClientCA, c.Tokens = "DIR/c", "/k", "VersionTLS13", []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}, "/ca", "/t"
+			c.LogLevel = "warn"
 		}},
 		{"what it is", "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n", func(*Config) {}},
 		{"paths", "staticPodPath: /m\nroot: /r\npodLogsDir: /l\nsocket: /s\n", func(c *Config) { c.Manifests, c.Root, c.PodLogs, c.Socket = "/m", "/r", "/l", "/s" }},
@@ -60,62 +61,63 @@ func TestReadConfig(t *testing.T) {
 		{"no endpoint", `listen: ""`, func(c *Config) { c.Listen = "" }},
 		{"a runtime", "containerRuntimeEndpoint: unix:///r.sock", func(c *Config) { c.Endpoint = "unix:///r.sock" }},
 		{"a node", "nodeName: edge7\nnodeLabels: {disk: ssd}\n", func(c *Config) { c.NodeName, c.NodeLabels = "edge7", map[string]string{"disk": "ssd"} }},
-		{"names without suffix", "podNameSuffix: false", func(c *Config) { c.NoNameSuffix = true }},
+		{"names without suffix", "podNameSuffix: false", func(c *Config) { c.PodNameSuffix = false }},
 		{"field validation", "fieldValidation: Warn", func(c *Config) { c.Validation = "Warn" }},
 		{"runtime classes", "runtimeClasses: {gvisor: runsc, plain: ''}", func(c *Config) { c.RuntimeClasses = map[string]string{"gvisor": "runsc", "plain": ""} }},
-		{"no resolv.conf", `resolvConf: ""`, func(c *Config) { c.NoResolvConf = true }},
+		{"no resolv.conf", `resolvConf: ""`, func(c *Config) { c.ResolvConf = "" }},
 		{"cluster DNS", "clusterDNS: [10.96.0.10, '::1']\nclusterDomain: cluster.local\n", func(c *Config) {
 			c.ClusterDNS, c.ClusterDomain = []string{"10.96.0.10", "::1"}, "cluster.local"
 		}},
 		{"a driver is for runtimes that do not say", "cgroupDriver: systemd", func(c *Config) { c.CgroupDriver, c.FallbackDriver = "auto", "systemd" }},
-		{"no cgroups", "cgroupDriver: none", func(c *Config) { c.CgroupDriver = "none" }},
+		{"no cgroups", "cgroupDriver: none", func(c *Config) { c.CgroupDriver, c.CgroupsPerQOS = "none", false }},
 		{"no cgroups, the kubelet's way", "cgroupDriver: systemd\ncgroupsPerQOS: false\nenforceNodeAllocatable: []\n", func(c *Config) {
-			c.CgroupDriver, c.FallbackDriver, c.Reserved.Unenforced = "none", "systemd", true
+			c.CgroupDriver, c.FallbackDriver, c.CgroupsPerQOS, c.Enforce = "none", "systemd", false, []string{}
 		}},
 		{"a cgroup root", "cgroupRoot: /ci\ncgroupsPerQOS: true\n", func(c *Config) { c.CgroupRoot = "/ci" }},
 		{"reservations", "systemReserved: {cpu: 500m, pid: '100'}\nkubeReserved: {memory: 1Gi}\n", func(c *Config) {
-			c.Reserved.System, c.Reserved.Agent = list("cpu", "500m", "pid", "100"), list("memory", "1Gi")
+			c.SystemReserved, c.KubeReserved = reserved("cpu", "500m", "pid", "100"), reserved("memory", "1Gi")
 		}},
-		{"not enforced", "enforceNodeAllocatable: [none]", func(c *Config) { c.Reserved.Unenforced = true }},
+		{"not enforced", "enforceNodeAllocatable: [none]", func(c *Config) { c.Enforce = []string{"none"} }},
 		{"enforced", "enforceNodeAllocatable: [pods]", func(*Config) {}},
 		{"thresholds", "evictionHard: {memory.available: 100Mi, nodefs.available: 10%}", func(c *Config) {
-			c.Reserved.Free = map[v1.ResourceName]Threshold{"memory": {Amount: resource.MustParse("100Mi")}, "ephemeral-storage": {Share: 0.1}}
-			c.Pressure = map[string]Threshold{"memory.available": {Amount: resource.MustParse("100Mi")}, "nodefs.available": {Share: 0.1}}
+			c.EvictionHard = map[string]string{"memory.available": "100Mi", "nodefs.available": "10%"}
 		}},
-		{"thresholds that are none", "evictionHard: {memory.available: 0%, nodefs.available: 100%}", func(c *Config) { c.Pressure = map[string]Threshold{} }},
+		{"thresholds that are none", "evictionHard: {memory.available: 0%, nodefs.available: 100%}", func(c *Config) {
+			c.EvictionHard = map[string]string{"memory.available": "0%", "nodefs.available": "100%"}
+		}},
 		{"a threshold that is only reported", "evictionHard: {imagefs.inodesFree: 2%}", func(c *Config) {
-			c.Pressure = map[string]Threshold{"imagefs.inodesFree": {Share: 0.02}}
+			c.EvictionHard = map[string]string{"imagefs.inodesFree": "2%"}
 		}},
 		{"amounts", "maxPods: 20\npodsPerCore: 5\npodPidsLimit: 64\n", func(c *Config) { c.MaxPods, c.PodsPerCore, c.PodPids = 20, 5, 64 }},
 		{"no limit of pids", "podPidsLimit: -1", func(*Config) {}},
 		{"cpu limits", "cpuCFSQuota: false\ncpuCFSQuotaPeriod: 5ms\nsingleProcessOOMKill: true\nfailSwapOn: true\n", func(c *Config) {
-			c.NoCFSQuota, c.CFSPeriod, c.SingleProcessOOMKill, c.FailSwapOn = true, 5*time.Millisecond, true, true
+			c.CFSQuota, c.CFSPeriod, c.SingleProcessOOMKill, c.FailSwapOn = false, 5*time.Millisecond, true, true
 		}},
 		{"security", "seccompDefault: true\nallowedUnsafeSysctls: [net.core.somaxconn, kernel.msg*]\n", func(c *Config) {
 			c.SeccompDefault, c.AllowedUnsafeSysctls = true, []string{"net.core.somaxconn", "kernel.msg*"}
 		}},
-		{"a back-off", "crashLoopBackOff: {firstContainerRestartPeriod: 1s, maxContainerRestartPeriod: 1m}", func(c *Config) { c.BackOff = BackOff{time.Second, time.Minute} }},
+		{"a back-off", "crashLoopBackOff: {firstContainerRestartPeriod: 1s, maxContainerRestartPeriod: 1m}", func(c *Config) { c.BackOffFirst, c.BackOffMax = time.Second, time.Minute }},
 		{"logs", "containerLogMaxSize: 1Ki\ncontainerLogMaxFiles: 3\ncontainerLogMaxWorkers: 2\ncontainerLogMonitorInterval: 5s\ndeadContainersPerContainer: 4\n", func(c *Config) {
-			c.Logs, c.DeadContainers = logs.Config{MaxSize: 1024, MaxFiles: 3, Workers: 2, Interval: 5 * time.Second}, 4
+			c.LogMaxSize, c.LogMaxFiles, c.LogMaxWorkers, c.LogInterval, c.DeadContainers = resource.MustParse("1024"), 3, 2, 5*time.Second, 4
 		}},
-		{"one pull at a time", "serializeImagePulls: true", func(c *Config) { c.ImagePulls = 1 }},
+		{"one pull at a time", "serializeImagePulls: true", func(c *Config) { c.ImagePulls, c.SerializePulls = 1, true }},
 		{"some pulls at a time", "maxParallelImagePulls: 9\nserializeImagePulls: false\n", func(c *Config) { c.ImagePulls = 9 }},
-		{"a limit of pulls", "registryPullQPS: 5\nregistryBurst: 2\n", func(c *Config) { c.Images.QPS, c.Images.Burst = 5, 2 }},
+		{"a limit of pulls", "registryPullQPS: 5\nregistryBurst: 2\n", func(c *Config) { c.PullQPS, c.PullBurst = 5, 2 }},
 		{"a kubelet's defaults of images", "imageGCHighThresholdPercent: 85\nimageGCLowThresholdPercent: 80\nimageMinimumGCAge: 0s\nimageMaximumGCAge: 0s\n",
-			func(c *Config) { c.Images.Collect = image.Limits{High: 85, Low: 80} }},
+			func(*Config) {}},
 		{"when images go", "imageGCHighThresholdPercent: 70\nimageGCLowThresholdPercent: 1\nimageMinimumGCAge: 1h\nimageMaximumGCAge: 24h\n",
 			func(c *Config) {
-				c.Images.Collect = image.Limits{High: 70, Low: 1, MinAge: time.Hour, MaxAge: 24 * time.Hour}
+				c.ImageGCHigh, c.ImageGCLow, c.ImageMinAge, c.ImageMaxAge = 70, 1, time.Hour, 24*time.Hour
 			}},
-		{"images never go", "imageGCHighThresholdPercent: 100", func(c *Config) { c.Images.Collect.High = 100 }},
-		{"all pulls at a time", "serializeImagePulls: false", func(c *Config) { c.ImagePulls = math.MaxInt32 }},
+		{"images never go", "imageGCHighThresholdPercent: 100", func(c *Config) { c.ImageGCHigh = 100 }},
+		{"all pulls at a time", "serializeImagePulls: false", func(c *Config) { c.ImagePulls = AllPulls }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			dir := t.TempDir()
 			want := base
 			row.want(&want)
 			want.Manifests = strings.Replace(want.Manifests, "DIR", dir, 1)
-			want.Access.Cert = strings.Replace(want.Access.Cert, "DIR", dir, 1)
+			want.TLSCert = strings.Replace(want.TLSCert, "DIR", dir, 1)
 			want.ResolvConf = strings.Replace(want.ResolvConf, "UP", filepath.Dir(dir), 1)
 			got, wrong := readText(t, dir, row.text, base)
 			if wrong != "" || !equality.Semantic.DeepEqual(got, want) {
@@ -125,7 +127,7 @@ func TestReadConfig(t *testing.T) {
 	}
 }
 
-func TestReadConfigProblems(t *testing.T) {
+func TestReadFileProblems(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
 		{"a slip of the pen", "maxPods: 3\nmaxPod: 4\n", `F:2:1: maxPod: unknown field "maxPod": did you mean "maxPods"?`},
 		{"a slip inside", "crashLoopBackOff:\n  maxContainerRestartPerid: 1s\n", `F:2:3: crashLoopBackOff.maxContainerRestartPerid: unknown field "maxContainerRestartPerid": did you mean "maxContainerRestartPeriod"?`},
@@ -174,7 +176,7 @@ func TestReadConfigProblems(t *testing.T) {
 		{"pulls that contradict each other", "maxParallelImagePulls: 2\nserializeImagePulls: true\n", "F:1:24: maxParallelImagePulls: 2 contradicts serializeImagePulls: true"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, got := readText(t, t.TempDir(), row.text, Config{})
+			_, got := readText(t, t.TempDir(), row.text, Default())
 			want := strings.Split(row.want, "|")
 			problems := strings.Split(got, "|")
 			same := len(problems) == len(want)
@@ -186,26 +188,6 @@ func TestReadConfigProblems(t *testing.T) {
 			}
 		})
 	}
-}
-
-// objects are the types of fields that have fields.
-var objects = []reflect.Type{reflect.TypeFor[*configBackOff](), reflect.TypeFor[*configAuthentication](), reflect.TypeFor[*configX509]()}
-
-// configFields returns the dotted names of all fields that mean something.
-func configFields(t reflect.Type, prefix string) (names []string) {
-	for k := range t.NumField() {
-		f := t.Field(k)
-		name := prefix + f.Tag.Get("json")
-		switch {
-		case f.Anonymous, name == "kind", name == "apiVersion":
-		case f.Type == reflect.TypeFor[unused]():
-		case slices.Contains(objects, f.Type):
-			names = append(names, configFields(f.Type.Elem(), name+".")...)
-		default:
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // otherValues are another value than its default for each field.
@@ -236,69 +218,83 @@ func asFile(name, value string) string {
 	return text
 }
 
-// Each field is documented once, in the order of the file, and another value
-// than its default changes the settings.
-func TestEveryFieldIsDocumentedAndCounts(t *testing.T) {
+// fileRows are the rows of the table that a file can have.
+func fileRows() []row {
+	c := Default()
+	return slices.DeleteFunc(rows(&c), func(r row) bool { return r.name == "" })
+}
+
+// Each setting is documented once, and another value than its default changes
+// the settings.
+func TestEverySettingIsDocumentedAndCounts(t *testing.T) {
 	other := otherValues()
-	var documented []string
-	for _, row := range configRows() {
-		documented = append(documented, row.name)
-		if row.about == "" || row.fallback == "" {
-			t.Errorf("%s: nothing is said about it", row.name)
+	seen := map[string]bool{}
+	for _, row := range fileRows() {
+		if row.about == "" || seen[row.name] {
+			t.Errorf("%s: nothing is said about it, or it is there twice", row.name)
 		}
+		seen[row.name] = true
 		text := asFile(row.name, other[row.name])
-		base := Config{Listen: DefaultListen}
+		base := Default()
 		got, wrong := readText(t, t.TempDir(), text, base)
 		if wrong != "" || equality.Semantic.DeepEqual(got, base) {
 			t.Errorf("%s: changes nothing %s", text, wrong)
 		}
+		if now, later := Changed(base, got); !slices.Contains(slices.Concat(now, later), row.name) {
+			t.Errorf("%s: changed %s and %s", row.name, now, later)
+		}
 	}
-	if fields := configFields(reflect.TypeFor[configFile](), ""); !reflect.DeepEqual(fields, documented) {
-		t.Errorf("fields:\n%v\ndocumented:\n%v", fields, documented)
+	if len(seen) != len(other) {
+		t.Errorf("%d settings, values of %d", len(seen), len(other))
+	}
+}
+
+// Each field of Config has a row, so that Default leaves none out.
+func TestEveryFieldOfConfigHasARow(t *testing.T) {
+	var c Config
+	rowOf := map[uintptr]bool{}
+	for _, r := range rows(&c) {
+		rowOf[reflect.ValueOf(r.cell).Elem().FieldByName("to").Pointer()] = true
+	}
+	v := reflect.ValueOf(&c).Elem()
+	for k := range v.NumField() {
+		name := v.Type().Field(k).Name
+		if name != "FallbackDriver" && !rowOf[v.Field(k).Addr().Pointer()] { // that one follows from another
+			t.Errorf("%s has no row", name)
+		}
 	}
 }
 
 // A file of defaults is as good as none.
 func TestDefaultsRoundTrip(t *testing.T) {
 	var b strings.Builder
-	if err := PrintConfigDefaults(&b); err != nil {
+	if err := PrintDefaults(&b); err != nil {
 		t.Fatal(err)
 	}
-	base := Config{Listen: DefaultListen}
-	got, wrong := readText(t, t.TempDir(), b.String(), base)
+	got, wrong := readText(t, t.TempDir(), b.String(), Default())
 	if wrong != "" {
 		t.Fatal(wrong)
 	}
-	got.Manifests, base.Manifests = "/m", "/m"
-	got, err := got.complete()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := base.complete()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !equality.Semantic.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
+	if now, later := Changed(Default(), got); len(now)+len(later) > 0 {
+		t.Errorf("got  %+v\nwant %+v", got, Default())
 	}
 }
 
 // No field is listed twice, and what is to be seen instead is there.
 func TestNoFieldIsBothUsedAndUnused(t *testing.T) {
 	used := map[string]bool{}
-	for _, name := range configFields(reflect.TypeFor[configFile](), "") {
-		used[name] = true
+	for _, row := range fileRows() {
+		used[row.name] = true
 	}
-	unused := reflect.TypeFor[configUnused]()
-	if unused.NumField() < 85 {
-		t.Errorf("only %d of a kubelet's fields are accepted besides", unused.NumField())
+	all := unusedFields()
+	if len(all) < 87 {
+		t.Errorf("only %d of a kubelet's fields are accepted besides", len(all))
 	}
-	for k := range unused.NumField() {
-		f := unused.Field(k)
-		name, instead := f.Tag.Get("json"), f.Tag.Get("instead")
-		if used[name] || name == "" || instead != "" && !used[instead] {
-			t.Errorf("%s, instead %q", name, instead)
+	for _, u := range all {
+		if used[u.name] && u.name != u.instead || u.reason == "" || u.instead != "" && !used[u.instead] {
+			t.Errorf("%s, instead %q", u.name, u.instead)
 		}
+		used[u.name] = true
 	}
 }
 
@@ -310,7 +306,7 @@ func TestAKubeletsFileCanBeDroppedIn(t *testing.T) {
 		"containerRuntimeEndpoint: \"\"\ncpuManagerReconcilePeriod: 0s\ncrashLoopBackOff: {}\nmaxPods: 0\nfailCgroupV1: false\n" +
 		"healthzPort: 10248\nlogging: {flushFrequency: 0, options: {json: {infoBufferSize: \"0\"}}, verbosity: 0}\nmemorySwap: {}\n" +
 		"evictionHard: {memory.available: 100Mi, imagefs.inodesFree: 5%}\nrotateCertificates: true\nstaticPodPath: /etc/kubernetes/manifests\n"
-	c, got := readText(t, t.TempDir(), text, Config{NodeName: "n"})
+	c, got := readText(t, t.TempDir(), text, Default())
 	for part := range strings.SplitSeq(got, "|") {
 		if !strings.HasPrefix(part, "~F:") || !strings.Contains(part, "has no effect here") {
 			t.Error(part)
@@ -319,50 +315,14 @@ func TestAKubeletsFileCanBeDroppedIn(t *testing.T) {
 	if n := strings.Count(got, "~"); n != 9 {
 		t.Errorf("%d warnings:\n%s", n, got)
 	}
-	if c, err := c.complete(); err != nil || c.Manifests != "/etc/kubernetes/manifests" || c.FallbackDriver != "systemd" || c.MaxPods != 110 {
-		t.Errorf("%+v, %v", c, err)
+	if c.Manifests != "/etc/kubernetes/manifests" || c.FallbackDriver != "systemd" || c.MaxPods != 110 {
+		t.Errorf("%+v", c)
 	}
 }
 
-func TestReadConfigThatIsNotThere(t *testing.T) {
-	_, _, err := ReadConfig("/nowhere/c.yaml", Config{})
-	if want := "read settings: open /nowhere/c.yaml: no such file or directory"; errText(err) != want {
-		t.Errorf("got %q", errText(err))
-	}
-}
-
-func TestFailSwapOn(t *testing.T) {
-	for text, want := range map[string]string{"Filename Type\n": "", "Filename Type\n/dev/sda2 partition\n": "the machine has swap"} {
-		path := filepath.Join(t.TempDir(), "swaps")
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := (Config{FailSwapOn: true}).checkSwap(path); !strings.Contains(errText(err), want) || (err == nil) != (want == "") {
-			t.Errorf("%q: %v", text, err)
-		}
-		if err := (Config{}).checkSwap(path); err != nil {
-			t.Errorf("unasked: %v", err)
-		}
-	}
-}
-
-// What the file says reaches the pods.
-func TestSettingsReachPods(t *testing.T) {
-	cfg, wrong := readText(t, t.TempDir(), "podNameSuffix: false\nfieldValidation: Ignore\nseccompDefault: true\npodPidsLimit: 7\ncpuCFSQuotaPeriod: 5ms\n"+
-		"clusterDNS: [10.0.0.9]\nresolvConf: ''\nruntimeClasses: {gvisor: runsc}\n", Config{NodeName: "n", Root: t.TempDir(), ResolvConf: "/nowhere"})
-	if wrong != "" {
-		t.Fatal(wrong)
-	}
-	pods, problems := manifests.Decode("/m/a.yaml", []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {zebra: 1, runtimeClassName: gvisor, containers: [{name: c, image: i}]}\n"), cfg.manifestOptions())
-	if len(pods) != 1 || pods[0].Name != "a" {
-		t.Fatalf("pods %v, problems %v", pods, problems)
-	}
-	m, err := newMachine(cfg, "i")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := m.Now()
-	if !n.SeccompDefault || n.PodPids != 7 || n.CFSPeriod != 5000 || len(n.ClusterDNS) != 1 || len(n.Resolv.Servers) == 0 {
-		t.Errorf("%+v", n)
+func TestReadFileThatIsNotThere(t *testing.T) {
+	_, _, err := ReadFile("/nowhere/c.yaml", Config{})
+	if want := "read settings: open /nowhere/c.yaml: no such file or directory"; err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
 	}
 }

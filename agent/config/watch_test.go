@@ -1,4 +1,4 @@
-package agent
+package config
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 )
 
 // wantTold waits until a change is told of.
-func wantTold(t *testing.T, w *fileWatch, what string) {
+func wantTold(t *testing.T, w *FileWatch, what string) {
 	t.Helper()
 	select {
-	case <-w.changed():
+	case <-w.Changed():
 	case <-time.After(20 * time.Second):
 		t.Fatalf("%s: not told", what)
 	}
@@ -47,8 +47,8 @@ func TestAFileIsWatchedHoweverItChanges(t *testing.T) {
 			if err := errors.Join(os.Mkdir(dir, 0o755), r.before(dir, path)); err != nil {
 				t.Fatal(err)
 			}
-			w := watchFile(path)
-			defer w.close()
+			w := WatchFile(path)
+			defer w.Close()
 			if err := r.change(dir, path); err != nil {
 				t.Fatal(err)
 			}
@@ -61,8 +61,8 @@ func TestAFileIsWatchedHoweverItChanges(t *testing.T) {
 func TestAFileIsLeftAloneBeforeItIsToldOf(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "config.yaml")
-	w := watchFile(path)
-	defer w.close()
+	w := WatchFile(path)
+	defer w.Close()
 	for range 20 {
 		if err := errors.Join(write("config.yaml", "a")(dir, path), write("other.yaml", "a")(dir, path)); err != nil {
 			t.Fatal(err)
@@ -73,16 +73,16 @@ func TestAFileIsLeftAloneBeforeItIsToldOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-w.changed():
+	case <-w.Changed():
 		t.Error("told again")
-	case <-time.After(2 * reloadSettle):
+	case <-time.After(2 * settle):
 	}
 }
 
 func TestNoFileIsNeverToldOf(t *testing.T) {
-	w := watchFile("")
-	defer w.close()
-	if len(w.changed()) > 0 {
+	w := WatchFile("")
+	defer w.Close()
+	if len(w.Changed()) > 0 {
 		t.Error("told")
 	}
 }

@@ -1,0 +1,218 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// cell is the value of a setting.
+type cell interface {
+	in() any                             // a pointer to where the value of a file goes
+	take(dir string, n note) (good bool) // takes the value of a file in dir, if it says one that is in order
+	parse(flag, text string) error       // takes the text of a flag
+	get() any                            // as it is in the Config
+	set(v any)                           // to what get of such a cell returned; nil: to the default
+}
+
+// note is told what is wrong with a value. at is the part of it, such as [0] or
+// [key]; err may be nil.
+type note func(at string, err error)
+
+// noEffect is an error of something that is accepted all the same.
+type noEffect string
+
+func (n noEffect) Error() string { return string(n) }
+
+// field is a cell whose value is a T.
+type field[T any] struct {
+	to       *T
+	fallback T    // the default; as in KubeletConfiguration the zero value stands for it
+	zero     bool // no, it is a value of its own
+	target   any  // see in
+	said     func() *T
+	check    func(T, note)
+	adjust   func(dir string, v T) T
+	read     func(flag, text string) (T, error)
+}
+
+func (f *field[T]) in() any  { return f.target }
+func (f *field[T]) get() any { return *f.to }
+
+func (f *field[T]) set(v any) {
+	*f.to = f.fallback
+	if v != nil {
+		*f.to = v.(T)
+	}
+}
+
+func (f *field[T]) take(dir string, n note) (good bool) {
+	said := f.said()
+	if said == nil {
+		return false
+	}
+	good = true
+	f.check(*said, func(at string, err error) {
+		_, harmless := err.(noEffect)
+		good = good && (err == nil || harmless)
+		n(at, err)
+	})
+	if good {
+		f.put(f.adjust(dir, *said))
+	}
+	return good
+}
+
+func (f *field[T]) parse(flag, text string) error {
+	v, err := f.read(flag, text)
+	if err == nil {
+		f.put(v)
+	}
+	return err
+}
+
+func (f *field[T]) put(v T) {
+	if *f.to = v; !f.zero && reflect.ValueOf(&v).Elem().IsZero() {
+		*f.to = f.fallback
+	}
+}
+
+// value is a value of which check says what is wrong; nil: nothing can be.
+func value[T any](to *T, fallback T, check func(T) error) *field[T] {
+	var said *T
+	f := &field[T]{to: to, fallback: fallback, target: &said, said: func() *T { return said },
+		check: func(T, note) {}, adjust: func(_ string, v T) T { return v }}
+	if check != nil {
+		f.check = func(v T, n note) { n("", check(v)) }
+	}
+	return f
+}
+
+func boolean(to *bool, fallback bool) *field[bool] {
+	f := value(to, fallback, nil)
+	f.zero = true
+	return f
+}
+
+// duration is a time from low to high.
+func duration(to *time.Duration, fallback, low, high time.Duration) *field[time.Duration] {
+	f := value(to, fallback, within(low, high, fmt.Sprintf("must be between %s and %s", low, high)))
+	var said *metav1.Duration
+	f.target, f.said = &said, func() *time.Duration {
+		if said == nil {
+			return nil
+		}
+		return &said.Duration
+	}
+	return f
+}
+
+// text is a string. Its flag is not checked here: who uses it says more.
+func text(to *string, fallback string, check func(string) error) *field[string] {
+	f := value(to, fallback, check)
+	f.read = func(_, text string) (string, error) { return text, nil }
+	return f
+}
+
+// path is a path. In a file it may be relative to the file.
+func path(to *string, fallback string) *field[string] {
+	f := text(to, fallback, nil)
+	f.adjust = func(dir, p string) string {
+		if p == "" || filepath.IsAbs(p) {
+			return p
+		}
+		return filepath.Join(dir, p)
+	}
+	f.read = func(_, text string) (string, error) {
+		if text == "" {
+			return fallback, nil
+		}
+		return filepath.Abs(text)
+	}
+	return f
+}
+
+// orNone makes "" a value that is not the default.
+func orNone(f *field[string]) *field[string] {
+	f.zero = true
+	return f
+}
+
+// choice is one of a few words; words lists them, as in "a, b or c".
+func choice(to *string, fallback, words string) *field[string] {
+	check := func(v string) error {
+		if v != "" && !slices.Contains(strings.Split(strings.Replace(words, " or ", ", ", 1), ", "), v) {
+			return fmt.Errorf("%q: choose %s", v, words)
+		}
+		return nil
+	}
+	f := text(to, fallback, check)
+	f.read = func(flag, text string) (string, error) {
+		if err := check(text); err != nil {
+			return "", fmt.Errorf("--%s %w", flag, err)
+		}
+		return text, nil
+	}
+	return f
+}
+
+// anyCase takes capitals, too.
+func anyCase(f *field[string]) *field[string] {
+	check, read := f.check, f.read
+	f.check = func(v string, n note) { check(strings.ToLower(v), n) }
+	f.adjust = func(_, v string) string { return strings.ToLower(v) }
+	f.read = func(flag, text string) (string, error) { return read(flag, strings.ToLower(text)) }
+	return f
+}
+
+// list is strings that are checked one by one.
+func list(to *[]string, fallback []string, check func(string) error) *field[[]string] {
+	f := value(to, fallback, nil)
+	f.check = func(items []string, n note) {
+		for k, item := range items {
+			n(fmt.Sprintf("[%d]", k), check(item))
+		}
+	}
+	return f
+}
+
+// byKey is values by key that are checked one by one.
+func byKey[M ~map[K]V, K ~string, V any](to *M, check func(K, V) error) *field[M] {
+	f := value(to, nil, nil)
+	f.check = func(m M, n note) {
+		for _, key := range slices.SortedFunc(maps.Keys(m), cmp.Compare[K]) {
+			n(fmt.Sprintf("[%s]", key), check(key, m[key]))
+		}
+	}
+	return f
+}
+
+// labels is labels of the node. Its flag is k=v,k=v.
+func labels(to *map[string]string) *field[map[string]string] {
+	f := byKey(to, label)
+	f.read = func(flag, text string) (map[string]string, error) {
+		out := map[string]string{}
+		for part := range strings.SplitSeq(text, ",") {
+			if part = strings.TrimSpace(part); part == "" {
+				continue
+			}
+			key, value, ok := strings.Cut(part, "=")
+			if _, twice := out[key]; !ok || twice {
+				return nil, fmt.Errorf("--%s %q: write each label once, as key=value", flag, part)
+			}
+			if err := label(key, value); err != nil {
+				return nil, fmt.Errorf("node label %w; see --%s", err, flag)
+			}
+			out[key] = value
+		}
+		return out, nil
+	}
+	return f
+}

@@ -1,0 +1,157 @@
+package config
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"monopod/manifests/decode"
+)
+
+// must returns a check; the sentence has a %q for the value.
+func must(be func(string) bool, sentence string) func(string) error {
+	return func(v string) error {
+		if !be(v) {
+			return fmt.Errorf(sentence, v)
+		}
+		return nil
+	}
+}
+
+func atLeast[T cmp.Ordered](low T, words string) func(T) error {
+	return func(v T) error {
+		if v < low {
+			return fmt.Errorf("%v: %s", v, words)
+		}
+		return nil
+	}
+}
+
+func within[T cmp.Ordered](low, high T, words string) func(T) error {
+	return func(v T) error {
+		if v < low || v > high {
+			return fmt.Errorf("%v: %s", v, words)
+		}
+		return nil
+	}
+}
+
+func notZero(q resource.Quantity) error {
+	if q.IsZero() {
+		return errors.New("0: must not be zero; a negative size means no rotation")
+	}
+	return nil
+}
+
+func isEndpoint(s string) bool {
+	return s == "" || strings.HasPrefix(strings.TrimPrefix(s, "unix://"), "/")
+}
+
+func isAddress(s string) bool {
+	_, _, err := net.SplitHostPort(s)
+	return s == "" || err == nil
+}
+
+func isIP(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err == nil
+}
+
+func isOfPods(sysctl string) bool { return decode.SysctlNamespace(sysctl) != "" }
+
+// first makes an error of what apimachinery has to say of a value.
+func first(value string, bad []string) error {
+	if len(bad) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %s", value, bad[0])
+}
+
+func nodeName(name string) error {
+	if name == "" {
+		return nil
+	}
+	return first(strconv.Quote(name), validation.IsDNS1123Subdomain(strings.ToLower(strings.TrimSpace(name))))
+}
+
+func label(key, value string) error {
+	return first(key+"="+value, append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...))
+}
+
+func runtimeClass(class, _ string) error {
+	return first(fmt.Sprintf("the class %q", class), validation.IsDNS1123Subdomain(class))
+}
+
+func cipher(name string) error {
+	all := tls.CipherSuites()
+	if !slices.ContainsFunc(all, func(c *tls.CipherSuite) bool { return c.Name == name }) {
+		return fmt.Errorf("%q is none of the ciphers that are safe, such as %s", name, all[len(all)-1].Name)
+	}
+	return nil
+}
+
+// level checks a level of enforceNodeAllocatable.
+func level(name string) error {
+	switch strings.TrimSuffix(name, "-compressible") {
+	case "pods", "none":
+		return nil
+	case "system-reserved", "kube-reserved":
+		return noEffect(name + " has no effect here")
+	}
+	return fmt.Errorf("%q: choose pods or none", name)
+}
+
+func reservation(name v1.ResourceName, q resource.Quantity) error {
+	if !slices.Contains([]v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage, "pid"}, name) {
+		return errors.New("only cpu, memory, ephemeral-storage and pid can be reserved")
+	}
+	if q.Sign() < 0 {
+		return fmt.Errorf("%s: must not be negative", q.String())
+	}
+	return nil
+}
+
+// threshold checks a signal of evictionHard and how much of it shall be left.
+func threshold(signal, text string) error {
+	used := []string{"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree", "pid.available"}
+	others := []string{"containerfs.available", "containerfs.inodesFree", "allocatableMemory.available"}
+	if !slices.Contains(slices.Concat(used, others), signal) {
+		return fmt.Errorf("there is no signal %q: choose memory.available or nodefs.available", signal)
+	}
+	if _, _, err := Threshold(text); err != nil {
+		return fmt.Errorf("%q: %w", text, err)
+	}
+	if slices.Contains(others, signal) {
+		return noEffect("has no effect here")
+	}
+	return nil
+}
+
+// Threshold reads a threshold of evictionHard: an amount, or else a share of what
+// there is, from 0 to 1. Of 0% and 100%, which mean none to the kubelet, both are 0.
+func Threshold(text string) (amount resource.Quantity, share float64, err error) {
+	if number, ok := strings.CutSuffix(text, "%"); ok {
+		percent, err := strconv.ParseFloat(number, 64)
+		switch {
+		case err != nil || !(percent >= 0 && percent <= 100):
+			return amount, 0, errors.New("must be between 0% and 100%")
+		case percent == 100:
+			return amount, 0, nil
+		}
+		return amount, percent / 100, nil
+	}
+	if amount, err = resource.ParseQuantity(text); err != nil || amount.Sign() <= 0 {
+		return amount, 0, errors.New("must be a quantity above 0 such as 100Mi, or a percentage such as 10%")
+	}
+	return amount, 0, nil
+}

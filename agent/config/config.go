@@ -1,0 +1,94 @@
+// Package config is the table of monopod's settings (rows), and what follows from
+// it: what a file of settings and flags say, their documentation, and what differs
+// between two of them. A new setting is a field of Config and a row.
+package config
+
+import (
+	"log/slog"
+	"math"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Config is the settings, as a file of them has them; see the table for what
+// they mean. Paths are absolute. Default and Read make one, with no setting left out.
+type Config struct {
+	Manifests      string
+	NodeName       string // "": the host's name
+	PodNameSuffix  bool
+	NodeLabels     map[string]string
+	Validation     string
+	Endpoint       string // "": whichever is there
+	RuntimeClasses map[string]string
+	Root           string
+	PodLogs        string
+	Listen         string // "": none
+	Socket         string
+
+	TLSCert, TLSKey string
+	TLSCiphers      []string // by Go's names
+	TLSMinVersion   string
+	ClientCA        string
+	Tokens          string
+	LogLevel        string
+
+	ResolvConf    string // "": this machine is the name server
+	ClusterDNS    []string
+	ClusterDomain string
+
+	// CgroupDriver decides, and is auto where a file says cgroupfs or systemd: that
+	// becomes FallbackDriver, for runtimes that do not say their own; "" is cgroupfs.
+	CgroupDriver, FallbackDriver string
+	CgroupRoot                   string
+	CgroupsPerQOS                bool // that CgroupDriver is not none
+	Enforce                      []string
+	SystemReserved, KubeReserved v1.ResourceList
+	EvictionHard                 map[string]string // Threshold reads them
+	MaxPods, PodsPerCore         int64
+	PodPids                      int64 // below 1: no limit
+	CFSQuota                     bool
+	CFSPeriod                    time.Duration
+	SingleProcessOOMKill         bool
+	FailSwapOn                   bool
+
+	SeccompDefault       bool
+	AllowedUnsafeSysctls []string
+
+	BackOffFirst, BackOffMax time.Duration
+	SerializePulls           bool // that ImagePulls is 1
+	ImagePulls               int
+	PullQPS, PullBurst       int
+
+	ImageGCHigh, ImageGCLow    int
+	ImageMinAge, ImageMaxAge   time.Duration
+	CredentialProviders        string // a CredentialProviderConfig, or a folder of such
+	CredentialProviderPrograms string // the folder of the programs that it names
+	LogMaxSize                 resource.Quantity
+	LogMaxFiles, LogMaxWorkers int
+	LogInterval                time.Duration
+	DeadContainers             int
+}
+
+// DefaultPodLogs is where the kubelet has the containers' logs, too.
+const DefaultPodLogs = "/var/log/pods"
+
+// AllPulls is how many images are pulled at a time where any number is.
+const AllPulls = math.MaxInt32
+
+// Default returns the settings of which none is given.
+func Default() Config {
+	var c Config
+	for _, r := range rows(&c) {
+		r.set(nil)
+	}
+	return c
+}
+
+// Level is LogLevel.
+func (c Config) Level() slog.Level {
+	var level slog.Level
+	level.UnmarshalText([]byte(c.LogLevel)) // the table has checked it
+	return level
+}

@@ -1,0 +1,196 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"monopod/manifests/decode"
+)
+
+// Read returns the settings: of flags that are given, else of the file that the
+// flag config names, else the defaults. flag returns the text of a flag, and
+// whether it is given. See ReadFile for the rest.
+func Read(flag func(name string) (text string, given bool)) (c Config, warnings []decode.Problem, err error) {
+	c = Default()
+	if file, given := flag("config"); given {
+		if c, warnings, err = ReadFile(file, c); err != nil {
+			return c, warnings, err
+		}
+	}
+	for _, r := range rows(&c) {
+		if text, given := flag(r.flag); given && r.flag != "" {
+			if err := r.parse(r.flag, text); err != nil {
+				return c, warnings, err
+			}
+		}
+	}
+	c.settle()
+	return c, warnings, nil
+}
+
+// settle puts right what other settings say, too.
+func (c *Config) settle() {
+	c.CgroupsPerQOS = c.CgroupDriver != "none"
+	c.CgroupRoot = filepath.Join("/", c.CgroupRoot)
+	c.SerializePulls = c.ImagePulls == 1
+}
+
+// ReadFile returns c with what a file of settings says, YAML or JSON, and
+// warnings about what of it has no effect. The error has a line for each thing
+// that is wrong, with file, line and column.
+func ReadFile(path string, c Config) (Config, []decode.Problem, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return c, nil, fmt.Errorf("read settings: %w", err)
+	}
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return c, nil, fmt.Errorf("read settings %s: %w", path, err)
+	}
+	r := &reader{c: &c, given: map[string]bool{}}
+	r.read(path, dir, data)
+	for _, check := range []func(){r.driver, r.levels, r.pulls, r.backOff, r.thresholds, r.ages} {
+		check()
+	}
+	c.settle()
+	var warnings []decode.Problem
+	var wrong []error
+	for _, p := range r.Problems() {
+		if p.Warning {
+			warnings = append(warnings, p)
+		} else {
+			wrong = append(wrong, p)
+		}
+	}
+	return c, warnings, errors.Join(wrong...)
+}
+
+// reader takes what a file says into settings.
+type reader struct {
+	*decode.Settings
+	c     *Config
+	given map[string]bool // by name: the file says it, and it is in order
+}
+
+func (r *reader) read(path, dir string, data []byte) {
+	all := rows(r.c)
+	fields := decode.Fields{}
+	for _, row := range all {
+		if row.name != "" {
+			put(fields, row.name, row.in())
+		}
+	}
+	unused := unusedFields()
+	for _, u := range unused {
+		put(fields, u.name, &u.given)
+	}
+	var version, kind *string
+	fields["apiVersion"], fields["kind"] = &version, &kind
+	r.Settings = decode.ReadSettings(path, data, fields)
+	if kind != nil && *kind != fileKind {
+		r.Refuse("kind", "%q: settings are of kind %s, or do not say", *kind, fileKind)
+	}
+	if version != nil && *version != fileVersion {
+		r.Refuse("apiVersion", "%q: settings are of %s, or do not say", *version, fileVersion)
+	}
+	for _, row := range all {
+		r.given[row.name] = row.take(dir, func(at string, err error) {
+			switch err.(type) {
+			case nil:
+			case noEffect:
+				r.Warn(row.name+at, "%v", err)
+			default:
+				r.Refuse(row.name+at, "%v", err)
+			}
+		})
+	}
+	for _, u := range unused {
+		if u.given {
+			r.Warn(u.name, "%s", u.warning())
+		}
+	}
+}
+
+// The file says what it is by these, if it does.
+const (
+	fileVersion = "kubelet.config.k8s.io/v1beta1"
+	fileKind    = "KubeletConfiguration"
+)
+
+// put sets what a name stands for in an object; a dot in the name leads into an
+// object inside.
+func put(in decode.Fields, name string, value any) {
+	object, rest, inside := strings.Cut(name, ".")
+	if !inside {
+		in[name] = value
+		return
+	}
+	if in[object] == nil {
+		in[object] = decode.Fields{}
+	}
+	put(in[object].(decode.Fields), rest, value)
+}
+
+// What follows are the checks that settings go together, and what one says of another.
+
+// driver settles which cgroup driver counts. As with the kubelet one in the file
+// does only where the runtime does not say which is its own.
+func (r *reader) driver() {
+	c := r.c
+	if c.CgroupDriver == "none" && r.given["cgroupsPerQOS"] && c.CgroupsPerQOS {
+		r.Refuse("cgroupsPerQOS", "true contradicts cgroupDriver: none")
+	}
+	if c.CgroupDriver != "auto" && c.CgroupDriver != "none" {
+		c.CgroupDriver, c.FallbackDriver = "auto", c.CgroupDriver
+	}
+	if !c.CgroupsPerQOS {
+		c.CgroupDriver = "none"
+	}
+}
+
+func (r *reader) levels() {
+	if k := slices.Index(r.c.Enforce, "none"); k >= 0 && len(r.c.Enforce) > 1 {
+		r.Refuse(fmt.Sprintf("enforceNodeAllocatable[%d]", k), "none stands alone")
+	}
+}
+
+// pulls settles how many images are pulled at a time. As with the kubelet, who
+// wants them neither serial nor says how many at most wants all at once.
+func (r *reader) pulls() {
+	c := r.c
+	serial, most := r.given["serializeImagePulls"], r.given["maxParallelImagePulls"]
+	switch {
+	case serial && most && c.SerializePulls && c.ImagePulls > 1:
+		r.Refuse("maxParallelImagePulls", "%d contradicts serializeImagePulls: true", c.ImagePulls)
+	case serial && !most && c.SerializePulls:
+		c.ImagePulls = 1
+	case serial && !most:
+		c.ImagePulls = AllPulls
+	}
+}
+
+func (r *reader) backOff() {
+	if c := r.c; c.BackOffFirst > c.BackOffMax && r.given["crashLoopBackOff.firstContainerRestartPeriod"] {
+		r.Refuse("crashLoopBackOff.firstContainerRestartPeriod", "%s is more than maxContainerRestartPeriod, %s", c.BackOffFirst, c.BackOffMax)
+	}
+}
+
+func (r *reader) thresholds() {
+	switch high, low := r.c.ImageGCHigh, r.c.ImageGCLow; {
+	case high > low:
+	case r.given["imageGCHighThresholdPercent"]:
+		r.Refuse("imageGCHighThresholdPercent", "%d: must be more than imageGCLowThresholdPercent, %d", high, low)
+	default:
+		r.Refuse("imageGCLowThresholdPercent", "%d: must be less than imageGCHighThresholdPercent, %d", low, high)
+	}
+}
+
+func (r *reader) ages() {
+	if least, most := r.c.ImageMinAge, r.c.ImageMaxAge; most > 0 && most <= least {
+		r.Refuse("imageMaximumGCAge", "%s: must be more than imageMinimumGCAge, %s", most, least)
+	}
+}

@@ -1,0 +1,113 @@
+package config
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// row is a setting: what it is called, what it means, and where its value is.
+type row struct {
+	name  string // in the file; a dot leads into an object. "": the flag alone has it
+	flag  string // wins over the file; "": there is none
+	when  when   // a new value counts
+	cell         // its type, default and check, and the field of a Config
+	about string // lines
+}
+
+// when says from when on a value counts that is read while monopod runs.
+type when bool
+
+const (
+	live    when = true  // at once
+	restart when = false // after monopod starts again
+)
+
+// ever is the longest age of an image that can be set.
+const ever = 100 * 365 * 24 * time.Hour
+
+// rows is the table of the settings, in the order of the file, bound to c.
+func rows(c *Config) []row { return slices.Concat(agentRows(c), podRows(c), imageRows(c), logRows(c)) }
+
+// agentRows are about the agent itself, and who may ask it.
+func agentRows(c *Config) []row {
+	return []row{
+		{"staticPodPath", "manifests", restart, path(&c.Manifests, ""), "Folder of manifests, or one file. It must be given here or with --manifests.\nHere and below relative paths are relative to this file."},
+		{"nodeName", "node-name", restart, text(&c.NodeName, "", nodeName), "What pods get as a suffix; \"\" is the host's name."},
+		{"podNameSuffix", "", restart, boolean(&c.PodNameSuffix, true), "Whether pods are called <name>-<node>, as with a kubelet. (ours)"},
+		{"nodeLabels", "node-labels", live, labels(&c.NodeLabels), "Labels that pods can select besides the usual ones. (ours)"},
+		{"fieldValidation", "", restart, choice(&c.Validation, "Strict", "Strict, Warn or Ignore"), "Unknown and duplicate fields of manifests: Strict refuses, Warn, Ignore. (ours)"},
+		{"containerRuntimeEndpoint", "runtime-endpoint", restart, text(&c.Endpoint, "", must(isEndpoint, "%q: want unix:///path/to/socket")), "The CRI socket, unix:///path; \"\" is containerd's or CRI-O's, whichever is there."},
+		{"runtimeClasses", "", restart, byKey(&c.RuntimeClasses, runtimeClass), "The runtime's handlers by the runtimeClassName that stands for them: {gvisor: runsc}. (ours)"},
+		{"root", "root", restart, path(&c.Root, "/var/lib/monopod"), "Folder for volumes, checkpoints and status. (ours)"},
+		{"podLogsDir", "pod-logs", restart, path(&c.PodLogs, DefaultPodLogs), "Folder for the containers' logs."},
+		{"listen", "listen", restart, orNone(text(&c.Listen, "127.0.0.1:10255", must(isAddress, "%q is not of the form host:port"))), "TCP address of the read-only endpoint; \"\" is none. One that is not loopback needs a certificate,\nand clientCAFile or tokenFile. (ours)"},
+		{"socket", "socket", restart, path(&c.Socket, "/run/monopod.sock"), "Unix socket that the other commands use. (ours)"},
+
+		{"tlsCertFile", "tls-cert-file", restart, path(&c.TLSCert, ""), "Certificate for that address, PEM; with one it speaks TLS only. This file, and those below, are\nread again when they change."},
+		{"tlsPrivateKeyFile", "tls-private-key-file", restart, path(&c.TLSKey, ""), "Its private key."},
+		{"tlsCipherSuites", "", restart, list(&c.TLSCiphers, nil, cipher), "Ciphers for TLS 1.2 by Go's names; without any Go's."},
+		{"tlsMinVersion", "", restart, choice(&c.TLSMinVersion, "VersionTLS12", "VersionTLS12 or VersionTLS13"), "VersionTLS12 or VersionTLS13."},
+		{"authentication.x509.clientCAFile", "client-ca-file", restart, path(&c.ClientCA, ""), "Who comes with a client certificate of one of these CAs may ask."},
+		{"tokenFile", "token-file", restart, path(&c.Tokens, ""), "Who says one of the bearer tokens in this file, one a line, may ask, too. (ours)"},
+		{"logLevel", "log-level", live, anyCase(choice(&c.LogLevel, "info", "debug, info, warn or error")), "The least that is logged: debug, info, warn or error. (ours)"},
+	}
+}
+
+// podRows are about what pods get, and how many there may be.
+func podRows(c *Config) []row {
+	return []row{
+		{"resolvConf", "resolv-conf", restart, orNone(path(&c.ResolvConf, "/etc/resolv.conf")), "Where pods get the machine's name servers from; with \"\" they ask this machine itself."},
+		{"clusterDNS", "", restart, list(&c.ClusterDNS, nil, must(isIP, "%q is no IP address")), "Name servers of pods with dnsPolicy ClusterFirst; without any they get the machine's."},
+		{"clusterDomain", "", restart, text(&c.ClusterDomain, "", nil), "Domain whose names such pods find without it."},
+
+		{"cgroupDriver", "cgroup-driver", restart, choice(&c.CgroupDriver, "auto", "auto, cgroupfs, systemd, none"), "auto and none are as with --cgroup-driver; cgroupfs and systemd count, as with a kubelet,\nonly where the runtime does not say which is its own. --cgroup-driver decides."},
+		{"cgroupRoot", "cgroup-root", restart, text(&c.CgroupRoot, "/", nil), "The cgroup that holds kubepods; it must exist."},
+		{"cgroupsPerQOS", "", restart, boolean(&c.CgroupsPerQOS, true), "false is cgroupDriver none: pods get no cgroups."},
+		{"enforceNodeAllocatable", "", restart, list(&c.Enforce, []string{"pods"}, level), "Whether all pods together are held to what is not reserved: [pods], or [] for no."},
+		{"systemReserved", "", restart, byKey(&c.SystemReserved, reservation), "What pods do not get: cpu, memory, ephemeral-storage, pid."},
+		{"kubeReserved", "", restart, byKey(&c.KubeReserved, reservation), "The same again; both are summed."},
+		{"evictionHard", "", restart, byKey(&c.EvictionHard, threshold), "memory.available and nodefs.available are kept from pods when they are admitted, as amounts\nor as percentages. Nothing is evicted, hence nothing is kept unless it is given. With less than\nthis (unless given: memory 100Mi, nodefs 10%, imagefs 15%, inodes 5%) the node reports pressure."},
+		{"maxPods", "", live, value(&c.MaxPods, 110, atLeast[int64](0, "must not be negative; 0 is the default")), "How many pods the node holds."},
+		{"podsPerCore", "", live, value(&c.PodsPerCore, 0, atLeast[int64](0, "must not be negative; 0 is no bound")), "Bounds them by the number of cores too; 0 does not."},
+		{"podPidsLimit", "", restart, value(&c.PodPids, -1, nil), "Processes and threads of each pod; below 1 there is no limit."},
+		{"cpuCFSQuota", "", restart, boolean(&c.CFSQuota, true), "Whether cpu limits are enforced."},
+		{"cpuCFSQuotaPeriod", "", restart, duration(&c.CFSPeriod, 100*time.Millisecond, time.Millisecond, time.Second), "In what periods they are, 1ms to 1s."},
+		{"singleProcessOOMKill", "", restart, boolean(&c.SingleProcessOOMKill, false), "Out of memory, kill one process and not the container (cgroup v2)."},
+		{"failSwapOn", "", restart, boolean(&c.FailSwapOn, false), "Whether to refuse to start on a machine with swap. Containers get none either way."},
+
+		{"seccompDefault", "", restart, boolean(&c.SeccompDefault, false), "Whether containers that ask for nothing get the runtime's seccomp profile."},
+		{"allowedUnsafeSysctls", "", restart, list(&c.AllowedUnsafeSysctls, nil, must(isOfPods, "%q is the whole machine's and cannot be allowed to pods")), "Kernel settings that pods may change beyond the safe ones: names, or prefixes that end in *."},
+
+		{"crashLoopBackOff.firstContainerRestartPeriod", "", live, duration(&c.BackOffFirst, 10*time.Second, 100*time.Millisecond, 5*time.Minute), "How long a container that crashed again waits, the second time, 100ms to 5m. (ours)\nA pod's annotation monopod.backoff-first wins."},
+		{"crashLoopBackOff.maxContainerRestartPeriod", "", live, duration(&c.BackOffMax, 5*time.Minute, time.Second, 5*time.Minute), "The wait doubles up to this, 1s to 5m. A pod's annotation monopod.backoff-max wins."},
+	}
+}
+
+// imageRows are about how images come and go.
+func imageRows(c *Config) []row {
+	return []row{
+		{"serializeImagePulls", "", restart, boolean(&c.SerializePulls, false), "true pulls one image at a time; false without maxParallelImagePulls as many as are wanted."},
+		{"maxParallelImagePulls", "", restart, value(&c.ImagePulls, 4, atLeast(1, "must be at least 1")), "How many images are pulled at a time."},
+		{"registryPullQPS", "", live, value(&c.PullQPS, 0, atLeast(0, "must not be negative")), "How many pulls are begun per second; others wait for their turn. 0 is no limit."},
+		{"registryBurst", "", live, value(&c.PullBurst, 10, atLeast(0, "must not be negative")), "How many of them may begin at once."},
+		{"", "image-credential-provider-config", restart, path(&c.CredentialProviders, ""), ""},
+		{"", "image-credential-provider-bin-dir", restart, path(&c.CredentialProviderPrograms, ""), ""},
+		{"imageGCHighThresholdPercent", "", live, value(&c.ImageGCHigh, 85, within(1, 100, "must be from 1 to 100")), "How full the disk of the images is when those that nobody uses begin to go; 100 is never.\nNo image goes that a manifest names."},
+		{"imageGCLowThresholdPercent", "", live, value(&c.ImageGCLow, 80, within(1, 100, "must be from 1 to 100")), "How full it may still be when that ends."},
+		{"imageMinimumGCAge", "", live, duration(&c.ImageMinAge, 2*time.Minute, 0, ever), "An image that has come less long ago stays."},
+		{"imageMaximumGCAge", "", live, duration(&c.ImageMaxAge, 0, 0, ever), "An image unused for longer goes even if there is room; 0s is never."},
+	}
+}
+
+// logRows are about what is kept of containers.
+func logRows(c *Config) []row {
+	return []row{
+		{"containerLogMaxSize", "", live, value(&c.LogMaxSize, resource.MustParse("10Mi"), notZero), "From what size on the log of a running container is rotated; a negative one: never."},
+		{"containerLogMaxFiles", "", live, value(&c.LogMaxFiles, 5, atLeast(2, "must be at least 2")), "How many logs of a container there are at most, the one it writes to included; at least 2.\nThe newest former one is kept as it is, older ones compressed."},
+		{"containerLogMonitorInterval", "", live, duration(&c.LogInterval, 10*time.Second, time.Second, time.Hour), "How long after a look at all logs the next is, 1s to 1h: a log grows beyond its size by\nwhat is written meanwhile."},
+		{"containerLogMaxWorkers", "", live, value(&c.LogMaxWorkers, 1, atLeast(1, "must be at least 1")), "How many logs are rotated at a time."},
+		{"deadContainersPerContainer", "", live, value(&c.DeadContainers, 1, atLeast(1, "must be at least 1")), "How many dead ones of each container are kept, with their logs; at least 1, by which\nits pod's status goes. (ours)"},
+	}
+}

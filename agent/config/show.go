@@ -1,0 +1,139 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"monopod/manifests/decode"
+)
+
+// fields returns the settings by their names in a file, as values of JSON.
+func (c Config) fields() map[string]any {
+	out := map[string]any{}
+	for _, r := range rows(&c) {
+		if r.name != "" {
+			out[r.name] = shown(r.get())
+		}
+	}
+	if c.ImagePulls == AllPulls { // is said by not saying it
+		delete(out, "maxParallelImagePulls")
+	}
+	if c.CgroupDriver == "auto" && c.FallbackDriver != "" {
+		out["cgroupDriver"] = c.FallbackDriver
+	}
+	return out
+}
+
+// shown returns a value as it is in a file.
+func shown(v any) any {
+	switch v := v.(type) {
+	case time.Duration:
+		return v.String()
+	case resource.Quantity:
+		return v.String()
+	case v1.ResourceList:
+		out := map[string]string{}
+		for name, q := range v {
+			out[string(name)] = q.String()
+		}
+		return out
+	case map[string]string:
+		if v == nil {
+			return map[string]string{}
+		}
+	case []string:
+		if v == nil {
+			return []string{}
+		}
+	}
+	return v
+}
+
+// Configz returns the settings as a file of settings that says all of them.
+func (c Config) Configz() map[string]any {
+	out := decode.Fields{"apiVersion": fileVersion, "kind": fileKind}
+	for name, value := range c.fields() {
+		put(out, name, value)
+	}
+	return out
+}
+
+// Changed returns the names of the settings that differ between a and b, in the
+// order of a file: those that count at once, and those that do after a restart.
+func Changed(a, b Config) (now, later []string) {
+	was, is := a.fields(), b.fields()
+	for _, r := range rows(&b) {
+		switch {
+		case reflect.DeepEqual(was[r.name], is[r.name]):
+		case r.when == live:
+			now = append(now, r.name)
+		default:
+			later = append(later, r.name)
+		}
+	}
+	return now, later
+}
+
+// TakeLive returns c with those settings of next that count at once.
+func (c Config) TakeLive(next Config) Config {
+	theirs := rows(&next)
+	for k, r := range rows(&c) {
+		if r.when == live {
+			r.set(theirs[k].get())
+		}
+	}
+	return c
+}
+
+// PrintDefaults writes a file of settings in which each has its default, and
+// says what each means.
+func PrintDefaults(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("# Settings of monopod, each with what counts where it is not given; `monopod run --config FILE`.\n" +
+		"# Fields are named and mean as in KubeletConfiguration but those marked (ours). Flags win over the file.\n" +
+		"apiVersion: " + fileVersion + "\nkind: " + fileKind + "\n")
+	var in []string // objects
+	c := Default()
+	for _, r := range rows(&c) {
+		if r.name == "" {
+			continue
+		}
+		path := strings.Split(r.name, ".")
+		objects, name := path[:len(path)-1], path[len(path)-1]
+		b.WriteString("\n")
+		for k, object := range objects {
+			if k >= len(in) || in[k] != object {
+				fmt.Fprintf(&b, "%s%s:\n", strings.Repeat("  ", k), object)
+			}
+		}
+		in = objects
+		indent := strings.Repeat("  ", len(objects))
+		for line := range strings.Lines(r.about) {
+			fmt.Fprintf(&b, "%s# %s\n", indent, strings.TrimRight(line, "\n"))
+		}
+		fmt.Fprintf(&b, "%s%s: %s\n", indent, name, inYAML(shown(r.get())))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// inYAML returns a default as a file has it.
+func inYAML(v any) string {
+	switch v := v.(type) {
+	case string:
+		if v == "" {
+			return `""`
+		}
+	case []string:
+		return "[" + strings.Join(v, ", ") + "]"
+	case map[string]string: // none has a default
+		return "{}"
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,180 @@
+package agent
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"monopod/agent/config"
+	"monopod/agent/image"
+	"monopod/agent/logs"
+	"monopod/agent/metrics"
+	"monopod/agent/server"
+	"monopod/agent/status"
+	"monopod/cri"
+	"monopod/manifests"
+)
+
+// What follows copies the settings into what each part of the agent takes.
+
+// complete returns the settings of an agent on this machine, or a sentence about
+// why it cannot start with them. One for a single run reads no folder and serves
+// nobody.
+func complete(c config.Config, once *Once) (config.Config, error) {
+	if c.Manifests == "" && once == nil {
+		return c, fmt.Errorf("no manifest folder given: say which with --manifests DIR")
+	}
+	if c.NodeName == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return c, fmt.Errorf("node name: %w; give one with --node-name", err)
+		}
+		c.NodeName = host
+	}
+	c.NodeName = strings.ToLower(strings.TrimSpace(c.NodeName))
+	if bad := validation.IsDNS1123Subdomain(c.NodeName); len(bad) > 0 {
+		return c, fmt.Errorf("node name %q: %s; give another with --node-name", c.NodeName, bad[0])
+	}
+	if c.FailSwapOn {
+		if err := checkSwap("/proc/swaps"); err != nil {
+			return c, err
+		}
+	}
+	if once != nil {
+		c.Manifests, c.Listen, c.Socket = "", "", ""
+	}
+	return c, nil
+}
+
+// checkSwap refuses a machine with swap. The file's first line is a heading.
+func checkSwap(swaps string) error {
+	b, err := os.ReadFile(swaps)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without swap has no such file
+		return fmt.Errorf("whether the machine has swap: %w", err)
+	}
+	if bytes.Count(bytes.TrimSpace(b), []byte("\n")) > 0 {
+		return errors.New("the machine has swap and failSwapOn is true: turn swap off or the setting")
+	}
+	return nil
+}
+
+// endpoints returns where the runtime may be.
+func endpoints(c config.Config) []string {
+	if c.Endpoint == "" {
+		return cri.WellKnown()
+	}
+	return []string{c.Endpoint}
+}
+
+// logLinks returns the folder of links by container for log shippers, "" for
+// none: there is one beside the default folder of logs.
+func logLinks(c config.Config, once *Once) string {
+	if c.PodLogs != config.DefaultPodLogs || once != nil {
+		return ""
+	}
+	return "/var/log/containers"
+}
+
+func manifestOptions(c config.Config) manifests.Options {
+	return manifests.Options{NodeName: c.NodeName, NameSuffix: c.PodNameSuffix, Validation: c.Validation, RuntimeClasses: c.RuntimeClasses}
+}
+
+// nameSuffix is what the node adds to the names of pods.
+func nameSuffix(c config.Config) string {
+	if !c.PodNameSuffix {
+		return ""
+	}
+	return "-" + c.NodeName
+}
+
+func access(c config.Config) server.Access {
+	a := server.Access{Cert: c.TLSCert, Key: c.TLSKey, ClientCA: c.ClientCA, Tokens: c.Tokens, MinVersion: tls.VersionTLS12}
+	if c.TLSMinVersion == "VersionTLS13" {
+		a.MinVersion = tls.VersionTLS13
+	}
+	for _, suite := range tls.CipherSuites() {
+		if slices.Contains(c.TLSCiphers, suite.Name) {
+			a.CipherSuites = append(a.CipherSuites, suite.ID)
+		}
+	}
+	return a
+}
+
+func settingsOfNode(c config.Config) nodeSettings {
+	free, pressure := thresholds(c.EvictionHard)
+	return nodeSettings{
+		NodeName: c.NodeName, Root: c.Root, PodLogs: c.PodLogs,
+		NodeLabels: c.NodeLabels, AllowedUnsafeSysctls: c.AllowedUnsafeSysctls,
+		Reserved: Reservations{System: c.SystemReserved, Agent: c.KubeReserved, Free: free, Unenforced: !slices.Contains(c.Enforce, "pods")},
+		Pressure: pressure, MaxPods: c.MaxPods, PodsPerCore: c.PodsPerCore, PodPids: max(c.PodPids, 0),
+		ResolvConf: c.ResolvConf, ClusterDNS: c.ClusterDNS, ClusterDomain: c.ClusterDomain,
+		SeccompDefault: c.SeccompDefault, NoCFSQuota: !c.CFSQuota, CFSPeriod: c.CFSPeriod, SingleProcessOOMKill: c.SingleProcessOOMKill,
+		CgroupDriver: cmp.Or(c.CgroupDriver, driverAuto), FallbackDriver: c.FallbackDriver, CgroupRoot: c.CgroupRoot,
+	}
+}
+
+// thresholds returns what of evictionHard is kept from pods, and what the node
+// reports pressure by: the kubelet's unless something is given.
+func thresholds(evictionHard map[string]string) (free map[v1.ResourceName]Threshold, pressure map[string]Threshold) {
+	if len(evictionHard) == 0 {
+		return nil, defaultPressure()
+	}
+	kept := map[string]v1.ResourceName{"memory.available": v1.ResourceMemory, "nodefs.available": v1.ResourceEphemeralStorage}
+	free, pressure = map[v1.ResourceName]Threshold{}, map[string]Threshold{}
+	for signal, text := range evictionHard {
+		amount, share, err := config.Threshold(text)
+		if err != nil || amount.IsZero() && share == 0 || pressureOf[signal] == "" {
+			continue
+		}
+		pressure[signal] = Threshold{Amount: amount, Share: share}
+		if name := kept[signal]; name != "" {
+			free[name] = pressure[signal]
+		}
+	}
+	return free, pressure
+}
+
+func settingsOfPlans(c config.Config) planSettings {
+	return planSettings{BackOff: BackOff{First: c.BackOffFirst, Max: c.BackOffMax}, DeadContainers: c.DeadContainers}
+}
+
+func settingsOfLogs(c config.Config) logs.Config {
+	return logs.Config{MaxSize: c.LogMaxSize.Value(), MaxFiles: c.LogMaxFiles, Workers: c.LogMaxWorkers, Interval: c.LogInterval}
+}
+
+func limitsOfImages(c config.Config) image.Limits {
+	return image.Limits{High: c.ImageGCHigh, Low: c.ImageGCLow, MinAge: c.ImageMinAge, MaxAge: c.ImageMaxAge}
+}
+
+func settingsOfPulls(c config.Config, k *image.Keyring, m *metrics.Metrics) image.Config {
+	return image.Config{Parallel: c.ImagePulls, QPS: c.PullQPS, Burst: c.PullBurst, Keyring: k, Pulled: m.Pulled}
+}
+
+// keyring returns the credentials of the node.
+func keyring(c config.Config, log *slog.Logger) (*image.Keyring, error) {
+	plugins, err := image.LoadPlugins(c.CredentialProviders, c.CredentialProviderPrograms, log)
+	if err != nil {
+		return nil, err
+	}
+	return &image.Keyring{Root: c.Root, Home: os.Getenv("HOME"), Plugins: plugins, Log: log}, nil
+}
+
+func (a *Agent) collector(needs *imageNeeds, every time.Duration) image.CollectorConfig {
+	limits := limitsOfImages(a.cfg)
+	limits.Every = every
+	return image.CollectorConfig{
+		CRI: a.cri, Limits: limits, Needs: needs.all, History: a.root.path("images.json"),
+		WriteFile: status.WriteFile, Collected: a.metrics.Collected, Log: a.log, Event: a.recordTrouble,
+	}
+}
