@@ -72,14 +72,13 @@ func TestAVersionForAnotherOSDoesNotReplaceOneThatRuns(t *testing.T) {
 
 // One that failed leaves others that wait alone, and runs once its manifest fits.
 func TestAPodForAnotherOSRunsOnceItsManifestFits(t *testing.T) {
-	labels := map[string]string{}
-	liveOn(t, func(f *nodeFacts) { f.Labels = labels }, func(r *rig) {
+	live(t, func(r *rig) {
 		bad, waits := manifest("bad", "img:1", "os: {name: windows}"), manifest("waits", "img:1", "nodeSelector: {disk: ssd}")
 		r.want(bad, waits)
 		r.wantRefused("default/bad-n", "PodOSNotSupported")
 		r.wantRefused("default/waits-n", "NodeAffinity")
-		labels = map[string]string{"disk": "ssd"}
-		r.after(time.Minute)
+		r.change(func(c *Config) { c.NodeLabels = map[string]string{"disk": "ssd"} })
+		r.after(time.Second)
 		r.expect("default/waits-n/c")
 		r.wantRefused("default/bad-n", "PodOSNotSupported")
 		r.want(manifest("bad", "img:1", "os: {name: linux}"), waits)
