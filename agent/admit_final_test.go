@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"monopod/agent/config"
 	"monopod/manifests"
 	"monopod/manifests/decode"
 )
@@ -77,7 +78,7 @@ func TestAPodForAnotherOSRunsOnceItsManifestFits(t *testing.T) {
 		r.want(bad, waits)
 		r.wantRefused("default/bad-n", "PodOSNotSupported")
 		r.wantRefused("default/waits-n", "NodeAffinity")
-		r.change(func(c *Config) { c.NodeLabels = map[string]string{"disk": "ssd"} })
+		r.change(func(c *config.Config) { c.NodeLabels = map[string]string{"disk": "ssd"} })
 		r.after(time.Second)
 		r.expect("default/waits-n/c")
 		r.wantRefused("default/bad-n", "PodOSNotSupported")

@@ -55,6 +55,7 @@ type Agent struct {
 	sync    *syncLoop
 	workers *workers
 	images  *image.Collector
+	needs   *imageNeeds
 	cgroups *podCgroups
 	rotator *logs.Rotator
 	garbage *garbage
@@ -126,7 +127,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	if err := a.build(machine, checkpoints, once, o); err != nil {
 		return nil, err
 	}
-	a.sync = newSyncLoop(a.workers, a.store, cfg.Manifests, checkpoints)
+	a.sync = newSyncLoop(a.workers, a.store, a.needs, cfg.Manifests, checkpoints)
 	a.stats = a.newStats(machine)
 	if a.server, err = a.listen(); err != nil {
 		return nil, err
@@ -178,15 +179,14 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint, once *Once, o
 	if err != nil {
 		return err
 	}
-	needs := &imageNeeds{root: a.root}
-	a.images = image.NewCollector(a.collector(needs, o.CollectEvery))
-	needs.changed = a.images.Kick
+	a.needs = &imageNeeds{root: a.root}
+	a.images = image.NewCollector(a.collector(a.needs, o.CollectEvery))
+	a.needs.changed = a.images.Kick
 	a.workers = &workers{
 		cri:     a.cri,
 		images:  image.New(a.cri, settingsOfPulls(a.cfg, keyring, a.metrics)),
 		prober:  probe.Prober{Observe: probeCounter(a.metrics)},
 		metrics: a.metrics,
-		needs:   needs,
 		store:   a.store,
 		events:  a.events,
 		root:    a.root,

@@ -25,7 +25,8 @@ const (
 type syncLoop struct {
 	shared *workers
 	store  *status.Store
-	dir    string // of the manifests
+	needs  *imageNeeds // told of all pods that are accepted; nil: nobody asks
+	dir    string      // of the manifests
 
 	workers  map[manifests.Key]*podWorker
 	updates  uint64                                   // how many the workers got
@@ -53,9 +54,9 @@ type syncLoop struct {
 	turned   atomic.Int64                    // when the loop turned last, in ns since born: whatever becomes of the clock
 }
 
-func newSyncLoop(shared *workers, store *status.Store, dir string, checkpoints []*checkpoint) *syncLoop {
+func newSyncLoop(shared *workers, store *status.Store, needs *imageNeeds, dir string, checkpoints []*checkpoint) *syncLoop {
 	shared.states, shared.born = make(chan State), time.Now()
-	l := &syncLoop{shared: shared, store: store, dir: dir,
+	l := &syncLoop{shared: shared, store: store, needs: needs, dir: dir,
 		again: make(chan struct{}, 1), seats: newSeats(shared.machine.facts, checkpoints), facts: make(chan reading),
 		workers: map[manifests.Key]*podWorker{}, arrivals: map[manifests.Key]arrival{},
 		left: map[manifests.Key]map[string]*checkpoint{}, renewals: make(chan *renewal), empty: make(chan struct{})}
@@ -160,7 +161,7 @@ func (l *syncLoop) lookAgain(ctx context.Context) {
 func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 	l.last = &s
 	l.hideSecrets(s.Pods)
-	l.shared.needs.publish(s.Pods)
+	l.needs.publish(s.Pods)
 	wanted := l.arrived(s.Pods)
 	l.drop(ctx, wanted)
 	for _, p := range slices.SortedFunc(slices.Values(l.expect(s.Pods)), byArrival) {

@@ -26,8 +26,7 @@ import (
 type workers struct {
 	cri               *cri.Client
 	images            *image.Puller
-	secrets           secrets     // pods' own credentials for registries; nil: there are none
-	needs             *imageNeeds // told of all pods that are accepted; nil: nobody asks
+	secrets           secrets // pods' own credentials for registries; nil: there are none
 	store             *status.Store
 	events            *events.Recorder // nil: nobody wants to know
 	root              *root

@@ -169,7 +169,7 @@ func (r *rig) start() {
 		images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), store: r.store, events: r.events, root: root, machine: m,
 		watch: r.watch, log: log, starts: make(chan struct{}, 8), ends: make(chan struct{}, 2),
 		podLogs: cfg.PodLogs, logLinks: r.links, rotator: rotator, suffix: nameSuffix(cfg), runtimeClasses: cfg.RuntimeClasses, settings: plans}
-	r.sync = newSyncLoop(ws, r.store, "manifests", checkpoints)
+	r.sync = newSyncLoop(ws, r.store, nil, "manifests", checkpoints)
 	r.offers = make(chan manifests.Snapshot, 1)
 	var parts sync.WaitGroup
 	parts.Go(func() { r.watch.Run(ctx) })
