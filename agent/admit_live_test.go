@@ -285,7 +285,7 @@ func TestAPodThatHasEndedTakesNothing(t *testing.T) {
 func TestANodeThatGrowsIsNoticed(t *testing.T) {
 	var cpus atomic.Int64
 	cpus.Store(1)
-	liveOn(t, func(f *nodeFacts) { f.Allocatable = list("cpu", fmt.Sprint(cpus.Load()), "pods", "9") }, func(r *rig) {
+	liveOn(t, func(f *nodeFacts) { f.Allocatable = amounts("cpu", fmt.Sprint(cpus.Load()), "pods", "9") }, func(r *rig) {
 		r.want(manifest("web", "img:1", "resources: {requests: {cpu: 2}, limits: {cpu: 2}}"))
 		r.wantRefused("default/web-n", "OutOfcpu")
 		cpus.Store(2)
@@ -312,7 +312,7 @@ func TestWhoCameFirstIsAskedFirst(t *testing.T) {
 func TestARefusedPodIsReportedWhileTheRuntimeIsAwayAndRunsLater(t *testing.T) {
 	var cpus atomic.Int64
 	cpus.Store(1)
-	liveOn(t, func(f *nodeFacts) { f.Allocatable = list("cpu", fmt.Sprint(cpus.Load()), "pods", "9") }, func(r *rig) {
+	liveOn(t, func(f *nodeFacts) { f.Allocatable = amounts("cpu", fmt.Sprint(cpus.Load()), "pods", "9") }, func(r *rig) {
 		r.Stop()
 		r.after(10 * time.Second)
 		r.want(manifest("web", "img:1", "resources: {requests: {cpu: 2}, limits: {cpu: 2}}"))
@@ -330,7 +330,7 @@ func TestARefusedPodIsReportedWhileTheRuntimeIsAwayAndRunsLater(t *testing.T) {
 
 func TestSeatsAreReadFromCheckpoints(t *testing.T) {
 	was := func(name, uid string, change ...func(*checkpoint)) *checkpoint {
-		p := asked(t, name, requests("cpu: 1"))
+		p := askingPod(t, name, requesting("cpu: 1"))
 		p.UID = types.UID(uid)
 		c := &checkpoint{Digest: uid, Pod: p}
 		for _, f := range change {

@@ -134,19 +134,20 @@ func (s *seats) vacate(at *seat) {
 	at.pod, at.over = nil, false
 }
 
-// stands takes note of what a worker tells about the version it was given last.
-func (s *seats) stands(now State) {
-	at := s.taken[now.Key]
+// stands takes note of what a worker tells about the version it was given last:
+// nothing of former versions is left, and the version has ended.
+func (s *seats) stands(key manifests.Key, cleared, ended bool) {
+	at := s.taken[key]
 	if at == nil {
 		return
 	}
-	if now.Cleared {
+	if cleared {
 		at.leaving = nil
 	}
-	if now.Cleared && at.pod != nil {
-		s.uids.keep(now.Key, at.pod.UID)
+	if cleared && at.pod != nil {
+		s.uids.keep(key, at.pod.UID)
 	}
-	at.over = at.pod != nil && now.Ended
+	at.over = at.pod != nil && ended
 }
 
 // gone takes note that nothing of a pod is left.

@@ -22,11 +22,11 @@ func TestAllocatable(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			capacity := list(row.capacity...)
-			if got := allocatable(capacity, list(row.reserved...)); !equalAmounts(got, list(row.want...)) {
+			capacity := amounts(row.capacity...)
+			if got := allocatable(capacity, amounts(row.reserved...)); !equalAmounts(got, amounts(row.want...)) {
 				t.Errorf("got %v", got)
 			}
-			if !equalAmounts(capacity, list(row.capacity...)) {
+			if !equalAmounts(capacity, amounts(row.capacity...)) {
 				t.Errorf("the capacity itself was changed: %v", capacity)
 			}
 		})
@@ -58,7 +58,7 @@ func TestHugePages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := hugePages(dir); !equalAmounts(got, list("hugepages-2Mi", "6Mi", "hugepages-1Gi", "0")) {
+	if got := hugePages(dir); !equalAmounts(got, amounts("hugepages-2Mi", "6Mi", "hugepages-1Gi", "0")) {
 		t.Errorf("got %v", got)
 	}
 }

@@ -25,8 +25,8 @@ import (
 
 // The values are those of the kubelet's recordings.
 func TestPodCgroup(t *testing.T) {
-	small, none := resources("100m", "200m", "16Mi", "32Mi"), resources("", "", "", "")
-	pod := resources("200m", "400m", "64Mi", "96Mi")
+	small, none := someResources("100m", "200m", "16Mi", "32Mi"), someResources("", "", "", "")
+	pod := someResources("200m", "400m", "64Mi", "96Mi")
 	for _, c := range []struct {
 		name          string
 		change        func(s *v1.PodSpec)
@@ -35,10 +35,10 @@ func TestPodCgroup(t *testing.T) {
 		memory        int64
 	}{
 		{"nothing", func(s *v1.PodSpec) {}, cgroups.BestEffort, 2, 0, 0},
-		{"guaranteed", func(s *v1.PodSpec) { s.Containers[0].Resources = resources("500m", "500m", "64Mi", "64Mi") }, cgroups.Guaranteed, 512, 50000, 64 << 20},
+		{"guaranteed", func(s *v1.PodSpec) { s.Containers[0].Resources = someResources("500m", "500m", "64Mi", "64Mi") }, cgroups.Guaranteed, 512, 50000, 64 << 20},
 		{"burstable", func(s *v1.PodSpec) { s.Containers[0].Resources = small }, cgroups.Burstable, 102, 20000, 32 << 20},
-		{"a little cpu", func(s *v1.PodSpec) { s.Containers[0].Resources = resources("1m", "1m", "", "") }, cgroups.Burstable, 2, 1000, 0},
-		{"a limit of memory alone", func(s *v1.PodSpec) { s.Containers[0].Resources = resources("", "", "32Mi", "32Mi") }, cgroups.Burstable, 2, 0, 32 << 20},
+		{"a little cpu", func(s *v1.PodSpec) { s.Containers[0].Resources = someResources("1m", "1m", "", "") }, cgroups.Burstable, 2, 1000, 0},
+		{"a limit of memory alone", func(s *v1.PodSpec) { s.Containers[0].Resources = someResources("", "", "32Mi", "32Mi") }, cgroups.Burstable, 2, 0, 32 << 20},
 		{"one without limits", func(s *v1.PodSpec) { s.Containers = containers(small, none) }, cgroups.Burstable, 102, 0, 0},
 		{"an init container without limits", func(s *v1.PodSpec) {
 			s.Containers[0].Resources, s.InitContainers = small, containers(none)
@@ -48,16 +48,16 @@ func TestPodCgroup(t *testing.T) {
 			s.InitContainers[0].RestartPolicy = new(v1.ContainerRestartPolicyAlways)
 		}, cgroups.Burstable, 204, 40000, 64 << 20},
 		{"an init container that needs most", func(s *v1.PodSpec) {
-			s.Containers[0].Resources, s.InitContainers = small, containers(resources("700m", "700m", "64Mi", "64Mi"))
+			s.Containers[0].Resources, s.InitContainers = small, containers(someResources("700m", "700m", "64Mi", "64Mi"))
 		}, cgroups.Burstable, 716, 70000, 64 << 20},
 		{"the pod as a whole", func(s *v1.PodSpec) { s.Containers, s.Resources = containers(small, none), &pod }, cgroups.Burstable, 204, 40000, 96 << 20},
 		{"overhead, where there is a limit", func(s *v1.PodSpec) {
-			s.Containers[0].Resources, s.Overhead = resources("100m", "200m", "16Mi", ""), resources("100m", "", "16Mi", "").Requests
+			s.Containers[0].Resources, s.Overhead = someResources("100m", "200m", "16Mi", ""), someResources("100m", "", "16Mi", "").Requests
 		}, cgroups.Burstable, 204, 30000, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := specPod(func(p *v1.Pod) { c.change(&p.Spec) })
-			r := podCgroup(p, specNode())
+			p := somePod(func(p *v1.Pod) { c.change(&p.Spec) })
+			r := podCgroup(p, someHost())
 			if class := cgroupClass(p); class != c.class || r.Shares != c.shares || r.Quota != c.quota || r.Memory != c.memory {
 				t.Errorf("got %q %+v, want %+v", class, r, c)
 			}
@@ -73,10 +73,10 @@ func containers(all ...v1.ResourceRequirements) (out []v1.Container) {
 }
 
 func TestPodCgroupHugePages(t *testing.T) {
-	n := specNode()
+	n := someHost()
 	n.HugePageSizes, n.NoCFSQuota = []string{"2MB", "1GB"}, true
-	p := specPod(func(p *v1.Pod) {
-		r := resources("100m", "100m", "32Mi", "32Mi")
+	p := somePod(func(p *v1.Pod) {
+		r := someResources("100m", "100m", "32Mi", "32Mi")
 		r.Requests["hugepages-2Mi"], r.Limits["hugepages-2Mi"] = resource.MustParse("4Mi"), resource.MustParse("4Mi")
 		p.Spec.Containers[0].Resources = r
 	})
@@ -102,8 +102,8 @@ func cgroupRig(t *testing.T) (*podCgroups, cgroups.Config, *strings.Builder) {
 }
 
 func asks(uid, cpu string) *v1.Pod {
-	return specPod(func(p *v1.Pod) {
-		p.UID, p.Spec.Containers[0].Resources = types.UID(uid), resources(cpu, "", "", "")
+	return somePod(func(p *v1.Pod) {
+		p.UID, p.Spec.Containers[0].Resources = types.UID(uid), someResources(cpu, "", "", "")
 	})
 }
 
@@ -120,7 +120,7 @@ func TestWeighsBurstablePods(t *testing.T) {
 		t.Fatal(err)
 	}
 	weight("at the start", "256")
-	n := specNode()
+	n := someHost()
 	n.HugePageSizes = nil
 	for _, p := range []*v1.Pod{asks("a", "100m"), asks("b", "500m"), asks("c", ""), asks("b", "500m")} {
 		if err := g.create(t.Context(), p, n); err != nil {
@@ -181,7 +181,7 @@ func TestSweepsOnlyOurCgroups(t *testing.T) {
 	}
 	running := map[manifests.Key]*listed{{}: {}}
 	for _, row := range rows {
-		err := g.create(t.Context(), asks(row.uid, "100m"), specNode())
+		err := g.create(t.Context(), asks(row.uid, "100m"), someHost())
 		if row.file != "" {
 			err = errors.Join(err, os.MkdirAll(r.path(filepath.Dir(row.file)), 0o755), os.WriteFile(r.path(row.file), nil, 0o644))
 		}
@@ -320,7 +320,7 @@ func TestPodsWithoutCgroups(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	config, err := sandboxConfig(specPod(func(*v1.Pod) {}), 0, specNode())
+	config, err := sandboxConfig(somePod(func(*v1.Pod) {}), 0, someHost())
 	if err != nil || config.Linux.CgroupParent != "" {
 		t.Errorf("cgroup parent %q, %v", config.GetLinux().GetCgroupParent(), err)
 	}

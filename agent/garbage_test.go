@@ -145,7 +145,7 @@ func TestClaim(t *testing.T) {
 	}
 	defer r.close()
 	tree(t, r.dir, "pods/u/volumes/x")
-	c := &checkpoint{Pod: specPod(func(p *v1.Pod) { p.UID = "u" })}
+	c := &checkpoint{Pod: somePod(func(p *v1.Pod) { p.UID = "u" })}
 	release, free := r.claim("u")
 	if !free {
 		t.Fatal("it is not free")

@@ -11,6 +11,9 @@ import (
 	"monopod/manifests"
 )
 
+// dawn is when all orders are looked at.
+var dawn = time.Date(2026, 1, 2, 6, 0, 0, 0, time.UTC)
+
 func TestOrder(t *testing.T) {
 	after := func(names ...string) turn {
 		var t turn
@@ -21,7 +24,7 @@ func TestOrder(t *testing.T) {
 	}
 	ready, unready := turn{Ready: true}, turn{}
 	begun := func(t turn) turn { t.Begun = true; return t }
-	until := func(t turn, d time.Duration) turn { t.Until = noon.Add(d); return t }
+	until := func(t turn, d time.Duration) turn { t.Until = dawn.Add(d); return t }
 	rows := []struct {
 		name string
 		pods map[string]turn
@@ -57,7 +60,7 @@ func TestOrder(t *testing.T) {
 			for name, turn := range r.pods {
 				pods[manifests.Key{Namespace: "d", Name: name}] = turn
 			}
-			rulings := order(pods, noon, manifests.Key.String)
+			rulings := order(pods, dawn, manifests.Key.String)
 			var got []string
 			for _, key := range slices.SortedFunc(maps.Keys(rulings), func(a, b manifests.Key) int { return strings.Compare(a.Name, b.Name) }) {
 				v := rulings[key]

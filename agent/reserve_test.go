@@ -17,7 +17,7 @@ import (
 func TestReservations(t *testing.T) {
 	amount := func(s string) Threshold { return Threshold{Amount: resource.MustParse(s)} }
 	machine := cgroups.Node{CPU: 4000, Memory: 8 << 30, Pids: 32768, CPUs: "0-3"}
-	capacity := list("cpu", "4", "memory", "8Gi", "ephemeral-storage", "100Gi", "pods", "110")
+	capacity := amounts("cpu", "4", "memory", "8Gi", "ephemeral-storage", "100Gi", "pods", "110")
 	rows := []struct {
 		name        string
 		r           Reservations
@@ -26,17 +26,17 @@ func TestReservations(t *testing.T) {
 		wrong       string
 	}{
 		{"nothing", Reservations{}, capacity, machine, ""},
-		{"for the system and the agent, summed", Reservations{System: list("cpu", "500m", "memory", "1Gi", "pid", "1000"), Agent: list("cpu", "250m", "ephemeral-storage", "1Gi", "pid", "24")},
-			list("cpu", "3250m", "memory", "7Gi", "ephemeral-storage", "99Gi", "pods", "110"), cgroups.Node{CPU: 3250, Memory: 7 << 30, Pids: 31744, CPUs: "0-3"}, ""},
-		{"what shall stay free does not limit the cgroup", Reservations{System: list("memory", "1Gi"), Free: map[v1.ResourceName]Threshold{"memory": amount("1Gi")}},
-			list("cpu", "4", "memory", "6Gi", "ephemeral-storage", "100Gi", "pods", "110"), cgroups.Node{CPU: 4000, Memory: 7 << 30, Pids: 32768, CPUs: "0-3"}, ""},
+		{"for the system and the agent, summed", Reservations{System: amounts("cpu", "500m", "memory", "1Gi", "pid", "1000"), Agent: amounts("cpu", "250m", "ephemeral-storage", "1Gi", "pid", "24")},
+			amounts("cpu", "3250m", "memory", "7Gi", "ephemeral-storage", "99Gi", "pods", "110"), cgroups.Node{CPU: 3250, Memory: 7 << 30, Pids: 31744, CPUs: "0-3"}, ""},
+		{"what shall stay free does not limit the cgroup", Reservations{System: amounts("memory", "1Gi"), Free: map[v1.ResourceName]Threshold{"memory": amount("1Gi")}},
+			amounts("cpu", "4", "memory", "6Gi", "ephemeral-storage", "100Gi", "pods", "110"), cgroups.Node{CPU: 4000, Memory: 7 << 30, Pids: 32768, CPUs: "0-3"}, ""},
 		{"shares of the capacity", Reservations{Free: map[v1.ResourceName]Threshold{"memory": {Share: 0.25}, "ephemeral-storage": {Share: 0.1}}},
-			list("cpu", "4", "memory", "6Gi", "ephemeral-storage", "90Gi", "pods", "110"), machine, ""},
-		{"reserved and not enforced", Reservations{System: list("cpu", "1", "memory", "1Gi", "pid", "10"), Unenforced: true},
-			list("cpu", "3", "memory", "7Gi", "ephemeral-storage", "100Gi", "pods", "110"), machine, ""},
-		{"all pids", Reservations{System: list("pid", "32768")}, capacity, cgroups.Node{CPU: 4000, Memory: 8 << 30, Pids: 1, CPUs: "0-3"}, ""},
-		{"more than there is", Reservations{System: list("memory", "7Gi"), Free: map[v1.ResourceName]Threshold{"memory": amount("2Gi")}},
-			list("cpu", "4", "memory", "0", "ephemeral-storage", "100Gi", "pods", "110"), cgroups.Node{CPU: 4000, Memory: 1 << 30, Pids: 32768, CPUs: "0-3"}, "9Gi of memory is reserved"},
+			amounts("cpu", "4", "memory", "6Gi", "ephemeral-storage", "90Gi", "pods", "110"), machine, ""},
+		{"reserved and not enforced", Reservations{System: amounts("cpu", "1", "memory", "1Gi", "pid", "10"), Unenforced: true},
+			amounts("cpu", "3", "memory", "7Gi", "ephemeral-storage", "100Gi", "pods", "110"), machine, ""},
+		{"all pids", Reservations{System: amounts("pid", "32768")}, capacity, cgroups.Node{CPU: 4000, Memory: 8 << 30, Pids: 1, CPUs: "0-3"}, ""},
+		{"more than there is", Reservations{System: amounts("memory", "7Gi"), Free: map[v1.ResourceName]Threshold{"memory": amount("2Gi")}},
+			amounts("cpu", "4", "memory", "0", "ephemeral-storage", "100Gi", "pods", "110"), cgroups.Node{CPU: 4000, Memory: 1 << 30, Pids: 32768, CPUs: "0-3"}, "9Gi of memory is reserved"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestReservations(t *testing.T) {
 			if got := row.r.limit(machine); got.CPU != row.limit.CPU || got.Memory != row.limit.Memory || got.Pids != row.limit.Pids || got.CPUs != row.limit.CPUs {
 				t.Errorf("limits %+v, want %+v", got, row.limit)
 			}
-			if err := row.r.check(capacity); (err == nil) != (row.wrong == "") || !strings.Contains(errText(err), row.wrong) {
+			if err := row.r.check(capacity); (err == nil) != (row.wrong == "") || !strings.Contains(errorText(err), row.wrong) {
 				t.Errorf("check: %v", err)
 			}
 		})
@@ -73,7 +73,7 @@ func TestReservedIsNotForPods(t *testing.T) {
 		t.Errorf("room for %d pods, want 7", n)
 	}
 	cfg.Reserved.System["cpu"] = resource.MustParse("100000")
-	if _, err := newMachine(cfg, nil, "i", slog.Default()); !strings.Contains(errText(err), "100k of cpu is reserved by systemReserved") {
+	if _, err := newMachine(cfg, nil, "i", slog.Default()); !strings.Contains(errorText(err), "100k of cpu is reserved by systemReserved") {
 		t.Errorf("a machine with less than is reserved: %v", err)
 	}
 }
@@ -88,7 +88,7 @@ func TestPodsOnANode(t *testing.T) {
 
 func TestCgroupOfAllPodsLeavesWhatIsReserved(t *testing.T) {
 	g, cfg, said := cgroupRig(t)
-	g.machine.cfg.Reserved.System = list("memory", "256Mi")
+	g.machine.cfg.Reserved.System = amounts("memory", "256Mi")
 	if err := g.setUp(t.Context(), cgroups.Cgroupfs); err != nil {
 		t.Fatal(err, said)
 	}
@@ -98,10 +98,10 @@ func TestCgroupOfAllPodsLeavesWhatIsReserved(t *testing.T) {
 }
 
 func TestPodsPids(t *testing.T) {
-	n := specNode()
+	n := someHost()
 	n.PodPids = 64
-	for _, r := range []v1.ResourceRequirements{resources("", "", "", ""), resources("1", "1", "1Gi", "1Gi")} {
-		if got := podCgroup(specPod(func(p *v1.Pod) { p.Spec.Containers[0].Resources = r }), n); got.Pids != 64 {
+	for _, r := range []v1.ResourceRequirements{someResources("", "", "", ""), someResources("1", "1", "1Gi", "1Gi")} {
+		if got := podCgroup(somePod(func(p *v1.Pod) { p.Spec.Containers[0].Resources = r }), n); got.Pids != 64 {
 			t.Errorf("%v: %d processes and threads, want 64", r, got.Pids)
 		}
 	}

@@ -27,7 +27,7 @@ func TestFailSwapOn(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if err := checkSwap(path); !strings.Contains(errText(err), want) || (err == nil) != (want == "") {
+		if err := checkSwap(path); !strings.Contains(errorText(err), want) || (err == nil) != (want == "") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -47,7 +47,7 @@ func FuzzSpec(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		pods, _ := manifests.Decode("/m/x.yaml", data, manifests.Options{NodeName: "node1", NameSuffix: true, RuntimeClasses: map[string]string{"a": "b"}})
 		for _, p := range pods {
-			for k, n := range []*node{specNode(), {CgroupV2: true, SwapController: true, SeccompDefault: true, SELinux: true, Name: "node1"}} {
+			for k, n := range []*node{someHost(), {CgroupV2: true, SwapController: true, SeccompDefault: true, SELinux: true, Name: "node1"}} {
 				saySpec(t, p.Pod, n, k == 1)
 			}
 			admit(p.Pod, []place{{p.Pod}}, &nodeFacts{})
@@ -96,7 +96,7 @@ func twice[M proto.Message](t *testing.T, build func() (M, error)) {
 	t.Helper()
 	a, err := build()
 	b, again := build()
-	if errText(err) != errText(again) {
+	if errorText(err) != errorText(again) {
 		t.Fatalf("once %v, then %v", err, again)
 	}
 	if err != nil {

@@ -309,7 +309,7 @@ func (l *syncLoop) heard(ctx context.Context, now State) {
 		l.seats.gone(now.Key)
 	} else {
 		w.ready = now.Ready
-		l.seats.stands(now)
+		l.seats.stands(now.Key, now.Cleared, now.Ended)
 	}
 	l.retry(ctx)
 }
