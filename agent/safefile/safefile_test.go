@@ -65,6 +65,27 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 	}
 }
 
+// An old kernel, or a filter, knows no openat2.
+func TestFoldersAreOpenedWithoutOpenat2(t *testing.T) {
+	dir := t.TempDir()
+	write(t, "text", dir, "pod", "c", "0.log")
+	must(t, os.Symlink("c", filepath.Join(dir, "pod", "d")))
+	for name, want := range map[string]error{"c": nil, "d": ErrLink, "none": fs.ErrNotExist} {
+		top, err := OpenDir(dir, 0)
+		must(t, err)
+		d, err := top.walk([]string{"pod", name})
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil {
+			f, err := d.Open("0.log")
+			must(t, err)
+			f.Close()
+			d.Close()
+		}
+	}
+}
+
 // Only those of the folders may be links that others cannot write to.
 func TestLinksAreFollowedAboveTheDepthOnly(t *testing.T) {
 	dir := t.TempDir()

@@ -14,7 +14,7 @@ type Stat struct{ unix.Stat_t }
 // Stat looks at an entry.
 func (d *Dir) Stat(name string) (s Stat, err error) {
 	if err = checkName(name); err == nil {
-		err = unix.Fstatat(d.fd(), name, &s.Stat_t, unix.AT_SYMLINK_NOFOLLOW)
+		err = unix.Fstatat(d.fd, name, &s.Stat_t, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if err != nil {
 		return s, pathError("stat", d.Path(name), err)
@@ -23,7 +23,12 @@ func (d *Dir) Stat(name string) (s Stat, err error) {
 }
 
 // Self looks at the folder itself.
-func (d *Dir) Self() (Stat, error) { return StatOf(d.f) }
+func (d *Dir) Self() (s Stat, err error) {
+	if err = unix.Fstat(d.fd, &s.Stat_t); err != nil {
+		return s, pathError("stat", d.path, err)
+	}
+	return s, nil
+}
 
 // StatOf looks at an open file.
 func StatOf(f *os.File) (s Stat, err error) {
