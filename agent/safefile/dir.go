@@ -133,15 +133,10 @@ func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
 }
 
 // Remove removes an entry that is no folder.
-func (d *Dir) Remove(name string) error { return d.unlink(name, 0) }
-
-// RemoveDir removes an empty folder in it.
-func (d *Dir) RemoveDir(name string) error { return d.unlink(name, unix.AT_REMOVEDIR) }
-
-func (d *Dir) unlink(name string, flags int) error {
+func (d *Dir) Remove(name string) error {
 	err := checkName(name)
 	if err == nil {
-		err = unix.Unlinkat(d.fd, name, flags)
+		err = unix.Unlinkat(d.fd, name, 0)
 	}
 	if err != nil {
 		return pathError("remove", d.Path(name), err)

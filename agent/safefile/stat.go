@@ -1,7 +1,6 @@
 package safefile
 
 import (
-	"io/fs"
 	"os"
 	"time"
 
@@ -56,9 +55,6 @@ func (s *Stat) IsLink() bool    { return s.kind() == unix.S_IFLNK }
 
 // Size is in bytes.
 func (s *Stat) Size() int64 { return s.Stat_t.Size }
-
-// Perm returns the bits of the mode that tell who may do what.
-func (s *Stat) Perm() fs.FileMode { return fs.FileMode(s.Mode) & fs.ModePerm }
 
 // Changed returns when it was written to last.
 func (s *Stat) Changed() time.Time { return time.Unix(s.Mtim.Unix()) }
