@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,24 +16,47 @@ import (
 // Dir is an open folder that others may write to. It is one goroutine's. Names
 // are those of its entries, never paths.
 type Dir struct {
-	f    *os.File
+	fd   int
 	path string // for errors
+	read bool   // from its beginning on, or further
 }
 
 // OpenDir opens a folder. Others may write to the last depth of the folders that
 // the path names: none of these may be a link. What is above is the agent's or
 // the machine owner's, and may be reached by links.
 func OpenDir(path string, depth int) (*Dir, error) {
-	top, below := path, []string(nil)
-	for range depth {
-		below = append([]string{filepath.Base(top)}, below...)
-		top = filepath.Dir(top)
+	if depth == 0 {
+		fd, err := open(path, unix.O_RDONLY|unix.O_DIRECTORY)
+		if err != nil {
+			return nil, pathError("open", path, err)
+		}
+		return &Dir{fd: fd, path: path}, nil
 	}
-	f, err := os.OpenFile(top, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	top, below := split(path, depth)
+	fd, err := open(top, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
-		return nil, err
+		return nil, pathError("open", top, err)
 	}
-	d := &Dir{f, top}
+	d := &Dir{fd: fd, path: top}
+	if fd, err := beneath(d.fd, below); err == nil {
+		d.Close()
+		return &Dir{fd: fd, path: path}, nil
+	}
+	return d.walk(below) // which can do without openat2, and tells what is wrong where
+}
+
+// split splits a path into its last depth of elements and what is above.
+func split(path string, depth int) (top string, below []string) {
+	for range depth {
+		below = append(below, filepath.Base(path))
+		path = filepath.Dir(path)
+	}
+	slices.Reverse(below)
+	return path, below
+}
+
+// walk opens what is below a folder, and closes that.
+func (d *Dir) walk(below []string) (*Dir, error) {
 	for _, name := range below {
 		next, err := d.OpenDir(name)
 		d.Close()
@@ -45,12 +69,10 @@ func OpenDir(path string, depth int) (*Dir, error) {
 }
 
 // Close closes the folder.
-func (d *Dir) Close() error { return d.f.Close() }
+func (d *Dir) Close() error { return unix.Close(d.fd) }
 
 // Path returns the path of an entry, for messages.
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
-
-func (d *Dir) fd() int { return int(d.f.Fd()) }
 
 // checkName refuses what is not the name of an entry.
 func checkName(name string) error {
@@ -65,7 +87,7 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 	if err := checkName(name); err != nil {
 		return nil, pathError("open", d.Path(name), err)
 	}
-	fd, err := openat(d.fd(), name, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := openat(d.fd, name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err == unix.ELOOP || err == unix.ENOTDIR {
 		if s, failed := d.Stat(name); failed == nil && s.IsLink() {
 			err = ErrLink
@@ -74,7 +96,7 @@ func (d *Dir) OpenDir(name string) (*Dir, error) {
 	if err != nil {
 		return nil, pathError("open", d.Path(name), err)
 	}
-	return &Dir{os.NewFile(uintptr(fd), d.Path(name)), d.Path(name)}, nil
+	return &Dir{fd: fd, path: d.Path(name)}, nil
 }
 
 // Open opens a regular file in it to read it.
@@ -82,7 +104,7 @@ func (d *Dir) Open(name string) (*os.File, error) {
 	if err := checkName(name); err != nil {
 		return nil, pathError("open", d.Path(name), err)
 	}
-	return openFile(d.fd(), name, d.Path(name))
+	return openFile(d.fd, name, d.Path(name))
 }
 
 // Create makes a file that was not there and opens it to write. What has the
@@ -91,7 +113,7 @@ func (d *Dir) Create(name string, perm fs.FileMode) (*os.File, error) {
 	if err := d.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	fd, err := unix.Openat(d.fd(), name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(perm.Perm()))
+	fd, err := unix.Openat(d.fd, name, unix.O_CREAT|unix.O_EXCL|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, uint32(perm.Perm()))
 	if err != nil {
 		return nil, pathError("create", d.Path(name), err)
 	}
@@ -102,7 +124,7 @@ func (d *Dir) Create(name string, perm fs.FileMode) (*os.File, error) {
 func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
 	err := checkName(name)
 	if err == nil {
-		err = unix.Mkdirat(d.fd(), name, uint32(perm.Perm()))
+		err = unix.Mkdirat(d.fd, name, uint32(perm.Perm()))
 	}
 	if err != nil {
 		return pathError("mkdir", d.Path(name), err)
@@ -111,15 +133,10 @@ func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
 }
 
 // Remove removes an entry that is no folder.
-func (d *Dir) Remove(name string) error { return d.unlink(name, 0) }
-
-// RemoveDir removes an empty folder in it.
-func (d *Dir) RemoveDir(name string) error { return d.unlink(name, unix.AT_REMOVEDIR) }
-
-func (d *Dir) unlink(name string, flags int) error {
+func (d *Dir) Remove(name string) error {
 	err := checkName(name)
 	if err == nil {
-		err = unix.Unlinkat(d.fd(), name, flags)
+		err = unix.Unlinkat(d.fd, name, 0)
 	}
 	if err != nil {
 		return pathError("remove", d.Path(name), err)
@@ -148,9 +165,9 @@ func (d *Dir) rename(from, to string, flags uint) error {
 		return err
 	}
 	if flags == 0 {
-		return unix.Renameat(d.fd(), from, d.fd(), to)
+		return unix.Renameat(d.fd, from, d.fd, to)
 	}
-	return unix.Renameat2(d.fd(), from, d.fd(), to, flags)
+	return unix.Renameat2(d.fd, from, d.fd, to, flags)
 }
 
 func (d *Dir) renamed(from, to string, err error) error {
@@ -164,7 +181,7 @@ func (d *Dir) renamed(from, to string, err error) error {
 func (d *Dir) SetTime(name string, at time.Time) error {
 	t, err := unix.TimeToTimespec(at)
 	if err = errors.Join(err, checkName(name)); err == nil {
-		err = unix.UtimesNanoAt(d.fd(), name, []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW)
+		err = unix.UtimesNanoAt(d.fd, name, []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if err != nil {
 		return pathError("set the time of", d.Path(name), err)
@@ -173,26 +190,39 @@ func (d *Dir) SetTime(name string, at time.Time) error {
 }
 
 // Sync makes what was done to its names last.
-func (d *Dir) Sync() error { return d.f.Sync() }
+func (d *Dir) Sync() error {
+	if err := unix.Fsync(d.fd); err != nil {
+		return pathError("sync", d.path, err)
+	}
+	return nil
+}
 
 // Each calls do with the name of each entry until it returns an error, which
 // is returned. However many entries there are, few are held in memory.
 func (d *Dir) Each(do func(name string) error) error {
-	if _, err := d.f.Seek(0, io.SeekStart); err != nil {
-		return err
+	if d.read {
+		if _, err := unix.Seek(d.fd, 0, io.SeekStart); err != nil {
+			return pathError("read", d.path, err)
+		}
 	}
+	d.read = true
+	block, names := make([]byte, 8<<10), []string(nil)
 	for {
-		names, err := d.f.Readdirnames(256)
+		n, err := unix.ReadDirent(d.fd, block)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return pathError("read", d.path, err)
+		}
+		if n <= 0 {
+			return nil
+		}
+		_, _, names = unix.ParseDirent(block[:n], -1, names[:0])
 		for _, name := range names {
 			if err := do(name); err != nil {
 				return err
 			}
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
 		}
 	}
 }

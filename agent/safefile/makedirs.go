@@ -3,19 +3,14 @@ package safefile
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
 )
 
 // MakeDirs makes the last depth of the folders that the path names, as far as
 // they are not there, and returns the paths of those it made, innermost first.
 // What is above has to be there. The path and depth are OpenDir's.
 func MakeDirs(path string, depth int, perm fs.FileMode) (made []string, err error) {
-	var below []string
-	for range depth {
-		below = append([]string{filepath.Base(path)}, below...)
-		path = filepath.Dir(path)
-	}
-	d, err := OpenDir(path, 0)
+	top, below := split(path, depth)
+	d, err := OpenDir(top, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package safefile
 
 import (
-	"io/fs"
 	"os"
 	"time"
 
@@ -14,7 +13,7 @@ type Stat struct{ unix.Stat_t }
 // Stat looks at an entry.
 func (d *Dir) Stat(name string) (s Stat, err error) {
 	if err = checkName(name); err == nil {
-		err = unix.Fstatat(d.fd(), name, &s.Stat_t, unix.AT_SYMLINK_NOFOLLOW)
+		err = unix.Fstatat(d.fd, name, &s.Stat_t, unix.AT_SYMLINK_NOFOLLOW)
 	}
 	if err != nil {
 		return s, pathError("stat", d.Path(name), err)
@@ -23,7 +22,12 @@ func (d *Dir) Stat(name string) (s Stat, err error) {
 }
 
 // Self looks at the folder itself.
-func (d *Dir) Self() (Stat, error) { return StatOf(d.f) }
+func (d *Dir) Self() (s Stat, err error) {
+	if err = unix.Fstat(d.fd, &s.Stat_t); err != nil {
+		return s, pathError("stat", d.path, err)
+	}
+	return s, nil
+}
 
 // StatOf looks at an open file.
 func StatOf(f *os.File) (s Stat, err error) {
@@ -51,9 +55,6 @@ func (s *Stat) IsLink() bool    { return s.kind() == unix.S_IFLNK }
 
 // Size is in bytes.
 func (s *Stat) Size() int64 { return s.Stat_t.Size }
-
-// Perm returns the bits of the mode that tell who may do what.
-func (s *Stat) Perm() fs.FileMode { return fs.FileMode(s.Mode) & fs.ModePerm }
 
 // Changed returns when it was written to last.
 func (s *Stat) Changed() time.Time { return time.Unix(s.Mtim.Unix()) }
