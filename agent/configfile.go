@@ -3,7 +3,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 
@@ -111,7 +110,7 @@ type configReader struct {
 // warnings about what of it has no effect. The error has a line for each thing
 // that is wrong, with file, line and column.
 func ReadConfig(path string, c Config) (Config, []manifests.Problem, error) {
-	data, err := os.ReadFile(path)
+	data, err := manifests.ReadFile(path)
 	if err != nil {
 		return c, nil, fmt.Errorf("read settings: %w", err)
 	}

@@ -183,7 +183,7 @@ const reloadSettle = 200 * time.Millisecond
 func (r *reloader) run(ctx context.Context) {
 	w := watchFile(r.from.File)
 	defer w.close()
-	r.data, _ = os.ReadFile(r.from.File)
+	r.data, _ = manifests.ReadFile(r.from.File)
 	if r.from.File != "" {
 		r.read(true) // it may have changed since it was read for the start
 	}
@@ -194,7 +194,7 @@ func (r *reloader) run(ctx context.Context) {
 		case <-r.from.Ask:
 			r.asked()
 		case <-w.changed():
-			if data, err := os.ReadFile(r.from.File); err != nil || string(data) != string(r.data) {
+			if data, err := manifests.ReadFile(r.from.File); err != nil || string(data) != string(r.data) {
 				r.data = data
 				r.read(false)
 			}
@@ -207,6 +207,6 @@ func (r *reloader) asked() {
 		r.log.Info("there is no --config file to read again")
 		return
 	}
-	r.data, _ = os.ReadFile(r.from.File)
+	r.data, _ = manifests.ReadFile(r.from.File)
 	r.read(false)
 }
