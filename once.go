@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -172,15 +171,7 @@ func (o *onceFlags) complete(run *once.Config) (err error) {
 // onlyGood returns the pods of the arguments. If one is refused it prints all
 // problems, and returns none.
 func onlyGood(ctx context.Context, c *call, cfg config.Config) ([]*manifests.Pod, error) {
-	in := c.in
-	if slices.Contains(c.args, "-") {
-		text, err := readAll(ctx, c.in)
-		if err != nil {
-			return nil, exit(exitUsage, "standard input: %v", err)
-		}
-		in = bytes.NewReader(text)
-	}
-	v, err := checkAll(cfg, c.args, in)
+	v, err := checkAll(ctx, cfg, c.args, c.in)
 	if err != nil {
 		return nil, exit(exitUsage, "%v", err)
 	}
@@ -205,16 +196,20 @@ func onlyGood(ctx context.Context, c *call, cfg config.Config) ([]*manifests.Pod
 	return v.pods, nil
 }
 
-// readAll reads to the end, unless ctx ends before.
-func readAll(ctx context.Context, r io.Reader) (text []byte, err error) {
-	done := make(chan struct{})
-	go func() { // ends with the process if nobody ends the input
-		defer close(done)
-		text, err = io.ReadAll(r)
+// readAll reads to the end, unless ctx ends before, or it is too much.
+func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
+	type result struct {
+		text []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() { // ends with the process if the input has no end
+		text, err := manifests.ReadBounded(r)
+		done <- result{text, err}
 	}()
 	select {
-	case <-done:
-		return text, err
+	case all := <-done:
+		return all.text, all.err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,7 +30,7 @@ func validateFlags(f *pflag.FlagSet) {
 
 // validate checks the manifests that its arguments stand for, as the agent
 // would. It exits with 2 when one is refused.
-func validate(_ context.Context, c *call) error {
+func validate(ctx context.Context, c *call) error {
 	if len(c.args) == 0 {
 		return exit(exitUsage, "validate what? Give files or folders, or - for standard input")
 	}
@@ -36,7 +38,7 @@ func validate(_ context.Context, c *call) error {
 	if err != nil {
 		return exit(exitUsage, "%v", err)
 	}
-	v, err := checkAll(cfg, c.args, c.in)
+	v, err := checkAll(ctx, cfg, c.args, c.in)
 	if err != nil {
 		return exit(exitUsage, "%v", err)
 	}
@@ -52,7 +54,7 @@ func validate(_ context.Context, c *call) error {
 }
 
 // checkAll checks all that the arguments stand for.
-func checkAll(cfg config.Config, args []string, stdin io.Reader) (*validation, error) {
+func checkAll(ctx context.Context, cfg config.Config, args []string, stdin io.Reader) (*validation, error) {
 	node := cfg.NodeName
 	if node == "" {
 		node, _ = os.Hostname()
@@ -60,7 +62,7 @@ func checkAll(cfg config.Config, args []string, stdin io.Reader) (*validation, e
 	v := &validation{from: map[string]string{}, options: manifests.Options{
 		NodeName: strings.ToLower(node), NameSuffix: cfg.PodNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses}}
 	for _, arg := range args {
-		if err := v.add(arg, stdin); err != nil {
+		if err := v.add(ctx, arg, stdin); err != nil {
 			return nil, err
 		}
 	}
@@ -76,28 +78,52 @@ type validation struct {
 }
 
 // add checks what one argument stands for; "-" is stdin.
-func (v *validation) add(arg string, stdin io.Reader) error {
+func (v *validation) add(ctx context.Context, arg string, stdin io.Reader) error {
 	if arg == "-" {
-		data, err := io.ReadAll(stdin)
+		return v.stream(ctx, arg, stdin)
+	}
+	if info, err := os.Stat(arg); err == nil && info.Mode()&fs.ModeNamedPipe != 0 { // such as <(helm template .)
+		pipe, err := os.OpenFile(arg, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		if err != nil {
-			return fmt.Errorf("standard input: %w", err)
+			return err
 		}
-		v.check("-", data)
-		return nil
+		defer pipe.Close()
+		return v.stream(ctx, arg, pipe)
 	}
 	paths, err := manifests.Paths(arg)
 	if err != nil {
 		return fmt.Errorf("%s: %w", arg, cmp.Or(errors.Unwrap(err), err))
 	}
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			v.files = append(v.files, acli.Checked{Path: path, Problems: []status.Problem{{File: path, Message: errors.Unwrap(err).Error()}}})
-			continue
+		if data, err := manifests.ReadFile(path); err != nil {
+			v.unread(path, err)
+		} else {
+			v.check(path, data)
 		}
+	}
+	return nil
+}
+
+// stream checks what comes from standard input or from a pipe.
+func (v *validation) stream(ctx context.Context, path string, r io.Reader) error {
+	data, err := readAll(ctx, r)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w", path, err)
+	case err != nil:
+		v.unread(path, err)
+	default:
 		v.check(path, data)
 	}
 	return nil
+}
+
+// unread notes a file that cannot be read.
+func (v *validation) unread(path string, err error) {
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner
+	}
+	v.files = append(v.files, acli.Checked{Path: path, Problems: []status.Problem{{File: path, Message: err.Error()}}})
 }
 
 // check checks one file. Two pods of one name are a problem, even in two files.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"monopod/cgroups"
+	"monopod/manifests"
 )
 
 // nodeFor is how long what was read of the machine is gone by: addresses,
@@ -69,7 +70,7 @@ func (m *machine) Now() *node {
 	trouble := ""
 	if m.cfg.ResolvConf == "" {
 		n.Resolv = localResolvConf(n.HostIPs)
-	} else if conf, err := os.ReadFile(m.cfg.ResolvConf); err != nil {
+	} else if conf, err := manifests.ReadFile(m.cfg.ResolvConf); err != nil {
 		trouble = err.Error()
 	} else if n.Resolv, err = parseResolvConf(conf); err != nil {
 		trouble = fmt.Sprintf("%s: %v", m.cfg.ResolvConf, err)
@@ -78,7 +79,7 @@ func (m *machine) Now() *node {
 		m.log.Warn("pods get no name servers from the machine", "err", trouble)
 	}
 	m.said = trouble
-	n.HostsFile, _ = os.ReadFile("/etc/hosts") // a machine without one is in order
+	n.HostsFile, _ = manifests.ReadFile("/etc/hosts") // a machine without one is in order
 	m.now, m.read = &n, time.Now()
 	return m.now
 }

@@ -15,6 +15,7 @@ import (
 	"monopod/agent/image"
 	"monopod/agent/logs"
 	"monopod/agent/status"
+	"monopod/manifests"
 	"monopod/manifests/decode"
 )
 
@@ -143,7 +144,7 @@ func (r *reloader) problems(err error) []status.Problem {
 func (r *reloader) run(ctx context.Context) {
 	w := config.WatchFile(r.from.File)
 	defer w.Close()
-	r.data, _ = os.ReadFile(r.from.File)
+	r.data, _ = manifests.ReadFile(r.from.File)
 	if r.from.File != "" {
 		r.read(true) // it may have changed since it was read for the start
 	}
@@ -154,7 +155,7 @@ func (r *reloader) run(ctx context.Context) {
 		case <-r.from.Ask:
 			r.asked()
 		case <-w.Changed():
-			if data, err := os.ReadFile(r.from.File); err != nil || string(data) != string(r.data) {
+			if data, err := manifests.ReadFile(r.from.File); err != nil || string(data) != string(r.data) {
 				r.data = data
 				r.read(false)
 			}
@@ -167,6 +168,6 @@ func (r *reloader) asked() {
 		r.log.Info("there is no --config file to read again")
 		return
 	}
-	r.data, _ = os.ReadFile(r.from.File)
+	r.data, _ = manifests.ReadFile(r.from.File)
 	r.read(false)
 }

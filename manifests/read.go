@@ -19,6 +19,49 @@ const fresh = 50 * time.Millisecond
 // errIrregular says that a path is a folder, pipe, socket or device.
 var errIrregular = errors.New("not a regular file")
 
+// errLarge says that a file is too large to be read.
+var errLarge = errors.New("larger than 10 MiB: nothing that is read here is")
+
+// ReadFile reads a regular file, or one that a symlink leads to, at once or not
+// at all: it does not wait for a pipe, and reads no file of 10 MiB or more.
+func ReadFile(path string) ([]byte, error) {
+	f, _, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ReadBounded(f)
+}
+
+// ReadBounded reads to the end, if that comes before 10 MiB.
+func ReadBounded(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, decode.MaxSize))
+	if err == nil && len(data) >= decode.MaxSize {
+		return nil, errLarge
+	}
+	return data, err
+}
+
+// openRegular opens a file that is regular and not too large.
+func openRegular(path string) (*os.File, os.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular():
+		err = &os.PathError{Op: "read", Path: path, Err: errIrregular}
+	case info.Size() >= decode.MaxSize:
+		err = &os.PathError{Op: "read", Path: path, Err: errLarge}
+	default:
+		return f, info, nil
+	}
+	f.Close()
+	return nil, nil, err
+}
+
 // signature tells versions of a file apart without reading it.
 type signature struct {
 	dev, ino     uint64
@@ -50,24 +93,16 @@ type reading struct {
 // readManifest reads a regular file, following symlinks. It never blocks on a
 // pipe. insist reads even what somebody has open for writing.
 func readManifest(path string, insist bool) (reading, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	f, info, err := openRegular(path)
 	if err != nil {
 		return reading{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return reading{}, err
-	}
-	if !info.Mode().IsRegular() {
-		return reading{}, errIrregular
-	}
 	r := reading{sig: signatureOf(info), busy: beingWritten(f, info)}
 	if r.busy && !insist {
 		return r, nil
 	}
-	r.data, err = io.ReadAll(io.LimitReader(f, decode.MaxSize))
-	if err != nil {
+	if r.data, err = ReadBounded(f); err != nil {
 		return reading{}, err
 	}
 	after, err := f.Stat()

@@ -3,11 +3,11 @@ package config
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"monopod/manifests"
 	"monopod/manifests/decode"
 )
 
@@ -43,7 +43,7 @@ func (c *Config) settle() {
 // warnings about what of it has no effect. The error has a line for each thing
 // that is wrong, with file, line and column.
 func ReadFile(path string, c Config) (Config, []decode.Problem, error) {
-	data, err := os.ReadFile(path)
+	data, err := manifests.ReadFile(path)
 	if err != nil {
 		return c, nil, fmt.Errorf("read settings: %w", err)
 	}
