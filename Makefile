@@ -48,8 +48,9 @@ define govulncheck
 	esac
 endef
 
+# A limit for a machine with other work to do: a package takes a minute or two.
 unit: cc
-	go test -race ./...
+	go test -race -timeout 30m ./...
 
 e2e: deps
 	go test -tags e2e -count=1 -v -timeout 40m ./agent/e2e/... ./cgroups
