@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"monopod/agent/config"
+	"monopod/agent/node"
 	"monopod/manifests"
 	"monopod/manifests/decode"
 )
@@ -32,7 +33,7 @@ func TestAPodForAnotherOSFailsAtOnce(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			var reads atomic.Int32
-			liveOn(t, func(*nodeFacts) { reads.Add(1) }, func(r *rig) {
+			liveOn(t, func(*node.Facts) { reads.Add(1) }, func(r *rig) {
 				r.want(row.doc)
 				r.wantRefused("default/web-n", row.reason)
 				if got := r.status("default/web-n").Message; got != row.message {

@@ -10,6 +10,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"monopod/agent/admission"
+	"monopod/agent/checkpoint"
+	"monopod/agent/node"
+	"monopod/agent/worker"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -73,7 +77,7 @@ func TestAnotherAgentKeepsWhoRunsWhereItIs(t *testing.T) {
 // What was admitted once is not asked again, even if the node is another now.
 func TestARunningPodOutlivesTheLossOfWhatItWasAdmittedFor(t *testing.T) {
 	labels := map[string]string{"disk": "ssd"}
-	liveOn(t, func(f *nodeFacts) { f.Labels = labels }, func(r *rig) {
+	liveOn(t, func(f *node.Facts) { f.Labels = labels }, func(r *rig) {
 		m := manifest("web", "img:1", "nodeSelector: {disk: ssd}")
 		r.want(m)
 		r.stop()
@@ -93,8 +97,8 @@ func TestARefusedPodIsForgottenWithItsManifest(t *testing.T) {
 		if pods := r.store.Pods(); len(pods) > 0 {
 			r.Errorf("status of %s is left", pods[0].Name)
 		}
-		if len(r.sync.seats.taken)+len(r.sync.seats.refused) > 0 {
-			r.Errorf("left: %v %v", r.sync.seats.taken, r.sync.seats.refused)
+		if len(r.sync.seats.Entries)+len(r.sync.seats.Rejected) > 0 {
+			r.Errorf("left: %v %v", r.sync.seats.Entries, r.sync.seats.Rejected)
 		}
 	})
 }
@@ -139,7 +143,7 @@ func TestAnotherAgentFinishesARetirementThoughTheNextVersionIsUnfit(t *testing.T
 // A pod that waited began when it was let in, also where another agent did that.
 func TestTheTimeOfWaitingIsNoTimeOfRunning(t *testing.T) {
 	labels := map[string]string{}
-	liveOn(t, func(f *nodeFacts) { f.Labels = labels }, func(r *rig) {
+	liveOn(t, func(f *node.Facts) { f.Labels = labels }, func(r *rig) {
 		m := manifest("web", "img:1", "nodeSelector: {disk: ssd}")
 		r.want(m)
 		r.wantRefused("default/web-n", "NodeAffinity")
@@ -181,7 +185,7 @@ func TestPodsMayExchangeTheirPorts(t *testing.T) {
 		if n := r.Count("RunPodSandbox"); n != 5 {
 			r.Errorf("%d sandboxes were made, want 3 and 2 anew", n)
 		}
-		if n := len(r.sync.seats.refused); n != 1 {
+		if n := len(r.sync.seats.Rejected); n != 1 {
 			r.Errorf("%d pods are refused", n)
 		}
 	})
@@ -208,7 +212,7 @@ func TestAPortGivenUpByAnEditIsFreeWhenTheOldVersionIsGone(t *testing.T) {
 		old := r.sync.last.Pods[0]
 		r.want(withPort("a", "img:1", 81), withPort("b", "img:1", 80))
 		// What a worker said of an earlier version is no news of this one.
-		r.sync.shared.states <- State{Key: old.Key(), UID: old.UID, Generation: r.sync.workers[old.Key()].update.Generation - 1, Cleared: true}
+		r.sync.shared.States <- worker.State{Key: old.Key(), UID: old.UID, Generation: r.sync.workers[old.Key()].update.Generation - 1, Cleared: true}
 		r.after(20 * time.Second)
 		r.wantRefused("default/b-n", "NodePorts")
 		r.after(11 * time.Second)
@@ -285,7 +289,7 @@ func TestAPodThatHasEndedTakesNothing(t *testing.T) {
 func TestANodeThatGrowsIsNoticed(t *testing.T) {
 	var cpus atomic.Int64
 	cpus.Store(1)
-	liveOn(t, func(f *nodeFacts) { f.Allocatable = amounts("cpu", fmt.Sprint(cpus.Load()), "pods", "9") }, func(r *rig) {
+	liveOn(t, func(f *node.Facts) { f.Allocatable = amounts("cpu", fmt.Sprint(cpus.Load()), "pods", "9") }, func(r *rig) {
 		r.want(manifest("web", "img:1", "resources: {requests: {cpu: 2}, limits: {cpu: 2}}"))
 		r.wantRefused("default/web-n", "OutOfcpu")
 		cpus.Store(2)
@@ -312,7 +316,7 @@ func TestWhoCameFirstIsAskedFirst(t *testing.T) {
 func TestARefusedPodIsReportedWhileTheRuntimeIsAwayAndRunsLater(t *testing.T) {
 	var cpus atomic.Int64
 	cpus.Store(1)
-	liveOn(t, func(f *nodeFacts) { f.Allocatable = amounts("cpu", fmt.Sprint(cpus.Load()), "pods", "9") }, func(r *rig) {
+	liveOn(t, func(f *node.Facts) { f.Allocatable = amounts("cpu", fmt.Sprint(cpus.Load()), "pods", "9") }, func(r *rig) {
 		r.Stop()
 		r.after(10 * time.Second)
 		r.want(manifest("web", "img:1", "resources: {requests: {cpu: 2}, limits: {cpu: 2}}"))
@@ -329,22 +333,22 @@ func TestARefusedPodIsReportedWhileTheRuntimeIsAwayAndRunsLater(t *testing.T) {
 }
 
 func TestSeatsAreReadFromCheckpoints(t *testing.T) {
-	was := func(name, uid string, change ...func(*checkpoint)) *checkpoint {
+	was := func(name, uid string, change ...func(*checkpoint.Checkpoint)) *checkpoint.Checkpoint {
 		p := askingPod(t, name, requesting("cpu: 1"))
 		p.UID = types.UID(uid)
-		c := &checkpoint{Digest: uid, Pod: p}
+		c := &checkpoint.Checkpoint{Digest: uid, Pod: p}
 		for _, f := range change {
 			f(c)
 		}
 		return c
 	}
-	retired := func(c *checkpoint) { *c = *c.retire(c.Accepted) }
-	ended := func(c *checkpoint) { c.Pod.Status.Phase = v1.PodSucceeded }
-	s := newSeats(nodeFacts{}, []*checkpoint{
+	retired := func(c *checkpoint.Checkpoint) { *c = *c.Removing(c.Accepted) }
+	ended := func(c *checkpoint.Checkpoint) { c.Pod.Status.Phase = v1.PodSucceeded }
+	s := admission.NewTable(node.Facts{}, []*checkpoint.Checkpoint{
 		was("runs", "1"), was("going", "2", retired), was("done", "3", ended), was("gone", "6", ended, retired), was("changing", "4", retired), was("changing", "5"),
 	})
 	for name, want := range map[string]int64{"new": 3, "done": 3, "gone": 3, "runs": 2, "going": 2, "changing": 2} {
-		if cpu := used(s.others(manifests.Key{Namespace: "default", Name: name}))[v1.ResourceCPU]; cpu.Value() != want {
+		if cpu := admission.Used(s.Others(manifests.Key{Namespace: "default", Name: name}))[v1.ResourceCPU]; cpu.Value() != want {
 			t.Errorf("beside %s: %s cpus are taken, want %d", name, cpu.String(), want)
 		}
 	}

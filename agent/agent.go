@@ -17,23 +17,24 @@ import (
 	"sync/atomic"
 	"time"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/config"
 	"monopod/agent/events"
+	"monopod/agent/gc"
 	"monopod/agent/image"
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
+	"monopod/agent/node"
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
 	"monopod/agent/probe"
 	"monopod/agent/server"
 	"monopod/agent/stats"
 	"monopod/agent/status"
+	"monopod/agent/worker"
 	"monopod/cri"
 	"monopod/manifests"
 )
-
-// leaveIn is how long a call that changes the runtime may still run when the
-// agent is told to end; a call that takes longer is left to the runtime, and
-// the next agent finds out what became of it.
-const leaveIn = 5 * time.Second
 
 // startsPerCore bounds how many sandboxes and containers are started at once:
 // runtimes slow down beyond.
@@ -45,22 +46,22 @@ type Agent struct {
 	live    atomic.Pointer[config.Config] // as it is now, of which some changes: the reloader writes it
 	version string
 	log     *slog.Logger
-	root    *root
+	root    *checkpoint.Root
 	cri     *cri.Client
 	store   *status.Store
 	events  *events.Recorder
 	server  *server.Server
 	source  *manifests.Source
-	watch   *watch
+	watch   *pleg.Watch
 	sync    *syncLoop
-	workers *workers
+	workers *worker.Workers
 	images  *image.Collector
-	needs   *imageNeeds
-	cgroups *podCgroups
+	needs   *gc.ImageNeeds
+	cgroups *node.PodCgroups
 	rotator *logs.Rotator
-	garbage *garbage
+	garbage *gc.Garbage
 	metrics *metrics.Metrics
-	node    *nodeReporter
+	node    *node.Reporter
 	stats   *stats.Collector
 	once    *once // nil: an agent that keeps pods for good
 
@@ -92,34 +93,34 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 			a.abandon()
 		}
 	}()
-	if a.root, err = openRoot(cfg.Root); err != nil {
+	if a.root, err = checkpoint.OpenRoot(cfg.Root); err != nil {
 		return nil, err
 	}
 	if a.cri, err = cri.Dial(endpoints(cfg)...); err != nil {
 		return nil, err
 	}
-	if a.store, err = status.Open(a.root.path("status"), a.log); err != nil {
+	if a.store, err = status.Open(a.root.Path("status"), a.log); err != nil {
 		return nil, err
 	}
-	a.events = events.Open(events.Config{Path: a.root.path("status", "events.jsonl"), Node: cfg.NodeName, Log: a.log})
+	a.events = events.Open(events.Config{Path: a.root.Path("status", "events.jsonl"), Node: cfg.NodeName, Log: a.log})
 	a.store.OnTrouble(func(err error) { a.recordTrouble("FailedStatusWrite", err.Error()) })
-	a.root.complain(a.log, a.recordTrouble)
-	checkpoints, err := a.root.checkpoints(a.log)
+	a.root.Complain(a.log, a.recordTrouble)
+	checkpoints, err := a.root.Checkpoints(a.log)
 	if err != nil {
 		return nil, err
 	}
-	settings := once.settingsOfNode(settingsOfNode(cfg), a.root.instance)
-	machine, err := newMachine(settings, func() nodeSettings { return settingsOfNode(*a.live.Load()) }, a.root.instance, a.log)
+	settings := once.settingsOfNode(settingsOfNode(cfg), a.root.Instance)
+	machine, err := node.New(settings, func() node.NodeSettings { return settingsOfNode(*a.live.Load()) }, a.root.Instance, a.log)
 	if err != nil {
 		return nil, err
 	}
 	a.source = manifests.NewSource(manifests.SourceConfig{
 		Dir:     cfg.Manifests,
 		Options: manifestOptions(cfg),
-		Known:   lastGood(checkpoints),
-		Record:  a.root.folder(a.log),
-		Save:    a.root.saveFolder,
-		Boot:    machine.boot.ID,
+		Known:   checkpoint.LastGood(checkpoints),
+		Record:  a.root.Folder(a.log),
+		Save:    a.root.SaveFolder,
+		Boot:    machine.Boot.ID,
 		Log:     a.log,
 		Fault:   func() { a.metrics.Panic() },
 	})
@@ -154,51 +155,51 @@ func (a *Agent) listen() (*server.Server, error) {
 		Running:  a.listRunning,
 		Settings: func() map[string]any { return a.live.Load().Configz() },
 		Checks:   []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
-		Ready:    []server.Check{{Name: "manifests-read", Func: a.sync.read}, {Name: "pods-listed", Func: a.watch.looked}},
+		Ready:    []server.Check{{Name: "manifests-read", Func: a.sync.read}, {Name: "pods-listed", Func: a.watch.Ready}},
 		Log:      a.log,
 	})
 }
 
 // build wires what acts on the runtime.
-func (a *Agent) build(machine *machine, checkpoints []*checkpoint, once *Once, o Options) error {
-	a.watch = newWatch(a.cri, a.root.instance, a.store, a.log)
-	a.watch.metrics, a.cri.Observe = a.metrics, a.metrics.Call
+func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, once *Once, o Options) error {
+	a.watch = pleg.NewWatch(a.cri, a.root.Instance, a.store, a.log)
+	a.watch.Metrics, a.cri.Observe = a.metrics, a.metrics.Call
 	var err error
-	if a.cgroups, err = newPodCgroups(machine, a.metrics, checkpoints); err != nil {
+	if a.cgroups, err = node.NewPodCgroups(machine, a.metrics, checkpoints); err != nil {
 		return err
 	}
-	a.watch.podLogs = a.cfg.PodLogs
-	a.watch.events, a.watch.node = a.events, a.cfg.NodeName
-	a.rotator = logs.New(settingsOfLogs(a.cfg), logRuntime{cri: a.cri, watch: a.watch}, a.log)
+	a.watch.PodLogs = a.cfg.PodLogs
+	a.watch.Events, a.watch.Node = a.events, a.cfg.NodeName
+	a.rotator = logs.New(settingsOfLogs(a.cfg), pleg.LogRuntime{Cri: a.cri, Watch: a.watch}, a.log)
 	a.rotator.Fault = a.metrics.Panic
-	links, plans := logLinks(a.cfg, once), func() planSettings { return settingsOfPlans(*a.live.Load()) }
-	a.garbage = &garbage{root: a.root, cgroups: a.cgroups, lister: a.watch.lister, up: a.watch.Up,
-		podLogs: a.cfg.PodLogs, logLinks: links, dead: func() int { return plans().DeadContainers }, log: a.log, event: a.recordTrouble, metrics: a.metrics}
-	a.watch.sweep = func(ctx context.Context, pods map[manifests.Key]*listed) { a.garbage.collect(ctx, pods, true) }
+	links, plans := logLinks(a.cfg, once), func() plan.PlanSettings { return settingsOfPlans(*a.live.Load()) }
+	a.garbage = &gc.Garbage{Root: a.root, Cgroups: a.cgroups, Lister: a.watch.Lister, Up: a.watch.Up,
+		PodLogs: a.cfg.PodLogs, LogLinks: links, Dead: func() int { return plans().DeadContainers }, Log: a.log, Event: a.recordTrouble, Metrics: a.metrics}
+	a.watch.Sweep = func(ctx context.Context, pods map[manifests.Key]*pleg.Listed) { a.garbage.Collect(ctx, pods, true) }
 	keyring, err := keyring(a.cfg, a.log)
 	if err != nil {
 		return err
 	}
-	a.needs = &imageNeeds{root: a.root}
+	a.needs = &gc.ImageNeeds{Root: a.root}
 	a.images = image.NewCollector(a.collector(a.needs, o.CollectEvery))
-	a.needs.changed = a.images.Kick
-	a.workers = &workers{
-		cri:     a.cri,
-		images:  image.New(a.cri, settingsOfPulls(a.cfg, keyring, a.metrics)),
-		prober:  probe.Prober{Observe: probeCounter(a.metrics)},
-		metrics: a.metrics,
-		store:   a.store,
-		events:  a.events,
-		root:    a.root,
-		machine: machine,
-		cgroups: a.cgroups,
-		watch:   a.watch,
-		log:     a.log,
-		starts:  make(chan struct{}, startsPerCore*runtime.NumCPU()),
-		ends:    make(chan struct{}, runtime.NumCPU()),
-		podLogs: a.cfg.PodLogs, logLinks: links, keepLogs: once != nil,
-		suffix: nameSuffix(a.cfg), runtimeClasses: a.cfg.RuntimeClasses, settings: plans,
-		rotator: a.rotator,
+	a.needs.Changed = a.images.Kick
+	a.workers = &worker.Workers{
+		Cri:     a.cri,
+		Images:  image.New(a.cri, settingsOfPulls(a.cfg, keyring, a.metrics)),
+		Prober:  probe.Prober{Observe: worker.ProbeCounter(a.metrics)},
+		Metrics: a.metrics,
+		Store:   a.store,
+		Events:  a.events,
+		Root:    a.root,
+		Machine: machine,
+		Cgroups: a.cgroups,
+		Watch:   a.watch,
+		Log:     a.log,
+		Starts:  make(chan struct{}, startsPerCore*runtime.NumCPU()),
+		Ends:    make(chan struct{}, runtime.NumCPU()),
+		PodLogs: a.cfg.PodLogs, LogLinks: links, KeepLogs: once != nil,
+		Suffix: nameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans,
+		Rotator: a.rotator,
 	}
 	return nil
 }
@@ -207,13 +208,13 @@ func (a *Agent) build(machine *machine, checkpoints []*checkpoint, once *Once, o
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.Close()
 	a.log.Info("monopod starts", "version", a.version, "node", a.cfg.NodeName, "manifests", a.cfg.Manifests,
-		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "instance", a.root.instance)
+		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "instance", a.root.Instance)
 	a.recordStart()
-	a.recordResolvConf(a.workers.machine.Now())
+	a.recordResolvConf(a.workers.Machine.Now())
 	a.source.Doubt = a.inDoubt()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	a.watch.prepare = func(ctx context.Context) error { return a.cgroups.follow(ctx, a.cri, cancel) }
+	a.watch.Prepare = func(ctx context.Context) error { return a.cgroups.Follow(ctx, a.cri, cancel) }
 	var parts sync.WaitGroup
 	parts.Go(func() { a.events.Run(ctx) })
 	if a.once == nil {
@@ -222,9 +223,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		parts.Go(func() { a.node.Run(ctx) })
 	}
 	parts.Go(func() { a.watch.Run(ctx) })
-	parts.Go(func() { a.cgroups.run(ctx) })
+	parts.Go(func() { a.cgroups.Run(ctx) })
 	parts.Go(func() { a.rotator.Run(ctx) })
-	parts.Go(func() { a.garbage.run(ctx) })
+	parts.Go(func() { a.garbage.Run(ctx) })
 	if a.reloader != nil {
 		parts.Go(func() { a.reloader.run(ctx) })
 	}
@@ -235,7 +236,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	})
 	parts.Go(func() { a.sync.Run(ctx, a.snapshots(), a.watch) })
 	parts.Wait()
-	a.workers.images.Wait()
+	a.workers.Images.Wait()
 	err := context.Cause(ctx)
 	if errors.Is(err, context.Canceled) {
 		err = nil
@@ -243,7 +244,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if a.once != nil {
 		return errors.Join(err, a.leave(context.WithoutCancel(ctx), err == nil))
 	}
-	a.root.endedCleanly()
+	a.root.EndedCleanly()
 	if err != nil {
 		return err
 	}
@@ -254,7 +255,7 @@ func (a *Agent) Run(ctx context.Context) error {
 // Close gives back what New took. It may be called more than once.
 func (a *Agent) Close() {
 	if a.store != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), leaveIn)
+		ctx, cancel := context.WithTimeout(context.Background(), worker.LeaveIn)
 		defer cancel()
 		a.store.Close(ctx)
 	}
@@ -263,25 +264,6 @@ func (a *Agent) Close() {
 		a.cri.Close()
 	}
 	if a.root != nil {
-		a.root.close()
+		a.root.Close()
 	}
-}
-
-// lastGood returns the pods that the checkpoints say shall run, one per key:
-// what the Source goes by while the manifests themselves cannot be read.
-func lastGood(all []*checkpoint) []*manifests.Pod {
-	newest := map[manifests.Key]*checkpoint{}
-	for _, c := range all {
-		if c.retired() {
-			continue
-		}
-		if old := newest[c.key()]; old == nil || old.Accepted.Before(&c.Accepted) {
-			newest[c.key()] = c
-		}
-	}
-	var pods []*manifests.Pod
-	for _, c := range newest {
-		pods = append(pods, c.manifest())
-	}
-	return pods
 }

@@ -20,7 +20,7 @@ func (l *syncLoop) arrived(pods []*manifests.Pod) map[manifests.Key]bool {
 	for _, p := range pods {
 		key := p.Key()
 		was, known := l.arrivals[key]
-		if !known || !same(was.pod, p) {
+		if !known || !manifests.Same(was.pod, p) {
 			was.at = time.Now()
 		}
 		all[key], wanted[key], names[key.String()] = arrival{p, was.at}, true, true

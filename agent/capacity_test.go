@@ -3,10 +3,12 @@ package agent
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/node"
+	"monopod/agent/podspec"
 )
 
 func TestAllocatable(t *testing.T) {
@@ -23,28 +25,13 @@ func TestAllocatable(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			capacity := amounts(row.capacity...)
-			if got := allocatable(capacity, amounts(row.reserved...)); !equalAmounts(got, amounts(row.want...)) {
+			if got := node.Allocatable(capacity, amounts(row.reserved...)); !podspec.EqualAmounts(got, amounts(row.want...)) {
 				t.Errorf("got %v", got)
 			}
-			if !equalAmounts(capacity, amounts(row.capacity...)) {
+			if !podspec.EqualAmounts(capacity, amounts(row.capacity...)) {
 				t.Errorf("the capacity itself was changed: %v", capacity)
 			}
 		})
-	}
-}
-
-func TestOnlineCPUs(t *testing.T) {
-	for text, want := range map[string]int64{"0\n": 1, "0-3\n": 4, "0,2-3,7\n": 4, "": int64(runtime.NumCPU()), "3-1": int64(runtime.NumCPU()), "x": int64(runtime.NumCPU())} {
-		path := filepath.Join(t.TempDir(), "online")
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if got := onlineCPUs(path); got != want {
-			t.Errorf("%q: %d, want %d", text, got, want)
-		}
-	}
-	if got := onlineCPUs(filepath.Join(t.TempDir(), "none")); got != int64(runtime.NumCPU()) {
-		t.Errorf("without the file: %d", got)
 	}
 }
 
@@ -58,13 +45,13 @@ func TestHugePages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := hugePages(dir); !equalAmounts(got, amounts("hugepages-2Mi", "6Mi", "hugepages-1Gi", "0")) {
+	if got := node.HugePages(dir); !podspec.EqualAmounts(got, amounts("hugepages-2Mi", "6Mi", "hugepages-1Gi", "0")) {
 		t.Errorf("got %v", got)
 	}
 }
 
 func TestThisMachineHasSomething(t *testing.T) {
-	f, err := readFacts(nodeSettings{Root: t.TempDir(), NodeName: "node1", NodeLabels: map[string]string{"disk": "ssd"}})
+	f, err := node.ReadFacts(node.NodeSettings{Root: t.TempDir(), NodeName: "node1", NodeLabels: map[string]string{"disk": "ssd"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,13 +63,5 @@ func TestThisMachineHasSomething(t *testing.T) {
 	}
 	if f.Labels["kubernetes.io/hostname"] != "node1" || f.Labels["beta.kubernetes.io/os"] != "linux" || f.Labels["disk"] != "ssd" || f.Kernel.Major < 3 {
 		t.Errorf("labels %v, kernel %v", f.Labels, f.Kernel)
-	}
-}
-
-func TestKernelVersions(t *testing.T) {
-	for release, want := range map[string]kernel{"6.1.0-13-amd64": {6, 1}, "4.19": {4, 19}, "5.15-rc1": {5, 15}, "x": {}} {
-		if got := parseKernel(release); got != want {
-			t.Errorf("%s: %v, want %v", release, got, want)
-		}
 	}
 }

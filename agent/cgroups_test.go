@@ -16,6 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
+	"monopod/agent/gc"
+	"monopod/agent/node"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
 	"monopod/cgroups"
 	"monopod/cgroups/cgrouptest"
 	"monopod/cri"
@@ -57,8 +62,8 @@ func TestPodCgroup(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := somePod(func(p *v1.Pod) { c.change(&p.Spec) })
-			r := podCgroup(p, someHost())
-			if class := cgroupClass(p); class != c.class || r.Shares != c.shares || r.Quota != c.quota || r.Memory != c.memory {
+			r := podspec.PodCgroup(p, someHost())
+			if class := podspec.CgroupClass(p); class != c.class || r.Shares != c.shares || r.Quota != c.quota || r.Memory != c.memory {
 				t.Errorf("got %q %+v, want %+v", class, r, c)
 			}
 		})
@@ -80,7 +85,7 @@ func TestPodCgroupHugePages(t *testing.T) {
 		r.Requests["hugepages-2Mi"], r.Limits["hugepages-2Mi"] = resource.MustParse("4Mi"), resource.MustParse("4Mi")
 		p.Spec.Containers[0].Resources = r
 	})
-	r := podCgroup(p, n)
+	r := podspec.PodCgroup(p, n)
 	if len(r.HugePages) != 2 || r.HugePages["2MB"] != 4<<20 || r.HugePages["1GB"] != 0 {
 		t.Errorf("huge pages %v, want 4 MiB of 2MB and none of 1GB", r.HugePages)
 	}
@@ -90,14 +95,14 @@ func TestPodCgroupHugePages(t *testing.T) {
 }
 
 // cgroupRig is pods' cgroups on a kernel that is played.
-func cgroupRig(t *testing.T) (*podCgroups, cgroups.Config, *strings.Builder) {
+func cgroupRig(t *testing.T) (*node.PodCgroups, cgroups.Config, *strings.Builder) {
 	cfg := cgrouptest.V1(t)
 	m, err := cgroups.Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := &strings.Builder{}
-	g := &podCgroups{manager: m, machine: &machine{base: node{Memory: 1 << 30}}, log: slog.New(slog.NewTextHandler(said, nil)), burstable: map[string]int64{}}
+	g := &node.PodCgroups{Manager: m, Machine: &node.Node{Base: podspec.Host{Memory: 1 << 30}}, Log: slog.New(slog.NewTextHandler(said, nil)), Burstable: map[string]int64{}}
 	return g, cfg, said
 }
 
@@ -115,20 +120,20 @@ func TestWeighsBurstablePods(t *testing.T) {
 			t.Errorf("%s: cpu.shares %s, want %s", when, got, want)
 		}
 	}
-	g.count(asks("old", "250m")) // from its checkpoint
-	if err := g.setUp(t.Context(), cgroups.Cgroupfs); err != nil {
+	g.Count(asks("old", "250m")) // from its checkpoint
+	if err := g.SetUp(t.Context(), cgroups.Cgroupfs); err != nil {
 		t.Fatal(err)
 	}
 	weight("at the start", "256")
 	n := someHost()
 	n.HugePageSizes = nil
 	for _, p := range []*v1.Pod{asks("a", "100m"), asks("b", "500m"), asks("c", ""), asks("b", "500m")} {
-		if err := g.create(t.Context(), p, n); err != nil {
+		if err := g.Create(t.Context(), p, n); err != nil {
 			t.Fatal(err)
 		}
 	}
 	weight("with three", "870")
-	if err := g.destroy(t.Context(), "b"); err != nil {
+	if err := g.Destroy(t.Context(), "b"); err != nil {
 		t.Fatal(err)
 	}
 	weight("without one", "358")
@@ -141,17 +146,17 @@ func TestRefreshesLevelsEachMinute(t *testing.T) {
 	g, cfg, _ := cgroupRig(t)
 	file := filepath.Join(cfg.Mount, "cpu/kubepods/burstable/cpu.shares")
 	synctest.Test(t, func(t *testing.T) {
-		g.count(asks("a", "500m"))
+		g.Count(asks("a", "500m"))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		if err := g.setUp(ctx, cgroups.Cgroupfs); err != nil {
+		if err := g.SetUp(ctx, cgroups.Cgroupfs); err != nil {
 			t.Fatal(err)
 		}
-		go g.run(ctx)
+		go g.Run(ctx)
 		if err := os.WriteFile(file, []byte("9\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(levelsEvery + time.Second)
+		time.Sleep(node.LevelsEvery + time.Second)
 		synctest.Wait()
 		if got := cgrouptest.Value(cfg, "cpu/kubepods/burstable/cpu.shares"); got != "512" {
 			t.Errorf("cpu.shares %s, want 512", got)
@@ -161,12 +166,12 @@ func TestRefreshesLevelsEachMinute(t *testing.T) {
 
 func TestSweepsOnlyOurCgroups(t *testing.T) {
 	g, cfg, _ := cgroupRig(t)
-	r, err := openRoot(t.TempDir())
+	r, err := checkpoint.OpenRoot(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.close()
-	if err := g.setUp(t.Context(), cgroups.Cgroupfs); err != nil {
+	defer r.Close()
+	if err := g.SetUp(t.Context(), cgroups.Cgroupfs); err != nil {
 		t.Fatal(err)
 	}
 	rows := []struct {
@@ -179,20 +184,20 @@ func TestSweepsOnlyOurCgroups(t *testing.T) {
 		{"half-removed", "pods/half-removed/volumes", false, false},
 		{"half-removed-running", "pods/half-removed-running/volumes", true, true},
 	}
-	running := map[manifests.Key]*listed{{}: {}}
+	running := map[manifests.Key]*pleg.Listed{{}: {}}
 	for _, row := range rows {
-		err := g.create(t.Context(), asks(row.uid, "100m"), someHost())
+		err := g.Create(t.Context(), asks(row.uid, "100m"), someHost())
 		if row.file != "" {
-			err = errors.Join(err, os.MkdirAll(r.path(filepath.Dir(row.file)), 0o755), os.WriteFile(r.path(row.file), nil, 0o644))
+			err = errors.Join(err, os.MkdirAll(r.Path(filepath.Dir(row.file)), 0o755), os.WriteFile(r.Path(row.file), nil, 0o644))
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		if row.running {
-			running[manifests.Key{}].sandboxes = append(running[manifests.Key{}].sandboxes, &rt.PodSandbox{Labels: map[string]string{labelPodUID: row.uid}})
+			running[manifests.Key{}].Sandboxes = append(running[manifests.Key{}].Sandboxes, &rt.PodSandbox{Labels: map[string]string{podspec.LabelPodUID: row.uid}})
 		}
 	}
-	(&garbage{root: r, cgroups: g, log: slog.Default()}).collect(t.Context(), running, true)
+	(&gc.Garbage{Root: r, Cgroups: g, Log: slog.Default()}).Collect(t.Context(), running, true)
 	for _, row := range rows {
 		if stays := cgrouptest.Value(cfg, "cpu/kubepods/burstable/pod"+row.uid+"/cgroup.procs") == ""; stays != row.stays {
 			t.Errorf("%s: is there: %v, want %v", row.uid, stays, row.stays)
@@ -217,14 +222,14 @@ func TestFollowsTheRuntimesDriver(t *testing.T) {
 			runtime := critest.New(t)
 			c.set(runtime)
 			var ended error
-			err := g.follow(t.Context(), cri.New(runtime.Conn()), func(cause error) { ended = cause })
-			if c.fails != (err != nil) || c.fails != (ended != nil) || g.manager.Names().Driver != c.want {
-				t.Fatalf("driver %q, error %v, ended by %v", g.manager.Names().Driver, err, ended)
+			err := g.Follow(t.Context(), cri.New(runtime.Conn()), func(cause error) { ended = cause })
+			if c.fails != (err != nil) || c.fails != (ended != nil) || g.Manager.Names().Driver != c.want {
+				t.Fatalf("driver %q, error %v, ended by %v", g.Manager.Names().Driver, err, ended)
 			}
 			if c.fails && !strings.Contains(ended.Error(), "--cgroup-driver none") {
 				t.Errorf("%v does not say what to do", ended)
 			}
-			if parent := g.machine.base.Cgroups.Pod(cgroups.Burstable, "u"); !c.fails && parent != "/kubepods/burstable/podu" {
+			if parent := g.Machine.Base.Cgroups.Pod(cgroups.Burstable, "u"); !c.fails && parent != "/kubepods/burstable/podu" {
 				t.Errorf("sandboxes go under %q", parent)
 			}
 		})
@@ -236,7 +241,7 @@ func TestARuntimeWithAnotherDriverIsComplainedOf(t *testing.T) {
 	runtime := critest.New(t)
 	follow := func() {
 		t.Helper()
-		if err := g.follow(t.Context(), cri.New(runtime.Conn()), func(err error) { t.Errorf("ends: %v", err) }); err != nil {
+		if err := g.Follow(t.Context(), cri.New(runtime.Conn()), func(err error) { t.Errorf("ends: %v", err) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -251,7 +256,7 @@ func TestARuntimeWithAnotherDriverIsComplainedOf(t *testing.T) {
 	if text := log.String(); strings.Count(text, "another cgroup driver") != 1 || !strings.Contains(text, "driver=cgroupfs runtime=systemd") {
 		t.Errorf("says nothing of it:\n%s", text)
 	}
-	if d := g.manager.Names().Driver; d != cgroups.Cgroupfs {
+	if d := g.Manager.Names().Driver; d != cgroups.Cgroupfs {
 		t.Errorf("the driver is %s now", d)
 	}
 }
@@ -259,14 +264,14 @@ func TestARuntimeWithAnotherDriverIsComplainedOf(t *testing.T) {
 func TestAPodsCgroupIsThereWhileAnythingRuns(t *testing.T) {
 	live(t, func(r *rig) {
 		g, cfg, _ := cgroupRig(t)
-		g.machine = r.sync.shared.machine
-		if err := g.setUp(t.Context(), cgroups.Cgroupfs); err != nil {
+		g.Machine = r.sync.shared.Machine
+		if err := g.SetUp(t.Context(), cgroups.Cgroupfs); err != nil {
 			t.Fatal(err)
 		}
-		r.sync.shared.cgroups = g
+		r.sync.shared.Cgroups = g
 		seen := map[string]int{} // uids with a cgroup, when that is called
 		for _, method := range []string{"RunPodSandbox", "StopPodSandbox", "RemovePodSandbox"} {
-			r.Fault(critest.On(method).Before(func() { seen[method] = len(g.manager.Pods()) }))
+			r.Fault(critest.On(method).Before(func() { seen[method] = len(g.Manager.Pods()) }))
 		}
 		r.want(manifest("web", "img:1"))
 		uid := r.Sandboxes()[0].Config.Metadata.Uid
@@ -281,7 +286,7 @@ func TestAPodsCgroupIsThereWhileAnythingRuns(t *testing.T) {
 		if seen["RunPodSandbox"] != 1 || seen["StopPodSandbox"] != 1 || seen["RemovePodSandbox"] != 1 {
 			t.Errorf("the cgroup is not there all the time: %v", seen)
 		}
-		if left := g.manager.Pods(); len(left) > 0 {
+		if left := g.Manager.Pods(); len(left) > 0 {
 			t.Errorf("left: %v", left)
 		}
 	})
@@ -290,13 +295,13 @@ func TestAPodsCgroupIsThereWhileAnythingRuns(t *testing.T) {
 func TestAPodThatEndedHasNoCgroup(t *testing.T) {
 	live(t, func(r *rig) {
 		g, _, _ := cgroupRig(t)
-		g.machine = r.sync.shared.machine
-		if err := g.setUp(t.Context(), cgroups.Cgroupfs); err != nil {
+		g.Machine = r.sync.shared.Machine
+		if err := g.SetUp(t.Context(), cgroups.Cgroupfs); err != nil {
 			t.Fatal(err)
 		}
-		r.sync.shared.cgroups = g
+		r.sync.shared.Cgroups = g
 		r.want(manifest("job", "img:1", "restartPolicy: Never"))
-		if len(g.manager.Pods()) != 1 {
+		if len(g.Manager.Pods()) != 1 {
 			t.Error("it has no cgroup while it runs")
 		}
 		r.Exit("c", 0)
@@ -304,23 +309,23 @@ func TestAPodThatEndedHasNoCgroup(t *testing.T) {
 		if phase := r.status("default/job-n").Phase; phase != v1.PodSucceeded {
 			t.Fatalf("phase %s", phase)
 		}
-		if left := g.manager.Pods(); len(left) > 0 {
+		if left := g.Manager.Pods(); len(left) > 0 {
 			t.Errorf("left: %v", left)
 		}
 	})
 }
 
 func TestPodsWithoutCgroups(t *testing.T) {
-	g, err := newPodCgroups(&machine{cfg: nodeSettings{CgroupDriver: driverNone}}, nil, nil)
+	g, err := node.NewPodCgroups(&node.Node{Cfg: node.NodeSettings{CgroupDriver: node.DriverNone}}, nil, nil)
 	if g != nil || err != nil {
 		t.Fatalf("got %v, %v", g, err)
 	}
-	g.run(t.Context())
-	err = errors.Join(g.follow(t.Context(), nil, nil), g.create(t.Context(), nil, nil), g.destroy(t.Context(), "u"))
+	g.Run(t.Context())
+	err = errors.Join(g.Follow(t.Context(), nil, nil), g.Create(t.Context(), nil, nil), g.Destroy(t.Context(), "u"))
 	if err != nil {
 		t.Error(err)
 	}
-	config, err := sandboxConfig(somePod(func(*v1.Pod) {}), 0, someHost())
+	config, err := podspec.SandboxConfig(somePod(func(*v1.Pod) {}), 0, someHost())
 	if err != nil || config.Linux.CgroupParent != "" {
 		t.Errorf("cgroup parent %q, %v", config.GetLinux().GetCgroupParent(), err)
 	}

@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/config"
+	"monopod/agent/node"
+	"monopod/agent/podstatus"
 	"monopod/cri/critest"
 )
 
@@ -32,7 +35,7 @@ func newKeeper(t *testing.T) *keeper {
 	k := &keeper{T: t, Runtime: r, log: log, cfg: config.Default()}
 	k.cfg.Manifests, k.cfg.NodeName, k.cfg.Endpoint, k.cfg.Root = filepath.Join(dir, "manifests"), "n", r.Endpoint(), filepath.Join(dir, "root")
 	k.cfg.PodLogs, k.cfg.Socket, k.cfg.Listen = filepath.Join(dir, "logs"), filepath.Join(dir, "socket"), ""
-	k.cfg.ResolvConf, k.cfg.CgroupDriver = "/dev/null", driverNone
+	k.cfg.ResolvConf, k.cfg.CgroupDriver = "/dev/null", node.DriverNone
 	noErr(t, os.Mkdir(k.cfg.Manifests, 0o755))
 	return k
 }
@@ -65,12 +68,12 @@ func (k *keeper) until(what string, is func() bool) {
 	}
 }
 
-func (k *keeper) mark() string { return filepath.Join(k.cfg.Root, cleanEnd) }
+func (k *keeper) mark() string { return filepath.Join(k.cfg.Root, checkpoint.CleanEnd) }
 
 func (k *keeper) ready(pod string) func() bool {
 	return func() bool {
 		p, ok := k.a.Store().Pod(pod)
-		return ok && isReady(&p.Status)
+		return ok && podstatus.IsReady(&p.Status)
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/events"
+	"monopod/agent/podspec"
 	"monopod/agent/status"
 	"monopod/manifests"
 )
@@ -19,21 +21,16 @@ func (l *syncLoop) hideSecrets(all []*manifests.Pod) {
 	for k := range all {
 		pods[k] = all[k].Pod
 	}
-	l.shared.events.Know(pods)
+	l.shared.Events.Know(pods)
 }
 
 // hideSecretsOf is hideSecrets for what former agents accepted.
-func (l *syncLoop) hideSecretsOf(all []*checkpoint) {
+func (l *syncLoop) hideSecretsOf(all []*checkpoint.Checkpoint) {
 	pods := make([]*v1.Pod, len(all))
 	for k := range all {
 		pods[k] = all[k].Pod
 	}
-	l.shared.events.Know(pods)
-}
-
-// recordRefusal tells why a pod waits for a place.
-func (l *syncLoop) recordRefusal(p *manifests.Pod, r refusal) {
-	l.shared.events.Record(podRef(p.Pod), v1.EventTypeWarning, r.Reason, r.Message)
+	l.shared.Events.Know(pods)
 }
 
 // recordProblems tells of what is wrong with manifests since it was reported last.
@@ -43,7 +40,7 @@ func (l *syncLoop) recordProblems(m *status.Manifests) {
 		for _, p := range all {
 			text := p.Error()
 			if now[text] = true; !l.wrong[text] {
-				l.shared.events.Record(events.FileRef(about), v1.EventTypeWarning, "FailedValidation", text)
+				l.shared.Events.Record(events.FileRef(about), v1.EventTypeWarning, "FailedValidation", text)
 			}
 		}
 	}
@@ -59,7 +56,7 @@ func (l *syncLoop) recordProblems(m *status.Manifests) {
 func (a *Agent) recordStart() {
 	node := events.NodeRef(a.cfg.NodeName)
 	a.events.Record(node, v1.EventTypeNormal, "Starting", "Starting monopod.")
-	now, path := readBoot().ID, a.root.path("boot")
+	now, path := checkpoint.ReadBoot().ID, a.root.Path("boot")
 	if now == "" {
 		return
 	}
@@ -77,20 +74,15 @@ func (a *Agent) recordStart() {
 }
 
 // recordResolvConf tells that pods will not get all search domains of the machine.
-func (a *Agent) recordResolvConf(n *node) {
-	if len(limitSearches(n.Resolv.Searches)) < len(n.Resolv.Searches) {
+func (a *Agent) recordResolvConf(n *podspec.Host) {
+	if len(podspec.LimitSearches(n.Resolv.Searches)) < len(n.Resolv.Searches) {
 		a.events.Event(events.NodeRef(n.Name), v1.EventTypeWarning, "CheckLimitsForResolvConf",
 			fmt.Sprintf("Resolv.conf file '%s' contains search line with too many or too long domains: pods get the first %d of %d",
-				a.cfg.ResolvConf, len(limitSearches(n.Resolv.Searches)), len(n.Resolv.Searches)))
+				a.cfg.ResolvConf, len(podspec.LimitSearches(n.Resolv.Searches)), len(n.Resolv.Searches)))
 	}
 }
 
 // recordTrouble tells of what goes wrong on the node itself.
 func (a *Agent) recordTrouble(reason, message string) {
 	a.events.Record(events.NodeRef(a.cfg.NodeName), v1.EventTypeWarning, reason, message)
-}
-
-// recordReady tells whether the node can run pods, in which it follows its runtime.
-func (w *watch) recordReady(kind, reason string) {
-	w.events.Record(events.NodeRef(w.node), kind, reason, fmt.Sprintf("Node %s status is now: %s", w.node, reason))
 }

@@ -8,12 +8,14 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/config"
 	"monopod/agent/events"
+	"monopod/agent/podspec"
 )
 
 func TestARebootIsTold(t *testing.T) {
-	if readBoot().ID == "" {
+	if checkpoint.ReadBoot().ID == "" {
 		t.Skip("this kernel does not tell")
 	}
 	rows := []struct {
@@ -21,15 +23,15 @@ func TestARebootIsTold(t *testing.T) {
 		want         string
 	}{
 		{"a first start", "", "Starting"},
-		{"a start in the same boot", readBoot().ID, "Starting"},
+		{"a start in the same boot", checkpoint.ReadBoot().ID, "Starting"},
 		{"a start after a reboot", "00000000-0000-0000-0000-000000000000", "Starting Rebooted"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			log := slog.New(slog.DiscardHandler)
-			a := &Agent{cfg: config.Config{NodeName: "n"}, log: log, root: &root{dir: t.TempDir()}, events: events.Open(events.Config{Node: "n", Log: log})}
+			a := &Agent{cfg: config.Config{NodeName: "n"}, log: log, root: &checkpoint.Root{Dir: t.TempDir()}, events: events.Open(events.Config{Node: "n", Log: log})}
 			if row.before != "" {
-				if err := os.WriteFile(a.root.path("boot"), []byte(row.before+"\n"), 0o600); err != nil {
+				if err := os.WriteFile(a.root.Path("boot"), []byte(row.before+"\n"), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -57,7 +59,7 @@ func TestLimitsOfDNSAreTold(t *testing.T) {
 	const omitted = "Warning DNSConfigForming: Nameserver limits were exceeded, some nameservers have been omitted, " +
 		"the applied nameserver line is: 192.0.2.1 192.0.2.2 192.0.2.3"
 	prepare := func(r *rig) {
-		r.machine = func(n *node) { n.Resolv.Servers = []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"} }
+		r.machine = func(n *podspec.Host) { n.Resolv.Servers = []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"} }
 	}
 	liveWith(t, prepare, func(r *rig) {
 		r.want(manifest("web", "img:1"), manifest("own", "img:1", "dnsPolicy: None", "dnsConfig: {nameservers: [192.0.2.1]}"))
@@ -71,9 +73,9 @@ func TestLimitsOfDNSAreTold(t *testing.T) {
 func TestLimitsOfTheMachinesDNSAreTold(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	a := &Agent{cfg: config.Config{ResolvConf: "/etc/resolv.conf"}, events: events.Open(events.Config{Node: "n", Log: log})}
-	n := &node{Name: "n"}
+	n := &podspec.Host{Name: "n"}
 	a.recordResolvConf(n)
-	for range maxSearches + 1 {
+	for range podspec.MaxSearches + 1 {
 		n.Resolv.Searches = append(n.Resolv.Searches, "example.com")
 	}
 	a.recordResolvConf(n)

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/events"
 	"monopod/cri/critest"
 	"monopod/manifests"
 	"monopod/manifests/decode"
@@ -69,7 +70,7 @@ func TestThePublicNeverLearnsWhatIsInAnEnv(t *testing.T) {
 func TestAnotherAgentKnowsWhatIsSecret(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(withSecret("hunter2"))
-		web := podRef(r.pod("default/web-n"))
+		web := events.About(r.pod("default/web-n"))
 		r.stop()
 		r.start()
 		r.events.Record(web, v1.EventTypeWarning, "Unhealthy", "hunter2 is refused")

@@ -10,6 +10,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/admission"
+	"monopod/agent/node"
+	"monopod/agent/podstatus"
+	"monopod/agent/worker"
 	"monopod/manifests"
 )
 
@@ -77,16 +81,16 @@ func TestAPanicInTheWorkOnOnePodIsThatPodsAlone(t *testing.T) {
 				on.Store(true)
 				r.want(manifest("good", "img:1"), row.doc)
 				r.after(10 * time.Minute)
-				if st := r.status("default/good-n"); !isReady(&st) {
+				if st := r.status("default/good-n"); !podstatus.IsReady(&st) {
 					r.Errorf("the other pod: %+v", st)
 				}
-				if st := r.status("default/bad-n"); isReady(&st) {
+				if st := r.status("default/bad-n"); podstatus.IsReady(&st) {
 					r.Errorf("the pod seems well: %+v", st)
 				}
 				r.isContained(row.what)
 				on.Store(false)
 				r.after(10 * time.Minute)
-				if st := r.status("default/bad-n"); !isReady(&st) {
+				if st := r.status("default/bad-n"); !podstatus.IsReady(&st) {
 					r.Errorf("the pod does not recover: %+v", st)
 				}
 			})
@@ -100,7 +104,7 @@ func TestAPanicInAPassIsAFailedPass(t *testing.T) {
 		on.Store(true)
 		r.want(manifest("bad", "img:bad"))
 		r.after(10 * time.Minute)
-		if st := r.status("default/bad-n"); st.Reason != reasonFault || !strings.Contains(st.Message, "panic: poison") {
+		if st := r.status("default/bad-n"); st.Reason != worker.ReasonFault || !strings.Contains(st.Message, "panic: poison") {
 			r.Errorf("status %+v", st)
 		}
 		r.isContained("look after the pod")
@@ -111,7 +115,7 @@ func TestAPanicInAPassIsAFailedPass(t *testing.T) {
 		}
 		on.Store(false)
 		r.after(time.Minute)
-		if st := r.status("default/bad-n"); !isReady(&st) || st.Reason != "" {
+		if st := r.status("default/bad-n"); !podstatus.IsReady(&st) || st.Reason != "" {
 			r.Errorf("the pod does not recover: %+v", st)
 		}
 	})
@@ -150,11 +154,11 @@ func TestAPanicInAdmissionRefusesThatPod(t *testing.T) {
 		pods, _ := manifests.Decode("/m/bad.yaml", []byte(manifest("bad", "img:bad")), r.options)
 		r.stop()
 		r.stop = func() {}
-		r.sync.seats.taken = nil // which it writes to
+		r.sync.seats.Entries = nil // which it writes to
 		for range 2 {
 			r.sync.ask(r.Context(), pods[0])
 		}
-		if got := r.sync.seats.refused[pods[0].Key()]; got.Reason != "UnexpectedAdmissionError" || !strings.Contains(got.Message, "panic: ") {
+		if got := r.sync.seats.Rejected[pods[0].Key()]; got.Reason != "UnexpectedAdmissionError" || !strings.Contains(got.Message, "panic: ") {
 			r.Errorf("refused with %+v", got)
 		}
 		if n := strings.Count(r.log.String(), "stack="); n != 1 {
@@ -174,18 +178,18 @@ func TestAPodThatCannotBeCountedKeepsNoOtherOut(t *testing.T) {
 		return pods[0]
 	}
 	var told int
-	s := newSeats(nodeFacts{}, nil)
-	s.fault = func(*v1.Pod, error) { told++ }
-	s.taken[manifests.Key{Name: "broken"}] = &seat{pod: &manifests.Pod{}}
-	others := s.others(manifests.Key{})
+	s := admission.NewTable(node.Facts{}, nil)
+	s.Fault = func(*v1.Pod, error) { told++ }
+	s.Entries[manifests.Key{Name: "broken"}] = &admission.Entry{Pod: &manifests.Pod{}}
+	others := s.Others(manifests.Key{})
 	if len(others) != 1 {
 		t.Fatalf("places %v", others)
 	}
-	if r := s.admit(wanting("a")); r != nil && r.Reason == "NodePorts" || told != 1 {
+	if r := s.Check(wanting("a")); r != nil && r.Reason == "NodePorts" || told != 1 {
 		t.Errorf("refusal %+v, told %d times", r, told)
 	}
-	s.taken[manifests.Key{Namespace: "default", Name: "b"}] = &seat{pod: wanting("b")}
-	if r := s.admit(wanting("a")); r == nil || r.Reason != "NodePorts" {
+	s.Entries[manifests.Key{Namespace: "default", Name: "b"}] = &admission.Entry{Pod: wanting("b")}
+	if r := s.Check(wanting("a")); r == nil || r.Reason != "NodePorts" {
 		t.Errorf("a port is given twice: %+v", r)
 	}
 }

@@ -2,12 +2,8 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"log/slog"
-	"os"
 
 	"monopod/agent/status"
 	"monopod/manifests"
@@ -33,31 +29,4 @@ func (a *Agent) forget(ctx context.Context, namespace, pod string) (*status.Forg
 		return nil, &status.Refusal{Unknown: true, Why: fmt.Sprintf("there is no pod %s", key)}
 	}
 	return nil, err
-}
-
-// folder reads what is remembered of the folder of manifests. What cannot be
-// read is said in the log, and then nothing is.
-func (r *root) folder(log *slog.Logger) manifests.Record {
-	var out manifests.Record
-	b, err := os.ReadFile(r.path("folder.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return out
-	}
-	if err == nil {
-		err = json.Unmarshal(b, &out)
-	}
-	if err != nil {
-		log.Error("it is not known any more which folder the manifests came from", "file", r.path("folder.json"), "err", err)
-		return manifests.Record{}
-	}
-	return out
-}
-
-// saveFolder writes that to disk for good.
-func (r *root) saveFolder(m manifests.Record) error {
-	b, err := json.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("record of the manifest folder: %w", err)
-	}
-	return status.WriteFile(r.path("folder.json"), append(b, '\n'), 0o600)
 }

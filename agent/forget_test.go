@@ -14,7 +14,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/config"
+	"monopod/agent/node"
 	"monopod/agent/status"
 	"monopod/cri/critest"
 	"monopod/manifests"
@@ -32,7 +34,7 @@ func read(t *testing.T, r *critest.Runtime, root, folder string) *reader {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.Root, cfg.PodLogs = folder, "n", r.Endpoint(), root, filepath.Join(root, "logs")
-	cfg.Socket, cfg.Listen, cfg.ResolvConf, cfg.CgroupDriver = filepath.Join(t.TempDir(), "s"), "", "/dev/null", driverNone
+	cfg.Socket, cfg.Listen, cfg.ResolvConf, cfg.CgroupDriver = filepath.Join(t.TempDir(), "s"), "", "/dev/null", node.DriverNone
 	a, err := New(cfg, nil, Options{Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -197,24 +199,24 @@ func TestAForgottenPodGoesAfterTheRuntimeWasAway(t *testing.T) {
 }
 
 func TestARecordOfTheFolderThatIsNoUseIsNone(t *testing.T) {
-	root, err := openRoot(t.TempDir())
+	root, err := checkpoint.OpenRoot(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer root.close()
+	defer root.Close()
 	log := slog.New(slog.DiscardHandler)
 	want := manifests.Record{Folder: &manifests.Folder{Path: "/m", FSID: "1", Inode: 2}, Forgotten: map[string]string{"default/a": "u"}}
-	if err := root.saveFolder(want); err != nil {
+	if err := root.SaveFolder(want); err != nil {
 		t.Fatal(err)
 	}
-	if got := root.folder(log); *got.Folder != *want.Folder || got.Forgotten["default/a"] != "u" {
+	if got := root.Folder(log); *got.Folder != *want.Folder || got.Forgotten["default/a"] != "u" {
 		t.Errorf("read %+v", got)
 	}
 	for _, text := range []string{"", "{", `{"folder": {"path": "/m", "inode": "x"}}`} {
-		if err := os.WriteFile(root.path("folder.json"), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(root.Path("folder.json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := root.folder(log); got.Folder != nil || len(got.Forgotten) > 0 {
+		if got := root.Folder(log); got.Folder != nil || len(got.Forgotten) > 0 {
 			t.Errorf("of %q: %+v", text, got)
 		}
 	}

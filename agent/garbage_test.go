@@ -12,7 +12,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/config"
+	"monopod/agent/gc"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
 )
 
 // tree makes files below dir, folders where a path ends in a slash, links where
@@ -101,9 +105,9 @@ func TestCollectsWhatNobodyRemoved(t *testing.T) {
 		r.after(time.Second)
 		want("after the start")
 		tree(t, r.dir, "pods/cccc/volumes/x", "logs/ns_p_cccc/c/0.log")
-		r.after(garbageEvery)
+		r.after(gc.GarbageEvery)
 		want("after a minute", "pods/cccc/volumes/x", "logs/ns_p_cccc/c/0.log")
-		r.after(garbageEvery)
+		r.after(gc.GarbageEvery)
 		want("after another")
 	})
 }
@@ -120,13 +124,13 @@ func TestCollectsLogsOfRemovedContainers(t *testing.T) {
 		c, _ := r.Container("web-n/c")
 		dir := filepath.Join(r.dir, "logs", "default_web-n_"+c.UID)
 		mine := "logs/default_web-n_" + c.UID + "/c/"
-		link := filepath.Base(logLink("", keyOf(map[string]string{labelPodNamespace: "default", labelPodName: "web-n"}), "c", c.ID))
+		link := filepath.Base(podspec.LogLink("", pleg.KeyOf(map[string]string{podspec.LabelPodNamespace: "default", podspec.LabelPodName: "web-n"}), "c", c.ID))
 		if err := os.Rename(filepath.Join(dir, "c", "0.log"), filepath.Join(dir, "c", "0.log.20260102-030405")); err != nil { // as in the midst of a rotation
 			t.Fatal(err)
 		}
 		tree(t, r.dir, mine+"7.log", mine+"6.log", mine+"6.log.20260102-030405.gz", mine+"5.log", mine+"notes",
 			"links/gone -> "+mine+"4.log", "links/there -> "+mine+"7.log")
-		r.after(garbageEvery + time.Second)
+		r.after(gc.GarbageEvery + time.Second)
 		if got, want := left(t, filepath.Join(dir, "c")), []string{"0.log.20260102-030405", "6.log", "6.log.20260102-030405.gz", "7.log", "notes"}; !slices.Equal(got, want) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
@@ -139,35 +143,35 @@ func TestCollectsLogsOfRemovedContainers(t *testing.T) {
 // A pod cannot be accepted while what is left of a former one is removed, and
 // nothing is removed of one that was.
 func TestClaim(t *testing.T) {
-	r, err := openRoot(t.TempDir())
+	r, err := checkpoint.OpenRoot(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.close()
-	tree(t, r.dir, "pods/u/volumes/x")
-	c := &checkpoint{Pod: somePod(func(p *v1.Pod) { p.UID = "u" })}
-	release, free := r.claim("u")
+	defer r.Close()
+	tree(t, r.Dir, "pods/u/volumes/x")
+	c := &checkpoint.Checkpoint{Pod: somePod(func(p *v1.Pod) { p.UID = "u" })}
+	release, free := r.Claim("u")
 	if !free {
 		t.Fatal("it is not free")
 	}
-	if err := r.save(c); err == nil || !strings.Contains(err.Error(), "is being removed") {
+	if err := r.Save(c); err == nil || !strings.Contains(err.Error(), "is being removed") {
 		t.Errorf("saved: %v", err)
 	}
 	release()
-	if err := r.save(c); err != nil {
+	if err := r.Save(c); err != nil {
 		t.Error(err)
 	}
-	if _, free := r.claim("u"); free {
+	if _, free := r.Claim("u"); free {
 		t.Error("it is free though it was accepted")
 	}
-	if _, free := r.claim("nowhere"); free {
+	if _, free := r.Claim("nowhere"); free {
 		t.Error("what is not there is free")
 	}
 }
 
 func TestUIDOfLogs(t *testing.T) {
 	for dir, want := range map[string]string{"ns_p_u": "u", "ns_p": "", "a_b_c_d": "", "ns_p_..": "", "ns_p_": "", "x": ""} {
-		if got := uidOfLogs(dir); got != want {
+		if got := gc.UidOfLogs(dir); got != want {
 			t.Errorf("%s: %q, want %q", dir, got, want)
 		}
 	}

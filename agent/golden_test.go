@@ -19,6 +19,7 @@ import (
 
 	"monopod/agent/config"
 	"monopod/agent/e2e/golden"
+	"monopod/agent/podspec"
 	"monopod/cgroups"
 	"monopod/cri/critest"
 	"monopod/manifests"
@@ -27,13 +28,13 @@ import (
 // goldenSettings are the recordings and the machines they were made on.
 var goldenSettings = []struct {
 	file  string
-	node  func(*node)
+	node  func(*podspec.Host)
 	left  string  // beginnings of facts that are left out
 	least float64 // percent of the facts that must be equal, or differ as they are meant to
 }{
-	{"cgroup1-cgroupfs", func(n *node) { n.CgroupV2, n.Memory, n.Cgroups.Driver = false, 30e9, cgroups.Cgroupfs }, "cgroup[", 100},
-	{"cgroup2-cgroupfs", func(n *node) { n.CgroupV2, n.Memory, n.Cgroups.Driver = true, 3.1e9, cgroups.Cgroupfs }, "cgroup[ stop[", 100},
-	{"cgroup2-systemd", func(n *node) { n.CgroupV2, n.Memory, n.Cgroups.Driver = true, 3.1e9, cgroups.Systemd }, "cgroup[ stop[", 100},
+	{"cgroup1-cgroupfs", func(n *podspec.Host) { n.CgroupV2, n.Memory, n.Cgroups.Driver = false, 30e9, cgroups.Cgroupfs }, "cgroup[", 100},
+	{"cgroup2-cgroupfs", func(n *podspec.Host) { n.CgroupV2, n.Memory, n.Cgroups.Driver = true, 3.1e9, cgroups.Cgroupfs }, "cgroup[ stop[", 100},
+	{"cgroup2-systemd", func(n *podspec.Host) { n.CgroupV2, n.Memory, n.Cgroups.Driver = true, 3.1e9, cgroups.Systemd }, "cgroup[ stop[", 100},
 }
 
 // takeRoot are cases that only root can set up: they change owners and mount.
@@ -72,7 +73,7 @@ func TestPodsAreMadeAsTheKubeletMadeThem(t *testing.T) {
 
 // replay gives the manifest to an agent on a runtime that answers as the
 // recorded one did, and returns the facts.
-func replay(t *testing.T, c golden.Case, set func(*node)) golden.Facts {
+func replay(t *testing.T, c golden.Case, set func(*podspec.Host)) golden.Facts {
 	dir := t.TempDir()
 	text := strings.ReplaceAll(string(c.Manifest), "/tmp/golden-hp", filepath.Join(dir, "golden-hp"))
 	resolv := filepath.Join(dir, "resolv.conf")
@@ -83,7 +84,7 @@ func replay(t *testing.T, c golden.Case, set func(*node)) golden.Facts {
 	synctest.Test(t, func(t *testing.T) {
 		r := &rig{T: t, Runtime: critest.New(t), dir: filepath.Join(dir, "root"), log: &lines{}}
 		r.configure = func(c *config.Config) { c.NodeName, c.ResolvConf = "node1", resolv }
-		r.machine = func(n *node) {
+		r.machine = func(n *podspec.Host) {
 			set(n)
 			n.HostIPs, n.HugePageSizes, n.SwapController = []string{"192.0.2.2"}, []string{"2MB", "1GB"}, true
 		}
@@ -126,7 +127,7 @@ func replay(t *testing.T, c golden.Case, set func(*node)) golden.Facts {
 // did when it was recorded.
 func goldenWorld(c golden.Case, r *rig, pods []*manifests.Pod) {
 	for _, p := range pods {
-		for _, k := range allContainers(p.Pod) {
+		for _, k := range podspec.AllContainers(p.Pod) {
 			r.Program(k.Name, program(slices.Concat(k.Command, k.Args)))
 			if text, ok := c.Errors["StartContainer"]; ok {
 				r.Program(k.Name, critest.FailsToStart(errors.New(text)))

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/config"
+	"monopod/agent/node"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -100,7 +101,7 @@ func TestRecursiveReadOnlyIsWhatTheHandlerCan(t *testing.T) {
 
 func TestSwapCanBeLimitedWhereV1CountsIt(t *testing.T) {
 	dir := t.TempDir()
-	if swapController(dir, false) {
+	if node.SwapController(dir, false) {
 		t.Error("without the file")
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "memory"), 0o755); err != nil {
@@ -109,7 +110,7 @@ func TestSwapCanBeLimitedWhereV1CountsIt(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "memory", "memory.memsw.limit_in_bytes"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if !swapController(dir, false) {
+	if !node.SwapController(dir, false) {
 		t.Error("with the file")
 	}
 }

@@ -22,7 +22,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/node"
 	"monopod/agent/probe"
+	"monopod/agent/worker"
 	"monopod/cri"
 	"monopod/cri/critest"
 )
@@ -70,7 +72,7 @@ func TestProbesOfManyPodsAreInTime(t *testing.T) {
 		return len(asked[who])
 	}
 	liveWith(t, func(r *rig) {
-		r.facts = func(f *nodeFacts) {
+		r.facts = func(f *node.Facts) {
 			f.Allocatable = maps.Clone(f.Allocatable)
 			f.Allocatable[v1.ResourcePods] = *resource.NewQuantity(crowd, resource.DecimalSI)
 		}
@@ -116,7 +118,7 @@ func TestProbesOfManyPodsAreInTime(t *testing.T) {
 func BenchmarkProbes(b *testing.B) {
 	r := critest.New(b)
 	client := cri.New(r.Conn())
-	w := &worker{workers: &workers{cri: client}}
+	w := &worker.Worker{Workers: &worker.Workers{Cri: client}}
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	to, _ := url.Parse(server.URL)
@@ -124,7 +126,7 @@ func BenchmarkProbes(b *testing.B) {
 	byCommand := &v1.Probe{PeriodSeconds: 1, ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"true"}}}}
 	byHTTP := &v1.Probe{PeriodSeconds: 1, SuccessThreshold: 1, ProbeHandler: v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Path: "/", Port: intstr.FromInt(port)}}}
 	for k := range crowd {
-		s := probe.NewSet(&w.prober, w.execProbe, func() {}, slog.New(slog.DiscardHandler))
+		s := probe.NewSet(&w.Prober, w.ExecProbe, func() {}, slog.New(slog.DiscardHandler))
 		defer s.Close()
 		s.Follow([]probe.Target{{ID: running(b, client, k), Began: time.Now(), Adopted: true, Host: to.Hostname(),
 			Container: &v1.Container{Name: "c", LivenessProbe: byCommand, ReadinessProbe: byHTTP}}})

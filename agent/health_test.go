@@ -16,6 +16,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/worker"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -135,7 +136,7 @@ func TestAContainerWhoseLivenessProbeFailsIsRestarted(t *testing.T) {
 				a.fail()
 				r.after(time.Minute)
 				r.expect("default/web-n/c")
-				if k := r.sync.workers[manifests.Key{Namespace: "default", Name: "web-n"}].known[first.UID].Condemned; len(k) > 2 {
+				if k := r.sync.workers[manifests.Key{Namespace: "default", Name: "web-n"}].Known[first.UID].KillDecisions; len(k) > 2 {
 					r.Errorf("%d verdicts are remembered", len(k))
 				}
 			})
@@ -340,7 +341,7 @@ func TestProbesLeaveNoGoroutinesBehind(t *testing.T) {
 func TestWhatProbesByCommandAreExpanded(t *testing.T) {
 	env := []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "$(A)"}, {Name: "F", ValueFrom: &v1.EnvVarSource{}}}
 	command := []string{"plain", "$(A)$(B)", "$(F)$(NONE)$$(A)"}
-	got, err := expandStatic(command, env)
+	got, err := worker.ExpandStatic(command, env)
 	if want := []string{"plain", "1$(A)", "$(F)$(NONE)$(A)"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}

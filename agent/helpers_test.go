@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"monopod/agent/podspec"
 )
 
 func errorText(err error) string {
@@ -37,10 +39,10 @@ func somePod(change ...func(*v1.Pod)) *v1.Pod {
 	return p
 }
 
-func someHost() *node {
-	return &node{
+func someHost() *podspec.Host {
+	return &podspec.Host{
 		Name: "node1", Instance: "i1", Root: "/var/lib/monopod", PodLogs: "/var/log/pods", HostIPs: []string{"192.0.2.2"},
-		Resolv: resolvConf{Servers: []string{"10.0.0.10"}, Searches: []string{"corp.example"}, Options: []string{"ndots:1"}},
+		Resolv: podspec.ResolvConf{Servers: []string{"10.0.0.10"}, Searches: []string{"corp.example"}, Options: []string{"ndots:1"}},
 		Memory: 1 << 30, HugePageSizes: []string{"2MB", "1GB"},
 		Allocatable: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2"), v1.ResourceMemory: resource.MustParse("1Gi")},
 	}

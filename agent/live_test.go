@@ -86,7 +86,7 @@ func TestFewerDeadContainersAreKeptAtOnce(t *testing.T) {
 func TestReadyWhenAllWasSeen(t *testing.T) {
 	liveWith(t, func(r *rig) { r.Stop() }, func(r *rig) {
 		r.after(time.Second)
-		if r.watch.looked() == nil || r.sync.read() == nil {
+		if r.watch.Ready() == nil || r.sync.read() == nil {
 			r.Error("ready before anything was seen")
 		}
 		r.offers <- manifests.Snapshot{}
@@ -99,18 +99,18 @@ func TestReadyWhenAllWasSeen(t *testing.T) {
 		if err := r.sync.read(); err != nil {
 			r.Error(err)
 		}
-		if r.watch.looked() == nil {
+		if r.watch.Ready() == nil {
 			r.Error("ready before the runtime answered")
 		}
 		r.Resume()
 		r.after(time.Second)
-		if err := r.watch.looked(); err != nil {
+		if err := r.watch.Ready(); err != nil {
 			r.Error(err)
 		}
 		r.offers <- manifests.Snapshot{}
 		r.Stop()
 		r.after(time.Minute)
-		if r.sync.read() != nil || r.watch.looked() != nil {
+		if r.sync.read() != nil || r.watch.Ready() != nil {
 			r.Error("what was seen once was not")
 		}
 	})

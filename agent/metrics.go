@@ -2,23 +2,24 @@ package agent
 
 import (
 	"maps"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/metrics"
-	"monopod/agent/safefile"
+	"monopod/agent/node"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+	"monopod/agent/podstatus"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )
 
 // newMetrics returns the metrics of an agent; its parts are asked for when
 // somebody scrapes.
-func (a *Agent) newMetrics(m *machine) *metrics.Metrics {
+func (a *Agent) newMetrics(m *node.Node) *metrics.Metrics {
 	return metrics.New(metrics.Config{
-		NodeName: a.cfg.NodeName, Version: kubeletVersion(a.version), CgroupV2: m.base.CgroupV2,
+		NodeName: a.cfg.NodeName, Version: node.KubeletVersion(a.version), CgroupV2: m.Base.CgroupV2,
 		State: a.containedState,
 	})
 }
@@ -40,10 +41,10 @@ func metricPaths(m *metrics.Metrics) []server.Handler {
 }
 
 // stateOf gathers what follows from what is known by now.
-func stateOf(store *status.Store, w *watch, wanted map[string]bool) metrics.State {
-	s := metrics.State{RuntimeUp: w.Up(), EventStream: w.streams.Load(), WorkingPods: map[metrics.Working]int{}, Volumes: map[metrics.Volumes]int{}}
-	if t := w.lister.tally.Load(); t != nil {
-		s.RunningPods, s.Containers = t.pods, t.containers
+func stateOf(store *status.Store, w *pleg.Watch, wanted map[string]bool) metrics.State {
+	s := metrics.State{RuntimeUp: w.Up(), EventStream: w.Streams.Load(), WorkingPods: map[metrics.Working]int{}, Volumes: map[metrics.Volumes]int{}}
+	if t := w.Lister.Counts.Load(); t != nil {
+		s.RunningPods, s.Containers = t.Pods, t.Containers
 	}
 	s.DesiredPods = len(wanted)
 	for _, p := range store.Pods() {
@@ -58,28 +59,8 @@ func stateOf(store *status.Store, w *watch, wanted map[string]bool) metrics.Stat
 		}
 		countProblems(&s, f.Problems)
 	}
-	s.Logs = w.logUse()
+	s.Logs = w.LogUse()
 	return s
-}
-
-// logUse returns what the logs of the containers that run take of the disk.
-func (w *watch) logUse() []metrics.Log {
-	var out []metrics.Log
-	all, seen := w.logs.Load(), map[string]bool{}
-	if all == nil {
-		return nil
-	}
-	for _, c := range *all {
-		dir := filepath.Dir(c.Log)
-		if seen[dir] { // of two attempts
-			continue
-		}
-		seen[dir] = true
-		if l, ok := logUseOf(dir); ok {
-			out = append(out, l)
-		}
-	}
-	return out
 }
 
 func countProblems(s *metrics.State, all []status.Problem) {
@@ -94,7 +75,7 @@ func countProblems(s *metrics.State, all []status.Problem) {
 
 // countPod counts a pod that is reported. desired: manifests give it.
 func countPod(s *metrics.State, p *v1.Pod, desired bool) {
-	if wasRefused(&p.Status) || wasHeld(&p.Status) {
+	if podstatus.WasRefused(&p.Status) || podstatus.WasHeld(&p.Status) {
 		return // nobody works on it
 	}
 	is := metrics.Working{Lifecycle: "sync", Config: "orphan"}
@@ -118,53 +99,10 @@ func countPod(s *metrics.State, p *v1.Pod, desired bool) {
 		made = made || c.Type == v1.PodReadyToStartContainers && c.Status == v1.ConditionTrue
 	}
 	for k := range p.Spec.Volumes {
-		plugin := volumePlugin(&p.Spec.Volumes[k])
+		plugin := podspec.VolumePlugin(&p.Spec.Volumes[k])
 		s.Volumes[metrics.Volumes{Plugin: plugin}]++
 		if made {
 			s.Volumes[metrics.Volumes{Plugin: plugin, Actual: true}]++
 		}
 	}
-}
-
-// volumePlugin returns the kubelet's name of what makes a volume.
-func volumePlugin(v *v1.Volume) string {
-	switch {
-	case v.HostPath != nil:
-		return "host-path"
-	case v.ConfigMap != nil:
-		return "configmap"
-	case v.Secret != nil:
-		return "secret"
-	case v.DownwardAPI != nil:
-		return "downward-api"
-	case v.Projected != nil:
-		return "projected"
-	case v.Image != nil:
-		return "image"
-	case v.EmptyDir != nil, v.VolumeSource == v1.VolumeSource{}:
-		return "empty-dir"
-	}
-	return "other"
-}
-
-// logUseOf returns what the logs of a container take, those that were rotated
-// included. Whose they are the folder says: .../<namespace>_<pod>_<uid>/<container>.
-func logUseOf(dir string) (metrics.Log, bool) {
-	whose := strings.Split(filepath.Base(filepath.Dir(dir)), "_")
-	d, err := safefile.OpenDir(dir, logDepth)
-	if err != nil {
-		return metrics.Log{}, false
-	}
-	defer d.Close()
-	if len(whose) != 3 {
-		return metrics.Log{}, false
-	}
-	l := metrics.Log{Namespace: whose[0], Pod: whose[1], UID: whose[2], Container: filepath.Base(dir)}
-	err = d.Each(func(name string) error {
-		if s, err := d.Stat(name); err == nil && s.IsRegular() {
-			l.Bytes += s.Size()
-		}
-		return nil
-	})
-	return l, err == nil
 }

@@ -15,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -119,7 +122,7 @@ func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
 		bad("a former instance is still there")
 	}
 	for _, n := range f.containers {
-		if _, is := c.Condemned[n.ID]; is && f.live[n.Name] > 0 {
+		if _, is := c.KillDecisions[n.ID]; is && f.live[n.Name] > 0 {
 			bad("%s is condemned and runs", n.Name)
 		}
 	}
@@ -149,7 +152,7 @@ func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
 		bad("all its work is done and it is not over")
 	}
 	for _, c := range p.Spec.InitContainers {
-		if restarts(&c) {
+		if podspec.Restartable(&c) {
 			w.wrongContainer(p, &c, statusOf(st.InitContainerStatuses, c.Name), f, bad)
 		}
 	}
@@ -157,11 +160,11 @@ func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
 }
 
 // written returns an instance's checkpoint, an empty one if it is to go.
-func (w *walk) written(uid types.UID) *checkpoint {
-	c := &checkpoint{}
+func (w *walk) written(uid types.UID) *checkpoint.Checkpoint {
+	c := &checkpoint.Checkpoint{}
 	b, err := os.ReadFile(filepath.Join(w.dir, "pods", string(uid), "pod.json"))
-	if err != nil || json.Unmarshal(b, c) != nil || c.retired() {
-		return &checkpoint{}
+	if err != nil || json.Unmarshal(b, c) != nil || c.IsRemoving() {
+		return &checkpoint.Checkpoint{}
 	}
 	return c
 }
@@ -223,7 +226,7 @@ func (w *walk) wrongContainer(p *manifests.Pod, c *v1.Container, st *v1.Containe
 }
 
 func restartsAfter(p *v1.Pod, c *v1.Container, n critest.Container) bool {
-	if restarts(c) || p.Spec.RestartPolicy == v1.RestartPolicyAlways {
+	if podspec.Restartable(c) || p.Spec.RestartPolicy == v1.RestartPolicyAlways {
 		return true
 	}
 	return p.Spec.RestartPolicy == v1.RestartPolicyOnFailure && (n.ExitCode != 0 || n.Reason == "OOMKilled")
@@ -289,7 +292,7 @@ func (w *walk) compare(key manifests.Key, was, now account) {
 // nothingLeft checks that pods leave no trace.
 func (w *walk) nothingLeft() {
 	w.Helper()
-	w.after(2 * relistWithEvents)
+	w.after(2 * pleg.RelistWithEvents)
 	logs := filepath.Join(filepath.Dir(w.dir), "logs")
 	for _, pattern := range []string{filepath.Join(w.dir, "pods", "*"), filepath.Join(w.dir, "status", "pods", "*"), filepath.Join(logs, "*")} {
 		if left, _ := filepath.Glob(pattern); len(left) > 0 {

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"monopod/agent/pleg"
 	"monopod/cri/critest"
 )
 
@@ -147,9 +148,9 @@ func (w *walk) exec(ctx context.Context, c critest.Container, command []string) 
 		if c.Name == "stubborn" {
 			d = time.Hour
 		}
-		sleep(ctx, d)
+		pleg.Sleep(ctx, d)
 	case "post":
-		sleep(ctx, 700*time.Millisecond)
+		pleg.Sleep(ctx, 700*time.Millisecond)
 		if w.badHooks.Add(-1) >= 0 {
 			return "no", 1, nil
 		}

@@ -19,6 +19,8 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/config"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
 	"monopod/cri"
 	"monopod/cri/critest"
 	"monopod/manifests"
@@ -188,7 +190,7 @@ func (w *walk) deliver() {
 	}
 	w.offers <- s
 	for key := range w.before {
-		if now[key] == nil || w.offered[key] == nil || !same(now[key], w.offered[key]) {
+		if now[key] == nil || w.offered[key] == nil || !manifests.Same(now[key], w.offered[key]) {
 			delete(w.before, key) // another instance may follow
 		}
 	}
@@ -242,7 +244,7 @@ func (w *walk) steady() {
 		}
 	}
 	w.ForgetCalls()
-	w.after(relistWithEvents + time.Second)
+	w.after(pleg.RelistWithEvents + time.Second)
 	if n := w.Count("StopContainer") + w.Count("RemoveContainer") + w.Count("StopPodSandbox") + w.Count("RemovePodSandbox") + w.made(); n > 0 {
 		w.Fatalf("%d calls although all was well", n)
 	}
@@ -257,9 +259,9 @@ func (w *walk) seedStrangers() {
 	w.Helper()
 	client := cri.New(w.Conn())
 	for k, mark := range []string{"", "0123456789abcdef"} {
-		labels := map[string]string{labelPodName: "p0-n", labelPodNamespace: "default", labelPodUID: fmt.Sprint("stranger", k)}
+		labels := map[string]string{podspec.LabelPodName: "p0-n", podspec.LabelPodNamespace: "default", podspec.LabelPodUID: fmt.Sprint("stranger", k)}
 		if mark != "" {
-			labels[labelInstance] = mark
+			labels[podspec.LabelInstance] = mark
 		}
 		config := &rt.PodSandboxConfig{Metadata: &rt.PodSandboxMetadata{Name: "p0-n", Namespace: strangers, Uid: fmt.Sprint("stranger", k), Attempt: uint32(k)}, Labels: labels}
 		id, err := client.RunSandbox(context.Background(), config, "")

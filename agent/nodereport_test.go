@@ -16,19 +16,21 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/node"
+	"monopod/agent/pleg"
 	"monopod/cri"
 )
 
 // reporter runs a reporter of the node beside the rig's agent, on a machine with
 // plenty of all that measure does not take away.
-func (r *rig) reporter(prepare func(*nodeReporter)) (stop func()) {
+func (r *rig) reporter(prepare func(*node.Reporter)) (stop func()) {
 	r.Helper()
 	log := slog.New(slog.NewTextHandler(r.log, nil))
-	m := r.sync.shared.machine
-	m.cfg.Pressure = defaultPressure()
-	n := &nodeReporter{machine: m, store: r.store, cri: cri.New(r.Conn()), runtime: r.watch, events: r.events, turned: r.sync.lastTurn, late: 2*syncTick + nodeEvery/2, log: log,
-		info: readNodeInfo(r.TempDir(), "boot-1", "v1.2.3"), pressed: map[v1.NodeConditionType]time.Time{}, other: make(chan struct{}, 1),
-		measure: func(string, string) (signals, error) { return signals{}, nil }, full: func() bool { return false }}
+	m := r.sync.shared.Machine
+	m.Cfg.Pressure = node.DefaultPressure()
+	n := &node.Reporter{Machine: m, Store: r.store, Cri: cri.New(r.Conn()), Runtime: r.watch, Events: r.events, Turned: r.sync.lastTurn, Late: 2*syncTick + node.NodeEvery/2, Log: log,
+		Info: node.ReadNodeInfo(r.TempDir(), "boot-1", "v1.2.3"), Pressed: map[v1.NodeConditionType]time.Time{}, Other: make(chan struct{}, 1),
+		Measure: func(string, string) (node.Signals, error) { return node.Signals{}, nil }, Full: func() bool { return false }}
 	prepare(n)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -64,7 +66,7 @@ func (r *rig) nodeSays(kind v1.NodeConditionType, status v1.ConditionStatus, rea
 
 func TestTheNodeFollowsItsRuntime(t *testing.T) {
 	live(t, func(r *rig) {
-		defer r.reporter(func(*nodeReporter) {})()
+		defer r.reporter(func(*node.Reporter) {})()
 		r.settle()
 		r.nodeSays(v1.NodeReady, v1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
 		n := r.store.Node()
@@ -78,7 +80,7 @@ func TestTheNodeFollowsItsRuntime(t *testing.T) {
 
 		r.after(3 * time.Second)
 		r.Stop()
-		r.after(2 * relistWithEvents)
+		r.after(2 * pleg.RelistWithEvents)
 		r.nodeSays(v1.NodeReady, v1.ConditionFalse, "KubeletNotReady", "container runtime is down: Version: ")
 		if down := r.condition(v1.NodeReady).LastTransitionTime; !down.After(since.Time) {
 			r.Errorf("not ready since %v, ready since %v", down, since)
@@ -94,24 +96,24 @@ func TestTheNodeFollowsItsRuntime(t *testing.T) {
 
 func TestTheNodeTellsWhatTheRuntimeLacks(t *testing.T) {
 	live(t, func(r *rig) {
-		defer r.reporter(func(*nodeReporter) {})()
+		defer r.reporter(func(*node.Reporter) {})()
 		r.SetCondition(rt.NetworkReady, false, "NetworkPluginNotReady", "cni plugin not initialized")
-		r.after(healthEvery + time.Second)
+		r.after(pleg.HealthEvery + time.Second)
 		r.nodeSays(v1.NodeReady, v1.ConditionFalse, "KubeletNotReady",
 			"container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized")
 		r.SetCondition(rt.RuntimeReady, false, "Starting", "wait")
-		r.after(healthEvery + time.Second)
+		r.after(pleg.HealthEvery + time.Second)
 		r.nodeSays(v1.NodeReady, v1.ConditionFalse, "KubeletNotReady",
 			"container runtime not ready: RuntimeReady=false reason:Starting message:wait; container runtime network not ready: ")
 		r.Stop()
-		r.after(2 * relistWithEvents)
+		r.after(2 * pleg.RelistWithEvents)
 		if text := r.condition(v1.NodeReady).Message; !strings.HasPrefix(text, "container runtime is down: ") || strings.Contains(text, "network") {
 			r.Errorf("what does not answer says: %s", text)
 		}
 		r.Resume()
 		r.SetCondition(rt.RuntimeReady, true, "", "")
 		r.SetCondition(rt.NetworkReady, true, "", "")
-		r.after(healthEvery + time.Second)
+		r.after(pleg.HealthEvery + time.Second)
 		r.nodeSays(v1.NodeReady, v1.ConditionTrue, "KubeletReady", "")
 	})
 }
@@ -122,16 +124,16 @@ func TestTheNodeIsReportedAnewWhenItIsToBe(t *testing.T) {
 		var look func()
 		var room atomic.Int64
 		room.Store(110)
-		defer r.reporter(func(n *nodeReporter) {
-			look = n.lookAgain
-			facts := n.machine.readFacts
-			n.machine.readFacts = func() (nodeFacts, error) {
+		defer r.reporter(func(n *node.Reporter) {
+			look = n.Wake
+			facts := n.Machine.ReadFacts
+			n.Machine.ReadFacts = func() (node.Facts, error) {
 				f, err := facts()
 				f.Capacity = v1.ResourceList{v1.ResourcePods: *resource.NewQuantity(room.Load(), resource.DecimalSI)}
 				return f, err
 			}
 		})()
-		r.after(nodeEvery)
+		r.after(node.NodeEvery)
 		room.Store(7)
 		look()
 		r.settle()
@@ -150,9 +152,9 @@ func TestTheHeartbeatIsTheLoops(t *testing.T) {
 			defer mu.Unlock()
 			stuck = at
 		}
-		defer r.reporter(func(n *nodeReporter) {
-			turned := n.turned
-			n.turned = func() time.Time {
+		defer r.reporter(func(n *node.Reporter) {
+			turned := n.Turned
+			n.Turned = func() time.Time {
 				mu.Lock()
 				defer mu.Unlock()
 				if !stuck.IsZero() {
@@ -164,7 +166,7 @@ func TestTheHeartbeatIsTheLoops(t *testing.T) {
 		beat := func() time.Time { return r.condition(v1.NodeReady).LastHeartbeatTime.Time }
 		first := beat()
 		for range 6 {
-			r.after(nodeEvery)
+			r.after(node.NodeEvery)
 		}
 		if ahead := beat().Sub(first); ahead < time.Minute-syncTick || ahead > time.Minute {
 			r.Errorf("in a minute the heartbeat went %v ahead", ahead)
@@ -178,7 +180,7 @@ func TestTheHeartbeatIsTheLoops(t *testing.T) {
 		last := time.Now()
 		hang(last)
 		for range 6 {
-			r.after(nodeEvery)
+			r.after(node.NodeEvery)
 		}
 		if ahead := beat().Sub(last); ahead > 0 {
 			r.Errorf("the loop is stuck and the heartbeat went %v ahead", ahead)
@@ -187,7 +189,7 @@ func TestTheHeartbeatIsTheLoops(t *testing.T) {
 			r.Errorf("said %d times", n)
 		}
 		hang(time.Time{})
-		r.after(nodeEvery)
+		r.after(node.NodeEvery)
 		if !beat().After(last.Add(time.Minute)) {
 			r.Errorf("the heartbeat does not go on: %v after %v", beat(), last)
 		}
@@ -197,17 +199,17 @@ func TestTheHeartbeatIsTheLoops(t *testing.T) {
 func TestPressureLastsFiveMinutes(t *testing.T) {
 	live(t, func(r *rig) {
 		var mu sync.Mutex
-		left := signals{"memory.available": {1 << 30, 8 << 30}, "nodefs.available": {50, 100}, "imagefs.inodesFree": {50, 100}}
+		left := node.Signals{"memory.available": {Available: 1 << 30, Capacity: 8 << 30}, "nodefs.available": {Available: 50, Capacity: 100}, "imagefs.inodesFree": {Available: 50, Capacity: 100}}
 		set := func(name string, available int64) {
 			mu.Lock()
 			defer mu.Unlock()
-			left[name] = signal{available, left[name].Capacity}
+			left[name] = node.Signal{Available: available, Capacity: left[name].Capacity}
 		}
-		defer r.reporter(func(n *nodeReporter) {
-			n.measure = func(string, string) (signals, error) {
+		defer r.reporter(func(n *node.Reporter) {
+			n.Measure = func(string, string) (node.Signals, error) {
 				mu.Lock()
 				defer mu.Unlock()
-				out := signals{}
+				out := node.Signals{}
 				for k, v := range left {
 					out[k] = v
 				}
@@ -219,13 +221,13 @@ func TestPressureLastsFiveMinutes(t *testing.T) {
 		r.nodeSays(v1.NodePIDPressure, v1.ConditionFalse, "KubeletHasSufficientPID", "kubelet has sufficient PID available")
 		set("memory.available", 99<<20)
 		set("imagefs.inodesFree", 4)
-		r.after(nodeEvery)
+		r.after(node.NodeEvery)
 		r.nodeSays(v1.NodeMemoryPressure, v1.ConditionTrue, "KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
 		r.nodeSays(v1.NodeDiskPressure, v1.ConditionTrue, "KubeletHasDiskPressure", "kubelet has disk pressure")
 		set("memory.available", 1<<30)
-		r.after(pressureFor - nodeEvery)
+		r.after(node.PressureFor - node.NodeEvery)
 		r.nodeSays(v1.NodeMemoryPressure, v1.ConditionTrue, "KubeletHasInsufficientMemory", "")
-		r.after(nodeEvery)
+		r.after(node.NodeEvery)
 		r.nodeSays(v1.NodeMemoryPressure, v1.ConditionFalse, "KubeletHasSufficientMemory", "")
 		r.nodeSays(v1.NodeDiskPressure, v1.ConditionTrue, "KubeletHasDiskPressure", "")
 		r.nodeSays(v1.NodeReady, v1.ConditionTrue, "KubeletReady", "")
@@ -240,20 +242,20 @@ func TestPressureLastsFiveMinutes(t *testing.T) {
 func TestImagesThatCannotGoAreDiskPressure(t *testing.T) {
 	live(t, func(r *rig) {
 		var full atomic.Bool
-		defer r.reporter(func(n *nodeReporter) { n.full = full.Load })()
+		defer r.reporter(func(n *node.Reporter) { n.Full = full.Load })()
 		r.nodeSays(v1.NodeDiskPressure, v1.ConditionFalse, "KubeletHasNoDiskPressure", "")
 		full.Store(true)
-		r.after(nodeEvery)
+		r.after(node.NodeEvery)
 		r.nodeSays(v1.NodeDiskPressure, v1.ConditionTrue, "KubeletHasDiskPressure", "")
 		full.Store(false)
-		r.after(pressureFor)
+		r.after(node.PressureFor)
 		r.nodeSays(v1.NodeDiskPressure, v1.ConditionFalse, "KubeletHasNoDiskPressure", "")
 	})
 }
 
 func TestATransitionIsKeptOverARestart(t *testing.T) {
 	live(t, func(r *rig) {
-		stop := r.reporter(func(*nodeReporter) {})
+		stop := r.reporter(func(*node.Reporter) {})
 		r.settle()
 		since := r.condition(v1.NodeReady).LastTransitionTime
 		r.after(time.Hour)
@@ -261,7 +263,7 @@ func TestATransitionIsKeptOverARestart(t *testing.T) {
 		r.stop()
 		r.after(time.Hour)
 		r.start()
-		stop = r.reporter(func(*nodeReporter) {})
+		stop = r.reporter(func(*node.Reporter) {})
 		r.settle()
 		defer func() { stop() }()
 		for _, kind := range []v1.NodeConditionType{v1.NodeMemoryPressure, v1.NodeReady} {
@@ -277,7 +279,7 @@ func TestKubeletVersion(t *testing.T) {
 		"v1.2.3": "v1.36.3+monopod.v1.2.3", "": "v1.36.3+monopod.devel",
 		"v0.0.0-20260102030405-0123456789ab+dirty": "v1.36.3+monopod.v0.0.0-20260102030405-0123456789ab-dirty",
 	} {
-		if got := kubeletVersion(version); got != want {
+		if got := node.KubeletVersion(version); got != want {
 			t.Errorf("%q: %q, want %q", version, got, want)
 		}
 	}
@@ -288,7 +290,7 @@ func TestTheLargestImagesAreListed(t *testing.T) {
 	for k := range 60 {
 		all = append(all, &rt.Image{Id: string(rune('a' + k)), Size: uint64(k), RepoTags: []string{"t1", "t2", "t3", "t4", "t5"}, RepoDigests: []string{"d"}})
 	}
-	got := nodeImages(all)
+	got := node.NodeImages(all)
 	if len(got) != 50 || got[0].SizeBytes != 59 || got[49].SizeBytes != 10 || strings.Join(got[0].Names, " ") != "d t1 t2 t3 t4" {
 		t.Errorf("%d images, first %v", len(got), got[0])
 	}
@@ -304,11 +306,11 @@ func TestWhatTheMachineSaysOfItself(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	i := readNodeInfo(dir, "b", "v1.0.0")
+	i := node.ReadNodeInfo(dir, "b", "v1.0.0")
 	if i.MachineID != "0123abcd" || i.SystemUUID != "uuid-of-vm" || i.OSImage != "Some Linux 12 (old)" || i.KernelVersion == "" || i.OperatingSystem != "linux" {
 		t.Errorf("%+v", i)
 	}
-	if i := readNodeInfo(t.TempDir(), "b", ""); i.MachineID != "" || i.OSImage != "Linux" {
+	if i := node.ReadNodeInfo(t.TempDir(), "b", ""); i.MachineID != "" || i.OSImage != "Linux" {
 		t.Errorf("%+v", i)
 	}
 }

@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/node"
 	"monopod/agent/status"
 	"monopod/agent/volume"
+	"monopod/agent/worker"
 	"monopod/manifests"
 )
 
@@ -66,9 +66,9 @@ func (a *Agent) snapshots() <-chan manifests.Snapshot {
 // settingsOfNode returns the settings for an agent of one run: its pods' cgroups
 // are in one of its own, and pods run without where they cannot have any, as in a
 // container of a CI system, unless a driver was chosen.
-func (o *Once) settingsOfNode(s nodeSettings, instance string) nodeSettings {
+func (o *Once) settingsOfNode(s node.NodeSettings, instance string) node.NodeSettings {
 	if o != nil {
-		s.OwnCgroup, s.MayLackCgroups = "monopod-once-"+instance, s.CgroupDriver == driverAuto
+		s.OwnCgroup, s.MayLackCgroups = "monopod-once-"+instance, s.CgroupDriver == node.DriverAuto
 	}
 	return s
 }
@@ -89,20 +89,20 @@ func (a *Agent) Gone() <-chan struct{} { return a.sync.empty }
 // Kill kills the containers that run at this moment. What has to go beside them
 // goes by Retire.
 func (a *Agent) Kill(ctx context.Context) error {
-	all, err := a.watch.lister.list(ctx)
+	all, err := a.watch.Lister.List(ctx)
 	if err != nil {
 		return err
 	}
 	var calls sync.WaitGroup
 	var mu sync.Mutex
 	var errs []error
-	for _, p := range all.pods {
-		for _, c := range p.containers {
+	for _, p := range all.Pods {
+		for _, c := range p.Containers {
 			if c.State != rt.ContainerState_CONTAINER_RUNNING {
 				continue
 			}
 			calls.Go(func() {
-				err := gone(a.cri.StopContainer(ctx, c.Id, 0))
+				err := worker.Gone(a.cri.StopContainer(ctx, c.Id, 0))
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, err)
@@ -126,13 +126,13 @@ func (a *Agent) leave(ctx context.Context, asked bool) error {
 	if stays {
 		return nil
 	}
-	if left := a.root.remains(a.log); len(left) > 0 {
+	if left := a.root.Remains(a.log); len(left) > 0 {
 		return fmt.Errorf("something is left of %s", strings.Join(left, ", "))
 	}
 	ctx, cancel := context.WithTimeout(ctx, dismantleWithin)
 	defer cancel()
-	if !a.cgroups.none() {
-		if err := a.cgroups.manager.Dismantle(ctx); err != nil {
+	if !a.cgroups.None() {
+		if err := a.cgroups.Manager.Dismantle(ctx); err != nil {
 			return err
 		}
 	}
@@ -142,34 +142,14 @@ func (a *Agent) leave(ctx context.Context, asked bool) error {
 
 // abandon gives back what New took before it went wrong.
 func (a *Agent) abandon() {
-	if a.once != nil && !a.cgroups.none() {
+	if a.once != nil && !a.cgroups.None() {
 		ctx, cancel := context.WithTimeout(context.Background(), dismantleWithin)
 		defer cancel()
-		if err := a.cgroups.manager.Dismantle(ctx); err != nil {
+		if err := a.cgroups.Manager.Dismantle(ctx); err != nil {
 			a.log.Warn("cgroups are left", "err", err)
 		}
 	}
 	a.Close()
-}
-
-// remains names the pods of which something is left: each has a dir until the
-// last of it is gone.
-func (r *root) remains(log *slog.Logger) []string {
-	names := map[string]string{}
-	all, _ := r.checkpoints(log)
-	for _, c := range all {
-		names[c.uid()] = "pod " + c.key().String()
-	}
-	dirs, _ := filepath.Glob(r.path("pods", "*"))
-	var out []string
-	for _, dir := range dirs {
-		name, ok := names[filepath.Base(dir)]
-		if !ok {
-			name = dir
-		}
-		out = append(out, name)
-	}
-	return out
 }
 
 // noteEmpty tells, once, that no pod is wanted and none is left.
@@ -182,8 +162,4 @@ func (l *syncLoop) noteEmpty() {
 	default:
 		close(l.empty)
 	}
-}
-
-func sayNoCgroups(log *slog.Logger, err error) {
-	log.Warn("pods get no cgroups of their own here; limits of containers count all the same", "err", err)
 }

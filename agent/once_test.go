@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/config"
+	"monopod/agent/node"
 	"monopod/cgroups"
 	"monopod/cgroups/cgrouptest"
 	"monopod/cri/critest"
@@ -41,7 +42,7 @@ func runOnce(t *testing.T, r *critest.Runtime, root string, docs ...string) *one
 	}
 	cfg := config.Default()
 	cfg.NodeName, cfg.Endpoint, cfg.Root, cfg.PodLogs = "n", r.Endpoint(), root, filepath.Join(root, "logs")
-	cfg.ResolvConf, cfg.CgroupDriver = "/dev/null", driverNone
+	cfg.ResolvConf, cfg.CgroupDriver = "/dev/null", node.DriverNone
 	a, err := New(cfg, &Once{Pods: pods}, Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -192,17 +193,17 @@ func TestARunGoesWithoutCgroups(t *testing.T) {
 		driver string
 		once   *Once
 		ok     bool
-	}{{driverAuto, &Once{}, true}, {string(cgroups.Cgroupfs), &Once{}, false}, {driverAuto, nil, false}} {
+	}{{node.DriverAuto, &Once{}, true}, {string(cgroups.Cgroupfs), &Once{}, false}, {node.DriverAuto, nil, false}} {
 		manager, err := cgroups.Open(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		log := &lines{}
-		g := &podCgroups{manager: manager, log: slog.New(slog.NewTextHandler(log, nil)), burstable: map[string]int64{},
-			machine: &machine{cfg: row.once.settingsOfNode(nodeSettings{CgroupDriver: row.driver}, "i")}}
-		err = g.setUp(t.Context(), cgroups.Cgroupfs)
-		if (err == nil) != row.ok || g.none() != row.ok {
-			t.Errorf("driver %s, once %v: none %v, error %v", row.driver, row.once != nil, g.none(), err)
+		g := &node.PodCgroups{Manager: manager, Log: slog.New(slog.NewTextHandler(log, nil)), Burstable: map[string]int64{},
+			Machine: &node.Node{Cfg: row.once.settingsOfNode(node.NodeSettings{CgroupDriver: row.driver}, "i")}}
+		err = g.SetUp(t.Context(), cgroups.Cgroupfs)
+		if (err == nil) != row.ok || g.None() != row.ok {
+			t.Errorf("driver %s, once %v: none %v, error %v", row.driver, row.once != nil, g.None(), err)
 		}
 		if row.ok && strings.Count(log.String(), "no cgroups of their own") != 1 {
 			t.Errorf("said %s", log)

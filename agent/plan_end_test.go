@@ -5,22 +5,26 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
 )
 
 // active gives the pod a deadline and says for how long it has been active.
-func active(deadline int64, ago time.Duration) func(*situation) {
-	return func(s *situation) {
+func active(deadline int64, ago time.Duration) func(*plan.Facts) {
+	return func(s *plan.Facts) {
 		s.Pod.Spec.ActiveDeadlineSeconds, s.Began = &deadline, s.Now.Add(-ago)
 	}
 }
 
-func settled(v verdict) func(*situation) {
-	return func(s *situation) { s.Known["u"] = s.Known["u"].settle(v) }
+func settled(v checkpoint.Result) func(*plan.Facts) {
+	return func(s *plan.Facts) { s.Known["u"] = s.Known["u"].WithResult(v) }
 }
 
 func TestPlanOfEnds(t *testing.T) {
 	always, onFailure, never := v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever
-	oom := func(name string, code int32) container {
+	oom := func(name string, code int32) pleg.Container {
 		c := exit(name, 0, code, 0, "")
 		c.Reason = "OOMKilled"
 		return c
@@ -36,12 +40,12 @@ func TestPlanOfEnds(t *testing.T) {
 		{"a pod whose work was done has no deadline", scene{pod: pod(never, "a"), accepted: true, here: world(exit("a", 0, 0, 0, "")), change: active(60, time.Hour)}, "stop sandbox s0; end Succeeded"},
 		{"a pod that has ended has none either", scene{pod: pod(never, "a"), accepted: true, ended: v1.PodSucceeded, change: active(60, time.Hour)}, ""},
 		{"a container that answers the deadline with success does not make it one", scene{pod: pod(never, "a"), accepted: true, here: world(exit("a", 0, 0, 0, "")),
-			change: settled(verdict{Phase: v1.PodFailed, Reason: "DeadlineExceeded"})}, "stop sandbox s0; end Failed DeadlineExceeded"},
+			change: settled(checkpoint.Result{Phase: v1.PodFailed, Reason: "DeadlineExceeded"})}, "stop sandbox s0; end Failed DeadlineExceeded"},
 
 		// Verdicts.
-		{"what was settled goes on after an agent's death", scene{pod: pod(always, "a", "b"), accepted: true, here: world(up("a", 0), exit("b", 0, 0, 0, "")), change: settled(verdict{Phase: v1.PodFailed})},
+		{"what was settled goes on after an agent's death", scene{pod: pod(always, "a", "b"), accepted: true, here: world(up("a", 0), exit("b", 0, 0, 0, "")), change: settled(checkpoint.Result{Phase: v1.PodFailed})},
 			"stop container a a0 in 30s; stop sandbox s0"},
-		{"what was settled is not undone by a lost sandbox", scene{pod: pod(always, "a"), accepted: true, here: dead(world(exit("a", 0, 255, 0, ""))), change: settled(verdict{Phase: v1.PodFailed})}, "end Failed"},
+		{"what was settled is not undone by a lost sandbox", scene{pod: pod(always, "a"), accepted: true, here: dead(world(exit("a", 0, 255, 0, ""))), change: settled(checkpoint.Result{Phase: v1.PodFailed})}, "end Failed"},
 		{"a Never pod whose containers outlive their sandbox has failed", scene{pod: pod(never, "a"), accepted: true, here: dead(world(up("a", 0)))},
 			"settle Failed; stop container a a0 in 30s; stop sandbox s0"},
 		{"a failed init container takes the sidecars along", scene{pod: withInit(withSidecar(pod(never, "a"), "s"), "i"), accepted: true, here: world(up("s", 0), exit("i", 0, 1, 0, ""))},

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/plan"
 )
 
 func TestPlanOfHooks(t *testing.T) {
@@ -13,27 +15,27 @@ func TestPlanOfHooks(t *testing.T) {
 		// The order of starts.
 		{"a container with a hook holds those after it back, not those before it", scene{pod: hookedBy(pod(always, "a", "b", "c"), "b")},
 			"accept; set up; create sandbox#0; start container a#0, start container b#0|c waits: ContainerCreating"},
-		{"while the hook runs they wait", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 0)), change: posted("a0", hookState{})},
+		{"while the hook runs they wait", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 0)), change: posted("a0", plan.HookState{})},
 			"|b waits: ContainerCreating"},
-		{"when it is done they start", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 0)), change: posted("a0", hookState{Done: true})},
+		{"when it is done they start", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 0)), change: posted("a0", plan.HookState{Done: true})},
 			"start container b#0"},
-		{"when it has failed they start too", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 0)), change: posted("a0", hookState{Failed: "no"})},
+		{"when it has failed they start too", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 0)), change: posted("a0", plan.HookState{Failed: "no"})},
 			"condemn container a a0 in 30s; stop container a a0 in 30s; start container b#0"},
-		{"one that waits for its image holds back those after it", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(), fetching: map[string]underway{"a": {Image: "img:1", Since: noon}}},
+		{"one that waits for its image holds back those after it", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(), fetching: map[string]plan.Pull{"a": {Image: "img:1", Since: noon}}},
 			"|a waits: ContainerCreating|b waits: ContainerCreating|wake in 10s"},
-		{"one that has no image does not", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(), failures: map[string]failure{"a": {waiting: waiting{Reason: "ErrImagePull"}, Retry: noon.Add(time.Second)}}},
+		{"one that has no image does not", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(), failures: map[string]plan.Failure{"a": {Waiting: plan.Waiting{Reason: "ErrImagePull"}, Retry: noon.Add(time.Second)}}},
 			"start container b#0|a waits: ErrImagePull|wake in 1s"},
 		{"one in back-off does not", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(exit("a", 1, 1, 0, "0s"))},
 			"start container b#0|a waits: CrashLoopBackOff|wake in 10s"},
-		{"a crashed container does not wait for another's hook", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 0), exit("b", 0, 1, 0, "")), change: posted("a0", hookState{})},
+		{"a crashed container does not wait for another's hook", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 0), exit("b", 0, 1, 0, "")), change: posted("a0", plan.HookState{})},
 			"start container b#1 after 0s"},
-		{"nor does one that runs already", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 1), up("b", 0)), change: posted("a1", hookState{})}, ""},
+		{"nor does one that runs already", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 1), up("b", 0)), change: posted("a1", plan.HookState{})}, ""},
 		{"in a new sandbox they wait anew", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: dead(world(exit("a", 0, 255, 0, ""), exit("b", 0, 255, 0, "")))},
 			"set up; create sandbox#1; start container a#1|b waits: ContainerCreating"},
-		{"a sidecar's hook holds the next init container back", scene{pod: withInit(hookedBy(withSidecar(pod(always, "a"), "s"), "s"), "i"), accepted: true, here: world(up("s", 0)), change: posted("s0", hookState{})}, ""},
-		{"which starts when it is done", scene{pod: withInit(hookedBy(withSidecar(pod(always, "a"), "s"), "s"), "i"), accepted: true, here: world(up("s", 0)), change: posted("s0", hookState{Done: true})},
+		{"a sidecar's hook holds the next init container back", scene{pod: withInit(hookedBy(withSidecar(pod(always, "a"), "s"), "s"), "i"), accepted: true, here: world(up("s", 0)), change: posted("s0", plan.HookState{})}, ""},
+		{"which starts when it is done", scene{pod: withInit(hookedBy(withSidecar(pod(always, "a"), "s"), "s"), "i"), accepted: true, here: world(up("s", 0)), change: posted("s0", plan.HookState{Done: true})},
 			"start container i#0"},
-		{"a last sidecar's hook holds the regular ones back", scene{pod: hookedBy(withSidecar(pod(always, "a"), "s"), "s"), accepted: true, here: world(up("s", 0)), change: posted("s0", hookState{})}, ""},
+		{"a last sidecar's hook holds the regular ones back", scene{pod: hookedBy(withSidecar(pod(always, "a"), "s"), "s"), accepted: true, here: world(up("s", 0)), change: posted("s0", plan.HookState{})}, ""},
 
 		// Running them.
 		{"a container that runs gets its hook", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(up("a", 0))}, "run postStart a a0"},
@@ -44,10 +46,10 @@ func TestPlanOfHooks(t *testing.T) {
 			"retire; stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
 
 		// Failing.
-		{"a container whose hook has failed is stopped, with its preStop hook", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(preStops(up("a", 0))), change: posted("a0", hookState{Failed: "no"})},
+		{"a container whose hook has failed is stopped, with its preStop hook", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(preStops(up("a", 0))), change: posted("a0", plan.HookState{Failed: "no"})},
 			"condemn container a a0 in 30s; stop container a a0 in 30s with preStop"},
-		{"and not stopped twice", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(doomed(up("a", 0))), change: all(posted("a0", hookState{Failed: "no"}), stops(map[string]stopping{"a0": {}}))}, ""},
-		{"a sidecar's failed hook stops the sidecar only", scene{pod: hookedBy(withSidecar(pod(always, "a"), "s"), "s"), accepted: true, here: world(up("a", 0), up("s", 1)), change: posted("s1", hookState{Failed: "no"})},
+		{"and not stopped twice", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(doomed(up("a", 0))), change: all(posted("a0", plan.HookState{Failed: "no"}), stops(map[string]plan.Stopping{"a0": {}}))}, ""},
+		{"a sidecar's failed hook stops the sidecar only", scene{pod: hookedBy(withSidecar(pod(always, "a"), "s"), "s"), accepted: true, here: world(up("a", 0), up("s", 1)), change: posted("s1", plan.HookState{Failed: "no"})},
 			"condemn container s s1 in 30s; stop container s s1 in 30s"},
 		{"it is restarted even if it answers with 0", scene{pod: hookedBy(pod(v1.RestartPolicyOnFailure, "a"), "a"), accepted: true, here: world(doomed(exit("a", 0, 0, 0, "")))}, "start container a#1 after 0s"},
 		{"its successor starts with back-off", scene{pod: hookedBy(pod(always, "a"), "a"), accepted: true, here: world(exit("a", 1, 137, 0, "0s"))}, "|a waits: CrashLoopBackOff|wake in 10s"},

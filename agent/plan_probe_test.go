@@ -9,27 +9,33 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/checkpoint"
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+	"monopod/agent/podstatus"
 	"monopod/agent/probe"
+	"monopod/agent/worker"
 )
 
 // probed gives the pod's container of that name probes of each kind.
 func probed(p *v1.Pod, name string) *v1.Pod {
 	pr := &v1.Probe{ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"x"}}}}
-	c := findContainer(p, name)
+	c := podspec.FindContainer(p, name)
 	c.StartupProbe, c.LivenessProbe, c.ReadinessProbe = pr.DeepCopy(), pr.DeepCopy(), pr.DeepCopy()
 	return p
 }
 
 // with changes a copy of the container.
-func with(c container, change func(*container)) container {
+func with(c pleg.Container, change func(*pleg.Container)) pleg.Container {
 	change(&c)
 	return c
 }
 
 // doomed condemns a container, which then gets 7 s.
-func doomed(c container) container {
-	return with(c, func(c *container) {
-		c.Condemned = &condemned{Reason: "Container a failed liveness probe, will be restarted", Text: "Liveness probe failed: x", Grace: 7 * time.Second}
+func doomed(c pleg.Container) pleg.Container {
+	return with(c, func(c *pleg.Container) {
+		c.Kill = &checkpoint.KillDecision{Reason: "Container a failed liveness probe, will be restarted", Text: "Liveness probe failed: x", Grace: 7 * time.Second}
 	})
 }
 
@@ -103,7 +109,7 @@ func TestPlanOfProbedPods(t *testing.T) {
 			"stop sandbox s0; end Succeeded"},
 		{"a pod is not done while one is to be started again", scene{pod: probed(pod(onFailure, "a", "b"), "a"), here: world(doomed(exit("a", 1, 0, 0, "0s")), exit("b", 0, 0, 0, ""))}, nil,
 			"|a waits: CrashLoopBackOff|wake in 10s"},
-		{"it starts again in a new sandbox if its own died", scene{pod: probed(pod(onFailure, "a"), "a"), here: func() *instance {
+		{"it starts again in a new sandbox if its own died", scene{pod: probed(pod(onFailure, "a"), "a"), here: func() *pleg.Instance {
 			i := world(doomed(exit("a", 0, 0, 0, "")))
 			i.Sandboxes[0].Ready = false
 			return i
@@ -134,7 +140,7 @@ func TestPlanOfProbedPods(t *testing.T) {
 			row.accepted = true
 			s := row.scene.situation()
 			s.Probes = row.probes
-			if got := told(plan(s)); got != row.want {
+			if got := told(plan.Make(s)); got != row.want {
 				t.Errorf("\n got  %s\n want %s", got, row.want)
 			}
 		})
@@ -155,14 +161,14 @@ func TestKillsSayWhy(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			s := scene{pod: probed(pod(row.policy, "a"), "a"), accepted: true, here: world(up("a", 0))}.situation()
 			s.Probes = map[string]probe.Results{"a0": {Failed: row.failed, Why: "it said x"}}
-			p := plan(s)
+			p := plan.Make(s)
 			if c, stop := p.Steps[0][0], p.Steps[1][0]; c.Reason != row.want || c.Text != "it said x" || stop.Reason != row.want {
 				t.Errorf("condemned for %q, %q, stopped for %q", c.Reason, c.Text, stop.Reason)
 			}
 		})
 	}
 	n := doomed(exit("a", 0, 0, 0, ""))
-	if why := exitReason(&n); why != n.Condemned.Reason {
+	if why := plan.ExitReason(&n); why != n.Kill.Reason {
 		t.Errorf("restarted because %s", why)
 	}
 }
@@ -173,7 +179,7 @@ func TestReadinessInTheStatus(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scene{pod: p, accepted: true, here: world(up("a", 0), up("b", 0))}.situation()
 			s.Probes = probes
-			st := podStatus(&s, &planned{}, &node{}, nil)
+			st := podstatus.PodStatus(&s, &plan.Plan{}, &podspec.Host{}, nil)
 			c := st.ContainerStatuses[0]
 			if *c.Started != started || c.Ready != ready {
 				t.Errorf("started %v, ready %v", *c.Started, c.Ready)
@@ -201,7 +207,7 @@ func TestAPodIsInitializedOnceItsSidecarHasStarted(t *testing.T) {
 	s := scene{pod: probed(withSidecar(pod(v1.RestartPolicyAlways, "a"), "s"), "s"), accepted: true, here: world(up("s", 0))}.situation()
 	for _, started := range []bool{false, true} {
 		s.Probes = map[string]probe.Results{"s0": {Started: started}}
-		st := podStatus(&s, &planned{}, &node{}, nil)
+		st := podstatus.PodStatus(&s, &plan.Plan{}, &podspec.Host{}, nil)
 		if st.Phase != v1.PodPending || conditionOf(st, v1.PodInitialized) != started {
 			t.Errorf("started %v: phase %s, initialized %v", started, st.Phase, conditionOf(st, v1.PodInitialized))
 		}
@@ -219,54 +225,54 @@ func conditionOf(st v1.PodStatus, kind v1.PodConditionType) bool {
 
 func TestACondemnedContainersEndSaysWhatItsProbeSaid(t *testing.T) {
 	s := scene{pod: probed(pod(v1.RestartPolicyAlways, "a"), "a"), accepted: true, here: world(doomed(exit("a", 0, 0, 0, "")), up("a", 1))}.situation()
-	last := podStatus(&s, &planned{}, &node{}, nil).ContainerStatuses[0].LastTerminationState.Terminated
+	last := podstatus.PodStatus(&s, &plan.Plan{}, &podspec.Host{}, nil).ContainerStatuses[0].LastTerminationState.Terminated
 	if last == nil || last.Message != "Liveness probe failed: x" {
 		t.Errorf("last state %+v", last)
 	}
 }
 
 func TestVerdictsAreKeptWithTheCheckpoint(t *testing.T) {
-	r, err := openRoot(t.TempDir())
+	r, err := checkpoint.OpenRoot(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.close()
-	want := condemned{Reason: "r", Text: "t", Grace: 3 * time.Second}
-	w := &worker{workers: &workers{root: r}, known: map[string]*checkpoint{}}
-	c := newCheckpoint(scene{pod: pod(v1.RestartPolicyAlways, "a")}.situation().Pod, metav1.Now())
-	c.Condemned = map[string]condemned{"gone": {}, "a0": {Reason: "older"}}
-	w.known["u"] = c
-	s := situation{Observed: &observed{Instances: map[string]*instance{"u": world(up("a", 0), up("b", 1))}}}
-	w.condemn(&s, action{UID: "u", ID: "b1", Reason: want.Reason, Text: want.Text, Grace: want.Grace})
-	all, err := r.checkpoints(nil)
+	defer r.Close()
+	want := checkpoint.KillDecision{Reason: "r", Text: "t", Grace: 3 * time.Second}
+	w := &worker.Worker{Workers: &worker.Workers{Root: r}, Known: map[string]*checkpoint.Checkpoint{}}
+	c := checkpoint.NewCheckpoint(scene{pod: pod(v1.RestartPolicyAlways, "a")}.situation().Pod, metav1.Now())
+	c.KillDecisions = map[string]checkpoint.KillDecision{"gone": {}, "a0": {Reason: "older"}}
+	w.Known["u"] = c
+	s := plan.Facts{Observed: &pleg.Observed{Instances: map[string]*pleg.Instance{"u": world(up("a", 0), up("b", 1))}}}
+	w.Condemn(&s, plan.Action{UID: "u", ID: "b1", Reason: want.Reason, Text: want.Text, Grace: want.Grace})
+	all, err := r.Checkpoints(nil)
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%d checkpoints, %v", len(all), err)
 	}
-	if got := all[0].Condemned; len(got) != 2 || got["b1"] != want || got["a0"].Reason != "older" {
+	if got := all[0].KillDecisions; len(got) != 2 || got["b1"] != want || got["a0"].Reason != "older" {
 		t.Errorf("condemned are %+v", got)
 	}
 }
 
 // What is decided of several containers in one step is all written down.
 func TestContainersAreCondemnedTogether(t *testing.T) {
-	r, err := openRoot(t.TempDir())
+	r, err := checkpoint.OpenRoot(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.close()
-	seen := &observed{Instances: map[string]*instance{"u1": {UID: "u1"}}}
-	var step []action
+	defer r.Close()
+	seen := &pleg.Observed{Instances: map[string]*pleg.Instance{"u1": {UID: "u1"}}}
+	var step []plan.Action
 	for k := range 20 {
 		id := fmt.Sprintf("id%d", k)
-		seen.Instances["u1"].Containers = append(seen.Instances["u1"].Containers, container{ID: id})
-		step = append(step, action{Do: doCondemn, UID: "u1", ID: id, Name: id, Reason: "it is ill"})
+		seen.Instances["u1"].Containers = append(seen.Instances["u1"].Containers, pleg.Container{ID: id})
+		step = append(step, plan.Action{Do: plan.DoCondemn, UID: "u1", ID: id, Name: id, Reason: "it is ill"})
 	}
-	w := &worker{workers: &workers{root: r}, log: slog.New(slog.DiscardHandler), life: t.Context(),
-		known: map[string]*checkpoint{"u1": {Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u1"}}}}}
-	if err := w.apply(t.Context(), &situation{Observed: seen}, [][]action{step}); err != nil {
+	w := &worker.Worker{Workers: &worker.Workers{Root: r}, Log: slog.New(slog.DiscardHandler), Life: t.Context(),
+		Known: map[string]*checkpoint.Checkpoint{"u1": {Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u1"}}}}}
+	if err := w.Apply(t.Context(), &plan.Facts{Observed: seen}, [][]plan.Action{step}); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(w.known["u1"].Condemned); n != len(step) {
+	if n := len(w.Known["u1"].KillDecisions); n != len(step) {
 		t.Errorf("%d of %d containers are condemned", n, len(step))
 	}
 }

@@ -11,19 +11,22 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
 	"monopod/agent/status"
 )
 
 // renew makes a container one whose restart was asked for.
-func renew(c container) container {
-	c.Condemned = &condemned{Reason: askedFor, Grace: 7 * time.Second, Asked: true}
+func renew(c pleg.Container) pleg.Container {
+	c.Kill = &checkpoint.KillDecision{Reason: checkpoint.RestartRequested, Grace: 7 * time.Second, Requested: true}
 	return c
 }
 
 // renewed makes a situation one in which a new sandbox was asked for in place of s0.
-func renewedSandbox(s *situation) {
-	s.Known["u"] = s.Known["u"].renewed("s0")
-	s.instance().markRenewed("s0")
+func renewedSandbox(s *plan.Facts) {
+	s.Known["u"] = s.Known["u"].WithSandboxReplaced("s0")
+	s.Instance().MarkReplaced("s0")
 }
 
 func TestPlanOfRenewals(t *testing.T) {
@@ -47,19 +50,19 @@ func TestPlanOfRenewals(t *testing.T) {
 			"stop container b b0 in 30s; stop sandbox s0; set up; create sandbox#1; start container a#1, start container b#1"},
 		{"a stop that a former agent began goes on", scene{pod: pod(never, "a"), accepted: true, here: dead(world(exit("a", 0, 137, 0, ""))), change: renewedSandbox},
 			"set up; create sandbox#1; start container a#1"},
-		{"with the new sandbox it goes on as ever", scene{pod: pod(never, "a"), accepted: true, here: &instance{
-			Sandboxes:  []sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}},
-			Containers: []container{exit("a", 0, 143, 0, "")}}, change: renewedSandbox}, "start container a#1"},
-		{"and is not made anew again", scene{pod: pod(always, "a"), accepted: true, here: &instance{
-			Sandboxes:  []sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}},
-			Containers: []container{{ID: "a1", Name: "a", Sandbox: "s1", Attempt: 1, State: rt.ContainerState_CONTAINER_RUNNING}, exit("a", 0, 143, 0, "")}}, change: renewedSandbox}, ""},
+		{"with the new sandbox it goes on as ever", scene{pod: pod(never, "a"), accepted: true, here: &pleg.Instance{
+			Sandboxes:  []pleg.Sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}},
+			Containers: []pleg.Container{exit("a", 0, 143, 0, "")}}, change: renewedSandbox}, "start container a#1"},
+		{"and is not made anew again", scene{pod: pod(always, "a"), accepted: true, here: &pleg.Instance{
+			Sandboxes:  []pleg.Sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}},
+			Containers: []pleg.Container{{ID: "a1", Name: "a", Sandbox: "s1", Attempt: 1, State: rt.ContainerState_CONTAINER_RUNNING}, exit("a", 0, 143, 0, "")}}, change: renewedSandbox}, ""},
 	})
 }
 
 func TestWhatARenewalComesTo(t *testing.T) {
 	always := v1.RestartPolicyAlways
 	web := func() *v1.Pod { return withSidecar(withInit(pod(always, "a", "b"), "i"), "s") }
-	here := func() *instance {
+	here := func() *pleg.Instance {
 		return world(exit("i", 0, 0, time.Hour, ""), up("s", 0), up("a", 2), exit("b", 1, 1, 0, ""))
 	}
 	for _, r := range []struct {
@@ -75,21 +78,21 @@ func TestWhatARenewalComesTo(t *testing.T) {
 		{"no container", "x", scene{pod: web(), accepted: true, here: here()}, `unknown: pod default/web-n has no container "x"`},
 		{"a pod of which nothing runs", "", scene{pod: web(), accepted: true}, "nothing; map[a: b: s:]"},
 		{"a container that was not made", "a", scene{pod: web(), accepted: true, here: world()}, "nothing; map[a:]"},
-		{"a container of a sandbox that is gone", "a", scene{pod: web(), accepted: true, here: &instance{Sandboxes: []sandbox{{ID: "s1", Ready: true}}, Containers: []container{up("a", 0)}}}, "nothing; map[a:a0]"},
+		{"a container of a sandbox that is gone", "a", scene{pod: web(), accepted: true, here: &pleg.Instance{Sandboxes: []pleg.Sandbox{{ID: "s1", Ready: true}}, Containers: []pleg.Container{up("a", 0)}}}, "nothing; map[a:a0]"},
 		{"a pod that has ended", "", scene{pod: web(), accepted: true, ended: v1.PodSucceeded}, "pod default/web-n has ended (Succeeded) and does not run again until its manifest changes"},
-		{"a pod that is ending", "a", scene{pod: web(), accepted: true, here: here(), change: func(s *situation) { s.Known["u"] = s.Known["u"].settle(verdict{Phase: v1.PodFailed}) }},
+		{"a pod that is ending", "a", scene{pod: web(), accepted: true, here: here(), change: func(s *plan.Facts) { s.Known["u"] = s.Known["u"].WithResult(checkpoint.Result{Phase: v1.PodFailed}) }},
 			"pod default/web-n has ended (Failed) and does not run again until its manifest changes"},
 		{"a pod that goes", "", scene{pod: web(), accepted: true, here: here(), old: world()}, "the pod is being removed or replaced already"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			s := r.scene.situation()
-			a, answer := s.renewal(r.container)
+			a, answer := s.RequestRestart(r.container)
 			got := fmt.Sprintf("%s; %v", strings.Join(slices.DeleteFunc([]string{string(a.Do), a.Name, a.ID, fmt.Sprint(a.Grace) + ": " + a.Reason},
-				func(s string) bool { return s == "" }), " "), replaces(answer.restart))
+				func(s string) bool { return s == "" }), " "), replaces(answer.Restart))
 			if a.Do == "" {
-				got = "nothing; " + fmt.Sprint(replaces(answer.restart))
+				got = "nothing; " + fmt.Sprint(replaces(answer.Restart))
 			}
-			if e := (*status.Refusal)(nil); errors.As(answer.err, &e) {
+			if e := (*status.Refusal)(nil); errors.As(answer.Err, &e) {
 				if got = e.Why; e.Unknown {
 					got = "unknown: " + got
 				}

@@ -5,11 +5,15 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
 )
 
 // resetBy gives a container the rule that its exit with 42 restarts all.
 func resetBy(p *v1.Pod, name string) *v1.Pod {
-	for _, c := range allContainers(p) {
+	for _, c := range podspec.AllContainers(p) {
 		if c.Name == name {
 			c.RestartPolicy = new(v1.ContainerRestartPolicyNever)
 			c.RestartPolicyRules = []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestartAllContainers,
@@ -19,8 +23,8 @@ func resetBy(p *v1.Pod, name string) *v1.Pod {
 	return p
 }
 
-func markedAs(marks map[string]string) func(*situation) {
-	return func(s *situation) { s.Known["u"] = s.Known["u"].mark(marks) }
+func markedAs(marks map[string]string) func(*plan.Facts) {
+	return func(s *plan.Facts) { s.Known["u"] = s.Known["u"].WithMarks(marks) }
 }
 
 func TestPlanOfResets(t *testing.T) {
@@ -41,8 +45,8 @@ func TestPlanOfResets(t *testing.T) {
 			"start container a#2 after 10s"},
 		{"an init container may ask too", scene{pod: resetBy(withSidecar(withInit(pod(never, "a"), "i"), "s"), "i"), accepted: true, here: world(exit("i", 0, 42, 0, ""))},
 			"mark map[i:0s]; remove container i i0|a waits: RestartingAllContainers|i waits: RestartingAllContainers|s waits: RestartingAllContainers"},
-		{"an exit in a former sandbox asks for nothing", scene{pod: resetBy(pod(never, "a", "b"), "a"), accepted: true, here: &instance{
-			Sandboxes:  []sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}},
-			Containers: []container{exit("a", 0, 42, time.Hour, ""), {ID: "b1", Name: "b", Sandbox: "s1", Attempt: 1, State: 1}}}}, "start container a#1"},
+		{"an exit in a former sandbox asks for nothing", scene{pod: resetBy(pod(never, "a", "b"), "a"), accepted: true, here: &pleg.Instance{
+			Sandboxes:  []pleg.Sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}},
+			Containers: []pleg.Container{exit("a", 0, 42, time.Hour, ""), {ID: "b1", Name: "b", Sandbox: "s1", Attempt: 1, State: 1}}}}, "start container a#1"},
 	})
 }

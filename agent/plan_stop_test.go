@@ -6,6 +6,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/plan"
 )
 
 func TestPlanOfStops(t *testing.T) {
@@ -37,22 +40,22 @@ func TestPlanOfStops(t *testing.T) {
 
 		// While a stop is under way.
 		{"what is being stopped is waited for", scene{pod: pod(always, "a", "b"), nothing: true, accepted: true, retired: true, here: world(up("a", 0), up("b", 0)),
-			change: stops(map[string]stopping{"a0": {Whole: true}, "b0": {Whole: true}})}, ""},
+			change: stops(map[string]plan.Stopping{"a0": {Whole: true}, "b0": {Whole: true}})}, ""},
 		{"what is not yet is stopped meanwhile", scene{pod: pod(always, "a", "b"), nothing: true, accepted: true, retired: true, here: world(up("a", 0), up("b", 0)),
-			change: stops(map[string]stopping{"a0": {Whole: true}})}, "stop container b b0 in 30s"},
+			change: stops(map[string]plan.Stopping{"a0": {Whole: true}})}, "stop container b b0 in 30s"},
 		{"the last one down lets the sandbox go", scene{pod: pod(always, "a"), nothing: true, accepted: true, retired: true, here: world(exit("a", 0, 0, 0, "")),
-			change: stops(map[string]stopping{"a0": {Whole: true}})}, "stop sandbox s0; remove sandbox s0; forget"},
+			change: stops(map[string]plan.Stopping{"a0": {Whole: true}})}, "stop sandbox s0; remove sandbox s0; forget"},
 		{"a stop that went wrong is tried again", scene{pod: pod(always, "a"), nothing: true, accepted: true, retired: true, here: running,
-			change: stops(map[string]stopping{"a0": {Whole: true, Retry: noon.Add(time.Second)}})}, "|wake in 1s"},
+			change: stops(map[string]plan.Stopping{"a0": {Whole: true, Retry: noon.Add(time.Second)}})}, "|wake in 1s"},
 		{"a container that cannot be stopped goes with its sandbox when its grace is over", scene{pod: pod(always, "a"), nothing: true, accepted: true, retired: true, here: running,
-			change: stops(map[string]stopping{"a0": {Whole: true, Late: true, Retry: noon.Add(time.Second)}})}, "stop sandbox s0; remove sandbox s0; forget|wake in 1s"},
+			change: stops(map[string]plan.Stopping{"a0": {Whole: true, Late: true, Retry: noon.Add(time.Second)}})}, "stop sandbox s0; remove sandbox s0; forget|wake in 1s"},
 		{"the stop of one container makes way for that of the pod", scene{pod: pod(always, "a"), nothing: true, accepted: true, retired: true, here: running,
-			change: stops(map[string]stopping{"a0": {}})}, "stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
+			change: stops(map[string]plan.Stopping{"a0": {}})}, "stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
 		{"the stop of one container keeps no other from starting", scene{pod: pod(always, "a", "b"), accepted: true, here: world(in(unknown, "a"), exit("b", 0, 1, 0, "")),
-			change: stops(map[string]stopping{"a0": {}})}, "start container b#1 after 0s"},
+			change: stops(map[string]plan.Stopping{"a0": {}})}, "start container b#1 after 0s"},
 		{"a new sandbox waits until the old one's containers are down", scene{pod: pod(always, "a"), accepted: true, here: dead(world(up("a", 0))),
-			change: stops(map[string]stopping{"a0": {Whole: true}})}, ""},
+			change: stops(map[string]plan.Stopping{"a0": {Whole: true}})}, ""},
 		{"an end waits too", scene{pod: withSidecar(pod(v1.RestartPolicyNever, "a"), "s"), accepted: true, here: world(exit("a", 0, 0, 0, ""), up("s", 0)),
-			change: all(func(s *situation) { s.Known["u"] = s.Known["u"].settle(verdict{Phase: v1.PodSucceeded}) }, stops(map[string]stopping{"s0": {Whole: true}}))}, ""},
+			change: all(func(s *plan.Facts) { s.Known["u"] = s.Known["u"].WithResult(checkpoint.Result{Phase: v1.PodSucceeded}) }, stops(map[string]plan.Stopping{"s0": {Whole: true}}))}, ""},
 	})
 }

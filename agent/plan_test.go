@@ -11,6 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
 	"monopod/manifests"
 )
 
@@ -25,44 +28,44 @@ type scene struct {
 	retired  bool // and says that the instance is to go
 	digest   string
 	ended    v1.PodPhase
-	old      *instance // of uid "old", with a checkpoint
-	here     *instance // of the wanted uid
-	failures map[string]failure
+	old      *pleg.Instance // of uid "old", with a checkpoint
+	here     *pleg.Instance // of the wanted uid
+	failures map[string]plan.Failure
 	logged   map[string]uint32
-	fetching map[string]underway
-	change   func(*situation) // nil: as it is
+	fetching map[string]plan.Pull
+	change   func(*plan.Facts) // nil: as it is
 }
 
-func (c scene) situation() situation {
-	s := situation{Now: noon, Known: map[string]*checkpoint{}, Observed: &observed{Instances: map[string]*instance{}},
+func (c scene) situation() plan.Facts {
+	s := plan.Facts{Now: noon, Known: map[string]*checkpoint.Checkpoint{}, Observed: &pleg.Observed{Instances: map[string]*pleg.Instance{}},
 		Failures: c.failures, Next: c.logged, Fetching: c.fetching, Runtime: "fake"}
 	if !c.nothing {
 		s.Pod = &manifests.Pod{Pod: c.pod, Digest: "d1"}
 	}
 	if c.accepted {
-		k := newCheckpoint(&manifests.Pod{Pod: c.pod, Digest: "d1"}, metav1.Time{Time: noon})
+		k := checkpoint.NewCheckpoint(&manifests.Pod{Pod: c.pod, Digest: "d1"}, metav1.Time{Time: noon})
 		if c.digest != "" {
 			k.Digest = c.digest
 		}
 		if c.retired {
-			k = k.retire(metav1.Time{Time: noon})
+			k = k.Removing(metav1.Time{Time: noon})
 		}
 		if c.ended != "" {
-			k = k.end(v1.PodStatus{Phase: c.ended})
+			k = k.WithEnd(v1.PodStatus{Phase: c.ended})
 		}
-		s.Known[k.uid()] = k
+		s.Known[k.Uid()] = k
 	}
 	if c.old != nil {
 		p := c.pod.DeepCopy()
 		p.UID = "old"
-		s.Known["old"] = newCheckpoint(&manifests.Pod{Pod: p, Digest: "d0"}, metav1.Time{})
+		s.Known["old"] = checkpoint.NewCheckpoint(&manifests.Pod{Pod: p, Digest: "d0"}, metav1.Time{})
 		c.old.UID = "old"
-		c.old.sort()
+		c.old.Sort()
 		s.Observed.Instances["old"] = c.old
 	}
 	if c.here != nil {
 		c.here.UID = "u"
-		c.here.sort()
+		c.here.Sort()
 		s.Observed.Instances["u"] = c.here
 	}
 	if c.change != nil {
@@ -95,24 +98,24 @@ func withSidecar(p *v1.Pod, name string) *v1.Pod {
 }
 
 // world returns an instance with sandbox "s0" and these containers.
-func world(cs ...container) *instance {
-	return &instance{Sandboxes: []sandbox{{ID: "s0", Ready: true, HostNetwork: true}}, Containers: cs}
+func world(cs ...pleg.Container) *pleg.Instance {
+	return &pleg.Instance{Sandboxes: []pleg.Sandbox{{ID: "s0", Ready: true, HostNetwork: true}}, Containers: cs}
 }
 
-func dead(i *instance) *instance {
+func dead(i *pleg.Instance) *pleg.Instance {
 	for k := range i.Sandboxes {
 		i.Sandboxes[k].Ready = false
 	}
 	return i
 }
 
-func up(name string, attempt uint32) container {
-	return container{ID: fmt.Sprintf("%s%d", name, attempt), Name: name, Sandbox: "s0", Attempt: attempt,
+func up(name string, attempt uint32) pleg.Container {
+	return pleg.Container{ID: fmt.Sprintf("%s%d", name, attempt), Name: name, Sandbox: "s0", Attempt: attempt,
 		State: rt.ContainerState_CONTAINER_RUNNING, Started: noon.Add(-time.Minute), Grace: 30 * time.Second}
 }
 
 // exit returns a container that exited with a code so long ago, after a minute's run.
-func exit(name string, attempt uint32, code int32, ago time.Duration, mark string) container {
+func exit(name string, attempt uint32, code int32, ago time.Duration, mark string) pleg.Container {
 	c := up(name, attempt)
 	c.State, c.ExitCode, c.Reason, c.BackOff = rt.ContainerState_CONTAINER_EXITED, code, "Error", mark
 	if code == 0 {
@@ -123,14 +126,14 @@ func exit(name string, attempt uint32, code int32, ago time.Duration, mark strin
 	return c
 }
 
-func in(state rt.ContainerState, name string) container {
+func in(state rt.ContainerState, name string) pleg.Container {
 	c := up(name, 0)
 	c.State = state
 	return c
 }
 
 // told writes a plan in one line: steps are separated by "; ", actions by ", ".
-func told(p planned) string {
+func told(p plan.Plan) string {
 	var steps []string
 	for _, step := range p.Steps {
 		var acts []string
@@ -141,7 +144,7 @@ func told(p planned) string {
 					t += " " + s
 				}
 			}
-			if a.Do == doCreateSandbox || a.Do == doStartContainer {
+			if a.Do == plan.DoCreateSandbox || a.Do == plan.DoStartContainer {
 				t += fmt.Sprintf("#%d", a.Attempt)
 			}
 			if a.Grace != 0 {
@@ -169,7 +172,7 @@ func told(p planned) string {
 	return out
 }
 
-func mapKeys(m map[string]waiting) func(func(string) bool) {
+func mapKeys(m map[string]plan.Waiting) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for k := range m {
 			if !yield(k) {
@@ -200,8 +203,8 @@ func TestPlan(t *testing.T) {
 		{"a container of which logs are left goes on counting", scene{pod: pod(always, "a"), accepted: true, here: world(), logged: map[string]uint32{"a": 4}}, "start container a#4"},
 		{"a container that the runtime lost track of is stopped first", scene{pod: pod(always, "a"), accepted: true, here: world(in(unknown, "a"))}, "stop container a a0 in 30s"},
 
-		{"a new pod whose checkpoint cannot be written waits", scene{pod: pod(always, "a"), failures: map[string]failure{"": {Retry: noon.Add(time.Second)}}}, "|wake in 1s"},
-		{"a pod known from the runtime alone goes on while its checkpoint cannot be written", scene{pod: pod(always, "a"), here: world(exit("a", 0, 1, 0, "")), failures: map[string]failure{"": {Retry: noon.Add(time.Second)}}},
+		{"a new pod whose checkpoint cannot be written waits", scene{pod: pod(always, "a"), failures: map[string]plan.Failure{"": {Retry: noon.Add(time.Second)}}}, "|wake in 1s"},
+		{"a pod known from the runtime alone goes on while its checkpoint cannot be written", scene{pod: pod(always, "a"), here: world(exit("a", 0, 1, 0, "")), failures: map[string]plan.Failure{"": {Retry: noon.Add(time.Second)}}},
 			"start container a#1 after 0s|wake in 1s"},
 
 		// Going.
@@ -215,7 +218,7 @@ func TestPlan(t *testing.T) {
 			"stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
 		{"sidecars stop last, the later one first, all within one grace", scene{pod: withSidecar(withSidecar(pod(always, "a"), "s1"), "s2"), nothing: true, accepted: true, here: world(up("a", 0), up("s1", 0), up("s2", 0))},
 			"retire; stop container a a0 in 30s, stop container s1 s10 in 30s behind a0 s20, stop container s2 s20 in 30s behind a0; stop sandbox s0; remove sandbox s0; forget"},
-		{"a grace below two seconds is two seconds", scene{pod: pod(always, "a"), nothing: true, here: world(container{ID: "a0", Name: "a", State: rt.ContainerState_CONTAINER_RUNNING, Grace: time.Second})},
+		{"a grace below two seconds is two seconds", scene{pod: pod(always, "a"), nothing: true, here: world(pleg.Container{ID: "a0", Name: "a", State: rt.ContainerState_CONTAINER_RUNNING, Grace: time.Second})},
 			"stop container a a0 in 2s; stop sandbox s0; remove sandbox s0; forget"},
 
 		// Replacing.
@@ -234,12 +237,12 @@ func TestPlan(t *testing.T) {
 		{"after ten seconds it starts, marked", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 1, 1, 10*time.Second, "0s"))}, "start container a#2 after 10s"},
 		{"the wait doubles", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 2, 1, 10*time.Second, "10s"))}, "|a waits: CrashLoopBackOff|wake in 10s"},
 		{"the wait is five minutes at most", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 9, 1, 0, "5m0s"))}, "|a waits: CrashLoopBackOff|wake in 5m0s"},
-		{"after ten minutes' run a crash counts as the first", scene{pod: pod(always, "a"), accepted: true, here: world(func() container {
+		{"after ten minutes' run a crash counts as the first", scene{pod: pod(always, "a"), accepted: true, here: world(func() pleg.Container {
 			c := exit("a", 5, 1, 0, "2m40s")
 			c.Started = c.Finished.Add(-11 * time.Minute)
 			return c
 		}())}, "start container a#6 after 0s"},
-		{"a start that failed waits like a crash", scene{pod: pod(always, "a"), accepted: true, here: world(func() container {
+		{"a start that failed waits like a crash", scene{pod: pod(always, "a"), accepted: true, here: world(func() pleg.Container {
 			c := exit("a", 1, 128, 0, "0s")
 			c.Reason, c.Started = "StartError", time.Time{}
 			return c
@@ -268,15 +271,15 @@ func TestPlan(t *testing.T) {
 		{"a crash-looping container does not wait after its sandbox died", scene{pod: pod(always, "a"), accepted: true, here: dead(world(exit("a", 5, 255, 0, "2m40s")))}, "set up; create sandbox#1; start container a#6 after 2m40s"},
 		{"containers that outlive their sandbox are stopped", scene{pod: pod(always, "a"), accepted: true, here: dead(world(up("a", 0)))}, "stop container a a0 in 30s; stop sandbox s0; set up; create sandbox#1; start container a#1"},
 		{"a container never started in a dead sandbox makes way", scene{pod: pod(always, "a"), accepted: true, here: dead(world(in(created, "a")))}, "remove container a a0; set up; create sandbox#1; start container a#0"},
-		{"two ready sandboxes are one too many", scene{pod: pod(always, "a"), accepted: true, here: &instance{Sandboxes: []sandbox{{ID: "s0", Ready: true, HostNetwork: true}, {ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}}}},
+		{"two ready sandboxes are one too many", scene{pod: pod(always, "a"), accepted: true, here: &pleg.Instance{Sandboxes: []pleg.Sandbox{{ID: "s0", Ready: true, HostNetwork: true}, {ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}}}},
 			"stop sandbox s0, stop sandbox s1; set up; create sandbox#2; start container a#0"},
-		{"a sandbox on the wrong network is replaced", scene{pod: pod(always, "a"), accepted: true, here: &instance{Sandboxes: []sandbox{{ID: "s0", Ready: true, IPs: []string{"10.0.0.2"}}}}},
+		{"a sandbox on the wrong network is replaced", scene{pod: pod(always, "a"), accepted: true, here: &pleg.Instance{Sandboxes: []pleg.Sandbox{{ID: "s0", Ready: true, IPs: []string{"10.0.0.2"}}}}},
 			"stop sandbox s0; set up; create sandbox#1; start container a#0"},
 		{"a Never pod that lost its sandbox has failed", scene{pod: pod(never, "a"), accepted: true, here: dead(world(exit("a", 0, 255, 0, "")))}, "end Failed"},
 		{"an OnFailure pod that was done keeps done without a sandbox", scene{pod: pod(onFailure, "a"), accepted: true, here: dead(world(exit("a", 0, 0, 0, "")))}, "end Succeeded"},
 		{"an OnFailure pod starts again only what was not done", scene{pod: pod(onFailure, "a", "b"), accepted: true, here: dead(world(exit("a", 0, 0, 0, ""), exit("b", 0, 255, 0, "")))}, "set up; create sandbox#1; start container b#1"},
-		{"a sandbox that could not be made is tried again later", scene{pod: pod(always, "a"), accepted: true, failures: map[string]failure{"": {Retry: noon.Add(time.Second)}}}, "|wake in 1s"},
-		{"an empty dead sandbox is removed", scene{pod: pod(always, "a"), accepted: true, here: &instance{Sandboxes: []sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}}, Containers: []container{{ID: "a0", Name: "a", Sandbox: "s1", State: rt.ContainerState_CONTAINER_RUNNING}}}}, "remove sandbox s0"},
+		{"a sandbox that could not be made is tried again later", scene{pod: pod(always, "a"), accepted: true, failures: map[string]plan.Failure{"": {Retry: noon.Add(time.Second)}}}, "|wake in 1s"},
+		{"an empty dead sandbox is removed", scene{pod: pod(always, "a"), accepted: true, here: &pleg.Instance{Sandboxes: []pleg.Sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}}, Containers: []pleg.Container{{ID: "a0", Name: "a", Sandbox: "s1", State: rt.ContainerState_CONTAINER_RUNNING}}}}, "remove sandbox s0"},
 
 		// Init containers.
 		{"the first init container starts alone", scene{pod: withInit(pod(always, "a"), "i", "j")}, "accept; set up; create sandbox#0; start container i#0"},
@@ -286,13 +289,13 @@ func TestPlan(t *testing.T) {
 		{"one that fails is restarted", scene{pod: withInit(pod(always, "a"), "i"), accepted: true, here: world(exit("i", 0, 1, 0, ""))}, "start container i#1 after 0s"},
 		{"one that fails again waits", scene{pod: withInit(pod(onFailure, "a"), "i"), accepted: true, here: world(exit("i", 1, 1, 0, "0s"))}, "|i waits: CrashLoopBackOff|wake in 10s"},
 		{"one that fails under Never fails the pod", scene{pod: withInit(pod(never, "a"), "i"), accepted: true, here: world(exit("i", 0, 1, 0, ""))}, "stop sandbox s0; end Failed"},
-		{"one killed for memory has failed even with 0", scene{pod: withInit(pod(never, "a"), "i"), accepted: true, here: world(container{ID: "i0", Name: "i", Sandbox: "s0", State: exited, Reason: "OOMKilled"})}, "stop sandbox s0; end Failed"},
+		{"one killed for memory has failed even with 0", scene{pod: withInit(pod(never, "a"), "i"), accepted: true, here: world(pleg.Container{ID: "i0", Name: "i", Sandbox: "s0", State: exited, Reason: "OOMKilled"})}, "stop sandbox s0; end Failed"},
 		{"a removed init container does not run again in the same sandbox", scene{pod: withInit(pod(always, "a"), "i"), accepted: true, here: world(up("a", 0))}, ""},
 		{"an earlier one that was removed is known by the later one", scene{pod: withInit(pod(always, "a"), "i", "j"), accepted: true, here: world(exit("j", 0, 0, 0, ""))}, "start container a#0"},
 		{"a new sandbox runs them all again", scene{pod: withInit(pod(always, "a"), "i"), accepted: true, here: dead(world(exit("i", 0, 0, time.Hour, ""), exit("a", 0, 255, 0, "")))}, "set up; create sandbox#1; start container i#1"},
-		{"a done one of an older sandbox does not count in the present one", scene{pod: withInit(pod(always, "a"), "i"), accepted: true, here: &instance{
-			Sandboxes:  []sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}},
-			Containers: []container{exit("i", 0, 0, time.Hour, ""), exit("a", 0, 255, 0, "")}}}, "start container i#1"},
+		{"a done one of an older sandbox does not count in the present one", scene{pod: withInit(pod(always, "a"), "i"), accepted: true, here: &pleg.Instance{
+			Sandboxes:  []pleg.Sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}},
+			Containers: []pleg.Container{exit("i", 0, 0, time.Hour, ""), exit("a", 0, 255, 0, "")}}}, "start container i#1"},
 		{"a restarted regular container does not run them again", scene{pod: withInit(pod(always, "a"), "i"), accepted: true, here: world(exit("i", 0, 0, time.Hour, ""), exit("a", 0, 1, 0, ""))}, "start container a#1 after 0s"},
 
 		// Sidecars.
@@ -300,12 +303,12 @@ func TestPlan(t *testing.T) {
 		{"a sidecar that died is restarted while the pod runs", scene{pod: withSidecar(pod(always, "a"), "s"), accepted: true, here: world(up("a", 0), exit("s", 0, 0, 0, ""))}, "start container s#1 after 0s"},
 
 		// What went wrong last.
-		{"a container whose image is missing waits", scene{pod: pod(always, "a"), accepted: true, here: world(), failures: map[string]failure{"a": {waiting: waiting{Reason: "ErrImagePull"}, Retry: noon.Add(10 * time.Second)}}}, "|a waits: ErrImagePull|wake in 10s"},
-		{"a container whose image is on its way waits, others start", scene{pod: pod(always, "a", "b"), accepted: true, here: world(), fetching: map[string]underway{"a": {Image: "img:1", Since: noon}}}, "start container b#0|a waits: ContainerCreating|wake in 10s"},
-		{"and is tried again when it is time", scene{pod: pod(always, "a"), accepted: true, here: world(), failures: map[string]failure{"a": {Retry: noon}}}, "start container a#0"},
+		{"a container whose image is missing waits", scene{pod: pod(always, "a"), accepted: true, here: world(), failures: map[string]plan.Failure{"a": {Waiting: plan.Waiting{Reason: "ErrImagePull"}, Retry: noon.Add(10 * time.Second)}}}, "|a waits: ErrImagePull|wake in 10s"},
+		{"a container whose image is on its way waits, others start", scene{pod: pod(always, "a", "b"), accepted: true, here: world(), fetching: map[string]plan.Pull{"a": {Image: "img:1", Since: noon}}}, "start container b#0|a waits: ContainerCreating|wake in 10s"},
+		{"and is tried again when it is time", scene{pod: pod(always, "a"), accepted: true, here: world(), failures: map[string]plan.Failure{"a": {Retry: noon}}}, "start container a#0"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if got := told(plan(row.scene.situation())); got != row.want {
+			if got := told(plan.Make(row.scene.situation())); got != row.want {
 				t.Errorf("\n got  %s\n want %s", got, row.want)
 			}
 		})
@@ -340,7 +343,7 @@ func TestMayRestart(t *testing.T) {
 			p := pod(row.pod, "a")
 			p.Spec.Containers[0].RestartPolicy, p.Spec.Containers[0].RestartPolicyRules = row.own, row.rules
 			n := exit("a", 0, row.code, 0, "")
-			if got := mayRestart(p, &p.Spec.Containers[0], &n); got != row.expect {
+			if got := plan.MayRestart(p, &p.Spec.Containers[0], &n); got != row.expect {
 				t.Errorf("got %v", got)
 			}
 		})

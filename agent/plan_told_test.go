@@ -8,10 +8,14 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
 )
 
 // toldMore tells of an action what only some have.
-func toldMore(a action) string {
+func toldMore(a plan.Action) string {
 	t := ""
 	if a.PreStop != "" {
 		t += " with preStop"
@@ -41,7 +45,7 @@ type row struct {
 func checkPlans(t *testing.T, rows []row) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			if got := told(plan(row.scene.situation())); got != row.want {
+			if got := told(plan.Make(row.scene.situation())); got != row.want {
 				t.Errorf("\n got  %s\n want %s", got, row.want)
 			}
 		})
@@ -50,7 +54,7 @@ func checkPlans(t *testing.T, rows []row) {
 
 // hookedBy gives containers a postStart hook.
 func hookedBy(p *v1.Pod, names ...string) *v1.Pod {
-	for _, c := range allContainers(p) {
+	for _, c := range podspec.AllContainers(p) {
 		if slices.Contains(names, c.Name) {
 			c.Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Sleep: &v1.SleepAction{}}}
 		}
@@ -59,37 +63,37 @@ func hookedBy(p *v1.Pod, names ...string) *v1.Pod {
 }
 
 // posted says how a container's postStart hook stands.
-func posted(id string, h hookState) func(*situation) {
-	return func(s *situation) { s.PostStart = map[string]hookState{id: h} }
+func posted(id string, h plan.HookState) func(*plan.Facts) {
+	return func(s *plan.Facts) { s.PostStart = map[string]plan.HookState{id: h} }
 }
 
 // noted says that the checkpoint knows a container's postStart hook as done.
-func noted(name, id string) func(*situation) {
-	return func(s *situation) { s.Known["u"] = s.Known["u"].hooked(name, id) }
+func noted(name, id string) func(*plan.Facts) {
+	return func(s *plan.Facts) { s.Known["u"] = s.Known["u"].WithHookDone(name, id) }
 }
 
 // stops says of which containers a stop is under way, or is tried again.
-func stops(all map[string]stopping) func(*situation) {
-	return func(s *situation) { s.Stopping = all }
+func stops(all map[string]plan.Stopping) func(*plan.Facts) {
+	return func(s *plan.Facts) { s.Stopping = all }
 }
 
 // deleted says since when the pod is being removed.
-func deleted(ago time.Duration) func(*situation) {
-	return func(s *situation) { s.Known["u"].Pod.DeletionTimestamp.Time = s.Now.Add(-ago) }
+func deleted(ago time.Duration) func(*plan.Facts) {
+	return func(s *plan.Facts) { s.Known["u"].Pod.DeletionTimestamp.Time = s.Now.Add(-ago) }
 }
 
-func preStops(c container) container {
+func preStops(c pleg.Container) pleg.Container {
 	c.PreStop = `{"sleep":{"seconds":1}}`
 	return c
 }
 
-func graced(c container, d time.Duration) container {
+func graced(c pleg.Container, d time.Duration) pleg.Container {
 	c.Grace = d
 	return c
 }
 
-func all(changes ...func(*situation)) func(*situation) {
-	return func(s *situation) {
+func all(changes ...func(*plan.Facts)) func(*plan.Facts) {
+	return func(s *plan.Facts) {
 		for _, change := range changes {
 			change(s)
 		}

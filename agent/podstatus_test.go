@@ -12,6 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+	"monopod/agent/podstatus"
 )
 
 // spoken writes a status in one line: the phase, then each container.
@@ -63,7 +68,7 @@ func reported(pod *v1.Pod, lines ...string) *v1.PodStatus {
 			c.State.Waiting = &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}
 			c.LastTerminationState.Terminated = &v1.ContainerStateTerminated{ExitCode: code, Reason: "Error"}
 		}
-		if isInit(pod, &v1.Container{Name: c.Name}) {
+		if podspec.IsInit(pod, &v1.Container{Name: c.Name}) {
 			st.InitContainerStatuses = append(st.InitContainerStatuses, c)
 		} else {
 			st.ContainerStatuses = append(st.ContainerStatuses, c)
@@ -77,7 +82,7 @@ func TestStatus(t *testing.T) {
 	created, unknown := rt.ContainerState_CONTAINER_CREATED, rt.ContainerState_CONTAINER_UNKNOWN
 	p := func(policy v1.RestartPolicy) *v1.Pod { return pod(policy, "a") }
 	two := func(policy v1.RestartPolicy) *v1.Pod { return pod(policy, "a", "b") }
-	failing := map[string]failure{"a": {waiting: waiting{Reason: "RunContainerError"}, Retry: noon.Add(time.Second)}}
+	failing := map[string]plan.Failure{"a": {Waiting: plan.Waiting{Reason: "RunContainerError"}, Retry: noon.Add(time.Second)}}
 	for _, row := range []struct {
 		name string
 		scene
@@ -135,7 +140,7 @@ func TestStatus(t *testing.T) {
 			if row.last != nil {
 				last = reported(row.pod, row.last...)
 			}
-			if got := spoken(podStatus(&s, new(plan(s)), &node{}, last)); got != row.want {
+			if got := spoken(podstatus.PodStatus(&s, new(plan.Make(s)), &podspec.Host{}, last)); got != row.want {
 				t.Errorf("\n got  %s\n want %s", got, row.want)
 			}
 		})
@@ -145,7 +150,7 @@ func TestStatus(t *testing.T) {
 func TestAReportedAttemptThatIsGoneMakesOlderOnesSayNothing(t *testing.T) {
 	for _, row := range []struct {
 		name string
-		here *instance
+		here *pleg.Instance
 		last string
 		next uint32
 		want string
@@ -159,8 +164,8 @@ func TestAReportedAttemptThatIsGoneMakesOlderOnesSayNothing(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			p := pod(v1.RestartPolicyOnFailure, "a")
 			s := scene{pod: p, accepted: true, here: row.here}.situation()
-			s.Next = s.missing(reported(p, row.last))
-			if got := told(plan(s)); got != row.want || s.Next["a"] != row.next {
+			s.Next = s.FindMissing(reported(p, row.last))
+			if got := told(plan.Make(s)); got != row.want || s.Next["a"] != row.next {
 				t.Errorf("next %d, want %d\n got  %s\n want %s", s.Next["a"], row.next, got, row.want)
 			}
 		})
@@ -213,9 +218,9 @@ func TestTerminationMessages(t *testing.T) {
 				c.TerminationMessagePolicy = v1.TerminationMessageFallbackToLogsOnError
 			}
 			n := exit("c0", 0, row.code, 0, "")
-			n.TerminationLog, n.Message, n.status = row.file, row.runtime, &rt.ContainerStatus{LogPath: row.log}
+			n.TerminationLog, n.Message, n.Status = row.file, row.runtime, &rt.ContainerStatus{LogPath: row.log}
 			s := scene{pod: p}.situation()
-			if got := terminated(&s, c, &n).Message; got != row.want {
+			if got := podstatus.Terminated(&s, c, &n).Message; got != row.want {
 				t.Errorf("got %d bytes %.60q, want %d %.60q", len(got), got, len(row.want), row.want)
 			}
 		})
@@ -247,8 +252,8 @@ func TestResourcesAreTheRuntimesWhereItRuns(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			c := &v1.Container{Resources: v1.ResourceRequirements{Requests: row.requests, Limits: row.limits}}
 			n := up("c", 0)
-			n.status = &rt.ContainerStatus{Resources: &rt.ContainerResources{Linux: row.linux}}
-			has, promised := resourcesOf(c, &n)
+			n.Status = &rt.ContainerStatus{Resources: &rt.ContainerResources{Linux: row.linux}}
+			has, promised := podstatus.ResourcesOf(c, &n)
 			var got []string
 			for _, l := range []v1.ResourceList{has.Requests, has.Limits} {
 				for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
@@ -263,7 +268,7 @@ func TestResourcesAreTheRuntimesWhereItRuns(t *testing.T) {
 				t.Errorf("got %v, promised %v; want %s", got, promised, row.want)
 			}
 			n.State = rt.ContainerState_CONTAINER_EXITED
-			if has, _ := resourcesOf(c, &n); !has.Requests.Cpu().Equal(*row.requests.Cpu()) {
+			if has, _ := podstatus.ResourcesOf(c, &n); !has.Requests.Cpu().Equal(*row.requests.Cpu()) {
 				t.Errorf("one that does not run has %v", has)
 			}
 		})

@@ -12,7 +12,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/checkpoint"
+	"monopod/agent/gc"
 	"monopod/agent/image"
+	"monopod/agent/worker"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -148,12 +151,12 @@ func TestSecretsForPulls(t *testing.T) {
 	var log lines
 	good := &v1.Secret{Type: v1.SecretTypeDockerConfigJson, Data: map[string][]byte{v1.DockerConfigJsonKey: []byte(`{"auths": {}}`)}}
 	other := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "other"}, Type: "Opaque"}
-	w := &worker{workers: &workers{secrets: vault{"a/good": good, "a/other": other}}, log: slog.New(slog.NewTextHandler(&log, nil))}
+	w := &worker.Worker{Workers: &worker.Workers{Secrets: vault{"a/good": good, "a/other": other}}, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}}
 	for _, name := range []string{"", "missing", "broken", "other", "good"} {
 		p.Spec.ImagePullSecrets = append(p.Spec.ImagePullSecrets, v1.LocalObjectReference{Name: name})
 	}
-	if got := w.pullSecrets(p); len(got) != 1 || got[0] != good {
+	if got := w.PullSecrets(p); len(got) != 1 || got[0] != good {
 		t.Errorf("secrets %v", got)
 	}
 	for _, want := range []string{"there is no secret a/missing", "it cannot be read", `secret a/other: type \"Opaque\" holds no credentials`} {
@@ -161,21 +164,21 @@ func TestSecretsForPulls(t *testing.T) {
 			t.Errorf("the log does not say %q:\n%s", want, &log)
 		}
 	}
-	w.secrets = nil
-	if got := w.pullSecrets(p); got != nil {
+	w.Secrets = nil
+	if got := w.PullSecrets(p); got != nil {
 		t.Errorf("secrets out of nothing: %v", got)
 	}
 }
 
 func TestImagesThatPodsName(t *testing.T) {
-	root, err := openRoot(t.TempDir())
+	root, err := checkpoint.OpenRoot(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer root.close()
+	defer root.Close()
 	kicks := 0
-	n := &imageNeeds{root: root, changed: func() { kicks++ }}
-	if _, known := n.all(); known {
+	n := &gc.ImageNeeds{Root: root, Changed: func() { kicks++ }}
+	if _, known := n.All(); known {
 		t.Error("known before anything was read")
 	}
 	pod := func(name string, images ...string) *manifests.Pod {
@@ -188,17 +191,17 @@ func TestImagesThatPodsName(t *testing.T) {
 	wanted := pod("new", "a:1", "b:1")
 	wanted.Spec.InitContainers = []v1.Container{{Image: "init:1"}}
 	wanted.Spec.Volumes = []v1.Volume{{VolumeSource: v1.VolumeSource{Image: &v1.ImageVolumeSource{Reference: "vol:1"}}}, {}}
-	n.publish([]*manifests.Pod{wanted})
-	n.publish([]*manifests.Pod{wanted})
+	n.Publish([]*manifests.Pod{wanted})
+	n.Publish([]*manifests.Pod{wanted})
 	former, gone := pod("former", "old:1"), pod("gone", "gone:1")
 	former.UID, gone.UID = "1", "2"
 	now := metav1.Now()
-	for _, c := range []*checkpoint{newCheckpoint(former, now), newCheckpoint(gone, now).retire(now)} {
-		if err := root.save(c); err != nil {
+	for _, c := range []*checkpoint.Checkpoint{checkpoint.NewCheckpoint(former, now), checkpoint.NewCheckpoint(gone, now).Removing(now)} {
+		if err := root.Save(c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all, known := n.all()
+	all, known := n.All()
 	var got []string
 	for _, need := range all {
 		got = append(got, need.Pod+" "+need.Image)

@@ -8,6 +8,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/plan"
+	"monopod/agent/podspec"
+	"monopod/agent/podstatus"
 )
 
 const day = 24 * time.Hour
@@ -36,9 +40,9 @@ func TestAClockThatJumpsByADay(t *testing.T) {
 			for jump, want := range map[time.Duration]string{0: row.want, day: row.forth, -day: row.back} {
 				s := row.scene.situation()
 				s.Now = noon.Add(jump)
-				p := plan(s)
+				p := plan.Make(s)
 				if !p.Wake.IsZero() {
-					if wait := p.Wake.Sub(s.Now); wait <= 0 || wait > backOffMax {
+					if wait := p.Wake.Sub(s.Now); wait <= 0 || wait > plan.BackOffMax {
 						t.Errorf("%s: waits %s", jump, wait)
 					}
 					p.Wake = p.Wake.Add(-jump) // told counts from noon
@@ -54,11 +58,11 @@ func TestAClockThatJumpsByADay(t *testing.T) {
 
 // keepsTimes checks that what was reported at noon is reported unchanged, and
 // without a former report that the pod began when its checkpoint says so.
-func (c scene) keepsTimes(t *testing.T, s situation) {
+func (c scene) keepsTimes(t *testing.T, s plan.Facts) {
 	t.Helper()
 	then := c.situation()
-	before := podStatus(&then, new(plan(then)), &node{}, nil)
-	after := podStatus(&s, new(plan(s)), &node{}, &before)
+	before := podstatus.PodStatus(&then, new(plan.Make(then)), &podspec.Host{}, nil)
+	after := podstatus.PodStatus(&s, new(plan.Make(s)), &podspec.Host{}, &before)
 	if !after.StartTime.Equal(before.StartTime) {
 		t.Errorf("it started at %s, and now at %s", before.StartTime, after.StartTime)
 	}
@@ -71,7 +75,7 @@ func (c scene) keepsTimes(t *testing.T, s situation) {
 	if !slices.Equal(when(before), when(after)) {
 		t.Errorf("conditions %v, and now %v", when(before), when(after))
 	}
-	fresh := podStatus(&s, new(plan(s)), &node{}, nil)
+	fresh := podstatus.PodStatus(&s, new(plan.Make(s)), &podspec.Host{}, nil)
 	if accepted := (metav1.Time{Time: noon}); !fresh.StartTime.Equal(&accepted) {
 		t.Errorf("without a report it started at %s", fresh.StartTime)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"monopod/agent/pleg"
 	"monopod/cri/critest"
 )
 
@@ -16,7 +17,7 @@ func TestAPodThatWasMadeAndLostBetweenTwoRelistsIsMadeAgain(t *testing.T) {
 		r.want(manifest("web", "img:1"))
 		r.DropEvents(10)
 		r.RemoveSandboxBehindBack("web-n")
-		r.after(relistWithEvents + time.Second)
+		r.after(pleg.RelistWithEvents + time.Second)
 		r.expect("default/web-n/c")
 	})
 }

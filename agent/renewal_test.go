@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/status"
 	"monopod/cri/critest"
 )
@@ -44,7 +45,7 @@ func TestAContainerIsRestarted(t *testing.T) {
 		r.expect("default/web-n/c")
 		r.tells("web-n", "Normal Killing"+main+"Stopping container c: a restart was asked for", "Normal Started x2"+main)
 		after := r.status("default/web-n").ContainerStatuses[0]
-		if after.RestartCount != 1 || after.LastTerminationState.Terminated.Message != askedFor || r.Count("RunPodSandbox") != 1 {
+		if after.RestartCount != 1 || after.LastTerminationState.Terminated.Message != checkpoint.RestartRequested || r.Count("RunPodSandbox") != 1 {
 			t.Errorf("after the restart: %+v", after)
 		}
 	})

@@ -12,7 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/config"
+	"monopod/agent/node"
 )
 
 // smallDisk returns a file system of its own in memory. Only root can make one.
@@ -39,9 +41,9 @@ func TestAFreshRootDirThatTakesNothingIsOneError(t *testing.T) {
 			dir := filepath.Join(disk, "root")
 			noErr(t, os.MkdirAll(filepath.Join(dir, "pods"), 0o750))
 			spoil(t, disk)
-			r, err := openRoot(dir)
+			r, err := checkpoint.OpenRoot(dir)
 			if err == nil {
-				r.close()
+				r.Close()
 				t.Fatal("a root dir without an instance mark was taken")
 			}
 			if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, dir) || !strings.Contains(text, "--root") {
@@ -54,18 +56,18 @@ func TestAFreshRootDirThatTakesNothingIsOneError(t *testing.T) {
 func TestTheLockHoldsOnAReadOnlyRootDir(t *testing.T) {
 	disk := smallDisk(t)
 	dir := filepath.Join(disk, "root")
-	r, err := openRoot(dir)
+	r, err := checkpoint.OpenRoot(dir)
 	noErr(t, err)
-	r.close()
+	r.Close()
 	readOnly(t, disk)
-	r, err = openRoot(dir)
+	r, err = checkpoint.OpenRoot(dir)
 	noErr(t, err)
-	defer r.close()
-	if r.trouble == nil {
+	defer r.Close()
+	if r.Trouble == nil {
 		t.Error("nothing is said of a root dir that cannot be written")
 	}
-	if second, err := openRoot(dir); err == nil {
-		second.close()
+	if second, err := checkpoint.OpenRoot(dir); err == nil {
+		second.Close()
 		t.Error("two agents have one root dir")
 	}
 }
@@ -73,14 +75,14 @@ func TestTheLockHoldsOnAReadOnlyRootDir(t *testing.T) {
 func TestTheLockNamesTheProcessThatHoldsIt(t *testing.T) {
 	dir := t.TempDir()
 	noErr(t, os.WriteFile(filepath.Join(dir, "lock"), []byte("123456789123\n"), 0o600)) // a longer one from before
-	r, err := openRoot(dir)
+	r, err := checkpoint.OpenRoot(dir)
 	noErr(t, err)
-	defer r.close()
-	if r.trouble != nil {
-		t.Errorf("trouble with a root dir that is in order: %v", r.trouble)
+	defer r.Close()
+	if r.Trouble != nil {
+		t.Errorf("trouble with a root dir that is in order: %v", r.Trouble)
 	}
 	want := fmt.Sprintf("root dir %s is in use by another monopod (process %d): ", dir, os.Getpid())
-	if _, err := openRoot(dir); err == nil || !strings.HasPrefix(err.Error(), want) {
+	if _, err := checkpoint.OpenRoot(dir); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -89,7 +91,7 @@ func TestAnAgentIsMadeOnAReadOnlyRootDirAndSaysSo(t *testing.T) {
 	disk := smallDisk(t)
 	log := &lines{}
 	cfg := config.Default()
-	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.CgroupDriver, cfg.Root = t.TempDir(), "n", "unix:///nowhere/runtime", driverNone, filepath.Join(disk, "root")
+	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.CgroupDriver, cfg.Root = t.TempDir(), "n", "unix:///nowhere/runtime", node.DriverNone, filepath.Join(disk, "root")
 	cfg.Socket, cfg.Listen = filepath.Join(t.TempDir(), "socket"), ""
 	made := func() (a *Agent, release func()) {
 		a, err := New(cfg, nil, Options{Log: slog.New(slog.NewTextHandler(log, nil))})

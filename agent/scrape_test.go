@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"monopod/agent/podspec"
+	"monopod/agent/worker"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -19,7 +21,7 @@ func TestMetricsOfLogs(t *testing.T) {
 		r.want(manifest("a", "img:1"))
 		r.after(10 * time.Second)
 		p := r.pod("default/a-n")
-		dir := filepath.Join(podLogDir(filepath.Join(r.dir, "logs"), manifests.KeyOf(p), string(p.UID)), "c")
+		dir := filepath.Join(podspec.LogDir(filepath.Join(r.dir, "logs"), manifests.KeyOf(p), string(p.UID)), "c")
 		entries, err := os.ReadDir(dir)
 		if err != nil || len(entries) != 1 {
 			r.Fatalf("logs %v, %v", entries, err)
@@ -40,10 +42,10 @@ func TestTheChangeOfAManifestIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := time.Now().Add(-time.Hour)
-	if at := changeOf(file, before); at.IsZero() || at.After(time.Now()) {
+	if at := worker.ChangeOf(file, before); at.IsZero() || at.After(time.Now()) {
 		t.Errorf("it changed at %s", at)
 	}
-	for name, at := range map[string]time.Time{"before the agent": changeOf(file, time.Now().Add(time.Hour)), "no file": changeOf(file+"x", before)} {
+	for name, at := range map[string]time.Time{"before the agent": worker.ChangeOf(file, time.Now().Add(time.Hour)), "no file": worker.ChangeOf(file+"x", before)} {
 		if !at.IsZero() {
 			t.Errorf("%s: %s", name, at)
 		}

@@ -17,9 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"monopod/agent/config"
+	"monopod/agent/gc"
 	"monopod/agent/image"
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
+	"monopod/agent/node"
+	"monopod/agent/plan"
 	"monopod/agent/server"
 	"monopod/agent/status"
 	"monopod/cri"
@@ -111,33 +114,33 @@ func access(c config.Config) server.Access {
 	return a
 }
 
-func settingsOfNode(c config.Config) nodeSettings {
+func settingsOfNode(c config.Config) node.NodeSettings {
 	free, pressure := thresholds(c.EvictionHard)
-	return nodeSettings{
+	return node.NodeSettings{
 		NodeName: c.NodeName, Root: c.Root, PodLogs: c.PodLogs,
 		NodeLabels: c.NodeLabels, AllowedUnsafeSysctls: c.AllowedUnsafeSysctls,
-		Reserved: Reservations{System: c.SystemReserved, Agent: c.KubeReserved, Free: free, Unenforced: !slices.Contains(c.Enforce, "pods")},
+		Reserved: node.Reservations{System: c.SystemReserved, Agent: c.KubeReserved, Free: free, Unenforced: !slices.Contains(c.Enforce, "pods")},
 		Pressure: pressure, MaxPods: c.MaxPods, PodsPerCore: c.PodsPerCore, PodPids: max(c.PodPids, 0),
 		ResolvConf: c.ResolvConf, ClusterDNS: c.ClusterDNS, ClusterDomain: c.ClusterDomain,
 		SeccompDefault: c.SeccompDefault, NoCFSQuota: !c.CFSQuota, CFSPeriod: c.CFSPeriod, SingleProcessOOMKill: c.SingleProcessOOMKill,
-		CgroupDriver: cmp.Or(c.CgroupDriver, driverAuto), FallbackDriver: c.FallbackDriver, CgroupRoot: c.CgroupRoot,
+		CgroupDriver: cmp.Or(c.CgroupDriver, node.DriverAuto), FallbackDriver: c.FallbackDriver, CgroupRoot: c.CgroupRoot,
 	}
 }
 
 // thresholds returns what of evictionHard is kept from pods, and what the node
 // reports pressure by: the kubelet's unless something is given.
-func thresholds(evictionHard map[string]string) (free map[v1.ResourceName]Threshold, pressure map[string]Threshold) {
+func thresholds(evictionHard map[string]string) (free map[v1.ResourceName]node.Threshold, pressure map[string]node.Threshold) {
 	if len(evictionHard) == 0 {
-		return nil, defaultPressure()
+		return nil, node.DefaultPressure()
 	}
 	kept := map[string]v1.ResourceName{"memory.available": v1.ResourceMemory, "nodefs.available": v1.ResourceEphemeralStorage}
-	free, pressure = map[v1.ResourceName]Threshold{}, map[string]Threshold{}
+	free, pressure = map[v1.ResourceName]node.Threshold{}, map[string]node.Threshold{}
 	for signal, text := range evictionHard {
 		amount, share, err := config.Threshold(text)
-		if err != nil || amount.IsZero() && share == 0 || pressureOf[signal] == "" {
+		if err != nil || amount.IsZero() && share == 0 || node.PressureOf[signal] == "" {
 			continue
 		}
-		pressure[signal] = Threshold{Amount: amount, Share: share}
+		pressure[signal] = node.Threshold{Amount: amount, Share: share}
 		if name := kept[signal]; name != "" {
 			free[name] = pressure[signal]
 		}
@@ -145,8 +148,8 @@ func thresholds(evictionHard map[string]string) (free map[v1.ResourceName]Thresh
 	return free, pressure
 }
 
-func settingsOfPlans(c config.Config) planSettings {
-	return planSettings{BackOff: BackOff{First: c.BackOffFirst, Max: c.BackOffMax}, DeadContainers: c.DeadContainers}
+func settingsOfPlans(c config.Config) plan.PlanSettings {
+	return plan.PlanSettings{BackOff: plan.BackOff{First: c.BackOffFirst, Max: c.BackOffMax}, DeadContainers: c.DeadContainers}
 }
 
 func settingsOfLogs(c config.Config) logs.Config {
@@ -170,11 +173,11 @@ func keyring(c config.Config, log *slog.Logger) (*image.Keyring, error) {
 	return &image.Keyring{Root: c.Root, Home: os.Getenv("HOME"), Plugins: plugins, Log: log}, nil
 }
 
-func (a *Agent) collector(needs *imageNeeds, every time.Duration) image.CollectorConfig {
+func (a *Agent) collector(needs *gc.ImageNeeds, every time.Duration) image.CollectorConfig {
 	limits := limitsOfImages(a.cfg)
 	limits.Every = every
 	return image.CollectorConfig{
-		CRI: a.cri, Limits: limits, Needs: needs.all, History: a.root.path("images.json"),
+		CRI: a.cri, Limits: limits, Needs: needs.All, History: a.root.Path("images.json"),
 		WriteFile: status.WriteFile, Collected: a.metrics.Collected, Log: a.log, Event: a.recordTrouble,
 	}
 }

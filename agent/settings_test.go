@@ -16,6 +16,8 @@ import (
 	"monopod/agent/config"
 	"monopod/agent/image"
 	"monopod/agent/logs"
+	"monopod/agent/node"
+	"monopod/agent/plan"
 	"monopod/agent/server"
 	"monopod/cgroups"
 	"monopod/manifests"
@@ -51,7 +53,7 @@ func TestSettingsReachPods(t *testing.T) {
 	if len(pods) != 1 || pods[0].Name != "a" {
 		t.Fatalf("pods %v, problems %v", pods, problems)
 	}
-	m, err := newMachine(settingsOfNode(cfg), nil, "i", slog.Default())
+	m, err := node.New(settingsOfNode(cfg), nil, "i", slog.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,19 +65,19 @@ func TestSettingsReachPods(t *testing.T) {
 
 // What evictionHard says is kept from pods and reported, each as far as it can be.
 func TestThresholdsReachTheNode(t *testing.T) {
-	amount := func(text string) Threshold { return Threshold{Amount: resource.MustParse(text)} }
+	amount := func(text string) node.Threshold { return node.Threshold{Amount: resource.MustParse(text)} }
 	for _, row := range []struct {
 		name     string
 		in       map[string]string
-		free     map[v1.ResourceName]Threshold
-		pressure map[string]Threshold
+		free     map[v1.ResourceName]node.Threshold
+		pressure map[string]node.Threshold
 	}{
-		{"nothing", nil, nil, defaultPressure()},
+		{"nothing", nil, nil, node.DefaultPressure()},
 		{"amounts and shares", map[string]string{"memory.available": "100Mi", "nodefs.available": "10%"},
-			map[v1.ResourceName]Threshold{"memory": amount("100Mi"), "ephemeral-storage": {Share: 0.1}},
-			map[string]Threshold{"memory.available": amount("100Mi"), "nodefs.available": {Share: 0.1}}},
+			map[v1.ResourceName]node.Threshold{"memory": amount("100Mi"), "ephemeral-storage": {Share: 0.1}},
+			map[string]node.Threshold{"memory.available": amount("100Mi"), "nodefs.available": {Share: 0.1}}},
 		{"none", map[string]string{"memory.available": "0%", "nodefs.available": "100%"}, nil, nil},
-		{"one that is only reported", map[string]string{"imagefs.inodesFree": "2%"}, nil, map[string]Threshold{"imagefs.inodesFree": {Share: 0.02}}},
+		{"one that is only reported", map[string]string{"imagefs.inodesFree": "2%"}, nil, map[string]node.Threshold{"imagefs.inodesFree": {Share: 0.02}}},
 		{"one that is of no use", map[string]string{"containerfs.available": "2%"}, nil, nil},
 	} {
 		free, pressure := thresholds(row.in)
@@ -107,10 +109,10 @@ func TestPartsHaveTheDefaultsOfTheSettings(t *testing.T) {
 	if got, want := limitsOfImages(c).Complete(), (image.Limits{}).Complete(); got != want {
 		t.Errorf("images: %+v, want %+v", got, want)
 	}
-	if got, want := settingsOfPlans(c).BackOff, (BackOff{}).or(backOffFirst, backOffMax); got != want {
+	if got, want := settingsOfPlans(c).BackOff, (plan.BackOff{}).Or(plan.BackOffFirst, plan.BackOffMax); got != want {
 		t.Errorf("back-off: %+v, want %+v", got, want)
 	}
-	if s := settingsOfNode(c); s.podsOn(4) != (nodeSettings{}).podsOn(4) || c.ImagePulls != image.Parallel || s.CFSPeriod.Microseconds() != cgroups.DefaultPeriod {
+	if s := settingsOfNode(c); s.PodsOn(4) != (node.NodeSettings{}).PodsOn(4) || c.ImagePulls != image.Parallel || s.CFSPeriod.Microseconds() != cgroups.DefaultPeriod {
 		t.Errorf("the node: %+v", s)
 	}
 }

@@ -10,7 +10,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/admission"
 	"monopod/agent/e2e/golden"
+	"monopod/agent/node"
+	"monopod/agent/podspec"
 	"monopod/agent/volume"
 	"monopod/manifests"
 )
@@ -47,24 +50,24 @@ func FuzzSpec(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		pods, _ := manifests.Decode("/m/x.yaml", data, manifests.Options{NodeName: "node1", NameSuffix: true, RuntimeClasses: map[string]string{"a": "b"}})
 		for _, p := range pods {
-			for k, n := range []*node{someHost(), {CgroupV2: true, SwapController: true, SeccompDefault: true, SELinux: true, Name: "node1"}} {
+			for k, n := range []*podspec.Host{someHost(), {CgroupV2: true, SwapController: true, SeccompDefault: true, SELinux: true, Name: "node1"}} {
 				saySpec(t, p.Pod, n, k == 1)
 			}
-			admit(p.Pod, []place{{p.Pod}}, &nodeFacts{})
+			admission.Admit(p.Pod, []admission.Allocation{{p.Pod}}, &node.Facts{})
 		}
 	})
 }
 
 // saySpec says all of a pod in the runtime's terms.
-func saySpec(t *testing.T, p *v1.Pod, n *node, rro bool) {
+func saySpec(t *testing.T, p *v1.Pod, n *podspec.Host, rro bool) {
 	t.Helper()
-	if dir := logDirectory(n.PodLogs, p); filepath.Dir(dir) != filepath.Clean(n.PodLogs) {
+	if dir := podspec.LogDirectory(n.PodLogs, p); filepath.Dir(dir) != filepath.Clean(n.PodLogs) {
 		t.Errorf("the logs are in %q", dir)
 	}
-	twice(t, func() (*rt.PodSandboxConfig, error) { return sandboxConfig(p, 1, n) })
-	podCgroup(p, n)
-	etcHosts(p, []string{"10.88.0.2"}, n)
-	in := containerInput{Attempt: 2, Image: "sha256:0", ImageUID: new(int64(0)), PodIPs: []string{"10.88.0.2", "fd00::2"},
+	twice(t, func() (*rt.PodSandboxConfig, error) { return podspec.SandboxConfig(p, 1, n) })
+	podspec.PodCgroup(p, n)
+	podspec.EtcHosts(p, []string{"10.88.0.2"}, n)
+	in := podspec.Input{Attempt: 2, Image: "sha256:0", ImageUID: new(int64(0)), PodIPs: []string{"10.88.0.2", "fd00::2"},
 		Volumes: map[string]volume.Mount{}, VolumeImages: map[string]string{}, HostsPath: "/h", TerminationLogPath: "/t", RecursiveReadOnly: rro}
 	for _, v := range p.Spec.Volumes {
 		if v.Image != nil {
@@ -73,8 +76,8 @@ func saySpec(t *testing.T, p *v1.Pod, n *node, rro bool) {
 			in.Volumes[v.Name] = volume.Mount{HostPath: "/v/" + v.Name}
 		}
 	}
-	for _, c := range allContainers(p) {
-		paths, err := subPaths(p, c, in, n)
+	for _, c := range podspec.AllContainers(p) {
+		paths, err := podspec.SubPaths(p, c, in, n)
 		for _, path := range paths {
 			if !filepath.IsLocal(path) && filepath.Clean(path) != "." {
 				t.Errorf("the subPath %q leads out", path)
@@ -84,10 +87,10 @@ func saySpec(t *testing.T, p *v1.Pod, n *node, rro bool) {
 			continue
 		}
 		in.SubPaths = paths
-		if log := logPath(c.Name, in.Attempt); !filepath.IsLocal(log) {
+		if log := podspec.LogPath(c.Name, in.Attempt); !filepath.IsLocal(log) {
 			t.Errorf("the log is %q", log)
 		}
-		twice(t, func() (*rt.ContainerConfig, error) { return containerConfig(p, c, in, n) })
+		twice(t, func() (*rt.ContainerConfig, error) { return podspec.ContainerConfig(p, c, in, n) })
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/worker"
 	"monopod/cri/critest"
 )
 
@@ -212,7 +213,7 @@ func TestAHangingPreStopDoesNotKeepTheAgent(t *testing.T) {
 		r.after(time.Minute)
 		begun := time.Now()
 		r.stop()
-		if took := time.Since(begun); took > leaveIn+time.Second {
+		if took := time.Since(begun); took > worker.LeaveIn+time.Second {
 			r.Errorf("the agent took %s to end", took)
 		}
 		r.start()

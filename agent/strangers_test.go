@@ -13,6 +13,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"monopod/agent/gc"
+	"monopod/agent/podstatus"
+	"monopod/agent/worker"
 	"monopod/cri/critest"
 )
 
@@ -53,11 +56,11 @@ func TestALogThatIsNoFileIsNotWaitedFor(t *testing.T) {
 	noErr(t, os.Symlink(filepath.Join(dir, "secret"), filepath.Join(dir, "link")))
 	noErr(t, os.Symlink(dir, filepath.Join(dir, "folder", "c")))
 	noErr(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
-	if got := logTail(filepath.Join(dir, "secret")); got != "secret\n" {
+	if got := podstatus.LogTail(filepath.Join(dir, "secret")); got != "secret\n" {
 		t.Fatalf("a log reads %q", got)
 	}
 	for _, path := range []string{"link", "fifo", "folder", "folder/c/secret"} {
-		if got := logTail(filepath.Join(dir, path)); got != "" {
+		if got := podstatus.LogTail(filepath.Join(dir, path)); got != "" {
 			t.Errorf("%s reads %q", path, got)
 		}
 	}
@@ -138,7 +141,7 @@ func TestGarbageLogsAreNotLookedForBehindLinks(t *testing.T) {
 		noErr(r.T, os.Symlink(outside, filepath.Join(pod, "d")))
 		noErr(r.T, os.Symlink(outside, filepath.Join(filepath.Dir(pod), "ns_other_"+uid)))
 		tree(t, pod, "e/1.log", "e/2.log", "e/3.log")
-		r.after(garbageEvery + time.Second)
+		r.after(gc.GarbageEvery + time.Second)
 		if got := left(t, outside); !slices.Equal(got, names) {
 			r.Errorf("left %s", got)
 		}
@@ -150,8 +153,8 @@ func TestGarbageLogsAreNotLookedForBehindLinks(t *testing.T) {
 
 func TestLogFoldersAreNotMadeBehindLinks(t *testing.T) {
 	outside, podLogs := t.TempDir(), t.TempDir()
-	w := &worker{workers: &workers{podLogs: podLogs}}
-	w.key.Namespace, w.key.Name = "ns", "web"
+	w := &worker.Worker{Workers: &worker.Workers{PodLogs: podLogs}}
+	w.Key.Namespace, w.Key.Name = "ns", "web"
 	p := &v1.Pod{}
 	for _, link := range []string{"ns_web_a", "ns_web_b/c"} {
 		tree(t, podLogs, filepath.Dir(link)+"/")
@@ -159,9 +162,9 @@ func TestLogFoldersAreNotMadeBehindLinks(t *testing.T) {
 	}
 	for _, uid := range []string{"a", "b"} {
 		p.UID = "x"
-		noErr(t, w.makeContainerLogDir(p, "c"))
+		noErr(t, w.MakeContainerLogDir(p, "c"))
 		p.UID = types.UID(uid)
-		if err := w.makeContainerLogDir(p, "c"); err == nil || !strings.Contains(err.Error(), "is a link") {
+		if err := w.MakeContainerLogDir(p, "c"); err == nil || !strings.Contains(err.Error(), "is a link") {
 			t.Errorf("of %s: %v", uid, err)
 		}
 	}
@@ -176,12 +179,12 @@ func TestAttemptsAreNotCountedBehindLinks(t *testing.T) {
 	tree(t, outside, "41.log")
 	tree(t, podLogs, "ns_web_a/c/1.log")
 	noErr(t, os.Symlink(outside, filepath.Join(podLogs, "ns_web_a", "d")))
-	w := &worker{workers: &workers{podLogs: podLogs}}
-	w.key.Namespace, w.key.Name = "ns", "web"
+	w := &worker.Worker{Workers: &worker.Workers{PodLogs: podLogs}}
+	w.Key.Namespace, w.Key.Name = "ns", "web"
 	p := pod(v1.RestartPolicyAlways, "c", "d")
 	p.UID = "a"
 	s := scene{pod: p}.situation()
-	next := w.nextAttempts(&s)
+	next := w.NextAttempts(&s)
 	if next["c"] != 2 || next["d"] != 0 {
 		t.Errorf("next %v", next)
 	}

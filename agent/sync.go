@@ -10,7 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"monopod/agent/admission"
+	"monopod/agent/checkpoint"
+	"monopod/agent/gc"
+	"monopod/agent/pleg"
 	"monopod/agent/status"
+	"monopod/agent/worker"
 	"monopod/manifests"
 )
 
@@ -23,23 +28,23 @@ const (
 // syncLoop owns the workers: it starts, wakes and retires them. Its goroutine
 // owns all fields but again, known and turned, and does no I/O.
 type syncLoop struct {
-	shared *workers
+	shared *worker.Workers
 	store  *status.Store
-	needs  *imageNeeds // told of all pods that are accepted; nil: nobody asks
-	dir    string      // of the manifests
+	needs  *gc.ImageNeeds // told of all pods that are accepted; nil: nobody asks
+	dir    string         // of the manifests
 
 	workers  map[manifests.Key]*podWorker
-	updates  uint64                                   // how many the workers got
-	left     map[manifests.Key]map[string]*checkpoint // of former agents, not yet taken over by a worker
-	seats    *seats
+	updates  uint64                                              // how many the workers got
+	left     map[manifests.Key]map[string]*checkpoint.Checkpoint // of former agents, not yet taken over by a worker
+	seats    *admission.Table
 	orders   *orders
 	facts    chan reading // the machine, read anew
 	reading  bool         // it is being read
-	seen     sighting
-	looked   bool                // there was a sighting
-	last     *manifests.Snapshot // nil before the first
-	renewals chan *renewal       // restarts that somebody asks for
-	empty    chan struct{}       // closed when no pod is wanted and none is left
+	seen     pleg.Relist
+	looked   bool                 // there was a sighting
+	last     *manifests.Snapshot  // nil before the first
+	renewals chan *worker.Renewal // restarts that somebody asks for
+	empty    chan struct{}        // closed when no pod is wanted and none is left
 	running  sync.WaitGroup
 	wrong    map[string]bool // with manifests, as events told
 	swept    bool            // reports on pods that nobody knows any more were removed
@@ -54,26 +59,26 @@ type syncLoop struct {
 	turned   atomic.Int64                    // when the loop turned last, in ns since born: whatever becomes of the clock
 }
 
-func newSyncLoop(shared *workers, store *status.Store, needs *imageNeeds, dir string, checkpoints []*checkpoint) *syncLoop {
-	shared.states, shared.born = make(chan State), time.Now()
+func newSyncLoop(shared *worker.Workers, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
+	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, needs: needs, dir: dir,
-		again: make(chan struct{}, 1), seats: newSeats(shared.machine.facts, checkpoints), facts: make(chan reading),
+		again: make(chan struct{}, 1), seats: admission.NewTable(shared.Machine.Facts, checkpoints), facts: make(chan reading),
 		workers: map[manifests.Key]*podWorker{}, arrivals: map[manifests.Key]arrival{},
-		left: map[manifests.Key]map[string]*checkpoint{}, renewals: make(chan *renewal), empty: make(chan struct{})}
+		left: map[manifests.Key]map[string]*checkpoint.Checkpoint{}, renewals: make(chan *worker.Renewal), empty: make(chan struct{})}
 	for _, c := range checkpoints {
-		if l.left[c.key()] == nil {
-			l.left[c.key()] = map[string]*checkpoint{}
+		if l.left[c.Key()] == nil {
+			l.left[c.Key()] = map[string]*checkpoint.Checkpoint{}
 		}
-		l.left[c.key()][c.uid()] = c
+		l.left[c.Key()][c.Uid()] = c
 	}
 	l.hideSecretsOf(checkpoints)
-	l.orders, l.born, l.seats.fault = newOrders(shared.machine.boot, l.seats, checkpoints), time.Now(), l.uncounted
-	shared.uids = l.seats.uids
+	l.orders, l.born, l.seats.Fault = newOrders(shared.Machine.Boot, l.seats, checkpoints), time.Now(), l.uncounted
+	shared.Uids = l.seats.Uids
 	return l
 }
 
 // Run turns until ctx ends, then waits for the workers, which end with it.
-func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot, w *watch) {
+func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot, w *pleg.Watch) {
 	defer l.running.Wait()
 	tick := time.NewTicker(syncTick)
 	defer tick.Stop()
@@ -84,26 +89,26 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case s := <-snapshots:
 			l.worked = true
 			l.snapshot(ctx, s)
-		case seen := <-w.sightings:
+		case seen := <-w.Relists:
 			l.sighted(ctx, seen)
-		case key := <-w.touched:
+		case key := <-w.Touched:
 			l.worked = true
 			if w := l.workers[key]; w != nil {
-				w.poke()
+				w.Poke()
 			}
 		case r := <-l.renewals:
 			l.worked = true
 			l.renew(r)
 		case <-l.again:
 			l.lookAgain(ctx)
-		case now := <-l.shared.states:
+		case now := <-l.shared.States:
 			l.heard(ctx, now)
 		case <-l.orders.wake.C:
 			l.retry(ctx)
 		case f := <-l.facts:
 			l.reading = false
 			if f.err == nil {
-				l.know(ctx, f.nodeFacts)
+				l.know(ctx, f.Facts)
 			}
 		case <-tick.C:
 			l.readFacts(ctx)
@@ -152,7 +157,7 @@ func (l *syncLoop) LookAgain() {
 // have of it may have changed.
 func (l *syncLoop) lookAgain(ctx context.Context) {
 	for _, w := range l.workers {
-		w.poke()
+		w.Poke()
 	}
 	l.beginReading(ctx)
 }
@@ -161,10 +166,10 @@ func (l *syncLoop) lookAgain(ctx context.Context) {
 func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 	l.last = &s
 	l.hideSecrets(s.Pods)
-	l.needs.publish(s.Pods)
+	l.needs.Publish(s.Pods)
 	wanted := l.arrived(s.Pods)
 	l.drop(ctx, wanted)
-	for _, p := range slices.SortedFunc(slices.Values(l.expect(s.Pods)), byArrival) {
+	for _, p := range slices.SortedFunc(slices.Values(l.expect(s.Pods)), admission.ByArrival) {
 		l.ask(ctx, p)
 	}
 	l.retry(ctx)
@@ -185,14 +190,14 @@ func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 
 // drop lets all pods go that are not wanted any more.
 func (l *syncLoop) drop(ctx context.Context, wanted map[manifests.Key]bool) {
-	for key := range l.seats.taken {
+	for key := range l.seats.Entries {
 		if wanted[key] {
 			continue
 		}
-		l.seats.leave(key)
+		l.seats.Release(key)
 		l.orders.forget(key)
 		if l.workers[key] == nil && l.left[key] == nil { // it only waited
-			l.seats.gone(key)
+			l.seats.Remove(key)
 			l.store.RemovePod(key.String())
 		}
 	}
@@ -219,7 +224,7 @@ func (l *syncLoop) strays(ctx context.Context) {
 		held := l.orders.held[key] != nil && l.left[key] != nil // from before the machine was booted
 		if l.workers[key] == nil && !held {
 			if l.left[key] == nil {
-				l.shared.metrics.Stray()
+				l.shared.Metrics.Stray()
 			}
 			l.wish(ctx, key, nil)
 		}
@@ -228,8 +233,8 @@ func (l *syncLoop) strays(ctx context.Context) {
 
 // podWorker is the worker of one pod name, and what it was told.
 type podWorker struct {
-	*worker
-	update Update
+	*worker.Worker
+	update worker.Update
 	ready  bool // the worker said of this update that its pod is
 	stop   context.CancelFunc
 }
@@ -240,12 +245,12 @@ func (l *syncLoop) wish(ctx context.Context, key manifests.Key, p *manifests.Pod
 		l.orders.begun[key] = p.UID
 	}
 	w := l.workers[key]
-	if w != nil && same(w.update.Pod, p) {
+	if w != nil && manifests.Same(w.update.Pod, p) {
 		return
 	}
 	l.updates++
-	u := Update{Pod: p, Generation: l.updates}
-	if a, known := l.arrivals[key]; known && same(a.pod, p) {
+	u := worker.Update{Pod: p, Generation: l.updates}
+	if a, known := l.arrivals[key]; known && manifests.Same(a.pod, p) {
 		u.Read = a.at
 	}
 	if w != nil {
@@ -256,10 +261,10 @@ func (l *syncLoop) wish(ctx context.Context, key manifests.Key, p *manifests.Pod
 	known := l.left[key]
 	delete(l.left, key)
 	if known == nil {
-		known = map[string]*checkpoint{}
+		known = map[string]*checkpoint.Checkpoint{}
 	}
 	own, stop := context.WithCancel(ctx)
-	l.workers[key] = &podWorker{update: u, stop: stop, worker: l.shared.startWorker(own, &l.running, key, known, u)}
+	l.workers[key] = &podWorker{update: u, stop: stop, Worker: l.shared.StartWorker(own, &l.running, key, known, u)}
 }
 
 // told returns what the pod's worker was told last, nil where there is none.
@@ -270,33 +275,24 @@ func (l *syncLoop) told(key manifests.Key) *manifests.Pod {
 	return nil
 }
 
-// same reports whether two wishes are one: nothing, or the same content under
-// the same uid.
-func same(a, b *manifests.Pod) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Digest == b.Digest && a.UID == b.UID
-}
-
 // sighted wakes the workers of pods that look different from what they saw
 // themselves: two sightings may be alike while a worker saw something between
 // them. After the runtime was away it wakes all.
-func (l *syncLoop) sighted(ctx context.Context, seen sighting) {
+func (l *syncLoop) sighted(ctx context.Context, seen pleg.Relist) {
 	for key, w := range l.workers {
-		if seen.Fresh || w.observer.seen.Load() != seen.Pods[key] {
+		if seen.Fresh || w.Observer.Seen.Load() != seen.Pods[key] {
 			l.worked = true
-			w.poke()
+			w.Poke()
 		}
 	}
 	l.seen, l.looked = seen, true
 	l.strays(ctx)
-	l.know(ctx, l.seats.facts)
+	l.know(ctx, l.seats.Facts)
 }
 
 // heard takes note of what a worker says of its pod. What it says of an earlier
 // update says nothing any more.
-func (l *syncLoop) heard(ctx context.Context, now State) {
+func (l *syncLoop) heard(ctx context.Context, now worker.State) {
 	w := l.workers[now.Key]
 	if w == nil || w.update.Generation != now.Generation {
 		return
@@ -306,10 +302,10 @@ func (l *syncLoop) heard(ctx context.Context, now State) {
 		w.stop()
 		delete(l.workers, now.Key)
 		delete(l.seen.Pods, now.Key)
-		l.seats.gone(now.Key)
+		l.seats.Remove(now.Key)
 	} else {
 		w.ready = now.Ready
-		l.seats.stands(now.Key, now.Cleared, now.Ended)
+		l.seats.Update(now.Key, now.Cleared, now.Ended)
 	}
 	l.retry(ctx)
 }

@@ -7,6 +7,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/admission"
+	"monopod/agent/node"
+	"monopod/agent/podstatus"
 	"monopod/agent/status"
 	"monopod/manifests"
 	"monopod/manifests/decode"
@@ -16,25 +19,25 @@ import (
 // that has one.
 func (l *syncLoop) ask(ctx context.Context, p *manifests.Pod) {
 	if err := l.contained(p.Pod, "admit the pod", func() { l.askFor(ctx, p) }); err != nil {
-		l.seats.refuse(p, refusal{"UnexpectedAdmissionError", err.Error()}, metav1.Now().Rfc3339Copy())
+		l.seats.Refuse(p, admission.Rejection{Reason: "UnexpectedAdmissionError", Message: err.Error()}, metav1.Now().Rfc3339Copy())
 	}
 }
 
 func (l *syncLoop) askFor(ctx context.Context, p *manifests.Pod) {
 	key := p.Key()
-	before, waited := l.seats.refused[key]
-	version := l.seats.ask(p, metav1.Now().Rfc3339Copy())
-	now, waits := l.seats.refused[key]
-	log := l.shared.log.With("pod", key.String())
+	before, waited := l.seats.Rejected[key]
+	version := l.seats.Admit(p, metav1.Now().Rfc3339Copy())
+	now, waits := l.seats.Rejected[key]
+	log := l.shared.Log.With("pod", key.String())
 	switch {
-	case waits && (!waited || now.Reason != before.Reason || !same(now.pod, before.pod)):
-		l.shared.metrics.Rejected(now.Reason)
+	case waits && (!waited || now.Reason != before.Reason || !manifests.Same(now.Pod, before.Pod)):
+		l.shared.Metrics.Rejected(now.Reason)
 		outcome := "there is no place for the pod; it waits"
-		if now.final() {
+		if now.Final() {
 			outcome = "the pod can never run on this node; it has failed"
 		}
 		log.Warn(outcome, "reason", now.Reason, "err", now.Message, "former", version != nil)
-		l.recordRefusal(p, now.refusal)
+		l.recordRefusal(p, now.Rejection)
 	case waited && !waits:
 		log.Info("there is a place for the pod now")
 	}
@@ -46,52 +49,52 @@ func (l *syncLoop) askFor(ctx context.Context, p *manifests.Pod) {
 // retry asks again for the pods that wait, and reports those that wait on.
 func (l *syncLoop) retry(ctx context.Context) {
 	l.follow(ctx)
-	if len(l.seats.refused) == 0 {
+	if len(l.seats.Rejected) == 0 {
 		return
 	}
-	before := maps.Clone(l.seats.refused)
-	for _, p := range l.seats.waiting() {
+	before := maps.Clone(l.seats.Rejected)
+	for _, p := range l.seats.Waiting() {
 		l.ask(ctx, p)
 	}
-	for _, key := range l.seats.swaps() {
-		l.shared.log.Info("the pod makes place for others that make place for it", "pod", key.String())
-		l.seats.vacate(l.seats.at(key))
+	for _, key := range l.seats.Swaps() {
+		l.shared.Log.Info("the pod makes place for others that make place for it", "pod", key.String())
+		l.seats.Free(l.seats.Entry(key))
 		l.wish(ctx, key, nil)
 	}
-	for key, r := range l.seats.refused {
+	for key, r := range l.seats.Rejected {
 		// A worker that is there reports what it has under this name.
 		if l.workers[key] == nil {
-			_ = l.contained(r.pod.Pod, "report the pod", func() {
-				out := *r.pod.Pod
-				out.Status = refusedStatus(r.pod.Pod, r.refusal, r.since)
+			_ = l.contained(r.Pod.Pod, "report the pod", func() {
+				out := *r.Pod.Pod
+				out.Status = podstatus.RefusedStatus(r.Pod.Pod, r.Rejection, r.Since)
 				l.store.SetPod(key.String(), &out)
 			})
 		}
 	}
-	if !maps.Equal(before, l.seats.refused) {
+	if !maps.Equal(before, l.seats.Rejected) {
 		l.report(*l.last)
 	}
 }
 
 // know goes by what the node is now.
-func (l *syncLoop) know(ctx context.Context, f nodeFacts) {
-	f.StrictGroups, f.RuntimeAsked = l.shared.watch.StrictGroups()
-	if f.same(&l.seats.facts) {
+func (l *syncLoop) know(ctx context.Context, f node.Facts) {
+	f.StrictGroups, f.RuntimeAsked = l.shared.Watch.StrictGroups()
+	if f.Same(&l.seats.Facts) {
 		return
 	}
-	l.seats.facts = f
+	l.seats.Facts = f
 	l.retry(ctx)
 }
 
 // reading is what came of reading the machine.
 type reading struct {
-	nodeFacts
+	node.Facts
 	err error
 }
 
 // readFacts has the machine read anew while a pod waits: it may have grown.
 func (l *syncLoop) readFacts(ctx context.Context) {
-	if len(l.seats.waiting()) > 0 {
+	if len(l.seats.Waiting()) > 0 {
 		l.beginReading(ctx)
 	}
 }
@@ -102,9 +105,9 @@ func (l *syncLoop) beginReading(ctx context.Context) {
 	}
 	l.reading = true
 	l.running.Go(func() {
-		f, err := l.shared.machine.readFacts()
+		f, err := l.shared.Machine.ReadFacts()
 		if err != nil {
-			l.shared.log.Error("what the node has is not known anew", "err", err)
+			l.shared.Log.Error("what the node has is not known anew", "err", err)
 		}
 		select {
 		case l.facts <- reading{f, err}:
@@ -130,11 +133,11 @@ func (l *syncLoop) report(s manifests.Snapshot) {
 	m := status.Manifests{Dir: l.dir, Problems: problems(s.Problems)}
 	for _, f := range s.Files {
 		out := status.File{Path: f.Path, Pods: f.Pods, Held: f.Held, Problems: problems(f.Problems)}
-		for _, p := range l.seats.all() {
+		for _, p := range l.seats.All() {
 			key := p.Key()
-			if p.File == f.Path && l.seats.at(key).pod != nil {
+			if p.File == f.Path && l.seats.Entry(key).Pod != nil {
 				out.Held = true
-				out.Problems = append(out.Problems, status.Problem{File: f.Path, Pod: key.String(), Message: l.seats.refused[key].Message})
+				out.Problems = append(out.Problems, status.Problem{File: f.Path, Pod: key.String(), Message: l.seats.Rejected[key].Message})
 			}
 		}
 		out.Held = out.Held || l.heldVersion(f.Path)

@@ -10,6 +10,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"monopod/agent/admission"
+	"monopod/agent/checkpoint"
+	"monopod/agent/events"
+	"monopod/agent/podstatus"
 	"monopod/agent/status"
 	"monopod/manifests"
 	"monopod/manifests/decode"
@@ -20,7 +24,7 @@ import (
 // turn has come. Who was let start is not held again before the machine is
 // booted anew, when all start from nothing.
 type orders struct {
-	boot  boot
+	boot  checkpoint.Boot
 	begun map[manifests.Key]types.UID // the instance that was let start last, in this boot
 	held  map[manifests.Key]*heldPod
 	wake  *time.Timer                 // when the first of them has waited long enough
@@ -32,20 +36,20 @@ type heldPod struct {
 	pod    *manifests.Pod
 	since  time.Time
 	last   *v1.PodStatus // as reported last; nil: never
-	ruling ruling
+	ruling admission.Ruling
 	said   string
 }
 
 // newOrders returns the orders as former agents left them.
-func newOrders(b boot, s *seats, checkpoints []*checkpoint) *orders {
+func newOrders(b checkpoint.Boot, s *admission.Table, checkpoints []*checkpoint.Checkpoint) *orders {
 	o := &orders{boot: b, begun: map[manifests.Key]types.UID{},
 		held: map[manifests.Key]*heldPod{}, wake: time.NewTimer(time.Hour)}
 	o.wake.Stop()
 	for _, c := range checkpoints {
-		at := s.taken[c.key()]
-		current := at != nil && at.pod != nil && at.pod.UID == c.Pod.UID && !c.retired()
-		if current && (c.Boot == "" || c.Boot == b.ID || c.ended() != "") {
-			o.begun[c.key()] = c.Pod.UID
+		at := s.Entries[c.Key()]
+		current := at != nil && at.Pod != nil && at.Pod.UID == c.Pod.UID && !c.IsRemoving()
+		if current && (c.Boot == "" || c.Boot == b.ID || c.Ended() != "") {
+			o.begun[c.Key()] = c.Pod.UID
 		}
 	}
 	return o
@@ -63,14 +67,14 @@ func (l *syncLoop) expect(pods []*manifests.Pod) []*manifests.Pod {
 	var free []*manifests.Pod
 	for _, p := range pods {
 		key := p.Key()
-		waits, hadItsTurn := l.seats.refused[key]
-		hadItsTurn = hadItsTurn && same(waits.pod, p)
-		if len(decode.OrderOf(p.Pod).After) == 0 || l.orders.begun[key] == p.UID || hadItsTurn || admitOS(p.Pod) != nil {
+		waits, hadItsTurn := l.seats.Rejected[key]
+		hadItsTurn = hadItsTurn && manifests.Same(waits.Pod, p)
+		if len(decode.OrderOf(p.Pod).After) == 0 || l.orders.begun[key] == p.UID || hadItsTurn || admission.AdmitOS(p.Pod) != nil {
 			delete(l.orders.held, key)
 			free = append(free, p)
-		} else if h := l.orders.held[key]; h == nil || !same(h.pod, p) {
+		} else if h := l.orders.held[key]; h == nil || !manifests.Same(h.pod, p) {
 			l.orders.held[key] = l.newHeld(p)
-			delete(l.seats.refused, key) // an earlier version, which is not asked for any more
+			delete(l.seats.Rejected, key) // an earlier version, which is not asked for any more
 		} else {
 			h.pod = p
 		}
@@ -83,11 +87,11 @@ func (l *syncLoop) expect(pods []*manifests.Pod) []*manifests.Pod {
 func (l *syncLoop) newHeld(p *manifests.Pod) *heldPod {
 	h := &heldPod{pod: p, since: time.Now()}
 	prev, ok := l.store.Previous(p.Key().String())
-	if !ok || prev.UID != p.UID || wasRefused(&prev.Status) {
+	if !ok || prev.UID != p.UID || podstatus.WasRefused(&prev.Status) {
 		return h
 	}
 	h.last = &prev.Status
-	if since, ok := heldSince(h.last); ok && since.After(l.orders.boot.Since) && since.Before(h.since) {
+	if since, ok := podstatus.HeldSince(h.last); ok && since.After(l.orders.boot.Since) && since.Before(h.since) {
 		h.since = h.since.Add(-h.since.Sub(since)) // by a clock that nobody sets
 	}
 	return h
@@ -123,16 +127,16 @@ func (l *syncLoop) follow(ctx context.Context) {
 
 // release lets those go that are held no more, the one that came first first,
 // and reports whether there were any.
-func (l *syncLoop) release(ctx context.Context, rulings map[manifests.Key]ruling) bool {
+func (l *syncLoop) release(ctx context.Context, rulings map[manifests.Key]admission.Ruling) bool {
 	var free []*manifests.Pod
 	for key, h := range l.orders.held {
 		if !rulings[key].Held {
 			free = append(free, h.pod)
 		}
 	}
-	for _, p := range slices.SortedFunc(slices.Values(free), byArrival) {
+	for _, p := range slices.SortedFunc(slices.Values(free), admission.ByArrival) {
 		key := p.Key()
-		log := l.shared.log.With("pod", key.String())
+		log := l.shared.Log.With("pod", key.String())
 		h := l.orders.held[key]
 		if late := rulings[key].Unready; len(late) > 0 {
 			log.Warn("the pod has waited long enough and starts all the same", "waited", time.Since(h.since).Round(time.Second), "reason", l.reason(late))
@@ -146,15 +150,15 @@ func (l *syncLoop) release(ctx context.Context, rulings map[manifests.Key]ruling
 }
 
 // rulings judges all pods that are wanted.
-func (l *syncLoop) rulings() map[manifests.Key]ruling {
-	turns := make(map[manifests.Key]turn, len(l.last.Pods))
+func (l *syncLoop) rulings() map[manifests.Key]admission.Ruling {
+	turns := make(map[manifests.Key]admission.Turn, len(l.last.Pods))
 	for _, p := range l.last.Pods {
-		turns[p.Key()] = turn{}
+		turns[p.Key()] = admission.Turn{}
 	}
 	for _, p := range l.last.Pods {
 		key := p.Key()
 		h, o := l.orders.held[key], decode.OrderOf(p.Pod)
-		t := turn{Begun: h == nil, Ready: h == nil && l.isReady(key)}
+		t := admission.Turn{Begun: h == nil, Ready: h == nil && l.isReady(key)}
 		for _, other := range o.After {
 			t.After = append(t.After, l.named(other, turns))
 		}
@@ -163,7 +167,7 @@ func (l *syncLoop) rulings() map[manifests.Key]ruling {
 		}
 		turns[key] = t
 	}
-	return order(turns, time.Now(), l.short)
+	return admission.Order(turns, time.Now(), l.short)
 }
 
 // isReady reports whether what a worker keeps under a pod's name is ready. While
@@ -174,8 +178,8 @@ func (l *syncLoop) isReady(key manifests.Key) bool {
 }
 
 // named returns the pod that a manifest calls by its short name, or by its full one.
-func (l *syncLoop) named(key manifests.Key, pods map[manifests.Key]turn) manifests.Key {
-	long := manifests.Key{Namespace: key.Namespace, Name: key.Name + l.shared.suffix}
+func (l *syncLoop) named(key manifests.Key, pods map[manifests.Key]admission.Turn) manifests.Key {
+	long := manifests.Key{Namespace: key.Namespace, Name: key.Name + l.shared.Suffix}
 	_, isLong := pods[long]
 	if _, isFull := pods[key]; isFull && !isLong {
 		return key
@@ -185,11 +189,11 @@ func (l *syncLoop) named(key manifests.Key, pods map[manifests.Key]turn) manifes
 
 // short is "namespace/name" without the node.
 func (l *syncLoop) short(key manifests.Key) string {
-	return key.Namespace + "/" + strings.TrimSuffix(key.Name, l.shared.suffix)
+	return key.Namespace + "/" + strings.TrimSuffix(key.Name, l.shared.Suffix)
 }
 
 func (l *syncLoop) reason(unready []manifests.Key) string {
-	return "waits for " + joinNames(unready, ", ", l.short) + " to be ready"
+	return "waits for " + admission.JoinNames(unready, ", ", l.short) + " to be ready"
 }
 
 // hold keeps a pod from starting: what runs under its name runs on, and what
@@ -199,26 +203,26 @@ func (l *syncLoop) hold(ctx context.Context, key manifests.Key, h *heldPod) {
 	if h.ruling.Problem != "" {
 		text += ": " + h.ruling.Problem
 	}
-	former := l.seats.at(key).pod
+	former := l.seats.Entry(key).Pod
 	switch {
-	case former != nil && !same(former, h.pod) && l.orders.begun[key] == former.UID:
+	case former != nil && !manifests.Same(former, h.pod) && l.orders.begun[key] == former.UID:
 		l.wish(ctx, key, former)
 	case former == nil && l.left[key] != nil:
 		l.wish(ctx, key, nil)
 	}
 	if text != h.said {
 		h.said = text
-		log := l.shared.log.With("pod", key.String(), "reason", text)
+		log := l.shared.Log.With("pod", key.String(), "reason", text)
 		if h.ruling.Problem != "" {
 			log.Warn("the pod may wait for ever", "file", h.pod.File)
 		} else {
 			log.Info("the pod is not to start yet")
 		}
-		l.shared.events.Record(podRef(h.pod.Pod), v1.EventTypeNormal, reasonHeld, text)
+		l.shared.Events.Record(events.About(h.pod.Pod), v1.EventTypeNormal, podstatus.ReasonHeld, text)
 	}
 	if l.workers[key] == nil { // a worker reports what it has under this name
 		out := *h.pod.Pod
-		out.Status = heldStatus(h.pod, h.since, text, h.last)
+		out.Status = podstatus.HeldStatus(h.pod, h.since, text, h.last)
 		h.last = &out.Status
 		l.store.SetPod(key.String(), &out)
 	}

@@ -7,13 +7,14 @@ import (
 	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/cri/critest"
 )
 
 // reboot boots the machine, between two agents.
 func (r *rig) reboot() {
 	r.Reboot()
-	r.boot = boot{ID: "another", Since: time.Now()}
+	r.boot = checkpoint.Boot{ID: "another", Since: time.Now()}
 }
 
 func TestAfterARebootTheOrderHoldsAgain(t *testing.T) {

@@ -3,6 +3,7 @@ package agent
 import (
 	"maps"
 
+	"monopod/agent/admission"
 	"monopod/agent/status"
 	"monopod/manifests"
 	"monopod/manifests/decode"
@@ -10,7 +11,7 @@ import (
 
 // orderProblems returns what is wrong with the orders themselves, and which new
 // versions wait while their former ones run, by file.
-func (l *syncLoop) orderProblems(rulings map[manifests.Key]ruling) map[string][]status.Problem {
+func (l *syncLoop) orderProblems(rulings map[manifests.Key]admission.Ruling) map[string][]status.Problem {
 	found := map[string][]status.Problem{}
 	at := map[string]decode.Position{}
 	for _, f := range l.last.Files {

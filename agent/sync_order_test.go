@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/podstatus"
 	"monopod/cri/critest"
 	"monopod/manifests"
 	"monopod/manifests/decode"
@@ -174,8 +175,8 @@ func TestANameThatNobodyHasHealsWhenThePodAppears(t *testing.T) {
 		r.wantProblem(0, "", false)
 		r.want()
 		r.after(time.Minute)
-		if len(r.store.Pods()) > 0 || len(r.sync.seats.taken) > 0 || len(r.sync.orders.begun)+len(r.sync.orders.held) > 0 {
-			r.Errorf("left: %v %v %+v", r.store.Pods(), r.sync.seats.taken, r.sync.orders)
+		if len(r.store.Pods()) > 0 || len(r.sync.seats.Entries) > 0 || len(r.sync.orders.begun)+len(r.sync.orders.held) > 0 {
+			r.Errorf("left: %v %v %+v", r.store.Pods(), r.sync.seats.Entries, r.sync.orders)
 		}
 	})
 }
@@ -184,8 +185,8 @@ func TestAHeldPodIsForgottenWithItsManifest(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(after("web", "db", "img:1"))
 		r.want()
-		if len(r.store.Pods()) > 0 || len(r.sync.seats.taken) > 0 || len(r.sync.orders.held) > 0 {
-			r.Errorf("left: %v %v %+v", r.store.Pods(), r.sync.seats.taken, r.sync.orders)
+		if len(r.store.Pods()) > 0 || len(r.sync.seats.Entries) > 0 || len(r.sync.orders.held) > 0 {
+			r.Errorf("left: %v %v %+v", r.store.Pods(), r.sync.seats.Entries, r.sync.orders)
 		}
 	})
 }
@@ -292,7 +293,7 @@ func TestAPodThatIsLetStartWhileTheRuntimeIsAwayIsPendingLikeAnyOther(t *testing
 		r.want(after("web", "db", "img:1", limited))
 		r.Stop()
 		r.after(2 * time.Minute)
-		if st := r.status("default/web-n"); st.Phase != v1.PodPending || wasHeld(&st) || st.StartTime == nil {
+		if st := r.status("default/web-n"); st.Phase != v1.PodPending || podstatus.WasHeld(&st) || st.StartTime == nil {
 			r.Errorf("status %+v", st)
 		}
 		r.Resume()

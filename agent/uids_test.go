@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/config"
 	"monopod/cri/critest"
 )
@@ -50,12 +51,12 @@ func (r *rig) owns(key, uid, mark string) {
 			r.Errorf("left in the runtime: %s/%s", c.Namespace, c.Pod)
 		}
 	}
-	c := &checkpoint{}
+	c := &checkpoint.Checkpoint{}
 	b, err := os.ReadFile(filepath.Join(r.dir, "pods", uid, "pod.json"))
 	if err == nil {
 		err = json.Unmarshal(b, c)
 	}
-	if err != nil || c.retired() || c.key().String() != key {
+	if err != nil || c.IsRemoving() || c.Key().String() != key {
 		r.Errorf("checkpoint %s: %v", b, err)
 	}
 	if _, err := os.Stat(filepath.Dir(mark)); err != nil {
@@ -64,7 +65,7 @@ func (r *rig) owns(key, uid, mark string) {
 	if _, err := os.Stat(filepath.Join(r.dir, "pods", uid, "etc-hosts")); err != nil {
 		r.Error(err)
 	}
-	if exists(mark) {
+	if checkpoint.Exists(mark) {
 		r.Error("it has the volume of the pod before")
 	}
 	if twice := r.DoubleRunning(); len(twice) > 0 {

@@ -3,16 +3,18 @@ package agent
 import (
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/node"
+	"monopod/agent/podspec"
 	"monopod/agent/stats"
 )
 
 // newStats returns what tells how much the node and its pods use.
-func (a *Agent) newStats(m *machine) *stats.Collector {
+func (a *Agent) newStats(m *node.Node) *stats.Collector {
 	return stats.New(stats.Config{
-		CRI: a.cri, Labels: map[string]string{labelInstance: a.root.instance},
-		Node: a.cfg.NodeName, Booted: m.boot.Since, Root: a.cfg.Root, PodLogs: a.cfg.PodLogs,
+		CRI: a.cri, Labels: map[string]string{podspec.LabelInstance: a.root.Instance},
+		Node: a.cfg.NodeName, Booted: m.Boot.Since, Root: a.cfg.Root, PodLogs: a.cfg.PodLogs,
 		Pods:    a.store.Pods,
-		Cgroup:  func(p *v1.Pod) string { return m.Now().Cgroups.Pod(cgroupClass(p), string(p.UID)) },
+		Cgroup:  func(p *v1.Pod) string { return m.Now().Cgroups.Pod(podspec.CgroupClass(p), string(p.UID)) },
 		AllPods: func() string { return m.Now().Cgroups.Pods() },
 		Log:     a.log,
 	})

@@ -12,6 +12,8 @@ import (
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
+	"monopod/agent/gc"
 	"monopod/cri/critest"
 )
 
@@ -99,9 +101,11 @@ func TestPodsHaveUsersOfTheirOwn(t *testing.T) {
 
 func TestUsersGoBackWithTheirPod(t *testing.T) {
 	live(t, func(r *rig) {
-		two := uint64(2 * idsPerPod)
-		pool := func() (idRange, error) { return idRange{idsPerPod, two}, nil }
-		r.sync.shared.root.users.pool = pool
+		two := uint64(2 * checkpoint.IdsPerPod)
+		pool := func() (checkpoint.IdRange, error) {
+			return checkpoint.IdRange{First: checkpoint.IdsPerPod, Length: two}, nil
+		}
+		r.sync.shared.Root.Users.Pool = pool
 		r.want(own("a"), own("b"))
 		r.want(own("a"), own("b"), own("c"))
 		r.expect("default/a-n/c", "default/b-n/c")
@@ -119,21 +123,23 @@ func TestUsersGoBackWithTheirPod(t *testing.T) {
 
 // An agent that died may have left a dir that nobody claims.
 func TestUsersOfOrphansGoBack(t *testing.T) {
-	r, err := openRoot(t.TempDir())
+	r, err := checkpoint.OpenRoot(t.TempDir())
 	noErr(t, err)
-	defer r.close()
-	r.users.pool = func() (idRange, error) { return idRange{idsPerPod, idsPerPod}, nil }
-	for _, uid := range []string{"a", "b"} {
-		noErr(t, os.Mkdir(r.podDir(uid), 0o750))
+	defer r.Close()
+	r.Users.Pool = func() (checkpoint.IdRange, error) {
+		return checkpoint.IdRange{First: checkpoint.IdsPerPod, Length: checkpoint.IdsPerPod}, nil
 	}
-	_, err = r.users.take("a")
+	for _, uid := range []string{"a", "b"} {
+		noErr(t, os.Mkdir(r.PodDir(uid), 0o750))
+	}
+	_, err = r.Users.Take("a")
 	noErr(t, err)
-	if u, err := r.users.take("b"); err == nil {
+	if u, err := r.Users.Take("b"); err == nil {
 		t.Errorf("b got %v", u)
 	}
-	trash := &garbage{root: r, log: slog.New(slog.DiscardHandler)}
-	trash.collectPods(t.Context(), map[string]bool{"b": true}, true)
-	_, err = r.users.take("b")
+	trash := &gc.Garbage{Root: r, Log: slog.New(slog.DiscardHandler)}
+	trash.CollectPods(t.Context(), map[string]bool{"b": true}, true)
+	_, err = r.Users.Take("b")
 	noErr(t, err)
 }
 
@@ -157,10 +163,10 @@ func TestNoUsersAreGivenWhileThoseTakenAreUnknown(t *testing.T) {
 		dir := t.TempDir()
 		noErr(t, os.MkdirAll(filepath.Join(dir, "pods/old"), 0o750))
 		noErr(t, os.WriteFile(filepath.Join(dir, "pods/old/userns"), []byte(text), 0o600))
-		r, err := openRoot(dir)
+		r, err := checkpoint.OpenRoot(dir)
 		noErr(t, err)
-		defer r.close()
-		if u, err := r.users.take("new"); err == nil || !strings.Contains(err.Error(), "pods/old/userns") {
+		defer r.Close()
+		if u, err := r.Users.Take("new"); err == nil || !strings.Contains(err.Error(), "pods/old/userns") {
 			t.Errorf("%q: got %v, %v", text, u, err)
 		}
 	}
@@ -169,20 +175,20 @@ func TestNoUsersAreGivenWhileThoseTakenAreUnknown(t *testing.T) {
 func TestIDsThatTheAdministratorGave(t *testing.T) {
 	for _, row := range []struct {
 		name, out string
-		want      idRange
+		want      checkpoint.IdRange
 		fails     string
 	}{
-		{"one range", "0: kubelet 65536 7208960\n", idRange{65536, 7208960}, ""},
-		{"none", "", idRange{}, "not understood"},
-		{"two", "0: kubelet 65536 65536\n1: kubelet 196608 65536\n", idRange{}, "2 ranges"},
-		{"ids of the machine", "0: kubelet 0 65536\n", idRange{}, "must be whole ranges"},
-		{"begins within a range", "0: kubelet 65537 65536\n", idRange{}, "must be whole ranges"},
-		{"ends within a range", "0: kubelet 65536 65537\n", idRange{}, "must be whole ranges"},
-		{"nothing in it", "0: kubelet 65536 0\n", idRange{}, "must be whole ranges"},
-		{"more than there are", "0: kubelet 65536 4294967296\n", idRange{}, "must be whole ranges"},
-		{"the last", "0: kubelet 4294901760 65536\n", idRange{4294901760, 65536}, ""},
+		{"one range", "0: kubelet 65536 7208960\n", checkpoint.IdRange{First: 65536, Length: 7208960}, ""},
+		{"none", "", checkpoint.IdRange{}, "not understood"},
+		{"two", "0: kubelet 65536 65536\n1: kubelet 196608 65536\n", checkpoint.IdRange{}, "2 ranges"},
+		{"ids of the machine", "0: kubelet 0 65536\n", checkpoint.IdRange{}, "must be whole ranges"},
+		{"begins within a range", "0: kubelet 65537 65536\n", checkpoint.IdRange{}, "must be whole ranges"},
+		{"ends within a range", "0: kubelet 65536 65537\n", checkpoint.IdRange{}, "must be whole ranges"},
+		{"nothing in it", "0: kubelet 65536 0\n", checkpoint.IdRange{}, "must be whole ranges"},
+		{"more than there are", "0: kubelet 65536 4294967296\n", checkpoint.IdRange{}, "must be whole ranges"},
+		{"the last", "0: kubelet 4294901760 65536\n", checkpoint.IdRange{First: 4294901760, Length: 65536}, ""},
 	} {
-		got, err := parseSubIDs(row.out)
+		got, err := checkpoint.ParseSubIDs(row.out)
 		if got != row.want || (err == nil) != (row.fails == "") || err != nil && !strings.Contains(err.Error(), row.fails) {
 			t.Errorf("%s: got %v, %v", row.name, got, err)
 		}

@@ -19,13 +19,20 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/config"
 	"monopod/agent/events"
+	"monopod/agent/gc"
 	"monopod/agent/image"
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
+	"monopod/agent/node"
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
 	"monopod/agent/probe"
 	"monopod/agent/status"
+	"monopod/agent/worker"
 	"monopod/cri"
 	"monopod/cri/critest"
 	"monopod/manifests"
@@ -40,7 +47,7 @@ type rig struct {
 	events  *events.Recorder
 	metrics *metrics.Metrics
 	offers  chan manifests.Snapshot
-	watch   *watch
+	watch   *pleg.Watch
 	sync    *syncLoop
 	stop    func() // ends this agent; the next one is started with start
 	life    *life  // how it is killed
@@ -51,11 +58,11 @@ type rig struct {
 	settings  *atomic.Pointer[config.Config] // as they are now
 	configure func(*config.Config)           // nil: as it is
 	links     string                         // folder of links to logs; "": none are made
-	machine   func(*node)                    // likewise
+	machine   func(*podspec.Host)            // likewise
 	options   manifests.Options
-	facts     func(*nodeFacts)
+	facts     func(*node.Facts)
 	dial      func(ctx context.Context, network, address string) (net.Conn, error) // of probes; nil: nobody listens
-	boot      boot                                                                 // zero: this machine's
+	boot      checkpoint.Boot                                                      // zero: this machine's
 	mangle    func(args, reply any)                                                // see life; must be set before start
 }
 
@@ -81,7 +88,7 @@ func (l *lines) String() string {
 func live(t *testing.T, test func(*rig)) { liveOn(t, nil, test) }
 
 // liveOn runs a test on a node that differs from this machine.
-func liveOn(t *testing.T, facts func(*nodeFacts), test func(*rig)) {
+func liveOn(t *testing.T, facts func(*node.Facts), test func(*rig)) {
 	liveWith(t, func(r *rig) { r.facts = facts }, test)
 }
 
@@ -108,7 +115,7 @@ func liveWith(t *testing.T, prepare, test func(*rig)) {
 func (r *rig) start() {
 	r.Helper()
 	log := slog.New(slog.NewTextHandler(r.log, nil))
-	root, err := openRoot(r.dir)
+	root, err := checkpoint.OpenRoot(r.dir)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -116,11 +123,11 @@ func (r *rig) start() {
 	r.life = newLife(r.Conn(), r.dir, cancel)
 	r.life.mangle = r.mangle
 	client := cri.New(r.life)
-	if r.store, err = status.Open(root.path("status"), log); err != nil {
+	if r.store, err = status.Open(root.Path("status"), log); err != nil {
 		r.Fatal(err)
 	}
-	root.complain(log, nil)
-	checkpoints, err := root.checkpoints(log)
+	root.Complain(log, nil)
+	checkpoints, err := root.Checkpoints(log)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -131,56 +138,56 @@ func (r *rig) start() {
 	}
 	r.settings = &atomic.Pointer[config.Config]{}
 	r.settings.Store(&cfg)
-	plans := func() planSettings { return settingsOfPlans(*r.settings.Load()) }
+	plans := func() plan.PlanSettings { return settingsOfPlans(*r.settings.Load()) }
 	r.options = manifestOptions(cfg)
-	m, err := newMachine(settingsOfNode(cfg), func() nodeSettings { return settingsOfNode(*r.settings.Load()) }, root.instance, log)
+	m, err := node.New(settingsOfNode(cfg), func() node.NodeSettings { return settingsOfNode(*r.settings.Load()) }, root.Instance, log)
 	if err != nil {
 		r.Fatal(err)
 	}
 	if r.machine != nil {
 		r.machine(m.Now())
-		m.read = time.Now().AddDate(1, 0, 0)
+		m.Read = time.Now().AddDate(1, 0, 0)
 	}
 	if r.boot.ID != "" {
-		m.boot = r.boot
+		m.Boot = r.boot
 	}
 	if r.facts != nil {
-		r.facts(&m.facts)
-		read := m.readFacts
-		m.readFacts = func() (nodeFacts, error) {
+		r.facts(&m.Facts)
+		read := m.ReadFacts
+		m.ReadFacts = func() (node.Facts, error) {
 			f, err := read()
 			r.facts(&f)
 			return f, err
 		}
 	}
-	r.watch = newWatch(client, root.instance, r.store, log)
-	r.watch.podLogs = cfg.PodLogs
+	r.watch = pleg.NewWatch(client, root.Instance, r.store, log)
+	r.watch.PodLogs = cfg.PodLogs
 	r.events = events.Open(events.Config{Node: "n", Log: log})
-	r.watch.events, r.watch.node = r.events, "n"
+	r.watch.Events, r.watch.Node = r.events, "n"
 	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return stateOf(r.store, r.watch, r.sync.wanted()) }})
-	r.watch.metrics, client.Observe = r.metrics, r.metrics.Call
-	rotator := logs.New(settingsOfLogs(cfg), logRuntime{cri: client, watch: r.watch}, log)
-	trash := &garbage{root: root, lister: r.watch.lister, up: r.watch.Up, podLogs: cfg.PodLogs, logLinks: r.links, dead: func() int { return plans().DeadContainers }, log: log}
-	r.watch.sweep = func(ctx context.Context, pods map[manifests.Key]*listed) { trash.collect(ctx, pods, true) }
+	r.watch.Metrics, client.Observe = r.metrics, r.metrics.Call
+	rotator := logs.New(settingsOfLogs(cfg), pleg.LogRuntime{Cri: client, Watch: r.watch}, log)
+	trash := &gc.Garbage{Root: root, Lister: r.watch.Lister, Up: r.watch.Up, PodLogs: cfg.PodLogs, LogLinks: r.links, Dead: func() int { return plans().DeadContainers }, Log: log}
+	r.watch.Sweep = func(ctx context.Context, pods map[manifests.Key]*pleg.Listed) { trash.Collect(ctx, pods, true) }
 	if r.dial == nil {
 		r.dial = nobodyListens
 	}
-	ws := &workers{metrics: r.metrics, prober: probe.Prober{Dial: r.dial, Observe: probeCounter(r.metrics)}, cri: client,
-		images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), store: r.store, events: r.events, root: root, machine: m,
-		watch: r.watch, log: log, starts: make(chan struct{}, 8), ends: make(chan struct{}, 2),
-		podLogs: cfg.PodLogs, logLinks: r.links, rotator: rotator, suffix: nameSuffix(cfg), runtimeClasses: cfg.RuntimeClasses, settings: plans}
+	ws := &worker.Workers{Metrics: r.metrics, Prober: probe.Prober{Dial: r.dial, Observe: worker.ProbeCounter(r.metrics)}, Cri: client,
+		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Root: root, Machine: m,
+		Watch: r.watch, Log: log, Starts: make(chan struct{}, 8), Ends: make(chan struct{}, 2),
+		PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator, Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans}
 	r.sync = newSyncLoop(ws, r.store, nil, "manifests", checkpoints)
 	r.offers = make(chan manifests.Snapshot, 1)
 	var parts sync.WaitGroup
 	parts.Go(func() { r.watch.Run(ctx) })
 	parts.Go(func() { rotator.Run(ctx) })
-	parts.Go(func() { trash.run(ctx) })
+	parts.Go(func() { trash.Run(ctx) })
 	parts.Go(func() { r.sync.Run(ctx, r.offers, r.watch) })
 	r.stop = func() {
 		cancel()
 		parts.Wait()
 		r.store.Close(context.Background())
-		root.close()
+		root.Close()
 	}
 }
 
@@ -338,7 +345,7 @@ func TestACallThatHangsUnderAFormerWishDoesNotKeepTheAgent(t *testing.T) {
 		r.want(manifest("web", "img:2"))
 		begun := time.Now()
 		r.stop()
-		if took := time.Since(begun); took > leaveIn+time.Second {
+		if took := time.Since(begun); took > worker.LeaveIn+time.Second {
 			r.Errorf("the agent took %s to end", took)
 		}
 		r.start()
@@ -502,7 +509,7 @@ func TestStrangersAreLeftAlone(t *testing.T) {
 		other := cri.New(r.Conn())
 		id, err := other.RunSandbox(context.Background(), &rt.PodSandboxConfig{
 			Metadata: &rt.PodSandboxMetadata{Name: "web-n", Namespace: "default", Uid: "kubelets"},
-			Labels:   map[string]string{labelPodName: "web-n", labelPodNamespace: "default", labelPodUID: "kubelets"},
+			Labels:   map[string]string{podspec.LabelPodName: "web-n", podspec.LabelPodNamespace: "default", podspec.LabelPodUID: "kubelets"},
 		}, "")
 		if err != nil {
 			r.Fatal(err)
@@ -524,7 +531,7 @@ func TestAUIDThatIsNoFileNameIsLeftAlone(t *testing.T) {
 		if err := os.MkdirAll(victim, 0o755); err != nil {
 			r.Fatal(err)
 		}
-		labels := map[string]string{labelInstance: r.watch.instance, labelPodName: "web-n", labelPodNamespace: "default", labelPodUID: "../../victim"}
+		labels := map[string]string{podspec.LabelInstance: r.watch.Instance, podspec.LabelPodName: "web-n", podspec.LabelPodNamespace: "default", podspec.LabelPodUID: "../../victim"}
 		_, err := cri.New(r.Conn()).RunSandbox(context.Background(), &rt.PodSandboxConfig{
 			Metadata: &rt.PodSandboxMetadata{Name: "web-n", Namespace: "default", Uid: "x"}, Labels: labels}, "")
 		if err != nil {
@@ -628,7 +635,7 @@ func TestALostEventCostsTimeOnly(t *testing.T) {
 		r.want(manifest("web", "img:1"))
 		r.DropEvents(10)
 		r.Exit("c", 1)
-		r.after(relistWithEvents + time.Second)
+		r.after(pleg.RelistWithEvents + time.Second)
 		r.expect("default/web-n/c")
 	})
 }

@@ -60,3 +60,12 @@ type Snapshot struct {
 	// from: then no pod that the Source never knew is gone either.
 	Complete bool
 }
+
+// Same reports whether two wishes are one: nothing, or the same content under
+// the same uid.
+func Same(a, b *Pod) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Digest == b.Digest && a.UID == b.UID
+}

@@ -1,0 +1,146 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/node"
+	"monopod/agent/podspec"
+)
+
+// Rejection is why a pod cannot run on this node, in the kubelet's words.
+type Rejection struct{ Reason, Message string }
+
+// Allocation is what one pod name takes on the node: its versions, of which one
+// runs at a time.
+type Allocation []*v1.Pod
+
+// Admit tells whether the pod can run on the node beside the others; nil: it
+// can. It is a pure function. The first check that fails speaks; what another
+// pod's leaving may mend comes after what only the manifest can.
+func Admit(p *v1.Pod, others []Allocation, f *node.Facts) *Rejection {
+	checks := []func() *Rejection{
+		func() *Rejection { return AdmitOS(p) },
+		func() *Rejection { return admitSysctls(p, f) },
+		func() *Rejection { return admitGroups(p, f) },
+		func() *Rejection { return admitNode(p, f) },
+		func() *Rejection { return admitPorts(p, others) },
+		func() *Rejection { return admitResources(p, others, f) },
+		func() *Rejection { return admitAppArmor(p, f) },
+	}
+	for _, check := range checks {
+		if r := check(); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// The reasons of pods that are made for another operating system.
+const (
+	reasonOS      = "PodOSNotSupported"
+	reasonOSLabel = "PodOSSelectorNodeLabelDoesNotMatch"
+)
+
+// AdmitOS heeds both ways in which a pod says what it is made for.
+func AdmitOS(p *v1.Pod) *Rejection {
+	if os, ok := p.Labels[v1.LabelOSStable]; ok && os != string(v1.Linux) {
+		return &Rejection{reasonOSLabel, fmt.Sprintf(
+			"Failed to admit pod as the `%s` label doesn't match node label: it is %q, and this node runs linux", v1.LabelOSStable, os)}
+	}
+	if p.Spec.OS != nil && p.Spec.OS.Name != v1.Linux {
+		return &Rejection{reasonOS, fmt.Sprintf(
+			"Failed to admit pod as the OS field doesn't match node OS: spec.os.name is %q, and this node runs linux", p.Spec.OS.Name)}
+	}
+	return nil
+}
+
+// Final reports whether only another manifest mends what the refusal is for:
+// whatever becomes of the node and of other pods, this pod has failed.
+func (r Rejection) Final() bool { return r.Reason == reasonOS || r.Reason == reasonOSLabel }
+
+func admitAppArmor(p *v1.Pod, f *node.Facts) *Rejection {
+	if f.AppArmor {
+		return nil
+	}
+	for _, c := range podspec.AllContainers(p) {
+		if _, profile := podspec.AppArmor(p, c); profile != "" && profile != v1.DeprecatedAppArmorBetaProfileNameUnconfined {
+			return &Rejection{"AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host"}
+		}
+	}
+	return nil
+}
+
+// admitGroups refuses groups that the runtime would not keep to.
+func admitGroups(p *v1.Pod, f *node.Facts) *Rejection {
+	policy := podspec.PodSecurity(p).SupplementalGroupsPolicy
+	if f.StrictGroups || policy == nil || *policy != v1.SupplementalGroupsPolicyStrict {
+		return nil
+	}
+	why := "SupplementalGroupsPolicy=Strict is not supported in this node"
+	if !f.RuntimeAsked {
+		why = "SupplementalGroupsPolicy=Strict: the runtime has not answered yet whether it supports this"
+	}
+	return &Rejection{"SupplementalGroupsPolicyNotSupported", why}
+}
+
+// hostPort is a port of the machine's that a pod takes.
+type hostPort struct {
+	Protocol v1.Protocol
+	IP       string // "0.0.0.0": every address
+	Port     int32
+}
+
+const anyIP = "0.0.0.0"
+
+// hostPorts returns the ports of what keeps running: regular containers and
+// sidecars.
+func hostPorts(p *v1.Pod) []hostPort {
+	var out []hostPort
+	for _, c := range podspec.AllContainers(p) {
+		if podspec.IsInit(p, c) && !podspec.Restartable(c) {
+			continue
+		}
+		for _, port := range c.Ports {
+			if port.HostPort <= 0 {
+				continue
+			}
+			h := hostPort{Protocol: v1.ProtocolTCP, IP: anyIP, Port: port.HostPort}
+			if port.Protocol != "" {
+				h.Protocol = port.Protocol
+			}
+			if port.HostIP != "" {
+				h.IP = port.HostIP
+			}
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+func (h hostPort) conflicts(g hostPort) bool {
+	return h.Protocol == g.Protocol && h.Port == g.Port && (h.IP == g.IP || h.IP == anyIP || g.IP == anyIP)
+}
+
+// admitPorts refuses a pod that wants a port which another pod has. All
+// versions of another pod count: the former one may still listen.
+func admitPorts(p *v1.Pod, others []Allocation) *Rejection {
+	wanted := hostPorts(p)
+	if len(wanted) == 0 {
+		return nil
+	}
+	for _, other := range others {
+		for _, version := range other {
+			for _, taken := range hostPorts(version) {
+				if slices.ContainsFunc(wanted, taken.conflicts) {
+					return &Rejection{"NodePorts", fmt.Sprintf(
+						"Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports: %s has %s port %d",
+						version.Namespace+"/"+version.Name, taken.Protocol, taken.Port)}
+				}
+			}
+		}
+	}
+	return nil
+}

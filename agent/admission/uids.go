@@ -1,0 +1,116 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/checkpoint"
+	"monopod/manifests"
+)
+
+// ReasonUIDInUse is why a pod waits whose uid another one has.
+const ReasonUIDInUse = "UIDInUse"
+
+// UidHolders says which pod name has which uid. A pod's folder, checkpoint,
+// cgroup and users are called by its uid alone, so one name at a time may have
+// it: from when it is admitted, remembered by a former agent, or seen in the
+// runtime, until nothing of it is left. Any goroutine may take a uid that is
+// free; only the sync loop gives one back. Of nil, no uid is taken.
+type UidHolders struct {
+	mu     sync.Mutex
+	holder map[types.UID]manifests.Key
+	of     map[manifests.Key][]types.UID
+}
+
+func newUIDHolders(checkpoints []*checkpoint.Checkpoint) *UidHolders {
+	u := &UidHolders{holder: map[types.UID]manifests.Key{}, of: map[manifests.Key][]types.UID{}}
+	for _, c := range checkpoints {
+		u.Take(c.Pod.UID, c.Key())
+	}
+	return u
+}
+
+// Take gives the uid to the name. If another name has it, that is returned.
+func (u *UidHolders) Take(uid types.UID, key manifests.Key) (other manifests.Key, free bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch other, held := u.holder[uid]; {
+	case !held:
+		u.holder[uid], u.of[key] = key, append(u.of[key], uid)
+	case other != key:
+		return other, false
+	}
+	return manifests.Key{}, true
+}
+
+// Other returns the name that has the uid if it is not key.
+func (u *UidHolders) Other(uid types.UID, key manifests.Key) (manifests.Key, bool) {
+	if u == nil {
+		return manifests.Key{}, false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	other, held := u.holder[uid]
+	return other, held && other != key
+}
+
+// keep takes all uids from the name but these.
+func (u *UidHolders) keep(key manifests.Key, uids ...types.UID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	left := slices.DeleteFunc(u.of[key], func(uid types.UID) bool {
+		if slices.Contains(uids, uid) {
+			return false
+		}
+		delete(u.holder, uid)
+		return true
+	})
+	if u.of[key] = left; len(left) == 0 {
+		delete(u.of, key)
+	}
+}
+
+// uidInUse refuses a pod while another name has its uid.
+func (s *Table) uidInUse(p *manifests.Pod) *Rejection {
+	other, taken := s.Uids.Other(p.UID, p.Key())
+	if !taken {
+		return nil
+	}
+	return s.refuseUID(p, other)
+}
+
+// takeUID gives the pod its uid, or refuses it.
+func (s *Table) takeUID(p *manifests.Pod) *Rejection {
+	if other, free := s.Uids.Take(p.UID, p.Key()); !free {
+		return s.refuseUID(p, other)
+	}
+	return nil
+}
+
+func (s *Table) refuseUID(p *manifests.Pod, other manifests.Key) *Rejection {
+	if at := s.Entries[other]; at != nil && at.Pod != nil && at.Pod.UID == p.UID {
+		return &Rejection{ReasonUIDInUse, fmt.Sprintf("the uid %s in %s is that of the pod %s in %s: leave metadata.uid out of one of the two, or remove one",
+			p.UID, p.File, other, at.Pod.File)}
+	}
+	return &Rejection{ReasonUIDInUse, UidStillOf(string(p.UID), other)}
+}
+
+func UidStillOf(uid string, other manifests.Key) string {
+	return fmt.Sprintf("the uid %s is still that of the pod %s: this pod starts once nothing of that one is left", uid, other)
+}
+
+// uidMoves reports whether the uid of a pod that waits is free for it once all
+// pods that move have moved.
+func (s *Table) uidMoves(key manifests.Key, moving map[manifests.Key]bool) bool {
+	uid := s.Rejected[key].Pod.UID
+	for k := range moving {
+		if k != key && s.Rejected[k].Pod.UID == uid {
+			return false
+		}
+	}
+	other, taken := s.Uids.Other(uid, key)
+	return !taken || moving[other]
+}

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+	"monopod/agent/status"
+	"monopod/manifests"
+)
+
+// collectorTimeout bounds one answer about the images.
+const collectorTimeout = 20 * time.Second
+
+// listImages answers who uses which image and what is to become of it.
+func (a *Agent) listImages(ctx context.Context) (*status.Images, error) {
+	ctx, cancel := context.WithTimeout(ctx, collectorTimeout)
+	defer cancel()
+	entries, disk, err := a.images.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &status.Images{Node: a.cfg.NodeName, Images: []status.Image{}}
+	if disk != nil {
+		out.Disk = &status.ImageDisk{Dir: disk.Dir, Capacity: disk.Capacity, Available: disk.Available, UsedPercent: disk.Used(),
+			High: a.images.Bounds().High, Low: a.images.Bounds().Low}
+	}
+	if s := a.images.Shortfall(); s.Bytes > 0 {
+		out.Missing, out.MissingSince = s.Bytes, s.Since
+	}
+	for _, e := range entries {
+		out.Images = append(out.Images, status.Image{ID: e.ID, Names: e.Names, Digests: e.Digests, Size: e.Size, Pinned: e.Pinned,
+			Users: e.Users, FirstSeen: e.FirstSeen, LastUsed: e.LastUsed, Collect: e.Collect, Why: e.Why})
+	}
+	return out, nil
+}
+
+// listRunning answers which pods of ours run in the runtime: those with a ready
+// sandbox or a running container, with names and images only.
+func (a *Agent) listRunning(ctx context.Context) ([]v1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, collectorTimeout)
+	defer cancel()
+	all, err := a.watch.Lister.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var pods []v1.Pod
+	for _, key := range slices.SortedFunc(maps.Keys(all.Pods), func(a, b manifests.Key) int { return strings.Compare(a.String(), b.String()) }) {
+		pods = append(pods, runningOf(key, all.Pods[key])...)
+	}
+	return pods, nil
+}
+
+// runningOf returns the instances that run under a pod's name, by uid.
+func runningOf(key manifests.Key, l *pleg.Listed) []v1.Pod {
+	byUID := map[string]*v1.Pod{}
+	of := func(labels map[string]string) *v1.Pod {
+		uid := labels[podspec.LabelPodUID]
+		if byUID[uid] == nil {
+			byUID[uid] = &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: types.UID(uid)}}
+		}
+		return byUID[uid]
+	}
+	for _, s := range l.Sandboxes {
+		if s.State == rt.PodSandboxState_SANDBOX_READY {
+			of(s.Labels)
+		}
+	}
+	for _, c := range l.Containers {
+		if c.State != rt.ContainerState_CONTAINER_RUNNING {
+			continue
+		}
+		image := c.GetImage().GetUserSpecifiedImage()
+		if image == "" {
+			image = c.GetImage().GetImage()
+		}
+		p := of(c.Labels)
+		p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: c.GetMetadata().GetName(), Image: image})
+	}
+	var pods []v1.Pod
+	for _, uid := range slices.Sorted(maps.Keys(byUID)) {
+		p := byUID[uid]
+		slices.SortFunc(p.Spec.Containers, func(a, b v1.Container) int { return strings.Compare(a.Name, b.Name) })
+		pods = append(pods, *p)
+	}
+	return pods
+}

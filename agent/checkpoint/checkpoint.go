@@ -1,0 +1,239 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/status"
+	"monopod/manifests"
+	"monopod/manifests/poduid"
+)
+
+// LastGood returns the pods that the checkpoints say shall run, one per key:
+// what the Source goes by while the manifests themselves cannot be read.
+func LastGood(all []*Checkpoint) []*manifests.Pod {
+	newest := map[manifests.Key]*Checkpoint{}
+	for _, c := range all {
+		if c.IsRemoving() {
+			continue
+		}
+		if old := newest[c.Key()]; old == nil || old.Accepted.Before(&c.Accepted) {
+			newest[c.Key()] = c
+		}
+	}
+	var pods []*manifests.Pod
+	for _, c := range newest {
+		pods = append(pods, c.manifest())
+	}
+	return pods
+}
+
+// Checkpoint is what the agent remembers of a pod's instance on disk, in
+// <root>/pods/<uid>/pod.json. It is written before anything of the instance is
+// made, and removed after the last of it is gone.
+type Checkpoint struct {
+	File     string      `json:"file"`     // the manifest it came from
+	Digest   string      `json:"digest"`   // of the manifest, see manifests.Pod
+	Accepted metav1.Time `json:"accepted"` // when the instance began: the pod's startTime
+	// Boot is the run of the kernel in which a pod that starts after others was
+	// let start last; "": unknown, which counts as this one.
+	Boot string `json:"boot,omitempty"`
+	// Pod is the accepted pod. Its deletionTimestamp is set once the instance
+	// is being retired, its status once it has ended.
+	Pod *v1.Pod `json:"pod"`
+	// Condemned are the containers that must stop although the pod goes on, by id.
+	KillDecisions map[string]KillDecision `json:"condemned,omitempty"`
+
+	HooksDone      map[string]string `json:"hooked,omitempty"`  // by container name: the id of the attempt whose postStart hook is done
+	Result         *Result           `json:"verdict,omitempty"` // how the pod will have ended once it is stopped; nil: it is not to end
+	Marks          map[string]string `json:"marks,omitempty"`   // by container name: the back-off that its next first attempt is marked with
+	ReplaceSandbox string            `json:"renew,omitempty"`   // the sandbox in whose place the pod is to get a new one, as somebody asked for
+
+	Unwritten bool // nothing of it is on disk: the disk took none
+}
+
+func (c *Checkpoint) Key() manifests.Key { return manifests.KeyOf(c.Pod) }
+func (c *Checkpoint) Uid() string        { return string(c.Pod.UID) }
+
+// IsRemoving reports whether the instance is to go, whatever the manifests say.
+func (c *Checkpoint) IsRemoving() bool { return c.Pod.DeletionTimestamp != nil }
+
+// Ended returns the phase in which the instance has ended, or "".
+func (c *Checkpoint) Ended() v1.PodPhase {
+	if p := c.Pod.Status.Phase; p == v1.PodSucceeded || p == v1.PodFailed {
+		return p
+	}
+	return ""
+}
+
+// manifest returns the accepted pod as the Source offered it.
+func (c *Checkpoint) manifest() *manifests.Pod {
+	p := c.Pod.DeepCopy()
+	p.Status = v1.PodStatus{Phase: v1.PodPending}
+	return &manifests.Pod{Pod: p, File: c.File, Digest: c.Digest}
+}
+
+// NewCheckpoint returns the checkpoint of a pod that is accepted now.
+func NewCheckpoint(p *manifests.Pod, now metav1.Time) *Checkpoint {
+	return &Checkpoint{File: p.File, Digest: p.Digest, Accepted: now, Pod: p.Pod}
+}
+
+// InBoot returns a copy that says the instance was let start in this boot.
+func (c *Checkpoint) InBoot(b Boot) *Checkpoint {
+	d := *c
+	d.Boot = b.ID
+	return &d
+}
+
+// Removing returns a copy that says the instance is to go.
+func (c *Checkpoint) Removing(now metav1.Time) *Checkpoint {
+	d := *c
+	d.Pod = c.Pod.DeepCopy()
+	d.Pod.DeletionTimestamp = &now
+	return &d
+}
+
+// WithEnd returns a copy that says the instance has ended with this status.
+func (c *Checkpoint) WithEnd(s v1.PodStatus) *Checkpoint {
+	d := *c
+	d.Pod = c.Pod.DeepCopy()
+	d.Pod.Status = s
+	return &d
+}
+
+// WithHookDone returns a copy that says that the container's postStart hook is done.
+func (c *Checkpoint) WithHookDone(name, id string) *Checkpoint {
+	d := *c
+	d.HooksDone = maps.Clone(c.HooksDone)
+	if d.HooksDone == nil {
+		d.HooksDone = map[string]string{}
+	}
+	d.HooksDone[name] = id
+	return &d
+}
+
+// WithResult returns a copy that says how the instance will have ended.
+func (c *Checkpoint) WithResult(v Result) *Checkpoint {
+	d := *c
+	d.Result = &v
+	return &d
+}
+
+// WithMarks returns a copy with other marks.
+func (c *Checkpoint) WithMarks(marks map[string]string) *Checkpoint {
+	d := *c
+	d.Marks = marks
+	return &d
+}
+
+// Save writes the checkpoint to disk for good.
+func (r *Root) Save(c *Checkpoint) error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if c.Uid() == r.claimed {
+		return fmt.Errorf("checkpoint of %s: what is left of a former pod is being removed", c.Key())
+	}
+	if err := os.MkdirAll(r.PodDir(c.Uid()), 0o750); err != nil {
+		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
+	}
+	b, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
+	}
+	if err := status.WriteFile(r.Path("pods", c.Uid(), "pod.json"), b, 0o600); err != nil {
+		os.Remove(r.PodDir(c.Uid())) // if it is empty: nobody would know of it
+		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
+	}
+	return nil
+}
+
+// Checkpoints reads all checkpoints. One that cannot be read is said in the
+// log and left out; its instance is then known from the runtime alone.
+func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
+	dirs, err := os.ReadDir(r.Path("pods"))
+	if err != nil {
+		return nil, fmt.Errorf("checkpoints: %w", err)
+	}
+	var all []*Checkpoint
+	for _, d := range dirs {
+		b, err := os.ReadFile(r.Path("pods", d.Name(), "pod.json"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		c := &Checkpoint{}
+		if err == nil {
+			err = json.Unmarshal(b, c)
+		}
+		if err == nil && (c.Pod == nil || c.Uid() != d.Name() || !poduid.Valid(c.Uid())) {
+			err = errors.New("it is not the checkpoint of this pod")
+		}
+		if err != nil {
+			log.Error("checkpoint is unusable and left aside", "file", r.Path("pods", d.Name(), "pod.json"), "err", err)
+			continue
+		}
+		for id, k := range c.KillDecisions {
+			c.KillDecisions[id] = k.withCause()
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// Orphaned reports whether a pod has a folder and no checkpoint in it.
+func (r *Root) Orphaned(uid string) bool {
+	_, err := os.Stat(r.Path("pods", uid, "pod.json"))
+	return errors.Is(err, fs.ErrNotExist) && Exists(r.PodDir(uid))
+}
+
+// Claim keeps a pod from being accepted until release is called, so that what
+// is left of a former one can be removed; not free: it was accepted.
+func (r *Root) Claim(uid string) (release func(), free bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.Orphaned(uid) {
+		return nil, false
+	}
+	r.claimed = uid
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.claimed = ""
+	}, true
+}
+
+// Remains names the pods of which something is left: each has a dir until the
+// last of it is gone.
+func (r *Root) Remains(log *slog.Logger) []string {
+	names := map[string]string{}
+	all, _ := r.Checkpoints(log)
+	for _, c := range all {
+		names[c.Uid()] = "pod " + c.Key().String()
+	}
+	dirs, _ := filepath.Glob(r.Path("pods", "*"))
+	var out []string
+	for _, dir := range dirs {
+		name, ok := names[filepath.Base(dir)]
+		if !ok {
+			name = dir
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// WithSandboxReplaced returns a copy that says that the pod is to get a new sandbox in
+// place of this one.
+func (c *Checkpoint) WithSandboxReplaced(sandbox string) *Checkpoint {
+	d := *c
+	d.ReplaceSandbox = sandbox
+	return &d
+}

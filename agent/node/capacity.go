@@ -1,0 +1,172 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"monopod/agent/podspec"
+)
+
+// maxPods is how many pods a node holds unless it is set (KubeletConfiguration:
+// maxPods).
+const maxPods = 110
+
+// Facts is what admission must know of the node. The zero value of a
+// resource that is not listed is "none of it".
+type Facts struct {
+	Capacity    v1.ResourceList
+	Allocatable v1.ResourceList // what of it pods may have
+	Labels      map[string]string
+	Kernel      Kernel
+	Sysctls     []string // allowed beyond the safe ones: names, or prefixes that end in *
+	AppArmor    bool     // the kernel enforces it
+
+	RuntimeAsked bool // the runtime has answered; before, what it can do is not known
+	StrictGroups bool // it supports supplementalGroupsPolicy Strict
+}
+
+func (f *Facts) Same(g *Facts) bool {
+	return podspec.EqualAmounts(f.Capacity, g.Capacity) && podspec.EqualAmounts(f.Allocatable, g.Allocatable) &&
+		maps.Equal(f.Labels, g.Labels) && slices.Equal(f.Sysctls, g.Sysctls) && f.Kernel == g.Kernel && f.AppArmor == g.AppArmor &&
+		f.RuntimeAsked == g.RuntimeAsked && f.StrictGroups == g.StrictGroups
+}
+
+// ReadFacts reads the machine as it is now.
+func ReadFacts(cfg NodeSettings) (Facts, error) {
+	capacity, err := readCapacity(cfg)
+	if err != nil {
+		return Facts{}, err
+	}
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return Facts{}, fmt.Errorf("kernel version: %w", err)
+	}
+	armor, _ := os.ReadFile("/sys/module/apparmor/parameters/enabled")
+	return Facts{
+		Capacity:    capacity,
+		Allocatable: Allocatable(capacity, cfg.Reserved.Of(capacity)),
+		Labels:      nodeLabels(cfg.NodeName, cfg.NodeLabels),
+		Kernel:      parseKernel(unix.ByteSliceToString(u.Release[:])),
+		Sysctls:     cfg.AllowedUnsafeSysctls,
+		AppArmor:    strings.HasPrefix(string(armor), "Y"),
+	}, nil
+}
+
+// readCapacity returns all that the machine has; ephemeral storage is the file
+// system of the root dir. Amounts are bytes but those of cpu and pods.
+func readCapacity(cfg NodeSettings) (v1.ResourceList, error) {
+	memory, err := memoryTotal("/proc/meminfo")
+	if err != nil {
+		return nil, err
+	}
+	disk, err := diskTotal(cfg.Root)
+	if err != nil {
+		return nil, err
+	}
+	out := HugePages("/sys/kernel/mm/hugepages")
+	cpus := onlineCPUs("/sys/devices/system/cpu/online")
+	out[v1.ResourceCPU] = *resource.NewQuantity(cpus, resource.DecimalSI)
+	out[v1.ResourceMemory] = *resource.NewQuantity(memory, resource.BinarySI)
+	out[v1.ResourceEphemeralStorage] = *resource.NewQuantity(disk, resource.BinarySI)
+	out[v1.ResourcePods] = *resource.NewQuantity(cfg.PodsOn(cpus), resource.DecimalSI)
+	return out, nil
+}
+
+// Allocatable returns what of the capacity pods may have: not what is reserved,
+// and not as memory what is set aside for huge pages.
+func Allocatable(capacity, reserved v1.ResourceList) v1.ResourceList {
+	out := v1.ResourceList{}
+	for name, q := range capacity {
+		left := q.DeepCopy()
+		left.Sub(reserved[name])
+		out[name] = left
+	}
+	memory := out[v1.ResourceMemory]
+	for name, q := range capacity {
+		if strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) {
+			memory.Sub(q)
+		}
+	}
+	out[v1.ResourceMemory] = memory
+	for name, q := range out {
+		if q.Sign() < 0 {
+			out[name] = *resource.NewQuantity(0, q.Format)
+		}
+	}
+	return out
+}
+
+// nodeLabels returns the labels that every node has, and those that were set.
+func nodeLabels(name string, set map[string]string) map[string]string {
+	labels := map[string]string{
+		v1.LabelHostname: name,
+		v1.LabelOSStable: runtime.GOOS, v1.LabelArchStable: runtime.GOARCH,
+		"beta.kubernetes.io/os": runtime.GOOS, "beta.kubernetes.io/arch": runtime.GOARCH,
+	}
+	maps.Copy(labels, set)
+	return labels
+}
+
+// diskTotal returns the size of the file system that dir is on, or will be on
+// once it is made, in bytes.
+func diskTotal(dir string) (int64, error) {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil {
+		return 0, fmt.Errorf("size of the file system of %s: %w", dir, err)
+	}
+	return int64(fs.Blocks) * fs.Bsize, nil
+}
+
+// onlineCPUs counts the logical CPUs in a list such as "0-3,6". The process
+// itself may be confined to fewer, which its pods are not.
+func onlineCPUs(path string) int64 {
+	list, err := os.ReadFile(path)
+	if err != nil {
+		return int64(runtime.NumCPU())
+	}
+	var n int64
+	for part := range strings.SplitSeq(strings.TrimSpace(string(list)), ",") {
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		from, err1 := strconv.ParseInt(first, 10, 64)
+		to, err2 := strconv.ParseInt(last, 10, 64)
+		if err1 != nil || err2 != nil || to < from {
+			return int64(runtime.NumCPU())
+		}
+		n += to - from + 1
+	}
+	return n
+}
+
+// HugePages returns for each size how much memory is set aside in such pages,
+// as hugepages-2Mi.
+func HugePages(dir string) v1.ResourceList {
+	out := v1.ResourceList{}
+	sizes, _ := filepath.Glob(filepath.Join(dir, "hugepages-*kB"))
+	for _, d := range sizes {
+		var kib int64
+		if _, err := fmt.Sscanf(filepath.Base(d), "hugepages-%dkB", &kib); err != nil {
+			continue
+		}
+		text, _ := os.ReadFile(filepath.Join(d, "nr_hugepages"))
+		count, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+		if err != nil {
+			continue
+		}
+		size := resource.NewQuantity(kib<<10, resource.BinarySI)
+		out[v1.ResourceName(v1.ResourceHugePagesPrefix+size.String())] = *resource.NewQuantity(count*size.Value(), resource.BinarySI)
+	}
+	return out
+}

@@ -1,0 +1,175 @@
+package node
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/podspec"
+	"monopod/cgroups"
+	"monopod/manifests"
+)
+
+// nodeFor is how long what was read of the machine is gone by: addresses,
+// resolv.conf and hosts change while the agent runs, often right after boot.
+const nodeFor = 10 * time.Second
+
+// Node reads what pods must know of the machine. Any goroutine may use it.
+type Node struct {
+	Cfg  NodeSettings // at the start
+	log  *slog.Logger
+	Base podspec.Host // what does not change
+	Boot checkpoint.Boot
+
+	Facts     Facts                 // at the start
+	ReadFacts func() (Facts, error) // as they are
+
+	mu   sync.Mutex
+	Read time.Time
+	now  *podspec.Host
+	said string // the last trouble, so that it is said once
+}
+
+// New reads what does not change while the agent runs. live returns the
+// settings as they are now, of which some change.
+func New(cfg NodeSettings, live func() NodeSettings, instance string, log *slog.Logger) (*Node, error) {
+	facts, err := ReadFacts(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.Reserved.Check(facts.Capacity); err != nil {
+		return nil, err
+	}
+	var fs unix.Statfs_t
+	unified := unix.Statfs("/sys/fs/cgroup", &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC
+	read := func() (Facts, error) { return ReadFacts(live()) }
+	return &Node{Cfg: cfg, Boot: checkpoint.ReadBoot(), log: log, Facts: facts, ReadFacts: read, Base: podspec.Host{
+		Name: cfg.NodeName, Instance: instance, Root: cfg.Root, PodLogs: cfg.PodLogs,
+		Memory: facts.Capacity.Memory().Value(), Allocatable: facts.Allocatable, CgroupV2: unified, SwapController: SwapController("/sys/fs/cgroup", unified), HugePageSizes: hugePageSizes(),
+		ClusterDNS: cfg.ClusterDNS, ClusterDomain: cfg.ClusterDomain, PodPids: cfg.PodPids, SeccompDefault: cfg.SeccompDefault,
+		NoCFSQuota: cfg.NoCFSQuota, CFSPeriod: cfg.CFSPeriod.Microseconds(), SingleProcessOOMKill: cfg.SingleProcessOOMKill,
+	}}, nil
+}
+
+// Now returns the machine as it is, at most nodeFor old. Nobody may change it.
+func (m *Node) Now() *podspec.Host {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.now != nil && time.Since(m.Read) < nodeFor {
+		return m.now
+	}
+	n := m.Base
+	n.HostIPs = hostIPs()
+	trouble := ""
+	if m.Cfg.ResolvConf == "" {
+		n.Resolv = podspec.LocalResolvConf(n.HostIPs)
+	} else if conf, err := manifests.ReadFile(m.Cfg.ResolvConf); err != nil {
+		trouble = err.Error()
+	} else if n.Resolv, err = podspec.ParseResolvConf(conf); err != nil {
+		trouble = fmt.Sprintf("%s: %v", m.Cfg.ResolvConf, err)
+	}
+	if trouble != "" && trouble != m.said {
+		m.log.Warn("pods get no name servers from the machine", "err", trouble)
+	}
+	m.said = trouble
+	n.HostsFile, _ = manifests.ReadFile("/etc/hosts") // a machine without one is in order
+	m.now, m.Read = &n, time.Now()
+	return m.now
+}
+
+// setCgroups says what the cgroups of pods are called from now on.
+func (m *Node) setCgroups(n cgroups.Names) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Base.Cgroups, m.now = n, nil
+}
+
+// hostIPs returns the machine's address, one as a kubelet has it that was not
+// told more: that of the default route, IPv4 before IPv6, else the first that
+// others can reach, else the loopback's.
+func hostIPs() []string {
+	for _, a := range []struct{ network, far string }{{"udp4", "192.0.2.1:9"}, {"udp6", "[2001:db8::1]:9"}} {
+		c, err := net.Dial(a.network, a.far) // sends nothing: it only asks for the route
+		if err != nil {
+			continue
+		}
+		ip := c.LocalAddr().(*net.UDPAddr).IP
+		c.Close()
+		if ip.IsGlobalUnicast() {
+			return []string{ip.String()}
+		}
+	}
+	addrs, _ := net.InterfaceAddrs()
+	for _, a := range addrs {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+			return []string{n.IP.String()}
+		}
+	}
+	return []string{"127.0.0.1"}
+}
+
+// memoryTotal returns the machine's memory in bytes.
+func memoryTotal(path string) (int64, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, fmt.Errorf("memory of the machine: %w", err)
+	}
+	for line := range bytes.Lines(b) {
+		f := bytes.Fields(line)
+		if len(f) >= 2 && string(f[0]) == "MemTotal:" {
+			kib, err := strconv.ParseInt(string(f[1]), 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, fmt.Errorf("memory of the machine: %s has no MemTotal", path)
+}
+
+// SwapController reports whether cgroups can limit swap here: on v2 by the
+// agent's own cgroup, as the root has no limits, on v1 by the root.
+func SwapController(mount string, unified bool) bool {
+	if !unified {
+		_, err := os.Stat(filepath.Join(mount, "memory", "memory.memsw.limit_in_bytes"))
+		return err == nil
+	}
+	own, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return false
+	}
+	_, path, ok := bytes.Cut(bytes.TrimSpace(own), []byte("0::"))
+	if !ok {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(mount, string(path), "memory.swap.max"))
+	return err == nil
+}
+
+// hugePageSizes returns the page sizes of the machine as cgroups name them,
+// such as 2MB and 1GB.
+func hugePageSizes() []string {
+	dirs, _ := filepath.Glob("/sys/kernel/mm/hugepages/hugepages-*kB")
+	var out []string
+	for _, d := range dirs {
+		var kib int64
+		if _, err := fmt.Sscanf(filepath.Base(d), "hugepages-%dkB", &kib); err != nil {
+			continue
+		}
+		switch {
+		case kib >= 1<<20:
+			out = append(out, fmt.Sprintf("%dGB", kib>>20))
+		case kib >= 1<<10:
+			out = append(out, fmt.Sprintf("%dMB", kib>>10))
+		default:
+			out = append(out, fmt.Sprintf("%dKB", kib))
+		}
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/events"
+	"monopod/agent/stats"
+)
+
+// PressureFor is how long the node counts as being under pressure after it was
+// (KubeletConfiguration: evictionPressureTransitionPeriod).
+const PressureFor = 5 * time.Minute
+
+// Signals are what is left of things that may run out, by the kubelet's names.
+type Signals map[string]Signal
+
+type Signal struct{ Available, Capacity int64 }
+
+// PressureOf says which condition a signal belongs to.
+var PressureOf = map[string]v1.NodeConditionType{
+	"memory.available": v1.NodeMemoryPressure,
+	"nodefs.available": v1.NodeDiskPressure, "nodefs.inodesFree": v1.NodeDiskPressure,
+	"imagefs.available": v1.NodeDiskPressure, "imagefs.inodesFree": v1.NodeDiskPressure,
+	"pid.available": v1.NodePIDPressure,
+}
+
+// DefaultPressure is what a kubelet takes for evictionHard.
+func DefaultPressure() map[string]Threshold {
+	return map[string]Threshold{
+		"memory.available": {Amount: resource.MustParse("100Mi")},
+		"nodefs.available": {Share: 0.1}, "nodefs.inodesFree": {Share: 0.05},
+		"imagefs.available": {Share: 0.15}, "imagefs.inodesFree": {Share: 0.05},
+	}
+}
+
+// ReadSignals reads what is left. What cannot be read is left out.
+func ReadSignals(root, images string) (Signals, error) {
+	out := Signals{}
+	total, used, failed := stats.Host{}.Memory()
+	if failed == nil {
+		out["memory.available"] = Signal{int64(total - min(used, total)), int64(total)}
+	}
+	now, most, err := stats.Host{}.Tasks()
+	if err == nil {
+		out["pid.available"] = Signal{int64(most) - int64(now), int64(most)}
+	}
+	failed = errors.Join(failed, err)
+	for name, dir := range map[string]string{"nodefs": root, "imagefs": images} {
+		if dir == "" {
+			continue
+		}
+		free, err := stats.FreeOn(dir)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		out[name+".available"] = Signal{int64(free.Available), int64(free.Capacity)}
+		if free.Inodes > 0 {
+			out[name+".inodesFree"] = Signal{int64(free.InodesFree), int64(free.Inodes)}
+		}
+	}
+	return out, failed
+}
+
+// short reports whether less is left than the threshold says.
+func (s Signal) short(t Threshold) bool {
+	least := t.of(*resource.NewQuantity(s.Capacity, resource.BinarySI))
+	return s.Available < least.Value()
+}
+
+// conditionsOf returns the node's conditions. beat is the heartbeat that they carry.
+func (r *Reporter) conditionsOf(seen Signals, now, beat time.Time) []v1.NodeCondition {
+	for name, t := range r.Machine.Cfg.Pressure {
+		if s, ok := seen[name]; ok && s.short(t) {
+			r.Pressed[PressureOf[name]] = now
+		}
+	}
+	if r.Full() {
+		r.Pressed[v1.NodeDiskPressure] = now
+	}
+	pressed := func(kind v1.NodeConditionType, yes, no [2]string) v1.NodeCondition {
+		at, ever := r.Pressed[kind]
+		c := v1.NodeCondition{Type: kind, Status: v1.ConditionFalse, Reason: no[0], Message: no[1]}
+		if ever && now.Sub(at) < PressureFor {
+			c.Status, c.Reason, c.Message = v1.ConditionTrue, yes[0], yes[1]
+		}
+		return c
+	}
+	all := []v1.NodeCondition{
+		pressed(v1.NodeMemoryPressure, [2]string{"KubeletHasInsufficientMemory", "kubelet has insufficient memory available"},
+			[2]string{"KubeletHasSufficientMemory", "kubelet has sufficient memory available"}),
+		pressed(v1.NodeDiskPressure, [2]string{"KubeletHasDiskPressure", "kubelet has disk pressure"},
+			[2]string{"KubeletHasNoDiskPressure", "kubelet has no disk pressure"}),
+		pressed(v1.NodePIDPressure, [2]string{"KubeletHasInsufficientPID", "kubelet has insufficient PID available"},
+			[2]string{"KubeletHasSufficientPID", "kubelet has sufficient PID available"}),
+		{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"},
+	}
+	if wrong := r.Runtime.NotReady(); len(wrong) > 0 {
+		ready := &all[len(all)-1]
+		ready.Status, ready.Reason, ready.Message = v1.ConditionFalse, "KubeletNotReady", strings.Join(wrong, "; ")
+	}
+	for i := range all {
+		c := &all[i]
+		c.LastHeartbeatTime, c.LastTransitionTime = metav1.NewTime(beat), metav1.NewTime(now)
+		for _, old := range r.conditions {
+			switch {
+			case old.Type != c.Type:
+			case old.Status != c.Status:
+				r.record(c)
+			case !old.LastTransitionTime.IsZero():
+				c.LastTransitionTime = old.LastTransitionTime
+			}
+		}
+	}
+	return all
+}
+
+// record tells that pressure came or went. Of whether the node is ready the watch
+// tells.
+func (r *Reporter) record(c *v1.NodeCondition) {
+	if c.Type == v1.NodeReady {
+		return
+	}
+	name, kind, reason := r.Machine.Cfg.NodeName, v1.EventTypeNormal, strings.Replace(c.Reason, "Kubelet", "Node", 1)
+	if c.Status == v1.ConditionTrue {
+		kind = v1.EventTypeWarning
+	}
+	r.Events.Record(events.NodeRef(name), kind, reason, fmt.Sprintf("Node %s status is now: %s", name, reason))
+}

@@ -1,0 +1,169 @@
+package node
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/events"
+	"monopod/agent/status"
+	"monopod/cri"
+)
+
+const (
+	// NodeEvery is how often the node is reported (KubeletConfiguration:
+	// nodeStatusUpdateFrequency).
+	NodeEvery = 10 * time.Second
+	// nodeImagesEvery is how often the runtime is asked which images it has, as a
+	// kubelet does.
+	nodeImagesEvery = 30 * time.Second
+	// nodeAsk bounds a call to the runtime for the report.
+	nodeAsk = 5 * time.Second
+)
+
+// Runtime is what a report says of the runtime.
+type Runtime interface {
+	Up() bool
+	State() status.Runtime
+	NotReady() []string       // why the node is not ready for pods; nothing if it is
+	Changed() <-chan struct{} // something of this is not as it was
+}
+
+// Reporter reports the node: what it is and has, how it is, and with each
+// report a heartbeat that somebody else may watch. The heartbeat is when the sync
+// loop turned last, so that it stops with the loop. Run's goroutine owns it.
+type Reporter struct {
+	Machine *Node
+	Store   *status.Store
+	Cri     *cri.Client
+	Runtime Runtime
+	Events  *events.Recorder
+	Turned  func() time.Time // when the sync loop turned last
+	Late    time.Duration    // how old that may be: past it the loop is stuck, and the heartbeat stops
+	Port    int32            // of the endpoint, 0 without one
+	Log     *slog.Logger
+	Info    v1.NodeSystemInfo
+	Other   chan struct{} // settings that it shows are other ones now
+
+	Measure func(root, images string) (Signals, error)
+	Full    func() bool                        // the disk of the images is too full, and nothing that could go is left on it
+	Pressed map[v1.NodeConditionType]time.Time // when pressure was seen last
+
+	images   []v1.ContainerImage
+	imageDir string    // on the file system of the images, "" if it is not known
+	asked    time.Time // for both
+
+	conditions []v1.NodeCondition // of the last report
+	stuck      bool               // the sync loop is, which was said
+	said       string             // the last trouble, so that it is said once
+}
+
+// Wake makes the next report come at once. Any goroutine may call it.
+func (r *Reporter) Wake() {
+	select {
+	case r.Other <- struct{}{}:
+	default:
+	}
+}
+
+// Run reports every ten seconds, when the runtime comes or goes, and when it is
+// told to look again, until ctx ends.
+func (r *Reporter) Run(ctx context.Context) {
+	if last := r.Store.PreviousNode(); last != nil {
+		r.conditions = last.Status.Conditions
+	}
+	tick := time.NewTicker(NodeEvery)
+	defer tick.Stop()
+	var other chan struct{}
+	for { // the first report waits for what the runtime says, lest the node seem not ready at each start
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.Runtime.Changed():
+		case <-other:
+		case <-tick.C:
+		}
+		r.report(ctx)
+		other = r.Other
+	}
+}
+
+// report reports the node unless the sync loop is stuck.
+func (r *Reporter) report(ctx context.Context) {
+	beat := r.Turned()
+	ago := time.Since(beat)
+	if stuck := ago > r.Late; stuck != r.stuck {
+		r.stuck = stuck
+		if stuck {
+			r.Log.Error("the sync loop does not turn: the node's heartbeat stops", "for", ago.Round(time.Second))
+		}
+	}
+	if r.stuck {
+		return
+	}
+	facts, err := r.Machine.ReadFacts()
+	if err != nil {
+		r.complain(err)
+		return
+	}
+	r.askImages(ctx)
+	seen, err := r.Measure(r.Machine.Cfg.Root, r.imageDir)
+	r.complain(err)
+	r.conditions = r.conditionsOf(seen, time.Now(), beat)
+	r.Store.SetNode(r.node(facts))
+}
+
+// complain says a new trouble once.
+func (r *Reporter) complain(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != r.said && text != "" {
+		r.Log.Warn("the report on the node lacks something", "err", err)
+	}
+	r.said = text
+}
+
+// node is the report.
+func (r *Reporter) node(f Facts) *v1.Node {
+	info := r.Info
+	if s := r.Runtime.State(); s.Name != "" {
+		info.ContainerRuntimeVersion = s.Name + "://" + s.Version
+	}
+	n := &v1.Node{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+		ObjectMeta: metav1.ObjectMeta{Name: r.Machine.Cfg.NodeName, Labels: f.Labels},
+		Status: v1.NodeStatus{
+			Capacity: f.Capacity, Allocatable: f.Allocatable, Conditions: r.conditions,
+			NodeInfo: info, Images: r.images,
+		},
+	}
+	for _, ip := range r.Machine.Now().HostIPs {
+		n.Status.Addresses = append(n.Status.Addresses, v1.NodeAddress{Type: v1.NodeInternalIP, Address: ip})
+	}
+	n.Status.Addresses = append(n.Status.Addresses, v1.NodeAddress{Type: v1.NodeHostName, Address: r.Machine.Cfg.NodeName})
+	n.Status.DaemonEndpoints.KubeletEndpoint.Port = r.Port
+	return n
+}
+
+// askImages asks the runtime for its images now and then. While it does not
+// answer, the last ones count.
+func (r *Reporter) askImages(ctx context.Context) {
+	if !r.Runtime.Up() || !r.asked.IsZero() && time.Since(r.asked) < nodeImagesEvery {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, nodeAsk)
+	defer cancel()
+	images, err := r.Cri.Images(ctx)
+	if err != nil {
+		return
+	}
+	r.images, r.asked = NodeImages(images), time.Now()
+	if dir, err := r.Cri.ImageDir(ctx); err == nil {
+		r.imageDir = dir
+	}
+}

@@ -1,0 +1,86 @@
+package node
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"monopod/agent/podspec"
+	"monopod/cgroups"
+)
+
+// reservedPids is the resource by which processes and threads are reserved.
+const reservedPids v1.ResourceName = "pid"
+
+// Reservations are what of the machine pods do not get (KubeletConfiguration:
+// systemReserved, kubeReserved, evictionHard).
+type Reservations struct {
+	// System and Agent are for all that is no pod: cpu, memory,
+	// ephemeral-storage, and processes and threads as pid.
+	System, Agent v1.ResourceList
+	// Free is what shall stay free besides, of memory and ephemeral-storage.
+	// It counts when pods are admitted and does not limit their cgroups.
+	Free map[v1.ResourceName]Threshold
+	// Unenforced leaves the cgroup of all pods the whole machine.
+	Unenforced bool
+}
+
+// Threshold is an amount, or a share of what there is.
+type Threshold struct {
+	Amount resource.Quantity
+	Share  float64 // from 0 to 1; counts if it is not 0
+}
+
+func (t Threshold) of(capacity resource.Quantity) resource.Quantity {
+	if t.Share == 0 {
+		return t.Amount
+	}
+	return *resource.NewQuantity(int64(float64(capacity.Value())*t.Share), resource.BinarySI)
+}
+
+// fixed returns what is reserved for all that is no pod.
+func (r Reservations) fixed() v1.ResourceList {
+	sum := v1.ResourceList{}
+	podspec.Add(sum, r.System)
+	podspec.Add(sum, r.Agent)
+	return sum
+}
+
+// Of returns what pods do not get of the capacity (kubelet: GetNodeAllocatableReservation).
+func (r Reservations) Of(capacity v1.ResourceList) v1.ResourceList {
+	sum := r.fixed()
+	for name, t := range r.Free {
+		podspec.Add(sum, v1.ResourceList{name: t.of(capacity[name])})
+	}
+	return sum
+}
+
+// Check says which resource would not be enough for what is reserved of it.
+func (r Reservations) Check(capacity v1.ResourceList) error {
+	reserved := r.Of(capacity)
+	for _, name := range slices.Sorted(maps.Keys(reserved)) {
+		want := reserved[name]
+		if has, known := capacity[name]; known && want.Cmp(has) > 0 {
+			return fmt.Errorf("%s of %s is reserved by systemReserved, kubeReserved and evictionHard together, and this machine has %s", want.String(), name, has.String())
+		}
+	}
+	return nil
+}
+
+// Limit takes what is reserved from what the cgroup of all pods gets.
+func (r Reservations) Limit(n cgroups.Node) cgroups.Node {
+	if r.Unenforced {
+		return n
+	}
+	reserved := r.fixed()
+	pids := reserved[reservedPids]
+	n.CPU = max(n.CPU-reserved.Cpu().MilliValue(), 0)
+	n.Memory = max(n.Memory-reserved.Memory().Value(), 0)
+	if n.Pids > 0 {
+		n.Pids = max(n.Pids-pids.Value(), 1) // 0 would be no limit
+	}
+	return n
+}

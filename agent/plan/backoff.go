@@ -1,0 +1,50 @@
+package plan
+
+import (
+	"cmp"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests/decode"
+)
+
+// BackOff is how long containers that crash wait: not at all the first time,
+// then First, then twice as long each time up to Max. What is zero is the
+// kubelet's: 10 s and 5 min.
+type BackOff struct{ First, Max time.Duration }
+
+// Or returns it with those figures where there are none.
+func (b BackOff) Or(first, most time.Duration) BackOff {
+	return BackOff{First: cmp.Or(b.First, first), Max: cmp.Or(b.Max, most)}
+}
+
+// forPod returns what counts for a pod: its annotations win. A first wait of
+// its own raises the node's longest.
+func (b BackOff) forPod(p *v1.Pod) BackOff {
+	first, most := decode.BackOff(p)
+	node := b.Or(BackOffFirst, BackOffMax)
+	if first > 0 && most == 0 {
+		most = max(first, node.Max)
+	}
+	return BackOff{First: first, Max: most}.Or(node.First, node.Max)
+}
+
+// after returns the wait that follows one of last. A longest wait below the
+// first one wins, as with the kubelet.
+func (b BackOff) after(last time.Duration) time.Duration {
+	return min(max(2*last, b.First), b.Max)
+}
+
+// Failures of something that should work are retried after RetryFirst, then
+// after twice as long each time up to RetryMax.
+const (
+	RetryFirst = 250 * time.Millisecond
+	RetryMax   = 10 * time.Second
+)
+
+// RetryAfter returns how long to wait after that many failures in a row: not
+// long, because what the runtime lacked a moment ago may be there now.
+func RetryAfter(count int) time.Duration {
+	return min(2*RetryFirst<<min(count, 10), RetryMax)
+}

@@ -1,0 +1,215 @@
+package plan
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/pleg"
+)
+
+// planRunning plans for a pod that shall run and has not ended.
+func (s *Facts) planRunning(p *Plan) {
+	i, f := s.Instance(), s.Failures[SandboxFailure]
+	if c := s.Known[string(s.Pod.UID)]; c == nil || c.Unwritten {
+		if !s.Now.Before(f.Retry) {
+			p.then(Action{Do: DoAccept, UID: string(s.Pod.UID), Reason: "the pod is new here"})
+		} else if p.wakeAt(f.Retry); i == nil {
+			return // nothing is made of a pod that another agent would not know
+		}
+	}
+	if v := s.result(p, i); v != nil {
+		s.planEnd(p, i, *v)
+		return
+	}
+	why := SandboxTrouble(s.Pod.Pod, i)
+	if s.sandboxReplaced() {
+		why = checkpoint.RestartRequested
+	}
+	switch {
+	case why == "" && s.planReset(p, i):
+		return
+	case why == "":
+		s.planHooks(p, i)
+		s.planContainers(p, i)
+		s.planPrune(p, i)
+		return
+	}
+	if phase, ended := s.endedWithSandbox(i); ended && !s.sandboxReplaced() {
+		s.planEnd(p, i, checkpoint.Result{Phase: phase, Why: endReason(s.Pod.Pod, i, phase)})
+		return
+	}
+	if s.Now.Before(f.Retry) {
+		p.wakeAt(f.Retry)
+		return
+	}
+	s.planSandbox(p, i, why)
+}
+
+// SandboxTrouble says why the pod needs a new sandbox, "" if it does not
+// (kubelet: podSandboxChanged, in the same order).
+func SandboxTrouble(pod *v1.Pod, i *pleg.Instance) string {
+	newest := i.Sandbox()
+	switch {
+	case i == nil:
+		return "the pod is new here"
+	case newest == nil:
+		return "the pod has no sandbox"
+	}
+	ready := 0
+	for _, b := range i.Sandboxes {
+		if b.Ready {
+			ready++
+		}
+	}
+	switch {
+	case ready > 1:
+		return fmt.Sprintf("the pod has %d sandboxes", ready)
+	case !newest.Ready:
+		return "its sandbox is dead"
+	case newest.HostNetwork != pod.Spec.HostNetwork:
+		return "its sandbox has the wrong network"
+	case !newest.HostNetwork && len(newest.IPs) == 0:
+		return "its sandbox has no address"
+	}
+	return ""
+}
+
+// endedWithSandbox reports whether a pod whose sandbox is gone needs no new
+// one, because no container would run in it, and how it then ended.
+func (s *Facts) endedWithSandbox(i *pleg.Instance) (v1.PodPhase, bool) {
+	if i == nil || len(i.Containers) == 0 {
+		return "", false
+	}
+	pod := s.Pod.Pod
+	if pod.Spec.RestartPolicy == v1.RestartPolicyNever && i.Sandbox() != nil {
+		if allSucceeded(pod, i) {
+			return v1.PodSucceeded, true
+		}
+		return v1.PodFailed, true
+	}
+	return "", false
+}
+
+// workDone reports whether all regular containers have exited for good, and
+// what that makes of the pod.
+func workDone(pod *v1.Pod, i *pleg.Instance) (v1.PodPhase, bool) {
+	for k := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[k]
+		if n := i.Newest(c.Name); n == nil || !n.Exited() || MayRestart(pod, c, n) {
+			return "", false
+		}
+	}
+	if allSucceeded(pod, i) {
+		return v1.PodSucceeded, true
+	}
+	return v1.PodFailed, true
+}
+
+// planSandbox makes a new sandbox and, without init containers, starts what
+// runs in it.
+func (s *Facts) planSandbox(p *Plan, i *pleg.Instance, why string) {
+	uid, attempt := string(s.Pod.UID), uint32(0)
+	if i != nil {
+		what := checkpoint.CausePod
+		if s.sandboxReplaced() {
+			what = checkpoint.CauseRequest
+		}
+		planStop(p, i, s.Pod.Pod, what, why, 0)
+		p.then(removeCreated(i)...)
+		if newest := i.Sandbox(); newest != nil {
+			attempt = newest.Attempt + 1
+		}
+	}
+	p.then(Action{Do: DoSetUp, UID: uid, Reason: why})
+	p.then(Action{Do: DoCreateSandbox, UID: uid, Attempt: attempt, Reason: why})
+	if len(s.Pod.Spec.InitContainers) > 0 {
+		c := &s.Pod.Spec.InitContainers[0]
+		p.then(s.start(p, c, i.NewestStarted(c.Name), why)...)
+		return
+	}
+	s.planFirst(p, i, why)
+}
+
+// removeCreated removes the containers that were never started: they belong to
+// a sandbox that goes, and hold the name that their successors will have.
+func removeCreated(i *pleg.Instance) []Action {
+	var remove []Action
+	for k := range i.Containers {
+		c := &i.Containers[k]
+		if c.State == rt.ContainerState_CONTAINER_CREATED {
+			remove = append(remove, Action{Do: DoRemoveContainer, UID: i.UID, ID: c.ID, Name: c.Name, Attempt: c.Attempt, Reason: "it was never started"})
+		}
+	}
+	return remove
+}
+
+// planContainers starts what shall run in a sandbox that is in order.
+func (s *Facts) planContainers(p *Plan, i *pleg.Instance) {
+	initialized, failed := s.planInit(p, i)
+	if failed {
+		p.Steps = nil
+		s.planEnd(p, i, checkpoint.Result{Phase: v1.PodFailed, Why: endReason(s.Pod.Pod, i, v1.PodFailed)})
+		return
+	}
+	defer s.planKills(p, i) // which take long, so that starts come first
+	if !initialized {
+		return
+	}
+	var starts, stops []Action
+	q := s.newQueue(i.Sandbox().ID)
+	for k := range s.Pod.Spec.Containers {
+		c := &s.Pod.Spec.Containers[k]
+		n := i.Newest(c.Name)
+		if q.waits(p, c, n) {
+			continue
+		}
+		before := len(starts)
+		switch {
+		case n == nil:
+			starts = append(starts, s.start(p, c, nil, "it has not been started yet")...)
+		case n.Exited() && MayRestart(s.Pod.Pod, c, n):
+			starts = append(starts, s.start(p, c, n, ExitReason(n))...)
+		case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
+			stops = append(stops, stopContainer(i, n, checkpoint.CauseLost, "the runtime has lost track of it"))
+		case n.State == rt.ContainerState_CONTAINER_CREATED:
+			starts = append(starts, s.resume(p, n)...)
+		}
+		q.pass(c, n, len(starts) > before)
+	}
+	p.then(stops...)
+	p.then(starts...)
+}
+
+func ExitReason(c *pleg.Container) string {
+	if c.Kill != nil {
+		return c.Kill.Reason
+	}
+	return fmt.Sprintf("it exited with %d (%s)", c.ExitCode, c.Reason)
+}
+
+// planPrune removes the dead containers beyond those that are kept of each
+// name, and dead sandboxes with nothing left in them but the newest.
+func (s *Facts) planPrune(p *Plan, i *pleg.Instance) {
+	var remove []Action
+	dead, used := map[string]int{}, map[string]bool{}
+	for k := range i.Containers {
+		c := &i.Containers[k]
+		if c.Exited() {
+			dead[c.Name]++
+		}
+		if c.Exited() && dead[c.Name] > max(s.Dead, 1) {
+			remove = append(remove, Action{Do: DoRemoveContainer, UID: i.UID, ID: c.ID, Name: c.Name, Attempt: c.Attempt, Reason: "a later attempt has replaced it"})
+			continue
+		}
+		used[c.Sandbox] = true
+	}
+	for k, b := range i.Sandboxes {
+		if k > 0 && !b.Ready && !used[b.ID] {
+			remove = append(remove, Action{Do: DoRemoveSandbox, UID: i.UID, ID: b.ID, Reason: "a later sandbox has replaced it"})
+		}
+	}
+	p.then(remove...)
+}

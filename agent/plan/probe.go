@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+	"monopod/agent/probe"
+)
+
+// planKills stops what the probes have found dead, or an earlier agent began to
+// stop for that. The verdict is on disk before the container is stopped: it
+// would be forgotten if the agent died meanwhile, and the container's exit code
+// may be one that is not restarted after.
+func (s *Facts) planKills(p *Plan, i *pleg.Instance) {
+	pod := s.Pod.Pod
+	var stops []Action
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for k := range list {
+			c := &list[k]
+			n := i.Newest(c.Name)
+			if n == nil || !n.Running() {
+				continue
+			}
+			sentence := n.Kill
+			if sentence == nil {
+				if sentence = s.killDecision(c, n); sentence == nil {
+					continue
+				}
+				p.then(Action{Do: DoCondemn, UID: i.UID, ID: n.ID, Name: c.Name, Grace: sentence.Grace, Cause: sentence.Cause, Reason: sentence.Reason, Text: sentence.Text})
+			}
+			stop := stopContainer(i, n, sentence.Cause, sentence.Reason)
+			stop.Grace = sentence.Grace
+			stops = append(stops, stop)
+		}
+	}
+	p.then(stops...)
+}
+
+// killDecision says why a running container must be stopped, nil if its probes do
+// not demand it.
+func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.KillDecision {
+	r := s.Probes[n.ID]
+	if r.Failed == "" {
+		return nil
+	}
+	pr := c.LivenessProbe
+	if r.Failed == probe.Startup {
+		pr = c.StartupProbe
+	}
+	grace := n.Grace
+	if pr != nil && pr.TerminationGracePeriodSeconds != nil {
+		grace = time.Duration(*pr.TerminationGracePeriodSeconds) * time.Second
+	}
+	why := fmt.Sprintf("Container %s failed %s probe", c.Name, r.Failed)
+	if podspec.IsSidecar(s.Pod.Pod, c) || podspec.PolicyOf(s.Pod.Pod, c) != string(v1.RestartPolicyNever) {
+		why += ", will be restarted"
+	}
+	return &checkpoint.KillDecision{Cause: checkpoint.CauseProbe, Reason: why, Text: r.Why, Grace: max(grace, MinGrace)}
+}
+
+// Health reports whether a running container has started, and is ready, as far
+// as its probes know.
+func (s *Facts) Health(c *v1.Container, n *pleg.Container) (started, ready bool) {
+	if r, ok := s.Probes[n.ID]; ok {
+		return r.Started, r.Ready
+	}
+	started = c.StartupProbe == nil
+	return started, started && c.ReadinessProbe == nil
+}
+
+// ProbeMessages returns what the probes say of the containers that are not
+// ready, to be added to a message: ": Readiness probe failed: ...".
+func (s *Facts) ProbeMessages(st *v1.PodStatus) string {
+	i := s.Instance()
+	var names, texts []string
+	for _, c := range slices.Concat(st.InitContainerStatuses, st.ContainerStatuses) {
+		n := i.Newest(c.Name)
+		if n == nil || c.Ready {
+			continue
+		}
+		if r := s.Probes[n.ID]; r.Text != "" {
+			names, texts = append(names, c.Name), append(texts, r.Text)
+		}
+	}
+	if len(texts) > 1 {
+		for k := range texts {
+			texts[k] = names[k] + ": " + texts[k]
+		}
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(texts, "; ")
+}

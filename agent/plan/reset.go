@@ -1,0 +1,83 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+)
+
+// Resetting is the reason of containers while all are being restarted together.
+const Resetting = "RestartingAllContainers"
+
+// resetsPod reports whether the attempt's end asks for all containers of the
+// pod to be restarted.
+func resetsPod(c *v1.Container, n *pleg.Container) bool {
+	return n != nil && n.Exited() && c.RestartPolicy != nil &&
+		podspec.RestartRule(c, n.ExitCode) == v1.ContainerRestartRuleActionRestartAllContainers
+}
+
+// CanReset reports whether a container has a rule that may restart them all.
+func CanReset(pod *v1.Pod) bool {
+	return slices.ContainsFunc(podspec.AllContainers(pod), func(c *v1.Container) bool {
+		return slices.ContainsFunc(c.RestartPolicyRules, func(r v1.ContainerRestartRule) bool {
+			return r.Action == v1.ContainerRestartRuleActionRestartAllContainers
+		})
+	})
+}
+
+// planReset restarts all containers in their sandbox if one's rule asks for it
+// and its back-off is over. All are stopped without grace and removed, the one
+// that asked last, so that an agent that comes in between knows why. Then the
+// pod begins anew, with its first init container.
+func (s *Facts) planReset(p *Plan, i *pleg.Instance) bool {
+	asked, marks, why := map[string]bool{}, map[string]string{}, ""
+	due := false
+	for _, c := range podspec.AllContainers(s.Pod.Pod) {
+		n := i.Newest(c.Name)
+		if !resetsPod(c, n) || n.Sandbox != i.Sandbox().ID {
+			continue
+		}
+		from, mark := s.BackOff.forPod(s.Pod.Pod).next(n, n.Sandbox, s.Now)
+		due = due || !s.Now.Before(from)
+		asked[n.ID], marks[c.Name] = true, mark
+		why = fmt.Sprintf("container %s exited with %d, upon which all restart", c.Name, n.ExitCode)
+	}
+	if !due {
+		return false
+	}
+	uid := string(s.Pod.UID)
+	if !maps.Equal(marks, s.Checkpoint().Marks) {
+		p.then(Action{Do: DoMark, UID: uid, Marks: marks, Reason: why})
+	}
+	var stops []Action
+	remove := make([][]Action, 4) // others, other init containers, then those that asked
+	for k := range i.Containers {
+		n := &i.Containers[k]
+		if n.Alive() {
+			a := stopWithin(i, n, why, atOnce)
+			a.Whole = true
+			stops = append(stops, a)
+		}
+		at := 0
+		if podspec.IsInit(s.Pod.Pod, &v1.Container{Name: n.Name}) {
+			at = 1
+		}
+		if asked[n.ID] {
+			at += 2
+		}
+		remove[at] = append(remove[at], Action{Do: DoRemoveContainer, UID: uid, ID: n.ID, Name: n.Name, Attempt: n.Attempt, Reason: why})
+	}
+	p.then(stops...)
+	for _, step := range remove {
+		p.then(step...)
+	}
+	for _, c := range podspec.AllContainers(s.Pod.Pod) {
+		p.Wait(c.Name, Waiting{Resetting, why})
+	}
+	return true
+}

@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+)
+
+// The crash-loop back-off, with the kubelet's figures where nobody set others
+// (see BackOff); a container that ran for more than 10 min starts anew.
+const (
+	BackOffFirst = 10 * time.Second
+	BackOffMax   = 5 * time.Minute
+	backOffReset = 10 * time.Minute
+)
+
+// CrashLoop is the reason of a container that waits for its back-off.
+const CrashLoop = "CrashLoopBackOff"
+
+// MayRestart reports whether a container that exited is to be started again
+// (kubelet: ShouldContainerBeRestarted).
+func MayRestart(pod *v1.Pod, c *v1.Container, n *pleg.Container) bool {
+	if !n.Exited() || podspec.IsSidecar(pod, c) {
+		return true
+	}
+	if n.Kill != nil {
+		return askedToStart(n) || podspec.PolicyOf(pod, c) != string(v1.RestartPolicyNever)
+	}
+	init := podspec.IsInit(pod, c)
+	policy := string(pod.Spec.RestartPolicy)
+	if c.RestartPolicy != nil {
+		if podspec.RestartRule(c, n.ExitCode) != "" {
+			return true
+		}
+		policy = string(*c.RestartPolicy)
+	}
+	switch policy {
+	case string(v1.RestartPolicyNever):
+		return false
+	case string(v1.RestartPolicyOnFailure):
+		return n.ExitCode != 0 || init && !Succeeded(n)
+	}
+	return !init || !Succeeded(n)
+}
+
+// Succeeded reports whether an init container did its work. One of which a
+// process was killed for memory did not, even if it says 0; of a regular one
+// the code alone counts (kubelet: the same).
+func Succeeded(c *pleg.Container) bool {
+	return c.Exited() && c.ExitCode == 0 && c.Reason != "OOMKilled"
+}
+
+// allSucceeded reports whether all regular containers ended with 0.
+func allSucceeded(pod *v1.Pod, i *pleg.Instance) bool {
+	for k := range pod.Spec.Containers {
+		if n := i.Newest(pod.Spec.Containers[k].Name); n == nil || !n.Exited() || n.ExitCode != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// backOff returns from when on the container after n may start, and what that
+// successor is marked with. The mark lives in the runtime, so that a new agent
+// goes on where the last one was. It is the last wait and no date: a changed
+// maximum counts for a container that waits already. A container that went down
+// with its sandbox is not made to wait.
+func (b BackOff) next(n *pleg.Container, sandbox string, now time.Time) (from time.Time, mark string) {
+	if n == nil || askedToStart(n) {
+		return time.Time{}, ""
+	}
+	if n.Sandbox != sandbox {
+		return time.Time{}, n.BackOff
+	}
+	last, err := time.ParseDuration(n.BackOff)
+	ran := !n.Started.IsZero() && n.Finished.Sub(n.Started) > backOffReset // one that could not be started did not
+	if err != nil || ran {
+		return time.Time{}, "0s"
+	}
+	wait := b.after(last)
+	from = n.Finished.Add(wait)
+	if limit := now.Add(wait); from.After(limit) { // the clock was set back
+		from = limit
+	}
+	return from, wait.String()
+}
+
+// start returns the start of a container as an action, or nothing while it has
+// to wait. n is the attempt before, or nil.
+func (s *Facts) start(p *Plan, c *v1.Container, n *pleg.Container, why string) []Action {
+	if f := s.Failures[c.Name]; s.Now.Before(f.Retry) {
+		p.wakeAt(f.Retry)
+		p.Wait(c.Name, f.Waiting)
+		return nil
+	}
+	if on, ok := s.Fetching[c.Name]; ok {
+		s.waitForImage(p, c, on)
+		return nil
+	}
+	attempt, sandbox := s.Next[c.Name], ""
+	if n != nil {
+		attempt = max(attempt, n.Attempt+1)
+	}
+	if b := s.Instance().Sandbox(); b != nil && b.Ready {
+		sandbox = b.ID
+	}
+	from, mark := s.BackOff.forPod(s.Pod.Pod).next(n, sandbox, s.Now)
+	if n == nil {
+		mark = s.Checkpoint().Marks[c.Name]
+	}
+	if s.Now.Before(from) {
+		p.wakeAt(from)
+		id := fmt.Sprintf("%s_%s(%s)", s.Pod.Name, s.Pod.Namespace, s.Pod.UID)
+		p.Wait(c.Name, Waiting{CrashLoop, fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", mark, c.Name, id)})
+		return nil
+	}
+	return []Action{{Do: DoStartContainer, UID: string(s.Pod.UID), Name: c.Name, Attempt: attempt, BackOff: mark, Reason: why}}
+}
+
+// resume returns the start of a container that was created and not started,
+// because the agent or the runtime died in between.
+func (s *Facts) resume(p *Plan, n *pleg.Container) []Action {
+	if f := s.Failures[n.Name]; s.Now.Before(f.Retry) {
+		p.wakeAt(f.Retry)
+		p.Wait(n.Name, f.Waiting)
+		return nil
+	}
+	return []Action{{Do: DoResumeContainer, UID: string(s.Pod.UID), ID: n.ID, Name: n.Name, Attempt: n.Attempt, Reason: "it was created and not started"}}
+}

@@ -1,0 +1,70 @@
+package pleg
+
+import (
+	"fmt"
+	"maps"
+
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/events"
+	"monopod/agent/status"
+)
+
+// recordReady tells whether the node can run pods, in which it follows its runtime.
+func (w *Watch) recordReady(kind, reason string) {
+	w.Events.Record(events.NodeRef(w.Node), kind, reason, fmt.Sprintf("Node %s status is now: %s", w.Node, reason))
+}
+
+// State returns how the runtime is.
+func (w *Watch) State() status.Runtime {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state
+}
+
+// recordConditions keeps which of its conditions the runtime said are not so; nil
+// is a runtime that did not say. The words are the kubelet's.
+func (w *Watch) recordConditions(st *rt.StatusResponse) {
+	wrong := map[string]string{}
+	for _, c := range st.GetStatus().GetConditions() {
+		if !c.Status {
+			wrong[c.Type] = fmt.Sprintf("%s=false reason:%s message:%s", c.Type, c.Reason, c.Message)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !maps.Equal(wrong, w.wrong) {
+		w.wrong = wrong
+		w.signalChange()
+	}
+}
+
+// Changed delivers when the runtime is not as it was, to one reader.
+func (w *Watch) Changed() <-chan struct{} { return w.changed }
+
+// signalChange tells the reporter of the node that the runtime is not as it was.
+func (w *Watch) signalChange() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// NotReady says why the node is not ready for pods; nothing if it is.
+func (w *Watch) NotReady() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	switch text := w.wrong[rt.RuntimeReady]; {
+	case text != "":
+		out = append(out, "container runtime not ready: "+text)
+	case w.state.Error == notAskedYet:
+		out = append(out, "container runtime status check may not have completed yet")
+	case !w.state.Up:
+		out = append(out, "container runtime is down: "+w.state.Error)
+	}
+	if text := w.wrong[rt.NetworkReady]; text != "" {
+		out = append(out, "container runtime network not ready: "+text)
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package pleg
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/podspec"
+	"monopod/cri"
+	"monopod/manifests"
+)
+
+// Lister lists all that is ours in the runtime for whoever must see it as it
+// is now. A list costs the runtime a look at everything it has, so those who
+// ask meanwhile share the next one. Any goroutine may use it.
+type Lister struct {
+	cri      *cri.Client
+	instance string
+	Counts   atomic.Pointer[counts] // of the last listing; nil: there was none
+
+	mu   sync.Mutex
+	busy bool     // a list is being made
+	next *listing // asked for and not begun; nil: nobody waits
+}
+
+// listing is what two list calls returned, by pod name. Nobody may change it.
+type listing struct {
+	done chan struct{} // closed when the rest is there
+	err  error
+	Pods map[manifests.Key]*Listed
+
+	index sync.Once
+	names map[string][]manifests.Key // that have each uid; made when somebody asks
+}
+
+// NamesOf returns the pod names that have anything with the uid. Of nil, there
+// are none. Any goroutine may call it.
+func (n *listing) NamesOf(uid string) []manifests.Key {
+	if n == nil {
+		return nil
+	}
+	n.index.Do(func() {
+		n.names = map[string][]manifests.Key{}
+		for key, p := range n.Pods {
+			for uid := range p.Uids() {
+				n.names[uid] = append(n.names[uid], key)
+			}
+		}
+	})
+	return n.names[uid]
+}
+
+// Uids returns the uids of all that is listed under a name.
+func (p *Listed) Uids() map[string]bool {
+	uids := map[string]bool{}
+	for _, s := range p.Sandboxes {
+		uids[s.Labels[podspec.LabelPodUID]] = true
+	}
+	for _, c := range p.Containers {
+		uids[c.Labels[podspec.LabelPodUID]] = true
+	}
+	return uids
+}
+
+// Listed is what a listing has of one pod name.
+type Listed struct {
+	Sandboxes  []*rt.PodSandbox
+	Containers []*rt.Container
+}
+
+// List returns a listing that was begun after list was called.
+func (l *Lister) List(ctx context.Context) (*listing, error) {
+	l.mu.Lock()
+	n := l.next
+	if n == nil {
+		n = &listing{done: make(chan struct{})}
+		l.next = n
+		if !l.busy {
+			l.busy = true
+			go l.run()
+		}
+	}
+	l.mu.Unlock()
+	select {
+	case <-n.done:
+		return n, n.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// run makes listings as long as somebody waits for one. The deadlines of the
+// calls end it.
+func (l *Lister) run() {
+	for {
+		l.mu.Lock()
+		n := l.next
+		l.next, l.busy = nil, n != nil
+		l.mu.Unlock()
+		if n == nil {
+			return
+		}
+		if n.Pods, n.err = l.make(context.Background()); n.err == nil {
+			l.Counts.Store(countListed(n.Pods))
+		}
+		close(n.done)
+	}
+}
+
+func (l *Lister) make(ctx context.Context) (map[manifests.Key]*Listed, error) {
+	labels := map[string]string{podspec.LabelInstance: l.instance}
+	sandboxes, err := l.cri.Sandboxes(ctx, labels)
+	if err != nil {
+		return nil, err
+	}
+	containers, err := l.cri.Containers(ctx, labels)
+	if err != nil {
+		return nil, err
+	}
+	pods := map[manifests.Key]*Listed{}
+	of := func(labels map[string]string) *Listed {
+		if !wellFormed(labels) {
+			return &Listed{}
+		}
+		key := KeyOf(labels)
+		if pods[key] == nil {
+			pods[key] = &Listed{}
+		}
+		return pods[key]
+	}
+	for _, s := range sandboxes {
+		p := of(s.Labels)
+		p.Sandboxes = append(p.Sandboxes, s)
+	}
+	for _, c := range containers {
+		if !fileName.MatchString(c.Metadata.GetName()) {
+			continue // no pod of ours has it, and its logs are not where the name leads
+		}
+		p := of(c.Labels)
+		p.Containers = append(p.Containers, c)
+	}
+	return pods, nil
+}

@@ -1,0 +1,338 @@
+package pleg
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/podspec"
+	"monopod/cri"
+	"monopod/manifests"
+)
+
+// MarkKills notes which containers are condemned.
+func (i *Instance) MarkKills(all map[string]checkpoint.KillDecision) {
+	for k := range i.Containers {
+		if sentence, ok := all[i.Containers[k].ID]; ok {
+			i.Containers[k].Kill = &sentence
+		}
+	}
+}
+
+// Has reports whether the instance has a container of that id.
+func (i *Instance) Has(id string) bool {
+	for k := range i.Containers {
+		if i.Containers[k].ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (i *Instance) MarkMissing(name string) {
+	if i.Missing == nil {
+		i.Missing = map[string]bool{}
+	}
+	i.Missing[name] = true
+}
+
+// Observed is what the runtime has under one pod name: normally one instance,
+// more while an old one makes way for a new one.
+type Observed struct {
+	Instances map[string]*Instance // by pod uid
+	All       *listing             // that this is of; nil: nothing is known of other names
+}
+
+// Instance is what the runtime has of one pod uid.
+type Instance struct {
+	UID        string
+	Sandboxes  []Sandbox       // newest first
+	Containers []Container     // newest first
+	Missing    map[string]bool // containers whose newest attempt somebody removed: those here are older
+}
+
+// Sandbox is one sandbox as the runtime describes it.
+type Sandbox struct {
+	ID          string
+	Attempt     uint32
+	Ready       bool
+	HostNetwork bool
+	IPs         []string // empty while not ready, and for host-network pods
+	Created     time.Time
+}
+
+// Container is one container as the runtime describes it.
+type Container struct {
+	ID, Name, Sandbox string
+	Attempt           uint32
+	State             rt.ContainerState
+	Created           time.Time
+	Started, Finished time.Time // zero when the runtime does not know
+	ExitCode          int32
+	Reason, Message   string
+	Image, ImageRef   string
+	TerminationLog    string // host path of the file mounted for termination messages
+	Grace             time.Duration
+	BackOff           string                   // what the agent waited before this attempt, "" for a first start
+	PreStop, Ports    string                   // the preStop hook and the ports it may name, as JSON; "": none
+	Kill              *checkpoint.KillDecision // the agent has decided to stop it; nil: it has not
+	Status            *rt.ContainerStatus
+}
+
+func (c *Container) Running() bool { return c.State == rt.ContainerState_CONTAINER_RUNNING }
+func (c *Container) Exited() bool  { return c.State == rt.ContainerState_CONTAINER_EXITED }
+
+// Live reports whether the container may have processes, or may get some.
+func (c *Container) Live() bool { return !c.Exited() }
+
+// Newest returns the newest container of that name, or nil if it is not there.
+func (i *Instance) Newest(name string) *Container {
+	if i == nil || i.Missing[name] {
+		return nil
+	}
+	for k := range i.Containers {
+		if i.Containers[k].Name == name {
+			return &i.Containers[k]
+		}
+	}
+	return nil
+}
+
+// NewestStarted returns the newest container of that name that was ever started, or nil.
+func (i *Instance) NewestStarted(name string) *Container {
+	if i == nil || i.Missing[name] {
+		return nil
+	}
+	for k := range i.Containers {
+		if c := &i.Containers[k]; c.Name == name && c.State != rt.ContainerState_CONTAINER_CREATED {
+			return c
+		}
+	}
+	return nil
+}
+
+// Sandbox returns the newest sandbox, or nil.
+func (i *Instance) Sandbox() *Sandbox {
+	if i == nil || len(i.Sandboxes) == 0 {
+		return nil
+	}
+	return &i.Sandboxes[0]
+}
+
+// Observer reads one pod name from the runtime. What cannot change any more is
+// read once. It belongs to the worker of that pod.
+type Observer struct {
+	cri      *cri.Client
+	lister   *Lister
+	key      manifests.Key
+	statuses map[string]*rt.ContainerStatus  // by container id, of the state seen last
+	networks map[string]*rt.PodSandboxStatus // by sandbox id
+	Seen     atomic.Uint64                   // fingerprint of what was observed last; any goroutine may read it
+	born     time.Time
+	Ended    []*rt.ContainerStatus // containers that ended meanwhile, for those who count
+}
+
+func NewObserver(c *cri.Client, l *Lister, key manifests.Key) *Observer {
+	return &Observer{cri: c, lister: l, key: key, born: time.Now(),
+		statuses: map[string]*rt.ContainerStatus{}, networks: map[string]*rt.PodSandboxStatus{}}
+}
+
+// Observe returns all instances of the pod that carry this agent's mark.
+func (o *Observer) Observe(ctx context.Context) (*Observed, error) {
+	all, err := o.lister.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	mine := all.Pods[o.key]
+	if mine == nil {
+		mine = &Listed{}
+	}
+	o.Seen.Store(mine.fingerprint())
+	sandboxes, containers := mine.Sandboxes, mine.Containers
+	out := &Observed{Instances: map[string]*Instance{}, All: all}
+	of := func(uid string) *Instance {
+		if out.Instances[uid] == nil {
+			out.Instances[uid] = &Instance{UID: uid}
+		}
+		return out.Instances[uid]
+	}
+	for _, s := range sandboxes {
+		seen, err := o.sandbox(ctx, s)
+		if cri.NotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		i := of(s.Labels[podspec.LabelPodUID])
+		i.Sandboxes = append(i.Sandboxes, seen)
+	}
+	for _, c := range containers {
+		seen, err := o.container(ctx, c)
+		if cri.NotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		i := of(c.Labels[podspec.LabelPodUID])
+		i.Containers = append(i.Containers, seen)
+	}
+	for _, i := range out.Instances {
+		i.Sort()
+	}
+	o.forget(sandboxes, containers)
+	return out, nil
+}
+
+func (i *Instance) Sort() {
+	slices.SortFunc(i.Sandboxes, func(a, b Sandbox) int {
+		return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(i.Containers, func(a, b Container) int {
+		return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// sandbox completes a listed sandbox. A ready one is asked for its addresses
+// until it has some; they do not change afterwards.
+func (o *Observer) sandbox(ctx context.Context, s *rt.PodSandbox) (Sandbox, error) {
+	out := Sandbox{
+		ID: s.Id, Attempt: s.Metadata.GetAttempt(), Created: time.Unix(0, s.CreatedAt),
+		Ready: s.State == rt.PodSandboxState_SANDBOX_READY,
+	}
+	st := o.networks[s.Id]
+	if st == nil && out.Ready {
+		var err error
+		if st, err = o.cri.SandboxStatus(ctx, s.Id); err != nil {
+			return out, err
+		}
+		if hostNetwork(st) || st.Network.GetIp() != "" {
+			o.networks[s.Id] = st
+		}
+	}
+	if st == nil {
+		return out, nil
+	}
+	if out.HostNetwork = hostNetwork(st); out.HostNetwork || !out.Ready {
+		return out, nil
+	}
+	if ip := st.Network.GetIp(); ip != "" {
+		out.IPs = append(out.IPs, ip)
+	}
+	for _, more := range st.Network.GetAdditionalIps() {
+		out.IPs = append(out.IPs, more.Ip)
+	}
+	return out, nil
+}
+
+func hostNetwork(st *rt.PodSandboxStatus) bool {
+	return st.GetLinux().GetNamespaces().GetOptions().GetNetwork() == rt.NamespaceMode_NODE
+}
+
+// container completes a listed container with its status of this state.
+func (o *Observer) container(ctx context.Context, c *rt.Container) (Container, error) {
+	st := o.statuses[c.Id]
+	if st == nil || st.State != c.State {
+		var err error
+		was := st
+		if st, err = o.cri.ContainerStatus(ctx, c.Id); err != nil {
+			return Container{}, err
+		}
+		if justEnded(was, st, o.born) {
+			o.Ended = append(o.Ended, st)
+		}
+		o.statuses[c.Id] = st
+	}
+	out := Container{
+		ID: c.Id, Name: c.Metadata.GetName(), Sandbox: c.PodSandboxId, Attempt: c.Metadata.GetAttempt(), State: st.State,
+		Created: stamp(c.CreatedAt), Started: stamp(st.StartedAt), Finished: stamp(st.FinishedAt),
+		ExitCode: st.ExitCode, Reason: st.Reason, Message: st.Message,
+		Image: st.Image.GetImage(), ImageRef: st.ImageRef, BackOff: c.Annotations[podspec.AnnBackoff],
+		PreStop: c.Annotations[podspec.AnnPreStop], Ports: c.Annotations[podspec.AnnPorts], Status: st,
+	}
+	path := c.Annotations[podspec.AnnMessagePath]
+	for _, m := range st.Mounts {
+		if path != "" && m.ContainerPath == path {
+			out.TerminationLog = m.HostPath
+		}
+	}
+	if s, err := strconv.Atoi(c.Annotations[podspec.AnnTerminationGrace]); err == nil {
+		out.Grace = time.Duration(s) * time.Second
+	}
+	return out, nil
+}
+
+// stamp turns a CRI time, nanoseconds since 1970 or 0 for none, into a time.
+func stamp(ns int64) time.Time {
+	if ns == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns)
+}
+
+// forget drops what was remembered of things that are gone.
+func (o *Observer) forget(sandboxes []*rt.PodSandbox, containers []*rt.Container) {
+	for id := range o.networks {
+		if !slices.ContainsFunc(sandboxes, func(s *rt.PodSandbox) bool { return s.Id == id }) {
+			delete(o.networks, id)
+		}
+	}
+	for id := range o.statuses {
+		if !slices.ContainsFunc(containers, func(c *rt.Container) bool { return c.Id == id }) {
+			delete(o.statuses, id)
+		}
+	}
+}
+
+func (i *Instance) AnyAlive() bool {
+	if i == nil {
+		return false
+	}
+	for k := range i.Containers {
+		if i.Containers[k].Alive() {
+			return true
+		}
+	}
+	return false
+}
+
+// MarkReplaced notes which containers go because the whole pod is replaced: all
+// of that sandbox. They start again whatever they exit with.
+func (i *Instance) MarkReplaced(sandbox string) {
+	for k := range i.Containers {
+		if n := &i.Containers[k]; sandbox != "" && n.Sandbox == sandbox {
+			n.Kill = &checkpoint.KillDecision{Cause: checkpoint.CauseRequest, Reason: checkpoint.RestartRequested, Grace: n.Grace, Requested: true}
+		}
+	}
+}
+
+// Alive reports whether the container runs, or may run.
+func (c *Container) Alive() bool {
+	return c.Running() || c.State == rt.ContainerState_CONTAINER_UNKNOWN
+}
+
+// Before returns the attempt before n, if the runtime still has it and it exited.
+func (i *Instance) Before(n *Container) *Container {
+	for k := range i.Containers {
+		if c := &i.Containers[k]; c.Name == n.Name && c.ID != n.ID && c.Exited() && c.Attempt < n.Attempt {
+			return c
+		}
+	}
+	return nil
+}
+
+// justEnded reports whether a container ended while somebody looked after it,
+// who began at that time. was is what was seen of it before, nil for nothing.
+func justEnded(was, now *rt.ContainerStatus, begun time.Time) bool {
+	if now.State != rt.ContainerState_CONTAINER_EXITED {
+		return false
+	}
+	return was != nil && was.State != now.State || was == nil && now.FinishedAt >= begun.UnixNano()
+}

@@ -1,0 +1,31 @@
+package pleg
+
+import (
+	"context"
+	"time"
+
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/cri"
+)
+
+// listen passes on the runtime's events until their stream ends, and returns why.
+func (w *Watch) listen(ctx context.Context) error {
+	w.Streams.Store(true)
+	defer w.Streams.Store(false)
+	first, begun := true, time.Now()
+	err := w.cri.Events(ctx, func(e *rt.ContainerEventResponse) {
+		if first {
+			w.Metrics.Stream()
+			first = false
+		}
+		if at := time.Unix(0, e.CreatedAt); at.After(begun) { // those kept from before say nothing of the stream
+			w.Metrics.Event(at)
+		}
+		w.event(ctx, e)
+	})
+	if ctx.Err() == nil && !cri.Unimplemented(err) {
+		w.Metrics.StreamEnded()
+	}
+	return err
+}

@@ -1,0 +1,293 @@
+package pleg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/events"
+	"monopod/agent/logs"
+	"monopod/agent/metrics"
+	"monopod/agent/podspec"
+	"monopod/agent/status"
+	"monopod/cri"
+	"monopod/manifests"
+)
+
+const (
+	RelistWithEvents    = 5 * time.Second // guards against a lost event
+	relistWithoutEvents = time.Second     // the only way to notice anything
+	ReconnectEvery      = 250 * time.Millisecond
+	HealthEvery         = 10 * time.Second // as old as what the node's report says of it may be
+)
+
+// notAskedYet is why the runtime counts as down at first.
+const notAskedYet = "not asked yet"
+
+// streamTries is how often in a row the event stream may break at once before
+// the runtime counts as one without.
+const streamTries = 3
+
+// Watch watches the runtime: whether it answers, and which pods changed in it.
+// It only says "look again"; what is true a worker finds out by itself.
+type Watch struct {
+	cri      *cri.Client
+	Lister   *Lister
+	Instance string
+	store    *status.Store
+	log      *slog.Logger
+
+	handlers map[string]*rt.RuntimeHandlerFeatures // by name, as the runtime said last; guarded by mu
+
+	Relists chan Relist        // one slot, latest wins; after each relist
+	Touched chan manifests.Key // a pod that an event was about
+	suspect chan struct{}      // one slot: a call found the runtime gone
+	changed chan struct{}      // one slot: the runtime is not as it was
+
+	// prepare is called before sweep and whenever the runtime answers anew; until
+	// it succeeds, the runtime counts as down.
+	Prepare func(ctx context.Context) error
+
+	// sweep is called once, before any worker acts, with what is ours in the
+	// runtime, to remove what a former agent did not come to remove.
+	Sweep func(ctx context.Context, pods map[manifests.Key]*Listed)
+
+	Events *events.Recorder // nil: nobody wants to know
+	Node   string
+
+	PodLogs string                           // folder
+	logs    atomic.Pointer[[]logs.Container] // of the containers that run, as of the last relist
+	listed  chan struct{}                    // closed when there are some
+
+	Metrics  *metrics.Metrics
+	relisted time.Time   // when the last relist was begun; of Run's goroutine
+	Streams  atomic.Bool // the runtime streams events
+
+	fresh  bool // no relist yet since the runtime answers; of Run's goroutine
+	breaks int  // of the event stream in a row; of Run's goroutine
+
+	mu       sync.Mutex
+	state    status.Runtime
+	wrong    map[string]string   // what the runtime says is not so, by the name of its condition
+	features *rt.RuntimeFeatures // nil before the runtime first answered
+}
+
+func NewWatch(c *cri.Client, instance string, store *status.Store, log *slog.Logger) *Watch {
+	w := &Watch{cri: c, Lister: &Lister{cri: c, instance: instance}, Instance: instance, store: store, log: log,
+		listed: make(chan struct{}), Relists: make(chan Relist, 1), Touched: make(chan manifests.Key, 256), suspect: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+	w.set(status.Runtime{Endpoint: c.Endpoint(), Error: notAskedYet, Since: time.Now()})
+	return w
+}
+
+// Ready is the endpoint's check that it is known what runs.
+func (w *Watch) Ready() error {
+	select {
+	case <-w.listed:
+		return nil
+	default:
+		return errors.New("the runtime's pods have not been listed yet")
+	}
+}
+
+// Wake makes the watch ask the runtime at once whether it is there.
+func (w *Watch) Wake(error) {
+	select {
+	case w.suspect <- struct{}{}:
+	default:
+	}
+}
+
+func (w *Watch) set(s status.Runtime) {
+	w.mu.Lock()
+	if w.state.Up != s.Up || w.state.Error == notAskedYet || w.state.Name != s.Name || w.state.Version != s.Version {
+		w.signalChange()
+	}
+	w.state = s
+	w.mu.Unlock()
+	w.store.SetRuntime(s)
+}
+
+// Run watches until ctx ends.
+func (w *Watch) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := w.connect(ctx); err != nil {
+			w.down(ctx, err)
+			Sleep(ctx, ReconnectEvery)
+			continue
+		}
+		err := w.follow(ctx)
+		if ctx.Err() == nil {
+			w.log.Debug("asks the runtime again", "err", err)
+		}
+	}
+}
+
+// connect asks the runtime who it is and whether it is ready for work.
+func (w *Watch) connect(ctx context.Context) error {
+	v, err := w.cri.Version(ctx)
+	if err != nil {
+		w.recordConditions(nil)
+		return err
+	}
+	if err := w.checkStatus(ctx); err != nil {
+		return err
+	}
+	if w.Prepare != nil {
+		if err := w.Prepare(ctx); err != nil {
+			return err
+		}
+	}
+	if err := w.sweepOnce(ctx); err != nil {
+		return err
+	}
+	w.fresh = true
+	was := w.state
+	if was.Up {
+		return nil
+	}
+	w.set(status.Runtime{Up: true, Endpoint: w.cri.Endpoint(), Name: v.RuntimeName, Version: v.RuntimeVersion, Since: time.Now()})
+	w.log.Info("runtime answers", "runtime", v.RuntimeName, "version", v.RuntimeVersion, "endpoint", w.cri.Endpoint(), "after", time.Since(was.Since).Round(time.Millisecond))
+	w.recordReady(v1.EventTypeNormal, "NodeReady")
+	return nil
+}
+
+func (w *Watch) sweepOnce(ctx context.Context) error {
+	if w.Sweep == nil {
+		return nil
+	}
+	all, err := w.Lister.List(ctx)
+	if err != nil {
+		return err
+	}
+	w.Sweep(ctx, all.Pods)
+	w.Sweep = nil
+	return nil
+}
+
+// checkStatus asks whether the runtime itself says that it is ready. A network that
+// is not ready concerns only the pods that need one.
+func (w *Watch) checkStatus(ctx context.Context) error {
+	st, err := w.cri.Status(ctx)
+	w.recordConditions(st)
+	if err != nil {
+		return err
+	}
+	w.recordHandlers(st)
+	for _, c := range st.GetStatus().GetConditions() {
+		if c.Type == "RuntimeReady" && !c.Status {
+			return fmt.Errorf("it is not ready: %s %s", c.Reason, c.Message)
+		}
+	}
+	w.recordFeatures(st)
+	return nil
+}
+
+// down says once that the runtime is gone.
+func (w *Watch) down(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	s := w.state
+	if s.Up || s.Error == notAskedYet {
+		w.log.Error("runtime does not answer; waiting for it", "runtime", w.cri.Endpoint(), "err", err)
+		w.recordReady(v1.EventTypeWarning, "NodeNotReady")
+		s.Since = time.Now()
+	}
+	s.Up, s.Error = false, err.Error()
+	w.set(s)
+}
+
+// follow relists and listens until the runtime does not answer any more.
+func (w *Watch) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var listener sync.WaitGroup
+	defer listener.Wait()
+	defer cancel()
+	lost := make(chan error, 1)
+	listener.Go(func() { lost <- w.listen(ctx) })
+	period, health := RelistWithEvents, time.NewTicker(HealthEvery)
+	defer health.Stop()
+	relist := time.NewTimer(0)
+	defer relist.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-lost:
+			if w.breaks++; !cri.Unimplemented(err) && w.breaks < streamTries {
+				return fmt.Errorf("event stream: %w", err)
+			}
+			w.log.Info("runtime has no event stream; pods are looked at each second", "err", err)
+			period = relistWithoutEvents
+			relist.Reset(0)
+		case <-relist.C:
+			if err := w.relist(ctx); err != nil {
+				return err
+			}
+			relist.Reset(period)
+		case <-w.suspect:
+			if err := w.relist(ctx); err != nil {
+				return err
+			}
+		case <-health.C:
+			if err := w.checkStatus(ctx); err != nil {
+				return err
+			}
+			w.breaks = 0
+		}
+	}
+}
+
+// event passes on which pod an event is about. An event that does not say is
+// made up for by the relist.
+func (w *Watch) event(ctx context.Context, e *rt.ContainerEventResponse) {
+	b := e.GetPodSandboxStatus()
+	if b.GetLabels()[podspec.LabelInstance] != w.Instance || !wellFormed(b.Labels) {
+		return
+	}
+	select {
+	case w.Touched <- KeyOf(b.Labels):
+	case <-ctx.Done():
+	}
+}
+
+// relist lists the node in two calls and offers what it saw.
+func (w *Watch) relist(ctx context.Context) error {
+	begun, last := time.Now(), w.relisted
+	all, err := w.Lister.List(ctx)
+	w.Metrics.Relist(last, begun, err)
+	w.relisted = begun
+	if err != nil {
+		return err
+	}
+	w.recordLogs(all.Pods)
+	seen := Relist{Pods: map[manifests.Key]uint64{}, Fresh: w.fresh}
+	for key, p := range all.Pods {
+		seen.Pods[key] = p.fingerprint()
+	}
+	select {
+	case missed := <-w.Relists:
+		seen.Fresh = seen.Fresh || missed.Fresh
+	default:
+	}
+	w.Relists <- seen
+	w.fresh = false
+	return nil
+}
+
+// Sleep waits for d or until ctx ends.
+func Sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

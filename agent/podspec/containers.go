@@ -1,0 +1,67 @@
+package podspec
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+func PostStart(c *v1.Container) *v1.LifecycleHandler {
+	if c.Lifecycle == nil {
+		return nil
+	}
+	return c.Lifecycle.PostStart
+}
+
+// PolicyOf returns the restart policy that goes for a regular container.
+func PolicyOf(pod *v1.Pod, c *v1.Container) string {
+	if c.RestartPolicy != nil {
+		return string(*c.RestartPolicy)
+	}
+	return string(pod.Spec.RestartPolicy)
+}
+
+func IsInit(pod *v1.Pod, c *v1.Container) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(x v1.Container) bool { return x.Name == c.Name })
+}
+
+// RestartRule returns what the first of the container's own rules that is for
+// this exit code asks for, "" if none is.
+func RestartRule(c *v1.Container, code int32) v1.ContainerRestartRuleAction {
+	for _, r := range c.RestartPolicyRules {
+		if r.ExitCodes == nil {
+			continue
+		}
+		in := slices.Contains(r.ExitCodes.Values, code)
+		if in == (r.ExitCodes.Operator == v1.ContainerRestartRuleOnExitCodesOpIn) {
+			return r.Action
+		}
+	}
+	return ""
+}
+
+// OwnUsers reports whether the pod asks for users of its own.
+func OwnUsers(p *v1.Pod) bool { return p.Spec.HostUsers != nil && !*p.Spec.HostUsers }
+
+// FindContainer returns the pod's container of that name. The plan names only
+// containers that exist.
+func FindContainer(pod *v1.Pod, name string) *v1.Container {
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for k := range list {
+			if list[k].Name == name {
+				return &list[k]
+			}
+		}
+	}
+	panic(fmt.Sprintf("pod %s/%s has no container %s", pod.Namespace, pod.Name, name))
+}
+
+func IsInitName(p *v1.Pod, name string) bool {
+	for k := range p.Spec.InitContainers {
+		if p.Spec.InitContainers[k].Name == name {
+			return true
+		}
+	}
+	return false
+}

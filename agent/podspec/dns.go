@@ -1,0 +1,154 @@
+package podspec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Limits of resolv.conf(5) that pods are held to.
+const (
+	maxNameservers   = 3
+	MaxSearches      = 32
+	maxSearchChars   = 2048 // all searches joined by blanks
+	maxSearchElement = 253
+)
+
+// ResolvConf is one resolv.conf.
+type ResolvConf struct{ Servers, Searches, Options []string }
+
+// ParseResolvConf reads a resolv.conf as the kubelet does: the last search
+// line wins, a later option overrides an earlier one of its name, domain
+// lines do not count.
+func ParseResolvConf(data []byte) (ResolvConf, error) {
+	var r ResolvConf
+	for line := range bytes.Lines(data) {
+		f := strings.Fields(string(line))
+		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
+			continue
+		}
+		switch f[0] {
+		case "nameserver":
+			if len(f) < 2 {
+				return ResolvConf{}, errors.New("nameserver line without an address")
+			}
+			r.Servers = append(r.Servers, f[1])
+		case "search":
+			r.Searches = nil
+			for _, s := range f[1:] {
+				if s = strings.TrimSuffix(s, "."); s != "" {
+					r.Searches = append(r.Searches, s)
+				}
+			}
+		case "options":
+			r.Options = mergeOptions(r.Options, f[1:])
+		}
+	}
+	return r, nil
+}
+
+// LocalResolvConf stands in for the machine's file where the settings name none.
+func LocalResolvConf(hostIPs []string) ResolvConf {
+	r := ResolvConf{Searches: []string{"."}}
+	for _, ip := range hostIPs {
+		if strings.Contains(ip, ":") {
+			r.Servers = append(r.Servers, "::1")
+		} else {
+			r.Servers = append(r.Servers, "127.0.0.1")
+		}
+	}
+	if len(r.Servers) == 0 {
+		r.Servers = []string{"127.0.0.1"}
+	}
+	return r
+}
+
+// mergeOptions sets options by name ("ndots" of "ndots:5"), keeping the place
+// of what they override.
+func mergeOptions(old, more []string) []string {
+	out := slices.Clone(old)
+	for _, o := range more {
+		name, _, _ := strings.Cut(o, ":")
+		i := slices.IndexFunc(out, func(x string) bool {
+			has, _, _ := strings.Cut(x, ":")
+			return has == name
+		})
+		if i < 0 {
+			out = append(out, o)
+		} else {
+			out[i] = o
+		}
+	}
+	return out
+}
+
+// DnsConfig returns the pod's resolv.conf and a sentence for each limit that
+// cut it.
+func DnsConfig(p *v1.Pod, n *Host) (*rt.DNSConfig, []string) {
+	r := baseDNS(p, n)
+	if c := p.Spec.DNSConfig; c != nil {
+		r.Servers = union(r.Servers, c.Nameservers)
+		r.Searches = union(r.Searches, c.Searches)
+		var options []string
+		for _, o := range c.Options {
+			if o.Value != nil && *o.Value != "" {
+				options = append(options, o.Name+":"+*o.Value)
+			} else {
+				options = append(options, o.Name)
+			}
+		}
+		r.Options = mergeOptions(r.Options, options)
+	}
+	var warnings []string
+	if len(r.Servers) > maxNameservers {
+		r.Servers = r.Servers[:maxNameservers]
+		warnings = append(warnings, "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: "+strings.Join(r.Servers, " "))
+	}
+	if s := LimitSearches(r.Searches); len(s) < len(r.Searches) {
+		r.Searches = s
+		warnings = append(warnings, "Search Line limits were exceeded, some search paths have been omitted, the applied search line is: "+strings.Join(s, " "))
+	}
+	return &rt.DNSConfig{Servers: r.Servers, Searches: r.Searches, Options: r.Options}, warnings
+}
+
+// baseDNS returns what the pod's DNS policy gives before its own settings.
+func baseDNS(p *v1.Pod, n *Host) ResolvConf {
+	policy := p.Spec.DNSPolicy
+	switch {
+	case policy == v1.DNSNone:
+		return ResolvConf{}
+	case policy == v1.DNSDefault, policy == v1.DNSClusterFirst && p.Spec.HostNetwork, len(n.ClusterDNS) == 0:
+		return n.Resolv
+	}
+	r := ResolvConf{Servers: n.ClusterDNS, Searches: n.Resolv.Searches, Options: []string{"ndots:5"}}
+	if d := n.ClusterDomain; d != "" {
+		r.Searches = union([]string{fmt.Sprintf("%s.svc.%s", p.Namespace, d), "svc." + d, d}, n.Resolv.Searches)
+	}
+	return r
+}
+
+// LimitSearches cuts from the end until the limits hold.
+func LimitSearches(in []string) []string {
+	out := slices.Clone(in[:min(len(in), MaxSearches)])
+	out = slices.DeleteFunc(out, func(s string) bool { return len(s) > maxSearchElement })
+	for len(strings.Join(out, " ")) > maxSearchChars {
+		out = out[:len(out)-1]
+	}
+	return out
+}
+
+// union returns a then b, each element once.
+func union(a, b []string) []string {
+	var out []string
+	for _, s := range slices.Concat(a, b) {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}

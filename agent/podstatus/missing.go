@@ -1,0 +1,67 @@
+package podstatus
+
+import (
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+)
+
+// gone fills the status of a container of which the runtime has no attempt.
+// last is what was reported of it before, nil if nothing was.
+func (b *statusBuilder) gone(c *v1.Container, last, st *v1.ContainerStatus) {
+	if last != nil {
+		st.RestartCount, st.LastTerminationState = last.RestartCount, last.LastTerminationState
+	}
+	switch {
+	case last != nil && last.State.Terminated != nil:
+		*st = *last.DeepCopy()
+	case b.isPast(c):
+		st.State.Terminated = &v1.ContainerStateTerminated{Reason: "Completed", Message: plan.InitMessage}
+		if last != nil {
+			st.ContainerID, st.State.Terminated.ContainerID = last.ContainerID, last.ContainerID
+		}
+	case last != nil && last.State.Running != nil && !b.s.Unseen:
+		st.LastTerminationState = v1.ContainerState{Terminated: lostState(last)}
+		if st.State = b.notYet(c); !b.s.Checkpoint().IsRemoving() {
+			st.RestartCount++ // nothing is to be seen of it, but it will have ended
+		}
+	default:
+		if st.State = b.notYet(c); last != nil {
+			st.ContainerID, st.ImageID = last.ContainerID, last.ImageID
+		}
+	}
+	t := st.State.Terminated
+	st.Started, st.Ready = new(bool), t != nil && t.ExitCode == 0 && podspec.IsInit(b.s.Pod.Pod, c) && !podspec.Restartable(c)
+}
+
+// isPast reports whether c is an init container that must have ended well, for
+// a regular container was made after it.
+func (b *statusBuilder) isPast(c *v1.Container) bool {
+	pod := b.s.Pod.Pod
+	return podspec.IsInit(pod, c) && !podspec.Restartable(c) && plan.RegularMade(pod, b.i)
+}
+
+// lostState says of a container that ran that nobody knows how it ended.
+func lostState(last *v1.ContainerStatus) *v1.ContainerStateTerminated {
+	return &v1.ContainerStateTerminated{
+		ExitCode: plan.LostCode, Reason: "ContainerStatusUnknown", ContainerID: last.ContainerID, StartedAt: last.State.Running.StartedAt, Message: plan.LostMessage,
+	}
+}
+
+// unknown fills the status of a container that the runtime lost track of.
+func (b *statusBuilder) unknown(c *v1.Container, n *pleg.Container, last, st *v1.ContainerStatus) {
+	over := pleg.Container{State: rt.ContainerState_CONTAINER_EXITED, ExitCode: plan.LostCode}
+	switch {
+	case last == nil || last.ContainerID != st.ContainerID:
+		st.State.Waiting = &v1.ContainerStateWaiting{}
+	case last.State.Running != nil:
+		if st.State.Terminated = lostState(last); plan.MayRestart(b.s.Pod.Pod, c, &over) {
+			st.RestartCount = max(st.RestartCount, int32(n.Attempt)+1)
+		}
+	default:
+		st.State = last.State
+	}
+}

@@ -1,0 +1,204 @@
+package podstatus
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+)
+
+// EndStatus makes a pod's last status say how it ended.
+func EndStatus(s *plan.Facts, st *v1.PodStatus, v checkpoint.Result, last *v1.PodStatus) {
+	st.Phase, st.Reason, st.Message = v.Phase, v.Reason, v.Message
+	var before []v1.PodCondition
+	if last != nil {
+		before = slices.Clone(last.Conditions)
+	}
+	st.Conditions = conditions(s, st, before)
+}
+
+// allRestarting tells whether all containers are being restarted together.
+func allRestarting(st *v1.PodStatus) v1.PodCondition {
+	c := v1.PodCondition{Type: v1.AllContainersRestarting, Status: v1.ConditionFalse}
+	of := func(c v1.ContainerStatus) bool {
+		return c.State.Waiting != nil && c.State.Waiting.Reason == plan.Resetting
+	}
+	switch {
+	case st.Phase == v1.PodSucceeded:
+		c.Reason = "PodCompleted"
+	case st.Phase == v1.PodFailed:
+		c.Reason = "PodFailed"
+	case slices.ContainsFunc(slices.Concat(st.InitContainerStatuses, st.ContainerStatuses), of):
+		c.Status, c.Reason = v1.ConditionTrue, "RestartAllContainersStarted"
+	}
+	return c
+}
+
+// phase sums the container statuses up (kubelet: getPhase). A sidecar that has
+// stopped counts for nothing.
+func phase(pod *v1.Pod, i *pleg.Instance, st *v1.PodStatus) v1.PodPhase {
+	uninitialized, waiting, running, again, succeeded, failed := false, 0, 0, 0, 0, 0
+	for k := range pod.Spec.InitContainers {
+		c, is := &pod.Spec.InitContainers[k], &st.InitContainerStatuses[k]
+		over := lastEnd(is)
+		switch {
+		case podspec.Restartable(c) && is.State.Running != nil:
+			running++
+			uninitialized = uninitialized || !*is.Started && !plan.RegularMade(pod, i)
+		case podspec.Restartable(c) && over == nil:
+			waiting++
+		case over == nil:
+			uninitialized = true
+		case over.ExitCode != 0 && !willRestart(pod, c, i):
+			return v1.PodFailed
+		}
+	}
+	for k := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[k]
+		is := statusNamed(st.ContainerStatuses, c.Name)
+		switch over := lastEnd(is); {
+		case is.State.Running != nil:
+			running++
+		case over == nil:
+			waiting++
+		case willRestart(pod, c, i):
+			again++
+		case over.ExitCode == 0:
+			succeeded++
+		default:
+			failed++
+		}
+	}
+	switch {
+	case uninitialized || waiting > 0:
+		return v1.PodPending
+	case running+again > 0:
+		return v1.PodRunning
+	case failed > 0:
+		return v1.PodFailed
+	}
+	return v1.PodSucceeded
+}
+
+// lastEnd returns how a container that does not run has ended, nil if it has not.
+func lastEnd(st *v1.ContainerStatus) *v1.ContainerStateTerminated {
+	if st.State.Waiting != nil {
+		return st.LastTerminationState.Terminated
+	}
+	return st.State.Terminated
+}
+
+func willRestart(pod *v1.Pod, c *v1.Container, i *pleg.Instance) bool {
+	n := i.Newest(c.Name)
+	return n == nil || plan.MayRestart(pod, c, n)
+}
+
+func statusNamed(all []v1.ContainerStatus, name string) *v1.ContainerStatus {
+	return &all[slices.IndexFunc(all, func(c v1.ContainerStatus) bool { return c.Name == name })]
+}
+
+// conditions returns the pod's conditions in the kubelet's order, each with
+// the time since when it has been so.
+func conditions(s *plan.Facts, st *v1.PodStatus, last []v1.PodCondition) []v1.PodCondition {
+	pod := s.Pod.Pod
+	up := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue}
+	ended := st.Phase == v1.PodSucceeded || st.Phase == v1.PodFailed // its sandbox is stopped
+	if ended || plan.SandboxTrouble(pod, s.Instance()) != "" {
+		f := s.Failures[plan.SandboxFailure]
+		up.Status, up.Reason, up.Message = v1.ConditionFalse, f.Reason, f.Message
+	}
+	initialized := condition(v1.PodInitialized, "ContainersNotInitialized", "incomplete", initIncomplete(pod, s.Instance(), st), st.Phase)
+	ready := condition(v1.ContainersReady, "ContainersNotReady", "unready", unready(pod, st), st.Phase)
+	if ready.Reason == "ContainersNotReady" {
+		ready.Message += s.ProbeMessages(st)
+	}
+	podReady := ready
+	podReady.Type = v1.PodReady
+	if len(pod.Spec.ReadinessGates) > 0 && ready.Status == v1.ConditionTrue {
+		podReady.Status, podReady.Reason = v1.ConditionFalse, "ReadinessGatesNotReady"
+		podReady.Message = fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", pod.Spec.ReadinessGates[0].ConditionType)
+	}
+	out := []v1.PodCondition{up, initialized, podReady, ready, {Type: v1.PodScheduled, Status: v1.ConditionTrue}}
+	if plan.CanReset(pod) {
+		out = append(out, allRestarting(st))
+	}
+	for k := range out {
+		out[k].ObservedGeneration = pod.Generation
+		out[k].LastTransitionTime = metav1.Time{Time: s.Now.Truncate(time.Second)}
+		for _, l := range last {
+			if l.Type == out[k].Type && l.Status == out[k].Status {
+				out[k].LastTransitionTime = l.LastTransitionTime
+			}
+		}
+	}
+	return out
+}
+
+// condition is true when no container is missing for it.
+func condition(kind v1.PodConditionType, reason, word string, missing []string, phase v1.PodPhase) v1.PodCondition {
+	c := v1.PodCondition{Type: kind, Status: v1.ConditionTrue}
+	switch {
+	case phase == v1.PodSucceeded && kind == v1.PodInitialized:
+		c.Reason = "PodCompleted"
+	case phase == v1.PodSucceeded:
+		c.Status, c.Reason = v1.ConditionFalse, "PodCompleted"
+	case phase == v1.PodFailed && kind != v1.PodInitialized:
+		c.Status, c.Reason = v1.ConditionFalse, "PodFailed"
+	case len(missing) > 0:
+		c.Status, c.Reason = v1.ConditionFalse, reason
+		c.Message = fmt.Sprintf("containers with %s status: [%s]", word, strings.Join(missing, " "))
+	}
+	return c
+}
+
+// initIncomplete returns the init containers that others still wait for.
+func initIncomplete(pod *v1.Pod, i *pleg.Instance, st *v1.PodStatus) []string {
+	for k := range pod.Spec.Containers {
+		if n := i.Newest(pod.Spec.Containers[k].Name); n != nil && (n.Running() || n.Exited()) {
+			return nil
+		}
+	}
+	var out []string
+	for k, c := range st.InitContainerStatuses {
+		if podspec.Restartable(&pod.Spec.InitContainers[k]) && *c.Started || c.Ready {
+			continue
+		}
+		out = append(out, c.Name)
+	}
+	return out
+}
+
+// unready returns the regular containers and sidecars that are not ready.
+func unready(pod *v1.Pod, st *v1.PodStatus) []string {
+	var out []string
+	for k, c := range st.InitContainerStatuses {
+		if podspec.Restartable(&pod.Spec.InitContainers[k]) && !c.Ready {
+			out = append(out, c.Name)
+		}
+	}
+	for _, c := range st.ContainerStatuses {
+		if !c.Ready {
+			out = append(out, c.Name)
+		}
+	}
+	return out
+}
+
+// IsReady tells whether a pod is as far as those want that start after it:
+// ready, or done.
+func IsReady(s *v1.PodStatus) bool {
+	if s == nil {
+		return false
+	}
+	return s.Phase == v1.PodSucceeded || slices.ContainsFunc(s.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodReady && c.Status == v1.ConditionTrue
+	})
+}

@@ -1,0 +1,198 @@
+package podstatus
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+)
+
+// PodStatus returns what is reported of the wanted pod: what the runtime has,
+// in the API's terms. last is what was reported before, nil if nothing was;
+// times and what the runtime has forgotten are taken from it.
+func PodStatus(s *plan.Facts, p *plan.Plan, n *podspec.Host, last *v1.PodStatus) v1.PodStatus {
+	if last == nil {
+		last = &v1.PodStatus{}
+	}
+	pod, i := s.Pod.Pod, s.Instance()
+	st := v1.PodStatus{
+		ObservedGeneration: pod.Generation, QOSClass: podspec.QosClass(pod),
+		StartTime: last.StartTime, PodIP: last.PodIP, PodIPs: last.PodIPs,
+	}
+	if c := s.Checkpoint(); st.StartTime == nil && !c.Accepted.IsZero() {
+		st.StartTime = new(Seconds(c.Accepted.Time)) // no former status is left
+	}
+	if st.StartTime == nil {
+		st.StartTime = &metav1.Time{Time: s.Now.Truncate(time.Second)}
+	}
+	for _, ip := range n.HostIPs {
+		st.HostIPs = append(st.HostIPs, v1.HostIP{IP: ip})
+	}
+	if len(n.HostIPs) > 0 {
+		st.HostIP = n.HostIPs[0]
+	}
+	if ips := SandboxIPs(pod, i, n); len(ips) > 0 {
+		st.PodIP, st.PodIPs = ips[0], nil
+		for _, ip := range ips {
+			st.PodIPs = append(st.PodIPs, v1.PodIP{IP: ip})
+		}
+	}
+	b := statusBuilder{s: s, p: p, i: i}
+	st.InitContainerStatuses = b.list(pod.Spec.InitContainers, last.InitContainerStatuses)
+	st.ContainerStatuses = b.list(pod.Spec.Containers, last.ContainerStatuses)
+	slices.SortFunc(st.ContainerStatuses, func(x, y v1.ContainerStatus) int { return cmp.Compare(x.Name, y.Name) })
+	st.Phase = phase(pod, i, &st)
+	if v := s.Checkpoint().Result; v != nil {
+		st.Reason, st.Message = v.Reason, v.Message
+	}
+	st.Conditions = conditions(s, &st, last.Conditions)
+	return st
+}
+
+// SandboxIPs returns the addresses under which the pod is reached, primary first.
+func SandboxIPs(pod *v1.Pod, i *pleg.Instance, n *podspec.Host) []string {
+	b := i.Sandbox()
+	switch {
+	case b == nil || !b.Ready:
+		return nil
+	case pod.Spec.HostNetwork:
+		return n.HostIPs
+	}
+	return b.IPs
+}
+
+// statusBuilder makes the statuses of a pod's containers.
+type statusBuilder struct {
+	s *plan.Facts
+	p *plan.Plan
+	i *pleg.Instance // nil: nothing in the runtime
+}
+
+func (b *statusBuilder) list(containers []v1.Container, last []v1.ContainerStatus) []v1.ContainerStatus {
+	var out []v1.ContainerStatus
+	for k := range containers {
+		c := &containers[k]
+		var before *v1.ContainerStatus
+		if at := slices.IndexFunc(last, func(x v1.ContainerStatus) bool { return x.Name == c.Name }); at >= 0 {
+			before = &last[at]
+		}
+		out = append(out, b.container(c, before))
+	}
+	return out
+}
+
+func (b *statusBuilder) container(c *v1.Container, last *v1.ContainerStatus) v1.ContainerStatus {
+	st := v1.ContainerStatus{Name: c.Name, Image: c.Image, Started: new(bool), VolumeMounts: mountsOf(c, b.i.Newest(c.Name))}
+	n := b.i.Newest(c.Name)
+	switch {
+	case n != nil:
+		b.observed(c, n, last, &st)
+	default:
+		b.gone(c, last, &st)
+	}
+	w, ok := b.p.Waiting[c.Name]
+	if f, failed := b.s.Failures[c.Name]; !ok && failed {
+		w, ok = f.Waiting, true
+	}
+	if n != nil && n.Exited() && !plan.MayRestart(b.s.Pod.Pod, c, n) {
+		ok = false // it is over, whatever went wrong with its start
+	}
+	if ok && st.State.Running == nil {
+		if st.State.Terminated != nil {
+			st.LastTerminationState = st.State
+		}
+		st.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: w.Reason, Message: w.Message}}
+		st.Ready = false
+	}
+	return st
+}
+
+// notYet is the state of a container that has no attempt yet.
+func (b *statusBuilder) notYet(c *v1.Container) v1.ContainerState {
+	return v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: b.s.PendingReason()}}
+}
+
+// observed fills a status from the newest attempt that the runtime has.
+func (b *statusBuilder) observed(c *v1.Container, n *pleg.Container, last *v1.ContainerStatus, st *v1.ContainerStatus) {
+	st.ContainerID = containerID(b.s, n)
+	st.RestartCount = int32(n.Attempt)
+	if last != nil {
+		st.RestartCount = max(st.RestartCount, last.RestartCount)
+	}
+	st.Image, st.ImageID = cmp.Or(n.Image, c.Image), n.ImageRef
+	st.Resources, st.AllocatedResources = ResourcesOf(c, n)
+	if u := n.Status.GetUser().GetLinux(); u != nil {
+		st.User = &v1.ContainerUser{Linux: &v1.LinuxContainerUser{UID: u.Uid, GID: u.Gid, SupplementalGroups: u.SupplementalGroups}}
+	}
+	switch {
+	case b.s.Hooking(n):
+		w := b.s.HookWait(n)
+		st.State.Waiting = &v1.ContainerStateWaiting{Reason: w.Reason, Message: w.Message}
+	case n.Running():
+		st.State.Running = &v1.ContainerStateRunning{StartedAt: Seconds(n.Started)}
+		*st.Started, st.Ready = b.s.Health(c, n)
+		st.Ready = st.Ready && (podspec.Restartable(c) || !podspec.IsInit(b.s.Pod.Pod, c)) // one that is to end is ready when it has
+	case n.State == rt.ContainerState_CONTAINER_CREATED:
+		st.State.Waiting = &v1.ContainerStateWaiting{}
+	case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
+		b.unknown(c, n, last, st)
+	default:
+		st.State.Terminated = Terminated(b.s, c, n)
+		st.Ready = podspec.IsInit(b.s.Pod.Pod, c) && !podspec.Restartable(c) && plan.Succeeded(n)
+	}
+	st.LastTerminationState = b.lastEnd(c, n, last, st.ContainerID)
+}
+
+// lastEnd returns how the attempt before n ended: what the runtime says, else
+// what was reported.
+func (b *statusBuilder) lastEnd(c *v1.Container, n *pleg.Container, last *v1.ContainerStatus, id string) v1.ContainerState {
+	older := b.i.Before(n)
+	switch {
+	case older != nil:
+		return v1.ContainerState{Terminated: Terminated(b.s, c, older)}
+	case last == nil:
+		return v1.ContainerState{}
+	case last.ContainerID == id:
+	case last.State.Terminated != nil:
+		return last.State
+	case last.State.Running != nil:
+		return v1.ContainerState{Terminated: lostState(last)}
+	}
+	return last.LastTerminationState
+}
+
+// containerID returns "containerd://<id>".
+func containerID(s *plan.Facts, n *pleg.Container) string { return s.Runtime + "://" + n.ID }
+
+// Seconds cuts a time to what the API carries.
+func Seconds(t time.Time) metav1.Time {
+	if t.IsZero() {
+		return metav1.Time{Time: time.Unix(0, 0).UTC()}
+	}
+	return metav1.Time{Time: t.Truncate(time.Second)}
+}
+
+// mountsOf returns what the container mounts, and as what n has it, if there is one.
+func mountsOf(c *v1.Container, n *pleg.Container) []v1.VolumeMountStatus {
+	var out []v1.VolumeMountStatus
+	for _, m := range c.VolumeMounts {
+		st := v1.VolumeMountStatus{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
+		if m.ReadOnly {
+			st.RecursiveReadOnly = new(v1.RecursiveReadOnlyDisabled)
+			if n != nil && slices.ContainsFunc(n.Status.GetMounts(), func(x *rt.Mount) bool {
+				return x.ContainerPath == podspec.Absolute(m.MountPath) && x.RecursiveReadOnly
+			}) {
+				st.RecursiveReadOnly = new(v1.RecursiveReadOnlyEnabled)
+			}
+		}
+		out = append(out, st)
+	}
+	return out
+}

@@ -1,0 +1,69 @@
+package podstatus
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/admission"
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+	"monopod/manifests"
+)
+
+// RefusedStatus is what is reported of a pod that is not admitted, as the
+// kubelet does for one that it will not try again.
+func RefusedStatus(p *v1.Pod, r admission.Rejection, since metav1.Time) v1.PodStatus {
+	return v1.PodStatus{
+		Phase: v1.PodFailed, Reason: r.Reason, Message: "Pod was rejected: " + r.Message,
+		QOSClass: podspec.QosClass(p), StartTime: &since,
+	}
+}
+
+// WasRefused reports whether a status is that of a pod that is not admitted:
+// one that ran, or was to run, has conditions.
+func WasRefused(s *v1.PodStatus) bool {
+	return s.Phase == v1.PodFailed && s.Reason != "" && len(s.Conditions) == 0
+}
+
+// ReasonHeld is why a pod waits that starts after others.
+const ReasonHeld = "WaitingForPods"
+
+// HeldStatus is what is reported of a pod that starts after others: one that is
+// still to come. text says what it waits for. It has no start time: waiting is
+// not running. last is what was reported before, nil if nothing was.
+func HeldStatus(pod *manifests.Pod, since time.Time, text string, last *v1.PodStatus) v1.PodStatus {
+	w := plan.Waiting{Reason: ReasonHeld, Message: text}
+	s := &plan.Facts{Now: time.Now(), Pod: pod, Observed: &pleg.Observed{}, Unseen: true, Failures: map[string]plan.Failure{plan.SandboxFailure: {Waiting: w}}}
+	p := &plan.Plan{}
+	for _, c := range podspec.AllContainers(pod.Pod) {
+		p.Wait(c.Name, w)
+	}
+	st := PodStatus(s, p, &podspec.Host{}, last)
+	if last == nil || last.StartTime == nil {
+		st.StartTime = nil
+	}
+	for k := range st.Conditions {
+		if c := &st.Conditions[k]; c.Reason == ReasonHeld {
+			c.LastTransitionTime = metav1.Time{Time: since.Truncate(time.Second)}
+		}
+	}
+	return st
+}
+
+// HeldSince returns since when a pod was held, if its status is that of one.
+func HeldSince(s *v1.PodStatus) (time.Time, bool) {
+	for _, c := range s.Conditions {
+		if c.Reason == ReasonHeld {
+			return c.LastTransitionTime.Time, true
+		}
+	}
+	return time.Time{}, false
+}
+
+func WasHeld(s *v1.PodStatus) bool {
+	_, held := HeldSince(s)
+	return held
+}

@@ -1,0 +1,44 @@
+package agent
+
+import (
+	"context"
+
+	"monopod/agent/plan"
+	"monopod/agent/status"
+	"monopod/agent/worker"
+	"monopod/manifests"
+)
+
+// Restart replaces a container, or a whole pod if none is named, and returns
+// when that is sure to happen. Errors are *status.Refusal, or those of ctx and
+// of a disk that takes no checkpoint.
+func (l *syncLoop) Restart(ctx context.Context, namespace, pod, container string) (*status.Restart, error) {
+	r := &worker.Renewal{Ctx: ctx, Key: manifests.Key{Namespace: namespace, Name: pod}, Container: container, Answer: make(chan plan.RestartAnswer, 1)}
+	select {
+	case l.renewals <- r:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	select {
+	case a := <-r.Answer:
+		return a.Restart, a.Err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// renew hands a renewal to the pod's worker.
+func (l *syncLoop) renew(r *worker.Renewal) {
+	w := l.workers[r.Key]
+	_, reported := l.store.Pod(r.Key.String())
+	switch {
+	case w == nil && reported:
+		r.Answer <- plan.Declined("nothing of pod %s runs yet: see what it waits for", r.Key)
+	case w == nil:
+		r.Answer <- plan.Unknown("there is no pod %s", r.Key)
+	case l.told(r.Key) == nil:
+		r.Answer <- plan.Declined("pod %s is being removed", r.Key)
+	default:
+		w.AskFor(r)
+	}
+}

@@ -1,0 +1,17 @@
+package agent
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/node"
+)
+
+func (a *Agent) newNodeReporter(m *node.Node) *node.Reporter {
+	r := &node.Reporter{Machine: m, Store: a.store, Cri: a.cri, Runtime: a.watch, Events: a.events, Turned: a.sync.lastTurn, Late: 2*syncTick + node.NodeEvery/2, Log: a.log,
+		Info: node.ReadNodeInfo("/", m.Boot.ID, a.version), Measure: node.ReadSignals, Other: make(chan struct{}, 1),
+		Full: func() bool { return a.images.Shortfall().Bytes > 0 }, Pressed: map[v1.NodeConditionType]time.Time{}}
+	r.Port = a.server.Port()
+	return r
+}

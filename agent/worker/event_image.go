@@ -1,0 +1,48 @@
+package worker
+
+import (
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/image"
+)
+
+// recordNoImage tells why a container has no image.
+func (w *Worker) recordNoImage(about v1.ObjectReference, i *image.Error) {
+	warn := func(reason, message string) { w.Events.Record(about, v1.EventTypeWarning, reason, message) }
+	backOff := func() {
+		w.Events.Record(about, v1.EventTypeNormal, "BackOff", fmt.Sprintf("Back-off pulling image %q", i.Image))
+	}
+	switch i.Reason {
+	case image.ImagePullBackOff:
+		backOff()
+	case image.ErrNeverPull:
+		warn(i.Reason, i.Error())
+	case image.ErrInspect, image.InvalidName:
+		warn("InspectFailed", i.Error())
+	default:
+		warn("Failed", fmt.Sprintf("Failed to pull image %q: %s", i.Image, i))
+		defer backOff()
+	}
+	warn("Failed", "Error: "+i.Reason)
+}
+
+// recordPull makes a request tell of its pull.
+func (w *Worker) recordPull(about v1.ObjectReference, r *image.Request) {
+	tell := func(reason, message string) { w.Events.Event(about, v1.EventTypeNormal, reason, message) }
+	name := r.Image
+	r.Begins = func() { tell("Pulling", fmt.Sprintf("Pulling image %q", name)) }
+	r.Done = func(img *rt.Image, took, all time.Duration) {
+		tell("Pulled", fmt.Sprintf("Successfully pulled image %q in %s (%s including waiting). Image size: %d bytes.",
+			name, took.Truncate(time.Millisecond), all.Truncate(time.Millisecond), img.GetSize()))
+	}
+}
+
+// recordPresent tells that an image needs no pull.
+func (w *Worker) recordPresent(about v1.ObjectReference, image string) {
+	w.Events.Record(about, v1.EventTypeNormal, "Pulled",
+		fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
+}

@@ -1,0 +1,179 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/events"
+	"monopod/agent/image"
+	"monopod/agent/panics"
+	"monopod/agent/plan"
+	"monopod/agent/podspec"
+)
+
+// images is what the start of one container needs of the image store.
+type images struct {
+	image   *rt.Image         // the container's own
+	ref     string            // what to create the container with
+	volumes map[string]string // the same for the image volumes that it mounts, by volume
+}
+
+// wanted is one image that a container needs.
+type wanted struct {
+	volume string // "": the container's own
+	name   string
+	policy v1.PullPolicy
+}
+
+// wantedImages returns the container's own image, then those of the image
+// volumes that it mounts.
+func wantedImages(p *v1.Pod, c *v1.Container) []wanted {
+	out := []wanted{{"", c.Image, c.ImagePullPolicy}}
+	for i := range p.Spec.Volumes {
+		v := &p.Spec.Volumes[i]
+		if v.Image != nil && slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == v.Name }) {
+			out = append(out, wanted{v.Name, v.Image.Reference, v.Image.PullPolicy})
+		}
+	}
+	return out
+}
+
+// fetch is the images of a container on their way. The goroutine that fetches
+// closes done last.
+type fetch struct {
+	wanted []wanted
+	since  time.Time
+	done   chan struct{}
+	images *images
+	err    error
+}
+
+// errFetching: the container's images are on their way; their arrival wakes the worker.
+var errFetching = errors.New("the image is on its way")
+
+// prefetch begins to bring the images of a pod while its sandbox is made.
+func (w *Worker) prefetch(ctx context.Context, s *plan.Facts, steps [][]plan.Action) {
+	if !slices.ContainsFunc(slices.Concat(steps...), func(a plan.Action) bool { return a.Do == plan.DoCreateSandbox }) {
+		return
+	}
+	config, err := podspec.SandboxConfig(s.Pod.Pod, 0, w.Machine.Now())
+	if err != nil {
+		return // the sandbox's own start will say it
+	}
+	for _, c := range slices.Concat(s.Pod.Spec.InitContainers, s.Pod.Spec.Containers) {
+		if w.fetches[c.Name] == nil {
+			w.fetches[c.Name] = w.fetch(ctx, s.Pod.Pod, &c, config)
+		}
+	}
+}
+
+// fetch brings a container's images, all at once, without keeping the worker
+// from other things. Those that are there and may be used are not pulled.
+func (w *Worker) fetch(ctx context.Context, p *v1.Pod, c *v1.Container, config *rt.PodSandboxConfig) *fetch {
+	about := events.AboutContainer(p, c.Name)
+	f := &fetch{wanted: wantedImages(p, c), since: time.Now(), done: make(chan struct{})}
+	w.beside.Go(func() {
+		defer w.Poke()
+		defer close(f.done)
+		f.images, f.err = gather(f.wanted, func(i wanted) (img *rt.Image, ref string, err error) {
+			defer w.caught(&err, "fetch image", c.Name)
+			img, ref, err = w.Images.Present(ctx, i.name, i.policy, config)
+			if img == nil && err == nil {
+				r := image.Request{Pod: string(p.UID), Image: i.name, Sandbox: config, Secrets: w.PullSecrets(p)}
+				w.recordPull(about, &r)
+				if img, ref, err = w.Images.Pull(ctx, r); panics.In(err) != nil { // in the pull's own goroutine
+					w.fault(err, "pull image", c.Name)
+				}
+			} else if err == nil {
+				w.recordPresent(about, i.name)
+			}
+			return img, ref, err
+		})
+	})
+	return f
+}
+
+// gather brings all images at once. Of several errors it returns the first in
+// their order.
+func gather(all []wanted, bring func(wanted) (*rt.Image, string, error)) (*images, error) {
+	found, refs, errs := make([]*rt.Image, len(all)), make([]string, len(all)), make([]error, len(all))
+	var each sync.WaitGroup
+	for k := range all {
+		each.Go(func() { found[k], refs[k], errs[k] = bring(all[k]) })
+	}
+	each.Wait()
+	out := &images{image: found[0], ref: refs[0]}
+	for k, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+		if v := all[k].volume; v != "" {
+			if out.volumes == nil {
+				out.volumes = map[string]string{}
+			}
+			out.volumes[v] = refs[k]
+		}
+	}
+	return out, nil
+}
+
+// onTheirWay says of the containers whose images are being fetched how far that is.
+func (w *Worker) onTheirWay() map[string]plan.Pull {
+	var out map[string]plan.Pull
+	for name, f := range w.fetches {
+		if !f.ready() {
+			if out == nil {
+				out = map[string]plan.Pull{}
+			}
+			out[name] = w.progress(f)
+		}
+	}
+	return out
+}
+
+func (f *fetch) ready() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// fetched returns a container's images, or errFetching while one is on its way.
+func (w *Worker) fetched(ctx context.Context, p *v1.Pod, c *v1.Container, m *madeSandbox, f *fetch) (*images, error) {
+	switch {
+	case f != nil && f.ready():
+		return f.images, f.err
+	case f != nil:
+		return nil, errFetching
+	}
+	return gather(wantedImages(p, c), func(i wanted) (img *rt.Image, ref string, err error) {
+		defer w.caught(&err, "fetch image", c.Name)
+		img, ref, err = w.Images.Present(ctx, i.name, i.policy, m.config)
+		if img == nil && err == nil {
+			err = errFetching
+		} else if err == nil {
+			w.recordPresent(events.AboutContainer(p, c.Name), i.name)
+		}
+		return img, ref, err
+	})
+}
+
+// awaitImage makes sure that the container's images are on their way.
+func (w *Worker) awaitImage(ctx context.Context, s *plan.Facts, a plan.Action) error {
+	if w.fetches[a.Name] != nil {
+		return nil
+	}
+	m, err := w.inSandbox(s)
+	if err == nil {
+		w.fetches[a.Name] = w.fetch(ctx, s.Pod.Pod, podspec.FindContainer(s.Pod.Pod, a.Name), m.config)
+	}
+	return err
+}

@@ -1,0 +1,136 @@
+package worker
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/events"
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+	"monopod/agent/podstatus"
+	"monopod/agent/probe"
+)
+
+func (w *Worker) newProbes() *probe.Set {
+	s := probe.NewSet(&w.Prober, w.ExecProbe, w.Poke, w.Log)
+	s.Event = w.recordProbe
+	s.Fault = func(t *probe.Target, err error) { w.fault(err, "probe", t.Container.Name) }
+	return s
+}
+
+// probe marks what is condemned, has what runs probed, and takes in what the
+// probes have found so far.
+func (w *Worker) probe(s *plan.Facts) {
+	for uid, i := range s.Observed.Instances {
+		if c := w.Known[uid]; c != nil {
+			i.MarkKills(c.KillDecisions)
+			i.MarkReplaced(c.ReplaceSandbox)
+		}
+	}
+	w.probes.Follow(w.targets(s))
+	s.Probes = w.probes.Results()
+}
+
+// targets returns what is to be probed: of the wished instance all that runs,
+// of those that leave what is ready still.
+func (w *Worker) targets(s *plan.Facts) []probe.Target {
+	var out []probe.Target
+	leaving := s.Leaving()
+	for _, uid := range leaving {
+		if c := w.Known[uid]; c != nil {
+			out = w.targetsOf(out, s, c.Pod, s.Observed.Instances[uid], true)
+		}
+	}
+	if s.Pod != nil && len(leaving) == 0 && s.Checkpoint().Ended() == "" {
+		out = w.targetsOf(out, s, s.Pod.Pod, s.Instance(), false)
+	}
+	return out
+}
+
+func (w *Worker) targetsOf(out []probe.Target, s *plan.Facts, pod *v1.Pod, i *pleg.Instance, leaving bool) []probe.Target {
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for k := range list {
+			c := &list[k]
+			n := i.Newest(c.Name)
+			if n == nil || !n.Running() || !probe.Any(c) || !leaving && s.Hooking(n) {
+				continue // probes begin when the postStart hook is done
+			}
+			t := probe.Target{ID: n.ID, Pod: pod, Began: n.Started, Container: c, About: events.AboutContainer(pod, c.Name), Leaving: leaving, Adopted: n.Started.Before(w.born)}
+			if ips := podstatus.SandboxIPs(pod, i, w.Machine.Now()); len(ips) > 0 {
+				t.Host = ips[0]
+			}
+			t.Started, t.Ready = w.reported(string(pod.UID), n)
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// reported returns what was reported last of a container: for one that a former
+// agent knew, what it knew.
+func (w *Worker) reported(uid string, n *pleg.Container) (started, ready bool) {
+	last := w.lastStatus(uid)
+	if last == nil {
+		return false, false
+	}
+	for _, list := range [][]v1.ContainerStatus{last.InitContainerStatuses, last.ContainerStatuses} {
+		for k := range list {
+			if c := &list[k]; c.Name == n.Name && strings.HasSuffix(c.ContainerID, "//"+n.ID) && c.State.Running != nil {
+				return c.Started != nil && *c.Started, c.Ready
+			}
+		}
+	}
+	return false, false
+}
+
+// ExecProbe runs a probe's command. $(NAME) in it stands for what the manifest
+// itself gives as value, as with the kubelet.
+func (w *Worker) ExecProbe(ctx context.Context, t *probe.Target, command []string, timeout time.Duration) (string, int32, error) {
+	command, err := ExpandStatic(command, t.Container.Env)
+	if err != nil {
+		return "", 0, err
+	}
+	answer, err := w.Cri.ExecSync(ctx, t.ID, command, timeout)
+	if err != nil {
+		return "", 0, err
+	}
+	return string(answer.GetStdout()) + string(answer.GetStderr()), answer.GetExitCode(), nil
+}
+
+func ExpandStatic(command []string, vars []v1.EnvVar) ([]string, error) {
+	if !slices.ContainsFunc(command, func(arg string) bool { return strings.Contains(arg, "$") }) {
+		return command, nil
+	}
+	fixed := podspec.Env{Values: map[string]string{}}
+	for _, v := range vars {
+		if v.ValueFrom == nil {
+			fixed.Values[v.Name] = v.Value
+		}
+	}
+	return fixed.ExpandAll("command", command)
+}
+
+// Condemn writes down that a container must be stopped. Where that cannot be
+// written, the container is stopped nevertheless: only if the agent dies
+// meanwhile will nobody know why.
+func (w *Worker) Condemn(s *plan.Facts, a plan.Action) {
+	c := *w.checkpointOf(s, a.UID)
+	all := map[string]checkpoint.KillDecision{a.ID: {Cause: a.Cause, Reason: a.Reason, Text: a.Text, Grace: a.Grace, Requested: a.Asked}}
+	maps.Copy(all, c.KillDecisions)
+	if a.Asked { // which weighs more than what a probe found
+		all[a.ID] = checkpoint.KillDecision{Cause: a.Cause, Reason: a.Reason, Text: a.Text, Grace: a.Grace, Requested: true}
+	}
+	maps.DeleteFunc(all, func(id string, _ checkpoint.KillDecision) bool { return !s.Observed.Instances[a.UID].Has(id) })
+	c.KillDecisions = all
+	if err := w.remember(&c); err != nil {
+		w.goBy(&c, true)
+		w.Log.Warn("cannot remember that a container is to be stopped", "container", a.Name, "err", err)
+	}
+}

@@ -1,0 +1,171 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/hook"
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+	"monopod/cri"
+)
+
+// hookRun is a postStart hook, which goes on beside the worker.
+type hookRun struct {
+	name   string // of the container
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // written before done is closed
+	noted  bool  // the checkpoint says that it is done
+}
+
+// beginHooks begins postStart hooks. Their ends wake the worker. They end with
+// the agent, and with the wish that the container was started for.
+func (w *Worker) beginHooks(s *plan.Facts, step []plan.Action) {
+	for _, a := range step {
+		ctx, cancel := context.WithCancel(w.Life)
+		h := &hookRun{name: a.Name, cancel: cancel, done: make(chan struct{})}
+		handler, target := podspec.PostStart(podspec.FindContainer(s.Pod.Pod, a.Name)), w.hookTarget(s, a)
+		w.Log.Info(string(a.Do), "container", a.Name, "reason", a.Reason)
+		about := w.about(a.UID, a.Name)
+		w.hooks[a.ID] = h
+		w.beside.Go(func() {
+			defer w.Poke()
+			defer close(h.done)
+			defer cancel()
+			defer w.caught(&h.err, string(a.Do), a.Name)
+			h.err = w.untilAnswered(ctx, func() error { return hook.Run(ctx, handler, target) })
+			if h.err != nil && ctx.Err() == nil {
+				w.Log.Warn("postStart hook has failed", "container", a.Name, "err", h.err, "output", outputOf(h.err))
+				w.Events.Record(about, v1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
+			}
+		})
+	}
+}
+
+// untilAnswered runs a hook again when the runtime was away: that is no failure
+// of the hook, which may be run more than once anyway.
+func (w *Worker) untilAnswered(ctx context.Context, run func() error) error {
+	for {
+		err := run()
+		if !cri.Unavailable(err) || ctx.Err() != nil {
+			return err
+		}
+		w.Watch.Wake(err)
+		pleg.Sleep(ctx, pleg.ReconnectEvery)
+	}
+}
+
+// postStarts returns how the hooks stand, and writes down which are done.
+func (w *Worker) postStarts() map[string]plan.HookState {
+	out := map[string]plan.HookState{}
+	for id, h := range w.hooks {
+		select {
+		case <-h.done:
+		default:
+			out[id] = plan.HookState{}
+			continue
+		}
+		if h.err != nil {
+			out[id] = plan.HookState{Failed: h.err.Error()}
+			continue
+		}
+		out[id] = plan.HookState{Done: true}
+		if c := w.Known[string(w.current.Pod.UID)]; !h.noted && c != nil {
+			h.noted = true
+			if err := w.remember(c.WithHookDone(h.name, id)); err != nil {
+				w.Log.Warn("the next agent will run this postStart hook again", "container", h.name, "err", err)
+			}
+		}
+	}
+	return out
+}
+
+// forgetHooks ends and forgets the hooks of containers that are not alive; nil: of all.
+func (w *Worker) forgetHooks(alive map[string]bool) {
+	for id, h := range w.hooks {
+		if !alive[id] {
+			h.cancel()
+			delete(w.hooks, id)
+		}
+	}
+}
+
+// preStop returns how to run the hook of a stop, nil where there is none.
+func (w *Worker) preStop(s *plan.Facts, a plan.Action) func(context.Context) error {
+	if a.PreStop == "" {
+		return nil
+	}
+	h := &v1.LifecycleHandler{}
+	if err := json.Unmarshal([]byte(a.PreStop), h); err != nil {
+		return func(context.Context) error { return fmt.Errorf("annotation %s: %w", podspec.AnnPreStop, err) }
+	}
+	target := w.hookTarget(s, a)
+	return func(ctx context.Context) (err error) {
+		defer w.caught(&err, "run preStop", a.Name) // the container stops all the same
+		return hook.Run(ctx, h, target)
+	}
+}
+
+// hookTarget returns what a hook of the action's container works on.
+func (w *Worker) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
+	t := hook.Target{Exec: func(ctx context.Context, command []string) error { return w.exec(ctx, a.ID, command) }}
+	about := w.about(a.UID, a.Name)
+	t.Fallback = func() {
+		w.Metrics.HTTPFallback()
+		w.Events.Event(about, v1.EventTypeWarning, "LifecycleHTTPFallback", "request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded")
+	}
+	i := s.Observed.Instances[a.UID]
+	for k := range i.Containers {
+		if c := &i.Containers[k]; c.ID == a.ID && c.Ports != "" {
+			_ = json.Unmarshal([]byte(c.Ports), &t.Ports) // ours; else a name will be missed
+		}
+	}
+	addresses := w.Machine.Now().HostIPs
+	if b := i.Sandbox(); b != nil && len(b.IPs) > 0 {
+		addresses = b.IPs
+	}
+	if t.Host = "127.0.0.1"; len(addresses) > 0 {
+		t.Host = addresses[0]
+	}
+	return t
+}
+
+// exec runs a command in a container, without a timeout but that of ctx.
+func (w *Worker) exec(ctx context.Context, id string, command []string) error {
+	r, err := w.Cri.ExecSync(ctx, id, command, 0)
+	switch {
+	case err != nil:
+		return err
+	case r.ExitCode != 0:
+		return &exitError{code: r.ExitCode, output: cmp.Or(string(r.Stderr), string(r.Stdout))}
+	}
+	return nil
+}
+
+// exitError is a command that failed. What it wrote is for the log only: it may
+// hold what a status must not.
+type exitError struct {
+	code   int32
+	output string
+}
+
+func (e *exitError) Error() string { return fmt.Sprintf("exec: the command exited with %d", e.code) }
+
+// outputLimit is how much of a command's output is logged, in bytes.
+const outputLimit = 1024
+
+// outputOf returns the end of what a failed command wrote.
+func outputOf(err error) string {
+	var e *exitError
+	if !errors.As(err, &e) {
+		return ""
+	}
+	return e.output[max(0, len(e.output)-outputLimit):]
+}

@@ -1,0 +1,28 @@
+package worker
+
+import (
+	"fmt"
+	"path/filepath"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/podspec"
+	"monopod/agent/safefile"
+)
+
+// writeHosts writes the pod's /etc/hosts and returns its path. Containers that
+// run have this very file mounted, and may do with it what they like: one that
+// says what it shall stays as it is, also on a full disk, and any other is
+// replaced for the containers that start from now on.
+func (w *Worker) writeHosts(pod *v1.Pod, ips []string) (string, error) {
+	if len(ips) == 0 && !pod.Spec.HostNetwork {
+		return "", nil
+	}
+	w.settingUp.Lock()
+	defer w.settingUp.Unlock()
+	path := filepath.Join(w.Root.PodDir(string(pod.UID)), "etc-hosts")
+	if err := safefile.WriteFile(path, podspec.EtcHosts(pod, ips, w.Machine.Now()), 0o644); err != nil {
+		return "", fmt.Errorf("hosts file: %w", err)
+	}
+	return path, nil
+}

@@ -1,0 +1,157 @@
+package worker
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/metrics"
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+	"monopod/agent/probe"
+)
+
+// timedPass is a pass that is counted, unless the runtime is away.
+func (w *Worker) timedPass(ctx context.Context, u Update) (again bool, next time.Time) {
+	if u.Pod != nil && w.current != u && !u.Read.IsZero() {
+		w.Metrics.WorkerStart(u.Read)
+	}
+	if !w.Watch.Up() {
+		return w.containedPass(ctx, u)
+	}
+	op, begun, failed := w.operation(u), time.Now(), w.failed
+	again, next = w.containedPass(ctx, u)
+	result := metrics.Idle
+	switch {
+	case w.failed > failed:
+		result = metrics.Failed
+	case again:
+		result = metrics.Acted
+	}
+	w.Metrics.Pass(op, begun, result)
+	return again, next
+}
+
+// look observes the pod in the runtime and counts what is new.
+func (w *Worker) look(ctx context.Context) (*pleg.Observed, error) {
+	begun := time.Now()
+	seen, err := w.Observer.Observe(ctx)
+	if err == nil {
+		w.Metrics.Look(begun)
+	}
+	w.countEnds()
+	return seen, err
+}
+
+// operation tells what a pass is for, in the kubelet's terms.
+func (w *Worker) operation(u Update) metrics.Operation {
+	if u.Pod == nil {
+		return metrics.Kill
+	}
+	c := w.Known[string(u.Pod.UID)]
+	switch {
+	case c == nil:
+		return metrics.Create
+	case c.IsRemoving():
+		return metrics.Kill
+	case c.Ended() != "":
+		return metrics.Terminated
+	case w.current != u:
+		return metrics.Update
+	}
+	return metrics.Sync
+}
+
+// count takes note of an action that was carried out, or of how it failed.
+func (w *Worker) count(s *plan.Facts, a plan.Action, err error) {
+	if w.Metrics == nil {
+		return
+	}
+	switch a.Do {
+	case plan.DoAccept:
+		if err == nil {
+			w.Metrics.PodAccepted(len(s.Pod.Spec.Containers))
+			w.coming = &coming{uid: a.UID, read: w.current.Read, changed: ChangeOf(s.Pod.File, w.Workers.Born)}
+		}
+	case plan.DoCreateSandbox:
+		w.Metrics.PodStart(err)
+	case plan.DoStartContainer, plan.DoResumeContainer:
+		code := ""
+		if err != nil {
+			code = explain(err).Reason
+		}
+		w.Metrics.ContainerStart(podspec.IsInit(s.Pod.Pod, podspec.FindContainer(s.Pod.Pod, a.Name)), code)
+	case plan.DoEnd:
+		w.Metrics.ForgetProbes(w.Key.Namespace, w.Key.Name, a.UID)
+	case plan.DoForget:
+		w.Metrics.ForgetProbes(w.Key.Namespace, w.Key.Name, a.UID)
+		if s.Pod != nil && string(s.Pod.UID) == a.UID {
+			w.Metrics.PodRestarted()
+		}
+	}
+}
+
+// observeVolume takes note of a volume that was made.
+func (w *Worker) observeVolume(v *v1.Volume, begun time.Time, err error) {
+	w.Metrics.Volume(podspec.VolumePlugin(v), begun, err)
+}
+
+// coming is a pod that was accepted and has not run yet.
+type coming struct {
+	uid           string
+	read, changed time.Time // zero: not known
+}
+
+// came takes note that a pod runs for the first time.
+func (w *Worker) came(uid string, st *v1.PodStatus) {
+	c := w.coming
+	if c == nil || st.Phase == v1.PodPending {
+		return
+	}
+	w.coming = nil
+	if c.uid == uid && st.Phase == v1.PodRunning {
+		w.Metrics.PodRunning(c.read, c.changed)
+	}
+}
+
+// ChangeOf returns when a file got its content or its name, unless that was
+// before the agent was there or cannot be known.
+func ChangeOf(file string, start time.Time) time.Time {
+	fi, err := os.Stat(file)
+	if err != nil {
+		return time.Time{}
+	}
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return time.Time{}
+	}
+	at := time.Unix(st.Ctim.Unix())
+	if at.Before(start) || at.After(time.Now()) {
+		return time.Time{}
+	}
+	return at
+}
+
+// countEnds takes note of the containers that ended since they were looked at last.
+func (w *Worker) countEnds() {
+	for _, c := range w.Observer.Ended {
+		init := false
+		if k := w.Known[c.Labels[podspec.LabelPodUID]]; k != nil {
+			init = podspec.IsInitName(k.Pod, c.Metadata.GetName())
+		}
+		w.Metrics.ContainerEnded(init, c.ExitCode, c.Reason)
+	}
+	w.Observer.Ended = nil
+}
+
+// ProbeCounter counts what the probes find.
+func ProbeCounter(m *metrics.Metrics) func(*probe.Target, probe.Kind, probe.Finding, time.Duration) {
+	results := map[probe.Finding]string{probe.Succeeded: metrics.ProbeSuccessful, probe.Failed: metrics.ProbeFailed, probe.Unknown: metrics.ProbeUnknown}
+	return func(t *probe.Target, k probe.Kind, f probe.Finding, took time.Duration) {
+		m.Probe(metrics.Probed{Kind: k.Title(), Container: t.Container.Name, Pod: t.Pod.Name, Namespace: t.Pod.Namespace, UID: string(t.Pod.UID)}, results[f], took)
+	}
+}

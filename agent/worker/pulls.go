@@ -1,0 +1,67 @@
+package worker
+
+import (
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/events"
+	"monopod/agent/image"
+	"monopod/agent/plan"
+)
+
+// secrets gives local Secrets by name; nil without an error when there is none
+// of that name. Nobody changes what it gives.
+type secrets interface {
+	Secret(namespace, name string) (*v1.Secret, error)
+}
+
+// PullSecrets returns the pod's own credentials for registries. One that is not
+// there is said in the log; the image is pulled without it, as with a kubelet.
+func (w *Worker) PullSecrets(p *v1.Pod) []*v1.Secret {
+	var found []*v1.Secret
+	for _, ref := range p.Spec.ImagePullSecrets {
+		if w.Secrets == nil || ref.Name == "" {
+			continue
+		}
+		s, err := w.Secrets.Secret(p.Namespace, ref.Name)
+		if s == nil && err == nil {
+			err = fmt.Errorf("there is no secret %s/%s", p.Namespace, ref.Name)
+		}
+		if err == nil {
+			err = image.CheckSecret(s)
+		}
+		if err != nil {
+			w.Log.Warn("images are pulled without one of the pod's secrets", "reason", "FailedToRetrieveImagePullSecret", "err", err)
+			w.Events.Record(events.About(p), v1.EventTypeWarning, "FailedToRetrieveImagePullSecret",
+				fmt.Sprintf("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", ref.Name))
+			continue
+		}
+		found = append(found, s)
+	}
+	return found
+}
+
+// progress returns how far what is being fetched is.
+func (w *Worker) progress(f *fetch) plan.Pull {
+	for _, i := range f.wanted {
+		if p, ok := w.Images.Progress(i.name); ok {
+			if p.Begun.IsZero() {
+				return plan.Pull{Image: i.name, Queued: true, Since: f.since}
+			}
+			return plan.Pull{Image: i.name, Queued: false, Since: p.Begun}
+		}
+	}
+	return plan.Pull{Image: f.wanted[0].name, Queued: false, Since: f.since}
+}
+
+// imageFailure returns what is shown of a container whose image cannot be had,
+// and until when. From the second failure in a row on it is the back-off that
+// is shown, as one sees it with a kubelet most of the time.
+func imageFailure(e *image.Error) (plan.Waiting, time.Time) {
+	if e.Count > 1 && e.Reason != image.ImagePullBackOff {
+		e = e.BackOff()
+	}
+	return plan.Waiting{Reason: e.Reason, Message: e.Error()}, e.Retry
+}

@@ -1,0 +1,57 @@
+package worker
+
+import (
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/podspec"
+)
+
+// recursiveReadOnly reports whether the pod's handler can mount read-only all the
+// way down.
+func (w *Worker) recursiveReadOnly(p *v1.Pod) bool {
+	handler, err := podspec.RuntimeHandler(p, w.RuntimeClasses)
+	return err == nil && w.Watch.Handler(handler).GetRecursiveReadOnlyMounts()
+}
+
+// users returns the pod's own users, nil for one with the machine's.
+func (w *Worker) users(p *v1.Pod) (*rt.UserNamespace, error) {
+	if !podspec.OwnUsers(p) {
+		return nil, nil
+	}
+	handler, err := podspec.RuntimeHandler(p, w.RuntimeClasses)
+	if err != nil {
+		return nil, err
+	}
+	if !w.Watch.Handler(handler).GetUserNamespaces() {
+		return nil, errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
+	}
+	return w.Root.Users.Take(string(p.UID))
+}
+
+// prepareSandbox translates the pod itself, and gives it users of its own where
+// it asks for them.
+func (w *Worker) prepareSandbox(p *v1.Pod, attempt uint32) (*rt.PodSandboxConfig, error) {
+	config, err := podspec.SandboxConfig(p, attempt, w.Machine.Now())
+	if err != nil {
+		return nil, err
+	}
+	users, err := w.users(p)
+	if err == nil && users != nil {
+		config.Linux.SecurityContext.NamespaceOptions.UsernsOptions = users
+	}
+	return config, err
+}
+
+// withUsers gives a container its sandbox's users. All that it mounts is mapped:
+// files keep the ids on disk that they have inside, so volumes, their group and
+// what the agent writes for the container need no other owners than elsewhere.
+func withUsers(c *rt.ContainerConfig, m *madeSandbox) {
+	users := m.config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
+	c.Linux.SecurityContext.NamespaceOptions.UsernsOptions = users
+	for _, mount := range c.Mounts {
+		mount.UidMappings, mount.GidMappings = users.GetUids(), users.GetGids()
+	}
+}
