@@ -43,7 +43,7 @@ func PrintProblems(w io.Writer, files []Checked) (Counts, error) {
 		n.Warnings += warnings
 		n.Problems += len(f.Problems) - warnings
 		if warnings == len(f.Problems) {
-			good.addFile(f)
+			addFile(&good, f)
 		}
 	}
 	good.print(&out)
@@ -53,7 +53,7 @@ func PrintProblems(w io.Writer, files []Checked) (Counts, error) {
 }
 
 // addFile adds a line for each pod of a good file.
-func (t *table) addFile(f Checked) {
+func addFile(t *table, f Checked) {
 	for _, p := range f.Pods {
 		t.add(plainCells([]string{"ok", f.Path, p.Name + " (" + count(p.Containers, "container") + ")"})...)
 	}
