@@ -237,7 +237,7 @@ func TestVerdictsAreKeptWithTheCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	want := checkpoint.KillDecision{Reason: "r", Text: "t", Grace: 3 * time.Second}
+	want := checkpoint.KillDecision{Cause: checkpoint.CauseProbe, Reason: "r", Text: "t", Grace: 3 * time.Second}
 	w := &worker.Worker{Workers: &worker.Workers{Root: r}, Known: map[string]*checkpoint.Checkpoint{}}
 	c := checkpoint.NewCheckpoint(scene{pod: pod(v1.RestartPolicyAlways, "a")}.situation().Pod, metav1.Now())
 	c.KillDecisions = map[string]checkpoint.KillDecision{"gone": {}, "a0": {Reason: "older"}}
