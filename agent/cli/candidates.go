@@ -8,6 +8,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/print"
 )
 
 // completeTimeout bounds what a person waits for after a Tab.
@@ -21,7 +24,7 @@ type Candidates struct{ pods []v1.Pod }
 
 // AskCandidates asks the agent for its pods.
 func AskCandidates(ctx context.Context, socket string) Candidates {
-	body, err := getWithin(ctx, completeTimeout, socket, "/pods")
+	body, err := client.GetWithin(ctx, completeTimeout, socket, "/pods")
 	var list v1.PodList
 	if err != nil || json.Unmarshal(body, &list) != nil {
 		return Candidates{}
@@ -38,25 +41,25 @@ func (c Candidates) Pods(namespace, typed string) []Candidate {
 		if namespace != "" && p.Namespace != namespace {
 			continue
 		}
-		names := []string{shortName(p), p.Namespace + "/" + shortName(p)}
+		names := []string{print.ShortName(p), p.Namespace + "/" + print.ShortName(p)}
 		if strings.Contains(typed, "/") {
 			names = names[1:]
 		}
 		name := p.Namespace + "/" + p.Name
 		for _, shorter := range names {
-			if found, err := FindPod(c.pods, shorter, namespace); err == nil && found == p {
+			if found, err := client.FindPod(c.pods, shorter, namespace); err == nil && found == p {
 				name = shorter
 				break
 			}
 		}
-		out = append(out, Candidate{name, summarize(p, time.Now()).word})
+		out = append(out, Candidate{name, print.Summarize(p, time.Now()).Word})
 	}
 	return out
 }
 
 // Containers returns those of a pod that can be named.
 func (c Candidates) Containers(pod, namespace string) []Candidate {
-	p, err := FindPod(c.pods, pod, namespace)
+	p, err := client.FindPod(c.pods, pod, namespace)
 	if err != nil {
 		return nil
 	}

@@ -3,6 +3,8 @@ package cli
 import (
 	"slices"
 	"testing"
+
+	"monopod/agent/cli/client"
 )
 
 func TestChoice(t *testing.T) {
@@ -12,19 +14,19 @@ func TestChoice(t *testing.T) {
 	all[2].Labels = map[string]string{"app": "web"}
 	rows := []struct {
 		what   string
-		choice Choice
+		choice client.Choice
 		want   []string
 		err    string
 	}{
-		{"all of a namespace", Choice{Namespace: "odd"}, []string{"odd/x-n1", "odd/x-n1-n1"}, ""},
-		{"by label", Choice{Selector: "app=web"}, []string{"default/web-n1", "a/proxy-n1"}, ""},
-		{"by labels", Choice{Selector: "app in (web,db),!tier"}, []string{"default/db-n1", "a/proxy-n1"}, ""},
-		{"by label and namespace", Choice{Selector: "app=web", Namespace: "a"}, []string{"a/proxy-n1"}, ""},
-		{"none has it", Choice{Selector: "app=mail"}, nil, ""},
-		{"by names, twice", Choice{Names: []string{"b/proxy", "web", "web-n1"}}, []string{"default/web-n1", "b/proxy-n1"}, ""},
-		{"an unknown name", Choice{Names: []string{"web", "prxy"}}, nil, `there is no pod "prxy"; there is a/proxy, b/proxy`},
-		{"not a selector", Choice{Selector: "a=b=c"}, nil, `selector "a=b=c": found '=', expected: ',' or 'end of string'`},
-		{"both", Choice{Names: []string{"web"}, Selector: "a=b"}, nil, `name pods or select them by labels, not both: "web" and -l a=b`},
+		{"all of a namespace", client.Choice{Namespace: "odd"}, []string{"odd/x-n1", "odd/x-n1-n1"}, ""},
+		{"by label", client.Choice{Selector: "app=web"}, []string{"default/web-n1", "a/proxy-n1"}, ""},
+		{"by labels", client.Choice{Selector: "app in (web,db),!tier"}, []string{"default/db-n1", "a/proxy-n1"}, ""},
+		{"by label and namespace", client.Choice{Selector: "app=web", Namespace: "a"}, []string{"a/proxy-n1"}, ""},
+		{"none has it", client.Choice{Selector: "app=mail"}, nil, ""},
+		{"by names, twice", client.Choice{Names: []string{"b/proxy", "web", "web-n1"}}, []string{"default/web-n1", "b/proxy-n1"}, ""},
+		{"an unknown name", client.Choice{Names: []string{"web", "prxy"}}, nil, `there is no pod "prxy"; there is a/proxy, b/proxy`},
+		{"not a selector", client.Choice{Selector: "a=b=c"}, nil, `selector "a=b=c": found '=', expected: ',' or 'end of string'`},
+		{"both", client.Choice{Names: []string{"web"}, Selector: "a=b"}, nil, `name pods or select them by labels, not both: "web" and -l a=b`},
 	}
 	for _, r := range rows {
 		t.Run(r.what, func(t *testing.T) {
@@ -38,7 +40,7 @@ func TestChoice(t *testing.T) {
 			}
 		})
 	}
-	if pods, _ := (Choice{}).Of(all); len(pods) != len(all) {
+	if pods, _ := (client.Choice{}).Of(all); len(pods) != len(all) {
 		t.Errorf("no choice: %d of %d", len(pods), len(all))
 	}
 }

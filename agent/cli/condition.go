@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/print"
 )
 
 // Outcomes that can be waited for; beside them "condition=TYPE" and
@@ -48,8 +50,8 @@ func (o outcome) of(p *v1.Pod) (met bool, never string) {
 	end := "" // what the pod came to if it has ended
 	if succeeded || failed {
 		end = "it has " + strings.ToLower(string(p.Status.Phase))
-		if why := joinWords(p.Status.Reason, p.Status.Message); why != "" {
-			end += " (" + oneLine(why) + ")"
+		if why := print.JoinWords(p.Status.Reason, p.Status.Message); why != "" {
+			end += " (" + print.OneLine(why) + ")"
 		}
 	}
 	switch o.name {
@@ -62,7 +64,7 @@ func (o outcome) of(p *v1.Pod) (met bool, never string) {
 	case "running":
 		met = p.Status.Phase == v1.PodRunning
 	case "ready":
-		met = podReady(p)
+		met = print.PodReady(p)
 	case "condition":
 		met = slices.ContainsFunc(p.Status.Conditions, func(c v1.PodCondition) bool {
 			return strings.EqualFold(string(c.Type), o.condition) && strings.EqualFold(string(c.Status), o.want)

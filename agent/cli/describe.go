@@ -7,14 +7,18 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/print"
 	"monopod/agent/status"
 )
 
@@ -37,31 +41,31 @@ func Describe(ctx context.Context, w io.Writer, o DescribeOptions) error {
 	if err != nil {
 		return err
 	}
-	if k.pods, err = (Choice{Names: o.Pods}).Of(k.pods); err != nil {
+	if k.Pods, err = (client.Choice{Names: o.Pods}).Of(k.Pods); err != nil {
 		return err
 	}
 	if o.Output != "" {
-		err = printPods(w, o.Output, k.pods)
+		err = printPods(w, o.Output, k.Pods)
 	} else {
 		err = describe(ctx, w, k, o)
 	}
-	if err == nil && k.down() {
-		return ErrDown
+	if err == nil && k.Down() {
+		return client.ErrDown
 	}
 	return err
 }
 
-func describe(ctx context.Context, w io.Writer, k *known, o DescribeOptions) error {
+func describe(ctx context.Context, w io.Writer, k *client.Known, o DescribeOptions) error {
 	var out bytes.Buffer
-	for i := range k.pods {
-		happened, err := k.events(ctx, k.pods[i].Namespace+"/"+k.pods[i].Name)
+	for i := range k.Pods {
+		happened, err := k.Events(ctx, k.Pods[i].Namespace+"/"+k.Pods[i].Name)
 		if err != nil {
 			return err
 		}
 		if i > 0 {
 			out.WriteString("\n\n")
 		}
-		d := &description{w: &out, pod: &k.pods[i], manifests: k.manifests, now: o.Now, color: o.Color}
+		d := &description{w: &out, pod: &k.Pods[i], manifests: k.Manifests, now: o.Now, color: o.Color}
 		d.print(happened)
 	}
 	_, err := w.Write(out.Bytes())
@@ -94,7 +98,7 @@ const valueColumn = 20
 // the terminal.
 func (d *description) line(depth int, key, value string) {
 	key = strings.Repeat(" ", depth) + key + ":"
-	if value = oneLine(value); value == "" {
+	if value = print.OneLine(value); value == "" {
 		fmt.Fprintln(d.w, key)
 		return
 	}
@@ -112,7 +116,7 @@ func (d *description) lineIf(depth int, key, value string) {
 func (d *description) lines(depth int, key string, values []string) {
 	d.line(depth, key, first(values, "<none>"))
 	for k := 1; k < len(values); k++ {
-		fmt.Fprintf(d.w, "%*s%s\n", valueColumn, "", oneLine(values[k]))
+		fmt.Fprintf(d.w, "%*s%s\n", valueColumn, "", print.OneLine(values[k]))
 	}
 }
 
@@ -141,8 +145,8 @@ func (d *description) print(happened []v1.Event) {
 // identity prints who the pod is and how it is as a whole.
 func (d *description) identity() {
 	p := d.pod
-	d.line(0, "Name", shortName(p))
-	d.lineIf(0, "Full Name", different(p.Name, shortName(p)))
+	d.line(0, "Name", print.ShortName(p))
+	d.lineIf(0, "Full Name", different(p.Name, print.ShortName(p)))
 	d.line(0, "Namespace", p.Namespace)
 	d.line(0, "UID", string(p.UID))
 	d.line(0, "Node", nodeOf(p))
@@ -183,12 +187,12 @@ func (d *description) manifest() string {
 
 // gives reports whether the pod is from that file.
 func (d *description) gives(f status.File) bool {
-	return slices.Contains(f.Pods, d.pod.Namespace+"/"+d.pod.Name) || slices.Contains(f.Pods, d.pod.Namespace+"/"+shortName(d.pod))
+	return slices.Contains(f.Pods, d.pod.Namespace+"/"+d.pod.Name) || slices.Contains(f.Pods, d.pod.Namespace+"/"+print.ShortName(d.pod))
 }
 
 // state is the phase, and the word of `monopod ps` where that tells more.
 func (d *description) state() string {
-	phase, word := string(d.pod.Status.Phase), summarize(d.pod, d.now).word
+	phase, word := string(d.pod.Status.Phase), print.Summarize(d.pod, d.now).Word
 	if word == phase || word == "" || word == "Completed" && phase == string(v1.PodSucceeded) {
 		return phase
 	}
@@ -236,21 +240,21 @@ func (d *description) conditions() {
 		return
 	}
 	d.line(0, "Conditions", "")
-	t := &table{}
-	t.add(plainCells([]string{"TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"})...)
+	t := &print.Table{}
+	t.Add(print.PlainCells([]string{"TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"})...)
 	for _, c := range d.pod.Status.Conditions {
 		since := duration.HumanDuration(d.now.Sub(c.LastTransitionTime.Time))
-		t.add(plainCells([]string{string(c.Type), string(c.Status), since, c.Reason, c.Message})...)
+		t.Add(print.PlainCells([]string{string(c.Type), string(c.Status), since, c.Reason, c.Message})...)
 	}
-	t.printIndented(d.w)
+	t.PrintIndented(d.w)
 }
 
 // problems prints what is wrong, in the words of `monopod ps`.
 func (d *description) problems() {
-	words := podWords([]v1.Pod{*d.pod})
+	words := print.PodWords([]v1.Pod{*d.pod})
 	for _, f := range d.manifests.Files {
 		if d.gives(f) {
-			words = append(words, fileWords(f, d.manifests.Dir)...)
+			words = append(words, print.FileWords(f, d.manifests.Dir)...)
 		}
 	}
 	if len(words) == 0 {
@@ -258,7 +262,7 @@ func (d *description) problems() {
 	}
 	d.line(0, "Problems", "")
 	for _, word := range words {
-		fmt.Fprintf(d.w, "  %s\n", strings.TrimPrefix(word, d.pod.Namespace+"/"+shortName(d.pod)+": "))
+		fmt.Fprintf(d.w, "  %s\n", strings.TrimPrefix(word, d.pod.Namespace+"/"+print.ShortName(d.pod)+": "))
 	}
 }
 
@@ -269,24 +273,34 @@ func (d *description) events(all []v1.Event) {
 		return
 	}
 	d.line(0, "Events", "")
-	t := &table{}
-	t.add(plainCells([]string{"TYPE", "REASON", "AGE", "CONTAINER", "MESSAGE"})...)
+	t := &print.Table{}
+	t.Add(print.PlainCells([]string{"TYPE", "REASON", "AGE", "CONTAINER", "MESSAGE"})...)
 	for i := range all {
-		row := plainCells([]string{all[i].Type, all[i].Reason, lastSeen(&all[i], d.now), containerOfEvent(&all[i]), all[i].Message})
+		row := print.PlainCells([]string{all[i].Type, all[i].Reason, lastSeen(&all[i], d.now), containerOfEvent(&all[i]), all[i].Message})
 		if d.color && all[i].Type == v1.EventTypeWarning {
-			row[0].color = yellow
+			row[0].Color = print.Yellow
 		}
-		t.add(row...)
+		t.Add(row...)
 	}
-	t.printIndented(d.w)
+	t.PrintIndented(d.w)
 }
 
-// printIndented prints the table under a key.
-func (t *table) printIndented(w *bytes.Buffer) {
-	var lines bytes.Buffer
-	t.print(&lines)
-	for line := range bytes.Lines(lines.Bytes()) {
-		w.WriteString("  ")
-		w.Write(line)
+func describeCommand() *command {
+	var o DescribeOptions
+	return &command{
+		name: "describe", args: "[POD ...]", usage: "tell all about pods: containers, probes, volumes, problems, events",
+		about: "Without a POD it tells of all. A POD is meant by its name in the manifest or its full name,\n" +
+			"with its namespace before it if that is not enough, as in kube-system/web.\n" +
+			"Where the agent does not run, this is said on standard error, what it reported last is\n" +
+			"shown, and the exit code is 3.",
+		flags: func(f *pflag.FlagSet) {
+			outputFlag(f, &o.Output, "json or yaml: the v1 Pod")
+			sourceFlags(f, &o.Source)
+		},
+		run: func(ctx context.Context, c *Call) error {
+			o.Pods = c.args
+			o.Color, o.Err = Colored(c.Out, os.Getenv), c.Err
+			return downCode(Describe(ctx, c.Out, o))
+		},
 	}
 }

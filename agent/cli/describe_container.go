@@ -8,14 +8,16 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/print"
 )
 
 func (d *description) containers(title string, all []v1.Container, statuses []v1.ContainerStatus) {
 	d.line(0, title, "")
 	for i := range all {
 		c := &all[i]
-		s, _ := statusOf(statuses, c.Name)
-		fmt.Fprintf(d.w, "  %s:\n", oneLine(c.Name))
+		s, _ := print.StatusOf(statuses, c.Name)
+		fmt.Fprintf(d.w, "  %s:\n", print.OneLine(c.Name))
 		d.identityOf(c, &s)
 		d.stateOf(&s)
 		d.resources("Limits", c.Resources.Limits)
@@ -61,7 +63,7 @@ func (d *description) words(key string, words []string) {
 	}
 	d.line(4, key, "")
 	for _, word := range words {
-		fmt.Fprintf(d.w, "      %s\n", oneLine(word))
+		fmt.Fprintf(d.w, "      %s\n", print.OneLine(word))
 	}
 }
 

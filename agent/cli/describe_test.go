@@ -6,6 +6,7 @@ import (
 	"io"
 	"testing"
 
+	"monopod/agent/cli/client"
 	"monopod/agent/status"
 )
 
@@ -101,8 +102,8 @@ func TestDescribe(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			for _, from := range []string{socket, "/nowhere/s"} {
 				var out, notes bytes.Buffer
-				row.o.Source, row.o.Now, row.o.Err = Source{from, root}, now, &notes
-				if err := Describe(t.Context(), &out, row.o); err != nil && (from == socket || !errors.Is(err, ErrDown)) {
+				row.o.Source, row.o.Now, row.o.Err = client.Source{Socket: from, Root: root}, now, &notes
+				if err := Describe(t.Context(), &out, row.o); err != nil && (from == socket || !errors.Is(err, client.ErrDown)) {
 					t.Fatal(err)
 				}
 				if said := notes.Len() > 0; said != (from != socket) {

@@ -12,6 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/print"
 	"monopod/agent/status"
 )
 
@@ -48,8 +50,8 @@ func TestPsWithoutAnAgent(t *testing.T) {
 		options    Options
 	}{
 		{"well", well, status.Manifests{Dir: "/m"}, Options{}},
-		{"wide", well, status.Manifests{Dir: "/m"}, Options{Output: "wide", Choice: Choice{Names: []string{"web"}}}},
-		{"yaml", well, status.Manifests{Dir: "/m"}, Options{Output: "yaml", Choice: Choice{Names: []string{"web"}}}},
+		{"wide", well, status.Manifests{Dir: "/m"}, Options{Output: "wide", Choice: client.Choice{Names: []string{"web"}}}},
+		{"yaml", well, status.Manifests{Dir: "/m"}, Options{Output: "yaml", Choice: client.Choice{Names: []string{"web"}}}},
 		{"troubled", troubled, refusals(), Options{}},
 		{"none", "", status.Manifests{Dir: "/m"}, Options{}},
 	}
@@ -58,8 +60,8 @@ func TestPsWithoutAnAgent(t *testing.T) {
 			root := formerAgent(t, r.pods, r.manifests)
 			var out, errs bytes.Buffer
 			o := r.options
-			o.Source, o.Now, o.Err, o.Endpoint = Source{Socket: "/nowhere/monopod.sock", Root: root}, now, &errs, "/nowhere/runtime.sock"
-			if err := Ps(t.Context(), &out, o); !errors.Is(err, ErrDown) {
+			o.Source, o.Now, o.Err, o.Endpoint = client.Source{Socket: "/nowhere/monopod.sock", Root: root}, now, &errs, "/nowhere/runtime.sock"
+			if err := Ps(t.Context(), &out, o); !errors.Is(err, client.ErrDown) {
 				t.Errorf("err %v", err)
 			}
 			golden(t, errs.String()+out.String())
@@ -75,20 +77,20 @@ func TestOnlyAnAgentThatDoesNotRunIsReplacedByItsReports(t *testing.T) {
 	const nobody = "no monopod answers on /nowhere/s: is `monopod run` running? (no such file or directory)"
 	for _, r := range []struct {
 		name string
-		Source
+		client.Source
 		err string
 	}{
-		{"without a root", Source{Socket: "/nowhere/s"}, nobody},
-		{"with a root of nobody", Source{Socket: "/nowhere/s", Root: t.TempDir()}, nobody},
-		{"with broken reports", Source{Socket: "/nowhere/s", Root: broken},
+		{"without a root", client.Source{Socket: "/nowhere/s"}, nobody},
+		{"with a root of nobody", client.Source{Socket: "/nowhere/s", Root: t.TempDir()}, nobody},
+		{"with broken reports", client.Source{Socket: "/nowhere/s", Root: broken},
 			nobody + "; what it reported is no use: " + filepath.Join(broken, "status/pods/default_web.json") + ": unexpected end of JSON input"},
-		{"that is none", Source{Socket: "/proc/self/status/s", Root: root}, "no monopod answers on /proc/self/status/s: is `monopod run` running? (not a directory)"},
+		{"that is none", client.Source{Socket: "/proc/self/status/s", Root: root}, "no monopod answers on /proc/self/status/s: is `monopod run` running? (not a directory)"},
 	} {
-		if _, err := r.Source.pods(t.Context()); errText(err) != r.err {
+		if _, err := r.Source.Pods(t.Context()); errText(err) != r.err {
 			t.Errorf("%s: %v\nwant %s", r.name, err, r.err)
 		}
 	}
-	if k, err := (Source{Socket: "/nowhere/s", Root: root}).pods(t.Context()); err != nil || len(k.pods) == 0 || !k.seen.Equal(now.Add(-30*time.Minute)) {
+	if k, err := (client.Source{Socket: "/nowhere/s", Root: root}).Pods(t.Context()); err != nil || len(k.Pods) == 0 || !k.Seen.Equal(now.Add(-30*time.Minute)) {
 		t.Errorf("%+v, %v", k, err)
 	}
 }
@@ -101,7 +103,7 @@ func TestDeadWords(t *testing.T) {
 	}
 	p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, v1.ContainerStatus{Name: "d", ContainerID: "containerd://d",
 		State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}})
-	got := deadWords([]v1.Pod{p}, []*rt.Container{{Id: "a", State: rt.ContainerState_CONTAINER_RUNNING}, {Id: "b", State: rt.ContainerState_CONTAINER_EXITED}})
+	got := print.DeadWords([]v1.Pod{p}, []*rt.Container{{Id: "a", State: rt.ContainerState_CONTAINER_RUNNING}, {Id: "b", State: rt.ContainerState_CONTAINER_EXITED}})
 	want := "default/web: container b runs no more, and nobody restarts it\ndefault/web: container c is gone, and nobody starts it anew"
 	if strings.Join(got, "\n") != want {
 		t.Errorf("%q", got)

@@ -4,21 +4,20 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"net/url"
-	"path/filepath"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"monopod/agent/events"
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/print"
 )
 
 // EventsOptions says which events Events prints and how.
@@ -38,69 +37,21 @@ func Events(ctx context.Context, w io.Writer, o EventsOptions) error {
 	if err != nil {
 		return err
 	}
-	all, err := k.events(ctx, "")
+	all, err := k.Events(ctx, "")
 	if err != nil {
 		return err
 	}
 	pod := ""
 	if o.Pod != "" {
-		if pod, err = k.podOfEvents(o.Pod, all); err != nil {
+		if pod, err = k.PodOfEvents(o.Pod, all); err != nil {
 			return err
 		}
-		all = slices.DeleteFunc(all, func(e v1.Event) bool { return podOf(&e) != pod })
+		all = slices.DeleteFunc(all, func(e v1.Event) bool { return client.PodOf(&e) != pod })
 	}
 	if o.Watch {
 		return watchEvents(ctx, w, o, k, pod, all)
 	}
 	return printEvents(w, o, all)
-}
-
-// podOfEvents returns which pod a person means, which may be gone already.
-func (k *known) podOfEvents(name string, all []v1.Event) (string, error) {
-	pods, there := slices.Clone(k.pods), map[string]bool{}
-	for i := range pods {
-		there[pods[i].Namespace+"/"+pods[i].Name] = true
-	}
-	for i := range all {
-		if key := podOf(&all[i]); key != "" && !there[key] {
-			there[key] = true
-			pods = append(pods, *podStub(&all[i]))
-		}
-	}
-	p, err := FindPod(pods, name, "")
-	if err != nil {
-		return "", err
-	}
-	return p.Namespace + "/" + p.Name, nil
-}
-
-// events returns the events of a pod, "namespace/name", or all for "", the latest last.
-func (k *known) events(ctx context.Context, pod string) ([]v1.Event, error) {
-	if !k.down() {
-		var list v1.EventList
-		err := getJSON(ctx, k.from.Socket, "/events?pod="+url.QueryEscape(pod), &list)
-		return list.Items, err
-	}
-	all, err := events.Read(filepath.Join(k.from.Root, "status", "events.jsonl"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return slices.DeleteFunc(all, func(e v1.Event) bool { return pod != "" && podOf(&e) != pod }), err
-}
-
-// podOf returns which pod an event is about, "namespace/name", "" if none.
-func podOf(e *v1.Event) string {
-	if e.InvolvedObject.Kind != "Pod" {
-		return ""
-	}
-	return e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name
-}
-
-// podStub is as much of a pod as an event about it tells.
-func podStub(e *v1.Event) *v1.Pod {
-	p := &v1.Pod{}
-	p.Namespace, p.Name, p.Spec.NodeName = e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Source.Host
-	return p
 }
 
 func printEvents(w io.Writer, o EventsOptions, all []v1.Event) error {
@@ -119,7 +70,7 @@ func printEvents(w io.Writer, o EventsOptions, all []v1.Event) error {
 		t.addEvent(&all[i], o.Now)
 	}
 	var out bytes.Buffer
-	t.print(&out)
+	t.Print(&out)
 	_, err := w.Write(out.Bytes())
 	return err
 }
@@ -133,7 +84,7 @@ func noEvents(pod string) string {
 
 // eventTable lays events out; the namespace shows where it tells something.
 type eventTable struct {
-	table
+	print.Table
 	wide, namespaces, color bool
 }
 
@@ -147,28 +98,28 @@ func newEventTable(o EventsOptions, all []v1.Event) *eventTable {
 	if t.wide {
 		head = slices.Insert(head, len(head)-1, "CONTAINER", "SOURCE", "FIRST SEEN", "COUNT")
 	}
-	t.add(plainCells(head)...)
+	t.Add(print.PlainCells(head)...)
 	return t
 }
 
 func (t *eventTable) addEvent(e *v1.Event, now time.Time) {
-	row := plainCells([]string{lastSeen(e, now), e.Type, e.Reason, objectOf(e), e.Message})
+	row := print.PlainCells([]string{lastSeen(e, now), e.Type, e.Reason, objectOf(e), e.Message})
 	if t.wide {
 		source := e.Source.Component
 		if e.Source.Host != "" {
 			source += ", " + e.Source.Host
 		}
 		first := duration.HumanDuration(now.Sub(e.FirstTimestamp.Time))
-		row = slices.Insert(row, len(row)-1, plainCells([]string{containerOfEvent(e), source, first, fmt.Sprint(e.Count)})...)
-		row[0].text = duration.HumanDuration(now.Sub(e.LastTimestamp.Time))
+		row = slices.Insert(row, len(row)-1, print.PlainCells([]string{containerOfEvent(e), source, first, fmt.Sprint(e.Count)})...)
+		row[0].Text = duration.HumanDuration(now.Sub(e.LastTimestamp.Time))
 	}
 	if t.color && e.Type == v1.EventTypeWarning {
-		row[1].color = yellow
+		row[1].Color = print.Yellow
 	}
 	if t.namespaces {
-		row = slices.Insert(row, 0, cell{text: e.Namespace})
+		row = slices.Insert(row, 0, print.Cell{Text: e.Namespace})
 	}
-	t.add(row...)
+	t.Add(row...)
 }
 
 // lastSeen is "3m", or "3m (x5 over 10m)" of what happened more than once.
@@ -184,7 +135,7 @@ func lastSeen(e *v1.Event, now time.Time) string {
 func objectOf(e *v1.Event) string {
 	name := e.InvolvedObject.Name
 	if e.InvolvedObject.Kind == "Pod" {
-		name = shortName(podStub(e))
+		name = print.ShortName(client.PodStub(e))
 	}
 	return strings.ToLower(e.InvolvedObject.Kind) + "/" + strings.TrimPrefix(name, "/")
 }
@@ -194,4 +145,29 @@ func containerOfEvent(e *v1.Event) string {
 	_, rest, _ := strings.Cut(e.InvolvedObject.FieldPath, "{")
 	name, _, _ := strings.Cut(rest, "}")
 	return name
+}
+
+func eventsCommand() *command {
+	var o EventsOptions
+	return &command{
+		name: "events", args: "[POD]", usage: "show what happened to pods and the node, or to one pod",
+		about: "The latest come last. A POD is meant by its name in the manifest or its full name, with its\n" +
+			"namespace before it if that is not enough, as in kube-system/web. It may be gone already.\n" +
+			"Where the agent does not run, this is said on standard error and what it left is shown.",
+		flags: func(f *pflag.FlagSet) {
+			f.BoolVarP(&o.Watch, "watch", "w", false, "go on with what happens from now on")
+			outputFlag(f, &o.Output, "wide, json or yaml")
+			sourceFlags(f, &o.Source)
+		},
+		run: func(ctx context.Context, c *Call) error {
+			if len(c.args) > 1 {
+				return exit(exitUsage, "events takes one pod, got %q too", c.args[1])
+			}
+			if len(c.args) == 1 {
+				o.Pod = c.args[0]
+			}
+			o.Color, o.Err = Colored(c.Out, os.Getenv), c.Err
+			return Events(ctx, c.Out, o)
+		},
+	}
 }

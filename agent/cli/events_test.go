@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"monopod/agent/cli/client"
 	"monopod/agent/events"
 	"monopod/agent/server"
 	"monopod/agent/status"
@@ -105,14 +106,14 @@ func serve(t *testing.T, root string) (socket string, r *events.Recorder, stop f
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := lastKnown(filepath.Join(root, "status"))
+	old, err := client.LastKnown(filepath.Join(root, "status"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range old.pods {
+	for _, p := range old.Pods {
 		store.SetPod(p.Namespace+"/"+p.Name, &p)
 	}
-	store.SetManifests(old.manifests)
+	store.SetManifests(old.Manifests)
 	r = events.Open(events.Config{Path: filepath.Join(root, "status", "events.jsonl"), Node: "node1", Log: log})
 	socket = filepath.Join(t.TempDir(), "s")
 	s, err := server.Listen(server.Config{Socket: socket, Store: store, Events: r, Log: log})
@@ -154,7 +155,7 @@ func TestEvents(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			var out, notes bytes.Buffer
-			row.o.Source, row.o.Now, row.o.Err = Source{socket, root}, now, &notes
+			row.o.Source, row.o.Now, row.o.Err = client.Source{Socket: socket, Root: root}, now, &notes
 			if err := Events(t.Context(), &out, row.o); err != nil || notes.Len() > 0 {
 				t.Fatalf("%v %s", err, notes.String())
 			}
@@ -181,7 +182,7 @@ func TestEventsOfAnAgentThatIsDown(t *testing.T) {
 		}
 	}
 	var out, notes bytes.Buffer
-	o := EventsOptions{Options: Options{Source: Source{"/nowhere/s", root}, Now: now, Err: &notes}}
+	o := EventsOptions{Options: Options{Source: client.Source{Socket: "/nowhere/s", Root: root}, Now: now, Err: &notes}}
 	if err := Events(t.Context(), &out, o); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +225,7 @@ func TestEventsAreWatchedUntilTheAgentEnds(t *testing.T) {
 			lines := make(lineWriter, 100)
 			ended := make(chan error)
 			go func() {
-				o := EventsOptions{Options: Options{Source: Source{Socket: socket}, Output: output, Err: io.Discard}, Pod: "gone", Watch: true}
+				o := EventsOptions{Options: Options{Source: client.Source{Socket: socket}, Output: output, Err: io.Discard}, Pod: "gone", Watch: true}
 				ended <- Events(t.Context(), lines, o)
 			}()
 			next := func(want string) {

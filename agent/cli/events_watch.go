@@ -15,6 +15,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"monopod/agent/cli/client"
 )
 
 // lineMax is how long an event may be as JSON, in bytes.
@@ -22,9 +24,9 @@ const lineMax = 64 << 10
 
 // watchEvents prints those events, then those that come until ctx ends. It
 // ends with an error when the agent does.
-func watchEvents(ctx context.Context, w io.Writer, o EventsOptions, k *known, pod string, past []v1.Event) error {
+func watchEvents(ctx context.Context, w io.Writer, o EventsOptions, k *client.Known, pod string, past []v1.Event) error {
 	p := &eventPrinter{w: w, o: o, seen: map[string]int32{}}
-	if k.down() {
+	if k.Down() {
 		for i := range past {
 			if err := p.print(&past[i], o.Now); err != nil {
 				return err
@@ -93,8 +95,8 @@ func (p *eventPrinter) print(e *v1.Event, now time.Time) error {
 // flush prints the lines of the table that are not printed yet.
 func (p *eventPrinter) flush() error {
 	var out bytes.Buffer
-	p.table.print(&out)
-	p.table.rows = p.table.rows[:0]
+	p.table.Print(&out)
+	p.table.Rows = p.table.Rows[:0]
 	_, err := p.w.Write(out.Bytes())
 	return err
 }
@@ -105,9 +107,9 @@ func streamEvents(ctx context.Context, socket, pod string, do func(*v1.Event) er
 	began := time.Now()
 	transport := &http.Transport{
 		DisableKeepAlives:     true,
-		ResponseHeaderTimeout: answerTimeout,
+		ResponseHeaderTimeout: client.AnswerTimeout,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{Timeout: answerTimeout}).DialContext(ctx, "unix", socket)
+			return (&net.Dialer{Timeout: client.AnswerTimeout}).DialContext(ctx, "unix", socket)
 		},
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://monopod/events?watch=1&pod="+url.QueryEscape(pod), nil)
@@ -116,7 +118,7 @@ func streamEvents(ctx context.Context, socket, pod string, do func(*v1.Event) er
 	}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
-		return 0, unreachable(socket, answerTimeout, err)
+		return 0, client.Unreachable(socket, client.AnswerTimeout, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {

@@ -5,13 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/print"
 	"monopod/agent/status"
 	"monopod/agent/stream"
 	"monopod/cri"
@@ -19,7 +26,7 @@ import (
 
 // ExecOptions says what Exec runs, and where.
 type ExecOptions struct {
-	Source
+	client.Source
 	Endpoint  string // of the runtime; "": the agent's, or whichever is there
 	Pod       string // as for FindPod
 	Namespace string
@@ -35,15 +42,15 @@ type ExecOptions struct {
 // asks the runtime itself, so that it works without an agent too. Errors may be
 // a *stream.StartError.
 func Exec(ctx context.Context, o ExecOptions) (code int, err error) {
-	k, err := o.Source.pods(ctx)
+	k, err := o.Source.Pods(ctx)
 	if err != nil {
 		return 0, err
 	}
-	p, err := FindPod(k.pods, o.Pod, o.Namespace)
+	p, err := client.FindPod(k.Pods, o.Pod, o.Namespace)
 	if err != nil {
 		return 0, err
 	}
-	container, err := ContainerOf(p, o.Container)
+	container, err := client.ContainerOf(p, o.Container)
 	if err != nil {
 		return 0, err
 	}
@@ -52,9 +59,9 @@ func Exec(ctx context.Context, o ExecOptions) (code int, err error) {
 		return 0, err
 	}
 	endpoint := o.Endpoint
-	if endpoint == "" && k.seen.IsZero() {
+	if endpoint == "" && k.Seen.IsZero() {
 		var r status.Runtime
-		if err := getJSON(ctx, o.Socket, "/runtime", &r); err != nil {
+		if err := client.GetJSON(ctx, o.Socket, "/runtime", &r); err != nil {
 			return 0, err
 		}
 		endpoint = r.Endpoint
@@ -65,7 +72,7 @@ func Exec(ctx context.Context, o ExecOptions) (code int, err error) {
 	}
 	s := o.Streams
 	url, err := prepare(ctx, endpoint, &rt.ExecRequest{ContainerId: id, Cmd: o.Command, Tty: s.TTY, Stdin: s.In != nil, Stdout: true, Stderr: !s.TTY})
-	who := fmt.Sprintf("container %s of pod %s/%s", container, p.Namespace, shortName(p))
+	who := fmt.Sprintf("container %s of pod %s/%s", container, p.Namespace, print.ShortName(p))
 	switch {
 	case cri.NotFound(err):
 		return 0, fmt.Errorf("%s is gone: %w", who, err)
@@ -81,7 +88,7 @@ func Exec(ctx context.Context, o ExecOptions) (code int, err error) {
 
 // runningID returns the runtime's id of a container that runs, or says why it does not.
 func runningID(p *v1.Pod, name string) (string, error) {
-	s, ok := statusOf(slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses, p.Status.EphemeralContainerStatuses), name)
+	s, ok := print.StatusOf(slices.Concat(p.Status.ContainerStatuses, p.Status.InitContainerStatuses, p.Status.EphemeralContainerStatuses), name)
 	_, id, _ := strings.Cut(s.ContainerID, "://")
 	switch {
 	case ok && id != "" && s.State.Running != nil:
@@ -92,11 +99,11 @@ func runningID(p *v1.Pod, name string) (string, error) {
 	}
 	why := cmp.Or(p.Status.Reason, string(p.Status.Phase), "nothing is known of it yet")
 	if ok && s.State.Waiting != nil {
-		why = joinWords(s.State.Waiting.Reason, s.State.Waiting.Message)
+		why = print.JoinWords(s.State.Waiting.Reason, s.State.Waiting.Message)
 	} else if ok && s.State.Terminated != nil {
-		why = joinWords(endWord(s.State.Terminated), endedWith(s.State.Terminated))
+		why = print.JoinWords(print.EndWord(s.State.Terminated), print.EndedWith(s.State.Terminated))
 	}
-	return "", fmt.Errorf("container %s of pod %s/%s does not run: %s", name, p.Namespace, shortName(p), oneLine(why))
+	return "", fmt.Errorf("container %s of pod %s/%s does not run: %s", name, p.Namespace, print.ShortName(p), print.OneLine(why))
 }
 
 // execTimeout bounds the question for the URL.
@@ -116,4 +123,101 @@ func askRuntime(ctx context.Context, endpoint string, request *rt.ExecRequest) (
 	}
 	defer client.Close()
 	return client.Exec(ctx, request)
+}
+
+func execCommand() *command {
+	var o ExecOptions
+	var input, tty bool
+	return &command{
+		name: "exec", args: "POD -- COMMAND ...", usage: "run a command in a container",
+		about: `
+The command's standard input is empty unless -i is given; -t gives it a terminal, of this
+one's size. It is run by the runtime itself, which is asked at a loopback address: this
+needs root, and works while the agent does not run. Without -c it runs in the container
+that the annotation kubectl.kubernetes.io/default-container names, else in the first one.
+
+Ctrl-C reaches the command with -t; without, monopod ends and the command runs on until it
+finds its input or output closed.
+
+The exit code is the command's own. 127: there is no such command in the container; 126:
+it cannot be executed; 1: the pod is not known, the container does not run, or the runtime
+did not do it; 128 and its number: a signal ended monopod.`,
+		flags: func(f *pflag.FlagSet) {
+			f.BoolVarP(&input, "stdin", "i", false, "pass standard input on")
+			f.BoolVarP(&tty, "tty", "t", false, "give the command a terminal")
+			f.StringVarP(&o.Container, "container", "c", "", "the `NAME` of the container")
+			namespaceFlag(f, &o.Namespace)
+			f.StringVar(&o.Endpoint, "runtime-endpoint", "", "the CRI runtime's socket, unix://`PATH` (default: the agent's, else containerd's or CRI-O's)")
+			sourceFlags(f, &o.Source)
+		},
+		run: func(ctx context.Context, c *Call) error {
+			switch {
+			case len(c.args) == 0 || c.dash == 0:
+				return exit(exitUsage, "exec in which pod? As in `monopod exec web -- ls /`")
+			case c.dash != 1 || len(c.args) < 2:
+				return exit(exitUsage, "the command goes behind --, as in `monopod exec %s -- ls /`", c.args[0])
+			}
+			o.Pod, o.Command = c.args[0], c.args[1:]
+			return runExec(ctx, c, o, input, tty)
+		},
+	}
+}
+
+// runExec connects the command with this process' own streams.
+func runExec(ctx context.Context, c *Call, o ExecOptions, input, tty bool) error {
+	signal.Ignore(syscall.SIGPIPE) // a closed output is an error, after which the terminal is restored
+	ctx, stop := print.UntilSignal(context.WithoutCancel(ctx))
+	defer stop()
+	o.Streams = stream.Streams{Out: c.Out, Err: c.Err, TTY: tty}
+	if input {
+		o.Streams.In = c.In
+	}
+	keys, typed := c.In.(*os.File)
+	typed = typed && print.IsTerminal(keys)
+	if tty && input && !typed {
+		fmt.Fprintln(c.Err, "monopod: standard input is no terminal: the command gets none either")
+		tty, o.Streams.TTY = false, false
+	}
+	restore := func() {}
+	if tty {
+		screen := c.Out
+		if typed && !print.IsTerminal(screen) {
+			screen = keys
+		}
+		sizes, unwatch := print.TerminalSizes(screen)
+		defer unwatch()
+		o.Streams.Sizes = sizes
+		if input {
+			var err error
+			if restore, err = print.RawTerminal(keys); err != nil {
+				return err
+			}
+			defer restore()
+		}
+	}
+	code, err := Exec(ctx, o)
+	restore()
+	if signaled := (*print.Interrupted)(nil); errors.As(context.Cause(ctx), &signaled) {
+		err = signaled // whatever it broke off
+	}
+	return execEnd(code, err)
+}
+
+// execEnd makes an exit code of how a command ended.
+func execEnd(code int, err error) error {
+	var signaled *print.Interrupted
+	var start *stream.StartError
+	switch {
+	case err == nil && code == 0:
+		return nil
+	case err == nil:
+		return exit(code, "")
+	case errors.As(err, &signaled):
+		return exit(signaled.ExitCode(), "")
+	case errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe):
+		return exit(128+int(syscall.SIGPIPE), "")
+	case errors.As(err, &start) && start.Code != 0:
+		return exit(start.Code, "%v", err)
+	}
+	return err
 }

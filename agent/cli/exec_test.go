@@ -10,6 +10,7 @@ import (
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/cli/client"
 	"monopod/agent/status"
 	"monopod/agent/stream"
 )
@@ -52,10 +53,10 @@ func TestExecAsksForTheRightContainer(t *testing.T) {
 				asked, o := "", r.ExecOptions
 				want := r.asked
 				if down {
-					o.Source = Source{Socket: "/nowhere/s", Root: formerAgent(t, execPods, status.Manifests{})}
+					o.Source = client.Source{Socket: "/nowhere/s", Root: formerAgent(t, execPods, status.Manifests{})}
 					want = strings.TrimPrefix(want, "unix:///r.sock") // nobody says where the runtime is
 				} else {
-					o.Source.Socket = agent(t, execPods, status.Manifests{}, status.Runtime{Up: true, Endpoint: "unix:///r.sock"})
+					o.Source.Socket = anAgent(t, execPods, status.Manifests{}, status.Runtime{Up: true, Endpoint: "unix:///r.sock"})
 				}
 				o.Command = []string{"ls", "-l"}
 				o.Streams.Out, o.Streams.Err = io.Discard, io.Discard

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"monopod/agent/cli/client"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )
@@ -73,7 +74,7 @@ func TestForget(t *testing.T) {
 func TestForgetWithoutAnAgent(t *testing.T) {
 	err := Forget(t.Context(), ForgetOptions{Socket: "/nowhere/s", Names: []string{"web"}})
 	want := "the agent does not run: no monopod answers on /nowhere/s: is `monopod run` running? (no such file or directory)"
-	if !errors.Is(err, ErrDown) || errText(err) != want {
+	if !errors.Is(err, client.ErrDown) || errText(err) != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/print"
 	"monopod/agent/status"
 )
 
@@ -24,7 +26,7 @@ func Images(ctx context.Context, w io.Writer, o Options) error {
 	if !slices.Contains([]string{"", "wide", "json", "yaml"}, o.Output) {
 		return fmt.Errorf("output %q is not one of wide, json, yaml", o.Output)
 	}
-	body, err := getWithin(ctx, imagesTimeout, o.Socket, "/images")
+	body, err := client.GetWithin(ctx, imagesTimeout, o.Socket, "/images")
 	if err != nil {
 		return err
 	}
@@ -42,7 +44,7 @@ func Images(ctx context.Context, w io.Writer, o Options) error {
 	if len(all.Images) == 0 {
 		fmt.Fprintln(&out, "The runtime has no images.")
 	} else {
-		imageTable(&all, o).print(&out)
+		imageTable(&all, o).Print(&out)
 	}
 	if words := diskWords(&all, o.Now); len(words) > 0 {
 		fmt.Fprintf(&out, "\n%s\n", strings.Join(words, "\n"))
@@ -52,22 +54,22 @@ func Images(ctx context.Context, w io.Writer, o Options) error {
 }
 
 // imageTable lays the images out, those with names first.
-func imageTable(all *status.Images, o Options) *table {
+func imageTable(all *status.Images, o Options) *print.Table {
 	wide := o.Output == "wide"
-	t := &table{}
+	t := &print.Table{}
 	head := []string{"IMAGE", "ID", "SIZE", "USED BY", "COLLECTED"}
 	if wide {
 		head = slices.Insert(head, 4, "FIRST SEEN", "LAST USED")
 	}
-	t.add(plainCells(head)...)
+	t.Add(print.PlainCells(head)...)
 	images := slices.Clone(all.Images)
 	slices.SortStableFunc(images, func(a, b status.Image) int { return strings.Compare(sortName(a), sortName(b)) })
 	for _, i := range images {
-		row := []string{imageName(i, wide), shortID(i.ID), size(i.Size), users(i, all.Node, wide), collected(i)}
+		row := []string{imageName(i, wide), shortID(i.ID), print.Size(i.Size), users(i, all.Node, wide), collected(i)}
 		if wide {
 			row = slices.Insert(row, 4, ago(i.FirstSeen, o.Now), ago(i.LastUsed, o.Now))
 		}
-		t.add(plainCells(row)...)
+		t.Add(print.PlainCells(row)...)
 	}
 	return t
 }
@@ -140,32 +142,15 @@ func diskWords(all *status.Images, now time.Time) []string {
 	if d := all.Disk; d == nil {
 		words = append(words, "how full the disk of the images is, is not known")
 	} else {
-		line := fmt.Sprintf("%s: %d %% of %s used", d.Dir, d.UsedPercent, size(d.Capacity))
+		line := fmt.Sprintf("%s: %d %% of %s used", d.Dir, d.UsedPercent, print.Size(d.Capacity))
 		if d.High < 100 {
 			line += fmt.Sprintf("; unused images go from %d %% on, until %d %%", d.High, d.Low)
 		}
-		words = append(words, oneLine(line))
+		words = append(words, print.OneLine(line))
 	}
 	if all.Missing > 0 {
 		words = append(words, fmt.Sprintf("for %s nothing is left that could go, and %s are missing",
-			duration.HumanDuration(now.Sub(all.MissingSince)), size(all.Missing)))
+			duration.HumanDuration(now.Sub(all.MissingSince)), print.Size(all.Missing)))
 	}
 	return words
-}
-
-// size prints bytes in decimal units with two digits or more.
-func size(bytes uint64) string {
-	units, n := []string{"kB", "MB", "GB", "TB", "PB"}, float64(bytes)
-	if bytes < 1000 {
-		return fmt.Sprintf("%d B", bytes)
-	}
-	for k, unit := range units {
-		if n /= 1000; n < 999.5 || k == len(units)-1 {
-			if n < 9.95 {
-				return fmt.Sprintf("%.1f %s", n, unit)
-			}
-			return fmt.Sprintf("%.0f %s", n, unit)
-		}
-	}
-	return ""
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/print"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )
@@ -56,13 +58,13 @@ func TestImages(t *testing.T) {
 	for _, output := range []string{"", "wide", "json", "yaml"} {
 		t.Run("as "+output, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := Images(t.Context(), &out, Options{Source: Source{Socket: socket}, Output: output, Now: now}); err != nil {
+			if err := Images(t.Context(), &out, Options{Source: client.Source{Socket: socket}, Output: output, Now: now}); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, out.String())
 		})
 	}
-	if err := Images(t.Context(), nil, Options{Source: Source{Socket: socket}, Output: "xml"}); err == nil || err.Error() != `output "xml" is not one of wide, json, yaml` {
+	if err := Images(t.Context(), nil, Options{Source: client.Source{Socket: socket}, Output: "xml"}); err == nil || err.Error() != `output "xml" is not one of wide, json, yaml` {
 		t.Errorf("error %v", err)
 	}
 }
@@ -70,7 +72,7 @@ func TestImages(t *testing.T) {
 func TestNoImages(t *testing.T) {
 	socket := imageAgent(t, func(context.Context) (*status.Images, error) { return &status.Images{}, nil })
 	var out bytes.Buffer
-	if err := Images(t.Context(), &out, Options{Source: Source{Socket: socket}}); err != nil {
+	if err := Images(t.Context(), &out, Options{Source: client.Source{Socket: socket}}); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, out.String())
@@ -80,7 +82,7 @@ func TestImagesOfARuntimeThatIsDown(t *testing.T) {
 	socket := imageAgent(t, func(context.Context) (*status.Images, error) {
 		return nil, errors.New("look at images: the runtime is down")
 	})
-	err := Images(t.Context(), nil, Options{Source: Source{Socket: socket}})
+	err := Images(t.Context(), nil, Options{Source: client.Source{Socket: socket}})
 	if want := "GET /images from " + socket + ": 503 Service Unavailable: look at images: the runtime is down"; err == nil || err.Error() != want {
 		t.Errorf("error %v\nwant  %s", err, want)
 	}
@@ -88,7 +90,7 @@ func TestImagesOfARuntimeThatIsDown(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	for bytes, want := range map[uint64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9949: "9.9 kB", 9950: "10 kB", 999499: "999 kB", 999500: "1.0 MB", 64e9: "64 GB", 1 << 63: "9223 PB"} {
-		if got := size(bytes); got != want {
+		if got := print.Size(bytes); got != want {
 			t.Errorf("%d: %s, want %s", bytes, got, want)
 		}
 	}

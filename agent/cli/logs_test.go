@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"monopod/agent/cli/client"
 	"monopod/agent/podlog"
 	"monopod/agent/status"
 )
@@ -86,7 +87,7 @@ func addLine(t *testing.T, path, line string) {
 func ptr[T any](v T) *T { return &v }
 
 func TestLogs(t *testing.T) {
-	socket := agent(t, loggedPods, status.Manifests{}, status.Runtime{Up: true})
+	socket := anAgent(t, loggedPods, status.Manifests{}, status.Runtime{Up: true})
 	podLogs := logFolder(t, loggedFiles)
 	rows := []struct {
 		name string
@@ -162,7 +163,7 @@ func TestLogsWithoutAnAgent(t *testing.T) {
 	if err := store.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	o := LogsOptions{Source: Source{Socket: "/none/sock", Root: root}, Pod: "web/app", PodLogs: logFolder(t, loggedFiles)}
+	o := LogsOptions{Source: client.Source{Socket: "/none/sock", Root: root}, Pod: "web/app", PodLogs: logFolder(t, loggedFiles)}
 	got := printLogs(t, o)
 	if !strings.HasPrefix(got, "hello again\nGET /\n404\n--- notes\nmonopod: the agent does not run (nobody answers on /none/sock)") {
 		t.Errorf("printed %s", got)
@@ -198,7 +199,7 @@ func lines(t *testing.T) (io.Writer, func(want ...string)) {
 
 // Following goes on over restarts, one line after the other, of each container.
 func TestLogsFollow(t *testing.T) {
-	socket := agent(t, loggedPods, status.Manifests{}, status.Runtime{Up: true})
+	socket := anAgent(t, loggedPods, status.Manifests{}, status.Runtime{Up: true})
 	for _, row := range []struct {
 		name, prefix string
 		o            LogsOptions
@@ -234,7 +235,7 @@ func TestLogsFollow(t *testing.T) {
 // A closed output ends it.
 func TestLogsToAClosedPipe(t *testing.T) {
 	o := LogsOptions{Pod: "web", AllContainers: true, Follow: true, Notes: io.Discard, PodLogs: logFolder(t, loggedFiles)}
-	o.Socket = agent(t, loggedPods, status.Manifests{}, status.Runtime{Up: true})
+	o.Socket = anAgent(t, loggedPods, status.Manifests{}, status.Runtime{Up: true})
 	r, w := io.Pipe()
 	r.Close()
 	if err := Logs(t.Context(), w, o); !errors.Is(err, io.ErrClosedPipe) {

@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/print"
 	"monopod/agent/podlog"
 )
 
@@ -42,7 +44,7 @@ func policyOf(p *v1.Pod, name string) v1.RestartPolicy {
 	}
 	for k := range p.Spec.InitContainers {
 		c := &p.Spec.InitContainers[k]
-		if c.Name == name && !isSidecar(c) && of(c) == v1.RestartPolicyAlways {
+		if c.Name == name && !print.IsSidecar(c) && of(c) == v1.RestartPolicyAlways {
 			return v1.RestartPolicyOnFailure
 		}
 		if c.Name == name {
@@ -81,7 +83,7 @@ func (o *LogsOptions) untilOver(ctx context.Context, all []*container, ended map
 			return
 		}
 		var list v1.PodList
-		if getJSON(ctx, o.Socket, "/pods", &list) != nil {
+		if client.GetJSON(ctx, o.Socket, "/pods", &list) != nil {
 			continue
 		}
 		pods := map[string]*v1.Pod{}

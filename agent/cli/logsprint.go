@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"monopod/agent/cli/print"
 	"monopod/agent/podlog"
 )
 
@@ -30,10 +31,10 @@ func newLogPrinter(out io.Writer, all []*container, o LogsOptions) *logPrinter {
 	}
 	names, widest := logNames(all), 0
 	for _, name := range names {
-		widest = max(widest, width(name))
+		widest = max(widest, print.Width(name))
 	}
 	for k, name := range names {
-		text := name + strings.Repeat(" ", widest-width(name)) + " |"
+		text := name + strings.Repeat(" ", widest-print.Width(name)) + " |"
 		if o.Color {
 			text = "\x1b[" + logColors[k%len(logColors)] + "m" + text + "\x1b[0m"
 		}
@@ -51,7 +52,7 @@ func logNames(all []*container) []string {
 		several = several || c.pod.Namespace != all[0].pod.Namespace
 	}
 	for _, c := range all {
-		name := shortName(c.pod) + "/" + c.name
+		name := print.ShortName(c.pod) + "/" + c.name
 		if several {
 			name = c.pod.Namespace + "/" + name
 		}

@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/cli/client"
 )
 
 func named(namespace, name, node string, containers ...string) v1.Pod {
@@ -51,7 +53,7 @@ func TestFindPod(t *testing.T) {
 	}
 	for _, r := range rows {
 		t.Run(r.what, func(t *testing.T) {
-			p, err := FindPod(crowd(), r.name, r.namespace)
+			p, err := client.FindPod(crowd(), r.name, r.namespace)
 			if r.err != "" {
 				if err == nil || err.Error() != r.err {
 					t.Errorf("err  %v\nwant %s", err, r.err)
@@ -67,7 +69,7 @@ func TestFindPod(t *testing.T) {
 
 func TestOnlyAnUnknownPodMayComeYet(t *testing.T) {
 	for name, want := range map[string]bool{"nothing": true, "b/web": true, "proxy": false, "a/b/c": false} {
-		if _, err := FindPod(crowd(), name, ""); errors.Is(err, ErrNoPod) != want {
+		if _, err := client.FindPod(crowd(), name, ""); errors.Is(err, client.ErrNoPod) != want {
 			t.Errorf("%s: %v is ErrNoPod: %v", name, err, !want)
 		}
 	}
@@ -91,7 +93,7 @@ func TestFindContainer(t *testing.T) {
 	}
 	for _, r := range rows {
 		t.Run(r.what, func(t *testing.T) {
-			p, container, err := FindContainer(crowd(), r.name, r.namespace)
+			p, container, err := client.FindContainer(crowd(), r.name, r.namespace)
 			if r.err != "" {
 				if err == nil || err.Error() != r.err {
 					t.Errorf("err  %v\nwant %s", err, r.err)
@@ -110,7 +112,7 @@ func TestContainerOf(t *testing.T) {
 	p.Spec.InitContainers = []v1.Container{{Name: "prepare"}}
 	check := func(name, want, failure string) {
 		t.Helper()
-		got, err := ContainerOf(&p, name)
+		got, err := client.ContainerOf(&p, name)
 		if got != want || (err == nil) != (failure == "") || err != nil && err.Error() != failure {
 			t.Errorf("ContainerOf(%q) = %q, %v", name, got, err)
 		}
@@ -119,9 +121,9 @@ func TestContainerOf(t *testing.T) {
 	check("log", "log", "")
 	check("prepare", "prepare", "")
 	check("cache", "", `pod default/web has no container "cache": it has nginx, log, prepare`)
-	p.Annotations = map[string]string{defaultContainer: "log"}
+	p.Annotations = map[string]string{client.DefaultContainer: "log"}
 	check("", "log", "")
 	check("nginx", "nginx", "")
-	p.Annotations[defaultContainer] = "gone"
+	p.Annotations[client.DefaultContainer] = "gone"
 	check("", "nginx", "")
 }

@@ -5,31 +5,43 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/print"
 	"monopod/agent/status"
 )
 
+// open returns all that is known, and says so if no agent runs.
+func (o Options) open(ctx context.Context) (*client.Known, error) {
+	k, err := o.Source.All(ctx)
+	if err == nil && k.Down() && o.Err != nil {
+		fmt.Fprintln(o.Err, "monopod: "+client.DownWords(o.Socket, k.Seen, o.Now))
+	}
+	return k, err
+}
+
 // Options says what Ps and Images print and how.
 type Options struct {
-	Source
-	Choice   Choice    // Ps: of pods
-	Endpoint string    // Ps: of the runtime, asked where no agent runs; "": whichever is there
-	Output   string    // "", wide, json or yaml
-	Color    bool      // colour the STATUS word
-	Now      time.Time // what ages are counted to; zero: now
-	Err      io.Writer // Ps: where it is said that no agent runs
+	client.Source
+	Choice   client.Choice // Ps: of pods
+	Endpoint string        // Ps: of the runtime, asked where no agent runs; "": whichever is there
+	Output   string        // "", wide, json or yaml
+	Color    bool          // colour the STATUS word
+	Now      time.Time     // what ages are counted to; zero: now
+	Err      io.Writer     // Ps: where it is said that no agent runs
 }
 
 // Colored says whether output to f should have colours: on a terminal that
@@ -51,41 +63,41 @@ func Ps(ctx context.Context, w io.Writer, o Options) error {
 	if err != nil {
 		return err
 	}
-	if k.pods, err = o.Choice.Of(k.pods); err != nil {
+	if k.Pods, err = o.Choice.Of(k.Pods); err != nil {
 		return err
 	}
 	if o.Output == "json" || o.Output == "yaml" {
-		list := v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: k.pods}
+		list := v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: k.Pods}
 		err = printAs(w, o.Output, list)
 	} else {
 		err = psText(ctx, w, k, o)
 	}
-	if err == nil && !k.seen.IsZero() {
-		return ErrDown
+	if err == nil && !k.Seen.IsZero() {
+		return client.ErrDown
 	}
 	return err
 }
 
-func psText(ctx context.Context, w io.Writer, k *known, o Options) error {
+func psText(ctx context.Context, w io.Writer, k *client.Known, o Options) error {
 	var out bytes.Buffer
 	switch {
-	case len(k.pods) > 0:
-		podTable(k.pods, k.manifests, o).print(&out)
-	case o.Choice.any():
+	case len(k.Pods) > 0:
+		podTable(k.Pods, k.Manifests, o).Print(&out)
+	case o.Choice.Any():
 		fmt.Fprintln(&out, "No pods match.")
 	default:
-		fmt.Fprintln(&out, noPods(k.manifests.Dir))
+		fmt.Fprintln(&out, noPods(k.Manifests.Dir))
 	}
 	var words []string
-	if k.seen.IsZero() {
-		words = append(runtimeWords(k.runtime, o.Now), nodeWords(ctx, o)...)
+	if k.Seen.IsZero() {
+		words = append(print.RuntimeWords(k.Runtime, o.Now), nodeWords(ctx, o)...)
 	} else {
-		words = nowWords(ctx, k.pods, o.Endpoint)
+		words = print.NowWords(ctx, k.Pods, o.Endpoint)
 	}
-	if !o.Choice.any() {
-		words = append(words, manifestWords(k.manifests)...)
+	if !o.Choice.Any() {
+		words = append(words, print.ManifestWords(k.Manifests)...)
 	}
-	if words = append(words, podWords(k.pods)...); len(words) > 0 {
+	if words = append(words, print.PodWords(k.Pods)...); len(words) > 0 {
 		fmt.Fprintf(&out, "\n%s\n", strings.Join(words, "\n"))
 	}
 	_, err := w.Write(out.Bytes())
@@ -117,10 +129,10 @@ func noPods(dir string) string {
 }
 
 // podTable lays the pods out; the namespace shows where it tells something.
-func podTable(pods []v1.Pod, m status.Manifests, o Options) *table {
+func podTable(pods []v1.Pod, m status.Manifests, o Options) *print.Table {
 	wide := o.Output == "wide"
 	namespaces := wide || slices.ContainsFunc(pods, func(p v1.Pod) bool { return p.Namespace != v1.NamespaceDefault })
-	t := &table{}
+	t := &print.Table{}
 	head := []string{"NAME", "READY", "STATUS", "RESTARTS", "AGE"}
 	if namespaces {
 		head = slices.Insert(head, 0, "NAMESPACE")
@@ -128,23 +140,23 @@ func podTable(pods []v1.Pod, m status.Manifests, o Options) *table {
 	if wide {
 		head = append(head, "IP", "FILE", "IMAGES")
 	}
-	t.add(plainCells(head)...)
+	t.Add(print.PlainCells(head)...)
 	files := filesOf(m)
 	for i := range pods {
 		p := &pods[i]
-		s := summarize(p, o.Now)
-		row := plainCells([]string{shortName(p), s.ready, s.word, s.restarts, s.age})
+		s := print.Summarize(p, o.Now)
+		row := print.PlainCells([]string{print.ShortName(p), s.Ready, s.Word, s.Restarts, s.Age})
 		if o.Color {
-			row[2].color = s.color
+			row[2].Color = s.Color
 		}
 		if namespaces {
-			row = slices.Insert(row, 0, cell{text: p.Namespace})
+			row = slices.Insert(row, 0, print.Cell{Text: p.Namespace})
 		}
 		if wide {
-			file := cmp.Or(files[p.Namespace+"/"+shortName(p)], files[p.Namespace+"/"+p.Name])
-			row = append(row, plainCells([]string{p.Status.PodIP, file, images(p)})...)
+			file := cmp.Or(files[p.Namespace+"/"+print.ShortName(p)], files[p.Namespace+"/"+p.Name])
+			row = append(row, print.PlainCells([]string{p.Status.PodIP, file, images(p)})...)
 		}
-		t.add(row...)
+		t.Add(row...)
 	}
 	return t
 }
@@ -155,30 +167,11 @@ func filesOf(m status.Manifests) map[string]string {
 	for _, f := range m.Files {
 		for _, pod := range f.Pods {
 			if files[pod] == "" {
-				files[pod] = within(m.Dir, f.Path)
+				files[pod] = print.Within(m.Dir, f.Path)
 			}
 		}
 	}
 	return files
-}
-
-// within returns path relative to dir if it is inside.
-func within(dir, path string) string {
-	if rel, err := filepath.Rel(dir, path); dir != "" && err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return path
-}
-
-// shortName is the pod's name as its manifest has it, without the node.
-func shortName(p *v1.Pod) string {
-	if p.Spec.NodeName == "" {
-		return p.Name
-	}
-	if short := strings.TrimSuffix(p.Name, "-"+strings.ToLower(p.Spec.NodeName)); short != "" {
-		return short
-	}
-	return p.Name
 }
 
 func images(p *v1.Pod) string {
@@ -187,4 +180,65 @@ func images(p *v1.Pod) string {
 		all = append(all, c.Image)
 	}
 	return strings.Join(all, ",")
+}
+
+func psCommand() *command {
+	var o Options
+	return &command{
+		name: "ps", args: "[POD ...]", usage: "list the pods and what is wrong with them",
+		about: `
+Where the agent does not run, this is said on standard error, what it reported last is
+shown, with what the runtime says of it now, and the exit code is 3.`,
+		flags: func(f *pflag.FlagSet) {
+			outputFlag(f, &o.Output, "wide, json or yaml")
+			namespaceFlag(f, &o.Choice.Namespace)
+			selectorFlag(f, &o.Choice.Selector)
+			sourceFlags(f, &o.Source)
+			f.StringVar(&o.Endpoint, "runtime-endpoint", "", "the CRI runtime's socket, unix://`PATH`, for when the agent does not run")
+		},
+		run: func(ctx context.Context, c *Call) error {
+			o.Choice.Names = c.args
+			if err := o.Choice.Check(); err != nil {
+				return exit(exitUsage, "%v", err)
+			}
+			o.Color, o.Err = Colored(c.Out, os.Getenv), c.Err
+			return downCode(Ps(ctx, c.Out, o))
+		},
+	}
+}
+
+// downCode makes exit code 3 of an agent that does not run, which was said.
+func downCode(err error) error {
+	if errors.Is(err, client.ErrDown) {
+		return exit(exitDown, "")
+	}
+	return err
+}
+
+func imagesCommand() *command {
+	var o Options
+	return &command{
+		name: "images", usage: "list the images, who uses them, and which are to go",
+		flags: func(f *pflag.FlagSet) {
+			outputFlag(f, &o.Output, "wide, json or yaml")
+			socketFlag(f, &o.Socket)
+		},
+		run: func(ctx context.Context, c *Call) error {
+			if err := c.none(""); err != nil {
+				return err
+			}
+			return Images(ctx, c.Out, o)
+		},
+	}
+}
+
+func versionCommand() *command {
+	var output string
+	return &command{
+		name: "version", usage: "print the version",
+		flags: func(f *pflag.FlagSet) { outputFlag(f, &output, "json or yaml") },
+		run: func(_ context.Context, c *Call) error {
+			return PrintVersion(c.Out, output, Version())
+		},
+	}
 }

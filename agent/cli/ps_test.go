@@ -18,6 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"monopod/agent/cli/client"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )
@@ -55,9 +56,9 @@ func podsOf(t *testing.T, text string) (pods []*v1.Pod) {
 	return pods
 }
 
-// agent serves pods, written as YAML in the manner of a List's items, and the
+// anAgent serves pods, written as YAML in the manner of a List's items, and the
 // other reports on a socket.
-func agent(t *testing.T, pods string, m status.Manifests, r status.Runtime) (socket string) {
+func anAgent(t *testing.T, pods string, m status.Manifests, r status.Runtime) (socket string) {
 	t.Helper()
 	log := discard()
 	store, err := status.Open(filepath.Join(t.TempDir(), "status"), log)
@@ -204,7 +205,7 @@ func TestPs(t *testing.T) {
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			r.options.Socket = agent(t, r.pods, r.manifests, r.runtime)
+			r.options.Socket = anAgent(t, r.pods, r.manifests, r.runtime)
 			r.options.Now = now
 			var out bytes.Buffer
 			if err := Ps(t.Context(), &out, r.options); err != nil {
@@ -216,13 +217,13 @@ func TestPs(t *testing.T) {
 }
 
 func TestPsJSONIsTheListOfTheEndpoint(t *testing.T) {
-	socket := agent(t, well, status.Manifests{}, status.Runtime{Up: true})
-	given, err := get(t.Context(), socket, "/pods")
+	socket := anAgent(t, well, status.Manifests{}, status.Runtime{Up: true})
+	given, err := client.Get(t.Context(), socket, "/pods")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var printed, compact bytes.Buffer
-	if err := Ps(t.Context(), &printed, Options{Source: Source{Socket: socket}, Output: "json"}); err != nil {
+	if err := Ps(t.Context(), &printed, Options{Source: client.Source{Socket: socket}, Output: "json"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Compact(&compact, printed.Bytes()); err != nil || compact.String() != strings.TrimSpace(string(given)) {
@@ -256,7 +257,7 @@ func TestPsSaysWhyItCannotAsk(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := Ps(t.Context(), &out, Options{Source: Source{Socket: r.socket}, Output: r.output})
+			err := Ps(t.Context(), &out, Options{Source: client.Source{Socket: r.socket}, Output: r.output})
 			if err == nil || err.Error() != r.want {
 				t.Errorf("Ps = %v\nwant %s", err, r.want)
 			}
@@ -268,7 +269,7 @@ func TestPsSaysWhyItCannotAsk(t *testing.T) {
 }
 
 func TestASocketForRootOnlyIsSaid(t *testing.T) {
-	err := unreachable("/run/monopod.sock", answerTimeout, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EACCES)})
+	err := client.Unreachable("/run/monopod.sock", client.AnswerTimeout, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EACCES)})
 	if want := "the socket /run/monopod.sock is for root only: permission denied"; err.Error() != want {
 		t.Errorf("said %q, want %q", err, want)
 	}
@@ -295,7 +296,7 @@ func TestAnAgentThatHangsIsNotWaitedFor(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	for _, socket := range []string{silent, half} {
-		_, err = getWithin(t.Context(), timeout, socket, "/pods")
+		_, err = client.GetWithin(t.Context(), timeout, socket, "/pods")
 		if want := "no answer from " + socket + " within 100ms: is the monopod there stuck?"; err == nil || err.Error() != want {
 			t.Errorf("said %v, want %s", err, want)
 		}

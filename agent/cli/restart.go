@@ -14,6 +14,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/print"
 	"monopod/agent/status"
 )
 
@@ -34,7 +36,7 @@ const askRestartTimeout = 25 * time.Second
 // they run again. It is done with what it said it was.
 func Restart(ctx context.Context, o RestartOptions) error {
 	var list v1.PodList
-	if err := getJSON(ctx, o.Socket, "/pods", &list); err != nil {
+	if err := client.GetJSON(ctx, o.Socket, "/pods", &list); err != nil {
 		return err
 	}
 	type target struct {
@@ -43,7 +45,7 @@ func Restart(ctx context.Context, o RestartOptions) error {
 	}
 	var targets []target
 	for _, name := range o.Names { // all names first: nothing is restarted beside one that is wrong
-		p, container, err := FindContainer(list.Items, name, o.Namespace)
+		p, container, err := client.FindContainer(list.Items, name, o.Namespace)
 		if err != nil {
 			return err
 		}
@@ -64,7 +66,7 @@ func Restart(ctx context.Context, o RestartOptions) error {
 
 func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container string) error {
 	path := "/restart/" + p.Namespace + "/" + p.Name
-	who := "pod " + p.Namespace + "/" + shortName(p)
+	who := "pod " + p.Namespace + "/" + print.ShortName(p)
 	if container != "" {
 		path += "/" + container
 		who = "container " + container + " of " + who
@@ -95,7 +97,7 @@ func (o *RestartOptions) await(ctx context.Context, who string, begun *status.Re
 	missing := "the agent has not told of it"
 	for {
 		var list v1.PodList
-		err := getJSON(ctx, o.Socket, "/pods", &list)
+		err := client.GetJSON(ctx, o.Socket, "/pods", &list)
 		switch {
 		case err == nil:
 			i := slices.IndexFunc(list.Items, func(p v1.Pod) bool { return p.Namespace+"/"+p.Name == begun.Pod && string(p.UID) == begun.UID })
@@ -105,7 +107,7 @@ func (o *RestartOptions) await(ctx context.Context, who string, begun *status.Re
 			if missing = stillToCome(&list.Items[i], begun.Replaces); missing == "" {
 				return nil
 			}
-		case !nobodyThere(err) && ctx.Err() == nil:
+		case !client.NobodyThere(err) && ctx.Err() == nil:
 			return err
 		}
 		select {
@@ -127,13 +129,13 @@ func (o *RestartOptions) late(ctx context.Context, who, missing string, err erro
 func stillToCome(p *v1.Pod, replaces map[string]string) string {
 	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
 	for _, name := range slices.Sorted(maps.Keys(replaces)) {
-		s, _ := statusOf(statuses, name)
+		s, _ := print.StatusOf(statuses, name)
 		_, id, _ := strings.Cut(s.ContainerID, "://")
 		switch {
 		case id != "" && id != replaces[name] && s.State.Waiting == nil:
-		case id != "" && id != replaces[name] && s.LastTerminationState.Terminated != nil && waits(s): // it ran and crashed
+		case id != "" && id != replaces[name] && s.LastTerminationState.Terminated != nil && print.Waits(s): // it ran and crashed
 		default:
-			if words := podWords([]v1.Pod{*p}); len(words) > 0 {
+			if words := print.PodWords([]v1.Pod{*p}); len(words) > 0 {
 				return strings.Join(words, "; ")
 			}
 			return "container " + name + " does not run yet"
@@ -144,16 +146,16 @@ func stillToCome(p *v1.Pod, replaces map[string]string) string {
 
 // postWithin sends an empty POST. A refusal is an error of the agent's words.
 func postWithin(ctx context.Context, timeout time.Duration, socket, path string) ([]byte, error) {
-	code, status, body, err := ask(ctx, timeout, socket, http.MethodPost, path)
+	code, status, body, err := client.Ask(ctx, timeout, socket, http.MethodPost, path)
 	switch {
 	case err != nil:
 		return nil, err
 	case code == http.StatusMethodNotAllowed:
 		return nil, fmt.Errorf("the agent at %s is of a version that cannot do this", socket)
 	case code == http.StatusNotFound || code == http.StatusConflict || code == http.StatusServiceUnavailable:
-		return nil, errors.New(oneLine(string(body)))
+		return nil, errors.New(print.OneLine(string(body)))
 	case code != http.StatusOK:
-		return nil, fmt.Errorf("POST %s to %s: %s: %s", path, socket, status, oneLine(string(body)))
+		return nil, fmt.Errorf("POST %s to %s: %s: %s", path, socket, status, print.OneLine(string(body)))
 	}
 	return body, nil
 }

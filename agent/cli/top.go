@@ -11,8 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/print"
 	"monopod/agent/status"
 )
 
@@ -64,7 +68,7 @@ func top(ctx context.Context, o TopOptions) ([]byte, error) {
 	if o.Output != "" {
 		path = "/stats/summary"
 	}
-	body, err := getWithin(ctx, topTimeout, o.Socket, path)
+	body, err := client.GetWithin(ctx, topTimeout, o.Socket, path)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +82,8 @@ func top(ctx context.Context, o TopOptions) ([]byte, error) {
 		return nil, fmt.Errorf("GET %s from %s: %w", path, o.Socket, err)
 	}
 	if o.What != "pods" {
-		_ = getJSON(ctx, o.Socket, "/node", &node) // an agent that just starts has none yet: no shares then
-		topNode(&sum.Node, &node, o).print(&out)
+		_ = client.GetJSON(ctx, o.Socket, "/node", &node) // an agent that just starts has none yet: no shares then
+		topNode(&sum.Node, &node, o).Print(&out)
 	}
 	if o.What == "" {
 		out.WriteByte('\n')
@@ -89,7 +93,7 @@ func top(ctx context.Context, o TopOptions) ([]byte, error) {
 	case len(sum.Pods) == 0:
 		fmt.Fprintln(&out, "No pods run.")
 	default:
-		topPods(&sum, o).print(&out)
+		topPods(&sum, o).Print(&out)
 	}
 	return out.Bytes(), nil
 }
@@ -113,17 +117,17 @@ func topRaw(out *bytes.Buffer, body []byte, o TopOptions) ([]byte, error) {
 
 // topNode is a line of what the machine uses, with what that is of what pods may
 // have.
-func topNode(n *status.NodeStats, node *v1.Node, o TopOptions) *table {
-	t := &table{}
+func topNode(n *status.NodeStats, node *v1.Node, o TopOptions) *print.Table {
+	t := &print.Table{}
 	head := []string{"NODE", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"}
-	row := []string{n.NodeName, cores(n.CPU), share(nano(n.CPU), node.Status.Allocatable.Cpu().MilliValue()*1e6),
-		mebibytes(n.Memory), share(workingSet(n.Memory), node.Status.Allocatable.Memory().Value())}
+	row := []string{n.NodeName, print.Cores(n.CPU), print.Share(print.Nano(n.CPU), node.Status.Allocatable.Cpu().MilliValue()*1e6),
+		print.Mebibytes(n.Memory), print.Share(print.WorkingSet(n.Memory), node.Status.Allocatable.Memory().Value())}
 	if o.Output == "wide" {
 		head = append(head, "DISK", "DISK(%)", "IMAGES", "TASKS")
-		row = append(row, used(n.Fs), full(n.Fs), used(n.Runtime.Images()), tasks(n.Rlimit))
+		row = append(row, print.Used(n.Fs), print.Full(n.Fs), print.Used(n.Runtime.Images()), print.Tasks(n.Rlimit))
 	}
-	t.add(plainCells(head)...)
-	t.add(plainCells(row)...)
+	t.Add(print.PlainCells(head)...)
+	t.Add(print.PlainCells(row)...)
 	return t
 }
 
@@ -133,7 +137,7 @@ type topLine struct {
 	cpu, memory *uint64
 }
 
-func topPods(sum *status.Summary, o TopOptions) *table {
+func topPods(sum *status.Summary, o TopOptions) *print.Table {
 	namespaces := o.Output == "wide" || slices.ContainsFunc(sum.Pods, func(p status.PodStats) bool { return p.PodRef.Namespace != v1.NamespaceDefault })
 	head := []string{"POD", "CPU(cores)", "MEMORY(bytes)"}
 	if o.Containers {
@@ -155,16 +159,16 @@ func topPods(sum *status.Summary, o TopOptions) *table {
 	slices.SortStableFunc(lines, func(a, b topLine) int {
 		switch o.SortBy {
 		case "cpu":
-			return cmp.Compare(zero(b.cpu), zero(a.cpu))
+			return cmp.Compare(print.Zero(b.cpu), print.Zero(a.cpu))
 		case "memory":
-			return cmp.Compare(zero(b.memory), zero(a.memory))
+			return cmp.Compare(print.Zero(b.memory), print.Zero(a.memory))
 		}
 		return 0
 	})
-	t := &table{}
-	t.add(plainCells(head)...)
+	t := &print.Table{}
+	t.Add(print.PlainCells(head)...)
 	for _, l := range lines {
-		t.add(plainCells(l.cells)...)
+		t.Add(print.PlainCells(l.cells)...)
 	}
 	return t
 }
@@ -177,22 +181,62 @@ func podLines(p *status.PodStats, node string, namespaces bool, o TopOptions) []
 	}
 	first = append(first, strings.TrimSuffix(p.PodRef.Name, "-"+strings.ToLower(node)))
 	if !o.Containers {
-		l := topLine{slices.Concat(first, []string{cores(p.CPU), mebibytes(p.Memory)}), nano(p.CPU), workingSet(p.Memory)}
+		l := topLine{slices.Concat(first, []string{print.Cores(p.CPU), print.Mebibytes(p.Memory)}), print.Nano(p.CPU), print.WorkingSet(p.Memory)}
 		if o.Output == "wide" {
-			l.cells = append(l.cells, used(p.EphemeralStorage), used(p.Logs()))
-			l.cells = append(l.cells, traffic(p.Network)...)
-			l.cells = append(l.cells, processes(p.ProcessStats))
+			l.cells = append(l.cells, print.Used(p.EphemeralStorage), print.Used(p.Logs()))
+			l.cells = append(l.cells, print.Traffic(p.Network)...)
+			l.cells = append(l.cells, print.Processes(p.ProcessStats))
 		}
 		return []topLine{l}
 	}
 	var lines []topLine
 	for i := range p.Containers {
 		c := &p.Containers[i]
-		l := topLine{slices.Concat(first, []string{c.Name, cores(c.CPU), mebibytes(c.Memory)}), nano(c.CPU), workingSet(c.Memory)}
+		l := topLine{slices.Concat(first, []string{c.Name, print.Cores(c.CPU), print.Mebibytes(c.Memory)}), print.Nano(c.CPU), print.WorkingSet(c.Memory)}
 		if o.Output == "wide" {
-			l.cells = append(l.cells, used(c.Rootfs), used(c.Logs))
+			l.cells = append(l.cells, print.Used(c.Rootfs), print.Used(c.Logs))
 		}
 		lines = append(lines, l)
 	}
 	return lines
+}
+
+func topCommand() *command {
+	var o TopOptions
+	var watch bool
+	return &command{
+		name: "top", args: "[pods|node]", usage: "show what the node and its pods use",
+		about: "CPU is what was used of late, in thousandths of a core; memory is what cannot easily be freed.\n" +
+			"The node's shares are of what pods may have.",
+		flags: func(f *pflag.FlagSet) {
+			f.BoolVarP(&o.Containers, "containers", "c", false, "a line for each container")
+			f.StringVar(&o.SortBy, "sort-by", "", "the largest first, by `WHAT`: cpu or memory")
+			outputFlag(f, &o.Output, "wide, json or yaml")
+			f.BoolVarP(&watch, "watch", "w", false, "look anew every two seconds; needs a terminal")
+			socketFlag(f, &o.Socket)
+		},
+		run: func(ctx context.Context, c *Call) error {
+			switch {
+			case len(c.args) > 1:
+				return exit(exitUsage, "top takes one argument, got %q as well", c.args[1])
+			case len(c.args) == 1:
+				subject, ok := map[string]string{"pod": "pods", "pods": "pods", "node": "node", "nodes": "node"}[c.args[0]]
+				if !ok {
+					return exit(exitUsage, "top of %q: choose pods or node", c.args[0])
+				}
+				o.What = subject
+			}
+			if !watch {
+				return Top(ctx, c.Out, o)
+			}
+			fd := int(c.Out.Fd())
+			if !term.IsTerminal(fd) || o.Output == "json" || o.Output == "yaml" {
+				return exit(exitUsage, "--watch needs a terminal and prints no json or yaml; leave it out")
+			}
+			return TopWatch(ctx, c.Out, func() int {
+				_, rows, _ := term.GetSize(fd)
+				return rows
+			}, o)
+		},
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"time"
+
+	"monopod/agent/cli/print"
 )
 
 // topEvery is how often --watch looks anew.
@@ -28,7 +30,7 @@ func TopWatch(ctx context.Context, w io.Writer, rows func() int, o TopOptions) e
 			return nil
 		}
 		if err != nil {
-			text = []byte(oneLine(err.Error()) + "\n")
+			text = []byte(print.OneLine(err.Error()) + "\n")
 		}
 		if _, err := w.Write(inPlace(text, rows())); err != nil {
 			return err

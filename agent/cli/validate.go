@@ -1,11 +1,26 @@
 package cli
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/cli/print"
+	"monopod/agent/config"
 	"monopod/agent/status"
+	"monopod/manifests"
 )
 
 // Checked is one file that `monopod validate` looked at.
@@ -30,7 +45,7 @@ type Counts struct{ Files, Pods, Problems, Warnings int }
 func PrintProblems(w io.Writer, files []Checked) (Counts, error) {
 	n := Counts{Files: len(files)}
 	var out strings.Builder
-	var good table
+	var good print.Table
 	for _, f := range files {
 		n.Pods += len(f.Pods)
 		warnings := 0
@@ -38,7 +53,7 @@ func PrintProblems(w io.Writer, files []Checked) (Counts, error) {
 			if p.Warning {
 				warnings++
 			}
-			fmt.Fprintln(&out, problemLine(p, ""))
+			fmt.Fprintln(&out, print.ProblemLine(p, ""))
 		}
 		n.Warnings += warnings
 		n.Problems += len(f.Problems) - warnings
@@ -46,19 +61,19 @@ func PrintProblems(w io.Writer, files []Checked) (Counts, error) {
 			addFile(&good, f)
 		}
 	}
-	good.print(&out)
+	good.Print(&out)
 	fmt.Fprintln(&out, n)
 	_, err := io.WriteString(w, out.String())
 	return n, err
 }
 
 // addFile adds a line for each pod of a good file.
-func addFile(t *table, f Checked) {
+func addFile(t *print.Table, f Checked) {
 	for _, p := range f.Pods {
-		t.add(plainCells([]string{"ok", f.Path, p.Name + " (" + count(p.Containers, "container") + ")"})...)
+		t.Add(print.PlainCells([]string{"ok", f.Path, p.Name + " (" + count(p.Containers, "container") + ")"})...)
 	}
 	if len(f.Pods) == 0 {
-		t.add(plainCells([]string{"ok", f.Path, "no pods"})...)
+		t.Add(print.PlainCells([]string{"ok", f.Path, "no pods"})...)
 	}
 }
 
@@ -79,5 +94,151 @@ func count(n int, noun string) string {
 		return "1 " + noun
 	default:
 		return fmt.Sprintf("%d %ss", n, noun)
+	}
+}
+
+func validateFlags(f *pflag.FlagSet) {
+	f.String("node-name", "", "the `NAME` that pods get as a suffix (default: the host's name)")
+	configFlag(f)
+}
+
+// validate checks the manifests that its arguments stand for, as the agent
+// would. It exits with 2 when one is refused.
+func validate(ctx context.Context, c *Call) error {
+	if len(c.args) == 0 {
+		return exit(exitUsage, "validate what? Give files or folders, or - for standard input")
+	}
+	cfg, err := settings(c.flags, slog.New(slog.NewTextHandler(c.Err, nil)))
+	if err != nil {
+		return exit(exitUsage, "%v", err)
+	}
+	v, err := checkAll(ctx, cfg, c.args, c.In)
+	if err != nil {
+		return exit(exitUsage, "%v", err)
+	}
+	v.checkUIDs()
+	n, err := PrintProblems(c.Out, v.files)
+	if err != nil {
+		return err
+	}
+	if n.Problems > 0 {
+		return exit(exitUsage, "")
+	}
+	return nil
+}
+
+// checkAll checks all that the arguments stand for.
+func checkAll(ctx context.Context, cfg config.Config, args []string, stdin io.Reader) (*validation, error) {
+	node := cfg.NodeName
+	if node == "" {
+		node, _ = os.Hostname()
+	}
+	v := &validation{from: map[string]string{}, options: manifests.Options{
+		NodeName: strings.ToLower(node), NameSuffix: cfg.PodNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses}}
+	for _, arg := range args {
+		if err := v.add(ctx, arg, stdin); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// validation gathers what is found in the files that are checked together.
+type validation struct {
+	options manifests.Options
+	files   []Checked
+	pods    []*manifests.Pod  // that are fit to run
+	from    map[string]string // which file gives a pod
+}
+
+// add checks what one argument stands for; "-" is stdin.
+func (v *validation) add(ctx context.Context, arg string, stdin io.Reader) error {
+	if arg == "-" {
+		return v.stream(ctx, arg, stdin)
+	}
+	if info, err := os.Stat(arg); err == nil && info.Mode()&fs.ModeNamedPipe != 0 { // such as <(helm template .)
+		pipe, err := os.OpenFile(arg, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		defer pipe.Close()
+		return v.stream(ctx, arg, pipe)
+	}
+	paths, err := manifests.Paths(arg)
+	if err != nil {
+		return fmt.Errorf("%s: %w", arg, cmp.Or(errors.Unwrap(err), err))
+	}
+	for _, path := range paths {
+		if data, err := manifests.ReadFile(path); err != nil {
+			v.unread(path, err)
+		} else {
+			v.check(path, data)
+		}
+	}
+	return nil
+}
+
+// stream checks what comes from standard input or from a pipe.
+func (v *validation) stream(ctx context.Context, path string, r io.Reader) error {
+	data, err := readAll(ctx, r)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w", path, err)
+	case err != nil:
+		v.unread(path, err)
+	default:
+		v.check(path, data)
+	}
+	return nil
+}
+
+// unread notes a file that cannot be read.
+func (v *validation) unread(path string, err error) {
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner
+	}
+	v.files = append(v.files, Checked{Path: path, Problems: []status.Problem{{File: path, Message: err.Error()}}})
+}
+
+// check checks one file. Two pods of one name are a problem, even in two files.
+func (v *validation) check(path string, data []byte) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		abs = path
+	}
+	pods, found := manifests.Decode(abs, data, v.options)
+	f := Checked{Path: path}
+	for _, p := range found {
+		p.File = path
+		f.Problems = append(f.Problems, status.Problem(p))
+	}
+	for _, p := range pods {
+		key := p.Key().String()
+		if first, twice := v.from[key]; twice {
+			f.Problems = append(f.Problems, status.Problem{File: path, Pod: key, Message: fmt.Sprintf("pod %s is in %s already: one of the two must go", key, first)})
+			continue
+		}
+		v.from[key] = path
+		v.pods = append(v.pods, p)
+		containers := len(slices.Concat(p.Spec.InitContainers, p.Spec.Containers))
+		f.Pods = append(f.Pods, CheckedPod{Name: key, Containers: containers})
+	}
+	v.files = append(v.files, f)
+}
+
+// checkUIDs finds the pods whose uid another pod has, of which the agent would
+// run one.
+func (v *validation) checkUIDs() {
+	first := map[types.UID]*manifests.Pod{}
+	for _, p := range v.pods {
+		other, taken := first[p.UID]
+		if !taken {
+			first[p.UID] = p
+			continue
+		}
+		path, key := v.from[p.Key().String()], p.Key().String()
+		k := slices.IndexFunc(v.files, func(f Checked) bool { return f.Path == path })
+		v.files[k].Problems = append(v.files[k].Problems, status.Problem{File: path, Pod: key, Field: "metadata.uid",
+			Message: manifests.UIDTaken(other)})
 	}
 }

@@ -10,8 +10,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/print"
 	"monopod/agent/status"
 )
 
@@ -30,8 +33,8 @@ func (e *timeoutError) Is(target error) bool { return target == ErrTimeout }
 // WaitOptions says whom Wait waits for, and what for.
 type WaitOptions struct {
 	Socket  string
-	Choice  Choice // names may be of pods that are still to come
-	For     string // see parseOutcome
+	Choice  client.Choice // names may be of pods that are still to come
+	For     string        // see parseOutcome
 	Timeout time.Duration
 	Out     io.Writer // a line for each pod that has come to it
 	Err     io.Writer // what is being waited for, where that is not plain
@@ -113,13 +116,13 @@ func (w *wait) look(ctx context.Context) (done bool, err error) {
 	}
 	absent := map[string]bool{}
 	for _, name := range w.Choice.Names {
-		p, err := FindPod(pods, name, w.Choice.Namespace)
+		p, err := client.FindPod(pods, name, w.Choice.Namespace)
 		switch {
 		case err == nil:
 			if err := w.judge(name, p); err != nil {
 				return false, err
 			}
-		case !errors.Is(err, ErrNoPod):
+		case !errors.Is(err, client.ErrNoPod):
 			return false, err
 		case w.outcome.name != "gone":
 			w.waitFor(name, err.Error())
@@ -137,9 +140,9 @@ func (w *wait) look(ctx context.Context) (done bool, err error) {
 // lookAtAll judges all pods that the choice matches now; there must be one,
 // unless they are to be gone.
 func (w *wait) lookAtAll(pods []v1.Pod, complete bool) (done bool, err error) {
-	all := w.Choice.matching(pods)
+	all := w.Choice.Matching(pods)
 	for i := range all {
-		if err := w.judge(all[i].Namespace+"/"+shortName(&all[i]), &all[i]); err != nil {
+		if err := w.judge(all[i].Namespace+"/"+print.ShortName(&all[i]), &all[i]); err != nil {
 			return false, err
 		}
 	}
@@ -157,7 +160,7 @@ func (w *wait) lookAtAll(pods []v1.Pod, complete bool) (done bool, err error) {
 
 // judge looks at one pod. The error says why it will never come to the outcome.
 func (w *wait) judge(name string, p *v1.Pod) error {
-	who := p.Namespace + "/" + shortName(p)
+	who := p.Namespace + "/" + print.ShortName(p)
 	met, never := w.outcome.of(p)
 	switch {
 	case w.met[name]:
@@ -166,8 +169,8 @@ func (w *wait) judge(name string, p *v1.Pod) error {
 	case met:
 		w.come(name, who)
 	default:
-		word := summarize(p, time.Now()).word
-		if words := podWords([]v1.Pod{*p}); len(words) > 0 {
+		word := print.Summarize(p, time.Now()).Word
+		if words := print.PodWords([]v1.Pod{*p}); len(words) > 0 {
 			w.missing = append(w.missing, strings.Join(words, "; "))
 		} else {
 			w.missing = append(w.missing, who+": "+word)
@@ -207,12 +210,92 @@ func (w *wait) say(text string) {
 func (o *WaitOptions) askAgent(ctx context.Context) (pods []v1.Pod, complete bool, err error) {
 	if o.For == "gone" {
 		var m status.Manifests
-		if err := getJSON(ctx, o.Socket, "/manifests", &m); err != nil {
+		if err := client.GetJSON(ctx, o.Socket, "/manifests", &m); err != nil {
 			return nil, false, err
 		}
 		complete = m.Dir != "" || slices.ContainsFunc(m.Files, func(f status.File) bool { return f.Path != "" })
 	}
 	var list v1.PodList
-	err = getJSON(ctx, o.Socket, "/pods", &list)
+	err = client.GetJSON(ctx, o.Socket, "/pods", &list)
 	return list.Items, complete, err
+}
+
+func waitCommand() *command {
+	var o WaitOptions
+	var all bool
+	return &command{
+		name: "wait", args: "POD ... | --all | -l LABELS", usage: "wait until pods are ready, or what else they are to come to",
+		about: `
+What can be waited for: ready, running, succeeded, failed, completed (one or the other),
+gone, and condition=TYPE[=STATUS], such as condition=Initialized. A pod that is not known
+is waited for, too, and so is an agent that does not run.
+
+Exit codes: 0: all pods have come to it; 1: one of them never will, as a pod that has
+failed will not be ready; 124: the time was over.`,
+		flags: func(f *pflag.FlagSet) {
+			f.StringVar(&o.For, "for", "ready", "the `OUTCOME` to wait for")
+			f.DurationVar(&o.Timeout, "timeout", 0, "the longest `TIME` to wait, such as 90s; 0: no limit")
+			f.BoolVar(&all, "all", false, "wait for all pods")
+			namespaceFlag(f, &o.Choice.Namespace)
+			selectorFlag(f, &o.Choice.Selector)
+			socketFlag(f, &o.Socket)
+		},
+		run: func(ctx context.Context, c *Call) error {
+			o.Choice.Names, o.Out, o.Err = c.args, c.Out, c.Err
+			switch {
+			case len(c.args) == 0 && !all && o.Choice.Selector == "":
+				return exit(exitUsage, "wait for which pods? Name them, or give --all or -l LABELS")
+			case len(c.args) > 0 && all:
+				return exit(exitUsage, "name pods or give --all, not both")
+			case o.Timeout < 0:
+				return exit(exitUsage, "--timeout %s: it is less than no time", o.Timeout)
+			}
+			if err := o.Check(); err != nil {
+				return exit(exitUsage, "%v", err)
+			}
+			return waited(ctx, Wait(ctx, o))
+		},
+	}
+}
+
+func restartCommand() *command {
+	var o RestartOptions
+	return &command{
+		name: "restart", args: "POD[/CONTAINER] ...", usage: "restart a container, or a whole pod",
+		about: `
+A container is stopped, with its preStop hook and its grace, and started anew at once, even
+if it waits after crashes; these are forgotten. A pod without a container's name is replaced
+as a whole, with a new sandbox and its init containers run again; its uid and its volumes
+stay. A pod that has ended is not run again.
+
+It is waited until all of it runs again; it need not be ready. From the moment on at which
+the agent has it written down it happens, whatever becomes of the agent.`,
+		flags: func(f *pflag.FlagSet) {
+			f.BoolVar(&o.NoWait, "no-wait", false, "return as soon as it is sure to happen")
+			f.DurationVar(&o.Timeout, "timeout", 0, "the longest `TIME` to wait for all of it, such as 90s; 0: no limit. The exit code is 124 then")
+			namespaceFlag(f, &o.Namespace)
+			socketFlag(f, &o.Socket)
+		},
+		run: func(ctx context.Context, c *Call) error {
+			switch {
+			case len(c.args) == 0:
+				return exit(exitUsage, "restart what? As in `monopod restart web` or `monopod restart web/nginx`")
+			case o.Timeout < 0:
+				return exit(exitUsage, "--timeout %s: it is less than no time", o.Timeout)
+			}
+			o.Names, o.Out = c.args, c.Out
+			return waited(ctx, Restart(ctx, o))
+		},
+	}
+}
+
+// waited gives the end of a wait that came to nothing its exit code.
+func waited(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, ErrTimeout):
+		return exit(exitLate, "%v", err)
+	case err != nil && ctx.Err() != nil:
+		return exit(exitInterrupted, "")
+	}
+	return err
 }

@@ -13,6 +13,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/cli/client"
 )
 
 // is returns a pod in some state, in a word or two.
@@ -73,35 +75,35 @@ func TestWait(t *testing.T) {
 	rows := []struct {
 		what    string
 		names   []string
-		choice  Choice
+		choice  client.Choice
 		outcome string
 		film    film
 		took    time.Duration
 		err     string
 	}{
-		{"ready at once", []string{"web"}, Choice{}, "ready", film{{0, pods(is("web", "ready")), false, nil}}, 0, ""},
-		{"ready later", []string{"web"}, Choice{}, "ready", film{{time.Second, pods(is("web", "pending")), false, nil}, {0, pods(is("web", "ready")), false, nil}}, 1200 * time.Millisecond, ""},
-		{"two, one after the other", []string{"web", "default/db"}, Choice{}, "ready", film{
+		{"ready at once", []string{"web"}, client.Choice{}, "ready", film{{0, pods(is("web", "ready")), false, nil}}, 0, ""},
+		{"ready later", []string{"web"}, client.Choice{}, "ready", film{{time.Second, pods(is("web", "pending")), false, nil}, {0, pods(is("web", "ready")), false, nil}}, 1200 * time.Millisecond, ""},
+		{"two, one after the other", []string{"web", "default/db"}, client.Choice{}, "ready", film{
 			{time.Second, pods(is("web", "ready"), is("db", "pending")), false, nil}, {0, pods(is("web", "running"), is("db", "ready")), false, nil}}, 1200 * time.Millisecond, ""},
-		{"one that comes yet", []string{"wob"}, Choice{}, "running", film{{time.Second, pods(is("web", "ready")), false, nil}, {0, pods(is("wob", "running")), false, nil}}, 1200 * time.Millisecond, ""},
-		{"an agent that comes back", []string{"web"}, Choice{}, "ready", film{{time.Second, pods(is("web", "pending")), false, nil}, {2 * time.Second, nil, false, down}, {0, pods(is("web", "ready")), false, nil}}, 2100 * time.Millisecond, ""},
-		{"too late", []string{"web", "db"}, Choice{}, "ready", film{{0, pods(is("web", "crashing"), is("db", "pending")), false, nil}}, 10 * time.Second,
+		{"one that comes yet", []string{"wob"}, client.Choice{}, "running", film{{time.Second, pods(is("web", "ready")), false, nil}, {0, pods(is("wob", "running")), false, nil}}, 1200 * time.Millisecond, ""},
+		{"an agent that comes back", []string{"web"}, client.Choice{}, "ready", film{{time.Second, pods(is("web", "pending")), false, nil}, {2 * time.Second, nil, false, down}, {0, pods(is("web", "ready")), false, nil}}, 2100 * time.Millisecond, ""},
+		{"too late", []string{"web", "db"}, client.Choice{}, "ready", film{{0, pods(is("web", "crashing"), is("db", "pending")), false, nil}}, 10 * time.Second,
 			"not ready within 10s: default/web: container main: CrashLoopBackOff: back-off 10s; default/db: Pending"},
-		{"too late for an agent", []string{"web"}, Choice{}, "ready", film{{0, nil, false, down}}, 10 * time.Second, "not ready within 10s: " + down.Error()},
-		{"never", []string{"web"}, Choice{}, "ready", film{{time.Second, pods(is("web", "running")), false, nil}, {0, pods(is("web", "failed")), false, nil}}, 1200 * time.Millisecond,
+		{"too late for an agent", []string{"web"}, client.Choice{}, "ready", film{{0, nil, false, down}}, 10 * time.Second, "not ready within 10s: " + down.Error()},
+		{"never", []string{"web"}, client.Choice{}, "ready", film{{time.Second, pods(is("web", "running")), false, nil}, {0, pods(is("web", "failed")), false, nil}}, 1200 * time.Millisecond,
 			"default/web is not ready and will not be: it has failed (DeadlineExceeded: too long)"},
-		{"never, for it has succeeded", []string{"web"}, Choice{}, "failed", film{{0, pods(is("web", "succeeded")), false, nil}}, 0, "default/web is not failed and will not be: it has succeeded"},
-		{"a failed one that makes way for another", []string{"web"}, Choice{}, "succeeded", film{{time.Second, pods(is("web", "leaving")), false, nil}, {0, pods(is("web", "succeeded")), false, nil}}, 1200 * time.Millisecond, ""},
-		{"completed", []string{"a", "b"}, Choice{}, "completed", film{{0, pods(is("a", "succeeded"), is("b", "failed")), false, nil}}, 0, ""},
-		{"a condition", []string{"web"}, Choice{}, "condition=initialized", film{{0, pods(is("web", "running")), false, nil}}, 0, ""},
-		{"a condition that is not", []string{"web"}, Choice{}, "condition=Ready=False", film{{0, pods(is("web", "ready")), false, nil}}, 10 * time.Second, "not Ready=False within 10s: default/web: Running"},
-		{"gone, which is said twice", []string{"web"}, Choice{}, "gone", film{{time.Second, pods(is("web", "ready")), false, nil}, {0, nil, false, nil}}, 1500 * time.Millisecond, ""},
-		{"not gone, for the agent has just started", []string{"web"}, Choice{}, "gone", film{{time.Second, nil, true, nil}, {0, pods(is("web", "ready")), false, nil}}, 10 * time.Second, "not gone within 10s: default/web: Running"},
-		{"by label", nil, Choice{Selector: "app=web"}, "ready", film{{time.Second, pods(is("db", "pending")), false, nil}, {0, pods(is("db", "pending"), is("web", "ready")), false, nil}}, 1200 * time.Millisecond, ""},
-		{"all gone", nil, Choice{}, "gone", film{{time.Second, pods(is("db", "pending")), false, nil}, {0, nil, false, nil}}, 1500 * time.Millisecond, ""},
-		{"root only", []string{"web"}, Choice{}, "ready", film{{0, nil, false, fmt.Errorf("the socket /s is for root only: %w", syscall.EACCES)}}, 0, "the socket /s is for root only: permission denied"},
-		{"not clear who", []string{"proxy"}, Choice{}, "ready", film{{0, crowd(), false, nil}}, 0, `"proxy" may be any of a/proxy-n1, b/proxy-n1: say which`},
-		{"no outcome", []string{"web"}, Choice{}, "happy", nil, 0, `"happy" cannot be waited for: choose ready, running, succeeded, failed, completed, gone or condition=TYPE[=STATUS]`},
+		{"never, for it has succeeded", []string{"web"}, client.Choice{}, "failed", film{{0, pods(is("web", "succeeded")), false, nil}}, 0, "default/web is not failed and will not be: it has succeeded"},
+		{"a failed one that makes way for another", []string{"web"}, client.Choice{}, "succeeded", film{{time.Second, pods(is("web", "leaving")), false, nil}, {0, pods(is("web", "succeeded")), false, nil}}, 1200 * time.Millisecond, ""},
+		{"completed", []string{"a", "b"}, client.Choice{}, "completed", film{{0, pods(is("a", "succeeded"), is("b", "failed")), false, nil}}, 0, ""},
+		{"a condition", []string{"web"}, client.Choice{}, "condition=initialized", film{{0, pods(is("web", "running")), false, nil}}, 0, ""},
+		{"a condition that is not", []string{"web"}, client.Choice{}, "condition=Ready=False", film{{0, pods(is("web", "ready")), false, nil}}, 10 * time.Second, "not Ready=False within 10s: default/web: Running"},
+		{"gone, which is said twice", []string{"web"}, client.Choice{}, "gone", film{{time.Second, pods(is("web", "ready")), false, nil}, {0, nil, false, nil}}, 1500 * time.Millisecond, ""},
+		{"not gone, for the agent has just started", []string{"web"}, client.Choice{}, "gone", film{{time.Second, nil, true, nil}, {0, pods(is("web", "ready")), false, nil}}, 10 * time.Second, "not gone within 10s: default/web: Running"},
+		{"by label", nil, client.Choice{Selector: "app=web"}, "ready", film{{time.Second, pods(is("db", "pending")), false, nil}, {0, pods(is("db", "pending"), is("web", "ready")), false, nil}}, 1200 * time.Millisecond, ""},
+		{"all gone", nil, client.Choice{}, "gone", film{{time.Second, pods(is("db", "pending")), false, nil}, {0, nil, false, nil}}, 1500 * time.Millisecond, ""},
+		{"root only", []string{"web"}, client.Choice{}, "ready", film{{0, nil, false, fmt.Errorf("the socket /s is for root only: %w", syscall.EACCES)}}, 0, "the socket /s is for root only: permission denied"},
+		{"not clear who", []string{"proxy"}, client.Choice{}, "ready", film{{0, crowd(), false, nil}}, 0, `"proxy" may be any of a/proxy-n1, b/proxy-n1: say which`},
+		{"no outcome", []string{"web"}, client.Choice{}, "happy", nil, 0, `"happy" cannot be waited for: choose ready, running, succeeded, failed, completed, gone or condition=TYPE[=STATUS]`},
 	}
 	var printed bytes.Buffer
 	for _, r := range rows {

@@ -1,0 +1,68 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Choice says which pods a command is about: those that are named, or all that
+// match; all of them if it says nothing.
+type Choice struct {
+	Names     []string // as for FindPod
+	Namespace string   // "" is all
+	Selector  string   // of labels, such as app=web,tier!=db
+}
+
+// Any reports whether the choice says anything.
+func (c Choice) Any() bool { return len(c.Names) > 0 || c.Namespace != "" || c.Selector != "" }
+
+// Check refuses a choice that cannot be meant, in a sentence.
+func (c Choice) Check() error {
+	if _, err := labels.Parse(c.Selector); err != nil {
+		return fmt.Errorf("selector %q: %w", c.Selector, err)
+	}
+	if len(c.Names) > 0 && c.Selector != "" {
+		return fmt.Errorf("name pods or select them by labels, not both: %q and -l %s", c.Names[0], c.Selector)
+	}
+	return nil
+}
+
+// Of returns the pods of the choice, in the order of all, and an error if a
+// name is none's.
+func (c Choice) Of(all []v1.Pod) ([]v1.Pod, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	if len(c.Names) == 0 {
+		return c.Matching(all), nil
+	}
+	chosen := map[*v1.Pod]bool{}
+	for _, name := range c.Names {
+		p, err := FindPod(all, name, c.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		chosen[p] = true
+	}
+	var out []v1.Pod
+	for i := range all {
+		if chosen[&all[i]] {
+			out = append(out, all[i])
+		}
+	}
+	return out, nil
+}
+
+// Matching returns those in the namespace that the selector takes.
+func (c Choice) Matching(all []v1.Pod) []v1.Pod {
+	s, err := labels.Parse(c.Selector)
+	if err != nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(p v1.Pod) bool {
+		return c.Namespace != "" && p.Namespace != c.Namespace || !s.Matches(labels.Set(p.Labels))
+	})
+}

@@ -1,0 +1,89 @@
+// Package cli prints what people ask a running agent for. It knows the agent
+// only through its socket.
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// AnswerTimeout bounds one question to the agent, which answers from memory.
+const AnswerTimeout = 5 * time.Second
+
+// Get returns what the agent behind the socket answers for path. Its errors
+// are one sentence for the person at the terminal.
+func Get(ctx context.Context, socket, path string) ([]byte, error) {
+	return GetWithin(ctx, AnswerTimeout, socket, path)
+}
+
+func GetWithin(ctx context.Context, timeout time.Duration, socket, path string) ([]byte, error) {
+	code, status, body, err := Ask(ctx, timeout, socket, http.MethodGet, path)
+	if err != nil {
+		return nil, err
+	}
+	if code != http.StatusOK {
+		return nil, fmt.Errorf("GET %s from %s: %s: %s", path, socket, status, strings.TrimSpace(string(body)))
+	}
+	return body, nil
+}
+
+// Ask returns what the agent behind the socket answers.
+func Ask(ctx context.Context, timeout time.Duration, socket, method, path string) (code int, status string, body []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://monopod"+path, nil)
+	if err != nil {
+		return 0, "", nil, err
+	}
+	resp, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		return 0, "", nil, Unreachable(socket, timeout, err)
+	}
+	defer resp.Body.Close()
+	body, err = io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, "", nil, Unreachable(socket, timeout, err)
+	}
+	return resp.StatusCode, resp.Status, body, nil
+}
+
+// GetJSON decodes what get returns into v.
+func GetJSON(ctx context.Context, socket, path string, v any) error {
+	body, err := Get(ctx, socket, path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		return fmt.Errorf("GET %s from %s: %w", path, socket, err)
+	}
+	return nil
+}
+
+// Unreachable says why the agent could not be asked.
+func Unreachable(socket string, timeout time.Duration, err error) error {
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM):
+		return fmt.Errorf("the socket %s is for root only: %w", socket, syscall.EACCES)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no answer from %s within %s: is the monopod there stuck?", socket, timeout)
+	case errors.As(err, &errno):
+		return fmt.Errorf("no monopod answers on %s: is `monopod run` running? (%w)", socket, errno)
+	default:
+		return fmt.Errorf("ask %s: %w", socket, err)
+	}
+}

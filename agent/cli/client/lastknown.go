@@ -1,0 +1,189 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"monopod/agent/events"
+	"monopod/agent/status"
+)
+
+// PodOfEvents returns which pod a person means, which may be gone already.
+func (k *Known) PodOfEvents(name string, all []v1.Event) (string, error) {
+	pods, there := slices.Clone(k.Pods), map[string]bool{}
+	for i := range pods {
+		there[pods[i].Namespace+"/"+pods[i].Name] = true
+	}
+	for i := range all {
+		if key := PodOf(&all[i]); key != "" && !there[key] {
+			there[key] = true
+			pods = append(pods, *PodStub(&all[i]))
+		}
+	}
+	p, err := FindPod(pods, name, "")
+	if err != nil {
+		return "", err
+	}
+	return p.Namespace + "/" + p.Name, nil
+}
+
+// Events returns the events of a pod, "namespace/name", or all for "", the latest last.
+func (k *Known) Events(ctx context.Context, pod string) ([]v1.Event, error) {
+	if !k.Down() {
+		var list v1.EventList
+		err := GetJSON(ctx, k.from.Socket, "/events?pod="+url.QueryEscape(pod), &list)
+		return list.Items, err
+	}
+	all, err := events.Read(filepath.Join(k.from.Root, "status", "events.jsonl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return slices.DeleteFunc(all, func(e v1.Event) bool { return pod != "" && PodOf(&e) != pod }), err
+}
+
+// PodOf returns which pod an event is about, "namespace/name", "" if none.
+func PodOf(e *v1.Event) string {
+	if e.InvolvedObject.Kind != "Pod" {
+		return ""
+	}
+	return e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name
+}
+
+// PodStub is as much of a pod as an event about it tells.
+func PodStub(e *v1.Event) *v1.Pod {
+	p := &v1.Pod{}
+	p.Namespace, p.Name, p.Spec.NodeName = e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Source.Host
+	return p
+}
+
+// Source is where commands learn of pods: from the agent behind the socket, or
+// where none answers from what one has left under its root folder.
+type Source struct {
+	Socket string
+	Root   string // "": only a running agent counts
+}
+
+// Known is what a Source knows.
+type Known struct {
+	Pods      []v1.Pod
+	Manifests status.Manifests
+	Runtime   status.Runtime // unknown without an agent
+	Seen      time.Time      // when a former agent reported last; zero: the agent answers
+	from      Source
+}
+
+// Down reports whether no agent answers.
+func (k *Known) Down() bool { return !k.Seen.IsZero() }
+
+// Pods asks the agent for its pods alone, or reads a former one's.
+func (s Source) Pods(ctx context.Context) (*Known, error) {
+	var list v1.PodList
+	if err := GetJSON(ctx, s.Socket, "/pods", &list); err != nil {
+		return s.former(err)
+	}
+	return &Known{Pods: list.Items, from: s}, nil
+}
+
+// All asks the agent for all that ps shows, or reads what a former one reported.
+func (s Source) All(ctx context.Context) (*Known, error) {
+	k, err := s.Pods(ctx)
+	if err != nil || !k.Seen.IsZero() {
+		return k, err
+	}
+	if err := GetJSON(ctx, s.Socket, "/manifests", &k.Manifests); err != nil {
+		return nil, err
+	}
+	return k, GetJSON(ctx, s.Socket, "/runtime", &k.Runtime)
+}
+
+// former returns what a former agent reported, if err says that none runs; err
+// where nothing is left either.
+func (s Source) former(err error) (*Known, error) {
+	if s.Root == "" || !NobodyThere(err) {
+		return nil, err
+	}
+	k, failed := LastKnown(filepath.Join(s.Root, "status"))
+	switch {
+	case errors.Is(failed, fs.ErrNotExist):
+		return nil, err
+	case errors.Is(failed, fs.ErrPermission):
+		return nil, fmt.Errorf("%w; what it reported in %s is for root only", err, s.Root)
+	case failed != nil:
+		return nil, fmt.Errorf("%w; what it reported is no use: %w", err, failed)
+	}
+	k.from = s
+	return k, nil
+}
+
+// NobodyThere tells an agent that does not run from one that does not answer.
+func NobodyThere(err error) bool {
+	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// LastKnown reads the reports in a status folder.
+func LastKnown(dir string) (*Known, error) {
+	files, err := os.ReadDir(filepath.Join(dir, "pods"))
+	if err != nil {
+		return nil, err
+	}
+	k := &Known{}
+	for _, f := range files { // sorted by name, as the agent sorts
+		if strings.HasPrefix(f.Name(), ".") || !strings.HasSuffix(f.Name(), ".json") {
+			continue
+		}
+		var p v1.Pod
+		if err := k.read(filepath.Join(dir, "pods", f.Name()), &p); err != nil {
+			return nil, err
+		}
+		p.TypeMeta = metav1.TypeMeta{} // as in the endpoint's list
+		k.Pods = append(k.Pods, p)
+	}
+	err = k.read(filepath.Join(dir, "manifests.json"), &k.Manifests)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if k.Seen.IsZero() {
+		if fi, err := os.Stat(filepath.Join(dir, "pods")); err == nil {
+			k.Seen = fi.ModTime()
+		}
+	}
+	return k, err
+}
+
+// read decodes a report, and notes when it was written.
+func (k *Known) read(path string, v any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if fi, err := os.Stat(path); err == nil && fi.ModTime().After(k.Seen) {
+		k.Seen = fi.ModTime()
+	}
+	return nil
+}
+
+// ErrDown is that no agent runs: ps printed what one reported last, forget
+// found nobody to ask.
+var ErrDown = errors.New("the agent does not run")
+
+// DownWords says that no agent runs and how old what is known is.
+func DownWords(socket string, seen, now time.Time) string {
+	return fmt.Sprintf("the agent does not run (nobody answers on %s): this is what it reported last, %s ago", socket, duration.HumanDuration(now.Sub(seen)))
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+)
+
+// command is a line of the table of commands: what is parsed, run, explained,
+// completed and written into the man page comes from here.
+type command struct {
+	name   string
+	args   string                             // as the usage line shows them, such as "POD [CONTAINER]"
+	usage  string                             // half a sentence for the list of commands
+	about  string                             // further text of --help, wrapped at 100 columns; may be empty
+	hidden bool                               // left out of lists
+	flags  func(*pflag.FlagSet)               // declares the flags; nil: none
+	run    func(context.Context, *Call) error // args were not counted
+}
+
+// Call is a command as it was called.
+type Call struct {
+	args  []string       // without the flags
+	dash  int            // how many of args stood before "--"; -1: there was none
+	flags *pflag.FlagSet // parsed
+	In    io.Reader
+	Out   *os.File
+	Err   io.Writer
+}
+
+// exitError makes the process end with a code, and say text if there is any.
+type exitError struct {
+	code int
+	text string
+}
+
+func (e *exitError) Error() string { return e.text }
+
+// exit returns an error that makes the process end with the code; an empty
+// format says nothing.
+func exit(code int, format string, args ...any) error {
+	return &exitError{code, fmt.Sprintf(format, args...)}
+}
+
+// ExitCode returns what the process ends with after err.
+func ExitCode(err error) int {
+	var e *exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &e):
+		return e.code
+	}
+	return exitFailed
+}
+
+// Execute finds the command in the table and runs it. args are those behind the
+// program's name.
+func Execute(ctx context.Context, table []*command, args []string, c *Call) error {
+	if len(args) == 0 || args[0] == "--help" || args[0] == "-h" {
+		return listCommands(c.Out, table)
+	}
+	name := args[0]
+	switch {
+	case name == "help" && len(args) == 1:
+		return listCommands(c.Out, table)
+	case name == "help":
+		name, args = args[1], []string{args[1], "--help"}
+	case name == "--version":
+		name, args = "version", []string{"version"}
+	}
+	i := slices.IndexFunc(table, func(c *command) bool { return c.name == name })
+	switch {
+	case i < 0 && strings.HasPrefix(name, "-"):
+		return exit(exitUsage, "the flag %s stands before the command; flags go behind it, as in `monopod ps -o wide`", name)
+	case i < 0:
+		return exit(exitUsage, "there is no command %q; `monopod --help` lists them", name)
+	}
+	return table[i].execute(ctx, args[1:], c)
+}
+
+// execute parses the arguments and runs the command.
+func (k *command) execute(ctx context.Context, args []string, c *Call) error {
+	c.flags = k.flagSet()
+	if err := c.flags.Parse(args); errors.Is(err, pflag.ErrHelp) {
+		return k.help(c.Out, columns(c.Out))
+	} else if err != nil {
+		return exit(exitUsage, "%v; `monopod %s --help` lists the flags", err, k.name)
+	}
+	c.args, c.dash = c.flags.Args(), c.flags.ArgsLenAtDash()
+	return k.run(ctx, c)
+}
+
+// flagSet returns the command's flags, not parsed yet.
+func (k *command) flagSet() *pflag.FlagSet {
+	f := pflag.NewFlagSet(k.name, pflag.ContinueOnError)
+	f.SortFlags = false
+	f.Usage = func() {}
+	if k.flags != nil {
+		k.flags(f)
+	}
+	return f
+}
+
+// none refuses arguments, with a hint where what they mean goes.
+func (c *Call) none(hint string) error {
+	if len(c.args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("%s takes no arguments, got %q", c.flags.Name(), c.args[0])
+	if hint != "" {
+		text += "; " + hint
+	}
+	return exit(exitUsage, "%s", text)
+}
+
+func listCommands(w io.Writer, table []*command) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "monopod: %s\n\nUsage: monopod COMMAND [FLAGS] [ARGUMENTS]\n\n", purpose)
+	for _, k := range table {
+		if !k.hidden {
+			fmt.Fprintf(&b, "  %-12s %s\n", k.name, k.usage)
+		}
+	}
+	b.WriteString("\n`monopod COMMAND --help` says more of each.\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// help prints the command's usage, its text and its flags.
+func (k *command) help(w io.Writer, columns int) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "monopod %s: %s\n\nUsage: monopod %s\n", k.name, k.usage, k.synopsis())
+	if k.about != "" {
+		fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(k.about))
+	}
+	if flags := k.flagSet(); flags.HasAvailableFlags() {
+		fmt.Fprintf(&b, "\nFlags:\n%s", flags.FlagUsagesWrapped(columns))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// columns returns how many columns help may take.
+func columns(out *os.File) int {
+	const most = 110
+	if wide, _, err := term.GetSize(int(out.Fd())); err == nil && wide > 0 {
+		return min(wide, most)
+	}
+	return most
+}
+
+// synopsis is the usage line behind the program's name.
+func (k *command) synopsis() string {
+	line := k.name
+	if k.flagSet().HasAvailableFlags() {
+		line += " [FLAGS]"
+	}
+	if k.args != "" {
+		line += " " + k.args
+	}
+	return line
+}

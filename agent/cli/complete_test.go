@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// agentWith serves pods as an agent does, and returns its socket.
+func agentWith(t *testing.T, names ...string) string {
+	var list v1.PodList
+	for _, name := range names {
+		namespace, name, _ := strings.Cut(name, "/")
+		list.Items = append(list.Items, v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-n1"},
+			Spec: v1.PodSpec{NodeName: "n1", Containers: []v1.Container{{Name: "main", Image: "img:1"}, {Name: "log", Image: "img:2"}}}})
+	}
+	dir, err := os.MkdirTemp("/tmp", "m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err := net.Listen("unix", dir+"/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/pods" {
+			json.NewEncoder(w).Encode(list)
+		}
+	})}
+	go s.Serve(l)
+	t.Cleanup(func() { s.Close() })
+	return dir + "/s"
+}
+
+func TestComplete(t *testing.T) {
+	socket := agentWith(t, "default/web", "default/db", "a/proxy", "b/proxy")
+	asked := 0
+	k := completion{table: Commands(), ask: func(s string) Candidates {
+		asked++
+		if s == defaultSocket {
+			s = socket
+		}
+		return AskCandidates(t.Context(), s)
+	}}
+	for line, want := range map[string]string{
+		"re":                      "restart",
+		"wa":                      "wait",
+		"__":                      "",
+		"help exe":                "exec",
+		"nosuch ":                 "",
+		"exec ":                   "a/proxy b/proxy db web",
+		"exec w":                  "web",
+		"exec -it w":              "web",
+		"exec web ":               "--",
+		"exec web -- ":            "",
+		"exec -n a ":              "proxy",
+		"exec --namespace=a ":     "proxy",
+		"exec --namespace = a ":   "proxy",
+		"exec -n ":                "a b default",
+		"exec --namespace=":       "--namespace=a --namespace=b --namespace=default",
+		"exec --namespace =":      "a b default",
+		"exec --namespace = d":    "default",
+		"exec web -c ":            "log main",
+		"exec web -itc m":         "main",
+		"exec --socket /nowhere ": "",
+		"exec --ro":               "--root",
+		"exec --root ":            ":dirs",
+		"exec --socket ":          ":files",
+		"restart web":             "web",
+		"restart web/":            "web/log web/main",
+		"restart default/web/l":   "default/web/log",
+		"restart a/":              "a/proxy",
+		"restart web d":           "db",
+		"fo":                      "forget",
+		"forget web ":             "a/proxy b/proxy db web",
+		"wait web ":               "a/proxy b/proxy db web",
+		"wait --for g":            "gone",
+		"wait --for cond":         "condition=",
+		"ps ":                     "a/proxy b/proxy db web",
+		"ps -o ":                  "json wide yaml",
+		"run --log-format ":       "json text",
+		"run --cgroup-driver c":   "cgroupfs",
+		"run --manifests ":        ":dirs",
+		"run ":                    "",
+		"validate ":               ":files",
+		"validate x.yaml ":        ":files",
+		"completion ":             "bash fish zsh",
+		"completion bash ":        "",
+		"ps --no":                 "",
+	} {
+		words := strings.Split(line, " ")
+		var got []string
+		for _, c := range k.of(words) {
+			got = append(got, c.Text)
+		}
+		slices.Sort(got)
+		if all := strings.Join(got, " "); all != want {
+			t.Errorf("%q: %s, want %s", line, all, want)
+		}
+	}
+	if asked == 0 {
+		t.Error("nobody was asked for pods")
+	}
+}
+
+// A shell completes with the script and this program.
+func TestBashCompletes(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash here: its completion is not tried")
+	}
+	socket := agentWith(t, "default/web", "default/worker", "a/proxy")
+	bin := filepath.Join(t.TempDir(), "monopod")
+	if out, err := exec.Command("go", "build", "-o", bin, "../..").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	dir := t.TempDir()
+	os.Mkdir(dir+"/some dir", 0o755)
+	os.WriteFile(dir+"/some.yaml", nil, 0o644)
+	const drive = `source <("$1" completion bash); shift
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _monopod "$1" "${COMP_WORDS[COMP_CWORD]}" ""
+printf '%s\n' "${COMPREPLY[@]}"`
+	for _, r := range []struct{ words, want string }{
+		{"wai", "wait"},
+		{"exec|--socket|" + socket + "|w", "web|worker"},
+		{"exec|--socket|=|" + socket + "|-c|", ""},
+		{"restart|--socket|" + socket + "|a/p", "a/proxy"},
+		{"restart|--socket|" + socket + "|web/", "web/log|web/main"},
+		{"ps|--output|=|w", "wide"},
+		{"ps|--output|=", "json|wide|yaml"},
+		{"validate|some", "some dir|some.yaml"},
+		{"run|--manifests|some", "some dir"},
+		{"exec|--socket|/nowhere|", ""},
+	} {
+		cmd := exec.Command(bash, append([]string{"--norc", "-c", drive, "bash", bin, bin}, strings.Split(r.words, "|")...)...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		lines := strings.Split(strings.TrimRight(string(out), "\n"), "\n")
+		slices.Sort(lines)
+		if got := strings.Join(lines, "|"); err != nil || got != r.want {
+			t.Errorf("%s: %s (%v), want %s", r.words, got, err, r.want)
+		}
+	}
+}
+
+func TestOtherShellsTakeTheScripts(t *testing.T) {
+	for _, shell := range []string{"zsh", "fish"} {
+		t.Run(shell, func(t *testing.T) {
+			path, err := exec.LookPath(shell)
+			if err != nil {
+				t.Skipf("no %s here: its script is not checked", shell)
+			}
+			script := filepath.Join(t.TempDir(), "script")
+			os.WriteFile(script, []byte(completionScripts[shell]), 0o644)
+			if out, err := exec.Command(path, "-n", script).CombinedOutput(); err != nil || len(out) > 0 {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}

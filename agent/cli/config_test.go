@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"monopod/agent/config"
+)
+
+// set runs settings as `monopod run` would with those arguments; FILE is a file
+// with that text.
+func set(t *testing.T, text string, args ...string) (cfg config.Config, log string, err error) {
+	path := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for k := range args {
+		args[k] = strings.Replace(args[k], "FILE", path, 1)
+	}
+	var b bytes.Buffer
+	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	runFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err = settings(flags, slog.New(slog.NewTextHandler(&b, nil)))
+	return cfg, b.String(), err
+}
+
+func TestSettings(t *testing.T) {
+	const file = "staticPodPath: /file\nlisten: 127.0.0.1:1\nresolvConf: ''\nnodeLabels: {a: file}\nmaxPods: 7\ncgroupDriver: systemd\n"
+	for _, row := range []struct {
+		name string
+		args []string
+		want func(config.Config) bool
+	}{
+		{"without a file the endpoint is the default one", nil, func(c config.Config) bool { return c.Listen == "127.0.0.1:10255" && c.Manifests == "" }},
+		{"flags alone", []string{"--manifests", "/flag", "--listen", ""}, func(c config.Config) bool { return c.Manifests == "/flag" && c.Listen == "" }},
+		{"the file alone", []string{"--config", "FILE"}, func(c config.Config) bool {
+			return c.Manifests == "/file" && c.Listen == "127.0.0.1:1" && c.ResolvConf == "" && c.NodeLabels["a"] == "file" && c.MaxPods == 7
+		}},
+		{"flags win over the file", []string{"--config", "FILE", "--manifests", "/flag", "--listen", "", "--node-labels", "b=flag", "--cgroup-driver", "cgroupfs"}, func(c config.Config) bool {
+			return c.Manifests == "/flag" && c.Listen == "" && c.NodeLabels["a"] == "" && c.NodeLabels["b"] == "flag" && c.CgroupDriver == "cgroupfs" && c.MaxPods == 7
+		}},
+		{"a flag wins that says the default", []string{"--config", "FILE", "--listen", "127.0.0.1:10255", "--resolv-conf", "/etc/resolv.conf"}, func(c config.Config) bool {
+			return c.Listen == "127.0.0.1:10255" && c.ResolvConf == "/etc/resolv.conf" && c.ResolvConf != ""
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if cfg, _, err := set(t, file, row.args...); err != nil || !row.want(cfg) {
+				t.Errorf("%+v, %v", cfg, err)
+			}
+		})
+	}
+}
+
+func TestSettingsThatAreWrong(t *testing.T) {
+	if _, _, err := set(t, "maxPod: 3\n", "--config", "FILE"); err == nil || !strings.Contains(err.Error(), `c.yaml:1:1: maxPod: unknown field "maxPod": did you mean "maxPods"?`) {
+		t.Errorf("an unknown field: %v", err)
+	}
+	if _, log, err := set(t, "syncFrequency: 1m\n", "--config", "FILE"); err != nil || !strings.Contains(log, "c.yaml:1:16: syncFrequency: has no effect here") {
+		t.Errorf("what only a kubelet heeds: %v, log %s", err, log)
+	}
+	if _, _, err := set(t, "", "--config", ""); err == nil {
+		t.Error("a file without a name was read")
+	}
+}

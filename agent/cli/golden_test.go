@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runTable runs a command line of the real table and writes down what comes of it.
+func runTable(t *testing.T, b *bytes.Buffer, args ...string) {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	var errs bytes.Buffer
+	err = Execute(t.Context(), Commands(), args, &Call{In: strings.NewReader(""), Out: out, Err: &errs})
+	if _, err := out.Seek(0, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	printed, _ := io.ReadAll(out)
+	b.WriteString("$ monopod " + strings.Join(args, " ") + "\n")
+	b.Write(printed)
+	b.WriteString(errs.String())
+	if err != nil && err.Error() != "" {
+		b.WriteString("monopod: " + err.Error() + "\n")
+	}
+	if code := ExitCode(err); code != 0 {
+		b.WriteString("[" + string(rune('0'+code)) + "]\n")
+	}
+}
+
+// What cannot be meant is said before anybody is asked.
+func TestUsageIsSaid(t *testing.T) {
+	var b bytes.Buffer
+	for _, line := range []string{
+		"exec", "exec -- ls", "exec web", "exec web ls", "exec web --", "exec web more -- ls", "exec web -x -- ls",
+		"wait", "wait web --all", "wait web -l a=b", "wait web --for happy", "wait web --timeout -1s", "wait web --timeout soon", "wait --all -l a=b=c",
+		"restart", "restart web --timeout -1s", "forget", "forget web --socket /nowhere/s", "ps -l a=b=c", "ps web -l a=b", "completion", "completion tcsh", "man web",
+	} {
+		runTable(t, &b, strings.Fields(line)...)
+	}
+	goldenPage(t, "usage.txt", b.String())
+}
+
+func TestHelpOfCommands(t *testing.T) {
+	var b bytes.Buffer
+	for _, name := range []string{"ps", "exec", "wait", "restart", "forget", "completion", "man"} {
+		runTable(t, &b, name, "--help")
+	}
+	goldenPage(t, "help.txt", b.String())
+}
+
+func TestCompletionScripts(t *testing.T) {
+	var b bytes.Buffer
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		runTable(t, &b, "completion", shell)
+	}
+	goldenPage(t, "completion.txt", b.String())
+}

@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestLogsRefusesWhatCannotBeMeant(t *testing.T) {
+	for _, row := range []struct{ args, want string }{
+		{"", "logs of what? Name a pod, as in `monopod logs web`, or select pods by labels with -l"},
+		{"web -l app=web", `name a pod or select pods by labels, not both: "web" and -l app=web`},
+		{"web app proxy", `logs takes a pod and a container, got "proxy" too; choose several containers with -c`},
+		{"web app -c proxy", "name containers once: behind the pod, or with -c or --all-containers"},
+		{"web -c proxy --all-containers", "-c and --all-containers exclude each other"},
+		{"web --since 5m --since-time 2026-05-04T12:00:00Z", "--since and --since-time exclude each other"},
+		{"web --since -5m", "--since -5m0s: give a time that is over, such as 5m"},
+		{"web --since-time noon", `--since-time "noon": write it as in 2026-05-04T12:00:00Z`},
+		{"web --tail -2", "--tail -2: give a number of lines, or -1 for all"},
+		{"web --tail few", `invalid argument "few" for "--tail" flag: strconv.ParseInt: parsing "few": invalid syntax; ` + "`monopod logs --help` lists the flags"},
+		{"-l a=== --socket /none --root /none", "no monopod answers on /none: is `monopod run` running? (no such file or directory)"},
+	} {
+		err := logsCommand().execute(t.Context(), strings.Fields(row.args), &Call{In: strings.NewReader(""), Out: os.Stdout, Err: io.Discard})
+		code := exitUsage
+		if strings.Contains(row.args, "/none") {
+			code = exitFailed
+		}
+		if err == nil || err.Error() != row.want || ExitCode(err) != code {
+			t.Errorf("%s: %d %v\nwant %s", row.args, ExitCode(err), err, row.want)
+		}
+	}
+}
+
+func TestLogsEnd(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if err := logsEnd(ctx, io.ErrClosedPipe); ExitCode(err) != exitFailed {
+		t.Errorf("an error: %v", err)
+	}
+	cancel(context.Canceled)
+	if err := logsEnd(ctx, ctx.Err()); ExitCode(err) != 130 || err.Error() != "" {
+		t.Errorf("interrupted: %v", err)
+	}
+	if err := logsEnd(ctx, nil); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent"
+	"monopod/agent/config"
+	"monopod/agent/once"
+	"monopod/manifests"
+)
+
+// exitBroken: monopod or the runtime failed, not the work.
+const exitBroken = 125
+
+// onceFlags are the flags of its own; those of run are read by settings.
+type onceFlags struct {
+	timeout time.Duration
+	until   string
+	keep    bool
+	from    string
+	reports []string
+	plain   bool
+	remove  string
+}
+
+const onceAbout = `Pods with restartPolicy Never or OnFailure are jobs: the run ends when all of them have ended. Other
+pods run beside them and are stopped then. What the containers write goes to standard output, what
+is waited for to standard error. Nothing is left of the run, and nothing else that runs on the
+machine is touched. The folder of the run is made in TMPDIR; the runtime must see it under the same
+name.
+
+Exit codes:
+  0        all jobs have succeeded, or with --until ready all pods are ready
+  2        wrong flags or invalid manifests; nothing was started
+  124      --timeout was over before the work was done
+  125      monopod or the runtime failed, or a pod can never run here
+  129 130 143   ended by SIGHUP, SIGINT or SIGTERM: pods are stopped within their grace; a second one
+           kills them, a third one gives up
+  other    of the container that failed first in a pod that failed, or of the one that
+           --exit-code-from names`
+
+func onceCommand() *command {
+	var o onceFlags
+	return &command{
+		name: "once", args: "FILE|DIR|- ...", usage: "run pods to their end and exit with the outcome", about: onceAbout,
+		flags: func(f *pflag.FlagSet) {
+			f.DurationVar(&o.timeout, "timeout", 0, "how much `TIME` the work may take, such as 10m (default: any)")
+			f.StringVar(&o.until, "until", "", "end at the `STATE` ready: when all pods are, or have succeeded")
+			f.BoolVar(&o.keep, "keep", false, "with --until ready: leave the pods running then")
+			f.StringVar(&o.from, "exit-code-from", "", "exit with the code of `POD[/CONTAINER]`; of its pod no other container is waited for")
+			f.StringArrayVar(&o.reports, "report", nil, "write a report as `junit=FILE` or json=FILE; may be given more than once")
+			f.BoolVar(&o.plain, "no-color", false, "no colours, not even on a terminal")
+			f.StringVar(&o.remove, "remove", "", "remove what a former run left in the folder `DIR`, instead of running anything")
+			runtimeFlags(f)
+			f.String("log-level", "warn", "the least `LEVEL` of monopod's own log: debug, info, warn or error")
+		},
+		run: func(ctx context.Context, c *Call) error { return runOnce(ctx, c, o) },
+	}
+}
+
+// runtimeFlags are those of run that once has too.
+func runtimeFlags(f *pflag.FlagSet) {
+	all := pflag.NewFlagSet("", pflag.ContinueOnError)
+	runFlags(all)
+	for _, name := range []string{"runtime-endpoint", "node-name", "node-labels", "resolv-conf", "cgroup-driver", "cgroup-root", "config",
+		"image-credential-provider-config", "image-credential-provider-bin-dir", "log-format"} {
+		f.AddFlag(all.Lookup(name))
+	}
+}
+
+// check refuses flags that do not go together.
+func (o *onceFlags) check(args []string) error {
+	switch {
+	case o.remove != "" && len(args) > 0:
+		return fmt.Errorf("--remove runs nothing: leave out %s", args[0])
+	case o.remove == "" && len(args) == 0:
+		return fmt.Errorf("once what? Give files or folders, or - for standard input")
+	case o.until != "" && o.until != "ready":
+		return fmt.Errorf("--until %q: there is only ready", o.until)
+	case o.keep && o.until == "":
+		return fmt.Errorf("--keep goes with --until ready: else nothing runs any more that could be kept")
+	case o.until != "" && o.from != "":
+		return fmt.Errorf("--until ready and --exit-code-from: choose one, for a container that runs has no code")
+	case o.timeout < 0:
+		return fmt.Errorf("--timeout %s: a time above 0", o.timeout)
+	}
+	return nil
+}
+
+// runOnce runs pods to their end, or removes what a former run left.
+func runOnce(ctx context.Context, c *Call, o onceFlags) error {
+	if err := o.check(c.args); err != nil {
+		return exit(exitUsage, "%v", err)
+	}
+	level := &slog.LevelVar{}
+	level.Set(slog.LevelWarn)
+	log, err := logger(text(c.flags, "log-format"), level, c.Err)
+	if err != nil {
+		return exit(exitUsage, "%v", err)
+	}
+	chosen := c.flags.Changed("log-level")
+	if !chosen {
+		log = slog.New(once.Quiet(log.Handler()))
+	}
+	cfg, err := settings(c.flags, log)
+	if err != nil {
+		return exit(exitUsage, "%v", err)
+	}
+	if chosen {
+		level.Set(cfg.Level())
+	}
+	options := agent.Options{Version: Version().Version, Log: log}
+	run := once.Config{Timeout: o.timeout, Ready: o.until == "ready", Keep: o.keep, Out: c.Out, Err: c.Err,
+		Colour: !o.plain && Colored(c.Out, os.Getenv)}
+	if o.remove != "" {
+		return removeRun(ctx, o.remove, cfg, options, run)
+	}
+	pods, err := onlyGood(ctx, c, cfg)
+	if err != nil {
+		return err
+	}
+	for _, p := range pods {
+		run.Pods = append(run.Pods, p.Pod)
+	}
+	if err := o.complete(&run); err != nil {
+		return exit(exitUsage, "%v", err)
+	}
+	for _, dir := range once.Leftovers() {
+		fmt.Fprintf(c.Err, "monopod: a former run was killed, or kept its pods; %s removes what is left of it\n", once.Removal(dir))
+	}
+	if cfg.Root, err = once.MakeRoot(); err != nil {
+		return exit(exitBroken, "%v", err)
+	}
+	code, err := startRun(ctx, cfg, &agent.Once{Pods: pods}, options, run)
+	if err != nil {
+		os.RemoveAll(cfg.Root) // nothing was started
+	}
+	return exitOnce(code, err)
+}
+
+// complete fills in what depends on the pods, and on files that must be there.
+func (o *onceFlags) complete(run *once.Config) (err error) {
+	if o.from != "" {
+		if run.From, err = once.Choose(run.Pods, o.from); err != nil {
+			return err
+		}
+	}
+	for _, text := range o.reports {
+		r, err := once.ParseReport(text)
+		if err != nil {
+			return err
+		}
+		run.Reports = append(run.Reports, r)
+	}
+	return nil
+}
+
+// onlyGood returns the pods of the arguments. If one is refused it prints all
+// problems, and returns none.
+func onlyGood(ctx context.Context, c *Call, cfg config.Config) ([]*manifests.Pod, error) {
+	v, err := checkAll(ctx, cfg, c.args, c.In)
+	if err != nil {
+		return nil, exit(exitUsage, "%v", err)
+	}
+	var text bytes.Buffer
+	n, err := PrintProblems(&text, v.files)
+	if err == nil && n.Problems+n.Warnings > 0 {
+		_, err = c.Err.Write(text.Bytes())
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case n.Problems > 0:
+		return nil, exit(exitUsage, "")
+	case len(v.pods) == 0:
+		return nil, exit(exitUsage, "there are no pods in %s", c.args[0])
+	}
+	var pods []*v1.Pod
+	for _, p := range v.pods {
+		pods = append(pods, p.Pod)
+	}
+	once.Fresh(pods)
+	return v.pods, nil
+}
+
+// readAll reads to the end, unless ctx ends before, or it is too much.
+func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
+	type result struct {
+		text []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() { // ends with the process if the input has no end
+		text, err := manifests.ReadBounded(r)
+		done <- result{text, err}
+	}()
+	select {
+	case all := <-done:
+		return all.text, all.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// removeRun removes what a run left.
+func removeRun(ctx context.Context, dir string, cfg config.Config, o agent.Options, run once.Config) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return exit(exitUsage, "--remove: %v", err)
+	}
+	note, err := once.ReadNote(dir)
+	if err != nil {
+		return exit(exitUsage, "--remove: %v", err)
+	}
+	cfg.Root = dir
+	cfg.Endpoint, cfg.NodeName, cfg.CgroupDriver, cfg.CgroupRoot = note.Endpoint, note.NodeName, note.CgroupDriver, note.CgroupRoot
+	return exitOnce(startRun(ctx, cfg, &agent.Once{}, o, run))
+}
+
+func exitOnce(code int, err error) error {
+	switch {
+	case err != nil:
+		return exit(exitBroken, "%v", err)
+	case code != 0:
+		return exit(code, "")
+	}
+	return nil
+}
+
+// startRun runs an agent for one run. Its error is why it could not be started.
+func startRun(ctx context.Context, cfg config.Config, work *agent.Once, o agent.Options, run once.Config) (code int, err error) {
+	cfg.PodLogs = filepath.Join(cfg.Root, "logs")
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	signal.Ignore(syscall.SIGPIPE) // that nobody reads what is printed is no reason to leave the pods behind
+	note := once.Note{Endpoint: cfg.Endpoint, NodeName: cfg.NodeName, CgroupDriver: cfg.CgroupDriver, CgroupRoot: cfg.CgroupRoot}
+	if err := note.Write(cfg.Root); err != nil {
+		return 0, err
+	}
+	a, err := agent.New(cfg, work, o)
+	if err != nil {
+		return 0, err
+	}
+	note.Endpoint = a.Endpoint() // of those that there may be
+	if err := note.Write(cfg.Root); err != nil {
+		o.Log.Warn("a run that is killed must be told the runtime for --remove", "err", err)
+	}
+	run.Agent, run.Root, run.PodLogs, run.Signals = a, cfg.Root, cfg.PodLogs, signals
+	return once.Run(context.WithoutCancel(ctx), run), nil // signals are its own to answer
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	goodJob = "apiVersion: v1\nkind: Pod\nmetadata: {name: job}\nspec:\n  restartPolicy: Never\n  containers: [{name: c, image: i}]\n"
+	badJob  = "apiVersion: v1\nkind: Pod\nmetadata: {name: bad}\nspec:\n  restartPolicy: Often\n  containers: [{name: c, image: i}]\n"
+)
+
+// Nothing of this comes as far as asking for a runtime.
+func TestOnceRefuses(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", t.TempDir())
+	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"good.yaml": goodJob, "bad.yaml": badJob, "twice.yaml": goodJob} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, row := range []struct {
+		args  string
+		stdin string
+		says  string
+	}{
+		{"", "", "once what? Give files or folders"},
+		{"DIR/none.yaml", "", "none.yaml: no such file"},
+		{"DIR/empty", "", "there are no pods in DIR/empty"},
+		{"DIR/bad.yaml", "", "DIR/bad.yaml:5:18: spec.restartPolicy"},
+		{"DIR/good.yaml DIR/twice.yaml", "", "pod default/job-n is in DIR/good.yaml already"},
+		{"-", badJob, "-:5:18: spec.restartPolicy"},
+		{"--until done DIR/good.yaml", "", "there is only ready"},
+		{"--keep DIR/good.yaml", "", "--keep goes with --until ready"},
+		{"--until ready --exit-code-from job DIR/good.yaml", "", "choose one"},
+		{"--timeout soon DIR/good.yaml", "", "invalid argument \"soon\""},
+		{"--timeout -1s DIR/good.yaml", "", "a time above 0"},
+		{"--exit-code-from jbo DIR/good.yaml", "", "there is job/c"},
+		{"--report html=x DIR/good.yaml", "", "choose junit or json"},
+		{"--log-level loud DIR/good.yaml", "", "--log-level"},
+		{"--remove DIR", "", "is not what `monopod once` left"},
+		{"--remove DIR DIR/good.yaml", "", "--remove runs nothing"},
+		{"--listen :1 DIR/good.yaml", "", "unknown flag: --listen"},
+	} {
+		t.Run(row.args, func(t *testing.T) {
+			args := append([]string{"once"}, strings.Fields(strings.ReplaceAll(row.args, "DIR", dir))...)
+			if !strings.Contains(row.args, "--remove") {
+				args = append(args, "--node-name", "n")
+			}
+			var said bytes.Buffer
+			err := Execute(t.Context(), Commands(), args, &Call{In: strings.NewReader(row.stdin), Out: os.Stdout, Err: &said})
+			if err != nil {
+				said.WriteString(err.Error())
+			}
+			if text := strings.ReplaceAll(said.String(), dir, "DIR"); ExitCode(err) != exitUsage || !strings.Contains(text, row.says) {
+				t.Errorf("code %d, said %s", ExitCode(err), text)
+			}
+		})
+	}
+	if left, _ := os.ReadDir(os.Getenv("TMPDIR")); len(left) > 0 {
+		t.Errorf("folders are left: %v", left)
+	}
+}

@@ -1,0 +1,138 @@
+package print
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"monopod/agent/status"
+)
+
+// RuntimeWords says that the runtime is down, if it is.
+func RuntimeWords(r status.Runtime, now time.Time) []string {
+	if r.Up {
+		return nil
+	}
+	who := "the runtime"
+	if r.Endpoint != "" {
+		who += " at " + r.Endpoint
+	}
+	line := who + " has not answered yet"
+	if !r.Since.IsZero() {
+		line = who + " has not answered for " + duration.HumanDuration(now.Sub(r.Since))
+	}
+	if r.Error != "" {
+		line += ": " + r.Error
+	}
+	return []string{OneLine(line)}
+}
+
+// ManifestWords are the problems of the settings and the folder, then those of
+// each file.
+func ManifestWords(m status.Manifests) []string {
+	var words []string
+	for _, p := range m.Settings {
+		words = append(words, ProblemLine(p, ""))
+	}
+	for _, p := range m.Problems {
+		words = append(words, ProblemLine(p, m.Dir))
+	}
+	for _, f := range m.Files {
+		words = append(words, FileWords(f, m.Dir)...)
+	}
+	return words
+}
+
+// FileWords are the problems of a file; behind the last one that made us
+// refuse it stands what runs instead.
+func FileWords(f status.File, dir string) []string {
+	var words []string
+	refusal := -1
+	for i, p := range f.Problems {
+		words = append(words, ProblemLine(p, dir))
+		if !p.Warning {
+			refusal = i
+		}
+	}
+	if !f.Held {
+		return words
+	}
+	held := "the last good version runs on"
+	if len(f.Pods) > 0 {
+		held = fmt.Sprintf("the last good version of %s runs on", strings.Join(f.Pods, ", "))
+	}
+	if refusal < 0 {
+		return append(words, Within(dir, f.Path)+": "+held)
+	}
+	words[refusal] += " (" + held + ")"
+	return words
+}
+
+// ProblemLine is "file:line:column: field: message" with the file relative to dir.
+func ProblemLine(p status.Problem, dir string) string {
+	if p.File != "" && p.File != dir {
+		p.File = Within(dir, p.File)
+	}
+	if p.Warning && p.Field != "" {
+		p.Field = "warning: " + p.Field
+	} else if p.Warning {
+		p.Message = "warning: " + p.Message
+	}
+	return OneLine(p.Error())
+}
+
+// PodWords say why pods and containers wait or ended badly.
+func PodWords(pods []v1.Pod) []string {
+	var words []string
+	for i := range pods {
+		p := &pods[i]
+		name := p.Namespace + "/" + ShortName(p)
+		if p.Status.Message != "" {
+			words = append(words, OneLine(JoinWords(name, p.Status.Reason, p.Status.Message)))
+		}
+		for _, s := range p.Status.InitContainerStatuses {
+			words = append(words, containerWords(name+": init container "+s.Name, s)...)
+		}
+		for _, s := range p.Status.ContainerStatuses {
+			words = append(words, containerWords(name+": container "+s.Name, s)...)
+		}
+	}
+	return words
+}
+
+// containerWords is nothing for a container that is well or on its way.
+func containerWords(who string, s v1.ContainerStatus) []string {
+	if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
+		return []string{OneLine(JoinWords(who, t.Reason, EndedWith(t), t.Message))}
+	}
+	w := s.State.Waiting
+	if w == nil || !Waits(s) || (w.Reason == "ContainerCreating" && w.Message == "") {
+		return nil
+	}
+	line := JoinWords(who, w.Reason, w.Message)
+	if t := s.LastTerminationState.Terminated; t != nil && w.Reason == "CrashLoopBackOff" {
+		line += fmt.Sprintf(" (last time: %s)", JoinWords(EndedWith(t), t.Message))
+	}
+	return []string{OneLine(line)}
+}
+
+func EndedWith(t *v1.ContainerStateTerminated) string {
+	if t.Reason == "OOMKilled" {
+		return fmt.Sprintf("exit code %d, out of memory", t.ExitCode)
+	}
+	return fmt.Sprintf("exit code %d", t.ExitCode)
+}
+
+// JoinWords joins what is not empty by colons.
+func JoinWords(parts ...string) string {
+	var said []string
+	for _, p := range parts {
+		if p != "" {
+			said = append(said, p)
+		}
+	}
+	return strings.Join(said, ": ")
+}

@@ -1,0 +1,223 @@
+package print
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// SGR codes for the STATUS word.
+const (
+	green  = "32"
+	Yellow = "33"
+	red    = "31"
+)
+
+// summary is a pod in the words of `kubectl get pods`.
+type summary struct {
+	Ready, Word, Restarts, Age string
+	Color                      string
+}
+
+func Summarize(p *v1.Pod, now time.Time) summary {
+	word, starting := startingWord(p)
+	if !starting {
+		word = runningWord(p)
+	}
+	if p.DeletionTimestamp != nil {
+		word = "Terminating"
+	}
+	ready, total := readiness(p)
+	return summary{
+		Ready:    fmt.Sprintf("%d/%d", ready, total),
+		Word:     word,
+		Restarts: restarts(p, starting, now),
+		Age:      age(p, now),
+		Color:    colorOf(word, ready == total),
+	}
+}
+
+// startingWord says how far the init containers are, while they are not done.
+func startingWord(p *v1.Pod) (word string, starting bool) {
+	for i, c := range p.Spec.InitContainers {
+		s, ok := StatusOf(p.Status.InitContainerStatuses, c.Name)
+		if !ok {
+			if len(p.Status.InitContainerStatuses) == 0 {
+				return "", false // nothing was looked at yet
+			}
+			return fmt.Sprintf("Init:%d/%d", i, len(p.Spec.InitContainers)), true
+		}
+		t := s.State.Terminated
+		switch {
+		case t != nil && t.ExitCode == 0, IsSidecar(&c) && s.Started != nil && *s.Started:
+			continue
+		case t != nil:
+			return "Init:" + EndWord(t), true
+		case Waits(s):
+			return "Init:" + s.State.Waiting.Reason, true
+		default:
+			return fmt.Sprintf("Init:%d/%d", i, len(p.Spec.InitContainers)), true
+		}
+	}
+	return "", false
+}
+
+// runningWord is what the first container in trouble says, else the pod itself.
+func runningWord(p *v1.Pod) string {
+	waiting, ended, running := "", "", false
+	for _, s := range p.Status.ContainerStatuses {
+		switch {
+		case s.State.Waiting != nil && s.State.Waiting.Reason != "":
+			waiting = worst(waiting, s.State.Waiting.Reason)
+		case s.State.Terminated != nil:
+			ended = worst(ended, EndWord(s.State.Terminated))
+		case s.State.Running != nil && s.Ready:
+			running = true
+		}
+	}
+	switch {
+	case p.Status.Reason != "":
+		return p.Status.Reason
+	case waiting != "":
+		return waiting
+	case ended == "Completed" && running && PodReady(p):
+		return "Running"
+	case ended == "Completed" && running:
+		return "NotReady"
+	case ended != "":
+		return ended
+	default:
+		return cmp.Or(string(p.Status.Phase), "Unknown")
+	}
+}
+
+// worst keeps the word that tells more: the first one that is not the usual.
+func worst(had, word string) string {
+	switch had {
+	case "", "ContainerCreating", "PodInitializing", "Completed":
+		return word
+	}
+	return had
+}
+
+// EndWord says how a container ended.
+func EndWord(t *v1.ContainerStateTerminated) string {
+	switch {
+	case t.Reason != "":
+		return t.Reason
+	case t.Signal != 0:
+		return fmt.Sprintf("Signal:%d", t.Signal)
+	case t.ExitCode == 0:
+		return "Completed"
+	default:
+		return fmt.Sprintf("ExitCode:%d", t.ExitCode)
+	}
+}
+
+// Waits says whether a container waits for something worth saying.
+func Waits(s v1.ContainerStatus) bool {
+	return s.State.Waiting != nil && s.State.Waiting.Reason != "" && s.State.Waiting.Reason != "PodInitializing"
+}
+
+func StatusOf(all []v1.ContainerStatus, name string) (v1.ContainerStatus, bool) {
+	for _, s := range all {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return v1.ContainerStatus{}, false
+}
+
+func IsSidecar(c *v1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+}
+
+func PodReady(p *v1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == v1.PodReady {
+			return c.Status == v1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// readiness counts regular containers and sidecars.
+func readiness(p *v1.Pod) (ready, total int) {
+	count := func(statuses []v1.ContainerStatus, name string) {
+		total++
+		if s, ok := StatusOf(statuses, name); ok && s.Ready && s.State.Running != nil {
+			ready++
+		}
+	}
+	for _, c := range p.Spec.Containers {
+		count(p.Status.ContainerStatuses, c.Name)
+	}
+	for i := range p.Spec.InitContainers {
+		if c := &p.Spec.InitContainers[i]; IsSidecar(c) {
+			count(p.Status.InitContainerStatuses, c.Name)
+		}
+	}
+	return ready, total
+}
+
+// restarts counts those of the init containers while these run, then those of
+// the regular ones and sidecars, and says when the last one was.
+func restarts(p *v1.Pod, starting bool, now time.Time) string {
+	statuses := p.Status.ContainerStatuses
+	if starting {
+		statuses = nil
+	}
+	for i := range p.Spec.InitContainers {
+		c := &p.Spec.InitContainers[i]
+		if s, ok := StatusOf(p.Status.InitContainerStatuses, c.Name); ok && (starting || IsSidecar(c)) {
+			statuses = append(statuses[:len(statuses):len(statuses)], s)
+		}
+	}
+	n := int32(0)
+	var last metav1.Time
+	for _, s := range statuses {
+		n += s.RestartCount
+		if t := s.LastTerminationState.Terminated; t != nil && last.Before(&t.FinishedAt) {
+			last = t.FinishedAt
+		}
+	}
+	if n == 0 || last.IsZero() {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d (%s ago)", n, duration.HumanDuration(now.Sub(last.Time)))
+}
+
+func age(p *v1.Pod, now time.Time) string {
+	since := p.CreationTimestamp
+	if since.IsZero() && p.Status.StartTime != nil {
+		since = *p.Status.StartTime
+	}
+	if since.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(now.Sub(since.Time))
+}
+
+// colorOf is green for all well, yellow for on the way, red for trouble.
+func colorOf(word string, ready bool) string {
+	switch strings.TrimPrefix(word, "Init:") {
+	case "Completed", "Succeeded":
+		return ""
+	case "Running":
+		if ready {
+			return green
+		}
+		return Yellow
+	case "Pending", "ContainerCreating", "PodInitializing", "NotReady", "Terminating", "WaitingForPods":
+		return Yellow
+	}
+	if n, _, ok := strings.Cut(strings.TrimPrefix(word, "Init:"), "/"); ok && n != "" {
+		return Yellow
+	}
+	return red
+}

@@ -1,0 +1,89 @@
+package print
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// PrintIndented prints the table under a key.
+func (t *Table) PrintIndented(w *bytes.Buffer) {
+	var lines bytes.Buffer
+	t.Print(&lines)
+	for line := range bytes.Lines(lines.Bytes()) {
+		w.WriteString("  ")
+		w.Write(line)
+	}
+}
+
+// Table is lines of cells whose columns are as wide as their widest cell.
+type Table struct {
+	Rows   [][]Cell
+	widths []int
+}
+
+// Cell is one text; color is an SGR code of ECMA-48 such as "32", "" for none.
+type Cell struct{ Text, Color string }
+
+func PlainCells(texts []string) []Cell {
+	cells := make([]Cell, len(texts))
+	for i, text := range texts {
+		cells[i].Text = text
+	}
+	return cells
+}
+
+// Add adds a line; an empty cell becomes a dash, so that columns can be counted.
+func (t *Table) Add(cells ...Cell) {
+	for i, c := range cells {
+		cells[i].Text = cmp.Or(OneLine(c.Text), "-")
+		if i == len(t.widths) {
+			t.widths = append(t.widths, 0)
+		}
+		t.widths[i] = max(t.widths[i], Width(cells[i].Text))
+	}
+	t.Rows = append(t.Rows, cells)
+}
+
+func (t *Table) Print(w io.Writer) {
+	for _, row := range t.Rows {
+		for i, c := range row {
+			pad := strings.Repeat(" ", t.widths[i]-Width(c.Text)+3)
+			if i == len(row)-1 {
+				pad = "\n"
+			}
+			if c.Color != "" {
+				c.Text = "\x1b[" + c.Color + "m" + c.Text + "\x1b[0m"
+			}
+			fmt.Fprint(w, c.Text, pad)
+		}
+	}
+}
+
+// Width is how many columns of a terminal s takes: one for each character but
+// combining marks. Wide characters do not occur in Kubernetes' names.
+func Width(s string) int {
+	n := utf8.RuneCountInString(s)
+	for _, r := range s {
+		if unicode.Is(unicode.Mn, r) {
+			n--
+		}
+	}
+	return n
+}
+
+// OneLine makes text from elsewhere fit to print: one line, and nothing that
+// could command the terminal.
+func OneLine(s string) string {
+	clean := func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}
+	return strings.Join(strings.Fields(strings.Map(clean, s)), " ")
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// oddFolder is a folder of a good manifest beside what is none: a pipe that
+// no process writes to, a link to it, and a file that is larger than any disk.
+func oddFolder(t *testing.T) string {
+	dir := t.TempDir()
+	for _, err := range []error{
+		unix.Mkfifo(filepath.Join(dir, "pipe.yaml"), 0o644),
+		os.Symlink("pipe.yaml", filepath.Join(dir, "link.yaml")),
+		os.WriteFile(filepath.Join(dir, "sparse.yaml"), nil, 0o644),
+		os.Truncate(filepath.Join(dir, "sparse.yaml"), 1<<40),
+		os.WriteFile(filepath.Join(dir, "good.txt"), []byte(goodJob), 0o644),
+		os.Symlink("good.txt", filepath.Join(dir, "good.yaml")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// said runs a command and returns what it prints, and its exit code.
+func said(t *testing.T, ctx context.Context, in io.Reader, args ...string) (string, int) {
+	t.Helper()
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	var log bytes.Buffer
+	err = Execute(ctx, Commands(), append(args, "--node-name", "n"), &Call{In: in, Out: out, Err: &log})
+	code := ExitCode(err)
+	if err != nil {
+		log.WriteString(err.Error())
+	}
+	text, err := os.ReadFile(out.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text) + log.String(), code
+}
+
+func TestWhatIsNoFileOfTextIsAProblemOfItsOwn(t *testing.T) {
+	dir := oddFolder(t)
+	for _, command := range []string{"validate", "once"} {
+		text, code := said(t, t.Context(), nil, command, dir)
+		text = strings.ReplaceAll(text, dir, "DIR")
+		for _, want := range []string{
+			"DIR/link.yaml: not a regular file", "DIR/pipe.yaml: not a regular file", "DIR/sparse.yaml: larger than 10 MiB", "3 problems",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is missing from:\n%s", command, want, text)
+			}
+		}
+		if code != exitUsage {
+			t.Errorf("%s: code %d", command, code)
+		}
+	}
+	if text, _ := said(t, t.Context(), nil, "validate", dir); !strings.Contains(text, "default/job-n") {
+		t.Errorf("the good one is missing from:\n%s", text)
+	}
+}
+
+func TestStandardInputIsBounded(t *testing.T) {
+	for _, command := range []string{"validate", "once"} {
+		in := strings.NewReader(strings.Repeat("#", 100<<20))
+		text, code := said(t, t.Context(), in, command, "-")
+		if code != exitUsage || !strings.Contains(text, "larger than 10 MiB") {
+			t.Errorf("%s: code %d, said %s", command, code, text)
+		}
+		if left := in.Len(); left < 80<<20 {
+			t.Errorf("%s: all but %d bytes were read", command, left)
+		}
+	}
+}
+
+// As `validate <(helm template .)` has it.
+func TestAPipeThatIsNamedIsRead(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	go func() {
+		_, _ = w.WriteString(goodJob)
+		w.Close()
+	}()
+	text, code := said(t, t.Context(), nil, "validate", "/dev/fd/"+strconv.Itoa(int(r.Fd())))
+	if code != 0 || !strings.Contains(text, "default/job-n") {
+		t.Errorf("code %d, said %s", code, text)
+	}
+}
+
+func TestValidateEndsWhileNothingIsWritten(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { w.Close(); r.Close() }()
+	if text, code := said(t, ctx, r, "validate", "-"); code == 0 {
+		t.Errorf("it said %s", text)
+	}
+}
+
+func TestSettingsAreARegularFile(t *testing.T) {
+	dir := oddFolder(t)
+	for name, want := range map[string]string{"pipe.yaml": "not a regular file", "sparse.yaml": "larger than 10 MiB"} {
+		text, code := said(t, t.Context(), nil, "validate", "--config", filepath.Join(dir, name), filepath.Join(dir, "good.yaml"))
+		if code != exitUsage || !strings.Contains(text, want) {
+			t.Errorf("%s: code %d, said %s", name, code, text)
+		}
+	}
+}
+
+// The agent would run only one of them.
+func TestValidateRefusesTheSecondPodOfAUID(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		text := "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", uid: u-1}\nspec: {containers: [{name: c, image: i}]}\n"
+		if err := os.WriteFile(filepath.Join(dir, name+".yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var b bytes.Buffer
+	runTable(t, &b, "validate", "--node-name", "n", dir)
+	said := b.String()
+	for _, want := range []string{filepath.Join(dir, "b.yaml") + ": metadata.uid: ", "a.yaml gives the pod default/a-n with the uid u-1 already", "[2]\n"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("it does not say %q:\n%s", want, said)
+		}
+	}
+	b.Reset()
+	if runTable(t, &b, "validate", "--node-name", "n", filepath.Join(dir, "a.yaml")); strings.Contains(b.String(), "[2]") {
+		t.Errorf("one alone is refused:\n%s", b.String())
+	}
+}

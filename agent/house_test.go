@@ -1,0 +1,173 @@
+package agent
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The house of the project: what each package may import of ours. What stands
+// above may import what stands below it in its own list; leaves import no other
+// room of the agent's, but for the few named here.
+var (
+	// spine, from the bottom up: each imports those before it.
+	spine = []string{"podspec", "checkpoint", "pleg", "node", "admission", "plan", "podstatus", "gc", "worker"}
+	// leaves, of which the spine may import any.
+	leaves = map[string][]string{
+		"config": {"manifests", "manifests/decode"},
+		"events": {"agent/elide", "agent/status"}, "elide": {}, "hook": {}, "image": {"agent/panics", "cri"},
+		"logs": {"agent/panics", "agent/safefile"}, "metrics": {}, "panics": {}, "podlog": {"agent/safefile"},
+		"probe": {"agent/panics"}, "safefile": {}, "server": {"agent/elide", "agent/events", "agent/panics", "agent/podlog", "agent/status"},
+		"stats": {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics"}, "stream": {},
+		"volume": {"agent/safefile", "manifests", "manifests/decode"},
+	}
+	below = []string{"cgroups", "cri", "manifests", "manifests/decode", "manifests/poduid"}
+	// notAbove are those that do not see each other though both are in the spine.
+	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "worker": {"gc"}}
+	others   = map[string][]string{
+		".":                  {"agent/cli"},
+		"agent/cli":          {"agent", "agent/cli/client", "agent/cli/print", "agent/config", "agent/events", "agent/once", "agent/podlog", "agent/status", "agent/stream", "cri", "manifests", "manifests/decode"},
+		"agent/cli/client":   {"agent/cli/print", "agent/events", "agent/status", "cri"},
+		"agent/cli/print":    {"agent/events", "agent/status", "agent/stream", "cri"},
+		"agent/once":         {"agent/podlog", "agent/safefile", "agent/status", "manifests", "manifests/decode"},
+		"cgroups":            {"manifests/poduid"},
+		"cgroups/cgrouptest": {"cgroups"},
+		"cri":                {},
+		"cri/critest":        {"cri"},
+		"manifests":          {"manifests/decode", "manifests/defaults", "manifests/validate"},
+		"manifests/decode":   {},
+		"manifests/defaults": {},
+		"manifests/poduid":   {},
+		"manifests/validate": {"manifests/decode", "manifests/defaults", "manifests/poduid"},
+		"agent/e2e":          {"agent/e2e/rig"},
+		"agent/e2e/golden":   {},
+		"agent/e2e/rig":      {},
+	}
+)
+
+// mayImport is all of this as one table.
+func mayImport() map[string][]string {
+	may := maps.Clone(others)
+	all := slices.Clone(below)
+	for name, imports := range leaves {
+		may["agent/"+name] = imports
+		if name != "config" { // whose values the wiring copies
+			all = append(all, "agent/"+name)
+		}
+	}
+	for k, name := range spine {
+		imports := slices.Clone(all)
+		for _, lower := range spine[:k] {
+			if !slices.Contains(notAbove[name], lower) {
+				imports = append(imports, "agent/"+lower)
+			}
+		}
+		may["agent/"+name] = imports
+	}
+	for _, name := range spine {
+		all = append(all, "agent/"+name)
+	}
+	may["agent"] = append(all, "agent/config")
+	return may
+}
+
+// Imports run downhill. Tests may import anything.
+func TestImportsRunDownhill(t *testing.T) {
+	may, seen := mayImport(), map[string]bool{}
+	err := filepath.WalkDir("..", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		dir, err := filepath.Rel("..", path.Dir(filepath.ToSlash(file)))
+		if err != nil {
+			return err
+		}
+		allowed, known := may[dir]
+		if !known {
+			if !strings.HasPrefix(dir, "testdata/") && !strings.HasPrefix(dir, "agent/e2e/") {
+				t.Errorf("%s is a package that is not in the house", dir)
+			}
+			return nil
+		}
+		seen[dir] = true
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, i := range f.Imports {
+			name, _ := strconv.Unquote(i.Path.Value)
+			if ours, ok := strings.CutPrefix(name, "monopod/"); ok && !slices.Contains(allowed, ours) {
+				t.Errorf("%s imports %s", file, ours)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := range may {
+		if !seen[dir] {
+			t.Errorf("%s is in the house and does not exist", dir)
+		}
+	}
+}
+
+// main.go is the only Go file of the root.
+func TestTheRootHasOneGoFile(t *testing.T) {
+	files, err := filepath.Glob("../*.go")
+	if err != nil || len(files) != 1 || filepath.Base(files[0]) != "main.go" {
+		t.Errorf("the root has %v (%v)", files, err)
+	}
+}
+
+// maxRoom is how many lines a package may have without its tests.
+const maxRoom = 2500
+
+func TestRoomsAreSmall(t *testing.T) {
+	lines := map[string]int{}
+	for dir := range mayImport() {
+		files, _ := filepath.Glob(filepath.Join("..", dir, "*.go"))
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines[dir] += strings.Count(string(b), "\n")
+		}
+	}
+	for dir, n := range lines {
+		if n > maxRoom {
+			t.Errorf("%s has %d lines: at most %d", dir, n, maxRoom)
+		}
+	}
+}
+
+// Templates call methods by name, which keeps the linker from leaving out what
+// is never called: a fifth of the binary.
+func TestNothingImportsTemplates(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", "grpcnotrace", "..").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	deps := strings.Fields(string(out))
+	if !slices.Contains(deps, "monopod/agent") {
+		t.Fatalf("that is no list of what is linked: %q", out)
+	}
+	for _, name := range []string{"text/template", "html/template"} {
+		if slices.Contains(deps, name) {
+			t.Errorf("%s is linked; `go list -deps -f '{{.ImportPath}} {{.Imports}}'` says whose doing that is", name)
+		}
+	}
+}
