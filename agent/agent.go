@@ -186,7 +186,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	a.workers = &worker.Workers{
 		Cri:     a.cri,
 		Images:  image.New(a.cri, settingsOfPulls(a.cfg, keyring, a.metrics)),
-		Prober:  probe.Prober{Observe: worker.ProbeCounter(a.metrics)},
+		Prober:  probe.Prober{Observe: ProbeCounter(a.metrics)},
 		Metrics: a.metrics,
 		Store:   a.store,
 		Events:  a.events,

@@ -6,11 +6,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/worker"
+	"monopod/agent/podspec"
 )
 
 func TestProbeCommandIsBounded(t *testing.T) {
-	_, err := worker.ExpandStatic([]string{"sh", strings.Repeat("$(A)", 1000)}, []v1.EnvVar{{Name: "A", Value: strings.Repeat("x", 100<<10)}})
+	_, err := podspec.ExpandStatic([]string{"sh", strings.Repeat("$(A)", 1000)}, []v1.EnvVar{{Name: "A", Value: strings.Repeat("x", 100<<10)}})
 	if got := errorText(err); !strings.HasPrefix(got, "command[1]: longer than 128 KiB") {
 		t.Errorf("got %.200s", got)
 	}

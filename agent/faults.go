@@ -6,7 +6,7 @@ import (
 	"monopod/agent/events"
 	"monopod/agent/metrics"
 	"monopod/agent/panics"
-	"monopod/agent/worker"
+	"monopod/agent/plan"
 	"monopod/manifests"
 )
 
@@ -24,7 +24,7 @@ func (l *syncLoop) contained(p *v1.Pod, what string, do func()) error {
 func (l *syncLoop) fault(p *v1.Pod, what string, err error) {
 	key := manifests.KeyOf(p).String()
 	l.shared.Metrics.Panic()
-	l.shared.Events.Record(events.About(p), v1.EventTypeWarning, worker.ReasonFault, what+": "+err.Error())
+	l.shared.Events.Record(events.About(p), v1.EventTypeWarning, plan.ReasonFault, what+": "+err.Error())
 	if l.shared.Faults.IsNew(key+" "+what, err.Error()) {
 		l.shared.Log.Error("cannot "+what, append(panics.Logged(err), "pod", key)...)
 	}

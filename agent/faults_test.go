@@ -12,8 +12,8 @@ import (
 
 	"monopod/agent/admission"
 	"monopod/agent/node"
+	"monopod/agent/plan"
 	"monopod/agent/podstatus"
-	"monopod/agent/worker"
 	"monopod/manifests"
 )
 
@@ -104,7 +104,7 @@ func TestAPanicInAPassIsAFailedPass(t *testing.T) {
 		on.Store(true)
 		r.want(manifest("bad", "img:bad"))
 		r.after(10 * time.Minute)
-		if st := r.status("default/bad-n"); st.Reason != worker.ReasonFault || !strings.Contains(st.Message, "panic: poison") {
+		if st := r.status("default/bad-n"); st.Reason != plan.ReasonFault || !strings.Contains(st.Message, "panic: poison") {
 			r.Errorf("status %+v", st)
 		}
 		r.isContained("look after the pod")

@@ -16,7 +16,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/worker"
+	"monopod/agent/podspec"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -341,7 +341,7 @@ func TestProbesLeaveNoGoroutinesBehind(t *testing.T) {
 func TestWhatProbesByCommandAreExpanded(t *testing.T) {
 	env := []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "$(A)"}, {Name: "F", ValueFrom: &v1.EnvVarSource{}}}
 	command := []string{"plain", "$(A)$(B)", "$(F)$(NONE)$$(A)"}
-	got, err := worker.ExpandStatic(command, env)
+	got, err := podspec.ExpandStatic(command, env)
 	if want := []string{"plain", "1$(A)", "$(F)$(NONE)$(A)"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}

@@ -129,8 +129,9 @@ func TestTheRootHasOneGoFile(t *testing.T) {
 	}
 }
 
-// maxRoom is how many lines a package may have without its tests.
-const maxRoom = 2500
+// maxRoom is how many lines a package may have without its tests. The commands,
+// one file each, have more.
+const maxRoom, maxCommands = 2500, 4900
 
 func TestRoomsAreSmall(t *testing.T) {
 	lines := map[string]int{}
@@ -148,8 +149,12 @@ func TestRoomsAreSmall(t *testing.T) {
 		}
 	}
 	for dir, n := range lines {
-		if n > maxRoom {
-			t.Errorf("%s has %d lines: at most %d", dir, n, maxRoom)
+		most := maxRoom
+		if dir == "agent/cli" {
+			most = maxCommands
+		}
+		if n > most {
+			t.Errorf("%s has %d lines: at most %d", dir, n, most)
 		}
 	}
 }

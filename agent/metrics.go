@@ -3,6 +3,7 @@ package agent
 import (
 	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -11,6 +12,7 @@ import (
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/agent/podstatus"
+	"monopod/agent/probe"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )
@@ -104,5 +106,13 @@ func countPod(s *metrics.State, p *v1.Pod, desired bool) {
 		if made {
 			s.Volumes[metrics.Volumes{Plugin: plugin, Actual: true}]++
 		}
+	}
+}
+
+// ProbeCounter counts what the probes find.
+func ProbeCounter(m *metrics.Metrics) func(*probe.Target, probe.Kind, probe.Finding, time.Duration) {
+	results := map[probe.Finding]string{probe.Succeeded: metrics.ProbeSuccessful, probe.Failed: metrics.ProbeFailed, probe.Unknown: metrics.ProbeUnknown}
+	return func(t *probe.Target, k probe.Kind, f probe.Finding, took time.Duration) {
+		m.Probe(metrics.Probed{Kind: k.Title(), Container: t.Container.Name, Pod: t.Pod.Name, Namespace: t.Pod.Namespace, UID: string(t.Pod.UID)}, results[f], took)
 	}
 }

@@ -172,7 +172,7 @@ func (r *rig) start() {
 	if r.dial == nil {
 		r.dial = nobodyListens
 	}
-	ws := &worker.Workers{Metrics: r.metrics, Prober: probe.Prober{Dial: r.dial, Observe: worker.ProbeCounter(r.metrics)}, Cri: client,
+	ws := &worker.Workers{Metrics: r.metrics, Prober: probe.Prober{Dial: r.dial, Observe: ProbeCounter(r.metrics)}, Cri: client,
 		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Root: root, Machine: m,
 		Watch: r.watch, Log: log, Starts: make(chan struct{}, 8), Ends: make(chan struct{}, 2),
 		PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator, Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans}

@@ -210,3 +210,16 @@ func podIPs(p *v1.Pod, in Input, n *Host) []string {
 	}
 	return out
 }
+
+func ExpandStatic(command []string, vars []v1.EnvVar) ([]string, error) {
+	if !slices.ContainsFunc(command, func(arg string) bool { return strings.Contains(arg, "$") }) {
+		return command, nil
+	}
+	fixed := Env{Values: map[string]string{}}
+	for _, v := range vars {
+		if v.ValueFrom == nil {
+			fixed.Values[v.Name] = v.Value
+		}
+	}
+	return fixed.ExpandAll("command", command)
+}

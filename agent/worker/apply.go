@@ -85,7 +85,7 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 		if err := w.takeOver(firm, s); err != nil {
 			return err
 		}
-		return because("FailedCheckpoint", w.remember(w.checkpointOf(s, a.UID)))
+		return plan.Because("FailedCheckpoint", w.remember(w.checkpointOf(s, a.UID)))
 	case plan.DoRetire:
 		w.noteDown(w.checkpointOf(s, a.UID).Removing(metav1.Now()))
 		return nil
@@ -197,18 +197,18 @@ func (w *Worker) note(ctx context.Context, s *plan.Facts, a plan.Action, err err
 	case cri.Busy(err):
 		return fmt.Errorf("%w: %w", errBusy, err)
 	case a.Do == plan.DoStopSandbox:
-		return because("FailedKillPod", fmt.Errorf("error killing pod: %w", err))
+		return plan.Because("FailedKillPod", fmt.Errorf("error killing pod: %w", err))
 	case !starts && !makes:
 		return fmt.Errorf("%s: %w", a.Do, err)
 	}
 	w.count(s, a, err)
 	f := w.failures[a.Name]
 	said := f.Message
-	f.Waiting, f.Count = explain(err), f.Count+1
+	f.Waiting, f.Count = plan.Explain(err), f.Count+1
 	var i *image.Error
 	f.Retry = time.Now().Add(plan.RetryAfter(f.Count))
 	if errors.As(err, &i) {
-		f.Waiting, f.Retry = imageFailure(i)
+		f.Waiting, f.Retry = plan.ImageFailure(i)
 	}
 	w.failures[a.Name] = f
 	w.recordFailure(s, a, f, err)
@@ -221,52 +221,20 @@ func (w *Worker) note(ctx context.Context, s *plan.Facts, a plan.Action, err err
 	return nil
 }
 
-// startError is a failure to start a pod or container, with its reason.
-type startError struct {
-	reason string
-	err    error
-}
-
-func (e *startError) Error() string { return e.err.Error() }
-func (e *startError) Unwrap() error { return e.err }
-
-// because gives an error its reason; nil stays nil.
-func because(reason string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &startError{reason, err}
-}
-
-// explain returns why a container does not start, in the kubelet's words.
-func explain(err error) plan.Waiting {
-	var i *image.Error
-	var s *startError
-	switch {
-	case errors.As(err, &i):
-		return plan.Waiting{Reason: i.Reason, Message: i.Error()}
-	case errors.As(err, &s):
-		return plan.Waiting{Reason: s.reason, Message: s.Error()}
-	case panics.In(err) != nil:
-		return plan.Waiting{Reason: ReasonFault, Message: err.Error()}
-	}
-	return plan.Waiting{Reason: "FailedCreatePodSandBox", Message: "Failed to create pod sandbox: " + err.Error()}
-}
-
 func (w *Worker) setUp(ctx context.Context, s *plan.Facts) error {
 	if c := w.Known[string(s.Pod.UID)]; c != nil && c.Boot != w.Machine.Boot.ID && len(decode.OrderOf(c.Pod).After) > 0 {
 		if err := w.remember(c.InBoot(w.Machine.Boot)); err != nil {
-			return because("FailedCheckpoint", err)
+			return plan.Because("FailedCheckpoint", err)
 		}
 	}
 	if err := w.Cgroups.Create(ctx, s.Pod.Pod, w.Machine.Now()); err != nil {
-		return because("FailedCreatePodContainer", err)
+		return plan.Because("FailedCreatePodContainer", err)
 	}
 	if err := w.makeLogDir(s.Pod.Pod); err != nil {
-		return because("FailedMount", err)
+		return plan.Because("FailedMount", err)
 	}
 	_, err := w.setUpVolumes(ctx, s.Pod.Pod, w.Machine.Now())
-	return because("FailedMount", err)
+	return plan.Because("FailedMount", err)
 }
 
 // forget removes what the agent itself made for an instance, its checkpoint

@@ -8,11 +8,9 @@ import (
 
 	"monopod/agent/events"
 	"monopod/agent/panics"
+	"monopod/agent/plan"
 	"monopod/manifests"
 )
-
-// ReasonFault is the reason of a pod that the agent itself fails at.
-const ReasonFault = "FailedSync"
 
 // caught ends a panic in the work on the worker's pod and makes *err say so: it
 // is an error like any other of this pod, and no other pod's. It must be deferred
@@ -38,7 +36,7 @@ func (w *Worker) fault(err error, what, container string) {
 	if p, ok := w.Store.Pod(w.Key.String()); ok {
 		uid = string(p.UID)
 	}
-	w.Events.Record(events.PodRef(w.Key.Namespace, w.Key.Name, uid), v1.EventTypeWarning, ReasonFault, what+": "+err.Error())
+	w.Events.Record(events.PodRef(w.Key.Namespace, w.Key.Name, uid), v1.EventTypeWarning, plan.ReasonFault, what+": "+err.Error())
 	if !w.Faults.IsNew(w.Key.String()+" "+what+" "+container, err.Error()) {
 		return
 	}
@@ -82,6 +80,6 @@ func (w *Worker) reportFault(wish *manifests.Pod, err error) {
 	default:
 		return
 	}
-	p.Status.Reason, p.Status.Message = ReasonFault, err.Error()
+	p.Status.Reason, p.Status.Message = plan.ReasonFault, err.Error()
 	w.Store.SetPod(w.Key.String(), p)
 }

@@ -73,9 +73,9 @@ func (w *Worker) recordBackOffs(s *plan.Facts, p *plan.Plan) {
 // recordTrouble tells what keeps the worker from going on.
 func (w *Worker) recordTrouble(err error) {
 	reason, uid := "FailedSync", ""
-	var because *startError
+	var because *plan.StartError
 	if errors.As(err, &because) {
-		reason = because.reason
+		reason = because.Reason
 	}
 	if w.current.Pod != nil {
 		uid = string(w.current.Pod.UID)

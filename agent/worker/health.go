@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -93,7 +92,7 @@ func (w *Worker) reported(uid string, n *pleg.Container) (started, ready bool) {
 // ExecProbe runs a probe's command. $(NAME) in it stands for what the manifest
 // itself gives as value, as with the kubelet.
 func (w *Worker) ExecProbe(ctx context.Context, t *probe.Target, command []string, timeout time.Duration) (string, int32, error) {
-	command, err := ExpandStatic(command, t.Container.Env)
+	command, err := podspec.ExpandStatic(command, t.Container.Env)
 	if err != nil {
 		return "", 0, err
 	}
@@ -102,19 +101,6 @@ func (w *Worker) ExecProbe(ctx context.Context, t *probe.Target, command []strin
 		return "", 0, err
 	}
 	return string(answer.GetStdout()) + string(answer.GetStderr()), answer.GetExitCode(), nil
-}
-
-func ExpandStatic(command []string, vars []v1.EnvVar) ([]string, error) {
-	if !slices.ContainsFunc(command, func(arg string) bool { return strings.Contains(arg, "$") }) {
-		return command, nil
-	}
-	fixed := podspec.Env{Values: map[string]string{}}
-	for _, v := range vars {
-		if v.ValueFrom == nil {
-			fixed.Values[v.Name] = v.Value
-		}
-	}
-	return fixed.ExpandAll("command", command)
 }
 
 // Condemn writes down that a container must be stopped. Where that cannot be

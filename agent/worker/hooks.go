@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -42,7 +41,7 @@ func (w *Worker) beginHooks(s *plan.Facts, step []plan.Action) {
 			defer w.caught(&h.err, string(a.Do), a.Name)
 			h.err = w.untilAnswered(ctx, func() error { return hook.Run(ctx, handler, target) })
 			if h.err != nil && ctx.Err() == nil {
-				w.Log.Warn("postStart hook has failed", "container", a.Name, "err", h.err, "output", outputOf(h.err))
+				w.Log.Warn("postStart hook has failed", "container", a.Name, "err", h.err, "output", hook.Output(h.err))
 				w.Events.Record(about, v1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
 			}
 		})
@@ -144,28 +143,7 @@ func (w *Worker) exec(ctx context.Context, id string, command []string) error {
 	case err != nil:
 		return err
 	case r.ExitCode != 0:
-		return &exitError{code: r.ExitCode, output: cmp.Or(string(r.Stderr), string(r.Stdout))}
+		return &hook.ExitError{Code: r.ExitCode, Output: cmp.Or(string(r.Stderr), string(r.Stdout))}
 	}
 	return nil
-}
-
-// exitError is a command that failed. What it wrote is for the log only: it may
-// hold what a status must not.
-type exitError struct {
-	code   int32
-	output string
-}
-
-func (e *exitError) Error() string { return fmt.Sprintf("exec: the command exited with %d", e.code) }
-
-// outputLimit is how much of a command's output is logged, in bytes.
-const outputLimit = 1024
-
-// outputOf returns the end of what a failed command wrote.
-func outputOf(err error) string {
-	var e *exitError
-	if !errors.As(err, &e) {
-		return ""
-	}
-	return e.output[max(0, len(e.output)-outputLimit):]
 }

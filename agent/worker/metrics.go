@@ -12,7 +12,6 @@ import (
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
-	"monopod/agent/probe"
 )
 
 // timedPass is a pass that is counted, unless the runtime is away.
@@ -82,7 +81,7 @@ func (w *Worker) count(s *plan.Facts, a plan.Action, err error) {
 	case plan.DoStartContainer, plan.DoResumeContainer:
 		code := ""
 		if err != nil {
-			code = explain(err).Reason
+			code = plan.Explain(err).Reason
 		}
 		w.Metrics.ContainerStart(podspec.IsInit(s.Pod.Pod, podspec.FindContainer(s.Pod.Pod, a.Name)), code)
 	case plan.DoEnd:
@@ -146,12 +145,4 @@ func (w *Worker) countEnds() {
 		w.Metrics.ContainerEnded(init, c.ExitCode, c.Reason)
 	}
 	w.Observer.Ended = nil
-}
-
-// ProbeCounter counts what the probes find.
-func ProbeCounter(m *metrics.Metrics) func(*probe.Target, probe.Kind, probe.Finding, time.Duration) {
-	results := map[probe.Finding]string{probe.Succeeded: metrics.ProbeSuccessful, probe.Failed: metrics.ProbeFailed, probe.Unknown: metrics.ProbeUnknown}
-	return func(t *probe.Target, k probe.Kind, f probe.Finding, took time.Duration) {
-		m.Probe(metrics.Probed{Kind: k.Title(), Container: t.Container.Name, Pod: t.Pod.Name, Namespace: t.Pod.Namespace, UID: string(t.Pod.UID)}, results[f], took)
-	}
 }

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"fmt"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -54,14 +53,4 @@ func (w *Worker) progress(f *fetch) plan.Pull {
 		}
 	}
 	return plan.Pull{Image: f.wanted[0].name, Queued: false, Since: f.since}
-}
-
-// imageFailure returns what is shown of a container whose image cannot be had,
-// and until when. From the second failure in a row on it is the back-off that
-// is shown, as one sees it with a kubelet most of the time.
-func imageFailure(e *image.Error) (plan.Waiting, time.Time) {
-	if e.Count > 1 && e.Reason != image.ImagePullBackOff {
-		e = e.BackOff()
-	}
-	return plan.Waiting{Reason: e.Reason, Message: e.Error()}, e.Retry
 }

@@ -10,6 +10,7 @@ import (
 
 	"monopod/agent/events"
 	"monopod/agent/plan"
+	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/agent/volume"
 )
@@ -65,7 +66,7 @@ func (w *Worker) createSandbox(ctx, firm context.Context, s *plan.Facts, a plan.
 			w.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", "Unable to get pod sandbox status: "+err.Error())
 			return err
 		}
-		m.ips = addresses(st)
+		m.ips = pleg.Addresses(st)
 	}
 	w.sandbox = m
 	return nil
@@ -110,7 +111,7 @@ func (w *Worker) startContainer(ctx, firm context.Context, s *plan.Facts, a plan
 	c := podspec.FindContainer(s.Pod.Pod, a.Name)
 	m, err := w.inSandbox(s)
 	if err != nil {
-		return because("CreateContainerError", err)
+		return plan.Because("CreateContainerError", err)
 	}
 	img, err := w.fetched(ctx, s.Pod.Pod, c, m, w.fetches[a.Name])
 	if err != nil {
@@ -118,7 +119,7 @@ func (w *Worker) startContainer(ctx, firm context.Context, s *plan.Facts, a plan
 	}
 	config, err := w.prepareContainer(firm, s, a, c, m, img)
 	if err != nil {
-		return because("CreateContainerConfigError", err)
+		return plan.Because("CreateContainerConfigError", err)
 	}
 	release, err := slot(ctx, w.Starts)
 	if err != nil {
@@ -127,12 +128,12 @@ func (w *Worker) startContainer(ctx, firm context.Context, s *plan.Facts, a plan
 	defer release()
 	id, err := w.Cri.CreateContainer(firm, m.id, config, m.config)
 	if err != nil {
-		return because("CreateContainerError", podspec.NoImageVolumes(config, err))
+		return plan.Because("CreateContainerError", podspec.NoImageVolumes(config, err))
 	}
 	about := events.AboutContainer(s.Pod.Pod, a.Name)
 	w.Events.Record(about, v1.EventTypeNormal, "Created", "Container created")
 	if err := w.Cri.StartContainer(firm, id); err != nil {
-		return because("RunContainerError", err)
+		return plan.Because("RunContainerError", err)
 	}
 	w.Events.Record(about, v1.EventTypeNormal, "Started", "Container started")
 	w.linkLog(a, id)
@@ -147,7 +148,7 @@ func (w *Worker) resumeContainer(ctx, firm context.Context, a plan.Action) error
 	}
 	defer release()
 	if err := w.Cri.StartContainer(firm, a.ID); err != nil {
-		return because("RunContainerError", err)
+		return plan.Because("RunContainerError", err)
 	}
 	w.Events.Record(w.about(a.UID, a.Name), v1.EventTypeNormal, "Started", "Container started")
 	w.linkLog(a, a.ID)
@@ -218,15 +219,4 @@ func (w *Worker) bindSubPaths(pod *v1.Pod, c *v1.Container, in podspec.Input, n 
 		}
 	}
 	return out, nil
-}
-
-func addresses(st *rt.PodSandboxStatus) []string {
-	var ips []string
-	if ip := st.GetNetwork().GetIp(); ip != "" {
-		ips = append(ips, ip)
-	}
-	for _, more := range st.GetNetwork().GetAdditionalIps() {
-		ips = append(ips, more.Ip)
-	}
-	return ips
 }

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/hook"
 	"monopod/agent/plan"
 	"monopod/cri"
 )
@@ -83,16 +84,16 @@ func (w *Worker) beginStops(s *plan.Facts, step []plan.Action) {
 // carryOut stops a container. The grace is for everything: whole seconds that
 // the hook took, and then those of waiting for others, are taken from it; what
 // is left, and two seconds at least, is for the program (kubelet: the same).
-func (w *Worker) carryOut(ctx context.Context, st *stop, a plan.Action, about v1.ObjectReference, hook func(context.Context) error, behind []*stop) {
+func (w *Worker) carryOut(ctx context.Context, st *stop, a plan.Action, about v1.ObjectReference, preStop func(context.Context) error, behind []*stop) {
 	log := w.Log.With("container", a.Name)
 	left := a.Grace
-	if hook != nil && !st.stopped {
+	if preStop != nil && !st.stopped {
 		begun := time.Now()
 		within, cancel := context.WithTimeout(ctx, left)
-		err := hook(within)
+		err := preStop(within)
 		cancel()
 		if st.stopped = ctx.Err() == nil; st.stopped && err != nil {
-			log.Warn("preStop hook has failed; the stop goes on", "err", err, "output", outputOf(err))
+			log.Warn("preStop hook has failed; the stop goes on", "err", err, "output", hook.Output(err))
 			w.Events.Record(about, v1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
 		}
 		left -= time.Since(begun).Truncate(time.Second)

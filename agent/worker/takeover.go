@@ -22,7 +22,7 @@ func (w *Worker) takeOver(ctx context.Context, s *plan.Facts) error {
 		return nil
 	}
 	if err := w.clear(ctx, string(s.Pod.UID)); err != nil {
-		return because(admission.ReasonUIDInUse, fmt.Errorf("what the pod left that had the uid before: %w", err))
+		return plan.Because(admission.ReasonUIDInUse, fmt.Errorf("what the pod left that had the uid before: %w", err))
 	}
 	return nil
 }
@@ -33,7 +33,7 @@ func (w *Worker) ownUID(s *plan.Facts) error {
 	uid := string(s.Pod.UID)
 	for _, other := range s.Observed.All.NamesOf(uid) {
 		if other != w.Key {
-			return because(admission.ReasonUIDInUse, errors.New(admission.UidStillOf(uid, other)))
+			return plan.Because(admission.ReasonUIDInUse, errors.New(admission.UidStillOf(uid, other)))
 		}
 	}
 	return nil

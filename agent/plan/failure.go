@@ -1,0 +1,55 @@
+package plan
+
+import (
+	"errors"
+	"time"
+
+	"monopod/agent/image"
+	"monopod/agent/panics"
+)
+
+// ReasonFault is the reason of a pod that the agent itself fails at.
+const ReasonFault = "FailedSync"
+
+// StartError is a failure to start a pod or container, with its reason.
+type StartError struct {
+	Reason string
+	err    error
+}
+
+func (e *StartError) Error() string { return e.err.Error() }
+
+func (e *StartError) Unwrap() error { return e.err }
+
+// Because gives an error its reason; nil stays nil.
+func Because(reason string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &StartError{reason, err}
+}
+
+// Explain returns why a container does not start, in the kubelet's words.
+func Explain(err error) Waiting {
+	var i *image.Error
+	var s *StartError
+	switch {
+	case errors.As(err, &i):
+		return Waiting{Reason: i.Reason, Message: i.Error()}
+	case errors.As(err, &s):
+		return Waiting{Reason: s.Reason, Message: s.Error()}
+	case panics.In(err) != nil:
+		return Waiting{Reason: ReasonFault, Message: err.Error()}
+	}
+	return Waiting{Reason: "FailedCreatePodSandBox", Message: "Failed to create pod sandbox: " + err.Error()}
+}
+
+// ImageFailure returns what is shown of a container whose image cannot be had,
+// and until when. From the second failure in a row on it is the back-off that
+// is shown, as one sees it with a kubelet most of the time.
+func ImageFailure(e *image.Error) (Waiting, time.Time) {
+	if e.Count > 1 && e.Reason != image.ImagePullBackOff {
+		e = e.BackOff()
+	}
+	return Waiting{Reason: e.Reason, Message: e.Error()}, e.Retry
+}

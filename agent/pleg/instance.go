@@ -1,0 +1,167 @@
+package pleg
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/checkpoint"
+)
+
+// MarkKills notes which containers are condemned.
+func (i *Instance) MarkKills(all map[string]checkpoint.KillDecision) {
+	for k := range i.Containers {
+		if sentence, ok := all[i.Containers[k].ID]; ok {
+			i.Containers[k].Kill = &sentence
+		}
+	}
+}
+
+// Has reports whether the instance has a container of that id.
+func (i *Instance) Has(id string) bool {
+	for k := range i.Containers {
+		if i.Containers[k].ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (i *Instance) MarkMissing(name string) {
+	if i.Missing == nil {
+		i.Missing = map[string]bool{}
+	}
+	i.Missing[name] = true
+}
+
+// Observed is what the runtime has under one pod name: normally one instance,
+// more while an old one makes way for a new one.
+type Observed struct {
+	Instances map[string]*Instance // by pod uid
+	All       *listing             // that this is of; nil: nothing is known of other names
+}
+
+// Instance is what the runtime has of one pod uid.
+type Instance struct {
+	UID        string
+	Sandboxes  []Sandbox       // newest first
+	Containers []Container     // newest first
+	Missing    map[string]bool // containers whose newest attempt somebody removed: those here are older
+}
+
+// Sandbox is one sandbox as the runtime describes it.
+type Sandbox struct {
+	ID          string
+	Attempt     uint32
+	Ready       bool
+	HostNetwork bool
+	IPs         []string // empty while not ready, and for host-network pods
+	Created     time.Time
+}
+
+// Container is one container as the runtime describes it.
+type Container struct {
+	ID, Name, Sandbox string
+	Attempt           uint32
+	State             rt.ContainerState
+	Created           time.Time
+	Started, Finished time.Time // zero when the runtime does not know
+	ExitCode          int32
+	Reason, Message   string
+	Image, ImageRef   string
+	TerminationLog    string // host path of the file mounted for termination messages
+	Grace             time.Duration
+	BackOff           string                   // what the agent waited before this attempt, "" for a first start
+	PreStop, Ports    string                   // the preStop hook and the ports it may name, as JSON; "": none
+	Kill              *checkpoint.KillDecision // the agent has decided to stop it; nil: it has not
+	Status            *rt.ContainerStatus
+}
+
+func (c *Container) Running() bool { return c.State == rt.ContainerState_CONTAINER_RUNNING }
+
+func (c *Container) Exited() bool { return c.State == rt.ContainerState_CONTAINER_EXITED }
+
+// Live reports whether the container may have processes, or may get some.
+func (c *Container) Live() bool { return !c.Exited() }
+
+// Newest returns the newest container of that name, or nil if it is not there.
+func (i *Instance) Newest(name string) *Container {
+	if i == nil || i.Missing[name] {
+		return nil
+	}
+	for k := range i.Containers {
+		if i.Containers[k].Name == name {
+			return &i.Containers[k]
+		}
+	}
+	return nil
+}
+
+// NewestStarted returns the newest container of that name that was ever started, or nil.
+func (i *Instance) NewestStarted(name string) *Container {
+	if i == nil || i.Missing[name] {
+		return nil
+	}
+	for k := range i.Containers {
+		if c := &i.Containers[k]; c.Name == name && c.State != rt.ContainerState_CONTAINER_CREATED {
+			return c
+		}
+	}
+	return nil
+}
+
+// Sandbox returns the newest sandbox, or nil.
+func (i *Instance) Sandbox() *Sandbox {
+	if i == nil || len(i.Sandboxes) == 0 {
+		return nil
+	}
+	return &i.Sandboxes[0]
+}
+
+func (i *Instance) Sort() {
+	slices.SortFunc(i.Sandboxes, func(a, b Sandbox) int {
+		return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(i.Containers, func(a, b Container) int {
+		return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+func (i *Instance) AnyAlive() bool {
+	if i == nil {
+		return false
+	}
+	for k := range i.Containers {
+		if i.Containers[k].Alive() {
+			return true
+		}
+	}
+	return false
+}
+
+// MarkReplaced notes which containers go because the whole pod is replaced: all
+// of that sandbox. They start again whatever they exit with.
+func (i *Instance) MarkReplaced(sandbox string) {
+	for k := range i.Containers {
+		if n := &i.Containers[k]; sandbox != "" && n.Sandbox == sandbox {
+			n.Kill = &checkpoint.KillDecision{Cause: checkpoint.CauseRequest, Reason: checkpoint.RestartRequested, Grace: n.Grace, Requested: true}
+		}
+	}
+}
+
+// Alive reports whether the container runs, or may run.
+func (c *Container) Alive() bool {
+	return c.Running() || c.State == rt.ContainerState_CONTAINER_UNKNOWN
+}
+
+// Before returns the attempt before n, if the runtime still has it and it exited.
+func (i *Instance) Before(n *Container) *Container {
+	for k := range i.Containers {
+		if c := &i.Containers[k]; c.Name == n.Name && c.ID != n.ID && c.Exited() && c.Attempt < n.Attempt {
+			return c
+		}
+	}
+	return nil
+}
