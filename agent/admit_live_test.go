@@ -97,8 +97,8 @@ func TestARefusedPodIsForgottenWithItsManifest(t *testing.T) {
 		if pods := r.store.Pods(); len(pods) > 0 {
 			r.Errorf("status of %s is left", pods[0].Name)
 		}
-		if len(r.sync.seats.Entries)+len(r.sync.seats.Rejected) > 0 {
-			r.Errorf("left: %v %v", r.sync.seats.Entries, r.sync.seats.Rejected)
+		if len(r.sync.table.Entries)+len(r.sync.table.Rejected) > 0 {
+			r.Errorf("left: %v %v", r.sync.table.Entries, r.sync.table.Rejected)
 		}
 	})
 }
@@ -185,7 +185,7 @@ func TestPodsMayExchangeTheirPorts(t *testing.T) {
 		if n := r.Count("RunPodSandbox"); n != 5 {
 			r.Errorf("%d sandboxes were made, want 3 and 2 anew", n)
 		}
-		if n := len(r.sync.seats.Rejected); n != 1 {
+		if n := len(r.sync.table.Rejected); n != 1 {
 			r.Errorf("%d pods are refused", n)
 		}
 	})

@@ -54,7 +54,7 @@ type Agent struct {
 	source  *manifests.Source
 	watch   *pleg.Watch
 	sync    *syncLoop
-	workers *worker.Workers
+	workers *worker.Pool
 	images  *image.Collector
 	needs   *gc.ImageNeeds
 	cgroups *node.PodCgroups
@@ -182,8 +182,8 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	}
 	a.needs = &gc.ImageNeeds{Root: a.root}
 	a.images = image.NewCollector(a.collector(a.needs, o.CollectEvery))
-	a.needs.Changed = a.images.Kick
-	a.workers = &worker.Workers{
+	a.needs.Changed = a.images.Wake
+	a.workers = &worker.Pool{
 		Cri:     a.cri,
 		Images:  image.New(a.cri, settingsOfPulls(a.cfg, keyring, a.metrics)),
 		Prober:  probe.Prober{Observe: ProbeCounter(a.metrics)},

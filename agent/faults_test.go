@@ -154,11 +154,11 @@ func TestAPanicInAdmissionRefusesThatPod(t *testing.T) {
 		pods, _ := manifests.Decode("/m/bad.yaml", []byte(manifest("bad", "img:bad")), r.options)
 		r.stop()
 		r.stop = func() {}
-		r.sync.seats.Entries = nil // which it writes to
+		r.sync.table.Entries = nil // which it writes to
 		for range 2 {
-			r.sync.ask(r.Context(), pods[0])
+			r.sync.admit(r.Context(), pods[0])
 		}
-		if got := r.sync.seats.Rejected[pods[0].Key()]; got.Reason != "UnexpectedAdmissionError" || !strings.Contains(got.Message, "panic: ") {
+		if got := r.sync.table.Rejected[pods[0].Key()]; got.Reason != "UnexpectedAdmissionError" || !strings.Contains(got.Message, "panic: ") {
 			r.Errorf("refused with %+v", got)
 		}
 		if n := strings.Count(r.log.String(), "stack="); n != 1 {

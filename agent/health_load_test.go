@@ -118,7 +118,7 @@ func TestProbesOfManyPodsAreInTime(t *testing.T) {
 func BenchmarkProbes(b *testing.B) {
 	r := critest.New(b)
 	client := cri.New(r.Conn())
-	w := &worker.Worker{Workers: &worker.Workers{Cri: client}}
+	w := &worker.Worker{Pool: &worker.Pool{Cri: client}}
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	to, _ := url.Parse(server.URL)

@@ -16,7 +16,7 @@ func (r *rig) change(with func(*config.Config)) {
 	c := *r.settings.Load()
 	with(&c)
 	r.settings.Store(&c)
-	r.sync.LookAgain()
+	r.sync.Wake()
 	r.settle()
 }
 

@@ -39,12 +39,12 @@ func newOnce(o *Once) *once {
 		return nil
 	}
 	out := &once{wishes: make(chan manifests.Snapshot, 1)}
-	out.wish(o.Pods)
+	out.setDesired(o.Pods)
 	return out
 }
 
-// wish makes the pods those that shall run, and no others.
-func (o *once) wish(pods []*manifests.Pod) {
+// setDesired makes the pods those that shall run, and no others.
+func (o *once) setDesired(pods []*manifests.Pod) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	select {
@@ -80,7 +80,7 @@ func (a *Agent) Endpoint() string { return a.cri.Endpoint() }
 func (a *Agent) Store() *status.Store { return a.store }
 
 // Retire makes all pods go, each with its grace. Only for an agent of one run.
-func (a *Agent) Retire() { a.once.wish(nil) }
+func (a *Agent) Retire() { a.once.setDesired(nil) }
 
 // Gone is closed when no pod is wanted any more and nothing of any is left. The
 // runtime must have answered for that.
@@ -152,9 +152,9 @@ func (a *Agent) abandon() {
 	a.Close()
 }
 
-// noteEmpty tells, once, that no pod is wanted and none is left.
-func (l *syncLoop) noteEmpty() {
-	if l.last == nil || !l.last.Complete || len(l.last.Pods) > 0 || !l.looked || len(l.workers)+len(l.left)+len(l.seen.Pods) > 0 {
+// signalEmpty tells, once, that no pod is wanted and none is left.
+func (l *syncLoop) signalEmpty() {
+	if l.last == nil || !l.last.Complete || len(l.last.Pods) > 0 || !l.relisted || len(l.workers)+len(l.restored)+len(l.seen.Pods) > 0 {
 		return
 	}
 	select {

@@ -238,12 +238,12 @@ func TestVerdictsAreKeptWithTheCheckpoint(t *testing.T) {
 	}
 	defer r.Close()
 	want := checkpoint.KillDecision{Cause: checkpoint.CauseProbe, Reason: "r", Text: "t", Grace: 3 * time.Second}
-	w := &worker.Worker{Workers: &worker.Workers{Root: r}, Known: map[string]*checkpoint.Checkpoint{}}
+	w := &worker.Worker{Pool: &worker.Pool{Root: r}, Known: map[string]*checkpoint.Checkpoint{}}
 	c := checkpoint.NewCheckpoint(scene{pod: pod(v1.RestartPolicyAlways, "a")}.situation().Pod, metav1.Now())
 	c.KillDecisions = map[string]checkpoint.KillDecision{"gone": {}, "a0": {Reason: "older"}}
 	w.Known["u"] = c
 	s := plan.Facts{Observed: &pleg.Observed{Instances: map[string]*pleg.Instance{"u": world(up("a", 0), up("b", 1))}}}
-	w.Condemn(&s, plan.Action{UID: "u", ID: "b1", Reason: want.Reason, Text: want.Text, Grace: want.Grace})
+	w.MarkKill(&s, plan.Action{UID: "u", ID: "b1", Reason: want.Reason, Text: want.Text, Grace: want.Grace})
 	all, err := r.Checkpoints(nil)
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%d checkpoints, %v", len(all), err)
@@ -265,9 +265,9 @@ func TestContainersAreCondemnedTogether(t *testing.T) {
 	for k := range 20 {
 		id := fmt.Sprintf("id%d", k)
 		seen.Instances["u1"].Containers = append(seen.Instances["u1"].Containers, pleg.Container{ID: id})
-		step = append(step, plan.Action{Do: plan.DoCondemn, UID: "u1", ID: id, Name: id, Reason: "it is ill"})
+		step = append(step, plan.Action{Do: plan.DoMarkKill, UID: "u1", ID: id, Name: id, Reason: "it is ill"})
 	}
-	w := &worker.Worker{Workers: &worker.Workers{Root: r}, Log: slog.New(slog.DiscardHandler), Life: t.Context(),
+	w := &worker.Worker{Pool: &worker.Pool{Root: r}, Log: slog.New(slog.DiscardHandler), Life: t.Context(),
 		Known: map[string]*checkpoint.Checkpoint{"u1": {Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u1"}}}}}
 	if err := w.Apply(t.Context(), &plan.Facts{Observed: seen}, [][]plan.Action{step}); err != nil {
 		t.Fatal(err)

@@ -75,7 +75,7 @@ func (a *Agent) newReloader(o Options) *reloader {
 	}
 	return &reloader{from: from, live: &a.live, store: a.store, log: a.log, level: cmp.Or(o.Level, &slog.LevelVar{}),
 		logs: a.rotator.Set, images: a.images.SetBounds,
-		rate: a.workers.Images.SetRate, pods: a.sync.LookAgain, node: a.node.Wake}
+		rate: a.workers.Images.SetRate, pods: a.sync.Wake, node: a.node.Wake}
 }
 
 // read reads the settings and makes count what can. first: nothing is said

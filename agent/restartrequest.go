@@ -13,9 +13,9 @@ import (
 // when that is sure to happen. Errors are *status.Refusal, or those of ctx and
 // of a disk that takes no checkpoint.
 func (l *syncLoop) Restart(ctx context.Context, namespace, pod, container string) (*status.Restart, error) {
-	r := &worker.Renewal{Ctx: ctx, Key: manifests.Key{Namespace: namespace, Name: pod}, Container: container, Answer: make(chan plan.RestartAnswer, 1)}
+	r := &worker.RestartRequest{Ctx: ctx, Key: manifests.Key{Namespace: namespace, Name: pod}, Container: container, Answer: make(chan plan.RestartAnswer, 1)}
 	select {
-	case l.renewals <- r:
+	case l.restarts <- r:
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -27,8 +27,8 @@ func (l *syncLoop) Restart(ctx context.Context, namespace, pod, container string
 	}
 }
 
-// renew hands a renewal to the pod's worker.
-func (l *syncLoop) renew(r *worker.Renewal) {
+// handleRestart hands a renewal to the pod's worker.
+func (l *syncLoop) handleRestart(r *worker.RestartRequest) {
 	w := l.workers[r.Key]
 	_, reported := l.store.Pod(r.Key.String())
 	switch {
@@ -36,9 +36,9 @@ func (l *syncLoop) renew(r *worker.Renewal) {
 		r.Answer <- plan.Declined("nothing of pod %s runs yet: see what it waits for", r.Key)
 	case w == nil:
 		r.Answer <- plan.Unknown("there is no pod %s", r.Key)
-	case l.told(r.Key) == nil:
+	case l.desiredOf(r.Key) == nil:
 		r.Answer <- plan.Declined("pod %s is being removed", r.Key)
 	default:
-		w.AskFor(r)
+		w.RequestRestart(r)
 	}
 }

@@ -153,7 +153,7 @@ func TestGarbageLogsAreNotLookedForBehindLinks(t *testing.T) {
 
 func TestLogFoldersAreNotMadeBehindLinks(t *testing.T) {
 	outside, podLogs := t.TempDir(), t.TempDir()
-	w := &worker.Worker{Workers: &worker.Workers{PodLogs: podLogs}}
+	w := &worker.Worker{Pool: &worker.Pool{PodLogs: podLogs}}
 	w.Key.Namespace, w.Key.Name = "ns", "web"
 	p := &v1.Pod{}
 	for _, link := range []string{"ns_web_a", "ns_web_b/c"} {
@@ -179,7 +179,7 @@ func TestAttemptsAreNotCountedBehindLinks(t *testing.T) {
 	tree(t, outside, "41.log")
 	tree(t, podLogs, "ns_web_a/c/1.log")
 	noErr(t, os.Symlink(outside, filepath.Join(podLogs, "ns_web_a", "d")))
-	w := &worker.Worker{Workers: &worker.Workers{PodLogs: podLogs}}
+	w := &worker.Worker{Pool: &worker.Pool{PodLogs: podLogs}}
 	w.Key.Namespace, w.Key.Name = "ns", "web"
 	p := pod(v1.RestartPolicyAlways, "c", "d")
 	p.UID = "a"

@@ -28,52 +28,52 @@ const (
 // syncLoop owns the workers: it starts, wakes and retires them. Its goroutine
 // owns all fields but again, known and turned, and does no I/O.
 type syncLoop struct {
-	shared *worker.Workers
+	shared *worker.Pool
 	store  *status.Store
 	needs  *gc.ImageNeeds // told of all pods that are accepted; nil: nobody asks
 	dir    string         // of the manifests
 
 	workers  map[manifests.Key]*podWorker
 	updates  uint64                                              // how many the workers got
-	left     map[manifests.Key]map[string]*checkpoint.Checkpoint // of former agents, not yet taken over by a worker
-	seats    *admission.Table
-	orders   *orders
-	facts    chan reading // the machine, read anew
-	reading  bool         // it is being read
+	restored map[manifests.Key]map[string]*checkpoint.Checkpoint // of former agents, not yet taken over by a worker
+	table    *admission.Table
+	order    *startOrder
+	facts    chan factsRead // the machine, read anew
+	reading  bool           // it is being read
 	seen     pleg.Relist
-	looked   bool                 // there was a sighting
-	last     *manifests.Snapshot  // nil before the first
-	renewals chan *worker.Renewal // restarts that somebody asks for
-	empty    chan struct{}        // closed when no pod is wanted and none is left
+	relisted bool                        // there was a sighting
+	last     *manifests.Snapshot         // nil before the first
+	restarts chan *worker.RestartRequest // restarts that somebody asks for
+	empty    chan struct{}               // closed when no pod is wanted and none is left
 	running  sync.WaitGroup
 	wrong    map[string]bool // with manifests, as events told
 	swept    bool            // reports on pods that nobody knows any more were removed
 	worked   bool            // something happened since the last tick
-	spread   bool            // and memory that it took was not given back yet
+	grown    bool            // and memory that it took was not given back yet
 
 	born     time.Time
-	again    chan struct{}                   // one slot: settings changed that pods go by
+	wake     chan struct{}                   // one slot: settings changed that pods go by
 	known    atomic.Bool                     // the manifests were read, once at least
 	desired  atomic.Pointer[map[string]bool] // the names of all pods that are wanted
 	arrivals map[manifests.Key]arrival       // when what is wanted was read first
 	turned   atomic.Int64                    // when the loop turned last, in ns since born: whatever becomes of the clock
 }
 
-func newSyncLoop(shared *worker.Workers, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
+func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, needs: needs, dir: dir,
-		again: make(chan struct{}, 1), seats: admission.NewTable(shared.Machine.Facts, checkpoints), facts: make(chan reading),
+		wake: make(chan struct{}, 1), table: admission.NewTable(shared.Machine.Facts, checkpoints), facts: make(chan factsRead),
 		workers: map[manifests.Key]*podWorker{}, arrivals: map[manifests.Key]arrival{},
-		left: map[manifests.Key]map[string]*checkpoint.Checkpoint{}, renewals: make(chan *worker.Renewal), empty: make(chan struct{})}
+		restored: map[manifests.Key]map[string]*checkpoint.Checkpoint{}, restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
 	for _, c := range checkpoints {
-		if l.left[c.Key()] == nil {
-			l.left[c.Key()] = map[string]*checkpoint.Checkpoint{}
+		if l.restored[c.Key()] == nil {
+			l.restored[c.Key()] = map[string]*checkpoint.Checkpoint{}
 		}
-		l.left[c.Key()][c.Uid()] = c
+		l.restored[c.Key()][c.Uid()] = c
 	}
 	l.hideSecretsOf(checkpoints)
-	l.orders, l.born, l.seats.Fault = newOrders(shared.Machine.Boot, l.seats, checkpoints), time.Now(), l.uncounted
-	shared.Uids = l.seats.Uids
+	l.order, l.born, l.table.Fault = newStartOrder(shared.Machine.Boot, l.table, checkpoints), time.Now(), l.uncounted
+	shared.Uids = l.table.Uids
 	return l
 }
 
@@ -88,46 +88,46 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			return
 		case s := <-snapshots:
 			l.worked = true
-			l.snapshot(ctx, s)
+			l.handleSnapshot(ctx, s)
 		case seen := <-w.Relists:
-			l.sighted(ctx, seen)
+			l.handleRelist(ctx, seen)
 		case key := <-w.Touched:
 			l.worked = true
 			if w := l.workers[key]; w != nil {
-				w.Poke()
+				w.Wake()
 			}
-		case r := <-l.renewals:
+		case r := <-l.restarts:
 			l.worked = true
-			l.renew(r)
-		case <-l.again:
-			l.lookAgain(ctx)
+			l.handleRestart(r)
+		case <-l.wake:
+			l.wakeAll(ctx)
 		case now := <-l.shared.States:
-			l.heard(ctx, now)
-		case <-l.orders.wake.C:
-			l.retry(ctx)
+			l.handleState(ctx, now)
+		case <-l.order.wake.C:
+			l.readmit(ctx)
 		case f := <-l.facts:
 			l.reading = false
 			if f.err == nil {
-				l.know(ctx, f.Facts)
+				l.setFacts(ctx, f.Facts)
 			}
 		case <-tick.C:
-			l.readFacts(ctx)
-			l.rest()
+			l.refreshFacts(ctx)
+			l.freeMemory()
 		}
-		l.noteEmpty()
+		l.signalEmpty()
 		l.turned.Store(int64(time.Since(l.born)))
 	}
 }
 
-// rest gives back the memory that a burst of work took, once it is over: an
+// freeMemory gives back the memory that a burst of work took, once it is over: an
 // agent idles nearly always, and its node has better use for it.
-func (l *syncLoop) rest() {
+func (l *syncLoop) freeMemory() {
 	if l.worked {
-		l.worked, l.spread = false, true
+		l.worked, l.grown = false, true
 		return
 	}
-	if l.spread {
-		l.spread = false
+	if l.grown {
+		l.grown = false
 		l.running.Go(debug.FreeOSMemory) // which collects garbage first
 	}
 }
@@ -145,35 +145,35 @@ func (l *syncLoop) lastTurn() time.Time {
 	return time.Now().Add(time.Duration(l.turned.Load()) - time.Since(l.born))
 }
 
-// LookAgain has all pods looked at again. Any goroutine may call it.
-func (l *syncLoop) LookAgain() {
+// Wake has all pods looked at again. Any goroutine may call it.
+func (l *syncLoop) Wake() {
 	select {
-	case l.again <- struct{}{}:
+	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-// lookAgain wakes all workers and has the machine read anew, as what pods may
+// wakeAll wakes all workers and has the machine read anew, as what pods may
 // have of it may have changed.
-func (l *syncLoop) lookAgain(ctx context.Context) {
+func (l *syncLoop) wakeAll(ctx context.Context) {
 	for _, w := range l.workers {
-		w.Poke()
+		w.Wake()
 	}
-	l.beginReading(ctx)
+	l.startReadingFacts(ctx)
 }
 
-// snapshot makes the workers what the manifests say.
-func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
+// handleSnapshot makes the workers what the manifests say.
+func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
 	l.last = &s
 	l.hideSecrets(s.Pods)
 	l.needs.Publish(s.Pods)
 	wanted := l.arrived(s.Pods)
-	l.drop(ctx, wanted)
-	for _, p := range slices.SortedFunc(slices.Values(l.expect(s.Pods)), admission.ByArrival) {
-		l.ask(ctx, p)
+	l.releaseUnwanted(ctx, wanted)
+	for _, p := range slices.SortedFunc(slices.Values(l.holdDependents(s.Pods)), admission.ByArrival) {
+		l.admit(ctx, p)
 	}
-	l.retry(ctx)
-	l.strays(ctx)
+	l.readmit(ctx)
+	l.removeStrays(ctx)
 	l.report(s)
 	if s.Read {
 		l.known.Store(true)
@@ -188,45 +188,45 @@ func (l *syncLoop) snapshot(ctx context.Context, s manifests.Snapshot) {
 	}
 }
 
-// drop lets all pods go that are not wanted any more.
-func (l *syncLoop) drop(ctx context.Context, wanted map[manifests.Key]bool) {
-	for key := range l.seats.Entries {
+// releaseUnwanted lets all pods go that are not wanted any more.
+func (l *syncLoop) releaseUnwanted(ctx context.Context, wanted map[manifests.Key]bool) {
+	for key := range l.table.Entries {
 		if wanted[key] {
 			continue
 		}
-		l.seats.Release(key)
-		l.orders.forget(key)
-		if l.workers[key] == nil && l.left[key] == nil { // it only waited
-			l.seats.Remove(key)
+		l.table.Release(key)
+		l.order.forget(key)
+		if l.workers[key] == nil && l.restored[key] == nil { // it only waited
+			l.table.Remove(key)
 			l.store.RemovePod(key.String())
 		}
 	}
 	for key := range l.workers {
 		if !wanted[key] {
-			l.wish(ctx, key, nil)
+			l.setDesired(ctx, key, nil)
 		}
 	}
 	// The Source knew these from their checkpoints, and knows that they are gone.
-	for _, key := range slices.Collect(maps.Keys(l.left)) {
+	for _, key := range slices.Collect(maps.Keys(l.restored)) {
 		if !wanted[key] {
-			l.wish(ctx, key, nil)
+			l.setDesired(ctx, key, nil)
 		}
 	}
 }
 
-// strays retires pods of ours in the runtime that neither a manifest nor a
+// removeStrays retires pods of ours in the runtime that neither a manifest nor a
 // checkpoint tells of, once it is sure that no manifest does.
-func (l *syncLoop) strays(ctx context.Context) {
+func (l *syncLoop) removeStrays(ctx context.Context) {
 	if l.last == nil || !l.last.Complete {
 		return
 	}
 	for key := range l.seen.Pods {
-		held := l.orders.held[key] != nil && l.left[key] != nil // from before the machine was booted
+		held := l.order.held[key] != nil && l.restored[key] != nil // from before the machine was booted
 		if l.workers[key] == nil && !held {
-			if l.left[key] == nil {
+			if l.restored[key] == nil {
 				l.shared.Metrics.Stray()
 			}
-			l.wish(ctx, key, nil)
+			l.setDesired(ctx, key, nil)
 		}
 	}
 }
@@ -239,10 +239,10 @@ type podWorker struct {
 	stop   context.CancelFunc
 }
 
-// wish tells the pod's worker what the pod shall be, starting one if there is none.
-func (l *syncLoop) wish(ctx context.Context, key manifests.Key, p *manifests.Pod) {
+// setDesired tells the pod's worker what the pod shall be, starting one if there is none.
+func (l *syncLoop) setDesired(ctx context.Context, key manifests.Key, p *manifests.Pod) {
 	if p != nil {
-		l.orders.begun[key] = p.UID
+		l.order.started[key] = p.UID
 	}
 	w := l.workers[key]
 	if w != nil && manifests.Same(w.update.Pod, p) {
@@ -258,41 +258,41 @@ func (l *syncLoop) wish(ctx context.Context, key manifests.Key, p *manifests.Pod
 		w.Update(u)
 		return
 	}
-	known := l.left[key]
-	delete(l.left, key)
+	known := l.restored[key]
+	delete(l.restored, key)
 	if known == nil {
 		known = map[string]*checkpoint.Checkpoint{}
 	}
 	own, stop := context.WithCancel(ctx)
-	l.workers[key] = &podWorker{update: u, stop: stop, Worker: l.shared.StartWorker(own, &l.running, key, known, u)}
+	l.workers[key] = &podWorker{update: u, stop: stop, Worker: l.shared.Start(own, &l.running, key, known, u)}
 }
 
-// told returns what the pod's worker was told last, nil where there is none.
-func (l *syncLoop) told(key manifests.Key) *manifests.Pod {
+// desiredOf returns what the pod's worker was told last, nil where there is none.
+func (l *syncLoop) desiredOf(key manifests.Key) *manifests.Pod {
 	if w := l.workers[key]; w != nil {
 		return w.update.Pod
 	}
 	return nil
 }
 
-// sighted wakes the workers of pods that look different from what they saw
+// handleRelist wakes the workers of pods that look different from what they saw
 // themselves: two sightings may be alike while a worker saw something between
 // them. After the runtime was away it wakes all.
-func (l *syncLoop) sighted(ctx context.Context, seen pleg.Relist) {
+func (l *syncLoop) handleRelist(ctx context.Context, seen pleg.Relist) {
 	for key, w := range l.workers {
 		if seen.Fresh || w.Observer.Seen.Load() != seen.Pods[key] {
 			l.worked = true
-			w.Poke()
+			w.Wake()
 		}
 	}
-	l.seen, l.looked = seen, true
-	l.strays(ctx)
-	l.know(ctx, l.seats.Facts)
+	l.seen, l.relisted = seen, true
+	l.removeStrays(ctx)
+	l.setFacts(ctx, l.table.Facts)
 }
 
-// heard takes note of what a worker says of its pod. What it says of an earlier
+// handleState takes note of what a worker says of its pod. What it says of an earlier
 // update says nothing any more.
-func (l *syncLoop) heard(ctx context.Context, now worker.State) {
+func (l *syncLoop) handleState(ctx context.Context, now worker.State) {
 	w := l.workers[now.Key]
 	if w == nil || w.update.Generation != now.Generation {
 		return
@@ -302,10 +302,10 @@ func (l *syncLoop) heard(ctx context.Context, now worker.State) {
 		w.stop()
 		delete(l.workers, now.Key)
 		delete(l.seen.Pods, now.Key)
-		l.seats.Remove(now.Key)
+		l.table.Remove(now.Key)
 	} else {
 		w.ready = now.Ready
-		l.seats.Update(now.Key, now.Cleared, now.Ended)
+		l.table.Update(now.Key, now.Cleared, now.Ended)
 	}
-	l.retry(ctx)
+	l.readmit(ctx)
 }

@@ -175,8 +175,8 @@ func TestANameThatNobodyHasHealsWhenThePodAppears(t *testing.T) {
 		r.wantProblem(0, "", false)
 		r.want()
 		r.after(time.Minute)
-		if len(r.store.Pods()) > 0 || len(r.sync.seats.Entries) > 0 || len(r.sync.orders.begun)+len(r.sync.orders.held) > 0 {
-			r.Errorf("left: %v %v %+v", r.store.Pods(), r.sync.seats.Entries, r.sync.orders)
+		if len(r.store.Pods()) > 0 || len(r.sync.table.Entries) > 0 || len(r.sync.order.started)+len(r.sync.order.held) > 0 {
+			r.Errorf("left: %v %v %+v", r.store.Pods(), r.sync.table.Entries, r.sync.order)
 		}
 	})
 }
@@ -185,8 +185,8 @@ func TestAHeldPodIsForgottenWithItsManifest(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(after("web", "db", "img:1"))
 		r.want()
-		if len(r.store.Pods()) > 0 || len(r.sync.seats.Entries) > 0 || len(r.sync.orders.held) > 0 {
-			r.Errorf("left: %v %v %+v", r.store.Pods(), r.sync.seats.Entries, r.sync.orders)
+		if len(r.store.Pods()) > 0 || len(r.sync.table.Entries) > 0 || len(r.sync.order.held) > 0 {
+			r.Errorf("left: %v %v %+v", r.store.Pods(), r.sync.table.Entries, r.sync.order)
 		}
 	})
 }

@@ -172,7 +172,7 @@ func (r *rig) start() {
 	if r.dial == nil {
 		r.dial = nobodyListens
 	}
-	ws := &worker.Workers{Metrics: r.metrics, Prober: probe.Prober{Dial: r.dial, Observe: ProbeCounter(r.metrics)}, Cri: client,
+	ws := &worker.Pool{Metrics: r.metrics, Prober: probe.Prober{Dial: r.dial, Observe: ProbeCounter(r.metrics)}, Cri: client,
 		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Root: root, Machine: m,
 		Watch: r.watch, Log: log, Starts: make(chan struct{}, 8), Ends: make(chan struct{}, 2),
 		PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator, Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans}
@@ -473,10 +473,10 @@ func TestNothingUnknownIsRemovedWhileTheFolderCannotBeRead(t *testing.T) {
 		r.want(manifest("web", "img:1"))
 		r.stop()
 		r.start()
-		for _, key := range r.sync.left {
+		for _, key := range r.sync.restored {
 			clear(key)
 		}
-		clear(r.sync.left) // as if the checkpoints were lost
+		clear(r.sync.restored) // as if the checkpoints were lost
 		r.offers <- manifests.Snapshot{}
 		r.after(time.Minute)
 		r.expect("default/web-n/c")

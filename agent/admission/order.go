@@ -16,8 +16,8 @@ type Turn struct {
 	Until time.Time // then it starts all the same; zero: never
 }
 
-// Ruling is what the orders say of a pod that has one.
-type Ruling struct {
+// Decision is what the orders say of a pod that has one.
+type Decision struct {
 	Held    bool
 	Unready []manifests.Key // what it starts after and is not ready
 	Problem string          // why it may wait for ever, for a person; "": no reason
@@ -26,13 +26,13 @@ type Ruling struct {
 // Order decides which pods are held until others are ready. It is a pure
 // function; only pods that start after others are in the result. name says a
 // pod's name for a person.
-func Order(pods map[manifests.Key]Turn, now time.Time, name func(manifests.Key) string) map[manifests.Key]Ruling {
-	out := map[manifests.Key]Ruling{}
+func Order(pods map[manifests.Key]Turn, now time.Time, name func(manifests.Key) string) map[manifests.Key]Decision {
+	out := map[manifests.Key]Decision{}
 	for key, t := range pods {
 		if len(t.After) == 0 {
 			continue
 		}
-		var v Ruling
+		var v Decision
 		var unknown []string
 		for _, other := range t.After {
 			if o, there := pods[other]; !there {
@@ -47,7 +47,7 @@ func Order(pods map[manifests.Key]Turn, now time.Time, name func(manifests.Key) 
 		if len(unknown) > 0 {
 			problems = append(problems, "there is no pod "+strings.Join(unknown, ", "))
 		}
-		if circle := circleOf(pods, key); circle != nil {
+		if circle := cycleOf(pods, key); circle != nil {
 			problems = append(problems, "a circle: "+JoinNames(circle, " starts after ", name))
 		}
 		v.Problem = strings.Join(problems, "; ")
@@ -56,9 +56,9 @@ func Order(pods map[manifests.Key]Turn, now time.Time, name func(manifests.Key) 
 	return out
 }
 
-// circleOf returns the shortest way on which a pod starts after itself, which
+// cycleOf returns the shortest way on which a pod starts after itself, which
 // begins and ends with it; nil if there is none.
-func circleOf(pods map[manifests.Key]Turn, key manifests.Key) []manifests.Key {
+func cycleOf(pods map[manifests.Key]Turn, key manifests.Key) []manifests.Key {
 	from := map[manifests.Key]manifests.Key{} // the pod by which each was reached first
 	for next := []manifests.Key{key}; len(next) > 0; next = next[1:] {
 		for _, other := range pods[next[0]].After {

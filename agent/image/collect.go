@@ -41,7 +41,7 @@ func (c *Collector) look(ctx context.Context, keep bool) (*look, error) {
 	} else {
 		l.disk = &d
 	}
-	l.aged, l.spare = judge(s.entries, l.disk, c.Bounds(), now)
+	l.aged, l.spare = classify(s.entries, l.disk, c.Bounds(), now)
 	return l, nil
 }
 

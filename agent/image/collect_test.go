@@ -307,7 +307,7 @@ func TestRunCollectsWhenKickedAndEverySoOften(t *testing.T) {
 		go y.Collector.Run(y.Context())
 		synctest.Wait()
 		y.has("a")
-		y.Kick()
+		y.Wake()
 		synctest.Wait()
 		y.has()
 		y.add(90, "b")

@@ -121,11 +121,11 @@ func (c *Collector) Bounds() Limits { return *c.limits.Load() }
 func (c *Collector) SetBounds(l Limits) {
 	l = l.Complete()
 	c.limits.Store(&l)
-	c.Kick()
+	c.Wake()
 }
 
-// Kick makes Run collect now.
-func (c *Collector) Kick() {
+// Wake makes Run collect now.
+func (c *Collector) Wake() {
 	select {
 	case c.kick <- struct{}{}:
 	default:

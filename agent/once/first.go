@@ -7,7 +7,7 @@ import (
 )
 
 // note remembers which containers ended badly, in the order in which it sees that.
-func (j *judge) note(all []view) {
+func (j *evaluator) note(all []view) {
 	for k := range all {
 		for _, s := range all[k].containers() {
 			if t := lastEnd(&s); t != nil && t.ExitCode != 0 && j.seen[t.ContainerID] == 0 {
@@ -23,7 +23,7 @@ func (j *judge) note(all []view) {
 // compare says which of two containers ended first, by the runtime's word: on a
 // busy machine the ends of several are seen together, or in another order. What
 // it does not tell apart goes by when it was seen, and no container comes last.
-func (j *judge) compare(a, b *v1.ContainerStatus) int {
+func (j *evaluator) compare(a, b *v1.ContainerStatus) int {
 	switch {
 	case a == nil && b == nil:
 		return 0

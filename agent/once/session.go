@@ -16,7 +16,7 @@ type session struct {
 	names   names
 	say     *progress
 	print   *printer
-	judge   judge
+	judge   evaluator
 	logs    *follower
 	changes <-chan struct{}
 
@@ -38,7 +38,7 @@ func newSession(c Config) *session {
 	n := namesOf(c.Pods)
 	return &session{
 		Config: c, names: n, say: &progress{out: c.Err, names: n}, print: newPrinter(c.Out),
-		judge:   judge{names: n, ready: c.Ready, from: c.From},
+		judge:   evaluator{names: n, ready: c.Ready, from: c.From},
 		changes: c.Agent.Store().Changes(), agentEnd: make(chan error, 1), began: time.Now(),
 	}
 }

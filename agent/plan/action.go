@@ -12,8 +12,8 @@ type verb string
 
 const (
 	DoAccept          verb = "accept"            // write the pod's checkpoint
-	DoRetire          verb = "retire"            // write into the checkpoint that the instance is to go
-	DoSettle          verb = "settle"            // write into the checkpoint how the pod will have ended
+	DoMarkRemoving    verb = "retire"            // write into the checkpoint that the instance is to go
+	DoRecordResult    verb = "settle"            // write into the checkpoint how the pod will have ended
 	DoEnd             verb = "end"               // write into the checkpoint how the pod ended
 	DoSetUp           verb = "set up"            // make the pod's cgroup, dirs and volumes
 	DoForget          verb = "forget"            // remove the instance's cgroup, volumes, dirs, logs and checkpoint
@@ -23,10 +23,10 @@ const (
 	DoStartContainer  verb = "start container"   // pull its image, create and start it
 	DoResumeContainer verb = "resume container"  // start one that was created and never started
 	DoRunPostStart    verb = "run postStart"     // beside the worker
-	DoCondemn         verb = "condemn container" // write into the checkpoint that it is to be stopped and restarted
+	DoMarkKill        verb = "condemn container" // write into the checkpoint that it is to be stopped and restarted
 	DoStopContainer   verb = "stop container"    // after its preStop hook, beside the worker
 	DoRemoveContainer verb = "remove container"  // and its log files
-	DoRenew           verb = "renew"             // write into the checkpoint that the pod is to get a new sandbox
+	DoReplaceSandbox  verb = "renew"             // write into the checkpoint that the pod is to get a new sandbox
 	DoMark            verb = "mark"              // write into the checkpoint with which back-offs all containers restart
 )
 

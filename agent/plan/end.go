@@ -46,7 +46,7 @@ func (s *Facts) deadlinePassed(p *Plan) *checkpoint.Result {
 func (s *Facts) planEnd(p *Plan, i *pleg.Instance, v checkpoint.Result) {
 	uid := string(s.Pod.UID)
 	if s.Checkpoint().Result == nil && i.AnyAlive() {
-		p.then(Action{Do: DoSettle, UID: uid, Verdict: v, Reason: v.Why})
+		p.then(Action{Do: DoRecordResult, UID: uid, Verdict: v, Reason: v.Why})
 	}
 	s.planStopped(p, v.Why)
 	if i.AnyAlive() {

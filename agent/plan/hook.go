@@ -65,7 +65,7 @@ func (s *Facts) planHooks(p *Plan, i *pleg.Instance) {
 		case !begun:
 			begin = append(begin, Action{Do: DoRunPostStart, UID: i.UID, ID: n.ID, Name: n.Name, Reason: "it has started"})
 		case h.Failed != "" && n.Kill == nil: // those that are, planKills stops
-			condemn = append(condemn, Action{Do: DoCondemn, UID: i.UID, ID: n.ID, Name: n.Name, Grace: max(n.Grace, MinGrace),
+			condemn = append(condemn, Action{Do: DoMarkKill, UID: i.UID, ID: n.ID, Name: n.Name, Grace: max(n.Grace, MinGrace),
 				Cause: checkpoint.CauseHook, Reason: checkpoint.HookFailed, Text: "PostStart hook failed: " + h.Failed})
 			stop = append(stop, stopContainer(i, n, checkpoint.CauseHook, checkpoint.HookFailed))
 		}

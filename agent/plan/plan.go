@@ -102,7 +102,7 @@ func (s *Facts) planRemoval(p *Plan, uid string) {
 	}
 	c := s.Known[uid]
 	if c != nil && !c.IsRemoving() {
-		p.then(Action{Do: DoRetire, UID: uid, Reason: why})
+		p.then(Action{Do: DoMarkRemoving, UID: uid, Reason: why})
 	}
 	i := s.Observed.Instances[uid]
 	if i == nil {

@@ -33,7 +33,7 @@ func (s *Facts) planKills(p *Plan, i *pleg.Instance) {
 				if sentence = s.killDecision(c, n); sentence == nil {
 					continue
 				}
-				p.then(Action{Do: DoCondemn, UID: i.UID, ID: n.ID, Name: c.Name, Grace: sentence.Grace, Cause: sentence.Cause, Reason: sentence.Reason, Text: sentence.Text})
+				p.then(Action{Do: DoMarkKill, UID: i.UID, ID: n.ID, Name: c.Name, Grace: sentence.Grace, Cause: sentence.Cause, Reason: sentence.Reason, Text: sentence.Text})
 			}
 			stop := stopContainer(i, n, sentence.Cause, sentence.Reason)
 			stop.Grace = sentence.Grace

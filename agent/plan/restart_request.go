@@ -40,7 +40,7 @@ func (s *Facts) RequestRestart(name string) (Action, RestartAnswer) {
 		if b == nil || !accepted {
 			return Action{}, answer
 		}
-		return Action{Do: DoRenew, UID: uid, ID: b.ID, Reason: checkpoint.RestartRequested}, answer
+		return Action{Do: DoReplaceSandbox, UID: uid, ID: b.ID, Reason: checkpoint.RestartRequested}, answer
 	}
 	if _, ok := replaces[name]; !ok {
 		return Action{}, s.runsOnce(key, name)
@@ -50,7 +50,7 @@ func (s *Facts) RequestRestart(name string) (Action, RestartAnswer) {
 	if n == nil || b == nil || !accepted || n.Sandbox != b.ID || !n.Running() && !n.Exited() {
 		return Action{}, answer
 	}
-	a := Action{Do: DoCondemn, UID: uid, ID: n.ID, Name: name, Grace: max(n.Grace, MinGrace), Cause: checkpoint.CauseRequest, Reason: checkpoint.RestartRequested, Asked: true}
+	a := Action{Do: DoMarkKill, UID: uid, ID: n.ID, Name: name, Grace: max(n.Grace, MinGrace), Cause: checkpoint.CauseRequest, Reason: checkpoint.RestartRequested, Asked: true}
 	if n.Running() {
 		a.Text = checkpoint.RestartRequested // of the end that is to come
 	}

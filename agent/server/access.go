@@ -28,9 +28,9 @@ type Access struct {
 // guard lets in who may use TCP.
 type guard struct {
 	tls    *tls.Config
-	certs  *kept[*tls.Certificate] // nil: no TLS
-	cas    *kept[*x509.CertPool]   // nil: client certificates are not asked for
-	tokens *kept[[][sha256.Size]byte]
+	certs  *reloaded[*tls.Certificate] // nil: no TLS
+	cas    *reloaded[*x509.CertPool]   // nil: client certificates are not asked for
+	tokens *reloaded[[][sha256.Size]byte]
 }
 
 // newGuard reads the files of a. Its errors are one sentence.
@@ -41,7 +41,7 @@ func newGuard(a Access, log *slog.Logger) (*guard, error) {
 	case (a.Cert == "") != (a.Key == ""):
 		return nil, errors.New("TLS needs a certificate and its private key: give both tlsCertFile and tlsPrivateKeyFile, or none")
 	case a.Cert != "":
-		if g.certs, err = keep("TLS certificate", log, func() (*tls.Certificate, error) { return readPair(a.Cert, a.Key) }, a.Cert, a.Key); err != nil {
+		if g.certs, err = newReloaded("TLS certificate", log, func() (*tls.Certificate, error) { return readPair(a.Cert, a.Key) }, a.Cert, a.Key); err != nil {
 			return nil, err
 		}
 		g.tls = &tls.Config{MinVersion: max(a.MinVersion, tls.VersionTLS12), CipherSuites: a.CipherSuites,
@@ -51,12 +51,12 @@ func newGuard(a Access, log *slog.Logger) (*guard, error) {
 		a.ClientCA = ""
 	}
 	if a.ClientCA != "" {
-		if g.cas, err = keep("certificates of clients' CAs", log, func() (*x509.CertPool, error) { return readCAs(a.ClientCA) }, a.ClientCA); err != nil {
+		if g.cas, err = newReloaded("certificates of clients' CAs", log, func() (*x509.CertPool, error) { return readCAs(a.ClientCA) }, a.ClientCA); err != nil {
 			return nil, err
 		}
 	}
 	if a.Tokens != "" {
-		g.tokens, err = keep("tokens", log, func() ([][sha256.Size]byte, error) { return readTokens(a.Tokens, log) }, a.Tokens)
+		g.tokens, err = newReloaded("tokens", log, func() ([][sha256.Size]byte, error) { return readTokens(a.Tokens, log) }, a.Tokens)
 	}
 	return g, err
 }

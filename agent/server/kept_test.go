@@ -22,7 +22,7 @@ func TestAFileThatIsYoungIsReadAgain(t *testing.T) {
 			}
 		}
 		write("one")
-		k, err := keep("file", slog.New(slog.DiscardHandler), func() (string, error) {
+		k, err := newReloaded("file", slog.New(slog.DiscardHandler), func() (string, error) {
 			reads++
 			b, err := os.ReadFile(path)
 			return string(b), err

@@ -25,10 +25,10 @@ const (
 	shutdownTimeout   = 2 * time.Second
 )
 
-// crowd is a listener with a bounded number of connections. When it is full, a
+// connLimit is a listener with a bounded number of connections. When it is full, a
 // new one takes the place of the oldest that no request is answered on:
 // whoever opens many and says nothing gets into his own way only.
-type crowd struct {
+type connLimit struct {
 	net.Listener
 	most, ofOne int
 
@@ -40,17 +40,17 @@ type crowd struct {
 // client is one connection.
 type client struct {
 	net.Conn
-	crowd *crowd
+	crowd *connLimit
 	from  netip.Addr // zero: from this machine
 	busy  bool       // a request is answered; guarded by crowd.mu
 }
 
-func newCrowd(l net.Listener) *crowd {
-	return &crowd{Listener: l, most: maxConns, ofOne: maxConnsOfOne}
+func newConnLimit(l net.Listener) *connLimit {
+	return &connLimit{Listener: l, most: maxConns, ofOne: maxConnsOfOne}
 }
 
 // Accept returns the next connection that there is room for.
-func (c *crowd) Accept() (net.Conn, error) {
+func (c *connLimit) Accept() (net.Conn, error) {
 	for {
 		conn, err := c.Listener.Accept()
 		if err != nil {
@@ -68,7 +68,7 @@ func (c *crowd) Accept() (net.Conn, error) {
 }
 
 // admit makes room for n, and reports whether there was any to be made.
-func (c *crowd) admit(n *client) bool {
+func (c *connLimit) admit(n *client) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var oldest, hisOldest *client
@@ -101,7 +101,7 @@ func (c *crowd) admit(n *client) bool {
 	return true
 }
 
-func (c *crowd) remove(n *client) {
+func (c *connLimit) remove(n *client) {
 	for k, o := range c.open {
 		if o == n {
 			c.open = append(c.open[:k], c.open[k+1:]...)
@@ -129,7 +129,7 @@ type clientKey struct{}
 
 // server returns what serves the crowd, HTTP/1.1 only: with HTTP/2 one
 // connection would have many requests at once.
-func (c *crowd) server(h http.Handler, log *slog.Logger) *http.Server {
+func (c *connLimit) server(h http.Handler, log *slog.Logger) *http.Server {
 	s := &http.Server{
 		MaxHeaderBytes:    maxHeaderBytes,
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -152,15 +152,15 @@ func (c *crowd) server(h http.Handler, log *slog.Logger) *http.Server {
 		}),
 	}
 	s.Protocols.SetHTTP1(true)
-	s.ErrorLog.SetOutput(quiet{log})
+	s.ErrorLog.SetOutput(logFilter{log})
 	return s
 }
 
-// quiet logs what net/http complains of. What any stranger can bring about is
+// logFilter logs what net/http complains of. What any stranger can bring about is
 // for debugging: it must not fill the log.
-type quiet struct{ log *slog.Logger }
+type logFilter struct{ log *slog.Logger }
 
-func (q quiet) Write(line []byte) (int, error) {
+func (q logFilter) Write(line []byte) (int, error) {
 	level := slog.LevelWarn
 	if bytes.HasPrefix(line, []byte("http: TLS handshake error")) {
 		level = slog.LevelDebug

@@ -61,7 +61,7 @@ func (p *pipes) dial(address string) net.Conn {
 // piped serves h within a bubble.
 func piped(t *testing.T, h http.Handler) *pipes {
 	p := &pipes{conns: make(chan net.Conn)}
-	s := newCrowd(p)
+	s := newConnLimit(p)
 	web := s.server(h, slog.New(slog.DiscardHandler))
 	done := make(chan error, 1)
 	go func() { done <- web.Serve(s) }()
@@ -453,7 +453,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-func (c *crowd) size() int {
+func (c *connLimit) size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.open)

@@ -73,7 +73,7 @@ type Server struct {
 // end is one listener with its own limits.
 type end struct {
 	listener net.Listener
-	crowd    *crowd
+	crowd    *connLimit
 	http     *http.Server
 }
 
@@ -114,7 +114,7 @@ func Listen(c Config) (*Server, error) {
 
 // add serves l; no guard is the unix socket.
 func (s *Server) add(l net.Listener, g *guard) {
-	e := &end{crowd: newCrowd(l)}
+	e := &end{crowd: newConnLimit(l)}
 	e.listener, e.http = e.crowd, e.crowd.server(s.handler(g), s.config.Log)
 	if g != nil {
 		e.listener = g.wrap(e.listener)

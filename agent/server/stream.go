@@ -38,7 +38,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) (st *stream, end
 }
 
 // streamed counts streams; it reports whether there is room for what is added.
-func (c *crowd) streamed(more int) bool {
+func (c *connLimit) streamed(more int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if more > 0 && c.streams >= maxStreams {

@@ -30,7 +30,7 @@ const LeaveIn = 5 * time.Second
 func (w *Worker) Apply(ctx context.Context, s *plan.Facts, steps [][]plan.Action) error {
 	w.prefetch(ctx, s, steps)
 	for _, step := range steps {
-		step, wait := w.aside(s, step)
+		step, wait := w.startBackground(s, step)
 		if wait {
 			return nil
 		}
@@ -40,20 +40,20 @@ func (w *Worker) Apply(ctx context.Context, s *plan.Facts, steps [][]plan.Action
 		errs := make([]error, len(step))
 		var all sync.WaitGroup
 		for k := 1; k < len(step); k++ {
-			if step[k].Do != plan.DoCondemn { // those are written into one checkpoint, one after the other
+			if step[k].Do != plan.DoMarkKill { // those are written into one checkpoint, one after the other
 				all.Go(func() { errs[k] = w.do(ctx, s, step[k]) })
 			}
 		}
 		errs[0] = w.do(ctx, s, step[0])
 		for k := 1; k < len(step); k++ {
-			if step[k].Do == plan.DoCondemn {
+			if step[k].Do == plan.DoMarkKill {
 				errs[k] = w.do(ctx, s, step[k])
 			}
 		}
 		all.Wait()
 		var stop error
 		for k, err := range errs {
-			if err = w.note(ctx, s, step[k], err); err != nil {
+			if err = w.recordOutcome(ctx, s, step[k], err); err != nil {
 				stop = err
 			}
 		}
@@ -78,7 +78,7 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 	}
 	// What changes the runtime is not torn off half-way by a new wish; only
 	// waits are. It is torn off when the agent ends, see Agent.Run.
-	firm, cancel := w.firm()
+	firm, cancel := w.detached()
 	defer cancel()
 	switch a.Do {
 	case plan.DoAccept:
@@ -86,16 +86,16 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 			return err
 		}
 		return plan.Because("FailedCheckpoint", w.remember(w.checkpointOf(s, a.UID)))
-	case plan.DoRetire:
-		w.noteDown(w.checkpointOf(s, a.UID).Removing(metav1.Now()))
+	case plan.DoMarkRemoving:
+		w.rememberOrWarn(w.checkpointOf(s, a.UID).Removing(metav1.Now()))
 		return nil
-	case plan.DoSettle:
+	case plan.DoRecordResult:
 		w.recordVerdict(s, a.Verdict)
-		w.noteDown(w.checkpointOf(s, a.UID).WithResult(a.Verdict))
+		w.rememberOrWarn(w.checkpointOf(s, a.UID).WithResult(a.Verdict))
 		return nil
 	case plan.DoMark:
 		return w.remember(w.checkpointOf(s, a.UID).WithMarks(a.Marks))
-	case plan.DoRenew:
+	case plan.DoReplaceSandbox:
 		return w.remember(w.checkpointOf(s, a.UID).WithSandboxReplaced(a.ID))
 	case plan.DoEnd:
 		return w.end(firm, s, a)
@@ -113,8 +113,8 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 		return w.startContainer(ctx, firm, s, a)
 	case plan.DoResumeContainer:
 		return w.resumeContainer(ctx, firm, a)
-	case plan.DoCondemn:
-		w.Condemn(s, a)
+	case plan.DoMarkKill:
+		w.MarkKill(s, a)
 		return nil
 	case plan.DoRemoveContainer:
 		return w.removeContainer(firm, s, a)
@@ -122,9 +122,9 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 	return fmt.Errorf("no way to %s", a.Do)
 }
 
-// firm returns a context that a new wish does not end, and the end of the
+// detached returns a context that a new wish does not end, and the end of the
 // agent only after a while.
-func (w *Worker) firm() (context.Context, context.CancelFunc) {
+func (w *Worker) detached() (context.Context, context.CancelFunc) {
 	firm, cancel := context.WithCancelCause(context.WithoutCancel(w.Life))
 	stop := context.AfterFunc(w.Life, func() {
 		time.AfterFunc(LeaveIn, func() { cancel(context.Cause(w.Life)) })
@@ -165,9 +165,9 @@ func Gone(err error) error {
 	return err
 }
 
-// note says what was done and keeps what failed. It returns the errors that
+// recordOutcome says what was done and keeps what failed. It returns the errors that
 // end the pass.
-func (w *Worker) note(ctx context.Context, s *plan.Facts, a plan.Action, err error) error {
+func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action, err error) error {
 	log := w.Log
 	if a.Name != "" {
 		log = log.With("container", a.Name)

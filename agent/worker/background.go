@@ -5,10 +5,10 @@ import (
 	"monopod/agent/pleg"
 )
 
-// aside begins those actions of a step that go on beside the worker, and
+// startBackground begins those actions of a step that go on beside the worker, and
 // returns the others. It reports whether the rest of the plan has to wait for
 // the end of what was begun, which wakes the worker.
-func (w *Worker) aside(s *plan.Facts, step []plan.Action) (rest []plan.Action, wait bool) {
+func (w *Worker) startBackground(s *plan.Facts, step []plan.Action) (rest []plan.Action, wait bool) {
 	var stops, hooks []plan.Action
 	for _, a := range step {
 		switch a.Do {
@@ -26,8 +26,8 @@ func (w *Worker) aside(s *plan.Facts, step []plan.Action) (rest []plan.Action, w
 	return rest, wait
 }
 
-// forgetAside ends what goes on for containers that are not alive any more.
-func (w *Worker) forgetAside(seen *pleg.Observed) {
+// forgetFinished ends what goes on for containers that are not alive any more.
+func (w *Worker) forgetFinished(seen *pleg.Observed) {
 	alive := map[string]bool{}
 	for _, i := range seen.Instances {
 		for k := range i.Containers {

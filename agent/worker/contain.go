@@ -64,7 +64,7 @@ func (w *Worker) containedPass(ctx context.Context, u Update) (again bool, next 
 		}
 	}
 	w.contained("report a fault", func() { w.reportFault(u.Pod, err) })
-	return w.trouble(ctx, err)
+	return w.passFailed(ctx, err)
 }
 
 // reportFault shows in the pod's status that a pass failed in the agent itself,

@@ -78,8 +78,8 @@ func (w *Worker) prefetch(ctx context.Context, s *plan.Facts, steps [][]plan.Act
 func (w *Worker) fetch(ctx context.Context, p *v1.Pod, c *v1.Container, config *rt.PodSandboxConfig) *fetch {
 	about := events.AboutContainer(p, c.Name)
 	f := &fetch{wanted: wantedImages(p, c), since: time.Now(), done: make(chan struct{})}
-	w.beside.Go(func() {
-		defer w.Poke()
+	w.background.Go(func() {
+		defer w.Wake()
 		defer close(f.done)
 		f.images, f.err = gather(f.wanted, func(i wanted) (img *rt.Image, ref string, err error) {
 			defer w.caught(&err, "fetch image", c.Name)

@@ -18,7 +18,7 @@ import (
 )
 
 func (w *Worker) newProbes() *probe.Set {
-	s := probe.NewSet(&w.Prober, w.ExecProbe, w.Poke, w.Log)
+	s := probe.NewSet(&w.Prober, w.ExecProbe, w.Wake, w.Log)
 	s.Event = w.recordProbe
 	s.Fault = func(t *probe.Target, err error) { w.fault(err, "probe", t.Container.Name) }
 	return s
@@ -103,10 +103,10 @@ func (w *Worker) ExecProbe(ctx context.Context, t *probe.Target, command []strin
 	return string(answer.GetStdout()) + string(answer.GetStderr()), answer.GetExitCode(), nil
 }
 
-// Condemn writes down that a container must be stopped. Where that cannot be
+// MarkKill writes down that a container must be stopped. Where that cannot be
 // written, the container is stopped nevertheless: only if the agent dies
 // meanwhile will nobody know why.
-func (w *Worker) Condemn(s *plan.Facts, a plan.Action) {
+func (w *Worker) MarkKill(s *plan.Facts, a plan.Action) {
 	c := *w.checkpointOf(s, a.UID)
 	all := map[string]checkpoint.KillDecision{a.ID: {Cause: a.Cause, Reason: a.Reason, Text: a.Text, Grace: a.Grace, Requested: a.Asked}}
 	maps.Copy(all, c.KillDecisions)
@@ -116,7 +116,7 @@ func (w *Worker) Condemn(s *plan.Facts, a plan.Action) {
 	maps.DeleteFunc(all, func(id string, _ checkpoint.KillDecision) bool { return !s.Observed.Instances[a.UID].Has(id) })
 	c.KillDecisions = all
 	if err := w.remember(&c); err != nil {
-		w.goBy(&c, true)
+		w.setKnown(&c, true)
 		w.Log.Warn("cannot remember that a container is to be stopped", "container", a.Name, "err", err)
 	}
 }

@@ -34,8 +34,8 @@ func (w *Worker) beginHooks(s *plan.Facts, step []plan.Action) {
 		w.Log.Info(string(a.Do), "container", a.Name, "reason", a.Reason)
 		about := w.about(a.UID, a.Name)
 		w.hooks[a.ID] = h
-		w.beside.Go(func() {
-			defer w.Poke()
+		w.background.Go(func() {
+			defer w.Wake()
 			defer close(h.done)
 			defer cancel()
 			defer w.caught(&h.err, string(a.Do), a.Name)

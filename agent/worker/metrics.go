@@ -74,7 +74,7 @@ func (w *Worker) count(s *plan.Facts, a plan.Action, err error) {
 	case plan.DoAccept:
 		if err == nil {
 			w.Metrics.PodAccepted(len(s.Pod.Spec.Containers))
-			w.coming = &coming{uid: a.UID, read: w.current.Read, changed: ChangeOf(s.Pod.File, w.Workers.Born)}
+			w.starting = &pendingStart{uid: a.UID, read: w.current.Read, changed: ChangeOf(s.Pod.File, w.Pool.Born)}
 		}
 	case plan.DoCreateSandbox:
 		w.Metrics.PodStart(err)
@@ -99,19 +99,19 @@ func (w *Worker) observeVolume(v *v1.Volume, begun time.Time, err error) {
 	w.Metrics.Volume(podspec.VolumePlugin(v), begun, err)
 }
 
-// coming is a pod that was accepted and has not run yet.
-type coming struct {
+// pendingStart is a pod that was accepted and has not run yet.
+type pendingStart struct {
 	uid           string
 	read, changed time.Time // zero: not known
 }
 
-// came takes note that a pod runs for the first time.
-func (w *Worker) came(uid string, st *v1.PodStatus) {
-	c := w.coming
+// recordRunning takes note that a pod runs for the first time.
+func (w *Worker) recordRunning(uid string, st *v1.PodStatus) {
+	c := w.starting
 	if c == nil || st.Phase == v1.PodPending {
 		return
 	}
-	w.coming = nil
+	w.starting = nil
 	if c.uid == uid && st.Phase == v1.PodRunning {
 		w.Metrics.PodRunning(c.read, c.changed)
 	}

@@ -24,23 +24,23 @@ func (w *Worker) remember(c *checkpoint.Checkpoint) error {
 	if err := w.Root.Save(c); err != nil {
 		return err
 	}
-	w.goBy(c, false)
+	w.setKnown(c, false)
 	return nil
 }
 
-// noteDown remembers what is to become of an instance. A disk that is full does
+// rememberOrWarn remembers what is to become of an instance. A disk that is full does
 // not keep that from being done: another agent would find it out once more.
-func (w *Worker) noteDown(c *checkpoint.Checkpoint) {
+func (w *Worker) rememberOrWarn(c *checkpoint.Checkpoint) {
 	if err := w.remember(c); err != nil {
 		w.Log.Warn("another agent would not know that the pod is being stopped", "err", err)
-		w.goBy(c, true)
+		w.setKnown(c, true)
 	}
 }
 
-// goBy makes a checkpoint what is known of its instance. failed: it could not
+// setKnown makes a checkpoint what is known of its instance. failed: it could not
 // be written, and where there is no earlier one on disk either, the pod is
 // accepted once more, as soon as the disk takes it.
-func (w *Worker) goBy(c *checkpoint.Checkpoint, failed bool) {
+func (w *Worker) setKnown(c *checkpoint.Checkpoint, failed bool) {
 	d, old := *c, w.Known[c.Uid()]
 	d.Unwritten = failed && (old == nil || old.Unwritten)
 	w.Known[c.Uid()] = &d

@@ -11,9 +11,9 @@ import (
 	"monopod/manifests"
 )
 
-// inherit takes over what a former agent reported of the pod last, unless that
+// restoreStatus takes over what a former agent reported of the pod last, unless that
 // was of an instance before the one that is known.
-func (w *Worker) inherit() {
+func (w *Worker) restoreStatus() {
 	prev, inherited := w.Store.Previous(w.Key.String())
 	if !inherited {
 		prev, _ = w.Store.Pod(w.Key.String()) // of one that was held
@@ -27,9 +27,9 @@ func (w *Worker) inherit() {
 	w.last, w.lastUID, w.inherited = &prev.Status, string(prev.UID), inherited
 }
 
-// begins forgets what was inherited of an instance that left nothing else: the
+// dropStaleStatus forgets what was inherited of an instance that left nothing else: the
 // former agent died between the end of that one and the beginning of the next.
-func (w *Worker) begins(s *plan.Facts) {
+func (w *Worker) dropStaleStatus(s *plan.Facts) {
 	if w.inherited && w.Known[w.lastUID] == nil && s.Observed.Instances[w.lastUID] == nil {
 		w.last, w.lastUID = nil, ""
 	}
@@ -82,7 +82,7 @@ func (w *Worker) reportUnseen(wish *manifests.Pod) {
 func (w *Worker) publish(pod *v1.Pod, st v1.PodStatus) {
 	out := *pod
 	out.Status = st
-	w.came(string(pod.UID), &st)
+	w.recordRunning(string(pod.UID), &st)
 	w.last, w.lastUID = &out.Status, string(pod.UID)
 	w.Store.SetPod(w.Key.String(), &out)
 }

@@ -8,21 +8,21 @@ import (
 	"monopod/manifests"
 )
 
-// Renewal is a restart that somebody asks for: of one container, or of a whole
+// RestartRequest is a restart that somebody asks for: of one container, or of a whole
 // pod. It travels through the sync loop to the pod's worker, which answers once
 // it is written down: from then on it happens, whatever becomes of the agent.
-type Renewal struct {
+type RestartRequest struct {
 	Ctx       context.Context // of who asks; nothing is begun after its end
 	Key       manifests.Key
 	Container string                  // "": the whole pod
 	Answer    chan plan.RestartAnswer // has room for the one answer
 }
 
-// AskFor has the worker's next pass carry out a renewal, which comes soon even
+// RequestRestart has the worker's next pass carry out a renewal, which comes soon even
 // if the worker waits after a failure.
-func (w *Worker) AskFor(r *Renewal) {
+func (w *Worker) RequestRestart(r *RestartRequest) {
 	w.mu.Lock()
-	w.renewals = append(w.renewals, r)
+	w.restarts = append(w.restarts, r)
 	w.mu.Unlock()
 	select {
 	case w.asked <- struct{}{}:
@@ -30,12 +30,12 @@ func (w *Worker) AskFor(r *Renewal) {
 	}
 }
 
-// renew writes down what is asked for, for the plan that comes after it, and
+// takeRestartRequests writes down what is asked for, for the plan that comes after it, and
 // answers. What failed before is tried again at once.
-func (w *Worker) renew(s *plan.Facts) {
+func (w *Worker) takeRestartRequests(s *plan.Facts) {
 	w.mu.Lock()
-	all := w.renewals
-	w.renewals = nil
+	all := w.restarts
+	w.restarts = nil
 	w.mu.Unlock()
 	for _, r := range all {
 		if r.Ctx.Err() != nil {
@@ -50,10 +50,10 @@ func (w *Worker) renew(s *plan.Facts) {
 			continue
 		}
 		for name := range answer.Restart.Replaces {
-			w.forgive(name)
+			w.clearFailures(name)
 		}
 		if r.Container == "" {
-			w.forgive(plan.SandboxFailure)
+			w.clearFailures(plan.SandboxFailure)
 			w.Images.Forget(string(s.Pod.UID))
 		}
 		w.Log.Info("restart", "container", r.Container, "reason", checkpoint.RestartRequested)
@@ -61,8 +61,8 @@ func (w *Worker) renew(s *plan.Facts) {
 	}
 }
 
-// forgive forgets what has failed of a container or the sandbox.
-func (w *Worker) forgive(name string) {
+// clearFailures forgets what has failed of a container or the sandbox.
+func (w *Worker) clearFailures(name string) {
 	delete(w.failures, name)
 	if f := w.fetches[name]; f != nil && f.ready() {
 		delete(w.fetches, name)

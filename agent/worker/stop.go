@@ -57,7 +57,7 @@ func (w *Worker) beginStops(s *plan.Facts, step []plan.Action) {
 				behind = append(behind, first)
 			}
 		}
-		firm, release := w.firm()
+		firm, release := w.detached()
 		ctx, cancel := context.WithCancelCause(firm)
 		hook := w.preStop(s, a)
 		w.Log.Info(string(a.Do), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
@@ -66,8 +66,8 @@ func (w *Worker) beginStops(s *plan.Facts, step []plan.Action) {
 		}
 		about := w.about(a.UID, a.Name)
 		st.cancel = cancel // from here on it ends by itself
-		w.beside.Go(func() {
-			defer w.Poke()
+		w.background.Go(func() {
+			defer w.Wake()
 			defer close(st.done)
 			defer release()
 			defer cancel(nil)

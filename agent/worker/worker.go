@@ -28,8 +28,8 @@ import (
 	"monopod/manifests"
 )
 
-// Workers is what all workers share.
-type Workers struct {
+// Pool is what all workers share.
+type Pool struct {
 	Cri               *cri.Client
 	Images            *image.Puller
 	Secrets           secrets // pods' own credentials for registries; nil: there are none
@@ -68,53 +68,53 @@ const spinLimit = 20
 // Worker keeps one pod name as its wish says. Its goroutine owns all fields but
 // those under mu. It never has more than one instance of the pod alive.
 type Worker struct {
-	*Workers
-	Key       manifests.Key
-	Log       *slog.Logger
-	Observer  *pleg.Observer
-	Known     map[string]*checkpoint.Checkpoint // by uid
-	failures  map[string]plan.Failure           // of the wished instance, by container name
-	failed    int                               // passes in a row in which something else went wrong
-	said      string                            // the last such error, so that it is said once
-	hold      time.Time                         // nothing but a new wish is heeded before
-	settingUp sync.Mutex                        // volumes and /etc/hosts, as containers start together
-	sandbox   *madeSandbox                      // the wished instance's, as far as this process knows it
-	fetches   map[string]*fetch                 // images on their way, by container name
-	stops     map[string]*stop                  // under way, by container id
-	hooks     map[string]*hookRun               // postStart, of the wished instance, by container id
-	began     time.Time                         // when the wished instance became active; zero: not asked yet
-	beside    sync.WaitGroup                    // goroutines of fetches, stops and hooks
-	probes    *probe.Set                        // of the containers that run
-	waits     map[string]string                 // containers whose back-off an event told of, by name: the id of the attempt before
-	born      time.Time                         // when the worker was
-	last      *v1.PodStatus                     // as reported last, of the uid lastUID
-	lastUID   string
-	inherited bool    // last is a former agent's, and may be of a former instance
-	current   Update  // what the last pass was for
-	told      State   // what the sync loop knows
-	swept     bool    // termination logs of former agents are gone
-	coming    *coming // the instance that this worker accepted last, until it runs
+	*Pool
+	Key        manifests.Key
+	Log        *slog.Logger
+	Observer   *pleg.Observer
+	Known      map[string]*checkpoint.Checkpoint // by uid
+	failures   map[string]plan.Failure           // of the wished instance, by container name
+	failed     int                               // passes in a row in which something else went wrong
+	lastError  string                            // the last such error, so that it is said once
+	retryAt    time.Time                         // nothing but a new wish is heeded before
+	settingUp  sync.Mutex                        // volumes and /etc/hosts, as containers start together
+	sandbox    *madeSandbox                      // the wished instance's, as far as this process knows it
+	fetches    map[string]*fetch                 // images on their way, by container name
+	stops      map[string]*stop                  // under way, by container id
+	hooks      map[string]*hookRun               // postStart, of the wished instance, by container id
+	began      time.Time                         // when the wished instance became active; zero: not asked yet
+	background sync.WaitGroup                    // goroutines of fetches, stops and hooks
+	probes     *probe.Set                        // of the containers that run
+	waits      map[string]string                 // containers whose back-off an event told of, by name: the id of the attempt before
+	born       time.Time                         // when the worker was
+	last       *v1.PodStatus                     // as reported last, of the uid lastUID
+	lastUID    string
+	inherited  bool          // last is a former agent's, and may be of a former instance
+	current    Update        // what the last pass was for
+	lastState  State         // what the sync loop knows
+	swept      bool          // termination logs of former agents are gone
+	starting   *pendingStart // the instance that this worker accepted last, until it runs
 
 	Life  context.Context // ends with the agent, or when the sync loop lets the worker go
-	wake  chan struct{}
+	woken chan struct{}
 	asked chan struct{} // renewals have come
 
 	mu       sync.Mutex
 	desired  Update
-	renewals []*Renewal              // that were not looked at yet
+	restarts []*RestartRequest       // that were not looked at yet
 	changed  context.CancelCauseFunc // ends what is done for the wish before
 }
 
-// StartWorker starts the worker of a pod name. It ends with ctx.
-func (ws *Workers) StartWorker(ctx context.Context, all *sync.WaitGroup, key manifests.Key, known map[string]*checkpoint.Checkpoint, desired Update) *Worker {
+// Start starts the worker of a pod name. It ends with ctx.
+func (ws *Pool) Start(ctx context.Context, all *sync.WaitGroup, key manifests.Key, known map[string]*checkpoint.Checkpoint, desired Update) *Worker {
 	w := &Worker{
-		Workers: ws, Key: key, Log: ws.Log.With("pod", key.String()),
+		Pool: ws, Key: key, Log: ws.Log.With("pod", key.String()),
 		Observer: pleg.NewObserver(ws.Cri, ws.Watch.Lister, key),
 		Life:     ctx, Known: known, failures: map[string]plan.Failure{}, fetches: map[string]*fetch{},
 		stops: map[string]*stop{}, hooks: map[string]*hookRun{},
-		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), desired: desired, born: time.Now(),
+		woken: make(chan struct{}, 1), asked: make(chan struct{}, 1), desired: desired, born: time.Now(),
 	}
-	w.contained("take over what was reported", w.inherit)
+	w.contained("take over what was reported", w.restoreStatus)
 	w.probes = w.newProbes()
 	all.Go(func() { w.run(ctx) })
 	return w
@@ -130,13 +130,13 @@ func (w *Worker) Update(u Update) {
 		w.changed = nil
 	}
 	w.mu.Unlock()
-	w.Poke()
+	w.Wake()
 }
 
-// Poke makes the worker look at its pod again.
-func (w *Worker) Poke() {
+// Wake makes the worker look at its pod again.
+func (w *Worker) Wake() {
 	select {
-	case w.wake <- struct{}{}:
+	case w.woken <- struct{}{}:
 	default:
 	}
 }
@@ -150,7 +150,7 @@ func (w *Worker) begin(ctx context.Context) (context.Context, Update) {
 }
 
 func (w *Worker) run(ctx context.Context) {
-	defer w.beside.Wait()
+	defer w.background.Wait()
 	defer w.probes.Close()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -172,8 +172,8 @@ func (w *Worker) run(ctx context.Context) {
 		if !next.IsZero() {
 			timer.Reset(time.Until(next))
 		}
-		wake := w.wake
-		if time.Now().Before(w.hold) {
+		wake := w.woken
+		if time.Now().Before(w.retryAt) {
 			wake = nil
 		}
 		select {
@@ -190,7 +190,7 @@ func (w *Worker) run(ctx context.Context) {
 // to look again at once, else until when nothing needs to be done (zero: until
 // something happens).
 func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time) {
-	w.turnTo(u)
+	w.switchTo(u)
 	if !w.Watch.Up() {
 		w.reportUnseen(u.Pod)
 		return false, time.Time{}
@@ -198,35 +198,35 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	stopping, hooks := w.stopping(), w.postStarts() // before what they changed is looked at
 	seen, err := w.look(ctx)
 	if err != nil {
-		return w.trouble(ctx, fmt.Errorf("error determining status: %w", err))
+		return w.passFailed(ctx, fmt.Errorf("error determining status: %w", err))
 	}
 	for uid := range seen.Instances {
 		w.Uids.Take(types.UID(uid), w.Key) // a former one that no checkpoint tells of has its uid, too
 	}
 	settings := w.Settings()
 	s := plan.Facts{Now: time.Now(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Runtime: w.Watch.Runtime(), Fetching: w.onTheirWay(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
-	w.begins(&s)
+	w.dropStaleStatus(&s)
 	s.Next, s.Stopping, s.PostStart, s.Began = w.NextAttempts(&s), stopping, hooks, w.beganAt(&s)
-	w.forgetAside(seen)
+	w.forgetFinished(seen)
 	w.sweepOnce(seen)
 	w.forgetSandbox(&s)
-	w.renew(&s)
+	w.takeRestartRequests(&s)
 	w.probe(&s)
 	p := plan.Make(s)
 	w.report(&s, &p)
 	w.recordBackOffs(&s, &p)
-	w.tell(ctx, &s)
+	w.reportState(ctx, &s)
 	if p.Gone {
 		w.Store.RemovePod(w.Key.String())
-		w.send(ctx, State{Key: w.Key, Generation: u.Generation, Cleared: true, Gone: true})
+		w.sendState(ctx, State{Key: w.Key, Generation: u.Generation, Cleared: true, Gone: true})
 		return false, time.Time{}
 	}
 	if len(p.Steps) == 0 {
-		w.failed, w.said = 0, ""
+		w.failed, w.lastError = 0, ""
 		return false, p.Wake
 	}
 	if err := w.Apply(ctx, &s, p.Steps); err != nil {
-		return w.trouble(ctx, err)
+		return w.passFailed(ctx, err)
 	}
 	return true, time.Time{}
 }
@@ -249,8 +249,8 @@ type State struct {
 	Gone       bool      // nothing is left, and nothing is to be
 }
 
-// tell lets the sync loop know when the pod takes less of the node than before.
-func (w *Worker) tell(ctx context.Context, s *plan.Facts) {
+// reportState lets the sync loop know when the pod takes less of the node than before.
+func (w *Worker) reportState(ctx context.Context, s *plan.Facts) {
 	now := State{Key: w.Key, Generation: w.current.Generation, Cleared: len(s.Leaving()) == 0}
 	if s.Pod != nil {
 		now.UID = s.Pod.UID
@@ -258,36 +258,36 @@ func (w *Worker) tell(ctx context.Context, s *plan.Facts) {
 		now.Ready = now.Cleared && podstatus.IsReady(w.lastStatus(string(s.Pod.UID)))
 	}
 	switch {
-	case now == w.told:
+	case now == w.lastState:
 	case now.Cleared:
-		w.send(ctx, now)
+		w.sendState(ctx, now)
 	default: // it is told again that it is cleared, as something came between
-		w.told = now
+		w.lastState = now
 	}
 }
 
-func (w *Worker) send(ctx context.Context, now State) {
+func (w *Worker) sendState(ctx context.Context, now State) {
 	select {
 	case w.States <- now:
-		w.told = now
+		w.lastState = now
 	case <-ctx.Done():
 	}
 }
 
-// turnTo forgets what was gathered for another update.
-func (w *Worker) turnTo(u Update) {
+// switchTo forgets what was gathered for another update.
+func (w *Worker) switchTo(u Update) {
 	if w.current == u {
 		return
 	}
 	w.current, w.sandbox, w.began = u, nil, time.Time{}
-	w.hold = time.Time{} // one that outlived its timer would be for good
+	w.retryAt = time.Time{} // one that outlived its timer would be for good
 	w.forgetHooks(nil)
 	clear(w.failures)
 	clear(w.fetches)
 }
 
-// trouble decides how to go on after a pass that could not be finished.
-func (w *Worker) trouble(ctx context.Context, err error) (again bool, next time.Time) {
+// passFailed decides how to go on after a pass that could not be finished.
+func (w *Worker) passFailed(ctx context.Context, err error) (again bool, next time.Time) {
 	switch {
 	case ctx.Err() != nil:
 		return true, time.Time{}
@@ -298,13 +298,13 @@ func (w *Worker) trouble(ctx context.Context, err error) (again bool, next time.
 	wait := min(plan.RetryFirst<<min(w.failed, 10), plan.RetryMax)
 	w.failed++
 	if text := err.Error(); !errors.Is(err, errBusy) {
-		if text != w.said && panics.In(err) == nil { // which was said where it was caught
-			w.said = text
+		if text != w.lastError && panics.In(err) == nil { // which was said where it was caught
+			w.lastError = text
 			w.Log.Error("cannot go on and tries again", "err", err)
 		}
 		w.recordTrouble(err)
 	}
 	// What failed may itself have caused events, so these must not cut this short.
-	w.hold = time.Now().Add(wait)
-	return false, w.hold
+	w.retryAt = time.Now().Add(wait)
+	return false, w.retryAt
 }

@@ -19,62 +19,62 @@ import (
 	"monopod/manifests/decode"
 )
 
-// orders is what the sync loop knows of pods that start after others. A held
+// startOrder is what the sync loop knows of pods that start after others. A held
 // pod has no worker of its own and no seat: it takes part in admission when its
 // turn has come. Who was let start is not held again before the machine is
 // booted anew, when all start from nothing.
-type orders struct {
-	boot  checkpoint.Boot
-	begun map[manifests.Key]types.UID // the instance that was let start last, in this boot
-	held  map[manifests.Key]*heldPod
-	wake  *time.Timer                 // when the first of them has waited long enough
-	found map[string][]status.Problem // by file
+type startOrder struct {
+	boot    checkpoint.Boot
+	started map[manifests.Key]types.UID // the instance that was let start last, in this boot
+	held    map[manifests.Key]*heldPod
+	wake    *time.Timer                 // when the first of them has waited long enough
+	found   map[string][]status.Problem // by file
 }
 
 // heldPod is a version that waits for its turn.
 type heldPod struct {
-	pod    *manifests.Pod
-	since  time.Time
-	last   *v1.PodStatus // as reported last; nil: never
-	ruling admission.Ruling
-	said   string
+	pod      *manifests.Pod
+	since    time.Time
+	last     *v1.PodStatus // as reported last; nil: never
+	decision admission.Decision
+	said     string
 }
 
-// newOrders returns the orders as former agents left them.
-func newOrders(b checkpoint.Boot, s *admission.Table, checkpoints []*checkpoint.Checkpoint) *orders {
-	o := &orders{boot: b, begun: map[manifests.Key]types.UID{},
+// newStartOrder returns the orders as former agents left them.
+func newStartOrder(b checkpoint.Boot, s *admission.Table, checkpoints []*checkpoint.Checkpoint) *startOrder {
+	o := &startOrder{boot: b, started: map[manifests.Key]types.UID{},
 		held: map[manifests.Key]*heldPod{}, wake: time.NewTimer(time.Hour)}
 	o.wake.Stop()
 	for _, c := range checkpoints {
 		at := s.Entries[c.Key()]
 		current := at != nil && at.Pod != nil && at.Pod.UID == c.Pod.UID && !c.IsRemoving()
 		if current && (c.Boot == "" || c.Boot == b.ID || c.Ended() != "") {
-			o.begun[c.Key()] = c.Pod.UID
+			o.started[c.Key()] = c.Pod.UID
 		}
 	}
 	return o
 }
 
 // forget drops what is known of a pod that nobody wants.
-func (o *orders) forget(key manifests.Key) {
-	delete(o.begun, key)
+func (o *startOrder) forget(key manifests.Key) {
+	delete(o.started, key)
 	delete(o.held, key)
 }
 
-// expect holds every pod of a new snapshot that starts after others and has not
+// holdDependents holds every pod of a new snapshot that starts after others and has not
 // begun, until follow lets it go, unless it fails anyway. It returns the others.
-func (l *syncLoop) expect(pods []*manifests.Pod) []*manifests.Pod {
+func (l *syncLoop) holdDependents(pods []*manifests.Pod) []*manifests.Pod {
 	var free []*manifests.Pod
 	for _, p := range pods {
 		key := p.Key()
-		waits, hadItsTurn := l.seats.Rejected[key]
+		waits, hadItsTurn := l.table.Rejected[key]
 		hadItsTurn = hadItsTurn && manifests.Same(waits.Pod, p)
-		if len(decode.OrderOf(p.Pod).After) == 0 || l.orders.begun[key] == p.UID || hadItsTurn || admission.AdmitOS(p.Pod) != nil {
-			delete(l.orders.held, key)
+		if len(decode.OrderOf(p.Pod).After) == 0 || l.order.started[key] == p.UID || hadItsTurn || admission.AdmitOS(p.Pod) != nil {
+			delete(l.order.held, key)
 			free = append(free, p)
-		} else if h := l.orders.held[key]; h == nil || !manifests.Same(h.pod, p) {
-			l.orders.held[key] = l.newHeld(p)
-			delete(l.seats.Rejected, key) // an earlier version, which is not asked for any more
+		} else if h := l.order.held[key]; h == nil || !manifests.Same(h.pod, p) {
+			l.order.held[key] = l.newHeld(p)
+			delete(l.table.Rejected, key) // an earlier version, which is not asked for any more
 		} else {
 			h.pod = p
 		}
@@ -91,45 +91,45 @@ func (l *syncLoop) newHeld(p *manifests.Pod) *heldPod {
 		return h
 	}
 	h.last = &prev.Status
-	if since, ok := podstatus.HeldSince(h.last); ok && since.After(l.orders.boot.Since) && since.Before(h.since) {
+	if since, ok := podstatus.HeldSince(h.last); ok && since.After(l.order.boot.Since) && since.Before(h.since) {
 		h.since = h.since.Add(-h.since.Sub(since)) // by a clock that nobody sets
 	}
 	return h
 }
 
-// follow lets the pods start whose turn has come, and says of the others what
+// applyStartOrder lets the pods start whose turn has come, and says of the others what
 // they wait for.
-func (l *syncLoop) follow(ctx context.Context) {
+func (l *syncLoop) applyStartOrder(ctx context.Context) {
 	if l.last == nil {
 		return
 	}
-	rulings := l.rulings()
+	rulings := l.decisions()
 	for l.release(ctx, rulings) {
-		rulings = l.rulings()
+		rulings = l.decisions()
 	}
-	l.orders.wake.Stop()
+	l.order.wake.Stop()
 	var first time.Time
-	for key, h := range l.orders.held {
-		h.ruling = rulings[key]
+	for key, h := range l.order.held {
+		h.decision = rulings[key]
 		_ = l.contained(h.pod.Pod, "hold the pod", func() { l.hold(ctx, key, h) })
 		if t := decode.OrderOf(h.pod.Pod).Timeout; t > 0 && (first.IsZero() || h.since.Add(t).Before(first)) {
 			first = h.since.Add(t)
 		}
 	}
 	if !first.IsZero() {
-		l.orders.wake.Reset(time.Until(first))
+		l.order.wake.Reset(time.Until(first))
 	}
-	if found := l.orderProblems(rulings); !reflect.DeepEqual(found, l.orders.found) {
-		l.orders.found = found
+	if found := l.orderProblems(rulings); !reflect.DeepEqual(found, l.order.found) {
+		l.order.found = found
 		l.report(*l.last)
 	}
 }
 
 // release lets those go that are held no more, the one that came first first,
 // and reports whether there were any.
-func (l *syncLoop) release(ctx context.Context, rulings map[manifests.Key]admission.Ruling) bool {
+func (l *syncLoop) release(ctx context.Context, rulings map[manifests.Key]admission.Decision) bool {
 	var free []*manifests.Pod
-	for key, h := range l.orders.held {
+	for key, h := range l.order.held {
 		if !rulings[key].Held {
 			free = append(free, h.pod)
 		}
@@ -137,37 +137,37 @@ func (l *syncLoop) release(ctx context.Context, rulings map[manifests.Key]admiss
 	for _, p := range slices.SortedFunc(slices.Values(free), admission.ByArrival) {
 		key := p.Key()
 		log := l.shared.Log.With("pod", key.String())
-		h := l.orders.held[key]
+		h := l.order.held[key]
 		if late := rulings[key].Unready; len(late) > 0 {
 			log.Warn("the pod has waited long enough and starts all the same", "waited", time.Since(h.since).Round(time.Second), "reason", l.reason(late))
 		} else if h.said != "" {
 			log.Info("what the pod waited for is ready")
 		}
-		delete(l.orders.held, key)
-		l.ask(ctx, p)
+		delete(l.order.held, key)
+		l.admit(ctx, p)
 	}
 	return len(free) > 0
 }
 
-// rulings judges all pods that are wanted.
-func (l *syncLoop) rulings() map[manifests.Key]admission.Ruling {
+// decisions judges all pods that are wanted.
+func (l *syncLoop) decisions() map[manifests.Key]admission.Decision {
 	turns := make(map[manifests.Key]admission.Turn, len(l.last.Pods))
 	for _, p := range l.last.Pods {
 		turns[p.Key()] = admission.Turn{}
 	}
 	for _, p := range l.last.Pods {
 		key := p.Key()
-		h, o := l.orders.held[key], decode.OrderOf(p.Pod)
+		h, o := l.order.held[key], decode.OrderOf(p.Pod)
 		t := admission.Turn{Begun: h == nil, Ready: h == nil && l.isReady(key)}
 		for _, other := range o.After {
-			t.After = append(t.After, l.named(other, turns))
+			t.After = append(t.After, l.resolveName(other, turns))
 		}
 		if h != nil && o.Timeout > 0 {
 			t.Until = h.since.Add(o.Timeout)
 		}
 		turns[key] = t
 	}
-	return admission.Order(turns, time.Now(), l.short)
+	return admission.Order(turns, time.Now(), l.shortName)
 }
 
 // isReady reports whether what a worker keeps under a pod's name is ready. While
@@ -177,8 +177,8 @@ func (l *syncLoop) isReady(key manifests.Key) bool {
 	return w != nil && w.update.Pod != nil && w.ready
 }
 
-// named returns the pod that a manifest calls by its short name, or by its full one.
-func (l *syncLoop) named(key manifests.Key, pods map[manifests.Key]admission.Turn) manifests.Key {
+// resolveName returns the pod that a manifest calls by its short name, or by its full one.
+func (l *syncLoop) resolveName(key manifests.Key, pods map[manifests.Key]admission.Turn) manifests.Key {
 	long := manifests.Key{Namespace: key.Namespace, Name: key.Name + l.shared.Suffix}
 	_, isLong := pods[long]
 	if _, isFull := pods[key]; isFull && !isLong {
@@ -187,33 +187,33 @@ func (l *syncLoop) named(key manifests.Key, pods map[manifests.Key]admission.Tur
 	return long
 }
 
-// short is "namespace/name" without the node.
-func (l *syncLoop) short(key manifests.Key) string {
+// shortName is "namespace/name" without the node.
+func (l *syncLoop) shortName(key manifests.Key) string {
 	return key.Namespace + "/" + strings.TrimSuffix(key.Name, l.shared.Suffix)
 }
 
 func (l *syncLoop) reason(unready []manifests.Key) string {
-	return "waits for " + admission.JoinNames(unready, ", ", l.short) + " to be ready"
+	return "waits for " + admission.JoinNames(unready, ", ", l.shortName) + " to be ready"
 }
 
 // hold keeps a pod from starting: what runs under its name runs on, and what
 // former agents began to retire goes.
 func (l *syncLoop) hold(ctx context.Context, key manifests.Key, h *heldPod) {
-	text := l.reason(h.ruling.Unready)
-	if h.ruling.Problem != "" {
-		text += ": " + h.ruling.Problem
+	text := l.reason(h.decision.Unready)
+	if h.decision.Problem != "" {
+		text += ": " + h.decision.Problem
 	}
-	former := l.seats.Entry(key).Pod
+	former := l.table.Entry(key).Pod
 	switch {
-	case former != nil && !manifests.Same(former, h.pod) && l.orders.begun[key] == former.UID:
-		l.wish(ctx, key, former)
-	case former == nil && l.left[key] != nil:
-		l.wish(ctx, key, nil)
+	case former != nil && !manifests.Same(former, h.pod) && l.order.started[key] == former.UID:
+		l.setDesired(ctx, key, former)
+	case former == nil && l.restored[key] != nil:
+		l.setDesired(ctx, key, nil)
 	}
 	if text != h.said {
 		h.said = text
 		log := l.shared.Log.With("pod", key.String(), "reason", text)
-		if h.ruling.Problem != "" {
+		if h.decision.Problem != "" {
 			log.Warn("the pod may wait for ever", "file", h.pod.File)
 		} else {
 			log.Info("the pod is not to start yet")

@@ -38,8 +38,8 @@ type outcome struct {
 	Shaky bool
 }
 
-// judge tells when the work is done, and how. It belongs to one goroutine.
-type judge struct {
+// evaluator tells when the work is done, and how. It belongs to one goroutine.
+type evaluator struct {
 	names names
 	ready bool    // the work is done when all pods are ready
 	from  *Chosen // whose code counts; nil: the first that failed
@@ -48,15 +48,15 @@ type judge struct {
 }
 
 // look returns how the run ends, nil while it goes on.
-func (j *judge) look(all []view) *outcome {
+func (j *evaluator) look(all []view) *outcome {
 	j.note(all)
-	if o := j.hopeless(all); o != nil {
+	if o := j.unschedulable(all); o != nil {
 		return o
 	}
 	if j.ready {
 		return j.readiness(all)
 	}
-	never := stranded(all)
+	never := deadlocked(all)
 	jobs := 0
 	for k := range all {
 		v := &all[k]
@@ -87,7 +87,7 @@ func (j *judge) look(all []view) *outcome {
 	return &outcome{End: endSucceeded, Text: "all work has succeeded"}
 }
 
-func (j *judge) called(all []view, which map[string]bool) []string {
+func (j *evaluator) called(all []view, which map[string]bool) []string {
 	var out []string
 	for k := range all {
 		if which[key(all[k].pod)] {
@@ -97,7 +97,7 @@ func (j *judge) called(all []view, which map[string]bool) []string {
 	return out
 }
 
-func (j *judge) readiness(all []view) *outcome {
+func (j *evaluator) readiness(all []view) *outcome {
 	if o := j.firstFailed(all); o != nil {
 		return o
 	}
@@ -111,7 +111,7 @@ func (j *judge) readiness(all []view) *outcome {
 
 // chosenDone reports whether the chosen container has ended for good; one that
 // is started again whatever it ends with, for the first time.
-func (j *judge) chosenDone(v *view) bool {
+func (j *evaluator) chosenDone(v *view) bool {
 	if v.ended() || j.from.Container == "" {
 		return v.ended()
 	}
@@ -132,7 +132,7 @@ func (j *judge) chosenDone(v *view) bool {
 }
 
 // chosenOutcome returns what the chosen container ended with, nil if it never began.
-func (j *judge) chosenOutcome(all []view) *outcome {
+func (j *evaluator) chosenOutcome(all []view) *outcome {
 	v := &all[slices.IndexFunc(all, func(v view) bool { return v.pod == j.from.Pod })]
 	if j.from.Container == "" {
 		switch {
@@ -157,7 +157,7 @@ func (j *judge) chosenOutcome(all []view) *outcome {
 
 // firstFailed returns the outcome of the pod of which a container ended badly
 // first, among those that failed; nil if none did.
-func (j *judge) firstFailed(all []view) *outcome {
+func (j *evaluator) firstFailed(all []view) *outcome {
 	var failed []*view
 	for k := range all {
 		if all[k].failed() {
@@ -167,7 +167,7 @@ func (j *judge) firstFailed(all []view) *outcome {
 	if len(failed) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(failed, func(a, b *view) int { return j.compare(j.culprit(a), j.culprit(b)) })
+	slices.SortStableFunc(failed, func(a, b *view) int { return j.compare(j.failedContainer(a), j.failedContainer(b)) })
 	o := j.failure(failed[0])
 	for _, v := range failed[1:] {
 		o.Text += "; " + j.failure(v).Text
@@ -175,8 +175,8 @@ func (j *judge) firstFailed(all []view) *outcome {
 	return o
 }
 
-// culprit returns the container of a failed pod that ended badly first, nil if none did.
-func (j *judge) culprit(v *view) *v1.ContainerStatus {
+// failedContainer returns the container of a failed pod that ended badly first, nil if none did.
+func (j *evaluator) failedContainer(v *view) *v1.ContainerStatus {
 	var bad []v1.ContainerStatus
 	for _, s := range v.containers() {
 		if t := lastEnd(&s); t != nil && t.ExitCode != 0 && s.State.Running == nil && !isSidecar(v.pod, s.Name) {
@@ -190,12 +190,12 @@ func (j *judge) culprit(v *view) *v1.ContainerStatus {
 }
 
 // failure is the outcome of a failed pod: its culprit's code.
-func (j *judge) failure(v *view) *outcome {
+func (j *evaluator) failure(v *view) *outcome {
 	o := &outcome{End: endFailed, Code: 1, Text: "pod " + j.names.pod(v.pod) + " failed"}
 	if v.status.Reason != "" {
 		o.Text += ": " + joinWords(v.status.Reason, v.status.Message)
 	}
-	if s := j.culprit(v); s != nil {
+	if s := j.failedContainer(v); s != nil {
 		o.Code = int(lastEnd(s).ExitCode)
 		o.Text += ": container " + s.Name + " " + endWords(lastEnd(s))
 	}
@@ -205,8 +205,8 @@ func (j *judge) failure(v *view) *outcome {
 // final are reasons to wait that no waiting ends: only other manifests would.
 var final = []string{"InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"}
 
-// hopeless finds a pod that can never run as it is.
-func (j *judge) hopeless(all []view) *outcome {
+// unschedulable finds a pod that can never run as it is.
+func (j *evaluator) unschedulable(all []view) *outcome {
 	for k := range all {
 		v := &all[k]
 		if v.refused() && !mayFit(v, all) {
@@ -232,9 +232,9 @@ func mayFit(v *view, all []view) bool {
 	return slices.ContainsFunc(all, func(o view) bool { return o.pod != v.pod && isJob(o.pod) && !o.ended() && !o.refused() && !o.held() })
 }
 
-// stranded returns the pods that wait for others which will never be ready:
+// deadlocked returns the pods that wait for others which will never be ready:
 // those have failed, are not among the pods, or wait in a circle.
-func stranded(all []view) map[string]bool {
+func deadlocked(all []view) map[string]bool {
 	waits := map[string][]string{}
 	alive := map[string]bool{} // may come to be ready
 	for k := range all {

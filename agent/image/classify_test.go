@@ -35,7 +35,7 @@ func TestJudgement(t *testing.T) {
 		{"a disk that is not known", []*Entry{{ID: "a", Size: 5, FirstSeen: ago(9)}}, nil, Limits{}, "a: unused; how full the disk is, is not known"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			judge(row.all, row.disk, row.limits.Complete(), now)
+			classify(row.all, row.disk, row.limits.Complete(), now)
 			var got []string
 			for _, e := range row.all {
 				mark := ""

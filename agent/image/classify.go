@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// judge says of each image whether it goes, and why. disk is nil where nobody
+// classify says of each image whether it goes, and why. disk is nil where nobody
 // knows how full it is. It returns those that go, then those that would, in the
 // order in which they do; it is a pure function.
-func judge(all []*Entry, disk *Disk, l Limits, now time.Time) (aged, spare []*Entry) {
+func classify(all []*Entry, disk *Disk, l Limits, now time.Time) (aged, spare []*Entry) {
 	for _, e := range all {
 		unused := now.Sub(latest(e.LastUsed, e.FirstSeen))
 		switch {
@@ -31,12 +31,12 @@ func judge(all []*Entry, disk *Disk, l Limits, now time.Time) (aged, spare []*En
 	slices.SortStableFunc(spare, func(a, b *Entry) int {
 		return cmp.Or(a.LastUsed.Compare(b.LastUsed), a.FirstSeen.Compare(b.FirstSeen), cmp.Compare(a.ID, b.ID))
 	})
-	judgeSpace(aged, spare, disk, l)
+	classifyForSpace(aged, spare, disk, l)
 	return aged, spare
 }
 
-// judgeSpace says which of the spare images go for room.
-func judgeSpace(aged, spare []*Entry, disk *Disk, l Limits) {
+// classifyForSpace says which of the spare images go for room.
+func classifyForSpace(aged, spare []*Entry, disk *Disk, l Limits) {
 	var missing uint64
 	if disk != nil && l.High < 100 && disk.Used() >= l.High {
 		missing = disk.missing(l.Low)

@@ -15,19 +15,19 @@ import (
 	"monopod/manifests/decode"
 )
 
-// ask lets the pod run if there is a place for it, else its former version if
+// admit lets the pod run if there is a place for it, else its former version if
 // that has one.
-func (l *syncLoop) ask(ctx context.Context, p *manifests.Pod) {
-	if err := l.contained(p.Pod, "admit the pod", func() { l.askFor(ctx, p) }); err != nil {
-		l.seats.Refuse(p, admission.Rejection{Reason: "UnexpectedAdmissionError", Message: err.Error()}, metav1.Now().Rfc3339Copy())
+func (l *syncLoop) admit(ctx context.Context, p *manifests.Pod) {
+	if err := l.contained(p.Pod, "admit the pod", func() { l.admitPod(ctx, p) }); err != nil {
+		l.table.Refuse(p, admission.Rejection{Reason: "UnexpectedAdmissionError", Message: err.Error()}, metav1.Now().Rfc3339Copy())
 	}
 }
 
-func (l *syncLoop) askFor(ctx context.Context, p *manifests.Pod) {
+func (l *syncLoop) admitPod(ctx context.Context, p *manifests.Pod) {
 	key := p.Key()
-	before, waited := l.seats.Rejected[key]
-	version := l.seats.Admit(p, metav1.Now().Rfc3339Copy())
-	now, waits := l.seats.Rejected[key]
+	before, waited := l.table.Rejected[key]
+	version := l.table.Admit(p, metav1.Now().Rfc3339Copy())
+	now, waits := l.table.Rejected[key]
 	log := l.shared.Log.With("pod", key.String())
 	switch {
 	case waits && (!waited || now.Reason != before.Reason || !manifests.Same(now.Pod, before.Pod)):
@@ -41,27 +41,27 @@ func (l *syncLoop) askFor(ctx context.Context, p *manifests.Pod) {
 	case waited && !waits:
 		log.Info("there is a place for the pod now")
 	}
-	if version != nil || l.left[key] != nil {
-		l.wish(ctx, key, version)
+	if version != nil || l.restored[key] != nil {
+		l.setDesired(ctx, key, version)
 	}
 }
 
-// retry asks again for the pods that wait, and reports those that wait on.
-func (l *syncLoop) retry(ctx context.Context) {
-	l.follow(ctx)
-	if len(l.seats.Rejected) == 0 {
+// readmit asks again for the pods that wait, and reports those that wait on.
+func (l *syncLoop) readmit(ctx context.Context) {
+	l.applyStartOrder(ctx)
+	if len(l.table.Rejected) == 0 {
 		return
 	}
-	before := maps.Clone(l.seats.Rejected)
-	for _, p := range l.seats.Waiting() {
-		l.ask(ctx, p)
+	before := maps.Clone(l.table.Rejected)
+	for _, p := range l.table.Waiting() {
+		l.admit(ctx, p)
 	}
-	for _, key := range l.seats.Swaps() {
+	for _, key := range l.table.Swaps() {
 		l.shared.Log.Info("the pod makes place for others that make place for it", "pod", key.String())
-		l.seats.Free(l.seats.Entry(key))
-		l.wish(ctx, key, nil)
+		l.table.Free(l.table.Entry(key))
+		l.setDesired(ctx, key, nil)
 	}
-	for key, r := range l.seats.Rejected {
+	for key, r := range l.table.Rejected {
 		// A worker that is there reports what it has under this name.
 		if l.workers[key] == nil {
 			_ = l.contained(r.Pod.Pod, "report the pod", func() {
@@ -71,35 +71,35 @@ func (l *syncLoop) retry(ctx context.Context) {
 			})
 		}
 	}
-	if !maps.Equal(before, l.seats.Rejected) {
+	if !maps.Equal(before, l.table.Rejected) {
 		l.report(*l.last)
 	}
 }
 
-// know goes by what the node is now.
-func (l *syncLoop) know(ctx context.Context, f node.Facts) {
+// setFacts goes by what the node is now.
+func (l *syncLoop) setFacts(ctx context.Context, f node.Facts) {
 	f.StrictGroups, f.RuntimeAsked = l.shared.Watch.StrictGroups()
-	if f.Same(&l.seats.Facts) {
+	if f.Same(&l.table.Facts) {
 		return
 	}
-	l.seats.Facts = f
-	l.retry(ctx)
+	l.table.Facts = f
+	l.readmit(ctx)
 }
 
-// reading is what came of reading the machine.
-type reading struct {
+// factsRead is what came of reading the machine.
+type factsRead struct {
 	node.Facts
 	err error
 }
 
-// readFacts has the machine read anew while a pod waits: it may have grown.
-func (l *syncLoop) readFacts(ctx context.Context) {
-	if len(l.seats.Waiting()) > 0 {
-		l.beginReading(ctx)
+// refreshFacts has the machine read anew while a pod waits: it may have grown.
+func (l *syncLoop) refreshFacts(ctx context.Context) {
+	if len(l.table.Waiting()) > 0 {
+		l.startReadingFacts(ctx)
 	}
 }
 
-func (l *syncLoop) beginReading(ctx context.Context) {
+func (l *syncLoop) startReadingFacts(ctx context.Context) {
 	if l.reading {
 		return
 	}
@@ -110,7 +110,7 @@ func (l *syncLoop) beginReading(ctx context.Context) {
 			l.shared.Log.Error("what the node has is not known anew", "err", err)
 		}
 		select {
-		case l.facts <- reading{f, err}:
+		case l.facts <- factsRead{f, err}:
 		case <-ctx.Done():
 		}
 	})
@@ -133,15 +133,15 @@ func (l *syncLoop) report(s manifests.Snapshot) {
 	m := status.Manifests{Dir: l.dir, Problems: problems(s.Problems)}
 	for _, f := range s.Files {
 		out := status.File{Path: f.Path, Pods: f.Pods, Held: f.Held, Problems: problems(f.Problems)}
-		for _, p := range l.seats.All() {
+		for _, p := range l.table.All() {
 			key := p.Key()
-			if p.File == f.Path && l.seats.Entry(key).Pod != nil {
+			if p.File == f.Path && l.table.Entry(key).Pod != nil {
 				out.Held = true
-				out.Problems = append(out.Problems, status.Problem{File: f.Path, Pod: key.String(), Message: l.seats.Rejected[key].Message})
+				out.Problems = append(out.Problems, status.Problem{File: f.Path, Pod: key.String(), Message: l.table.Rejected[key].Message})
 			}
 		}
 		out.Held = out.Held || l.heldVersion(f.Path)
-		out.Problems = append(out.Problems, l.orders.found[f.Path]...)
+		out.Problems = append(out.Problems, l.order.found[f.Path]...)
 		m.Files = append(m.Files, out)
 	}
 	l.store.SetManifests(m)

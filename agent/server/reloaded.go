@@ -12,10 +12,10 @@ import (
 // time: file systems count time in ticks.
 const young = 50 * time.Millisecond
 
-// kept is what was read of files, and is read again when they have changed and
+// reloaded is what was read of files, and is read again when they have changed and
 // somebody asks. Files that cannot be read or make no sense leave what was.
 // Any goroutine may ask.
-type kept[T any] struct {
+type reloaded[T any] struct {
 	what  string // for the log
 	paths []string
 	read  func() (T, error)
@@ -40,9 +40,9 @@ func (v version) equal(o version) bool {
 	return os.SameFile(v.info, o.info) && v.info.Size() == o.info.Size() && v.info.ModTime().Equal(o.info.ModTime())
 }
 
-// keep reads the files for the first time.
-func keep[T any](what string, log *slog.Logger, read func() (T, error), paths ...string) (*kept[T], error) {
-	k := &kept[T]{what: what, paths: paths, read: read, log: log}
+// newReloaded reads the files for the first time.
+func newReloaded[T any](what string, log *slog.Logger, read func() (T, error), paths ...string) (*reloaded[T], error) {
+	k := &reloaded[T]{what: what, paths: paths, read: read, log: log}
 	k.seen, k.young = k.look()
 	var err error
 	k.value, err = read()
@@ -50,7 +50,7 @@ func keep[T any](what string, log *slog.Logger, read func() (T, error), paths ..
 }
 
 // look returns the versions of the files, and whether one is young.
-func (k *kept[T]) look() (all []version, fresh bool) {
+func (k *reloaded[T]) look() (all []version, fresh bool) {
 	for _, path := range k.paths {
 		info, err := os.Stat(path)
 		if err != nil {
@@ -64,7 +64,7 @@ func (k *kept[T]) look() (all []version, fresh bool) {
 }
 
 // now returns what the files say, or said when they last made sense.
-func (k *kept[T]) now() T {
+func (k *reloaded[T]) now() T {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	seen, fresh := k.look()

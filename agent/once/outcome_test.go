@@ -110,7 +110,7 @@ func TestTheOutcome(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			if got := spell((&judge{from: row.from}).look(row.all)); got != row.want {
+			if got := spell((&evaluator{from: row.from}).look(row.all)); got != row.want {
 				t.Errorf("got %q, want %q", got, row.want)
 			}
 		})
@@ -130,7 +130,7 @@ func spell(o *outcome) string {
 
 func TestTheFirstThatFailedCounts(t *testing.T) {
 	a, b := made("a", "Never", "c"), made("b", "Never", "c")
-	j := judge{}
+	j := evaluator{}
 	j.look([]view{now(a, v1.PodRunning, states{"c": runs}), now(b, v1.PodFailed, states{"c": exited("b1", 4)})})
 	o := j.look([]view{now(a, v1.PodFailed, states{"c": exited("a1", 3)}), now(b, v1.PodFailed, states{"c": exited("b1", 4)})})
 	if o == nil || o.Code != 4 || !strings.Contains(o.Text, "pod b failed") || !strings.Contains(o.Text, "pod a failed") {
@@ -141,7 +141,7 @@ func TestTheFirstThatFailedCounts(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	web, job := made("web", "Always", "c"), made("job", "Never", "c")
 	ready := now(web, v1.PodRunning, states{"c": runs})
-	j := judge{ready: true}
+	j := evaluator{ready: true}
 	if o := j.look([]view{ready}); o != nil {
 		t.Errorf("before: %+v", o)
 	}
@@ -186,7 +186,7 @@ func TestTheFirstFailureIsTheOneThatEndedFirst(t *testing.T) {
 		s.Terminated.FinishedAt = metav1.Unix(second, 0)
 		return states{"c": s}
 	}
-	j := &judge{}
+	j := &evaluator{}
 	seen := now(later, v1.PodFailed, at("1", 5, 20))
 	if o := j.look([]view{seen, now(first, v1.PodRunning, states{"c": runs})}); o != nil {
 		t.Fatalf("it is over with %q while a pod runs", spell(o))

@@ -11,7 +11,7 @@ import (
 
 // orderProblems returns what is wrong with the orders themselves, and which new
 // versions wait while their former ones run, by file.
-func (l *syncLoop) orderProblems(rulings map[manifests.Key]admission.Ruling) map[string][]status.Problem {
+func (l *syncLoop) orderProblems(rulings map[manifests.Key]admission.Decision) map[string][]status.Problem {
 	found := map[string][]status.Problem{}
 	at := map[string]decode.Position{}
 	for _, f := range l.last.Files {
@@ -22,7 +22,7 @@ func (l *syncLoop) orderProblems(rulings map[manifests.Key]admission.Ruling) map
 	for _, p := range l.last.Pods {
 		v, key := rulings[p.Key()], p.Key().String()
 		text := v.Problem
-		if h := l.orders.held[p.Key()]; h != nil && l.told(p.Key()) != nil {
+		if h := l.order.held[p.Key()]; h != nil && l.desiredOf(p.Key()) != nil {
 			text = h.said
 		}
 		if text == "" {
@@ -37,8 +37,8 @@ func (l *syncLoop) orderProblems(rulings map[manifests.Key]admission.Ruling) map
 
 // heldVersion reports whether a former version runs while a new one is held.
 func (l *syncLoop) heldVersion(file string) bool {
-	for h := range maps.Values(l.orders.held) {
-		if h.pod.File == file && l.told(h.pod.Key()) != nil {
+	for h := range maps.Values(l.order.held) {
+		if h.pod.File == file && l.desiredOf(h.pod.Key()) != nil {
 			return true
 		}
 	}
