@@ -38,9 +38,7 @@ func (p *looker) next(configure func(*SourceConfig)) *looker {
 	p.Helper()
 	return at(p.T, p.dir, func(c *SourceConfig) {
 		c.Record = *p.kept
-		for _, pod := range p.last.Pods {
-			c.Known = append(c.Known, pod)
-		}
+		c.Known = append(c.Known, p.last.Pods...)
 		if configure != nil {
 			configure(c)
 		}
