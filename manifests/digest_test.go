@@ -50,7 +50,7 @@ func TestDigestsStayAsTheyAre(t *testing.T) {
 	for _, p := range pods {
 		fmt.Fprintf(&got, "%s %s %s\n", p.Name, p.Digest, p.UID)
 	}
-	path := filepath.Join("..", "testdata", "manifests", "digests.txt")
+	path := filepath.Join("..", "testdata", "golden", "digests.txt")
 	if os.Getenv("MONOPOD_UPDATE") != "" {
 		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
 			t.Fatal(err)
