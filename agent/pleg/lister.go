@@ -21,8 +21,28 @@ type Lister struct {
 	Counts   atomic.Pointer[counts] // of the last listing; nil: there was none
 
 	mu   sync.Mutex
-	busy bool     // a list is being made
-	next *listing // asked for and not begun; nil: nobody waits
+	busy bool               // a list is being made
+	next *listing           // asked for and not begun; nil: nobody waits
+	end  context.CancelFunc // of the lists, nil before the first
+	ctx  context.Context    // that end ends
+	runs sync.WaitGroup
+}
+
+// Close breaks off the list that is being made and waits for its end. What is
+// asked for afterwards fails.
+func (l *Lister) Close() {
+	l.mu.Lock()
+	l.start()
+	l.end()
+	l.mu.Unlock()
+	l.runs.Wait()
+}
+
+// start makes the context of the lists, once. l.mu is held.
+func (l *Lister) start() {
+	if l.ctx == nil {
+		l.ctx, l.end = context.WithCancel(context.Background())
+	}
 }
 
 // listing is what two list calls returned, by pod name. Nobody may change it.
@@ -73,13 +93,17 @@ type Listed struct {
 // List returns a listing that was begun after list was called.
 func (l *Lister) List(ctx context.Context) (*listing, error) {
 	l.mu.Lock()
+	if l.start(); l.ctx.Err() != nil {
+		l.mu.Unlock()
+		return nil, context.Cause(l.ctx)
+	}
 	n := l.next
 	if n == nil {
 		n = &listing{done: make(chan struct{})}
 		l.next = n
 		if !l.busy {
 			l.busy = true
-			go l.run()
+			l.runs.Go(l.run)
 		}
 	}
 	l.mu.Unlock()
@@ -102,7 +126,7 @@ func (l *Lister) run() {
 		if n == nil {
 			return
 		}
-		if n.Pods, n.err = l.make(context.Background()); n.err == nil {
+		if n.Pods, n.err = l.make(l.ctx); n.err == nil {
 			l.Counts.Store(countListed(n.Pods))
 		}
 		close(n.done)

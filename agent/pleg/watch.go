@@ -116,6 +116,7 @@ func (w *Watch) set(s status.Runtime) {
 
 // Run watches until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
+	defer w.Lister.Close()
 	for ctx.Err() == nil {
 		if err := w.connect(ctx); err != nil {
 			w.down(ctx, err)

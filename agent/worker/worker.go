@@ -114,7 +114,6 @@ func (ws *Pool) Start(ctx context.Context, all *sync.WaitGroup, key manifests.Ke
 		stops: map[string]*stop{}, hooks: map[string]*hookRun{},
 		woken: make(chan struct{}, 1), asked: make(chan struct{}, 1), desired: desired, born: time.Now(),
 	}
-	w.contained("take over what was reported", w.restoreStatus)
 	w.probes = w.newProbes()
 	all.Go(func() { w.run(ctx) })
 	return w
@@ -152,6 +151,7 @@ func (w *Worker) begin(ctx context.Context) (context.Context, Update) {
 func (w *Worker) run(ctx context.Context) {
 	defer w.background.Wait()
 	defer w.probes.Close()
+	w.contained("take over what was reported", w.restoreStatus)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	<-timer.C
