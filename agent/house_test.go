@@ -27,7 +27,7 @@ var (
 		"events": {"agent/elide", "agent/status"}, "elide": {}, "hook": {}, "image": {"agent/panics", "cri"},
 		"logs": {"agent/panics", "agent/safefile"}, "metrics": {}, "panics": {}, "podlog": {"agent/safefile"},
 		"probe": {"agent/panics"}, "safefile": {}, "server": {"agent/elide", "agent/events", "agent/panics", "agent/podlog", "agent/status"},
-		"stats": {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics"}, "stream": {},
+		"stats": {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "manifests/decode"}, "stream": {},
 		"volume": {"agent/safefile", "manifests", "manifests/decode"},
 	}
 	below = []string{"cgroups", "cri", "manifests", "manifests/decode", "manifests/poduid"}

@@ -134,7 +134,7 @@ func (r *reloader) problems(err error) []status.Problem {
 		if !errors.As(e, &p) {
 			p = decode.Problem{File: r.from.File, Message: e.Error()}
 		}
-		all = append(all, status.Problem(p))
+		all = append(all, p)
 	}
 	return all
 }

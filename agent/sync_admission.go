@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -12,7 +13,6 @@ import (
 	"monopod/agent/podstatus"
 	"monopod/agent/status"
 	"monopod/manifests"
-	"monopod/manifests/decode"
 )
 
 // admit lets the pod run if there is a place for it, else its former version if
@@ -130,9 +130,9 @@ func (l *syncLoop) read() error {
 // report hands what became of the manifests to the store: what the Source
 // says, and which pods keep their former version because the new one has no place.
 func (l *syncLoop) report(s manifests.Snapshot) {
-	m := status.Manifests{Dir: l.dir, Problems: problems(s.Problems)}
+	m := status.Manifests{Dir: l.dir, Problems: slices.Clone(s.Problems)}
 	for _, f := range s.Files {
-		out := status.File{Path: f.Path, Pods: f.Pods, Held: f.Held, Problems: problems(f.Problems)}
+		out := status.File{Path: f.Path, Pods: f.Pods, Held: f.Held, Problems: slices.Clone(f.Problems)}
 		for _, p := range l.table.All() {
 			key := p.Key()
 			if p.File == f.Path && l.table.Entry(key).Pod != nil {
@@ -146,12 +146,4 @@ func (l *syncLoop) report(s manifests.Snapshot) {
 	}
 	l.store.SetManifests(m)
 	l.recordProblems(&m)
-}
-
-func problems(in []decode.Problem) []status.Problem {
-	var out []status.Problem
-	for _, p := range in {
-		out = append(out, status.Problem(p))
-	}
-	return out
 }

@@ -210,7 +210,7 @@ func (v *validation) check(path string, data []byte) {
 	f := Checked{Path: path}
 	for _, p := range found {
 		p.File = path
-		f.Problems = append(f.Problems, status.Problem(p))
+		f.Problems = append(f.Problems, p)
 	}
 	for _, p := range pods {
 		key := p.Key().String()

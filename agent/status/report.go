@@ -1,8 +1,9 @@
 package status
 
 import (
-	"fmt"
 	"time"
+
+	"monopod/manifests/decode"
 )
 
 // Manifests says what became of each manifest: accepted, refused and why,
@@ -22,35 +23,8 @@ type File struct {
 	Problems []Problem `json:"problems,omitempty"`
 }
 
-// Problem is one thing wrong with a manifest. It has the fields of
-// decode.Problem, so that one converts to the other.
-type Problem struct {
-	File    string `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"`   // from 1; 0: unknown
-	Column  int    `json:"column,omitempty"` // from 1; 0: unknown
-	Pod     string `json:"pod,omitempty"`    // namespace/name, if known
-	Field   string `json:"field,omitempty"`
-	Message string `json:"message"`
-	Warning bool   `json:"warning,omitempty"` // the pod runs all the same
-}
-
-// Error returns "file:line:column: field: message", leaving out what is unknown.
-func (p Problem) Error() string {
-	s := p.File
-	if p.Line > 0 {
-		s += fmt.Sprintf(":%d", p.Line)
-		if p.Column > 0 {
-			s += fmt.Sprintf(":%d", p.Column)
-		}
-	}
-	if s != "" {
-		s += ": "
-	}
-	if p.Field != "" {
-		s += p.Field + ": "
-	}
-	return s + p.Message
-}
+// Problem is one thing wrong with a manifest.
+type Problem = decode.Problem
 
 // Runtime says whether the container runtime answers, and since when that has
 // been so.
