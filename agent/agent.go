@@ -1,9 +1,3 @@
-// Package agent keeps the pods of the manifests running on a CRI runtime.
-//
-// A change of the manifests arrives as a Snapshot at the sync loop (sync.go),
-// which owns one worker per pod name. A worker (worker.go) observes its pod in
-// the runtime (observe.go), a pure function plans what is to be done (plan.go),
-// and apply (apply.go) does it. Events and ticks only say "look again".
 package agent
 
 import (
