@@ -22,8 +22,8 @@ const (
 	killPoll = 2 * time.Millisecond
 )
 
-// Destroy kills what is left in the cgroup of a pod, wherever it is, and
-// removes it. That there is none is no error.
+// Destroy kills the processes left in the cgroup of a pod, in all its places, and
+// removes it. A missing cgroup is no error.
 func (m *Manager) Destroy(ctx context.Context, uid string) error {
 	if checkUID(uid) != nil {
 		return nil // Create makes none for it

@@ -135,7 +135,7 @@ func (m *Manager) SetBurstable(ctx context.Context, milli int64) error {
 	return m.update(ctx, m.names.level(Burstable), Resources{Shares: shares})
 }
 
-// Refresh puts the levels right, whoever changed them.
+// Refresh corrects the values of the levels after any change from outside.
 func (m *Manager) Refresh(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -154,7 +154,7 @@ func (m *Manager) Create(ctx context.Context, c Class, uid string, r Resources) 
 	return m.put(ctx, m.names.Pod(c, uid), r)
 }
 
-// levels makes the levels again if somebody took them away.
+// levels makes the levels again if they were removed.
 func (m *Manager) levels(ctx context.Context, c Class) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -180,8 +180,8 @@ func (m *Manager) Exists(c Class, uid string) bool {
 	return checkUID(uid) == nil && m.tree.exists(m.names.Pod(c, uid))
 }
 
-// Pods returns the uids of all pods that have a cgroup or a part of one,
-// whoever made it.
+// Pods returns the uids of all pods that have a cgroup or a part of one, also
+// those made by another program.
 func (m *Manager) Pods() map[string]bool {
 	uids := map[string]bool{}
 	for _, c := range classes {

@@ -17,8 +17,8 @@ const (
 // DefaultPeriod is that of a cpu quota, in microseconds.
 const DefaultPeriod = 100000
 
-// Unlimited is a limit of huge pages that nobody reaches, as the kubelet
-// writes it.
+// Unlimited is a limit of huge pages that is never reached, as the kubelet writes
+// it.
 const Unlimited = 1 << 62
 
 // Shares converts thousandths of a core to cpu.shares.
@@ -40,7 +40,7 @@ func Weight(shares int64) int64 {
 	return 1 + (min(max(shares, minShares), maxShares)-minShares)*9999/(maxShares-minShares)
 }
 
-// Resources are the values of one cgroup. What is zero is left as it is.
+// Resources are the values of one cgroup. Zero values are left unchanged.
 type Resources struct {
 	Shares    int64            // as cpu.shares of v1, also for v2
 	Quota     int64            // microseconds of cpu in each Period; -1: no limit

@@ -88,7 +88,7 @@ func (b *bus) start(ctx context.Context, path string) error {
 	return await(ctx, "start", done)
 }
 
-// set gives a slice its values, until the machine is started anew.
+// set gives a slice its values, until the machine is rebooted.
 func (b *bus) set(ctx context.Context, path string, r Resources, unified bool) error {
 	conn, version, err := b.connect(ctx)
 	if err != nil {

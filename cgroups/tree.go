@@ -28,8 +28,8 @@ type tree struct {
 // machine has them. systemd is no controller but the tree of systemd's own.
 var governed = []string{"cpu", "cpuacct", "cpuset", "memory", "hugetlb", "pids", "systemd"}
 
-// openTree looks at what is mounted at the mount point, usually
-// /sys/fs/cgroup. It is v2 if the unified hierarchy is there itself.
+// openTree detects what is mounted at the mount point, usually /sys/fs/cgroup. It
+// is v2 if the unified hierarchy is mounted there itself.
 func openTree(mount string, mkdir, rmdir func(string) error) (*tree, error) {
 	t := &tree{dirs: map[string]string{}, mkdir: mkdir, rmdir: rmdir}
 	offers, err := os.ReadFile(filepath.Join(mount, "cgroup.controllers"))

@@ -48,7 +48,7 @@ func DefaultTimeouts() Timeouts {
 type Client struct {
 	// Timeouts may be changed before the first call.
 	Timeouts Timeouts
-	// Observe may be set before the first call; nil: nobody is told.
+	// Observe may be set before the first call; it may be nil.
 	Observe Observer
 
 	runtime rt.RuntimeServiceClient

@@ -61,8 +61,8 @@ func (c *Client) ContainerStatus(ctx context.Context, id string) (*rt.ContainerS
 	return r.GetStatus(), whole(r.GetStatus() != nil, err, "ContainerStatus", short(id), "a status")
 }
 
-// ReopenContainerLog makes the runtime write a running container's log to its
-// path anew, whatever is there, and returns when it does.
+// ReopenContainerLog makes the runtime reopen a running container's log at its
+// path, and returns when it did.
 func (c *Client) ReopenContainerLog(ctx context.Context, id string) error {
 	_, err := call(ctx, "ReopenContainerLog", short(id), c.Timeouts.Query, c.runtime.ReopenContainerLog,
 		&rt.ReopenContainerLogRequest{ContainerId: id})

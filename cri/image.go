@@ -22,7 +22,7 @@ func (c *Client) PullImage(ctx context.Context, image *rt.ImageSpec, auth *rt.Au
 	return r.GetImageRef(), whole(r.GetImageRef() != "", err, "PullImage", image.GetImage(), "a reference of the image")
 }
 
-// Images lists all images of the runtime, whoever brought them.
+// Images lists all images of the runtime, also those that others pulled.
 func (c *Client) Images(ctx context.Context) ([]*rt.Image, error) {
 	r, err := call(ctx, "ListImages", "", c.Timeouts.Query, c.images.ListImages, &rt.ListImagesRequest{})
 	return r.GetImages(), err

@@ -21,14 +21,14 @@ type observed struct {
 
 // Invoke carries out one call.
 func (o observed) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	begun := time.Now()
+	start := time.Now()
 	err := o.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
-	o.client.tell(path.Base(method), begun, err)
+	o.client.tell(path.Base(method), start, err)
 	return err
 }
 
-func (c *Client) tell(call string, begun time.Time, err error) {
+func (c *Client) tell(call string, start time.Time, err error) {
 	if c.Observe != nil {
-		c.Observe(call, time.Since(begun), err)
+		c.Observe(call, time.Since(start), err)
 	}
 }

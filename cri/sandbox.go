@@ -7,7 +7,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Version asks who the runtime is.
+// Version asks for the runtime's name and version.
 func (c *Client) Version(ctx context.Context) (*rt.VersionResponse, error) {
 	return call(ctx, "Version", "", c.Timeouts.Query, c.runtime.Version, &rt.VersionRequest{})
 }
@@ -33,8 +33,8 @@ func (c *Client) RunSandbox(ctx context.Context, config *rt.PodSandboxConfig, ha
 	return r.GetPodSandboxId(), whole(r.GetPodSandboxId() != "", err, "RunPodSandbox", podName(config), "an id")
 }
 
-// StopSandbox kills what still runs in the sandbox and takes down its network.
-// Stopping what is stopped or gone is no error.
+// StopSandbox kills the processes in the sandbox and takes down its network. A
+// stopped or missing sandbox is no error.
 func (c *Client) StopSandbox(ctx context.Context, id string) error {
 	_, err := call(ctx, "StopPodSandbox", short(id), c.Timeouts.Stop, c.runtime.StopPodSandbox,
 		&rt.StopPodSandboxRequest{PodSandboxId: id})
@@ -67,8 +67,8 @@ func (c *Client) SandboxStatus(ctx context.Context, id string) (*rt.PodSandboxSt
 	return r.GetStatus(), whole(r.GetStatus() != nil, err, "PodSandboxStatus", short(id), "a status")
 }
 
-// Events calls each with every container event until the stream ends, and
-// returns why it ended: never nil. It may begin with events that nobody
+// Events calls each with every container event until the stream ends, and returns
+// why it ended: never nil. The first events may be old ones that were not
 // received (containerd 2 keeps them for minutes), and events may be lost. A
 // runtime without the stream ends it at once (see Unimplemented). each must not
 // block for long.
@@ -76,7 +76,7 @@ func (c *Client) Events(ctx context.Context, each func(*rt.ContainerEventRespons
 	// A stream that is left must be cancelled, or gRPC keeps it.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	begun := time.Now()
+	start := time.Now()
 	stream, err := c.runtime.GetContainerEvents(ctx, &rt.GetEventsRequest{})
 	for err == nil {
 		var event *rt.ContainerEventResponse
@@ -84,7 +84,7 @@ func (c *Client) Events(ctx context.Context, each func(*rt.ContainerEventRespons
 			each(event)
 		}
 	}
-	c.tell("GetContainerEvents", begun, err)
+	c.tell("GetContainerEvents", start, err)
 	return failed("GetContainerEvents", "", 0, err)
 }
 

@@ -57,7 +57,7 @@ type found struct {
 	uid          decode.Position // of its uid, else of what would hold it
 }
 
-// decodeFile is Decode with what a Source needs to know besides.
+// decodeFile is Decode with more for a Source.
 func decodeFile(file string, data []byte, o Options) content {
 	if abs, err := filepath.Abs(file); err == nil && file != "" && file != "-" {
 		file = abs
@@ -90,7 +90,7 @@ func (f *fileDecoder) documents(data []byte) {
 	empty := true
 	for d := range decode.Documents(data) {
 		empty = false
-		if f.contained(d); f.hopeless() {
+		if f.contained(d); f.tooManyProblems() {
 			return
 		}
 	}
@@ -100,9 +100,9 @@ func (f *fileDecoder) documents(data []byte) {
 	}
 }
 
-// hopeless tells if so much is wrong that the rest of the file is not worth
-// reading. It says so the first time.
-func (f *fileDecoder) hopeless() bool {
+// tooManyProblems reports whether the rest of the file is not worth reading. It
+// adds a problem that says so the first time.
+func (f *fileDecoder) tooManyProblems() bool {
 	const most = 500
 	if len(f.problems) < most {
 		return false

@@ -144,9 +144,9 @@ func (s *Source) givesPods() bool {
 	return false
 }
 
-// settle makes the folder the one that pods come from, unless its doubt keeps
-// pods that it does not give: kept.
-func (s *Source) settle(doubt string, kept bool) {
+// accept makes this folder the one that pods come from, unless it may be another
+// folder (doubt) and lacks pods that are kept.
+func (s *Source) accept(doubt string, kept bool) {
 	s.doubted = nil
 	switch {
 	case len(s.folder) > 0 || s.here == nil:
@@ -184,7 +184,7 @@ func (s *Source) remember(now time.Time) {
 		return
 	}
 	if s.saveAt.IsZero() {
-		s.Log.Error("it cannot be written down which folder the manifests come from; after a restart monopod goes by what it knew before", "err", err)
+		s.Log.Error("the identity of the manifest folder cannot be saved; after a restart monopod uses the previous one", "err", err)
 	}
 	s.saveAt = now.Add(retryFolder)
 }

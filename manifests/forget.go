@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ErrUnknown is that no pod of that name shall run.
+// ErrUnknown: no pod of that name is desired.
 var ErrUnknown = errors.New("no such pod")
 
 // WantedError is that a pod cannot be forgotten, as a manifest gives it.
@@ -21,7 +21,7 @@ func (e *WantedError) Error() string {
 
 // forgetting is a call of Forget on its way to the goroutine in Run.
 type forgetting struct {
-	ctx    context.Context // of who asks; nothing is done after its end
+	ctx    context.Context // the caller's; nothing is done after its end
 	key    Key
 	answer chan error // has room for the one answer
 }
@@ -45,7 +45,7 @@ func (s *Source) Forget(ctx context.Context, key Key) error {
 	}
 }
 
-// forget goes by what is in the folder at this moment.
+// forget uses the content of the folder at this moment.
 func (s *Source) forget(ctx context.Context, key Key, now time.Time) error {
 	s.full = true
 	s.step(now)
@@ -112,8 +112,8 @@ func (r Record) clone() Record {
 	return out
 }
 
-// know takes what former agents knew: the last good versions without those
-// that were forgotten. A pod that was forgotten and is gone needs no mention.
+// know takes the records of previous agents: the last good versions without the
+// forgotten ones. A pod that was forgotten and is gone needs no record.
 func (s *Source) know(pods []*Pod, r Record) {
 	s.record = r.clone()
 	s.saved = r.clone()

@@ -101,8 +101,8 @@ func setName(pod *v1.Pod, o Options) {
 	}
 }
 
-// tolerateNoExecute adds the toleration that keeps static pods on a node
-// whatever its taints.
+// tolerateNoExecute adds the toleration that keeps static pods on a node with any
+// taint.
 func tolerateNoExecute(spec *v1.PodSpec) {
 	forced := v1.Toleration{Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute}
 	for i := range spec.Tolerations {

@@ -93,7 +93,7 @@ func (f *fileDecoder) list(o decode.Object, kind string) {
 			f.unreadable(f.problem(o, "items", "too many lists in lists"))
 			return
 		}
-		if f.object(inner); f.hopeless() {
+		if f.object(inner); f.tooManyProblems() {
 			return
 		}
 	}

@@ -1,7 +1,7 @@
-// Package manifests is the desired state: it reads Pod manifests from a
-// folder, gives them the identity and the defaults that a kubelet would give
-// them, refuses what is wrong with file, line and column, and offers complete
-// snapshots of what shall run.
+// Package manifests is the desired state: it reads Pod manifests from a folder,
+// gives them the identity and the defaults that a kubelet would give them,
+// reports problems with file, line and column, and offers complete snapshots of
+// the desired pods.
 package manifests
 
 import (
@@ -43,26 +43,26 @@ type File struct {
 	Orders map[string]decode.Position `json:"-"`
 }
 
-// Snapshot is everything that shall run, as one complete set.
+// Snapshot is all desired pods, as one complete set.
 type Snapshot struct {
-	// Pods shall run, sorted by key. A pod that the Source once knew and that is
-	// absent here is proven gone.
+	// Pods are the desired pods, sorted by key. A pod that the Source once knew
+	// and that is absent here is proven gone.
 	Pods []*Pod
 	// Files are all manifests of the folder, sorted by path.
 	Files []File
 	// Problems are those of the folder itself.
 	Problems []decode.Problem
-	// Read is true once the folder was listed and each file in it read, as far
-	// as that is possible: what is wrong in a file is in its Problems.
+	// Read is true once the folder was listed and each file in it read, as far as
+	// that is possible: problems of a file are in its Problems.
 	Read bool
-	// Complete is false while the folder, or a file whose pods nobody knows,
+	// Complete is false while the folder, or a file whose pods are not known,
 	// cannot be read, or the folder may be another than the one that pods came
 	// from: then no pod that the Source never knew is gone either.
 	Complete bool
 }
 
-// Same reports whether two wishes are one: nothing, or the same content under
-// the same uid.
+// Same reports whether two desired pods are the same: both none, or the same
+// content under the same uid.
 func Same(a, b *Pod) bool {
 	if a == nil || b == nil {
 		return a == b

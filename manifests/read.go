@@ -12,8 +12,8 @@ import (
 	"monopod/manifests/decode"
 )
 
-// fresh is how long a file may still be in the writing where the kernel
-// cannot tell whether somebody has it open for that.
+// fresh is how long a file may still be in the writing where the kernel cannot
+// tell whether a writer has it open.
 const fresh = 50 * time.Millisecond
 
 // errIrregular says that a path is a folder, pipe, socket or device.
@@ -77,9 +77,9 @@ func signatureOf(info os.FileInfo) signature {
 	return signature{uint64(st.Dev), st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
 }
 
-// settled tells if the version is so old that another write must give another
-// signature: file times advance in steps of some milliseconds.
-func (s signature) settled(now time.Time) bool {
+// stable reports whether the version is so old that another write must give
+// another signature: file times advance in steps of some milliseconds.
+func (s signature) stable(now time.Time) bool {
 	return now.UnixNano()-max(s.mtime, s.ctime) > int64(20*time.Millisecond)
 }
 
@@ -87,11 +87,11 @@ func (s signature) settled(now time.Time) bool {
 type reading struct {
 	data []byte
 	sig  signature
-	busy bool // somebody writes it: data may be a part, and is nil unless insisted on
+	busy bool // a writer has it open: data may be a part, and is nil unless insist is set
 }
 
 // readManifest reads a regular file, following symlinks. It never blocks on a
-// pipe. insist reads even what somebody has open for writing.
+// pipe. insist reads even a file that is open for writing.
 func readManifest(path string, insist bool) (reading, error) {
 	f, info, err := openRegular(path)
 	if err != nil {
@@ -118,10 +118,10 @@ func readManifest(path string, insist bool) (reading, error) {
 	return r, nil
 }
 
-// beingWritten tells if somebody has the file open for writing. The kernel
-// grants a read lease only when nobody has; the lease is given back at once,
-// as a writer would wait for it. Where leases are not to be had, a file that
-// was just modified counts as being written.
+// beingWritten reports whether a process has the file open for writing. The
+// kernel grants a read lease only if there is none; the lease is returned at
+// once, as a writer would wait for it. Where leases are not available, a file
+// that was just modified counts as being written.
 func beingWritten(f *os.File, info os.FileInfo) bool {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -28,7 +28,7 @@ type resolution struct {
 	kept    bool                    // for that doubt, a pod was
 }
 
-// resolve decides what shall run and makes it current.
+// resolve decides which pods are desired and makes them current.
 func (s *Source) resolve() Snapshot {
 	r := &resolution{
 		source: s, claims: map[Key][]claim{}, refused: map[Key]string{}, pods: map[Key]*Pod{},
@@ -56,14 +56,14 @@ func (s *Source) resolve() Snapshot {
 	}
 	r.separateUIDs()
 	s.recall(r.pods)
-	s.settle(r.doubt, r.kept)
+	s.accept(r.doubt, r.kept)
 	next := r.snapshot()
 	s.current = r.pods
 	return next
 }
 
-// keep decides on a pod that shall run already: the file it came from has the
-// first word, and only proof takes the pod away.
+// keep decides on a current pod: a claim of the file it came from wins, and only
+// proof removes the pod.
 func (r *resolution) keep(key Key) {
 	s, list := r.source, r.claims[key]
 	pod := s.current[key]
@@ -82,7 +82,7 @@ func (r *resolution) keep(key Key) {
 		r.pods[key] = pod
 	case f != nil && slices.Contains(f.refused, key):
 		r.pods[key], r.held[key] = pod, true
-		r.lose(key, pod.File)
+		r.rejectOthers(key, pod.File)
 	case len(list) > 0:
 		r.take(key, list[0])
 	case r.refused[key] != "":
@@ -106,7 +106,7 @@ func (r *resolution) take(key Key, c claim) {
 		c.Pod = pod // one copy in memory is enough
 	}
 	r.pods[key] = pod
-	r.lose(key, c.path)
+	r.rejectOthers(key, c.path)
 }
 
 // in returns the pod as given by the file at path.
@@ -117,8 +117,8 @@ func (p *Pod) in(path string) *Pod {
 	return &Pod{Pod: p.Pod, File: path, Digest: p.Digest}
 }
 
-// lose tells every other file that claims a pod who has it.
-func (r *resolution) lose(key Key, winner string) {
+// rejectOthers reports to every other file that claims a pod which file has it.
+func (r *resolution) rejectOthers(key Key, winner string) {
 	for _, c := range r.claims[key] {
 		if c.path != winner {
 			r.drop(key, c, decode.Position{Line: c.line, Column: c.column}, "metadata.name", fmt.Sprintf("%s gives the pod %s already: remove one of the two, or rename it", winner, key))
@@ -195,7 +195,7 @@ func (r *resolution) snapshot() Snapshot {
 	return next
 }
 
-// file reports one file: what it gives, and what is wrong with it.
+// file reports one file: its pods and its problems.
 func (r *resolution) file(path string, f *fileState, keys []Key) File {
 	report := File{Path: path}
 	for _, p := range f.pods {

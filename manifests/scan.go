@@ -28,9 +28,9 @@ type fileState struct {
 	decoded bool      // hash and content belong together
 	link    bool      // the path is a symlink
 	pending bool      // never read to the end yet
-	open    bool      // was read while somebody had it open: what it lacks may be to come
+	open    bool      // was read while a writer had it open: more may follow
 
-	busy      signature // the version that somebody is writing
+	busy      signature // the version that is being written
 	busySince time.Time
 	retry     time.Time // when to look again; zero: with the folder
 }
@@ -173,8 +173,7 @@ func (s *Source) countAbsences(now time.Time) {
 	}
 }
 
-// look brings what is known of one path up to date. force reads it even if it
-// looks the same.
+// look updates the state of one path. force reads it even if it looks the same.
 func (s *Source) look(path string, now time.Time, force bool) {
 	if path != s.Dir && (!isManifest(filepath.Base(path)) || filepath.Dir(path) != s.Dir) {
 		return
@@ -206,8 +205,8 @@ func (s *Source) look(path string, now time.Time, force bool) {
 	s.read(path, f, now)
 }
 
-// grows makes absences count from now on: who fills a folder file by file is
-// not done with it.
+// grows makes absences count from now on: a folder that is being filled file by
+// file is not complete yet.
 func (s *Source) grows(now time.Time) {
 	for _, a := range s.absent {
 		if !a.proven {
@@ -226,7 +225,7 @@ func (s *Source) gone(path string, now time.Time) {
 	}
 }
 
-// read takes a file's content, unless somebody is writing it.
+// read reads a file's content, unless it is being written.
 func (s *Source) read(path string, f *fileState, now time.Time) {
 	insist := f.busy != signature{} && now.Sub(f.busySince) >= s.Settle
 	r, err := readManifest(path, insist)
@@ -250,7 +249,7 @@ func (s *Source) read(path string, f *fileState, now time.Time) {
 	} else {
 		f.busy = signature{}
 	}
-	if f.sig = r.sig; !r.sig.settled(now) {
+	if f.sig = r.sig; !r.sig.stable(now) {
 		f.sig = signature{}
 	}
 	hash := maphash.Bytes(s.seed, r.data)

@@ -22,10 +22,10 @@ type SourceConfig struct {
 	Rescan time.Duration      // how often the folder is looked through without a hint; 0: 20 s
 	Settle time.Duration      // how long a file must be gone to count as removed; 0: 200 ms
 	Record Record             // as saved by the Source before
-	Save   func(Record) error // keeps a Record for the next Source, for good; nil: nobody does
+	Save   func(Record) error // saves a Record durably for the next Source; may be nil
 	Boot   string             // names this run of the kernel
 	Log    *slog.Logger       // nil: silent
-	Fault  func()             // told of each panic over a file; nil: nobody is
+	Fault  func()             // called for each panic over a file; may be nil
 
 	// Doubt: what the last good versions come to is not trusted, as the agent may
 	// have died of one. The first snapshot then waits until each file was read and
@@ -42,8 +42,8 @@ type Source struct {
 	seed      maphash.Seed
 	watch     watch
 
-	begun   time.Time             // when the first step was
-	current map[Key]*Pod          // what shall run, as last resolved
+	started time.Time             // when the first step was
+	current map[Key]*Pod          // the desired pods, as last resolved
 	files   map[string]*fileState // the manifests that are there, by path
 	absent  map[string]*absence   // files that pods came from and that are not there
 	folder  []decode.Problem      // why the folder cannot be read; none: it was, completely
@@ -95,8 +95,8 @@ func NewSource(c SourceConfig) *Source {
 	return s
 }
 
-// Snapshots delivers what shall run. Its one slot holds the newest snapshot;
-// an older one that nobody took is replaced.
+// Snapshots delivers the desired pods. Its one slot holds the newest snapshot; an
+// older one that was not received is replaced.
 func (s *Source) Snapshots() <-chan Snapshot { return s.snapshots }
 
 // Run reads the folder until ctx ends. It may be called once.
@@ -163,8 +163,8 @@ func (s *Source) drain() {
 
 // step looks where there is need to, and offers what came of it.
 func (s *Source) step(now time.Time) {
-	if s.begun.IsZero() {
-		s.begun = now
+	if s.started.IsZero() {
+		s.started = now
 	}
 	for path, f := range s.files {
 		if !f.retry.IsZero() && !now.Before(f.retry) {
@@ -185,14 +185,14 @@ func (s *Source) step(now time.Time) {
 	}
 }
 
-// doubtMost is how many times Settle the first snapshot waits at most: somebody
-// who writes a manifest all the time keeps no other pod from starting.
+// doubtMost is how many times Settle the first snapshot waits at most: a manifest
+// that is written all the time keeps no other pod from starting.
 const doubtMost = 10
 
 // inDoubt reports whether the first snapshot is to wait: the next look, which
 // comes soon, may show that a last good version is not wanted any more.
 func (s *Source) inDoubt(now time.Time) bool {
-	if !s.Doubt || s.last != nil || len(s.folder)+len(s.doubted) > 0 || now.Sub(s.begun) >= doubtMost*s.Settle {
+	if !s.Doubt || s.last != nil || len(s.folder)+len(s.doubted) > 0 || now.Sub(s.started) >= doubtMost*s.Settle {
 		return false
 	}
 	for _, a := range s.absent {
@@ -250,7 +250,7 @@ func (s *Source) offer(next Snapshot) {
 	case <-s.snapshots:
 	default:
 	}
-	s.snapshots <- next // the slot is free: nobody else sends
+	s.snapshots <- next // the slot is free: there is no other sender
 }
 
 func equal(a, b Snapshot) bool {

@@ -1,3 +1,4 @@
+// Package cli is the commands of monopod and their output.
 package cli
 
 import (
@@ -13,8 +14,8 @@ import (
 	"golang.org/x/term"
 )
 
-// command is a line of the table of commands: what is parsed, run, explained,
-// completed and written into the man page comes from here.
+// command is a row of the table of commands: parsing, running, help, completion
+// and the man page are derived from it.
 type command struct {
 	name   string
 	args   string                             // as the usage line shows them, such as "POD [CONTAINER]"

@@ -40,7 +40,7 @@ func completeCommand() *command {
 	}
 }
 
-// of returns what the last word may become; an answer in Text that begins with
+// of returns the candidates for the last word; an answer in Text that starts with
 // a colon asks the shell for files or folders.
 func (k *completion) of(words []string) []Candidate {
 	words, whole := joinEquals(words)
@@ -237,7 +237,7 @@ func (t *typed) values(f *pflag.Flag, last, front string) []Candidate {
 	return within(front, starting(last, out))
 }
 
-// starting returns the candidates that begin with what was typed.
+// starting returns the candidates that start with the typed text.
 func starting(typed string, all []Candidate) []Candidate {
 	return slices.DeleteFunc(slices.Clone(all), func(c Candidate) bool { return !strings.HasPrefix(c.Text, typed) })
 }

@@ -11,7 +11,7 @@ import (
 	"monopod/agent/cli/print"
 )
 
-// Outcomes that can be waited for; beside them "condition=TYPE" and
+// Outcomes that wait can wait for; the others are "condition=TYPE" and
 // "condition=TYPE=STATUS".
 var outcomes = []string{"ready", "running", "succeeded", "failed", "completed", "gone"}
 

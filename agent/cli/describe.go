@@ -142,7 +142,7 @@ func (d *description) print(happened []v1.Event) {
 	d.events(happened)
 }
 
-// identity prints who the pod is and how it is as a whole.
+// identity prints the pod's identity and its state as a whole.
 func (d *description) identity() {
 	p := d.pod
 	d.line(0, "Name", print.ShortName(p))
@@ -249,7 +249,7 @@ func (d *description) conditions() {
 	t.PrintIndented(d.w)
 }
 
-// problems prints what is wrong, in the words of `monopod ps`.
+// problems prints the pod's problems, in the words of `monopod ps`.
 func (d *description) problems() {
 	words := print.PodWords([]v1.Pod{*d.pod})
 	for _, f := range d.manifests.Files {

@@ -104,7 +104,7 @@ func TestDeadWords(t *testing.T) {
 	p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, v1.ContainerStatus{Name: "d", ContainerID: "containerd://d",
 		State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}})
 	got := print.DeadWords([]v1.Pod{p}, []*rt.Container{{Id: "a", State: rt.ContainerState_CONTAINER_RUNNING}, {Id: "b", State: rt.ContainerState_CONTAINER_EXITED}})
-	want := "default/web: container b runs no more, and nobody restarts it\ndefault/web: container c is gone, and nobody starts it anew"
+	want := "default/web: container b does not run any more, and no agent restarts it\ndefault/web: container c is gone, and no agent restarts it"
 	if strings.Join(got, "\n") != want {
 		t.Errorf("%q", got)
 	}

@@ -27,7 +27,7 @@ import (
 // ExecOptions says what Exec runs, and where.
 type ExecOptions struct {
 	client.Source
-	Endpoint  string // of the runtime; "": the agent's, or whichever is there
+	Endpoint  string // of the runtime; "": the agent's, or the first that exists
 	Pod       string // as for FindPod
 	Namespace string
 	Container string // "": see ContainerOf
@@ -72,16 +72,16 @@ func Exec(ctx context.Context, o ExecOptions) (code int, err error) {
 	}
 	s := o.Streams
 	url, err := prepare(ctx, endpoint, &rt.ExecRequest{ContainerId: id, Cmd: o.Command, Tty: s.TTY, Stdin: s.In != nil, Stdout: true, Stderr: !s.TTY})
-	who := fmt.Sprintf("container %s of pod %s/%s", container, p.Namespace, print.ShortName(p))
+	subject := fmt.Sprintf("container %s of pod %s/%s", container, p.Namespace, print.ShortName(p))
 	switch {
 	case cri.NotFound(err):
-		return 0, fmt.Errorf("%s is gone: %w", who, err)
+		return 0, fmt.Errorf("%s is gone: %w", subject, err)
 	case err != nil:
-		return 0, fmt.Errorf("%s: %w", who, err)
+		return 0, fmt.Errorf("%s: %w", subject, err)
 	}
 	code, err = stream.Run(ctx, url, s)
 	if start := (*stream.StartError)(nil); errors.As(err, &start) {
-		err = fmt.Errorf("%s: cannot run %q: %w", who, o.Command[0], err)
+		err = fmt.Errorf("%s: cannot run %q: %w", subject, o.Command[0], err)
 	}
 	return code, err
 }
@@ -198,7 +198,7 @@ func runExec(ctx context.Context, c *Call, o ExecOptions, input, tty bool) error
 	code, err := Exec(ctx, o)
 	restore()
 	if signaled := (*print.Interrupted)(nil); errors.As(context.Cause(ctx), &signaled) {
-		err = signaled // whatever it broke off
+		err = signaled // also if it interrupted a call
 	}
 	return execEnd(code, err)
 }

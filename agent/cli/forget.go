@@ -36,7 +36,7 @@ func Forget(ctx context.Context, o ForgetOptions) error {
 		return err
 	}
 	var pods []*v1.Pod
-	for _, name := range o.Names { // all names first: nothing is forgotten beside one that is wrong
+	for _, name := range o.Names { // all names first: if one is wrong, nothing is forgotten
 		p, err := client.FindPod(list.Items, name, o.Namespace)
 		if err != nil {
 			return err

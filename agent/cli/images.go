@@ -21,7 +21,8 @@ import (
 // the runtime.
 const imagesTimeout = 30 * time.Second
 
-// Images prints the runtime's images, who uses them and what is to become of them.
+// Images prints the runtime's images, the pods that use them and which of them
+// go.
 func Images(ctx context.Context, w io.Writer, o Options) error {
 	if !slices.Contains([]string{"", "wide", "json", "yaml"}, o.Output) {
 		return fmt.Errorf("output %q is not one of wide, json, yaml", o.Output)

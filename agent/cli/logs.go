@@ -38,7 +38,7 @@ type LogsOptions struct {
 	Tail       *int64 // of each container; nil: all
 	Prefix     *bool  // before each line, whose it is; nil: if there are several
 	Color      bool
-	Notes      io.Writer // what is to be said beside the logs
+	Notes      io.Writer // messages that are not logs
 }
 
 // DefaultPodLogs is where logs are unless the agent was told otherwise.
@@ -181,27 +181,27 @@ func (o *LogsOptions) podLogs(ctx context.Context, k *client.Known) string {
 	return cmp.Or(c.Settings.PodLogsDir, DefaultPodLogs)
 }
 
-// prepare finds out what is read of each container, and returns those of which
-// there is something to read or to wait for.
+// prepare finds out what to read of each container, and returns the containers
+// with something to read or to wait for.
 func (o *LogsOptions) prepare(all []*container) (readable []*container, err error) {
 	for _, c := range all {
 		c.read = podlog.Options{Since: o.Since, Tail: o.Tail, Follow: o.Follow && !o.Previous}
 		status := podlog.StatusOf(c.pod, c.name)
 		attempt, failed := podlog.AttemptOf(c.dir, status, o.Previous)
-		who := fmt.Sprintf("container %s of pod %s/%s", c.name, c.pod.Namespace, print.ShortName(c.pod))
+		subject := fmt.Sprintf("container %s of pod %s/%s", c.name, c.pod.Namespace, print.ShortName(c.pod))
 		switch {
 		case failed == nil && !c.read.Follow:
 			c.read.Which, c.read.Attempt = podlog.Only, attempt
 		case failed == nil:
 		case errors.Is(failed, podlog.ErrNoPrevious):
-			failed = &client.NameError{Text: who + " has no previous log: it has not been restarted, or that log was removed", Cause: fs.ErrNotExist}
+			failed = &client.NameError{Text: subject + " has no previous log: it has not been restarted, or that log was removed", Cause: fs.ErrNotExist}
 		case over(c.pod, c.name):
-			failed = &client.NameError{Text: fmt.Sprintf("%s has ended and has no log in %s", who, c.dir), Cause: fs.ErrNotExist}
+			failed = &client.NameError{Text: fmt.Sprintf("%s has ended and has no log in %s", subject, c.dir), Cause: fs.ErrNotExist}
 		case c.read.Follow:
-			fmt.Fprintf(o.Notes, "monopod: %s is waiting to start: %s\n", who, podlog.Waits(status))
+			fmt.Fprintf(o.Notes, "monopod: %s is waiting to start: %s\n", subject, podlog.Waits(status))
 			failed = nil
 		default:
-			failed = &client.NameError{Text: fmt.Sprintf("%s is waiting to start: %s", who, podlog.Waits(status)), Cause: fs.ErrNotExist}
+			failed = &client.NameError{Text: fmt.Sprintf("%s is waiting to start: %s", subject, podlog.Waits(status)), Cause: fs.ErrNotExist}
 		}
 		switch {
 		case failed == nil:

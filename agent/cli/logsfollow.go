@@ -12,7 +12,8 @@ import (
 	"monopod/agent/podlog"
 )
 
-// overEvery is how often an agent is asked whether what is followed has ended.
+// overEvery is how often an agent is asked whether the followed containers have
+// ended.
 const overEvery = 2 * time.Second
 
 // over reports whether a container writes no more, and never will, as far as

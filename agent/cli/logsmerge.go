@@ -52,7 +52,7 @@ func (o *LogsOptions) show(ctx context.Context, out io.Writer, all []*container)
 	return errors.Join(merge(ctx, p, first, live), p.close())
 }
 
-// gone: whoever removes a log while it is read has removed it.
+// gone drops the error of a log that was removed while it was read.
 func gone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

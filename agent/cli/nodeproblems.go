@@ -12,8 +12,8 @@ import (
 	"monopod/agent/cli/print"
 )
 
-// nodeWords says what is wrong with the node, as its conditions tell; nothing
-// while the agent has no report on it.
+// nodeWords returns the problems of the node, from its conditions; none while the
+// agent has no report on it.
 func nodeWords(ctx context.Context, o Options) []string {
 	var node v1.Node
 	if client.GetJSON(ctx, o.Socket, "/node", &node) != nil {

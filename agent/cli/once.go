@@ -62,7 +62,7 @@ func onceCommand() *command {
 			f.StringVar(&o.from, "exit-code-from", "", "exit with the code of `POD[/CONTAINER]`; of its pod no other container is waited for")
 			f.StringArrayVar(&o.reports, "report", nil, "write a report as `junit=FILE` or json=FILE; may be given more than once")
 			f.BoolVar(&o.plain, "no-color", false, "no colours, not even on a terminal")
-			f.StringVar(&o.remove, "remove", "", "remove what a former run left in the folder `DIR`, instead of running anything")
+			f.StringVar(&o.remove, "remove", "", "remove what a previous run left in the folder `DIR`, instead of running anything")
 			runtimeFlags(f)
 			f.String("log-level", "warn", "the least `LEVEL` of monopod's own log: debug, info, warn or error")
 		},
@@ -99,7 +99,7 @@ func (o *onceFlags) check(args []string) error {
 	return nil
 }
 
-// runOnce runs pods to their end, or removes what a former run left.
+// runOnce runs pods to their end, or removes what a previous run left.
 func runOnce(ctx context.Context, c *Call, o onceFlags) error {
 	if err := o.check(c.args); err != nil {
 		return exit(exitUsage, "%v", err)
@@ -138,7 +138,7 @@ func runOnce(ctx context.Context, c *Call, o onceFlags) error {
 		return exit(exitUsage, "%v", err)
 	}
 	for _, dir := range once.Leftovers() {
-		fmt.Fprintf(c.Err, "monopod: a former run was killed, or kept its pods; %s removes what is left of it\n", once.Removal(dir))
+		fmt.Fprintf(c.Err, "monopod: a previous run was killed, or kept its pods; %s removes what is left of it\n", once.Removal(dir))
 	}
 	if cfg.Root, err = once.MakeRoot(); err != nil {
 		return exit(exitBroken, "%v", err)
@@ -245,7 +245,7 @@ func startRun(ctx context.Context, cfg config.Config, work *agent.Once, o agent.
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	signal.Ignore(syscall.SIGPIPE) // that nobody reads what is printed is no reason to leave the pods behind
+	signal.Ignore(syscall.SIGPIPE) // a closed output is no reason to leave the pods behind
 	note := once.Note{Endpoint: cfg.Endpoint, NodeName: cfg.NodeName, CgroupDriver: cfg.CgroupDriver, CgroupRoot: cfg.CgroupRoot}
 	if err := note.Write(cfg.Root); err != nil {
 		return 0, err

@@ -37,7 +37,7 @@ func (o Options) open(ctx context.Context) (*client.Known, error) {
 type Options struct {
 	client.Source
 	Choice   client.Choice // Ps: of pods
-	Endpoint string        // Ps: of the runtime, asked where no agent runs; "": whichever is there
+	Endpoint string        // Ps: of the runtime, asked where no agent runs; "": the first that exists
 	Output   string        // "", wide, json or yaml
 	Color    bool          // colour the STATUS word
 	Now      time.Time     // what ages are counted to; zero: now

@@ -44,7 +44,7 @@ func Restart(ctx context.Context, o RestartOptions) error {
 		container string
 	}
 	var targets []target
-	for _, name := range o.Names { // all names first: nothing is restarted beside one that is wrong
+	for _, name := range o.Names { // all names first: if one is wrong, nothing is restarted
 		p, container, err := client.FindContainer(list.Items, name, o.Namespace)
 		if err != nil {
 			return err
@@ -66,32 +66,32 @@ func Restart(ctx context.Context, o RestartOptions) error {
 
 func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container string) error {
 	path := "/restart/" + p.Namespace + "/" + p.Name
-	who := "pod " + p.Namespace + "/" + print.ShortName(p)
+	subject := "pod " + p.Namespace + "/" + print.ShortName(p)
 	if container != "" {
 		path += "/" + container
-		who = "container " + container + " of " + who
+		subject = "container " + container + " of " + subject
 	}
 	body, err := postWithin(ctx, askRestartTimeout, o.Socket, path)
 	if err != nil {
-		return o.late(ctx, who, err.Error(), err)
+		return o.late(ctx, subject, err.Error(), err)
 	}
-	var begun status.Restart
-	if err := json.Unmarshal(body, &begun); err != nil {
+	var accepted status.Restart
+	if err := json.Unmarshal(body, &accepted); err != nil {
 		return fmt.Errorf("POST %s to %s: %w", path, o.Socket, err)
 	}
 	if o.NoWait {
-		_, err := fmt.Fprintf(o.Out, "%s is being restarted\n", who)
+		_, err := fmt.Fprintf(o.Out, "%s is being restarted\n", subject)
 		return err
 	}
-	if err := o.await(ctx, who, &begun); err != nil {
+	if err := o.await(ctx, subject, &accepted); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.Out, "%s is restarted\n", who)
+	_, err = fmt.Fprintf(o.Out, "%s is restarted\n", subject)
 	return err
 }
 
-// await returns when all that is replaced runs anew, or ended again since.
-func (o *RestartOptions) await(ctx context.Context, who string, begun *status.Restart) error {
+// await returns when all that is replaced runs again, or has ended again since.
+func (o *RestartOptions) await(ctx context.Context, subject string, accepted *status.Restart) error {
 	tick := time.NewTicker(waitEvery)
 	defer tick.Stop()
 	missing := "the agent has not told of it"
@@ -100,11 +100,11 @@ func (o *RestartOptions) await(ctx context.Context, who string, begun *status.Re
 		err := client.GetJSON(ctx, o.Socket, "/pods", &list)
 		switch {
 		case err == nil:
-			i := slices.IndexFunc(list.Items, func(p v1.Pod) bool { return p.Namespace+"/"+p.Name == begun.Pod && string(p.UID) == begun.UID })
+			i := slices.IndexFunc(list.Items, func(p v1.Pod) bool { return p.Namespace+"/"+p.Name == accepted.Pod && string(p.UID) == accepted.UID })
 			if i < 0 {
-				return fmt.Errorf("%s was removed or replaced meanwhile", who)
+				return fmt.Errorf("%s was removed or replaced meanwhile", subject)
 			}
-			if missing = stillToCome(&list.Items[i], begun.Replaces); missing == "" {
+			if missing = stillToCome(&list.Items[i], accepted.Replaces); missing == "" {
 				return nil
 			}
 		case !client.NobodyThere(err) && ctx.Err() == nil:
@@ -113,14 +113,14 @@ func (o *RestartOptions) await(ctx context.Context, who string, begun *status.Re
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return o.late(ctx, who, missing, context.Cause(ctx))
+			return o.late(ctx, subject, missing, context.Cause(ctx))
 		}
 	}
 }
 
-func (o *RestartOptions) late(ctx context.Context, who, missing string, err error) error {
+func (o *RestartOptions) late(ctx context.Context, subject, missing string, err error) error {
 	if errors.Is(context.Cause(ctx), ErrTimeout) {
-		return &timeoutError{fmt.Sprintf("%s does not run again within %s: %s", who, o.Timeout, missing)}
+		return &timeoutError{fmt.Sprintf("%s does not run again within %s: %s", subject, o.Timeout, missing)}
 	}
 	return err
 }

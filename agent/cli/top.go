@@ -33,7 +33,7 @@ type TopOptions struct {
 	Containers bool   // a line for each container instead of each pod
 }
 
-// check returns what is wrong with the options, in a sentence.
+// check returns the problem of the options, in a sentence.
 func (o *TopOptions) check() error {
 	for _, row := range []struct {
 		what, value string
@@ -212,7 +212,7 @@ func topCommand() *command {
 			f.BoolVarP(&o.Containers, "containers", "c", false, "a line for each container")
 			f.StringVar(&o.SortBy, "sort-by", "", "the largest first, by `WHAT`: cpu or memory")
 			outputFlag(f, &o.Output, "wide, json or yaml")
-			f.BoolVarP(&watch, "watch", "w", false, "look anew every two seconds; needs a terminal")
+			f.BoolVarP(&watch, "watch", "w", false, "refresh every two seconds; needs a terminal")
 			socketFlag(f, &o.Socket)
 		},
 		run: func(ctx context.Context, c *Call) error {

@@ -11,7 +11,7 @@ import (
 	"monopod/agent/cli/print"
 )
 
-// topEvery is how often --watch looks anew.
+// topEvery is how often --watch refreshes.
 const topEvery = 2 * time.Second
 
 // TopWatch prints what Top does every two seconds, in place, until ctx ends. rows
@@ -43,9 +43,9 @@ func TopWatch(ctx context.Context, w io.Writer, rows func() int, o TopOptions) e
 	}
 }
 
-// inPlace returns text as one write that replaces what is on the screen without
-// clearing it first: to the top, each line with the rest of it erased, then all
-// that is below. What does not fit on the screen is counted.
+// inPlace returns text as one write that replaces the screen without clearing it
+// first: to the top, each line with the rest of it erased, then all below. Lines
+// that do not fit on the screen are counted.
 func inPlace(text []byte, rows int) []byte {
 	if all := bytes.Count(text, []byte("\n")); rows > 1 && all >= rows {
 		end := 0

@@ -143,7 +143,7 @@ func checkAll(ctx context.Context, cfg config.Config, args []string, stdin io.Re
 	return v, nil
 }
 
-// validation gathers what is found in the files that are checked together.
+// validation gathers the problems of the files that are checked together.
 type validation struct {
 	options manifests.Options
 	files   []Checked

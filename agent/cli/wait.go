@@ -30,14 +30,14 @@ type timeoutError struct{ text string }
 func (e *timeoutError) Error() string        { return e.text }
 func (e *timeoutError) Is(target error) bool { return target == ErrTimeout }
 
-// WaitOptions says whom Wait waits for, and what for.
+// WaitOptions says which pods Wait waits for, and for which outcome.
 type WaitOptions struct {
 	Socket  string
 	Choice  client.Choice // names may be of pods that are still to come
 	For     string        // see parseOutcome
 	Timeout time.Duration
 	Out     io.Writer // a line for each pod that has come to it
-	Err     io.Writer // what is being waited for, where that is not plain
+	Err     io.Writer // what it waits for, where that is not plain
 
 	// ask returns the agent's pods, and whether it knows all manifests yet; nil: over the socket.
 	ask func(context.Context) (pods []v1.Pod, complete bool, err error)
@@ -137,8 +137,8 @@ func (w *wait) look(ctx context.Context) (done bool, err error) {
 	return len(w.missing) == 0, nil
 }
 
-// lookAtAll judges all pods that the choice matches now; there must be one,
-// unless they are to be gone.
+// lookAtAll checks all pods that the choice matches now; there must be one,
+// unless the outcome is gone.
 func (w *wait) lookAtAll(pods []v1.Pod, complete bool) (done bool, err error) {
 	all := w.Choice.Matching(pods)
 	for i := range all {
@@ -160,26 +160,26 @@ func (w *wait) lookAtAll(pods []v1.Pod, complete bool) (done bool, err error) {
 
 // judge looks at one pod. The error says why it will never come to the outcome.
 func (w *wait) judge(name string, p *v1.Pod) error {
-	who := p.Namespace + "/" + print.ShortName(p)
+	subject := p.Namespace + "/" + print.ShortName(p)
 	met, never := w.outcome.of(p)
 	switch {
 	case w.met[name]:
 	case never != "":
-		return fmt.Errorf("%s is not %s and will not be: %s", who, w.outcome, never)
+		return fmt.Errorf("%s is not %s and will not be: %s", subject, w.outcome, never)
 	case met:
-		w.come(name, who)
+		w.come(name, subject)
 	default:
 		word := print.Summarize(p, time.Now()).Word
 		if words := print.PodWords([]v1.Pod{*p}); len(words) > 0 {
 			w.missing = append(w.missing, strings.Join(words, "; "))
 		} else {
-			w.missing = append(w.missing, who+": "+word)
+			w.missing = append(w.missing, subject+": "+word)
 		}
 	}
 	return nil
 }
 
-// waitFor notes what is missing, and says it once.
+// waitFor adds what is missing, and prints it once.
 func (w *wait) waitFor(name, why string) {
 	if w.met[name] {
 		return
@@ -191,10 +191,10 @@ func (w *wait) waitFor(name, why string) {
 }
 
 // come notes that a pod has come to the outcome.
-func (w *wait) come(name, who string) {
+func (w *wait) come(name, subject string) {
 	if !w.met[name] {
 		w.met[name] = true
-		fmt.Fprintf(w.Out, "%s: %s\n", who, w.outcome)
+		fmt.Fprintf(w.Out, "%s: %s\n", subject, w.outcome)
 	}
 }
 
@@ -205,8 +205,8 @@ func (w *wait) say(text string) {
 	}
 }
 
-// askAgent asks the agent behind the socket. Only one that is to say who is
-// gone needs to know all manifests.
+// askAgent asks the agent behind the socket. Only the outcome gone needs the
+// agent to know all manifests.
 func (o *WaitOptions) askAgent(ctx context.Context) (pods []v1.Pod, complete bool, err error) {
 	if o.For == "gone" {
 		var m status.Manifests
@@ -263,7 +263,7 @@ func restartCommand() *command {
 	return &command{
 		name: "restart", args: "POD[/CONTAINER] ...", usage: "restart a container, or a whole pod",
 		about: `
-A container is stopped, with its preStop hook and its grace, and started anew at once, even
+A container is stopped, with its preStop hook and its grace, and started again at once, even
 if it waits after crashes; these are forgotten. A pod without a container's name is replaced
 as a whole, with a new sandbox and its init containers run again; its uid and its volumes
 stay. A pod that has ended is not run again.

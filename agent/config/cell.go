@@ -22,8 +22,8 @@ type cell interface {
 	set(v any)                           // to what get of such a cell returned; nil: to the default
 }
 
-// note is told what is wrong with a value. at is the part of it, such as [0] or
-// [key]; err may be nil.
+// note reports a bad value. at is the part of it, such as [0] or [key]; err may
+// be nil.
 type note func(at string, err error)
 
 // noEffect is an error of something that is accepted all the same.
@@ -84,7 +84,7 @@ func (f *field[T]) put(v T) {
 	}
 }
 
-// value is a value of which check says what is wrong; nil: nothing can be.
+// value is a value that check validates; a nil check accepts all.
 func value[T any](to *T, fallback T, check func(T) error) *field[T] {
 	var said *T
 	f := &field[T]{to: to, fallback: fallback, target: &said, said: func() *T { return said },
@@ -114,7 +114,8 @@ func duration(to *time.Duration, fallback, low, high time.Duration) *field[time.
 	return f
 }
 
-// text is a string. Its flag is not checked here: who uses it says more.
+// text is a string. Its flag is not checked here: the code that uses it reports
+// more.
 func text(to *string, fallback string, check func(string) error) *field[string] {
 	f := value(to, fallback, check)
 	f.read = func(_, text string) (string, error) { return text, nil }

@@ -121,7 +121,7 @@ func reservation(name v1.ResourceName, q resource.Quantity) error {
 	return nil
 }
 
-// threshold checks a signal of evictionHard and how much of it shall be left.
+// threshold checks a signal of evictionHard and how much of it to keep free.
 func threshold(signal, text string) error {
 	used := []string{"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree", "pid.available"}
 	others := []string{"containerfs.available", "containerfs.inodesFree", "allocatableMemory.available"}

@@ -20,7 +20,7 @@ type Config struct {
 	PodNameSuffix  bool
 	NodeLabels     map[string]string
 	Validation     string
-	Endpoint       string // "": whichever is there
+	Endpoint       string // "": the first that exists
 	RuntimeClasses map[string]string
 	Root           string
 	PodLogs        string

@@ -28,12 +28,12 @@ func Read(flag func(name string) (text string, given bool)) (c Config, warnings 
 			}
 		}
 	}
-	c.settle()
+	c.derive()
 	return c, warnings, nil
 }
 
-// settle puts right what other settings say, too.
-func (c *Config) settle() {
+// derive sets the fields that follow from other settings.
+func (c *Config) derive() {
 	c.CgroupsPerQOS = c.CgroupDriver != "none"
 	c.CgroupRoot = filepath.Join("/", c.CgroupRoot)
 	c.SerializePulls = c.ImagePulls == 1
@@ -56,7 +56,7 @@ func ReadFile(path string, c Config) (Config, []decode.Problem, error) {
 	for _, check := range []func(){r.driver, r.levels, r.pulls, r.backOff, r.thresholds, r.ages} {
 		check()
 	}
-	c.settle()
+	c.derive()
 	var warnings []decode.Problem
 	var wrong []error
 	for _, p := range r.Problems() {
@@ -158,8 +158,8 @@ func (r *reader) levels() {
 	}
 }
 
-// pulls settles how many images are pulled at a time. As with the kubelet, who
-// wants them neither serial nor says how many at most wants all at once.
+// pulls decides how many images are pulled at a time. As with the kubelet,
+// without serial pulls and without a maximum all are pulled at once.
 func (r *reader) pulls() {
 	c := r.c
 	serial, most := r.given["serializeImagePulls"], r.given["maxParallelImagePulls"]

@@ -30,7 +30,7 @@ const ever = 100 * 365 * 24 * time.Hour
 // rows is the table of the settings, in the order of the file, bound to c.
 func rows(c *Config) []row { return slices.Concat(agentRows(c), podRows(c), imageRows(c), logRows(c)) }
 
-// agentRows are about the agent itself, and who may ask it.
+// agentRows are about the agent itself, and its access control.
 func agentRows(c *Config) []row {
 	return []row{
 		{"staticPodPath", "manifests", restart, path(&c.Manifests, ""), "Folder of manifests, or one file. It must be given here or with --manifests.\nHere and below relative paths are relative to this file."},
@@ -101,7 +101,7 @@ func imageRows(c *Config) []row {
 	}
 }
 
-// logRows are about what is kept of containers.
+// logRows are about the logs kept of containers.
 func logRows(c *Config) []row {
 	return []row{
 		{"containerLogMaxSize", "", live, value(&c.LogMaxSize, resource.MustParse("10Mi"), notZero), "From what size on the log of a running container is rotated; a negative one: never."},

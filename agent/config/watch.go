@@ -11,8 +11,8 @@ import (
 // rewatchEvery is how often a folder is tried that cannot be watched.
 const rewatchEvery = 5 * time.Second
 
-// settle is how long a file must be left alone before it is told of.
-const settle = 200 * time.Millisecond
+// quietFor is how long a file must stay unchanged before it is reported.
+const quietFor = 200 * time.Millisecond
 
 // FileWatch tells when a file may have changed: it is hinted at by its folder,
 // so that a file that others replace, or lead elsewhere, is noticed as well. One
@@ -20,18 +20,19 @@ const settle = 200 * time.Millisecond
 type FileWatch struct {
 	path    string
 	watcher *fsnotify.Watcher // nil while the folder cannot be watched
-	settled *time.Timer
+	quiet   *time.Timer
 	again   *time.Timer
 	tell    chan struct{} // one slot
 	stop    chan struct{}
 	done    chan struct{}
 }
 
-// WatchFile begins; Close must be called. No path is never told of.
+// WatchFile starts a watch; Close must be called. An empty path is never
+// reported.
 func WatchFile(path string) *FileWatch {
 	w := &FileWatch{path: path, tell: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-		settled: time.NewTimer(time.Hour), again: time.NewTimer(time.Hour)}
-	w.settled.Stop()
+		quiet: time.NewTimer(time.Hour), again: time.NewTimer(time.Hour)}
+	w.quiet.Stop()
 	w.again.Stop()
 	if path == "" {
 		close(w.done)
@@ -51,7 +52,7 @@ func (w *FileWatch) Close() {
 	<-w.done
 }
 
-// open watches the folder, or tries again later.
+// open watches the folder, or retries later.
 func (w *FileWatch) open() {
 	watcher, err := fsnotify.NewWatcher()
 	if err == nil {
@@ -81,11 +82,11 @@ func (w *FileWatch) run() {
 		case e, ok := <-events:
 			w.note(e, ok)
 		case <-lost: // events were
-			w.settled.Reset(settle)
+			w.quiet.Reset(quietFor)
 		case <-w.again.C:
 			w.open()
-			w.settled.Reset(settle)
-		case <-w.settled.C:
+			w.quiet.Reset(quietFor)
+		case <-w.quiet.C:
 			select {
 			case w.tell <- struct{}{}:
 			default:
@@ -101,12 +102,12 @@ func (w *FileWatch) note(e fsnotify.Event, ok bool) {
 	if !ok || e.Name == folder && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)) {
 		w.drop()
 		w.again.Reset(rewatchEvery)
-		w.settled.Reset(settle)
+		w.quiet.Reset(quietFor)
 		return
 	}
 	info, err := os.Lstat(w.path)
 	if link := err == nil && info.Mode().Type() == os.ModeSymlink; e.Name == w.path || link {
-		w.settled.Reset(settle)
+		w.quiet.Reset(quietFor)
 	}
 }
 

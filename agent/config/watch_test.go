@@ -75,7 +75,7 @@ func TestAFileIsLeftAloneBeforeItIsToldOf(t *testing.T) {
 	select {
 	case <-w.Changed():
 		t.Error("told again")
-	case <-time.After(2 * settle):
+	case <-time.After(2 * quietFor):
 	}
 }
 

@@ -9,11 +9,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Mark stands in the place of what is hidden.
+// Mark replaces hidden text.
 const Mark = "<elided>"
 
-// least is how long a value is at least to be hidden, in bytes: what is shorter
-// is part of many words.
+// least is the minimum length of a hidden value, in bytes: shorter ones are part
+// of many words.
 const least = 4
 
 // Values is what some pods have in their env and headers. One goroutine at a
@@ -29,7 +29,7 @@ func Of(pods ...*v1.Pod) *Values { return &Values{pods: pods} }
 
 // Hide returns the text without the values: as the manifest has them, as the
 // container gets them, line by line, escaped and quoted in the usual ways, and
-// cut off where the text, or one that it quotes, begins or ends.
+// cut off where the text, or one that it quotes, starts or ends.
 func (v *Values) Hide(text string) string {
 	if text == "" {
 		return ""
@@ -128,14 +128,14 @@ func (m *marks) mark(from, to int) {
 	}
 }
 
-// whole marks a value wherever it stands.
+// whole marks a value everywhere in the text.
 func (m *marks) whole(value string) {
 	for at := range indexes(m.text, value) {
 		m.mark(at, at+len(value))
 	}
 }
 
-// beginnings marks what is left of a value that was cut off at one of the ends.
+// beginnings marks the rest of a value that was cut off at one of the ends.
 func (m *marks) beginnings(value string, ends []int) {
 	for at := range indexes(m.text, value[:least]) {
 		for _, end := range ends {
@@ -146,7 +146,7 @@ func (m *marks) beginnings(value string, ends []int) {
 	}
 }
 
-// endings marks what is left of a value whose beginning was cut off.
+// endings marks the rest of a value whose beginning was cut off.
 func (m *marks) endings(value string, begins []int) {
 	for at := range indexes(m.text, value[len(value)-least:]) {
 		end := at + least

@@ -1,7 +1,7 @@
-// Package events keeps what happened to pods and the node, as v1 Events: what
-// is alike is counted instead of repeated, what floods is dropped, and the rest
-// is kept in memory and in a file that survives the agent. Events are reports:
-// whoever tells of one never waits, and a disk that is full troubles nobody.
+// Package events keeps what happened to pods and the node, as v1 Events: similar
+// events are counted instead of repeated, floods are dropped, and the rest is
+// kept in memory and in a file that survives the agent. Events are reports: a
+// caller never waits, and a full disk stops nothing else.
 package events
 
 import (
@@ -32,18 +32,18 @@ type Config struct {
 // those of a nil Recorder do nothing.
 type Recorder struct {
 	Config
-	fresh, again chan struct{} // one slot: something new, or a repetition, is to be written
+	fresh, again chan struct{} // one slot: something new, or a repetition, must be written
 	journal      journal       // Run's goroutine's, then Close's
 
 	mu       sync.Mutex // guards what follows
 	memory   memory
 	watchers map[*Watch]bool
 	known    map[subject]*instances // pods whose values are known, by name
-	over     bool                   // no watch begins any more
+	over     bool                   // no watch starts any more
 }
 
-// Open returns a Recorder that goes on with what the file holds. Run must be
-// called for anything to be written meanwhile, Close for what is left at the end.
+// Open returns a Recorder that continues with the events of the file. Run must be
+// called to write meanwhile, Close to write the rest at the end.
 func Open(c Config) *Recorder {
 	r := &Recorder{Config: c, fresh: make(chan struct{}, 1), again: make(chan struct{}, 1),
 		journal: journal{path: c.Path}, watchers: map[*Watch]bool{}, known: map[subject]*instances{}}
@@ -53,10 +53,10 @@ func Open(c Config) *Recorder {
 	}
 	old, torn, err := r.journal.load()
 	if err != nil {
-		c.Log.Warn("the events of the earlier run are lost", "err", err)
+		c.Log.Warn("the previous run's events cannot be read", "err", err)
 	}
 	if torn > 0 {
-		c.Log.Warn("some events of the earlier run cannot be read", "file", c.Path, "lines", torn)
+		c.Log.Warn("some events of the previous run cannot be read", "file", c.Path, "lines", torn)
 	}
 	for _, e := range old {
 		rec := recordOf(&e)
@@ -118,27 +118,27 @@ func (r *Recorder) add(about v1.ObjectReference, kind, reason, message string) (
 		r.tell(rec)
 	}
 	if fresh {
-		nudge(r.fresh)
+		wake(r.fresh)
 	} else {
-		nudge(r.again)
+		wake(r.again)
 	}
 	return fresh
 }
 
-func nudge(slot chan struct{}) {
+func wake(slot chan struct{}) {
 	select {
 	case slot <- struct{}{}:
 	default:
 	}
 }
 
-// List returns the events about a pod, "namespace/name", or all if pod is "",
-// the latest last. They may hold what is secret: see ListPublic.
+// List returns the events about a pod, "namespace/name", or all if pod is "", the
+// latest last. They may hold secrets: see ListPublic.
 func (r *Recorder) List(pod string) *List { return r.list(view{pod: pod}) }
 
-// ListPublic is List for readers who are not root: it leaves out the events
-// about files, which quote them, and of what is said of pods the values of their
-// env and headers.
+// ListPublic is List for readers who are not root: it leaves out the events about
+// files, which quote them, and from messages about pods the values of their env
+// and headers.
 func (r *Recorder) ListPublic(pod string) *List { return r.list(view{pod, true}) }
 
 func (r *Recorder) list(v view) *List {

@@ -14,20 +14,20 @@ import (
 	"monopod/agent/status"
 )
 
-// journal is the file: a v1 Event as JSON on each line. A line that has the
-// name of an earlier one takes its place. What is new is appended; when too much
-// of the file is of the past, it is written anew, atomically.
+// journal is the file: a v1 Event as JSON on each line. A line replaces an
+// earlier one with the same name. New events are appended; when too much of the
+// file is outdated, it is rewritten, atomically.
 type journal struct {
 	path  string
 	whole bool  // the file is known to hold what it should, size bytes of it
 	size  int64 // as this process left it
-	least int64 // size when it was written anew last
+	least int64 // size when it was last rewritten
 }
 
 // sizeMin is how large the file may always be, in bytes.
 const sizeMin = 512 << 10
 
-// load reads what a former agent left. torn are lines that are no events: a
+// load reads what the previous agent left. torn are lines that are no events: a
 // machine that lost power may have left one.
 func (j *journal) load() (events []v1.Event, torn int, err error) {
 	data, err := os.ReadFile(j.path)

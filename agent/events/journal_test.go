@@ -200,7 +200,7 @@ func TestAnUnreadableFileIsSaidAndReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, log := open(dir)
-	if log.count("the events of the earlier run are lost") != 1 {
+	if log.count("the previous run's events cannot be read") != 1 {
 		t.Errorf("said %s", log.text.String())
 	}
 	os.Remove(filepath.Join(dir, "events.jsonl"))

@@ -8,14 +8,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// What is kept. The figures of similar events and of the storm are those of
-// Kubernetes' own clients.
+// Limits. The figures of similar events and of the storm are those of Kubernetes'
+// own clients.
 const (
 	keepAll       = 1000             // events in all
 	keepSubject   = 100              // of one thing
-	repeatWithin  = time.Hour        // an event that was seen less long ago is counted instead of told anew
+	repeatWithin  = time.Hour        // an event that was seen less long ago is counted instead of repeated
 	similarMost   = 10               // the event with that many messages, and each after it, is combined with the like
-	similarGap    = 10 * time.Minute // what is so far apart is not similar
+	similarGap    = 10 * time.Minute // events so far apart are not similar
 	stormBurst    = 25               // new events of one type about one thing at once
 	stormInterval = 5 * time.Minute  // one more each
 )
@@ -75,7 +75,7 @@ func (m *memory) next() uint64 {
 	return m.turn
 }
 
-// recall takes a record of a former agent.
+// recall takes a record of the previous agent.
 func (m *memory) recall(rec *record) {
 	m.stamp, rec.turn = max(m.stamp, rec.stamp), m.next()
 	h := m.histories[subjectOf(&rec.about)]
@@ -140,9 +140,9 @@ func (h *history) find(about *v1.ObjectReference, kind, reason, message string, 
 	return nil
 }
 
-// similar says whether an event that differs only in its message from many
-// others is to be combined with them, and into which record; nil: a new one.
-// Those count between which, up to now, no gap is long.
+// similar returns the record that combines an event with many others that differ
+// only in their message; nil: a new one. It counts those between which, up to
+// now, no gap is long.
 func (h *history) similar(about *v1.ObjectReference, kind, reason string, now time.Time) (into *record, combined bool) {
 	var alike []*record
 	for _, rec := range h.records {

@@ -15,7 +15,7 @@ type view struct {
 }
 
 // has reports whether the reader gets the event. Events about pods and nodes are
-// public; those about files quote what is in them.
+// public; those about files quote their content.
 func (v view) has(rec *record) bool {
 	return rec.of(v.pod) && (!v.public || rec.about.Kind == "Pod" || rec.about.Kind == "Node")
 }
@@ -61,12 +61,11 @@ func (i *instances) join() {
 	i.values = elide.Of(pods...)
 }
 
-// Know tells which pods are wanted now, all of them, so that the values of their
-// env and headers are hidden from the public in what is said of them. An
-// instance that is not wanted any more stays known for as long as there are
-// events about it, and until the next call at least. The pods must not be
-// changed afterwards. Of an instance that is not known the public learns that
-// something went wrong, but not in words.
+// Know takes all desired pods, so that the values of their env and headers are
+// hidden from the public in messages about them. A removed instance stays known
+// for as long as there are events about it, and until the next call at least. The
+// pods must not be changed afterwards. For an instance that is not known the
+// public sees that something went wrong, but no message.
 func (r *Recorder) Know(wanted []*v1.Pod) {
 	if r == nil {
 		return

@@ -27,7 +27,7 @@ type record struct {
 	combined, dirty bool      // it stands for many messages; the file does not know it as it is
 }
 
-// combinedPrefix begins the message of an event that stands for similar ones.
+// combinedPrefix starts the message of an event that stands for similar ones.
 const combinedPrefix = "(combined from similar events): "
 
 // event returns the record as the API has it.

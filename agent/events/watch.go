@@ -22,12 +22,12 @@ var ErrWatches = errors.New("too many watch events already; end another one firs
 type Watch struct {
 	recorder *Recorder
 	view     view
-	news     chan record // closed when the Recorder ends, or by it because nobody reads
+	news     chan record // closed when the Recorder ends, or by it because its reader is too slow
 }
 
 // Watch returns the events about a pod, "namespace/name", or about anything if
 // pod is "", and a Watch for those that follow. The caller must call its Close.
-// They may hold what is secret: see WatchPublic.
+// They may hold secrets: see WatchPublic.
 func (r *Recorder) Watch(pod string) (*List, *Watch, error) { return r.watch(view{pod: pod}) }
 
 // WatchPublic is to Watch as ListPublic is to List.
@@ -79,7 +79,8 @@ func (r *Recorder) end(w *Watch) {
 	}
 }
 
-// tell offers an event to all who watch. Who does not read is cut off. r.mu is held.
+// tell offers an event to all watches. One that is not read is closed. r.mu is
+// held.
 func (r *Recorder) tell(rec *record) {
 	for w := range r.watchers {
 		if !w.view.has(rec) {

@@ -61,26 +61,26 @@ func (r *Recorder) Run(ctx context.Context) {
 func (r *Recorder) say(err error, fails int) {
 	switch {
 	case err != nil && fails == 0:
-		r.Log.Warn("events cannot be written; trying again", "err", err)
+		r.Log.Warn("writing events failed; retrying", "err", err)
 	case err == nil && fails > 0:
 		r.Log.Info("events are written again")
 	}
 }
 
-// Close writes what is not written yet, if it can, and ends all watches. Run
-// must have returned, or never have been called. Later events are kept in memory only.
+// Close writes the pending events, if it can, and ends all watches. Run must have
+// returned, or never have been called. Later events are kept in memory only.
 func (r *Recorder) Close() {
 	if r == nil {
 		return
 	}
 	r.endWatches()
 	if err := r.flush(); err != nil {
-		r.Log.Warn("the last events are not written", "err", err)
+		r.Log.Warn("the last events were not written", "err", err)
 	}
 }
 
-// flush brings to the file what it does not know. After a failure nobody knows
-// what it holds, so it is written anew.
+// flush brings the file up to date. After a failure the content of the file is
+// unknown, so it is rewritten.
 func (r *Recorder) flush() error {
 	if r.Path == "" {
 		return nil

@@ -18,8 +18,8 @@ type Target struct {
 	// Exec runs a command in the container for as long as ctx lasts. That it
 	// exits with another code than 0 is an error.
 	Exec func(ctx context.Context, command []string) error
-	// Fallback is told that a server which was to speak HTTPS answered in plain
-	// HTTP; nil: nobody is.
+	// Fallback is called when a server that should speak HTTPS answers in plain
+	// HTTP; it may be nil.
 	Fallback func()
 }
 

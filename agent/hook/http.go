@@ -111,7 +111,7 @@ func ask(ctx context.Context, where *url.URL, header http.Header, host string) e
 	}
 	request.Header, request.Host = header, host
 	client := &http.Client{
-		// The server is the pod's own, with whatever certificate it has.
+		// The server is the pod's own: its certificate is not verified.
 		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		CheckRedirect: stayOnHost,
 	}

@@ -22,7 +22,7 @@ func (a Auth) config() *rt.AuthConfig {
 }
 
 // pattern says which repositories a credential is for: globs for the labels of
-// the host, the port, and what the path begins with.
+// the host, the port, and a prefix of the path.
 type pattern struct {
 	text   string // normalized, what patterns are ordered by
 	labels []string

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// errUnknown: the manifests were not read yet, so nobody knows what is needed.
+// errUnknown: the manifests were not read yet, so it is not known which images
+// pods need.
 var errUnknown = errors.New("which images pods need is not known yet")
 
-// look is what List shows and Collect goes by.
+// look is what List and Collect are based on.
 type look struct {
 	*survey
 	disk        *Disk // nil: not known
@@ -45,8 +46,8 @@ func (c *Collector) look(ctx context.Context, keep bool) (*look, error) {
 	return l, nil
 }
 
-// List returns all images with what is to become of them, and the disk that
-// holds them, nil where that is not known.
+// List returns all images with the decision on each, and the disk that holds
+// them, nil where that is not known.
 func (c *Collector) List(ctx context.Context) ([]*Entry, *Disk, error) {
 	l, err := c.look(ctx, false)
 	if err != nil {
@@ -56,8 +57,7 @@ func (c *Collector) List(ctx context.Context) ([]*Entry, *Disk, error) {
 }
 
 // Collect removes the images that are too old, then, while the disk is too full,
-// others that nobody needs, the one that was used least recently first. It looks
-// at the disk after each.
+// other unused ones, least recently used first. It checks the disk after each.
 func (c *Collector) Collect(ctx context.Context) error {
 	c.turn.Lock()
 	defer c.turn.Unlock()
@@ -128,7 +128,7 @@ func (c *Collector) makeRoom(ctx context.Context, l *look) error {
 	return errors.Join(failed...)
 }
 
-// remove removes an image, unless somebody needs it by now.
+// remove removes an image, unless a pod needs it by now.
 func (c *Collector) remove(ctx context.Context, s *survey, e *Entry, reason, why string) (gone bool, err error) {
 	needs, _ := c.Needs()
 	for _, n := range needs {
@@ -159,7 +159,8 @@ func (e *Entry) name() string {
 	return e.ID
 }
 
-// fits takes note of how many bytes could not be found, and says when that begins and ends.
+// fits remembers how many bytes could not be freed, and logs when that starts and
+// ends.
 func (c *Collector) fits(short uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

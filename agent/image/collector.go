@@ -17,7 +17,7 @@ import (
 // Limits says when images are collected. Zero values mean the default given,
 // which is the kubelet's.
 type Limits struct {
-	High   int           // percent of the disk: from then on images that nobody needs go; default 85, 100: never
+	High   int           // percent of the disk: from then on unused images go; default 85, 100: never
 	Low    int           // until so many are left; default 80
 	MinAge time.Duration // an image first seen less long ago stays; default 2 min
 	MaxAge time.Duration // an image unused for longer goes even if there is room; default: never
@@ -65,9 +65,10 @@ type CollectorConfig struct {
 	// Statfs returns the bytes of a file system and those that are free; nil: statfs(2).
 	Statfs func(dir string) (capacity, available uint64, err error)
 	Log    *slog.Logger
-	// Event is told of trouble, in the kubelet's words; nil: nobody is.
+	// Event is called for problems, in the kubelet's words; it may be nil.
 	Event func(reason, message string)
-	// Collected is told why each image was removed, see ForAge; nil: nobody is.
+	// Collected is called with why an image was removed, see ForAge; it may be
+	// nil.
 	Collected func(reason string)
 }
 
@@ -77,12 +78,12 @@ const (
 	ForSpace = "space"
 )
 
-// Collector removes images that nobody needs when the disk fills up, or when
-// they were not used for long. Any goroutine may call its methods.
+// Collector removes unused images when the disk fills up, or when they were not
+// used for long. Any goroutine may call its methods.
 type Collector struct {
 	CollectorConfig
 	limits atomic.Pointer[Limits]
-	kick   chan struct{}
+	wake   chan struct{}
 	turn   sync.Mutex // one collection at a time
 
 	mu      sync.Mutex
@@ -107,7 +108,7 @@ func NewCollector(cfg CollectorConfig) *Collector {
 	if cfg.Event == nil {
 		cfg.Event = func(_, _ string) {}
 	}
-	c := &Collector{CollectorConfig: cfg, kick: make(chan struct{}, 1)}
+	c := &Collector{CollectorConfig: cfg, wake: make(chan struct{}, 1)}
 	limits := cfg.Limits.Complete()
 	c.limits.Store(&limits)
 	c.history = loadHistory(cfg.History, time.Now(), cfg.Log)
@@ -117,7 +118,7 @@ func NewCollector(cfg CollectorConfig) *Collector {
 // Bounds returns the limits that count now.
 func (c *Collector) Bounds() Limits { return *c.limits.Load() }
 
-// SetBounds changes the limits but Every, and has Run go by them now.
+// SetBounds changes the limits but Every, and makes Run apply them now.
 func (c *Collector) SetBounds(l Limits) {
 	l = l.Complete()
 	c.limits.Store(&l)
@@ -127,12 +128,12 @@ func (c *Collector) SetBounds(l Limits) {
 // Wake makes Run collect now.
 func (c *Collector) Wake() {
 	select {
-	case c.kick <- struct{}{}:
+	case c.wake <- struct{}{}:
 	default:
 	}
 }
 
-// Run collects every so often until ctx ends, the first time when it is kicked.
+// Run collects every so often until ctx ends, the first time when it is woken.
 func (c *Collector) Run(ctx context.Context) {
 	tick := time.NewTicker(c.Bounds().Every)
 	defer tick.Stop()
@@ -141,14 +142,14 @@ func (c *Collector) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-c.kick:
+		case <-c.wake:
 		}
 		c.say(ctx, c.Collect(ctx))
 	}
 }
 
-// say logs what went wrong when it does so twice in a row: a runtime that has
-// just begun knows little.
+// say logs an error that occurs twice in a row: a runtime that has just started
+// knows little.
 func (c *Collector) say(ctx context.Context, err error) {
 	if ctx.Err() != nil || cri.Unavailable(err) {
 		return
@@ -165,7 +166,7 @@ func (c *Collector) say(ctx context.Context, err error) {
 	}
 	if !c.logged {
 		c.logged = true
-		c.Log.Warn("images cannot be collected as they should be", "reason", "ImageGCFailed", "err", err)
+		c.Log.Warn("image garbage collection failed", "reason", "ImageGCFailed", "err", err)
 		c.Event("ImageGCFailed", err.Error())
 	}
 }

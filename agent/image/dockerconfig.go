@@ -46,8 +46,8 @@ func entries(all map[string]dockerEntry) ([]entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("entry %s: %w", key[strings.LastIndex(key, "@")+1:], err)
 		}
-		// A key that is no registry is for none, and an entry that is empty (its
-		// credentials are in a store) lets nobody in.
+		// A key that is no registry matches none, and an entry that is empty (its
+		// credentials are in a store) holds no credentials.
 		if p, err := parsePattern(key); err == nil && auth != (Auth{}) {
 			out = append(out, entry{p, auth})
 		}
@@ -70,7 +70,7 @@ func (e dockerEntry) auth() (Auth, error) {
 	return Auth{user, password}, nil
 }
 
-// withoutValues says what is wrong with JSON, and nothing of what it holds.
+// withoutValues describes a JSON error without quoting any value.
 func withoutValues(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError

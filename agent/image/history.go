@@ -20,7 +20,7 @@ type record struct {
 	InUse bool      `json:"inUse,omitempty"`
 }
 
-// loadHistory reads what a former agent wrote. Nothing was seen or used in the
+// loadHistory reads what the previous agent wrote. No time in it is in the
 // future.
 func loadHistory(path string, now time.Time, log *slog.Logger) history {
 	h := history{}
@@ -51,9 +51,9 @@ func (r record) notAfter(now time.Time) record {
 	return r
 }
 
-// update takes note of what is there now. What was in use the last time counts
-// as used until now, even if an agent began in between. It reports whether that
-// is worth writing down: times alone are not.
+// update records what is there now. What was in use the last time counts as used
+// until now, even if the agent was restarted in between. It reports whether that
+// must be written to disk: times alone need not.
 func (h history) update(all []*Entry, now time.Time, first time.Time) (changed bool) {
 	seen := map[string]bool{}
 	for _, e := range all {
@@ -80,7 +80,7 @@ func (c *Collector) remember(all []*Entry, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	first := now
-	if len(c.history) == 0 { // these were here before us, so nobody has just pulled them
+	if len(c.history) == 0 { // these were here before us, so they were not pulled just now
 		first = now.Add(-c.Bounds().MinAge)
 	}
 	changed := c.history.update(all, now, first)

@@ -1,7 +1,7 @@
-// Package image brings images to the node and takes those away that nobody
-// needs: the Puller pulls, with credentials from the Keyring; the Collector
-// keeps the disk from filling up with images. It knows no pods beyond their uid
-// and the names of images that they need.
+// Package image pulls images and removes unused ones: the Puller pulls, with
+// credentials from the Keyring; the Collector keeps the disk from filling up with
+// images. It knows no pods beyond their uid and the names of images that they
+// need.
 package image
 
 import (
@@ -36,7 +36,7 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// BackOff returns the error of whoever waits for the next try.
+// BackOff returns the error of a caller that waits for the next try.
 func (e *Error) BackOff() *Error {
 	b := *e
 	b.Reason, b.Err = ImagePullBackOff, &failure{fmt.Sprintf("Back-off pulling image %q: %s: %s", e.Image, e.Reason, e.Err), e.Err}

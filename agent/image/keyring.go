@@ -20,11 +20,11 @@ type Keyring struct {
 	Log     *slog.Logger
 
 	mu   sync.Mutex
-	said map[string]string // what is wrong with a file, so that it is said once
+	said map[string]string // the error of a file, so that it is logged once
 }
 
-// lookup returns the credentials for a repository (without tag), in the order
-// in which they are to be tried. A nil keyring has none.
+// lookup returns the credentials for a repository (without tag), in the order in
+// which to try them. A nil keyring has none.
 func (k *Keyring) lookup(ctx context.Context, repository string) []Auth {
 	if k == nil {
 		return nil
@@ -38,8 +38,8 @@ func (k *Keyring) lookup(ctx context.Context, repository string) []Auth {
 	return found
 }
 
-// files returns what the first file that can be read holds; they are read anew
-// for each pull. A config.json anywhere wins over a .dockercfg.
+// files returns the entries of the first readable file; files are read again for
+// each pull. A config.json anywhere wins over a .dockercfg.
 func (k *Keyring) files() []entry {
 	home := func(sub string) []string {
 		if k.Home == "" {
@@ -71,7 +71,7 @@ func (k *Keyring) files() []entry {
 	return nil
 }
 
-// say logs what is wrong with a file, once.
+// say logs the error of a file, once.
 func (k *Keyring) say(path string, err error) {
 	text := ""
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -86,6 +86,6 @@ func (k *Keyring) say(path string, err error) {
 		k.said = map[string]string{}
 	}
 	if k.said[path] = text; text != "" {
-		k.Log.Warn("credentials for registries cannot be read; others are looked for", "file", path, "err", err)
+		k.Log.Warn("registry credentials cannot be read; trying the next file", "file", path, "err", err)
 	}
 }

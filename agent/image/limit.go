@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// limit bounds how many pulls are begun per second, over time; a burst may
-// come at once. Who is over the limit waits: failing, as a kubelet does, only
-// makes a pod wait longer.
+// limit bounds how many pulls start per second, over time; a burst may start at
+// once. A pull over the limit waits: failing, as a kubelet does, only makes a pod
+// wait longer.
 type limit struct {
 	mu    sync.Mutex
 	every time.Duration // between two; 0: no limit
 	burst int
-	next  time.Time // when the pull after all those that wait may begin, had there been no burst
+	next  time.Time // when the pull after all those that wait may start, had there been no burst
 }
 
 func newLimit(qps, burst int) *limit {
@@ -32,7 +32,7 @@ func (l *limit) set(qps, burst int) {
 	}
 }
 
-// wait returns when one more pull may begin.
+// wait returns when one more pull may start.
 func (l *limit) wait(ctx context.Context) error {
 	l.mu.Lock()
 	if l.every == 0 {

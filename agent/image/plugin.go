@@ -56,7 +56,7 @@ type plugin struct {
 	cache   map[string]cached  // by what the answer holds for
 }
 
-// flight is one run of the program, for all who ask the same.
+// flight is one run of the program, for all callers with the same request.
 type flight struct {
 	done    chan struct{}
 	entries []entry
@@ -94,7 +94,7 @@ func (p *plugin) ask(ctx context.Context, repository string) ([]entry, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		if !errors.Is(f.err, context.Canceled) { // else whoever asked first went away
+		if !errors.Is(f.err, context.Canceled) { // else the first caller went away
 			return f.entries, f.err
 		}
 	}

@@ -47,10 +47,10 @@ type pluginSettings struct {
 	} `json:"tokenAttributes"`
 }
 
-// LoadPlugins reads which credential provider plugins there are, from a file of
-// a kubelet's --image-credential-provider-config or a folder of such, whose
-// programs are in bin. Without path there are none. An error is a sentence for
-// the person who wrote the file.
+// LoadPlugins reads which credential provider plugins there are, from a file of a
+// kubelet's --image-credential-provider-config or a folder of such, whose
+// programs are in bin. Without path there are none. Its errors are one sentence
+// for the author of the file.
 func LoadPlugins(path, bin string, log *slog.Logger) (*Plugins, error) {
 	switch {
 	case path == "" && bin == "":

@@ -14,9 +14,9 @@ import (
 	"monopod/cri"
 )
 
-// pull is one pull under way, for all who want this image with these
-// credentials. It ends early when nobody waits for it any more. Fields but done
-// are guarded by Puller.mu until done is closed.
+// pull is one pull in progress, for all callers that want this image with these
+// credentials. It is cancelled when no caller waits for it any more. Fields but
+// done are guarded by Puller.mu until done is closed.
 type pull struct {
 	auths    []Auth // of the pod that began it
 	done     chan struct{}
@@ -26,12 +26,12 @@ type pull struct {
 	ref      string
 	took     time.Duration
 	err      error
-	told     sync.Once // those who count were
+	told     sync.Once // Pulled was called
 }
 
-// pull joins the pull of this reference, or begins it. A pull with the
-// credentials of another pod is not joined but waited for: what it may fetch
-// is not this pod's to have, and its failure is not this pod's.
+// pull joins the pull of this reference, or starts it. It does not join a pull
+// with the credentials of another pod, but waits for it: this pod may not have
+// what that pull may fetch, and does not fail with it.
 func (p *Puller) pull(ctx context.Context, ref string, r Request) (*pull, error) {
 	auths := secretAuths(r.Secrets, repository(ref))
 	for {
@@ -145,8 +145,8 @@ func together(all []error) error {
 	return &failure{"[" + strings.Join(said, ", ") + "]", errors.Join(all...)}
 }
 
-// explain finds the kubelet's reason for a pull that failed. Some runtimes begin
-// their words, which come behind the call and its object, with it.
+// explain finds the kubelet's reason for a pull that failed. Some runtimes start
+// their message, which follows the call and its object, with it.
 func explain(image string, err error) *Error {
 	e := &Error{Reason: ErrImagePull, Image: image, Err: err}
 	_, said, _ := strings.Cut(err.Error(), ": ")

@@ -18,9 +18,9 @@ const Parallel = 4
 // Config is the settings of a Puller. Zero values mean the default given.
 type Config struct {
 	Parallel int // pulls at the same time; default 4
-	// QPS bounds how many pulls are begun per second, Burst how many of them at
-	// once, default 1; pulls over the limit wait. Default: no limit. (A kubelet has 5 and
-	// 10, and fails what is over it.)
+	// QPS bounds how many pulls start per second, Burst how many of them at once,
+	// default 1; pulls over the limit wait. Default: no limit. (A kubelet has 5
+	// and 10, and fails what is over it.)
 	QPS, Burst int
 
 	BackOffFirst time.Duration // after a pull that failed; default 10 s
@@ -28,11 +28,11 @@ type Config struct {
 
 	Keyring *Keyring // credentials of the node; nil: none
 
-	// Pulled is told of each image that was pulled; nil: nobody is.
+	// Pulled is called for each image that was pulled; it may be nil.
 	Pulled func(took time.Duration, bytes uint64)
 }
 
-// Puller pulls images: at most one pull per reference at a time, whoever asks,
+// Puller pulls images: at most one pull per reference at a time for all callers,
 // and a bounded number of pulls at once. Its methods may be called from any
 // goroutine.
 type Puller struct {
@@ -65,7 +65,7 @@ func New(c *cri.Client, cfg Config) *Puller {
 	}
 }
 
-// SetRate changes QPS and Burst for the pulls that are begun from now on.
+// SetRate changes QPS and Burst for the pulls that start from now on.
 func (p *Puller) SetRate(qps, burst int) { p.limit.set(qps, burst) }
 
 // Wait returns when no pull is under way. No new one may be asked for.
@@ -102,9 +102,9 @@ type Request struct {
 	Sandbox *rt.PodSandboxConfig // of the pod
 	Secrets []*v1.Secret         // the pod's own credentials, tried before the node's
 
-	// Begins is called when the pod need not wait for a former failure, Done when
-	// the image is there, with the time that the runtime took and that with all
-	// waiting; nil: nobody wants to know.
+	// Begins is called when no back-off holds the pull any more, Done when the
+	// image is there, with the time that the runtime took and that with all
+	// waiting; both may be nil.
 	Begins func()
 	Done   func(img *rt.Image, took, all time.Duration)
 }
@@ -161,7 +161,7 @@ func inspection(ctx context.Context, name string, err error) error {
 
 // Progress is how far a pull is.
 type Progress struct {
-	Begun time.Time // when it was begun; zero: it waits for other pulls
+	Begun time.Time // when it started; zero: it waits for other pulls
 }
 
 // Progress returns how far the pull of an image is, false when none is under way.

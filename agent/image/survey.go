@@ -9,7 +9,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Entry is one image of the runtime, who needs it, and what is to become of it.
+// Entry is one image of the runtime, the pods that need it, and whether it goes.
 type Entry struct {
 	ID        string
 	Names     []string // with tags
@@ -30,7 +30,7 @@ type survey struct {
 	byName  map[string]*Entry // by id, canonical reference and digest
 }
 
-// survey lists all images and finds out who needs them.
+// survey lists all images and finds out which pods need them.
 func (c *Collector) survey(ctx context.Context, needs []Need) (*survey, error) {
 	images, err := c.CRI.Images(ctx)
 	if err != nil {
@@ -113,14 +113,14 @@ func (s *survey) find(ref string) *Entry {
 	return nil
 }
 
-// use takes note of who needs an image, if it is there.
-func (s *survey) use(ref, who string) bool {
+// use records that a pod needs an image, if the image is there.
+func (s *survey) use(ref, user string) bool {
 	e := s.find(ref)
 	if e == nil {
 		return false
 	}
-	if at, found := slices.BinarySearch(e.Users, who); !found {
-		e.Users = slices.Insert(e.Users, at, who)
+	if at, found := slices.BinarySearch(e.Users, user); !found {
+		e.Users = slices.Insert(e.Users, at, user)
 	}
 	return true
 }

@@ -11,9 +11,9 @@ import (
 	"monopod/agent/safefile"
 )
 
-// compress replaces a former log by its compressed form, with the same mode and
-// time. It does so quickly rather than well: logs shrink to a tenth or so either
-// way, and the node has other work. Until all is on disk the log stays.
+// compress replaces a rotated log by its compressed form, with the same mode and
+// time. It prefers speed to size: logs shrink to a tenth or so either way, and
+// the node has other work. The log stays until all is on disk.
 func compress(ctx context.Context, d *safefile.Dir, name string) (err error) {
 	defer func() {
 		if err != nil {

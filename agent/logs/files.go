@@ -14,7 +14,7 @@ import (
 	"monopod/agent/safefile"
 )
 
-// Former logs are called <log>.<stamp>, and with .gz once they are compressed:
+// Rotated logs are called <log>.<stamp>, and with .gz once they are compressed:
 // as the kubelet does, in local time.
 const (
 	stampForm = "20060102-150405"
@@ -22,7 +22,7 @@ const (
 	partEnd   = ".tmp" // of what is being compressed
 )
 
-// rotated is a former log of a container.
+// rotated is a rotated log of a container.
 type rotated struct {
 	stamp  string
 	zipped bool
@@ -40,14 +40,14 @@ func parseStamp(stamp string) (time.Time, error) {
 	return time.ParseInLocation(stampForm, stamp, time.UTC)
 }
 
-// nextStamp names the log that is rotated now. It comes after all former ones,
-// whatever became of the clock: names tell the order.
-func nextStamp(now time.Time, former []rotated) string {
+// nextStamp names the log that is rotated now. The name sorts after all previous
+// ones, even if the clock was set back: names tell the order.
+func nextStamp(now time.Time, old []rotated) string {
 	stamp := now.Local().Format(stampForm)
-	if len(former) == 0 {
+	if len(old) == 0 {
 		return stamp
 	}
-	newest := former[len(former)-1].stamp
+	newest := old[len(old)-1].stamp
 	if at, err := parseStamp(newest); err == nil && stamp <= newest {
 		return at.Add(time.Second).Format(stampForm)
 	}
@@ -63,8 +63,8 @@ func folderOf(log string) (*safefile.Dir, error) {
 	return safefile.OpenDir(filepath.Dir(log), logDepth)
 }
 
-// tidy removes what is left of a compression that was broken off, and returns
-// the former logs, oldest first. Other files are somebody else's.
+// tidy removes what an interrupted compression left, and returns the rotated
+// logs, oldest first. Other files are not ours.
 func tidy(d *safefile.Dir, log string) ([]rotated, error) {
 	byStamp := map[string]rotated{}
 	trash := map[string]bool{}
@@ -85,16 +85,16 @@ func tidy(d *safefile.Dir, log string) ([]rotated, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("former logs: %w", err)
+		return nil, fmt.Errorf("rotated logs: %w", err)
 	}
 	for name := range trash {
 		if err := remove(d, name); err != nil {
-			return nil, fmt.Errorf("former log: %w", err)
+			return nil, fmt.Errorf("rotated log: %w", err)
 		}
 	}
-	former := slices.Collect(maps.Values(byStamp))
-	slices.SortFunc(former, func(a, b rotated) int { return cmp.Compare(a.stamp, b.stamp) })
-	return former, nil
+	old := slices.Collect(maps.Values(byStamp))
+	slices.SortFunc(old, func(a, b rotated) int { return cmp.Compare(a.stamp, b.stamp) })
+	return old, nil
 }
 
 // parseName takes the name of a file apart that a rotation of log made.
@@ -119,8 +119,8 @@ func remove(d *safefile.Dir, name string) error {
 	return nil
 }
 
-// Remove removes a log and all that came of it by rotation. Nobody may be
-// rotating it, see Rotator.Remove.
+// Remove removes a log and its rotated logs. The log must not be rotated
+// meanwhile, see Rotator.Remove.
 func Remove(log string) error {
 	d, err := folderOf(log)
 	if errors.Is(err, fs.ErrNotExist) {

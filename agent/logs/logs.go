@@ -1,7 +1,7 @@
-// Package logs keeps the logs of running containers within bounds: a log that
-// has become too large is renamed, the runtime is told to begin a new one, and
-// former ones are compressed and at last removed. Whoever follows a log by its
-// name, as tail -F does, loses no line.
+// Package logs limits the size of running containers' logs: a log that has become
+// too large is renamed, the runtime reopens it, and rotated logs are compressed
+// and at last removed. A reader that follows a log by its name, as tail -F does,
+// loses no line.
 package logs
 
 import (
@@ -49,15 +49,15 @@ type Container struct {
 	ID, Log string
 }
 
-// Runtime is what a Rotator needs of those who run containers.
+// Runtime is what a Rotator needs of the container runtime.
 type Runtime interface {
 	// Running returns the containers that may run, once anything is known of
 	// them. It is called each round and must cost next to nothing.
 	Running(ctx context.Context) ([]Container, error)
 	// Log asks where a container's log is, "" if it does not run any more.
 	Log(ctx context.Context, id string) (path string, err error)
-	// Reopen makes the runtime write a container's log to its place by name,
-	// whatever was there, and returns when it does.
+	// Reopen makes the runtime write a container's log to a new file at its path
+	// and returns when it does.
 	Reopen(ctx context.Context, id string) error
 }
 
@@ -71,8 +71,8 @@ const reopenIn = 5 * time.Second
 // Rotator rotates logs. It keeps nothing that a successor would need: what one
 // that was killed left undone is told by the files.
 type Rotator struct {
-	// Fault is told of each panic in the work on one container's log; nil: nobody
-	// is. It must be set before Run.
+	// Fault is called for each panic in the work on one container's log; it may
+	// be nil. It must be set before Run.
 	Fault func()
 
 	cfg     atomic.Pointer[Config]
@@ -82,7 +82,7 @@ type Rotator struct {
 	known   map[string]*seen // by container id; of Run's goroutine
 
 	mu   sync.Mutex
-	busy map[string]chan struct{} // by container id: closed when whoever works on its logs is done
+	busy map[string]chan struct{} // by container id: closed when the work on its logs is done
 }
 
 // seen is what a Rotator remembers of a container.
@@ -208,14 +208,14 @@ func (r *Rotator) visit(ctx context.Context, id string, s *seen) error {
 func tidyOnce(log string) error {
 	d, err := folderOf(log)
 	if err != nil {
-		return fmt.Errorf("former logs: %w", err)
+		return fmt.Errorf("rotated logs: %w", err)
 	}
 	defer d.Close()
 	_, err = tidy(d, filepath.Base(log))
 	return err
 }
 
-// complain says what is wrong with a container's log, once.
+// complain logs a container's log that cannot be rotated, once.
 func (r *Rotator) complain(ctx context.Context, s *seen, c Container, err error) {
 	text := ""
 	if err != nil && ctx.Err() == nil {

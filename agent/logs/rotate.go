@@ -12,11 +12,11 @@ import (
 	"monopod/agent/safefile"
 )
 
-// find finds the log of a container that is not where it should be. Either the
-// container was made when logs had another place, or somebody renamed the log
-// and did not come to have it reopened, or removed it. Without a log by name
-// the runtime writes on to where nobody looks and nobody counts. The error is
-// errEnded when the container does not run any more.
+// find finds the log of a container that is not where it should be: the log's
+// path was another when the container was made, the log was renamed and not
+// reopened, or it was removed. Without a log at its path the runtime writes to a
+// file that no one reads or counts. The error is errEnded when the container does
+// not run any more.
 func (r *Rotator) find(ctx context.Context, id string, s *seen) (size int64, err error) {
 	where, err := r.runtime.Log(ctx, id)
 	if err == nil && where == "" {
@@ -50,29 +50,30 @@ func (r *Rotator) reopen(ctx context.Context, id string) error {
 	return r.runtime.Reopen(ctx, id)
 }
 
-// rotate makes a container's log begin anew, in the kubelet's order: first room
-// is made, then the log is renamed and reopened. The newest former log stays as
-// it is, for who still reads it. That former logs cannot be compressed, for
-// instance because the disk is full, is said but keeps nothing from rotating.
+// rotate starts a new log for a container, in the kubelet's order: surplus logs
+// are removed, then the log is renamed and reopened. The newest rotated log stays
+// uncompressed for its readers. If rotated logs cannot be compressed, for
+// instance because the disk is full, that is logged, and the log is rotated all
+// the same.
 func (r *Rotator) rotate(ctx context.Context, id, log string) error {
 	d, err := folderOf(log)
 	if err != nil {
-		return fmt.Errorf("former logs: %w", err)
+		return fmt.Errorf("rotated logs: %w", err)
 	}
 	defer d.Close()
 	name := filepath.Base(log)
-	former, err := tidy(d, name)
+	old, err := tidy(d, name)
 	if err != nil {
 		return err
 	}
-	for len(former) > r.cfg.Load().MaxFiles-2 {
-		if err := remove(d, former[0].name(name)); err != nil {
-			return fmt.Errorf("former log: %w", err)
+	for len(old) > r.cfg.Load().MaxFiles-2 {
+		if err := remove(d, old[0].name(name)); err != nil {
+			return fmt.Errorf("rotated log: %w", err)
 		}
-		former = former[1:]
+		old = old[1:]
 	}
 	var failed error
-	for _, f := range former {
+	for _, f := range old {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -83,14 +84,14 @@ func (r *Rotator) rotate(ctx context.Context, id, log string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return errors.Join(failed, r.swap(ctx, id, d, name, former))
+	return errors.Join(failed, r.swap(ctx, id, d, name, old))
 }
 
 // swap renames the log and has it reopened, or gives it back its name. It never
 // takes the place of another file: a runtime whose answer was lost may have
 // reopened the log all the same.
-func (r *Rotator) swap(ctx context.Context, id string, d *safefile.Dir, log string, former []rotated) error {
-	to := rotated{stamp: nextStamp(time.Now(), former)}.name(log)
+func (r *Rotator) swap(ctx context.Context, id string, d *safefile.Dir, log string, old []rotated) error {
+	to := rotated{stamp: nextStamp(time.Now(), old)}.name(log)
 	if err := d.Rename(log, to); err != nil {
 		return fmt.Errorf("rotate log: %w", err)
 	}

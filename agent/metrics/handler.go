@@ -17,13 +17,14 @@ const (
 	scrapeIn      = 10 * time.Second
 )
 
-// formats are what can be asked for; the first is for who does not say.
+// formats are the supported formats; the first is the default.
 var formats = []expfmt.Format{expfmt.NewFormat(expfmt.TypeTextPlain), expfmt.NewFormat(expfmt.TypeOpenMetrics), expfmt.FmtOpenMetrics_0_0_1}
 
-// Handler serves what a gatherer has, as text or, where that is asked for, as
-// OpenMetrics; nothing is compressed. It serves few at once; the others wait,
-// and who reads too slowly is cut off. (promhttp does the same, and compression
-// and the protobuf formats, with 0.3 MB more in the binary.)
+// Handler serves what a gatherer has, as text or, where the request asks for it,
+// as OpenMetrics; nothing is compressed. It serves few requests at once; the
+// others wait, and a client that reads too slowly is cut off. (promhttp does the
+// same, and compression and the protobuf formats, with 0.3 MB more in the
+// binary.)
 func Handler(g prometheus.Gatherer) http.Handler {
 	slots := make(chan struct{}, scrapesAtOnce)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -24,7 +24,7 @@ func newHTTPMetrics(r *prometheus.Registry) httpMetrics {
 	}
 }
 
-// longRunning are paths whose requests last as long as somebody wants.
+// longRunning are paths whose requests last as long as the client wants.
 var longRunning = map[string]bool{"exec": true, "attach": true, "portForward": true, "debug": true}
 
 // Serve counts and times the requests that next serves. paths are those that it
@@ -51,12 +51,12 @@ func (m *Metrics) Serve(local bool, paths []string, next http.Handler) http.Hand
 			long = "true"
 		}
 		labels := []string{method(r.Method), path, server, long}
-		begun := time.Now()
+		start := time.Now()
 		m.http.total.WithLabelValues(labels...).Inc()
 		m.http.inflight.WithLabelValues(labels...).Inc()
 		defer func() {
 			m.http.inflight.WithLabelValues(labels...).Dec()
-			m.http.seconds.WithLabelValues(labels...).Observe(since(begun))
+			m.http.seconds.WithLabelValues(labels...).Observe(since(start))
 		}()
 		next.ServeHTTP(w, r)
 	})

@@ -1,8 +1,7 @@
-// Package metrics counts and times what the agent does, under the names and
-// labels that a kubelet has for it, so that dashboards and alerts made for
-// kubelets work; what a kubelet has no name for begins with monopod_. What
-// follows from the agent's state is asked for when somebody scrapes (State);
-// nothing is kept up by hand that could drift.
+// Package metrics counts and times what the agent does, under a kubelet's names
+// and labels, so that dashboards and alerts made for kubelets work; names that a
+// kubelet does not have start with monopod_. Metrics of the agent's state are
+// read at each scrape (State); none is kept up by hand that could drift.
 package metrics
 
 import (

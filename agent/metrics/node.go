@@ -60,23 +60,23 @@ func (m *Metrics) Collected(reason string) {
 	}
 }
 
-// What is done to cgroups.
+// Operations on cgroups.
 const (
 	CgroupCreate  = "create"
 	CgroupUpdate  = "update"
 	CgroupDestroy = "destroy"
 )
 
-// Cgroup takes note of something done to cgroups since begun.
-func (m *Metrics) Cgroup(operation string, begun time.Time) {
+// Cgroup observes an operation on cgroups that started at start.
+func (m *Metrics) Cgroup(operation string, start time.Time) {
 	if m != nil {
-		m.node.cgroupSeconds.WithLabelValues(operation).Observe(since(begun))
+		m.node.cgroupSeconds.WithLabelValues(operation).Observe(since(start))
 	}
 }
 
-// Volume takes note of a volume that was made since begun, or was not. plugin is
-// one of the kubelet's names, such as empty-dir.
-func (m *Metrics) Volume(plugin string, begun time.Time, err error) {
+// Volume observes the set-up of a volume that started at start. plugin is one of
+// the kubelet's names, such as empty-dir.
+func (m *Metrics) Volume(plugin string, start time.Time, err error) {
 	if m == nil {
 		return
 	}
@@ -84,7 +84,7 @@ func (m *Metrics) Volume(plugin string, begun time.Time, err error) {
 	if err != nil {
 		status = "fail-unknown"
 	}
-	m.node.storageSeconds.WithLabelValues(pluginPrefix+plugin, "volume_mount", status, "false").Observe(since(begun))
+	m.node.storageSeconds.WithLabelValues(pluginPrefix+plugin, "volume_mount", status, "false").Observe(since(start))
 }
 
 const pluginPrefix = "kubernetes.io/"

@@ -125,16 +125,17 @@ const (
 	Failed Outcome = "failed"
 )
 
-// Pass takes note of a worker's pass since begun.
-func (m *Metrics) Pass(op Operation, begun time.Time, result Outcome) {
+// Pass observes a worker's pass that started at start.
+func (m *Metrics) Pass(op Operation, start time.Time, result Outcome) {
 	if m == nil {
 		return
 	}
-	m.pods.workerSeconds.WithLabelValues(string(op)).Observe(since(begun))
+	m.pods.workerSeconds.WithLabelValues(string(op)).Observe(since(start))
 	m.pods.passes.WithLabelValues(string(result)).Inc()
 }
 
-// WorkerStart takes note that a worker begins with what was read at that time.
+// WorkerStart observes the start of a worker for a manifest that was read at that
+// time.
 func (m *Metrics) WorkerStart(read time.Time) {
 	if m != nil {
 		m.pods.workerStartSeconds.Observe(since(read))

@@ -53,8 +53,8 @@ func (m *Metrics) Probe(p Probed, result string, took time.Duration) {
 	}
 }
 
-// ForgetProbes drops what is known of the probes of a pod that has ended. No
-// probe of it may be under way.
+// ForgetProbes drops the metrics of the probes of a pod that has ended. No probe
+// of it may be running.
 func (m *Metrics) ForgetProbes(namespace, pod, uid string) {
 	if m == nil {
 		return

@@ -95,37 +95,37 @@ func (m *Metrics) Call(name string, took time.Duration, err error) {
 	}
 }
 
-// Sandbox takes note of a sandbox that was run, or was not, since begun.
+// Sandbox observes the start of a sandbox that began at start, or its failure.
 // handler is "" for the runtime's default.
-func (m *Metrics) Sandbox(handler string, begun time.Time, err error) {
+func (m *Metrics) Sandbox(handler string, start time.Time, err error) {
 	if m == nil {
 		return
 	}
-	m.runtime.sandboxSeconds.WithLabelValues(handler).Observe(since(begun))
+	m.runtime.sandboxSeconds.WithLabelValues(handler).Observe(since(start))
 	if err != nil {
 		m.runtime.sandboxErrors.WithLabelValues(handler).Inc()
 	}
 }
 
-// Relist takes note of a list of the runtime since begun. last is when the one
-// before was begun; zero: there was none.
-func (m *Metrics) Relist(last, begun time.Time, err error) {
+// Relist observes a relist that started at start. last is when the one before
+// started; zero: there was none.
+func (m *Metrics) Relist(last, start time.Time, err error) {
 	if m == nil {
 		return
 	}
-	m.runtime.relist.Observe(since(begun))
+	m.runtime.relist.Observe(since(start))
 	if !last.IsZero() {
-		m.runtime.relistInterval.Observe(begun.Sub(last).Seconds())
+		m.runtime.relistInterval.Observe(start.Sub(last).Seconds())
 	}
 	if err == nil {
-		m.runtime.lastSeen.Set(float64(begun.Unix()))
+		m.runtime.lastSeen.Set(float64(start.Unix()))
 	}
 }
 
-// Look takes note that one pod was looked at in the runtime since begun.
-func (m *Metrics) Look(begun time.Time) {
+// Look observes the inspection of one pod in the runtime that started at start.
+func (m *Metrics) Look(start time.Time) {
 	if m != nil {
-		m.runtime.relistPod.Observe(since(begun))
+		m.runtime.relistPod.Observe(since(start))
 	}
 }
 

@@ -2,7 +2,7 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// State is what follows from the agent's state when somebody asks.
+// State is the agent's state at the time of a scrape.
 type State struct {
 	RuntimeUp   bool // the container runtime answers
 	EventStream bool // it streams container events
@@ -30,7 +30,7 @@ type Working struct {
 // Volumes tells volumes apart.
 type Volumes struct {
 	Plugin string // the kubelet's name, such as empty-dir
-	Actual bool   // they are made; else: they are to be
+	Actual bool   // actual containers; else: desired
 }
 
 // Log is how much of the disk the logs of one container take.

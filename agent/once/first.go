@@ -20,9 +20,9 @@ func (j *evaluator) note(all []view) {
 	}
 }
 
-// compare says which of two containers ended first, by the runtime's word: on a
-// busy machine the ends of several are seen together, or in another order. What
-// it does not tell apart goes by when it was seen, and no container comes last.
+// compare orders two containers by when the runtime says they ended: on a busy
+// machine the ends of several are seen together, or in another order. Equal times
+// are ordered by when the end was seen, and no container comes last.
 func (j *evaluator) compare(a, b *v1.ContainerStatus) int {
 	switch {
 	case a == nil && b == nil:

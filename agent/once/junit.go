@@ -13,7 +13,7 @@ import (
 // a job that was to end.
 func junit(s *Summary) ([]byte, error) {
 	var b strings.Builder
-	var all tally
+	var all counts
 	suites := make([]string, len(s.Pods))
 	for k := range s.Pods {
 		t, text := suite(s, &s.Pods[k])
@@ -29,28 +29,28 @@ func junit(s *Summary) ([]byte, error) {
 	return []byte(b.String()), nil
 }
 
-// tally counts testcases.
-type tally struct{ tests, failures, errors, skipped int }
+// counts are numbers of testcases.
+type counts struct{ tests, failures, errors, skipped int }
 
-func (t *tally) add(u tally) {
+func (t *counts) add(u counts) {
 	t.tests += u.tests
 	t.failures += u.failures
 	t.errors += u.errors
 	t.skipped += u.skipped
 }
 
-func (t tally) String() string {
+func (t counts) String() string {
 	return fmt.Sprintf("tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\"", t.tests, t.failures, t.errors, t.skipped)
 }
 
-func suite(s *Summary, p *PodSummary) (tally, string) {
-	var t tally
+func suite(s *Summary, p *PodSummary) (counts, string) {
+	var t counts
 	var cases strings.Builder
 	for k := range p.Containers {
 		c := &p.Containers[k]
 		t.tests++
 		fmt.Fprintf(&cases, "    <testcase name=\"%s\" classname=\"%s\" time=\"%.3f\">\n", escape(c.Name), escape(p.Namespace+"."+p.Name), c.Seconds)
-		element, message := verdictOf(s, p, c)
+		element, message := resultOf(s, p, c)
 		switch element {
 		case "failure":
 			t.failures++
@@ -76,9 +76,9 @@ func suite(s *Summary, p *PodSummary) (tally, string) {
 	return t, fmt.Sprintf("  <testsuite name=\"%s\" %s time=\"%.3f\"%s>\n%s  </testsuite>\n", escape(p.Namespace+"/"+p.Name), t, p.Seconds, at, cases.String())
 }
 
-// verdictOf returns the element that says what is wrong with a container, "" if
-// nothing is.
-func verdictOf(s *Summary, p *PodSummary, c *ContainerSummary) (element, message string) {
+// resultOf returns the element for a container that failed, "" for one that did
+// not.
+func resultOf(s *Summary, p *PodSummary, c *ContainerSummary) (element, message string) {
 	switch c.Result {
 	case resultFailed:
 		return "failure", fmt.Sprintf("exit code %d", *c.ExitCode)

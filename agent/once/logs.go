@@ -21,7 +21,7 @@ type follower struct {
 	errs []error
 }
 
-// follow begins. It ends with ctx, or after finish.
+// follow starts to follow logs. It ends with ctx, or after finish.
 func follow(ctx context.Context, c Config, p *printer, streams map[*v1.Pod]map[string]*stream) *follower {
 	f := &follower{print: p, streams: streams, ended: make(chan struct{})}
 	read := c.read

@@ -29,8 +29,9 @@ type Chosen struct {
 	Container string // "": the pod as a whole
 }
 
-// Choose finds what --exit-code-from names: POD or POD/CONTAINER, either with
-// NAMESPACE/ before it. Pods go by their names with or without the node.
+// Choose finds the pod or container that --exit-code-from names: POD or
+// POD/CONTAINER, either with NAMESPACE/ before it. Names of pods may end in the
+// node's name.
 func Choose(pods []*v1.Pod, name string) (*Chosen, error) {
 	parts := strings.Split(name, "/")
 	for _, form := range []struct{ space, pod, container int }{{-1, 0, 1}, {-1, 0, -1}, {0, 1, 2}, {0, 1, -1}} {

@@ -35,7 +35,7 @@ type Agent interface {
 // Config says what to do.
 type Config struct {
 	Agent   Agent
-	Pods    []*v1.Pod // that the agent was told to run, in the order of the manifests; none: what is left of a former run goes
+	Pods    []*v1.Pod // the desired pods, in the order of the manifests; none: the rest of a previous run is removed
 	Root    string    // of the agent
 	PodLogs string    // likewise
 
@@ -47,7 +47,7 @@ type Config struct {
 
 	Signals <-chan os.Signal
 	Out     io.Writer // what the containers write
-	Err     io.Writer // what is waited for
+	Err     io.Writer // what the run waits for
 	Colour  bool      // of the prefixes on Out
 
 	read func(context.Context, string, podlog.Options, func(podlog.Line) error) error // nil: podlog.Read
@@ -108,11 +108,11 @@ func (s *session) conclude(kept, cleared bool) int {
 	}
 	switch {
 	case kept:
-		s.say.say("the pods run on, and nobody restarts what ends; %s stops and removes them", Removal(s.Root))
+		s.say.say("the pods keep running, and containers that end are not restarted; %s stops and removes them", Removal(s.Root))
 	case !cleared || s.agentErr != nil:
 		fail()
 		if _, err := os.Stat(s.Root); err == nil {
-			s.say.say("not all could be removed; %s tries again", Removal(s.Root))
+			s.say.say("not all could be removed; %s to retry", Removal(s.Root))
 		}
 	}
 	for _, r := range s.Reports {

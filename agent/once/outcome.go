@@ -11,7 +11,7 @@ import (
 	"monopod/manifests/decode"
 )
 
-// Exit codes besides those of containers.
+// Exit codes in addition to those of containers.
 const (
 	codeTimeout = 124
 	codeFailed  = 125 // monopod or the runtime, not the work
@@ -109,8 +109,8 @@ func (j *evaluator) readiness(all []view) *outcome {
 	return &outcome{End: endReady, Text: "all pods are ready"}
 }
 
-// chosenDone reports whether the chosen container has ended for good; one that
-// is started again whatever it ends with, for the first time.
+// chosenDone reports whether the chosen container has ended for good; for one
+// that is always restarted, whether it has ended once.
 func (j *evaluator) chosenDone(v *view) bool {
 	if v.ended() || j.from.Container == "" {
 		return v.ended()
@@ -145,14 +145,14 @@ func (j *evaluator) chosenOutcome(all []view) *outcome {
 	}
 	s, _ := v.container(j.from.Container)
 	t := lastEnd(&s)
-	who := j.names.pod(v.pod) + "/" + s.Name
+	subject := j.names.pod(v.pod) + "/" + s.Name
 	switch {
 	case t == nil:
 		return nil
 	case t.ExitCode == 0:
-		return &outcome{End: endSucceeded, Text: who + " has succeeded"}
+		return &outcome{End: endSucceeded, Text: subject + " has succeeded"}
 	}
-	return &outcome{End: endFailed, Code: int(t.ExitCode), Text: who + " " + endWords(t)}
+	return &outcome{End: endFailed, Code: int(t.ExitCode), Text: subject + " " + endWords(t)}
 }
 
 // firstFailed returns the outcome of the pod of which a container ended badly
@@ -189,7 +189,8 @@ func (j *evaluator) failedContainer(v *view) *v1.ContainerStatus {
 	return new(slices.MinFunc(bad, func(a, b v1.ContainerStatus) int { return j.compare(&a, &b) }))
 }
 
-// failure is the outcome of a failed pod: its culprit's code.
+// failure is the outcome of a failed pod: the exit code of the container that
+// failed it.
 func (j *evaluator) failure(v *view) *outcome {
 	o := &outcome{End: endFailed, Code: 1, Text: "pod " + j.names.pod(v.pod) + " failed"}
 	if v.status.Reason != "" {

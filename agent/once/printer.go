@@ -22,12 +22,12 @@ const (
 var colours = []string{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
 
 // printer prints the lines of all containers, each behind the name of its
-// container. Any goroutine may print. That nobody reads any more is no error:
-// the work goes on.
+// container. Any goroutine may print. A closed output is no error: the run goes
+// on.
 type printer struct {
 	mu   sync.Mutex
 	out  *bufio.Writer // drops all after an error
-	open *stream       // whose line was not ended yet, nil: nobody's
+	open *stream       // the stream whose line is not complete yet; nil: none
 }
 
 // stream is the output of one container.

@@ -16,7 +16,7 @@ import (
 	"monopod/agent/status"
 )
 
-// rootPrefix begins the names of the root dirs of runs, in the folder for
+// rootPrefix starts the names of the root dirs of runs, in the folder for
 // temporary files.
 const rootPrefix = "monopod-once-"
 
@@ -50,15 +50,16 @@ func MakeRoot() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("folder for the run: %w; say with TMPDIR where it can be made", err)
 	}
-	// The root of a pod with users of its own is nobody here, and must come through.
+	// The root user of a pod with a user namespace has no rights here, and must
+	// be able to pass through.
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return "", fmt.Errorf("folder for the run: %w", err)
 	}
 	return filepath.Abs(dir) // TMPDIR may be relative
 }
 
-// Write writes the note, in place of a former one. It must be there before the
-// agent makes anything outside of the dir, for a run that is killed then.
+// Write writes the note, replacing a previous one. It must exist before the agent
+// makes anything outside of the dir, for a run that is killed then.
 func (n Note) Write(dir string) error {
 	b, err := json.Marshal(n)
 	if err != nil {
@@ -67,8 +68,8 @@ func (n Note) Write(dir string) error {
 	return status.WriteFile(filepath.Join(dir, noteName), append(b, '\n'), 0o600)
 }
 
-// ReadNote reads the note of a run of this user. Its error is a sentence for
-// the person who named the dir.
+// ReadNote reads the note of a run of this user. Its error is one sentence for
+// the user who named the dir.
 func ReadNote(dir string) (Note, error) {
 	var n Note
 	d, err := openRun(dir, os.Geteuid())
@@ -115,9 +116,9 @@ func Leftovers() []string {
 	return out
 }
 
-// Fresh gives the pods uids that nobody else has: the same manifests may run on
-// this machine already, in another run or under an agent, and runtimes tell
-// pods apart by them. Nobody may have seen the pods yet.
+// Fresh gives the pods new uids: the same manifests may run on this machine
+// already, in another run or under an agent, and runtimes tell pods apart by uid.
+// It must be called before the pods are used.
 func Fresh(pods []*v1.Pod) {
 	for _, p := range pods {
 		id := make([]byte, 16)

@@ -86,7 +86,7 @@ func (s *session) work() {
 			s.outcome = signalOutcome(sig)
 		case s.agentErr = <-s.agentEnd:
 			s.agentDone = true
-			s.outcome = &outcome{End: endError, Code: codeFailed, Text: "monopod cannot go on"}
+			s.outcome = &outcome{End: endError, Code: codeFailed, Text: "the agent stopped with an error"}
 		}
 		wake.Stop()
 	}
@@ -105,7 +105,7 @@ func timerAt(t time.Time) *time.Timer {
 	return time.NewTimer(time.Until(t))
 }
 
-// look says what is new and decides. It returns when to look again.
+// look prints changes and decides. It returns when to look again.
 func (s *session) look(now time.Time) (again time.Time) {
 	all := s.views()
 	again = s.say.look(all, now)

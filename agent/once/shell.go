@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// Removal is the command that removes what is left of a run, to be copied into a
+// Removal is the command that removes the rest of a run, to be copied into a
 // shell.
 func Removal(dir string) string { return "`monopod once --remove " + shellWord(dir) + "`" }
 

@@ -28,8 +28,8 @@ var (
 	trying  = regexp.MustCompile(`\s*\(pulling image [^()]*\)$`)
 )
 
-// waits says what a pod waits for: a text by what it is about. It says nothing of
-// what is on its usual way.
+// waits says what a pod waits for: a text by its subject. Normal progress is left
+// out.
 func waits(v *view, n names) map[string]string {
 	out := map[string]string{}
 	if v.status == nil {
@@ -59,7 +59,8 @@ func waits(v *view, n names) map[string]string {
 	return out
 }
 
-// endMark keeps what is said of a container's end apart from what it waits for.
+// endMark separates messages about a container's end from those about what it
+// waits for.
 const endMark = " end"
 
 // ends says which containers ended badly: a text by container and end.
@@ -84,7 +85,7 @@ func attemptOf(s *v1.ContainerStatus) int32 {
 	return s.RestartCount + 1
 }
 
-// common returns what is said of all containers alike, and so is the pod's.
+// common returns the text that all containers share, which is then the pod's.
 func common(texts map[string]string, containers int) (text string, ok bool) {
 	for _, t := range texts {
 		if text != "" && t != text {
@@ -124,7 +125,7 @@ func containerWaits(s *v1.ContainerStatus) string {
 	return joinWords(w.Reason, text)
 }
 
-// joinWords joins what is not empty by colons.
+// joinWords joins the non-empty parts by colons.
 func joinWords(parts ...string) string {
 	var said []string
 	for _, p := range parts {

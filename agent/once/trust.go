@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runDir is the root dir of a run, opened after it was made sure that only this
-// user can have put there what is in it: the folder for temporary files is
-// everybody's, and names of runs can be guessed.
+// runDir is the root dir of a run, opened after a check that only this user can
+// have written its content: all users may write to the folder for temporary
+// files, and names of runs can be guessed.
 type runDir struct {
 	path string
 	fd   int
@@ -25,7 +25,7 @@ type runDir struct {
 var runName = regexp.MustCompile(`^` + rootPrefix + `[0-9]{1,20}$`)
 
 // openRun opens the root dir of a run of the user uid. It neither follows a link
-// nor waits for anything, whatever has the name.
+// nor blocks, for any type of file.
 func openRun(path string, uid int) (*runDir, error) {
 	if !runName.MatchString(filepath.Base(path)) {
 		return nil, fmt.Errorf("its name is not %s and a number", rootPrefix)
@@ -101,7 +101,7 @@ func (d *runDir) open(name string) (f *os.File, size int64, err error) {
 	return f, st.Size, nil
 }
 
-// read returns what is in a file of the dir, unless it is larger than most.
+// read returns the content of a file of the dir, unless it is larger than most.
 func (d *runDir) read(name string, most int64) ([]byte, error) {
 	f, _, err := d.open(name)
 	if err != nil {
@@ -140,7 +140,7 @@ func checkParent(dir string) error {
 		return err
 	}
 	if i.Mode()&0o002 != 0 && i.Mode()&os.ModeSticky == 0 {
-		return fmt.Errorf("every user may replace what is in %s, for it lacks the sticky bit: `chmod +t %s`", dir, shellWord(dir))
+		return fmt.Errorf("every user may replace files in %s, as it lacks the sticky bit: `chmod +t %s`", dir, shellWord(dir))
 	}
 	return nil
 }

@@ -7,13 +7,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// view is a pod that was asked for, and what is reported of it.
+// view is a desired pod and its reported status.
 type view struct {
 	pod    *v1.Pod
 	status *v1.PodStatus // nil: nothing yet
 }
 
-// refusedPrefix begins the message of a pod that is not admitted.
+// refusedPrefix starts the message of a pod that is not admitted.
 const refusedPrefix = "Pod was rejected: "
 
 // refused reports whether the pod waits because the node cannot take it now.
@@ -48,7 +48,8 @@ func (v *view) held() bool {
 	return false
 }
 
-// containers returns what is reported of all containers, in the order of the manifest.
+// containers returns the statuses of all containers, in the order of the
+// manifest.
 func (v *view) containers() []v1.ContainerStatus {
 	if v.status == nil {
 		return nil
@@ -73,8 +74,8 @@ func (v *view) container(name string) (v1.ContainerStatus, bool) {
 	return v1.ContainerStatus{}, false
 }
 
-// isJob reports whether the pod is to end by itself: none of its regular
-// containers is started again whatever it ends with.
+// isJob reports whether the pod ends by itself: none of its regular containers is
+// restarted after every exit.
 func isJob(p *v1.Pod) bool {
 	return !slices.ContainsFunc(p.Spec.Containers, func(c v1.Container) bool { return policy(p, &c) == v1.RestartPolicyAlways })
 }

@@ -11,8 +11,8 @@ import (
 var (
 	// ErrNotStarted: the container has no log because it has not run.
 	ErrNotStarted = errors.New("not started yet")
-	// ErrNoPrevious: no former attempt has a log.
-	ErrNoPrevious = errors.New("no former attempt")
+	// ErrNoPrevious: no previous attempt has a log.
+	ErrNoPrevious = errors.New("no previous attempt")
 )
 
 // Dir returns the folder of a container's logs, as the kubelet names it.
@@ -81,7 +81,7 @@ func Over(c *v1.ContainerStatus, attempt int) bool {
 		return true
 	case c.State.Running != nil:
 		return false
-	default: // it waits: for its restart, or for a hook that runs beside it
+	default: // it waits for its restart, or for a hook that runs meanwhile
 		return last != nil && last.ContainerID == c.ContainerID
 	}
 }

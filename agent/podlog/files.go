@@ -16,7 +16,7 @@ var fileName = regexp.MustCompile(`^(\d{1,9})\.log(?:\.(\d{8}-\d{6})(\.gz)?)?$`)
 // segment is one file of a container's log.
 type segment struct {
 	attempt int
-	stamp   string // of one that a rotation set aside; "": the runtime writes to it
+	stamp   string // of a rotated one; "": the runtime writes to it
 	zipped  bool
 }
 

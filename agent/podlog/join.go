@@ -2,8 +2,7 @@ package podlog
 
 import "time"
 
-// joiner makes lines of entries: it joins parts, and leaves out what is not
-// asked for.
+// joiner makes lines of entries: it joins parts, and leaves out filtered ones.
 type joiner struct {
 	emit   func(Line) error
 	since  time.Time
@@ -16,12 +15,12 @@ type joiner struct {
 	last    time.Time
 }
 
-// part is a line that has begun.
+// part is a line of which a first part was read.
 type part struct {
-	begun bool
-	sent  bool // a piece of it was emitted
-	time  time.Time
-	text  []byte
+	open bool
+	sent bool // a piece of it was emitted
+	time time.Time
+	text []byte
 }
 
 func streamIndex(stream string) int {
@@ -33,7 +32,7 @@ func streamIndex(stream string) int {
 
 func streamOf(k int) string { return [...]string{Stdout, Stderr}[k] }
 
-// take takes a line of a file, or if it is too long a piece of one: begins and
+// take takes a line of a file, or a piece of one that is too long: begins and
 // ends say whether it is the first and the last.
 func (j *joiner) take(b []byte, begins, ends bool) error {
 	if begins {
@@ -49,8 +48,8 @@ func (j *joiner) take(b []byte, begins, ends bool) error {
 		return nil
 	}
 	p := &j.open[streamIndex(j.raw.stream)]
-	if !p.begun {
-		p.begun, p.time = true, j.raw.time
+	if !p.open {
+		p.open, p.time = true, j.raw.time
 	}
 	for len(p.text)+len(b) > LineMax {
 		n := LineMax - len(p.text)
@@ -77,7 +76,7 @@ func (j *joiner) take(b []byte, begins, ends bool) error {
 // send emits what there is of a line.
 func (j *joiner) send(stream string, p *part, partial bool) error {
 	l := Line{Time: p.time, Stream: stream, Attempt: j.attempt, Text: p.text, Partial: partial, Continued: p.sent}
-	p.sent, p.begun, p.text = partial, partial, p.text[:0]
+	p.sent, p.open, p.text = partial, partial, p.text[:0]
 	if j.skip > 0 {
 		if !partial {
 			j.skip--
@@ -102,11 +101,11 @@ func (j *joiner) flush() error {
 	return nil
 }
 
-// end flushes, and what comes then begins anew: another attempt.
+// end flushes, and starts over: another attempt follows.
 func (j *joiner) end() error {
 	err := j.flush()
 	for k := range j.open {
-		if p := &j.open[k]; p.begun {
+		if p := &j.open[k]; p.open {
 			*p = part{text: p.text[:0]}
 			j.skip = max(j.skip-1, 0)
 		}

@@ -19,10 +19,10 @@ type entry struct {
 }
 
 // parse parses a line of a file, without its newline: "time stream tags text",
-// where the first of the tags, which colons separate, is F for a line and for
-// the last part of one, and P for other parts. What is in another form is
-// taken for text, so that nothing of it is lost: lines of Docker's JSON form,
-// which cri-dockerd leaves there, are read as such.
+// where the first of the tags, which colons separate, is F for a line and for the
+// last part of one, and P for other parts. A line in another form is taken for
+// text, so that none is lost: lines of Docker's JSON form, which cri-dockerd
+// leaves there, are read as such.
 func parse(line []byte) entry {
 	line = bytes.TrimLeft(line, "\x00") // which a crash of the machine leaves in files
 	if h, ok := parseHead(line); ok {

@@ -1,7 +1,7 @@
 // Package podlog reads the logs that a runtime keeps of a container: one folder
-// of files in the CRI's log format, one file per attempt, and beside it the
-// former parts of that file, which a rotation set aside and compressed. Reading
-// goes over all of them as if they were one, and can go on as they grow.
+// of files in the CRI's log format, one file per attempt, and next to it the
+// rotated, compressed files of the same attempt. Reading goes over all of them as
+// if they were one, and can follow them as they grow.
 package podlog
 
 import (
@@ -36,12 +36,12 @@ type Options struct {
 	Since   time.Time // leaves out lines that are older
 	Tail    *int64    // leaves out all but so many lines at the end; nil: none
 
-	// Follow waits for more, and for the folder if it is not there yet. That
-	// the container gets a new log, by rotation or restart, loses no line and
-	// doubles none, unless whoever reads is so slow that logs are removed.
+	// Follow waits for more, and for the folder if it is not there yet. When the
+	// container gets a new log, by rotation or restart, no line is lost or
+	// doubled, unless the reader is so slow that logs are removed.
 	Follow bool
-	// Ended is closed by the caller when nothing more will be written: what is
-	// there is still read, then Read returns. Nil: only ctx ends following.
+	// Ended is closed by the caller when nothing more will be written: Read reads
+	// what is there, then returns. Nil: only ctx ends following.
 	Ended <-chan struct{}
 	// Idle is called each time that all there is has been emitted, before
 	// waiting for more and at the end: the moment to flush. May be nil.
@@ -67,10 +67,10 @@ var errNone = fmt.Errorf("no log: %w", fs.ErrNotExist)
 
 // Read reads the logs in a container's folder, such as
 // /var/log/pods/<ns>_<pod>_<uid>/<container>, and calls emit for each line.
-// Without Follow it reads what is there when it comes to it, and without
-// anything there the error is an fs.ErrNotExist. An error of emit or Idle ends
-// it and is returned as it is; so is the cause of ctx. A compressed log that is
-// damaged is read as far as possible and said at the end.
+// Without Follow it reads what is there now, and if nothing is there the error is
+// an fs.ErrNotExist. An error of emit or Idle ends it and is returned as it is;
+// so is the cause of ctx. A compressed log that is damaged is read as far as
+// possible and reported at the end.
 func Read(ctx context.Context, dir string, o Options, emit func(Line) error) error {
 	r := &reader{dir: dir, o: o, join: joiner{emit: emit, since: o.Since, stream: o.Stream}}
 	defer r.close()

@@ -15,9 +15,9 @@ import (
 const (
 	// blockSize is how much of a file is read at a time.
 	blockSize = 64 << 10
-	// settleIn: a runtime that reopens a log may still have lines on their way
-	// to the former one when the new one is there.
-	settleIn = 200 * time.Millisecond
+	// lateFor: a runtime that reopens a log may still have lines on their way to
+	// the previous file when the new one is there.
+	lateFor = 200 * time.Millisecond
 	// pollEvery guards against lost notifications, as often as the kubelet's.
 	pollEvery = time.Second
 	// retriesMax bounds how often a file is looked for that has just been seen.
@@ -39,7 +39,7 @@ type reader struct {
 	src         *source       // nil before the beginning
 	buf         []byte        // of what was read and not taken: the beginning of a line
 	mid         bool          // its beginning was taken already
-	settled     time.Time     // when the file that is open may be left; zero: not asked
+	leaveAt     time.Time     // when the file that is open may be left; zero: not asked
 	retries     int
 	ended       bool // nothing more will be written
 	damage      error
@@ -96,7 +96,7 @@ func (r *reader) run(ctx context.Context) error {
 	}
 }
 
-// finish emits what is left, when nothing will come.
+// finish emits the rest, when no more will come.
 func (r *reader) finish() error {
 	if r.src == nil && !r.o.Follow {
 		return errNone
@@ -178,8 +178,8 @@ func (r *reader) takeLines() error {
 	return nil
 }
 
-// leave takes what is left of the file: whole says that a line at its end that
-// has no newline will not get one.
+// leave takes the rest of the file: whole says that a line at its end that has no
+// newline will not get one.
 func (r *reader) leave(whole bool) error {
 	rest, mid := r.buf, r.mid
 	r.buf, r.mid = r.buf[:0], false
@@ -207,14 +207,14 @@ func (r *reader) advance(ctx context.Context) (moved bool, err error) {
 	}
 	next, newest, ok := r.successor(all)
 	if !ok {
-		r.settled = time.Time{}
+		r.leaveAt = time.Time{}
 		return false, nil
 	}
 	if next.attempt == r.src.attempt && newest && r.o.Follow && !r.ended {
-		if r.settled.IsZero() {
-			r.settled = time.Now().Add(settleIn)
+		if r.leaveAt.IsZero() {
+			r.leaveAt = time.Now().Add(lateFor)
 		}
-		if time.Now().Before(r.settled) {
+		if time.Now().Before(r.leaveAt) {
 			return false, nil
 		}
 	}
@@ -225,7 +225,7 @@ func (r *reader) advance(ctx context.Context) (moved bool, err error) {
 }
 
 // begin opens the first file, if there is one by now.
-func (r *reader) begin(ctx context.Context, all []segment) (begun bool, err error) {
+func (r *reader) begin(ctx context.Context, all []segment) (opened bool, err error) {
 	r.first, r.last = choose(all, r.o)
 	if r.o.Tail != nil {
 		var at *source
@@ -277,7 +277,7 @@ func (r *reader) move(next segment) (moved bool, err error) {
 
 // enter makes a file the one that is read.
 func (r *reader) enter(s *source) {
-	r.src, r.join.attempt, r.settled = s, s.attempt, time.Time{}
+	r.src, r.join.attempt, r.leaveAt = s, s.attempt, time.Time{}
 	if r.o.Follow || s.stamp != "" || s.attempt != r.last || s.limit != openLimit {
 		return
 	}
@@ -286,8 +286,8 @@ func (r *reader) enter(s *source) {
 	}
 }
 
-// newestStamp returns the newest stamp of an attempt's files; "": none was set
-// aside.
+// newestStamp returns the newest stamp of an attempt's files; "": none was
+// rotated.
 func newestStamp(all []segment, attempt int) (stamp string) {
 	for _, s := range all {
 		if s.attempt == attempt && s.stamp != "" {

@@ -12,7 +12,7 @@ import (
 // source is an open file of a log. It stays what it is when the file gets
 // another name, or is removed.
 type source struct {
-	segment        // its stamp is "" until it is known to have been set aside
+	segment        // its stamp is "" until it is known to be rotated
 	after   string // while stamp is "": the newest stamp of the attempt that is older
 	removed bool   // what was after is there, or nothing
 	file    *os.File

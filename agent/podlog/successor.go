@@ -33,7 +33,7 @@ func (r *reader) behind(s segment) bool {
 	return s.stamp == "" || s.stamp > stamp
 }
 
-// identify finds out whether the open file was set aside, and as what. Of one
+// identify finds out whether the open file was rotated, and to which name. Of one
 // that was removed since, it knows only that it was there after those before.
 func (r *reader) identify(all []segment) {
 	s := r.src

@@ -13,13 +13,13 @@ import (
 // for that come in parts, after the last such part, in bytes.
 const lookBack = 1 << 20
 
-// tailTries is how often the last lines are looked for anew because a file was
-// set aside meanwhile.
+// tailTries is how often the last lines are searched again because a file was
+// rotated meanwhile.
 const tailTries = 10
 
-// tail returns the file in which the last n lines begin, at the place where
-// reading must begin, and how many lines must be left out then. Without any
-// file it returns nil.
+// tail returns the file in which the last n lines start, at the offset to read
+// from, and how many lines must be left out then. Without any file it returns
+// nil.
 func (r *reader) tail(ctx context.Context, n int64) (at *source, skip int64, err error) {
 	for range tailTries {
 		at, skip, err = r.tryTail(ctx, max(n, 0))
@@ -52,7 +52,7 @@ func (r *reader) tryTail(ctx context.Context, n int64) (*source, int64, error) {
 		now, err := r.list()
 		if k == len(all)-1 && (err != nil || !slices.Contains(now, all[k]) || !s.is(r.at, all[k]) || newestStamp(now, s.attempt) != newestStamp(all, s.attempt)) {
 			s.close()
-			return nil, 0, fs.ErrNotExist // it was set aside just now
+			return nil, 0, fs.ErrNotExist // it was rotated just now
 		}
 		s.after = newestStamp(all, s.attempt)
 		if err := t.back(ctx, s); err != nil {
@@ -71,7 +71,7 @@ type tailer struct {
 	n      int64
 	stream string
 
-	at     *source // where to begin
+	at     *source // where to start
 	skip   int64   // lines to leave out from there
 	newest int64   // the size of the newest file
 	done   bool
@@ -120,7 +120,7 @@ func (t *tailer) back(ctx context.Context, s *source) error {
 	return err
 }
 
-// begin makes a place of a file the one to begin at, unless that is further
+// begin makes an offset of a file the one to start at, unless that is further
 // ahead than it need be: the file counts nothing yet.
 func (t *tailer) begin(s *source, offset int64) {
 	if t.at != nil && t.at != s {
@@ -129,7 +129,7 @@ func (t *tailer) begin(s *source, offset int64) {
 	t.at, s.offset, t.skip = s, offset, max(t.ends-t.n, 0)
 }
 
-// take takes the line of a file that begins at pos.
+// take takes the line of a file that starts at pos.
 func (t *tailer) take(s *source, pos int64, b []byte) {
 	h, ok := parseHead(b)
 	if !ok {
@@ -178,7 +178,7 @@ func (t *tailer) unzipped(ctx context.Context, s *source) error {
 		return err
 	}
 	for k, p := range count.join.open {
-		if p.begun && !t.seen[k] { // the attempt ended within it
+		if p.open && !t.seen[k] { // the attempt ended within it
 			t.ends++
 		}
 	}
@@ -227,7 +227,7 @@ func eachBack(ctx context.Context, f io.ReaderAt, size int64, do func(pos int64,
 	return nil
 }
 
-// lineAt returns the line of a block that begins at k, or what is there of it.
+// lineAt returns the line of a block that starts at k, or what is there of it.
 func lineAt(block []byte, k int) []byte {
 	b := block[k:]
 	if n := bytes.IndexByte(b, '\n'); n >= 0 {

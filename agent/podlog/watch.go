@@ -37,7 +37,7 @@ func (w *watch) close() {
 	}
 }
 
-// add begins to watch the folder if it is there.
+// add starts to watch the folder if it is there.
 func (w *watch) add() {
 	if w.in != nil && !w.sees {
 		w.sees = w.in.Add(w.dir) == nil
@@ -106,15 +106,15 @@ func (w *watch) note(e fsnotify.Event) bool {
 	return !e.Has(fsnotify.Write) && !e.Has(fsnotify.Chmod)
 }
 
-// wait waits for more. A line that has begun and does not go on is shown as far
-// as it is there.
+// wait waits for more. An incomplete line that does not go on is shown as far as
+// it is there.
 func (r *reader) wait(ctx context.Context) (look bool, err error) {
 	if err := r.idle(); err != nil {
 		return false, err
 	}
 	d := pollEvery
-	if !r.settled.IsZero() {
-		d = min(d, max(time.Until(r.settled), time.Millisecond))
+	if !r.leaveAt.IsZero() {
+		d = min(d, max(time.Until(r.leaveAt), time.Millisecond))
 	}
 	look, timely := r.watch.next(ctx, d, r.o.Ended)
 	select {
@@ -122,8 +122,8 @@ func (r *reader) wait(ctx context.Context) (look bool, err error) {
 		r.ended = true
 	default:
 	}
-	if timely && r.settled.IsZero() {
+	if timely && r.leaveAt.IsZero() {
 		return look, r.join.flush()
 	}
-	return look || !r.settled.IsZero(), nil
+	return look || !r.leaveAt.IsZero(), nil
 }

@@ -75,8 +75,8 @@ func (l *loop) run(ctx context.Context) {
 
 // next returns when to probe again. As with a ticker, a probe that took longer
 // than the period is followed by the next at once, and those missed are dropped.
-// One that was never ready is asked more often at first: it may be ready a
-// moment after it started, and somebody waits for it.
+// A container that was never ready is probed more often at first, so that its pod
+// becomes ready soon.
 func (l *loop) next(now time.Time) time.Time {
 	if !now.Before(l.due) {
 		l.due = l.due.Add(l.period)
@@ -96,7 +96,7 @@ func (l *loop) next(now time.Time) time.Time {
 func (l *loop) ask(ctx context.Context) (over bool) {
 	var o Outcome
 	var err error
-	begun := time.Now()
+	start := time.Now()
 	for range tries {
 		o, err = l.once(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -106,7 +106,7 @@ func (l *loop) ask(ctx context.Context) (over bool) {
 	if ctx.Err() != nil {
 		return true
 	}
-	l.set.observe(l, found(o, err), time.Since(begun))
+	l.set.observe(l, found(o, err), time.Since(start))
 	if err != nil {
 		text := clip(fmt.Sprintf("%s probe errored and resulted in unknown state: %v", l.kind.Title(), err))
 		l.say("errored", text)

@@ -25,7 +25,7 @@ const (
 	Readiness Kind = "readiness" // the container is not ready while it fails
 )
 
-// Title is how messages begin: "Liveness".
+// Title is the first word of messages: "Liveness".
 func (k Kind) Title() string { return strings.ToUpper(string(k[:1])) + string(k[1:]) }
 
 // of returns the container's probe of that kind, or nil.

@@ -20,7 +20,7 @@ const userAgent = "kube-probe/1.36"
 type Prober struct {
 	// Dial connects to an address; nil: over the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Observe is told of each probe of a Set's containers; nil: nobody is. It
+	// Observe is called for each probe of a Set's containers; it may be nil. It
 	// must not block, nor call the Set.
 	Observe func(t *Target, k Kind, f Finding, took time.Duration)
 
@@ -28,8 +28,8 @@ type Prober struct {
 	transport *http.Transport
 }
 
-// dial connects. What is closed lingers for a second at most, so that frequent
-// probes do not use up the node's ports.
+// dial connects. A closed connection lingers for a second at most, so that
+// frequent probes do not use up the node's ports.
 func (p *Prober) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if p.Dial != nil {
 		return p.Dial(ctx, network, address)

@@ -10,10 +10,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Target is a container that runs and is to be probed.
+// Target is a running container to probe.
 type Target struct {
 	ID        string    // of this attempt, in the runtime
-	Pod       *v1.Pod   // whose container it is; nil: nobody asks
+	Pod       *v1.Pod   // the container's pod; nil: not needed
 	Began     time.Time // when it was started; initial delays count from here
 	Host      string    // the pod's address; "": the machine itself
 	Container *v1.Container
@@ -26,7 +26,7 @@ type Target struct {
 	Leaving bool
 }
 
-// Results is what is known of a container.
+// Results are a container's latest results.
 type Results struct {
 	Started bool   // its startup probe has succeeded, or it has none
 	Ready   bool   // it is started and its readiness probe succeeds, or it has none
@@ -45,12 +45,13 @@ const tellEvery = 10 * time.Second
 // Set carries out the probes of one pod's containers. Follow, Results and Close
 // are for one goroutine.
 type Set struct {
-	// Event is told, from any goroutine, of each probe that does not simply
-	// succeed, in the kubelet's words; nil: nobody is. It must be set before Follow.
+	// Event is called, from any goroutine, for each probe that does not simply
+	// succeed, in the kubelet's words; it may be nil. It must be set before
+	// Follow.
 	Event func(t *Target, reason, message string)
 
-	// Fault is told, from any goroutine, of a panic in the work on a container's
-	// probe, which goes on with the next period; nil: nobody is.
+	// Fault is called, from any goroutine, for a panic in the work on a
+	// container's probe, which goes on with the next period; it may be nil.
 	Fault func(t *Target, err error)
 
 	prober  *Prober
@@ -90,9 +91,9 @@ func NewSet(p *Prober, exec Exec, changed func(), log *slog.Logger) *Set {
 	return s
 }
 
-// Follow makes the Set probe these containers and no others. What is known of
-// one is kept as long as it is among them; a change of a target other than
-// Leaving is not heeded.
+// Follow makes the Set probe these containers and no others. The results of one
+// are kept as long as it is among them; a change of a target other than Leaving
+// is ignored.
 func (s *Set) Follow(targets []Target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +117,7 @@ func (s *Set) Follow(targets []Target) {
 	}
 }
 
-// begin starts what is to be probed first. s.mu is held.
+// begin starts the probes that run first. s.mu is held.
 func (s *Set) begin(t *Target) *followed {
 	c := &followed{Target: *t}
 	c.ctx, c.stop = context.WithCancel(s.ctx)
@@ -147,7 +148,7 @@ func (s *Set) run(c *followed, kind Kind, spread bool) {
 	s.loops.Go(func() { l.run(ctx) })
 }
 
-// Results returns what is known of the containers, by id.
+// Results returns the results of the containers, by id.
 func (s *Set) Results() map[string]Results {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,8 +192,8 @@ func (s *Set) takeIn(l *loop, good, counts bool, text string) (over, tell bool) 
 	return over, c.news(was)
 }
 
-// observe tells what a probe found, unless its container is not followed any
-// more: after Follow nobody hears of it.
+// observe records the result of a probe, unless its container is not followed any
+// more: after Follow its results are dropped.
 func (s *Set) observe(l *loop, f Finding, took time.Duration) {
 	if s.prober.Observe == nil {
 		return
@@ -227,7 +228,7 @@ func (c *followed) take(kind Kind, good, counts bool, text string) (over bool) {
 	return false
 }
 
-// news reports whether somebody should be told what is known now.
+// news reports whether the results changed in a way that must be reported.
 func (c *followed) news(was Results) bool {
 	now, text := c.results, c.results.Text
 	was.Text, now.Text = "", ""

@@ -22,8 +22,8 @@ type Dir struct {
 }
 
 // OpenDir opens a folder. Others may write to the last depth of the folders that
-// the path names: none of these may be a link. What is above is the agent's or
-// the machine owner's, and may be reached by links.
+// the path names: none of these may be a link. Those above belong to the agent or
+// the machine's owner, and may be reached by links.
 func OpenDir(path string, depth int) (*Dir, error) {
 	if depth == 0 {
 		fd, err := open(path, unix.O_RDONLY|unix.O_DIRECTORY)
@@ -42,10 +42,10 @@ func OpenDir(path string, depth int) (*Dir, error) {
 		d.Close()
 		return &Dir{fd: fd, path: path}, nil
 	}
-	return d.walk(below) // which can do without openat2, and tells what is wrong where
+	return d.walk(below) // which works without openat2, and names the element that fails
 }
 
-// split splits a path into its last depth of elements and what is above.
+// split splits a path into its last depth of elements and the rest above.
 func split(path string, depth int) (top string, below []string) {
 	for range depth {
 		below = append(below, filepath.Base(path))
@@ -55,7 +55,7 @@ func split(path string, depth int) (top string, below []string) {
 	return path, below
 }
 
-// walk opens what is below a folder, and closes that.
+// walk opens a path below a folder, and closes that folder.
 func (d *Dir) walk(below []string) (*Dir, error) {
 	for _, name := range below {
 		next, err := d.OpenDir(name)
@@ -74,7 +74,7 @@ func (d *Dir) Close() error { return unix.Close(d.fd) }
 // Path returns the path of an entry, for messages.
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
 
-// checkName refuses what is not the name of an entry.
+// checkName refuses a text that is not the name of an entry.
 func checkName(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 		return fs.ErrInvalid

@@ -5,9 +5,9 @@ import (
 	"io/fs"
 )
 
-// MakeDirs makes the last depth of the folders that the path names, as far as
-// they are not there, and returns the paths of those it made, innermost first.
-// What is above has to be there. The path and depth are OpenDir's.
+// MakeDirs makes the missing ones of the last depth of the folders that the path
+// names, and returns the paths of those it made, innermost first. The folders
+// above must exist. The path and depth are OpenDir's.
 func MakeDirs(path string, depth int, perm fs.FileMode) (made []string, err error) {
 	top, below := split(path, depth)
 	d, err := OpenDir(top, 0)

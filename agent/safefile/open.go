@@ -41,8 +41,8 @@ func openat(dir int, name string, flags int) (int, error) {
 	}
 }
 
-// reopen opens a file to read it that is open for its place only. Who holds a
-// lease on it is not waited for: that is an error.
+// reopen opens for reading a file that is open as a reference only. It does not
+// wait for the holder of a lease on it: that is an error.
 func reopen(place int) (int, error) {
 	return open("/proc/self/fd/"+strconv.Itoa(place), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 }

@@ -1,7 +1,6 @@
-// Package safefile opens files and folders that others than the agent may write
-// to: containers, and those who write to the folder of logs. It follows no link,
-// waits for no other process, reads regular files only, and writes to new files
-// only.
+// Package safefile opens files and folders that other users or containers may
+// write to. It follows no link, waits for no other process, reads regular files
+// only, and writes to new files only.
 package safefile
 
 import (
@@ -74,10 +73,10 @@ func Tail(path string, depth, limit int) ([]byte, error) {
 }
 
 // WriteFile makes path a file of this content and mode that is the agent's own.
-// One that is already stays, and of any other no more is read than data is long:
-// a new file takes its place, and who has the old one keeps that. The folder is
-// written to by the agent alone, and by one goroutine at a time. A power cut may
-// bring any content: call it again before each use.
+// One that is already stays, and of any other at most the length of data is read:
+// a new file replaces it, and processes that have the old one open keep it. Only
+// one goroutine of the agent may write to the folder at a time. A power cut may
+// leave any content: call it again before each use.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	if holds(path, data, perm) {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// Access says who may use the TCP address. Without ClientCA and Tokens it is
-// whoever is on this machine. The files are read again when they change.
+// Access says which clients may use the TCP address. Without ClientCA and Tokens
+// these are all on this machine. The files are read again when they change.
 type Access struct {
 	Cert, Key    string // PEM files; with them TCP speaks TLS only
 	CipherSuites []uint16
@@ -25,7 +25,7 @@ type Access struct {
 	Tokens       string // file of bearer tokens, one a line
 }
 
-// guard lets in who may use TCP.
+// guard admits clients on TCP.
 type guard struct {
 	tls    *tls.Config
 	certs  *reloaded[*tls.Certificate] // nil: no TLS
@@ -61,10 +61,10 @@ func newGuard(a Access, log *slog.Logger) (*guard, error) {
 	return g, err
 }
 
-// asks reports whether clients must prove who they are.
+// asks reports whether clients must authenticate.
 func (g *guard) asks() bool { return g.cas != nil || g.tokens != nil }
 
-// wrap returns l with TLS, if there is to be any.
+// wrap returns l with TLS, if it is configured.
 func (g *guard) wrap(l net.Listener) net.Listener {
 	if g.tls == nil {
 		return l
@@ -72,9 +72,9 @@ func (g *guard) wrap(l net.Listener) net.Listener {
 	return tls.NewListener(l, g.tls)
 }
 
-// config returns what a handshake goes by: the files as they are now. Whether
-// the client's certificate is good is for each request to find out, as it is
-// for a kubelet: a token may do instead, and what is good now may not be later.
+// config returns the settings of a handshake: the files as they are now. Whether
+// the client's certificate is valid is checked per request, as a kubelet does: a
+// token may do instead, and a certificate may expire.
 func (g *guard) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	c := g.tls.Clone()
 	c.Certificates = []tls.Certificate{*g.certs.now()}
@@ -84,7 +84,7 @@ func (g *guard) config(*tls.ClientHelloInfo) (*tls.Config, error) {
 	return c, nil
 }
 
-// admits answers who may not ask, and reports whether r may.
+// admits reports whether r may ask, and answers it if not.
 func (g *guard) admits(w http.ResponseWriter, r *http.Request, listen string) bool {
 	switch {
 	case !g.asks() && !ofThisMachine(r.Host, listen):

@@ -21,8 +21,8 @@ import (
 
 const (
 	logBuffer = 32 << 10
-	// overEvery is how often whoever follows a log learns that its container
-	// has ended.
+	// overEvery is how often a request that follows a log checks whether its
+	// container has ended.
 	overEvery = time.Second
 )
 
@@ -80,7 +80,7 @@ func parseLogQuery(q url.Values, now time.Time) (l logQuery, err error) {
 	return l, nil
 }
 
-// flag is on when it is there, whatever it says but false.
+// flag is on when it is there with any value but false.
 func flag(q url.Values, name string) bool {
 	text := q.Get(name)
 	return q.Has(name) && text != "0" && !strings.EqualFold(text, "false")
@@ -101,7 +101,7 @@ func number(q url.Values, name string, least int64) (*int64, error) {
 }
 
 // containerLogs answers with the log of one attempt of a container, as the
-// kubelet does, former parts of it included.
+// kubelet does, its rotated logs included.
 func (s *Server) containerLogs(_ bool, w http.ResponseWriter, r *http.Request) {
 	q, err := parseLogQuery(r.URL.Query(), time.Now())
 	switch {

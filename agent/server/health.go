@@ -45,7 +45,7 @@ func (s *Server) checkRuntime() error {
 	}
 }
 
-// asked returns which of livez, healthz and readyz a path begins with.
+// asked returns which of livez, healthz and readyz a path starts with.
 func asked(r *http.Request) string {
 	of, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	return of

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Limits of each listener. They are apart, so that nobody on TCP can lock root
-// out of the socket. Requests have no bodies, so that headers bound them.
+// Limits of each listener. They are separate, so that no client on TCP can lock
+// root out of the socket. Requests have no bodies, so that headers bound them.
 const (
 	maxConns          = 64
 	maxConnsOfOne     = 16 // from one address that is not this machine's
@@ -25,9 +25,9 @@ const (
 	shutdownTimeout   = 2 * time.Second
 )
 
-// connLimit is a listener with a bounded number of connections. When it is full, a
-// new one takes the place of the oldest that no request is answered on:
-// whoever opens many and says nothing gets into his own way only.
+// connLimit is a listener with a bounded number of connections. When it is full,
+// a new one replaces the oldest idle one: a client that opens many and sends
+// nothing blocks only itself.
 type connLimit struct {
 	net.Listener
 	most, ofOne int
@@ -67,7 +67,7 @@ func (c *connLimit) Accept() (net.Conn, error) {
 	}
 }
 
-// admit makes room for n, and reports whether there was any to be made.
+// admit makes room for n, and reports whether it could.
 func (c *connLimit) admit(n *client) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +95,7 @@ func (c *connLimit) admit(n *client) bool {
 	if leaves == nil {
 		return false
 	}
-	leaves.Conn.Close() // whoever reads or writes there gets an error and lets it go
+	leaves.Conn.Close() // its reads and writes fail, and its handler returns
 	c.remove(leaves)
 	c.open = append(c.open, n)
 	return true
@@ -110,7 +110,7 @@ func (c *connLimit) remove(n *client) {
 	}
 }
 
-// Close makes room for another.
+// Close frees a place for another connection.
 func (n *client) Close() error {
 	n.crowd.mu.Lock()
 	n.crowd.remove(n)
@@ -169,8 +169,8 @@ func (q logFilter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// refuseBody answers a request that has a body, and reports whether it did. The
-// connection ends with it, so that nobody reads what is still to come.
+// refuseBody answers a request that has a body, and reports whether it did. It
+// closes the connection, so that the body is not read.
 func refuseBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.ContentLength == 0 && len(r.TransferEncoding) == 0 {
 		return false

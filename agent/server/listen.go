@@ -53,7 +53,7 @@ func resolve(host string) (netip.Addr, error) {
 	if host == "" {
 		return netip.IPv6Unspecified(), nil
 	}
-	if host == "localhost" { // RFC 6761, whatever a resolver says
+	if host == "localhost" { // RFC 6761; a resolver is not asked
 		return netip.MustParseAddr("127.0.0.1"), nil
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
@@ -73,8 +73,8 @@ func resolve(host string) (netip.Addr, error) {
 	return ips[0].Unmap(), nil
 }
 
-// listenUnix binds a socket that only its owner can open. It takes the place
-// of a socket nobody answers on, and of nothing else.
+// listenUnix binds a socket that only its owner can open. It replaces a socket
+// that no process answers on, and nothing else.
 func listenUnix(path string) (net.Listener, error) {
 	if err := clearSocket(path); err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)

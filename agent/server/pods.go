@@ -14,7 +14,7 @@ import (
 // elided stands for what only the socket shows.
 const elided = elide.Mark
 
-// pods writes all pods as they are to be, with their status.
+// pods writes all desired pods, with their status.
 func (s *Server) pods(local bool, w http.ResponseWriter, _ *http.Request) {
 	all := s.config.Store.Pods()
 	s.list(w, len(all), func(k int) *v1.Pod { return s.shown(all[k], local) })

@@ -12,9 +12,9 @@ import (
 // time: file systems count time in ticks.
 const young = 50 * time.Millisecond
 
-// reloaded is what was read of files, and is read again when they have changed and
-// somebody asks. Files that cannot be read or make no sense leave what was.
-// Any goroutine may ask.
+// reloaded is a value read from files, which are read again on use when they have
+// changed. If they cannot be read or parsed, the previous value stays. Any
+// goroutine may use it.
 type reloaded[T any] struct {
 	what  string // for the log
 	paths []string
@@ -77,7 +77,7 @@ func (k *reloaded[T]) now() T {
 	if err != nil {
 		if text := err.Error(); text != k.said {
 			k.said = text
-			k.log.Error("the former ones stay in use", "what", k.what, "err", err)
+			k.log.Error("cannot read again; the previous files stay in use", "what", k.what, "err", err)
 		}
 		return k.value
 	}

@@ -10,8 +10,8 @@ import (
 	"monopod/agent/status"
 )
 
-// restartTimeout is how long a pod's worker may take to come to a restart. It
-// is below writeTimeout, so that who asks gets an answer.
+// restartTimeout is how long a pod's worker may take to accept a restart request.
+// It is below writeTimeout, so that the client gets an answer.
 const restartTimeout = 20 * time.Second
 
 // restart serves POST /restart/{namespace}/{pod}[/{container}], one of the two

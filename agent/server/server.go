@@ -1,6 +1,6 @@
-// Package server is the read-only endpoint: it shows what the status store
+// Package server is the read-only endpoint: it serves what the status store
 // holds, all of it on a unix socket for root, and without secrets on TCP, to
-// whoever is on the machine or, from elsewhere, to whoever can prove who it is.
+// clients on this machine or, from elsewhere, to authenticated ones.
 package server
 
 import (
@@ -17,7 +17,7 @@ import (
 	"monopod/agent/status"
 )
 
-// Config says what is served, where and to whom.
+// Config says what is served, on which addresses and to which clients.
 type Config struct {
 	Listen string // TCP address; "" for none. One that is not loopback needs Access
 	Socket string // path of the unix socket; "" for none
@@ -25,7 +25,7 @@ type Config struct {
 	Store  *status.Store
 	Events *events.Recorder
 
-	Checks []Check // what only a new start of the agent would cure; beside ping
+	Checks []Check // failures that only a restart of the agent cures; added to ping
 	Ready  []Check // what must be so, too, before the agent counts as ready
 
 	PodLogs string // the folder of the containers' logs
@@ -43,16 +43,17 @@ type Config struct {
 	// that is sure to happen. Errors may be a *status.Refusal.
 	Forget func(ctx context.Context, namespace, pod string) (*status.Forgotten, error)
 
-	// Handlers are more paths, beside the server's own.
+	// Handlers are more paths, added to the server's own.
 	Handlers []Handler
-	// Watch may wrap what one listener serves, to count requests; nil: nobody
-	// does. paths are all that it knows.
+	// Watch may wrap what one listener serves, to count requests; it may be nil.
+	// paths are all that it knows.
 	Watch   func(local bool, paths []string, next http.Handler) http.Handler
 	Version string
 	Log     *slog.Logger
 }
 
-// Handler is a path that somebody else serves. It is asked with GET and HEAD only.
+// Handler is a path that another package serves. It gets GET and HEAD requests
+// only.
 type Handler struct {
 	Path  string
 	Local bool // on the unix socket only
@@ -66,7 +67,7 @@ type Server struct {
 	ends   []*end
 	socket os.FileInfo // the socket's file, to know it again; nil without a socket
 
-	ending context.Context // ends when streams shall
+	ending context.Context // ends when streams must end
 	end    context.CancelFunc
 }
 
@@ -77,8 +78,8 @@ type end struct {
 	http     *http.Server
 }
 
-// Listen binds the addresses of c. Its errors are one sentence for the person
-// who chose them.
+// Listen binds the addresses of c. Its errors are one sentence for the user who
+// chose them.
 func Listen(c Config) (*Server, error) {
 	s := &Server{config: c}
 	s.ending, s.end = context.WithCancel(context.Background())

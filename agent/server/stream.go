@@ -18,7 +18,7 @@ type stream struct {
 	ctx     context.Context // ends when the reader goes or the server ends
 }
 
-// stream begins one, or answers that there are too many: then ok is false. end
+// stream starts one, or answers that there are too many: then ok is false. end
 // must be called when it is over.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) (st *stream, end func(), ok bool) {
 	n, known := r.Context().Value(clientKey{}).(*client)

@@ -12,15 +12,15 @@ import (
 // bearerToken is what RFC 6750 (2.1) lets a token be.
 var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
-// readTokens reads a file of tokens, one a line; empty lines and those that
-// begin with # are no tokens. Its errors do not say what the file does.
+// readTokens reads a file of tokens, one a line; empty lines and those that start
+// with # are no tokens. Its errors quote nothing of the file.
 func readTokens(path string, log *slog.Logger) ([][sha256.Size]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
 	if fi, err := os.Stat(path); err == nil && fi.Mode().Perm()&0o007 != 0 {
-		log.Warn("the file of tokens is open to everybody on this machine: chmod it to 0600", "file", path)
+		log.Warn("the file of tokens is open to all users of this machine: chmod it to 0600", "file", path)
 	}
 	var all [][sha256.Size]byte
 	line := 0

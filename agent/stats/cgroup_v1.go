@@ -1,7 +1,7 @@
 package stats
 
-// perTick is how long a tick is in which version 1 tells user and system time:
-// USER_HZ is 100 wherever Linux runs Go.
+// perTick is how long a tick is in which version 1 counts user and system time:
+// USER_HZ is 100 on all systems that run Go on Linux.
 const perTick = 10_000_000 // ns
 
 func (h hierarchy) readV1(path string, u *use) {

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// usageFor is how long what was read of use is good for: those who ask at the
-	// same time share one look.
+	// usageFor is how long a sample of usage is valid: callers at the same time
+	// share one.
 	usageFor = time.Second
-	// disksFor is the same for what files take, which runtimes look at every ten
-	// seconds themselves. disksShare times what it took to count them is waited at
-	// least: counting shall not keep a disk busy, whoever asks how often.
+	// disksFor is the same for disk usage, which runtimes count every ten seconds
+	// themselves. A count is followed by a pause of at least disksShare times
+	// what it took, so that frequent requests do not keep a disk busy.
 	disksFor   = 10 * time.Second
 	disksShare = 50
 	disksMost  = 5 * time.Minute
@@ -25,12 +25,12 @@ const (
 	askTimeout = 10 * time.Second
 	// runtimeTimeout bounds what the runtime may take of it.
 	runtimeTimeout = 5 * time.Second
-	// countTimeout bounds the counting of files; what is not counted by then is
+	// countTimeout bounds the counting of files; files not counted by then are
 	// left out.
 	countTimeout = 3 * time.Second
 )
 
-// Config says what is looked at.
+// Config says what is measured.
 type Config struct {
 	Host    Host
 	CRI     *cri.Client
@@ -59,7 +59,7 @@ func New(c Config) *Collector {
 	return &Collector{Config: c, rates: rates{}, usage: newCached[*sample](), disks: newCached[*disks]()}
 }
 
-// sample is one look at what is used. Nobody changes it afterwards.
+// sample is one measurement of usage. It is not changed afterwards.
 type sample struct {
 	Node     *use
 	Links    []link // of the machine
@@ -94,8 +94,8 @@ type containerUse struct {
 	Use  *use
 }
 
-// look returns what is used now. Rates cost half a second if nobody asked for
-// them of late.
+// look returns the current usage. Rates take half a second unless they were
+// requested recently.
 func (c *Collector) look(ctx context.Context, rated bool) (*sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

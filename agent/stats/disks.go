@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// disks is one look at what files take. Nobody changes it afterwards.
+// disks is one measurement of disk usage. It is not changed afterwards.
 type disks struct {
 	Until  time.Time           // it is good for
 	Node   *space              // the file system of the agent's root

@@ -37,8 +37,8 @@ func readPod(host Host, h hierarchy, pod *v1.Pod, cgroup string) *podUse {
 	return p
 }
 
-// readMembers reads what is below the pod's cgroup: its containers, and what is
-// none of them, the sandbox.
+// readMembers reads the cgroups below the pod's: its containers, and the rest,
+// the sandbox.
 func (p *podUse) readMembers(host Host, h hierarchy) {
 	inside := -1 // a process in the pod's network
 	for _, name := range h.children(p.Path) {
@@ -60,7 +60,7 @@ func (p *podUse) readMembers(host Host, h hierarchy) {
 			inside = pids[0]
 		}
 	}
-	if inside > 0 && !p.Spec.HostNetwork { // else it would be the machine's once more
+	if inside > 0 && !p.Spec.HostNetwork { // else it would be the machine's again
 		p.Links = host.links(strconv.Itoa(inside))
 	}
 }

@@ -65,7 +65,7 @@ func (c *Collector) rate(ctx context.Context, s *sample) error {
 	h := c.Host.hierarchy()
 	all := s.rated()
 	old := c.rates
-	c.rates = rates{} // what is gone is forgotten
+	c.rates = rates{} // the rates of missing cgroups are dropped
 	var again []rated
 	for _, u := range all {
 		if last, ok := old[u.key]; ok {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Pages returns what is served, by path. Nothing in it is secret.
+// Pages returns the pages, by path. Nothing in them is secret.
 func (c *Collector) Pages() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		"/stats/summary":    c.serveSummary,
@@ -45,5 +45,5 @@ func serveText(w http.ResponseWriter, r *http.Request, make func(context.Context
 }
 
 func unavailable(w http.ResponseWriter, err error) {
-	http.Error(w, "what is used cannot be found out: "+err.Error(), http.StatusServiceUnavailable)
+	http.Error(w, "usage cannot be read: "+err.Error(), http.StatusServiceUnavailable)
 }

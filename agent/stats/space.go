@@ -41,7 +41,7 @@ func FreeOn(dir string) (Free, error) {
 }
 
 // ownMemory reports whether dir is a file system of its own in memory, whose
-// numbers tell what is in it.
+// counters are those of its content.
 func ownMemory(dir string) bool {
 	var fs unix.Statfs_t
 	var here, above unix.Stat_t

@@ -1,7 +1,7 @@
-// Package stats tells what the machine, the pods and their containers use: of
-// cpu, memory, network and disk. It looks only when somebody asks, reads the
-// kernel's own files, and asks the runtime for what only the runtime knows. It
-// answers in the shapes of a kubelet: /stats/summary, /metrics/resource and
+// Package stats measures what the machine, the pods and their containers use:
+// cpu, memory, network and disk. It measures on request only, reads the kernel's
+// own files, and asks the runtime for what only the runtime knows. It answers in
+// the formats of a kubelet: /stats/summary, /metrics/resource and
 // /metrics/cadvisor.
 package stats
 
@@ -56,7 +56,7 @@ type space struct {
 
 func known(n uint64) *uint64 { return &n }
 
-// plus adds what is known.
+// plus adds the values that are known.
 func plus(a, b *uint64) *uint64 {
 	switch {
 	case a == nil:

@@ -23,7 +23,7 @@ const (
 	gauge   = "gauge"
 )
 
-// family begins a metric. All its values come before the next one begins; one
+// family starts a metric. All its values come before the next one starts; one
 // without any is left out.
 func (t *text) family(name, kind, help string) {
 	t.head = "# HELP " + name + " " + help + "\n# TYPE " + name + " " + kind + "\n"

@@ -12,8 +12,8 @@ const (
 	// maxFiles is how many files and folders are counted of a volume on disk; what
 	// one with more takes is not told.
 	maxFiles = 50_000
-	// maxDepth is how deep folders may be in each other, likewise: each is open
-	// while what is in it is counted.
+	// maxDepth bounds how deep folders may be nested: each is open while its
+	// entries are counted.
 	maxDepth = 128
 )
 

@@ -1,8 +1,8 @@
 package status
 
-// Changes returns a channel that tells of changes of pods and of the runtime:
-// its one slot is filled with each, so that who empties it and then looks has
-// seen the newest. Whoever asks must do so for as long as the store lives.
+// Changes returns a channel that signals changes of pods and of the runtime: its
+// one slot is filled with each, so that a reader that empties it and then looks
+// has seen the newest. The reader must do so for as long as the store lives.
 func (s *Store) Changes() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,8 +2,8 @@ package status
 
 import "time"
 
-// Images says which images the runtime has, who uses them and what is to become
-// of them.
+// Images are the images of the runtime, the pods that use them and which of them
+// go.
 type Images struct {
 	Node   string     `json:"node"`           // that names of pods end in
 	Disk   *ImageDisk `json:"disk,omitempty"` // nil: not known
@@ -13,8 +13,8 @@ type Images struct {
 	MissingSince time.Time `json:"missingSince,omitzero"`
 }
 
-// ImageDisk is the file system that holds the images. From High percent on
-// images that nobody uses go, until it is down to Low.
+// ImageDisk is the file system that holds the images. From High percent on unused
+// images go, until it is down to Low.
 type ImageDisk struct {
 	Dir         string `json:"dir"`
 	Capacity    uint64 `json:"capacity"`  // bytes

@@ -12,7 +12,8 @@ import (
 
 const nodeFile = "node.json"
 
-// SetNode reports the node. The store owns it from now on: nobody may change it.
+// SetNode reports the node. The store owns it from now on: it must not be
+// changed.
 func (s *Store) SetNode(n *v1.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +40,7 @@ func (s *Store) PreviousNode() *v1.Node {
 		err = json.Unmarshal(data, n)
 	}
 	if err != nil {
-		s.log.Warn("the report on the node of the earlier run is lost", "err", err)
+		s.log.Warn("the previous run's report on the node cannot be read", "err", err)
 		return nil
 	}
 	return n

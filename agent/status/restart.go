@@ -4,7 +4,7 @@ package status
 type Restart struct {
 	Pod string `json:"pod"` // namespace/name
 	UID string `json:"uid"`
-	// Replaces has the containers that are started anew: by name the id of the
+	// Replaces has the containers that are restarted: by name the id of the
 	// attempt that they replace, "" where nothing ran.
 	Replaces map[string]string `json:"replaces"`
 }

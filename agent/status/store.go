@@ -1,8 +1,8 @@
-// Package status holds what the agent reports: the status of each pod, what
-// became of each manifest, and whether the runtime answers. It keeps one copy
-// in memory for the endpoint and the command line, and writes one to disk for
-// everybody else. Reports are not state: a write that goes wrong is logged and
-// tried again, and never troubles whoever reported.
+// Package status holds what the agent reports: the status of each pod, the result
+// of each manifest, and whether the runtime answers. It keeps one copy in memory
+// for the endpoint and the command line, and writes one to disk for other
+// readers. Reports are not state: a failed write is logged and retried, and never
+// affects the caller.
 package status
 
 import (
@@ -70,14 +70,13 @@ func openDir(dir string) error {
 	return RemoveTemps(dir)
 }
 
-// Close writes what is not written yet, each file once, and ends the writer.
-// It returns an error if files stayed unwritten or ctx ended first. Reports
-// that come later are kept in memory only.
+// Close writes the pending files, each once, and ends the writer. It returns an
+// error if files stayed unwritten or ctx ended first. Reports that come later are
+// kept in memory only.
 func (s *Store) Close(ctx context.Context) error { return s.writer.close(ctx) }
 
-// SetPod reports a pod under its key, "namespace/name". The store owns pod
-// from now on: nobody may change it. Nothing happens if it says what the last
-// one said.
+// SetPod reports a pod under its key, "namespace/name". The store owns pod from
+// now on: it must not be changed. Nothing happens if it equals the last one.
 func (s *Store) SetPod(key string, pod *v1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +143,7 @@ func (s *Store) Previous(key string) (*v1.Pod, bool) {
 		err = json.Unmarshal(data, pod)
 	}
 	if err != nil {
-		s.log.Warn("the status of the earlier run is lost", "pod", key, "err", err)
+		s.log.Warn("the previous run's status of the pod cannot be read", "pod", key, "err", err)
 		return nil, false
 	}
 	return pod, true
@@ -159,8 +158,8 @@ func (s *Store) SetManifests(m Manifests) {
 	s.putManifests(m)
 }
 
-// SetSettings reports what is wrong with the agent's settings, beside the
-// manifests. The store owns problems from now on.
+// SetSettings reports the problems of the agent's settings, in addition to those
+// of manifests. The store owns problems from now on.
 func (s *Store) SetSettings(problems []Problem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,9 +2,9 @@ package status
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Summary is what the node and its pods use, in the words of a kubelet's
-// /stats/summary (k8s.io/kubelet/pkg/apis/stats/v1alpha1). What is nil is not
-// known.
+// Summary is what the node and its pods use, in the format of a kubelet's
+// /stats/summary (k8s.io/kubelet/pkg/apis/stats/v1alpha1). Nil values are
+// unknown.
 type Summary struct {
 	Node NodeStats  `json:"node"`
 	Pods []PodStats `json:"pods"`
@@ -141,7 +141,7 @@ type ProcessStats struct {
 	ProcessCount *uint64 `json:"process_count,omitempty"`
 }
 
-// NetworkStats is what went over the interfaces; the main one's stands beside them.
+// NetworkStats is the traffic of the interfaces; the main one's is embedded.
 type NetworkStats struct {
 	Time           metav1.Time `json:"time"`
 	InterfaceStats `json:",inline"`

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// tempPrefix begins the name of every file that is not complete yet. The name
-// is short on purpose: the final name may already be as long as a name can be.
+// tempPrefix starts the name of every file that is not complete yet. The name is
+// short on purpose: the final name may already be as long as a name can be.
 const tempPrefix = ".tmp-"
 
 // WriteFile writes data to path so that a reader, or a machine that loses
@@ -25,13 +25,13 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 }
 
 // Unwritable reports whether an error says that a disk takes no data: it is full,
-// over a quota or read-only, or fails. What is on it may still be read.
+// over a quota or read-only, or fails. Its files may still be readable.
 func Unwritable(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO)
 }
 
-// RemoveTemps removes what a killed WriteFile left in dir. Nobody may be
-// writing there. A folder that does not exist has nothing to remove.
+// RemoveTemps removes the files that a killed WriteFile left in dir. There must
+// be no writer in dir. A folder that does not exist has nothing to remove.
 func RemoveTemps(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,8 +63,8 @@ func replaceFile(path string, data []byte, perm fs.FileMode) error {
 	return nil
 }
 
-// nameless returns what is wrong with a file whose name is made up: whoever
-// tries again and again would not see that it is the same each time.
+// nameless returns an error without the temporary file's random name, so that
+// repeated errors are equal.
 func nameless(err error) error {
 	if p := (*fs.PathError)(nil); errors.As(err, &p) {
 		return p.Err
@@ -87,7 +87,7 @@ func fill(f *os.File, data []byte, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// SyncDir makes the names in a folder last, whatever becomes of the machine.
+// SyncDir makes the names in a folder survive a power cut.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -27,8 +27,8 @@ const (
 	retryMax = time.Minute
 )
 
-// job is what shall become of one file: written with value, or removed if
-// there is none.
+// job is a pending change of one file: written with value, or removed if there is
+// none.
 type job struct {
 	value any
 	fails int       // tries that went wrong
@@ -47,10 +47,10 @@ type writer struct {
 
 	mu     sync.Mutex // guards what follows
 	jobs   map[string]*job
-	keep   map[string]bool // files that a sweep shall leave; nil: no sweep asked for
+	keep   map[string]bool // files that a sweep leaves; nil: no sweep requested
 	closed bool
 
-	trouble func(error) // nil: nobody wants to know
+	trouble func(error) // may be nil
 }
 
 func startWriter(dir string, log *slog.Logger) *writer {
@@ -75,7 +75,7 @@ func (w *writer) put(file string, j *job) {
 		j.fails, j.next = old.fails, old.next
 	}
 	w.jobs[file] = j
-	w.nudge()
+	w.signal()
 }
 
 // sweep asks for the removal of all pod files but those in keep.
@@ -83,17 +83,17 @@ func (w *writer) sweep(keep map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.keep = keep
-	w.nudge()
+	w.signal()
 }
 
-func (w *writer) nudge() {
+func (w *writer) signal() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
-// pending says whether a file is not yet what it shall be.
+// pending reports whether a file is not written yet.
 func (w *writer) pending(file string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,7 +171,7 @@ func (w *writer) pass(all bool) {
 		dirs[dir] = SyncDir(dir)
 	}
 	for file, j := range due {
-		w.settle(file, j, errors.Join(errs[file], dirs[filepath.Dir(filepath.Join(w.dir, file))]))
+		w.record(file, j, errors.Join(errs[file], dirs[filepath.Dir(filepath.Join(w.dir, file))]))
 	}
 }
 
@@ -228,14 +228,14 @@ func (w *writer) do(file string, j *job) (err error) {
 	}
 	err = replaceFile(path, data, 0o600)
 	if errors.Is(err, fs.ErrNotExist) && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
-		err = replaceFile(path, data, 0o600) // somebody removed the folder
+		err = replaceFile(path, data, 0o600) // the folder was removed
 	}
 	return err
 }
 
-// settle notes how a job went, unless a newer one took its place: then the
+// record keeps the result of a job, unless a newer one replaced it: then the
 // newer one inherits only the back-off.
-func (w *writer) settle(file string, j *job, err error) {
+func (w *writer) record(file string, j *job, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.jobs[file]

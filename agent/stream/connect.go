@@ -47,7 +47,7 @@ func connect(ctx context.Context, address string) (net.Conn, error) {
 		return nil, fmt.Errorf("the runtime's streaming server: %w", err)
 	}
 	if u.Scheme == "https" {
-		// Runtimes sign for themselves; nobody else is on loopback with this port.
+		// Runtimes use self-signed certificates; on loopback this port is the runtime's.
 		conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })

@@ -80,8 +80,8 @@ type run struct {
 	written error // the first write that failed
 }
 
-// end closes the connection. Each stream is closed apart, for one of which
-// nobody reads any more would hold all others up.
+// end closes the connection. Each stream is closed separately, as one that is not
+// read any more would block all others.
 func (r *run) end() {
 	r.conn.Close()
 	for _, s := range r.made {

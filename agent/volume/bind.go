@@ -29,7 +29,7 @@ func bind(root, uid string, source *os.File, s SubPathMount) (string, error) {
 		return "", &fs.PathError{Op: "bind", Path: target, Err: err}
 	}
 	if !s.Shared {
-		// Else TearDown of what is mounted below would unmount it for the machine.
+		// Else TearDown of mounts below would unmount them for the machine.
 		if err := unix.Mount("", target, "", unix.MS_SLAVE, ""); err != nil {
 			return "", &fs.PathError{Op: "make slave", Path: target, Err: err}
 		}
@@ -37,7 +37,7 @@ func bind(root, uid string, source *os.File, s SubPathMount) (string, error) {
 	return target, nil
 }
 
-// freeTarget unmounts what is at the target unless it is what we want.
+// freeTarget unmounts the target unless the right file is mounted there.
 func freeTarget(target string, want fs.FileInfo) (done bool, err error) {
 	has, err := mountsBelow(target)
 	if err != nil || len(has) == 0 {

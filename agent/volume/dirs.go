@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Directories of a pod are closed to users: what is below may be open to all.
+// Directories of a pod are closed to users: their content may be open to all.
 const dirMode = 0o750
 
 // PodDir returns <root>/pods/<uid>.
@@ -28,9 +28,9 @@ func Prepare(root, uid string) error {
 	return errors.Join(makeDirs(root, "pods", uid, "volumes"), makeDirs(root, "pods", uid, "plugins"))
 }
 
-// makeDirs makes a directory for each element, one in the other. What is in
-// the way and is no directory, a symbolic link included, is an error, and
-// nothing is made through it.
+// makeDirs makes a directory for each element, each in the one before. Anything
+// there that is no directory, a symbolic link included, is an error, and nothing
+// is made through it.
 func makeDirs(dir string, elements ...string) error {
 	at, err := os.OpenFile(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {

@@ -16,7 +16,7 @@ type file struct {
 	mode fs.FileMode
 }
 
-// payload is all that a volume shall show: files by path in it.
+// payload is the content of a volume: files by path in it.
 type payload map[string]file
 
 // files makes a volume that shows the pod or objects, or brings it up to date.
@@ -44,7 +44,7 @@ func (s *setup) files(ctx context.Context, v *v1.Volume) (Mount, error) {
 	return Mount{HostPath: p.path, ReadOnly: true, Managed: true}, p.ready()
 }
 
-// contents gathers what a volume shall show.
+// contents gathers the content of a volume.
 func (s *setup) contents(v *v1.Volume) (plugin string, p payload, err error) {
 	switch {
 	case v.ConfigMap != nil:

@@ -22,7 +22,7 @@ func (s *setup) own(p *place, may fs.FileMode) error {
 }
 
 // setGroup gives a directory and all below to a group: files get the mode
-// bits of may besides their own, directories become also searchable and
+// bits of may in addition to their own, directories become also searchable and
 // setgid, so that new files belong to it. Links themselves change their group
 // only. The deepest come first, so that a half done tree shows at its top.
 func setGroup(root *os.Root, gid int, may fs.FileMode) error {

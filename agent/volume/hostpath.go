@@ -11,8 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// setUpHostPath checks, and for some types makes, what is at the path.
-// Symbolic links are followed: the path belongs to the machine's owner.
+// setUpHostPath checks the host path, and for some types makes it. Symbolic links
+// are followed: the path belongs to the machine's owner.
 func setUpHostPath(h *v1.HostPathVolumeSource) (Mount, error) {
 	if slices.Contains(strings.Split(h.Path, "/"), "..") {
 		return Mount{}, fmt.Errorf("invalid hostPath %s: must not contain '..'", h.Path)
@@ -52,8 +52,8 @@ func checkHostPath(path string, t v1.HostPathType) error {
 	}
 }
 
-// check holds what is at the path against a type; a nil create leaves a
-// missing path missing.
+// check checks the file at the path against a type; a nil create leaves a missing
+// path missing.
 func check(path, kind string, ok func(fs.FileMode) bool, create func() error) error {
 	i, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) && create != nil {

@@ -20,8 +20,8 @@ type mountPoint struct {
 	shared bool // unmounting below it unmounts elsewhere too
 }
 
-// mountsBelow returns what is mounted at dir or below, in the order of
-// mounting. A dir that does not exist has nothing below.
+// mountsBelow returns the mounts at dir or below, in the order of mounting. A dir
+// that does not exist has none below.
 func mountsBelow(dir string) ([]mountPoint, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -61,7 +61,7 @@ func (s *setup) place(plugin, volume, mark string, medium v1.EmptyDirVolumeSourc
 	if p.Root, err = os.OpenRoot(self(dir)); err != nil {
 		return nil, err
 	}
-	if p.fresh && !inMemory { // a medium is mounted with the mode it shall have
+	if p.fresh && !inMemory { // a medium is mounted with its final mode
 		if err := p.Chmod(".", 0o777); err != nil {
 			p.Close()
 			return nil, err
@@ -121,5 +121,5 @@ func (s *setup) open(elements []string) (*os.File, error) {
 	return openBelow(root, elements)
 }
 
-// self is the path of what is open, wherever it is now.
+// self is the path of an open file, even if it was moved.
 func self(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }

@@ -62,10 +62,10 @@ func (p payload) check() error {
 	return nil
 }
 
-// publish makes a volume show the payload and nothing else, all at once for
-// whoever reads it. Files that say what they shall are not written again.
-// What a crash left half done is finished or removed. Nothing is synced:
-// after a power cut the contents are compared, and written again if torn.
+// publish makes a volume show the payload and nothing else, all at once for its
+// readers. Unchanged files are not written again. What a crash left half done is
+// finished or removed. Nothing is synced: after a power cut the contents are
+// compared, and written again if torn.
 func (s *setup) publish(ctx context.Context, p *place, want payload) error {
 	now := p.version()
 	p.clean(ctx, now)
@@ -162,7 +162,7 @@ func (p *place) writeFile(version, name string, f file) error {
 	return errors.Join(err, out.Chmod(f.mode), out.Close()) // the umask took bits at creation
 }
 
-// mkdir makes a directory that all may read, whatever the umask.
+// mkdir makes a directory that all may read, independent of the umask.
 func (p *place) mkdir(name string) error {
 	if err := p.Mkdir(name, 0o755); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 // to the top and removed from there, however deep a container nested them.
 const maxDepth = 64
 
-// remover removes the tree of one pod. It goes by open directories, never by
+// remover removes the tree of one pod. It works on open directories, never on
 // paths, and opens none that is a link or a mount.
 type remover struct {
 	ctx context.Context

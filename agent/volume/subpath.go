@@ -20,7 +20,7 @@ type SubPathMount struct {
 	Container string // name
 	Index     int    // in the container's volumeMounts
 	Path      string // relative to the volume, without ".."
-	Shared    bool   // mounts that the container makes below shall reach the machine (Bidirectional)
+	Shared    bool   // mounts that the container makes below reach the machine (Bidirectional)
 }
 
 // subPathError says to the user which mount failed and keeps to itself the
@@ -33,12 +33,11 @@ type subPathError struct {
 func (e *subPathError) Error() string { return e.text }
 func (e *subPathError) Unwrap() error { return e.err }
 
-// SubPath returns a host path that shows nothing but s.Path, made as a
-// directory if it is missing. Whatever links containers put into the volume,
-// before or meanwhile, nothing outside of it is shown: what was checked is
-// opened element by element without following links, and that open file is
-// what gets bound to a place of our own. An earlier bind of the same file is
-// used again.
+// SubPath returns a host path that shows nothing but s.Path, made as a directory
+// if it is missing. Links that containers put into the volume, before or
+// meanwhile, cannot make it show anything outside of the volume: it is opened
+// element by element without following links, and that open file is bound to a
+// path of our own. An earlier bind of the same file is used again.
 func SubPath(root, uid string, s SubPathMount) (string, error) {
 	fail := func(what string, err error) (string, error) {
 		return "", &subPathError{fmt.Sprintf("failed to %s for volumeMount %q of container %q", what, s.Volume, s.Container), err}
@@ -90,7 +89,7 @@ func localElements(path string) ([]string, error) {
 // wholeMode is what a subPath takes over of its volume's mode, as with the kubelet.
 const wholeMode = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
-// makeBelow makes what is missing of the path, with the mode of the volume.
+// makeBelow makes the missing part of the path, with the mode of the volume.
 func makeBelow(base string, elements []string) error {
 	i, err := os.Stat(base)
 	if err != nil {
@@ -160,8 +159,8 @@ func openResolved(base, path string) (*os.File, error) {
 	return openBelow(f, strings.Split(rel, "/"))
 }
 
-// openBelow opens what is below a directory for its place only (O_PATH),
-// element by element, following no links. It closes the directory.
+// openBelow opens a path below a directory as a reference only (O_PATH), element
+// by element, following no links. It closes the directory.
 func openBelow(dir *os.File, elements []string) (*os.File, error) {
 	for _, e := range elements {
 		next, err := openElement(dir, e)

@@ -45,8 +45,8 @@ func TearDown(ctx context.Context, root, uid string) error {
 	return removePodDir(ctx, pods, uid)
 }
 
-// unmountBelow unmounts what is ours, newest first. Anything else mounted
-// below is an error before the first unmount.
+// unmountBelow unmounts our mounts, newest first. Any other mount below is an
+// error before the first unmount.
 func unmountBelow(ctx context.Context, dir string) error {
 	below, err := mountsBelow(dir)
 	if err != nil {
@@ -94,10 +94,10 @@ func ours(dir string, m mountPoint) bool {
 	}
 }
 
-// release unmounts what is ours. What somebody still has open, such as a shell
-// that stands in it, is taken away from its place at once and ends when it is
-// let go: nobody waits for that. Not so a mount that passes on to the machine
-// what happens to it, as what is below would go there too.
+// release unmounts one of our mounts. One that a process still uses, such as a
+// shell with its working directory there, is detached at once and ends with its
+// last user, without waiting for that. A mount that propagates to the machine is
+// not detached, as the mounts below it would be as well.
 func release(dir string, m mountPoint) error {
 	err := unmount(m.path)
 	inPlace := !m.shared || strings.HasPrefix(m.path, filepath.Join(dir, "volumes")+"/")

@@ -44,9 +44,9 @@ func TerminationMessage(path string) string {
 	return string(b)
 }
 
-// RemoveTerminationLog removes a termination log of a container, wherever the
-// runtime says that it is: only its name counts, as the mount that it was may be
-// a volume of the machine.
+// RemoveTerminationLog removes a termination log of a container at the path that
+// the runtime reports: only its name is used, as its mount may be a volume of the
+// machine.
 func RemoveTerminationLog(root, uid, container, path string) error {
 	return eachMessage(root, uid, container, func(d *safefile.Dir, name string) error {
 		if name != filepath.Base(path) {

@@ -27,7 +27,7 @@ type Mount struct {
 	// HostPath is the absolute path of the volume on the machine; "" for an
 	// image volume, which only the runtime can mount.
 	HostPath string
-	// ReadOnly volumes are mounted read-only whatever the container says.
+	// ReadOnly volumes are mounted read-only in all containers.
 	ReadOnly bool
 	// Managed volumes are the agent's own, so it may relabel them for SELinux.
 	Managed bool
@@ -43,9 +43,9 @@ type Input struct {
 	Resource func(*v1.ResourceFieldSelector) (string, error)
 	// Objects has the ConfigMaps and Secrets; nil: there are none.
 	Objects Objects
-	// Observe is told of each volume that was made, or found, since begun, or
-	// could not be; nil: nobody is.
-	Observe func(v *v1.Volume, begun time.Time, err error)
+	// Observe is called for each volume with the start of its set-up and its
+	// error; it may be nil.
+	Observe func(v *v1.Volume, start time.Time, err error)
 }
 
 // Objects gives ConfigMaps and Secrets by name; nil without an error when there
@@ -62,10 +62,10 @@ type setup struct {
 	in   Input
 }
 
-// SetUp makes the pod's directories and each volume that a container mounts,
-// and returns them by name. It may be called again at any time: what is there
-// and ready stays as it is, what a power cut took is made anew, and files that
-// show something of the pod or of objects are brought up to date.
+// SetUp makes the pod's directories and each volume that a container mounts, and
+// returns them by name. It may be called again at any time: a ready volume stays
+// as it is, one that a power cut removed is made again, and files from the pod or
+// from objects are brought up to date.
 func SetUp(ctx context.Context, root string, p *v1.Pod, in Input) (map[string]Mount, error) {
 	if err := Prepare(root, string(p.UID)); err != nil {
 		return nil, err
@@ -81,10 +81,10 @@ func SetUp(ctx context.Context, root string, p *v1.Pod, in Input) (map[string]Mo
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		begun := time.Now()
+		start := time.Now()
 		m, err := s.volume(ctx, v)
 		if in.Observe != nil {
-			in.Observe(v, begun, err)
+			in.Observe(v, start, err)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", v.Name, err)

@@ -94,7 +94,7 @@ func rmdir(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// Value returns what is in a file of a cgroup, or why it cannot be read.
+// Value returns the content of a file of a cgroup, or the error.
 func Value(cfg cgroups.Config, parts ...string) string {
 	b, err := os.ReadFile(filepath.Join(append([]string{cfg.Mount}, parts...)...))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -98,7 +98,7 @@ func (r *Runtime) statusOf(c *container) *rt.ContainerStatus {
 	return status
 }
 
-// user is who the container's first process runs as. Images bring no groups.
+// user is the user of the container's first process. Images bring no groups.
 func (c *container) user() *rt.ContainerUser {
 	s := c.config.GetLinux().GetSecurityContext()
 	u := &rt.LinuxContainerUser{Uid: s.GetRunAsUser().GetValue(), Gid: s.GetRunAsGroup().GetValue()}

@@ -36,7 +36,7 @@ import (
 type Runtime struct {
 	t        testing.TB
 	socket   string        // "": in process only
-	releases chan struct{} // closed at the end of the test: whatever still waits gives up
+	releases chan struct{} // closed at the end of the test: pending calls return
 
 	mu      sync.Mutex // guards all below
 	changed chan struct{}
@@ -160,7 +160,8 @@ func (r *Runtime) Restart() {
 }
 
 // LikeContainerd16 makes the runtime lack what containerd 1.6 lacks: container
-// events and RuntimeConfig are Unimplemented, and to stop what is gone is NotFound.
+// events and RuntimeConfig are Unimplemented, and to stop a missing sandbox or
+// container is NotFound.
 func (r *Runtime) LikeContainerd16() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,7 +219,7 @@ func (r *Runtime) isDown() bool {
 	}
 }
 
-// change wakes whoever waits for the runtime to change. r.mu is held.
+// change wakes all that wait for the runtime to change. r.mu is held.
 func (r *Runtime) change() {
 	close(r.changed)
 	r.changed = make(chan struct{})

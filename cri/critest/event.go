@@ -91,8 +91,9 @@ func (r *Runtime) take(s *subscriber) []*rt.ContainerEventResponse {
 	return queue
 }
 
-// emit tells everybody what happened to a container, or to the sandbox itself
-// if id is the sandbox's. Nobody is told while the runtime is down. r.mu is held.
+// emit sends an event about a container, or about the sandbox itself if id is the
+// sandbox's, to all streams. None is sent while the runtime is down. r.mu is
+// held.
 func (r *Runtime) emit(b *sandbox, id string, kind rt.ContainerEventType) {
 	r.change()
 	if r.isDown() {

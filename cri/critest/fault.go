@@ -13,7 +13,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// What On takes beside a method's name.
+// Names that On takes in addition to those of methods.
 const (
 	Any     = "any call"
 	Changes = "any call that changes something" // sandboxes, containers or images

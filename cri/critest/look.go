@@ -70,7 +70,7 @@ func (r *Runtime) Count(method string) int {
 	return n
 }
 
-// ForgetCalls starts the list of calls anew.
+// ForgetCalls clears the list of calls.
 func (r *Runtime) ForgetCalls() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

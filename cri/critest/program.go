@@ -106,7 +106,7 @@ func (r *Runtime) terminate(c *container) {
 	}
 }
 
-// kill is SIGKILL; it does nothing to what is not alive. r.mu is held.
+// kill is SIGKILL; it has no effect on a process that has ended. r.mu is held.
 func (r *Runtime) kill(c *container) {
 	if c.state == rt.ContainerState_CONTAINER_UNKNOWN {
 		r.exit(c, unknownCode, "Unknown")
@@ -167,8 +167,8 @@ func (c *container) logPath() string {
 	return filepath.Join(c.sandbox.config.LogDirectory, c.config.LogPath)
 }
 
-// log appends a line, or with none opens the log anew; where its folder does
-// not exist nothing is written.
+// log appends a line, or with none reopens the log; where its folder does not
+// exist nothing is written.
 func (c *container) log(line string) {
 	path := c.logPath()
 	if path == "" {

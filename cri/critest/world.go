@@ -121,7 +121,7 @@ func (r *Runtime) findSandbox(which string) *sandbox {
 // noteDoubles writes down each pod, uid and container that is there twice now.
 // r.mu is held.
 func (r *Runtime) noteDoubles() {
-	live := map[string][]string{} // what is live to the ids of it
+	live := map[string][]string{} // what is live, to its ids
 	pods := map[string]bool{}     // sandboxes that are live
 	for _, c := range r.containersInOrder() {
 		if c.alive() {
@@ -136,7 +136,7 @@ func (r *Runtime) noteDoubles() {
 			}
 		}
 	}
-	delete(live, "uid ") // who has none
+	delete(live, "uid ") // of objects without a uid
 	for what, ids := range live {
 		if double := fmt.Sprintf("%s: %v", what, ids); len(ids) > 1 && !slices.Contains(r.doubles, double) {
 			r.doubles = append(r.doubles, double)

@@ -35,7 +35,7 @@ const (
 	maxTokens = 2 * maxValues
 )
 
-// budget is what is left for the documents of one file.
+// budget is the rest of the limits for the documents of one file.
 type budget struct{ documents, values, retried int }
 
 func newBudget() *budget { return &budget{maxDocuments, maxFileValues, maxRetried} }
@@ -45,7 +45,7 @@ var errSpent = errors.New("the budget is spent")
 
 // meter gives a text to YAML's parser piece by piece and ends it when the
 // parser has made too much of it: its tree takes up to 200 bytes for each byte
-// of the text. The parser has no such limit and calls nobody before the tree
+// of the text. The parser has no such limit and no callback before the tree
 // is complete, so that its own count of tokens is looked at.
 type meter struct {
 	text   []byte

@@ -48,8 +48,8 @@ func Documents(data []byte) iter.Seq[Document] {
 	}
 }
 
-// chunks cuts a file before each line that is a YAML document marker. Such a
-// line is a marker wherever it stands: YAML allows it in no scalar.
+// chunks cuts a file before each line that is a YAML document marker. Such a line
+// is always a marker: YAML allows it in no scalar.
 func chunks(data []byte) iter.Seq[chunk] {
 	return func(yield func(chunk) bool) {
 		start, startLine, line := 0, 0, 0
@@ -70,7 +70,7 @@ func chunks(data []byte) iter.Seq[chunk] {
 	}
 }
 
-// marker tells if a line begins a document.
+// marker reports whether a line starts a document.
 func marker(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("---"))
 	return ok && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0)

@@ -47,8 +47,8 @@ func Pieces(s string) iter.Seq[Piece] {
 	}
 }
 
-// firstPiece returns what a text begins with, and how long that is. last is
-// where its last ")" stands, which is searched for once only.
+// firstPiece returns the first piece of a text, and its length. last is the index
+// of its last ")", which is searched for once only.
 func firstPiece(s string, last int) (Piece, int) {
 	i := strings.IndexByte(s, '$')
 	if i < 0 || i == len(s)-1 {

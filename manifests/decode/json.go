@@ -31,8 +31,8 @@ func parseJSON(text []byte) *yaml.Node {
 	return r.value(0)
 }
 
-// value reads the next value; it returns nil below maxDepth and beyond
-// maxValues, where YAML's reader then says what is wrong.
+// value reads the next value; it returns nil below maxDepth and beyond maxValues,
+// where YAML's reader then reports the problem.
 func (r *jsonReader) value(depth int) *yaml.Node {
 	line, col := r.position()
 	token, err := r.dec.Token()

@@ -18,7 +18,7 @@ const (
 	StartAfter = "monopod.start-after"
 	// StartAfterTimeout is how long it waits for them at most, such as 90s.
 	StartAfterTimeout = "monopod.start-after-timeout"
-	// StartAfterField is where problems with the former stand.
+	// StartAfterField is the field of problems with StartAfter.
 	StartAfterField = "metadata.annotations[" + StartAfter + "]"
 )
 
@@ -44,7 +44,7 @@ func OrderOf(p *v1.Pod) Order {
 	return o
 }
 
-// PodReference reads "name" or "namespace/name". It returns what is wrong with it.
+// PodReference reads "name" or "namespace/name". It returns its problems.
 func PodReference(namespace, text string) (types.NamespacedName, []string) {
 	key := types.NamespacedName{Namespace: namespace, Name: strings.TrimSpace(text)}
 	var bad []string
@@ -67,5 +67,5 @@ func OrderTimeout(text string) (time.Duration, error) {
 // Position is a place in a file.
 type Position struct{ Line, Column int } // from 1; 0: unknown
 
-// ValidateName returns what is wrong with a pod's name.
+// ValidateName returns the problems of a pod's name.
 func ValidateName(name string) []string { return validation.IsDNS1123Subdomain(name) }

@@ -13,7 +13,7 @@ type Problem struct {
 	Warning bool   `json:"warning,omitempty"` // the pod runs all the same
 }
 
-// Error returns "file:line:column: field: message", leaving out what is unknown.
+// Error returns "file:line:column: field: message", leaving out unknown parts.
 func (p Problem) Error() string {
 	s := p.File
 	if p.Line > 0 {

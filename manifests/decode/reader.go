@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// IsMisread tells if a field was not read, so that what validation says of it
-// or of what is in it means nothing.
+// IsMisread reports whether a field could not be read, so that validation of it
+// or of its content means nothing.
 func (r *Reader) IsMisread(o Object, path string) bool {
 	path = PathText(Under(o.Path, path))
 	return slices.ContainsFunc(r.misread, func(m string) bool {
@@ -31,9 +31,9 @@ func Under(base *field.Path, path string) *field.Path {
 }
 
 const (
-	// MaxProblems bounds what is said about one document.
+	// MaxProblems bounds the problems reported about one document.
 	MaxProblems = 50
-	// maxSaid bounds what is said about one thing, in bytes.
+	// maxSaid bounds the length of one message, in bytes.
 	maxSaid = 1000
 )
 

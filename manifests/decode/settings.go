@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Settings is a file of settings that was read as strictly as a manifest, and
-// what is wrong with it. One goroutine uses it.
+// Settings is a file of settings that was read as strictly as a manifest, and its
+// problems. One goroutine uses it.
 type Settings struct {
 	reader Reader
 	root   Object
@@ -52,13 +52,13 @@ func ReadSettings(file string, data []byte, out Fields) *Settings {
 	return s
 }
 
-// Refuse notes what is wrong with the value of a field, such as a.b[0] or
-// a[key]. Of a value that could not be read that has been said already.
+// Refuse reports a problem with the value of a field, such as a.b[0] or a[key],
+// unless the value could not be read, which is reported already.
 func (s *Settings) Refuse(field, format string, args ...any) {
 	s.note(field, fmt.Sprintf(format, args...), false)
 }
 
-// Warn notes what is accepted but not what it seems.
+// Warn reports a value that is accepted but has another effect than it seems.
 func (s *Settings) Warn(field, format string, args ...any) {
 	s.note(field, fmt.Sprintf(format, args...), true)
 }

@@ -71,8 +71,8 @@ func (c chunk) spot(at int) spot {
 	return spot{1 + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[start:])}
 }
 
-// readable returns how many lines from the first on are good YAML; 0 if that
-// cannot be found out with what is left.
+// readable returns how many lines from the first on are good YAML; 0 if the
+// budget is too small to find out.
 func (b *budget) readable(lines [][]byte) int {
 	for n := len(lines) - 1; n > 0; n-- {
 		text := slices.Concat(lines[:n]...)

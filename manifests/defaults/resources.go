@@ -35,8 +35,8 @@ func set(list *v1.ResourceList, name v1.ResourceName, q resource.Quantity) {
 	(*list)[name] = q.DeepCopy()
 }
 
-// defaultPodResources completes pod-level resources that have limits: what is
-// not requested is what the containers request together, else the limit.
+// defaultPodResources completes pod-level resources that have limits: a missing
+// request is the sum of the containers' requests, else the limit.
 func defaultPodResources(spec *v1.PodSpec) {
 	r := spec.Resources
 	if r == nil {
@@ -75,8 +75,8 @@ func IsPodLevel(name v1.ResourceName) bool {
 	return name == v1.ResourceCPU || name == v1.ResourceMemory || IsHugePages(name)
 }
 
-// Aggregate returns what a pod's containers need together: the regular ones
-// and the sidecars at once, or, if that is more, one init container beside the
+// Aggregate returns the resources of a pod's containers together: the regular
+// ones and the sidecars at once, or, if that is more, one init container with the
 // sidecars that started before it.
 func Aggregate(spec *v1.PodSpec, of func(*v1.Container) v1.ResourceList) v1.ResourceList {
 	total, sidecars, peak := v1.ResourceList{}, v1.ResourceList{}, v1.ResourceList{}
@@ -118,7 +118,7 @@ func raise(to, floor v1.ResourceList) {
 	}
 }
 
-// IsSidecar tells if an init container runs beside the regular ones.
+// IsSidecar reports whether an init container runs along with the regular ones.
 func IsSidecar(c *v1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
 }

@@ -62,7 +62,7 @@ func (c *checker) nodeTerm(p *field.Path, t *v1.NodeSelectorTerm) {
 	}
 }
 
-// nodeLabel checks what is asked of a node's label.
+// nodeLabel checks a requirement of a node's label.
 func (c *checker) nodeLabel(p *field.Path, r *v1.NodeSelectorRequirement) {
 	c.labelName(p.Child("key"), r.Key)
 	q := p.Child("values")
@@ -81,7 +81,7 @@ func (c *checker) nodeLabel(p *field.Path, r *v1.NodeSelectorRequirement) {
 	}
 }
 
-// nodeField checks what is asked of a node's field: only its name can be.
+// nodeField checks a requirement of a node's field: only its name is supported.
 func (c *checker) nodeField(p *field.Path, r *v1.NodeSelectorRequirement) {
 	q := p.Child("values")
 	if r.Operator == v1.NodeSelectorOpIn || r.Operator == v1.NodeSelectorOpNotIn {

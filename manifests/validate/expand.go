@@ -32,7 +32,7 @@ func (s *sizer) of(text string) int {
 }
 
 // add counts a string of so many bytes, and another one that it replaces. It
-// returns what is wrong with that.
+// returns an error beyond the limit.
 func (s *sizer) add(size, replaced int) error {
 	if s.all += size - replaced; size > decode.MaxString {
 		return decode.ErrLongString

@@ -35,8 +35,8 @@ func (c *checker) downwardAPI(p *field.Path, items []v1.DownwardAPIVolumeFile) {
 	}
 }
 
-// filePath checks where in a volume a file is to be. Names that begin with
-// ".." are the volume's own.
+// filePath checks the path of a file in a volume. Names that start with ".." are
+// the volume's own.
 func (c *checker) filePath(p *field.Path, path string) {
 	c.localPath(p, path)
 	if strings.HasPrefix(path, "..") && !strings.HasPrefix(path, "../") && path != ".." {

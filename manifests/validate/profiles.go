@@ -53,8 +53,8 @@ func (c *checker) agree(p *field.Path, what, kind, file, fieldKind string, field
 	c.forbid(kind == fieldKind && file != deref(fieldFile), p.Child("localhostProfile"), what+" profile in annotation and field must match")
 }
 
-// legacySeccomp checks an annotation that a kubelet still checks but goes by no
-// more. at is what has the security context.
+// legacySeccomp checks an annotation that a kubelet still checks but does not use
+// any more. at is the field that has the security context.
 func (c *checker) legacySeccomp(p *field.Path, value string, at *field.Path, profile *v1.SeccompProfile) {
 	kind, file, ok := legacyProfile(value)
 	if !ok {

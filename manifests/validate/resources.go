@@ -88,8 +88,8 @@ func (c *checker) amount(p *field.Path, name v1.ResourceName, q resource.Quantit
 	}
 }
 
-// requestWithin checks a request against its limit. What cannot be shared out
-// twice must be limited, and to just what is requested.
+// requestWithin checks a request against its limit. A resource that cannot be
+// overcommitted must have a limit, equal to its request.
 func (c *checker) requestWithin(p *field.Path, name v1.ResourceName, r *v1.ResourceRequirements) {
 	request := r.Requests[name]
 	limit, limited := r.Limits[name]

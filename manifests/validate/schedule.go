@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// schedule checks what a scheduler would go by. Most of it does nothing on one
-// node, but a kubelet refuses what is wrong with it.
+// schedule checks the fields that a scheduler uses. Most have no effect on one
+// node, but a kubelet refuses invalid ones.
 func (c *checker) schedule(p *field.Path) {
 	s := c.spec
 	for k, v := range s.NodeSelector {
@@ -63,7 +63,7 @@ func (c *checker) toleration(p *field.Path, t *v1.Toleration) {
 	}
 }
 
-// spread checks how pods are to be spread over nodes.
+// spread checks how pods are spread over nodes.
 func (c *checker) spread(p *field.Path) {
 	seen := map[string]bool{}
 	for i := range c.spec.TopologySpreadConstraints {
@@ -108,7 +108,7 @@ func (c *checker) selector(p *field.Path, s *metav1.LabelSelector) {
 	c.add(metavalidation.ValidateLabelSelector(s, metavalidation.LabelSelectorValidationOptions{}, p)...)
 }
 
-// labelKeys checks labels that are to be as those of the pod itself.
+// labelKeys checks keys of labels whose values are the pod's own.
 func (c *checker) labelKeys(p *field.Path, keys []string, s *metav1.LabelSelector) {
 	c.forbid(len(keys) > 0 && s == nil, p, "must not be specified when labelSelector is not set")
 	for i, key := range keys {

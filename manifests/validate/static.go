@@ -33,7 +33,7 @@ func (c *checker) references(p *field.Path) {
 	}
 }
 
-// inert warns of what is accepted but does nothing.
+// inert warns of fields that are accepted but have no effect.
 func (c *checker) inert(p *field.Path) {
 	for i := range c.spec.InitContainers {
 		if ct := &c.spec.InitContainers[i]; defaults.IsSidecar(ct) {

@@ -73,7 +73,7 @@ func (c *checker) refuse(p *field.Path, format string, args ...any) {
 	c.note(fault{Field: p.String(), Text: fmt.Sprintf(format, args...)})
 }
 
-// warn notes what is accepted but has no effect.
+// warn reports a field that is accepted but has no effect.
 func (c *checker) warn(p *field.Path, text string) {
 	c.note(fault{Field: p.String(), Text: text, Warning: true})
 }

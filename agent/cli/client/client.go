@@ -1,5 +1,4 @@
-// Package cli prints what people ask a running agent for. It knows the agent
-// only through its socket.
+// Package client asks a running agent for its reports, only through its socket.
 package client
 
 import (

@@ -82,23 +82,24 @@ type Known struct {
 	Pods      []v1.Pod
 	Manifests status.Manifests
 	Runtime   status.Runtime // unknown without an agent
-	Seen      time.Time      // when a former agent reported last; zero: the agent answers
+	Seen      time.Time      // when the previous agent reported last; zero: the agent answers
 	from      Source
 }
 
 // Down reports whether no agent answers.
 func (k *Known) Down() bool { return !k.Seen.IsZero() }
 
-// Pods asks the agent for its pods alone, or reads a former one's.
+// Pods asks the agent for its pods alone, or reads the previous one's.
 func (s Source) Pods(ctx context.Context) (*Known, error) {
 	var list v1.PodList
 	if err := GetJSON(ctx, s.Socket, "/pods", &list); err != nil {
-		return s.former(err)
+		return s.previous(err)
 	}
 	return &Known{Pods: list.Items, from: s}, nil
 }
 
-// All asks the agent for all that ps shows, or reads what a former one reported.
+// All asks the agent for all that ps shows, or reads what the previous one
+// reported.
 func (s Source) All(ctx context.Context) (*Known, error) {
 	k, err := s.Pods(ctx)
 	if err != nil || !k.Seen.IsZero() {
@@ -110,9 +111,9 @@ func (s Source) All(ctx context.Context) (*Known, error) {
 	return k, GetJSON(ctx, s.Socket, "/runtime", &k.Runtime)
 }
 
-// former returns what a former agent reported, if err says that none runs; err
-// where nothing is left either.
-func (s Source) former(err error) (*Known, error) {
+// previous returns what the previous agent reported, if err says that none runs;
+// err where that is missing, too.
+func (s Source) previous(err error) (*Known, error) {
 	if s.Root == "" || !NobodyThere(err) {
 		return nil, err
 	}
@@ -179,11 +180,11 @@ func (k *Known) read(path string, v any) error {
 	return nil
 }
 
-// ErrDown is that no agent runs: ps printed what one reported last, forget
-// found nobody to ask.
+// ErrDown is that no agent runs: ps printed the last report, forget could not
+// ask.
 var ErrDown = errors.New("the agent does not run")
 
-// DownWords says that no agent runs and how old what is known is.
+// DownWords says that no agent runs and how old the report is.
 func DownWords(socket string, seen, now time.Time) string {
 	return fmt.Sprintf("the agent does not run (nobody answers on %s): this is what it reported last, %s ago", socket, duration.HumanDuration(now.Sub(seen)))
 }

@@ -57,9 +57,9 @@ func DeadWords(pods []v1.Pod, now []*rt.Container) []string {
 			switch {
 			case s.State.Running == nil || there && state == rt.ContainerState_CONTAINER_RUNNING:
 			case there:
-				words = append(words, fmt.Sprintf("%s/%s: container %s runs no more, and nobody restarts it", p.Namespace, ShortName(p), s.Name))
+				words = append(words, fmt.Sprintf("%s/%s: container %s does not run any more, and no agent restarts it", p.Namespace, ShortName(p), s.Name))
 			default:
-				words = append(words, fmt.Sprintf("%s/%s: container %s is gone, and nobody starts it anew", p.Namespace, ShortName(p), s.Name))
+				words = append(words, fmt.Sprintf("%s/%s: container %s is gone, and no agent restarts it", p.Namespace, ShortName(p), s.Name))
 			}
 		}
 	}

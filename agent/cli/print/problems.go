@@ -16,13 +16,13 @@ func RuntimeWords(r status.Runtime, now time.Time) []string {
 	if r.Up {
 		return nil
 	}
-	who := "the runtime"
+	subject := "the runtime"
 	if r.Endpoint != "" {
-		who += " at " + r.Endpoint
+		subject += " at " + r.Endpoint
 	}
-	line := who + " has not answered yet"
+	line := subject + " has not answered yet"
 	if !r.Since.IsZero() {
-		line = who + " has not answered for " + duration.HumanDuration(now.Sub(r.Since))
+		line = subject + " has not answered for " + duration.HumanDuration(now.Sub(r.Since))
 	}
 	if r.Error != "" {
 		line += ": " + r.Error
@@ -104,15 +104,15 @@ func PodWords(pods []v1.Pod) []string {
 }
 
 // containerWords is nothing for a container that is well or on its way.
-func containerWords(who string, s v1.ContainerStatus) []string {
+func containerWords(subject string, s v1.ContainerStatus) []string {
 	if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
-		return []string{OneLine(JoinWords(who, t.Reason, EndedWith(t), t.Message))}
+		return []string{OneLine(JoinWords(subject, t.Reason, EndedWith(t), t.Message))}
 	}
 	w := s.State.Waiting
 	if w == nil || !Waits(s) || (w.Reason == "ContainerCreating" && w.Message == "") {
 		return nil
 	}
-	line := JoinWords(who, w.Reason, w.Message)
+	line := JoinWords(subject, w.Reason, w.Message)
 	if t := s.LastTerminationState.Terminated; t != nil && w.Reason == "CrashLoopBackOff" {
 		line += fmt.Sprintf(" (last time: %s)", JoinWords(EndedWith(t), t.Message))
 	}
@@ -126,7 +126,7 @@ func EndedWith(t *v1.ContainerStateTerminated) string {
 	return fmt.Sprintf("exit code %d", t.ExitCode)
 }
 
-// JoinWords joins what is not empty by colons.
+// JoinWords joins the non-empty parts by colons.
 func JoinWords(parts ...string) string {
 	var said []string
 	for _, p := range parts {

@@ -1,3 +1,4 @@
+// Package print formats pods, sizes, times and tables for the terminal.
 package print
 
 import (

@@ -6,7 +6,7 @@ import (
 	"monopod/agent/status"
 )
 
-// The numbers of top; what is not known is "", which prints as a dash.
+// The numbers of top; an unknown one is "", which prints as a dash.
 
 func Zero(n *uint64) uint64 {
 	if n == nil {
