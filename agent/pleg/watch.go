@@ -1,4 +1,4 @@
-// Package pleg watches the runtime and observes the agent's pods in it.
+// Package pleg observes the agent's pods in the runtime.
 package pleg
 
 import (

@@ -1,4 +1,4 @@
-// Package worker runs one goroutine per pod name, which observes the pod, plans and carries out the plan.
+// Package worker keeps each pod as desired, with one goroutine per pod name.
 package worker
 
 import (
