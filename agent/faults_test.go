@@ -39,7 +39,7 @@ func (r *rig) isContained(what string) {
 		r.Errorf("%v panics are counted", n)
 	}
 	log := r.log.String()
-	if n := strings.Count(log, "stack="); n != 1 || !strings.Contains(log, `msg="cannot `+what+`"`) {
+	if n := strings.Count(log, "stack="); n != 1 || !strings.Contains(log, `msg="`+what+` failed"`) {
 		r.Errorf("said %d times with a stack; the log:\n%s", n, log)
 	}
 	if all := strings.Join(r.happened("bad-n"), "\n"); !strings.Contains(all, what+": monopod itself went wrong, please report it: panic: poison") {
@@ -59,22 +59,22 @@ func TestAPanicInTheWorkOnOnePodIsThatPodsAlone(t *testing.T) {
 		what   string
 	}{
 		"an action": {
-			doc: manifest("bad", "img:bad"), what: "create sandbox",
+			doc: manifest("bad", "img:bad"), what: "sandbox creation",
 			poison: func(args any) bool {
 				q, ok := args.(*rt.RunPodSandboxRequest)
 				return ok && q.Config.Metadata.Name == "bad-n"
 			}},
 		"the look for an image": {
-			doc: manifest("bad", "img:bad"), what: "fetch image",
+			doc: manifest("bad", "img:bad"), what: "image fetch",
 			poison: func(args any) bool {
 				q, ok := args.(*rt.ImageStatusRequest)
 				return ok && strings.HasSuffix(q.Image.Image, "img:bad")
 			}},
 		"a pull": {
-			doc: strings.Replace(manifest("bad", "img:bad"), `"img:bad"}`, `"img:bad", imagePullPolicy: Always}`, 1), what: "pull image",
+			doc: strings.Replace(manifest("bad", "img:bad"), `"img:bad"}`, `"img:bad", imagePullPolicy: Always}`, 1), what: "image pull",
 			poison: func(args any) bool { _, ok := args.(*rt.PullImageRequest); return ok }},
-		"a postStart hook": {doc: with("lifecycle: {postStart: {exec: {command: [poison]}}}"), poison: isExec, what: "run postStart"},
-		"a probe":          {doc: with("readinessProbe: {exec: {command: [poison]}}"), poison: isExec, what: "probe"},
+		"a postStart hook": {doc: with("lifecycle: {postStart: {exec: {command: [poison]}}}"), poison: isExec, what: "postStart hook"},
+		"a probe":          {doc: with("readinessProbe: {exec: {command: [poison]}}"), poison: isExec, what: "probe run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			poisonous(t, row.poison, func(r *rig, on *atomic.Bool) {
@@ -107,7 +107,7 @@ func TestAPanicInAPassIsAFailedPass(t *testing.T) {
 		if st := r.status("default/bad-n"); st.Reason != plan.ReasonFault || !strings.Contains(st.Message, "panic: poison") {
 			r.Errorf("status %+v", st)
 		}
-		r.isContained("look after the pod")
+		r.isContained("pod sync")
 		before := r.samples()["monopod_pod_panics_total"]
 		r.after(10 * time.Minute)
 		if tries := r.samples()["monopod_pod_panics_total"] - before; tries < 30 || tries > 90 { // every ten seconds
@@ -128,7 +128,7 @@ func TestAPanicInAStopIsTriedAgain(t *testing.T) {
 		on.Store(true)
 		r.want()
 		r.after(time.Minute)
-		r.isContained("stop container")
+		r.isContained("container stop")
 		on.Store(false)
 		r.after(time.Minute)
 		r.leavesNothing()
@@ -144,7 +144,7 @@ func TestAPanicInAPreStopHookDoesNotKeepThePod(t *testing.T) {
 		on.Store(true)
 		r.want()
 		r.after(time.Minute)
-		r.isContained("run preStop")
+		r.isContained("preStop hook")
 		r.leavesNothing()
 	})
 }

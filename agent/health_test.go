@@ -211,7 +211,7 @@ func TestAVerdictThatCannotBeWrittenIsCarriedOut(t *testing.T) {
 		a.fail()
 		r.after(10 * time.Second)
 		r.expect("default/web-n/c")
-		if st := r.status("default/web-n"); st.ContainerStatuses[0].RestartCount != 1 || !strings.Contains(r.log.String(), "cannot remember") {
+		if st := r.status("default/web-n"); st.ContainerStatuses[0].RestartCount != 1 || !strings.Contains(r.log.String(), "kill decision is not saved") {
 			r.Errorf("status %+v", st.ContainerStatuses)
 		}
 	})

@@ -33,7 +33,7 @@ func TestPlanOfEnds(t *testing.T) {
 		// Deadlines.
 		{"before its deadline a pod is looked at then", scene{pod: pod(always, "a"), accepted: true, here: world(up("a", 0)), change: active(60, 50*time.Second)}, "|wake in 10s"},
 		{"at its deadline a pod is ended with its grace", scene{pod: pod(always, "a"), accepted: true, here: world(preStops(up("a", 0))), change: active(60, time.Minute)},
-			"settle Failed DeadlineExceeded; stop container a a0 in 30s with preStop; stop sandbox s0"},
+			"record result Failed DeadlineExceeded; stop container a a0 in 30s with preStop; stop sandbox s0"},
 		{"even one that has not come up", scene{pod: pod(always, "a"), accepted: true, change: active(60, time.Minute)}, "end Failed DeadlineExceeded"},
 		{"even one in back-off", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 1, 1, 0, "0s")), change: active(60, time.Minute)}, "stop sandbox s0; end Failed DeadlineExceeded"},
 		{"one in back-off wakes for whatever comes first", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 1, 1, 0, "0s")), change: active(60, 55*time.Second)}, "|a waits: CrashLoopBackOff|wake in 5s"},
@@ -47,9 +47,9 @@ func TestPlanOfEnds(t *testing.T) {
 			"stop container a a0 in 30s; stop sandbox s0"},
 		{"what was settled is not undone by a lost sandbox", scene{pod: pod(always, "a"), accepted: true, here: dead(world(exit("a", 0, 255, 0, ""))), change: settled(checkpoint.Result{Phase: v1.PodFailed})}, "end Failed"},
 		{"a Never pod whose containers outlive their sandbox has failed", scene{pod: pod(never, "a"), accepted: true, here: dead(world(up("a", 0)))},
-			"settle Failed; stop container a a0 in 30s; stop sandbox s0"},
+			"record result Failed; stop container a a0 in 30s; stop sandbox s0"},
 		{"a failed init container takes the sidecars along", scene{pod: withInit(withSidecar(pod(never, "a"), "s"), "i"), accepted: true, here: world(up("s", 0), exit("i", 0, 1, 0, ""))},
-			"settle Failed; stop container s s0 in 30s; stop sandbox s0"},
+			"record result Failed; stop container s s0 in 30s; stop sandbox s0"},
 
 		// Memory.
 		{"an init container killed for memory is restarted even with 0", scene{pod: withInit(pod(onFailure, "a"), "i"), accepted: true, here: world(oom("i", 0))}, "start container i#1 after 0s"},

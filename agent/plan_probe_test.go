@@ -62,21 +62,21 @@ func TestPlanOfProbedPods(t *testing.T) {
 	}{
 		// Kills.
 		{"a container whose liveness probe failed is condemned, then stopped", scene{pod: probed(pod(always, "a"), "a"), here: world(up("a", 0))}, results{"a0": dead},
-			"condemn container a a0 in 30s; stop container a a0 in 30s"},
+			"record kill decision a a0 in 30s; stop container a a0 in 30s"},
 		{"so is one whose startup probe failed", scene{pod: probed(pod(always, "a"), "a"), here: world(up("a", 0))}, results{"a0": stillborn},
-			"condemn container a a0 in 30s; stop container a a0 in 30s"},
+			"record kill decision a a0 in 30s; stop container a a0 in 30s"},
 		{"the probe's grace wins over the pod's", scene{pod: grace(probed(pod(always, "a"), "a"), 90), here: world(up("a", 0))}, results{"a0": dead},
-			"condemn container a a0 in 1m30s; stop container a a0 in 1m30s"},
+			"record kill decision a a0 in 1m30s; stop container a a0 in 1m30s"},
 		{"but one probe's grace is not another's", scene{pod: grace(probed(pod(always, "a"), "a"), 90), here: world(up("a", 0))}, results{"a0": stillborn},
-			"condemn container a a0 in 30s; stop container a a0 in 30s"},
+			"record kill decision a a0 in 30s; stop container a a0 in 30s"},
 		{"a probe's grace below two seconds is two seconds", scene{pod: grace(probed(pod(always, "a"), "a"), 1), here: world(up("a", 0))}, results{"a0": dead},
-			"condemn container a a0 in 2s; stop container a a0 in 2s"},
+			"record kill decision a a0 in 2s; stop container a a0 in 2s"},
 		{"under Never it is stopped too", scene{pod: probed(pod(never, "a"), "a"), here: world(up("a", 0))}, results{"a0": dead},
-			"condemn container a a0 in 30s; stop container a a0 in 30s"},
+			"record kill decision a a0 in 30s; stop container a a0 in 30s"},
 		{"two at a time are stopped together", scene{pod: probed(probed(pod(always, "a", "b"), "a"), "b"), here: world(up("a", 0), up("b", 0))}, results{"a0": dead, "b0": stillborn},
-			"condemn container a a0 in 30s; condemn container b b0 in 30s; stop container a a0 in 30s, stop container b b0 in 30s"},
+			"record kill decision a a0 in 30s; record kill decision b b0 in 30s; stop container a a0 in 30s, stop container b b0 in 30s"},
 		{"what can start does not wait for a stop", scene{pod: probed(pod(always, "a", "b"), "a"), here: world(up("a", 0), exit("b", 0, 1, 0, ""))}, results{"a0": dead},
-			"start container b#1 after 0s; condemn container a a0 in 30s; stop container a a0 in 30s"},
+			"start container b#1 after 0s; record kill decision a a0 in 30s; stop container a a0 in 30s"},
 		{"the attempt before does not count", scene{pod: probed(pod(always, "a"), "a"), here: world(exit("a", 0, 1, 0, ""), up("a", 1))}, results{"a0": dead}, ""},
 
 		// What is left alone.
@@ -122,19 +122,19 @@ func TestPlanOfProbedPods(t *testing.T) {
 		{"once it has started the next one starts", scene{pod: withInit(probed(withSidecar(pod(always, "a"), "s"), "s"), "i"), here: world(up("s", 0))}, results{"s0": {Started: true}}, "start container i#0"},
 		{"that it is not ready holds nobody", scene{pod: probed(withSidecar(pod(always, "a"), "s"), "s"), here: world(up("s", 0))}, results{"s0": {Started: true, Text: "x"}}, "start container a#0"},
 		{"a sidecar whose startup probe failed is stopped", scene{pod: withInit(probed(withSidecar(pod(never, "a"), "s"), "s"), "i"), here: world(up("s", 0))}, results{"s0": stillborn},
-			"condemn container s s0 in 30s; stop container s s0 in 30s"},
+			"record kill decision s s0 in 30s; stop container s s0 in 30s"},
 		{"and started again, also under Never", scene{pod: withInit(probed(withSidecar(pod(never, "a"), "s"), "s"), "i"), here: world(doomed(exit("s", 0, 0, 0, "")))}, nil,
 			"start container s#1 after 0s"},
 		{"a sidecar whose liveness probe failed does not hold the next", scene{pod: withInit(probed(withSidecar(pod(always, "a"), "s"), "s"), "i"), here: world(up("s", 0))}, results{"s0": dead},
-			"start container i#0; condemn container s s0 in 30s; stop container s s0 in 30s"},
+			"start container i#0; record kill decision s s0 in 30s; stop container s s0 in 30s"},
 		{"a dead sidecar is stopped while the pod runs", scene{pod: probed(withSidecar(pod(always, "a"), "s"), "s"), here: world(up("a", 0), up("s", 0))}, results{"s0": dead},
-			"condemn container s s0 in 30s; stop container s s0 in 30s"},
+			"record kill decision s s0 in 30s; stop container s s0 in 30s"},
 		{"a sidecar is not condemned when the work is done", scene{pod: probed(withSidecar(pod(never, "a"), "s"), "s"), here: world(exit("a", 0, 0, 0, ""), up("s", 0))}, results{"s0": dead},
-			"settle Succeeded; stop container s s0 in 30s; stop sandbox s0"},
+			"record result Succeeded; stop container s s0 in 30s; stop sandbox s0"},
 
 		// Going.
 		{"a pod that goes is stopped with its own grace", scene{pod: grace(probed(pod(always, "a"), "a"), 90), nothing: true, here: world(up("a", 0))}, results{"a0": dead},
-			"retire; stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
+			"mark for removal; stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.accepted = true

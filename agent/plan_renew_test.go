@@ -70,10 +70,10 @@ func TestWhatARenewalComesTo(t *testing.T) {
 		scene
 		want string
 	}{
-		{"a container that runs", "a", scene{pod: web(), accepted: true, here: here()}, "condemn container a a2 30s: a restart was asked for; map[a:a2]"},
-		{"one that has exited", "b", scene{pod: web(), accepted: true, here: here()}, "condemn container b b1 30s: a restart was asked for; map[b:b1]"},
-		{"a sidecar", "s", scene{pod: web(), accepted: true, here: here()}, "condemn container s s0 30s: a restart was asked for; map[s:s0]"},
-		{"the pod", "", scene{pod: web(), accepted: true, here: here()}, "renew s0 0s: a restart was asked for; map[a:a2 b:b1 s:s0]"},
+		{"a container that runs", "a", scene{pod: web(), accepted: true, here: here()}, "record kill decision a a2 30s: a restart was asked for; map[a:a2]"},
+		{"one that has exited", "b", scene{pod: web(), accepted: true, here: here()}, "record kill decision b b1 30s: a restart was asked for; map[b:b1]"},
+		{"a sidecar", "s", scene{pod: web(), accepted: true, here: here()}, "record kill decision s s0 30s: a restart was asked for; map[s:s0]"},
+		{"the pod", "", scene{pod: web(), accepted: true, here: here()}, "replace sandbox s0 0s: a restart was asked for; map[a:a2 b:b1 s:s0]"},
 		{"an init container", "i", scene{pod: web(), accepted: true, here: here()}, "i is an init container of pod default/web-n: these run again when the whole pod is restarted"},
 		{"no container", "x", scene{pod: web(), accepted: true, here: here()}, `unknown: pod default/web-n has no container "x"`},
 		{"a pod of which nothing runs", "", scene{pod: web(), accepted: true}, "nothing; map[a: b: s:]"},

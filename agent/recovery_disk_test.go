@@ -88,13 +88,13 @@ func TestOnAFullDiskWhatRunsGoesOnAndWhatIsNewWaits(t *testing.T) {
 			r.Errorf("the new pod waits with %+v", waits)
 		}
 		r.says(1, "status cannot be written; trying again")
-		r.says(1, "cannot accept")
+		r.says(1, "pod acceptance failed")
 		r.want(old, manifest("new", "img:1"))
 		r.after(time.Minute)
 		if _, there := r.Sandbox("gone-n"); there {
 			r.Errorf("a pod cannot go")
 		}
-		r.says(1, "another agent would not know that the pod is being stopped")
+		r.says(1, "a restarted agent does not know that the pod is being stopped")
 		os.Remove(junk)
 		r.after(2 * time.Minute)
 		r.expect("default/new-n/c", "default/old-n/c")
@@ -120,7 +120,7 @@ func TestAJobThatEndsOnAFullDiskStaysEnded(t *testing.T) {
 		if st := r.status("default/job-n"); st.Phase != v1.PodFailed {
 			r.Errorf("status %+v", st)
 		}
-		r.says(1, "cannot go on and tries again")
+		r.says(1, "sync failed; retrying")
 		r.stop()
 		os.Remove(junk)
 		r.start()
@@ -154,7 +154,7 @@ func TestACheckpointThatIsNoFileIsSaidAndLeftAside(t *testing.T) {
 		if r.made() != made {
 			r.Errorf("something was made anew")
 		}
-		r.says(1, "checkpoint is unusable and left aside")
+		r.says(1, "checkpoint is unusable; ignoring it")
 	})
 }
 

@@ -41,26 +41,26 @@ func sameUID(name string) string {
 }
 
 var scenarios = []scenario{
-	{name: "start", after: walked("web", "img:8"), runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 0, "s": 0}, says: `"create sandbox" pod=default/web-n attempt=0 reason="the pod is new here"`},
-	{name: "removal", before: walked("web", "img:1"), says: `forget pod=default/web-n reason="its manifest is gone"`},
+	{name: "start", after: walked("web", "img:8"), runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 0, "s": 0}, says: `"sandbox created" pod=default/web-n attempt=0 reason="the pod is new"`},
+	{name: "removal", before: walked("web", "img:1"), says: `"pod removed" pod=default/web-n reason="its manifest is gone"`},
 	{name: "replacement", before: walked("web", "img:1"), after: walked("web", "img:8"), runs: []string{"c", "s"}, phase: v1.PodRunning,
-		counts: map[string]uint32{"c": 0, "s": 0}, says: `forget pod=default/web-n reason="its manifest has changed"`},
+		counts: map[string]uint32{"c": 0, "s": 0}, says: `"pod removed" pod=default/web-n reason="its manifest has changed"`},
 	{name: "rename", before: sameUID("old"), after: sameUID("web"), runs: []string{"c", "s"}, phase: v1.PodRunning,
 		counts: map[string]uint32{"c": 0, "s": 0}, says: `reason=UIDInUse`},
 	{name: "crash", before: walked("web", "img:1"), after: walked("web", "img:1"), happen: func(r *rig) { r.Exit("c", 3) },
 		runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 1, "s": 0}, says: `container=c attempt=1 reason="it exited with 3 (Error)"`},
 	{name: "end of a job", before: walked("web", "img:1", "restartPolicy: Never"), after: walked("web", "img:1", "restartPolicy: Never"),
-		happen: func(r *rig) { r.Exit("c", 0) }, phase: v1.PodSucceeded, says: `end pod=default/web-n reason="all containers have succeeded"`},
+		happen: func(r *rig) { r.Exit("c", 0) }, phase: v1.PodSucceeded, says: `"pod ended" pod=default/web-n reason="all containers have succeeded"`},
 	{name: "sandbox killed by others", before: walked("web", "img:1"), after: walked("web", "img:1"), happen: func(r *rig) { r.KillSandbox("web-n") },
-		runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 1, "s": 1}, says: `"create sandbox" pod=default/web-n attempt=1 reason="its sandbox is dead"`},
+		runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 1, "s": 1}, says: `"sandbox created" pod=default/web-n attempt=1 reason="its sandbox is dead"`},
 	{name: "sandbox removed by others", before: walked("web", "img:1"), after: walked("web", "img:1"), happen: func(r *rig) { r.RemoveSandboxBehindBack("web-n") },
-		runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 1, "s": 1}, says: `"create sandbox" pod=default/web-n attempt=0 reason="the pod is new here"`},
+		runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 1, "s": 1}, says: `"sandbox created" pod=default/web-n attempt=0 reason="the pod is new"`},
 	{name: "container removed by others", before: walked("web", "img:1"), after: walked("web", "img:1"), happen: func(r *rig) { r.RemoveContainerBehindBack("c") },
-		runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 1, "s": 0}, says: `"start container" pod=default/web-n container=c attempt=1 reason="it has not been started yet"`},
+		runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 1, "s": 0}, says: `"container started" pod=default/web-n container=c attempt=1 reason="it has not been started yet"`},
 	{name: "reboot", before: walked("web", "img:1"), after: walked("web", "img:1"), happen: func(r *rig) { r.kill(); r.Reboot(); r.start() },
-		runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 1, "s": 1}, says: `"create sandbox" pod=default/web-n attempt=1 reason="its sandbox is dead"`},
+		runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 1, "s": 1}, says: `"sandbox created" pod=default/web-n attempt=1 reason="its sandbox is dead"`},
 	{name: "new machine, old root dir", before: walked("web", "img:1"), after: walked("web", "img:1"), happen: func(r *rig) { r.kill(); r.RemoveSandboxBehindBack("web-n"); r.start() },
-		runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 1, "s": 1}, says: `"create sandbox" pod=default/web-n attempt=0 reason="the pod is new here"`},
+		runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 1, "s": 1}, says: `"sandbox created" pod=default/web-n attempt=0 reason="the pod is new"`},
 }
 
 // troubles are what may happen at any one call; "" is none.

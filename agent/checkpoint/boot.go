@@ -10,11 +10,11 @@ import (
 
 // Boot is the run of the kernel that the agent lives in.
 type Boot struct {
-	ID    string    // "": the kernel does not tell
-	Since time.Time // by the clock as it goes now; zero: the kernel does not tell
+	ID    string    // "": not known
+	Since time.Time // by the current clock; zero: not known
 }
 
-// ReadBoot asks the kernel.
+// ReadBoot reads the current boot from the kernel.
 func ReadBoot() Boot {
 	var b Boot
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {

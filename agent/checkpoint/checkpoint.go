@@ -1,3 +1,4 @@
+// Package checkpoint stores on disk what an agent must remember when it is restarted.
 package checkpoint
 
 import (
@@ -18,8 +19,8 @@ import (
 	"monopod/manifests/poduid"
 )
 
-// LastGood returns the pods that the checkpoints say shall run, one per key:
-// what the Source goes by while the manifests themselves cannot be read.
+// LastGood returns the last good versions of the pods by their checkpoints, one
+// per key. The Source uses them while the manifests cannot be read.
 func LastGood(all []*Checkpoint) []*manifests.Pod {
 	newest := map[manifests.Key]*Checkpoint{}
 	for _, c := range all {
@@ -37,34 +38,34 @@ func LastGood(all []*Checkpoint) []*manifests.Pod {
 	return pods
 }
 
-// Checkpoint is what the agent remembers of a pod's instance on disk, in
+// Checkpoint is the agent's record of a pod's instance on disk, in
 // <root>/pods/<uid>/pod.json. It is written before anything of the instance is
-// made, and removed after the last of it is gone.
+// created, and removed after everything of it.
 type Checkpoint struct {
 	File     string      `json:"file"`     // the manifest it came from
 	Digest   string      `json:"digest"`   // of the manifest, see manifests.Pod
-	Accepted metav1.Time `json:"accepted"` // when the instance began: the pod's startTime
-	// Boot is the run of the kernel in which a pod that starts after others was
-	// let start last; "": unknown, which counts as this one.
+	Accepted metav1.Time `json:"accepted"` // the pod's startTime
+	// Boot is the boot in which a pod that starts after others started last; "":
+	// unknown, which counts as the current one.
 	Boot string `json:"boot,omitempty"`
 	// Pod is the accepted pod. Its deletionTimestamp is set once the instance
-	// is being retired, its status once it has ended.
+	// must go, its status once it has ended.
 	Pod *v1.Pod `json:"pod"`
-	// Condemned are the containers that must stop although the pod goes on, by id.
+	// KillDecisions are of containers that must stop although the pod runs on, by id.
 	KillDecisions map[string]KillDecision `json:"condemned,omitempty"`
 
 	HooksDone      map[string]string `json:"hooked,omitempty"`  // by container name: the id of the attempt whose postStart hook is done
-	Result         *Result           `json:"verdict,omitempty"` // how the pod will have ended once it is stopped; nil: it is not to end
-	Marks          map[string]string `json:"marks,omitempty"`   // by container name: the back-off that its next first attempt is marked with
-	ReplaceSandbox string            `json:"renew,omitempty"`   // the sandbox in whose place the pod is to get a new one, as somebody asked for
+	Result         *Result           `json:"verdict,omitempty"` // how the pod ends once it is stopped; nil: it runs on
+	Marks          map[string]string `json:"marks,omitempty"`   // by container name: the back-off mark of its first attempt after a reset
+	ReplaceSandbox string            `json:"renew,omitempty"`   // id of the sandbox that a restart request replaces
 
-	Unwritten bool // nothing of it is on disk: the disk took none
+	Unwritten bool // it is not on disk: the disk did not take it
 }
 
 func (c *Checkpoint) Key() manifests.Key { return manifests.KeyOf(c.Pod) }
 func (c *Checkpoint) Uid() string        { return string(c.Pod.UID) }
 
-// IsRemoving reports whether the instance is to go, whatever the manifests say.
+// IsRemoving reports whether the instance must go, whatever the manifests say.
 func (c *Checkpoint) IsRemoving() bool { return c.Pod.DeletionTimestamp != nil }
 
 // Ended returns the phase in which the instance has ended, or "".
@@ -87,14 +88,14 @@ func NewCheckpoint(p *manifests.Pod, now metav1.Time) *Checkpoint {
 	return &Checkpoint{File: p.File, Digest: p.Digest, Accepted: now, Pod: p.Pod}
 }
 
-// InBoot returns a copy that says the instance was let start in this boot.
+// InBoot returns a copy that says the instance started in this boot.
 func (c *Checkpoint) InBoot(b Boot) *Checkpoint {
 	d := *c
 	d.Boot = b.ID
 	return &d
 }
 
-// Removing returns a copy that says the instance is to go.
+// Removing returns a copy that says the instance must go.
 func (c *Checkpoint) Removing(now metav1.Time) *Checkpoint {
 	d := *c
 	d.Pod = c.Pod.DeepCopy()
@@ -110,7 +111,7 @@ func (c *Checkpoint) WithEnd(s v1.PodStatus) *Checkpoint {
 	return &d
 }
 
-// WithHookDone returns a copy that says that the container's postStart hook is done.
+// WithHookDone returns a copy that says the container's postStart hook is done.
 func (c *Checkpoint) WithHookDone(name, id string) *Checkpoint {
 	d := *c
 	d.HooksDone = maps.Clone(c.HooksDone)
@@ -121,26 +122,26 @@ func (c *Checkpoint) WithHookDone(name, id string) *Checkpoint {
 	return &d
 }
 
-// WithResult returns a copy that says how the instance will have ended.
+// WithResult returns a copy that says how the instance ends.
 func (c *Checkpoint) WithResult(v Result) *Checkpoint {
 	d := *c
 	d.Result = &v
 	return &d
 }
 
-// WithMarks returns a copy with other marks.
+// WithMarks returns a copy with these back-off marks.
 func (c *Checkpoint) WithMarks(marks map[string]string) *Checkpoint {
 	d := *c
 	d.Marks = marks
 	return &d
 }
 
-// Save writes the checkpoint to disk for good.
+// Save writes the checkpoint to disk, synced.
 func (r *Root) Save(c *Checkpoint) error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if c.Uid() == r.claimed {
-		return fmt.Errorf("checkpoint of %s: what is left of a former pod is being removed", c.Key())
+		return fmt.Errorf("checkpoint of %s: an orphaned pod with its uid is being removed", c.Key())
 	}
 	if err := os.MkdirAll(r.PodDir(c.Uid()), 0o750); err != nil {
 		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
@@ -150,14 +151,14 @@ func (r *Root) Save(c *Checkpoint) error {
 		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
 	}
 	if err := status.WriteFile(r.Path("pods", c.Uid(), "pod.json"), b, 0o600); err != nil {
-		os.Remove(r.PodDir(c.Uid())) // if it is empty: nobody would know of it
+		os.Remove(r.PodDir(c.Uid())) // only if it is empty
 		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
 	}
 	return nil
 }
 
-// Checkpoints reads all checkpoints. One that cannot be read is said in the
-// log and left out; its instance is then known from the runtime alone.
+// Checkpoints reads all checkpoints. An unusable one is logged and left out; its
+// instance is then known from the runtime alone.
 func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
 	dirs, err := os.ReadDir(r.Path("pods"))
 	if err != nil {
@@ -177,7 +178,7 @@ func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
 			err = errors.New("it is not the checkpoint of this pod")
 		}
 		if err != nil {
-			log.Error("checkpoint is unusable and left aside", "file", r.Path("pods", d.Name(), "pod.json"), "err", err)
+			log.Error("checkpoint is unusable; ignoring it", "file", r.Path("pods", d.Name(), "pod.json"), "err", err)
 			continue
 		}
 		for id, k := range c.KillDecisions {
@@ -194,8 +195,8 @@ func (r *Root) Orphaned(uid string) bool {
 	return errors.Is(err, fs.ErrNotExist) && Exists(r.PodDir(uid))
 }
 
-// Claim keeps a pod from being accepted until release is called, so that what
-// is left of a former one can be removed; not free: it was accepted.
+// Claim keeps a pod from being accepted until release is called, so that the
+// orphaned one with its uid can be removed; not free: it was accepted.
 func (r *Root) Claim(uid string) (release func(), free bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -210,8 +211,8 @@ func (r *Root) Claim(uid string) (release func(), free bool) {
 	}, true
 }
 
-// Remains names the pods of which something is left: each has a dir until the
-// last of it is gone.
+// Remains returns the names of the pods of which something is left: each has a
+// dir until everything else of it is gone.
 func (r *Root) Remains(log *slog.Logger) []string {
 	names := map[string]string{}
 	all, _ := r.Checkpoints(log)
@@ -230,7 +231,7 @@ func (r *Root) Remains(log *slog.Logger) []string {
 	return out
 }
 
-// WithSandboxReplaced returns a copy that says that the pod is to get a new sandbox in
+// WithSandboxReplaced returns a copy that says the pod must get a new sandbox in
 // place of this one.
 func (c *Checkpoint) WithSandboxReplaced(sandbox string) *Checkpoint {
 	d := *c

@@ -12,8 +12,8 @@ import (
 	"monopod/manifests"
 )
 
-// Folder reads what is remembered of the folder of manifests. What cannot be
-// read is said in the log, and then nothing is.
+// Folder reads the record of the manifest folder. An unusable one is logged and
+// ignored.
 func (r *Root) Folder(log *slog.Logger) manifests.Record {
 	var out manifests.Record
 	b, err := os.ReadFile(r.Path("folder.json"))
@@ -24,13 +24,13 @@ func (r *Root) Folder(log *slog.Logger) manifests.Record {
 		err = json.Unmarshal(b, &out)
 	}
 	if err != nil {
-		log.Error("it is not known any more which folder the manifests came from", "file", r.Path("folder.json"), "err", err)
+		log.Error("record of the manifest folder is unusable; ignoring it", "file", r.Path("folder.json"), "err", err)
 		return manifests.Record{}
 	}
 	return out
 }
 
-// SaveFolder writes that to disk for good.
+// SaveFolder writes the record of the manifest folder to disk, synced.
 func (r *Root) SaveFolder(m manifests.Record) error {
 	b, err := json.Marshal(m)
 	if err != nil {

@@ -2,15 +2,15 @@ package checkpoint
 
 import "time"
 
-// KillDecision is why a container that lives must be stopped although its pod
-// goes on, as its checkpoint remembers it.
+// KillDecision is why a running container must be stopped although its pod runs
+// on, as the checkpoint records it.
 type KillDecision struct {
 	Cause  Cause         `json:"cause,omitempty"`
 	Reason string        `json:"reason"`         // for a person
-	Text   string        `json:"text,omitempty"` // what its probe said
-	Grace  time.Duration `json:"grace"`          // how long it gets to end, ns
-	// Asked: somebody asked for it. The container starts again at once and
-	// whatever its restart policy is, as if it were for the first time.
+	Text   string        `json:"text,omitempty"` // what its probe or hook said
+	Grace  time.Duration `json:"grace"`          // grace period, ns
+	// Requested: it comes from a restart request. The container starts again at
+	// once, whatever its restart policy and back-off are.
 	Requested bool `json:"asked,omitempty"`
 }
 
@@ -19,20 +19,20 @@ type Cause string
 
 const (
 	CausePod     Cause = ""          // its pod stops as a whole
-	CauseProbe   Cause = "probe"     // a liveness or startup probe found it dead
-	CauseHook    Cause = "postStart" // its postStart hook has failed
-	CauseRequest Cause = "request"   // a restart was asked for
-	CauseLost    Cause = "lost"      // the runtime has lost track of it
+	CauseProbe   Cause = "probe"     // its liveness or startup probe failed
+	CauseHook    Cause = "postStart" // its postStart hook failed
+	CauseRequest Cause = "request"   // a restart request
+	CauseLost    Cause = "lost"      // the runtime does not know its state
 )
 
-// Reasons of kill decisions, for a person.
+// Reasons of kill decisions, for a person. Checkpoints on disk contain them.
 const (
 	RestartRequested = "a restart was asked for"
 	HookFailed       = "its postStart hook has failed"
 )
 
-// withCause returns the decision with its cause: those of agents that wrote
-// none are told by what else they say.
+// withCause returns the decision with its cause, which follows from the other
+// fields if an older agent wrote none.
 func (k KillDecision) withCause() KillDecision {
 	switch {
 	case k.Cause != "":

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openLock opens the file that is locked while an agent has a root dir, making
-// it when there is none. It is going to be overwritten: a link is not followed,
-// and nothing but a regular file is taken.
+// openLock opens or creates the lock file of a root dir. The file is overwritten
+// later, so it must be a regular file, and links are not followed.
 func openLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if errors.Is(err, unix.EROFS) {
@@ -34,10 +33,10 @@ func openLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-// holder returns the process that has a lock, as it wrote there.
+// holder returns the id of the process that holds the lock, from the lock file.
 func holder(lock *os.File) string {
 	b := make([]byte, 20)
-	n, _ := lock.ReadAt(b, 0) // to the end, or not all
+	n, _ := lock.ReadAt(b, 0) // the error is io.EOF, or the result is incomplete
 	pid, _, _ := bytes.Cut(b[:n], []byte("\n"))
 	return string(pid)
 }

@@ -19,40 +19,40 @@ import (
 	"monopod/agent/status"
 )
 
-// Exists reports whether something may be there.
+// Exists reports whether a path exists, or may exist.
 func Exists(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// CleanEnd is a file in the root dir that is there while no agent runs and the
-// last one ended by itself. An agent removes it when it begins to work: so a
-// crash, a kill and a power cut leave none, nor does a disk that takes no data.
+// CleanEnd is a file in the root dir that exists while no agent runs and the
+// last one ended by itself. An agent removes it when it starts: after a crash, a
+// kill, a power cut or on a disk that takes no data there is none.
 const CleanEnd = "clean-end"
 
-// EndedCleanly lets the next agent trust the checkpoints. Where it cannot be
-// written that one waits a moment longer.
+// EndedCleanly lets the next agent trust the checkpoints. If the file cannot be
+// written, the next agent only waits a moment longer.
 func (r *Root) EndedCleanly() {
 	_ = status.WriteFile(r.Path(CleanEnd), nil, 0o600)
 }
 
-// Root is the root dir of an agent, taken by a lock for as long as it lives.
+// Root is the root dir of an agent, which holds its lock until Close.
 type Root struct {
 	Dir      string
-	Instance string // names the root dir; on every sandbox that is ours
+	Instance string // identifies the root dir; a label of every sandbox of the agent
 	lock     *os.File
 	Users    *podUsers
-	Trouble  error // why nothing can be written in it; nil: it can, as far as is known
+	Trouble  error // why the root dir is not writable; nil: it is, as far as known
 
-	mu      sync.RWMutex // held to write while no checkpoint may be written
-	claimed string       // the uid of a pod that must not be accepted now, "": none; guarded by mu
+	mu      sync.RWMutex // locked while no checkpoint may be saved
+	claimed string       // the uid of a pod that must not be accepted now, or ""; guarded by mu
 }
 
 var instanceForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// OpenRoot makes the root dir where it is missing and takes it for this
-// process. It refuses a dir that another agent has. One that was used before may
-// be on a disk that takes nothing: see trouble.
+// OpenRoot creates the root dir if it is missing and locks it for this process.
+// It fails if another agent holds the lock. A root dir that was used before may
+// be on a disk that takes no data: see Trouble.
 func OpenRoot(dir string) (_ *Root, err error) {
 	for _, d := range []string{dir, filepath.Join(dir, "pods")} {
 		if err := os.MkdirAll(d, 0o750); err != nil {
@@ -74,8 +74,8 @@ func OpenRoot(dir string) (_ *Root, err error) {
 	return r, err
 }
 
-// takeLock takes the lock file, which names the process for whoever comes next.
-// The lock counts also where that cannot be written.
+// takeLock locks the lock file and writes the process id into it, for the error
+// of other agents. The lock holds even if that cannot be written.
 func (r *Root) takeLock() (err error) {
 	r.lock, err = openLock(r.Path("lock"))
 	if err != nil {
@@ -88,20 +88,20 @@ func (r *Root) takeLock() (err error) {
 		}
 		return fmt.Errorf("root dir %s is in use by another monopod%s: stop it, or choose another with --root", r.Dir, of)
 	}
-	// In place: a file that was emptied first may find no room again.
+	// In place: a full disk may not take a file that was truncated first.
 	pid := fmt.Appendf(nil, "%d\n", os.Getpid())
 	if _, err = r.lock.WriteAt(pid, 0); err == nil {
 		err = r.lock.Truncate(int64(len(pid)))
 	}
 	if err != nil {
 		r.Trouble = cmp.Or(r.Trouble, err)
-		_ = r.lock.Truncate(0) // rather no process than a former one
+		_ = r.lock.Truncate(0) // better no process id than a previous one
 	}
 	return nil
 }
 
-// takesData returns why a folder's disk takes no data, nil where it does or
-// where that cannot be found out without leaving something behind.
+// takesData returns why a folder's disk takes no data, nil if it does or if that
+// cannot be tested without leaving a file behind.
 func takesData(dir string) error {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if err == nil {
@@ -114,25 +114,25 @@ func takesData(dir string) error {
 	return nil
 }
 
-// Complain says once that nothing can be written in the root dir. event may be nil.
+// Complain logs that the root dir is not writable, if so. event may be nil.
 func (r *Root) Complain(log *slog.Logger, event func(reason, message string)) {
 	if r.Trouble == nil {
 		return
 	}
-	const text = "root dir cannot be written: pods that are known run on, new ones wait; make room on its disk, or mount it for writing"
+	const text = "root dir cannot be written: known pods run on, new pods wait; free space on its disk, or mount it for writing"
 	log.Error(text, "root", r.Dir, "err", r.Trouble)
 	if event != nil {
 		event("RootDirNotWritable", fmt.Sprintf("%s: %v", text, r.Trouble))
 	}
 }
 
-// readInstance reads the root dir's mark, making it when there is none.
+// readInstance reads the root dir's instance mark, or creates it if there is none.
 func readInstance(path string) (string, error) {
 	b, err := os.ReadFile(path)
 	if err == nil {
 		id := strings.TrimSpace(string(b))
 		if !instanceForm.MatchString(id) {
-			return "", fmt.Errorf("%s does not hold 16 hex digits, so no sandbox can be told to be ours: restore it, or remove it to give up the pods of this root dir", path)
+			return "", fmt.Errorf("%s does not hold 16 hex digits, so the agent cannot recognize its sandboxes: restore it, or remove it to give up the pods of this root dir", path)
 		}
 		return id, nil
 	}
@@ -143,12 +143,12 @@ func readInstance(path string) (string, error) {
 	rand.Read(id)
 	mark := hex.EncodeToString(id)
 	if err := status.WriteFile(path, []byte(mark+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("root dir %s is new and cannot be marked: %w; make room on its disk or mount it for writing, or choose another with --root", filepath.Dir(path), err)
+		return "", fmt.Errorf("root dir %s is new and cannot be marked: %w; free space on its disk or mount it for writing, or choose another with --root", filepath.Dir(path), err)
 	}
 	return mark, nil
 }
 
-// Path returns the path of something in the root dir.
+// Path returns a path in the root dir.
 func (r *Root) Path(parts ...string) string {
 	return filepath.Join(append([]string{r.Dir}, parts...)...)
 }

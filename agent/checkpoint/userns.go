@@ -18,24 +18,25 @@ import (
 // its own users (kubelet: userNamespaces.idsPerPod).
 const IdsPerPod = 1 << 16
 
-// IdRange is a part of the machine's user and group ids that pods may have.
+// IdRange is a range of the machine's user and group ids.
 type IdRange struct{ First, Length uint64 }
 
-// allIDs is what the kubelet gives to pods: all but the machine's own users.
+// allIDs are the ids that the kubelet gives to pods: all except the machine's
+// own users.
 func allIDs() IdRange { return IdRange{IdsPerPod, 1<<32 - IdsPerPod} }
 
-// podUsers hands out ranges of ids to pods and remembers each in
-// pods/<uid>/userns, which goes with the pod's dir. Any goroutine may use it.
+// podUsers allocates ranges of ids to pods and saves each in pods/<uid>/userns,
+// which is removed with the pod's dir. Any goroutine may use it.
 type podUsers struct {
 	root *Root
-	Pool func() (IdRange, error) // asked once, when the first pod needs ids
+	Pool func() (IdRange, error) // called until it succeeds, when a pod needs ids
 
 	mu    sync.Mutex
 	ids   *IdRange
-	taken map[string]uint32 // first id by uid of the pod; ranges of former agents too
+	taken map[string]uint32 // first id by uid of the pod; previous agents' ranges, too
 }
 
-// idMapping is a range in the file userns, whose form is the kubelet's.
+// idMapping is a range in the file userns, which has the kubelet's format.
 type idMapping struct {
 	HostID      uint32 `json:"hostId"`
 	ContainerID uint32 `json:"containerId"`
@@ -49,8 +50,8 @@ type usernsFile struct {
 
 func newPodUsers(r *Root) *podUsers { return &podUsers{root: r, Pool: subIDs} }
 
-// Take returns the ids of a pod: those it has, else a free range. The pod's
-// dir must be there.
+// Take returns the ids of a pod: those it has, else a free range. The pod's dir
+// must exist.
 func (u *podUsers) Take(uid string) (*rt.UserNamespace, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -76,7 +77,7 @@ func (u *podUsers) Take(uid string) (*rt.UserNamespace, error) {
 	return userNamespace(first), nil
 }
 
-// Release gives the ids of a pod back whose dir is gone.
+// Release frees the ids of a pod whose dir is gone.
 func (u *podUsers) Release(uid string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -85,8 +86,8 @@ func (u *podUsers) Release(uid string) {
 
 func (u *podUsers) path(uid string) string { return u.root.Path("pods", uid, "userns") }
 
-// recall reads what was handed out before. A file that cannot be read means
-// that nobody knows which ids are taken, so none can be given.
+// recall reads the allocations on disk. If one cannot be read, it is not known
+// which ids are free, so none can be allocated.
 func (u *podUsers) recall() error {
 	if u.taken != nil {
 		return nil
@@ -117,9 +118,9 @@ func (u *podUsers) recall() error {
 	return nil
 }
 
-// free returns the first id of a range that no pod has. It looks from a place on
-// that depends on the root dir, so that two agents on a machine, who know
-// nothing of each other, hardly ever choose the same.
+// free returns the first id of a range that no pod has. The search starts at a
+// range that depends on the root dir, so that two agents on one machine, which
+// do not know of each other, rarely choose the same.
 func (u *podUsers) free() (uint32, error) {
 	if u.ids == nil {
 		ids, err := u.Pool()
@@ -144,8 +145,8 @@ func (u *podUsers) free() (uint32, error) {
 	return 0, fmt.Errorf("all %d ranges of user ids are taken by other pods", blocks)
 }
 
-// userNamespace is a pod's users in the runtime's terms: its root is first on
-// the machine.
+// userNamespace is a pod's user namespace for the runtime: its root is the id
+// first on the machine.
 func userNamespace(first uint32) *rt.UserNamespace {
 	ids := []*rt.IDMapping{{HostId: first, Length: IdsPerPod}}
 	return &rt.UserNamespace{Mode: rt.NamespaceMode_POD, Uids: ids, Gids: ids}

@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// subIDs returns the ids that pods may have: those that the machine's
-// administrator gave to the user "kubelet" in /etc/subuid and /etc/subgid, who
-// stands for pods here as there, else all.
+// subIDs returns the ids that pods may have: those of the user "kubelet" in
+// /etc/subuid and /etc/subgid, as with the kubelet, else all.
 func subIDs() (IdRange, error) {
 	if _, err := user.Lookup("kubelet"); err != nil {
 		return allIDs(), nil
@@ -55,7 +54,7 @@ func ParseSubIDs(out string) (IdRange, error) {
 	var ids IdRange
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if n, err := fmt.Sscanf(lines[0], "%d: %s %d %d", &index, &name, &ids.First, &ids.Length); n != 4 {
-		return IdRange{}, fmt.Errorf("subordinate ids of the user kubelet: %q is not understood: %w", lines[0], err)
+		return IdRange{}, fmt.Errorf("subordinate ids of the user kubelet: %q is not valid: %w", lines[0], err)
 	}
 	switch {
 	case len(lines) > 1:

@@ -1,3 +1,4 @@
+// Package gc removes what pods that are gone left on disk.
 package gc
 
 import (
@@ -22,32 +23,31 @@ import (
 	"monopod/manifests/poduid"
 )
 
-// GarbageEvery is how often what nobody came to remove is looked for, as with
-// the kubelet.
+// GarbageEvery is the period of garbage collection (kubelet: the same).
 const GarbageEvery = time.Minute
 
-// Garbage removes what is ours on disk and belongs to nothing any more. Workers
-// remove what their pods leave; this is for what an agent that was killed, or
-// somebody who removes containers by hand, left behind. What is ours the root
-// dir tells: it has a folder for each of our pods, which goes last.
+// Garbage removes the agent's files of pods and containers that are gone.
+// Workers remove what their pods leave; Garbage removes what is left when an
+// agent is killed or containers are removed by hand. The root dir has a folder
+// for each of the agent's pods, which is removed last.
 type Garbage struct {
 	Root              *checkpoint.Root
 	Cgroups           *node.PodCgroups
 	Lister            *pleg.Lister
 	Up                func() bool // the runtime answers
-	PodLogs, LogLinks string      // folders; no logLinks: none are made
-	Dead              func() int  // how many dead containers are kept of each; 0 is 1
+	PodLogs, LogLinks string      // folders; LogLinks "": no links are made
+	Dead              func() int  // dead attempts kept of each container; 0 is 1
 	Log               *slog.Logger
-	Event             func(reason, message string) // nil: nobody wants to know of trouble
+	Event             func(reason, message string) // records an event; nil: none
 	Metrics           *metrics.Metrics
 
-	// suspects are the pods, by uid, that looked gone the last time: a pod that
-	// is just being made looks the same for a moment.
+	// suspects are the pods, by uid, that looked orphaned in the last collection:
+	// a pod that is just being created looks the same for a moment.
 	suspects map[string]bool
-	said     map[string]string // the last trouble by uid, so that it is said once
+	logged   map[string]string // the last errors by uid, so that each is logged once
 }
 
-// Run collects each minute until ctx ends.
+// Run collects every GarbageEvery until ctx ends.
 func (g *Garbage) Run(ctx context.Context) {
 	for tick := time.NewTicker(GarbageEvery); ; {
 		select {
@@ -59,14 +59,14 @@ func (g *Garbage) Run(ctx context.Context) {
 		if !g.Up() {
 			continue
 		}
-		if all, err := g.Lister.List(ctx); err == nil { // else there is another minute
+		if all, err := g.Lister.List(ctx); err == nil { // else the next tick tries again
 			g.Collect(ctx, all.Pods, false)
 		}
 	}
 }
 
-// Collect removes what is not needed beside these pods of the runtime. sure:
-// nobody is making a pod.
+// Collect removes what these pods of the runtime do not need. sure: no pod is
+// being created.
 func (g *Garbage) Collect(ctx context.Context, pods map[manifests.Key]*pleg.Listed, sure bool) {
 	g.CollectPods(ctx, uidsOf(pods), sure)
 	live := g.logsOf(pods)
@@ -74,7 +74,7 @@ func (g *Garbage) Collect(ctx context.Context, pods map[manifests.Key]*pleg.List
 	g.collectLinks(live)
 }
 
-// uidsOf returns the uids of all that a listing has.
+// uidsOf returns all uids in a listing.
 func uidsOf(pods map[manifests.Key]*pleg.Listed) map[string]bool {
 	uids := map[string]bool{}
 	for _, p := range pods {
@@ -83,7 +83,7 @@ func uidsOf(pods map[manifests.Key]*pleg.Listed) map[string]bool {
 	return uids
 }
 
-// logsOf returns the paths of the logs of all containers that there are.
+// logsOf returns the log paths of all containers in a listing.
 func (g *Garbage) logsOf(pods map[manifests.Key]*pleg.Listed) map[string]bool {
 	paths := map[string]bool{}
 	for key, p := range pods {
@@ -95,10 +95,10 @@ func (g *Garbage) logsOf(pods map[manifests.Key]*pleg.Listed) map[string]bool {
 	return paths
 }
 
-// CollectPods removes pods that have neither a checkpoint nor anything in the
-// runtime: an agent died while it removed them, or before it made them.
+// CollectPods removes orphaned pods, which have neither a checkpoint nor anything
+// in the runtime: an agent died while it removed or created them.
 func (g *Garbage) CollectPods(ctx context.Context, running map[string]bool, sure bool) {
-	suspects, said := map[string]bool{}, map[string]string{}
+	suspects, logged := map[string]bool{}, map[string]string{}
 	dirs, _ := os.ReadDir(g.Root.Path("pods"))
 	for _, d := range dirs {
 		uid := d.Name()
@@ -112,20 +112,20 @@ func (g *Garbage) CollectPods(ctx context.Context, running map[string]bool, sure
 		err := g.contained(ctx, uid)
 		if err == nil {
 			delete(suspects, uid)
-			g.Log.Info("removed what was left of a former pod", "uid", uid)
+			g.Log.Info("orphaned pod removed", "uid", uid)
 			continue
 		}
-		if said[uid] = err.Error(); said[uid] != g.said[uid] && ctx.Err() == nil {
-			g.Log.Error("what is left of a former pod cannot be removed", append(panics.Logged(err), "uid", uid)...)
+		if logged[uid] = err.Error(); logged[uid] != g.logged[uid] && ctx.Err() == nil {
+			g.Log.Error("orphaned pod removal failed", append(panics.Logged(err), "uid", uid)...)
 			if g.Event != nil {
-				g.Event("ContainerGCFailed", fmt.Sprintf("what is left of the former pod with uid %s cannot be removed: %v", uid, err))
+				g.Event("ContainerGCFailed", fmt.Sprintf("removal of the orphaned pod with uid %s failed: %v", uid, err))
 			}
 		}
 	}
-	g.suspects, g.said = suspects, said
+	g.suspects, g.logged = suspects, logged
 }
 
-// contained is remove, of which a panic is an error of this pod alone.
+// contained calls remove, whose panic is an error of this pod alone.
 func (g *Garbage) contained(ctx context.Context, uid string) (err error) {
 	defer func() {
 		if panics.In(err) != nil {
@@ -136,8 +136,8 @@ func (g *Garbage) contained(ctx context.Context, uid string) (err error) {
 	return g.remove(ctx, uid)
 }
 
-// remove removes all that is ours of a pod that is gone, unless one of that uid
-// was accepted meanwhile.
+// remove removes the agent's files of an orphaned pod, unless a pod with that
+// uid was accepted meanwhile.
 func (g *Garbage) remove(ctx context.Context, uid string) error {
 	release, free := g.Root.Claim(uid)
 	if !free {
@@ -157,7 +157,7 @@ func (g *Garbage) remove(ctx context.Context, uid string) error {
 	return nil
 }
 
-// removeLogs removes the logs of a pod, whatever its name was, and the links.
+// removeLogs removes the logs of a pod, whatever its name was, and their links.
 func (g *Garbage) removeLogs(uid string) error {
 	dirs, err := os.ReadDir(g.PodLogs)
 	if errors.Is(err, os.ErrNotExist) {
@@ -183,8 +183,8 @@ func (g *Garbage) removeLogs(uid string) error {
 	return nil
 }
 
-// UidOfLogs returns whose the folder of logs of that name is, "" for a folder
-// with another kind of name: <namespace>_<name>_<uid>.
+// UidOfLogs returns the uid in the name of a pod's log folder,
+// <namespace>_<name>_<uid>; "" for other names.
 func UidOfLogs(dir string) string {
 	parts := strings.Split(dir, "_")
 	if len(parts) != 3 || !poduid.Valid(parts[2]) {
@@ -193,23 +193,23 @@ func UidOfLogs(dir string) string {
 	return parts[2]
 }
 
-// podOfLog returns the name of the pod's folder that a container's log is in.
+// podOfLog returns the name of the pod's log folder that a container's log is in.
 func podOfLog(log string) string { return filepath.Base(filepath.Dir(filepath.Dir(log))) }
 
-// collectLinks removes the links to logs of our pods that are there no more,
-// nor of a container that is: its log may only be without its name for a moment.
+// collectLinks removes the links to missing logs of the agent's pods, unless the
+// container exists: a rotation takes the log's name away for a moment.
 func (g *Garbage) collectLinks(live map[string]bool) {
 	g.eachLink(func(link, log string) {
 		if live[log] || checkpoint.Exists(log) || !g.ours(podOfLog(log)) {
 			return
 		}
 		if err := os.Remove(link); err == nil {
-			g.Log.Info("removed the link to a log that is gone", "file", link)
+			g.Log.Info("dangling log link removed", "file", link)
 		}
 	})
 }
 
-// eachLink calls do for each link to a log in our folder of logs.
+// eachLink calls do for each link to a log below PodLogs.
 func (g *Garbage) eachLink(do func(link, log string)) {
 	if g.LogLinks == "" {
 		return
@@ -224,7 +224,7 @@ func (g *Garbage) eachLink(do func(link, log string)) {
 	}
 }
 
-// ours reports whether a folder of logs, by its name, is of a pod of ours.
+// ours reports whether a log folder, by its name, is of one of the agent's pods.
 func (g *Garbage) ours(dir string) bool {
 	uid := UidOfLogs(dir)
 	return uid != "" && checkpoint.Exists(g.Root.PodDir(uid))

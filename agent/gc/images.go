@@ -12,18 +12,18 @@ import (
 	"monopod/manifests"
 )
 
-// ImageNeeds tells the collector of images which ones pods name: those of all
-// manifests that are accepted, whether they run or wait for a place, and those of
-// all versions that have a checkpoint. The sync loop publishes; anybody may ask.
+// ImageNeeds are the images that pods name, for the image collector: those of
+// all desired pods, whether they run or wait for an allocation, and those of all
+// versions with a checkpoint. The sync loop publishes; any goroutine may read.
 type ImageNeeds struct {
 	Root    *checkpoint.Root
-	Changed func() // called when it is known for the first time
+	Changed func() // called after the first Publish
 
-	pods atomic.Pointer[[]image.Need] // nil: no manifests were read yet
+	pods atomic.Pointer[[]image.Need] // nil: no manifests have been read yet
 }
 
-// Publish takes note of the pods that are accepted now. It comes before any of
-// them is started, so that no image goes which is about to be used.
+// Publish stores the images of the desired pods. It is called before any of them
+// starts, so that no image is removed which is about to be used.
 func (n *ImageNeeds) Publish(pods []*manifests.Pod) {
 	if n == nil {
 		return
@@ -37,14 +37,14 @@ func (n *ImageNeeds) Publish(pods []*manifests.Pod) {
 	}
 }
 
-// All returns what pods need, false before the manifests were read.
+// All returns the images that pods need, false before the first Publish.
 func (n *ImageNeeds) All() ([]image.Need, bool) {
 	published := n.pods.Load()
 	if published == nil {
 		return nil, false
 	}
 	needs := slices.Clip(*published)
-	checkpoints, err := n.Root.Checkpoints(slog.New(slog.DiscardHandler)) // the agent has said already which are unusable
+	checkpoints, err := n.Root.Checkpoints(slog.New(slog.DiscardHandler)) // unusable ones were logged at the start
 	if err != nil {
 		return nil, false
 	}

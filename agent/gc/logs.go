@@ -12,9 +12,9 @@ import (
 	"monopod/agent/safefile"
 )
 
-// collectLogs removes the logs of our containers that were removed by somebody
-// else, as a sandbox takes its containers with it: as many former ones as dead
-// containers are kept stay, the newest, by which the next one is numbered.
+// collectLogs removes the logs of containers that the agent did not remove
+// itself, for example with their sandbox. The newest logs stay, as many as dead
+// containers are kept; they also number the next attempt.
 func (g *Garbage) collectLogs(live map[string]bool) {
 	pods, _ := os.ReadDir(g.PodLogs)
 	for _, p := range pods {
@@ -29,14 +29,14 @@ func (g *Garbage) collectLogs(live map[string]bool) {
 					continue
 				}
 				if err := logs.Remove(logOf(dir, n)); err != nil {
-					g.Log.Warn("log of a former container cannot be removed", "err", err)
+					g.Log.Warn("log removal failed", "err", err)
 				}
 			}
 		}
 	}
 }
 
-// containersIn returns the names in a pod's folder of logs; none of a link.
+// containersIn returns the names in a pod's log folder; none if that is a link.
 func containersIn(dir string) (names []string) {
 	d, err := safefile.OpenDir(dir, 1)
 	if err != nil {
@@ -47,8 +47,8 @@ func containersIn(dir string) (names []string) {
 	return names
 }
 
-// attemptsIn returns the attempts of a container that its folder has logs of,
-// newest first.
+// attemptsIn returns the attempts with logs in a container's log folder, newest
+// first.
 func attemptsIn(dir string) []uint32 {
 	seen := map[uint32]bool{}
 	podlog.EachLog(dir, func(n uint32, s safefile.Stat) { seen[n] = true })

@@ -7,47 +7,76 @@ import (
 	"monopod/agent/checkpoint"
 )
 
-// verb is what an action does.
+// verb is what an action does, in the imperative: plans and errors print it.
 type verb string
 
 const (
-	DoAccept          verb = "accept"            // write the pod's checkpoint
-	DoMarkRemoving    verb = "retire"            // write into the checkpoint that the instance is to go
-	DoRecordResult    verb = "settle"            // write into the checkpoint how the pod will have ended
-	DoEnd             verb = "end"               // write into the checkpoint how the pod ended
-	DoSetUp           verb = "set up"            // make the pod's cgroup, dirs and volumes
-	DoForget          verb = "forget"            // remove the instance's cgroup, volumes, dirs, logs and checkpoint
-	DoCreateSandbox   verb = "create sandbox"    //
-	DoStopSandbox     verb = "stop sandbox"      //
-	DoRemoveSandbox   verb = "remove sandbox"    // and the containers in it
-	DoStartContainer  verb = "start container"   // pull its image, create and start it
-	DoResumeContainer verb = "resume container"  // start one that was created and never started
-	DoRunPostStart    verb = "run postStart"     // beside the worker
-	DoMarkKill        verb = "condemn container" // write into the checkpoint that it is to be stopped and restarted
-	DoStopContainer   verb = "stop container"    // after its preStop hook, beside the worker
-	DoRemoveContainer verb = "remove container"  // and its log files
-	DoReplaceSandbox  verb = "renew"             // write into the checkpoint that the pod is to get a new sandbox
-	DoMark            verb = "mark"              // write into the checkpoint with which back-offs all containers restart
+	DoAccept          verb = "accept"               // write the pod's checkpoint
+	DoMarkRemoving    verb = "mark for removal"     // write into the checkpoint that the instance must go
+	DoRecordResult    verb = "record result"        // write into the checkpoint how the pod ends, before it is stopped
+	DoEnd             verb = "end"                  // write into the checkpoint how the pod ended
+	DoSetUp           verb = "set up"               // make the pod's cgroup, dirs and volumes
+	DoForget          verb = "forget"               // remove the instance's cgroup, volumes, dirs, logs and checkpoint
+	DoCreateSandbox   verb = "create sandbox"       //
+	DoStopSandbox     verb = "stop sandbox"         //
+	DoRemoveSandbox   verb = "remove sandbox"       // and the containers in it
+	DoStartContainer  verb = "start container"      // pull its image, create and start it
+	DoResumeContainer verb = "resume container"     // start one that was created and never started
+	DoRunPostStart    verb = "run postStart"        // in the background
+	DoMarkKill        verb = "record kill decision" // write it into the checkpoint
+	DoStopContainer   verb = "stop container"       // after its preStop hook, in the background
+	DoRemoveContainer verb = "remove container"     // and its log files
+	DoReplaceSandbox  verb = "replace sandbox"      // write into the checkpoint that the pod must get a new sandbox
+	DoMark            verb = "mark"                 // write into the checkpoint with which back-offs all containers restart
 )
 
-// Action is one thing to be done, and why. It says all that apply needs.
+// verbTexts are the texts of the log: what was done, or what runs in the
+// background from now on, and the noun of a failure ("container start" failed).
+var verbTexts = map[verb]struct{ done, noun string }{
+	DoAccept:          {"pod accepted", "pod acceptance"},
+	DoMarkRemoving:    {"pod removal recorded", "pod removal record"},
+	DoRecordResult:    {"pod result recorded", "pod result record"},
+	DoEnd:             {"pod ended", "pod end"},
+	DoSetUp:           {"pod set up", "pod setup"},
+	DoForget:          {"pod removed", "pod removal"},
+	DoCreateSandbox:   {"sandbox created", "sandbox creation"},
+	DoStopSandbox:     {"sandbox stopped", "sandbox stop"},
+	DoRemoveSandbox:   {"sandbox removed", "sandbox removal"},
+	DoStartContainer:  {"container started", "container start"},
+	DoResumeContainer: {"container started", "container start"},
+	DoRunPostStart:    {"running postStart hook", "postStart hook"},
+	DoMarkKill:        {"kill decision recorded", "kill decision record"},
+	DoStopContainer:   {"stopping container", "container stop"},
+	DoRemoveContainer: {"container removed", "container removal"},
+	DoReplaceSandbox:  {"restart request recorded", "restart request record"},
+	DoMark:            {"back-offs recorded", "back-off record"},
+}
+
+// Done returns what the log says of an action that was carried out, or that
+// runs in the background from now on.
+func (v verb) Done() string { return verbTexts[v].done }
+
+// Noun returns what the log says has failed.
+func (v verb) Noun() string { return verbTexts[v].noun }
+
+// Action is one thing to do, and why. It says all that Apply needs.
 type Action struct {
 	Do      verb
 	UID     string        // the instance
 	ID      string        // the sandbox or container in the runtime, where there is one
 	Name    string        // the container's name in the pod
-	Attempt uint32        // of the sandbox or container to be made
+	Attempt uint32        // of the sandbox or container to create
 	Grace   time.Duration // for a stop
-	BackOff string        // for a start: what was waited before it
-	PreStop string        // for a stop: the hook that comes first, as JSON
+	BackOff string        // for a start: the back-off before it
+	PreStop string        // for a stop: the hook that runs first, as JSON
 	Behind  []string      // for a stop: ids of containers that end first, as far as the grace allows
-	Whole   bool          // for a stop: all containers stop, and what is planned after it waits for their end
+	Whole   bool          // for a stop: all containers stop, and the steps after it wait for their end
 	Marks   map[string]string
 	Verdict checkpoint.Result // for an end
-	Cause   checkpoint.Cause  // for a stop, and the decision to stop
+	Cause   checkpoint.Cause  // for a stop or a kill decision
 	Reason  string            // for a person
-	Text    string            // for a condemnation: what the probe or the hook said
-	Asked   bool              // likewise: somebody asked for it, see condemned
+	Text    string            // for a kill decision: what the probe or the hook said
+	Asked   bool              // for a kill decision: a restart request, see KillDecision.Requested
 }
 
 func (a Action) String() string {
@@ -61,16 +90,16 @@ func (a Action) String() string {
 	return s + ": " + a.Reason
 }
 
-// Plan is what plan decided.
+// Plan is what Make decided.
 type Plan struct {
 	// Steps are carried out one after the other, the actions of one step
-	// together. A step is begun only when the one before went well.
+	// together. A step starts only if the one before succeeded.
 	Steps [][]Action
-	// Wake is when to look again even if nothing happens; zero: no need.
+	// Wake is when to plan again even if nothing happens; zero: no need.
 	Wake time.Time
-	// Waiting says of containers that could start why they do not yet.
+	// Waiting says why containers that could start do not start yet.
 	Waiting map[string]Waiting
-	// Gone: nothing is left of the pod, and nothing shall be.
+	// Gone: nothing is left of the pod, and no pod is desired.
 	Gone bool
 }
 
@@ -83,7 +112,7 @@ func (p *Plan) then(step ...Action) {
 	}
 }
 
-// wakeAt makes sure that the pod is looked at again at t.
+// wakeAt makes sure that the pod is planned again at t.
 func (p *Plan) wakeAt(t time.Time) {
 	if p.Wake.IsZero() || t.Before(p.Wake) {
 		p.Wake = t

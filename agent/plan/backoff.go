@@ -10,17 +10,17 @@ import (
 )
 
 // BackOff is how long containers that crash wait: not at all the first time,
-// then First, then twice as long each time up to Max. What is zero is the
-// kubelet's: 10 s and 5 min.
+// then First, then twice as long each time up to Max. Zero stands for the
+// kubelet's value: 10 s and 5 min.
 type BackOff struct{ First, Max time.Duration }
 
-// Or returns it with those figures where there are none.
+// Or returns the back-off with these values in place of zeros.
 func (b BackOff) Or(first, most time.Duration) BackOff {
 	return BackOff{First: cmp.Or(b.First, first), Max: cmp.Or(b.Max, most)}
 }
 
-// forPod returns what counts for a pod: its annotations win. A first wait of
-// its own raises the node's longest.
+// forPod returns the back-off of a pod: its annotations win. A first wait of
+// its own raises the node's maximum.
 func (b BackOff) forPod(p *v1.Pod) BackOff {
 	first, most := decode.BackOff(p)
 	node := b.Or(BackOffFirst, BackOffMax)
@@ -30,21 +30,21 @@ func (b BackOff) forPod(p *v1.Pod) BackOff {
 	return BackOff{First: first, Max: most}.Or(node.First, node.Max)
 }
 
-// after returns the wait that follows one of last. A longest wait below the
-// first one wins, as with the kubelet.
+// after returns the wait that follows last. A maximum below the first wait
+// wins, as with the kubelet.
 func (b BackOff) after(last time.Duration) time.Duration {
 	return min(max(2*last, b.First), b.Max)
 }
 
-// Failures of something that should work are retried after RetryFirst, then
-// after twice as long each time up to RetryMax.
+// Unexpected failures are retried after RetryFirst, then after twice as long
+// each time up to RetryMax.
 const (
 	RetryFirst = 250 * time.Millisecond
 	RetryMax   = 10 * time.Second
 )
 
-// RetryAfter returns how long to wait after that many failures in a row: not
-// long, because what the runtime lacked a moment ago may be there now.
+// RetryAfter returns how long to wait after count failures in a row: not long,
+// because what the runtime lacked may be there now.
 func RetryAfter(count int) time.Duration {
 	return min(2*RetryFirst<<min(count, 10), RetryMax)
 }

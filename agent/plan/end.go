@@ -11,7 +11,7 @@ import (
 	"monopod/agent/podspec"
 )
 
-// result returns how the pod ends, nil while it goes on.
+// result returns how the pod ends, nil while it runs on.
 func (s *Facts) result(p *Plan, i *pleg.Instance) *checkpoint.Result {
 	if v := s.Checkpoint().Result; v != nil {
 		return v
@@ -22,15 +22,15 @@ func (s *Facts) result(p *Plan, i *pleg.Instance) *checkpoint.Result {
 	return s.deadlinePassed(p)
 }
 
-// deadlinePassed ends a pod that is active for longer than it may be (kubelet:
-// activeDeadlineSeconds, reason and message).
+// deadlinePassed ends a pod that is active beyond its activeDeadlineSeconds
+// (reason and message are the kubelet's).
 func (s *Facts) deadlinePassed(p *Plan) *checkpoint.Result {
 	d := s.Pod.Spec.ActiveDeadlineSeconds
 	if d == nil {
 		return nil
 	}
-	// Not Before: the difference of two moments of one process does not change
-	// when somebody sets the clock.
+	// Not Before: the difference of two times of one process does not change
+	// when the clock is set.
 	left := time.Duration(*d)*time.Second - s.Now.Sub(s.Began)
 	if left > 0 {
 		p.wakeAt(s.Now.Add(left))
@@ -41,8 +41,8 @@ func (s *Facts) deadlinePassed(p *Plan) *checkpoint.Result {
 		Why:     fmt.Sprintf("it was active for its %d seconds", *d)}
 }
 
-// planEnd stops what still runs. Once nothing does, and so all is known of how
-// each container ended, it remembers that the pod has ended.
+// planEnd stops what still runs. Once nothing runs, so that all exit codes are
+// known, it records that the pod has ended.
 func (s *Facts) planEnd(p *Plan, i *pleg.Instance, v checkpoint.Result) {
 	uid := string(s.Pod.UID)
 	if s.Checkpoint().Result == nil && i.AnyAlive() {
@@ -61,8 +61,8 @@ func endReason(pod *v1.Pod, i *pleg.Instance, phase v1.PodPhase) string {
 	}
 	for _, c := range podspec.AllContainers(pod) {
 		if n := i.Newest(c.Name); n != nil && n.Exited() && n.ExitCode != 0 {
-			return fmt.Sprintf("container %s exited with %d (%s) and is not to be restarted", c.Name, n.ExitCode, n.Reason)
+			return fmt.Sprintf("container %s exited with %d (%s) and does not restart", c.Name, n.ExitCode, n.Reason)
 		}
 	}
-	return "a container is lost and not to be restarted"
+	return "a container is missing and does not restart"
 }

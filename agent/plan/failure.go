@@ -8,7 +8,7 @@ import (
 	"monopod/agent/panics"
 )
 
-// ReasonFault is the reason of a pod that the agent itself fails at.
+// ReasonFault is the reason of a pod whose sync panics.
 const ReasonFault = "FailedSync"
 
 // StartError is a failure to start a pod or container, with its reason.
@@ -44,9 +44,9 @@ func Explain(err error) Waiting {
 	return Waiting{Reason: "FailedCreatePodSandBox", Message: "Failed to create pod sandbox: " + err.Error()}
 }
 
-// ImageFailure returns what is shown of a container whose image cannot be had,
-// and until when. From the second failure in a row on it is the back-off that
-// is shown, as one sees it with a kubelet most of the time.
+// ImageFailure returns why a container without an image waits, and until when.
+// From the second failure in a row the status shows the back-off, as the
+// kubelet's does most of the time.
 func ImageFailure(e *image.Error) (Waiting, time.Time) {
 	if e.Count > 1 && e.Reason != image.ImagePullBackOff {
 		e = e.BackOff()

@@ -7,18 +7,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// progressEvery is how often the status of a pod says anew how long a pull takes.
+// progressEvery is how often a pod's status updates how long a pull takes.
 const progressEvery = 10 * time.Second
 
-// Pull is how far a container's images are.
+// Pull is the progress of a container's image pulls.
 type Pull struct {
-	Image  string    // the first that is not there yet
+	Image  string    // the first that is not present yet
 	Queued bool      // it waits for other pulls
-	Since  time.Time // when it was begun, or wanted
+	Since  time.Time // when the pull started, or was queued
 }
 
-// waitForImage says of a container that its image is on its way. What went
-// wrong the last time stays its reason until that has come out well.
+// waitForImage reports that the container's image is being pulled. A failure of
+// the last pull stays the reason until a pull succeeds.
 func (s *Facts) waitForImage(p *Plan, c *v1.Container, on Pull) {
 	w := Waiting{s.PendingReason(), on.text(s.Now)}
 	if f := s.Failures[c.Name]; f.Reason != "" {
@@ -28,8 +28,8 @@ func (s *Facts) waitForImage(p *Plan, c *v1.Container, on Pull) {
 	p.wakeAt(s.Now.Add(progressEvery - max(s.Now.Sub(on.Since), 0)%progressEvery))
 }
 
-// text says how far the images are. That they wait is said only once they have
-// waited, as each pull does for a moment.
+// text describes the progress. Each pull is queued for a moment, so that is
+// said only after a while.
 func (u Pull) text(now time.Time) string {
 	so := now.Sub(u.Since).Truncate(progressEvery)
 	switch {

@@ -11,16 +11,16 @@ import (
 	"monopod/agent/podspec"
 )
 
-// HookState is how far a postStart hook is that this agent has begun: it runs,
+// HookState is the state of a postStart hook that this agent started: it runs,
 // is done, or has failed.
 type HookState struct {
 	Done   bool
 	Failed string // why, "" if it has not
 }
 
-// Hooking reports whether a container runs whose postStart hook is not done:
-// to others it does not run yet. A hook that an agent's death has interrupted
-// is not done.
+// Hooking reports whether a container runs and its postStart hook is not done:
+// the container does not count as running yet. A hook that the agent's death
+// interrupted is not done.
 func (s *Facts) Hooking(n *pleg.Container) bool {
 	if n == nil || !n.Running() {
 		return false
@@ -29,13 +29,13 @@ func (s *Facts) Hooking(n *pleg.Container) bool {
 	if !slices.ContainsFunc(podspec.AllContainers(s.Pod.Pod), hooked) {
 		return false
 	}
-	if h, begun := s.PostStart[n.ID]; begun {
+	if h, started := s.PostStart[n.ID]; started {
 		return !h.Done
 	}
 	return s.Checkpoint().HooksDone[n.Name] != n.ID
 }
 
-// HookWait is what is reported of a container that hooking is true of.
+// HookWait is the reported state of a container for which Hooking is true.
 func (s *Facts) HookWait(n *pleg.Container) Waiting {
 	if failed := s.PostStart[n.ID].Failed; failed != "" {
 		return Waiting{"PostStartHookError", failed}
@@ -43,7 +43,7 @@ func (s *Facts) HookWait(n *pleg.Container) Waiting {
 	return Waiting{s.PendingReason(), ""}
 }
 
-// PendingReason is the reason of a container that is still to come.
+// PendingReason is the waiting reason of a container that has not started yet.
 func (s *Facts) PendingReason() string {
 	if len(s.Pod.Spec.InitContainers) > 0 {
 		return "PodInitializing"
@@ -51,42 +51,42 @@ func (s *Facts) PendingReason() string {
 	return "ContainerCreating"
 }
 
-// planHooks begins the postStart hooks of what runs, and condemns containers
-// whose hook has failed: they are restarted whatever they exit with.
+// planHooks starts the postStart hooks of containers that run, and plans kill
+// decisions for those whose hook failed: they restart whatever they exit with.
 func (s *Facts) planHooks(p *Plan, i *pleg.Instance) {
-	var begin, condemn, stop []Action
+	var start, kill, stop []Action
 	for _, c := range podspec.AllContainers(s.Pod.Pod) {
 		n := i.Newest(c.Name)
 		if !s.Hooking(n) {
 			continue
 		}
-		h, begun := s.PostStart[n.ID]
+		h, started := s.PostStart[n.ID]
 		switch {
-		case !begun:
-			begin = append(begin, Action{Do: DoRunPostStart, UID: i.UID, ID: n.ID, Name: n.Name, Reason: "it has started"})
-		case h.Failed != "" && n.Kill == nil: // those that are, planKills stops
-			condemn = append(condemn, Action{Do: DoMarkKill, UID: i.UID, ID: n.ID, Name: n.Name, Grace: max(n.Grace, MinGrace),
+		case !started:
+			start = append(start, Action{Do: DoRunPostStart, UID: i.UID, ID: n.ID, Name: n.Name, Reason: "it has started"})
+		case h.Failed != "" && n.Kill == nil: // planKills stops those with a kill decision
+			kill = append(kill, Action{Do: DoMarkKill, UID: i.UID, ID: n.ID, Name: n.Name, Grace: max(n.Grace, MinGrace),
 				Cause: checkpoint.CauseHook, Reason: checkpoint.HookFailed, Text: "PostStart hook failed: " + h.Failed})
 			stop = append(stop, stopContainer(i, n, checkpoint.CauseHook, checkpoint.HookFailed))
 		}
 	}
-	p.then(begin...)
-	p.then(condemn...)
+	p.then(start...)
+	p.then(kill...)
 	p.then(stop...)
 }
 
 // queue starts regular containers in the manifest's order where that matters:
-// what comes after a container with a postStart hook waits until the hook is
-// done, has failed, or cannot be run yet. Only the first start in a sandbox waits.
+// containers after one with a postStart hook wait until the hook is done, has
+// failed, or cannot run yet. Only the first start in a sandbox waits.
 type queue struct {
 	s       *Facts
 	sandbox string
-	held    string // the container that the rest waits for
+	held    string // the container that the others wait for
 }
 
 func (s *Facts) newQueue(sandbox string) *queue { return &queue{s: s, sandbox: sandbox} }
 
-// waits reports whether the container must wait; n is its newest attempt, or nil.
+// waits reports whether the container must wait. n is its newest attempt, or nil.
 func (q *queue) waits(p *Plan, c *v1.Container, n *pleg.Container) bool {
 	if q.held == "" || n != nil && n.Sandbox == q.sandbox {
 		return false
@@ -95,17 +95,17 @@ func (q *queue) waits(p *Plan, c *v1.Container, n *pleg.Container) bool {
 	return true
 }
 
-// pass goes on to the next container; starts: this one is being started.
+// pass moves on to the next container; starts: the plan starts this one.
 func (q *queue) pass(c *v1.Container, n *pleg.Container, starts bool) {
 	if podspec.PostStart(c) == nil {
 		return
 	}
-	if _, coming := q.s.Fetching[c.Name]; starts || coming || q.s.Hooking(n) && q.s.PostStart[n.ID].Failed == "" {
+	if _, pulling := q.s.Fetching[c.Name]; starts || pulling || q.s.Hooking(n) && q.s.PostStart[n.ID].Failed == "" {
 		q.held = c.Name
 	}
 }
 
-// planFirst starts the regular containers in a sandbox that is being made.
+// planFirst starts the regular containers in a sandbox that the same plan creates.
 func (s *Facts) planFirst(p *Plan, i *pleg.Instance, why string) {
 	var starts []Action
 	q := s.newQueue("")

@@ -11,10 +11,10 @@ import (
 	"monopod/agent/podspec"
 )
 
-// planInit plans the init containers of a pod whose sandbox is in order. It
-// reports whether all have done what regular containers wait for, and whether
-// one has failed for good. Only containers of the present sandbox count: a new
-// sandbox is initialized anew.
+// planInit plans the init containers of a pod with a usable sandbox. It reports
+// whether regular containers may start, and whether an init container failed for
+// good. Only containers of the current sandbox count: a new sandbox runs all
+// init containers again.
 func (s *Facts) planInit(p *Plan, i *pleg.Instance) (initialized, failed bool) {
 	all, here := s.Pod.Spec.InitContainers, i.Sandbox().ID
 	if s.underWay(i) {
@@ -39,12 +39,12 @@ func (s *Facts) planInit(p *Plan, i *pleg.Instance) (initialized, failed bool) {
 		n := i.Newest(c.Name)
 		switch {
 		case n == nil || n.Sandbox != here:
-			p.then(s.start(p, c, n, "its turn has come")...)
+			p.then(s.start(p, c, n, "it is next in the start order")...)
 		case n.Running():
 		case n.State == rt.ContainerState_CONTAINER_CREATED:
 			p.then(s.resume(p, n)...)
 		case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
-			p.then(stopContainer(i, n, checkpoint.CauseLost, "the runtime has lost track of it"))
+			p.then(stopContainer(i, n, checkpoint.CauseLost, reasonUnknown))
 		case Succeeded(n):
 			continue
 		case MayRestart(s.Pod.Pod, c, n):
@@ -62,13 +62,13 @@ func (s *Facts) planSidecar(p *Plan, i *pleg.Instance, c *v1.Container) bool {
 	n := i.Newest(c.Name)
 	switch {
 	case n == nil:
-		p.then(s.start(p, c, nil, "its turn has come")...)
+		p.then(s.start(p, c, nil, "it is next in the start order")...)
 	case n.Exited():
 		p.then(s.start(p, c, n, ExitReason(n))...)
 	case n.State == rt.ContainerState_CONTAINER_CREATED:
 		p.then(s.resume(p, n)...)
 	case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
-		p.then(stopContainer(i, n, checkpoint.CauseLost, "the runtime has lost track of it"))
+		p.then(stopContainer(i, n, checkpoint.CauseLost, reasonUnknown))
 	default:
 		started, _ := s.Health(c, n)
 		return started && !s.Hooking(n)
@@ -76,8 +76,8 @@ func (s *Facts) planSidecar(p *Plan, i *pleg.Instance, c *v1.Container) bool {
 	return false
 }
 
-// underWay reports whether a regular container lives in the present sandbox:
-// then the init containers are behind it, even if they were removed since.
+// underWay reports whether a regular container lives in the current sandbox:
+// then the init containers have succeeded, even if they were removed since.
 func (s *Facts) underWay(i *pleg.Instance) bool {
 	for k := range s.Pod.Spec.Containers {
 		if n := i.Newest(s.Pod.Spec.Containers[k].Name); n != nil && n.Live() && n.Sandbox == i.Sandbox().ID {
@@ -88,7 +88,7 @@ func (s *Facts) underWay(i *pleg.Instance) bool {
 }
 
 // laterStarted reports whether one of these init containers was started in
-// the sandbox, which proves that those before it had succeeded.
+// the sandbox, which proves that those before it succeeded.
 func laterStarted(later []v1.Container, i *pleg.Instance, sandbox string) bool {
 	for k := range later {
 		if n := i.Newest(later[k].Name); n != nil && n.Sandbox == sandbox {
@@ -98,7 +98,7 @@ func laterStarted(later []v1.Container, i *pleg.Instance, sandbox string) bool {
 	return false
 }
 
-// RegularMade reports whether a regular container was made in the present sandbox.
+// RegularMade reports whether a regular container was created in the current sandbox.
 func RegularMade(pod *v1.Pod, i *pleg.Instance) bool {
 	b := i.Sandbox()
 	return b != nil && slices.ContainsFunc(pod.Spec.Containers, func(c v1.Container) bool {

@@ -10,14 +10,17 @@ import (
 	"monopod/agent/pleg"
 )
 
-// planRunning plans for a pod that shall run and has not ended.
+// reasonUnknown is why a container in the runtime's state "unknown" stops.
+const reasonUnknown = "the runtime does not know its state"
+
+// planRunning plans a desired pod that has not ended.
 func (s *Facts) planRunning(p *Plan) {
 	i, f := s.Instance(), s.Failures[SandboxFailure]
 	if c := s.Known[string(s.Pod.UID)]; c == nil || c.Unwritten {
 		if !s.Now.Before(f.Retry) {
-			p.then(Action{Do: DoAccept, UID: string(s.Pod.UID), Reason: "the pod is new here"})
+			p.then(Action{Do: DoAccept, UID: string(s.Pod.UID), Reason: "the pod is new"})
 		} else if p.wakeAt(f.Retry); i == nil {
-			return // nothing is made of a pod that another agent would not know
+			return // without a checkpoint a restarted agent would not know the pod
 		}
 	}
 	if v := s.result(p, i); v != nil {
@@ -54,7 +57,7 @@ func SandboxTrouble(pod *v1.Pod, i *pleg.Instance) string {
 	newest := i.Sandbox()
 	switch {
 	case i == nil:
-		return "the pod is new here"
+		return "the pod is new"
 	case newest == nil:
 		return "the pod has no sandbox"
 	}
@@ -78,7 +81,7 @@ func SandboxTrouble(pod *v1.Pod, i *pleg.Instance) string {
 }
 
 // endedWithSandbox reports whether a pod whose sandbox is gone needs no new
-// one, because no container would run in it, and how it then ended.
+// one, because no container would run in it, and how the pod ended.
 func (s *Facts) endedWithSandbox(i *pleg.Instance) (v1.PodPhase, bool) {
 	if i == nil || len(i.Containers) == 0 {
 		return "", false
@@ -94,7 +97,7 @@ func (s *Facts) endedWithSandbox(i *pleg.Instance) (v1.PodPhase, bool) {
 }
 
 // workDone reports whether all regular containers have exited for good, and
-// what that makes of the pod.
+// the phase that follows.
 func workDone(pod *v1.Pod, i *pleg.Instance) (v1.PodPhase, bool) {
 	for k := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[k]
@@ -108,16 +111,16 @@ func workDone(pod *v1.Pod, i *pleg.Instance) (v1.PodPhase, bool) {
 	return v1.PodFailed, true
 }
 
-// planSandbox makes a new sandbox and, without init containers, starts what
-// runs in it.
+// planSandbox creates a new sandbox and starts its first init container, or
+// without init containers the regular ones.
 func (s *Facts) planSandbox(p *Plan, i *pleg.Instance, why string) {
 	uid, attempt := string(s.Pod.UID), uint32(0)
 	if i != nil {
-		what := checkpoint.CausePod
+		cause := checkpoint.CausePod
 		if s.sandboxReplaced() {
-			what = checkpoint.CauseRequest
+			cause = checkpoint.CauseRequest
 		}
-		planStop(p, i, s.Pod.Pod, what, why, 0)
+		planStop(p, i, s.Pod.Pod, cause, why, 0)
 		p.then(removeCreated(i)...)
 		if newest := i.Sandbox(); newest != nil {
 			attempt = newest.Attempt + 1
@@ -134,7 +137,7 @@ func (s *Facts) planSandbox(p *Plan, i *pleg.Instance, why string) {
 }
 
 // removeCreated removes the containers that were never started: they belong to
-// a sandbox that goes, and hold the name that their successors will have.
+// the old sandbox, and their successors get the same names.
 func removeCreated(i *pleg.Instance) []Action {
 	var remove []Action
 	for k := range i.Containers {
@@ -146,7 +149,7 @@ func removeCreated(i *pleg.Instance) []Action {
 	return remove
 }
 
-// planContainers starts what shall run in a sandbox that is in order.
+// planContainers starts the desired containers in a usable sandbox.
 func (s *Facts) planContainers(p *Plan, i *pleg.Instance) {
 	initialized, failed := s.planInit(p, i)
 	if failed {
@@ -154,7 +157,7 @@ func (s *Facts) planContainers(p *Plan, i *pleg.Instance) {
 		s.planEnd(p, i, checkpoint.Result{Phase: v1.PodFailed, Why: endReason(s.Pod.Pod, i, v1.PodFailed)})
 		return
 	}
-	defer s.planKills(p, i) // which take long, so that starts come first
+	defer s.planKills(p, i) // kills take long, so starts come first
 	if !initialized {
 		return
 	}
@@ -173,7 +176,7 @@ func (s *Facts) planContainers(p *Plan, i *pleg.Instance) {
 		case n.Exited() && MayRestart(s.Pod.Pod, c, n):
 			starts = append(starts, s.start(p, c, n, ExitReason(n))...)
 		case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
-			stops = append(stops, stopContainer(i, n, checkpoint.CauseLost, "the runtime has lost track of it"))
+			stops = append(stops, stopContainer(i, n, checkpoint.CauseLost, reasonUnknown))
 		case n.State == rt.ContainerState_CONTAINER_CREATED:
 			starts = append(starts, s.resume(p, n)...)
 		}
@@ -190,8 +193,8 @@ func ExitReason(c *pleg.Container) string {
 	return fmt.Sprintf("it exited with %d (%s)", c.ExitCode, c.Reason)
 }
 
-// planPrune removes the dead containers beyond those that are kept of each
-// name, and dead sandboxes with nothing left in them but the newest.
+// planPrune removes dead containers beyond the number kept per name, and empty
+// dead sandboxes except the newest.
 func (s *Facts) planPrune(p *Plan, i *pleg.Instance) {
 	var remove []Action
 	dead, used := map[string]int{}, map[string]bool{}

@@ -8,13 +8,13 @@ import (
 
 const (
 	LostCode    = 137
-	LostMessage = "The container could not be located when the pod was looked at"
-	InitMessage = "Nobody knows how the init container ended; as the pod was initialized after it, it must have succeeded"
+	LostMessage = "The container could not be located when the pod was observed"
+	InitMessage = "The exit of the init container is not known; the pod was initialized after it, so it succeeded"
 )
 
-// FindMissing finds the containers whose last attempt somebody removed from the
-// runtime, and returns which attempt comes next. Where an older one is still
-// there, it says nothing any more of the container: that is marked as lost.
+// FindMissing finds the containers whose last attempt was removed from the
+// runtime by someone else, and returns their next attempts. An older attempt
+// that is still there says nothing of the container: it is marked as missing.
 func (s *Facts) FindMissing(last *v1.PodStatus) map[string]uint32 {
 	next, i := map[string]uint32{}, s.Instance()
 	if last == nil {

@@ -1,3 +1,4 @@
+// Package plan decides, as pure functions, what a worker does next for its pod.
 package plan
 
 import (
@@ -13,27 +14,27 @@ import (
 	"monopod/manifests"
 )
 
-// Facts is all that a plan is made from.
+// Facts is everything that a plan is made from.
 type Facts struct {
 	Now      time.Time
-	Pod      *manifests.Pod                    // what shall run under this name; nil: nothing
-	Known    map[string]*checkpoint.Checkpoint // by uid: what is remembered under this name
+	Pod      *manifests.Pod                    // the desired pod; nil: none
+	Known    map[string]*checkpoint.Checkpoint // by uid, of this pod name
 	Observed *pleg.Observed
-	Unseen   bool               // the runtime was not asked: nothing follows from what is not observed
-	Failures map[string]Failure // by container name, of what was tried last; sandboxFailure: the sandbox
+	Unseen   bool               // the runtime was not asked: what is not observed may exist
+	Failures map[string]Failure // of the last attempts, by container name; SandboxFailure: the sandbox
 	Runtime  string             // its name, for container ids
-	Fetching map[string]Pull    // by container name: its image is on its way
+	Fetching map[string]Pull    // image pulls that run, by container name
 	BackOff  BackOff            // of pods without their own
-	Dead     int                // containers kept of each container; 0 is 1
-	Next     map[string]uint32  // by container name, where the runtime does not have its last attempt: the one that follows
+	Dead     int                // dead attempts kept of each container; 0 is 1
+	Next     map[string]uint32  // next attempts by container name, where the runtime lacks the last one
 
 	Probes    map[string]probe.Results // by container id, of those that run and have probes
 	Stopping  map[string]Stopping      // by container id
-	PostStart map[string]HookState     // by container id: hooks that this agent has begun
+	PostStart map[string]HookState     // by container id: hooks that this agent started
 	Began     time.Time                // when the pod became active, for its deadline
 }
 
-// Failure is an attempt that went wrong and when to try again.
+// Failure is an attempt that failed and when to try again.
 type Failure struct {
 	Waiting
 	Retry time.Time
@@ -43,9 +44,9 @@ type Failure struct {
 // SandboxFailure is the key of a sandbox's failure among those of containers.
 const SandboxFailure = ""
 
-// Make decides what is to be done so that the runtime has what the manifest
-// says. It is a pure function: same situation, same plan. An instance that is
-// not wanted goes completely before anything of a wanted one is made.
+// Make decides what to do so that the runtime has what the manifest says. It is
+// a pure function: same facts, same plan. An instance that is not desired goes
+// completely before anything of the desired one is created.
 func Make(s Facts) Plan {
 	var p Plan
 	for _, uid := range s.Leaving() {
@@ -64,7 +65,7 @@ func Make(s Facts) Plan {
 	return p
 }
 
-// Checkpoint returns the wanted pod's checkpoint, an empty one before there is any.
+// Checkpoint returns the desired pod's checkpoint, an empty one before there is any.
 func (s *Facts) Checkpoint() *checkpoint.Checkpoint {
 	if c := s.Known[string(s.Pod.UID)]; c != nil {
 		return c
@@ -72,7 +73,7 @@ func (s *Facts) Checkpoint() *checkpoint.Checkpoint {
 	return &checkpoint.Checkpoint{Pod: s.Pod.Pod}
 }
 
-// Instance returns what the runtime has of the wanted pod, or nil.
+// Instance returns what the runtime has of the desired pod, or nil.
 func (s *Facts) Instance() *pleg.Instance { return s.Observed.Instances[string(s.Pod.UID)] }
 
 // Leaving returns the uids of the instances that must go, in order.
@@ -93,8 +94,8 @@ func (s *Facts) Leaving() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// planRemoval stops one instance, gracefully and in order, and removes all
-// that there is of it.
+// planRemoval stops one instance, gracefully and in order, and removes
+// everything of it.
 func (s *Facts) planRemoval(p *Plan, uid string) {
 	why := "its manifest is gone"
 	if s.Pod != nil {
@@ -125,8 +126,8 @@ func (s *Facts) planRemoval(p *Plan, uid string) {
 	p.then(Action{Do: DoForget, UID: uid, Reason: why})
 }
 
-// planStopped makes sure that nothing of the pod runs, and keeps what is dead for
-// whoever wants to read its logs.
+// planStopped stops everything of the pod that runs, and keeps its dead
+// containers and their logs.
 func (s *Facts) planStopped(p *Plan, why string) {
 	if i := s.Instance(); i != nil {
 		planStop(p, i, s.Pod.Pod, checkpoint.CausePod, why, 0)

@@ -14,10 +14,10 @@ import (
 	"monopod/agent/probe"
 )
 
-// planKills stops what the probes have found dead, or an earlier agent began to
-// stop for that. The verdict is on disk before the container is stopped: it
-// would be forgotten if the agent died meanwhile, and the container's exit code
-// may be one that is not restarted after.
+// planKills stops the containers whose probes failed, and those with a kill
+// decision. The kill decision is on disk before the container is stopped: else
+// an agent that dies meanwhile forgets it, and the container's exit code may
+// not lead to a restart.
 func (s *Facts) planKills(p *Plan, i *pleg.Instance) {
 	pod := s.Pod.Pod
 	var stops []Action
@@ -28,23 +28,23 @@ func (s *Facts) planKills(p *Plan, i *pleg.Instance) {
 			if n == nil || !n.Running() {
 				continue
 			}
-			sentence := n.Kill
-			if sentence == nil {
-				if sentence = s.killDecision(c, n); sentence == nil {
+			kill := n.Kill
+			if kill == nil {
+				if kill = s.killDecision(c, n); kill == nil {
 					continue
 				}
-				p.then(Action{Do: DoMarkKill, UID: i.UID, ID: n.ID, Name: c.Name, Grace: sentence.Grace, Cause: sentence.Cause, Reason: sentence.Reason, Text: sentence.Text})
+				p.then(Action{Do: DoMarkKill, UID: i.UID, ID: n.ID, Name: c.Name, Grace: kill.Grace, Cause: kill.Cause, Reason: kill.Reason, Text: kill.Text})
 			}
-			stop := stopContainer(i, n, sentence.Cause, sentence.Reason)
-			stop.Grace = sentence.Grace
+			stop := stopContainer(i, n, kill.Cause, kill.Reason)
+			stop.Grace = kill.Grace
 			stops = append(stops, stop)
 		}
 	}
 	p.then(stops...)
 }
 
-// killDecision says why a running container must be stopped, nil if its probes do
-// not demand it.
+// killDecision returns why a running container must be stopped, nil if its
+// liveness and startup probes have not failed.
 func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.KillDecision {
 	r := s.Probes[n.ID]
 	if r.Failed == "" {
@@ -65,8 +65,8 @@ func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.Kil
 	return &checkpoint.KillDecision{Cause: checkpoint.CauseProbe, Reason: why, Text: r.Why, Grace: max(grace, MinGrace)}
 }
 
-// Health reports whether a running container has started, and is ready, as far
-// as its probes know.
+// Health reports whether a running container has started and is ready, by its
+// probes.
 func (s *Facts) Health(c *v1.Container, n *pleg.Container) (started, ready bool) {
 	if r, ok := s.Probes[n.ID]; ok {
 		return r.Started, r.Ready
@@ -75,8 +75,8 @@ func (s *Facts) Health(c *v1.Container, n *pleg.Container) (started, ready bool)
 	return started, started && c.ReadinessProbe == nil
 }
 
-// ProbeMessages returns what the probes say of the containers that are not
-// ready, to be added to a message: ": Readiness probe failed: ...".
+// ProbeMessages returns the probe failures of the containers that are not
+// ready, to append to a message: ": Readiness probe failed: ...".
 func (s *Facts) ProbeMessages(st *v1.PodStatus) string {
 	i := s.Instance()
 	var names, texts []string

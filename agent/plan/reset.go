@@ -11,17 +11,17 @@ import (
 	"monopod/agent/podspec"
 )
 
-// Resetting is the reason of containers while all are being restarted together.
+// Resetting is the waiting reason while all containers restart together.
 const Resetting = "RestartingAllContainers"
 
-// resetsPod reports whether the attempt's end asks for all containers of the
-// pod to be restarted.
+// resetsPod reports whether a restart rule restarts all containers of the pod
+// after this attempt's exit.
 func resetsPod(c *v1.Container, n *pleg.Container) bool {
 	return n != nil && n.Exited() && c.RestartPolicy != nil &&
 		podspec.RestartRule(c, n.ExitCode) == v1.ContainerRestartRuleActionRestartAllContainers
 }
 
-// CanReset reports whether a container has a rule that may restart them all.
+// CanReset reports whether a container has a rule that restarts all containers.
 func CanReset(pod *v1.Pod) bool {
 	return slices.ContainsFunc(podspec.AllContainers(pod), func(c *v1.Container) bool {
 		return slices.ContainsFunc(c.RestartPolicyRules, func(r v1.ContainerRestartRule) bool {
@@ -30,12 +30,12 @@ func CanReset(pod *v1.Pod) bool {
 	})
 }
 
-// planReset restarts all containers in their sandbox if one's rule asks for it
-// and its back-off is over. All are stopped without grace and removed, the one
-// that asked last, so that an agent that comes in between knows why. Then the
-// pod begins anew, with its first init container.
+// planReset restarts all containers in their sandbox if a restart rule requires
+// it and its back-off is over. All are stopped without grace and removed, the
+// container with the rule last, so that an agent that starts in between knows
+// why. Then the pod starts again with its first init container.
 func (s *Facts) planReset(p *Plan, i *pleg.Instance) bool {
-	asked, marks, why := map[string]bool{}, map[string]string{}, ""
+	cause, marks, why := map[string]bool{}, map[string]string{}, ""
 	due := false
 	for _, c := range podspec.AllContainers(s.Pod.Pod) {
 		n := i.Newest(c.Name)
@@ -44,8 +44,8 @@ func (s *Facts) planReset(p *Plan, i *pleg.Instance) bool {
 		}
 		from, mark := s.BackOff.forPod(s.Pod.Pod).next(n, n.Sandbox, s.Now)
 		due = due || !s.Now.Before(from)
-		asked[n.ID], marks[c.Name] = true, mark
-		why = fmt.Sprintf("container %s exited with %d, upon which all restart", c.Name, n.ExitCode)
+		cause[n.ID], marks[c.Name] = true, mark
+		why = fmt.Sprintf("container %s exited with %d: its rule restarts all containers", c.Name, n.ExitCode)
 	}
 	if !due {
 		return false
@@ -55,7 +55,7 @@ func (s *Facts) planReset(p *Plan, i *pleg.Instance) bool {
 		p.then(Action{Do: DoMark, UID: uid, Marks: marks, Reason: why})
 	}
 	var stops []Action
-	remove := make([][]Action, 4) // others, other init containers, then those that asked
+	remove := make([][]Action, 4) // regular containers, init containers, then likewise those whose rule applies
 	for k := range i.Containers {
 		n := &i.Containers[k]
 		if n.Alive() {
@@ -67,7 +67,7 @@ func (s *Facts) planReset(p *Plan, i *pleg.Instance) bool {
 		if podspec.IsInit(s.Pod.Pod, &v1.Container{Name: n.Name}) {
 			at = 1
 		}
-		if asked[n.ID] {
+		if cause[n.ID] {
 			at += 2
 		}
 		remove[at] = append(remove[at], Action{Do: DoRemoveContainer, UID: uid, ID: n.ID, Name: n.Name, Attempt: n.Attempt, Reason: why})

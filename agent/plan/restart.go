@@ -10,19 +10,19 @@ import (
 	"monopod/agent/podspec"
 )
 
-// The crash-loop back-off, with the kubelet's figures where nobody set others
-// (see BackOff); a container that ran for more than 10 min starts anew.
+// The crash-loop back-off, with the kubelet's values unless others are set
+// (see BackOff). A run of more than 10 min resets it.
 const (
 	BackOffFirst = 10 * time.Second
 	BackOffMax   = 5 * time.Minute
 	backOffReset = 10 * time.Minute
 )
 
-// CrashLoop is the reason of a container that waits for its back-off.
+// CrashLoop is the reason of a container in back-off.
 const CrashLoop = "CrashLoopBackOff"
 
-// MayRestart reports whether a container that exited is to be started again
-// (kubelet: ShouldContainerBeRestarted).
+// MayRestart reports whether a container that exited starts again (kubelet:
+// ShouldContainerBeRestarted).
 func MayRestart(pod *v1.Pod, c *v1.Container, n *pleg.Container) bool {
 	if !n.Exited() || podspec.IsSidecar(pod, c) {
 		return true
@@ -47,14 +47,14 @@ func MayRestart(pod *v1.Pod, c *v1.Container, n *pleg.Container) bool {
 	return !init || !Succeeded(n)
 }
 
-// Succeeded reports whether an init container did its work. One of which a
-// process was killed for memory did not, even if it says 0; of a regular one
-// the code alone counts (kubelet: the same).
+// Succeeded reports whether an init container succeeded. One with a process
+// killed for memory did not, even if it exited with 0; of a regular container
+// only the exit code counts (kubelet: the same).
 func Succeeded(c *pleg.Container) bool {
 	return c.Exited() && c.ExitCode == 0 && c.Reason != "OOMKilled"
 }
 
-// allSucceeded reports whether all regular containers ended with 0.
+// allSucceeded reports whether all regular containers exited with 0.
 func allSucceeded(pod *v1.Pod, i *pleg.Instance) bool {
 	for k := range pod.Spec.Containers {
 		if n := i.Newest(pod.Spec.Containers[k].Name); n == nil || !n.Exited() || n.ExitCode != 0 {
@@ -64,11 +64,11 @@ func allSucceeded(pod *v1.Pod, i *pleg.Instance) bool {
 	return true
 }
 
-// backOff returns from when on the container after n may start, and what that
-// successor is marked with. The mark lives in the runtime, so that a new agent
-// goes on where the last one was. It is the last wait and no date: a changed
-// maximum counts for a container that waits already. A container that went down
-// with its sandbox is not made to wait.
+// next returns when the attempt after n may start, and the mark that attempt
+// gets. The mark is an annotation in the runtime, so that a restarted agent
+// continues the back-off. It is the last wait and not a date: a changed maximum
+// applies to a container that already waits. A container that died with its
+// sandbox does not wait.
 func (b BackOff) next(n *pleg.Container, sandbox string, now time.Time) (from time.Time, mark string) {
 	if n == nil || askedToStart(n) {
 		return time.Time{}, ""
@@ -77,7 +77,7 @@ func (b BackOff) next(n *pleg.Container, sandbox string, now time.Time) (from ti
 		return time.Time{}, n.BackOff
 	}
 	last, err := time.ParseDuration(n.BackOff)
-	ran := !n.Started.IsZero() && n.Finished.Sub(n.Started) > backOffReset // one that could not be started did not
+	ran := !n.Started.IsZero() && n.Finished.Sub(n.Started) > backOffReset // false if its start failed
 	if err != nil || ran {
 		return time.Time{}, "0s"
 	}
@@ -89,16 +89,16 @@ func (b BackOff) next(n *pleg.Container, sandbox string, now time.Time) (from ti
 	return from, wait.String()
 }
 
-// start returns the start of a container as an action, or nothing while it has
-// to wait. n is the attempt before, or nil.
+// start returns the action that starts a container, or nothing while it must
+// wait. n is the attempt before, or nil.
 func (s *Facts) start(p *Plan, c *v1.Container, n *pleg.Container, why string) []Action {
 	if f := s.Failures[c.Name]; s.Now.Before(f.Retry) {
 		p.wakeAt(f.Retry)
 		p.Wait(c.Name, f.Waiting)
 		return nil
 	}
-	if on, ok := s.Fetching[c.Name]; ok {
-		s.waitForImage(p, c, on)
+	if pull, ok := s.Fetching[c.Name]; ok {
+		s.waitForImage(p, c, pull)
 		return nil
 	}
 	attempt, sandbox := s.Next[c.Name], ""
@@ -121,8 +121,8 @@ func (s *Facts) start(p *Plan, c *v1.Container, n *pleg.Container, why string) [
 	return []Action{{Do: DoStartContainer, UID: string(s.Pod.UID), Name: c.Name, Attempt: attempt, BackOff: mark, Reason: why}}
 }
 
-// resume returns the start of a container that was created and not started,
-// because the agent or the runtime died in between.
+// resume returns the action that starts a container which was created and not
+// started, because the agent or the runtime died in between.
 func (s *Facts) resume(p *Plan, n *pleg.Container) []Action {
 	if f := s.Failures[n.Name]; s.Now.Before(f.Retry) {
 		p.wakeAt(f.Retry)

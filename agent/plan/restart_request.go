@@ -10,8 +10,9 @@ import (
 	"monopod/agent/status"
 )
 
-// RequestRestart decides what a renewal comes to: an action that writes it down, none
-// where there is nothing to be replaced, or a refusal.
+// RequestRestart answers a restart request for a container, or for the pod if
+// name is "": with the action that records it, no action if there is nothing to
+// replace, or a refusal.
 func (s *Facts) RequestRestart(name string) (Action, RestartAnswer) {
 	if s.Pod == nil || len(s.Leaving()) > 0 {
 		return Action{}, Declined("the pod is being removed or replaced already")
@@ -52,7 +53,7 @@ func (s *Facts) RequestRestart(name string) (Action, RestartAnswer) {
 	}
 	a := Action{Do: DoMarkKill, UID: uid, ID: n.ID, Name: name, Grace: max(n.Grace, MinGrace), Cause: checkpoint.CauseRequest, Reason: checkpoint.RestartRequested, Asked: true}
 	if n.Running() {
-		a.Text = checkpoint.RestartRequested // of the end that is to come
+		a.Text = checkpoint.RestartRequested // for the termination message
 	}
 	return a, answer
 }
@@ -67,20 +68,21 @@ func (s *Facts) runsOnce(key, name string) RestartAnswer {
 	return Unknown("pod %s has no container %q", key, name)
 }
 
-// sandboxReplaced reports whether the whole pod is being replaced because somebody
-// asked for it: its sandbox is the one that is to go.
+// sandboxReplaced reports whether a restart request replaces the whole pod: its
+// checkpoint names the current sandbox.
 func (s *Facts) sandboxReplaced() bool {
 	b := s.Instance().Sandbox()
 	return b != nil && b.ID == s.Checkpoint().ReplaceSandbox
 }
 
-// askedToStart reports whether a container that exited starts again because
-// somebody asked for it.
+// askedToStart reports whether a container starts again because of a restart
+// request.
 func askedToStart(n *pleg.Container) bool { return n.Kill != nil && n.Kill.Requested }
 
+// RestartAnswer is the answer to a restart request.
 type RestartAnswer struct {
 	Restart *status.Restart
-	Err     error // a *status.Refusal, or what went wrong
+	Err     error // a *status.Refusal, or why the request was not recorded
 }
 
 func Declined(format string, args ...any) RestartAnswer {

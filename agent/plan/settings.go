@@ -1,7 +1,7 @@
 package plan
 
-// PlanSettings is what of the settings plans go by.
+// PlanSettings are the settings that plans use.
 type PlanSettings struct {
 	BackOff        BackOff // of pods without their own
-	DeadContainers int     // kept of each container of a pod, the newest; 0 is 1
+	DeadContainers int     // dead attempts kept of each container, the newest; 0 is 1
 }

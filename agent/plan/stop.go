@@ -10,29 +10,29 @@ import (
 	"monopod/agent/podspec"
 )
 
-// MinGrace is the least time a container gets between SIGTERM and SIGKILL, as
-// with the kubelet (spec: killing, minimum).
+// MinGrace is the shortest grace period between SIGTERM and SIGKILL (kubelet:
+// minimumGracePeriodInSeconds).
 const MinGrace = 2 * time.Second
 
-// atOnce leaves nothing of any grace.
+// atOnce uses up any grace period.
 const atOnce time.Duration = 1<<63 - 1
 
-// Stopping is a stop of a container that is under way, or went wrong.
+// Stopping is a container stop that runs or has failed.
 type Stopping struct {
-	Whole bool      // as in action
-	Retry time.Time // it went wrong and is tried again then; zero: it is under way
-	Late  bool      // it went wrong, and the container's grace is over
+	Whole bool      // as in Action
+	Retry time.Time // it failed and is retried then; zero: it runs
+	Late  bool      // it failed, and the container's grace period is over
 }
 
-// stopContainer stops one container of a pod that goes on.
-func stopContainer(i *pleg.Instance, c *pleg.Container, what checkpoint.Cause, why string) Action {
+// stopContainer stops one container of a pod that runs on.
+func stopContainer(i *pleg.Instance, c *pleg.Container, cause checkpoint.Cause, why string) Action {
 	a := stopWithin(i, c, why, 0)
-	a.Cause = what
+	a.Cause = cause
 	return a
 }
 
-// stopWithin stops a container of whose grace some is used up already. A hook
-// runs only in what is left of it.
+// stopWithin stops a container that has used up a part of its grace period. A
+// preStop hook runs only if some of it is left.
 func stopWithin(i *pleg.Instance, c *pleg.Container, why string, used time.Duration) Action {
 	left := min(c.Grace-max(used, 0), c.Grace)
 	a := Action{Do: DoStopContainer, UID: i.UID, ID: c.ID, Name: c.Name, Grace: max(left, MinGrace), Reason: why}
@@ -42,13 +42,13 @@ func stopWithin(i *pleg.Instance, c *pleg.Container, why string, used time.Durat
 	return a
 }
 
-// planStop stops an instance's containers, all at once but for sidecars, which
-// wait for what relies on them; then its sandboxes. used is how long ago the
-// stop was begun, by this agent or a former one. pod may be nil when nobody
-// knows what the instance was made from; then nobody waits.
-func planStop(p *Plan, i *pleg.Instance, pod *v1.Pod, what checkpoint.Cause, why string, used time.Duration) {
+// planStop stops an instance's containers, all at once except sidecars, which
+// wait for the containers that rely on them; then its sandboxes. used is how
+// long ago this agent or a previous one started the stop. pod is nil when the
+// instance's manifest is not known; then no container waits.
+func planStop(p *Plan, i *pleg.Instance, pod *v1.Pod, cause checkpoint.Cause, why string, used time.Duration) {
 	var stops []Action
-	inUse := map[string]bool{} // sandboxes: a dead one may have containers that outlive it
+	inUse := map[string]bool{} // sandboxes with live containers: a dead sandbox may have some
 	for k := range i.Containers {
 		c := &i.Containers[k]
 		if !c.Alive() {
@@ -56,7 +56,7 @@ func planStop(p *Plan, i *pleg.Instance, pod *v1.Pod, what checkpoint.Cause, why
 		}
 		inUse[c.Sandbox] = true
 		a := stopWithin(i, c, why, used)
-		a.Whole, a.Cause, a.Behind = true, what, behind(i, pod, c.Name)
+		a.Whole, a.Cause, a.Behind = true, cause, behind(i, pod, c.Name)
 		stops = append(stops, a)
 	}
 	p.then(stops...)
@@ -69,8 +69,8 @@ func planStop(p *Plan, i *pleg.Instance, pod *v1.Pod, what checkpoint.Cause, why
 	p.then(down...)
 }
 
-// behind returns the ids of the containers that are to stop before the one of
-// that name: for a sidecar all regular ones, and the sidecars after it.
+// behind returns the ids of the containers that stop before the named one: for
+// a sidecar all regular containers and the sidecars after it.
 func behind(i *pleg.Instance, pod *v1.Pod, name string) []string {
 	if pod == nil {
 		return nil
@@ -97,25 +97,24 @@ func behind(i *pleg.Instance, pod *v1.Pod, name string) []string {
 	return ids
 }
 
-// await takes out of a plan the stops that are under way already, and what has
-// to wait until the whole pod is down. A container that does not let itself be
-// stopped within its grace is not waited for: its sandbox's end, or that of the
-// pod's cgroup, is its own (kubelet: sandboxes are stopped even if that of a
-// container failed).
+// await removes from a plan the stops that already run, and the steps that must
+// wait until the whole pod is down. A plan does not wait for a container whose
+// stop failed beyond its grace period: it ends with its sandbox or the pod's
+// cgroup (kubelet: stops sandboxes even if a container stop failed).
 func (s *Facts) await(p *Plan) {
 	for k := 0; k < len(p.Steps); k++ {
 		var rest []Action
 		wait := false
 		for _, a := range p.Steps[k] {
-			u, known := s.Stopping[a.ID]
-			if a.Do != DoStopContainer || !known || a.Whole && !u.Whole {
+			stop, known := s.Stopping[a.ID]
+			if a.Do != DoStopContainer || !known || a.Whole && !stop.Whole {
 				rest = append(rest, a)
 				continue
 			}
-			if !u.Retry.IsZero() {
-				p.wakeAt(u.Retry)
+			if !stop.Retry.IsZero() {
+				p.wakeAt(stop.Retry)
 			}
-			wait = wait || a.Whole && !u.Late
+			wait = wait || a.Whole && !stop.Late
 		}
 		p.Steps[k] = rest
 		if wait {

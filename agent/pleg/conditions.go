@@ -10,20 +10,21 @@ import (
 	"monopod/agent/status"
 )
 
-// recordReady tells whether the node can run pods, in which it follows its runtime.
+// recordReady records that the node can or cannot run pods, as its runtime is up
+// or down.
 func (w *Watch) recordReady(kind, reason string) {
 	w.Events.Record(events.NodeRef(w.Node), kind, reason, fmt.Sprintf("Node %s status is now: %s", w.Node, reason))
 }
 
-// State returns how the runtime is.
+// State returns the runtime's state.
 func (w *Watch) State() status.Runtime {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state
 }
 
-// recordConditions keeps which of its conditions the runtime said are not so; nil
-// is a runtime that did not say. The words are the kubelet's.
+// recordConditions keeps the runtime's conditions that are false, in the
+// kubelet's words. nil is a runtime that did not answer.
 func (w *Watch) recordConditions(st *rt.StatusResponse) {
 	wrong := map[string]string{}
 	for _, c := range st.GetStatus().GetConditions() {
@@ -39,10 +40,10 @@ func (w *Watch) recordConditions(st *rt.StatusResponse) {
 	}
 }
 
-// Changed delivers when the runtime is not as it was, to one reader.
+// Changed tells one reader that the runtime's state has changed.
 func (w *Watch) Changed() <-chan struct{} { return w.changed }
 
-// signalChange tells the reporter of the node that the runtime is not as it was.
+// signalChange tells the node's reporter that the runtime's state has changed.
 func (w *Watch) signalChange() {
 	select {
 	case w.changed <- struct{}{}:
@@ -50,7 +51,7 @@ func (w *Watch) signalChange() {
 	}
 }
 
-// NotReady says why the node is not ready for pods; nothing if it is.
+// NotReady returns why the node is not ready for pods; none if it is.
 func (w *Watch) NotReady() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

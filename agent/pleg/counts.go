@@ -6,13 +6,13 @@ import (
 	"monopod/manifests"
 )
 
-// counts is how many of ours the runtime has.
+// counts are the numbers of the agent's pods and containers in the runtime.
 type counts struct {
 	Pods       int            // with a sandbox that is ready
 	Containers map[string]int // by state, in the kubelet's words
 }
 
-// containerStates are the kubelet's words for them.
+// containerStates are the kubelet's words for the runtime's states.
 var containerStates = map[rt.ContainerState]string{
 	rt.ContainerState_CONTAINER_RUNNING: "running", rt.ContainerState_CONTAINER_EXITED: "exited",
 	rt.ContainerState_CONTAINER_CREATED: "created", rt.ContainerState_CONTAINER_UNKNOWN: "unknown",

@@ -2,21 +2,21 @@ package pleg
 
 import rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-// Up reports whether the runtime answered when it was asked last.
+// Up reports whether the runtime answered the last call.
 func (w *Watch) Up() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state.Up
 }
 
-// Runtime returns the runtime's name, "" before it first answered.
+// Runtime returns the runtime's name, "" before its first answer.
 func (w *Watch) Runtime() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state.Name
 }
 
-// recordFeatures keeps what the runtime tells it can do.
+// recordFeatures keeps the runtime's features.
 func (w *Watch) recordFeatures(st *rt.StatusResponse) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

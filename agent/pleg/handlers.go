@@ -2,7 +2,7 @@ package pleg
 
 import rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-// recordHandlers keeps what the runtime tells that its handlers can do.
+// recordHandlers keeps the features of the runtime's handlers.
 func (w *Watch) recordHandlers(st *rt.StatusResponse) {
 	handlers := map[string]*rt.RuntimeHandlerFeatures{}
 	for _, h := range st.GetRuntimeHandlers() {
@@ -13,8 +13,8 @@ func (w *Watch) recordHandlers(st *rt.StatusResponse) {
 	w.handlers = handlers
 }
 
-// Handler returns what the handler can do; "" is the default one. Of a runtime
-// that does not say it is nil.
+// Handler returns the handler's features; "" is the default handler. It is nil
+// if the runtime does not report them.
 func (w *Watch) Handler(handler string) *rt.RuntimeHandlerFeatures {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 	"monopod/agent/checkpoint"
 )
 
-// MarkKills notes which containers are condemned.
+// MarkKills sets the kill decisions of containers, by id.
 func (i *Instance) MarkKills(all map[string]checkpoint.KillDecision) {
 	for k := range i.Containers {
-		if sentence, ok := all[i.Containers[k].ID]; ok {
-			i.Containers[k].Kill = &sentence
+		if kill, ok := all[i.Containers[k].ID]; ok {
+			i.Containers[k].Kill = &kill
 		}
 	}
 }
@@ -29,6 +29,7 @@ func (i *Instance) Has(id string) bool {
 	return false
 }
 
+// MarkMissing says that the runtime lacks the newest attempt of the container.
 func (i *Instance) MarkMissing(name string) {
 	if i.Missing == nil {
 		i.Missing = map[string]bool{}
@@ -37,10 +38,10 @@ func (i *Instance) MarkMissing(name string) {
 }
 
 // Observed is what the runtime has under one pod name: normally one instance,
-// more while an old one makes way for a new one.
+// more while a new one replaces an old one.
 type Observed struct {
 	Instances map[string]*Instance // by pod uid
-	All       *listing             // that this is of; nil: nothing is known of other names
+	All       *listing             // of all pod names; nil: not known
 }
 
 // Instance is what the runtime has of one pod uid.
@@ -48,7 +49,7 @@ type Instance struct {
 	UID        string
 	Sandboxes  []Sandbox       // newest first
 	Containers []Container     // newest first
-	Missing    map[string]bool // containers whose newest attempt somebody removed: those here are older
+	Missing    map[string]bool // containers whose newest attempt is missing: those here are older
 }
 
 // Sandbox is one sandbox as the runtime describes it.
@@ -73,9 +74,9 @@ type Container struct {
 	Image, ImageRef   string
 	TerminationLog    string // host path of the file mounted for termination messages
 	Grace             time.Duration
-	BackOff           string                   // what the agent waited before this attempt, "" for a first start
+	BackOff           string                   // the back-off before this attempt, "" for a first start
 	PreStop, Ports    string                   // the preStop hook and the ports it may name, as JSON; "": none
-	Kill              *checkpoint.KillDecision // the agent has decided to stop it; nil: it has not
+	Kill              *checkpoint.KillDecision // nil: none
 	Status            *rt.ContainerStatus
 }
 
@@ -83,10 +84,11 @@ func (c *Container) Running() bool { return c.State == rt.ContainerState_CONTAIN
 
 func (c *Container) Exited() bool { return c.State == rt.ContainerState_CONTAINER_EXITED }
 
-// Live reports whether the container may have processes, or may get some.
+// Live reports whether the container has not exited: it may have processes, or
+// get some.
 func (c *Container) Live() bool { return !c.Exited() }
 
-// Newest returns the newest container of that name, or nil if it is not there.
+// Newest returns the newest container of that name, or nil if it is missing.
 func (i *Instance) Newest(name string) *Container {
 	if i == nil || i.Missing[name] {
 		return nil
@@ -141,8 +143,8 @@ func (i *Instance) AnyAlive() bool {
 	return false
 }
 
-// MarkReplaced notes which containers go because the whole pod is replaced: all
-// of that sandbox. They start again whatever they exit with.
+// MarkReplaced gives all containers of a sandbox that a restart request replaces
+// a kill decision. They start again whatever they exit with.
 func (i *Instance) MarkReplaced(sandbox string) {
 	for k := range i.Containers {
 		if n := &i.Containers[k]; sandbox != "" && n.Sandbox == sandbox {

@@ -12,9 +12,9 @@ import (
 	"monopod/manifests"
 )
 
-// Lister lists all that is ours in the runtime for whoever must see it as it
-// is now. A list costs the runtime a look at everything it has, so those who
-// ask meanwhile share the next one. Any goroutine may use it.
+// Lister lists all the agent's pods in the runtime, as they are now. A list is
+// expensive for the runtime, so callers that come while one is made share the
+// next one. Any goroutine may use it.
 type Lister struct {
 	cri      *cri.Client
 	instance string
@@ -22,7 +22,7 @@ type Lister struct {
 
 	mu   sync.Mutex
 	busy bool               // a list is being made
-	next *listing           // asked for and not begun; nil: nobody waits
+	next *listing           // requested and not started; nil: no caller waits
 	end  context.CancelFunc // of the lists, nil before the first
 	ctx  context.Context    // that end ends
 	runs sync.WaitGroup
@@ -45,18 +45,18 @@ func (l *Lister) start() {
 	}
 }
 
-// listing is what two list calls returned, by pod name. Nobody may change it.
+// listing is the result of two list calls, by pod name. It must not be changed.
 type listing struct {
-	done chan struct{} // closed when the rest is there
+	done chan struct{} // closed when the other fields are set
 	err  error
 	Pods map[manifests.Key]*Listed
 
 	index sync.Once
-	names map[string][]manifests.Key // that have each uid; made when somebody asks
+	names map[string][]manifests.Key // by uid; made on the first use
 }
 
-// NamesOf returns the pod names that have anything with the uid. Of nil, there
-// are none. Any goroutine may call it.
+// NamesOf returns the pod names that have anything with the uid; none if n is
+// nil. Any goroutine may call it.
 func (n *listing) NamesOf(uid string) []manifests.Key {
 	if n == nil {
 		return nil
@@ -72,7 +72,7 @@ func (n *listing) NamesOf(uid string) []manifests.Key {
 	return n.names[uid]
 }
 
-// Uids returns the uids of all that is listed under a name.
+// Uids returns the uids of everything listed under a name.
 func (p *Listed) Uids() map[string]bool {
 	uids := map[string]bool{}
 	for _, s := range p.Sandboxes {
@@ -84,13 +84,13 @@ func (p *Listed) Uids() map[string]bool {
 	return uids
 }
 
-// Listed is what a listing has of one pod name.
+// Listed is the part of a listing with one pod name.
 type Listed struct {
 	Sandboxes  []*rt.PodSandbox
 	Containers []*rt.Container
 }
 
-// List returns a listing that was begun after list was called.
+// List returns a listing that was started after List was called.
 func (l *Lister) List(ctx context.Context) (*listing, error) {
 	l.mu.Lock()
 	if l.start(); l.ctx.Err() != nil {
@@ -115,8 +115,8 @@ func (l *Lister) List(ctx context.Context) (*listing, error) {
 	}
 }
 
-// run makes listings as long as somebody waits for one. The deadlines of the
-// calls end it.
+// run makes listings as long as a caller waits for one. The calls have deadlines
+// of their own.
 func (l *Lister) run() {
 	for {
 		l.mu.Lock()
@@ -160,7 +160,7 @@ func (l *Lister) make(ctx context.Context) (map[manifests.Key]*Listed, error) {
 	}
 	for _, c := range containers {
 		if !fileName.MatchString(c.Metadata.GetName()) {
-			continue // no pod of ours has it, and its logs are not where the name leads
+			continue // no pod of the agent has such a name, which must not lead to other files
 		}
 		p := of(c.Labels)
 		p.Containers = append(p.Containers, c)

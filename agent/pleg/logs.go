@@ -16,15 +16,15 @@ import (
 	"monopod/manifests"
 )
 
-// LogRuntime is the runtime as those who rotate logs see it: only containers of
-// ours, as the last relist saw them.
+// LogRuntime is the runtime for the log rotation: only the agent's containers,
+// as of the last relist.
 type LogRuntime struct {
 	Cri   *cri.Client
 	Watch *Watch
 }
 
-// Running waits for the first relist. While the runtime does not answer, there
-// is nothing that could be done about a log.
+// Running waits for the first relist. It returns none while the runtime is down:
+// logs cannot be rotated then.
 func (l LogRuntime) Running(ctx context.Context) ([]logs.Container, error) {
 	select {
 	case <-l.Watch.listed:
@@ -49,8 +49,8 @@ func (l LogRuntime) Reopen(ctx context.Context, id string) error {
 	return l.Cri.ReopenContainerLog(ctx, id)
 }
 
-// recordLogs remembers which containers run, and where their logs are unless they
-// were made when logs had another place.
+// recordLogs keeps which containers run, and their log files by the current log
+// folder.
 func (w *Watch) recordLogs(pods map[manifests.Key]*Listed) {
 	var all []logs.Container
 	for key, p := range pods {
@@ -68,7 +68,7 @@ func (w *Watch) recordLogs(pods map[manifests.Key]*Listed) {
 	}
 }
 
-// LogUse returns what the logs of the containers that run take of the disk.
+// LogUse returns the disk usage of the logs of the containers that run.
 func (w *Watch) LogUse() []metrics.Log {
 	var out []metrics.Log
 	all, seen := w.logs.Load(), map[string]bool{}
@@ -88,19 +88,19 @@ func (w *Watch) LogUse() []metrics.Log {
 	return out
 }
 
-// logUseOf returns what the logs of a container take, those that were rotated
-// included. Whose they are the folder says: .../<namespace>_<pod>_<uid>/<container>.
+// logUseOf returns the disk usage of a container's logs, rotated ones included,
+// by their folder .../<namespace>_<pod>_<uid>/<container>.
 func logUseOf(dir string) (metrics.Log, bool) {
-	whose := strings.Split(filepath.Base(filepath.Dir(dir)), "_")
+	pod := strings.Split(filepath.Base(filepath.Dir(dir)), "_")
 	d, err := safefile.OpenDir(dir, podlog.LogDepth)
 	if err != nil {
 		return metrics.Log{}, false
 	}
 	defer d.Close()
-	if len(whose) != 3 {
+	if len(pod) != 3 {
 		return metrics.Log{}, false
 	}
-	l := metrics.Log{Namespace: whose[0], Pod: whose[1], UID: whose[2], Container: filepath.Base(dir)}
+	l := metrics.Log{Namespace: pod[0], Pod: pod[1], UID: pod[2], Container: filepath.Base(dir)}
 	err = d.Each(func(name string) error {
 		if s, err := d.Stat(name); err == nil && s.IsRegular() {
 			l.Bytes += s.Size()

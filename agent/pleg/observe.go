@@ -14,17 +14,17 @@ import (
 	"monopod/manifests"
 )
 
-// Observer reads one pod name from the runtime. What cannot change any more is
-// read once. It belongs to the worker of that pod.
+// Observer reads one pod name from the runtime. It reads only once what cannot
+// change. It belongs to the worker of that pod.
 type Observer struct {
 	cri      *cri.Client
 	lister   *Lister
 	key      manifests.Key
 	statuses map[string]*rt.ContainerStatus  // by container id, of the state seen last
 	networks map[string]*rt.PodSandboxStatus // by sandbox id
-	Seen     atomic.Uint64                   // fingerprint of what was observed last; any goroutine may read it
+	Seen     atomic.Uint64                   // fingerprint of the last observation; any goroutine may read it
 	born     time.Time
-	Ended    []*rt.ContainerStatus // containers that ended meanwhile, for those who count
+	Ended    []*rt.ContainerStatus // containers that ended since the caller cleared it, for metrics
 }
 
 func NewObserver(c *cri.Client, l *Lister, key manifests.Key) *Observer {
@@ -32,7 +32,7 @@ func NewObserver(c *cri.Client, l *Lister, key manifests.Key) *Observer {
 		statuses: map[string]*rt.ContainerStatus{}, networks: map[string]*rt.PodSandboxStatus{}}
 }
 
-// Observe returns all instances of the pod that carry this agent's mark.
+// Observe returns all instances of the pod that are this agent's.
 func (o *Observer) Observe(ctx context.Context) (*Observed, error) {
 	all, err := o.lister.List(ctx)
 	if err != nil {
@@ -80,8 +80,8 @@ func (o *Observer) Observe(ctx context.Context) (*Observed, error) {
 	return out, nil
 }
 
-// sandbox completes a listed sandbox. A ready one is asked for its addresses
-// until it has some; they do not change afterwards.
+// sandbox completes a listed sandbox. It asks for the addresses of a ready one
+// until there are some; they do not change afterwards.
 func (o *Observer) sandbox(ctx context.Context, s *rt.PodSandbox) (Sandbox, error) {
 	out := Sandbox{
 		ID: s.Id, Attempt: s.Metadata.GetAttempt(), Created: time.Unix(0, s.CreatedAt),
@@ -111,7 +111,7 @@ func hostNetwork(st *rt.PodSandboxStatus) bool {
 	return st.GetLinux().GetNamespaces().GetOptions().GetNetwork() == rt.NamespaceMode_NODE
 }
 
-// container completes a listed container with its status of this state.
+// container completes a listed container with its status in this state.
 func (o *Observer) container(ctx context.Context, c *rt.Container) (Container, error) {
 	st := o.statuses[c.Id]
 	if st == nil || st.State != c.State {
@@ -152,7 +152,7 @@ func stamp(ns int64) time.Time {
 	return time.Unix(0, ns)
 }
 
-// forget drops what was remembered of things that are gone.
+// forget drops the statuses of sandboxes and containers that are gone.
 func (o *Observer) forget(sandboxes []*rt.PodSandbox, containers []*rt.Container) {
 	for id := range o.networks {
 		if !slices.ContainsFunc(sandboxes, func(s *rt.PodSandbox) bool { return s.Id == id }) {
@@ -166,15 +166,16 @@ func (o *Observer) forget(sandboxes []*rt.PodSandbox, containers []*rt.Container
 	}
 }
 
-// justEnded reports whether a container ended while somebody looked after it,
-// who began at that time. was is what was seen of it before, nil for nothing.
-func justEnded(was, now *rt.ContainerStatus, begun time.Time) bool {
+// justEnded reports whether a container ended after born, when its observer was
+// created. was is its status before, or nil.
+func justEnded(was, now *rt.ContainerStatus, born time.Time) bool {
 	if now.State != rt.ContainerState_CONTAINER_EXITED {
 		return false
 	}
-	return was != nil && was.State != now.State || was == nil && now.FinishedAt >= begun.UnixNano()
+	return was != nil && was.State != now.State || was == nil && now.FinishedAt >= born.UnixNano()
 }
 
+// Addresses returns the sandbox's addresses, primary first.
 func Addresses(st *rt.PodSandboxStatus) []string {
 	var ips []string
 	if ip := st.GetNetwork().GetIp(); ip != "" {

@@ -10,22 +10,22 @@ import (
 	"monopod/manifests/poduid"
 )
 
-// Relist is what a relist saw.
+// Relist is the result of a relist.
 type Relist struct {
-	// Pods holds a fingerprint per pod name that differs when anything about its
-	// sandboxes or containers does.
+	// Pods holds a fingerprint per pod name, which changes when its sandboxes or
+	// containers do.
 	Pods map[manifests.Key]uint64
-	// Fresh: the first after the runtime was away; anything may have happened.
+	// Fresh: the first after the runtime was down; anything may have changed.
 	Fresh bool
 }
 
-// fingerprint differs when a sandbox or container comes, goes or changes its
-// state. The order in which they are listed does not matter.
+// fingerprint changes when a sandbox or container comes, goes or changes its
+// state. The order of the list does not matter.
 func (p *Listed) fingerprint() uint64 {
 	var sum uint64
 	add := func(id string, state int32) {
-		// The state comes first: what comes last is hardly mixed, and the changes of
-		// containers that change their state together would make up for each other.
+		// The state comes first: FNV hardly mixes the last bytes, and the changes of
+		// containers that change state together would cancel each other out.
 		h := fnv.New64a()
 		fmt.Fprintf(h, "%d %s", state, id)
 		sum += h.Sum64()
@@ -39,15 +39,16 @@ func (p *Listed) fingerprint() uint64 {
 	return sum
 }
 
-// wellFormed reports whether the labels that tell the pod may name files. Ours
-// always do; others can be made by whoever may talk to the runtime.
+// wellFormed reports whether the pod's labels may name files. The agent's always
+// may; other clients of the runtime can set any.
 func wellFormed(labels map[string]string) bool {
 	return fileName.MatchString(labels[podspec.LabelPodNamespace]) && fileName.MatchString(labels[podspec.LabelPodName]) && poduid.Valid(labels[podspec.LabelPodUID])
 }
 
-// fileName is what names are made of, less "." and "..".
+// fileName matches names of pods and containers, but not "." and "..".
 var fileName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
 
+// KeyOf returns the pod name in the labels.
 func KeyOf(labels map[string]string) manifests.Key {
 	return manifests.Key{Namespace: labels[podspec.LabelPodNamespace], Name: labels[podspec.LabelPodName]}
 }

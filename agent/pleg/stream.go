@@ -9,17 +9,17 @@ import (
 	"monopod/cri"
 )
 
-// listen passes on the runtime's events until their stream ends, and returns why.
+// listen passes on the runtime's events until the stream ends, and returns why.
 func (w *Watch) listen(ctx context.Context) error {
 	w.Streams.Store(true)
 	defer w.Streams.Store(false)
-	first, begun := true, time.Now()
+	first, start := true, time.Now()
 	err := w.cri.Events(ctx, func(e *rt.ContainerEventResponse) {
 		if first {
 			w.Metrics.Stream()
 			first = false
 		}
-		if at := time.Unix(0, e.CreatedAt); at.After(begun) { // those kept from before say nothing of the stream
+		if at := time.Unix(0, e.CreatedAt); at.After(start) { // events from before say nothing of the stream's delay
 			w.Metrics.Event(at)
 		}
 		w.event(ctx, e)

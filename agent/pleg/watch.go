@@ -1,3 +1,4 @@
+// Package pleg observes the agent's pods in the runtime.
 package pleg
 
 import (
@@ -23,20 +24,20 @@ import (
 
 const (
 	RelistWithEvents    = 5 * time.Second // guards against a lost event
-	relistWithoutEvents = time.Second     // the only way to notice anything
+	relistWithoutEvents = time.Second     // the only way to notice changes
 	ReconnectEvery      = 250 * time.Millisecond
-	HealthEvery         = 10 * time.Second // as old as what the node's report says of it may be
+	HealthEvery         = 10 * time.Second // the maximum age of the runtime's state in the node's report
 )
 
-// notAskedYet is why the runtime counts as down at first.
+// notAskedYet is the error of the runtime's first state.
 const notAskedYet = "not asked yet"
 
-// streamTries is how often in a row the event stream may break at once before
-// the runtime counts as one without.
+// streamTries is how often in a row the event stream may break before the
+// runtime counts as one without events.
 const streamTries = 3
 
 // Watch watches the runtime: whether it answers, and which pods changed in it.
-// It only says "look again"; what is true a worker finds out by itself.
+// It only wakes workers, which observe their pods themselves.
 type Watch struct {
 	cri      *cri.Client
 	Lister   *Lister
@@ -44,39 +45,39 @@ type Watch struct {
 	store    *status.Store
 	log      *slog.Logger
 
-	handlers map[string]*rt.RuntimeHandlerFeatures // by name, as the runtime said last; guarded by mu
+	handlers map[string]*rt.RuntimeHandlerFeatures // by name, of the last status; guarded by mu
 
 	Relists chan Relist        // one slot, latest wins; after each relist
-	Touched chan manifests.Key // a pod that an event was about
-	suspect chan struct{}      // one slot: a call found the runtime gone
-	changed chan struct{}      // one slot: the runtime is not as it was
+	Touched chan manifests.Key // a pod with an event
+	suspect chan struct{}      // one slot: a call found the runtime down
+	changed chan struct{}      // one slot: the runtime's state has changed
 
-	// prepare is called before sweep and whenever the runtime answers anew; until
+	// Prepare is called before Sweep and whenever the runtime answers again; until
 	// it succeeds, the runtime counts as down.
 	Prepare func(ctx context.Context) error
 
-	// sweep is called once, before any worker acts, with what is ours in the
-	// runtime, to remove what a former agent did not come to remove.
+	// Sweep is called once, before any worker acts, with the agent's pods in the
+	// runtime, to remove what a previous agent left.
 	Sweep func(ctx context.Context, pods map[manifests.Key]*Listed)
 
-	Events *events.Recorder // nil: nobody wants to know
+	Events *events.Recorder // nil: none are recorded
 	Node   string
 
 	PodLogs string                           // folder
 	logs    atomic.Pointer[[]logs.Container] // of the containers that run, as of the last relist
-	listed  chan struct{}                    // closed when there are some
+	listed  chan struct{}                    // closed after the first relist
 
 	Metrics  *metrics.Metrics
-	relisted time.Time   // when the last relist was begun; of Run's goroutine
+	relisted time.Time   // when the last relist started; of Run's goroutine
 	Streams  atomic.Bool // the runtime streams events
 
-	fresh  bool // no relist yet since the runtime answers; of Run's goroutine
+	fresh  bool // no relist since the runtime answers; of Run's goroutine
 	breaks int  // of the event stream in a row; of Run's goroutine
 
 	mu       sync.Mutex
 	state    status.Runtime
-	wrong    map[string]string   // what the runtime says is not so, by the name of its condition
-	features *rt.RuntimeFeatures // nil before the runtime first answered
+	wrong    map[string]string   // false conditions of the runtime, by name
+	features *rt.RuntimeFeatures // nil before the runtime's first answer
 }
 
 func NewWatch(c *cri.Client, instance string, store *status.Store, log *slog.Logger) *Watch {
@@ -86,7 +87,7 @@ func NewWatch(c *cri.Client, instance string, store *status.Store, log *slog.Log
 	return w
 }
 
-// Ready is the endpoint's check that it is known what runs.
+// Ready is the endpoint's check that the runtime's pods are known.
 func (w *Watch) Ready() error {
 	select {
 	case <-w.listed:
@@ -96,7 +97,7 @@ func (w *Watch) Ready() error {
 	}
 }
 
-// Wake makes the watch ask the runtime at once whether it is there.
+// Wake makes the watch relist at once, after a call found the runtime down.
 func (w *Watch) Wake(error) {
 	select {
 	case w.suspect <- struct{}{}:
@@ -125,12 +126,12 @@ func (w *Watch) Run(ctx context.Context) {
 		}
 		err := w.follow(ctx)
 		if ctx.Err() == nil {
-			w.log.Debug("asks the runtime again", "err", err)
+			w.log.Debug("runtime connection ended; reconnecting", "err", err)
 		}
 	}
 }
 
-// connect asks the runtime who it is and whether it is ready for work.
+// connect asks the runtime for its version and whether it is ready.
 func (w *Watch) connect(ctx context.Context) error {
 	v, err := w.cri.Version(ctx)
 	if err != nil {
@@ -172,8 +173,8 @@ func (w *Watch) sweepOnce(ctx context.Context) error {
 	return nil
 }
 
-// checkStatus asks whether the runtime itself says that it is ready. A network that
-// is not ready concerns only the pods that need one.
+// checkStatus asks the runtime whether it is ready. A network that is not ready
+// concerns only the pods that need one.
 func (w *Watch) checkStatus(ctx context.Context) error {
 	st, err := w.cri.Status(ctx)
 	w.recordConditions(st)
@@ -190,7 +191,7 @@ func (w *Watch) checkStatus(ctx context.Context) error {
 	return nil
 }
 
-// down says once that the runtime is gone.
+// down logs once that the runtime is down.
 func (w *Watch) down(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -205,14 +206,14 @@ func (w *Watch) down(ctx context.Context, err error) {
 	w.set(s)
 }
 
-// follow relists and listens until the runtime does not answer any more.
+// follow relists and listens until the runtime does not answer.
 func (w *Watch) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var listener sync.WaitGroup
 	defer listener.Wait()
 	defer cancel()
-	lost := make(chan error, 1)
-	listener.Go(func() { lost <- w.listen(ctx) })
+	ended := make(chan error, 1)
+	listener.Go(func() { ended <- w.listen(ctx) })
 	period, health := RelistWithEvents, time.NewTicker(HealthEvery)
 	defer health.Stop()
 	relist := time.NewTimer(0)
@@ -221,11 +222,11 @@ func (w *Watch) follow(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case err := <-lost:
+		case err := <-ended:
 			if w.breaks++; !cri.Unimplemented(err) && w.breaks < streamTries {
 				return fmt.Errorf("event stream: %w", err)
 			}
-			w.log.Info("runtime has no event stream; pods are looked at each second", "err", err)
+			w.log.Info("runtime has no event stream; relisting every second", "err", err)
 			period = relistWithoutEvents
 			relist.Reset(0)
 		case <-relist.C:
@@ -246,8 +247,7 @@ func (w *Watch) follow(ctx context.Context) error {
 	}
 }
 
-// event passes on which pod an event is about. An event that does not say is
-// made up for by the relist.
+// event passes on the pod of an event. The relist covers events without one.
 func (w *Watch) event(ctx context.Context, e *rt.ContainerEventResponse) {
 	b := e.GetPodSandboxStatus()
 	if b.GetLabels()[podspec.LabelInstance] != w.Instance || !wellFormed(b.Labels) {
@@ -259,12 +259,12 @@ func (w *Watch) event(ctx context.Context, e *rt.ContainerEventResponse) {
 	}
 }
 
-// relist lists the node in two calls and offers what it saw.
+// relist lists the runtime in two calls and offers the result.
 func (w *Watch) relist(ctx context.Context) error {
-	begun, last := time.Now(), w.relisted
+	start, last := time.Now(), w.relisted
 	all, err := w.Lister.List(ctx)
-	w.Metrics.Relist(last, begun, err)
-	w.relisted = begun
+	w.Metrics.Relist(last, start, err)
+	w.relisted = start
 	if err != nil {
 		return err
 	}

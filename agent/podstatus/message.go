@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	messageLimit = 12288    // what the termination messages of one pod may hold together, in bytes
-	logTailLines = 80       // what FallbackToLogsOnError shows of a log at most
+	messageLimit = 12288    // of the termination messages of one pod together, in bytes
+	logTailLines = 80       // of a log, for FallbackToLogsOnError
 	logTailBytes = 2048     // likewise
-	logTailRead  = 64 << 10 // enough for that, in the form in which logs are written
+	logTailRead  = 64 << 10 // enough for that, in the CRI's log format
 )
 
 // Terminated describes an attempt that has ended.
@@ -26,7 +26,7 @@ func Terminated(s *plan.Facts, c *v1.Container, n *pleg.Container) *v1.Container
 		ExitCode: n.ExitCode, Reason: n.Reason, ContainerID: containerID(s, n),
 		StartedAt: Seconds(n.Started), FinishedAt: Seconds(n.Finished),
 	}
-	text := lastWords(c, n)
+	text := exitMessage(c, n)
 	switch {
 	case n.Message == "":
 		t.Message = text
@@ -43,23 +43,24 @@ func Terminated(s *plan.Facts, c *v1.Container, n *pleg.Container) *v1.Container
 	return t
 }
 
-// lastWords returns what a container left for whoever wants to know why it
-// ended: its termination message, else the end of its log if it asks for that.
-func lastWords(c *v1.Container, n *pleg.Container) string {
+// exitMessage returns a container's termination message, else the end of its log
+// if its termination message policy says so.
+func exitMessage(c *v1.Container, n *pleg.Container) string {
 	text := ""
 	if n.TerminationLog != "" {
 		text = volume.TerminationMessage(n.TerminationLog)
 	}
-	falls := c.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError && n.ExitCode != 0 && n.Reason != "ContainerCannotRun"
-	if text == "" && falls {
+	fallback := c.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError && n.ExitCode != 0 && n.Reason != "ContainerCannotRun"
+	if text == "" && fallback {
 		return LogTail(n.Status.GetLogPath())
 	}
 	return text
 }
 
-// LogTail returns the end of a log in the CRI's form; "" where there is none.
+// LogTail returns the text at the end of a log in the CRI's format; "" if there
+// is none.
 func LogTail(path string) string {
-	b, err := safefile.Tail(path, podlog.LogDepth, logTailRead) // may begin within a line: that is too long ago to matter
+	b, err := safefile.Tail(path, podlog.LogDepth, logTailRead) // may start within a line, which is too old to matter
 	if err != nil {
 		return ""
 	}
@@ -69,14 +70,14 @@ func LogTail(path string) string {
 	}
 	var text []byte
 	for _, l := range lines[max(0, len(lines)-logTailLines):] {
-		text = append(text, said(l)...)
+		text = append(text, textOf(l)...)
 	}
 	return string(text[max(0, len(text)-logTailBytes):])
 }
 
-// said returns what a line of a log says, with its newline unless it is only
-// the first part of a line: "<time> stdout|stderr F|P <text>".
-func said(line []byte) []byte {
+// textOf returns the text of a log line "<time> stdout|stderr F|P <text>", with
+// its newline unless it is only the first part of a line (P).
+func textOf(line []byte) []byte {
 	parts := bytes.SplitN(line, []byte(" "), 4)
 	if len(parts) < 4 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"monopod/agent/podspec"
 )
 
-// gone fills the status of a container of which the runtime has no attempt.
-// last is what was reported of it before, nil if nothing was.
+// gone fills the status of a container without an attempt in the runtime. last
+// is its last reported status, or nil.
 func (b *statusBuilder) gone(c *v1.Container, last, st *v1.ContainerStatus) {
 	if last != nil {
 		st.RestartCount, st.LastTerminationState = last.RestartCount, last.LastTerminationState
@@ -24,9 +24,9 @@ func (b *statusBuilder) gone(c *v1.Container, last, st *v1.ContainerStatus) {
 			st.ContainerID, st.State.Terminated.ContainerID = last.ContainerID, last.ContainerID
 		}
 	case last != nil && last.State.Running != nil && !b.s.Unseen:
-		st.LastTerminationState = v1.ContainerState{Terminated: lostState(last)}
+		st.LastTerminationState = v1.ContainerState{Terminated: missingState(last)}
 		if st.State = b.notYet(c); !b.s.Checkpoint().IsRemoving() {
-			st.RestartCount++ // nothing is to be seen of it, but it will have ended
+			st.RestartCount++ // its exit was not observed
 		}
 	default:
 		if st.State = b.notYet(c); last != nil {
@@ -37,28 +37,28 @@ func (b *statusBuilder) gone(c *v1.Container, last, st *v1.ContainerStatus) {
 	st.Started, st.Ready = new(bool), t != nil && t.ExitCode == 0 && podspec.IsInit(b.s.Pod.Pod, c) && !podspec.Restartable(c)
 }
 
-// isPast reports whether c is an init container that must have ended well, for
-// a regular container was made after it.
+// isPast reports whether c is an init container that succeeded, because a
+// regular container was created after it.
 func (b *statusBuilder) isPast(c *v1.Container) bool {
 	pod := b.s.Pod.Pod
 	return podspec.IsInit(pod, c) && !podspec.Restartable(c) && plan.RegularMade(pod, b.i)
 }
 
-// lostState says of a container that ran that nobody knows how it ended.
-func lostState(last *v1.ContainerStatus) *v1.ContainerStateTerminated {
+// missingState is the state of a container that ran and whose exit is not known.
+func missingState(last *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	return &v1.ContainerStateTerminated{
 		ExitCode: plan.LostCode, Reason: "ContainerStatusUnknown", ContainerID: last.ContainerID, StartedAt: last.State.Running.StartedAt, Message: plan.LostMessage,
 	}
 }
 
-// unknown fills the status of a container that the runtime lost track of.
+// unknown fills the status of a container in the runtime's state "unknown".
 func (b *statusBuilder) unknown(c *v1.Container, n *pleg.Container, last, st *v1.ContainerStatus) {
 	over := pleg.Container{State: rt.ContainerState_CONTAINER_EXITED, ExitCode: plan.LostCode}
 	switch {
 	case last == nil || last.ContainerID != st.ContainerID:
 		st.State.Waiting = &v1.ContainerStateWaiting{}
 	case last.State.Running != nil:
-		if st.State.Terminated = lostState(last); plan.MayRestart(b.s.Pod.Pod, c, &over) {
+		if st.State.Terminated = missingState(last); plan.MayRestart(b.s.Pod.Pod, c, &over) {
 			st.RestartCount = max(st.RestartCount, int32(n.Attempt)+1)
 		}
 	default:

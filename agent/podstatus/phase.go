@@ -15,7 +15,7 @@ import (
 	"monopod/agent/podspec"
 )
 
-// EndStatus makes a pod's last status say how it ended.
+// EndStatus turns st into the final status of a pod with this result.
 func EndStatus(s *plan.Facts, st *v1.PodStatus, v checkpoint.Result, last *v1.PodStatus) {
 	st.Phase, st.Reason, st.Message = v.Phase, v.Reason, v.Message
 	var before []v1.PodCondition
@@ -25,7 +25,7 @@ func EndStatus(s *plan.Facts, st *v1.PodStatus, v checkpoint.Result, last *v1.Po
 	st.Conditions = conditions(s, st, before)
 }
 
-// allRestarting tells whether all containers are being restarted together.
+// allRestarting is the condition that all containers restart together.
 func allRestarting(st *v1.PodStatus) v1.PodCondition {
 	c := v1.PodCondition{Type: v1.AllContainersRestarting, Status: v1.ConditionFalse}
 	of := func(c v1.ContainerStatus) bool {
@@ -42,8 +42,8 @@ func allRestarting(st *v1.PodStatus) v1.PodCondition {
 	return c
 }
 
-// phase sums the container statuses up (kubelet: getPhase). A sidecar that has
-// stopped counts for nothing.
+// phase returns the phase that follows from the container statuses (kubelet:
+// getPhase). A sidecar that has stopped is ignored.
 func phase(pod *v1.Pod, i *pleg.Instance, st *v1.PodStatus) v1.PodPhase {
 	uninitialized, waiting, running, again, succeeded, failed := false, 0, 0, 0, 0, 0
 	for k := range pod.Spec.InitContainers {
@@ -88,7 +88,7 @@ func phase(pod *v1.Pod, i *pleg.Instance, st *v1.PodStatus) v1.PodPhase {
 	return v1.PodSucceeded
 }
 
-// lastEnd returns how a container that does not run has ended, nil if it has not.
+// lastEnd returns how a container that does not run ended, nil if it has not run.
 func lastEnd(st *v1.ContainerStatus) *v1.ContainerStateTerminated {
 	if st.State.Waiting != nil {
 		return st.LastTerminationState.Terminated
@@ -106,7 +106,7 @@ func statusNamed(all []v1.ContainerStatus, name string) *v1.ContainerStatus {
 }
 
 // conditions returns the pod's conditions in the kubelet's order, each with
-// the time since when it has been so.
+// the time of its last transition.
 func conditions(s *plan.Facts, st *v1.PodStatus, last []v1.PodCondition) []v1.PodCondition {
 	pod := s.Pod.Pod
 	up := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue}
@@ -142,7 +142,7 @@ func conditions(s *plan.Facts, st *v1.PodStatus, last []v1.PodCondition) []v1.Po
 	return out
 }
 
-// condition is true when no container is missing for it.
+// condition returns a condition that is true if no container is missing for it.
 func condition(kind v1.PodConditionType, reason, word string, missing []string, phase v1.PodPhase) v1.PodCondition {
 	c := v1.PodCondition{Type: kind, Status: v1.ConditionTrue}
 	switch {
@@ -159,7 +159,7 @@ func condition(kind v1.PodConditionType, reason, word string, missing []string, 
 	return c
 }
 
-// initIncomplete returns the init containers that others still wait for.
+// initIncomplete returns the init containers that later containers wait for.
 func initIncomplete(pod *v1.Pod, i *pleg.Instance, st *v1.PodStatus) []string {
 	for k := range pod.Spec.Containers {
 		if n := i.Newest(pod.Spec.Containers[k].Name); n != nil && (n.Running() || n.Exited()) {
@@ -192,8 +192,8 @@ func unready(pod *v1.Pod, st *v1.PodStatus) []string {
 	return out
 }
 
-// IsReady tells whether a pod is as far as those want that start after it:
-// ready, or done.
+// IsReady reports whether pods that start after this one may start: it is ready
+// or has succeeded.
 func IsReady(s *v1.PodStatus) bool {
 	if s == nil {
 		return false

@@ -1,3 +1,4 @@
+// Package podstatus turns what the runtime has of a pod into its API status.
 package podstatus
 
 import (
@@ -14,9 +15,9 @@ import (
 	"monopod/agent/podspec"
 )
 
-// PodStatus returns what is reported of the wanted pod: what the runtime has,
-// in the API's terms. last is what was reported before, nil if nothing was;
-// times and what the runtime has forgotten are taken from it.
+// PodStatus returns the status of the desired pod from what the runtime has.
+// last is the last reported status, or nil; it provides times and what the
+// runtime no longer has.
 func PodStatus(s *plan.Facts, p *plan.Plan, n *podspec.Host, last *v1.PodStatus) v1.PodStatus {
 	if last == nil {
 		last = &v1.PodStatus{}
@@ -27,7 +28,7 @@ func PodStatus(s *plan.Facts, p *plan.Plan, n *podspec.Host, last *v1.PodStatus)
 		StartTime: last.StartTime, PodIP: last.PodIP, PodIPs: last.PodIPs,
 	}
 	if c := s.Checkpoint(); st.StartTime == nil && !c.Accepted.IsZero() {
-		st.StartTime = new(Seconds(c.Accepted.Time)) // no former status is left
+		st.StartTime = new(Seconds(c.Accepted.Time)) // the last status is missing
 	}
 	if st.StartTime == nil {
 		st.StartTime = &metav1.Time{Time: s.Now.Truncate(time.Second)}
@@ -68,7 +69,7 @@ func SandboxIPs(pod *v1.Pod, i *pleg.Instance, n *podspec.Host) []string {
 	return b.IPs
 }
 
-// statusBuilder makes the statuses of a pod's containers.
+// statusBuilder builds the statuses of a pod's containers.
 type statusBuilder struct {
 	s *plan.Facts
 	p *plan.Plan
@@ -102,7 +103,7 @@ func (b *statusBuilder) container(c *v1.Container, last *v1.ContainerStatus) v1.
 		w, ok = f.Waiting, true
 	}
 	if n != nil && n.Exited() && !plan.MayRestart(b.s.Pod.Pod, c, n) {
-		ok = false // it is over, whatever went wrong with its start
+		ok = false // it has ended for good; a failed start no longer matters
 	}
 	if ok && st.State.Running == nil {
 		if st.State.Terminated != nil {
@@ -138,7 +139,7 @@ func (b *statusBuilder) observed(c *v1.Container, n *pleg.Container, last *v1.Co
 	case n.Running():
 		st.State.Running = &v1.ContainerStateRunning{StartedAt: Seconds(n.Started)}
 		*st.Started, st.Ready = b.s.Health(c, n)
-		st.Ready = st.Ready && (podspec.Restartable(c) || !podspec.IsInit(b.s.Pod.Pod, c)) // one that is to end is ready when it has
+		st.Ready = st.Ready && (podspec.Restartable(c) || !podspec.IsInit(b.s.Pod.Pod, c)) // an init container is ready once it has succeeded
 	case n.State == rt.ContainerState_CONTAINER_CREATED:
 		st.State.Waiting = &v1.ContainerStateWaiting{}
 	case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
@@ -150,8 +151,8 @@ func (b *statusBuilder) observed(c *v1.Container, n *pleg.Container, last *v1.Co
 	st.LastTerminationState = b.lastEnd(c, n, last, st.ContainerID)
 }
 
-// lastEnd returns how the attempt before n ended: what the runtime says, else
-// what was reported.
+// lastEnd returns how the attempt before n ended: from the runtime, else from
+// the last status.
 func (b *statusBuilder) lastEnd(c *v1.Container, n *pleg.Container, last *v1.ContainerStatus, id string) v1.ContainerState {
 	older := b.i.Before(n)
 	switch {
@@ -163,7 +164,7 @@ func (b *statusBuilder) lastEnd(c *v1.Container, n *pleg.Container, last *v1.Con
 	case last.State.Terminated != nil:
 		return last.State
 	case last.State.Running != nil:
-		return v1.ContainerState{Terminated: lostState(last)}
+		return v1.ContainerState{Terminated: missingState(last)}
 	}
 	return last.LastTerminationState
 }
@@ -171,7 +172,7 @@ func (b *statusBuilder) lastEnd(c *v1.Container, n *pleg.Container, last *v1.Con
 // containerID returns "containerd://<id>".
 func containerID(s *plan.Facts, n *pleg.Container) string { return s.Runtime + "://" + n.ID }
 
-// Seconds cuts a time to what the API carries.
+// Seconds truncates a time to the API's precision.
 func Seconds(t time.Time) metav1.Time {
 	if t.IsZero() {
 		return metav1.Time{Time: time.Unix(0, 0).UTC()}
@@ -179,7 +180,7 @@ func Seconds(t time.Time) metav1.Time {
 	return metav1.Time{Time: t.Truncate(time.Second)}
 }
 
-// mountsOf returns what the container mounts, and as what n has it, if there is one.
+// mountsOf returns the container's mounts, as attempt n has them; n may be nil.
 func mountsOf(c *v1.Container, n *pleg.Container) []v1.VolumeMountStatus {
 	var out []v1.VolumeMountStatus
 	for _, m := range c.VolumeMounts {

@@ -10,14 +10,14 @@ import (
 	"monopod/agent/pleg"
 )
 
-// Below these the kernel's figures say less than the manifest's, in millicores.
+// Up to these values, in millicores, the kernel's are less exact than the manifest's.
 const (
 	leastShares = 2
 	leastLimit  = 10
 )
 
-// ResourcesOf returns what a container has, by its manifest and where it runs
-// by the runtime, and what it was promised.
+// ResourcesOf returns a container's resources, by its manifest and while it runs
+// by the runtime, and its allocation.
 func ResourcesOf(c *v1.Container, n *pleg.Container) (*v1.ResourceRequirements, v1.ResourceList) {
 	if len(c.Resources.Requests) == 0 && len(c.Resources.Limits) == 0 {
 		return nil, nil
@@ -29,15 +29,15 @@ func ResourcesOf(c *v1.Container, n *pleg.Container) (*v1.ResourceRequirements, 
 	return has, c.Resources.Requests
 }
 
-// actual puts the runtime's figures where the manifest has one at all.
+// actual replaces the manifest's values by the runtime's.
 func actual(has *v1.ResourceRequirements, l *rt.LinuxContainerResources) {
 	put := func(list v1.ResourceList, name v1.ResourceName, value, least int64, made func(int64) *resource.Quantity) {
-		said, ok := list[name]
+		want, ok := list[name]
 		if !ok || value <= 0 {
 			return
 		}
-		if got := made(value); name != v1.ResourceCPU || got.MilliValue() > least || said.MilliValue() > least {
-			if got.Cmp(said) != 0 {
+		if got := made(value); name != v1.ResourceCPU || got.MilliValue() > least || want.MilliValue() > least {
+			if got.Cmp(want) != 0 {
 				list[name] = *got
 			}
 		}

@@ -13,8 +13,8 @@ import (
 	"monopod/manifests"
 )
 
-// RefusedStatus is what is reported of a pod that is not admitted, as the
-// kubelet does for one that it will not try again.
+// RefusedStatus is the status of a pod that is not admitted (kubelet: a pod that
+// it does not try again).
 func RefusedStatus(p *v1.Pod, r admission.Rejection, since metav1.Time) v1.PodStatus {
 	return v1.PodStatus{
 		Phase: v1.PodFailed, Reason: r.Reason, Message: "Pod was rejected: " + r.Message,
@@ -22,18 +22,18 @@ func RefusedStatus(p *v1.Pod, r admission.Rejection, since metav1.Time) v1.PodSt
 	}
 }
 
-// WasRefused reports whether a status is that of a pod that is not admitted:
-// one that ran, or was to run, has conditions.
+// WasRefused reports whether a status is that of a pod that is not admitted: an
+// admitted pod has conditions.
 func WasRefused(s *v1.PodStatus) bool {
 	return s.Phase == v1.PodFailed && s.Reason != "" && len(s.Conditions) == 0
 }
 
-// ReasonHeld is why a pod waits that starts after others.
+// ReasonHeld is why a pod that starts after others waits.
 const ReasonHeld = "WaitingForPods"
 
-// HeldStatus is what is reported of a pod that starts after others: one that is
-// still to come. text says what it waits for. It has no start time: waiting is
-// not running. last is what was reported before, nil if nothing was.
+// HeldStatus is the status of a pod that waits for others to start; text says
+// for which. It has no start time unless last has one. last is the last reported
+// status, or nil.
 func HeldStatus(pod *manifests.Pod, since time.Time, text string, last *v1.PodStatus) v1.PodStatus {
 	w := plan.Waiting{Reason: ReasonHeld, Message: text}
 	s := &plan.Facts{Now: time.Now(), Pod: pod, Observed: &pleg.Observed{}, Unseen: true, Failures: map[string]plan.Failure{plan.SandboxFailure: {Waiting: w}}}
@@ -53,7 +53,7 @@ func HeldStatus(pod *manifests.Pod, since time.Time, text string, last *v1.PodSt
 	return st
 }
 
-// HeldSince returns since when a pod was held, if its status is that of one.
+// HeldSince returns since when a pod is held, if its status is that of a held pod.
 func HeldSince(s *v1.PodStatus) (time.Time, bool) {
 	for _, c := range s.Conditions {
 		if c.Reason == ReasonHeld {

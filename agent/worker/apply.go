@@ -19,14 +19,13 @@ import (
 )
 
 // LeaveIn is how long a call that changes the runtime may still run when the
-// agent is told to end; a call that takes longer is left to the runtime, and
-// the next agent finds out what became of it.
+// agent must end; a call that takes longer is left to the runtime, and the next
+// agent observes its result.
 const LeaveIn = 5 * time.Second
 
 // Apply carries out a plan's steps, one after the other, the actions of each
-// together. It ends at the first step in which something failed that is not a
-// container's own affair; those are remembered as failures and do not keep
-// other containers from starting.
+// together. It ends at the first step with an error. A failed container start
+// is no error: it is kept as a failure, and other containers start.
 func (w *Worker) Apply(ctx context.Context, s *plan.Facts, steps [][]plan.Action) error {
 	w.prefetch(ctx, s, steps)
 	for _, step := range steps {
@@ -40,7 +39,7 @@ func (w *Worker) Apply(ctx context.Context, s *plan.Facts, steps [][]plan.Action
 		errs := make([]error, len(step))
 		var all sync.WaitGroup
 		for k := 1; k < len(step); k++ {
-			if step[k].Do != plan.DoMarkKill { // those are written into one checkpoint, one after the other
+			if step[k].Do != plan.DoMarkKill { // these write one checkpoint, one after the other
 				all.Go(func() { errs[k] = w.do(ctx, s, step[k]) })
 			}
 		}
@@ -67,17 +66,17 @@ func (w *Worker) Apply(ctx context.Context, s *plan.Facts, steps [][]plan.Action
 	return nil
 }
 
-// errStop ends a plan whose failure is remembered: the next plan goes by it.
-var errStop = errors.New("the rest of the plan is void")
+// errStop ends a plan after a failure that the next plan takes into account.
+var errStop = errors.New("the plan ends here")
 
 // do carries out one action.
 func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err error) {
-	defer w.caught(&err, string(a.Do), a.Name)
+	defer w.caught(&err, a.Do.Noun(), a.Name)
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	// What changes the runtime is not torn off half-way by a new wish; only
-	// waits are. It is torn off when the agent ends, see Agent.Run.
+	// An update interrupts only waits, not calls that change the runtime. These
+	// are interrupted when the agent ends, see detached.
 	firm, cancel := w.detached()
 	defer cancel()
 	switch a.Do {
@@ -90,7 +89,7 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 		w.rememberOrWarn(w.checkpointOf(s, a.UID).Removing(metav1.Now()))
 		return nil
 	case plan.DoRecordResult:
-		w.recordVerdict(s, a.Verdict)
+		w.recordResult(s, a.Verdict)
 		w.rememberOrWarn(w.checkpointOf(s, a.UID).WithResult(a.Verdict))
 		return nil
 	case plan.DoMark:
@@ -119,11 +118,11 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 	case plan.DoRemoveContainer:
 		return w.removeContainer(firm, s, a)
 	}
-	return fmt.Errorf("no way to %s", a.Do)
+	return fmt.Errorf("unknown action %q", a.Do)
 }
 
-// detached returns a context that a new wish does not end, and the end of the
-// agent only after a while.
+// detached returns a context that an update does not end, and the end of the
+// agent only after LeaveIn.
 func (w *Worker) detached() (context.Context, context.CancelFunc) {
 	firm, cancel := context.WithCancelCause(context.WithoutCancel(w.Life))
 	stop := context.AfterFunc(w.Life, func() {
@@ -132,16 +131,16 @@ func (w *Worker) detached() (context.Context, context.CancelFunc) {
 	return firm, func() { stop(); cancel(nil) }
 }
 
-// Tearing down yields to what is being started on the node, for so long at
-// most, looking so often: a start has somebody waiting for it.
+// Tearing down yields to starts on the node, for so long at most, looking so
+// often: starts are urgent.
 const (
 	yieldFor   = 500 * time.Millisecond
 	yieldCheck = 10 * time.Millisecond
 )
 
-// tearDown does away with a sandbox. Where a successor waits for it, at once;
-// else when there is a slot for it: then containers of other pods stop and
-// start first.
+// tearDown stops or removes a sandbox: at once if a desired pod waits for that,
+// else when there is a slot, so that containers of other pods stop and start
+// first.
 func (w *Worker) tearDown(ctx context.Context, s *plan.Facts, do func() error) error {
 	if s.Pod != nil {
 		return Gone(do())
@@ -157,7 +156,7 @@ func (w *Worker) tearDown(ctx context.Context, s *plan.Facts, do func() error) e
 	return Gone(do())
 }
 
-// Gone takes "it is not there" for an answer.
+// Gone takes "not found" for success.
 func Gone(err error) error {
 	if cri.NotFound(err) {
 		return nil
@@ -165,8 +164,8 @@ func Gone(err error) error {
 	return err
 }
 
-// recordOutcome says what was done and keeps what failed. It returns the errors that
-// end the pass.
+// recordOutcome logs what was done and keeps failures. It returns the errors
+// that end the pass.
 func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action, err error) error {
 	log := w.Log
 	if a.Name != "" {
@@ -185,7 +184,7 @@ func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action
 		if starts || a.Do == plan.DoCreateSandbox {
 			log = log.With("attempt", a.Attempt)
 		}
-		log.Info(string(a.Do), "reason", a.Reason)
+		log.Info(a.Do.Done(), "reason", a.Reason)
 		if starts || a.Do == plan.DoCreateSandbox {
 			delete(w.failures, a.Name)
 		}
@@ -203,17 +202,18 @@ func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action
 	}
 	w.count(s, a, err)
 	f := w.failures[a.Name]
-	said := f.Message
+	logged, what := f.Message, a.Do.Noun()
 	f.Waiting, f.Count = plan.Explain(err), f.Count+1
 	var i *image.Error
 	f.Retry = time.Now().Add(plan.RetryAfter(f.Count))
 	if errors.As(err, &i) {
 		f.Waiting, f.Retry = plan.ImageFailure(i)
+		what = "image pull"
 	}
 	w.failures[a.Name] = f
 	w.recordFailure(s, a, f, err)
-	if f.Message != said && panics.In(err) == nil {
-		log.Warn("cannot "+string(a.Do), "reason", f.Reason, "err", err)
+	if f.Message != logged && panics.In(err) == nil {
+		log.Warn(what+" failed", "reason", f.Reason, "err", err)
 	}
 	if makes {
 		return errStop
@@ -238,18 +238,19 @@ func (w *Worker) setUp(ctx context.Context, s *plan.Facts) error {
 }
 
 // forget removes what the agent itself made for an instance, its checkpoint
-// last. Another name that has the uid keeps what is called by it.
+// last. If another pod has the uid now, the files named by the uid are that
+// pod's and stay.
 func (w *Worker) forget(ctx context.Context, uid string) error {
 	if err := w.removeLogs(uid); err != nil {
 		return err
 	}
 	if other, taken := w.Uids.Other(types.UID(uid), w.Key); taken {
-		w.Log.Warn("the pod's uid is another one's, which keeps what is called by it", "uid", uid, "other", other.String())
+		w.Log.Warn("another pod has this pod's uid; its files stay", "uid", uid, "other", other.String())
 	} else if err := w.clear(ctx, uid); err != nil {
 		return err
 	}
 	delete(w.Known, uid)
-	if w.lastUID == uid { // a successor of the same uid begins anew
+	if w.lastUID == uid { // a successor with the same uid starts without a status
 		w.last, w.lastUID = nil, ""
 	}
 	return nil

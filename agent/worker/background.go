@@ -5,9 +5,9 @@ import (
 	"monopod/agent/pleg"
 )
 
-// startBackground begins those actions of a step that go on beside the worker, and
-// returns the others. It reports whether the rest of the plan has to wait for
-// the end of what was begun, which wakes the worker.
+// startBackground starts the actions of a step that run in the background, and
+// returns the others. It reports whether the rest of the plan must wait for the
+// end of those, which wakes the worker.
 func (w *Worker) startBackground(s *plan.Facts, step []plan.Action) (rest []plan.Action, wait bool) {
 	var stops, hooks []plan.Action
 	for _, a := range step {
@@ -21,12 +21,12 @@ func (w *Worker) startBackground(s *plan.Facts, step []plan.Action) (rest []plan
 			rest = append(rest, a)
 		}
 	}
-	w.beginStops(s, stops)
-	w.beginHooks(s, hooks)
+	w.startStops(s, stops)
+	w.startHooks(s, hooks)
 	return rest, wait
 }
 
-// forgetFinished ends what goes on for containers that are not alive any more.
+// forgetFinished ends the stops and hooks of containers that are no longer alive.
 func (w *Worker) forgetFinished(seen *pleg.Observed) {
 	alive := map[string]bool{}
 	for _, i := range seen.Instances {

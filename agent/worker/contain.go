@@ -12,9 +12,9 @@ import (
 	"monopod/manifests"
 )
 
-// caught ends a panic in the work on the worker's pod and makes *err say so: it
-// is an error like any other of this pod, and no other pod's. It must be deferred
-// itself, in every goroutine that works for the pod.
+// caught turns a panic in the work on the worker's pod into *err: an error of
+// this pod alone. what is a noun: the log says that it failed. It must be
+// deferred itself, in every goroutine that works for the pod.
 func (w *Worker) caught(err *error, what, container string) {
 	if v := recover(); v != nil {
 		*err = panics.New(v)
@@ -22,14 +22,14 @@ func (w *Worker) caught(err *error, what, container string) {
 	}
 }
 
-// contained does something that the pod can do without.
+// contained calls do, which the pod can do without.
 func (w *Worker) contained(what string, do func()) {
 	var err error
 	defer w.caught(&err, what, "")
 	do()
 }
 
-// fault tells of a panic in the work on the worker's pod. It is for any goroutine.
+// fault reports a panic in the work on the worker's pod. Any goroutine may call it.
 func (w *Worker) fault(err error, what, container string) {
 	w.Metrics.Panic()
 	uid := ""
@@ -44,38 +44,38 @@ func (w *Worker) fault(err error, what, container string) {
 	if container != "" {
 		log = log.With("container", container)
 	}
-	log.Error("cannot "+what, panics.Logged(err)...)
+	log.Error(what+" failed", panics.Logged(err)...)
 }
 
-// containedPass is a pass whose panic is a pass that failed.
+// containedPass runs a pass; one that panics is a pass that failed.
 func (w *Worker) containedPass(ctx context.Context, u Update) (again bool, next time.Time) {
 	var err error
 	func() {
-		defer w.caught(&err, "look after the pod", "")
+		defer w.caught(&err, "pod sync", "")
 		again, next = w.pass(ctx, u)
 	}()
 	if err == nil {
 		return again, next
 	}
 	for id, st := range w.stops {
-		if st.cancel == nil { // the panic came before it went on its way
+		if st.cancel == nil { // the panic came before its goroutine started
 			close(st.done)
 			delete(w.stops, id)
 		}
 	}
-	w.contained("report a fault", func() { w.reportFault(u.Pod, err) })
+	w.contained("fault report", func() { w.reportFault(u.Pod, err) })
 	return w.passFailed(ctx, err)
 }
 
-// reportFault shows in the pod's status that a pass failed in the agent itself,
-// until one gets as far as the report. What was reported last stays beside it.
-func (w *Worker) reportFault(wish *manifests.Pod, err error) {
+// reportFault puts a pass's panic into the pod's last status, which stands
+// until a later pass reports.
+func (w *Worker) reportFault(desired *manifests.Pod, err error) {
 	p, reported := w.Store.Pod(w.Key.String())
 	switch {
 	case reported:
 		p = p.DeepCopy()
-	case wish != nil:
-		p = wish.Pod.DeepCopy()
+	case desired != nil:
+		p = desired.Pod.DeepCopy()
 		p.Status = v1.PodStatus{Phase: v1.PodPending}
 	default:
 		return

@@ -11,14 +11,14 @@ import (
 	"monopod/agent/podstatus"
 )
 
-// end remembers how the pod ended, with the status it has then. Nothing of it
-// runs any more, so its cgroup goes before that is said.
+// end records how the pod ended, with its final status. Nothing of it runs, so
+// its cgroup is removed first.
 func (w *Worker) end(ctx context.Context, s *plan.Facts, a plan.Action) error {
 	if err := w.Cgroups.Destroy(ctx, a.UID); err != nil {
 		return err
 	}
 	if s.Checkpoint().Result == nil {
-		w.recordVerdict(s, a.Verdict)
+		w.recordResult(s, a.Verdict)
 	}
 	last := w.lastStatus(a.UID)
 	st := podstatus.PodStatus(s, &plan.Plan{}, w.Machine.Now(), last)
@@ -26,7 +26,7 @@ func (w *Worker) end(ctx context.Context, s *plan.Facts, a plan.Action) error {
 	return w.remember(w.checkpointOf(s, a.UID).WithEnd(st))
 }
 
-// since returns when the wanted instance began, as was reported.
+// since returns the reported start time of the desired instance.
 func (w *Worker) since(s *plan.Facts) metav1.Time {
 	if last := w.lastStatus(string(s.Pod.UID)); last != nil && last.StartTime != nil {
 		return *last.StartTime
@@ -41,9 +41,9 @@ func (w *Worker) lastStatus(uid string) *v1.PodStatus {
 	return nil
 }
 
-// beganAt returns since when the wished pod is active: with a deadline, whose
-// clock goes on where a former agent's was. What it returns can be compared
-// with later moments of this process, whatever becomes of the machine's clock.
+// beganAt returns when a desired pod with a deadline became active, under this
+// agent or a previous one; zero for others. The time can be compared with later
+// times of this process even if the machine's clock is set.
 func (w *Worker) beganAt(s *plan.Facts) time.Time {
 	if s.Pod == nil || s.Pod.Spec.ActiveDeadlineSeconds == nil || len(s.Leaving()) > 0 {
 		return time.Time{}

@@ -17,10 +17,10 @@ import (
 	"monopod/agent/probe"
 )
 
-// The reasons and texts of events are the kubelet's where it has some.
+// The reasons and texts of events are the kubelet's where it has any.
 
-// about is what events about an instance, or one of its containers, are about.
-// It is for the worker's goroutine.
+// about returns the object of events about an instance or one of its
+// containers. Only the worker's goroutine calls it.
 func (w *Worker) about(uid, container string) v1.ObjectReference {
 	p := &v1.Pod{}
 	p.Namespace, p.Name = w.Key.Namespace, w.Key.Name
@@ -35,8 +35,8 @@ func (w *Worker) about(uid, container string) v1.ObjectReference {
 	return events.AboutContainer(p, container)
 }
 
-// recordFailure tells of a start that failed, or of what comes before it. f is
-// what is shown of it.
+// recordFailure records a start that failed, or a step before it. f is the
+// failure in the pod's status.
 func (w *Worker) recordFailure(s *plan.Facts, a plan.Action, f plan.Failure, err error) {
 	about := events.AboutContainer(s.Pod.Pod, a.Name)
 	warn := func(reason, message string) { w.Events.Record(about, v1.EventTypeWarning, reason, message) }
@@ -53,8 +53,7 @@ func (w *Worker) recordFailure(s *plan.Facts, a plan.Action, f plan.Failure, err
 	}
 }
 
-// recordBackOffs tells of each container that exited and has to wait, once
-// each time.
+// recordBackOffs records each back-off once.
 func (w *Worker) recordBackOffs(s *plan.Facts, p *plan.Plan) {
 	for _, name := range slices.Sorted(maps.Keys(p.Waiting)) {
 		n := s.Instance().Newest(name)
@@ -70,8 +69,8 @@ func (w *Worker) recordBackOffs(s *plan.Facts, p *plan.Plan) {
 	}
 }
 
-// recordTrouble tells what keeps the worker from going on.
-func (w *Worker) recordTrouble(err error) {
+// recordError records the error of a pass that failed.
+func (w *Worker) recordError(err error) {
 	reason, uid := "FailedSync", ""
 	var because *plan.StartError
 	if errors.As(err, &because) {
@@ -83,7 +82,7 @@ func (w *Worker) recordTrouble(err error) {
 	w.Events.Record(w.about(uid, ""), v1.EventTypeWarning, reason, err.Error())
 }
 
-// recordKilling tells that a container is being stopped.
+// recordKilling records that a container is being stopped.
 func (w *Worker) recordKilling(a plan.Action) {
 	text := "Stopping container " + a.Name
 	switch a.Cause {
@@ -99,19 +98,19 @@ func (w *Worker) recordKilling(a plan.Action) {
 	w.Events.Record(w.about(a.UID, a.Name), v1.EventTypeNormal, "Killing", text)
 }
 
-// recordVerdict tells that a pod's time is over.
-func (w *Worker) recordVerdict(s *plan.Facts, v checkpoint.Result) {
+// recordResult records how a pod ends, if that has a reason of its own.
+func (w *Worker) recordResult(s *plan.Facts, v checkpoint.Result) {
 	if v.Reason != "" {
 		w.Events.Record(events.About(s.Pod.Pod), v1.EventTypeNormal, v.Reason, v.Message)
 	}
 }
 
-// recordProbe tells what a probe found. It is for any goroutine.
+// recordProbe records a probe's failure. Any goroutine may call it.
 func (w *Worker) recordProbe(t *probe.Target, reason, message string) {
 	w.Events.Record(t.About, v1.EventTypeWarning, reason, message)
 }
 
-// recordDNS tells which of the pod's name servers and search domains do not count.
+// recordDNS records which of the pod's name servers and search domains are ignored.
 func (w *Worker) recordDNS(p *v1.Pod) {
 	_, warnings := podspec.DnsConfig(p, w.Machine.Now())
 	for _, text := range warnings {

@@ -10,7 +10,7 @@ import (
 	"monopod/agent/image"
 )
 
-// recordNoImage tells why a container has no image.
+// recordNoImage records why a container has no image.
 func (w *Worker) recordNoImage(about v1.ObjectReference, i *image.Error) {
 	warn := func(reason, message string) { w.Events.Record(about, v1.EventTypeWarning, reason, message) }
 	backOff := func() {
@@ -30,18 +30,18 @@ func (w *Worker) recordNoImage(about v1.ObjectReference, i *image.Error) {
 	warn("Failed", "Error: "+i.Reason)
 }
 
-// recordPull makes a request tell of its pull.
+// recordPull makes a request record the start and the end of its pull.
 func (w *Worker) recordPull(about v1.ObjectReference, r *image.Request) {
-	tell := func(reason, message string) { w.Events.Event(about, v1.EventTypeNormal, reason, message) }
+	record := func(reason, message string) { w.Events.Event(about, v1.EventTypeNormal, reason, message) }
 	name := r.Image
-	r.Begins = func() { tell("Pulling", fmt.Sprintf("Pulling image %q", name)) }
+	r.Begins = func() { record("Pulling", fmt.Sprintf("Pulling image %q", name)) }
 	r.Done = func(img *rt.Image, took, all time.Duration) {
-		tell("Pulled", fmt.Sprintf("Successfully pulled image %q in %s (%s including waiting). Image size: %d bytes.",
+		record("Pulled", fmt.Sprintf("Successfully pulled image %q in %s (%s including waiting). Image size: %d bytes.",
 			name, took.Truncate(time.Millisecond), all.Truncate(time.Millisecond), img.GetSize()))
 	}
 }
 
-// recordPresent tells that an image needs no pull.
+// recordPresent records that an image needs no pull.
 func (w *Worker) recordPresent(about v1.ObjectReference, image string) {
 	w.Events.Record(about, v1.EventTypeNormal, "Pulled",
 		fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))

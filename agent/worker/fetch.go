@@ -17,11 +17,11 @@ import (
 	"monopod/agent/podspec"
 )
 
-// images is what the start of one container needs of the image store.
+// images are the images that one container needs, all present.
 type images struct {
 	image   *rt.Image         // the container's own
-	ref     string            // what to create the container with
-	volumes map[string]string // the same for the image volumes that it mounts, by volume
+	ref     string            // to create the container with
+	volumes map[string]string // refs for the image volumes that it mounts, by volume
 }
 
 // wanted is one image that a container needs.
@@ -31,7 +31,7 @@ type wanted struct {
 	policy v1.PullPolicy
 }
 
-// wantedImages returns the container's own image, then those of the image
+// wantedImages returns the container's own image, then the images of the image
 // volumes that it mounts.
 func wantedImages(p *v1.Pod, c *v1.Container) []wanted {
 	out := []wanted{{"", c.Image, c.ImagePullPolicy}}
@@ -44,8 +44,8 @@ func wantedImages(p *v1.Pod, c *v1.Container) []wanted {
 	return out
 }
 
-// fetch is the images of a container on their way. The goroutine that fetches
-// closes done last.
+// fetch pulls the images of a container in the background. Its goroutine closes
+// done last.
 type fetch struct {
 	wanted []wanted
 	since  time.Time
@@ -54,17 +54,17 @@ type fetch struct {
 	err    error
 }
 
-// errFetching: the container's images are on their way; their arrival wakes the worker.
-var errFetching = errors.New("the image is on its way")
+// errFetching: the container's images are being pulled; the end of that wakes the worker.
+var errFetching = errors.New("the image is being pulled")
 
-// prefetch begins to bring the images of a pod while its sandbox is made.
+// prefetch starts to pull a pod's images while its sandbox is created.
 func (w *Worker) prefetch(ctx context.Context, s *plan.Facts, steps [][]plan.Action) {
 	if !slices.ContainsFunc(slices.Concat(steps...), func(a plan.Action) bool { return a.Do == plan.DoCreateSandbox }) {
 		return
 	}
 	config, err := podspec.SandboxConfig(s.Pod.Pod, 0, w.Machine.Now())
 	if err != nil {
-		return // the sandbox's own start will say it
+		return // the creation of the sandbox reports it
 	}
 	for _, c := range slices.Concat(s.Pod.Spec.InitContainers, s.Pod.Spec.Containers) {
 		if w.fetches[c.Name] == nil {
@@ -73,8 +73,8 @@ func (w *Worker) prefetch(ctx context.Context, s *plan.Facts, steps [][]plan.Act
 	}
 }
 
-// fetch brings a container's images, all at once, without keeping the worker
-// from other things. Those that are there and may be used are not pulled.
+// fetch pulls a container's images in the background, all at once. Images that
+// are present and may be used are not pulled.
 func (w *Worker) fetch(ctx context.Context, p *v1.Pod, c *v1.Container, config *rt.PodSandboxConfig) *fetch {
 	about := events.AboutContainer(p, c.Name)
 	f := &fetch{wanted: wantedImages(p, c), since: time.Now(), done: make(chan struct{})}
@@ -82,13 +82,13 @@ func (w *Worker) fetch(ctx context.Context, p *v1.Pod, c *v1.Container, config *
 		defer w.Wake()
 		defer close(f.done)
 		f.images, f.err = gather(f.wanted, func(i wanted) (img *rt.Image, ref string, err error) {
-			defer w.caught(&err, "fetch image", c.Name)
+			defer w.caught(&err, "image fetch", c.Name)
 			img, ref, err = w.Images.Present(ctx, i.name, i.policy, config)
 			if img == nil && err == nil {
 				r := image.Request{Pod: string(p.UID), Image: i.name, Sandbox: config, Secrets: w.PullSecrets(p)}
 				w.recordPull(about, &r)
 				if img, ref, err = w.Images.Pull(ctx, r); panics.In(err) != nil { // in the pull's own goroutine
-					w.fault(err, "pull image", c.Name)
+					w.fault(err, "image pull", c.Name)
 				}
 			} else if err == nil {
 				w.recordPresent(about, i.name)
@@ -99,13 +99,13 @@ func (w *Worker) fetch(ctx context.Context, p *v1.Pod, c *v1.Container, config *
 	return f
 }
 
-// gather brings all images at once. Of several errors it returns the first in
-// their order.
-func gather(all []wanted, bring func(wanted) (*rt.Image, string, error)) (*images, error) {
+// gather calls get for all images at once. Of several errors it returns the
+// first in the order of the images.
+func gather(all []wanted, get func(wanted) (*rt.Image, string, error)) (*images, error) {
 	found, refs, errs := make([]*rt.Image, len(all)), make([]string, len(all)), make([]error, len(all))
 	var each sync.WaitGroup
 	for k := range all {
-		each.Go(func() { found[k], refs[k], errs[k] = bring(all[k]) })
+		each.Go(func() { found[k], refs[k], errs[k] = get(all[k]) })
 	}
 	each.Wait()
 	out := &images{image: found[0], ref: refs[0]}
@@ -123,8 +123,8 @@ func gather(all []wanted, bring func(wanted) (*rt.Image, string, error)) (*image
 	return out, nil
 }
 
-// onTheirWay says of the containers whose images are being fetched how far that is.
-func (w *Worker) onTheirWay() map[string]plan.Pull {
+// pulls returns the progress of the image pulls that run, by container name.
+func (w *Worker) pulls() map[string]plan.Pull {
 	var out map[string]plan.Pull
 	for name, f := range w.fetches {
 		if !f.ready() {
@@ -146,7 +146,7 @@ func (f *fetch) ready() bool {
 	}
 }
 
-// fetched returns a container's images, or errFetching while one is on its way.
+// fetched returns a container's images, or errFetching while one is not present.
 func (w *Worker) fetched(ctx context.Context, p *v1.Pod, c *v1.Container, m *madeSandbox, f *fetch) (*images, error) {
 	switch {
 	case f != nil && f.ready():
@@ -155,7 +155,7 @@ func (w *Worker) fetched(ctx context.Context, p *v1.Pod, c *v1.Container, m *mad
 		return nil, errFetching
 	}
 	return gather(wantedImages(p, c), func(i wanted) (img *rt.Image, ref string, err error) {
-		defer w.caught(&err, "fetch image", c.Name)
+		defer w.caught(&err, "image fetch", c.Name)
 		img, ref, err = w.Images.Present(ctx, i.name, i.policy, m.config)
 		if img == nil && err == nil {
 			err = errFetching
@@ -166,7 +166,7 @@ func (w *Worker) fetched(ctx context.Context, p *v1.Pod, c *v1.Container, m *mad
 	})
 }
 
-// awaitImage makes sure that the container's images are on their way.
+// awaitImage starts to pull the container's images, unless that runs already.
 func (w *Worker) awaitImage(ctx context.Context, s *plan.Facts, a plan.Action) error {
 	if w.fetches[a.Name] != nil {
 		return nil

@@ -20,12 +20,12 @@ import (
 func (w *Worker) newProbes() *probe.Set {
 	s := probe.NewSet(&w.Prober, w.ExecProbe, w.Wake, w.Log)
 	s.Event = w.recordProbe
-	s.Fault = func(t *probe.Target, err error) { w.fault(err, "probe", t.Container.Name) }
+	s.Fault = func(t *probe.Target, err error) { w.fault(err, "probe run", t.Container.Name) }
 	return s
 }
 
-// probe marks what is condemned, has what runs probed, and takes in what the
-// probes have found so far.
+// probe marks kill decisions, updates the set of probes, and takes their
+// results.
 func (w *Worker) probe(s *plan.Facts) {
 	for uid, i := range s.Observed.Instances {
 		if c := w.Known[uid]; c != nil {
@@ -37,8 +37,8 @@ func (w *Worker) probe(s *plan.Facts) {
 	s.Probes = w.probes.Results()
 }
 
-// targets returns what is to be probed: of the wished instance all that runs,
-// of those that leave what is ready still.
+// targets returns the containers to probe: all that run of the desired
+// instance, and those still ready of instances that leave.
 func (w *Worker) targets(s *plan.Facts) []probe.Target {
 	var out []probe.Target
 	leaving := s.Leaving()
@@ -59,7 +59,7 @@ func (w *Worker) targetsOf(out []probe.Target, s *plan.Facts, pod *v1.Pod, i *pl
 			c := &list[k]
 			n := i.Newest(c.Name)
 			if n == nil || !n.Running() || !probe.Any(c) || !leaving && s.Hooking(n) {
-				continue // probes begin when the postStart hook is done
+				continue // probes start when the postStart hook is done
 			}
 			t := probe.Target{ID: n.ID, Pod: pod, Began: n.Started, Container: c, About: events.AboutContainer(pod, c.Name), Leaving: leaving, Adopted: n.Started.Before(w.born)}
 			if ips := podstatus.SandboxIPs(pod, i, w.Machine.Now()); len(ips) > 0 {
@@ -72,8 +72,8 @@ func (w *Worker) targetsOf(out []probe.Target, s *plan.Facts, pod *v1.Pod, i *pl
 	return out
 }
 
-// reported returns what was reported last of a container: for one that a former
-// agent knew, what it knew.
+// reported returns what was reported last of a container, by this agent or a
+// previous one.
 func (w *Worker) reported(uid string, n *pleg.Container) (started, ready bool) {
 	last := w.lastStatus(uid)
 	if last == nil {
@@ -89,8 +89,8 @@ func (w *Worker) reported(uid string, n *pleg.Container) (started, ready bool) {
 	return false, false
 }
 
-// ExecProbe runs a probe's command. $(NAME) in it stands for what the manifest
-// itself gives as value, as with the kubelet.
+// ExecProbe runs a probe's command. $(NAME) in it stands for a value that the
+// manifest itself gives, as with the kubelet.
 func (w *Worker) ExecProbe(ctx context.Context, t *probe.Target, command []string, timeout time.Duration) (string, int32, error) {
 	command, err := podspec.ExpandStatic(command, t.Container.Env)
 	if err != nil {
@@ -103,20 +103,20 @@ func (w *Worker) ExecProbe(ctx context.Context, t *probe.Target, command []strin
 	return string(answer.GetStdout()) + string(answer.GetStderr()), answer.GetExitCode(), nil
 }
 
-// MarkKill writes down that a container must be stopped. Where that cannot be
-// written, the container is stopped nevertheless: only if the agent dies
-// meanwhile will nobody know why.
+// MarkKill records a kill decision. If the disk does not take it, the container
+// is stopped all the same; the decision is then lost only if the agent dies
+// meanwhile.
 func (w *Worker) MarkKill(s *plan.Facts, a plan.Action) {
 	c := *w.checkpointOf(s, a.UID)
 	all := map[string]checkpoint.KillDecision{a.ID: {Cause: a.Cause, Reason: a.Reason, Text: a.Text, Grace: a.Grace, Requested: a.Asked}}
 	maps.Copy(all, c.KillDecisions)
-	if a.Asked { // which weighs more than what a probe found
+	if a.Asked { // a restart request overrides a probe's decision
 		all[a.ID] = checkpoint.KillDecision{Cause: a.Cause, Reason: a.Reason, Text: a.Text, Grace: a.Grace, Requested: true}
 	}
 	maps.DeleteFunc(all, func(id string, _ checkpoint.KillDecision) bool { return !s.Observed.Instances[a.UID].Has(id) })
 	c.KillDecisions = all
 	if err := w.remember(&c); err != nil {
 		w.setKnown(&c, true)
-		w.Log.Warn("cannot remember that a container is to be stopped", "container", a.Name, "err", err)
+		w.Log.Warn("kill decision is not saved", "container", a.Name, "err", err)
 	}
 }

@@ -15,41 +15,41 @@ import (
 	"monopod/cri"
 )
 
-// hookRun is a postStart hook, which goes on beside the worker.
+// hookRun is a postStart hook, which runs in the background.
 type hookRun struct {
 	name   string // of the container
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error // written before done is closed
-	noted  bool  // the checkpoint says that it is done
+	saved  bool  // the checkpoint says that it is done
 }
 
-// beginHooks begins postStart hooks. Their ends wake the worker. They end with
-// the agent, and with the wish that the container was started for.
-func (w *Worker) beginHooks(s *plan.Facts, step []plan.Action) {
+// startHooks starts postStart hooks. Their ends wake the worker. They end with
+// the agent and with the update that the container was started for.
+func (w *Worker) startHooks(s *plan.Facts, step []plan.Action) {
 	for _, a := range step {
 		ctx, cancel := context.WithCancel(w.Life)
 		h := &hookRun{name: a.Name, cancel: cancel, done: make(chan struct{})}
 		handler, target := podspec.PostStart(podspec.FindContainer(s.Pod.Pod, a.Name)), w.hookTarget(s, a)
-		w.Log.Info(string(a.Do), "container", a.Name, "reason", a.Reason)
+		w.Log.Info(a.Do.Done(), "container", a.Name, "reason", a.Reason)
 		about := w.about(a.UID, a.Name)
 		w.hooks[a.ID] = h
 		w.background.Go(func() {
 			defer w.Wake()
 			defer close(h.done)
 			defer cancel()
-			defer w.caught(&h.err, string(a.Do), a.Name)
+			defer w.caught(&h.err, a.Do.Noun(), a.Name)
 			h.err = w.untilAnswered(ctx, func() error { return hook.Run(ctx, handler, target) })
 			if h.err != nil && ctx.Err() == nil {
-				w.Log.Warn("postStart hook has failed", "container", a.Name, "err", h.err, "output", hook.Output(h.err))
+				w.Log.Warn("postStart hook failed", "container", a.Name, "err", h.err, "output", hook.Output(h.err))
 				w.Events.Record(about, v1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
 			}
 		})
 	}
 }
 
-// untilAnswered runs a hook again when the runtime was away: that is no failure
-// of the hook, which may be run more than once anyway.
+// untilAnswered runs a hook again when the runtime was unavailable: that is no
+// failure of the hook, which may run more than once anyway.
 func (w *Worker) untilAnswered(ctx context.Context, run func() error) error {
 	for {
 		err := run()
@@ -61,7 +61,7 @@ func (w *Worker) untilAnswered(ctx context.Context, run func() error) error {
 	}
 }
 
-// postStarts returns how the hooks stand, and writes down which are done.
+// postStarts returns the states of the hooks, and records which are done.
 func (w *Worker) postStarts() map[string]plan.HookState {
 	out := map[string]plan.HookState{}
 	for id, h := range w.hooks {
@@ -76,10 +76,10 @@ func (w *Worker) postStarts() map[string]plan.HookState {
 			continue
 		}
 		out[id] = plan.HookState{Done: true}
-		if c := w.Known[string(w.current.Pod.UID)]; !h.noted && c != nil {
-			h.noted = true
+		if c := w.Known[string(w.current.Pod.UID)]; !h.saved && c != nil {
+			h.saved = true
 			if err := w.remember(c.WithHookDone(h.name, id)); err != nil {
-				w.Log.Warn("the next agent will run this postStart hook again", "container", h.name, "err", err)
+				w.Log.Warn("end of the postStart hook is not saved; a restarted agent runs it again", "container", h.name, "err", err)
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func (w *Worker) forgetHooks(alive map[string]bool) {
 	}
 }
 
-// preStop returns how to run the hook of a stop, nil where there is none.
+// preStop returns a func that runs the preStop hook of a stop, nil if there is none.
 func (w *Worker) preStop(s *plan.Facts, a plan.Action) func(context.Context) error {
 	if a.PreStop == "" {
 		return nil
@@ -107,12 +107,12 @@ func (w *Worker) preStop(s *plan.Facts, a plan.Action) func(context.Context) err
 	}
 	target := w.hookTarget(s, a)
 	return func(ctx context.Context) (err error) {
-		defer w.caught(&err, "run preStop", a.Name) // the container stops all the same
+		defer w.caught(&err, "preStop hook", a.Name) // the container stops all the same
 		return hook.Run(ctx, h, target)
 	}
 }
 
-// hookTarget returns what a hook of the action's container works on.
+// hookTarget returns the target of a hook of the action's container.
 func (w *Worker) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
 	t := hook.Target{Exec: func(ctx context.Context, command []string) error { return w.exec(ctx, a.ID, command) }}
 	about := w.about(a.UID, a.Name)
@@ -123,7 +123,7 @@ func (w *Worker) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
 	i := s.Observed.Instances[a.UID]
 	for k := range i.Containers {
 		if c := &i.Containers[k]; c.ID == a.ID && c.Ports != "" {
-			_ = json.Unmarshal([]byte(c.Ports), &t.Ports) // ours; else a name will be missed
+			_ = json.Unmarshal([]byte(c.Ports), &t.Ports) // on an error, named ports are not found
 		}
 	}
 	addresses := w.Machine.Now().HostIPs

@@ -10,10 +10,10 @@ import (
 	"monopod/agent/safefile"
 )
 
-// writeHosts writes the pod's /etc/hosts and returns its path. Containers that
-// run have this very file mounted, and may do with it what they like: one that
-// says what it shall stays as it is, also on a full disk, and any other is
-// replaced for the containers that start from now on.
+// writeHosts writes the pod's /etc/hosts and returns its path. Running
+// containers have this very file mounted and may change it: a file with the
+// right content stays as it is, also on a full disk, and any other is replaced
+// for the containers that start from now on.
 func (w *Worker) writeHosts(pod *v1.Pod, ips []string) (string, error) {
 	if len(ips) == 0 && !pod.Spec.HostNetwork {
 		return "", nil

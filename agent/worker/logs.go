@@ -27,8 +27,9 @@ func (w *Worker) MakeContainerLogDir(pod *v1.Pod, name string) error {
 	return makeLogDirs(filepath.Join(w.logDir(string(pod.UID)), name), podlog.LogDepth)
 }
 
-// makeLogDirs makes the folder dir for logs, which is so deep below that of all
-// logs. It does so through no link: the runtime would write to where that leads.
+// makeLogDirs makes the log folder dir, which is depth levels below the folder
+// of all logs. It follows no link below that: the runtime would write to where
+// the link leads.
 func makeLogDirs(dir string, depth int) error {
 	above := dir
 	for range depth {
@@ -44,15 +45,15 @@ func makeLogDirs(dir string, depth int) error {
 	return nil
 }
 
-// NextAttempts returns which attempt comes next of containers of which the
-// runtime does not have the last one: by what was reported last, and where it
-// has none at all, by the log files that were written to.
+// NextAttempts returns the next attempts of containers whose last attempt the
+// runtime lacks: by the last status, and if the runtime has no attempt at all,
+// by the log files with content.
 func (w *Worker) NextAttempts(s *plan.Facts) map[string]uint32 {
 	if s.Pod == nil {
 		return nil
 	}
 	uid, next := string(s.Pod.UID), s.FindMissing(w.lastStatus(string(s.Pod.UID)))
-	dirs, _ := os.ReadDir(w.logDir(uid)) // of links in it, the names alone are taken
+	dirs, _ := os.ReadDir(w.logDir(uid)) // links in it are not followed
 	for _, d := range dirs {
 		if s.Instance().Newest(d.Name()) != nil {
 			continue
@@ -87,8 +88,8 @@ func (w *Worker) removeLogs(uid string) error {
 	return nil
 }
 
-// linkLog makes the link by which log shippers find a container's log, and
-// know what it is of. That there is none is no reason to stop a container.
+// linkLog makes the link by which log shippers find and identify a container's
+// log. A container runs without it, too.
 func (w *Worker) linkLog(a plan.Action, id string) {
 	if w.LogLinks == "" {
 		return
@@ -102,7 +103,7 @@ func (w *Worker) linkLog(a plan.Action, id string) {
 		err = os.Symlink(log, podspec.LogLink(w.LogLinks, w.Key, a.Name, id))
 	}
 	if err != nil && !os.IsExist(err) {
-		w.Log.Warn("log has no link by container", "container", a.Name, "err", err)
+		w.Log.Warn("log link failed", "container", a.Name, "err", err)
 	}
 }
 
@@ -122,7 +123,7 @@ func (w *Worker) removeContainer(ctx context.Context, s *plan.Facts, a plan.Acti
 	log := filepath.Join(w.logDir(a.UID), podspec.LogPath(a.Name, a.Attempt))
 	for _, c := range s.Observed.Instances[a.UID].Containers {
 		if where := c.Status.GetLogPath(); c.ID == a.ID && where != "" {
-			log = where // which may be where logs were when it was made
+			log = where // the log folder may have been another one then
 		}
 	}
 	return w.Rotator.Remove(ctx, a.ID, log)

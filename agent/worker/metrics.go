@@ -14,7 +14,7 @@ import (
 	"monopod/agent/podspec"
 )
 
-// timedPass is a pass that is counted, unless the runtime is away.
+// timedPass runs a pass and counts it, unless the runtime is down.
 func (w *Worker) timedPass(ctx context.Context, u Update) (again bool, next time.Time) {
 	if u.Pod != nil && w.current != u && !u.Read.IsZero() {
 		w.Metrics.WorkerStart(u.Read)
@@ -22,7 +22,7 @@ func (w *Worker) timedPass(ctx context.Context, u Update) (again bool, next time
 	if !w.Watch.Up() {
 		return w.containedPass(ctx, u)
 	}
-	op, begun, failed := w.operation(u), time.Now(), w.failed
+	op, start, failed := w.operation(u), time.Now(), w.failed
 	again, next = w.containedPass(ctx, u)
 	result := metrics.Idle
 	switch {
@@ -31,22 +31,22 @@ func (w *Worker) timedPass(ctx context.Context, u Update) (again bool, next time
 	case again:
 		result = metrics.Acted
 	}
-	w.Metrics.Pass(op, begun, result)
+	w.Metrics.Pass(op, start, result)
 	return again, next
 }
 
-// look observes the pod in the runtime and counts what is new.
-func (w *Worker) look(ctx context.Context) (*pleg.Observed, error) {
-	begun := time.Now()
+// observe observes the pod in the runtime and counts the exits that are new.
+func (w *Worker) observe(ctx context.Context) (*pleg.Observed, error) {
+	start := time.Now()
 	seen, err := w.Observer.Observe(ctx)
 	if err == nil {
-		w.Metrics.Look(begun)
+		w.Metrics.Look(start)
 	}
 	w.countEnds()
 	return seen, err
 }
 
-// operation tells what a pass is for, in the kubelet's terms.
+// operation returns what a pass is for, in the kubelet's terms.
 func (w *Worker) operation(u Update) metrics.Operation {
 	if u.Pod == nil {
 		return metrics.Kill
@@ -65,7 +65,7 @@ func (w *Worker) operation(u Update) metrics.Operation {
 	return metrics.Sync
 }
 
-// count takes note of an action that was carried out, or of how it failed.
+// count counts an action that was carried out or failed.
 func (w *Worker) count(s *plan.Facts, a plan.Action, err error) {
 	if w.Metrics == nil {
 		return
@@ -94,9 +94,9 @@ func (w *Worker) count(s *plan.Facts, a plan.Action, err error) {
 	}
 }
 
-// observeVolume takes note of a volume that was made.
-func (w *Worker) observeVolume(v *v1.Volume, begun time.Time, err error) {
-	w.Metrics.Volume(podspec.VolumePlugin(v), begun, err)
+// observeVolume counts a volume that was set up.
+func (w *Worker) observeVolume(v *v1.Volume, start time.Time, err error) {
+	w.Metrics.Volume(podspec.VolumePlugin(v), start, err)
 }
 
 // pendingStart is a pod that was accepted and has not run yet.
@@ -105,7 +105,7 @@ type pendingStart struct {
 	read, changed time.Time // zero: not known
 }
 
-// recordRunning takes note that a pod runs for the first time.
+// recordRunning counts a pod that runs for the first time.
 func (w *Worker) recordRunning(uid string, st *v1.PodStatus) {
 	c := w.starting
 	if c == nil || st.Phase == v1.PodPending {
@@ -117,8 +117,8 @@ func (w *Worker) recordRunning(uid string, st *v1.PodStatus) {
 	}
 }
 
-// ChangeOf returns when a file got its content or its name, unless that was
-// before the agent was there or cannot be known.
+// ChangeOf returns when a file got its content or its name; zero if that was
+// before start or is not known.
 func ChangeOf(file string, start time.Time) time.Time {
 	fi, err := os.Stat(file)
 	if err != nil {
@@ -135,7 +135,7 @@ func ChangeOf(file string, start time.Time) time.Time {
 	return at
 }
 
-// countEnds takes note of the containers that ended since they were looked at last.
+// countEnds counts the containers that ended since the last observation.
 func (w *Worker) countEnds() {
 	for _, c := range w.Observer.Ended {
 		init := false

@@ -10,14 +10,14 @@ import (
 	"monopod/agent/plan"
 )
 
-// secrets gives local Secrets by name; nil without an error when there is none
-// of that name. Nobody changes what it gives.
+// secrets returns local Secrets by name; nil without an error if there is none
+// of that name. Callers must not change them.
 type secrets interface {
 	Secret(namespace, name string) (*v1.Secret, error)
 }
 
-// PullSecrets returns the pod's own credentials for registries. One that is not
-// there is said in the log; the image is pulled without it, as with a kubelet.
+// PullSecrets returns the pod's own credentials for registries. A missing one is
+// logged, and the image is pulled without it, as with the kubelet.
 func (w *Worker) PullSecrets(p *v1.Pod) []*v1.Secret {
 	var found []*v1.Secret
 	for _, ref := range p.Spec.ImagePullSecrets {
@@ -32,7 +32,7 @@ func (w *Worker) PullSecrets(p *v1.Pod) []*v1.Secret {
 			err = image.CheckSecret(s)
 		}
 		if err != nil {
-			w.Log.Warn("images are pulled without one of the pod's secrets", "reason", "FailedToRetrieveImagePullSecret", "err", err)
+			w.Log.Warn("image pull secret is unusable; pulling without it", "reason", "FailedToRetrieveImagePullSecret", "err", err)
 			w.Events.Record(events.About(p), v1.EventTypeWarning, "FailedToRetrieveImagePullSecret",
 				fmt.Sprintf("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", ref.Name))
 			continue
@@ -42,7 +42,7 @@ func (w *Worker) PullSecrets(p *v1.Pod) []*v1.Secret {
 	return found
 }
 
-// progress returns how far what is being fetched is.
+// progress returns the progress of a fetch.
 func (w *Worker) progress(f *fetch) plan.Pull {
 	for _, i := range f.wanted {
 		if p, ok := w.Images.Progress(i.name); ok {

@@ -7,8 +7,8 @@ import (
 	"monopod/agent/plan"
 )
 
-// checkpointOf returns what is known of an instance. The wanted one may have
-// none: it runs, its checkpoint was lost, and the disk takes no other.
+// checkpointOf returns the checkpoint of an instance. The desired one may have
+// none: it runs, its checkpoint is missing, and the disk takes no other.
 func (w *Worker) checkpointOf(s *plan.Facts, uid string) *checkpoint.Checkpoint {
 	if c := w.Known[uid]; c != nil {
 		return c
@@ -16,7 +16,7 @@ func (w *Worker) checkpointOf(s *plan.Facts, uid string) *checkpoint.Checkpoint 
 	return checkpoint.NewCheckpoint(s.Pod, w.since(s)).InBoot(w.Machine.Boot)
 }
 
-// remember writes a checkpoint and goes by it.
+// remember saves a checkpoint and uses it from now on.
 func (w *Worker) remember(c *checkpoint.Checkpoint) error {
 	if other, taken := w.Uids.Other(c.Pod.UID, w.Key); taken {
 		return fmt.Errorf("checkpoint of %s: the pod %s has its uid %s", w.Key, other, c.Uid())
@@ -28,18 +28,18 @@ func (w *Worker) remember(c *checkpoint.Checkpoint) error {
 	return nil
 }
 
-// rememberOrWarn remembers what is to become of an instance. A disk that is full does
-// not keep that from being done: another agent would find it out once more.
+// rememberOrWarn saves a checkpoint. A full disk does not stop the work: a
+// restarted agent decides the same again.
 func (w *Worker) rememberOrWarn(c *checkpoint.Checkpoint) {
 	if err := w.remember(c); err != nil {
-		w.Log.Warn("another agent would not know that the pod is being stopped", "err", err)
+		w.Log.Warn("checkpoint is not saved; a restarted agent does not know that the pod is being stopped", "err", err)
 		w.setKnown(c, true)
 	}
 }
 
-// setKnown makes a checkpoint what is known of its instance. failed: it could not
-// be written, and where there is no earlier one on disk either, the pod is
-// accepted once more, as soon as the disk takes it.
+// setKnown makes c the checkpoint of its instance. failed: it could not be
+// saved; if no earlier one is on disk either, the pod is accepted again, as soon
+// as the disk takes the checkpoint.
 func (w *Worker) setKnown(c *checkpoint.Checkpoint, failed bool) {
 	d, old := *c, w.Known[c.Uid()]
 	d.Unwritten = failed && (old == nil || old.Unwritten)

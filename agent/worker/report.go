@@ -11,12 +11,12 @@ import (
 	"monopod/manifests"
 )
 
-// restoreStatus takes over what a former agent reported of the pod last, unless that
-// was of an instance before the one that is known.
+// restoreStatus takes over the pod's last status from a previous agent, unless
+// it is of an instance older than the checkpoint's.
 func (w *Worker) restoreStatus() {
 	prev, inherited := w.Store.Previous(w.Key.String())
 	if !inherited {
-		prev, _ = w.Store.Pod(w.Key.String()) // of one that was held
+		prev, _ = w.Store.Pod(w.Key.String()) // of a pod that was held
 	}
 	if prev == nil || podstatus.WasRefused(&prev.Status) {
 		return
@@ -27,8 +27,9 @@ func (w *Worker) restoreStatus() {
 	w.last, w.lastUID, w.inherited = &prev.Status, string(prev.UID), inherited
 }
 
-// dropStaleStatus forgets what was inherited of an instance that left nothing else: the
-// former agent died between the end of that one and the beginning of the next.
+// dropStaleStatus forgets an inherited status whose instance left nothing else:
+// the previous agent died after it removed that one and before it accepted the
+// next.
 func (w *Worker) dropStaleStatus(s *plan.Facts) {
 	if w.inherited && w.Known[w.lastUID] == nil && s.Observed.Instances[w.lastUID] == nil {
 		w.last, w.lastUID = nil, ""
@@ -36,8 +37,8 @@ func (w *Worker) dropStaleStatus(s *plan.Facts) {
 	w.inherited = false
 }
 
-// report hands the pod's status to the store: of the instance that leaves
-// while there is one, else of the wished one.
+// report stores the pod's status: of the instance that leaves while there is
+// one, else of the desired one.
 func (w *Worker) report(s *plan.Facts, p *plan.Plan) {
 	if p.Gone {
 		return
@@ -64,19 +65,19 @@ func (w *Worker) report(s *plan.Facts, p *plan.Plan) {
 	w.publish(s.Pod.Pod, podstatus.PodStatus(s, p, w.Machine.Now(), w.lastStatus(string(s.Pod.UID))))
 }
 
-// reportUnseen reports a pod while the runtime cannot be asked: as it was
-// known last, or as one that is still to come.
-func (w *Worker) reportUnseen(wish *manifests.Pod) {
-	if p, ok := w.Store.Pod(w.Key.String()); ok && !podstatus.WasRefused(&p.Status) && !podstatus.WasHeld(&p.Status) || wish == nil {
+// reportUnseen reports a pod while the runtime is down: its last status, or that
+// of a pod that has not started.
+func (w *Worker) reportUnseen(desired *manifests.Pod) {
+	if p, ok := w.Store.Pod(w.Key.String()); ok && !podstatus.WasRefused(&p.Status) && !podstatus.WasHeld(&p.Status) || desired == nil {
 		return
 	}
-	last := w.lastStatus(string(wish.UID))
+	last := w.lastStatus(string(desired.UID))
 	if last != nil && !podstatus.WasHeld(last) {
-		w.publish(wish.Pod, *last)
+		w.publish(desired.Pod, *last)
 		return
 	}
-	s := &plan.Facts{Pod: wish, Known: w.Known, Observed: &pleg.Observed{}, Unseen: true, Now: time.Now()}
-	w.publish(wish.Pod, podstatus.PodStatus(s, &plan.Plan{}, w.Machine.Now(), last))
+	s := &plan.Facts{Pod: desired, Known: w.Known, Observed: &pleg.Observed{}, Unseen: true, Now: time.Now()}
+	w.publish(desired.Pod, podstatus.PodStatus(s, &plan.Plan{}, w.Machine.Now(), last))
 }
 
 func (w *Worker) publish(pod *v1.Pod, st v1.PodStatus) {

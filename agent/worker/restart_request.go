@@ -8,18 +8,18 @@ import (
 	"monopod/manifests"
 )
 
-// RestartRequest is a restart that somebody asks for: of one container, or of a whole
-// pod. It travels through the sync loop to the pod's worker, which answers once
-// it is written down: from then on it happens, whatever becomes of the agent.
+// RestartRequest asks to restart one container or a whole pod. The sync loop
+// passes it to the pod's worker, which answers once it is saved: from then on
+// the restart happens even if the agent dies.
 type RestartRequest struct {
-	Ctx       context.Context // of who asks; nothing is begun after its end
+	Ctx       context.Context // of the caller; a request is dropped after its end
 	Key       manifests.Key
 	Container string                  // "": the whole pod
 	Answer    chan plan.RestartAnswer // has room for the one answer
 }
 
-// RequestRestart has the worker's next pass carry out a renewal, which comes soon even
-// if the worker waits after a failure.
+// RequestRestart queues a restart request and wakes the worker, even if it waits
+// after a failure.
 func (w *Worker) RequestRestart(r *RestartRequest) {
 	w.mu.Lock()
 	w.restarts = append(w.restarts, r)
@@ -30,8 +30,8 @@ func (w *Worker) RequestRestart(r *RestartRequest) {
 	}
 }
 
-// takeRestartRequests writes down what is asked for, for the plan that comes after it, and
-// answers. What failed before is tried again at once.
+// takeRestartRequests saves the restart requests, for the plan of this pass, and
+// answers them. Failed starts are retried at once.
 func (w *Worker) takeRestartRequests(s *plan.Facts) {
 	w.mu.Lock()
 	all := w.restarts
@@ -56,12 +56,12 @@ func (w *Worker) takeRestartRequests(s *plan.Facts) {
 			w.clearFailures(plan.SandboxFailure)
 			w.Images.Forget(string(s.Pod.UID))
 		}
-		w.Log.Info("restart", "container", r.Container, "reason", checkpoint.RestartRequested)
+		w.Log.Info("restart recorded", "container", r.Container, "reason", checkpoint.RestartRequested)
 		r.Answer <- answer
 	}
 }
 
-// clearFailures forgets what has failed of a container or the sandbox.
+// clearFailures forgets the failures of a container or the sandbox.
 func (w *Worker) clearFailures(name string) {
 	delete(w.failures, name)
 	if f := w.fetches[name]; f != nil && f.ready() {

@@ -15,14 +15,14 @@ import (
 	"monopod/agent/volume"
 )
 
-// madeSandbox is the sandbox that containers are put into.
+// madeSandbox is the sandbox that containers are created in.
 type madeSandbox struct {
 	id     string
 	config *rt.PodSandboxConfig
-	ips    []string // those that containers see: the host's for host-network pods
+	ips    []string // as containers see them: the host's for host-network pods
 }
 
-// slot waits for one of the slots of the node.
+// slot waits for one of the node's slots.
 func slot(ctx context.Context, slots chan struct{}) (release func(), err error) {
 	select {
 	case slots <- struct{}{}:
@@ -53,9 +53,9 @@ func (w *Worker) createSandbox(ctx, firm context.Context, s *plan.Facts, a plan.
 		return err
 	}
 	defer release()
-	begun := time.Now()
+	start := time.Now()
 	id, err := w.Cri.RunSandbox(firm, config, handler)
-	w.Metrics.Sandbox(handler, begun, err)
+	w.Metrics.Sandbox(handler, start, err)
 	if err != nil {
 		return err
 	}
@@ -72,9 +72,9 @@ func (w *Worker) createSandbox(ctx, firm context.Context, s *plan.Facts, a plan.
 	return nil
 }
 
-// forgetSandbox drops the sandbox that was made in an earlier pass, unless it
-// is still the pod's newest. Afterwards w.sandbox is at least as new as anything
-// in the situation.
+// forgetSandbox drops the sandbox that an earlier pass created, unless it is
+// still the pod's newest. Afterwards w.sandbox is at least as new as anything
+// observed.
 func (w *Worker) forgetSandbox(s *plan.Facts) {
 	if s.Pod != nil && w.sandbox != nil {
 		if b := s.Instance().Sandbox(); b != nil && b.ID == w.sandbox.id {
@@ -84,9 +84,9 @@ func (w *Worker) forgetSandbox(s *plan.Facts) {
 	w.sandbox = nil
 }
 
-// inSandbox returns the sandbox that the pod's containers belong into, which
-// this pass, an earlier one or an earlier agent may have made. One of this pass
-// wins over the one that was seen before, which may have been ready then.
+// inSandbox returns the sandbox for the pod's containers, which this pass, an
+// earlier one or a previous agent created. One of this pass wins over the one
+// observed before it.
 func (w *Worker) inSandbox(s *plan.Facts) (*madeSandbox, error) {
 	if w.sandbox != nil {
 		return w.sandbox, nil
@@ -106,7 +106,7 @@ func (w *Worker) inSandbox(s *plan.Facts) (*madeSandbox, error) {
 	return m, nil
 }
 
-// startContainer creates and starts a container whose image is there.
+// startContainer creates and starts a container whose image is present.
 func (w *Worker) startContainer(ctx, firm context.Context, s *plan.Facts, a plan.Action) error {
 	c := podspec.FindContainer(s.Pod.Pod, a.Name)
 	m, err := w.inSandbox(s)
@@ -140,7 +140,7 @@ func (w *Worker) startContainer(ctx, firm context.Context, s *plan.Facts, a plan
 	return nil
 }
 
-// resumeContainer starts a container that exists already.
+// resumeContainer starts a container that was created before.
 func (w *Worker) resumeContainer(ctx, firm context.Context, a plan.Action) error {
 	release, err := slot(ctx, w.Starts)
 	if err != nil {
@@ -155,8 +155,8 @@ func (w *Worker) resumeContainer(ctx, firm context.Context, a plan.Action) error
 	return nil
 }
 
-// prepareContainer prepares all that one attempt of a container needs on disk
-// and says it in the runtime's terms.
+// prepareContainer makes the files that an attempt of a container needs, and
+// returns its config for the runtime.
 func (w *Worker) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Action, c *v1.Container, m *madeSandbox, img *images) (*rt.ContainerConfig, error) {
 	pod := s.Pod.Pod
 	n := w.Machine.Now()
@@ -187,7 +187,7 @@ func (w *Worker) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Act
 	return config, err
 }
 
-// setUpVolumes makes the pod's volumes, for one container at a time.
+// setUpVolumes sets up the pod's volumes, for one container at a time.
 func (w *Worker) setUpVolumes(ctx context.Context, p *v1.Pod, n *podspec.Host) (map[string]volume.Mount, error) {
 	w.settingUp.Lock()
 	defer w.settingUp.Unlock()
@@ -196,16 +196,16 @@ func (w *Worker) setUpVolumes(ctx context.Context, p *v1.Pod, n *podspec.Host) (
 	return volume.SetUp(ctx, w.Root.Dir, p, in)
 }
 
-// bindSubPaths makes those parts of volumes that the container mounts by
-// subPath, and returns where on the host each is, by index in volumeMounts. For
-// an image volume it is the path in the image.
+// bindSubPaths makes the parts of volumes that the container mounts by subPath,
+// and returns their host paths by index in volumeMounts. For an image volume it
+// is the path in the image.
 func (w *Worker) bindSubPaths(pod *v1.Pod, c *v1.Container, in podspec.Input, n *podspec.Host) (map[int]string, error) {
-	asked, err := podspec.SubPaths(pod, c, in, n)
-	if err != nil || len(asked) == 0 {
+	paths, err := podspec.SubPaths(pod, c, in, n)
+	if err != nil || len(paths) == 0 {
 		return nil, err
 	}
 	out := map[int]string{}
-	for k, path := range asked {
+	for k, path := range paths {
 		m := &c.VolumeMounts[k]
 		if in.VolumeImages[m.Name] != "" {
 			out[k] = path // the runtime finds it in the image

@@ -14,28 +14,28 @@ import (
 
 var (
 	errExited   = errors.New("the container has exited")
-	errReplaced = errors.New("the whole pod is stopped now")
+	errReplaced = errors.New("the stop of the whole pod replaces it")
 )
 
-// stop is the stop of one container, which goes on beside the worker: a hook or
-// a program may take as long as its grace lasts.
+// stop is the stop of one container, which runs in the background: a hook or a
+// process may take the whole grace period.
 type stop struct {
 	whole  bool
-	until  time.Time // the grace that it had at first is over then
+	until  time.Time // the end of its first grace period
 	cancel context.CancelCauseFunc
 	done   chan struct{}
 
 	// Written before done is closed.
-	err     error
-	stopped bool // the preStop hook needs not be run again
+	err    error
+	hooked bool // the preStop hook need not run again
 
 	// The worker's, after it.
 	tries int
-	retry time.Time // zero: not looked at yet
+	retry time.Time // zero: not set yet
 }
 
-// beginStops begins the stops of one step. Their ends wake the worker.
-func (w *Worker) beginStops(s *plan.Facts, step []plan.Action) {
+// startStops starts the stops of one step. Their ends wake the worker.
+func (w *Worker) startStops(s *plan.Facts, step []plan.Action) {
 	old := map[string]*stop{}
 	for _, a := range step {
 		was := w.stops[a.ID]
@@ -60,7 +60,7 @@ func (w *Worker) beginStops(s *plan.Facts, step []plan.Action) {
 		firm, release := w.detached()
 		ctx, cancel := context.WithCancelCause(firm)
 		hook := w.preStop(s, a)
-		w.Log.Info(string(a.Do), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
+		w.Log.Info(a.Do.Done(), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
 		if old[a.ID] == nil {
 			w.recordKilling(a)
 		}
@@ -71,36 +71,36 @@ func (w *Worker) beginStops(s *plan.Facts, step []plan.Action) {
 			defer close(st.done)
 			defer release()
 			defer cancel(nil)
-			defer w.caught(&st.err, string(a.Do), a.Name)
+			defer w.caught(&st.err, a.Do.Noun(), a.Name)
 			if was := old[a.ID]; was != nil {
 				<-was.done
-				st.stopped = was.stopped
+				st.hooked = was.hooked
 			}
-			w.carryOut(ctx, st, a, about, hook, behind)
+			w.runStop(ctx, st, a, about, hook, behind)
 		})
 	}
 }
 
-// carryOut stops a container. The grace is for everything: whole seconds that
-// the hook took, and then those of waiting for others, are taken from it; what
-// is left, and two seconds at least, is for the program (kubelet: the same).
-func (w *Worker) carryOut(ctx context.Context, st *stop, a plan.Action, about v1.ObjectReference, preStop func(context.Context) error, behind []*stop) {
+// runStop stops a container. The grace period covers everything: whole seconds
+// of the hook and of waiting for others are taken from it; the rest, at least
+// two seconds, is for the process (kubelet: the same).
+func (w *Worker) runStop(ctx context.Context, st *stop, a plan.Action, about v1.ObjectReference, preStop func(context.Context) error, behind []*stop) {
 	log := w.Log.With("container", a.Name)
 	left := a.Grace
-	if preStop != nil && !st.stopped {
-		begun := time.Now()
+	if preStop != nil && !st.hooked {
+		start := time.Now()
 		within, cancel := context.WithTimeout(ctx, left)
 		err := preStop(within)
 		cancel()
-		if st.stopped = ctx.Err() == nil; st.stopped && err != nil {
-			log.Warn("preStop hook has failed; the stop goes on", "err", err, "output", hook.Output(err))
+		if st.hooked = ctx.Err() == nil; st.hooked && err != nil {
+			log.Warn("preStop hook failed; stopping the container anyway", "err", err, "output", hook.Output(err))
 			w.Events.Record(about, v1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
 		}
-		left -= time.Since(begun).Truncate(time.Second)
+		left -= time.Since(start).Truncate(time.Second)
 	}
-	begun := time.Now()
+	start := time.Now()
 	awaitAll(ctx, behind, left)
-	left -= time.Since(begun).Truncate(time.Second)
+	left -= time.Since(start).Truncate(time.Second)
 	if ctx.Err() == nil {
 		st.err = Gone(w.Cri.StopContainer(ctx, a.ID, max(left, plan.MinGrace)))
 	}
@@ -112,12 +112,12 @@ func (w *Worker) carryOut(ctx context.Context, st *stop, a plan.Action, about v1
 	case cri.Unavailable(st.err):
 		w.Watch.Wake(st.err)
 	default:
-		log.Error("cannot stop container and tries again", "err", st.err)
+		log.Error("container stop failed; retrying", "err", st.err)
 		w.Events.Record(about, v1.EventTypeWarning, "FailedKillPod", "error killing pod: "+st.err.Error())
 	}
 }
 
-// awaitAll waits until all have ended, at most so long.
+// awaitAll waits until all stops have ended, at most atMost.
 func awaitAll(ctx context.Context, all []*stop, atMost time.Duration) {
 	t := time.NewTimer(max(atMost, 0))
 	defer t.Stop()
@@ -132,9 +132,9 @@ func awaitAll(ctx context.Context, all []*stop, atMost time.Duration) {
 	}
 }
 
-// stopping returns how the stops stand. One that has ended counts as one that
-// went wrong: if it did not, its container is not seen alive any more by who
-// looks after this.
+// stopping returns the states of the stops. One that has ended counts as failed:
+// if it succeeded, the observation that follows does not see its container
+// alive.
 func (w *Worker) stopping() map[string]plan.Stopping {
 	now, out := time.Now(), map[string]plan.Stopping{}
 	for id, st := range w.stops {
@@ -155,7 +155,7 @@ func (w *Worker) stopping() map[string]plan.Stopping {
 	return out
 }
 
-// forgetStops ends and forgets the stops of containers that are not alive.
+// forgetStops cancels and forgets the stops of containers that are not alive.
 func (w *Worker) forgetStops(alive map[string]bool) {
 	for id, st := range w.stops {
 		if alive[id] {

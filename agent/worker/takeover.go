@@ -10,9 +10,9 @@ import (
 	"monopod/agent/volume"
 )
 
-// takeOver makes sure, before the wished pod is accepted, that its uid is its
-// own. What another name that had it left behind goes, so that the pod begins
-// with nothing.
+// takeOver makes sure, before the desired pod is accepted, that no other pod has
+// its uid. It removes what another pod with the uid left behind, so that the pod
+// starts with nothing.
 func (w *Worker) takeOver(ctx context.Context, s *plan.Facts) error {
 	if err := w.ownUID(s); err != nil {
 		return err
@@ -22,13 +22,13 @@ func (w *Worker) takeOver(ctx context.Context, s *plan.Facts) error {
 		return nil
 	}
 	if err := w.clear(ctx, string(s.Pod.UID)); err != nil {
-		return plan.Because(admission.ReasonUIDInUse, fmt.Errorf("what the pod left that had the uid before: %w", err))
+		return plan.Because(admission.ReasonUIDInUse, fmt.Errorf("remove what another pod with this uid left: %w", err))
 	}
 	return nil
 }
 
-// ownUID refuses to make anything of the wished pod while another name has its
-// uid in the runtime: no checkpoint tells of that one, which must go first.
+// ownUID refuses to create anything of the desired pod while another pod name
+// has its uid in the runtime: that pod has no checkpoint and must go first.
 func (w *Worker) ownUID(s *plan.Facts) error {
 	uid := string(s.Pod.UID)
 	for _, other := range s.Observed.All.NamesOf(uid) {
@@ -39,10 +39,10 @@ func (w *Worker) ownUID(s *plan.Facts) error {
 	return nil
 }
 
-// clear removes what is called by a uid alone.
+// clear removes everything that is named by a uid alone.
 func (w *Worker) clear(ctx context.Context, uid string) error {
-	// What still runs would keep the volumes busy, and the dir that TearDown
-	// removes last says that the cgroup is ours.
+	// The cgroup first: running processes keep the volumes busy, and the dir that
+	// TearDown removes last marks the cgroup as ours.
 	if err := w.Cgroups.Destroy(ctx, uid); err != nil {
 		return err
 	}

@@ -6,9 +6,8 @@ import (
 	"monopod/agent/volume"
 )
 
-// removeTerminationLog removes the termination log of a container that was
-// removed. One that cannot go now goes when the container starts again, or with
-// the pod.
+// removeTerminationLog removes the termination log of a removed container. If
+// that fails, the log goes when the container starts again, or with the pod.
 func (w *Worker) removeTerminationLog(s *plan.Facts, a plan.Action) {
 	i := s.Observed.Instances[a.UID]
 	for k := range i.Containers {
@@ -17,14 +16,14 @@ func (w *Worker) removeTerminationLog(s *plan.Facts, a plan.Action) {
 			continue
 		}
 		if err := volume.RemoveTerminationLog(w.Root.Dir, a.UID, a.Name, c.TerminationLog); err != nil {
-			w.Log.Warn("termination log of a former container cannot be removed", "container", a.Name, "err", err)
+			w.Log.Warn("termination log removal failed", "container", a.Name, "err", err)
 		}
 	}
 }
 
 // sweepTerminationLogs removes the termination logs of a container's attempts
-// that are there no more, or never came to be. Of one that may still run and of
-// which it is not known which log it has, nothing is removed.
+// that no longer exist or were never created. It removes none if an attempt that
+// may still run does not say which log it has.
 func (w *Worker) sweepTerminationLogs(i *pleg.Instance, uid, name string) {
 	var keep []string
 	if i != nil {
@@ -40,12 +39,12 @@ func (w *Worker) sweepTerminationLogs(i *pleg.Instance, uid, name string) {
 		}
 	}
 	if err := volume.SweepTerminationLogs(w.Root.Dir, uid, name, keep); err != nil {
-		w.Log.Warn("termination logs of former containers cannot be removed", "container", name, "err", err)
+		w.Log.Warn("termination log removal failed", "container", name, "err", err)
 	}
 }
 
-// sweepOnce sweeps the termination logs that former agents left, in the first
-// pass that sees the pod.
+// sweepOnce sweeps the termination logs that previous agents left, in the first
+// pass that observes the pod.
 func (w *Worker) sweepOnce(seen *pleg.Observed) {
 	if w.swept {
 		return

@@ -9,14 +9,14 @@ import (
 	"monopod/agent/podspec"
 )
 
-// recursiveReadOnly reports whether the pod's handler can mount read-only all the
-// way down.
+// recursiveReadOnly reports whether the pod's handler supports recursive
+// read-only mounts.
 func (w *Worker) recursiveReadOnly(p *v1.Pod) bool {
 	handler, err := podspec.RuntimeHandler(p, w.RuntimeClasses)
 	return err == nil && w.Watch.Handler(handler).GetRecursiveReadOnlyMounts()
 }
 
-// users returns the pod's own users, nil for one with the machine's.
+// users returns the pod's user namespace, nil for a pod with the host's.
 func (w *Worker) users(p *v1.Pod) (*rt.UserNamespace, error) {
 	if !podspec.OwnUsers(p) {
 		return nil, nil
@@ -31,8 +31,8 @@ func (w *Worker) users(p *v1.Pod) (*rt.UserNamespace, error) {
 	return w.Root.Users.Take(string(p.UID))
 }
 
-// prepareSandbox translates the pod itself, and gives it users of its own where
-// it asks for them.
+// prepareSandbox returns the pod's sandbox config, with a user namespace if the
+// pod has one.
 func (w *Worker) prepareSandbox(p *v1.Pod, attempt uint32) (*rt.PodSandboxConfig, error) {
 	config, err := podspec.SandboxConfig(p, attempt, w.Machine.Now())
 	if err != nil {
@@ -45,9 +45,9 @@ func (w *Worker) prepareSandbox(p *v1.Pod, attempt uint32) (*rt.PodSandboxConfig
 	return config, err
 }
 
-// withUsers gives a container its sandbox's users. All that it mounts is mapped:
-// files keep the ids on disk that they have inside, so volumes, their group and
-// what the agent writes for the container need no other owners than elsewhere.
+// withUsers gives a container its sandbox's user namespace. All its mounts are
+// id-mapped: files have the same ids on disk as inside, so volumes, their group
+// and the agent's files for the container need no other owners.
 func withUsers(c *rt.ContainerConfig, m *madeSandbox) {
 	users := m.config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetUsernsOptions()
 	c.Linux.SecurityContext.NamespaceOptions.UsernsOptions = users
