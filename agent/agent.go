@@ -30,14 +30,14 @@ import (
 	"monopod/manifests"
 )
 
-// startsPerCore bounds how many sandboxes and containers are started at once:
-// runtimes slow down beyond.
+// startsPerCore bounds how many sandboxes and containers start at once: runtimes
+// slow down beyond that.
 const startsPerCore = 4
 
 // Agent is one monopod on one root dir. New makes it, Run runs it once.
 type Agent struct {
-	cfg     config.Config                 // at the start
-	live    atomic.Pointer[config.Config] // as it is now, of which some changes: the reloader writes it
+	cfg     config.Config                 // as at start
+	live    atomic.Pointer[config.Config] // as now: the reloader writes it
 	version string
 	log     *slog.Logger
 	root    *checkpoint.Root
@@ -57,25 +57,25 @@ type Agent struct {
 	metrics *metrics.Metrics
 	node    *node.Reporter
 	stats   *stats.Collector
-	once    *once // nil: an agent that keeps pods for good
+	once    *once // nil: an agent that keeps pods running
 
 	reloader *reloader // nil: the settings are read once
 }
 
-// Options is what an agent is told besides the settings.
+// Options configures an agent beyond its settings.
 type Options struct {
 	Version string
 	Log     *slog.Logger   // nil: slog's default
-	Level   *slog.LevelVar // follows the setting; nil: nothing does
+	Level   *slog.LevelVar // follows the setting logLevel; nil: none
 	Reread  *Reread        // nil: the settings are read once
 
-	CollectEvery time.Duration // how often is looked whether images must go; 0: as image has it
+	CollectEvery time.Duration // between two looks whether images must go; 0: the default of package image
 }
 
-// New checks the settings, takes the root dir, and binds the endpoints. The
-// agent stays for one run of its pods, or, if once is nil, keeps those of the
-// manifests. Each error is one sentence for the person who started it. The caller
-// must call Run.
+// New checks the settings, locks the root dir and binds the endpoints. once makes
+// an agent for a single run of given pods; nil: it keeps the pods of the manifests
+// running. Each error is one sentence for the person at the command line. The
+// caller must call Run.
 func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	if cfg, err = complete(cfg, once); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (a *Agent) listen() (*server.Server, error) {
 	})
 }
 
-// build wires what acts on the runtime.
+// build wires the parts that act on the runtime.
 func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, once *Once, o Options) error {
 	a.watch = pleg.NewWatch(a.cri, a.root.Instance, a.store, a.log)
 	a.watch.Metrics, a.cri.Observe = a.metrics, a.metrics.Call
@@ -198,7 +198,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	return nil
 }
 
-// Run keeps the pods running until ctx ends, then leaves them as they are.
+// Run keeps the pods running until ctx ends. It leaves them running.
 func (a *Agent) Run(ctx context.Context) error {
 	defer a.Close()
 	a.log.Info("monopod starts", "version", a.version, "node", a.cfg.NodeName, "manifests", a.cfg.Manifests,
@@ -213,7 +213,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.events.Run(ctx) })
 	if a.once == nil {
 		parts.Go(func() { a.source.Run(ctx) })
-		parts.Go(func() { a.images.Run(ctx) }) // who stays for one run removes no images
+		parts.Go(func() { a.images.Run(ctx) }) // an agent of one run removes no images
 		parts.Go(func() { a.node.Run(ctx) })
 	}
 	parts.Go(func() { a.watch.Run(ctx) })
@@ -246,7 +246,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return nil
 }
 
-// Close gives back what New took. It may be called more than once.
+// Close releases what New took. It may be called more than once.
 func (a *Agent) Close() {
 	if a.store != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), worker.LeaveIn)

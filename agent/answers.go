@@ -18,10 +18,11 @@ import (
 	"monopod/manifests"
 )
 
-// collectorTimeout bounds one answer about the images.
+// collectorTimeout bounds one answer about images or running pods.
 const collectorTimeout = 20 * time.Second
 
-// listImages answers who uses which image and what is to become of it.
+// listImages returns the images of the runtime, with the users of each and whether
+// it would be collected.
 func (a *Agent) listImages(ctx context.Context) (*status.Images, error) {
 	ctx, cancel := context.WithTimeout(ctx, collectorTimeout)
 	defer cancel()
@@ -44,8 +45,8 @@ func (a *Agent) listImages(ctx context.Context) (*status.Images, error) {
 	return out, nil
 }
 
-// listRunning answers which pods of ours run in the runtime: those with a ready
-// sandbox or a running container, with names and images only.
+// listRunning returns our pods in the runtime that have a ready sandbox or a running
+// container, with names and images only.
 func (a *Agent) listRunning(ctx context.Context) ([]v1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, collectorTimeout)
 	defer cancel()
@@ -60,7 +61,7 @@ func (a *Agent) listRunning(ctx context.Context) ([]v1.Pod, error) {
 	return pods, nil
 }
 
-// runningOf returns the instances that run under a pod's name, by uid.
+// runningOf returns the running instances of a pod name, sorted by uid.
 func runningOf(key manifests.Key, l *pleg.Listed) []v1.Pod {
 	byUID := map[string]*v1.Pod{}
 	of := func(labels map[string]string) *v1.Pod {

@@ -26,11 +26,11 @@ func TestAVersionArrivesOnce(t *testing.T) {
 		if at := l.arrivals[two.Key()].at; !at.Equal(time.Now()) {
 			t.Errorf("another version came at %s", at)
 		}
-		if names := l.wanted(); len(names) != 1 || !names[one.Key().String()] {
+		if names := l.desiredNames(); len(names) != 1 || !names[one.Key().String()] {
 			t.Errorf("wanted are %v", names)
 		}
 		l.arrived(nil)
-		if len(l.arrivals)+len(l.wanted()) != 0 {
+		if len(l.arrivals)+len(l.desiredNames()) != 0 {
 			t.Errorf("one that is not wanted came at %s", l.arrivals[two.Key()].at)
 		}
 	})

@@ -10,8 +10,8 @@ import (
 	"monopod/manifests"
 )
 
-// contained does something of the sync loop's for one pod. A panic is that pod's
-// problem, and is returned.
+// contained runs work of the sync loop for one pod. A panic is that pod's error, and
+// is returned.
 func (l *syncLoop) contained(p *v1.Pod, what string, do func()) error {
 	err := panics.Contain(do)
 	if err != nil {
@@ -20,7 +20,7 @@ func (l *syncLoop) contained(p *v1.Pod, what string, do func()) error {
 	return err
 }
 
-// fault tells of a panic in what the sync loop does for one pod.
+// fault records and logs a panic in the sync loop's work for one pod.
 func (l *syncLoop) fault(p *v1.Pod, what string, err error) {
 	key := manifests.KeyOf(p).String()
 	l.shared.Metrics.Panic()
@@ -30,12 +30,12 @@ func (l *syncLoop) fault(p *v1.Pod, what string, err error) {
 	}
 }
 
-// uncounted tells of a pod whose place cannot be counted.
-func (l *syncLoop) uncounted(p *v1.Pod, err error) { l.fault(p, "count the pod in", err) }
+// uncounted records a pod whose allocation cannot be counted.
+func (l *syncLoop) uncounted(p *v1.Pod, err error) { l.fault(p, "count the pod's allocation", err) }
 
-// containedState is stateOf for scrapes, which ask in goroutines of their own.
+// containedState is stateOf for scrapes, which run in goroutines of their own.
 func (a *Agent) containedState() (s metrics.State) {
-	if err := panics.Contain(func() { s = stateOf(a.store, a.watch, a.sync.wanted()) }); err != nil {
+	if err := panics.Contain(func() { s = stateOf(a.store, a.watch, a.sync.desiredNames()) }); err != nil {
 		a.metrics.Panic()
 		a.log.Error("some metrics are missing", panics.Logged(err)...)
 		return metrics.State{}

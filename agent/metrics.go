@@ -17,8 +17,8 @@ import (
 	"monopod/agent/status"
 )
 
-// newMetrics returns the metrics of an agent; its parts are asked for when
-// somebody scrapes.
+// newMetrics returns the metrics of an agent. The state of its parts is read at each
+// scrape.
 func (a *Agent) newMetrics(m *node.Node) *metrics.Metrics {
 	return metrics.New(metrics.Config{
 		NodeName: a.cfg.NodeName, Version: node.KubeletVersion(a.version), CgroupV2: m.Base.CgroupV2,
@@ -26,7 +26,7 @@ func (a *Agent) newMetrics(m *node.Node) *metrics.Metrics {
 	})
 }
 
-// pages are what is served of what is counted and used. Nothing in it is secret.
+// pages returns the pages of metrics and stats. They hold no secrets.
 func (a *Agent) pages() []server.Handler {
 	all, used := metricPaths(a.metrics), a.stats.Pages()
 	for _, path := range slices.Sorted(maps.Keys(used)) {
@@ -42,15 +42,15 @@ func metricPaths(m *metrics.Metrics) []server.Handler {
 	}
 }
 
-// stateOf gathers what follows from what is known by now.
-func stateOf(store *status.Store, w *pleg.Watch, wanted map[string]bool) metrics.State {
+// stateOf derives the gauges from the present state.
+func stateOf(store *status.Store, w *pleg.Watch, desired map[string]bool) metrics.State {
 	s := metrics.State{RuntimeUp: w.Up(), EventStream: w.Streams.Load(), WorkingPods: map[metrics.Working]int{}, Volumes: map[metrics.Volumes]int{}}
 	if t := w.Lister.Counts.Load(); t != nil {
 		s.RunningPods, s.Containers = t.Pods, t.Containers
 	}
-	s.DesiredPods = len(wanted)
+	s.DesiredPods = len(desired)
 	for _, p := range store.Pods() {
-		countPod(&s, p, wanted[p.Namespace+"/"+p.Name])
+		countPod(&s, p, desired[p.Namespace+"/"+p.Name])
 	}
 	m := store.Manifests()
 	s.ManifestFiles = len(m.Files)
@@ -75,10 +75,10 @@ func countProblems(s *metrics.State, all []status.Problem) {
 	}
 }
 
-// countPod counts a pod that is reported. desired: manifests give it.
+// countPod counts a reported pod. desired: it has a manifest.
 func countPod(s *metrics.State, p *v1.Pod, desired bool) {
 	if podstatus.WasRefused(&p.Status) || podstatus.WasHeld(&p.Status) {
-		return // nobody works on it
+		return // no worker works on it
 	}
 	is := metrics.Working{Lifecycle: "sync", Config: "orphan"}
 	if desired {
@@ -109,7 +109,7 @@ func countPod(s *metrics.State, p *v1.Pod, desired bool) {
 	}
 }
 
-// ProbeCounter counts what the probes find.
+// ProbeCounter returns the observer that counts the results of probes.
 func ProbeCounter(m *metrics.Metrics) func(*probe.Target, probe.Kind, probe.Finding, time.Duration) {
 	results := map[probe.Finding]string{probe.Succeeded: metrics.ProbeSuccessful, probe.Failed: metrics.ProbeFailed, probe.Unknown: metrics.ProbeUnknown}
 	return func(t *probe.Target, k probe.Kind, f probe.Finding, took time.Duration) {

@@ -14,8 +14,8 @@ import (
 	"monopod/manifests"
 )
 
-// hideSecrets has the values of the pods' env hidden in what the public learns of
-// them. The pods are all that are wanted.
+// hideSecrets elides the values of the pods' env and headers in what TCP serves. all
+// are all desired pods.
 func (l *syncLoop) hideSecrets(all []*manifests.Pod) {
 	pods := make([]*v1.Pod, len(all))
 	for k := range all {
@@ -24,7 +24,7 @@ func (l *syncLoop) hideSecrets(all []*manifests.Pod) {
 	l.shared.Events.Know(pods)
 }
 
-// hideSecretsOf is hideSecrets for what former agents accepted.
+// hideSecretsOf is hideSecrets for the pods that previous agents accepted.
 func (l *syncLoop) hideSecretsOf(all []*checkpoint.Checkpoint) {
 	pods := make([]*v1.Pod, len(all))
 	for k := range all {
@@ -33,7 +33,7 @@ func (l *syncLoop) hideSecretsOf(all []*checkpoint.Checkpoint) {
 	l.shared.Events.Know(pods)
 }
 
-// recordProblems tells of what is wrong with manifests since it was reported last.
+// recordProblems records the problems of manifests that are new since the last report.
 func (l *syncLoop) recordProblems(m *status.Manifests) {
 	now := map[string]bool{}
 	tell := func(about string, all []status.Problem) {
@@ -51,8 +51,8 @@ func (l *syncLoop) recordProblems(m *status.Manifests) {
 	l.wrong = now
 }
 
-// recordStart tells that the agent has started, and whether the machine was
-// booted since the last one did.
+// recordStart records that the agent has started, and whether the machine was
+// rebooted since the previous start.
 func (a *Agent) recordStart() {
 	node := events.NodeRef(a.cfg.NodeName)
 	a.events.Record(node, v1.EventTypeNormal, "Starting", "Starting monopod.")
@@ -60,7 +60,7 @@ func (a *Agent) recordStart() {
 	if now == "" {
 		return
 	}
-	b, _ := os.ReadFile(path) // none: nobody knows of an earlier boot
+	b, _ := os.ReadFile(path) // none: no earlier boot is known
 	before := strings.TrimSpace(string(b))
 	if before == now {
 		return
@@ -69,11 +69,11 @@ func (a *Agent) recordStart() {
 		a.events.Event(node, v1.EventTypeWarning, "Rebooted", fmt.Sprintf("Node %s has been rebooted, boot id: %s", a.cfg.NodeName, now))
 	}
 	if err := status.WriteFile(path, []byte(now+"\n"), 0o600); err != nil {
-		a.log.Warn("a reboot will not be noticed", "err", err)
+		a.log.Warn("boot id not written: the next reboot is not detected", "err", err)
 	}
 }
 
-// recordResolvConf tells that pods will not get all search domains of the machine.
+// recordResolvConf records that pods do not get all search domains of the machine.
 func (a *Agent) recordResolvConf(n *podspec.Host) {
 	if len(podspec.LimitSearches(n.Resolv.Searches)) < len(n.Resolv.Searches) {
 		a.events.Event(events.NodeRef(n.Name), v1.EventTypeWarning, "CheckLimitsForResolvConf",
@@ -82,7 +82,7 @@ func (a *Agent) recordResolvConf(n *podspec.Host) {
 	}
 }
 
-// recordTrouble tells of what goes wrong on the node itself.
+// recordTrouble records an error of the node itself.
 func (a *Agent) recordTrouble(reason, message string) {
 	a.events.Record(events.NodeRef(a.cfg.NodeName), v1.EventTypeWarning, reason, message)
 }

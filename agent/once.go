@@ -17,55 +17,54 @@ import (
 	"monopod/manifests"
 )
 
-// Once makes an agent one for a single run of a few pods, beside whatever else
-// runs on the machine. It reads no folder, serves nobody, removes no images,
-// has cgroups of its own, or none where they cannot be made, keeps the logs of
-// pods that are gone, and removes its root dir when it ends and nothing of any
-// pod is left.
+// Once makes an agent for a single run of a few pods. It disturbs no other agent on
+// the machine: it reads no folder, has no endpoint, removes no images, has its own
+// cgroups (or none where they cannot be made), keeps the logs of removed pods, and
+// removes its root dir when it ends and nothing of any pod is left.
 type Once struct {
-	Pods []*manifests.Pod // that shall run from the beginning, of uids that nobody else has
+	Pods []*manifests.Pod // to run from the start, each with a unique uid
 }
 
-// once is what such an agent has besides.
+// once is the state that only such an agent has.
 type once struct {
-	wishes chan manifests.Snapshot // one slot, latest wins
+	desired chan manifests.Snapshot // one slot, latest wins
 
-	mu      sync.Mutex // guards what follows, and is held while the slot is filled
-	retired bool       // all pods are to go
+	mu      sync.Mutex // guards retired, and is held while the slot is filled
+	retired bool       // no pod is desired any more
 }
 
 func newOnce(o *Once) *once {
 	if o == nil {
 		return nil
 	}
-	out := &once{wishes: make(chan manifests.Snapshot, 1)}
+	out := &once{desired: make(chan manifests.Snapshot, 1)}
 	out.setDesired(o.Pods)
 	return out
 }
 
-// setDesired makes the pods those that shall run, and no others.
+// setDesired replaces the desired pods.
 func (o *once) setDesired(pods []*manifests.Pod) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	select {
-	case <-o.wishes:
+	case <-o.desired:
 	default:
 	}
 	o.retired = len(pods) == 0
-	o.wishes <- manifests.Snapshot{Pods: pods, Read: true, Complete: true}
+	o.desired <- manifests.Snapshot{Pods: pods, Read: true, Complete: true}
 }
 
-// snapshots delivers what shall run.
+// snapshots returns where the desired pods come from.
 func (a *Agent) snapshots() <-chan manifests.Snapshot {
 	if a.once != nil {
-		return a.once.wishes
+		return a.once.desired
 	}
 	return a.source.Snapshots()
 }
 
-// settingsOfNode returns the settings for an agent of one run: its pods' cgroups
-// are in one of its own, and pods run without where they cannot have any, as in a
-// container of a CI system, unless a driver was chosen.
+// settingsOfNode returns the settings for an agent of one run: its pods' cgroups are
+// below a cgroup of its own. Unless a driver was chosen, pods run without cgroups
+// where these cannot be made, as in a container of a CI system.
 func (o *Once) settingsOfNode(s node.NodeSettings, instance string) node.NodeSettings {
 	if o != nil {
 		s.OwnCgroup, s.MayLackCgroups = "monopod-once-"+instance, s.CgroupDriver == node.DriverAuto
@@ -73,21 +72,22 @@ func (o *Once) settingsOfNode(s node.NodeSettings, instance string) node.NodeSet
 	return s
 }
 
-// Endpoint returns where the runtime is.
+// Endpoint returns the address of the runtime.
 func (a *Agent) Endpoint() string { return a.cri.Endpoint() }
 
-// Store returns what the agent reports.
+// Store returns the status store of the agent.
 func (a *Agent) Store() *status.Store { return a.store }
 
-// Retire makes all pods go, each with its grace. Only for an agent of one run.
+// Retire stops and removes all pods, each with its grace period. It is only for an
+// agent of one run.
 func (a *Agent) Retire() { a.once.setDesired(nil) }
 
-// Gone is closed when no pod is wanted any more and nothing of any is left. The
-// runtime must have answered for that.
+// Gone is closed when no pod is desired and nothing of any pod is left, as seen in a
+// relist of the runtime.
 func (a *Agent) Gone() <-chan struct{} { return a.sync.empty }
 
-// Kill kills the containers that run at this moment. What has to go beside them
-// goes by Retire.
+// Kill kills the containers that run now, without grace. Retire removes the rest of
+// their pods.
 func (a *Agent) Kill(ctx context.Context) error {
 	all, err := a.watch.Lister.List(ctx)
 	if err != nil {
@@ -113,12 +113,12 @@ func (a *Agent) Kill(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// dismantleWithin bounds the removal of what no pod has any more.
+// dismantleWithin bounds the removal of cgroups and root dir.
 const dismantleWithin = 10 * time.Second
 
-// leave removes what an agent of one run made for itself. What is left of pods
-// is named in the error, and stays. An agent that ended as it was asked to,
-// before its pods were to go, leaves everything as it is.
+// leave removes what an agent of one run made for itself. The error names the pods
+// of which something is left; that stays. asked: the agent ended as it was told to;
+// if its pods are still desired, everything stays.
 func (a *Agent) leave(ctx context.Context, asked bool) error {
 	a.once.mu.Lock()
 	stays := asked && !a.once.retired
@@ -136,23 +136,23 @@ func (a *Agent) leave(ctx context.Context, asked bool) error {
 			return err
 		}
 	}
-	a.Close() // the store writes for the last time
+	a.Close() // the store writes its last status
 	return volume.RemoveRoot(ctx, a.cfg.Root)
 }
 
-// abandon gives back what New took before it went wrong.
+// abandon releases what New took before it failed.
 func (a *Agent) abandon() {
 	if a.once != nil && !a.cgroups.None() {
 		ctx, cancel := context.WithTimeout(context.Background(), dismantleWithin)
 		defer cancel()
 		if err := a.cgroups.Manager.Dismantle(ctx); err != nil {
-			a.log.Warn("cgroups are left", "err", err)
+			a.log.Warn("cgroups not removed", "err", err)
 		}
 	}
 	a.Close()
 }
 
-// signalEmpty tells, once, that no pod is wanted and none is left.
+// signalEmpty closes empty once no pod is desired and none is left.
 func (l *syncLoop) signalEmpty() {
 	if l.last == nil || !l.last.Complete || len(l.last.Pods) > 0 || !l.relisted || len(l.workers)+len(l.restored)+len(l.seen.Pods) > 0 {
 		return

@@ -19,16 +19,16 @@ import (
 	"monopod/manifests/decode"
 )
 
-// Reread says how settings are read again while the agent runs.
+// Reread configures how settings are read again while the agent runs.
 type Reread struct {
-	File string // of settings; it is watched. "": there is none
-	// Read returns the settings as they would count after a new start.
+	File string // the settings file, which is watched; "": none
+	// Read returns the settings as a restart would read them.
 	Read func() (config.Config, []decode.Problem, error)
-	Ask  <-chan os.Signal // somebody asks for it; the file is read, too, when it changes
+	Ask  <-chan os.Signal // requests to read it; a change of the file is one, too
 }
 
-// liveSettings are those that count at once, and who must be told of them. What
-// the others need of a setting they read each time.
+// liveSettings are the settings that take effect at once, each with the parts that
+// must be told. The other parts read a setting each time they need it.
 var liveSettings = []struct {
 	settings []string
 	tell     func(r *reloader, c config.Config)
@@ -45,32 +45,32 @@ var liveSettings = []struct {
 	{[]string{"maxPods", "podsPerCore"}, func(r *reloader, _ config.Config) { r.pods(); r.node() }},
 }
 
-// reloader makes settings count that change while the agent runs. Its goroutine
-// owns all but live, which only it writes.
+// reloader applies settings that change while the agent runs. Its goroutine owns all
+// fields but live, which only it writes.
 type reloader struct {
 	from  Reread
 	live  *atomic.Pointer[config.Config]
 	store *status.Store
 	log   *slog.Logger
 
-	// Where settings go that nobody reads each time.
+	// The parts that do not read their settings each time.
 	level  *slog.LevelVar
 	logs   func(logs.Config)
 	images func(image.Limits)
 	rate   func(qps, burst int)
-	pods   func() // they are looked at again
-	node   func() // it is reported anew
+	pods   func() // wakes all workers
+	node   func() // reports the node again
 
-	data []byte // of the file, as last read
+	data []byte // content of the file at the last read
 }
 
-// newReloader wires who settings go to; nil: they are read once.
+// newReloader wires the parts that take live settings; nil: settings are read once.
 func (a *Agent) newReloader(o Options) *reloader {
 	if o.Reread == nil {
 		return nil
 	}
 	from := *o.Reread
-	if abs, err := filepath.Abs(from.File); err == nil && from.File != "" { // as it is watched
+	if abs, err := filepath.Abs(from.File); err == nil && from.File != "" { // the path that is watched
 		from.File = abs
 	}
 	return &reloader{from: from, live: &a.live, store: a.store, log: a.log, level: cmp.Or(o.Level, &slog.LevelVar{}),
@@ -78,27 +78,27 @@ func (a *Agent) newReloader(o Options) *reloader {
 		rate: a.workers.Images.SetRate, pods: a.sync.Wake, node: a.node.Wake}
 }
 
-// read reads the settings and makes count what can. first: nothing is said
-// where nothing changed.
+// read reads the settings and applies the live ones. first: it logs nothing if
+// nothing changed.
 func (r *reloader) read(first bool) {
 	next, warnings, err := r.from.Read()
 	if err == nil {
 		next, err = complete(next, nil)
 	}
 	if err != nil {
-		r.log.Error("settings make no sense; the former ones stay", "file", r.from.File, "err", strings.ReplaceAll(err.Error(), "\n", "; "))
+		r.log.Error("settings refused; the previous ones stay in effect", "file", r.from.File, "err", strings.ReplaceAll(err.Error(), "\n", "; "))
 		r.store.SetSettings(r.problems(err))
 		return
 	}
 	if !first {
 		for _, w := range warnings {
-			r.log.Warn("a setting does not count", "err", w)
+			r.log.Warn("setting has no effect", "err", w)
 		}
 	}
 	r.take(next, first)
 }
 
-// take makes count what it can of the next settings, and says what that is.
+// take applies the live settings of next, and logs which ones changed.
 func (r *reloader) take(next config.Config, first bool) {
 	counts, later := config.Changed(*r.live.Load(), next)
 	now := r.live.Load().TakeLive(next)
@@ -109,20 +109,20 @@ func (r *reloader) take(next config.Config, first bool) {
 		}
 	}
 	if len(counts) > 0 {
-		r.log.Info("these settings changed and count now", "file", r.from.File, "settings", strings.Join(counts, ", "))
+		r.log.Info("settings applied", "file", r.from.File, "settings", strings.Join(counts, ", "))
 	} else if len(later) == 0 && !first {
-		r.log.Info("settings were read again and are what they were", "file", r.from.File)
+		r.log.Info("settings read again; nothing changed", "file", r.from.File)
 	}
 	var problems []status.Problem
 	if len(later) > 0 {
-		r.log.Warn("these settings changed and count after a restart of monopod", "file", r.from.File, "settings", strings.Join(later, ", "))
+		r.log.Warn("settings changed that take effect after a restart of monopod", "file", r.from.File, "settings", strings.Join(later, ", "))
 		problems = []status.Problem{{File: r.from.File, Warning: true,
-			Message: "these settings changed and count after a restart of monopod: " + strings.Join(later, ", ")}}
+			Message: "settings changed that take effect after a restart of monopod: " + strings.Join(later, ", ")}}
 	}
 	r.store.SetSettings(problems)
 }
 
-// problems returns what is wrong with the file, one for each line of err.
+// problems returns the problems of the file, one for each joined error.
 func (r *reloader) problems(err error) []status.Problem {
 	var all []status.Problem
 	list := []error{err}
@@ -139,8 +139,8 @@ func (r *reloader) problems(err error) []status.Problem {
 	return all
 }
 
-// run reads the settings whenever somebody asks or their file changes, until
-// ctx ends.
+// run reads the settings at each request and at each change of their file, until ctx
+// ends.
 func (r *reloader) run(ctx context.Context) {
 	w := config.WatchFile(r.from.File)
 	defer w.Close()
@@ -165,7 +165,7 @@ func (r *reloader) run(ctx context.Context) {
 
 func (r *reloader) asked() {
 	if r.from.File == "" {
-		r.log.Info("there is no --config file to read again")
+		r.log.Info("no --config file to read again")
 		return
 	}
 	r.data, _ = manifests.ReadFile(r.from.File)

@@ -195,7 +195,7 @@ func TestWithoutAFileThereIsNothingToRead(t *testing.T) {
 	r := newReloaded(t, "")
 	r.from.File, r.from.Read = "", func() (config.Config, []decode.Problem, error) { return config.Config{}, nil, errors.New("read") }
 	r.asked()
-	if !strings.Contains(r.log.String(), "there is no --config file to read again") || len(r.store.Manifests().Settings) > 0 {
+	if !strings.Contains(r.log.String(), "no --config file to read again") || len(r.store.Manifests().Settings) > 0 {
 		t.Errorf("log %s", r.log.String())
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"monopod/manifests"
 )
 
-// Restart replaces a container, or a whole pod if none is named, and returns
-// when that is sure to happen. Errors are *status.Refusal, or those of ctx and
-// of a disk that takes no checkpoint.
+// Restart restarts a container, or replaces the whole pod if none is named. It
+// returns when the restart is recorded in the checkpoint. Errors are
+// *status.Refusal, or those of ctx and of a disk that takes no checkpoint.
 func (l *syncLoop) Restart(ctx context.Context, namespace, pod, container string) (*status.Restart, error) {
 	r := &worker.RestartRequest{Ctx: ctx, Key: manifests.Key{Namespace: namespace, Name: pod}, Container: container, Answer: make(chan plan.RestartAnswer, 1)}
 	select {
@@ -27,7 +27,7 @@ func (l *syncLoop) Restart(ctx context.Context, namespace, pod, container string
 	}
 }
 
-// handleRestart hands a renewal to the pod's worker.
+// handleRestart hands a restart request to the pod's worker.
 func (l *syncLoop) handleRestart(r *worker.RestartRequest) {
 	w := l.workers[r.Key]
 	_, reported := l.store.Pod(r.Key.String())

@@ -29,11 +29,11 @@ import (
 	"monopod/manifests"
 )
 
-// What follows copies the settings into what each part of the agent takes.
+// This file copies values of the settings into the Settings of each package.
 
-// complete returns the settings of an agent on this machine, or a sentence about
-// why it cannot start with them. One for a single run reads no folder and serves
-// nobody.
+// complete returns the settings with the values of this machine filled in. The error
+// is a sentence that says why the agent cannot start with them. An agent of one run
+// reads no folder and has no endpoint.
 func complete(c config.Config, once *Once) (config.Config, error) {
 	if c.Manifests == "" && once == nil {
 		return c, fmt.Errorf("no manifest folder given: say which with --manifests DIR")
@@ -64,7 +64,7 @@ func complete(c config.Config, once *Once) (config.Config, error) {
 func checkSwap(swaps string) error {
 	b, err := os.ReadFile(swaps)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without swap has no such file
-		return fmt.Errorf("whether the machine has swap: %w", err)
+		return fmt.Errorf("look for swap: %w", err)
 	}
 	if bytes.Count(bytes.TrimSpace(b), []byte("\n")) > 0 {
 		return errors.New("the machine has swap and failSwapOn is true: turn swap off or the setting")
@@ -72,7 +72,7 @@ func checkSwap(swaps string) error {
 	return nil
 }
 
-// endpoints returns where the runtime may be.
+// endpoints returns the addresses at which the runtime may listen.
 func endpoints(c config.Config) []string {
 	if c.Endpoint == "" {
 		return cri.WellKnown()
@@ -80,8 +80,8 @@ func endpoints(c config.Config) []string {
 	return []string{c.Endpoint}
 }
 
-// logLinks returns the folder of links by container for log shippers, "" for
-// none: there is one beside the default folder of logs.
+// logLinks returns the folder of links to container logs for log shippers, "" for
+// none: only the default log folder has one.
 func logLinks(c config.Config, once *Once) string {
 	if c.PodLogs != config.DefaultPodLogs || once != nil {
 		return ""
@@ -93,7 +93,7 @@ func manifestOptions(c config.Config) manifests.Options {
 	return manifests.Options{NodeName: c.NodeName, NameSuffix: c.PodNameSuffix, Validation: c.Validation, RuntimeClasses: c.RuntimeClasses}
 }
 
-// nameSuffix is what the node adds to the names of pods.
+// nameSuffix returns what monopod appends to the names of pods.
 func nameSuffix(c config.Config) string {
 	if !c.PodNameSuffix {
 		return ""
@@ -127,8 +127,8 @@ func settingsOfNode(c config.Config) node.NodeSettings {
 	}
 }
 
-// thresholds returns what of evictionHard is kept from pods, and what the node
-// reports pressure by: the kubelet's unless something is given.
+// thresholds returns, of evictionHard, what is kept from pods, and the thresholds of
+// the node's pressure conditions: the kubelet's defaults if it is empty.
 func thresholds(evictionHard map[string]string) (free map[v1.ResourceName]node.Threshold, pressure map[string]node.Threshold) {
 	if len(evictionHard) == 0 {
 		return nil, node.DefaultPressure()
@@ -164,7 +164,7 @@ func settingsOfPulls(c config.Config, k *image.Keyring, m *metrics.Metrics) imag
 	return image.Config{Parallel: c.ImagePulls, QPS: c.PullQPS, Burst: c.PullBurst, Keyring: k, Pulled: m.Pulled}
 }
 
-// keyring returns the credentials of the node.
+// keyring returns the node's credentials for registries.
 func keyring(c config.Config, log *slog.Logger) (*image.Keyring, error) {
 	plugins, err := image.LoadPlugins(c.CredentialProviders, c.CredentialProviderPrograms, log)
 	if err != nil {

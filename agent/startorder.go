@@ -19,28 +19,28 @@ import (
 	"monopod/manifests/decode"
 )
 
-// startOrder is what the sync loop knows of pods that start after others. A held
-// pod has no worker of its own and no seat: it takes part in admission when its
-// turn has come. Who was let start is not held again before the machine is
-// booted anew, when all start from nothing.
+// startOrder is the state of the pods that start after others. A held pod has no
+// worker and no allocation: it takes part in admission when its turn has come. A pod
+// that was let start is not held again before the next boot of the machine, when all
+// pods start from nothing.
 type startOrder struct {
 	boot    checkpoint.Boot
-	started map[manifests.Key]types.UID // the instance that was let start last, in this boot
+	started map[manifests.Key]types.UID // the instance that was last let start in this boot
 	held    map[manifests.Key]*heldPod
-	wake    *time.Timer                 // when the first of them has waited long enough
+	wake    *time.Timer                 // fires when the first timeout of a held pod ends
 	found   map[string][]status.Problem // by file
 }
 
-// heldPod is a version that waits for its turn.
+// heldPod is a version of a pod that waits for its turn.
 type heldPod struct {
 	pod      *manifests.Pod
 	since    time.Time
-	last     *v1.PodStatus // as reported last; nil: never
+	last     *v1.PodStatus // as last reported; nil: never
 	decision admission.Decision
 	said     string
 }
 
-// newStartOrder returns the orders as former agents left them.
+// newStartOrder returns the start order as previous agents left it.
 func newStartOrder(b checkpoint.Boot, s *admission.Table, checkpoints []*checkpoint.Checkpoint) *startOrder {
 	o := &startOrder{boot: b, started: map[manifests.Key]types.UID{},
 		held: map[manifests.Key]*heldPod{}, wake: time.NewTimer(time.Hour)}
@@ -55,14 +55,15 @@ func newStartOrder(b checkpoint.Boot, s *admission.Table, checkpoints []*checkpo
 	return o
 }
 
-// forget drops what is known of a pod that nobody wants.
+// forget drops the state of a pod that is no longer desired.
 func (o *startOrder) forget(key manifests.Key) {
 	delete(o.started, key)
 	delete(o.held, key)
 }
 
-// holdDependents holds every pod of a new snapshot that starts after others and has not
-// begun, until follow lets it go, unless it fails anyway. It returns the others.
+// holdDependents holds every pod of a new snapshot that starts after others and was
+// not started yet, until release lets it go, unless it fails anyway. It returns the
+// other pods.
 func (l *syncLoop) holdDependents(pods []*manifests.Pod) []*manifests.Pod {
 	var free []*manifests.Pod
 	for _, p := range pods {
@@ -74,7 +75,7 @@ func (l *syncLoop) holdDependents(pods []*manifests.Pod) []*manifests.Pod {
 			free = append(free, p)
 		} else if h := l.order.held[key]; h == nil || !manifests.Same(h.pod, p) {
 			l.order.held[key] = l.newHeld(p)
-			delete(l.table.Rejected, key) // an earlier version, which is not asked for any more
+			delete(l.table.Rejected, key) // an earlier version, which is no longer desired
 		} else {
 			h.pod = p
 		}
@@ -82,8 +83,8 @@ func (l *syncLoop) holdDependents(pods []*manifests.Pod) []*manifests.Pod {
 	return free
 }
 
-// newHeld returns a pod that begins to wait, or goes on with what a former agent
-// of this boot reported.
+// newHeld returns a pod that starts to wait, or that continues the wait which a
+// previous agent of this boot reported.
 func (l *syncLoop) newHeld(p *manifests.Pod) *heldPod {
 	h := &heldPod{pod: p, since: time.Now()}
 	prev, ok := l.store.Previous(p.Key().String())
@@ -92,25 +93,25 @@ func (l *syncLoop) newHeld(p *manifests.Pod) *heldPod {
 	}
 	h.last = &prev.Status
 	if since, ok := podstatus.HeldSince(h.last); ok && since.After(l.order.boot.Since) && since.Before(h.since) {
-		h.since = h.since.Add(-h.since.Sub(since)) // by a clock that nobody sets
+		h.since = h.since.Add(-h.since.Sub(since)) // on the monotonic clock
 	}
 	return h
 }
 
-// applyStartOrder lets the pods start whose turn has come, and says of the others what
-// they wait for.
+// applyStartOrder lets the pods start whose turn has come, and reports what the others
+// wait for.
 func (l *syncLoop) applyStartOrder(ctx context.Context) {
 	if l.last == nil {
 		return
 	}
-	rulings := l.decisions()
-	for l.release(ctx, rulings) {
-		rulings = l.decisions()
+	decisions := l.decisions()
+	for l.release(ctx, decisions) {
+		decisions = l.decisions()
 	}
 	l.order.wake.Stop()
 	var first time.Time
 	for key, h := range l.order.held {
-		h.decision = rulings[key]
+		h.decision = decisions[key]
 		_ = l.contained(h.pod.Pod, "hold the pod", func() { l.hold(ctx, key, h) })
 		if t := decode.OrderOf(h.pod.Pod).Timeout; t > 0 && (first.IsZero() || h.since.Add(t).Before(first)) {
 			first = h.since.Add(t)
@@ -119,18 +120,18 @@ func (l *syncLoop) applyStartOrder(ctx context.Context) {
 	if !first.IsZero() {
 		l.order.wake.Reset(time.Until(first))
 	}
-	if found := l.orderProblems(rulings); !reflect.DeepEqual(found, l.order.found) {
+	if found := l.orderProblems(decisions); !reflect.DeepEqual(found, l.order.found) {
 		l.order.found = found
 		l.report(*l.last)
 	}
 }
 
-// release lets those go that are held no more, the one that came first first,
-// and reports whether there were any.
-func (l *syncLoop) release(ctx context.Context, rulings map[manifests.Key]admission.Decision) bool {
+// release admits the pods that are no longer held, in order of arrival, and reports
+// whether there were any.
+func (l *syncLoop) release(ctx context.Context, decisions map[manifests.Key]admission.Decision) bool {
 	var free []*manifests.Pod
 	for key, h := range l.order.held {
-		if !rulings[key].Held {
+		if !decisions[key].Held {
 			free = append(free, h.pod)
 		}
 	}
@@ -138,10 +139,10 @@ func (l *syncLoop) release(ctx context.Context, rulings map[manifests.Key]admiss
 		key := p.Key()
 		log := l.shared.Log.With("pod", key.String())
 		h := l.order.held[key]
-		if late := rulings[key].Unready; len(late) > 0 {
-			log.Warn("the pod has waited long enough and starts all the same", "waited", time.Since(h.since).Round(time.Second), "reason", l.reason(late))
+		if late := decisions[key].Unready; len(late) > 0 {
+			log.Warn("start-after timeout passed; pod starts", "waited", time.Since(h.since).Round(time.Second), "reason", l.reason(late))
 		} else if h.said != "" {
-			log.Info("what the pod waited for is ready")
+			log.Info("start order fulfilled; pod starts")
 		}
 		delete(l.order.held, key)
 		l.admit(ctx, p)
@@ -149,7 +150,7 @@ func (l *syncLoop) release(ctx context.Context, rulings map[manifests.Key]admiss
 	return len(free) > 0
 }
 
-// decisions judges all pods that are wanted.
+// decisions returns the decision on each desired pod that starts after others.
 func (l *syncLoop) decisions() map[manifests.Key]admission.Decision {
 	turns := make(map[manifests.Key]admission.Turn, len(l.last.Pods))
 	for _, p := range l.last.Pods {
@@ -170,14 +171,14 @@ func (l *syncLoop) decisions() map[manifests.Key]admission.Decision {
 	return admission.Order(turns, time.Now(), l.shortName)
 }
 
-// isReady reports whether what a worker keeps under a pod's name is ready. While
-// a new version has no place that is the former one, which is good enough.
+// isReady reports whether the pod that a worker runs under this name is ready. While
+// a new version waits for admission that is the previous version, which counts too.
 func (l *syncLoop) isReady(key manifests.Key) bool {
 	w := l.workers[key]
 	return w != nil && w.update.Pod != nil && w.ready
 }
 
-// resolveName returns the pod that a manifest calls by its short name, or by its full one.
+// resolveName returns the pod that a manifest names, by its short or its full name.
 func (l *syncLoop) resolveName(key manifests.Key, pods map[manifests.Key]admission.Turn) manifests.Key {
 	long := manifests.Key{Namespace: key.Namespace, Name: key.Name + l.shared.Suffix}
 	_, isLong := pods[long]
@@ -187,7 +188,7 @@ func (l *syncLoop) resolveName(key manifests.Key, pods map[manifests.Key]admissi
 	return long
 }
 
-// shortName is "namespace/name" without the node.
+// shortName returns "namespace/name" without the node's suffix.
 func (l *syncLoop) shortName(key manifests.Key) string {
 	return key.Namespace + "/" + strings.TrimSuffix(key.Name, l.shared.Suffix)
 }
@@ -196,31 +197,31 @@ func (l *syncLoop) reason(unready []manifests.Key) string {
 	return "waits for " + admission.JoinNames(unready, ", ", l.shortName) + " to be ready"
 }
 
-// hold keeps a pod from starting: what runs under its name runs on, and what
-// former agents began to retire goes.
+// hold keeps a pod from starting: its previous version keeps running, and an instance
+// that a previous agent retired is removed.
 func (l *syncLoop) hold(ctx context.Context, key manifests.Key, h *heldPod) {
 	text := l.reason(h.decision.Unready)
 	if h.decision.Problem != "" {
 		text += ": " + h.decision.Problem
 	}
-	former := l.table.Entry(key).Pod
+	previous := l.table.Entry(key).Pod
 	switch {
-	case former != nil && !manifests.Same(former, h.pod) && l.order.started[key] == former.UID:
-		l.setDesired(ctx, key, former)
-	case former == nil && l.restored[key] != nil:
+	case previous != nil && !manifests.Same(previous, h.pod) && l.order.started[key] == previous.UID:
+		l.setDesired(ctx, key, previous)
+	case previous == nil && l.restored[key] != nil:
 		l.setDesired(ctx, key, nil)
 	}
 	if text != h.said {
 		h.said = text
 		log := l.shared.Log.With("pod", key.String(), "reason", text)
 		if h.decision.Problem != "" {
-			log.Warn("the pod may wait for ever", "file", h.pod.File)
+			log.Warn("pod held; it may wait forever", "file", h.pod.File)
 		} else {
-			log.Info("the pod is not to start yet")
+			log.Info("pod held by its start order")
 		}
 		l.shared.Events.Record(events.About(h.pod.Pod), v1.EventTypeNormal, podstatus.ReasonHeld, text)
 	}
-	if l.workers[key] == nil { // a worker reports what it has under this name
+	if l.workers[key] == nil { // a worker of this name reports its pod itself
 		out := *h.pod.Pod
 		out.Status = podstatus.HeldStatus(h.pod, h.since, text, h.last)
 		h.last = &out.Status

@@ -19,7 +19,7 @@ import (
 	"monopod/manifests"
 )
 
-// The sync loop is healthy while it turns at least this often.
+// The sync loop is healthy while it turns at least every syncOverdue.
 const (
 	syncTick    = 5 * time.Second
 	syncOverdue = time.Minute
@@ -30,33 +30,33 @@ const (
 type syncLoop struct {
 	shared *worker.Pool
 	store  *status.Store
-	needs  *gc.ImageNeeds // told of all pods that are accepted; nil: nobody asks
-	dir    string         // of the manifests
+	needs  *gc.ImageNeeds // told of all accepted pods; nil: none
+	dir    string         // the manifest folder
 
 	workers  map[manifests.Key]*podWorker
-	updates  uint64                                              // how many the workers got
-	restored map[manifests.Key]map[string]*checkpoint.Checkpoint // of former agents, not yet taken over by a worker
+	updates  uint64                                              // sent to workers so far
+	restored map[manifests.Key]map[string]*checkpoint.Checkpoint // of previous agents, not yet taken over by a worker
 	table    *admission.Table
 	order    *startOrder
-	facts    chan factsRead // the machine, read anew
-	reading  bool           // it is being read
+	facts    chan factsRead // the machine, read again
+	reading  bool           // a read of the machine is running
 	seen     pleg.Relist
-	relisted bool                        // there was a sighting
+	relisted bool                        // there was a relist
 	last     *manifests.Snapshot         // nil before the first
-	restarts chan *worker.RestartRequest // restarts that somebody asks for
-	empty    chan struct{}               // closed when no pod is wanted and none is left
+	restarts chan *worker.RestartRequest // restart requests
+	empty    chan struct{}               // closed when no pod is desired and none is left
 	running  sync.WaitGroup
-	wrong    map[string]bool // with manifests, as events told
-	swept    bool            // reports on pods that nobody knows any more were removed
+	wrong    map[string]bool // problems of manifests that have an event
+	swept    bool            // status files of unknown pods were removed
 	worked   bool            // something happened since the last tick
-	grown    bool            // and memory that it took was not given back yet
+	grown    bool            // and the memory that it took is not released yet
 
 	born     time.Time
-	wake     chan struct{}                   // one slot: settings changed that pods go by
+	wake     chan struct{}                   // one slot: settings that affect pods have changed
 	known    atomic.Bool                     // the manifests were read, once at least
-	desired  atomic.Pointer[map[string]bool] // the names of all pods that are wanted
-	arrivals map[manifests.Key]arrival       // when what is wanted was read first
-	turned   atomic.Int64                    // when the loop turned last, in ns since born: whatever becomes of the clock
+	desired  atomic.Pointer[map[string]bool] // the names of all desired pods
+	arrivals map[manifests.Key]arrival       // when each desired pod was first read
+	turned   atomic.Int64                    // last turn of the loop, in ns since born: safe from changes of the clock
 }
 
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
@@ -119,8 +119,8 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 	}
 }
 
-// freeMemory gives back the memory that a burst of work took, once it is over: an
-// agent idles nearly always, and its node has better use for it.
+// freeMemory releases the memory that a burst of work took, once it is over: an
+// agent is nearly always idle, and its node has better use for the memory.
 func (l *syncLoop) freeMemory() {
 	if l.worked {
 		l.worked, l.grown = false, true
@@ -132,7 +132,7 @@ func (l *syncLoop) freeMemory() {
 	}
 }
 
-// healthy is the endpoint's check of the loop.
+// healthy is the health check of the loop.
 func (l *syncLoop) healthy() error {
 	if ago := time.Since(l.born) - time.Duration(l.turned.Load()); ago > syncOverdue {
 		return fmt.Errorf("the sync loop has not turned for %s", ago.Round(time.Second))
@@ -140,12 +140,12 @@ func (l *syncLoop) healthy() error {
 	return nil
 }
 
-// lastTurn returns when the loop turned last, by the clock as it goes now.
+// lastTurn returns when the loop last turned, by the present clock.
 func (l *syncLoop) lastTurn() time.Time {
 	return time.Now().Add(time.Duration(l.turned.Load()) - time.Since(l.born))
 }
 
-// Wake has all pods looked at again. Any goroutine may call it.
+// Wake makes all workers look at their pods again. Any goroutine may call it.
 func (l *syncLoop) Wake() {
 	select {
 	case l.wake <- struct{}{}:
@@ -153,8 +153,8 @@ func (l *syncLoop) Wake() {
 	}
 }
 
-// wakeAll wakes all workers and has the machine read anew, as what pods may
-// have of it may have changed.
+// wakeAll wakes all workers and reads the machine again: what is allocatable may
+// have changed.
 func (l *syncLoop) wakeAll(ctx context.Context) {
 	for _, w := range l.workers {
 		w.Wake()
@@ -162,13 +162,13 @@ func (l *syncLoop) wakeAll(ctx context.Context) {
 	l.startReadingFacts(ctx)
 }
 
-// handleSnapshot makes the workers what the manifests say.
+// handleSnapshot gives the workers their desired pods.
 func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
 	l.last = &s
 	l.hideSecrets(s.Pods)
 	l.needs.Publish(s.Pods)
-	wanted := l.arrived(s.Pods)
-	l.releaseUnwanted(ctx, wanted)
+	desired := l.arrived(s.Pods)
+	l.releaseUndesired(ctx, desired)
 	for _, p := range slices.SortedFunc(slices.Values(l.holdDependents(s.Pods)), admission.ByArrival) {
 		l.admit(ctx, p)
 	}
@@ -188,10 +188,10 @@ func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
 	}
 }
 
-// releaseUnwanted lets all pods go that are not wanted any more.
-func (l *syncLoop) releaseUnwanted(ctx context.Context, wanted map[manifests.Key]bool) {
+// releaseUndesired retires all pods that are no longer desired.
+func (l *syncLoop) releaseUndesired(ctx context.Context, desired map[manifests.Key]bool) {
 	for key := range l.table.Entries {
-		if wanted[key] {
+		if desired[key] {
 			continue
 		}
 		l.table.Release(key)
@@ -202,26 +202,26 @@ func (l *syncLoop) releaseUnwanted(ctx context.Context, wanted map[manifests.Key
 		}
 	}
 	for key := range l.workers {
-		if !wanted[key] {
+		if !desired[key] {
 			l.setDesired(ctx, key, nil)
 		}
 	}
-	// The Source knew these from their checkpoints, and knows that they are gone.
+	// The Source knows these from their checkpoints, and that their manifests are gone.
 	for _, key := range slices.Collect(maps.Keys(l.restored)) {
-		if !wanted[key] {
+		if !desired[key] {
 			l.setDesired(ctx, key, nil)
 		}
 	}
 }
 
-// removeStrays retires pods of ours in the runtime that neither a manifest nor a
-// checkpoint tells of, once it is sure that no manifest does.
+// removeStrays retires our pods in the runtime that have neither a manifest nor a
+// checkpoint, once all manifests are known.
 func (l *syncLoop) removeStrays(ctx context.Context) {
 	if l.last == nil || !l.last.Complete {
 		return
 	}
 	for key := range l.seen.Pods {
-		held := l.order.held[key] != nil && l.restored[key] != nil // from before the machine was booted
+		held := l.order.held[key] != nil && l.restored[key] != nil // from before the last boot
 		if l.workers[key] == nil && !held {
 			if l.restored[key] == nil {
 				l.shared.Metrics.Stray()
@@ -231,15 +231,15 @@ func (l *syncLoop) removeStrays(ctx context.Context) {
 	}
 }
 
-// podWorker is the worker of one pod name, and what it was told.
+// podWorker is the worker of one pod name, with its last update.
 type podWorker struct {
 	*worker.Worker
 	update worker.Update
-	ready  bool // the worker said of this update that its pod is
+	ready  bool // the worker reported that the pod of this update is ready
 	stop   context.CancelFunc
 }
 
-// setDesired tells the pod's worker what the pod shall be, starting one if there is none.
+// setDesired gives the worker its desired pod and starts one if there is none.
 func (l *syncLoop) setDesired(ctx context.Context, key manifests.Key, p *manifests.Pod) {
 	if p != nil {
 		l.order.started[key] = p.UID
@@ -267,7 +267,7 @@ func (l *syncLoop) setDesired(ctx context.Context, key manifests.Key, p *manifes
 	l.workers[key] = &podWorker{update: u, stop: stop, Worker: l.shared.Start(own, &l.running, key, known, u)}
 }
 
-// desiredOf returns what the pod's worker was told last, nil where there is none.
+// desiredOf returns the desired pod of the worker, nil without a worker.
 func (l *syncLoop) desiredOf(key manifests.Key) *manifests.Pod {
 	if w := l.workers[key]; w != nil {
 		return w.update.Pod
@@ -275,9 +275,9 @@ func (l *syncLoop) desiredOf(key manifests.Key) *manifests.Pod {
 	return nil
 }
 
-// handleRelist wakes the workers of pods that look different from what they saw
-// themselves: two sightings may be alike while a worker saw something between
-// them. After the runtime was away it wakes all.
+// handleRelist wakes each worker whose pod differs from what the worker last
+// observed: two relists may be equal while the worker observed something between
+// them. The first relist after the runtime was away wakes all.
 func (l *syncLoop) handleRelist(ctx context.Context, seen pleg.Relist) {
 	for key, w := range l.workers {
 		if seen.Fresh || w.Observer.Seen.Load() != seen.Pods[key] {
@@ -290,8 +290,8 @@ func (l *syncLoop) handleRelist(ctx context.Context, seen pleg.Relist) {
 	l.setFacts(ctx, l.table.Facts)
 }
 
-// handleState takes note of what a worker says of its pod. What it says of an earlier
-// update says nothing any more.
+// handleState records the state that a worker reports. A state of an earlier update
+// is ignored.
 func (l *syncLoop) handleState(ctx context.Context, now worker.State) {
 	w := l.workers[now.Key]
 	if w == nil || w.update.Generation != now.Generation {

@@ -15,8 +15,8 @@ import (
 	"monopod/manifests"
 )
 
-// admit lets the pod run if there is a place for it, else its former version if
-// that has one.
+// admit lets the pod run if it fits on the node, else its previous version if that
+// one was admitted.
 func (l *syncLoop) admit(ctx context.Context, p *manifests.Pod) {
 	if err := l.contained(p.Pod, "admit the pod", func() { l.admitPod(ctx, p) }); err != nil {
 		l.table.Refuse(p, admission.Rejection{Reason: "UnexpectedAdmissionError", Message: err.Error()}, metav1.Now().Rfc3339Copy())
@@ -32,21 +32,21 @@ func (l *syncLoop) admitPod(ctx context.Context, p *manifests.Pod) {
 	switch {
 	case waits && (!waited || now.Reason != before.Reason || !manifests.Same(now.Pod, before.Pod)):
 		l.shared.Metrics.Rejected(now.Reason)
-		outcome := "there is no place for the pod; it waits"
+		outcome := "pod not admitted; it waits"
 		if now.Final() {
-			outcome = "the pod can never run on this node; it has failed"
+			outcome = "pod not admitted for good; it has failed"
 		}
 		log.Warn(outcome, "reason", now.Reason, "err", now.Message, "former", version != nil)
 		l.recordRefusal(p, now.Rejection)
 	case waited && !waits:
-		log.Info("there is a place for the pod now")
+		log.Info("pod admitted after waiting")
 	}
 	if version != nil || l.restored[key] != nil {
 		l.setDesired(ctx, key, version)
 	}
 }
 
-// readmit asks again for the pods that wait, and reports those that wait on.
+// readmit tries to admit the pods that wait, and reports those that still wait.
 func (l *syncLoop) readmit(ctx context.Context) {
 	l.applyStartOrder(ctx)
 	if len(l.table.Rejected) == 0 {
@@ -57,12 +57,12 @@ func (l *syncLoop) readmit(ctx context.Context) {
 		l.admit(ctx, p)
 	}
 	for _, key := range l.table.Swaps() {
-		l.shared.Log.Info("the pod makes place for others that make place for it", "pod", key.String())
+		l.shared.Log.Info("pod stops so that pods that wait for each other's allocations can start", "pod", key.String())
 		l.table.Free(l.table.Entry(key))
 		l.setDesired(ctx, key, nil)
 	}
 	for key, r := range l.table.Rejected {
-		// A worker that is there reports what it has under this name.
+		// A worker of this name reports its pod itself.
 		if l.workers[key] == nil {
 			_ = l.contained(r.Pod.Pod, "report the pod", func() {
 				out := *r.Pod.Pod
@@ -76,7 +76,7 @@ func (l *syncLoop) readmit(ctx context.Context) {
 	}
 }
 
-// setFacts goes by what the node is now.
+// setFacts takes over new facts of the node and tries again to admit what waits.
 func (l *syncLoop) setFacts(ctx context.Context, f node.Facts) {
 	f.StrictGroups, f.RuntimeAsked = l.shared.Watch.StrictGroups()
 	if f.Same(&l.table.Facts) {
@@ -86,13 +86,13 @@ func (l *syncLoop) setFacts(ctx context.Context, f node.Facts) {
 	l.readmit(ctx)
 }
 
-// factsRead is what came of reading the machine.
+// factsRead is the result of reading the machine.
 type factsRead struct {
 	node.Facts
 	err error
 }
 
-// refreshFacts has the machine read anew while a pod waits: it may have grown.
+// refreshFacts reads the machine again while a pod waits: it may have grown.
 func (l *syncLoop) refreshFacts(ctx context.Context) {
 	if len(l.table.Waiting()) > 0 {
 		l.startReadingFacts(ctx)
@@ -107,7 +107,7 @@ func (l *syncLoop) startReadingFacts(ctx context.Context) {
 	l.running.Go(func() {
 		f, err := l.shared.Machine.ReadFacts()
 		if err != nil {
-			l.shared.Log.Error("what the node has is not known anew", "err", err)
+			l.shared.Log.Error("node facts not read; the previous values count", "err", err)
 		}
 		select {
 		case l.facts <- factsRead{f, err}:
@@ -116,10 +116,10 @@ func (l *syncLoop) startReadingFacts(ctx context.Context) {
 	})
 }
 
-// read is the endpoint's check that it is known what shall run: the folder was
-// listed, and each file in it that can be read was read, once. A file that is
-// wrong or unreadable does not count against that, as it is shown elsewhere and
-// may stay so; a folder that is not there, or cannot be read, does.
+// read is the readiness check of the manifests: the folder was listed once, and
+// each readable file in it was read. An invalid or unreadable file does not fail
+// the check, as it is shown elsewhere and may stay so; a missing or unreadable
+// folder does.
 func (l *syncLoop) read() error {
 	if !l.known.Load() {
 		return errors.New("the manifests have not been read yet")
@@ -127,8 +127,8 @@ func (l *syncLoop) read() error {
 	return nil
 }
 
-// report hands what became of the manifests to the store: what the Source
-// says, and which pods keep their former version because the new one has no place.
+// report gives the store the state of the manifests: the problems that the Source
+// found, and the pods whose previous version runs because the new one is not admitted.
 func (l *syncLoop) report(s manifests.Snapshot) {
 	m := status.Manifests{Dir: l.dir, Problems: slices.Clone(s.Problems)}
 	for _, f := range s.Files {

@@ -8,7 +8,7 @@ import (
 	"monopod/manifests"
 )
 
-// recordRefusal tells why a pod waits for a place.
+// recordRefusal records why a pod is not admitted.
 func (l *syncLoop) recordRefusal(p *manifests.Pod, r admission.Rejection) {
 	l.shared.Events.Record(events.About(p.Pod), v1.EventTypeWarning, r.Reason, r.Message)
 }

@@ -8,7 +8,7 @@ import (
 	"monopod/agent/stats"
 )
 
-// newStats returns what tells how much the node and its pods use.
+// newStats returns the collector of the resource use of the node and its pods.
 func (a *Agent) newStats(m *node.Node) *stats.Collector {
 	return stats.New(stats.Config{
 		CRI: a.cri, Labels: map[string]string{podspec.LabelInstance: a.root.Instance},

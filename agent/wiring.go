@@ -8,6 +8,7 @@ import (
 	"monopod/agent/node"
 )
 
+// newNodeReporter returns the reporter of the Node, which beats while the sync loop turns.
 func (a *Agent) newNodeReporter(m *node.Node) *node.Reporter {
 	r := &node.Reporter{Machine: m, Store: a.store, Cri: a.cri, Runtime: a.watch, Events: a.events, Turned: a.sync.lastTurn, Late: 2*syncTick + node.NodeEvery/2, Log: a.log,
 		Info: node.ReadNodeInfo("/", m.Boot.ID, a.version), Measure: node.ReadSignals, Other: make(chan struct{}, 1),

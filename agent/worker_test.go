@@ -164,7 +164,7 @@ func (r *rig) start() {
 	r.watch.PodLogs = cfg.PodLogs
 	r.events = events.Open(events.Config{Node: "n", Log: log})
 	r.watch.Events, r.watch.Node = r.events, "n"
-	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return stateOf(r.store, r.watch, r.sync.wanted()) }})
+	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return stateOf(r.store, r.watch, r.sync.desiredNames()) }})
 	r.watch.Metrics, client.Observe = r.metrics, r.metrics.Call
 	rotator := logs.New(settingsOfLogs(cfg), pleg.LogRuntime{Cri: client, Watch: r.watch}, log)
 	trash := &gc.Garbage{Root: root, Lister: r.watch.Lister, Up: r.watch.Up, PodLogs: cfg.PodLogs, LogLinks: r.links, Dead: func() int { return plans().DeadContainers }, Log: log}

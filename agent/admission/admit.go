@@ -1,3 +1,4 @@
+// Package admission decides which pods may run on this node, and when.
 package admission
 
 import (
@@ -13,13 +14,13 @@ import (
 // Rejection is why a pod cannot run on this node, in the kubelet's words.
 type Rejection struct{ Reason, Message string }
 
-// Allocation is what one pod name takes on the node: its versions, of which one
-// runs at a time.
+// Allocation is what one pod name takes of the node: its versions, of which one runs
+// at a time.
 type Allocation []*v1.Pod
 
-// Admit tells whether the pod can run on the node beside the others; nil: it
-// can. It is a pure function. The first check that fails speaks; what another
-// pod's leaving may mend comes after what only the manifest can.
+// Admit returns why the pod cannot run on the node together with the others; nil: it
+// can. It is a pure function. The first check that fails gives the result: checks
+// that only another manifest passes come before those that may pass later.
 func Admit(p *v1.Pod, others []Allocation, f *node.Facts) *Rejection {
 	checks := []func() *Rejection{
 		func() *Rejection { return AdmitOS(p) },
@@ -38,13 +39,13 @@ func Admit(p *v1.Pod, others []Allocation, f *node.Facts) *Rejection {
 	return nil
 }
 
-// The reasons of pods that are made for another operating system.
+// The reasons of pods for another operating system.
 const (
 	reasonOS      = "PodOSNotSupported"
 	reasonOSLabel = "PodOSSelectorNodeLabelDoesNotMatch"
 )
 
-// AdmitOS heeds both ways in which a pod says what it is made for.
+// AdmitOS checks both ways in which a pod names its operating system.
 func AdmitOS(p *v1.Pod) *Rejection {
 	if os, ok := p.Labels[v1.LabelOSStable]; ok && os != string(v1.Linux) {
 		return &Rejection{reasonOSLabel, fmt.Sprintf(
@@ -57,8 +58,8 @@ func AdmitOS(p *v1.Pod) *Rejection {
 	return nil
 }
 
-// Final reports whether only another manifest mends what the refusal is for:
-// whatever becomes of the node and of other pods, this pod has failed.
+// Final reports whether only another manifest can pass: whatever happens to the node
+// and to other pods, this pod has failed.
 func (r Rejection) Final() bool { return r.Reason == reasonOS || r.Reason == reasonOSLabel }
 
 func admitAppArmor(p *v1.Pod, f *node.Facts) *Rejection {
@@ -73,7 +74,7 @@ func admitAppArmor(p *v1.Pod, f *node.Facts) *Rejection {
 	return nil
 }
 
-// admitGroups refuses groups that the runtime would not keep to.
+// admitGroups refuses a policy on groups that the runtime does not support.
 func admitGroups(p *v1.Pod, f *node.Facts) *Rejection {
 	policy := podspec.PodSecurity(p).SupplementalGroupsPolicy
 	if f.StrictGroups || policy == nil || *policy != v1.SupplementalGroupsPolicyStrict {
@@ -86,7 +87,7 @@ func admitGroups(p *v1.Pod, f *node.Facts) *Rejection {
 	return &Rejection{"SupplementalGroupsPolicyNotSupported", why}
 }
 
-// hostPort is a port of the machine's that a pod takes.
+// hostPort is a port of the machine that a pod takes.
 type hostPort struct {
 	Protocol v1.Protocol
 	IP       string // "0.0.0.0": every address
@@ -95,8 +96,7 @@ type hostPort struct {
 
 const anyIP = "0.0.0.0"
 
-// hostPorts returns the ports of what keeps running: regular containers and
-// sidecars.
+// hostPorts returns the host ports of regular containers and sidecars.
 func hostPorts(p *v1.Pod) []hostPort {
 	var out []hostPort
 	for _, c := range podspec.AllContainers(p) {
@@ -124,17 +124,17 @@ func (h hostPort) conflicts(g hostPort) bool {
 	return h.Protocol == g.Protocol && h.Port == g.Port && (h.IP == g.IP || h.IP == anyIP || g.IP == anyIP)
 }
 
-// admitPorts refuses a pod that wants a port which another pod has. All
-// versions of another pod count: the former one may still listen.
+// admitPorts refuses a pod that needs a port which another pod has. All versions of
+// another pod count: the previous one may still listen.
 func admitPorts(p *v1.Pod, others []Allocation) *Rejection {
-	wanted := hostPorts(p)
-	if len(wanted) == 0 {
+	desired := hostPorts(p)
+	if len(desired) == 0 {
 		return nil
 	}
 	for _, other := range others {
 		for _, version := range other {
 			for _, taken := range hostPorts(version) {
-				if slices.ContainsFunc(wanted, taken.conflicts) {
+				if slices.ContainsFunc(desired, taken.conflicts) {
 					return &Rejection{"NodePorts", fmt.Sprintf(
 						"Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports: %s has %s port %d",
 						version.Namespace+"/"+version.Name, taken.Protocol, taken.Port)}

@@ -28,7 +28,7 @@ func selectsNode(selector, node map[string]string) bool {
 	return true
 }
 
-// affine tells whether one of the required terms, if there are any, fits.
+// affine reports whether one of the required terms, if there are any, fits the node.
 func affine(p *v1.Pod, node map[string]string) bool {
 	a := p.Spec.Affinity
 	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
@@ -38,8 +38,8 @@ func affine(p *v1.Pod, node map[string]string) bool {
 	return slices.ContainsFunc(terms, func(t v1.NodeSelectorTerm) bool { return termFits(t, p.Spec.NodeName, node) })
 }
 
-// termFits tells whether all that a term asks for is so. An empty term fits no
-// node, nor does one that makes no sense.
+// termFits reports whether the node has all that a term asks for. An empty or invalid
+// term fits no node.
 func termFits(t v1.NodeSelectorTerm, name string, node map[string]string) bool {
 	if len(t.MatchExpressions)+len(t.MatchFields) == 0 {
 		return false

@@ -8,24 +8,24 @@ import (
 	"monopod/manifests"
 )
 
-// Turn is a pod as the orders between pods see it.
+// Turn is what the start order needs to know of a pod.
 type Turn struct {
-	After []manifests.Key // what it starts after; who is not among the pods does not exist
-	Begun bool            // it was let start before: nothing holds it any more
+	After []manifests.Key // the pods that it starts after; one that is not in the map does not exist
+	Begun bool            // it was let start before and is never held again
 	Ready bool
-	Until time.Time // then it starts all the same; zero: never
+	Until time.Time // then it starts although others are not ready; zero: never
 }
 
-// Decision is what the orders say of a pod that has one.
+// Decision is the result of Order for one pod.
 type Decision struct {
 	Held    bool
-	Unready []manifests.Key // what it starts after and is not ready
-	Problem string          // why it may wait for ever, for a person; "": no reason
+	Unready []manifests.Key // of the pods that it starts after
+	Problem string          // why it may wait forever, in words; "": no reason
 }
 
-// Order decides which pods are held until others are ready. It is a pure
-// function; only pods that start after others are in the result. name says a
-// pod's name for a person.
+// Order decides which pods are held until others are ready. It is a pure function;
+// only pods that start after others are in the result. name returns a pod's name as
+// messages show it.
 func Order(pods map[manifests.Key]Turn, now time.Time, name func(manifests.Key) string) map[manifests.Key]Decision {
 	out := map[manifests.Key]Decision{}
 	for key, t := range pods {
@@ -47,8 +47,8 @@ func Order(pods map[manifests.Key]Turn, now time.Time, name func(manifests.Key) 
 		if len(unknown) > 0 {
 			problems = append(problems, "there is no pod "+strings.Join(unknown, ", "))
 		}
-		if circle := cycleOf(pods, key); circle != nil {
-			problems = append(problems, "a circle: "+JoinNames(circle, " starts after ", name))
+		if cycle := cycleOf(pods, key); cycle != nil {
+			problems = append(problems, "a circle: "+JoinNames(cycle, " starts after ", name))
 		}
 		v.Problem = strings.Join(problems, "; ")
 		out[key] = v
@@ -56,10 +56,10 @@ func Order(pods map[manifests.Key]Turn, now time.Time, name func(manifests.Key) 
 	return out
 }
 
-// cycleOf returns the shortest way on which a pod starts after itself, which
-// begins and ends with it; nil if there is none.
+// cycleOf returns the shortest cycle on which a pod starts after itself, with the pod
+// at both ends; nil if there is none.
 func cycleOf(pods map[manifests.Key]Turn, key manifests.Key) []manifests.Key {
-	from := map[manifests.Key]manifests.Key{} // the pod by which each was reached first
+	from := map[manifests.Key]manifests.Key{} // the pod from which each was first reached
 	for next := []manifests.Key{key}; len(next) > 0; next = next[1:] {
 		for _, other := range pods[next[0]].After {
 			if _, seen := from[other]; !seen {
@@ -72,14 +72,15 @@ func cycleOf(pods map[manifests.Key]Turn, key manifests.Key) []manifests.Key {
 	if !there {
 		return nil
 	}
-	way := []manifests.Key{key, at}
-	for ; at != key; way = append(way, at) {
+	cycle := []manifests.Key{key, at}
+	for ; at != key; cycle = append(cycle, at) {
 		at = from[at]
 	}
-	slices.Reverse(way)
-	return way
+	slices.Reverse(cycle)
+	return cycle
 }
 
+// JoinNames joins the names of the pods by a separator.
 func JoinNames(keys []manifests.Key, by string, name func(manifests.Key) string) string {
 	names := make([]string, len(keys))
 	for k, key := range keys {

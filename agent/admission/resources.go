@@ -14,16 +14,15 @@ import (
 	"monopod/agent/podspec"
 )
 
-// requestsOf returns what counts of a pod for the node: its requests and its
-// overhead.
+// requestsOf returns the requests of a pod, with its overhead.
 func requestsOf(p *v1.Pod) v1.ResourceList {
 	requests, _ := podspec.PodResources(p)
 	podspec.Add(requests, p.Spec.Overhead)
 	return requests
 }
 
-// Used returns what the others have together. Of a pod's versions the one that
-// asks for more counts, for each resource.
+// Used returns the sum of the others' requests. Of a pod's versions, the larger
+// request counts for each resource.
 func Used(others []Allocation) v1.ResourceList {
 	sum := v1.ResourceList{}
 	for _, other := range others {
@@ -36,29 +35,28 @@ func Used(others []Allocation) v1.ResourceList {
 	return sum
 }
 
-// admitResources refuses a pod for which not enough is left. Extended
-// resources that the node does not know are nobody's concern here, as with the
-// kubelet.
+// admitResources refuses a pod for which not enough is left. Extended resources that
+// the node does not know are ignored, as by the kubelet.
 func admitResources(p *v1.Pod, others []Allocation, f *node.Facts) *Rejection {
 	if most := f.Allocatable.Pods().Value(); int64(len(others)) >= most {
 		return outOf(v1.ResourcePods, 1, int64(len(others)), most)
 	}
-	wanted, taken := requestsOf(p), Used(others)
-	for _, name := range slices.SortedFunc(maps.Keys(wanted), byWeight) {
-		want, has := wanted[name], f.Allocatable[name]
-		if _, known := f.Allocatable[name]; !known && isExtended(name) || want.Sign() <= 0 {
+	requests, taken := requestsOf(p), Used(others)
+	for _, name := range slices.SortedFunc(maps.Keys(requests), byWeight) {
+		request, has := requests[name], f.Allocatable[name]
+		if _, known := f.Allocatable[name]; !known && isExtended(name) || request.Sign() <= 0 {
 			continue
 		}
-		need := want.DeepCopy()
+		need := request.DeepCopy()
 		need.Add(taken[name])
 		if need.Cmp(has) > 0 {
-			return outOf(name, units(name, want), units(name, taken[name]), units(name, has))
+			return outOf(name, units(name, request), units(name, taken[name]), units(name, has))
 		}
 	}
 	return nil
 }
 
-// byWeight orders resources as they are checked: cpu, memory, the disk, the rest by name.
+// byWeight orders resources as they are checked: cpu, memory, disk, the rest by name.
 func byWeight(a, b v1.ResourceName) int {
 	first := []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage}
 	rank := func(n v1.ResourceName) int {
@@ -70,13 +68,13 @@ func byWeight(a, b v1.ResourceName) int {
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
 }
 
-// isExtended tells resources that something else than Kubernetes defines.
+// isExtended reports whether Kubernetes does not define the resource.
 func isExtended(name v1.ResourceName) bool {
 	domain, _, ok := strings.Cut(string(name), "/")
 	return ok && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io")
 }
 
-// units is in thousandths for cpu, else in units.
+// units returns thousandths of a core for cpu, else the plain value.
 func units(name v1.ResourceName, q resource.Quantity) int64 {
 	if name == v1.ResourceCPU {
 		return q.MilliValue()

@@ -7,14 +7,14 @@ import (
 	"monopod/manifests"
 )
 
-// Swaps returns the pods that wait for each other's places while their former
+// Swaps returns the pods that wait for each other's allocations while their previous
 // versions run, such as two that exchange their ports or uids: each of them fits once
-// all of them have moved, none before. Nothing but letting all former versions
-// go first gets them there.
+// all of them have moved, none before. The only way there is to stop all their
+// previous versions first.
 func (s *Table) Swaps() []manifests.Key {
 	moving := map[manifests.Key]bool{}
 	for key := range s.Rejected {
-		// One that has ended takes nothing but its uid.
+		// One that has ended takes only its uid.
 		if at := s.Entries[key]; at != nil && at.Pod != nil && (!at.over || s.Rejected[key].Reason == ReasonUIDInUse) {
 			moving[key] = true
 		}
@@ -31,7 +31,7 @@ func (s *Table) Swaps() []manifests.Key {
 	return slices.SortedFunc(maps.Keys(moving), func(a, b manifests.Key) int { return ByArrival(s.Rejected[a].Pod, s.Rejected[b].Pod) })
 }
 
-// afterSwap returns what all pods but key's take once those that move have moved.
+// afterSwap returns the allocations of all pods but key's once those that move have moved.
 func (s *Table) afterSwap(key manifests.Key, moving map[manifests.Key]bool) []Allocation {
 	var out []Allocation
 	for k, at := range s.Entries {

@@ -12,8 +12,8 @@ import (
 	"monopod/manifests/decode"
 )
 
-// safeSysctls returns the settings that harm no other pod, each with the first
-// kernel in which that is so.
+// safeSysctls returns the sysctls that harm no other pod, each with the first kernel
+// in which that holds.
 func safeSysctls() map[string]node.Kernel {
 	return map[string]node.Kernel{
 		"kernel.shm_rmid_forced":              {},
@@ -31,8 +31,8 @@ func safeSysctls() map[string]node.Kernel {
 	}
 }
 
-// admitSysctls refuses kernel settings that nobody allowed, and those of a
-// namespace that the pod shares with the machine.
+// admitSysctls refuses sysctls that are neither safe nor allowed by the settings, and
+// those of a namespace that the pod shares with the machine.
 func admitSysctls(p *v1.Pod, f *node.Facts) *Rejection {
 	for _, s := range podspec.PodSecurity(p).Sysctls {
 		name := decode.SysctlName(s.Name)

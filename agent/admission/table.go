@@ -14,32 +14,32 @@ import (
 	"monopod/manifests"
 )
 
-// Table says which pods have a place on the node and which wait for one. The
-// sync loop's goroutine owns it: so no two pods can take the last port.
+// Table holds the allocations of the admitted pods, and the pods that wait. The sync
+// loop's goroutine owns it, so that no two pods can take the last port.
 type Table struct {
 	Facts    node.Facts
 	Uids     *UidHolders
 	Entries  map[manifests.Key]*Entry
 	Rejected map[manifests.Key]RejectedPod
-	Fault    func(p *v1.Pod, err error) // told of a panic over a pod that has a place; nil: nobody is
+	Fault    func(p *v1.Pod, err error) // told of a panic over an admitted pod; nil: none
 }
 
-// Entry is what one pod name takes.
+// Entry is the allocation of one pod name.
 type Entry struct {
-	Pod     *manifests.Pod // the version that was admitted; nil: it is to go
-	over    bool           // that version has ended, and takes nothing
-	leaving []*v1.Pod      // former versions that may still run
+	Pod     *manifests.Pod // the admitted version; nil: none, or it is to go
+	over    bool           // that version has ended and takes nothing
+	leaving []*v1.Pod      // previous versions that may still run
 }
 
-// RejectedPod is a pod that waits, or has failed if the refusal is final.
+// RejectedPod is a pod that waits, or has failed if the rejection is final.
 type RejectedPod struct {
 	Pod   *manifests.Pod
 	Since metav1.Time
 	Rejection
 }
 
-// NewTable returns the places as former agents left them: what was admitted
-// once keeps its place until its manifest changes.
+// NewTable returns the allocations as previous agents left them: an admitted pod keeps
+// its allocation until its manifest changes.
 func NewTable(facts node.Facts, checkpoints []*checkpoint.Checkpoint) *Table {
 	s := &Table{Facts: facts, Uids: newUIDHolders(checkpoints), Entries: map[manifests.Key]*Entry{}, Rejected: map[manifests.Key]RejectedPod{}}
 	current := map[string]bool{}
@@ -59,6 +59,7 @@ func NewTable(facts node.Facts, checkpoints []*checkpoint.Checkpoint) *Table {
 	return s
 }
 
+// Entry returns the entry of a pod name, a new one if there is none.
 func (s *Table) Entry(key manifests.Key) *Entry {
 	if s.Entries[key] == nil {
 		s.Entries[key] = &Entry{}
@@ -66,9 +67,9 @@ func (s *Table) Entry(key manifests.Key) *Entry {
 	return s.Entries[key]
 }
 
-// Admit gives the pod a place if it has none and there is one, the place of its
-// former version if there is one. It returns the version that shall run: where
-// the pod is refused that is the former one, nil if there is none.
+// Admit allocates what the pod needs, unless the same version is admitted already; it
+// releases the allocation of the previous version. It returns the version that is to
+// run: if the pod is refused, the previous one, nil if there is none.
 func (s *Table) Admit(p *manifests.Pod, now metav1.Time) *manifests.Pod {
 	key := p.Key()
 	at := s.Entry(key)
@@ -94,9 +95,9 @@ func (s *Table) Admit(p *manifests.Pod, now metav1.Time) *manifests.Pod {
 	return p
 }
 
-// Check is admit beside the pods that have a place. One that it panics over is
-// left out: what is wrong with it must not keep all others from starting. What is
-// wrong with p itself is the caller's.
+// Check is Admit together with the admitted pods. It leaves out an admitted pod over
+// which it panics: the fault of one pod must not keep all others from starting. A
+// panic over p itself is the caller's to handle.
 func (s *Table) Check(p *manifests.Pod) (r *Rejection) {
 	others := s.Others(p.Key())
 	if panics.Contain(func() { r = Admit(p.Pod, others, &s.Facts) }) == nil {
@@ -113,7 +114,7 @@ func (s *Table) Check(p *manifests.Pod) (r *Rejection) {
 	return Admit(p.Pod, others, &s.Facts)
 }
 
-// Refuse lets a pod wait, since when it was first refused as it is.
+// Refuse lets a pod wait. Its time is that of the first refusal of this version.
 func (s *Table) Refuse(p *manifests.Pod, r Rejection, now metav1.Time) {
 	if was, ok := s.Rejected[p.Key()]; ok && manifests.Same(was.Pod, p) {
 		now = was.Since
@@ -121,7 +122,7 @@ func (s *Table) Refuse(p *manifests.Pod, r Rejection, now metav1.Time) {
 	s.Rejected[p.Key()] = RejectedPod{p, now, r}
 }
 
-// Release takes note that a pod is to go. Its place is free once it is gone.
+// Release records that a pod is to go. Its allocation is free once it is gone.
 func (s *Table) Release(key manifests.Key) {
 	delete(s.Rejected, key)
 	if at := s.Entries[key]; at != nil {
@@ -129,6 +130,7 @@ func (s *Table) Release(key manifests.Key) {
 	}
 }
 
+// Free releases the admitted version of an entry, which may still run.
 func (s *Table) Free(at *Entry) {
 	if at.Pod != nil && !at.over {
 		at.leaving = append(at.leaving, at.Pod.Pod)
@@ -136,8 +138,8 @@ func (s *Table) Free(at *Entry) {
 	at.Pod, at.over = nil, false
 }
 
-// Update takes note of what a worker tells about the version it was given last:
-// nothing of former versions is left, and the version has ended.
+// Update records the state of the version that a worker was last given. cleared:
+// nothing of previous versions is left; ended: the version has ended.
 func (s *Table) Update(key manifests.Key, cleared, ended bool) {
 	at := s.Entries[key]
 	if at == nil {
@@ -152,13 +154,13 @@ func (s *Table) Update(key manifests.Key, cleared, ended bool) {
 	at.over = at.Pod != nil && ended
 }
 
-// Remove takes note that nothing of a pod is left.
+// Remove records that nothing of a pod is left.
 func (s *Table) Remove(key manifests.Key) {
 	delete(s.Entries, key)
 	s.Uids.keep(key)
 }
 
-// Others returns what all pods but key's take.
+// Others returns the allocations of all pods but key's.
 func (s *Table) Others(key manifests.Key) []Allocation {
 	var out []Allocation
 	for k, at := range s.Entries {
@@ -177,13 +179,12 @@ func (at *Entry) allocation() Allocation {
 	return of
 }
 
-// Waiting returns the refused pods that may be admitted later, the one that
-// came first first.
+// Waiting returns the refused pods that may be admitted later, in order of arrival.
 func (s *Table) Waiting() []*manifests.Pod {
 	return slices.DeleteFunc(s.All(), func(p *manifests.Pod) bool { return s.Rejected[p.Key()].Final() })
 }
 
-// All returns the refused pods, the one that came first first.
+// All returns the refused pods, in order of arrival.
 func (s *Table) All() []*manifests.Pod {
 	var out []*manifests.Pod
 	for _, r := range s.Rejected {
@@ -193,16 +194,16 @@ func (s *Table) All() []*manifests.Pod {
 	return out
 }
 
-// annSeen says when the manifest was first read.
+// annSeen is the annotation with the time when the manifest was first read.
 const annSeen = "kubernetes.io/config.seen"
 
-// seenAt returns that time, the zero time if nobody knows it.
+// seenAt returns that time, the zero time if it is not known.
 func seenAt(p *manifests.Pod) time.Time {
 	t, _ := time.Parse(time.RFC3339Nano, p.Annotations[annSeen])
 	return t
 }
 
-// ByArrival orders pods as they are admitted.
+// ByArrival orders pods in the order of their admission.
 func ByArrival(a, b *manifests.Pod) int {
 	return cmp.Or(seenAt(a).Compare(seenAt(b)), cmp.Compare(a.Key().String(), b.Key().String()))
 }

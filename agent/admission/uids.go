@@ -11,14 +11,14 @@ import (
 	"monopod/manifests"
 )
 
-// ReasonUIDInUse is why a pod waits whose uid another one has.
+// ReasonUIDInUse is the reason of a pod that waits because another pod has its uid.
 const ReasonUIDInUse = "UIDInUse"
 
-// UidHolders says which pod name has which uid. A pod's folder, checkpoint,
-// cgroup and users are called by its uid alone, so one name at a time may have
-// it: from when it is admitted, remembered by a former agent, or seen in the
-// runtime, until nothing of it is left. Any goroutine may take a uid that is
-// free; only the sync loop gives one back. Of nil, no uid is taken.
+// UidHolders records which pod name has which uid. A pod's folder, checkpoint, cgroup
+// and user namespace are named by its uid alone, so one pod name at a time has it:
+// from its admission, its checkpoint or its first relist until nothing of it is left.
+// Any goroutine may take a free uid; only the sync loop gives one back. For nil, no
+// uid is taken.
 type UidHolders struct {
 	mu     sync.Mutex
 	holder map[types.UID]manifests.Key
@@ -33,7 +33,7 @@ func newUIDHolders(checkpoints []*checkpoint.Checkpoint) *UidHolders {
 	return u
 }
 
-// Take gives the uid to the name. If another name has it, that is returned.
+// Take gives the uid to the pod name. If another name has it, Take returns that one.
 func (u *UidHolders) Take(uid types.UID, key manifests.Key) (other manifests.Key, free bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -46,7 +46,7 @@ func (u *UidHolders) Take(uid types.UID, key manifests.Key) (other manifests.Key
 	return manifests.Key{}, true
 }
 
-// Other returns the name that has the uid if it is not key.
+// Other returns the pod name that has the uid, if it is not key.
 func (u *UidHolders) Other(uid types.UID, key manifests.Key) (manifests.Key, bool) {
 	if u == nil {
 		return manifests.Key{}, false
@@ -57,7 +57,7 @@ func (u *UidHolders) Other(uid types.UID, key manifests.Key) (manifests.Key, boo
 	return other, held && other != key
 }
 
-// keep takes all uids from the name but these.
+// keep releases all uids of the pod name but these.
 func (u *UidHolders) keep(key manifests.Key, uids ...types.UID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -98,12 +98,13 @@ func (s *Table) refuseUID(p *manifests.Pod, other manifests.Key) *Rejection {
 	return &Rejection{ReasonUIDInUse, UidStillOf(string(p.UID), other)}
 }
 
+// UidStillOf is the message of a pod that waits until another pod with its uid is gone.
 func UidStillOf(uid string, other manifests.Key) string {
 	return fmt.Sprintf("the uid %s is still that of the pod %s: this pod starts once nothing of that one is left", uid, other)
 }
 
-// uidMoves reports whether the uid of a pod that waits is free for it once all
-// pods that move have moved.
+// uidMoves reports whether the uid of a waiting pod is free once all pods that move
+// have moved.
 func (s *Table) uidMoves(key manifests.Key, moving map[manifests.Key]bool) bool {
 	uid := s.Rejected[key].Pod.UID
 	for k := range moving {

@@ -17,31 +17,31 @@ import (
 	"monopod/agent/podspec"
 )
 
-// maxPods is how many pods a node holds unless it is set (KubeletConfiguration:
-// maxPods).
+// maxPods is the default of KubeletConfiguration's maxPods.
 const maxPods = 110
 
-// Facts is what admission must know of the node. The zero value of a
-// resource that is not listed is "none of it".
+// Facts is what admission needs to know of the node. Of a resource that is not listed
+// the node has none.
 type Facts struct {
 	Capacity    v1.ResourceList
-	Allocatable v1.ResourceList // what of it pods may have
+	Allocatable v1.ResourceList // the part of it that pods may have
 	Labels      map[string]string
 	Kernel      Kernel
 	Sysctls     []string // allowed beyond the safe ones: names, or prefixes that end in *
 	AppArmor    bool     // the kernel enforces it
 
-	RuntimeAsked bool // the runtime has answered; before, what it can do is not known
+	RuntimeAsked bool // the runtime has answered; before that its features are not known
 	StrictGroups bool // it supports supplementalGroupsPolicy Strict
 }
 
+// Same reports whether both facts are equal.
 func (f *Facts) Same(g *Facts) bool {
 	return podspec.EqualAmounts(f.Capacity, g.Capacity) && podspec.EqualAmounts(f.Allocatable, g.Allocatable) &&
 		maps.Equal(f.Labels, g.Labels) && slices.Equal(f.Sysctls, g.Sysctls) && f.Kernel == g.Kernel && f.AppArmor == g.AppArmor &&
 		f.RuntimeAsked == g.RuntimeAsked && f.StrictGroups == g.StrictGroups
 }
 
-// ReadFacts reads the machine as it is now.
+// ReadFacts reads the present facts of the machine.
 func ReadFacts(cfg NodeSettings) (Facts, error) {
 	capacity, err := readCapacity(cfg)
 	if err != nil {
@@ -62,8 +62,8 @@ func ReadFacts(cfg NodeSettings) (Facts, error) {
 	}, nil
 }
 
-// readCapacity returns all that the machine has; ephemeral storage is the file
-// system of the root dir. Amounts are bytes but those of cpu and pods.
+// readCapacity returns the capacity of the machine; ephemeral storage is the file
+// system of the root dir. Amounts are in bytes, except cpu (cores) and pods.
 func readCapacity(cfg NodeSettings) (v1.ResourceList, error) {
 	memory, err := memoryTotal("/proc/meminfo")
 	if err != nil {
@@ -82,8 +82,8 @@ func readCapacity(cfg NodeSettings) (v1.ResourceList, error) {
 	return out, nil
 }
 
-// Allocatable returns what of the capacity pods may have: not what is reserved,
-// and not as memory what is set aside for huge pages.
+// Allocatable returns the part of the capacity that pods may have: without what is
+// reserved, and memory without huge pages.
 func Allocatable(capacity, reserved v1.ResourceList) v1.ResourceList {
 	out := v1.ResourceList{}
 	for name, q := range capacity {
@@ -106,7 +106,7 @@ func Allocatable(capacity, reserved v1.ResourceList) v1.ResourceList {
 	return out
 }
 
-// nodeLabels returns the labels that every node has, and those that were set.
+// nodeLabels returns the labels that every node has, and those of the settings.
 func nodeLabels(name string, set map[string]string) map[string]string {
 	labels := map[string]string{
 		v1.LabelHostname: name,
@@ -117,8 +117,7 @@ func nodeLabels(name string, set map[string]string) map[string]string {
 	return labels
 }
 
-// diskTotal returns the size of the file system that dir is on, or will be on
-// once it is made, in bytes.
+// diskTotal returns the size of the file system that dir is on, in bytes.
 func diskTotal(dir string) (int64, error) {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
@@ -127,8 +126,8 @@ func diskTotal(dir string) (int64, error) {
 	return int64(fs.Blocks) * fs.Bsize, nil
 }
 
-// onlineCPUs counts the logical CPUs in a list such as "0-3,6". The process
-// itself may be confined to fewer, which its pods are not.
+// onlineCPUs counts the logical CPUs in a list such as "0-3,6". The agent itself may be
+// confined to fewer, its pods are not.
 func onlineCPUs(path string) int64 {
 	list, err := os.ReadFile(path)
 	if err != nil {
@@ -150,8 +149,8 @@ func onlineCPUs(path string) int64 {
 	return n
 }
 
-// HugePages returns for each size how much memory is set aside in such pages,
-// as hugepages-2Mi.
+// HugePages returns for each page size the memory reserved for huge pages, as
+// hugepages-2Mi.
 func HugePages(dir string) v1.ResourceList {
 	out := v1.ResourceList{}
 	sizes, _ := filepath.Glob(filepath.Join(dir, "hugepages-*kB"))

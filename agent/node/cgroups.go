@@ -24,19 +24,19 @@ import (
 	"monopod/cri"
 )
 
-// The drivers that can be asked for, besides those of package cgroups.
+// The values of --cgroup-driver besides the drivers of package cgroups.
 const (
 	DriverAuto = "auto" // the runtime's
-	DriverNone = "none" // no cgroups of pods: the runtime puts containers where it likes
+	DriverNone = "none" // no cgroups of pods: the runtime chooses those of containers
 )
 
-// LevelsEvery is how often the levels that hold pods are put right, since
-// others may write to them: as often as the kubelet does.
+// LevelsEvery is how often the cgroups that hold pods are written again, since others
+// may change them: as often as the kubelet does it.
 const LevelsEvery = time.Minute
 
-// PodCgroups makes and removes the cgroups of pods and keeps the weight of the
-// Burstable level. Any goroutine may use it; they wait for the kernel, and with
-// the systemd driver for systemd. Pods of nil have no cgroups.
+// PodCgroups creates and removes the cgroups of pods and keeps the weight of the
+// Burstable level. Any goroutine may use it; calls wait for the kernel, and with the
+// systemd driver for systemd. With nil, pods have no cgroups.
 type PodCgroups struct {
 	Manager *cgroups.Manager
 	Machine *Node
@@ -44,15 +44,15 @@ type PodCgroups struct {
 	Log     *slog.Logger
 
 	mu        sync.Mutex
-	ready     bool             // the driver is known and the levels are made
-	Burstable map[string]int64 // by uid of each Burstable pod that may run: the cpu it requests, in thousandths of a core
-	said      string           // the last trouble, so that it is said once
-	other     cgroups.Driver   // that the runtime had when it was asked last, by follow alone; "": not asked since ready
-	off       bool             // they cannot be made here, and pods go without
+	ready     bool             // the driver is known and the levels exist
+	Burstable map[string]int64 // cpu requests of Burstable pods that may run, by uid, in thousandths of a core
+	said      string           // the last error, which is logged once
+	other     cgroups.Driver   // the runtime's at the last Follow, which alone uses it; "": not asked since ready
+	off       bool             // cgroups cannot be made here; pods have none
 }
 
-// NewPodCgroups looks whether cgroups can be made and, unless the runtime must
-// be asked first, makes the levels for pods.
+// NewPodCgroups checks that cgroups can be made and, unless the driver is the
+// runtime's, creates the levels for pods.
 func NewPodCgroups(m *Node, to *metrics.Metrics, checkpoints []*checkpoint.Checkpoint) (*PodCgroups, error) {
 	if m.Cfg.CgroupDriver == DriverNone {
 		return nil, nil
@@ -72,7 +72,7 @@ func NewPodCgroups(m *Node, to *metrics.Metrics, checkpoints []*checkpoint.Check
 		}
 		if err := panics.Contain(func() { g.Count(c.Pod) }); err != nil {
 			to.Panic()
-			m.log.Error("a pod does not count for the weight of its level", append(panics.Logged(err), "pod", c.Key().String())...)
+			m.log.Error("pod not counted in the weight of its QoS cgroup", append(panics.Logged(err), "pod", c.Key().String())...)
 		}
 	}
 	if m.Cfg.CgroupDriver == DriverAuto {
@@ -81,14 +81,14 @@ func NewPodCgroups(m *Node, to *metrics.Metrics, checkpoints []*checkpoint.Check
 	return g, g.SetUp(context.Background(), cgroups.Driver(m.Cfg.CgroupDriver))
 }
 
-// noCgroups says what to do where pods cannot have cgroups.
+// noCgroups adds the remedy to an error about cgroups that cannot be made.
 func noCgroups(err error) error {
 	return fmt.Errorf("pods cannot have cgroups here: %w; make them possible, or run monopod with --cgroup-driver none", err)
 }
 
-// Follow takes on the runtime's driver, unless one was given or taken on before:
-// then a runtime that has another one is complained of. What keeps it from that
-// is returned; that cgroups cannot be made ends the agent by end.
+// Follow sets up cgroups with the runtime's driver. If the driver is set already, it
+// logs a warning when the runtime has another one. It returns why it could not ask or
+// set up; if cgroups cannot be made, it also calls end, which ends the agent.
 func (g *PodCgroups) Follow(ctx context.Context, c *cri.Client, end context.CancelCauseFunc) error {
 	if g.None() {
 		return nil
@@ -108,8 +108,8 @@ func (g *PodCgroups) Follow(ctx context.Context, c *cri.Client, end context.Canc
 	if g.ready {
 		own := g.Manager.Names().Driver
 		if linux != nil && own != driver && driver != g.other {
-			g.Log.Warn("the runtime has another cgroup driver, with which it starts no container in the pods' cgroups: "+
-				"give both the same, let the pods end, and restart monopod", "driver", string(own), "runtime", string(driver))
+			g.Log.Warn("the runtime has another cgroup driver and cannot start containers in the pods' cgroups: "+
+				"give both the same driver, let the pods end, and restart monopod", "driver", string(own), "runtime", string(driver))
 		}
 		if linux != nil {
 			g.other = driver
@@ -123,7 +123,7 @@ func (g *PodCgroups) Follow(ctx context.Context, c *cri.Client, end context.Canc
 	return nil
 }
 
-// SetUp makes the levels that hold pods.
+// SetUp creates the levels that hold pods.
 func (g *PodCgroups) SetUp(ctx context.Context, d cgroups.Driver) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -143,7 +143,7 @@ func (g *PodCgroups) SetUp(ctx context.Context, d cgroups.Driver) error {
 	return nil
 }
 
-// Run puts the levels right each minute until ctx ends.
+// Run writes the levels again every LevelsEvery until ctx ends.
 func (g *PodCgroups) Run(ctx context.Context) {
 	tick := time.NewTicker(LevelsEvery)
 	defer tick.Stop()
@@ -165,19 +165,19 @@ func (g *PodCgroups) refresh(ctx context.Context) {
 	}
 }
 
-// complain says what is wrong with the levels, once: g.mu is held.
+// complain logs a new error of the levels once: g.mu is held.
 func (g *PodCgroups) complain(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
 	if text != g.said && text != "" {
-		g.Log.Warn("the cgroups that hold pods are not as they should be", "err", err)
+		g.Log.Warn("QoS cgroups not updated", "err", err)
 	}
 	g.said = text
 }
 
-// weigh gives the Burstable level the weight of its pods: g.mu is held.
+// weigh sets the weight of the Burstable level from its pods: g.mu is held.
 func (g *PodCgroups) weigh(ctx context.Context) error {
 	var sum int64
 	for _, milli := range g.Burstable {
@@ -187,7 +187,7 @@ func (g *PodCgroups) weigh(ctx context.Context) error {
 	return g.Manager.SetBurstable(ctx, sum)
 }
 
-// Count takes a pod that may run into the weight of its level.
+// Count adds a pod that may run to the weight of its level.
 func (g *PodCgroups) Count(p *v1.Pod) {
 	if podspec.CgroupClass(p) == cgroups.Burstable {
 		requests := podspec.CgroupRequests(p)
@@ -195,7 +195,7 @@ func (g *PodCgroups) Count(p *v1.Pod) {
 	}
 }
 
-// take gives the Burstable level the weight of one more pod.
+// take counts one more pod and sets the weight of the Burstable level.
 func (g *PodCgroups) take(ctx context.Context, p *v1.Pod) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -203,33 +203,33 @@ func (g *PodCgroups) take(ctx context.Context, p *v1.Pod) {
 	g.complain(g.weigh(ctx))
 }
 
-// Create makes the cgroup of a pod with its values. Values that the kernel does
-// not take are no reason not to run the pod, as with the kubelet.
+// Create creates the cgroup of a pod with its values. A pod runs even if the kernel
+// refuses some values, as with the kubelet.
 func (g *PodCgroups) Create(ctx context.Context, p *v1.Pod, n *podspec.Host) error {
 	if g.None() {
 		return nil
 	}
 	g.take(ctx, p)
-	begun := time.Now()
+	started := time.Now()
 	err := g.Manager.Create(ctx, podspec.CgroupClass(p), string(p.UID), podspec.PodCgroup(p, n))
-	g.metrics.Cgroup(metrics.CgroupCreate, begun)
+	g.metrics.Cgroup(metrics.CgroupCreate, started)
 	if errors.Is(err, cgroups.ErrValues) {
-		g.Log.Warn("pod's cgroup has not all its values", "pod", p.Namespace+"/"+p.Name, "err", err)
+		g.Log.Warn("pod cgroup created without some of its values", "pod", p.Namespace+"/"+p.Name, "err", err)
 		return nil
 	}
 	return err
 }
 
-// Destroy kills what still runs in the cgroup of a pod of ours and removes it.
+// Destroy kills the processes in the cgroup of our pod and removes the cgroup.
 func (g *PodCgroups) Destroy(ctx context.Context, uid string) error {
 	if g.None() {
 		return nil
 	}
-	begun := time.Now()
+	started := time.Now()
 	if err := g.Manager.Destroy(ctx, uid); err != nil {
 		return err
 	}
-	g.metrics.Cgroup(metrics.CgroupDestroy, begun)
+	g.metrics.Cgroup(metrics.CgroupDestroy, started)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.Burstable, uid)
@@ -247,7 +247,7 @@ func (g *PodCgroups) None() bool {
 	return g.off
 }
 
-// capacity returns what the machine has for all pods together.
+// capacity returns what the machine has in total.
 func (m *Node) capacity() cgroups.Node {
 	n := cgroups.Node{CPU: int64(runtime.NumCPU()) * 1000, Memory: m.Base.Memory, HugePages: m.Base.HugePageSizes}
 	if online, err := os.ReadFile("/sys/devices/system/cpu/online"); err == nil {
@@ -266,7 +266,7 @@ func (m *Node) capacity() cgroups.Node {
 	return n
 }
 
-// countCPUs counts what a list such as 0-2,8 names; 0 if it is no list.
+// countCPUs counts the CPUs of a list such as 0-2,8; 0 if it is no list.
 func countCPUs(list string) (count int64) {
 	for part := range strings.SplitSeq(list, ",") {
 		from, to, isRange := strings.Cut(part, "-")
@@ -284,5 +284,5 @@ func countCPUs(list string) (count int64) {
 }
 
 func sayNoCgroups(log *slog.Logger, err error) {
-	log.Warn("pods get no cgroups of their own here; limits of containers count all the same", "err", err)
+	log.Warn("pods get no cgroups of their own here; limits of containers still apply", "err", err)
 }

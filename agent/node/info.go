@@ -16,13 +16,13 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// A report lists this many images with this many names each, as a kubelet does.
+// The bounds of the image list in a Node: images, and names of each, as the kubelet's.
 const (
 	nodeImagesMost     = 50
 	nodeImageNamesMost = 5
 )
 
-// ReadNodeInfo reads what the machine, which root is that of, says of itself.
+// ReadNodeInfo reads the identity of the machine whose root directory is root.
 func ReadNodeInfo(root, bootID, version string) v1.NodeSystemInfo {
 	first := func(paths ...string) string {
 		for _, p := range paths {
@@ -48,7 +48,7 @@ func ReadNodeInfo(root, bootID, version string) v1.NodeSystemInfo {
 	return info
 }
 
-// osImage returns the name that the operating system gives itself.
+// osImage returns the name of the operating system.
 func osImage(root string) string {
 	for _, path := range []string{"etc/os-release", "usr/lib/os-release"} {
 		f, err := os.Open(filepath.Join(root, path))
@@ -66,14 +66,14 @@ func osImage(root string) string {
 	return "Linux"
 }
 
-// likeKubelet is the kubelet that the agent is like.
+// likeKubelet is the version of the kubelet that the agent imitates.
 const likeKubelet = "v1.36.3"
 
 var notInBuild = regexp.MustCompile(`[^0-9A-Za-z.-]`)
 
-// KubeletVersion is what readers who decide by a kubelet's version are told: that
-// of the kubelet that the agent is like, with monopod's own as the build
-// (semver.org, item 10), such as v1.36.3+monopod.v1.2.3.
+// KubeletVersion returns the version for readers that decide by a kubelet's version:
+// that of the imitated kubelet, with monopod's own as build metadata (semver.org,
+// item 10), such as v1.36.3+monopod.v1.2.3.
 func KubeletVersion(version string) string {
 	return likeKubelet + "+monopod." + notInBuild.ReplaceAllString(cmp.Or(version, "devel"), "-")
 }

@@ -2,7 +2,7 @@ package node
 
 import "fmt"
 
-// Kernel is a version: 4.15.
+// Kernel is a kernel version such as 4.15.
 type Kernel struct{ Major, Minor int }
 
 // parseKernel reads the front of a release such as 6.1.0-13-amd64.
@@ -12,6 +12,7 @@ func parseKernel(release string) Kernel {
 	return k
 }
 
+// Before reports whether k is older than l.
 func (k Kernel) Before(l Kernel) bool {
 	return k.Major < l.Major || k.Major == l.Major && k.Minor < l.Minor
 }

@@ -1,3 +1,4 @@
+// Package node reads what the machine is and has, and reports it as the Node.
 package node
 
 import (
@@ -19,28 +20,28 @@ import (
 	"monopod/manifests"
 )
 
-// nodeFor is how long what was read of the machine is gone by: addresses,
-// resolv.conf and hosts change while the agent runs, often right after boot.
+// nodeFor is how long values read from the machine are kept: addresses, resolv.conf
+// and hosts change while the agent runs, often right after boot.
 const nodeFor = 10 * time.Second
 
-// Node reads what pods must know of the machine. Any goroutine may use it.
+// Node reads what pods need to know of the machine. Any goroutine may use it.
 type Node struct {
-	Cfg  NodeSettings // at the start
+	Cfg  NodeSettings // as at start
 	log  *slog.Logger
 	Base podspec.Host // what does not change
 	Boot checkpoint.Boot
 
-	Facts     Facts                 // at the start
-	ReadFacts func() (Facts, error) // as they are
+	Facts     Facts                 // as at start
+	ReadFacts func() (Facts, error) // as now
 
 	mu   sync.Mutex
 	Read time.Time
 	now  *podspec.Host
-	said string // the last trouble, so that it is said once
+	said string // the last error, which is logged once
 }
 
-// New reads what does not change while the agent runs. live returns the
-// settings as they are now, of which some change.
+// New reads what does not change while the agent runs. live returns the present
+// settings.
 func New(cfg NodeSettings, live func() NodeSettings, instance string, log *slog.Logger) (*Node, error) {
 	facts, err := ReadFacts(cfg)
 	if err != nil {
@@ -60,7 +61,7 @@ func New(cfg NodeSettings, live func() NodeSettings, instance string, log *slog.
 	}}, nil
 }
 
-// Now returns the machine as it is, at most nodeFor old. Nobody may change it.
+// Now returns the machine as it was at most nodeFor ago. The result must not be changed.
 func (m *Node) Now() *podspec.Host {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -69,33 +70,33 @@ func (m *Node) Now() *podspec.Host {
 	}
 	n := m.Base
 	n.HostIPs = hostIPs()
-	trouble := ""
+	problem := ""
 	if m.Cfg.ResolvConf == "" {
 		n.Resolv = podspec.LocalResolvConf(n.HostIPs)
 	} else if conf, err := manifests.ReadFile(m.Cfg.ResolvConf); err != nil {
-		trouble = err.Error()
+		problem = err.Error()
 	} else if n.Resolv, err = podspec.ParseResolvConf(conf); err != nil {
-		trouble = fmt.Sprintf("%s: %v", m.Cfg.ResolvConf, err)
+		problem = fmt.Sprintf("%s: %v", m.Cfg.ResolvConf, err)
 	}
-	if trouble != "" && trouble != m.said {
-		m.log.Warn("pods get no name servers from the machine", "err", trouble)
+	if problem != "" && problem != m.said {
+		m.log.Warn("pods get no name servers from the machine", "err", problem)
 	}
-	m.said = trouble
-	n.HostsFile, _ = manifests.ReadFile("/etc/hosts") // a machine without one is in order
+	m.said = problem
+	n.HostsFile, _ = manifests.ReadFile("/etc/hosts") // a machine may have none
 	m.now, m.Read = &n, time.Now()
 	return m.now
 }
 
-// setCgroups says what the cgroups of pods are called from now on.
+// setCgroups sets the names of the cgroups of pods.
 func (m *Node) setCgroups(n cgroups.Names) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.Base.Cgroups, m.now = n, nil
 }
 
-// hostIPs returns the machine's address, one as a kubelet has it that was not
-// told more: that of the default route, IPv4 before IPv6, else the first that
-// others can reach, else the loopback's.
+// hostIPs returns one address of the machine, as a kubelet without --node-ip does:
+// that of the default route, IPv4 before IPv6, else the first global one, else the
+// loopback address.
 func hostIPs() []string {
 	for _, a := range []struct{ network, far string }{{"udp4", "192.0.2.1:9"}, {"udp6", "[2001:db8::1]:9"}} {
 		c, err := net.Dial(a.network, a.far) // sends nothing: it only asks for the route

@@ -14,16 +14,17 @@ import (
 	"monopod/agent/stats"
 )
 
-// PressureFor is how long the node counts as being under pressure after it was
+// PressureFor is how long a pressure condition stays after the pressure ended
 // (KubeletConfiguration: evictionPressureTransitionPeriod).
 const PressureFor = 5 * time.Minute
 
-// Signals are what is left of things that may run out, by the kubelet's names.
+// Signals are the resources that may run out, by the kubelet's names.
 type Signals map[string]Signal
 
+// Signal is the available part of a resource and its capacity.
 type Signal struct{ Available, Capacity int64 }
 
-// PressureOf says which condition a signal belongs to.
+// PressureOf maps each signal to its node condition.
 var PressureOf = map[string]v1.NodeConditionType{
 	"memory.available": v1.NodeMemoryPressure,
 	"nodefs.available": v1.NodeDiskPressure, "nodefs.inodesFree": v1.NodeDiskPressure,
@@ -31,7 +32,7 @@ var PressureOf = map[string]v1.NodeConditionType{
 	"pid.available": v1.NodePIDPressure,
 }
 
-// DefaultPressure is what a kubelet takes for evictionHard.
+// DefaultPressure is the kubelet's default of evictionHard.
 func DefaultPressure() map[string]Threshold {
 	return map[string]Threshold{
 		"memory.available": {Amount: resource.MustParse("100Mi")},
@@ -40,7 +41,7 @@ func DefaultPressure() map[string]Threshold {
 	}
 }
 
-// ReadSignals reads what is left. What cannot be read is left out.
+// ReadSignals reads the signals. It leaves out those that cannot be read and returns why.
 func ReadSignals(root, images string) (Signals, error) {
 	out := Signals{}
 	total, used, failed := stats.Host{}.Memory()
@@ -69,13 +70,13 @@ func ReadSignals(root, images string) (Signals, error) {
 	return out, failed
 }
 
-// short reports whether less is left than the threshold says.
+// short reports whether less is available than the threshold.
 func (s Signal) short(t Threshold) bool {
 	least := t.of(*resource.NewQuantity(s.Capacity, resource.BinarySI))
 	return s.Available < least.Value()
 }
 
-// conditionsOf returns the node's conditions. beat is the heartbeat that they carry.
+// conditionsOf returns the node's conditions with the heartbeat beat.
 func (r *Reporter) conditionsOf(seen Signals, now, beat time.Time) []v1.NodeCondition {
 	for name, t := range r.Machine.Cfg.Pressure {
 		if s, ok := seen[name]; ok && s.short(t) {
@@ -122,8 +123,8 @@ func (r *Reporter) conditionsOf(seen Signals, now, beat time.Time) []v1.NodeCond
 	return all
 }
 
-// record tells that pressure came or went. Of whether the node is ready the watch
-// tells.
+// record records an event when pressure starts or ends. The relist records that of
+// the Ready condition.
 func (r *Reporter) record(c *v1.NodeCondition) {
 	if c.Type == v1.NodeReady {
 		return

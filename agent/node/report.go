@@ -14,54 +14,53 @@ import (
 )
 
 const (
-	// NodeEvery is how often the node is reported (KubeletConfiguration:
+	// NodeEvery is how often the Node is reported (KubeletConfiguration:
 	// nodeStatusUpdateFrequency).
 	NodeEvery = 10 * time.Second
-	// nodeImagesEvery is how often the runtime is asked which images it has, as a
-	// kubelet does.
+	// nodeImagesEvery is how often the runtime is asked for its images, as by the kubelet.
 	nodeImagesEvery = 30 * time.Second
 	// nodeAsk bounds a call to the runtime for the report.
 	nodeAsk = 5 * time.Second
 )
 
-// Runtime is what a report says of the runtime.
+// Runtime is what a report needs to know of the runtime.
 type Runtime interface {
 	Up() bool
 	State() status.Runtime
-	NotReady() []string       // why the node is not ready for pods; nothing if it is
-	Changed() <-chan struct{} // something of this is not as it was
+	NotReady() []string       // why the node is not ready for pods; empty: it is
+	Changed() <-chan struct{} // receives when one of these has changed
 }
 
-// Reporter reports the node: what it is and has, how it is, and with each
-// report a heartbeat that somebody else may watch. The heartbeat is when the sync
-// loop turned last, so that it stops with the loop. Run's goroutine owns it.
+// Reporter writes the Node: its identity, capacity and conditions, and a heartbeat for
+// those who monitor the machine. The heartbeat is the last turn of the sync loop, so
+// that it stops with the loop. Run's goroutine owns it.
 type Reporter struct {
 	Machine *Node
 	Store   *status.Store
 	Cri     *cri.Client
 	Runtime Runtime
 	Events  *events.Recorder
-	Turned  func() time.Time // when the sync loop turned last
-	Late    time.Duration    // how old that may be: past it the loop is stuck, and the heartbeat stops
+	Turned  func() time.Time // when the sync loop last turned
+	Late    time.Duration    // how old that may be: beyond it the loop is stuck and the heartbeat stops
 	Port    int32            // of the endpoint, 0 without one
 	Log     *slog.Logger
 	Info    v1.NodeSystemInfo
-	Other   chan struct{} // settings that it shows are other ones now
+	Other   chan struct{} // one slot: settings that the report shows have changed
 
 	Measure func(root, images string) (Signals, error)
-	Full    func() bool                        // the disk of the images is too full, and nothing that could go is left on it
-	Pressed map[v1.NodeConditionType]time.Time // when pressure was seen last
+	Full    func() bool                        // the image disk is too full and no image can be collected
+	Pressed map[v1.NodeConditionType]time.Time // when pressure was last seen
 
 	images   []v1.ContainerImage
-	imageDir string    // on the file system of the images, "" if it is not known
-	asked    time.Time // for both
+	imageDir string    // on the image file system, "" if not known
+	asked    time.Time // when both were last read
 
 	conditions []v1.NodeCondition // of the last report
-	stuck      bool               // the sync loop is, which was said
-	said       string             // the last trouble, so that it is said once
+	stuck      bool               // the sync loop is stuck, which was logged
+	said       string             // the last error, which is logged once
 }
 
-// Wake makes the next report come at once. Any goroutine may call it.
+// Wake makes the reporter report at once. Any goroutine may call it.
 func (r *Reporter) Wake() {
 	select {
 	case r.Other <- struct{}{}:
@@ -69,8 +68,7 @@ func (r *Reporter) Wake() {
 	}
 }
 
-// Run reports every ten seconds, when the runtime comes or goes, and when it is
-// told to look again, until ctx ends.
+// Run reports every NodeEvery, when the runtime changes, and at Wake, until ctx ends.
 func (r *Reporter) Run(ctx context.Context) {
 	if last := r.Store.PreviousNode(); last != nil {
 		r.conditions = last.Status.Conditions
@@ -78,7 +76,7 @@ func (r *Reporter) Run(ctx context.Context) {
 	tick := time.NewTicker(NodeEvery)
 	defer tick.Stop()
 	var other chan struct{}
-	for { // the first report waits for what the runtime says, lest the node seem not ready at each start
+	for { // the first report waits for the runtime: else the node would seem not ready at each start
 		select {
 		case <-ctx.Done():
 			return
@@ -98,7 +96,7 @@ func (r *Reporter) report(ctx context.Context) {
 	if stuck := ago > r.Late; stuck != r.stuck {
 		r.stuck = stuck
 		if stuck {
-			r.Log.Error("the sync loop does not turn: the node's heartbeat stops", "for", ago.Round(time.Second))
+			r.Log.Error("sync loop is stuck; the node's heartbeat stops", "for", ago.Round(time.Second))
 		}
 	}
 	if r.stuck {
@@ -116,19 +114,19 @@ func (r *Reporter) report(ctx context.Context) {
 	r.Store.SetNode(r.node(facts))
 }
 
-// complain says a new trouble once.
+// complain logs a new error once.
 func (r *Reporter) complain(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
 	if text != r.said && text != "" {
-		r.Log.Warn("the report on the node lacks something", "err", err)
+		r.Log.Warn("node report is incomplete", "err", err)
 	}
 	r.said = text
 }
 
-// node is the report.
+// node returns the Node as reported.
 func (r *Reporter) node(f Facts) *v1.Node {
 	info := r.Info
 	if s := r.Runtime.State(); s.Name != "" {
@@ -150,8 +148,8 @@ func (r *Reporter) node(f Facts) *v1.Node {
 	return n
 }
 
-// askImages asks the runtime for its images now and then. While it does not
-// answer, the last ones count.
+// askImages asks the runtime for its images every nodeImagesEvery. While it does not
+// answer, the report shows the last ones.
 func (r *Reporter) askImages(ctx context.Context) {
 	if !r.Runtime.Up() || !r.asked.IsZero() && time.Since(r.asked) < nodeImagesEvery {
 		return

@@ -12,23 +12,23 @@ import (
 	"monopod/cgroups"
 )
 
-// reservedPids is the resource by which processes and threads are reserved.
+// reservedPids is the resource name of reserved processes and threads.
 const reservedPids v1.ResourceName = "pid"
 
-// Reservations are what of the machine pods do not get (KubeletConfiguration:
-// systemReserved, kubeReserved, evictionHard).
+// Reservations are the part of the machine that pods do not get
+// (KubeletConfiguration: systemReserved, kubeReserved, evictionHard).
 type Reservations struct {
-	// System and Agent are for all that is no pod: cpu, memory,
+	// System and Agent are for processes outside of pods: cpu, memory,
 	// ephemeral-storage, and processes and threads as pid.
 	System, Agent v1.ResourceList
-	// Free is what shall stay free besides, of memory and ephemeral-storage.
-	// It counts when pods are admitted and does not limit their cgroups.
+	// Free is what stays free in addition, of memory and ephemeral-storage.
+	// It counts at admission and does not limit the cgroup of all pods.
 	Free map[v1.ResourceName]Threshold
-	// Unenforced leaves the cgroup of all pods the whole machine.
+	// Unenforced gives the cgroup of all pods the whole machine.
 	Unenforced bool
 }
 
-// Threshold is an amount, or a share of what there is.
+// Threshold is an amount, or a share of the capacity.
 type Threshold struct {
 	Amount resource.Quantity
 	Share  float64 // from 0 to 1; counts if it is not 0
@@ -41,7 +41,7 @@ func (t Threshold) of(capacity resource.Quantity) resource.Quantity {
 	return *resource.NewQuantity(int64(float64(capacity.Value())*t.Share), resource.BinarySI)
 }
 
-// fixed returns what is reserved for all that is no pod.
+// fixed returns what is reserved for processes outside of pods.
 func (r Reservations) fixed() v1.ResourceList {
 	sum := v1.ResourceList{}
 	podspec.Add(sum, r.System)
@@ -49,7 +49,8 @@ func (r Reservations) fixed() v1.ResourceList {
 	return sum
 }
 
-// Of returns what pods do not get of the capacity (kubelet: GetNodeAllocatableReservation).
+// Of returns the part of the capacity that pods do not get (kubelet:
+// GetNodeAllocatableReservation).
 func (r Reservations) Of(capacity v1.ResourceList) v1.ResourceList {
 	sum := r.fixed()
 	for name, t := range r.Free {
@@ -58,7 +59,7 @@ func (r Reservations) Of(capacity v1.ResourceList) v1.ResourceList {
 	return sum
 }
 
-// Check says which resource would not be enough for what is reserved of it.
+// Check returns an error that names a resource of which more is reserved than exists.
 func (r Reservations) Check(capacity v1.ResourceList) error {
 	reserved := r.Of(capacity)
 	for _, name := range slices.Sorted(maps.Keys(reserved)) {
@@ -70,7 +71,7 @@ func (r Reservations) Check(capacity v1.ResourceList) error {
 	return nil
 }
 
-// Limit takes what is reserved from what the cgroup of all pods gets.
+// Limit returns the limits of the cgroup of all pods: n without what is reserved.
 func (r Reservations) Limit(n cgroups.Node) cgroups.Node {
 	if r.Unenforced {
 		return n

@@ -1,3 +1,5 @@
+// Package podspec translates a v1.Pod into CRI sandbox and container configs and
+// cgroup values.
 package podspec
 
 import (
@@ -11,12 +13,12 @@ import (
 	"monopod/cgroups"
 )
 
-// Host is what the translation of pods must know about the machine. It is
-// shared and must not be changed once workers use it. The zero value of each
-// setting is the kubelet's default.
+// Host is what the translation needs to know of the machine. It is shared and must not
+// be changed once workers use it. The zero value of each setting is the kubelet's
+// default.
 type Host struct {
 	Name     string
-	Instance string // value of our mark on sandboxes and containers
+	Instance string // value of LabelInstance on our sandboxes and containers
 	Root     string // agent's root directory
 	PodLogs  string // root of the pod logs
 
@@ -27,8 +29,8 @@ type Host struct {
 	ClusterDNS    []string // servers of policy ClusterFirst; none: the machine's
 	ClusterDomain string
 
-	Memory      int64           // bytes of RAM: the measure of OOM scores
-	Allocatable v1.ResourceList // stands in for limits a container does not set
+	Memory      int64           // bytes of RAM, to which OOM scores relate
+	Allocatable v1.ResourceList // of fields that a container without limits asks for
 
 	Cgroups              cgroups.Names // of the pods
 	CgroupV2             bool
@@ -39,32 +41,32 @@ type Host struct {
 	CFSPeriod            int64    // microseconds; 0: 100000
 	SingleProcessOOMKill bool     // kill one process, not the container (cgroup v2)
 
-	SeccompDefault bool     // RuntimeDefault where a pod asks for nothing
-	SELinux        bool     // relabel what containers mount
-	MaskedPaths    []string // masked besides the usual ones, such as thermal_throttle
+	SeccompDefault bool     // RuntimeDefault for pods without a profile
+	SELinux        bool     // relabel mounts of containers
+	MaskedPaths    []string // masked in addition to the defaults, such as thermal_throttle
 }
 
-// Input is what the start of a container found out before its
-// message to the runtime can be written.
+// Input is what the start of a container finds out before it writes the config for the
+// runtime.
 type Input struct {
 	Attempt uint32 // restart count
-	BackOff string // kept on the container when not empty
-	Image   string // reference that the pull step gave
+	BackOff string // annotated on the container if not empty
+	Image   string // reference that the pull returned
 
-	ImageUID      *int64 // user of the image, as imageUser tells
+	ImageUID      *int64 // user of the image, as ImageUser returns it
 	ImageUsername string
 
-	PodIPs []string // the sandbox's addresses; pods on the machine's network have the machine's
+	PodIPs []string // of the sandbox; pods on the host network have those of the machine
 
 	Volumes  map[string]volume.Mount // by volume name
-	SubPaths map[int]string          // host path by index in volumeMounts, where one asks for a subPath
+	SubPaths map[int]string          // host paths of volumeMounts with a subPath, by index
 
-	VolumeImages map[string]string // references to create the container with, by image volume; their SubPaths are in the image
+	VolumeImages map[string]string // references by image volume; their SubPaths are paths in the image
 
 	HostsPath          string // file for /etc/hosts; "": none
 	TerminationLogPath string // file for the termination message; "": none
 
-	RecursiveReadOnly bool // the runtime's handler can mount read-only all the way down
+	RecursiveReadOnly bool // the runtime's handler supports recursive read-only mounts
 }
 
 // ContainerConfig translates one container of a pod, init containers included.
@@ -119,8 +121,8 @@ func ContainerConfig(p *v1.Pod, c *v1.Container, in Input, n *Host) (*rt.Contain
 	}, nil
 }
 
-// stopSignal returns the signal that ends the container. The kubelet still
-// ignores the field; here it is honoured.
+// stopSignal returns the signal that stops the container. The kubelet still ignores
+// the field; monopod honours it.
 func stopSignal(c *v1.Container) rt.Signal {
 	if c.Lifecycle == nil || c.Lifecycle.StopSignal == nil {
 		return rt.Signal_RUNTIME_DEFAULT
@@ -129,8 +131,8 @@ func stopSignal(c *v1.Container) rt.Signal {
 	return rt.Signal(rt.Signal_value[name])
 }
 
-// ImageUser returns the user that an image wants to run as: a number, or a
-// name with a nil number. An image that wants nothing, or nil, runs as root.
+// ImageUser returns the user of an image: a number, or a name with a nil number. It is
+// root for an image without a user, and for nil.
 func ImageUser(i *rt.Image) (uid *int64, name string) {
 	switch {
 	case i.GetUid() != nil:

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
+// PostStart returns the container's postStart hook, or nil.
 func PostStart(c *v1.Container) *v1.LifecycleHandler {
 	if c.Lifecycle == nil {
 		return nil
@@ -14,7 +15,7 @@ func PostStart(c *v1.Container) *v1.LifecycleHandler {
 	return c.Lifecycle.PostStart
 }
 
-// PolicyOf returns the restart policy that goes for a regular container.
+// PolicyOf returns the restart policy of a regular container: its own, else the pod's.
 func PolicyOf(pod *v1.Pod, c *v1.Container) string {
 	if c.RestartPolicy != nil {
 		return string(*c.RestartPolicy)
@@ -22,12 +23,13 @@ func PolicyOf(pod *v1.Pod, c *v1.Container) string {
 	return string(pod.Spec.RestartPolicy)
 }
 
+// IsInit reports whether c is one of the pod's init containers.
 func IsInit(pod *v1.Pod, c *v1.Container) bool {
 	return slices.ContainsFunc(pod.Spec.InitContainers, func(x v1.Container) bool { return x.Name == c.Name })
 }
 
-// RestartRule returns what the first of the container's own rules that is for
-// this exit code asks for, "" if none is.
+// RestartRule returns the action of the container's first restart rule that matches the
+// exit code, "" if none does.
 func RestartRule(c *v1.Container, code int32) v1.ContainerRestartRuleAction {
 	for _, r := range c.RestartPolicyRules {
 		if r.ExitCodes == nil {
@@ -41,11 +43,11 @@ func RestartRule(c *v1.Container, code int32) v1.ContainerRestartRuleAction {
 	return ""
 }
 
-// OwnUsers reports whether the pod asks for users of its own.
+// OwnUsers reports whether the pod asks for a user namespace.
 func OwnUsers(p *v1.Pod) bool { return p.Spec.HostUsers != nil && !*p.Spec.HostUsers }
 
-// FindContainer returns the pod's container of that name. The plan names only
-// containers that exist.
+// FindContainer returns the pod's container of that name. It panics if there is none:
+// a plan names only containers that exist.
 func FindContainer(pod *v1.Pod, name string) *v1.Container {
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for k := range list {
@@ -57,6 +59,7 @@ func FindContainer(pod *v1.Pod, name string) *v1.Container {
 	panic(fmt.Sprintf("pod %s/%s has no container %s", pod.Namespace, pod.Name, name))
 }
 
+// IsInitName reports whether an init container of the pod has that name.
 func IsInitName(p *v1.Pod, name string) bool {
 	for k := range p.Spec.InitContainers {
 		if p.Spec.InitContainers[k].Name == name {

@@ -11,11 +11,11 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Limits of resolv.conf(5) that pods are held to.
+// The limits of resolv.conf(5) that apply to pods.
 const (
 	maxNameservers   = 3
 	MaxSearches      = 32
-	maxSearchChars   = 2048 // all searches joined by blanks
+	maxSearchChars   = 2048 // all searches joined by spaces
 	maxSearchElement = 253
 )
 
@@ -52,7 +52,8 @@ func ParseResolvConf(data []byte) (ResolvConf, error) {
 	return r, nil
 }
 
-// LocalResolvConf stands in for the machine's file where the settings name none.
+// LocalResolvConf is the resolv.conf for settings that name no file: this machine is
+// the name server.
 func LocalResolvConf(hostIPs []string) ResolvConf {
 	r := ResolvConf{Searches: []string{"."}}
 	for _, ip := range hostIPs {
@@ -68,8 +69,8 @@ func LocalResolvConf(hostIPs []string) ResolvConf {
 	return r
 }
 
-// mergeOptions sets options by name ("ndots" of "ndots:5"), keeping the place
-// of what they override.
+// mergeOptions sets options by name ("ndots" of "ndots:5"). An option that overrides
+// another keeps its position.
 func mergeOptions(old, more []string) []string {
 	out := slices.Clone(old)
 	for _, o := range more {
@@ -87,8 +88,8 @@ func mergeOptions(old, more []string) []string {
 	return out
 }
 
-// DnsConfig returns the pod's resolv.conf and a sentence for each limit that
-// cut it.
+// DnsConfig returns the pod's resolv.conf and a warning for each limit that shortened
+// it.
 func DnsConfig(p *v1.Pod, n *Host) (*rt.DNSConfig, []string) {
 	r := baseDNS(p, n)
 	if c := p.Spec.DNSConfig; c != nil {
@@ -116,7 +117,7 @@ func DnsConfig(p *v1.Pod, n *Host) (*rt.DNSConfig, []string) {
 	return &rt.DNSConfig{Servers: r.Servers, Searches: r.Searches, Options: r.Options}, warnings
 }
 
-// baseDNS returns what the pod's DNS policy gives before its own settings.
+// baseDNS returns the resolv.conf of the pod's DNS policy, without its dnsConfig.
 func baseDNS(p *v1.Pod, n *Host) ResolvConf {
 	policy := p.Spec.DNSPolicy
 	switch {
@@ -132,7 +133,7 @@ func baseDNS(p *v1.Pod, n *Host) ResolvConf {
 	return r
 }
 
-// LimitSearches cuts from the end until the limits hold.
+// LimitSearches drops too long searches, then the last ones until the limits hold.
 func LimitSearches(in []string) []string {
 	out := slices.Clone(in[:min(len(in), MaxSearches)])
 	out = slices.DeleteFunc(out, func(s string) bool { return len(s) > maxSearchElement })
@@ -142,7 +143,7 @@ func LimitSearches(in []string) []string {
 	return out
 }
 
-// union returns a then b, each element once.
+// union returns a, then b, each element once.
 func union(a, b []string) []string {
 	var out []string
 	for _, s := range slices.Concat(a, b) {

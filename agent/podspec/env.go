@@ -13,15 +13,15 @@ import (
 	"monopod/manifests/decode"
 )
 
-// Env is a container's environment: values by name and the order in which
-// the names were first declared.
+// Env is a container's environment: values by name, and the names in the order of
+// their first declaration.
 type Env struct {
 	names  []string
 	Values map[string]string
-	size   int // of all strings that the container is given, as Linux counts them
+	size   int // of all env, command and args strings, as Linux counts them
 }
 
-// set gives a variable its value. It refuses what no container can be given.
+// set sets a variable. It refuses a string that Linux does not pass to a process.
 func (e *Env) set(name, value string) error {
 	old, again := e.Values[name]
 	if again {
@@ -33,10 +33,10 @@ func (e *Env) set(name, value string) error {
 	return e.count(stringSize(name, value))
 }
 
-// stringSize is how long a variable is as NAME=value with its NUL.
+// stringSize returns the length of NAME=value with its NUL.
 func stringSize(name, value string) int { return len(name) + len(value) + 2 }
 
-// count counts a string that the container is given.
+// count adds the size of a string and checks the bounds.
 func (e *Env) count(size int) error {
 	if e.size += size; size > decode.MaxString {
 		return decode.ErrLongString
@@ -55,7 +55,7 @@ func (e *Env) list() []*rt.KeyValue {
 	return out
 }
 
-// expand replaces each $(NAME) that is set.
+// expand replaces each $(NAME) of a set variable.
 func (e *Env) expand(s string) (string, error) {
 	return expand(s, decode.MaxString, func(name string) (string, bool) {
 		v, ok := e.Values[name]
@@ -63,8 +63,8 @@ func (e *Env) expand(s string) (string, error) {
 	})
 }
 
-// ExpandAll expands the strings of a list, which the container is given besides
-// its variables. name is that of the list.
+// ExpandAll expands the strings of a list, which count together with the variables.
+// name is the field, for errors.
 func (e *Env) ExpandAll(name string, in []string) ([]string, error) {
 	out := slices.Clone(in)
 	for i := range out {
@@ -79,9 +79,9 @@ func (e *Env) ExpandAll(name string, in []string) ([]string, error) {
 	return out, nil
 }
 
-// expand replaces $(NAME) by its value and $$ by $, in one pass: values are
-// not looked into. What lookup does not know, and a $ of any other kind, stays.
-// Nothing that is longer than most is made.
+// expand replaces $(NAME) by its value and $$ by $, in one pass: values are not
+// expanded again. A name that lookup does not know, and any other $, stays. A result
+// longer than most is an error.
 func expand(s string, most int, lookup func(name string) (string, bool)) (string, error) {
 	var b strings.Builder
 	for p := range decode.Pieces(s) {
@@ -99,8 +99,8 @@ func expand(s string, most int, lookup func(name string) (string, bool)) (string
 	return b.String(), nil
 }
 
-// environment resolves a container's variables in their order: a value sees
-// those declared before it. Errors name variables, never their values.
+// environment resolves a container's variables in their order: a value may refer to
+// those before it. Errors name variables, never their values.
 func environment(p *v1.Pod, c *v1.Container, in Input, n *Host) (*Env, error) {
 	if len(c.EnvFrom) > 0 {
 		return nil, errors.New("envFrom is not supported yet")
@@ -176,8 +176,7 @@ func fieldValue(p *v1.Pod, path string, in Input, n *Host) (string, error) {
 	}
 }
 
-// keyLines writes one line for each key, in their order, with the value in Go's
-// quotes.
+// keyLines returns one line for each key, sorted, with the value in Go's quotes.
 func keyLines(m map[string]string) string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -186,7 +185,7 @@ func keyLines(m map[string]string) string {
 	return strings.Join(out, "\n")
 }
 
-// firstOrAll joins the addresses for a path in the plural.
+// firstOrAll returns the first address, or all for a field path in the plural.
 func firstOrAll(path string, ips []string) string {
 	if len(ips) > 1 && !strings.HasSuffix(path, "s") {
 		ips = ips[:1]
@@ -211,6 +210,7 @@ func podIPs(p *v1.Pod, in Input, n *Host) []string {
 	return out
 }
 
+// ExpandStatic expands a command with the variables that have fixed values.
 func ExpandStatic(command []string, vars []v1.EnvVar) ([]string, error) {
 	if !slices.ContainsFunc(command, func(arg string) bool { return strings.Contains(arg, "$") }) {
 		return command, nil

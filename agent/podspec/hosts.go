@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// hostsHead is the kubelet's, byte for byte: users compare and parse it.
+// hostsHead is the kubelet's, byte for byte: programs compare and parse it.
 const hostsHead = `# Kubernetes-managed hosts file.
 127.0.0.1	localhost
 ::1	localhost ip6-localhost ip6-loopback
@@ -18,8 +18,8 @@ fe00::1	ip6-allnodes
 fe00::2	ip6-allrouters
 `
 
-// EtcHosts returns the pod's /etc/hosts. A pod on the machine's network gets
-// the machine's own.
+// EtcHosts returns the pod's /etc/hosts. A pod on the host network gets that of the
+// machine.
 func EtcHosts(p *v1.Pod, ips []string, n *Host) []byte {
 	var b bytes.Buffer
 	if p.Spec.HostNetwork {

@@ -12,8 +12,8 @@ import (
 	"monopod/manifests/decode"
 )
 
-// containerMounts returns volumes in the order of volumeMounts, then
-// /etc/hosts and the termination log.
+// containerMounts returns the mounts in the order of volumeMounts, then /etc/hosts and
+// the termination log.
 func containerMounts(p *v1.Pod, c *v1.Container, in Input, n *Host) ([]*rt.Mount, error) {
 	var out []*rt.Mount
 	ownHosts := false
@@ -42,7 +42,7 @@ func volumeMount(p *v1.Pod, c *v1.Container, i int, in Input, n *Host) (*rt.Moun
 	}
 	host := v.HostPath
 	if vm.SubPath != "" || vm.SubPathExpr != "" {
-		// Without the prepared path the container would see the whole volume.
+		// Without its subPath the container would see the whole volume.
 		if host, ok = in.SubPaths[i]; !ok {
 			return nil, fmt.Errorf("failed to prepare subPath for volumeMount %q of container %q", vm.Name, c.Name)
 		}
@@ -65,7 +65,7 @@ func volumeMount(p *v1.Pod, c *v1.Container, i int, in Input, n *Host) (*rt.Moun
 	return m, nil
 }
 
-// Absolute makes a path that a container mounts at start at its root.
+// Absolute makes a relative mount path absolute, from the container's root.
 func Absolute(p string) string {
 	if path.IsAbs(p) {
 		return p
@@ -135,8 +135,8 @@ func SubPaths(p *v1.Pod, c *v1.Container, in Input, n *Host) (map[int]string, er
 	return out, nil
 }
 
-// expandStrict is expand for paths: a variable that is unset or empty is an
-// error, as the path would name something else.
+// expandStrict is expand for paths: an unset or empty variable is an error, as the path
+// would name something else.
 func (e *Env) expandStrict(s string) (string, error) {
 	var missing []string
 	out, err := expand(s, decode.MaxSubPath-1, func(name string) (string, bool) {

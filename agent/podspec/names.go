@@ -13,13 +13,13 @@ import (
 	"monopod/manifests"
 )
 
-// LogDir returns the log dir of one instance of a pod.
+// LogDir returns the log directory of one instance of a pod.
 func LogDir(podLogs string, key manifests.Key, uid string) string {
 	return filepath.Join(podLogs, key.Namespace+"_"+key.Name+"_"+uid)
 }
 
-// Keys of labels and annotations. The io.kubernetes ones are the kubelet's;
-// crictl, log collectors and the kubelet itself look for them.
+// Keys of labels and annotations. Those of io.kubernetes are the kubelet's; crictl, log
+// collectors and the kubelet itself read them.
 const (
 	LabelPodName       = "io.kubernetes.pod.name"
 	LabelPodNamespace  = "io.kubernetes.pod.namespace"
@@ -36,15 +36,14 @@ const (
 	annDeletionGrace     = "io.kubernetes.pod.deletionGracePeriod"
 	annAppArmorContainer = "container.apparmor.security.beta.kubernetes.io/" // + container name
 
-	// LabelInstance marks sandboxes and containers as ours; its value names the
-	// root directory. What lacks our value is never touched.
+	// LabelInstance marks sandboxes and containers as ours; its value is the id of the
+	// root dir. monopod never touches those without its own value.
 	LabelInstance = "monopod.instance"
-	// AnnBackoff carries a container's crash-loop back-off over a restart of
-	// the agent.
+	// AnnBackoff keeps a container's crash-loop back-off over a restart of the agent.
 	AnnBackoff = "monopod.backoff"
 )
 
-// podLabels returns what identifies the pod on sandboxes and containers alike.
+// podLabels returns the labels that identify the pod of a sandbox or container.
 func podLabels(p *v1.Pod, n *Host) map[string]string {
 	return map[string]string{
 		LabelPodName:      p.Name,
@@ -54,7 +53,7 @@ func podLabels(p *v1.Pod, n *Host) map[string]string {
 	}
 }
 
-// sandboxLabels returns the pod's own labels, below those that identify it.
+// sandboxLabels returns the pod's own labels, overridden by those that identify it.
 func sandboxLabels(p *v1.Pod, n *Host) map[string]string {
 	l := make(map[string]string, len(p.Labels)+4)
 	maps.Copy(l, p.Labels)
@@ -68,8 +67,8 @@ func containerLabels(p *v1.Pod, c *v1.Container, n *Host) map[string]string {
 	return l
 }
 
-// containerAnnotations returns what a later agent must know to stop, report
-// and restart the container without its manifest.
+// containerAnnotations returns what a later agent needs to stop, report and restart the
+// container without its manifest.
 func containerAnnotations(p *v1.Pod, c *v1.Container, in Input) (map[string]string, error) {
 	a := map[string]string{
 		annHash:          containerHash(c),
@@ -122,8 +121,8 @@ func LogPath(container string, attempt uint32) string {
 	return filepath.Join(container, strconv.FormatUint(uint64(attempt), 10)+".log")
 }
 
-// LogLink returns the link in dir that log collectors know a container's log
-// by. Its name is cut to what a file name may hold, even if that cuts the id.
+// LogLink returns the link in dir by which log collectors find a container's log. Its
+// name is cut to the length of a file name, even if that cuts the id.
 func LogLink(dir string, pod manifests.Key, container, id string) string {
 	name := pod.Name + "_" + pod.Namespace + "_" + container + "-" + id
 	return filepath.Join(dir, name[:min(len(name), 251)]+".log")

@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// podLevelResource tells whether a pod as a whole may ask for it.
+// podLevelResource reports whether the pod-level resources may hold it.
 func podLevelResource(name v1.ResourceName) bool {
 	return name == v1.ResourceCPU || name == v1.ResourceMemory || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
 }
 
-// PodResources returns what the pod requests and may use, without overhead.
+// PodResources returns the requests and limits of the pod, without overhead.
 func PodResources(p *v1.Pod) (requests, limits v1.ResourceList) {
 	requests = aggregate(p, func(c *v1.Container) v1.ResourceList { return c.Resources.Requests })
 	limits = aggregate(p, func(c *v1.Container) v1.ResourceList { return c.Resources.Limits })
@@ -33,9 +33,8 @@ func replacePodLevel(sum, pod v1.ResourceList) {
 	}
 }
 
-// aggregate returns the most that a pod's containers use at one time: all
-// regular containers and sidecars together, or an init container and the
-// sidecars before it.
+// aggregate returns the most that a pod's containers have at one time: all regular
+// containers and sidecars together, or an init container and the sidecars before it.
 func aggregate(p *v1.Pod, of func(*v1.Container) v1.ResourceList) v1.ResourceList {
 	sidecars, starting := v1.ResourceList{}, v1.ResourceList{}
 	for i := range p.Spec.InitContainers {
@@ -118,13 +117,14 @@ func positive(in v1.ResourceList) v1.ResourceList {
 	return out
 }
 
+// EqualAmounts reports whether both lists have the same resources and amounts.
 func EqualAmounts(a, b v1.ResourceList) bool {
 	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
 }
 
-// resourceValue returns a limit or request of a container in units of the
-// divisor, rounded up. Without a limit it is the pod's, else the node's. c is
-// the container that asks; nil: none, so the selector must name one.
+// resourceValue returns a limit or request of a container in units of the divisor,
+// rounded up. A missing limit is the pod's, else the node's. c is the container of the
+// variable; nil: none, so the selector must name one.
 func resourceValue(p *v1.Pod, c *v1.Container, s *v1.ResourceFieldSelector, n *Host) (string, error) {
 	if c == nil || s.ContainerName != "" && s.ContainerName != c.Name {
 		if c = containerNamed(p, s.ContainerName); c == nil {

@@ -12,8 +12,8 @@ import (
 	"monopod/cgroups"
 )
 
-// cpuAndMemory is the part of the resources that sandboxes have too. Without a
-// cpu request the limit gives the weight.
+// cpuAndMemory returns the resources that sandboxes have, too. Without a cpu request
+// the limit gives the weight.
 func cpuAndMemory(requests, limits v1.ResourceList, n *Host) *rt.LinuxContainerResources {
 	request, ok := requests[v1.ResourceCPU]
 	if !ok {
@@ -49,7 +49,7 @@ func containerResources(p *v1.Pod, c *v1.Container, n *Host) *rt.LinuxContainerR
 
 func forbidSwap(r *rt.LinuxContainerResources, n *Host) {
 	if !n.CgroupV2 {
-		r.MemorySwapLimitInBytes = r.MemoryLimitInBytes // that of memory and swap together
+		r.MemorySwapLimitInBytes = r.MemoryLimitInBytes // the limit of memory and swap together
 		return
 	}
 	if r.Unified == nil {
@@ -58,8 +58,8 @@ func forbidSwap(r *rt.LinuxContainerResources, n *Host) {
 	r.Unified["memory.swap.max"] = "0"
 }
 
-// effectiveLimits returns the container's limits, with the pod's where the
-// container has none.
+// effectiveLimits returns the container's limits, and the pod's where the container has
+// none.
 func effectiveLimits(p *v1.Pod, c *v1.Container) v1.ResourceList {
 	out := c.Resources.Limits.DeepCopy()
 	if p.Spec.Resources == nil {
@@ -76,8 +76,8 @@ func effectiveLimits(p *v1.Pod, c *v1.Container) v1.ResourceList {
 	return out
 }
 
-// hugepageLimits returns one entry for each size the machine has, 0 unless
-// the container may use it.
+// hugepageLimits returns one entry for each page size of the machine, 0 unless the
+// container may use it.
 func hugepageLimits(limits v1.ResourceList, n *Host) []*rt.HugepageLimit {
 	bySize := map[string]uint64{}
 	for name, q := range limits {
@@ -118,16 +118,16 @@ func sandboxOverhead(p *v1.Pod, n *Host) *rt.LinuxContainerResources {
 	return cpuAndMemory(p.Spec.Overhead, p.Spec.Overhead, n)
 }
 
-// Bounds of oom_score_adj: node-critical and Guaranteed pods, what no other
-// pod may reach, and pods that asked for nothing.
+// Values of oom_score_adj: of node-critical and Guaranteed pods, the least of other
+// pods, and that of pods without requests.
 const (
 	oomGuaranteed = -997
 	oomLeast      = 3
 	oomMost       = 1000
 )
 
-// oomScoreAdj returns how willingly the kernel kills the container: the more
-// memory a Burstable container asked for, the less.
+// oomScoreAdj returns the container's oom_score_adj: the more memory a Burstable
+// container requests, the lower.
 func oomScoreAdj(p *v1.Pod, c *v1.Container, n *Host) int64 {
 	qos := QosClass(p)
 	switch {
@@ -151,8 +151,8 @@ func oomScoreAdj(p *v1.Pod, c *v1.Container, n *Host) int64 {
 	return min(max(score, oomLeast), oomMost-1)
 }
 
-// podMemoryShare returns what each container gets of the memory that the pod
-// as a whole requests beyond its containers.
+// podMemoryShare returns each container's share of the memory that the pod requests
+// beyond the requests of its containers.
 func podMemoryShare(p *v1.Pod) int64 {
 	if p.Spec.Resources == nil || p.Spec.Resources.Requests.Memory().IsZero() {
 		return 0
@@ -162,18 +162,18 @@ func podMemoryShare(p *v1.Pod) int64 {
 	return extra / int64(len(p.Spec.Containers)+len(p.Spec.InitContainers))
 }
 
-// IsSidecar tells whether c is an init container that keeps running.
+// IsSidecar reports whether c is an init container that keeps running.
 func IsSidecar(p *v1.Pod, c *v1.Container) bool {
 	return Restartable(c) && slices.ContainsFunc(p.Spec.InitContainers, func(i v1.Container) bool { return i.Name == c.Name })
 }
 
-// Restartable tells whether an init container keeps running.
+// Restartable reports whether an init container keeps running.
 func Restartable(c *v1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
 }
 
-// volumeMemory returns the most bytes that a volume in memory of the pod may
-// hold: the node's memory or, if all of its containers are limited, the pod's.
+// volumeMemory returns the most bytes that a memory volume of the pod may hold: the
+// node's memory or, if all of its containers are limited, the pod's limit.
 func volumeMemory(p *v1.Pod, n *Host) int64 {
 	most := n.Allocatable.Memory().Value()
 	if most <= 0 {

@@ -10,8 +10,8 @@ import (
 	"monopod/manifests/decode"
 )
 
-// SandboxConfig translates the pod itself. The config also goes with each
-// CreateContainer in that sandbox.
+// SandboxConfig translates the pod into its sandbox config, which each CreateContainer
+// in that sandbox carries too.
 func SandboxConfig(p *v1.Pod, attempt uint32, n *Host) (*rt.PodSandboxConfig, error) {
 	host, err := sandboxHostname(p, n)
 	if err != nil {
@@ -38,7 +38,7 @@ func SandboxConfig(p *v1.Pod, attempt uint32, n *Host) (*rt.PodSandboxConfig, er
 	}, nil
 }
 
-// maxHostname is what Linux allows for a host name.
+// maxHostname is the longest host name of Linux.
 const maxHostname = 64
 
 func sandboxHostname(p *v1.Pod, n *Host) (string, error) {
@@ -82,9 +82,8 @@ func shortHostname(s string) string {
 	return strings.TrimRight(s[:63], "-.")
 }
 
-// portMappings returns the ports of the regular containers, also those that
-// map to no host port. A port named or written twice in one container counts
-// once.
+// portMappings returns the ports of the regular containers, also those without a host
+// port. A port that one container names or lists twice counts once.
 func portMappings(p *v1.Pod) []*rt.PortMapping {
 	var out []*rt.PortMapping
 	for i := range p.Spec.Containers {
@@ -109,7 +108,7 @@ func portMappings(p *v1.Pod) []*rt.PortMapping {
 	return out
 }
 
-// sysctls returns the pod's kernel settings with dots as separators.
+// sysctls returns the pod's sysctls with dots as separators.
 func sysctls(p *v1.Pod) map[string]string {
 	if p.Spec.SecurityContext == nil || len(p.Spec.SecurityContext.Sysctls) == 0 {
 		return nil

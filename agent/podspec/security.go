@@ -10,8 +10,8 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// maskedPaths are what an unprivileged container must not see of the kernel,
-// readonlyPaths what it must not write: the kubelet's defaults.
+// maskedPaths are the kernel's files that an unprivileged container must not see,
+// readonlyPaths those that it must not write: the kubelet's defaults.
 func maskedPaths() []string {
 	return []string{
 		"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
@@ -59,8 +59,8 @@ func sandboxSecurity(p *v1.Pod) *rt.LinuxSandboxSecurityContext {
 	}
 }
 
-// containerSecurity merges the pod's and the container's security context;
-// what the container sets wins.
+// containerSecurity merges the security contexts of pod and container; the container's
+// fields win.
 func containerSecurity(p *v1.Pod, c *v1.Container, in Input, n *Host) (*rt.LinuxContainerSecurityContext, error) {
 	pod, own := PodSecurity(p), containerSecurityOf(c)
 	seccomp, err := seccompProfile(either(own.SeccompProfile, pod.SeccompProfile), n)
@@ -100,8 +100,8 @@ func containerSecurity(p *v1.Pod, c *v1.Container, in Input, n *Host) (*rt.Linux
 	return out, nil
 }
 
-// checkNonRoot refuses a container that must not run as root and would, or
-// might.
+// checkNonRoot refuses a container with runAsNonRoot that would, or might, run as
+// root.
 func checkNonRoot(p *v1.Pod, c *v1.Container, in Input) error {
 	pod, own := PodSecurity(p), containerSecurityOf(c)
 	if !truth(either(own.RunAsNonRoot, pod.RunAsNonRoot)) {
@@ -141,8 +141,8 @@ func seccompProfile(s *v1.SeccompProfile, n *Host) (*rt.SecurityProfile, error) 
 	}
 }
 
-// AppArmor returns the container's profile in the present and in the
-// deprecated form: its field, else its annotation, else the pod's field.
+// AppArmor returns the container's profile in the present and in the deprecated form:
+// its field, else its annotation, else the pod's field.
 func AppArmor(p *v1.Pod, c *v1.Container) (*rt.SecurityProfile, string) {
 	profile := containerSecurityOf(c).AppArmorProfile
 	if profile == nil {

@@ -11,7 +11,7 @@ import (
 	"monopod/agent/volume"
 )
 
-// VolumePlugin returns the kubelet's name of what makes a volume.
+// VolumePlugin returns the kubelet's name of the volume's plugin.
 func VolumePlugin(v *v1.Volume) string {
 	switch {
 	case v.HostPath != nil:
@@ -32,8 +32,8 @@ func VolumePlugin(v *v1.Volume) string {
 	return "other"
 }
 
-// VolumeInput returns what the pod's volumes must know of the pod and the
-// machine. Their files say the same as variables would.
+// VolumeInput returns what the pod's volumes need to know of the pod and the machine.
+// Fields have the same values in files as in variables.
 func VolumeInput(p *v1.Pod, n *Host) volume.Input {
 	return volume.Input{
 		Memory: volumeMemory(p, n),
@@ -44,8 +44,8 @@ func VolumeInput(p *v1.Pod, n *Host) volume.Input {
 	}
 }
 
-// volumeImage returns the image that the runtime shall mount for a volume, or
-// nil if it is no image volume.
+// volumeImage returns the image that the runtime mounts for a volume, nil if it is no
+// image volume.
 func volumeImage(p *v1.Pod, name string, in Input) *rt.ImageSpec {
 	i := slices.IndexFunc(p.Spec.Volumes, func(v v1.Volume) bool { return v.Name == name })
 	if i < 0 || p.Spec.Volumes[i].Image == nil {
@@ -54,9 +54,9 @@ func volumeImage(p *v1.Pod, name string, in Input) *rt.ImageSpec {
 	return &rt.ImageSpec{Image: in.VolumeImages[name], UserSpecifiedImage: p.Spec.Volumes[i].Image.Reference, Annotations: p.Annotations}
 }
 
-// NoImageVolumes explains the error of a runtime that does not know image
-// volumes. Such a runtime sees a mount without a host path. No feature tells
-// beforehand; these are the words of containerd before 2.1 and CRI-O before 1.31.
+// NoImageVolumes explains the error of a runtime that does not support image volumes
+// and sees a mount without a host path. No CRI feature tells beforehand; these are the
+// errors of containerd before 2.1 and CRI-O before 1.31.
 func NoImageVolumes(config *rt.ContainerConfig, err error) error {
 	i := slices.IndexFunc(config.Mounts, func(m *rt.Mount) bool { return m.Image != nil })
 	if err == nil || i < 0 {
