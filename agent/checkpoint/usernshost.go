@@ -54,7 +54,7 @@ func ParseSubIDs(out string) (IdRange, error) {
 	var ids IdRange
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if n, err := fmt.Sscanf(lines[0], "%d: %s %d %d", &index, &name, &ids.First, &ids.Length); n != 4 {
-		return IdRange{}, fmt.Errorf("subordinate ids of the user kubelet: %q is not valid: %w", lines[0], err)
+		return IdRange{}, fmt.Errorf("subordinate ids of the user kubelet: %q is not understood: %w", lines[0], err)
 	}
 	switch {
 	case len(lines) > 1:

@@ -139,8 +139,7 @@ const (
 )
 
 // tearDown stops or removes a sandbox: at once if a desired pod waits for that,
-// else when there is a slot, so that containers of other pods stop and start
-// first.
+// else when there is a slot, after the stops and starts of other pods.
 func (w *Worker) tearDown(ctx context.Context, s *plan.Facts, do func() error) error {
 	if s.Pod != nil {
 		return Gone(do())

@@ -24,8 +24,7 @@ func (w *Worker) newProbes() *probe.Set {
 	return s
 }
 
-// probe marks kill decisions, updates the set of probes, and takes their
-// results.
+// probe marks kill decisions, updates the set of probes and takes their results.
 func (w *Worker) probe(s *plan.Facts) {
 	for uid, i := range s.Observed.Instances {
 		if c := w.Known[uid]; c != nil {
@@ -104,8 +103,7 @@ func (w *Worker) ExecProbe(ctx context.Context, t *probe.Target, command []strin
 }
 
 // MarkKill records a kill decision. If the disk does not take it, the container
-// is stopped all the same; the decision is then lost only if the agent dies
-// meanwhile.
+// is stopped all the same; only an agent that dies meanwhile forgets why.
 func (w *Worker) MarkKill(s *plan.Facts, a plan.Action) {
 	c := *w.checkpointOf(s, a.UID)
 	all := map[string]checkpoint.KillDecision{a.ID: {Cause: a.Cause, Reason: a.Reason, Text: a.Text, Grace: a.Grace, Requested: a.Asked}}

@@ -1,9 +1,11 @@
 package worker
 
 import (
+	"context"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
@@ -28,8 +30,7 @@ func (w *Worker) restoreStatus() {
 }
 
 // dropStaleStatus forgets an inherited status whose instance left nothing else:
-// the previous agent died after it removed that one and before it accepted the
-// next.
+// the previous agent died before it accepted the next instance.
 func (w *Worker) dropStaleStatus(s *plan.Facts) {
 	if w.inherited && w.Known[w.lastUID] == nil && s.Observed.Instances[w.lastUID] == nil {
 		w.last, w.lastUID = nil, ""
@@ -86,4 +87,40 @@ func (w *Worker) publish(pod *v1.Pod, st v1.PodStatus) {
 	w.recordRunning(string(pod.UID), &st)
 	w.last, w.lastUID = &out.Status, string(pod.UID)
 	w.Store.SetPod(w.Key.String(), &out)
+}
+
+// State is what a worker tells the sync loop of its pod.
+type State struct {
+	Key        manifests.Key
+	UID        types.UID // of the desired pod, "" without one
+	Generation uint64    // of the update
+	Cleared    bool      // nothing of previous versions is left
+	Ended      bool      // the desired pod has ended for good
+	Ready      bool      // pods that start after the desired pod may start
+	Gone       bool      // nothing is left, and no pod is desired
+}
+
+// reportState tells the sync loop when the pod takes less of the node than before.
+func (w *Worker) reportState(ctx context.Context, s *plan.Facts) {
+	now := State{Key: w.Key, Generation: w.current.Generation, Cleared: len(s.Leaving()) == 0}
+	if s.Pod != nil {
+		now.UID = s.Pod.UID
+		now.Ended = now.Cleared && s.Checkpoint().Ended() != ""
+		now.Ready = now.Cleared && podstatus.IsReady(w.lastStatus(string(s.Pod.UID)))
+	}
+	switch {
+	case now == w.lastState:
+	case now.Cleared:
+		w.sendState(ctx, now)
+	default: // not sent; the next cleared state is sent again
+		w.lastState = now
+	}
+}
+
+func (w *Worker) sendState(ctx context.Context, now State) {
+	select {
+	case w.States <- now:
+		w.lastState = now
+	case <-ctx.Done():
+	}
 }

@@ -133,8 +133,7 @@ func awaitAll(ctx context.Context, all []*stop, atMost time.Duration) {
 }
 
 // stopping returns the states of the stops. One that has ended counts as failed:
-// if it succeeded, the observation that follows does not see its container
-// alive.
+// if it succeeded, the observation that follows sees no live container.
 func (w *Worker) stopping() map[string]plan.Stopping {
 	now, out := time.Now(), map[string]plan.Stopping{}
 	for id, st := range w.stops {

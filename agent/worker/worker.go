@@ -231,6 +231,13 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	return true, time.Time{}
 }
 
+// Update is the desired state of a worker's pod.
+type Update struct {
+	Pod        *manifests.Pod // nil: everything of it must go
+	Generation uint64         // counts the updates of all workers; States repeat it
+	Read       time.Time      // when this version was first read; zero: not known
+}
+
 // switchTo forgets the state of another update.
 func (w *Worker) switchTo(u Update) {
 	if w.current == u {
