@@ -7,7 +7,7 @@ import (
 
 // Dismantle removes what SetUp made: the levels, and the cgroup of Config.Own
 // that holds them. It does nothing without one, for then the levels are
-// everybody's. Call it when no pod has a cgroup any more: a process that is
+// shared. Call it when no pod has a cgroup any more: a process that is
 // left in one keeps it, which is an error.
 func (m *Manager) Dismantle(ctx context.Context) error {
 	m.mu.Lock()

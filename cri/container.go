@@ -102,3 +102,11 @@ func call[Req, Resp any](ctx context.Context, name, object string, timeout time.
 
 // short is enough of an id to recognize it, as crictl prints it.
 func short(id string) string { return id[:min(len(id), 13)] }
+
+// Exec prepares to run a command in a running container and returns the URL at
+// which the runtime's streaming server runs it for the first client, which must
+// connect soon.
+func (c *Client) Exec(ctx context.Context, request *rt.ExecRequest) (url string, err error) {
+	r, err := call(ctx, "Exec", short(request.ContainerId), c.Timeouts.Query, c.runtime.Exec, request)
+	return r.GetUrl(), err
+}

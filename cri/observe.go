@@ -8,12 +8,12 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Observer is told of each call when it has ended: its name in the CRI, such as
+// Observer is called after each call: its name in the CRI, such as
 // RunPodSandbox, how long it took, and how it failed. A stream counts when it
 // ends. It is called by any goroutine and must not block.
 type Observer func(call string, took time.Duration, err error)
 
-// observed is a connection whose calls the client's Observer is told of.
+// observed is a connection whose calls the client's Observer sees.
 type observed struct {
 	grpc.ClientConnInterface
 	client *Client

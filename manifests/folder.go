@@ -134,7 +134,7 @@ const (
 	orAcceptByHand = ", or accept the removal with: monopod forget POD"
 )
 
-// givesPods tells if the folder holds a valid manifest.
+// givesPods reports whether the folder holds a valid manifest.
 func (s *Source) givesPods() bool {
 	for _, f := range s.files {
 		if len(f.pods) > 0 {
@@ -158,7 +158,7 @@ func (s *Source) accept(doubt string, kept bool) {
 	}
 }
 
-// moved tells if another folder is at the path than was read last. It is what
+// moved reports whether another folder is at the path than was read last. It is what
 // events cannot tell of mounts and links.
 func (s *Source) moved() bool {
 	if s.here == nil {

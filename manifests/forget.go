@@ -77,7 +77,7 @@ func (s *Source) forget(ctx context.Context, key Key, now time.Time) error {
 	return nil
 }
 
-// gives tells if the pod can be made from the file.
+// gives reports whether the pod can be made from the file.
 func (f *fileState) gives(key Key) bool {
 	return slices.ContainsFunc(f.pods, func(p found) bool { return p.Key() == key })
 }
@@ -91,7 +91,7 @@ func (f *fileState) lose(key Key) {
 	}
 }
 
-// recall takes note of forgotten pods that a manifest gives again.
+// recall records forgotten pods that a manifest gives again.
 func (s *Source) recall(pods map[Key]*Pod) {
 	if len(s.record.Forgotten) == 0 {
 		return

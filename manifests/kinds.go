@@ -56,7 +56,7 @@ func (f *fileDecoder) wrongKind(o decode.Object, p decode.Problem) {
 	f.problems = append(f.problems, p)
 }
 
-// refuse notes which pod cannot be had, for the Source to hold its last good
+// refuse records which pod is invalid, for the Source to hold its last good
 // version, and names it in the problems.
 func (f *fileDecoder) refuse(o decode.Object, problems ...*decode.Problem) {
 	pod := &v1.Pod{}

@@ -94,7 +94,7 @@ func (r *resolution) keep(key Key) {
 	}
 }
 
-// uncertain tells if a file may give more pods than were read from it.
+// uncertain reports whether a file may give more pods than were read from it.
 func (f *fileState) uncertain() bool { return f.unclear || f.pending || f.open }
 
 // take lets a claim win. A pod that is the same as the one that runs is that

@@ -151,7 +151,7 @@ func manifestsIn(folder *os.File) ([]string, error) {
 	return paths, nil
 }
 
-// countAbsences notes which files are gone that pods came from, after the
+// countAbsences records which files are gone that pods came from, after the
 // folder was read completely.
 func (s *Source) countAbsences(now time.Time) {
 	wanted := map[string]bool{}
@@ -269,7 +269,7 @@ func (s *Source) tellFaults(path string, faults []string) {
 	}
 }
 
-// fail notes that a file is there and cannot be read. It is tried again with
+// fail records that a file is there and cannot be read. It is tried again with
 // the folder.
 func (f *fileState) fail(path string, err error) {
 	var pe *fs.PathError

@@ -137,7 +137,7 @@ func (s *Source) note(e fsnotify.Event, ok bool) {
 	}
 }
 
-// hasLinks tells if a manifest is a symlink: then any name in the folder may
+// hasLinks reports whether a manifest is a symlink: then any name in the folder may
 // be what it points to, such as ..data of a mounted ConfigMap.
 func (s *Source) hasLinks() bool {
 	for _, f := range s.files {
@@ -208,7 +208,7 @@ func (s *Source) inDoubt(now time.Time) bool {
 	return false
 }
 
-// absenceDue tells if a file has been gone long enough to make sure of it.
+// absenceDue reports whether a file has been gone long enough to make sure of it.
 func (s *Source) absenceDue(now time.Time) bool {
 	for _, a := range s.absent {
 		if !a.proven && now.Sub(a.since) >= s.Settle {

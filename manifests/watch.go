@@ -7,7 +7,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// isManifest tells if a name in the folder is a manifest's: *.yaml, *.yml and
+// isManifest reports whether a name in the folder is a manifest's: *.yaml, *.yml and
 // *.json, neither hidden nor an editor's own.
 func isManifest(name string) bool {
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") {

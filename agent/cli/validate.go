@@ -192,7 +192,7 @@ func (v *validation) stream(ctx context.Context, path string, r io.Reader) error
 	return nil
 }
 
-// unread notes a file that cannot be read.
+// unread reports a file that cannot be read.
 func (v *validation) unread(path string, err error) {
 	if inner := errors.Unwrap(err); inner != nil {
 		err = inner

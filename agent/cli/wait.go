@@ -190,7 +190,7 @@ func (w *wait) waitFor(name, why string) {
 	}
 }
 
-// come notes that a pod has come to the outcome.
+// come records that a pod has reached the outcome.
 func (w *wait) come(name, subject string) {
 	if !w.met[name] {
 		w.met[name] = true

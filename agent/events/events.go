@@ -66,7 +66,7 @@ func Open(c Config) *Recorder {
 	return r
 }
 
-// Event takes note of an event and logs it, unless the like was logged within
+// Event records an event and logs it, unless the like was logged within
 // the last hour. kind is v1.EventTypeNormal or v1.EventTypeWarning.
 func (r *Recorder) Event(about v1.ObjectReference, kind, reason, message string) {
 	message = clip(message)
@@ -100,7 +100,7 @@ func logged(about *v1.ObjectReference) []any {
 	return out
 }
 
-// add takes note of an event and reports whether it is a new one.
+// add records an event and reports whether it is a new one.
 func (r *Recorder) add(about v1.ObjectReference, kind, reason, message string) (fresh bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

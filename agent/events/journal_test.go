@@ -180,7 +180,7 @@ func TestADiskThatFailsTroublesNobody(t *testing.T) {
 			r.Event(web, v1.EventTypeNormal, "Started", "x")
 			time.Sleep(time.Second)
 		}
-		if n := log.count("events cannot be written"); n != 1 {
+		if n := log.count("writing events failed"); n != 1 {
 			t.Errorf("said %d times", n)
 		}
 		if err := os.Mkdir(status, 0o700); err != nil {

@@ -41,7 +41,7 @@ type history struct {
 	storm   map[string]*bucket // by type
 }
 
-// add takes note of an event. It returns the record that holds it now and
+// add records an event. It returns the record that holds it now and
 // whether that is a new one; nil if there were too many lately.
 func (m *memory) add(about v1.ObjectReference, kind, reason, message string, now time.Time) (rec *record, fresh bool) {
 	h := m.histories[subjectOf(&about)]

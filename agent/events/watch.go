@@ -12,7 +12,7 @@ const (
 	watchBuffer = 256 // events that a reader may be behind
 )
 
-// retell is how often watchers are told of the repetitions of one event at most.
+// retell is how often at most a watch gets the repetitions of one event.
 const retell = time.Second
 
 // ErrWatches: there are too many watches, or the Recorder is ending.

@@ -32,7 +32,7 @@ func (b *backOffs) pending(pod, ref string) *Error {
 	return last.BackOff()
 }
 
-// failed takes note of a failure and fills in when to try again.
+// failed records a failure and fills in when to try again.
 func (b *backOffs) failed(pod, ref string, e *Error) *Error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -134,7 +134,7 @@ func user(c *rt.Container) string {
 	return namespace + "/" + name
 }
 
-// addMounted takes note of the images that containers have mounted as volumes.
+// addMounted records the images that containers have mounted as volumes.
 func (c *Collector) addMounted(ctx context.Context, s *survey) error {
 	containers, err := c.CRI.Containers(ctx, nil)
 	if err != nil {

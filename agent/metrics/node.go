@@ -46,14 +46,14 @@ func imageSize(bytes uint64) string {
 	return "GT100GB"
 }
 
-// Pulled takes note of an image that was pulled.
+// Pulled records an image that was pulled.
 func (m *Metrics) Pulled(took time.Duration, bytes uint64) {
 	if m != nil {
 		m.node.pullSeconds.WithLabelValues(imageSize(bytes)).Observe(took.Seconds())
 	}
 }
 
-// Collected takes note of an image that was removed for its age or for space.
+// Collected records an image that was removed for its age or for space.
 func (m *Metrics) Collected(reason string) {
 	if m != nil {
 		m.node.collected.WithLabelValues(reason).Inc()

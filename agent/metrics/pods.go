@@ -52,7 +52,7 @@ func newPodMetrics(r *prometheus.Registry) podMetrics {
 // static is the label of all our pods.
 const static = "true"
 
-// PodStart takes note of a try to start a pod.
+// PodStart records a try to start a pod.
 func (m *Metrics) PodStart(err error) {
 	if m == nil {
 		return
@@ -63,14 +63,14 @@ func (m *Metrics) PodStart(err error) {
 	}
 }
 
-// PodAccepted takes note of a new pod with so many regular containers.
+// PodAccepted records a new pod with so many regular containers.
 func (m *Metrics) PodAccepted(containers int) {
 	if m != nil {
 		m.pods.perPod.Observe(float64(containers))
 	}
 }
 
-// PodRunning takes note that a new pod runs, which was read at one time from a
+// PodRunning records that a new pod runs, which was read at one time from a
 // file that changed at another; zero: not known.
 func (m *Metrics) PodRunning(read, changed time.Time) {
 	if m == nil {
@@ -84,21 +84,21 @@ func (m *Metrics) PodRunning(read, changed time.Time) {
 	}
 }
 
-// PodRestarted takes note that a removed pod came back before it was gone.
+// PodRestarted records that a removed pod came back before it was gone.
 func (m *Metrics) PodRestarted() {
 	if m != nil {
 		m.pods.restarted.WithLabelValues(static).Inc()
 	}
 }
 
-// Stray takes note of a pod of ours that nothing tells of.
+// Stray records a pod of ours that no manifest defines.
 func (m *Metrics) Stray() {
 	if m != nil {
 		m.pods.strays.Inc()
 	}
 }
 
-// Panic takes note of a panic in the work on one pod or manifest.
+// Panic records a panic in the work on one pod or manifest.
 func (m *Metrics) Panic() {
 	if m != nil {
 		m.pods.panics.Inc()
@@ -150,7 +150,7 @@ func containerType(init bool) string {
 	return "container"
 }
 
-// ContainerStart takes note of a try to start a container. code is the reason
+// ContainerStart records a try to start a container. code is the reason
 // why it failed, in the kubelet's words, "" if it did not.
 func (m *Metrics) ContainerStart(init bool, code string) {
 	if m == nil {
@@ -166,7 +166,7 @@ func (m *Metrics) ContainerStart(init bool, code string) {
 var endReasons = map[string]bool{"Completed": true, "Error": true, "OOMKilled": true, "StartError": true,
 	"ContainerCannotRun": true, "ContainerStatusUnknown": true, "Unknown": true}
 
-// ContainerEnded takes note of a container's end.
+// ContainerEnded records a container's end.
 func (m *Metrics) ContainerEnded(init bool, code int32, reason string) {
 	if m == nil {
 		return
@@ -181,14 +181,14 @@ func (m *Metrics) ContainerEnded(init bool, code int32, reason string) {
 	m.pods.terminated.WithLabelValues(containerType(init), exit, reason).Inc()
 }
 
-// Rejected takes note that a pod must wait for a place.
+// Rejected records that a pod is not admitted.
 func (m *Metrics) Rejected(reason string) {
 	if m != nil {
 		m.pods.rejections.WithLabelValues(rejection(reason)).Inc()
 	}
 }
 
-// HTTPFallback takes note of a hook that went on without https.
+// HTTPFallback records a hook that went on without https.
 func (m *Metrics) HTTPFallback() {
 	if m != nil {
 		m.pods.fallbacks.Inc()

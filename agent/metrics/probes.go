@@ -42,7 +42,7 @@ const (
 	ProbeUnknown    = "unknown" // it could not be carried out
 )
 
-// Probe takes note of a probe.
+// Probe records a probe.
 func (m *Metrics) Probe(p Probed, result string, took time.Duration) {
 	if m == nil {
 		return

@@ -33,7 +33,7 @@ func newRuntimeMetrics(r *prometheus.Registry) runtimeMetrics {
 		relistPod:      histogram(r, usual, "kubelet_pleg_pod_relist_duration_seconds", "How long it took to look at one pod in the runtime."),
 		lastSeen:       prometheus.NewGauge(prometheus.GaugeOpts{Name: "kubelet_pleg_last_seen_seconds", Help: "When the runtime was listed last, in seconds since 1970."}),
 		streams:        counter(r, "kubelet_evented_pleg_connection_success_count", "Streams of container events that the runtime began to send."),
-		streamErrors:   counter(r, "kubelet_evented_pleg_connection_error_count", "Streams of container events that broke or could not be had."),
+		streamErrors:   counter(r, "kubelet_evented_pleg_connection_error_count", "Streams of container events that broke or could not be opened."),
 		eventLatency:   histogram(r, usual, "kubelet_evented_pleg_connection_latency_seconds", "The time between a container event and its arrival here."),
 	}
 	r.MustRegister(m.lastSeen)
@@ -79,7 +79,7 @@ var operationTypes = map[string]string{
 	"ListPodSandboxMetrics":     "list_podsandbox_metrics",
 }
 
-// Call takes note of a call of the runtime, by the CRI's name of it.
+// Call records a call of the runtime, by the CRI's name of it.
 func (m *Metrics) Call(name string, took time.Duration, err error) {
 	if m == nil {
 		return
@@ -129,21 +129,21 @@ func (m *Metrics) Look(start time.Time) {
 	}
 }
 
-// Stream takes note that the runtime sends events.
+// Stream records that the runtime sends events.
 func (m *Metrics) Stream() {
 	if m != nil {
 		m.runtime.streams.Inc()
 	}
 }
 
-// StreamEnded takes note that a stream of events broke, or could not be had.
+// StreamEnded records that a stream of events broke, or could not be opened.
 func (m *Metrics) StreamEnded() {
 	if m != nil {
 		m.runtime.streamErrors.Inc()
 	}
 }
 
-// Event takes note of an event of that moment.
+// Event records an event of that moment.
 func (m *Metrics) Event(at time.Time) {
 	if m != nil {
 		m.runtime.eventLatency.Observe(max(since(at), 0))

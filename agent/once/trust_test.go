@@ -47,7 +47,7 @@ func TestRunDirsOfOthersAreLeftAlone(t *testing.T) {
 		{"a group may write", func(dir string) error { return os.Chmod(dir, 0o770) }, "others may write to it", false},
 		{"the folder is a link", func(dir string) error { return away(dir, linkTo(dir+".away")) }, "a link, or no folder", false},
 		{"it is a file", func(dir string) error { return away(dir, mkfifo) }, "a link, or no folder", false},
-		{"its folder is everybody's", func(dir string) error { return os.Chmod(filepath.Dir(dir), 0o777) }, "every user may replace what is in ", false},
+		{"its folder is everybody's", func(dir string) error { return os.Chmod(filepath.Dir(dir), 0o777) }, "every user may replace files in ", false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			dir := leftover(t)

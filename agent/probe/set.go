@@ -73,7 +73,7 @@ type Set struct {
 type followed struct {
 	Target
 	results Results
-	told    string    // the text that Changed was called for last
+	told    string    // the text that was reported last
 	toldAt  time.Time // and when
 	round   uint64    // the last in which it was a target
 

@@ -6,6 +6,7 @@ package stream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -183,4 +184,20 @@ func (w *watched) Write(b []byte) (int, error) {
 	n, err := w.to.Write(b)
 	w.err = err
 	return n, err
+}
+
+// resize tells the server of each size until the command is over.
+func (r *run) resize(to io.WriteCloser, over <-chan struct{}) {
+	defer to.Close()
+	encode := json.NewEncoder(to)
+	for {
+		select {
+		case size, ok := <-r.streams.Sizes:
+			if !ok || encode.Encode(size) != nil {
+				return
+			}
+		case <-over:
+			return
+		}
+	}
 }

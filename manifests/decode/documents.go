@@ -76,7 +76,7 @@ func marker(line []byte) bool {
 	return ok && (len(rest) == 0 || strings.IndexByte(" \t\r\n", rest[0]) >= 0)
 }
 
-// blank tells if a text holds nothing but comments, directives and markers.
+// blank reports whether a text holds nothing but comments, directives and markers.
 func blank(text []byte) bool {
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	for line := range bytes.Lines(text) {

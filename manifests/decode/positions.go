@@ -105,7 +105,7 @@ func lookupBelow(mapping *yaml.Node, name string, depth int) (key, value *yaml.N
 	return nil, nil
 }
 
-// isMerge tells if a key merges other mappings into this one.
+// isMerge reports whether a key merges other mappings into this one.
 func isMerge(k *yaml.Node) bool {
 	return k.Kind == yaml.ScalarNode && k.Value == "<<" && (k.Tag == "" || k.Tag == "!!merge")
 }

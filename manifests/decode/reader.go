@@ -49,7 +49,7 @@ type Reader struct {
 	Tables     map[reflect.Type]FieldTable
 }
 
-// full tells if so much is wrong that nothing more is read or said.
+// full reports whether so much is wrong that nothing more is read or said.
 func (r *Reader) full() bool { return len(r.Problems) >= MaxProblems }
 
 // Report adds a problem at a node.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 const quotedStyles = yaml.TaggedStyle | yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
@@ -77,7 +78,7 @@ func float(s string) any {
 	return s
 }
 
-// IsNull tells if a node says nothing: null, ~ or no value at all.
+// IsNull reports whether a node has no value: null, ~ or no value at all.
 func IsNull(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
@@ -130,4 +131,24 @@ func clipAt(s string, most int) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:most], "") + "..."
+}
+
+// ParseQuantity reads a quantity such as 500m or 1Gi. It refuses those that
+// the arithmetic of quantities cannot bear: it writes numbers out, so that
+// 1e-999999999 takes hours and gigabytes.
+func ParseQuantity(text string) (resource.Quantity, error) {
+	if !bearable(text) {
+		return resource.Quantity{}, resource.ErrFormatWrong
+	}
+	return resource.ParseQuantity(text)
+}
+
+// bearable reports whether a quantity has at most 64 characters and an exponent of at
+// most two digits. The largest that means anything is 9.2e18.
+func bearable(text string) bool {
+	if len(text) > 64 {
+		return false
+	}
+	at := strings.LastIndexAny(text, "eE")
+	return at < 0 || len(strings.TrimLeft(text[at+1:], "+-0")) <= 2
 }

@@ -70,7 +70,7 @@ func IsHugePages(name v1.ResourceName) bool {
 	return strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
 }
 
-// IsPodLevel tells if a resource may stand in spec.resources.
+// IsPodLevel reports whether a resource may stand in spec.resources.
 func IsPodLevel(name v1.ResourceName) bool {
 	return name == v1.ResourceCPU || name == v1.ResourceMemory || IsHugePages(name)
 }

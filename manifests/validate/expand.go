@@ -101,7 +101,7 @@ func (c *checker) probeExpansions(p *field.Path, ct *v1.Container) {
 	}
 }
 
-// tooLong notes an error, and says if it is one.
+// tooLong adds an error, and says if it is one.
 func (c *checker) tooLong(p *field.Path, err error) bool {
 	if err != nil {
 		c.refuse(p, "%v", err)

@@ -53,7 +53,7 @@ func hasAny(r *v1.ResourceRequirements, names ...v1.ResourceName) bool {
 	})
 }
 
-// isComputeResource tells if Kubernetes itself knows a resource.
+// isComputeResource reports whether Kubernetes itself knows a resource.
 func isComputeResource(name v1.ResourceName) bool {
 	return defaults.IsPodLevel(name) || name == v1.ResourceEphemeralStorage
 }

@@ -229,7 +229,7 @@ func (c *checker) findContainer(name string) *v1.Container {
 	return nil
 }
 
-// isLinux tells if a pod says that it is made for linux.
+// isLinux reports whether a pod says that it is made for linux.
 func isLinux(s *v1.PodSpec) bool { return s.OS != nil && s.OS.Name == v1.Linux }
 
 func isTrue(b *bool) bool { return b != nil && *b }

@@ -51,7 +51,7 @@ func Pod(pod *v1.Pod, classes map[string]string) []fault {
 	return c.faults
 }
 
-// add notes errors; nil ones are left out.
+// add appends errors; nil ones are left out.
 func (c *checker) add(errs ...*field.Error) {
 	for _, e := range errs {
 		if e != nil {
@@ -61,14 +61,14 @@ func (c *checker) add(errs ...*field.Error) {
 	}
 }
 
-// note notes a fault, unless there are as many as can be said.
+// note adds a fault, unless there are too many already.
 func (c *checker) note(f fault) {
 	if len(c.faults) < decode.MaxProblems {
 		c.faults = append(c.faults, f)
 	}
 }
 
-// refuse notes what monopod or any static pod cannot do.
+// refuse adds a problem that monopod or any static pod has with the spec.
 func (c *checker) refuse(p *field.Path, format string, args ...any) {
 	c.note(fault{Field: p.String(), Text: fmt.Sprintf(format, args...)})
 }
@@ -78,14 +78,14 @@ func (c *checker) warn(p *field.Path, text string) {
 	c.note(fault{Field: p.String(), Text: text, Warning: true})
 }
 
-// forbid notes a forbidden combination.
+// forbid adds a forbidden combination.
 func (c *checker) forbid(when bool, p *field.Path, text string) {
 	if when {
 		c.add(field.Forbidden(p, text))
 	}
 }
 
-// invalid notes a value that a test of apimachinery finds fault with.
+// invalid adds a value that a test of apimachinery finds fault with.
 func (c *checker) invalid(p *field.Path, value any, faults []string) {
 	for _, text := range faults {
 		c.add(field.Invalid(p, value, withoutPattern(text)))
@@ -102,7 +102,7 @@ func withoutPattern(text string) string {
 	return before
 }
 
-// required notes a missing value, and says if it is there.
+// required adds a missing value, and says if it is there.
 func (c *checker) required(there bool, p *field.Path, text string) bool {
 	if !there {
 		c.add(field.Required(p, text))
@@ -110,21 +110,21 @@ func (c *checker) required(there bool, p *field.Path, text string) bool {
 	return there
 }
 
-// within notes a number out of bounds.
+// within adds a number out of bounds.
 func within[N int | int32 | int64](c *checker, p *field.Path, n, low, high N) {
 	if n < low || n > high {
 		c.add(field.Invalid(p, n, fmt.Sprintf("must be between %d and %d, inclusive", low, high)))
 	}
 }
 
-// notNegative notes a number below 0.
+// notNegative adds a number below 0.
 func notNegative[N int32 | int64](c *checker, p *field.Path, n N) {
 	if n < 0 {
 		c.add(field.Invalid(p, n, "must be greater than or equal to 0"))
 	}
 }
 
-// oneOf notes a value that is none of those supported.
+// oneOf adds a value that is none of those supported.
 func oneOf[S ~string](c *checker, p *field.Path, value S, supported ...S) {
 	if !slices.Contains(supported, value) {
 		c.add(field.NotSupported(p, value, supported))
@@ -138,7 +138,7 @@ func (c *checker) label(p *field.Path, name string) {
 	}
 }
 
-// unique notes a value seen before.
+// unique adds a value seen before.
 func unique[K comparable](c *checker, seen map[K]bool, p *field.Path, value K) {
 	if seen[value] {
 		c.add(field.Duplicate(p, value))
@@ -146,7 +146,7 @@ func unique[K comparable](c *checker, seen map[K]bool, p *field.Path, value K) {
 	seen[value] = true
 }
 
-// localPath notes a path that is not relative or climbs.
+// localPath adds a path that is not relative or climbs.
 func (c *checker) localPath(p *field.Path, path string) {
 	if strings.HasPrefix(path, "/") {
 		c.add(field.Invalid(p, path, "must be a relative path"))

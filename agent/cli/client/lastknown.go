@@ -165,7 +165,7 @@ func LastKnown(dir string) (*Known, error) {
 	return k, err
 }
 
-// read decodes a report, and notes when it was written.
+// read decodes a report, and returns when it was written.
 func (k *Known) read(path string, v any) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
