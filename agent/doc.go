@@ -1,23 +1,52 @@
-// Package agent is the spine of monopod: it wires the rooms below together and
-// runs the sync loop.
+// Package agent wires the parts of monopod together and runs the sync loop.
 //
-// Imports run downhill; house_test.go holds the table.
+// The house. Imports run down only: a package imports those below it. The test in
+// house_test.go has the exact table.
 //
-//	podspec      a v1.Pod -> sandbox and container configs, cgroup values (pure)
-//	checkpoint   what survives on disk: the root dir and its lock, pod checkpoints
-//	pleg         what the runtime has: relist, event stream, is it up
-//	node         what the machine is, has and lacks; pods' cgroups; the Node report
-//	admission    may this pod run here: allocations, ports, uids, start order
-//	plan         facts of one pod -> actions, each with a cause and a reason (pure)
-//	podstatus    the same facts -> v1.PodStatus (pure)
-//	gc           what no pod owns any more
-//	worker       one goroutine per pod name: observe, plan, apply
-//	agent        agent.go (wiring), sync.go (the loop), settings.go, once.go, reload.go
+//	main.go                  signals, the only os.Exit
+//	  cli/  client/  print/    commands; the socket and the last known state; tables
+//	  once/                    one run of pods to their end
+//	agent                    the spine: agent.go (wiring), sync.go (the loop)
+//	  worker/                  one goroutine per pod name: observe, plan, apply
+//	  gc/                      removes what has no owner any more
+//	  podstatus/               pure: Facts -> v1.PodStatus
+//	  plan/                    pure: Facts -> actions, each with a cause and a reason
+//	  admission/               which pods may run on this node, and when
+//	  node/                    what the machine is, has and lacks; the Node report
+//	  pleg/                    relist, event stream, cache: what the runtime has
+//	  checkpoint/              what survives on disk
+//	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
+//	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ panics/ elide/
+//	  status/ events/ metrics/ stats/ server/
+//	  config/                  the table of settings; only agent and above see it
+//	manifests/               desired state: files -> Snapshot
+//	cri/  cgroups/           clients of the runtime and of the kernel; know no pods
 //
-// A file changes -> manifests.Source offers one complete Snapshot -> the sync loop
-// admits pods and tells each worker its desired pod (worker.Update) -> the worker
-// observes its pod (pleg), plans (plan.Make) and applies -> what became of it goes
-// to status.Store, which files, HTTP and commands read. A worker tells the loop
-// what it must know by one channel of worker.State. Events and ticks only wake:
-// losing one costs time, never truth.
+// The flow of one change:
+//
+//	manifest file changes
+//	  -> manifests.Source      reads, decodes, validates, settles removals
+//	  -> Snapshot              complete, in a slot of one: the latest wins
+//	  -> sync loop (sync.go)   start order, admission; starts, updates, retires workers
+//	  -> worker.Update         the desired pod, in a slot of one
+//	  -> worker                pass after pass, until there is nothing to do:
+//	       observe               pleg.Observer: sandboxes and containers of this pod
+//	       plan                  plan.Make: steps of actions, and when to look again
+//	       apply                 cri, cgroups, volume, image, checkpoint
+//	  -> podstatus             the status that follows from the same Facts
+//	  -> status.Store          JSON files by rename; a copy for HTTP and commands
+//	  -> worker.State          back to the loop: cleared, ended, ready, gone
+//
+// Events of the runtime, relists, ticks and probe results only wake a worker, which
+// then looks for itself: a lost event costs time, never truth.
+//
+// The sync loop does no I/O and owns the workers, the admission table and the start
+// order. A worker owns its pod: two instances of one pod never overlap. Settings reach
+// the packages as values: settings.go copies them from config.Config, and reload.go
+// applies those that take effect while the agent runs.
+//
+// Other files: once.go (an agent for one run), startorder.go (pods that start after
+// others), restartrequest.go and forget.go (the two requests that change something),
+// contain.go (a panic over one pod), doubt.go (after an unclean end), nodeevents.go,
+// metrics.go, usage.go, answers.go.
 package agent

@@ -112,11 +112,11 @@ func TestWhatCountsAtOnceAndWhatAfterARestart(t *testing.T) {
 			if got := strings.Join(r.called, "|"); got != row.called {
 				t.Errorf("told %q, want %q", got, row.called)
 			}
-			if got := r.said("count now"); got != row.counts {
-				t.Errorf("%q count now, want %q", got, row.counts)
+			if got := r.said("settings applied"); got != row.counts {
+				t.Errorf("%q applied, want %q", got, row.counts)
 			}
 			if got := r.said("after a restart"); got != row.later {
-				t.Errorf("%q count later, want %q", got, row.later)
+				t.Errorf("%q need a restart, want %q", got, row.later)
 			}
 			if c := *r.live.Load(); !row.want(c) {
 				t.Errorf("what counts now: %+v", c)

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"runtime/debug"
 	"slices"
@@ -130,19 +129,6 @@ func (l *syncLoop) freeMemory() {
 		l.grown = false
 		l.running.Go(debug.FreeOSMemory) // which collects garbage first
 	}
-}
-
-// healthy is the health check of the loop.
-func (l *syncLoop) healthy() error {
-	if ago := time.Since(l.born) - time.Duration(l.turned.Load()); ago > syncOverdue {
-		return fmt.Errorf("the sync loop has not turned for %s", ago.Round(time.Second))
-	}
-	return nil
-}
-
-// lastTurn returns when the loop last turned, by the present clock.
-func (l *syncLoop) lastTurn() time.Time {
-	return time.Now().Add(time.Duration(l.turned.Load()) - time.Since(l.born))
 }
 
 // Wake makes all workers look at their pods again. Any goroutine may call it.

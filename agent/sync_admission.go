@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -114,17 +113,6 @@ func (l *syncLoop) startReadingFacts(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	})
-}
-
-// read is the readiness check of the manifests: the folder was listed once, and
-// each readable file in it was read. An invalid or unreadable file does not fail
-// the check, as it is shown elsewhere and may stay so; a missing or unreadable
-// folder does.
-func (l *syncLoop) read() error {
-	if !l.known.Load() {
-		return errors.New("the manifests have not been read yet")
-	}
-	return nil
 }
 
 // report gives the store the state of the manifests: the problems that the Source

@@ -159,7 +159,7 @@ func TestAPodThatHasWaitedLongEnoughStarts(t *testing.T) {
 		r.after(time.Second)
 		r.expect("default/web-n/c")
 		r.wantProblem(0, "there is no pod default/db", true)
-		if !strings.Contains(r.log.String(), "starts all the same") {
+		if !strings.Contains(r.log.String(), "start-after timeout passed") {
 			r.Error("the log does not say why it starts")
 		}
 	})
