@@ -132,7 +132,7 @@ func (w *world) changesTheSizeOfLogs() {
 		}
 		return nil
 	})
-	w.ps("warning", "count after a restart", "clusterDomain")
+	w.ps("warning", "take effect after a restart", "clusterDomain")
 	check(w.T, os.WriteFile(path, []byte("containerLogMaxSize: 0\n"), 0o644))
 	w.ps("containerLogMaxSize", "must not be zero")
 	check(w.T, os.WriteFile(path, []byte("containerLogMaxSize: 1Mi\n"), 0o644))
