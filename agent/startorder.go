@@ -159,7 +159,7 @@ func (l *syncLoop) decisions() map[manifests.Key]admission.Decision {
 	for _, p := range l.last.Pods {
 		key := p.Key()
 		h, o := l.order.held[key], decode.OrderOf(p.Pod)
-		t := admission.Turn{Begun: h == nil, Ready: h == nil && l.isReady(key)}
+		t := admission.Turn{Started: h == nil, Ready: h == nil && l.isReady(key)}
 		for _, other := range o.After {
 			t.After = append(t.After, l.resolveName(other, turns))
 		}

@@ -10,10 +10,10 @@ import (
 
 // Turn is what the start order needs to know of a pod.
 type Turn struct {
-	After []manifests.Key // the pods that it starts after; one that is not in the map does not exist
-	Begun bool            // it was let start before and is never held again
-	Ready bool
-	Until time.Time // then it starts although others are not ready; zero: never
+	After   []manifests.Key // the pods that it starts after; one that is not in the map does not exist
+	Started bool            // it was let start before and is never held again
+	Ready   bool
+	Until   time.Time // then it starts although others are not ready; zero: never
 }
 
 // Decision is the result of Order for one pod.
@@ -42,7 +42,7 @@ func Order(pods map[manifests.Key]Turn, now time.Time, name func(manifests.Key) 
 			}
 			v.Unready = append(v.Unready, other)
 		}
-		v.Held = !t.Begun && len(v.Unready) > 0 && (t.Until.IsZero() || now.Before(t.Until))
+		v.Held = !t.Started && len(v.Unready) > 0 && (t.Until.IsZero() || now.Before(t.Until))
 		var problems []string
 		if len(unknown) > 0 {
 			problems = append(problems, "there is no pod "+strings.Join(unknown, ", "))

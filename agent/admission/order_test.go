@@ -23,7 +23,7 @@ func TestOrder(t *testing.T) {
 		return t
 	}
 	ready, unready := Turn{Ready: true}, Turn{}
-	begun := func(t Turn) Turn { t.Begun = true; return t }
+	started := func(t Turn) Turn { t.Started = true; return t }
 	until := func(t Turn, d time.Duration) Turn { t.Until = dawn.Add(d); return t }
 	rows := []struct {
 		name string
@@ -35,12 +35,12 @@ func TestOrder(t *testing.T) {
 		{"it starts once that is ready", map[string]Turn{"a": after("b"), "b": ready}, "a: free"},
 		{"it waits for all", map[string]Turn{"a": after("b", "c"), "b": ready, "c": unready}, "a: held c"},
 		{"one after the other", map[string]Turn{"a": after("b"), "b": after("c"), "c": unready}, "a: held b;b: held c"},
-		{"who has begun is not held again", map[string]Turn{"a": begun(after("b")), "b": unready}, "a: free b"},
+		{"a pod that has started is not held again", map[string]Turn{"a": started(after("b")), "b": unready}, "a: free b"},
 		{"before its time is up it waits", map[string]Turn{"a": until(after("b"), time.Second), "b": unready}, "a: held b"},
 		{"once its time is up it starts", map[string]Turn{"a": until(after("b"), 0), "b": unready}, "a: free b"},
-		{"a name that nobody has is a problem", map[string]Turn{"a": after("x", "b"), "b": ready}, "a: held x (there is no pod d/x)"},
+		{"an unknown name is a problem", map[string]Turn{"a": after("x", "b"), "b": ready}, "a: held x (there is no pod d/x)"},
 		{"two such names are one problem", map[string]Turn{"a": after("x", "y")}, "a: held x y (there is no pod d/x, d/y)"},
-		{"it does not keep one that has begun", map[string]Turn{"a": begun(after("x"))}, "a: free x (there is no pod d/x)"},
+		{"it does not keep one that has started", map[string]Turn{"a": started(after("x"))}, "a: free x (there is no pod d/x)"},
 		{"with a time limit such a pod starts", map[string]Turn{"a": until(after("x"), 0)}, "a: free x (there is no pod d/x)"},
 		{"itself", map[string]Turn{"a": after("a")}, "a: held a (a circle: d/a starts after d/a)"},
 		{"each other", map[string]Turn{"a": after("b"), "b": after("a")},
@@ -50,7 +50,7 @@ func TestOrder(t *testing.T) {
 		{"the shortest of two circles", map[string]Turn{"a": after("b", "c"), "b": after("c"), "c": after("a")},
 			"a: held b c (a circle: d/a starts after d/c starts after d/a);b: held c (a circle: d/b starts after d/c starts after d/a starts after d/b);c: held a (a circle: d/c starts after d/a starts after d/c)"},
 		{"two ways to one pod are no circle", map[string]Turn{"a": after("b", "c"), "b": after("d"), "c": after("d"), "d": ready}, "a: held b c;b: free;c: free"},
-		{"a circle of which one is ready lets the others start", map[string]Turn{"a": begun(Turn{Ready: true, After: after("b").After}), "b": after("a")},
+		{"a circle of which one is ready lets the others start", map[string]Turn{"a": started(Turn{Ready: true, After: after("b").After}), "b": after("a")},
 			"a: free b (a circle: d/a starts after d/b starts after d/a);b: free (a circle: d/b starts after d/a starts after d/b)"},
 		{"a circle and a name that nobody has", map[string]Turn{"a": after("a", "x")}, "a: held a x (there is no pod d/x; a circle: d/a starts after d/a)"},
 	}
