@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,11 +96,13 @@ func (c *Checkpoint) InBoot(b Boot) *Checkpoint {
 	return &d
 }
 
-// Removing returns a copy that says the instance must go.
+// Removing returns a copy that says the instance must go. JSON keeps whole
+// seconds of the time: it is rounded up, so that a grace period which is counted
+// from it after a restart of the agent is never cut short.
 func (c *Checkpoint) Removing(now metav1.Time) *Checkpoint {
 	d := *c
 	d.Pod = c.Pod.DeepCopy()
-	d.Pod.DeletionTimestamp = &now
+	d.Pod.DeletionTimestamp = new(metav1.NewTime(now.Add(time.Second - 1).Truncate(time.Second)))
 	return &d
 }
 
