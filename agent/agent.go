@@ -16,6 +16,7 @@ import (
 	"monopod/agent/events"
 	"monopod/agent/gc"
 	"monopod/agent/image"
+	"monopod/agent/instance"
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
@@ -184,16 +185,15 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 		Metrics: a.metrics,
 		Store:   a.store,
 		Events:  a.events,
-		Root:    a.root,
-		Machine: machine,
-		Cgroups: a.cgroups,
-		Watch:   a.watch,
-		Log:     a.log,
-		Starts:  make(chan struct{}, startsPerCore*runtime.NumCPU()),
-		Ends:    make(chan struct{}, runtime.NumCPU()),
-		PodLogs: a.cfg.PodLogs, LogLinks: links, KeepLogs: once != nil,
+		Disk: &instance.Disk{
+			Root: a.root, Machine: machine, Cgroups: a.cgroups, Rotator: a.rotator,
+			PodLogs: a.cfg.PodLogs, LogLinks: links, KeepLogs: once != nil, Observe: a.observeVolume,
+		},
+		Watch:  a.watch,
+		Log:    a.log,
+		Starts: make(chan struct{}, startsPerCore*runtime.NumCPU()),
+		Ends:   make(chan struct{}, runtime.NumCPU()),
 		Suffix: nameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans,
-		Rotator: a.rotator,
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.log.Info("monopod starts", "version", a.version, "node", a.cfg.NodeName, "manifests", a.cfg.Manifests,
 		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "instance", a.root.Instance)
 	a.recordStart()
-	a.recordResolvConf(a.workers.Machine.Now())
+	a.recordResolvConf(a.workers.Disk.Machine.Now())
 	a.source.Doubt = a.inDoubt()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

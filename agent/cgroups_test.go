@@ -264,11 +264,11 @@ func TestARuntimeWithAnotherDriverIsComplainedOf(t *testing.T) {
 func TestAPodsCgroupIsThereWhileAnythingRuns(t *testing.T) {
 	live(t, func(r *rig) {
 		g, cfg, _ := cgroupRig(t)
-		g.Machine = r.sync.shared.Machine
+		g.Machine = r.sync.shared.Disk.Machine
 		if err := g.SetUp(t.Context(), cgroups.Cgroupfs); err != nil {
 			t.Fatal(err)
 		}
-		r.sync.shared.Cgroups = g
+		r.sync.shared.Disk.Cgroups = g
 		seen := map[string]int{} // uids with a cgroup, when that is called
 		for _, method := range []string{"RunPodSandbox", "StopPodSandbox", "RemovePodSandbox"} {
 			r.Fault(critest.On(method).Before(func() { seen[method] = len(g.Manager.Pods()) }))
@@ -295,11 +295,11 @@ func TestAPodsCgroupIsThereWhileAnythingRuns(t *testing.T) {
 func TestAPodThatEndedHasNoCgroup(t *testing.T) {
 	live(t, func(r *rig) {
 		g, _, _ := cgroupRig(t)
-		g.Machine = r.sync.shared.Machine
+		g.Machine = r.sync.shared.Disk.Machine
 		if err := g.SetUp(t.Context(), cgroups.Cgroupfs); err != nil {
 			t.Fatal(err)
 		}
-		r.sync.shared.Cgroups = g
+		r.sync.shared.Disk.Cgroups = g
 		r.want(manifest("job", "img:1", "restartPolicy: Never"))
 		if len(g.Manager.Pods()) != 1 {
 			t.Error("it has no cgroup while it runs")

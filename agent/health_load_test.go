@@ -22,11 +22,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/instance"
 	"monopod/agent/node"
 	"monopod/agent/probe"
 	"monopod/agent/worker"
 	"monopod/cri"
 	"monopod/cri/critest"
+	"monopod/manifests"
 )
 
 // crowd is how many pods are probed at a time, each by command and by HTTP
@@ -118,7 +120,7 @@ func TestProbesOfManyPodsAreInTime(t *testing.T) {
 func BenchmarkProbes(b *testing.B) {
 	r := critest.New(b)
 	client := cri.New(r.Conn())
-	w := &worker.Worker{Pool: &worker.Pool{Cri: client}}
+	w := (&worker.Pool{Cri: client, Disk: &instance.Disk{}, Log: slog.New(slog.DiscardHandler)}).New(b.Context(), manifests.Key{}, nil)
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	to, _ := url.Parse(server.URL)

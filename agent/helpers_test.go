@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -9,7 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"monopod/agent/checkpoint"
+	"monopod/agent/instance"
 	"monopod/agent/podspec"
+	"monopod/agent/worker"
+	"monopod/manifests"
 )
 
 func errorText(err error) string {
@@ -89,3 +94,9 @@ func askingPod(t *testing.T, name string, extra ...string) *v1.Pod {
 }
 
 func requesting(what string) string { return "c: resources: {requests: {" + what + "}}" }
+
+// idleWorker returns a worker of the pod ns/web that does not run.
+func idleWorker(t *testing.T, disk *instance.Disk, known map[string]*checkpoint.Checkpoint) *worker.Worker {
+	pool := &worker.Pool{Disk: disk, Log: slog.New(slog.DiscardHandler)}
+	return pool.New(t.Context(), manifests.Key{Namespace: "ns", Name: "web"}, known)
+}

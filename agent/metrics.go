@@ -116,3 +116,8 @@ func ProbeCounter(m *metrics.Metrics) func(*probe.Target, probe.Kind, probe.Find
 		m.Probe(metrics.Probed{Kind: k.Title(), Container: t.Container.Name, Pod: t.Pod.Name, Namespace: t.Pod.Namespace, UID: string(t.Pod.UID)}, results[f], took)
 	}
 }
+
+// observeVolume counts a volume that was set up.
+func (a *Agent) observeVolume(v *v1.Volume, start time.Time, err error) {
+	a.metrics.Volume(podspec.VolumePlugin(v), start, err)
+}

@@ -26,7 +26,7 @@ import (
 func (r *rig) reporter(prepare func(*node.Reporter)) (stop func()) {
 	r.Helper()
 	log := slog.New(slog.NewTextHandler(r.log, nil))
-	m := r.sync.shared.Machine
+	m := r.sync.shared.Disk.Machine
 	m.Cfg.Pressure = node.DefaultPressure()
 	n := &node.Reporter{Machine: m, Store: r.store, Cri: cri.New(r.Conn()), Runtime: r.watch, Events: r.events, Turned: r.sync.lastTurn, Late: 2*syncTick + node.NodeEvery/2, Log: log,
 		Info: node.ReadNodeInfo(r.TempDir(), "boot-1", "v1.2.3"), Pressed: map[v1.NodeConditionType]time.Time{}, Other: make(chan struct{}, 1),

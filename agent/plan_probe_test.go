@@ -2,7 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -10,12 +9,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/instance"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/agent/podstatus"
 	"monopod/agent/probe"
-	"monopod/agent/worker"
 )
 
 // probed gives the pod's container of that name probes of each kind.
@@ -238,7 +237,7 @@ func TestVerdictsAreKeptWithTheCheckpoint(t *testing.T) {
 	}
 	defer r.Close()
 	want := checkpoint.KillDecision{Cause: checkpoint.CauseProbe, Reason: "r", Text: "t", Grace: 3 * time.Second}
-	w := &worker.Worker{Pool: &worker.Pool{Root: r}, Known: map[string]*checkpoint.Checkpoint{}}
+	w := idleWorker(t, &instance.Disk{Root: r}, map[string]*checkpoint.Checkpoint{})
 	c := checkpoint.NewCheckpoint(scene{pod: pod(v1.RestartPolicyAlways, "a")}.situation().Pod, metav1.Now())
 	c.KillDecisions = map[string]checkpoint.KillDecision{"gone": {}, "a0": {Reason: "older"}}
 	w.Known["u"] = c
@@ -267,8 +266,7 @@ func TestContainersAreCondemnedTogether(t *testing.T) {
 		seen.Instances["u1"].Containers = append(seen.Instances["u1"].Containers, pleg.Container{ID: id})
 		step = append(step, plan.Action{Do: plan.DoMarkKill, UID: "u1", ID: id, Name: id, Reason: "it is ill"})
 	}
-	w := &worker.Worker{Pool: &worker.Pool{Root: r}, Log: slog.New(slog.DiscardHandler), Life: t.Context(),
-		Known: map[string]*checkpoint.Checkpoint{"u1": {Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u1"}}}}}
+	w := idleWorker(t, &instance.Disk{Root: r}, map[string]*checkpoint.Checkpoint{"u1": {Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u1"}}}})
 	if err := w.Apply(t.Context(), &plan.Facts{Observed: seen}, [][]plan.Action{step}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/gc"
 	"monopod/agent/image"
+	"monopod/agent/instance"
 	"monopod/agent/worker"
 	"monopod/cri/critest"
 	"monopod/manifests"
@@ -151,7 +152,7 @@ func TestSecretsForPulls(t *testing.T) {
 	var log lines
 	good := &v1.Secret{Type: v1.SecretTypeDockerConfigJson, Data: map[string][]byte{v1.DockerConfigJsonKey: []byte(`{"auths": {}}`)}}
 	other := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "other"}, Type: "Opaque"}
-	w := &worker.Worker{Pool: &worker.Pool{Secrets: vault{"a/good": good, "a/other": other}}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	w := (&worker.Pool{Secrets: vault{"a/good": good, "a/other": other}, Disk: &instance.Disk{}, Log: slog.New(slog.NewTextHandler(&log, nil))}).New(t.Context(), manifests.Key{}, nil)
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}}
 	for _, name := range []string{"", "missing", "broken", "other", "good"} {
 		p.Spec.ImagePullSecrets = append(p.Spec.ImagePullSecrets, v1.LocalObjectReference{Name: name})

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/gc"
+	"monopod/agent/instance"
 	"monopod/agent/podstatus"
-	"monopod/agent/worker"
 	"monopod/cri/critest"
 )
 
@@ -153,8 +153,7 @@ func TestGarbageLogsAreNotLookedForBehindLinks(t *testing.T) {
 
 func TestLogFoldersAreNotMadeBehindLinks(t *testing.T) {
 	outside, podLogs := t.TempDir(), t.TempDir()
-	w := &worker.Worker{Pool: &worker.Pool{PodLogs: podLogs}}
-	w.Key.Namespace, w.Key.Name = "ns", "web"
+	w := idleWorker(t, &instance.Disk{PodLogs: podLogs}, nil)
 	p := &v1.Pod{}
 	for _, link := range []string{"ns_web_a", "ns_web_b/c"} {
 		tree(t, podLogs, filepath.Dir(link)+"/")
@@ -179,8 +178,7 @@ func TestAttemptsAreNotCountedBehindLinks(t *testing.T) {
 	tree(t, outside, "41.log")
 	tree(t, podLogs, "ns_web_a/c/1.log")
 	noErr(t, os.Symlink(outside, filepath.Join(podLogs, "ns_web_a", "d")))
-	w := &worker.Worker{Pool: &worker.Pool{PodLogs: podLogs}}
-	w.Key.Namespace, w.Key.Name = "ns", "web"
+	w := idleWorker(t, &instance.Disk{PodLogs: podLogs}, nil)
 	p := pod(v1.RestartPolicyAlways, "c", "d")
 	p.UID = "a"
 	s := scene{pod: p}.situation()

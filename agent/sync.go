@@ -61,7 +61,7 @@ type syncLoop struct {
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, needs: needs, dir: dir,
-		wake: make(chan struct{}, 1), table: admission.NewTable(shared.Machine.Facts, checkpoints), facts: make(chan factsRead),
+		wake: make(chan struct{}, 1), table: admission.NewTable(shared.Disk.Machine.Facts, checkpoints), facts: make(chan factsRead),
 		workers: map[manifests.Key]*podWorker{}, arrivals: map[manifests.Key]arrival{},
 		restored: map[manifests.Key]map[string]*checkpoint.Checkpoint{}, restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
 	for _, c := range checkpoints {
@@ -71,7 +71,7 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 		l.restored[c.Key()][c.Uid()] = c
 	}
 	l.hideSecretsOf(checkpoints)
-	l.order, l.born, l.table.Fault = newStartOrder(shared.Machine.Boot, l.table, checkpoints), time.Now(), l.uncounted
+	l.order, l.born, l.table.Fault = newStartOrder(shared.Disk.Machine.Boot, l.table, checkpoints), time.Now(), l.uncounted
 	shared.Uids = l.table.Uids
 	return l
 }

@@ -104,7 +104,7 @@ func (l *syncLoop) startReadingFacts(ctx context.Context) {
 	}
 	l.reading = true
 	l.running.Go(func() {
-		f, err := l.shared.Machine.ReadFacts()
+		f, err := l.shared.Disk.Machine.ReadFacts()
 		if err != nil {
 			l.shared.Log.Error("node facts not read; the previous values count", "err", err)
 		}

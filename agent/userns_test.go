@@ -105,7 +105,7 @@ func TestUsersGoBackWithTheirPod(t *testing.T) {
 		pool := func() (checkpoint.IdRange, error) {
 			return checkpoint.IdRange{First: checkpoint.IdsPerPod, Length: two}, nil
 		}
-		r.sync.shared.Root.Users.Pool = pool
+		r.sync.shared.Disk.Root.Users.Pool = pool
 		r.want(own("a"), own("b"))
 		r.want(own("a"), own("b"), own("c"))
 		r.expect("default/a-n/c", "default/b-n/c")

@@ -24,6 +24,7 @@ import (
 	"monopod/agent/events"
 	"monopod/agent/gc"
 	"monopod/agent/image"
+	"monopod/agent/instance"
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
@@ -173,9 +174,9 @@ func (r *rig) start() {
 		r.dial = nobodyListens
 	}
 	ws := &worker.Pool{Metrics: r.metrics, Prober: probe.Prober{Dial: r.dial, Observe: ProbeCounter(r.metrics)}, Cri: client,
-		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Root: root, Machine: m,
+		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Disk: &instance.Disk{Root: root, Machine: m, PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator},
 		Watch: r.watch, Log: log, Starts: make(chan struct{}, 8), Ends: make(chan struct{}, 2),
-		PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator, Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans}
+		Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans}
 	r.sync = newSyncLoop(ws, r.store, nil, "manifests", checkpoints)
 	r.offers = make(chan manifests.Snapshot, 1)
 	var parts sync.WaitGroup

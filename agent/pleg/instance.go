@@ -20,13 +20,16 @@ func (i *Instance) MarkKills(all map[string]checkpoint.KillDecision) {
 }
 
 // Has reports whether the instance has a container of that id.
-func (i *Instance) Has(id string) bool {
+func (i *Instance) Has(id string) bool { return i.Find(id) != nil }
+
+// Find returns the container with that id, or nil.
+func (i *Instance) Find(id string) *Container {
 	for k := range i.Containers {
 		if i.Containers[k].ID == id {
-			return true
+			return &i.Containers[k]
 		}
 	}
-	return false
+	return nil
 }
 
 // MarkMissing says that the runtime lacks the newest attempt of the container.

@@ -27,7 +27,7 @@ const LeaveIn = 5 * time.Second
 // together. It ends at the first step with an error. A failed container start
 // is no error: it is kept as a failure, and other containers start.
 func (w *Worker) Apply(ctx context.Context, s *plan.Facts, steps [][]plan.Action) error {
-	w.prefetch(ctx, s, steps)
+	w.fetches.prefetch(ctx, s, steps)
 	for _, step := range steps {
 		step, wait := w.startBackground(s, step)
 		if wait {
@@ -103,15 +103,15 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 	case plan.DoForget:
 		return w.forget(firm, a.UID)
 	case plan.DoCreateSandbox:
-		return w.createSandbox(ctx, firm, s, a)
+		return w.start.createSandbox(ctx, firm, s, a)
 	case plan.DoStopSandbox:
 		return w.tearDown(ctx, s, func() error { return w.Cri.StopSandbox(firm, a.ID) })
 	case plan.DoRemoveSandbox:
 		return w.tearDown(ctx, s, func() error { return w.Cri.RemoveSandbox(firm, a.ID) })
 	case plan.DoStartContainer:
-		return w.startContainer(ctx, firm, s, a)
+		return w.start.startContainer(ctx, firm, s, a)
 	case plan.DoResumeContainer:
-		return w.resumeContainer(ctx, firm, a)
+		return w.start.resumeContainer(ctx, firm, a)
 	case plan.DoMarkKill:
 		w.MarkKill(s, a)
 		return nil
@@ -119,16 +119,6 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 		return w.removeContainer(firm, s, a)
 	}
 	return fmt.Errorf("unknown action %q", a.Do)
-}
-
-// detached returns a context that an update does not end, and the end of the
-// agent only after LeaveIn.
-func (w *Worker) detached() (context.Context, context.CancelFunc) {
-	firm, cancel := context.WithCancelCause(context.WithoutCancel(w.Life))
-	stop := context.AfterFunc(w.Life, func() {
-		time.AfterFunc(LeaveIn, func() { cancel(context.Cause(w.Life)) })
-	})
-	return firm, func() { stop(); cancel(nil) }
 }
 
 // Tearing down yields to starts on the node, for so long at most, looking so
@@ -173,10 +163,10 @@ func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action
 	starts := a.Do == plan.DoStartContainer || a.Do == plan.DoResumeContainer
 	makes := a.Do == plan.DoAccept || a.Do == plan.DoSetUp || a.Do == plan.DoCreateSandbox
 	if errors.Is(err, errFetching) {
-		return w.awaitImage(ctx, s, a)
+		return w.start.awaitImage(ctx, s, a)
 	}
 	if starts {
-		delete(w.fetches, a.Name)
+		delete(w.fetches.all, a.Name)
 	}
 	if err == nil {
 		w.count(s, a, nil)
@@ -229,10 +219,10 @@ func (w *Worker) setUp(ctx context.Context, s *plan.Facts) error {
 	if err := w.Cgroups.Create(ctx, s.Pod.Pod, w.Machine.Now()); err != nil {
 		return plan.Because("FailedCreatePodContainer", err)
 	}
-	if err := w.makeLogDir(s.Pod.Pod); err != nil {
+	if err := w.MakeLogDir(s.Pod.Pod); err != nil {
 		return plan.Because("FailedMount", err)
 	}
-	_, err := w.setUpVolumes(ctx, s.Pod.Pod, w.Machine.Now())
+	_, err := w.SetUpVolumes(ctx, s.Pod.Pod, w.Machine.Now())
 	return plan.Because("FailedMount", err)
 }
 
@@ -240,7 +230,7 @@ func (w *Worker) setUp(ctx context.Context, s *plan.Facts) error {
 // last. If another pod has the uid now, the files named by the uid are that
 // pod's and stay.
 func (w *Worker) forget(ctx context.Context, uid string) error {
-	if err := w.removeLogs(uid); err != nil {
+	if err := w.RemoveLogs(uid); err != nil {
 		return err
 	}
 	if other, taken := w.Uids.Other(types.UID(uid), w.Key); taken {
@@ -249,8 +239,51 @@ func (w *Worker) forget(ctx context.Context, uid string) error {
 		return err
 	}
 	delete(w.Known, uid)
-	if w.lastUID == uid { // a successor with the same uid starts without a status
-		w.last, w.lastUID = nil, ""
+	w.report.forget(uid)
+	return nil
+}
+
+// startBackground starts the actions of a step that run in the background, and
+// returns the others. It reports whether the rest of the plan must wait for the
+// end of those, which wakes the worker.
+func (w *Worker) startBackground(s *plan.Facts, step []plan.Action) (rest []plan.Action, wait bool) {
+	var stops, hooks []plan.Action
+	for _, a := range step {
+		switch a.Do {
+		case plan.DoStopContainer:
+			stops = append(stops, a)
+			wait = wait || a.Whole
+		case plan.DoRunPostStart:
+			hooks = append(hooks, a)
+		default:
+			rest = append(rest, a)
+		}
+	}
+	w.stops.start(s, stops)
+	w.hooks.start(s, hooks)
+	return rest, wait
+}
+
+// forgetFinished ends the stops and hooks of containers that are no longer alive.
+func (w *Worker) forgetFinished(seen *pleg.Observed) {
+	alive := map[string]bool{}
+	for _, i := range seen.Instances {
+		for k := range i.Containers {
+			alive[i.Containers[k].ID] = i.Containers[k].Alive()
+		}
+	}
+	w.stops.forget(alive)
+	w.hooks.forget(alive)
+}
+
+// removeContainer removes a dead container, then its files.
+func (w *Worker) removeContainer(ctx context.Context, s *plan.Facts, a plan.Action) error {
+	if err := Gone(w.Cri.RemoveContainer(ctx, a.ID)); err != nil {
+		return err
+	}
+	i := s.Observed.Instances[a.UID]
+	if c := i.Find(a.ID); c != nil {
+		return w.RemoveContainerFiles(ctx, i, c)
 	}
 	return nil
 }

@@ -2,12 +2,12 @@ package worker
 
 import (
 	"context"
-	"time"
+	"fmt"
 
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"monopod/agent/admission"
+	"monopod/agent/checkpoint"
 	"monopod/agent/plan"
+	"monopod/agent/pleg"
 	"monopod/agent/podstatus"
 )
 
@@ -20,43 +20,68 @@ func (w *Worker) end(ctx context.Context, s *plan.Facts, a plan.Action) error {
 	if s.Checkpoint().Result == nil {
 		w.recordResult(s, a.Verdict)
 	}
-	last := w.lastStatus(a.UID)
+	last := w.report.lastStatus(a.UID)
 	st := podstatus.PodStatus(s, &plan.Plan{}, w.Machine.Now(), last)
 	podstatus.EndStatus(s, &st, a.Verdict, last)
 	return w.remember(w.checkpointOf(s, a.UID).WithEnd(st))
 }
 
-// since returns the reported start time of the desired instance.
-func (w *Worker) since(s *plan.Facts) metav1.Time {
-	if last := w.lastStatus(string(s.Pod.UID)); last != nil && last.StartTime != nil {
-		return *last.StartTime
+// checkpointOf returns the checkpoint of an instance. The desired one may have
+// none: it runs, its checkpoint is missing, and the disk takes no other.
+func (w *Worker) checkpointOf(s *plan.Facts, uid string) *checkpoint.Checkpoint {
+	if c := w.Known[uid]; c != nil {
+		return c
 	}
-	return podstatus.Seconds(s.Now)
+	return checkpoint.NewCheckpoint(s.Pod, w.report.since(s)).InBoot(w.Machine.Boot)
 }
 
-func (w *Worker) lastStatus(uid string) *v1.PodStatus {
-	if w.lastUID == uid {
-		return w.last
+// takeOver makes sure, before the desired pod is accepted, that no other pod has
+// its uid. It removes what another pod with the uid left behind, so that the pod
+// starts with nothing.
+func (w *Worker) takeOver(ctx context.Context, s *plan.Facts) error {
+	if err := w.ownUID(s); err != nil {
+		return err
+	}
+	waited := s.Failures[plan.SandboxFailure].Reason == admission.ReasonUIDInUse
+	if !waited || s.Instance() != nil {
+		return nil
+	}
+	if err := w.clear(ctx, string(s.Pod.UID)); err != nil {
+		return plan.Because(admission.ReasonUIDInUse, fmt.Errorf("remove what another pod with this uid left: %w", err))
 	}
 	return nil
 }
 
-// beganAt returns when a desired pod with a deadline became active, under this
-// agent or a previous one; zero for others. The time can be compared with later
-// times of this process even if the machine's clock is set.
-func (w *Worker) beganAt(s *plan.Facts) time.Time {
-	if s.Pod == nil || s.Pod.Spec.ActiveDeadlineSeconds == nil || len(s.Leaving()) > 0 {
-		return time.Time{}
+// clear removes everything that is named by a uid alone.
+func (w *Worker) clear(ctx context.Context, uid string) error {
+	if err := w.Clear(ctx, uid); err != nil {
+		return err
 	}
-	if w.began.IsZero() {
-		w.began = s.Now
-		at := s.Checkpoint().Accepted.Time
-		if last := w.lastStatus(string(s.Pod.UID)); last != nil && last.StartTime != nil {
-			at = last.StartTime.Time
-		}
-		if !at.IsZero() {
-			w.began = s.Now.Add(min(at.Sub(s.Now), 0))
-		}
+	w.Images.Forget(uid)
+	return nil
+}
+
+// NextAttempts returns the next attempts of containers whose last attempt the
+// runtime lacks: by the last status, and if the runtime has no attempt at all,
+// by the log files with content.
+func (w *Worker) NextAttempts(s *plan.Facts) map[string]uint32 {
+	if s.Pod == nil {
+		return nil
 	}
-	return w.began
+	uid := string(s.Pod.UID)
+	next := s.FindMissing(w.report.lastStatus(uid))
+	w.LoggedAttempts(uid, next, func(name string) bool { return s.Instance().Newest(name) == nil })
+	return next
+}
+
+// sweepOnce sweeps the termination logs that previous agents left, in the first
+// pass that observes the pod.
+func (w *Worker) sweepOnce(seen *pleg.Observed) {
+	if w.swept {
+		return
+	}
+	w.swept = true
+	for uid := range w.Known {
+		w.SweepAllTerminationLogs(seen.Instances[uid], uid)
+	}
 }

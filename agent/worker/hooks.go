@@ -24,25 +24,32 @@ type hookRun struct {
 	saved  bool  // the checkpoint says that it is done
 }
 
-// startHooks starts postStart hooks. Their ends wake the worker. They end with
+// hooks are the postStart hooks of the desired instance. The worker's goroutine
+// owns the map.
+type hooks struct {
+	*pod
+	all map[string]*hookRun // by container id
+}
+
+// start starts postStart hooks. Their ends wake the worker. They end with
 // the agent and with the update that the container was started for.
-func (w *Worker) startHooks(s *plan.Facts, step []plan.Action) {
+func (k *hooks) start(s *plan.Facts, step []plan.Action) {
 	for _, a := range step {
-		ctx, cancel := context.WithCancel(w.Life)
+		ctx, cancel := context.WithCancel(k.Life)
 		h := &hookRun{name: a.Name, cancel: cancel, done: make(chan struct{})}
-		handler, target := podspec.PostStart(podspec.FindContainer(s.Pod.Pod, a.Name)), w.hookTarget(s, a)
-		w.Log.Info(a.Do.Done(), "container", a.Name, "reason", a.Reason)
-		about := w.about(a.UID, a.Name)
-		w.hooks[a.ID] = h
-		w.background.Go(func() {
-			defer w.Wake()
+		handler, target := podspec.PostStart(podspec.FindContainer(s.Pod.Pod, a.Name)), k.hookTarget(s, a)
+		k.Log.Info(a.Do.Done(), "container", a.Name, "reason", a.Reason)
+		about := k.about(a.UID, a.Name)
+		k.all[a.ID] = h
+		k.background.Go(func() {
+			defer k.Wake()
 			defer close(h.done)
 			defer cancel()
-			defer w.caught(&h.err, a.Do.Noun(), a.Name)
-			h.err = w.untilAnswered(ctx, func() error { return hook.Run(ctx, handler, target) })
+			defer k.caught(&h.err, a.Do.Noun(), a.Name)
+			h.err = k.untilAnswered(ctx, func() error { return hook.Run(ctx, handler, target) })
 			if h.err != nil && ctx.Err() == nil {
-				w.Log.Warn("postStart hook failed", "container", a.Name, "err", h.err, "output", hook.Output(h.err))
-				w.Events.Record(about, v1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
+				k.Log.Warn("postStart hook failed", "container", a.Name, "err", h.err, "output", hook.Output(h.err))
+				k.Events.Record(about, v1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
 			}
 		})
 	}
@@ -50,21 +57,21 @@ func (w *Worker) startHooks(s *plan.Facts, step []plan.Action) {
 
 // untilAnswered runs a hook again when the runtime was unavailable: that is no
 // failure of the hook, which may run more than once anyway.
-func (w *Worker) untilAnswered(ctx context.Context, run func() error) error {
+func (k *hooks) untilAnswered(ctx context.Context, run func() error) error {
 	for {
 		err := run()
 		if !cri.Unavailable(err) || ctx.Err() != nil {
 			return err
 		}
-		w.Watch.Wake(err)
+		k.Watch.Wake(err)
 		pleg.Sleep(ctx, pleg.ReconnectEvery)
 	}
 }
 
-// postStarts returns the states of the hooks, and records which are done.
-func (w *Worker) postStarts() map[string]plan.HookState {
+// states returns the states of the hooks, and records which are done.
+func (k *hooks) states() map[string]plan.HookState {
 	out := map[string]plan.HookState{}
-	for id, h := range w.hooks {
+	for id, h := range k.all {
 		select {
 		case <-h.done:
 		default:
@@ -76,28 +83,28 @@ func (w *Worker) postStarts() map[string]plan.HookState {
 			continue
 		}
 		out[id] = plan.HookState{Done: true}
-		if c := w.Known[string(w.current.Pod.UID)]; !h.saved && c != nil {
+		if c := k.Known[string(k.current.Pod.UID)]; !h.saved && c != nil {
 			h.saved = true
-			if err := w.remember(c.WithHookDone(h.name, id)); err != nil {
-				w.Log.Warn("end of the postStart hook is not saved; a restarted agent runs it again", "container", h.name, "err", err)
+			if err := k.remember(c.WithHookDone(h.name, id)); err != nil {
+				k.Log.Warn("end of the postStart hook is not saved; a restarted agent runs it again", "container", h.name, "err", err)
 			}
 		}
 	}
 	return out
 }
 
-// forgetHooks ends and forgets the hooks of containers that are not alive; nil: of all.
-func (w *Worker) forgetHooks(alive map[string]bool) {
-	for id, h := range w.hooks {
+// forget ends and forgets the hooks of containers that are not alive; nil: of all.
+func (k *hooks) forget(alive map[string]bool) {
+	for id, h := range k.all {
 		if !alive[id] {
 			h.cancel()
-			delete(w.hooks, id)
+			delete(k.all, id)
 		}
 	}
 }
 
 // preStop returns a func that runs the preStop hook of a stop, nil if there is none.
-func (w *Worker) preStop(s *plan.Facts, a plan.Action) func(context.Context) error {
+func (k *hooks) preStop(s *plan.Facts, a plan.Action) func(context.Context) error {
 	if a.PreStop == "" {
 		return nil
 	}
@@ -105,20 +112,20 @@ func (w *Worker) preStop(s *plan.Facts, a plan.Action) func(context.Context) err
 	if err := json.Unmarshal([]byte(a.PreStop), h); err != nil {
 		return func(context.Context) error { return fmt.Errorf("annotation %s: %w", podspec.AnnPreStop, err) }
 	}
-	target := w.hookTarget(s, a)
+	target := k.hookTarget(s, a)
 	return func(ctx context.Context) (err error) {
-		defer w.caught(&err, "preStop hook", a.Name) // the container stops all the same
+		defer k.caught(&err, "preStop hook", a.Name) // the container stops all the same
 		return hook.Run(ctx, h, target)
 	}
 }
 
 // hookTarget returns the target of a hook of the action's container.
-func (w *Worker) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
-	t := hook.Target{Exec: func(ctx context.Context, command []string) error { return w.exec(ctx, a.ID, command) }}
-	about := w.about(a.UID, a.Name)
+func (k *hooks) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
+	t := hook.Target{Exec: func(ctx context.Context, command []string) error { return k.exec(ctx, a.ID, command) }}
+	about := k.about(a.UID, a.Name)
 	t.Fallback = func() {
-		w.Metrics.HTTPFallback()
-		w.Events.Event(about, v1.EventTypeWarning, "LifecycleHTTPFallback", "request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded")
+		k.Metrics.HTTPFallback()
+		k.Events.Event(about, v1.EventTypeWarning, "LifecycleHTTPFallback", "request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded")
 	}
 	i := s.Observed.Instances[a.UID]
 	for k := range i.Containers {
@@ -126,7 +133,7 @@ func (w *Worker) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
 			_ = json.Unmarshal([]byte(c.Ports), &t.Ports) // on an error, named ports are not found
 		}
 	}
-	addresses := w.Machine.Now().HostIPs
+	addresses := k.Machine.Now().HostIPs
 	if b := i.Sandbox(); b != nil && len(b.IPs) > 0 {
 		addresses = b.IPs
 	}
@@ -137,8 +144,8 @@ func (w *Worker) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
 }
 
 // exec runs a command in a container, without a timeout but that of ctx.
-func (w *Worker) exec(ctx context.Context, id string, command []string) error {
-	r, err := w.Cri.ExecSync(ctx, id, command, 0)
+func (k *hooks) exec(ctx context.Context, id string, command []string) error {
+	r, err := k.Cri.ExecSync(ctx, id, command, 0)
 	switch {
 	case err != nil:
 		return err

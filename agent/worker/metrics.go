@@ -6,8 +6,6 @@ import (
 	"syscall"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"monopod/agent/metrics"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
@@ -74,7 +72,7 @@ func (w *Worker) count(s *plan.Facts, a plan.Action, err error) {
 	case plan.DoAccept:
 		if err == nil {
 			w.Metrics.PodAccepted(len(s.Pod.Spec.Containers))
-			w.starting = &pendingStart{uid: a.UID, read: w.current.Read, changed: ChangeOf(s.Pod.File, w.Pool.Born)}
+			w.report.starting = &pendingStart{uid: a.UID, read: w.current.Read, changed: ChangeOf(s.Pod.File, w.Pool.Born)}
 		}
 	case plan.DoCreateSandbox:
 		w.Metrics.PodStart(err)
@@ -91,29 +89,6 @@ func (w *Worker) count(s *plan.Facts, a plan.Action, err error) {
 		if s.Pod != nil && string(s.Pod.UID) == a.UID {
 			w.Metrics.PodRestarted()
 		}
-	}
-}
-
-// observeVolume counts a volume that was set up.
-func (w *Worker) observeVolume(v *v1.Volume, start time.Time, err error) {
-	w.Metrics.Volume(podspec.VolumePlugin(v), start, err)
-}
-
-// pendingStart is a pod that was accepted and has not run yet.
-type pendingStart struct {
-	uid           string
-	read, changed time.Time // zero: not known
-}
-
-// recordRunning counts a pod that runs for the first time.
-func (w *Worker) recordRunning(uid string, st *v1.PodStatus) {
-	c := w.starting
-	if c == nil || st.Phase == v1.PodPending {
-		return
-	}
-	w.starting = nil
-	if c.uid == uid && st.Phase == v1.PodRunning {
-		w.Metrics.PodRunning(c.read, c.changed)
 	}
 }
 

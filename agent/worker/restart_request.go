@@ -64,7 +64,5 @@ func (w *Worker) takeRestartRequests(s *plan.Facts) {
 // clearFailures forgets the failures of a container or the sandbox.
 func (w *Worker) clearFailures(name string) {
 	delete(w.failures, name)
-	if f := w.fetches[name]; f != nil && f.ready() {
-		delete(w.fetches, name)
-	}
+	w.fetches.forget(name)
 }

@@ -22,6 +22,13 @@ type madeSandbox struct {
 	ips    []string // as containers see them: the host's for host-network pods
 }
 
+// starter creates the desired instance's sandbox and starts its containers.
+type starter struct {
+	*pod
+	fetches *fetches
+	made    *madeSandbox // the desired instance's sandbox, if this process created it
+}
+
 // slot waits for one of the node's slots.
 func slot(ctx context.Context, slots chan struct{}) (release func(), err error) {
 	select {
@@ -32,154 +39,154 @@ func slot(ctx context.Context, slots chan struct{}) (release func(), err error) 
 	}
 }
 
-func (w *Worker) createSandbox(ctx, firm context.Context, s *plan.Facts, a plan.Action) error {
-	if err := w.ownUID(s); err != nil {
+func (t *starter) createSandbox(ctx, firm context.Context, s *plan.Facts, a plan.Action) error {
+	if err := t.ownUID(s); err != nil {
 		return err
 	}
 	if a.Attempt > 0 {
-		w.Events.Record(events.About(s.Pod.Pod), v1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
+		t.Events.Record(events.About(s.Pod.Pod), v1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
 	}
-	w.recordDNS(s.Pod.Pod)
-	handler, err := podspec.RuntimeHandler(s.Pod.Pod, w.RuntimeClasses)
+	t.recordDNS(s.Pod.Pod)
+	handler, err := podspec.RuntimeHandler(s.Pod.Pod, t.RuntimeClasses)
 	if err != nil {
 		return err
 	}
-	config, err := w.prepareSandbox(s.Pod.Pod, a.Attempt)
+	config, err := t.prepareSandbox(s.Pod.Pod, a.Attempt)
 	if err != nil {
 		return err
 	}
-	release, err := slot(ctx, w.Starts)
+	release, err := slot(ctx, t.Starts)
 	if err != nil {
 		return err
 	}
 	defer release()
 	start := time.Now()
-	id, err := w.Cri.RunSandbox(firm, config, handler)
-	w.Metrics.Sandbox(handler, start, err)
+	id, err := t.Cri.RunSandbox(firm, config, handler)
+	t.Metrics.Sandbox(handler, start, err)
 	if err != nil {
 		return err
 	}
-	m := &madeSandbox{id: id, config: config, ips: w.Machine.Now().HostIPs}
+	m := &madeSandbox{id: id, config: config, ips: t.Machine.Now().HostIPs}
 	if !s.Pod.Spec.HostNetwork {
-		st, err := w.Cri.SandboxStatus(firm, id)
+		st, err := t.Cri.SandboxStatus(firm, id)
 		if err != nil {
-			w.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", "Unable to get pod sandbox status: "+err.Error())
+			t.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", "Unable to get pod sandbox status: "+err.Error())
 			return err
 		}
 		m.ips = pleg.Addresses(st)
 	}
-	w.sandbox = m
+	t.made = m
 	return nil
 }
 
 // forgetSandbox drops the sandbox that an earlier pass created, unless it is
-// still the pod's newest. Afterwards w.sandbox is at least as new as anything
+// still the pod's newest. Afterwards t.made is at least as new as anything
 // observed.
-func (w *Worker) forgetSandbox(s *plan.Facts) {
-	if s.Pod != nil && w.sandbox != nil {
-		if b := s.Instance().Sandbox(); b != nil && b.ID == w.sandbox.id {
+func (t *starter) forgetSandbox(s *plan.Facts) {
+	if s.Pod != nil && t.made != nil {
+		if b := s.Instance().Sandbox(); b != nil && b.ID == t.made.id {
 			return
 		}
 	}
-	w.sandbox = nil
+	t.made = nil
 }
 
 // inSandbox returns the sandbox for the pod's containers, which this pass, an
 // earlier one or a previous agent created. One of this pass wins over the one
 // observed before it.
-func (w *Worker) inSandbox(s *plan.Facts) (*madeSandbox, error) {
-	if w.sandbox != nil {
-		return w.sandbox, nil
+func (t *starter) inSandbox(s *plan.Facts) (*madeSandbox, error) {
+	if t.made != nil {
+		return t.made, nil
 	}
 	b := s.Instance().Sandbox()
 	if b == nil {
 		return nil, errors.New("the pod has no sandbox")
 	}
-	config, err := w.prepareSandbox(s.Pod.Pod, b.Attempt)
+	config, err := t.prepareSandbox(s.Pod.Pod, b.Attempt)
 	if err != nil {
 		return nil, err
 	}
 	m := &madeSandbox{id: b.ID, config: config, ips: b.IPs}
 	if b.HostNetwork {
-		m.ips = w.Machine.Now().HostIPs
+		m.ips = t.Machine.Now().HostIPs
 	}
 	return m, nil
 }
 
 // startContainer creates and starts a container whose image is present.
-func (w *Worker) startContainer(ctx, firm context.Context, s *plan.Facts, a plan.Action) error {
+func (t *starter) startContainer(ctx, firm context.Context, s *plan.Facts, a plan.Action) error {
 	c := podspec.FindContainer(s.Pod.Pod, a.Name)
-	m, err := w.inSandbox(s)
+	m, err := t.inSandbox(s)
 	if err != nil {
 		return plan.Because("CreateContainerError", err)
 	}
-	img, err := w.fetched(ctx, s.Pod.Pod, c, m, w.fetches[a.Name])
+	img, err := t.fetches.get(ctx, s.Pod.Pod, c, m)
 	if err != nil {
 		return err
 	}
-	config, err := w.prepareContainer(firm, s, a, c, m, img)
+	config, err := t.prepareContainer(firm, s, a, c, m, img)
 	if err != nil {
 		return plan.Because("CreateContainerConfigError", err)
 	}
-	release, err := slot(ctx, w.Starts)
+	release, err := slot(ctx, t.Starts)
 	if err != nil {
 		return err
 	}
 	defer release()
-	id, err := w.Cri.CreateContainer(firm, m.id, config, m.config)
+	id, err := t.Cri.CreateContainer(firm, m.id, config, m.config)
 	if err != nil {
 		return plan.Because("CreateContainerError", podspec.NoImageVolumes(config, err))
 	}
 	about := events.AboutContainer(s.Pod.Pod, a.Name)
-	w.Events.Record(about, v1.EventTypeNormal, "Created", "Container created")
-	if err := w.Cri.StartContainer(firm, id); err != nil {
+	t.Events.Record(about, v1.EventTypeNormal, "Created", "Container created")
+	if err := t.Cri.StartContainer(firm, id); err != nil {
 		return plan.Because("RunContainerError", err)
 	}
-	w.Events.Record(about, v1.EventTypeNormal, "Started", "Container started")
-	w.linkLog(a, id)
+	t.Events.Record(about, v1.EventTypeNormal, "Started", "Container started")
+	t.LinkLog(a.UID, a.Name, a.Attempt, id)
 	return nil
 }
 
 // resumeContainer starts a container that was created before.
-func (w *Worker) resumeContainer(ctx, firm context.Context, a plan.Action) error {
-	release, err := slot(ctx, w.Starts)
+func (t *starter) resumeContainer(ctx, firm context.Context, a plan.Action) error {
+	release, err := slot(ctx, t.Starts)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := w.Cri.StartContainer(firm, a.ID); err != nil {
+	if err := t.Cri.StartContainer(firm, a.ID); err != nil {
 		return plan.Because("RunContainerError", err)
 	}
-	w.Events.Record(w.about(a.UID, a.Name), v1.EventTypeNormal, "Started", "Container started")
-	w.linkLog(a, a.ID)
+	t.Events.Record(t.about(a.UID, a.Name), v1.EventTypeNormal, "Started", "Container started")
+	t.LinkLog(a.UID, a.Name, a.Attempt, a.ID)
 	return nil
 }
 
 // prepareContainer makes the files that an attempt of a container needs, and
 // returns its config for the runtime.
-func (w *Worker) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Action, c *v1.Container, m *madeSandbox, img *images) (*rt.ContainerConfig, error) {
+func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Action, c *v1.Container, m *madeSandbox, img *images) (*rt.ContainerConfig, error) {
 	pod := s.Pod.Pod
-	n := w.Machine.Now()
-	mounts, err := w.setUpVolumes(ctx, pod, n)
+	n := t.Machine.Now()
+	mounts, err := t.SetUpVolumes(ctx, pod, n)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.MakeContainerLogDir(pod, a.Name); err != nil {
+	if err := t.MakeContainerLogDir(pod, a.Name); err != nil {
 		return nil, err
 	}
 	in := podspec.Input{Attempt: a.Attempt, Image: img.ref, BackOff: a.BackOff, PodIPs: m.ips, Volumes: mounts, VolumeImages: img.volumes}
 	in.ImageUID, in.ImageUsername = podspec.ImageUser(img.image)
-	if in.SubPaths, err = w.bindSubPaths(pod, c, in, n); err != nil {
+	if in.SubPaths, err = t.BindSubPaths(pod, c, in, n); err != nil {
 		return nil, err
 	}
-	if in.HostsPath, err = w.writeHosts(pod, m.ips); err != nil {
+	if in.HostsPath, err = t.WriteHosts(pod, m.ips); err != nil {
 		return nil, err
 	}
-	w.sweepTerminationLogs(s.Instance(), a.UID, a.Name)
-	if in.TerminationLogPath, err = volume.TerminationLog(w.Root.Dir, a.UID, a.Name); err != nil {
-		w.Log.Warn("container has no termination log", "container", a.Name, "err", err)
+	t.SweepTerminationLogs(s.Instance(), a.UID, a.Name)
+	if in.TerminationLogPath, err = volume.TerminationLog(t.Root.Dir, a.UID, a.Name); err != nil {
+		t.Log.Warn("container has no termination log", "container", a.Name, "err", err)
 	}
-	in.RecursiveReadOnly = w.recursiveReadOnly(pod)
+	in.RecursiveReadOnly = t.recursiveReadOnly(pod)
 	config, err := podspec.ContainerConfig(pod, c, in, n)
 	if err == nil {
 		withUsers(config, m)
@@ -187,36 +194,14 @@ func (w *Worker) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Act
 	return config, err
 }
 
-// setUpVolumes sets up the pod's volumes, for one container at a time.
-func (w *Worker) setUpVolumes(ctx context.Context, p *v1.Pod, n *podspec.Host) (map[string]volume.Mount, error) {
-	w.settingUp.Lock()
-	defer w.settingUp.Unlock()
-	in := podspec.VolumeInput(p, n)
-	in.Observe = w.observeVolume
-	return volume.SetUp(ctx, w.Root.Dir, p, in)
-}
-
-// bindSubPaths makes the parts of volumes that the container mounts by subPath,
-// and returns their host paths by index in volumeMounts. For an image volume it
-// is the path in the image.
-func (w *Worker) bindSubPaths(pod *v1.Pod, c *v1.Container, in podspec.Input, n *podspec.Host) (map[int]string, error) {
-	paths, err := podspec.SubPaths(pod, c, in, n)
-	if err != nil || len(paths) == 0 {
-		return nil, err
+// awaitImage starts to pull the container's images, unless that runs already.
+func (t *starter) awaitImage(ctx context.Context, s *plan.Facts, a plan.Action) error {
+	if t.fetches.all[a.Name] != nil {
+		return nil
 	}
-	out := map[int]string{}
-	for k, path := range paths {
-		m := &c.VolumeMounts[k]
-		if in.VolumeImages[m.Name] != "" {
-			out[k] = path // the runtime finds it in the image
-			continue
-		}
-		out[k], err = volume.SubPath(w.Root.Dir, string(pod.UID), volume.SubPathMount{
-			Volume: m.Name, Container: c.Name, Index: k, Mount: in.Volumes[m.Name], Path: path,
-			Shared: m.MountPropagation != nil && *m.MountPropagation == v1.MountPropagationBidirectional})
-		if err != nil {
-			return nil, err
-		}
+	m, err := t.inSandbox(s)
+	if err == nil {
+		t.fetches.all[a.Name] = t.fetches.start(ctx, s.Pod.Pod, podspec.FindContainer(s.Pod.Pod, a.Name), m.config)
 	}
-	return out, nil
+	return err
 }

@@ -1,4 +1,3 @@
-// Package worker keeps each pod as desired, with one goroutine per pod name.
 package worker
 
 import (
@@ -9,16 +8,14 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
 	"monopod/agent/image"
-	"monopod/agent/logs"
+	"monopod/agent/instance"
 	"monopod/agent/metrics"
-	"monopod/agent/node"
 	"monopod/agent/panics"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
@@ -30,28 +27,22 @@ import (
 
 // Pool is what all workers share.
 type Pool struct {
-	Cri               *cri.Client
-	Images            *image.Puller
-	Secrets           secrets // pods' own credentials for registries; nil: none
-	Store             *status.Store
-	Events            *events.Recorder // nil: none are recorded
-	Root              *checkpoint.Root
-	Machine           *node.Node
-	Prober            probe.Prober
-	Cgroups           *node.PodCgroups
-	Watch             *pleg.Watch
-	Log               *slog.Logger
-	Starts            chan struct{} // a slot per sandbox or container being started
-	Ends              chan struct{} // a slot per sandbox being stopped or removed
-	States            chan State    // to the sync loop
-	PodLogs, LogLinks string        // folders; LogLinks "": no links are made
-	KeepLogs          bool          // of removed pods
-	Rotator           *logs.Rotator
-	Metrics           *metrics.Metrics
-	Born              time.Time             // when the first pod could be desired
-	Uids              *admission.UidHolders // filled by the sync loop
-	Faults            panics.Faults         // panics that were logged
-
+	Cri            *cri.Client
+	Images         *image.Puller
+	Secrets        secrets // pods' own credentials for registries; nil: none
+	Disk           *instance.Disk
+	Store          *status.Store
+	Events         *events.Recorder // nil: none are recorded
+	Prober         probe.Prober
+	Watch          *pleg.Watch
+	Log            *slog.Logger
+	Starts         chan struct{} // a slot per sandbox or container being started
+	Ends           chan struct{} // a slot per sandbox being stopped or removed
+	States         chan State    // to the sync loop
+	Metrics        *metrics.Metrics
+	Born           time.Time                // when the first pod could be desired
+	Uids           *admission.UidHolders    // filled by the sync loop
+	Faults         panics.Faults            // panics that were logged
 	Suffix         string                   // what the node adds to the names of pods
 	RuntimeClasses map[string]string        // the runtime's handlers by runtime class
 	Settings       func() plan.PlanSettings // the current ones
@@ -68,37 +59,21 @@ const spinLimit = 20
 // Worker keeps one pod name as desired. Its goroutine owns all fields except
 // those under mu. It never has more than one instance of the pod alive.
 type Worker struct {
-	*Pool
-	Key        manifests.Key
-	Log        *slog.Logger
-	Observer   *pleg.Observer
-	Known      map[string]*checkpoint.Checkpoint // by uid
-	failures   map[string]plan.Failure           // of the desired instance, by container name
-	failed     int                               // syncs in a row that failed
-	lastError  string                            // of those, so that it is logged once
-	retryAt    time.Time                         // until then only an update or a restart request wakes the worker
-	settingUp  sync.Mutex                        // volumes and /etc/hosts, as containers start together
-	sandbox    *madeSandbox                      // the desired instance's, if this process created it
-	fetches    map[string]*fetch                 // image pulls, by container name
-	stops      map[string]*stop                  // container stops that run, by container id
-	hooks      map[string]*hookRun               // postStart hooks of the desired instance, by container id
-	began      time.Time                         // when the desired instance became active; zero: not read yet
-	background sync.WaitGroup                    // goroutines of fetches, stops and hooks
-	probes     *probe.Set                        // of the containers that run
-	waits      map[string]string                 // by container name: the attempt whose back-off has an event, by id
-	born       time.Time                         // when the worker started
-	last       *v1.PodStatus                     // as reported last, of the uid lastUID
-	lastUID    string
-	inherited  bool          // last comes from a previous agent, and may be of a previous instance
-	current    Update        // of the last pass
-	lastState  State         // what the sync loop knows
-	swept      bool          // termination logs of previous agents are gone
-	starting   *pendingStart // the instance that this worker accepted last, until it runs
+	*pod
+	Observer  *pleg.Observer
+	fetches   *fetches
+	stops     *stops
+	hooks     *hooks
+	probes    *probes
+	report    *reporter
+	start     *starter
+	failures  map[string]plan.Failure // of the desired instance, by container name
+	failed    int                     // syncs in a row that failed
+	lastError string                  // of those, so that it is logged once
+	retryAt   time.Time               // until then only an update or a restart request wakes the worker
+	swept     bool                    // termination logs of previous agents are gone
 
-	Life  context.Context // ends with the agent, or when the sync loop ends the worker
-	woken chan struct{}
-	asked chan struct{} // restart requests have come
-
+	asked    chan struct{} // restart requests have come
 	mu       sync.Mutex
 	desired  Update
 	restarts []*RestartRequest       // not taken yet
@@ -107,15 +82,23 @@ type Worker struct {
 
 // Start starts the worker of a pod name. It ends with ctx.
 func (ws *Pool) Start(ctx context.Context, all *sync.WaitGroup, key manifests.Key, known map[string]*checkpoint.Checkpoint, desired Update) *Worker {
-	w := &Worker{
-		Pool: ws, Key: key, Log: ws.Log.With("pod", key.String()),
-		Observer: pleg.NewObserver(ws.Cri, ws.Watch.Lister, key),
-		Life:     ctx, Known: known, failures: map[string]plan.Failure{}, fetches: map[string]*fetch{},
-		stops: map[string]*stop{}, hooks: map[string]*hookRun{},
-		woken: make(chan struct{}, 1), asked: make(chan struct{}, 1), desired: desired, born: time.Now(),
-	}
-	w.probes = w.newProbes()
+	w := ws.New(ctx, key, known)
+	w.desired = desired
+	w.Observer = pleg.NewObserver(ws.Cri, ws.Watch.Lister, key)
 	all.Go(func() { w.run(ctx) })
+	return w
+}
+
+// New returns the worker of a pod name, which does not run.
+func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*checkpoint.Checkpoint) *Worker {
+	p := newPod(ws, ctx, key, known)
+	w := &Worker{pod: p, failures: map[string]plan.Failure{}, asked: make(chan struct{}, 1)}
+	w.fetches = &fetches{pod: p, all: map[string]*fetch{}}
+	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
+	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
+	w.report = &reporter{pod: p}
+	w.probes = newProbes(p, w.report)
+	w.start = &starter{pod: p, fetches: w.fetches}
 	return w
 }
 
@@ -132,14 +115,6 @@ func (w *Worker) Update(u Update) {
 	w.Wake()
 }
 
-// Wake makes the worker sync its pod again.
-func (w *Worker) Wake() {
-	select {
-	case w.woken <- struct{}{}:
-	default:
-	}
-}
-
 // nextUpdate returns the newest update and a context that ends when another comes.
 func (w *Worker) nextUpdate(ctx context.Context) (context.Context, Update) {
 	w.mu.Lock()
@@ -150,8 +125,8 @@ func (w *Worker) nextUpdate(ctx context.Context) (context.Context, Update) {
 
 func (w *Worker) run(ctx context.Context) {
 	defer w.background.Wait()
-	defer w.probes.Close()
-	w.contained("status restore", w.restoreStatus)
+	defer w.probes.set.Close()
+	w.contained("status restore", w.report.restore)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	<-timer.C
@@ -192,10 +167,10 @@ func (w *Worker) run(ctx context.Context) {
 func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time) {
 	w.switchTo(u)
 	if !w.Watch.Up() {
-		w.reportUnseen(u.Pod)
+		w.report.unseen(u.Pod)
 		return false, time.Time{}
 	}
-	stopping, hooks := w.stopping(), w.postStarts() // before the pod is observed, which shows their effects
+	stopping, hooks := w.stops.states(), w.hooks.states() // before the pod is observed, which shows their effects
 	seen, err := w.observe(ctx)
 	if err != nil {
 		return w.passFailed(ctx, fmt.Errorf("error determining status: %w", err))
@@ -204,21 +179,21 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 		w.Uids.Take(types.UID(uid), w.Key) // a previous instance without checkpoint holds its uid, too
 	}
 	settings := w.Settings()
-	s := plan.Facts{Now: time.Now(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Runtime: w.Watch.Runtime(), Fetching: w.pulls(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
-	w.dropStaleStatus(&s)
-	s.Next, s.Stopping, s.PostStart, s.Began = w.NextAttempts(&s), stopping, hooks, w.beganAt(&s)
+	s := plan.Facts{Now: time.Now(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Runtime: w.Watch.Runtime(), Fetching: w.fetches.running(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
+	w.report.dropStale(&s)
+	s.Next, s.Stopping, s.PostStart, s.Began = w.NextAttempts(&s), stopping, hooks, w.report.beganAt(&s)
 	w.forgetFinished(seen)
 	w.sweepOnce(seen)
-	w.forgetSandbox(&s)
+	w.start.forgetSandbox(&s)
 	w.takeRestartRequests(&s)
 	w.probe(&s)
 	p := plan.Make(s)
-	w.report(&s, &p)
+	w.report.report(&s, &p)
 	w.recordBackOffs(&s, &p)
-	w.reportState(ctx, &s)
+	w.report.state(ctx, &s)
 	if p.Gone {
 		w.Store.RemovePod(w.Key.String())
-		w.sendState(ctx, State{Key: w.Key, Generation: u.Generation, Cleared: true, Gone: true})
+		w.report.send(ctx, State{Key: w.Key, Generation: u.Generation, Cleared: true, Gone: true})
 		return false, time.Time{}
 	}
 	if len(p.Steps) == 0 {
@@ -243,11 +218,11 @@ func (w *Worker) switchTo(u Update) {
 	if w.current == u {
 		return
 	}
-	w.current, w.sandbox, w.began = u, nil, time.Time{}
+	w.current, w.start.made, w.report.began = u, nil, time.Time{}
 	w.retryAt = time.Time{} // one that outlives its timer would never end
-	w.forgetHooks(nil)
+	w.hooks.forget(nil)
 	clear(w.failures)
-	clear(w.fetches)
+	clear(w.fetches.all)
 }
 
 // passFailed decides when to retry after a pass that failed.
@@ -271,4 +246,19 @@ func (w *Worker) passFailed(ctx context.Context, err error) (again bool, next ti
 	// The failed calls may have caused events, which must not shorten the wait.
 	w.retryAt = time.Now().Add(wait)
 	return false, w.retryAt
+}
+
+// containedPass runs a pass; one that panics is a pass that failed.
+func (w *Worker) containedPass(ctx context.Context, u Update) (again bool, next time.Time) {
+	var err error
+	func() {
+		defer w.caught(&err, "pod sync", "")
+		again, next = w.pass(ctx, u)
+	}()
+	if err == nil {
+		return again, next
+	}
+	w.stops.dropUnstarted()
+	w.contained("fault report", func() { w.report.fault(u.Pod, err) })
+	return w.passFailed(ctx, err)
 }

@@ -11,34 +11,34 @@ import (
 
 // recursiveReadOnly reports whether the pod's handler supports recursive
 // read-only mounts.
-func (w *Worker) recursiveReadOnly(p *v1.Pod) bool {
-	handler, err := podspec.RuntimeHandler(p, w.RuntimeClasses)
-	return err == nil && w.Watch.Handler(handler).GetRecursiveReadOnlyMounts()
+func (t *starter) recursiveReadOnly(p *v1.Pod) bool {
+	handler, err := podspec.RuntimeHandler(p, t.RuntimeClasses)
+	return err == nil && t.Watch.Handler(handler).GetRecursiveReadOnlyMounts()
 }
 
 // users returns the pod's user namespace, nil for a pod with the host's.
-func (w *Worker) users(p *v1.Pod) (*rt.UserNamespace, error) {
+func (t *starter) users(p *v1.Pod) (*rt.UserNamespace, error) {
 	if !podspec.OwnUsers(p) {
 		return nil, nil
 	}
-	handler, err := podspec.RuntimeHandler(p, w.RuntimeClasses)
+	handler, err := podspec.RuntimeHandler(p, t.RuntimeClasses)
 	if err != nil {
 		return nil, err
 	}
-	if !w.Watch.Handler(handler).GetUserNamespaces() {
+	if !t.Watch.Handler(handler).GetUserNamespaces() {
 		return nil, errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
 	}
-	return w.Root.Users.Take(string(p.UID))
+	return t.Root.Users.Take(string(p.UID))
 }
 
 // prepareSandbox returns the pod's sandbox config, with a user namespace if the
 // pod has one.
-func (w *Worker) prepareSandbox(p *v1.Pod, attempt uint32) (*rt.PodSandboxConfig, error) {
-	config, err := podspec.SandboxConfig(p, attempt, w.Machine.Now())
+func (t *starter) prepareSandbox(p *v1.Pod, attempt uint32) (*rt.PodSandboxConfig, error) {
+	config, err := podspec.SandboxConfig(p, attempt, t.Machine.Now())
 	if err != nil {
 		return nil, err
 	}
-	users, err := w.users(p)
+	users, err := t.users(p)
 	if err == nil && users != nil {
 		config.Linux.SecurityContext.NamespaceOptions.UsernsOptions = users
 	}

@@ -54,44 +54,51 @@ type fetch struct {
 	err    error
 }
 
+// fetches are the image pulls of the desired instance's containers. They run in
+// the background, and their ends wake the worker, whose goroutine owns the map.
+type fetches struct {
+	*pod
+	all map[string]*fetch // by container name
+}
+
 // errFetching: the container's images are being pulled; the end of that wakes the worker.
 var errFetching = errors.New("the image is being pulled")
 
 // prefetch starts to pull a pod's images while its sandbox is created.
-func (w *Worker) prefetch(ctx context.Context, s *plan.Facts, steps [][]plan.Action) {
+func (g *fetches) prefetch(ctx context.Context, s *plan.Facts, steps [][]plan.Action) {
 	if !slices.ContainsFunc(slices.Concat(steps...), func(a plan.Action) bool { return a.Do == plan.DoCreateSandbox }) {
 		return
 	}
-	config, err := podspec.SandboxConfig(s.Pod.Pod, 0, w.Machine.Now())
+	config, err := podspec.SandboxConfig(s.Pod.Pod, 0, g.Machine.Now())
 	if err != nil {
 		return // the creation of the sandbox reports it
 	}
 	for _, c := range slices.Concat(s.Pod.Spec.InitContainers, s.Pod.Spec.Containers) {
-		if w.fetches[c.Name] == nil {
-			w.fetches[c.Name] = w.fetch(ctx, s.Pod.Pod, &c, config)
+		if g.all[c.Name] == nil {
+			g.all[c.Name] = g.start(ctx, s.Pod.Pod, &c, config)
 		}
 	}
 }
 
-// fetch pulls a container's images in the background, all at once. Images that
+// start pulls a container's images in the background, all at once. Images that
 // are present and may be used are not pulled.
-func (w *Worker) fetch(ctx context.Context, p *v1.Pod, c *v1.Container, config *rt.PodSandboxConfig) *fetch {
+func (g *fetches) start(ctx context.Context, p *v1.Pod, c *v1.Container, config *rt.PodSandboxConfig) *fetch {
 	about := events.AboutContainer(p, c.Name)
 	f := &fetch{wanted: wantedImages(p, c), since: time.Now(), done: make(chan struct{})}
-	w.background.Go(func() {
-		defer w.Wake()
+	g.background.Go(func() {
+		defer g.Wake()
 		defer close(f.done)
 		f.images, f.err = gather(f.wanted, func(i wanted) (img *rt.Image, ref string, err error) {
-			defer w.caught(&err, "image fetch", c.Name)
-			img, ref, err = w.Images.Present(ctx, i.name, i.policy, config)
+			defer g.caught(&err, "image fetch", c.Name)
+			img, ref, err = g.Images.Present(ctx, i.name, i.policy, config)
 			if img == nil && err == nil {
-				r := image.Request{Pod: string(p.UID), Image: i.name, Sandbox: config, Secrets: w.PullSecrets(p)}
-				w.recordPull(about, &r)
-				if img, ref, err = w.Images.Pull(ctx, r); panics.In(err) != nil { // in the pull's own goroutine
-					w.fault(err, "image pull", c.Name)
+				r := image.Request{Pod: string(p.UID), Image: i.name, Sandbox: config, Secrets: g.PullSecrets(p)}
+				g.recordPull(about, &r)
+				if img, ref, err = g.Images.Pull(ctx, r); panics.In(err) != nil { // in the pull's own goroutine
+					g.fault(err, "image pull", c.Name)
 				}
 			} else if err == nil {
-				w.recordPresent(about, i.name)
+				g.recordPresent(about, i.name)
 			}
 			return img, ref, err
 		})
@@ -123,15 +130,15 @@ func gather(all []wanted, get func(wanted) (*rt.Image, string, error)) (*images,
 	return out, nil
 }
 
-// pulls returns the progress of the image pulls that run, by container name.
-func (w *Worker) pulls() map[string]plan.Pull {
+// running returns the progress of the image pulls that run, by container name.
+func (g *fetches) running() map[string]plan.Pull {
 	var out map[string]plan.Pull
-	for name, f := range w.fetches {
+	for name, f := range g.all {
 		if !f.ready() {
 			if out == nil {
 				out = map[string]plan.Pull{}
 			}
-			out[name] = w.progress(f)
+			out[name] = g.progress(f)
 		}
 	}
 	return out
@@ -146,34 +153,29 @@ func (f *fetch) ready() bool {
 	}
 }
 
-// fetched returns a container's images, or errFetching while one is not present.
-func (w *Worker) fetched(ctx context.Context, p *v1.Pod, c *v1.Container, m *madeSandbox, f *fetch) (*images, error) {
-	switch {
+// get returns a container's images, or errFetching while one is not present.
+func (g *fetches) get(ctx context.Context, p *v1.Pod, c *v1.Container, m *madeSandbox) (*images, error) {
+	switch f := g.all[c.Name]; {
 	case f != nil && f.ready():
 		return f.images, f.err
 	case f != nil:
 		return nil, errFetching
 	}
 	return gather(wantedImages(p, c), func(i wanted) (img *rt.Image, ref string, err error) {
-		defer w.caught(&err, "image fetch", c.Name)
-		img, ref, err = w.Images.Present(ctx, i.name, i.policy, m.config)
+		defer g.caught(&err, "image fetch", c.Name)
+		img, ref, err = g.Images.Present(ctx, i.name, i.policy, m.config)
 		if img == nil && err == nil {
 			err = errFetching
 		} else if err == nil {
-			w.recordPresent(events.AboutContainer(p, c.Name), i.name)
+			g.recordPresent(events.AboutContainer(p, c.Name), i.name)
 		}
 		return img, ref, err
 	})
 }
 
-// awaitImage starts to pull the container's images, unless that runs already.
-func (w *Worker) awaitImage(ctx context.Context, s *plan.Facts, a plan.Action) error {
-	if w.fetches[a.Name] != nil {
-		return nil
+// forget drops the end of a container's fetch, if it has ended.
+func (g *fetches) forget(name string) {
+	if f := g.all[name]; f != nil && f.ready() {
+		delete(g.all, name)
 	}
-	m, err := w.inSandbox(s)
-	if err == nil {
-		w.fetches[a.Name] = w.fetch(ctx, s.Pod.Pod, podspec.FindContainer(s.Pod.Pod, a.Name), m.config)
-	}
-	return err
 }

@@ -11,10 +11,10 @@ import (
 )
 
 // recordNoImage records why a container has no image.
-func (w *Worker) recordNoImage(about v1.ObjectReference, i *image.Error) {
-	warn := func(reason, message string) { w.Events.Record(about, v1.EventTypeWarning, reason, message) }
+func (r *recorder) recordNoImage(about v1.ObjectReference, i *image.Error) {
+	warn := func(reason, message string) { r.events.Record(about, v1.EventTypeWarning, reason, message) }
 	backOff := func() {
-		w.Events.Record(about, v1.EventTypeNormal, "BackOff", fmt.Sprintf("Back-off pulling image %q", i.Image))
+		r.events.Record(about, v1.EventTypeNormal, "BackOff", fmt.Sprintf("Back-off pulling image %q", i.Image))
 	}
 	switch i.Reason {
 	case image.ImagePullBackOff:
@@ -31,18 +31,18 @@ func (w *Worker) recordNoImage(about v1.ObjectReference, i *image.Error) {
 }
 
 // recordPull makes a request record the start and the end of its pull.
-func (w *Worker) recordPull(about v1.ObjectReference, r *image.Request) {
-	record := func(reason, message string) { w.Events.Event(about, v1.EventTypeNormal, reason, message) }
-	name := r.Image
-	r.Begins = func() { record("Pulling", fmt.Sprintf("Pulling image %q", name)) }
-	r.Done = func(img *rt.Image, took, all time.Duration) {
+func (r *recorder) recordPull(about v1.ObjectReference, req *image.Request) {
+	record := func(reason, message string) { r.events.Event(about, v1.EventTypeNormal, reason, message) }
+	name := req.Image
+	req.Begins = func() { record("Pulling", fmt.Sprintf("Pulling image %q", name)) }
+	req.Done = func(img *rt.Image, took, all time.Duration) {
 		record("Pulled", fmt.Sprintf("Successfully pulled image %q in %s (%s including waiting). Image size: %d bytes.",
 			name, took.Truncate(time.Millisecond), all.Truncate(time.Millisecond), img.GetSize()))
 	}
 }
 
 // recordPresent records that an image needs no pull.
-func (w *Worker) recordPresent(about v1.ObjectReference, image string) {
-	w.Events.Record(about, v1.EventTypeNormal, "Pulled",
+func (r *recorder) recordPresent(about v1.ObjectReference, image string) {
+	r.events.Record(about, v1.EventTypeNormal, "Pulled",
 		fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 }

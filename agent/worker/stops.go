@@ -34,11 +34,19 @@ type stop struct {
 	retry time.Time // zero: not set yet
 }
 
-// startStops starts the stops of one step. Their ends wake the worker.
-func (w *Worker) startStops(s *plan.Facts, step []plan.Action) {
+// stops are the container stops that run or are to be retried. The worker's
+// goroutine owns the map.
+type stops struct {
+	*pod
+	hooks *hooks
+	all   map[string]*stop // by container id
+}
+
+// start starts the stops of one step. Their ends wake the worker.
+func (x *stops) start(s *plan.Facts, step []plan.Action) {
 	old := map[string]*stop{}
 	for _, a := range step {
-		was := w.stops[a.ID]
+		was := x.all[a.ID]
 		st := &stop{whole: a.Whole, until: time.Now().Add(a.Grace), done: make(chan struct{})}
 		if was != nil {
 			was.cancel(errReplaced)
@@ -47,45 +55,45 @@ func (w *Worker) startStops(s *plan.Facts, step []plan.Action) {
 				st.until = was.until
 			}
 		}
-		w.stops[a.ID] = st
+		x.all[a.ID] = st
 	}
 	for _, a := range step {
-		st := w.stops[a.ID]
+		st := x.all[a.ID]
 		var behind []*stop
 		for _, id := range a.Behind {
-			if first := w.stops[id]; first != nil {
+			if first := x.all[id]; first != nil {
 				behind = append(behind, first)
 			}
 		}
-		firm, release := w.detached()
+		firm, release := x.detached()
 		ctx, cancel := context.WithCancelCause(firm)
-		hook := w.preStop(s, a)
-		w.Log.Info(a.Do.Done(), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
+		hook := x.hooks.preStop(s, a)
+		x.Log.Info(a.Do.Done(), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
 		if old[a.ID] == nil {
-			w.recordKilling(a)
+			x.recordKilling(a)
 		}
-		about := w.about(a.UID, a.Name)
+		about := x.about(a.UID, a.Name)
 		st.cancel = cancel // from here on it ends by itself
-		w.background.Go(func() {
-			defer w.Wake()
+		x.background.Go(func() {
+			defer x.Wake()
 			defer close(st.done)
 			defer release()
 			defer cancel(nil)
-			defer w.caught(&st.err, a.Do.Noun(), a.Name)
+			defer x.caught(&st.err, a.Do.Noun(), a.Name)
 			if was := old[a.ID]; was != nil {
 				<-was.done
 				st.hooked = was.hooked
 			}
-			w.runStop(ctx, st, a, about, hook, behind)
+			x.run(ctx, st, a, about, hook, behind)
 		})
 	}
 }
 
-// runStop stops a container. The grace period covers everything: whole seconds
+// run stops a container. The grace period covers everything: whole seconds
 // of the hook and of waiting for others are taken from it; the rest, at least
 // two seconds, is for the process (kubelet: the same).
-func (w *Worker) runStop(ctx context.Context, st *stop, a plan.Action, about v1.ObjectReference, preStop func(context.Context) error, behind []*stop) {
-	log := w.Log.With("container", a.Name)
+func (x *stops) run(ctx context.Context, st *stop, a plan.Action, about v1.ObjectReference, preStop func(context.Context) error, behind []*stop) {
+	log := x.Log.With("container", a.Name)
 	left := a.Grace
 	if preStop != nil && !st.hooked {
 		start := time.Now()
@@ -94,7 +102,7 @@ func (w *Worker) runStop(ctx context.Context, st *stop, a plan.Action, about v1.
 		cancel()
 		if st.hooked = ctx.Err() == nil; st.hooked && err != nil {
 			log.Warn("preStop hook failed; stopping the container anyway", "err", err, "output", hook.Output(err))
-			w.Events.Record(about, v1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
+			x.Events.Record(about, v1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
 		}
 		left -= time.Since(start).Truncate(time.Second)
 	}
@@ -102,7 +110,7 @@ func (w *Worker) runStop(ctx context.Context, st *stop, a plan.Action, about v1.
 	awaitAll(ctx, behind, left)
 	left -= time.Since(start).Truncate(time.Second)
 	if ctx.Err() == nil {
-		st.err = Gone(w.Cri.StopContainer(ctx, a.ID, max(left, plan.MinGrace)))
+		st.err = Gone(x.Cri.StopContainer(ctx, a.ID, max(left, plan.MinGrace)))
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errExited):
@@ -110,10 +118,10 @@ func (w *Worker) runStop(ctx context.Context, st *stop, a plan.Action, about v1.
 	case st.err == nil:
 		st.err = cause
 	case cri.Unavailable(st.err):
-		w.Watch.Wake(st.err)
+		x.Watch.Wake(st.err)
 	default:
 		log.Error("container stop failed; retrying", "err", st.err)
-		w.Events.Record(about, v1.EventTypeWarning, "FailedKillPod", "error killing pod: "+st.err.Error())
+		x.Events.Record(about, v1.EventTypeWarning, "FailedKillPod", "error killing pod: "+st.err.Error())
 	}
 }
 
@@ -132,11 +140,11 @@ func awaitAll(ctx context.Context, all []*stop, atMost time.Duration) {
 	}
 }
 
-// stopping returns the states of the stops. One that has ended counts as failed:
+// states returns the states of the stops. One that has ended counts as failed:
 // if it succeeded, the observation that follows sees no live container.
-func (w *Worker) stopping() map[string]plan.Stopping {
+func (x *stops) states() map[string]plan.Stopping {
 	now, out := time.Now(), map[string]plan.Stopping{}
-	for id, st := range w.stops {
+	for id, st := range x.all {
 		select {
 		case <-st.done:
 		default:
@@ -154,17 +162,27 @@ func (w *Worker) stopping() map[string]plan.Stopping {
 	return out
 }
 
-// forgetStops cancels and forgets the stops of containers that are not alive.
-func (w *Worker) forgetStops(alive map[string]bool) {
-	for id, st := range w.stops {
+// forget cancels and forgets the stops of containers that are not alive.
+func (x *stops) forget(alive map[string]bool) {
+	for id, st := range x.all {
 		if alive[id] {
 			continue
 		}
 		st.cancel(errExited)
 		select {
 		case <-st.done:
-			delete(w.stops, id)
+			delete(x.all, id)
 		default:
+		}
+	}
+}
+
+// dropUnstarted drops the stops whose goroutines a panic kept from starting.
+func (x *stops) dropUnstarted() {
+	for id, st := range x.all {
+		if st.cancel == nil {
+			close(st.done)
+			delete(x.all, id)
 		}
 	}
 }

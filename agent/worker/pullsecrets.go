@@ -18,22 +18,22 @@ type secrets interface {
 
 // PullSecrets returns the pod's own credentials for registries. A missing one is
 // logged, and the image is pulled without it, as with the kubelet.
-func (w *Worker) PullSecrets(p *v1.Pod) []*v1.Secret {
+func (p *pod) PullSecrets(of *v1.Pod) []*v1.Secret {
 	var found []*v1.Secret
-	for _, ref := range p.Spec.ImagePullSecrets {
-		if w.Secrets == nil || ref.Name == "" {
+	for _, ref := range of.Spec.ImagePullSecrets {
+		if p.Secrets == nil || ref.Name == "" {
 			continue
 		}
-		s, err := w.Secrets.Secret(p.Namespace, ref.Name)
+		s, err := p.Secrets.Secret(of.Namespace, ref.Name)
 		if s == nil && err == nil {
-			err = fmt.Errorf("there is no secret %s/%s", p.Namespace, ref.Name)
+			err = fmt.Errorf("there is no secret %s/%s", of.Namespace, ref.Name)
 		}
 		if err == nil {
 			err = image.CheckSecret(s)
 		}
 		if err != nil {
-			w.Log.Warn("image pull secret is unusable; pulling without it", "reason", "FailedToRetrieveImagePullSecret", "err", err)
-			w.Events.Record(events.About(p), v1.EventTypeWarning, "FailedToRetrieveImagePullSecret",
+			p.Log.Warn("image pull secret is unusable; pulling without it", "reason", "FailedToRetrieveImagePullSecret", "err", err)
+			p.Events.Record(events.About(of), v1.EventTypeWarning, "FailedToRetrieveImagePullSecret",
 				fmt.Sprintf("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", ref.Name))
 			continue
 		}
@@ -43,9 +43,9 @@ func (w *Worker) PullSecrets(p *v1.Pod) []*v1.Secret {
 }
 
 // progress returns the progress of a fetch.
-func (w *Worker) progress(f *fetch) plan.Pull {
+func (g *fetches) progress(f *fetch) plan.Pull {
 	for _, i := range f.wanted {
-		if p, ok := w.Images.Progress(i.name); ok {
+		if p, ok := g.Images.Progress(i.name); ok {
 			if p.Begun.IsZero() {
 				return plan.Pull{Image: i.name, Queued: true, Since: f.since}
 			}

@@ -1,0 +1,87 @@
+// Package instance holds what one instance of a pod has on this machine outside of the runtime.
+package instance
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/logs"
+	"monopod/agent/node"
+	"monopod/agent/podspec"
+	"monopod/agent/volume"
+	"monopod/manifests"
+)
+
+// Disk is where all instances have their files, logs and cgroups.
+type Disk struct {
+	Root              *checkpoint.Root
+	Machine           *node.Node
+	Cgroups           *node.PodCgroups
+	Rotator           *logs.Rotator
+	PodLogs, LogLinks string                                         // folders; LogLinks "": no links are made
+	KeepLogs          bool                                           // of removed pods
+	Observe           func(v *v1.Volume, start time.Time, err error) // of each volume that was set up; may be nil
+}
+
+// Files are the files of the instances of one pod name. Its methods may be
+// called by several goroutines that start containers together.
+type Files struct {
+	*Disk
+	Key manifests.Key
+	Log *slog.Logger
+
+	settingUp sync.Mutex // volumes and /etc/hosts: one container at a time
+}
+
+// Clear removes everything that is named by a uid alone.
+func (f *Files) Clear(ctx context.Context, uid string) error {
+	// The cgroup first: running processes keep the volumes busy, and the dir that
+	// TearDown removes last marks the cgroup as ours.
+	if err := f.Cgroups.Destroy(ctx, uid); err != nil {
+		return err
+	}
+	if err := volume.TearDown(ctx, f.Root.Dir, uid); err != nil {
+		return err
+	}
+	f.Root.Users.Release(uid)
+	return nil
+}
+
+// SetUpVolumes sets up the pod's volumes, for one container at a time.
+func (f *Files) SetUpVolumes(ctx context.Context, p *v1.Pod, n *podspec.Host) (map[string]volume.Mount, error) {
+	f.settingUp.Lock()
+	defer f.settingUp.Unlock()
+	in := podspec.VolumeInput(p, n)
+	in.Observe = f.Observe
+	return volume.SetUp(ctx, f.Root.Dir, p, in)
+}
+
+// BindSubPaths makes the parts of volumes that the container mounts by subPath,
+// and returns their host paths by index in volumeMounts. For an image volume it
+// is the path in the image.
+func (f *Files) BindSubPaths(pod *v1.Pod, c *v1.Container, in podspec.Input, n *podspec.Host) (map[int]string, error) {
+	paths, err := podspec.SubPaths(pod, c, in, n)
+	if err != nil || len(paths) == 0 {
+		return nil, err
+	}
+	out := map[int]string{}
+	for k, path := range paths {
+		m := &c.VolumeMounts[k]
+		if in.VolumeImages[m.Name] != "" {
+			out[k] = path // the runtime finds it in the image
+			continue
+		}
+		out[k], err = volume.SubPath(f.Root.Dir, string(pod.UID), volume.SubPathMount{
+			Volume: m.Name, Container: c.Name, Index: k, Mount: in.Volumes[m.Name], Path: path,
+			Shared: m.MountPropagation != nil && *m.MountPropagation == v1.MountPropagationBidirectional})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

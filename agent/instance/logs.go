@@ -1,0 +1,121 @@
+package instance
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/pleg"
+	"monopod/agent/podlog"
+	"monopod/agent/podspec"
+	"monopod/agent/safefile"
+)
+
+// logDir returns the log dir of one instance of the pod.
+func (f *Files) logDir(uid string) string {
+	return podspec.LogDir(f.PodLogs, f.Key, uid)
+}
+
+// MakeLogDir makes the folder of the pod's logs.
+func (f *Files) MakeLogDir(pod *v1.Pod) error {
+	return makeLogDirs(f.logDir(string(pod.UID)), 1)
+}
+
+// MakeContainerLogDir makes the folder of one container's logs.
+func (f *Files) MakeContainerLogDir(pod *v1.Pod, name string) error {
+	return makeLogDirs(filepath.Join(f.logDir(string(pod.UID)), name), podlog.LogDepth)
+}
+
+// makeLogDirs makes the log folder dir, which is depth levels below the folder
+// of all logs. It follows no link below that: the runtime would write to where
+// the link leads.
+func makeLogDirs(dir string, depth int) error {
+	above := dir
+	for range depth {
+		above = filepath.Dir(above)
+	}
+	err := os.MkdirAll(above, 0o755)
+	if err == nil {
+		_, err = safefile.MakeDirs(dir, depth, 0o755)
+	}
+	if err != nil {
+		return fmt.Errorf("log folder: %w", err)
+	}
+	return nil
+}
+
+// LoggedAttempts raises next, by container name, to the attempts after those that
+// left a log with content. It looks only at containers for which ask is true.
+func (f *Files) LoggedAttempts(uid string, next map[string]uint32, ask func(name string) bool) {
+	dirs, _ := os.ReadDir(f.logDir(uid)) // links in it are not followed
+	for _, d := range dirs {
+		if !ask(d.Name()) {
+			continue
+		}
+		podlog.EachLog(filepath.Join(f.logDir(uid), d.Name()), func(n uint32, s safefile.Stat) {
+			if s.IsRegular() && s.Size() > 0 {
+				next[d.Name()] = max(next[d.Name()], n+1)
+			}
+		})
+	}
+}
+
+// RemoveLogs removes the logs of an instance and the links to them.
+func (f *Files) RemoveLogs(uid string) error {
+	if f.KeepLogs {
+		return nil
+	}
+	dir := f.logDir(uid)
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("logs: %w", err)
+	}
+	if f.LogLinks == "" {
+		return nil
+	}
+	links, _ := filepath.Glob(filepath.Join(f.LogLinks, fmt.Sprintf("%s_%s_*.log", f.Key.Name, f.Key.Namespace)))
+	for _, l := range links {
+		if to, err := os.Readlink(l); err == nil && filepath.Dir(filepath.Dir(to)) == dir {
+			os.Remove(l)
+		}
+	}
+	return nil
+}
+
+// LinkLog makes the link by which log shippers find and identify the log of a
+// container's attempt. A container runs without it, too.
+func (f *Files) LinkLog(uid, container string, attempt uint32, id string) {
+	if f.LogLinks == "" {
+		return
+	}
+	log := filepath.Join(f.logDir(uid), podspec.LogPath(container, attempt))
+	if _, err := os.Stat(log); err != nil {
+		return
+	}
+	err := os.MkdirAll(f.LogLinks, 0o755)
+	if err == nil {
+		err = os.Symlink(log, podspec.LogLink(f.LogLinks, f.Key, container, id))
+	}
+	if err != nil && !os.IsExist(err) {
+		f.Log.Warn("log link failed", "container", container, "err", err)
+	}
+}
+
+// RemoveContainerFiles removes the termination log, the log files and their link
+// of a container that was removed from the runtime.
+func (f *Files) RemoveContainerFiles(ctx context.Context, i *pleg.Instance, c *pleg.Container) error {
+	if f.LogLinks != "" {
+		os.Remove(podspec.LogLink(f.LogLinks, f.Key, c.Name, c.ID))
+	}
+	f.removeTerminationLog(c, i.UID)
+	if n := i.Newest(c.Name); n != nil && n.Attempt == c.Attempt {
+		return nil // the successor takes over this attempt's number and log
+	}
+	log := filepath.Join(f.logDir(i.UID), podspec.LogPath(c.Name, c.Attempt))
+	if where := c.Status.GetLogPath(); where != "" {
+		log = where // the log folder may have been another one then
+	}
+	return f.Rotator.Remove(ctx, c.ID, log)
+}

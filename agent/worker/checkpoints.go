@@ -1,0 +1,37 @@
+package worker
+
+import (
+	"fmt"
+
+	"monopod/agent/checkpoint"
+)
+
+// remember saves a checkpoint and uses it from now on.
+func (p *pod) remember(c *checkpoint.Checkpoint) error {
+	if other, taken := p.Uids.Other(c.Pod.UID, p.Key); taken {
+		return fmt.Errorf("checkpoint of %s: the pod %s has its uid %s", p.Key, other, c.Uid())
+	}
+	if err := p.Root.Save(c); err != nil {
+		return err
+	}
+	p.setKnown(c, false)
+	return nil
+}
+
+// rememberOrWarn saves a checkpoint. A full disk does not stop the work: a
+// restarted agent decides the same again.
+func (p *pod) rememberOrWarn(c *checkpoint.Checkpoint) {
+	if err := p.remember(c); err != nil {
+		p.Log.Warn("checkpoint is not saved; a restarted agent does not know that the pod is being stopped", "err", err)
+		p.setKnown(c, true)
+	}
+}
+
+// setKnown makes c the checkpoint of its instance. failed: it could not be
+// saved; if no earlier one is on disk either, the pod is accepted again, as soon
+// as the disk takes the checkpoint.
+func (p *pod) setKnown(c *checkpoint.Checkpoint, failed bool) {
+	d, old := *c, p.Known[c.Uid()]
+	d.Unwritten = failed && (old == nil || old.Unwritten)
+	p.Known[c.Uid()] = &d
+}

@@ -1,0 +1,107 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/admission"
+	"monopod/agent/checkpoint"
+	"monopod/agent/events"
+	"monopod/agent/instance"
+	"monopod/agent/panics"
+	"monopod/agent/plan"
+	"monopod/manifests"
+)
+
+// pod is what a worker and its parts have in common: the pod's name, what is
+// known of its instances, and how work for it runs.
+type pod struct {
+	*Pool
+	instance.Files
+	recorder
+	Key        manifests.Key
+	Log        *slog.Logger
+	Known      map[string]*checkpoint.Checkpoint // by uid
+	Life       context.Context                   // ends with the agent, or when the sync loop ends the worker
+	current    Update                            // of the last pass
+	woken      chan struct{}
+	background sync.WaitGroup // goroutines of fetches, stops and hooks
+}
+
+func newPod(pool *Pool, life context.Context, key manifests.Key, known map[string]*checkpoint.Checkpoint) *pod {
+	log := pool.Log.With("pod", key.String())
+	p := &pod{Pool: pool, Key: key, Log: log, Known: known, Life: life, woken: make(chan struct{}, 1)}
+	p.Files.Disk, p.Files.Key, p.Files.Log = pool.Disk, key, log
+	p.recorder = recorder{events: pool.Events, Key: key, Machine: pool.Disk.Machine, Known: known, current: &p.current}
+	return p
+}
+
+// Wake makes the worker sync its pod again.
+func (p *pod) Wake() {
+	select {
+	case p.woken <- struct{}{}:
+	default:
+	}
+}
+
+// caught turns a panic in the work on the worker's pod into *err: an error of
+// this pod alone. what is a noun: the log says that it failed. It must be
+// deferred itself, in every goroutine that works for the pod.
+func (p *pod) caught(err *error, what, container string) {
+	if v := recover(); v != nil {
+		*err = panics.New(v)
+		p.fault(*err, what, container)
+	}
+}
+
+// contained calls do, which the pod can do without.
+func (p *pod) contained(what string, do func()) {
+	var err error
+	defer p.caught(&err, what, "")
+	do()
+}
+
+// fault reports a panic in the work on the worker's pod. Any goroutine may call it.
+func (p *pod) fault(err error, what, container string) {
+	p.Metrics.Panic()
+	uid := ""
+	if p, ok := p.Store.Pod(p.Key.String()); ok {
+		uid = string(p.UID)
+	}
+	p.Events.Record(events.PodRef(p.Key.Namespace, p.Key.Name, uid), v1.EventTypeWarning, plan.ReasonFault, what+": "+err.Error())
+	if !p.Faults.IsNew(p.Key.String()+" "+what+" "+container, err.Error()) {
+		return
+	}
+	log := p.Log
+	if container != "" {
+		log = log.With("container", container)
+	}
+	log.Error(what+" failed", panics.Logged(err)...)
+}
+
+// ownUID refuses to create anything of the desired pod while another pod name
+// has its uid in the runtime: that pod has no checkpoint and must go first.
+func (p *pod) ownUID(s *plan.Facts) error {
+	uid := string(s.Pod.UID)
+	for _, other := range s.Observed.All.NamesOf(uid) {
+		if other != p.Key {
+			return plan.Because(admission.ReasonUIDInUse, errors.New(admission.UidStillOf(uid, other)))
+		}
+	}
+	return nil
+}
+
+// detached returns a context that an update does not end, and the end of the
+// agent only after LeaveIn.
+func (p *pod) detached() (context.Context, context.CancelFunc) {
+	firm, cancel := context.WithCancelCause(context.WithoutCancel(p.Life))
+	stop := context.AfterFunc(p.Life, func() {
+		time.AfterFunc(LeaveIn, func() { cancel(context.Cause(p.Life)) })
+	})
+	return firm, func() { stop(); cancel(nil) }
+}

@@ -1,0 +1,80 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/events"
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
+	"monopod/agent/podspec"
+	"monopod/agent/podstatus"
+	"monopod/agent/probe"
+)
+
+// probes are the probes of the containers that run.
+type probes struct {
+	*pod
+	report *reporter
+	set    *probe.Set
+	born   time.Time // when the worker started
+}
+
+func newProbes(p *pod, report *reporter) *probes {
+	b := &probes{pod: p, report: report, born: time.Now()}
+	b.set = probe.NewSet(&p.Prober, p.ExecProbe, p.Wake, p.Log)
+	b.set.Event = p.recordProbe
+	b.set.Fault = func(t *probe.Target, err error) { p.fault(err, "probe run", t.Container.Name) }
+	return b
+}
+
+// targets returns the containers to probe: all that run of the desired
+// instance, and those still ready of instances that leave.
+func (b *probes) targets(s *plan.Facts) []probe.Target {
+	var out []probe.Target
+	leaving := s.Leaving()
+	for _, uid := range leaving {
+		if c := b.Known[uid]; c != nil {
+			out = b.targetsOf(out, s, c.Pod, s.Observed.Instances[uid], true)
+		}
+	}
+	if s.Pod != nil && len(leaving) == 0 && s.Checkpoint().Ended() == "" {
+		out = b.targetsOf(out, s, s.Pod.Pod, s.Instance(), false)
+	}
+	return out
+}
+
+func (b *probes) targetsOf(out []probe.Target, s *plan.Facts, pod *v1.Pod, i *pleg.Instance, leaving bool) []probe.Target {
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for k := range list {
+			c := &list[k]
+			n := i.Newest(c.Name)
+			if n == nil || !n.Running() || !probe.Any(c) || !leaving && s.Hooking(n) {
+				continue // probes start when the postStart hook is done
+			}
+			t := probe.Target{ID: n.ID, Pod: pod, Began: n.Started, Container: c, About: events.AboutContainer(pod, c.Name), Leaving: leaving, Adopted: n.Started.Before(b.born)}
+			if ips := podstatus.SandboxIPs(pod, i, b.Machine.Now()); len(ips) > 0 {
+				t.Host = ips[0]
+			}
+			t.Started, t.Ready = b.report.reported(string(pod.UID), n)
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// ExecProbe runs a probe's command. $(NAME) in it stands for a value that the
+// manifest itself gives, as with the kubelet.
+func (p *pod) ExecProbe(ctx context.Context, t *probe.Target, command []string, timeout time.Duration) (string, int32, error) {
+	command, err := podspec.ExpandStatic(command, t.Container.Env)
+	if err != nil {
+		return "", 0, err
+	}
+	answer, err := p.Cri.ExecSync(ctx, t.ID, command, timeout)
+	if err != nil {
+		return "", 0, err
+	}
+	return string(answer.GetStdout()) + string(answer.GetStderr()), answer.GetExitCode(), nil
+}

@@ -1,0 +1,116 @@
+package worker
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/plan"
+	"monopod/agent/pleg"
+	"monopod/agent/podstatus"
+	"monopod/manifests"
+)
+
+// reporter reports the pod's status. The worker's goroutine owns it.
+type reporter struct {
+	*pod
+	last      *v1.PodStatus // as reported last, of the uid lastUID
+	lastUID   string
+	inherited bool          // last comes from a previous agent, and may be of a previous instance
+	sent      State         // what the sync loop knows
+	began     time.Time     // when the desired instance became active; zero: not read yet
+	starting  *pendingStart // the instance that the worker accepted last, until it runs
+}
+
+// restore takes over the pod's last status from a previous agent, unless
+// it is of an instance older than the checkpoint's.
+func (r *reporter) restore() {
+	prev, inherited := r.Store.Previous(r.Key.String())
+	if !inherited {
+		prev, _ = r.Store.Pod(r.Key.String()) // of a pod that was held
+	}
+	if prev == nil || podstatus.WasRefused(&prev.Status) {
+		return
+	}
+	if c := r.Known[string(prev.UID)]; c != nil && prev.Status.StartTime.Before(&c.Accepted) {
+		return
+	}
+	r.last, r.lastUID, r.inherited = &prev.Status, string(prev.UID), inherited
+}
+
+// dropStale forgets an inherited status whose instance left nothing else:
+// the previous agent died before it accepted the next instance.
+func (r *reporter) dropStale(s *plan.Facts) {
+	if r.inherited && r.Known[r.lastUID] == nil && s.Observed.Instances[r.lastUID] == nil {
+		r.last, r.lastUID = nil, ""
+	}
+	r.inherited = false
+}
+
+// report stores the pod's status: of the instance that leaves while there is
+// one, else of the desired one.
+func (r *reporter) report(s *plan.Facts, p *plan.Plan) {
+	if p.Gone {
+		return
+	}
+	for _, uid := range s.Leaving() {
+		if c := r.Known[uid]; c != nil {
+			if c.Ended() != "" {
+				r.publish(c.Pod, c.Pod.Status)
+				return
+			}
+			old := *s
+			old.Pod = &manifests.Pod{Pod: c.Pod, File: c.File, Digest: c.Digest}
+			r.publish(c.Pod, podstatus.PodStatus(&old, &plan.Plan{}, r.Machine.Now(), r.lastStatus(uid)))
+			return
+		}
+	}
+	if s.Pod == nil {
+		return
+	}
+	if c := s.Checkpoint(); c.Ended() != "" {
+		r.publish(s.Pod.Pod, c.Pod.Status)
+		return
+	}
+	r.publish(s.Pod.Pod, podstatus.PodStatus(s, p, r.Machine.Now(), r.lastStatus(string(s.Pod.UID))))
+}
+
+// unseen reports a pod while the runtime is down: its last status, or that
+// of a pod that has not started.
+func (r *reporter) unseen(desired *manifests.Pod) {
+	if p, ok := r.Store.Pod(r.Key.String()); ok && !podstatus.WasRefused(&p.Status) && !podstatus.WasHeld(&p.Status) || desired == nil {
+		return
+	}
+	last := r.lastStatus(string(desired.UID))
+	if last != nil && !podstatus.WasHeld(last) {
+		r.publish(desired.Pod, *last)
+		return
+	}
+	s := &plan.Facts{Pod: desired, Known: r.Known, Observed: &pleg.Observed{}, Unseen: true, Now: time.Now()}
+	r.publish(desired.Pod, podstatus.PodStatus(s, &plan.Plan{}, r.Machine.Now(), last))
+}
+
+func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus) {
+	out := *pod
+	out.Status = st
+	r.recordRunning(string(pod.UID), &st)
+	r.last, r.lastUID = &out.Status, string(pod.UID)
+	r.Store.SetPod(r.Key.String(), &out)
+}
+
+// fault puts a pass's panic into the pod's last status, which stands
+// until a later pass reports.
+func (r *reporter) fault(desired *manifests.Pod, err error) {
+	p, reported := r.Store.Pod(r.Key.String())
+	switch {
+	case reported:
+		p = p.DeepCopy()
+	case desired != nil:
+		p = desired.Pod.DeepCopy()
+		p.Status = v1.PodStatus{Phase: v1.PodPending}
+	default:
+		return
+	}
+	p.Status.Reason, p.Status.Message = plan.ReasonFault, err.Error()
+	r.Store.SetPod(r.Key.String(), p)
+}
