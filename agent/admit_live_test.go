@@ -342,7 +342,7 @@ func TestSeatsAreReadFromCheckpoints(t *testing.T) {
 		}
 		return c
 	}
-	retired := func(c *checkpoint.Checkpoint) { *c = *c.Removing(c.Accepted) }
+	retired := func(c *checkpoint.Checkpoint) { *c = *c.Removing(c.Accepted, checkpoint.Mark{}) }
 	ended := func(c *checkpoint.Checkpoint) { c.Pod.Status.Phase = v1.PodSucceeded }
 	s := admission.NewTable(node.Facts{}, []*checkpoint.Checkpoint{
 		was("runs", "1"), was("going", "2", retired), was("done", "3", ended), was("gone", "6", ended, retired), was("changing", "4", retired), was("changing", "5"),

@@ -14,7 +14,11 @@ import (
 // active gives the pod a deadline and says for how long it has been active.
 func active(deadline int64, ago time.Duration) func(*plan.Facts) {
 	return func(s *plan.Facts) {
-		s.Pod.Spec.ActiveDeadlineSeconds, s.Began = &deadline, s.Now.Add(-ago)
+		s.Pod.Spec.ActiveDeadlineSeconds = &deadline
+		s.Mark = checkpoint.Mark{Boot: "b", Up: 2 * time.Hour}
+		c := *s.Known["u"]
+		c.Active = &checkpoint.Active{Mark: s.Mark, Before: ago}
+		s.Known["u"] = &c
 	}
 }
 

@@ -48,7 +48,7 @@ func (c scene) situation() plan.Facts {
 			k.Digest = c.digest
 		}
 		if c.retired {
-			k = k.Removing(metav1.Time{Time: noon})
+			k = k.Removing(metav1.Time{Time: noon}, checkpoint.Mark{})
 		}
 		if c.ended != "" {
 			k = k.WithEnd(v1.PodStatus{Phase: c.ended})

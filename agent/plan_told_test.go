@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
@@ -79,7 +80,10 @@ func stops(all map[string]plan.Stopping) func(*plan.Facts) {
 
 // deleted says since when the pod is being removed.
 func deleted(ago time.Duration) func(*plan.Facts) {
-	return func(s *plan.Facts) { s.Known["u"].Pod.DeletionTimestamp.Time = s.Now.Add(-ago) }
+	return func(s *plan.Facts) {
+		s.Mark = checkpoint.Mark{Boot: "b", Up: 48 * time.Hour}
+		s.Known["u"].Removed = &checkpoint.Mark{Boot: "b", Up: s.Mark.Up - ago}
+	}
 }
 
 func preStops(c pleg.Container) pleg.Container {

@@ -197,7 +197,7 @@ func TestImagesThatPodsName(t *testing.T) {
 	former, gone := pod("former", "old:1"), pod("gone", "gone:1")
 	former.UID, gone.UID = "1", "2"
 	now := metav1.Now()
-	for _, c := range []*checkpoint.Checkpoint{checkpoint.NewCheckpoint(former, now), checkpoint.NewCheckpoint(gone, now).Removing(now)} {
+	for _, c := range []*checkpoint.Checkpoint{checkpoint.NewCheckpoint(former, now), checkpoint.NewCheckpoint(gone, now).Removing(now, checkpoint.Mark{})} {
 		if err := root.Save(c); err != nil {
 			t.Fatal(err)
 		}

@@ -152,6 +152,7 @@ func (r *rig) start() {
 	if r.boot.ID != "" {
 		m.Boot = r.boot
 	}
+	m.Boot.Uptime = func() time.Duration { return time.Since(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)) }
 	if r.facts != nil {
 		r.facts(&m.Facts)
 		read := m.ReadFacts

@@ -10,19 +10,67 @@ import (
 
 // Boot is the run of the kernel that the agent lives in.
 type Boot struct {
-	ID    string    // "": not known
-	Since time.Time // by the current clock; zero: not known
+	ID     string               // "": not known
+	Since  time.Time            // by the current clock; zero: not known
+	Uptime func() time.Duration // the time since the boot, suspend included; nil: not known
 }
 
 // ReadBoot reads the current boot from the kernel.
 func ReadBoot() Boot {
-	var b Boot
+	b := Boot{Uptime: uptime}
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
 		b.ID = strings.TrimSpace(string(id))
 	}
-	var up unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) == nil {
-		b.Since = time.Now().Add(-time.Duration(up.Nano()))
+	if up := uptime(); up > 0 {
+		b.Since = time.Now().Add(-up)
 	}
 	return b
+}
+
+// uptime returns CLOCK_BOOTTIME, 0 if the kernel does not tell it.
+func uptime() time.Duration {
+	var up unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) != nil {
+		return 0
+	}
+	return time.Duration(up.Nano())
+}
+
+// Mark is a moment of a boot. The machine's clock may be set at any time, which
+// changes no mark: a duration that must outlive the agent is counted from one.
+type Mark struct {
+	Boot string        `json:"boot"`
+	Up   time.Duration `json:"up"` // since the boot, ns
+}
+
+// Mark returns the current moment.
+func (b Boot) Mark() Mark {
+	if b.Uptime == nil {
+		return Mark{Boot: b.ID}
+	}
+	return Mark{Boot: b.ID, Up: b.Uptime()}
+}
+
+// Since returns the time from the mark to now, which is never negative. ok is
+// false if they are of different boots, or the boot is not known.
+func (m Mark) Since(now Mark) (d time.Duration, ok bool) {
+	return max(now.Up-m.Up, 0), m.Boot != "" && m.Boot == now.Boot
+}
+
+// Active is how long a pod has been active: Before, and the time since the mark
+// if that is of the current boot. The time for which the machine was off does
+// not count; nor does, after a crash of the machine, the time since the last save.
+type Active struct {
+	Mark
+	Before time.Duration `json:"before,omitempty"` // ns
+}
+
+// At returns how long the pod has been active. saved is false if the mark is of
+// another boot.
+func (a *Active) At(now Mark) (d time.Duration, saved bool) {
+	since, same := a.Since(now)
+	if !same {
+		return a.Before, false
+	}
+	return a.Before + since, true
 }

@@ -49,6 +49,11 @@ type Checkpoint struct {
 	// Boot is the boot in which a pod that starts after others started last; "":
 	// unknown, which counts as the current one.
 	Boot string `json:"boot,omitempty"`
+	// Active is of a pod with a deadline; nil: not known.
+	Active *Active `json:"active,omitempty"`
+	// Removed is when the removal of the instance was recorded; nil: see its
+	// deletionTimestamp.
+	Removed *Mark `json:"removed,omitempty"`
 	// Pod is the accepted pod. Its deletionTimestamp is set once the instance
 	// must go, its status once it has ended.
 	Pod *v1.Pod `json:"pod"`
@@ -96,13 +101,30 @@ func (c *Checkpoint) InBoot(b Boot) *Checkpoint {
 	return &d
 }
 
-// Removing returns a copy that says the instance must go. JSON keeps whole
-// seconds of the time: it is rounded up, so that a grace period which is counted
-// from it after a restart of the agent is never cut short.
-func (c *Checkpoint) Removing(now metav1.Time) *Checkpoint {
+// Removing returns a copy that says the instance must go. at is the same moment
+// as now, from which the rest of its grace period is counted.
+func (c *Checkpoint) Removing(now metav1.Time, at Mark) *Checkpoint {
 	d := *c
 	d.Pod = c.Pod.DeepCopy()
-	d.Pod.DeletionTimestamp = new(metav1.NewTime(now.Add(time.Second - 1).Truncate(time.Second)))
+	d.Pod.DeletionTimestamp, d.Removed = &now, &at
+	return &d
+}
+
+// RemovingFor returns for how long the instance has been going.
+func (c *Checkpoint) RemovingFor(wall time.Time, now Mark) time.Duration {
+	if c.Removed != nil {
+		if d, same := c.Removed.Since(now); same {
+			return d
+		}
+	}
+	// JSON keeps whole seconds of the time: count from the end of that second.
+	return max(wall.Sub(c.Pod.DeletionTimestamp.Time)-time.Second, 0)
+}
+
+// WithActive returns a copy that says for how long the pod has been active.
+func (c *Checkpoint) WithActive(before time.Duration, now Mark) *Checkpoint {
+	d := *c
+	d.Active = &Active{Mark: now, Before: before}
 	return &d
 }
 

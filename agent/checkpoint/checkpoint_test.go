@@ -9,24 +9,63 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A grace period that is counted from the stored time is never cut short.
-func TestTheStoredTimeOfARemovalIsNotEarly(t *testing.T) {
-	for _, now := range []time.Time{
+// reread returns a checkpoint as a restarted agent reads it.
+func reread(t *testing.T, c *Checkpoint) *Checkpoint {
+	t.Helper()
+	b, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Checkpoint
+	if err := json.Unmarshal(b, &read); err != nil {
+		t.Fatal(err)
+	}
+	return &read
+}
+
+// How long an instance has been going does not depend on the machine's clock.
+func TestRemovalTimeIgnoresTheClock(t *testing.T) {
+	at := time.Date(2026, 5, 4, 3, 2, 1, 999_999_999, time.UTC)
+	mark := Mark{Boot: "b", Up: time.Hour}
+	c := reread(t, (&Checkpoint{Pod: &v1.Pod{}}).Removing(metav1.NewTime(at), mark))
+	for _, tt := range []struct {
+		name string
+		wall time.Time
+		now  Mark
+		want time.Duration
+	}{
+		{"ten seconds later", at.Add(10 * time.Second), Mark{"b", time.Hour + 10*time.Second}, 10 * time.Second},
+		{"the clock was set back a year", at.AddDate(-1, 0, 0), Mark{"b", time.Hour + 10*time.Second}, 10 * time.Second},
+		{"the clock was set on a year", at.AddDate(1, 0, 0), Mark{"b", time.Hour + 10*time.Second}, 10 * time.Second},
+		{"in another boot it goes by the clock", at.Add(10 * time.Second), Mark{"c", time.Minute}, 9*time.Second + 999_999_999},
+		{"and is never negative", at.AddDate(-1, 0, 0), Mark{"c", time.Minute}, 0},
+	} {
+		if got := c.RemovingFor(tt.wall, tt.now); got != tt.want {
+			t.Errorf("%s: going for %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A stored time has whole seconds: counting from it never cuts a grace period short.
+func TestAnOldRemovalIsNotCountedTooLong(t *testing.T) {
+	for _, at := range []time.Time{
 		time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC),
 		time.Date(2026, 5, 4, 3, 2, 1, 1, time.UTC),
 		time.Date(2026, 5, 4, 3, 2, 1, 999_999_999, time.UTC),
 	} {
-		c := (&Checkpoint{Pod: &v1.Pod{}}).Removing(metav1.NewTime(now))
-		b, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
+		c := reread(t, (&Checkpoint{Pod: &v1.Pod{}}).Removing(metav1.NewTime(at), Mark{}))
+		if got := c.RemovingFor(at.Add(10*time.Second), Mark{}); got > 10*time.Second || got < 9*time.Second {
+			t.Errorf("removed at %s: going for %s after 10s", at, got)
 		}
-		var read Checkpoint
-		if err := json.Unmarshal(b, &read); err != nil {
-			t.Fatal(err)
-		}
-		if late := read.Pod.DeletionTimestamp.Sub(now); late < 0 || late >= time.Second {
-			t.Errorf("removed at %s, stored as %s", now, read.Pod.DeletionTimestamp)
-		}
+	}
+}
+
+func TestActiveTimeAddsUpOverBoots(t *testing.T) {
+	c := reread(t, (&Checkpoint{Pod: &v1.Pod{}}).WithActive(time.Minute, Mark{"b", time.Hour}))
+	if d, saved := c.Active.At(Mark{"b", time.Hour + time.Second}); d != time.Minute+time.Second || !saved {
+		t.Errorf("in the same boot: %s, %t", d, saved)
+	}
+	if d, saved := c.Active.At(Mark{"c", 5 * time.Hour}); d != time.Minute || saved {
+		t.Errorf("in another boot: %s, %t", d, saved)
 	}
 }

@@ -13,6 +13,7 @@ type verb string
 const (
 	DoAccept          verb = "accept"               // write the pod's checkpoint
 	DoMarkRemoving    verb = "mark for removal"     // write into the checkpoint that the instance must go
+	DoSaveActive      verb = "save active time"     // write into the checkpoint how long the pod has been active
 	DoRecordResult    verb = "record result"        // write into the checkpoint how the pod ends, before it is stopped
 	DoEnd             verb = "end"                  // write into the checkpoint how the pod ended
 	DoSetUp           verb = "set up"               // make the pod's cgroup, dirs and volumes
@@ -35,6 +36,7 @@ const (
 var verbTexts = map[verb]struct{ done, noun string }{
 	DoAccept:          {"pod accepted", "pod acceptance"},
 	DoMarkRemoving:    {"pod removal recorded", "pod removal record"},
+	DoSaveActive:      {"active time saved", "active time save"},
 	DoRecordResult:    {"pod result recorded", "pod result record"},
 	DoEnd:             {"pod ended", "pod end"},
 	DoSetUp:           {"pod set up", "pod setup"},
@@ -67,6 +69,7 @@ type Action struct {
 	Name    string        // the container's name in the pod
 	Attempt uint32        // of the sandbox or container to create
 	Grace   time.Duration // for a stop
+	Active  time.Duration // to save
 	BackOff string        // for a start: the back-off before it
 	PreStop string        // for a stop: the hook that runs first, as JSON
 	Behind  []string      // for a stop: ids of containers that end first, as far as the grace allows

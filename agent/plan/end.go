@@ -25,20 +25,40 @@ func (s *Facts) result(p *Plan, i *pleg.Instance) *checkpoint.Result {
 // deadlinePassed ends a pod that is active beyond its activeDeadlineSeconds
 // (reason and message are the kubelet's).
 func (s *Facts) deadlinePassed(p *Plan) *checkpoint.Result {
-	d := s.Pod.Spec.ActiveDeadlineSeconds
-	if d == nil {
+	if s.Pod.Spec.ActiveDeadlineSeconds == nil {
 		return nil
 	}
-	// Not Before: the difference of two times of one process does not change
-	// when the clock is set.
-	left := time.Duration(*d)*time.Second - s.Now.Sub(s.Began)
-	if left > 0 {
-		p.wakeAt(s.Now.Add(left))
+	deadline := time.Duration(*s.Pod.Spec.ActiveDeadlineSeconds) * time.Second
+	active, saved := s.active(deadline)
+	if left := deadline - active; left > 0 {
+		if !saved {
+			p.then(Action{Do: DoSaveActive, UID: string(s.Pod.UID), Active: active, Reason: "the pod has a deadline"})
+		}
+		p.wakeAt(s.Now.Add(min(left, saveActiveEvery(deadline))))
 		return nil
 	}
 	return &checkpoint.Result{Phase: v1.PodFailed, Reason: "DeadlineExceeded",
 		Message: "Pod was active on the node longer than the specified deadline",
-		Why:     fmt.Sprintf("it was active for its %d seconds", *d)}
+		Why:     fmt.Sprintf("it was active for its %d seconds", deadline/time.Second)}
+}
+
+// saveActiveEvery is how much of its active time a pod may lose with a crash of
+// the machine.
+func saveActiveEvery(deadline time.Duration) time.Duration {
+	return min(max(deadline/10, 10*time.Second), 10*time.Minute)
+}
+
+// active returns how long the pod has been active, and whether enough of that is saved.
+func (s *Facts) active(deadline time.Duration) (active time.Duration, saved bool) {
+	c := s.Checkpoint()
+	switch {
+	case c.Accepted.IsZero(): // its checkpoint is about to be made
+		return s.Now.Sub(s.Since), true
+	case c.Active == nil: // of an agent that did not save it
+		return max(s.Now.Sub(c.Accepted.Time), 0), false
+	}
+	active, saved = c.Active.At(s.Mark)
+	return active, saved && active-c.Active.Before < saveActiveEvery(deadline)
 }
 
 // planEnd stops what still runs. Once nothing runs, so that all exit codes are

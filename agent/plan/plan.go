@@ -16,10 +16,12 @@ import (
 
 // Facts is everything that a plan is made from.
 type Facts struct {
-	Now      time.Time
+	Now      time.Time                         // by the machine's clock; comparisons go by the process's own
+	Mark     checkpoint.Mark                   // the same moment, as it is saved
 	Pod      *manifests.Pod                    // the desired pod; nil: none
 	Known    map[string]*checkpoint.Checkpoint // by uid, of this pod name
 	Observed *pleg.Observed
+	Since    time.Time          // when the desired pod started, as reported last; for one without a checkpoint
 	Unseen   bool               // the runtime was not asked: what is not observed may exist
 	Failures map[string]Failure // of the last attempts, by container name; SandboxFailure: the sandbox
 	Runtime  string             // its name, for container ids
@@ -31,7 +33,6 @@ type Facts struct {
 	Probes    map[string]probe.Results // by container id, of those that run and have probes
 	Stopping  map[string]Stopping      // by container id
 	PostStart map[string]HookState     // by container id: hooks that this agent started
-	Began     time.Time                // when the pod became active, for its deadline
 }
 
 // Failure is an attempt that failed and when to try again.
@@ -114,7 +115,7 @@ func (s *Facts) planRemoval(p *Plan, uid string) {
 	if c != nil {
 		pod = c.Pod
 		if c.IsRemoving() {
-			used = s.Now.Sub(c.Pod.DeletionTimestamp.Time)
+			used = c.RemovingFor(s.Now, s.Mark)
 		}
 	}
 	planStop(p, i, pod, checkpoint.CausePod, why, used)

@@ -20,7 +20,7 @@ type Observer struct {
 	cri      *cri.Client
 	lister   *Lister
 	key      manifests.Key
-	statuses map[string]*rt.ContainerStatus  // by container id, of the state seen last
+	statuses map[string]*seen                // by container id, of the state seen last
 	networks map[string]*rt.PodSandboxStatus // by sandbox id
 	Seen     atomic.Uint64                   // fingerprint of the last observation; any goroutine may read it
 	born     time.Time
@@ -29,7 +29,7 @@ type Observer struct {
 
 func NewObserver(c *cri.Client, l *Lister, key manifests.Key) *Observer {
 	return &Observer{cri: c, lister: l, key: key, born: time.Now(),
-		statuses: map[string]*rt.ContainerStatus{}, networks: map[string]*rt.PodSandboxStatus{}}
+		statuses: map[string]*seen{}, networks: map[string]*rt.PodSandboxStatus{}}
 }
 
 // Observe returns all instances of the pod that are this agent's.
@@ -113,21 +113,23 @@ func hostNetwork(st *rt.PodSandboxStatus) bool {
 
 // container completes a listed container with its status in this state.
 func (o *Observer) container(ctx context.Context, c *rt.Container) (Container, error) {
-	st := o.statuses[c.Id]
-	if st == nil || st.State != c.State {
-		var err error
-		was := st
-		if st, err = o.cri.ContainerStatus(ctx, c.Id); err != nil {
+	known := o.statuses[c.Id]
+	if known == nil || known.State != c.State {
+		st, err := o.cri.ContainerStatus(ctx, c.Id)
+		if err != nil {
 			return Container{}, err
 		}
-		if justEnded(was, st, o.born) {
+		now := known.next(st, time.Now())
+		if justEnded(known, now, o.born) {
 			o.Ended = append(o.Ended, st)
 		}
-		o.statuses[c.Id] = st
+		known, o.statuses[c.Id] = now, now
 	}
+	known.last = time.Now()
+	st := known.ContainerStatus
 	out := Container{
 		ID: c.Id, Name: c.Metadata.GetName(), Sandbox: c.PodSandboxId, Attempt: c.Metadata.GetAttempt(), State: st.State,
-		Created: stamp(c.CreatedAt), Started: stamp(st.StartedAt), Finished: stamp(st.FinishedAt),
+		Created: stamp(c.CreatedAt), Started: known.started, Finished: known.finished,
 		ExitCode: st.ExitCode, Reason: st.Reason, Message: st.Message,
 		Image: st.Image.GetImage(), ImageRef: st.ImageRef, BackOff: c.Annotations[podspec.AnnBackoff],
 		PreStop: c.Annotations[podspec.AnnPreStop], Ports: c.Annotations[podspec.AnnPorts], Status: st,
@@ -164,15 +166,6 @@ func (o *Observer) forget(sandboxes []*rt.PodSandbox, containers []*rt.Container
 			delete(o.statuses, id)
 		}
 	}
-}
-
-// justEnded reports whether a container ended after born, when its observer was
-// created. was is its status before, or nil.
-func justEnded(was, now *rt.ContainerStatus, born time.Time) bool {
-	if now.State != rt.ContainerState_CONTAINER_EXITED {
-		return false
-	}
-	return was != nil && was.State != now.State || was == nil && now.FinishedAt >= born.UnixNano()
 }
 
 // Addresses returns the sandbox's addresses, primary first.

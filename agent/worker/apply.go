@@ -86,11 +86,14 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 		}
 		return plan.Because("FailedCheckpoint", w.remember(w.checkpointOf(s, a.UID)))
 	case plan.DoMarkRemoving:
-		w.rememberOrWarn(w.checkpointOf(s, a.UID).Removing(metav1.Now()))
+		w.rememberOrWarn(w.checkpointOf(s, a.UID).Removing(metav1.Now(), w.Machine.Boot.Mark()), "that the pod is being stopped")
+		return nil
+	case plan.DoSaveActive:
+		w.rememberOrWarn(w.checkpointOf(s, a.UID).WithActive(a.Active, s.Mark), "how long the pod has been active")
 		return nil
 	case plan.DoRecordResult:
 		w.recordResult(s, a.Verdict)
-		w.rememberOrWarn(w.checkpointOf(s, a.UID).WithResult(a.Verdict))
+		w.rememberOrWarn(w.checkpointOf(s, a.UID).WithResult(a.Verdict), "that the pod is being stopped")
 		return nil
 	case plan.DoMark:
 		return w.remember(w.checkpointOf(s, a.UID).WithMarks(a.Marks))

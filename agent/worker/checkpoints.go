@@ -18,11 +18,11 @@ func (p *pod) remember(c *checkpoint.Checkpoint) error {
 	return nil
 }
 
-// rememberOrWarn saves a checkpoint. A full disk does not stop the work: a
+// rememberOrWarn saves a checkpoint, which says what. A full disk does not stop the work: a
 // restarted agent decides the same again.
-func (p *pod) rememberOrWarn(c *checkpoint.Checkpoint) {
+func (p *pod) rememberOrWarn(c *checkpoint.Checkpoint, what string) {
 	if err := p.remember(c); err != nil {
-		p.Log.Warn("checkpoint is not saved; a restarted agent does not know that the pod is being stopped", "err", err)
+		p.Log.Warn("checkpoint is not saved; a restarted agent does not know "+what, "err", err)
 		p.setKnown(c, true)
 	}
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
@@ -32,7 +33,12 @@ func (w *Worker) checkpointOf(s *plan.Facts, uid string) *checkpoint.Checkpoint 
 	if c := w.Known[uid]; c != nil {
 		return c
 	}
-	return checkpoint.NewCheckpoint(s.Pod, w.report.since(s)).InBoot(w.Machine.Boot)
+	since := w.report.since(s)
+	c := checkpoint.NewCheckpoint(s.Pod, since).InBoot(w.Machine.Boot)
+	if s.Pod.Spec.ActiveDeadlineSeconds != nil {
+		c = c.WithActive(max(s.Now.Sub(since.Time).Truncate(time.Second), 0), s.Mark)
+	}
+	return c
 }
 
 // takeOver makes sure, before the desired pod is accepted, that no other pod has

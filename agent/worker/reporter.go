@@ -17,8 +17,8 @@ type reporter struct {
 	last      *v1.PodStatus // as reported last, of the uid lastUID
 	lastUID   string
 	inherited bool          // last comes from a previous agent, and may be of a previous instance
+	start     time.Time     // see startOf; zero: not read yet
 	sent      State         // what the sync loop knows
-	began     time.Time     // when the desired instance became active; zero: not read yet
 	starting  *pendingStart // the instance that the worker accepted last, until it runs
 }
 

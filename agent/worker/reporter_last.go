@@ -12,6 +12,18 @@ import (
 	"monopod/agent/podstatus"
 )
 
+// startOf returns when the desired pod started, as reported last, else now. The
+// time compares with later ones of this process however the clock is set.
+func (r *reporter) startOf(s *plan.Facts) time.Time {
+	if s.Pod == nil || s.Known[string(s.Pod.UID)] != nil {
+		return s.Now
+	}
+	if r.start.IsZero() {
+		r.start = s.Now.Add(min(r.since(s).Sub(s.Now), 0))
+	}
+	return r.start
+}
+
 // since returns the reported start time of the desired instance.
 func (r *reporter) since(s *plan.Facts) metav1.Time {
 	if last := r.lastStatus(string(s.Pod.UID)); last != nil && last.StartTime != nil {
@@ -25,26 +37,6 @@ func (r *reporter) lastStatus(uid string) *v1.PodStatus {
 		return r.last
 	}
 	return nil
-}
-
-// beganAt returns when a desired pod with a deadline became active, under this
-// agent or a previous one; zero for others. The time can be compared with later
-// times of this process even if the machine's clock is set.
-func (r *reporter) beganAt(s *plan.Facts) time.Time {
-	if s.Pod == nil || s.Pod.Spec.ActiveDeadlineSeconds == nil || len(s.Leaving()) > 0 {
-		return time.Time{}
-	}
-	if r.began.IsZero() {
-		r.began = s.Now
-		at := s.Checkpoint().Accepted.Time
-		if last := r.lastStatus(string(s.Pod.UID)); last != nil && last.StartTime != nil {
-			at = last.StartTime.Time
-		}
-		if !at.IsZero() {
-			r.began = s.Now.Add(min(at.Sub(s.Now), 0))
-		}
-	}
-	return r.began
 }
 
 // reported returns what was reported last of a container, by this agent or a

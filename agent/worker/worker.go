@@ -179,9 +179,10 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 		w.Uids.Take(types.UID(uid), w.Key) // a previous instance without checkpoint holds its uid, too
 	}
 	settings := w.Settings()
-	s := plan.Facts{Now: time.Now(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Runtime: w.Watch.Runtime(), Fetching: w.fetches.running(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
+	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Runtime: w.Watch.Runtime(), Fetching: w.fetches.running(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
 	w.report.dropStale(&s)
-	s.Next, s.Stopping, s.PostStart, s.Began = w.NextAttempts(&s), stopping, hooks, w.report.beganAt(&s)
+	s.Since = w.report.startOf(&s)
+	s.Next, s.Stopping, s.PostStart = w.NextAttempts(&s), stopping, hooks
 	w.forgetFinished(seen)
 	w.sweepOnce(seen)
 	w.start.forgetSandbox(&s)
@@ -218,7 +219,7 @@ func (w *Worker) switchTo(u Update) {
 	if w.current == u {
 		return
 	}
-	w.current, w.start.made, w.report.began = u, nil, time.Time{}
+	w.current, w.start.made, w.report.start = u, nil, time.Time{}
 	w.retryAt = time.Time{} // one that outlives its timer would never end
 	w.hooks.forget(nil)
 	clear(w.failures)
