@@ -50,8 +50,8 @@ func TestPsWithoutAnAgent(t *testing.T) {
 		options    Options
 	}{
 		{"well", well, status.Manifests{Dir: "/m"}, Options{}},
-		{"wide", well, status.Manifests{Dir: "/m"}, Options{Output: "wide", Choice: client.Choice{Names: []string{"web"}}}},
-		{"yaml", well, status.Manifests{Dir: "/m"}, Options{Output: "yaml", Choice: client.Choice{Names: []string{"web"}}}},
+		{"wide", well, status.Manifests{Dir: "/m"}, Options{Format: Format{Output: "wide"}, Choice: client.Choice{Names: []string{"web"}}}},
+		{"yaml", well, status.Manifests{Dir: "/m"}, Options{Format: Format{Output: "yaml"}, Choice: client.Choice{Names: []string{"web"}}}},
 		{"troubled", troubled, refusals(), Options{}},
 		{"none", "", status.Manifests{Dir: "/m"}, Options{}},
 	}

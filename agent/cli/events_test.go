@@ -145,11 +145,11 @@ func TestEvents(t *testing.T) {
 		o    EventsOptions
 	}{
 		{"events", EventsOptions{}},
-		{"events-color", EventsOptions{Options: Options{Color: true}}},
-		{"events-wide", EventsOptions{Options: Options{Output: "wide"}}},
+		{"events-color", EventsOptions{Options: Options{Format: Format{Color: true}}}},
+		{"events-wide", EventsOptions{Options: Options{Format: Format{Output: "wide"}}}},
 		{"events-pod", EventsOptions{Pod: "web"}},
-		{"events-pod-gone-yaml", EventsOptions{Pod: "default/gone", Options: Options{Output: "yaml"}}},
-		{"events-pod-json", EventsOptions{Pod: "gone-node1", Options: Options{Output: "json"}}},
+		{"events-pod-gone-yaml", EventsOptions{Pod: "default/gone", Options: Options{Format: Format{Output: "yaml"}}}},
+		{"events-pod-json", EventsOptions{Pod: "gone-node1", Options: Options{Format: Format{Output: "json"}}}},
 		{"events-pod-none", EventsOptions{Pod: "a-name-that-is-longer-than-most-names-of-pods-but-still-a-name"}},
 	}
 	for _, row := range rows {
@@ -164,7 +164,7 @@ func TestEvents(t *testing.T) {
 	}
 	for want, o := range map[string]EventsOptions{
 		`there is no pod "wob"; there is default/web`: {Pod: "wob"},
-		`output "xml" is not one of wide, json, yaml`: {Options: Options{Output: "xml"}},
+		`output "xml" is not one of wide, json, yaml`: {Options: Options{Format: Format{Output: "xml"}}},
 	} {
 		o.Socket, o.Now = socket, now
 		if err := Events(t.Context(), io.Discard, o); err == nil || err.Error() != want {
@@ -182,7 +182,7 @@ func TestEventsOfAnAgentThatIsDown(t *testing.T) {
 		}
 	}
 	var out, notes bytes.Buffer
-	o := EventsOptions{Options: Options{Source: client.Source{Socket: "/nowhere/s", Root: root}, Now: now, Err: &notes}}
+	o := EventsOptions{Options: Options{Source: client.Source{Socket: "/nowhere/s", Root: root}, Format: Format{Now: now}, Err: &notes}}
 	if err := Events(t.Context(), &out, o); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestEventsAreWatchedUntilTheAgentEnds(t *testing.T) {
 			lines := make(lineWriter, 100)
 			ended := make(chan error)
 			go func() {
-				o := EventsOptions{Options: Options{Source: client.Source{Socket: socket}, Output: output, Err: io.Discard}, Pod: "gone", Watch: true}
+				o := EventsOptions{Options: Options{Source: client.Source{Socket: socket}, Format: Format{Output: output}, Err: io.Discard}, Pod: "gone", Watch: true}
 				ended <- Events(t.Context(), lines, o)
 			}()
 			next := func(want string) {

@@ -58,13 +58,13 @@ func TestImages(t *testing.T) {
 	for _, output := range []string{"", "wide", "json", "yaml"} {
 		t.Run("as "+output, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := Images(t.Context(), &out, Options{Source: client.Source{Socket: socket}, Output: output, Now: now}); err != nil {
+			if err := Images(t.Context(), &out, Options{Source: client.Source{Socket: socket}, Format: Format{Output: output, Now: now}}); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, out.String())
 		})
 	}
-	if err := Images(t.Context(), nil, Options{Source: client.Source{Socket: socket}, Output: "xml"}); err == nil || err.Error() != `output "xml" is not one of wide, json, yaml` {
+	if err := Images(t.Context(), nil, Options{Source: client.Source{Socket: socket}, Format: Format{Output: "xml"}}); err == nil || err.Error() != `output "xml" is not one of wide, json, yaml` {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,30 +1,19 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"monopod/agent/cli/client"
 	"monopod/agent/cli/print"
 )
 
-// nodeWords returns the problems of the node, from its conditions; none while the
-// agent has no report on it.
-func nodeWords(ctx context.Context, o Options) []string {
-	var node v1.Node
-	if client.GetJSON(ctx, o.Socket, "/node", &node) != nil {
-		return nil
-	}
-	return conditionWords(&node, o)
-}
-
-// conditionWords leaves out that the runtime does not answer, which is said with
-// more detail elsewhere.
-func conditionWords(node *v1.Node, o Options) []string {
+// conditionWords are the problems of the node, from its conditions. That the
+// runtime does not answer is left out: it is said with more detail elsewhere.
+func conditionWords(node *v1.Node, now time.Time) []string {
 	var words []string
 	for _, c := range node.Status.Conditions {
 		bad := v1.ConditionTrue
@@ -35,7 +24,7 @@ func conditionWords(node *v1.Node, o Options) []string {
 			continue
 		}
 		words = append(words, print.OneLine(fmt.Sprintf("node: %s, for %s", strings.TrimPrefix(c.Message, "kubelet "),
-			duration.HumanDuration(o.Now.Sub(c.LastTransitionTime.Time)))))
+			duration.HumanDuration(now.Sub(c.LastTransitionTime.Time)))))
 	}
 	return words
 }

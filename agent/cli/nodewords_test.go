@@ -25,7 +25,7 @@ func TestNodeWords(t *testing.T) {
 	} {
 		row.c.LastTransitionTime = since
 		node := &v1.Node{Status: v1.NodeStatus{Conditions: []v1.NodeCondition{row.c}}}
-		if got := conditionWords(node, Options{Now: now}); !slices.Equal(got, row.want) {
+		if got := conditionWords(node, now); !slices.Equal(got, row.want) {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)
 		}
 	}

@@ -194,14 +194,14 @@ func TestPs(t *testing.T) {
 		options   Options
 	}{
 		{"well", well, files, up, Options{}},
-		{"wide", well, files, up, Options{Output: "wide"}},
-		{"json", well, files, up, Options{Output: "json"}},
-		{"yaml", well, files, up, Options{Output: "yaml"}},
+		{"wide", well, files, up, Options{Format: Format{Output: "wide"}}},
+		{"json", well, files, up, Options{Format: Format{Output: "json"}}},
+		{"yaml", well, files, up, Options{Format: Format{Output: "yaml"}}},
 		{"troubled", troubled, refusals(), down, Options{}},
-		{"color", troubled, status.Manifests{}, up, Options{Color: true}},
+		{"color", troubled, status.Manifests{}, up, Options{Format: Format{Color: true}}},
 		{"none", "", status.Manifests{Dir: "/etc/monopod"}, up, Options{}},
 		{"none and no folder", "", status.Manifests{Dir: "/m", Problems: []status.Problem{{File: "/m", Message: "does not exist"}}}, status.Runtime{}, Options{}},
-		{"none yaml", "", status.Manifests{}, up, Options{Output: "yaml"}},
+		{"none yaml", "", status.Manifests{}, up, Options{Format: Format{Output: "yaml"}}},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestPsJSONIsTheListOfTheEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	var printed, compact bytes.Buffer
-	if err := Ps(t.Context(), &printed, Options{Source: client.Source{Socket: socket}, Output: "json"}); err != nil {
+	if err := Ps(t.Context(), &printed, Options{Source: client.Source{Socket: socket}, Format: Format{Output: "json"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Compact(&compact, printed.Bytes()); err != nil || compact.String() != strings.TrimSpace(string(given)) {
@@ -257,7 +257,7 @@ func TestPsSaysWhyItCannotAsk(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := Ps(t.Context(), &out, Options{Source: client.Source{Socket: r.socket}, Output: r.output})
+			err := Ps(t.Context(), &out, Options{Source: client.Source{Socket: r.socket}, Format: Format{Output: r.output}})
 			if err == nil || err.Error() != r.want {
 				t.Errorf("Ps = %v\nwant %s", err, r.want)
 			}

@@ -89,15 +89,15 @@ func TestTop(t *testing.T) {
 		o          TopOptions
 	}{
 		{"all", usedPods, TopOptions{}},
-		{"containers", usedPods, TopOptions{Containers: true}},
-		{"by cpu", usedPods, TopOptions{SortBy: "cpu"}},
-		{"containers by memory", usedPods, TopOptions{Containers: true, SortBy: "memory"}},
-		{"namespaces", other, TopOptions{What: "pods"}},
-		{"wide", usedPods, TopOptions{Output: "wide"}},
-		{"wide containers", usedPods, TopOptions{Output: "wide", Containers: true}},
-		{"node", usedPods, TopOptions{What: "node"}},
-		{"node yaml", usedPods, TopOptions{What: "node", Output: "yaml"}},
-		{"pods json", usedPods, TopOptions{What: "pods", Output: "json"}},
+		{"containers", usedPods, TopOptions{Usage: Usage{Containers: true}}},
+		{"by cpu", usedPods, TopOptions{Usage: Usage{SortBy: "cpu"}}},
+		{"containers by memory", usedPods, TopOptions{Usage: Usage{Containers: true, SortBy: "memory"}}},
+		{"namespaces", other, TopOptions{Usage: Usage{What: "pods"}}},
+		{"wide", usedPods, TopOptions{Usage: Usage{Output: "wide"}}},
+		{"wide containers", usedPods, TopOptions{Usage: Usage{Output: "wide", Containers: true}}},
+		{"node", usedPods, TopOptions{Usage: Usage{What: "node"}}},
+		{"node yaml", usedPods, TopOptions{Usage: Usage{What: "node", Output: "yaml"}}},
+		{"pods json", usedPods, TopOptions{Usage: Usage{What: "pods", Output: "json"}}},
 		{"nothing runs", "[]", TopOptions{}},
 	}
 	for _, row := range rows {
@@ -114,8 +114,8 @@ func TestTop(t *testing.T) {
 
 func TestTopRefuses(t *testing.T) {
 	for want, o := range map[string]TopOptions{
-		`output "table" is not one of wide, json, yaml`: {Output: "table"},
-		`--sort-by "name" is not one of cpu, memory`:    {SortBy: "name"},
+		`output "table" is not one of wide, json, yaml`: {Usage: Usage{Output: "table"}},
+		`--sort-by "name" is not one of cpu, memory`:    {Usage: Usage{SortBy: "name"}},
 		`no monopod answers on /nowhere`:                {Socket: "/nowhere"},
 	} {
 		if err := Top(t.Context(), io.Discard, o); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -2,11 +2,14 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/spf13/pflag"
 )
 
 // VersionInfo says what this binary was built from.
@@ -54,13 +57,23 @@ func (v VersionInfo) String() string {
 
 // PrintVersion prints v as a line, or as json or yaml.
 func PrintVersion(w io.Writer, output string, v VersionInfo) error {
-	switch output {
-	case "json", "yaml":
-		return printAs(w, output, v)
-	case "":
-		_, err := fmt.Fprintln(w, v)
+	if err := checkOutput(output, "json", "yaml"); err != nil {
 		return err
-	default:
-		return fmt.Errorf("output %q is not one of json, yaml", output)
+	}
+	if output != "" {
+		return printAs(w, output, v)
+	}
+	_, err := fmt.Fprintln(w, v)
+	return err
+}
+
+func versionCommand() *command {
+	var output string
+	return &command{
+		name: "version", usage: "print the version",
+		flags: func(f *pflag.FlagSet) { outputFlag(f, &output, "json or yaml") },
+		run: func(_ context.Context, c *Call) error {
+			return PrintVersion(c.Out, output, Version())
+		},
 	}
 }
