@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/cli/command"
+	"monopod/agent/cli/print"
 )
 
 // DescribeOptions says which pods Describe prints and how.
@@ -21,7 +23,7 @@ type DescribeOptions struct {
 // Describe prints all that is known of pods, in the manner of `kubectl describe
 // pod`; as json or yaml the v1 Pod, or a PodList of several.
 func Describe(ctx context.Context, w io.Writer, o DescribeOptions) error {
-	if err := checkOutput(o.Output, "json", "yaml"); err != nil {
+	if err := print.CheckOutput(o.Output, "json", "yaml"); err != nil {
 		return err
 	}
 	if o.Now.IsZero() {
@@ -35,7 +37,7 @@ func Describe(ctx context.Context, w io.Writer, o DescribeOptions) error {
 		return err
 	}
 	if o.Output != "" {
-		err = v1Pods(w, o.Output, k.Pods)
+		err = print.PodsAs(w, o.Output, k.Pods)
 	} else {
 		err = describe(ctx, w, k, o)
 	}
@@ -55,27 +57,27 @@ func describe(ctx context.Context, w io.Writer, k *client.Known, o DescribeOptio
 		if i > 0 {
 			out.WriteString("\n\n")
 		}
-		describePod(&out, &k.Pods[i], k.Manifests, happened, o.Format)
+		print.Describe(&out, &k.Pods[i], k.Manifests, happened, o.Format)
 	}
 	_, err := w.Write(out.Bytes())
 	return err
 }
 
-func describeCommand() *command {
+func describeCommand() *command.Command {
 	var o DescribeOptions
-	return &command{
-		name: "describe", args: "[POD ...]", usage: "tell all about pods: containers, probes, volumes, problems, events",
-		about: "Without a POD it tells of all. A POD is meant by its name in the manifest or its full name,\n" +
+	return &command.Command{
+		Name: "describe", Args: "[POD ...]", Usage: "tell all about pods: containers, probes, volumes, problems, events",
+		About: "Without a POD it tells of all. A POD is meant by its name in the manifest or its full name,\n" +
 			"with its namespace before it if that is not enough, as in kube-system/web.\n" +
 			"Where the agent does not run, this is said on standard error, what it reported last is\n" +
 			"shown, and the exit code is 3.",
-		flags: func(f *pflag.FlagSet) {
-			outputFlag(f, &o.Output, "json or yaml: the v1 Pod")
-			sourceFlags(f, &o.Source)
+		Flags: func(f *pflag.FlagSet) {
+			command.OutputFlag(f, &o.Output, "json or yaml: the v1 Pod")
+			command.SourceFlags(f, &o.Source)
 		},
-		run: func(ctx context.Context, c *Call) error {
-			o.Pods = c.args
-			o.Color, o.Err = Colored(c.Out, os.Getenv), c.Err
+		Run: func(ctx context.Context, c *command.Call) error {
+			o.Pods = c.Args
+			o.Color, o.Err = print.Colored(c.Out, os.Getenv), c.Err
 			return downCode(Describe(ctx, c.Out, o))
 		},
 	}

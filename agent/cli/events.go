@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/cli/command"
+	"monopod/agent/cli/print"
 )
 
 // EventsOptions says which events Events prints and how.
@@ -24,7 +26,7 @@ type EventsOptions struct {
 
 // Events prints the events of the node, or those about a pod, the latest last.
 func Events(ctx context.Context, w io.Writer, o EventsOptions) error {
-	if err := checkOutput(o.Output, "wide", "json", "yaml"); err != nil {
+	if err := print.CheckOutput(o.Output, "wide", "json", "yaml"); err != nil {
 		return err
 	}
 	o.Now = cmp.Or(o.Now, time.Now())
@@ -46,26 +48,26 @@ func Events(ctx context.Context, w io.Writer, o EventsOptions) error {
 	if o.Watch {
 		return watchEvents(ctx, w, o, k, pod, all)
 	}
-	return eventList(w, all, o.Pod, o.Format)
+	return print.Events(w, all, o.Pod, o.Format)
 }
 
 // watchEvents prints those events, then those that come until ctx ends. It
 // ends with an error when the agent does.
 func watchEvents(ctx context.Context, w io.Writer, o EventsOptions, k *client.Known, pod string, past []v1.Event) error {
-	p := newEventPrinter(w, o.Format)
+	p := print.NewEventPrinter(w, o.Format)
 	if k.Down() {
 		for i := range past {
-			if err := p.print(&past[i], o.Now); err != nil {
+			if err := p.Print(&past[i], o.Now); err != nil {
 				return err
 			}
 		}
 		return fmt.Errorf("no monopod answers on %s, so there is nothing to watch: is `monopod run` running?", o.Socket)
 	}
-	if err := p.past(past); err != nil {
+	if err := p.Past(past); err != nil {
 		return err
 	}
 	for {
-		ended, err := streamEvents(ctx, o.Socket, pod, func(e *v1.Event) error { return p.print(e, time.Now()) })
+		ended, err := client.WatchEvents(ctx, o.Socket, pod, func(e *v1.Event) error { return p.Print(e, time.Now()) })
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -77,26 +79,26 @@ func watchEvents(ctx context.Context, w io.Writer, o EventsOptions, k *client.Kn
 	}
 }
 
-func eventsCommand() *command {
+func eventsCommand() *command.Command {
 	var o EventsOptions
-	return &command{
-		name: "events", args: "[POD]", usage: "show what happened to pods and the node, or to one pod",
-		about: "The latest come last. A POD is meant by its name in the manifest or its full name, with its\n" +
+	return &command.Command{
+		Name: "events", Args: "[POD]", Usage: "show what happened to pods and the node, or to one pod",
+		About: "The latest come last. A POD is meant by its name in the manifest or its full name, with its\n" +
 			"namespace before it if that is not enough, as in kube-system/web. It may be gone already.\n" +
 			"Where the agent does not run, this is said on standard error and what it left is shown.",
-		flags: func(f *pflag.FlagSet) {
+		Flags: func(f *pflag.FlagSet) {
 			f.BoolVarP(&o.Watch, "watch", "w", false, "go on with what happens from now on")
-			outputFlag(f, &o.Output, "wide, json or yaml")
-			sourceFlags(f, &o.Source)
+			command.OutputFlag(f, &o.Output, "wide, json or yaml")
+			command.SourceFlags(f, &o.Source)
 		},
-		run: func(ctx context.Context, c *Call) error {
-			if len(c.args) > 1 {
-				return exit(exitUsage, "events takes one pod, got %q too", c.args[1])
+		Run: func(ctx context.Context, c *command.Call) error {
+			if len(c.Args) > 1 {
+				return command.UsageError("events takes one pod, got %q too", c.Args[1])
 			}
-			if len(c.args) == 1 {
-				o.Pod = c.args[0]
+			if len(c.Args) == 1 {
+				o.Pod = c.Args[0]
 			}
-			o.Color, o.Err = Colored(c.Out, os.Getenv), c.Err
+			o.Color, o.Err = print.Colored(c.Out, os.Getenv), c.Err
 			return Events(ctx, c.Out, o)
 		},
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/cli/command"
+	"monopod/agent/cli/print"
 	"monopod/agent/status"
 )
 
@@ -20,7 +22,7 @@ const imagesTimeout = 30 * time.Second
 // Images prints the runtime's images, the pods that use them and which of them
 // go.
 func Images(ctx context.Context, w io.Writer, o Options) error {
-	if err := checkOutput(o.Output, "wide", "json", "yaml"); err != nil {
+	if err := print.CheckOutput(o.Output, "wide", "json", "yaml"); err != nil {
 		return err
 	}
 	body, err := client.GetWithin(ctx, imagesTimeout, o.Socket, "/images")
@@ -28,7 +30,7 @@ func Images(ctx context.Context, w io.Writer, o Options) error {
 		return err
 	}
 	if o.Output == "json" || o.Output == "yaml" {
-		return printAs(w, o.Output, json.RawMessage(body))
+		return print.As(w, o.Output, json.RawMessage(body))
 	}
 	var all status.Images
 	if err := json.Unmarshal(body, &all); err != nil {
@@ -37,19 +39,19 @@ func Images(ctx context.Context, w io.Writer, o Options) error {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	return imageList(w, &all, o.Format)
+	return print.Images(w, &all, o.Format)
 }
 
-func imagesCommand() *command {
+func imagesCommand() *command.Command {
 	var o Options
-	return &command{
-		name: "images", usage: "list the images, who uses them, and which are to go",
-		flags: func(f *pflag.FlagSet) {
-			outputFlag(f, &o.Output, "wide, json or yaml")
-			socketFlag(f, &o.Socket)
+	return &command.Command{
+		Name: "images", Usage: "list the images, who uses them, and which are to go",
+		Flags: func(f *pflag.FlagSet) {
+			command.OutputFlag(f, &o.Output, "wide, json or yaml")
+			command.SocketFlag(f, &o.Socket)
 		},
-		run: func(ctx context.Context, c *Call) error {
-			if err := c.none(""); err != nil {
+		Run: func(ctx context.Context, c *command.Call) error {
+			if err := c.None(""); err != nil {
 				return err
 			}
 			return Images(ctx, c.Out, o)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"monopod/agent/cli/command"
 )
 
 func TestLogsRefusesWhatCannotBeMeant(t *testing.T) {
@@ -22,24 +24,24 @@ func TestLogsRefusesWhatCannotBeMeant(t *testing.T) {
 		{"web --tail few", `invalid argument "few" for "--tail" flag: strconv.ParseInt: parsing "few": invalid syntax; ` + "`monopod logs --help` lists the flags"},
 		{"-l a=== --socket /none --root /none", "no monopod answers on /none: is `monopod run` running? (no such file or directory)"},
 	} {
-		err := logsCommand().execute(t.Context(), strings.Fields(row.args), &Call{In: strings.NewReader(""), Out: os.Stdout, Err: io.Discard})
-		code := exitUsage
+		err := command.Execute(t.Context(), Commands(), strings.Fields("logs "+row.args), &command.Call{In: strings.NewReader(""), Out: os.Stdout, Err: io.Discard})
+		code := command.ExitUsage
 		if strings.Contains(row.args, "/none") {
-			code = exitFailed
+			code = command.ExitFailed
 		}
-		if err == nil || err.Error() != row.want || ExitCode(err) != code {
-			t.Errorf("%s: %d %v\nwant %s", row.args, ExitCode(err), err, row.want)
+		if err == nil || err.Error() != row.want || command.ExitCode(err) != code {
+			t.Errorf("%s: %d %v\nwant %s", row.args, command.ExitCode(err), err, row.want)
 		}
 	}
 }
 
 func TestLogsEnd(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	if err := logsEnd(ctx, io.ErrClosedPipe); ExitCode(err) != exitFailed {
+	if err := logsEnd(ctx, io.ErrClosedPipe); command.ExitCode(err) != command.ExitFailed {
 		t.Errorf("an error: %v", err)
 	}
 	cancel(context.Canceled)
-	if err := logsEnd(ctx, ctx.Err()); ExitCode(err) != 130 || err.Error() != "" {
+	if err := logsEnd(ctx, ctx.Err()); command.ExitCode(err) != 130 || err.Error() != "" {
 		t.Errorf("interrupted: %v", err)
 	}
 	if err := logsEnd(ctx, nil); err != nil {

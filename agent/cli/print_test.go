@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"monopod/agent/cli/clitest"
 	"monopod/agent/status"
 )
 
@@ -36,7 +37,7 @@ func TestPrintProblems(t *testing.T) {
 			if err != nil || n != r.want {
 				t.Errorf("counts %+v, %v; want %+v", n, err, r.want)
 			}
-			golden(t, out.String())
+			clitest.Golden(t, out.String())
 		})
 	}
 }

@@ -10,13 +10,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
 )
 
 // Ps prints the pods of the agent, and below them all that is wrong, in words.
 // Where no agent runs it prints what one reported last, and returns ErrDown.
 func Ps(ctx context.Context, w io.Writer, o Options) error {
-	if err := checkOutput(o.Output, "wide", "json", "yaml"); err != nil {
+	if err := print.CheckOutput(o.Output, "wide", "json", "yaml"); err != nil {
 		return err
 	}
 	if o.Now.IsZero() {
@@ -29,11 +30,11 @@ func Ps(ctx context.Context, w io.Writer, o Options) error {
 	if k.Pods, err = o.Choice.Of(k.Pods); err != nil {
 		return err
 	}
-	l := Listing{Pods: k.Pods, Manifests: k.Manifests, Some: o.Choice.Any()}
+	l := print.Listing{Pods: k.Pods, Manifests: k.Manifests, Some: o.Choice.Any()}
 	if o.Output == "" || o.Output == "wide" {
 		l.Words = o.words(ctx, k)
 	}
-	if err := psList(w, l, o.Format); err != nil {
+	if err := print.Ps(w, l, o.Format); err != nil {
 		return err
 	}
 	if k.Down() {
@@ -46,36 +47,36 @@ func Ps(ctx context.Context, w io.Writer, o Options) error {
 // what became of the containers since.
 func (o Options) words(ctx context.Context, k *client.Known) []string {
 	if k.Down() {
-		return print.NowWords(ctx, k.Pods, o.Endpoint)
+		return client.NowWords(ctx, k.Pods, o.Endpoint)
 	}
 	words := print.RuntimeWords(k.Runtime, o.Now)
 	var node v1.Node
 	if client.GetJSON(ctx, o.Socket, "/node", &node) == nil { // an agent that just starts has no report on it yet
-		words = append(words, conditionWords(&node, o.Now)...)
+		words = append(words, print.NodeWords(&node, o.Now)...)
 	}
 	return words
 }
 
-func psCommand() *command {
+func psCommand() *command.Command {
 	var o Options
-	return &command{
-		name: "ps", args: "[POD ...]", usage: "list the pods and what is wrong with them",
-		about: `
+	return &command.Command{
+		Name: "ps", Args: "[POD ...]", Usage: "list the pods and what is wrong with them",
+		About: `
 Where the agent does not run, this is said on standard error, what it reported last is
 shown, with what the runtime says of it now, and the exit code is 3.`,
-		flags: func(f *pflag.FlagSet) {
-			outputFlag(f, &o.Output, "wide, json or yaml")
-			namespaceFlag(f, &o.Choice.Namespace)
-			selectorFlag(f, &o.Choice.Selector)
-			sourceFlags(f, &o.Source)
+		Flags: func(f *pflag.FlagSet) {
+			command.OutputFlag(f, &o.Output, "wide, json or yaml")
+			command.NamespaceFlag(f, &o.Choice.Namespace)
+			command.SelectorFlag(f, &o.Choice.Selector)
+			command.SourceFlags(f, &o.Source)
 			f.StringVar(&o.Endpoint, "runtime-endpoint", "", "the CRI runtime's socket, unix://`PATH`, for when the agent does not run")
 		},
-		run: func(ctx context.Context, c *Call) error {
-			o.Choice.Names = c.args
+		Run: func(ctx context.Context, c *command.Call) error {
+			o.Choice.Names = c.Args
 			if err := o.Choice.Check(); err != nil {
-				return exit(exitUsage, "%v", err)
+				return command.UsageError("%v", err)
 			}
-			o.Color, o.Err = Colored(c.Out, os.Getenv), c.Err
+			o.Color, o.Err = print.Colored(c.Out, os.Getenv), c.Err
 			return downCode(Ps(ctx, c.Out, o))
 		},
 	}

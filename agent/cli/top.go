@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/cli/command"
+	"monopod/agent/cli/print"
 	"monopod/agent/status"
 )
 
@@ -22,13 +24,13 @@ const topTimeout = 15 * time.Second
 
 // TopOptions says what Top prints and how.
 type TopOptions struct {
-	Usage
+	print.TopOptions
 	Socket string // of the agent
 }
 
 // Top prints what the node and its pods use now.
 func Top(ctx context.Context, w io.Writer, o TopOptions) error {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return err
 	}
 	text, err := top(ctx, o)
@@ -60,7 +62,7 @@ func top(ctx context.Context, o TopOptions) ([]byte, error) {
 	if o.What != "pods" {
 		_ = client.GetJSON(ctx, o.Socket, "/node", &node) // an agent that just starts has none yet: no shares then
 	}
-	usageTables(&out, &sum, &node, o.Usage)
+	print.Top(&out, &sum, &node, o.TopOptions)
 	return out.Bytes(), nil
 }
 
@@ -77,32 +79,32 @@ func topRaw(out *bytes.Buffer, body []byte, o TopOptions) ([]byte, error) {
 	case "pods":
 		v = parts.Pods
 	}
-	err := printAs(out, o.Output, v)
+	err := print.As(out, o.Output, v)
 	return out.Bytes(), err
 }
 
-func topCommand() *command {
+func topCommand() *command.Command {
 	var o TopOptions
 	var watch bool
-	return &command{
-		name: "top", args: "[pods|node]", usage: "show what the node and its pods use",
-		about: "CPU is what was used of late, in thousandths of a core; memory is what cannot easily be freed.\n" +
+	return &command.Command{
+		Name: "top", Args: "[pods|node]", Usage: "show what the node and its pods use",
+		About: "CPU is what was used of late, in thousandths of a core; memory is what cannot easily be freed.\n" +
 			"The node's shares are of what pods may have.",
-		flags: func(f *pflag.FlagSet) {
+		Flags: func(f *pflag.FlagSet) {
 			f.BoolVarP(&o.Containers, "containers", "c", false, "a line for each container")
 			f.StringVar(&o.SortBy, "sort-by", "", "the largest first, by `WHAT`: cpu or memory")
-			outputFlag(f, &o.Output, "wide, json or yaml")
+			command.OutputFlag(f, &o.Output, "wide, json or yaml")
 			f.BoolVarP(&watch, "watch", "w", false, "refresh every two seconds; needs a terminal")
-			socketFlag(f, &o.Socket)
+			command.SocketFlag(f, &o.Socket)
 		},
-		run: func(ctx context.Context, c *Call) error {
+		Run: func(ctx context.Context, c *command.Call) error {
 			switch {
-			case len(c.args) > 1:
-				return exit(exitUsage, "top takes one argument, got %q as well", c.args[1])
-			case len(c.args) == 1:
-				subject, ok := map[string]string{"pod": "pods", "pods": "pods", "node": "node", "nodes": "node"}[c.args[0]]
+			case len(c.Args) > 1:
+				return command.UsageError("top takes one argument, got %q as well", c.Args[1])
+			case len(c.Args) == 1:
+				subject, ok := map[string]string{"pod": "pods", "pods": "pods", "node": "node", "nodes": "node"}[c.Args[0]]
 				if !ok {
-					return exit(exitUsage, "top of %q: choose pods or node", c.args[0])
+					return command.UsageError("top of %q: choose pods or node", c.Args[0])
 				}
 				o.What = subject
 			}
@@ -111,7 +113,7 @@ func topCommand() *command {
 			}
 			fd := int(c.Out.Fd())
 			if !term.IsTerminal(fd) || o.Output == "json" || o.Output == "yaml" {
-				return exit(exitUsage, "--watch needs a terminal and prints no json or yaml; leave it out")
+				return command.UsageError("--watch needs a terminal and prints no json or yaml; leave it out")
 			}
 			return TopWatch(ctx, c.Out, func() int {
 				_, rows, _ := term.GetSize(fd)

@@ -16,7 +16,7 @@ const topEvery = 2 * time.Second
 // is how many lines the terminal has. A question that is not answered is said in
 // its place and asked again.
 func TopWatch(ctx context.Context, w io.Writer, rows func() int, o TopOptions) error {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return err
 	}
 	tick := time.NewTicker(topEvery)
@@ -30,7 +30,7 @@ func TopWatch(ctx context.Context, w io.Writer, rows func() int, o TopOptions) e
 		if err != nil {
 			text = []byte(print.OneLine(err.Error()) + "\n")
 		}
-		if _, err := w.Write(inPlace(text, rows())); err != nil {
+		if _, err := w.Write(print.InPlace(text, rows())); err != nil {
 			return err
 		}
 		select {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"monopod/agent/cli/command"
 )
 
 // oddFolder is a folder of a good manifest beside what is none: a pipe that
@@ -41,8 +43,8 @@ func said(t *testing.T, ctx context.Context, in io.Reader, args ...string) (stri
 	}
 	defer out.Close()
 	var log bytes.Buffer
-	err = Execute(ctx, Commands(), append(args, "--node-name", "n"), &Call{In: in, Out: out, Err: &log})
-	code := ExitCode(err)
+	err = command.Execute(ctx, Commands(), append(args, "--node-name", "n"), &command.Call{In: in, Out: out, Err: &log})
+	code := command.ExitCode(err)
 	if err != nil {
 		log.WriteString(err.Error())
 	}
@@ -55,18 +57,18 @@ func said(t *testing.T, ctx context.Context, in io.Reader, args ...string) (stri
 
 func TestWhatIsNoFileOfTextIsAProblemOfItsOwn(t *testing.T) {
 	dir := oddFolder(t)
-	for _, command := range []string{"validate", "once"} {
-		text, code := said(t, t.Context(), nil, command, dir)
+	for _, name := range []string{"validate", "once"} {
+		text, code := said(t, t.Context(), nil, name, dir)
 		text = strings.ReplaceAll(text, dir, "DIR")
 		for _, want := range []string{
 			"DIR/link.yaml: not a regular file", "DIR/pipe.yaml: not a regular file", "DIR/sparse.yaml: larger than 10 MiB", "3 problems",
 		} {
 			if !strings.Contains(text, want) {
-				t.Errorf("%s: %q is missing from:\n%s", command, want, text)
+				t.Errorf("%s: %q is missing from:\n%s", name, want, text)
 			}
 		}
-		if code != exitUsage {
-			t.Errorf("%s: code %d", command, code)
+		if code != command.ExitUsage {
+			t.Errorf("%s: code %d", name, code)
 		}
 	}
 	if text, _ := said(t, t.Context(), nil, "validate", dir); !strings.Contains(text, "default/job-n") {
@@ -75,14 +77,14 @@ func TestWhatIsNoFileOfTextIsAProblemOfItsOwn(t *testing.T) {
 }
 
 func TestStandardInputIsBounded(t *testing.T) {
-	for _, command := range []string{"validate", "once"} {
+	for _, name := range []string{"validate", "once"} {
 		in := strings.NewReader(strings.Repeat("#", 100<<20))
-		text, code := said(t, t.Context(), in, command, "-")
-		if code != exitUsage || !strings.Contains(text, "larger than 10 MiB") {
-			t.Errorf("%s: code %d, said %s", command, code, text)
+		text, code := said(t, t.Context(), in, name, "-")
+		if code != command.ExitUsage || !strings.Contains(text, "larger than 10 MiB") {
+			t.Errorf("%s: code %d, said %s", name, code, text)
 		}
 		if left := in.Len(); left < 80<<20 {
-			t.Errorf("%s: all but %d bytes were read", command, left)
+			t.Errorf("%s: all but %d bytes were read", name, left)
 		}
 	}
 }
@@ -121,7 +123,7 @@ func TestSettingsAreARegularFile(t *testing.T) {
 	dir := oddFolder(t)
 	for name, want := range map[string]string{"pipe.yaml": "not a regular file", "sparse.yaml": "larger than 10 MiB"} {
 		text, code := said(t, t.Context(), nil, "validate", "--config", filepath.Join(dir, name), filepath.Join(dir, "good.yaml"))
-		if code != exitUsage || !strings.Contains(text, want) {
+		if code != command.ExitUsage || !strings.Contains(text, want) {
 			t.Errorf("%s: code %d, said %s", name, code, text)
 		}
 	}

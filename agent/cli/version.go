@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"monopod/agent/cli/command"
+	"monopod/agent/cli/print"
 )
 
 // VersionInfo says what this binary was built from.
@@ -57,22 +60,22 @@ func (v VersionInfo) String() string {
 
 // PrintVersion prints v as a line, or as json or yaml.
 func PrintVersion(w io.Writer, output string, v VersionInfo) error {
-	if err := checkOutput(output, "json", "yaml"); err != nil {
+	if err := print.CheckOutput(output, "json", "yaml"); err != nil {
 		return err
 	}
 	if output != "" {
-		return printAs(w, output, v)
+		return print.As(w, output, v)
 	}
 	_, err := fmt.Fprintln(w, v)
 	return err
 }
 
-func versionCommand() *command {
+func versionCommand() *command.Command {
 	var output string
-	return &command{
-		name: "version", usage: "print the version",
-		flags: func(f *pflag.FlagSet) { outputFlag(f, &output, "json or yaml") },
-		run: func(_ context.Context, c *Call) error {
+	return &command.Command{
+		Name: "version", Usage: "print the version",
+		Flags: func(f *pflag.FlagSet) { command.OutputFlag(f, &output, "json or yaml") },
+		Run: func(_ context.Context, c *command.Call) error {
 			return PrintVersion(c.Out, output, Version())
 		},
 	}

@@ -1,4 +1,4 @@
-// Package print formats pods, sizes, times and tables for the terminal.
+// Package print makes text for people of what is known of pods and their node.
 package print
 
 import (
@@ -23,15 +23,15 @@ func (t *Table) PrintIndented(w *bytes.Buffer) {
 
 // Table is lines of cells whose columns are as wide as their widest cell.
 type Table struct {
-	Rows   [][]Cell
+	Rows   [][]cell
 	widths []int
 }
 
-// Cell is one text; color is an SGR code of ECMA-48 such as "32", "" for none.
-type Cell struct{ Text, Color string }
+// cell is one text; color is an SGR code of ECMA-48 such as "32", "" for none.
+type cell struct{ Text, Color string }
 
-func PlainCells(texts []string) []Cell {
-	cells := make([]Cell, len(texts))
+func PlainCells(texts []string) []cell {
+	cells := make([]cell, len(texts))
 	for i, text := range texts {
 		cells[i].Text = text
 	}
@@ -39,7 +39,7 @@ func PlainCells(texts []string) []Cell {
 }
 
 // Add adds a line; an empty cell becomes a dash, so that columns can be counted.
-func (t *Table) Add(cells ...Cell) {
+func (t *Table) Add(cells ...cell) {
 	for i, c := range cells {
 		cells[i].Text = cmp.Or(OneLine(c.Text), "-")
 		if i == len(t.widths) {
