@@ -34,8 +34,9 @@ var (
 	// notAbove are those that do not see each other though both are in the spine.
 	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "worker": {"gc"}}
 	others   = map[string][]string{
-		".":                  {"agent/cli", "agent/cli/command"},
-		"agent/cli":          {"agent", "agent/cli/client", "agent/cli/command", "agent/cli/logs", "agent/cli/print", "agent/config", "agent/once", "agent/status", "agent/stream", "cri", "manifests", "manifests/decode"},
+		".": {"agent/cli", "agent/cli/command"},
+		"agent/cli": {"agent", "agent/cli/client", "agent/cli/command", "agent/cli/logs", "agent/cli/print", "agent/config",
+			"agent/once", "agent/status", "agent/stream", "cri", "manifests", "manifests/decode"},
 		"agent/cli/client":   {"agent/cli/print", "agent/events", "agent/status", "cri", "manifests/decode"},
 		"agent/cli/clitest":  {"agent/server", "agent/status"},
 		"agent/cli/command":  {"agent/cli/client", "agent/cli/print"},

@@ -51,7 +51,7 @@ func imagesCommand() *command.Command {
 			command.SocketFlag(f, &o.Socket)
 		},
 		Run: func(ctx context.Context, c *command.Call) error {
-			if err := c.None(""); err != nil {
+			if err := c.NoArgs(""); err != nil {
 				return err
 			}
 			return Images(ctx, c.Out, o)

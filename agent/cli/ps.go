@@ -47,7 +47,7 @@ func Ps(ctx context.Context, w io.Writer, o Options) error {
 // what became of the containers since.
 func (o Options) words(ctx context.Context, k *client.Known) []string {
 	if k.Down() {
-		return client.NowWords(ctx, k.Pods, o.Endpoint)
+		return client.Stopped(ctx, k.Pods, o.Endpoint)
 	}
 	words := print.RuntimeWords(k.Runtime, o.Now)
 	var node v1.Node

@@ -71,7 +71,7 @@ func runFlags(f *pflag.FlagSet) {
 
 // run is the agent.
 func run(ctx context.Context, c *command.Call) error {
-	if err := c.None("the folder goes after --manifests"); err != nil {
+	if err := c.NoArgs("the folder goes after --manifests"); err != nil {
 		return err
 	}
 	level := &slog.LevelVar{}

@@ -71,10 +71,10 @@ func PrintProblems(w io.Writer, files []Checked) (Counts, error) {
 // addFile adds a line for each pod of a good file.
 func addFile(t *print.Table, f Checked) {
 	for _, p := range f.Pods {
-		t.Add(print.PlainCells([]string{"ok", f.Path, p.Name + " (" + count(p.Containers, "container") + ")"})...)
+		t.Line("ok", f.Path, p.Name+" ("+count(p.Containers, "container")+")")
 	}
 	if len(f.Pods) == 0 {
-		t.Add(print.PlainCells([]string{"ok", f.Path, "no pods"})...)
+		t.Line("ok", f.Path, "no pods")
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"monopod/agent/cli/clitest"
 	"monopod/agent/cli/command"
+	"monopod/agent/status"
 )
 
 // oddFolder is a folder of a good manifest beside what is none: a pipe that
@@ -149,5 +151,37 @@ func TestValidateRefusesTheSecondPodOfAUID(t *testing.T) {
 	b.Reset()
 	if runTable(t, &b, "validate", "--node-name", "n", filepath.Join(dir, "a.yaml")); strings.Contains(b.String(), "[2]") {
 		t.Errorf("one alone is refused:\n%s", b.String())
+	}
+}
+
+func TestPrintProblems(t *testing.T) {
+	rows := []struct {
+		name  string
+		files []Checked
+		want  Counts
+	}{
+		{"nothing", nil, Counts{}},
+		{"one good", []Checked{{Path: "web.yaml", Pods: []CheckedPod{{"default/web", 1}}}}, Counts{Files: 1, Pods: 1}},
+		{"mixed", []Checked{
+			{Path: "m/many.yaml", Pods: []CheckedPod{{"default/a", 2}, {"default/b", 1}, {"default/e", 1}}},
+			{Path: "m/bad.yaml", Pods: []CheckedPod{{"default/c", 1}}, Problems: []status.Problem{
+				{File: "m/bad.yaml", Line: 3, Column: 5, Field: "spec.containers[0].imag", Message: "unknown field"},
+				{File: "m/bad.yaml", Message: "has no name"},
+			}},
+			{Path: "m/warned.yaml", Pods: []CheckedPod{{"kube-system/d", 3}}, Problems: []status.Problem{
+				{File: "m/warned.yaml", Line: 9, Column: 1, Field: "spec.x", Message: "has no effect", Warning: true},
+			}},
+			{Path: "m/empty.yaml"},
+		}, Counts{Files: 4, Pods: 5, Problems: 2, Warnings: 1}},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			var out bytes.Buffer
+			n, err := PrintProblems(&out, r.files)
+			if err != nil || n != r.want {
+				t.Errorf("counts %+v, %v; want %+v", n, err, r.want)
+			}
+			clitest.Golden(t, out.String())
+		})
 	}
 }

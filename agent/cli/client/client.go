@@ -1,5 +1,5 @@
-// Package client is what commands ask of the agent: through its socket, or where
-// none runs of what the previous one left.
+// Package client asks the agent for what commands need, or reads what the last one
+// left.
 package client
 
 import (
@@ -26,6 +26,7 @@ func Get(ctx context.Context, socket, path string) ([]byte, error) {
 	return GetWithin(ctx, answerTimeout, socket, path)
 }
 
+// GetWithin is Get with another bound.
 func GetWithin(ctx context.Context, timeout time.Duration, socket, path string) ([]byte, error) {
 	code, status, body, err := ask(ctx, timeout, socket, http.MethodGet, path)
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 // nowTimeout bounds the question to the runtime where no agent runs.
 const nowTimeout = 2 * time.Second
 
-// NowWords say which containers run no more although the agent that does not
+// Stopped say which containers run no more although the agent that does not
 // run reported that they did.
-func NowWords(ctx context.Context, pods []v1.Pod, endpoint string) []string {
+func Stopped(ctx context.Context, pods []v1.Pod, endpoint string) []string {
 	if len(deadWords(pods, nil)) == 0 {
 		return nil // none ran
 	}

@@ -1,5 +1,5 @@
-// Package clitest gives tests of commands an agent to ask, and compares what is
-// printed with what is kept.
+// Package clitest is what tests of commands share: an agent to ask, pages to
+// compare with.
 package clitest
 
 import (

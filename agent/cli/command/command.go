@@ -120,8 +120,8 @@ func (k *Command) flagSet() *pflag.FlagSet {
 	return f
 }
 
-// None refuses arguments, with a hint where what they mean goes.
-func (c *Call) None(hint string) error {
+// NoArgs refuses arguments, with a hint where what they mean goes.
+func (c *Call) NoArgs(hint string) error {
 	if len(c.Args) == 0 {
 		return nil
 	}

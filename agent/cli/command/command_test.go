@@ -36,7 +36,7 @@ func callTable(t *testing.T, args ...string) called {
 				return nil
 			},
 		},
-		{Name: "none", Usage: "take nothing", Run: func(_ context.Context, c *Call) error { return c.None("put it elsewhere") }},
+		{Name: "none", Usage: "take nothing", Run: func(_ context.Context, c *Call) error { return c.NoArgs("put it elsewhere") }},
 		{Name: "fail", Usage: "fail", Run: func(context.Context, *Call) error { return errors.New("it went wrong") }},
 		{Name: "coded", Usage: "end with a code", Run: func(context.Context, *Call) error { return Exit(124, "too late") }},
 		{Name: "shy", Usage: "nobody sees me", hidden: true, Run: func(context.Context, *Call) error { return nil }},

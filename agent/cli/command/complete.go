@@ -25,7 +25,7 @@ type completion struct {
 	ask   func(socket string) Candidates
 }
 
-// Complete answers a shell with the help of table.
+// Complete is the command that the scripts of Completion run at each Tab.
 func Complete(table func() []*Command) *Command {
 	return &Command{
 		Name: "__complete", Args: "-- WORD ...", Usage: "answer a shell that completes the last word", hidden: true,

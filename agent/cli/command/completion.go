@@ -70,7 +70,7 @@ complete -c monopod -f -a '(__monopod_complete)'
 `,
 }
 
-// Completion prints the script of a shell.
+// Completion is the command that prints a shell's script.
 func Completion() *Command {
 	return &Command{
 		Name: "completion", Args: "bash|zsh|fish", Usage: "print a script that makes a shell complete commands, flags, pods and containers",

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Man prints the manual page of table.
+// Man is the command that prints the manual page of a table.
 func Man(table func() []*Command, version string) *Command {
 	return &Command{
 		Name: "man", Usage: "print the manual page",
@@ -17,7 +17,7 @@ func Man(table func() []*Command, version string) *Command {
 It is roff: "monopod man | man -l -" shows it, and "monopod man >
 /usr/local/share/man/man1/monopod.1" puts it in its place.`,
 		Run: func(_ context.Context, c *Call) error {
-			if err := c.None(""); err != nil {
+			if err := c.NoArgs(""); err != nil {
 				return err
 			}
 			_, err := io.WriteString(c.Out, manPage(table(), version))

@@ -194,12 +194,12 @@ func (d *description) conditions() {
 	}
 	d.line(0, "Conditions", "")
 	t := &Table{}
-	t.Add(PlainCells([]string{"TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"})...)
+	t.Line("TYPE", "STATUS", "SINCE", "REASON", "MESSAGE")
 	for _, c := range d.pod.Status.Conditions {
 		since := duration.HumanDuration(d.now.Sub(c.LastTransitionTime.Time))
-		t.Add(PlainCells([]string{string(c.Type), string(c.Status), since, c.Reason, c.Message})...)
+		t.Line(string(c.Type), string(c.Status), since, c.Reason, c.Message)
 	}
-	t.PrintIndented(d.w)
+	t.printIndented(d.w)
 }
 
 // problems prints the pod's problems, in the words of `monopod ps`.
@@ -227,13 +227,13 @@ func (d *description) events(all []v1.Event) {
 	}
 	d.line(0, "Events", "")
 	t := &Table{}
-	t.Add(PlainCells([]string{"TYPE", "REASON", "AGE", "CONTAINER", "MESSAGE"})...)
+	t.Line("TYPE", "REASON", "AGE", "CONTAINER", "MESSAGE")
 	for i := range all {
-		row := PlainCells([]string{all[i].Type, all[i].Reason, lastSeen(&all[i], d.now), containerOfEvent(&all[i]), all[i].Message})
+		row := plainCells([]string{all[i].Type, all[i].Reason, lastSeen(&all[i], d.now), containerOfEvent(&all[i]), all[i].Message})
 		if d.color && all[i].Type == v1.EventTypeWarning {
 			row[0].Color = yellow
 		}
-		t.Add(row...)
+		t.add(row...)
 	}
-	t.PrintIndented(d.w)
+	t.printIndented(d.w)
 }

@@ -59,19 +59,19 @@ func newEventTable(all []v1.Event, f Format) *eventTable {
 	if t.wide {
 		head = slices.Insert(head, len(head)-1, "CONTAINER", "SOURCE", "FIRST SEEN", "COUNT")
 	}
-	t.Add(PlainCells(head)...)
+	t.Line(head...)
 	return t
 }
 
 func (t *eventTable) addEvent(e *v1.Event, now time.Time) {
-	row := PlainCells([]string{lastSeen(e, now), e.Type, e.Reason, objectOf(e), e.Message})
+	row := plainCells([]string{lastSeen(e, now), e.Type, e.Reason, objectOf(e), e.Message})
 	if t.wide {
 		source := e.Source.Component
 		if e.Source.Host != "" {
 			source += ", " + e.Source.Host
 		}
 		first := duration.HumanDuration(now.Sub(e.FirstTimestamp.Time))
-		row = slices.Insert(row, len(row)-1, PlainCells([]string{containerOfEvent(e), source, first, fmt.Sprint(e.Count)})...)
+		row = slices.Insert(row, len(row)-1, plainCells([]string{containerOfEvent(e), source, first, fmt.Sprint(e.Count)})...)
 		row[0].Text = duration.HumanDuration(now.Sub(e.LastTimestamp.Time))
 	}
 	if t.color && e.Type == v1.EventTypeWarning {
@@ -80,7 +80,7 @@ func (t *eventTable) addEvent(e *v1.Event, now time.Time) {
 	if t.namespaces {
 		row = slices.Insert(row, 0, cell{Text: e.Namespace})
 	}
-	t.Add(row...)
+	t.add(row...)
 }
 
 // lastSeen is "3m", or "3m (x5 over 10m)" of what happened more than once.

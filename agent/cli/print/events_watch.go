@@ -11,21 +11,22 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// eventPrinter prints one event after the other.
-type eventPrinter struct {
+// EventPrinter prints one event after the other.
+type EventPrinter struct {
 	w     io.Writer
 	f     Format
 	seen  map[string]int32 // the count of each event as printed last, by namespace/name
 	table *eventTable
 }
 
-func NewEventPrinter(w io.Writer, f Format) *eventPrinter {
-	return &eventPrinter{w: w, f: f, seen: map[string]int32{}}
+// NewEventPrinter returns one that has printed nothing yet.
+func NewEventPrinter(w io.Writer, f Format) *EventPrinter {
+	return &EventPrinter{w: w, f: f, seen: map[string]int32{}}
 }
 
 // Past prints what happened so far as one table, so that the columns fit; as
 // json or yaml nothing, for a stream gives it again.
-func (p *eventPrinter) Past(all []v1.Event) error {
+func (p *EventPrinter) Past(all []v1.Event) error {
 	p.table = newEventTable(all, p.f)
 	if p.f.Output == "json" || p.f.Output == "yaml" {
 		return nil
@@ -38,7 +39,7 @@ func (p *eventPrinter) Past(all []v1.Event) error {
 }
 
 // Print prints an event unless it is printed already.
-func (p *eventPrinter) Print(e *v1.Event, now time.Time) error {
+func (p *EventPrinter) Print(e *v1.Event, now time.Time) error {
 	name := e.Namespace + "/" + e.Name
 	if p.seen[name] >= e.Count {
 		return nil
@@ -66,10 +67,10 @@ func (p *eventPrinter) Print(e *v1.Event, now time.Time) error {
 }
 
 // flush prints the lines of the table that are not printed yet.
-func (p *eventPrinter) flush() error {
+func (p *EventPrinter) flush() error {
 	var out bytes.Buffer
 	p.table.Print(&out)
-	p.table.Rows = p.table.Rows[:0]
+	p.table.rows = p.table.rows[:0]
 	_, err := p.w.Write(out.Bytes())
 	return err
 }

@@ -36,7 +36,7 @@ func imageTable(all *status.Images, f Format) *Table {
 	if wide {
 		head = slices.Insert(head, 4, "FIRST SEEN", "LAST USED")
 	}
-	t.Add(PlainCells(head)...)
+	t.Line(head...)
 	images := slices.Clone(all.Images)
 	slices.SortStableFunc(images, func(a, b status.Image) int { return strings.Compare(sortName(a), sortName(b)) })
 	for _, i := range images {
@@ -44,7 +44,7 @@ func imageTable(all *status.Images, f Format) *Table {
 		if wide {
 			row = slices.Insert(row, 4, ago(i.FirstSeen, f.Now), ago(i.LastUsed, f.Now))
 		}
-		t.Add(PlainCells(row)...)
+		t.Line(row...)
 	}
 	return t
 }

@@ -67,12 +67,12 @@ func podTable(pods []v1.Pod, m status.Manifests, f Format) *Table {
 	if wide {
 		head = append(head, "IP", "FILE", "IMAGES")
 	}
-	t.Add(PlainCells(head)...)
+	t.Line(head...)
 	files := filesOf(m)
 	for i := range pods {
 		p := &pods[i]
 		s := Summarize(p, f.Now)
-		row := PlainCells([]string{ShortName(p), s.Ready, s.Word, s.Restarts, s.Age})
+		row := plainCells([]string{ShortName(p), s.Ready, s.Word, s.Restarts, s.Age})
 		if f.Color {
 			row[2].Color = s.Color
 		}
@@ -81,9 +81,9 @@ func podTable(pods []v1.Pod, m status.Manifests, f Format) *Table {
 		}
 		if wide {
 			file := cmp.Or(files[p.Namespace+"/"+ShortName(p)], files[p.Namespace+"/"+p.Name])
-			row = append(row, PlainCells([]string{p.Status.PodIP, file, images(p)})...)
+			row = append(row, plainCells([]string{p.Status.PodIP, file, images(p)})...)
 		}
-		t.Add(row...)
+		t.add(row...)
 	}
 	return t
 }

@@ -66,8 +66,8 @@ func topNode(n *status.NodeStats, node *v1.Node, o TopOptions) *Table {
 		head = append(head, "DISK", "DISK(%)", "IMAGES", "TASKS")
 		row = append(row, used(n.Fs), full(n.Fs), used(n.Runtime.Images()), tasks(n.Rlimit))
 	}
-	t.Add(PlainCells(head)...)
-	t.Add(PlainCells(row)...)
+	t.Line(head...)
+	t.Line(row...)
 	return t
 }
 
@@ -106,9 +106,9 @@ func topPods(sum *status.Summary, o TopOptions) *Table {
 		return 0
 	})
 	t := &Table{}
-	t.Add(PlainCells(head)...)
+	t.Line(head...)
 	for _, l := range lines {
-		t.Add(PlainCells(l.cells)...)
+		t.Line(l.cells...)
 	}
 	return t
 }
