@@ -12,15 +12,16 @@ import (
 	"syscall"
 
 	acli "monopod/agent/cli"
+	"monopod/agent/cli/command"
 )
 
 func main() {
 	runtime.MemProfileRate = 0 // nobody can ask for a profile, and its table takes a megabyte
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := acli.Execute(ctx, acli.Commands(), os.Args[1:], &acli.Call{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	err := command.Execute(ctx, acli.Commands(), os.Args[1:], &command.Call{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 	stop()
 	if err != nil && err.Error() != "" {
 		fmt.Fprintln(os.Stderr, "monopod: "+err.Error())
 	}
-	os.Exit(acli.ExitCode(err))
+	os.Exit(command.ExitCode(err))
 }

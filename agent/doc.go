@@ -4,7 +4,11 @@
 // house_test.go has the exact table.
 //
 //	main.go                  signals, the only os.Exit
-//	  cli/  client/  print/    commands; the socket and the last known state; tables
+//	  cli/                     commands, one file each
+//	    command/                 a table of commands: parsing, help, completion, man page
+//	    logs/                    containers' logs in the order of time
+//	    client/                  the socket, the last known state, names
+//	    print/                   tables, words, colours
 //	  once/                    one run of pods to their end
 //	agent                    the spine: agent.go (wiring), sync.go (the loop)
 //	  worker/                  one goroutine per pod name: observe, plan, apply

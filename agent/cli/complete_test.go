@@ -13,6 +13,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/cli/command"
 )
 
 // agentWith serves pods as an agent does, and returns its socket.
@@ -45,13 +47,13 @@ func agentWith(t *testing.T, names ...string) string {
 func TestComplete(t *testing.T) {
 	socket := agentWith(t, "default/web", "default/db", "a/proxy", "b/proxy")
 	asked := 0
-	k := completion{table: Commands(), ask: func(s string) Candidates {
+	ask := func(s string) command.Candidates {
 		asked++
-		if s == defaultSocket {
+		if s == command.DefaultSocket {
 			s = socket
 		}
-		return AskCandidates(t.Context(), s)
-	}}
+		return command.AskCandidates(t.Context(), s)
+	}
 	for line, want := range map[string]string{
 		"re":                      "restart",
 		"wa":                      "wait",
@@ -100,7 +102,7 @@ func TestComplete(t *testing.T) {
 	} {
 		words := strings.Split(line, " ")
 		var got []string
-		for _, c := range k.of(words) {
+		for _, c := range command.Completions(Commands(), words, ask) {
 			got = append(got, c.Text)
 		}
 		slices.Sort(got)
@@ -150,21 +152,5 @@ printf '%s\n' "${COMPREPLY[@]}"`
 		if got := strings.Join(lines, "|"); err != nil || got != r.want {
 			t.Errorf("%s: %s (%v), want %s", r.words, got, err, r.want)
 		}
-	}
-}
-
-func TestOtherShellsTakeTheScripts(t *testing.T) {
-	for _, shell := range []string{"zsh", "fish"} {
-		t.Run(shell, func(t *testing.T) {
-			path, err := exec.LookPath(shell)
-			if err != nil {
-				t.Skipf("no %s here: its script is not checked", shell)
-			}
-			script := filepath.Join(t.TempDir(), "script")
-			os.WriteFile(script, []byte(completionScripts[shell]), 0o644)
-			if out, err := exec.Command(path, "-n", script).CombinedOutput(); err != nil || len(out) > 0 {
-				t.Errorf("%v\n%s", err, out)
-			}
-		})
 	}
 }

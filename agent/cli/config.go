@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"monopod/agent"
+	"monopod/agent/cli/command"
 	"monopod/agent/config"
 	"monopod/manifests/decode"
 )
@@ -19,17 +20,11 @@ func configFlags(f *pflag.FlagSet) {
 }
 
 // printConfig prints what can be set.
-func printConfig(_ context.Context, c *Call) error {
-	if defaults, _ := c.flags.GetBool("defaults"); !defaults || len(c.args) > 0 {
-		return exit(exitUsage, "config what? `monopod config --defaults` prints all settings")
+func printConfig(_ context.Context, c *command.Call) error {
+	if defaults, _ := c.Flags.GetBool("defaults"); !defaults || len(c.Args) > 0 {
+		return command.UsageError("config what? `monopod config --defaults` prints all settings")
 	}
 	return config.PrintDefaults(c.Out)
-}
-
-// text returns the value of a flag of text, "" where the command has no such flag.
-func text(f *pflag.FlagSet, name string) string {
-	value, _ := f.GetString(name)
-	return value
 }
 
 // settings are those of the --config file, if there is one, under those of the
@@ -43,7 +38,7 @@ func settings(f *pflag.FlagSet, log *slog.Logger) (config.Config, error) {
 }
 
 func readSettings(f *pflag.FlagSet) (config.Config, []decode.Problem, error) {
-	return config.Read(func(flag string) (string, bool) { return text(f, flag), f.Changed(flag) })
+	return config.Read(func(flag string) (string, bool) { return command.Text(f, flag), f.Changed(flag) })
 }
 
 // reread has the settings read again when the process is told SIGHUP, or the
@@ -53,7 +48,7 @@ func reread(f *pflag.FlagSet) (r *agent.Reread, forget func()) {
 	signal.Notify(ask, syscall.SIGHUP)
 	r = &agent.Reread{Ask: ask, Read: func() (config.Config, []decode.Problem, error) { return readSettings(f) }}
 	if f.Changed("config") {
-		r.File = text(f, "config")
+		r.File = command.Text(f, "config")
 	}
 	return r, func() { signal.Stop(ask) }
 }

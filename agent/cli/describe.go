@@ -3,23 +3,15 @@ package cli
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
-	"maps"
-	"net/http"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
-	"monopod/agent/status"
 )
 
 // DescribeOptions says which pods Describe prints and how.
@@ -31,8 +23,8 @@ type DescribeOptions struct {
 // Describe prints all that is known of pods, in the manner of `kubectl describe
 // pod`; as json or yaml the v1 Pod, or a PodList of several.
 func Describe(ctx context.Context, w io.Writer, o DescribeOptions) error {
-	if !slices.Contains([]string{"", "json", "yaml"}, o.Output) {
-		return fmt.Errorf("output %q is not one of json, yaml", o.Output)
+	if err := print.CheckOutput(o.Output, "json", "yaml"); err != nil {
+		return err
 	}
 	if o.Now.IsZero() {
 		o.Now = time.Now()
@@ -45,7 +37,7 @@ func Describe(ctx context.Context, w io.Writer, o DescribeOptions) error {
 		return err
 	}
 	if o.Output != "" {
-		err = printPods(w, o.Output, k.Pods)
+		err = print.PodsAs(w, o.Output, k.Pods)
 	} else {
 		err = describe(ctx, w, k, o)
 	}
@@ -65,241 +57,27 @@ func describe(ctx context.Context, w io.Writer, k *client.Known, o DescribeOptio
 		if i > 0 {
 			out.WriteString("\n\n")
 		}
-		d := &description{w: &out, pod: &k.Pods[i], manifests: k.Manifests, now: o.Now, color: o.Color}
-		d.print(happened)
+		print.Describe(&out, &k.Pods[i], k.Manifests, happened, o.Format)
 	}
 	_, err := w.Write(out.Bytes())
 	return err
 }
 
-func printPods(w io.Writer, output string, pods []v1.Pod) error {
-	for i := range pods {
-		pods[i].TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
-	}
-	if len(pods) == 1 {
-		return printAs(w, output, pods[0])
-	}
-	return printAs(w, output, v1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: pods})
-}
-
-// description is the text about one pod.
-type description struct {
-	w         *bytes.Buffer
-	pod       *v1.Pod
-	manifests status.Manifests
-	now       time.Time
-	color     bool
-}
-
-// valueColumn is where values stand behind keys, which are indented by depth.
-const valueColumn = 20
-
-// line prints a key and its value. What comes from elsewhere cannot command
-// the terminal.
-func (d *description) line(depth int, key, value string) {
-	key = strings.Repeat(" ", depth) + key + ":"
-	if value = print.OneLine(value); value == "" {
-		fmt.Fprintln(d.w, key)
-		return
-	}
-	fmt.Fprintf(d.w, "%-*s %s\n", valueColumn-1, key, value)
-}
-
-// lineIf prints a line if there is a value.
-func (d *description) lineIf(depth int, key, value string) {
-	if value != "" {
-		d.line(depth, key, value)
-	}
-}
-
-// lines prints a key with several values below each other.
-func (d *description) lines(depth int, key string, values []string) {
-	d.line(depth, key, first(values, "<none>"))
-	for k := 1; k < len(values); k++ {
-		fmt.Fprintf(d.w, "%*s%s\n", valueColumn, "", print.OneLine(values[k]))
-	}
-}
-
-func first(values []string, none string) string {
-	if len(values) == 0 {
-		return none
-	}
-	return values[0]
-}
-
-func (d *description) print(happened []v1.Event) {
-	d.identity()
-	p := d.pod
-	if len(p.Spec.InitContainers) > 0 {
-		d.containers("Init Containers", p.Spec.InitContainers, p.Status.InitContainerStatuses)
-	}
-	d.containers("Containers", p.Spec.Containers, p.Status.ContainerStatuses)
-	d.conditions()
-	d.volumes()
-	d.lineIf(0, "QoS Class", string(p.Status.QOSClass))
-	d.lines(0, "Node-Selectors", pairs(p.Spec.NodeSelector, "="))
-	d.problems()
-	d.events(happened)
-}
-
-// identity prints the pod's identity and its state as a whole.
-func (d *description) identity() {
-	p := d.pod
-	d.line(0, "Name", print.ShortName(p))
-	d.lineIf(0, "Full Name", different(p.Name, print.ShortName(p)))
-	d.line(0, "Namespace", p.Namespace)
-	d.line(0, "UID", string(p.UID))
-	d.line(0, "Node", nodeOf(p))
-	if p.Status.StartTime != nil {
-		d.line(0, "Start Time", d.ago(*p.Status.StartTime))
-	}
-	d.line(0, "Manifest", d.manifest())
-	d.lines(0, "Labels", pairs(p.Labels, "="))
-	d.lines(0, "Annotations", pairs(p.Annotations, ": "))
-	d.line(0, "Status", d.state())
-	d.lineIf(0, "Reason", p.Status.Reason)
-	d.lineIf(0, "Message", p.Status.Message)
-	d.lineIf(0, "Priority Class", p.Spec.PriorityClassName)
-	d.lineIf(0, "Runtime Class", value(p.Spec.RuntimeClassName))
-	if p.Spec.HostNetwork {
-		d.line(0, "Host Network", "true")
-	}
-	var ips []string
-	for _, ip := range p.Status.PodIPs {
-		ips = append(ips, ip.IP)
-	}
-	d.lines(0, "IP", ips)
-	if s := p.Spec.TerminationGracePeriodSeconds; s != nil {
-		d.line(0, "Grace Period", fmt.Sprintf("%ds", *s))
-	}
-	d.lineIf(0, "Restart Policy", string(p.Spec.RestartPolicy))
-}
-
-// manifest is the path of the pod's file.
-func (d *description) manifest() string {
-	for _, f := range d.manifests.Files {
-		if d.gives(f) {
-			return f.Path
-		}
-	}
-	return "<none>"
-}
-
-// gives reports whether the pod is from that file.
-func (d *description) gives(f status.File) bool {
-	return slices.Contains(f.Pods, d.pod.Namespace+"/"+d.pod.Name) || slices.Contains(f.Pods, d.pod.Namespace+"/"+print.ShortName(d.pod))
-}
-
-// state is the phase, and the word of `monopod ps` where that tells more.
-func (d *description) state() string {
-	phase, word := string(d.pod.Status.Phase), print.Summarize(d.pod, d.now).Word
-	if word == phase || word == "" || word == "Completed" && phase == string(v1.PodSucceeded) {
-		return phase
-	}
-	return fmt.Sprintf("%s (%s)", phase, word)
-}
-
-// different returns a unless it is b.
-func different(a, b string) string {
-	if a == b {
-		return ""
-	}
-	return a
-}
-
-func value(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
-
-func nodeOf(p *v1.Pod) string {
-	if p.Status.HostIP == "" {
-		return p.Spec.NodeName
-	}
-	return p.Spec.NodeName + "/" + p.Status.HostIP
-}
-
-// ago is a moment, and how long ago that was.
-func (d *description) ago(t metav1.Time) string {
-	return fmt.Sprintf("%s (%s ago)", t.UTC().Format(http.TimeFormat), duration.HumanDuration(d.now.Sub(t.Time)))
-}
-
-// pairs returns what a map holds as lines, sorted.
-func pairs(m map[string]string, between string) []string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, k+between+m[k])
-	}
-	return out
-}
-
-func (d *description) conditions() {
-	if len(d.pod.Status.Conditions) == 0 {
-		return
-	}
-	d.line(0, "Conditions", "")
-	t := &print.Table{}
-	t.Add(print.PlainCells([]string{"TYPE", "STATUS", "SINCE", "REASON", "MESSAGE"})...)
-	for _, c := range d.pod.Status.Conditions {
-		since := duration.HumanDuration(d.now.Sub(c.LastTransitionTime.Time))
-		t.Add(print.PlainCells([]string{string(c.Type), string(c.Status), since, c.Reason, c.Message})...)
-	}
-	t.PrintIndented(d.w)
-}
-
-// problems prints the pod's problems, in the words of `monopod ps`.
-func (d *description) problems() {
-	words := print.PodWords([]v1.Pod{*d.pod})
-	for _, f := range d.manifests.Files {
-		if d.gives(f) {
-			words = append(words, print.FileWords(f, d.manifests.Dir)...)
-		}
-	}
-	if len(words) == 0 {
-		return
-	}
-	d.line(0, "Problems", "")
-	for _, word := range words {
-		fmt.Fprintf(d.w, "  %s\n", strings.TrimPrefix(word, d.pod.Namespace+"/"+print.ShortName(d.pod)+": "))
-	}
-}
-
-// events prints what happened, in kubectl's columns.
-func (d *description) events(all []v1.Event) {
-	if len(all) == 0 {
-		d.line(0, "Events", "<none>")
-		return
-	}
-	d.line(0, "Events", "")
-	t := &print.Table{}
-	t.Add(print.PlainCells([]string{"TYPE", "REASON", "AGE", "CONTAINER", "MESSAGE"})...)
-	for i := range all {
-		row := print.PlainCells([]string{all[i].Type, all[i].Reason, lastSeen(&all[i], d.now), containerOfEvent(&all[i]), all[i].Message})
-		if d.color && all[i].Type == v1.EventTypeWarning {
-			row[0].Color = print.Yellow
-		}
-		t.Add(row...)
-	}
-	t.PrintIndented(d.w)
-}
-
-func describeCommand() *command {
+func describeCommand() *command.Command {
 	var o DescribeOptions
-	return &command{
-		name: "describe", args: "[POD ...]", usage: "tell all about pods: containers, probes, volumes, problems, events",
-		about: "Without a POD it tells of all. A POD is meant by its name in the manifest or its full name,\n" +
+	return &command.Command{
+		Name: "describe", Args: "[POD ...]", Usage: "tell all about pods: containers, probes, volumes, problems, events",
+		About: "Without a POD it tells of all. A POD is meant by its name in the manifest or its full name,\n" +
 			"with its namespace before it if that is not enough, as in kube-system/web.\n" +
 			"Where the agent does not run, this is said on standard error, what it reported last is\n" +
 			"shown, and the exit code is 3.",
-		flags: func(f *pflag.FlagSet) {
-			outputFlag(f, &o.Output, "json or yaml: the v1 Pod")
-			sourceFlags(f, &o.Source)
+		Flags: func(f *pflag.FlagSet) {
+			command.OutputFlag(f, &o.Output, "json or yaml: the v1 Pod")
+			command.SourceFlags(f, &o.Source)
 		},
-		run: func(ctx context.Context, c *Call) error {
-			o.Pods = c.args
-			o.Color, o.Err = Colored(c.Out, os.Getenv), c.Err
+		Run: func(ctx context.Context, c *command.Call) error {
+			o.Pods = c.Args
+			o.Color, o.Err = print.Colored(c.Out, os.Getenv), c.Err
 			return downCode(Describe(ctx, c.Out, o))
 		},
 	}

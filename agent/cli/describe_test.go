@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/cli/print"
 	"monopod/agent/status"
 )
 
@@ -92,10 +93,10 @@ func TestDescribe(t *testing.T) {
 		o    DescribeOptions
 	}{
 		{"describe", DescribeOptions{Pods: []string{"web"}}},
-		{"describe-color", DescribeOptions{Pods: []string{"default/web-node1"}, Options: Options{Color: true}}},
+		{"describe-color", DescribeOptions{Pods: []string{"default/web-node1"}, Options: Options{Format: print.Format{Color: true}}}},
 		{"describe-idle", DescribeOptions{Pods: []string{"kube-system/idle"}}},
-		{"describe-idle-json", DescribeOptions{Pods: []string{"idle"}, Options: Options{Output: "json"}}},
-		{"describe-idle-yaml", DescribeOptions{Pods: []string{"idle"}, Options: Options{Output: "yaml"}}},
+		{"describe-idle-json", DescribeOptions{Pods: []string{"idle"}, Options: Options{Format: print.Format{Output: "json"}}}},
+		{"describe-idle-yaml", DescribeOptions{Pods: []string{"idle"}, Options: Options{Format: print.Format{Output: "yaml"}}}},
 		{"describe-all", DescribeOptions{}},
 	}
 	for _, row := range rows {
@@ -115,7 +116,7 @@ func TestDescribe(t *testing.T) {
 	}
 	for want, o := range map[string]DescribeOptions{
 		`there is no pod "wep"; there is default/web`: {Pods: []string{"wep"}},
-		`output "wide" is not one of json, yaml`:      {Options: Options{Output: "wide"}},
+		`output "wide" is not one of json, yaml`:      {Options: Options{Format: print.Format{Output: "wide"}}},
 	} {
 		o.Socket, o.Now = socket, now
 		if err := Describe(t.Context(), io.Discard, o); err == nil || err.Error() != want {

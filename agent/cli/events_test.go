@@ -14,9 +14,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/cli/clitest"
+	"monopod/agent/cli/print"
 	"monopod/agent/events"
 	"monopod/agent/server"
 	"monopod/agent/status"
@@ -26,19 +27,7 @@ import (
 // repository, or writes it there with MONOPOD_UPDATE=1.
 func shown(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("..", "..", "testdata", "cli", name+".txt")
-	if os.Getenv("MONOPOD_UPDATE") == "1" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("printed\n%s\nwant\n%s", got, want)
-	}
+	clitest.Page(t, filepath.Join("..", "..", "testdata", "cli", name+".txt"), got)
 }
 
 // happened is an event, so long ago.
@@ -71,17 +60,7 @@ func someEvents() []v1.Event {
 func leave(t *testing.T, pods string, m status.Manifests, happened []v1.Event) (root string) {
 	t.Helper()
 	root = t.TempDir()
-	store, err := status.Open(filepath.Join(root, "status"), slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var items []*v1.Pod
-	if err := yaml.UnmarshalStrict([]byte(pods), &items); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range items {
-		store.SetPod(p.Namespace+"/"+p.Name, p)
-	}
+	store := clitest.Store(t, filepath.Join(root, "status"), clitest.Pods(t, pods)...)
 	store.SetManifests(m)
 	if err := store.Close(context.Background()); err != nil {
 		t.Fatal(err)
@@ -145,11 +124,11 @@ func TestEvents(t *testing.T) {
 		o    EventsOptions
 	}{
 		{"events", EventsOptions{}},
-		{"events-color", EventsOptions{Options: Options{Color: true}}},
-		{"events-wide", EventsOptions{Options: Options{Output: "wide"}}},
+		{"events-color", EventsOptions{Options: Options{Format: print.Format{Color: true}}}},
+		{"events-wide", EventsOptions{Options: Options{Format: print.Format{Output: "wide"}}}},
 		{"events-pod", EventsOptions{Pod: "web"}},
-		{"events-pod-gone-yaml", EventsOptions{Pod: "default/gone", Options: Options{Output: "yaml"}}},
-		{"events-pod-json", EventsOptions{Pod: "gone-node1", Options: Options{Output: "json"}}},
+		{"events-pod-gone-yaml", EventsOptions{Pod: "default/gone", Options: Options{Format: print.Format{Output: "yaml"}}}},
+		{"events-pod-json", EventsOptions{Pod: "gone-node1", Options: Options{Format: print.Format{Output: "json"}}}},
 		{"events-pod-none", EventsOptions{Pod: "a-name-that-is-longer-than-most-names-of-pods-but-still-a-name"}},
 	}
 	for _, row := range rows {
@@ -164,7 +143,7 @@ func TestEvents(t *testing.T) {
 	}
 	for want, o := range map[string]EventsOptions{
 		`there is no pod "wob"; there is default/web`: {Pod: "wob"},
-		`output "xml" is not one of wide, json, yaml`: {Options: Options{Output: "xml"}},
+		`output "xml" is not one of wide, json, yaml`: {Options: Options{Format: print.Format{Output: "xml"}}},
 	} {
 		o.Socket, o.Now = socket, now
 		if err := Events(t.Context(), io.Discard, o); err == nil || err.Error() != want {
@@ -182,7 +161,7 @@ func TestEventsOfAnAgentThatIsDown(t *testing.T) {
 		}
 	}
 	var out, notes bytes.Buffer
-	o := EventsOptions{Options: Options{Source: client.Source{Socket: "/nowhere/s", Root: root}, Now: now, Err: &notes}}
+	o := EventsOptions{Options: Options{Source: client.Source{Socket: "/nowhere/s", Root: root}, Format: print.Format{Now: now}, Err: &notes}}
 	if err := Events(t.Context(), &out, o); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +204,7 @@ func TestEventsAreWatchedUntilTheAgentEnds(t *testing.T) {
 			lines := make(lineWriter, 100)
 			ended := make(chan error)
 			go func() {
-				o := EventsOptions{Options: Options{Source: client.Source{Socket: socket}, Output: output, Err: io.Discard}, Pod: "gone", Watch: true}
+				o := EventsOptions{Options: Options{Source: client.Source{Socket: socket}, Format: print.Format{Output: output}, Err: io.Discard}, Pod: "gone", Watch: true}
 				ended <- Events(t.Context(), lines, o)
 			}()
 			next := func(want string) {

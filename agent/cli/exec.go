@@ -18,6 +18,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
 	"monopod/agent/status"
 	"monopod/agent/stream"
@@ -125,12 +126,12 @@ func askRuntime(ctx context.Context, endpoint string, request *rt.ExecRequest) (
 	return client.Exec(ctx, request)
 }
 
-func execCommand() *command {
+func execCommand() *command.Command {
 	var o ExecOptions
 	var input, tty bool
-	return &command{
-		name: "exec", args: "POD -- COMMAND ...", usage: "run a command in a container",
-		about: `
+	return &command.Command{
+		Name: "exec", Args: "POD -- COMMAND ...", Usage: "run a command in a container",
+		About: `
 The command's standard input is empty unless -i is given; -t gives it a terminal, of this
 one's size. It is run by the runtime itself, which is asked at a loopback address: this
 needs root, and works while the agent does not run. Without -c it runs in the container
@@ -142,38 +143,38 @@ finds its input or output closed.
 The exit code is the command's own. 127: there is no such command in the container; 126:
 it cannot be executed; 1: the pod is not known, the container does not run, or the runtime
 did not do it; 128 and its number: a signal ended monopod.`,
-		flags: func(f *pflag.FlagSet) {
+		Flags: func(f *pflag.FlagSet) {
 			f.BoolVarP(&input, "stdin", "i", false, "pass standard input on")
 			f.BoolVarP(&tty, "tty", "t", false, "give the command a terminal")
 			f.StringVarP(&o.Container, "container", "c", "", "the `NAME` of the container")
-			namespaceFlag(f, &o.Namespace)
+			command.NamespaceFlag(f, &o.Namespace)
 			f.StringVar(&o.Endpoint, "runtime-endpoint", "", "the CRI runtime's socket, unix://`PATH` (default: the agent's, else containerd's or CRI-O's)")
-			sourceFlags(f, &o.Source)
+			command.SourceFlags(f, &o.Source)
 		},
-		run: func(ctx context.Context, c *Call) error {
+		Run: func(ctx context.Context, c *command.Call) error {
 			switch {
-			case len(c.args) == 0 || c.dash == 0:
-				return exit(exitUsage, "exec in which pod? As in `monopod exec web -- ls /`")
-			case c.dash != 1 || len(c.args) < 2:
-				return exit(exitUsage, "the command goes behind --, as in `monopod exec %s -- ls /`", c.args[0])
+			case len(c.Args) == 0 || c.Dash == 0:
+				return command.UsageError("exec in which pod? As in `monopod exec web -- ls /`")
+			case c.Dash != 1 || len(c.Args) < 2:
+				return command.UsageError("the command goes behind --, as in `monopod exec %s -- ls /`", c.Args[0])
 			}
-			o.Pod, o.Command = c.args[0], c.args[1:]
+			o.Pod, o.Command = c.Args[0], c.Args[1:]
 			return runExec(ctx, c, o, input, tty)
 		},
 	}
 }
 
 // runExec connects the command with this process' own streams.
-func runExec(ctx context.Context, c *Call, o ExecOptions, input, tty bool) error {
+func runExec(ctx context.Context, c *command.Call, o ExecOptions, input, tty bool) error {
 	signal.Ignore(syscall.SIGPIPE) // a closed output is an error, after which the terminal is restored
-	ctx, stop := print.UntilSignal(context.WithoutCancel(ctx))
+	ctx, stop := untilSignal(context.WithoutCancel(ctx))
 	defer stop()
 	o.Streams = stream.Streams{Out: c.Out, Err: c.Err, TTY: tty}
 	if input {
 		o.Streams.In = c.In
 	}
 	keys, typed := c.In.(*os.File)
-	typed = typed && print.IsTerminal(keys)
+	typed = typed && isTerminal(keys)
 	if tty && input && !typed {
 		fmt.Fprintln(c.Err, "monopod: standard input is no terminal: the command gets none either")
 		tty, o.Streams.TTY = false, false
@@ -181,15 +182,15 @@ func runExec(ctx context.Context, c *Call, o ExecOptions, input, tty bool) error
 	restore := func() {}
 	if tty {
 		screen := c.Out
-		if typed && !print.IsTerminal(screen) {
+		if typed && !isTerminal(screen) {
 			screen = keys
 		}
-		sizes, unwatch := print.TerminalSizes(screen)
+		sizes, unwatch := terminalSizes(screen)
 		defer unwatch()
 		o.Streams.Sizes = sizes
 		if input {
 			var err error
-			if restore, err = print.RawTerminal(keys); err != nil {
+			if restore, err = rawTerminal(keys); err != nil {
 				return err
 			}
 			defer restore()
@@ -197,7 +198,7 @@ func runExec(ctx context.Context, c *Call, o ExecOptions, input, tty bool) error
 	}
 	code, err := Exec(ctx, o)
 	restore()
-	if signaled := (*print.Interrupted)(nil); errors.As(context.Cause(ctx), &signaled) {
+	if signaled := (*interrupted)(nil); errors.As(context.Cause(ctx), &signaled) {
 		err = signaled // also if it interrupted a call
 	}
 	return execEnd(code, err)
@@ -205,19 +206,19 @@ func runExec(ctx context.Context, c *Call, o ExecOptions, input, tty bool) error
 
 // execEnd makes an exit code of how a command ended.
 func execEnd(code int, err error) error {
-	var signaled *print.Interrupted
+	var signaled *interrupted
 	var start *stream.StartError
 	switch {
 	case err == nil && code == 0:
 		return nil
 	case err == nil:
-		return exit(code, "")
+		return command.Exit(code, "")
 	case errors.As(err, &signaled):
-		return exit(signaled.ExitCode(), "")
+		return command.Exit(signaled.ExitCode(), "")
 	case errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe):
-		return exit(128+int(syscall.SIGPIPE), "")
+		return command.Exit(128+int(syscall.SIGPIPE), "")
 	case errors.As(err, &start) && start.Code != 0:
-		return exit(start.Code, "%v", err)
+		return command.Exit(start.Code, "%v", err)
 	}
 	return err
 }

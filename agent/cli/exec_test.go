@@ -11,6 +11,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/cli/clitest"
 	"monopod/agent/status"
 	"monopod/agent/stream"
 )
@@ -53,10 +54,10 @@ func TestExecAsksForTheRightContainer(t *testing.T) {
 				asked, o := "", r.ExecOptions
 				want := r.asked
 				if down {
-					o.Source = client.Source{Socket: "/nowhere/s", Root: formerAgent(t, execPods, status.Manifests{})}
+					o.Source = client.Source{Socket: "/nowhere/s", Root: clitest.Previous(t, execPods, status.Manifests{})}
 					want = strings.TrimPrefix(want, "unix:///r.sock") // nobody says where the runtime is
 				} else {
-					o.Source.Socket = anAgent(t, execPods, status.Manifests{}, status.Runtime{Up: true, Endpoint: "unix:///r.sock"})
+					o.Source.Socket = clitest.Agent(t, execPods, status.Manifests{}, status.Runtime{Up: true, Endpoint: "unix:///r.sock"})
 				}
 				o.Command = []string{"ls", "-l"}
 				o.Streams.Out, o.Streams.Err = io.Discard, io.Discard
@@ -64,7 +65,7 @@ func TestExecAsksForTheRightContainer(t *testing.T) {
 					asked = fmt.Sprintf("%s %s %v stdin=%v tty=%v stderr=%v", endpoint, q.ContainerId, q.Cmd, q.Stdin, q.Tty, q.Stderr)
 					return "", refused
 				}
-				if _, err := Exec(t.Context(), o); errText(err) != r.err || asked != want {
+				if _, err := Exec(t.Context(), o); clitest.Text(err) != r.err || asked != want {
 					t.Errorf("asked %s, %v\nwant  %s, %s", asked, err, want, r.err)
 				}
 			})

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"monopod/agent/cli/command"
 )
 
 // runTable runs a command line of the real table and writes down what comes of it.
@@ -18,7 +20,7 @@ func runTable(t *testing.T, b *bytes.Buffer, args ...string) {
 	}
 	defer out.Close()
 	var errs bytes.Buffer
-	err = Execute(t.Context(), Commands(), args, &Call{In: strings.NewReader(""), Out: out, Err: &errs})
+	err = command.Execute(t.Context(), Commands(), args, &command.Call{In: strings.NewReader(""), Out: out, Err: &errs})
 	if _, err := out.Seek(0, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +31,7 @@ func runTable(t *testing.T, b *bytes.Buffer, args ...string) {
 	if err != nil && err.Error() != "" {
 		b.WriteString("monopod: " + err.Error() + "\n")
 	}
-	if code := ExitCode(err); code != 0 {
+	if code := command.ExitCode(err); code != 0 {
 		b.WriteString("[" + string(rune('0'+code)) + "]\n")
 	}
 }
@@ -44,7 +46,7 @@ func TestUsageIsSaid(t *testing.T) {
 	} {
 		runTable(t, &b, strings.Fields(line)...)
 	}
-	goldenPage(t, "usage.txt", b.String())
+	shown(t, "usage", b.String())
 }
 
 func TestHelpOfCommands(t *testing.T) {
@@ -52,7 +54,7 @@ func TestHelpOfCommands(t *testing.T) {
 	for _, name := range []string{"ps", "exec", "wait", "restart", "forget", "completion", "man"} {
 		runTable(t, &b, name, "--help")
 	}
-	goldenPage(t, "help.txt", b.String())
+	shown(t, "help", b.String())
 }
 
 func TestCompletionScripts(t *testing.T) {
@@ -60,5 +62,5 @@ func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		runTable(t, &b, "completion", shell)
 	}
-	goldenPage(t, "completion.txt", b.String())
+	shown(t, "completion", b.String())
 }

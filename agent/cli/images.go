@@ -1,18 +1,16 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
+	"github.com/spf13/pflag"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
 	"monopod/agent/status"
 )
@@ -24,15 +22,15 @@ const imagesTimeout = 30 * time.Second
 // Images prints the runtime's images, the pods that use them and which of them
 // go.
 func Images(ctx context.Context, w io.Writer, o Options) error {
-	if !slices.Contains([]string{"", "wide", "json", "yaml"}, o.Output) {
-		return fmt.Errorf("output %q is not one of wide, json, yaml", o.Output)
+	if err := print.CheckOutput(o.Output, "wide", "json", "yaml"); err != nil {
+		return err
 	}
 	body, err := client.GetWithin(ctx, imagesTimeout, o.Socket, "/images")
 	if err != nil {
 		return err
 	}
 	if o.Output == "json" || o.Output == "yaml" {
-		return printAs(w, o.Output, json.RawMessage(body))
+		return print.As(w, o.Output, json.RawMessage(body))
 	}
 	var all status.Images
 	if err := json.Unmarshal(body, &all); err != nil {
@@ -41,117 +39,22 @@ func Images(ctx context.Context, w io.Writer, o Options) error {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	var out bytes.Buffer
-	if len(all.Images) == 0 {
-		fmt.Fprintln(&out, "The runtime has no images.")
-	} else {
-		imageTable(&all, o).Print(&out)
-	}
-	if words := diskWords(&all, o.Now); len(words) > 0 {
-		fmt.Fprintf(&out, "\n%s\n", strings.Join(words, "\n"))
-	}
-	_, err = w.Write(out.Bytes())
-	return err
+	return print.Images(w, &all, o.Format)
 }
 
-// imageTable lays the images out, those with names first.
-func imageTable(all *status.Images, o Options) *print.Table {
-	wide := o.Output == "wide"
-	t := &print.Table{}
-	head := []string{"IMAGE", "ID", "SIZE", "USED BY", "COLLECTED"}
-	if wide {
-		head = slices.Insert(head, 4, "FIRST SEEN", "LAST USED")
+func imagesCommand() *command.Command {
+	var o Options
+	return &command.Command{
+		Name: "images", Usage: "list the images, who uses them, and which are to go",
+		Flags: func(f *pflag.FlagSet) {
+			command.OutputFlag(f, &o.Output, "wide, json or yaml")
+			command.SocketFlag(f, &o.Socket)
+		},
+		Run: func(ctx context.Context, c *command.Call) error {
+			if err := c.NoArgs(""); err != nil {
+				return err
+			}
+			return Images(ctx, c.Out, o)
+		},
 	}
-	t.Add(print.PlainCells(head)...)
-	images := slices.Clone(all.Images)
-	slices.SortStableFunc(images, func(a, b status.Image) int { return strings.Compare(sortName(a), sortName(b)) })
-	for _, i := range images {
-		row := []string{imageName(i, wide), shortID(i.ID), print.Size(i.Size), users(i, all.Node, wide), collected(i)}
-		if wide {
-			row = slices.Insert(row, 4, ago(i.FirstSeen, o.Now), ago(i.LastUsed, o.Now))
-		}
-		t.Add(print.PlainCells(row)...)
-	}
-	return t
-}
-
-func sortName(i status.Image) string {
-	if len(i.Names) > 0 {
-		return i.Names[0]
-	}
-	return "~" + strings.Join(i.Digests, "") + i.ID // behind all names
-}
-
-func imageName(i status.Image, wide bool) string {
-	names := i.Names
-	switch {
-	case wide:
-		names = slices.Concat(i.Names, i.Digests)
-	case len(names) == 0 && len(i.Digests) > 0:
-		repository, digest, _ := strings.Cut(i.Digests[0], "@")
-		return repository + "@" + shortID(digest)
-	case len(names) > 1:
-		return fmt.Sprintf("%s (+%d)", names[0], len(names)-1)
-	}
-	return strings.Join(names, ",")
-}
-
-// shortID is enough of an id to tell it from others, as docker and crictl print it.
-func shortID(id string) string {
-	_, hex, found := strings.Cut(id, ":")
-	if !found {
-		hex = id
-	}
-	return hex[:min(len(hex), 12)]
-}
-
-// usersShown is how many users of an image fit into a line.
-const usersShown = 3
-
-// users names the pods as their manifests do.
-func users(i status.Image, node string, wide bool) string {
-	var short []string
-	for _, u := range i.Users {
-		short = append(short, strings.TrimSuffix(u, "-"+node))
-	}
-	if more := len(short) - usersShown; more > 0 && !wide {
-		return fmt.Sprintf("%s (+%d)", strings.Join(short[:usersShown], ","), more)
-	}
-	return strings.Join(short, ",")
-}
-
-func collected(i status.Image) string {
-	switch {
-	case i.Collect:
-		return "next: " + i.Why
-	case len(i.Users) > 0:
-		return "no"
-	}
-	return "no: " + i.Why
-}
-
-func ago(t, now time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return duration.HumanDuration(now.Sub(t))
-}
-
-// diskWords say how full the disk is, and what that means.
-func diskWords(all *status.Images, now time.Time) []string {
-	var words []string
-	if d := all.Disk; d == nil {
-		words = append(words, "how full the disk of the images is, is not known")
-	} else {
-		line := fmt.Sprintf("%s: %d %% of %s used", d.Dir, d.UsedPercent, print.Size(d.Capacity))
-		if d.High < 100 {
-			line += fmt.Sprintf("; unused images go from %d %% on, until %d %%", d.High, d.Low)
-		}
-		words = append(words, print.OneLine(line))
-	}
-	if all.Missing > 0 {
-		words = append(words, fmt.Sprintf("for %s nothing is left that could go, and %s are missing",
-			duration.HumanDuration(now.Sub(all.MissingSince)), print.Size(all.Missing)))
-	}
-	return words
 }

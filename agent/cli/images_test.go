@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"log/slog"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/cli/clitest"
 	"monopod/agent/cli/print"
 	"monopod/agent/server"
 	"monopod/agent/status"
@@ -19,19 +18,7 @@ import (
 // imageAgent serves a list of images on a socket.
 func imageAgent(t *testing.T, list func(context.Context) (*status.Images, error)) (socket string) {
 	t.Helper()
-	socket = filepath.Join(t.TempDir(), "s")
-	s, err := server.Listen(server.Config{Socket: socket, Images: list, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-	})
-	return socket
+	return clitest.Serve(t, server.Config{Images: list})
 }
 
 func someImages() *status.Images {
@@ -58,13 +45,13 @@ func TestImages(t *testing.T) {
 	for _, output := range []string{"", "wide", "json", "yaml"} {
 		t.Run("as "+output, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := Images(t.Context(), &out, Options{Source: client.Source{Socket: socket}, Output: output, Now: now}); err != nil {
+			if err := Images(t.Context(), &out, Options{Source: client.Source{Socket: socket}, Format: print.Format{Output: output, Now: now}}); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, out.String())
+			clitest.Golden(t, out.String())
 		})
 	}
-	if err := Images(t.Context(), nil, Options{Source: client.Source{Socket: socket}, Output: "xml"}); err == nil || err.Error() != `output "xml" is not one of wide, json, yaml` {
+	if err := Images(t.Context(), nil, Options{Source: client.Source{Socket: socket}, Format: print.Format{Output: "xml"}}); err == nil || err.Error() != `output "xml" is not one of wide, json, yaml` {
 		t.Errorf("error %v", err)
 	}
 }
@@ -75,7 +62,7 @@ func TestNoImages(t *testing.T) {
 	if err := Images(t.Context(), &out, Options{Source: client.Source{Socket: socket}}); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, out.String())
+	clitest.Golden(t, out.String())
 }
 
 func TestImagesOfARuntimeThatIsDown(t *testing.T) {
@@ -85,13 +72,5 @@ func TestImagesOfARuntimeThatIsDown(t *testing.T) {
 	err := Images(t.Context(), nil, Options{Source: client.Source{Socket: socket}})
 	if want := "GET /images from " + socket + ": 503 Service Unavailable: look at images: the runtime is down"; err == nil || err.Error() != want {
 		t.Errorf("error %v\nwant  %s", err, want)
-	}
-}
-
-func TestSizes(t *testing.T) {
-	for bytes, want := range map[uint64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9949: "9.9 kB", 9950: "10 kB", 999499: "999 kB", 999500: "1.0 MB", 64e9: "64 GB", 1 << 63: "9223 PB"} {
-		if got := print.Size(bytes); got != want {
-			t.Errorf("%d: %s, want %s", bytes, got, want)
-		}
 	}
 }

@@ -16,6 +16,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent"
+	"monopod/agent/cli/command"
+	"monopod/agent/cli/print"
 	"monopod/agent/config"
 	"monopod/agent/once"
 	"monopod/manifests"
@@ -51,11 +53,11 @@ Exit codes:
   other    of the container that failed first in a pod that failed, or of the one that
            --exit-code-from names`
 
-func onceCommand() *command {
+func onceCommand() *command.Command {
 	var o onceFlags
-	return &command{
-		name: "once", args: "FILE|DIR|- ...", usage: "run pods to their end and exit with the outcome", about: onceAbout,
-		flags: func(f *pflag.FlagSet) {
+	return &command.Command{
+		Name: "once", Args: "FILE|DIR|- ...", Usage: "run pods to their end and exit with the outcome", About: onceAbout,
+		Flags: func(f *pflag.FlagSet) {
 			f.DurationVar(&o.timeout, "timeout", 0, "how much `TIME` the work may take, such as 10m (default: any)")
 			f.StringVar(&o.until, "until", "", "end at the `STATE` ready: when all pods are, or have succeeded")
 			f.BoolVar(&o.keep, "keep", false, "with --until ready: leave the pods running then")
@@ -66,7 +68,7 @@ func onceCommand() *command {
 			runtimeFlags(f)
 			f.String("log-level", "warn", "the least `LEVEL` of monopod's own log: debug, info, warn or error")
 		},
-		run: func(ctx context.Context, c *Call) error { return runOnce(ctx, c, o) },
+		Run: func(ctx context.Context, c *command.Call) error { return runOnce(ctx, c, o) },
 	}
 }
 
@@ -100,30 +102,30 @@ func (o *onceFlags) check(args []string) error {
 }
 
 // runOnce runs pods to their end, or removes what a previous run left.
-func runOnce(ctx context.Context, c *Call, o onceFlags) error {
-	if err := o.check(c.args); err != nil {
-		return exit(exitUsage, "%v", err)
+func runOnce(ctx context.Context, c *command.Call, o onceFlags) error {
+	if err := o.check(c.Args); err != nil {
+		return command.UsageError("%v", err)
 	}
 	level := &slog.LevelVar{}
 	level.Set(slog.LevelWarn)
-	log, err := logger(text(c.flags, "log-format"), level, c.Err)
+	log, err := logger(command.Text(c.Flags, "log-format"), level, c.Err)
 	if err != nil {
-		return exit(exitUsage, "%v", err)
+		return command.UsageError("%v", err)
 	}
-	chosen := c.flags.Changed("log-level")
+	chosen := c.Flags.Changed("log-level")
 	if !chosen {
 		log = slog.New(once.Quiet(log.Handler()))
 	}
-	cfg, err := settings(c.flags, log)
+	cfg, err := settings(c.Flags, log)
 	if err != nil {
-		return exit(exitUsage, "%v", err)
+		return command.UsageError("%v", err)
 	}
 	if chosen {
 		level.Set(cfg.Level())
 	}
 	options := agent.Options{Version: Version().Version, Log: log}
 	run := once.Config{Timeout: o.timeout, Ready: o.until == "ready", Keep: o.keep, Out: c.Out, Err: c.Err,
-		Colour: !o.plain && Colored(c.Out, os.Getenv)}
+		Colour: !o.plain && print.Colored(c.Out, os.Getenv)}
 	if o.remove != "" {
 		return removeRun(ctx, o.remove, cfg, options, run)
 	}
@@ -135,13 +137,13 @@ func runOnce(ctx context.Context, c *Call, o onceFlags) error {
 		run.Pods = append(run.Pods, p.Pod)
 	}
 	if err := o.complete(&run); err != nil {
-		return exit(exitUsage, "%v", err)
+		return command.UsageError("%v", err)
 	}
 	for _, dir := range once.Leftovers() {
 		fmt.Fprintf(c.Err, "monopod: a previous run was killed, or kept its pods; %s removes what is left of it\n", once.Removal(dir))
 	}
 	if cfg.Root, err = once.MakeRoot(); err != nil {
-		return exit(exitBroken, "%v", err)
+		return command.Exit(exitBroken, "%v", err)
 	}
 	code, err := startRun(ctx, cfg, &agent.Once{Pods: pods}, options, run)
 	if err != nil {
@@ -169,10 +171,10 @@ func (o *onceFlags) complete(run *once.Config) (err error) {
 
 // onlyGood returns the pods of the arguments. If one is refused it prints all
 // problems, and returns none.
-func onlyGood(ctx context.Context, c *Call, cfg config.Config) ([]*manifests.Pod, error) {
-	v, err := checkAll(ctx, cfg, c.args, c.In)
+func onlyGood(ctx context.Context, c *command.Call, cfg config.Config) ([]*manifests.Pod, error) {
+	v, err := checkAll(ctx, cfg, c.Args, c.In)
 	if err != nil {
-		return nil, exit(exitUsage, "%v", err)
+		return nil, command.UsageError("%v", err)
 	}
 	var text bytes.Buffer
 	n, err := PrintProblems(&text, v.files)
@@ -183,9 +185,9 @@ func onlyGood(ctx context.Context, c *Call, cfg config.Config) ([]*manifests.Pod
 	case err != nil:
 		return nil, err
 	case n.Problems > 0:
-		return nil, exit(exitUsage, "")
+		return nil, command.UsageError("")
 	case len(v.pods) == 0:
-		return nil, exit(exitUsage, "there are no pods in %s", c.args[0])
+		return nil, command.UsageError("there are no pods in %s", c.Args[0])
 	}
 	var pods []*v1.Pod
 	for _, p := range v.pods {
@@ -218,11 +220,11 @@ func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
 func removeRun(ctx context.Context, dir string, cfg config.Config, o agent.Options, run once.Config) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return exit(exitUsage, "--remove: %v", err)
+		return command.UsageError("--remove: %v", err)
 	}
 	note, err := once.ReadNote(dir)
 	if err != nil {
-		return exit(exitUsage, "--remove: %v", err)
+		return command.UsageError("--remove: %v", err)
 	}
 	cfg.Root = dir
 	cfg.Endpoint, cfg.NodeName, cfg.CgroupDriver, cfg.CgroupRoot = note.Endpoint, note.NodeName, note.CgroupDriver, note.CgroupRoot
@@ -232,9 +234,9 @@ func removeRun(ctx context.Context, dir string, cfg config.Config, o agent.Optio
 func exitOnce(code int, err error) error {
 	switch {
 	case err != nil:
-		return exit(exitBroken, "%v", err)
+		return command.Exit(exitBroken, "%v", err)
 	case code != 0:
-		return exit(code, "")
+		return command.Exit(code, "")
 	}
 	return nil
 }

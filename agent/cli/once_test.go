@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"monopod/agent/cli/command"
 )
 
 const (
@@ -54,12 +56,12 @@ func TestOnceRefuses(t *testing.T) {
 				args = append(args, "--node-name", "n")
 			}
 			var said bytes.Buffer
-			err := Execute(t.Context(), Commands(), args, &Call{In: strings.NewReader(row.stdin), Out: os.Stdout, Err: &said})
+			err := command.Execute(t.Context(), Commands(), args, &command.Call{In: strings.NewReader(row.stdin), Out: os.Stdout, Err: &said})
 			if err != nil {
 				said.WriteString(err.Error())
 			}
-			if text := strings.ReplaceAll(said.String(), dir, "DIR"); ExitCode(err) != exitUsage || !strings.Contains(text, row.says) {
-				t.Errorf("code %d, said %s", ExitCode(err), text)
+			if text := strings.ReplaceAll(said.String(), dir, "DIR"); command.ExitCode(err) != command.ExitUsage || !strings.Contains(text, row.says) {
+				t.Errorf("code %d, said %s", command.ExitCode(err), text)
 			}
 		})
 	}

@@ -2,89 +2,23 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"flag"
-	"log/slog"
+	"errors"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
-
 	"monopod/agent/cli/client"
-	"monopod/agent/server"
+	"monopod/agent/cli/clitest"
+	"monopod/agent/cli/print"
 	"monopod/agent/status"
 )
 
-var update = flag.Bool("update", false, "write what is printed to testdata")
-
-var now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-
-// golden compares got with testdata/<test name>.txt.
-func golden(t *testing.T, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", strings.NewReplacer("/", "-", "_", "-").Replace(strings.TrimPrefix(t.Name(), "Test"))+".txt")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("printed\n%s\nwant\n%s", got, want)
-	}
-}
-
-func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
-
-// podsOf reads pods, written as YAML in the manner of a List's items.
-func podsOf(t *testing.T, text string) (pods []*v1.Pod) {
-	t.Helper()
-	if err := yaml.UnmarshalStrict([]byte(text), &pods); err != nil {
-		t.Fatal(err)
-	}
-	return pods
-}
-
-// anAgent serves pods, written as YAML in the manner of a List's items, and the
-// other reports on a socket.
-func anAgent(t *testing.T, pods string, m status.Manifests, r status.Runtime) (socket string) {
-	t.Helper()
-	log := discard()
-	store, err := status.Open(filepath.Join(t.TempDir(), "status"), log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range podsOf(t, pods) {
-		store.SetPod(p.Namespace+"/"+p.Name, p)
-	}
-	store.SetManifests(m)
-	store.SetRuntime(r)
-	socket = filepath.Join(t.TempDir(), "s")
-	s, err := server.Listen(server.Config{Socket: socket, Store: store, Log: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-		store.Close(context.Background())
-	})
-	return socket
-}
+// now is when these tests take place.
+var now = clitest.Now
 
 const well = `
 - metadata: {name: web-node1, namespace: default, creationTimestamp: "2026-05-04T09:00:00Z"}
@@ -194,36 +128,36 @@ func TestPs(t *testing.T) {
 		options   Options
 	}{
 		{"well", well, files, up, Options{}},
-		{"wide", well, files, up, Options{Output: "wide"}},
-		{"json", well, files, up, Options{Output: "json"}},
-		{"yaml", well, files, up, Options{Output: "yaml"}},
+		{"wide", well, files, up, Options{Format: print.Format{Output: "wide"}}},
+		{"json", well, files, up, Options{Format: print.Format{Output: "json"}}},
+		{"yaml", well, files, up, Options{Format: print.Format{Output: "yaml"}}},
 		{"troubled", troubled, refusals(), down, Options{}},
-		{"color", troubled, status.Manifests{}, up, Options{Color: true}},
+		{"color", troubled, status.Manifests{}, up, Options{Format: print.Format{Color: true}}},
 		{"none", "", status.Manifests{Dir: "/etc/monopod"}, up, Options{}},
 		{"none and no folder", "", status.Manifests{Dir: "/m", Problems: []status.Problem{{File: "/m", Message: "does not exist"}}}, status.Runtime{}, Options{}},
-		{"none yaml", "", status.Manifests{}, up, Options{Output: "yaml"}},
+		{"none yaml", "", status.Manifests{}, up, Options{Format: print.Format{Output: "yaml"}}},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			r.options.Socket = anAgent(t, r.pods, r.manifests, r.runtime)
+			r.options.Socket = clitest.Agent(t, r.pods, r.manifests, r.runtime)
 			r.options.Now = now
 			var out bytes.Buffer
 			if err := Ps(t.Context(), &out, r.options); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, out.String())
+			clitest.Golden(t, out.String())
 		})
 	}
 }
 
 func TestPsJSONIsTheListOfTheEndpoint(t *testing.T) {
-	socket := anAgent(t, well, status.Manifests{}, status.Runtime{Up: true})
+	socket := clitest.Agent(t, well, status.Manifests{}, status.Runtime{Up: true})
 	given, err := client.Get(t.Context(), socket, "/pods")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var printed, compact bytes.Buffer
-	if err := Ps(t.Context(), &printed, Options{Source: client.Source{Socket: socket}, Output: "json"}); err != nil {
+	if err := Ps(t.Context(), &printed, Options{Source: client.Source{Socket: socket}, Format: print.Format{Output: "json"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Compact(&compact, printed.Bytes()); err != nil || compact.String() != strings.TrimSpace(string(given)) {
@@ -257,7 +191,7 @@ func TestPsSaysWhyItCannotAsk(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			var out bytes.Buffer
-			err := Ps(t.Context(), &out, Options{Source: client.Source{Socket: r.socket}, Output: r.output})
+			err := Ps(t.Context(), &out, Options{Source: client.Source{Socket: r.socket}, Format: print.Format{Output: r.output}})
 			if err == nil || err.Error() != r.want {
 				t.Errorf("Ps = %v\nwant %s", err, r.want)
 			}
@@ -268,68 +202,28 @@ func TestPsSaysWhyItCannotAsk(t *testing.T) {
 	}
 }
 
-func TestASocketForRootOnlyIsSaid(t *testing.T) {
-	err := client.Unreachable("/run/monopod.sock", client.AnswerTimeout, &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EACCES)})
-	if want := "the socket /run/monopod.sock is for root only: permission denied"; err.Error() != want {
-		t.Errorf("said %q, want %q", err, want)
-	}
-}
-
-// One agent that never accepts, and one that stops in the middle of its answer.
-func TestAnAgentThatHangsIsNotWaitedFor(t *testing.T) {
-	const timeout = 100 * time.Millisecond
-	silent := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", silent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	half := filepath.Join(t.TempDir(), "s")
-	l, err = net.Listen("unix", half)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Write([]byte(`{"items":`))
-		http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	}))
-	for _, socket := range []string{silent, half} {
-		_, err = client.GetWithin(t.Context(), timeout, socket, "/pods")
-		if want := "no answer from " + socket + " within 100ms: is the monopod there stuck?"; err == nil || err.Error() != want {
-			t.Errorf("said %v, want %s", err, want)
-		}
-	}
-}
-
-func TestColorsAreForTerminals(t *testing.T) {
-	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer terminal.Close()
+func TestPsWithoutAnAgent(t *testing.T) {
 	rows := []struct {
-		name string
-		f    *os.File
-		env  map[string]string
-		want bool
+		name, pods string
+		manifests  status.Manifests
+		options    Options
 	}{
-		{"terminal", terminal, map[string]string{"TERM": "xterm"}, true},
-		{"NO_COLOR", terminal, map[string]string{"NO_COLOR": "1"}, false},
-		{"a terminal that knows none", terminal, map[string]string{"TERM": "dumb"}, false},
-		{"file", file, nil, false},
+		{"well", well, status.Manifests{Dir: "/m"}, Options{}},
+		{"wide", well, status.Manifests{Dir: "/m"}, Options{Format: print.Format{Output: "wide"}, Choice: client.Choice{Names: []string{"web"}}}},
+		{"yaml", well, status.Manifests{Dir: "/m"}, Options{Format: print.Format{Output: "yaml"}, Choice: client.Choice{Names: []string{"web"}}}},
+		{"troubled", troubled, refusals(), Options{}},
+		{"none", "", status.Manifests{Dir: "/m"}, Options{}},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			if got := Colored(r.f, func(key string) string { return r.env[key] }); got != r.want {
-				t.Errorf("Colored = %v, want %v", got, r.want)
+			root := clitest.Previous(t, r.pods, r.manifests)
+			var out, errs bytes.Buffer
+			o := r.options
+			o.Source, o.Now, o.Err, o.Endpoint = client.Source{Socket: "/nowhere/monopod.sock", Root: root}, now, &errs, "/nowhere/runtime.sock"
+			if err := Ps(t.Context(), &out, o); !errors.Is(err, client.ErrDown) {
+				t.Errorf("err %v", err)
 			}
+			clitest.Golden(t, errs.String()+out.String())
 		})
 	}
 }

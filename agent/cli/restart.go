@@ -2,160 +2,40 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"maps"
-	"net/http"
-	"slices"
-	"strings"
-	"time"
 
-	v1 "k8s.io/api/core/v1"
+	"github.com/spf13/pflag"
 
 	"monopod/agent/cli/client"
-	"monopod/agent/cli/print"
-	"monopod/agent/status"
+	"monopod/agent/cli/command"
 )
 
-// RestartOptions says what Restart restarts.
-type RestartOptions struct {
-	Socket    string
-	Names     []string // POD or POD/CONTAINER, see FindContainer
-	Namespace string
-	NoWait    bool
-	Timeout   time.Duration // of the wait; 0: none
-	Out       io.Writer
-}
+func restartCommand() *command.Command {
+	var o client.RestartOptions
+	return &command.Command{
+		Name: "restart", Args: "POD[/CONTAINER] ...", Usage: "restart a container, or a whole pod",
+		About: `
+A container is stopped, with its preStop hook and its grace, and started again at once, even
+if it waits after crashes; these are forgotten. A pod without a container's name is replaced
+as a whole, with a new sandbox and its init containers run again; its uid and its volumes
+stay. A pod that has ended is not run again.
 
-// askRestartTimeout is longer than the agent takes to answer that it cannot.
-const askRestartTimeout = 25 * time.Second
-
-// Restart restarts pods or containers, one after the other, and waits until
-// they run again. It is done with what it said it was.
-func Restart(ctx context.Context, o RestartOptions) error {
-	var list v1.PodList
-	if err := client.GetJSON(ctx, o.Socket, "/pods", &list); err != nil {
-		return err
-	}
-	type target struct {
-		pod       *v1.Pod
-		container string
-	}
-	var targets []target
-	for _, name := range o.Names { // all names first: if one is wrong, nothing is restarted
-		p, container, err := client.FindContainer(list.Items, name, o.Namespace)
-		if err != nil {
-			return err
-		}
-		targets = append(targets, target{p, container})
-	}
-	if o.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, ErrTimeout)
-		defer cancel()
-	}
-	for _, t := range targets {
-		if err := o.restart(ctx, t.pod, t.container); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container string) error {
-	path := "/restart/" + p.Namespace + "/" + p.Name
-	subject := "pod " + p.Namespace + "/" + print.ShortName(p)
-	if container != "" {
-		path += "/" + container
-		subject = "container " + container + " of " + subject
-	}
-	body, err := postWithin(ctx, askRestartTimeout, o.Socket, path)
-	if err != nil {
-		return o.late(ctx, subject, err.Error(), err)
-	}
-	var accepted status.Restart
-	if err := json.Unmarshal(body, &accepted); err != nil {
-		return fmt.Errorf("POST %s to %s: %w", path, o.Socket, err)
-	}
-	if o.NoWait {
-		_, err := fmt.Fprintf(o.Out, "%s is being restarted\n", subject)
-		return err
-	}
-	if err := o.await(ctx, subject, &accepted); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(o.Out, "%s is restarted\n", subject)
-	return err
-}
-
-// await returns when all that is replaced runs again, or has ended again since.
-func (o *RestartOptions) await(ctx context.Context, subject string, accepted *status.Restart) error {
-	tick := time.NewTicker(waitEvery)
-	defer tick.Stop()
-	missing := "the agent has not told of it"
-	for {
-		var list v1.PodList
-		err := client.GetJSON(ctx, o.Socket, "/pods", &list)
-		switch {
-		case err == nil:
-			i := slices.IndexFunc(list.Items, func(p v1.Pod) bool { return p.Namespace+"/"+p.Name == accepted.Pod && string(p.UID) == accepted.UID })
-			if i < 0 {
-				return fmt.Errorf("%s was removed or replaced meanwhile", subject)
+It is waited until all of it runs again; it need not be ready. From the moment on at which
+the agent has it written down it happens, whatever becomes of the agent.`,
+		Flags: func(f *pflag.FlagSet) {
+			f.BoolVar(&o.NoWait, "no-wait", false, "return as soon as it is sure to happen")
+			f.DurationVar(&o.Timeout, "timeout", 0, "the longest `TIME` to wait for all of it, such as 90s; 0: no limit. The exit code is 124 then")
+			command.NamespaceFlag(f, &o.Namespace)
+			command.SocketFlag(f, &o.Socket)
+		},
+		Run: func(ctx context.Context, c *command.Call) error {
+			switch {
+			case len(c.Args) == 0:
+				return command.UsageError("restart what? As in `monopod restart web` or `monopod restart web/nginx`")
+			case o.Timeout < 0:
+				return command.UsageError("--timeout %s: it is less than no time", o.Timeout)
 			}
-			if missing = stillToCome(&list.Items[i], accepted.Replaces); missing == "" {
-				return nil
-			}
-		case !client.NobodyThere(err) && ctx.Err() == nil:
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return o.late(ctx, subject, missing, context.Cause(ctx))
-		}
+			o.Names, o.Out = c.Args, c.Out
+			return waited(ctx, client.Restart(ctx, o))
+		},
 	}
-}
-
-func (o *RestartOptions) late(ctx context.Context, subject, missing string, err error) error {
-	if errors.Is(context.Cause(ctx), ErrTimeout) {
-		return &timeoutError{fmt.Sprintf("%s does not run again within %s: %s", subject, o.Timeout, missing)}
-	}
-	return err
-}
-
-// stillToCome says what of a restart is missing, "" when nothing is.
-func stillToCome(p *v1.Pod, replaces map[string]string) string {
-	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
-	for _, name := range slices.Sorted(maps.Keys(replaces)) {
-		s, _ := print.StatusOf(statuses, name)
-		_, id, _ := strings.Cut(s.ContainerID, "://")
-		switch {
-		case id != "" && id != replaces[name] && s.State.Waiting == nil:
-		case id != "" && id != replaces[name] && s.LastTerminationState.Terminated != nil && print.Waits(s): // it ran and crashed
-		default:
-			if words := print.PodWords([]v1.Pod{*p}); len(words) > 0 {
-				return strings.Join(words, "; ")
-			}
-			return "container " + name + " does not run yet"
-		}
-	}
-	return ""
-}
-
-// postWithin sends an empty POST. A refusal is an error of the agent's words.
-func postWithin(ctx context.Context, timeout time.Duration, socket, path string) ([]byte, error) {
-	code, status, body, err := client.Ask(ctx, timeout, socket, http.MethodPost, path)
-	switch {
-	case err != nil:
-		return nil, err
-	case code == http.StatusMethodNotAllowed:
-		return nil, fmt.Errorf("the agent at %s is of a version that cannot do this", socket)
-	case code == http.StatusNotFound || code == http.StatusConflict || code == http.StatusServiceUnavailable:
-		return nil, errors.New(print.OneLine(string(body)))
-	case code != http.StatusOK:
-		return nil, fmt.Errorf("POST %s to %s: %s: %s", path, socket, status, print.OneLine(string(body)))
-	}
-	return body, nil
 }

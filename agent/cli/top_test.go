@@ -5,17 +5,16 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"monopod/agent/cli/clitest"
+	"monopod/agent/cli/print"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )
@@ -54,32 +53,15 @@ func usedOn(t *testing.T, node, pods string) (socket string) {
 	if err := errors.Join(yaml.UnmarshalStrict([]byte(node), &sum.Node), yaml.UnmarshalStrict([]byte(pods), &sum.Pods)); err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.DiscardHandler)
-	store, err := status.Open(filepath.Join(t.TempDir(), "status"), log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := clitest.Store(t, t.TempDir())
 	var n v1.Node
 	if err := yaml.Unmarshal([]byte("status: {allocatable: {cpu: '4', memory: 8Gi}}"), &n); err != nil {
 		t.Fatal(err)
 	}
 	store.SetNode(&n)
-	socket = filepath.Join(t.TempDir(), "s")
-	s, err := server.Listen(server.Config{Socket: socket, Store: store, Log: log, Handlers: []server.Handler{{
-		Path: "/stats/summary", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { printAs(w, "json", sum) }),
+	return clitest.Serve(t, server.Config{Store: store, Handlers: []server.Handler{{
+		Path: "/stats/summary", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { print.As(w, "json", sum) }),
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var serving sync.WaitGroup
-	serving.Go(func() { s.Run(ctx) })
-	t.Cleanup(func() {
-		cancel()
-		serving.Wait()
-		store.Close(context.Background())
-	})
-	return socket
 }
 
 func TestTop(t *testing.T) {
@@ -89,15 +71,15 @@ func TestTop(t *testing.T) {
 		o          TopOptions
 	}{
 		{"all", usedPods, TopOptions{}},
-		{"containers", usedPods, TopOptions{Containers: true}},
-		{"by cpu", usedPods, TopOptions{SortBy: "cpu"}},
-		{"containers by memory", usedPods, TopOptions{Containers: true, SortBy: "memory"}},
-		{"namespaces", other, TopOptions{What: "pods"}},
-		{"wide", usedPods, TopOptions{Output: "wide"}},
-		{"wide containers", usedPods, TopOptions{Output: "wide", Containers: true}},
-		{"node", usedPods, TopOptions{What: "node"}},
-		{"node yaml", usedPods, TopOptions{What: "node", Output: "yaml"}},
-		{"pods json", usedPods, TopOptions{What: "pods", Output: "json"}},
+		{"containers", usedPods, TopOptions{TopOptions: print.TopOptions{Containers: true}}},
+		{"by cpu", usedPods, TopOptions{TopOptions: print.TopOptions{SortBy: "cpu"}}},
+		{"containers by memory", usedPods, TopOptions{TopOptions: print.TopOptions{Containers: true, SortBy: "memory"}}},
+		{"namespaces", other, TopOptions{TopOptions: print.TopOptions{What: "pods"}}},
+		{"wide", usedPods, TopOptions{TopOptions: print.TopOptions{Output: "wide"}}},
+		{"wide containers", usedPods, TopOptions{TopOptions: print.TopOptions{Output: "wide", Containers: true}}},
+		{"node", usedPods, TopOptions{TopOptions: print.TopOptions{What: "node"}}},
+		{"node yaml", usedPods, TopOptions{TopOptions: print.TopOptions{What: "node", Output: "yaml"}}},
+		{"pods json", usedPods, TopOptions{TopOptions: print.TopOptions{What: "pods", Output: "json"}}},
 		{"nothing runs", "[]", TopOptions{}},
 	}
 	for _, row := range rows {
@@ -107,15 +89,15 @@ func TestTop(t *testing.T) {
 			if err := Top(t.Context(), &out, row.o); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, out.String())
+			clitest.Golden(t, out.String())
 		})
 	}
 }
 
 func TestTopRefuses(t *testing.T) {
 	for want, o := range map[string]TopOptions{
-		`output "table" is not one of wide, json, yaml`: {Output: "table"},
-		`--sort-by "name" is not one of cpu, memory`:    {SortBy: "name"},
+		`output "table" is not one of wide, json, yaml`: {TopOptions: print.TopOptions{Output: "table"}},
+		`--sort-by "name" is not one of cpu, memory`:    {TopOptions: print.TopOptions{SortBy: "name"}},
 		`no monopod answers on /nowhere`:                {Socket: "/nowhere"},
 	} {
 		if err := Top(t.Context(), io.Discard, o); err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -145,21 +127,5 @@ func TestTopWatch(t *testing.T) {
 	if err := TopWatch(ctx, s, func() int { return 6 }, TopOptions{Socket: usedOn(t, usedNode, usedPods)}); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, strings.ReplaceAll(s.String(), "\x1b", "ESC"))
-}
-
-func TestAScreenIsOverwritten(t *testing.T) {
-	for _, row := range []struct {
-		name string
-		rows int
-		want string
-	}{
-		{"it fits", 4, "ESC[HaESC[K\nbESC[K\ncESC[K\nESC[J"},
-		{"its last line would scroll", 3, "ESC[HaESC[K\n(2 more lines)ESC[K\nESC[J"},
-		{"the size is not known", 0, "ESC[HaESC[K\nbESC[K\ncESC[K\nESC[J"},
-	} {
-		if got := strings.ReplaceAll(string(inPlace([]byte("a\nb\nc\n"), row.rows)), "\x1b", "ESC"); got != row.want {
-			t.Errorf("%s: %q, want %q", row.name, got, row.want)
-		}
-	}
+	clitest.Golden(t, strings.ReplaceAll(s.String(), "\x1b", "ESC"))
 }

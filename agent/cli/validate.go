@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
+	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
 	"monopod/agent/config"
 	"monopod/agent/status"
@@ -70,10 +71,10 @@ func PrintProblems(w io.Writer, files []Checked) (Counts, error) {
 // addFile adds a line for each pod of a good file.
 func addFile(t *print.Table, f Checked) {
 	for _, p := range f.Pods {
-		t.Add(print.PlainCells([]string{"ok", f.Path, p.Name + " (" + count(p.Containers, "container") + ")"})...)
+		t.Line("ok", f.Path, p.Name+" ("+count(p.Containers, "container")+")")
 	}
 	if len(f.Pods) == 0 {
-		t.Add(print.PlainCells([]string{"ok", f.Path, "no pods"})...)
+		t.Line("ok", f.Path, "no pods")
 	}
 }
 
@@ -99,22 +100,22 @@ func count(n int, noun string) string {
 
 func validateFlags(f *pflag.FlagSet) {
 	f.String("node-name", "", "the `NAME` that pods get as a suffix (default: the host's name)")
-	configFlag(f)
+	command.ConfigFlag(f)
 }
 
 // validate checks the manifests that its arguments stand for, as the agent
 // would. It exits with 2 when one is refused.
-func validate(ctx context.Context, c *Call) error {
-	if len(c.args) == 0 {
-		return exit(exitUsage, "validate what? Give files or folders, or - for standard input")
+func validate(ctx context.Context, c *command.Call) error {
+	if len(c.Args) == 0 {
+		return command.UsageError("validate what? Give files or folders, or - for standard input")
 	}
-	cfg, err := settings(c.flags, slog.New(slog.NewTextHandler(c.Err, nil)))
+	cfg, err := settings(c.Flags, slog.New(slog.NewTextHandler(c.Err, nil)))
 	if err != nil {
-		return exit(exitUsage, "%v", err)
+		return command.UsageError("%v", err)
 	}
-	v, err := checkAll(ctx, cfg, c.args, c.In)
+	v, err := checkAll(ctx, cfg, c.Args, c.In)
 	if err != nil {
-		return exit(exitUsage, "%v", err)
+		return command.UsageError("%v", err)
 	}
 	v.checkUIDs()
 	n, err := PrintProblems(c.Out, v.files)
@@ -122,7 +123,7 @@ func validate(ctx context.Context, c *Call) error {
 		return err
 	}
 	if n.Problems > 0 {
-		return exit(exitUsage, "")
+		return command.UsageError("")
 	}
 	return nil
 }

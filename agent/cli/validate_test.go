@@ -11,6 +11,10 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"monopod/agent/cli/clitest"
+	"monopod/agent/cli/command"
+	"monopod/agent/status"
 )
 
 // oddFolder is a folder of a good manifest beside what is none: a pipe that
@@ -41,8 +45,8 @@ func said(t *testing.T, ctx context.Context, in io.Reader, args ...string) (stri
 	}
 	defer out.Close()
 	var log bytes.Buffer
-	err = Execute(ctx, Commands(), append(args, "--node-name", "n"), &Call{In: in, Out: out, Err: &log})
-	code := ExitCode(err)
+	err = command.Execute(ctx, Commands(), append(args, "--node-name", "n"), &command.Call{In: in, Out: out, Err: &log})
+	code := command.ExitCode(err)
 	if err != nil {
 		log.WriteString(err.Error())
 	}
@@ -55,18 +59,18 @@ func said(t *testing.T, ctx context.Context, in io.Reader, args ...string) (stri
 
 func TestWhatIsNoFileOfTextIsAProblemOfItsOwn(t *testing.T) {
 	dir := oddFolder(t)
-	for _, command := range []string{"validate", "once"} {
-		text, code := said(t, t.Context(), nil, command, dir)
+	for _, name := range []string{"validate", "once"} {
+		text, code := said(t, t.Context(), nil, name, dir)
 		text = strings.ReplaceAll(text, dir, "DIR")
 		for _, want := range []string{
 			"DIR/link.yaml: not a regular file", "DIR/pipe.yaml: not a regular file", "DIR/sparse.yaml: larger than 10 MiB", "3 problems",
 		} {
 			if !strings.Contains(text, want) {
-				t.Errorf("%s: %q is missing from:\n%s", command, want, text)
+				t.Errorf("%s: %q is missing from:\n%s", name, want, text)
 			}
 		}
-		if code != exitUsage {
-			t.Errorf("%s: code %d", command, code)
+		if code != command.ExitUsage {
+			t.Errorf("%s: code %d", name, code)
 		}
 	}
 	if text, _ := said(t, t.Context(), nil, "validate", dir); !strings.Contains(text, "default/job-n") {
@@ -75,14 +79,14 @@ func TestWhatIsNoFileOfTextIsAProblemOfItsOwn(t *testing.T) {
 }
 
 func TestStandardInputIsBounded(t *testing.T) {
-	for _, command := range []string{"validate", "once"} {
+	for _, name := range []string{"validate", "once"} {
 		in := strings.NewReader(strings.Repeat("#", 100<<20))
-		text, code := said(t, t.Context(), in, command, "-")
-		if code != exitUsage || !strings.Contains(text, "larger than 10 MiB") {
-			t.Errorf("%s: code %d, said %s", command, code, text)
+		text, code := said(t, t.Context(), in, name, "-")
+		if code != command.ExitUsage || !strings.Contains(text, "larger than 10 MiB") {
+			t.Errorf("%s: code %d, said %s", name, code, text)
 		}
 		if left := in.Len(); left < 80<<20 {
-			t.Errorf("%s: all but %d bytes were read", command, left)
+			t.Errorf("%s: all but %d bytes were read", name, left)
 		}
 	}
 }
@@ -121,7 +125,7 @@ func TestSettingsAreARegularFile(t *testing.T) {
 	dir := oddFolder(t)
 	for name, want := range map[string]string{"pipe.yaml": "not a regular file", "sparse.yaml": "larger than 10 MiB"} {
 		text, code := said(t, t.Context(), nil, "validate", "--config", filepath.Join(dir, name), filepath.Join(dir, "good.yaml"))
-		if code != exitUsage || !strings.Contains(text, want) {
+		if code != command.ExitUsage || !strings.Contains(text, want) {
 			t.Errorf("%s: code %d, said %s", name, code, text)
 		}
 	}
@@ -147,5 +151,37 @@ func TestValidateRefusesTheSecondPodOfAUID(t *testing.T) {
 	b.Reset()
 	if runTable(t, &b, "validate", "--node-name", "n", filepath.Join(dir, "a.yaml")); strings.Contains(b.String(), "[2]") {
 		t.Errorf("one alone is refused:\n%s", b.String())
+	}
+}
+
+func TestPrintProblems(t *testing.T) {
+	rows := []struct {
+		name  string
+		files []Checked
+		want  Counts
+	}{
+		{"nothing", nil, Counts{}},
+		{"one good", []Checked{{Path: "web.yaml", Pods: []CheckedPod{{"default/web", 1}}}}, Counts{Files: 1, Pods: 1}},
+		{"mixed", []Checked{
+			{Path: "m/many.yaml", Pods: []CheckedPod{{"default/a", 2}, {"default/b", 1}, {"default/e", 1}}},
+			{Path: "m/bad.yaml", Pods: []CheckedPod{{"default/c", 1}}, Problems: []status.Problem{
+				{File: "m/bad.yaml", Line: 3, Column: 5, Field: "spec.containers[0].imag", Message: "unknown field"},
+				{File: "m/bad.yaml", Message: "has no name"},
+			}},
+			{Path: "m/warned.yaml", Pods: []CheckedPod{{"kube-system/d", 3}}, Problems: []status.Problem{
+				{File: "m/warned.yaml", Line: 9, Column: 1, Field: "spec.x", Message: "has no effect", Warning: true},
+			}},
+			{Path: "m/empty.yaml"},
+		}, Counts{Files: 4, Pods: 5, Problems: 2, Warnings: 1}},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			var out bytes.Buffer
+			n, err := PrintProblems(&out, r.files)
+			if err != nil || n != r.want {
+				t.Errorf("counts %+v, %v; want %+v", n, err, r.want)
+			}
+			clitest.Golden(t, out.String())
+		})
 	}
 }

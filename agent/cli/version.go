@@ -2,11 +2,17 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/spf13/pflag"
+
+	"monopod/agent/cli/command"
+	"monopod/agent/cli/print"
 )
 
 // VersionInfo says what this binary was built from.
@@ -54,13 +60,23 @@ func (v VersionInfo) String() string {
 
 // PrintVersion prints v as a line, or as json or yaml.
 func PrintVersion(w io.Writer, output string, v VersionInfo) error {
-	switch output {
-	case "json", "yaml":
-		return printAs(w, output, v)
-	case "":
-		_, err := fmt.Fprintln(w, v)
+	if err := print.CheckOutput(output, "json", "yaml"); err != nil {
 		return err
-	default:
-		return fmt.Errorf("output %q is not one of json, yaml", output)
+	}
+	if output != "" {
+		return print.As(w, output, v)
+	}
+	_, err := fmt.Fprintln(w, v)
+	return err
+}
+
+func versionCommand() *command.Command {
+	var output string
+	return &command.Command{
+		Name: "version", Usage: "print the version",
+		Flags: func(f *pflag.FlagSet) { command.OutputFlag(f, &output, "json or yaml") },
+		Run: func(_ context.Context, c *command.Call) error {
+			return PrintVersion(c.Out, output, Version())
+		},
 	}
 }

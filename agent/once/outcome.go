@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"monopod/agent/cli/print"
+
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/manifests"
@@ -269,7 +271,7 @@ func deadlocked(all []view) map[string]bool {
 // called returns the key of the pod that a manifest names.
 func called(all []view, name manifests.Key) string {
 	for k := range all {
-		if p := all[k].pod; p.Namespace == name.Namespace && (p.Name == name.Name || shortName(p) == name.Name) {
+		if p := all[k].pod; p.Namespace == name.Namespace && (p.Name == name.Name || print.ShortName(p) == name.Name) {
 			return key(p)
 		}
 	}

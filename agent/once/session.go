@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"monopod/agent/cli/print"
+
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -156,7 +158,7 @@ func (s *session) runtimeLost(now time.Time) (text string, at time.Time) {
 	if now.Sub(s.down) < patience {
 		return "", s.down.Add(patience)
 	}
-	return fmt.Sprintf("the runtime at %s has not answered for %s: %s", r.Endpoint, patience, oneLine(r.Error)), time.Time{}
+	return fmt.Sprintf("the runtime at %s has not answered for %s: %s", r.Endpoint, patience, print.OneLine(r.Error)), time.Time{}
 }
 
 // clear makes all pods go and waits until nothing of them is left. It reports

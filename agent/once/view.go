@@ -103,11 +103,3 @@ func lastEnd(s *v1.ContainerStatus) *v1.ContainerStateTerminated {
 }
 
 func key(p *v1.Pod) string { return p.Namespace + "/" + p.Name }
-
-// shortName is the pod's name as its manifest has it, without the node.
-func shortName(p *v1.Pod) string {
-	if short := strings.TrimSuffix(p.Name, "-"+p.Spec.NodeName); p.Spec.NodeName != "" && short != "" {
-		return short
-	}
-	return p.Name
-}

@@ -67,15 +67,15 @@ func nearest[V any](name string, known map[string]V) string {
 		return ""
 	}
 	for _, k := range slices.Sorted(maps.Keys(known)) {
-		if d := distance(strings.ToLower(name), strings.ToLower(k)); d < bestDistance && d < len(k) {
+		if d := Distance(strings.ToLower(name), strings.ToLower(k)); d < bestDistance && d < len(k) {
 			best, bestDistance = k, d
 		}
 	}
 	return best
 }
 
-// distance is the Levenshtein distance in bytes.
-func distance(a, b string) int {
+// Distance is the Levenshtein distance in bytes.
+func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -1,4 +1,5 @@
-// Package client asks a running agent for its reports, only through its socket.
+// Package client asks the agent for what commands need, or reads what the last one
+// left.
 package client
 
 import (
@@ -12,19 +13,22 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"monopod/agent/cli/print"
 )
 
-// AnswerTimeout bounds one question to the agent, which answers from memory.
-const AnswerTimeout = 5 * time.Second
+// answerTimeout bounds one question to the agent, which answers from memory.
+const answerTimeout = 5 * time.Second
 
 // Get returns what the agent behind the socket answers for path. Its errors
 // are one sentence for the person at the terminal.
 func Get(ctx context.Context, socket, path string) ([]byte, error) {
-	return GetWithin(ctx, AnswerTimeout, socket, path)
+	return GetWithin(ctx, answerTimeout, socket, path)
 }
 
+// GetWithin is Get with another bound.
 func GetWithin(ctx context.Context, timeout time.Duration, socket, path string) ([]byte, error) {
-	code, status, body, err := Ask(ctx, timeout, socket, http.MethodGet, path)
+	code, status, body, err := ask(ctx, timeout, socket, http.MethodGet, path)
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +38,8 @@ func GetWithin(ctx context.Context, timeout time.Duration, socket, path string) 
 	return body, nil
 }
 
-// Ask returns what the agent behind the socket answers.
-func Ask(ctx context.Context, timeout time.Duration, socket, method, path string) (code int, status string, body []byte, err error) {
+// ask returns what the agent behind the socket answers.
+func ask(ctx context.Context, timeout time.Duration, socket, method, path string) (code int, status string, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	transport := &http.Transport{
@@ -50,12 +54,12 @@ func Ask(ctx context.Context, timeout time.Duration, socket, method, path string
 	}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
-		return 0, "", nil, Unreachable(socket, timeout, err)
+		return 0, "", nil, unreachable(socket, timeout, err)
 	}
 	defer resp.Body.Close()
 	body, err = io.ReadAll(resp.Body)
 	if err != nil {
-		return 0, "", nil, Unreachable(socket, timeout, err)
+		return 0, "", nil, unreachable(socket, timeout, err)
 	}
 	return resp.StatusCode, resp.Status, body, nil
 }
@@ -72,8 +76,8 @@ func GetJSON(ctx context.Context, socket, path string, v any) error {
 	return nil
 }
 
-// Unreachable says why the agent could not be asked.
-func Unreachable(socket string, timeout time.Duration, err error) error {
+// unreachable says why the agent could not be asked.
+func unreachable(socket string, timeout time.Duration, err error) error {
 	var errno syscall.Errno
 	switch {
 	case errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM):
@@ -85,4 +89,20 @@ func Unreachable(socket string, timeout time.Duration, err error) error {
 	default:
 		return fmt.Errorf("ask %s: %w", socket, err)
 	}
+}
+
+// post sends an empty POST. A refusal is an error of the agent's words.
+func post(ctx context.Context, timeout time.Duration, socket, path string) ([]byte, error) {
+	code, status, body, err := ask(ctx, timeout, socket, http.MethodPost, path)
+	switch {
+	case err != nil:
+		return nil, err
+	case code == http.StatusMethodNotAllowed:
+		return nil, fmt.Errorf("the agent at %s is of a version that cannot do this", socket)
+	case code == http.StatusNotFound || code == http.StatusConflict || code == http.StatusServiceUnavailable:
+		return nil, errors.New(print.OneLine(string(body)))
+	case code != http.StatusOK:
+		return nil, fmt.Errorf("POST %s to %s: %s: %s", path, socket, status, print.OneLine(string(body)))
+	}
+	return body, nil
 }

@@ -31,7 +31,7 @@ func (k *Known) PodOfEvents(name string, all []v1.Event) (string, error) {
 	for i := range all {
 		if key := PodOf(&all[i]); key != "" && !there[key] {
 			there[key] = true
-			pods = append(pods, *PodStub(&all[i]))
+			pods = append(pods, *podStub(&all[i]))
 		}
 	}
 	p, err := FindPod(pods, name, "")
@@ -63,8 +63,8 @@ func PodOf(e *v1.Event) string {
 	return e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name
 }
 
-// PodStub is as much of a pod as an event about it tells.
-func PodStub(e *v1.Event) *v1.Pod {
+// podStub is as much of a pod as an event about it tells.
+func podStub(e *v1.Event) *v1.Pod {
 	p := &v1.Pod{}
 	p.Namespace, p.Name, p.Spec.NodeName = e.InvolvedObject.Namespace, e.InvolvedObject.Name, e.Source.Host
 	return p
@@ -114,7 +114,7 @@ func (s Source) All(ctx context.Context) (*Known, error) {
 // previous returns what the previous agent reported, if err says that none runs;
 // err where that is missing, too.
 func (s Source) previous(err error) (*Known, error) {
-	if s.Root == "" || !NobodyThere(err) {
+	if s.Root == "" || !notRunning(err) {
 		return nil, err
 	}
 	k, failed := LastKnown(filepath.Join(s.Root, "status"))
@@ -130,8 +130,8 @@ func (s Source) previous(err error) (*Known, error) {
 	return k, nil
 }
 
-// NobodyThere tells an agent that does not run from one that does not answer.
-func NobodyThere(err error) bool {
+// notRunning tells an agent that does not run from one that does not answer.
+func notRunning(err error) bool {
 	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
 }
 

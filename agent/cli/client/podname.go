@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/print"
+	"monopod/manifests/decode"
 )
 
 // ErrNoPod is what errors of names are that no pod has (yet); a name that
@@ -146,7 +147,7 @@ func noPod(pods []v1.Pod, base, within string) string {
 	for i := range pods {
 		p := &pods[i]
 		short := print.ShortName(p)
-		far := min(distance(base, short), distance(base, p.Name))
+		far := min(decode.Distance(base, short), decode.Distance(base, p.Name))
 		if strings.HasPrefix(short, base) || strings.HasPrefix(base, short) {
 			far = min(far, 1)
 		}
@@ -163,25 +164,4 @@ func noPod(pods []v1.Pod, base, within string) string {
 		names = append(names, n.name)
 	}
 	return text + "; there is " + strings.Join(names, ", ")
-}
-
-// distance is how many letters must be put in, left out or replaced to make b
-// of a (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal, row[j+1] = row[j+1], min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -1,18 +1,19 @@
 package print
 
 import (
+	"cmp"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 )
 
 // ShortName is the pod's name as its manifest has it, without the node.
-func ShortName(p *v1.Pod) string {
-	if p.Spec.NodeName == "" {
-		return p.Name
+func ShortName(p *v1.Pod) string { return short(p.Name, p.Spec.NodeName) }
+
+// short is the name of a pod without the node that it runs on.
+func short(name, node string) string {
+	if node == "" {
+		return name
 	}
-	if short := strings.TrimSuffix(p.Name, "-"+strings.ToLower(p.Spec.NodeName)); short != "" {
-		return short
-	}
-	return p.Name
+	return cmp.Or(strings.TrimSuffix(name, "-"+strings.ToLower(node)), name)
 }

@@ -30,9 +30,9 @@ func RuntimeWords(r status.Runtime, now time.Time) []string {
 	return []string{OneLine(line)}
 }
 
-// ManifestWords are the problems of the settings and the folder, then those of
+// manifestWords are the problems of the settings and the folder, then those of
 // each file.
-func ManifestWords(m status.Manifests) []string {
+func manifestWords(m status.Manifests) []string {
 	var words []string
 	for _, p := range m.Settings {
 		words = append(words, ProblemLine(p, ""))
@@ -41,14 +41,14 @@ func ManifestWords(m status.Manifests) []string {
 		words = append(words, ProblemLine(p, m.Dir))
 	}
 	for _, f := range m.Files {
-		words = append(words, FileWords(f, m.Dir)...)
+		words = append(words, fileWords(f, m.Dir)...)
 	}
 	return words
 }
 
-// FileWords are the problems of a file; behind the last one that made us
+// fileWords are the problems of a file; behind the last one that made us
 // refuse it stands what runs instead.
-func FileWords(f status.File, dir string) []string {
+func fileWords(f status.File, dir string) []string {
 	var words []string
 	refusal := -1
 	for i, p := range f.Problems {
@@ -65,7 +65,7 @@ func FileWords(f status.File, dir string) []string {
 		held = fmt.Sprintf("the last good version of %s runs on", strings.Join(f.Pods, ", "))
 	}
 	if refusal < 0 {
-		return append(words, Within(dir, f.Path)+": "+held)
+		return append(words, within(dir, f.Path)+": "+held)
 	}
 	words[refusal] += " (" + held + ")"
 	return words
@@ -74,7 +74,7 @@ func FileWords(f status.File, dir string) []string {
 // ProblemLine is "file:line:column: field: message" with the file relative to dir.
 func ProblemLine(p status.Problem, dir string) string {
 	if p.File != "" && p.File != dir {
-		p.File = Within(dir, p.File)
+		p.File = within(dir, p.File)
 	}
 	if p.Warning && p.Field != "" {
 		p.Field = "warning: " + p.Field

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Size prints bytes in decimal units with two digits or more.
-func Size(bytes uint64) string {
+// size prints bytes in decimal units with two digits or more.
+func size(bytes uint64) string {
 	units, n := []string{"kB", "MB", "GB", "TB", "PB"}, float64(bytes)
 	if bytes < 1000 {
 		return fmt.Sprintf("%d B", bytes)
@@ -22,8 +22,8 @@ func Size(bytes uint64) string {
 	return ""
 }
 
-// Within returns path relative to dir if it is inside.
-func Within(dir, path string) string {
+// within returns path relative to dir if it is inside.
+func within(dir, path string) string {
 	if rel, err := filepath.Rel(dir, path); dir != "" && err == nil && filepath.IsLocal(rel) {
 		return rel
 	}

@@ -14,7 +14,7 @@ import (
 // SGR codes for the STATUS word.
 const (
 	green  = "32"
-	Yellow = "33"
+	yellow = "33"
 	red    = "31"
 )
 
@@ -212,12 +212,12 @@ func colorOf(word string, ready bool) string {
 		if ready {
 			return green
 		}
-		return Yellow
+		return yellow
 	case "Pending", "ContainerCreating", "PodInitializing", "NotReady", "Terminating", "WaitingForPods":
-		return Yellow
+		return yellow
 	}
 	if n, _, ok := strings.Cut(strings.TrimPrefix(word, "Init:"), "/"); ok && n != "" {
-		return Yellow
+		return yellow
 	}
 	return red
 }

@@ -1,4 +1,4 @@
-// Package print formats pods, sizes, times and tables for the terminal.
+// Package print writes what commands show: tables, words, colours.
 package print
 
 import (
@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// PrintIndented prints the table under a key.
-func (t *Table) PrintIndented(w *bytes.Buffer) {
+// printIndented prints the table under a key.
+func (t *Table) printIndented(w *bytes.Buffer) {
 	var lines bytes.Buffer
 	t.Print(&lines)
 	for line := range bytes.Lines(lines.Bytes()) {
@@ -23,23 +23,24 @@ func (t *Table) PrintIndented(w *bytes.Buffer) {
 
 // Table is lines of cells whose columns are as wide as their widest cell.
 type Table struct {
-	Rows   [][]Cell
+	rows   [][]cell
 	widths []int
 }
 
-// Cell is one text; color is an SGR code of ECMA-48 such as "32", "" for none.
-type Cell struct{ Text, Color string }
+// cell is one text; color is an SGR code of ECMA-48 such as "32", "" for none.
+type cell struct{ Text, Color string }
 
-func PlainCells(texts []string) []Cell {
-	cells := make([]Cell, len(texts))
+// plainCells are texts without colour.
+func plainCells(texts []string) []cell {
+	cells := make([]cell, len(texts))
 	for i, text := range texts {
 		cells[i].Text = text
 	}
 	return cells
 }
 
-// Add adds a line; an empty cell becomes a dash, so that columns can be counted.
-func (t *Table) Add(cells ...Cell) {
+// add adds a line; an empty cell becomes a dash, so that columns can be counted.
+func (t *Table) add(cells ...cell) {
 	for i, c := range cells {
 		cells[i].Text = cmp.Or(OneLine(c.Text), "-")
 		if i == len(t.widths) {
@@ -47,11 +48,15 @@ func (t *Table) Add(cells ...Cell) {
 		}
 		t.widths[i] = max(t.widths[i], Width(cells[i].Text))
 	}
-	t.Rows = append(t.Rows, cells)
+	t.rows = append(t.rows, cells)
 }
 
+// Line adds a line of texts.
+func (t *Table) Line(texts ...string) { t.add(plainCells(texts)...) }
+
+// Print prints the lines that were added.
 func (t *Table) Print(w io.Writer) {
-	for _, row := range t.Rows {
+	for _, row := range t.rows {
 		for i, c := range row {
 			pad := strings.Repeat(" ", t.widths[i]-Width(c.Text)+3)
 			if i == len(row)-1 {

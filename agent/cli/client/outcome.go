@@ -1,0 +1,82 @@
+package client
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/print"
+)
+
+// Outcomes that wait can wait for; the others are "condition=TYPE" and
+// "condition=TYPE=STATUS".
+var outcomes = []string{"ready", "running", "succeeded", "failed", "completed", "gone"}
+
+// outcome is what a pod is waited for to come to.
+type outcome struct {
+	name            string // one of outcomes, or "condition"
+	condition, want string // of a condition
+}
+
+// Outcomes returns what can be waited for.
+func Outcomes() []string { return append(slices.Clone(outcomes), "condition=") }
+
+func parseOutcome(text string) (outcome, error) {
+	if slices.Contains(outcomes, text) {
+		return outcome{name: text}, nil
+	}
+	kind, ok := strings.CutPrefix(text, "condition=")
+	kind, want, given := strings.Cut(kind, "=")
+	if !ok || kind == "" || given && want == "" {
+		return outcome{}, fmt.Errorf("%q cannot be waited for: choose %s or condition=TYPE[=STATUS]", text, strings.Join(outcomes, ", "))
+	}
+	return outcome{name: "condition", condition: kind, want: cmp.Or(want, string(v1.ConditionTrue))}, nil
+}
+
+func (o outcome) String() string {
+	if o.name == "condition" {
+		return fmt.Sprintf("%s=%s", o.condition, o.want)
+	}
+	return o.name
+}
+
+// of reports whether the pod has come to the outcome, and why it never will, if
+// that is sure.
+func (o outcome) of(p *v1.Pod) (met bool, never string) {
+	if p.DeletionTimestamp != nil {
+		return false, "" // another version may follow
+	}
+	succeeded, failed := p.Status.Phase == v1.PodSucceeded, p.Status.Phase == v1.PodFailed
+	end := "" // what the pod came to if it has ended
+	if succeeded || failed {
+		end = "it has " + strings.ToLower(string(p.Status.Phase))
+		if why := print.JoinWords(p.Status.Reason, p.Status.Message); why != "" {
+			end += " (" + print.OneLine(why) + ")"
+		}
+	}
+	switch o.name {
+	case "succeeded":
+		met = succeeded
+	case "failed":
+		met = failed
+	case "completed":
+		met = succeeded || failed
+	case "running":
+		met = p.Status.Phase == v1.PodRunning
+	case "ready":
+		met = print.PodReady(p)
+	case "condition":
+		met = slices.ContainsFunc(p.Status.Conditions, func(c v1.PodCondition) bool {
+			return strings.EqualFold(string(c.Type), o.condition) && strings.EqualFold(string(c.Status), o.want)
+		})
+	case "gone":
+		return false, ""
+	}
+	if met {
+		return true, ""
+	}
+	return false, end
+}

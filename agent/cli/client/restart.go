@@ -1,0 +1,143 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/print"
+	"monopod/agent/status"
+)
+
+// RestartOptions says what Restart restarts.
+type RestartOptions struct {
+	Socket    string
+	Names     []string // POD or POD/CONTAINER, see FindContainer
+	Namespace string
+	NoWait    bool
+	Timeout   time.Duration // of the wait; 0: none
+	Out       io.Writer
+}
+
+// askRestartTimeout is longer than the agent takes to answer that it cannot.
+const askRestartTimeout = 25 * time.Second
+
+// Restart restarts pods or containers, one after the other, and waits until
+// they run again. It is done with what it said it was.
+func Restart(ctx context.Context, o RestartOptions) error {
+	var list v1.PodList
+	if err := GetJSON(ctx, o.Socket, "/pods", &list); err != nil {
+		return err
+	}
+	type target struct {
+		pod       *v1.Pod
+		container string
+	}
+	var targets []target
+	for _, name := range o.Names { // all names first: if one is wrong, nothing is restarted
+		p, container, err := FindContainer(list.Items, name, o.Namespace)
+		if err != nil {
+			return err
+		}
+		targets = append(targets, target{p, container})
+	}
+	if o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, ErrTimeout)
+		defer cancel()
+	}
+	for _, t := range targets {
+		if err := o.restart(ctx, t.pod, t.container); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container string) error {
+	path := "/restart/" + p.Namespace + "/" + p.Name
+	subject := "pod " + p.Namespace + "/" + print.ShortName(p)
+	if container != "" {
+		path += "/" + container
+		subject = "container " + container + " of " + subject
+	}
+	body, err := post(ctx, askRestartTimeout, o.Socket, path)
+	if err != nil {
+		return o.late(ctx, subject, err.Error(), err)
+	}
+	var accepted status.Restart
+	if err := json.Unmarshal(body, &accepted); err != nil {
+		return fmt.Errorf("POST %s to %s: %w", path, o.Socket, err)
+	}
+	if o.NoWait {
+		_, err := fmt.Fprintf(o.Out, "%s is being restarted\n", subject)
+		return err
+	}
+	if err := o.await(ctx, subject, &accepted); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(o.Out, "%s is restarted\n", subject)
+	return err
+}
+
+// await returns when all that is replaced runs again, or has ended again since.
+func (o *RestartOptions) await(ctx context.Context, subject string, accepted *status.Restart) error {
+	tick := time.NewTicker(waitEvery)
+	defer tick.Stop()
+	missing := "the agent has not told of it"
+	for {
+		var list v1.PodList
+		err := GetJSON(ctx, o.Socket, "/pods", &list)
+		switch {
+		case err == nil:
+			i := slices.IndexFunc(list.Items, func(p v1.Pod) bool { return p.Namespace+"/"+p.Name == accepted.Pod && string(p.UID) == accepted.UID })
+			if i < 0 {
+				return fmt.Errorf("%s was removed or replaced meanwhile", subject)
+			}
+			if missing = stillToCome(&list.Items[i], accepted.Replaces); missing == "" {
+				return nil
+			}
+		case !notRunning(err) && ctx.Err() == nil:
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return o.late(ctx, subject, missing, context.Cause(ctx))
+		}
+	}
+}
+
+func (o *RestartOptions) late(ctx context.Context, subject, missing string, err error) error {
+	if errors.Is(context.Cause(ctx), ErrTimeout) {
+		return &timeoutError{fmt.Sprintf("%s does not run again within %s: %s", subject, o.Timeout, missing)}
+	}
+	return err
+}
+
+// stillToCome says what of a restart is missing, "" when nothing is.
+func stillToCome(p *v1.Pod, replaces map[string]string) string {
+	statuses := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
+	for _, name := range slices.Sorted(maps.Keys(replaces)) {
+		s, _ := print.StatusOf(statuses, name)
+		_, id, _ := strings.Cut(s.ContainerID, "://")
+		switch {
+		case id != "" && id != replaces[name] && s.State.Waiting == nil:
+		case id != "" && id != replaces[name] && s.LastTerminationState.Terminated != nil && print.Waits(s): // it ran and crashed
+		default:
+			if words := print.PodWords([]v1.Pod{*p}); len(words) > 0 {
+				return strings.Join(words, "; ")
+			}
+			return "container " + name + " does not run yet"
+		}
+	}
+	return ""
+}

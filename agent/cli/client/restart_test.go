@@ -1,0 +1,111 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/clitest"
+	"monopod/agent/server"
+	"monopod/agent/status"
+)
+
+// restarter is an agent with a pod of two containers that restarts as it is told.
+func restarter(t *testing.T, restart func(store *status.Store, pod, container string) (*status.Restart, error)) (socket string) {
+	t.Helper()
+	store := clitest.Store(t, t.TempDir())
+	setPod(store, "old", "old", "")
+	return clitest.Serve(t, server.Config{Store: store,
+		Restart: func(_ context.Context, namespace, pod, container string) (*status.Restart, error) {
+			return restart(store, namespace+"/"+pod, container)
+		}})
+}
+
+// setPod reports default/web-n1 with containers of these ids; waits is why the
+// first does not run.
+func setPod(store *status.Store, a, b, waits string) {
+	p := named("default", "web-n1", "n1", "a", "b")
+	p.UID = "u"
+	state := v1.ContainerState{Running: &v1.ContainerStateRunning{}}
+	p.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "a", ContainerID: "fake://" + a, State: state}, {Name: "b", ContainerID: "fake://" + b, State: state}}
+	if waits != "" {
+		p.Status.ContainerStatuses[0].State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: waits}}
+	}
+	store.SetPod("default/web-n1", &p)
+}
+
+func begun(names ...string) *status.Restart {
+	r := &status.Restart{Pod: "default/web-n1", UID: "u", Replaces: map[string]string{}}
+	for _, name := range names {
+		r.Replaces[name] = "old"
+	}
+	return r
+}
+
+func TestRestart(t *testing.T) {
+	type answer = func(*status.Store, string, string) (*status.Restart, error)
+	refuse := func(unknown bool, why string) answer {
+		return func(*status.Store, string, string) (*status.Restart, error) {
+			return nil, &status.Refusal{Unknown: unknown, Why: why}
+		}
+	}
+	rows := []struct {
+		name    string
+		names   []string
+		noWait  bool
+		timeout time.Duration
+		restart answer
+		asked   string
+		err     string
+	}{
+		{"a container", []string{"web/a"}, false, time.Minute, func(s *status.Store, _, _ string) (*status.Restart, error) {
+			setPod(s, "new", "old", "")
+			return begun("a"), nil
+		}, "default/web-n1 a", ""},
+		{"a pod", []string{"default/web"}, false, time.Minute, func(s *status.Store, _, _ string) (*status.Restart, error) {
+			setPod(s, "new", "new", "")
+			return begun("a", "b"), nil
+		}, "default/web-n1 ", ""},
+		{"without waiting", []string{"web", "web/b"}, true, 0, func(*status.Store, string, string) (*status.Restart, error) { return begun("a", "b"), nil },
+			"default/web-n1 default/web-n1 b", ""},
+		{"too late", []string{"web"}, false, 400 * time.Millisecond, func(s *status.Store, _, _ string) (*status.Restart, error) {
+			setPod(s, "new", "old", "")
+			return begun("a", "b"), nil
+		}, "default/web-n1 ", "pod default/web does not run again within 400ms: container b does not run yet"},
+		{"too late, and why", []string{"web/a"}, false, 400 * time.Millisecond, func(s *status.Store, _, _ string) (*status.Restart, error) {
+			setPod(s, "old", "old", "CreateContainerError")
+			return begun("a"), nil
+		}, "default/web-n1 a", "container a of pod default/web does not run again within 400ms: default/web: container a: CreateContainerError"},
+		{"a refusal", []string{"web"}, false, 0, refuse(false, "pod default/web-n1 has ended"), "default/web-n1 ", "pod default/web-n1 has ended"},
+		{"removed meanwhile", []string{"web"}, false, 0, func(s *status.Store, _, _ string) (*status.Restart, error) {
+			s.RemovePod("default/web-n1")
+			return begun("a"), nil
+		}, "default/web-n1 ", "pod default/web was removed or replaced meanwhile"},
+		{"nothing, where a name is wrong", []string{"web", "wob"}, false, 0, refuse(true, ""), "", `there is no pod "wob"; there is default/web`},
+		{"no such container", []string{"web/c"}, false, 0, refuse(true, ""), "", `pod default/web has no container "c": it has a, b`},
+	}
+	var printed bytes.Buffer
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			var asked []string
+			socket := restarter(t, func(s *status.Store, pod, container string) (*status.Restart, error) {
+				asked = append(asked, pod+" "+container)
+				return r.restart(s, pod, container)
+			})
+			printed.WriteString("# " + r.name + "\n")
+			err := Restart(t.Context(), RestartOptions{Socket: socket, Names: r.names, NoWait: r.noWait, Timeout: r.timeout, Out: &printed})
+			if clitest.Text(err) != r.err || strings.Join(asked, "") != r.asked {
+				t.Errorf("asked for %q, %v\nwant %q, %s", asked, err, r.asked, r.err)
+			}
+			if late := strings.HasPrefix(r.name, "too late"); errors.Is(err, ErrTimeout) != late {
+				t.Errorf("%v is late: %v", err, !late)
+			}
+		})
+	}
+	clitest.Golden(t, printed.String())
+}

@@ -1,0 +1,219 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/print"
+	"monopod/agent/status"
+)
+
+// waitEvery is how often Wait asks. The agent answers from memory.
+const waitEvery = 300 * time.Millisecond
+
+// ErrTimeout is what Wait and Restart end with when their time is over.
+var ErrTimeout = errors.New("the time is over")
+
+// timeoutError is a sentence about what was still missing.
+type timeoutError struct{ text string }
+
+func (e *timeoutError) Error() string        { return e.text }
+func (e *timeoutError) Is(target error) bool { return target == ErrTimeout }
+
+// WaitOptions says which pods Wait waits for, and for which outcome.
+type WaitOptions struct {
+	Socket  string
+	Choice  Choice // names may be of pods that are still to come
+	For     string // see parseOutcome
+	Timeout time.Duration
+	Out     io.Writer // a line for each pod that has come to it
+	Err     io.Writer // what it waits for, where that is not plain
+
+	// ask returns the agent's pods, and whether it knows all manifests yet; nil: over the socket.
+	ask func(context.Context) (pods []v1.Pod, complete bool, err error)
+}
+
+// Check refuses options that cannot be meant.
+func (o WaitOptions) Check() error {
+	if _, err := parseOutcome(o.For); err != nil {
+		return err
+	}
+	return o.Choice.Check()
+}
+
+// Wait returns nil once all pods of the choice have come to the outcome, which
+// may be one after the other. It waits for pods that are not known yet, and for
+// the agent where none answers. Its error is ErrTimeout, or says why a pod will
+// never come to it.
+func Wait(ctx context.Context, o WaitOptions) error {
+	if err := o.Check(); err != nil {
+		return err
+	}
+	if o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, ErrTimeout)
+		defer cancel()
+	}
+	if o.ask == nil {
+		o.ask = o.askAgent
+	}
+	wanted, _ := parseOutcome(o.For)
+	w := &wait{WaitOptions: o, outcome: wanted, met: map[string]bool{}, said: map[string]bool{}}
+	tick := time.NewTicker(waitEvery)
+	defer tick.Stop()
+	for {
+		done, err := w.look(ctx)
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			if errors.Is(context.Cause(ctx), ErrTimeout) {
+				return &timeoutError{fmt.Sprintf("not %s within %s: %s", w.outcome, o.Timeout, strings.Join(w.missing, "; "))}
+			}
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// wait is a Wait under way.
+type wait struct {
+	WaitOptions
+	outcome outcome
+	met     map[string]bool // by name as it was given, or namespace/name
+	absent  map[string]bool // names that no pod had when it was looked at last
+	said    map[string]bool
+	missing []string // what was waited for when it was looked at last
+}
+
+// look asks once and reports whether there is nothing left to wait for.
+func (w *wait) look(ctx context.Context) (done bool, err error) {
+	pods, complete, err := w.ask(ctx)
+	switch {
+	case errors.Is(err, syscall.EACCES):
+		return false, err
+	case err != nil && ctx.Err() != nil && len(w.missing) > 0:
+		return false, nil
+	case err != nil:
+		w.missing = []string{err.Error()}
+		w.say(err.Error())
+		return false, nil
+	}
+	w.missing = nil
+	if len(w.Choice.Names) == 0 {
+		return w.lookAtAll(pods, complete)
+	}
+	absent := map[string]bool{}
+	for _, name := range w.Choice.Names {
+		p, err := FindPod(pods, name, w.Choice.Namespace)
+		switch {
+		case err == nil:
+			if err := w.judge(name, p); err != nil {
+				return false, err
+			}
+		case !errors.Is(err, ErrNoPod):
+			return false, err
+		case w.outcome.name != "gone":
+			w.waitFor(name, err.Error())
+		case complete && w.absent[name]: // twice, for an agent that has just started
+			w.come(name, name)
+		default:
+			absent[name] = true
+			w.waitFor(name, "it may be gone")
+		}
+	}
+	w.absent = absent
+	return len(w.missing) == 0, nil
+}
+
+// lookAtAll checks all pods that the choice matches now; there must be one,
+// unless the outcome is gone.
+func (w *wait) lookAtAll(pods []v1.Pod, complete bool) (done bool, err error) {
+	all := w.Choice.Matching(pods)
+	for i := range all {
+		if err := w.judge(all[i].Namespace+"/"+print.ShortName(&all[i]), &all[i]); err != nil {
+			return false, err
+		}
+	}
+	none := len(all) == 0
+	switch {
+	case none && w.outcome.name != "gone":
+		w.missing = []string{"no pod matches"}
+		w.say("no pod matches yet")
+	case none && !(complete && w.absent[""]):
+		w.missing = []string{"they may be gone"}
+	}
+	w.absent = map[string]bool{"": none}
+	return len(w.missing) == 0, nil
+}
+
+// judge looks at one pod. The error says why it will never come to the outcome.
+func (w *wait) judge(name string, p *v1.Pod) error {
+	subject := p.Namespace + "/" + print.ShortName(p)
+	met, never := w.outcome.of(p)
+	switch {
+	case w.met[name]:
+	case never != "":
+		return fmt.Errorf("%s is not %s and will not be: %s", subject, w.outcome, never)
+	case met:
+		w.come(name, subject)
+	default:
+		word := print.Summarize(p, time.Now()).Word
+		if words := print.PodWords([]v1.Pod{*p}); len(words) > 0 {
+			w.missing = append(w.missing, strings.Join(words, "; "))
+		} else {
+			w.missing = append(w.missing, subject+": "+word)
+		}
+	}
+	return nil
+}
+
+// waitFor adds what is missing, and prints it once.
+func (w *wait) waitFor(name, why string) {
+	if w.met[name] {
+		return
+	}
+	w.missing = append(w.missing, why)
+	if w.outcome.name != "gone" {
+		w.say(why + "; waiting for it")
+	}
+}
+
+// come records that a pod has reached the outcome.
+func (w *wait) come(name, subject string) {
+	if !w.met[name] {
+		w.met[name] = true
+		fmt.Fprintf(w.Out, "%s: %s\n", subject, w.outcome)
+	}
+}
+
+func (w *wait) say(text string) {
+	if !w.said[text] {
+		w.said[text] = true
+		fmt.Fprintln(w.Err, "monopod: "+text)
+	}
+}
+
+// askAgent asks the agent behind the socket. Only the outcome gone needs the
+// agent to know all manifests.
+func (o *WaitOptions) askAgent(ctx context.Context) (pods []v1.Pod, complete bool, err error) {
+	if o.For == "gone" {
+		var m status.Manifests
+		if err := GetJSON(ctx, o.Socket, "/manifests", &m); err != nil {
+			return nil, false, err
+		}
+		complete = m.Dir != "" || slices.ContainsFunc(m.Files, func(f status.File) bool { return f.Path != "" })
+	}
+	var list v1.PodList
+	err = GetJSON(ctx, o.Socket, "/pods", &list)
+	return list.Items, complete, err
+}

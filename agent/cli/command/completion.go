@@ -1,0 +1,92 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+)
+
+// The scripts hold no names: each Tab asks the program, which knows the table,
+// and the agent's pods.
+var completionScripts = map[string]string{
+	"bash": `# bash completion for monopod: source <(monopod completion bash)
+_monopod() {
+	local cur=${COMP_WORDS[COMP_CWORD]} line
+	[[ $cur == = ]] && cur=
+	COMPREPLY=()
+	while IFS= read -r line; do
+		case $line in
+		:files)
+			compopt -o filenames 2>/dev/null
+			while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$cur")
+			;;
+		:dirs)
+			compopt -o filenames 2>/dev/null
+			while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -d -- "$cur")
+			;;
+		*=) compopt -o nospace 2>/dev/null; COMPREPLY+=("${line%%$'\t'*}") ;;
+		?*) COMPREPLY+=("${line%%$'\t'*}") ;;
+		esac
+	done < <("$1" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -F _monopod monopod
+`,
+	"zsh": `#compdef monopod
+# zsh completion for monopod: source <(monopod completion zsh)
+_monopod() {
+	local line
+	local -a found
+	for line in "${(@f)$(${words[1]} __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+		case $line in
+		:files) _files ;;
+		:dirs) _files -/ ;;
+		?*) found+=("${${line//:/\\:}/$'\t'/:}") ;;
+		esac
+	done
+	(( $#found )) && _describe -V monopod found
+}
+if [ "$funcstack[1]" = "_monopod" ]; then
+	_monopod "$@"
+else
+	compdef _monopod monopod
+fi
+`,
+	"fish": `# fish completion for monopod: monopod completion fish | source
+function __monopod_complete
+	set -l words (commandline -opc)
+	set -a words (commandline -ct)
+	for line in ($words[1] __complete -- $words[2..-1] 2>/dev/null)
+		switch $line
+			case :files
+				__fish_complete_path (commandline -ct)
+			case :dirs
+				__fish_complete_directories (commandline -ct)
+			case '*'
+				echo $line
+		end
+	end
+end
+complete -c monopod -f -a '(__monopod_complete)'
+`,
+}
+
+// Completion is the command that prints a shell's script.
+func Completion() *Command {
+	return &Command{
+		Name: "completion", Args: "bash|zsh|fish", Usage: "print a script that makes a shell complete commands, flags, pods and containers",
+		About: `
+For bash put "source <(monopod completion bash)" into ~/.bashrc, for zsh the same with zsh
+into ~/.zshrc; for fish write the script to ~/.config/fish/completions/monopod.fish. Pods and
+containers are completed for who may open the agent's socket.`,
+		Run: func(_ context.Context, c *Call) error {
+			if len(c.Args) != 1 || completionScripts[c.Args[0]] == "" {
+				return UsageError("completion for which shell? bash, zsh or fish")
+			}
+			_, err := io.WriteString(c.Out, completionScripts[c.Args[0]])
+			if err != nil {
+				return fmt.Errorf("print the script: %w", err)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,49 @@
+package command
+
+const purpose = "run Kubernetes static pods on one machine, with nothing behind it"
+
+const manDescription = `
+A folder of Pod manifests goes in; sandboxes and containers come out of a CRI runtime such as
+containerd or CRI-O; status goes to JSON files and to a read-only HTTP endpoint. There is no
+API server behind it, no database and no cluster.
+
+The other commands ask the agent, "monopod run", through its unix socket, which is for root
+only. Flags may stand before or behind arguments; what follows -- is not looked at.
+
+Pods go by the name in their manifest (web), by the name that the runtime knows (web-node1),
+or by either behind their namespace (kube-system/web). A name that several pods have is
+refused, and the candidates are named.`
+
+// manSections are the parts of the manual page that no command owns.
+var manSections = []struct {
+	title string
+	items []struct{ name, text string }
+}{
+	{"EXIT STATUS", []struct{ name, text string }{
+		{"0", "It was done, or what was asked for is so."},
+		{"1", "It was not done; a sentence on standard error says why."},
+		{"2", "Wrong flags or arguments, or invalid manifests."},
+		{"3", "ps, describe: the agent does not run; what it reported last was printed. forget: the agent does not run."},
+		{"124", "wait, restart: the time given by --timeout was over."},
+		{"126", "exec: the command cannot be executed."},
+		{"127", "exec: there is no such command in the container."},
+		{"128 and more", "exec: 128 and the number of the signal that ended monopod."},
+		{"130", "wait, restart: ended by SIGINT or SIGTERM."},
+		{"any other", "exec: that of the command."},
+	}},
+	{"SIGNALS", []struct{ name, text string }{
+		{"SIGTERM, SIGINT", "run: the agent ends; its pods run on, and the next agent finds them. Other commands end; what they began in the agent goes on."},
+		{"SIGWINCH", "exec -t: the command's terminal gets the new size."},
+	}},
+	{"ENVIRONMENT", []struct{ name, text string }{
+		{"NO_COLOR", "If it is set and not empty, nothing is coloured. Nothing is where the output is no terminal either."},
+	}},
+	{"FILES", []struct{ name, text string }{
+		{"/run/monopod.sock", "The agent's socket."},
+		{"/var/lib/monopod", "Volumes, checkpoints and status, of root only."},
+		{"/var/lib/monopod/status/pods/NAMESPACE_NAME.json", "Each pod as a v1 Pod with its status."},
+		{"/var/lib/monopod/status/manifests.json", "What became of each manifest."},
+		{"/var/lib/monopod/folder.json", "Which folder the manifests were read from, so that no other is taken for it."},
+		{"/var/log/pods", "The containers' logs."},
+	}},
+}

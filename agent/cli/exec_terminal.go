@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"monopod/agent/stream"
+)
+
+// interrupted is the cause of a context that ended with a signal.
+type interrupted struct{ Signal syscall.Signal }
+
+func (i *interrupted) Error() string { return fmt.Sprintf("ended by the signal %s", i.Signal) }
+
+// ExitCode is a shell's for a program that a signal ended.
+func (i *interrupted) ExitCode() int { return 128 + int(i.Signal) }
+
+// untilSignal returns a context that ends with the first SIGINT, SIGTERM or
+// SIGHUP, with an *Interrupted as its cause; a second one ends the process.
+func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	came := make(chan os.Signal, 1)
+	signal.Notify(came, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		select {
+		case s := <-came:
+			signal.Reset(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+			cancel(&interrupted{s.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel(nil)
+		waiting.Wait()
+		signal.Stop(came)
+	}
+}
+
+// rawTerminal makes the terminal pass on each key as it is typed, until restore
+// is called, which may be more than once.
+func rawTerminal(f *os.File) (restore func(), err error) {
+	fd := int(f.Fd())
+	before, err := term.MakeRaw(fd)
+	if err != nil {
+		return nil, fmt.Errorf("terminal %s: %w", f.Name(), err)
+	}
+	var once sync.Once
+	return func() { once.Do(func() { term.Restore(fd, before) }) }, nil
+}
+
+// isTerminal reports whether f is one.
+func isTerminal(f any) bool {
+	file, ok := f.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// terminalSizes sends the terminal's size now and whenever it changes, until
+// stop is called.
+func terminalSizes(f *os.File) (sizes <-chan stream.Size, stop func()) {
+	changed := make(chan os.Signal, 1)
+	out, ended := make(chan stream.Size), make(chan struct{})
+	signal.Notify(changed, syscall.SIGWINCH)
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		for {
+			if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {
+				select {
+				case out <- stream.Size{Width: uint16(width), Height: uint16(height)}:
+				case <-ended:
+					return
+				}
+			}
+			select {
+			case <-changed:
+			case <-ended:
+				return
+			}
+		}
+	})
+	return out, func() {
+		signal.Stop(changed)
+		close(ended)
+		sending.Wait()
+	}
+}

@@ -1,0 +1,152 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"sync"
+
+	"monopod/agent/podlog"
+)
+
+// lineAhead is how many lines of a container are read before they are printed.
+const lineAhead = 64
+
+// item is what comes of reading a container: a line, or that all is read that
+// there was at first, or the end.
+type item struct {
+	from   int
+	line   podlog.Line
+	caught bool
+	over   bool
+	err    error
+}
+
+// show prints the logs of containers.
+func (o *Options) show(ctx context.Context, out io.Writer, all []*container) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+	if o.Follow && !o.Previous {
+		ended := map[*container]chan struct{}{}
+		for _, c := range all {
+			ch := make(chan struct{})
+			ended[c], c.read.Ended = ch, ch
+		}
+		group.Go(func() { o.untilOver(ctx, all, ended) })
+	}
+	p := newPrinter(out, all, *o)
+	if len(all) == 1 {
+		all[0].read.Idle = p.flush
+		err := podlog.Read(ctx, all[0].dir, all[0].read, func(l podlog.Line) error { return p.print(0, l) })
+		return errors.Join(gone(err), p.close())
+	}
+	first, live := make([]chan item, len(all)), make(chan item, lineAhead)
+	for k, c := range all {
+		first[k] = make(chan item, lineAhead)
+		group.Go(func() { c.run(ctx, k, first[k], live) })
+	}
+	return errors.Join(merge(ctx, p, first, live), p.close())
+}
+
+// gone drops the error of a log that was removed while it was read.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// run reads a container's log and sends it: to first what there was, then to
+// live.
+func (c *container) run(ctx context.Context, k int, first, live chan<- item) {
+	to := first
+	send := func(i item) error {
+		i.from = k
+		select {
+		case to <- i:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	o := c.read
+	o.Idle = func() error {
+		if to == live {
+			return nil
+		}
+		err := send(item{caught: true})
+		to = live
+		return err
+	}
+	err := podlog.Read(ctx, c.dir, o, func(l podlog.Line) error {
+		l.Text = bytes.Clone(l.Text)
+		return send(item{line: l})
+	})
+	if to == first { // it ended early
+		send(item{caught: true})
+		to = live
+	}
+	send(item{over: true, err: gone(err)})
+}
+
+// merge prints what there was in the order of time, then what comes.
+func merge(ctx context.Context, p *printer, first []chan item, live <-chan item) error {
+	receive := func(from <-chan item) (item, error) {
+		select {
+		case i := <-from:
+			return i, nil
+		case <-ctx.Done():
+			return item{}, context.Cause(ctx)
+		}
+	}
+	heads := make([]item, len(first))
+	for k := range first {
+		var err error
+		if heads[k], err = receive(first[k]); err != nil {
+			return err
+		}
+	}
+	for {
+		next := -1
+		for k := range heads {
+			if !heads[k].caught && (next < 0 || heads[k].line.Time.Before(heads[next].line.Time)) {
+				next = k
+			}
+		}
+		if next < 0 {
+			break
+		}
+		if err := p.print(next, heads[next].line); err != nil {
+			return err
+		}
+		var err error
+		if heads[next], err = receive(first[next]); err != nil {
+			return err
+		}
+	}
+	var failed error
+	for left := len(first); left > 0; {
+		if len(live) == 0 {
+			if err := p.flush(); err != nil {
+				return err
+			}
+		}
+		i, err := receive(live)
+		if err != nil {
+			return err
+		}
+		if i.over {
+			left--
+			failed = errors.Join(failed, i.err)
+			continue
+		}
+		if err := p.print(i.from, i.line); err != nil {
+			return err
+		}
+	}
+	return failed
+}

@@ -1,0 +1,86 @@
+package logs
+
+import (
+	"bufio"
+	"io"
+	"strings"
+
+	"monopod/agent/cli/print"
+	"monopod/agent/podlog"
+)
+
+// colors tell containers apart (SGR codes of ECMA-48).
+var colors = []string{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
+
+// printer prints lines of several containers.
+type printer struct {
+	out      *bufio.Writer
+	prefixes []string
+	lines    podlog.Printer
+
+	mid    bool // the last line has not ended
+	from   int  // whose it is
+	stream string
+}
+
+func newPrinter(out io.Writer, all []*container, o Options) *printer {
+	p := &printer{out: bufio.NewWriterSize(out, 64<<10), prefixes: make([]string, len(all))}
+	p.lines = podlog.Printer{W: p.out, Timestamps: o.Timestamps}
+	if o.Prefix == nil || !*o.Prefix {
+		return p
+	}
+	names, widest := names(all), 0
+	for _, name := range names {
+		widest = max(widest, print.Width(name))
+	}
+	for k, name := range names {
+		text := name + strings.Repeat(" ", widest-print.Width(name)) + " |"
+		if o.Color {
+			text = "\x1b[" + colors[k%len(colors)] + "m" + text + "\x1b[0m"
+		}
+		p.prefixes[k] = text + " "
+	}
+	return p
+}
+
+// names returns pod/container for each, with the namespace where there are
+// several.
+func names(all []*container) []string {
+	var names []string
+	several := false
+	for _, c := range all {
+		several = several || c.pod.Namespace != all[0].pod.Namespace
+	}
+	for _, c := range all {
+		name := print.ShortName(c.pod) + "/" + c.name
+		if several {
+			name = c.pod.Namespace + "/" + name
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// print prints a line of a container, or goes on with it. One that another line
+// comes into is broken there.
+func (p *printer) print(from int, l podlog.Line) error {
+	goesOn := l.Continued && p.mid && p.from == from && p.stream == l.Stream
+	if p.mid && !goesOn {
+		p.out.WriteByte('\n')
+	}
+	if l.Continued = goesOn; !goesOn {
+		p.out.WriteString(p.prefixes[from])
+	}
+	p.mid, p.from, p.stream = l.Partial, from, l.Stream
+	return p.lines.Print(l)
+}
+
+func (p *printer) flush() error { return p.out.Flush() }
+
+// close ends the last line of several; one container's log is left as it is.
+func (p *printer) close() error {
+	if p.mid && len(p.prefixes) > 1 {
+		p.out.WriteByte('\n')
+	}
+	return p.flush()
+}

@@ -1,0 +1,70 @@
+package print
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+func (d *description) volumes() {
+	if len(d.pod.Spec.Volumes) == 0 {
+		return
+	}
+	d.line(0, "Volumes", "")
+	for i := range d.pod.Spec.Volumes {
+		v := &d.pod.Spec.Volumes[i]
+		d.line(2, v.Name, volumeWords(v))
+	}
+}
+
+// volumeWords says what a volume is.
+func volumeWords(v *v1.Volume) string {
+	switch {
+	case v.HostPath != nil:
+		s := "host path " + v.HostPath.Path
+		if t := v.HostPath.Type; t != nil && *t != "" {
+			s += fmt.Sprintf(" (%s)", *t)
+		}
+		return s
+	case v.EmptyDir != nil:
+		return emptyDirWords(v.EmptyDir)
+	case v.ConfigMap != nil:
+		return "config map " + v.ConfigMap.Name + optionally(v.ConfigMap.Optional)
+	case v.Secret != nil:
+		return "secret " + v.Secret.SecretName + optionally(v.Secret.Optional)
+	case v.DownwardAPI != nil:
+		return "the pod's own fields"
+	case v.Projected != nil:
+		return projectedWords(v.Projected)
+	case v.Image != nil:
+		return "image " + v.Image.Reference
+	}
+	return "of a kind that does not exist here"
+}
+
+func emptyDirWords(e *v1.EmptyDirVolumeSource) string {
+	s := "empty dir"
+	if e.Medium != v1.StorageMediumDefault {
+		s += " in " + string(e.Medium)
+	}
+	if e.SizeLimit != nil {
+		s += ", at most " + e.SizeLimit.String()
+	}
+	return s
+}
+
+func projectedWords(p *v1.ProjectedVolumeSource) string {
+	var from []string
+	for _, s := range p.Sources {
+		switch {
+		case s.ConfigMap != nil:
+			from = append(from, "config map "+s.ConfigMap.Name+optionally(s.ConfigMap.Optional))
+		case s.Secret != nil:
+			from = append(from, "secret "+s.Secret.Name+optionally(s.Secret.Optional))
+		case s.DownwardAPI != nil:
+			from = append(from, "the pod's own fields")
+		}
+	}
+	return "projected: " + strings.Join(from, ", ")
+}

@@ -1,0 +1,109 @@
+package print
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// Events prints events as a table, as json or yaml as an EventList. pod is
+// whose they are, as it was named; "": all.
+func Events(w io.Writer, all []v1.Event, pod string, f Format) error {
+	switch {
+	case f.Output == "json" || f.Output == "yaml":
+		if all == nil {
+			all = []v1.Event{}
+		}
+		return As(w, f.Output, v1.EventList{TypeMeta: metav1.TypeMeta{Kind: "EventList", APIVersion: "v1"}, Items: all})
+	case len(all) == 0:
+		_, err := fmt.Fprintln(w, noEvents(pod))
+		return err
+	}
+	t := newEventTable(all, f)
+	for i := range all {
+		t.addEvent(&all[i], f.Now)
+	}
+	var out bytes.Buffer
+	t.Print(&out)
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+func noEvents(pod string) string {
+	if pod == "" {
+		return "No events."
+	}
+	return fmt.Sprintf("No events of pod %s.", pod)
+}
+
+// eventTable lays events out; the namespace shows where it tells something.
+type eventTable struct {
+	Table
+	wide, namespaces, color bool
+}
+
+func newEventTable(all []v1.Event, f Format) *eventTable {
+	t := &eventTable{wide: f.Output == "wide", color: f.Color}
+	t.namespaces = t.wide || slices.ContainsFunc(all, func(e v1.Event) bool { return e.Namespace != metav1.NamespaceDefault })
+	head := []string{"LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"}
+	if t.namespaces {
+		head = slices.Insert(head, 0, "NAMESPACE")
+	}
+	if t.wide {
+		head = slices.Insert(head, len(head)-1, "CONTAINER", "SOURCE", "FIRST SEEN", "COUNT")
+	}
+	t.Line(head...)
+	return t
+}
+
+func (t *eventTable) addEvent(e *v1.Event, now time.Time) {
+	row := plainCells([]string{lastSeen(e, now), e.Type, e.Reason, objectOf(e), e.Message})
+	if t.wide {
+		source := e.Source.Component
+		if e.Source.Host != "" {
+			source += ", " + e.Source.Host
+		}
+		first := duration.HumanDuration(now.Sub(e.FirstTimestamp.Time))
+		row = slices.Insert(row, len(row)-1, plainCells([]string{containerOfEvent(e), source, first, fmt.Sprint(e.Count)})...)
+		row[0].Text = duration.HumanDuration(now.Sub(e.LastTimestamp.Time))
+	}
+	if t.color && e.Type == v1.EventTypeWarning {
+		row[1].Color = yellow
+	}
+	if t.namespaces {
+		row = slices.Insert(row, 0, cell{Text: e.Namespace})
+	}
+	t.add(row...)
+}
+
+// lastSeen is "3m", or "3m (x5 over 10m)" of what happened more than once.
+func lastSeen(e *v1.Event, now time.Time) string {
+	last := duration.HumanDuration(now.Sub(e.LastTimestamp.Time))
+	if e.Count < 2 {
+		return last
+	}
+	return fmt.Sprintf("%s (x%d over %s)", last, e.Count, duration.HumanDuration(now.Sub(e.FirstTimestamp.Time)))
+}
+
+// objectOf is "pod/web", with the pod's short name.
+func objectOf(e *v1.Event) string {
+	name := e.InvolvedObject.Name
+	if e.InvolvedObject.Kind == "Pod" {
+		name = short(name, e.Source.Host)
+	}
+	return strings.ToLower(e.InvolvedObject.Kind) + "/" + strings.TrimPrefix(name, "/")
+}
+
+// containerOfEvent is the container that an event is about, "" if none.
+func containerOfEvent(e *v1.Event) string {
+	_, rest, _ := strings.Cut(e.InvolvedObject.FieldPath, "{")
+	name, _, _ := strings.Cut(rest, "}")
+	return name
+}

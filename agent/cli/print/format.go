@@ -1,0 +1,52 @@
+package print
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+	"sigs.k8s.io/yaml"
+)
+
+// Format says how something is printed.
+type Format struct {
+	Output string    // "", wide, json or yaml
+	Color  bool      // colour what tells good from bad
+	Now    time.Time // what ages are counted to
+}
+
+// CheckOutput refuses an output that is none of the choices, nor "".
+func CheckOutput(output string, choices ...string) error {
+	if output == "" || slices.Contains(choices, output) {
+		return nil
+	}
+	return fmt.Errorf("output %q is not one of %s", output, strings.Join(choices, ", "))
+}
+
+// Colored says whether output to f should have colours: on a terminal that
+// knows them, unless NO_COLOR is set (no-color.org).
+func Colored(f *os.File, env func(string) string) bool {
+	return env("NO_COLOR") == "" && env("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+}
+
+// As prints v as json or yaml.
+func As(w io.Writer, output string, v any) error {
+	var data []byte
+	var err error
+	if output == "yaml" {
+		data, err = yaml.Marshal(v)
+	} else {
+		data, err = json.MarshalIndent(v, "", "  ")
+		data = append(data, '\n')
+	}
+	if err != nil {
+		return fmt.Errorf("print as %s: %w", output, err)
+	}
+	_, err = w.Write(data)
+	return err
+}

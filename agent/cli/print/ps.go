@@ -1,0 +1,110 @@
+package print
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/status"
+)
+
+// Listing is what ps lists.
+type Listing struct {
+	Pods      []v1.Pod
+	Manifests status.Manifests
+	Some      bool     // only some pods were asked for: nothing is said of manifests
+	Words     []string // what is wrong besides: of the runtime, of the node
+}
+
+// Ps prints a table of pods, and below it all that is wrong, in words; as
+// json or yaml a PodList.
+func Ps(w io.Writer, l Listing, f Format) error {
+	if f.Output == "json" || f.Output == "yaml" {
+		return As(w, f.Output, v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: l.Pods})
+	}
+	var out bytes.Buffer
+	switch {
+	case len(l.Pods) > 0:
+		podTable(l.Pods, l.Manifests, f).Print(&out)
+	case l.Some:
+		fmt.Fprintln(&out, "No pods match.")
+	default:
+		fmt.Fprintln(&out, noPods(l.Manifests.Dir))
+	}
+	words := slices.Clone(l.Words)
+	if !l.Some {
+		words = append(words, manifestWords(l.Manifests)...)
+	}
+	if words = append(words, PodWords(l.Pods)...); len(words) > 0 {
+		fmt.Fprintf(&out, "\n%s\n", strings.Join(words, "\n"))
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+func noPods(dir string) string {
+	if dir == "" {
+		return "No pods."
+	}
+	return fmt.Sprintf("No pods. Put manifests (*.yaml, *.yml, *.json) into %s.", dir)
+}
+
+// podTable lays the pods out; the namespace shows where it tells something.
+func podTable(pods []v1.Pod, m status.Manifests, f Format) *Table {
+	wide := f.Output == "wide"
+	namespaces := wide || slices.ContainsFunc(pods, func(p v1.Pod) bool { return p.Namespace != v1.NamespaceDefault })
+	t := &Table{}
+	head := []string{"NAME", "READY", "STATUS", "RESTARTS", "AGE"}
+	if namespaces {
+		head = slices.Insert(head, 0, "NAMESPACE")
+	}
+	if wide {
+		head = append(head, "IP", "FILE", "IMAGES")
+	}
+	t.Line(head...)
+	files := filesOf(m)
+	for i := range pods {
+		p := &pods[i]
+		s := Summarize(p, f.Now)
+		row := plainCells([]string{ShortName(p), s.Ready, s.Word, s.Restarts, s.Age})
+		if f.Color {
+			row[2].Color = s.Color
+		}
+		if namespaces {
+			row = slices.Insert(row, 0, cell{Text: p.Namespace})
+		}
+		if wide {
+			file := cmp.Or(files[p.Namespace+"/"+ShortName(p)], files[p.Namespace+"/"+p.Name])
+			row = append(row, plainCells([]string{p.Status.PodIP, file, images(p)})...)
+		}
+		t.add(row...)
+	}
+	return t
+}
+
+// filesOf returns the file of each pod by "namespace/name".
+func filesOf(m status.Manifests) map[string]string {
+	files := map[string]string{}
+	for _, f := range m.Files {
+		for _, pod := range f.Pods {
+			if files[pod] == "" {
+				files[pod] = within(m.Dir, f.Path)
+			}
+		}
+	}
+	return files
+}
+
+func images(p *v1.Pod) string {
+	var all []string
+	for _, c := range p.Spec.Containers {
+		all = append(all, c.Image)
+	}
+	return strings.Join(all, ",")
+}

@@ -1,0 +1,21 @@
+package print
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+)
+
+// InPlace returns text as one write that replaces the screen without clearing it
+// first: to the top, each line with the rest of it erased, then all below. Lines
+// that do not fit on the screen are counted.
+func InPlace(text []byte, rows int) []byte {
+	if all := bytes.Count(text, []byte("\n")); rows > 1 && all >= rows {
+		end := 0
+		for range rows - 2 {
+			end += bytes.IndexByte(text[end:], '\n') + 1
+		}
+		text = fmt.Appendf(slices.Clip(text[:end]), "(%d more lines)\n", all-(rows-2))
+	}
+	return slices.Concat([]byte("\x1b[H"), bytes.ReplaceAll(text, []byte("\n"), []byte("\x1b[K\n")), []byte("\x1b[J"))
+}

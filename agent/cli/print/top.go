@@ -1,0 +1,142 @@
+package print
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/status"
+)
+
+// TopOptions says what of a use is printed and how.
+type TopOptions struct {
+	Output     string // "", wide, json or yaml
+	What       string // pods or node; "" is both
+	SortBy     string // "", cpu or memory
+	Containers bool   // a line for each container instead of each pod
+}
+
+// Check returns the problem of the options, in a sentence.
+func (o *TopOptions) Check() error {
+	for _, row := range []struct {
+		what, value string
+		choices     []string
+	}{
+		{"output", o.Output, []string{"", "wide", "json", "yaml"}},
+		{"--sort-by", o.SortBy, []string{"", "cpu", "memory"}},
+		{"subject", o.What, []string{"", "pods", "node"}},
+	} {
+		if !slices.Contains(row.choices, row.value) {
+			return fmt.Errorf("%s %q is not one of %s", row.what, row.value, strings.Join(row.choices, ", ")[2:])
+		}
+	}
+	return nil
+}
+
+// Top prints what the node and its pods use. The shares are of what the
+// node gives to pods, where that is known.
+func Top(out *bytes.Buffer, sum *status.Summary, node *v1.Node, o TopOptions) {
+	if o.What != "pods" {
+		topNode(&sum.Node, node, o).Print(out)
+	}
+	if o.What == "" {
+		out.WriteByte('\n')
+	}
+	switch {
+	case o.What == "node":
+	case len(sum.Pods) == 0:
+		fmt.Fprintln(out, "No pods run.")
+	default:
+		topPods(sum, o).Print(out)
+	}
+}
+
+// topNode is a line of what the machine uses, with what that is of what pods may
+// have.
+func topNode(n *status.NodeStats, node *v1.Node, o TopOptions) *Table {
+	t := &Table{}
+	head := []string{"NODE", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"}
+	row := []string{n.NodeName, cores(n.CPU), share(nano(n.CPU), node.Status.Allocatable.Cpu().MilliValue()*1e6),
+		mebibytes(n.Memory), share(workingSet(n.Memory), node.Status.Allocatable.Memory().Value())}
+	if o.Output == "wide" {
+		head = append(head, "DISK", "DISK(%)", "IMAGES", "TASKS")
+		row = append(row, used(n.Fs), full(n.Fs), used(n.Runtime.Images()), tasks(n.Rlimit))
+	}
+	t.Line(head...)
+	t.Line(row...)
+	return t
+}
+
+// topLine is a pod or a container.
+type topLine struct {
+	cells       []string
+	cpu, memory *uint64
+}
+
+func topPods(sum *status.Summary, o TopOptions) *Table {
+	namespaces := o.Output == "wide" || slices.ContainsFunc(sum.Pods, func(p status.PodStats) bool { return p.PodRef.Namespace != v1.NamespaceDefault })
+	head := []string{"POD", "CPU(cores)", "MEMORY(bytes)"}
+	if o.Containers {
+		head = slices.Insert(head, 1, "CONTAINER")
+	}
+	if namespaces {
+		head = slices.Insert(head, 0, "NAMESPACE")
+	}
+	if o.Output == "wide" {
+		head = append(head, "DISK", "LOGS")
+		if !o.Containers {
+			head = append(head, "RECEIVED", "SENT", "PROCESSES")
+		}
+	}
+	var lines []topLine
+	for i := range sum.Pods {
+		lines = append(lines, podLines(&sum.Pods[i], sum.Node.NodeName, namespaces, o)...)
+	}
+	slices.SortStableFunc(lines, func(a, b topLine) int {
+		switch o.SortBy {
+		case "cpu":
+			return cmp.Compare(zero(b.cpu), zero(a.cpu))
+		case "memory":
+			return cmp.Compare(zero(b.memory), zero(a.memory))
+		}
+		return 0
+	})
+	t := &Table{}
+	t.Line(head...)
+	for _, l := range lines {
+		t.Line(l.cells...)
+	}
+	return t
+}
+
+// podLines returns the line of a pod, or those of its containers.
+func podLines(p *status.PodStats, node string, namespaces bool, o TopOptions) []topLine {
+	var first []string
+	if namespaces {
+		first = append(first, p.PodRef.Namespace)
+	}
+	first = append(first, short(p.PodRef.Name, node))
+	if !o.Containers {
+		l := topLine{slices.Concat(first, []string{cores(p.CPU), mebibytes(p.Memory)}), nano(p.CPU), workingSet(p.Memory)}
+		if o.Output == "wide" {
+			l.cells = append(l.cells, used(p.EphemeralStorage), used(p.Logs()))
+			l.cells = append(l.cells, traffic(p.Network)...)
+			l.cells = append(l.cells, processes(p.ProcessStats))
+		}
+		return []topLine{l}
+	}
+	var lines []topLine
+	for i := range p.Containers {
+		c := &p.Containers[i]
+		l := topLine{slices.Concat(first, []string{c.Name, cores(c.CPU), mebibytes(c.Memory)}), nano(c.CPU), workingSet(c.Memory)}
+		if o.Output == "wide" {
+			l.cells = append(l.cells, used(c.Rootfs), used(c.Logs))
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}

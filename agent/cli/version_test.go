@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"bytes"
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+func TestVersion(t *testing.T) {
+	built := func(version string, settings ...string) *debug.BuildInfo {
+		b := &debug.BuildInfo{GoVersion: "go1.26.0", Main: debug.Module{Version: version}}
+		for _, s := range settings {
+			key, value, _ := strings.Cut(s, "=")
+			b.Settings = append(b.Settings, debug.BuildSetting{Key: key, Value: value})
+		}
+		return b
+	}
+	rows := []struct {
+		name, output string
+		info         *debug.BuildInfo
+		want         string
+	}{
+		{"a release", "", built("v1.2.3", "vcs.revision=0123456789abcdef", "vcs.modified=false"),
+			"monopod v1.2.3 (0123456789ab, go1.26.0, linux/amd64)\n"},
+		{"changed files", "", built("(devel)", "vcs.revision=0123456789abcdef", "vcs.modified=true"),
+			"monopod devel (0123456789ab-dirty, go1.26.0, linux/amd64)\n"},
+		{"no repository", "", built(""), "monopod unknown (go1.26.0, linux/amd64)\n"},
+		{"json", "json", built("v1", "vcs.revision=01"),
+			"{\n  \"version\": \"v1\",\n  \"commit\": \"01\",\n  \"goVersion\": \"go1.26.0\",\n  \"platform\": \"linux/amd64\"\n}\n"},
+		{"yaml", "yaml", built("v1"), "goVersion: go1.26.0\nplatform: linux/amd64\nversion: v1\n"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := PrintVersion(&out, r.output, versionOf(r.info, "linux/amd64")); err != nil || out.String() != r.want {
+				t.Errorf("printed %q, %v\nwant %q", out.String(), err, r.want)
+			}
+		})
+	}
+	if err := PrintVersion(&bytes.Buffer{}, "xml", Version()); err == nil || err.Error() != `output "xml" is not one of json, yaml` {
+		t.Errorf("PrintVersion = %v", err)
+	}
+}
