@@ -24,6 +24,7 @@ type Observer struct {
 	networks map[string]*rt.PodSandboxStatus // by sandbox id
 	Seen     atomic.Uint64                   // fingerprint of the last observation; any goroutine may read it
 	born     time.Time
+	before   time.Time             // when the pod was observed before; zero: never
 	Ended    []*rt.ContainerStatus // containers that ended since the caller cleared it, for metrics
 }
 
@@ -34,6 +35,7 @@ func NewObserver(c *cri.Client, l *Lister, key manifests.Key) *Observer {
 
 // Observe returns all instances of the pod that are this agent's.
 func (o *Observer) Observe(ctx context.Context) (*Observed, error) {
+	start := time.Now()
 	all, err := o.lister.List(ctx)
 	if err != nil {
 		return nil, err
@@ -77,6 +79,7 @@ func (o *Observer) Observe(ctx context.Context) (*Observed, error) {
 		i.Sort()
 	}
 	o.forget(sandboxes, containers)
+	o.before = start
 	return out, nil
 }
 
@@ -119,7 +122,7 @@ func (o *Observer) container(ctx context.Context, c *rt.Container) (Container, e
 		if err != nil {
 			return Container{}, err
 		}
-		now := known.next(st, time.Now())
+		now := known.next(st, o.before, time.Now())
 		if justEnded(known, now, o.born) {
 			o.Ended = append(o.Ended, st)
 		}

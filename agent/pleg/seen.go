@@ -15,24 +15,36 @@ type seen struct {
 	last              time.Time // when the container was observed last in this state
 }
 
-// next returns the status of another state that is observed now. A container that
-// was running when it was observed last has not ended before.
-func (was *seen) next(st *rt.ContainerStatus, now time.Time) *seen {
-	s := &seen{ContainerStatus: st, started: passed(st.StartedAt, now), finished: passed(st.FinishedAt, now)}
-	if was == nil || was.Id != st.Id {
-		return s
-	}
-	if was.StartedAt == st.StartedAt {
+// next returns the status of another state that is observed now. The container
+// had not ended at the time before: it was running then, or did not exist yet;
+// zero: not known.
+func (was *seen) next(st *rt.ContainerStatus, before, now time.Time) *seen {
+	s := &seen{ContainerStatus: st}
+	switch {
+	case was != nil && was.StartedAt == st.StartedAt:
 		s.started = was.started
+	case was == nil:
+		s.started = notBefore(before, passed(st.StartedAt, now))
+	default:
+		s.started = passed(st.StartedAt, now)
 	}
-	if st.FinishedAt != 0 && was.State == rt.ContainerState_CONTAINER_RUNNING && was.last.Sub(s.finished) > clockSlack {
-		s.finished = was.last
+	if was != nil && was.State == rt.ContainerState_CONTAINER_RUNNING {
+		before = was.last
 	}
+	s.finished = notBefore(before, passed(st.FinishedAt, now))
 	return s
 }
 
 // clockSlack is how old a listing may be that shows a container as running.
 const clockSlack = 2 * time.Second
+
+// notBefore returns t, but not a time before the other one. Zero stays zero.
+func notBefore(before, t time.Time) time.Time {
+	if !t.IsZero() && before.Sub(t) > clockSlack {
+		return before
+	}
+	return t
+}
 
 // passed turns a CRI time, nanoseconds since 1970 or 0 for none, into a time of
 // this process's clock. One in the future is now: the machine's clock was set back.

@@ -1,0 +1,98 @@
+package agent
+
+import (
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/cri/critest"
+)
+
+// off is how far the runtime's times are from the agent's clock.
+func off(by time.Duration) func(args, reply any) {
+	return func(_, reply any) {
+		if r, ok := reply.(*rt.ContainerStatusResponse); ok && r.Status != nil {
+			for _, t := range []*int64{&r.Status.CreatedAt, &r.Status.StartedAt, &r.Status.FinishedAt} {
+				if *t != 0 {
+					*t += int64(by)
+				}
+			}
+		}
+	}
+}
+
+// The machine's clock may be set back or on while a container crashes: its
+// back-offs stay what they are.
+func TestACrashLoopIgnoresTheClock(t *testing.T) {
+	for name, by := range map[string]time.Duration{"set back": 365 * 24 * time.Hour, "set on": -365 * 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.stop()
+				r.mangle = off(by)
+				r.start()
+				r.Program("c", critest.Exits(1))
+				r.want(manifest("web", "img:1"))
+				r.after(time.Hour)
+				// 10 s, 20 s, ... up to 5 min, and then every 5 min.
+				if n := r.Count("StartContainer"); n < 15 || n > 18 {
+					t.Errorf("%d starts in an hour", n)
+				}
+			})
+		})
+	}
+}
+
+// before1970 rewrites the times in the pod's checkpoint and status as a machine
+// without a clock of its own would have written them.
+func (r *rig) before1970() {
+	year := regexp.MustCompile(`"(accepted|startTime)":( ?)"2000-`)
+	for _, pattern := range []string{"pods/*/pod.json", "status/pods/*.json"} {
+		path := r.one(pattern)
+		b, err := os.ReadFile(path)
+		noErr(r.T, err)
+		if !year.Match(b) {
+			r.Fatalf("%s has no time to change: %s", path, b)
+		}
+		noErr(r.T, os.WriteFile(path, year.ReplaceAll(b, []byte(`"$1":$2"1970-`)), 0o600))
+	}
+}
+
+// An agent that starts after the clock was set from 1970 grants the whole deadline.
+func TestADeadlineIgnoresTheClock(t *testing.T) {
+	live(t, func(r *rig) {
+		doc := manifest("job", "img:1", "restartPolicy: Never", "activeDeadlineSeconds: 3600")
+		r.want(doc)
+		r.after(30 * time.Minute)
+		r.kill()
+		r.before1970()
+		r.start()
+		r.want(doc)
+		r.after(29 * time.Minute)
+		r.expect("default/job-n/c")
+		r.after(2 * time.Minute)
+		r.expect()
+		r.endedBy("default/job-n", "DeadlineExceeded")
+	})
+}
+
+// The time for which the machine is off does not count.
+func TestADeadlineStandsStillWhileTheMachineIsOff(t *testing.T) {
+	live(t, func(r *rig) {
+		doc := manifest("job", "img:1", "restartPolicy: OnFailure", "activeDeadlineSeconds: 3600")
+		r.want(doc)
+		r.after(30 * time.Minute)
+		r.stop()
+		r.reboot()
+		r.after(24 * time.Hour)
+		r.start()
+		r.want(doc)
+		r.after(28 * time.Minute)
+		r.expect("default/job-n/c")
+		r.after(10 * time.Minute) // with what was not saved before the end
+		r.expect()
+		r.endedBy("default/job-n", "DeadlineExceeded")
+	})
+}
