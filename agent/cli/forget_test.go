@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/events"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )
@@ -25,7 +26,7 @@ func forgetter(t *testing.T, forget func(pod string) error) (socket string) {
 		store.SetPod("default/"+p.Name, &p)
 	}
 	socket = filepath.Join(t.TempDir(), "s")
-	s, err := server.Listen(server.Config{Socket: socket, Store: store, Log: discard(),
+	s, err := server.Listen(server.Config{Socket: socket, Store: store, Log: discard(), Events: events.Open(events.Config{Log: discard()}),
 		Forget: func(_ context.Context, namespace, pod string) (*status.Forgotten, error) {
 			return &status.Forgotten{Pod: namespace + "/" + pod}, forget(namespace + "/" + pod)
 		}})

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/events"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )
@@ -71,7 +72,7 @@ func anAgent(t *testing.T, pods string, m status.Manifests, r status.Runtime) (s
 	store.SetManifests(m)
 	store.SetRuntime(r)
 	socket = filepath.Join(t.TempDir(), "s")
-	s, err := server.Listen(server.Config{Socket: socket, Store: store, Log: log})
+	s, err := server.Listen(server.Config{Socket: socket, Store: store, Log: log, Events: events.Open(events.Config{Log: log})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/events"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )
@@ -24,7 +25,7 @@ func restarter(t *testing.T, restart func(store *status.Store, pod, container st
 	}
 	setPod(store, "old", "old", "")
 	socket = filepath.Join(t.TempDir(), "s")
-	s, err := server.Listen(server.Config{Socket: socket, Store: store, Log: discard(),
+	s, err := server.Listen(server.Config{Socket: socket, Store: store, Log: discard(), Events: events.Open(events.Config{Log: discard()}),
 		Restart: func(_ context.Context, namespace, pod, container string) (*status.Restart, error) {
 			return restart(store, namespace+"/"+pod, container)
 		}})

@@ -16,6 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"monopod/agent/events"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )
@@ -65,7 +66,7 @@ func usedOn(t *testing.T, node, pods string) (socket string) {
 	}
 	store.SetNode(&n)
 	socket = filepath.Join(t.TempDir(), "s")
-	s, err := server.Listen(server.Config{Socket: socket, Store: store, Log: log, Handlers: []server.Handler{{
+	s, err := server.Listen(server.Config{Socket: socket, Store: store, Log: log, Events: events.Open(events.Config{Log: log}), Handlers: []server.Handler{{
 		Path: "/stats/summary", Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { printAs(w, "json", sum) }),
 	}}})
 	if err != nil {

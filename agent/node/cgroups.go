@@ -40,7 +40,7 @@ const LevelsEvery = time.Minute
 type PodCgroups struct {
 	Manager *cgroups.Manager
 	Machine *Node
-	metrics *metrics.Metrics
+	Metrics *metrics.Metrics
 	Log     *slog.Logger
 
 	mu        sync.Mutex
@@ -65,7 +65,7 @@ func NewPodCgroups(m *Node, to *metrics.Metrics, checkpoints []*checkpoint.Check
 	if err != nil {
 		return nil, noCgroups(err)
 	}
-	g := &PodCgroups{Manager: manager, Machine: m, metrics: to, Log: m.log, Burstable: map[string]int64{}}
+	g := &PodCgroups{Manager: manager, Machine: m, Metrics: to, Log: m.log, Burstable: map[string]int64{}}
 	for _, c := range checkpoints {
 		if c.Ended() != "" {
 			continue
@@ -183,7 +183,7 @@ func (g *PodCgroups) weigh(ctx context.Context) error {
 	for _, milli := range g.Burstable {
 		sum += milli
 	}
-	defer g.metrics.Cgroup(metrics.CgroupUpdate, time.Now())
+	defer g.Metrics.Cgroup(metrics.CgroupUpdate, time.Now())
 	return g.Manager.SetBurstable(ctx, sum)
 }
 
@@ -212,7 +212,7 @@ func (g *PodCgroups) Create(ctx context.Context, p *v1.Pod, n *podspec.Host) err
 	g.take(ctx, p)
 	started := time.Now()
 	err := g.Manager.Create(ctx, podspec.CgroupClass(p), string(p.UID), podspec.PodCgroup(p, n))
-	g.metrics.Cgroup(metrics.CgroupCreate, started)
+	g.Metrics.Cgroup(metrics.CgroupCreate, started)
 	if errors.Is(err, cgroups.ErrValues) {
 		g.Log.Warn("pod cgroup created without some of its values", "pod", p.Namespace+"/"+p.Name, "err", err)
 		return nil
@@ -229,7 +229,7 @@ func (g *PodCgroups) Destroy(ctx context.Context, uid string) error {
 	if err := g.Manager.Destroy(ctx, uid); err != nil {
 		return err
 	}
-	g.metrics.Cgroup(metrics.CgroupDestroy, started)
+	g.Metrics.Cgroup(metrics.CgroupDestroy, started)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.Burstable, uid)

@@ -34,7 +34,7 @@ type Pool struct {
 	Images            *image.Puller
 	Secrets           secrets // pods' own credentials for registries; nil: none
 	Store             *status.Store
-	Events            *events.Recorder // nil: none are recorded
+	Events            *events.Recorder
 	Root              *checkpoint.Root
 	Machine           *node.Node
 	Prober            probe.Prober
