@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/print"
-	"monopod/agent/status"
 )
 
 // topTimeout is more than others get: rates take two looks, and the runtime may
@@ -76,7 +76,7 @@ func top(ctx context.Context, o TopOptions) ([]byte, error) {
 	if o.Output == "json" || o.Output == "yaml" {
 		return topRaw(&out, body, o)
 	}
-	var sum status.Summary
+	var sum statsapi.Summary
 	var node v1.Node
 	if err := json.Unmarshal(body, &sum); err != nil {
 		return nil, fmt.Errorf("GET %s from %s: %w", path, o.Socket, err)
@@ -117,14 +117,14 @@ func topRaw(out *bytes.Buffer, body []byte, o TopOptions) ([]byte, error) {
 
 // topNode is a line of what the machine uses, with what that is of what pods may
 // have.
-func topNode(n *status.NodeStats, node *v1.Node, o TopOptions) *print.Table {
+func topNode(n *statsapi.NodeStats, node *v1.Node, o TopOptions) *print.Table {
 	t := &print.Table{}
 	head := []string{"NODE", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"}
 	row := []string{n.NodeName, print.Cores(n.CPU), print.Share(print.Nano(n.CPU), node.Status.Allocatable.Cpu().MilliValue()*1e6),
 		print.Mebibytes(n.Memory), print.Share(print.WorkingSet(n.Memory), node.Status.Allocatable.Memory().Value())}
 	if o.Output == "wide" {
 		head = append(head, "DISK", "DISK(%)", "IMAGES", "TASKS")
-		row = append(row, print.Used(n.Fs), print.Full(n.Fs), print.Used(n.Runtime.Images()), print.Tasks(n.Rlimit))
+		row = append(row, print.Used(n.Fs), print.Full(n.Fs), print.Used(cmp.Or(n.Runtime, &statsapi.RuntimeStats{}).ImageFs), print.Tasks(n.Rlimit))
 	}
 	t.Add(print.PlainCells(head)...)
 	t.Add(print.PlainCells(row)...)
@@ -137,8 +137,8 @@ type topLine struct {
 	cpu, memory *uint64
 }
 
-func topPods(sum *status.Summary, o TopOptions) *print.Table {
-	namespaces := o.Output == "wide" || slices.ContainsFunc(sum.Pods, func(p status.PodStats) bool { return p.PodRef.Namespace != v1.NamespaceDefault })
+func topPods(sum *statsapi.Summary, o TopOptions) *print.Table {
+	namespaces := o.Output == "wide" || slices.ContainsFunc(sum.Pods, func(p statsapi.PodStats) bool { return p.PodRef.Namespace != v1.NamespaceDefault })
 	head := []string{"POD", "CPU(cores)", "MEMORY(bytes)"}
 	if o.Containers {
 		head = slices.Insert(head, 1, "CONTAINER")
@@ -174,7 +174,7 @@ func topPods(sum *status.Summary, o TopOptions) *print.Table {
 }
 
 // podLines returns the line of a pod, or those of its containers.
-func podLines(p *status.PodStats, node string, namespaces bool, o TopOptions) []topLine {
+func podLines(p *statsapi.PodStats, node string, namespaces bool, o TopOptions) []topLine {
 	var first []string
 	if namespaces {
 		first = append(first, p.PodRef.Namespace)
@@ -183,7 +183,7 @@ func podLines(p *status.PodStats, node string, namespaces bool, o TopOptions) []
 	if !o.Containers {
 		l := topLine{slices.Concat(first, []string{print.Cores(p.CPU), print.Mebibytes(p.Memory)}), print.Nano(p.CPU), print.WorkingSet(p.Memory)}
 		if o.Output == "wide" {
-			l.cells = append(l.cells, print.Used(p.EphemeralStorage), print.Used(p.Logs()))
+			l.cells = append(l.cells, print.Used(p.EphemeralStorage), print.Logs(p))
 			l.cells = append(l.cells, print.Traffic(p.Network)...)
 			l.cells = append(l.cells, print.Processes(p.ProcessStats))
 		}

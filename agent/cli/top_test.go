@@ -14,6 +14,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	"sigs.k8s.io/yaml"
 
 	"monopod/agent/events"
@@ -51,7 +52,7 @@ const usedPods = `
 // usedOn serves what is used, written as YAML, on a socket.
 func usedOn(t *testing.T, node, pods string) (socket string) {
 	t.Helper()
-	var sum status.Summary
+	var sum statsapi.Summary
 	if err := errors.Join(yaml.UnmarshalStrict([]byte(node), &sum.Node), yaml.UnmarshalStrict([]byte(pods), &sum.Pods)); err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,10 @@
 package print
 
 import (
+	"cmp"
 	"strconv"
 
-	"monopod/agent/status"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // The numbers of top; an unknown one is "", which prints as a dash.
@@ -15,14 +16,14 @@ func Zero(n *uint64) uint64 {
 	return *n
 }
 
-func Nano(c *status.CPUStats) *uint64 {
+func Nano(c *statsapi.CPUStats) *uint64 {
 	if c == nil {
 		return nil
 	}
 	return c.UsageNanoCores
 }
 
-func WorkingSet(m *status.MemoryStats) *uint64 {
+func WorkingSet(m *statsapi.MemoryStats) *uint64 {
 	if m == nil {
 		return nil
 	}
@@ -30,7 +31,7 @@ func WorkingSet(m *status.MemoryStats) *uint64 {
 }
 
 // Cores is use of the processors as kubectl top has it: thousandths, such as 250m.
-func Cores(c *status.CPUStats) string {
+func Cores(c *statsapi.CPUStats) string {
 	n := Nano(c)
 	if n == nil {
 		return ""
@@ -39,7 +40,7 @@ func Cores(c *status.CPUStats) string {
 }
 
 // Mebibytes is use of memory as kubectl top has it, such as 12Mi.
-func Mebibytes(m *status.MemoryStats) string {
+func Mebibytes(m *statsapi.MemoryStats) string {
 	n := WorkingSet(m)
 	if n == nil {
 		return ""
@@ -56,15 +57,26 @@ func Share(n *uint64, all int64) string {
 }
 
 // Used is what something takes of a disk.
-func Used(f *status.FsStats) string {
+func Used(f *statsapi.FsStats) string {
 	if f == nil || f.UsedBytes == nil {
 		return ""
 	}
 	return Size(*f.UsedBytes)
 }
 
+// Logs is what the logs of all of a pod's containers take.
+func Logs(p *statsapi.PodStats) string {
+	var sum *uint64
+	for i := range p.Containers {
+		if l := p.Containers[i].Logs; l != nil && l.UsedBytes != nil {
+			sum = new(*cmp.Or(sum, new(uint64)) + *l.UsedBytes)
+		}
+	}
+	return Used(&statsapi.FsStats{UsedBytes: sum})
+}
+
 // Full is how full a file system is, such as 12%.
-func Full(f *status.FsStats) string {
+func Full(f *statsapi.FsStats) string {
 	if f == nil || f.CapacityBytes == nil {
 		return ""
 	}
@@ -72,14 +84,14 @@ func Full(f *status.FsStats) string {
 }
 
 // Traffic is what went over a pod's main interface, in and out.
-func Traffic(n *status.NetworkStats) []string {
+func Traffic(n *statsapi.NetworkStats) []string {
 	if n == nil || n.RxBytes == nil || n.TxBytes == nil {
 		return []string{"", ""}
 	}
 	return []string{Size(*n.RxBytes), Size(*n.TxBytes)}
 }
 
-func Processes(p *status.ProcessStats) string {
+func Processes(p *statsapi.ProcessStats) string {
 	if p == nil || p.ProcessCount == nil {
 		return ""
 	}
@@ -87,7 +99,7 @@ func Processes(p *status.ProcessStats) string {
 }
 
 // Tasks is how many processes and threads there are on the machine.
-func Tasks(r *status.RlimitStats) string {
+func Tasks(r *statsapi.RlimitStats) string {
 	if r == nil || r.NumOfRunningProcesses == nil {
 		return ""
 	}
