@@ -30,15 +30,15 @@ var (
 		"stats": {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "manifests/decode"}, "stream": {},
 		"volume": {"agent/safefile", "manifests", "manifests/decode"},
 	}
-	below = []string{"cgroups", "cri", "manifests", "manifests/decode", "manifests/poduid"}
+	below = []string{"cgroups", "cri", "manifests", "manifests/decode", "manifests/defaults", "manifests/poduid"}
 	// notAbove are those that do not see each other though both are in the spine.
 	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "worker": {"gc"}}
 	others   = map[string][]string{
 		".":                  {"agent/cli"},
-		"agent/cli":          {"agent", "agent/cli/client", "agent/cli/print", "agent/config", "agent/events", "agent/once", "agent/podlog", "agent/status", "agent/stream", "cri", "manifests", "manifests/decode"},
+		"agent/cli":          {"agent", "agent/cli/client", "agent/cli/print", "agent/config", "agent/events", "agent/once", "agent/podlog", "agent/status", "agent/stream", "cri", "manifests", "manifests/decode", "manifests/defaults"},
 		"agent/cli/client":   {"agent/cli/print", "agent/events", "agent/status", "cri"},
-		"agent/cli/print":    {"agent/events", "agent/status", "agent/stream", "cri"},
-		"agent/once":         {"agent/podlog", "agent/safefile", "agent/status", "manifests", "manifests/decode"},
+		"agent/cli/print":    {"agent/events", "agent/status", "agent/stream", "cri", "manifests/defaults"},
+		"agent/once":         {"agent/cli/print", "agent/podlog", "agent/safefile", "agent/status", "manifests", "manifests/decode", "manifests/defaults"},
 		"cgroups":            {"manifests/poduid"},
 		"cgroups/cgrouptest": {"cgroups"},
 		"cri":                {},

@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -55,7 +57,7 @@ func New(cfg NodeSettings, live func() NodeSettings, instance string, log *slog.
 	read := func() (Facts, error) { return ReadFacts(live()) }
 	return &Node{Cfg: cfg, Boot: checkpoint.ReadBoot(), log: log, Facts: facts, ReadFacts: read, Base: podspec.Host{
 		Name: cfg.NodeName, Instance: instance, Root: cfg.Root, PodLogs: cfg.PodLogs,
-		Memory: facts.Capacity.Memory().Value(), Allocatable: facts.Allocatable, CgroupV2: unified, SwapController: SwapController("/sys/fs/cgroup", unified), HugePageSizes: hugePageSizes(),
+		Memory: facts.Capacity.Memory().Value(), Allocatable: facts.Allocatable, CgroupV2: unified, SwapController: SwapController("/sys/fs/cgroup", unified), HugePageSizes: hugePageNames(),
 		ClusterDNS: cfg.ClusterDNS, ClusterDomain: cfg.ClusterDomain, PodPids: cfg.PodPids, SeccompDefault: cfg.SeccompDefault,
 		NoCFSQuota: cfg.NoCFSQuota, CFSPeriod: cfg.CFSPeriod.Microseconds(), SingleProcessOOMKill: cfg.SingleProcessOOMKill,
 	}}, nil
@@ -153,16 +155,14 @@ func SwapController(mount string, unified bool) bool {
 	return err == nil
 }
 
-// hugePageSizes returns the page sizes of the machine as cgroups name them,
+// hugePagesDir has a folder for each size of huge pages.
+const hugePagesDir = "/sys/kernel/mm/hugepages"
+
+// hugePageNames returns the page sizes of the machine as cgroups name them,
 // such as 2MB and 1GB.
-func hugePageSizes() []string {
-	dirs, _ := filepath.Glob("/sys/kernel/mm/hugepages/hugepages-*kB")
+func hugePageNames() []string {
 	var out []string
-	for _, d := range dirs {
-		var kib int64
-		if _, err := fmt.Sscanf(filepath.Base(d), "hugepages-%dkB", &kib); err != nil {
-			continue
-		}
+	for _, kib := range slices.Sorted(maps.Keys(hugePageSizes(hugePagesDir))) {
 		switch {
 		case kib >= 1<<20:
 			out = append(out, fmt.Sprintf("%dGB", kib>>20))

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/print"
 )
 
 // names says what pods are called in what people read: their short names, with
@@ -18,9 +20,9 @@ func namesOf(pods []*v1.Pod) names {
 
 func (n names) pod(p *v1.Pod) string {
 	if n.spaces {
-		return p.Namespace + "/" + shortName(p)
+		return p.Namespace + "/" + print.ShortName(p)
 	}
-	return shortName(p)
+	return print.ShortName(p)
 }
 
 // Chosen is the container whose exit code is the outcome.
@@ -39,7 +41,7 @@ func Choose(pods []*v1.Pod, name string) (*Chosen, error) {
 			continue
 		}
 		for _, p := range pods {
-			if form.space >= 0 && p.Namespace != parts[form.space] || parts[form.pod] != p.Name && parts[form.pod] != shortName(p) {
+			if form.space >= 0 && p.Namespace != parts[form.space] || parts[form.pod] != p.Name && parts[form.pod] != print.ShortName(p) {
 				continue
 			}
 			if form.container < 0 {
@@ -65,7 +67,7 @@ func choosePod(p *v1.Pod) (*Chosen, error) {
 		return &Chosen{p, p.Spec.Containers[0].Name}, nil
 	}
 	if !isJob(p) {
-		return nil, fmt.Errorf("--exit-code-from %s: the pod does not end by itself; name one of its containers, as in %[1]s/%s", shortName(p), p.Spec.Containers[0].Name)
+		return nil, fmt.Errorf("--exit-code-from %s: the pod does not end by itself; name one of its containers, as in %[1]s/%s", print.ShortName(p), p.Spec.Containers[0].Name)
 	}
 	return &Chosen{Pod: p}, nil
 }

@@ -7,8 +7,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/cli/print"
 	"monopod/manifests"
 	"monopod/manifests/decode"
+	"monopod/manifests/defaults"
 )
 
 // Exit codes in addition to those of containers.
@@ -123,12 +125,12 @@ func (j *evaluator) chosenDone(v *view) bool {
 	all := containers(v.pod)
 	c := &all[slices.IndexFunc(all, func(c v1.Container) bool { return c.Name == s.Name })]
 	switch {
-	case policy(v.pod, c) == v1.RestartPolicyAlways:
+	case defaults.RestartPolicyOf(v.pod, c) == v1.RestartPolicyAlways:
 		return true
 	case len(c.RestartPolicyRules) > 0:
 		return false // the pod's end will tell
 	}
-	return s.State.Terminated != nil && (t.ExitCode == 0 || policy(v.pod, c) == v1.RestartPolicyNever)
+	return s.State.Terminated != nil && (t.ExitCode == 0 || defaults.RestartPolicyOf(v.pod, c) == v1.RestartPolicyNever)
 }
 
 // chosenOutcome returns what the chosen container ended with, nil if it never began.
@@ -269,7 +271,7 @@ func deadlocked(all []view) map[string]bool {
 // called returns the key of the pod that a manifest names.
 func called(all []view, name manifests.Key) string {
 	for k := range all {
-		if p := all[k].pod; p.Namespace == name.Namespace && (p.Name == name.Name || shortName(p) == name.Name) {
+		if p := all[k].pod; p.Namespace == name.Namespace && (p.Name == name.Name || print.ShortName(p) == name.Name) {
 			return key(p)
 		}
 	}

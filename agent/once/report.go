@@ -9,6 +9,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/print"
 )
 
 // Report is a file that says how the run ended.
@@ -111,7 +113,7 @@ func (s *session) summary() *Summary {
 		Seconds: between(s.began, s.finished), Pods: []PodSummary{}}
 	for k := range s.final {
 		v := &s.final[k]
-		p := PodSummary{Namespace: v.pod.Namespace, Name: shortName(v.pod), Phase: v1.PodPending, job: isJob(v.pod), Containers: []ContainerSummary{}}
+		p := PodSummary{Namespace: v.pod.Namespace, Name: print.ShortName(v.pod), Phase: v1.PodPending, job: isJob(v.pod), Containers: []ContainerSummary{}}
 		if v.status != nil {
 			p.Phase, p.Reason, p.Message = v.status.Phase, v.status.Reason, v.status.Message
 			if v.status.StartTime != nil {

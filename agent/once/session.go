@@ -8,6 +8,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/print"
 )
 
 // session is one run. Its goroutine is the caller's of Run.
@@ -156,7 +158,7 @@ func (s *session) runtimeLost(now time.Time) (text string, at time.Time) {
 	if now.Sub(s.down) < patience {
 		return "", s.down.Add(patience)
 	}
-	return fmt.Sprintf("the runtime at %s has not answered for %s: %s", r.Endpoint, patience, oneLine(r.Error)), time.Time{}
+	return fmt.Sprintf("the runtime at %s has not answered for %s: %s", r.Endpoint, patience, print.OneLine(r.Error)), time.Time{}
 }
 
 // clear makes all pods go and waits until nothing of them is left. It reports

@@ -5,9 +5,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/print"
 )
 
 // endWords says how a container ended.
@@ -17,7 +18,7 @@ func endWords(t *v1.ContainerStateTerminated) string {
 		text += " (" + t.Reason + ")"
 	}
 	if t.Message != "" && t.ExitCode != 0 {
-		text += ": " + oneLine(t.Message)
+		text += ": " + print.OneLine(t.Message)
 	}
 	return text
 }
@@ -52,7 +53,7 @@ func waits(v *view, n names) map[string]string {
 	for _, c := range v.status.Conditions {
 		if c.Type == v1.ContainersReady && c.Status == v1.ConditionFalse {
 			if _, text, ok := strings.Cut(c.Message, "]: "); ok {
-				out[pod] = "is not ready: " + oneLine(text)
+				out[pod] = "is not ready: " + print.OneLine(text)
 			}
 		}
 	}
@@ -102,7 +103,7 @@ func containerWaits(s *v1.ContainerStatus) string {
 	if w == nil {
 		return ""
 	}
-	text := oneLine(trying.ReplaceAllString(soFar.ReplaceAllString(w.Message, ""), ""))
+	text := print.OneLine(trying.ReplaceAllString(soFar.ReplaceAllString(w.Message, ""), ""))
 	if slices.Contains(final, w.Reason) {
 		return "" // that is how the run ends
 	}
@@ -130,20 +131,8 @@ func joinWords(parts ...string) string {
 	var said []string
 	for _, p := range parts {
 		if p != "" {
-			said = append(said, oneLine(p))
+			said = append(said, print.OneLine(p))
 		}
 	}
 	return strings.Join(said, ": ")
-}
-
-// oneLine makes text from elsewhere fit to print: one line, and nothing that
-// could command the terminal.
-func oneLine(s string) string {
-	clean := func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}
-	return strings.Join(strings.Fields(strings.Map(clean, s)), " ")
 }
