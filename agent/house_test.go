@@ -24,10 +24,11 @@ var (
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
 		"config": {"manifests", "manifests/decode"},
-		"events": {"agent/elide", "agent/status"}, "elide": {}, "hook": {}, "image": {"agent/panics", "cri"},
-		"logs": {"agent/panics", "agent/safefile"}, "metrics": {}, "panics": {}, "podlog": {"agent/safefile"},
-		"probe": {"agent/panics"}, "safefile": {}, "server": {"agent/elide", "agent/events", "agent/panics", "agent/podlog", "agent/status"},
-		"stats": {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "manifests/decode"}, "stream": {},
+		"events": {"agent/elide", "agent/status"}, "elide": {}, "hook": {}, "image": {"agent/panics", "agent/saidonce", "cri"},
+		"logs": {"agent/panics", "agent/safefile", "agent/saidonce"}, "metrics": {}, "panics": {}, "podlog": {"agent/safefile"},
+		"probe": {"agent/panics"}, "safefile": {}, "saidonce": {},
+		"server": {"agent/elide", "agent/events", "agent/panics", "agent/podlog", "agent/saidonce", "agent/status"},
+		"stats":  {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "manifests/decode"}, "stream": {},
 		"volume": {"agent/safefile", "manifests", "manifests/decode"},
 	}
 	below = []string{"cgroups", "cri", "manifests", "manifests/decode", "manifests/defaults", "manifests/poduid"}

@@ -20,6 +20,7 @@ import (
 	"monopod/agent/metrics"
 	"monopod/agent/panics"
 	"monopod/agent/podspec"
+	"monopod/agent/saidonce"
 	"monopod/cgroups"
 	"monopod/cri"
 )
@@ -46,9 +47,9 @@ type PodCgroups struct {
 	mu        sync.Mutex
 	ready     bool             // the driver is known and the levels exist
 	Burstable map[string]int64 // cpu requests of Burstable pods that may run, by uid, in thousandths of a core
-	said      string           // the last error, which is logged once
-	other     cgroups.Driver   // the runtime's at the last Follow, which alone uses it; "": not asked since ready
-	off       bool             // cgroups cannot be made here; pods have none
+	said      saidonce.Error
+	other     cgroups.Driver // the runtime's at the last Follow, which alone uses it; "": not asked since ready
+	off       bool           // cgroups cannot be made here; pods have none
 }
 
 // NewPodCgroups checks that cgroups can be made and, unless the driver is the
@@ -167,14 +168,9 @@ func (g *PodCgroups) refresh(ctx context.Context) {
 
 // complain logs a new error of the levels once: g.mu is held.
 func (g *PodCgroups) complain(err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	if text != g.said && text != "" {
+	if g.said.IsNew(err) {
 		g.Log.Warn("QoS cgroups not updated", "err", err)
 	}
-	g.said = text
 }
 
 // weigh sets the weight of the Burstable level from its pods: g.mu is held.

@@ -18,6 +18,7 @@ import (
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/podspec"
+	"monopod/agent/saidonce"
 	"monopod/cgroups"
 	"monopod/manifests"
 )
@@ -39,7 +40,7 @@ type Node struct {
 	mu   sync.Mutex
 	Read time.Time
 	now  *podspec.Host
-	said string // the last error, which is logged once
+	said saidonce.Error
 }
 
 // New reads what does not change while the agent runs. live returns the present
@@ -72,18 +73,17 @@ func (m *Node) Now() *podspec.Host {
 	}
 	n := m.Base
 	n.HostIPs = hostIPs()
-	problem := ""
+	var problem error
 	if m.Cfg.ResolvConf == "" {
 		n.Resolv = podspec.LocalResolvConf(n.HostIPs)
 	} else if conf, err := manifests.ReadFile(m.Cfg.ResolvConf); err != nil {
-		problem = err.Error()
+		problem = err
 	} else if n.Resolv, err = podspec.ParseResolvConf(conf); err != nil {
-		problem = fmt.Sprintf("%s: %v", m.Cfg.ResolvConf, err)
+		problem = fmt.Errorf("%s: %w", m.Cfg.ResolvConf, err)
 	}
-	if problem != "" && problem != m.said {
+	if m.said.IsNew(problem) {
 		m.log.Warn("pods get no name servers from the machine", "err", problem)
 	}
-	m.said = problem
 	n.HostsFile, _ = manifests.ReadFile("/etc/hosts") // a machine may have none
 	m.now, m.Read = &n, time.Now()
 	return m.now

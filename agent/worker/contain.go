@@ -37,7 +37,7 @@ func (w *Worker) fault(err error, what, container string) {
 		uid = string(p.UID)
 	}
 	w.Events.Record(events.PodRef(w.Key.Namespace, w.Key.Name, uid), v1.EventTypeWarning, plan.ReasonFault, what+": "+err.Error())
-	if !w.Faults.IsNew(w.Key.String()+" "+what+" "+container, err.Error()) {
+	if !w.Faults.IsNew(w.Key.String()+" "+what+" "+container, err) {
 		return
 	}
 	log := w.Log

@@ -23,6 +23,7 @@ import (
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/probe"
+	"monopod/agent/saidonce"
 	"monopod/agent/status"
 	"monopod/cri"
 	"monopod/manifests"
@@ -50,7 +51,7 @@ type Pool struct {
 	Metrics           *metrics.Metrics
 	Born              time.Time             // when the first pod could be desired
 	Uids              *admission.UidHolders // filled by the sync loop
-	Faults            panics.Faults         // panics that were logged
+	Faults            saidonce.Errors       // panics that were logged
 
 	Suffix         string                   // what the node adds to the names of pods
 	RuntimeClasses map[string]string        // the runtime's handlers by runtime class
