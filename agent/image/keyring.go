@@ -5,10 +5,10 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 
+	"monopod/agent/safefile"
 	"monopod/agent/saidonce"
 )
 
@@ -57,7 +57,7 @@ func (k *Keyring) files() []entry {
 	} {
 		for _, dir := range of.dirs {
 			path := filepath.Join(dir, of.name)
-			data, err := os.ReadFile(path)
+			data, err := safefile.ReadConfig(path)
 			var found []entry
 			if err == nil {
 				found, err = of.parse(data)
