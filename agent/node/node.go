@@ -163,14 +163,7 @@ const hugePagesDir = "/sys/kernel/mm/hugepages"
 func hugePageNames() []string {
 	var out []string
 	for _, kib := range slices.Sorted(maps.Keys(hugePageSizes(hugePagesDir))) {
-		switch {
-		case kib >= 1<<20:
-			out = append(out, fmt.Sprintf("%dGB", kib>>20))
-		case kib >= 1<<10:
-			out = append(out, fmt.Sprintf("%dMB", kib>>10))
-		default:
-			out = append(out, fmt.Sprintf("%dKB", kib))
-		}
+		out = append(out, podspec.PageSize(kib<<10))
 	}
 	return out
 }

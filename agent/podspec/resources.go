@@ -84,7 +84,7 @@ func hugepageLimits(limits v1.ResourceList, n *Host) []*rt.HugepageLimit {
 	for name, q := range limits {
 		if size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix); ok {
 			if s, err := resource.ParseQuantity(size); err == nil {
-				bySize[pageSize(s.Value())] = uint64(q.Value())
+				bySize[PageSize(s.Value())] = uint64(q.Value())
 			}
 		}
 	}
@@ -95,8 +95,8 @@ func hugepageLimits(limits v1.ResourceList, n *Host) []*rt.HugepageLimit {
 	return out
 }
 
-// pageSize names a size of huge pages as cgroups do: 2MB, 1GB.
-func pageSize(bytes int64) string {
+// PageSize names a size of huge pages as cgroups do: 2MB, 1GB.
+func PageSize(bytes int64) string {
 	units := []string{"B", "KB", "MB", "GB", "TB"}
 	i := 0
 	for bytes >= 1024 && bytes%1024 == 0 && i < len(units)-1 {
