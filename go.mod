@@ -20,6 +20,7 @@ require (
 	google.golang.org/protobuf v1.36.12
 	k8s.io/api v0.36.6
 	k8s.io/apimachinery v0.36.6
+	k8s.io/component-helpers v0.36.6
 	k8s.io/cri-api v0.36.6
 	k8s.io/kubelet v0.36.6
 	sigs.k8s.io/yaml v1.6.0

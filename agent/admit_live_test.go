@@ -111,7 +111,7 @@ func TestARefusedPodRunsOnceItsManifestFits(t *testing.T) {
 	})
 }
 
-func TestAPodThatComesBackUnfitIsRefusedOnceItsFormerVersionIsGone(t *testing.T) {
+func TestAnUnfitPodIsRefusedOnceItsPreviousVersionIsGone(t *testing.T) {
 	live(t, func(r *rig) {
 		r.Program("c", critest.Runs().IgnoresTerm())
 		r.want(manifest("web", "img:1"))
@@ -123,7 +123,7 @@ func TestAPodThatComesBackUnfitIsRefusedOnceItsFormerVersionIsGone(t *testing.T)
 	})
 }
 
-func TestAnotherAgentFinishesARetirementThoughTheNextVersionIsUnfit(t *testing.T) {
+func TestARetirementIsFinishedThoughTheNextVersionIsUnfit(t *testing.T) {
 	live(t, func(r *rig) {
 		r.Program("c", critest.Runs().IgnoresTerm())
 		r.want(manifest("web", "img:1"))

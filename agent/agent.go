@@ -109,6 +109,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	if err != nil {
 		return nil, err
 	}
+	a.metrics = a.newMetrics(machine)
 	a.source = manifests.NewSource(manifests.SourceConfig{
 		Dir:     cfg.Manifests,
 		Options: manifestOptions(cfg),
@@ -117,9 +118,8 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 		Save:    a.root.SaveFolder,
 		Boot:    machine.Boot.ID,
 		Log:     a.log,
-		Fault:   func() { a.metrics.Panic() },
+		Fault:   a.metrics.Panic,
 	})
-	a.metrics = a.newMetrics(machine)
 	if err := a.build(machine, checkpoints, once, o); err != nil {
 		return nil, err
 	}
@@ -253,7 +253,9 @@ func (a *Agent) Close() {
 		defer cancel()
 		a.store.Close(ctx)
 	}
-	a.events.Close()
+	if a.events != nil {
+		a.events.Close()
+	}
 	if a.cri != nil {
 		a.cri.Close()
 	}

@@ -18,6 +18,7 @@ import (
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/gc"
+	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
@@ -102,7 +103,7 @@ func cgroupRig(t *testing.T) (*node.PodCgroups, cgroups.Config, *strings.Builder
 		t.Fatal(err)
 	}
 	said := &strings.Builder{}
-	g := &node.PodCgroups{Manager: m, Machine: &node.Node{Base: podspec.Host{Memory: 1 << 30}}, Log: slog.New(slog.NewTextHandler(said, nil)), Burstable: map[string]int64{}}
+	g := &node.PodCgroups{Metrics: metrics.New(metrics.Config{}), Manager: m, Machine: &node.Node{Base: podspec.Host{Memory: 1 << 30}}, Log: slog.New(slog.NewTextHandler(said, nil)), Burstable: map[string]int64{}}
 	return g, cfg, said
 }
 
@@ -197,7 +198,7 @@ func TestSweepsOnlyOurCgroups(t *testing.T) {
 			running[manifests.Key{}].Sandboxes = append(running[manifests.Key{}].Sandboxes, &rt.PodSandbox{Labels: map[string]string{podspec.LabelPodUID: row.uid}})
 		}
 	}
-	(&gc.Garbage{Root: r, Cgroups: g, Log: slog.Default()}).Collect(t.Context(), running, true)
+	(&gc.Garbage{Root: r, Metrics: metrics.New(metrics.Config{}), Cgroups: g, Log: slog.Default()}).Collect(t.Context(), running, true)
 	for _, row := range rows {
 		if stays := cgrouptest.Value(cfg, "cpu/kubepods/burstable/pod"+row.uid+"/cgroup.procs") == ""; stays != row.stays {
 			t.Errorf("%s: is there: %v, want %v", row.uid, stays, row.stays)
@@ -316,7 +317,7 @@ func TestAPodThatEndedHasNoCgroup(t *testing.T) {
 }
 
 func TestPodsWithoutCgroups(t *testing.T) {
-	g, err := node.NewPodCgroups(&node.Node{Cfg: node.NodeSettings{CgroupDriver: node.DriverNone}}, nil, nil)
+	g, err := node.NewPodCgroups(&node.Node{Cfg: node.NodeSettings{CgroupDriver: node.DriverNone}}, metrics.New(metrics.Config{}), nil)
 	if g != nil || err != nil {
 		t.Fatalf("got %v, %v", g, err)
 	}

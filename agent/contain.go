@@ -25,7 +25,7 @@ func (l *syncLoop) fault(p *v1.Pod, what string, err error) {
 	key := manifests.KeyOf(p).String()
 	l.shared.Metrics.Panic()
 	l.shared.Events.Record(events.About(p), v1.EventTypeWarning, plan.ReasonFault, what+": "+err.Error())
-	if l.shared.Faults.IsNew(key+" "+what, err.Error()) {
+	if l.shared.Faults.IsNew(key+" "+what, err) {
 		l.shared.Log.Error("cannot "+what, append(panics.Logged(err), "pod", key)...)
 	}
 }

@@ -21,7 +21,7 @@
 //	  pleg/                    relist, event stream, cache: what the runtime has
 //	  checkpoint/              what survives on disk
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
-//	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ panics/ elide/
+//	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ panics/ saidonce/ elide/
 //	  status/ events/ metrics/ stats/ server/
 //	  config/                  the table of settings; only agent and above see it
 //	manifests/               desired state: files -> Snapshot

@@ -11,6 +11,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/admission"
+	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/agent/plan"
 	"monopod/agent/podstatus"
@@ -196,7 +197,7 @@ func TestAPodThatCannotBeCountedKeepsNoOtherOut(t *testing.T) {
 
 func TestAPanicInAScrapeLeavesTheAgent(t *testing.T) {
 	log := &lines{}
-	a := &Agent{log: slog.New(slog.NewTextHandler(log, nil))} // which has nothing to tell of
+	a := &Agent{metrics: metrics.New(metrics.Config{}), log: slog.New(slog.NewTextHandler(log, nil))} // which has nothing to tell of
 	if s := a.containedState(); s.ActivePods != 0 || !strings.Contains(log.String(), "stack=") {
 		t.Errorf("state %+v, log %q", s, log)
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/events"
 	"monopod/agent/instance"
 	"monopod/agent/podspec"
 	"monopod/agent/worker"
@@ -97,6 +98,6 @@ func requesting(what string) string { return "c: resources: {requests: {" + what
 
 // idleWorker returns a worker of the pod ns/web that does not run.
 func idleWorker(t *testing.T, disk *instance.Disk, known map[string]*checkpoint.Checkpoint) *worker.Worker {
-	pool := &worker.Pool{Disk: disk, Log: slog.New(slog.DiscardHandler)}
+	pool := &worker.Pool{Disk: disk, Events: events.Open(events.Config{Log: slog.New(slog.DiscardHandler)}), Log: slog.New(slog.DiscardHandler)}
 	return pool.New(t.Context(), manifests.Key{Namespace: "ns", Name: "web"}, known)
 }

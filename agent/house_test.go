@@ -24,13 +24,14 @@ var (
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
 		"config": {"manifests", "manifests/decode"},
-		"events": {"agent/elide", "agent/status"}, "elide": {}, "hook": {}, "image": {"agent/panics", "cri"},
-		"logs": {"agent/panics", "agent/safefile"}, "metrics": {}, "panics": {}, "podlog": {"agent/safefile"},
-		"probe": {"agent/panics"}, "safefile": {}, "server": {"agent/elide", "agent/events", "agent/panics", "agent/podlog", "agent/status"},
-		"stats": {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "manifests/decode"}, "stream": {},
+		"events": {"agent/elide", "agent/status"}, "elide": {}, "hook": {}, "image": {"agent/panics", "agent/safefile", "agent/saidonce", "cri"},
+		"logs": {"agent/panics", "agent/safefile", "agent/saidonce"}, "metrics": {}, "panics": {}, "podlog": {"agent/safefile"},
+		"probe": {"agent/panics"}, "safefile": {}, "saidonce": {},
+		"server": {"agent/elide", "agent/events", "agent/panics", "agent/podlog", "agent/safefile", "agent/saidonce", "agent/status"},
+		"stats":  {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "manifests/decode"}, "stream": {},
 		"volume": {"agent/safefile", "manifests", "manifests/decode"},
 	}
-	below = []string{"cgroups", "cri", "manifests", "manifests/decode", "manifests/poduid"}
+	below = []string{"cgroups", "cri", "manifests", "manifests/decode", "manifests/defaults", "manifests/poduid"}
 	// notAbove are those that do not see each other though both are in the spine.
 	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "worker": {"gc"}}
 	others   = map[string][]string{
@@ -40,9 +41,9 @@ var (
 		"agent/cli/client":   {"agent/cli/print", "agent/events", "agent/status", "cri", "manifests/decode"},
 		"agent/cli/clitest":  {"agent/server", "agent/status"},
 		"agent/cli/command":  {"agent/cli/client", "agent/cli/print"},
-		"agent/cli/logs":     {"agent/cli/client", "agent/cli/print", "agent/podlog"},
-		"agent/cli/print":    {"agent/status"},
-		"agent/once":         {"agent/cli/print", "agent/podlog", "agent/safefile", "agent/status", "manifests", "manifests/decode"},
+		"agent/cli/logs":     {"agent/cli/client", "agent/cli/print", "agent/podlog", "manifests/defaults"},
+		"agent/cli/print":    {"agent/status", "manifests/defaults"},
+		"agent/once":         {"agent/cli/print", "agent/podlog", "agent/safefile", "agent/status", "manifests", "manifests/decode", "manifests/defaults"},
 		"cgroups":            {"manifests/poduid"},
 		"cgroups/cgrouptest": {"cgroups"},
 		"cri":                {},

@@ -14,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/config"
+	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/cgroups"
 	"monopod/cgroups/cgrouptest"
@@ -199,7 +200,7 @@ func TestARunGoesWithoutCgroups(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := &lines{}
-		g := &node.PodCgroups{Manager: manager, Log: slog.New(slog.NewTextHandler(log, nil)), Burstable: map[string]int64{},
+		g := &node.PodCgroups{Metrics: metrics.New(metrics.Config{}), Manager: manager, Log: slog.New(slog.NewTextHandler(log, nil)), Burstable: map[string]int64{},
 			Machine: &node.Node{Cfg: row.once.settingsOfNode(node.NodeSettings{CgroupDriver: row.driver}, "i")}}
 		err = g.SetUp(t.Context(), cgroups.Cgroupfs)
 		if (err == nil) != row.ok || g.None() != row.ok {

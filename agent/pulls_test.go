@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/events"
 	"monopod/agent/gc"
 	"monopod/agent/image"
 	"monopod/agent/instance"
@@ -152,7 +153,7 @@ func TestSecretsForPulls(t *testing.T) {
 	var log lines
 	good := &v1.Secret{Type: v1.SecretTypeDockerConfigJson, Data: map[string][]byte{v1.DockerConfigJsonKey: []byte(`{"auths": {}}`)}}
 	other := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "other"}, Type: "Opaque"}
-	w := (&worker.Pool{Secrets: vault{"a/good": good, "a/other": other}, Disk: &instance.Disk{}, Log: slog.New(slog.NewTextHandler(&log, nil))}).New(t.Context(), manifests.Key{}, nil)
+	w := (&worker.Pool{Events: events.Open(events.Config{Log: slog.New(slog.DiscardHandler)}), Secrets: vault{"a/good": good, "a/other": other}, Disk: &instance.Disk{}, Log: slog.New(slog.NewTextHandler(&log, nil))}).New(t.Context(), manifests.Key{}, nil)
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}}
 	for _, name := range []string{"", "missing", "broken", "other", "good"} {
 		p.Spec.ImagePullSecrets = append(p.Spec.ImagePullSecrets, v1.LocalObjectReference{Name: name})

@@ -41,7 +41,7 @@ func fixed(image string, extra ...string) string {
 	return strings.Replace(manifest("web", image, extra...), "{name: web}", "{name: web, uid: my-own-uid}", 1)
 }
 
-func TestAnAgentThatDiesBeforeItsFirstReportIsWrittenLeavesTheStartTime(t *testing.T) {
+func TestTheStartTimeSurvivesADeathBeforeTheFirstReport(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(manifest("web", "img:1"))
 		began := r.status("default/web-n").StartTime
@@ -56,7 +56,7 @@ func TestAnAgentThatDiesBeforeItsFirstReportIsWrittenLeavesTheStartTime(t *testi
 }
 
 // What is on disk of the predecessor is not taken for the successor's.
-func TestAReplacementUnderTheSameUIDBeginsAnewWhereverTheAgentDies(t *testing.T) {
+func TestAReplacementUnderTheSameUIDStartsOverAfterAnyDeath(t *testing.T) {
 	for _, when := range []string{"before it is accepted", "before it is reported"} {
 		t.Run(when, func(t *testing.T) {
 			live(t, func(r *rig) {

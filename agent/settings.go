@@ -24,6 +24,7 @@ import (
 	"monopod/agent/node"
 	"monopod/agent/plan"
 	"monopod/agent/server"
+	"monopod/agent/stats"
 	"monopod/agent/status"
 	"monopod/cri"
 	"monopod/manifests"
@@ -178,6 +179,10 @@ func (a *Agent) collector(needs *gc.ImageNeeds, every time.Duration) image.Colle
 	limits.Every = every
 	return image.CollectorConfig{
 		CRI: a.cri, Limits: limits, Needs: needs.All, History: a.root.Path("images.json"),
+		Statfs: func(dir string) (capacity, available uint64, err error) {
+			free, err := stats.FreeOn(dir)
+			return free.Capacity, free.Available, err
+		},
 		WriteFile: status.WriteFile, Collected: a.metrics.Collected, Log: a.log, Event: a.recordTrouble,
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 	"monopod/agent/gc"
 	"monopod/agent/instance"
-	"monopod/agent/podstatus"
+	"monopod/agent/podlog"
 	"monopod/cri/critest"
 )
 
@@ -56,11 +56,11 @@ func TestALogThatIsNoFileIsNotWaitedFor(t *testing.T) {
 	noErr(t, os.Symlink(filepath.Join(dir, "secret"), filepath.Join(dir, "link")))
 	noErr(t, os.Symlink(dir, filepath.Join(dir, "folder", "c")))
 	noErr(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
-	if got := podstatus.LogTail(filepath.Join(dir, "secret")); got != "secret\n" {
+	if got := podlog.Last(filepath.Join(dir, "secret"), 80, 2048); got != "secret\n" {
 		t.Fatalf("a log reads %q", got)
 	}
 	for _, path := range []string{"link", "fifo", "folder", "folder/c/secret"} {
-		if got := podstatus.LogTail(filepath.Join(dir, path)); got != "" {
+		if got := podlog.Last(filepath.Join(dir, path), 80, 2048); got != "" {
 			t.Errorf("%s reads %q", path, got)
 		}
 	}

@@ -288,7 +288,7 @@ func TestAFormerVersionThatIsReadyCountsWhileTheNewOneIsRefused(t *testing.T) {
 	})
 }
 
-func TestAPodThatIsLetStartWhileTheRuntimeIsAwayIsPendingLikeAnyOther(t *testing.T) {
+func TestAPodLetStartWhileTheRuntimeIsAwayIsPending(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(after("web", "db", "img:1", limited))
 		r.Stop()
@@ -326,7 +326,7 @@ func TestNewVersionsOfARowFollowEachOther(t *testing.T) {
 	})
 }
 
-func TestAnotherAgentFinishesARetirementThoughTheNextVersionIsHeld(t *testing.T) {
+func TestARetirementIsFinishedThoughTheNextVersionIsHeld(t *testing.T) {
 	live(t, func(r *rig) {
 		r.Program("c", critest.Runs().IgnoresTerm())
 		r.want(manifest("web", "img:1"))

@@ -14,6 +14,7 @@ import (
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/gc"
+	"monopod/agent/metrics"
 	"monopod/cri/critest"
 )
 
@@ -137,7 +138,7 @@ func TestUsersOfOrphansGoBack(t *testing.T) {
 	if u, err := r.Users.Take("b"); err == nil {
 		t.Errorf("b got %v", u)
 	}
-	trash := &gc.Garbage{Root: r, Log: slog.New(slog.DiscardHandler)}
+	trash := &gc.Garbage{Root: r, Metrics: metrics.New(metrics.Config{}), Log: slog.New(slog.DiscardHandler)}
 	trash.CollectPods(t.Context(), map[string]bool{"b": true}, true)
 	_, err = r.Users.Take("b")
 	noErr(t, err)

@@ -169,7 +169,7 @@ func (r *rig) start() {
 	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return stateOf(r.store, r.watch, r.sync.desiredNames()) }})
 	r.watch.Metrics, client.Observe = r.metrics, r.metrics.Call
 	rotator := logs.New(settingsOfLogs(cfg), pleg.LogRuntime{Cri: client, Watch: r.watch}, log)
-	trash := &gc.Garbage{Root: root, Lister: r.watch.Lister, Up: r.watch.Up, PodLogs: cfg.PodLogs, LogLinks: r.links, Dead: func() int { return plans().DeadContainers }, Log: log}
+	trash := &gc.Garbage{Root: root, Metrics: r.metrics, Lister: r.watch.Lister, Up: r.watch.Up, PodLogs: cfg.PodLogs, LogLinks: r.links, Dead: func() int { return plans().DeadContainers }, Log: log}
 	r.watch.Sweep = func(ctx context.Context, pods map[manifests.Key]*pleg.Listed) { trash.Collect(ctx, pods, true) }
 	if r.dial == nil {
 		r.dial = nobodyListens

@@ -8,6 +8,8 @@ import (
 	"io"
 	"time"
 
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
@@ -15,7 +17,6 @@ import (
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
-	"monopod/agent/status"
 )
 
 // topTimeout is more than others get: rates take two looks, and the runtime may
@@ -54,7 +55,7 @@ func top(ctx context.Context, o TopOptions) ([]byte, error) {
 	if o.Output == "json" || o.Output == "yaml" {
 		return topRaw(&out, body, o)
 	}
-	var sum status.Summary
+	var sum statsapi.Summary
 	var node v1.Node
 	if err := json.Unmarshal(body, &sum); err != nil {
 		return nil, fmt.Errorf("GET %s from %s: %w", path, o.Socket, err)

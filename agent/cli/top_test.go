@@ -10,13 +10,14 @@ import (
 	"testing"
 	"time"
 
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"monopod/agent/cli/clitest"
 	"monopod/agent/cli/print"
 	"monopod/agent/server"
-	"monopod/agent/status"
 )
 
 const usedNode = `
@@ -49,7 +50,7 @@ const usedPods = `
 // usedOn serves what is used, written as YAML, on a socket.
 func usedOn(t *testing.T, node, pods string) (socket string) {
 	t.Helper()
-	var sum status.Summary
+	var sum statsapi.Summary
 	if err := errors.Join(yaml.UnmarshalStrict([]byte(node), &sum.Node), yaml.UnmarshalStrict([]byte(pods), &sum.Pods)); err != nil {
 		t.Fatal(err)
 	}

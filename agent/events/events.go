@@ -28,8 +28,7 @@ type Config struct {
 	Log  *slog.Logger // must be given
 }
 
-// Recorder keeps events. Any goroutine may call any method but Run and Close;
-// those of a nil Recorder do nothing.
+// Recorder keeps events. Any goroutine may call any method but Run and Close.
 type Recorder struct {
 	Config
 	fresh, again chan struct{} // one slot: something new, or a repetition, must be written
@@ -70,7 +69,7 @@ func Open(c Config) *Recorder {
 // the last hour. kind is v1.EventTypeNormal or v1.EventTypeWarning.
 func (r *Recorder) Event(about v1.ObjectReference, kind, reason, message string) {
 	message = clip(message)
-	if r == nil || !r.add(about, kind, reason, message) {
+	if !r.add(about, kind, reason, message) {
 		return
 	}
 	level := slog.LevelInfo
@@ -82,9 +81,7 @@ func (r *Recorder) Event(about v1.ObjectReference, kind, reason, message string)
 
 // Record is Event for what the caller has logged in other words.
 func (r *Recorder) Record(about v1.ObjectReference, kind, reason, message string) {
-	if r != nil {
-		r.add(about, kind, reason, clip(message))
-	}
+	r.add(about, kind, reason, clip(message))
 }
 
 // logged says in the log what an event is about.
@@ -142,9 +139,6 @@ func (r *Recorder) List(pod string) *List { return r.list(view{pod: pod}) }
 func (r *Recorder) ListPublic(pod string) *List { return r.list(view{pod, true}) }
 
 func (r *Recorder) list(v view) *List {
-	if r == nil {
-		return &List{}
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.listed(v)

@@ -250,20 +250,3 @@ func TestWatchersAreBoundedAndSlowOnesAreCutOff(t *testing.T) {
 		t.Error("a watch begins after the end")
 	}
 }
-
-func TestNobodyNeedsARecorder(t *testing.T) {
-	var r *Recorder
-	r.Event(web, v1.EventTypeNormal, "Started", "x")
-	r.Record(web, v1.EventTypeNormal, "Started", "x")
-	r.Close()
-	if n := len(r.List("").records); n != 0 {
-		t.Errorf("%d events", n)
-	}
-	if _, w, err := r.Watch(""); err != nil {
-		t.Error(err)
-	} else if _, ok := w.Next(nil); ok {
-		t.Error("an event out of nothing")
-	} else {
-		w.Close()
-	}
-}

@@ -70,9 +70,6 @@ func (r *Recorder) say(err error, fails int) {
 // Close writes the pending events, if it can, and ends all watches. Run must have
 // returned, or never have been called. Later events are kept in memory only.
 func (r *Recorder) Close() {
-	if r == nil {
-		return
-	}
 	r.endWatches()
 	if err := r.flush(); err != nil {
 		r.Log.Warn("the last events were not written", "err", err)

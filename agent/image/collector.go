@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"monopod/cri"
 )
 
@@ -62,7 +60,7 @@ type CollectorConfig struct {
 	History string
 	// WriteFile writes a file at once and for good.
 	WriteFile func(path string, data []byte, mode os.FileMode) error
-	// Statfs returns the bytes of a file system and those that are free; nil: statfs(2).
+	// Statfs returns the bytes of a file system and those that are free.
 	Statfs func(dir string) (capacity, available uint64, err error)
 	Log    *slog.Logger
 	// Event is called for problems, in the kubelet's words; it may be nil.
@@ -102,9 +100,6 @@ type Shortfall struct {
 
 // NewCollector returns a Collector that goes on with what the History says.
 func NewCollector(cfg CollectorConfig) *Collector {
-	if cfg.Statfs == nil {
-		cfg.Statfs = statfs
-	}
 	if cfg.Event == nil {
 		cfg.Event = func(_, _ string) {}
 	}
@@ -209,12 +204,4 @@ func (c *Collector) disk(ctx context.Context) (Disk, error) {
 		return Disk{}, fmt.Errorf("disk of the images at %s: %w", dir, err)
 	}
 	return d, nil
-}
-
-func statfs(dir string) (capacity, available uint64, err error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, 0, err
-	}
-	return st.Blocks * uint64(st.Bsize), st.Bavail * uint64(st.Bsize), nil
 }

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
-	"sync"
+
+	"monopod/agent/safefile"
+	"monopod/agent/saidonce"
 )
 
 // Keyring has the credentials of the node: those of docker config files, then
@@ -19,8 +20,7 @@ type Keyring struct {
 	Plugins *Plugins // nil: none
 	Log     *slog.Logger
 
-	mu   sync.Mutex
-	said map[string]string // the error of a file, so that it is logged once
+	said saidonce.Errors // of files
 }
 
 // lookup returns the credentials for a repository (without tag), in the order in
@@ -57,7 +57,7 @@ func (k *Keyring) files() []entry {
 	} {
 		for _, dir := range of.dirs {
 			path := filepath.Join(dir, of.name)
-			data, err := os.ReadFile(path)
+			data, err := safefile.ReadConfig(path)
 			var found []entry
 			if err == nil {
 				found, err = of.parse(data)
@@ -73,19 +73,10 @@ func (k *Keyring) files() []entry {
 
 // say logs the error of a file, once.
 func (k *Keyring) say(path string, err error) {
-	text := ""
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		text = err.Error()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.said[path] == text {
-		return
-	}
-	if k.said == nil {
-		k.said = map[string]string{}
-	}
-	if k.said[path] = text; text != "" {
+	if k.said.IsNew(path, err) {
 		k.Log.Warn("registry credentials cannot be read; trying the next file", "file", path, "err", err)
 	}
 }

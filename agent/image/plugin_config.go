@@ -12,6 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"monopod/agent/safefile"
 )
 
 // versions of the two APIs that a credential provider is configured and spoken to in.
@@ -67,7 +69,7 @@ func LoadPlugins(path, bin string, log *slog.Logger) (*Plugins, error) {
 	}
 	all := &Plugins{}
 	for _, path := range paths {
-		data, err := os.ReadFile(path)
+		data, err := safefile.ReadConfig(path)
 		if err != nil {
 			return nil, fmt.Errorf("credential providers: %w", err)
 		}

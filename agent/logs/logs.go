@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"monopod/agent/panics"
+	"monopod/agent/saidonce"
 )
 
 // The kubelet's figures.
@@ -89,7 +90,7 @@ type Rotator struct {
 type seen struct {
 	log  string // where it is
 	tidy bool   // nothing is left there of a rotation that was broken off
-	said string // the last trouble, so that it is said once
+	said saidonce.Error
 }
 
 // New returns a Rotator. Run makes it work.
@@ -217,17 +218,15 @@ func tidyOnce(log string) error {
 
 // complain logs a container's log that cannot be rotated, once.
 func (r *Rotator) complain(ctx context.Context, s *seen, c Container, err error) {
-	text := ""
-	if err != nil && ctx.Err() == nil {
-		text = err.Error()
-	}
 	if panics.In(err) != nil && r.Fault != nil {
 		r.Fault()
 	}
-	if text != s.said && text != "" {
+	if ctx.Err() != nil {
+		err = nil
+	}
+	if s.said.IsNew(err) {
 		r.log.Warn("log is not kept within bounds", append(panics.Logged(err), "file", c.Log)...)
 	}
-	s.said = text
 }
 
 // hold keeps others off a container's logs until release is called.

@@ -30,9 +30,6 @@ var longRunning = map[string]bool{"exec": true, "attach": true, "portForward": t
 // Serve counts and times the requests that next serves. paths are those that it
 // knows; others are not told apart. local: it is the unix socket.
 func (m *Metrics) Serve(local bool, paths []string, next http.Handler) http.Handler {
-	if m == nil {
-		return next
-	}
 	known := map[string]bool{}
 	for _, p := range paths {
 		known[firstOf(p)] = true

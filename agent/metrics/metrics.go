@@ -21,8 +21,7 @@ type Config struct {
 	State func() State
 }
 
-// Metrics has all collectors. Any goroutine may call its methods; those of nil
-// do nothing.
+// Metrics has all collectors. Any goroutine may call its methods.
 type Metrics struct {
 	registry *prometheus.Registry
 

@@ -212,35 +212,3 @@ func TestProbesAreForgottenWithTheirPod(t *testing.T) {
 		}
 	}
 }
-
-// Whoever has no metrics calls their methods all the same.
-func TestMethodsOfNilDoNothing(t *testing.T) {
-	var m *Metrics
-	m.Call("Version", 0, nil)
-	m.Sandbox("", time.Time{}, nil)
-	m.Relist(time.Time{}, time.Time{}, nil)
-	m.Look(time.Time{})
-	m.Stream()
-	m.StreamEnded()
-	m.Event(time.Time{})
-	m.PodStart(nil)
-	m.PodAccepted(0)
-	m.PodRunning(time.Time{}, time.Time{})
-	m.PodRestarted()
-	m.Stray()
-	m.Pass(Sync, time.Time{}, Idle)
-	m.WorkerStart(time.Time{})
-	m.ContainerStart(false, "")
-	m.ContainerEnded(false, 0, "")
-	m.Rejected("")
-	m.HTTPFallback()
-	m.Pulled(0, 0)
-	m.Collected("")
-	m.Cgroup("", time.Time{})
-	m.Volume("", time.Time{}, nil)
-	m.Probe(Probed{}, "", 0)
-	m.ForgetProbes("", "", "")
-	if m.Serve(true, nil, http.NotFoundHandler()) == nil {
-		t.Error("nothing is served")
-	}
-}

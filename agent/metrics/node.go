@@ -48,16 +48,12 @@ func imageSize(bytes uint64) string {
 
 // Pulled records an image that was pulled.
 func (m *Metrics) Pulled(took time.Duration, bytes uint64) {
-	if m != nil {
-		m.node.pullSeconds.WithLabelValues(imageSize(bytes)).Observe(took.Seconds())
-	}
+	m.node.pullSeconds.WithLabelValues(imageSize(bytes)).Observe(took.Seconds())
 }
 
 // Collected records an image that was removed for its age or for space.
 func (m *Metrics) Collected(reason string) {
-	if m != nil {
-		m.node.collected.WithLabelValues(reason).Inc()
-	}
+	m.node.collected.WithLabelValues(reason).Inc()
 }
 
 // Operations on cgroups.
@@ -69,17 +65,12 @@ const (
 
 // Cgroup observes an operation on cgroups that started at start.
 func (m *Metrics) Cgroup(operation string, start time.Time) {
-	if m != nil {
-		m.node.cgroupSeconds.WithLabelValues(operation).Observe(since(start))
-	}
+	m.node.cgroupSeconds.WithLabelValues(operation).Observe(since(start))
 }
 
 // Volume observes the set-up of a volume that started at start. plugin is one of
 // the kubelet's names, such as empty-dir.
 func (m *Metrics) Volume(plugin string, start time.Time, err error) {
-	if m == nil {
-		return
-	}
 	status := "success"
 	if err != nil {
 		status = "fail-unknown"

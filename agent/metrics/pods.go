@@ -54,9 +54,6 @@ const static = "true"
 
 // PodStart records a try to start a pod.
 func (m *Metrics) PodStart(err error) {
-	if m == nil {
-		return
-	}
 	m.pods.started.Inc()
 	if err != nil {
 		m.pods.startErrors.Inc()
@@ -65,17 +62,12 @@ func (m *Metrics) PodStart(err error) {
 
 // PodAccepted records a new pod with so many regular containers.
 func (m *Metrics) PodAccepted(containers int) {
-	if m != nil {
-		m.pods.perPod.Observe(float64(containers))
-	}
+	m.pods.perPod.Observe(float64(containers))
 }
 
 // PodRunning records that a new pod runs, which was read at one time from a
 // file that changed at another; zero: not known.
 func (m *Metrics) PodRunning(read, changed time.Time) {
-	if m == nil {
-		return
-	}
 	if !read.IsZero() {
 		m.pods.startSeconds.Observe(since(read))
 	}
@@ -86,23 +78,17 @@ func (m *Metrics) PodRunning(read, changed time.Time) {
 
 // PodRestarted records that a removed pod came back before it was gone.
 func (m *Metrics) PodRestarted() {
-	if m != nil {
-		m.pods.restarted.WithLabelValues(static).Inc()
-	}
+	m.pods.restarted.WithLabelValues(static).Inc()
 }
 
 // Stray records a pod of ours that no manifest defines.
 func (m *Metrics) Stray() {
-	if m != nil {
-		m.pods.strays.Inc()
-	}
+	m.pods.strays.Inc()
 }
 
 // Panic records a panic in the work on one pod or manifest.
 func (m *Metrics) Panic() {
-	if m != nil {
-		m.pods.panics.Inc()
-	}
+	m.pods.panics.Inc()
 }
 
 // Operation is what a worker's pass is for.
@@ -127,9 +113,6 @@ const (
 
 // Pass observes a worker's pass that started at start.
 func (m *Metrics) Pass(op Operation, start time.Time, result Outcome) {
-	if m == nil {
-		return
-	}
 	m.pods.workerSeconds.WithLabelValues(string(op)).Observe(since(start))
 	m.pods.passes.WithLabelValues(string(result)).Inc()
 }
@@ -137,9 +120,7 @@ func (m *Metrics) Pass(op Operation, start time.Time, result Outcome) {
 // WorkerStart observes the start of a worker for a manifest that was read at that
 // time.
 func (m *Metrics) WorkerStart(read time.Time) {
-	if m != nil {
-		m.pods.workerStartSeconds.Observe(since(read))
-	}
+	m.pods.workerStartSeconds.Observe(since(read))
 }
 
 // containerType tells init containers, sidecars among them, from the others.
@@ -153,9 +134,6 @@ func containerType(init bool) string {
 // ContainerStart records a try to start a container. code is the reason
 // why it failed, in the kubelet's words, "" if it did not.
 func (m *Metrics) ContainerStart(init bool, code string) {
-	if m == nil {
-		return
-	}
 	m.pods.containers.WithLabelValues(containerType(init)).Inc()
 	if code != "" {
 		m.pods.containerErrors.WithLabelValues(containerType(init), code).Inc()
@@ -168,9 +146,6 @@ var endReasons = map[string]bool{"Completed": true, "Error": true, "OOMKilled": 
 
 // ContainerEnded records a container's end.
 func (m *Metrics) ContainerEnded(init bool, code int32, reason string) {
-	if m == nil {
-		return
-	}
 	if !endReasons[reason] {
 		reason = other
 	}
@@ -183,14 +158,10 @@ func (m *Metrics) ContainerEnded(init bool, code int32, reason string) {
 
 // Rejected records that a pod is not admitted.
 func (m *Metrics) Rejected(reason string) {
-	if m != nil {
-		m.pods.rejections.WithLabelValues(rejection(reason)).Inc()
-	}
+	m.pods.rejections.WithLabelValues(rejection(reason)).Inc()
 }
 
 // HTTPFallback records a hook that went on without https.
 func (m *Metrics) HTTPFallback() {
-	if m != nil {
-		m.pods.fallbacks.Inc()
-	}
+	m.pods.fallbacks.Inc()
 }

@@ -44,9 +44,6 @@ const (
 
 // Probe records a probe.
 func (m *Metrics) Probe(p Probed, result string, took time.Duration) {
-	if m == nil {
-		return
-	}
 	m.probes.total.WithLabelValues(p.Kind, result, p.Container, p.Pod, p.Namespace, p.UID).Inc()
 	if result != ProbeFailed {
 		m.probes.seconds.WithLabelValues(p.Kind, p.Container, p.Pod, p.Namespace).Observe(took.Seconds())
@@ -56,9 +53,6 @@ func (m *Metrics) Probe(p Probed, result string, took time.Duration) {
 // ForgetProbes drops the metrics of the probes of a pod that has ended. No probe
 // of it may be running.
 func (m *Metrics) ForgetProbes(namespace, pod, uid string) {
-	if m == nil {
-		return
-	}
 	m.probes.total.DeletePartialMatch(prometheus.Labels{"pod_uid": uid})
 	m.probes.seconds.DeletePartialMatch(prometheus.Labels{"namespace": namespace, "pod": pod})
 }

@@ -81,9 +81,6 @@ var operationTypes = map[string]string{
 
 // Call records a call of the runtime, by the CRI's name of it.
 func (m *Metrics) Call(name string, took time.Duration, err error) {
-	if m == nil {
-		return
-	}
 	op, known := operationTypes[name]
 	if !known {
 		op = other
@@ -98,9 +95,6 @@ func (m *Metrics) Call(name string, took time.Duration, err error) {
 // Sandbox observes the start of a sandbox that began at start, or its failure.
 // handler is "" for the runtime's default.
 func (m *Metrics) Sandbox(handler string, start time.Time, err error) {
-	if m == nil {
-		return
-	}
 	m.runtime.sandboxSeconds.WithLabelValues(handler).Observe(since(start))
 	if err != nil {
 		m.runtime.sandboxErrors.WithLabelValues(handler).Inc()
@@ -110,9 +104,6 @@ func (m *Metrics) Sandbox(handler string, start time.Time, err error) {
 // Relist observes a relist that started at start. last is when the one before
 // started; zero: there was none.
 func (m *Metrics) Relist(last, start time.Time, err error) {
-	if m == nil {
-		return
-	}
 	m.runtime.relist.Observe(since(start))
 	if !last.IsZero() {
 		m.runtime.relistInterval.Observe(start.Sub(last).Seconds())
@@ -124,28 +115,20 @@ func (m *Metrics) Relist(last, start time.Time, err error) {
 
 // Look observes the inspection of one pod in the runtime that started at start.
 func (m *Metrics) Look(start time.Time) {
-	if m != nil {
-		m.runtime.relistPod.Observe(since(start))
-	}
+	m.runtime.relistPod.Observe(since(start))
 }
 
 // Stream records that the runtime sends events.
 func (m *Metrics) Stream() {
-	if m != nil {
-		m.runtime.streams.Inc()
-	}
+	m.runtime.streams.Inc()
 }
 
 // StreamEnded records that a stream of events broke, or could not be opened.
 func (m *Metrics) StreamEnded() {
-	if m != nil {
-		m.runtime.streamErrors.Inc()
-	}
+	m.runtime.streamErrors.Inc()
 }
 
 // Event records an event of that moment.
 func (m *Metrics) Event(at time.Time) {
-	if m != nil {
-		m.runtime.eventLatency.Observe(max(since(at), 0))
-	}
+	m.runtime.eventLatency.Observe(max(since(at), 0))
 }

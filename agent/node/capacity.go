@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"monopod/agent/podspec"
+	"monopod/agent/stats"
 )
 
 // maxPods is the default of KubeletConfiguration's maxPods.
@@ -69,15 +70,15 @@ func readCapacity(cfg NodeSettings) (v1.ResourceList, error) {
 	if err != nil {
 		return nil, err
 	}
-	disk, err := diskTotal(cfg.Root)
+	disk, err := stats.FreeOn(cfg.Root)
 	if err != nil {
 		return nil, err
 	}
-	out := HugePages("/sys/kernel/mm/hugepages")
+	out := HugePages(hugePagesDir)
 	cpus := onlineCPUs("/sys/devices/system/cpu/online")
 	out[v1.ResourceCPU] = *resource.NewQuantity(cpus, resource.DecimalSI)
 	out[v1.ResourceMemory] = *resource.NewQuantity(memory, resource.BinarySI)
-	out[v1.ResourceEphemeralStorage] = *resource.NewQuantity(disk, resource.BinarySI)
+	out[v1.ResourceEphemeralStorage] = *resource.NewQuantity(int64(disk.Capacity), resource.BinarySI)
 	out[v1.ResourcePods] = *resource.NewQuantity(cfg.PodsOn(cpus), resource.DecimalSI)
 	return out, nil
 }
@@ -117,48 +118,34 @@ func nodeLabels(name string, set map[string]string) map[string]string {
 	return labels
 }
 
-// diskTotal returns the size of the file system that dir is on, in bytes.
-func diskTotal(dir string) (int64, error) {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil {
-		return 0, fmt.Errorf("size of the file system of %s: %w", dir, err)
-	}
-	return int64(fs.Blocks) * fs.Bsize, nil
-}
-
-// onlineCPUs counts the logical CPUs in a list such as "0-3,6". The agent itself may be
+// onlineCPUs counts the logical CPUs in a file such as "0-3,6". The agent itself may be
 // confined to fewer, its pods are not.
 func onlineCPUs(path string) int64 {
 	list, err := os.ReadFile(path)
-	if err != nil {
-		return int64(runtime.NumCPU())
+	if n := countCPUs(strings.TrimSpace(string(list))); err == nil && n > 0 {
+		return n
 	}
-	var n int64
-	for part := range strings.SplitSeq(strings.TrimSpace(string(list)), ",") {
-		first, last, isRange := strings.Cut(part, "-")
-		if !isRange {
-			last = first
+	return int64(runtime.NumCPU())
+}
+
+// hugePageSizes returns the folders of the machine's huge pages by their size, in KiB.
+func hugePageSizes(dir string) map[int64]string {
+	out := map[int64]string{}
+	all, _ := filepath.Glob(filepath.Join(dir, "hugepages-*kB"))
+	for _, d := range all {
+		var kib int64
+		if _, err := fmt.Sscanf(filepath.Base(d), "hugepages-%dkB", &kib); err == nil {
+			out[kib] = d
 		}
-		from, err1 := strconv.ParseInt(first, 10, 64)
-		to, err2 := strconv.ParseInt(last, 10, 64)
-		if err1 != nil || err2 != nil || to < from {
-			return int64(runtime.NumCPU())
-		}
-		n += to - from + 1
 	}
-	return n
+	return out
 }
 
 // HugePages returns for each page size the memory reserved for huge pages, as
 // hugepages-2Mi.
 func HugePages(dir string) v1.ResourceList {
 	out := v1.ResourceList{}
-	sizes, _ := filepath.Glob(filepath.Join(dir, "hugepages-*kB"))
-	for _, d := range sizes {
-		var kib int64
-		if _, err := fmt.Sscanf(filepath.Base(d), "hugepages-%dkB", &kib); err != nil {
-			continue
-		}
+	for kib, d := range hugePageSizes(dir) {
 		text, _ := os.ReadFile(filepath.Join(d, "nr_hugepages"))
 		count, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 		if err != nil {

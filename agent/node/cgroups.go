@@ -20,6 +20,7 @@ import (
 	"monopod/agent/metrics"
 	"monopod/agent/panics"
 	"monopod/agent/podspec"
+	"monopod/agent/saidonce"
 	"monopod/cgroups"
 	"monopod/cri"
 )
@@ -40,15 +41,15 @@ const LevelsEvery = time.Minute
 type PodCgroups struct {
 	Manager *cgroups.Manager
 	Machine *Node
-	metrics *metrics.Metrics
+	Metrics *metrics.Metrics
 	Log     *slog.Logger
 
 	mu        sync.Mutex
 	ready     bool             // the driver is known and the levels exist
 	Burstable map[string]int64 // cpu requests of Burstable pods that may run, by uid, in thousandths of a core
-	said      string           // the last error, which is logged once
-	other     cgroups.Driver   // the runtime's at the last Follow, which alone uses it; "": not asked since ready
-	off       bool             // cgroups cannot be made here; pods have none
+	said      saidonce.Error
+	other     cgroups.Driver // the runtime's at the last Follow, which alone uses it; "": not asked since ready
+	off       bool           // cgroups cannot be made here; pods have none
 }
 
 // NewPodCgroups checks that cgroups can be made and, unless the driver is the
@@ -65,7 +66,7 @@ func NewPodCgroups(m *Node, to *metrics.Metrics, checkpoints []*checkpoint.Check
 	if err != nil {
 		return nil, noCgroups(err)
 	}
-	g := &PodCgroups{Manager: manager, Machine: m, metrics: to, Log: m.log, Burstable: map[string]int64{}}
+	g := &PodCgroups{Manager: manager, Machine: m, Metrics: to, Log: m.log, Burstable: map[string]int64{}}
 	for _, c := range checkpoints {
 		if c.Ended() != "" {
 			continue
@@ -167,14 +168,9 @@ func (g *PodCgroups) refresh(ctx context.Context) {
 
 // complain logs a new error of the levels once: g.mu is held.
 func (g *PodCgroups) complain(err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	if text != g.said && text != "" {
+	if g.said.IsNew(err) {
 		g.Log.Warn("QoS cgroups not updated", "err", err)
 	}
-	g.said = text
 }
 
 // weigh sets the weight of the Burstable level from its pods: g.mu is held.
@@ -183,7 +179,7 @@ func (g *PodCgroups) weigh(ctx context.Context) error {
 	for _, milli := range g.Burstable {
 		sum += milli
 	}
-	defer g.metrics.Cgroup(metrics.CgroupUpdate, time.Now())
+	defer g.Metrics.Cgroup(metrics.CgroupUpdate, time.Now())
 	return g.Manager.SetBurstable(ctx, sum)
 }
 
@@ -212,7 +208,7 @@ func (g *PodCgroups) Create(ctx context.Context, p *v1.Pod, n *podspec.Host) err
 	g.take(ctx, p)
 	started := time.Now()
 	err := g.Manager.Create(ctx, podspec.CgroupClass(p), string(p.UID), podspec.PodCgroup(p, n))
-	g.metrics.Cgroup(metrics.CgroupCreate, started)
+	g.Metrics.Cgroup(metrics.CgroupCreate, started)
 	if errors.Is(err, cgroups.ErrValues) {
 		g.Log.Warn("pod cgroup created without some of its values", "pod", p.Namespace+"/"+p.Name, "err", err)
 		return nil
@@ -229,7 +225,7 @@ func (g *PodCgroups) Destroy(ctx context.Context, uid string) error {
 	if err := g.Manager.Destroy(ctx, uid); err != nil {
 		return err
 	}
-	g.metrics.Cgroup(metrics.CgroupDestroy, started)
+	g.Metrics.Cgroup(metrics.CgroupDestroy, started)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.Burstable, uid)

@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -16,6 +18,7 @@ import (
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/podspec"
+	"monopod/agent/saidonce"
 	"monopod/cgroups"
 	"monopod/manifests"
 )
@@ -37,7 +40,7 @@ type Node struct {
 	mu   sync.Mutex
 	Read time.Time
 	now  *podspec.Host
-	said string // the last error, which is logged once
+	said saidonce.Error
 }
 
 // New reads what does not change while the agent runs. live returns the present
@@ -55,7 +58,7 @@ func New(cfg NodeSettings, live func() NodeSettings, instance string, log *slog.
 	read := func() (Facts, error) { return ReadFacts(live()) }
 	return &Node{Cfg: cfg, Boot: checkpoint.ReadBoot(), log: log, Facts: facts, ReadFacts: read, Base: podspec.Host{
 		Name: cfg.NodeName, Instance: instance, Root: cfg.Root, PodLogs: cfg.PodLogs,
-		Memory: facts.Capacity.Memory().Value(), Allocatable: facts.Allocatable, CgroupV2: unified, SwapController: SwapController("/sys/fs/cgroup", unified), HugePageSizes: hugePageSizes(),
+		Memory: facts.Capacity.Memory().Value(), Allocatable: facts.Allocatable, CgroupV2: unified, SwapController: SwapController("/sys/fs/cgroup", unified), HugePageSizes: hugePageNames(),
 		ClusterDNS: cfg.ClusterDNS, ClusterDomain: cfg.ClusterDomain, PodPids: cfg.PodPids, SeccompDefault: cfg.SeccompDefault,
 		NoCFSQuota: cfg.NoCFSQuota, CFSPeriod: cfg.CFSPeriod.Microseconds(), SingleProcessOOMKill: cfg.SingleProcessOOMKill,
 	}}, nil
@@ -70,18 +73,17 @@ func (m *Node) Now() *podspec.Host {
 	}
 	n := m.Base
 	n.HostIPs = hostIPs()
-	problem := ""
+	var problem error
 	if m.Cfg.ResolvConf == "" {
 		n.Resolv = podspec.LocalResolvConf(n.HostIPs)
 	} else if conf, err := manifests.ReadFile(m.Cfg.ResolvConf); err != nil {
-		problem = err.Error()
+		problem = err
 	} else if n.Resolv, err = podspec.ParseResolvConf(conf); err != nil {
-		problem = fmt.Sprintf("%s: %v", m.Cfg.ResolvConf, err)
+		problem = fmt.Errorf("%s: %w", m.Cfg.ResolvConf, err)
 	}
-	if problem != "" && problem != m.said {
+	if m.said.IsNew(problem) {
 		m.log.Warn("pods get no name servers from the machine", "err", problem)
 	}
-	m.said = problem
 	n.HostsFile, _ = manifests.ReadFile("/etc/hosts") // a machine may have none
 	m.now, m.Read = &n, time.Now()
 	return m.now
@@ -153,24 +155,15 @@ func SwapController(mount string, unified bool) bool {
 	return err == nil
 }
 
-// hugePageSizes returns the page sizes of the machine as cgroups name them,
+// hugePagesDir has a folder for each size of huge pages.
+const hugePagesDir = "/sys/kernel/mm/hugepages"
+
+// hugePageNames returns the page sizes of the machine as cgroups name them,
 // such as 2MB and 1GB.
-func hugePageSizes() []string {
-	dirs, _ := filepath.Glob("/sys/kernel/mm/hugepages/hugepages-*kB")
+func hugePageNames() []string {
 	var out []string
-	for _, d := range dirs {
-		var kib int64
-		if _, err := fmt.Sscanf(filepath.Base(d), "hugepages-%dkB", &kib); err != nil {
-			continue
-		}
-		switch {
-		case kib >= 1<<20:
-			out = append(out, fmt.Sprintf("%dGB", kib>>20))
-		case kib >= 1<<10:
-			out = append(out, fmt.Sprintf("%dMB", kib>>10))
-		default:
-			out = append(out, fmt.Sprintf("%dKB", kib))
-		}
+	for _, kib := range slices.Sorted(maps.Keys(hugePageSizes(hugePagesDir))) {
+		out = append(out, podspec.PageSize(kib<<10))
 	}
 	return out
 }

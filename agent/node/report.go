@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/events"
+	"monopod/agent/saidonce"
 	"monopod/agent/status"
 	"monopod/cri"
 )
@@ -57,7 +58,7 @@ type Reporter struct {
 
 	conditions []v1.NodeCondition // of the last report
 	stuck      bool               // the sync loop is stuck, which was logged
-	said       string             // the last error, which is logged once
+	said       saidonce.Error
 }
 
 // Wake makes the reporter report at once. Any goroutine may call it.
@@ -116,14 +117,9 @@ func (r *Reporter) report(ctx context.Context) {
 
 // complain logs a new error once.
 func (r *Reporter) complain(err error) {
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	if text != r.said && text != "" {
+	if r.said.IsNew(err) {
 		r.Log.Warn("node report is incomplete", "err", err)
 	}
-	r.said = text
 }
 
 // node returns the Node as reported.

@@ -11,6 +11,7 @@ import (
 
 	"monopod/manifests"
 	"monopod/manifests/decode"
+	"monopod/manifests/defaults"
 )
 
 // Exit codes in addition to those of containers.
@@ -125,12 +126,12 @@ func (j *evaluator) chosenDone(v *view) bool {
 	all := containers(v.pod)
 	c := &all[slices.IndexFunc(all, func(c v1.Container) bool { return c.Name == s.Name })]
 	switch {
-	case policy(v.pod, c) == v1.RestartPolicyAlways:
+	case defaults.RestartPolicyOf(v.pod, c) == v1.RestartPolicyAlways:
 		return true
 	case len(c.RestartPolicyRules) > 0:
 		return false // the pod's end will tell
 	}
-	return s.State.Terminated != nil && (t.ExitCode == 0 || policy(v.pod, c) == v1.RestartPolicyNever)
+	return s.State.Terminated != nil && (t.ExitCode == 0 || defaults.RestartPolicyOf(v.pod, c) == v1.RestartPolicyNever)
 }
 
 // chosenOutcome returns what the chosen container ended with, nil if it never began.

@@ -76,7 +76,7 @@ func ReadNote(dir string) (Note, error) {
 	if err != nil {
 		return n, fmt.Errorf("%s is not what `monopod once` left: %w", dir, err)
 	}
-	defer d.close()
+	defer d.Close()
 	b, err := d.read(noteName, noteMost)
 	if errors.Is(err, fs.ErrNotExist) {
 		return n, fmt.Errorf("%s is not what `monopod once` left: there is no %s in it", dir, noteName)
@@ -111,7 +111,7 @@ func Leftovers() []string {
 		if d.left() {
 			out = append(out, dir)
 		}
-		d.close()
+		d.Close()
 	}
 	return out
 }

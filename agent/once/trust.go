@@ -3,22 +3,22 @@ package once
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 
 	"golang.org/x/sys/unix"
+
+	"monopod/agent/safefile"
 )
 
 // runDir is the root dir of a run, opened after a check that only this user can
 // have written its content: all users may write to the folder for temporary
 // files, and names of runs can be guessed.
 type runDir struct {
-	path string
-	fd   int
-	uid  uint32 // of the user whose it must be
+	*safefile.Dir
+	uid uint32 // of the user whose it must be
 }
 
 // runName is the form of the names that MakeRoot gives.
@@ -33,31 +33,28 @@ func openRun(path string, uid int) (*runDir, error) {
 	if err := checkParent(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	dir, err := safefile.OpenDir(path, 1)
 	switch {
-	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+	case errors.Is(err, safefile.ErrLink), errors.Is(err, unix.ENOTDIR):
 		return nil, errors.New("it is a link, or no folder")
 	case err != nil:
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		return nil, err
 	}
-	d := &runDir{path: path, fd: fd, uid: uint32(uid)}
+	d := &runDir{dir, uint32(uid)}
 	if err := d.check(); err != nil {
-		d.close()
+		d.Close()
 		return nil, err
 	}
 	return d, nil
 }
 
-func (d *runDir) close() { unix.Close(d.fd) }
-
 // check refuses a dir of another user, one that others may write to, and one
 // whose note or lock is not a file.
 func (d *runDir) check() error {
-	var st unix.Stat_t
-	if err := unix.Fstat(d.fd, &st); err != nil {
-		return &fs.PathError{Op: "stat", Path: d.path, Err: err}
-	}
+	st, err := d.Self()
 	switch {
+	case err != nil:
+		return err
 	case st.Uid != d.uid:
 		return fmt.Errorf("it belongs to user %d, and this is user %d", st.Uid, d.uid)
 	case st.Mode&0o022 != 0:
@@ -77,42 +74,28 @@ func (d *runDir) check() error {
 
 // open opens a file of the dir for reading, and tells its size.
 func (d *runDir) open(name string) (f *os.File, size int64, err error) {
-	fd, err := unix.Openat(d.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	switch {
-	case errors.Is(err, unix.ELOOP):
-		return nil, 0, fmt.Errorf("%s is a link", name)
-	case err != nil:
-		return nil, 0, &fs.PathError{Op: "open", Path: filepath.Join(d.path, name), Err: err}
+	if f, err = d.Open(name); err != nil {
+		return nil, 0, err
 	}
-	f = os.NewFile(uintptr(fd), filepath.Join(d.path, name))
-	var st unix.Stat_t
-	switch err := unix.Fstat(fd, &st); {
-	case err != nil:
-		err = &fs.PathError{Op: "stat", Path: f.Name(), Err: err}
+	st, err := safefile.StatOf(f)
+	if err == nil && st.Uid != d.uid {
+		err = fmt.Errorf("%s belongs to user %d", name, st.Uid)
+	}
+	if err != nil {
 		f.Close()
 		return nil, 0, err
-	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		f.Close()
-		return nil, 0, fmt.Errorf("%s is not a regular file", name)
-	case st.Uid != d.uid:
-		f.Close()
-		return nil, 0, fmt.Errorf("%s belongs to user %d", name, st.Uid)
 	}
-	return f, st.Size, nil
+	return f, st.Size(), nil
 }
 
 // read returns the content of a file of the dir, unless it is larger than most.
-func (d *runDir) read(name string, most int64) ([]byte, error) {
+func (d *runDir) read(name string, most int) ([]byte, error) {
 	f, _, err := d.open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(b)) > most {
-		err = fmt.Errorf("%s: it is larger than %d bytes", f.Name(), most)
-	}
-	return b, err
+	return safefile.ReadAll(f, most)
 }
 
 // left reports whether a run began here and none holds the dir any more.

@@ -37,11 +37,11 @@ func TestRunDirsOfOthersAreLeftAlone(t *testing.T) {
 		says  string // what --remove says of it
 		ours  bool   // so it is offered for removal all the same
 	}{
-		{"the lock is a pipe", func(dir string) error { return instead(dir, "lock", mkfifo) }, "lock is not a regular file", false},
-		{"the lock is a link", func(dir string) error { return instead(dir, "lock", linkTo("/etc/passwd")) }, "lock is a link", false},
-		{"the lock is a folder", func(dir string) error { return instead(dir, "lock", mkdir) }, "lock is not a regular file", false},
-		{"the note is a pipe", func(dir string) error { return instead(dir, noteName, mkfifo) }, "once.json is not a regular file", false},
-		{"the note is a link", func(dir string) error { return instead(dir, noteName, linkTo("lock")) }, "once.json is a link", false},
+		{"the lock is a pipe", func(dir string) error { return instead(dir, "lock", mkfifo) }, "lock: it is not a regular file", false},
+		{"the lock is a link", func(dir string) error { return instead(dir, "lock", linkTo("/etc/passwd")) }, "lock: it is a link", false},
+		{"the lock is a folder", func(dir string) error { return instead(dir, "lock", mkdir) }, "lock: it is not a regular file", false},
+		{"the note is a pipe", func(dir string) error { return instead(dir, noteName, mkfifo) }, "once.json: it is not a regular file", false},
+		{"the note is a link", func(dir string) error { return instead(dir, noteName, linkTo("lock")) }, "once.json: it is a link", false},
 		{"the note is huge", func(dir string) error { return os.Truncate(filepath.Join(dir, noteName), 1<<40) }, "it is larger than", true},
 		{"all may write", func(dir string) error { return os.Chmod(dir, 0o777) }, "others may write to it", false},
 		{"a group may write", func(dir string) error { return os.Chmod(dir, 0o770) }, "others may write to it", false},
@@ -69,7 +69,7 @@ func TestRunDirsOfAnotherUserAreLeftAlone(t *testing.T) {
 	if f, err := openRun(dir, os.Geteuid()); err != nil {
 		t.Fatal(err)
 	} else {
-		f.close()
+		f.Close()
 	}
 	if _, err := openRun(dir, os.Geteuid()+1); err == nil || !strings.Contains(err.Error(), "it belongs to user") {
 		t.Errorf("error %v", err)

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests/defaults"
 )
 
 // view is a desired pod and its reported status.
@@ -77,20 +79,12 @@ func (v *view) container(name string) (v1.ContainerStatus, bool) {
 // isJob reports whether the pod ends by itself: none of its regular containers is
 // restarted after every exit.
 func isJob(p *v1.Pod) bool {
-	return !slices.ContainsFunc(p.Spec.Containers, func(c v1.Container) bool { return policy(p, &c) == v1.RestartPolicyAlways })
-}
-
-// policy returns when a container is started again. Sidecars always are.
-func policy(p *v1.Pod, c *v1.Container) v1.RestartPolicy {
-	if c.RestartPolicy != nil {
-		return v1.RestartPolicy(*c.RestartPolicy)
-	}
-	return p.Spec.RestartPolicy
+	return !slices.ContainsFunc(p.Spec.Containers, func(c v1.Container) bool { return defaults.RestartPolicyOf(p, &c) == v1.RestartPolicyAlways })
 }
 
 func isSidecar(p *v1.Pod, name string) bool {
 	return slices.ContainsFunc(p.Spec.InitContainers, func(c v1.Container) bool {
-		return c.Name == name && c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
+		return c.Name == name && defaults.IsSidecar(&c)
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 )
 
 // Error is a panic that was contained.
@@ -53,24 +52,4 @@ func Logged(err error) []any {
 		out = append(out, "stack", string(e.Stack))
 	}
 	return out
-}
-
-// Faults remembers which panics were said, by pod and what was done, so that each is
-// said once and not with each retry. Any goroutine may use it.
-type Faults struct {
-	mu   sync.Mutex
-	said map[string]string
-}
-
-func (f *Faults) IsNew(what, text string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.said[what] == text {
-		return false
-	}
-	if f.said == nil {
-		f.said = map[string]string{}
-	}
-	f.said[what] = text
-	return true
 }

@@ -12,6 +12,7 @@ import (
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/agent/probe"
+	"monopod/manifests/defaults"
 )
 
 // planKills stops the containers whose probes failed, and those with a kill
@@ -59,7 +60,7 @@ func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.Kil
 		grace = time.Duration(*pr.TerminationGracePeriodSeconds) * time.Second
 	}
 	why := fmt.Sprintf("Container %s failed %s probe", c.Name, r.Failed)
-	if podspec.IsSidecar(s.Pod.Pod, c) || podspec.PolicyOf(s.Pod.Pod, c) != string(v1.RestartPolicyNever) {
+	if podspec.IsSidecar(s.Pod.Pod, c) || defaults.RestartPolicyOf(s.Pod.Pod, c) != v1.RestartPolicyNever {
 		why += ", will be restarted"
 	}
 	return &checkpoint.KillDecision{Cause: checkpoint.CauseProbe, Reason: why, Text: r.Why, Grace: max(grace, MinGrace)}

@@ -8,6 +8,7 @@ import (
 
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
+	"monopod/manifests/defaults"
 )
 
 // The crash-loop back-off, with the kubelet's values unless others are set
@@ -28,20 +29,16 @@ func MayRestart(pod *v1.Pod, c *v1.Container, n *pleg.Container) bool {
 		return true
 	}
 	if n.Kill != nil {
-		return askedToStart(n) || podspec.PolicyOf(pod, c) != string(v1.RestartPolicyNever)
+		return askedToStart(n) || defaults.RestartPolicyOf(pod, c) != v1.RestartPolicyNever
 	}
 	init := podspec.IsInit(pod, c)
-	policy := string(pod.Spec.RestartPolicy)
-	if c.RestartPolicy != nil {
-		if podspec.RestartRule(c, n.ExitCode) != "" {
-			return true
-		}
-		policy = string(*c.RestartPolicy)
+	if c.RestartPolicy != nil && podspec.RestartRule(c, n.ExitCode) != "" {
+		return true
 	}
-	switch policy {
-	case string(v1.RestartPolicyNever):
+	switch defaults.RestartPolicyOf(pod, c) {
+	case v1.RestartPolicyNever:
 		return false
-	case string(v1.RestartPolicyOnFailure):
+	case v1.RestartPolicyOnFailure:
 		return n.ExitCode != 0 || init && !Succeeded(n)
 	}
 	return !init || !Succeeded(n)

@@ -60,7 +60,7 @@ type Watch struct {
 	// runtime, to remove what a previous agent left.
 	Sweep func(ctx context.Context, pods map[manifests.Key]*Listed)
 
-	Events *events.Recorder // nil: none are recorded
+	Events *events.Recorder
 	Node   string
 
 	PodLogs string                           // folder

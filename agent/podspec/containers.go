@@ -15,17 +15,9 @@ func PostStart(c *v1.Container) *v1.LifecycleHandler {
 	return c.Lifecycle.PostStart
 }
 
-// PolicyOf returns the restart policy of a regular container: its own, else the pod's.
-func PolicyOf(pod *v1.Pod, c *v1.Container) string {
-	if c.RestartPolicy != nil {
-		return string(*c.RestartPolicy)
-	}
-	return string(pod.Spec.RestartPolicy)
-}
-
 // IsInit reports whether c is one of the pod's init containers.
 func IsInit(pod *v1.Pod, c *v1.Container) bool {
-	return slices.ContainsFunc(pod.Spec.InitContainers, func(x v1.Container) bool { return x.Name == c.Name })
+	return IsInitName(pod, c.Name)
 }
 
 // RestartRule returns the action of the container's first restart rule that matches the
@@ -61,10 +53,5 @@ func FindContainer(pod *v1.Pod, name string) *v1.Container {
 
 // IsInitName reports whether an init container of the pod has that name.
 func IsInitName(p *v1.Pod, name string) bool {
-	for k := range p.Spec.InitContainers {
-		if p.Spec.InitContainers[k].Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Spec.InitContainers, func(c v1.Container) bool { return c.Name == name })
 }

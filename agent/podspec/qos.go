@@ -7,53 +7,13 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	helpers "k8s.io/component-helpers/resource"
 )
-
-// podLevelResource reports whether the pod-level resources may hold it.
-func podLevelResource(name v1.ResourceName) bool {
-	return name == v1.ResourceCPU || name == v1.ResourceMemory || strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix)
-}
 
 // PodResources returns the requests and limits of the pod, without overhead.
 func PodResources(p *v1.Pod) (requests, limits v1.ResourceList) {
-	requests = aggregate(p, func(c *v1.Container) v1.ResourceList { return c.Resources.Requests })
-	limits = aggregate(p, func(c *v1.Container) v1.ResourceList { return c.Resources.Limits })
-	if r := p.Spec.Resources; r != nil {
-		replacePodLevel(requests, r.Requests)
-		replacePodLevel(limits, r.Limits)
-	}
-	return requests, limits
-}
-
-func replacePodLevel(sum, pod v1.ResourceList) {
-	for name, q := range pod {
-		if podLevelResource(name) {
-			sum[name] = q
-		}
-	}
-}
-
-// aggregate returns the most that a pod's containers have at one time: all regular
-// containers and sidecars together, or an init container and the sidecars before it.
-func aggregate(p *v1.Pod, of func(*v1.Container) v1.ResourceList) v1.ResourceList {
-	sidecars, starting := v1.ResourceList{}, v1.ResourceList{}
-	for i := range p.Spec.InitContainers {
-		c := &p.Spec.InitContainers[i]
-		if Restartable(c) {
-			Add(sidecars, of(c))
-			Raise(starting, sidecars)
-			continue
-		}
-		use := maps.Clone(sidecars)
-		Add(use, of(c))
-		Raise(starting, use)
-	}
-	running := sidecars
-	for i := range p.Spec.Containers {
-		Add(running, of(&p.Spec.Containers[i]))
-	}
-	Raise(running, starting)
-	return running
+	o := helpers.PodResourcesOptions{ExcludeOverhead: true}
+	return helpers.PodRequests(p, o), helpers.PodLimits(p, o)
 }
 
 // Add adds each quantity of b to a. A Quantity shares memory with its copies

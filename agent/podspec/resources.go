@@ -2,14 +2,15 @@ package podspec
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	helpers "k8s.io/component-helpers/resource"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/cgroups"
+	"monopod/manifests/defaults"
 )
 
 // cpuAndMemory returns the resources that sandboxes have, too. Without a cpu request
@@ -69,7 +70,7 @@ func effectiveLimits(p *v1.Pod, c *v1.Container) v1.ResourceList {
 		out = v1.ResourceList{}
 	}
 	for name, q := range p.Spec.Resources.Limits {
-		if own := out[name]; own.IsZero() && podLevelResource(name) {
+		if own := out[name]; own.IsZero() && helpers.IsSupportedPodLevelResource(name) {
 			out[name] = q
 		}
 	}
@@ -83,7 +84,7 @@ func hugepageLimits(limits v1.ResourceList, n *Host) []*rt.HugepageLimit {
 	for name, q := range limits {
 		if size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix); ok {
 			if s, err := resource.ParseQuantity(size); err == nil {
-				bySize[pageSize(s.Value())] = uint64(q.Value())
+				bySize[PageSize(s.Value())] = uint64(q.Value())
 			}
 		}
 	}
@@ -94,8 +95,8 @@ func hugepageLimits(limits v1.ResourceList, n *Host) []*rt.HugepageLimit {
 	return out
 }
 
-// pageSize names a size of huge pages as cgroups do: 2MB, 1GB.
-func pageSize(bytes int64) string {
+// PageSize names a size of huge pages as cgroups do: 2MB, 1GB.
+func PageSize(bytes int64) string {
 	units := []string{"B", "KB", "MB", "GB", "TB"}
 	i := 0
 	for bytes >= 1024 && bytes%1024 == 0 && i < len(units)-1 {
@@ -157,20 +158,18 @@ func podMemoryShare(p *v1.Pod) int64 {
 	if p.Spec.Resources == nil || p.Spec.Resources.Requests.Memory().IsZero() {
 		return 0
 	}
-	own := aggregate(p, func(c *v1.Container) v1.ResourceList { return c.Resources.Requests })
+	own := helpers.AggregateContainerRequests(p, helpers.PodResourcesOptions{})
 	extra := p.Spec.Resources.Requests.Memory().Value() - own.Memory().Value()
 	return extra / int64(len(p.Spec.Containers)+len(p.Spec.InitContainers))
 }
 
 // IsSidecar reports whether c is an init container that keeps running.
 func IsSidecar(p *v1.Pod, c *v1.Container) bool {
-	return Restartable(c) && slices.ContainsFunc(p.Spec.InitContainers, func(i v1.Container) bool { return i.Name == c.Name })
+	return Restartable(c) && IsInit(p, c)
 }
 
 // Restartable reports whether an init container keeps running.
-func Restartable(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
-}
+func Restartable(c *v1.Container) bool { return defaults.IsSidecar(c) }
 
 // volumeMemory returns the most bytes that a memory volume of the pod may hold: the
 // node's memory or, if all of its containers are limited, the pod's limit.

@@ -99,7 +99,7 @@ func TestHugepages(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	for bytes, want := range map[int64]string{64 << 10: "64KB", 2 << 20: "2MB", 32 << 20: "32MB", 1 << 30: "1GB", 16 << 30: "16GB"} {
-		if s := pageSize(bytes); s != want {
+		if s := PageSize(bytes); s != want {
 			t.Errorf("%d: got %s", bytes, s)
 		}
 	}

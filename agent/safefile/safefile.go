@@ -6,6 +6,7 @@ package safefile
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -19,9 +20,10 @@ var (
 	ErrLink = errors.New("it is a link, and links are not followed here")
 	// ErrNotRegular: a pipe, a device or the like is where a file should be.
 	ErrNotRegular = errors.New("it is not a regular file")
-
-	errTooLong = errors.New("it is longer than such a file is")
 )
+
+// configLimit is more than files of credentials and their like have, in bytes.
+const configLimit = 1 << 20
 
 // Open opens a regular file to read it. Others may write to the last depth of
 // the folders that the path names, too: with 1, to that of the file itself.
@@ -37,17 +39,22 @@ func Open(path string, depth int) (*os.File, error) {
 	return d.Open(filepath.Base(path))
 }
 
-// ReadFile reads a file that has no more than limit bytes. The folder it is in
-// is not written to by others.
-func ReadFile(path string, limit int) ([]byte, error) {
-	f, err := Open(path, 0)
+// ReadConfig reads a file of at most 1 MiB that only the owner of the machine
+// writes to: it may be a link.
+func ReadConfig(path string) ([]byte, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	return ReadAll(f, configLimit)
+}
+
+// ReadAll reads an open file that has no more than limit bytes.
+func ReadAll(f *os.File, limit int) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err == nil && len(b) > limit {
-		err = pathError("read", path, errTooLong)
+		err = pathError("read", f.Name(), fmt.Errorf("it is larger than %d bytes, the most that is read of it", limit))
 	}
 	return b, err
 }

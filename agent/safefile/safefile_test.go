@@ -123,11 +123,17 @@ func TestTailReadsNoMoreThanItShall(t *testing.T) {
 			t.Errorf("%s: %q, %v", path, b, err)
 		}
 	}
-	if b, err := ReadFile(huge, 10); err == nil || len(b) > 11 {
-		t.Errorf("read %d bytes, %v", len(b), err)
-	}
-	if b, err := ReadFile(filepath.Join(dir, "long"), 7); string(b) != "abcdefg" || err != nil {
-		t.Errorf("read %q, %v", b, err)
+}
+
+func TestFilesThatAreTooLargeAreNotRead(t *testing.T) {
+	dir := t.TempDir()
+	for size, want := range map[int64]bool{0: true, configLimit: true, configLimit + 1: false, 1 << 40: false} {
+		path := write(t, "", dir, "file")
+		must(t, os.Truncate(path, size))
+		b, err := ReadConfig(path)
+		if (err == nil) != want || len(b) > configLimit+1 || want && int64(len(b)) != size {
+			t.Errorf("read %d bytes of %d: %v", len(b), size, err)
+		}
 	}
 }
 

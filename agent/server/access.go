@@ -11,8 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"strings"
+
+	"monopod/agent/safefile"
 )
 
 // Access says which clients may use the TCP address. Without ClientCA and Tokens
@@ -140,7 +141,17 @@ func (g *guard) knows(r *http.Request) bool {
 }
 
 func readPair(cert, key string) (*tls.Certificate, error) {
-	pair, err := tls.LoadX509KeyPair(cert, key)
+	pair, err := func() (p tls.Certificate, err error) {
+		public, err := safefile.ReadConfig(cert)
+		if err != nil {
+			return p, err
+		}
+		private, err := safefile.ReadConfig(key)
+		if err != nil {
+			return p, err
+		}
+		return tls.X509KeyPair(public, private)
+	}()
 	if err != nil {
 		return nil, fmt.Errorf("TLS certificate %s with key %s: %w", cert, key, err)
 	}
@@ -148,7 +159,7 @@ func readPair(cert, key string) (*tls.Certificate, error) {
 }
 
 func readCAs(path string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(path)
+	pem, err := safefile.ReadConfig(path)
 	if err != nil {
 		return nil, fmt.Errorf("CAs of client certificates: %w", err)
 	}

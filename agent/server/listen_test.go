@@ -9,10 +9,13 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"monopod/agent/events"
 )
 
 func config(t *testing.T, listen, socket string) Config {
-	return Config{Listen: listen, Socket: socket, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	return Config{Listen: listen, Socket: socket, Log: log, Events: events.Open(events.Config{Log: log})}
 }
 
 const notLoopback = ": others can reach this address: it needs tlsCertFile and tlsPrivateKeyFile, " +

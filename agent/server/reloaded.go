@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"monopod/agent/saidonce"
 )
 
 // young is how new a file may be for another of its versions to have the same
@@ -25,7 +27,7 @@ type reloaded[T any] struct {
 	seen  []version
 	young bool // another version may look the same
 	value T
-	said  string // the last trouble, so that it is said once
+	said  saidonce.Error
 }
 
 // version is what tells that a file has changed.
@@ -75,8 +77,7 @@ func (k *reloaded[T]) now() T {
 	k.seen, k.young = seen, fresh
 	value, err := k.read()
 	if err != nil {
-		if text := err.Error(); text != k.said {
-			k.said = text
+		if k.said.IsNew(err) {
 			k.log.Error("cannot read again; the previous files stay in use", "what", k.what, "err", err)
 		}
 		return k.value

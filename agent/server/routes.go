@@ -62,7 +62,7 @@ func (s *Server) handler(g *guard) http.Handler {
 	all := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !local && !g.admits(w, r, s.config.Listen), refuseBody(w, r):
-		case local && (s.restart(w, r) || s.forget(w, r)):
+		case local && s.change(w, r):
 		case !local && slices.ContainsFunc(debugPaths, func(p string) bool { return strings.HasPrefix(r.URL.Path+"/", p) }):
 			http.Error(w, "Debug endpoints are disabled.", http.StatusMethodNotAllowed)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:

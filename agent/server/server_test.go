@@ -18,6 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/events"
 	"monopod/agent/status"
 )
 
@@ -44,7 +45,7 @@ func serve(t *testing.T, adjust func(*Config), checks ...Check) *world {
 		t.Fatal(err)
 	}
 	w := &world{store: store, socket: filepath.Join(t.TempDir(), "s")}
-	c := Config{Listen: "127.0.0.1:0", Socket: w.socket, Store: store, Checks: checks, Version: "v1", Log: log,
+	c := Config{Listen: "127.0.0.1:0", Socket: w.socket, Store: store, Checks: checks, Version: "v1", Log: log, Events: events.Open(events.Config{Log: log}),
 		Handlers: []Handler{{Path: "/more", Handler: says("more")}, {Path: "/more/local", Local: true, Handler: says("local")}},
 		Watch: func(local bool, paths []string, next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+
+	"monopod/agent/safefile"
 )
 
 // bearerToken is what RFC 6750 (2.1) lets a token be.
@@ -15,7 +17,7 @@ var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 // readTokens reads a file of tokens, one a line; empty lines and those that start
 // with # are no tokens. Its errors quote nothing of the file.
 func readTokens(path string, log *slog.Logger) ([][sha256.Size]byte, error) {
-	data, err := os.ReadFile(path)
+	data, err := safefile.ReadConfig(path)
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}

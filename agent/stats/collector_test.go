@@ -12,9 +12,8 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"google.golang.org/grpc/codes"
-	upstream "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"monopod/agent/status"
 	"monopod/cri/critest"
 )
 
@@ -90,8 +89,8 @@ func lint(t *testing.T, text string) {
 	}
 }
 
-// A reader of a kubelet's summary reads ours, and misses nothing of it.
-func TestTheSummaryIsAKubelets(t *testing.T) {
+// The summary has volumes, logs, networks, processes and file systems.
+func TestTheSummaryHasAllParts(t *testing.T) {
 	h := plant(t, "v2")
 	synctest.Test(t, func(t *testing.T) {
 		r := critest.New(t)
@@ -104,16 +103,7 @@ func TestTheSummaryIsAKubelets(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, _ := json.Marshal(sum)
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.DisallowUnknownFields()
-		var theirs upstream.Summary
-		if err := d.Decode(&theirs); err != nil {
-			t.Fatal(err)
-		}
-		if again, _ := json.Marshal(&theirs); string(again) != string(text) {
-			t.Errorf("read and written again:\n%s\nwas\n%s", again, text)
-		}
-		p := theirs.Pods[0]
+		p := sum.Pods[0]
 		switch {
 		case len(p.VolumeStats) != 1 || *p.VolumeStats[0].UsedBytes < 100_000 || *p.VolumeStats[0].CapacityBytes == 0:
 			t.Errorf("volumes %s", text)
@@ -121,11 +111,11 @@ func TestTheSummaryIsAKubelets(t *testing.T) {
 			t.Errorf("logs %s", text)
 		case *p.EphemeralStorage.UsedBytes < 109_000:
 			t.Errorf("ephemeral storage %s", text)
-		case p.Network.Name != "eth0" || *p.Network.TxErrors != 2 || theirs.Node.Network.Name != "ens3" || len(theirs.Node.Network.Interfaces) != 1:
+		case p.Network.Name != "eth0" || *p.Network.TxErrors != 2 || sum.Node.Network.Name != "ens3" || len(sum.Node.Network.Interfaces) != 1:
 			t.Errorf("networks %s", text)
-		case *p.ProcessStats.ProcessCount != 3 || *theirs.Node.Rlimit.MaxPID != 62000 || *theirs.Node.Rlimit.NumOfRunningProcesses != 345:
+		case *p.ProcessStats.ProcessCount != 3 || *sum.Node.Rlimit.MaxPID != 62000 || *sum.Node.Rlimit.NumOfRunningProcesses != 345:
 			t.Errorf("processes %s", text)
-		case theirs.Node.Runtime.ImageFs.CapacityBytes == nil || theirs.Node.Fs.UsedBytes == nil:
+		case sum.Node.Runtime.ImageFs.CapacityBytes == nil || sum.Node.Fs.UsedBytes == nil:
 			t.Errorf("file systems %s", text)
 		}
 	})
@@ -223,7 +213,7 @@ func TestWithoutCgroups(t *testing.T) {
 	}
 }
 
-func told(c *status.CPUStats, m *status.MemoryStats) string {
+func told(c *statsapi.CPUStats, m *statsapi.MemoryStats) string {
 	out := []string{"-", "-"}
 	if c != nil {
 		b, _ := json.Marshal(c.UsageCoreNanoSeconds)

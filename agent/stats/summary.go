@@ -5,13 +5,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"monopod/agent/status"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // Summary returns what the node and its pods use, with or without what their
 // files take. What cannot be found out is left out.
-func (c *Collector) Summary(ctx context.Context, files bool) (*status.Summary, error) {
+func (c *Collector) Summary(ctx context.Context, files bool) (*statsapi.Summary, error) {
 	s, err := c.look(ctx, true)
 	if err != nil {
 		return nil, err
@@ -22,18 +21,18 @@ func (c *Collector) Summary(ctx context.Context, files bool) (*status.Summary, e
 			return nil, err
 		}
 	}
-	sum := &status.Summary{Node: c.nodeStats(s, d, files), Pods: []status.PodStats{}}
+	sum := &statsapi.Summary{Node: c.nodeStats(s, d, files), Pods: []statsapi.PodStats{}}
 	for _, p := range s.Pods {
 		sum.Pods = append(sum.Pods, podStats(p, d, files))
 	}
 	return sum, nil
 }
 
-func (c *Collector) nodeStats(s *sample, d *disks, all bool) status.NodeStats {
-	n := status.NodeStats{NodeName: c.Node, StartTime: metav1.NewTime(c.Booted),
+func (c *Collector) nodeStats(s *sample, d *disks, all bool) statsapi.NodeStats {
+	n := statsapi.NodeStats{NodeName: c.Node, StartTime: metav1.NewTime(c.Booted),
 		CPU: cpuStats(s.Node), Memory: memoryStats(s.Node), Swap: swapStats(s.Node)}
 	for _, k := range s.System {
-		n.SystemContainers = append(n.SystemContainers, status.ContainerStats{Name: k.Name, StartTime: n.StartTime,
+		n.SystemContainers = append(n.SystemContainers, statsapi.ContainerStats{Name: k.Name, StartTime: n.StartTime,
 			CPU: cpuStats(k.use), Memory: memoryStats(k.use), Swap: swapStats(k.use)})
 	}
 	if !all {
@@ -42,18 +41,18 @@ func (c *Collector) nodeStats(s *sample, d *disks, all bool) status.NodeStats {
 	n.IO, n.Network = ioStats(s.Node), networkStats(s.Node.Time, s.Links, s.MainLink)
 	n.Fs = fsStats(d.Node)
 	if d.Images != nil {
-		n.Runtime = &status.RuntimeStats{ImageFs: fsStats(d.Images), ContainerFs: fsStats(d.Images)}
+		n.Runtime = &statsapi.RuntimeStats{ImageFs: fsStats(d.Images), ContainerFs: fsStats(d.Images)}
 	}
 	if now, most, err := c.Host.Tasks(); err == nil {
-		n.Rlimit = &status.RlimitStats{Time: metav1.NewTime(s.Node.Time), MaxPID: new(int64(most)), NumOfRunningProcesses: new(int64(now))}
+		n.Rlimit = &statsapi.RlimitStats{Time: metav1.NewTime(s.Node.Time), MaxPID: new(int64(most)), NumOfRunningProcesses: new(int64(now))}
 	}
 	return n
 }
 
-func podStats(p *podUse, d *disks, all bool) status.PodStats {
-	out := status.PodStats{
-		PodRef:     status.PodReference{Name: p.Name, Namespace: p.Namespace, UID: string(p.UID)},
-		Containers: []status.ContainerStats{},
+func podStats(p *podUse, d *disks, all bool) statsapi.PodStats {
+	out := statsapi.PodStats{
+		PodRef:     statsapi.PodReference{Name: p.Name, Namespace: p.Namespace, UID: string(p.UID)},
+		Containers: []statsapi.ContainerStats{},
 		CPU:        cpuStats(p.Use), Memory: memoryStats(p.Use), Swap: swapStats(p.Use),
 	}
 	if p.Status.StartTime != nil {
@@ -61,7 +60,7 @@ func podStats(p *podUse, d *disks, all bool) status.PodStats {
 	}
 	files := d.Pods[string(p.UID)]
 	for _, k := range p.Containers {
-		one := status.ContainerStats{Name: k.Name, StartTime: k.State.Running.StartedAt,
+		one := statsapi.ContainerStats{Name: k.Name, StartTime: k.State.Running.StartedAt,
 			CPU: cpuStats(k.Use), Memory: memoryStats(k.Use), Swap: swapStats(k.Use)}
 		if all {
 			one.IO = ioStats(k.Use)
@@ -75,10 +74,10 @@ func podStats(p *podUse, d *disks, all bool) status.PodStats {
 	out.IO = ioStats(p.Use)
 	if p.Use != nil {
 		out.Network = networkStats(p.Use.Time, p.Links, mainOf(p.Links))
-		out.ProcessStats = &status.ProcessStats{ProcessCount: p.Use.Processes}
+		out.ProcessStats = &statsapi.ProcessStats{ProcessCount: p.Use.Processes}
 	}
 	for _, v := range files.Volumes {
-		out.VolumeStats = append(out.VolumeStats, status.VolumeStats{FsStats: *fsStats(v.space), Name: v.Name})
+		out.VolumeStats = append(out.VolumeStats, statsapi.VolumeStats{FsStats: *fsStats(v.space), Name: v.Name})
 	}
 	out.EphemeralStorage = ephemeral(p, d, files)
 	return out
@@ -86,7 +85,7 @@ func podStats(p *podUse, d *disks, all bool) status.PodStats {
 
 // ephemeral adds up what a pod takes of the node's disk: what its containers
 // wrote, logs included, and its volumes that are not in memory.
-func ephemeral(p *podUse, d *disks, files podDisks) *status.FsStats {
+func ephemeral(p *podUse, d *disks, files podDisks) *statsapi.FsStats {
 	var l layer
 	for _, k := range p.Containers {
 		wrote, logs := d.Layers[k.ID], files.Logs[k.Name]
@@ -102,60 +101,60 @@ func ephemeral(p *podUse, d *disks, files podDisks) *status.FsStats {
 }
 
 // ofLayer returns a part of a file system.
-func ofLayer(s *space, l layer) *status.FsStats {
+func ofLayer(s *space, l layer) *statsapi.FsStats {
 	if s == nil {
 		if l.Used == nil {
 			return nil
 		}
-		return &status.FsStats{UsedBytes: l.Used, InodesUsed: l.Inodes}
+		return &statsapi.FsStats{UsedBytes: l.Used, InodesUsed: l.Inodes}
 	}
 	out := fsStats(s)
 	out.UsedBytes, out.InodesUsed = l.Used, l.Inodes
 	return out
 }
 
-func fsStats(s *space) *status.FsStats {
+func fsStats(s *space) *statsapi.FsStats {
 	if s == nil {
 		return nil
 	}
-	return &status.FsStats{Time: metav1.NewTime(s.Time), AvailableBytes: s.Available, CapacityBytes: s.Capacity, UsedBytes: s.Used,
+	return &statsapi.FsStats{Time: metav1.NewTime(s.Time), AvailableBytes: s.Available, CapacityBytes: s.Capacity, UsedBytes: s.Used,
 		InodesFree: s.InodesFree, Inodes: s.Inodes, InodesUsed: s.InodesUsed}
 }
 
-func cpuStats(u *use) *status.CPUStats {
+func cpuStats(u *use) *statsapi.CPUStats {
 	if u == nil || u.CPU == nil {
 		return nil
 	}
-	return &status.CPUStats{Time: metav1.NewTime(u.Time), UsageNanoCores: u.Nano, UsageCoreNanoSeconds: u.CPU, PSI: psi(u.CPUPressure)}
+	return &statsapi.CPUStats{Time: metav1.NewTime(u.Time), UsageNanoCores: u.Nano, UsageCoreNanoSeconds: u.CPU, PSI: psi(u.CPUPressure)}
 }
 
-func memoryStats(u *use) *status.MemoryStats {
+func memoryStats(u *use) *statsapi.MemoryStats {
 	if u == nil || u.WorkingSet == nil {
 		return nil
 	}
-	return &status.MemoryStats{Time: metav1.NewTime(u.Time), AvailableBytes: less(u.MemoryLimit, u.WorkingSet), UsageBytes: u.Memory,
+	return &statsapi.MemoryStats{Time: metav1.NewTime(u.Time), AvailableBytes: less(u.MemoryLimit, u.WorkingSet), UsageBytes: u.Memory,
 		WorkingSetBytes: u.WorkingSet, RSSBytes: u.RSS, PageFaults: u.Faults, MajorPageFaults: u.MajorFaults, PSI: psi(u.MemoryPressure)}
 }
 
-func ioStats(u *use) *status.IOStats {
+func ioStats(u *use) *statsapi.IOStats {
 	if u == nil || u.IOPressure == nil {
 		return nil
 	}
-	return &status.IOStats{Time: metav1.NewTime(u.Time), PSI: psi(u.IOPressure)}
+	return &statsapi.IOStats{Time: metav1.NewTime(u.Time), PSI: psi(u.IOPressure)}
 }
 
-func swapStats(u *use) *status.SwapStats {
+func swapStats(u *use) *statsapi.SwapStats {
 	if u == nil || u.Swap == nil {
 		return nil
 	}
-	return &status.SwapStats{Time: metav1.NewTime(u.Time), SwapUsageBytes: u.Swap, SwapAvailableBytes: less(u.SwapLimit, u.Swap)}
+	return &statsapi.SwapStats{Time: metav1.NewTime(u.Time), SwapUsageBytes: u.Swap, SwapAvailableBytes: less(u.SwapLimit, u.Swap)}
 }
 
-func psi(p *pressure) *status.PSIStats {
+func psi(p *pressure) *statsapi.PSIStats {
 	if p == nil {
 		return nil
 	}
-	return &status.PSIStats{Full: status.PSIData(p.Full), Some: status.PSIData(p.Some)}
+	return &statsapi.PSIStats{Full: statsapi.PSIData(p.Full), Some: statsapi.PSIData(p.Some)}
 }
 
 // mainOf returns the interface that runtimes give pods, else the first.
@@ -171,13 +170,13 @@ func mainOf(links []link) string {
 	return ""
 }
 
-func networkStats(at time.Time, links []link, main string) *status.NetworkStats {
+func networkStats(at time.Time, links []link, main string) *statsapi.NetworkStats {
 	if len(links) == 0 {
 		return nil
 	}
-	n := &status.NetworkStats{Time: metav1.NewTime(at)}
+	n := &statsapi.NetworkStats{Time: metav1.NewTime(at)}
 	for _, l := range links {
-		one := status.InterfaceStats{Name: l.Name, RxBytes: known(l.RxBytes), RxErrors: known(l.RxErrs), TxBytes: known(l.TxBytes), TxErrors: known(l.TxErrs)}
+		one := statsapi.InterfaceStats{Name: l.Name, RxBytes: known(l.RxBytes), RxErrors: known(l.RxErrs), TxBytes: known(l.TxBytes), TxErrors: known(l.TxErrs)}
 		if l.Name == main {
 			n.InterfaceStats = one
 		}

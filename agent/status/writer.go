@@ -50,14 +50,14 @@ type writer struct {
 	keep   map[string]bool // files that a sweep leaves; nil: no sweep requested
 	closed bool
 
-	trouble func(error) // may be nil
+	trouble func(error)
 }
 
 func startWriter(dir string, log *slog.Logger) *writer {
 	w := &writer{
 		dir: dir, log: log,
 		wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
-		said: map[string]bool{}, jobs: map[string]*job{},
+		trouble: func(error) {}, said: map[string]bool{}, jobs: map[string]*job{},
 	}
 	go w.run()
 	return w
@@ -264,9 +264,7 @@ func (w *writer) sayIll(err error) {
 	}
 	w.said[cause] = true
 	w.log.Warn("status cannot be written; trying again", panics.Logged(err)...)
-	if w.trouble != nil {
-		w.trouble(err)
-	}
+	w.trouble(err)
 }
 
 // sayWell logs once that no file waits for another try any more.

@@ -74,7 +74,7 @@ func (p *pod) fault(err error, what, container string) {
 		uid = string(p.UID)
 	}
 	p.Events.Record(events.PodRef(p.Key.Namespace, p.Key.Name, uid), v1.EventTypeWarning, plan.ReasonFault, what+": "+err.Error())
-	if !p.Faults.IsNew(p.Key.String()+" "+what+" "+container, err.Error()) {
+	if !p.Faults.IsNew(p.Key.String()+" "+what+" "+container, err) {
 		return
 	}
 	log := p.Log

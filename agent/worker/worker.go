@@ -20,6 +20,7 @@ import (
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/probe"
+	"monopod/agent/saidonce"
 	"monopod/agent/status"
 	"monopod/cri"
 	"monopod/manifests"
@@ -32,7 +33,7 @@ type Pool struct {
 	Secrets        secrets // pods' own credentials for registries; nil: none
 	Disk           *instance.Disk
 	Store          *status.Store
-	Events         *events.Recorder // nil: none are recorded
+	Events         *events.Recorder
 	Prober         probe.Prober
 	Watch          *pleg.Watch
 	Log            *slog.Logger
@@ -42,7 +43,7 @@ type Pool struct {
 	Metrics        *metrics.Metrics
 	Born           time.Time                // when the first pod could be desired
 	Uids           *admission.UidHolders    // filled by the sync loop
-	Faults         panics.Faults            // panics that were logged
+	Faults         saidonce.Errors          // panics that were logged
 	Suffix         string                   // what the node adds to the names of pods
 	RuntimeClasses map[string]string        // the runtime's handlers by runtime class
 	Settings       func() plan.PlanSettings // the current ones

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	helpers "k8s.io/component-helpers/resource"
 
 	"monopod/manifests/decode"
 	"monopod/manifests/defaults"
@@ -55,7 +56,7 @@ func hasAny(r *v1.ResourceRequirements, names ...v1.ResourceName) bool {
 
 // isComputeResource reports whether Kubernetes itself knows a resource.
 func isComputeResource(name v1.ResourceName) bool {
-	return defaults.IsPodLevel(name) || name == v1.ResourceEphemeralStorage
+	return helpers.IsSupportedPodLevelResource(name) || name == v1.ResourceEphemeralStorage
 }
 
 func (c *checker) resourceName(p *field.Path, name v1.ResourceName) {
@@ -115,7 +116,7 @@ func (c *checker) podResources(p *field.Path) {
 	for _, name := range names(r.Limits) {
 		c.podLevel(q.Child("limits").Key(string(name)), name)
 	}
-	sums := defaults.Aggregate(c.spec, func(ct *v1.Container) v1.ResourceList { return ct.Resources.Requests })
+	sums := helpers.AggregateContainerRequests(&v1.Pod{Spec: *c.spec}, helpers.PodResourcesOptions{})
 	for _, name := range names(r.Requests) {
 		at := q.Child("requests").Key(string(name))
 		c.podLevel(at, name)
@@ -133,7 +134,7 @@ func (c *checker) podResources(p *field.Path) {
 }
 
 func (c *checker) podLevel(p *field.Path, name v1.ResourceName) {
-	if !defaults.IsPodLevel(name) {
+	if !helpers.IsSupportedPodLevelResource(name) {
 		oneOf(c, p, name, v1.ResourceCPU, v1.ResourceMemory, v1.ResourceHugePagesPrefix+"<size>")
 	}
 }

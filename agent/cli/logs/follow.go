@@ -8,8 +8,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/client"
-	"monopod/agent/cli/print"
 	"monopod/agent/podlog"
+	"monopod/manifests/defaults"
 )
 
 // overEvery is how often an agent is asked whether the followed containers have
@@ -35,17 +35,14 @@ func over(p *v1.Pod, name string) bool {
 // is not, unless it is a sidecar.
 func policyOf(p *v1.Pod, name string) v1.RestartPolicy {
 	of := func(c *v1.Container) v1.RestartPolicy {
-		switch {
-		case len(c.RestartPolicyRules) > 0:
+		if len(c.RestartPolicyRules) > 0 {
 			return v1.RestartPolicyAlways
-		case c.RestartPolicy != nil:
-			return v1.RestartPolicy(*c.RestartPolicy)
 		}
-		return cmp.Or(p.Spec.RestartPolicy, v1.RestartPolicyAlways)
+		return cmp.Or(defaults.RestartPolicyOf(p, c), v1.RestartPolicyAlways)
 	}
 	for k := range p.Spec.InitContainers {
 		c := &p.Spec.InitContainers[k]
-		if c.Name == name && !print.IsSidecar(c) && of(c) == v1.RestartPolicyAlways {
+		if c.Name == name && !defaults.IsSidecar(c) && of(c) == v1.RestartPolicyAlways {
 			return v1.RestartPolicyOnFailure
 		}
 		if c.Name == name {

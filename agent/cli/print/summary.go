@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"monopod/manifests/defaults"
 )
 
 // SGR codes for the STATUS word.
@@ -54,7 +56,7 @@ func startingWord(p *v1.Pod) (word string, starting bool) {
 		}
 		t := s.State.Terminated
 		switch {
-		case t != nil && t.ExitCode == 0, IsSidecar(&c) && s.Started != nil && *s.Started:
+		case t != nil && t.ExitCode == 0, defaults.IsSidecar(&c) && s.Started != nil && *s.Started:
 			continue
 		case t != nil:
 			return "Init:" + EndWord(t), true
@@ -133,10 +135,6 @@ func StatusOf(all []v1.ContainerStatus, name string) (v1.ContainerStatus, bool) 
 	return v1.ContainerStatus{}, false
 }
 
-func IsSidecar(c *v1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways
-}
-
 func PodReady(p *v1.Pod) bool {
 	for _, c := range p.Status.Conditions {
 		if c.Type == v1.PodReady {
@@ -158,7 +156,7 @@ func readiness(p *v1.Pod) (ready, total int) {
 		count(p.Status.ContainerStatuses, c.Name)
 	}
 	for i := range p.Spec.InitContainers {
-		if c := &p.Spec.InitContainers[i]; IsSidecar(c) {
+		if c := &p.Spec.InitContainers[i]; defaults.IsSidecar(c) {
 			count(p.Status.InitContainerStatuses, c.Name)
 		}
 	}
@@ -174,7 +172,7 @@ func restarts(p *v1.Pod, starting bool, now time.Time) string {
 	}
 	for i := range p.Spec.InitContainers {
 		c := &p.Spec.InitContainers[i]
-		if s, ok := StatusOf(p.Status.InitContainerStatuses, c.Name); ok && (starting || IsSidecar(c)) {
+		if s, ok := StatusOf(p.Status.InitContainerStatuses, c.Name); ok && (starting || defaults.IsSidecar(c)) {
 			statuses = append(statuses[:len(statuses):len(statuses)], s)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"monopod/agent/status"
+	v1 "k8s.io/api/core/v1"
 )
 
 // TopOptions says what of a use is printed and how.
@@ -39,7 +39,7 @@ func (o *TopOptions) Check() error {
 
 // Top prints what the node and its pods use. The shares are of what the
 // node gives to pods, where that is known.
-func Top(out *bytes.Buffer, sum *status.Summary, node *v1.Node, o TopOptions) {
+func Top(out *bytes.Buffer, sum *statsapi.Summary, node *v1.Node, o TopOptions) {
 	if o.What != "pods" {
 		topNode(&sum.Node, node, o).Print(out)
 	}
@@ -57,14 +57,14 @@ func Top(out *bytes.Buffer, sum *status.Summary, node *v1.Node, o TopOptions) {
 
 // topNode is a line of what the machine uses, with what that is of what pods may
 // have.
-func topNode(n *status.NodeStats, node *v1.Node, o TopOptions) *Table {
+func topNode(n *statsapi.NodeStats, node *v1.Node, o TopOptions) *Table {
 	t := &Table{}
 	head := []string{"NODE", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"}
 	row := []string{n.NodeName, cores(n.CPU), share(nano(n.CPU), node.Status.Allocatable.Cpu().MilliValue()*1e6),
 		mebibytes(n.Memory), share(workingSet(n.Memory), node.Status.Allocatable.Memory().Value())}
 	if o.Output == "wide" {
 		head = append(head, "DISK", "DISK(%)", "IMAGES", "TASKS")
-		row = append(row, used(n.Fs), full(n.Fs), used(n.Runtime.Images()), tasks(n.Rlimit))
+		row = append(row, used(n.Fs), full(n.Fs), used(cmp.Or(n.Runtime, &statsapi.RuntimeStats{}).ImageFs), tasks(n.Rlimit))
 	}
 	t.Line(head...)
 	t.Line(row...)
@@ -77,8 +77,8 @@ type topLine struct {
 	cpu, memory *uint64
 }
 
-func topPods(sum *status.Summary, o TopOptions) *Table {
-	namespaces := o.Output == "wide" || slices.ContainsFunc(sum.Pods, func(p status.PodStats) bool { return p.PodRef.Namespace != v1.NamespaceDefault })
+func topPods(sum *statsapi.Summary, o TopOptions) *Table {
+	namespaces := o.Output == "wide" || slices.ContainsFunc(sum.Pods, func(p statsapi.PodStats) bool { return p.PodRef.Namespace != v1.NamespaceDefault })
 	head := []string{"POD", "CPU(cores)", "MEMORY(bytes)"}
 	if o.Containers {
 		head = slices.Insert(head, 1, "CONTAINER")
@@ -114,7 +114,7 @@ func topPods(sum *status.Summary, o TopOptions) *Table {
 }
 
 // podLines returns the line of a pod, or those of its containers.
-func podLines(p *status.PodStats, node string, namespaces bool, o TopOptions) []topLine {
+func podLines(p *statsapi.PodStats, node string, namespaces bool, o TopOptions) []topLine {
 	var first []string
 	if namespaces {
 		first = append(first, p.PodRef.Namespace)
@@ -123,7 +123,7 @@ func podLines(p *status.PodStats, node string, namespaces bool, o TopOptions) []
 	if !o.Containers {
 		l := topLine{slices.Concat(first, []string{cores(p.CPU), mebibytes(p.Memory)}), nano(p.CPU), workingSet(p.Memory)}
 		if o.Output == "wide" {
-			l.cells = append(l.cells, used(p.EphemeralStorage), used(p.Logs()))
+			l.cells = append(l.cells, used(p.EphemeralStorage), logsOf(p))
 			l.cells = append(l.cells, traffic(p.Network)...)
 			l.cells = append(l.cells, processes(p.ProcessStats))
 		}

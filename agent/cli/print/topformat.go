@@ -1,9 +1,10 @@
 package print
 
 import (
+	"cmp"
 	"strconv"
 
-	"monopod/agent/status"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
 
 // The numbers of top; an unknown one is "", which prints as a dash.
@@ -15,14 +16,14 @@ func zero(n *uint64) uint64 {
 	return *n
 }
 
-func nano(c *status.CPUStats) *uint64 {
+func nano(c *statsapi.CPUStats) *uint64 {
 	if c == nil {
 		return nil
 	}
 	return c.UsageNanoCores
 }
 
-func workingSet(m *status.MemoryStats) *uint64 {
+func workingSet(m *statsapi.MemoryStats) *uint64 {
 	if m == nil {
 		return nil
 	}
@@ -30,7 +31,7 @@ func workingSet(m *status.MemoryStats) *uint64 {
 }
 
 // cores is use of the processors as kubectl top has it: thousandths, such as 250m.
-func cores(c *status.CPUStats) string {
+func cores(c *statsapi.CPUStats) string {
 	n := nano(c)
 	if n == nil {
 		return ""
@@ -39,7 +40,7 @@ func cores(c *status.CPUStats) string {
 }
 
 // mebibytes is use of memory as kubectl top has it, such as 12Mi.
-func mebibytes(m *status.MemoryStats) string {
+func mebibytes(m *statsapi.MemoryStats) string {
 	n := workingSet(m)
 	if n == nil {
 		return ""
@@ -56,7 +57,7 @@ func share(n *uint64, all int64) string {
 }
 
 // used is what something takes of a disk.
-func used(f *status.FsStats) string {
+func used(f *statsapi.FsStats) string {
 	if f == nil || f.UsedBytes == nil {
 		return ""
 	}
@@ -64,7 +65,7 @@ func used(f *status.FsStats) string {
 }
 
 // full is how full a file system is, such as 12%.
-func full(f *status.FsStats) string {
+func full(f *statsapi.FsStats) string {
 	if f == nil || f.CapacityBytes == nil {
 		return ""
 	}
@@ -72,14 +73,14 @@ func full(f *status.FsStats) string {
 }
 
 // traffic is what went over a pod's main interface, in and out.
-func traffic(n *status.NetworkStats) []string {
+func traffic(n *statsapi.NetworkStats) []string {
 	if n == nil || n.RxBytes == nil || n.TxBytes == nil {
 		return []string{"", ""}
 	}
 	return []string{size(*n.RxBytes), size(*n.TxBytes)}
 }
 
-func processes(p *status.ProcessStats) string {
+func processes(p *statsapi.ProcessStats) string {
 	if p == nil || p.ProcessCount == nil {
 		return ""
 	}
@@ -87,9 +88,20 @@ func processes(p *status.ProcessStats) string {
 }
 
 // tasks is how many processes and threads there are on the machine.
-func tasks(r *status.RlimitStats) string {
+func tasks(r *statsapi.RlimitStats) string {
 	if r == nil || r.NumOfRunningProcesses == nil {
 		return ""
 	}
 	return strconv.FormatInt(*r.NumOfRunningProcesses, 10)
+}
+
+// logsOf is what the logs of all of a pod's containers take.
+func logsOf(p *statsapi.PodStats) string {
+	var sum *uint64
+	for i := range p.Containers {
+		if l := p.Containers[i].Logs; l != nil && l.UsedBytes != nil {
+			sum = new(*cmp.Or(sum, new(uint64)) + *l.UsedBytes)
+		}
+	}
+	return used(&statsapi.FsStats{UsedBytes: sum})
 }

@@ -1,0 +1,30 @@
+package podlog
+
+import (
+	"bytes"
+	"slices"
+
+	"monopod/agent/safefile"
+)
+
+// lastRead is enough, in bytes of a file, for what Last is asked for.
+const lastRead = 64 << 10
+
+// Last returns the text at the end of one log file: of at most so many lines, and
+// at most limit bytes; "" if the file cannot be read.
+func Last(path string, lines, limit int) string {
+	b, err := safefile.Tail(path, LogDepth, lastRead) // may start within a line, which is too old to matter
+	if err != nil {
+		return ""
+	}
+	all := slices.Collect(bytes.Lines(b))
+	var text []byte
+	for _, l := range all[max(0, len(all)-lines):] {
+		line, ended := bytes.CutSuffix(l, []byte("\n"))
+		e := parse(line)
+		if text = append(text, e.text...); e.full && ended {
+			text = append(text, '\n')
+		}
+	}
+	return string(text[max(0, len(text)-limit):])
+}

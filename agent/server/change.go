@@ -1,0 +1,61 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"monopod/agent/status"
+)
+
+// changeTimeout is how long a request that changes something may take. It is below
+// writeTimeout, so that the client gets an answer.
+const changeTimeout = 20 * time.Second
+
+// change serves POST /restart/{namespace}/{pod}[/{container}] and POST
+// /forget/{namespace}/{pod}, the only requests that change something, and reports
+// whether the request was one. Callers make sure that it came over the unix socket,
+// which only root can open.
+func (s *Server) change(w http.ResponseWriter, r *http.Request) bool {
+	what, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	parts := strings.Split(rest, "/")
+	restart := what == "restart" && s.config.Restart != nil
+	forget := what == "forget" && s.config.Forget != nil
+	switch {
+	case r.Method != http.MethodPost || !restart && !forget:
+		return false
+	case len(parts) < 2 || len(parts) > 3 || forget && len(parts) > 2 || parts[0] == "" || parts[1] == "":
+		http.NotFound(w, r)
+		return true
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
+	defer cancel()
+	if forget {
+		done, err := s.config.Forget(ctx, parts[0], parts[1])
+		answer(w, done, err, "the manifests could not be looked through within "+changeTimeout.String()+": does their disk answer?")
+		return true
+	}
+	done, err := s.config.Restart(ctx, parts[0], parts[1], append(parts, "")[2])
+	answer(w, done, err, "the agent has not come to it within "+changeTimeout.String()+" and does not restart it: does the runtime answer?")
+	return true
+}
+
+// answer answers a request that changes something; late says what it means
+// that its time was over.
+func answer(w http.ResponseWriter, done any, err error, late string) {
+	var refusal *status.Refusal
+	switch {
+	case err == nil:
+		writeJSON(w, done)
+	case errors.As(err, &refusal) && refusal.Unknown:
+		http.Error(w, err.Error(), http.StatusNotFound)
+	case errors.As(err, &refusal):
+		http.Error(w, err.Error(), http.StatusConflict)
+	case errors.Is(err, context.DeadlineExceeded):
+		http.Error(w, late, http.StatusServiceUnavailable)
+	default:
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	}
+}
