@@ -102,7 +102,10 @@ func TestAWaitGoesOnWhereAPreviousAgentLeftIt(t *testing.T) {
 	long.Until = dawn.Add(time.Minute)
 	w.set(named("a"), long)
 	d := w.Held(named("a"))
-	w.Continue(d, &Held{}, dawn.Add(-2*time.Hour), nil) // of another wait
+	former := &Held{} // of another wait
+	if w.Continue(d, former, dawn.Add(-2*time.Hour), nil); former.Known {
+		t.Error("another wait goes on")
+	}
 	if got := w.next(); got != "" {
 		t.Fatalf("%s starts", got)
 	}
@@ -123,10 +126,12 @@ func TestAForgottenPodLeavesNothing(t *testing.T) {
 	w.set(named("b"), after("a"))
 	w.Started(named("b"), "u")
 	w.next()
+	d := w.Held(named("a"))
 	for _, name := range []string{"a", "b"} {
 		delete(w.pods, named(name))
 		w.Forget(named(name))
 	}
+	w.Continue(d, d.Held, dawn, nil)
 	w.next()
 	w.News()
 	if w.Len()+len(w.changed)+len(w.news) > 0 {

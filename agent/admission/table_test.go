@@ -34,6 +34,13 @@ func (s *tabled) version(p *v1.Pod) *manifests.Pod {
 	return &manifests.Pod{Pod: p, Digest: string(p.UID), File: "/m/" + p.Name + ".yaml"}
 }
 
+// edited returns another version of a pod under its uid.
+func (s *tabled) edited(p *manifests.Pod, extra ...string) *manifests.Pod {
+	next := s.version(asked(s.T, p.Name, extra...))
+	next.UID = p.UID
+	return next
+}
+
 // runs admits a pod whether it fits or not, as a checkpoint does.
 func (s *tabled) runs(p *v1.Pod) *manifests.Pod {
 	m := s.version(p)
@@ -105,11 +112,11 @@ func TestWaitingPodsAreAskedOnceSomethingIsFreed(t *testing.T) {
 		"a pod has ended":  func(s *tabled, has *manifests.Pod) { s.Update(one(has), true, true) },
 		"the node changes": func(s *tabled, _ *manifests.Pod) { f := *someNode(); f.Labels = nil; s.SetFacts(f) },
 		"a smaller version runs": func(s *tabled, has *manifests.Pod) {
-			s.Admit(s.version(asked(s.T, has.Name, requests("cpu: 1"))), metav1.Time{})
+			s.Admit(s.edited(has, requests("cpu: 1"), port(80)), metav1.Time{})
 			s.Update(one(has), true, false)
 		},
 		"a port is given back": func(s *tabled, has *manifests.Pod) {
-			s.Admit(s.version(asked(s.T, has.Name, requests("cpu: 2"))), metav1.Time{})
+			s.Admit(s.edited(has, requests("cpu: 2")), metav1.Time{})
 			s.Update(one(has), true, false)
 		},
 		"a uid is given back": func(s *tabled, has *manifests.Pod) {
