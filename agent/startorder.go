@@ -56,7 +56,8 @@ func (l *syncLoop) applyStartOrder(ctx context.Context) {
 func (l *syncLoop) letStart(ctx context.Context, d *admission.Dependent) {
 	log := l.shared.Log.With("pod", d.Pod.Key().String())
 	if len(d.Unready) > 0 {
-		log.Warn("start-after timeout passed; pod starts", "waited", time.Since(d.Held.Since).Round(time.Second), "reason", l.order.Reason(&d.Decision))
+		log.Warn("start-after timeout passed; pod starts",
+			"waited", time.Since(d.Held.Since).Round(time.Second), "reason", l.order.Reason(&d.Decision))
 	} else if d.Held.Said != "" {
 		log.Info("start order fulfilled; pod starts")
 	}

@@ -65,7 +65,8 @@ type syncLoop struct {
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, needs: needs, dir: dir,
-		wake: make(chan struct{}, 1), facts: make(chan factsRead), pasts: make(chan []past), refused: map[manifests.Key]bool{},
+		wake: make(chan struct{}, 1), facts: make(chan factsRead), pasts: make(chan []past),
+		refused: map[manifests.Key]bool{},
 		workers: map[manifests.Key]*podWorker{}, arrivals: map[manifests.Key]*arrival{},
 		restored: map[manifests.Key]map[string]*checkpoint.Checkpoint{}, restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
 	for _, c := range checkpoints {
@@ -76,7 +77,8 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	}
 	l.hideSecretsOf(checkpoints)
 	l.born, l.table = time.Now(), admission.NewTable(shared.Machine.Facts, checkpoints, l.uncounted)
-	l.order = admission.NewStartOrder(shared.Machine.Boot, l.table, admission.World{Suffix: shared.Suffix, Desired: l.isDesired, Ready: l.isReady}, checkpoints)
+	l.order = admission.NewStartOrder(shared.Machine.Boot, l.table, admission.World{
+		Suffix: shared.Suffix, Desired: l.isDesired, Ready: l.isReady}, checkpoints)
 	shared.Uids = l.table.Uids
 	return l
 }

@@ -17,7 +17,8 @@ func (l *syncLoop) report(s manifests.Snapshot) {
 	order := l.orderProblems(s.Files, held)
 	m := status.Manifests{Dir: l.dir, Problems: slices.Clone(s.Problems)}
 	for _, f := range s.Files {
-		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods, Held: f.Held || held[f.Path] || len(waiting[f.Path]) > 0,
+		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods,
+			Held:     f.Held || held[f.Path] || len(waiting[f.Path]) > 0,
 			Problems: slices.Concat(f.Problems, waiting[f.Path], order[f.Path])})
 	}
 	l.store.SetManifests(m)
@@ -30,7 +31,8 @@ func (l *syncLoop) waitingVersions() map[string][]status.Problem {
 	found := map[string][]status.Problem{}
 	for _, r := range l.table.AllRejected() {
 		if key := r.Pod.Key(); l.table.Admitted(key) != nil {
-			found[r.Pod.File] = append(found[r.Pod.File], status.Problem{File: r.Pod.File, Pod: key.String(), Message: r.Message})
+			found[r.Pod.File] = append(found[r.Pod.File], status.Problem{
+				File: r.Pod.File, Pod: key.String(), Message: r.Message})
 		}
 	}
 	return found
@@ -57,8 +59,8 @@ func (l *syncLoop) orderProblems(files []manifests.File, held map[string]bool) m
 		}
 		if text != "" {
 			at := orders[file][key.String()]
-			found[file] = append(found[file], status.Problem{File: file, Line: at.Line, Column: at.Column, Pod: key.String(),
-				Field: decode.StartAfterField, Message: text, Warning: !d.Decision.Held})
+			found[file] = append(found[file], status.Problem{
+				File: file, Line: at.Line, Column: at.Column, Pod: key.String(), Field: decode.StartAfterField, Message: text, Warning: !d.Decision.Held})
 		}
 	}
 	return found
@@ -67,6 +69,7 @@ func (l *syncLoop) orderProblems(files []manifests.File, held map[string]bool) m
 // sameFiles reports whether two snapshots say the same of their files.
 func sameFiles(a, b *manifests.Snapshot) bool {
 	return slices.Equal(a.Problems, b.Problems) && slices.EqualFunc(a.Files, b.Files, func(f, g manifests.File) bool {
-		return f.Path == g.Path && f.Held == g.Held && slices.Equal(f.Pods, g.Pods) && slices.Equal(f.Problems, g.Problems) && maps.Equal(f.Orders, g.Orders)
+		return f.Path == g.Path && f.Held == g.Held && slices.Equal(f.Pods, g.Pods) &&
+			slices.Equal(f.Problems, g.Problems) && maps.Equal(f.Orders, g.Orders)
 	})
 }
