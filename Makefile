@@ -2,6 +2,7 @@
 # make test    everything that must pass: lint, unit, e2e (root)
 # make golden  compare pods with those of a kubelet (root; also a part of make test)
 # make bench   measure monopod beside bare CRI calls (root)
+# make scale   what 100, 300 and 1,000 pods cost on a runtime in memory
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -14,7 +15,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
 # 4 MB of methods that are never called.
 RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags "-s -w"
 
-.PHONY: build test lint unit e2e golden bench demo deps root cc packages clean
+.PHONY: build test lint unit e2e golden bench scale demo deps root cc packages clean
 .NOTPARALLEL:
 
 build:
@@ -62,6 +63,10 @@ golden: deps
 bench: deps
 	go build -o bin/bench ./agent/e2e/bench
 	bin/bench $(FLAGS)
+
+# SCALE="100 1000" for other numbers of pods.
+scale:
+	SCALE="$${SCALE:-100 300 1000}" go test -count=1 -timeout 30m -v -run '^TestScale$$' ./agent
 
 # DEMO_ONCE=1 ends by itself after the pods came up. The recipe is one exec, so that
 # Ctrl-C is the demo's to answer.

@@ -8,10 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"monopod/agent/admission"
-	"monopod/agent/checkpoint"
 	"monopod/agent/node"
 	"monopod/agent/worker"
 	"monopod/cri/critest"
@@ -97,8 +94,8 @@ func TestARefusedPodIsForgottenWithItsManifest(t *testing.T) {
 		if pods := r.store.Pods(); len(pods) > 0 {
 			r.Errorf("status of %s is left", pods[0].Name)
 		}
-		if len(r.sync.table.Entries)+len(r.sync.table.Rejected) > 0 {
-			r.Errorf("left: %v %v", r.sync.table.Entries, r.sync.table.Rejected)
+		if n := r.sync.table.Len(); n > 0 {
+			r.Errorf("%d pods are left", n)
 		}
 	})
 }
@@ -185,7 +182,7 @@ func TestPodsMayExchangeTheirPorts(t *testing.T) {
 		if n := r.Count("RunPodSandbox"); n != 5 {
 			r.Errorf("%d sandboxes were made, want 3 and 2 anew", n)
 		}
-		if n := len(r.sync.table.Rejected); n != 1 {
+		if n := len(r.sync.table.AllRejected()); n != 1 {
 			r.Errorf("%d pods are refused", n)
 		}
 	})
@@ -330,26 +327,4 @@ func TestARefusedPodIsReportedWhileTheRuntimeIsAwayAndRunsLater(t *testing.T) {
 		r.after(2 * time.Second)
 		r.expect("default/web-n/c")
 	})
-}
-
-func TestSeatsAreReadFromCheckpoints(t *testing.T) {
-	was := func(name, uid string, change ...func(*checkpoint.Checkpoint)) *checkpoint.Checkpoint {
-		p := askingPod(t, name, requesting("cpu: 1"))
-		p.UID = types.UID(uid)
-		c := &checkpoint.Checkpoint{Digest: uid, Pod: p}
-		for _, f := range change {
-			f(c)
-		}
-		return c
-	}
-	retired := func(c *checkpoint.Checkpoint) { *c = *c.Removing(c.Accepted, checkpoint.Mark{}) }
-	ended := func(c *checkpoint.Checkpoint) { c.Pod.Status.Phase = v1.PodSucceeded }
-	s := admission.NewTable(node.Facts{}, []*checkpoint.Checkpoint{
-		was("runs", "1"), was("going", "2", retired), was("done", "3", ended), was("gone", "6", ended, retired), was("changing", "4", retired), was("changing", "5"),
-	})
-	for name, want := range map[string]int64{"new": 3, "done": 3, "gone": 3, "runs": 2, "going": 2, "changing": 2} {
-		if cpu := admission.Used(s.Others(manifests.Key{Namespace: "default", Name: name}))[v1.ResourceCPU]; cpu.Value() != want {
-			t.Errorf("beside %s: %s cpus are taken, want %d", name, cpu.String(), want)
-		}
-	}
 }

@@ -46,12 +46,14 @@
 // then looks for itself: a lost event costs time, never truth.
 //
 // The sync loop does no I/O and owns the workers, the admission table and the start
-// order. A worker owns its pod: two instances of one pod never overlap. Settings reach
+// order, which are types of package admission. One event costs as much as the pods that
+// it concerns: waiting pods are asked again once something was freed, and the pods of a
+// start order when one that they start after has changed. A worker owns its pod: two instances of one pod never overlap. Settings reach
 // the packages as values: settings.go copies them from config.Config, and reload.go
 // applies those that take effect while the agent runs.
 //
-// Other files: once.go (an agent for one run), startorder.go (pods that start after
-// others), restartrequest.go and forget.go (the two requests that change something),
+// Other files: once.go (an agent for one run), startorder.go (what is told of pods that
+// start after others), restartrequest.go and forget.go (the two requests that change something),
 // contain.go (a panic over one pod), doubt.go (after an unclean end), nodeevents.go,
 // metrics.go, usage.go, answers.go.
 package agent

@@ -7,12 +7,9 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"monopod/agent/admission"
 	"monopod/agent/metrics"
-	"monopod/agent/node"
 	"monopod/agent/plan"
 	"monopod/agent/podstatus"
 	"monopod/manifests"
@@ -155,11 +152,11 @@ func TestAPanicInAdmissionRefusesThatPod(t *testing.T) {
 		pods, _ := manifests.Decode("/m/bad.yaml", []byte(manifest("bad", "img:bad")), r.options)
 		r.stop()
 		r.stop = func() {}
-		r.sync.table.Entries = nil // which it writes to
+		r.sync.table.Uids = nil // of which it takes one
 		for range 2 {
 			r.sync.admit(r.Context(), pods[0])
 		}
-		if got := r.sync.table.Rejected[pods[0].Key()]; got.Reason != "UnexpectedAdmissionError" || !strings.Contains(got.Message, "panic: ") {
+		if got, _ := r.sync.table.Rejected(pods[0].Key()); got.Reason != "UnexpectedAdmissionError" || !strings.Contains(got.Message, "panic: ") {
 			r.Errorf("refused with %+v", got)
 		}
 		if n := strings.Count(r.log.String(), "stack="); n != 1 {
@@ -167,32 +164,6 @@ func TestAPanicInAdmissionRefusesThatPod(t *testing.T) {
 		}
 		r.shows(map[string]float64{"monopod_pod_panics_total": 2})
 	})
-}
-
-func TestAPodThatCannotBeCountedKeepsNoOtherOut(t *testing.T) {
-	wanting := func(name string) *manifests.Pod {
-		m := strings.Replace(manifest(name, "img:1", "hostNetwork: true"), `"img:1"}`, `"img:1", ports: [{containerPort: 80, hostPort: 80}]}`, 1)
-		pods, problems := manifests.Decode("/m/"+name+".yaml", []byte(m), manifests.Options{NodeName: "n"})
-		if len(problems) > 0 {
-			t.Fatal(problems)
-		}
-		return pods[0]
-	}
-	var told int
-	s := admission.NewTable(node.Facts{}, nil)
-	s.Fault = func(*v1.Pod, error) { told++ }
-	s.Entries[manifests.Key{Name: "broken"}] = &admission.Entry{Pod: &manifests.Pod{}}
-	others := s.Others(manifests.Key{})
-	if len(others) != 1 {
-		t.Fatalf("places %v", others)
-	}
-	if r := s.Check(wanting("a")); r != nil && r.Reason == "NodePorts" || told != 1 {
-		t.Errorf("refusal %+v, told %d times", r, told)
-	}
-	s.Entries[manifests.Key{Namespace: "default", Name: "b"}] = &admission.Entry{Pod: wanting("b")}
-	if r := s.Check(wanting("a")); r == nil || r.Reason != "NodePorts" {
-		t.Errorf("a port is given twice: %+v", r)
-	}
 }
 
 func TestAPanicInAScrapeLeavesTheAgent(t *testing.T) {

@@ -2,13 +2,11 @@ package agent
 
 import (
 	"log/slog"
-	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
@@ -75,26 +73,6 @@ func amounts(pairs ...string) v1.ResourceList {
 	}
 	return out
 }
-
-func askingPod(t *testing.T, name string, extra ...string) *v1.Pod {
-	t.Helper()
-	var container, spec strings.Builder
-	for _, line := range extra {
-		if inner, ok := strings.CutPrefix(line, "c:"); ok {
-			container.WriteString(", " + strings.TrimSpace(inner))
-			continue
-		}
-		spec.WriteString("  " + line + "\n")
-	}
-	text := "metadata: {name: " + name + ", namespace: default}\nspec:\n  nodeName: node1\n  containers: [{name: c, image: i" + container.String() + "}]\n" + spec.String()
-	p := &v1.Pod{}
-	if err := yaml.UnmarshalStrict([]byte(text), p); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	return p
-}
-
-func requesting(what string) string { return "c: resources: {requests: {" + what + "}}" }
 
 // idleWorker returns a worker of the pod ns/web that does not run.
 func idleWorker(t *testing.T, disk *instance.Disk, known map[string]*checkpoint.Checkpoint) *worker.Worker {

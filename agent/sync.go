@@ -36,9 +36,12 @@ type syncLoop struct {
 	updates  uint64                                              // sent to workers so far
 	restored map[manifests.Key]map[string]*checkpoint.Checkpoint // of previous agents, not yet taken over by a worker
 	table    *admission.Table
-	order    *startOrder
-	facts    chan factsRead // the machine, read again
-	reading  bool           // a read of the machine is running
+	order    *admission.StartOrder
+	facts    chan factsRead         // the machine, read again
+	reading  bool                   // a read of the machine is running
+	pasts    chan []past            // what previous agents reported of held pods
+	refused  map[manifests.Key]bool // refused pods whose status is to be reported
+	stale    bool                   // the report of the manifests is to be made again
 	seen     pleg.Relist
 	relisted bool                        // there was a relist
 	last     *manifests.Snapshot         // nil before the first
@@ -54,15 +57,17 @@ type syncLoop struct {
 	wake     chan struct{}                   // one slot: settings that affect pods have changed
 	known    atomic.Bool                     // the manifests were read, once at least
 	desired  atomic.Pointer[map[string]bool] // the names of all desired pods
-	arrivals map[manifests.Key]arrival       // when each desired pod was first read
+	arrivals map[manifests.Key]*arrival      // the desired pods, and when each was first read
+	offered  uint64                          // snapshots so far
 	turned   atomic.Int64                    // last turn of the loop, in ns since born: safe from changes of the clock
 }
 
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, needs: needs, dir: dir,
-		wake: make(chan struct{}, 1), table: admission.NewTable(shared.Disk.Machine.Facts, checkpoints), facts: make(chan factsRead),
-		workers: map[manifests.Key]*podWorker{}, arrivals: map[manifests.Key]arrival{},
+		wake: make(chan struct{}, 1), facts: make(chan factsRead), pasts: make(chan []past),
+		refused: map[manifests.Key]bool{},
+		workers: map[manifests.Key]*podWorker{}, arrivals: map[manifests.Key]*arrival{},
 		restored: map[manifests.Key]map[string]*checkpoint.Checkpoint{}, restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
 	for _, c := range checkpoints {
 		if l.restored[c.Key()] == nil {
@@ -71,7 +76,9 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 		l.restored[c.Key()][c.Uid()] = c
 	}
 	l.hideSecretsOf(checkpoints)
-	l.order, l.born, l.table.Fault = newStartOrder(shared.Disk.Machine.Boot, l.table, checkpoints), time.Now(), l.uncounted
+	l.born, l.table = time.Now(), admission.NewTable(shared.Disk.Machine.Facts, checkpoints, l.uncounted)
+	l.order = admission.NewStartOrder(shared.Disk.Machine.Boot, l.table, admission.World{
+		Suffix: shared.Suffix, Desired: l.isDesired, Ready: l.isReady}, checkpoints)
 	shared.Uids = l.table.Uids
 	return l
 }
@@ -101,18 +108,21 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case <-l.wake:
 			l.wakeAll(ctx)
 		case now := <-l.shared.States:
-			l.handleState(ctx, now)
-		case <-l.order.wake.C:
-			l.readmit(ctx)
+			l.handleStates(now)
+		case <-l.order.Wake.C:
+			l.order.TimeoutsPassed(time.Now())
+		case all := <-l.pasts:
+			l.continueWaits(all)
 		case f := <-l.facts:
 			l.reading = false
 			if f.err == nil {
-				l.setFacts(ctx, f.Facts)
+				l.setFacts(f.Facts)
 			}
 		case <-tick.C:
 			l.refreshFacts(ctx)
 			l.freeMemory()
 		}
+		l.readmit(ctx)
 		l.signalEmpty()
 		l.turned.Store(int64(time.Since(l.born)))
 	}
@@ -148,55 +158,63 @@ func (l *syncLoop) wakeAll(ctx context.Context) {
 	l.startReadingFacts(ctx)
 }
 
-// handleSnapshot gives the workers their desired pods.
+// handleSnapshot gives the workers their desired pods. A pod that has not changed since
+// the last snapshot costs a look.
 func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
+	before := l.last
 	l.last = &s
-	l.hideSecrets(s.Pods)
-	l.needs.Publish(s.Pods)
-	desired := l.arrived(s.Pods)
-	l.releaseUndesired(ctx, desired)
-	for _, p := range slices.SortedFunc(slices.Values(l.holdDependents(s.Pods)), admission.ByArrival) {
+	changed, gone := l.arrived(s.Pods)
+	if before == nil || len(changed)+len(gone) > 0 {
+		l.hideSecrets(s.Pods)
+		l.needs.Publish(s.Pods)
+	}
+	if before == nil { // the Source knows these from their checkpoints, and that their manifests are gone
+		gone = slices.DeleteFunc(slices.Collect(maps.Keys(l.restored)), l.isDesired)
+	}
+	l.releaseUndesired(ctx, gone)
+	free := l.holdDependents(changed)
+	admission.ByArrival(free)
+	for _, p := range free {
 		l.admit(ctx, p)
 	}
+	l.stale = l.stale || len(gone) > 0 || before == nil || !sameFiles(before, &s)
 	l.readmit(ctx)
-	l.removeStrays(ctx)
-	l.report(s)
+	if before == nil || !before.Complete {
+		l.removeStrays(ctx)
+	}
 	if s.Read {
 		l.known.Store(true)
 	}
-	if s.Complete && !l.swept {
-		l.swept = true
-		var keys []string
-		for key := range l.workers {
-			keys = append(keys, key.String())
-		}
-		l.store.Sweep(keys)
-	}
+	l.sweepOnce()
 }
 
-// releaseUndesired retires all pods that are no longer desired.
-func (l *syncLoop) releaseUndesired(ctx context.Context, desired map[manifests.Key]bool) {
-	for key := range l.table.Entries {
-		if desired[key] {
+// sweepOnce removes the status files of unknown pods once all manifests are known.
+func (l *syncLoop) sweepOnce() {
+	if !l.last.Complete || l.swept {
+		return
+	}
+	l.swept = true
+	var keys []string
+	for key := range l.workers {
+		keys = append(keys, key.String())
+	}
+	for _, d := range l.order.All() { // held pods, whose files may not have been read yet
+		keys = append(keys, d.Pod.Key().String())
+	}
+	l.store.Sweep(keys)
+}
+
+// releaseUndesired retires pods that are no longer desired.
+func (l *syncLoop) releaseUndesired(ctx context.Context, gone []manifests.Key) {
+	for _, key := range gone {
+		l.table.Release(key)
+		l.order.Forget(key)
+		if l.workers[key] != nil || l.restored[key] != nil {
+			l.setDesired(ctx, key, nil)
 			continue
 		}
-		l.table.Release(key)
-		l.order.forget(key)
-		if l.workers[key] == nil && l.restored[key] == nil { // it only waited
-			l.table.Remove(key)
-			l.store.RemovePod(key.String())
-		}
-	}
-	for key := range l.workers {
-		if !desired[key] {
-			l.setDesired(ctx, key, nil)
-		}
-	}
-	// The Source knows these from their checkpoints, and that their manifests are gone.
-	for _, key := range slices.Collect(maps.Keys(l.restored)) {
-		if !desired[key] {
-			l.setDesired(ctx, key, nil)
-		}
+		l.table.Remove(key) // it only waited
+		l.store.RemovePod(key.String())
 	}
 }
 
@@ -207,7 +225,7 @@ func (l *syncLoop) removeStrays(ctx context.Context) {
 		return
 	}
 	for key := range l.seen.Pods {
-		held := l.order.held[key] != nil && l.restored[key] != nil // from before the last boot
+		held := l.order.Held(key) != nil && l.restored[key] != nil // from before the last boot
 		if l.workers[key] == nil && !held {
 			if l.restored[key] == nil {
 				l.shared.Metrics.Stray()
@@ -215,50 +233,6 @@ func (l *syncLoop) removeStrays(ctx context.Context) {
 			l.setDesired(ctx, key, nil)
 		}
 	}
-}
-
-// podWorker is the worker of one pod name, with its last update.
-type podWorker struct {
-	*worker.Worker
-	update worker.Update
-	ready  bool // the worker reported that the pod of this update is ready
-	stop   context.CancelFunc
-}
-
-// setDesired gives the worker its desired pod and starts one if there is none.
-func (l *syncLoop) setDesired(ctx context.Context, key manifests.Key, p *manifests.Pod) {
-	if p != nil {
-		l.order.started[key] = p.UID
-	}
-	w := l.workers[key]
-	if w != nil && manifests.Same(w.update.Pod, p) {
-		return
-	}
-	l.updates++
-	u := worker.Update{Pod: p, Generation: l.updates}
-	if a, known := l.arrivals[key]; known && manifests.Same(a.pod, p) {
-		u.Read = a.at
-	}
-	if w != nil {
-		w.update, w.ready = u, false
-		w.Update(u)
-		return
-	}
-	known := l.restored[key]
-	delete(l.restored, key)
-	if known == nil {
-		known = map[string]*checkpoint.Checkpoint{}
-	}
-	own, stop := context.WithCancel(ctx)
-	l.workers[key] = &podWorker{update: u, stop: stop, Worker: l.shared.Start(own, &l.running, key, known, u)}
-}
-
-// desiredOf returns the desired pod of the worker, nil without a worker.
-func (l *syncLoop) desiredOf(key manifests.Key) *manifests.Pod {
-	if w := l.workers[key]; w != nil {
-		return w.update.Pod
-	}
-	return nil
 }
 
 // handleRelist wakes each worker whose pod differs from what the worker last
@@ -273,25 +247,41 @@ func (l *syncLoop) handleRelist(ctx context.Context, seen pleg.Relist) {
 	}
 	l.seen, l.relisted = seen, true
 	l.removeStrays(ctx)
-	l.setFacts(ctx, l.table.Facts)
+	l.setFacts(l.table.Facts())
+}
+
+// handleStates records what workers have reported by now: what many of them free is
+// given away once.
+func (l *syncLoop) handleStates(now worker.State) {
+	l.handleState(now)
+	for range len(l.workers) {
+		select {
+		case now := <-l.shared.States:
+			l.handleState(now)
+		default:
+			return
+		}
+	}
 }
 
 // handleState records the state that a worker reports. A state of an earlier update
 // is ignored.
-func (l *syncLoop) handleState(ctx context.Context, now worker.State) {
+func (l *syncLoop) handleState(now worker.State) {
 	w := l.workers[now.Key]
 	if w == nil || w.update.Generation != now.Generation {
 		return
 	}
-	if now.Gone {
-		l.worked = true
-		w.stop()
-		delete(l.workers, now.Key)
-		delete(l.seen.Pods, now.Key)
-		l.table.Remove(now.Key)
-	} else {
-		w.ready = now.Ready
+	if !now.Gone {
+		l.setReady(now.Key, w, now.Ready)
 		l.table.Update(now.Key, now.Cleared, now.Ended)
+		return
 	}
-	l.readmit(ctx)
+	l.worked = true
+	w.stop()
+	l.setReady(now.Key, w, false)
+	delete(l.workers, now.Key)
+	delete(l.seen.Pods, now.Key)
+	l.table.Remove(now.Key)
+	l.refused[now.Key] = true // a version that waits is reported by the loop from now on
+	l.order.Renew(now.Key)
 }

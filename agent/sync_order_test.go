@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -175,8 +176,8 @@ func TestANameThatNobodyHasHealsWhenThePodAppears(t *testing.T) {
 		r.wantProblem(0, "", false)
 		r.want()
 		r.after(time.Minute)
-		if len(r.store.Pods()) > 0 || len(r.sync.table.Entries) > 0 || len(r.sync.order.started)+len(r.sync.order.held) > 0 {
-			r.Errorf("left: %v %v %+v", r.store.Pods(), r.sync.table.Entries, r.sync.order)
+		if len(r.store.Pods())+r.sync.table.Len()+r.sync.order.Len() > 0 {
+			r.Errorf("left: %v %+v %+v", r.store.Pods(), r.sync.table, r.sync.order)
 		}
 	})
 }
@@ -185,8 +186,8 @@ func TestAHeldPodIsForgottenWithItsManifest(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(after("web", "db", "img:1"))
 		r.want()
-		if len(r.store.Pods()) > 0 || len(r.sync.table.Entries) > 0 || len(r.sync.order.held) > 0 {
-			r.Errorf("left: %v %v %+v", r.store.Pods(), r.sync.table.Entries, r.sync.order)
+		if len(r.store.Pods())+r.sync.table.Len()+r.sync.order.Len() > 0 {
+			r.Errorf("left: %v %+v %+v", r.store.Pods(), r.sync.table, r.sync.order)
 		}
 	})
 }
@@ -198,6 +199,7 @@ func TestACircleIsNamedWithItsPlaceAndEndsByATimeLimit(t *testing.T) {
 		r.wantProblem(0, "a circle: default/a starts after default/b starts after default/a", false)
 		r.wantProblem(1, "a circle: default/b starts after default/a starts after default/b", false)
 		s := *r.sync.last
+		s.Files = slices.Clone(s.Files)
 		s.Files[0].Orders = map[string]decode.Position{"default/a-n": {Line: 3, Column: 9}}
 		r.offers <- s
 		r.settle()

@@ -3,33 +3,30 @@ package admission
 
 import (
 	"fmt"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/node"
 	"monopod/agent/podspec"
+	"monopod/manifests"
 )
 
 // Rejection is why a pod cannot run on this node, in the kubelet's words.
 type Rejection struct{ Reason, Message string }
 
-// Allocation is what one pod name takes of the node: its versions, of which one runs
-// at a time.
-type Allocation []*v1.Pod
-
-// Admit returns why the pod cannot run on the node together with the others; nil: it
-// can. It is a pure function. The first check that fails gives the result: checks
-// that only another manifest passes come before those that may pass later.
-func Admit(p *v1.Pod, others []Allocation, f *node.Facts) *Rejection {
+// check returns why the pod cannot run on the node beside the pods in the totals; nil:
+// it can. own is what its name has in the totals. It is a pure function. The first
+// check that fails gives the result: checks that only another manifest passes come
+// before those that may pass later.
+func check(p *manifests.Pod, c, own *claims, t *totals, f *node.Facts) *Rejection {
 	checks := []func() *Rejection{
-		func() *Rejection { return AdmitOS(p) },
-		func() *Rejection { return admitSysctls(p, f) },
-		func() *Rejection { return admitGroups(p, f) },
-		func() *Rejection { return admitNode(p, f) },
-		func() *Rejection { return admitPorts(p, others) },
-		func() *Rejection { return admitResources(p, others, f) },
-		func() *Rejection { return admitAppArmor(p, f) },
+		func() *Rejection { return AdmitOS(p.Pod) },
+		func() *Rejection { return admitSysctls(p.Pod, f) },
+		func() *Rejection { return admitGroups(p.Pod, f) },
+		func() *Rejection { return admitNode(p.Pod, f) },
+		func() *Rejection { return admitPorts(p.Key(), c, t) },
+		func() *Rejection { return admitResources(c, own, t, f) },
+		func() *Rejection { return admitAppArmor(p.Pod, f) },
 	}
 	for _, check := range checks {
 		if r := check(); r != nil {
@@ -120,25 +117,15 @@ func hostPorts(p *v1.Pod) []hostPort {
 	return out
 }
 
-func (h hostPort) conflicts(g hostPort) bool {
-	return h.Protocol == g.Protocol && h.Port == g.Port && (h.IP == g.IP || h.IP == anyIP || g.IP == anyIP)
-}
-
 // admitPorts refuses a pod that needs a port which another pod has. All versions of
 // another pod count: the previous one may still listen.
-func admitPorts(p *v1.Pod, others []Allocation) *Rejection {
-	desired := hostPorts(p)
-	if len(desired) == 0 {
-		return nil
-	}
-	for _, other := range others {
-		for _, version := range other {
-			for _, taken := range hostPorts(version) {
-				if slices.ContainsFunc(desired, taken.conflicts) {
-					return &Rejection{"NodePorts", fmt.Sprintf(
-						"Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports: %s has %s port %d",
-						version.Namespace+"/"+version.Name, taken.Protocol, taken.Port)}
-				}
+func admitPorts(key manifests.Key, c *claims, t *totals) *Rejection {
+	for _, h := range c.ports {
+		for _, taken := range t.ports[portNumber{h.Protocol, h.Port}] {
+			if taken.key != key && (h.IP == taken.ip || h.IP == anyIP || taken.ip == anyIP) {
+				return &Rejection{"NodePorts", fmt.Sprintf(
+					"Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports: %s has %s port %d",
+					taken.key, h.Protocol, h.Port)}
 			}
 		}
 	}

@@ -162,12 +162,12 @@ func TestAdmit(t *testing.T) {
 			if row.change != nil {
 				row.change(facts)
 			}
-			var others []Allocation
+			s := tableOn(t, facts)
 			for k, extra := range row.others {
-				others = append(others, Allocation{asked(t, "other"+string(rune('0'+k)), extra...)})
+				s.runs(asked(t, "other"+string(rune('0'+k)), extra...))
 			}
 			got := ""
-			if r := Admit(asked(t, "new", row.pod...), others, facts); r != nil {
+			if r := s.asks(asked(t, "new", row.pod...)); r != nil {
 				got = r.Reason + ": " + r.Message
 			}
 			if !strings.Contains(got, row.want) || (row.want == "") != (got == "") {
@@ -181,7 +181,7 @@ func TestAdmitByTheLabelOfTheOS(t *testing.T) {
 	for os, want := range map[string]bool{"linux": true, "windows": false} {
 		p := asked(t, "new")
 		p.Labels = map[string]string{"kubernetes.io/os": os}
-		if r := Admit(p, nil, someNode()); (r == nil) != want || r != nil && r.Reason != "PodOSSelectorNodeLabelDoesNotMatch" {
+		if r := tableOn(t, someNode()).asks(p); (r == nil) != want || r != nil && r.Reason != "PodOSSelectorNodeLabelDoesNotMatch" {
 			t.Errorf("%s: %v", os, r)
 		}
 	}
@@ -190,10 +190,9 @@ func TestAdmitByTheLabelOfTheOS(t *testing.T) {
 // Of two versions of a pod one runs at a time: each resource counts as the
 // greater asks for it, and ports count of both.
 func TestAPlaceIsThatOfItsGreaterVersion(t *testing.T) {
-	other := Allocation{
-		asked(t, "other", requests("cpu: 1500m"), ports("{containerPort: 80, hostPort: 80}")),
-		asked(t, "other", requests("cpu: 1, memory: 900"), ports("{containerPort: 80, hostPort: 81}")),
-	}
+	s := tableOn(t, someNode())
+	s.runs(asked(t, "other", requests("cpu: 1500m"), ports("{containerPort: 80, hostPort: 80}")))
+	s.runs(asked(t, "other", requests("cpu: 1, memory: 900"), ports("{containerPort: 80, hostPort: 81}")))
 	for _, row := range []struct{ extra, want string }{
 		{requests("cpu: 500m, memory: 100"), ""},
 		{requests("cpu: 501m"), "OutOfcpu"},
@@ -203,7 +202,7 @@ func TestAPlaceIsThatOfItsGreaterVersion(t *testing.T) {
 		{ports("{containerPort: 80, hostPort: 82}"), ""},
 	} {
 		got := ""
-		if r := Admit(asked(t, "new", row.extra), []Allocation{other}, someNode()); r != nil {
+		if r := s.asks(asked(t, "new", row.extra)); r != nil {
 			got = r.Reason
 		}
 		if got != row.want {

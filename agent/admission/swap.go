@@ -1,49 +1,78 @@
 package admission
 
 import (
-	"maps"
 	"slices"
 
+	"monopod/agent/panics"
 	"monopod/manifests"
 )
 
 // Swaps returns the pods that wait for each other's allocations while their previous
 // versions run, such as two that exchange their ports or uids: each of them fits once
 // all of them have moved, none before. The only way there is to stop all their
-// previous versions first.
+// previous versions first. It returns none unless something has changed since the
+// last call.
 func (s *Table) Swaps() []manifests.Key {
-	moving := map[manifests.Key]bool{}
-	for key := range s.Rejected {
-		// One that has ended takes only its uid.
-		if at := s.Entries[key]; at != nil && at.Pod != nil && (!at.over || s.Rejected[key].Reason == ReasonUIDInUse) {
-			moving[key] = true
-		}
+	if !s.moved {
+		return nil
+	}
+	s.moved = false
+	var moving []manifests.Key // the last to arrive is the first to be left out
+	for _, r := range slices.Backward(s.movable()) {
+		key := r.Pod.Key()
+		s.totals.replace(key, &s.entries[key].counted, r.claims)
+		moving = append(moving, key)
 	}
 	for again := true; again; {
 		again = false
-		for key := range moving {
-			if !s.uidMoves(key, moving) || Admit(s.Rejected[key].Pod.Pod, s.afterSwap(key, moving), &s.Facts) != nil {
-				delete(moving, key)
+		for _, key := range slices.Clone(moving) {
+			if !s.fitsAfter(key, moving) {
+				s.totals.replace(key, s.rejected[key].claims, &s.entries[key].counted)
+				moving = slices.DeleteFunc(moving, func(k manifests.Key) bool { return k == key })
 				again = true
 			}
 		}
 	}
-	return slices.SortedFunc(maps.Keys(moving), func(a, b manifests.Key) int { return ByArrival(s.Rejected[a].Pod, s.Rejected[b].Pod) })
+	for _, key := range moving {
+		s.totals.replace(key, s.rejected[key].claims, &s.entries[key].counted)
+	}
+	slices.Reverse(moving)
+	return moving
 }
 
-// afterSwap returns the allocations of all pods but key's once those that move have moved.
-func (s *Table) afterSwap(key manifests.Key, moving map[manifests.Key]bool) []Allocation {
-	var out []Allocation
-	for k, at := range s.Entries {
-		switch {
-		case k == key:
-		case moving[k]:
-			out = append(out, Allocation{s.Rejected[k].Pod.Pod})
-		default:
-			if of := at.allocation(); len(of) > 0 {
-				out = append(out, of)
-			}
+// movable returns the waiting pods whose previous versions are admitted, in order of
+// arrival.
+func (s *Table) movable() []*rejected {
+	var all []*rejected
+	for key, r := range s.rejected {
+		// One that has ended takes only its uid.
+		at := s.entries[key]
+		if at != nil && at.pod != nil && r.claims != nil && (!at.over || r.Reason == ReasonUIDInUse) {
+			all = append(all, r)
 		}
 	}
-	return out
+	slices.SortFunc(all, func(a, b *rejected) int { return a.compare(b.arrival) })
+	return all
+}
+
+// fitsAfter reports whether a pod that moves can be admitted once all have moved, as
+// the totals have it.
+func (s *Table) fitsAfter(key manifests.Key, moving []manifests.Key) (fits bool) {
+	r := s.rejected[key]
+	err := panics.Contain(func() {
+		s.checks++
+		fits = s.uidMoves(key, moving) && check(r.Pod, r.claims, r.claims, &s.totals, &s.facts) == nil
+	})
+	return err == nil && fits
+}
+
+// uidMoves reports whether the uid of a waiting pod is free once all pods that move
+// have moved.
+func (s *Table) uidMoves(key manifests.Key, moving []manifests.Key) bool {
+	uid := s.rejected[key].Pod.UID
+	if slices.ContainsFunc(moving, func(k manifests.Key) bool { return k != key && s.rejected[k].Pod.UID == uid }) {
+		return false
+	}
+	other, taken := s.Uids.Other(uid, key)
+	return !taken || slices.Contains(moving, other)
 }

@@ -1,10 +1,6 @@
 package admission
 
 import (
-	"cmp"
-	"slices"
-	"time"
-
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -15,56 +11,116 @@ import (
 )
 
 // Table holds the allocations of the admitted pods, and the pods that wait. The sync
-// loop's goroutine owns it, so that no two pods can take the last port.
+// loop's goroutine owns it, so that no two pods can take the last port. What it does
+// for one pod costs as much as that pod claims, however many others there are.
 type Table struct {
-	Facts    node.Facts
-	Uids     *UidHolders
-	Entries  map[manifests.Key]*Entry
-	Rejected map[manifests.Key]RejectedPod
-	Fault    func(p *v1.Pod, err error) // told of a panic over an admitted pod; nil: none
+	Uids *UidHolders
+
+	facts    node.Facts
+	entries  map[manifests.Key]*entry
+	rejected map[manifests.Key]*rejected
+	totals   totals                     // of all entries
+	fault    func(p *v1.Pod, err error) // told of a panic over a pod's claims
+	freed    bool                       // something that pods may wait for, since the last Retry
+	uidWaits bool                       // a pod waits for a uid, and is told of the pod that has it
+	moved    bool                       // or which pods wait for each other has changed, since the last Swaps
+	checks   int                        // made so far
 }
 
-// Entry is the allocation of one pod name.
-type Entry struct {
-	Pod     *manifests.Pod // the admitted version; nil: none, or it is to go
+// entry is the allocation of one pod name.
+type entry struct {
+	pod     *manifests.Pod // the admitted version; nil: none, or it is to go
+	claims  claims         // of that version
 	over    bool           // that version has ended and takes nothing
-	leaving []*v1.Pod      // previous versions that may still run
-}
-
-// RejectedPod is a pod that waits, or has failed if the rejection is final.
-type RejectedPod struct {
-	Pod   *manifests.Pod
-	Since metav1.Time
-	Rejection
+	leaving []claims       // of previous versions that may still run
+	counted claims         // of all of them, as in the totals
 }
 
 // NewTable returns the allocations as previous agents left them: an admitted pod keeps
-// its allocation until its manifest changes.
-func NewTable(facts node.Facts, checkpoints []*checkpoint.Checkpoint) *Table {
-	s := &Table{Facts: facts, Uids: newUIDHolders(checkpoints), Entries: map[manifests.Key]*Entry{}, Rejected: map[manifests.Key]RejectedPod{}}
+// its allocation until its manifest changes. fault is told of each pod whose claims
+// cannot be computed: it counts as one that takes nothing, as the fault of one pod
+// must not keep all others from starting.
+func NewTable(facts node.Facts, checkpoints []*checkpoint.Checkpoint, fault func(p *v1.Pod, err error)) *Table {
+	s := &Table{facts: facts, fault: fault, Uids: newUIDHolders(checkpoints),
+		entries: map[manifests.Key]*entry{}, rejected: map[manifests.Key]*rejected{}, totals: newTotals()}
 	current := map[string]bool{}
 	for _, p := range checkpoint.LastGood(checkpoints) {
-		s.Entries[p.Key()] = &Entry{Pod: p}
+		s.entries[p.Key()] = &entry{pod: p, claims: s.count(p.Pod)}
 		current[string(p.UID)] = true
 	}
 	for _, c := range checkpoints {
-		at := s.Entry(c.Key())
+		at := s.entry(c.Key())
 		switch {
 		case current[c.Uid()]:
 			at.over = c.Ended() != ""
 		case c.Ended() == "":
-			at.leaving = append(at.leaving, c.Pod)
+			at.leaving = append(at.leaving, s.count(c.Pod))
 		}
+	}
+	for key, at := range s.entries {
+		s.recount(key, at)
 	}
 	return s
 }
 
-// Entry returns the entry of a pod name, a new one if there is none.
-func (s *Table) Entry(key manifests.Key) *Entry {
-	if s.Entries[key] == nil {
-		s.Entries[key] = &Entry{}
+// count returns the claims of a pod of a previous agent.
+func (s *Table) count(p *v1.Pod) (c claims) {
+	if err := panics.Contain(func() { c = claimsOf(p) }); err != nil {
+		s.fault(p, err)
 	}
-	return s.Entries[key]
+	return c
+}
+
+// entry returns the entry of a pod name, a new one if there is none.
+func (s *Table) entry(key manifests.Key) *entry {
+	if s.entries[key] == nil {
+		s.entries[key] = &entry{}
+	}
+	return s.entries[key]
+}
+
+// recount brings the totals up to date with a changed entry.
+func (s *Table) recount(key manifests.Key, at *entry) {
+	var now claims
+	if at.pod != nil && !at.over {
+		now = at.claims
+	}
+	for _, c := range at.leaving {
+		now = now.beside(c)
+	}
+	s.totals.replace(key, &at.counted, &now)
+	s.freed = s.freed || now.isLess(&at.counted)
+	at.counted = now
+}
+
+// Admitted returns the admitted version of a pod name; nil: there is none, or it is to go.
+func (s *Table) Admitted(key manifests.Key) *manifests.Pod {
+	if at := s.entries[key]; at != nil {
+		return at.pod
+	}
+	return nil
+}
+
+// Len returns how many pod names have an allocation, are to get one, or wait.
+func (s *Table) Len() int {
+	n := len(s.entries)
+	for key := range s.rejected {
+		if s.entries[key] == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Facts returns what the node is and has.
+func (s *Table) Facts() node.Facts { return s.facts }
+
+// SetFacts takes over what the node is and has now. If that changes, waiting pods are
+// asked again.
+func (s *Table) SetFacts(f node.Facts) {
+	if !f.Same(&s.facts) {
+		s.facts, s.freed = f, true
+	}
 }
 
 // Admit allocates what the pod needs, unless the same version is admitted already; it
@@ -72,138 +128,93 @@ func (s *Table) Entry(key manifests.Key) *Entry {
 // run: if the pod is refused, the previous one, nil if there is none.
 func (s *Table) Admit(p *manifests.Pod, now metav1.Time) *manifests.Pod {
 	key := p.Key()
-	at := s.Entry(key)
-	if at.Pod != nil && manifests.Same(at.Pod, p) {
-		at.Pod = p
-		delete(s.Rejected, key)
+	at := s.entry(key)
+	if at.pod != nil && manifests.Same(at.pod, p) {
+		s.freed = s.freed || s.uidWaits && at.pod.File != p.File
+		at.pod = p
+		delete(s.rejected, key)
 		return p
 	}
+	c := s.claimsOf(p)
 	r := s.uidInUse(p)
 	if r == nil {
-		r = s.Check(p)
+		s.checks++
+		r = check(p, &c, &at.counted, &s.totals, &s.facts)
 	}
 	if r == nil {
 		r = s.takeUID(p)
 	}
 	if r != nil {
-		s.Refuse(p, *r, now)
-		return at.Pod
+		s.refuse(p, &c, *r, now)
+		return at.pod
 	}
-	s.Free(at)
-	at.Pod = p
-	delete(s.Rejected, key)
+	s.release(at)
+	at.pod, at.claims = p, c
+	s.recount(key, at)
+	delete(s.rejected, key)
 	return p
 }
 
-// Check is Admit together with the admitted pods. It leaves out an admitted pod over
-// which it panics: the fault of one pod must not keep all others from starting. A
-// panic over p itself is the caller's to handle.
-func (s *Table) Check(p *manifests.Pod) (r *Rejection) {
-	others := s.Others(p.Key())
-	if panics.Contain(func() { r = Admit(p.Pod, others, &s.Facts) }) == nil {
-		return r
+// claimsOf returns the claims of a version, which it knows if the version waits.
+func (s *Table) claimsOf(p *manifests.Pod) claims {
+	if was := s.rejected[p.Key()]; was != nil && was.claims != nil && manifests.Same(was.Pod, p) {
+		return *was.claims
 	}
-	_ = Admit(p.Pod, nil, &s.Facts)
-	others = slices.DeleteFunc(others, func(of Allocation) bool {
-		err := panics.Contain(func() { Admit(p.Pod, []Allocation{of}, &s.Facts) })
-		if err != nil && s.Fault != nil {
-			s.Fault(of[0], err)
-		}
-		return err != nil
-	})
-	return Admit(p.Pod, others, &s.Facts)
-}
-
-// Refuse lets a pod wait. Its time is that of the first refusal of this version.
-func (s *Table) Refuse(p *manifests.Pod, r Rejection, now metav1.Time) {
-	if was, ok := s.Rejected[p.Key()]; ok && manifests.Same(was.Pod, p) {
-		now = was.Since
-	}
-	s.Rejected[p.Key()] = RejectedPod{p, now, r}
+	return claimsOf(p.Pod)
 }
 
 // Release records that a pod is to go. Its allocation is free once it is gone.
 func (s *Table) Release(key manifests.Key) {
-	delete(s.Rejected, key)
-	if at := s.Entries[key]; at != nil {
-		s.Free(at)
+	s.Withdraw(key)
+	s.Free(key)
+}
+
+// Free releases the admitted version of a pod name, which may still run.
+func (s *Table) Free(key manifests.Key) {
+	if at := s.entries[key]; at != nil {
+		s.release(at)
+		s.recount(key, at)
 	}
 }
 
-// Free releases the admitted version of an entry, which may still run.
-func (s *Table) Free(at *Entry) {
-	if at.Pod != nil && !at.over {
-		at.leaving = append(at.leaving, at.Pod.Pod)
+// release makes the admitted version a previous one. It must be counted afterwards.
+func (s *Table) release(at *entry) {
+	s.freed = s.freed || s.uidWaits && at.pod != nil
+	if at.pod != nil && !at.over {
+		at.leaving = append(at.leaving, at.claims)
 	}
-	at.Pod, at.over = nil, false
+	at.pod, at.claims, at.over = nil, claims{}, false
 }
 
 // Update records the state of the version that a worker was last given. cleared:
 // nothing of previous versions is left; ended: the version has ended.
 func (s *Table) Update(key manifests.Key, cleared, ended bool) {
-	at := s.Entries[key]
+	at := s.entries[key]
 	if at == nil {
+		return
+	}
+	if cleared && at.pod != nil && s.Uids.keep(key, at.pod.UID) {
+		s.freed = true
+	}
+	over := at.pod != nil && ended
+	if over == at.over && (!cleared || len(at.leaving) == 0) {
 		return
 	}
 	if cleared {
 		at.leaving = nil
 	}
-	if cleared && at.Pod != nil {
-		s.Uids.keep(key, at.Pod.UID)
-	}
-	at.over = at.Pod != nil && ended
+	at.over, s.moved = over, true
+	s.recount(key, at)
 }
 
 // Remove records that nothing of a pod is left.
 func (s *Table) Remove(key manifests.Key) {
-	delete(s.Entries, key)
-	s.Uids.keep(key)
-}
-
-// Others returns the allocations of all pods but key's.
-func (s *Table) Others(key manifests.Key) []Allocation {
-	var out []Allocation
-	for k, at := range s.Entries {
-		if of := at.allocation(); k != key && len(of) > 0 {
-			out = append(out, of)
-		}
+	if at := s.entries[key]; at != nil {
+		s.totals.replace(key, &at.counted, &claims{})
+		s.freed = s.freed || (&claims{}).isLess(&at.counted)
+		delete(s.entries, key)
 	}
-	return out
-}
-
-func (at *Entry) allocation() Allocation {
-	of := Allocation(slices.Clip(at.leaving))
-	if at.Pod != nil && !at.over {
-		of = append(of, at.Pod.Pod)
+	if s.Uids.keep(key) {
+		s.freed = true
 	}
-	return of
-}
-
-// Waiting returns the refused pods that may be admitted later, in order of arrival.
-func (s *Table) Waiting() []*manifests.Pod {
-	return slices.DeleteFunc(s.All(), func(p *manifests.Pod) bool { return s.Rejected[p.Key()].Final() })
-}
-
-// All returns the refused pods, in order of arrival.
-func (s *Table) All() []*manifests.Pod {
-	var out []*manifests.Pod
-	for _, r := range s.Rejected {
-		out = append(out, r.Pod)
-	}
-	slices.SortFunc(out, ByArrival)
-	return out
-}
-
-// annSeen is the annotation with the time when the manifest was first read.
-const annSeen = "kubernetes.io/config.seen"
-
-// seenAt returns that time, the zero time if it is not known.
-func seenAt(p *manifests.Pod) time.Time {
-	t, _ := time.Parse(time.RFC3339Nano, p.Annotations[annSeen])
-	return t
-}
-
-// ByArrival orders pods in the order of their admission.
-func ByArrival(a, b *manifests.Pod) int {
-	return cmp.Or(seenAt(a).Compare(seenAt(b)), cmp.Compare(a.Key().String(), b.Key().String()))
 }

@@ -57,10 +57,11 @@ func (u *UidHolders) Other(uid types.UID, key manifests.Key) (manifests.Key, boo
 	return other, held && other != key
 }
 
-// keep releases all uids of the pod name but these.
-func (u *UidHolders) keep(key manifests.Key, uids ...types.UID) {
+// keep releases all uids of the pod name but these, and reports whether there were any.
+func (u *UidHolders) keep(key manifests.Key, uids ...types.UID) (released bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	had := len(u.of[key])
 	left := slices.DeleteFunc(u.of[key], func(uid types.UID) bool {
 		if slices.Contains(uids, uid) {
 			return false
@@ -71,6 +72,7 @@ func (u *UidHolders) keep(key manifests.Key, uids ...types.UID) {
 	if u.of[key] = left; len(left) == 0 {
 		delete(u.of, key)
 	}
+	return len(left) < had
 }
 
 // uidInUse refuses a pod while another name has its uid.
@@ -91,9 +93,9 @@ func (s *Table) takeUID(p *manifests.Pod) *Rejection {
 }
 
 func (s *Table) refuseUID(p *manifests.Pod, other manifests.Key) *Rejection {
-	if at := s.Entries[other]; at != nil && at.Pod != nil && at.Pod.UID == p.UID {
+	if at := s.entries[other]; at != nil && at.pod != nil && at.pod.UID == p.UID {
 		return &Rejection{ReasonUIDInUse, fmt.Sprintf("the uid %s in %s is that of the pod %s in %s: leave metadata.uid out of one of the two, or remove one",
-			p.UID, p.File, other, at.Pod.File)}
+			p.UID, p.File, other, at.pod.File)}
 	}
 	return &Rejection{ReasonUIDInUse, UidStillOf(string(p.UID), other)}
 }
@@ -101,17 +103,4 @@ func (s *Table) refuseUID(p *manifests.Pod, other manifests.Key) *Rejection {
 // UidStillOf is the message of a pod that waits until another pod with its uid is gone.
 func UidStillOf(uid string, other manifests.Key) string {
 	return fmt.Sprintf("the uid %s is still that of the pod %s: this pod starts once nothing of that one is left", uid, other)
-}
-
-// uidMoves reports whether the uid of a waiting pod is free once all pods that move
-// have moved.
-func (s *Table) uidMoves(key manifests.Key, moving map[manifests.Key]bool) bool {
-	uid := s.Rejected[key].Pod.UID
-	for k := range moving {
-		if k != key && s.Rejected[k].Pod.UID == uid {
-			return false
-		}
-	}
-	other, taken := s.Uids.Other(uid, key)
-	return !taken || moving[other]
 }

@@ -19,20 +19,16 @@ type ImageNeeds struct {
 	Root    *checkpoint.Root
 	Changed func() // called after the first Publish
 
-	pods atomic.Pointer[[]image.Need] // nil: no manifests have been read yet
+	pods atomic.Pointer[[]*manifests.Pod] // nil: no manifests have been read yet
 }
 
-// Publish stores the images of the desired pods. It is called before any of them
+// Publish stores the desired pods, which must not be changed afterwards. It is called before any of them
 // starts, so that no image is removed which is about to be used.
 func (n *ImageNeeds) Publish(pods []*manifests.Pod) {
 	if n == nil {
 		return
 	}
-	needs := []image.Need{}
-	for _, p := range pods {
-		needs = append(needs, imagesOf(p.Pod)...)
-	}
-	if n.pods.Swap(&needs) == nil {
+	if n.pods.Swap(&pods) == nil {
 		n.Changed()
 	}
 }
@@ -43,7 +39,10 @@ func (n *ImageNeeds) All() ([]image.Need, bool) {
 	if published == nil {
 		return nil, false
 	}
-	needs := slices.Clip(*published)
+	needs := []image.Need{}
+	for _, p := range *published {
+		needs = append(needs, imagesOf(p.Pod)...)
+	}
 	checkpoints, err := n.Root.Checkpoints(slog.New(slog.DiscardHandler)) // unusable ones were logged at the start
 	if err != nil {
 		return nil, false

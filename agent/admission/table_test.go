@@ -1,0 +1,357 @@
+package admission
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/node"
+	"monopod/manifests"
+)
+
+// tabled is a table under test.
+type tabled struct {
+	*testing.T
+	*Table
+	versions int
+}
+
+func tableOn(t *testing.T, f *node.Facts) *tabled {
+	return &tabled{T: t, Table: NewTable(*f, nil, func(p *v1.Pod, err error) { t.Errorf("pod %s: %v", p.Name, err) })}
+}
+
+// version makes a pod a version of its own.
+func (s *tabled) version(p *v1.Pod) *manifests.Pod {
+	s.versions++
+	p.UID = types.UID(fmt.Sprint(p.Name, "-", s.versions))
+	return &manifests.Pod{Pod: p, Digest: string(p.UID), File: "/m/" + p.Name + ".yaml"}
+}
+
+// edited returns another version of a pod under its uid.
+func (s *tabled) edited(p *manifests.Pod, extra ...string) *manifests.Pod {
+	next := s.version(asked(s.T, p.Name, extra...))
+	next.UID = p.UID
+	return next
+}
+
+// runs admits a pod whether it fits or not, as a checkpoint does.
+func (s *tabled) runs(p *v1.Pod) *manifests.Pod {
+	m := s.version(p)
+	at := s.entry(m.Key())
+	s.release(at)
+	at.pod, at.claims = m, claimsOf(p)
+	s.recount(m.Key(), at)
+	return m
+}
+
+// asks returns why the pod is refused.
+func (s *tabled) asks(p *v1.Pod) *Rejection {
+	m := s.version(p)
+	s.Admit(m, metav1.Time{})
+	if r, refused := s.Rejected(m.Key()); refused {
+		return &r.Rejection
+	}
+	s.Release(m.Key())
+	s.Remove(m.Key())
+	return nil
+}
+
+// retry asks the pods that may be admitted now, and returns their names.
+func (s *tabled) retry() string {
+	var names []string
+	for _, p := range s.Retry() {
+		names = append(names, p.Name)
+		s.Admit(p, metav1.Time{})
+	}
+	return strings.Join(names, " ")
+}
+
+// counted checks the totals against a count of all entries.
+func (s *tabled) counted() {
+	s.Helper()
+	all := newTotals()
+	for key, at := range s.entries {
+		all.replace(key, &claims{}, &at.counted)
+	}
+	ports := 0
+	for _, at := range s.totals.ports {
+		ports += len(at)
+	}
+	for _, at := range all.ports {
+		ports -= len(at)
+	}
+	same := all.pods == s.totals.pods && ports == 0 && len(all.ports) == len(s.totals.ports) && len(all.requests) == len(s.totals.requests)
+	for name, amount := range all.requests {
+		same = same && amount.Cmp(s.totals.requests[name]) == 0
+	}
+	if !same {
+		s.Fatalf("totals %+v, counted %+v", s.totals, all)
+	}
+}
+
+// sized is a node with room for n pods, and a core for each.
+func sized(n int) *node.Facts {
+	f := someNode()
+	f.Allocatable = list("cpu", fmt.Sprint(n), "memory", "1000Gi", "pods", fmt.Sprint(2*n))
+	return f
+}
+
+func port(n int) string { return ports(fmt.Sprintf("{containerPort: 80, hostPort: %d}", n)) }
+
+func TestWaitingPodsAreAskedOnceSomethingIsFreed(t *testing.T) {
+	one := func(p *manifests.Pod) manifests.Key { return p.Key() }
+	for name, free := range map[string]func(s *tabled, has *manifests.Pod){
+		"a pod is gone":    func(s *tabled, has *manifests.Pod) { s.Release(one(has)); s.Remove(one(has)) },
+		"a pod has ended":  func(s *tabled, has *manifests.Pod) { s.Update(one(has), true, true) },
+		"the node changes": func(s *tabled, _ *manifests.Pod) { f := *someNode(); f.Labels = nil; s.SetFacts(f) },
+		"a smaller version runs": func(s *tabled, has *manifests.Pod) {
+			s.Admit(s.edited(has, requests("cpu: 1"), port(80)), metav1.Time{})
+			s.Update(one(has), true, false)
+		},
+		"a port is given back": func(s *tabled, has *manifests.Pod) {
+			s.Admit(s.edited(has, requests("cpu: 2")), metav1.Time{})
+			s.Update(one(has), true, false)
+		},
+		"a uid is given back": func(s *tabled, has *manifests.Pod) {
+			s.Uids.Take("another", one(has))
+			s.Update(one(has), true, false)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := tableOn(t, someNode())
+			has := s.version(asked(t, "has", requests("cpu: 2"), port(80)))
+			s.Admit(has, metav1.Time{})
+			s.Admit(s.version(asked(t, "b", requests("cpu: 1"))), metav1.Time{})
+			s.Admit(s.version(asked(t, "a", port(80))), metav1.Time{})
+			s.Admit(s.version(asked(t, "windows", "os: {name: windows}")), metav1.Time{})
+			if got := s.retry(); got != "" {
+				t.Errorf("asked before: %s", got)
+			}
+			free(s, has)
+			if got := s.retry(); got != "a b" {
+				t.Errorf("asked: %q", got)
+			}
+			if got := s.retry(); got != "" {
+				t.Errorf("asked again: %s", got)
+			}
+			s.counted()
+		})
+	}
+}
+
+func TestWhatFreesNothingAsksNoPod(t *testing.T) {
+	s := tableOn(t, someNode())
+	has := s.version(asked(t, "has", requests("cpu: 2")))
+	s.Admit(has, metav1.Time{})
+	s.Admit(s.version(asked(t, "b", requests("cpu: 1"))), metav1.Time{})
+	s.Update(has.Key(), true, false)
+	s.Update(has.Key(), true, false)
+	s.Release(has.Key()) // it still runs
+	s.SetFacts(*someNode())
+	s.Admit(s.version(asked(t, "small")), metav1.Time{})
+	if got := s.retry(); got != "" {
+		t.Errorf("asked: %s", got)
+	}
+}
+
+// A pod that waits for a uid is told which file has it, or that its pod is going.
+func TestAPodThatWaitsForAUIDIsToldOfItsHolder(t *testing.T) {
+	s := tableOn(t, someNode())
+	holder := s.version(asked(t, "holder"))
+	s.Admit(holder, metav1.Time{})
+	waits := s.version(asked(t, "waits"))
+	waits.UID = holder.UID
+	s.Admit(waits, metav1.Time{})
+	says := func(want string) {
+		t.Helper()
+		s.retry()
+		if r, _ := s.Rejected(waits.Key()); r.Reason != ReasonUIDInUse || !strings.Contains(r.Message, want) {
+			t.Errorf("refused with %+v, want %s", r.Rejection, want)
+		}
+	}
+	says("in /m/holder.yaml: leave")
+	moved := *holder
+	moved.File = "/m/moved.yaml"
+	s.Admit(&moved, metav1.Time{})
+	says("in /m/moved.yaml: leave")
+	s.Release(holder.Key())
+	says("once nothing of that one is left")
+	s.Remove(holder.Key())
+	if s.retry(); s.Admitted(waits.Key()) == nil {
+		t.Error("it is not admitted once the uid is free")
+	}
+}
+
+func TestWaitingPodsAreAskedInOrderOfArrival(t *testing.T) {
+	s := tableOn(t, someNode())
+	s.Admit(s.version(asked(t, "has", requests("cpu: 2"))), metav1.Time{})
+	for k, name := range []string{"z", "m", "a"} {
+		p := s.version(asked(t, name, requests("cpu: 2")))
+		p.Annotations = map[string]string{annSeen: time.Unix(int64(k), 0).Format(time.RFC3339Nano)}
+		s.Admit(p, metav1.Time{})
+	}
+	s.Remove(manifests.Key{Namespace: "default", Name: "has"})
+	if got := s.retry(); got != "z m a" {
+		t.Errorf("asked: %s", got)
+	}
+	if p := s.Admitted(manifests.Key{Namespace: "default", Name: "z"}); p == nil {
+		t.Error("the first is not admitted")
+	}
+}
+
+func TestAPodThatCannotBeCountedTakesNothing(t *testing.T) {
+	told := 0
+	s := NewTable(*someNode(), nil, func(*v1.Pod, error) { told++ })
+	if c := s.count(nil); c.pods != 0 || told != 1 {
+		t.Errorf("claims %+v, told %d times", c, told)
+	}
+}
+
+func TestPodsThatExchangePortsSwap(t *testing.T) {
+	s := tableOn(t, someNode())
+	for _, name := range []string{"a", "b", "c"} {
+		s.Admit(s.version(asked(t, name, port(map[string]int{"a": 80, "b": 81, "c": 82}[name]))), metav1.Time{})
+	}
+	s.Admit(s.version(asked(t, "a", port(81))), metav1.Time{})
+	if got := s.Swaps(); len(got) != 0 {
+		t.Fatalf("one alone moves: %v", got)
+	}
+	s.Admit(s.version(asked(t, "b", port(80))), metav1.Time{})
+	s.Admit(s.version(asked(t, "c", requests("cpu: 9"))), metav1.Time{}) // fits in no case
+	got := s.Swaps()
+	if len(got) != 2 || got[0].Name != "a" || got[1].Name != "b" {
+		t.Fatalf("move: %v", got)
+	}
+	s.counted()
+	if again := s.Swaps(); len(again) != 0 {
+		t.Errorf("looked again though nothing changed: %v", again)
+	}
+}
+
+// Whatever happens, the totals are the sum of the entries.
+func TestTotalsAreTheSumOfTheEntries(t *testing.T) {
+	s := tableOn(t, sized(4))
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 5000 {
+		name := string(rune('a' + random.IntN(6)))
+		key := manifests.Key{Namespace: "default", Name: name}
+		switch random.IntN(6) {
+		case 0, 1:
+			amount := fmt.Sprintf("cpu: %dm, memory: %dG", random.IntN(4000), random.IntN(700))
+			s.Admit(s.version(asked(t, name, requests(amount), port(80+random.IntN(4)))), metav1.Time{})
+		case 2:
+			s.Update(key, random.IntN(2) == 0, random.IntN(2) == 0)
+		case 3:
+			s.Release(key)
+		case 4:
+			s.Remove(key)
+		case 5:
+			s.retry()
+			for _, key := range s.Swaps() {
+				s.Free(key)
+			}
+		}
+		s.counted()
+	}
+}
+
+func TestAllocationsAreReadFromCheckpoints(t *testing.T) {
+	was := func(name, uid string, change ...func(*checkpoint.Checkpoint)) *checkpoint.Checkpoint {
+		p := asked(t, name, requests("cpu: 1"))
+		p.UID = types.UID(uid)
+		c := &checkpoint.Checkpoint{Digest: uid, Pod: p}
+		for _, f := range change {
+			f(c)
+		}
+		return c
+	}
+	retired := func(c *checkpoint.Checkpoint) { *c = *c.Removing(c.Accepted, checkpoint.Mark{}) }
+	ended := func(c *checkpoint.Checkpoint) { c.Pod.Status.Phase = v1.PodSucceeded }
+	s := NewTable(node.Facts{}, []*checkpoint.Checkpoint{
+		was("runs", "1"), was("going", "2", retired), was("done", "3", ended), was("gone", "6", ended, retired), was("changing", "4", retired), was("changing", "5"),
+	}, nil)
+	for name, want := range map[string]int64{"new": 3, "done": 3, "gone": 3, "runs": 2, "going": 2, "changing": 2} {
+		cpu := s.totals.requests[v1.ResourceCPU].DeepCopy()
+		if at := s.entries[manifests.Key{Namespace: "default", Name: name}]; at != nil {
+			cpu.Sub(at.counted.of(v1.ResourceCPU))
+		}
+		if cpu.Value() != want {
+			t.Errorf("beside %s: %s cpus are taken, want %d", name, cpu.String(), want)
+		}
+	}
+}
+
+// full is a table with n pods that run, and n/10 that wait for cpu.
+func full(t *testing.T, n int) *tabled {
+	s := tableOn(t, sized(n))
+	for k := range n {
+		s.Admit(s.version(asked(t, fmt.Sprint("p", k), requests("cpu: 1, memory: 1Gi"), port(1000+k))), metav1.Time{})
+	}
+	for k := range n / 10 {
+		s.Admit(s.version(asked(t, fmt.Sprint("waits", k), requests("cpu: 1"))), metav1.Time{})
+	}
+	return s
+}
+
+// What the table does for one pod costs the same beside 1,000 pods as beside 100.
+func TestOnePodCostsTheSameBesideMany(t *testing.T) {
+	costs := map[string]map[int]float64{}
+	for _, n := range []int{100, 1000} {
+		s := full(t, n)
+		key := manifests.Key{Namespace: "default", Name: "p7"}
+		refused := s.version(asked(t, "refused", requests("cpu: 1")))
+		fits := s.version(asked(t, "fits", requests("memory: 1Gi"), port(80)))
+		for what, do := range map[string]func(){
+			"a state that frees nothing": func() { s.Update(key, true, false); s.Retry(); s.Swaps() },
+			"a refusal":                  func() { s.Admit(refused, metav1.Time{}) },
+			"an admission":               func() { s.Admit(fits, metav1.Time{}); s.Release(fits.Key()); s.Remove(fits.Key()); s.freed = false },
+		} {
+			before := s.checks
+			if costs[what] == nil {
+				costs[what] = map[int]float64{}
+			}
+			costs[what][n] = testing.AllocsPerRun(100, do) + float64(s.checks-before)
+		}
+	}
+	for what, cost := range costs {
+		t.Logf("%s: %v", what, cost)
+		if cost[1000] > 1.3*cost[100] {
+			t.Errorf("%s costs %v beside 100 pods, %v beside 1,000", what, cost[100], cost[1000])
+		}
+	}
+}
+
+func BenchmarkAdmit(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			t := &testing.T{}
+			s := full(t, n)
+			p := s.version(asked(t, "refused", requests("cpu: 1")))
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Admit(p, metav1.Time{})
+			}
+		})
+	}
+}
+
+func BenchmarkRetry(b *testing.B) {
+	for _, n := range []int{100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := full(&testing.T{}, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				s.freed = true
+				s.retry()
+				s.Swaps()
+			}
+		})
+	}
+}

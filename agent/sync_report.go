@@ -1,0 +1,75 @@
+package agent
+
+import (
+	"maps"
+	"slices"
+
+	"monopod/agent/status"
+	"monopod/manifests"
+	"monopod/manifests/decode"
+)
+
+// report gives the store the state of the manifests: the problems that the Source
+// found, those of the start order itself, and the pods whose previous versions run
+// because the new ones are not admitted or held.
+func (l *syncLoop) report(s manifests.Snapshot) {
+	waiting, held := l.waitingVersions(), map[string]bool{}
+	order := l.orderProblems(s.Files, held)
+	m := status.Manifests{Dir: l.dir, Problems: slices.Clone(s.Problems)}
+	for _, f := range s.Files {
+		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods,
+			Held:     f.Held || held[f.Path] || len(waiting[f.Path]) > 0,
+			Problems: slices.Concat(f.Problems, waiting[f.Path], order[f.Path])})
+	}
+	l.store.SetManifests(m)
+	l.recordProblems(&m)
+}
+
+// waitingVersions returns, by file, the versions that are not admitted while their
+// previous versions run.
+func (l *syncLoop) waitingVersions() map[string][]status.Problem {
+	found := map[string][]status.Problem{}
+	for _, r := range l.table.AllRejected() {
+		if key := r.Pod.Key(); l.table.Admitted(key) != nil {
+			found[r.Pod.File] = append(found[r.Pod.File], status.Problem{
+				File: r.Pod.File, Pod: key.String(), Message: r.Message})
+		}
+	}
+	return found
+}
+
+// orderProblems returns, by file, the problems of the start order itself and the new
+// versions that are held while their previous versions run. It adds the files of the
+// latter to held.
+func (l *syncLoop) orderProblems(files []manifests.File, held map[string]bool) map[string][]status.Problem {
+	all := l.order.All()
+	if len(all) == 0 {
+		return nil
+	}
+	orders := make(map[string]map[string]decode.Position, len(files))
+	for _, f := range files {
+		orders[f.Path] = f.Orders
+	}
+	found := map[string][]status.Problem{}
+	for _, d := range all {
+		key, file := d.Pod.Key(), d.Pod.File
+		text := d.Problem
+		if d.Held != nil && l.desiredOf(key) != nil {
+			text, held[file] = d.Held.Said, true
+		}
+		if text != "" {
+			at := orders[file][key.String()]
+			found[file] = append(found[file], status.Problem{
+				File: file, Line: at.Line, Column: at.Column, Pod: key.String(), Field: decode.StartAfterField, Message: text, Warning: !d.Decision.Held})
+		}
+	}
+	return found
+}
+
+// sameFiles reports whether two snapshots say the same of their files.
+func sameFiles(a, b *manifests.Snapshot) bool {
+	return slices.Equal(a.Problems, b.Problems) && slices.EqualFunc(a.Files, b.Files, func(f, g manifests.File) bool {
+		return f.Path == g.Path && f.Held == g.Held && slices.Equal(f.Pods, g.Pods) &&
+			slices.Equal(f.Problems, g.Problems) && maps.Equal(f.Orders, g.Orders)
+	})
+}
