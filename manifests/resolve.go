@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"monopod/manifests/decode"
 )
 
@@ -101,12 +103,21 @@ func (f *fileState) uncertain() bool { return f.unclear || f.pending || f.open }
 // one, with its uid and the time it was first seen.
 func (r *resolution) take(key Key, c claim) {
 	pod, prev := c.Pod, r.source.current[key]
-	if prev != nil && prev.Digest == pod.Digest && prev.Spec.NodeName == pod.Spec.NodeName {
+	if prev != nil && prev.Digest == pod.Digest && prev.Spec.NodeName == pod.Spec.NodeName && c.mayHave(prev.UID) {
 		pod = prev.in(c.path)
 		c.Pod = pod // one copy in memory is enough
 	}
 	r.pods[key] = pod
 	r.rejectOthers(key, c.path)
+}
+
+// mayHave reports whether the manifest's pod may have the uid: the one that it says,
+// or else any that was computed, even if this build would compute another.
+func (f *found) mayHave(uid types.UID) bool {
+	if f.pinned {
+		return f.UID == uid
+	}
+	return isComputed(uid)
 }
 
 // in returns the pod as given by the file at path.

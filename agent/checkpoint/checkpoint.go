@@ -44,7 +44,7 @@ func LastGood(all []*Checkpoint) []*manifests.Pod {
 // created, and removed after everything of it.
 type Checkpoint struct {
 	File     string      `json:"file"`     // the manifest it came from
-	Digest   string      `json:"digest"`   // of the manifest, see manifests.Pod
+	Digest   string      `json:"digest"`   // of the manifest, see manifests.Pod; computed again when the checkpoint is read
 	Accepted metav1.Time `json:"accepted"` // the pod's startTime
 	// Boot is the boot in which a pod that starts after others started last; "":
 	// unknown, which counts as the current one.
@@ -161,7 +161,8 @@ func (r *Root) Save(c *Checkpoint) error {
 }
 
 // Checkpoints reads all checkpoints. An unusable one is logged and left out; its
-// instance is then known from the runtime alone.
+// instance is then known from the runtime alone. Pods have the defaults and digests of
+// this build, whichever one stored them: only another manifest makes another pod.
 func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
 	dirs, err := os.ReadDir(r.Path("pods"))
 	if err != nil {
@@ -184,6 +185,7 @@ func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
 			log.Error("checkpoint is unusable; ignoring it", "file", r.Path("pods", d.Name(), "pod.json"), "err", err)
 			continue
 		}
+		c.Digest = manifests.Restored(c.Pod)
 		for id, k := range c.KillDecisions {
 			c.KillDecisions[id] = k.withCause()
 		}
