@@ -96,9 +96,6 @@ func (r *resolution) keep(key Key) {
 	}
 }
 
-// uncertain reports whether a file may give more pods than were read from it.
-func (f *fileState) uncertain() bool { return f.unclear || f.pending || f.open }
-
 // take lets a claim win. A pod that is the same as the one that runs is that
 // one, with its uid and the time it was first seen.
 func (r *resolution) take(key Key, c claim) {
@@ -227,6 +224,9 @@ func (r *resolution) file(path string, f *fileState, keys []Key) File {
 		report.Held = report.Held || r.held[key] && r.pods[key].File == path
 	}
 	report.Problems = append(slices.Clone(f.problems), r.extra[path]...)
+	if f.waitsLong {
+		report.Problems = append(report.Problems, changing(path))
+	}
 	slices.SortStableFunc(report.Problems, func(a, b decode.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
