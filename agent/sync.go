@@ -153,6 +153,7 @@ func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
 	l.last = &s
 	l.hideSecrets(s.Pods)
 	l.needs.Publish(s.Pods)
+	l.needs.SetComplete(s.Complete)
 	desired := l.arrived(s.Pods)
 	l.releaseUndesired(ctx, desired)
 	for _, p := range slices.SortedFunc(slices.Values(l.holdDependents(s.Pods)), admission.ByArrival) {

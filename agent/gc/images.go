@@ -1,7 +1,6 @@
 package gc
 
 import (
-	"log/slog"
 	"slices"
 	"sync/atomic"
 
@@ -12,46 +11,61 @@ import (
 	"monopod/manifests"
 )
 
-// ImageNeeds are the images that pods name, for the image collector: those of
-// all desired pods, whether they run or wait for an allocation, and those of all
-// versions with a checkpoint. The sync loop publishes; any goroutine may read.
+// ImageNeeds is what pods need on this machine. Images: those of all desired pods,
+// whether they run or wait for an allocation, and those of all versions with a
+// checkpoint. Folders: those of all desired pods. The sync loop publishes; any
+// goroutine may read. With nil, nothing is known.
 type ImageNeeds struct {
 	Root    *checkpoint.Root
 	Changed func() // called after the first Publish
 
-	pods atomic.Pointer[[]image.Need] // nil: no manifests have been read yet
+	desired  atomic.Pointer[desired] // nil: no manifests have been read yet
+	complete atomic.Bool
 }
 
-// Publish stores the images of the desired pods. It is called before any of them
+// desired is what the desired pods need.
+type desired struct {
+	images []image.Need
+	uids   map[string]bool
+}
+
+// Publish stores what the desired pods need. It is called before any of them
 // starts, so that no image is removed which is about to be used.
 func (n *ImageNeeds) Publish(pods []*manifests.Pod) {
 	if n == nil {
 		return
 	}
-	needs := []image.Need{}
+	d := &desired{images: []image.Need{}, uids: map[string]bool{}}
 	for _, p := range pods {
-		needs = append(needs, imagesOf(p.Pod)...)
+		d.images = append(d.images, imagesOf(p.Pod)...)
+		d.uids[string(p.UID)] = true
 	}
-	if n.pods.Swap(&needs) == nil {
+	if n.desired.Swap(d) == nil {
 		n.Changed()
 	}
 }
 
+// SetComplete says whether the published pods are all that manifests give.
+func (n *ImageNeeds) SetComplete(complete bool) {
+	if n != nil {
+		n.complete.Store(complete)
+	}
+}
+
+// lacks reports whether it is certain that no manifest gives a pod of the uid.
+func (n *ImageNeeds) lacks(uid string) bool {
+	return n != nil && n.complete.Load() && !n.desired.Load().uids[uid]
+}
+
 // All returns the images that pods need, false before the first Publish.
 func (n *ImageNeeds) All() ([]image.Need, bool) {
-	published := n.pods.Load()
-	if published == nil {
+	d := n.desired.Load()
+	if d == nil {
 		return nil, false
 	}
-	needs := slices.Clip(*published)
-	checkpoints, err := n.Root.Checkpoints(slog.New(slog.DiscardHandler)) // unusable ones were logged at the start
-	if err != nil {
-		return nil, false
-	}
-	for _, c := range checkpoints {
-		if !c.IsRemoving() {
-			needs = append(needs, imagesOf(c.Pod)...)
-		}
+	needs := slices.Clip(d.images)
+	for _, p := range n.Root.StoredPods() {
+		needs = append(needs, imagesOf(p)...)
 	}
 	return needs, true
 }

@@ -48,7 +48,7 @@ func (f *Files) Clear(ctx context.Context, uid string) error {
 	if err := volume.TearDown(ctx, f.Root.Dir, uid); err != nil {
 		return err
 	}
-	f.Root.Users.Release(uid)
+	f.Root.Forget(uid)
 	return nil
 }
 
