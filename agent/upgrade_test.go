@@ -34,7 +34,8 @@ func asAnOlderBuild(t *testing.T, root string) {
 	noErr(t, json.Unmarshal(b, &c))
 	spec := c["pod"].(map[string]any)["spec"].(map[string]any)
 	container := spec["containers"].([]any)[0].(map[string]any)
-	for field, in := range map[string]map[string]any{"enableServiceLinks": spec, "schedulerName": spec, "securityContext": spec, "terminationMessagePolicy": container} {
+	for field, in := range map[string]map[string]any{"enableServiceLinks": spec, "schedulerName": spec,
+		"securityContext": spec, "terminationMessagePolicy": container} {
 		if in[field] == nil {
 			t.Fatalf("no %s in %s", field, b)
 		}
@@ -50,8 +51,9 @@ func asAnOlderBuild(t *testing.T, root string) {
 func folderAgent(t *testing.T, r *critest.Runtime, dir, root string) *oneRun {
 	t.Helper()
 	cfg := config.Default()
-	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.Root, cfg.PodLogs = dir, "n", r.Endpoint(), root, filepath.Join(root, "logs")
-	cfg.ResolvConf, cfg.CgroupDriver, cfg.Listen, cfg.Socket = "/dev/null", node.DriverNone, "", filepath.Join(t.TempDir(), "socket")
+	cfg.Manifests, cfg.NodeName, cfg.Endpoint = dir, "n", r.Endpoint()
+	cfg.Root, cfg.PodLogs, cfg.ResolvConf = root, filepath.Join(root, "logs"), "/dev/null"
+	cfg.CgroupDriver, cfg.Listen, cfg.Socket = node.DriverNone, "", filepath.Join(t.TempDir(), "socket")
 	a, err := New(cfg, nil, Options{Log: slog.New(slog.DiscardHandler)})
 	noErr(t, err)
 	o := &oneRun{T: t, Agent: a, root: root, end: make(chan error, 1)}
@@ -80,7 +82,8 @@ func TestAnUpgradeReplacesNoPodButAnEditDoes(t *testing.T) {
 	asAnOlderBuild(t, root)
 
 	write("web.yaml", web)
-	write("fence.yaml", strings.Replace(manifest("fence", "img:1"), "{name: fence}", "{name: fence, annotations: {monopod.start-after: web}}", 1))
+	fence := "{name: fence, annotations: {monopod.start-after: web}}"
+	write("fence.yaml", strings.Replace(manifest("fence", "img:1"), "{name: fence}", fence, 1))
 	o = folderAgent(t, r, dir, root)
 	o.await("default/fence-n", v1.PodRunning)
 	write("web.yaml", strings.Replace(web, "img:1", "img:2", 1))

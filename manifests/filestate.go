@@ -91,8 +91,9 @@ func (f *fileState) rest() { f.waited, f.waitsLong, f.retry = time.Time{}, false
 
 // changing is the problem of a file that is waited for.
 func changing(path string) decode.Problem {
-	return decode.Problem{File: path, Warning: true, Message: fmt.Sprintf("a program has it open for writing and changes it again and again: "+
-		"what is missing in it counts as missing once it has not changed for %s; replace it by rename instead", noWriter)}
+	return decode.Problem{File: path, Warning: true, Message: fmt.Sprintf(
+		"a program has it open for writing and changes it again and again: what is missing in it "+
+			"counts as missing once it has not changed for %s; replace it by rename instead", noWriter)}
 }
 
 // tellFaults says which panics there were over a file, once for each version of it.

@@ -81,7 +81,8 @@ func TestALongWaitForAWriterIsSaid(t *testing.T) {
 		p.pass(100 * time.Millisecond)
 	}
 	problems := p.last.Files[0].Problems
-	if len(problems) != 1 || !problems[0].Warning || !strings.Contains(problems[0].Message, "changes it again and again") || strings.Count(log.String(), "again and again") != 1 {
+	said := strings.Count(log.String(), "again and again")
+	if said != 1 || len(problems) != 1 || !problems[0].Warning || !strings.Contains(problems[0].Message, "changes it again and again") {
 		t.Errorf("problems %v, log %s", problems, &log)
 	}
 	_, err := w.WriteString(podYAML("a"))

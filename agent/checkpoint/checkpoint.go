@@ -44,7 +44,7 @@ func LastGood(all []*Checkpoint) []*manifests.Pod {
 // created, and removed after everything of it.
 type Checkpoint struct {
 	File     string      `json:"file"`     // the manifest it came from
-	Digest   string      `json:"digest"`   // of the manifest, see manifests.Pod; computed again when the checkpoint is read
+	Digest   string      `json:"digest"`   // of the manifest, see manifests.Restored
 	Accepted metav1.Time `json:"accepted"` // the pod's startTime
 	// Boot is the boot in which a pod that starts after others started last; "":
 	// unknown, which counts as the current one.

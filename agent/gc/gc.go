@@ -138,7 +138,8 @@ func (g *Garbage) sayRemoved(uid string, what checkpoint.Remnant) {
 		g.Log.Info("orphaned pod removed", "uid", uid)
 		return
 	}
-	const text = "pod with an unusable checkpoint removed, with its volumes: nothing of it is in the runtime, and no manifest gives it"
+	const text = "pod with an unusable checkpoint removed, with its volumes: " +
+		"nothing of it is in the runtime, and no manifest gives it"
 	g.Log.Warn(text, "uid", uid)
 	if g.Event != nil {
 		g.Event("UnusableCheckpoint", text+"; its uid was "+uid)

@@ -46,7 +46,8 @@ func New(cfg NodeSettings, live func() NodeSettings, instance string, log *slog.
 	return newOn(theMachine(), cfg, live, instance, log)
 }
 
-func newOn(security securityFiles, cfg NodeSettings, live func() NodeSettings, instance string, log *slog.Logger) (*Node, error) {
+func newOn(security securityFiles, cfg NodeSettings, live func() NodeSettings, instance string, log *slog.Logger,
+) (*Node, error) {
 	facts, err := ReadFacts(cfg)
 	if err != nil {
 		return nil, err

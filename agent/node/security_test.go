@@ -21,7 +21,7 @@ func TestSELinuxIsEnabledWhereAPolicyIsLoaded(t *testing.T) {
 	}{
 		{"enabled", nil, unix.SELINUX_MAGIC, 0, "system_u:system_r:init_t:s0\x00", true},
 		{"without a policy", nil, unix.SELINUX_MAGIC, 0, "kernel\x00", false},
-		{"the file system is read-only, as in a container", nil, unix.SELINUX_MAGIC, unix.ST_RDONLY, "system_u:system_r:container_t:s0\x00", false},
+		{"it is read-only, as in a container", nil, unix.SELINUX_MAGIC, unix.ST_RDONLY, "u:r:container_t:s0\x00", false},
 		{"an empty folder is there", nil, unix.SYSFS_MAGIC, 0, "unconfined\n", false},
 		{"nothing is there", unix.ENOENT, 0, 0, "unconfined\n", false},
 	} {
@@ -66,7 +66,8 @@ func TestTheMachinesSecurityIsAmongItsFacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	statfs := func(_ string, fs *unix.Statfs_t) error { fs.Type = unix.SELINUX_MAGIC; return nil }
-	m, err := newOn(securityFiles{statfs, label, cpus}, NodeSettings{NodeName: "n", Root: t.TempDir()}, nil, "i", slog.New(slog.DiscardHandler))
+	settings := NodeSettings{NodeName: "n", Root: t.TempDir()}
+	m, err := newOn(securityFiles{statfs, label, cpus}, settings, nil, "i", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

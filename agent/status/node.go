@@ -21,7 +21,8 @@ const nodeFile = "node.json"
 func (s *Store) SetNode(n *v1.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.writer.put(nodeFile, &job{value: n, minor: s.node != nil && equality.Semantic.DeepEqual(heartless(s.node), heartless(n))})
+	beats := s.node != nil && equality.Semantic.DeepEqual(heartless(s.node), heartless(n))
+	s.writer.put(nodeFile, &job{value: n, minor: beats})
 	s.node = n
 }
 

@@ -16,7 +16,8 @@ import (
 func reportOf(at time.Time, ready v1.ConditionStatus) *v1.Node {
 	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 	for _, kind := range []v1.NodeConditionType{v1.NodeMemoryPressure, v1.NodeReady} {
-		n.Status.Conditions = append(n.Status.Conditions, v1.NodeCondition{Type: kind, Status: ready, LastHeartbeatTime: metav1.NewTime(at)})
+		c := v1.NodeCondition{Type: kind, Status: ready, LastHeartbeatTime: metav1.NewTime(at)}
+		n.Status.Conditions = append(n.Status.Conditions, c)
 	}
 	return n
 }

@@ -21,7 +21,8 @@ func TestOnePassReadsTheMountsOnce(t *testing.T) {
 			for k := range row.memory {
 				v := inMemory(fmt.Sprint("m", k), "1Mi")
 				p.Spec.Volumes = append(p.Spec.Volumes, v)
-				p.Spec.Containers[0].VolumeMounts = append(p.Spec.Containers[0].VolumeMounts, testPod(v).Spec.Containers[0].VolumeMounts...)
+				c := &p.Spec.Containers[0]
+				c.VolumeMounts = append(c.VolumeMounts, testPod(v).Spec.Containers[0].VolumeMounts...)
 			}
 			must(t, Prepare(root, "u1"))
 			reads := 0
