@@ -176,6 +176,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 		return err
 	}
 	a.needs = &gc.ImageNeeds{Root: a.root}
+	a.garbage.Needs = a.needs
 	a.images = image.NewCollector(a.collector(a.needs, o.CollectEvery))
 	a.needs.Changed = a.images.Wake
 	a.workers = &worker.Pool{

@@ -168,6 +168,7 @@ func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
 		l.hideSecrets(s.Pods)
 		l.needs.Publish(s.Pods)
 	}
+	l.needs.SetComplete(s.Complete)
 	if before == nil { // the Source knows these from their checkpoints, and that their manifests are gone
 		gone = slices.DeleteFunc(slices.Collect(maps.Keys(l.restored)), l.isDesired)
 	}

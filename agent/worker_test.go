@@ -169,7 +169,11 @@ func (r *rig) start() {
 	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return stateOf(r.store, r.watch, r.sync.desiredNames()) }})
 	r.watch.Metrics, client.Observe = r.metrics, r.metrics.Call
 	rotator := logs.New(settingsOfLogs(cfg), pleg.LogRuntime{Cri: client, Watch: r.watch}, log)
-	trash := &gc.Garbage{Root: root, Metrics: r.metrics, Lister: r.watch.Lister, Up: r.watch.Up, PodLogs: cfg.PodLogs, LogLinks: r.links, Dead: func() int { return plans().DeadContainers }, Log: log}
+	trash := &gc.Garbage{Root: root, Metrics: r.metrics, Lister: r.watch.Lister, Up: r.watch.Up, PodLogs: cfg.PodLogs, LogLinks: r.links, Dead: func() int { return plans().DeadContainers }, Log: log,
+		Event: func(reason, message string) {
+			r.events.Record(events.NodeRef("n"), v1.EventTypeWarning, reason, message)
+		},
+		Needs: &gc.ImageNeeds{Root: root, Changed: func() {}}}
 	r.watch.Sweep = func(ctx context.Context, pods map[manifests.Key]*pleg.Listed) { trash.Collect(ctx, pods, true) }
 	if r.dial == nil {
 		r.dial = nobodyListens
@@ -178,7 +182,7 @@ func (r *rig) start() {
 		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Disk: &instance.Disk{Root: root, Machine: m, PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator},
 		Watch: r.watch, Log: log, Starts: make(chan struct{}, 8), Ends: make(chan struct{}, 2),
 		Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans}
-	r.sync = newSyncLoop(ws, r.store, nil, "manifests", checkpoints)
+	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
 	r.offers = make(chan manifests.Snapshot, 1)
 	var parts sync.WaitGroup
 	parts.Go(func() { r.watch.Run(ctx) })

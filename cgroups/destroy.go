@@ -56,8 +56,10 @@ func (m *Manager) destroy(ctx context.Context, path string) error {
 func (t *tree) kill(ctx context.Context, path string) []int {
 	pids := t.processes(path)
 	for range killRounds {
-		for _, pid := range pids {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone by itself
+		if !t.killAtOnce(path) {
+			for _, pid := range pids {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone by itself
+			}
 		}
 		for end := time.Now().Add(killWait); len(pids) > 0 && time.Now().Before(end) && ctx.Err() == nil; {
 			time.Sleep(killPoll)
@@ -70,15 +72,29 @@ func (t *tree) kill(ctx context.Context, path string) []int {
 	return pids
 }
 
-// processes returns those in a cgroup and below, in any hierarchy.
+// killAtOnce lets the kernel kill a cgroup, so that no process forks away and those of
+// other pid namespaces go too. It reports whether the kernel can: v2, since Linux 5.14.
+func (t *tree) killAtOnce(path string) bool {
+	if !t.unified || slices.Contains(t.members(path), os.Getpid()) {
+		return false
+	}
+	return write(filepath.Join(t.all[0], path, "cgroup.kill"), "1") == nil
+}
+
+// processes returns those in a cgroup and below, in any hierarchy, but not the agent.
 func (t *tree) processes(path string) []int {
+	// 0 stands for one of another pid namespace, and for ourselves in kill(2)
+	return slices.DeleteFunc(t.members(path), func(pid int) bool { return pid <= 0 || pid == os.Getpid() })
+}
+
+// members returns the ids in a cgroup and below, as this process sees them.
+func (t *tree) members(path string) []int {
 	var pids []int
 	for _, mount := range t.all {
 		for _, dir := range walk(filepath.Join(mount, path)) {
 			b, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 			for line := range strings.Lines(string(b)) {
-				// 0 stands for one of another pid namespace, and for ourselves in kill(2)
-				if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil && pid > 0 && pid != os.Getpid() {
+				if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
 					pids = append(pids, pid)
 				}
 			}

@@ -10,8 +10,10 @@ import (
 // shared. Call it when no pod has a cgroup any more: a process that is
 // left in one keeps it, which is an error.
 func (m *Manager) Dismantle(ctx context.Context) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	if err := m.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer func() { <-m.turn }()
 	if !m.own || m.names.Driver == None {
 		return nil
 	}

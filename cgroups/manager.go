@@ -43,9 +43,14 @@ type Manager struct {
 	tree  *tree
 	units *bus // nil unless the driver is Systemd
 
-	mu        sync.Mutex // held while levels are made or written
+	// turn has one slot: who fills it makes or writes levels, and then gives the turn
+	// back with endTurn. Nothing waits for the kernel or systemd under mu.
+	turn chan struct{}
+
+	mu        sync.Mutex // guards what follows
 	node      Node
-	burstable int64 // cpu.shares of that level; 0: not known
+	burstable int64 // cpu.shares that the Burstable level is to have; 0: not known
+	written   int64 // that were written last
 }
 
 // Open looks at what the machine has, without changing anything. The error says
@@ -69,7 +74,7 @@ func Open(cfg Config) (*Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cgroups at %s: %w", cfg.Mount, err)
 	}
-	m := &Manager{names: Names{Root: path.Join("/", cfg.Root)}, tree: t}
+	m := &Manager{names: Names{Root: path.Join("/", cfg.Root)}, tree: t, turn: make(chan struct{}, 1)}
 	for _, mount := range t.made() {
 		if dir := filepath.Join(mount, m.names.Root); !exists(dir) {
 			return nil, fmt.Errorf("cgroup root %s: there is no %s", m.names.Root, dir)
@@ -85,27 +90,76 @@ func Open(cfg Config) (*Manager, error) {
 // Unified reports whether this is cgroup v2.
 func (m *Manager) Unified() bool { return m.tree.unified }
 
+// takeTurn waits for the turn to make or write levels.
+func (m *Manager) takeTurn(ctx context.Context) error {
+	select {
+	case m.turn <- struct{}{}: // as a rule
+		return nil
+	default:
+	}
+	select {
+	case m.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// endTurn gives the turn back, after the weight that the Burstable level was given
+// meanwhile is written.
+func (m *Manager) endTurn(ctx context.Context) error {
+	var err error
+	for {
+		m.mu.Lock()
+		shares := m.burstable
+		if shares == m.written || m.names.Driver == None {
+			<-m.turn
+			m.mu.Unlock()
+			return err
+		}
+		m.written = shares
+		m.mu.Unlock()
+		err = m.update(ctx, m.names.level(Burstable), Resources{Shares: shares})
+	}
+}
+
 // SetUp decides on the driver and makes the levels that pods are put under. It
 // must come before what follows, and may be called again to put them right.
 func (m *Manager) SetUp(ctx context.Context, d Driver, n Node) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.names.Driver, m.node = d, n
-	if d == Systemd && m.units == nil {
-		m.units = &bus{}
+	if err := m.takeTurn(ctx); err != nil {
+		return err
 	}
-	return m.setUp(ctx)
+	m.mu.Lock()
+	m.names.Driver, m.node = d, n
+	m.mu.Unlock()
+	if d == Systemd && m.units == nil {
+		m.units = newBus()
+	}
+	return m.setUpInTurn(ctx)
 }
 
-// setUp makes and writes the levels: m.mu is held.
+// setUpInTurn makes and writes the levels, and ends the caller's turn.
+func (m *Manager) setUpInTurn(ctx context.Context) error {
+	err := m.setUp(ctx)
+	if later := m.endTurn(ctx); err == nil {
+		err = later
+	}
+	return err
+}
+
+// setUp makes and writes the levels: the caller has the turn.
 func (m *Manager) setUp(ctx context.Context) error {
+	m.mu.Lock()
+	node, shares := m.node, max(m.burstable, minShares)
+	m.written = m.burstable
+	m.mu.Unlock()
 	huge := map[string]int64{}
-	for _, size := range m.node.HugePages {
+	for _, size := range node.HugePages {
 		huge[size] = Unlimited
 	}
 	levels := map[Class]Resources{
-		Guaranteed: {Shares: Shares(m.node.CPU), Memory: m.node.Memory, Pids: m.node.Pids, CPUs: m.node.CPUs, HugePages: huge},
-		Burstable:  {Shares: max(m.burstable, minShares), HugePages: huge},
+		Guaranteed: {Shares: Shares(node.CPU), Memory: node.Memory, Pids: node.Pids, CPUs: node.CPUs, HugePages: huge},
+		Burstable:  {Shares: shares, HugePages: huge},
 		BestEffort: {Shares: minShares, HugePages: huge},
 	}
 	var values error
@@ -123,23 +177,32 @@ func (m *Manager) setUp(ctx context.Context) error {
 func (m *Manager) Names() Names { return m.names }
 
 // SetBurstable gives the Burstable level its weight: that of what its pods ask
-// for together, in thousandths of a core.
+// for together, in thousandths of a core. While another goroutine writes levels, that
+// one writes the weight, and SetBurstable does not wait for it.
 func (m *Manager) SetBurstable(ctx context.Context, milli int64) error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	shares := Shares(milli)
-	if shares == m.burstable {
+	m.burstable = Shares(milli)
+	mine := m.burstable != m.written
+	if mine {
+		select {
+		case m.turn <- struct{}{}:
+		default:
+			mine = false
+		}
+	}
+	m.mu.Unlock()
+	if !mine {
 		return nil
 	}
-	m.burstable = shares
-	return m.update(ctx, m.names.level(Burstable), Resources{Shares: shares})
+	return m.endTurn(ctx)
 }
 
 // Refresh corrects the values of the levels after any change from outside.
 func (m *Manager) Refresh(ctx context.Context) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.setUp(ctx)
+	if err := m.takeTurn(ctx); err != nil {
+		return err
+	}
+	return m.setUpInTurn(ctx)
 }
 
 // Create makes a pod's cgroup, if it is not there, and writes its values. The
@@ -156,12 +219,10 @@ func (m *Manager) Create(ctx context.Context, c Class, uid string, r Resources) 
 
 // levels makes the levels again if they were removed.
 func (m *Manager) levels(ctx context.Context, c Class) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if m.tree.exists(m.names.level(c)) {
 		return nil
 	}
-	if err := m.setUp(ctx); err != nil && !errors.Is(err, ErrValues) {
+	if err := m.Refresh(ctx); err != nil && !errors.Is(err, ErrValues) {
 		return err
 	}
 	return nil

@@ -213,6 +213,57 @@ func TestDestroyKills(t *testing.T) {
 	}
 }
 
+// Where the kernel can kill a cgroup at once, it does: the processes are not killed one
+// by one. The program stands for one that the played kernel has killed.
+func TestDestroyLetsTheKernelKill(t *testing.T) {
+	cfg := cgrouptest.V2(t)
+	m := open(t, cfg)
+	if err := m.Create(t.Context(), cgroups.Guaranteed, "u1", pod); err != nil {
+		t.Fatal(err)
+	}
+	program := exec.Command("sleep", "3600")
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(cfg.Mount, "kubepods/podu1")
+	if err := os.WriteFile(dir+"/cgroup.procs", []byte("0\n"+strconv.Itoa(program.Process.Pid)+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(dir+"/cgroup.kill", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kernel, err := os.OpenFile(dir+"/cgroup.kill", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kernel.Close()
+	told := make(chan string, 1)
+	go func() {
+		b := make([]byte, 10)
+		n, _ := kernel.Read(b)
+		told <- string(b[:n])
+		_ = os.WriteFile(dir+"/cgroup.procs", nil, 0o644)
+	}()
+	if err := m.Destroy(t.Context(), "u1"); err != nil {
+		t.Error(err)
+	}
+	select {
+	case text := <-told:
+		if text != "1" {
+			t.Errorf("the kernel is told %q", text)
+		}
+	default:
+		t.Error("the kernel is not told to kill")
+	}
+	if err := program.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = program.Wait()
+	if s := program.ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGKILL {
+		t.Errorf("it ended with %v", program.ProcessState)
+	}
+}
+
 func TestWaitsForABusyFolder(t *testing.T) {
 	cfg := cgrouptest.V2(t)
 	rmdir, busy := cfg.Rmdir, 3

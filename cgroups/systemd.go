@@ -8,15 +8,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
 	godbus "github.com/godbus/dbus/v5"
 )
 
-// unitWait is how long systemd gets to start or stop a slice.
-const unitWait = 30 * time.Second
+// busWait is how long a call of systemd may take, with the start or stop of a slice.
+const busWait = 30 * time.Second
 
 // Versions of systemd in which properties appeared.
 const (
@@ -27,29 +26,65 @@ const (
 // bus is systemd on its D-Bus, which makes a slice of the last part of each
 // cgroup path. The connection is made when it is needed.
 type bus struct {
-	mu      sync.Mutex
+	wait time.Duration // a call without an answer fails after it
+	turn chan struct{} // one slot: who fills it uses what follows
+
 	conn    *dbus.Conn
 	version int
+	end     context.CancelFunc // of the connection
 }
 
-func (b *bus) connect(ctx context.Context) (*dbus.Conn, int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func newBus() *bus { return &bus{wait: busWait, turn: make(chan struct{}, 1), end: func() {}} }
+
+// call calls systemd. If there is no answer in time, the next call makes another
+// connection.
+func (b *bus) call(ctx context.Context, do func(ctx context.Context, conn *dbus.Conn, version int) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, b.wait, fmt.Errorf("no answer from systemd within %s", b.wait))
+	defer cancel()
+	select {
+	case b.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	err := b.connect(ctx)
+	conn, version, end := b.conn, b.version, b.end
+	<-b.turn
+	if err == nil {
+		err = do(ctx, conn, version)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		end()
+	}
+	return err
+}
+
+// connect makes the connection if there is none: the caller has the turn.
+func (b *bus) connect(ctx context.Context) error {
 	if b.conn != nil && b.conn.Connected() {
-		return b.conn, b.version, nil
+		return nil
 	}
 	// The connection ends with the context that it is made with.
-	conn, err := dbus.NewWithContext(context.WithoutCancel(ctx))
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, end)
+	b.conn, b.end = nil, end
+	conn, err := dbus.NewWithContext(life)
 	if err != nil {
-		return nil, 0, fmt.Errorf("systemd does not answer: %w", err)
+		end()
+		return fmt.Errorf("systemd does not answer: %w", err)
 	}
 	text, err := conn.GetManagerProperty("Version")
+	if err == nil && !stop() {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
-		conn.Close()
-		return nil, 0, fmt.Errorf("version of systemd: %w", err)
+		end()
+		return fmt.Errorf("version of systemd: %w", err)
 	}
 	b.conn, b.version = conn, systemdVersion(text)
-	return b.conn, b.version, nil
+	return nil
 }
 
 // systemdVersion returns the number in words such as "252.39-1~deb12u1" or "v245".
@@ -65,10 +100,6 @@ func systemdVersion(text string) int {
 
 // start makes and starts a slice. One that exists is fine.
 func (b *bus) start(ctx context.Context, path string) error {
-	conn, _, err := b.connect(ctx)
-	if err != nil {
-		return err
-	}
 	unit := filepath.Base(path)
 	p := []dbus.Property{dbus.PropDescription("pods: " + unit), property("DefaultDependencies", false)}
 	if above := filepath.Base(filepath.Dir(path)); strings.HasSuffix(above, ".slice") {
@@ -77,63 +108,56 @@ func (b *bus) start(ctx context.Context, path string) error {
 	for _, name := range []string{"MemoryAccounting", "CPUAccounting", "IOAccounting", "TasksAccounting"} {
 		p = append(p, property(name, true))
 	}
-	done := make(chan string, 1)
-	_, err = conn.StartTransientUnitContext(ctx, unit, "replace", p, done)
-	if isError(err, "UnitExists") {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return await(ctx, "start", done)
+	return b.call(ctx, func(ctx context.Context, conn *dbus.Conn, _ int) error {
+		done := make(chan string, 1)
+		_, err := conn.StartTransientUnitContext(ctx, unit, "replace", p, done)
+		if isError(err, "UnitExists") {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return await(ctx, "start", done)
+	})
 }
 
 // set gives a slice its values, until the machine is rebooted.
 func (b *bus) set(ctx context.Context, path string, r Resources, unified bool) error {
-	conn, version, err := b.connect(ctx)
-	if err != nil {
-		return err
-	}
-	p := r.properties(unified, version)
-	if len(p) == 0 {
-		return nil
-	}
-	return conn.SetUnitPropertiesContext(ctx, filepath.Base(path), true, p...)
+	return b.call(ctx, func(ctx context.Context, conn *dbus.Conn, version int) error {
+		p := r.properties(unified, version)
+		if len(p) == 0 {
+			return nil
+		}
+		return conn.SetUnitPropertiesContext(ctx, filepath.Base(path), true, p...)
+	})
 }
 
 // stop stops and so removes a slice. One that does not exist is fine.
 func (b *bus) stop(ctx context.Context, path string) error {
-	conn, _, err := b.connect(ctx)
-	if err != nil {
+	return b.call(ctx, func(ctx context.Context, conn *dbus.Conn, _ int) error {
+		unit, done := filepath.Base(path), make(chan string, 1)
+		_, err := conn.StopUnitContext(ctx, unit, "replace", done)
+		if isError(err, "NoSuchUnit") {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		err = await(ctx, "stop", done)
+		_ = conn.ResetFailedUnitContext(ctx, unit) // there is nothing to reset as a rule
 		return err
-	}
-	unit := filepath.Base(path)
-	done := make(chan string, 1)
-	_, err = conn.StopUnitContext(ctx, unit, "replace", done)
-	if isError(err, "NoSuchUnit") {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	err = await(ctx, "stop", done)
-	_ = conn.ResetFailedUnitContext(ctx, unit) // there is nothing to reset as a rule
-	return err
+	})
 }
 
 func await(ctx context.Context, what string, done <-chan string) error {
-	timer := time.NewTimer(unitWait)
-	defer timer.Stop()
 	select {
 	case result := <-done:
 		if result != "done" {
 			return fmt.Errorf("%s: systemd says %s", what, result)
 		}
 		return nil
-	case <-timer.C:
-		return fmt.Errorf("%s: no answer from systemd within %s", what, unitWait)
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return fmt.Errorf("%s: %w", what, context.Cause(ctx))
 	}
 }
 

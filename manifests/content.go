@@ -55,6 +55,7 @@ type found struct {
 	line, column int
 	order        decode.Position // of its StartAfter annotation, if it has one
 	uid          decode.Position // of its uid, else of what would hold it
+	pinned       bool            // the manifest says the uid
 }
 
 // decodeFile is Decode with more for a Source.
@@ -153,6 +154,7 @@ func (f *fileDecoder) pod(o decode.Object) {
 	r := &decode.Reader{File: f.file, Line: o.Line, Validation: f.options.Validation, Tables: f.tables}
 	pod := &v1.Pod{}
 	r.Value(nil, o.Node, reflect.ValueOf(pod).Elem(), o.Path)
+	pinned := pod.UID != ""
 	accepted := accept(pod, f.file, f.options)
 	for _, e := range validate.Pod(pod, f.options.RuntimeClasses) {
 		if !r.IsMisread(o, e.Field) {
@@ -170,11 +172,11 @@ func (f *fileDecoder) pod(o decode.Object) {
 		f.problems = append(f.problems, problems...)
 		return
 	}
-	f.add(o, accepted, problems)
+	f.add(o, found{Pod: accepted, pinned: pinned}, problems)
 }
 
 // add takes an accepted pod unless the file gave it before.
-func (f *fileDecoder) add(o decode.Object, pod *Pod, warnings []decode.Problem) {
+func (f *fileDecoder) add(o decode.Object, pod found, warnings []decode.Problem) {
 	key := pod.Key()
 	for _, other := range f.pods {
 		if other.Key() == key {
@@ -188,7 +190,9 @@ func (f *fileDecoder) add(o decode.Object, pod *Pod, warnings []decode.Problem) 
 		w.Pod = key.String()
 		f.problems = append(f.problems, w)
 	}
-	f.pods = append(f.pods, found{pod, o.Node.Line + o.Line, o.Node.Column, f.orderOf(o, pod), f.place(o, "metadata.uid")})
+	pod.line, pod.column = o.Node.Line+o.Line, o.Node.Column
+	pod.order, pod.uid = f.orderOf(o, pod.Pod), f.place(o, "metadata.uid")
+	f.pods = append(f.pods, pod)
 }
 
 // orderOf returns where the pod says what it waits for.

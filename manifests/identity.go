@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,14 +31,39 @@ const (
 func accept(pod *v1.Pod, file string, o Options) *Pod {
 	tidy(pod)
 	defaults.Pod(pod)
-	text := canonical(pod)
-	p := &Pod{Pod: pod, File: file, Digest: digest(text)}
 	if pod.UID == "" {
-		pod.UID = types.UID(digest(text, "host:"+o.NodeName, "file:"+file))
+		pod.UID = types.UID(digest(canonical(pod), "host:"+o.NodeName, "file:"+file))
 	}
 	identify(pod, o)
-	return p
+	return &Pod{Pod: pod, File: file, Digest: digestOf(pod)}
 }
+
+// Restored gives the defaults of this build to an accepted pod that was stored, by
+// this build or another, and returns the digest of its manifest. A digest that was
+// stored says nothing: another build computes another one of the same manifest.
+func Restored(accepted *v1.Pod) string {
+	defaults.Pod(accepted)
+	return digestOf(accepted)
+}
+
+// digestOf returns the digest of an accepted pod's manifest, from which its identity,
+// as far as it follows from the node and the file, is left out.
+func digestOf(accepted *v1.Pod) string {
+	p := accepted.DeepCopy()
+	tidy(p)
+	p.Name = strings.TrimSuffix(p.Name, "-"+strings.ToLower(p.Spec.NodeName))
+	if p.Namespace == metav1.NamespaceDefault {
+		p.Namespace = ""
+	}
+	p.UID, p.Spec.NodeName = "", ""
+	p.Spec.Tolerations = slices.DeleteFunc(p.Spec.Tolerations, toleratesNoExecute)
+	return digest(canonical(p))
+}
+
+var computedUID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// isComputed reports whether a uid looks like one that accept gave to a pod.
+func isComputed(uid types.UID) bool { return computedUID.MatchString(string(uid)) }
 
 // tidy drops what a manifest copied from a running pod brings along and what
 // only an API server may say.
@@ -105,11 +132,13 @@ func setName(pod *v1.Pod, o Options) {
 // taint.
 func tolerateNoExecute(spec *v1.PodSpec) {
 	forced := v1.Toleration{Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute}
-	for i := range spec.Tolerations {
-		if t := &spec.Tolerations[i]; t.Key == "" && t.Operator == forced.Operator && t.Effect == forced.Effect {
-			*t = forced
-			return
-		}
+	if i := slices.IndexFunc(spec.Tolerations, toleratesNoExecute); i >= 0 {
+		spec.Tolerations[i] = forced
+		return
 	}
 	spec.Tolerations = append(spec.Tolerations, forced)
+}
+
+func toleratesNoExecute(t v1.Toleration) bool {
+	return t.Key == "" && t.Operator == v1.TolerationOpExists && t.Effect == v1.TaintEffectNoExecute
 }

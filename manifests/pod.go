@@ -25,7 +25,8 @@ type Pod struct {
 	// File is the absolute path of the manifest.
 	File string
 	// Digest is the hex FNV-128a of the canonical JSON of the defaulted
-	// manifest before its identity was set: same digest, same pod.
+	// manifest without its identity: same digest, same pod. It holds for one
+	// build only, see Restored.
 	Digest string
 }
 

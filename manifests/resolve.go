@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"monopod/manifests/decode"
 )
 
@@ -94,19 +96,25 @@ func (r *resolution) keep(key Key) {
 	}
 }
 
-// uncertain reports whether a file may give more pods than were read from it.
-func (f *fileState) uncertain() bool { return f.unclear || f.pending || f.open }
-
 // take lets a claim win. A pod that is the same as the one that runs is that
 // one, with its uid and the time it was first seen.
 func (r *resolution) take(key Key, c claim) {
 	pod, prev := c.Pod, r.source.current[key]
-	if prev != nil && prev.Digest == pod.Digest && prev.Spec.NodeName == pod.Spec.NodeName {
+	if prev != nil && prev.Digest == pod.Digest && prev.Spec.NodeName == pod.Spec.NodeName && c.mayHave(prev.UID) {
 		pod = prev.in(c.path)
 		c.Pod = pod // one copy in memory is enough
 	}
 	r.pods[key] = pod
 	r.rejectOthers(key, c.path)
+}
+
+// mayHave reports whether the manifest's pod may have the uid: the one that it says,
+// or else any that was computed, even if this build would compute another.
+func (f *found) mayHave(uid types.UID) bool {
+	if f.pinned {
+		return f.UID == uid
+	}
+	return isComputed(uid)
 }
 
 // in returns the pod as given by the file at path.
@@ -216,6 +224,9 @@ func (r *resolution) file(path string, f *fileState, keys []Key) File {
 		report.Held = report.Held || r.held[key] && r.pods[key].File == path
 	}
 	report.Problems = append(slices.Clone(f.problems), r.extra[path]...)
+	if f.waitsLong {
+		report.Problems = append(report.Problems, changing(path))
+	}
 	slices.SortStableFunc(report.Problems, func(a, b decode.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})

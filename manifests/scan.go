@@ -3,7 +3,6 @@ package manifests
 import (
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,27 +12,8 @@ import (
 	"monopod/manifests/decode"
 )
 
-const (
-	// retryFolder is how long a folder that cannot be read or watched is left alone.
-	retryFolder = time.Second
-	// retryBusy is how often a file in the writing is looked at.
-	retryBusy = 10 * time.Millisecond
-)
-
-// fileState is what the Source knows of one file that is there.
-type fileState struct {
-	content
-	sig     signature // of the version that was read; zero: look again
-	hash    uint64    // of its bytes
-	decoded bool      // hash and content belong together
-	link    bool      // the path is a symlink
-	pending bool      // never read to the end yet
-	open    bool      // was read while a writer had it open: more may follow
-
-	busy      signature // the version that is being written
-	busySince time.Time
-	retry     time.Time // when to look again; zero: with the folder
-}
+// retryFolder is how long a folder that cannot be read or watched is left alone.
+const retryFolder = time.Second
 
 // scan looks through the whole folder. The watch is set before the listing,
 // so that nothing is lost between them.
@@ -223,62 +203,4 @@ func (s *Source) gone(path string, now time.Time) {
 			s.absent[path] = &absence{since: now}
 		}
 	}
-}
-
-// read reads a file's content, unless it is being written.
-func (s *Source) read(path string, f *fileState, now time.Time) {
-	insist := f.busy != signature{} && now.Sub(f.busySince) >= s.Settle
-	r, err := readManifest(path, insist)
-	switch {
-	case errors.Is(err, errIrregular):
-		s.gone(path, now)
-		return
-	case err != nil:
-		f.fail(path, err)
-		return
-	case r.busy && (!insist || r.sig != f.busy):
-		if r.sig != f.busy {
-			f.busy, f.busySince = r.sig, now
-		}
-		f.retry = now.Add(retryBusy)
-		return
-	}
-	f.open, f.pending, f.retry = r.busy, false, time.Time{}
-	if r.busy {
-		f.retry = now.Add(retryFolder)
-	} else {
-		f.busy = signature{}
-	}
-	if f.sig = r.sig; !r.sig.stable(now) {
-		f.sig = signature{}
-	}
-	hash := maphash.Bytes(s.seed, r.data)
-	if !f.decoded || f.hash != hash {
-		f.content, f.hash, f.decoded = decodeFile(path, r.data, s.Options), hash, true
-		s.tellFaults(path, f.faults)
-	}
-}
-
-// tellFaults says which panics there were over a file, once for each version of it.
-func (s *Source) tellFaults(path string, faults []string) {
-	for _, stack := range faults {
-		s.Log.Error("cannot read a document", "file", path, "stack", stack)
-		if s.Fault != nil {
-			s.Fault()
-		}
-	}
-}
-
-// fail records that a file is there and cannot be read. It is tried again with
-// the folder.
-func (f *fileState) fail(path string, err error) {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	f.content = content{
-		unclear:  true,
-		problems: []decode.Problem{{File: path, Message: fmt.Sprintf("cannot be read: %v", err)}},
-	}
-	f.sig, f.decoded, f.pending, f.retry = signature{}, false, false, time.Time{}
 }

@@ -44,7 +44,7 @@ func LastGood(all []*Checkpoint) []*manifests.Pod {
 // created, and removed after everything of it.
 type Checkpoint struct {
 	File     string      `json:"file"`     // the manifest it came from
-	Digest   string      `json:"digest"`   // of the manifest, see manifests.Pod
+	Digest   string      `json:"digest"`   // of the manifest, see manifests.Restored
 	Accepted metav1.Time `json:"accepted"` // the pod's startTime
 	// Boot is the boot in which a pod that starts after others started last; "":
 	// unknown, which counts as the current one.
@@ -179,11 +179,13 @@ func (r *Root) Save(c *Checkpoint) error {
 		os.Remove(r.PodDir(c.Uid())) // only if it is empty
 		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
 	}
+	r.stored.put(c)
 	return nil
 }
 
 // Checkpoints reads all checkpoints. An unusable one is logged and left out; its
-// instance is then known from the runtime alone.
+// instance is then known from the runtime alone. Pods have the defaults and digests of
+// this build, whichever one stored them: only another manifest makes another pod.
 func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
 	dirs, err := os.ReadDir(r.Path("pods"))
 	if err != nil {
@@ -191,49 +193,41 @@ func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
 	}
 	var all []*Checkpoint
 	for _, d := range dirs {
-		b, err := os.ReadFile(r.Path("pods", d.Name(), "pod.json"))
+		c, err := r.load(d.Name())
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
-		}
-		c := &Checkpoint{}
-		if err == nil {
-			err = json.Unmarshal(b, c)
-		}
-		if err == nil && (c.Pod == nil || c.Uid() != d.Name() || !poduid.Valid(c.Uid())) {
-			err = errors.New("it is not the checkpoint of this pod")
 		}
 		if err != nil {
 			log.Error("checkpoint is unusable; ignoring it", "file", r.Path("pods", d.Name(), "pod.json"), "err", err)
 			continue
 		}
-		for id, k := range c.KillDecisions {
-			c.KillDecisions[id] = k.withCause()
-		}
+		r.stored.put(c)
 		all = append(all, c)
 	}
 	return all, nil
 }
 
-// Orphaned reports whether a pod has a folder and no checkpoint in it.
-func (r *Root) Orphaned(uid string) bool {
-	_, err := os.Stat(r.Path("pods", uid, "pod.json"))
-	return errors.Is(err, fs.ErrNotExist) && Exists(r.PodDir(uid))
-}
+// errUnusable: a checkpoint was read and is not one of its pod.
+var errUnusable = errors.New("it is not the checkpoint of this pod")
 
-// Claim keeps a pod from being accepted until release is called, so that the
-// orphaned one with its uid can be removed; not free: it was accepted.
-func (r *Root) Claim(uid string) (release func(), free bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.Orphaned(uid) {
-		return nil, false
+// load reads a pod's checkpoint. The error is errUnusable if reading it again is in vain.
+func (r *Root) load(uid string) (*Checkpoint, error) {
+	b, err := os.ReadFile(r.Path("pods", uid, "pod.json"))
+	if err != nil {
+		return nil, err
 	}
-	r.claimed = uid
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.claimed = ""
-	}, true
+	c := &Checkpoint{}
+	if err := json.Unmarshal(b, c); err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnusable, err)
+	}
+	if c.Pod == nil || c.Uid() != uid || !poduid.Valid(uid) {
+		return nil, errUnusable
+	}
+	c.Digest = manifests.Restored(c.Pod)
+	for id, k := range c.KillDecisions {
+		c.KillDecisions[id] = k.withCause()
+	}
+	return c, nil
 }
 
 // Remains returns the names of the pods of which something is left: each has a

@@ -46,6 +46,8 @@ type Root struct {
 
 	mu      sync.RWMutex // locked while no checkpoint may be saved
 	claimed string       // the uid of a pod that must not be accepted now, or ""; guarded by mu
+
+	stored storedPods
 }
 
 var instanceForm = regexp.MustCompile(`^[0-9a-f]{16}$`)

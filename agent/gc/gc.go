@@ -40,6 +40,7 @@ type Garbage struct {
 	Log               *slog.Logger
 	Event             func(reason, message string) // records an event; nil: none
 	Metrics           *metrics.Metrics
+	Needs             *ImageNeeds // nil: pods with an unusable checkpoint stay
 
 	// suspects are the pods, by uid, that looked orphaned in the last collection:
 	// a pod that is just being created looks the same for a moment.
@@ -96,13 +97,18 @@ func (g *Garbage) logsOf(pods map[manifests.Key]*pleg.Listed) map[string]bool {
 }
 
 // CollectPods removes orphaned pods, which have neither a checkpoint nor anything
-// in the runtime: an agent died while it removed or created them.
+// in the runtime: an agent died while it removed or created them. One whose checkpoint
+// is unusable is orphaned once no manifest can give it.
 func (g *Garbage) CollectPods(ctx context.Context, running map[string]bool, sure bool) {
 	suspects, logged := map[string]bool{}, map[string]string{}
 	dirs, _ := os.ReadDir(g.Root.Path("pods"))
 	for _, d := range dirs {
 		uid := d.Name()
-		if !poduid.Valid(uid) || running[uid] || !g.Root.Orphaned(uid) {
+		if !poduid.Valid(uid) || running[uid] {
+			continue
+		}
+		what := g.Root.Remnant(uid)
+		if what == checkpoint.NoRemnant || what == checkpoint.Unreadable && !g.Needs.lacks(uid) {
 			continue
 		}
 		suspects[uid] = true
@@ -112,7 +118,7 @@ func (g *Garbage) CollectPods(ctx context.Context, running map[string]bool, sure
 		err := g.contained(ctx, uid)
 		if err == nil {
 			delete(suspects, uid)
-			g.Log.Info("orphaned pod removed", "uid", uid)
+			g.sayRemoved(uid, what)
 			continue
 		}
 		if logged[uid] = err.Error(); logged[uid] != g.logged[uid] && ctx.Err() == nil {
@@ -123,6 +129,21 @@ func (g *Garbage) CollectPods(ctx context.Context, running map[string]bool, sure
 		}
 	}
 	g.suspects, g.logged = suspects, logged
+}
+
+// sayRemoved logs that an orphaned pod was removed. With an unusable checkpoint nothing
+// else tells of its volumes, so it is an event too.
+func (g *Garbage) sayRemoved(uid string, what checkpoint.Remnant) {
+	if what != checkpoint.Unreadable {
+		g.Log.Info("orphaned pod removed", "uid", uid)
+		return
+	}
+	const text = "pod with an unusable checkpoint removed, with its volumes: " +
+		"nothing of it is in the runtime, and no manifest gives it"
+	g.Log.Warn(text, "uid", uid)
+	if g.Event != nil {
+		g.Event("UnusableCheckpoint", text+"; its uid was "+uid)
+	}
 }
 
 // contained calls remove, whose panic is an error of this pod alone.
@@ -153,7 +174,7 @@ func (g *Garbage) remove(ctx context.Context, uid string) error {
 	if err := volume.TearDown(ctx, g.Root.Dir, uid); err != nil {
 		return err
 	}
-	g.Root.Users.Release(uid)
+	g.Root.Forget(uid)
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package gc
 
 import (
-	"log/slog"
 	"slices"
 	"sync/atomic"
 
@@ -12,14 +11,16 @@ import (
 	"monopod/manifests"
 )
 
-// ImageNeeds are the images that pods name, for the image collector: those of
-// all desired pods, whether they run or wait for an allocation, and those of all
-// versions with a checkpoint. The sync loop publishes; any goroutine may read.
+// ImageNeeds is what pods need on this machine. Images: those of all desired pods,
+// whether they run or wait for an allocation, and those of all versions with a
+// checkpoint. Folders: those of all desired pods. The sync loop publishes; any
+// goroutine may read. With nil, nothing is known.
 type ImageNeeds struct {
 	Root    *checkpoint.Root
 	Changed func() // called after the first Publish
 
-	pods atomic.Pointer[[]*manifests.Pod] // nil: no manifests have been read yet
+	pods     atomic.Pointer[[]*manifests.Pod] // nil: no manifests have been read yet
+	complete atomic.Bool
 }
 
 // Publish stores the desired pods, which must not be changed afterwards. It is called before any of them
@@ -33,6 +34,22 @@ func (n *ImageNeeds) Publish(pods []*manifests.Pod) {
 	}
 }
 
+// SetComplete says whether the published pods are all that manifests give.
+func (n *ImageNeeds) SetComplete(complete bool) {
+	if n != nil {
+		n.complete.Store(complete)
+	}
+}
+
+// lacks reports whether it is certain that no manifest gives a pod of the uid.
+func (n *ImageNeeds) lacks(uid string) bool {
+	if n == nil || !n.complete.Load() {
+		return false
+	}
+	published := n.pods.Load()
+	return published != nil && !slices.ContainsFunc(*published, func(p *manifests.Pod) bool { return string(p.UID) == uid })
+}
+
 // All returns the images that pods need, false before the first Publish.
 func (n *ImageNeeds) All() ([]image.Need, bool) {
 	published := n.pods.Load()
@@ -43,14 +60,8 @@ func (n *ImageNeeds) All() ([]image.Need, bool) {
 	for _, p := range *published {
 		needs = append(needs, imagesOf(p.Pod)...)
 	}
-	checkpoints, err := n.Root.Checkpoints(slog.New(slog.DiscardHandler)) // unusable ones were logged at the start
-	if err != nil {
-		return nil, false
-	}
-	for _, c := range checkpoints {
-		if !c.IsRemoving() {
-			needs = append(needs, imagesOf(c.Pod)...)
-		}
+	for _, p := range n.Root.StoredPods() {
+		needs = append(needs, imagesOf(p)...)
 	}
 	return needs, true
 }

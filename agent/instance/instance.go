@@ -48,7 +48,7 @@ func (f *Files) Clear(ctx context.Context, uid string) error {
 	if err := volume.TearDown(ctx, f.Root.Dir, uid); err != nil {
 		return err
 	}
-	f.Root.Users.Release(uid)
+	f.Root.Forget(uid)
 	return nil
 }
 
@@ -70,18 +70,23 @@ func (f *Files) BindSubPaths(pod *v1.Pod, c *v1.Container, in podspec.Input, n *
 		return nil, err
 	}
 	out := map[int]string{}
+	var binds []volume.SubPathMount
 	for k, path := range paths {
 		m := &c.VolumeMounts[k]
 		if in.VolumeImages[m.Name] != "" {
 			out[k] = path // the runtime finds it in the image
 			continue
 		}
-		out[k], err = volume.SubPath(f.Root.Dir, string(pod.UID), volume.SubPathMount{
+		binds = append(binds, volume.SubPathMount{
 			Volume: m.Name, Container: c.Name, Index: k, Mount: in.Volumes[m.Name], Path: path,
 			Shared: m.MountPropagation != nil && *m.MountPropagation == v1.MountPropagationBidirectional})
-		if err != nil {
-			return nil, err
-		}
+	}
+	bound, err := volume.SubPaths(f.Root.Dir, string(pod.UID), binds)
+	if err != nil {
+		return nil, err
+	}
+	for i, path := range bound {
+		out[binds[i].Index] = path
 	}
 	return out, nil
 }

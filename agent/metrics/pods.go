@@ -22,9 +22,9 @@ type podMetrics struct {
 
 	containers, containerErrors, terminated *prometheus.CounterVec
 
-	rejections, evictions *prometheus.CounterVec
-	fallbacks             prometheus.Counter
-	panics                prometheus.Counter
+	rejections *prometheus.CounterVec
+	fallbacks  prometheus.Counter
+	panics     prometheus.Counter
 }
 
 func newPodMetrics(r *prometheus.Registry) podMetrics {
@@ -43,7 +43,6 @@ func newPodMetrics(r *prometheus.Registry) podMetrics {
 		containerErrors:    counters(r, "kubelet_started_containers_errors_total", "Tries to start a container that failed, by reason.", "container_type", "code"),
 		terminated:         counters(r, "kubelet_terminated_containers_total", "Containers that ended, by exit code and reason.", "container_type", "exit_code", "reason"),
 		rejections:         counters(r, "kubelet_admission_rejections_total", "Times a pod found no place on the node and had to wait, by reason.", "reason"),
-		evictions:          counters(r, "kubelet_evictions", "Pods that were evicted, by signal.", "eviction_signal"),
 		panics:             counter(r, "monopod_pod_panics_total", "Panics in the agent's work on one pod or manifest, which only that one had to bear: each is a fault of monopod."),
 		fallbacks:          counter(r, "kubelet_lifecycle_handler_http_fallbacks_total", "Hooks by https that were run by http, since the server does not speak https."),
 	}

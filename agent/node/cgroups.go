@@ -44,7 +44,7 @@ type PodCgroups struct {
 	Metrics *metrics.Metrics
 	Log     *slog.Logger
 
-	mu        sync.Mutex
+	mu        sync.Mutex       // guards what follows; nothing waits for the kernel or systemd under it
 	ready     bool             // the driver is known and the levels exist
 	Burstable map[string]int64 // cpu requests of Burstable pods that may run, by uid, in thousandths of a core
 	said      saidonce.Error
@@ -95,7 +95,7 @@ func (g *PodCgroups) Follow(ctx context.Context, c *cri.Client, end context.Canc
 		return nil
 	}
 	config, err := c.RuntimeConfig(ctx)
-	if err != nil && !cri.Unimplemented(err) && !g.ready {
+	if err != nil && !cri.Unimplemented(err) && !g.isReady() {
 		return err
 	}
 	driver := cmp.Or(cgroups.Driver(g.Machine.Cfg.FallbackDriver), cgroups.Cgroupfs)
@@ -106,7 +106,7 @@ func (g *PodCgroups) Follow(ctx context.Context, c *cri.Client, end context.Canc
 			driver = cgroups.Systemd
 		}
 	}
-	if g.ready {
+	if g.isReady() {
 		own := g.Manager.Names().Driver
 		if linux != nil && own != driver && driver != g.other {
 			g.Log.Warn("the runtime has another cgroup driver and cannot start containers in the pods' cgroups: "+
@@ -126,22 +126,31 @@ func (g *PodCgroups) Follow(ctx context.Context, c *cri.Client, end context.Canc
 
 // SetUp creates the levels that hold pods.
 func (g *PodCgroups) SetUp(ctx context.Context, d cgroups.Driver) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	err := g.Manager.SetUp(ctx, d, g.Machine.Cfg.Reserved.Limit(g.Machine.capacity()))
 	if err != nil && !errors.Is(err, cgroups.ErrValues) {
-		if g.Machine.Cfg.MayLackCgroups {
-			g.off = true
-			sayNoCgroups(g.Log, err)
-			return g.Manager.Dismantle(ctx)
+		if !g.Machine.Cfg.MayLackCgroups {
+			return noCgroups(err)
 		}
-		return noCgroups(err)
+		g.mu.Lock()
+		g.off = true
+		g.mu.Unlock()
+		sayNoCgroups(g.Log, err)
+		return g.Manager.Dismantle(ctx)
 	}
 	g.complain(errors.Join(err, g.weigh(ctx)))
 	g.Machine.setCgroups(g.Manager.Names())
+	g.mu.Lock()
 	g.ready = true
+	g.mu.Unlock()
 	g.Log.Info("pods get cgroups", "driver", string(d), "root", g.Manager.Names().Root, "v2", g.Manager.Unified())
 	return nil
+}
+
+// isReady reports whether the driver is known and the levels exist.
+func (g *PodCgroups) isReady() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.ready
 }
 
 // Run writes the levels again every LevelsEvery until ctx ends.
@@ -159,28 +168,41 @@ func (g *PodCgroups) Run(ctx context.Context) {
 }
 
 func (g *PodCgroups) refresh(ctx context.Context) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.ready {
+	if g.isReady() {
 		g.complain(errors.Join(g.Manager.Refresh(ctx), g.weigh(ctx)))
 	}
 }
 
-// complain logs a new error of the levels once: g.mu is held.
+// complain logs a new error of the levels once.
 func (g *PodCgroups) complain(err error) {
-	if g.said.IsNew(err) {
+	g.mu.Lock()
+	isNew := g.said.IsNew(err)
+	g.mu.Unlock()
+	if isNew {
 		g.Log.Warn("QoS cgroups not updated", "err", err)
 	}
 }
 
-// weigh sets the weight of the Burstable level from its pods: g.mu is held.
+// weigh sets the weight of the Burstable level from its pods, until it is that of the
+// pods that there are now: another goroutine may set an older one.
 func (g *PodCgroups) weigh(ctx context.Context) error {
-	var sum int64
+	defer g.Metrics.Cgroup(metrics.CgroupUpdate, time.Now())
+	for {
+		sum := g.weight()
+		if err := g.Manager.SetBurstable(ctx, sum); err != nil || g.weight() == sum {
+			return err
+		}
+	}
+}
+
+// weight returns what the Burstable pods ask for together.
+func (g *PodCgroups) weight() (sum int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	for _, milli := range g.Burstable {
 		sum += milli
 	}
-	defer g.Metrics.Cgroup(metrics.CgroupUpdate, time.Now())
-	return g.Manager.SetBurstable(ctx, sum)
+	return sum
 }
 
 // Count adds a pod that may run to the weight of its level.
@@ -194,8 +216,8 @@ func (g *PodCgroups) Count(p *v1.Pod) {
 // take counts one more pod and sets the weight of the Burstable level.
 func (g *PodCgroups) take(ctx context.Context, p *v1.Pod) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.Count(p)
+	g.mu.Unlock()
 	g.complain(g.weigh(ctx))
 }
 
@@ -227,8 +249,8 @@ func (g *PodCgroups) Destroy(ctx context.Context, uid string) error {
 	}
 	g.Metrics.Cgroup(metrics.CgroupDestroy, started)
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	delete(g.Burstable, uid)
+	g.mu.Unlock()
 	g.complain(g.weigh(ctx))
 	return nil
 }

@@ -46,6 +46,11 @@ type Node struct {
 // New reads what does not change while the agent runs. live returns the present
 // settings.
 func New(cfg NodeSettings, live func() NodeSettings, instance string, log *slog.Logger) (*Node, error) {
+	return newOn(theMachine(), cfg, live, instance, log)
+}
+
+func newOn(security securityFiles, cfg NodeSettings, live func() NodeSettings, instance string, log *slog.Logger,
+) (*Node, error) {
 	facts, err := ReadFacts(cfg)
 	if err != nil {
 		return nil, err
@@ -60,6 +65,7 @@ func New(cfg NodeSettings, live func() NodeSettings, instance string, log *slog.
 		Name: cfg.NodeName, Instance: instance, Root: cfg.Root, PodLogs: cfg.PodLogs,
 		Memory: facts.Capacity.Memory().Value(), Allocatable: facts.Allocatable, CgroupV2: unified, SwapController: SwapController("/sys/fs/cgroup", unified), HugePageSizes: hugePageNames(),
 		ClusterDNS: cfg.ClusterDNS, ClusterDomain: cfg.ClusterDomain, PodPids: cfg.PodPids, SeccompDefault: cfg.SeccompDefault,
+		SELinux: security.selinux(), MaskedPaths: security.masked(),
 		NoCFSQuota: cfg.NoCFSQuota, CFSPeriod: cfg.CFSPeriod.Microseconds(), SingleProcessOOMKill: cfg.SingleProcessOOMKill,
 	}}, nil
 }

@@ -18,7 +18,7 @@ const tempPrefix = ".tmp-"
 // power, sees either the old content or the new: a temporary file in the same
 // folder, fsync, rename, fsync of the folder. The folder must exist.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
-	if err := replaceFile(path, data, perm); err != nil {
+	if err := replaceFile(path, data, perm, (*os.File).Sync); err != nil {
 		return err
 	}
 	return SyncDir(filepath.Dir(path))
@@ -47,12 +47,12 @@ func RemoveTemps(dir string) error {
 
 // replaceFile is WriteFile without the fsync of the folder: whole or not at
 // all, but a power cut may bring the old content back.
-func replaceFile(path string, data []byte, perm fs.FileMode) error {
+func replaceFile(path string, data []byte, perm fs.FileMode, fsync func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix+"*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}
-	if err := fill(f, data, perm); err != nil {
+	if err := fill(f, data, perm, fsync); err != nil {
 		os.Remove(f.Name())
 		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}
@@ -76,24 +76,26 @@ func nameless(err error) error {
 }
 
 // fill writes, syncs and closes f.
-func fill(f *os.File, data []byte, perm fs.FileMode) error {
+func fill(f *os.File, data []byte, perm fs.FileMode, fsync func(*os.File) error) error {
 	_, err := f.Write(data)
 	if err == nil {
 		err = f.Chmod(perm)
 	}
 	if err == nil {
-		err = f.Sync()
+		err = fsync(f)
 	}
 	return errors.Join(err, f.Close())
 }
 
 // SyncDir makes the names in a folder survive a power cut.
-func SyncDir(dir string) error {
+func SyncDir(dir string) error { return syncDir(dir, (*os.File).Sync) }
+
+func syncDir(dir string, fsync func(*os.File) error) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return fmt.Errorf("sync folder %s: %w", dir, err)
 	}
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+	if err := errors.Join(fsync(d), d.Close()); err != nil {
 		return fmt.Errorf("sync folder %s: %w", dir, err)
 	}
 	return nil

@@ -31,6 +31,7 @@ const (
 // none.
 type job struct {
 	value any
+	minor bool      // a power cut may undo it: it costs no fsync
 	fails int       // tries that went wrong
 	next  time.Time // not before; zero: at once
 }
@@ -51,13 +52,14 @@ type writer struct {
 	closed bool
 
 	trouble func(error)
+	fsync   func(*os.File) error // those of tests count
 }
 
 func startWriter(dir string, log *slog.Logger) *writer {
 	w := &writer{
 		dir: dir, log: log,
 		wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
-		trouble: func(error) {}, said: map[string]bool{}, jobs: map[string]*job{},
+		trouble: func(error) {}, said: map[string]bool{}, jobs: map[string]*job{}, fsync: (*os.File).Sync,
 	}
 	go w.run()
 	return w
@@ -72,7 +74,7 @@ func (w *writer) put(file string, j *job) {
 		return
 	}
 	if old := w.jobs[file]; old != nil {
-		j.fails, j.next = old.fails, old.next
+		j.fails, j.next, j.minor = old.fails, old.next, j.minor && old.minor
 	}
 	w.jobs[file] = j
 	w.signal()
@@ -163,12 +165,14 @@ func (w *writer) pass(all bool) {
 	dirs := map[string]error{}
 	for _, file := range slices.Sorted(maps.Keys(due)) {
 		errs[file] = w.do(file, due[file])
-		dirs[filepath.Dir(filepath.Join(w.dir, file))] = nil
+		if !due[file].minor {
+			dirs[filepath.Dir(filepath.Join(w.dir, file))] = nil
+		}
 	}
 	// One fsync per folder and pass: each stalls every other one on the disk,
 	// the runtime's included.
 	for dir := range dirs {
-		dirs[dir] = SyncDir(dir)
+		dirs[dir] = syncDir(dir, w.fsync)
 	}
 	for file, j := range due {
 		w.record(file, j, errors.Join(errs[file], dirs[filepath.Dir(filepath.Join(w.dir, file))]))
@@ -226,9 +230,13 @@ func (w *writer) do(file string, j *job) (err error) {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", path, err)
 	}
-	err = replaceFile(path, data, 0o600)
+	fsync := w.fsync
+	if j.minor {
+		fsync = func(*os.File) error { return nil }
+	}
+	err = replaceFile(path, data, 0o600, fsync)
 	if errors.Is(err, fs.ErrNotExist) && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
-		err = replaceFile(path, data, 0o600) // the folder was removed
+		err = replaceFile(path, data, 0o600, fsync) // the folder was removed
 	}
 	return err
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // bind mounts the open file at its place below the pod's directory.
-func bind(root, uid string, source *os.File, s SubPathMount) (string, error) {
+func bind(root, uid string, source *os.File, s SubPathMount, mounts *mountTable) (string, error) {
 	if err := makeDirs(root, "pods", uid, subPathDir, s.Volume, s.Container); err != nil {
 		return "", err
 	}
@@ -19,7 +19,7 @@ func bind(root, uid string, source *os.File, s SubPathMount) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if done, err := freeTarget(target, want); done || err != nil {
+	if done, err := freeTarget(target, want, mounts); done || err != nil {
 		return target, err
 	}
 	if err := makeTarget(target, want.IsDir()); err != nil {
@@ -38,8 +38,8 @@ func bind(root, uid string, source *os.File, s SubPathMount) (string, error) {
 }
 
 // freeTarget unmounts the target unless the right file is mounted there.
-func freeTarget(target string, want fs.FileInfo) (done bool, err error) {
-	has, err := mountsBelow(target)
+func freeTarget(target string, want fs.FileInfo, mounts *mountTable) (done bool, err error) {
+	has, err := mounts.below(target)
 	if err != nil || len(has) == 0 {
 		return false, err
 	}

@@ -20,16 +20,43 @@ type mountPoint struct {
 	shared bool // unmounting below it unmounts elsewhere too
 }
 
-// mountsBelow returns the mounts at dir or below, in the order of mounting. A dir
-// that does not exist has none below.
-func mountsBelow(dir string) ([]mountPoint, error) {
+// mountTable is the table of mounts as one pass of work sees it: it is read when it
+// is needed first, and once. A machine may have thousands of mounts.
+type mountTable struct {
+	read func() ([]mountPoint, error)
+	all  []mountPoint
+	done bool
+}
+
+func newMountTable() *mountTable { return &mountTable{read: readMounts} }
+
+// below returns the mounts at dir or below, in the order of mounting. A dir that
+// does not exist has none below. Mounts made since the table was read are missing.
+func (t *mountTable) below(dir string) (out []mountPoint, err error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err == nil && !t.done {
+		t.all, err = t.read()
+		t.done = err == nil
+	}
 	if err != nil {
 		return nil, err
 	}
+	for _, m := range t.all {
+		if m.path == real || strings.HasPrefix(m.path, strings.TrimSuffix(real, "/")+"/") {
+			out = append(out, m)
+		}
+	}
+	return out, nil
+}
+
+// mountsBelow returns the mounts that are at dir or below now.
+func mountsBelow(dir string) ([]mountPoint, error) { return newMountTable().below(dir) }
+
+// readMounts reads the mounts of this process.
+func readMounts() ([]mountPoint, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
@@ -43,9 +70,7 @@ func mountsBelow(dir string) ([]mountPoint, error) {
 		if err != nil {
 			return nil, err
 		}
-		if m.path == real || strings.HasPrefix(m.path, strings.TrimSuffix(real, "/")+"/") {
-			out = append(out, m)
-		}
+		out = append(out, m)
 	}
 	return out, lines.Err()
 }

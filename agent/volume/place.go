@@ -85,7 +85,7 @@ func (s *setup) mountMedium(path string, at []string, e v1.EmptyDirVolumeSource)
 	if err != nil {
 		return false, err
 	}
-	below, err := mountsBelow(path)
+	below, err := s.mounts.below(path)
 	if err != nil {
 		return false, err
 	}

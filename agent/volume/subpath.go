@@ -33,12 +33,29 @@ type subPathError struct {
 func (e *subPathError) Error() string { return e.text }
 func (e *subPathError) Unwrap() error { return e.err }
 
-// SubPath returns a host path that shows nothing but s.Path, made as a directory
+// SubPaths returns the host path of each mount, in the same order. It stops at the
+// first error.
+func SubPaths(root, uid string, all []SubPathMount) ([]string, error) {
+	return subPaths(root, uid, all, newMountTable())
+}
+
+func subPaths(root, uid string, all []SubPathMount, mounts *mountTable) (out []string, err error) {
+	for _, s := range all {
+		path, err := subPath(root, uid, s, mounts)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, path)
+	}
+	return out, nil
+}
+
+// subPath returns a host path that shows nothing but s.Path, made as a directory
 // if it is missing. Links that containers put into the volume, before or
 // meanwhile, cannot make it show anything outside of the volume: it is opened
 // element by element without following links, and that open file is bound to a
 // path of our own. An earlier bind of the same file is used again.
-func SubPath(root, uid string, s SubPathMount) (string, error) {
+func subPath(root, uid string, s SubPathMount, mounts *mountTable) (string, error) {
 	fail := func(what string, err error) (string, error) {
 		return "", &subPathError{fmt.Sprintf("failed to %s for volumeMount %q of container %q", what, s.Volume, s.Container), err}
 	}
@@ -61,7 +78,7 @@ func SubPath(root, uid string, s SubPathMount) (string, error) {
 		return fail("prepare subPath", err)
 	}
 	defer source.Close()
-	target, err := bind(root, uid, source, s)
+	target, err := bind(root, uid, source, s, mounts)
 	if err != nil {
 		return fail("prepare subPath", err)
 	}

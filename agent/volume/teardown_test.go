@@ -248,7 +248,7 @@ func TestTearDownOfABusySharedSubPath(t *testing.T) {
 	must(t, Prepare(root, "u1"))
 	s := subPathOf(Mount{HostPath: host}, "")
 	s.Shared = true
-	target, err := SubPath(root, "u1", s)
+	target, err := subPath(root, "u1", s, newMountTable())
 	must(t, err)
 	f, err := os.Open(filepath.Join(target, "file"))
 	must(t, err)

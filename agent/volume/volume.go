@@ -60,6 +60,8 @@ type setup struct {
 	root string // the agent's
 	pod  *v1.Pod
 	in   Input
+
+	mounts *mountTable
 }
 
 // SetUp makes the pod's directories and each volume that a container mounts, and
@@ -70,11 +72,16 @@ func SetUp(ctx context.Context, root string, p *v1.Pod, in Input) (map[string]Mo
 	if err := Prepare(root, string(p.UID)); err != nil {
 		return nil, err
 	}
-	s := &setup{root: root, pod: p, in: in}
-	used := mounted(p)
+	s := &setup{root: root, pod: p, in: in, mounts: newMountTable()}
+	return s.volumes(ctx)
+}
+
+// volumes makes the volumes.
+func (s *setup) volumes(ctx context.Context) (map[string]Mount, error) {
+	used := mounted(s.pod)
 	out := map[string]Mount{}
-	for i := range p.Spec.Volumes {
-		v := &p.Spec.Volumes[i]
+	for i := range s.pod.Spec.Volumes {
+		v := &s.pod.Spec.Volumes[i]
 		if !used[v.Name] {
 			continue
 		}
@@ -83,8 +90,8 @@ func SetUp(ctx context.Context, root string, p *v1.Pod, in Input) (map[string]Mo
 		}
 		start := time.Now()
 		m, err := s.volume(ctx, v)
-		if in.Observe != nil {
-			in.Observe(v, start, err)
+		if s.in.Observe != nil {
+			s.in.Observe(v, start, err)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", v.Name, err)

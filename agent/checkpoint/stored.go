@@ -1,0 +1,101 @@
+package checkpoint
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// storedPods are the pods of the checkpoints on disk, so that a look at them reads no
+// file. Any goroutine may use it.
+type storedPods struct {
+	mu    sync.Mutex
+	byUID map[string]*v1.Pod
+}
+
+func (s *storedPods) put(c *Checkpoint) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byUID == nil {
+		s.byUID = map[string]*v1.Pod{}
+	}
+	s.byUID[c.Uid()] = c.Pod
+}
+
+// StoredPods returns the pods that have a checkpoint and are not to go, by uid. They
+// must not be changed.
+func (r *Root) StoredPods() []*v1.Pod {
+	r.stored.mu.Lock()
+	defer r.stored.mu.Unlock()
+	var out []*v1.Pod
+	for _, uid := range slices.Sorted(maps.Keys(r.stored.byUID)) {
+		if p := r.stored.byUID[uid]; p.DeletionTimestamp == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Forget gives back what the root dir holds for a pod whose dir is removed.
+func (r *Root) Forget(uid string) {
+	r.Users.Release(uid)
+	r.stored.mu.Lock()
+	defer r.stored.mu.Unlock()
+	delete(r.stored.byUID, uid)
+}
+
+// Remnant is why a pod's dir may be of no pod any more.
+type Remnant int
+
+const (
+	NoRemnant  Remnant = iota // there is no such dir, or it has a checkpoint
+	Orphaned                  // it has no checkpoint
+	Unreadable                // its checkpoint is unusable
+)
+
+// Remnant reports whether a pod's dir may be of no pod any more.
+func (r *Root) Remnant(uid string) Remnant {
+	if r.isStored(uid) {
+		return NoRemnant
+	}
+	_, err := r.load(uid)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && Exists(r.PodDir(uid)):
+		return Orphaned
+	case errors.Is(err, errUnusable):
+		return Unreadable
+	}
+	return NoRemnant
+}
+
+// isStored reports whether a pod has a checkpoint that was read or written.
+func (r *Root) isStored(uid string) bool {
+	r.stored.mu.Lock()
+	defer r.stored.mu.Unlock()
+	if r.stored.byUID[uid] == nil {
+		return false
+	}
+	_, err := os.Lstat(r.Path("pods", uid, "pod.json"))
+	return err == nil
+}
+
+// Claim keeps a pod from being accepted until release is called, so that what is
+// left of one with its uid can be removed; not free: it was accepted.
+func (r *Root) Claim(uid string) (release func(), free bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.Remnant(uid) == NoRemnant {
+		return nil, false
+	}
+	r.claimed = uid
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.claimed = ""
+	}, true
+}

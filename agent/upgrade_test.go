@@ -1,0 +1,142 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/config"
+	"monopod/agent/node"
+	"monopod/cri/critest"
+)
+
+// olderUID is a uid as an older build computed it.
+const olderUID = "0123456789abcdef0123456789abcdef"
+
+// asAnOlderBuild rewrites the only checkpoint below root as a build would have
+// written it that knows fewer defaults and computes other digests.
+func asAnOlderBuild(t *testing.T, root string) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(root, "pods", "*", "pod.json"))
+	if len(files) != 1 {
+		t.Fatalf("checkpoints: %v", files)
+	}
+	b, err := os.ReadFile(files[0])
+	noErr(t, err)
+	c := map[string]any{}
+	noErr(t, json.Unmarshal(b, &c))
+	spec := c["pod"].(map[string]any)["spec"].(map[string]any)
+	container := spec["containers"].([]any)[0].(map[string]any)
+	for field, in := range map[string]map[string]any{"enableServiceLinks": spec, "schedulerName": spec,
+		"securityContext": spec, "terminationMessagePolicy": container} {
+		if in[field] == nil {
+			t.Fatalf("no %s in %s", field, b)
+		}
+		delete(in, field)
+	}
+	c["digest"] = strings.Repeat("0", 32)
+	b, err = json.Marshal(c)
+	noErr(t, err)
+	noErr(t, os.WriteFile(files[0], b, 0o600))
+}
+
+// folderAgent is an agent on a manifest folder and a runtime behind a real socket.
+func folderAgent(t *testing.T, r *critest.Runtime, dir, root string) *oneRun {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Manifests, cfg.NodeName, cfg.Endpoint = dir, "n", r.Endpoint()
+	cfg.Root, cfg.PodLogs, cfg.ResolvConf = root, filepath.Join(root, "logs"), "/dev/null"
+	cfg.CgroupDriver, cfg.Listen, cfg.Socket = node.DriverNone, "", filepath.Join(t.TempDir(), "socket")
+	a, err := New(cfg, nil, Options{Log: slog.New(slog.DiscardHandler)})
+	noErr(t, err)
+	o := &oneRun{T: t, Agent: a, root: root, end: make(chan error, 1)}
+	var ctx context.Context
+	ctx, o.stop = context.WithCancel(t.Context())
+	go func() { o.end <- a.Run(ctx) }()
+	return o
+}
+
+// An agent with other defaults comes to another digest and another uid of the same
+// manifest: the pod is the same all the same. It is another once the manifest changes.
+func TestAnUpgradeReplacesNoPodButAnEditDoes(t *testing.T) {
+	r, root, dir := critest.Start(t), filepath.Join(t.TempDir(), "root"), t.TempDir()
+	r.AddImage("img:1", "img:2")
+	write := func(name, text string) {
+		temp := filepath.Join(dir, ".new")
+		noErr(t, os.WriteFile(temp, []byte(text), 0o644))
+		noErr(t, os.Rename(temp, filepath.Join(dir, name)))
+	}
+	web := manifest("web", "img:1", "terminationGracePeriodSeconds: 1")
+	write("web.yaml", strings.Replace(web, "{name: web}", "{name: web, uid: "+olderUID+"}", 1))
+	o := folderAgent(t, r, dir, root)
+	o.await("default/web-n", v1.PodRunning)
+	noErr(t, o.leaves())
+	before, _ := r.Container("web-n/c")
+	asAnOlderBuild(t, root)
+
+	write("web.yaml", web)
+	fence := "{name: fence, annotations: {monopod.start-after: web}}"
+	write("fence.yaml", strings.Replace(manifest("fence", "img:1"), "{name: fence}", fence, 1))
+	o = folderAgent(t, r, dir, root)
+	o.await("default/fence-n", v1.PodRunning)
+	write("web.yaml", strings.Replace(web, "img:1", "img:2", 1))
+	o.until("the new image runs", func() bool {
+		c, ok := r.Container("web-n/c")
+		return ok && c.Config.Image.UserSpecifiedImage == "img:2"
+	})
+	noErr(t, o.leaves())
+	if n := r.Count("RunPodSandbox"); n != 3 { // web, the fence, and the edited web
+		t.Errorf("%d sandboxes were made, want 3: the upgrade replaced the container %s", n, before.ID)
+	}
+}
+
+// until waits for what is not reported.
+func (o *oneRun) until(what string, is func() bool) {
+	o.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); {
+		select {
+		case <-o.Store().Changes():
+		case <-time.After(10 * time.Millisecond):
+		}
+		if time.Now().After(end) {
+			o.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// What an older agent accepted is the same pod to this one: while it runs, and
+// once it has ended.
+func TestAnOtherDigestOfTheSamePodTouchesNothing(t *testing.T) {
+	for _, row := range []struct {
+		name, policy string
+		ended        bool
+	}{{"running", "Always", false}, {"ended", "Never", true}} {
+		t.Run(row.name, func(t *testing.T) {
+			live(t, func(r *rig) {
+				doc := manifest("web", "img:1", "restartPolicy: "+row.policy)
+				r.want(doc)
+				r.after(time.Second)
+				if row.ended {
+					r.Exit("c", 0)
+					r.after(time.Minute)
+				}
+				made := r.made()
+				r.kill()
+				asAnOlderBuild(t, r.dir)
+				r.start()
+				r.want(doc)
+				r.after(time.Minute)
+				if n := r.made() - made; n != 0 {
+					r.Errorf("%d calls made something again", n)
+				}
+			})
+		})
+	}
+}

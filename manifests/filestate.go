@@ -1,0 +1,122 @@
+package manifests
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io/fs"
+	"time"
+
+	"monopod/manifests/decode"
+)
+
+const (
+	// retryBusy is how often a file in the writing is looked at: at first, then
+	// ever more rarely.
+	retryBusy = 10 * time.Millisecond
+	// noWriter is how long a file must stay as it is to count as one without a
+	// writer where the kernel says that it may have one: NFSv4 and CIFS say so of
+	// every file. A longer wait for a writer is said.
+	noWriter = 3 * time.Second
+)
+
+// fileState is what the Source knows of one file that is there.
+type fileState struct {
+	content
+	sig     signature // of the version that was read; zero: look again
+	hash    uint64    // of its bytes
+	decoded bool      // hash and content belong together
+	link    bool      // the path is a symlink
+	pending bool      // never read to the end yet
+	open    bool      // was read while a writer had it open: more may follow
+
+	busy      signature // the version that is being written, or rests
+	busySince time.Time
+	waited    time.Time // since when the file is waited for; zero: it is not
+	waitsLong bool      // that is long enough to be said
+	retry     time.Time // when to look again; zero: with the folder
+}
+
+// uncertain reports whether a file may give more pods than were read from it.
+func (f *fileState) uncertain() bool { return f.unclear || f.pending || f.open }
+
+// read reads a file's content, unless it is being written.
+func (s *Source) read(path string, f *fileState, now time.Time) {
+	insist := f.busy != signature{} && now.Sub(f.busySince) >= s.Settle
+	r, err := readManifest(path, insist)
+	switch {
+	case errors.Is(err, errIrregular):
+		s.gone(path, now)
+		return
+	case err != nil:
+		f.fail(path, err)
+		return
+	case r.busy && (!insist || r.sig != f.busy):
+		if r.sig != f.busy {
+			f.busy, f.busySince = r.sig, now
+		}
+		f.await(now)
+		return
+	}
+	f.pending = false
+	if f.open = r.busy && now.Sub(f.busySince) < noWriter; f.open {
+		f.await(now)
+	} else {
+		f.rest()
+	}
+	if !r.busy {
+		f.busy = signature{}
+	}
+	if f.sig = r.sig; !r.sig.stable(now) {
+		f.sig = signature{}
+	}
+	hash := maphash.Bytes(s.seed, r.data)
+	if !f.decoded || f.hash != hash {
+		f.content, f.hash, f.decoded = decodeFile(path, r.data, s.Options), hash, true
+		s.tellFaults(path, f.faults)
+	}
+}
+
+// await sets when a file that may have a writer is looked at again.
+func (f *fileState) await(now time.Time) {
+	if f.waited.IsZero() {
+		f.waited = now
+	}
+	wait := now.Sub(f.waited)
+	f.retry, f.waitsLong = now.Add(min(max(retryBusy, wait/10), retryFolder)), wait > noWriter
+}
+
+// rest ends the wait for a writer.
+func (f *fileState) rest() { f.waited, f.waitsLong, f.retry = time.Time{}, false, time.Time{} }
+
+// changing is the problem of a file that is waited for.
+func changing(path string) decode.Problem {
+	return decode.Problem{File: path, Warning: true, Message: fmt.Sprintf(
+		"a program has it open for writing and changes it again and again: what is missing in it "+
+			"counts as missing once it has not changed for %s; replace it by rename instead", noWriter)}
+}
+
+// tellFaults says which panics there were over a file, once for each version of it.
+func (s *Source) tellFaults(path string, faults []string) {
+	for _, stack := range faults {
+		s.Log.Error("cannot read a document", "file", path, "stack", stack)
+		if s.Fault != nil {
+			s.Fault()
+		}
+	}
+}
+
+// fail records that a file is there and cannot be read. It is tried again with
+// the folder.
+func (f *fileState) fail(path string, err error) {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	f.content = content{
+		unclear:  true,
+		problems: []decode.Problem{{File: path, Message: fmt.Sprintf("cannot be read: %v", err)}},
+	}
+	f.sig, f.decoded, f.pending = signature{}, false, false
+	f.rest()
+}
