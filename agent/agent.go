@@ -24,6 +24,7 @@ import (
 	"monopod/agent/pleg"
 	"monopod/agent/probe"
 	"monopod/agent/server"
+	"monopod/agent/slots"
 	"monopod/agent/stats"
 	"monopod/agent/status"
 	"monopod/agent/worker"
@@ -190,11 +191,12 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 			Root: a.root, Machine: machine, Cgroups: a.cgroups, Rotator: a.rotator,
 			PodLogs: a.cfg.PodLogs, LogLinks: links, KeepLogs: once != nil, Observe: a.observeVolume,
 		},
-		Watch:  a.watch,
-		Log:    a.log,
-		Starts: make(chan struct{}, startsPerCore*runtime.NumCPU()),
-		Ends:   make(chan struct{}, runtime.NumCPU()),
-		Suffix: nameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans,
+		Watch:      a.watch,
+		Log:        a.log,
+		Sandboxes:  slots.New(startsPerCore * runtime.NumCPU()),
+		Containers: slots.New(startsPerCore * runtime.NumCPU()),
+		Ends:       slots.New(runtime.NumCPU()),
+		Suffix:     nameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans,
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 // room of the agent's, but for the few named here.
 var (
 	// spine, from the bottom up: each imports those before it.
-	spine = []string{"podspec", "checkpoint", "pleg", "node", "instance", "admission", "plan", "podstatus", "gc", "worker"}
+	spine = []string{"podspec", "checkpoint", "pleg", "node", "instance", "admission", "plan", "podstatus", "gc", "podevents", "worker"}
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
 		"config": {"manifests", "manifests/decode"},
@@ -28,7 +28,7 @@ var (
 		"logs": {"agent/panics", "agent/safefile", "agent/saidonce"}, "metrics": {}, "panics": {}, "podlog": {"agent/safefile"},
 		"probe": {"agent/panics"}, "safefile": {}, "saidonce": {},
 		"server": {"agent/elide", "agent/events", "agent/panics", "agent/podlog", "agent/safefile", "agent/saidonce", "agent/status"},
-		"stats":  {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "manifests/decode"}, "stream": {},
+		"slots":  {}, "stats": {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "manifests/decode"}, "stream": {},
 		"volume": {"agent/safefile", "manifests", "manifests/decode"},
 	}
 	below = []string{"cgroups", "cri", "manifests", "manifests/decode", "manifests/defaults", "manifests/poduid"}

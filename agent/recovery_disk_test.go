@@ -120,7 +120,7 @@ func TestAJobThatEndsOnAFullDiskStaysEnded(t *testing.T) {
 		if st := r.status("default/job-n"); st.Phase != v1.PodFailed {
 			r.Errorf("status %+v", st)
 		}
-		r.says(1, "sync failed; retrying")
+		r.says(1, "pod end failed")
 		r.stop()
 		os.Remove(junk)
 		r.start()

@@ -32,6 +32,7 @@ import (
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/agent/probe"
+	"monopod/agent/slots"
 	"monopod/agent/status"
 	"monopod/agent/worker"
 	"monopod/cri"
@@ -180,7 +181,7 @@ func (r *rig) start() {
 	}
 	ws := &worker.Pool{Metrics: r.metrics, Prober: probe.Prober{Dial: r.dial, Observe: ProbeCounter(r.metrics)}, Cri: client,
 		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Disk: &instance.Disk{Root: root, Machine: m, PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator},
-		Watch: r.watch, Log: log, Starts: make(chan struct{}, 8), Ends: make(chan struct{}, 2),
+		Watch: r.watch, Log: log, Sandboxes: slots.New(8), Containers: slots.New(8), Ends: slots.New(2),
 		Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans}
 	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
 	r.offers = make(chan manifests.Snapshot, 1)

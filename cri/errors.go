@@ -95,6 +95,12 @@ func Unavailable(err error) bool {
 	return status.Code(err) == codes.Unavailable || strings.Contains(err.Error(), "server is not initialized yet")
 }
 
+// NameReserved reports that the name of a sandbox or container to create is taken:
+// by an earlier call that has not ended, or by something that the caller may not see.
+func NameReserved(err error) bool {
+	return Busy(err) && (strings.Contains(err.Error(), "failed to reserve") || strings.Contains(err.Error(), "name is reserved"))
+}
+
 // Busy reports that the runtime is at work on the same object on behalf of an
 // earlier call: that sandbox or container name is being created or exists
 // already, or the container is being started or removed. List, then try again.

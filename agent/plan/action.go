@@ -74,6 +74,7 @@ type Action struct {
 	PreStop string        // for a stop: the hook that runs first, as JSON
 	Behind  []string      // for a stop: ids of containers that end first, as far as the grace allows
 	Whole   bool          // for a stop: all containers stop, and the steps after it wait for their end
+	Beside  bool          // nothing waits for its end
 	Marks   map[string]string
 	Verdict checkpoint.Result // for an end
 	Cause   checkpoint.Cause  // for a stop or a kill decision

@@ -44,6 +44,18 @@ func Explain(err error) Waiting {
 	return Waiting{Reason: "FailedCreatePodSandBox", Message: "Failed to create pod sandbox: " + err.Error()}
 }
 
+// ExplainAction returns why an action fails, in the kubelet's words where it has any.
+func ExplainAction(a Action, err error) Waiting {
+	var s *StartError
+	switch {
+	case a.Do == DoStopSandbox:
+		return Waiting{Reason: "FailedKillPod", Message: "error killing pod: " + err.Error()}
+	case a.Makes() || a.Do == DoAccept || a.Do == DoSetUp || errors.As(err, &s) || panics.In(err) != nil:
+		return Explain(err)
+	}
+	return Waiting{Reason: ReasonFault, Message: string(a.Do) + ": " + err.Error()}
+}
+
 // ImageFailure returns why a container without an image waits, and until when.
 // From the second failure in a row the status shows the back-off, as the
 // kubelet's does most of the time.

@@ -44,6 +44,9 @@ func (s *Facts) planRunning(p *Plan) {
 		s.planEnd(p, i, checkpoint.Result{Phase: phase, Why: endReason(s.Pod.Pod, i, phase)})
 		return
 	}
+	if i != nil {
+		defer s.planPrune(p, i)
+	}
 	if s.Now.Before(f.Retry) {
 		p.wakeAt(f.Retry)
 		return
@@ -72,6 +75,7 @@ func SandboxTrouble(pod *v1.Pod, i *pleg.Instance) string {
 		return fmt.Sprintf("the pod has %d sandboxes", ready)
 	case !newest.Ready:
 		return "its sandbox is dead"
+	case newest.Unknown: // what the runtime does not say is no reason to kill
 	case newest.HostNetwork != pod.Spec.HostNetwork:
 		return "its sandbox has the wrong network"
 	case !newest.HostNetwork && len(newest.IPs) == 0:
@@ -126,6 +130,7 @@ func (s *Facts) planSandbox(p *Plan, i *pleg.Instance, why string) {
 			attempt = newest.Attempt + 1
 		}
 	}
+	attempt += s.Failures[SandboxFailure].Skip
 	p.then(Action{Do: DoSetUp, UID: uid, Reason: why})
 	p.then(Action{Do: DoCreateSandbox, UID: uid, Attempt: attempt, Reason: why})
 	if len(s.Pod.Spec.InitContainers) > 0 {
@@ -204,14 +209,14 @@ func (s *Facts) planPrune(p *Plan, i *pleg.Instance) {
 			dead[c.Name]++
 		}
 		if c.Exited() && dead[c.Name] > max(s.Dead, 1) {
-			remove = append(remove, Action{Do: DoRemoveContainer, UID: i.UID, ID: c.ID, Name: c.Name, Attempt: c.Attempt, Reason: "a later attempt has replaced it"})
+			remove = append(remove, Action{Do: DoRemoveContainer, UID: i.UID, ID: c.ID, Name: c.Name, Attempt: c.Attempt, Beside: true, Reason: "a later attempt has replaced it"})
 			continue
 		}
 		used[c.Sandbox] = true
 	}
 	for k, b := range i.Sandboxes {
 		if k > 0 && !b.Ready && !used[b.ID] {
-			remove = append(remove, Action{Do: DoRemoveSandbox, UID: i.UID, ID: b.ID, Reason: "a later sandbox has replaced it"})
+			remove = append(remove, Action{Do: DoRemoveSandbox, UID: i.UID, ID: b.ID, Beside: true, Reason: "a later sandbox has replaced it"})
 		}
 	}
 	p.then(remove...)

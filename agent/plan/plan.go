@@ -23,7 +23,8 @@ type Facts struct {
 	Observed *pleg.Observed
 	Since    time.Time          // when the desired pod started, as reported last; for one without a checkpoint
 	Unseen   bool               // the runtime was not asked: what is not observed may exist
-	Failures map[string]Failure // of the last attempts, by container name; SandboxFailure: the sandbox
+	Failures map[string]Failure // of the last attempts, by Action.Key: a container name, SandboxFailure, ...
+	Running  map[string]Running // by Action.Key
 	Runtime  string             // its name, for container ids
 	Fetching map[string]Pull    // image pulls that run, by container name
 	BackOff  BackOff            // of pods without their own
@@ -35,11 +36,17 @@ type Facts struct {
 	PostStart map[string]HookState     // by container id: hooks that this agent started
 }
 
-// Failure is an attempt that failed and when to try again.
+// Failure is an action that failed and when to try again. Without a reason it is not
+// worth a word yet.
 type Failure struct {
 	Waiting
 	Retry time.Time
-	Count int // in a row
+	Count int       // in a row
+	Busy  time.Time // since when the runtime is busy with the object; zero: it is not
+	Skip  uint32    // attempts whose names are taken by others
+
+	Made   int // sandboxes made in a row, none of which lived long
+	MadeAt time.Time
 }
 
 // SandboxFailure is the key of a sandbox's failure among those of containers.
@@ -62,7 +69,11 @@ func Make(s Facts) Plan {
 	default:
 		s.planRunning(&p)
 	}
+	for _, uid := range s.Remains() {
+		p.then(Action{Do: DoForget, UID: uid, Beside: true, Reason: s.whyLeaving()})
+	}
 	s.await(&p)
+	s.hold(&p)
 	return p
 }
 
@@ -77,8 +88,35 @@ func (s *Facts) Checkpoint() *checkpoint.Checkpoint {
 // Instance returns what the runtime has of the desired pod, or nil.
 func (s *Facts) Instance() *pleg.Instance { return s.Observed.Instances[string(s.Pod.UID)] }
 
-// Leaving returns the uids of the instances that must go, in order.
+// Leaving returns the uids of the instances that must go before the desired one
+// may start, in order.
 func (s *Facts) Leaving() []string {
+	return slices.DeleteFunc(s.former(), s.onlyFiles)
+}
+
+// Remains returns the uids of former instances of which only files are left, which
+// are removed beside the desired instance.
+func (s *Facts) Remains() []string {
+	return slices.DeleteFunc(s.former(), func(uid string) bool { return !s.onlyFiles(uid) })
+}
+
+// onlyFiles reports whether a former instance has nothing that the desired one
+// could not share with it.
+func (s *Facts) onlyFiles(uid string) bool {
+	if s.Pod == nil || string(s.Pod.UID) == uid || s.Observed.Instances[uid] != nil || s.Unseen {
+		return false
+	}
+	for _, r := range s.Running {
+		if r.UID == uid && r.Makes {
+			return false
+		}
+	}
+	c := s.Known[uid]
+	return c != nil && c.IsRemoving()
+}
+
+// former returns the uids of all instances but the desired one, in order.
+func (s *Facts) former() []string {
 	all := map[string]bool{}
 	for uid := range s.Observed.Instances {
 		all[uid] = true
@@ -95,13 +133,17 @@ func (s *Facts) Leaving() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
+func (s *Facts) whyLeaving() string {
+	if s.Pod != nil {
+		return "its manifest has changed"
+	}
+	return "its manifest is gone"
+}
+
 // planRemoval stops one instance, gracefully and in order, and removes
 // everything of it.
 func (s *Facts) planRemoval(p *Plan, uid string) {
-	why := "its manifest is gone"
-	if s.Pod != nil {
-		why = "its manifest has changed"
-	}
+	why := s.whyLeaving()
 	c := s.Known[uid]
 	if c != nil && !c.IsRemoving() {
 		p.then(Action{Do: DoMarkRemoving, UID: uid, Reason: why})

@@ -89,9 +89,9 @@ func (b BackOff) next(n *pleg.Container, sandbox string, now time.Time) (from ti
 // start returns the action that starts a container, or nothing while it must
 // wait. n is the attempt before, or nil.
 func (s *Facts) start(p *Plan, c *v1.Container, n *pleg.Container, why string) []Action {
-	if f := s.Failures[c.Name]; s.Now.Before(f.Retry) {
-		p.wakeAt(f.Retry)
-		p.Wait(c.Name, f.Waiting)
+	f := s.Failures[c.Name]
+	if s.Now.Before(f.Retry) {
+		s.waitForRetry(p, c.Name, f)
 		return nil
 	}
 	if pull, ok := s.Fetching[c.Name]; ok {
@@ -102,6 +102,7 @@ func (s *Facts) start(p *Plan, c *v1.Container, n *pleg.Container, why string) [
 	if n != nil {
 		attempt = max(attempt, n.Attempt+1)
 	}
+	attempt += f.Skip
 	if b := s.Instance().Sandbox(); b != nil && b.Ready {
 		sandbox = b.ID
 	}
@@ -122,9 +123,16 @@ func (s *Facts) start(p *Plan, c *v1.Container, n *pleg.Container, why string) [
 // started, because the agent or the runtime died in between.
 func (s *Facts) resume(p *Plan, n *pleg.Container) []Action {
 	if f := s.Failures[n.Name]; s.Now.Before(f.Retry) {
-		p.wakeAt(f.Retry)
-		p.Wait(n.Name, f.Waiting)
+		s.waitForRetry(p, n.Name, f)
 		return nil
 	}
 	return []Action{{Do: DoResumeContainer, UID: string(s.Pod.UID), ID: n.ID, Name: n.Name, Attempt: n.Attempt, Reason: "it was created and not started"}}
+}
+
+// waitForRetry makes a container wait after a failure.
+func (s *Facts) waitForRetry(p *Plan, name string, f Failure) {
+	p.wakeAt(f.Retry)
+	if f.Reason != "" {
+		p.Wait(name, f.Waiting)
+	}
 }

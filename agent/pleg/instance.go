@@ -62,6 +62,7 @@ type Sandbox struct {
 	Ready       bool
 	HostNetwork bool
 	IPs         []string // empty while not ready, and for host-network pods
+	Unknown     bool     // it is ready, and the runtime does not say what network it has
 	Created     time.Time
 }
 

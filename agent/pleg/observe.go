@@ -107,6 +107,7 @@ func (o *Observer) sandbox(ctx context.Context, s *rt.PodSandbox) (Sandbox, erro
 		return out, nil
 	}
 	out.IPs = Addresses(st)
+	out.Unknown = st.Network == nil || st.GetLinux().GetNamespaces().GetOptions() == nil && len(out.IPs) == 0
 	return out, nil
 }
 

@@ -98,8 +98,11 @@ func (b *statusBuilder) container(c *v1.Container, last *v1.ContainerStatus) v1.
 	default:
 		b.gone(c, last, &st)
 	}
+	if text := b.s.HangText(c.Name); text != "" && st.State.Waiting != nil && st.State.Waiting.Message == "" {
+		st.State.Waiting.Message = text
+	}
 	w, ok := b.p.Waiting[c.Name]
-	if f, failed := b.s.Failures[c.Name]; !ok && failed {
+	if f := b.s.Failures[c.Name]; !ok && f.Reason != "" {
 		w, ok = f.Waiting, true
 	}
 	if n != nil && n.Exited() && !plan.MayRestart(b.s.Pod.Pod, c, n) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"log/slog"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,8 +24,9 @@ import (
 const LeaveIn = 5 * time.Second
 
 // Apply carries out a plan's steps, one after the other, the actions of each
-// together. It ends at the first step with an error. A failed container start
-// is no error: it is kept as a failure, and other containers start.
+// together. It ends at the first step with a failure that the others wait for, or
+// with a call that hangs. A failed container start is none: it is kept as a
+// failure, and other containers start.
 func (w *Worker) Apply(ctx context.Context, s *plan.Facts, steps [][]plan.Action) error {
 	w.fetches.prefetch(ctx, s, steps)
 	for _, step := range steps {
@@ -33,50 +34,59 @@ func (w *Worker) Apply(ctx context.Context, s *plan.Facts, steps [][]plan.Action
 		if wait {
 			return nil
 		}
-		if len(step) == 0 {
-			continue
-		}
-		errs := make([]error, len(step))
-		var all sync.WaitGroup
-		for k := 1; k < len(step); k++ {
-			if step[k].Do != plan.DoMarkKill { // these write one checkpoint, one after the other
-				all.Go(func() { errs[k] = w.do(ctx, s, step[k]) })
-			}
-		}
-		errs[0] = w.do(ctx, s, step[0])
-		for k := 1; k < len(step); k++ {
-			if step[k].Do == plan.DoMarkKill {
-				errs[k] = w.do(ctx, s, step[k])
-			}
-		}
-		all.Wait()
-		var stop error
-		for k, err := range errs {
-			if err = w.recordOutcome(ctx, s, step[k], err); err != nil {
-				stop = err
-			}
-		}
-		if errors.Is(stop, errStop) {
+		err := w.applyStep(ctx, s, step)
+		if errors.Is(err, errStop) {
 			return nil
 		}
-		if stop != nil {
-			return stop
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// applyStep carries out the actions of one step: what writes a checkpoint one
+// after the other, calls of the runtime together.
+func (w *Worker) applyStep(ctx context.Context, s *plan.Facts, step []plan.Action) (stop error) {
+	var begun []*task
+	for _, a := range step {
+		if do := w.task(ctx, s, a); do != nil {
+			begun = append(begun, w.tasks.begin(s, a, do))
+		}
+	}
+	for _, a := range step {
+		if !isTask(a) {
+			if err := w.recordOutcome(ctx, s, a, w.do(ctx, s, a), nil); err != nil {
+				stop = err
+			}
+		}
+	}
+	if !w.tasks.await(begun) {
+		stop = errStop
+	}
+	for _, k := range begun {
+		if !k.ended() || w.tasks.all[k.action.Key()] != k {
+			continue
+		}
+		delete(w.tasks.all, k.action.Key())
+		if err := w.recordOutcome(ctx, s, k.action, k.err, k.made); err != nil {
+			stop = err
+		}
+	}
+	return stop
+}
+
 // errStop ends a plan after a failure that the next plan takes into account.
 var errStop = errors.New("the plan ends here")
 
-// do carries out one action.
+// do carries out an action that is no task.
 func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err error) {
 	defer w.caught(&err, a.Do.Noun(), a.Name)
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	// An update interrupts only waits, not calls that change the runtime. These
-	// are interrupted when the agent ends, see detached.
+	// An update interrupts only waits, not what changes the machine. That is
+	// interrupted when the agent ends, see detached.
 	firm, cancel := w.detached()
 	defer cancel()
 	switch a.Do {
@@ -87,14 +97,11 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 		return plan.Because("FailedCheckpoint", w.remember(w.checkpointOf(s, a.UID)))
 	case plan.DoMarkRemoving:
 		w.rememberOrWarn(w.checkpointOf(s, a.UID).Removing(metav1.Now(), w.Machine.Boot.Mark()), "that the pod is being stopped")
-		return nil
 	case plan.DoSaveActive:
 		w.rememberOrWarn(w.checkpointOf(s, a.UID).WithActive(a.Active, s.Mark), "how long the pod has been active")
-		return nil
 	case plan.DoRecordResult:
-		w.recordResult(s, a.Verdict)
+		w.RecordResult(s, a.Verdict)
 		w.rememberOrWarn(w.checkpointOf(s, a.UID).WithResult(a.Verdict), "that the pod is being stopped")
-		return nil
 	case plan.DoMark:
 		return w.remember(w.checkpointOf(s, a.UID).WithMarks(a.Marks))
 	case plan.DoReplaceSandbox:
@@ -103,25 +110,62 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 		return w.end(firm, s, a)
 	case plan.DoSetUp:
 		return w.setUp(firm, s)
-	case plan.DoForget:
-		return w.forget(firm, a.UID)
-	case plan.DoCreateSandbox:
-		return w.start.createSandbox(ctx, firm, s, a)
-	case plan.DoStopSandbox:
-		return w.tearDown(ctx, s, func() error { return w.Cri.StopSandbox(firm, a.ID) })
-	case plan.DoRemoveSandbox:
-		return w.tearDown(ctx, s, func() error { return w.Cri.RemoveSandbox(firm, a.ID) })
-	case plan.DoStartContainer:
-		return w.start.startContainer(ctx, firm, s, a)
-	case plan.DoResumeContainer:
-		return w.start.resumeContainer(ctx, firm, a)
 	case plan.DoMarkKill:
 		w.MarkKill(s, a)
-		return nil
-	case plan.DoRemoveContainer:
-		return w.removeContainer(firm, s, a)
+	default:
+		return fmt.Errorf("unknown action %q", a.Do)
 	}
-	return fmt.Errorf("unknown action %q", a.Do)
+	return nil
+}
+
+// isTask reports whether an action may hang and so has a goroutine of its own.
+func isTask(a plan.Action) bool {
+	switch a.Do {
+	case plan.DoForget, plan.DoCreateSandbox, plan.DoStopSandbox, plan.DoRemoveSandbox,
+		plan.DoStartContainer, plan.DoResumeContainer, plan.DoRemoveContainer:
+		return true
+	}
+	return false
+}
+
+// task returns what a task does, nil for an action that is none. ctx ends its wait
+// for a slot. It may use nothing that the worker's goroutine changes later.
+func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(firm context.Context, k *task) error {
+	if !isTask(a) {
+		return nil
+	}
+	if err := context.Cause(ctx); err != nil {
+		return func(context.Context, *task) error { return err }
+	}
+	switch a.Do {
+	case plan.DoForget:
+		return func(firm context.Context, _ *task) error { return w.forget(firm, a.UID) }
+	case plan.DoCreateSandbox:
+		return func(firm context.Context, k *task) (err error) {
+			k.made, err = w.start.createSandbox(ctx, firm, s, a)
+			return err
+		}
+	case plan.DoStopSandbox:
+		return func(firm context.Context, _ *task) error {
+			return w.tearDown(ctx, s, func() error { return w.Cri.StopSandbox(firm, a.ID) })
+		}
+	case plan.DoRemoveSandbox:
+		return func(firm context.Context, _ *task) error {
+			return w.tearDown(ctx, s, func() error { return w.Cri.RemoveSandbox(firm, a.ID) })
+		}
+	case plan.DoRemoveContainer:
+		return func(firm context.Context, _ *task) error { return w.removeContainer(firm, s, a) }
+	case plan.DoResumeContainer:
+		return func(firm context.Context, _ *task) error { return w.start.resumeContainer(ctx, firm, s, a) }
+	}
+	m, err := w.start.inSandbox(s)
+	f := w.fetches.all[a.Name]
+	return func(firm context.Context, _ *task) error {
+		if err != nil {
+			return plan.Because("CreateContainerError", err)
+		}
+		return w.start.startContainer(ctx, firm, s, a, m, f)
+	}
 }
 
 // Tearing down yields to starts on the node, for so long at most, looking so
@@ -137,16 +181,16 @@ func (w *Worker) tearDown(ctx context.Context, s *plan.Facts, do func() error) e
 	if s.Pod != nil {
 		return Gone(do())
 	}
-	release, err := slot(ctx, w.Ends)
-	if err != nil {
-		return err
-	}
-	defer release()
-	for until := time.Now().Add(yieldFor); ctx.Err() == nil && len(w.Starts) > 0 && time.Now().Before(until); {
-		pleg.Sleep(ctx, yieldCheck)
-	}
-	return Gone(do())
+	return w.Ends.Do(ctx, func() error {
+		for until := time.Now().Add(yieldFor); ctx.Err() == nil && w.starting() && time.Now().Before(until); {
+			pleg.Sleep(ctx, yieldCheck)
+		}
+		return Gone(do())
+	})
 }
+
+// starting reports whether any pod of the node starts a sandbox or a container.
+func (ws *Pool) starting() bool { return ws.Sandboxes.InUse()+ws.Containers.InUse() > 0 }
 
 // Gone takes "not found" for success.
 func Gone(err error) error {
@@ -156,61 +200,85 @@ func Gone(err error) error {
 	return err
 }
 
-// recordOutcome logs what was done and keeps failures. It returns the errors
-// that end the pass.
-func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action, err error) error {
-	log := w.Log
-	if a.Name != "" {
-		log = log.With("container", a.Name)
-	}
-	starts := a.Do == plan.DoStartContainer || a.Do == plan.DoResumeContainer
-	makes := a.Do == plan.DoAccept || a.Do == plan.DoSetUp || a.Do == plan.DoCreateSandbox
+// recordOutcome logs what was done and keeps failures. made is the sandbox that the
+// action created. It returns the errors that end the pass.
+func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action, err error, made *madeSandbox) error {
 	if errors.Is(err, errFetching) {
 		return w.start.awaitImage(ctx, s, a)
 	}
+	starts := a.Do == plan.DoStartContainer || a.Do == plan.DoResumeContainer
 	if starts {
 		delete(w.fetches.all, a.Name)
 	}
-	if err == nil {
-		w.count(s, a, nil)
-		if starts || a.Do == plan.DoCreateSandbox {
-			log = log.With("attempt", a.Attempt)
-		}
-		log.Info(a.Do.Done(), "reason", a.Reason)
-		if starts || a.Do == plan.DoCreateSandbox {
-			delete(w.failures, a.Name)
-		}
-		return nil
-	}
 	switch {
-	case ctx.Err() != nil || cri.Unavailable(err):
+	case err == nil:
+		w.recordDone(s, a, made)
+		return nil
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || cri.Unavailable(err):
 		return err
-	case cri.Busy(err):
-		return fmt.Errorf("%w: %w", errBusy, err)
-	case a.Do == plan.DoStopSandbox:
-		return plan.Because("FailedKillPod", fmt.Errorf("error killing pod: %w", err))
-	case !starts && !makes:
-		return fmt.Errorf("%s: %w", a.Do, err)
 	}
 	w.count(s, a, err)
-	f := w.failures[a.Name]
-	logged, what := f.Message, a.Do.Noun()
-	f.Waiting, f.Count = plan.Explain(err), f.Count+1
+	w.recordFailed(s, a, err)
+	if starts || a.Beside {
+		return nil
+	}
+	return errStop
+}
+
+// recordDone records that an action was carried out.
+func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
+	w.count(s, a, nil)
+	log := w.logOf(a)
+	switch a.Do {
+	case plan.DoCreateSandbox:
+		log = log.With("attempt", a.Attempt)
+		w.failures[a.Key()] = w.failures[a.Key()].Remade(time.Now())
+		if w.current.Pod == s.Pod {
+			w.start.made = made
+		}
+	case plan.DoAccept, plan.DoSetUp: // share their key with the sandbox, which is next
+	case plan.DoForget:
+		delete(w.Known, a.UID)
+		w.report.forget(a.UID)
+		delete(w.failures, a.Key())
+	case plan.DoStartContainer, plan.DoResumeContainer:
+		log = log.With("attempt", a.Attempt)
+		delete(w.failures, a.Key())
+	default:
+		delete(w.failures, a.Key())
+	}
+	log.Info(a.Do.Done(), "reason", a.Reason)
+}
+
+// recordFailed keeps a failure, with the time of the next try, and says it once.
+func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
+	f, what := w.failures[a.Key()], a.Do.Noun()
+	logged := f.Message
+	f = f.Failed(time.Now(), plan.ExplainAction(a, err), cri.Busy(err), cri.NameReserved(err))
 	var i *image.Error
-	f.Retry = time.Now().Add(plan.RetryAfter(f.Count))
 	if errors.As(err, &i) {
 		f.Waiting, f.Retry = plan.ImageFailure(i)
 		what = "image pull"
 	}
-	w.failures[a.Name] = f
-	w.recordFailure(s, a, f, err)
+	w.failures[a.Key()] = f
+	if f.Reason == "" {
+		return // the runtime is busy with it, not for long
+	}
+	if s.Pod != nil && plan.OfDesired(a.Key(), s.Pod) {
+		w.RecordFailure(s, a, f, err)
+	} else {
+		w.RecordWarning(a, f.Reason, f.Message)
+	}
 	if f.Message != logged && panics.In(err) == nil {
-		log.Warn(what+" failed", "reason", f.Reason, "err", err)
+		w.logOf(a).Warn(what+" failed", "reason", f.Reason, "err", err)
 	}
-	if makes {
-		return errStop
+}
+
+func (w *Worker) logOf(a plan.Action) *slog.Logger {
+	if a.Name == "" {
+		return w.Log
 	}
-	return nil
+	return w.Log.With("container", a.Name)
 }
 
 func (w *Worker) setUp(ctx context.Context, s *plan.Facts) error {
@@ -238,12 +306,9 @@ func (w *Worker) forget(ctx context.Context, uid string) error {
 	}
 	if other, taken := w.Uids.Other(types.UID(uid), w.Key); taken {
 		w.Log.Warn("another pod has this pod's uid; its files stay", "uid", uid, "other", other.String())
-	} else if err := w.clear(ctx, uid); err != nil {
-		return err
+		return nil
 	}
-	delete(w.Known, uid)
-	w.report.forget(uid)
-	return nil
+	return w.clear(ctx, uid)
 }
 
 // startBackground starts the actions of a step that run in the background, and

@@ -19,7 +19,7 @@ func (w *Worker) end(ctx context.Context, s *plan.Facts, a plan.Action) error {
 		return err
 	}
 	if s.Checkpoint().Result == nil {
-		w.recordResult(s, a.Verdict)
+		w.RecordResult(s, a.Verdict)
 	}
 	last := w.report.lastStatus(a.UID)
 	st := podstatus.PodStatus(s, &plan.Plan{}, w.Machine.Now(), last)

@@ -93,12 +93,12 @@ func (g *fetches) start(ctx context.Context, p *v1.Pod, c *v1.Container, config 
 			img, ref, err = g.Images.Present(ctx, i.name, i.policy, config)
 			if img == nil && err == nil {
 				r := image.Request{Pod: string(p.UID), Image: i.name, Sandbox: config, Secrets: g.PullSecrets(p)}
-				g.recordPull(about, &r)
+				g.RecordPull(about, &r)
 				if img, ref, err = g.Images.Pull(ctx, r); panics.In(err) != nil { // in the pull's own goroutine
 					g.fault(err, "image pull", c.Name)
 				}
 			} else if err == nil {
-				g.recordPresent(about, i.name)
+				g.RecordPresent(about, i.name)
 			}
 			return img, ref, err
 		})
@@ -154,8 +154,8 @@ func (f *fetch) ready() bool {
 }
 
 // get returns a container's images, or errFetching while one is not present.
-func (g *fetches) get(ctx context.Context, p *v1.Pod, c *v1.Container, m *madeSandbox) (*images, error) {
-	switch f := g.all[c.Name]; {
+func (g *fetches) get(ctx context.Context, p *v1.Pod, c *v1.Container, m *madeSandbox, f *fetch) (*images, error) {
+	switch {
 	case f != nil && f.ready():
 		return f.images, f.err
 	case f != nil:
@@ -167,7 +167,7 @@ func (g *fetches) get(ctx context.Context, p *v1.Pod, c *v1.Container, m *madeSa
 		if img == nil && err == nil {
 			err = errFetching
 		} else if err == nil {
-			g.recordPresent(events.AboutContainer(p, c.Name), i.name)
+			g.RecordPresent(events.AboutContainer(p, c.Name), i.name)
 		}
 		return img, ref, err
 	})

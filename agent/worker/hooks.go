@@ -39,7 +39,7 @@ func (k *hooks) start(s *plan.Facts, step []plan.Action) {
 		h := &hookRun{name: a.Name, cancel: cancel, done: make(chan struct{})}
 		handler, target := podspec.PostStart(podspec.FindContainer(s.Pod.Pod, a.Name)), k.hookTarget(s, a)
 		k.Log.Info(a.Do.Done(), "container", a.Name, "reason", a.Reason)
-		about := k.about(a.UID, a.Name)
+		about := k.About(a.UID, a.Name)
 		k.all[a.ID] = h
 		k.background.Go(func() {
 			defer k.Wake()
@@ -122,7 +122,7 @@ func (k *hooks) preStop(s *plan.Facts, a plan.Action) func(context.Context) erro
 // hookTarget returns the target of a hook of the action's container.
 func (k *hooks) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
 	t := hook.Target{Exec: func(ctx context.Context, command []string) error { return k.exec(ctx, a.ID, command) }}
-	about := k.about(a.UID, a.Name)
+	about := k.About(a.UID, a.Name)
 	t.Fallback = func() {
 		k.Metrics.HTTPFallback()
 		k.Events.Event(about, v1.EventTypeWarning, "LifecycleHTTPFallback", "request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded")

@@ -13,8 +13,10 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
 	"monopod/agent/instance"
+	"monopod/agent/node"
 	"monopod/agent/panics"
 	"monopod/agent/plan"
+	"monopod/agent/podevents"
 	"monopod/manifests"
 )
 
@@ -23,7 +25,9 @@ import (
 type pod struct {
 	*Pool
 	instance.Files
-	recorder
+	podevents.Recorder
+	Events     *events.Recorder
+	Machine    *node.Node
 	Key        manifests.Key
 	Log        *slog.Logger
 	Known      map[string]*checkpoint.Checkpoint // by uid
@@ -37,7 +41,9 @@ func newPod(pool *Pool, life context.Context, key manifests.Key, known map[strin
 	log := pool.Log.With("pod", key.String())
 	p := &pod{Pool: pool, Key: key, Log: log, Known: known, Life: life, woken: make(chan struct{}, 1)}
 	p.Files.Disk, p.Files.Key, p.Files.Log = pool.Disk, key, log
-	p.recorder = recorder{events: pool.Events, Key: key, Machine: pool.Disk.Machine, Known: known, current: &p.current}
+	p.Recorder = podevents.Recorder{Events: pool.Events, Key: key, Machine: pool.Disk.Machine, Known: known,
+		Current: func() *manifests.Pod { return p.current.Pod }}
+	p.Events, p.Machine = pool.Events, pool.Disk.Machine
 	return p
 }
 

@@ -25,7 +25,7 @@ type probes struct {
 func newProbes(p *pod, report *reporter) *probes {
 	b := &probes{pod: p, report: report, born: time.Now()}
 	b.set = probe.NewSet(&p.Prober, p.ExecProbe, p.Wake, p.Log)
-	b.set.Event = p.recordProbe
+	b.set.Event = p.RecordProbe
 	b.set.Fault = func(t *probe.Target, err error) { p.fault(err, "probe run", t.Container.Name) }
 	return b
 }

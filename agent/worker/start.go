@@ -29,54 +29,48 @@ type starter struct {
 	made    *madeSandbox // the desired instance's sandbox, if this process created it
 }
 
-// slot waits for one of the node's slots.
-func slot(ctx context.Context, slots chan struct{}) (release func(), err error) {
-	select {
-	case slots <- struct{}{}:
-		return func() { <-slots }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-func (t *starter) createSandbox(ctx, firm context.Context, s *plan.Facts, a plan.Action) error {
+// createSandbox creates a sandbox when there is a slot. ctx ends the wait for that,
+// firm the calls.
+func (t *starter) createSandbox(ctx, firm context.Context, s *plan.Facts, a plan.Action) (m *madeSandbox, err error) {
 	if err := t.ownUID(s); err != nil {
-		return err
+		return nil, err
 	}
 	if a.Attempt > 0 {
 		t.Events.Record(events.About(s.Pod.Pod), v1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
 	}
-	t.recordDNS(s.Pod.Pod)
+	t.RecordDNS(s.Pod.Pod)
 	handler, err := podspec.RuntimeHandler(s.Pod.Pod, t.RuntimeClasses)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	config, err := t.prepareSandbox(s.Pod.Pod, a.Attempt)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	release, err := slot(ctx, t.Starts)
-	if err != nil {
+	err = t.Sandboxes.Do(ctx, func() error {
+		m, err = t.runSandbox(firm, s, config, handler)
 		return err
-	}
-	defer release()
+	})
+	return m, err
+}
+
+func (t *starter) runSandbox(ctx context.Context, s *plan.Facts, config *rt.PodSandboxConfig, handler string) (*madeSandbox, error) {
 	start := time.Now()
-	id, err := t.Cri.RunSandbox(firm, config, handler)
+	id, err := t.Cri.RunSandbox(ctx, config, handler)
 	t.Metrics.Sandbox(handler, start, err)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	m := &madeSandbox{id: id, config: config, ips: t.Machine.Now().HostIPs}
 	if !s.Pod.Spec.HostNetwork {
-		st, err := t.Cri.SandboxStatus(firm, id)
+		st, err := t.Cri.SandboxStatus(ctx, id)
 		if err != nil {
 			t.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", "Unable to get pod sandbox status: "+err.Error())
-			return err
+			return nil, err
 		}
 		m.ips = pleg.Addresses(st)
 	}
-	t.made = m
-	return nil
+	return m, nil
 }
 
 // forgetSandbox drops the sandbox that an earlier pass created, unless it is
@@ -113,14 +107,11 @@ func (t *starter) inSandbox(s *plan.Facts) (*madeSandbox, error) {
 	return m, nil
 }
 
-// startContainer creates and starts a container whose image is present.
-func (t *starter) startContainer(ctx, firm context.Context, s *plan.Facts, a plan.Action) error {
+// startContainer creates and starts a container in sandbox m whose image is
+// present, or fetched by f. ctx ends the wait for a slot, firm the calls.
+func (t *starter) startContainer(ctx, firm context.Context, s *plan.Facts, a plan.Action, m *madeSandbox, f *fetch) error {
 	c := podspec.FindContainer(s.Pod.Pod, a.Name)
-	m, err := t.inSandbox(s)
-	if err != nil {
-		return plan.Because("CreateContainerError", err)
-	}
-	img, err := t.fetches.get(ctx, s.Pod.Pod, c, m)
+	img, err := t.fetches.get(ctx, s.Pod.Pod, c, m, f)
 	if err != nil {
 		return err
 	}
@@ -128,37 +119,28 @@ func (t *starter) startContainer(ctx, firm context.Context, s *plan.Facts, a pla
 	if err != nil {
 		return plan.Because("CreateContainerConfigError", err)
 	}
-	release, err := slot(ctx, t.Starts)
-	if err != nil {
-		return err
-	}
-	defer release()
-	id, err := t.Cri.CreateContainer(firm, m.id, config, m.config)
-	if err != nil {
-		return plan.Because("CreateContainerError", podspec.NoImageVolumes(config, err))
-	}
-	about := events.AboutContainer(s.Pod.Pod, a.Name)
-	t.Events.Record(about, v1.EventTypeNormal, "Created", "Container created")
-	if err := t.Cri.StartContainer(firm, id); err != nil {
-		return plan.Because("RunContainerError", err)
-	}
-	t.Events.Record(about, v1.EventTypeNormal, "Started", "Container started")
-	t.LinkLog(a.UID, a.Name, a.Attempt, id)
-	return nil
+	return t.Containers.Do(ctx, func() error {
+		id, err := t.Cri.CreateContainer(firm, m.id, config, m.config)
+		if err != nil {
+			return plan.Because("CreateContainerError", podspec.NoImageVolumes(config, err))
+		}
+		t.Events.Record(events.AboutContainer(s.Pod.Pod, a.Name), v1.EventTypeNormal, "Created", "Container created")
+		return t.run(firm, s, a, id)
+	})
 }
 
 // resumeContainer starts a container that was created before.
-func (t *starter) resumeContainer(ctx, firm context.Context, a plan.Action) error {
-	release, err := slot(ctx, t.Starts)
-	if err != nil {
-		return err
-	}
-	defer release()
-	if err := t.Cri.StartContainer(firm, a.ID); err != nil {
+func (t *starter) resumeContainer(ctx, firm context.Context, s *plan.Facts, a plan.Action) error {
+	return t.Containers.Do(ctx, func() error { return t.run(firm, s, a, a.ID) })
+}
+
+// run starts a container that was created.
+func (t *starter) run(ctx context.Context, s *plan.Facts, a plan.Action, id string) error {
+	if err := t.Cri.StartContainer(ctx, id); err != nil {
 		return plan.Because("RunContainerError", err)
 	}
-	t.Events.Record(t.about(a.UID, a.Name), v1.EventTypeNormal, "Started", "Container started")
-	t.LinkLog(a.UID, a.Name, a.Attempt, a.ID)
+	t.Events.Record(events.AboutContainer(s.Pod.Pod, a.Name), v1.EventTypeNormal, "Started", "Container started")
+	t.LinkLog(a.UID, a.Name, a.Attempt, id)
 	return nil
 }
 

@@ -70,9 +70,9 @@ func (x *stops) start(s *plan.Facts, step []plan.Action) {
 		hook := x.hooks.preStop(s, a)
 		x.Log.Info(a.Do.Done(), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
 		if old[a.ID] == nil {
-			x.recordKilling(a)
+			x.RecordKilling(a)
 		}
-		about := x.about(a.UID, a.Name)
+		about := x.About(a.UID, a.Name)
 		st.cancel = cancel // from here on it ends by itself
 		x.background.Go(func() {
 			defer x.Wake()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"monopod/agent/pleg"
 	"monopod/agent/probe"
 	"monopod/agent/saidonce"
+	"monopod/agent/slots"
 	"monopod/agent/status"
 	"monopod/cri"
 	"monopod/manifests"
@@ -37,9 +39,10 @@ type Pool struct {
 	Prober         probe.Prober
 	Watch          *pleg.Watch
 	Log            *slog.Logger
-	Starts         chan struct{} // a slot per sandbox or container being started
-	Ends           chan struct{} // a slot per sandbox being stopped or removed
-	States         chan State    // to the sync loop
+	Sandboxes      *slots.Slots // for their creation
+	Containers     *slots.Slots // for their creation and start
+	Ends           *slots.Slots // for stops and removals of sandboxes that no start waits for
+	States         chan State   // to the sync loop
 	Metrics        *metrics.Metrics
 	Born           time.Time                // when the first pod could be desired
 	Uids           *admission.UidHolders    // filled by the sync loop
@@ -51,7 +54,6 @@ type Pool struct {
 
 var (
 	errNewVersion = errors.New("the manifest has changed")
-	errBusy       = errors.New("the runtime is busy")
 )
 
 // spinLimit is how many passes may run in a row without a pause.
@@ -61,18 +63,19 @@ const spinLimit = 20
 // those under mu. It never has more than one instance of the pod alive.
 type Worker struct {
 	*pod
-	Observer  *pleg.Observer
-	fetches   *fetches
-	stops     *stops
-	hooks     *hooks
-	probes    *probes
-	report    *reporter
-	start     *starter
-	failures  map[string]plan.Failure // of the desired instance, by container name
-	failed    int                     // syncs in a row that failed
-	lastError string                  // of those, so that it is logged once
-	retryAt   time.Time               // until then only an update or a restart request wakes the worker
-	swept     bool                    // termination logs of previous agents are gone
+	Observer *pleg.Observer
+	fetches  *fetches
+	stops    *stops
+	tasks    *tasks
+	hooks    *hooks
+	probes   *probes
+	report   *reporter
+	start    *starter
+	failures map[string]plan.Failure // of the desired instance, by container name
+	failed   int                     // syncs in a row that failed
+	said     saidonce.Error          // of those
+	retryAt  time.Time               // until then only an update or a restart request wakes the worker
+	swept    bool                    // termination logs of previous agents are gone
 
 	asked    chan struct{} // restart requests have come
 	mu       sync.Mutex
@@ -97,6 +100,7 @@ func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*ch
 	w.fetches = &fetches{pod: p, all: map[string]*fetch{}}
 	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
 	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
+	w.tasks = &tasks{pod: p, all: map[string]*task{}}
 	w.report = &reporter{pod: p}
 	w.probes = newProbes(p, w.report)
 	w.start = &starter{pod: p, fetches: w.fetches}
@@ -167,6 +171,8 @@ func (w *Worker) run(ctx context.Context) {
 // the worker).
 func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time) {
 	w.switchTo(u)
+	w.tasks.cancelUnwanted(u)
+	w.collect(ctx)
 	if !w.Watch.Up() {
 		w.report.unseen(u.Pod)
 		return false, time.Time{}
@@ -180,7 +186,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 		w.Uids.Take(types.UID(uid), w.Key) // a previous instance without checkpoint holds its uid, too
 	}
 	settings := w.Settings()
-	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Runtime: w.Watch.Runtime(), Fetching: w.fetches.running(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
+	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.running(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
 	w.report.dropStale(&s)
 	s.Since = w.report.startOf(&s)
 	s.Next, s.Stopping, s.PostStart = w.NextAttempts(&s), stopping, hooks
@@ -191,7 +197,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	w.probe(&s)
 	p := plan.Make(s)
 	w.report.report(&s, &p)
-	w.recordBackOffs(&s, &p)
+	w.RecordBackOffs(&s, &p)
 	w.report.state(ctx, &s)
 	if p.Gone {
 		w.Store.RemovePod(w.Key.String())
@@ -199,7 +205,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 		return false, time.Time{}
 	}
 	if len(p.Steps) == 0 {
-		w.failed, w.lastError = 0, ""
+		w.failed, w.said = 0, ""
 		return false, p.Wake
 	}
 	if err := w.Apply(ctx, &s, p.Steps); err != nil {
@@ -220,10 +226,13 @@ func (w *Worker) switchTo(u Update) {
 	if w.current == u {
 		return
 	}
+	former := w.current.Pod
 	w.current, w.start.made, w.report.start = u, nil, time.Time{}
 	w.retryAt = time.Time{} // one that outlives its timer would never end
 	w.hooks.forget(nil)
-	clear(w.failures)
+	maps.DeleteFunc(w.failures, func(key string, _ plan.Failure) bool {
+		return former != nil && plan.OfDesired(key, former)
+	})
 	clear(w.fetches.all)
 }
 
@@ -238,13 +247,10 @@ func (w *Worker) passFailed(ctx context.Context, err error) (again bool, next ti
 	}
 	wait := min(plan.RetryFirst<<min(w.failed, 10), plan.RetryMax)
 	w.failed++
-	if text := err.Error(); !errors.Is(err, errBusy) {
-		if text != w.lastError && panics.In(err) == nil { // a panic is logged where it is caught
-			w.lastError = text
-			w.Log.Error("sync failed; retrying", "err", err)
-		}
-		w.recordError(err)
+	if w.said.IsNew(err) && panics.In(err) == nil { // a panic is logged where it is caught
+		w.Log.Error("sync failed; retrying", "err", err)
 	}
+	w.RecordError(err)
 	// The failed calls may have caused events, which must not shorten the wait.
 	w.retryAt = time.Now().Add(wait)
 	return false, w.retryAt

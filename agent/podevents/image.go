@@ -1,4 +1,4 @@
-package worker
+package podevents
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 	"monopod/agent/image"
 )
 
-// recordNoImage records why a container has no image.
-func (r *recorder) recordNoImage(about v1.ObjectReference, i *image.Error) {
-	warn := func(reason, message string) { r.events.Record(about, v1.EventTypeWarning, reason, message) }
+// RecordNoImage records why a container has no image.
+func (r *Recorder) RecordNoImage(about v1.ObjectReference, i *image.Error) {
+	warn := func(reason, message string) { r.Events.Record(about, v1.EventTypeWarning, reason, message) }
 	backOff := func() {
-		r.events.Record(about, v1.EventTypeNormal, "BackOff", fmt.Sprintf("Back-off pulling image %q", i.Image))
+		r.Events.Record(about, v1.EventTypeNormal, "BackOff", fmt.Sprintf("Back-off pulling image %q", i.Image))
 	}
 	switch i.Reason {
 	case image.ImagePullBackOff:
@@ -30,9 +30,9 @@ func (r *recorder) recordNoImage(about v1.ObjectReference, i *image.Error) {
 	warn("Failed", "Error: "+i.Reason)
 }
 
-// recordPull makes a request record the start and the end of its pull.
-func (r *recorder) recordPull(about v1.ObjectReference, req *image.Request) {
-	record := func(reason, message string) { r.events.Event(about, v1.EventTypeNormal, reason, message) }
+// RecordPull makes a request record the start and the end of its pull.
+func (r *Recorder) RecordPull(about v1.ObjectReference, req *image.Request) {
+	record := func(reason, message string) { r.Events.Event(about, v1.EventTypeNormal, reason, message) }
 	name := req.Image
 	req.Begins = func() { record("Pulling", fmt.Sprintf("Pulling image %q", name)) }
 	req.Done = func(img *rt.Image, took, all time.Duration) {
@@ -41,8 +41,8 @@ func (r *recorder) recordPull(about v1.ObjectReference, req *image.Request) {
 	}
 }
 
-// recordPresent records that an image needs no pull.
-func (r *recorder) recordPresent(about v1.ObjectReference, image string) {
-	r.events.Record(about, v1.EventTypeNormal, "Pulled",
+// RecordPresent records that an image needs no pull.
+func (r *Recorder) RecordPresent(about v1.ObjectReference, image string) {
+	r.Events.Record(about, v1.EventTypeNormal, "Pulled",
 		fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 }

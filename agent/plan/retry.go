@@ -1,0 +1,163 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"monopod/manifests"
+)
+
+// Hangs is what is said of a call of the runtime that hangs.
+const Hangs = "the runtime has not answered for 10s; waiting on"
+
+// Running is an action that a pass began and that has not ended: it hangs, or
+// nothing waits for it.
+type Running struct {
+	UID   string
+	Makes bool // see Action.Makes
+	Since time.Time
+}
+
+// Key names what an action works on: at most one action of a key runs, and its
+// failures in a row have one back-off.
+func (a Action) Key() string {
+	switch a.Do {
+	case DoStartContainer, DoResumeContainer:
+		return a.Name
+	case DoAccept, DoSetUp, DoCreateSandbox:
+		return SandboxFailure
+	}
+	if a.ID != "" {
+		return string(a.Do) + " " + a.ID
+	}
+	return string(a.Do) + " " + a.UID
+}
+
+// OfDesired reports whether failures under a key are those of starting the desired
+// version.
+func OfDesired(key string, pod *manifests.Pod) bool {
+	if key == SandboxFailure {
+		return true
+	}
+	for k := range pod.Spec.InitContainers {
+		if pod.Spec.InitContainers[k].Name == key {
+			return true
+		}
+	}
+	for k := range pod.Spec.Containers {
+		if pod.Spec.Containers[k].Name == key {
+			return true
+		}
+	}
+	return false
+}
+
+// Makes reports whether the action makes something that must be removed again.
+func (a Action) Makes() bool {
+	return a.Do == DoCreateSandbox || a.Do == DoStartContainer || a.Do == DoResumeContainer
+}
+
+// gates reports whether the steps after the action wait for its success.
+func (a Action) gates() bool {
+	return !a.Beside && a.Do != DoStartContainer && a.Do != DoResumeContainer
+}
+
+// hold removes from a plan what runs already or is in back-off, and the steps
+// that wait for it.
+func (s *Facts) hold(p *Plan) {
+	for k := 0; k < len(p.Steps); k++ {
+		var rest []Action
+		blocked := false
+		for _, a := range p.Steps[k] {
+			if s.mayDo(p, a) {
+				rest = append(rest, a)
+				continue
+			}
+			blocked = blocked || a.gates()
+		}
+		p.Steps[k] = rest
+		if blocked {
+			p.Steps = p.Steps[:k+1]
+		}
+	}
+	p.dropEmpty()
+}
+
+func (s *Facts) mayDo(p *Plan, a Action) bool {
+	if _, runs := s.Running[a.Key()]; runs {
+		return false
+	}
+	if f := s.Failures[a.Key()]; s.Now.Before(f.Retry) {
+		p.wakeAt(f.Retry)
+		return false
+	}
+	if a.Do == DoForget { // what is still being made must go first
+		for _, r := range s.Running {
+			if r.UID == a.UID && r.Makes {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// A sandbox that dies soon, or has no address, is made again at once the first
+// time, and then in intervals that double up to remakeMax. One that lived for
+// backOffReset ends that.
+const remakeMax = time.Minute
+
+// Remade returns the failure state of sandboxes after one was made.
+func (f Failure) Remade(now time.Time) Failure {
+	made := 1
+	if now.Sub(f.MadeAt) < backOffReset {
+		made = f.Made + 1
+	}
+	next := Failure{Made: made, MadeAt: now}
+	if made > 1 {
+		next.Retry = now.Add(min(RetryFirst<<min(made, 10), remakeMax))
+	}
+	return next
+}
+
+// busyFor is how long the runtime may be busy with an object before that is a
+// failure.
+const busyFor = 30 * time.Second
+
+// Failed returns the failure state after another failure. busy: the runtime works
+// on the object for an earlier call; reserved: its name is taken. A name that
+// stays taken is someone else's, so the next number is tried.
+func (f Failure) Failed(now time.Time, w Waiting, busy, reserved bool) Failure {
+	f.Count++
+	f.Retry = now.Add(RetryAfter(f.Count))
+	if !busy {
+		f.Waiting, f.Busy = w, time.Time{}
+		return f
+	}
+	f.Retry = now.Add(min(RetryFirst<<min(f.Count-1, 10), RetryMax)) // it ends soon
+	if f.Busy.IsZero() {
+		f.Busy = now
+	}
+	if now.Sub(f.Busy) >= busyFor {
+		f.Waiting = w
+		if reserved {
+			f.Skip++
+		}
+	}
+	return f
+}
+
+// dropEmpty drops the steps in which nothing is left to do.
+func (p *Plan) dropEmpty() {
+	p.Steps = slices.DeleteFunc(p.Steps, func(step []Action) bool { return len(step) == 0 })
+}
+
+// HangText says since when the start of a container, or of the pod's sandbox, hangs;
+// "" if it does not.
+func (s *Facts) HangText(container string) string {
+	for _, key := range []string{container, SandboxFailure} {
+		if r, runs := s.Running[key]; runs {
+			return "the runtime has not answered since " + r.Since.UTC().Format(time.RFC3339)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,229 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/slots"
+	"monopod/cri/critest"
+)
+
+// until waits for at most an hour, in steps of a second, and returns how long it took.
+func (r *rig) until(done func() bool) time.Duration {
+	r.Helper()
+	start := time.Now()
+	for !done() {
+		if time.Since(start) > time.Hour {
+			r.Fatal("it has not happened within an hour")
+		}
+		r.after(time.Second)
+	}
+	return time.Since(start)
+}
+
+// A sandbox that dies at once is made again, ever more rarely, and what died goes.
+func TestASandboxThatDiesAtOnceIsNotMadeWithoutEnd(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Takes("RunPodSandbox", 200*time.Millisecond)
+		dies := critest.On("RunPodSandbox")
+		dies.After(func() {
+			for _, b := range r.Sandboxes() {
+				if b.Ready {
+					r.KillSandbox(b.ID)
+				}
+			}
+		})
+		r.Fault(dies)
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		if n := r.Count("RunPodSandbox"); n < 4 || n > 12 {
+			t.Errorf("%d sandboxes in the first minute", n)
+		}
+		r.after(time.Hour)
+		if n := r.Count("RunPodSandbox"); n < 50 || n > 80 {
+			t.Errorf("%d sandboxes in an hour", n)
+		}
+		if n := len(r.Sandboxes()); n > 3 {
+			t.Errorf("%d sandboxes are left", n)
+		}
+		r.ClearFaults()
+		r.after(2 * time.Minute)
+		r.expect("default/web-n/c")
+	})
+}
+
+// noNetwork is a runtime that does not say which network sandboxes have; with a
+// network, one that gives them none.
+func noNetwork(network *rt.PodSandboxNetworkStatus) func(args, reply any) {
+	return func(_, reply any) {
+		if st, ok := reply.(*rt.PodSandboxStatusResponse); ok && st.Status != nil {
+			st.Status = proto.Clone(st.Status).(*rt.PodSandboxStatus)
+			st.Status.Network = network
+		}
+	}
+}
+
+func TestASandboxWithoutAddressIsNotMadeWithoutEnd(t *testing.T) {
+	live(t, func(r *rig) {
+		r.stop()
+		r.mangle = noNetwork(&rt.PodSandboxNetworkStatus{})
+		r.start()
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		if n := r.Count("RunPodSandbox"); n < 4 || n > 12 {
+			t.Errorf("%d sandboxes in the first minute", n)
+		}
+		if n := len(r.Sandboxes()); n > 3 {
+			t.Errorf("%d sandboxes are left", n)
+		}
+	})
+}
+
+// What the runtime does not say is no reason to kill.
+func TestAnUnknownNetworkStopsNothing(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.expect("default/web-n/c")
+		before, _ := r.Container("c")
+		ip := r.status("default/web-n").PodIP
+		r.stop()
+		r.mangle = noNetwork(nil)
+		r.start()
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		if c, _ := r.Container("c"); c.ID != before.ID || r.Count("RunPodSandbox") != 1 {
+			t.Errorf("it was replaced: %d sandboxes", r.Count("RunPodSandbox"))
+		}
+		if got := r.status("default/web-n").PodIP; got != ip || ip == "" {
+			t.Errorf("its address is %q, was %q", got, ip)
+		}
+	})
+}
+
+// The runtime keeps what an agent with another root dir made.
+func TestANameThatSomebodyElseHoldsIsSaidAndPassedBy(t *testing.T) {
+	live(t, func(r *rig) {
+		r.shared = true
+		r.want(manifest("web", "img:1"))
+		r.expect("default/web-n/c")
+		r.stop()
+		noErr(r.T, os.RemoveAll(r.dir))
+		r.Reboot()
+		r.start()
+		r.want(manifest("web", "img:1"))
+		r.after(20 * time.Second)
+		if w := r.status("default/web-n").ContainerStatuses[0].State.Waiting; w == nil || w.Reason != "ContainerCreating" {
+			t.Errorf("at first it %+v", w)
+		}
+		r.after(5 * time.Minute)
+		r.expect("default/web-n/c")
+		if !strings.Contains(r.log.String(), "reserved") {
+			t.Error("the log does not say that the name is reserved")
+		}
+	})
+}
+
+// Networks that hang keep no container of another pod from its restart.
+func TestSandboxesThatHangDelayNoRestart(t *testing.T) {
+	live(t, func(r *rig) {
+		docs := []string{manifest("etcd", "img:1", "hostNetwork: true")}
+		r.want(docs...)
+		for k := range 8 {
+			name := fmt.Sprintf("net%d", k)
+			r.Fault(critest.On("RunPodSandbox").Of(name + "-n").Hang())
+			docs = append(docs, manifest(name, "img:1"))
+		}
+		r.want(docs...)
+		r.after(time.Second)
+		r.Exit("etcd-n/c", 1)
+		r.after(time.Second)
+		r.expect("default/etcd-n/c")
+		r.after(2 * slots.HangsAfter)
+		r.want(append(docs, manifest("late", "img:1"))...)
+		r.after(2 * time.Second)
+		r.expect("default/etcd-n/c", "default/late-n/c")
+		st := r.status("default/net0-n").ContainerStatuses[0].State.Waiting
+		if st == nil || !strings.Contains(st.Message, "has not answered since") {
+			t.Errorf("a pod whose sandbox hangs says %+v", st)
+		}
+		r.ClearFaults()
+	})
+}
+
+func TestTeardownsThatHangDelayNoOther(t *testing.T) {
+	live(t, func(r *rig) {
+		all := []string{manifest("a", "img:1"), manifest("b", "img:1"), manifest("c", "img:1")}
+		r.want(all...)
+		for _, name := range []string{"a-n", "b-n"} {
+			r.Fault(critest.On("StopPodSandbox").Of(name).Hang())
+		}
+		r.want(all[2])
+		r.after(time.Second)
+		r.want()
+		took := r.until(func() bool { _, there := r.Sandbox("c-n"); return !there })
+		if took > slots.HangsAfter+5*time.Second {
+			t.Errorf("c goes after %s", took)
+		}
+		r.ClearFaults()
+	})
+}
+
+// A pod whose sandbox hangs can be removed, and another version of it can start.
+func TestAHangingSandboxIsGivenUpWhenItIsNotWanted(t *testing.T) {
+	for name, next := range map[string][]string{"removed": nil, "edited": {manifest("web", "img:2")}} {
+		t.Run(name, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.Fault(critest.On("RunPodSandbox").Times(1).Hang())
+				r.want(manifest("web", "img:1"))
+				r.after(time.Second)
+				r.want(next...)
+				took := r.until(func() bool {
+					_, there := r.store.Pod("default/web-n")
+					return !there || len(r.Running()) > 0
+				})
+				if took > slots.HangsAfter+5*time.Second {
+					t.Errorf("it took %s", took)
+				}
+				r.ClearFaults()
+			})
+		})
+	}
+}
+
+// A dead container that cannot be removed does not make its pod deaf.
+func TestAContainerThatCannotBeRemovedDelaysNoRestart(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.Exit("c", 1)
+		r.after(time.Minute)
+		r.Fault(critest.On("RemoveContainer").Fail(codes.Unknown, "device or resource busy"))
+		r.Exit("c", 1)
+		r.after(20 * time.Minute)
+		for range 3 {
+			r.after(11*time.Minute + 3*time.Second)
+			r.Exit("c", 1)
+			r.after(time.Second)
+			r.expect("default/web-n/c")
+		}
+		n := r.Count("RemoveContainer")
+		r.after(10 * time.Minute)
+		if n := r.Count("RemoveContainer") - n; n > 400 {
+			t.Errorf("%d tries in 10 minutes", n)
+		}
+		if !strings.Contains(r.log.String(), "device or resource busy") {
+			t.Error("the log does not say why")
+		}
+		var st v1.PodStatus = r.status("default/web-n")
+		if st.Phase != v1.PodRunning {
+			t.Errorf("phase %s", st.Phase)
+		}
+	})
+}

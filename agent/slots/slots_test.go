@@ -1,0 +1,82 @@
+package slots
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// hang makes n calls that end with the returned func, and waits until each has a
+// slot or waits for one.
+func hang(s *Slots, n int) (end func()) {
+	over, done := make(chan struct{}), make(chan error, n)
+	for range n {
+		go func() { done <- s.Do(context.Background(), func() error { <-over; return nil }) }()
+	}
+	synctest.Wait()
+	return func() {
+		close(over)
+		for range n {
+			<-done
+		}
+	}
+}
+
+func TestCallsThatHangGiveTheirSlotsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(2)
+		end := hang(s, 2)
+		start := time.Now()
+		if err := s.Do(t.Context(), func() error { return nil }); err != nil {
+			t.Error(err)
+		}
+		if waited := time.Since(start); waited != HangsAfter {
+			t.Errorf("another call waited %s, want %s", waited, HangsAfter)
+		}
+		synctest.Wait()
+		if s.Hanging() != 2 || s.InUse() != 0 {
+			t.Errorf("%d hang, %d run", s.Hanging(), s.InUse())
+		}
+		end()
+		if s.Hanging() != 0 || s.InUse() != 0 {
+			t.Errorf("after their ends %d hang, %d run", s.Hanging(), s.InUse())
+		}
+	})
+}
+
+func TestCallsWaitWhileBothPoolsAreFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(1)
+		end := hang(s, 1)
+		time.Sleep(HangsAfter + time.Second)
+		more := hang(s, 1)
+		time.Sleep(time.Hour)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("enough"))
+		defer cancel()
+		if err := s.Do(ctx, func() error { return nil }); err == nil || err.Error() != "enough" {
+			t.Errorf("a third call: %v", err)
+		}
+		end() // the second moves over within retryMove
+		start := time.Now()
+		if err := s.Do(t.Context(), func() error { return nil }); err != nil || time.Since(start) > retryMove {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+		more()
+	})
+}
+
+func TestSlotsBoundCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(3)
+		end := hang(s, 5)
+		if s.InUse() != 3 {
+			t.Errorf("%d calls run, want 3", s.InUse())
+		}
+		end()
+		if s.InUse() != 0 {
+			t.Errorf("%d calls run after their ends", s.InUse())
+		}
+	})
+}
