@@ -56,6 +56,7 @@ type Agent struct {
 	cgroups *node.PodCgroups
 	rotator *logs.Rotator
 	garbage *gc.Garbage
+	trash   *gc.Trash
 	metrics *metrics.Metrics
 	node    *node.Reporter
 	stats   *stats.Collector
@@ -171,6 +172,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	links, plans := logLinks(a.cfg, once), func() plan.PlanSettings { return settingsOfPlans(*a.live.Load()) }
 	a.garbage = &gc.Garbage{Root: a.root, Cgroups: a.cgroups, Lister: a.watch.Lister, Up: a.watch.Up,
 		PodLogs: a.cfg.PodLogs, LogLinks: links, Dead: func() int { return plans().DeadContainers }, Log: a.log, Event: a.recordTrouble, Metrics: a.metrics}
+	a.trash = gc.NewTrash(a.garbage)
 	a.watch.Sweep = func(ctx context.Context, pods map[manifests.Key]*pleg.Listed) { a.garbage.Collect(ctx, pods, true) }
 	keyring, err := keyring(a.cfg, a.log)
 	if err != nil {
@@ -189,7 +191,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 		Events:  a.events,
 		Disk: &instance.Disk{
 			Root: a.root, Machine: machine, Cgroups: a.cgroups, Rotator: a.rotator,
-			PodLogs: a.cfg.PodLogs, LogLinks: links, KeepLogs: once != nil, Observe: a.observeVolume,
+			PodLogs: a.cfg.PodLogs, LogLinks: links, KeepLogs: once != nil, Observe: a.observeVolume, Trashed: a.trash.Wake,
 		},
 		Watch:      a.watch,
 		Log:        a.log,
@@ -223,6 +225,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.cgroups.Run(ctx) })
 	parts.Go(func() { a.rotator.Run(ctx) })
 	parts.Go(func() { a.garbage.Run(ctx) })
+	parts.Go(func() { a.trash.Run(ctx) })
 	if a.reloader != nil {
 		parts.Go(func() { a.reloader.run(ctx) })
 	}

@@ -24,6 +24,7 @@ type Disk struct {
 	Cgroups           *node.PodCgroups
 	Rotator           *logs.Rotator
 	PodLogs, LogLinks string                                         // folders; LogLinks "": no links are made
+	Trashed           func()                                         // something was moved into the trash; may be nil
 	KeepLogs          bool                                           // of removed pods
 	Observe           func(v *v1.Volume, start time.Time, err error) // of each volume that was set up; may be nil
 }
@@ -49,6 +50,9 @@ func (f *Files) Clear(ctx context.Context, uid string) error {
 		return err
 	}
 	f.Root.Forget(uid)
+	if f.Trashed != nil {
+		f.Trashed()
+	}
 	return nil
 }
 

@@ -24,8 +24,9 @@ type remover struct {
 	top *os.File
 }
 
-// removePodDir removes pods/<uid>, its directories before its files.
-func removePodDir(ctx context.Context, pods, uid string) error {
+// removeDir removes a directory of pods, such as pods/<uid>, its directories before
+// its files.
+func removeDir(ctx context.Context, pods, uid string) error {
 	parent, err := os.Open(pods)
 	if err != nil {
 		return err
@@ -171,5 +172,5 @@ func RemoveRoot(ctx context.Context, root string) error {
 	if len(below) > 0 {
 		return fmt.Errorf("cannot remove %s: something is mounted at %s", root, below[0].path)
 	}
-	return removePodDir(ctx, filepath.Dir(root), filepath.Base(root))
+	return removeDir(ctx, filepath.Dir(root), filepath.Base(root))
 }

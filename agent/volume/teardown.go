@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TearDown unmounts what SetUp and SubPath mounted and removes the pod's
-// directory. It may be called again, also for a pod that has none. If anything
-// else is mounted below, it changes nothing and says so. Call it when no
-// container of the pod is left. Files right in the pod's directory, such as
-// its checkpoint, are removed last.
+// TearDown unmounts what SetUp and SubPath mounted and moves the pod's directory
+// into the trash, at once and whole. It may be called again, also for a pod that
+// has none. If anything else is mounted below, it changes nothing and says so.
+// Call it when no container of the pod is left. A directory that cannot be moved
+// is removed here, files right in it, such as the checkpoint, last.
 func TearDown(ctx context.Context, root, uid string) error {
 	if err := checkName("pod uid", uid); err != nil {
 		return err
@@ -42,7 +42,13 @@ func TearDown(ctx context.Context, root, uid string) error {
 	if err := unmountBelow(ctx, dir); err != nil {
 		return err
 	}
-	return removePodDir(ctx, pods, uid)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if discard(root, dir) == nil {
+		return nil
+	}
+	return removeDir(ctx, pods, uid)
 }
 
 // unmountBelow unmounts our mounts, newest first. Any other mount below is an

@@ -141,7 +141,7 @@ func TestRemovalStopsAtMounts(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(source, "file"), nil, 0o600))
 	must(t, os.MkdirAll(filepath.Join(root, "pods/u1/a/b"), 0o700))
 	must(t, unix.Mount(source, filepath.Join(root, "pods/u1/a/b"), "", unix.MS_BIND, ""))
-	err := removePodDir(t.Context(), filepath.Join(root, "pods"), "u1")
+	err := removeDir(t.Context(), filepath.Join(root, "pods"), "u1")
 	if err == nil || !strings.Contains(err.Error(), "something is mounted at b") {
 		t.Errorf("got %v", err)
 	}
@@ -186,6 +186,10 @@ func TestDeepTreesNeedFewFiles(t *testing.T) {
 	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 256, Max: was.Max}))
 	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &was)
 	must(t, TearDown(t.Context(), root, "u1"))
+	must(t, EmptyTrash(t.Context(), root))
+	if left, err := os.ReadDir(filepath.Join(root, trashDir)); err != nil || len(left) != 0 {
+		t.Errorf("%d directories are left in the trash, %v", len(left), err)
+	}
 	gone(t, filepath.Join(root, "pods/u1"))
 }
 
@@ -198,7 +202,7 @@ func TestCheckpointGoesLast(t *testing.T) {
 	inner := filepath.Join(dir, "inner")
 	must(t, os.Mkdir(inner, 0o700))
 	must(t, unix.Mount("tmpfs", inner, "tmpfs", 0, "size=4096"))
-	if err := removePodDir(t.Context(), filepath.Join(root, "pods"), "u1"); err == nil {
+	if err := removeDir(t.Context(), filepath.Join(root, "pods"), "u1"); err == nil {
 		t.Fatal("removed through a mount")
 	}
 	kept(t, checkpoint)

@@ -1,0 +1,45 @@
+package gc
+
+import (
+	"context"
+	"time"
+
+	"monopod/agent/saidonce"
+	"monopod/agent/volume"
+)
+
+// Trash deletes the files of removed pods, beside everything else.
+type Trash struct {
+	*Garbage
+	wake chan struct{}
+	said saidonce.Error
+}
+
+// NewTrash returns the trash of a root dir.
+func NewTrash(g *Garbage) *Trash { return &Trash{Garbage: g, wake: make(chan struct{}, 1)} }
+
+// Wake says that something was moved into the trash.
+func (t *Trash) Wake() {
+	select {
+	case t.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run empties the trash whenever something comes, and again after a failure, until
+// ctx ends.
+func (t *Trash) Run(ctx context.Context) {
+	for tick := time.NewTicker(GarbageEvery); ; {
+		err := volume.EmptyTrash(ctx, t.Root.Dir)
+		if ctx.Err() == nil && t.said.IsNew(err) {
+			t.Log.Warn("files of removed pods cannot be deleted; trying again", "err", err)
+		}
+		select {
+		case <-t.wake:
+		case <-tick.C:
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		}
+	}
+}

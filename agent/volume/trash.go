@@ -1,0 +1,56 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// trashDir is the folder below the root dir in which the directories of removed
+// pods wait for their deletion.
+const trashDir = "trash"
+
+// discard moves a pod's directory into the trash, under a name of its own.
+func discard(root, dir string) error {
+	trash := filepath.Join(root, trashDir)
+	if err := os.Mkdir(trash, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	to, err := os.MkdirTemp(trash, filepath.Base(dir)+".")
+	if err != nil {
+		return err
+	}
+	if err := unix.Rename(dir, to); err != nil { // replaces the empty one
+		os.Remove(to)
+		return err
+	}
+	return nil
+}
+
+// EmptyTrash deletes what TearDown moved into the trash. It goes on after an error
+// and returns all of them; what could not be deleted stays for the next call.
+func EmptyTrash(ctx context.Context, root string) error {
+	trash := filepath.Join(root, trashDir)
+	dirs, err := os.ReadDir(trash)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("trash: %w", err)
+	}
+	var failed []error
+	for _, d := range dirs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := removeDir(ctx, trash, d.Name()); err != nil {
+			failed = append(failed, fmt.Errorf("trash: %w", err))
+		}
+	}
+	return errors.Join(failed...)
+}
