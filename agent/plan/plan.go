@@ -29,6 +29,7 @@ type Facts struct {
 	BackOff  BackOff            // of pods without their own
 	Dead     int                // dead attempts kept of each container; 0 is 1
 	Next     map[string]uint32  // next attempts by container name, where the runtime lacks the last one
+	Volumes  bool               // the pod has volumes on disk that do not outlive its end
 
 	Probes    map[string]probe.Results // by container id, of those that run and have probes
 	Stopping  map[string]Stopping      // by container id
@@ -59,6 +60,7 @@ func Make(s Facts) Plan {
 		p.Gone = true
 	case s.Checkpoint().Ended() != "":
 		s.planStopped(&p, "the pod has ended")
+		s.planVolumes(&p)
 	default:
 		s.planRunning(&p)
 	}

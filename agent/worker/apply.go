@@ -14,6 +14,7 @@ import (
 	"monopod/agent/panics"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
+	"monopod/agent/volume"
 	"monopod/cri"
 	"monopod/manifests/decode"
 )
@@ -103,6 +104,8 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 		return w.end(firm, s, a)
 	case plan.DoSetUp:
 		return w.setUp(firm, s)
+	case plan.DoRemoveVolumes:
+		return volume.Release(ctx, w.Root.Dir, a.UID)
 	case plan.DoForget:
 		return w.forget(firm, a.UID)
 	case plan.DoCreateSandbox:

@@ -183,6 +183,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Runtime: w.Watch.Runtime(), Fetching: w.fetches.running(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
 	w.report.dropStale(&s)
 	s.Since = w.report.startOf(&s)
+	w.lookAround(&s)
 	s.Next, s.Stopping, s.PostStart = w.NextAttempts(&s), stopping, hooks
 	w.forgetFinished(seen)
 	w.sweepOnce(seen)
