@@ -27,10 +27,7 @@ func (s *Facts) planRunning(p *Plan) {
 		s.planEnd(p, i, *v)
 		return
 	}
-	why := SandboxTrouble(s.Pod.Pod, i)
-	if s.sandboxReplaced() {
-		why = checkpoint.RestartRequested
-	}
+	why := s.newSandbox(i)
 	switch {
 	case why == "" && s.planReset(p, i):
 		return
@@ -42,6 +39,9 @@ func (s *Facts) planRunning(p *Plan) {
 	}
 	if phase, ended := s.endedWithSandbox(i); ended && !s.sandboxReplaced() {
 		s.planEnd(p, i, checkpoint.Result{Phase: phase, Why: endReason(s.Pod.Pod, i, phase)})
+		return
+	}
+	if s.waitForNetwork(p) {
 		return
 	}
 	if s.Now.Before(f.Retry) {

@@ -216,8 +216,9 @@ func (w *Watch) follow(ctx context.Context) error {
 	listener.Go(func() { ended <- w.listen(ctx) })
 	period, health := RelistWithEvents, time.NewTicker(HealthEvery)
 	defer health.Stop()
-	relist := time.NewTimer(0)
+	relist, network := time.NewTimer(0), w.newNetworkTimer()
 	defer relist.Stop()
+	defer network.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -239,10 +240,14 @@ func (w *Watch) follow(ctx context.Context) error {
 				return err
 			}
 		case <-health.C:
-			if err := w.checkStatus(ctx); err != nil {
+			if err := w.checkNetwork(ctx, relist, network); err != nil {
 				return err
 			}
 			w.breaks = 0
+		case <-network.C:
+			if err := w.checkNetwork(ctx, relist, network); err != nil {
+				return err
+			}
 		}
 	}
 }

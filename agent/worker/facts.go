@@ -10,6 +10,7 @@ func (w *Worker) lookAround(s *plan.Facts) {
 	if s.Pod == nil {
 		return
 	}
+	s.NoNetwork = w.Watch.NoNetwork()
 	s.Volumes = w.releasesVolumes(s)
 }
 

@@ -72,6 +72,7 @@ type Worker struct {
 	failed    int                     // syncs in a row that failed
 	lastError string                  // of those, so that it is logged once
 	retryAt   time.Time               // until then only an update or a restart request wakes the worker
+	noNetwork string                  // why the pod waits for the network, as recorded last
 	swept     bool                    // termination logs of previous agents are gone
 
 	asked    chan struct{} // restart requests have come
@@ -193,6 +194,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	p := plan.Make(s)
 	w.report.report(&s, &p)
 	w.recordBackOffs(&s, &p)
+	w.recordNetwork(&s, &p)
 	w.report.state(ctx, &s)
 	if p.Gone {
 		w.Store.RemovePod(w.Key.String())
