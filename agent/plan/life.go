@@ -38,7 +38,7 @@ func (s *Facts) planRunning(p *Plan) {
 		return
 	}
 	if phase, ended := s.endedWithSandbox(i); ended && !s.sandboxReplaced() {
-		s.planEnd(p, i, checkpoint.Result{Phase: phase, Why: endReason(s.Pod.Pod, i, phase)})
+		s.planEnd(p, i, s.resultWithoutSandbox(i, phase))
 		return
 	}
 	if s.waitForNetwork(p) {
@@ -116,11 +116,7 @@ func workDone(pod *v1.Pod, i *pleg.Instance) (v1.PodPhase, bool) {
 func (s *Facts) planSandbox(p *Plan, i *pleg.Instance, why string) {
 	uid, attempt := string(s.Pod.UID), uint32(0)
 	if i != nil {
-		cause := checkpoint.CausePod
-		if s.sandboxReplaced() {
-			cause = checkpoint.CauseRequest
-		}
-		planStop(p, i, s.Pod.Pod, cause, why, 0)
+		planStop(p, i, s.Pod.Pod, s.sandboxCause(), why, 0)
 		p.then(removeCreated(i)...)
 		if newest := i.Sandbox(); newest != nil {
 			attempt = newest.Attempt + 1

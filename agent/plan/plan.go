@@ -16,25 +16,27 @@ import (
 
 // Facts is everything that a plan is made from.
 type Facts struct {
-	Now       time.Time                         // by the machine's clock; comparisons go by the process's own
-	Mark      checkpoint.Mark                   // the same moment, as it is saved
-	Pod       *manifests.Pod                    // the desired pod; nil: none
-	Known     map[string]*checkpoint.Checkpoint // by uid, of this pod name
-	Observed  *pleg.Observed
-	Since     time.Time          // when the desired pod started, as reported last; for one without a checkpoint
-	Unseen    bool               // the runtime was not asked: what is not observed may exist
-	Failures  map[string]Failure // of the last attempts, by container name; SandboxFailure: the sandbox
-	Runtime   string             // its name, for container ids
-	Fetching  map[string]Pull    // image pulls that run, by container name
-	BackOff   BackOff            // of pods without their own
-	Dead      int                // dead attempts kept of each container; 0 is 1
-	Next      map[string]uint32  // next attempts by container name, where the runtime lacks the last one
-	NoNetwork string             // why the runtime cannot give pods a network; "": it can, or that is not known
-	Volumes   bool               // the pod has volumes on disk that do not outlive its end
+	Now      time.Time                         // by the machine's clock; comparisons go by the process's own
+	Mark     checkpoint.Mark                   // the same moment, as it is saved
+	Pod      *manifests.Pod                    // the desired pod; nil: none
+	Known    map[string]*checkpoint.Checkpoint // by uid, of this pod name
+	Observed *pleg.Observed
+	Since    time.Time          // when the desired pod started, as reported last; for one without a checkpoint
+	Unseen   bool               // the runtime was not asked: what is not observed may exist
+	Failures map[string]Failure // of the last attempts, by container name; SandboxFailure: the sandbox
+	Runtime  string             // its name, for container ids
+	Fetching map[string]Pull    // image pulls that run, by container name
+	BackOff  BackOff            // of pods without their own
+	Dead     int                // dead attempts kept of each container; 0 is 1
+	Next     map[string]uint32  // next attempts by container name, where the runtime lacks the last one
 
 	Probes    map[string]probe.Results // by container id, of those that run and have probes
 	Stopping  map[string]Stopping      // by container id
 	PostStart map[string]HookState     // by container id: hooks that this agent started
+
+	CgroupGone bool   // the pod's cgroup was there and is there no longer
+	NoNetwork  string // why the runtime cannot give pods a network; "": it can, or that is not known
+	Volumes    bool   // the pod has volumes on disk that do not outlive its end
 }
 
 // Failure is an attempt that failed and when to try again.

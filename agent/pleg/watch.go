@@ -60,6 +60,10 @@ type Watch struct {
 	// runtime, to remove what a previous agent left.
 	Sweep func(ctx context.Context, pods map[manifests.Key]*Listed)
 
+	// Vanished reports, after each relist, whether cgroups of pods that run have newly
+	// vanished, which wakes all workers; nil: it is not looked at.
+	Vanished func() bool
+
 	Events *events.Recorder
 	Node   string
 
@@ -274,7 +278,7 @@ func (w *Watch) relist(ctx context.Context) error {
 		return err
 	}
 	w.recordLogs(all.Pods)
-	seen := Relist{Pods: map[manifests.Key]uint64{}, Fresh: w.fresh}
+	seen := Relist{Pods: map[manifests.Key]uint64{}, Fresh: w.fresh || w.Vanished != nil && w.Vanished()}
 	for key, p := range all.Pods {
 		seen.Pods[key] = p.fingerprint()
 	}

@@ -11,6 +11,7 @@ func (w *Worker) lookAround(s *plan.Facts) {
 		return
 	}
 	s.NoNetwork = w.Watch.NoNetwork()
+	s.CgroupGone = s.Instance().Sandbox() != nil && s.Checkpoint().Ended() == "" && w.Cgroups.Vanished(s.Pod.Pod)
 	s.Volumes = w.releasesVolumes(s)
 }
 

@@ -100,6 +100,8 @@ func (r *recorder) recordKilling(a plan.Action) {
 	switch a.Cause {
 	case checkpoint.CauseRequest:
 		text += ": " + checkpoint.RestartRequested
+	case checkpoint.CauseCgroup:
+		text += ": " + a.Reason
 	case checkpoint.CauseHook:
 		text = "FailedPostStartHook"
 	case checkpoint.CauseProbe:
