@@ -16,7 +16,6 @@ import (
 	"monopod/agent/events"
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
-	"monopod/agent/podspec"
 	"monopod/agent/status"
 	"monopod/cri"
 	"monopod/manifests"
@@ -253,18 +252,6 @@ func (w *Watch) follow(ctx context.Context) error {
 				return err
 			}
 		}
-	}
-}
-
-// event passes on the pod of an event. The relist covers events without one.
-func (w *Watch) event(ctx context.Context, e *rt.ContainerEventResponse) {
-	b := e.GetPodSandboxStatus()
-	if b.GetLabels()[podspec.LabelInstance] != w.Instance || !wellFormed(b.Labels) {
-		return
-	}
-	select {
-	case w.Touched <- KeyOf(b.Labels):
-	case <-ctx.Done():
 	}
 }
 
