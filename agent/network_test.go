@@ -15,7 +15,7 @@ import (
 	"monopod/cri/critest"
 )
 
-// noNetwork is what a pod's events and status say while noNetwork lasts.
+// noNetwork is what a pod's event and status say while the network is down.
 const noNetwork = "network is not ready: container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized"
 
 func networkDown(r *rig) {
