@@ -98,13 +98,19 @@ func TestPodCgroupHugePages(t *testing.T) {
 // cgroupRig is pods' cgroups on a kernel that is played.
 func cgroupRig(t *testing.T) (*node.PodCgroups, cgroups.Config, *strings.Builder) {
 	cfg := cgrouptest.V1(t)
+	g, said := cgroupsOn(t, cfg)
+	return g, cfg, said
+}
+
+// cgroupsOn is pods' cgroups on that kernel.
+func cgroupsOn(t *testing.T, cfg cgroups.Config) (*node.PodCgroups, *strings.Builder) {
 	m, err := cgroups.Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := &strings.Builder{}
 	g := &node.PodCgroups{Metrics: metrics.New(metrics.Config{}), Manager: m, Machine: &node.Node{Base: podspec.Host{Memory: 1 << 30}}, Log: slog.New(slog.NewTextHandler(said, nil)), Burstable: map[string]int64{}}
-	return g, cfg, said
+	return g, said
 }
 
 func asks(uid, cpu string) *v1.Pod {

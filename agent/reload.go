@@ -40,7 +40,7 @@ var liveSettings = []struct {
 		func(r *reloader, c config.Config) { r.images(limitsOfImages(c)) }},
 	{[]string{"registryPullQPS", "registryBurst"}, func(r *reloader, c config.Config) { r.rate(c.PullQPS, c.PullBurst) }},
 	{[]string{"crashLoopBackOff.firstContainerRestartPeriod", "crashLoopBackOff.maxContainerRestartPeriod"}, func(r *reloader, _ config.Config) { r.pods() }},
-	{[]string{"deadContainersPerContainer"}, func(r *reloader, _ config.Config) { r.pods() }},
+	{[]string{"deadContainersPerContainer", "keepTerminatedPodVolumes"}, func(r *reloader, _ config.Config) { r.pods() }},
 	{[]string{"nodeLabels"}, func(r *reloader, _ config.Config) { r.pods(); r.node() }},
 	{[]string{"maxPods", "podsPerCore"}, func(r *reloader, _ config.Config) { r.pods(); r.node() }},
 }

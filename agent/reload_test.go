@@ -98,6 +98,7 @@ func TestWhatCountsAtOnceAndWhatAfterARestart(t *testing.T) {
 		{"a back-off", "", "crashLoopBackOff: {maxContainerRestartPeriod: 20s}", "pods", "crashLoopBackOff.maxContainerRestartPeriod", "",
 			func(c config.Config) bool { return c.BackOffMax == 20*time.Second }},
 		{"dead containers", "", "deadContainersPerContainer: 3", "pods", "deadContainersPerContainer", "", func(c config.Config) bool { return c.DeadContainers == 3 }},
+		{"volumes", "", "keepTerminatedPodVolumes: true", "pods", "keepTerminatedPodVolumes", "", func(c config.Config) bool { return c.KeepEndedVolumes }},
 		{"labels and room", "", "nodeLabels: {disk: ssd}\nmaxPods: 7", "pods|node|pods|node", "nodeLabels, maxPods", "",
 			func(c config.Config) bool { return c.NodeLabels["disk"] == "ssd" && c.MaxPods == 7 }},
 		{"places", "root: /a", "root: /b\nstaticPodPath: /n", "", "", "staticPodPath, root", func(c config.Config) bool { return c.Root == "/a" && c.Manifests == "/m" }},

@@ -60,9 +60,9 @@ func TestASandboxThatDiesAtOnceIsNotMadeWithoutEnd(t *testing.T) {
 	})
 }
 
-// noNetwork is a runtime that does not say which network sandboxes have; with a
+// unsaidNetwork is a runtime that does not say which network sandboxes have; with a
 // network, one that gives them none.
-func noNetwork(network *rt.PodSandboxNetworkStatus) func(args, reply any) {
+func unsaidNetwork(network *rt.PodSandboxNetworkStatus) func(args, reply any) {
 	return func(_, reply any) {
 		if st, ok := reply.(*rt.PodSandboxStatusResponse); ok && st.Status != nil {
 			st.Status = proto.Clone(st.Status).(*rt.PodSandboxStatus)
@@ -74,7 +74,7 @@ func noNetwork(network *rt.PodSandboxNetworkStatus) func(args, reply any) {
 func TestASandboxWithoutAddressIsNotMadeWithoutEnd(t *testing.T) {
 	live(t, func(r *rig) {
 		r.stop()
-		r.mangle = noNetwork(&rt.PodSandboxNetworkStatus{})
+		r.mangle = unsaidNetwork(&rt.PodSandboxNetworkStatus{})
 		r.start()
 		r.want(manifest("web", "img:1"))
 		r.after(time.Minute)
@@ -95,7 +95,7 @@ func TestAnUnknownNetworkStopsNothing(t *testing.T) {
 		before, _ := r.Container("c")
 		ip := r.status("default/web-n").PodIP
 		r.stop()
-		r.mangle = noNetwork(nil)
+		r.mangle = unsaidNetwork(nil)
 		r.start()
 		r.want(manifest("web", "img:1"))
 		r.after(time.Minute)

@@ -57,6 +57,7 @@ func complete(c config.Config, once *Once) (config.Config, error) {
 	}
 	if once != nil {
 		c.Manifests, c.Listen, c.Socket = "", "", ""
+		c.KeepEndedVolumes = true // until the run is over: what its pods wrote may still be wanted
 	}
 	return c, nil
 }
@@ -150,7 +151,8 @@ func thresholds(evictionHard map[string]string) (free map[v1.ResourceName]node.T
 }
 
 func settingsOfPlans(c config.Config) plan.PlanSettings {
-	return plan.PlanSettings{BackOff: plan.BackOff{First: c.BackOffFirst, Max: c.BackOffMax}, DeadContainers: c.DeadContainers}
+	return plan.PlanSettings{BackOff: plan.BackOff{First: c.BackOffFirst, Max: c.BackOffMax},
+		DeadContainers: c.DeadContainers, KeepVolumes: c.KeepEndedVolumes}
 }
 
 func settingsOfLogs(c config.Config) logs.Config {

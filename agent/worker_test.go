@@ -35,6 +35,7 @@ import (
 	"monopod/agent/slots"
 	"monopod/agent/status"
 	"monopod/agent/worker"
+	"monopod/cgroups"
 	"monopod/cri"
 	"monopod/cri/critest"
 	"monopod/manifests"
@@ -65,6 +66,7 @@ type rig struct {
 	facts     func(*node.Facts)
 	dial      func(ctx context.Context, network, address string) (net.Conn, error) // of probes; nil: nobody listens
 	boot      checkpoint.Boot                                                      // zero: this machine's
+	cgroups   *node.PodCgroups                                                     // nil: pods have none
 	mangle    func(args, reply any)                                                // see life; must be set before start
 }
 
@@ -163,8 +165,14 @@ func (r *rig) start() {
 			return f, err
 		}
 	}
+	if r.cgroups != nil {
+		r.cgroups.Machine = m
+		if err := r.cgroups.SetUp(ctx, cgroups.Cgroupfs); err != nil {
+			r.Fatal(err)
+		}
+	}
 	r.watch = pleg.NewWatch(client, root.Instance, r.store, log)
-	r.watch.PodLogs = cfg.PodLogs
+	r.watch.PodLogs, r.watch.Vanished = cfg.PodLogs, r.cgroups.NewlyVanished
 	r.events = events.Open(events.Config{Node: "n", Log: log})
 	r.watch.Events, r.watch.Node = r.events, "n"
 	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return stateOf(r.store, r.watch, r.sync.desiredNames()) }})
@@ -180,7 +188,7 @@ func (r *rig) start() {
 		r.dial = nobodyListens
 	}
 	ws := &worker.Pool{Metrics: r.metrics, Prober: probe.Prober{Dial: r.dial, Observe: ProbeCounter(r.metrics)}, Cri: client,
-		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Disk: &instance.Disk{Root: root, Machine: m, PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator},
+		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Disk: &instance.Disk{Root: root, Machine: m, Cgroups: r.cgroups, PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator},
 		Watch: r.watch, Log: log, Sandboxes: slots.New(8), Containers: slots.New(8), Ends: slots.New(2),
 		Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans}
 	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)

@@ -69,6 +69,7 @@ type Config struct {
 	LogMaxFiles, LogMaxWorkers int
 	LogInterval                time.Duration
 	DeadContainers             int
+	KeepEndedVolumes           bool
 }
 
 // DefaultPodLogs is where the kubelet has the containers' logs, too.

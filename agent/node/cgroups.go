@@ -44,9 +44,10 @@ type PodCgroups struct {
 	Metrics *metrics.Metrics
 	Log     *slog.Logger
 
-	mu        sync.Mutex       // guards what follows; nothing waits for the kernel or systemd under it
-	ready     bool             // the driver is known and the levels exist
-	Burstable map[string]int64 // cpu requests of Burstable pods that may run, by uid, in thousandths of a core
+	mu        sync.Mutex            // guards what follows; nothing waits for the kernel or systemd under it
+	ready     bool                  // the driver is known and the levels exist
+	Burstable map[string]int64      // cpu requests of Burstable pods that may run, by uid, in thousandths of a core
+	seen      map[string]seenCgroup // by uid
 	said      saidonce.Error
 	other     cgroups.Driver // the runtime's at the last Follow, which alone uses it; "": not asked since ready
 	off       bool           // cgroups cannot be made here; pods have none
@@ -243,6 +244,7 @@ func (g *PodCgroups) Destroy(ctx context.Context, uid string) error {
 	if g.None() {
 		return nil
 	}
+	g.unsee(uid)
 	started := time.Now()
 	if err := g.Manager.Destroy(ctx, uid); err != nil {
 		return err

@@ -116,6 +116,8 @@ func containerWaits(s *v1.ContainerStatus) string {
 		if m := backOff.FindStringSubmatch(text); m != nil {
 			return "is started again within " + m[1]
 		}
+	case "NetworkNotReady":
+		return "waits for the network: " + strings.TrimPrefix(text, "network is not ready: ")
 	case "ErrImagePull", "ImagePullBackOff":
 		// One and the same trouble, whether it is tried just now or waited for.
 		if _, why, ok := strings.Cut(text, "ErrImagePull: "); ok {

@@ -30,6 +30,8 @@ func TestWhatIsWaitedFor(t *testing.T) {
 			map[string]string{"web/a": "is started again within 20s"}},
 		{"the whole pod", now(p, v1.PodPending, states{"a": waiting("FailedMount", "no\ndisk"), "b": waiting("FailedMount", "no\ndisk")}),
 			map[string]string{"web": "FailedMount: no disk"}},
+		{"a network that is not ready", now(p, v1.PodPending, states{"a": waiting("NetworkNotReady", "network is not ready: no\ncni"), "b": waiting("NetworkNotReady", "network is not ready: no\ncni")}),
+			map[string]string{"web": "waits for the network: no cni"}},
 		{"a refusal", refused(p, "OutOfcpu", "too much"), map[string]string{"web": "there is no place for it: OutOfcpu: too much"}},
 		{"a probe", notReady, map[string]string{"web": "is not ready: Readiness probe failed: no"}},
 		{"what ends the run is not waited for", now(p, v1.PodPending, states{"a": waiting("InvalidImageName", "x")}), nil},

@@ -17,6 +17,7 @@ const (
 	DoRecordResult    verb = "record result"        // write into the checkpoint how the pod ends, before it is stopped
 	DoEnd             verb = "end"                  // write into the checkpoint how the pod ended
 	DoSetUp           verb = "set up"               // make the pod's cgroup, dirs and volumes
+	DoRemoveVolumes   verb = "remove volumes"       // unmount them, and remove what is in them
 	DoForget          verb = "forget"               // remove the instance's cgroup, volumes, dirs, logs and checkpoint
 	DoCreateSandbox   verb = "create sandbox"       //
 	DoStopSandbox     verb = "stop sandbox"         //
@@ -40,6 +41,7 @@ var verbTexts = map[verb]struct{ done, noun string }{
 	DoRecordResult:    {"pod result recorded", "pod result record"},
 	DoEnd:             {"pod ended", "pod end"},
 	DoSetUp:           {"pod set up", "pod setup"},
+	DoRemoveVolumes:   {"pod volumes removed", "removal of pod volumes"},
 	DoForget:          {"pod removed", "pod removal"},
 	DoCreateSandbox:   {"sandbox created", "sandbox creation"},
 	DoStopSandbox:     {"sandbox stopped", "sandbox stop"},

@@ -27,10 +27,7 @@ func (s *Facts) planRunning(p *Plan) {
 		s.planEnd(p, i, *v)
 		return
 	}
-	why := SandboxTrouble(s.Pod.Pod, i)
-	if s.sandboxReplaced() {
-		why = checkpoint.RestartRequested
-	}
+	why := s.newSandbox(i)
 	switch {
 	case why == "" && s.planReset(p, i):
 		return
@@ -41,7 +38,10 @@ func (s *Facts) planRunning(p *Plan) {
 		return
 	}
 	if phase, ended := s.endedWithSandbox(i); ended && !s.sandboxReplaced() {
-		s.planEnd(p, i, checkpoint.Result{Phase: phase, Why: endReason(s.Pod.Pod, i, phase)})
+		s.planEnd(p, i, s.resultWithoutSandbox(i, phase))
+		return
+	}
+	if s.waitForNetwork(p) {
 		return
 	}
 	if i != nil {
@@ -120,11 +120,7 @@ func workDone(pod *v1.Pod, i *pleg.Instance) (v1.PodPhase, bool) {
 func (s *Facts) planSandbox(p *Plan, i *pleg.Instance, why string) {
 	uid, attempt := string(s.Pod.UID), uint32(0)
 	if i != nil {
-		cause := checkpoint.CausePod
-		if s.sandboxReplaced() {
-			cause = checkpoint.CauseRequest
-		}
-		planStop(p, i, s.Pod.Pod, cause, why, 0)
+		planStop(p, i, s.Pod.Pod, s.sandboxCause(), why, 0)
 		p.then(removeCreated(i)...)
 		if newest := i.Sandbox(); newest != nil {
 			attempt = newest.Attempt + 1

@@ -34,6 +34,10 @@ type Facts struct {
 	Probes    map[string]probe.Results // by container id, of those that run and have probes
 	Stopping  map[string]Stopping      // by container id
 	PostStart map[string]HookState     // by container id: hooks that this agent started
+
+	CgroupGone bool   // the pod's cgroup was there and is there no longer
+	NoNetwork  string // why the runtime cannot give pods a network; "": it can, or that is not known
+	Volumes    bool   // the pod has volumes on disk that do not outlive its end
 }
 
 // Failure is an action that failed and when to try again. Without a reason it is not
@@ -66,6 +70,7 @@ func Make(s Facts) Plan {
 		p.Gone = true
 	case s.Checkpoint().Ended() != "":
 		s.planStopped(&p, "the pod has ended")
+		s.planVolumes(&p)
 	default:
 		s.planRunning(&p)
 	}

@@ -103,7 +103,7 @@ func (s *Facts) start(p *Plan, c *v1.Container, n *pleg.Container, why string) [
 		attempt = max(attempt, n.Attempt+1)
 	}
 	attempt += f.Skip
-	if b := s.Instance().Sandbox(); b != nil && b.Ready {
+	if b := s.Instance().Sandbox(); b != nil && b.Ready && !s.CgroupGone {
 		sandbox = b.ID
 	}
 	from, mark := s.BackOff.forPod(s.Pod.Pod).next(n, sandbox, s.Now)

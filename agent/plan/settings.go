@@ -4,4 +4,5 @@ package plan
 type PlanSettings struct {
 	BackOff        BackOff // of pods without their own
 	DeadContainers int     // dead attempts kept of each container, the newest; 0 is 1
+	KeepVolumes    bool    // of pods that have ended
 }

@@ -64,8 +64,8 @@ func (w *Watch) NotReady() []string {
 	case !w.state.Up:
 		out = append(out, "container runtime is down: "+w.state.Error)
 	}
-	if text := w.wrong[rt.NetworkReady]; text != "" {
-		out = append(out, "container runtime network not ready: "+text)
+	if text := w.noNetwork(); text != "" {
+		out = append(out, text)
 	}
 	return out
 }

@@ -15,7 +15,7 @@ type Relist struct {
 	// Pods holds a fingerprint per pod name, which changes when its sandboxes or
 	// containers do.
 	Pods map[manifests.Key]uint64
-	// Fresh: the first after the runtime was down; anything may have changed.
+	// Fresh: anything may have changed, as after the runtime was down.
 	Fresh bool
 }
 

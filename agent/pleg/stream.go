@@ -6,6 +6,7 @@ import (
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/podspec"
 	"monopod/cri"
 )
 
@@ -28,4 +29,16 @@ func (w *Watch) listen(ctx context.Context) error {
 		w.Metrics.StreamEnded()
 	}
 	return err
+}
+
+// event passes on the pod of an event. The relist covers events without one.
+func (w *Watch) event(ctx context.Context, e *rt.ContainerEventResponse) {
+	b := e.GetPodSandboxStatus()
+	if b.GetLabels()[podspec.LabelInstance] != w.Instance || !wellFormed(b.Labels) {
+		return
+	}
+	select {
+	case w.Touched <- KeyOf(b.Labels):
+	case <-ctx.Done():
+	}
 }

@@ -16,7 +16,6 @@ import (
 	"monopod/agent/events"
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
-	"monopod/agent/podspec"
 	"monopod/agent/status"
 	"monopod/cri"
 	"monopod/manifests"
@@ -59,6 +58,10 @@ type Watch struct {
 	// Sweep is called once, before any worker acts, with the agent's pods in the
 	// runtime, to remove what a previous agent left.
 	Sweep func(ctx context.Context, pods map[manifests.Key]*Listed)
+
+	// Vanished reports, after each relist, whether cgroups of pods that run have newly
+	// vanished, which wakes all workers; nil: it is not looked at.
+	Vanished func() bool
 
 	Events *events.Recorder
 	Node   string
@@ -216,8 +219,9 @@ func (w *Watch) follow(ctx context.Context) error {
 	listener.Go(func() { ended <- w.listen(ctx) })
 	period, health := RelistWithEvents, time.NewTicker(HealthEvery)
 	defer health.Stop()
-	relist := time.NewTimer(0)
+	relist, network := time.NewTimer(0), w.newNetworkTimer()
 	defer relist.Stop()
+	defer network.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -239,23 +243,15 @@ func (w *Watch) follow(ctx context.Context) error {
 				return err
 			}
 		case <-health.C:
-			if err := w.checkStatus(ctx); err != nil {
+			if err := w.checkNetwork(ctx, relist, network); err != nil {
 				return err
 			}
 			w.breaks = 0
+		case <-network.C:
+			if err := w.checkNetwork(ctx, relist, network); err != nil {
+				return err
+			}
 		}
-	}
-}
-
-// event passes on the pod of an event. The relist covers events without one.
-func (w *Watch) event(ctx context.Context, e *rt.ContainerEventResponse) {
-	b := e.GetPodSandboxStatus()
-	if b.GetLabels()[podspec.LabelInstance] != w.Instance || !wellFormed(b.Labels) {
-		return
-	}
-	select {
-	case w.Touched <- KeyOf(b.Labels):
-	case <-ctx.Done():
 	}
 }
 
@@ -269,7 +265,7 @@ func (w *Watch) relist(ctx context.Context) error {
 		return err
 	}
 	w.recordLogs(all.Pods)
-	seen := Relist{Pods: map[manifests.Key]uint64{}, Fresh: w.fresh}
+	seen := Relist{Pods: map[manifests.Key]uint64{}, Fresh: w.fresh || w.Vanished != nil && w.Vanished()}
 	for key, p := range all.Pods {
 		seen.Pods[key] = p.fingerprint()
 	}

@@ -108,6 +108,8 @@ func (r *Recorder) RecordKilling(a plan.Action) {
 	switch a.Cause {
 	case checkpoint.CauseRequest:
 		text += ": " + checkpoint.RestartRequested
+	case checkpoint.CauseCgroup:
+		text += ": " + a.Reason
 	case checkpoint.CauseHook:
 		text = "FailedPostStartHook"
 	case checkpoint.CauseProbe:

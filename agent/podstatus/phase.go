@@ -112,8 +112,11 @@ func conditions(s *plan.Facts, st *v1.PodStatus, last []v1.PodCondition) []v1.Po
 	up := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue}
 	ended := st.Phase == v1.PodSucceeded || st.Phase == v1.PodFailed // its sandbox is stopped
 	if ended || plan.SandboxTrouble(pod, s.Instance()) != "" {
-		f := s.Failures[plan.SandboxFailure]
-		up.Status, up.Reason, up.Message = v1.ConditionFalse, f.Reason, f.Message
+		w := s.Failures[plan.SandboxFailure].Waiting
+		if n, waits := s.NetworkWait(); waits && !ended {
+			w = n
+		}
+		up.Status, up.Reason, up.Message = v1.ConditionFalse, w.Reason, w.Message
 	}
 	initialized := condition(v1.PodInitialized, "ContainersNotInitialized", "incomplete", initIncomplete(pod, s.Instance(), st), st.Phase)
 	ready := condition(v1.ContainersReady, "ContainersNotReady", "unready", unready(pod, st), st.Phase)

@@ -15,7 +15,10 @@ import (
 
 // maxDepth bounds the open files of a removal: deeper directories are moved
 // to the top and removed from there, however deep a container nested them.
-const maxDepth = 64
+const (
+	maxDepth    = 64
+	movedPrefix = ".removing-"
+)
 
 // remover removes the tree of one pod. It works on open directories, never on
 // paths, and opens none that is a link or a mount.
@@ -108,7 +111,7 @@ func (r *remover) remove(dir *os.File, name string, depth int) error {
 	}
 	defer child.Close()
 	if depth >= maxDepth {
-		return unix.Renameat(int(dir.Fd()), name, int(r.top.Fd()), fmt.Sprintf(".removing-%x", rand.Uint64()))
+		return unix.Renameat(int(dir.Fd()), name, int(r.top.Fd()), fmt.Sprintf("%s%x", movedPrefix, rand.Uint64()))
 	}
 	if err := r.empty(child, depth+1, false); err != nil {
 		return err

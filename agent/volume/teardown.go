@@ -19,25 +19,9 @@ import (
 // Call it when no container of the pod is left. A directory that cannot be moved
 // is removed here, files right in it, such as the checkpoint, last.
 func TearDown(ctx context.Context, root, uid string) error {
-	if err := checkName("pod uid", uid); err != nil {
+	pods, dir, err := findPodDir(root, uid)
+	if err != nil || dir == "" {
 		return err
-	}
-	pods, err := filepath.EvalSymlinks(filepath.Join(root, "pods"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(pods, uid)
-	i, err := os.Lstat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case !i.IsDir():
-		return fmt.Errorf("%s is not a directory", dir)
 	}
 	if err := unmountBelow(ctx, dir); err != nil {
 		return err
@@ -49,6 +33,32 @@ func TearDown(ctx context.Context, root, uid string) error {
 		return nil
 	}
 	return removeDir(ctx, pods, uid)
+}
+
+// findPodDir returns the pod's directory and the one that it is in; "" for a pod
+// without one.
+func findPodDir(root, uid string) (pods, dir string, err error) {
+	if err := checkName("pod uid", uid); err != nil {
+		return "", "", err
+	}
+	pods, err = filepath.EvalSymlinks(filepath.Join(root, "pods"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	dir = filepath.Join(pods, uid)
+	i, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", "", nil
+	case err != nil:
+		return "", "", err
+	case !i.IsDir():
+		return "", "", fmt.Errorf("%s is not a directory", dir)
+	}
+	return pods, dir, nil
 }
 
 // unmountBelow unmounts our mounts, newest first. Any other mount below is an

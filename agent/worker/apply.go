@@ -14,6 +14,7 @@ import (
 	"monopod/agent/panics"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
+	"monopod/agent/volume"
 	"monopod/cri"
 	"monopod/manifests/decode"
 )
@@ -121,7 +122,7 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 // isTask reports whether an action may hang and so has a goroutine of its own.
 func isTask(a plan.Action) bool {
 	switch a.Do {
-	case plan.DoForget, plan.DoCreateSandbox, plan.DoStopSandbox, plan.DoRemoveSandbox,
+	case plan.DoForget, plan.DoRemoveVolumes, plan.DoCreateSandbox, plan.DoStopSandbox, plan.DoRemoveSandbox,
 		plan.DoStartContainer, plan.DoResumeContainer, plan.DoRemoveContainer:
 		return true
 	}
@@ -140,6 +141,8 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 	switch a.Do {
 	case plan.DoForget:
 		return func(firm context.Context, _ *task) error { return w.forget(firm, a.UID) }
+	case plan.DoRemoveVolumes:
+		return func(firm context.Context, _ *task) error { return volume.Release(firm, w.Root.Dir, a.UID) }
 	case plan.DoCreateSandbox:
 		return func(firm context.Context, k *task) (err error) {
 			k.made, err = w.start.createSandbox(ctx, firm, s, a)

@@ -63,19 +63,20 @@ const spinLimit = 20
 // those under mu. It never has more than one instance of the pod alive.
 type Worker struct {
 	*pod
-	Observer *pleg.Observer
-	fetches  *fetches
-	stops    *stops
-	tasks    *tasks
-	hooks    *hooks
-	probes   *probes
-	report   *reporter
-	start    *starter
-	failures map[string]plan.Failure // of the desired instance, by container name
-	failed   int                     // syncs in a row that failed
-	said     saidonce.Error          // of those
-	retryAt  time.Time               // until then only an update or a restart request wakes the worker
-	swept    bool                    // termination logs of previous agents are gone
+	Observer  *pleg.Observer
+	fetches   *fetches
+	stops     *stops
+	tasks     *tasks
+	hooks     *hooks
+	probes    *probes
+	report    *reporter
+	start     *starter
+	failures  map[string]plan.Failure // of the desired instance, by container name
+	failed    int                     // syncs in a row that failed
+	said      saidonce.Error          // of those
+	retryAt   time.Time               // until then only an update or a restart request wakes the worker
+	noNetwork string                  // why the pod waits for the network, as recorded last
+	swept     bool                    // termination logs of previous agents are gone
 
 	asked    chan struct{} // restart requests have come
 	mu       sync.Mutex
@@ -189,6 +190,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.running(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
 	w.report.dropStale(&s)
 	s.Since = w.report.startOf(&s)
+	w.lookAround(&s)
 	s.Next, s.Stopping, s.PostStart = w.NextAttempts(&s), stopping, hooks
 	w.forgetFinished(seen)
 	w.sweepOnce(seen)
@@ -198,6 +200,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	p := plan.Make(s)
 	w.report.report(&s, &p)
 	w.RecordBackOffs(&s, &p)
+	w.recordNetwork(&s, &p)
 	w.report.state(ctx, &s)
 	if p.Gone {
 		w.Store.RemovePod(w.Key.String())

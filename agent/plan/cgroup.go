@@ -1,0 +1,48 @@
+package plan
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/pleg"
+)
+
+// Why a pod without its cgroup stops: the reason and message of one that ends by that,
+// and the text for a person.
+const (
+	ReasonCgroupGone  = "CgroupGone"
+	messageCgroupGone = "The pod's cgroup was removed while its containers ran"
+	whyCgroupGone     = "its pod's cgroup is gone"
+)
+
+// newSandbox says why the pod needs a new sandbox, "" if it does not. Without the pod's
+// cgroup its containers run without its limits (kubelet: kills such a pod).
+func (s *Facts) newSandbox(i *pleg.Instance) string {
+	if s.sandboxReplaced() {
+		return checkpoint.RestartRequested
+	}
+	why := SandboxTrouble(s.Pod.Pod, i)
+	if why == "" && s.CgroupGone {
+		return whyCgroupGone
+	}
+	return why
+}
+
+// sandboxCause is why containers stop for a new sandbox.
+func (s *Facts) sandboxCause() checkpoint.Cause {
+	switch {
+	case s.sandboxReplaced():
+		return checkpoint.CauseRequest
+	case s.CgroupGone:
+		return checkpoint.CauseCgroup
+	}
+	return checkpoint.CausePod
+}
+
+// resultWithoutSandbox is how a pod ends that gets no new sandbox.
+func (s *Facts) resultWithoutSandbox(i *pleg.Instance, phase v1.PodPhase) checkpoint.Result {
+	if s.CgroupGone && phase == v1.PodFailed {
+		return checkpoint.Result{Phase: phase, Reason: ReasonCgroupGone, Message: messageCgroupGone, Why: whyCgroupGone}
+	}
+	return checkpoint.Result{Phase: phase, Why: endReason(s.Pod.Pod, i, phase)}
+}

@@ -1,0 +1,55 @@
+package pleg
+
+import (
+	"context"
+	"time"
+
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// networkEvery is how often the runtime is asked for its status while it has no network
+// for pods: they wait for it.
+const networkEvery = 2 * time.Second
+
+// NoNetwork returns why the runtime cannot give pods a network, in the kubelet's words;
+// "" if it can, or if that is not known.
+func (w *Watch) NoNetwork() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.noNetwork()
+}
+
+func (w *Watch) noNetwork() string {
+	if text := w.wrong[rt.NetworkReady]; text != "" {
+		return "container runtime network not ready: " + text
+	}
+	return ""
+}
+
+// newNetworkTimer returns the timer of the next checkNetwork. It runs only while there
+// is no network.
+func (w *Watch) newNetworkTimer() *time.Timer {
+	t := time.NewTimer(networkEvery)
+	if w.NoNetwork() == "" {
+		t.Stop()
+	}
+	return t
+}
+
+// checkNetwork asks the runtime for its status. It makes the next relist wake all pods
+// once there is a network again, or something else is wrong with it.
+func (w *Watch) checkNetwork(ctx context.Context, relist, network *time.Timer) error {
+	before := w.NoNetwork()
+	if err := w.checkStatus(ctx); err != nil {
+		return err
+	}
+	now := w.NoNetwork()
+	if now != "" {
+		network.Reset(networkEvery)
+	}
+	if before != "" && now != before {
+		w.fresh = true
+		relist.Reset(0)
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package agent
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/config"
+	"monopod/agent/plan"
+	"monopod/cri/critest"
+)
+
+func TestPlanOfEndedPodsVolumes(t *testing.T) {
+	never, always := v1.RestartPolicyNever, v1.RestartPolicyAlways
+	have := func(s *plan.Facts) { s.Volumes = true }
+	checkPlans(t, []row{
+		{"an ended pod gives its volumes back", scene{pod: pod(never, "a"), accepted: true, ended: v1.PodFailed, change: have,
+			here: dead(world(exit("a", 0, 1, 0, "")))}, "remove volumes"},
+		{"but not before nothing of it lives", scene{pod: pod(never, "a"), accepted: true, ended: v1.PodFailed, change: have,
+			here: world(up("a", 0))}, "stop container a a0 in 30s; stop sandbox s0; remove volumes"},
+		{"and not before its end is recorded", scene{pod: pod(never, "a"), accepted: true, change: have,
+			here: dead(world(exit("a", 0, 1, 0, "")))}, "end Failed"},
+		{"a pod that runs keeps them", scene{pod: pod(always, "a"), accepted: true, change: have, here: world(up("a", 0))}, ""},
+	})
+}
+
+// scratchJob is a job with a volume on disk and one in memory.
+var scratchJob = podOf("job", "restartPolicy: Never", "volumes: [{name: e, emptyDir: {}}, {name: m, emptyDir: {medium: Memory}}]",
+	"containers:", `- {name: c, image: "img:1", volumeMounts: [{name: e, mountPath: /e}, {name: m, mountPath: /m}]}`)
+
+// volumes returns the volumes of all pods, by name.
+func (r *rig) volumes() string {
+	dirs, _ := filepath.Glob(filepath.Join(r.dir, "pods/*/volumes/*/*"))
+	var names []string
+	for _, dir := range dirs {
+		names = append(names, filepath.Base(dir))
+	}
+	return strings.Join(names, " ")
+}
+
+func TestAnEndedPodGivesItsVolumesBack(t *testing.T) {
+	needsMounts(t)
+	live(t, func(r *rig) {
+		defer r.unmount()
+		r.want(scratchJob)
+		if has := r.volumes(); has != "e m" {
+			r.Fatalf("volumes while it runs: %q", has)
+		}
+		r.Exit("c", 3)
+		r.after(time.Second)
+		if left := r.volumes(); left != "" {
+			r.Errorf("volumes left: %s", left)
+		}
+		r.endedWith3()
+		if mounts, _ := os.ReadFile("/proc/self/mountinfo"); strings.Contains(string(mounts), r.dir) {
+			r.Error("a volume in memory is still mounted")
+		}
+		if files, _ := filepath.Glob(filepath.Join(r.dir, "pods/*/pod.json")); len(files) != 1 {
+			r.Errorf("checkpoints: %v", files)
+		}
+		made := r.made()
+		r.stop()
+		r.start()
+		r.want(scratchJob)
+		r.after(time.Minute)
+		if r.endedWith3(); r.made() != made || r.volumes() != "" {
+			r.Errorf("another agent made something of it, volumes %q", r.volumes())
+		}
+		if n := strings.Count(r.log.String(), "pod volumes removed"); n != 1 {
+			r.Errorf("removed %d times", n)
+		}
+	})
+}
+
+// endedWith3 checks the status of the job.
+func (r *rig) endedWith3() {
+	r.Helper()
+	st := r.status("default/job-n")
+	if st.Phase != v1.PodFailed || st.ContainerStatuses[0].State.Terminated.ExitCode != 3 {
+		r.Errorf("status %+v", st)
+	}
+}
+
+func TestKeptVolumesGoOnceTheSettingSaysSo(t *testing.T) {
+	needsMounts(t)
+	keep := func(c *config.Config) { c.KeepEndedVolumes = true }
+	liveWith(t, func(r *rig) { r.configure = keep }, func(r *rig) {
+		defer r.unmount()
+		r.Program("c", critest.Exits(3))
+		r.want(scratchJob)
+		r.after(time.Minute)
+		r.endedWith3()
+		if has := r.volumes(); has != "e m" {
+			r.Fatalf("volumes %q", has)
+		}
+		r.change(func(c *config.Config) { c.KeepEndedVolumes = false })
+		r.after(time.Second)
+		if left := r.volumes(); left != "" {
+			r.Errorf("volumes left: %s", left)
+		}
+	})
+}
+
+func TestVolumesOfAFormerAgentsEndedPodGo(t *testing.T) {
+	needsMounts(t)
+	liveWith(t, func(r *rig) { r.configure = func(c *config.Config) { c.KeepEndedVolumes = true } }, func(r *rig) {
+		defer r.unmount()
+		r.Program("c", critest.Exits(3))
+		r.want(scratchJob)
+		r.after(time.Minute)
+		r.stop()
+		if has := r.volumes(); has != "e m" {
+			r.Fatalf("volumes %q", has)
+		}
+		r.configure = nil
+		r.start()
+		r.want(scratchJob)
+		r.after(time.Second)
+		if r.endedWith3(); r.volumes() != "" {
+			r.Errorf("volumes left: %s", r.volumes())
+		}
+	})
+}
+
+func TestAForeignMountKeepsAnEndedPodsVolumes(t *testing.T) {
+	needsMounts(t)
+	live(t, func(r *rig) {
+		defer r.unmount()
+		r.want(scratchJob)
+		dirs, _ := filepath.Glob(filepath.Join(r.dir, "pods/*/volumes/*/e"))
+		if len(dirs) != 1 {
+			r.Fatalf("volumes %v", dirs)
+		}
+		inner := mountedIn(t, dirs[0])
+		r.Exit("c", 3)
+		r.after(time.Minute)
+		r.endedWith3()
+		if _, err := os.Stat(inner.file); err != nil {
+			r.Error(err)
+		}
+		inner.unmount()
+		r.after(plan.RetryMax)
+		if left := r.volumes(); left != "" {
+			r.Errorf("volumes left: %s", left)
+		}
+	})
+}
+
+func TestARunKeepsItsPodsVolumesToItsEnd(t *testing.T) {
+	cfg := config.Default()
+	cfg.NodeName = "n"
+	once, err := complete(cfg, &Once{})
+	if err != nil || !settingsOfPlans(once).KeepVolumes {
+		t.Errorf("volumes go when a pod ends: %v", err)
+	}
+	cfg.Manifests = "/m"
+	if daemon, err := complete(cfg, nil); err != nil || settingsOfPlans(daemon).KeepVolumes {
+		t.Errorf("volumes stay: %v", err)
+	}
+}
+
+// foreign is a mount that is not the agent's, with a file.
+type foreign struct {
+	file    string
+	unmount func()
+}
+
+// mountedIn mounts a file system in a new folder of dir.
+func mountedIn(t *testing.T, dir string) foreign {
+	t.Helper()
+	at := filepath.Join(dir, "inner")
+	f := foreign{file: filepath.Join(at, "file"), unmount: func() { unix.Unmount(at, unix.MNT_DETACH) }}
+	err := errors.Join(os.Mkdir(at, 0o700), unix.Mount("tmpfs", at, "tmpfs", 0, ""), os.WriteFile(f.file, nil, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
