@@ -98,7 +98,7 @@ func (c *checker) dns(p *field.Path) {
 		c.add(field.TooMany(p.Child("searches"), len(d.Searches), 32))
 	}
 	if joined := strings.Join(d.Searches, " "); len(joined) > 2048 {
-		c.add(field.Invalid(p.Child("searches"), decode.Clip(joined), "must not have more than 2048 characters in all"))
+		c.add(field.Invalid(p.Child("searches"), joined, "must not have more than 2048 characters in all"))
 	}
 	for i, s := range d.Searches {
 		if name := strings.TrimSuffix(s, "."); s != "." {
@@ -158,7 +158,7 @@ func (c *checker) sysctls(p *field.Path, list []v1.Sysctl) {
 			continue
 		}
 		if len(s.Name) > 253 || !shape.MatchString(s.Name) {
-			c.add(field.Invalid(q, decode.Clip(s.Name), "must have at most 253 characters and match "+shape.String()))
+			c.add(field.Invalid(q, s.Name, "must have at most 253 characters and match "+shape.String()))
 		}
 		unique(c, seen, q, s.Name)
 		space := decode.SysctlNamespace(s.Name)
