@@ -33,10 +33,13 @@ const (
 // ctx lasts; one that took longer was killed, and the error's code is
 // DeadlineExceeded. An exit code other than 0 is no error; see TooLarge for that of
 // a command that writes without end.
-func (c *Client) ExecSync(ctx context.Context, id string, command []string, timeout time.Duration) (*rt.ExecSyncResponse, error) {
-	request := &rt.ExecSyncRequest{ContainerId: id, Cmd: command, Timeout: int64((timeout + time.Second - 1) / time.Second)}
+func (c *Client) ExecSync(ctx context.Context, id string, command []string,
+	timeout time.Duration) (*rt.ExecSyncResponse, error) {
+	seconds := int64((timeout + time.Second - 1) / time.Second)
+	request := &rt.ExecSyncRequest{ContainerId: id, Cmd: command, Timeout: seconds}
 	exec := func(ctx context.Context, in *rt.ExecSyncRequest, _ ...grpc.CallOption) (*rt.ExecSyncResponse, error) {
-		a, err := c.runtime.ExecSync(ctx, in, grpc.MaxCallRecvMsgSize(execAnswerMost), grpc.ForceCodecV2(execCodec{encoding.GetCodecV2("proto")}))
+		a, err := c.runtime.ExecSync(ctx, in, grpc.MaxCallRecvMsgSize(execAnswerMost),
+			grpc.ForceCodecV2(execCodec{encoding.GetCodecV2("proto")}))
 		if tooLarge(err) {
 			return nil, status.Error(codes.ResourceExhausted, TooLargeWords)
 		}
@@ -53,7 +56,8 @@ func (c *Client) ExecSync(ctx context.Context, id string, command []string, time
 }
 
 // TooLargeWords is what an error that is TooLarge says of the command.
-const TooLargeWords = "the command wrote more than the 16 MiB that the runtime can tell of, and how it ended is not known"
+const TooLargeWords = "the command wrote more than the 16 MiB that the runtime can tell of, " +
+	"and how it ended is not known"
 
 // TooLarge reports that a command wrote more than an answer holds. That is the
 // command's doing, not the runtime's.

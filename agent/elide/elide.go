@@ -48,12 +48,15 @@ func Join(all ...*Values) *Values {
 
 // Same reports whether two pods have the same values.
 func Same(a, b *v1.Pod) bool {
-	return a == b || slices.EqualFunc(slices.Concat(a.Spec.InitContainers, a.Spec.Containers), slices.Concat(b.Spec.InitContainers, b.Spec.Containers),
-		func(a, b v1.Container) bool {
-			return slices.EqualFunc(a.Env, b.Env, func(a, b v1.EnvVar) bool {
-				return a.Name == b.Name && a.Value == b.Value && (a.ValueFrom == nil) == (b.ValueFrom == nil)
-			}) && slices.Equal(headerValues(&a), headerValues(&b))
-		})
+	return a == b || slices.EqualFunc(containers(a), containers(b), func(a, b v1.Container) bool {
+		return slices.EqualFunc(a.Env, b.Env, func(a, b v1.EnvVar) bool {
+			return a.Name == b.Name && a.Value == b.Value && (a.ValueFrom == nil) == (b.ValueFrom == nil)
+		}) && slices.Equal(headerValues(&a), headerValues(&b))
+	})
+}
+
+func containers(p *v1.Pod) []v1.Container {
+	return slices.Concat(p.Spec.InitContainers, p.Spec.Containers)
 }
 
 // Hide returns the text without the values: as the manifest has them, as the
@@ -79,7 +82,7 @@ func (v *Values) Hide(text string) string {
 func allForms(p *v1.Pod) []string {
 	seen := map[string]bool{}
 	var out []string
-	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+	for _, c := range containers(p) {
 		for _, value := range slices.Concat(envValues(c.Env), headerValues(&c)) {
 			for _, form := range forms(value) {
 				if len(form) >= least && !seen[form] {

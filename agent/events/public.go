@@ -52,7 +52,8 @@ func (i *instances) find(p *v1.Pod) *instance {
 	if i == nil {
 		return nil
 	}
-	k := slices.IndexFunc(i.pods, func(of *instance) bool { return of.pod.UID == p.UID && elide.Same(of.pod, p) })
+	is := func(of *instance) bool { return of.pod.UID == p.UID && elide.Same(of.pod, p) }
+	k := slices.IndexFunc(i.pods, is)
 	if k < 0 {
 		return nil
 	}

@@ -57,7 +57,8 @@ func newGuard(a Access, log *slog.Logger) (*guard, error) {
 		}
 	}
 	if a.Tokens != "" {
-		g.tokens, err = newReloaded("tokens", log, func() ([][sha256.Size]byte, error) { return readTokens(a.Tokens) }, a.Tokens)
+		read := func() ([][sha256.Size]byte, error) { return readTokens(a.Tokens) }
+		g.tokens, err = newReloaded("tokens", log, read, a.Tokens)
 	}
 	return g, err
 }

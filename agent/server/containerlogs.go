@@ -147,10 +147,12 @@ func (s *Server) containerLogs(_ bool, w http.ResponseWriter, r *http.Request) {
 	case st.begun:
 		s.config.Log.Debug("log was not sent to its end", "pod", namespace+"/"+name, "container", container, "err", err)
 		panic(http.ErrAbortHandler) // half a log must not look whole
-	case errors.Is(err, fs.ErrNotExist):
-		http.Error(st, fmt.Sprintf("the log of container %q in pod %q is gone", container, name), http.StatusInternalServerError)
 	default:
-		http.Error(st, fmt.Sprintf("the log of container %q in pod %q cannot be read: %v", container, name, err), http.StatusInternalServerError)
+		what := "cannot be read: " + err.Error()
+		if errors.Is(err, fs.ErrNotExist) {
+			what = "is gone"
+		}
+		http.Error(st, fmt.Sprintf("the log of container %q in pod %q %s", container, name, what), http.StatusInternalServerError)
 	}
 }
 
