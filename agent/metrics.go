@@ -37,8 +37,8 @@ func (a *Agent) pages() []server.Handler {
 
 func metricPaths(m *metrics.Metrics) []server.Handler {
 	return []server.Handler{
-		{Path: "/metrics", Handler: metrics.Handler(m.Registry())},
-		{Path: "/metrics/probes", Handler: metrics.Handler(m.ProbeRegistry())},
+		{Path: "/metrics", AtOnce: metrics.AtOnce, Handler: metrics.Handler(m.Registry())},
+		{Path: "/metrics/probes", AtOnce: metrics.AtOnce, Handler: metrics.Handler(m.ProbeRegistry())},
 	}
 }
 

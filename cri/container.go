@@ -69,19 +69,6 @@ func (c *Client) ReopenContainerLog(ctx context.Context, id string) error {
 	return err
 }
 
-// ExecSync runs a command in a running container and returns its exit code and
-// what it wrote. It gets timeout, rounded up to seconds, 0 for as long as ctx
-// lasts; one that took longer was killed, and the error's code is
-// DeadlineExceeded. An exit code other than 0 is no error.
-func (c *Client) ExecSync(ctx context.Context, id string, command []string, timeout time.Duration) (*rt.ExecSyncResponse, error) {
-	request := &rt.ExecSyncRequest{ContainerId: id, Cmd: command, Timeout: int64((timeout + time.Second - 1) / time.Second)}
-	if timeout > 0 {
-		return call(ctx, "ExecSync", short(id), timeout+c.Timeouts.Stop, c.runtime.ExecSync, request)
-	}
-	response, err := c.runtime.ExecSync(ctx, request)
-	return response, failed("ExecSync", short(id), 0, err)
-}
-
 // call carries out one unary call within timeout. On an error the response is
 // nil, on which protobuf's getters work.
 func call[Req, Resp any](ctx context.Context, name, object string, timeout time.Duration,
@@ -102,11 +89,3 @@ func call[Req, Resp any](ctx context.Context, name, object string, timeout time.
 
 // short is enough of an id to recognize it, as crictl prints it.
 func short(id string) string { return id[:min(len(id), 13)] }
-
-// Exec prepares to run a command in a running container and returns the URL at
-// which the runtime's streaming server runs it for the first client, which must
-// connect soon.
-func (c *Client) Exec(ctx context.Context, request *rt.ExecRequest) (url string, err error) {
-	r, err := call(ctx, "Exec", short(request.ContainerId), c.Timeouts.Query, c.runtime.Exec, request)
-	return r.GetUrl(), err
-}

@@ -45,7 +45,7 @@ func (s *Source) read(path string, f *fileState, now time.Time) {
 	insist := f.busy != signature{} && now.Sub(f.busySince) >= s.Settle
 	r, err := readManifest(path, insist)
 	switch {
-	case errors.Is(err, errIrregular):
+	case errors.Is(err, errIrregular) && !s.gave(path):
 		s.gone(path, now)
 		return
 	case err != nil:

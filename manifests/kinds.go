@@ -5,6 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"monopod/manifests/decode"
 )
@@ -61,7 +62,8 @@ func (f *fileDecoder) wrongKind(o decode.Object, p decode.Problem) {
 func (f *fileDecoder) refuse(o decode.Object, problems ...*decode.Problem) {
 	pod := &v1.Pod{}
 	pod.Name, pod.Namespace = decode.Text(o.Node, "metadata", "name"), decode.Text(o.Node, "metadata", "namespace")
-	if pod.Name == "" || decode.ValidateName(pod.Name) != nil {
+	if pod.Name == "" || decode.ValidateName(pod.Name) != nil ||
+		pod.Namespace != "" && validation.IsDNS1123Label(pod.Namespace) != nil {
 		f.unclear = true
 		return
 	}

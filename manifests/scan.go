@@ -167,7 +167,7 @@ func (s *Source) look(path string, now time.Time, force bool) {
 	case errors.Is(err, fs.ErrNotExist) && !link:
 		s.gone(path, now)
 		return
-	case err == nil && !info.Mode().IsRegular():
+	case err == nil && !info.Mode().IsRegular() && !s.gave(path):
 		s.gone(path, now)
 		return
 	}
@@ -179,6 +179,10 @@ func (s *Source) look(path string, now time.Time, force bool) {
 	}
 	delete(s.absent, path)
 	f.link = link
+	if err == nil && !info.Mode().IsRegular() { // not even opened: a pipe's writer would notice
+		f.fail(path, errIrregular)
+		return
+	}
 	if err == nil && !force && f.retry.IsZero() && f.sig == signatureOf(info) {
 		return
 	}
@@ -193,6 +197,17 @@ func (s *Source) grows(now time.Time) {
 			a.since = now
 		}
 	}
+}
+
+// gave reports whether a pod came from the path: what is no file there was one, and
+// proves no removal. Any other is no manifest.
+func (s *Source) gave(path string) bool {
+	for _, p := range s.current {
+		if p.File == path {
+			return true
+		}
+	}
+	return false
 }
 
 // gone forgets a file; its pods stay until its absence is proven.

@@ -3,6 +3,7 @@ package manifests
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -175,6 +176,35 @@ func TestSourceIgnores(t *testing.T) {
 	must(t, syscall.Mkfifo(f.path("fifo.yaml"), 0o644))
 	must(t, os.Symlink("fifo.yaml", f.path("link.yaml")))
 	f.never("not manifests")
+}
+
+// A folder, pipe or socket in a manifest's place proves no more than a file that
+// cannot be read.
+func TestAManifestThatIsNoFileAnyMoreHoldsItsPods(t *testing.T) {
+	for name, replace := range map[string]func(path string) error{
+		"a pipe":           func(path string) error { return syscall.Mkfifo(path, 0o644) },
+		"a folder":         func(path string) error { return os.Mkdir(path, 0o755) },
+		"a link to either": func(path string) error { return os.Symlink(t.TempDir(), path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			f := watchFolder(t, dir, nil)
+			f.write("a.yaml", podYAML("a"))
+			f.write("b.yaml", podYAML("b"))
+			before := f.until("a@a.yaml=busybox b@b.yaml=busybox")
+			must(t, replace(f.path(".new")))
+			must(t, errors.Join(os.Remove(f.path("a.yaml")), os.Rename(f.path(".new"), f.path("a.yaml"))))
+			held := f.until("a@a.yaml=busybox b@b.yaml=busybox held:a.yaml bad:a.yaml ?")
+			if p := held.Files[0].Problems; len(p) != 1 || p[0].Message != "cannot be read: not a regular file" {
+				t.Errorf("problems %v", p)
+			}
+			again := watchFolder(t, dir, func(c *SourceConfig) { c.Known = before.Pods })
+			again.until("a@a.yaml=busybox b@b.yaml=busybox held:a.yaml bad:a.yaml ?")
+			must(t, os.Remove(f.path("a.yaml")))
+			f.until("b@b.yaml=busybox")
+			again.until("b@b.yaml=busybox")
+		})
+	}
 }
 
 func TestSourceEqualDigestIsNoChange(t *testing.T) {

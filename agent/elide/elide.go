@@ -5,6 +5,7 @@ package elide
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -16,16 +17,47 @@ const Mark = "<elided>"
 // of many words.
 const least = 4
 
-// Values is what some pods have in their env and headers. One goroutine at a
-// time may use it.
-type Values struct {
-	pods  []*v1.Pod
-	made  bool
-	forms []string // in which the values may stand in a text
-}
+// Values is what some pods have in their env and headers. Any goroutine may use it.
+type Values struct{ of []*formsOf }
+
+// formsOf returns the forms in which the values of one pod may stand in a text. They
+// are many, and made once.
+type formsOf struct{ get func() []string }
 
 // Of returns the values of pods. They must not be changed afterwards.
-func Of(pods ...*v1.Pod) *Values { return &Values{pods: pods} }
+func Of(pods ...*v1.Pod) *Values {
+	v := &Values{}
+	for _, p := range pods {
+		v.of = append(v.of, &formsOf{sync.OnceValue(func() []string { return allForms(p) })})
+	}
+	return v
+}
+
+// Join returns all of the values, and shares what was prepared for them.
+func Join(all ...*Values) *Values {
+	v := &Values{}
+	for _, one := range all {
+		for _, of := range one.of {
+			if !slices.Contains(v.of, of) {
+				v.of = append(v.of, of)
+			}
+		}
+	}
+	return v
+}
+
+// Same reports whether two pods have the same values.
+func Same(a, b *v1.Pod) bool {
+	return a == b || slices.EqualFunc(containers(a), containers(b), func(a, b v1.Container) bool {
+		return slices.EqualFunc(a.Env, b.Env, func(a, b v1.EnvVar) bool {
+			return a.Name == b.Name && a.Value == b.Value && (a.ValueFrom == nil) == (b.ValueFrom == nil)
+		}) && slices.Equal(headerValues(&a), headerValues(&b))
+	})
+}
+
+func containers(p *v1.Pod) []v1.Container {
+	return slices.Concat(p.Spec.InitContainers, p.Spec.Containers)
+}
 
 // Hide returns the text without the values: as the manifest has them, as the
 // container gets them, line by line, escaped and quoted in the usual ways, and
@@ -34,31 +66,28 @@ func (v *Values) Hide(text string) string {
 	if text == "" {
 		return ""
 	}
-	if !v.made {
-		v.forms, v.made = formsOf(v.pods), true
-	}
 	m := marks{text: text}
 	ends, begins := cuts(text)
-	for _, form := range v.forms {
-		m.whole(form)
-		m.beginnings(form, ends)
-		m.endings(form, begins)
+	for _, of := range v.of {
+		for _, form := range of.get() {
+			m.whole(form)
+			m.beginnings(form, ends)
+			m.endings(form, begins)
+		}
 	}
 	return m.String()
 }
 
-// formsOf returns the forms of all values of the pods, each once.
-func formsOf(pods []*v1.Pod) []string {
+// allForms returns the forms of all values of a pod, each once.
+func allForms(p *v1.Pod) []string {
 	seen := map[string]bool{}
 	var out []string
-	for _, p := range pods {
-		for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
-			for _, value := range slices.Concat(envValues(c.Env), headerValues(&c)) {
-				for _, form := range forms(value) {
-					if len(form) >= least && !seen[form] {
-						seen[form] = true
-						out = append(out, form)
-					}
+	for _, c := range containers(p) {
+		for _, value := range slices.Concat(envValues(c.Env), headerValues(&c)) {
+			for _, form := range forms(value) {
+				if len(form) >= least && !seen[form] {
+					seen[form] = true
+					out = append(out, form)
 				}
 			}
 		}

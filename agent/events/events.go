@@ -38,6 +38,7 @@ type Recorder struct {
 	memory   memory
 	watchers map[*Watch]bool
 	known    map[subject]*instances // pods whose values are known, by name
+	shown    map[subject]*instance  // of those that are not, what Secrets returned last
 	over     bool                   // no watch starts any more
 }
 
@@ -45,7 +46,8 @@ type Recorder struct {
 // called to write meanwhile, Close to write the rest at the end.
 func Open(c Config) *Recorder {
 	r := &Recorder{Config: c, fresh: make(chan struct{}, 1), again: make(chan struct{}, 1),
-		journal: journal{path: c.Path}, watchers: map[*Watch]bool{}, known: map[subject]*instances{}}
+		journal: journal{path: c.Path}, watchers: map[*Watch]bool{},
+		known: map[subject]*instances{}, shown: map[subject]*instance{}}
 	r.memory.histories = map[subject]*history{}
 	if c.Path == "" {
 		return r

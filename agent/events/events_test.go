@@ -213,18 +213,15 @@ func TestWatchersGetWhatWasAndWhatComes(t *testing.T) {
 	})
 }
 
-func TestWatchersAreBoundedAndSlowOnesAreCutOff(t *testing.T) {
+func TestSlowWatchersAreCutOff(t *testing.T) {
 	r, _ := open("")
 	var all []*Watch
-	for range watchMost {
+	for range 16 {
 		_, w, err := r.Watch("")
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, w)
-	}
-	if _, _, err := r.Watch(""); err != ErrWatches {
-		t.Errorf("one too many: %v", err)
 	}
 	for k := range watchBuffer + 1 {
 		r.Event(PodRef("default", fmt.Sprint(k), "u"), v1.EventTypeNormal, "Started", "x")

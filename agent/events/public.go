@@ -36,8 +36,9 @@ type instances struct {
 }
 
 type instance struct {
-	pod  *v1.Pod
-	left bool // it was not wanted any more when Know was called last
+	pod    *v1.Pod
+	values *elide.Values // its own
+	left   bool          // it was not wanted any more when Know was called last
 }
 
 // has reports whether the values of an instance are known; "": of any.
@@ -45,20 +46,40 @@ func (i *instances) has(uid string) bool {
 	return i != nil && slices.ContainsFunc(i.pods, func(of *instance) bool { return uid == "" || string(of.pod.UID) == uid })
 }
 
+// find returns the instance that has the same values under the same uid, nil if
+// there is none.
 func (i *instances) find(p *v1.Pod) *instance {
-	if k := slices.IndexFunc(i.pods, func(of *instance) bool { return of.pod == p }); k >= 0 {
-		return i.pods[k]
+	if i == nil {
+		return nil
 	}
-	return nil
+	is := func(of *instance) bool { return of.pod.UID == p.UID && elide.Same(of.pod, p) }
+	k := slices.IndexFunc(i.pods, is)
+	if k < 0 {
+		return nil
+	}
+	return i.pods[k]
+}
+
+// valuesOf returns the values of a pod: those of an instance that has the same.
+func (i *instances) valuesOf(p *v1.Pod) *elide.Values {
+	for _, of := range i.pods {
+		if elide.Same(of.pod, p) {
+			return of.values
+		}
+	}
+	return elide.Of(p)
 }
 
 // join makes values those of all pods that are left.
-func (i *instances) join() {
-	pods := make([]*v1.Pod, len(i.pods))
+func (i *instances) join() { i.values = elide.Join(i.all()...) }
+
+// all returns the values of each instance.
+func (i *instances) all() []*elide.Values {
+	all := make([]*elide.Values, len(i.pods))
 	for k := range i.pods {
-		pods[k] = i.pods[k].pod
+		all[k] = i.pods[k].values
 	}
-	i.values = elide.Of(pods...)
+	return all
 }
 
 // Know takes all desired pods, so that the values of their env and headers are
@@ -69,9 +90,13 @@ func (i *instances) join() {
 func (r *Recorder) Know(wanted []*v1.Pod) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	clear(r.shown)
 	now := make(map[*v1.Pod]bool, len(wanted))
 	for _, p := range wanted {
 		now[p] = true
+		if known := r.known[subject{"Pod", p.Namespace, p.Name}].find(p); known != nil {
+			known.pod = p
+		}
 	}
 	r.forget(now)
 	for _, p := range wanted {
@@ -114,13 +139,13 @@ func (r *Recorder) learn(p *v1.Pod) {
 	if known.find(p) != nil {
 		return
 	}
-	known.pods = append(known.pods, &instance{pod: p})
+	own := known.valuesOf(p)
+	known.pods = append(known.pods, &instance{pod: p, values: own})
 	known.join()
 	h := r.memory.histories[s]
 	if h == nil {
 		return
 	}
-	own := elide.Of(p)
 	for _, rec := range h.records {
 		if rec.blank {
 			r.publish(rec)
@@ -145,15 +170,22 @@ func (r *Recorder) publish(rec *record) {
 }
 
 // Secrets returns the values of a pod, and of those instances of its name that
-// are known. The caller owns them.
+// are known. As long as these are the same, it returns the same.
 func (r *Recorder) Secrets(p *v1.Pod) *elide.Values {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	pods := []*v1.Pod{p}
-	if known := r.known[subject{"Pod", p.Namespace, p.Name}]; known != nil {
-		for _, i := range known.pods {
-			pods = append(pods, i.pod)
-		}
+	s := subject{"Pod", p.Namespace, p.Name}
+	known := r.known[s]
+	if known.find(p) != nil {
+		return known.values
 	}
-	return elide.Of(pods...)
+	if known == nil {
+		known = &instances{}
+	}
+	last := r.shown[s]
+	if last == nil || !elide.Same(last.pod, p) {
+		last = &instance{pod: p, values: elide.Join(append([]*elide.Values{known.valuesOf(p)}, known.all()...)...)}
+		r.shown[s] = last
+	}
+	return last.values
 }

@@ -10,6 +10,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/elide"
 )
 
 // secretPod is an instance of default/web-n with values in its env.
@@ -210,5 +212,25 @@ func TestPublicEventsAreReadWhileTheyAreWritten(t *testing.T) {
 			return
 		default:
 		}
+	}
+}
+
+// The forms of a pod's values are thousands of texts: each version's are made
+// once, however many ask.
+func TestEachVersionHasOneSetOfValues(t *testing.T) {
+	r, _ := open("")
+	first, second := secretPod("u1", "OLDSECRET99"), secretPod("u1", "hunter2")
+	sets := map[*elide.Values]bool{}
+	for _, p := range []*v1.Pod{first, second} {
+		r.Know([]*v1.Pod{p})
+		for k := range 100 {
+			reported := p.DeepCopy()
+			reported.Status.Message = fmt.Sprint(k)
+			sets[r.Secrets(reported)] = true
+			r.Know([]*v1.Pod{p.DeepCopy()}) // read again, and nothing has changed
+		}
+	}
+	if len(sets) > 3 { // the second alone, and together with the first until that is forgotten
+		t.Errorf("two versions have %d sets of values", len(sets))
 	}
 }

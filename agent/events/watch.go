@@ -7,16 +7,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-const (
-	watchMost   = 16  // at a time
-	watchBuffer = 256 // events that a reader may be behind
-)
+const watchBuffer = 256 // events that a reader may be behind
 
 // retell is how often at most a watch gets the repetitions of one event.
 const retell = time.Second
 
-// ErrWatches: there are too many watches, or the Recorder is ending.
-var ErrWatches = errors.New("too many watch events already; end another one first")
+// ErrEnding: the Recorder is ending.
+var ErrEnding = errors.New("the agent is ending")
 
 // Watch delivers events as they come. Its methods are for any goroutine.
 type Watch struct {
@@ -26,8 +23,8 @@ type Watch struct {
 }
 
 // Watch returns the events about a pod, "namespace/name", or about anything if
-// pod is "", and a Watch for those that follow. The caller must call its Close.
-// They may hold secrets: see WatchPublic.
+// pod is "", and a Watch for those that follow. The caller must call its Close, and
+// bounds how many there are. They may hold secrets: see WatchPublic.
 func (r *Recorder) Watch(pod string) (*List, *Watch, error) { return r.watch(view{pod: pod}) }
 
 // WatchPublic is to Watch as ListPublic is to List.
@@ -37,8 +34,8 @@ func (r *Recorder) watch(v view) (*List, *Watch, error) {
 	w := &Watch{recorder: r, view: v, news: make(chan record, watchBuffer)}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.over || len(r.watchers) >= watchMost {
-		return nil, nil, ErrWatches
+	if r.over {
+		return nil, nil, ErrEnding
 	}
 	r.watchers[w] = true
 	return r.listed(v), w, nil

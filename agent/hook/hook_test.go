@@ -141,6 +141,16 @@ func TestAnHTTPGetEndsWithItsContext(t *testing.T) {
 	}
 }
 
+func TestAHeaderWithoutEndIsNotRead(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) }))
+	defer s.Close()
+	u, _ := url.Parse(s.URL)
+	err := Run(t.Context(), &v1.LifecycleHandler{HTTPGet: &v1.HTTPGetAction{Path: "/", Port: intstr.Parse(u.Port())}}, Target{Host: "127.0.0.1"})
+	if err == nil || !strings.Contains(err.Error(), "server response headers exceeded 65536 bytes") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestOtherHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()

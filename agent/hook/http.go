@@ -21,6 +21,7 @@ const userAgent = "kube-lifecycle/1.36"
 
 const (
 	bodyLimit    = 10 << 10 // bytes of an answer that are read
+	headerLimit  = 64 << 10 // bytes of its header
 	maxRedirects = 10
 )
 
@@ -112,7 +113,8 @@ func ask(ctx context.Context, where *url.URL, header http.Header, host string) e
 	request.Header, request.Host = header, host
 	client := &http.Client{
 		// The server is the pod's own: its certificate is not verified.
-		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
+		Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+			MaxResponseHeaderBytes: headerLimit},
 		CheckRedirect: stayOnHost,
 	}
 	response, err := client.Do(request)

@@ -111,9 +111,9 @@ func matching(all []entry, repository string) []Auth {
 	return found
 }
 
-// isDefault reports whether a repository is in the registry that names without
-// one mean.
+// isDefault reports whether a repository, whose name always says its registry here,
+// is in the one that image names without a registry mean. localhost is another.
 func isDefault(repository string) bool {
 	host, _, _ := strings.Cut(repository, "/")
-	return host == "docker.io" || host == defaultRegistry || !strings.ContainsAny(host, ".:")
+	return host == "docker.io" || host == defaultRegistry
 }

@@ -75,6 +75,10 @@ func TestCredentialsAreForRepositories(t *testing.T) {
 		{"longer keys first", []string{"reg.io", "reg.io/team/app", "reg.io/team"}, "reg.io/team/app", []string{"reg.io/team/app", "reg.io/team", "reg.io"}},
 		{"docker's key of old", []string{"https://index.docker.io/v1/"}, "docker.io/library/busybox", []string{"https://index.docker.io/v1/"}},
 		{"docker's own name wins", []string{"index.docker.io", "docker.io"}, "docker.io/library/busybox", []string{"docker.io"}},
+		{"docker's key of old is not for this machine's registry", []string{"https://index.docker.io/v1/"}, "localhost/x", nil},
+		{"on any port", []string{"https://index.docker.io/v1/"}, "localhost:5000/x", nil},
+		{"nor for one without a dot in its name", []string{"https://index.docker.io/v1/"}, "REGISTRY/x", nil},
+		{"a key for this machine's registry", []string{"localhost:5000", "docker.io"}, "localhost:5000/x", []string{"localhost:5000"}},
 		{"docker's key is for docker alone", []string{"index.docker.io"}, "reg.io/a", nil},
 		{"nothing is no registry", []string{""}, "reg.io/a", nil},
 		{"a user is not part of a registry", []string{"me:pw@reg.io"}, "reg.io/a", nil},
@@ -152,13 +156,12 @@ func TestDockerConfigsAreSearchedInOrder(t *testing.T) {
 		want  string
 	}{
 		{"the root dir first", map[string]string{"root/config.json": json("a"), "cwd/config.json": json("b"), "home/.docker/config.json": json("c")}, "a"},
-		{"then the working dir", map[string]string{"cwd/config.json": json("b"), "home/.docker/config.json": json("c")}, "b"},
+		{"never the working dir", map[string]string{"cwd/config.json": json("b"), "cwd/.dockercfg": flat("e")}, ""},
 		{"then the home's", map[string]string{"home/.docker/config.json": json("c"), "root/.dockercfg": flat("d")}, "c"},
-		{"then the old form", map[string]string{"root/.dockercfg": flat("d"), "cwd/.dockercfg": flat("e")}, "d"},
-		{"in its order", map[string]string{"cwd/.dockercfg": flat("e"), "home/.dockercfg": flat("f")}, "e"},
+		{"then the old form", map[string]string{"root/.dockercfg": flat("d"), "home/.dockercfg": flat("e")}, "d"},
 		{"in its home", map[string]string{"home/.dockercfg": flat("f")}, "f"},
-		{"a file that cannot be read is passed over", map[string]string{"root/config.json": "{", "cwd/config.json": json("b")}, "b"},
-		{"one without credentials ends the search", map[string]string{"root/config.json": "{}", "cwd/config.json": json("b")}, ""},
+		{"a file that cannot be read is passed over", map[string]string{"root/config.json": "{", "home/.docker/config.json": json("b")}, "b"},
+		{"one without credentials ends the search", map[string]string{"root/config.json": "{}", "home/.docker/config.json": json("b")}, ""},
 		{"nothing", nil, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -39,7 +39,9 @@ func (k *Keyring) lookup(ctx context.Context, repository string) []Auth {
 }
 
 // files returns the entries of the first readable file; files are read again for
-// each pull. A config.json anywhere wins over a .dockercfg.
+// each pull. A config.json anywhere wins over a .dockercfg. Unlike a kubelet's, the
+// search leaves out the working directory: what lies there may be anything, and
+// anyone's.
 func (k *Keyring) files() []entry {
 	home := func(sub string) []string {
 		if k.Home == "" {
@@ -52,8 +54,8 @@ func (k *Keyring) files() []entry {
 		dirs  []string
 		parse func([]byte) ([]entry, error)
 	}{
-		{"config.json", slices.Concat([]string{k.Root, ""}, home(".docker"), []string{"/.docker"}), parseConfig},
-		{".dockercfg", slices.Concat([]string{k.Root, ""}, home(""), []string{"/"}), parseLegacy},
+		{"config.json", slices.Concat([]string{k.Root}, home(".docker"), []string{"/.docker"}), parseConfig},
+		{".dockercfg", slices.Concat([]string{k.Root}, home(""), []string{"/"}), parseLegacy},
 	} {
 		for _, dir := range of.dirs {
 			path := filepath.Join(dir, of.name)

@@ -1,14 +1,11 @@
 package metrics
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -63,35 +60,6 @@ func TestFormats(t *testing.T) {
 type gathers func() ([]*dto.MetricFamily, error)
 
 func (g gathers) Gather() ([]*dto.MetricFamily, error) { return g() }
-
-func TestFewScrapesAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		release, under := make(chan struct{}), make(chan struct{}, 100)
-		h := Handler(gathers(func() ([]*dto.MetricFamily, error) {
-			under <- struct{}{}
-			<-release
-			return nil, nil
-		}))
-		var all sync.WaitGroup
-		for range scrapesAtOnce {
-			all.Go(func() { scrape(h, "") })
-		}
-		gone, leave := context.WithCancel(t.Context())
-		all.Go(func() {
-			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, "GET", "/metrics", nil))
-		})
-		synctest.Wait()
-		leave() // who does not wait any more is not kept
-		if w := scrape(h, ""); w.Code != http.StatusServiceUnavailable || len(under) != scrapesAtOnce {
-			t.Errorf("%d, and %d scrapes at once", w.Code, len(under))
-		}
-		close(release)
-		all.Wait()
-		if w := scrape(h, ""); w.Code != 200 {
-			t.Errorf("%d when there is room again", w.Code)
-		}
-	})
-}
 
 func TestWhatCannotBeGatheredIsLeftOut(t *testing.T) {
 	name, value := "a", 1.0

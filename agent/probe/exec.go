@@ -8,11 +8,20 @@ import (
 	"time"
 )
 
+// CommandError is what went wrong with a command by its own doing: a failure, where
+// other errors say nothing about the container.
+type CommandError struct{ Words string }
+
+func (e *CommandError) Error() string { return e.Words }
+
 // command succeeds when the command exits with 0.
 func command(ctx context.Context, t *Target, cmd []string, timeout time.Duration, exec Exec) (Outcome, error) {
 	output, code, err := exec(ctx, t, cmd, timeout)
 	output = output[:min(len(output), outputLimit)]
+	var own *CommandError
 	switch {
+	case errors.As(err, &own):
+		return Outcome{Failure, own.Words}, nil
 	case errors.Is(err, context.DeadlineExceeded):
 		return Outcome{Failure, fmt.Sprintf("command timed out: %q timed out after %s", strings.Join(cmd, " "), timeout)}, nil
 	case err != nil:

@@ -77,6 +77,7 @@ func TestHTTP(t *testing.T) {
 		w.Header().Set("Content-Length", "100")
 		fmt.Fprint(w, "only this")
 	})
+	mux.HandleFunc("/header", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 1<<20)) })
 	host, port := site(t, mux)
 	for _, row := range []struct {
 		name, path string
@@ -95,6 +96,7 @@ func TestHTTP(t *testing.T) {
 		{"redirects end after ten", "/round", Failure, "stopped after 10 redirects"},
 		{"no answer in time is failure", "/slow", Failure, "Client.Timeout exceeded"},
 		{"a query is part of the path", "/query?a=b&c", Success, ""},
+		{"a header without end is failure", "/header", Failure, "server response headers exceeded 65536 bytes"},
 		{"a long answer is cut", "/long", Success, "xxx"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -72,9 +72,13 @@ const (
 // outputLimit is how much of an answer is read, in bytes, as the kubelet does.
 const outputLimit = 10 << 10
 
+// headerLimit is how long the header of an answer may be, in bytes.
+const headerLimit = 64 << 10
+
 // Exec runs a command in a container and returns its exit code and what it
 // wrote. An error for which errors.Is says context.DeadlineExceeded means that
-// the command took longer than timeout, which is whole seconds.
+// the command took longer than timeout, which is whole seconds; one that is a
+// CommandError that the command is to blame.
 type Exec func(ctx context.Context, t *Target, command []string, timeout time.Duration) (output string, code int32, err error)
 
 // probe carries out one probe. An error means that it could not be carried

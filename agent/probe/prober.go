@@ -70,6 +70,8 @@ func (p *Prober) roundTripper() *http.Transport {
 			ForceAttemptHTTP2:  true,
 			ReadBufferSize:     2 << 10,
 			WriteBufferSize:    1 << 10,
+
+			MaxResponseHeaderBytes: headerLimit,
 		}
 	})
 	return p.transport

@@ -42,12 +42,24 @@ func Open(path string, depth int) (*os.File, error) {
 // ReadConfig reads a file of at most 1 MiB that only the owner of the machine
 // writes to: it may be a link.
 func ReadConfig(path string) ([]byte, error) {
+	b, _, err := ReadSecret(path)
+	return b, err
+}
+
+// ReadSecret is ReadConfig for a file that not all may read: it returns the
+// permissions of what it read, too.
+func ReadSecret(path string) ([]byte, fs.FileMode, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer f.Close()
-	return ReadAll(f, configLimit)
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	b, err := ReadAll(f, configLimit)
+	return b, fi.Mode().Perm(), err
 }
 
 // ReadAll reads an open file that has no more than limit bytes.

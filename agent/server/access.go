@@ -23,7 +23,7 @@ type Access struct {
 	CipherSuites []uint16
 	MinVersion   uint16
 	ClientCA     string // PEM file of those whose client certificates are good; needs Cert
-	Tokens       string // file of bearer tokens, one a line
+	Tokens       string // file of bearer tokens, one a line, that only its owner can open
 }
 
 // guard admits clients on TCP.
@@ -57,7 +57,8 @@ func newGuard(a Access, log *slog.Logger) (*guard, error) {
 		}
 	}
 	if a.Tokens != "" {
-		g.tokens, err = newReloaded("tokens", log, func() ([][sha256.Size]byte, error) { return readTokens(a.Tokens, log) }, a.Tokens)
+		read := func() ([][sha256.Size]byte, error) { return readTokens(a.Tokens) }
+		g.tokens, err = newReloaded("tokens", log, read, a.Tokens)
 	}
 	return g, err
 }

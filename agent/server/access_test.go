@@ -9,11 +9,14 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -350,20 +353,47 @@ func TestFilesOfAccessAreReadAgain(t *testing.T) {
 	who("tokens again", asker{cas: second, header: "Bearer lighthouse"}, 200, "three")
 }
 
-func TestOpenTokensAreSaid(t *testing.T) {
-	files, log := access(t), &noted{}
+func TestTokensThatOthersCanReadAreRefused(t *testing.T) {
+	files, log := access(t), slog.New(slog.DiscardHandler)
 	put(t, files.Tokens, []byte("windmill-7"))
-	for mode, want := range map[os.FileMode]int{0o600: 0, 0o640: 0, 0o644: 1} {
+	for mode, ok := range map[os.FileMode]bool{0o600: true, 0o400: true, 0o640: false, 0o620: false, 0o604: false, 0o644: false} {
 		if err := os.Chmod(files.Tokens, mode); err != nil {
 			t.Fatal(err)
 		}
-		before := log.count("chmod it to 0600")
-		if _, err := readTokens(files.Tokens, slog.New(slog.NewTextHandler(log, nil))); err != nil {
-			t.Fatal(err)
+		want := fmt.Sprintf("tokens %s: others than its owner can open the file (mode %04o): chmod it to 0600", files.Tokens, mode)
+		if _, err := newGuard(Access{Tokens: files.Tokens}, log); ok && err != nil || !ok && (err == nil || err.Error() != want) {
+			t.Errorf("mode %o: %v", mode, err)
 		}
-		if n := log.count("chmod it to 0600") - before; n != want {
-			t.Errorf("mode %o is said %d times, want %d", mode, n, want)
-		}
+	}
+}
+
+// A file that was refused counts once its mode is right, though nothing else of it
+// has changed.
+func TestTokensCountWhenTheirModeIsMended(t *testing.T) {
+	files := access(t)
+	put(t, files.Tokens, []byte("windmill-7"))
+	g, err := newGuard(Access{Tokens: files.Tokens}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	knows := func(token string) bool {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		return g.knows(r)
+	}
+	put(t, files.Tokens, []byte("harbour-1"))
+	old := time.Now().Add(-time.Hour)
+	if err := errors.Join(os.Chmod(files.Tokens, 0o644), os.Chtimes(files.Tokens, old, old)); err != nil {
+		t.Fatal(err)
+	}
+	if !knows("windmill-7") || knows("harbour-1") {
+		t.Error("a file that all can read counts")
+	}
+	if err := os.Chmod(files.Tokens, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if knows("windmill-7") || !knows("harbour-1") {
+		t.Error("the file does not count when its mode is right")
 	}
 }
 

@@ -43,7 +43,7 @@ func TestFilesOfAccessMayBeLinks(t *testing.T) {
 	if err := os.Symlink("..data", link); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := readTokens(link, slog.New(slog.DiscardHandler)); err != nil || len(all) != 1 {
+	if all, err := readTokens(link); err != nil || len(all) != 1 {
 		t.Errorf("%d tokens, %v", len(all), err)
 	}
 }

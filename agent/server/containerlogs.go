@@ -143,11 +143,16 @@ func (s *Server) containerLogs(_ bool, w http.ResponseWriter, r *http.Request) {
 	defer end()
 	err = s.sendLog(st, dir, pod, container, attempt, q)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		http.Error(w, fmt.Sprintf("the log of container %q in pod %q is gone", container, name), http.StatusInternalServerError)
-	case err != nil:
+	case err == nil:
+	case st.begun:
 		s.config.Log.Debug("log was not sent to its end", "pod", namespace+"/"+name, "container", container, "err", err)
 		panic(http.ErrAbortHandler) // half a log must not look whole
+	default:
+		what := "cannot be read: " + err.Error()
+		if errors.Is(err, fs.ErrNotExist) {
+			what = "is gone"
+		}
+		http.Error(st, fmt.Sprintf("the log of container %q in pod %q %s", container, name, what), http.StatusInternalServerError)
 	}
 }
 

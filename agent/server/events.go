@@ -32,13 +32,7 @@ func (s *Server) events(local bool, w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.URL.Query().Get("watch") {
 	case "1", "true":
-		past, watching, err := watch(pod)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		defer watching.Close()
-		s.watchEvents(w, r, past, watching)
+		s.watchEvents(w, r, func() (*events.List, *events.Watch, error) { return watch(pod) })
 	case "", "0", "false":
 		writeEvents(w, list(pod))
 	default:
@@ -72,12 +66,19 @@ func writeEvents(w http.ResponseWriter, all *events.List) {
 }
 
 // watchEvents writes events until the client goes, the agent ends, or the time is up.
-func (s *Server) watchEvents(w http.ResponseWriter, r *http.Request, past *events.List, watch *events.Watch) {
-	st, end, ok := s.stream(w, r)
+func (s *Server) watchEvents(w http.ResponseWriter, r *http.Request,
+	start func() (*events.List, *events.Watch, error)) {
+	st, end, ok := s.stream(w, r) // first: the limit of the listener is the only one
 	if !ok {
 		return
 	}
 	defer end()
+	past, watch, err := start()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer watch.Close()
 	ctx, cancel := context.WithTimeout(st.ctx, watchFor)
 	defer cancel()
 	w.Header().Set("Content-Type", "application/json")

@@ -35,3 +35,22 @@ func TestTheNodeAndWhatItUsesAreForAll(t *testing.T) {
 		}
 	}
 }
+
+// What tells one machine from all others is for root: on the machine itself only
+// root may read most of it.
+func TestTheMachinesIdentityStaysOnTheSocket(t *testing.T) {
+	w := serve(t, nil)
+	n := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+	n.Status.NodeInfo = v1.NodeSystemInfo{MachineID: "m-7", SystemUUID: "u-7", KernelVersion: "6.1"}
+	w.store.SetNode(n)
+	for local, want := range map[bool]v1.NodeSystemInfo{true: n.Status.NodeInfo, false: {KernelVersion: "6.1"}} {
+		_, body, _ := w.ask(t, local, "GET", "/node")
+		var got v1.Node
+		if err := json.Unmarshal([]byte(body), &got); err != nil || got.Status.NodeInfo != want {
+			t.Errorf("on the socket %t: %v %+v", local, err, got.Status.NodeInfo)
+		}
+	}
+	if w.store.Node().Status.NodeInfo.MachineID != "m-7" {
+		t.Error("the report itself has lost it")
+	}
+}

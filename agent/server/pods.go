@@ -126,12 +126,18 @@ func elideHeaders(a *v1.HTTPGetAction) *v1.HTTPGetAction {
 	return &c
 }
 
-// node answers with the last report on the node.
-func (s *Server) node(_ bool, w http.ResponseWriter, _ *http.Request) {
+// node answers with the last report on the node, without what tells the machine
+// from all others unless local: most of that only root may read on the machine.
+func (s *Server) node(local bool, w http.ResponseWriter, _ *http.Request) {
 	n := s.config.Store.Node()
 	if n == nil {
 		http.Error(w, "the node was not looked at yet", http.StatusServiceUnavailable)
 		return
+	}
+	if !local {
+		c := *n
+		c.Status.NodeInfo.MachineID, c.Status.NodeInfo.SystemUUID = "", ""
+		n = &c
 	}
 	writeJSON(w, n)
 }

@@ -39,7 +39,8 @@ func (v version) equal(o version) bool {
 	if v.info == nil || o.info == nil {
 		return v.info == o.info
 	}
-	return os.SameFile(v.info, o.info) && v.info.Size() == o.info.Size() && v.info.ModTime().Equal(o.info.ModTime())
+	return os.SameFile(v.info, o.info) && v.info.Mode() == o.info.Mode() &&
+		v.info.Size() == o.info.Size() && v.info.ModTime().Equal(o.info.ModTime())
 }
 
 // newReloaded reads the files for the first time.

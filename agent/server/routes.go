@@ -57,7 +57,7 @@ func (s *Server) handler(g *guard) http.Handler {
 	}
 	for _, h := range s.handlers(local) {
 		paths = append(paths, h.Path)
-		mux.Handle(h.Path, h.Handler)
+		mux.Handle(h.Path, inTurn(h.AtOnce, h.Handler))
 	}
 	all := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

@@ -57,6 +57,9 @@ type Config struct {
 type Handler struct {
 	Path  string
 	Local bool // on the unix socket only
+	// AtOnce is how many requests each listener serves at a time; the others wait.
+	// 0: any number.
+	AtOnce int
 	http.Handler
 }
 

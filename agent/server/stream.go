@@ -16,6 +16,7 @@ type stream struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	ctx     context.Context // ends when the reader goes or the server ends
+	begun   bool            // the reader has got something of the answer
 }
 
 // stream starts one, or answers that there are too many: then ok is false. end
@@ -53,6 +54,7 @@ func (st *stream) Write(data []byte) (int, error) {
 	if err := st.control.SetWriteDeadline(time.Now().Add(streamWrite)); err != nil {
 		return 0, fmt.Errorf("stream: %w", err)
 	}
+	st.begun = true
 	n, err := st.ResponseWriter.Write(data)
 	if err == nil {
 		err = st.control.Flush()

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"log/slog"
-	"os"
 	"regexp"
 
 	"monopod/agent/safefile"
@@ -15,14 +13,15 @@ import (
 var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
 // readTokens reads a file of tokens, one a line; empty lines and those that start
-// with # are no tokens. Its errors quote nothing of the file.
-func readTokens(path string, log *slog.Logger) ([][sha256.Size]byte, error) {
-	data, err := safefile.ReadConfig(path)
+// with # are no tokens. A file that others than its owner can open is refused. The
+// errors quote nothing of the file.
+func readTokens(path string) ([][sha256.Size]byte, error) {
+	data, mode, err := safefile.ReadSecret(path)
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}
-	if fi, err := os.Stat(path); err == nil && fi.Mode().Perm()&0o007 != 0 {
-		log.Warn("the file of tokens is open to all users of this machine: chmod it to 0600", "file", path)
+	if mode&0o077 != 0 {
+		return nil, fmt.Errorf("tokens %s: others than its owner can open the file (mode %04o): chmod it to 0600", path, mode)
 	}
 	var all [][sha256.Size]byte
 	line := 0

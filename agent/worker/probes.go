@@ -12,6 +12,7 @@ import (
 	"monopod/agent/podspec"
 	"monopod/agent/podstatus"
 	"monopod/agent/probe"
+	"monopod/cri"
 )
 
 // probes are the probes of the containers that run.
@@ -73,6 +74,9 @@ func (p *pod) ExecProbe(ctx context.Context, t *probe.Target, command []string, 
 		return "", 0, err
 	}
 	answer, err := p.Cri.ExecSync(ctx, t.ID, command, timeout)
+	if cri.TooLarge(err) {
+		return "", 0, &probe.CommandError{Words: cri.TooLargeWords}
+	}
 	if err != nil {
 		return "", 0, err
 	}

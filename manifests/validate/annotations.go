@@ -26,7 +26,7 @@ func (c *checker) order(p *field.Path) {
 	timeout, limited := c.pod.Annotations[decode.StartAfterTimeout]
 	if limited {
 		if _, err := decode.OrderTimeout(timeout); err != nil {
-			c.add(field.Invalid(p.Key(decode.StartAfterTimeout), decode.Clip(timeout), err.Error()))
+			c.add(field.Invalid(p.Key(decode.StartAfterTimeout), timeout, err.Error()))
 		}
 		if !ok {
 			c.warn(p.Key(decode.StartAfterTimeout), "has no effect without "+decode.StartAfter)
@@ -38,11 +38,11 @@ func (c *checker) order(p *field.Path) {
 	seen := map[string]bool{}
 	for _, name := range strings.Split(after, ",") {
 		if strings.TrimSpace(name) == "" {
-			c.add(field.Invalid(p.Key(decode.StartAfter), decode.Clip(after), "must name pods, separated by commas: name, or namespace/name"))
+			c.add(field.Invalid(p.Key(decode.StartAfter), after, "must name pods, separated by commas: name, or namespace/name"))
 			continue
 		}
 		key, bad := decode.PodReference(c.pod.Namespace, name)
-		c.invalid(p.Key(decode.StartAfter), decode.Clip(strings.TrimSpace(name)), bad)
+		c.invalid(p.Key(decode.StartAfter), strings.TrimSpace(name), bad)
 		unique(c, seen, p.Key(decode.StartAfter), key.String())
 	}
 }

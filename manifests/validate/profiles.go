@@ -8,8 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"monopod/manifests/decode"
 )
 
 // legacyProfiles checks the annotations that came before the profile fields:
@@ -58,7 +56,7 @@ func (c *checker) agree(p *field.Path, what, kind, file, fieldKind string, field
 func (c *checker) legacySeccomp(p *field.Path, value string, at *field.Path, profile *v1.SeccompProfile) {
 	kind, file, ok := legacyProfile(value)
 	if !ok {
-		c.add(field.Invalid(p, decode.Clip(value), "must be a valid seccomp profile"))
+		c.add(field.Invalid(p, value, "must be a valid seccomp profile"))
 		return
 	}
 	c.localPath(p, file)
@@ -77,7 +75,7 @@ func (c *checker) legacyAppArmor(p *field.Path, name, value string) {
 	}
 	kind, file, ok := legacyProfile(value)
 	if value != "" && (!ok || value == v1.DeprecatedSeccompProfileDockerDefault) {
-		c.add(field.Invalid(p, decode.Clip(value), "must be runtime/default, unconfined or localhost/<profile>"))
+		c.add(field.Invalid(p, value, "must be runtime/default, unconfined or localhost/<profile>"))
 		return
 	}
 	if sc := ct.SecurityContext; value != "" && sc != nil && sc.AppArmorProfile != nil {
@@ -111,6 +109,6 @@ func (c *checker) stopSignal(p *field.Path, s v1.Signal) {
 		known = known || name == fmt.Sprintf("SIGRTMIN+%d", n) || n < 15 && name == fmt.Sprintf("SIGRTMAX-%d", n)
 	}
 	if !known {
-		c.add(field.Invalid(p, decode.Clip(name), "must be a signal of linux, such as SIGTERM, SIGUSR1 or SIGRTMIN+3"))
+		c.add(field.Invalid(p, name, "must be a signal of linux, such as SIGTERM, SIGUSR1 or SIGRTMIN+3"))
 	}
 }

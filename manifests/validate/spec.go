@@ -98,7 +98,7 @@ func (c *checker) dns(p *field.Path) {
 		c.add(field.TooMany(p.Child("searches"), len(d.Searches), 32))
 	}
 	if joined := strings.Join(d.Searches, " "); len(joined) > 2048 {
-		c.add(field.Invalid(p.Child("searches"), decode.Clip(joined), "must not have more than 2048 characters in all"))
+		c.add(field.Invalid(p.Child("searches"), joined, "must not have more than 2048 characters in all"))
 	}
 	for i, s := range d.Searches {
 		if name := strings.TrimSuffix(s, "."); s != "." {
@@ -157,11 +157,15 @@ func (c *checker) sysctls(p *field.Path, list []v1.Sysctl) {
 		if !c.required(s.Name != "", q, "") {
 			continue
 		}
-		if len(s.Name) > 253 || !shape.MatchString(s.Name) {
-			c.add(field.Invalid(q, decode.Clip(s.Name), "must have at most 253 characters and match "+shape.String()))
+		space := decode.SysctlNamespace(s.Name)
+		switch {
+		case len(s.Name) > 253 || !shape.MatchString(s.Name):
+			c.add(field.Invalid(q, s.Name, "must have at most 253 characters and match "+shape.String()))
+		case space == "": // a kubelet refuses the pod when it is to run: no setting of a node allows it
+			c.add(field.Invalid(q, s.Name, "is the whole machine's, not a pod's: set it on the machine; "+
+				"pods have net.*, kernel.sem, kernel.shm*, kernel.msg* and fs.mqueue.*"))
 		}
 		unique(c, seen, q, s.Name)
-		space := decode.SysctlNamespace(s.Name)
 		c.forbid(c.spec.HostNetwork && space == "Net", q, "may not be set when hostNetwork is true")
 		c.forbid(c.spec.HostIPC && space == "IPC", q, "may not be set when hostIPC is true")
 	}

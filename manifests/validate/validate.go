@@ -4,6 +4,7 @@ package validate
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -51,10 +52,14 @@ func Pod(pod *v1.Pod, classes map[string]string) []fault {
 	return c.faults
 }
 
-// add appends errors; nil ones are left out.
+// add appends errors; nil ones are left out. They quote the beginning of a long
+// value: its author knows the rest.
 func (c *checker) add(errs ...*field.Error) {
 	for _, e := range errs {
 		if e != nil {
+			if v := reflect.ValueOf(e.BadValue); v.Kind() == reflect.String {
+				e.BadValue = decode.Clip(v.String())
+			}
 			e.Detail = withoutPattern(e.Detail)
 			c.note(fault{Field: e.Field, Text: e.ErrorBody()})
 		}
@@ -167,7 +172,7 @@ func (c *checker) metadata(p *field.Path) {
 	}
 	c.invalid(p.Child("namespace"), pod.Namespace, validation.IsDNS1123Label(pod.Namespace))
 	if uid := string(pod.UID); !poduid.Valid(uid) {
-		c.add(field.Invalid(p.Child("uid"), decode.Clip(uid), poduid.Rule+", because folders and cgroups are named by it; without one the pod gets one"))
+		c.add(field.Invalid(p.Child("uid"), uid, poduid.Rule+", because folders and cgroups are named by it; without one the pod gets one"))
 	}
 	for k, v := range pod.Labels {
 		c.invalid(p.Child("labels").Key(k), k, validation.IsQualifiedName(k))

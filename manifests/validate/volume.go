@@ -69,7 +69,7 @@ func (c *checker) volumeSource(p *field.Path, name string, s *v1.VolumeSource) {
 func (c *checker) medium(p *field.Path, m v1.StorageMedium) {
 	if size, ok := strings.CutPrefix(string(m), string(v1.StorageMediumHugePagesPrefix)); ok {
 		if _, err := decode.ParseQuantity(size); err != nil {
-			c.add(field.Invalid(p, decode.Clip(string(m)), "must be HugePages-<size>, such as HugePages-2Mi"))
+			c.add(field.Invalid(p, string(m), "must be HugePages-<size>, such as HugePages-2Mi"))
 		}
 	} else {
 		oneOf(c, p, m, v1.StorageMediumDefault, v1.StorageMediumMemory, v1.StorageMediumHugePages)

@@ -196,10 +196,10 @@ func (o *Options) prepare(all []*container) (readable []*container, err error) {
 		case over(c.pod, c.name):
 			failed = &client.NameError{Text: fmt.Sprintf("%s has ended and has no log in %s", subject, c.dir), Cause: fs.ErrNotExist}
 		case c.read.Follow:
-			fmt.Fprintf(o.Notes, "monopod: %s is waiting to start: %s\n", subject, podlog.Waits(status))
+			fmt.Fprintf(o.Notes, "monopod: %s is waiting to start: %s\n", subject, print.OneLine(podlog.Waits(status)))
 			failed = nil
 		default:
-			failed = &client.NameError{Text: fmt.Sprintf("%s is waiting to start: %s", subject, podlog.Waits(status)), Cause: fs.ErrNotExist}
+			failed = &client.NameError{Text: fmt.Sprintf("%s is waiting to start: %s", subject, print.OneLine(podlog.Waits(status))), Cause: fs.ErrNotExist}
 		}
 		switch {
 		case failed == nil:

@@ -2,13 +2,11 @@ package print
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 )
 
 // EventPrinter prints one event after the other.
@@ -47,13 +45,13 @@ func (p *EventPrinter) Print(e *v1.Event, now time.Time) error {
 	p.seen[name] = e.Count
 	switch p.f.Output {
 	case "json":
-		data, err := json.Marshal(e)
+		data, err := JSON(e, "")
 		if err == nil {
 			_, err = p.w.Write(append(data, '\n'))
 		}
 		return err
 	case "yaml":
-		data, err := yaml.Marshal(e)
+		data, err := YAML(e)
 		if err == nil {
 			_, err = fmt.Fprintf(p.w, "---\n%s", data)
 		}

@@ -1,7 +1,6 @@
 package print
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/term"
-	"sigs.k8s.io/yaml"
 )
 
 // Format says how something is printed.
@@ -39,9 +37,9 @@ func As(w io.Writer, output string, v any) error {
 	var data []byte
 	var err error
 	if output == "yaml" {
-		data, err = yaml.Marshal(v)
+		data, err = YAML(v)
 	} else {
-		data, err = json.MarshalIndent(v, "", "  ")
+		data, err = JSON(v, "  ")
 		data = append(data, '\n')
 	}
 	if err != nil {

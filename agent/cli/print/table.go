@@ -81,15 +81,3 @@ func Width(s string) int {
 	}
 	return n
 }
-
-// OneLine makes text from elsewhere fit to print: one line, and nothing that
-// could command the terminal.
-func OneLine(s string) string {
-	clean := func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}
-	return strings.Join(strings.Fields(strings.Map(clean, s)), " ")
-}

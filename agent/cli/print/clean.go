@@ -1,0 +1,76 @@
+package print
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"sigs.k8s.io/yaml"
+)
+
+// turns reports whether a character turns around the text beside it, so that a
+// reader sees other words than there are (the bidirectional formats of UAX #9).
+func turns(r rune) bool {
+	return r == 0x061c || r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
+// OneLine makes text from elsewhere fit to print: one line, and nothing that
+// could command the terminal or turn other text around.
+func OneLine(s string) string {
+	clean := func(r rune) rune {
+		if unicode.IsControl(r) || turns(r) {
+			return ' '
+		}
+		return r
+	}
+	return strings.Join(strings.Fields(strings.Map(clean, s)), " ")
+}
+
+// escaped returns JSON with those characters escaped that terminals obey and
+// encoders leave as they are; mark stands before their four digits.
+func escaped(data []byte, mark string) []byte {
+	var out bytes.Buffer
+	for _, r := range string(data) {
+		if turns(r) || r >= 0x7f && unicode.IsControl(r) || r == private {
+			fmt.Fprintf(&out, "%s%04x", mark, r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.Bytes()
+}
+
+// JSON returns v as JSON that is fit to print, indented if asked for, without a
+// newline at its end.
+func JSON(v any, indent string) ([]byte, error) {
+	data, err := json.Marshal(v)
+	if indent != "" && err == nil {
+		data, err = json.MarshalIndent(json.RawMessage(data), "", indent)
+	}
+	return escaped(data, `\u`), err
+}
+
+// hole stands for an escaped character until the YAML is made: a control character,
+// because of which the encoder quotes and escapes, and one of the private use
+// area, which it leaves as it is, so that the two are found again.
+const (
+	private = '\uf8f0'
+	hole    = `\u0001` + string(private)
+)
+
+var yamlHoles = regexp.MustCompile(`\\x01` + string(private) + `([0-9a-f]{4})`)
+
+// YAML returns v as YAML that is fit to print.
+func YAML(v any) ([]byte, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	if data, err = yaml.JSONToYAML(escaped(data, hole)); err != nil {
+		return nil, err
+	}
+	return yamlHoles.ReplaceAll(data, []byte(`\u$1`)), nil
+}
