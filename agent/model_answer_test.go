@@ -61,7 +61,7 @@ func (a *hearsay) tooMany() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, n := range a.calls {
-		if n > 20*modelNodeCalls {
+		if n > 5*modelNodeCalls {
 			return true
 		}
 	}

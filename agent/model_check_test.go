@@ -304,7 +304,11 @@ func (w *walk) nothingLeft() {
 	w.Helper()
 	w.after(2 * pleg.RelistWithEvents)
 	logs := filepath.Join(filepath.Dir(w.dir), "logs")
-	for _, pattern := range []string{filepath.Join(w.dir, "pods", "*"), filepath.Join(w.dir, "status", "pods", "*"), filepath.Join(logs, "*")} {
+	patterns := []string{filepath.Join(w.dir, "pods", "*"), filepath.Join(w.dir, "status", "pods", "*")}
+	if !w.wiped { // else there are logs that another root dir's pods left
+		patterns = append(patterns, filepath.Join(logs, "*"))
+	}
+	for _, pattern := range patterns {
 		if left, _ := filepath.Glob(pattern); len(left) > 0 {
 			w.Errorf("left on disk: %v", left)
 		}

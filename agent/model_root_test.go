@@ -23,6 +23,7 @@ func (w *walk) wipe() string {
 	noErr(w.T, os.RemoveAll(w.dir))
 	clear(w.before)
 	clear(w.offered)
+	w.wiped = true
 	if w.rand.IntN(2) == 0 {
 		for _, b := range w.ours() {
 			w.RemoveSandboxBehindBack(b.ID)

@@ -53,6 +53,7 @@ type walk struct {
 	offered  map[manifests.Key]*manifests.Pod // what an agent was told last
 	before   map[manifests.Key]account        // what was last found true
 	rebooted bool
+	wiped    bool
 	foreign  []critest.Sandbox
 	noSuffix bool              // the agent adds no node name to names
 	hung     []*critest.Fault  // that can be released
@@ -170,6 +171,9 @@ func (w *walk) note(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	w.trace = append(w.trace, time.Now().Format("15:04:05.000 ")+line)
 	fmt.Fprintf(w.log, "---- %s\n", line)
+	if os.Getenv("MONOPOD_MODEL_TRACE") != "" { // of a walk that does not end
+		fmt.Fprintln(os.Stderr, w.trace[len(w.trace)-1])
+	}
 }
 
 // launch starts an agent and tells it what the manifests say.
