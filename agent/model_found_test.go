@@ -40,3 +40,28 @@ func TestListingsThatFailAreNotTriedWithoutEnd(t *testing.T) {
 		})
 	}
 }
+
+// A runtime that denies what it lists is not asked without end.
+func TestCallsThatFindNothingAreNotTriedWithoutEnd(t *testing.T) {
+	for _, method := range []string{"CreateContainer", "StartContainer", "RemoveContainer", critest.Changes} {
+		t.Run(method, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.want(manifest("web", "img:1"))
+				var asked atomic.Int32
+				r.Fault(critest.On(method).Before(func() {
+					if asked.Add(1) > 1000 {
+						time.Sleep(time.Minute)
+					}
+				}).Fail(codes.NotFound, "not found"))
+				r.Exit("c", 2)
+				r.after(10 * time.Minute)
+				if n := asked.Load(); n > 300 {
+					t.Errorf("asked %d times in ten minutes", n)
+				}
+				r.ClearFaults()
+				r.after(10 * time.Minute)
+				r.expect("default/web-n/c")
+			})
+		})
+	}
+}

@@ -41,7 +41,7 @@ func (w *walk) stand() string {
 		of = w.podName(pick(w.rand, modelPods...))
 		f.Of(of)
 	}
-	kind := pick(w.rand, "hangs", "hangs", "hangs after", "fails", "is refused", "is not found", "loses its answer")
+	kind := pick(w.rand, "hangs", "hangs", "hangs after", "fails", "is refused", "loses its answer")
 	switch kind {
 	case "hangs":
 		w.hung = append(w.hung, f.Hang())
@@ -51,8 +51,6 @@ func (w *walk) stand() string {
 		f.Fail(codes.Unknown, "device or resource busy")
 	case "is refused":
 		f.Fail(pick(w.rand, codes.Unavailable, codes.ResourceExhausted, codes.Internal, codes.DeadlineExceeded), "not now")
-	case "is not found":
-		f.Fail(codes.NotFound, "an error occurred when try to find it: not found")
 	case "loses its answer":
 		f.LoseAnswer()
 	}
