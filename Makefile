@@ -2,6 +2,8 @@
 # make test    everything that must pass: lint, unit, e2e (root)
 # make golden  compare pods with those of a kubelet (root; also a part of make test)
 # make bench   measure monopod beside bare CRI calls (root)
+# make model   random walks through what may happen to an agent: SEED=7 STEPS=100000
+# make fuzz    every fuzz target of the module, one after the other: FUZZTIME=10s
 # make scale   what 100, 300 and 1,000 pods cost on a runtime in memory
 
 SHELL       := bash
@@ -15,7 +17,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
 # 4 MB of methods that are never called.
 RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags "-s -w"
 
-.PHONY: build test lint unit e2e golden bench scale demo deps root cc packages clean
+.PHONY: build test lint unit e2e golden bench model fuzz scale demo deps root cc packages clean
 .NOTPARALLEL:
 
 build:
@@ -63,6 +65,18 @@ golden: deps
 bench: deps
 	go build -o bin/bench ./agent/e2e/bench
 	bin/bench $(FLAGS)
+
+# SEED alone walks one seed again; STEPS are those of all walks together, from SEED on.
+model:
+	MONOPOD_MODEL_SEED="$(SEED)" MONOPOD_MODEL_STEPS="$(STEPS)" go test -count=1 -timeout 0 -run '^TestModel$$' ./agent
+
+FUZZTIME ?= 10s
+fuzz:
+	targets=$$(go test -list '^Fuzz' ./... | awk '/^Fuzz/ {names[n++] = $$1} /^ok/ {for (k = 0; k < n; k++) print $$2, names[k]; n = 0}'); \
+	[ -n "$$targets" ] || { echo "there is nothing to fuzz"; exit 1; }; \
+	while read -r package target; do \
+		echo "== $$package $$target"; go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
+	done <<< "$$targets"
 
 # SCALE="100 1000" for other numbers of pods.
 scale:

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -44,8 +43,8 @@ func (w *walk) wrong() []string {
 		wanted[key] = true
 		out = append(out, w.wrongWith(p)...)
 	}
-	for _, b := range w.Sandboxes() {
-		if key := (manifests.Key{Namespace: b.Namespace, Name: b.Name}); b.Namespace != strangers && !wanted[key] {
+	for _, b := range w.ours() {
+		if key := (manifests.Key{Namespace: b.Namespace, Name: b.Name}); !wanted[key] {
 			out = append(out, fmt.Sprintf("%s has a sandbox and is not wanted", key))
 		}
 	}
@@ -59,10 +58,11 @@ func (w *walk) wrong() []string {
 
 // foul returns what must not be at any time.
 func (w *walk) foul() string {
-	for _, d := range w.DoubleRunning() {
-		if !strings.Contains(d, strangers+"/") {
-			return "ran twice at a time: " + d
-		}
+	if d := w.twice(); d != "" {
+		return "ran twice at a time: " + d
+	}
+	if d := w.touched(); d != "" {
+		return d
 	}
 	for _, f := range w.foreign {
 		b, there := w.Sandbox(f.ID)
@@ -86,7 +86,7 @@ type found struct {
 
 func (w *walk) look(p *manifests.Pod) found {
 	f := found{containers: map[string]critest.Container{}, live: map[string]int{}}
-	for _, b := range w.Sandboxes() {
+	for _, b := range w.ours() {
 		switch {
 		case b.Namespace != p.Namespace || b.Name != p.Name:
 		case b.UID != string(p.UID):
@@ -95,7 +95,7 @@ func (w *walk) look(p *manifests.Pod) found {
 			f.sandboxes = append(f.sandboxes, b)
 		}
 	}
-	for _, c := range w.Containers() {
+	for _, c := range w.ourContainers() {
 		if c.Namespace != p.Namespace || c.Pod != p.Name || c.UID != string(p.UID) {
 			continue
 		}
@@ -117,6 +117,12 @@ func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
 		return out
 	}
 	st, f := reported.Status, w.look(p)
+	if st.Reason == "OutOfcpu" {
+		if held := w.heldByOthers(p.Key()); held+cpuOf(p) <= modelCPUs {
+			bad("others have %d cpus, and it is refused: %s", held, st.Message)
+		}
+		return out
+	}
 	c := w.written(p.UID)
 	if reported.UID != p.UID || f.others || c.Digest != p.Digest {
 		bad("a former instance is still there")
@@ -258,6 +264,10 @@ func (w *walk) account() {
 			continue
 		}
 		st := reported.Status
+		if st.Reason == "OutOfcpu" {
+			delete(w.before, key)
+			continue
+		}
 		now := account{phase: st.Phase, start: *st.StartTime, restarts: map[string]int32{}, codes: map[string]int32{}}
 		over := st.Phase == v1.PodSucceeded || st.Phase == v1.PodFailed
 		for _, c := range slices.Concat(st.InitContainerStatuses, st.ContainerStatuses) {
@@ -294,14 +304,16 @@ func (w *walk) nothingLeft() {
 	w.Helper()
 	w.after(2 * pleg.RelistWithEvents)
 	logs := filepath.Join(filepath.Dir(w.dir), "logs")
-	for _, pattern := range []string{filepath.Join(w.dir, "pods", "*"), filepath.Join(w.dir, "status", "pods", "*"), filepath.Join(logs, "*")} {
+	patterns := []string{filepath.Join(w.dir, "pods", "*"), filepath.Join(w.dir, "status", "pods", "*")}
+	if !w.wiped { // else there are logs that another root dir's pods left
+		patterns = append(patterns, filepath.Join(logs, "*"))
+	}
+	for _, pattern := range patterns {
 		if left, _ := filepath.Glob(pattern); len(left) > 0 {
 			w.Errorf("left on disk: %v", left)
 		}
 	}
-	for _, c := range w.Containers() {
-		if c.Namespace != strangers {
-			w.Errorf("left in the runtime: %s %s", c.Pod, c.Name)
-		}
+	for _, c := range w.ourContainers() {
+		w.Errorf("left in the runtime: %s %s", c.Pod, c.Name)
 	}
 }

@@ -22,12 +22,14 @@ func (w *walk) rename() string {
 	return from + ": rename to " + to
 }
 
+func isAgain(p, before *manifests.Pod) bool { return p.UID == before.UID && p.Key() == before.Key() }
+
 // pods returns what the manifests say, of several with one uid the one that was
 // offered already, else the first, as the Source does.
 func (w *walk) pods() (out []*manifests.Pod) {
 	owner := map[types.UID]manifests.Key{}
 	for key, p := range w.offered {
-		if wish, there := w.wishes[strings.TrimSuffix(p.Name, "-n")]; there && wish.pod(w.options).UID == p.UID {
+		if wish, there := w.wishes[strings.TrimSuffix(p.Name, "-n")]; there && isAgain(wish.pod(w.options), p) {
 			owner[p.UID] = key
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"testing/synctest"
 	"time"
 
@@ -26,6 +25,15 @@ var modelSteps = []step{
 	{3, (*walk).drop},
 	{3, (*walk).flick},
 	{3, (*walk).rename},
+	{2, (*walk).toggleSuffix},
+	{2, (*walk).wipe},
+	{2, (*walk).removeLeft},
+	{3, (*walk).stepClock},
+	{2, (*walk).hideNetwork},
+	{5, (*walk).stand},
+	{2, (*walk).dieAtOnce},
+	{4, (*walk).release},
+	{2, (*walk).siege},
 	{3, (*walk).putBack},
 	{6, (*walk).crash},
 	{2, (*walk).loseContainer},
@@ -100,34 +108,31 @@ func (w *walk) flick() string {
 
 // crash ends a container.
 func (w *walk) crash() string {
-	running := w.Running()
+	running := w.ourRunning()
 	if len(running) == 0 {
 		return ""
 	}
-	name := pick(w.rand, running...)
-	if strings.HasPrefix(name, strangers+"/") {
-		return ""
-	}
+	c := pick(w.rand, running...)
+	name := c.Pod + "/" + c.Name
 	switch n := w.rand.IntN(4); n {
 	case 3:
-		w.OOM(name)
+		w.OOM(c.ID)
 		return name + ": killed for memory"
 	default:
-		w.Exit(name, int32(n))
+		w.Exit(c.ID, int32(n))
 		return fmt.Sprintf("%s: exits with %d", name, n)
 	}
 }
 
 // sicken makes the liveness probe of a container fail until it is restarted.
 func (w *walk) sicken() string {
-	running := w.Running()
+	running := w.ourRunning()
 	if len(running) == 0 {
 		return ""
 	}
-	name := pick(w.rand, running...)
-	c, _ := w.Container(name)
+	c := pick(w.rand, running...)
 	w.sick.Store(c.ID, true)
-	return name + ": is sick"
+	return c.Pod + "/" + c.Name + ": is sick"
 }
 
 func (w *walk) spoilHooks() string {
@@ -159,25 +164,17 @@ func (w *walk) exec(ctx context.Context, c critest.Container, command []string) 
 }
 
 func (w *walk) loseTrack() string {
-	running := w.Running()
+	running := w.ourRunning()
 	if len(running) == 0 {
 		return ""
 	}
-	name := pick(w.rand, running...)
-	if strings.HasPrefix(name, strangers+"/") {
-		return ""
-	}
-	w.LoseTrack(name)
-	return name + ": its state is unknown"
+	c := pick(w.rand, running...)
+	w.LoseTrack(c.ID)
+	return c.Pod + "/" + c.Name + ": its state is unknown"
 }
 
 func (w *walk) loseContainer() string {
-	var ours []critest.Container
-	for _, c := range w.Containers() {
-		if c.Namespace != strangers {
-			ours = append(ours, c)
-		}
-	}
+	ours := w.ourContainers()
 	if len(ours) == 0 {
 		return ""
 	}
@@ -187,12 +184,7 @@ func (w *walk) loseContainer() string {
 }
 
 func (w *walk) loseSandbox() string {
-	var ours []critest.Sandbox
-	for _, b := range w.Sandboxes() {
-		if b.Namespace != strangers {
-			ours = append(ours, b)
-		}
-	}
+	ours := w.ours()
 	if len(ours) == 0 {
 		return ""
 	}
@@ -218,6 +210,9 @@ func (w *walk) reboot() string {
 	w.down()
 	w.Reboot()
 	w.rebooted = true
+	for k := range w.left {
+		w.left[k].Ready = false
+	}
 	return "reboot"
 }
 
@@ -227,12 +222,7 @@ func (w *walk) endAgent() string {
 		w.launch()
 		return "agent starts"
 	case w.rand.IntN(3) == 0:
-		w.stop()
-		w.stop = func() {}
-		w.life.once.Do(func() {})
-		if w.up = false; w.life.over.Load() {
-			w.bury()
-		}
+		w.halt()
 		return "agent stops"
 	}
 	w.down()

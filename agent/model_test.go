@@ -19,6 +19,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/config"
+	"monopod/agent/node"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/cri"
@@ -29,7 +30,7 @@ import (
 // The model's random walks: so many steps each, looked at after every few.
 const (
 	modelWalk   = 40
-	modelTotal  = 3000 // MONOPOD_MODEL_STEPS sets another
+	modelTotal  = 400 // make model STEPS= sets another
 	modelChecks = 6
 	modelLimit  = 30 * time.Minute // in which all must be well once nothing interferes
 )
@@ -52,7 +53,13 @@ type walk struct {
 	offered  map[manifests.Key]*manifests.Pod // what an agent was told last
 	before   map[manifests.Key]account        // what was last found true
 	rebooted bool
+	wiped    bool
 	foreign  []critest.Sandbox
+	noSuffix bool              // the agent adds no node name to names
+	hung     []*critest.Fault  // that can be released
+	left     []critest.Sandbox // of agents whose root dir was wiped
+	orphans  sync.Map          // the beginnings of their ids, and of their containers'
+	answers  *hearsay
 
 	sick     sync.Map     // ids of containers
 	badHooks atomic.Int32 // so many postStart hooks will fail
@@ -60,21 +67,21 @@ type walk struct {
 
 // Random changes of manifests, of what runs, of the runtime, of the agent and
 // of time leave, each time things have calmed down, what the manifests say.
-// MONOPOD_MODEL_SEED walks one seed again; MONOPOD_MODEL_STEPS is how many steps
-// all walks have together.
+// MONOPOD_MODEL_SEED is the first seed, alone the only one; MONOPOD_MODEL_STEPS is
+// how many steps all walks have together. make model SEED= STEPS= sets them.
 func TestModel(t *testing.T) {
+	seed, first := os.Getenv("MONOPOD_MODEL_SEED"), 0
 	steps := modelTotal
+	if seed != "" {
+		first, steps = number(t, seed), modelWalk
+	}
 	if s := os.Getenv("MONOPOD_MODEL_STEPS"); s != "" {
 		steps = number(t, s)
 	}
-	if s := os.Getenv("MONOPOD_MODEL_SEED"); s != "" {
-		walkOnce(t, uint64(number(t, s)))
-		return
-	}
-	for seed := range max(1, steps/modelWalk) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+	for k := range max(1, steps/modelWalk) {
+		t.Run(fmt.Sprintf("seed %d", first+k), func(t *testing.T) {
 			t.Parallel()
-			walkOnce(t, uint64(seed))
+			walkOnce(t, uint64(first+k), min(steps, modelWalk))
 		})
 	}
 }
@@ -87,12 +94,14 @@ func number(t *testing.T, s string) int {
 	return n
 }
 
-func walkOnce(t *testing.T, seed uint64) {
+func walkOnce(t *testing.T, seed uint64, steps int) {
 	dir := quickDir(t)
 	synctest.Test(t, func(t *testing.T) {
-		w := &walk{rig: &rig{T: t, Runtime: critest.New(t), dir: filepath.Join(dir, "root"), log: &lines{}}, rand: rand.New(rand.NewPCG(seed, 0)),
+		w := &walk{rig: &rig{T: t, Runtime: critest.New(t), dir: filepath.Join(dir, "root"), log: &lines{}}, answers: &hearsay{calls: map[string]int{}},
 			wishes: map[string]wish{}, former: map[string]wish{}, offered: map[manifests.Key]*manifests.Pod{}, before: map[manifests.Key]account{}}
-		w.configure = func(c *config.Config) { c.PodLogs = filepath.Join(dir, "logs") }
+		w.configure = func(c *config.Config) { c.PodLogs, c.PodNameSuffix = filepath.Join(dir, "logs"), !w.noSuffix }
+		w.facts = func(f *node.Facts) { f.Allocatable = amounts("cpu", strconv.Itoa(modelCPUs), "pods", "110") }
+		w.mangle = w.answers.mangle
 		w.AddImage("img:1", "img:2")
 		w.OnExec(w.exec)
 		for name, p := range modelPrograms {
@@ -101,22 +110,25 @@ func walkOnce(t *testing.T, seed uint64) {
 		defer func() {
 			if w.stop(); t.Failed() {
 				t.Logf("the agent's log:\n%s", w.log)
-				t.Logf("MONOPOD_MODEL_SEED=%d walks it again. Its steps:\n%s", seed, strings.Join(w.trace, "\n"))
+				t.Logf("make model SEED=%d STEPS=%d walks it again. Its steps:\n%s", seed, steps, strings.Join(w.trace, "\n"))
 			}
 		}()
+		w.rand = rand.New(rand.NewPCG(seed, 0))
 		w.launch()
 		w.seedStrangers()
-		w.wander(modelWalk)
+		w.wander(seed, steps)
 	})
 }
 
-// wander takes n steps, then lets all pods go.
-func (w *walk) wander(n int) {
+// wander takes n steps, then lets all pods go. Each step has chances of its own, so
+// that the steps of a seed stay what they are when a race ends in another way.
+func (w *walk) wander(seed uint64, n int) {
 	total := 0
 	for _, s := range modelSteps {
 		total += s.weight
 	}
 	for k := 0; k < n; {
+		w.rand = rand.New(rand.NewPCG(seed, uint64(k+1)))
 		at := w.rand.IntN(total)
 		for _, s := range modelSteps {
 			if at -= s.weight; at >= 0 {
@@ -124,14 +136,15 @@ func (w *walk) wander(n int) {
 			}
 			if did := s.do(w); did != "" {
 				w.note("%d %s", k, did)
-				k++
 			}
 			break
 		}
+		k++
 		if w.rand.IntN(3) > 0 {
 			synctest.Wait()
 		}
 		w.reap()
+		w.frugalSoFar()
 		if w.rand.IntN(modelChecks) == 0 {
 			w.calm()
 		}
@@ -140,13 +153,27 @@ func (w *walk) wander(n int) {
 	clear(w.wishes)
 	w.note("all go")
 	w.calm()
+	w.removeLeft()
 	w.nothingLeft()
+}
+
+// halt ends the agent as SIGTERM does.
+func (w *walk) halt() {
+	w.stop()
+	w.stop = func() {}
+	w.life.once.Do(func() {})
+	if w.up = false; w.life.over.Load() {
+		w.bury()
+	}
 }
 
 func (w *walk) note(format string, args ...any) {
 	line := fmt.Sprintf(format, args...)
 	w.trace = append(w.trace, time.Now().Format("15:04:05.000 ")+line)
 	fmt.Fprintf(w.log, "---- %s\n", line)
+	if os.Getenv("MONOPOD_MODEL_TRACE") != "" { // of a walk that does not end
+		fmt.Fprintln(os.Stderr, w.trace[len(w.trace)-1])
+	}
 }
 
 // launch starts an agent and tells it what the manifests say.
@@ -202,6 +229,8 @@ func (w *walk) calm() {
 	w.Helper()
 	w.reap()
 	w.ClearFaults()
+	w.hung = nil
+	w.answers.setNetwork("")
 	w.Resume()
 	for _, method := range []string{"RunPodSandbox", "CreateContainer", "StartContainer", "RemoveContainer"} {
 		w.Takes(method, 0)
@@ -250,6 +279,9 @@ func (w *walk) steady() {
 	}
 	if wrong := w.wrong(); len(wrong) > 0 {
 		w.Fatalf("does not stay well: %s", strings.Join(wrong, "\n"))
+	}
+	if w.rand.IntN(3) == 0 {
+		w.undisturbed()
 	}
 }
 

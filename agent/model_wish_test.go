@@ -24,6 +24,7 @@ type wish struct {
 	host, volume        bool
 	hooks, live         bool // postStart and preStop hooks, liveness probes
 	deadline            int  // seconds; 0: none
+	cpus                int  // requested
 }
 
 // What the model's containers do follows from their names.
@@ -47,12 +48,13 @@ func exits(name string) bool { return name == "job" || name == "crash" }
 func newWish(r *rand.Rand, name string) wish {
 	w := wish{name: name, image: "img:1", policy: pick(r, "Always", "Always", "OnFailure", "Never"), grace: pick(r, 0, 3, 30)}
 	if r.IntN(3) == 0 {
-		w.uid = "uid-of-" + name
+		w.uid = "uid-of-" + pick(r, modelPods...)
 	}
 	w.host, w.volume, w.hooks, w.live = r.IntN(5) == 0, r.IntN(3) == 0, r.IntN(3) == 0, r.IntN(3) == 0
 	if r.IntN(6) == 0 {
 		w.deadline = 300
 	}
+	w.cpus = pick(r, 0, 0, 0, 1, 2, modelCPUs+1)
 	w.regular = some(r, 1+r.IntN(3), "main", "late", "stubborn", "job", "crash", "broken")
 	w.before = some(r, r.IntN(3), "init", "slow", "flaky", "side", "car")
 	return w
@@ -60,7 +62,7 @@ func newWish(r *rand.Rand, name string) wish {
 
 // edit changes one thing.
 func (w wish) edit(r *rand.Rand) (wish, string) {
-	switch r.IntN(12) {
+	switch r.IntN(14) {
 	case 8:
 		w.hooks = !w.hooks
 		return w, fmt.Sprint("hooks ", w.hooks)
@@ -70,6 +72,9 @@ func (w wish) edit(r *rand.Rand) (wish, string) {
 	case 10:
 		w.deadline = 300 - w.deadline
 		return w, fmt.Sprint("deadline ", w.deadline)
+	case 12, 13:
+		w.cpus = pick(r, 0, 1, 2, modelCPUs)
+		return w, fmt.Sprint("cpus ", w.cpus)
 	case 0, 1:
 		w.image = fmt.Sprintf("img:%d", 1+r.IntN(4))
 		return w, "image " + w.image
@@ -93,7 +98,7 @@ func (w wish) edit(r *rand.Rand) (wish, string) {
 		return w, fmt.Sprint("host ", w.host)
 	}
 	if w.uid == "" {
-		w.uid = "uid-of-" + w.name
+		w.uid = "uid-of-" + pick(r, modelPods...)
 	} else {
 		w.uid = ""
 	}
@@ -125,8 +130,11 @@ func (w wish) pod(o manifests.Options) *manifests.Pod {
 		fmt.Fprintf(&b, "  - {name: %s, image: \"img:1\"%s}\n", c, more)
 	}
 	b.WriteString("  containers:\n")
-	for _, c := range w.regular {
+	for k, c := range w.regular {
 		more := w.extras(c)
+		if k == 0 {
+			more += fmt.Sprintf(", resources: {requests: {cpu: %d}}", w.cpus)
+		}
 		if w.volume {
 			more += ", volumeMounts: [{name: v, mountPath: /v}]"
 		}
@@ -154,8 +162,8 @@ func (w wish) extras(c string) string {
 func sidecarName(c string) bool { return c == "side" || c == "car" }
 
 func (w wish) String() string {
-	return fmt.Sprintf("%s %s %v before %v uid %q host %v grace %d hooks %v liveness %v deadline %d",
-		w.image, w.policy, w.regular, w.before, w.uid, w.host, w.grace, w.hooks, w.live, w.deadline)
+	return fmt.Sprintf("%s %s %v before %v uid %q host %v grace %d hooks %v liveness %v deadline %d cpus %d",
+		w.image, w.policy, w.regular, w.before, w.uid, w.host, w.grace, w.hooks, w.live, w.deadline, w.cpus)
 }
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }

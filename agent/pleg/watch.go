@@ -134,7 +134,7 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// connect asks the runtime for its version and whether it is ready.
+// connect asks the runtime for its version, whether it is ready and what it has.
 func (w *Watch) connect(ctx context.Context) error {
 	v, err := w.cri.Version(ctx)
 	if err != nil {
@@ -149,7 +149,7 @@ func (w *Watch) connect(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := w.sweepOnce(ctx); err != nil {
+	if err := w.list(ctx); err != nil {
 		return err
 	}
 	w.fresh = true
@@ -163,12 +163,11 @@ func (w *Watch) connect(ctx context.Context) error {
 	return nil
 }
 
-func (w *Watch) sweepOnce(ctx context.Context) error {
-	if w.Sweep == nil {
-		return nil
-	}
+// list lists the runtime once: one that cannot be listed is down, else its relists
+// would fail and be tried again without a pause. The first listing is swept.
+func (w *Watch) list(ctx context.Context) error {
 	all, err := w.Lister.List(ctx)
-	if err != nil {
+	if err != nil || w.Sweep == nil {
 		return err
 	}
 	w.Sweep(ctx, all.Pods)

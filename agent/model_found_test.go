@@ -1,0 +1,67 @@
+package agent
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"monopod/cri/critest"
+)
+
+// A runtime that answers and cannot list what it has is asked now and then, and
+// is said to be down.
+func TestListingsThatFailAreNotTriedWithoutEnd(t *testing.T) {
+	for _, method := range []string{"ListPodSandbox", "ListContainers"} {
+		t.Run(method, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.want(manifest("web", "img:1"))
+				var asked atomic.Int32
+				r.Fault(critest.On(method).Before(func() {
+					if asked.Add(1) > 5000 { // else a loop without a pause would never end
+						time.Sleep(time.Minute)
+					}
+				}).Fail(codes.Unknown, "the store is broken"))
+				r.after(10 * time.Minute)
+				if n := asked.Load(); n < 10 || n > 3000 {
+					t.Errorf("asked %d times in ten minutes", n)
+				}
+				if n := strings.Count(r.log.String(), "runtime does not answer"); n != 1 || r.watch.Up() {
+					t.Errorf("it is said %d times that the runtime does not answer; up: %v", n, r.watch.Up())
+				}
+				r.expect("default/web-n/c")
+				r.ClearFaults()
+				r.after(2 * time.Minute)
+				r.want(manifest("web", "img:1"), manifest("late", "img:1"))
+				r.expect("default/late-n/c", "default/web-n/c")
+			})
+		})
+	}
+}
+
+// A runtime that denies what it lists is not asked without end.
+func TestCallsThatFindNothingAreNotTriedWithoutEnd(t *testing.T) {
+	for _, method := range []string{"CreateContainer", "StartContainer", "RemoveContainer", critest.Changes} {
+		t.Run(method, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.want(manifest("web", "img:1"))
+				var asked atomic.Int32
+				r.Fault(critest.On(method).Before(func() {
+					if asked.Add(1) > 1000 {
+						time.Sleep(time.Minute)
+					}
+				}).Fail(codes.NotFound, "not found"))
+				r.Exit("c", 2)
+				r.after(10 * time.Minute)
+				if n := asked.Load(); n > 300 {
+					t.Errorf("asked %d times in ten minutes", n)
+				}
+				r.ClearFaults()
+				r.after(10 * time.Minute)
+				r.expect("default/web-n/c")
+			})
+		})
+	}
+}
