@@ -147,8 +147,6 @@ func TestValidate(t *testing.T) {
 		{"seccomp and a file", spec("securityContext: {seccompProfile: {type: RuntimeDefault, localhostProfile: x}}"), "spec.securityContext.seccompProfile.localhostProfile: Invalid value: \"x\": can only be set"},
 		{"apparmor", containerYAML("securityContext: {appArmorProfile: {type: Localhost, localhostProfile: ' x'}}"), "spec.containers[0].securityContext.appArmorProfile.localhostProfile: Invalid value: \" x\": must not be padded"},
 		{"apparmor annotation", metadata("name: a, annotations: {container.apparmor.security.beta.kubernetes.io/nope: unconfined}"), "metadata.annotations[container.apparmor.security.beta.kubernetes.io/nope]: Invalid value"},
-		{"sysctls of the machine alone", spec("securityContext: {sysctls: [{name: vm.swappiness, value: '1'}, {name: kernel/shmmax, value: '1'}, {name: kernel.hostname, value: x}]}"),
-			"spec.securityContext.sysctls[0].name: Invalid value|spec.securityContext.sysctls[2].name: Invalid value"},
 		{"sysctls", spec("hostNetwork: true", "securityContext: {sysctls: [{name: net.a, value: x}, {name: kernel/shm_x, value: z}, {name: kernel/shm_x, value: z}, {name: A, value: x}]}"),
 			"spec.securityContext.sysctls[0].name: Forbidden|spec.securityContext.sysctls[2].name: Duplicate value|spec.securityContext.sysctls[3].name: Invalid value"},
 		{"share and host pid", spec("hostPID: true", "shareProcessNamespace: true"), "spec.shareProcessNamespace: Forbidden"},

@@ -158,12 +158,8 @@ func (c *checker) sysctls(p *field.Path, list []v1.Sysctl) {
 			continue
 		}
 		space := decode.SysctlNamespace(s.Name)
-		switch {
-		case len(s.Name) > 253 || !shape.MatchString(s.Name):
+		if len(s.Name) > 253 || !shape.MatchString(s.Name) {
 			c.add(field.Invalid(q, s.Name, "must have at most 253 characters and match "+shape.String()))
-		case space == "": // a kubelet refuses the pod when it is to run: no setting of a node allows it
-			c.add(field.Invalid(q, s.Name, "is the whole machine's, not a pod's: set it on the machine; "+
-				"pods have net.*, kernel.sem, kernel.shm*, kernel.msg* and fs.mqueue.*"))
 		}
 		unique(c, seen, q, s.Name)
 		c.forbid(c.spec.HostNetwork && space == "Net", q, "may not be set when hostNetwork is true")
