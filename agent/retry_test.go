@@ -227,3 +227,17 @@ func TestAContainerThatCannotBeRemovedDelaysNoRestart(t *testing.T) {
 		}
 	})
 }
+
+// A success that has no effect is repeated with a back-off, as a failure is.
+func TestAStopWithoutEffectIsNotRepeatedWithoutEnd(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("job", "img:1", "restartPolicy: Never"))
+		r.Fault(critest.On("StopPodSandbox").Fail(codes.NotFound, "no such sandbox"))
+		r.Exit("c", 2)
+		r.after(10 * time.Minute)
+		if n := r.Count("StopPodSandbox"); n < 5 || n > 100 {
+			t.Errorf("%d calls in 10 minutes", n)
+		}
+		r.ClearFaults()
+	})
+}

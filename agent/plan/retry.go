@@ -119,6 +119,18 @@ func (f Failure) Remade(now time.Time) Failure {
 	return next
 }
 
+// Done returns the state after a success that the next observation should show. If
+// it does not, the action is repeated, with a back-off as after failures.
+func (f Failure) Done(now time.Time) Failure {
+	return Failure{Count: f.Count + 1, Retry: now.Add(RetryAfter(f.Count))}
+}
+
+// Over reports whether the state says nothing any more: what was done has been
+// observed long ago.
+func (f Failure) Over(now time.Time) bool {
+	return f.Reason == "" && f.Made == 0 && f.Busy.IsZero() && now.Sub(f.Retry) > RetryMax
+}
+
 // busyFor is how long the runtime may be busy with an object before that is a
 // failure.
 const busyFor = 30 * time.Second

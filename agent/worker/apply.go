@@ -247,6 +247,8 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	case plan.DoStartContainer, plan.DoResumeContainer:
 		log = log.With("attempt", a.Attempt)
 		delete(w.failures, a.Key())
+	case plan.DoStopSandbox, plan.DoRemoveSandbox, plan.DoRemoveContainer, plan.DoRemoveVolumes:
+		w.failures[a.Key()] = w.failures[a.Key()].Done(time.Now())
 	default:
 		delete(w.failures, a.Key())
 	}
