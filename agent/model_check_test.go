@@ -124,7 +124,11 @@ func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
 		return out
 	}
 	c := w.written(p.UID)
-	if reported.UID != p.UID || f.others || c.Digest != p.Digest {
+	former := reported.UID != p.UID || f.others || c == nil || c.Digest != p.Digest
+	if former && w.heldByOthers(p.Key())+cpuOf(p) > modelCPUs {
+		return out // the version before runs until this one fits
+	}
+	if former {
 		bad("a former instance is still there")
 	}
 	for _, n := range f.containers {

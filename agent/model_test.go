@@ -30,7 +30,7 @@ import (
 // The model's random walks: so many steps each, looked at after every few.
 const (
 	modelWalk   = 40
-	modelTotal  = 400 // make model STEPS= sets another
+	modelTotal  = 1500 // make model STEPS= sets another
 	modelChecks = 6
 	modelLimit  = 30 * time.Minute // in which all must be well once nothing interferes
 )
