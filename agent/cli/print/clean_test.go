@@ -26,7 +26,7 @@ func raw(text string) (found []rune) {
 
 func TestTablesShowNoCharacterThatTurnsTextAround(t *testing.T) {
 	for _, text := range []string{hostile, "x\x9b31my\x85z"} {
-		if got := OneLine(text); len(raw(got)) > 0 || strings.ContainsAny(got, "\x9b\x85") && !strings.Contains(got, "\ufffd") {
+		if got := OneLine(text); len(raw(got)) > 0 || (strings.Contains(got, "\x9b") || strings.Contains(got, "\x85")) && !strings.Contains(got, "\ufffd") {
 			t.Errorf("%q is shown as %q", text, got)
 		}
 	}
