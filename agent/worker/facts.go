@@ -1,6 +1,13 @@
 package worker
 
 import (
+	"maps"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/events"
+
 	"monopod/agent/plan"
 	"monopod/agent/volume"
 )
@@ -23,4 +30,47 @@ func (w *Worker) releasesVolumes(s *plan.Facts) bool {
 	}
 	_, taken := w.Uids.Other(s.Pod.UID, w.Key)
 	return !taken
+}
+
+// probe marks kill decisions, updates the set of probes and takes their results.
+func (w *Worker) probe(s *plan.Facts) {
+	for uid, i := range s.Observed.Instances {
+		if c := w.Known[uid]; c != nil {
+			i.MarkKills(c.KillDecisions)
+			i.MarkReplaced(c.ReplaceSandbox)
+		}
+	}
+	w.probes.set.Follow(w.probes.targets(s))
+	s.Probes = w.probes.set.Results()
+}
+
+// MarkKill records a kill decision. If the disk does not take it, the container
+// is stopped all the same; only an agent that dies meanwhile forgets why.
+func (w *Worker) MarkKill(s *plan.Facts, a plan.Action) {
+	c := *w.checkpointOf(s, a.UID)
+	all := map[string]checkpoint.KillDecision{a.ID: {Cause: a.Cause, Reason: a.Reason, Text: a.Text, Grace: a.Grace, Requested: a.Asked}}
+	maps.Copy(all, c.KillDecisions)
+	if a.Asked { // a restart request overrides a probe's decision
+		all[a.ID] = checkpoint.KillDecision{Cause: a.Cause, Reason: a.Reason, Text: a.Text, Grace: a.Grace, Requested: true}
+	}
+	maps.DeleteFunc(all, func(id string, _ checkpoint.KillDecision) bool { return !s.Observed.Instances[a.UID].Has(id) })
+	c.KillDecisions = all
+	if err := w.remember(&c); err != nil {
+		w.setKnown(&c, true)
+		w.Log.Warn("kill decision is not saved", "container", a.Name, "err", err)
+	}
+}
+
+// recordNetwork records, once, that the pod waits for the runtime's network. A sandbox
+// that failed before waits for nothing else any longer: the network was why.
+func (w *Worker) recordNetwork(s *plan.Facts, p *plan.Plan) {
+	now, waits := p.NetworkWait()
+	if waits && len(p.Steps) == 0 {
+		delete(w.failures, plan.SandboxFailure)
+	}
+	if now.Message != w.noNetwork && waits {
+		w.Log.Warn("pod waits for the network", "reason", now.Reason, "err", s.NoNetwork)
+		w.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, now.Reason, now.Message)
+	}
+	w.noNetwork = now.Message
 }

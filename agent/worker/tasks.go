@@ -2,13 +2,11 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
 	"monopod/agent/plan"
 	"monopod/agent/slots"
-	"monopod/cri"
 )
 
 // task is one action that calls the runtime or removes files, in a goroutine of
@@ -132,16 +130,4 @@ func (t *tasks) running() map[string]plan.Running {
 		out[key] = plan.Running{UID: k.action.UID, Makes: k.action.Makes(), Since: k.since}
 	}
 	return out
-}
-
-// collect records the tasks that ended after the pass that began them.
-func (w *Worker) collect(ctx context.Context) {
-	for _, k := range w.tasks.take() {
-		if k.err != nil && (k.cancelled || errors.Is(k.err, errNewVersion)) {
-			continue
-		}
-		if err := w.recordOutcome(ctx, k.facts, k.action, k.err, k.made); cri.Unavailable(err) {
-			w.Watch.Wake(err)
-		}
-	}
 }

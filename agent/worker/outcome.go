@@ -1,0 +1,108 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"monopod/agent/image"
+	"monopod/agent/panics"
+	"monopod/agent/plan"
+	"monopod/cri"
+)
+
+// collect records the tasks that ended after the pass that began them.
+func (w *Worker) collect(ctx context.Context) {
+	for _, k := range w.tasks.take() {
+		if k.err != nil && (k.cancelled || errors.Is(k.err, errNewVersion)) {
+			continue
+		}
+		if err := w.recordOutcome(ctx, k.facts, k.action, k.err, k.made); cri.Unavailable(err) {
+			w.Watch.Wake(err)
+		}
+	}
+}
+
+// recordOutcome logs what was done and keeps failures. made is the sandbox that the
+// action created. It returns the errors that end the pass.
+func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action, err error, made *madeSandbox) error {
+	if errors.Is(err, errFetching) {
+		return w.start.awaitImage(ctx, s, a)
+	}
+	starts := a.Do == plan.DoStartContainer || a.Do == plan.DoResumeContainer
+	if starts {
+		delete(w.fetches.all, a.Name)
+	}
+	switch {
+	case err == nil:
+		w.recordDone(s, a, made)
+		return nil
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || cri.Unavailable(err):
+		return err
+	}
+	w.count(s, a, err)
+	w.recordFailed(s, a, err)
+	if starts || a.Beside {
+		return nil
+	}
+	return errStop
+}
+
+// recordDone records that an action was carried out.
+func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
+	w.count(s, a, nil)
+	log := w.logOf(a)
+	switch a.Do {
+	case plan.DoCreateSandbox:
+		log = log.With("attempt", a.Attempt)
+		w.failures[a.Key()] = w.failures[a.Key()].Remade(time.Now())
+		if w.current.Pod == s.Pod {
+			w.start.made = made
+		}
+	case plan.DoAccept, plan.DoSetUp: // share their key with the sandbox, which is next
+	case plan.DoForget:
+		delete(w.Known, a.UID)
+		w.report.forget(a.UID)
+		delete(w.failures, a.Key())
+	case plan.DoStartContainer, plan.DoResumeContainer:
+		log = log.With("attempt", a.Attempt)
+		delete(w.failures, a.Key())
+	case plan.DoStopSandbox, plan.DoRemoveSandbox, plan.DoRemoveContainer, plan.DoRemoveVolumes:
+		w.failures[a.Key()] = w.failures[a.Key()].Done(time.Now())
+	default:
+		delete(w.failures, a.Key())
+	}
+	log.Info(a.Do.Done(), "reason", a.Reason)
+}
+
+// recordFailed keeps a failure, with the time of the next try, and says it once.
+func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
+	f, what := w.failures[a.Key()], a.Do.Noun()
+	logged := f.Message
+	f = f.Failed(time.Now(), plan.ExplainAction(a, err), cri.Busy(err), cri.NameReserved(err))
+	var i *image.Error
+	if errors.As(err, &i) {
+		f.Waiting, f.Retry = plan.ImageFailure(i)
+		what = "image pull"
+	}
+	w.failures[a.Key()] = f
+	if f.Reason == "" {
+		return // the runtime is busy with it, not for long
+	}
+	if s.Pod != nil && plan.OfDesired(a.Key(), s.Pod) {
+		w.RecordFailure(s, a, f, err)
+	} else {
+		w.RecordWarning(a, f.Reason, f.Message)
+	}
+	if f.Message != logged && panics.In(err) == nil {
+		w.logOf(a).Warn(what+" failed", "reason", f.Reason, "err", err)
+	}
+}
+
+func (w *Worker) logOf(a plan.Action) *slog.Logger {
+	if a.Name == "" {
+		return w.Log
+	}
+	return w.Log.With("container", a.Name)
+}
