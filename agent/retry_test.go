@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/plan"
 	"monopod/agent/slots"
 	"monopod/cri/critest"
 )
@@ -104,6 +105,20 @@ func TestAnUnknownNetworkStopsNothing(t *testing.T) {
 		}
 		if got := r.status("default/web-n").PodIP; got != ip || ip == "" {
 			t.Errorf("its address is %q, was %q", got, ip)
+		}
+		if c := condition0(r.status("default/web-n")); c.Status != v1.ConditionUnknown || c.Reason != plan.NetworkUnknown {
+			t.Errorf("condition %+v", c)
+		}
+		if n := strings.Count(strings.Join(r.happened("web-n"), "\n"), plan.NetworkUnknown); n != 1 {
+			t.Errorf("%d events say so: %q", n, r.happened("web-n"))
+		}
+		r.stop()
+		r.mangle = nil
+		r.start()
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		if c := condition0(r.status("default/web-n")); c.Status != v1.ConditionTrue || c.Message != "" {
+			t.Errorf("later its condition is %+v", c)
 		}
 	})
 }

@@ -1,6 +1,10 @@
 package plan
 
-import "monopod/agent/podspec"
+import (
+	"time"
+
+	"monopod/agent/podspec"
+)
 
 // NetworkNotReady is why a pod waits for the runtime's network (kubelet: the same).
 const NetworkNotReady = "NetworkNotReady"
@@ -12,6 +16,30 @@ func (s *Facts) NetworkWait() (w Waiting, ok bool) {
 		return w, false
 	}
 	return Waiting{NetworkNotReady, "network is not ready: " + s.NoNetwork}, true
+}
+
+// NetworkUnknown is the reason of a condition and an event: the runtime does not say what
+// network a pod has.
+const NetworkUnknown = "NetworkUnknown"
+
+// unsaidLimit is how long a runtime may be silent about a sandbox's network before that
+// is told.
+const unsaidLimit = 30 * time.Second
+
+// UnknownNetwork returns what to tell of a sandbox whose network the runtime does not
+// say; ok is false if there is nothing to tell yet.
+func (s *Facts) UnknownNetwork() (w Waiting, ok bool) {
+	if s.Unsaid.IsZero() || s.Now.Before(s.Unsaid.Add(unsaidLimit)) {
+		return w, false
+	}
+	return Waiting{NetworkUnknown, "the runtime does not say what network the pod's sandbox has: the pod is left as it is"}, true
+}
+
+// awaitNetwork looks again when a network that is not known has to be told.
+func (s *Facts) awaitNetwork(p *Plan) {
+	if limit := s.Unsaid.Add(unsaidLimit); !s.Unsaid.IsZero() && s.Now.Before(limit) {
+		p.wakeAt(limit)
+	}
 }
 
 // waitForNetwork lets the containers of a pod wait for the runtime's network. It reports

@@ -35,9 +35,10 @@ type Facts struct {
 	Stopping  map[string]Stopping      // by container id
 	PostStart map[string]HookState     // by container id: hooks that this agent started
 
-	CgroupGone bool   // the pod's cgroup was there and is there no longer
-	NoNetwork  string // why the runtime cannot give pods a network; "": it can, or that is not known
-	Volumes    bool   // the pod has volumes on disk that do not outlive its end
+	CgroupGone bool      // the pod's cgroup was there and is there no longer
+	NoNetwork  string    // why the runtime cannot give pods a network; "": it can, or that is not known
+	Unsaid     time.Time // since when the runtime does not say what network the sandbox has; zero: it does
+	Volumes    bool      // the pod has volumes on disk that do not outlive its end
 }
 
 // Failure is an action that failed and when to try again. Without a reason it is not
@@ -78,6 +79,7 @@ func Make(s Facts) Plan {
 		p.then(Action{Do: DoForget, UID: uid, Beside: true, Reason: s.whyLeaving()})
 	}
 	s.await(&p)
+	s.awaitNetwork(&p)
 	s.hold(&p)
 	return p
 }

@@ -117,6 +117,8 @@ func conditions(s *plan.Facts, st *v1.PodStatus, last []v1.PodCondition) []v1.Po
 			w = n
 		}
 		up.Status, up.Reason, up.Message = v1.ConditionFalse, w.Reason, w.Message
+	} else if w, unknown := s.UnknownNetwork(); unknown {
+		up.Status, up.Reason, up.Message = v1.ConditionUnknown, w.Reason, w.Message
 	}
 	initialized := condition(v1.PodInitialized, "ContainersNotInitialized", "incomplete", initIncomplete(pod, s.Instance(), st), st.Phase)
 	ready := condition(v1.ContainersReady, "ContainersNotReady", "unready", unready(pod, st), st.Phase)

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"maps"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -18,6 +19,13 @@ func (w *Worker) lookAround(s *plan.Facts) {
 		return
 	}
 	s.NoNetwork = w.Watch.NoNetwork()
+	newest := s.Instance().Sandbox()
+	if silent := newest != nil && newest.Ready && newest.Unknown; !silent {
+		w.unsaid = time.Time{}
+	} else if w.unsaid.IsZero() {
+		w.unsaid = s.Now
+	}
+	s.Unsaid = w.unsaid
 	s.CgroupGone = s.Instance().Sandbox() != nil && s.Checkpoint().Ended() == "" && w.Cgroups.Vanished(s.Pod.Pod)
 	s.Volumes = w.releasesVolumes(s)
 }
@@ -61,15 +69,19 @@ func (w *Worker) MarkKill(s *plan.Facts, a plan.Action) {
 	}
 }
 
-// recordNetwork records, once, that the pod waits for the runtime's network. A sandbox
-// that failed before waits for nothing else any longer: the network was why.
+// recordNetwork records, once, that the pod waits for the runtime's network, or that
+// the runtime does not say what network it has. A sandbox that failed before waits for
+// nothing else any longer: the network was why.
 func (w *Worker) recordNetwork(s *plan.Facts, p *plan.Plan) {
 	now, waits := p.NetworkWait()
 	if waits && len(p.Steps) == 0 {
 		delete(w.failures, plan.SandboxFailure)
 	}
-	if now.Message != w.noNetwork && waits {
-		w.Log.Warn("pod waits for the network", "reason", now.Reason, "err", s.NoNetwork)
+	if !waits && s.Pod != nil {
+		now, _ = s.UnknownNetwork()
+	}
+	if now.Message != w.noNetwork && now.Message != "" {
+		w.Log.Warn("pod without a known network", "reason", now.Reason, "err", now.Message)
 		w.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, now.Reason, now.Message)
 	}
 	w.noNetwork = now.Message

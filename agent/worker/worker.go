@@ -75,7 +75,8 @@ type Worker struct {
 	failed    int                     // syncs in a row that failed
 	said      saidonce.Error          // of those
 	retryAt   time.Time               // until then only an update or a restart request wakes the worker
-	noNetwork string                  // why the pod waits for the network, as recorded last
+	noNetwork string                  // what is wrong with the pod's network, as recorded last
+	unsaid    time.Time               // see plan.Facts.Unsaid
 	swept     bool                    // termination logs of previous agents are gone
 
 	asked    chan struct{} // restart requests have come
