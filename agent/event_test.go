@@ -63,7 +63,7 @@ func TestEventsTellOfALife(t *testing.T) {
 			`Normal Pulled spec.containers{c}: Container image "img:1" already present on machine and can be accessed by the pod`,
 			"Normal Created spec.containers{c}: Container created",
 			"Normal Started spec.containers{c}: Container started",
-			"Normal Killing spec.containers{c}: Stopping container c",
+			"Normal Killing spec.containers{c}: Stopping container c: its manifest is gone",
 		}
 		if got := r.happened("web-n"); !slices.Equal(got, want) {
 			t.Errorf("events are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

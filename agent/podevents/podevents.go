@@ -104,12 +104,14 @@ func (r *Recorder) RecordError(err error) {
 
 // RecordKilling records that a container is being stopped.
 func (r *Recorder) RecordKilling(a plan.Action) {
-	text := "Stopping container " + a.Name
+	text, reason := "Stopping container "+a.Name, a.Reason
+	if a.Cause == checkpoint.CauseRequest {
+		reason = checkpoint.RestartRequested
+	}
+	if reason != "" {
+		text += ": " + reason
+	}
 	switch a.Cause {
-	case checkpoint.CauseRequest:
-		text += ": " + checkpoint.RestartRequested
-	case checkpoint.CauseCgroup:
-		text += ": " + a.Reason
 	case checkpoint.CauseHook:
 		text = "FailedPostStartHook"
 	case checkpoint.CauseProbe:

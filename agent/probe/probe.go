@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,6 +39,9 @@ func (k Kind) of(c *v1.Container) *v1.Probe {
 	}
 	return c.ReadinessProbe
 }
+
+// index is the kind's place in Results.Failing.
+func (k Kind) index() int { return slices.Index([]Kind{Startup, Liveness, Readiness}, k) }
 
 // Any reports whether the container has a probe.
 func Any(c *v1.Container) bool {

@@ -33,6 +33,8 @@ type Results struct {
 	Failed  Kind   // Startup or Liveness once that has failed for good; else ""
 	Why     string // what the failed probe said: "Liveness probe failed: ..."
 	Text    string // why it is not started or not ready, in the same way; "" if it is
+
+	Failing [3]string // what each probe said last, while it fails: startup, liveness, readiness
 }
 
 // textLimit is how much of an answer is kept for the status, in bytes.
@@ -208,6 +210,9 @@ func (s *Set) observe(l *loop, f Finding, took time.Duration) {
 // take changes the results.
 func (c *followed) take(kind Kind, good, counts bool, text string) (over bool) {
 	r := &c.results
+	if r.Failing[kind.index()] = text; good {
+		r.Failing[kind.index()] = ""
+	}
 	if kind != Liveness && (!good || counts) {
 		r.Text = text
 	}
@@ -230,13 +235,23 @@ func (c *followed) take(kind Kind, good, counts bool, text string) (over bool) {
 
 // news reports whether the results changed in a way that must be reported.
 func (c *followed) news(was Results) bool {
-	now, text := c.results, c.results.Text
-	was.Text, now.Text = "", ""
+	now, text := c.results, c.results.Text+strings.Join(c.results.Failing[:], "")
+	was.Text, now.Text, was.Failing, now.Failing = "", "", fails(was.Failing), fails(now.Failing)
 	if now == was && (text == c.told || time.Since(c.toldAt) < tellEvery) {
 		return false
 	}
 	c.told, c.toldAt = text, time.Now()
 	return true
+}
+
+// fails keeps of what the probes said only whether they fail.
+func fails(said [3]string) (out [3]string) {
+	for k := range said {
+		if said[k] != "" {
+			out[k] = "fails"
+		}
+	}
+	return out
 }
 
 // clip returns a text that fits into a status.

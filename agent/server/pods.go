@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/elide"
+	"monopod/agent/status"
 )
 
 // elided stands for what only the socket shows.
@@ -72,6 +73,10 @@ func (s *Server) shown(p *v1.Pod, local bool) *v1.Pod {
 		c.Status = elideStatus(p, s.config.Events.Secrets(p))
 		c.Spec.InitContainers = elideContainers(c.Spec.InitContainers)
 		c.Spec.Containers = elideContainers(c.Spec.Containers)
+		if words, said := c.Annotations[status.AnnProblems]; said {
+			c.Annotations = maps.Clone(c.Annotations)
+			c.Annotations[status.AnnProblems] = s.config.Events.Secrets(p).Hide(words)
+		}
 		if _, copied := c.Annotations[v1.LastAppliedConfigAnnotation]; copied { // the whole manifest
 			c.Annotations = maps.Clone(c.Annotations)
 			c.Annotations[v1.LastAppliedConfigAnnotation] = elided

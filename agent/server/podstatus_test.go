@@ -14,7 +14,7 @@ import (
 )
 
 const talkative = `
-metadata: {name: a, namespace: b}
+metadata: {name: a, namespace: b, annotations: {monopod.problems: '["probe of tok-4711 fails"]'}}
 spec:
   initContainers:
   - {name: i, env: [{name: TOKEN, value: tok-4711}]}
@@ -47,13 +47,13 @@ func TestAStatusDoesNotTellOverTCPWhatTheSpecHides(t *testing.T) {
 			t.Errorf("TCP shows %s: %s", secret, open)
 		}
 	}
-	for _, words := range []string{"refused because of \\u003celided", "probe said \\u003celided", "cannot run \\u003celided", "wrote \\u003celided\\u003e and abc", `"exitCode":3`} {
+	for _, words := range []string{"refused because of \\u003celided", "probe said \\u003celided", "cannot run \\u003celided", "probe of \\u003celided", "wrote \\u003celided\\u003e and abc", `"exitCode":3`} {
 		if !strings.Contains(open, words) {
 			t.Errorf("TCP does not show %q: %s", words, open)
 		}
 	}
 	_, all, _ := w.ask(t, true, "GET", "/pods")
-	if strings.Count(all, "tok-4711") != 5 || !strings.Contains(all, "fish") {
+	if strings.Count(all, "tok-4711") != 6 || !strings.Contains(all, "fish") {
 		t.Errorf("the socket shows %s", all)
 	}
 	if after, _ := json.Marshal(&p); string(after) != string(before) {

@@ -1,7 +1,12 @@
 package status
 
 import (
+	"encoding/json"
+	"maps"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/manifests/decode"
 )
@@ -21,6 +26,34 @@ type File struct {
 	Pods     []string  `json:"pods,omitempty"` // namespace/name of the pods it gives
 	Held     bool      `json:"held,omitempty"` // an earlier version runs on, the present one was refused
 	Problems []Problem `json:"problems,omitempty"`
+}
+
+// AnnProblems is the annotation of a reported pod that says what is wrong with it beside
+// its status, as a JSON list of lines.
+const AnnProblems = "monopod.problems"
+
+// SetProblems makes the pod's annotation say the lines; without any it has none.
+func SetProblems(p *v1.Pod, lines []string) {
+	_, had := p.Annotations[AnnProblems]
+	if len(lines) == 0 && !had {
+		return
+	}
+	p.Annotations = maps.Clone(p.Annotations)
+	if delete(p.Annotations, AnnProblems); len(lines) == 0 {
+		return
+	}
+	if text, err := json.Marshal(lines); err == nil {
+		metav1.SetMetaDataAnnotation(&p.ObjectMeta, AnnProblems, string(text))
+	}
+}
+
+// ProblemsOf returns what a reported pod says beside its status.
+func ProblemsOf(p *v1.Pod) []string {
+	var lines []string
+	if json.Unmarshal([]byte(p.Annotations[AnnProblems]), &lines) != nil {
+		return nil
+	}
+	return lines
 }
 
 // Problem is one thing wrong with a manifest.

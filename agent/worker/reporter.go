@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -8,6 +9,7 @@ import (
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podstatus"
+	"monopod/agent/status"
 	"monopod/manifests"
 )
 
@@ -56,12 +58,12 @@ func (r *reporter) report(s *plan.Facts, p *plan.Plan) {
 	for _, uid := range s.Leaving() {
 		if c := r.Known[uid]; c != nil {
 			if c.Ended() != "" {
-				r.publish(c.Pod, c.Pod.Status)
+				r.publish(c.Pod, c.Pod.Status, podstatus.Problems(s))
 				return
 			}
 			old := *s
 			old.Pod = &manifests.Pod{Pod: c.Pod, File: c.File, Digest: c.Digest}
-			r.publish(c.Pod, podstatus.PodStatus(&old, &plan.Plan{}, r.Machine.Now(), r.lastStatus(uid)))
+			r.publish(c.Pod, podstatus.PodStatus(&old, &plan.Plan{}, r.Machine.Now(), r.lastStatus(uid)), podstatus.Problems(s))
 			return
 		}
 	}
@@ -69,10 +71,10 @@ func (r *reporter) report(s *plan.Facts, p *plan.Plan) {
 		return
 	}
 	if c := s.Checkpoint(); c.Ended() != "" {
-		r.publish(s.Pod.Pod, c.Pod.Status)
+		r.publish(s.Pod.Pod, c.Pod.Status, podstatus.Problems(s))
 		return
 	}
-	r.publish(s.Pod.Pod, podstatus.PodStatus(s, p, r.Machine.Now(), r.lastStatus(string(s.Pod.UID))))
+	r.publish(s.Pod.Pod, podstatus.PodStatus(s, p, r.Machine.Now(), r.lastStatus(string(s.Pod.UID))), podstatus.Problems(s))
 }
 
 // unseen reports a pod while the runtime is down: its last status, or that
@@ -83,19 +85,33 @@ func (r *reporter) unseen(desired *manifests.Pod) {
 	}
 	last := r.lastStatus(string(desired.UID))
 	if last != nil && !podstatus.WasHeld(last) {
-		r.publish(desired.Pod, *last)
+		r.publish(desired.Pod, *last, nil)
 		return
 	}
 	s := &plan.Facts{Pod: desired, Known: r.Known, Observed: &pleg.Observed{}, Unseen: true, Now: time.Now()}
-	r.publish(desired.Pod, podstatus.PodStatus(s, &plan.Plan{}, r.Machine.Now(), last))
+	r.publish(desired.Pod, podstatus.PodStatus(s, &plan.Plan{}, r.Machine.Now(), last), nil)
 }
 
-func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus) {
+// publish reports a pod with its status, and what is wrong with it besides.
+func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, problems []string) {
 	out := *pod
 	out.Status = st
+	status.SetProblems(&out, problems)
 	r.recordRunning(string(pod.UID), &st)
 	r.last, r.lastUID = &out.Status, string(pod.UID)
 	r.Store.SetPod(r.Key.String(), &out)
+}
+
+// trouble adds the error of a pass to what is reported of the pod, until a later pass
+// reports.
+func (r *reporter) trouble(err error) {
+	if p, reported := r.Store.Pod(r.Key.String()); reported {
+		out, line := *p, plan.ReasonFault+": "+err.Error()
+		if lines := status.ProblemsOf(p); !slices.Contains(lines, line) {
+			status.SetProblems(&out, append(lines, line))
+			r.Store.SetPod(r.Key.String(), &out)
+		}
+	}
 }
 
 // fault puts a pass's panic into the pod's last status, which stands

@@ -256,6 +256,9 @@ func (w *Worker) passFailed(ctx context.Context, err error) (again bool, next ti
 		w.Log.Error("sync failed; retrying", "err", err)
 	}
 	w.RecordError(err)
+	if panics.In(err) == nil { // a panic is the pod's status already
+		w.report.trouble(err)
+	}
 	// The failed calls may have caused events, which must not shorten the wait.
 	w.retryAt = time.Now().Add(wait)
 	return false, w.retryAt

@@ -204,7 +204,7 @@ func (d *description) conditions() {
 
 // problems prints the pod's problems, in the words of `monopod ps`.
 func (d *description) problems() {
-	words := PodWords([]v1.Pod{*d.pod})
+	words := podWords(d.pod)
 	for _, f := range d.manifests.Files {
 		if d.gives(f) {
 			words = append(words, fileWords(f, d.manifests.Dir)...)
@@ -215,7 +215,7 @@ func (d *description) problems() {
 	}
 	d.line(0, "Problems", "")
 	for _, word := range words {
-		fmt.Fprintf(d.w, "  %s\n", strings.TrimPrefix(word, d.pod.Namespace+"/"+ShortName(d.pod)+": "))
+		fmt.Fprintf(d.w, "  %s\n", word)
 	}
 }
 

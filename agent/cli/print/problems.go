@@ -84,41 +84,6 @@ func ProblemLine(p status.Problem, dir string) string {
 	return OneLine(p.Error())
 }
 
-// PodWords say why pods and containers wait or ended badly.
-func PodWords(pods []v1.Pod) []string {
-	var words []string
-	for i := range pods {
-		p := &pods[i]
-		name := p.Namespace + "/" + ShortName(p)
-		if p.Status.Message != "" {
-			words = append(words, OneLine(JoinWords(name, p.Status.Reason, p.Status.Message)))
-		}
-		for _, s := range p.Status.InitContainerStatuses {
-			words = append(words, containerWords(name+": init container "+s.Name, s)...)
-		}
-		for _, s := range p.Status.ContainerStatuses {
-			words = append(words, containerWords(name+": container "+s.Name, s)...)
-		}
-	}
-	return words
-}
-
-// containerWords is nothing for a container that is well or on its way.
-func containerWords(subject string, s v1.ContainerStatus) []string {
-	if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
-		return []string{OneLine(JoinWords(subject, t.Reason, EndedWith(t), t.Message))}
-	}
-	w := s.State.Waiting
-	if w == nil || !Waits(s) || (w.Reason == "ContainerCreating" && w.Message == "") {
-		return nil
-	}
-	line := JoinWords(subject, w.Reason, w.Message)
-	if t := s.LastTerminationState.Terminated; t != nil && w.Reason == "CrashLoopBackOff" {
-		line += fmt.Sprintf(" (last time: %s)", JoinWords(EndedWith(t), t.Message))
-	}
-	return []string{OneLine(line)}
-}
-
 func EndedWith(t *v1.ContainerStateTerminated) string {
 	if t.Reason == "OOMKilled" {
 		return fmt.Sprintf("exit code %d, out of memory", t.ExitCode)

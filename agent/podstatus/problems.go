@@ -1,0 +1,43 @@
+package podstatus
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"monopod/agent/plan"
+	"monopod/agent/podspec"
+)
+
+// Problems returns what is wrong with the pod that its status has no place for, a line
+// each: what its probes said last, while they fail; what keeps a former instance from
+// going; that another version waits for it.
+func Problems(s *plan.Facts) []string {
+	var out []string
+	for _, uid := range s.Leaving() {
+		if c := s.Known[uid]; s.Pod != nil && c != nil && c.Ended() == "" {
+			out = append(out, "a new version waits until this one has stopped")
+		}
+		break // the one that is reported
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Failures)) {
+		if f := s.Failures[key]; f.Reason != "" && (s.Pod == nil || !plan.OfDesired(key, s.Pod)) {
+			out = append(out, f.Reason+": "+f.Message)
+		}
+	}
+	if s.Pod == nil {
+		return out
+	}
+	for _, c := range podspec.AllContainers(s.Pod.Pod) {
+		n := s.Instance().Newest(c.Name)
+		if n == nil || !n.Running() {
+			continue
+		}
+		for _, text := range s.Probes[n.ID].Failing {
+			if text != "" {
+				out = append(out, fmt.Sprintf("container %s: %s", c.Name, text))
+			}
+		}
+	}
+	return out
+}
