@@ -75,7 +75,7 @@ type Set struct {
 type followed struct {
 	Target
 	results Results
-	told    string    // the text that was reported last
+	told    telling   // what was reported last
 	toldAt  time.Time // and when
 	round   uint64    // the last in which it was a target
 
@@ -83,6 +83,12 @@ type followed struct {
 	stop  context.CancelFunc
 	inUse context.Context // of those that matter while the pod is to run
 	spare context.CancelFunc
+}
+
+// telling is what results say in words.
+type telling struct {
+	text    string
+	failing [3]string
 }
 
 // NewSet returns a Set that follows nothing yet. changed is called, from any
@@ -235,23 +241,24 @@ func (c *followed) take(kind Kind, good, counts bool, text string) (over bool) {
 
 // news reports whether the results changed in a way that must be reported.
 func (c *followed) news(was Results) bool {
-	now, text := c.results, c.results.Text+strings.Join(c.results.Failing[:], "")
-	was.Text, now.Text, was.Failing, now.Failing = "", "", fails(was.Failing), fails(now.Failing)
-	if now == was && (text == c.told || time.Since(c.toldAt) < tellEvery) {
+	now := c.results
+	told := telling{now.Text, now.Failing}
+	was.Text, now.Text, was.Failing, now.Failing = "", "", [3]string{}, [3]string{}
+	if now == was && !isNews(c.told.failing, told.failing) && (told == c.told || time.Since(c.toldAt) < tellEvery) {
 		return false
 	}
-	c.told, c.toldAt = text, time.Now()
+	c.told, c.toldAt = told, time.Now()
 	return true
 }
 
-// fails keeps of what the probes said only whether they fail.
-func fails(said [3]string) (out [3]string) {
-	for k := range said {
-		if said[k] != "" {
-			out[k] = "fails"
+// isNews reports whether a probe fails that was not told to.
+func isNews(told, failing [3]string) bool {
+	for k := range failing {
+		if failing[k] != "" && told[k] == "" {
+			return true
 		}
 	}
-	return out
+	return false
 }
 
 // clip returns a text that fits into a status.

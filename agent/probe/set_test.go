@@ -129,8 +129,8 @@ func TestReadinessFollowsItsThresholds(t *testing.T) {
 		b.expect(Results{Started: true, Ready: true})
 		b.after(time.Second)
 		b.expect(Results{Started: true, Text: "Readiness probe failed: broken"})
-		if b.told != 2 {
-			b.Errorf("changes were told %d times, want 2", b.told)
+		if b.told != 3 {
+			b.Errorf("changes were told %d times, want 3", b.told)
 		}
 		if n := strings.Count(b.log.String(), "probe fails"); n != 2 {
 			b.Errorf("that it fails was said %d times, want 2:\n%s", n, b.log.String())
