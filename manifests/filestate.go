@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io/fs"
+	"slices"
 	"time"
 
 	"monopod/manifests/decode"
@@ -29,6 +30,7 @@ type fileState struct {
 	link    bool      // the path is a symlink
 	pending bool      // never read to the end yet
 	open    bool      // was read while a writer had it open: more may follow
+	since   time.Time // when it appeared
 
 	busy      signature // the version that is being written, or rests
 	busySince time.Time
@@ -40,13 +42,22 @@ type fileState struct {
 // uncertain reports whether a file may give more pods than were read from it.
 func (f *fileState) uncertain() bool { return f.unclear || f.pending || f.open }
 
+// wrong reports whether a file has an error.
+func (f *fileState) wrong() bool {
+	return slices.ContainsFunc(f.problems, func(p decode.Problem) bool { return !p.Warning })
+}
+
+// mayGive reports whether a file may give a pod that was not read from it: what lacks in
+// one with an error may be what the error hides.
+func (f *fileState) mayGive() bool { return f.uncertain() || f.wrong() }
+
 // read reads a file's content, unless it is being written.
 func (s *Source) read(path string, f *fileState, now time.Time) {
 	insist := f.busy != signature{} && now.Sub(f.busySince) >= s.Settle
 	r, err := readManifest(path, insist)
 	switch {
 	case errors.Is(err, errIrregular) && !s.gave(path):
-		s.gone(path, now)
+		delete(s.files, path)
 		return
 	case err != nil:
 		f.fail(path, err)

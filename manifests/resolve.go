@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -73,13 +74,14 @@ func (r *resolution) keep(key Key) {
 		r.take(key, list[i])
 		return
 	}
-	f, gone := s.files[pod.File], s.absent[pod.File]
+	f, gone := s.files[pod.File], s.absent[key]
+	proven := gone != nil && gone.proven
 	switch {
 	case f == nil && r.doubt != "" && len(s.folder) == 0 && len(list) > 0:
 		r.take(key, list[0])
 	case f == nil && r.doubt != "":
 		r.pods[key], r.kept = pod, true
-	case f == nil && (len(s.folder) > 0 || gone == nil || !gone.proven):
+	case f == nil && (len(s.folder) > 0 || !proven):
 		// Its file may be back at once. A claim by another file waits for that.
 		r.pods[key] = pod
 	case f != nil && slices.Contains(f.refused, key):
@@ -89,11 +91,29 @@ func (r *resolution) keep(key Key) {
 		r.take(key, list[0])
 	case r.refused[key] != "":
 		r.pods[key], r.held[key] = pod.in(r.refused[key]), true // moved, and spoilt on the way
-	case f != nil && f.uncertain():
-		r.pods[key], r.held[key] = pod, f.unclear
+	case f != nil && f.mayGive():
+		r.pods[key], r.held[key] = pod, f.wrong()
 	case r.doubt != "": // its file is there and may be another one
 		r.pods[key], r.kept = pod, true
+	case !proven: // its name may come back in another file at once
+		r.pods[key] = pod
+	case r.successor(gone) != "": // renamed, and spoilt on the way
+		r.pods[key], r.held[key] = pod.in(r.successor(gone)), true
 	}
+}
+
+// together is within what time a file goes and another one comes that may be the same.
+const together = time.Second
+
+// successor returns a file that came when a pod's file went, and of which nobody can tell
+// whether it gives the pod; "": there is none.
+func (r *resolution) successor(gone *absence) string {
+	for _, path := range slices.Sorted(maps.Keys(r.source.files)) {
+		if f := r.source.files[path]; f.unclear && gone.since.Sub(f.since).Abs() <= together {
+			return path
+		}
+	}
+	return ""
 }
 
 // take lets a claim win. A pod that is the same as the one that runs is that

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,7 +49,7 @@ func (s *Source) scan(now time.Time) {
 		clear(s.absent)
 		return
 	}
-	s.countAbsences(now)
+	s.countAbsences(now, true)
 }
 
 // folderMessage says what to do about a folder that cannot be read.
@@ -131,26 +132,22 @@ func manifestsIn(folder *os.File) ([]string, error) {
 	return paths, nil
 }
 
-// countAbsences records which files are gone that pods came from, after the
-// folder was read completely.
-func (s *Source) countAbsences(now time.Time) {
-	wanted := map[string]bool{}
-	for _, p := range s.current {
-		if s.files[p.File] != nil {
-			continue
-		}
-		wanted[p.File] = true
-		if a := s.absent[p.File]; a == nil {
-			s.absent[p.File] = &absence{since: now}
-		} else if now.Sub(a.since) >= s.Settle {
+// countAbsences records which pods are gone from the files that they came from. A pod
+// whose file has other content now may be back in another one at once. complete: the
+// whole folder was read just now.
+func (s *Source) countAbsences(now time.Time, complete bool) {
+	for key, p := range s.current {
+		f, a := s.files[p.File], s.absent[key]
+		switch {
+		case f != nil && (f.gives(key) || slices.Contains(f.refused, key) || f.mayGive()):
+			delete(s.absent, key)
+		case a == nil:
+			s.absent[key] = &absence{since: now}
+		case complete && now.Sub(a.since) >= s.Settle:
 			a.proven = true
 		}
 	}
-	for path := range s.absent {
-		if !wanted[path] {
-			delete(s.absent, path)
-		}
-	}
+	maps.DeleteFunc(s.absent, func(key Key, _ *absence) bool { return s.current[key] == nil })
 }
 
 // look updates the state of one path. force reads it even if it looks the same.
@@ -165,19 +162,18 @@ func (s *Source) look(path string, now time.Time, force bool) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !link:
-		s.gone(path, now)
+		delete(s.files, path)
 		return
 	case err == nil && !info.Mode().IsRegular() && !s.gave(path):
-		s.gone(path, now)
+		delete(s.files, path)
 		return
 	}
 	f := s.files[path]
 	if f == nil {
-		f = &fileState{pending: true}
+		f = &fileState{pending: true, since: now}
 		s.files[path] = f
 		s.grows(now)
 	}
-	delete(s.absent, path)
 	f.link = link
 	if err == nil && !info.Mode().IsRegular() { // not even opened: a pipe's writer would notice
 		f.fail(path, errIrregular)
@@ -208,14 +204,4 @@ func (s *Source) gave(path string) bool {
 		}
 	}
 	return false
-}
-
-// gone forgets a file; its pods stay until its absence is proven.
-func (s *Source) gone(path string, now time.Time) {
-	delete(s.files, path)
-	for _, p := range s.current {
-		if p.File == path && s.absent[path] == nil {
-			s.absent[path] = &absence{since: now}
-		}
-	}
 }

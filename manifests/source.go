@@ -45,7 +45,7 @@ type Source struct {
 	started time.Time             // when the first step was
 	current map[Key]*Pod          // the desired pods, as last resolved
 	files   map[string]*fileState // the manifests that are there, by path
-	absent  map[string]*absence   // files that pods came from and that are not there
+	absent  map[Key]*absence      // desired pods that their files do not give any more
 	folder  []decode.Problem      // why the folder cannot be read; none: it was, completely
 	here    *Folder               // that was read last; nil: none yet
 	doubted []decode.Problem      // why it proves no removal; none: it does
@@ -60,10 +60,10 @@ type Source struct {
 	said    map[decode.Problem]bool // what was logged
 }
 
-// absence is how long a file has been gone.
+// absence is how long a pod has been gone from its file.
 type absence struct {
 	since  time.Time
-	proven bool // still gone after Settle, from a folder that was read completely
+	proven bool // still gone after Settle, in a folder that was read completely
 }
 
 // NewSource returns a Source that does nothing before Run.
@@ -86,7 +86,7 @@ func NewSource(c SourceConfig) *Source {
 		seed:         maphash.MakeSeed(),
 		current:      map[Key]*Pod{},
 		files:        map[string]*fileState{},
-		absent:       map[string]*absence{},
+		absent:       map[Key]*absence{},
 		dirty:        map[string]bool{},
 		full:         true,
 		forgets:      make(chan forgetting),
@@ -177,6 +177,7 @@ func (s *Source) step(now time.Time) {
 		for path := range s.dirty {
 			s.look(path, now, true)
 		}
+		s.countAbsences(now, false)
 	}
 	clear(s.dirty)
 	if next := s.resolve(); !s.inDoubt(now) {
@@ -208,7 +209,7 @@ func (s *Source) inDoubt(now time.Time) bool {
 	return false
 }
 
-// absenceDue reports whether a file has been gone long enough to make sure of it.
+// absenceDue reports whether a pod has been gone long enough to make sure of it.
 func (s *Source) absenceDue(now time.Time) bool {
 	for _, a := range s.absent {
 		if !a.proven && now.Sub(a.since) >= s.Settle {

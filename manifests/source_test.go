@@ -227,12 +227,12 @@ func TestSourceHolds(t *testing.T) {
 		{"empty", "", "a@m.yaml=busybox b@m.yaml=busybox held:m.yaml bad:m.yaml ?"},
 		{"blank", "\n  \n", "a@m.yaml=busybox b@m.yaml=busybox held:m.yaml bad:m.yaml ?"},
 		{"one invalid, named", podYAML("a") + "---\n" + podYAML("b", "foo: bar"), "a@m.yaml=busybox b@m.yaml=busybox held:m.yaml bad:m.yaml"},
-		{"one invalid, named, one gone", podYAML("b", "foo: bar"), "b@m.yaml=busybox held:m.yaml bad:m.yaml"},
+		{"one invalid, named, one gone", podYAML("b", "foo: bar"), "a@m.yaml=busybox b@m.yaml=busybox held:m.yaml bad:m.yaml"},
 		{"one unparsable, the other edited", image(podYAML("a"), "nginx") + "---\nkind: [\n", "a@m.yaml=nginx b@m.yaml=busybox held:m.yaml bad:m.yaml ?"},
 		{"one without a name", podYAML("a") + "---\napiVersion: v1\nkind: Pod\n", "a@m.yaml=busybox b@m.yaml=busybox held:m.yaml bad:m.yaml ?"},
 		{"kind misspelt", podYAML("a") + "---\n" + strings.Replace(podYAML("b"), "Pod", "Podd", 1), "a@m.yaml=busybox b@m.yaml=busybox held:m.yaml bad:m.yaml"},
 		{"one gone", podYAML("a"), "a@m.yaml=busybox"},
-		{"one gone, a config map came", podYAML("a") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n", "a@m.yaml=busybox bad:m.yaml"},
+		{"one gone, a config map came", podYAML("a") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n", "a@m.yaml=busybox b@m.yaml=busybox held:m.yaml bad:m.yaml"},
 		{"an empty list", "apiVersion: v1\nkind: PodList\nitems: []\n", ""},
 	}
 	for _, tt := range tests {
