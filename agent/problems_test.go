@@ -80,3 +80,18 @@ func TestAPassThatFailsIsAProblemUntilOneSucceeds(t *testing.T) {
 		r.problems()
 	})
 }
+
+func TestAPodWhoseManifestWasGoneForAWhileSaysSo(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("web-n/c", critest.Runs().IgnoresTerm(), critest.Runs())
+		r.want(manifest("web", "img:1"))
+		r.want()
+		r.after(2 * time.Second)
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		r.expect("default/web-n/c")
+		if text := `"pod removed" pod=default/web-n reason="its manifest was gone for a while"`; !strings.Contains(r.log.String(), text) {
+			r.Errorf("the log does not say %s:\n%s", text, r.log.String())
+		}
+	})
+}

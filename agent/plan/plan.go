@@ -76,7 +76,7 @@ func Make(s Facts) Plan {
 		s.planRunning(&p)
 	}
 	for _, uid := range s.Remains() {
-		p.then(Action{Do: DoForget, UID: uid, Beside: true, Reason: s.whyLeaving()})
+		p.then(Action{Do: DoForget, UID: uid, Beside: true, Reason: s.whyLeaving(uid)})
 	}
 	s.await(&p)
 	s.awaitNetwork(&p)
@@ -140,17 +140,21 @@ func (s *Facts) former() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-func (s *Facts) whyLeaving() string {
-	if s.Pod != nil {
-		return "its manifest has changed"
+func (s *Facts) whyLeaving(uid string) string {
+	c := s.Known[uid]
+	switch {
+	case s.Pod == nil:
+		return "its manifest is gone"
+	case c != nil && c.IsRemoving() && c.Digest == s.Pod.Digest:
+		return "its manifest was gone for a while"
 	}
-	return "its manifest is gone"
+	return "its manifest has changed"
 }
 
 // planRemoval stops one instance, gracefully and in order, and removes
 // everything of it.
 func (s *Facts) planRemoval(p *Plan, uid string) {
-	why := s.whyLeaving()
+	why := s.whyLeaving(uid)
 	c := s.Known[uid]
 	if c != nil && !c.IsRemoving() {
 		p.then(Action{Do: DoMarkRemoving, UID: uid, Reason: why})
