@@ -39,11 +39,12 @@ type Config struct {
 	Root    string    // of the agent
 	PodLogs string    // likewise
 
-	Timeout time.Duration // from the start to the end of the work; 0: none
-	Ready   bool          // the work is done when all pods are ready
-	Keep    bool          // leaves the pods when they are
-	From    *Chosen       // whose exit code counts; nil: that of the first that failed
-	Reports []Report
+	Timeout  time.Duration // from the start to the end of the work; 0: none
+	Ready    bool          // the work is done when all pods are ready
+	Keep     bool          // leaves the pods when they are
+	FailFast bool          // the first pod that fails ends the work of all
+	From     *Chosen       // whose exit code counts; nil: that of the first that failed
+	Reports  []Report
 
 	Signals <-chan os.Signal
 	Out     io.Writer // what the containers write

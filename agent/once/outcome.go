@@ -2,6 +2,7 @@ package once
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,6 +46,7 @@ type outcome struct {
 type evaluator struct {
 	names names
 	ready bool    // the work is done when all pods are ready
+	fast  bool    // the first pod that fails ends the work
 	from  *Chosen // whose code counts; nil: the first that failed
 
 	seen map[string]int // container ids that ended badly, in the order in which that was seen
@@ -58,6 +60,11 @@ func (j *evaluator) look(all []view) *outcome {
 	}
 	if j.ready {
 		return j.readiness(all)
+	}
+	if j.fast {
+		if o := j.firstFailed(all); o != nil {
+			return o
+		}
 	}
 	never := deadlocked(all)
 	jobs := 0
@@ -218,13 +225,24 @@ func (j *evaluator) unschedulable(all []view) *outcome {
 				Text: fmt.Sprintf("pod %s cannot run on this node: %s", j.names.pod(v.pod), joinWords(v.status.Reason, strings.TrimPrefix(v.status.Message, refusedPrefix)))}
 		}
 		for _, s := range v.containers() {
-			if w := s.State.Waiting; w != nil && slices.Contains(final, w.Reason) {
+			if w := s.State.Waiting; w != nil && (slices.Contains(final, w.Reason) || pullsNothing(w)) {
 				return &outcome{End: endError, Code: codeFailed, Shaky: true,
 					Text: fmt.Sprintf("%s/%s cannot start: %s", j.names.pod(v.pod), s.Name, joinWords(w.Reason, w.Message))}
 			}
 		}
 	}
 	return nil
+}
+
+// absent is what runtimes say of an image that the registry does not have, or does not
+// give to whoever asks: containerd and CRI-O, from the registry's answer (errors of the OCI
+// distribution specification, section "Error codes").
+var absent = regexp.MustCompile(`(?i): not found|manifest unknown|name unknown|repository .*does not exist|pull access denied|insufficient_scope|unauthorized|denied: requested access`)
+
+// pullsNothing reports whether a pull can never succeed: the registry answered, and has
+// no such image for this user.
+func pullsNothing(w *v1.ContainerStateWaiting) bool {
+	return (w.Reason == "ErrImagePull" || w.Reason == "ImagePullBackOff") && absent.MatchString(w.Message)
 }
 
 // mayFit reports whether what a refused pod lacks may be given back by others

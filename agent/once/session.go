@@ -40,7 +40,7 @@ func newSession(c Config) *session {
 	n := namesOf(c.Pods)
 	return &session{
 		Config: c, names: n, say: &progress{out: c.Err, names: n}, print: newPrinter(c.Out),
-		judge:   evaluator{names: n, ready: c.Ready, from: c.From},
+		judge:   evaluator{names: n, ready: c.Ready, fast: c.FailFast, from: c.From},
 		changes: c.Agent.Store().Changes(), agentEnd: make(chan error, 1), began: time.Now(),
 	}
 }
@@ -83,7 +83,7 @@ func (s *session) work() {
 		case <-s.changes:
 		case <-wake.C:
 		case <-late:
-			s.outcome = &outcome{End: endTimeout, Code: codeTimeout, Text: fmt.Sprintf("the work has not ended within %s", s.Timeout)}
+			s.outcome = s.late()
 		case sig := <-s.Signals:
 			s.outcome = signalOutcome(sig)
 		case s.agentErr = <-s.agentEnd:
@@ -97,6 +97,15 @@ func (s *session) work() {
 	case endTimeout, endInterrupted, endError:
 		s.say.say("%s; what runs is stopped, a signal kills it", s.outcome.Text)
 	}
+}
+
+// late is the outcome of a run that takes too long.
+func (s *session) late() *outcome {
+	o := &outcome{End: endTimeout, Code: codeTimeout, Text: fmt.Sprintf("the work has not ended within %s", s.Timeout)}
+	if why := unfinished(s.views(), s.Ready, s.names); why != "" {
+		o.Text += ": " + why
+	}
+	return o
 }
 
 // timerAt returns a timer for a moment; the zero time is far away.

@@ -2,6 +2,7 @@ package once
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,13 +52,35 @@ func waits(v *view, n names) map[string]string {
 		return map[string]string{pod: same}
 	}
 	for _, c := range v.status.Conditions {
-		if c.Type == v1.ContainersReady && c.Status == v1.ConditionFalse {
-			if _, text, ok := strings.Cut(c.Message, "]: "); ok {
-				out[pod] = "is not ready: " + print.OneLine(text)
-			}
+		_, text, probed := strings.Cut(c.Message, "]: ")
+		switch {
+		case c.Status == v1.ConditionTrue:
+		case c.Type == v1.ContainersReady && probed:
+			out[pod] = "is not ready: " + print.OneLine(text)
+		case c.Type == v1.PodReadyToStartContainers && c.Message != "" && len(out) == 0: // a set-up that fails
+			out[pod] = joinWords(c.Reason, c.Message)
 		}
 	}
 	return out
+}
+
+// unfinished says what keeps the work from its end: what each pod waits for, or which of
+// its containers run on.
+func unfinished(all []view, ready bool, n names) string {
+	var out []string
+	for k := range all {
+		v := &all[k]
+		texts := waits(v, n)
+		for _, about := range slices.Sorted(maps.Keys(texts)) {
+			out = append(out, about+": "+texts[about])
+		}
+		for _, s := range v.containers() {
+			if s.State.Running != nil && len(texts) == 0 && !ready && isJob(v.pod) && !isSidecar(v.pod, s.Name) {
+				out = append(out, n.pod(v.pod)+"/"+s.Name+" still runs")
+			}
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // endMark separates messages about a container's end from those about what it

@@ -14,11 +14,14 @@ func TestWhatIsWaitedFor(t *testing.T) {
 	notReady := now(p, v1.PodRunning, states{"a": runs, "b": runs})
 	notReady.status.Conditions = []v1.PodCondition{{Type: v1.ContainersReady, Status: v1.ConditionFalse,
 		Message: "containers with unready status: [a]: Readiness probe failed: no"}}
+	setUp := now(p, v1.PodPending, states{"a": waiting("ContainerCreating", ""), "b": waiting("ContainerCreating", "")})
+	setUp.status.Conditions = []v1.PodCondition{{Type: v1.PodReadyToStartContainers, Status: v1.ConditionFalse, Reason: "FailedMount", Message: "no such\ndirectory"}}
 	for _, row := range []struct {
 		name string
 		view view
 		want map[string]string
 	}{
+		{"a set-up that fails", setUp, map[string]string{"web": "FailedMount: no such directory"}},
 		{"nothing is known", view{pod: p}, nil},
 		{"all is on its way", now(p, v1.PodPending, states{"a": waiting("ContainerCreating", ""), "b": waiting("PodInitializing", "")}), nil},
 		{"a pull", now(p, v1.PodPending, states{"a": waiting("ContainerCreating", `pulling image "x", 20s so far`)}), map[string]string{"web/a": `pulling image "x"`}},
