@@ -18,6 +18,7 @@ type Manifests struct {
 	Files    []File    `json:"files"`              // sorted by path
 	Problems []Problem `json:"problems,omitempty"` // of the folder itself
 	Settings []Problem `json:"settings,omitempty"` // of the agent's own settings, when they were read again
+	Reports  []Problem `json:"reports,omitempty"`  // of the status files; in memory only
 }
 
 // File is one manifest file.

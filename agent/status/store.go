@@ -179,8 +179,12 @@ func (s *Store) putManifests(m Manifests) {
 // Manifests returns the last report. Callers must not change its slices.
 func (s *Store) Manifests() Manifests {
 	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.manifests
+	m := s.manifests
+	s.mu.RUnlock()
+	if err := s.writer.illness(); err != nil {
+		m.Reports = []Problem{{Message: fmt.Sprintf("status files are older than what is shown, as they cannot be written: %v", err)}}
+	}
+	return m
 }
 
 // SetRuntime reports the runtime, in memory only.

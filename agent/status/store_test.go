@@ -264,6 +264,9 @@ func TestAFailedWriteIsSaidOnceAndTriedAgain(t *testing.T) {
 		if got := names(t, dir); got != "manifests.json pods" {
 			t.Errorf("status holds %q: one bad file holds up the others, or litter stayed", got)
 		}
+		if r := s.Manifests().Reports; len(r) != 1 || !strings.Contains(r[0].Message, "status files are older than what is shown") {
+			t.Errorf("the report says %v", r)
+		}
 		os.Remove(pods) // and the folder is made again
 		s.SetPod("default/0", testPod("x", v1.PodFailed))
 		time.Sleep(2 * gather)
@@ -276,6 +279,9 @@ func TestAFailedWriteIsSaidOnceAndTriedAgain(t *testing.T) {
 		}
 		if got := readPod(t, dir, "default_0.json").Status.Phase; got != v1.PodFailed {
 			t.Errorf("the file has phase %s, want the last", got)
+		}
+		if r := s.Manifests().Reports; len(r) != 0 {
+			t.Errorf("after recovery the report says %v", r)
 		}
 		if n := log.count("written again"); n != 1 {
 			t.Errorf("recovery said %d times, want once", n)

@@ -50,6 +50,7 @@ type writer struct {
 	jobs   map[string]*job
 	keep   map[string]bool // files that a sweep leaves; nil: no sweep requested
 	closed bool
+	ill    error // why a file could not be written last; nil: none waits for another try
 
 	trouble func(error)
 	fsync   func(*os.File) error // those of tests count
@@ -100,6 +101,13 @@ func (w *writer) pending(file string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.jobs[file] != nil
+}
+
+// illness returns why files are behind what is reported, nil if they are not.
+func (w *writer) illness() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ill
 }
 
 func (w *writer) close(ctx context.Context) error {
@@ -263,6 +271,7 @@ func (w *writer) record(file string, j *job, err error) {
 
 // sayIll logs an error unless its cause is known.
 func (w *writer) sayIll(err error) {
+	w.ill = err
 	cause := err.Error()
 	if errno := syscall.Errno(0); errors.As(err, &errno) {
 		cause = errno.Error()
@@ -282,6 +291,7 @@ func (w *writer) sayWell() {
 			return
 		}
 	}
+	w.ill = nil
 	if len(w.said) > 0 {
 		clear(w.said)
 		w.log.Info("status is written again")

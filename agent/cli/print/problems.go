@@ -2,6 +2,7 @@ package print
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ func RuntimeWords(r status.Runtime, now time.Time) []string {
 // each file.
 func manifestWords(m status.Manifests) []string {
 	var words []string
-	for _, p := range m.Settings {
+	for _, p := range slices.Concat(m.Reports, m.Settings) {
 		words = append(words, ProblemLine(p, ""))
 	}
 	for _, p := range m.Problems {
