@@ -108,11 +108,29 @@ func (r *reader) read(path, dir string, data []byte) {
 			}
 		})
 	}
-	for _, u := range unused {
-		if u.given {
-			r.Warn(u.name, "%s", u.warning())
-		}
+	r.warnOf(unused)
+}
+
+// warnOf says in one line which fields have no effect.
+func (r *reader) warnOf(all []*unused) {
+	all = slices.DeleteFunc(all, func(u *unused) bool { return !bool(u.given) })
+	if len(all) == 0 {
+		return
 	}
+	text, others := "has no effect here", []string{}
+	if first := all[0]; first.instead != "" {
+		text += ": see " + first.instead
+	}
+	for _, u := range all[1:] {
+		if u.instead != "" {
+			u.name += " (see " + u.instead + ")"
+		}
+		others = append(others, u.name)
+	}
+	if len(others) > 0 {
+		text += "; nor have " + strings.Join(others, ", ")
+	}
+	r.Warn(all[0].name, "%s", text)
 }
 
 // The file says what it is by these, if it does.

@@ -1,6 +1,11 @@
 package config
 
-import "strings"
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // unused is a field of KubeletConfiguration that is accepted, so that a kubelet's
 // file can be used as it is, and that has no effect.
@@ -11,19 +16,28 @@ type unused struct {
 	given   ignored
 }
 
-func (u *unused) warning() string {
-	if u.instead == "" {
-		return "has no effect here"
-	}
-	return "has no effect here: see " + u.instead
-}
-
-// ignored is any value; true: there is one.
+// ignored is any value; true: there is one that says something. Configurations that tools
+// write out have many zeros, which mean the default.
 type ignored bool
 
-func (i *ignored) UnmarshalJSON([]byte) error {
-	*i = true
+func (i *ignored) UnmarshalJSON(text []byte) error {
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return err
+	}
+	*i = ignored(!isZero(value))
 	return nil
+}
+
+// isZero reports whether a value is a zero, or holds nothing else.
+func isZero(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		return !slices.ContainsFunc(slices.Collect(maps.Values(v)), func(one any) bool { return !isZero(one) })
+	case []any:
+		return !slices.ContainsFunc(v, func(one any) bool { return !isZero(one) })
+	}
+	return value == nil || value == false || value == 0.0 || value == "" || value == "0" || value == "0s"
 }
 
 // unusedFields returns the fields of KubeletConfiguration v1beta1 that are no
