@@ -15,7 +15,7 @@ import (
 // know are ignored, as by the kubelet.
 func admitResources(c, own *claims, t *totals, f *node.Facts) *Rejection {
 	if most := f.Allocatable.Pods().Value(); t.pods-own.pods >= most {
-		return outOf(v1.ResourcePods, 1, t.pods-own.pods, most)
+		return outOf(v1.ResourcePods, "1", fmt.Sprint(t.pods-own.pods), fmt.Sprint(most))
 	}
 	for _, r := range c.requests {
 		has, known := f.Allocatable[r.name]
@@ -27,7 +27,7 @@ func admitResources(c, own *claims, t *totals, f *node.Facts) *Rejection {
 		need := r.amount.DeepCopy()
 		need.Add(taken)
 		if need.Cmp(has) > 0 {
-			return outOf(r.name, units(r.name, r.amount), units(r.name, taken), units(r.name, has))
+			return outOf(r.name, amount(r.name, r.amount), amount(r.name, taken), amount(r.name, has))
 		}
 	}
 	return nil
@@ -39,15 +39,16 @@ func isExtended(name v1.ResourceName) bool {
 	return ok && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io")
 }
 
-// units returns thousandths of a core for cpu, else the plain value.
-func units(name v1.ResourceName, q resource.Quantity) int64 {
-	if name == v1.ResourceCPU {
-		return q.MilliValue()
+// amount returns a quantity as people write it: cores or thousandths of one, bytes with a
+// unit, or a number.
+func amount(name v1.ResourceName, q resource.Quantity) string {
+	if isExtended(name) || name == v1.ResourceCPU {
+		return resource.NewMilliQuantity(q.MilliValue(), resource.DecimalSI).String()
 	}
-	return q.Value()
+	return resource.NewQuantity(q.Value(), resource.BinarySI).String()
 }
 
-func outOf(name v1.ResourceName, requested, used, capacity int64) *Rejection {
-	return &Rejection{"OutOf" + string(name), fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
+func outOf(name v1.ResourceName, requested, used, capacity string) *Rejection {
+	return &Rejection{"OutOf" + string(name), fmt.Sprintf("Node didn't have enough resource: %s, requested: %s, used: %s, capacity: %s",
 		name, requested, used, capacity)}
 }
