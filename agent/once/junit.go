@@ -62,10 +62,10 @@ func suite(s *Summary, p *PodSummary) (counts, string) {
 		if element == "skipped" {
 			fmt.Fprintf(&cases, "      <skipped message=\"%s\"/>\n", escape(message))
 		} else if element != "" {
-			fmt.Fprintf(&cases, "      <%s message=\"%s\" type=\"%s\">%s</%[1]s>\n", element, escape(message), escape(cmp.Or(c.Reason, s.Outcome)), escape(c.Message))
+			fmt.Fprintf(&cases, "      <%s message=\"%s\" type=\"%s\">%s</%[1]s>\n", element, escape(message), escape(cmp.Or(c.Reason, s.Outcome)), escape(details(c)))
 		}
-		if len(c.Output) > 0 {
-			fmt.Fprintf(&cases, "      <system-out>%s\n</system-out>\n", escape(strings.Join(c.Output, "\n")))
+		if c.whole != "" {
+			fmt.Fprintf(&cases, "      <system-out>%s</system-out>\n", escape(c.whole))
 		}
 		cases.WriteString("    </testcase>\n")
 	}
@@ -95,6 +95,11 @@ func resultOf(s *Summary, p *PodSummary, c *ContainerSummary) (element, message 
 		}
 	}
 	return "", ""
+}
+
+// details are what a container said of its failure, and the last lines that it wrote.
+func details(c *ContainerSummary) string {
+	return strings.TrimSpace(c.Message + "\n" + strings.Join(c.Output, "\n"))
 }
 
 // escape makes text fit for XML. Characters that XML cannot have, not even

@@ -53,5 +53,8 @@ func (f *follower) finish() []error {
 	return f.errs
 }
 
+// output returns what a container wrote, see stream.output.
+func (f *follower) output(pod *v1.Pod, name string) string { return f.streams[pod][name].output() }
+
 // tail returns the last lines of a container.
 func (f *follower) tail(pod *v1.Pod, name string) []string { return f.streams[pod][name].last() }

@@ -44,6 +44,7 @@ type Config struct {
 	Keep     bool          // leaves the pods when they are
 	FailFast bool          // the first pod that fails ends the work of all
 	From     *Chosen       // whose exit code counts; nil: that of the first that failed
+	Pipeline Pipeline      // the CI service that reads Err
 	Reports  []Report
 
 	Signals <-chan os.Signal
@@ -74,6 +75,7 @@ func Run(ctx context.Context, c Config) int {
 	go func() { s.agentEnd <- c.Agent.Run(life) }()
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
+	s.Pipeline.begin(time.Now())
 	s.logs = follow(reading, c, s.print, s.print.streams(c.Pods, s.names, c.Colour))
 	s.work()
 	kept := s.outcome.End == endReady && c.Keep
@@ -82,6 +84,7 @@ func Run(ctx context.Context, c Config) int {
 		defer time.AfterFunc(time.Second, stopReading).Stop()
 	}
 	unread := s.logs.finish()
+	s.Pipeline.end(time.Now())
 	stop()
 	if !s.agentDone {
 		s.agentErr = <-s.agentEnd
@@ -103,9 +106,16 @@ func (s *session) conclude(kept, cleared bool) int {
 	if s.agentErr != nil {
 		s.say.say("%v", s.agentErr)
 	}
+	sum := s.summary()
+	for k := range sum.Pods {
+		s.say.say("%s", sum.Pods[k].line(s.names.pod(s.final[k].pod)))
+	}
 	switch o.End {
 	case endSucceeded, endFailed, endReady: // the others were said when they came
 		s.say.say("%s", cmp.Or(o.Text, "all is removed"))
+	}
+	if o.Code != 0 {
+		s.Pipeline.failed(o.Text)
 	}
 	switch {
 	case kept:
@@ -117,7 +127,7 @@ func (s *session) conclude(kept, cleared bool) int {
 		}
 	}
 	for _, r := range s.Reports {
-		if err := r.write(s.summary()); err != nil {
+		if err := r.write(sum); err != nil {
 			s.say.say("report: %v", err)
 			fail()
 		}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"unicode/utf8"
 
@@ -15,7 +16,8 @@ import (
 // What the reports have of each container's output.
 const (
 	tailLines = 50
-	tailWidth = 1000 // bytes of a line
+	tailWidth = 1000    // bytes of a line
+	wholeMost = 1 << 20 // bytes of all lines; of more, the last
 )
 
 // colours of prefixes, as SGR codes of ECMA-48.
@@ -34,7 +36,9 @@ type printer struct {
 type stream struct {
 	*printer
 	prefix string
-	tail   []string // the last lines; guarded by mu
+	tail   []string // the last lines; guarded by mu, as is what follows
+	whole  []byte   // all lines, or the end of them
+	cut    int64    // bytes that were left out before whole
 }
 
 func newPrinter(out io.Writer) *printer { return &printer{out: bufio.NewWriter(out)} }
@@ -67,6 +71,7 @@ func (s *stream) line(l podlog.Line) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keep(l)
+	s.keepWhole(l)
 	if !l.Continued || s.open != s {
 		s.finish()
 		s.out.WriteString(s.prefix)
@@ -92,6 +97,32 @@ func (s *stream) keep(l podlog.Line) {
 		s.tail = s.tail[:tailLines-1]
 	}
 	s.tail = append(s.tail, text)
+}
+
+// keepWhole adds the line to all that was written. At twice what may be kept the first
+// half goes, so that a byte is moved at most once.
+func (s *stream) keepWhole(l podlog.Line) {
+	s.whole = append(s.whole, l.Text...)
+	if !l.Partial {
+		s.whole = append(s.whole, '\n')
+	}
+	if over := len(s.whole) - wholeMost; over > wholeMost {
+		s.whole = append(s.whole[:0], s.whole[over:]...)
+		s.cut += int64(over)
+	}
+}
+
+// output returns all that was written, or of more than wholeMost the end and a line that says so.
+func (s *stream) output() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	over := max(len(s.whole)-wholeMost, 0)
+	text := string(s.whole[over:])
+	if cut := s.cut + int64(over); cut > 0 {
+		_, text, _ = strings.Cut(text, "\n") // from the first whole line on
+		return fmt.Sprintf("[the first %d bytes are left out]\n", cut) + text
+	}
+	return text
 }
 
 // last returns the last lines.

@@ -106,6 +106,8 @@ type ContainerSummary struct {
 	Finished time.Time `json:"finishedAt,omitzero"`
 	Seconds  float64   `json:"seconds"`
 	Output   []string  `json:"output"` // the last lines, at most 50
+
+	whole string // all that it wrote, bounded
 }
 
 func (s *session) summary() *Summary {
@@ -123,6 +125,7 @@ func (s *session) summary() *Summary {
 		for _, c := range containers(v.pod) {
 			is, _ := v.container(c.Name)
 			sum := summarize(v.pod, &c, &is, s.finished)
+			sum.whole = s.logs.output(v.pod, c.Name)
 			sum.Output = append([]string{}, s.logs.tail(v.pod, c.Name)...)
 			p.Containers = append(p.Containers, sum)
 			if !p.Started.IsZero() && !sum.Started.IsZero() {
@@ -132,6 +135,30 @@ func (s *session) summary() *Summary {
 		out.Pods = append(out.Pods, p)
 	}
 	return out
+}
+
+// line sums a pod up: how it stands, and for how long it took.
+func (p *PodSummary) line(name string) string {
+	word := strings.ToLower(string(p.Phase))
+	if p.Phase == v1.PodRunning {
+		word = "still ran"
+	}
+	for k := range p.Containers {
+		c := &p.Containers[k]
+		switch {
+		case c.Result == resultFailed && c.Kind != "sidecar":
+			word += fmt.Sprintf(", %s exit code %d", c.Name, *c.ExitCode)
+		case c.Result == resultWaiting && c.Reason != "ContainerCreating":
+			word += ", " + joinWords(c.Name+" waits", c.Reason)
+		}
+		if c.Restarts > 0 {
+			word += fmt.Sprintf(", restarts of %s: %d", c.Name, c.Restarts)
+		}
+	}
+	if p.Reason != "" {
+		word += ", " + p.Reason
+	}
+	return fmt.Sprintf("%s: %s, %.1f s", name, word, p.Seconds)
 }
 
 func summarize(p *v1.Pod, c *v1.Container, s *v1.ContainerStatus, end time.Time) ContainerSummary {
