@@ -142,7 +142,7 @@ func runOnce(ctx context.Context, c *command.Call, o onceFlags) error {
 	for _, dir := range once.Leftovers() {
 		fmt.Fprintf(c.Err, "monopod: a previous run was killed, or kept its pods; %s removes what is left of it\n", once.Removal(dir))
 	}
-	if cfg.Root, err = once.MakeRoot(); err != nil {
+	if cfg.Root, err = once.MakeRoot(""); err != nil {
 		return command.Exit(exitBroken, "%v", err)
 	}
 	code, err := startRun(ctx, cfg, &agent.Once{Pods: pods}, options, run)

@@ -35,6 +35,18 @@ type Chosen struct {
 // POD/CONTAINER, either with NAMESPACE/ before it. Names of pods may end in the
 // node's name.
 func Choose(pods []*v1.Pod, name string) (*Chosen, error) {
+	chosen, err := find(pods, name)
+	if err != nil {
+		return nil, fmt.Errorf("--exit-code-from %w", err)
+	}
+	if chosen.Container == "" {
+		return choosePod(chosen.Pod)
+	}
+	return chosen, nil
+}
+
+// find is Choose for any flag.
+func find(pods []*v1.Pod, name string) (*Chosen, error) {
 	parts := strings.Split(name, "/")
 	for _, form := range []struct{ space, pod, container int }{{-1, 0, 1}, {-1, 0, -1}, {0, 1, 2}, {0, 1, -1}} {
 		if max(form.pod, form.container)+1 != len(parts) {
@@ -45,7 +57,7 @@ func Choose(pods []*v1.Pod, name string) (*Chosen, error) {
 				continue
 			}
 			if form.container < 0 {
-				return choosePod(p)
+				return &Chosen{Pod: p}, nil
 			}
 			if slices.ContainsFunc(containers(p), func(c v1.Container) bool { return c.Name == parts[form.container] }) {
 				return &Chosen{p, parts[form.container]}, nil
@@ -58,7 +70,7 @@ func Choose(pods []*v1.Pod, name string) (*Chosen, error) {
 			all = append(all, n.pod(p)+"/"+c.Name)
 		}
 	}
-	return nil, fmt.Errorf("--exit-code-from %q names no pod or container here; there is %s", name, strings.Join(all, ", "))
+	return nil, fmt.Errorf("%q names no pod or container here; there is %s", name, strings.Join(all, ", "))
 }
 
 // choosePod takes the pod's only container where there is but one.

@@ -16,6 +16,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/cli/print"
 	"monopod/agent/podlog"
 	"monopod/agent/status"
 )
@@ -39,13 +40,14 @@ type Config struct {
 	Root    string    // of the agent
 	PodLogs string    // likewise
 
-	Timeout  time.Duration // from the start to the end of the work; 0: none
-	Ready    bool          // the work is done when all pods are ready
-	Keep     bool          // leaves the pods when they are
-	FailFast bool          // the first pod that fails ends the work of all
-	From     *Chosen       // whose exit code counts; nil: that of the first that failed
-	Pipeline Pipeline      // the CI service that reads Err
-	Reports  []Report
+	Timeout   time.Duration // from the start to the end of the work; 0: none
+	Ready     bool          // the work is done when all pods are ready
+	Keep      bool          // leaves the pods when they are
+	FailFast  bool          // the first pod that fails ends the work of all
+	From      *Chosen       // whose exit code counts; nil: that of the first that failed
+	Pipeline  Pipeline      // the CI service that reads Err
+	Reports   []Report
+	Artifacts []*Artifact // copied out when the work is done
 
 	Signals <-chan os.Signal
 	Out     io.Writer // what the containers write
@@ -78,6 +80,7 @@ func Run(ctx context.Context, c Config) int {
 	s.Pipeline.begin(time.Now())
 	s.logs = follow(reading, c, s.print, s.print.streams(c.Pods, s.names, c.Colour))
 	s.work()
+	copied := s.copyArtifacts(ctx)
 	kept := s.outcome.End == endReady && c.Keep
 	cleared := kept || s.clear(ctx)
 	if kept || !cleared { // what runs on may write for ever
@@ -92,11 +95,29 @@ func Run(ctx context.Context, c Config) int {
 	for _, err := range unread {
 		s.say.say("not all that was written could be read: %v", err)
 	}
-	return s.conclude(kept, cleared)
+	return s.conclude(kept, cleared, copied)
+}
+
+// copyArtifacts copies what is to outlive the run, and reports whether all of it is there.
+func (s *session) copyArtifacts(ctx context.Context) bool {
+	good := true
+	for _, a := range s.Artifacts {
+		skipped, err := a.copy(ctx, s.Root)
+		if err != nil {
+			good = false
+			s.say.say("artifact %s: %v", a.from, err)
+			continue
+		}
+		s.say.say("artifact %s: copied to %s", a.from, a.to)
+		if len(skipped) > 0 {
+			s.say.say("artifact %s: left out what is no file or folder: %s", a.from, print.OneLine(strings.Join(skipped, ", ")))
+		}
+	}
+	return good
 }
 
 // conclude says how it ended, writes the reports, and returns the exit code.
-func (s *session) conclude(kept, cleared bool) int {
+func (s *session) conclude(kept, cleared, copied bool) int {
 	o := s.outcome
 	fail := func() {
 		if o.Code == 0 {
@@ -116,6 +137,9 @@ func (s *session) conclude(kept, cleared bool) int {
 	}
 	if o.Code != 0 {
 		s.Pipeline.failed(o.Text)
+	}
+	if !copied {
+		fail()
 	}
 	switch {
 	case kept:

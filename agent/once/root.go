@@ -37,25 +37,48 @@ type Note struct {
 	CgroupRoot   string `json:"cgroupRoot"`
 }
 
-// MakeRoot makes the root dir of a run.
-func MakeRoot() (string, error) {
-	tmp, err := filepath.Abs(os.TempDir())
-	if err == nil {
-		err = checkParent(tmp)
+// MakeRoot makes the root dir of a run: dir, which must not exist or be empty, or with ""
+// one in the folder for temporary files.
+func MakeRoot(dir string) (string, error) {
+	parent := os.TempDir()
+	if dir != "" {
+		parent = filepath.Dir(filepath.Clean(dir))
 	}
-	dir := ""
+	parent, err := filepath.Abs(parent) // TMPDIR may be relative
 	if err == nil {
-		dir, err = os.MkdirTemp(tmp, rootPrefix)
+		err = checkParent(parent)
 	}
-	if err != nil {
-		return "", fmt.Errorf("folder for the run: %w; say with TMPDIR where it can be made", err)
+	switch {
+	case err != nil:
+	case dir == "":
+		if dir, err = os.MkdirTemp(parent, rootPrefix); err != nil {
+			err = fmt.Errorf("%w; say with TMPDIR or --dir where it can be made", err)
+		}
+	default:
+		dir = filepath.Join(parent, filepath.Base(dir))
+		err = makeEmpty(dir)
 	}
 	// The root user of a pod with a user namespace has no rights here, and must
 	// be able to pass through.
-	if err := os.Chmod(dir, 0o711); err != nil {
+	if err == nil {
+		err = os.Chmod(dir, 0o711)
+	}
+	if err != nil {
 		return "", fmt.Errorf("folder for the run: %w", err)
 	}
-	return filepath.Abs(dir) // TMPDIR may be relative
+	return dir, nil
+}
+
+// makeEmpty makes a folder unless it is there and empty.
+func makeEmpty(dir string) error {
+	err := os.Mkdir(dir, 0o711)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		return errors.Join(err, fmt.Errorf("%s is not empty: name one that is, or %s removes what a run left there", dir, Removal(dir)))
+	}
+	return nil
 }
 
 // Write writes the note, replacing a previous one. It must exist before the agent

@@ -15,7 +15,7 @@ func TestLeftovers(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var dirs []string
 	for range 3 {
-		dir, err := MakeRoot()
+		dir, err := MakeRoot("")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 func leftover(t *testing.T) string {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
-	dir, err := MakeRoot()
+	dir, err := MakeRoot("")
 	if err == nil {
 		err = Note{Endpoint: "unix:///r"}.Write(dir)
 	}
@@ -124,7 +124,7 @@ func TestNoRunWhereOthersCanReplaceItsFolder(t *testing.T) {
 		if err := os.Chmod(tmp, row.mode); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := MakeRoot(); (err == nil) != row.fine {
+		if _, err := MakeRoot(""); (err == nil) != row.fine {
 			t.Errorf("%v: error %v", row.mode, err)
 		}
 	}

@@ -21,6 +21,11 @@ const (
 	projectedPlugin = "kubernetes.io~projected"
 )
 
+// EmptyDir returns the directory of a pod's emptyDir.
+func EmptyDir(root, uid, volume string) string {
+	return filepath.Join(PodDir(root, uid), "volumes", emptyDirPlugin, volume)
+}
+
 // place is the directory of a volume that is the agent's own, on disk or in
 // memory. Nothing in it can lead out of it, and no link on the way to it is
 // followed.
