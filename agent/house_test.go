@@ -43,7 +43,7 @@ var (
 		"agent/cli/command":  {"agent/cli/client", "agent/cli/print"},
 		"agent/cli/logs":     {"agent/cli/client", "agent/cli/print", "agent/podlog", "manifests/defaults"},
 		"agent/cli/print":    {"agent/status", "manifests/defaults"},
-		"agent/once":         {"agent/cli/print", "agent/podlog", "agent/safefile", "agent/status", "manifests", "manifests/decode", "manifests/defaults"},
+		"agent/once":         {"agent/cli/print", "agent/podlog", "agent/safefile", "agent/status", "agent/volume", "manifests", "manifests/decode", "manifests/defaults"},
 		"cgroups":            {"manifests/poduid"},
 		"cgroups/cgrouptest": {"cgroups"},
 		"cri":                {},
