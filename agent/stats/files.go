@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	cgroup2 "github.com/containerd/cgroups/v3/cgroup2/stats"
 	"golang.org/x/sys/unix"
 )
 
@@ -90,18 +91,18 @@ func lines(path string) [][]string {
 }
 
 // readPressure reads a file such as cpu.pressure; nil without one.
-func readPressure(path string) *pressure {
-	var p *pressure
+func readPressure(path string) *cgroup2.PSIStats {
+	var p *cgroup2.PSIStats
 	for _, f := range lines(path) {
 		if len(f) < 5 {
 			continue
 		}
 		if p == nil {
-			p = &pressure{}
+			p = &cgroup2.PSIStats{Some: &cgroup2.PSIData{}, Full: &cgroup2.PSIData{}}
 		}
-		to := &p.Some
+		to := p.Some
 		if f[0] == "full" {
-			to = &p.Full
+			to = p.Full
 		}
 		for _, pair := range f[1:] {
 			key, value, _ := strings.Cut(pair, "=")
