@@ -1,7 +1,9 @@
 package stats
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/containerd/cgroups/v3/cgroup1"
 	v1 "github.com/containerd/cgroups/v3/cgroup1/stats"
@@ -40,7 +42,11 @@ func (h hierarchy) readRestV1(path string, u *use) {
 	u.Shares = number(h.file("cpu", path, "cpu.shares"))
 	u.Quota = number(h.file("cpu", path, "cpu.cfs_quota_us")) // -1 is no number
 	u.Period = number(h.file("cpu", path, "cpu.cfs_period_us"))
-	readPairs(h.file("memory", path, "memory.stat"), pair{"total_swap", &u.Swap})
+	memory, _ := readFile(h.file("memory", path, "memory.stat"))
+	if _, rest, ok := strings.Cut(memory, "\ntotal_swap "); ok {
+		n, _, _ := strings.Cut(rest, "\n")
+		u.Swap = parse(n)
+	}
 	if n := number(h.file("memory", path, "memory.memsw.limit_in_bytes")); n != nil {
 		u.SwapLimit = less(limit(*n), u.MemoryLimit)
 	}
@@ -50,33 +56,30 @@ func (h hierarchy) readRestV1(path string, u *use) {
 // readDisksV1 reads what the kubelet does, that of all cgroups below included. The
 // library reads a pod's own cgroup alone, in which nothing runs.
 func (h hierarchy) readDisksV1(path string, u *use) {
-	for _, counted := range []struct {
-		file        string
-		read, write func(*diskUse) *uint64
-	}{
-		{"blkio.throttle.io_service_bytes_recursive", func(d *diskUse) *uint64 { return &d.ReadBytes }, func(d *diskUse) *uint64 { return &d.WriteBytes }},
-		{"blkio.throttle.io_serviced_recursive", func(d *diskUse) *uint64 { return &d.Reads }, func(d *diskUse) *uint64 { return &d.Writes }},
-	} {
-		for _, f := range lines(h.file("blkio", path, counted.file)) {
-			if len(f) != 3 || f[1] != "Read" && f[1] != "Write" {
+	disks := map[string]*diskUse{}
+	for _, file := range []string{"io_service_bytes", "io_serviced"} {
+		for _, f := range lines(h.file("blkio", path, "blkio.throttle."+file+"_recursive")) {
+			if len(f) != 3 || parse(f[2]) == nil {
 				continue
 			}
-			n, to := parse(f[2]), counted.read
-			if f[1] == "Write" {
-				to = counted.write
+			d := disks[f[0]]
+			if d == nil {
+				d = &diskUse{Device: h.devices(f[0])}
+				disks[f[0]] = d
 			}
-			if n != nil {
-				*to(u.disk(h.devices(f[0]))) = *n
+			switch file + " " + f[1] {
+			case "io_service_bytes Read":
+				d.ReadBytes = *parse(f[2])
+			case "io_service_bytes Write":
+				d.WriteBytes = *parse(f[2])
+			case "io_serviced Read":
+				d.Reads = *parse(f[2])
+			case "io_serviced Write":
+				d.Writes = *parse(f[2])
 			}
 		}
 	}
-}
-
-// disk returns the use of a device.
-func (u *use) disk(device string) *diskUse {
-	i := slices.IndexFunc(u.Disks, func(d diskUse) bool { return d.Device == device })
-	if i < 0 {
-		i, u.Disks = len(u.Disks), append(u.Disks, diskUse{Device: device})
+	for _, number := range slices.Sorted(maps.Keys(disks)) {
+		u.Disks = append(u.Disks, *disks[number])
 	}
-	return &u.Disks[i]
 }
