@@ -87,7 +87,8 @@ func (t *tree) processes(path string) []int {
 	return slices.DeleteFunc(t.members(path), func(pid int) bool { return pid <= 0 || pid == os.Getpid() })
 }
 
-// members returns the ids in a cgroup and below, as this process sees them.
+// members returns the ids in a cgroup and below, as this process sees them. The library
+// gives up at a cgroup that goes meanwhile or is threaded and shows its ids further up.
 func (t *tree) members(path string) []int {
 	var pids []int
 	for _, mount := range t.all {

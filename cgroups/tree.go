@@ -209,7 +209,9 @@ const (
 	busyTries = 8 // doubling, about 1.3 s in all
 )
 
-// remove removes a cgroup and those below from all hierarchies.
+// remove removes a cgroup and those below from all hierarchies. The library would refuse
+// where a threaded one is below, would delete files where there is no cgroup file system,
+// and where a cgroup is busy would say that a file of the kernel's may not be deleted.
 func (t *tree) remove(path string) error {
 	var errs []error
 	for _, mount := range t.all {

@@ -26,7 +26,7 @@ type request struct {
 
 // claimsOf returns the claims of one version.
 func claimsOf(p *v1.Pod) claims {
-	requests := requestsOf(p)
+	requests := podspec.TotalRequests(p)
 	c := claims{pods: 1, ports: hostPorts(p)}
 	for _, name := range slices.SortedFunc(maps.Keys(requests), byWeight) {
 		if amount := requests[name]; amount.Sign() > 0 {
@@ -34,13 +34,6 @@ func claimsOf(p *v1.Pod) claims {
 		}
 	}
 	return c
-}
-
-// requestsOf returns the requests of a pod, with its overhead.
-func requestsOf(p *v1.Pod) v1.ResourceList {
-	requests, _ := podspec.PodResources(p)
-	podspec.Add(requests, p.Spec.Overhead)
-	return requests
 }
 
 // beside returns the claims of two versions of a pod, of which one runs at a time: the

@@ -205,7 +205,7 @@ func (g *PodCgroups) weight() (sum int64) {
 // Count adds a pod that may run to the weight of its level.
 func (g *PodCgroups) Count(p *v1.Pod) {
 	if podspec.CgroupClass(p) == cgroups.Burstable {
-		requests := podspec.CgroupRequests(p)
+		requests := podspec.TotalRequests(p)
 		g.Burstable[string(p.UID)] = requests.Cpu().MilliValue()
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
+	kernel "github.com/containerd/cgroups/v3"
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/podspec"
@@ -58,8 +58,7 @@ func newOn(security securityFiles, cfg NodeSettings, live func() NodeSettings, i
 	if err := cfg.Reserved.Check(facts.Capacity); err != nil {
 		return nil, err
 	}
-	var fs unix.Statfs_t
-	unified := unix.Statfs("/sys/fs/cgroup", &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC
+	unified := kernel.Mode() == kernel.Unified // hybrid is v1: there the controllers are
 	read := func() (Facts, error) { return ReadFacts(live()) }
 	return &Node{Cfg: cfg, Boot: checkpoint.ReadBoot(), log: log, Facts: facts, ReadFacts: read, Base: podspec.Host{
 		Name: cfg.NodeName, Instance: instance, Root: cfg.Root, PodLogs: cfg.PodLogs,
@@ -149,15 +148,10 @@ func SwapController(mount string, unified bool) bool {
 		_, err := os.Stat(filepath.Join(mount, "memory", "memory.memsw.limit_in_bytes"))
 		return err == nil
 	}
-	own, err := os.ReadFile("/proc/self/cgroup")
-	if err != nil {
-		return false
+	_, path, err := kernel.ParseCgroupFileUnified("/proc/self/cgroup")
+	if err == nil {
+		_, err = os.Stat(filepath.Join(mount, path, "memory.swap.max"))
 	}
-	_, path, ok := bytes.Cut(bytes.TrimSpace(own), []byte("0::"))
-	if !ok {
-		return false
-	}
-	_, err = os.Stat(filepath.Join(mount, string(path), "memory.swap.max"))
 	return err == nil
 }
 

@@ -2,6 +2,7 @@ package podspec
 
 import (
 	v1 "k8s.io/api/core/v1"
+	helpers "k8s.io/component-helpers/resource"
 
 	"monopod/cgroups"
 )
@@ -17,8 +18,8 @@ func CgroupClass(p *v1.Pod) cgroups.Class {
 	return cgroups.BestEffort
 }
 
-// CgroupRequests returns what the pod asks for together, with its overhead.
-func CgroupRequests(p *v1.Pod) v1.ResourceList {
+// TotalRequests returns what the pod asks for together, with its overhead.
+func TotalRequests(p *v1.Pod) v1.ResourceList {
 	requests, _ := PodResources(p)
 	Add(requests, p.Spec.Overhead)
 	return requests
@@ -27,7 +28,7 @@ func CgroupRequests(p *v1.Pod) v1.ResourceList {
 // PodCgroup returns the values of the pod's cgroup. A Burstable pod is limited
 // only if all that runs in it is.
 func PodCgroup(p *v1.Pod, n *Host) cgroups.Resources {
-	requests, limits := CgroupRequests(p), cgroupLimits(p)
+	requests, limits := TotalRequests(p), cgroupLimits(p)
 	r := cgroups.Resources{Shares: cgroups.Shares(requests.Cpu().MilliValue()), Period: n.CFSPeriod, Pids: n.PodPids, HugePages: map[string]int64{}}
 	for _, h := range hugepageLimits(requests, n) {
 		r.HugePages[h.PageSize] = int64(h.Limit)
@@ -66,30 +67,18 @@ func cgroupLimits(p *v1.Pod) v1.ResourceList {
 	return limits
 }
 
-// limitDeclared tells whether the pod as a whole, or all that runs in it at any
-// time, is limited. Sidecars before an init container lend it their limit.
+// limitDeclared reports whether the pod as a whole, or all that runs in it at any time,
+// is limited. Sidecars before an init container lend it their limit.
 func limitDeclared(p *v1.Pod, name v1.ResourceName) bool {
 	if r := p.Spec.Resources; r != nil {
 		if q := r.Limits[name]; !q.IsZero() {
 			return true
 		}
 	}
-	limited := func(c *v1.Container) bool {
-		q := c.Resources.Limits[name]
-		return !q.IsZero()
-	}
-	lent := false
-	for i := range p.Spec.InitContainers {
-		c := &p.Spec.InitContainers[i]
-		if !lent && !limited(c) {
-			return false
-		}
-		lent = lent || Restartable(c)
-	}
-	for i := range p.Spec.Containers {
-		if !limited(&p.Spec.Containers[i]) {
-			return false
-		}
-	}
-	return true
+	declared := true
+	helpers.AggregateContainerLimits(p, helpers.PodResourcesOptions{ContainerFn: func(limits v1.ResourceList, _ helpers.ContainerType) {
+		q := limits[name]
+		declared = declared && !q.IsZero()
+	}})
+	return declared
 }

@@ -10,7 +10,8 @@ import (
 	helpers "k8s.io/component-helpers/resource"
 )
 
-// PodResources returns the requests and limits of the pod, without overhead.
+// PodResources returns the requests and limits of the pod, without overhead: the library
+// would add that to quantities that are the pod's own.
 func PodResources(p *v1.Pod) (requests, limits v1.ResourceList) {
 	o := helpers.PodResourcesOptions{ExcludeOverhead: true}
 	return helpers.PodRequests(p, o), helpers.PodLimits(p, o)

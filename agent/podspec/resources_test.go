@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
+	helpers "k8s.io/component-helpers/resource"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -160,6 +162,23 @@ func TestSumsOfHugeQuantities(t *testing.T) {
 	want.Add(resource.MustParse(huge63))
 	if got := limits[v1.ResourceMemory]; got.Cmp(want) != 0 {
 		t.Errorf("got %s, want %s", got.String(), want.String())
+	}
+}
+
+// The day that this fails, PodResources may leave the overhead to the library.
+func TestTheLibraryAddsOverheadToThePodsOwn(t *testing.T) {
+	p := specPod(func(p *v1.Pod) {
+		p.Spec.Resources = new(resources("", "", "9000000000000000001", ""))
+		p.Spec.Overhead = resources("", "", "1Mi", "").Requests
+	})
+	was := p.DeepCopy()
+	TotalRequests(p)
+	if !equality.Semantic.DeepEqual(p, was) {
+		t.Error("summing up changed the pod")
+	}
+	helpers.PodRequests(p, helpers.PodResourcesOptions{})
+	if equality.Semantic.DeepEqual(p, was) {
+		t.Error("the library leaves the pod as it is now")
 	}
 }
 

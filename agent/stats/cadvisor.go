@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	cgroup2 "github.com/containerd/cgroups/v3/cgroup2/stats"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -55,13 +56,13 @@ func orZero(n *uint64) *uint64 {
 	return n
 }
 
-func cpuPressure(u *use) *pressure    { return u.CPUPressure }
-func memoryPressure(u *use) *pressure { return u.MemoryPressure }
-func ioPressure(u *use) *pressure     { return u.IOPressure }
-func some(p *pressure) uint64         { return p.Some.Total }
-func full(p *pressure) uint64         { return p.Full.Total }
+func cpuPressure(u *use) *cgroup2.PSIStats    { return u.CPUPressure }
+func memoryPressure(u *use) *cgroup2.PSIStats { return u.MemoryPressure }
+func ioPressure(u *use) *cgroup2.PSIStats     { return u.IOPressure }
+func some(p *cgroup2.PSIStats) uint64         { return p.GetSome().GetTotal() }
+func full(p *cgroup2.PSIStats) uint64         { return p.GetFull().GetTotal() }
 
-func stalled(of func(*use) *pressure, which func(*pressure) uint64) func(*use) *uint64 {
+func stalled(of func(*use) *cgroup2.PSIStats, which func(*cgroup2.PSIStats) uint64) func(*use) *uint64 {
 	return func(u *use) *uint64 {
 		if p := of(u); p != nil {
 			return known(which(p))

@@ -1,42 +1,85 @@
 package stats
 
-// perTick is how long a tick is in which version 1 counts user and system time:
-// USER_HZ is 100 on all systems that run Go on Linux.
-const perTick = 10_000_000 // ns
+import (
+	"maps"
+	"slices"
+	"strings"
 
+	"github.com/containerd/cgroups/v3/cgroup1"
+	v1 "github.com/containerd/cgroups/v3/cgroup1/stats"
+)
+
+func (h hierarchy) readCPUV1(path string, u *use) {
+	m := &v1.Metrics{CPU: &v1.CPUStat{Usage: &v1.CPUUsage{}}}
+	if cgroup1.NewCpuacct(h.mount).Stat(path, m) == nil {
+		u.CPU, u.User, u.System = known(m.CPU.Usage.Total), known(m.CPU.Usage.User), known(m.CPU.Usage.Kernel)
+	}
+}
+
+// readV1 reads controller by controller: one that lacks a file fails alone.
 func (h hierarchy) readV1(path string, u *use) {
-	readPairs(h.file("cpuacct", path, "cpuacct.stat"), pair{"user", &u.User}, pair{"system", &u.System})
-	u.User, u.System = times(u.User, perTick), times(u.System, perTick)
-	readPairs(h.file("cpu", path, "cpu.stat"), pair{"nr_periods", &u.Periods}, pair{"nr_throttled", &u.Throttled}, pair{"throttled_time", &u.ThrottledFor})
+	m := &v1.Metrics{CPU: &v1.CPUStat{Throttling: &v1.Throttle{}}}
+	if cgroup1.NewCpu(h.mount).Stat(path, m) == nil {
+		t := m.CPU.Throttling
+		u.Periods, u.Throttled, u.ThrottledFor = known(t.Periods), known(t.ThrottledPeriods), known(t.ThrottledTime)
+	}
+	if cgroup1.NewPids(h.mount).Stat(path, m) == nil {
+		u.Threads, u.MaxThreads = known(m.Pids.Current), limit(m.Pids.Limit)
+	}
+	// Of swap one file is wanted, and kernels may have none; newer ones lack those of kmem.
+	if cgroup1.NewMemory(h.mount, cgroup1.IgnoreModules("memsw", "kmem", "kmem.tcp")).Stat(path, m) == nil {
+		u.RSS, u.Cache, u.Mapped = known(m.Memory.TotalRSS), known(m.Memory.TotalCache), known(m.Memory.TotalMappedFile)
+		u.Faults, u.MajorFaults = known(m.Memory.TotalPgFault), known(m.Memory.TotalPgMajFault)
+		u.Memory, u.MemoryPeak, u.MemoryFails = known(m.Memory.Usage.Usage), known(m.Memory.Usage.Max), known(m.Memory.Usage.Failcnt)
+		u.WorkingSet, u.MemoryLimit = less(u.Memory, known(m.Memory.TotalInactiveFile)), limit(m.Memory.Usage.Limit)
+		u.OOMKills = known(m.MemoryOomControl.OomKill)
+	}
+	h.readRestV1(path, u)
+}
+
+// readRestV1 reads what the library leaves out.
+func (h hierarchy) readRestV1(path string, u *use) {
 	u.Shares = number(h.file("cpu", path, "cpu.shares"))
 	u.Quota = number(h.file("cpu", path, "cpu.cfs_quota_us")) // -1 is no number
 	u.Period = number(h.file("cpu", path, "cpu.cfs_period_us"))
+	memory, _ := readFile(h.file("memory", path, "memory.stat"))
+	if _, rest, ok := strings.Cut(memory, "\ntotal_swap "); ok {
+		n, _, _ := strings.Cut(rest, "\n")
+		u.Swap = parse(n)
+	}
+	if n := number(h.file("memory", path, "memory.memsw.limit_in_bytes")); n != nil {
+		u.SwapLimit = less(limit(*n), u.MemoryLimit)
+	}
+	h.readDisksV1(path, u)
+}
 
-	var inactive *uint64
-	readPairs(h.file("memory", path, "memory.stat"), pair{"total_rss", &u.RSS}, pair{"total_cache", &u.Cache}, pair{"total_mapped_file", &u.Mapped}, pair{"total_swap", &u.Swap},
-		pair{"total_pgfault", &u.Faults}, pair{"total_pgmajfault", &u.MajorFaults}, pair{"total_inactive_file", &inactive})
-	u.Memory = number(h.file("memory", path, "memory.usage_in_bytes"))
-	u.WorkingSet = less(u.Memory, inactive)
-	u.MemoryLimit = limit(number(h.file("memory", path, "memory.limit_in_bytes")))
-	u.SwapLimit = less(limit(number(h.file("memory", path, "memory.memsw.limit_in_bytes"))), u.MemoryLimit)
-	u.MemoryPeak = number(h.file("memory", path, "memory.max_usage_in_bytes"))
-	u.MemoryFails = number(h.file("memory", path, "memory.failcnt"))
-	readPairs(h.file("memory", path, "memory.oom_control"), pair{"oom_kill", &u.OOMKills})
-
-	u.Disks = h.eachDevice(h.file("blkio", path, "blkio.throttle.io_service_bytes_recursive"), nil, func(d *diskUse, key string, n uint64) {
-		switch key {
-		case "Read":
-			d.ReadBytes = n
-		case "Write":
-			d.WriteBytes = n
+// readDisksV1 reads what the kubelet does, that of all cgroups below included. The
+// library reads a pod's own cgroup alone, in which nothing runs.
+func (h hierarchy) readDisksV1(path string, u *use) {
+	disks := map[string]*diskUse{}
+	for _, file := range []string{"io_service_bytes", "io_serviced"} {
+		for _, f := range lines(h.file("blkio", path, "blkio.throttle."+file+"_recursive")) {
+			if len(f) != 3 || parse(f[2]) == nil {
+				continue
+			}
+			d := disks[f[0]]
+			if d == nil {
+				d = &diskUse{Device: h.devices(f[0])}
+				disks[f[0]] = d
+			}
+			switch file + " " + f[1] {
+			case "io_service_bytes Read":
+				d.ReadBytes = *parse(f[2])
+			case "io_service_bytes Write":
+				d.WriteBytes = *parse(f[2])
+			case "io_serviced Read":
+				d.Reads = *parse(f[2])
+			case "io_serviced Write":
+				d.Writes = *parse(f[2])
+			}
 		}
-	})
-	u.Disks = h.eachDevice(h.file("blkio", path, "blkio.throttle.io_serviced_recursive"), u.Disks, func(d *diskUse, key string, n uint64) {
-		switch key {
-		case "Read":
-			d.Reads = n
-		case "Write":
-			d.Writes = n
-		}
-	})
+	}
+	for _, number := range slices.Sorted(maps.Keys(disks)) {
+		u.Disks = append(u.Disks, *disks[number])
+	}
 }

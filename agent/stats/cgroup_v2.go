@@ -1,53 +1,78 @@
 package stats
 
 import (
-	"math"
-	"time"
+	"fmt"
+
+	"github.com/containerd/cgroups/v3/cgroup2"
+	v2 "github.com/containerd/cgroups/v3/cgroup2/stats"
 )
 
-func (h hierarchy) readV2(path string, u *use) {
-	file := func(name string) string { return h.file("", path, name) }
-	u.Time = time.Now()
-	readPairs(file("cpu.stat"), pair{"usage_usec", &u.CPU}, pair{"user_usec", &u.User}, pair{"system_usec", &u.System},
-		pair{"nr_periods", &u.Periods}, pair{"nr_throttled", &u.Throttled}, pair{"throttled_usec", &u.ThrottledFor})
-	u.CPU, u.User, u.System, u.ThrottledFor = times(u.CPU, 1000), times(u.User, 1000), times(u.System, 1000), times(u.ThrottledFor, 1000)
-	if weight := number(file("cpu.weight")); weight != nil && *weight > 0 {
-		u.Shares = known(2 + (*weight-1)*262142/9999) // as the kubelet reads it back
+// stat reads one part of a cgroup's numbers, nil if that fails: one file that cannot be
+// read fails all that the library reads with it.
+func (h hierarchy) stat(path string, part cgroup2.StatMask) *v2.Metrics {
+	g, err := cgroup2.Load(path, cgroup2.WithMountpoint(h.mount))
+	if err != nil {
+		return nil
 	}
-	for _, f := range lines(file("cpu.max")) {
+	m, _ := g.StatFiltered(part)
+	return m
+}
+
+// has reports whether a cgroup has a file. The library reads zeros where it has not.
+func (h hierarchy) has(path, name string) bool { return there(h.file("", path, name)) }
+
+func (h hierarchy) readCPUV2(path string, u *use) {
+	c := h.stat(path, cgroup2.StatCPU).GetCPU()
+	if c == nil || !h.has(path, "cpu.stat") {
+		return
+	}
+	u.CPU, u.User, u.System = known(c.UsageUsec*1000), known(c.UserUsec*1000), known(c.SystemUsec*1000)
+	u.CPUPressure = c.PSI
+	for _, f := range lines(h.file("", path, "cpu.max")) { // for which the library has no reader
 		if len(f) == 2 {
 			u.Quota, u.Period = parse(f[0]), parse(f[1])
 		}
 	}
-
-	var inactive *uint64
-	readPairs(file("memory.stat"), pair{"anon", &u.RSS}, pair{"file", &u.Cache}, pair{"file_mapped", &u.Mapped}, pair{"pgfault", &u.Faults}, pair{"pgmajfault", &u.MajorFaults}, pair{"inactive_file", &inactive})
-	if u.Memory = number(file("memory.current")); u.Memory == nil && u.RSS != nil {
-		u.Memory = plus(u.RSS, u.Cache) // the root has no memory.current
+	if u.Period != nil { // else nothing is counted
+		u.Periods, u.Throttled, u.ThrottledFor = known(c.NrPeriods), known(c.NrThrottled), known(c.ThrottledUsec*1000)
 	}
-	u.WorkingSet = less(u.Memory, inactive)
-	u.MemoryLimit = number(file("memory.max"))
-	u.MemoryPeak = number(file("memory.peak"))
-	u.Swap = number(file("memory.swap.current"))
-	u.SwapLimit = number(file("memory.swap.max"))
-	readPairs(file("memory.events"), pair{"max", &u.MemoryFails}, pair{"oom_kill", &u.OOMKills})
-	if u.MemoryLimit != nil && *u.MemoryLimit >= math.MaxInt64 {
-		u.MemoryLimit = nil
-	}
+}
 
-	u.Disks = h.eachDevice(file("io.stat"), nil, func(d *diskUse, key string, n uint64) {
-		switch key {
-		case "rbytes":
-			d.ReadBytes = n
-		case "wbytes":
-			d.WriteBytes = n
-		case "rios":
-			d.Reads = n
-		case "wios":
-			d.Writes = n
+func (h hierarchy) readV2(path string, u *use) {
+	if weight := number(h.file("", path, "cpu.weight")); weight != nil && *weight > 0 {
+		u.Shares = known(2 + (*weight-1)*262142/9999) // as the kubelet reads it back
+	}
+	if m := h.stat(path, cgroup2.StatMemory).GetMemory(); m != nil && h.has(path, "memory.stat") {
+		u.readMemoryV2(m)
+		if !h.has(path, "memory.swap.max") {
+			u.Swap, u.SwapLimit = nil, nil
 		}
-	})
-	u.CPUPressure = readPressure(file("cpu.pressure"))
-	u.MemoryPressure = readPressure(file("memory.pressure"))
-	u.IOPressure = readPressure(file("io.pressure"))
+	}
+	if e := h.stat(path, cgroup2.StatMemoryEvents).GetMemoryEvents(); e != nil {
+		u.MemoryFails, u.OOMKills = known(e.Max), known(e.OomKill)
+	}
+	if p := h.stat(path, cgroup2.StatPids).GetPids(); p != nil && p.Limit != 0 {
+		u.Threads, u.MaxThreads = known(p.Current), limit(p.Limit)
+	}
+	io := h.stat(path, cgroup2.StatIO).GetIo()
+	u.IOPressure = io.GetPSI()
+	for _, d := range io.GetUsage() {
+		u.Disks = append(u.Disks, diskUse{h.devices(fmt.Sprintf("%d:%d", d.Major, d.Minor)), d.Rios, d.Wios, d.Rbytes, d.Wbytes})
+	}
+}
+
+func (u *use) readMemoryV2(m *v2.MemoryStat) {
+	u.RSS, u.Cache, u.Mapped = known(m.Anon), known(m.File), known(m.FileMapped)
+	u.Faults, u.MajorFaults = known(m.Pgfault), known(m.Pgmajfault)
+	u.Memory = known(m.Usage)
+	if m.Usage == 0 { // the root has no memory.current
+		u.Memory = known(m.Anon + m.File)
+	}
+	u.WorkingSet = less(u.Memory, known(m.InactiveFile))
+	u.MemoryLimit, u.MemoryPeak = limit(m.UsageLimit), limit(m.MaxUsage)
+	u.Swap, u.SwapLimit = known(m.SwapUsage), limit(m.SwapLimit)
+	if m.SwapLimit == 0 {
+		u.SwapLimit = known(0) // swap is forbidden
+	}
+	u.MemoryPressure = m.PSI
 }

@@ -3,9 +3,9 @@ package stats
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"time"
 
+	"github.com/containerd/cgroups/v3"
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/cri"
@@ -140,15 +140,12 @@ func (c *Collector) read(ctx context.Context) *sample {
 
 // ownCgroup returns the agent's cgroup, "" if it is the root.
 func ownCgroup(proc string, unified bool) string {
-	controller := "memory"
-	if unified {
-		controller = ""
+	controllers, path, _ := cgroups.ParseCgroupFileUnified(proc + "/self/cgroup")
+	if !unified {
+		path = controllers["memory"]
 	}
-	for _, f := range lines(proc + "/self/cgroup") {
-		parts := strings.SplitN(strings.Join(f, " "), ":", 3) // number:controllers:path
-		if len(parts) == 3 && parts[1] == controller && parts[2] != "/" {
-			return parts[2]
-		}
+	if path == "/" {
+		return ""
 	}
-	return ""
+	return path
 }

@@ -2,9 +2,11 @@ package stats
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
+	cgroup2 "github.com/containerd/cgroups/v3/cgroup2/stats"
 	"golang.org/x/sys/unix"
 )
 
@@ -50,32 +52,6 @@ func parse(text string) *uint64 {
 	return &n
 }
 
-// pair is a key of a file and where its number goes.
-type pair struct {
-	key string
-	to  **uint64
-}
-
-// readPairs takes numbers from a file of lines "key number". What the file does
-// not have stays as it is.
-func readPairs(path string, pairs ...pair) {
-	text, err := readFile(path)
-	if err != nil {
-		return
-	}
-	for line := range strings.Lines(text) {
-		key, value, _ := strings.Cut(line, " ")
-		for k := range pairs {
-			if pairs[k].key == key {
-				if n := parse(strings.TrimSpace(value)); n != nil {
-					*pairs[k].to = n
-				}
-				break
-			}
-		}
-	}
-}
-
 // lines returns the fields of each line of a file.
 func lines(path string) [][]string {
 	text, err := readFile(path)
@@ -89,33 +65,23 @@ func lines(path string) [][]string {
 	return out
 }
 
-// readPressure reads a file such as cpu.pressure; nil without one.
-func readPressure(path string) *pressure {
-	var p *pressure
-	for _, f := range lines(path) {
-		if len(f) < 5 {
-			continue
+// readPressure reads a file such as /proc/pressure/cpu; nil without one.
+func readPressure(path string) *cgroup2.PSIStats {
+	text, _ := readFile(path)
+	p := &cgroup2.PSIStats{}
+	for line := range strings.Lines(text) {
+		var kind string
+		d := &cgroup2.PSIData{}
+		_, err := fmt.Sscanf(line, "%s avg10=%f avg60=%f avg300=%f total=%d", &kind, &d.Avg10, &d.Avg60, &d.Avg300, &d.Total)
+		switch {
+		case err == nil && kind == "some":
+			p.Some = d
+		case err == nil && kind == "full":
+			p.Full = d
 		}
-		if p == nil {
-			p = &pressure{}
-		}
-		to := &p.Some
-		if f[0] == "full" {
-			to = &p.Full
-		}
-		for _, pair := range f[1:] {
-			key, value, _ := strings.Cut(pair, "=")
-			switch key {
-			case "avg10":
-				to.Avg10, _ = strconv.ParseFloat(value, 64)
-			case "avg60":
-				to.Avg60, _ = strconv.ParseFloat(value, 64)
-			case "avg300":
-				to.Avg300, _ = strconv.ParseFloat(value, 64)
-			case "total":
-				to.Total, _ = strconv.ParseUint(value, 10, 64)
-			}
-		}
+	}
+	if p.Some == nil {
+		return nil
 	}
 	return p
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	cgroup2 "github.com/containerd/cgroups/v3/cgroup2/stats"
 )
 
 // Host is where the kernel tells of the machine. The zero value is this one.
@@ -37,7 +39,7 @@ func (h Host) Memory() (total, workingSet uint64, err error) {
 	if m["MemTotal"] == nil {
 		return 0, 0, fmt.Errorf("memory of the machine: %s has no MemTotal", filepath.Join(h.Proc, "meminfo"))
 	}
-	if u := h.hierarchy().read(""); u != nil && u.WorkingSet != nil {
+	if u := h.hierarchy().read("/"); u != nil && u.WorkingSet != nil {
 		return *m["MemTotal"], *u.WorkingSet, nil
 	}
 	used := less(m["MemTotal"], m["MemAvailable"])
@@ -84,7 +86,7 @@ func (h Host) meminfo() map[string]*uint64 {
 // there is none, what the kernel does.
 func (h Host) use() *use {
 	m := h.meminfo()
-	u := h.hierarchy().read("")
+	u := h.hierarchy().read("/")
 	if u == nil {
 		u = &use{WorkingSet: less(m["MemTotal"], m["MemAvailable"]), Memory: less(m["MemTotal"], m["MemFree"])}
 	}
@@ -93,13 +95,17 @@ func (h Host) use() *use {
 	}
 	u.MemoryLimit, u.MaxThreads = m["MemTotal"], nil
 	u.Swap, u.SwapLimit = less(m["SwapTotal"], m["SwapFree"]), m["SwapTotal"]
-	for to, name := range map[**pressure]string{&u.CPUPressure: "cpu", &u.MemoryPressure: "memory", &u.IOPressure: "io"} {
+	for to, name := range map[**cgroup2.PSIStats]string{&u.CPUPressure: "cpu", &u.MemoryPressure: "memory", &u.IOPressure: "io"} {
 		if *to == nil {
 			*to = readPressure(filepath.Join(h.Proc, "pressure", name))
 		}
 	}
 	return u
 }
+
+// perTick is how long a tick is in which the kernel tells a process of the machine's
+// time: USER_HZ is 100 on all systems that run Go on Linux.
+const perTick = 10_000_000 // ns
 
 // cpuTime returns how long the processors worked, in ns.
 func (h Host) cpuTime() *uint64 {

@@ -3,7 +3,6 @@ package stats
 import (
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -40,7 +39,7 @@ func readPod(host Host, h hierarchy, pod *v1.Pod, cgroup string) *podUse {
 // readMembers reads the cgroups below the pod's: its containers, and the rest,
 // the sandbox.
 func (p *podUse) readMembers(host Host, h hierarchy) {
-	inside := -1 // a process in the pod's network
+	inside := "" // a process in the pod's network
 	for _, name := range h.children(p.Path) {
 		at := path.Join(p.Path, name)
 		pids := h.processes(at)
@@ -56,12 +55,12 @@ func (p *podUse) readMembers(host Host, h hierarchy) {
 			p.Sandbox, p.SandboxPath = idOf(name), at
 			inside = pids[0]
 		}
-		if len(pids) > 0 && inside < 0 {
+		if len(pids) > 0 && inside == "" {
 			inside = pids[0]
 		}
 	}
-	if inside > 0 && !p.Spec.HostNetwork { // else it would be the machine's again
-		p.Links = host.links(strconv.Itoa(inside))
+	if inside != "" && !p.Spec.HostNetwork { // else it would be the machine's again
+		p.Links = host.links(inside)
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 var update = flag.Bool("update", false, "write what is told to testdata")
 
 // plant makes the files of testdata/<name>.tree and returns the machine they are of.
-func plant(t *testing.T, name string) Host {
+func plant(t testing.TB, name string) Host {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name+".tree"))
 	if err != nil {
@@ -44,7 +44,7 @@ func plant(t *testing.T, name string) Host {
 	return Host{Proc: filepath.Join(dir, "proc"), Sys: filepath.Join(dir, "sys"), Cgroup: filepath.Join(dir, "cgroup")}
 }
 
-func put(t *testing.T, dir, path, text string) {
+func put(t testing.TB, dir, path, text string) {
 	t.Helper()
 	path = filepath.Join(dir, path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -66,7 +66,7 @@ status:
   - {name: waiting, state: {waiting: {reason: CrashLoopBackOff}}}
 `
 
-func parsePod(t *testing.T, text string) *v1.Pod {
+func parsePod(t testing.TB, text string) *v1.Pod {
 	t.Helper()
 	p := &v1.Pod{}
 	if err := yaml.UnmarshalStrict([]byte(text), p); err != nil {
@@ -77,7 +77,7 @@ func parsePod(t *testing.T, text string) *v1.Pod {
 
 // looker returns a collector of a machine with the pods, whose cgroups are as the
 // driver names them.
-func looker(t *testing.T, h Host, r *critest.Runtime, driver string, pods ...*v1.Pod) *Collector {
+func looker(t testing.TB, h Host, r *critest.Runtime, driver string, pods ...*v1.Pod) *Collector {
 	names := map[string][2]string{
 		"systemd":  {"/kubepods.slice", "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice"},
 		"cgroupfs": {"/kubepods", "/kubepods/burstable/pod%s"},

@@ -5,7 +5,11 @@
 // /metrics/cadvisor.
 package stats
 
-import "time"
+import (
+	"time"
+
+	cgroup2 "github.com/containerd/cgroups/v3/cgroup2/stats"
+)
 
 // use is what one cgroup has used, or what the runtime says of a container. A
 // nil number is not known.
@@ -22,22 +26,14 @@ type use struct {
 	Faults, MajorFaults                  *uint64
 	Processes, Threads, MaxThreads       *uint64
 	Disks                                []diskUse
-	CPUPressure, MemoryPressure          *pressure
-	IOPressure                           *pressure
+	CPUPressure, MemoryPressure          *cgroup2.PSIStats
+	IOPressure                           *cgroup2.PSIStats
 }
 
 // diskUse is what went to and came from a block device.
 type diskUse struct {
 	Device                               string // such as /dev/sda, or 8:0
 	Reads, Writes, ReadBytes, WriteBytes uint64
-}
-
-// pressure is how long tasks waited for a resource, some of them or all.
-type pressure struct{ Some, Full stall }
-
-type stall struct {
-	Total                uint64  // µs
-	Avg10, Avg60, Avg300 float64 // percent
 }
 
 // link is what went over a network interface.

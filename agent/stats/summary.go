@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	cgroup2 "github.com/containerd/cgroups/v3/cgroup2/stats"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
@@ -150,11 +151,15 @@ func swapStats(u *use) *statsapi.SwapStats {
 	return &statsapi.SwapStats{Time: metav1.NewTime(u.Time), SwapUsageBytes: u.Swap, SwapAvailableBytes: less(u.SwapLimit, u.Swap)}
 }
 
-func psi(p *pressure) *statsapi.PSIStats {
+func psi(p *cgroup2.PSIStats) *statsapi.PSIStats {
 	if p == nil {
 		return nil
 	}
-	return &statsapi.PSIStats{Full: statsapi.PSIData(p.Full), Some: statsapi.PSIData(p.Some)}
+	return &statsapi.PSIStats{Full: psiData(p.GetFull()), Some: psiData(p.GetSome())}
+}
+
+func psiData(d *cgroup2.PSIData) statsapi.PSIData {
+	return statsapi.PSIData{Total: d.GetTotal(), Avg10: d.GetAvg10(), Avg60: d.GetAvg60(), Avg300: d.GetAvg300()}
 }
 
 // mainOf returns the interface that runtimes give pods, else the first.
