@@ -47,12 +47,12 @@ func agentWith(t *testing.T, names ...string) string {
 func TestComplete(t *testing.T) {
 	socket := agentWith(t, "default/web", "default/db", "a/proxy", "b/proxy")
 	asked := 0
-	ask := func(s string) command.Candidates {
+	ask := func(s string) command.Pods {
 		asked++
 		if s == command.DefaultSocket {
 			s = socket
 		}
-		return command.AskCandidates(t.Context(), s)
+		return command.AskPods(t.Context(), s)
 	}
 	for line, want := range map[string]string{
 		"re":                      "restart",
@@ -102,7 +102,7 @@ func TestComplete(t *testing.T) {
 	} {
 		words := strings.Split(line, " ")
 		var got []string
-		for _, c := range command.Completions(Commands(), words, ask) {
+		for _, c := range command.Completions(App().Commands, words, ask) {
 			got = append(got, c.Text)
 		}
 		slices.Sort(got)

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
@@ -42,19 +42,19 @@ func Images(ctx context.Context, w io.Writer, o Options) error {
 	return print.Images(w, &all, o.Format)
 }
 
-func imagesCommand() *command.Command {
+func imagesCommand() *cli.Command {
 	var o Options
-	return &command.Command{
+	return &cli.Command{
 		Name: "images", Usage: "list the images, who uses them, and which are to go",
-		Flags: func(f *pflag.FlagSet) {
-			command.OutputFlag(f, &o.Output, "wide, json or yaml")
-			command.SocketFlag(f, &o.Socket)
+		Flags: []cli.Flag{
+			command.OutputFlag(&o.Output, "wide, json or yaml"),
+			command.SocketFlag(&o.Socket),
 		},
-		Run: func(ctx context.Context, c *command.Call) error {
-			if err := c.NoArgs(""); err != nil {
+		Action: func(c *cli.Context) error {
+			if err := command.NoArgs(c, ""); err != nil {
 				return err
 			}
-			return Images(ctx, c.Out, o)
+			return Images(c.Context, c.App.Writer, o)
 		},
 	}
 }

@@ -9,10 +9,11 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent"
@@ -32,54 +33,59 @@ type onceFlags struct {
 	until   string
 	keep    bool
 	from    string
-	reports []string
 	plain   bool
 	remove  string
 }
 
-const onceAbout = `Pods with restartPolicy Never or OnFailure are jobs: the run ends when all of them have ended. Other
-pods run beside them and are stopped then. What the containers write goes to standard output, what
-is waited for to standard error. Nothing is left of the run, and nothing else that runs on the
-machine is touched. The folder of the run is made in TMPDIR; the runtime must see it under the same
-name.
+const onceAbout = `
+Pods with restartPolicy Never or OnFailure are jobs: the run ends when all of
+them have ended. Other pods run beside them and are stopped then. What the
+containers write goes to standard output, what is waited for to standard error.
+Nothing is left of the run, and nothing else that runs on the machine is
+touched. The folder of the run is made in TMPDIR; the runtime must see it under
+the same name.
 
 Exit codes:
-  0        all jobs have succeeded, or with --until ready all pods are ready
-  2        wrong flags or invalid manifests; nothing was started
-  124      --timeout was over before the work was done
-  125      monopod or the runtime failed, or a pod can never run here
-  129 130 143   ended by SIGHUP, SIGINT or SIGTERM: pods are stopped within their grace; a second one
-           kills them, a third one gives up
-  other    of the container that failed first in a pod that failed, or of the one that
-           --exit-code-from names`
 
-func onceCommand() *command.Command {
+    0            all jobs have succeeded, or with --until ready all pods are
+                 ready
+    2            wrong flags or invalid manifests; nothing was started
+    124          --timeout was over before the work was done
+    125          monopod or the runtime failed, or a pod can never run here
+    129 130 143  ended by SIGHUP, SIGINT or SIGTERM: pods are stopped within
+                 their grace; a second one kills them, a third one gives up
+    other        of the container that failed first in a pod that failed, or
+                 of the one that --exit-code-from names`
+
+func onceCommand() *cli.Command {
 	var o onceFlags
-	return &command.Command{
-		Name: "once", Args: "FILE|DIR|- ...", Usage: "run pods to their end and exit with the outcome", About: onceAbout,
-		Flags: func(f *pflag.FlagSet) {
-			f.DurationVar(&o.timeout, "timeout", 0, "how much `TIME` the work may take, such as 10m (default: any)")
-			f.StringVar(&o.until, "until", "", "end at the `STATE` ready: when all pods are, or have succeeded")
-			f.BoolVar(&o.keep, "keep", false, "with --until ready: leave the pods running then")
-			f.StringVar(&o.from, "exit-code-from", "", "exit with the code of `POD[/CONTAINER]`; of its pod no other container is waited for")
-			f.StringArrayVar(&o.reports, "report", nil, "write a report as `junit=FILE` or json=FILE; may be given more than once")
-			f.BoolVar(&o.plain, "no-color", false, "no colours, not even on a terminal")
-			f.StringVar(&o.remove, "remove", "", "remove what a previous run left in the folder `DIR`, instead of running anything")
-			runtimeFlags(f)
-			f.String("log-level", "warn", "the least `LEVEL` of monopod's own log: debug, info, warn or error")
-		},
-		Run: func(ctx context.Context, c *command.Call) error { return runOnce(ctx, c, o) },
+	return &cli.Command{
+		Name: "once", ArgsUsage: "FILE|DIR|- ...", Usage: "run pods to their end and exit with the outcome", Description: onceAbout,
+		Flags: append([]cli.Flag{
+			&cli.DurationFlag{Name: "timeout", Destination: &o.timeout,
+				Usage: "how much `TIME` the work may take, such as 10m (default: any)"},
+			&cli.StringFlag{Name: "until", Destination: &o.until,
+				Usage: "end at the `STATE` ready: when all pods are, or have succeeded"},
+			&cli.BoolFlag{Name: "keep", Destination: &o.keep, Usage: "with --until ready: leave the pods running then"},
+			&cli.StringFlag{Name: "exit-code-from", Destination: &o.from,
+				Usage: "exit with the code of `POD[/CONTAINER]`; of its pod no other container is waited for"},
+			&cli.StringSliceFlag{Name: "report", KeepSpace: true,
+				Usage: "write a report as `junit=FILE` or json=FILE; may be given more than once"},
+			&cli.BoolFlag{Name: "no-color", Destination: &o.plain, Usage: "no colours, not even on a terminal"},
+			&cli.StringFlag{Name: "remove", Destination: &o.remove,
+				Usage: "remove what a previous run left in the folder `DIR`, instead of running anything"},
+			&cli.StringFlag{Name: "log-level", Value: "warn",
+				Usage: "the least `LEVEL` of monopod's own log: debug, info, warn or error"},
+		}, runtimeFlags()...),
+		Action: func(c *cli.Context) error { return runOnce(c, o) },
 	}
 }
 
 // runtimeFlags are those of run that once has too.
-func runtimeFlags(f *pflag.FlagSet) {
-	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	runFlags(all)
-	for _, name := range []string{"runtime-endpoint", "node-name", "node-labels", "resolv-conf", "cgroup-driver", "cgroup-root", "config",
-		"image-credential-provider-config", "image-credential-provider-bin-dir", "log-format"} {
-		f.AddFlag(all.Lookup(name))
-	}
+func runtimeFlags() []cli.Flag {
+	shared := []string{"runtime-endpoint", "node-name", "node-labels", "resolv-conf", "cgroup-driver", "cgroup-root",
+		"config", "image-credential-provider-config", "image-credential-provider-bin-dir", "log-format"}
+	return slices.DeleteFunc(runFlags(), func(f cli.Flag) bool { return !slices.Contains(shared, f.Names()[0]) })
 }
 
 // check refuses flags that do not go together.
@@ -102,21 +108,21 @@ func (o *onceFlags) check(args []string) error {
 }
 
 // runOnce runs pods to their end, or removes what a previous run left.
-func runOnce(ctx context.Context, c *command.Call, o onceFlags) error {
-	if err := o.check(c.Args); err != nil {
+func runOnce(c *cli.Context, o onceFlags) error {
+	if err := o.check(c.Args().Slice()); err != nil {
 		return command.UsageError("%v", err)
 	}
 	level := &slog.LevelVar{}
 	level.Set(slog.LevelWarn)
-	log, err := logger(command.Text(c.Flags, "log-format"), level, c.Err)
+	log, err := logger(c.String("log-format"), level, c.App.ErrWriter)
 	if err != nil {
 		return command.UsageError("%v", err)
 	}
-	chosen := c.Flags.Changed("log-level")
+	chosen := c.IsSet("log-level")
 	if !chosen {
 		log = slog.New(once.Quiet(log.Handler()))
 	}
-	cfg, err := settings(c.Flags, log)
+	cfg, err := settings(c, log)
 	if err != nil {
 		return command.UsageError("%v", err)
 	}
@@ -124,28 +130,28 @@ func runOnce(ctx context.Context, c *command.Call, o onceFlags) error {
 		level.Set(cfg.Level())
 	}
 	options := agent.Options{Version: Version().Version, Log: log}
-	run := once.Config{Timeout: o.timeout, Ready: o.until == "ready", Keep: o.keep, Out: c.Out, Err: c.Err,
-		Colour: !o.plain && print.Colored(c.Out, os.Getenv)}
+	run := once.Config{Timeout: o.timeout, Ready: o.until == "ready", Keep: o.keep, Out: c.App.Writer, Err: c.App.ErrWriter,
+		Colour: !o.plain && print.Colored(c.App.Writer, os.Getenv)}
 	if o.remove != "" {
-		return removeRun(ctx, o.remove, cfg, options, run)
+		return removeRun(c.Context, o.remove, cfg, options, run)
 	}
-	pods, err := onlyGood(ctx, c, cfg)
+	pods, err := onlyGood(c, cfg)
 	if err != nil {
 		return err
 	}
 	for _, p := range pods {
 		run.Pods = append(run.Pods, p.Pod)
 	}
-	if err := o.complete(&run); err != nil {
+	if err := o.complete(&run, c.StringSlice("report")); err != nil {
 		return command.UsageError("%v", err)
 	}
 	for _, dir := range once.Leftovers() {
-		fmt.Fprintf(c.Err, "monopod: a previous run was killed, or kept its pods; %s removes what is left of it\n", once.Removal(dir))
+		fmt.Fprintf(c.App.ErrWriter, "monopod: a previous run was killed, or kept its pods; %s removes what is left of it\n", once.Removal(dir))
 	}
 	if cfg.Root, err = once.MakeRoot(); err != nil {
-		return command.Exit(exitBroken, "%v", err)
+		return cli.Exit(err, exitBroken)
 	}
-	code, err := startRun(ctx, cfg, &agent.Once{Pods: pods}, options, run)
+	code, err := startRun(c.Context, cfg, &agent.Once{Pods: pods}, options, run)
 	if err != nil {
 		os.RemoveAll(cfg.Root) // nothing was started
 	}
@@ -153,13 +159,13 @@ func runOnce(ctx context.Context, c *command.Call, o onceFlags) error {
 }
 
 // complete fills in what depends on the pods, and on files that must be there.
-func (o *onceFlags) complete(run *once.Config) (err error) {
+func (o *onceFlags) complete(run *once.Config, reports []string) (err error) {
 	if o.from != "" {
 		if run.From, err = once.Choose(run.Pods, o.from); err != nil {
 			return err
 		}
 	}
-	for _, text := range o.reports {
+	for _, text := range reports {
 		r, err := once.ParseReport(text)
 		if err != nil {
 			return err
@@ -171,15 +177,15 @@ func (o *onceFlags) complete(run *once.Config) (err error) {
 
 // onlyGood returns the pods of the arguments. If one is refused it prints all
 // problems, and returns none.
-func onlyGood(ctx context.Context, c *command.Call, cfg config.Config) ([]*manifests.Pod, error) {
-	v, err := checkAll(ctx, cfg, c.Args, c.In)
+func onlyGood(c *cli.Context, cfg config.Config) ([]*manifests.Pod, error) {
+	v, err := checkAll(c.Context, cfg, c.Args().Slice(), c.App.Reader)
 	if err != nil {
 		return nil, command.UsageError("%v", err)
 	}
 	var text bytes.Buffer
 	n, err := PrintProblems(&text, v.files)
 	if err == nil && n.Problems+n.Warnings > 0 {
-		_, err = c.Err.Write(text.Bytes())
+		_, err = c.App.ErrWriter.Write(text.Bytes())
 	}
 	switch {
 	case err != nil:
@@ -187,7 +193,7 @@ func onlyGood(ctx context.Context, c *command.Call, cfg config.Config) ([]*manif
 	case n.Problems > 0:
 		return nil, command.UsageError("")
 	case len(v.pods) == 0:
-		return nil, command.UsageError("there are no pods in %s", c.Args[0])
+		return nil, command.UsageError("there are no pods in %s", c.Args().First())
 	}
 	var pods []*v1.Pod
 	for _, p := range v.pods {
@@ -234,9 +240,9 @@ func removeRun(ctx context.Context, dir string, cfg config.Config, o agent.Optio
 func exitOnce(code int, err error) error {
 	switch {
 	case err != nil:
-		return command.Exit(exitBroken, "%v", err)
+		return cli.Exit(err, exitBroken)
 	case code != 0:
-		return command.Exit(code, "")
+		return cli.Exit("", code)
 	}
 	return nil
 }

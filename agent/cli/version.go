@@ -2,14 +2,13 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
@@ -70,13 +69,13 @@ func PrintVersion(w io.Writer, output string, v VersionInfo) error {
 	return err
 }
 
-func versionCommand() *command.Command {
+func versionCommand() *cli.Command {
 	var output string
-	return &command.Command{
+	return &cli.Command{
 		Name: "version", Usage: "print the version",
-		Flags: func(f *pflag.FlagSet) { command.OutputFlag(f, &output, "json or yaml") },
-		Run: func(_ context.Context, c *command.Call) error {
-			return PrintVersion(c.Out, output, Version())
+		Flags: []cli.Flag{command.OutputFlag(&output, "json or yaml")},
+		Action: func(c *cli.Context) error {
+			return PrintVersion(c.App.Writer, output, Version())
 		},
 	}
 }

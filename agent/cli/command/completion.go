@@ -1,9 +1,10 @@
 package command
 
 import (
-	"context"
 	"fmt"
 	"io"
+
+	"github.com/urfave/cli/v2"
 )
 
 // The scripts hold no names: each Tab asks the program, which knows the table,
@@ -71,19 +72,21 @@ complete -c monopod -f -a '(__monopod_complete)'
 }
 
 // Completion is the command that prints a shell's script.
-func Completion() *Command {
-	return &Command{
-		Name: "completion", Args: "bash|zsh|fish", Usage: "print a script that makes a shell complete commands, flags, pods and containers",
-		About: `
-For bash put "source <(monopod completion bash)" into ~/.bashrc, for zsh the same with zsh
-into ~/.zshrc; for fish write the script to ~/.config/fish/completions/monopod.fish. Pods and
-containers are completed for who may open the agent's socket.`,
-		Run: func(_ context.Context, c *Call) error {
-			if len(c.Args) != 1 || completionScripts[c.Args[0]] == "" {
+func Completion() *cli.Command {
+	return &cli.Command{
+		Name: "completion", ArgsUsage: "bash|zsh|fish",
+		Usage: "print a script that makes a shell complete commands, flags, pods and containers",
+		Description: `
+For bash put "source <(monopod completion bash)" into ~/.bashrc, for zsh the
+same with zsh into ~/.zshrc; for fish write the script to
+~/.config/fish/completions/monopod.fish. Pods and containers are completed for
+who may open the agent's socket.`,
+		Action: func(c *cli.Context) error {
+			script := completionScripts[c.Args().First()]
+			if c.NArg() != 1 || script == "" {
 				return UsageError("completion for which shell? bash, zsh or fish")
 			}
-			_, err := io.WriteString(c.Out, completionScripts[c.Args[0]])
-			if err != nil {
+			if _, err := io.WriteString(c.App.Writer, script); err != nil {
 				return fmt.Errorf("print the script: %w", err)
 			}
 			return nil
