@@ -70,8 +70,8 @@ func TestComplete(t *testing.T) {
 		"exec --namespace = a ":   "proxy",
 		"exec -n ":                "a b default",
 		"exec --namespace=":       "--namespace=a --namespace=b --namespace=default",
-		"exec --namespace =":      "a b default",
-		"exec --namespace = d":    "default",
+		"exec --namespace =":      "--namespace=a --namespace=b --namespace=default",
+		"exec --namespace = d":    "--namespace=default",
 		"exec web -c ":            "log main",
 		"exec web -itc m":         "main",
 		"exec --socket /nowhere ": "",
@@ -102,8 +102,9 @@ func TestComplete(t *testing.T) {
 	} {
 		words := strings.Split(line, " ")
 		var got []string
-		for _, c := range command.Completions(App().Commands, words, ask) {
-			got = append(got, c.Text)
+		for _, word := range command.Completions(App().Commands, words, ask) {
+			word, _, _ = strings.Cut(word, "\t")
+			got = append(got, word)
 		}
 		slices.Sort(got)
 		if all := strings.Join(got, " "); all != want {

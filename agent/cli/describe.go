@@ -23,9 +23,6 @@ type DescribeOptions struct {
 // Describe prints all that is known of pods, in the manner of `kubectl describe
 // pod`; as json or yaml the v1 Pod, or a PodList of several.
 func Describe(ctx context.Context, w io.Writer, o DescribeOptions) error {
-	if err := print.CheckOutput(o.Output, "json", "yaml"); err != nil {
-		return err
-	}
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}

@@ -26,9 +26,6 @@ type EventsOptions struct {
 
 // Events prints the events of the node, or those about a pod, the latest last.
 func Events(ctx context.Context, w io.Writer, o EventsOptions) error {
-	if err := print.CheckOutput(o.Output, "wide", "json", "yaml"); err != nil {
-		return err
-	}
 	o.Now = cmp.Or(o.Now, time.Now())
 	k, err := o.open(ctx)
 	if err != nil {

@@ -39,6 +39,7 @@ func TestUsageIsSaid(t *testing.T) {
 		"exec", "exec -- ls", "exec web", "exec web ls", "exec web --", "exec web more -- ls", "exec web -x -- ls",
 		"wait", "wait web --all", "wait web -l a=b", "wait web --for happy", "wait web --timeout -1s", "wait web --timeout soon", "wait --all -l a=b=c",
 		"restart", "restart web --timeout -1s", "forget", "forget web --socket /nowhere/s", "ps -l a=b=c", "ps web -l a=b", "completion", "completion tcsh", "man web",
+		"ps -oxml", "ps -ojson -n", "ps --outptu wide", "lgos", "exce", "psx", "nope", "help lgos", "-o wide ps", "top -wc pods node", "logs web --tail few", "config x", "version -o wide",
 	} {
 		runTable(t, &b, strings.Fields(line)...)
 	}

@@ -22,9 +22,6 @@ const imagesTimeout = 30 * time.Second
 // Images prints the runtime's images, the pods that use them and which of them
 // go.
 func Images(ctx context.Context, w io.Writer, o Options) error {
-	if err := print.CheckOutput(o.Output, "wide", "json", "yaml"); err != nil {
-		return err
-	}
 	body, err := client.GetWithin(ctx, imagesTimeout, o.Socket, "/images")
 	if err != nil {
 		return err

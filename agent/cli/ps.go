@@ -17,9 +17,6 @@ import (
 // Ps prints the pods of the agent, and below them all that is wrong, in words.
 // Where no agent runs it prints what one reported last, and returns ErrDown.
 func Ps(ctx context.Context, w io.Writer, o Options) error {
-	if err := print.CheckOutput(o.Output, "wide", "json", "yaml"); err != nil {
-		return err
-	}
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}

@@ -14,41 +14,36 @@ import (
 
 func runFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "manifests", Usage: "the `DIR` of Pod manifests (*.yaml, *.yml, *.json)"},
-		&cli.StringFlag{Name: "runtime-endpoint",
-			Usage: "the CRI runtime's socket, unix://`PATH` (default: containerd's or CRI-O's, whichever is there)"},
-		&cli.StringFlag{Name: "root", Value: command.DefaultRoot,
-			Usage: "the `DIR` for volumes, checkpoints and status"},
-		&cli.StringFlag{Name: "pod-logs", Value: "/var/log/pods", Usage: "the `DIR` for the containers' logs"},
+		text("manifests", "", "the `DIR` of Pod manifests (*.yaml, *.yml, *.json)"),
+		text("runtime-endpoint", "", "the CRI runtime's socket, unix://`PATH` (default: containerd's or CRI-O's, whichever is there)"),
+		text("root", command.DefaultRoot, "the `DIR` for volumes, checkpoints and status"),
+		text("pod-logs", "/var/log/pods", "the `DIR` for the containers' logs"),
 		nodeNameFlag(),
-		&cli.StringFlag{Name: "node-labels",
-			Usage: "the `LABELS` that pods can select besides the usual ones, k=v,k=v"},
-		&cli.StringFlag{Name: "listen", Value: config.Default().Listen,
-			Usage: "the TCP `ADDR` of the read-only endpoint; \"\" for none"},
-		&cli.StringFlag{Name: "tls-cert-file", Usage: "the `FILE` of the certificate that --listen speaks TLS with"},
-		&cli.StringFlag{Name: "tls-private-key-file", Usage: "the `FILE` of its private key"},
-		&cli.StringFlag{Name: "client-ca-file",
-			Usage: "the `FILE` of the CAs whose client certificates may ask on --listen"},
-		&cli.StringFlag{Name: "token-file", Usage: "the `FILE` of bearer tokens that may, one a line"},
-		&cli.StringFlag{Name: "socket", Value: command.DefaultSocket,
-			Usage: "the `PATH` of the unix socket that the other commands use"},
-		&cli.StringFlag{Name: "resolv-conf", Value: "/etc/resolv.conf",
-			Usage: "the resolv.conf `PATH` that pods get their name servers from"},
-		&cli.StringFlag{Name: "cgroup-driver", Value: "auto",
-			Usage: "the `DRIVER` that gives pods cgroups: auto (as the runtime), cgroupfs, systemd or none"},
-		&cli.StringFlag{Name: "cgroup-root", Value: "/", Usage: "the cgroup `PATH` that holds kubepods; it must exist"},
+		text("node-labels", "", "the `LABELS` that pods can select besides the usual ones, k=v,k=v"),
+		text("listen", config.Default().Listen, "the TCP `ADDR` of the read-only endpoint; \"\" for none"),
+		text("tls-cert-file", "", "the `FILE` of the certificate that --listen speaks TLS with"),
+		text("tls-private-key-file", "", "the `FILE` of its private key"),
+		text("client-ca-file", "", "the `FILE` of the CAs whose client certificates may ask on --listen"),
+		text("token-file", "", "the `FILE` of bearer tokens that may, one a line"),
+		text("socket", command.DefaultSocket, "the `PATH` of the unix socket that the other commands use"),
+		text("resolv-conf", "/etc/resolv.conf", "the resolv.conf `PATH` that pods get their name servers from"),
+		text("cgroup-driver", "auto", "the `DRIVER` that gives pods cgroups: auto (as the runtime), cgroupfs, systemd or none"),
+		text("cgroup-root", "/", "the cgroup `PATH` that holds kubepods; it must exist"),
 		command.ConfigFlag(),
-		&cli.StringFlag{Name: "image-credential-provider-config",
-			Usage: "a `FILE` of credential provider plugins, or a folder of such"},
-		&cli.StringFlag{Name: "image-credential-provider-bin-dir", Usage: "the `DIR` of their programs"},
-		&cli.StringFlag{Name: "log-format", Value: "text", Usage: "the log's `FORMAT`: text or json"},
-		&cli.StringFlag{Name: "log-level", Value: "info",
-			Usage: "the least `LEVEL` that is logged: debug, info, warn or error"},
+		text("image-credential-provider-config", "", "a `FILE` of credential provider plugins, or a folder of such"),
+		text("image-credential-provider-bin-dir", "", "the `DIR` of their programs"),
+		text("log-format", "text", "the log's `FORMAT`: text or json"),
+		text("log-level", "info", "the least `LEVEL` that is logged: debug, info, warn or error"),
 	}
 }
 
 func nodeNameFlag() cli.Flag {
-	return &cli.StringFlag{Name: "node-name", Usage: "the `NAME` that pods get as a suffix (default: the host's name)"}
+	return text("node-name", "", "the `NAME` that pods get as a suffix (default: the host's name)")
+}
+
+// text is a flag of text, which settings read.
+func text(name, value, usage string) cli.Flag {
+	return &cli.StringFlag{Name: name, Value: value, Usage: usage}
 }
 
 // run is the agent.

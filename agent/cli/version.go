@@ -59,9 +59,6 @@ func (v VersionInfo) String() string {
 
 // PrintVersion prints v as a line, or as json or yaml.
 func PrintVersion(w io.Writer, output string, v VersionInfo) error {
-	if err := print.CheckOutput(output, "json", "yaml"); err != nil {
-		return err
-	}
 	if output != "" {
 		return print.As(w, output, v)
 	}

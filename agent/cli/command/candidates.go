@@ -16,9 +16,6 @@ import (
 // completeTimeout bounds what a person waits for after a Tab.
 const completeTimeout = time.Second
 
-// Candidate is something that could be typed, and what it is.
-type Candidate struct{ Text, About string }
-
 // Pods are those of an agent, none if it does not answer.
 type Pods []v1.Pod
 
@@ -34,7 +31,7 @@ func AskPods(ctx context.Context, socket string) Pods {
 
 // Names returns the pods by the shortest name that means one of them only, and
 // has a namespace if what was typed has one.
-func (all Pods) Names(namespace, typed string) (out []Candidate) {
+func (all Pods) Names(namespace, typed string) (out []string) {
 	for i := range all {
 		p := &all[i]
 		if namespace != "" && p.Namespace != namespace {
@@ -44,37 +41,36 @@ func (all Pods) Names(namespace, typed string) (out []Candidate) {
 		if strings.Contains(typed, "/") {
 			names = names[1:]
 		}
-		for len(names) > 1 {
+		for ; len(names) > 1; names = names[1:] {
 			if found, err := client.FindPod(all, names[0], namespace); err == nil && found == p {
 				break
 			}
-			names = names[1:]
 		}
-		out = append(out, Candidate{names[0], print.Summarize(p, time.Now()).Word})
+		out = append(out, names[0]+"\t"+print.Summarize(p, time.Now()).Word)
 	}
 	return out
 }
 
 // Containers returns those of a pod that can be named.
-func (all Pods) Containers(pod, namespace string) (out []Candidate) {
+func (all Pods) Containers(pod, namespace string) (out []string) {
 	p, err := client.FindPod(all, pod, namespace)
 	if err != nil {
 		return nil
 	}
 	for _, k := range p.Spec.Containers {
-		out = append(out, Candidate{k.Name, k.Image})
+		out = append(out, k.Name+"\t"+k.Image)
 	}
 	for _, k := range p.Spec.InitContainers {
-		out = append(out, Candidate{k.Name, "init container " + k.Image})
+		out = append(out, k.Name+"\tinit container "+k.Image)
 	}
 	return out
 }
 
 // Namespaces returns those that have pods.
-func (all Pods) Namespaces() (out []Candidate) {
+func (all Pods) Namespaces() (out []string) {
 	for _, p := range all {
-		if !slices.Contains(out, Candidate{Text: p.Namespace}) {
-			out = append(out, Candidate{Text: p.Namespace})
+		if !slices.Contains(out, p.Namespace) {
+			out = append(out, p.Namespace)
 		}
 	}
 	return out

@@ -75,11 +75,10 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	}
 	k := app.Command(name)
 	if k == nil {
-		return nil, unknownCommand(app, name)
+		return []string{app.Name, "help", "--", name}, nil // which says so
 	}
 	l := line{command: k, dash: -1}
-	for len(words) > 0 {
-		var err error
+	for err := error(nil); len(words) > 0; {
 		if words, err = l.take(words); err != nil {
 			return nil, wrongFlags(k, err)
 		}
@@ -93,14 +92,6 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 
 func wrongFlags(k *cli.Command, err error) error {
 	return UsageError("%v; `monopod %s --help` lists the flags", err, k.Name)
-}
-
-func unknownCommand(app *cli.App, name string) error {
-	var names []string
-	for _, k := range app.VisibleCommands() {
-		names = append(names, k.Name)
-	}
-	return UsageError("there is no command %q%s; `monopod --help` lists them", name, meant(name, names))
 }
 
 // Dash returns how many arguments stood before "--"; -1: there was none.

@@ -98,7 +98,7 @@ func TestCommandsAreFoundAndParsed(t *testing.T) {
 		{"do a --wait", called{code: 2, error: "unknown flag: --wait" + of}},
 		{"do --l", called{code: 2, error: "unknown flag: --l" + of}},
 		{"do -lxq", called{code: 2, error: "unknown shorthand flag: 'x' in -xq" + of}},
-		{"do a -v", called{code: 2, error: "flag needs an argument: -v" + of}},
+		{"do a -v", called{code: 2, error: "flag needs an argument: 'v' in -v" + of}},
 		{"do --time", called{code: 2, error: "flag needs an argument: --time" + of}},
 		{"do -l=maybe", called{code: 2, error: `invalid argument "maybe" for "-l, --loud" flag: strconv.ParseBool: parsing "maybe": invalid syntax` + of}},
 		{"do --count few", called{code: 2, error: `invalid argument "few" for "--count" flag: strconv.ParseInt: parsing "few": invalid syntax` + of}},

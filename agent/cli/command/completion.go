@@ -12,21 +12,21 @@ import (
 var completionScripts = map[string]string{
 	"bash": `# bash completion for monopod: source <(monopod completion bash)
 _monopod() {
-	local cur=${COMP_WORDS[COMP_CWORD]} line
-	[[ $cur == = ]] && cur=
+	local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} line kind
+	[[ $cur == = ]] && before=$cur cur=
 	COMPREPLY=()
-	while IFS= read -r line; do
+	while IFS=$'\t' read -r line _; do
 		case $line in
-		:files)
+		:files | :dirs)
 			compopt -o filenames 2>/dev/null
-			while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$cur")
+			[[ $line == :dirs ]] && kind=-d || kind=-f
+			while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen $kind -- "$cur")
 			;;
-		:dirs)
-			compopt -o filenames 2>/dev/null
-			while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -d -- "$cur")
+		?*)
+			[[ $before == = ]] && line=${line#*=}
+			[[ $line == *= ]] && compopt -o nospace 2>/dev/null
+			COMPREPLY+=("$line")
 			;;
-		*=) compopt -o nospace 2>/dev/null; COMPREPLY+=("${line%%$'\t'*}") ;;
-		?*) COMPREPLY+=("${line%%$'\t'*}") ;;
 		esac
 	done < <("$1" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }

@@ -19,23 +19,13 @@ const (
 // on behind a colon.
 func OutputFlag(to *string, text string) cli.Flag {
 	choices, _, _ := strings.Cut(text, ":")
-	return &cli.GenericFlag{Name: "output", Aliases: []string{"o"}, Value: &choice{to, choices}, Usage: "print as `FORMAT`: " + text}
-}
-
-// choice is the value of a flag that takes one of a few words.
-type choice struct {
-	to *string
-	of string // "a, b or c"
-}
-
-func (c *choice) String() string { return *c.to }
-
-func (c *choice) Set(word string) error {
-	if !slices.Contains(strings.Split(strings.Replace(c.of, " or ", ", ", 1), ", "), word) {
-		return fmt.Errorf("choose %s", c.of)
-	}
-	*c.to = word
-	return nil
+	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: to, Usage: "print as `FORMAT`: " + text,
+		Action: func(c *cli.Context, word string) error {
+			if slices.Contains(strings.Split(strings.Replace(choices, " or ", ", ", 1), ", "), word) {
+				return nil
+			}
+			return wrongFlags(c.Command, fmt.Errorf(`invalid argument %q for "-o, --output" flag: choose %s`, word, choices))
+		}}
 }
 
 // SocketFlag is --socket.
@@ -70,11 +60,12 @@ func ConfigFlag() cli.Flag {
 // flagOf returns the flag that has a name, which is written with its dashes; nil
 // if there is none.
 func flagOf(k *cli.Command, name string) cli.Flag {
-	i := slices.IndexFunc(k.Flags, func(f cli.Flag) bool { return slices.Contains(dashed(f), name) })
-	if i < 0 {
-		return nil
+	for _, f := range k.Flags {
+		if slices.Contains(dashed(f), name) {
+			return f
+		}
 	}
-	return k.Flags[i]
+	return nil
 }
 
 // dashed returns the names of a flag as they are typed, the long one last.
@@ -83,28 +74,17 @@ func dashed(f cli.Flag) (names []string) {
 		if len(name) > 1 {
 			name = "-" + name
 		}
-		names = append(names, "-"+name)
+		names = append([]string{"-" + name}, names...)
 	}
-	slices.Reverse(names)
 	return names
 }
-
-// names are those of a flag as help shows them, such as "-o, --output".
-func names(f cli.Flag) string { return strings.Join(dashed(f), ", ") }
 
 func longName(f cli.Flag) string { return "--" + f.Names()[0] }
-
-func longNames(k *cli.Command) (names []string) {
-	for _, f := range k.Flags {
-		names = append(names, longName(f))
-	}
-	return names
-}
 
 func takesValue(f cli.Flag) bool { return f.(cli.DocGenerationFlag).TakesValue() }
 
 // explain returns what a flag's text calls its value, "" if it takes none, and
-// what it means.
+// what the flag means.
 func explain(f cli.Flag) (kind, about string) {
 	doc := f.(cli.DocGenerationFlag)
 	kind, about = flag.UnquoteUsage(&flag.Flag{Usage: doc.GetUsage()})

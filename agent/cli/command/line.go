@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,50 +24,33 @@ type line struct {
 	open    cli.Flag // whose value did not come
 }
 
-// take takes in the first word, and the second if it is the value of the first.
-// It returns the others. Words that are refused are left out.
+// take takes in the first word, with the second if that is its value, and returns
+// the others. What it refuses it leaves out.
 func (l *line) take(words []string) (rest []string, err error) {
 	word, rest := words[0], words[1:]
+	name, value, joined := strings.Cut(word, "=")
 	switch {
 	case word == "--":
 		l.dash, l.args = len(l.args), append(l.args, rest...)
 		return nil, nil
-	case strings.HasPrefix(word, "--"):
-		name, value, joined := strings.Cut(word, "=")
-		return l.give(name, value, joined, rest)
-	case strings.HasPrefix(word, "-") && len(word) > 1:
-		return l.letters(word[1:], rest)
-	}
-	l.args = append(l.args, word)
-	return rest, nil
-}
-
-// letters takes in what a single dash stands before: flags of one letter, of
-// which the last may have a value.
-func (l *line) letters(letters string, rest []string) ([]string, error) {
-	for {
-		name, value := "-"+letters[:1], letters[1:]
-		f := flagOf(l.command, name)
-		switch {
-		case f == nil && name != "-h":
-			return rest, fmt.Errorf("unknown shorthand flag: %q in -%s", letters[0], letters)
-		case f == nil || value == "" || takesValue(f) || value[0] == '=':
-			return l.give(name, strings.TrimPrefix(value, "="), value != "", rest)
+	case word == "-" || !strings.HasPrefix(word, "-"):
+		l.args = append(l.args, word)
+		return rest, nil
+	case word[1] != '-' && len(word) > 2: // -ojson, -o=json, -it
+		name, value, joined = word[:2], strings.TrimPrefix(word[2:], "="), true
+		if f := flagOf(l.command, name); f != nil && !takesValue(f) && word[2] != '=' {
+			value, rest = "true", slices.Concat([]string{"-" + word[2:]}, rest)
 		}
-		l.flags = append(l.flags, longName(f)+"=true")
-		letters = value
 	}
-}
-
-// give gives a flag its value, which is joined to it, or the first word of rest.
-func (l *line) give(name, value string, joined bool, rest []string) ([]string, error) {
 	f := flagOf(l.command, name)
 	switch {
 	case f == nil && (name == "--help" || name == "-h"):
 		l.help = true
 		return nil, nil
+	case f == nil && len(name) == 2 && name != "--":
+		return rest, fmt.Errorf("unknown shorthand flag: %q in %s", name[1], word)
 	case f == nil:
-		return rest, fmt.Errorf("unknown flag: %s%s", name, meant(name, longNames(l.command)))
+		return rest, fmt.Errorf("unknown flag: %s%s", name, meant(name, l.command.VisibleFlags(), longName))
 	case joined:
 	case !takesValue(f):
 		value = "true"
@@ -74,22 +58,19 @@ func (l *line) give(name, value string, joined bool, rest []string) ([]string, e
 		value, rest = rest[0], rest[1:]
 	default:
 		l.open = f
+		if len(name) == 2 {
+			name = fmt.Sprintf("%q in %s", name[1], name)
+		}
 		return nil, fmt.Errorf("flag needs an argument: %s", name)
 	}
-	if err := refused(f, value); err != nil {
-		return rest, fmt.Errorf("invalid argument %q for %q flag: %w", value, names(f), err)
-	}
 	l.flags = append(l.flags, longName(f)+"="+value)
-	return rest, nil
+	return rest, refused(f, value)
 }
 
-// value returns that of a flag of text, or its default; "" if there is no such flag.
+// value returns what a flag of text was given.
 func (l *line) value(name string) (value string) {
-	if f, ok := flagOf(l.command, "--"+name).(cli.DocGenerationFlag); ok {
-		value = f.GetValue()
-	}
 	for _, given := range l.flags {
-		if v, is := strings.CutPrefix(given, "--"+name+"="); is {
+		if v, is := strings.CutPrefix(given, name+"="); is {
 			value = v
 		}
 	}
@@ -99,31 +80,36 @@ func (l *line) value(name string) (value string) {
 // refused says why a flag does not take a value: the library has no other reason
 // than "parse error".
 func refused(f cli.Flag, value string) (err error) {
-	switch f := f.(type) {
+	switch f.(type) {
 	case *cli.BoolFlag:
 		_, err = strconv.ParseBool(value)
 	case *cli.Int64Flag:
 		_, err = strconv.ParseInt(value, 0, 64)
 	case *cli.DurationFlag:
 		_, err = time.ParseDuration(value)
-	case *cli.GenericFlag:
-		err = f.Value.Set(value)
+	}
+	if err != nil {
+		err = fmt.Errorf("invalid argument %q for %q flag: %w", value, strings.Join(dashed(f), ", "), err)
 	}
 	return err
 }
 
-// meant asks whether the nearest of the known names was meant, "" if none is near:
+// meant asks whether the nearest of what is known was meant, "" if none is near:
 // the library would propose one however far it is, or none as "".
-func meant(name string, known []string) string {
-	const far = 3
-	best, nearest := "", far
+func meant[T any](name string, known []T, nameOf func(T) string) (text string) {
+	nearest := 5
 	for _, k := range known {
-		if d := decode.Distance(name, k); d < nearest && d < len(strings.TrimLeft(k, "-")) {
-			best, nearest = k, d
+		k := nameOf(k)
+		d := 2 * decode.Distance(name, k)
+		if d > len(strings.TrimLeft(k, "-")) {
+			continue
+		}
+		if strings.HasPrefix(name, k[:1]) { // the first letter is seldom wrong
+			d--
+		}
+		if d < nearest {
+			text, nearest = " (did you mean "+k+"?)", d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean %s?)", best)
+	return text
 }

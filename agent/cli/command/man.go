@@ -37,11 +37,8 @@ func manPage(app *cli.App) []byte {
 		fmt.Fprintf(&b, "### monopod %s\n\n%s.\n\n", markdown(synopsis(k)), markdown(strings.ToUpper(k.Usage[:1])+k.Usage[1:]))
 		fmt.Fprintf(&b, "%s\n\n", markdown(k.Description))
 		for _, f := range k.VisibleFlags() {
-			kind, about := explain(f)
-			if kind != "" {
-				kind = " *" + kind + "*"
-			}
-			fmt.Fprintf(&b, "**%s**%s\n: %s\n\n", names(f), kind, markdown(about))
+			_, about := explain(f)
+			fmt.Fprintf(&b, "**%s**\n: %s\n\n", strings.TrimSpace(head(f)), markdown(about))
 		}
 	}
 	for _, s := range manSections {
@@ -62,12 +59,11 @@ var escapes = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "
 
 // markdown makes text mean itself; lines that stand in by four columns stay as they are.
 func markdown(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
+	lines := strings.Split(text, "\n")
+	for k, line := range lines {
 		if !strings.HasPrefix(line, "    ") {
-			line = escapes.Replace(line)
+			lines[k] = escapes.Replace(line)
 		}
-		b.WriteString(line)
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -16,14 +14,6 @@ type Format struct {
 	Output string    // "", wide, json or yaml
 	Color  bool      // colour what tells good from bad
 	Now    time.Time // what ages are counted to
-}
-
-// CheckOutput refuses an output that is none of the choices, nor "".
-func CheckOutput(output string, choices ...string) error {
-	if output == "" || slices.Contains(choices, output) {
-		return nil
-	}
-	return fmt.Errorf("output %q is not one of %s", output, strings.Join(choices, ", "))
 }
 
 // Colored says whether output to w should have colours: on a terminal that
