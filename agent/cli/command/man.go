@@ -52,8 +52,10 @@ func manPage(app *cli.App) []byte {
 }
 
 // exact has the signs of a command line shown as they are typed: roff makes
-// typographic ones of those that the library leaves.
-var exact = strings.NewReplacer(`\-`, `\-`, "-", `\-`, `\\`, `\e`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
+// typographic ones of those that the library leaves. It drops the library's empty
+// lines, which some readers show besides those between paragraphs.
+var exact = strings.NewReplacer("\n\n\n", "\n", "\n\n", "\n",
+	`\-`, `\-`, "-", `\-`, `\\`, `\e`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
 
 var escapes = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "&", `\&`, "|", `\|`)
 
