@@ -58,6 +58,8 @@ func TestComplete(t *testing.T) {
 		"re":                      "restart",
 		"wa":                      "wait",
 		"__":                      "",
+		"--":                      "--help",
+		"help run ":               "",
 		"help exe":                "exec",
 		"nosuch ":                 "",
 		"exec ":                   "a/proxy b/proxy db web",

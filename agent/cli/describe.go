@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -23,9 +24,7 @@ type DescribeOptions struct {
 // Describe prints all that is known of pods, in the manner of `kubectl describe
 // pod`; as json or yaml the v1 Pod, or a PodList of several.
 func Describe(ctx context.Context, w io.Writer, o DescribeOptions) error {
-	if o.Now.IsZero() {
-		o.Now = time.Now()
-	}
+	o.Now = cmp.Or(o.Now, time.Now())
 	k, err := o.open(ctx)
 	if err != nil {
 		return err

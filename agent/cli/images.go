@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,9 +34,7 @@ func Images(ctx context.Context, w io.Writer, o Options) error {
 	if err := json.Unmarshal(body, &all); err != nil {
 		return fmt.Errorf("GET /images from %s: %w", o.Socket, err)
 	}
-	if o.Now.IsZero() {
-		o.Now = time.Now()
-	}
+	o.Now = cmp.Or(o.Now, time.Now())
 	return print.Images(w, &all, o.Format)
 }
 

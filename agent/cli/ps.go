@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -17,9 +18,7 @@ import (
 // Ps prints the pods of the agent, and below them all that is wrong, in words.
 // Where no agent runs it prints what one reported last, and returns ErrDown.
 func Ps(ctx context.Context, w io.Writer, o Options) error {
-	if o.Now.IsZero() {
-		o.Now = time.Now()
-	}
+	o.Now = cmp.Or(o.Now, time.Now())
 	k, err := o.open(ctx)
 	if err != nil {
 		return err

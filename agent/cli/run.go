@@ -48,7 +48,7 @@ func text(name, value, usage string) cli.Flag {
 
 // run is the agent.
 func run(c *cli.Context) error {
-	if err := command.NoArgs(c, "the folder goes after --manifests"); err != nil {
+	if err := command.NoArgs(c, "; the folder goes after --manifests"); err != nil {
 		return err
 	}
 	level := &slog.LevelVar{}

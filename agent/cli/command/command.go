@@ -78,7 +78,8 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		return []string{app.Name, "help", "--", name}, nil // which says so
 	}
 	l := line{command: k, dash: -1}
-	for err := error(nil); len(words) > 0; {
+	for len(words) > 0 {
+		var err error
 		if words, err = l.take(words); err != nil {
 			return nil, wrongFlags(k, err)
 		}
@@ -97,14 +98,10 @@ func wrongFlags(k *cli.Command, err error) error {
 // Dash returns how many arguments stood before "--"; -1: there was none.
 func Dash(c *cli.Context) int { return c.App.Metadata["dash"].(int) }
 
-// NoArgs refuses arguments, with a hint where what they mean goes.
+// NoArgs refuses arguments. The hint, such as "; they go elsewhere", may be empty.
 func NoArgs(c *cli.Context, hint string) error {
-	if !c.Args().Present() {
-		return nil
+	if c.Args().Present() {
+		return UsageError("%s takes no arguments, got %q%s", c.Command.Name, c.Args().First(), hint)
 	}
-	text := fmt.Sprintf("%s takes no arguments, got %q", c.Command.Name, c.Args().First())
-	if hint != "" {
-		text += "; " + hint
-	}
-	return UsageError("%s", text)
+	return nil
 }

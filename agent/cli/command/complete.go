@@ -39,25 +39,22 @@ func Complete() *cli.Command {
 // agent behind a socket.
 func Completions(table []*cli.Command, words []string, ask func(socket string) Pods) []string {
 	words = joinEquals(words)
-	last := len(words) - 1
-	if last < 1 || last == 1 && words[0] == "help" {
-		var names []string
-		for _, k := range table {
-			if !k.Hidden {
-				names = append(names, k.Name+"\t"+k.Usage)
-			}
+	last := ""
+	if n := len(words); n > 0 {
+		words, last = words[:n-1], words[n-1]
+	}
+	t := typed{line{command: &cli.Command{ArgsUsage: "COMMAND"}, dash: -1}, table, ask}
+	if len(words) > 0 {
+		i := slices.IndexFunc(table, func(k *cli.Command) bool { return k.Name == words[0] })
+		if i < 0 {
+			return nil
 		}
-		return starting(strings.Join(words[max(last, 0):], ""), names)
+		t.command, words = table[i], words[1:]
 	}
-	i := slices.IndexFunc(table, func(k *cli.Command) bool { return k.Name == words[0] })
-	if i < 0 {
-		return nil
+	for len(words) > 0 {
+		words, _ = t.take(words) // what is wrong is said when the line is run
 	}
-	t := typed{line{command: table[i], dash: -1}, ask}
-	for rest := words[1:last]; len(rest) > 0; {
-		rest, _ = t.take(rest) // what is wrong is said when the line is run
-	}
-	return t.complete(words[last])
+	return t.complete(last)
 }
 
 // joinEquals puts "--flag", "=", "value" together, which bash holds for three words.
@@ -76,7 +73,8 @@ func joinEquals(words []string) (joined []string) {
 // typed is a line that is not complete, and whom to ask for names.
 type typed struct {
 	line
-	ask func(socket string) Pods
+	table []*cli.Command
+	ask   func(socket string) Pods
 }
 
 func (t *typed) complete(last string) []string {
@@ -86,18 +84,18 @@ func (t *typed) complete(last string) []string {
 	case t.dash >= 0:
 		return nil // the command's own words
 	case t.open != nil:
-		return starting(last, t.values(t.open))
+		return starting("", last, t.values(t.open))
 	case is && f != nil:
-		return within(name+"=", starting(value, t.values(f)))
+		return starting(name+"=", value, t.values(f))
 	case !strings.HasPrefix(last, "-"):
-		return starting(last, t.words(t.kind(), last))
+		return starting("", last, t.words(t.kind(), last))
 	}
 	var flags []string
 	for _, f := range t.command.VisibleFlags() {
 		_, about := explain(f)
 		flags = append(flags, longName(f)+"\t"+about)
 	}
-	return starting(last, append(flags, "--help\tsay more"))
+	return starting("", last, append(flags, "--help\tsay more"))
 }
 
 // kind returns what the usage line calls the argument that comes next, such as
@@ -135,6 +133,12 @@ func (t *typed) words(kind, last string) []string {
 	pods := func() Pods { return t.ask(cmp.Or(t.value("--socket"), DefaultSocket)) }
 	namespace := t.value("--namespace")
 	switch {
+	case kind == "COMMAND":
+		var names []string
+		for _, k := range slices.DeleteFunc(slices.Clone(t.table), func(k *cli.Command) bool { return k.Hidden }) {
+			names = append(names, k.Name+"\t"+k.Usage)
+		}
+		return names
 	case kind == "DIR":
 		return []string{completeDirs}
 	case kind == "FILE" || kind == "PATH" || strings.HasPrefix(kind, "FILE|"):
@@ -146,7 +150,7 @@ func (t *typed) words(kind, last string) []string {
 	case kind == "POD/CONTAINER":
 		all := pods()
 		pod, _ := path.Split(last)
-		return append(all.Names(namespace, last), within(pod, all.Containers(strings.TrimSuffix(pod, "/"), namespace))...)
+		return append(all.Names(namespace, last), starting(pod, "", all.Containers(strings.TrimSuffix(pod, "/"), namespace))...)
 	case kind == "CONTAINER" && len(t.args) > 0:
 		return pods().Containers(t.args[0], namespace)
 	case kind == "OUTCOME":
@@ -159,17 +163,15 @@ func (t *typed) words(kind, last string) []string {
 	return nil
 }
 
-// starting returns the words that start with the typed text, and those that ask the shell.
-func starting(typed string, words []string) []string {
-	return slices.DeleteFunc(words, func(w string) bool { return w[0] != ':' && !strings.HasPrefix(w, typed) })
-}
-
-// within puts something in front of each, but of those that ask the shell.
-func within(front string, words []string) []string {
-	for k := range words {
-		if words[k][0] != ':' {
-			words[k] = front + words[k]
+// starting returns the words that start with the typed text, behind what stands in
+// front of it, and those that ask the shell.
+func starting(front, typed string, words []string) (out []string) {
+	for _, w := range words {
+		if w[0] == ':' {
+			out = append(out, w)
+		} else if strings.HasPrefix(w, typed) {
+			out = append(out, front+w)
 		}
 	}
-	return words
+	return out
 }

@@ -12,16 +12,13 @@ import (
 var completionScripts = map[string]string{
 	"bash": `# bash completion for monopod: source <(monopod completion bash)
 _monopod() {
-	local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} line kind
+	local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} line
 	[[ $cur == = ]] && before=$cur cur=
 	COMPREPLY=()
 	while IFS=$'\t' read -r line _; do
 		case $line in
-		:files | :dirs)
-			compopt -o filenames 2>/dev/null
-			[[ $line == :dirs ]] && kind=-d || kind=-f
-			while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen $kind -- "$cur")
-			;;
+		:files) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+		:dirs) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
 		?*)
 			[[ $before == = ]] && line=${line#*=}
 			[[ $line == *= ]] && compopt -o nospace 2>/dev/null

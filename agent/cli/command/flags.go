@@ -69,13 +69,9 @@ func flagOf(k *cli.Command, name string) cli.Flag {
 }
 
 // dashed returns the names of a flag as they are typed, the long one last.
-func dashed(f cli.Flag) (names []string) {
-	for _, name := range f.Names() {
-		if len(name) > 1 {
-			name = "-" + name
-		}
-		names = append([]string{"-" + name}, names...)
-	}
+func dashed(f cli.Flag) []string {
+	names := strings.Split(cli.FlagNamePrefixer(f.Names(), ""), ", ")
+	slices.Reverse(names)
 	return names
 }
 
