@@ -128,7 +128,6 @@ func askRuntime(ctx context.Context, endpoint string, request *rt.ExecRequest) (
 
 func execCommand() *cli.Command {
 	var o ExecOptions
-	var input, tty bool
 	return &cli.Command{
 		Name: "exec", ArgsUsage: "POD -- COMMAND ...", Usage: "run a command in a container",
 		Description: `
@@ -146,8 +145,8 @@ container; 126: it cannot be executed; 1: the pod is not known, the container
 does not run, or the runtime did not do it; 128 and its number: a signal ended
 monopod.`,
 		Flags: []cli.Flag{
-			&cli.BoolFlag{Name: "stdin", Aliases: []string{"i"}, Destination: &input, Usage: "pass standard input on"},
-			&cli.BoolFlag{Name: "tty", Aliases: []string{"t"}, Destination: &tty, Usage: "give the command a terminal"},
+			&cli.BoolFlag{Name: "stdin", Aliases: []string{"i"}, Usage: "pass standard input on"},
+			&cli.BoolFlag{Name: "tty", Aliases: []string{"t"}, Usage: "give the command a terminal"},
 			&cli.StringFlag{Name: "container", Aliases: []string{"c"}, Destination: &o.Container,
 				Usage: "the `NAME` of the container"},
 			command.NamespaceFlag(&o.Namespace),
@@ -164,13 +163,14 @@ monopod.`,
 				return command.UsageError("the command goes behind --, as in `monopod exec %s -- ls /`", c.Args().First())
 			}
 			o.Pod, o.Command = c.Args().First(), c.Args().Slice()[1:]
-			return runExec(c, o, input, tty)
+			return runExec(c, o)
 		},
 	}
 }
 
 // runExec connects the command with this process' own streams.
-func runExec(c *cli.Context, o ExecOptions, input, tty bool) error {
+func runExec(c *cli.Context, o ExecOptions) error {
+	input, tty := c.Bool("stdin"), c.Bool("tty")
 	signal.Ignore(syscall.SIGPIPE) // a closed output is an error, after which the terminal is restored
 	ctx, stop := untilSignal(context.WithoutCancel(c.Context))
 	defer stop()

@@ -14,17 +14,8 @@ import (
 	"monopod/agent/cli/print"
 )
 
-// logsFlags are those of logs that its options do not have as they are given.
-type logsFlags struct {
-	since           time.Duration
-	sinceTime       string
-	tail            int64
-	prefix, noColor bool
-}
-
 func logsCommand() *cli.Command {
 	var o logs.Options
-	var g logsFlags
 	return &cli.Command{
 		Name: "logs", ArgsUsage: "POD [CONTAINER] | -l SELECTOR", Usage: "print the logs of containers",
 		Description: `
@@ -45,12 +36,9 @@ ended by SIGINT (Ctrl-C) and SIGTERM.`,
 				Usage: "go on with lines as they come"},
 			&cli.BoolFlag{Name: "previous", Aliases: []string{"p"}, Destination: &o.Previous,
 				Usage: "the log of the start before"},
-			&cli.Int64Flag{Name: "tail", Value: -1, Destination: &g.tail,
-				Usage: "only the last `N` lines of each container; -1 for all"},
-			&cli.DurationFlag{Name: "since", Destination: &g.since,
-				Usage: "only lines of the last `DURATION`, such as 90s, 5m or 2h"},
-			&cli.StringFlag{Name: "since-time", Destination: &g.sinceTime,
-				Usage: "only lines since the `TIME`, such as 2026-05-04T12:00:00Z"},
+			&cli.Int64Flag{Name: "tail", Value: -1, Usage: "only the last `N` lines of each container; -1 for all"},
+			&cli.DurationFlag{Name: "since", Usage: "only lines of the last `DURATION`, such as 90s, 5m or 2h"},
+			&cli.StringFlag{Name: "since-time", Usage: "only lines since the `TIME`, such as 2026-05-04T12:00:00Z"},
 			&cli.BoolFlag{Name: "timestamps", Destination: &o.Timestamps, Usage: "put the time before each line"},
 			&cli.StringSliceFlag{Name: "container", Aliases: []string{"c"}, KeepSpace: true,
 				Usage: "the `NAME` of a container; may be repeated"},
@@ -58,28 +46,26 @@ ended by SIGINT (Ctrl-C) and SIGTERM.`,
 				Usage: "all containers of the pods, init containers included"},
 			command.SelectorFlag(&o.Selector),
 			command.NamespaceFlag(&o.Namespace),
-			&cli.BoolFlag{Name: "prefix", Destination: &g.prefix,
-				Usage: "put pod and container before each line (default: if there are several)"},
-			&cli.BoolFlag{Name: "no-color", Destination: &g.noColor,
-				Usage: "no colours on a terminal; so does the variable NO_COLOR"},
+			&cli.BoolFlag{Name: "prefix", Usage: "put pod and container before each line (default: if there are several)"},
+			&cli.BoolFlag{Name: "no-color", Usage: "no colours on a terminal; so does the variable NO_COLOR"},
 			command.SocketFlag(&o.Socket),
 			command.RootFlag(&o.Root),
 			&cli.StringFlag{Name: "pod-logs", Destination: &o.PodLogs,
 				Usage: "the `DIR` of the logs (default: the agent's, else " + logs.DefaultDir + ")"},
 		},
 		Action: func(c *cli.Context) error {
-			if err := g.into(&o, c); err != nil {
+			if err := logsOptions(&o, c); err != nil {
 				return err
 			}
-			o.Color = !g.noColor && print.Colored(c.App.Writer, os.Getenv)
+			o.Color = !c.Bool("no-color") && print.Colored(c.App.Writer, os.Getenv)
 			o.Notes = c.App.ErrWriter
 			return logsEnd(c.Context, logs.Print(c.Context, c.App.Writer, o))
 		},
 	}
 }
 
-// into puts what was given into the options.
-func (g *logsFlags) into(o *logs.Options, c *cli.Context) error {
+// logsOptions puts what was given into the options.
+func logsOptions(o *logs.Options, c *cli.Context) error {
 	o.Containers = c.StringSlice("container")
 	switch n := c.NArg(); {
 	case n == 0 && o.Selector == "":
@@ -87,7 +73,8 @@ func (g *logsFlags) into(o *logs.Options, c *cli.Context) error {
 	case n > 0 && o.Selector != "":
 		return command.UsageError("name a pod or select pods by labels, not both: %q and -l %s", c.Args().First(), o.Selector)
 	case n > 2:
-		return command.UsageError("logs takes a pod and a container, got %q too; choose several containers with -c", c.Args().Get(2))
+		return command.UsageError("logs takes a pod and a container, got %q too; choose several containers with -c",
+			c.Args().Get(2))
 	case n == 2 && (len(o.Containers) > 0 || o.AllContainers):
 		return command.UsageError("name containers once: behind the pod, or with -c or --all-containers")
 	case n == 2:
@@ -99,27 +86,28 @@ func (g *logsFlags) into(o *logs.Options, c *cli.Context) error {
 	if len(o.Containers) > 0 && o.AllContainers {
 		return command.UsageError("-c and --all-containers exclude each other")
 	}
+	since, sinceTime, tail, prefix := c.Duration("since"), c.String("since-time"), c.Int64("tail"), c.Bool("prefix")
 	switch {
-	case c.IsSet("since") && g.sinceTime != "":
+	case c.IsSet("since") && sinceTime != "":
 		return command.UsageError("--since and --since-time exclude each other")
-	case c.IsSet("since") && g.since <= 0:
-		return command.UsageError("--since %s: give a time that is over, such as 5m", g.since)
-	case g.since > 0:
-		o.Since = time.Now().Add(-g.since)
-	case g.sinceTime != "":
+	case c.IsSet("since") && since <= 0:
+		return command.UsageError("--since %s: give a time that is over, such as 5m", since)
+	case since > 0:
+		o.Since = time.Now().Add(-since)
+	case sinceTime != "":
 		var err error
-		if o.Since, err = time.Parse(time.RFC3339, g.sinceTime); err != nil {
-			return command.UsageError("--since-time %q: write it as in 2026-05-04T12:00:00Z", g.sinceTime)
+		if o.Since, err = time.Parse(time.RFC3339, sinceTime); err != nil {
+			return command.UsageError("--since-time %q: write it as in 2026-05-04T12:00:00Z", sinceTime)
 		}
 	}
-	if g.tail < -1 {
-		return command.UsageError("--tail %d: give a number of lines, or -1 for all", g.tail)
+	if tail < -1 {
+		return command.UsageError("--tail %d: give a number of lines, or -1 for all", tail)
 	}
-	if g.tail >= 0 {
-		o.Tail = &g.tail
+	if tail >= 0 {
+		o.Tail = &tail
 	}
 	if c.IsSet("prefix") {
-		o.Prefix = &g.prefix
+		o.Prefix = &prefix
 	}
 	return nil
 }

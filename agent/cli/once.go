@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
-	"time"
 
 	"github.com/urfave/cli/v2"
 	v1 "k8s.io/api/core/v1"
@@ -26,16 +25,6 @@ import (
 
 // exitBroken: monopod or the runtime failed, not the work.
 const exitBroken = 125
-
-// onceFlags are the flags of its own; those of run are read by settings.
-type onceFlags struct {
-	timeout time.Duration
-	until   string
-	keep    bool
-	from    string
-	plain   bool
-	remove  string
-}
 
 const onceAbout = `
 Pods with restartPolicy Never or OnFailure are jobs: the run ends when all of
@@ -58,26 +47,24 @@ Exit codes:
                  of the one that --exit-code-from names`
 
 func onceCommand() *cli.Command {
-	var o onceFlags
 	return &cli.Command{
-		Name: "once", ArgsUsage: "FILE|DIR|- ...", Usage: "run pods to their end and exit with the outcome", Description: onceAbout,
+		Name: "once", ArgsUsage: "FILE|DIR|- ...", Usage: "run pods to their end and exit with the outcome",
+		Description: onceAbout,
 		Flags: append([]cli.Flag{
-			&cli.DurationFlag{Name: "timeout", Destination: &o.timeout,
-				Usage: "how much `TIME` the work may take, such as 10m (default: any)"},
-			&cli.StringFlag{Name: "until", Destination: &o.until,
-				Usage: "end at the `STATE` ready: when all pods are, or have succeeded"},
-			&cli.BoolFlag{Name: "keep", Destination: &o.keep, Usage: "with --until ready: leave the pods running then"},
-			&cli.StringFlag{Name: "exit-code-from", Destination: &o.from,
+			&cli.DurationFlag{Name: "timeout", Usage: "how much `TIME` the work may take, such as 10m (default: any)"},
+			&cli.StringFlag{Name: "until", Usage: "end at the `STATE` ready: when all pods are, or have succeeded"},
+			&cli.BoolFlag{Name: "keep", Usage: "with --until ready: leave the pods running then"},
+			&cli.StringFlag{Name: "exit-code-from",
 				Usage: "exit with the code of `POD[/CONTAINER]`; of its pod no other container is waited for"},
 			&cli.StringSliceFlag{Name: "report", KeepSpace: true,
 				Usage: "write a report as `junit=FILE` or json=FILE; may be given more than once"},
-			&cli.BoolFlag{Name: "no-color", Destination: &o.plain, Usage: "no colours, not even on a terminal"},
-			&cli.StringFlag{Name: "remove", Destination: &o.remove,
+			&cli.BoolFlag{Name: "no-color", Usage: "no colours, not even on a terminal"},
+			&cli.StringFlag{Name: "remove",
 				Usage: "remove what a previous run left in the folder `DIR`, instead of running anything"},
 			&cli.StringFlag{Name: "log-level", Value: "warn",
 				Usage: "the least `LEVEL` of monopod's own log: debug, info, warn or error"},
 		}, runtimeFlags()...),
-		Action: func(c *cli.Context) error { return runOnce(c, o) },
+		Action: runOnce,
 	}
 }
 
@@ -88,28 +75,29 @@ func runtimeFlags() []cli.Flag {
 	return slices.DeleteFunc(runFlags(), func(f cli.Flag) bool { return !slices.Contains(shared, f.Names()[0]) })
 }
 
-// check refuses flags that do not go together.
-func (o *onceFlags) check(args []string) error {
+// checkOnce refuses flags that do not go together.
+func checkOnce(c *cli.Context) error {
+	until, remove := c.String("until"), c.String("remove") != ""
 	switch {
-	case o.remove != "" && len(args) > 0:
-		return fmt.Errorf("--remove runs nothing: leave out %s", args[0])
-	case o.remove == "" && len(args) == 0:
+	case remove && c.NArg() > 0:
+		return fmt.Errorf("--remove runs nothing: leave out %s", c.Args().First())
+	case !remove && c.NArg() == 0:
 		return fmt.Errorf("once what? Give files or folders, or - for standard input")
-	case o.until != "" && o.until != "ready":
-		return fmt.Errorf("--until %q: there is only ready", o.until)
-	case o.keep && o.until == "":
+	case until != "" && until != "ready":
+		return fmt.Errorf("--until %q: there is only ready", until)
+	case c.Bool("keep") && until == "":
 		return fmt.Errorf("--keep goes with --until ready: else nothing runs any more that could be kept")
-	case o.until != "" && o.from != "":
+	case until != "" && c.String("exit-code-from") != "":
 		return fmt.Errorf("--until ready and --exit-code-from: choose one, for a container that runs has no code")
-	case o.timeout < 0:
-		return fmt.Errorf("--timeout %s: a time above 0", o.timeout)
+	case c.Duration("timeout") < 0:
+		return fmt.Errorf("--timeout %s: a time above 0", c.Duration("timeout"))
 	}
 	return nil
 }
 
 // runOnce runs pods to their end, or removes what a previous run left.
-func runOnce(c *cli.Context, o onceFlags) error {
-	if err := o.check(c.Args().Slice()); err != nil {
+func runOnce(c *cli.Context) error {
+	if err := checkOnce(c); err != nil {
 		return command.UsageError("%v", err)
 	}
 	level := &slog.LevelVar{}
@@ -130,10 +118,10 @@ func runOnce(c *cli.Context, o onceFlags) error {
 		level.Set(cfg.Level())
 	}
 	options := agent.Options{Version: Version().Version, Log: log}
-	run := once.Config{Timeout: o.timeout, Ready: o.until == "ready", Keep: o.keep, Out: c.App.Writer, Err: c.App.ErrWriter,
-		Colour: !o.plain && print.Colored(c.App.Writer, os.Getenv)}
-	if o.remove != "" {
-		return removeRun(c.Context, o.remove, cfg, options, run)
+	run := once.Config{Timeout: c.Duration("timeout"), Ready: c.String("until") == "ready", Keep: c.Bool("keep"),
+		Out: c.App.Writer, Err: c.App.ErrWriter, Colour: !c.Bool("no-color") && print.Colored(c.App.Writer, os.Getenv)}
+	if dir := c.String("remove"); dir != "" {
+		return removeRun(c.Context, dir, cfg, options, run)
 	}
 	pods, err := onlyGood(c, cfg)
 	if err != nil {
@@ -142,11 +130,12 @@ func runOnce(c *cli.Context, o onceFlags) error {
 	for _, p := range pods {
 		run.Pods = append(run.Pods, p.Pod)
 	}
-	if err := o.complete(&run, c.StringSlice("report")); err != nil {
+	if err := completeOnce(&run, c); err != nil {
 		return command.UsageError("%v", err)
 	}
 	for _, dir := range once.Leftovers() {
-		fmt.Fprintf(c.App.ErrWriter, "monopod: a previous run was killed, or kept its pods; %s removes what is left of it\n", once.Removal(dir))
+		fmt.Fprintf(c.App.ErrWriter, "monopod: a previous run was killed, or kept its pods; %s removes what is left of it\n",
+			once.Removal(dir))
 	}
 	if cfg.Root, err = once.MakeRoot(); err != nil {
 		return cli.Exit(err, exitBroken)
@@ -158,14 +147,14 @@ func runOnce(c *cli.Context, o onceFlags) error {
 	return exitOnce(code, err)
 }
 
-// complete fills in what depends on the pods, and on files that must be there.
-func (o *onceFlags) complete(run *once.Config, reports []string) (err error) {
-	if o.from != "" {
-		if run.From, err = once.Choose(run.Pods, o.from); err != nil {
+// completeOnce fills in what depends on the pods, and on files that must be there.
+func completeOnce(run *once.Config, c *cli.Context) (err error) {
+	if from := c.String("exit-code-from"); from != "" {
+		if run.From, err = once.Choose(run.Pods, from); err != nil {
 			return err
 		}
 	}
-	for _, text := range reports {
+	for _, text := range c.StringSlice("report") {
 		r, err := once.ParseReport(text)
 		if err != nil {
 			return err

@@ -15,7 +15,8 @@ import (
 func runFlags() []cli.Flag {
 	return []cli.Flag{
 		text("manifests", "", "the `DIR` of Pod manifests (*.yaml, *.yml, *.json)"),
-		text("runtime-endpoint", "", "the CRI runtime's socket, unix://`PATH` (default: containerd's or CRI-O's, whichever is there)"),
+		text("runtime-endpoint", "",
+			"the CRI runtime's socket, unix://`PATH` (default: containerd's or CRI-O's, whichever is there)"),
 		text("root", command.DefaultRoot, "the `DIR` for volumes, checkpoints and status"),
 		text("pod-logs", "/var/log/pods", "the `DIR` for the containers' logs"),
 		nodeNameFlag(),

@@ -87,7 +87,6 @@ func topRaw(out *bytes.Buffer, body []byte, o TopOptions) ([]byte, error) {
 
 func topCommand() *cli.Command {
 	var o TopOptions
-	var watch bool
 	return &cli.Command{
 		Name: "top", ArgsUsage: "[pods|node]", Usage: "show what the node and its pods use",
 		Description: `
@@ -96,11 +95,9 @@ easily be freed. The node's shares are of what pods may have.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "containers", Aliases: []string{"c"}, Destination: &o.Containers,
 				Usage: "a line for each container"},
-			&cli.StringFlag{Name: "sort-by", Destination: &o.SortBy,
-				Usage: "the largest first, by `WHAT`: cpu or memory"},
+			&cli.StringFlag{Name: "sort-by", Destination: &o.SortBy, Usage: "the largest first, by `WHAT`: cpu or memory"},
 			command.OutputFlag(&o.Output, "wide, json or yaml"),
-			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Destination: &watch,
-				Usage: "refresh every two seconds; needs a terminal"},
+			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "refresh every two seconds; needs a terminal"},
 			command.SocketFlag(&o.Socket),
 		},
 		Action: func(c *cli.Context) error {
@@ -114,7 +111,7 @@ easily be freed. The node's shares are of what pods may have.`,
 				}
 				o.What = subject
 			}
-			if !watch {
+			if !c.Bool("watch") {
 				return Top(c.Context, c.App.Writer, o)
 			}
 			screen, _ := c.App.Writer.(*os.File)

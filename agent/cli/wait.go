@@ -12,9 +12,9 @@ import (
 
 func waitCommand() *cli.Command {
 	var o client.WaitOptions
-	var all bool
 	return &cli.Command{
-		Name: "wait", ArgsUsage: "POD ... | --all | -l LABELS", Usage: "wait until pods are ready, or what else they are to come to",
+		Name: "wait", ArgsUsage: "POD ... | --all | -l LABELS",
+		Usage: "wait until pods are ready, or what else they are to come to",
 		Description: `
 What can be waited for: ready, running, succeeded, failed, completed (one or
 the other), gone, and condition=TYPE[=STATUS], such as condition=Initialized. A
@@ -26,13 +26,14 @@ that has failed will not be ready; 124: the time was over.`,
 			&cli.StringFlag{Name: "for", Value: "ready", Destination: &o.For, Usage: "the `OUTCOME` to wait for"},
 			&cli.DurationFlag{Name: "timeout", Destination: &o.Timeout,
 				Usage: "the longest `TIME` to wait, such as 90s; 0: no limit"},
-			&cli.BoolFlag{Name: "all", Destination: &all, Usage: "wait for all pods"},
+			&cli.BoolFlag{Name: "all", Usage: "wait for all pods"},
 			command.NamespaceFlag(&o.Choice.Namespace),
 			command.SelectorFlag(&o.Choice.Selector),
 			command.SocketFlag(&o.Socket),
 		},
 		Action: func(c *cli.Context) error {
 			o.Choice.Names, o.Out, o.Err = c.Args().Slice(), c.App.Writer, c.App.ErrWriter
+			all := c.Bool("all")
 			switch {
 			case c.NArg() == 0 && !all && o.Choice.Selector == "":
 				return command.UsageError("wait for which pods? Name them, or give --all or -l LABELS")

@@ -150,7 +150,8 @@ func (t *typed) words(kind, last string) []string {
 	case kind == "POD/CONTAINER":
 		all := pods()
 		pod, _ := path.Split(last)
-		return append(all.Names(namespace, last), starting(pod, "", all.Containers(strings.TrimSuffix(pod, "/"), namespace))...)
+		containers := all.Containers(strings.TrimSuffix(pod, "/"), namespace)
+		return append(all.Names(namespace, last), starting(pod, "", containers)...)
 	case kind == "CONTAINER" && len(t.args) > 0:
 		return pods().Containers(t.args[0], namespace)
 	case kind == "OUTCOME":

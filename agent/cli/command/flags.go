@@ -30,7 +30,8 @@ func OutputFlag(to *string, text string) cli.Flag {
 
 // SocketFlag is --socket.
 func SocketFlag(to *string) cli.Flag {
-	return &cli.StringFlag{Name: "socket", Value: DefaultSocket, Destination: to, Usage: "the `PATH` of the agent's socket"}
+	return &cli.StringFlag{Name: "socket", Value: DefaultSocket, Destination: to,
+		Usage: "the `PATH` of the agent's socket"}
 }
 
 // SelectorFlag is -l.

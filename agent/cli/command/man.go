@@ -34,11 +34,11 @@ func manPage(app *cli.App) []byte {
 	b.WriteString("# SYNOPSIS\n\n**monopod** *COMMAND* \\[*FLAGS*\\] \\[*ARGUMENTS*\\]\n\n")
 	fmt.Fprintf(&b, "# DESCRIPTION\n%s\n\n# COMMANDS\n\n", markdown(app.Description))
 	for _, k := range app.VisibleCommands() {
-		fmt.Fprintf(&b, "### monopod %s\n\n%s.\n\n", markdown(synopsis(k)), markdown(strings.ToUpper(k.Usage[:1])+k.Usage[1:]))
-		fmt.Fprintf(&b, "%s\n\n", markdown(k.Description))
+		usage := strings.ToUpper(k.Usage[:1]) + k.Usage[1:]
+		fmt.Fprintf(&b, "### monopod %s\n\n%s.\n\n%s\n\n", markdown(synopsis(k)), markdown(usage), markdown(k.Description))
 		for _, f := range k.VisibleFlags() {
 			_, about := explain(f)
-			fmt.Fprintf(&b, "**%s**\n: %s\n\n", strings.TrimSpace(head(f)), markdown(about))
+			fmt.Fprintf(&b, "**%s**\n: %s\n\n", markdown(strings.TrimSpace(head(f))), markdown(about))
 		}
 	}
 	for _, s := range manSections {
@@ -57,7 +57,8 @@ func manPage(app *cli.App) []byte {
 var exact = strings.NewReplacer("\n\n\n", "\n", "\n\n", "\n",
 	`\-`, `\-`, "-", `\-`, `\\`, `\e`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
 
-var escapes = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "&", `\&`, "|", `\|`)
+var escapes = strings.NewReplacer(`\`, `\\`, "`", "\\`",
+	"*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "&", `\&`, "|", `\|`)
 
 // markdown makes text mean itself; lines that stand in by four columns stay as they are.
 func markdown(text string) string {
