@@ -53,7 +53,7 @@ func TestWhatTheLibraryGetsWrong(t *testing.T) {
 		still      func(*bare) bool
 	}{
 		{"flags behind arguments are arguments", "line", func(b *bare) bool { return len(b.run("do a --count 1").args) == 3 }},
-		{"-ojson is an unknown flag", "line.letters", func(b *bare) bool { return says(b.run("do -ojson").err, "not defined: -ojson") }},
+		{"-ojson is an unknown flag", "line", func(b *bare) bool { return says(b.run("do -ojson").err, "not defined: -ojson") }},
 		{"both names of a flag are refused", "line", func(b *bare) bool { return says(b.run("do -o a --output b").err, "two forms") }},
 		{"a wrong number has no reason", "refused", func(b *bare) bool {
 			err := b.run("do --count few").err
