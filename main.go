@@ -18,7 +18,7 @@ import (
 func main() {
 	runtime.MemProfileRate = 0 // nobody can ask for a profile, and its table takes a megabyte
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := command.Execute(ctx, acli.Commands(), os.Args[1:], &command.Call{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
+	err := command.Execute(ctx, acli.App(), os.Args[1:])
 	stop()
 	if err != nil && err.Error() != "" {
 		fmt.Fprintln(os.Stderr, "monopod: "+err.Error())

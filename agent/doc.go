@@ -5,7 +5,7 @@
 //
 //	main.go                  signals, the only os.Exit
 //	  cli/                     commands, one file each
-//	    command/                 a table of commands: parsing, help, completion, man page
+//	    command/                 flags in any order, exit codes, help, completion, man page
 //	    logs/                    containers' logs in the order of time
 //	    client/                  the socket, the last known state, names
 //	    print/                   tables, words, colours

@@ -47,17 +47,19 @@ func agentWith(t *testing.T, names ...string) string {
 func TestComplete(t *testing.T) {
 	socket := agentWith(t, "default/web", "default/db", "a/proxy", "b/proxy")
 	asked := 0
-	ask := func(s string) command.Candidates {
+	ask := func(s string) command.Pods {
 		asked++
 		if s == command.DefaultSocket {
 			s = socket
 		}
-		return command.AskCandidates(t.Context(), s)
+		return command.AskPods(t.Context(), s)
 	}
 	for line, want := range map[string]string{
 		"re":                      "restart",
 		"wa":                      "wait",
 		"__":                      "",
+		"--":                      "--help",
+		"help run ":               "",
 		"help exe":                "exec",
 		"nosuch ":                 "",
 		"exec ":                   "a/proxy b/proxy db web",
@@ -70,8 +72,8 @@ func TestComplete(t *testing.T) {
 		"exec --namespace = a ":   "proxy",
 		"exec -n ":                "a b default",
 		"exec --namespace=":       "--namespace=a --namespace=b --namespace=default",
-		"exec --namespace =":      "a b default",
-		"exec --namespace = d":    "default",
+		"exec --namespace =":      "--namespace=a --namespace=b --namespace=default",
+		"exec --namespace = d":    "--namespace=default",
 		"exec web -c ":            "log main",
 		"exec web -itc m":         "main",
 		"exec --socket /nowhere ": "",
@@ -102,8 +104,9 @@ func TestComplete(t *testing.T) {
 	} {
 		words := strings.Split(line, " ")
 		var got []string
-		for _, c := range command.Completions(Commands(), words, ask) {
-			got = append(got, c.Text)
+		for _, word := range command.Completions(App().Commands, words, ask) {
+			word, _, _ = strings.Cut(word, "\t")
+			got = append(got, word)
 		}
 		slices.Sort(got)
 		if all := strings.Join(got, " "); all != want {

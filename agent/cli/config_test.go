@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 
+	"monopod/agent/cli/command"
 	"monopod/agent/config"
 )
 
@@ -24,12 +25,11 @@ func set(t *testing.T, text string, args ...string) (cfg config.Config, log stri
 		args[k] = strings.Replace(args[k], "FILE", path, 1)
 	}
 	var b bytes.Buffer
-	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	runFlags(flags)
-	if err := flags.Parse(args); err != nil {
-		t.Fatal(err)
-	}
-	cfg, err = settings(flags, slog.New(slog.NewTextHandler(&b, nil)))
+	app := &cli.App{Commands: []*cli.Command{{Name: "run", Flags: runFlags(), Action: func(c *cli.Context) (err error) {
+		cfg, err = settings(c, slog.New(slog.NewTextHandler(&b, nil)))
+		return err
+	}}}}
+	err = command.Execute(t.Context(), app, append([]string{"run"}, args...))
 	return cfg, b.String(), err
 }
 

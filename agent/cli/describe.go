@@ -2,12 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"os"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
@@ -23,12 +24,7 @@ type DescribeOptions struct {
 // Describe prints all that is known of pods, in the manner of `kubectl describe
 // pod`; as json or yaml the v1 Pod, or a PodList of several.
 func Describe(ctx context.Context, w io.Writer, o DescribeOptions) error {
-	if err := print.CheckOutput(o.Output, "json", "yaml"); err != nil {
-		return err
-	}
-	if o.Now.IsZero() {
-		o.Now = time.Now()
-	}
+	o.Now = cmp.Or(o.Now, time.Now())
 	k, err := o.open(ctx)
 	if err != nil {
 		return err
@@ -63,22 +59,24 @@ func describe(ctx context.Context, w io.Writer, k *client.Known, o DescribeOptio
 	return err
 }
 
-func describeCommand() *command.Command {
+func describeCommand() *cli.Command {
 	var o DescribeOptions
-	return &command.Command{
-		Name: "describe", Args: "[POD ...]", Usage: "tell all about pods: containers, probes, volumes, problems, events",
-		About: "Without a POD it tells of all. A POD is meant by its name in the manifest or its full name,\n" +
-			"with its namespace before it if that is not enough, as in kube-system/web.\n" +
-			"Where the agent does not run, this is said on standard error, what it reported last is\n" +
-			"shown, and the exit code is 3.",
-		Flags: func(f *pflag.FlagSet) {
-			command.OutputFlag(f, &o.Output, "json or yaml: the v1 Pod")
-			command.SourceFlags(f, &o.Source)
+	return &cli.Command{
+		Name: "describe", ArgsUsage: "[POD ...]", Usage: "tell all about pods: containers, probes, volumes, problems, events",
+		Description: `
+Without a POD it tells of all. A POD is meant by its name in the manifest or
+its full name, with its namespace before it if that is not enough, as in
+kube-system/web. Where the agent does not run, this is said on standard error,
+what it reported last is shown, and the exit code is 3.`,
+		Flags: []cli.Flag{
+			command.OutputFlag(&o.Output, "json or yaml: the v1 Pod"),
+			command.SocketFlag(&o.Socket),
+			command.RootFlag(&o.Root),
 		},
-		Run: func(ctx context.Context, c *command.Call) error {
-			o.Pods = c.Args
-			o.Color, o.Err = print.Colored(c.Out, os.Getenv), c.Err
-			return downCode(Describe(ctx, c.Out, o))
+		Action: func(c *cli.Context) error {
+			o.Pods = c.Args().Slice()
+			o.Color, o.Err = print.Colored(c.App.Writer, os.Getenv), c.App.ErrWriter
+			return downCode(Describe(c.Context, c.App.Writer, o))
 		},
 	}
 }

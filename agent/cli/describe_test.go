@@ -116,7 +116,6 @@ func TestDescribe(t *testing.T) {
 	}
 	for want, o := range map[string]DescribeOptions{
 		`there is no pod "wep"; there is default/web`: {Pods: []string{"wep"}},
-		`output "wide" is not one of json, yaml`:      {Options: Options{Format: print.Format{Output: "wide"}}},
 	} {
 		o.Socket, o.Now = socket, now
 		if err := Describe(t.Context(), io.Discard, o); err == nil || err.Error() != want {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/client"
@@ -26,9 +26,6 @@ type EventsOptions struct {
 
 // Events prints the events of the node, or those about a pod, the latest last.
 func Events(ctx context.Context, w io.Writer, o EventsOptions) error {
-	if err := print.CheckOutput(o.Output, "wide", "json", "yaml"); err != nil {
-		return err
-	}
 	o.Now = cmp.Or(o.Now, time.Now())
 	k, err := o.open(ctx)
 	if err != nil {
@@ -79,27 +76,31 @@ func watchEvents(ctx context.Context, w io.Writer, o EventsOptions, k *client.Kn
 	}
 }
 
-func eventsCommand() *command.Command {
+func eventsCommand() *cli.Command {
 	var o EventsOptions
-	return &command.Command{
-		Name: "events", Args: "[POD]", Usage: "show what happened to pods and the node, or to one pod",
-		About: "The latest come last. A POD is meant by its name in the manifest or its full name, with its\n" +
-			"namespace before it if that is not enough, as in kube-system/web. It may be gone already.\n" +
-			"Where the agent does not run, this is said on standard error and what it left is shown.",
-		Flags: func(f *pflag.FlagSet) {
-			f.BoolVarP(&o.Watch, "watch", "w", false, "go on with what happens from now on")
-			command.OutputFlag(f, &o.Output, "wide, json or yaml")
-			command.SourceFlags(f, &o.Source)
+	return &cli.Command{
+		Name: "events", ArgsUsage: "[POD]", Usage: "show what happened to pods and the node, or to one pod",
+		Description: `
+The latest come last. A POD is meant by its name in the manifest or its full
+name, with its namespace before it if that is not enough, as in
+kube-system/web. It may be gone already. Where the agent does not run, this is
+said on standard error and what it left is shown.`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Destination: &o.Watch,
+				Usage: "go on with what happens from now on"},
+			command.OutputFlag(&o.Output, "wide, json or yaml"),
+			command.SocketFlag(&o.Socket),
+			command.RootFlag(&o.Root),
 		},
-		Run: func(ctx context.Context, c *command.Call) error {
-			if len(c.Args) > 1 {
-				return command.UsageError("events takes one pod, got %q too", c.Args[1])
+		Action: func(c *cli.Context) error {
+			if c.NArg() > 1 {
+				return command.UsageError("events takes one pod, got %q too", c.Args().Get(1))
 			}
-			if len(c.Args) == 1 {
-				o.Pod = c.Args[0]
+			if c.NArg() == 1 {
+				o.Pod = c.Args().First()
 			}
-			o.Color, o.Err = print.Colored(c.Out, os.Getenv), c.Err
-			return Events(ctx, c.Out, o)
+			o.Color, o.Err = print.Colored(c.App.Writer, os.Getenv), c.App.ErrWriter
+			return Events(c.Context, c.App.Writer, o)
 		},
 	}
 }

@@ -143,7 +143,6 @@ func TestEvents(t *testing.T) {
 	}
 	for want, o := range map[string]EventsOptions{
 		`there is no pod "wob"; there is default/web`: {Pod: "wob"},
-		`output "xml" is not one of wide, json, yaml`: {Options: Options{Format: print.Format{Output: "xml"}}},
 	} {
 		o.Socket, o.Now = socket, now
 		if err := Events(t.Context(), io.Discard, o); err == nil || err.Error() != want {

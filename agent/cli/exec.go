@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -126,62 +126,67 @@ func askRuntime(ctx context.Context, endpoint string, request *rt.ExecRequest) (
 	return client.Exec(ctx, request)
 }
 
-func execCommand() *command.Command {
+func execCommand() *cli.Command {
 	var o ExecOptions
-	var input, tty bool
-	return &command.Command{
-		Name: "exec", Args: "POD -- COMMAND ...", Usage: "run a command in a container",
-		About: `
-The command's standard input is empty unless -i is given; -t gives it a terminal, of this
-one's size. It is run by the runtime itself, which is asked at a loopback address: this
-needs root, and works while the agent does not run. Without -c it runs in the container
-that the annotation kubectl.kubernetes.io/default-container names, else in the first one.
+	return &cli.Command{
+		Name: "exec", ArgsUsage: "POD -- COMMAND ...", Usage: "run a command in a container",
+		Description: `
+The command's standard input is empty unless -i is given; -t gives it a
+terminal, of this one's size. It is run by the runtime itself, which is asked
+at a loopback address: this needs root, and works while the agent does not run.
+Without -c it runs in the container that the annotation
+kubectl.kubernetes.io/default-container names, else in the first one.
 
-Ctrl-C reaches the command with -t; without, monopod ends and the command runs on until it
-finds its input or output closed.
+Ctrl-C reaches the command with -t; without, monopod ends and the command runs
+on until it finds its input or output closed.
 
-The exit code is the command's own. 127: there is no such command in the container; 126:
-it cannot be executed; 1: the pod is not known, the container does not run, or the runtime
-did not do it; 128 and its number: a signal ended monopod.`,
-		Flags: func(f *pflag.FlagSet) {
-			f.BoolVarP(&input, "stdin", "i", false, "pass standard input on")
-			f.BoolVarP(&tty, "tty", "t", false, "give the command a terminal")
-			f.StringVarP(&o.Container, "container", "c", "", "the `NAME` of the container")
-			command.NamespaceFlag(f, &o.Namespace)
-			f.StringVar(&o.Endpoint, "runtime-endpoint", "", "the CRI runtime's socket, unix://`PATH` (default: the agent's, else containerd's or CRI-O's)")
-			command.SourceFlags(f, &o.Source)
+The exit code is the command's own. 127: there is no such command in the
+container; 126: it cannot be executed; 1: the pod is not known, the container
+does not run, or the runtime did not do it; 128 and its number: a signal ended
+monopod.`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "stdin", Aliases: []string{"i"}, Usage: "pass standard input on"},
+			&cli.BoolFlag{Name: "tty", Aliases: []string{"t"}, Usage: "give the command a terminal"},
+			&cli.StringFlag{Name: "container", Aliases: []string{"c"}, Destination: &o.Container,
+				Usage: "the `NAME` of the container"},
+			command.NamespaceFlag(&o.Namespace),
+			&cli.StringFlag{Name: "runtime-endpoint", Destination: &o.Endpoint,
+				Usage: "the CRI runtime's socket, unix://`PATH` (default: the agent's, else containerd's or CRI-O's)"},
+			command.SocketFlag(&o.Socket),
+			command.RootFlag(&o.Root),
 		},
-		Run: func(ctx context.Context, c *command.Call) error {
+		Action: func(c *cli.Context) error {
 			switch {
-			case len(c.Args) == 0 || c.Dash == 0:
+			case c.NArg() == 0 || command.Dash(c) == 0:
 				return command.UsageError("exec in which pod? As in `monopod exec web -- ls /`")
-			case c.Dash != 1 || len(c.Args) < 2:
-				return command.UsageError("the command goes behind --, as in `monopod exec %s -- ls /`", c.Args[0])
+			case command.Dash(c) != 1 || c.NArg() < 2:
+				return command.UsageError("the command goes behind --, as in `monopod exec %s -- ls /`", c.Args().First())
 			}
-			o.Pod, o.Command = c.Args[0], c.Args[1:]
-			return runExec(ctx, c, o, input, tty)
+			o.Pod, o.Command = c.Args().First(), c.Args().Slice()[1:]
+			return runExec(c, o)
 		},
 	}
 }
 
 // runExec connects the command with this process' own streams.
-func runExec(ctx context.Context, c *command.Call, o ExecOptions, input, tty bool) error {
+func runExec(c *cli.Context, o ExecOptions) error {
+	input, tty := c.Bool("stdin"), c.Bool("tty")
 	signal.Ignore(syscall.SIGPIPE) // a closed output is an error, after which the terminal is restored
-	ctx, stop := untilSignal(context.WithoutCancel(ctx))
+	ctx, stop := untilSignal(context.WithoutCancel(c.Context))
 	defer stop()
-	o.Streams = stream.Streams{Out: c.Out, Err: c.Err, TTY: tty}
+	o.Streams = stream.Streams{Out: c.App.Writer, Err: c.App.ErrWriter, TTY: tty}
 	if input {
-		o.Streams.In = c.In
+		o.Streams.In = c.App.Reader
 	}
-	keys, typed := c.In.(*os.File)
+	keys, typed := c.App.Reader.(*os.File)
 	typed = typed && isTerminal(keys)
 	if tty && input && !typed {
-		fmt.Fprintln(c.Err, "monopod: standard input is no terminal: the command gets none either")
+		fmt.Fprintln(c.App.ErrWriter, "monopod: standard input is no terminal: the command gets none either")
 		tty, o.Streams.TTY = false, false
 	}
 	restore := func() {}
 	if tty {
-		screen := c.Out
+		screen, _ := c.App.Writer.(*os.File)
 		if typed && !isTerminal(screen) {
 			screen = keys
 		}
@@ -212,13 +217,13 @@ func execEnd(code int, err error) error {
 	case err == nil && code == 0:
 		return nil
 	case err == nil:
-		return command.Exit(code, "")
+		return cli.Exit("", code)
 	case errors.As(err, &signaled):
-		return command.Exit(signaled.ExitCode(), "")
+		return cli.Exit("", signaled.ExitCode())
 	case errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe):
-		return command.Exit(128+int(syscall.SIGPIPE), "")
+		return cli.Exit("", 128+int(syscall.SIGPIPE))
 	case errors.As(err, &start) && start.Code != 0:
-		return command.Exit(start.Code, "%v", err)
+		return cli.Exit(err, start.Code)
 	}
 	return err
 }

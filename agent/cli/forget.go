@@ -1,44 +1,45 @@
 package cli
 
 import (
-	"context"
 	"errors"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
 )
 
-func forgetCommand() *command.Command {
+func forgetCommand() *cli.Command {
 	var o client.ForgetOptions
-	return &command.Command{
-		Name: "forget", Args: "POD ...", Usage: "accept that pods are gone whose manifests cannot be read",
-		About: `
-A pod keeps running by its last good version while its manifest is missing without proof
-that somebody removed it, or cannot be read: the disk of the manifests is not mounted, their
-folder is missing or was made again, the file does not parse. This accepts the removal by
-hand: the pod is stopped with its preStop hooks and its grace and removed, with its volumes
-and logs, and no restart of the agent brings it back. A manifest that gives it again starts
-it again, as a new pod.
+	return &cli.Command{
+		Name: "forget", ArgsUsage: "POD ...", Usage: "accept that pods are gone whose manifests cannot be read",
+		Description: `
+A pod keeps running by its last good version while its manifest is missing
+without proof that somebody removed it, or cannot be read: the disk of the
+manifests is not mounted, their folder is missing or was made again, the file
+does not parse. This accepts the removal by hand: the pod is stopped with its
+preStop hooks and its grace and removed, with its volumes and logs, and no
+restart of the agent brings it back. A manifest that gives it again starts it
+again, as a new pod.
 
-A pod whose manifest is there and valid is refused: remove the file instead. It is not waited
-until all of the pod is gone; monopod wait POD --for gone does that.
+A pod whose manifest is there and valid is refused: remove the file instead. It
+is not waited until all of the pod is gone; monopod wait POD --for gone does
+that.
 
-Exit codes: 0; 1: a pod was refused, or there is none of that name; 2: wrong flags; 3: the
-agent does not run.`,
-		Flags: func(f *pflag.FlagSet) {
-			command.NamespaceFlag(f, &o.Namespace)
-			command.SocketFlag(f, &o.Socket)
+Exit codes: 0; 1: a pod was refused, or there is none of that name; 2: wrong
+flags; 3: the agent does not run.`,
+		Flags: []cli.Flag{
+			command.NamespaceFlag(&o.Namespace),
+			command.SocketFlag(&o.Socket),
 		},
-		Run: func(ctx context.Context, c *command.Call) error {
-			if len(c.Args) == 0 {
+		Action: func(c *cli.Context) error {
+			if c.NArg() == 0 {
 				return command.UsageError("forget which pod? As in `monopod forget web`")
 			}
-			o.Names, o.Out = c.Args, c.Out
-			err := client.Forget(ctx, o)
+			o.Names, o.Out = c.Args().Slice(), c.App.Writer
+			err := client.Forget(c.Context, o)
 			if errors.Is(err, client.ErrDown) {
-				return command.Exit(exitDown, "%v", err)
+				return cli.Exit(err, exitDown)
 			}
 			return err
 		},

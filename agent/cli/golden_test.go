@@ -2,31 +2,27 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"monopod/agent/cli/command"
 )
 
+// execute runs a command line of the real table.
+func execute(ctx context.Context, in io.Reader, out, errs io.Writer, args ...string) error {
+	app := App()
+	app.Reader, app.Writer, app.ErrWriter = in, out, errs
+	return command.Execute(ctx, app, args)
+}
+
 // runTable runs a command line of the real table and writes down what comes of it.
 func runTable(t *testing.T, b *bytes.Buffer, args ...string) {
 	t.Helper()
-	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
 	var errs bytes.Buffer
-	err = command.Execute(t.Context(), Commands(), args, &command.Call{In: strings.NewReader(""), Out: out, Err: &errs})
-	if _, err := out.Seek(0, io.SeekStart); err != nil {
-		t.Fatal(err)
-	}
-	printed, _ := io.ReadAll(out)
 	b.WriteString("$ monopod " + strings.Join(args, " ") + "\n")
-	b.Write(printed)
+	err := execute(t.Context(), strings.NewReader(""), b, &errs, args...)
 	b.WriteString(errs.String())
 	if err != nil && err.Error() != "" {
 		b.WriteString("monopod: " + err.Error() + "\n")
@@ -43,6 +39,7 @@ func TestUsageIsSaid(t *testing.T) {
 		"exec", "exec -- ls", "exec web", "exec web ls", "exec web --", "exec web more -- ls", "exec web -x -- ls",
 		"wait", "wait web --all", "wait web -l a=b", "wait web --for happy", "wait web --timeout -1s", "wait web --timeout soon", "wait --all -l a=b=c",
 		"restart", "restart web --timeout -1s", "forget", "forget web --socket /nowhere/s", "ps -l a=b=c", "ps web -l a=b", "completion", "completion tcsh", "man web",
+		"ps -oxml", "ps -ojson -n", "ps --outptu wide", "lgos", "exce", "psx", "nope", "help lgos", "-o wide ps", "top -wc pods node", "logs web --tail few", "config x", "version -o wide",
 	} {
 		runTable(t, &b, strings.Fields(line)...)
 	}

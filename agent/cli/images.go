@@ -1,13 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
@@ -22,9 +23,6 @@ const imagesTimeout = 30 * time.Second
 // Images prints the runtime's images, the pods that use them and which of them
 // go.
 func Images(ctx context.Context, w io.Writer, o Options) error {
-	if err := print.CheckOutput(o.Output, "wide", "json", "yaml"); err != nil {
-		return err
-	}
 	body, err := client.GetWithin(ctx, imagesTimeout, o.Socket, "/images")
 	if err != nil {
 		return err
@@ -36,25 +34,23 @@ func Images(ctx context.Context, w io.Writer, o Options) error {
 	if err := json.Unmarshal(body, &all); err != nil {
 		return fmt.Errorf("GET /images from %s: %w", o.Socket, err)
 	}
-	if o.Now.IsZero() {
-		o.Now = time.Now()
-	}
+	o.Now = cmp.Or(o.Now, time.Now())
 	return print.Images(w, &all, o.Format)
 }
 
-func imagesCommand() *command.Command {
+func imagesCommand() *cli.Command {
 	var o Options
-	return &command.Command{
+	return &cli.Command{
 		Name: "images", Usage: "list the images, who uses them, and which are to go",
-		Flags: func(f *pflag.FlagSet) {
-			command.OutputFlag(f, &o.Output, "wide, json or yaml")
-			command.SocketFlag(f, &o.Socket)
+		Flags: []cli.Flag{
+			command.OutputFlag(&o.Output, "wide, json or yaml"),
+			command.SocketFlag(&o.Socket),
 		},
-		Run: func(ctx context.Context, c *command.Call) error {
-			if err := c.NoArgs(""); err != nil {
+		Action: func(c *cli.Context) error {
+			if err := command.NoArgs(c, ""); err != nil {
 				return err
 			}
-			return Images(ctx, c.Out, o)
+			return Images(c.Context, c.App.Writer, o)
 		},
 	}
 }

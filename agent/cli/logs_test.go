@@ -24,7 +24,7 @@ func TestLogsRefusesWhatCannotBeMeant(t *testing.T) {
 		{"web --tail few", `invalid argument "few" for "--tail" flag: strconv.ParseInt: parsing "few": invalid syntax; ` + "`monopod logs --help` lists the flags"},
 		{"-l a=== --socket /none --root /none", "no monopod answers on /none: is `monopod run` running? (no such file or directory)"},
 	} {
-		err := command.Execute(t.Context(), Commands(), strings.Fields("logs "+row.args), &command.Call{In: strings.NewReader(""), Out: os.Stdout, Err: io.Discard})
+		err := execute(t.Context(), strings.NewReader(""), os.Stdout, io.Discard, strings.Fields("logs "+row.args)...)
 		code := command.ExitUsage
 		if strings.Contains(row.args, "/none") {
 			code = command.ExitFailed

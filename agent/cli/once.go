@@ -9,10 +9,10 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
-	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent"
@@ -26,97 +26,91 @@ import (
 // exitBroken: monopod or the runtime failed, not the work.
 const exitBroken = 125
 
-// onceFlags are the flags of its own; those of run are read by settings.
-type onceFlags struct {
-	timeout time.Duration
-	until   string
-	keep    bool
-	from    string
-	reports []string
-	plain   bool
-	remove  string
-}
-
-const onceAbout = `Pods with restartPolicy Never or OnFailure are jobs: the run ends when all of them have ended. Other
-pods run beside them and are stopped then. What the containers write goes to standard output, what
-is waited for to standard error. Nothing is left of the run, and nothing else that runs on the
-machine is touched. The folder of the run is made in TMPDIR; the runtime must see it under the same
-name.
+const onceAbout = `
+Pods with restartPolicy Never or OnFailure are jobs: the run ends when all of
+them have ended. Other pods run beside them and are stopped then. What the
+containers write goes to standard output, what is waited for to standard error.
+Nothing is left of the run, and nothing else that runs on the machine is
+touched. The folder of the run is made in TMPDIR; the runtime must see it under
+the same name.
 
 Exit codes:
-  0        all jobs have succeeded, or with --until ready all pods are ready
-  2        wrong flags or invalid manifests; nothing was started
-  124      --timeout was over before the work was done
-  125      monopod or the runtime failed, or a pod can never run here
-  129 130 143   ended by SIGHUP, SIGINT or SIGTERM: pods are stopped within their grace; a second one
-           kills them, a third one gives up
-  other    of the container that failed first in a pod that failed, or of the one that
-           --exit-code-from names`
 
-func onceCommand() *command.Command {
-	var o onceFlags
-	return &command.Command{
-		Name: "once", Args: "FILE|DIR|- ...", Usage: "run pods to their end and exit with the outcome", About: onceAbout,
-		Flags: func(f *pflag.FlagSet) {
-			f.DurationVar(&o.timeout, "timeout", 0, "how much `TIME` the work may take, such as 10m (default: any)")
-			f.StringVar(&o.until, "until", "", "end at the `STATE` ready: when all pods are, or have succeeded")
-			f.BoolVar(&o.keep, "keep", false, "with --until ready: leave the pods running then")
-			f.StringVar(&o.from, "exit-code-from", "", "exit with the code of `POD[/CONTAINER]`; of its pod no other container is waited for")
-			f.StringArrayVar(&o.reports, "report", nil, "write a report as `junit=FILE` or json=FILE; may be given more than once")
-			f.BoolVar(&o.plain, "no-color", false, "no colours, not even on a terminal")
-			f.StringVar(&o.remove, "remove", "", "remove what a previous run left in the folder `DIR`, instead of running anything")
-			runtimeFlags(f)
-			f.String("log-level", "warn", "the least `LEVEL` of monopod's own log: debug, info, warn or error")
-		},
-		Run: func(ctx context.Context, c *command.Call) error { return runOnce(ctx, c, o) },
+    0            all jobs have succeeded, or with --until ready all pods are
+                 ready
+    2            wrong flags or invalid manifests; nothing was started
+    124          --timeout was over before the work was done
+    125          monopod or the runtime failed, or a pod can never run here
+    129 130 143  ended by SIGHUP, SIGINT or SIGTERM: pods are stopped within
+                 their grace; a second one kills them, a third one gives up
+    other        of the container that failed first in a pod that failed, or
+                 of the one that --exit-code-from names`
+
+func onceCommand() *cli.Command {
+	return &cli.Command{
+		Name: "once", ArgsUsage: "FILE|DIR|- ...", Usage: "run pods to their end and exit with the outcome",
+		Description: onceAbout,
+		Flags: append([]cli.Flag{
+			&cli.DurationFlag{Name: "timeout", Usage: "how much `TIME` the work may take, such as 10m (default: any)"},
+			&cli.StringFlag{Name: "until", Usage: "end at the `STATE` ready: when all pods are, or have succeeded"},
+			&cli.BoolFlag{Name: "keep", Usage: "with --until ready: leave the pods running then"},
+			&cli.StringFlag{Name: "exit-code-from",
+				Usage: "exit with the code of `POD[/CONTAINER]`; of its pod no other container is waited for"},
+			&cli.StringSliceFlag{Name: "report", KeepSpace: true,
+				Usage: "write a report as `junit=FILE` or json=FILE; may be given more than once"},
+			&cli.BoolFlag{Name: "no-color", Usage: "no colours, not even on a terminal"},
+			&cli.StringFlag{Name: "remove",
+				Usage: "remove what a previous run left in the folder `DIR`, instead of running anything"},
+			&cli.StringFlag{Name: "log-level", Value: "warn",
+				Usage: "the least `LEVEL` of monopod's own log: debug, info, warn or error"},
+		}, runtimeFlags()...),
+		Action: runOnce,
 	}
 }
 
 // runtimeFlags are those of run that once has too.
-func runtimeFlags(f *pflag.FlagSet) {
-	all := pflag.NewFlagSet("", pflag.ContinueOnError)
-	runFlags(all)
-	for _, name := range []string{"runtime-endpoint", "node-name", "node-labels", "resolv-conf", "cgroup-driver", "cgroup-root", "config",
-		"image-credential-provider-config", "image-credential-provider-bin-dir", "log-format"} {
-		f.AddFlag(all.Lookup(name))
-	}
+func runtimeFlags() []cli.Flag {
+	shared := []string{"runtime-endpoint", "node-name", "node-labels", "resolv-conf", "cgroup-driver", "cgroup-root",
+		"config", "image-credential-provider-config", "image-credential-provider-bin-dir", "log-format"}
+	return slices.DeleteFunc(runFlags(), func(f cli.Flag) bool { return !slices.Contains(shared, f.Names()[0]) })
 }
 
-// check refuses flags that do not go together.
-func (o *onceFlags) check(args []string) error {
+// checkOnce refuses flags that do not go together.
+func checkOnce(c *cli.Context) error {
+	until, remove := c.String("until"), c.String("remove") != ""
 	switch {
-	case o.remove != "" && len(args) > 0:
-		return fmt.Errorf("--remove runs nothing: leave out %s", args[0])
-	case o.remove == "" && len(args) == 0:
+	case remove && c.NArg() > 0:
+		return fmt.Errorf("--remove runs nothing: leave out %s", c.Args().First())
+	case !remove && c.NArg() == 0:
 		return fmt.Errorf("once what? Give files or folders, or - for standard input")
-	case o.until != "" && o.until != "ready":
-		return fmt.Errorf("--until %q: there is only ready", o.until)
-	case o.keep && o.until == "":
+	case until != "" && until != "ready":
+		return fmt.Errorf("--until %q: there is only ready", until)
+	case c.Bool("keep") && until == "":
 		return fmt.Errorf("--keep goes with --until ready: else nothing runs any more that could be kept")
-	case o.until != "" && o.from != "":
+	case until != "" && c.String("exit-code-from") != "":
 		return fmt.Errorf("--until ready and --exit-code-from: choose one, for a container that runs has no code")
-	case o.timeout < 0:
-		return fmt.Errorf("--timeout %s: a time above 0", o.timeout)
+	case c.Duration("timeout") < 0:
+		return fmt.Errorf("--timeout %s: a time above 0", c.Duration("timeout"))
 	}
 	return nil
 }
 
 // runOnce runs pods to their end, or removes what a previous run left.
-func runOnce(ctx context.Context, c *command.Call, o onceFlags) error {
-	if err := o.check(c.Args); err != nil {
+func runOnce(c *cli.Context) error {
+	if err := checkOnce(c); err != nil {
 		return command.UsageError("%v", err)
 	}
 	level := &slog.LevelVar{}
 	level.Set(slog.LevelWarn)
-	log, err := logger(command.Text(c.Flags, "log-format"), level, c.Err)
+	log, err := logger(c.String("log-format"), level, c.App.ErrWriter)
 	if err != nil {
 		return command.UsageError("%v", err)
 	}
-	chosen := c.Flags.Changed("log-level")
+	chosen := c.IsSet("log-level")
 	if !chosen {
 		log = slog.New(once.Quiet(log.Handler()))
 	}
-	cfg, err := settings(c.Flags, log)
+	cfg, err := settings(c, log)
 	if err != nil {
 		return command.UsageError("%v", err)
 	}
@@ -124,42 +118,43 @@ func runOnce(ctx context.Context, c *command.Call, o onceFlags) error {
 		level.Set(cfg.Level())
 	}
 	options := agent.Options{Version: Version().Version, Log: log}
-	run := once.Config{Timeout: o.timeout, Ready: o.until == "ready", Keep: o.keep, Out: c.Out, Err: c.Err,
-		Colour: !o.plain && print.Colored(c.Out, os.Getenv)}
-	if o.remove != "" {
-		return removeRun(ctx, o.remove, cfg, options, run)
+	run := once.Config{Timeout: c.Duration("timeout"), Ready: c.String("until") == "ready", Keep: c.Bool("keep"),
+		Out: c.App.Writer, Err: c.App.ErrWriter, Colour: !c.Bool("no-color") && print.Colored(c.App.Writer, os.Getenv)}
+	if dir := c.String("remove"); dir != "" {
+		return removeRun(c.Context, dir, cfg, options, run)
 	}
-	pods, err := onlyGood(ctx, c, cfg)
+	pods, err := onlyGood(c, cfg)
 	if err != nil {
 		return err
 	}
 	for _, p := range pods {
 		run.Pods = append(run.Pods, p.Pod)
 	}
-	if err := o.complete(&run); err != nil {
+	if err := completeOnce(&run, c); err != nil {
 		return command.UsageError("%v", err)
 	}
 	for _, dir := range once.Leftovers() {
-		fmt.Fprintf(c.Err, "monopod: a previous run was killed, or kept its pods; %s removes what is left of it\n", once.Removal(dir))
+		fmt.Fprintf(c.App.ErrWriter, "monopod: a previous run was killed, or kept its pods; %s removes what is left of it\n",
+			once.Removal(dir))
 	}
 	if cfg.Root, err = once.MakeRoot(""); err != nil {
-		return command.Exit(exitBroken, "%v", err)
+		return cli.Exit(err, exitBroken)
 	}
-	code, err := startRun(ctx, cfg, &agent.Once{Pods: pods}, options, run)
+	code, err := startRun(c.Context, cfg, &agent.Once{Pods: pods}, options, run)
 	if err != nil {
 		os.RemoveAll(cfg.Root) // nothing was started
 	}
 	return exitOnce(code, err)
 }
 
-// complete fills in what depends on the pods, and on files that must be there.
-func (o *onceFlags) complete(run *once.Config) (err error) {
-	if o.from != "" {
-		if run.From, err = once.Choose(run.Pods, o.from); err != nil {
+// completeOnce fills in what depends on the pods, and on files that must be there.
+func completeOnce(run *once.Config, c *cli.Context) (err error) {
+	if from := c.String("exit-code-from"); from != "" {
+		if run.From, err = once.Choose(run.Pods, from); err != nil {
 			return err
 		}
 	}
-	for _, text := range o.reports {
+	for _, text := range c.StringSlice("report") {
 		r, err := once.ParseReport(text)
 		if err != nil {
 			return err
@@ -171,15 +166,15 @@ func (o *onceFlags) complete(run *once.Config) (err error) {
 
 // onlyGood returns the pods of the arguments. If one is refused it prints all
 // problems, and returns none.
-func onlyGood(ctx context.Context, c *command.Call, cfg config.Config) ([]*manifests.Pod, error) {
-	v, err := checkAll(ctx, cfg, c.Args, c.In)
+func onlyGood(c *cli.Context, cfg config.Config) ([]*manifests.Pod, error) {
+	v, err := checkAll(c.Context, cfg, c.Args().Slice(), c.App.Reader)
 	if err != nil {
 		return nil, command.UsageError("%v", err)
 	}
 	var text bytes.Buffer
 	n, err := PrintProblems(&text, v.files)
 	if err == nil && n.Problems+n.Warnings > 0 {
-		_, err = c.Err.Write(text.Bytes())
+		_, err = c.App.ErrWriter.Write(text.Bytes())
 	}
 	switch {
 	case err != nil:
@@ -187,7 +182,7 @@ func onlyGood(ctx context.Context, c *command.Call, cfg config.Config) ([]*manif
 	case n.Problems > 0:
 		return nil, command.UsageError("")
 	case len(v.pods) == 0:
-		return nil, command.UsageError("there are no pods in %s", c.Args[0])
+		return nil, command.UsageError("there are no pods in %s", c.Args().First())
 	}
 	var pods []*v1.Pod
 	for _, p := range v.pods {
@@ -234,9 +229,9 @@ func removeRun(ctx context.Context, dir string, cfg config.Config, o agent.Optio
 func exitOnce(code int, err error) error {
 	switch {
 	case err != nil:
-		return command.Exit(exitBroken, "%v", err)
+		return cli.Exit(err, exitBroken)
 	case code != 0:
-		return command.Exit(code, "")
+		return cli.Exit("", code)
 	}
 	return nil
 }

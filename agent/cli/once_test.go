@@ -56,7 +56,7 @@ func TestOnceRefuses(t *testing.T) {
 				args = append(args, "--node-name", "n")
 			}
 			var said bytes.Buffer
-			err := command.Execute(t.Context(), Commands(), args, &command.Call{In: strings.NewReader(row.stdin), Out: os.Stdout, Err: &said})
+			err := execute(t.Context(), strings.NewReader(row.stdin), os.Stdout, &said, args...)
 			if err != nil {
 				said.WriteString(err.Error())
 			}

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/urfave/cli/v2"
+
 	"monopod/agent/cli/client"
-	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
 )
 
@@ -32,7 +33,7 @@ func (o Options) open(ctx context.Context) (*client.Known, error) {
 // downCode makes exit code 3 of an agent that does not run, which was said.
 func downCode(err error) error {
 	if errors.Is(err, client.ErrDown) {
-		return command.Exit(exitDown, "")
+		return cli.Exit("", exitDown)
 	}
 	return err
 }

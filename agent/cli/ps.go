@@ -1,12 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/client"
@@ -17,12 +18,7 @@ import (
 // Ps prints the pods of the agent, and below them all that is wrong, in words.
 // Where no agent runs it prints what one reported last, and returns ErrDown.
 func Ps(ctx context.Context, w io.Writer, o Options) error {
-	if err := print.CheckOutput(o.Output, "wide", "json", "yaml"); err != nil {
-		return err
-	}
-	if o.Now.IsZero() {
-		o.Now = time.Now()
-	}
+	o.Now = cmp.Or(o.Now, time.Now())
 	k, err := o.open(ctx)
 	if err != nil {
 		return err
@@ -57,27 +53,29 @@ func (o Options) words(ctx context.Context, k *client.Known) []string {
 	return words
 }
 
-func psCommand() *command.Command {
+func psCommand() *cli.Command {
 	var o Options
-	return &command.Command{
-		Name: "ps", Args: "[POD ...]", Usage: "list the pods and what is wrong with them",
-		About: `
-Where the agent does not run, this is said on standard error, what it reported last is
-shown, with what the runtime says of it now, and the exit code is 3.`,
-		Flags: func(f *pflag.FlagSet) {
-			command.OutputFlag(f, &o.Output, "wide, json or yaml")
-			command.NamespaceFlag(f, &o.Choice.Namespace)
-			command.SelectorFlag(f, &o.Choice.Selector)
-			command.SourceFlags(f, &o.Source)
-			f.StringVar(&o.Endpoint, "runtime-endpoint", "", "the CRI runtime's socket, unix://`PATH`, for when the agent does not run")
+	return &cli.Command{
+		Name: "ps", ArgsUsage: "[POD ...]", Usage: "list the pods and what is wrong with them",
+		Description: `
+Where the agent does not run, this is said on standard error, what it reported
+last is shown, with what the runtime says of it now, and the exit code is 3.`,
+		Flags: []cli.Flag{
+			command.OutputFlag(&o.Output, "wide, json or yaml"),
+			command.NamespaceFlag(&o.Choice.Namespace),
+			command.SelectorFlag(&o.Choice.Selector),
+			command.SocketFlag(&o.Socket),
+			command.RootFlag(&o.Root),
+			&cli.StringFlag{Name: "runtime-endpoint", Destination: &o.Endpoint,
+				Usage: "the CRI runtime's socket, unix://`PATH`, for when the agent does not run"},
 		},
-		Run: func(ctx context.Context, c *command.Call) error {
-			o.Choice.Names = c.Args
+		Action: func(c *cli.Context) error {
+			o.Choice.Names = c.Args().Slice()
 			if err := o.Choice.Check(); err != nil {
 				return command.UsageError("%v", err)
 			}
-			o.Color, o.Err = print.Colored(c.Out, os.Getenv), c.Err
-			return downCode(Ps(ctx, c.Out, o))
+			o.Color, o.Err = print.Colored(c.App.Writer, os.Getenv), c.App.ErrWriter
+			return downCode(Ps(c.Context, c.App.Writer, o))
 		},
 	}
 }

@@ -1,41 +1,42 @@
 package cli
 
 import (
-	"context"
-
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
 )
 
-func restartCommand() *command.Command {
+func restartCommand() *cli.Command {
 	var o client.RestartOptions
-	return &command.Command{
-		Name: "restart", Args: "POD[/CONTAINER] ...", Usage: "restart a container, or a whole pod",
-		About: `
-A container is stopped, with its preStop hook and its grace, and started again at once, even
-if it waits after crashes; these are forgotten. A pod without a container's name is replaced
-as a whole, with a new sandbox and its init containers run again; its uid and its volumes
-stay. A pod that has ended is not run again.
+	return &cli.Command{
+		Name: "restart", ArgsUsage: "POD[/CONTAINER] ...", Usage: "restart a container, or a whole pod",
+		Description: `
+A container is stopped, with its preStop hook and its grace, and started again
+at once, even if it waits after crashes; these are forgotten. A pod without a
+container's name is replaced as a whole, with a new sandbox and its init
+containers run again; its uid and its volumes stay. A pod that has ended is not
+run again.
 
-It is waited until all of it runs again; it need not be ready. From the moment on at which
-the agent has it written down it happens, whatever becomes of the agent.`,
-		Flags: func(f *pflag.FlagSet) {
-			f.BoolVar(&o.NoWait, "no-wait", false, "return as soon as it is sure to happen")
-			f.DurationVar(&o.Timeout, "timeout", 0, "the longest `TIME` to wait for all of it, such as 90s; 0: no limit. The exit code is 124 then")
-			command.NamespaceFlag(f, &o.Namespace)
-			command.SocketFlag(f, &o.Socket)
+It is waited until all of it runs again; it need not be ready. From the moment
+on at which the agent has it written down it happens, whatever becomes of the
+agent.`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "no-wait", Destination: &o.NoWait, Usage: "return as soon as it is sure to happen"},
+			&cli.DurationFlag{Name: "timeout", Destination: &o.Timeout,
+				Usage: "the longest `TIME` to wait for all of it, such as 90s; 0: no limit. The exit code is 124 then"},
+			command.NamespaceFlag(&o.Namespace),
+			command.SocketFlag(&o.Socket),
 		},
-		Run: func(ctx context.Context, c *command.Call) error {
+		Action: func(c *cli.Context) error {
 			switch {
-			case len(c.Args) == 0:
+			case c.NArg() == 0:
 				return command.UsageError("restart what? As in `monopod restart web` or `monopod restart web/nginx`")
 			case o.Timeout < 0:
 				return command.UsageError("--timeout %s: it is less than no time", o.Timeout)
 			}
-			o.Names, o.Out = c.Args, c.Out
-			return waited(ctx, client.Restart(ctx, o))
+			o.Names, o.Out = c.Args().Slice(), c.App.Writer
+			return waited(c.Context, client.Restart(c.Context, o))
 		},
 	}
 }

@@ -1,96 +1,74 @@
-// Package cli is the commands of monopod.
 package cli
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 
 	"monopod/agent"
 	"monopod/agent/cli/command"
 	"monopod/agent/config"
 )
 
-// Exit codes.
-const (
-	exitDown = 3 // the agent does not run; ps and describe print what it reported last
-	exitLate = 124
-
-	exitInterrupted = 130 // as of a shell's command after Ctrl-C
-)
-
-// Commands is the command line as a table.
-func Commands() []*command.Command {
-	return []*command.Command{
-		{Name: "run", Usage: "keep the pods of a folder of manifests running", Flags: runFlags, Run: run},
-		onceCommand(),
-		{Name: "validate", Args: "FILE|DIR|- ...", Usage: "check manifests as the agent would", Flags: validateFlags, Run: validate},
-		{Name: "config", Usage: "print what can be set, documented", Flags: configFlags, Run: printConfig},
-		psCommand(),
-		describeCommand(),
-		eventsCommand(),
-		topCommand(),
-		logsCommand(),
-		execCommand(),
-		waitCommand(),
-		restartCommand(),
-		forgetCommand(),
-		imagesCommand(),
-		versionCommand(),
-		command.Completion(),
-		command.Man(Commands, Version().Version),
-		command.Complete(Commands),
+func runFlags() []cli.Flag {
+	return []cli.Flag{
+		text("manifests", "", "the `DIR` of Pod manifests (*.yaml, *.yml, *.json)"),
+		text("runtime-endpoint", "",
+			"the CRI runtime's socket, unix://`PATH` (default: containerd's or CRI-O's, whichever is there)"),
+		text("root", command.DefaultRoot, "the `DIR` for volumes, checkpoints and status"),
+		text("pod-logs", "/var/log/pods", "the `DIR` for the containers' logs"),
+		nodeNameFlag(),
+		text("node-labels", "", "the `LABELS` that pods can select besides the usual ones, k=v,k=v"),
+		text("listen", config.Default().Listen, "the TCP `ADDR` of the read-only endpoint; \"\" for none"),
+		text("tls-cert-file", "", "the `FILE` of the certificate that --listen speaks TLS with"),
+		text("tls-private-key-file", "", "the `FILE` of its private key"),
+		text("client-ca-file", "", "the `FILE` of the CAs whose client certificates may ask on --listen"),
+		text("token-file", "", "the `FILE` of bearer tokens that may, one a line"),
+		text("socket", command.DefaultSocket, "the `PATH` of the unix socket that the other commands use"),
+		text("resolv-conf", "/etc/resolv.conf", "the resolv.conf `PATH` that pods get their name servers from"),
+		text("cgroup-driver", "auto", "the `DRIVER` that gives pods cgroups: auto (as the runtime), cgroupfs, systemd or none"),
+		text("cgroup-root", "/", "the cgroup `PATH` that holds kubepods; it must exist"),
+		command.ConfigFlag(),
+		text("image-credential-provider-config", "", "a `FILE` of credential provider plugins, or a folder of such"),
+		text("image-credential-provider-bin-dir", "", "the `DIR` of their programs"),
+		text("log-format", "text", "the log's `FORMAT`: text or json"),
+		text("log-level", "info", "the least `LEVEL` that is logged: debug, info, warn or error"),
 	}
 }
 
-func runFlags(f *pflag.FlagSet) {
-	f.String("manifests", "", "the `DIR` of Pod manifests (*.yaml, *.yml, *.json)")
-	f.String("runtime-endpoint", "", "the CRI runtime's socket, unix://`PATH` (default: containerd's or CRI-O's, whichever is there)")
-	f.String("root", command.DefaultRoot, "the `DIR` for volumes, checkpoints and status")
-	f.String("pod-logs", "/var/log/pods", "the `DIR` for the containers' logs")
-	f.String("node-name", "", "the `NAME` that pods get as a suffix (default: the host's name)")
-	f.String("node-labels", "", "the `LABELS` that pods can select besides the usual ones, k=v,k=v")
-	f.String("listen", config.Default().Listen, "the TCP `ADDR` of the read-only endpoint; \"\" for none")
-	f.String("tls-cert-file", "", "the `FILE` of the certificate that --listen speaks TLS with")
-	f.String("tls-private-key-file", "", "the `FILE` of its private key")
-	f.String("client-ca-file", "", "the `FILE` of the CAs whose client certificates may ask on --listen")
-	f.String("token-file", "", "the `FILE` of bearer tokens that may, one a line")
-	f.String("socket", command.DefaultSocket, "the `PATH` of the unix socket that the other commands use")
-	f.String("resolv-conf", "/etc/resolv.conf", "the resolv.conf `PATH` that pods get their name servers from")
-	f.String("cgroup-driver", "auto", "the `DRIVER` that gives pods cgroups: auto (as the runtime), cgroupfs, systemd or none")
-	f.String("cgroup-root", "/", "the cgroup `PATH` that holds kubepods; it must exist")
-	command.ConfigFlag(f)
-	f.String("image-credential-provider-config", "", "a `FILE` of credential provider plugins, or a folder of such")
-	f.String("image-credential-provider-bin-dir", "", "the `DIR` of their programs")
-	f.String("log-format", "text", "the log's `FORMAT`: text or json")
-	f.String("log-level", "info", "the least `LEVEL` that is logged: debug, info, warn or error")
+func nodeNameFlag() cli.Flag {
+	return text("node-name", "", "the `NAME` that pods get as a suffix (default: the host's name)")
+}
+
+// text is a flag of text, which settings read.
+func text(name, value, usage string) cli.Flag {
+	return &cli.StringFlag{Name: name, Value: value, Usage: usage}
 }
 
 // run is the agent.
-func run(ctx context.Context, c *command.Call) error {
-	if err := c.NoArgs("the folder goes after --manifests"); err != nil {
+func run(c *cli.Context) error {
+	if err := command.NoArgs(c, "; the folder goes after --manifests"); err != nil {
 		return err
 	}
 	level := &slog.LevelVar{}
-	log, err := logger(command.Text(c.Flags, "log-format"), level, c.Err)
+	log, err := logger(c.String("log-format"), level, c.App.ErrWriter)
 	if err != nil {
 		return command.UsageError("%v", err)
 	}
-	cfg, err := settings(c.Flags, log)
+	cfg, err := settings(c, log)
 	if err != nil {
 		return command.UsageError("%v", err)
 	}
 	level.Set(cfg.Level())
-	again, forget := reread(c.Flags)
+	again, forget := reread(c)
 	defer forget()
 	a, err := agent.New(cfg, nil, agent.Options{Version: Version().Version, Log: log, Level: level, Reread: again})
 	if err != nil {
 		return err
 	}
-	return a.Run(ctx)
+	return a.Run(c.Context)
 }
 
 // logger returns a logger on w in the given format, from the given level on.

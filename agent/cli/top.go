@@ -6,11 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 
@@ -84,40 +85,41 @@ func topRaw(out *bytes.Buffer, body []byte, o TopOptions) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-func topCommand() *command.Command {
+func topCommand() *cli.Command {
 	var o TopOptions
-	var watch bool
-	return &command.Command{
-		Name: "top", Args: "[pods|node]", Usage: "show what the node and its pods use",
-		About: "CPU is what was used of late, in thousandths of a core; memory is what cannot easily be freed.\n" +
-			"The node's shares are of what pods may have.",
-		Flags: func(f *pflag.FlagSet) {
-			f.BoolVarP(&o.Containers, "containers", "c", false, "a line for each container")
-			f.StringVar(&o.SortBy, "sort-by", "", "the largest first, by `WHAT`: cpu or memory")
-			command.OutputFlag(f, &o.Output, "wide, json or yaml")
-			f.BoolVarP(&watch, "watch", "w", false, "refresh every two seconds; needs a terminal")
-			command.SocketFlag(f, &o.Socket)
+	return &cli.Command{
+		Name: "top", ArgsUsage: "[pods|node]", Usage: "show what the node and its pods use",
+		Description: `
+CPU is what was used of late, in thousandths of a core; memory is what cannot
+easily be freed. The node's shares are of what pods may have.`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "containers", Aliases: []string{"c"}, Destination: &o.Containers,
+				Usage: "a line for each container"},
+			&cli.StringFlag{Name: "sort-by", Destination: &o.SortBy, Usage: "the largest first, by `WHAT`: cpu or memory"},
+			command.OutputFlag(&o.Output, "wide, json or yaml"),
+			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "refresh every two seconds; needs a terminal"},
+			command.SocketFlag(&o.Socket),
 		},
-		Run: func(ctx context.Context, c *command.Call) error {
+		Action: func(c *cli.Context) error {
 			switch {
-			case len(c.Args) > 1:
-				return command.UsageError("top takes one argument, got %q as well", c.Args[1])
-			case len(c.Args) == 1:
-				subject, ok := map[string]string{"pod": "pods", "pods": "pods", "node": "node", "nodes": "node"}[c.Args[0]]
+			case c.NArg() > 1:
+				return command.UsageError("top takes one argument, got %q as well", c.Args().Get(1))
+			case c.NArg() == 1:
+				subject, ok := map[string]string{"pod": "pods", "pods": "pods", "node": "node", "nodes": "node"}[c.Args().First()]
 				if !ok {
-					return command.UsageError("top of %q: choose pods or node", c.Args[0])
+					return command.UsageError("top of %q: choose pods or node", c.Args().First())
 				}
 				o.What = subject
 			}
-			if !watch {
-				return Top(ctx, c.Out, o)
+			if !c.Bool("watch") {
+				return Top(c.Context, c.App.Writer, o)
 			}
-			fd := int(c.Out.Fd())
-			if !term.IsTerminal(fd) || o.Output == "json" || o.Output == "yaml" {
+			screen, _ := c.App.Writer.(*os.File)
+			if !isTerminal(screen) || o.Output == "json" || o.Output == "yaml" {
 				return command.UsageError("--watch needs a terminal and prints no json or yaml; leave it out")
 			}
-			return TopWatch(ctx, c.Out, func() int {
-				_, rows, _ := term.GetSize(fd)
+			return TopWatch(c.Context, c.App.Writer, func() int {
+				_, rows, _ := term.GetSize(int(screen.Fd()))
 				return rows
 			}, o)
 		},

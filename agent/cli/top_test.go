@@ -97,9 +97,8 @@ func TestTop(t *testing.T) {
 
 func TestTopRefuses(t *testing.T) {
 	for want, o := range map[string]TopOptions{
-		`output "table" is not one of wide, json, yaml`: {TopOptions: print.TopOptions{Output: "table"}},
-		`--sort-by "name" is not one of cpu, memory`:    {TopOptions: print.TopOptions{SortBy: "name"}},
-		`no monopod answers on /nowhere`:                {Socket: "/nowhere"},
+		`--sort-by "name" is not one of cpu, memory`: {TopOptions: print.TopOptions{SortBy: "name"}},
+		`no monopod answers on /nowhere`:             {Socket: "/nowhere"},
 	} {
 		if err := Top(t.Context(), io.Discard, o); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

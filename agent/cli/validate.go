@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/cli/command"
@@ -98,27 +98,22 @@ func count(n int, noun string) string {
 	}
 }
 
-func validateFlags(f *pflag.FlagSet) {
-	f.String("node-name", "", "the `NAME` that pods get as a suffix (default: the host's name)")
-	command.ConfigFlag(f)
-}
-
 // validate checks the manifests that its arguments stand for, as the agent
 // would. It exits with 2 when one is refused.
-func validate(ctx context.Context, c *command.Call) error {
-	if len(c.Args) == 0 {
+func validate(c *cli.Context) error {
+	if c.NArg() == 0 {
 		return command.UsageError("validate what? Give files or folders, or - for standard input")
 	}
-	cfg, err := settings(c.Flags, slog.New(slog.NewTextHandler(c.Err, nil)))
+	cfg, err := settings(c, slog.New(slog.NewTextHandler(c.App.ErrWriter, nil)))
 	if err != nil {
 		return command.UsageError("%v", err)
 	}
-	v, err := checkAll(ctx, cfg, c.Args, c.In)
+	v, err := checkAll(c.Context, cfg, c.Args().Slice(), c.App.Reader)
 	if err != nil {
 		return command.UsageError("%v", err)
 	}
 	v.checkUIDs()
-	n, err := PrintProblems(c.Out, v.files)
+	n, err := PrintProblems(c.App.Writer, v.files)
 	if err != nil {
 		return err
 	}

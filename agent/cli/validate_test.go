@@ -39,22 +39,12 @@ func oddFolder(t *testing.T) string {
 // said runs a command and returns what it prints, and its exit code.
 func said(t *testing.T, ctx context.Context, in io.Reader, args ...string) (string, int) {
 	t.Helper()
-	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	var log bytes.Buffer
-	err = command.Execute(ctx, Commands(), append(args, "--node-name", "n"), &command.Call{In: in, Out: out, Err: &log})
-	code := command.ExitCode(err)
+	var out, log bytes.Buffer
+	err := execute(ctx, in, &out, &log, append(args, "--node-name", "n")...)
 	if err != nil {
 		log.WriteString(err.Error())
 	}
-	text, err := os.ReadFile(out.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text) + log.String(), code
+	return out.String() + log.String(), command.ExitCode(err)
 }
 
 func TestWhatIsNoFileOfTextIsAProblemOfItsOwn(t *testing.T) {

@@ -2,14 +2,13 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
@@ -60,9 +59,6 @@ func (v VersionInfo) String() string {
 
 // PrintVersion prints v as a line, or as json or yaml.
 func PrintVersion(w io.Writer, output string, v VersionInfo) error {
-	if err := print.CheckOutput(output, "json", "yaml"); err != nil {
-		return err
-	}
 	if output != "" {
 		return print.As(w, output, v)
 	}
@@ -70,13 +66,13 @@ func PrintVersion(w io.Writer, output string, v VersionInfo) error {
 	return err
 }
 
-func versionCommand() *command.Command {
+func versionCommand() *cli.Command {
 	var output string
-	return &command.Command{
+	return &cli.Command{
 		Name: "version", Usage: "print the version",
-		Flags: func(f *pflag.FlagSet) { command.OutputFlag(f, &output, "json or yaml") },
-		Run: func(_ context.Context, c *command.Call) error {
-			return PrintVersion(c.Out, output, Version())
+		Flags: []cli.Flag{command.OutputFlag(&output, "json or yaml")},
+		Action: func(c *cli.Context) error {
+			return PrintVersion(c.App.Writer, output, Version())
 		},
 	}
 }

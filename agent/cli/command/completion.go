@@ -1,9 +1,10 @@
 package command
 
 import (
-	"context"
 	"fmt"
 	"io"
+
+	"github.com/urfave/cli/v2"
 )
 
 // The scripts hold no names: each Tab asks the program, which knows the table,
@@ -11,21 +12,18 @@ import (
 var completionScripts = map[string]string{
 	"bash": `# bash completion for monopod: source <(monopod completion bash)
 _monopod() {
-	local cur=${COMP_WORDS[COMP_CWORD]} line
-	[[ $cur == = ]] && cur=
+	local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} line
+	[[ $cur == = ]] && before=$cur cur=
 	COMPREPLY=()
-	while IFS= read -r line; do
+	while IFS=$'\t' read -r line _; do
 		case $line in
-		:files)
-			compopt -o filenames 2>/dev/null
-			while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$cur")
+		:files) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+		:dirs) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -d -- "$cur") ;;
+		?*)
+			[[ $before == = ]] && line=${line#*=}
+			[[ $line == *= ]] && compopt -o nospace 2>/dev/null
+			COMPREPLY+=("$line")
 			;;
-		:dirs)
-			compopt -o filenames 2>/dev/null
-			while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -d -- "$cur")
-			;;
-		*=) compopt -o nospace 2>/dev/null; COMPREPLY+=("${line%%$'\t'*}") ;;
-		?*) COMPREPLY+=("${line%%$'\t'*}") ;;
 		esac
 	done < <("$1" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
@@ -71,19 +69,21 @@ complete -c monopod -f -a '(__monopod_complete)'
 }
 
 // Completion is the command that prints a shell's script.
-func Completion() *Command {
-	return &Command{
-		Name: "completion", Args: "bash|zsh|fish", Usage: "print a script that makes a shell complete commands, flags, pods and containers",
-		About: `
-For bash put "source <(monopod completion bash)" into ~/.bashrc, for zsh the same with zsh
-into ~/.zshrc; for fish write the script to ~/.config/fish/completions/monopod.fish. Pods and
-containers are completed for who may open the agent's socket.`,
-		Run: func(_ context.Context, c *Call) error {
-			if len(c.Args) != 1 || completionScripts[c.Args[0]] == "" {
+func Completion() *cli.Command {
+	return &cli.Command{
+		Name: "completion", ArgsUsage: "bash|zsh|fish",
+		Usage: "print a script that makes a shell complete commands, flags, pods and containers",
+		Description: `
+For bash put "source <(monopod completion bash)" into ~/.bashrc, for zsh the
+same with zsh into ~/.zshrc; for fish write the script to
+~/.config/fish/completions/monopod.fish. Pods and containers are completed for
+who may open the agent's socket.`,
+		Action: func(c *cli.Context) error {
+			script := completionScripts[c.Args().First()]
+			if c.NArg() != 1 || script == "" {
 				return UsageError("completion for which shell? bash, zsh or fish")
 			}
-			_, err := io.WriteString(c.Out, completionScripts[c.Args[0]])
-			if err != nil {
+			if _, err := io.WriteString(c.App.Writer, script); err != nil {
 				return fmt.Errorf("print the script: %w", err)
 			}
 			return nil

@@ -1,120 +1,72 @@
 package command
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"strings"
 
-	"github.com/spf13/pflag"
+	"github.com/cpuguy83/go-md2man/v2/md2man"
+	"github.com/urfave/cli/v2"
 )
 
 // Man is the command that prints the manual page of a table.
-func Man(table func() []*Command, version string) *Command {
-	return &Command{
+func Man() *cli.Command {
+	return &cli.Command{
 		Name: "man", Usage: "print the manual page",
-		About: `
+		Description: `
 It is roff: "monopod man | man -l -" shows it, and "monopod man >
 /usr/local/share/man/man1/monopod.1" puts it in its place.`,
-		Run: func(_ context.Context, c *Call) error {
-			if err := c.NoArgs(""); err != nil {
+		Action: func(c *cli.Context) error {
+			if err := NoArgs(c, ""); err != nil {
 				return err
 			}
-			_, err := io.WriteString(c.Out, manPage(table(), version))
+			_, err := c.App.Writer.Write(manPage(c.App))
 			return err
 		},
 	}
 }
 
-// manPage is the table as a manual page, in the macros of man(7).
-func manPage(table []*Command, version string) string {
+// manPage is the app as a manual page. The library's own has no descriptions,
+// sorts flags, and takes what stands in their texts for markup.
+func manPage(app *cli.App) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH MONOPOD 1 \"\" %s \"User Commands\"\n", roffArg("monopod "+version))
-	fmt.Fprintf(&b, ".SH NAME\nmonopod \\- %s\n", roff(purpose))
-	b.WriteString(".SH SYNOPSIS\n.B monopod\n.I COMMAND\n[\\fIFLAGS\\fR] [\\fIARGUMENTS\\fR]\n.SH DESCRIPTION\n")
-	b.WriteString(roffText(manDescription))
-	b.WriteString(".SH COMMANDS\n")
-	for _, k := range table {
-		if !k.hidden {
-			k.man(&b)
+	fmt.Fprintf(&b, "%% \"MONOPOD\" \"1\" \"\" \"monopod %s\" \"User Commands\"\n\n", markdown(app.Version))
+	fmt.Fprintf(&b, "# NAME\n\nmonopod - %s\n\n", markdown(app.Usage))
+	b.WriteString("# SYNOPSIS\n\n**monopod** *COMMAND* \\[*FLAGS*\\] \\[*ARGUMENTS*\\]\n\n")
+	fmt.Fprintf(&b, "# DESCRIPTION\n%s\n\n# COMMANDS\n\n", markdown(app.Description))
+	for _, k := range app.VisibleCommands() {
+		usage := strings.ToUpper(k.Usage[:1]) + k.Usage[1:]
+		fmt.Fprintf(&b, "### monopod %s\n\n%s.\n\n%s\n\n", markdown(synopsis(k)), markdown(usage), markdown(k.Description))
+		for _, f := range k.VisibleFlags() {
+			_, about := explain(f)
+			fmt.Fprintf(&b, "**%s**\n: %s\n\n", markdown(strings.TrimSpace(head(f))), markdown(about))
 		}
 	}
 	for _, s := range manSections {
-		fmt.Fprintf(&b, ".SH %s\n", s.title)
+		fmt.Fprintf(&b, "# %s\n\n", s.title)
 		for _, item := range s.items {
-			fmt.Fprintf(&b, ".TP\n.B %s\n%s", roffLine(item.name), roffText(item.text))
+			fmt.Fprintf(&b, "**%s**\n: %s\n\n", markdown(item.name), markdown(item.text))
 		}
 	}
-	b.WriteString(".SH SEE ALSO\n.BR kubectl (1),\n.BR crictl (1)\n")
-	return b.String()
+	b.WriteString("# SEE ALSO\n\n**kubectl**(1), **crictl**(1)\n")
+	return []byte(exact.Replace(string(md2man.Render([]byte(b.String())))))
 }
 
-// man writes what the page has of the command.
-func (k *Command) man(b *strings.Builder) {
-	fmt.Fprintf(b, ".SS %s\n%s", roffArg("monopod "+k.synopsis()), roffText(strings.ToUpper(k.Usage[:1])+k.Usage[1:]+"."))
-	if k.About != "" {
-		b.WriteString(".PP\n" + roffText(k.About))
+// exact has the signs of a command line shown as they are typed: roff makes
+// typographic ones of those that the library leaves. It drops the library's empty
+// lines, which some readers show besides those between paragraphs.
+var exact = strings.NewReplacer("\n\n\n", "\n", "\n\n", "\n",
+	`\-`, `\-`, "-", `\-`, `\\`, `\e`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
+
+var escapes = strings.NewReplacer(`\`, `\\`, "`", "\\`",
+	"*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, ">", `\>`, "&", `\&`, "|", `\|`)
+
+// markdown makes text mean itself; lines that stand in by four columns stay as they are.
+func markdown(text string) string {
+	lines := strings.Split(text, "\n")
+	for k, line := range lines {
+		if !strings.HasPrefix(line, "    ") {
+			lines[k] = escapes.Replace(line)
+		}
 	}
-	k.flagSet().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
-		}
-		name := "--" + f.Name
-		if f.Shorthand != "" {
-			name = "-" + f.Shorthand + ", " + name
-		}
-		kind, about := pflag.UnquoteUsage(f)
-		head := ".B " + roffLine(name)
-		if kind != "" {
-			head = fmt.Sprintf(".BI %s \" %s\"", roffArg(name), roff(kind))
-		}
-		if about = strings.TrimSpace(about); f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && f.DefValue != "0s" && f.DefValue != "[]" {
-			about += fmt.Sprintf(" (default %s)", f.DefValue)
-		}
-		fmt.Fprintf(b, ".TP\n%s\n%s", head, roffText(about))
-	})
+	return strings.Join(lines, "\n")
 }
-
-// roffText writes paragraphs, which empty lines divide, in lines of the page's source.
-func roffText(text string) string {
-	const most = 78
-	var b strings.Builder
-	for k, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
-		if k > 0 {
-			b.WriteString(".PP\n")
-		}
-		line := ""
-		for _, word := range strings.Fields(paragraph) {
-			switch word = roff(word); {
-			case line == "":
-				line = roffStart(word)
-			case len(line)+1+len(word) > most:
-				b.WriteString(line + "\n")
-				line = roffStart(word)
-			default:
-				line += " " + word
-			}
-		}
-		b.WriteString(line + "\n")
-	}
-	return b.String()
-}
-
-var roffEscapes = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, `"`, `\(dq`)
-
-// roff makes text mean itself within a line.
-func roff(text string) string { return roffEscapes.Replace(text) }
-
-// roffLine makes text mean itself at the beginning of a line, too.
-func roffLine(text string) string { return roffStart(roff(text)) }
-
-// roffStart keeps a line from being a request.
-func roffStart(line string) string {
-	if strings.HasPrefix(line, ".") {
-		return `\&` + line
-	}
-	return line
-}
-
-// roffArg makes text one argument of a macro.
-func roffArg(text string) string { return `"` + roff(text) + `"` }

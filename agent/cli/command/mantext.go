@@ -1,19 +1,5 @@
 package command
 
-const purpose = "run Kubernetes static pods on one machine, with nothing behind it"
-
-const manDescription = `
-A folder of Pod manifests goes in; sandboxes and containers come out of a CRI runtime such as
-containerd or CRI-O; status goes to JSON files and to a read-only HTTP endpoint. There is no
-API server behind it, no database and no cluster.
-
-The other commands ask the agent, "monopod run", through its unix socket, which is for root
-only. Flags may stand before or behind arguments; what follows -- is not looked at.
-
-Pods go by the name in their manifest (web), by the name that the runtime knows (web-node1),
-or by either behind their namespace (kube-system/web). A name that several pods have is
-refused, and the candidates are named.`
-
 // manSections are the parts of the manual page that no command owns.
 var manSections = []struct {
 	title string

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -18,18 +16,11 @@ type Format struct {
 	Now    time.Time // what ages are counted to
 }
 
-// CheckOutput refuses an output that is none of the choices, nor "".
-func CheckOutput(output string, choices ...string) error {
-	if output == "" || slices.Contains(choices, output) {
-		return nil
-	}
-	return fmt.Errorf("output %q is not one of %s", output, strings.Join(choices, ", "))
-}
-
-// Colored says whether output to f should have colours: on a terminal that
+// Colored says whether output to w should have colours: on a terminal that
 // knows them, unless NO_COLOR is set (no-color.org).
-func Colored(f *os.File, env func(string) string) bool {
-	return env("NO_COLOR") == "" && env("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+func Colored(w io.Writer, env func(string) string) bool {
+	f, ok := w.(*os.File)
+	return ok && env("NO_COLOR") == "" && env("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
 }
 
 // As prints v as json or yaml.

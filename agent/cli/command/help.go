@@ -1,0 +1,86 @@
+package command
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+const listTemplate = `{{.Name}}: {{.Usage}}
+
+Usage: {{.Name}} COMMAND [FLAGS] [ARGUMENTS]
+
+{{range .VisibleCommands}}  {{printf "%-12s" .Name}} {{wrap .Usage 15}}
+{{end}}
+` + "`{{.Name}} COMMAND --help` says more of each.\n"
+
+// The flags of a command are laid out here: the library loses their columns where
+// it is told to wrap.
+const commandTemplate = `{{.HelpName}}: {{wrap .Usage (offset .HelpName 2)}}
+
+Usage: monopod {{synopsis .}}
+{{with .Description}}
+{{wrap (trim .) 0}}
+{{end}}{{with .VisibleFlags}}
+Flags:
+{{$n := widest .}}{{$at := subtract $n -5}}{{range .}}{{$h := head . -}}
+{{if gt (len $h) $n}}  {{$h}}{{nindent $at ""}}{{else}}{{printf "  %-*s   " $n $h}}{{end}}{{wrap (about .) $at}}
+{{end}}{{end}}`
+
+// Help is the command that lists the commands, or says more of one. It is run
+// for --help as well, and for a command that there is not.
+func Help() *cli.Command {
+	return &cli.Command{
+		Name: "help", ArgsUsage: "[COMMAND]", Usage: "list the commands, or say more of one",
+		Action: func(c *cli.Context) error {
+			template, of := listTemplate, any(c.App)
+			if name := c.Args().First(); c.Args().Present() {
+				k := c.App.Command(name)
+				if k == nil {
+					near := meant(name, c.App.VisibleCommands(), func(k *cli.Command) string { return k.Name })
+					return UsageError("there is no command %q%s; `monopod --help` lists them", name, near)
+				}
+				template, of = commandTemplate, k
+			}
+			var b bytes.Buffer // for the library loses what becomes of the output
+			cli.HelpPrinterCustom(&b, template, of, map[string]any{"wrapAt": func() int { return columns },
+				"synopsis": synopsis, "head": head, "widest": widest,
+				"about": func(f cli.Flag) string { _, about := explain(f); return about }})
+			_, err := c.App.Writer.Write(b.Bytes())
+			return err
+		},
+	}
+}
+
+// columns are those of a terminal.
+const columns = 80
+
+// head is what stands before a flag's text, such as "-o, --output FORMAT".
+func head(f cli.Flag) string {
+	kind, _ := explain(f)
+	head := strings.TrimSpace(strings.Join(dashed(f), ", ") + " " + kind)
+	if len(f.Names()) == 1 {
+		head = "    " + head
+	}
+	return head
+}
+
+// widest is how wide heads are, but for those that get lines of their own.
+func widest(flags []cli.Flag) (n int) {
+	for _, f := range flags {
+		if wide := len(head(f)); wide < columns*2/5 {
+			n = max(n, wide)
+		}
+	}
+	return n
+}
+
+// synopsis is the usage line behind the program's name.
+func synopsis(k *cli.Command) string {
+	line := k.Name
+	if len(k.VisibleFlags()) > 0 {
+		line += " [FLAGS]"
+	}
+	return strings.TrimSpace(line + " " + k.ArgsUsage)
+}

@@ -1,0 +1,115 @@
+package command
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"monopod/manifests/decode"
+)
+
+// line is the words behind a command's name, told apart by the flags that the
+// command declares. The library takes no flags behind arguments, no value that
+// is joined to a letter (-ojson), and not both names of one flag.
+type line struct {
+	command *cli.Command
+	flags   []string // as --name=value
+	args    []string
+	dash    int      // how many args came before "--"; -1: it did not come
+	help    bool     // is asked for
+	open    cli.Flag // whose value did not come
+}
+
+// take takes in the first word, with the second if that is its value, and returns
+// the others. What it refuses it leaves out.
+func (l *line) take(words []string) (rest []string, err error) {
+	word, rest := words[0], words[1:]
+	name, value, joined := strings.Cut(word, "=")
+	switch {
+	case word == "--":
+		l.dash, l.args = len(l.args), append(l.args, rest...)
+		return nil, nil
+	case word == "-" || !strings.HasPrefix(word, "-"):
+		l.args = append(l.args, word)
+		return rest, nil
+	case word[1] != '-' && len(word) > 2: // -ojson, -o=json, -it
+		name, value, joined = word[:2], strings.TrimPrefix(word[2:], "="), true
+		if f := flagOf(l.command, name); f != nil && !takesValue(f) && word[2] != '=' {
+			value, rest = "true", slices.Concat([]string{"-" + word[2:]}, rest)
+		}
+	}
+	f := flagOf(l.command, name)
+	switch {
+	case f == nil && (name == "--help" || name == "-h"):
+		l.help = true
+		return nil, nil
+	case f == nil && len(name) == 2 && name != "--":
+		return rest, fmt.Errorf("unknown shorthand flag: %q in %s", name[1], word)
+	case f == nil:
+		return rest, fmt.Errorf("unknown flag: %s%s", name, meant(name, l.command.VisibleFlags(), longName))
+	case joined:
+	case !takesValue(f):
+		value = "true"
+	case len(rest) > 0:
+		value, rest = rest[0], rest[1:]
+	default:
+		l.open = f
+		if len(name) == 2 {
+			name = fmt.Sprintf("%q in %s", name[1], name)
+		}
+		return nil, fmt.Errorf("flag needs an argument: %s", name)
+	}
+	l.flags = append(l.flags, longName(f)+"="+value)
+	return rest, refused(f, value)
+}
+
+// value returns what a flag of text was given.
+func (l *line) value(name string) (value string) {
+	for _, given := range l.flags {
+		if v, is := strings.CutPrefix(given, name+"="); is {
+			value = v
+		}
+	}
+	return value
+}
+
+// refused says why a flag does not take a value: the library has no other reason
+// than "parse error".
+func refused(f cli.Flag, value string) (err error) {
+	switch f.(type) {
+	case *cli.BoolFlag:
+		_, err = strconv.ParseBool(value)
+	case *cli.Int64Flag:
+		_, err = strconv.ParseInt(value, 0, 64)
+	case *cli.DurationFlag:
+		_, err = time.ParseDuration(value)
+	}
+	if err != nil {
+		err = fmt.Errorf("invalid argument %q for %q flag: %w", value, strings.Join(dashed(f), ", "), err)
+	}
+	return err
+}
+
+// meant asks whether the nearest of what is known was meant, "" if none is near:
+// the library would propose one however far it is, or none as "".
+func meant[T any](name string, known []T, nameOf func(T) string) (text string) {
+	nearest := 5
+	for _, k := range known {
+		k := nameOf(k)
+		d := 2 * decode.Distance(name, k)
+		if d > len(strings.TrimLeft(k, "-")) {
+			continue
+		}
+		if strings.HasPrefix(name, k[:1]) { // the first letter is seldom wrong
+			d--
+		}
+		if d < nearest {
+			text, nearest = " (did you mean "+k+"?)", d
+		}
+	}
+	return text
+}
