@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,6 +61,7 @@ type walk struct {
 	left     []critest.Sandbox // of agents whose root dir was wiped
 	orphans  sync.Map          // the beginnings of their ids, and of their containers'
 	answers  *hearsay
+	decoded  map[string]*manifests.Pod // of wishes
 
 	sick     sync.Map     // ids of containers
 	badHooks atomic.Int32 // so many postStart hooks will fail
@@ -70,6 +72,8 @@ type walk struct {
 // MONOPOD_MODEL_SEED is the first seed, alone the only one; MONOPOD_MODEL_STEPS is
 // how many steps all walks have together. make model SEED= STEPS= sets them.
 func TestModel(t *testing.T) {
+	percent := debug.SetGCPercent(1000) // there is little memory in use, and much garbage
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	seed, first := os.Getenv("MONOPOD_MODEL_SEED"), 0
 	steps := modelTotal
 	if seed != "" {
@@ -98,10 +102,11 @@ func walkOnce(t *testing.T, seed uint64, steps int) {
 	dir := quickDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := &walk{rig: &rig{T: t, Runtime: critest.New(t), dir: filepath.Join(dir, "root"), log: &lines{}}, answers: &hearsay{calls: map[string]int{}},
-			wishes: map[string]wish{}, former: map[string]wish{}, offered: map[manifests.Key]*manifests.Pod{}, before: map[manifests.Key]account{}}
+			wishes: map[string]wish{}, former: map[string]wish{}, offered: map[manifests.Key]*manifests.Pod{}, before: map[manifests.Key]account{}, decoded: map[string]*manifests.Pod{}}
 		w.configure = func(c *config.Config) { c.PodLogs, c.PodNameSuffix = filepath.Join(dir, "logs"), !w.noSuffix }
 		w.facts = func(f *node.Facts) { f.Allocatable = amounts("cpu", strconv.Itoa(modelCPUs), "pods", "110") }
 		w.mangle = w.answers.mangle
+		w.CountOnly()
 		w.AddImage("img:1", "img:2")
 		w.OnExec(w.exec)
 		for name, p := range modelPrograms {

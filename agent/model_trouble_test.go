@@ -82,7 +82,7 @@ func (w *walk) release() string {
 	return "what hangs goes on"
 }
 
-// siege lets trouble stand for an hour, in which the agent is frugal and after
+// siege lets trouble stand for an hour at most, in which the agent is frugal and after
 // which it says what is wrong.
 func (w *walk) siege() string {
 	if w.reap(); !w.up {
@@ -93,14 +93,15 @@ func (w *walk) siege() string {
 		trouble := pick(w.rand, (*walk).stand, (*walk).stand, (*walk).stand, (*walk).dieAtOnce, (*walk).hideNetwork)
 		what = append(what, trouble(w))
 	}
-	w.note("an hour: %s", strings.Join(what, "; "))
+	d := pick(w.rand, 20*time.Minute, 20*time.Minute, time.Hour)
+	w.note("%s: %s", d, strings.Join(what, "; "))
 	w.answers.take()
-	w.after(time.Hour)
+	w.after(d)
 	w.frugal(w.answers.take())
 	if w.reap(); w.up {
 		w.explained()
 	}
-	return "an hour has passed"
+	return fmt.Sprintf("%s have passed", d)
 }
 
 // explained checks that each pod that does not run says why.

@@ -158,11 +158,11 @@ func (r *rig) start() {
 	m.Boot.Uptime = func() time.Duration { return time.Since(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)) }
 	if r.facts != nil {
 		r.facts(&m.Facts)
-		read := m.ReadFacts
+		known := m.Facts
 		m.ReadFacts = func() (node.Facts, error) {
-			f, err := read()
+			f := known // to read the machine takes a while, and it does not change
 			r.facts(&f)
-			return f, err
+			return f, nil
 		}
 	}
 	if r.cgroups != nil {
@@ -192,6 +192,7 @@ func (r *rig) start() {
 		Watch: r.watch, Log: log, Sandboxes: slots.New(8), Containers: slots.New(8), Ends: slots.New(2),
 		Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans}
 	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
+	r.sync.release = func() {} // of the whole test's memory, which takes long
 	r.offers = make(chan manifests.Snapshot, 1)
 	var parts sync.WaitGroup
 	parts.Go(func() { r.watch.Run(ctx) })
