@@ -65,3 +65,26 @@ func TestCallsThatFindNothingAreNotTriedWithoutEnd(t *testing.T) {
 		})
 	}
 }
+
+// An address that the runtime did not tell is asked for until it does.
+func TestAnAddressThatWasUnknownIsReportedOnceItIsKnown(t *testing.T) {
+	answers := &hearsay{calls: map[string]int{}}
+	liveWith(t, func(r *rig) { r.mangle = answers.mangle }, func(r *rig) {
+		answers.setNetwork("unknown")
+		r.want(manifest("web", "img:1"))
+		r.after(time.Hour)
+		if n := r.Count("PodSandboxStatus"); n > 400 || r.status("default/web-n").PodIP != "" {
+			t.Errorf("asked %d times in an hour", n)
+		}
+		answers.setNetwork("")
+		r.after(15 * time.Second)
+		if b, _ := r.Sandbox("web-n"); r.status("default/web-n").PodIP != b.IP {
+			t.Errorf("reports %q, has %s", r.status("default/web-n").PodIP, b.IP)
+		}
+		asked := r.Count("PodSandboxStatus")
+		r.after(time.Hour)
+		if r.Count("PodSandboxStatus") != asked {
+			t.Error("asks on")
+		}
+	})
+}
