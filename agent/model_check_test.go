@@ -38,6 +38,9 @@ func (w *walk) wrong() []string {
 	if !w.up || w.life.over.Load() {
 		return []string{"no agent runs"}
 	}
+	if !w.watch.Up() {
+		return []string{"the runtime is not known to be up"}
+	}
 	wanted := map[manifests.Key]bool{}
 	for key, p := range w.offered {
 		wanted[key] = true
@@ -307,10 +310,12 @@ func (w *walk) compare(key manifests.Key, was, now account) {
 func (w *walk) nothingLeft() {
 	w.Helper()
 	w.after(2 * pleg.RelistWithEvents)
-	logs := filepath.Join(filepath.Dir(w.dir), "logs")
+	if w.disk.spoilt { // what could not be removed is tried again each minute
+		w.after(2 * time.Minute)
+	}
 	patterns := []string{filepath.Join(w.dir, "pods", "*"), filepath.Join(w.dir, "status", "pods", "*")}
 	if !w.wiped { // else there are logs that another root dir's pods left
-		patterns = append(patterns, filepath.Join(logs, "*"))
+		patterns = append(patterns, filepath.Join(w.logs, "*"))
 	}
 	for _, pattern := range patterns {
 		if left, _ := filepath.Glob(pattern); len(left) > 0 {

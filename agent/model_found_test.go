@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	v1 "k8s.io/api/core/v1"
 
 	"monopod/cri/critest"
 )
@@ -85,6 +87,25 @@ func TestAnAddressThatWasUnknownIsReportedOnceItIsKnown(t *testing.T) {
 		r.after(time.Hour)
 		if r.Count("PodSandboxStatus") != asked {
 			t.Error("asks on")
+		}
+	})
+}
+
+// A pod that ends Failed is not said to have succeeded while that cannot be written down.
+func TestAnEndThatCannotBeSavedIsReportedAsItIs(t *testing.T) {
+	onSmallDisk(t, func(r *rig, disk string) {
+		r.Program("c", critest.Runs().OnTerm(time.Second, 0))
+		job := manifest("job", "img:1", "restartPolicy: Never")
+		r.want(job)
+		r.after(time.Minute)
+		junk := fill(r.T, disk)
+		r.KillSandbox("job-n")
+		for range 2 {
+			r.after(time.Minute)
+			if st := r.status("default/job-n"); st.Phase != v1.PodFailed {
+				t.Errorf("it has %s, and its container %+v", st.Phase, st.ContainerStatuses[0].State)
+			}
+			noErr(t, os.RemoveAll(junk))
 		}
 	})
 }

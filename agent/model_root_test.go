@@ -20,7 +20,7 @@ import (
 // or stays as that of an agent with another root dir.
 func (w *walk) wipe() string {
 	w.endIt()
-	noErr(w.T, os.RemoveAll(w.dir))
+	noErr(w.T, w.disk.whole(func() error { return os.RemoveAll(w.dir) }))
 	clear(w.before)
 	clear(w.offered)
 	w.wiped = true
@@ -28,7 +28,7 @@ func (w *walk) wipe() string {
 		for _, b := range w.ours() {
 			w.RemoveSandboxBehindBack(b.ID)
 		}
-		noErr(w.T, os.RemoveAll(filepath.Join(filepath.Dir(w.dir), "logs")))
+		noErr(w.T, os.RemoveAll(w.logs))
 		return "the root dir is wiped, with all in the runtime"
 	}
 	for _, c := range w.ourContainers() {

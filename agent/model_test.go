@@ -61,6 +61,8 @@ type walk struct {
 	left     []critest.Sandbox // of agents whose root dir was wiped
 	orphans  sync.Map          // the beginnings of their ids, and of their containers'
 	answers  *hearsay
+	disk     *disk                     // of the root dir
+	logs     string                    // folder
 	decoded  map[string]*manifests.Pod // of wishes
 
 	sick     sync.Map     // ids of containers
@@ -72,6 +74,11 @@ type walk struct {
 // MONOPOD_MODEL_SEED is the first seed, alone the only one; MONOPOD_MODEL_STEPS is
 // how many steps all walks have together. make model SEED= STEPS= sets them.
 func TestModel(t *testing.T) {
+	if d, ok := mountDisk(t.TempDir()); ok {
+		noErr(t, d.unmount())
+	} else {
+		t.Log("NOT TESTED: root dirs on a disk that is full or read-only, as no disk can be mounted; run this as root")
+	}
 	percent := debug.SetGCPercent(1000) // there is little memory in use, and much garbage
 	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	seed, first := os.Getenv("MONOPOD_MODEL_SEED"), 0
@@ -100,10 +107,16 @@ func number(t *testing.T, s string) int {
 
 func walkOnce(t *testing.T, seed uint64, steps int) {
 	dir := quickDir(t)
+	disk, ok := mountDisk(dir)
+	if ok {
+		defer func() { noErr(t, disk.unmount()) }()
+	} else {
+		disk.root = filepath.Join(dir, "root")
+	}
 	synctest.Test(t, func(t *testing.T) {
-		w := &walk{rig: &rig{T: t, Runtime: critest.New(t), dir: filepath.Join(dir, "root"), log: &lines{}}, answers: &hearsay{calls: map[string]int{}},
+		w := &walk{rig: &rig{T: t, Runtime: critest.New(t), dir: disk.root, kept: filepath.Join(dir, "kept"), whole: disk.whole, log: &lines{}}, disk: &disk, logs: filepath.Join(dir, "logs"), answers: &hearsay{calls: map[string]int{}},
 			wishes: map[string]wish{}, former: map[string]wish{}, offered: map[manifests.Key]*manifests.Pod{}, before: map[manifests.Key]account{}, decoded: map[string]*manifests.Pod{}}
-		w.configure = func(c *config.Config) { c.PodLogs, c.PodNameSuffix = filepath.Join(dir, "logs"), !w.noSuffix }
+		w.configure = func(c *config.Config) { c.PodLogs, c.PodNameSuffix = w.logs, !w.noSuffix }
 		w.facts = func(f *node.Facts) { f.Allocatable = amounts("cpu", strconv.Itoa(modelCPUs), "pods", "110") }
 		w.mangle = w.answers.mangle
 		w.CountOnly()
@@ -235,6 +248,7 @@ func (w *walk) calm() {
 	w.reap()
 	w.ClearFaults()
 	w.hung = nil
+	noErr(w.T, w.disk.spoil(diskWell))
 	w.answers.setNetwork("")
 	w.Resume()
 	for _, method := range []string{"RunPodSandbox", "CreateContainer", "StartContainer", "RemoveContainer"} {

@@ -90,18 +90,28 @@ func (w *walk) siege() string {
 	}
 	var what []string
 	for range 1 + w.rand.IntN(3) {
-		trouble := pick(w.rand, (*walk).stand, (*walk).stand, (*walk).stand, (*walk).dieAtOnce, (*walk).hideNetwork)
+		trouble := pick(w.rand, (*walk).stand, (*walk).stand, (*walk).stand, (*walk).dieAtOnce, (*walk).hideNetwork, (*walk).spoilDisk)
 		what = append(what, trouble(w))
 	}
 	d := pick(w.rand, 20*time.Minute, 20*time.Minute, time.Hour)
 	w.note("%s: %s", d, strings.Join(what, "; "))
 	w.answers.take()
+	said := len(w.log.String())
 	w.after(d)
 	w.frugal(w.answers.take())
+	w.quiet(w.log.String()[said:])
 	if w.reap(); w.up {
 		w.explained()
 	}
 	return fmt.Sprintf("%s have passed", d)
+}
+
+// quiet checks that trouble that lasts is not said again and again.
+func (w *walk) quiet(said string) {
+	w.Helper()
+	if n := strings.Count(said, "\n"); n > modelLines {
+		w.Fatalf("%d lines in the log", n)
+	}
 }
 
 // explained checks that each pod that does not run says why.
@@ -136,6 +146,7 @@ func (w *walk) undisturbed() {
 	w.ClearFaults()
 	w.Resume()
 	w.answers.setNetwork("")
+	noErr(w.T, w.disk.spoil(diskWell))
 	w.after(time.Minute)
 	if now := w.identities(); !slices.Equal(before, now) || w.made() > 0 {
 		w.Fatalf("without reason %d calls that make or start something, and of\n%s\nis left\n%s",
@@ -160,7 +171,7 @@ func (w *walk) identities() (out []string) {
 }
 
 func (w *walk) harmless() string {
-	switch w.rand.IntN(8) {
+	switch w.rand.IntN(10) {
 	case 0:
 		w.down()
 		w.launch()
@@ -184,6 +195,10 @@ func (w *walk) harmless() string {
 		return "events are lost"
 	case 6:
 		return w.stepClock()
+	case 7, 8:
+		if did := w.spoilDisk(); did != "" {
+			return did
+		}
 	}
 	method := pick(w.rand, "ListContainers", "ListPodSandbox", "ContainerStatus", "PodSandboxStatus", "Status", "Version", "ImageStatus")
 	f := critest.On(method)

@@ -68,6 +68,8 @@ type rig struct {
 	boot      checkpoint.Boot                                                      // zero: this machine's
 	cgroups   *node.PodCgroups                                                     // nil: pods have none
 	mangle    func(args, reply any)                                                // see life; must be set before start
+	kept      string                                                               // see life; "": beside the root dir
+	whole     func(do func() error) error                                          // lets do change the root dir, whatever its disk takes; nil: do() is enough
 }
 
 // lines is what the agent logged.
@@ -126,6 +128,9 @@ func (r *rig) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.life = newLife(r.Conn(), r.dir, cancel)
 	r.life.mangle = r.mangle
+	if r.kept != "" {
+		r.life.kept = r.kept
+	}
 	client := cri.New(r.life)
 	if r.store, err = status.Open(root.Path("status"), log); err != nil {
 		r.Fatal(err)
