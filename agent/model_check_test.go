@@ -313,12 +313,10 @@ func (w *walk) nothingLeft() {
 	if w.disk.spoilt { // what could not be removed is tried again each minute
 		w.after(2 * time.Minute)
 	}
-	patterns := []string{filepath.Join(w.dir, "pods", "*"), filepath.Join(w.dir, "status", "pods", "*")}
-	if !w.wiped { // else there are logs that another root dir's pods left
-		patterns = append(patterns, filepath.Join(w.logs, "*"))
-	}
-	for _, pattern := range patterns {
-		if left, _ := filepath.Glob(pattern); len(left) > 0 {
+	for _, folder := range []string{filepath.Join(w.dir, "pods"), filepath.Join(w.dir, "status", "pods"), w.logs} {
+		left, _ := filepath.Glob(filepath.Join(folder, "*"))
+		left = slices.DeleteFunc(left, func(path string) bool { return slices.Contains(w.leftLogs, path) })
+		if len(left) > 0 {
 			w.Errorf("left on disk: %v", left)
 		}
 	}

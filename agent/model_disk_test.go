@@ -27,7 +27,7 @@ type disk struct {
 // mountDisk mounts a disk below dir. Only root can; ok is false for others.
 func mountDisk(dir string) (d disk, ok bool) {
 	at := filepath.Join(dir, "disk")
-	if errors.Join(os.Mkdir(at, 0o700), unix.Mount("monopod-model", at, "tmpfs", 0, "size=16m")) != nil {
+	if errors.Join(os.Mkdir(at, 0o700), unix.Mount("monopod-model", at, "tmpfs", 0, "size=2m")) != nil {
 		return disk{}, false
 	}
 	return disk{at: at, root: filepath.Join(at, "root")}, true
@@ -59,7 +59,7 @@ func (d *disk) fill() error {
 	}
 	defer f.Close()
 	at := int64(0)
-	for n := int64(16 << 20); n >= 4096; {
+	for n := int64(2 << 20); n >= 4096; {
 		err := unix.Fallocate(int(f.Fd()), 0, at, n)
 		switch {
 		case errors.Is(err, unix.ENOSPC):

@@ -23,12 +23,12 @@ func (w *walk) wipe() string {
 	noErr(w.T, w.disk.whole(func() error { return os.RemoveAll(w.dir) }))
 	clear(w.before)
 	clear(w.offered)
-	w.wiped = true
 	if w.rand.IntN(2) == 0 {
 		for _, b := range w.ours() {
 			w.RemoveSandboxBehindBack(b.ID)
 		}
 		noErr(w.T, os.RemoveAll(w.logs))
+		w.leftLogs = nil
 		return "the root dir is wiped, with all in the runtime"
 	}
 	for _, c := range w.ourContainers() {
@@ -38,6 +38,7 @@ func (w *walk) wipe() string {
 		w.orphans.Store(b.ID[:13], true)
 		w.left = append(w.left, b)
 	}
+	w.leftLogs, _ = filepath.Glob(filepath.Join(w.logs, "*"))
 	return "the root dir is wiped"
 }
 

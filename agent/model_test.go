@@ -54,11 +54,11 @@ type walk struct {
 	offered  map[manifests.Key]*manifests.Pod // what an agent was told last
 	before   map[manifests.Key]account        // what was last found true
 	rebooted bool
-	wiped    bool
 	foreign  []critest.Sandbox
 	noSuffix bool              // the agent adds no node name to names
 	hung     []*critest.Fault  // that can be released
 	left     []critest.Sandbox // of agents whose root dir was wiped
+	leftLogs []string          // folders, likewise
 	orphans  sync.Map          // the beginnings of their ids, and of their containers'
 	answers  *hearsay
 	disk     *disk                     // of the root dir
