@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	v1 "k8s.io/api/core/v1"
 
 	"monopod/cri/critest"
 )
@@ -111,26 +110,6 @@ func (w *walk) quiet(said string) {
 	w.Helper()
 	if n := strings.Count(said, "\n"); n > modelLines {
 		w.Fatalf("%d lines in the log", n)
-	}
-}
-
-// explained checks that each pod that does not run says why.
-func (w *walk) explained() {
-	w.Helper()
-	for key, p := range w.offered {
-		reported, ok := w.store.Pod(key.String())
-		if !ok {
-			w.Fatalf("%s has no status", key)
-		}
-		st := reported.Status
-		if st.Phase == v1.PodFailed || st.Phase == v1.PodSucceeded || reported.UID != p.UID {
-			continue
-		}
-		for _, c := range slices.Concat(st.InitContainerStatuses, st.ContainerStatuses) {
-			if wt := c.State.Waiting; c.State.Running == nil && c.State.Terminated == nil && (wt == nil || wt.Reason == "") {
-				w.Fatalf("%s/%s does not run and does not say why: %+v", key, c.Name, st)
-			}
-		}
 	}
 }
 
