@@ -31,7 +31,7 @@ import (
 // The model's random walks: so many steps each, looked at after every few.
 const (
 	modelWalk   = 40
-	modelTotal  = 1500 // make model STEPS= sets another
+	modelTotal  = 4000 // make model STEPS= sets another
 	modelChecks = 6
 	modelLimit  = 30 * time.Minute // in which all must be well once nothing interferes
 )
@@ -81,20 +81,26 @@ func TestModel(t *testing.T) {
 	}
 	percent := debug.SetGCPercent(1000) // there is little memory in use, and much garbage
 	t.Cleanup(func() { debug.SetGCPercent(percent) })
-	seed, first := os.Getenv("MONOPOD_MODEL_SEED"), 0
-	steps := modelTotal
-	if seed != "" {
-		first, steps = number(t, seed), modelWalk
-	}
-	if s := os.Getenv("MONOPOD_MODEL_STEPS"); s != "" {
-		steps = number(t, s)
-	}
+	first, steps := modelSeeds(t)
 	for k := range max(1, steps/modelWalk) {
 		t.Run(fmt.Sprintf("seed %d", first+k), func(t *testing.T) {
 			t.Parallel()
 			walkOnce(t, uint64(first+k), min(steps, modelWalk))
 		})
 	}
+}
+
+// modelSeeds returns the first seed, and how many steps all walks have together.
+func modelSeeds(t *testing.T) (first, steps int) {
+	seed := os.Getenv("MONOPOD_MODEL_SEED")
+	steps = modelTotal
+	if seed != "" {
+		first, steps = number(t, seed), modelWalk
+	}
+	if s := os.Getenv("MONOPOD_MODEL_STEPS"); s != "" {
+		steps = number(t, s)
+	}
+	return first, steps
 }
 
 func number(t *testing.T, s string) int {

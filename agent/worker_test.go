@@ -68,6 +68,7 @@ type rig struct {
 	boot      checkpoint.Boot                                                      // zero: this machine's
 	cgroups   *node.PodCgroups                                                     // nil: pods have none
 	mangle    func(args, reply any)                                                // see life; must be set before start
+	known     []*manifests.Pod                                                     // last good versions that start found
 	kept      string                                                               // see life; "": beside the root dir
 	whole     func(do func() error) error                                          // lets do change the root dir, whatever its disk takes; nil: do() is enough
 }
@@ -140,6 +141,7 @@ func (r *rig) start() {
 	if err != nil {
 		r.Fatal(err)
 	}
+	r.known = checkpoint.LastGood(checkpoints)
 	cfg := config.Default()
 	cfg.NodeName, cfg.Root, cfg.PodLogs, cfg.ResolvConf = "n", r.dir, filepath.Join(r.dir, "logs"), "/dev/null"
 	if r.configure != nil {

@@ -79,7 +79,8 @@ func (s *Source) list(now time.Time) ([]string, Folder, error) {
 			return nil, Folder{}, err
 		}
 	}
-	if err := s.watch.to(folder, folderID(signatureOf(info))); err != nil {
+	err = s.watchFolder(folder, info)
+	if err != nil {
 		s.Log.Debug("watch manifests", "err", err)
 		s.nextAll = now.Add(retryFolder) // no hints: look more often
 	}
@@ -218,4 +219,13 @@ func (s *Source) gone(path string, now time.Time) {
 			s.absent[path] = &absence{since: now}
 		}
 	}
+}
+
+var errUnwatched = errors.New("the folder is not watched")
+
+func (s *Source) watchFolder(path string, info fs.FileInfo) error {
+	if s.Unwatched {
+		return errUnwatched
+	}
+	return s.watch.to(path, folderID(signatureOf(info)))
 }
