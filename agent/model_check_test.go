@@ -265,13 +265,14 @@ func statusOf(all []v1.ContainerStatus, name string) *v1.ContainerStatus {
 // account compares with what was true before, and remembers what is.
 func (w *walk) account() {
 	w.Helper()
-	for key := range w.offered {
+	for key, p := range w.offered {
 		reported, ok := w.store.Pod(key.String())
 		if !ok {
 			continue
 		}
 		st := reported.Status
-		if st.Reason == "OutOfcpu" {
+		former := reported.UID != p.UID || w.written(p.UID).Digest != p.Digest // which runs until this one fits
+		if former || st.Reason == "OutOfcpu" {
 			delete(w.before, key)
 			continue
 		}

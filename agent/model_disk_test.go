@@ -22,6 +22,7 @@ type disk struct {
 	at, root string
 	trouble  string
 	spoilt   bool // at some time
+	lately   bool // since things calmed down
 }
 
 // mountDisk mounts a disk below dir. Only root can; ok is false for others.
@@ -41,7 +42,7 @@ func (d *disk) spoil(how string) error {
 	if err := d.mend(); err != nil || how == diskWell {
 		return err
 	}
-	d.trouble, d.spoilt = how, true
+	d.trouble, d.spoilt, d.lately = how, true, true
 	if how == diskFull {
 		return d.fill()
 	}

@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -17,6 +18,12 @@ const explainWithin = 30 * time.Second
 // message of the container or of the pod, or with an event.
 func (w *walk) explained() {
 	w.Helper()
+	if !w.watch.Up() { // which is said of the node: pods do not say that they wait for the runtime
+		if !strings.Contains(w.log.String(), "runtime does not answer; waiting for it") {
+			w.Fatal("it is not said that the runtime does not answer")
+		}
+		return
+	}
 	before := w.unexplained()
 	if len(before) == 0 {
 		return

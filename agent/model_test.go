@@ -33,6 +33,7 @@ const (
 	modelWalk   = 40
 	modelTotal  = 4000 // make model STEPS= sets another
 	modelChecks = 6
+	modelGrace  = 40 * time.Second // longer than any pod's
 	modelLimit  = 30 * time.Minute // in which all must be well once nothing interferes
 )
 
@@ -267,6 +268,10 @@ func (w *walk) calm() {
 	synctest.Wait()
 	w.deliver()
 	synctest.Wait()
+	if w.disk.lately { // a stop that an agent could not write down may be under way
+		w.after(modelGrace)
+		w.disk.lately = false
+	}
 	began, wait := time.Now(), time.Millisecond
 	for {
 		if w.reap(); !w.up { // by a fault that had struck already
