@@ -67,7 +67,7 @@ bench: deps
 
 # SEED alone walks one seed again; STEPS are those of all walks together, from SEED on.
 model:
-	MONOPOD_MODEL_SEED="$(SEED)" MONOPOD_MODEL_STEPS="$(STEPS)" go test -count=1 -timeout 0 -run '^TestModel$$' ./agent
+	MONOPOD_MODEL_SEED="$(SEED)" MONOPOD_MODEL_STEPS="$(STEPS)" go test -count=1 -timeout 0 -run '^TestModel' ./agent
 
 FUZZTIME ?= 10s
 fuzz:

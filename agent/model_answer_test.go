@@ -118,6 +118,7 @@ var ofTheNode = []string{"ListPodSandbox", "ListContainers", "Status", "Version"
 const (
 	modelNodeCalls = 5 * 3600
 	modelPodCalls  = 2000
+	modelLines     = 300 // in the log
 )
 
 // frugal checks how often the runtime was asked in an hour.

@@ -38,6 +38,9 @@ func (w *walk) wrong() []string {
 	if !w.up || w.life.over.Load() {
 		return []string{"no agent runs"}
 	}
+	if !w.watch.Up() {
+		return []string{"the runtime is not known to be up"}
+	}
 	wanted := map[manifests.Key]bool{}
 	for key, p := range w.offered {
 		wanted[key] = true
@@ -262,13 +265,14 @@ func statusOf(all []v1.ContainerStatus, name string) *v1.ContainerStatus {
 // account compares with what was true before, and remembers what is.
 func (w *walk) account() {
 	w.Helper()
-	for key := range w.offered {
+	for key, p := range w.offered {
 		reported, ok := w.store.Pod(key.String())
 		if !ok {
 			continue
 		}
 		st := reported.Status
-		if st.Reason == "OutOfcpu" {
+		former := reported.UID != p.UID || w.written(p.UID).Digest != p.Digest // which runs until this one fits
+		if former || st.Reason == "OutOfcpu" {
 			delete(w.before, key)
 			continue
 		}
@@ -307,13 +311,13 @@ func (w *walk) compare(key manifests.Key, was, now account) {
 func (w *walk) nothingLeft() {
 	w.Helper()
 	w.after(2 * pleg.RelistWithEvents)
-	logs := filepath.Join(filepath.Dir(w.dir), "logs")
-	patterns := []string{filepath.Join(w.dir, "pods", "*"), filepath.Join(w.dir, "status", "pods", "*")}
-	if !w.wiped { // else there are logs that another root dir's pods left
-		patterns = append(patterns, filepath.Join(logs, "*"))
+	if w.disk.spoilt { // what could not be removed is tried again each minute
+		w.after(2 * time.Minute)
 	}
-	for _, pattern := range patterns {
-		if left, _ := filepath.Glob(pattern); len(left) > 0 {
+	for _, folder := range []string{filepath.Join(w.dir, "pods"), filepath.Join(w.dir, "status", "pods"), w.logs} {
+		left, _ := filepath.Glob(filepath.Join(folder, "*"))
+		left = slices.DeleteFunc(left, func(path string) bool { return slices.Contains(w.leftLogs, path) })
+		if len(left) > 0 {
 			w.Errorf("left on disk: %v", left)
 		}
 	}

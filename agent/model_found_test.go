@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	v1 "k8s.io/api/core/v1"
 
 	"monopod/cri/critest"
 )
@@ -25,7 +27,7 @@ func TestListingsThatFailAreNotTriedWithoutEnd(t *testing.T) {
 					}
 				}).Fail(codes.Unknown, "the store is broken"))
 				r.after(10 * time.Minute)
-				if n := asked.Load(); n < 10 || n > 3000 {
+				if n := asked.Load(); n < 500 || n > 1000 { // four times a second for a minute, then once
 					t.Errorf("asked %d times in ten minutes", n)
 				}
 				if n := strings.Count(r.log.String(), "runtime does not answer"); n != 1 || r.watch.Up() {
@@ -64,4 +66,46 @@ func TestCallsThatFindNothingAreNotTriedWithoutEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An address that the runtime did not tell is asked for until it does.
+func TestAnAddressThatWasUnknownIsReportedOnceItIsKnown(t *testing.T) {
+	answers := &hearsay{calls: map[string]int{}}
+	liveWith(t, func(r *rig) { r.mangle = answers.mangle }, func(r *rig) {
+		answers.setNetwork("unknown")
+		r.want(manifest("web", "img:1"))
+		r.after(time.Hour)
+		if n := r.Count("PodSandboxStatus"); n > 400 || r.status("default/web-n").PodIP != "" {
+			t.Errorf("asked %d times in an hour", n)
+		}
+		answers.setNetwork("")
+		r.after(15 * time.Second)
+		if b, _ := r.Sandbox("web-n"); r.status("default/web-n").PodIP != b.IP {
+			t.Errorf("reports %q, has %s", r.status("default/web-n").PodIP, b.IP)
+		}
+		asked := r.Count("PodSandboxStatus")
+		r.after(time.Hour)
+		if r.Count("PodSandboxStatus") != asked {
+			t.Error("asks on")
+		}
+	})
+}
+
+// A pod that ends Failed is not said to have succeeded while that cannot be written down.
+func TestAnEndThatCannotBeSavedIsReportedAsItIs(t *testing.T) {
+	onSmallDisk(t, func(r *rig, disk string) {
+		r.Program("c", critest.Runs().OnTerm(time.Second, 0))
+		job := manifest("job", "img:1", "restartPolicy: Never")
+		r.want(job)
+		r.after(time.Minute)
+		junk := fill(r.T, disk)
+		r.KillSandbox("job-n")
+		for range 2 {
+			r.after(time.Minute)
+			if st := r.status("default/job-n"); st.Phase != v1.PodFailed {
+				t.Errorf("it has %s, and its container %+v", st.Phase, st.ContainerStatuses[0].State)
+			}
+			noErr(t, os.RemoveAll(junk))
+		}
+	})
 }

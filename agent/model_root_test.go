@@ -20,15 +20,15 @@ import (
 // or stays as that of an agent with another root dir.
 func (w *walk) wipe() string {
 	w.endIt()
-	noErr(w.T, os.RemoveAll(w.dir))
+	noErr(w.T, w.disk.whole(func() error { return os.RemoveAll(w.dir) }))
 	clear(w.before)
 	clear(w.offered)
-	w.wiped = true
 	if w.rand.IntN(2) == 0 {
 		for _, b := range w.ours() {
 			w.RemoveSandboxBehindBack(b.ID)
 		}
-		noErr(w.T, os.RemoveAll(filepath.Join(filepath.Dir(w.dir), "logs")))
+		noErr(w.T, os.RemoveAll(w.logs))
+		w.leftLogs = nil
 		return "the root dir is wiped, with all in the runtime"
 	}
 	for _, c := range w.ourContainers() {
@@ -38,6 +38,7 @@ func (w *walk) wipe() string {
 		w.orphans.Store(b.ID[:13], true)
 		w.left = append(w.left, b)
 	}
+	w.leftLogs, _ = filepath.Glob(filepath.Join(w.logs, "*"))
 	return "the root dir is wiped"
 }
 

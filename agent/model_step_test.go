@@ -42,6 +42,7 @@ var modelSteps = []step{
 	{3, (*walk).sicken},
 	{2, (*walk).spoilHooks},
 	{2, (*walk).restartRuntime},
+	{4, (*walk).spoilDisk},
 	{1, (*walk).reboot},
 	{5, (*walk).endAgent},
 	{8, (*walk).orderFault},

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,8 +31,9 @@ import (
 // The model's random walks: so many steps each, looked at after every few.
 const (
 	modelWalk   = 40
-	modelTotal  = 1500 // make model STEPS= sets another
+	modelTotal  = 4000 // make model STEPS= sets another
 	modelChecks = 6
+	modelGrace  = 40 * time.Second // longer than any pod's
 	modelLimit  = 30 * time.Minute // in which all must be well once nothing interferes
 )
 
@@ -53,13 +55,16 @@ type walk struct {
 	offered  map[manifests.Key]*manifests.Pod // what an agent was told last
 	before   map[manifests.Key]account        // what was last found true
 	rebooted bool
-	wiped    bool
 	foreign  []critest.Sandbox
 	noSuffix bool              // the agent adds no node name to names
 	hung     []*critest.Fault  // that can be released
 	left     []critest.Sandbox // of agents whose root dir was wiped
+	leftLogs []string          // folders, likewise
 	orphans  sync.Map          // the beginnings of their ids, and of their containers'
 	answers  *hearsay
+	disk     *disk                     // of the root dir
+	logs     string                    // folder
+	decoded  map[string]*manifests.Pod // of wishes
 
 	sick     sync.Map     // ids of containers
 	badHooks atomic.Int32 // so many postStart hooks will fail
@@ -70,20 +75,33 @@ type walk struct {
 // MONOPOD_MODEL_SEED is the first seed, alone the only one; MONOPOD_MODEL_STEPS is
 // how many steps all walks have together. make model SEED= STEPS= sets them.
 func TestModel(t *testing.T) {
-	seed, first := os.Getenv("MONOPOD_MODEL_SEED"), 0
-	steps := modelTotal
-	if seed != "" {
-		first, steps = number(t, seed), modelWalk
+	if d, ok := mountDisk(t.TempDir()); ok {
+		noErr(t, d.unmount())
+	} else {
+		t.Log("NOT TESTED: root dirs on a disk that is full or read-only, as no disk can be mounted; run this as root")
 	}
-	if s := os.Getenv("MONOPOD_MODEL_STEPS"); s != "" {
-		steps = number(t, s)
-	}
+	percent := debug.SetGCPercent(1000) // there is little memory in use, and much garbage
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
+	first, steps := modelSeeds(t)
 	for k := range max(1, steps/modelWalk) {
 		t.Run(fmt.Sprintf("seed %d", first+k), func(t *testing.T) {
 			t.Parallel()
 			walkOnce(t, uint64(first+k), min(steps, modelWalk))
 		})
 	}
+}
+
+// modelSeeds returns the first seed, and how many steps all walks have together.
+func modelSeeds(t *testing.T) (first, steps int) {
+	seed := os.Getenv("MONOPOD_MODEL_SEED")
+	steps = modelTotal
+	if seed != "" {
+		first, steps = number(t, seed), modelWalk
+	}
+	if s := os.Getenv("MONOPOD_MODEL_STEPS"); s != "" {
+		steps = number(t, s)
+	}
+	return first, steps
 }
 
 func number(t *testing.T, s string) int {
@@ -96,12 +114,19 @@ func number(t *testing.T, s string) int {
 
 func walkOnce(t *testing.T, seed uint64, steps int) {
 	dir := quickDir(t)
+	disk, ok := mountDisk(dir)
+	if ok {
+		defer func() { noErr(t, disk.unmount()) }()
+	} else {
+		disk.root = filepath.Join(dir, "root")
+	}
 	synctest.Test(t, func(t *testing.T) {
-		w := &walk{rig: &rig{T: t, Runtime: critest.New(t), dir: filepath.Join(dir, "root"), log: &lines{}}, answers: &hearsay{calls: map[string]int{}},
-			wishes: map[string]wish{}, former: map[string]wish{}, offered: map[manifests.Key]*manifests.Pod{}, before: map[manifests.Key]account{}}
-		w.configure = func(c *config.Config) { c.PodLogs, c.PodNameSuffix = filepath.Join(dir, "logs"), !w.noSuffix }
+		w := &walk{rig: &rig{T: t, Runtime: critest.New(t), dir: disk.root, kept: filepath.Join(dir, "kept"), whole: disk.whole, log: &lines{}}, disk: &disk, logs: filepath.Join(dir, "logs"), answers: &hearsay{calls: map[string]int{}},
+			wishes: map[string]wish{}, former: map[string]wish{}, offered: map[manifests.Key]*manifests.Pod{}, before: map[manifests.Key]account{}, decoded: map[string]*manifests.Pod{}}
+		w.configure = func(c *config.Config) { c.PodLogs, c.PodNameSuffix = w.logs, !w.noSuffix }
 		w.facts = func(f *node.Facts) { f.Allocatable = amounts("cpu", strconv.Itoa(modelCPUs), "pods", "110") }
 		w.mangle = w.answers.mangle
+		w.CountOnly()
 		w.AddImage("img:1", "img:2")
 		w.OnExec(w.exec)
 		for name, p := range modelPrograms {
@@ -230,6 +255,7 @@ func (w *walk) calm() {
 	w.reap()
 	w.ClearFaults()
 	w.hung = nil
+	noErr(w.T, w.disk.spoil(diskWell))
 	w.answers.setNetwork("")
 	w.Resume()
 	for _, method := range []string{"RunPodSandbox", "CreateContainer", "StartContainer", "RemoveContainer"} {
@@ -242,6 +268,10 @@ func (w *walk) calm() {
 	synctest.Wait()
 	w.deliver()
 	synctest.Wait()
+	if w.disk.lately { // a stop that an agent could not write down may be under way
+		w.after(modelGrace)
+		w.disk.lately = false
+	}
 	began, wait := time.Now(), time.Millisecond
 	for {
 		if w.reap(); !w.up { // by a fault that had struck already

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	v1 "k8s.io/api/core/v1"
 
 	"monopod/cri/critest"
 )
@@ -82,7 +81,7 @@ func (w *walk) release() string {
 	return "what hangs goes on"
 }
 
-// siege lets trouble stand for an hour, in which the agent is frugal and after
+// siege lets trouble stand for an hour at most, in which the agent is frugal and after
 // which it says what is wrong.
 func (w *walk) siege() string {
 	if w.reap(); !w.up {
@@ -90,36 +89,27 @@ func (w *walk) siege() string {
 	}
 	var what []string
 	for range 1 + w.rand.IntN(3) {
-		trouble := pick(w.rand, (*walk).stand, (*walk).stand, (*walk).stand, (*walk).dieAtOnce, (*walk).hideNetwork)
+		trouble := pick(w.rand, (*walk).stand, (*walk).stand, (*walk).stand, (*walk).dieAtOnce, (*walk).hideNetwork, (*walk).spoilDisk)
 		what = append(what, trouble(w))
 	}
-	w.note("an hour: %s", strings.Join(what, "; "))
+	d := pick(w.rand, 20*time.Minute, 20*time.Minute, time.Hour)
+	w.note("%s: %s", d, strings.Join(what, "; "))
 	w.answers.take()
-	w.after(time.Hour)
+	said := len(w.log.String())
+	w.after(d)
 	w.frugal(w.answers.take())
+	w.quiet(w.log.String()[said:])
 	if w.reap(); w.up {
 		w.explained()
 	}
-	return "an hour has passed"
+	return fmt.Sprintf("%s have passed", d)
 }
 
-// explained checks that each pod that does not run says why.
-func (w *walk) explained() {
+// quiet checks that trouble that lasts is not said again and again.
+func (w *walk) quiet(said string) {
 	w.Helper()
-	for key, p := range w.offered {
-		reported, ok := w.store.Pod(key.String())
-		if !ok {
-			w.Fatalf("%s has no status", key)
-		}
-		st := reported.Status
-		if st.Phase == v1.PodFailed || st.Phase == v1.PodSucceeded || reported.UID != p.UID {
-			continue
-		}
-		for _, c := range slices.Concat(st.InitContainerStatuses, st.ContainerStatuses) {
-			if wt := c.State.Waiting; c.State.Running == nil && c.State.Terminated == nil && (wt == nil || wt.Reason == "") {
-				w.Fatalf("%s/%s does not run and does not say why: %+v", key, c.Name, st)
-			}
-		}
+	if n := strings.Count(said, "\n"); n > modelLines {
+		w.Fatalf("%d lines in the log", n)
 	}
 }
 
@@ -135,6 +125,7 @@ func (w *walk) undisturbed() {
 	w.ClearFaults()
 	w.Resume()
 	w.answers.setNetwork("")
+	noErr(w.T, w.disk.spoil(diskWell))
 	w.after(time.Minute)
 	if now := w.identities(); !slices.Equal(before, now) || w.made() > 0 {
 		w.Fatalf("without reason %d calls that make or start something, and of\n%s\nis left\n%s",
@@ -159,7 +150,7 @@ func (w *walk) identities() (out []string) {
 }
 
 func (w *walk) harmless() string {
-	switch w.rand.IntN(8) {
+	switch w.rand.IntN(10) {
 	case 0:
 		w.down()
 		w.launch()
@@ -183,6 +174,10 @@ func (w *walk) harmless() string {
 		return "events are lost"
 	case 6:
 		return w.stepClock()
+	case 7, 8:
+		if did := w.spoilDisk(); did != "" {
+			return did
+		}
 	}
 	method := pick(w.rand, "ListContainers", "ListPodSandbox", "ContainerStatus", "PodSandboxStatus", "Status", "Version", "ImageStatus")
 	f := critest.On(method)

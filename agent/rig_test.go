@@ -21,7 +21,7 @@ type life struct {
 	end       context.CancelFunc // of the agent
 	line      context.Context    // of its calls
 	cut       context.CancelFunc
-	dir, kept string // the root dir, and a copy of it as the agent left it
+	dir, kept string // the root dir, and where a copy of it is as the agent left it
 	once      sync.Once
 	over      atomic.Bool
 	mangle    func(args, reply any) // is called before each call, without a reply, and changes its answer; nil: nothing is
@@ -71,9 +71,20 @@ func (r *rig) bury() {
 	r.Helper()
 	r.stop()
 	r.stop = func() {}
-	if err := errors.Join(os.RemoveAll(r.dir), os.Rename(r.life.kept, r.dir)); err != nil {
-		r.Fatal(err)
+	restore := func() error { return errors.Join(os.RemoveAll(r.dir), moveTree(r.life.kept, r.dir)) }
+	if r.whole == nil {
+		noErr(r.T, restore())
+		return
 	}
+	noErr(r.T, r.whole(restore))
+}
+
+// moveTree moves a folder, to another disk too.
+func moveTree(from, to string) error {
+	if os.Rename(from, to) == nil {
+		return nil
+	}
+	return errors.Join(copyTree(from, to), os.RemoveAll(from))
 }
 
 // kill is kill -9.

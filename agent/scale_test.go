@@ -40,6 +40,7 @@ func newFleet(t *testing.T, n, waiting int) *fleet {
 		}
 	}
 	c.AddImage("img:1", "img:2")
+	c.CountOnly()
 	c.start()
 	for k := range n {
 		c.set(k, "img:1")
@@ -121,7 +122,7 @@ func TestScale(t *testing.T) {
 	if text := os.Getenv("SCALE"); text != "" {
 		sizes = strings.Fields(text)
 	}
-	t.Logf("%6s %8s %12s %14s %14s %14s %10s", "pods", "waiting", "all running", "first snapshot", "next snapshot", "state", "B/pod")
+	t.Logf("%6s %8s %12s %14s %14s %14s %10s %10s %10s", "pods", "waiting", "all running", "first snapshot", "next snapshot", "state", "B/pod", "allocs/pod", "calls/pod")
 	for _, text := range sizes {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 10 {
@@ -141,7 +142,7 @@ func (c *fleet) measure() string {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	before, start := heap(), time.Now()
+	before, start, allocated := heap(), time.Now(), mallocs()
 	c.offers <- c.Snapshot
 	select {
 	case <-c.all:
@@ -149,6 +150,7 @@ func (c *fleet) measure() string {
 		c.Fatalf("%d of %d run after 10 minutes", c.started.Load(), c.n-c.waiting)
 	}
 	all := time.Since(start)
+	allocations, calls := (mallocs()-allocated)/uint64(c.n), c.calls()
 	used := int64(heap()) - int64(before)
 	c.stop()
 	each := func(times int, do func()) time.Duration {
@@ -159,7 +161,23 @@ func (c *fleet) measure() string {
 		return time.Since(start) / time.Duration(times)
 	}
 	states, next := each(100, c.turn), each(20, c.snapshots())
-	return fmt.Sprintf("%6d %8d %12s %14s %14s %14s %10d", c.n, c.waiting, all.Round(time.Millisecond), c.firstSnapshot(), next, states, used/int64(c.n))
+	return fmt.Sprintf("%6d %8d %12s %14s %14s %14s %10d %10d %10.1f", c.n, c.waiting, all.Round(time.Millisecond), c.firstSnapshot(), next, states,
+		used/int64(c.n), allocations, float64(calls)/float64(c.n))
+}
+
+// mallocs is how often memory was allocated.
+func mallocs() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Mallocs
+}
+
+// calls is how often the runtime was called.
+func (c *fleet) calls() (n int) {
+	for _, of := range c.Counts() {
+		n += of
+	}
+	return n
 }
 
 // firstSnapshot is how long the loop of an agent takes over its first snapshot.

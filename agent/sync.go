@@ -52,6 +52,7 @@ type syncLoop struct {
 	swept    bool            // status files of unknown pods were removed
 	worked   bool            // something happened since the last tick
 	grown    bool            // and the memory that it took is not released yet
+	release  func()          // releases memory
 
 	born     time.Time
 	wake     chan struct{}                   // one slot: settings that affect pods have changed
@@ -66,7 +67,7 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, needs: needs, dir: dir,
 		wake: make(chan struct{}, 1), facts: make(chan factsRead), pasts: make(chan []past),
-		refused: map[manifests.Key]bool{},
+		refused: map[manifests.Key]bool{}, release: debug.FreeOSMemory, // which collects garbage first
 		workers: map[manifests.Key]*podWorker{}, arrivals: map[manifests.Key]*arrival{},
 		restored: map[manifests.Key]map[string]*checkpoint.Checkpoint{}, restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
 	for _, c := range checkpoints {
@@ -137,7 +138,7 @@ func (l *syncLoop) freeMemory() {
 	}
 	if l.grown {
 		l.grown = false
-		l.running.Go(debug.FreeOSMemory) // which collects garbage first
+		l.running.Go(l.release)
 	}
 }
 

@@ -80,7 +80,8 @@ func (s *Source) list(now time.Time) ([]string, Folder, error) {
 			return nil, Folder{}, err
 		}
 	}
-	if err := s.watch.to(folder, folderID(signatureOf(info))); err != nil {
+	err = s.watchFolder(folder, info)
+	if err != nil {
 		s.Log.Debug("watch manifests", "err", err)
 		s.nextAll = now.Add(retryFolder) // no hints: look more often
 	}
@@ -204,4 +205,12 @@ func (s *Source) gave(path string) bool {
 		}
 	}
 	return false
+}
+var errUnwatched = errors.New("the folder is not watched")
+
+func (s *Source) watchFolder(path string, info fs.FileInfo) error {
+	if s.Unwatched {
+		return errUnwatched
+	}
+	return s.watch.to(path, folderID(signatureOf(info)))
 }

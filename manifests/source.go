@@ -27,6 +27,8 @@ type SourceConfig struct {
 	Log    *slog.Logger       // nil: silent
 	Fault  func()             // called for each panic over a file; may be nil
 
+	Unwatched bool // the folder is looked through now and then, and tells of no change
+
 	// Doubt: what the last good versions come to is not trusted, as the agent may
 	// have died of one. The first snapshot then waits until each file was read and
 	// the absence of each that is gone is certain, or the folder could not be read.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -12,6 +13,9 @@ import (
 
 // reasonUnknown is why a container in the runtime's state "unknown" stops.
 const reasonUnknown = "the runtime does not know its state"
+
+// addressEvery is how often the runtime is asked for an address that it did not tell.
+const addressEvery = 10 * time.Second
 
 // planRunning plans a desired pod that has not ended.
 func (s *Facts) planRunning(p *Plan) {
@@ -28,6 +32,9 @@ func (s *Facts) planRunning(p *Plan) {
 		return
 	}
 	why := s.newSandbox(i)
+	if why == "" && i.Sandbox().Unknown {
+		p.wakeAt(s.Now.Add(addressEvery))
+	}
 	switch {
 	case why == "" && s.planReset(p, i):
 		return

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	RelistWithEvents    = 5 * time.Second // guards against a lost event
-	relistWithoutEvents = time.Second     // the only way to notice changes
-	ReconnectEvery      = 250 * time.Millisecond
-	HealthEvery         = 10 * time.Second // the maximum age of the runtime's state in the node's report
+	RelistWithEvents    = 5 * time.Second        // guards against a lost event
+	relistWithoutEvents = time.Second            // the only way to notice changes
+	ReconnectEvery      = 250 * time.Millisecond // in the first minute, then relistWithoutEvents
+	HealthEvery         = 10 * time.Second       // the maximum age of the runtime's state in the node's report
 )
 
 // notAskedYet is the error of the runtime's first state.
@@ -124,7 +124,7 @@ func (w *Watch) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := w.connect(ctx); err != nil {
 			w.down(ctx, err)
-			Sleep(ctx, ReconnectEvery)
+			Sleep(ctx, w.reconnectAfter())
 			continue
 		}
 		err := w.follow(ctx)
@@ -132,6 +132,15 @@ func (w *Watch) Run(ctx context.Context) {
 			w.log.Debug("runtime connection ended; reconnecting", "err", err)
 		}
 	}
+}
+
+// reconnectAfter is short while the runtime may be restarting, and longer for one that
+// is gone.
+func (w *Watch) reconnectAfter() time.Duration {
+	if time.Since(w.state.Since) < time.Minute {
+		return ReconnectEvery
+	}
+	return relistWithoutEvents
 }
 
 // connect asks the runtime for its version, whether it is ready and what it has.

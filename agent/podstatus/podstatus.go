@@ -52,6 +52,9 @@ func PodStatus(s *plan.Facts, p *plan.Plan, n *podspec.Host, last *v1.PodStatus)
 	st.Phase = phase(pod, i, &st)
 	if v := s.Checkpoint().Result; v != nil {
 		st.Reason, st.Message = v.Reason, v.Message
+		if st.Phase == v1.PodSucceeded || st.Phase == v1.PodFailed { // a stop changes exit codes
+			st.Phase = v.Phase
+		}
 	}
 	st.Conditions = conditions(s, &st, last.Conditions)
 	return st

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -24,8 +25,9 @@ func (r *Runtime) Conn() grpc.ClientConnInterface { return direct{r} }
 // unary and stream are where every call passes, from the socket or direct.
 
 func (r *Runtime) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, do grpc.UnaryHandler) (any, error) {
-	call := r.began(path.Base(info.FullMethod), request.(proto.Message))
-	response, err := r.carryOut(ctx, call.Method, call.Request, func() (any, error) { return do(ctx, request) })
+	message := request.(proto.Message)
+	call := r.began(path.Base(info.FullMethod), message)
+	response, err := r.carryOut(ctx, call.Method, message, func() (any, error) { return do(ctx, request) })
 	return response, r.ended(call, response, err)
 }
 
@@ -48,7 +50,7 @@ func (d direct) Invoke(ctx context.Context, method string, args, reply any, _ ..
 	for _, m := range desc.Methods {
 		if m.MethodName == path.Base(method) {
 			return d.invoke(ctx, down, reply, func(ctx context.Context) (any, error) {
-				return m.Handler(service, ctx, decoder(proto.Clone(args.(proto.Message))), d.r.unary)
+				return m.Handler(service, ctx, mover(proto.Clone(args.(proto.Message))), d.r.unary)
 			})
 		}
 	}
@@ -132,6 +134,21 @@ func decoder(from proto.Message) func(any) error {
 		}
 		proto.Reset(to)
 		proto.Merge(to, from)
+		return nil
+	}
+}
+
+// mover is decoder for a message of which nothing else is left: it shares its parts.
+func mover(from proto.Message) func(any) error {
+	return func(into any) error {
+		to, ok := into.(proto.Message)
+		if !ok {
+			return fmt.Errorf("critest: %T is no message", into)
+		}
+		from.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+			to.ProtoReflect().Set(field, v)
+			return true
+		})
 		return nil
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -229,10 +228,21 @@ func (c *container) name() string {
 
 // containersInOrder returns the containers, oldest first. r.mu is held.
 func (r *Runtime) containersInOrder() []*container {
-	return slices.SortedFunc(maps.Values(r.containers), func(a, b *container) int { return cmp.Compare(a.serial, b.serial) })
+	return r.sorted(func(*container) bool { return true })
 }
 
 // containersOf: r.mu is held.
 func (r *Runtime) containersOf(sandbox string) []*container {
-	return slices.DeleteFunc(r.containersInOrder(), func(c *container) bool { return c.sandbox.id != sandbox })
+	return r.sorted(func(c *container) bool { return c.sandbox.id == sandbox })
+}
+
+// sorted returns those containers that are as wanted, oldest first. r.mu is held.
+func (r *Runtime) sorted(wanted func(*container) bool) (all []*container) {
+	for _, c := range r.containers {
+		if wanted(c) {
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(a, b *container) int { return cmp.Compare(a.serial, b.serial) })
+	return all
 }

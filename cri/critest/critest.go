@@ -67,6 +67,8 @@ type Runtime struct {
 
 	faults      []*Fault
 	calls       []*Call
+	counts      map[string]int // of calls, by method
+	countOnly   bool
 	subscribers map[*subscriber]bool
 	loseEvents  int
 }
@@ -82,6 +84,7 @@ func New(t testing.TB) *Runtime {
 		sandboxes:   map[string]*sandbox{},
 		containers:  map[string]*container{},
 		names:       map[string]string{},
+		counts:      map[string]int{},
 		starts:      map[string]int{},
 		programs:    map[string][]Program{},
 		takes:       map[string]time.Duration{},

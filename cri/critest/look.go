@@ -2,6 +2,7 @@ package critest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Sandbox is a sandbox at one moment.
+// Sandbox is a sandbox at one moment. Its Config is the runtime's own: to be read only.
 type Sandbox struct {
 	ID, Namespace, Name, UID string
 	Attempt                  uint32
@@ -22,7 +23,8 @@ type Sandbox struct {
 	Config                   *rt.PodSandboxConfig
 }
 
-// Container is a container at one moment.
+// Container is a container at one moment. Its Config and Resources are the runtime's
+// own: to be read only.
 type Container struct {
 	ID, Sandbox                string // ids
 	Namespace, Pod, UID, Name  string
@@ -61,31 +63,45 @@ func (r *Runtime) Calls() []Call {
 func (r *Runtime) Count(method string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := 0
-	for _, c := range r.calls {
-		if c.Method == method {
-			n++
-		}
-	}
-	return n
+	return r.counts[method]
 }
 
-// ForgetCalls clears the list of calls.
+// Counts returns how many calls of each method arrived.
+func (r *Runtime) Counts() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.counts)
+}
+
+// CountOnly makes the runtime count calls from now on and keep nothing else of them,
+// for tests with very many: Calls does not return them.
+func (r *Runtime) CountOnly() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.countOnly = true
+}
+
+// ForgetCalls clears the list of calls and counts from zero.
 func (r *Runtime) ForgetCalls() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls = nil
+	clear(r.counts)
 }
 
 func (r *Runtime) began(method string, request proto.Message) *Call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.counts[method]++
+	r.change()
 	call := &Call{Method: method, At: time.Now()}
+	if r.countOnly {
+		return call
+	}
 	if request != nil {
 		call.Request = proto.Clone(request)
 	}
 	r.calls = append(r.calls, call)
-	r.change()
 	return call
 }
 
@@ -97,7 +113,7 @@ func (r *Runtime) ended(call *Call, response any, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	call.Done, call.Err = true, err
-	if m, ok := response.(proto.Message); ok && err == nil {
+	if m, ok := response.(proto.Message); ok && err == nil && !r.countOnly {
 		call.Response = proto.Clone(m)
 	}
 	r.change()
@@ -217,7 +233,7 @@ func (b *sandbox) snapshot() Sandbox {
 	m := b.config.GetMetadata()
 	return Sandbox{
 		ID: b.id, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUid(), Attempt: m.GetAttempt(),
-		Ready: b.ready, Created: b.created, IP: b.ip, Handler: b.handler, Config: proto.CloneOf(b.config),
+		Ready: b.ready, Created: b.created, IP: b.ip, Handler: b.handler, Config: b.config,
 	}
 }
 
@@ -226,8 +242,8 @@ func (c *container) snapshot() Container {
 	return Container{
 		ID: c.id, Sandbox: c.sandbox.id, Namespace: p.GetNamespace(), Pod: p.GetName(), UID: p.GetUid(), Name: m.GetName(),
 		Attempt: m.GetAttempt(), State: c.state, Created: c.created, Started: c.started, Finished: c.finished,
-		ExitCode: c.exitCode, Reason: c.reason, Message: c.message, Config: proto.CloneOf(c.config),
-		Resources: proto.CloneOf(c.resources.GetLinux()), Reopened: c.reopened,
+		ExitCode: c.exitCode, Reason: c.reason, Message: c.message, Config: c.config,
+		Resources: c.resources.GetLinux(), Reopened: c.reopened,
 	}
 }
 

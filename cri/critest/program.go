@@ -92,7 +92,7 @@ func (r *Runtime) run(c *container) {
 			}
 		}
 	}
-	r.noteDoubles()
+	r.noteDoubles(c.sandbox)
 	r.emit(c.sandbox, c.id, rt.ContainerEventType_CONTAINER_STARTED_EVENT)
 	if c.program.exits {
 		r.exitAfter(c, c.program.after, c.program.code)

@@ -50,7 +50,7 @@ func (s *runtimeService) RunPodSandbox(ctx context.Context, q *rt.RunPodSandboxR
 		b.ip = fmt.Sprintf("10.88.%d.%d", r.serial/250, r.serial%250+2)
 	}
 	r.sandboxes[id] = b
-	r.noteDoubles()
+	r.noteDoubles(b)
 	r.emit(b, id, rt.ContainerEventType_CONTAINER_CREATED_EVENT)
 	r.emit(b, id, rt.ContainerEventType_CONTAINER_STARTED_EVENT)
 	return &rt.RunPodSandboxResponse{PodSandboxId: id}, nil

@@ -118,19 +118,17 @@ func (r *Runtime) findSandbox(which string) *sandbox {
 	return found
 }
 
-// noteDoubles writes down each pod, uid and container that is there twice now.
-// r.mu is held.
-func (r *Runtime) noteDoubles() {
+// noteDoubles writes down what is there twice now of a sandbox that has just come or
+// got a container: its pod, its uid, and their containers. r.mu is held.
+func (r *Runtime) noteDoubles(of *sandbox) {
 	live := map[string][]string{} // what is live, to its ids
 	pods := map[string]bool{}     // sandboxes that are live
-	for _, c := range r.containersInOrder() {
-		if c.alive() {
-			live["container "+c.name()] = append(live["container "+c.name()], c.id[:13])
-			pods[c.sandbox.id] = true
-		}
+	for _, c := range r.sorted(func(c *container) bool { return c.alive() && c.sandbox.isLike(of) }) {
+		live["container "+c.name()] = append(live["container "+c.name()], c.id[:13])
+		pods[c.sandbox.id] = true
 	}
 	for _, b := range r.sandboxesInOrder() {
-		if b.ready || pods[b.id] {
+		if b.isLike(of) && (b.ready || pods[b.id]) {
 			for _, what := range []string{"pod " + podName(b.config), "uid " + b.config.GetMetadata().GetUid()} {
 				live[what] = append(live[what], b.id[:13])
 			}
@@ -142,4 +140,10 @@ func (r *Runtime) noteDoubles() {
 			r.doubles = append(r.doubles, double)
 		}
 	}
+}
+
+// isLike reports whether both are of one pod name or of one uid.
+func (b *sandbox) isLike(other *sandbox) bool {
+	m, o := b.config.GetMetadata(), other.config.GetMetadata()
+	return m.GetUid() == o.GetUid() || m.GetName() == o.GetName() && m.GetNamespace() == o.GetNamespace()
 }
