@@ -206,6 +206,7 @@ func (s *Source) gave(path string) bool {
 	}
 	return false
 }
+
 var errUnwatched = errors.New("the folder is not watched")
 
 func (s *Source) watchFolder(path string, info fs.FileInfo) error {
