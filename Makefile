@@ -14,7 +14,9 @@ CONTAINERD  := 2.4.2
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
 # grpcnotrace: without the request log that no page shows, and its 0.3 MB.
-RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace -ldflags "-s -w"
+# nethttpomithttp2: the endpoint and downloads speak HTTP/1.1, which has less to attack
+# and 0.5 MB less. The runtime's gRPC has an HTTP/2 of its own.
+RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithttp2 -ldflags "-s -w"
 
 .PHONY: build test lint unit e2e golden bench model fuzz scale demo deps root cc packages clean
 .NOTPARALLEL:
