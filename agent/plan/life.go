@@ -9,6 +9,7 @@ import (
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/pleg"
+	"monopod/agent/podspec"
 )
 
 // reasonUnknown is why a container in the runtime's state "unknown" stops.
@@ -58,7 +59,33 @@ func (s *Facts) planRunning(p *Plan) {
 		p.wakeAt(f.Retry)
 		return
 	}
+	if s.waitForRemovals(p, i) {
+		return
+	}
 	s.planSandbox(p, i, why)
+}
+
+// maxSandboxes is how many sandboxes a pod may have: more are not made while the runtime
+// does not remove those that are dead.
+const maxSandboxes = 10
+
+// waitForRemovals lets the containers wait if the pod has too many sandboxes. It reports
+// whether they do.
+func (s *Facts) waitForRemovals(p *Plan, i *pleg.Instance) bool {
+	if i == nil || len(i.Sandboxes) < maxSandboxes {
+		return false
+	}
+	text := fmt.Sprintf("the runtime does not remove the %d sandboxes that the pod had", len(i.Sandboxes))
+	for _, b := range i.Sandboxes {
+		if f := s.Failures[Action{Do: DoRemoveSandbox, ID: b.ID}.Key()]; f.Message != "" {
+			text += ": " + f.Message
+			break
+		}
+	}
+	for _, c := range podspec.AllContainers(s.Pod.Pod) {
+		p.Wait(c.Name, Waiting{"FailedCreatePodSandBox", text})
+	}
+	return true
 }
 
 // SandboxTrouble says why the pod needs a new sandbox, "" if it does not

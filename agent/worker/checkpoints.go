@@ -21,8 +21,11 @@ func (p *pod) remember(c *checkpoint.Checkpoint) error {
 // rememberOrWarn saves a checkpoint, which says what. A full disk does not stop the work: a
 // restarted agent decides the same again.
 func (p *pod) rememberOrWarn(c *checkpoint.Checkpoint, what string) {
-	if err := p.remember(c); err != nil {
+	err := p.remember(c)
+	if p.unsaved.IsNew(what, err) {
 		p.Log.Warn("checkpoint is not saved; a restarted agent does not know "+what, "err", err)
+	}
+	if err != nil {
 		p.setKnown(c, true)
 	}
 }

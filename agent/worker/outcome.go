@@ -38,7 +38,7 @@ func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action
 	case err == nil:
 		w.recordDone(s, a, made)
 		return nil
-	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || cri.Unavailable(err):
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || cri.Unavailable(err) && !w.refuses(a.Key()):
 		return err
 	}
 	w.count(s, a, err)
@@ -52,6 +52,8 @@ func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action
 // recordDone records that an action was carried out.
 func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	w.count(s, a, nil)
+	delete(w.away, a.Key())
+	w.tasks.hung.IsNew(a.Key(), nil)
 	log := w.logOf(a)
 	switch a.Do {
 	case plan.DoCreateSandbox:
@@ -76,11 +78,18 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	log.Info(a.Do.Done(), "reason", a.Reason)
 }
 
+// patientAfter is after how many failures in a row an action beside the others is tried
+// once a minute.
+const patientAfter = 10
+
 // recordFailed keeps a failure, with the time of the next try, and says it once.
 func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 	f, what := w.failures[a.Key()], a.Do.Noun()
 	logged := f.Message
 	f = f.Failed(time.Now(), plan.ExplainAction(a, err), cri.Busy(err), cri.NameReserved(err))
+	if a.Beside && f.Count > patientAfter { // nothing waits for it
+		f.Retry = time.Now().Add(time.Minute)
+	}
 	var i *image.Error
 	if errors.As(err, &i) {
 		f.Waiting, f.Retry = plan.ImageFailure(i)
@@ -98,6 +107,23 @@ func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 	if f.Message != logged && panics.In(err) == nil {
 		w.logOf(a).Warn(what+" failed", "reason", f.Reason, "err", err)
 	}
+}
+
+// refusesAfter is how long calls of one kind may find no runtime, while others do, before
+// that is a failure like any other.
+const refusesAfter = 30 * time.Second
+
+// refuses reports whether the runtime, which is there, has refused actions of a key as if it
+// were not, for long. One that is down is said elsewhere.
+func (w *Worker) refuses(key string) bool {
+	if !w.Watch.Up() {
+		clear(w.away)
+		return false
+	}
+	if w.away[key].IsZero() {
+		w.away[key] = time.Now()
+	}
+	return time.Since(w.away[key]) >= refusesAfter
 }
 
 func (w *Worker) logOf(a plan.Action) *slog.Logger {

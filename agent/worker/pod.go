@@ -17,6 +17,7 @@ import (
 	"monopod/agent/panics"
 	"monopod/agent/plan"
 	"monopod/agent/podevents"
+	"monopod/agent/saidonce"
 	"monopod/manifests"
 )
 
@@ -34,7 +35,8 @@ type pod struct {
 	Life       context.Context                   // ends with the agent, or when the sync loop ends the worker
 	current    Update                            // of the last pass
 	woken      chan struct{}
-	background sync.WaitGroup // goroutines of fetches, stops and hooks
+	background sync.WaitGroup  // goroutines of fetches, stops and hooks
+	unsaved    saidonce.Errors // what is not in the checkpoint on disk
 }
 
 func newPod(pool *Pool, life context.Context, key manifests.Key, known map[string]*checkpoint.Checkpoint) *pod {

@@ -2,10 +2,12 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
 	"monopod/agent/plan"
+	"monopod/agent/saidonce"
 	"monopod/agent/slots"
 )
 
@@ -29,7 +31,8 @@ type task struct {
 // after the pass that began them. The worker's goroutine owns the map.
 type tasks struct {
 	*pod
-	all map[string]*task // by plan.Action.Key
+	all  map[string]*task // by plan.Action.Key
+	hung saidonce.Errors  // by plan.Action.Key: hangs that were said, until it succeeds
 }
 
 // begin starts a task. do gets a context that ends with the task's cancel, and
@@ -92,9 +95,13 @@ func (t *tasks) await(step []*task) bool {
 // sayHangs says once of a task that it hangs.
 func (t *tasks) sayHangs(k *task) {
 	text := k.action.Do.Noun() + ": " + plan.Hangs
+	if t.RecordWarning(k.action, "FailedSync", text); !t.hung.IsNew(k.action.Key(), errHangs) {
+		return
+	}
 	t.Log.Warn("runtime call hangs", "call", string(k.action.Do), "container", k.action.Name, "reason", plan.Hangs)
-	t.RecordWarning(k.action, "FailedSync", text)
 }
+
+var errHangs = errors.New(plan.Hangs)
 
 // take returns the tasks that have ended, which are recorded next.
 func (t *tasks) take() []*task {

@@ -77,6 +77,7 @@ type Worker struct {
 	retryAt   time.Time               // until then only an update or a restart request wakes the worker
 	noNetwork string                  // what is wrong with the pod's network, as recorded last
 	unsaid    time.Time               // see plan.Facts.Unsaid
+	away      map[string]time.Time    // since when the runtime refuses calls, by action key
 	swept     bool                    // termination logs of previous agents are gone
 
 	asked    chan struct{} // restart requests have come
@@ -98,7 +99,7 @@ func (ws *Pool) Start(ctx context.Context, all *sync.WaitGroup, key manifests.Ke
 // New returns the worker of a pod name, which does not run.
 func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*checkpoint.Checkpoint) *Worker {
 	p := newPod(ws, ctx, key, known)
-	w := &Worker{pod: p, failures: map[string]plan.Failure{}, asked: make(chan struct{}, 1)}
+	w := &Worker{pod: p, failures: map[string]plan.Failure{}, away: map[string]time.Time{}, asked: make(chan struct{}, 1)}
 	w.fetches = &fetches{pod: p, all: map[string]*fetch{}}
 	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
 	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
@@ -177,6 +178,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	w.collect(ctx)
 	maps.DeleteFunc(w.failures, func(_ string, f plan.Failure) bool { return f.Over(time.Now()) })
 	if !w.Watch.Up() {
+		clear(w.away)
 		w.report.unseen(u.Pod)
 		return false, time.Time{}
 	}
@@ -211,6 +213,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	}
 	if len(p.Steps) == 0 {
 		w.failed, w.said = 0, ""
+		delete(w.away, passKey)
 		return false, p.Wake
 	}
 	if err := w.Apply(ctx, &s, p.Steps); err != nil {
@@ -241,12 +244,15 @@ func (w *Worker) switchTo(u Update) {
 	clear(w.fetches.all)
 }
 
+// passKey stands for a pass among the keys of actions.
+const passKey = "pass"
+
 // passFailed decides when to retry after a pass that failed.
 func (w *Worker) passFailed(ctx context.Context, err error) (again bool, next time.Time) {
 	switch {
 	case ctx.Err() != nil:
 		return true, time.Time{}
-	case cri.Unavailable(err):
+	case cri.Unavailable(err) && !w.refuses(passKey):
 		w.Watch.Wake(err)
 		return false, time.Now().Add(plan.RetryMax)
 	}
