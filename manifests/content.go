@@ -155,12 +155,11 @@ func (f *fileDecoder) pod(o decode.Object) {
 	pod := &v1.Pod{}
 	r.Value(nil, o.Node, reflect.ValueOf(pod).Elem(), o.Path)
 	pinned := pod.UID != ""
+	given := validate.Given{RuntimeClasses: f.options.RuntimeClasses, NodeName: pod.Spec.NodeName,
+		Misread: func(field string) bool { return r.IsMisread(o, field) }}
 	accepted := accept(pod, f.file, f.options)
-	for _, e := range validate.Pod(pod, f.options.RuntimeClasses) {
-		if !r.IsMisread(o, e.Field) {
-			n := decode.Find(o.Node, e.Field)
-			r.Report(n, decode.Under(o.Path, e.Field), e.Text, e.Warning)
-		}
+	for _, e := range validate.Pod(pod, given) {
+		r.Report(decode.Find(o.Node, e.Field), decode.Under(o.Path, e.Field), e.Text, e.Warning)
 	}
 	problems := r.Problems
 	if slices.ContainsFunc(problems, func(p decode.Problem) bool { return !p.Warning }) {

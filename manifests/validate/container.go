@@ -32,7 +32,7 @@ func (c *checker) containers(p *field.Path) {
 		c.container(ic, q.Index(i), names, map[hostPort]bool{})
 		if defaults.IsSidecar(ic) {
 			c.probesAndHooks(ic, q.Index(i))
-		} else {
+		} else if c.read(q.Index(i).Child("restartPolicy")) {
 			c.onlySidecars(ic, q.Index(i))
 		}
 	}
@@ -86,7 +86,7 @@ func (c *checker) ports(p *field.Path, list []v1.ContainerPort, taken map[hostPo
 		if port.HostIP != "" {
 			c.ip(q.Child("hostIP"), port.HostIP)
 		}
-		if port.HostPort == 0 {
+		if port.HostPort == 0 || !c.read(q.Child("containerPort"), q.Child("hostIP"), q.Child("protocol")) {
 			continue
 		}
 		key := hostPort{port.Protocol, port.HostIP, port.HostPort}
@@ -149,7 +149,7 @@ func (c *checker) containerSecurity(p *field.Path, ct *v1.Container) {
 	if sc.ProcMount != nil {
 		q := p.Child("procMount")
 		oneOf(c, q, *sc.ProcMount, v1.DefaultProcMount, v1.UnmaskedProcMount)
-		if *sc.ProcMount == v1.UnmaskedProcMount && (c.spec.HostUsers == nil || *c.spec.HostUsers) {
+		if *sc.ProcMount == v1.UnmaskedProcMount && (c.spec.HostUsers == nil || *c.spec.HostUsers) && c.read(field.NewPath("spec", "hostUsers")) {
 			c.add(field.Invalid(q, *sc.ProcMount, "`hostUsers` must be false to use `Unmasked`"))
 		}
 	}

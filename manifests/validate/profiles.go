@@ -69,6 +69,9 @@ func (c *checker) legacySeccomp(p *field.Path, value string, at *field.Path, pro
 
 func (c *checker) legacyAppArmor(p *field.Path, name, value string) {
 	at, ct := c.containerAt(name)
+	if ct == nil && !c.readContainers("name") {
+		return
+	}
 	if ct == nil {
 		c.add(field.Invalid(p, name, fmt.Sprintf("there is no container %q", name)))
 		return

@@ -22,7 +22,7 @@ func (c *checker) references(p *field.Path) {
 		c.refuse(p.Child("resourceClaims"), "static pods may not reference resourceclaims")
 	}
 	if class := s.RuntimeClassName; class != nil && *class != "" {
-		if _, ok := c.classes[*class]; !ok {
+		if _, ok := c.RuntimeClasses[*class]; !ok {
 			c.refuse(p.Child("runtimeClassName"), "runtime class %q is not configured on this node", decode.Clip(*class))
 		}
 	}
