@@ -55,6 +55,8 @@ func (c *checker) container(ct *v1.Container, p *field.Path, names map[string]bo
 	}
 	if c.required(ct.Image != "", p.Child("image"), "a container needs an image") && strings.TrimSpace(ct.Image) != ct.Image {
 		c.add(field.Invalid(p.Child("image"), ct.Image, "must not have leading or trailing whitespace"))
+	} else {
+		c.image(p.Child("image"), ct.Image)
 	}
 	oneOf(c, p.Child("imagePullPolicy"), ct.ImagePullPolicy, v1.PullAlways, v1.PullIfNotPresent, v1.PullNever)
 	c.noBackstep(p.Child("terminationMessagePath"), ct.TerminationMessagePath)
@@ -67,6 +69,7 @@ func (c *checker) container(ct *v1.Container, p *field.Path, names map[string]bo
 	c.resizePolicy(p.Child("resizePolicy"), ct.ResizePolicy)
 	c.containerSecurity(p.Child("securityContext"), ct)
 	c.restartRules(p, ct)
+	c.futile(p, ct)
 }
 
 // ports checks a container's ports; taken are the host's.

@@ -30,6 +30,9 @@ func (c *checker) resources(p *field.Path, r *v1.ResourceRequirements) {
 			q := p.Child(list.name).Key(string(name))
 			c.resourceName(q, name)
 			c.amount(q, name, list.list[name])
+			if list.name == "limits" && name == v1.ResourceMemory {
+				c.memoryLimit(q, list.list[name])
+			}
 		}
 	}
 	for _, name := range names(r.Requests) {

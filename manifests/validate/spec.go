@@ -20,6 +20,7 @@ func (c *checker) podSpec(p *field.Path) {
 	oneOf(c, p.Child("restartPolicy"), s.RestartPolicy, v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever)
 	if s.NodeName != "" {
 		c.invalid(p.Child("nodeName"), s.NodeName, validation.IsDNS1123Subdomain(s.NodeName))
+		c.otherNode(p.Child("nodeName"))
 	}
 	if d := s.ActiveDeadlineSeconds; d != nil {
 		within(c, p.Child("activeDeadlineSeconds"), *d, 1, maxInt31)

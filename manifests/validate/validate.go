@@ -57,7 +57,8 @@ func Pod(pod *v1.Pod, g Given) []fault {
 	c.podResources(spec)
 	c.schedule(spec)
 	c.references(spec)
-	c.inert(spec)
+	c.inert()
+	c.hostPorts()
 	return c.faults
 }
 
@@ -110,9 +111,16 @@ func (c *checker) readContainers(name string) bool {
 		c.readEach(spec.Child("containers"), len(c.spec.Containers), name)
 }
 
-// warn reports a field that is accepted but has no effect, or can only fail.
+// faulty reports whether a field has an error.
+func (c *checker) faulty(p *field.Path) bool {
+	return slices.ContainsFunc(c.faults, func(f fault) bool { return f.Field == p.String() && !f.Warning })
+}
+
+// warn reports once a field that is accepted but has no effect, or can only fail.
 func (c *checker) warn(p *field.Path, text string) {
-	c.note(fault{Field: p.String(), Text: text, Warning: true})
+	if f := (fault{Field: p.String(), Text: text, Warning: true}); !slices.Contains(c.faults, f) {
+		c.note(f)
+	}
 }
 
 // forbid adds a forbidden combination.
