@@ -21,7 +21,7 @@ func TestWarningsOfWhatCanOnlyFail(t *testing.T) {
 	tests := []struct{ name, file, want string }{
 		{"image with a blank", image("'My App:latest'"), noImage + `the name "My App:latest": it has a blank; a good one is [registry/]name[:tag], such as nginx:1.29`},
 		{"image in upper case", image("reg.example.com/Team/App:V2"), noImage + `the name "reg.example.com/Team/App:V2": all behind the registry and before the tag is lower case: did you mean "reg.example.com/team/app:V2"?`},
-		{"image with a scheme", image("https://reg.example.com/app:2"), noImage + `the name "https://reg.example.com/app:2": it has no scheme such as https://: did you mean "reg.example.com/app:2"?`},
+		{"image with a scheme", image("https://reg.example.com/app:2"), noImage + `the name "https://reg.example.com/app:2": an image name has no scheme such as https://: did you mean "reg.example.com/app:2"?`},
 		{"image with an empty tag", image("'app:'"), noImage + `the name "app:": the tag behind the colon is empty: did you mean "app"?`},
 		{"image with two tags", image("reg:5000/app:1:2"), noImage + `the name "reg:5000/app:1:2": it has two tags`},
 		{"image with half a digest", image("app@sha256:abcd"), noImage + `the name "app@sha256:abcd": behind the @ comes a digest, sha256: and 64 hex digits`},

@@ -120,6 +120,31 @@ spec:
     resources: {limits: {hugepages-2Mi: 2Mi}, requests: {cpu: 1}}
 `
 
+// hostYAML is a pod in the machine's own namespaces.
+const hostYAML = `apiVersion: v1
+kind: Pod
+metadata:
+  name: a
+  annotations:
+    container.apparmor.security.beta.kubernetes.io/c: localhost/p
+    seccomp.security.alpha.kubernetes.io/pod: localhost/p
+    container.seccomp.security.alpha.kubernetes.io/c: localhost/p
+spec:
+  hostNetwork: true
+  hostPID: true
+  hostIPC: true
+  dnsPolicy: ClusterFirstWithHostNet
+  securityContext: {runAsNonRoot: true, runAsUser: 5, seccompProfile: {type: Localhost, localhostProfile: p}}
+  initContainers:
+  - {name: s, image: busybox, restartPolicy: Always, ports: [{name: own, containerPort: 81}], livenessProbe: {httpGet: {port: own}}}
+  containers:
+  - name: c
+    image: busybox
+    ports: [{name: web, containerPort: 80, hostPort: 80}, {name: dns, containerPort: 80, protocol: UDP}]
+    readinessProbe: {tcpSocket: {port: dns}}
+    securityContext: {runAsUser: 0, runAsNonRoot: false, seccompProfile: {type: Localhost, localhostProfile: p}, appArmorProfile: {type: Localhost, localhostProfile: p}}
+`
+
 // others returns values of other types than n: some scalars, and some lists and objects.
 func others(n *yaml.Node) [][]*yaml.Node {
 	lists := [][]string{{"lots", "3"}, {"[3]", "[[x]]", "{x: y}"}}
@@ -157,8 +182,15 @@ func spots(n *yaml.Node, path string, what func(path string, value, key *yaml.No
 }
 
 func TestOneMisreadValueGivesOneProblem(t *testing.T) {
+	t.Run("rich", func(t *testing.T) { misreadEach(t, richYAML, 400) })
+	t.Run("host", func(t *testing.T) { misreadEach(t, hostYAML, 60) })
+}
+
+// misreadEach gives each field of a pod a value that does not fit, and a name that there is not. atLeast
+// is how many values that must be.
+func misreadEach(t *testing.T, file string, atLeast int) {
 	var root yaml.Node
-	if err := yaml.Unmarshal([]byte(richYAML), &root); err != nil {
+	if err := yaml.Unmarshal([]byte(file), &root); err != nil {
 		t.Fatal(err)
 	}
 	decoded := func() []decode.Problem {
@@ -201,7 +233,7 @@ func TestOneMisreadValueGivesOneProblem(t *testing.T) {
 			key.Value = name
 		}
 	})
-	if misread < 400 || misspelt < 100 {
+	if misread < atLeast || misspelt < atLeast/4 {
 		t.Errorf("only %d values were misread and %d names misspelt", misread, misspelt)
 	}
 }

@@ -152,7 +152,8 @@ func (c *checker) containerSecurity(p *field.Path, ct *v1.Container) {
 	if sc.ProcMount != nil {
 		q := p.Child("procMount")
 		oneOf(c, q, *sc.ProcMount, v1.DefaultProcMount, v1.UnmaskedProcMount)
-		if *sc.ProcMount == v1.UnmaskedProcMount && (c.spec.HostUsers == nil || *c.spec.HostUsers) && c.read(field.NewPath("spec", "hostUsers")) {
+		hostUsers := (c.spec.HostUsers == nil || *c.spec.HostUsers) && c.read(field.NewPath("spec", "hostUsers"))
+		if *sc.ProcMount == v1.UnmaskedProcMount && hostUsers {
 			c.add(field.Invalid(q, *sc.ProcMount, "`hostUsers` must be false to use `Unmasked`"))
 		}
 	}

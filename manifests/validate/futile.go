@@ -25,9 +25,9 @@ func (c *checker) futile(p *field.Path, ct *v1.Container) {
 }
 
 // program warns of a command that names no program.
-func (c *checker) program(p *field.Path, command []string, so string) {
+func (c *checker) program(p *field.Path, command []string, effect string) {
 	if len(command) > 0 && command[0] == "" {
-		c.warn(p.Index(0), "the first word is the program to run, and is empty: "+so)
+		c.warn(p.Index(0), "the first word is the program to run, and is empty: "+effect)
 	}
 }
 
@@ -38,6 +38,11 @@ func (c *checker) nonRoot(p *field.Path, ct *v1.Container) {
 		own = &v1.SecurityContext{}
 	}
 	must, user, at := pod.RunAsNonRoot, pod.RunAsUser, field.NewPath("spec")
+	for _, of := range []*field.Path{at, p} {
+		if !c.read(of.Child("securityContext", "runAsNonRoot"), of.Child("securityContext", "runAsUser")) {
+			return
+		}
+	}
 	if own.RunAsNonRoot != nil {
 		must = own.RunAsNonRoot
 	}
@@ -45,8 +50,8 @@ func (c *checker) nonRoot(p *field.Path, ct *v1.Container) {
 		user, at = own.RunAsUser, p
 	}
 	if isTrue(must) && user != nil && *user == 0 {
-		c.warn(at.Child("securityContext", "runAsUser"),
-			"0 is root, and runAsNonRoot is true: the container is never created; give another user, or set runAsNonRoot to false")
+		c.warn(at.Child("securityContext", "runAsUser"), "0 is root, and runAsNonRoot is true: "+
+			"the container is never created; give another user, or set runAsNonRoot to false")
 	}
 }
 
@@ -80,30 +85,30 @@ func meant(name string, known map[string]bool, otherwise string) string {
 
 // futileHandler warns of a probe or a hook that has no program or no port. p is its
 // container's field, q its own.
-func (c *checker) futileHandler(p, q *field.Path, ct *v1.Container, so string, exec *v1.ExecAction, get *v1.HTTPGetAction, tcp *v1.TCPSocketAction) {
-	if exec != nil {
-		c.program(q.Child("exec", "command"), exec.Command, so)
+func (c *checker) futileHandler(p, q *field.Path, ct *v1.Container, h v1.ProbeHandler, effect string) {
+	if h.Exec != nil {
+		c.program(q.Child("exec", "command"), h.Exec.Command, effect)
 	}
 	if !c.read(p.Child("ports")) {
 		return
 	}
-	if get != nil {
-		c.namedPort(q.Child("httpGet", "port"), get.Port, ct, so)
+	if h.HTTPGet != nil {
+		c.namedPort(q.Child("httpGet", "port"), h.HTTPGet.Port, ct, effect)
 	}
-	if tcp != nil {
-		c.namedPort(q.Child("tcpSocket", "port"), tcp.Port, ct, so)
+	if h.TCPSocket != nil {
+		c.namedPort(q.Child("tcpSocket", "port"), h.TCPSocket.Port, ct, effect)
 	}
 }
 
 // namedPort warns of a port's name that the container does not have.
-func (c *checker) namedPort(p *field.Path, port intstr.IntOrString, ct *v1.Container, so string) {
+func (c *checker) namedPort(p *field.Path, port intstr.IntOrString, ct *v1.Container, effect string) {
 	names := map[string]bool{}
 	for _, cp := range ct.Ports {
 		names[cp.Name] = true
 	}
 	if port.Type == intstr.String && !names[port.StrVal] && !c.faulty(p) {
 		c.warn(p, fmt.Sprintf("the container has no port named %q%s %s",
-			decode.Clip(port.StrVal), meant(port.StrVal, names, ": give the number, or name a port so;"), so))
+			decode.Clip(port.StrVal), meant(port.StrVal, names, ": give the number, or name a port so;"), effect))
 	}
 }
 
@@ -111,7 +116,8 @@ func (c *checker) namedPort(p *field.Path, port intstr.IntOrString, ct *v1.Conta
 func (c *checker) memoryLimit(p *field.Path, limit resource.Quantity) {
 	const page = 4096 // the smallest of any linux
 	if limit.Sign() > 0 && limit.CmpInt64(page) < 0 {
-		c.warn(p, fmt.Sprintf("%s is less than a page of memory, %d bytes: nothing can run in it; m means thousandths, Mi means 1048576", limit.String(), page))
+		c.warn(p, fmt.Sprintf("%s is less than a page of memory, %d bytes: nothing can run in it; "+
+			"m means thousandths, Mi means 1048576", limit.String(), page))
 	}
 }
 
@@ -128,8 +134,8 @@ func (c *checker) hostPorts() {
 		}
 		for _, t := range before {
 			if t.port.Overlaps(h) && !c.faulty(p.Child("hostPort")) {
-				c.warn(p.Child(defaults.HostPortField(c.spec)), fmt.Sprintf(
-					"%s port %d of the machine is that of %s already: only one of the two can have it; give one of them another port", h.Protocol, h.Port, t.by))
+				c.warn(p.Child(defaults.HostPortField(c.spec)), fmt.Sprintf("%s port %d of the machine is that of %s already: "+
+					"only one of the two can have it; give one of them another port", h.Protocol, h.Port, t.by))
 				break
 			}
 		}
@@ -140,7 +146,7 @@ func (c *checker) hostPorts() {
 // otherNode warns of a pod that is for another machine.
 func (c *checker) otherNode(p *field.Path) {
 	if name := strings.TrimSpace(c.NodeName); name != "" && !strings.EqualFold(name, c.spec.NodeName) {
-		c.warn(p, fmt.Sprintf("the pod runs here, on node %q, and not on %q: a pod runs where its file is; remove nodeName, or move the file to %q",
-			c.spec.NodeName, decode.Clip(name), decode.Clip(name)))
+		c.warn(p, fmt.Sprintf("the pod runs here, on node %q, and not on %q: a pod runs where its file is; "+
+			"remove nodeName, or move the file to %[2]q", c.spec.NodeName, decode.Clip(name)))
 	}
 }

@@ -35,7 +35,7 @@ func imageFault(name string, err error) string {
 	case strings.ContainsFunc(name, unicode.IsSpace):
 		return "it has a blank"
 	case strings.Contains(name, "://"):
-		return "it has no scheme such as https://"
+		return "an image name has no scheme such as https://"
 	case strings.ContainsAny(name, "${}"):
 		return "variables are not expanded in it"
 	case strings.HasSuffix(before, ":"):

@@ -86,7 +86,8 @@ func (c *checker) handler(p *field.Path, exec *v1.ExecAction, get *v1.HTTPGetAct
 		c.port(p.Child("grpc", "port"), intstr.FromInt32(grpc.Port))
 	}
 	if next(sleep != nil, "sleep") {
-		grace, known := *c.spec.TerminationGracePeriodSeconds, c.read(field.NewPath("spec", "terminationGracePeriodSeconds"))
+		grace := *c.spec.TerminationGracePeriodSeconds
+		known := c.read(field.NewPath("spec", "terminationGracePeriodSeconds"))
 		if known && (sleep.Seconds < 0 || sleep.Seconds > grace) {
 			c.add(field.Invalid(p.Child("sleep", "seconds"), sleep.Seconds, fmt.Sprintf("must be between 0 and the pod's terminationGracePeriodSeconds (%d)", grace)))
 		}

@@ -147,7 +147,8 @@ func (c *checker) podLevel(p *field.Path, name v1.ResourceName) {
 func (c *checker) limitsWithin(p *field.Path, ct *v1.Container, limits v1.ResourceList) {
 	for _, name := range names(ct.Resources.Limits) {
 		limit, podLimit := ct.Resources.Limits[name], limits[name]
-		if _, ok := limits[name]; ok && limit.Cmp(podLimit) > 0 && c.read(field.NewPath("spec", "resources", "limits").Key(string(name))) {
+		known := c.read(field.NewPath("spec", "resources", "limits").Key(string(name)))
+		if _, ok := limits[name]; ok && known && limit.Cmp(podLimit) > 0 {
 			c.add(field.Invalid(p.Child("resources", "limits").Key(string(name)), limit.String(),
 				fmt.Sprintf("must be less than or equal to pod limits of %s", podLimit.String())))
 		}

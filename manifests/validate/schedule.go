@@ -112,7 +112,8 @@ func (c *checker) selector(p *field.Path, s *metav1.LabelSelector) {
 // them, and the selector.
 func (c *checker) labelKeys(of *field.Path, name string, keys []string, s *metav1.LabelSelector) {
 	p := of.Child(name)
-	c.forbid(len(keys) > 0 && s == nil && c.read(of.Child("labelSelector")), p, "must not be specified when labelSelector is not set")
+	c.forbid(len(keys) > 0 && s == nil && c.read(of.Child("labelSelector")), p,
+		"must not be specified when labelSelector is not set")
 	for i, key := range keys {
 		c.labelName(p.Index(i), key)
 	}

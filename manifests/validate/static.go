@@ -41,7 +41,7 @@ func (c *checker) inert() {
 			*v1.Probe
 		}{{"livenessProbe", ct.LivenessProbe}, {"readinessProbe", ct.ReadinessProbe}, {"startupProbe", ct.StartupProbe}} {
 			if q := p.Child(probe.name); probe.Probe != nil {
-				c.futileHandler(p, q, ct, "the probe can never be carried out", probe.Exec, probe.HTTPGet, probe.TCPSocket)
+				c.futileHandler(p, q, ct, probe.ProbeHandler, "the probe can never be carried out")
 			}
 		}
 		if ct.Lifecycle == nil {
@@ -58,7 +58,7 @@ func (c *checker) inert() {
 			if hook.TCPSocket != nil {
 				c.warn(q.Child("tcpSocket"), "accepted, but no such hook can be run: it always fails")
 			}
-			c.futileHandler(p, q, ct, "the hook always fails", hook.Exec, hook.HTTPGet, nil)
+			c.futileHandler(p, q, ct, v1.ProbeHandler{Exec: hook.Exec, HTTPGet: hook.HTTPGet}, "the hook always fails")
 		}
 	}
 }

@@ -120,7 +120,8 @@ func (c *checker) mounts(p *field.Path, ct *v1.Container) {
 		}
 		c.localPath(q.Child("subPath"), m.SubPath)
 		c.localPath(q.Child("subPathExpr"), m.SubPathExpr)
-		privileged := ct.SecurityContext != nil && isTrue(ct.SecurityContext.Privileged) || !c.read(p.Child("securityContext", "privileged"))
+		privileged := ct.SecurityContext != nil && isTrue(ct.SecurityContext.Privileged) ||
+			!c.read(p.Child("securityContext", "privileged"))
 		c.propagation(q, m, privileged)
 	}
 	for i := range ct.VolumeDevices {
@@ -150,7 +151,8 @@ func (c *checker) propagation(p *field.Path, m *v1.VolumeMount, privileged bool)
 		return
 	}
 	c.forbid(!m.ReadOnly && c.read(p.Child("readOnly")), q, "may only be specified when readOnly is true")
-	c.forbid(!none && c.read(p.Child("mountPropagation")), q, fmt.Sprintf("may only be specified when mountPropagation is None or not set, not %q", deref(m.MountPropagation)))
+	c.forbid(!none && c.read(p.Child("mountPropagation")), q, fmt.Sprintf(
+		"may only be specified when mountPropagation is None or not set, not %q", deref(m.MountPropagation)))
 }
 
 func deref[T any](p *T) T {
