@@ -37,6 +37,24 @@ func Decode(file string, data []byte, o Options) ([]*Pod, []decode.Problem) {
 	return pods, c.problems
 }
 
+// Placed is an accepted pod that knows where it stands in its file.
+type Placed struct {
+	*Pod
+	// At returns the place of a field, such as spec.containers[0].image, else of what
+	// would hold it. It keeps the file in memory.
+	At func(field string) decode.Position
+}
+
+// DecodePlaced is Decode with the places of the pods' fields.
+func DecodePlaced(file string, data []byte, o Options) ([]Placed, []decode.Problem) {
+	f := decoded(file, data, o)
+	pods := make([]Placed, len(f.pods))
+	for i, p := range f.pods {
+		pods[i] = Placed{p.Pod, func(field string) decode.Position { return f.place(f.objects[i], field) }}
+	}
+	return pods, f.problems
+}
+
 // content is what one file says.
 type content struct {
 	pods     []found
@@ -59,7 +77,10 @@ type found struct {
 }
 
 // decodeFile is Decode with more for a Source.
-func decodeFile(file string, data []byte, o Options) content {
+func decodeFile(file string, data []byte, o Options) content { return decoded(file, data, o).content }
+
+// decoded returns the decoder of a file that has read all of it.
+func decoded(file string, data []byte, o Options) *fileDecoder {
 	if abs, err := filepath.Abs(file); err == nil && file != "" && file != "-" {
 		file = abs
 	}
@@ -69,7 +90,7 @@ func decodeFile(file string, data []byte, o Options) content {
 	slices.SortStableFunc(f.problems, func(a, b decode.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return f.content
+	return f
 }
 
 // fileDecoder gathers the content of one file.
@@ -77,6 +98,7 @@ type fileDecoder struct {
 	content
 	file    string
 	options Options
+	objects []decode.Object // of the pods, in the same order
 	tables  map[reflect.Type]decode.FieldTable
 }
 
@@ -155,12 +177,11 @@ func (f *fileDecoder) pod(o decode.Object) {
 	pod := &v1.Pod{}
 	r.Value(nil, o.Node, reflect.ValueOf(pod).Elem(), o.Path)
 	pinned := pod.UID != ""
+	given := validate.Given{RuntimeClasses: f.options.RuntimeClasses, NodeName: pod.Spec.NodeName,
+		Misread: func(field string) bool { return r.IsMisread(o, field) }}
 	accepted := accept(pod, f.file, f.options)
-	for _, e := range validate.Pod(pod, f.options.RuntimeClasses) {
-		if !r.IsMisread(o, e.Field) {
-			n := decode.Find(o.Node, e.Field)
-			r.Report(n, decode.Under(o.Path, e.Field), e.Text, e.Warning)
-		}
+	for _, e := range validate.Pod(pod, given) {
+		r.Report(decode.Find(o.Node, e.Field), decode.Under(o.Path, e.Field), e.Text, e.Warning)
 	}
 	problems := r.Problems
 	if slices.ContainsFunc(problems, func(p decode.Problem) bool { return !p.Warning }) {
@@ -192,7 +213,7 @@ func (f *fileDecoder) add(o decode.Object, pod found, warnings []decode.Problem)
 	}
 	pod.line, pod.column = o.Node.Line+o.Line, o.Node.Column
 	pod.order, pod.uid = f.orderOf(o, pod.Pod), f.place(o, "metadata.uid")
-	f.pods = append(f.pods, pod)
+	f.pods, f.objects = append(f.pods, pod), append(f.objects, o)
 }
 
 // orderOf returns where the pod says what it waits for.

@@ -29,7 +29,7 @@ func TestValidate(t *testing.T) {
 		{"container name", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: C, image: i}]}", "spec.containers[0].name: Invalid value: \"C\""},
 		{"container names", spec("initContainers: [{name: c, image: i}]"), "spec.initContainers[0].name: Duplicate value: \"c\""},
 		{"image blanks", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: 'i '}]}", "spec.containers[0].image: Invalid value: \"i \": must not have leading or trailing whitespace"},
-		{"image syntax is for the pull", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: 'a b'}]}", ""},
+		{"image syntax is for the pull", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: c, image: 'a b'}]}", "~spec.containers[0].image: no registry takes"},
 		{"pull policy", containerYAML("imagePullPolicy: Often"), "spec.containers[0].imagePullPolicy: Unsupported value: \"Often\""},
 		{"termination message policy", containerYAML("terminationMessagePolicy: X"), "spec.containers[0].terminationMessagePolicy: Unsupported value"},
 

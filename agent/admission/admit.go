@@ -9,6 +9,7 @@ import (
 	"monopod/agent/node"
 	"monopod/agent/podspec"
 	"monopod/manifests"
+	"monopod/manifests/defaults"
 )
 
 // Rejection is why a pod cannot run on this node, in the kubelet's words.
@@ -84,45 +85,12 @@ func admitGroups(p *v1.Pod, f *node.Facts) *Rejection {
 	return &Rejection{"SupplementalGroupsPolicyNotSupported", why}
 }
 
-// hostPort is a port of the machine that a pod takes.
-type hostPort struct {
-	Protocol v1.Protocol
-	IP       string // "0.0.0.0": every address
-	Port     int32
-}
-
-const anyIP = "0.0.0.0"
-
-// hostPorts returns the host ports of regular containers and sidecars.
-func hostPorts(p *v1.Pod) []hostPort {
-	var out []hostPort
-	for _, c := range podspec.AllContainers(p) {
-		if podspec.IsInit(p, c) && !podspec.Restartable(c) {
-			continue
-		}
-		for _, port := range c.Ports {
-			if port.HostPort <= 0 {
-				continue
-			}
-			h := hostPort{Protocol: v1.ProtocolTCP, IP: anyIP, Port: port.HostPort}
-			if port.Protocol != "" {
-				h.Protocol = port.Protocol
-			}
-			if port.HostIP != "" {
-				h.IP = port.HostIP
-			}
-			out = append(out, h)
-		}
-	}
-	return out
-}
-
 // admitPorts refuses a pod that needs a port which another pod has. All versions of
 // another pod count: the previous one may still listen.
 func admitPorts(key manifests.Key, c *claims, t *totals) *Rejection {
 	for _, h := range c.ports {
 		for _, taken := range t.ports[portNumber{h.Protocol, h.Port}] {
-			if taken.key != key && (h.IP == taken.ip || h.IP == anyIP || taken.ip == anyIP) {
+			if taken.key != key && h.Overlaps(defaults.HostPort{Protocol: h.Protocol, IP: taken.ip, Port: h.Port}) {
 				return &Rejection{"NodePorts", fmt.Sprintf(
 					"Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports: %s has %s port %d",
 					taken.key, h.Protocol, h.Port)}

@@ -10,13 +10,14 @@ import (
 
 	"monopod/agent/podspec"
 	"monopod/manifests"
+	"monopod/manifests/defaults"
 )
 
 // claims is what a pod name takes of the node, computed once for each version.
 type claims struct {
 	pods     int64
 	requests []request // above 0, in the order in which they are checked
-	ports    []hostPort
+	ports    []defaults.HostPort
 }
 
 type request struct {
@@ -27,7 +28,10 @@ type request struct {
 // claimsOf returns the claims of one version.
 func claimsOf(p *v1.Pod) claims {
 	requests := podspec.TotalRequests(p)
-	c := claims{pods: 1, ports: hostPorts(p)}
+	c := claims{pods: 1}
+	for _, h := range defaults.HostPorts(&p.Spec) {
+		c.ports = append(c.ports, h)
+	}
 	for _, name := range slices.SortedFunc(maps.Keys(requests), byWeight) {
 		if amount := requests[name]; amount.Sign() > 0 {
 			c.requests = append(c.requests, request{name, amount.DeepCopy()})
@@ -71,7 +75,7 @@ func (c *claims) of(name v1.ResourceName) resource.Quantity {
 func (d *claims) isLess(c *claims) bool {
 	return d.pods < c.pods ||
 		slices.ContainsFunc(c.requests, func(r request) bool { has := d.of(r.name); return has.Cmp(r.amount) < 0 }) ||
-		slices.ContainsFunc(c.ports, func(h hostPort) bool { return !slices.Contains(d.ports, h) })
+		slices.ContainsFunc(c.ports, func(h defaults.HostPort) bool { return !slices.Contains(d.ports, h) })
 }
 
 // byWeight orders resources as they are checked: cpu, memory, disk, the rest by name.

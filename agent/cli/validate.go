@@ -15,13 +15,13 @@ import (
 	"syscall"
 
 	"github.com/urfave/cli/v2"
-	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
 	"monopod/agent/config"
 	"monopod/agent/status"
 	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // Checked is one file that `monopod validate` looked at.
@@ -129,13 +129,15 @@ func checkAll(ctx context.Context, cfg config.Config, args []string, stdin io.Re
 	if node == "" {
 		node, _ = os.Hostname()
 	}
-	v := &validation{from: map[string]string{}, options: manifests.Options{
-		NodeName: strings.ToLower(node), NameSuffix: cfg.PodNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses}}
+	v := &validation{from: map[string]string{}, at: map[manifests.Key]func(string) decode.Position{}}
+	v.options = manifests.Options{
+		NodeName: strings.ToLower(node), NameSuffix: cfg.PodNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses}
 	for _, arg := range args {
 		if err := v.add(ctx, arg, stdin); err != nil {
 			return nil, err
 		}
 	}
+	v.checkPorts()
 	return v, nil
 }
 
@@ -145,6 +147,7 @@ type validation struct {
 	files   []Checked
 	pods    []*manifests.Pod  // that are fit to run
 	from    map[string]string // which file gives a pod
+	at      map[manifests.Key]func(field string) decode.Position
 }
 
 // add checks what one argument stands for; "-" is stdin.
@@ -202,7 +205,7 @@ func (v *validation) check(path string, data []byte) {
 	if err != nil {
 		abs = path
 	}
-	pods, found := manifests.Decode(abs, data, v.options)
+	pods, found := manifests.DecodePlaced(abs, data, v.options)
 	f := Checked{Path: path}
 	for _, p := range found {
 		p.File = path
@@ -211,30 +214,14 @@ func (v *validation) check(path string, data []byte) {
 	for _, p := range pods {
 		key := p.Key().String()
 		if first, twice := v.from[key]; twice {
-			f.Problems = append(f.Problems, status.Problem{File: path, Pod: key, Message: fmt.Sprintf("pod %s is in %s already: one of the two must go", key, first)})
+			f.Problems = append(f.Problems, placed(path, p, "metadata.name",
+				fmt.Sprintf("pod %s is in %s already: one of the two must go", key, first)))
 			continue
 		}
 		v.from[key] = path
-		v.pods = append(v.pods, p)
+		v.pods, v.at[p.Key()] = append(v.pods, p.Pod), p.At
 		containers := len(slices.Concat(p.Spec.InitContainers, p.Spec.Containers))
 		f.Pods = append(f.Pods, CheckedPod{Name: key, Containers: containers})
 	}
 	v.files = append(v.files, f)
-}
-
-// checkUIDs finds the pods whose uid another pod has, of which the agent would
-// run one.
-func (v *validation) checkUIDs() {
-	first := map[types.UID]*manifests.Pod{}
-	for _, p := range v.pods {
-		other, taken := first[p.UID]
-		if !taken {
-			first[p.UID] = p
-			continue
-		}
-		path, key := v.from[p.Key().String()], p.Key().String()
-		k := slices.IndexFunc(v.files, func(f Checked) bool { return f.Path == path })
-		v.files[k].Problems = append(v.files[k].Problems, status.Problem{File: path, Pod: key, Field: "metadata.uid",
-			Message: manifests.UIDTaken(other)})
-	}
 }

@@ -133,7 +133,7 @@ func TestValidateRefusesTheSecondPodOfAUID(t *testing.T) {
 	var b bytes.Buffer
 	runTable(t, &b, "validate", "--node-name", "n", dir)
 	said := b.String()
-	for _, want := range []string{filepath.Join(dir, "b.yaml") + ": metadata.uid: ", "a.yaml gives the pod default/a-n with the uid u-1 already", "[2]\n"} {
+	for _, want := range []string{filepath.Join(dir, "b.yaml") + ":3:26: metadata.uid: ", "a.yaml gives the pod default/a-n with the uid u-1 already", "[2]\n"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q:\n%s", want, said)
 		}

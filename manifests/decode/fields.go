@@ -102,7 +102,7 @@ func (r *Reader) object(n *yaml.Node, v reflect.Value, p *field.Path) {
 	for _, e := range r.entries(n, p) {
 		index, ok := table[e.name]
 		if !ok {
-			r.unknown(e, p, nearest(e.name, table))
+			r.unknown(e, p, Nearest(e.name, table))
 			continue
 		}
 		r.Value(e.key, e.value, v.FieldByIndex(index), p.Child(e.name))
@@ -114,7 +114,7 @@ func (r *Reader) targets(n *yaml.Node, fields Fields, p *field.Path) {
 	for _, e := range r.entries(n, p) {
 		switch to := fields[e.name].(type) {
 		case nil:
-			r.unknown(e, p, nearest(e.name, fields))
+			r.unknown(e, p, Nearest(e.name, fields))
 		case Fields:
 			r.Value(e.key, e.value, reflect.ValueOf(&to).Elem(), p.Child(e.name))
 		default:

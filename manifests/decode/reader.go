@@ -13,13 +13,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// IsMisread reports whether a field could not be read, so that validation of it
-// or of its content means nothing.
+// IsMisread reports whether a field could not be read, or what it is in, or a part of
+// it, so that validation of it means nothing.
 func (r *Reader) IsMisread(o Object, path string) bool {
+	if len(r.misread) == 0 {
+		return false
+	}
 	path = PathText(Under(o.Path, path))
-	return slices.ContainsFunc(r.misread, func(m string) bool {
-		return m == "" || path == m || strings.HasPrefix(path, m+".") || strings.HasPrefix(path, m+"[")
-	})
+	return slices.ContainsFunc(r.misread, func(m string) bool { return m == "" || isPart(path, m) || isPart(m, path) })
+}
+
+// isPart reports whether a field is another one or a part of it.
+func isPart(path, of string) bool {
+	rest, ok := strings.CutPrefix(path, of)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // Under puts a path that is relative to an object behind the object's own.

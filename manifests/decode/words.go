@@ -60,8 +60,8 @@ func isNumber(n *yaml.Node) bool {
 	return false
 }
 
-// nearest returns the known name that a misspelt one most likely means.
-func nearest[V any](name string, known map[string]V) string {
+// Nearest returns the known name that a misspelt one most likely means; "" if none is near.
+func Nearest[V any](name string, known map[string]V) string {
 	best, bestDistance := "", max(2, min(len(name)/4, 4))+1
 	if len(name) > 60 {
 		return ""

@@ -117,8 +117,8 @@ func (c *checker) podTerm(p *field.Path, t *v1.PodAffinityTerm) {
 		c.invalid(p.Child("namespaces").Index(i), ns, validation.IsDNS1123Label(ns))
 	}
 	c.topologyKey(p.Child("topologyKey"), t.TopologyKey)
-	c.labelKeys(p.Child("matchLabelKeys"), t.MatchLabelKeys, t.LabelSelector)
-	c.labelKeys(p.Child("mismatchLabelKeys"), t.MismatchLabelKeys, t.LabelSelector)
+	c.labelKeys(p, "matchLabelKeys", t.MatchLabelKeys, t.LabelSelector)
+	c.labelKeys(p, "mismatchLabelKeys", t.MismatchLabelKeys, t.LabelSelector)
 	not := map[string]bool{}
 	for _, key := range t.MismatchLabelKeys {
 		not[key] = true

@@ -32,7 +32,7 @@ func (c *checker) containers(p *field.Path) {
 		c.container(ic, q.Index(i), names, map[hostPort]bool{})
 		if defaults.IsSidecar(ic) {
 			c.probesAndHooks(ic, q.Index(i))
-		} else {
+		} else if c.read(q.Index(i).Child("restartPolicy")) {
 			c.onlySidecars(ic, q.Index(i))
 		}
 	}
@@ -55,6 +55,8 @@ func (c *checker) container(ct *v1.Container, p *field.Path, names map[string]bo
 	}
 	if c.required(ct.Image != "", p.Child("image"), "a container needs an image") && strings.TrimSpace(ct.Image) != ct.Image {
 		c.add(field.Invalid(p.Child("image"), ct.Image, "must not have leading or trailing whitespace"))
+	} else {
+		c.image(p.Child("image"), ct.Image)
 	}
 	oneOf(c, p.Child("imagePullPolicy"), ct.ImagePullPolicy, v1.PullAlways, v1.PullIfNotPresent, v1.PullNever)
 	c.noBackstep(p.Child("terminationMessagePath"), ct.TerminationMessagePath)
@@ -67,6 +69,7 @@ func (c *checker) container(ct *v1.Container, p *field.Path, names map[string]bo
 	c.resizePolicy(p.Child("resizePolicy"), ct.ResizePolicy)
 	c.containerSecurity(p.Child("securityContext"), ct)
 	c.restartRules(p, ct)
+	c.futile(p, ct)
 }
 
 // ports checks a container's ports; taken are the host's.
@@ -86,7 +89,7 @@ func (c *checker) ports(p *field.Path, list []v1.ContainerPort, taken map[hostPo
 		if port.HostIP != "" {
 			c.ip(q.Child("hostIP"), port.HostIP)
 		}
-		if port.HostPort == 0 {
+		if port.HostPort == 0 || !c.read(q.Child("containerPort"), q.Child("hostIP"), q.Child("protocol")) {
 			continue
 		}
 		key := hostPort{port.Protocol, port.HostIP, port.HostPort}
@@ -149,7 +152,8 @@ func (c *checker) containerSecurity(p *field.Path, ct *v1.Container) {
 	if sc.ProcMount != nil {
 		q := p.Child("procMount")
 		oneOf(c, q, *sc.ProcMount, v1.DefaultProcMount, v1.UnmaskedProcMount)
-		if *sc.ProcMount == v1.UnmaskedProcMount && (c.spec.HostUsers == nil || *c.spec.HostUsers) {
+		hostUsers := (c.spec.HostUsers == nil || *c.spec.HostUsers) && c.read(field.NewPath("spec", "hostUsers"))
+		if *sc.ProcMount == v1.UnmaskedProcMount && hostUsers {
 			c.add(field.Invalid(q, *sc.ProcMount, "`hostUsers` must be false to use `Unmasked`"))
 		}
 	}

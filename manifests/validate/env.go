@@ -100,7 +100,7 @@ func (c *checker) fieldRef(p *field.Path, f *v1.ObjectFieldSelector, supported .
 
 // resourceFieldRef checks a reference to a container's resources.
 func (c *checker) resourceFieldRef(p *field.Path, r *v1.ResourceFieldSelector) {
-	if r.ContainerName != "" && c.findContainer(r.ContainerName) == nil {
+	if r.ContainerName != "" && c.findContainer(r.ContainerName) == nil && c.readContainers("name") {
 		c.add(field.NotFound(p.Child("containerName"), r.ContainerName))
 	}
 	if !c.required(r.Resource != "", p.Child("resource"), "") {

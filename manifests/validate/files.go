@@ -101,5 +101,6 @@ func (c *checker) projection(p *field.Path, volume string, s *v1.VolumeProjectio
 // imageVolume checks an image that is mounted as a volume.
 func (c *checker) imageVolume(p *field.Path, i *v1.ImageVolumeSource) {
 	c.required(i.Reference != "", p.Child("reference"), "")
+	c.image(p.Child("reference"), i.Reference)
 	oneOf(c, p.Child("pullPolicy"), i.PullPolicy, v1.PullAlways, v1.PullIfNotPresent, v1.PullNever)
 }

@@ -23,7 +23,8 @@ func (c *checker) probesAndHooks(ct *v1.Container, p *field.Path) {
 	c.hook(q.Child("postStart"), l.PostStart)
 	c.hook(q.Child("preStop"), l.PreStop)
 	if l.StopSignal != nil {
-		c.forbid(c.spec.OS == nil || c.spec.OS.Name == "", q.Child("stopSignal"), "may not be set for containers with empty `spec.os.name`")
+		unsaid := (c.spec.OS == nil || c.spec.OS.Name == "") && c.read(field.NewPath("spec", "os", "name"))
+		c.forbid(unsaid, q.Child("stopSignal"), "may not be set for containers with empty `spec.os.name`")
 		c.stopSignal(q.Child("stopSignal"), *l.StopSignal)
 	}
 }
@@ -85,7 +86,9 @@ func (c *checker) handler(p *field.Path, exec *v1.ExecAction, get *v1.HTTPGetAct
 		c.port(p.Child("grpc", "port"), intstr.FromInt32(grpc.Port))
 	}
 	if next(sleep != nil, "sleep") {
-		if grace := *c.spec.TerminationGracePeriodSeconds; sleep.Seconds < 0 || sleep.Seconds > grace {
+		grace := *c.spec.TerminationGracePeriodSeconds
+		known := c.read(field.NewPath("spec", "terminationGracePeriodSeconds"))
+		if known && (sleep.Seconds < 0 || sleep.Seconds > grace) {
 			c.add(field.Invalid(p.Child("sleep", "seconds"), sleep.Seconds, fmt.Sprintf("must be between 0 and the pod's terminationGracePeriodSeconds (%d)", grace)))
 		}
 	}

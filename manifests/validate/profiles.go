@@ -19,7 +19,7 @@ func (c *checker) legacyProfiles() {
 		if name, ok := strings.CutPrefix(key, v1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix); ok {
 			c.legacyAppArmor(p.Key(key), name, value)
 		}
-		if name, ok := strings.CutPrefix(key, v1.SeccompContainerAnnotationKeyPrefix); ok {
+		if name, ok := strings.CutPrefix(key, v1.SeccompContainerAnnotationKeyPrefix); ok && c.readContainers("name") {
 			var profile *v1.SeccompProfile
 			at, ct := c.containerAt(name)
 			if ct != nil && ct.SecurityContext != nil {
@@ -60,6 +60,9 @@ func (c *checker) legacySeccomp(p *field.Path, value string, at *field.Path, pro
 		return
 	}
 	c.localPath(p, file)
+	if profile == nil && !c.read(at.Child("securityContext", "seccompProfile")) {
+		return
+	}
 	if profile == nil {
 		c.warn(p, "has no effect since Kubernetes 1.27: write securityContext.seccompProfile")
 		return
@@ -69,6 +72,9 @@ func (c *checker) legacySeccomp(p *field.Path, value string, at *field.Path, pro
 
 func (c *checker) legacyAppArmor(p *field.Path, name, value string) {
 	at, ct := c.containerAt(name)
+	if ct == nil && !c.readContainers("name") {
+		return
+	}
 	if ct == nil {
 		c.add(field.Invalid(p, name, fmt.Sprintf("there is no container %q", name)))
 		return

@@ -30,10 +30,15 @@ func (c *checker) resources(p *field.Path, r *v1.ResourceRequirements) {
 			q := p.Child(list.name).Key(string(name))
 			c.resourceName(q, name)
 			c.amount(q, name, list.list[name])
+			if list.name == "limits" && name == v1.ResourceMemory {
+				c.memoryLimit(q, list.list[name])
+			}
 		}
 	}
 	for _, name := range names(r.Requests) {
-		c.requestWithin(p.Child("requests").Key(string(name)), name, r)
+		if c.read(p.Child("limits").Key(string(name))) {
+			c.requestWithin(p.Child("requests").Key(string(name)), name, r)
+		}
 	}
 	for _, name := range slices.Concat(names(r.Limits), names(r.Requests)) {
 		if defaults.IsHugePages(name) && !hasAny(r, v1.ResourceCPU, v1.ResourceMemory) {
@@ -121,7 +126,7 @@ func (c *checker) podResources(p *field.Path) {
 		at := q.Child("requests").Key(string(name))
 		c.podLevel(at, name)
 		request, sum := r.Requests[name], sums[name]
-		if request.Cmp(sum) < 0 {
+		if request.Cmp(sum) < 0 && c.readContainers("resources") {
 			c.add(field.Invalid(at, request.String(), fmt.Sprintf("must be greater than or equal to aggregate container requests of %s", sum.String())))
 		}
 	}
@@ -142,7 +147,8 @@ func (c *checker) podLevel(p *field.Path, name v1.ResourceName) {
 func (c *checker) limitsWithin(p *field.Path, ct *v1.Container, limits v1.ResourceList) {
 	for _, name := range names(ct.Resources.Limits) {
 		limit, podLimit := ct.Resources.Limits[name], limits[name]
-		if _, ok := limits[name]; ok && limit.Cmp(podLimit) > 0 {
+		known := c.read(field.NewPath("spec", "resources", "limits").Key(string(name)))
+		if _, ok := limits[name]; ok && known && limit.Cmp(podLimit) > 0 {
 			c.add(field.Invalid(p.Child("resources", "limits").Key(string(name)), limit.String(),
 				fmt.Sprintf("must be less than or equal to pod limits of %s", podLimit.String())))
 		}

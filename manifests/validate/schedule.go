@@ -38,7 +38,7 @@ func (c *checker) toleration(p *field.Path, t *v1.Toleration) {
 	op := p.Child("operator")
 	if t.Key != "" {
 		c.labelName(p.Child("key"), t.Key)
-	} else if t.Operator != v1.TolerationOpExists {
+	} else if t.Operator != v1.TolerationOpExists && c.read(p.Child("key")) {
 		c.add(field.Invalid(op, t.Operator, "operator must be Exists when `key` is empty, which means \"match all values and all keys\""))
 	}
 	if t.TolerationSeconds != nil && t.Effect != v1.TaintEffectNoExecute {
@@ -78,7 +78,7 @@ func (c *checker) spread(p *field.Path) {
 			if *d <= 0 {
 				c.add(field.Invalid(q.Child("minDomains"), *d, "must be greater than zero"))
 			}
-			if t.WhenUnsatisfiable != v1.DoNotSchedule {
+			if t.WhenUnsatisfiable != v1.DoNotSchedule && c.read(q.Child("whenUnsatisfiable")) {
 				c.add(field.Invalid(q.Child("minDomains"), *d, "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not "+string(t.WhenUnsatisfiable)))
 			}
 		}
@@ -87,7 +87,7 @@ func (c *checker) spread(p *field.Path) {
 				oneOf(c, q.Child(name), *policy, v1.NodeInclusionPolicyIgnore, v1.NodeInclusionPolicyHonor)
 			}
 		}
-		c.labelKeys(q.Child("matchLabelKeys"), t.MatchLabelKeys, t.LabelSelector)
+		c.labelKeys(q, "matchLabelKeys", t.MatchLabelKeys, t.LabelSelector)
 		c.selector(q.Child("labelSelector"), t.LabelSelector)
 	}
 }
@@ -108,9 +108,12 @@ func (c *checker) selector(p *field.Path, s *metav1.LabelSelector) {
 	c.add(metavalidation.ValidateLabelSelector(s, metavalidation.LabelSelectorValidationOptions{}, p)...)
 }
 
-// labelKeys checks keys of labels whose values are the pod's own.
-func (c *checker) labelKeys(p *field.Path, keys []string, s *metav1.LabelSelector) {
-	c.forbid(len(keys) > 0 && s == nil, p, "must not be specified when labelSelector is not set")
+// labelKeys checks keys of labels whose values are the pod's own. of is the term that has
+// them, and the selector.
+func (c *checker) labelKeys(of *field.Path, name string, keys []string, s *metav1.LabelSelector) {
+	p := of.Child(name)
+	c.forbid(len(keys) > 0 && s == nil && c.read(of.Child("labelSelector")), p,
+		"must not be specified when labelSelector is not set")
 	for i, key := range keys {
 		c.labelName(p.Index(i), key)
 	}

@@ -20,6 +20,7 @@ func (c *checker) podSpec(p *field.Path) {
 	oneOf(c, p.Child("restartPolicy"), s.RestartPolicy, v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever)
 	if s.NodeName != "" {
 		c.invalid(p.Child("nodeName"), s.NodeName, validation.IsDNS1123Subdomain(s.NodeName))
+		c.otherNode(p.Child("nodeName"))
 	}
 	if d := s.ActiveDeadlineSeconds; d != nil {
 		within(c, p.Child("activeDeadlineSeconds"), *d, 1, maxInt31)
@@ -184,7 +185,7 @@ func (c *checker) seccomp(p *field.Path, s *v1.SeccompProfile) {
 	q := p.Child("localhostProfile")
 	oneOf(c, p.Child("type"), s.Type, v1.SeccompProfileTypeLocalhost, v1.SeccompProfileTypeRuntimeDefault, v1.SeccompProfileTypeUnconfined)
 	if s.Type != v1.SeccompProfileTypeLocalhost {
-		c.unwanted(q, s.LocalhostProfile, "can only be set when seccomp type is Localhost")
+		c.unwanted(p, s.LocalhostProfile, "can only be set when seccomp type is Localhost")
 	} else if c.required(s.LocalhostProfile != nil && *s.LocalhostProfile != "", q, "must be set when seccomp type is Localhost") {
 		c.localPath(q, *s.LocalhostProfile)
 	}
@@ -198,7 +199,7 @@ func (c *checker) appArmor(p *field.Path, a *v1.AppArmorProfile) {
 	q := p.Child("localhostProfile")
 	oneOf(c, p.Child("type"), a.Type, v1.AppArmorProfileTypeLocalhost, v1.AppArmorProfileTypeRuntimeDefault, v1.AppArmorProfileTypeUnconfined)
 	if a.Type != v1.AppArmorProfileTypeLocalhost {
-		c.unwanted(q, a.LocalhostProfile, "can only be set when AppArmor type is Localhost")
+		c.unwanted(p, a.LocalhostProfile, "can only be set when AppArmor type is Localhost")
 		return
 	}
 	if !c.required(a.LocalhostProfile != nil && *a.LocalhostProfile != "", q, "must be set when AppArmor type is Localhost") {
@@ -211,9 +212,10 @@ func (c *checker) appArmor(p *field.Path, a *v1.AppArmorProfile) {
 	}
 }
 
-func (c *checker) unwanted(p *field.Path, value *string, text string) {
-	if value != nil {
-		c.add(field.Invalid(p, *value, text))
+// unwanted adds a file that a profile of its type does not have.
+func (c *checker) unwanted(p *field.Path, file *string, text string) {
+	if file != nil && c.read(p.Child("type")) {
+		c.add(field.Invalid(p.Child("localhostProfile"), *file, text))
 	}
 }
 

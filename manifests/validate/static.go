@@ -22,7 +22,7 @@ func (c *checker) references(p *field.Path) {
 		c.refuse(p.Child("resourceClaims"), "static pods may not reference resourceclaims")
 	}
 	if class := s.RuntimeClassName; class != nil && *class != "" {
-		if _, ok := c.classes[*class]; !ok {
+		if _, ok := c.RuntimeClasses[*class]; !ok {
 			c.refuse(p.Child("runtimeClassName"), "runtime class %q is not configured on this node", decode.Clip(*class))
 		}
 	}
@@ -33,28 +33,32 @@ func (c *checker) references(p *field.Path) {
 	}
 }
 
-// inert warns of fields that are accepted but have no effect.
-func (c *checker) inert(p *field.Path) {
-	for i := range c.spec.InitContainers {
-		if ct := &c.spec.InitContainers[i]; defaults.IsSidecar(ct) {
-			c.inertContainer(p.Child("initContainers").Index(i), ct)
+// inert warns of hooks and probes that are accepted but can only fail.
+func (c *checker) inert() {
+	for p, ct := range defaults.Running(c.spec) {
+		for _, probe := range []struct {
+			name string
+			*v1.Probe
+		}{{"livenessProbe", ct.LivenessProbe}, {"readinessProbe", ct.ReadinessProbe}, {"startupProbe", ct.StartupProbe}} {
+			if q := p.Child(probe.name); probe.Probe != nil {
+				c.futileHandler(p, q, ct, probe.ProbeHandler, "the probe can never be carried out")
+			}
 		}
-	}
-	for i := range c.spec.Containers {
-		c.inertContainer(p.Child("containers").Index(i), &c.spec.Containers[i])
-	}
-}
-
-func (c *checker) inertContainer(p *field.Path, ct *v1.Container) {
-	if ct.Lifecycle == nil {
-		return
-	}
-	for _, hook := range []struct {
-		name    string
-		handler *v1.LifecycleHandler
-	}{{"postStart", ct.Lifecycle.PostStart}, {"preStop", ct.Lifecycle.PreStop}} {
-		if hook.handler != nil && hook.handler.TCPSocket != nil {
-			c.warn(p.Child("lifecycle", hook.name, "tcpSocket"), "accepted, but no such hook can be run: it always fails")
+		if ct.Lifecycle == nil {
+			continue
+		}
+		for _, hook := range []struct {
+			name string
+			*v1.LifecycleHandler
+		}{{"postStart", ct.Lifecycle.PostStart}, {"preStop", ct.Lifecycle.PreStop}} {
+			q := p.Child("lifecycle", hook.name)
+			if hook.LifecycleHandler == nil {
+				continue
+			}
+			if hook.TCPSocket != nil {
+				c.warn(q.Child("tcpSocket"), "accepted, but no such hook can be run: it always fails")
+			}
+			c.futileHandler(p, q, ct, v1.ProbeHandler{Exec: hook.Exec, HTTPGet: hook.HTTPGet}, "the hook always fails")
 		}
 	}
 }

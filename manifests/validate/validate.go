@@ -26,16 +26,25 @@ type fault struct {
 // checker gathers the faults of one pod. Its rules are those of Kubernetes'
 // validation, for the pod as a whole and not just its first fault.
 type checker struct {
-	pod     *v1.Pod
-	spec    *v1.PodSpec
-	classes map[string]string // runtime classes that there are
-	faults  []fault
+	Given
+	pod    *v1.Pod
+	spec   *v1.PodSpec
+	faults []fault
+}
+
+// Given is what the checks go by besides the pod.
+type Given struct {
+	RuntimeClasses map[string]string // that there are; the values do not matter
+	NodeName       string            // as the manifest has it: the pod has this node's name
+	// Misread reports whether a field could not be read, or what it is in, or a part
+	// of it: what follows from it is no fault.
+	Misread func(field string) bool
 }
 
 // Pod returns everything wrong with a pod that has its defaults and its
-// identity, and a warning for each field that has no effect.
-func Pod(pod *v1.Pod, classes map[string]string) []fault {
-	c := &checker{pod: pod, spec: &pod.Spec, classes: classes}
+// identity, and a warning for each field that has no effect or can only fail.
+func Pod(pod *v1.Pod, g Given) []fault {
+	c := &checker{Given: g, pod: pod, spec: &pod.Spec}
 	spec := field.NewPath("spec")
 	c.metadata(field.NewPath("metadata"))
 	c.backOff(field.NewPath("metadata", "annotations"))
@@ -48,7 +57,8 @@ func Pod(pod *v1.Pod, classes map[string]string) []fault {
 	c.podResources(spec)
 	c.schedule(spec)
 	c.references(spec)
-	c.inert(spec)
+	c.inert()
+	c.hostPorts()
 	return c.faults
 }
 
@@ -66,9 +76,9 @@ func (c *checker) add(errs ...*field.Error) {
 	}
 }
 
-// note adds a fault, unless there are too many already.
+// note adds a fault, unless its field could not be read or there are too many already.
 func (c *checker) note(f fault) {
-	if len(c.faults) < decode.MaxProblems {
+	if len(c.faults) < decode.MaxProblems && !c.Misread(f.Field) {
 		c.faults = append(c.faults, f)
 	}
 }
@@ -78,9 +88,39 @@ func (c *checker) refuse(p *field.Path, format string, args ...any) {
 	c.note(fault{Field: p.String(), Text: fmt.Sprintf(format, args...)})
 }
 
-// warn reports a field that is accepted but has no effect.
+// read reports whether all of the fields could be read, so that something follows
+// from their values.
+func (c *checker) read(fields ...*field.Path) bool {
+	return !slices.ContainsFunc(fields, func(p *field.Path) bool { return c.Misread(p.String()) })
+}
+
+// readEach is read for a field of each of the n items of a list.
+func (c *checker) readEach(list *field.Path, n int, name string) bool {
+	for i := range n {
+		if !c.read(list.Index(i).Child(name)) {
+			return false
+		}
+	}
+	return n > 0 || c.read(list)
+}
+
+// readContainers is read for a field of each container.
+func (c *checker) readContainers(name string) bool {
+	spec := field.NewPath("spec")
+	return c.readEach(spec.Child("initContainers"), len(c.spec.InitContainers), name) &&
+		c.readEach(spec.Child("containers"), len(c.spec.Containers), name)
+}
+
+// faulty reports whether a field has an error.
+func (c *checker) faulty(p *field.Path) bool {
+	return slices.ContainsFunc(c.faults, func(f fault) bool { return f.Field == p.String() && !f.Warning })
+}
+
+// warn reports once a field that is accepted but has no effect, or can only fail.
 func (c *checker) warn(p *field.Path, text string) {
-	c.note(fault{Field: p.String(), Text: text, Warning: true})
+	if f := (fault{Field: p.String(), Text: text, Warning: true}); !slices.Contains(c.faults, f) {
+		c.note(f)
+	}
 }
 
 // forbid adds a forbidden combination.

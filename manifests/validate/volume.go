@@ -102,10 +102,10 @@ func (c *checker) hostPath(p *field.Path, h *v1.HostPathVolumeSource) {
 
 // mounts checks where a container has its volumes.
 func (c *checker) mounts(p *field.Path, ct *v1.Container) {
-	paths := map[string]bool{}
+	paths, volumesRead := map[string]bool{}, c.readEach(field.NewPath("spec", "volumes"), len(c.spec.Volumes), "name")
 	for i := range ct.VolumeMounts {
 		m, q := &ct.VolumeMounts[i], p.Child("volumeMounts").Index(i)
-		if c.required(m.Name != "", q.Child("name"), "") && !c.hasVolume(m.Name) {
+		if c.required(m.Name != "", q.Child("name"), "") && !c.hasVolume(m.Name) && volumesRead {
 			c.add(field.NotFound(q.Child("name"), m.Name))
 		}
 		if c.required(m.MountPath != "", q.Child("mountPath"), "") {
@@ -120,7 +120,9 @@ func (c *checker) mounts(p *field.Path, ct *v1.Container) {
 		}
 		c.localPath(q.Child("subPath"), m.SubPath)
 		c.localPath(q.Child("subPathExpr"), m.SubPathExpr)
-		c.propagation(q, m, ct.SecurityContext)
+		privileged := ct.SecurityContext != nil && isTrue(ct.SecurityContext.Privileged) ||
+			!c.read(p.Child("securityContext", "privileged"))
+		c.propagation(q, m, privileged)
 	}
 	for i := range ct.VolumeDevices {
 		c.refuse(p.Child("volumeDevices").Index(i), "static pods may not reference persistentvolumeclaims, and no other volume is a device")
@@ -132,12 +134,11 @@ func (c *checker) hasVolume(name string) bool {
 }
 
 // propagation checks how mounts travel and whether read-only goes all the way.
-func (c *checker) propagation(p *field.Path, m *v1.VolumeMount, sc *v1.SecurityContext) {
+func (c *checker) propagation(p *field.Path, m *v1.VolumeMount, privileged bool) {
 	none := m.MountPropagation == nil || *m.MountPropagation == v1.MountPropagationNone
 	if !none {
 		q := p.Child("mountPropagation")
 		oneOf(c, q, *m.MountPropagation, v1.MountPropagationBidirectional, v1.MountPropagationHostToContainer, v1.MountPropagationNone)
-		privileged := sc != nil && isTrue(sc.Privileged)
 		c.forbid(*m.MountPropagation == v1.MountPropagationBidirectional && !privileged, q,
 			"Bidirectional mount propagation is available only to privileged containers")
 	}
@@ -149,8 +150,9 @@ func (c *checker) propagation(p *field.Path, m *v1.VolumeMount, sc *v1.SecurityC
 	if *m.RecursiveReadOnly == v1.RecursiveReadOnlyDisabled {
 		return
 	}
-	c.forbid(!m.ReadOnly, q, "may only be specified when readOnly is true")
-	c.forbid(!none, q, fmt.Sprintf("may only be specified when mountPropagation is None or not set, not %q", deref(m.MountPropagation)))
+	c.forbid(!m.ReadOnly && c.read(p.Child("readOnly")), q, "may only be specified when readOnly is true")
+	c.forbid(!none && c.read(p.Child("mountPropagation")), q, fmt.Sprintf(
+		"may only be specified when mountPropagation is None or not set, not %q", deref(m.MountPropagation)))
 }
 
 func deref[T any](p *T) T {

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/status"
+	"monopod/manifests"
+	"monopod/manifests/defaults"
+)
+
+// placed returns a problem with a pod's field. path is the file as the person gave it.
+func placed(path string, p manifests.Placed, field, message string) status.Problem {
+	at := p.At(field)
+	return status.Problem{File: path, Line: at.Line, Column: at.Column, Pod: p.Key().String(), Field: field, Message: message}
+}
+
+// report adds a problem with a pod's field to those of its file, in order of line.
+func (v *validation) report(p *manifests.Pod, field, message string, warning bool) {
+	path := v.from[p.Key().String()]
+	problem := placed(path, manifests.Placed{Pod: p, At: v.at[p.Key()]}, field, message)
+	problem.Warning = warning
+	f := &v.files[slices.IndexFunc(v.files, func(f Checked) bool { return f.Path == path })]
+	f.Problems = append(f.Problems, problem)
+	slices.SortStableFunc(f.Problems, func(a, b status.Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+}
+
+// checkUIDs finds the pods whose uid another pod has, of which the agent would
+// run one.
+func (v *validation) checkUIDs() {
+	first := map[types.UID]*manifests.Pod{}
+	for _, p := range v.pods {
+		if other, taken := first[p.UID]; taken {
+			v.report(p, "metadata.uid", manifests.UIDTaken(other), false)
+		} else {
+			first[p.UID] = p
+		}
+	}
+}
+
+// wanted is a port of the machine that a pod wants.
+type wanted struct {
+	defaults.HostPort
+	by    *manifests.Pod
+	field string
+}
+
+// checkPorts warns of pods that want a port of the machine which a pod before them
+// wants: the agent admits one of them.
+func (v *validation) checkPorts() {
+	before := map[int32][]wanted{}
+	for _, p := range v.pods {
+		for port, h := range defaults.HostPorts(&p.Spec) {
+			w := wanted{h, p, port.Child(defaults.HostPortField(&p.Spec)).String()}
+			other := slices.IndexFunc(before[h.Port], func(o wanted) bool { return o.by != p && o.Overlaps(h) })
+			if other >= 0 {
+				v.portTaken(w, before[h.Port][other])
+			}
+			before[h.Port] = append(before[h.Port], w)
+		}
+	}
+}
+
+func (v *validation) portTaken(w, first wanted) {
+	key := first.by.Key()
+	v.report(w.by, w.field, fmt.Sprintf(
+		"%s port %d of the machine is wanted by %s too (%s:%d): the agent runs only one of the two pods; give one of them another port",
+		w.Protocol, w.Port, key, v.from[key.String()], v.at[key](first.field).Line), true)
+}

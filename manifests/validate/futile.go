@@ -1,0 +1,152 @@
+package validate
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"monopod/manifests/decode"
+	"monopod/manifests/defaults"
+)
+
+// What is in this file is accepted, as a kubelet accepts it, but can only fail.
+
+// futile warns of what keeps a container from starting on any machine.
+func (c *checker) futile(p *field.Path, ct *v1.Container) {
+	c.program(p.Child("command"), ct.Command, "the container cannot start")
+	c.nonRoot(p, ct)
+	for i := range ct.VolumeMounts {
+		c.subPathVariables(p, ct, p.Child("volumeMounts").Index(i).Child("subPathExpr"), ct.VolumeMounts[i].SubPathExpr)
+	}
+}
+
+// program warns of a command that names no program.
+func (c *checker) program(p *field.Path, command []string, effect string) {
+	if len(command) > 0 && command[0] == "" {
+		c.warn(p.Index(0), "the first word is the program to run, and is empty: "+effect)
+	}
+}
+
+// nonRoot warns of a container that is to be root, and must not be.
+func (c *checker) nonRoot(p *field.Path, ct *v1.Container) {
+	pod, own := c.spec.SecurityContext, ct.SecurityContext
+	if own == nil {
+		own = &v1.SecurityContext{}
+	}
+	must, user, at := pod.RunAsNonRoot, pod.RunAsUser, field.NewPath("spec")
+	for _, of := range []*field.Path{at, p} {
+		if !c.read(of.Child("securityContext", "runAsNonRoot"), of.Child("securityContext", "runAsUser")) {
+			return
+		}
+	}
+	if own.RunAsNonRoot != nil {
+		must = own.RunAsNonRoot
+	}
+	if own.RunAsUser != nil {
+		user, at = own.RunAsUser, p
+	}
+	if isTrue(must) && user != nil && *user == 0 {
+		c.warn(at.Child("securityContext", "runAsUser"), "0 is root, and runAsNonRoot is true: "+
+			"the container is never created; give another user, or set runAsNonRoot to false")
+	}
+}
+
+// subPathVariables warns of variables in a path that have no value.
+func (c *checker) subPathVariables(p *field.Path, ct *v1.Container, at *field.Path, path string) {
+	if path == "" || len(ct.EnvFrom) > 0 || !c.read(p.Child("env"), p.Child("envFrom")) {
+		return
+	}
+	values := map[string]bool{}
+	for _, e := range ct.Env {
+		if values[e.Name] = true; e.Value == "" && e.ValueFrom == nil {
+			delete(values, e.Name)
+		}
+	}
+	for piece := range decode.Pieces(path) {
+		if piece.Ref && !values[piece.Name] {
+			c.warn(at, fmt.Sprintf("the container has no variable %q with a value%s the container is never created",
+				decode.Clip(piece.Name), meant(piece.Name, values, ";")))
+			return
+		}
+	}
+}
+
+// meant asks for the name that may be meant; otherwise is what it says if there is none.
+func meant(name string, known map[string]bool, otherwise string) string {
+	if near := decode.Nearest(name, known); near != "" {
+		return fmt.Sprintf(": did you mean %q? As it is,", near)
+	}
+	return otherwise
+}
+
+// futileHandler warns of a probe or a hook that has no program or no port. p is its
+// container's field, q its own.
+func (c *checker) futileHandler(p, q *field.Path, ct *v1.Container, h v1.ProbeHandler, effect string) {
+	if h.Exec != nil {
+		c.program(q.Child("exec", "command"), h.Exec.Command, effect)
+	}
+	if !c.read(p.Child("ports")) {
+		return
+	}
+	if h.HTTPGet != nil {
+		c.namedPort(q.Child("httpGet", "port"), h.HTTPGet.Port, ct, effect)
+	}
+	if h.TCPSocket != nil {
+		c.namedPort(q.Child("tcpSocket", "port"), h.TCPSocket.Port, ct, effect)
+	}
+}
+
+// namedPort warns of a port's name that the container does not have.
+func (c *checker) namedPort(p *field.Path, port intstr.IntOrString, ct *v1.Container, effect string) {
+	names := map[string]bool{}
+	for _, cp := range ct.Ports {
+		names[cp.Name] = true
+	}
+	if port.Type == intstr.String && !names[port.StrVal] && !c.faulty(p) {
+		c.warn(p, fmt.Sprintf("the container has no port named %q%s %s",
+			decode.Clip(port.StrVal), meant(port.StrVal, names, ": give the number, or name a port so;"), effect))
+	}
+}
+
+// memoryLimit warns of a limit in which not even one page of memory is.
+func (c *checker) memoryLimit(p *field.Path, limit resource.Quantity) {
+	const page = 4096 // the smallest of any linux
+	if limit.Sign() > 0 && limit.CmpInt64(page) < 0 {
+		c.warn(p, fmt.Sprintf("%s is less than a page of memory, %d bytes: nothing can run in it; "+
+			"m means thousandths, Mi means 1048576", limit.String(), page))
+	}
+}
+
+// hostPorts warns of ports of the machine that two containers of the pod want.
+func (c *checker) hostPorts() {
+	type taken struct {
+		by   *field.Path
+		port defaults.HostPort
+	}
+	var before []taken
+	for p, h := range defaults.HostPorts(c.spec) {
+		if !c.read(p.Child("hostPort"), p.Child("containerPort"), p.Child("hostIP"), p.Child("protocol")) {
+			continue
+		}
+		for _, t := range before {
+			if t.port.Overlaps(h) && !c.faulty(p.Child("hostPort")) {
+				c.warn(p.Child(defaults.HostPortField(c.spec)), fmt.Sprintf("%s port %d of the machine is that of %s already: "+
+					"only one of the two can have it; give one of them another port", h.Protocol, h.Port, t.by))
+				break
+			}
+		}
+		before = append(before, taken{p, h})
+	}
+}
+
+// otherNode warns of a pod that is for another machine.
+func (c *checker) otherNode(p *field.Path) {
+	if name := strings.TrimSpace(c.NodeName); name != "" && !strings.EqualFold(name, c.spec.NodeName) {
+		c.warn(p, fmt.Sprintf("the pod runs here, on node %q, and not on %q: a pod runs where its file is; "+
+			"remove nodeName, or move the file to %[2]q", c.spec.NodeName, decode.Clip(name)))
+	}
+}
