@@ -22,6 +22,7 @@ type Options struct {
 	Validation string // Strict (""), Warn or Ignore: unknown and duplicate fields
 	// RuntimeClasses are the classes a pod may name; their values do not matter here.
 	RuntimeClasses map[string]string
+	Fill           *Fill // nil: manifests are taken as they are
 }
 
 // Decode reads all documents of one file. It returns the pods that are
@@ -176,6 +177,9 @@ func (f *fileDecoder) pod(o decode.Object) {
 	r := &decode.Reader{File: f.file, Line: o.Line, Validation: f.options.Validation, Tables: f.tables}
 	pod := &v1.Pod{}
 	r.Value(nil, o.Node, reflect.ValueOf(pod).Elem(), o.Path)
+	f.options.Fill.pod(pod, func(field, name string) {
+		r.Report(decode.Find(o.Node, field), decode.Under(o.Path, field), fmt.Sprintf("$(%s) has no value: set the environment variable %[1]s", name), false)
+	})
 	pinned := pod.UID != ""
 	given := validate.Given{RuntimeClasses: f.options.RuntimeClasses, NodeName: pod.Spec.NodeName,
 		Misread: func(field string) bool { return r.IsMisread(o, field) }}

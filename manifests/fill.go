@@ -2,8 +2,10 @@ package manifests
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,16 +15,51 @@ import (
 // $$(NAME) stands for $(NAME) itself.
 var reference = regexp.MustCompile(`\$?\$\([A-Za-z_][A-Za-z0-9_.-]*\)`)
 
-// fillIn replaces references to the names of values in all strings of a pod; nil is a name
-// without a value, for which missing is called with the field that asks for it. Other
-// references are left to the containers' environment.
-func fillIn(pod *v1.Pod, values map[string]*string, missing func(field, name string)) {
-	if len(values) == 0 {
+// Fill is what a person gives for the places that manifests leave open. The zero value
+// and nil give nothing.
+type Fill struct {
+	// Values stand for $(NAME) in all strings of a pod; nil is a name without a value,
+	// which is an error where it is asked for. Other names are left to the containers'
+	// environment.
+	Values map[string]*string
+	// Images are the images of containers, by the containers' names.
+	Images map[string]string
+
+	used map[string]bool // of Images
+}
+
+// Unused returns the containers of Images that no pod has had, sorted.
+func (f *Fill) Unused() []string {
+	names := slices.Sorted(maps.Keys(f.Images))
+	return slices.DeleteFunc(names, func(name string) bool { return f.used[name] })
+}
+
+// pod fills in one pod. missing is called with the field that asks for a name without a value.
+func (f *Fill) pod(pod *v1.Pod, missing func(field, name string)) {
+	if f == nil {
 		return
 	}
-	f := filler{values, missing}
-	f.value("metadata", reflect.ValueOf(&pod.ObjectMeta).Elem())
-	f.value("spec", reflect.ValueOf(&pod.Spec).Elem())
+	for _, all := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for k := range all {
+			f.image(&all[k])
+		}
+	}
+	if len(f.Values) > 0 {
+		g := filler{f.Values, missing}
+		g.value("metadata", reflect.ValueOf(&pod.ObjectMeta).Elem())
+		g.value("spec", reflect.ValueOf(&pod.Spec).Elem())
+	}
+}
+
+func (f *Fill) image(c *v1.Container) {
+	image, given := f.Images[c.Name]
+	if !given {
+		return
+	}
+	if f.used == nil {
+		f.used = map[string]bool{}
+	}
+	c.Image, f.used[c.Name] = image, true
 }
 
 type filler struct {
@@ -85,21 +122,8 @@ func (f *filler) text(at, text string) string {
 			return ref
 		case value == nil:
 			f.missing(at, name)
-			return ref
+			return "x" // so that the rest of the text can be checked
 		}
 		return *value
 	})
-}
-
-// setImages sets the images of containers by their names, and deletes those that it found
-// from unused.
-func setImages(spec *v1.PodSpec, images map[string]string, unused map[string]bool) {
-	for _, all := range [][]v1.Container{spec.InitContainers, spec.Containers} {
-		for k := range all {
-			if image, ok := images[all[k].Name]; ok {
-				all[k].Image = image
-				delete(unused, all[k].Name)
-			}
-		}
-	}
 }

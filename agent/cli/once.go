@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -56,6 +57,14 @@ func onceCommand() *cli.Command {
 			&cli.BoolFlag{Name: "keep", Usage: "with --until ready: leave the pods running then"},
 			&cli.StringFlag{Name: "exit-code-from",
 				Usage: "exit with the code of `POD[/CONTAINER]`; of its pod no other container is waited for"},
+			&cli.BoolFlag{Name: "fail-fast", Usage: "end at the first pod that fails, whatever else runs"},
+			&cli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, KeepSpace: true,
+				Usage: "put a value in the place of $(NAME) in the manifests: `NAME=VALUE`, or NAME for that of the environment"},
+			&cli.StringSliceFlag{Name: "env-file", Usage: "take NAME=VALUE lines from `FILE`"},
+			&cli.StringSliceFlag{Name: "set", Usage: "give containers of a name another image: `NAME=IMAGE`"},
+			&cli.StringSliceFlag{Name: "artifact", KeepSpace: true,
+				Usage: "copy `POD/CONTAINER:/PATH=DIR` out before the run is removed"},
+			&cli.StringFlag{Name: "dir", Usage: "make the folder of the run at `DIR` and not in TMPDIR"},
 			&cli.StringSliceFlag{Name: "report", KeepSpace: true,
 				Usage: "write a report as `junit=FILE` or json=FILE; may be given more than once"},
 			&cli.BoolFlag{Name: "no-color", Usage: "no colours, not even on a terminal"},
@@ -123,7 +132,12 @@ func runOnce(c *cli.Context) error {
 	if dir := c.String("remove"); dir != "" {
 		return removeRun(c.Context, dir, cfg, options, run)
 	}
-	pods, err := onlyGood(c, cfg)
+	run.FailFast, run.Pipeline = c.Bool("fail-fast"), once.PipelineOf(os.Getenv, c.App.ErrWriter)
+	fill, err := fillOf(c)
+	if err != nil {
+		return command.UsageError("%v", err)
+	}
+	pods, err := onlyGood(c, cfg, fill, run.Pipeline)
 	if err != nil {
 		return err
 	}
@@ -137,9 +151,10 @@ func runOnce(c *cli.Context) error {
 		fmt.Fprintf(c.App.ErrWriter, "monopod: a previous run was killed, or kept its pods; %s removes what is left of it\n",
 			once.Removal(dir))
 	}
-	if cfg.Root, err = once.MakeRoot(""); err != nil {
+	if cfg.Root, err = once.MakeRoot(c.String("dir")); err != nil {
 		return cli.Exit(err, exitBroken)
 	}
+	cfg.KeepEndedVolumes = len(run.Artifacts) > 0
 	code, err := startRun(c.Context, cfg, &agent.Once{Pods: pods}, options, run)
 	if err != nil {
 		os.RemoveAll(cfg.Root) // nothing was started
@@ -161,13 +176,20 @@ func completeOnce(run *once.Config, c *cli.Context) (err error) {
 		}
 		run.Reports = append(run.Reports, r)
 	}
+	for _, text := range c.StringSlice("artifact") {
+		a, err := once.ParseArtifact(run.Pods, text)
+		if err != nil {
+			return err
+		}
+		run.Artifacts = append(run.Artifacts, a)
+	}
 	return nil
 }
 
 // onlyGood returns the pods of the arguments. If one is refused it prints all
 // problems, and returns none.
-func onlyGood(c *cli.Context, cfg config.Config) ([]*manifests.Pod, error) {
-	v, err := checkAll(c.Context, cfg, c.Args().Slice(), c.App.Reader)
+func onlyGood(c *cli.Context, cfg config.Config, fill *manifests.Fill, ci once.Pipeline) ([]*manifests.Pod, error) {
+	v, err := checkAll(c.Context, cfg, fill, c.Args().Slice(), c.App.Reader)
 	if err != nil {
 		return nil, command.UsageError("%v", err)
 	}
@@ -176,6 +198,11 @@ func onlyGood(c *cli.Context, cfg config.Config) ([]*manifests.Pod, error) {
 	if err == nil && n.Problems+n.Warnings > 0 {
 		_, err = c.App.ErrWriter.Write(text.Bytes())
 	}
+	for _, file := range v.files {
+		for _, p := range file.Problems {
+			ci.Problem(p)
+		}
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -183,6 +210,9 @@ func onlyGood(c *cli.Context, cfg config.Config) ([]*manifests.Pod, error) {
 		return nil, command.UsageError("")
 	case len(v.pods) == 0:
 		return nil, command.UsageError("there are no pods in %s", c.Args().First())
+	}
+	if none := fill.Unused(); len(none) > 0 {
+		return nil, command.UsageError("--set: no pod has a container %s", strings.Join(none, ", "))
 	}
 	var pods []*v1.Pod
 	for _, p := range v.pods {

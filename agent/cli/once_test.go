@@ -22,7 +22,8 @@ func TestOnceRefuses(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"good.yaml": goodJob, "bad.yaml": badJob, "twice.yaml": goodJob} {
+	for name, text := range map[string]string{"good.yaml": goodJob, "bad.yaml": badJob, "twice.yaml": goodJob,
+		"wrong.env": "# a comment\nA=b c\ntwo words\n", "open.yaml": strings.Replace(goodJob, "image: i", "image: '$(NOT_SET_HERE)'", 1)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -46,6 +47,14 @@ func TestOnceRefuses(t *testing.T) {
 		{"--exit-code-from jbo DIR/good.yaml", "", "there is job/c"},
 		{"--report html=x DIR/good.yaml", "", "choose junit or json"},
 		{"--log-level loud DIR/good.yaml", "", "--log-level"},
+		{"--env 1x=y DIR/good.yaml", "", `--env "1x=y": write NAME=VALUE`},
+		{"--env-file DIR/none DIR/good.yaml", "", "--env-file: open DIR/none: no such file"},
+		{"--env-file DIR/wrong.env DIR/good.yaml", "", `--env-file: DIR/wrong.env:3: "two words": write NAME=VALUE`},
+		{"--env NOT_SET_HERE DIR/open.yaml", "", "DIR/open.yaml:6:33: spec.containers[0].image: $(NOT_SET_HERE) has no value"},
+		{"--set c DIR/good.yaml", "", `--set "c": write CONTAINER=IMAGE`},
+		{"--set d=x DIR/good.yaml", "", "--set: no pod has a container d"},
+		{"--artifact job/c:/out DIR/good.yaml", "", "write POD/CONTAINER:/PATH=DIR"},
+		{"--artifact job/d:/out=x DIR/good.yaml", "", "there is job/c"},
 		{"--remove DIR", "", "is not what `monopod once` left"},
 		{"--remove DIR DIR/good.yaml", "", "--remove runs nothing"},
 		{"--listen :1 DIR/good.yaml", "", "unknown flag: --listen"},

@@ -108,7 +108,7 @@ func validate(c *cli.Context) error {
 	if err != nil {
 		return command.UsageError("%v", err)
 	}
-	v, err := checkAll(c.Context, cfg, c.Args().Slice(), c.App.Reader)
+	v, err := checkAll(c.Context, cfg, nil, c.Args().Slice(), c.App.Reader)
 	if err != nil {
 		return command.UsageError("%v", err)
 	}
@@ -124,14 +124,14 @@ func validate(c *cli.Context) error {
 }
 
 // checkAll checks all that the arguments stand for.
-func checkAll(ctx context.Context, cfg config.Config, args []string, stdin io.Reader) (*validation, error) {
+func checkAll(ctx context.Context, cfg config.Config, fill *manifests.Fill, args []string, stdin io.Reader) (*validation, error) {
 	node := cfg.NodeName
 	if node == "" {
 		node, _ = os.Hostname()
 	}
 	v := &validation{from: map[string]string{}, at: map[manifests.Key]func(string) decode.Position{}}
 	v.options = manifests.Options{
-		NodeName: strings.ToLower(node), NameSuffix: cfg.PodNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses}
+		NodeName: strings.ToLower(node), NameSuffix: cfg.PodNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses, Fill: fill}
 	for _, arg := range args {
 		if err := v.add(ctx, arg, stdin); err != nil {
 			return nil, err
