@@ -139,6 +139,28 @@ func TestAStartMakesTheFileWhole(t *testing.T) {
 	}
 }
 
+// A container starts without the names if only these cannot be written; they follow.
+func TestNamesFollowAStartWithoutThem(t *testing.T) {
+	r := newRig(t, t.TempDir())
+	web := r.runs("web", "10.1.0.2")
+	path := r.starts(web)
+	want := r.read(path)
+	if !r.pass(t.Context()) {
+		t.Fatal(r.log.String())
+	}
+	r.must(os.WriteFile(path, podspec.WithHostsOfPods([]byte(want), nil), 0o644))
+	inTheWay := filepath.Join(filepath.Dir(path), ".etc-hosts.next.new", "x")
+	r.must(os.MkdirAll(inTheWay, 0o755))
+	r.starts(web)
+	if r.pass(t.Context()) || r.read(path) == want {
+		t.Errorf("it is written: the test proves nothing")
+	}
+	r.must(os.RemoveAll(filepath.Dir(inTheWay)))
+	if !r.pass(t.Context()) || r.read(path) != want {
+		t.Errorf("it is\n%s\nwant\n%s", r.read(path), want)
+	}
+}
+
 // What a previous agent reported counts until this one reports the pod, or removes it.
 func TestPodsNotReportedYetKeepTheirNames(t *testing.T) {
 	root := t.TempDir()
