@@ -22,6 +22,7 @@ import (
 	"monopod/agent/node"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
+	"monopod/agent/podhosts"
 	"monopod/agent/probe"
 	"monopod/agent/server"
 	"monopod/agent/slots"
@@ -57,6 +58,7 @@ type Agent struct {
 	rotator *logs.Rotator
 	garbage *gc.Garbage
 	trash   *gc.Trash
+	hosts   *podhosts.Keeper
 	metrics *metrics.Metrics
 	node    *node.Reporter
 	stats   *stats.Collector
@@ -182,6 +184,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	a.garbage.Needs = a.needs
 	a.images = image.NewCollector(a.collector(a.needs, o.CollectEvery))
 	a.needs.Changed = a.images.Wake
+	a.hosts = a.newHosts(machine, checkpoints)
 	a.workers = &worker.Pool{
 		Cri:     a.cri,
 		Images:  image.New(a.cri, settingsOfPulls(a.cfg, keyring, a.metrics)),
@@ -190,7 +193,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 		Store:   a.store,
 		Events:  a.events,
 		Disk: &instance.Disk{
-			Root: a.root, Machine: machine, Cgroups: a.cgroups, Rotator: a.rotator,
+			Root: a.root, Machine: machine, Hosts: a.hosts, Cgroups: a.cgroups, Rotator: a.rotator,
 			PodLogs: a.cfg.PodLogs, LogLinks: links, KeepLogs: once != nil, Observe: a.observeVolume, Trashed: a.trash.Wake,
 		},
 		Watch:      a.watch,
@@ -226,6 +229,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.rotator.Run(ctx) })
 	parts.Go(func() { a.garbage.Run(ctx) })
 	parts.Go(func() { a.trash.Run(ctx) })
+	parts.Go(func() { a.hosts.Run(ctx) })
 	if a.reloader != nil {
 		parts.Go(func() { a.reloader.run(ctx) })
 	}

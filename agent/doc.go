@@ -18,6 +18,7 @@
 //	  plan/                    pure: Facts -> actions, each with a cause and a reason
 //	  admission/               which pods may run on this node, and when
 //	  instance/                what a pod instance has on disk and as cgroup
+//	  podhosts/                names all pods in the /etc/hosts of each
 //	  node/                    what the machine is, has and lacks; the Node report
 //	  pleg/                    relist, event stream, cache: what the runtime has
 //	  checkpoint/              what survives on disk

@@ -19,8 +19,9 @@ import (
 
 // Once makes an agent for a single run of a few pods. It disturbs no other agent on
 // the machine: it reads no folder, has no endpoint, removes no images, has its own
-// cgroups (or none where they cannot be made), keeps the logs of removed pods, and
-// removes its root dir when it ends and nothing of any pod is left.
+// cgroups (or none where they cannot be made), keeps the logs of removed pods, names its
+// pods to each other, and removes its root dir when it ends and nothing of any pod is
+// left.
 type Once struct {
 	Pods []*manifests.Pod // to run from the start, each with a unique uid
 }

@@ -41,6 +41,7 @@ var liveSettings = []struct {
 	{[]string{"registryPullQPS", "registryBurst"}, func(r *reloader, c config.Config) { r.rate(c.PullQPS, c.PullBurst) }},
 	{[]string{"crashLoopBackOff.firstContainerRestartPeriod", "crashLoopBackOff.maxContainerRestartPeriod"}, func(r *reloader, _ config.Config) { r.pods() }},
 	{[]string{"deadContainersPerContainer", "keepTerminatedPodVolumes"}, func(r *reloader, _ config.Config) { r.pods() }},
+	{[]string{"podHosts"}, func(r *reloader, _ config.Config) { r.hosts() }},
 	{[]string{"nodeLabels"}, func(r *reloader, _ config.Config) { r.pods(); r.node() }},
 	{[]string{"maxPods", "podsPerCore"}, func(r *reloader, _ config.Config) { r.pods(); r.node() }},
 }
@@ -60,6 +61,7 @@ type reloader struct {
 	rate   func(qps, burst int)
 	pods   func() // wakes all workers
 	node   func() // reports the node again
+	hosts  func() // writes the pods' hosts files again
 
 	data []byte // content of the file at the last read
 }
@@ -75,7 +77,7 @@ func (a *Agent) newReloader(o Options) *reloader {
 	}
 	return &reloader{from: from, live: &a.live, store: a.store, log: a.log, level: cmp.Or(o.Level, &slog.LevelVar{}),
 		logs: a.rotator.Set, images: a.images.SetBounds,
-		rate: a.workers.Images.SetRate, pods: a.sync.Wake, node: a.node.Wake}
+		rate: a.workers.Images.SetRate, pods: a.sync.Wake, node: a.node.Wake, hosts: a.hosts.Wake}
 }
 
 // read reads the settings and applies the live ones. first: it logs nothing if

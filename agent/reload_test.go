@@ -50,6 +50,7 @@ func newReloaded(t *testing.T, text string) *reloaded {
 		rate:   func(qps, burst int) { told("rate", qps, burst) },
 		pods:   func() { told("pods") },
 		node:   func() { told("node") },
+		hosts:  func() { told("hosts") },
 	}
 	r.write(t, text)
 	c, _, err := config.ReadFile(path, base)
@@ -99,6 +100,7 @@ func TestWhatCountsAtOnceAndWhatAfterARestart(t *testing.T) {
 			func(c config.Config) bool { return c.BackOffMax == 20*time.Second }},
 		{"dead containers", "", "deadContainersPerContainer: 3", "pods", "deadContainersPerContainer", "", func(c config.Config) bool { return c.DeadContainers == 3 }},
 		{"volumes", "", "keepTerminatedPodVolumes: true", "pods", "keepTerminatedPodVolumes", "", func(c config.Config) bool { return c.KeepEndedVolumes }},
+		{"hosts", "", "podHosts: true", "hosts", "podHosts", "", func(c config.Config) bool { return c.PodHosts }},
 		{"labels and room", "", "nodeLabels: {disk: ssd}\nmaxPods: 7", "pods|node|pods|node", "nodeLabels, maxPods", "",
 			func(c config.Config) bool { return c.NodeLabels["disk"] == "ssd" && c.MaxPods == 7 }},
 		{"places", "root: /a", "root: /b\nstaticPodPath: /n", "", "", "staticPodPath, root", func(c config.Config) bool { return c.Root == "/a" && c.Manifests == "/m" }},

@@ -58,6 +58,7 @@ func complete(c config.Config, once *Once) (config.Config, error) {
 	if once != nil {
 		c.Manifests, c.Listen, c.Socket = "", "", ""
 		c.KeepEndedVolumes = true // until the run is over: what its pods wrote may still be wanted
+		c.PodHosts = true         // as with docker compose
 	}
 	return c, nil
 }

@@ -5,8 +5,16 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/node"
+	"monopod/agent/podhosts"
 )
+
+// newHosts returns what names pods in the hosts files of each other.
+func (a *Agent) newHosts(m *node.Node, former []*checkpoint.Checkpoint) *podhosts.Keeper {
+	return podhosts.New(podhosts.Config{Store: a.store, Root: a.cfg.Root, Host: m.Now, Suffix: nameSuffix(a.cfg),
+		On: func() bool { return a.live.Load().PodHosts }, Former: former, Fault: a.metrics.Panic, Log: a.log})
+}
 
 // newNodeReporter returns the reporter of the Node, which beats while the sync loop turns.
 func (a *Agent) newNodeReporter(m *node.Node) *node.Reporter {

@@ -30,6 +30,7 @@ import (
 	"monopod/agent/node"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
+	"monopod/agent/podhosts"
 	"monopod/agent/podspec"
 	"monopod/agent/probe"
 	"monopod/agent/slots"
@@ -51,6 +52,7 @@ type rig struct {
 	metrics *metrics.Metrics
 	offers  chan manifests.Snapshot
 	watch   *pleg.Watch
+	hosts   *podhosts.Keeper
 	sync    *syncLoop
 	stop    func() // ends this agent; the next one is started with start
 	life    *life  // how it is killed
@@ -194,8 +196,10 @@ func (r *rig) start() {
 	if r.dial == nil {
 		r.dial = nobodyListens
 	}
+	r.hosts = podhosts.New(podhosts.Config{Store: r.store, Root: r.dir, Host: m.Now, Suffix: nameSuffix(cfg),
+		On: func() bool { return r.settings.Load().PodHosts }, Former: checkpoints, Fault: r.metrics.Panic, Log: log})
 	ws := &worker.Pool{Metrics: r.metrics, Prober: probe.Prober{Dial: r.dial, Observe: ProbeCounter(r.metrics)}, Cri: client,
-		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Disk: &instance.Disk{Root: root, Machine: m, Cgroups: r.cgroups, PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator},
+		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Disk: &instance.Disk{Root: root, Machine: m, Hosts: r.hosts, Cgroups: r.cgroups, PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator},
 		Watch: r.watch, Log: log, Sandboxes: slots.New(8), Containers: slots.New(8), Ends: slots.New(2),
 		Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans}
 	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
@@ -205,6 +209,7 @@ func (r *rig) start() {
 	parts.Go(func() { r.watch.Run(ctx) })
 	parts.Go(func() { rotator.Run(ctx) })
 	parts.Go(func() { trash.Run(ctx) })
+	parts.Go(func() { r.hosts.Run(ctx) })
 	parts.Go(func() { r.sync.Run(ctx, r.offers, r.watch) })
 	r.stop = func() {
 		cancel()

@@ -70,6 +70,7 @@ type Config struct {
 	LogInterval                time.Duration
 	DeadContainers             int
 	KeepEndedVolumes           bool
+	PodHosts                   bool
 }
 
 // DefaultPodLogs is where the kubelet has the containers' logs, too.

@@ -12,6 +12,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/logs"
 	"monopod/agent/node"
+	"monopod/agent/podhosts"
 	"monopod/agent/podspec"
 	"monopod/agent/volume"
 	"monopod/manifests"
@@ -21,6 +22,7 @@ import (
 type Disk struct {
 	Root              *checkpoint.Root
 	Machine           *node.Node
+	Hosts             *podhosts.Keeper // nil: pods are not named to each other
 	Cgroups           *node.PodCgroups
 	Rotator           *logs.Rotator
 	PodLogs, LogLinks string                                         // folders; LogLinks "": no links are made

@@ -1,6 +1,6 @@
 // Package safefile opens files and folders that other users or containers may
 // write to. It follows no link, waits for no other process, reads regular files
-// only, and writes to new files only.
+// only, and writes to new files only, but for OpenInPlace.
 package safefile
 
 import (

@@ -1,0 +1,206 @@
+package podhosts
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/panics"
+	"monopod/agent/podspec"
+	"monopod/agent/safefile"
+	"monopod/agent/volume"
+)
+
+// limit is the size in bytes up to which a file is updated.
+const limit = 1 << 20
+
+var newline = []byte("\n")
+
+// errTooLarge: a container made its hosts file larger than limit.
+var errTooLarge = fmt.Errorf("it is larger than %d bytes", limit)
+
+// foreign are the errors of files that are left alone.
+var foreign = []error{safefile.ErrLink, safefile.ErrNotRegular, safefile.ErrOtherNames, errTooLarge}
+
+// Write writes a pod's hosts file for the containers that start from now on. own is
+// what the pod's manifest says, ips are the addresses of its sandbox. Where pods are
+// named, the file is changed in place: the other containers of the pod have it mounted,
+// and follow the changes that come. It may be called without a Keeper.
+func (k *Keeper) Write(path string, p *v1.Pod, ips []string, own []byte) error {
+	if k == nil {
+		return safefile.WriteFile(path, own, 0o644)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.On() {
+		delete(k.files, p.UID)
+		return errors.Join(safefile.WriteFile(path, own, 0o644), forget(path))
+	}
+	f := k.fileOf(p.UID)
+	f.sum, f.ips = 0, ips
+	k.look()
+	k.files[p.UID] = f
+	section, sum := k.section(p, own)
+	whole := own
+	if len(section) > 0 {
+		whole = slices.Concat(bytes.TrimSuffix(own, newline), newline, section)
+	}
+	switch err := replace(path, whole); {
+	case err == nil:
+		f.sum = sum
+		return forget(path)
+	case holdsBut(path, own):
+		k.done = 0 // the names follow when they can be written
+		k.Wake()
+		return nil
+	default:
+		return err
+	}
+}
+
+// replace gives a file another content, in place if it can be.
+func replace(path string, data []byte) error {
+	f, err := safefile.OpenInPlace(path)
+	if err != nil {
+		return safefile.WriteFile(path, data, 0o644)
+	}
+	defer f.Close()
+	now, err := io.ReadAll(io.NewSectionReader(f, 0, int64(len(data))+1))
+	if err == nil && !bytes.Equal(now, data) {
+		err = rewrite(f, path, data)
+	}
+	return errors.Join(err, own(f))
+}
+
+// own gives a file the owner and the mode that it was made with.
+func own(f *os.File) error {
+	s, err := safefile.StatOf(f)
+	if err != nil {
+		return err
+	}
+	if int(s.Uid) != os.Geteuid() {
+		err = f.Chown(os.Geteuid(), os.Getegid())
+	}
+	if s.Mode&0o7777 != 0o644 {
+		err = errors.Join(err, f.Chmod(0o644))
+	}
+	return err
+}
+
+// holdsBut reports whether a file says what the pod's manifest says, whatever pods it
+// names.
+func holdsBut(path string, own []byte) bool {
+	f, err := safefile.Open(path, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	now, err := safefile.ReadAll(f, limit)
+	rest := podspec.WithHostsOfPods(now, nil)
+	return err == nil && bytes.Equal(bytes.TrimSuffix(rest, newline), bytes.TrimSuffix(own, newline))
+}
+
+// update changes the names of pods in a pod's file, if it has one, and nothing else.
+// k.mu is held.
+func (k *Keeper) update(r reader) (err error) {
+	defer panics.Catch(&err)
+	known := k.fileOf(r.UID)
+	section, sum := k.section(r.Pod, podspec.EtcHosts(r.Pod, r.ips, k.Host()))
+	if known.sum == sum {
+		return nil
+	}
+	path := volume.HostsPath(k.Root, string(r.UID))
+	f, err := safefile.OpenInPlace(path)
+	if err == nil {
+		err = change(f, path, section)
+		f.Close()
+	}
+	switch {
+	case err == nil:
+		known.sum = sum
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // no container has been started, or the pod is being removed
+	}
+	return err
+}
+
+// change gives an open file another section. It keeps what a container wrote, and
+// completes what an agent that was killed began.
+func change(f *os.File, path string, section []byte) error {
+	s, err := safefile.StatOf(f)
+	if err != nil {
+		return err
+	}
+	if s.Size() > limit {
+		return fmt.Errorf("%s: %w", path, errTooLarge)
+	}
+	now, err := safefile.ReadAll(f, limit)
+	if err != nil {
+		return err
+	}
+	whole := now
+	if begun, err := readNext(path); err != nil {
+		return err
+	} else if !bytes.HasPrefix(now, begun) {
+		whole = begun
+	}
+	next := podspec.WithHostsOfPods(whole, section)
+	switch {
+	case len(next) > limit:
+		return fmt.Errorf("%s: %w", path, errTooLarge)
+	case bytes.Equal(now, next):
+		return forget(path)
+	}
+	if err := rewrite(f, path, next); err != nil {
+		return err
+	}
+	return forget(path)
+}
+
+// nextOf is where the whole content of a file is while it is written in place.
+func nextOf(path string) string { return path + ".next" }
+
+// readNext returns the content that an agent that was killed, or whose disk was full,
+// did not write completely, nil if there is none.
+func readNext(path string) ([]byte, error) {
+	f, err := safefile.Open(nextOf(path), 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return safefile.ReadAll(f, limit)
+}
+
+// rewrite writes a file in place. An agent that is killed meanwhile leaves it torn: the
+// whole is beside it until forget.
+func rewrite(f *os.File, path string, data []byte) error {
+	if err := safefile.WriteFile(nextOf(path), data, 0o600); err != nil {
+		return err
+	}
+	s, err := safefile.StatOf(f)
+	if err == nil && s.Size() > int64(len(data)) { // first: a whole with something behind it counts as complete
+		err = f.Truncate(int64(len(data)))
+	}
+	if err == nil {
+		_, err = f.WriteAt(data, 0)
+	}
+	return err
+}
+
+// forget removes what rewrite left beside a file.
+func forget(path string) error {
+	if !checkpoint.Exists(nextOf(path)) { // a removal fails on a read-only disk, whatever there is
+		return nil
+	}
+	return os.Remove(nextOf(path))
+}

@@ -1,0 +1,208 @@
+// Package podhosts names all pods of the machine in the hosts file of each.
+package podhosts
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/panics"
+	"monopod/agent/podspec"
+	"monopod/agent/saidonce"
+	"monopod/agent/status"
+	"monopod/manifests"
+)
+
+const (
+	// gather is the time in which changes of several pods become one pass; a pass that
+	// takes long is followed by a pause of pauses times that.
+	gather = 200 * time.Millisecond
+	pauses = 10
+	// A pass in which files could not be written is repeated after retryMin, then at
+	// doubled intervals up to retryMax.
+	retryMin = time.Second
+	retryMax = time.Minute
+)
+
+// Config is what a Keeper needs.
+type Config struct {
+	Store  *status.Store
+	Root   string                   // the agent's root dir
+	Host   func() *podspec.Host     // the machine as it is
+	Suffix string                   // what the node adds to the names of pods
+	On     func() bool              // whether pods are named to each other
+	Former []*checkpoint.Checkpoint // of previous agents
+	Fault  func()                   // is called for each panic
+	Log    *slog.Logger
+}
+
+// Keeper writes the hosts files of pods: when a container starts, and in place while
+// containers have it mounted. Any goroutine may call its methods.
+type Keeper struct {
+	Config
+	wake chan struct{} // one slot
+	seed maphash.Seed
+	said saidonce.Error // of passes; Run's goroutine owns it
+
+	mu     sync.Mutex      // guards what follows, and is held while a file is written
+	former []manifests.Key // pods of previous agents that this one has not reported yet
+	pods   []reader        // those with an address, as seen last
+	names  podspec.PodNames
+	files  map[types.UID]*file
+	done   uint64 // the sum of what is written everywhere; 0: it may not be
+}
+
+// file is what is known of the hosts file of a pod.
+type file struct {
+	sum  uint64         // of the section that it has; 0: not known
+	ips  []string       // of the sandbox that was made last; nil: they are reported
+	said saidonce.Error // why it is not up to date
+}
+
+// reader is a pod whose hosts file names pods.
+type reader struct {
+	*v1.Pod
+	ips []string // its own
+}
+
+// New returns a Keeper, which keeps files up to date while it runs.
+func New(c Config) *Keeper {
+	k := &Keeper{Config: c, wake: make(chan struct{}, 1), seed: maphash.MakeSeed(), files: map[types.UID]*file{}}
+	seen := map[manifests.Key]bool{}
+	for _, c := range c.Former {
+		if key := c.Key(); !seen[key] {
+			seen[key] = true
+			k.former = append(k.former, key)
+		}
+	}
+	k.Former = nil
+	return k
+}
+
+// Wake makes the Keeper look whether pods are named to each other.
+func (k *Keeper) Wake() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run updates the files of running pods after each change, until ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
+	changes, failed := k.Store.Changes(), 0
+	for {
+		began := time.Now()
+		var retry <-chan time.Time
+		if k.pass(ctx) {
+			failed = 0
+		} else {
+			retry = time.After(min(retryMin<<min(failed, 10), retryMax))
+			failed++
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(gather, pauses*time.Since(began))):
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changes:
+		case <-k.wake:
+		case <-retry:
+		}
+	}
+}
+
+// pass updates the files of all pods for which something has changed. It reports false
+// if some must be tried again.
+func (k *Keeper) pass(ctx context.Context) (done bool) {
+	var all []reader
+	var sum uint64
+	if err := panics.Contain(func() { all, sum = k.readers() }); err != nil {
+		k.say(&k.said, err, "pods are not named to each other; trying again")
+		return false
+	}
+	done = true
+	for _, r := range all {
+		if ctx.Err() != nil {
+			return true
+		}
+		done = k.try(r) && done
+	}
+	if done && sum != 0 {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.done = sum
+	}
+	return done
+}
+
+// readers returns the pods whose files may have to change, and the sum of what they are
+// to say; 0: they say it already.
+func (k *Keeper) readers() ([]reader, uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.On() && k.done == k.sumOff() { // no file names a pod
+		return nil, 0
+	}
+	k.look()
+	sum := k.sum()
+	if sum == k.done {
+		return nil, 0
+	}
+	k.done = 0
+	return k.pods, sum
+}
+
+// try updates the file of a pod, and says once why that fails. It reports false if it
+// must be tried again.
+func (k *Keeper) try(r reader) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	err := k.update(r)
+	left, text := isForeign(err), "hosts file is not up to date; trying again"
+	if left {
+		text = "hosts file is left alone until a container of the pod starts: names of pods in it may be out of date"
+	}
+	k.say(&k.fileOf(r.UID).said, err, text, "pod", manifests.KeyOf(r.Pod).String())
+	return err == nil || left
+}
+
+// say logs an error once.
+func (k *Keeper) say(said *saidonce.Error, err error, text string, about ...any) {
+	if panics.In(err) != nil {
+		k.Fault()
+	}
+	if said.IsNew(err) {
+		k.Log.Warn(text, append(about, panics.Logged(err)...)...)
+	}
+}
+
+// fileOf returns what is known of a pod's file. k.mu is held.
+func (k *Keeper) fileOf(uid types.UID) *file {
+	f := k.files[uid]
+	if f == nil {
+		f = &file{}
+		k.files[uid] = f
+	}
+	return f
+}
+
+// isForeign reports whether an error says that a file is not to be written to: trying
+// again does not help.
+func isForeign(err error) bool {
+	for _, foreign := range foreign {
+		if errors.Is(err, foreign) {
+			return true
+		}
+	}
+	return false
+}
