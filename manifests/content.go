@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -64,7 +63,7 @@ func decodeFile(file string, data []byte, o Options) content {
 		file = abs
 	}
 	o.NodeName = strings.ToLower(strings.TrimSpace(o.NodeName))
-	f := &fileDecoder{file: file, options: o, tables: map[reflect.Type]decode.FieldTable{}}
+	f := &fileDecoder{file: file, options: o}
 	f.documents(data)
 	slices.SortStableFunc(f.problems, func(a, b decode.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -77,7 +76,6 @@ type fileDecoder struct {
 	content
 	file    string
 	options Options
-	tables  map[reflect.Type]decode.FieldTable
 }
 
 // documents takes all documents of the file.
@@ -141,25 +139,26 @@ func (f *fileDecoder) contained(d decode.Document) {
 }
 
 func (f *fileDecoder) document(d decode.Document) {
-	if d.Root == nil {
+	if d.Err.Message != "" {
 		d.Err.File = f.file
-		f.unreadable(d.Err)
+		f.refuse(d.Object(), &d.Err)
+		f.problems = append(f.problems, d.Err)
 		return
 	}
-	f.object(decode.Object{Node: d.Root, Line: d.Line})
+	f.object(d.Object())
 }
 
 // pod takes a Pod.
 func (f *fileDecoder) pod(o decode.Object) {
-	r := &decode.Reader{File: f.file, Line: o.Line, Validation: f.options.Validation, Tables: f.tables}
+	r := &decode.Reader{File: f.file, Validation: f.options.Validation}
 	pod := &v1.Pod{}
-	r.Value(nil, o.Node, reflect.ValueOf(pod).Elem(), o.Path)
+	r.Read(o, pod)
 	pinned := pod.UID != ""
 	accepted := accept(pod, f.file, f.options)
 	for _, e := range validate.Pod(pod, f.options.RuntimeClasses) {
 		if !r.IsMisread(o, e.Field) {
 			n := decode.Find(o.Node, e.Field)
-			r.Report(n, decode.Under(o.Path, e.Field), e.Text, e.Warning)
+			r.Report(o, n, decode.Join(o.Path, e.Field), e.Text, e.Warning)
 		}
 	}
 	problems := r.Problems
