@@ -66,11 +66,8 @@ func nextStep(path string) (name, rest string) {
 
 // Follow returns what an alias stands for.
 func Follow(n *yaml.Node) *yaml.Node {
-	for range maxDepth {
-		if n.Kind != yaml.AliasNode {
-			return n
-		}
-		n = n.Alias
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
 	}
 	return n
 }

@@ -68,7 +68,7 @@ func (s *Settings) fill(path string, fields Fields, object map[string]any) {
 			if isObject {
 				s.fill(at, to, inner)
 			} else {
-				s.reader.fitting(s.root, at, reflect.TypeFor[struct{}](), v)
+				s.reader.fitting(s.root, at, reflect.TypeFor[struct{}](), v) // which takes any object
 			}
 		default:
 			if v = s.reader.fitting(s.root, at, types[name], v); v != nil {
