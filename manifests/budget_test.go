@@ -92,6 +92,17 @@ func TestMuchThatIsWrongIsSaidAtLittleCost(t *testing.T) {
 	}
 }
 
+func TestManyUnknownFieldsCostLittle(t *testing.T) {
+	for _, validation := range []string{"Strict", "Ignore"} {
+		o := node1
+		o.Validation = validation
+		file := []byte(podHead + "spec:\n" + numbered("  x%d: y\n", 40_000) + "  containers: [{name: c, image: i}]\n")
+		if spent := allocated(func() { Decode("/m/x.yaml", file, o) }) >> 20; spent > 130 {
+			t.Errorf("%s: %d MiB were allocated", validation, spent)
+		}
+	}
+}
+
 func TestProblemsAreShort(t *testing.T) {
 	file := "apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: &l " + repeated("x ", 1<<20) + ", y: *l}}\nspec: {containers: [{name: c, image: i}]}\n"
 	_, problems := Decode("/m/x.yaml", []byte(file), node1)

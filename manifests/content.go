@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -86,7 +85,7 @@ func decoded(file string, data []byte, o Options) *fileDecoder {
 		file = abs
 	}
 	o.NodeName = strings.ToLower(strings.TrimSpace(o.NodeName))
-	f := &fileDecoder{file: file, options: o, tables: map[reflect.Type]decode.FieldTable{}}
+	f := &fileDecoder{file: file, options: o}
 	f.documents(data)
 	slices.SortStableFunc(f.problems, func(a, b decode.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -100,7 +99,6 @@ type fileDecoder struct {
 	file    string
 	options Options
 	objects []decode.Object // of the pods, in the same order
-	tables  map[reflect.Type]decode.FieldTable
 }
 
 // documents takes all documents of the file.
@@ -164,28 +162,29 @@ func (f *fileDecoder) contained(d decode.Document) {
 }
 
 func (f *fileDecoder) document(d decode.Document) {
-	if d.Root == nil {
+	if d.Err.Message != "" {
 		d.Err.File = f.file
-		f.unreadable(d.Err)
+		f.refuse(d.Object(), &d.Err)
+		f.problems = append(f.problems, d.Err)
 		return
 	}
-	f.object(decode.Object{Node: d.Root, Line: d.Line})
+	f.object(d.Object())
 }
 
 // pod takes a Pod.
 func (f *fileDecoder) pod(o decode.Object) {
-	r := &decode.Reader{File: f.file, Line: o.Line, Validation: f.options.Validation, Tables: f.tables}
+	r := &decode.Reader{File: f.file, Validation: f.options.Validation}
 	pod := &v1.Pod{}
-	r.Value(nil, o.Node, reflect.ValueOf(pod).Elem(), o.Path)
+	r.Read(o, pod)
 	f.options.Fill.pod(pod, func(field, name string) {
-		r.Report(decode.Find(o.Node, field), decode.Under(o.Path, field), fmt.Sprintf("$(%s) has no value: set the environment variable %[1]s", name), false)
+		r.Report(o, decode.Find(o.Node, field), decode.Join(o.Path, field), fmt.Sprintf("$(%s) has no value: set the environment variable %[1]s", name), false)
 	})
 	pinned := pod.UID != ""
 	given := validate.Given{RuntimeClasses: f.options.RuntimeClasses, NodeName: pod.Spec.NodeName,
 		Misread: func(field string) bool { return r.IsMisread(o, field) }}
 	accepted := accept(pod, f.file, f.options)
 	for _, e := range validate.Pod(pod, given) {
-		r.Report(decode.Find(o.Node, e.Field), decode.Under(o.Path, e.Field), e.Text, e.Warning)
+		r.Report(o, decode.Find(o.Node, e.Field), decode.Join(o.Path, e.Field), e.Text, e.Warning)
 	}
 	problems := r.Problems
 	if slices.ContainsFunc(problems, func(p decode.Problem) bool { return !p.Warning }) {

@@ -59,6 +59,9 @@ func TestDecode(t *testing.T) {
 			problems: "5:11 spec.contaners: unknown field \"contaners\": did you mean \"containers\"?"},
 		{name: "pod list", file: "apiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: a}\n  spec: {containers: [{name: c, image: i}]}\n- metadata: {name: b}\n  spec: {containers: [{name: c}]}\n",
 			pods: "default/a-node1", problems: "7:23 items[1].spec.containers[0].image: Required value"},
+		{name: "one bad item beside others", file: "apiVersion: v1\nkind: PodList\nitems:\n- metadata: {name: a}\n  spec: {priority: x, containers: [{name: c, image: i}]}\n- metadata: {name: b}\n  spec: {containers: [{name: c, image: i}]}\n" +
+			"- metadata: {name: c}\n  spec: {hostPID: true, hostPID: true, containers: [{name: c, image: i}]}\n- null\n",
+			pods: "default/b-node1", problems: "5:20 items[0].spec.priority: expected a number (int32), got a string (\"x\")\n9:25 items[2].spec.hostPID: duplicate field \"hostPID\"\n10:3 items[3]: expected a Pod, got nothing"},
 		{name: "list in list", file: "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n  - {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, image: i}]}}\n", pods: "default/a-node1"},
 		{name: "empty list", file: "apiVersion: v1\nkind: PodList\nitems: []\n"},
 		{name: "list without items", file: "apiVersion: v1\nkind: List\n", problems: "1:1 items: a list needs items"},
@@ -95,6 +98,10 @@ func TestDecode(t *testing.T) {
 		{name: "unknown field, ignored", validate: "Ignore", file: podYAML("a", "zzzzzzzzzz: true"), pods: "default/a-node1"},
 		{name: "duplicate field", file: podYAML("a", "hostNetwork: true", "hostNetwork: false"), problems: `7:3 spec.hostNetwork: duplicate field "hostNetwork": it stands on line 6 already`},
 		{name: "duplicate field, warned of", validate: "Warn", file: podYAML("a", "hostNetwork: true", "hostNetwork: false"), pods: "default/a-node1", problems: `~7:3 spec.hostNetwork: duplicate`},
+		{name: "a field three times", file: podYAML("a", "hostPID: true", "hostPID: false", "hostPID: true"),
+			problems: "7:3 spec.hostPID: duplicate field \"hostPID\": it stands on line 6 already\n8:3 spec.hostPID: duplicate field \"hostPID\": it stands on line 7 already"},
+		{name: "unknown fields with dots and in lists", file: podYAML("a", "containers.x: 1", "securityContext: {sysctls: [{name: kernel.sem, value: '1', 'a[0].b': c}]}"),
+			problems: "6:3 spec.containers.x: unknown field \"containers.x\": did you mean \"containers\"?\n7:62 spec.securityContext.sysctls[0].a[0].b: unknown field \"a[0].b\""},
 		{name: "all at once", file: podYAML("a", "restartPolicy: Sometimes", "hostNetwork: maybe", "priority: high", "foo: bar"),
 			problems: "6:18 spec.restartPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\"\n" +
 				"7:16 spec.hostNetwork: expected true or false, got a string (\"maybe\")\n" +
@@ -117,6 +124,7 @@ func TestDecode(t *testing.T) {
 		{name: "managed fields", file: "apiVersion: v1\nkind: Pod\nmetadata: {name: a, managedFields: [{fieldsV1: {\"f:x\": {}}}], creationTimestamp: null}\nspec: {containers: [{name: c, image: i}]}\nstatus: {phase: Running}", pods: "default/a-node1"},
 
 		{name: "merge key", file: "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - &base {name: c, image: i}\n  - <<: *base\n    name: d\n", pods: "default/a-node1"},
+		{name: "merge key behind a field that it has too", file: podYAML("a", "hostPID: true", "<<: {hostPID: false}"), problems: "6:12 spec.hostPID: can be read in two ways, as a boolean (true) and, by the kubelet (YAML 1.1), as false: write << before all other fields"},
 		{name: "merge of many", file: "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n  - &x {name: c, image: i}\n  - <<: [*x, {name: e}]\n    name: d\n", pods: "default/a-node1"},
 		{name: "merge of a string", file: podYAML("a", "<<: x"), problems: `6:7 spec: << merges objects, got a string ("x")`},
 		{name: "alias of itself", file: "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: &s\n  affinity: *s\n  containers: [{name: c, image: i}]\n", problems: "5:13 : *s stands inside what it stands for: an alias cannot hold itself"},
@@ -156,6 +164,17 @@ func TestDecodeNamesPodAndFile(t *testing.T) {
 	want := `/m/x.yaml:6:16: spec.hostNetwork: expected true or false, got a string ("maybe")`
 	if p := problems[0]; p.Pod != "default/web-node1" || p.Error() != want {
 		t.Errorf("%s: %s", p.Pod, p.Error())
+	}
+}
+
+// Its last good version runs on.
+func TestAPodThatIsReadInTwoWaysIsKnownAndRefused(t *testing.T) {
+	c := decodeFile("/m/x.yaml", []byte(podYAML("web", "hostPID: true", "<<: {hostPID: false}")), node1)
+	if len(c.refused) != 1 || c.refused[0].String() != "default/web-node1" || c.unclear || len(c.pods) > 0 {
+		t.Errorf("refused %v, unclear %v, pods %v", c.refused, c.unclear, c.pods)
+	}
+	if len(c.problems) != 1 || c.problems[0].Pod != "default/web-node1" {
+		t.Errorf("problems %v", c.problems)
 	}
 }
 

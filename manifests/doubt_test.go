@@ -48,7 +48,7 @@ func TestInDoubtTheFirstSnapshotIsCertain(t *testing.T) {
 }
 
 func TestAPanicOverADocumentIsAProblemOfItsFile(t *testing.T) {
-	f := &fileDecoder{file: "/m/a.yaml", options: node1, tables: nil}
+	f := &fileDecoder{file: "/m/a.yaml", options: node1}
 	f.contained(decode.Document{Root: &yaml.Node{Kind: yaml.MappingNode, Line: 3, Column: 1, Content: []*yaml.Node{nil, nil}}, Line: 4})
 	if len(f.problems) != 1 || !f.unclear || len(f.faults) != 1 {
 		t.Fatalf("problems %v, unclear %v, faults %v", f.problems, f.unclear, f.faults)

@@ -13,11 +13,7 @@ import (
 // problem places a problem in the object.
 func (f *fileDecoder) problem(o decode.Object, name, message string) decode.Problem {
 	n := decode.Find(o.Node, name)
-	p := o.Path
-	if name != "" {
-		p = p.Child(name)
-	}
-	return decode.Problem{File: f.file, Line: n.Line + o.Line, Column: n.Column, Field: decode.PathText(p), Message: message}
+	return decode.Problem{File: f.file, Line: n.Line + o.Line, Column: n.Column, Field: decode.Join(o.Path, name), Message: message}
 }
 
 // object takes an object by its kind.
@@ -89,8 +85,7 @@ func (f *fileDecoder) list(o decode.Object, kind string) {
 		f.unreadable(f.problem(o, "items", "expected a list, got "+decode.Describe(items)))
 		return
 	}
-	for i, item := range items.Content {
-		inner := decode.Object{Node: item, Line: o.Line, Path: o.Path.Child("items").Index(i), Depth: o.Depth + 1, Kind: kind}
+	for _, inner := range o.Items(items, kind) {
 		if inner.Depth > 5 {
 			f.unreadable(f.problem(o, "items", "too many lists in lists"))
 			return

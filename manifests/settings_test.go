@@ -22,6 +22,8 @@ func TestReadSettings(t *testing.T) {
 		{"a value that does not fit is not judged", "many: lots\n", `1:7 many: expected a number (int64), got a string ("lots")`},
 		{"a value that is wrong", "---\n# first\nmany: 99\n", "3:7 many: too many"},
 		{"a value of a map that is wrong", "things:\n  ok: x\n  a.b: bad\n", "3:8 things[a.b]: bad"},
+		{"null for a type that reads JSON itself", "seen: null\n", ""},
+		{"a value for it", "seen: [1]\n", "1:1 seen: given"},
 		{"an object that is null", "inner: null\n", ""},
 		{"an object that is none", "inner: 3\n", "1:8 inner: expected an object, got a number (3)"},
 		{"no duration", "inner:\n  wait: soon\n", `2:9 inner.wait: expected a duration such as 10s or 5m, got a string ("soon")`},
@@ -34,11 +36,15 @@ func TestReadSettings(t *testing.T) {
 			var many *int64
 			var things map[string]string
 			var wait *metav1.Duration
-			s := decode.ReadSettings("f.yaml", []byte(row.text), decode.Fields{"name": &name, "many": &many, "things": &things, "inner": decode.Fields{"wait": &wait}})
+			var seen given
+			s := decode.ReadSettings("f.yaml", []byte(row.text), decode.Fields{"name": &name, "many": &many, "things": &things, "seen": &seen, "inner": decode.Fields{"wait": &wait}})
 			if many != nil {
 				if *many != 3 && *many != 2 {
 					s.Refuse("many", "too %s", "many")
 				}
+			}
+			if seen {
+				s.Refuse("seen", "given")
 			}
 			if things["a.b"] == "bad" {
 				s.Refuse("things[a.b]", "bad")
@@ -51,4 +57,12 @@ func TestReadSettings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// given is true once there is a value.
+type given bool
+
+func (g *given) UnmarshalJSON([]byte) error {
+	*g = true
+	return nil
 }

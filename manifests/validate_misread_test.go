@@ -2,7 +2,6 @@ package manifests
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -195,10 +194,11 @@ func misreadEach(t *testing.T, file string, atLeast int) {
 		t.Fatal(err)
 	}
 	decoded := func() []decode.Problem {
-		f := &fileDecoder{file: "/m/x.yaml", tables: map[reflect.Type]decode.FieldTable{}}
-		f.options = Options{NodeName: "node1", NameSuffix: true}
-		f.object(decode.Object{Node: root.Content[0]})
-		return f.problems
+		text, err := yaml.Marshal(&root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return decodeFile("/m/x.yaml", text, Options{NodeName: "node1", NameSuffix: true}).problems
 	}
 	if problems := decoded(); len(problems) > 0 {
 		t.Fatalf("the pod itself has problems:\n%s", words(problems))

@@ -30,6 +30,8 @@ const (
 	// maxRetried is how many bytes of a file are parsed again to find the place
 	// of an error.
 	maxRetried = 4 << 20
+	// maxAsked is how many different scalars of a document are read again, alone.
+	maxAsked = 1000
 	// maxTokens stops the parser: no document of maxValues values is made of
 	// more tokens, unless many of them have anchors or tags.
 	maxTokens = 2 * maxValues
@@ -87,20 +89,24 @@ type scale struct {
 	anchored map[*yaml.Node]*weight // nil while the value is being weighed
 	left     int                    // values
 	added    int                    // bytes, by aliases
+	before   int                    // columns of the first line that the file has not
 	wrong    *yaml.Node             // where the document became too much; nil: nowhere
 	why      string
 }
 
 // weigh returns how many values a document stands for, or the node that is too
-// much and why.
-func weigh(root *yaml.Node) (values int, wrong *yaml.Node, why string) {
-	s := &scale{anchored: map[*yaml.Node]*weight{}, left: maxValues}
+// much and why. It takes columns off the first line.
+func weigh(root *yaml.Node, before int) (values int, wrong *yaml.Node, why string) {
+	s := &scale{anchored: map[*yaml.Node]*weight{}, left: maxValues, before: before}
 	w := s.weigh(root, 0)
 	return w.values, s.wrong, s.why
 }
 
 // weigh weighs one value at a depth. Once something is wrong it returns at once.
 func (s *scale) weigh(n *yaml.Node, depth int) weight {
+	if n.Line == 1 {
+		n.Column -= s.before
+	}
 	if n.Kind == yaml.AliasNode {
 		return s.alias(n, depth)
 	}

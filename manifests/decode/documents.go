@@ -17,13 +17,15 @@ import (
 type Document struct {
 	Root *yaml.Node // its content; nil if it cannot be parsed
 	Line int        // what to add to a node's line to count from the file's start
-	Err  Problem    // why root is nil
+	Err  Problem    // why it cannot be read; without a message: it can be
+	says reading
 }
 
 // chunk is the text of one document and the line of the file it starts on, from 0.
 type chunk struct {
-	text []byte
-	line int
+	text   []byte
+	line   int
+	before int // columns of its first line that the file has not
 }
 
 // Documents parses every document of a file on its own, so that a bad one
@@ -36,10 +38,8 @@ func Documents(data []byte) iter.Seq[Document] {
 			if blank(c.text) {
 				continue
 			}
-			for _, d := range c.parse(b) {
-				if !yield(d) {
-					return
-				}
+			if d := c.parse(b); d != nil && !yield(*d) {
+				return
 			}
 			if b.documents < 0 || b.values < 0 {
 				return
@@ -59,14 +59,14 @@ func chunks(data []byte) iter.Seq[chunk] {
 				end = at + i + 1
 			}
 			if marker(data[at:end]) && at > start {
-				if !yield(chunk{data[start:at], startLine}) {
+				if !yield(chunk{text: data[start:at], line: startLine}) {
 					return
 				}
 				start, startLine = at, line
 			}
 			at = end
 		}
-		yield(chunk{data[start:], startLine})
+		yield(chunk{text: data[start:], line: startLine})
 	}
 }
 
@@ -91,43 +91,43 @@ func blank(text []byte) bool {
 	return true
 }
 
-// parse returns the chunk's documents; usually that is one.
-func (c chunk) parse(b *budget) (docs []Document) {
-	// The parser reports by panic inside and recovers only what it knows.
+// parse returns the chunk's document; nil if it says nothing.
+func (c chunk) parse(b *budget) (d *Document) {
+	// The parsers report by panic inside and recover only what they know.
 	defer func() {
 		if r := recover(); r != nil {
-			docs = append(docs, c.refused(fmt.Errorf("not readable as YAML: %v", r), b))
+			d = c.refused(fmt.Errorf("not readable as YAML: %v", r), b)
 		}
 	}()
 	if len(c.text) > maxDocument {
-		return []Document{c.tooMuch(0, "larger than 2 MiB: "+splitIt)}
+		return c.wrong(spot{1, 1}, "larger than 2 MiB: "+splitIt)
 	}
-	if root := parseJSON(c.text); root != nil {
-		return c.take(docs, root, b)
-	}
+	c.text, c.before = asYAML(c.text)
 	dec, meter := newMeter(c.text)
-	for {
-		var n yaml.Node
-		err := dec.Decode(&n)
-		switch {
-		case errors.Is(err, io.EOF):
-			return docs
-		case meter.full:
-			return append(docs, c.tooMuch(meter.at, fmt.Sprintf("the document holds more than %d values: %s", maxValues, splitIt)))
-		case err != nil:
-			return append(docs, c.refused(err, b))
-		case len(n.Content) == 1:
-			docs = c.take(docs, n.Content[0], b)
-		}
-		if b.documents < 0 || b.values < 0 {
-			return docs
-		}
+	var first, second yaml.Node
+	err := dec.Decode(&first)
+	if errors.Is(err, io.EOF) {
+		return nil
 	}
+	if err == nil {
+		err = dec.Decode(&second)
+	}
+	switch {
+	case meter.full:
+		return c.wrong(c.spot(meter.at), fmt.Sprintf("the document holds more than %d values: %s", maxValues, splitIt))
+	case err == nil:
+		return c.wrong(spot{second.Line, second.Column}, "a second document begins without a line of its own: end lines with \\n")
+	case !errors.Is(err, io.EOF):
+		return c.refused(err, b)
+	case len(first.Content) != 1:
+		return nil
+	}
+	return c.take(first.Content[0], b)
 }
 
-// take adds a document that was parsed, if it is no more than may be.
-func (c chunk) take(docs []Document, root *yaml.Node, b *budget) []Document {
-	values, wrong, why := weigh(root)
+// take reads a document that was parsed, if it is no more than may be.
+func (c chunk) take(root *yaml.Node, b *budget) *Document {
+	values, wrong, why := weigh(root, c.before)
 	b.documents, b.values = b.documents-1, b.values-values
 	switch {
 	case wrong != nil:
@@ -136,15 +136,41 @@ func (c chunk) take(docs []Document, root *yaml.Node, b *budget) []Document {
 	case b.values < 0:
 		wrong, why = root, fmt.Sprintf("the file holds more than %d values: the rest of it is not read; use several files", maxFileValues)
 	case IsNull(root):
-		return docs
+		return nil
 	default:
-		return append(docs, Document{Root: root, Line: c.line})
+		return c.read(root)
 	}
-	return append(docs, Document{Err: Problem{Line: c.line + wrong.Line, Column: wrong.Column, Message: why}})
+	return c.wrong(spot{wrong.Line, wrong.Column}, why)
 }
 
-// tooMuch is a document that is refused at a byte of its text.
-func (c chunk) tooMuch(at int, why string) Document {
-	s := c.spot(at)
-	return Document{Err: Problem{Line: c.line + s.line, Column: s.column, Message: why}}
+// read has the kubelet's parser say what a document means.
+func (c chunk) read(root *yaml.Node) *Document {
+	d := &Document{Root: root, Line: c.line}
+	r := &d.says
+	var err error
+	if r.value, err = asJSON(c.text); err == nil {
+		r.pair(root, r.value)
+	} else {
+		r.blame(root)
+		at := *root
+		if line, _ := errorLine(err); line > 0 {
+			at.Line, at.Column = min(line, 1+bytes.Count(c.text, []byte("\n"))), 1
+		}
+		r.refuse(&at, "the kubelet cannot read this: "+err.Error())
+	}
+	if r.at == nil {
+		return d
+	}
+	d.Err = c.wrong(spot{r.at.Line, r.at.Column}, clipAt(r.why, maxSaid)).Err
+	each(root, "", func(n *yaml.Node, path string) {
+		if n == r.at {
+			d.Err.Field = clipAt(path, maxSaid/2)
+		}
+	})
+	return d
+}
+
+// wrong is a document that is refused at a place of its text.
+func (c chunk) wrong(at spot, why string) *Document {
+	return &Document{Err: Problem{Line: c.line + at.line, Column: at.column, Message: why}}
 }

@@ -1,34 +1,54 @@
 package decode
 
 import (
+	"strconv"
+
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Object is one Kubernetes object of a document: its root or an item of a list.
 type Object struct {
 	Node  *yaml.Node
-	Line  int         // to add to the lines of nodes
-	Path  *field.Path // of the object in its document, nil for the root
-	Depth int         // of lists around it
-	Kind  string      // of an object that need not say its kind
+	Line  int    // to add to the lines of nodes
+	Path  string // of the object in its document, "" for the root
+	Depth int    // of lists around it
+	Kind  string // of an object that need not say its kind
+	value any    // what it says
+	doc   *reading
+}
+
+// Object returns the document's root.
+func (d Document) Object() Object {
+	return Object{Node: d.Root, Line: d.Line, value: d.says.value, doc: &d.says}
+}
+
+// Items returns the items of an object's list, which need not say that they are of a kind.
+func (o Object) Items(list *yaml.Node, kind string) []Object {
+	values, _ := o.value.(map[string]any)["items"].([]any)
+	items := make([]Object, len(values))
+	for i, v := range values {
+		items[i] = Object{Node: list.Content[i], Line: o.Line, Path: Join(o.Path, "items["+strconv.Itoa(i)+"]"), Depth: o.Depth + 1, Kind: kind, value: v, doc: o.doc}
+	}
+	return items
 }
 
 // Text returns the string below the given names, "" if there is none.
 func Text(n *yaml.Node, names ...string) string {
 	for _, name := range names {
-		if n.Kind != yaml.MappingNode {
+		if n == nil {
 			return ""
 		}
-		_, value := Lookup(n, name)
-		if value == nil {
-			return ""
+		if _, n = Lookup(n, name); n != nil {
+			n = Follow(n)
 		}
-		n = Follow(value)
 	}
-	if n.Kind != yaml.ScalarNode {
+	if n == nil || n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
 		return ""
 	}
-	s, _ := scalar(n).(string)
-	return s
+	return n.Value
+}
+
+// IsNull reports whether a node has no value: null, ~ or no value at all.
+func IsNull(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }

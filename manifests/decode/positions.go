@@ -21,7 +21,13 @@ func place(key, value *yaml.Node) *yaml.Node {
 // spec.containers[0].image or metadata.labels[app]. Where the path leaves the
 // manifest it is the nearest parent that exists.
 func Find(root *yaml.Node, path string) *yaml.Node {
-	value, at := Follow(root), root
+	at, _ := find(root, path)
+	return at
+}
+
+// find is Find that returns what is there, too.
+func find(root *yaml.Node, path string) (at, value *yaml.Node) {
+	at, value = root, Follow(root)
 	for path != "" {
 		var name string
 		name, path = nextStep(path)
@@ -29,20 +35,20 @@ func Find(root *yaml.Node, path string) *yaml.Node {
 		case yaml.MappingNode:
 			k, v := Lookup(value, name)
 			if v == nil {
-				return at
+				return at, value
 			}
 			at, value = place(k, v), Follow(v)
 		case yaml.SequenceNode:
 			i, err := strconv.Atoi(name)
 			if err != nil || i < 0 || i >= len(value.Content) {
-				return at
+				return at, value
 			}
 			at, value = value.Content[i], Follow(value.Content[i])
 		default:
-			return at
+			return at, value
 		}
 	}
-	return at
+	return at, value
 }
 
 // nextStep cuts the first field, index or key off a path.
@@ -60,52 +66,37 @@ func nextStep(path string) (name, rest string) {
 
 // Follow returns what an alias stands for.
 func Follow(n *yaml.Node) *yaml.Node {
-	for range maxDepth {
-		if n.Kind != yaml.AliasNode {
-			return n
-		}
-		n = n.Alias
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
 	}
 	return n
 }
 
-// Lookup returns the last entry of that name in a mapping, and in the
-// mappings merged into it; nil if there is none.
+// Lookup returns the last entry of that name in a mapping; nil if there is none.
 func Lookup(mapping *yaml.Node, name string) (key, value *yaml.Node) {
-	return lookupBelow(mapping, name, 4)
-}
-
-func lookupBelow(mapping *yaml.Node, name string, depth int) (key, value *yaml.Node) {
-	var merged []*yaml.Node
-	for i := len(mapping.Content) - 2; i >= 0; i -= 2 {
-		k := mapping.Content[i]
-		if isMerge(k) {
-			merged = append(merged, mapping.Content[i+1])
-		} else if text, ok := keyText(Follow(k)); ok && text == name {
-			return k, mapping.Content[i+1]
-		}
-	}
-	if depth == 0 {
+	if mapping.Kind != yaml.MappingNode {
 		return nil, nil
 	}
-	for _, m := range merged {
-		m = Follow(m)
-		sources := []*yaml.Node{m}
-		if m.Kind == yaml.SequenceNode {
-			sources = m.Content[:min(len(m.Content), 5)]
-		}
-		for _, s := range sources {
-			if s = Follow(s); s.Kind == yaml.MappingNode {
-				if k, v := lookupBelow(s, name, depth-1); v != nil {
-					return k, v
-				}
-			}
+	for i := len(mapping.Content) - 2; i >= 0; i -= 2 {
+		if k := mapping.Content[i]; k.Kind == yaml.ScalarNode && k.Value == name {
+			return k, mapping.Content[i+1]
 		}
 	}
 	return nil, nil
 }
 
-// isMerge reports whether a key merges other mappings into this one.
-func isMerge(k *yaml.Node) bool {
-	return k.Kind == yaml.ScalarNode && k.Value == "<<" && (k.Tag == "" || k.Tag == "!!merge")
+// each visits a value and all in it, through aliases, each with its path. A key has
+// the path of its object.
+func each(n *yaml.Node, path string, visit func(n *yaml.Node, path string)) {
+	visit(n, path)
+	n = Follow(n)
+	for i, child := range n.Content {
+		at := path
+		if n.Kind == yaml.SequenceNode {
+			at += "[" + strconv.Itoa(i) + "]"
+		} else if i%2 == 1 && !isMerge(n.Content[i-1]) {
+			at = Join(path, n.Content[i-1].Value)
+		}
+		each(child, at, visit)
+	}
 }

@@ -1,41 +1,16 @@
 package decode
 
 import (
-	"encoding/base64"
 	"encoding/json"
-	"math"
+	"fmt"
+	"maps"
 	"reflect"
 	"slices"
-	"strings"
+	"strconv"
 
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
 )
-
-// IsMisread reports whether a field could not be read, or what it is in, or a part of
-// it, so that validation of it means nothing.
-func (r *Reader) IsMisread(o Object, path string) bool {
-	if len(r.misread) == 0 {
-		return false
-	}
-	path = PathText(Under(o.Path, path))
-	return slices.ContainsFunc(r.misread, func(m string) bool { return m == "" || isPart(path, m) || isPart(m, path) })
-}
-
-// isPart reports whether a field is another one or a part of it.
-func isPart(path, of string) bool {
-	rest, ok := strings.CutPrefix(path, of)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
-}
-
-// Under puts a path that is relative to an object behind the object's own.
-func Under(base *field.Path, path string) *field.Path {
-	if path == "" {
-		return base
-	}
-	return base.Child(path)
-}
 
 const (
 	// MaxProblems bounds the problems reported about one document.
@@ -44,23 +19,22 @@ const (
 	maxSaid = 1000
 )
 
-// Reader fills Go values from nodes and reports every misfit with its place.
+// Reader fills Go values from objects and reports every misfit with its place.
 // It decodes as the kubelet does: field names are case-sensitive, null leaves
 // a field unset, a number is never taken for a string.
 type Reader struct {
 	File       string
-	Line       int    // added to the lines of nodes
 	Validation string // Strict, Warn or Ignore: unknown and duplicate fields
 	Problems   []Problem
 	misread    []string // paths whose values do not fit
-	Tables     map[reflect.Type]FieldTable
+	known      map[reflect.Type]map[string]reflect.Type
 }
 
 // full reports whether so much is wrong that nothing more is read or said.
 func (r *Reader) full() bool { return len(r.Problems) >= MaxProblems }
 
-// Report adds a problem at a node.
-func (r *Reader) Report(n *yaml.Node, p *field.Path, text string, warning bool) {
+// Report adds a problem of an object at a node.
+func (r *Reader) Report(o Object, n *yaml.Node, p, text string, warning bool) {
 	if r.full() {
 		return
 	}
@@ -68,135 +42,140 @@ func (r *Reader) Report(n *yaml.Node, p *field.Path, text string, warning bool) 
 		text, warning = "too many problems, the rest is left out: "+text, false
 	}
 	r.Problems = append(r.Problems, Problem{
-		File: r.File, Line: n.Line + r.Line, Column: n.Column,
-		Field: clipAt(PathText(p), maxSaid/2), Message: clipAt(text, maxSaid), Warning: warning,
+		File: r.File, Line: n.Line + o.Line, Column: n.Column,
+		Field: clipAt(p, maxSaid/2), Message: clipAt(text, maxSaid), Warning: warning,
 	})
 }
 
-// fail reports a value that does not fit.
-func (r *Reader) fail(n *yaml.Node, p *field.Path, text string) {
-	r.misread = append(r.misread, PathText(p))
-	r.Report(n, p, text, false)
-}
-
 // strict reports what only strict validation refuses.
-func (r *Reader) strict(n *yaml.Node, p *field.Path, text string) {
+func (r *Reader) strict(o Object, n *yaml.Node, p, text string) {
 	if r.Validation != "Ignore" {
-		r.Report(n, p, text, r.Validation == "Warn")
+		r.Report(o, n, p, text, r.Validation == "Warn")
 	}
 }
 
-// Value sets v to what n says. key is n's key, nil in a list.
-func (r *Reader) Value(key, n *yaml.Node, v reflect.Value, p *field.Path) {
-	if r.full() {
-		return
+// IsMisread reports whether a field could not be read, or what it is in, or a part of
+// it, so that validation of it means nothing.
+func (r *Reader) IsMisread(o Object, path string) bool {
+	if len(r.misread) == 0 {
+		return false
 	}
-	at := place(key, n)
-	if n = Follow(n); IsNull(n) {
-		v.SetZero()
-		return
+	path = Join(o.Path, path)
+	return slices.ContainsFunc(r.misread, func(m string) bool { return within(m, path) || within(path, m) })
+}
+
+// Read fills what to points to, with all of an object that fits.
+func (r *Reader) Read(o Object, to any) {
+	r.duplicates(o)
+	if !o.doc.heavy {
+		if unknown, err := unmarshal(o.value, to); err == nil && len(unknown) == 0 {
+			return
+		}
 	}
-	if v.Kind() == reflect.Pointer {
-		v.Set(reflect.New(v.Type().Elem()))
-		v = v.Elem()
-	}
-	if u, ok := v.Addr().Interface().(json.Unmarshaler); ok {
-		r.custom(at, n, u, p)
-		return
-	}
-	switch {
-	case v.Kind() == reflect.Struct && n.Kind == yaml.MappingNode:
-		r.object(n, v, p)
-	case v.Type() == reflect.TypeFor[Fields]() && n.Kind == yaml.MappingNode:
-		r.targets(n, v.Interface().(Fields), p)
-	case v.Kind() == reflect.Map && n.Kind == yaml.MappingNode:
-		r.mapping(n, v, p)
-	case v.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode:
-		r.list(n, v, p)
-	case n.Kind == yaml.ScalarNode && setScalar(v, scalar(n)):
-	default:
-		r.fail(at, p, misfit(v, n))
+	reflect.ValueOf(to).Elem().SetZero()
+	fitting := r.fitting(o, "", reflect.TypeOf(to).Elem(), o.value)
+	if _, err := unmarshal(fitting, to); err != nil {
+		r.fail(o, o.Node, o.Path, "cannot be read: "+err.Error())
 	}
 }
 
-// list fills a slice.
-func (r *Reader) list(n *yaml.Node, v reflect.Value, p *field.Path) {
-	items := reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content))
-	for i, item := range n.Content {
-		r.Value(nil, item, items.Index(i), p.Index(i))
+// duplicates reports the fields that stand in their object again.
+func (r *Reader) duplicates(o Object) {
+	if o.doc.twice == nil {
+		return
 	}
-	v.Set(items)
+	each(o.Node, o.Path, func(n *yaml.Node, path string) {
+		var again []*yaml.Node
+		for ; o.doc.twice[n] != nil; n = o.doc.twice[n] {
+			again = append(again, n)
+		}
+		for _, key := range slices.Backward(again) {
+			name, before := Clip(key.Value), o.doc.twice[key]
+			r.strict(o, key, Join(path, name), fmt.Sprintf("duplicate field %q: it stands on line %d already", name, before.Line+o.Line))
+		}
+	})
 }
 
-// custom fills a type that reads JSON itself, such as a quantity.
-func (r *Reader) custom(at, n *yaml.Node, u json.Unmarshaler, p *field.Path) {
-	text, err := json.Marshal(r.generic(n, p))
-	if _, ok := u.(*resource.Quantity); ok && !bearable(strings.Trim(string(text), `"`)) {
-		err = resource.ErrFormatWrong
-	}
-	if err == nil {
-		err = u.UnmarshalJSON(text)
-	}
+// unmarshal decodes as the kubelet does. It returns the unknown fields, too.
+func unmarshal(value any, to any) (unknown []error, err error) {
+	text, err := json.Marshal(value)
 	if err != nil {
-		r.fail(at, p, customMisfit(u, n))
+		return nil, err
 	}
+	return kjson.UnmarshalStrict(text, to, kjson.DisallowUnknownFields)
 }
 
-// generic returns a node as maps, lists and scalars, ready for JSON.
-func (r *Reader) generic(n *yaml.Node, p *field.Path) any {
-	switch n = Follow(n); n.Kind {
-	case yaml.MappingNode:
-		m := map[string]any{}
-		for _, e := range r.entries(n, p) {
-			m[e.name] = r.generic(e.value, p)
-		}
-		return m
-	case yaml.SequenceNode:
-		items := make([]any, len(n.Content))
-		for i, item := range n.Content {
-			items[i] = r.generic(item, p)
-		}
-		return items
+// fitting returns a value without what does not fit a type. That is reported, as
+// are unknown fields: the library says one error, often without its field, and no
+// places. Quantities that are not bearable never reach it.
+func (r *Reader) fitting(o Object, path string, t reflect.Type, v any) any {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
-	return scalar(n)
+	if r.full() {
+		return nil
+	}
+	kind := t.Kind()
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		kind = reflect.Invalid
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if kind != reflect.Struct && kind != reflect.Map {
+			break
+		}
+		known := r.fields(t)
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if kind == reflect.Map {
+				v[name] = r.fitting(o, path+"["+name+"]", t.Elem(), v[name])
+			} else if inner, ok := known[name]; ok {
+				v[name] = r.fitting(o, Join(path, name), inner, v[name])
+			} else {
+				r.unknown(o, path, name, known)
+			}
+		}
+		return v
+	case []any:
+		if kind != reflect.Slice {
+			break
+		}
+		for i := range v {
+			v[i] = r.fitting(o, path+"["+strconv.Itoa(i)+"]", t.Elem(), v[i])
+		}
+		return v
+	}
+	if t != quantityType || bearable(fmt.Sprint(v)) {
+		if _, err := unmarshal(v, reflect.New(t).Interface()); err == nil {
+			return v
+		}
+	}
+	at, n := find(o.Node, path)
+	r.fail(o, at, Join(o.Path, path), misfit(t, n))
+	return nil
 }
 
-// setScalar sets v to a scalar if it fits.
-func setScalar(v reflect.Value, s any) bool {
-	if f, ok := s.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
-		if v.CanInt() {
-			s = int64(f)
-		}
-	}
-	switch s := s.(type) {
-	case string:
-		if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8 {
-			b, err := base64.StdEncoding.DecodeString(s)
-			v.SetBytes(b)
-			return err == nil
-		}
-		if v.Kind() == reflect.String {
-			v.SetString(s)
-			return true
-		}
-	case bool:
-		if v.Kind() == reflect.Bool {
-			v.SetBool(s)
-			return true
-		}
-	case int64:
-		if v.CanInt() && !v.OverflowInt(s) {
-			v.SetInt(s)
-			return true
-		}
-	}
-	return false
+// fail reports a value that does not fit.
+func (r *Reader) fail(o Object, n *yaml.Node, p, text string) {
+	r.misread = append(r.misread, p)
+	r.Report(o, n, p, text, false)
 }
 
-// PathText is "" for the document itself.
-func PathText(p *field.Path) string {
-	if p == nil {
-		return ""
+// unknown reports a field that the object at a path does not have.
+func (r *Reader) unknown(o Object, path, name string, known map[string]reflect.Type) {
+	if r.full() || r.Validation == "Ignore" {
+		return
 	}
-	return p.String()
+	at, n := find(o.Node, path)
+	if key, _ := Lookup(n, name); key != nil {
+		at = key
+	}
+	path = Join(o.Path, path)
+	text := fmt.Sprintf("unknown field %q", Clip(name))
+	if near := Nearest(name, known); near != "" {
+		text += fmt.Sprintf(": did you mean %q?", near)
+		if r.Validation != "Warn" {
+			r.misread = append(r.misread, Join(path, near)) // that it is missing need not be said too
+		}
+	}
+	r.strict(o, at, Join(path, Clip(name)), text)
 }

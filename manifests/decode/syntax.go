@@ -16,7 +16,7 @@ import (
 const maxRetry = 16 << 10
 
 // refused is the document of a text that does not parse.
-func (c chunk) refused(err error, b *budget) Document {
+func (c chunk) refused(err error, b *budget) *Document {
 	line, text := errorLine(err)
 	at := c.place(line, text, b)
 	source := nthLine(c.text, at.line)
@@ -27,7 +27,7 @@ func (c chunk) refused(err error, b *budget) Document {
 	if bytes.IndexByte(indent, '\t') >= 0 {
 		text += " (indent with spaces, not tabs)"
 	}
-	return Document{Err: Problem{Line: c.line + at.line, Column: at.column, Message: "not valid YAML: " + text}}
+	return c.wrong(at, "not valid YAML: "+text)
 }
 
 // spot is a place in a text, from 1; column 0: the first word of the line.

@@ -1,95 +1,76 @@
 package decode
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// misfit says what a field wants and what it got.
-func misfit(v reflect.Value, n *yaml.Node) string {
-	want, hint := "an object", ""
-	switch v.Kind() {
-	case reflect.String:
+// wanted says what the types that read JSON themselves want.
+var wanted = map[reflect.Type]string{
+	quantityType:                          "a quantity such as 500m, 2 or 1Gi",
+	reflect.TypeFor[intstr.IntOrString](): "a number (int32) or a string",
+	reflect.TypeFor[metav1.Time]():        `a time such as "2006-01-02T15:04:05Z"`,
+	reflect.TypeFor[metav1.MicroTime]():   `a time such as "2006-01-02T15:04:05Z"`,
+	reflect.TypeFor[metav1.Duration]():    "a duration such as 10s or 5m",
+	reflect.TypeFor[[]byte]():             "text in base64",
+}
+
+// misfit says what a type wants and what it got.
+func misfit(t reflect.Type, n *yaml.Node) string {
+	want, hint := wanted[t], ""
+	switch kind := t.Kind(); {
+	case want != "":
+	case kind == reflect.String:
 		want = "a string"
 		if n.Kind == yaml.ScalarNode {
 			hint = fmt.Sprintf(": put it in quotes, %q", Clip(n.Value))
 		}
-	case reflect.Bool:
+	case kind == reflect.Bool:
 		want = "true or false"
-	case reflect.Slice:
+	case kind == reflect.Slice:
 		want = "a list"
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		want = fmt.Sprintf("a number (%s)", v.Kind())
-		if n.Kind == yaml.ScalarNode && isNumber(n) {
-			return fmt.Sprintf("expected a number (%s), %s is too large or not whole", v.Kind(), Clip(n.Value))
+	case kind == reflect.Int, kind == reflect.Int32, kind == reflect.Int64:
+		want = fmt.Sprintf("a number (%s)", kind)
+		if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!float" {
+			return fmt.Sprintf("expected %s, %s is too large or not whole", want, Clip(n.Value))
 		}
+	default:
+		want = "an object"
 	}
 	return fmt.Sprintf("expected %s, got %s%s", want, Describe(n), hint)
 }
 
-// customMisfit is misfit for the types that read JSON themselves.
-func customMisfit(u json.Unmarshaler, n *yaml.Node) string {
-	want := "another value"
-	switch u.(type) {
-	case *resource.Quantity:
-		want = "a quantity such as 500m, 2 or 1Gi"
-	case *intstr.IntOrString:
-		want = "a number (int32) or a string"
-	case *metav1.Time, *metav1.MicroTime:
-		want = `a time such as "2006-01-02T15:04:05Z"`
-	case *metav1.Duration:
-		want = "a duration such as 10s or 5m"
+// Describe names what a node is, for "expected a list, got ...".
+func Describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "an object"
+	case yaml.SequenceNode:
+		return "a list"
 	}
-	return fmt.Sprintf("expected %s, got %s", want, Describe(n))
+	switch n.ShortTag() {
+	case "!!null":
+		return "nothing"
+	case "!!bool":
+		return "a boolean (" + Clip(n.Value) + ")"
+	case "!!int", "!!float":
+		return "a number (" + Clip(n.Value) + ")"
+	}
+	return "a string (" + strconv.Quote(Clip(n.Value)) + ")"
 }
 
-func isNumber(n *yaml.Node) bool {
-	switch scalar(n).(type) {
-	case int64, uint64, float64:
-		return true
-	}
-	return false
-}
+// Clip keeps a value short enough for a message.
+func Clip(s string) string { return clipAt(s, 60) }
 
-// Nearest returns the known name that a misspelt one most likely means; "" if none is near.
-func Nearest[V any](name string, known map[string]V) string {
-	best, bestDistance := "", max(2, min(len(name)/4, 4))+1
-	if len(name) > 60 {
-		return ""
+func clipAt(s string, most int) string {
+	if len(s) <= most {
+		return s
 	}
-	for _, k := range slices.Sorted(maps.Keys(known)) {
-		if d := Distance(strings.ToLower(name), strings.ToLower(k)); d < bestDistance && d < len(k) {
-			best, bestDistance = k, d
-		}
-	}
-	return best
-}
-
-// Distance is the Levenshtein distance in bytes.
-func Distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
+	return strings.ToValidUTF8(s[:most], "") + "..."
 }
