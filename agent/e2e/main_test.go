@@ -111,6 +111,7 @@ func scenarios() []scenario {
 		{"RestartsWhenAsked", restartsWhenAsked},
 		{"RefusesToStart", refusesToStart},
 		{"RunsOnce", runsOnce},
+		{"TellsStories", tellsStories},
 	}
 }
 
