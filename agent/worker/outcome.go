@@ -54,7 +54,10 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	w.count(s, a, nil)
 	delete(w.away, a.Key())
 	w.tasks.hung.IsNew(a.Key(), nil)
-	log := w.logOf(a)
+	log, level := w.logOf(a), slog.LevelInfo
+	if a.Do == plan.DoSetUp && w.failures[a.Key()].Count > 0 {
+		level = slog.LevelDebug // another try
+	}
 	switch a.Do {
 	case plan.DoCreateSandbox:
 		log = log.With("attempt", a.Attempt)
@@ -75,7 +78,7 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	default:
 		delete(w.failures, a.Key())
 	}
-	log.Info(a.Do.Done(), "reason", a.Reason)
+	log.Log(context.Background(), level, a.Do.Done(), "reason", a.Reason)
 }
 
 // patientAfter is after how many failures in a row an action beside the others is tried

@@ -105,7 +105,12 @@ func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, problems []string) {
 // trouble adds the error of a pass to what is reported of the pod, until a later pass
 // reports.
 func (r *reporter) trouble(err error) {
-	if p, reported := r.Store.Pod(r.Key.String()); reported {
+	p, reported := r.Store.Pod(r.Key.String())
+	if !reported {
+		r.unseen(r.current.Pod)
+		p, reported = r.Store.Pod(r.Key.String())
+	}
+	if reported {
 		out, line := *p, plan.ReasonFault+": "+err.Error()
 		if lines := status.ProblemsOf(p); !slices.Contains(lines, line) {
 			status.SetProblems(&out, append(lines, line))

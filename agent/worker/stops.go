@@ -3,12 +3,14 @@ package worker
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/hook"
 	"monopod/agent/plan"
+	"monopod/agent/saidonce"
 	"monopod/cri"
 )
 
@@ -40,6 +42,7 @@ type stops struct {
 	*pod
 	hooks *hooks
 	all   map[string]*stop // by container id
+	said  saidonce.Errors  // by container id: of stops that failed
 }
 
 // start starts the stops of one step. Their ends wake the worker.
@@ -68,10 +71,12 @@ func (x *stops) start(s *plan.Facts, step []plan.Action) {
 		firm, release := x.detached()
 		ctx, cancel := context.WithCancelCause(firm)
 		hook := x.hooks.preStop(s, a)
-		x.Log.Info(a.Do.Done(), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
+		level := slog.LevelDebug // another try
 		if old[a.ID] == nil {
+			level = slog.LevelInfo
 			x.RecordKilling(a)
 		}
+		x.Log.Log(ctx, level, a.Do.Done(), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
 		about := x.About(a.UID, a.Name)
 		st.cancel = cancel // from here on it ends by itself
 		x.background.Go(func() {
@@ -115,12 +120,16 @@ func (x *stops) run(ctx context.Context, st *stop, a plan.Action, about v1.Objec
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errExited):
 		st.err = nil
+		x.said.IsNew(a.ID, nil)
 	case st.err == nil:
+		x.said.IsNew(a.ID, nil)
 		st.err = cause
 	case cri.Unavailable(st.err):
 		x.Watch.Wake(st.err)
 	default:
-		log.Error("container stop failed; retrying", "err", st.err)
+		if x.said.IsNew(a.ID, st.err) {
+			log.Error("container stop failed; retrying", "err", st.err)
+		}
 		x.Events.Record(about, v1.EventTypeWarning, "FailedKillPod", "error killing pod: "+st.err.Error())
 	}
 }
@@ -172,6 +181,7 @@ func (x *stops) forget(alive map[string]bool) {
 		select {
 		case <-st.done:
 			delete(x.all, id)
+			x.said.IsNew(id, nil)
 		default:
 		}
 	}
@@ -183,6 +193,7 @@ func (x *stops) dropUnstarted() {
 		if st.cancel == nil {
 			close(st.done)
 			delete(x.all, id)
+			x.said.IsNew(id, nil)
 		}
 	}
 }
