@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"monopod/agent/podspec"
-	"monopod/agent/worker"
+	"monopod/agent/metrics"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -42,10 +42,10 @@ func TestTheChangeOfAManifestIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := time.Now().Add(-time.Hour)
-	if at := worker.ChangeOf(file, before); at.IsZero() || at.After(time.Now()) {
+	if at := metrics.ChangeOf(file, before); at.IsZero() || at.After(time.Now()) {
 		t.Errorf("it changed at %s", at)
 	}
-	for name, at := range map[string]time.Time{"before the agent": worker.ChangeOf(file, time.Now().Add(time.Hour)), "no file": worker.ChangeOf(file+"x", before)} {
+	for name, at := range map[string]time.Time{"before the agent": metrics.ChangeOf(file, time.Now().Add(time.Hour)), "no file": metrics.ChangeOf(file+"x", before)} {
 		if !at.IsZero() {
 			t.Errorf("%s: %s", name, at)
 		}

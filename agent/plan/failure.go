@@ -65,3 +65,17 @@ func ImageFailure(e *image.Error) (Waiting, time.Time) {
 	}
 	return Waiting{Reason: e.Reason, Message: e.Error()}, e.Retry
 }
+
+// Refusals are when calls first found no runtime, by key, while it answered others.
+type Refusals map[string]time.Time
+
+// refusesAfter is how long that may go on before it is a failure like any other.
+const refusesAfter = 30 * time.Second
+
+// Lasts takes in another refusal, and reports whether there have been some for long.
+func (r Refusals) Lasts(key string, now time.Time) bool {
+	if r[key].IsZero() {
+		r[key] = now
+	}
+	return now.Sub(r[key]) >= refusesAfter
+}

@@ -2,8 +2,6 @@ package worker
 
 import (
 	"context"
-	"os"
-	"syscall"
 	"time"
 
 	"monopod/agent/metrics"
@@ -72,7 +70,7 @@ func (w *Worker) count(s *plan.Facts, a plan.Action, err error) {
 	case plan.DoAccept:
 		if err == nil {
 			w.Metrics.PodAccepted(len(s.Pod.Spec.Containers))
-			w.report.starting = &pendingStart{uid: a.UID, read: w.current.Read, changed: ChangeOf(s.Pod.File, w.Pool.Born)}
+			w.report.starting = &pendingStart{uid: a.UID, read: w.current.Read, changed: metrics.ChangeOf(s.Pod.File, w.Pool.Born)}
 		}
 	case plan.DoCreateSandbox:
 		w.Metrics.PodStart(err)
@@ -90,24 +88,6 @@ func (w *Worker) count(s *plan.Facts, a plan.Action, err error) {
 			w.Metrics.PodRestarted()
 		}
 	}
-}
-
-// ChangeOf returns when a file got its content or its name; zero if that was
-// before start or is not known.
-func ChangeOf(file string, start time.Time) time.Time {
-	fi, err := os.Stat(file)
-	if err != nil {
-		return time.Time{}
-	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	if !ok {
-		return time.Time{}
-	}
-	at := time.Unix(st.Ctim.Unix())
-	if at.Before(start) || at.After(time.Now()) {
-		return time.Time{}
-	}
-	return at
 }
 
 // countEnds counts the containers that ended since the last observation.

@@ -38,7 +38,7 @@ func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action
 	case err == nil:
 		w.recordDone(s, a, made)
 		return nil
-	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || cri.Unavailable(err) && !w.refuses(a.Key()):
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || cri.Unavailable(err) && !(w.Watch.Up() && w.away.Lasts(a.Key(), time.Now())):
 		return err
 	}
 	w.count(s, a, err)
@@ -110,23 +110,6 @@ func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 	if f.Message != logged && panics.In(err) == nil {
 		w.logOf(a).Warn(what+" failed", "reason", f.Reason, "err", err)
 	}
-}
-
-// refusesAfter is how long calls of one kind may find no runtime, while others do, before
-// that is a failure like any other.
-const refusesAfter = 30 * time.Second
-
-// refuses reports whether the runtime, which is there, has refused actions of a key as if it
-// were not, for long. One that is down is said elsewhere.
-func (w *Worker) refuses(key string) bool {
-	if !w.Watch.Up() {
-		clear(w.away)
-		return false
-	}
-	if w.away[key].IsZero() {
-		w.away[key] = time.Now()
-	}
-	return time.Since(w.away[key]) >= refusesAfter
 }
 
 func (w *Worker) logOf(a plan.Action) *slog.Logger {

@@ -10,36 +10,14 @@ import (
 	"monopod/agent/plan"
 )
 
-// secrets returns local Secrets by name; nil without an error if there is none
-// of that name. Callers must not change them.
-type secrets interface {
-	Secret(namespace, name string) (*v1.Secret, error)
-}
-
-// PullSecrets returns the pod's own credentials for registries. A missing one is
-// logged, and the image is pulled without it, as with the kubelet.
+// PullSecrets is image.PullSecrets, with the events and log lines of the pod.
 func (p *pod) PullSecrets(of *v1.Pod) []*v1.Secret {
-	var found []*v1.Secret
-	for _, ref := range of.Spec.ImagePullSecrets {
-		if p.Secrets == nil || ref.Name == "" {
-			continue
-		}
-		s, err := p.Secrets.Secret(of.Namespace, ref.Name)
-		if s == nil && err == nil {
-			err = fmt.Errorf("there is no secret %s/%s", of.Namespace, ref.Name)
-		}
-		if err == nil {
-			err = image.CheckSecret(s)
-		}
-		if err != nil {
-			p.Log.Warn("image pull secret is unusable; pulling without it", "reason", "FailedToRetrieveImagePullSecret", "err", err)
-			p.Events.Record(events.About(of), v1.EventTypeWarning, "FailedToRetrieveImagePullSecret",
-				fmt.Sprintf("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", ref.Name))
-			continue
-		}
-		found = append(found, s)
-	}
-	return found
+	const reason = "FailedToRetrieveImagePullSecret"
+	return image.PullSecrets(of, p.Secrets, func(name string, err error) {
+		p.Log.Warn("image pull secret is unusable; pulling without it", "reason", reason, "err", err)
+		p.Events.Record(events.About(of), v1.EventTypeWarning, reason,
+			fmt.Sprintf("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", name))
+	})
 }
 
 // progress returns the progress of a fetch.

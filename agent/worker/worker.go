@@ -32,7 +32,7 @@ import (
 type Pool struct {
 	Cri            *cri.Client
 	Images         *image.Puller
-	Secrets        secrets // pods' own credentials for registries; nil: none
+	Secrets        image.Secrets // pods' own credentials for registries; nil: none
 	Disk           *instance.Disk
 	Store          *status.Store
 	Events         *events.Recorder
@@ -77,7 +77,7 @@ type Worker struct {
 	retryAt   time.Time               // until then only an update or a restart request wakes the worker
 	noNetwork string                  // what is wrong with the pod's network, as recorded last
 	unsaid    time.Time               // see plan.Facts.Unsaid
-	away      map[string]time.Time    // since when the runtime refuses calls, by action key
+	away      plan.Refusals           // of calls, by action key
 	swept     bool                    // termination logs of previous agents are gone
 
 	asked    chan struct{} // restart requests have come
@@ -99,7 +99,7 @@ func (ws *Pool) Start(ctx context.Context, all *sync.WaitGroup, key manifests.Ke
 // New returns the worker of a pod name, which does not run.
 func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*checkpoint.Checkpoint) *Worker {
 	p := newPod(ws, ctx, key, known)
-	w := &Worker{pod: p, failures: map[string]plan.Failure{}, away: map[string]time.Time{}, asked: make(chan struct{}, 1)}
+	w := &Worker{pod: p, failures: map[string]plan.Failure{}, away: plan.Refusals{}, asked: make(chan struct{}, 1)}
 	w.fetches = &fetches{pod: p, all: map[string]*fetch{}}
 	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
 	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
@@ -252,7 +252,7 @@ func (w *Worker) passFailed(ctx context.Context, err error) (again bool, next ti
 	switch {
 	case ctx.Err() != nil:
 		return true, time.Time{}
-	case cri.Unavailable(err) && !w.refuses(passKey):
+	case cri.Unavailable(err) && !(w.Watch.Up() && w.away.Lasts(passKey, time.Now())):
 		w.Watch.Wake(err)
 		return false, time.Now().Add(plan.RetryMax)
 	}
