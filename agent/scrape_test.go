@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"monopod/agent/podspec"
 	"monopod/agent/metrics"
+	"monopod/agent/podspec"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
