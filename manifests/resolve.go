@@ -102,14 +102,16 @@ func (r *resolution) keep(key Key) {
 	}
 }
 
-// together is within what time a file goes and another one comes that may be the same.
+// together is how much later than a file goes another one comes that may be the same. How
+// much sooner is Settle.
 const together = time.Second
 
 // successor returns a file that came when a pod's file went, and of which nobody can tell
 // whether it gives the pod; "": there is none.
 func (r *resolution) successor(gone *absence) string {
 	for _, path := range slices.Sorted(maps.Keys(r.source.files)) {
-		if f := r.source.files[path]; f.unclear && gone.since.Sub(f.since).Abs() <= together {
+		f := r.source.files[path]
+		if later := f.since.Sub(gone.since); f.unclear && later >= -r.source.Settle && later <= together {
 			return path
 		}
 	}
