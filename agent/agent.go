@@ -74,8 +74,13 @@ type Options struct {
 	Level   *slog.LevelVar // follows the setting logLevel; nil: none
 	Reread  *Reread        // nil: the settings are read once
 
+	Name func(setting string) string // what errors call a setting; nil: by its field
+
 	CollectEvery time.Duration // between two looks whether images must go; 0: the default of package image
 }
+
+// SettingsError is about settings with which no agent can start.
+type SettingsError = server.SettingsError
 
 // New checks the settings, locks the root dir and binds the endpoints. once makes
 // an agent for a single run of given pods; nil: it keeps the pods of the manifests
@@ -129,7 +134,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	}
 	a.sync = newSyncLoop(a.workers, a.store, a.needs, cfg.Manifests, checkpoints)
 	a.stats = a.newStats(machine)
-	if a.server, err = a.listen(); err != nil {
+	if a.server, err = a.listen(o.Name); err != nil {
 		return nil, err
 	}
 	a.node = a.newNodeReporter(machine)
@@ -138,11 +143,13 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 }
 
 // listen binds the endpoints.
-func (a *Agent) listen() (*server.Server, error) {
+func (a *Agent) listen(name func(string) string) (*server.Server, error) {
+	who := access(a.cfg)
+	who.Name = name
 	return server.Listen(server.Config{
 		Listen:   a.cfg.Listen,
 		Socket:   a.cfg.Socket,
-		Access:   access(a.cfg),
+		Access:   who,
 		Store:    a.store,
 		PodLogs:  a.cfg.PodLogs,
 		Version:  a.version,

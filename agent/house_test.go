@@ -41,7 +41,7 @@ var (
 			"agent/once", "agent/status", "agent/stream", "cri", "manifests", "manifests/decode", "manifests/defaults"},
 		"agent/cli/client":   {"agent/cli/print", "agent/events", "agent/status", "cri", "manifests/decode"},
 		"agent/cli/clitest":  {"agent/server", "agent/status"},
-		"agent/cli/command":  {"agent/cli/client", "agent/cli/print", "manifests/decode"},
+		"agent/cli/command":  {"agent/cli/client", "agent/cli/print", "agent/status", "manifests/decode"},
 		"agent/cli/logs":     {"agent/cli/client", "agent/cli/print", "agent/podlog", "manifests/defaults"},
 		"agent/cli/print":    {"agent/status", "manifests/defaults"},
 		"agent/once":         {"agent/cli/print", "agent/podlog", "agent/safefile", "agent/status", "agent/volume", "manifests", "manifests/decode", "manifests/defaults"},

@@ -37,7 +37,7 @@ import (
 // reads no folder and has no endpoint.
 func complete(c config.Config, once *Once) (config.Config, error) {
 	if c.Manifests == "" && once == nil {
-		return c, fmt.Errorf("no manifest folder given: say which with --manifests DIR")
+		return c, &SettingsError{Text: "no manifest folder given: say which with --manifests DIR"}
 	}
 	if c.NodeName == "" {
 		host, err := os.Hostname()
@@ -48,7 +48,7 @@ func complete(c config.Config, once *Once) (config.Config, error) {
 	}
 	c.NodeName = strings.ToLower(strings.TrimSpace(c.NodeName))
 	if bad := validation.IsDNS1123Subdomain(c.NodeName); len(bad) > 0 {
-		return c, fmt.Errorf("node name %q: %s; give another with --node-name", c.NodeName, bad[0])
+		return c, &SettingsError{Text: fmt.Sprintf("node name %q: %s; give another with --node-name", c.NodeName, bad[0])}
 	}
 	if c.FailSwapOn {
 		if err := checkSwap("/proc/swaps"); err != nil {

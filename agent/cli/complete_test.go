@@ -91,7 +91,7 @@ func TestComplete(t *testing.T) {
 		"wait --for g":            "gone",
 		"wait --for cond":         "condition=",
 		"ps ":                     "a/proxy b/proxy db web",
-		"ps -o ":                  "json wide yaml",
+		"ps -o ":                  "json name wide yaml",
 		"run --log-format ":       "json text",
 		"run --cgroup-driver c":   "cgroupfs",
 		"run --manifests ":        ":dirs",
@@ -100,7 +100,7 @@ func TestComplete(t *testing.T) {
 		"validate x.yaml ":        ":files",
 		"completion ":             "bash fish zsh",
 		"completion bash ":        "",
-		"ps --no":                 "",
+		"ps --no":                 "--no-headers",
 	} {
 		words := strings.Split(line, " ")
 		var got []string
@@ -142,7 +142,7 @@ printf '%s\n' "${COMPREPLY[@]}"`
 		{"restart|--socket|" + socket + "|a/p", "a/proxy"},
 		{"restart|--socket|" + socket + "|web/", "web/log|web/main"},
 		{"ps|--output|=|w", "wide"},
-		{"ps|--output|=", "json|wide|yaml"},
+		{"ps|--output|=", "json|name|wide|yaml"},
 		{"validate|some", "some dir|some.yaml"},
 		{"run|--manifests|some", "some dir"},
 		{"exec|--socket|/nowhere|", ""},

@@ -33,7 +33,7 @@ func settings(c *cli.Context, log *slog.Logger) (config.Config, error) {
 }
 
 func readSettings(c *cli.Context) (config.Config, []decode.Problem, error) {
-	return config.Read(func(flag string) (string, bool) { return c.String(flag), c.IsSet(flag) })
+	return config.Read(func(flag string) (string, string) { return c.String(flag), command.GivenBy(c, flag) })
 }
 
 // reread has the settings read again when the process is told SIGHUP, or the

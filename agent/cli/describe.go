@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -18,7 +17,7 @@ import (
 // DescribeOptions says which pods Describe prints and how.
 type DescribeOptions struct {
 	Options
-	Pods []string // as for FindPod
+	Pods []string // as for FindPod; of Choice the namespace counts, too
 }
 
 // Describe prints all that is known of pods, in the manner of `kubectl describe
@@ -29,7 +28,7 @@ func Describe(ctx context.Context, w io.Writer, o DescribeOptions) error {
 	if err != nil {
 		return err
 	}
-	if k.Pods, err = (client.Choice{Names: o.Pods}).Of(k.Pods); err != nil {
+	if k.Pods, err = (client.Choice{Names: o.Pods, Namespace: o.Choice.Namespace}).Of(k.Pods); err != nil {
 		return err
 	}
 	if o.Output != "" {
@@ -70,12 +69,14 @@ kube-system/web. Where the agent does not run, this is said on standard error,
 what it reported last is shown, and the exit code is 3.`,
 		Flags: []cli.Flag{
 			command.OutputFlag(&o.Output, "json or yaml: the v1 Pod"),
+			command.NamespaceFlag(&o.Choice.Namespace),
+			command.AllNamespacesFlag(&o.AllNamespaces),
 			command.SocketFlag(&o.Socket),
 			command.RootFlag(&o.Root),
 		},
 		Action: func(c *cli.Context) error {
 			o.Pods = c.Args().Slice()
-			o.Color, o.Err = print.Colored(c.App.Writer, os.Getenv), c.App.ErrWriter
+			o.on(c)
 			return downCode(Describe(c.Context, c.App.Writer, o))
 		},
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -20,7 +19,7 @@ import (
 // EventsOptions says which events Events prints and how.
 type EventsOptions struct {
 	Options
-	Pod   string // as for FindPod; "": all events
+	Pod   string // as for FindPod; "": all events, or those of Choice's namespace
 	Watch bool   // go on with those that come
 }
 
@@ -35,17 +34,22 @@ func Events(ctx context.Context, w io.Writer, o EventsOptions) error {
 	if err != nil {
 		return err
 	}
-	pod := ""
-	if o.Pod != "" {
-		if pod, err = k.PodOfEvents(o.Pod, all); err != nil {
+	pod, none := "", "No events."
+	switch namespace := o.Choice.Namespace; {
+	case o.Pod != "":
+		none = fmt.Sprintf("No events of pod %s.", o.Pod)
+		if pod, err = k.PodOfEvents(o.Pod, namespace, all); err != nil {
 			return err
 		}
 		all = slices.DeleteFunc(all, func(e v1.Event) bool { return client.PodOf(&e) != pod })
+	case namespace != "":
+		none = fmt.Sprintf("No events in namespace %s.", namespace)
+		all = slices.DeleteFunc(all, func(e v1.Event) bool { return e.Namespace != namespace })
 	}
 	if o.Watch {
 		return watchEvents(ctx, w, o, k, pod, all)
 	}
-	return print.Events(w, all, o.Pod, o.Format)
+	return print.Events(w, o.notes(), all, none, o.Format)
 }
 
 // watchEvents prints those events, then those that come until ctx ends. It
@@ -64,7 +68,12 @@ func watchEvents(ctx context.Context, w io.Writer, o EventsOptions, k *client.Kn
 		return err
 	}
 	for {
-		ended, err := client.WatchEvents(ctx, o.Socket, pod, func(e *v1.Event) error { return p.Print(e, time.Now()) })
+		ended, err := client.WatchEvents(ctx, o.Socket, pod, func(e *v1.Event) error {
+			if o.Choice.Namespace != "" && e.Namespace != o.Choice.Namespace {
+				return nil
+			}
+			return p.Print(e, time.Now())
+		})
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -89,6 +98,8 @@ said on standard error and what it left is shown.`,
 			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Destination: &o.Watch,
 				Usage: "go on with what happens from now on"},
 			command.OutputFlag(&o.Output, "wide, json or yaml"),
+			command.NamespaceFlag(&o.Choice.Namespace),
+			command.AllNamespacesFlag(&o.AllNamespaces),
 			command.SocketFlag(&o.Socket),
 			command.RootFlag(&o.Root),
 		},
@@ -99,7 +110,7 @@ said on standard error and what it left is shown.`,
 			if c.NArg() == 1 {
 				o.Pod = c.Args().First()
 			}
-			o.Color, o.Err = print.Colored(c.App.Writer, os.Getenv), c.App.ErrWriter
+			o.on(c)
 			return Events(c.Context, c.App.Writer, o)
 		},
 	}

@@ -134,6 +134,7 @@ func TestEvents(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			var out, notes bytes.Buffer
+			row.o.Columns = 500
 			row.o.Source, row.o.Now, row.o.Err = client.Source{Socket: socket, Root: root}, now, &notes
 			if err := Events(t.Context(), &out, row.o); err != nil || notes.Len() > 0 {
 				t.Fatalf("%v %s", err, notes.String())
@@ -160,12 +161,12 @@ func TestEventsOfAnAgentThatIsDown(t *testing.T) {
 		}
 	}
 	var out, notes bytes.Buffer
-	o := EventsOptions{Options: Options{Source: client.Source{Socket: "/nowhere/s", Root: root}, Format: print.Format{Now: now}, Err: &notes}}
+	o := EventsOptions{Options: Options{Source: client.Source{Socket: "/nowhere/s", Root: root}, Format: print.Format{Now: now, Columns: 500}, Err: &notes}}
 	if err := Events(t.Context(), &out, o); err != nil {
 		t.Fatal(err)
 	}
 	shown(t, "events", out.String())
-	want := "monopod: the agent does not run (nobody answers on /nowhere/s): this is what it reported last, 3m ago\n"
+	want := "monopod: the agent does not run (no process answers on /nowhere/s): this is what it reported last, 3m ago\n"
 	if notes.String() != want {
 		t.Errorf("noted %q, want %q", notes.String(), want)
 	}

@@ -29,7 +29,7 @@ import (
 type ExecOptions struct {
 	client.Source
 	Endpoint  string // of the runtime; "": the agent's, or the first that exists
-	Pod       string // as for FindPod
+	Pod       string // as for FindContainer
 	Namespace string
 	Container string // "": see ContainerOf
 	Command   []string
@@ -47,11 +47,14 @@ func Exec(ctx context.Context, o ExecOptions) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	p, err := client.FindPod(k.Pods, o.Pod, o.Namespace)
+	p, named, err := client.FindContainer(k.Pods, o.Pod, o.Namespace)
 	if err != nil {
 		return 0, err
 	}
-	container, err := client.ContainerOf(p, o.Container)
+	if named != "" && o.Container != "" {
+		return 0, command.UsageError("%q names container %s: name containers once", o.Pod, named)
+	}
+	container, err := client.ContainerOf(p, cmp.Or(named, o.Container))
 	if err != nil {
 		return 0, err
 	}
@@ -59,8 +62,8 @@ func Exec(ctx context.Context, o ExecOptions) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	endpoint := o.Endpoint
-	if endpoint == "" && k.Seen.IsZero() {
+	endpoint := cmp.Or(o.Endpoint, k.Runtime.Endpoint)
+	if endpoint == "" && !k.Down() {
 		var r status.Runtime
 		if err := client.GetJSON(ctx, o.Socket, "/runtime", &r); err != nil {
 			return 0, err
@@ -77,6 +80,8 @@ func Exec(ctx context.Context, o ExecOptions) (code int, err error) {
 	switch {
 	case cri.NotFound(err):
 		return 0, fmt.Errorf("%s is gone: %w", subject, err)
+	case err != nil && o.Endpoint != "":
+		return 0, fmt.Errorf("%s: %w", subject, &client.FlagError{Flag: "runtime-endpoint", Err: err})
 	case err != nil:
 		return 0, fmt.Errorf("%s: %w", subject, err)
 	}
@@ -129,7 +134,7 @@ func askRuntime(ctx context.Context, endpoint string, request *rt.ExecRequest) (
 func execCommand() *cli.Command {
 	var o ExecOptions
 	return &cli.Command{
-		Name: "exec", ArgsUsage: "POD -- COMMAND ...", Usage: "run a command in a container",
+		Name: "exec", ArgsUsage: "POD[/CONTAINER] -- COMMAND ...", Usage: "run a command in a container",
 		Description: `
 The command's standard input is empty unless -i is given; -t gives it a
 terminal, of this one's size. It is run by the runtime itself, which is asked
@@ -150,8 +155,7 @@ monopod.`,
 			&cli.StringFlag{Name: "container", Aliases: []string{"c"}, Destination: &o.Container,
 				Usage: "the `NAME` of the container"},
 			command.NamespaceFlag(&o.Namespace),
-			&cli.StringFlag{Name: "runtime-endpoint", Destination: &o.Endpoint,
-				Usage: "the CRI runtime's socket, unix://`PATH` (default: the agent's, else containerd's or CRI-O's)"},
+			command.EndpointFlag(&o.Endpoint, " (default: the agent's, else containerd's or CRI-O's)"),
 			command.SocketFlag(&o.Socket),
 			command.RootFlag(&o.Root),
 		},

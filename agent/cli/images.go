@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"time"
 
@@ -31,11 +30,11 @@ func Images(ctx context.Context, w io.Writer, o Options) error {
 		return print.As(w, o.Output, json.RawMessage(body))
 	}
 	var all status.Images
-	if err := json.Unmarshal(body, &all); err != nil {
-		return fmt.Errorf("GET /images from %s: %w", o.Socket, err)
+	if err := client.Decode(body, &all, o.Socket, "/images"); err != nil {
+		return err
 	}
 	o.Now = cmp.Or(o.Now, time.Now())
-	return print.Images(w, &all, o.Format)
+	return print.Images(w, o.notes(), &all, o.Format)
 }
 
 func imagesCommand() *cli.Command {
@@ -50,6 +49,7 @@ func imagesCommand() *cli.Command {
 			if err := command.NoArgs(c, ""); err != nil {
 				return err
 			}
+			o.on(c)
 			return Images(c.Context, c.App.Writer, o)
 		},
 	}

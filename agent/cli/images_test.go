@@ -45,7 +45,7 @@ func TestImages(t *testing.T) {
 	for _, output := range []string{"", "wide", "json", "yaml"} {
 		t.Run("as "+output, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := Images(t.Context(), &out, Options{Source: client.Source{Socket: socket}, Format: print.Format{Output: output, Now: now}}); err != nil {
+			if err := Images(t.Context(), &out, Options{Source: client.Source{Socket: socket}, Format: print.Format{Output: output, Now: now, Columns: 500}}); err != nil {
 				t.Fatal(err)
 			}
 			clitest.Golden(t, out.String())
@@ -56,7 +56,7 @@ func TestImages(t *testing.T) {
 func TestNoImages(t *testing.T) {
 	socket := imageAgent(t, func(context.Context) (*status.Images, error) { return &status.Images{}, nil })
 	var out bytes.Buffer
-	if err := Images(t.Context(), &out, Options{Source: client.Source{Socket: socket}}); err != nil {
+	if err := Images(t.Context(), &out, Options{Source: client.Source{Socket: socket}, Format: print.Format{Columns: 500}}); err != nil {
 		t.Fatal(err)
 	}
 	clitest.Golden(t, out.String())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/logs"
 	"monopod/agent/cli/print"
@@ -25,8 +26,9 @@ of the container's last start, with all that was set aside of it by rotation;
 --previous is that of the start before. Logs of several containers come in the
 order of time.
 
-With -f, lines are printed as they come, over rotations and restarts, until the
-container has ended for good or its pod is gone. Logs are read from their
+With -f, lines are printed as they come, over rotations and restarts, and on
+with the pod that replaces one of the name, until the container has ended for
+good or its pod is gone. Logs are read from their
 files: this needs root, and works while the agent does not run.
 
 Exit codes: 0; 1: no such pod, container or log; 2: wrong flags; 130 and 143:
@@ -67,6 +69,9 @@ ended by SIGINT (Ctrl-C) and SIGTERM.`,
 // logsOptions puts what was given into the options.
 func logsOptions(o *logs.Options, c *cli.Context) error {
 	o.Containers = c.StringSlice("container")
+	if err := (client.Choice{Selector: o.Selector}).Check(); err != nil {
+		return command.UsageError("%v", err)
+	}
 	switch n := c.NArg(); {
 	case n == 0 && o.Selector == "":
 		return command.UsageError("logs of what? Name a pod, as in `monopod logs web`, or select pods by labels with -l")

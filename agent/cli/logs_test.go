@@ -21,8 +21,9 @@ func TestLogsRefusesWhatCannotBeMeant(t *testing.T) {
 		{"web --since -5m", "--since -5m0s: give a time that is over, such as 5m"},
 		{"web --since-time noon", `--since-time "noon": write it as in 2026-05-04T12:00:00Z`},
 		{"web --tail -2", "--tail -2: give a number of lines, or -1 for all"},
-		{"web --tail few", `invalid argument "few" for "--tail" flag: strconv.ParseInt: parsing "few": invalid syntax; ` + "`monopod logs --help` lists the flags"},
-		{"-l a=== --socket /none --root /none", "no monopod answers on /none: is `monopod run` running? (no such file or directory)"},
+		{"web --tail few", `--tail: "few" is no whole number, or too large a one; ` + "`monopod logs --help` lists the flags"},
+		{"-l a===", `-l: "a===" is no selector such as app=web,tier!=db`},
+		{"-l a --socket /none --root /none", "no monopod answers on /none: is `monopod run` running? (no such file or directory)"},
 	} {
 		err := execute(t.Context(), strings.NewReader(""), os.Stdout, io.Discard, strings.Fields("logs "+row.args)...)
 		code := command.ExitUsage

@@ -42,7 +42,7 @@ func TestOnceRefuses(t *testing.T) {
 		{"--until done DIR/good.yaml", "", "there is only ready"},
 		{"--keep DIR/good.yaml", "", "--keep goes with --until ready"},
 		{"--until ready --exit-code-from job DIR/good.yaml", "", "choose one"},
-		{"--timeout soon DIR/good.yaml", "", "invalid argument \"soon\""},
+		{"--timeout soon DIR/good.yaml", "", `--timeout: "soon" is no duration such as 90s or 5m`},
 		{"--timeout -1s DIR/good.yaml", "", "a time above 0"},
 		{"--exit-code-from jbo DIR/good.yaml", "", "there is job/c"},
 		{"--report html=x DIR/good.yaml", "", "choose junit or json"},

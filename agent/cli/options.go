@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/urfave/cli/v2"
 
@@ -25,9 +27,18 @@ type Options struct {
 func (o Options) open(ctx context.Context) (*client.Known, error) {
 	k, err := o.Source.All(ctx)
 	if err == nil && k.Down() && o.Err != nil {
-		fmt.Fprintln(o.Err, "monopod: "+client.DownWords(o.Socket, k.Seen, o.Now))
+		fmt.Fprintln(o.Err, "monopod: "+k.DownWords(o.Socket, o.Now))
 	}
 	return k, err
+}
+
+// notes is where words go that are no part of a table in a pipe.
+func (o Options) notes() io.Writer { return cmp.Or(o.Err, io.Discard) }
+
+// on sets how w can show it, and where the words go.
+func (o *Options) on(c *cli.Context) *Options {
+	o.Format, o.Err = o.Format.On(c.App.Writer, os.Getenv), c.App.ErrWriter
+	return o
 }
 
 // downCode makes exit code 3 of an agent that does not run, which was said.

@@ -1,10 +1,11 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"io"
-	"os"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -23,14 +24,15 @@ func Ps(ctx context.Context, w io.Writer, o Options) error {
 	if err != nil {
 		return err
 	}
+	o.Choice = o.Choice.Plain(k.Pods)
 	if k.Pods, err = o.Choice.Of(k.Pods); err != nil {
 		return err
 	}
-	l := print.Listing{Pods: k.Pods, Manifests: k.Manifests, Some: o.Choice.Any()}
+	l := print.Listing{Pods: k.Pods, Manifests: k.Manifests, Some: o.Choice.Any(), None: o.Choice.None()}
 	if o.Output == "" || o.Output == "wide" {
 		l.Words = o.words(ctx, k)
 	}
-	if err := print.Ps(w, l, o.Format); err != nil {
+	if err := print.Ps(w, o.notes(), l, o.Format); err != nil {
 		return err
 	}
 	if k.Down() {
@@ -43,7 +45,7 @@ func Ps(ctx context.Context, w io.Writer, o Options) error {
 // what became of the containers since.
 func (o Options) words(ctx context.Context, k *client.Known) []string {
 	if k.Down() {
-		return client.Stopped(ctx, k.Pods, o.Endpoint)
+		return client.Stopped(ctx, k.Pods, cmp.Or(o.Endpoint, k.Runtime.Endpoint))
 	}
 	words := print.RuntimeWords(k.Runtime, o.Now)
 	var node v1.Node
@@ -53,28 +55,55 @@ func (o Options) words(ctx context.Context, k *client.Known) []string {
 	return words
 }
 
+// watchPs prints what Ps does every two seconds, in place.
+func watchPs(c *cli.Context, o Options) error {
+	rows, err := screenOf(c, o.Output, "`monopod events -w` and `monopod wait` need none")
+	if err != nil {
+		return err
+	}
+	return refresh(c.Context, c.App.Writer, rows, func(ctx context.Context) ([]byte, error) {
+		var text bytes.Buffer
+		o := o.on(c) // the terminal may have another size now
+		o.Err = &text
+		err := Ps(ctx, &text, *o)
+		if errors.Is(err, client.ErrDown) {
+			err = nil // it was said
+		}
+		return text.Bytes(), err
+	})
+}
+
 func psCommand() *cli.Command {
 	var o Options
 	return &cli.Command{
 		Name: "ps", ArgsUsage: "[POD ...]", Usage: "list the pods and what is wrong with them",
 		Description: `
+What is wrong stands below the pods; where the output is no terminal it goes to
+standard error, and all pods are told with their namespace. The format name is
+a line NAMESPACE/NAME for each pod, which all commands take.
+
 Where the agent does not run, this is said on standard error, what it reported
 last is shown, with what the runtime says of it now, and the exit code is 3.`,
 		Flags: []cli.Flag{
-			command.OutputFlag(&o.Output, "wide, json or yaml"),
+			command.OutputFlag(&o.Output, "wide, name, json or yaml"),
 			command.NamespaceFlag(&o.Choice.Namespace),
+			command.AllNamespacesFlag(&o.AllNamespaces),
+			&cli.BoolFlag{Name: "no-headers", Destination: &o.NoHeaders, Usage: "leave the line with the columns' names out"},
+			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "refresh every two seconds; needs a terminal"},
 			command.SelectorFlag(&o.Choice.Selector),
 			command.SocketFlag(&o.Socket),
 			command.RootFlag(&o.Root),
-			&cli.StringFlag{Name: "runtime-endpoint", Destination: &o.Endpoint,
-				Usage: "the CRI runtime's socket, unix://`PATH`, for when the agent does not run"},
+			command.EndpointFlag(&o.Endpoint, ", for when the agent does not run (default: the agent's)"),
 		},
 		Action: func(c *cli.Context) error {
 			o.Choice.Names = c.Args().Slice()
 			if err := o.Choice.Check(); err != nil {
 				return command.UsageError("%v", err)
 			}
-			o.Color, o.Err = print.Colored(c.App.Writer, os.Getenv), c.App.ErrWriter
+			o.on(c)
+			if c.Bool("watch") {
+				return watchPs(c, o)
+			}
 			return downCode(Ps(c.Context, c.App.Writer, o))
 		},
 	}

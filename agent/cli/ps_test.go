@@ -140,8 +140,8 @@ func TestPs(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			r.options.Socket = clitest.Agent(t, r.pods, r.manifests, r.runtime)
-			r.options.Now = now
 			var out bytes.Buffer
+			r.options.Now, r.options.Columns, r.options.Err = now, 500, &out
 			if err := Ps(t.Context(), &out, r.options); err != nil {
 				t.Fatal(err)
 			}
@@ -219,6 +219,7 @@ func TestPsWithoutAnAgent(t *testing.T) {
 			var out, errs bytes.Buffer
 			o := r.options
 			o.Source, o.Now, o.Err, o.Endpoint = client.Source{Socket: "/nowhere/monopod.sock", Root: root}, now, &errs, "/nowhere/runtime.sock"
+			o.Columns = 500
 			if err := Ps(t.Context(), &out, o); !errors.Is(err, client.ErrDown) {
 				t.Errorf("err %v", err)
 			}

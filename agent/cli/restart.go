@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+
 	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/client"
@@ -20,7 +22,11 @@ run again.
 
 It is waited until all of it runs again; it need not be ready. From the moment
 on at which the agent has it written down it happens, whatever becomes of the
-agent.`,
+agent. While the runtime does not answer nothing can be restarted, which is
+said.
+
+Exit codes: 0; 1: a restart was refused or given up; 2: wrong flags; 3: the
+agent does not run; 124: --timeout was over.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "no-wait", Destination: &o.NoWait, Usage: "return as soon as it is sure to happen"},
 			&cli.DurationFlag{Name: "timeout", Destination: &o.Timeout,
@@ -35,8 +41,12 @@ agent.`,
 			case o.Timeout < 0:
 				return command.UsageError("--timeout %s: it is less than no time", o.Timeout)
 			}
-			o.Names, o.Out = c.Args().Slice(), c.App.Writer
-			return waited(c.Context, client.Restart(c.Context, o))
+			o.Names, o.Out, o.Err = c.Args().Slice(), c.App.Writer, c.App.ErrWriter
+			err := client.Restart(c.Context, o)
+			if errors.Is(err, client.ErrDown) {
+				return cli.Exit(err, exitDown)
+			}
+			return waited(c.Context, err)
 		},
 	}
 }

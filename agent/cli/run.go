@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -44,7 +46,7 @@ func nodeNameFlag() cli.Flag {
 
 // text is a flag of text, which settings read.
 func text(name, value, usage string) cli.Flag {
-	return &cli.StringFlag{Name: name, Value: value, Usage: usage}
+	return &cli.StringFlag{Name: name, Value: value, Usage: usage, EnvVars: command.Variables(name)}
 }
 
 // run is the agent.
@@ -64,11 +66,25 @@ func run(c *cli.Context) error {
 	level.Set(cfg.Level())
 	again, forget := reread(c)
 	defer forget()
-	a, err := agent.New(cfg, nil, agent.Options{Version: Version().Version, Log: log, Level: level, Reread: again})
+	a, err := agent.New(cfg, nil, agent.Options{Version: Version().Version, Log: log, Level: level, Reread: again,
+		Name: func(setting string) string { return nameOf(c, setting) }})
+	if wrong := (*agent.SettingsError)(nil); errors.As(err, &wrong) {
+		return command.UsageError("%w", err)
+	}
 	if err != nil {
 		return err
 	}
 	return a.Run(c.Context)
+}
+
+// nameOf is what the person who gave a setting calls it: the flag, unless there is a
+// file of settings and the flag is not given.
+func nameOf(c *cli.Context, setting string) string {
+	flag := config.FlagOf(setting)
+	if flag == "" || c.IsSet("config") && !c.IsSet(strings.TrimPrefix(flag, "--")) {
+		return setting
+	}
+	return flag
 }
 
 // logger returns a logger on w in the given format, from the given level on.

@@ -2,17 +2,17 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/client"
@@ -27,7 +27,9 @@ const topTimeout = 15 * time.Second
 // TopOptions says what Top prints and how.
 type TopOptions struct {
 	print.TopOptions
-	Socket string // of the agent
+	Socket string        // of the agent
+	Choice client.Choice // of pods
+	Notes  io.Writer     // where it is said that there is nothing to print; nil: nowhere
 }
 
 // Top prints what the node and its pods use now.
@@ -58,23 +60,65 @@ func top(ctx context.Context, o TopOptions) ([]byte, error) {
 	}
 	var sum statsapi.Summary
 	var node v1.Node
-	if err := json.Unmarshal(body, &sum); err != nil {
-		return nil, fmt.Errorf("GET %s from %s: %w", path, o.Socket, err)
+	if err := client.Decode(body, &sum, o.Socket, path); err != nil {
+		return nil, err
 	}
+	chosen, err := o.chosen(sum.Pods, sum.Node.NodeName)
+	if err != nil {
+		return nil, err
+	}
+	sum.Pods = pick(sum.Pods, chosen)
 	if o.What != "pods" {
 		_ = client.GetJSON(ctx, o.Socket, "/node", &node) // an agent that just starts has none yet: no shares then
 	}
-	print.Top(&out, &sum, &node, o.TopOptions)
+	print.Top(&out, cmp.Or(o.Notes, io.Discard), &sum, &node, o.TopOptions)
 	return out.Bytes(), nil
+}
+
+// chosen returns for each pod whether it is meant.
+func (o TopOptions) chosen(all []statsapi.PodStats, node string) ([]bool, error) {
+	pods, chosen := make([]v1.Pod, len(all)), make([]bool, len(all))
+	for k := range all {
+		pods[k].Namespace, pods[k].Name, pods[k].Spec.NodeName = all[k].PodRef.Namespace, all[k].PodRef.Name, node
+	}
+	meant, err := o.Choice.Of(pods)
+	for k := range pods {
+		chosen[k] = slices.ContainsFunc(meant, func(p v1.Pod) bool { return p.Namespace == pods[k].Namespace && p.Name == pods[k].Name })
+	}
+	return chosen, err
+}
+
+// pick returns those of all that are chosen.
+func pick[T any](all []T, chosen []bool) []T {
+	out := []T{}
+	for k, v := range all {
+		if chosen[k] {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // topRaw prints what the endpoint gave, or the part that was asked for.
 func topRaw(out *bytes.Buffer, body []byte, o TopOptions) ([]byte, error) {
-	var parts struct{ Node, Pods json.RawMessage }
-	if err := json.Unmarshal(body, &parts); err != nil {
-		return nil, fmt.Errorf("what %s answers: %w", o.Socket, err)
+	var sum statsapi.Summary
+	var parts struct {
+		Node json.RawMessage   `json:"node"`
+		Pods []json.RawMessage `json:"pods"`
 	}
-	v := json.RawMessage(body)
+	const path = "/stats/summary"
+	if err := cmp.Or(client.Decode(body, &sum, o.Socket, path), client.Decode(body, &parts, o.Socket, path)); err != nil {
+		return nil, err
+	}
+	v := any(json.RawMessage(body))
+	if o.Choice.Any() {
+		chosen, err := o.chosen(sum.Pods, sum.Node.NodeName)
+		if err != nil {
+			return nil, err
+		}
+		parts.Pods = pick(parts.Pods, chosen)
+		v = parts
+	}
 	switch o.What {
 	case "node":
 		v = parts.Node
@@ -88,7 +132,7 @@ func topRaw(out *bytes.Buffer, body []byte, o TopOptions) ([]byte, error) {
 func topCommand() *cli.Command {
 	var o TopOptions
 	return &cli.Command{
-		Name: "top", ArgsUsage: "[pods|node]", Usage: "show what the node and its pods use",
+		Name: "top", ArgsUsage: "[node|pods] [POD ...]", Usage: "show what the node and its pods use",
 		Description: `
 CPU is what was used of late, in thousandths of a core; memory is what cannot
 easily be freed. The node's shares are of what pods may have.`,
@@ -98,30 +142,42 @@ easily be freed. The node's shares are of what pods may have.`,
 			&cli.StringFlag{Name: "sort-by", Destination: &o.SortBy, Usage: "the largest first, by `WHAT`: cpu or memory"},
 			command.OutputFlag(&o.Output, "wide, json or yaml"),
 			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "refresh every two seconds; needs a terminal"},
+			command.NamespaceFlag(&o.Choice.Namespace),
+			command.AllNamespacesFlag(&o.AllNamespaces),
 			command.SocketFlag(&o.Socket),
 		},
 		Action: func(c *cli.Context) error {
-			switch {
-			case c.NArg() > 1:
-				return command.UsageError("top takes one argument, got %q as well", c.Args().Get(1))
-			case c.NArg() == 1:
-				subject, ok := map[string]string{"pod": "pods", "pods": "pods", "node": "node", "nodes": "node"}[c.Args().First()]
-				if !ok {
-					return command.UsageError("top of %q: choose pods or node", c.Args().First())
-				}
-				o.What = subject
+			if err := o.subject(c.Args().Slice()); err != nil {
+				return err
 			}
+			if err := o.Check(); err != nil {
+				return command.UsageError("%v", err)
+			}
+			o.Format, o.Notes = o.Format.On(c.App.Writer, os.Getenv), c.App.ErrWriter
 			if !c.Bool("watch") {
 				return Top(c.Context, c.App.Writer, o)
 			}
-			screen, _ := c.App.Writer.(*os.File)
-			if !isTerminal(screen) || o.Output == "json" || o.Output == "yaml" {
-				return command.UsageError("--watch needs a terminal and prints no json or yaml; leave it out")
+			rows, err := screenOf(c, o.Output, "")
+			if err != nil {
+				return err
 			}
-			return TopWatch(c.Context, c.App.Writer, func() int {
-				_, rows, _ := term.GetSize(int(screen.Fd()))
-				return rows
-			}, o)
+			return TopWatch(c.Context, c.App.Writer, rows, o)
 		},
 	}
+}
+
+// subject takes what is asked for: the node, or pods, or some of them by name.
+func (o *TopOptions) subject(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	subject := map[string]string{"pod": "pods", "pods": "pods", "node": "node", "nodes": "node"}[args[0]]
+	if o.What = cmp.Or(subject, "pods"); subject != "" {
+		args = args[1:]
+	}
+	if o.What == "node" && len(args) > 0 {
+		return command.UsageError("there is one node: leave out %q", args[0])
+	}
+	o.Choice.Names = args
+	return nil
 }

@@ -76,16 +76,17 @@ func TestTop(t *testing.T) {
 		{"by cpu", usedPods, TopOptions{TopOptions: print.TopOptions{SortBy: "cpu"}}},
 		{"containers by memory", usedPods, TopOptions{TopOptions: print.TopOptions{Containers: true, SortBy: "memory"}}},
 		{"namespaces", other, TopOptions{TopOptions: print.TopOptions{What: "pods"}}},
-		{"wide", usedPods, TopOptions{TopOptions: print.TopOptions{Output: "wide"}}},
-		{"wide containers", usedPods, TopOptions{TopOptions: print.TopOptions{Output: "wide", Containers: true}}},
+		{"wide", usedPods, TopOptions{TopOptions: print.TopOptions{Format: print.Format{Output: "wide"}}}},
+		{"wide containers", usedPods, TopOptions{TopOptions: print.TopOptions{Format: print.Format{Output: "wide"}, Containers: true}}},
 		{"node", usedPods, TopOptions{TopOptions: print.TopOptions{What: "node"}}},
-		{"node yaml", usedPods, TopOptions{TopOptions: print.TopOptions{What: "node", Output: "yaml"}}},
-		{"pods json", usedPods, TopOptions{TopOptions: print.TopOptions{What: "pods", Output: "json"}}},
+		{"node yaml", usedPods, TopOptions{TopOptions: print.TopOptions{What: "node", Format: print.Format{Output: "yaml"}}}},
+		{"pods json", usedPods, TopOptions{TopOptions: print.TopOptions{What: "pods", Format: print.Format{Output: "json"}}}},
 		{"nothing runs", "[]", TopOptions{}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			var out bytes.Buffer
+			row.o.Columns = 200
 			row.o.Socket = usedOn(t, usedNode, row.pods)
 			if err := Top(t.Context(), &out, row.o); err != nil {
 				t.Fatal(err)
@@ -97,8 +98,8 @@ func TestTop(t *testing.T) {
 
 func TestTopRefuses(t *testing.T) {
 	for want, o := range map[string]TopOptions{
-		`--sort-by "name" is not one of cpu, memory`: {TopOptions: print.TopOptions{SortBy: "name"}},
-		`no monopod answers on /nowhere`:             {Socket: "/nowhere"},
+		`--sort-by "name": choose cpu or memory`: {TopOptions: print.TopOptions{SortBy: "name"}},
+		`no monopod answers on /nowhere`:         {Socket: "/nowhere"},
 	} {
 		if err := Top(t.Context(), io.Discard, o); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
@@ -124,7 +125,7 @@ func TestTopWatch(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	s := &screens{most: 2, hangUp: cancel} // the first clears the screen
-	if err := TopWatch(ctx, s, func() int { return 6 }, TopOptions{Socket: usedOn(t, usedNode, usedPods)}); err != nil {
+	if err := TopWatch(ctx, s, func() int { return 6 }, TopOptions{TopOptions: print.TopOptions{Format: print.Format{Columns: 200}}, Socket: usedOn(t, usedNode, usedPods)}); err != nil {
 		t.Fatal(err)
 	}
 	clitest.Golden(t, strings.ReplaceAll(s.String(), "\x1b", "ESC"))

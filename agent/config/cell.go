@@ -17,7 +17,7 @@ import (
 type cell interface {
 	in() any                             // a pointer to where the value of a file goes
 	take(dir string, n note) (good bool) // takes the value of a file in dir, if it says one that is in order
-	parse(flag, text string) error       // takes the text of a flag
+	parse(by, text string) error         // takes the text of a flag, given by what errors name
 	get() any                            // as it is in the Config
 	set(v any)                           // to what get of such a cell returned; nil: to the default
 }
@@ -40,7 +40,7 @@ type field[T any] struct {
 	said     func() *T
 	check    func(T, note)
 	adjust   func(dir string, v T) T
-	read     func(flag, text string) (T, error)
+	read     func(by, text string) (T, error)
 }
 
 func (f *field[T]) in() any  { return f.target }
@@ -70,8 +70,8 @@ func (f *field[T]) take(dir string, n note) (good bool) {
 	return good
 }
 
-func (f *field[T]) parse(flag, text string) error {
-	v, err := f.read(flag, text)
+func (f *field[T]) parse(by, text string) error {
+	v, err := f.read(by, text)
 	if err == nil {
 		f.put(v)
 	}
@@ -114,11 +114,17 @@ func duration(to *time.Duration, fallback, low, high time.Duration) *field[time.
 	return f
 }
 
-// text is a string. Its flag is not checked here: the code that uses it reports
-// more.
+// text is a string.
 func text(to *string, fallback string, check func(string) error) *field[string] {
 	f := value(to, fallback, check)
-	f.read = func(_, text string) (string, error) { return text, nil }
+	f.read = func(by, text string) (string, error) {
+		if check != nil && text != "" {
+			if err := check(text); err != nil {
+				return "", fmt.Errorf("%s %w", by, err)
+			}
+		}
+		return text, nil
+	}
 	return f
 }
 
@@ -154,14 +160,7 @@ func choice(to *string, fallback, words string) *field[string] {
 		}
 		return nil
 	}
-	f := text(to, fallback, check)
-	f.read = func(flag, text string) (string, error) {
-		if err := check(text); err != nil {
-			return "", fmt.Errorf("--%s %w", flag, err)
-		}
-		return text, nil
-	}
-	return f
+	return text(to, fallback, check)
 }
 
 // anyCase takes capitals, too.
@@ -169,7 +168,7 @@ func anyCase(f *field[string]) *field[string] {
 	check, read := f.check, f.read
 	f.check = func(v string, n note) { check(strings.ToLower(v), n) }
 	f.adjust = func(_, v string) string { return strings.ToLower(v) }
-	f.read = func(flag, text string) (string, error) { return read(flag, strings.ToLower(text)) }
+	f.read = func(by, text string) (string, error) { return read(by, strings.ToLower(text)) }
 	return f
 }
 
@@ -198,7 +197,7 @@ func byKey[M ~map[K]V, K ~string, V any](to *M, check func(K, V) error) *field[M
 // labels is labels of the node. Its flag is k=v,k=v.
 func labels(to *map[string]string) *field[map[string]string] {
 	f := byKey(to, label)
-	f.read = func(flag, text string) (map[string]string, error) {
+	f.read = func(by, text string) (map[string]string, error) {
 		out := map[string]string{}
 		for part := range strings.SplitSeq(text, ",") {
 			if part = strings.TrimSpace(part); part == "" {
@@ -206,10 +205,10 @@ func labels(to *map[string]string) *field[map[string]string] {
 			}
 			key, value, ok := strings.Cut(part, "=")
 			if _, twice := out[key]; !ok || twice {
-				return nil, fmt.Errorf("--%s %q: write each label once, as key=value", flag, part)
+				return nil, fmt.Errorf("%s %q: write each label once, as key=value", by, part)
 			}
 			if err := label(key, value); err != nil {
-				return nil, fmt.Errorf("node label %w; see --%s", err, flag)
+				return nil, fmt.Errorf("node label %w; see %s", err, by)
 			}
 			out[key] = value
 		}

@@ -58,7 +58,10 @@ func isEndpoint(s string) bool {
 }
 
 func isAddress(s string) bool {
-	_, _, err := net.SplitHostPort(s)
+	_, port, err := net.SplitHostPort(s)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port) // of a few services the name will do
+	}
 	return s == "" || err == nil
 }
 

@@ -12,24 +12,39 @@ import (
 )
 
 // Read returns the settings: of flags that are given, else of the file that the
-// flag config names, else the defaults. flag returns the text of a flag, and
-// whether it is given. See ReadFile for the rest.
-func Read(flag func(name string) (text string, given bool)) (c Config, warnings []decode.Problem, err error) {
+// flag config names, else the defaults. flag returns the text of a flag, and by
+// what it is given, such as --root or the name of a variable; "": it is not. See
+// ReadFile for the rest.
+func Read(flag func(name string) (text, by string)) (c Config, warnings []decode.Problem, err error) {
 	c = Default()
-	if file, given := flag("config"); given {
-		if c, warnings, err = ReadFile(file, c); err != nil {
+	if file, by := flag("config"); by != "" {
+		if c, warnings, err = ReadFile(file, c); err != nil && by != "--config" {
+			err = fmt.Errorf("%s: %w", by, err)
+		}
+		if err != nil {
 			return c, warnings, err
 		}
 	}
 	for _, r := range rows(&c) {
-		if text, given := flag(r.flag); given && r.flag != "" {
-			if err := r.parse(r.flag, text); err != nil {
+		if text, by := flag(r.flag); by != "" && r.flag != "" {
+			if err := r.parse(by, text); err != nil {
 				return c, warnings, err
 			}
 		}
 	}
 	c.derive()
 	return c, warnings, nil
+}
+
+// FlagOf returns the flag of a setting, with its dashes; "" if there is none. The
+// setting goes by the last part of its name.
+func FlagOf(name string) string {
+	for _, r := range rows(new(Config)) {
+		if strings.HasSuffix("."+r.name, "."+name) && r.flag != "" {
+			return "--" + r.flag
+		}
+	}
+	return ""
 }
 
 // derive sets the fields that follow from other settings.

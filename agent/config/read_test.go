@@ -11,10 +11,13 @@ import (
 )
 
 // flags returns those that are given, and no others.
-func flags(given map[string]string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
+func flags(given map[string]string) func(string) (string, string) {
+	return func(name string) (text, by string) {
 		text, ok := given[name]
-		return text, ok
+		if ok {
+			by = "--" + name
+		}
+		return text, by
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -24,6 +23,8 @@ type Access struct {
 	MinVersion   uint16
 	ClientCA     string // PEM file of those whose client certificates are good; needs Cert
 	Tokens       string // file of bearer tokens, one a line, that only its owner can open
+
+	Name func(setting string) string // what errors call a setting; nil: by its field
 }
 
 // guard admits clients on TCP.
@@ -34,13 +35,26 @@ type guard struct {
 	tokens *reloaded[[][sha256.Size]byte]
 }
 
+// SettingsError is about settings that do not go together, in one sentence.
+type SettingsError struct{ Text string }
+
+func (e *SettingsError) Error() string { return e.Text }
+
+// name returns what the person who gave a setting calls it.
+func (a *Access) name(setting string) string {
+	if a.Name == nil {
+		return setting
+	}
+	return a.Name(setting)
+}
+
 // newGuard reads the files of a. Its errors are one sentence.
 func newGuard(a Access, log *slog.Logger) (*guard, error) {
 	g := &guard{}
 	var err error
 	switch {
 	case (a.Cert == "") != (a.Key == ""):
-		return nil, errors.New("TLS needs a certificate and its private key: give both tlsCertFile and tlsPrivateKeyFile, or none")
+		return nil, &SettingsError{fmt.Sprintf("TLS needs a certificate and its private key: give both %s and %s, or none", a.name("tlsCertFile"), a.name("tlsPrivateKeyFile"))}
 	case a.Cert != "":
 		if g.certs, err = newReloaded("TLS certificate", log, func() (*tls.Certificate, error) { return readPair(a.Cert, a.Key) }, a.Cert, a.Key); err != nil {
 			return nil, err
@@ -48,7 +62,7 @@ func newGuard(a Access, log *slog.Logger) (*guard, error) {
 		g.tls = &tls.Config{MinVersion: max(a.MinVersion, tls.VersionTLS12), CipherSuites: a.CipherSuites,
 			NextProtos: []string{"http/1.1"}, SessionTicketsDisabled: true, GetConfigForClient: g.config}
 	case a.ClientCA != "":
-		log.Warn("client certificates are not asked for: without tlsCertFile there is no TLS", "file", a.ClientCA)
+		log.Warn("client certificates are not asked for: without "+a.name("tlsCertFile")+" there is no TLS", "file", a.ClientCA)
 		a.ClientCA = ""
 	}
 	if a.ClientCA != "" {

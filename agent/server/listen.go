@@ -24,7 +24,7 @@ const (
 
 // listenTCP binds an address, one that is not loopback only where friend is told
 // from foe.
-func listenTCP(address string, guarded bool) (net.Listener, error) {
+func listenTCP(address string, guarded bool, a Access) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: not of the form host:port", address)
@@ -34,8 +34,8 @@ func listenTCP(address string, guarded bool) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
 	if !ip.IsLoopback() && !guarded {
-		return nil, fmt.Errorf("listen on %s: others can reach this address: it needs tlsCertFile and tlsPrivateKeyFile,"+
-			" and clientCAFile or tokenFile; or use 127.0.0.1", address)
+		return nil, &SettingsError{fmt.Sprintf("listen on %s: others can reach this address: it needs %s and %s, and %s or %s; or use 127.0.0.1",
+			address, a.name("tlsCertFile"), a.name("tlsPrivateKeyFile"), a.name("clientCAFile"), a.name("tokenFile"))}
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(ip.String(), port))
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -91,7 +91,7 @@ func Listen(c Config) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		l, err := listenTCP(c.Listen, g.asks() && g.certs != nil)
+		l, err := listenTCP(c.Listen, g.asks() && g.certs != nil, c.Access)
 		if err != nil {
 			return nil, err
 		}

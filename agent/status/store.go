@@ -28,6 +28,7 @@ import (
 //	<dir>/pods/<namespace>_<name>.json   a v1 Pod with its status
 //	<dir>/manifests.json                 a Manifests
 //	<dir>/node.json                      a v1 Node with conditions and a heartbeat
+//	<dir>/runtime.json                   the Runtime that answered last
 //
 // Files are 0600 in 0700 folders, for a status holds env values. Any goroutine
 // may call any method; none waits for the disk but Open, Previous and Close.
@@ -40,6 +41,7 @@ type Store struct {
 	pods      map[string]*v1.Pod
 	manifests Manifests
 	runtime   Runtime
+	written   Runtime // as of runtime.json
 	node      *v1.Node
 	listeners []chan struct{} // see Changes
 }
@@ -187,10 +189,15 @@ func (s *Store) Manifests() Manifests {
 	return m
 }
 
-// SetRuntime reports the runtime, in memory only.
+// SetRuntime reports the runtime. Only one that answers is written, for those who
+// ask it while no agent runs.
 func (s *Store) SetRuntime(r Runtime) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if r.Up && s.written != r {
+		s.written = r
+		s.writer.put("runtime.json", &job{value: r, minor: true})
+	}
 	s.runtime = r
 	s.changed()
 }

@@ -19,10 +19,32 @@ type Choice struct {
 // Any reports whether the choice says anything.
 func (c Choice) Any() bool { return len(c.Names) > 0 || c.Namespace != "" || c.Selector != "" }
 
+// None says that no pod is chosen; "" of a choice that says nothing.
+func (c Choice) None() string {
+	switch {
+	case c.Selector == "" && c.Namespace == "":
+		return ""
+	case c.Selector == "":
+		return fmt.Sprintf("No pods in namespace %s.", c.Namespace)
+	case c.Namespace == "":
+		return "No pods match."
+	}
+	return fmt.Sprintf("No pods in namespace %s match.", c.Namespace)
+}
+
+// Plain is the choice without the word for pods that other tools want before their
+// names, unless a pod is called so.
+func (c Choice) Plain(all []v1.Pod) Choice {
+	if len(c.Names) > 0 && isKind(all, c.Names[0]) {
+		c.Names = c.Names[1:]
+	}
+	return c
+}
+
 // Check refuses a choice that cannot be meant, in a sentence.
 func (c Choice) Check() error {
 	if _, err := labels.Parse(c.Selector); err != nil {
-		return fmt.Errorf("selector %q: %w", c.Selector, err)
+		return fmt.Errorf("-l: %q is no selector such as app=web,tier!=db", c.Selector)
 	}
 	if len(c.Names) > 0 && c.Selector != "" {
 		return fmt.Errorf("name pods or select them by labels, not both: %q and -l %s", c.Names[0], c.Selector)
@@ -36,6 +58,7 @@ func (c Choice) Of(all []v1.Pod) ([]v1.Pod, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
+	c = c.Plain(all)
 	if len(c.Names) == 0 {
 		return c.Matching(all), nil
 	}

@@ -25,7 +25,7 @@ func TestChoice(t *testing.T) {
 		{"none has it", Choice{Selector: "app=mail"}, nil, ""},
 		{"by names, twice", Choice{Names: []string{"b/proxy", "web", "web-n1"}}, []string{"default/web-n1", "b/proxy-n1"}, ""},
 		{"an unknown name", Choice{Names: []string{"web", "prxy"}}, nil, `there is no pod "prxy"; there is a/proxy, b/proxy`},
-		{"not a selector", Choice{Selector: "a=b=c"}, nil, `selector "a=b=c": found '=', expected: ',' or 'end of string'`},
+		{"not a selector", Choice{Selector: "a=b=c"}, nil, `-l: "a=b=c" is no selector such as app=web,tier!=db`},
 		{"both", Choice{Names: []string{"web"}, Selector: "a=b"}, nil, `name pods or select them by labels, not both: "web" and -l a=b`},
 	}
 	for _, r := range rows {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 	"time"
@@ -70,15 +71,27 @@ func GetJSON(ctx context.Context, socket, path string, v any) error {
 	if err != nil {
 		return err
 	}
+	return Decode(body, v, socket, path)
+}
+
+// Decode decodes what the agent answered for path.
+func Decode(body []byte, v any, socket, path string) error {
 	if err := json.Unmarshal(body, v); err != nil {
-		return fmt.Errorf("GET %s from %s: %w", path, socket, err)
+		return fmt.Errorf("what %s answers for %s is no answer of a monopod: is it another program's socket? (%s)", socket, path, print.OneLine(err.Error()))
 	}
 	return nil
 }
 
 // unreachable says why the agent could not be asked.
 func unreachable(socket string, timeout time.Duration, err error) error {
+	return &FlagError{"socket", whyUnreachable(socket, timeout, err)}
+}
+
+func whyUnreachable(socket string, timeout time.Duration, err error) error {
 	var errno syscall.Errno
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		err = u.Err // without the URL, which is a way of speaking
+	}
 	switch {
 	case errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM):
 		return fmt.Errorf("the socket %s is for root only: %w", socket, syscall.EACCES)
@@ -87,7 +100,7 @@ func unreachable(socket string, timeout time.Duration, err error) error {
 	case errors.As(err, &errno):
 		return fmt.Errorf("no monopod answers on %s: is `monopod run` running? (%w)", socket, errno)
 	default:
-		return fmt.Errorf("ask %s: %w", socket, err)
+		return fmt.Errorf("the program on %s ended without an answer, or gave none: %w", socket, err)
 	}
 }
 

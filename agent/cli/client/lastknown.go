@@ -23,7 +23,7 @@ import (
 )
 
 // PodOfEvents returns which pod a person means, which may be gone already.
-func (k *Known) PodOfEvents(name string, all []v1.Event) (string, error) {
+func (k *Known) PodOfEvents(name, namespace string, all []v1.Event) (string, error) {
 	pods, there := slices.Clone(k.Pods), map[string]bool{}
 	for i := range pods {
 		there[pods[i].Namespace+"/"+pods[i].Name] = true
@@ -34,7 +34,7 @@ func (k *Known) PodOfEvents(name string, all []v1.Event) (string, error) {
 			pods = append(pods, *podStub(&all[i]))
 		}
 	}
-	p, err := FindPod(pods, name, "")
+	p, err := FindPod(pods, name, namespace)
 	if err != nil {
 		return "", err
 	}
@@ -81,8 +81,9 @@ type Source struct {
 type Known struct {
 	Pods      []v1.Pod
 	Manifests status.Manifests
-	Runtime   status.Runtime // unknown without an agent
-	Seen      time.Time      // when the previous agent reported last; zero: the agent answers
+	Runtime   status.Runtime // of the previous agent the endpoint alone
+	Seen      time.Time      // when the previous agent gave its last sign of life; zero: the agent answers
+	Changed   time.Time      // when what it reported changed last; zero: it left no heartbeat, and that is Seen
 	from      Source
 }
 
@@ -157,6 +158,11 @@ func LastKnown(dir string) (*Known, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
+	var r status.Runtime
+	if k.read(filepath.Join(dir, "runtime.json"), &r) == nil { // a hint, which an older agent did not leave
+		k.Runtime.Endpoint = r.Endpoint
+	}
+	k.readBeat(filepath.Join(dir, "node.json"))
 	if k.Seen.IsZero() {
 		if fi, err := os.Stat(filepath.Join(dir, "pods")); err == nil {
 			k.Seen = fi.ModTime()
@@ -165,7 +171,23 @@ func LastKnown(dir string) (*Known, error) {
 	return k, err
 }
 
-// read decodes a report, and returns when it was written.
+// readBeat takes the previous agent's last heartbeat, which goes on while nothing
+// changes.
+func (k *Known) readBeat(path string) {
+	var node v1.Node
+	seen := k.Seen
+	if k.read(path, &node) != nil {
+		return
+	}
+	k.Seen, k.Changed = seen, seen
+	for _, c := range node.Status.Conditions {
+		if c.LastHeartbeatTime.After(k.Seen) {
+			k.Seen = c.LastHeartbeatTime.Time
+		}
+	}
+}
+
+// read decodes a report, and notes when it was written.
 func (k *Known) read(path string, v any) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -184,7 +206,14 @@ func (k *Known) read(path string, v any) error {
 // ask.
 var ErrDown = errors.New("the agent does not run")
 
-// DownWords says that no agent runs and how old the report is.
-func DownWords(socket string, seen, now time.Time) string {
-	return fmt.Sprintf("the agent does not run (nobody answers on %s): this is what it reported last, %s ago", socket, duration.HumanDuration(now.Sub(seen)))
+// DownWords says that no agent runs, since when, and how old its reports are.
+func (k *Known) DownWords(socket string, now time.Time) string {
+	text, ago := fmt.Sprintf("the agent does not run (no process answers on %s): ", socket), duration.HumanDuration(now.Sub(k.Seen))
+	switch {
+	case k.Changed.IsZero(): // it left no heartbeat
+		return text + fmt.Sprintf("this is what it reported last, %s ago", ago)
+	case k.Seen.Sub(k.Changed) < time.Minute:
+		return text + fmt.Sprintf("it ended about %s ago, and this is what it reported last", ago)
+	}
+	return text + fmt.Sprintf("it ended about %s ago, and this is what it reported last, which had not changed for %s then", ago, duration.HumanDuration(k.Seen.Sub(k.Changed)))
 }

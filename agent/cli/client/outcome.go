@@ -31,7 +31,7 @@ func parseOutcome(text string) (outcome, error) {
 	kind, ok := strings.CutPrefix(text, "condition=")
 	kind, want, given := strings.Cut(kind, "=")
 	if !ok || kind == "" || given && want == "" {
-		return outcome{}, fmt.Errorf("%q cannot be waited for: choose %s or condition=TYPE[=STATUS]", text, strings.Join(outcomes, ", "))
+		return outcome{}, fmt.Errorf("--for %q: choose %s or condition=TYPE[=STATUS]", text, strings.Join(outcomes, ", "))
 	}
 	return outcome{name: "condition", condition: kind, want: cmp.Or(want, string(v1.ConditionTrue))}, nil
 }
@@ -41,6 +41,11 @@ func (o outcome) String() string {
 		return fmt.Sprintf("%s=%s", o.condition, o.want)
 	}
 	return o.name
+}
+
+// succeeded reports whether a pod has come to its good end.
+func succeeded(p *v1.Pod) bool {
+	return p.DeletionTimestamp == nil && p.Status.Phase == v1.PodSucceeded
 }
 
 // of reports whether the pod has come to the outcome, and why it never will, if

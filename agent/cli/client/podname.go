@@ -32,7 +32,7 @@ func (e *NameError) Is(target error) bool { return e.Cause != nil && e.Cause == 
 // full name is another's short one in the same namespace, the full name wins.
 // Its errors are one sentence that names the candidates or close names.
 func FindPod(pods []v1.Pod, name, namespace string) (*v1.Pod, error) {
-	base, within, err := splitName(name, namespace)
+	base, within, err := splitName(withoutKind(pods, name), namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +66,21 @@ func FindPod(pods []v1.Pod, name, namespace string) (*v1.Pod, error) {
 	return nil, &NameError{Text: fmt.Sprintf("%q may be any of %s: say which", name, strings.Join(names, ", "))}
 }
 
+// isKind reports whether a word is what kubectl calls pods, and no pod or namespace.
+func isKind(pods []v1.Pod, word string) bool {
+	return slices.Contains([]string{"pod", "pods", "po"}, word) && !slices.ContainsFunc(pods, func(p v1.Pod) bool {
+		return p.Namespace == word || p.Name == word || print.ShortName(&p) == word
+	})
+}
+
+// withoutKind takes "pod/" off the front of a name.
+func withoutKind(pods []v1.Pod, name string) string {
+	if kind, rest, ok := strings.Cut(name, "/"); ok && isKind(pods, kind) {
+		return rest
+	}
+	return name
+}
+
 // splitName takes a namespace off the front of a name.
 func splitName(name, namespace string) (base, within string, err error) {
 	front, base, ok := strings.Cut(name, "/")
@@ -84,6 +99,7 @@ func splitName(name, namespace string) (base, within string, err error) {
 // FindContainer splits what a person wrote as POD or POD/CONTAINER, where POD
 // is as for FindPod; container is "" for a pod alone.
 func FindContainer(pods []v1.Pod, name, namespace string) (p *v1.Pod, container string, err error) {
+	name = withoutKind(pods, name)
 	p, whole := FindPod(pods, name, namespace)
 	k := strings.LastIndexByte(name, '/')
 	if k < 0 {

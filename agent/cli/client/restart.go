@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +24,7 @@ type RestartOptions struct {
 	NoWait    bool
 	Timeout   time.Duration // of the wait; 0: none
 	Out       io.Writer
+	Err       io.Writer // what is in the way
 }
 
 // askRestartTimeout is longer than the agent takes to answer that it cannot.
@@ -34,7 +34,9 @@ const askRestartTimeout = 25 * time.Second
 // they run again. It is done with what it said it was.
 func Restart(ctx context.Context, o RestartOptions) error {
 	var list v1.PodList
-	if err := GetJSON(ctx, o.Socket, "/pods", &list); err != nil {
+	if err := GetJSON(ctx, o.Socket, "/pods", &list); notRunning(err) {
+		return fmt.Errorf("%w, and nothing is restarted: %w", ErrDown, err)
+	} else if err != nil {
 		return err
 	}
 	type target struct {
@@ -48,6 +50,10 @@ func Restart(ctx context.Context, o RestartOptions) error {
 			return err
 		}
 		targets = append(targets, target{p, container})
+	}
+	var r status.Runtime
+	if err := GetJSON(ctx, o.Socket, "/runtime", &r); err == nil && !r.Up {
+		fmt.Fprintf(o.Err, "monopod: %s; the agent waits up to 20s for it before it gives the restart up\n", print.RuntimeWords(r, time.Now())[0])
 	}
 	if o.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -74,8 +80,8 @@ func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container strin
 		return o.late(ctx, subject, err.Error(), err)
 	}
 	var accepted status.Restart
-	if err := json.Unmarshal(body, &accepted); err != nil {
-		return fmt.Errorf("POST %s to %s: %w", path, o.Socket, err)
+	if err := Decode(body, &accepted, o.Socket, path); err != nil {
+		return err
 	}
 	if o.NoWait {
 		_, err := fmt.Fprintf(o.Out, "%s is being restarted\n", subject)
@@ -92,7 +98,7 @@ func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container strin
 func (o *RestartOptions) await(ctx context.Context, subject string, accepted *status.Restart) error {
 	tick := time.NewTicker(waitEvery)
 	defer tick.Stop()
-	missing := "the agent has not told of it"
+	missing, said := "the agent has not told of it", false
 	for {
 		var list v1.PodList
 		err := GetJSON(ctx, o.Socket, "/pods", &list)
@@ -107,6 +113,9 @@ func (o *RestartOptions) await(ctx context.Context, subject string, accepted *st
 			}
 		case !notRunning(err) && ctx.Err() == nil:
 			return err
+		case !said && ctx.Err() == nil:
+			said = true
+			fmt.Fprintf(o.Err, "monopod: the agent does not run any more; it is written down that %s is to be restarted, which happens once it runs again\n", subject)
 		}
 		select {
 		case <-tick.C:

@@ -98,7 +98,7 @@ func TestRestart(t *testing.T) {
 				return r.restart(s, pod, container)
 			})
 			printed.WriteString("# " + r.name + "\n")
-			err := Restart(t.Context(), RestartOptions{Socket: socket, Names: r.names, NoWait: r.noWait, Timeout: r.timeout, Out: &printed})
+			err := Restart(t.Context(), RestartOptions{Socket: socket, Names: r.names, NoWait: r.noWait, Timeout: r.timeout, Out: &printed, Err: t.Output()})
 			if clitest.Text(err) != r.err || strings.Join(asked, "") != r.asked {
 				t.Errorf("asked for %q, %v\nwant %q, %s", asked, err, r.asked, r.err)
 			}

@@ -109,11 +109,11 @@ func (w *wait) look(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	w.missing = nil
-	if len(w.Choice.Names) == 0 {
+	if len(w.Choice.Plain(pods).Names) == 0 {
 		return w.lookAtAll(pods, complete)
 	}
 	absent := map[string]bool{}
-	for _, name := range w.Choice.Names {
+	for _, name := range w.Choice.Plain(pods).Names {
 		p, err := FindPod(pods, name, w.Choice.Namespace)
 		switch {
 		case err == nil:
@@ -125,7 +125,7 @@ func (w *wait) look(ctx context.Context) (done bool, err error) {
 		case w.outcome.name != "gone":
 			w.waitFor(name, err.Error())
 		case complete && w.absent[name]: // twice, for an agent that has just started
-			w.come(name, name)
+			w.come(name, name, w.outcome.String())
 		default:
 			absent[name] = true
 			w.waitFor(name, "it may be gone")
@@ -162,10 +162,12 @@ func (w *wait) judge(name string, p *v1.Pod) error {
 	met, never := w.outcome.of(p)
 	switch {
 	case w.met[name]:
+	case len(w.Choice.Names) == 0 && w.outcome.name == "ready" && succeeded(p): // of all, it is done
+		w.come(name, subject, "succeeded")
 	case never != "":
 		return fmt.Errorf("%s is not %s and will not be: %s", subject, w.outcome, never)
 	case met:
-		w.come(name, subject)
+		w.come(name, subject, w.outcome.String())
 	default:
 		word := print.Summarize(p, time.Now()).Word
 		if words := print.PodWords([]v1.Pod{*p}); len(words) > 0 {
@@ -189,10 +191,10 @@ func (w *wait) waitFor(name, why string) {
 }
 
 // come records that a pod has reached the outcome.
-func (w *wait) come(name, subject string) {
+func (w *wait) come(name, subject, to string) {
 	if !w.met[name] {
 		w.met[name] = true
-		fmt.Fprintf(w.Out, "%s: %s\n", subject, w.outcome)
+		fmt.Fprintf(w.Out, "%s: %s\n", subject, to)
 	}
 }
 

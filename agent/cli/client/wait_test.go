@@ -94,6 +94,10 @@ func TestWait(t *testing.T) {
 			"default/web is not ready and will not be: it has failed (DeadlineExceeded: too long)"},
 		{"never, for it has succeeded", []string{"web"}, Choice{}, "failed", film{{0, pods(is("web", "succeeded")), false, nil}}, 0, "default/web is not failed and will not be: it has succeeded"},
 		{"a failed one that makes way for another", []string{"web"}, Choice{}, "succeeded", film{{time.Second, pods(is("web", "leaving")), false, nil}, {0, pods(is("web", "succeeded")), false, nil}}, 1200 * time.Millisecond, ""},
+		{"all are ready, but for one that is done", nil, Choice{}, "ready", film{{time.Second, pods(is("a", "succeeded"), is("b", "pending")), false, nil}, {0, pods(is("a", "succeeded"), is("b", "ready")), false, nil}}, 1200 * time.Millisecond, ""},
+		{"all are ready, but for one that failed", nil, Choice{}, "ready", film{{0, pods(is("a", "succeeded"), is("b", "failed")), false, nil}}, 0,
+			"default/b is not ready and will not be: it has failed (DeadlineExceeded: too long)"},
+		{"by the word for pods", []string{"pod", "a", "pods/b"}, Choice{}, "ready", film{{0, pods(is("a", "ready"), is("b", "ready")), false, nil}}, 0, ""},
 		{"completed", []string{"a", "b"}, Choice{}, "completed", film{{0, pods(is("a", "succeeded"), is("b", "failed")), false, nil}}, 0, ""},
 		{"a condition", []string{"web"}, Choice{}, "condition=initialized", film{{0, pods(is("web", "running")), false, nil}}, 0, ""},
 		{"a condition that is not", []string{"web"}, Choice{}, "condition=Ready=False", film{{0, pods(is("web", "ready")), false, nil}}, 10 * time.Second, "not Ready=False within 10s: default/web: Running"},
@@ -103,7 +107,7 @@ func TestWait(t *testing.T) {
 		{"all gone", nil, Choice{}, "gone", film{{time.Second, pods(is("db", "pending")), false, nil}, {0, nil, false, nil}}, 1500 * time.Millisecond, ""},
 		{"root only", []string{"web"}, Choice{}, "ready", film{{0, nil, false, fmt.Errorf("the socket /s is for root only: %w", syscall.EACCES)}}, 0, "the socket /s is for root only: permission denied"},
 		{"not clear who", []string{"proxy"}, Choice{}, "ready", film{{0, crowd(), false, nil}}, 0, `"proxy" may be any of a/proxy-n1, b/proxy-n1: say which`},
-		{"no outcome", []string{"web"}, Choice{}, "happy", nil, 0, `"happy" cannot be waited for: choose ready, running, succeeded, failed, completed, gone or condition=TYPE[=STATUS]`},
+		{"no outcome", []string{"web"}, Choice{}, "happy", nil, 0, `--for "happy": choose ready, running, succeeded, failed, completed, gone or condition=TYPE[=STATUS]`},
 	}
 	var printed bytes.Buffer
 	for _, r := range rows {

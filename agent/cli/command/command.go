@@ -4,11 +4,15 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"monopod/agent/cli/client"
 )
 
 // Exit codes of every command.
@@ -20,7 +24,7 @@ const (
 // UsageError is about a command line that cannot be meant, or about what it
 // names.
 func UsageError(format string, args ...any) error {
-	return cli.Exit(fmt.Sprintf(format, args...), ExitUsage)
+	return cli.Exit(fmt.Errorf(format, args...), ExitUsage)
 }
 
 // ExitCode returns what the process ends with after err. What err wraps does not
@@ -54,7 +58,26 @@ func Execute(ctx context.Context, app *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	return app.RunContext(ctx, args)
+	for _, name := range []string{socketVariable, rootVariable, configVariable, endpointVariable} {
+		if os.Getenv(name) == "" {
+			os.Unsetenv(name) // the library would take an empty one for a value
+		}
+	}
+	return ofVariable(app, app.RunContext(ctx, args))
+}
+
+// ofVariable names the variable that gave the value that an error is about.
+func ofVariable(app *cli.App, err error) error {
+	about := (*client.FlagError)(nil)
+	if !errors.As(err, &about) {
+		return err
+	}
+	typed, _ := app.Metadata["typed"].([]string)
+	names := Variables(about.Flag)
+	if names == nil || os.Getenv(names[0]) == "" || slices.ContainsFunc(typed, func(word string) bool { return strings.HasPrefix(word, "--"+about.Flag+"=") }) {
+		return err
+	}
+	return cli.Exit(fmt.Errorf("%w; --%s is from the variable %s", err, about.Flag, names[0]), ExitCode(err))
 }
 
 // arrange finds the command and puts its flags first, by their long names, in
@@ -75,7 +98,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	}
 	k := app.Command(name)
 	if k == nil {
-		return []string{app.Name, "help", "--", name}, nil // which says so
+		return slices.Concat([]string{app.Name, "help", "--", name}, words), nil // which says so
 	}
 	l := line{command: k, dash: -1}
 	for len(words) > 0 {
@@ -87,7 +110,7 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	if l.help {
 		return []string{app.Name, "help", "--", name}, nil
 	}
-	app.Metadata = map[string]any{"dash": l.dash}
+	app.Metadata = map[string]any{"dash": l.dash, "typed": l.flags}
 	return slices.Concat([]string{app.Name, name}, l.flags, []string{"--"}, l.args), nil
 }
 

@@ -24,13 +24,30 @@ func OutputFlag(to *string, text string) cli.Flag {
 			if slices.Contains(strings.Split(strings.Replace(choices, " or ", ", ", 1), ", "), word) {
 				return nil
 			}
-			return wrongFlags(c.Command, fmt.Errorf(`invalid argument %q for "-o, --output" flag: choose %s`, word, choices))
+			return wrongFlags(c.Command, fmt.Errorf("-o: %q: choose %s", word, choices))
 		}}
+}
+
+// The variables that stand in for flags; crictl reads the one of the endpoint, too.
+const (
+	socketVariable   = "MONOPOD_SOCKET"
+	rootVariable     = "MONOPOD_ROOT"
+	configVariable   = "MONOPOD_CONFIG"
+	endpointVariable = "CONTAINER_RUNTIME_ENDPOINT"
+)
+
+// Variables returns those that stand in for a flag, by its long name.
+func Variables(flag string) []string {
+	v := map[string]string{"socket": socketVariable, "root": rootVariable, "config": configVariable, "runtime-endpoint": endpointVariable}[flag]
+	if v == "" {
+		return nil
+	}
+	return []string{v}
 }
 
 // SocketFlag is --socket.
 func SocketFlag(to *string) cli.Flag {
-	return &cli.StringFlag{Name: "socket", Value: DefaultSocket, Destination: to,
+	return &cli.StringFlag{Name: "socket", EnvVars: Variables("socket"), Value: DefaultSocket, Destination: to,
 		Usage: "the `PATH` of the agent's socket"}
 }
 
@@ -42,7 +59,7 @@ func SelectorFlag(to *string) cli.Flag {
 
 // RootFlag is --root of a command that asks an agent.
 func RootFlag(to *string) cli.Flag {
-	return &cli.StringFlag{Name: "root", Value: DefaultRoot, Destination: to,
+	return &cli.StringFlag{Name: "root", EnvVars: Variables("root"), Value: DefaultRoot, Destination: to,
 		Usage: "the `DIR` of the agent, for when it does not run"}
 }
 
@@ -52,9 +69,48 @@ func NamespaceFlag(to *string) cli.Flag {
 		Usage: "the `NAMESPACE` to look in (default: all)"}
 }
 
+// AllNamespacesFlag is -A.
+func AllNamespacesFlag(to *bool) cli.Flag {
+	return &cli.BoolFlag{Name: "all-namespaces", Aliases: []string{"A"}, Destination: to,
+		Usage: "of all namespaces, as without -n, and name them",
+		Action: func(c *cli.Context, all bool) error {
+			if all && c.String("namespace") != "" {
+				return UsageError("-A and -n exclude each other")
+			}
+			return nil
+		}}
+}
+
+// EndpointFlag is --runtime-endpoint of a command that may ask the runtime itself.
+func EndpointFlag(to *string, when string) cli.Flag {
+	return &cli.StringFlag{Name: "runtime-endpoint", EnvVars: Variables("runtime-endpoint"), Destination: to,
+		Usage: "the CRI runtime's socket, unix://`PATH`" + when,
+		Action: func(c *cli.Context, endpoint string) error {
+			if !strings.HasPrefix(strings.TrimPrefix(endpoint, "unix://"), "/") {
+				return UsageError("%s %q: want unix:///path/to/socket", GivenBy(c, "runtime-endpoint"), endpoint)
+			}
+			return nil
+		}}
+}
+
+// GivenBy says by what a flag has its value: "--root", or the variable that stands
+// in for it; "" if it has the default.
+func GivenBy(c *cli.Context, flag string) string {
+	typed, _ := c.App.Metadata["typed"].([]string)
+	for _, word := range typed {
+		if name, _, _ := strings.Cut(word, "="); name == "--"+flag {
+			return name
+		}
+	}
+	if c.IsSet(flag) {
+		return Variables(flag)[0]
+	}
+	return ""
+}
+
 // ConfigFlag is --config.
 func ConfigFlag() cli.Flag {
-	return &cli.StringFlag{Name: "config",
+	return &cli.StringFlag{Name: "config", EnvVars: Variables("config"),
 		Usage: "the `FILE` of settings; flags win over it, monopod config --defaults documents it"}
 }
 
@@ -90,6 +146,9 @@ func explain(f cli.Flag) (kind, about string) {
 	}
 	if value := doc.GetDefaultText(); value != "" && value != "0" && value != "0s" {
 		about += " (default " + value + ")"
+	}
+	for _, name := range doc.GetEnvVars() {
+		about += " [$" + name + "]"
 	}
 	return kind, about
 }

@@ -12,9 +12,9 @@ func TestOutputsAreChosenFromThoseThereAre(t *testing.T) {
 		{"wide, json or yaml", "wide", ""},
 		{"wide, json or yaml", "yaml", ""},
 		{"json or yaml: the v1 Pod", "json", ""},
-		{"json or yaml: the v1 Pod", "wide", `invalid argument "wide" for "-o, --output" flag: choose json or yaml` + of},
-		{"wide, json or yaml", "", `invalid argument "" for "-o, --output" flag: choose wide, json or yaml` + of},
-		{"wide, json or yaml", "wide, json", `invalid argument "wide, json" for "-o, --output" flag: choose wide, json or yaml` + of},
+		{"json or yaml: the v1 Pod", "wide", `-o: "wide": choose json or yaml` + of},
+		{"wide, json or yaml", "", `-o: "": choose wide, json or yaml` + of},
+		{"wide, json or yaml", "wide, json", `-o: "wide, json": choose wide, json or yaml` + of},
 	} {
 		var got string
 		app := &cli.App{Commands: []*cli.Command{{Name: "x", Flags: []cli.Flag{OutputFlag(&got, row.text)}, Action: func(*cli.Context) error { return nil }}}}

@@ -2,9 +2,13 @@ package command
 
 import (
 	"bytes"
+	"io"
+	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"monopod/agent/cli/print"
 )
 
 const listTemplate = `{{.Name}}: {{.Usage}}
@@ -38,13 +42,17 @@ func Help() *cli.Command {
 			if name := c.Args().First(); c.Args().Present() {
 				k := c.App.Command(name)
 				if k == nil {
+					if here := ownWord(c, name, c.Args().Tail()); here != "" {
+						return UsageError("there is no `monopod %s`: %s", name, here)
+					}
 					near := meant(name, c.App.VisibleCommands(), func(k *cli.Command) string { return k.Name })
 					return UsageError("there is no command %q%s; `monopod --help` lists them", name, near)
 				}
 				template, of = commandTemplate, k
 			}
+			screen := width(c.App.Writer)
 			var b bytes.Buffer // for the library loses what becomes of the output
-			cli.HelpPrinterCustom(&b, template, of, map[string]any{"wrapAt": func() int { return columns },
+			cli.HelpPrinterCustom(&b, template, of, map[string]any{"wrapAt": func() int { return screen },
 				"synopsis": synopsis, "head": head, "widest": widest,
 				"about": func(f cli.Flag) string { _, about := explain(f); return about }})
 			_, err := c.App.Writer.Write(b.Bytes())
@@ -53,8 +61,16 @@ func Help() *cli.Command {
 	}
 }
 
-// columns are those of a terminal.
-const columns = 80
+// columns are those that help is written for, and least those that it is narrowed to.
+const columns, least = 80, 40
+
+// width is how many columns help has.
+func width(w io.Writer) int {
+	if n := (print.Format{}).On(w, os.Getenv).Columns; n > 0 {
+		return max(min(n, columns), least)
+	}
+	return columns
+}
 
 // head is what stands before a flag's text, such as "-o, --output FORMAT".
 func head(f cli.Flag) string {

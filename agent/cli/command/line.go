@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -47,6 +48,8 @@ func (l *line) take(words []string) (rest []string, err error) {
 	case f == nil && (name == "--help" || name == "-h"):
 		l.help = true
 		return nil, nil
+	case f == nil && ownFlag(l.command, name) != "":
+		return rest, errors.New(ownFlag(l.command, name))
 	case f == nil && len(name) == 2 && name != "--":
 		return rest, fmt.Errorf("unknown shorthand flag: %q in %s", name[1], word)
 	case f == nil:
@@ -80,16 +83,20 @@ func (l *line) value(name string) (value string) {
 // refused says why a flag does not take a value: the library has no other reason
 // than "parse error".
 func refused(f cli.Flag, value string) (err error) {
+	want := ""
 	switch f.(type) {
 	case *cli.BoolFlag:
 		_, err = strconv.ParseBool(value)
+		want = "neither true nor false"
 	case *cli.Int64Flag:
 		_, err = strconv.ParseInt(value, 0, 64)
+		want = "no whole number, or too large a one"
 	case *cli.DurationFlag:
 		_, err = time.ParseDuration(value)
+		want = "no duration such as 90s or 5m"
 	}
 	if err != nil {
-		err = fmt.Errorf("invalid argument %q for %q flag: %w", value, strings.Join(dashed(f), ", "), err)
+		err = fmt.Errorf("%s: %q is %s", longName(f), value, want)
 	}
 	return err
 }

@@ -9,7 +9,7 @@ var manSections = []struct {
 		{"0", "It was done, or what was asked for is so."},
 		{"1", "It was not done; a sentence on standard error says why."},
 		{"2", "Wrong flags or arguments, or invalid manifests."},
-		{"3", "ps, describe: the agent does not run; what it reported last was printed. forget: the agent does not run."},
+		{"3", "ps, describe: the agent does not run; what it reported last was printed. forget, restart: the agent does not run, and nothing was done."},
 		{"124", "wait, restart: the time given by --timeout was over."},
 		{"126", "exec: the command cannot be executed."},
 		{"127", "exec: there is no such command in the container."},

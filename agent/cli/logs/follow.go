@@ -3,11 +3,13 @@ package logs
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/cli/print"
 	"monopod/agent/podlog"
 	"monopod/manifests/defaults"
 )
@@ -57,22 +59,44 @@ func policyOf(p *v1.Pod, name string) v1.RestartPolicy {
 	return v1.RestartPolicyNever
 }
 
-// untilOver closes ended for each container when it is over or its pod is gone,
-// and returns when all are. While no agent answers, nothing is known to end.
-func (o *Options) untilOver(ctx context.Context, all []*container, ended map[*container]chan struct{}) {
-	tick := time.NewTicker(overEvery)
+// end is how long one pod's container is followed. Once over is closed no line comes
+// any more, and the other fields say what does: those of a successor, if there is one.
+type end struct {
+	over      chan struct{}
+	successor *v1.Pod
+	next      *end
+}
+
+// following finds out when followed containers end. It is its goroutine's own.
+type following struct {
+	*Options
+	all  []*container
+	pods map[*container]*v1.Pod // whose log is followed now
+	ends map[*container]*end    // of those that have not ended
+	said map[string]bool
+}
+
+func newFollowing(o *Options, all []*container) *following {
+	f := &following{o, all, map[*container]*v1.Pod{}, map[*container]*end{}, map[string]bool{}}
+	for _, c := range all {
+		f.pods[c], f.ends[c] = c.pod, c.end
+	}
+	return f
+}
+
+// run looks at the pods until each container is over for good, or its pod is gone.
+// While no agent answers, nothing is known to end.
+func (f *following) run(ctx context.Context) {
+	tick := time.NewTicker(cmp.Or(f.every, overEvery))
 	defer tick.Stop()
 	now := func(c *container) *v1.Pod { return c.pod }
 	for {
-		for _, c := range all {
-			if ch := ended[c]; ch != nil {
-				if p := now(c); p == nil || p.UID != c.pod.UID || over(p, c.name) {
-					close(ch)
-					delete(ended, c)
-				}
+		for _, c := range f.all {
+			if f.ends[c] != nil {
+				f.look(c, now(c))
 			}
 		}
-		if len(ended) == 0 {
+		if len(f.ends) == 0 {
 			return
 		}
 		select {
@@ -81,7 +105,7 @@ func (o *Options) untilOver(ctx context.Context, all []*container, ended map[*co
 			return
 		}
 		var list v1.PodList
-		if client.GetJSON(ctx, o.Socket, "/pods", &list) != nil {
+		if client.GetJSON(ctx, f.Socket, "/pods", &list) != nil {
 			continue
 		}
 		pods := map[string]*v1.Pod{}
@@ -89,5 +113,36 @@ func (o *Options) untilOver(ctx context.Context, all []*container, ended map[*co
 			pods[list.Items[k].Namespace+"/"+list.Items[k].Name] = &list.Items[k]
 		}
 		now = func(c *container) *v1.Pod { return pods[c.pod.Namespace+"/"+c.pod.Name] }
+	}
+}
+
+// look ends what is over. One of a pod that is asked to go is not: another follows,
+// or it is gone.
+func (f *following) look(c *container, p *v1.Pod) {
+	e, subject := f.ends[c], fmt.Sprintf("pod %s/%s", c.pod.Namespace, print.ShortName(c.pod))
+	switch {
+	case p == nil:
+		f.say(subject + " was removed")
+	case p.UID != f.pods[c].UID:
+		if _, err := client.ContainerOf(p, c.name); err != nil {
+			f.say(fmt.Sprintf("%s was replaced by one without a container %s", subject, c.name))
+			break
+		}
+		f.say(fmt.Sprintf("%s was replaced; these are the logs of the new one, uid %s", subject, p.UID))
+		e.successor, e.next = p, &end{over: make(chan struct{})}
+	case p.DeletionTimestamp != nil || !over(p, c.name):
+		return
+	}
+	delete(f.ends, c)
+	if e.next != nil {
+		f.pods[c], f.ends[c] = p, e.next
+	}
+	close(e.over)
+}
+
+func (f *following) say(text string) {
+	if !f.said[text] {
+		f.said[text] = true
+		fmt.Fprintln(f.Notes, "monopod: "+text)
 	}
 }

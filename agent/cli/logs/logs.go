@@ -37,6 +37,8 @@ type Options struct {
 	Prefix     *bool  // before each line, whose it is; nil: if there are several
 	Color      bool
 	Notes      io.Writer // messages that are not logs
+
+	every time.Duration // instead of overEvery
 }
 
 // DefaultDir is where logs are unless the agent was told otherwise.
@@ -50,15 +52,17 @@ func IsUsage(err error) bool { return errors.Is(err, errUsage) }
 
 // container is a container whose log is shown.
 type container struct {
-	pod  *v1.Pod
+	pod  *v1.Pod // that it was first
 	name string
 	dir  string
 	read podlog.Options
+	end  *end // nil: it is not followed
 }
 
 // Print prints the logs of containers from their files, those of several in the
 // order of time as far as they are there, then as lines come. Following goes on
-// over restarts, until each container has ended for good or its pod is gone.
+// over restarts, and with the pod that replaces one of that name, until each
+// container has ended for good or its pod is gone.
 // Without following, a container that has no log is an error, and is a note
 // where others have one. Its errors are one sentence.
 func Print(ctx context.Context, out io.Writer, o Options) error {
@@ -67,13 +71,13 @@ func Print(ctx context.Context, out io.Writer, o Options) error {
 		return err
 	}
 	if !known.Seen.IsZero() {
-		fmt.Fprintln(o.Notes, "monopod: "+client.DownWords(o.Socket, known.Seen, time.Now()))
+		fmt.Fprintln(o.Notes, "monopod: "+known.DownWords(o.Socket, time.Now()))
 	}
 	pods, err := o.choose(known.Pods)
 	if err != nil {
 		return err
 	}
-	podLogs := o.podLogs(ctx, known)
+	o.PodLogs = o.podLogs(ctx, known)
 	var all []*container
 	for _, p := range pods {
 		names, err := o.containersOf(p, len(pods) > 1)
@@ -81,7 +85,7 @@ func Print(ctx context.Context, out io.Writer, o Options) error {
 			return err
 		}
 		for _, name := range names {
-			all = append(all, &container{pod: p, name: name, dir: podlog.Dir(podLogs, p, name)})
+			all = append(all, &container{pod: p, name: name, dir: podlog.Dir(o.PodLogs, p, name)})
 		}
 	}
 	if len(all) == 0 {

@@ -31,25 +31,46 @@ func (o *Options) show(ctx context.Context, out io.Writer, all []*container) err
 	defer group.Wait()
 	defer cancel()
 	if o.Follow && !o.Previous {
-		ended := map[*container]chan struct{}{}
 		for _, c := range all {
-			ch := make(chan struct{})
-			ended[c], c.read.Ended = ch, ch
+			c.end = &end{over: make(chan struct{})}
 		}
-		group.Go(func() { o.untilOver(ctx, all, ended) })
+		f := newFollowing(o, all)
+		group.Go(func() { f.run(ctx) })
 	}
 	p := newPrinter(out, all, *o)
 	if len(all) == 1 {
 		all[0].read.Idle = p.flush
-		err := podlog.Read(ctx, all[0].dir, all[0].read, func(l podlog.Line) error { return p.print(0, l) })
-		return errors.Join(gone(err), p.close())
+		err := all[0].follow(ctx, o.PodLogs, all[0].read, func(l podlog.Line) error { return p.print(0, l) })
+		return errors.Join(err, p.close())
 	}
 	first, live := make([]chan item, len(all)), make(chan item, lineAhead)
 	for k, c := range all {
 		first[k] = make(chan item, lineAhead)
-		group.Go(func() { c.run(ctx, k, first[k], live) })
+		group.Go(func() { c.run(ctx, o.PodLogs, k, first[k], live) })
 	}
 	return errors.Join(merge(ctx, p, first, live), p.close())
+}
+
+// follow reads the container's log, and those of the pods that come after its own.
+func (c *container) follow(ctx context.Context, podLogs string, o podlog.Options, emit func(podlog.Line) error) error {
+	dir := c.dir
+	for at := c.end; ; at = at.next {
+		if at != nil {
+			o.Ended = at.over
+		}
+		if err := gone(podlog.Read(ctx, dir, o, emit)); err != nil || at == nil {
+			return err
+		}
+		select {
+		case <-at.over:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if at.next == nil {
+			return nil
+		}
+		dir, o = podlog.Dir(podLogs, at.successor, c.name), podlog.Options{Follow: true, Idle: o.Idle}
+	}
 }
 
 // gone drops the error of a log that was removed while it was read.
@@ -62,7 +83,7 @@ func gone(err error) error {
 
 // run reads a container's log and sends it: to first what there was, then to
 // live.
-func (c *container) run(ctx context.Context, k int, first, live chan<- item) {
+func (c *container) run(ctx context.Context, podLogs string, k int, first, live chan<- item) {
 	to := first
 	send := func(i item) error {
 		i.from = k
@@ -82,7 +103,7 @@ func (c *container) run(ctx context.Context, k int, first, live chan<- item) {
 		to = live
 		return err
 	}
-	err := podlog.Read(ctx, c.dir, o, func(l podlog.Line) error {
+	err := c.follow(ctx, podLogs, o, func(l podlog.Line) error {
 		l.Text = bytes.Clone(l.Text)
 		return send(item{line: l})
 	})
@@ -90,7 +111,7 @@ func (c *container) run(ctx context.Context, k int, first, live chan<- item) {
 		send(item{caught: true})
 		to = live
 	}
-	send(item{over: true, err: gone(err)})
+	send(item{over: true, err: err})
 }
 
 // merge prints what there was in the order of time, then what comes.

@@ -20,7 +20,7 @@ import (
 // Describe prints all that is known of a pod, in the manner of `kubectl
 // describe pod`.
 func Describe(w *bytes.Buffer, p *v1.Pod, m status.Manifests, happened []v1.Event, f Format) {
-	d := &description{w: w, pod: p, manifests: m, now: f.Now, color: f.Color}
+	d := &description{w: w, pod: p, manifests: m, now: f.Now, color: f.Color, columns: f.Columns}
 	d.print(happened)
 }
 
@@ -42,6 +42,7 @@ type description struct {
 	manifests status.Manifests
 	now       time.Time
 	color     bool
+	columns   int // of the terminal; 0: any
 }
 
 // valueColumn is where values stand behind keys, which are indented by depth.
@@ -55,7 +56,17 @@ func (d *description) line(depth int, key, value string) {
 		fmt.Fprintln(d.w, key)
 		return
 	}
-	fmt.Fprintf(d.w, "%-*s %s\n", valueColumn-1, key, value)
+	d.wrap(fmt.Sprintf("%-*s %s", valueColumn-1, key, value), depth)
+}
+
+// wrap prints a line; what does not fit into the terminal stands below the values, or
+// where that leaves little room below the key.
+func (d *description) wrap(line string, depth int) {
+	indent := valueColumn
+	if d.columns < valueColumn+proseRoom {
+		indent = depth + 2
+	}
+	fmt.Fprintln(d.w, wrapped(line, d.columns, indent))
 }
 
 // lineIf prints a line if there is a value.
@@ -69,7 +80,7 @@ func (d *description) lineIf(depth int, key, value string) {
 func (d *description) lines(depth int, key string, values []string) {
 	d.line(depth, key, first(values, "<none>"))
 	for k := 1; k < len(values); k++ {
-		fmt.Fprintf(d.w, "%*s%s\n", valueColumn, "", OneLine(values[k]))
+		d.wrap(fmt.Sprintf("%*s%s", valueColumn, "", OneLine(values[k])), depth)
 	}
 }
 
@@ -131,16 +142,11 @@ func (d *description) identity() {
 // manifest is the path of the pod's file.
 func (d *description) manifest() string {
 	for _, f := range d.manifests.Files {
-		if d.gives(f) {
+		if Gives(f, d.pod) {
 			return f.Path
 		}
 	}
 	return "<none>"
-}
-
-// gives reports whether the pod is from that file.
-func (d *description) gives(f status.File) bool {
-	return slices.Contains(f.Pods, d.pod.Namespace+"/"+d.pod.Name) || slices.Contains(f.Pods, d.pod.Namespace+"/"+ShortName(d.pod))
 }
 
 // state is the phase, and the word of `monopod ps` where that tells more.
@@ -193,7 +199,7 @@ func (d *description) conditions() {
 		return
 	}
 	d.line(0, "Conditions", "")
-	t := &Table{}
+	t := &Table{columns: d.columns}
 	t.Line("TYPE", "STATUS", "SINCE", "REASON", "MESSAGE")
 	for _, c := range d.pod.Status.Conditions {
 		since := duration.HumanDuration(d.now.Sub(c.LastTransitionTime.Time))
@@ -206,7 +212,7 @@ func (d *description) conditions() {
 func (d *description) problems() {
 	words := podWords(d.pod)
 	for _, f := range d.manifests.Files {
-		if d.gives(f) {
+		if Gives(f, d.pod) {
 			words = append(words, fileWords(f, d.manifests.Dir)...)
 		}
 	}
@@ -215,7 +221,7 @@ func (d *description) problems() {
 	}
 	d.line(0, "Problems", "")
 	for _, word := range words {
-		fmt.Fprintf(d.w, "  %s\n", word)
+		fmt.Fprintln(d.w, "  "+wrapped(word, max(d.columns-2, 0), 4))
 	}
 }
 
@@ -226,7 +232,7 @@ func (d *description) events(all []v1.Event) {
 		return
 	}
 	d.line(0, "Events", "")
-	t := &Table{}
+	t := &Table{columns: d.columns}
 	t.Line("TYPE", "REASON", "AGE", "CONTAINER", "MESSAGE")
 	for i := range all {
 		row := plainCells([]string{all[i].Type, all[i].Reason, lastSeen(&all[i], d.now), containerOfEvent(&all[i]), all[i].Message})

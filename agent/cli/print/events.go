@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Events prints events as a table, as json or yaml as an EventList. pod is
-// whose they are, as it was named; "": all.
-func Events(w io.Writer, all []v1.Event, pod string, f Format) error {
+// Events prints events as a table, as json or yaml as an EventList; where there are
+// none, that sentence, which goes to notes unless it is a terminal.
+func Events(w, notes io.Writer, all []v1.Event, none string, f Format) error {
 	switch {
 	case f.Output == "json" || f.Output == "yaml":
 		if all == nil {
@@ -23,8 +23,7 @@ func Events(w io.Writer, all []v1.Event, pod string, f Format) error {
 		}
 		return As(w, f.Output, v1.EventList{TypeMeta: metav1.TypeMeta{Kind: "EventList", APIVersion: "v1"}, Items: all})
 	case len(all) == 0:
-		_, err := fmt.Fprintln(w, noEvents(pod))
-		return err
+		return f.write(w, notes, &bytes.Buffer{}, []string{none})
 	}
 	t := newEventTable(all, f)
 	for i := range all {
@@ -36,13 +35,6 @@ func Events(w io.Writer, all []v1.Event, pod string, f Format) error {
 	return err
 }
 
-func noEvents(pod string) string {
-	if pod == "" {
-		return "No events."
-	}
-	return fmt.Sprintf("No events of pod %s.", pod)
-}
-
 // eventTable lays events out; the namespace shows where it tells something.
 type eventTable struct {
 	Table
@@ -50,28 +42,28 @@ type eventTable struct {
 }
 
 func newEventTable(all []v1.Event, f Format) *eventTable {
-	t := &eventTable{wide: f.Output == "wide", color: f.Color}
-	t.namespaces = t.wide || slices.ContainsFunc(all, func(e v1.Event) bool { return e.Namespace != metav1.NamespaceDefault })
-	head := []string{"LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"}
+	t := &eventTable{Table: Table{columns: f.Columns}, wide: f.Output == "wide", color: f.Color}
+	t.namespaces = f.namespaces(slices.ContainsFunc(all, func(e v1.Event) bool { return e.Namespace != metav1.NamespaceDefault }))
+	head := []string{"LAST SEEN", "TYPE", "REASON", "OBJECT", "CONTAINER", "MESSAGE"}
 	if t.namespaces {
 		head = slices.Insert(head, 0, "NAMESPACE")
 	}
 	if t.wide {
-		head = slices.Insert(head, len(head)-1, "CONTAINER", "SOURCE", "FIRST SEEN", "COUNT")
+		head = slices.Insert(head, len(head)-1, "SOURCE", "FIRST SEEN", "COUNT")
 	}
 	t.Line(head...)
 	return t
 }
 
 func (t *eventTable) addEvent(e *v1.Event, now time.Time) {
-	row := plainCells([]string{lastSeen(e, now), e.Type, e.Reason, objectOf(e), e.Message})
+	row := plainCells([]string{lastSeen(e, now), e.Type, e.Reason, objectOf(e), containerOfEvent(e), e.Message})
 	if t.wide {
 		source := e.Source.Component
 		if e.Source.Host != "" {
 			source += ", " + e.Source.Host
 		}
 		first := duration.HumanDuration(now.Sub(e.FirstTimestamp.Time))
-		row = slices.Insert(row, len(row)-1, plainCells([]string{containerOfEvent(e), source, first, fmt.Sprint(e.Count)})...)
+		row = slices.Insert(row, len(row)-1, plainCells([]string{source, first, fmt.Sprint(e.Count)})...)
 		row[0].Text = duration.HumanDuration(now.Sub(e.LastTimestamp.Time))
 	}
 	if t.color && e.Type == v1.EventTypeWarning {

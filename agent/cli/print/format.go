@@ -1,6 +1,7 @@
 package print
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -11,9 +12,54 @@ import (
 
 // Format says how something is printed.
 type Format struct {
-	Output string    // "", wide, json or yaml
-	Color  bool      // colour what tells good from bad
-	Now    time.Time // what ages are counted to
+	Output        string    // "", wide, json or yaml; of pods name, too
+	Color         bool      // colour what tells good from bad
+	Now           time.Time // what ages are counted to
+	Columns       int       // of the terminal; 0: it goes to none, and what is no table goes elsewhere
+	NoHeaders     bool
+	AllNamespaces bool // name the namespace even if it tells nothing
+}
+
+// On returns f with what w can show. In what is no terminal columns do not come and
+// go with what they hold.
+func (f Format) On(w io.Writer, env func(string) string) Format {
+	f.Color, f.Columns = Colored(w, env), 0
+	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		if f.Columns, _, _ = term.GetSize(int(file.Fd())); f.Columns <= 0 {
+			f.Columns = anyColumns
+		}
+	}
+	return f
+}
+
+// anyColumns are those of a terminal that does not say how many it has.
+const anyColumns = 1000
+
+// namespaces reports whether the column of namespaces is shown; telling: one of them
+// is not the default one.
+func (f Format) namespaces(telling bool) bool {
+	return telling || f.AllNamespaces || f.Columns == 0 || f.Output == "wide"
+}
+
+// write writes a table to w, and the words about it below it on a terminal, else to
+// notes, so that programs read the table alone.
+func (f Format) write(w, notes io.Writer, table *bytes.Buffer, words []string) error {
+	var text bytes.Buffer
+	for _, word := range words {
+		fmt.Fprintln(&text, wrapped(word, f.Columns, 2))
+	}
+	if f.Columns == 0 {
+		if _, err := w.Write(table.Bytes()); err != nil {
+			return err
+		}
+		_, err := notes.Write(text.Bytes())
+		return err
+	}
+	if table.Len() > 0 && text.Len() > 0 {
+		table.WriteByte('\n')
+	}
+	_, err := w.Write(append(table.Bytes(), text.Bytes()...))
+	return err
 }
 
 // Colored says whether output to w should have colours: on a terminal that

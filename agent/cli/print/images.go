@@ -13,25 +13,28 @@ import (
 	"monopod/agent/status"
 )
 
-// Images prints a table of images, and below it how full their disk is.
-func Images(w io.Writer, all *status.Images, f Format) error {
+const noImages = "The runtime has no images."
+
+// Images prints a table of images, and below it how full their disk is, which goes to
+// notes unless it is a terminal.
+func Images(w, notes io.Writer, all *status.Images, f Format) error {
 	var out bytes.Buffer
-	if len(all.Images) == 0 {
-		fmt.Fprintln(&out, "The runtime has no images.")
-	} else {
+	words := diskWords(all, f.Now)
+	switch {
+	case len(all.Images) > 0:
 		imageTable(all, f).Print(&out)
+	case f.Columns > 0:
+		fmt.Fprintln(&out, noImages)
+	default:
+		words = append([]string{noImages}, words...)
 	}
-	if words := diskWords(all, f.Now); len(words) > 0 {
-		fmt.Fprintf(&out, "\n%s\n", strings.Join(words, "\n"))
-	}
-	_, err := w.Write(out.Bytes())
-	return err
+	return f.write(w, notes, &out, words)
 }
 
 // imageTable lays the images out, those with names first.
 func imageTable(all *status.Images, f Format) *Table {
 	wide := f.Output == "wide"
-	t := &Table{}
+	t := &Table{columns: f.Columns}
 	head := []string{"IMAGE", "ID", "SIZE", "USED BY", "COLLECTED"}
 	if wide {
 		head = slices.Insert(head, 4, "FIRST SEEN", "LAST USED")

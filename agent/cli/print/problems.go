@@ -47,6 +47,11 @@ func manifestWords(m status.Manifests) []string {
 	return words
 }
 
+// Gives reports whether the pod is from that file.
+func Gives(f status.File, p *v1.Pod) bool {
+	return slices.Contains(f.Pods, p.Namespace+"/"+p.Name) || slices.Contains(f.Pods, p.Namespace+"/"+ShortName(p))
+}
+
 // fileWords are the problems of a file; behind the last one that made us
 // refuse it stands what runs instead.
 func fileWords(f status.File, dir string) []string {

@@ -18,35 +18,54 @@ import (
 type Listing struct {
 	Pods      []v1.Pod
 	Manifests status.Manifests
-	Some      bool     // only some pods were asked for: nothing is said of manifests
+	Some      bool     // only some pods were asked for: nothing is said of others' manifests
+	None      string   // what is said if there are none; "": that there are none at all
 	Words     []string // what is wrong besides: of the runtime, of the node
 }
 
-// Ps prints a table of pods, and below it all that is wrong, in words; as
-// json or yaml a PodList.
-func Ps(w io.Writer, l Listing, f Format) error {
+// Ps prints a table of pods, and below it all that is wrong, in words, which go to
+// notes unless it is a terminal; as json or yaml a PodList, as name a line for each.
+func Ps(w, notes io.Writer, l Listing, f Format) error {
 	if f.Output == "json" || f.Output == "yaml" {
 		return As(w, f.Output, v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: l.Pods})
 	}
 	var out bytes.Buffer
+	var words []string
 	switch {
-	case len(l.Pods) > 0:
-		podTable(l.Pods, l.Manifests, f).Print(&out)
-	case l.Some:
-		fmt.Fprintln(&out, "No pods match.")
+	case len(l.Pods) == 0 && f.Columns > 0 && f.Output != "name":
+		fmt.Fprintln(&out, wrapped(l.none(), f.Columns, 0))
+	case len(l.Pods) == 0:
+		words = append(words, l.none())
+	case f.Output == "name":
+		for i := range l.Pods {
+			fmt.Fprintln(&out, l.Pods[i].Namespace+"/"+ShortName(&l.Pods[i]))
+		}
 	default:
-		fmt.Fprintln(&out, noPods(l.Manifests.Dir))
+		podTable(l.Pods, l.Manifests, f).Print(&out)
 	}
+	if f.Output == "name" {
+		f.Columns = 0 // for programs, wherever it goes
+	} else {
+		words = append(words, l.words()...)
+	}
+	return f.write(w, notes, &out, words)
+}
+
+// words are all that is wrong.
+func (l *Listing) words() []string {
 	words := slices.Clone(l.Words)
 	if !l.Some {
 		words = append(words, manifestWords(l.Manifests)...)
 	}
-	if words = append(words, PodWords(l.Pods)...); len(words) > 0 {
-		fmt.Fprintf(&out, "\n%s\n", strings.Join(words, "\n"))
+	for _, f := range l.Manifests.Files {
+		if l.Some && slices.ContainsFunc(l.Pods, func(p v1.Pod) bool { return Gives(f, &p) }) {
+			words = append(words, fileWords(f, l.Manifests.Dir)...)
+		}
 	}
-	_, err := w.Write(out.Bytes())
-	return err
+	return append(words, PodWords(l.Pods)...)
 }
+
+func (l *Listing) none() string { return cmp.Or(l.None, noPods(l.Manifests.Dir)) }
 
 func noPods(dir string) string {
 	if dir == "" {
@@ -58,8 +77,8 @@ func noPods(dir string) string {
 // podTable lays the pods out; the namespace shows where it tells something.
 func podTable(pods []v1.Pod, m status.Manifests, f Format) *Table {
 	wide := f.Output == "wide"
-	namespaces := wide || slices.ContainsFunc(pods, func(p v1.Pod) bool { return p.Namespace != v1.NamespaceDefault })
-	t := &Table{}
+	namespaces := f.namespaces(slices.ContainsFunc(pods, func(p v1.Pod) bool { return p.Namespace != v1.NamespaceDefault }))
+	t := &Table{columns: f.Columns}
 	head := []string{"NAME", "READY", "STATUS", "RESTARTS", "AGE"}
 	if namespaces {
 		head = slices.Insert(head, 0, "NAMESPACE")
@@ -67,7 +86,9 @@ func podTable(pods []v1.Pod, m status.Manifests, f Format) *Table {
 	if wide {
 		head = append(head, "IP", "FILE", "IMAGES")
 	}
-	t.Line(head...)
+	if !f.NoHeaders {
+		t.Line(head...)
+	}
 	files := filesOf(m)
 	for i := range pods {
 		p := &pods[i]

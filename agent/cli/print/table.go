@@ -14,6 +14,7 @@ import (
 // printIndented prints the table under a key.
 func (t *Table) printIndented(w *bytes.Buffer) {
 	var lines bytes.Buffer
+	t.columns = max(t.columns-2, 0)
 	t.Print(&lines)
 	for line := range bytes.Lines(lines.Bytes()) {
 		w.WriteString("  ")
@@ -23,8 +24,9 @@ func (t *Table) printIndented(w *bytes.Buffer) {
 
 // Table is lines of cells whose columns are as wide as their widest cell.
 type Table struct {
-	rows   [][]cell
-	widths []int
+	rows    [][]cell
+	widths  []int
+	columns int // of the terminal that the last cells are wrapped for; 0: they are not
 }
 
 // cell is one text; color is an SGR code of ECMA-48 such as "32", "" for none.
@@ -54,13 +56,51 @@ func (t *Table) add(cells ...cell) {
 // Line adds a line of texts.
 func (t *Table) Line(texts ...string) { t.add(plainCells(texts)...) }
 
+const (
+	// proseRoom is the least room for a last cell of prose beside the others; where
+	// there is less it goes below them, behind proseIndent.
+	proseRoom   = 24
+	proseIndent = 4
+)
+
+// layout says how far columns stand apart, and how many the last cells are wrapped
+// to behind how many others; below: on lines of their own. Cells are not cut: on a
+// screen that is too narrow for all others, the terminal breaks the line.
+func (t *Table) layout() (gap, columns, indent int, below bool) {
+	gap = 3
+	if t.columns == 0 || len(t.widths) == 0 {
+		return gap, 0, 0, false
+	}
+	last := len(t.widths) - 1
+	before := func() (sum int) {
+		for _, wide := range t.widths[:last] {
+			sum += wide + gap
+		}
+		return sum
+	}
+	if before()+t.widths[last] > t.columns {
+		gap = 1
+	}
+	switch before := before(); {
+	case t.widths[last] <= proseRoom || before+t.widths[last] <= t.columns:
+		return gap, 0, 0, false
+	case before+proseRoom > t.columns:
+		return gap, t.columns, proseIndent, true
+	default:
+		return gap, t.columns, before, false
+	}
+}
+
 // Print prints the lines that were added.
 func (t *Table) Print(w io.Writer) {
+	gap, columns, indent, below := t.layout()
 	for _, row := range t.rows {
 		for i, c := range row {
-			pad := strings.Repeat(" ", t.widths[i]-Width(c.Text)+3)
+			pad := strings.Repeat(" ", t.widths[i]-Width(c.Text)+gap)
 			if i == len(row)-1 {
-				pad = "\n"
+				c.Text, pad = wrappedBehind(indent, c.Text, columns, indent), "\n"
+			} else if below && i == len(row)-2 {
+				pad = "\n" + strings.Repeat(" ", indent)
 			}
 			if c.Color != "" {
 				c.Text = "\x1b[" + c.Color + "m" + c.Text + "\x1b[0m"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
@@ -13,7 +14,7 @@ import (
 
 // TopOptions says what of a use is printed and how.
 type TopOptions struct {
-	Output     string // "", wide, json or yaml
+	Format
 	What       string // pods or node; "" is both
 	SortBy     string // "", cpu or memory
 	Containers bool   // a line for each container instead of each pod
@@ -22,24 +23,26 @@ type TopOptions struct {
 // Check returns the problem of the options, in a sentence.
 func (o *TopOptions) Check() error {
 	if !slices.Contains([]string{"", "cpu", "memory"}, o.SortBy) {
-		return fmt.Errorf("--sort-by %q is not one of cpu, memory", o.SortBy)
+		return fmt.Errorf("--sort-by %q: choose cpu or memory", o.SortBy)
 	}
 	return nil
 }
 
 // Top prints what the node and its pods use. The shares are of what the
 // node gives to pods, where that is known.
-func Top(out *bytes.Buffer, sum *statsapi.Summary, node *v1.Node, o TopOptions) {
+func Top(out *bytes.Buffer, notes io.Writer, sum *statsapi.Summary, node *v1.Node, o TopOptions) {
 	if o.What != "pods" {
 		topNode(&sum.Node, node, o).Print(out)
 	}
-	if o.What == "" {
+	if o.What == "" && (o.Columns > 0 || len(sum.Pods) > 0) {
 		out.WriteByte('\n')
 	}
 	switch {
 	case o.What == "node":
-	case len(sum.Pods) == 0:
+	case len(sum.Pods) == 0 && o.Columns > 0:
 		fmt.Fprintln(out, "No pods run.")
+	case len(sum.Pods) == 0:
+		fmt.Fprintln(notes, "No pods run.")
 	default:
 		topPods(sum, o).Print(out)
 	}
@@ -48,7 +51,7 @@ func Top(out *bytes.Buffer, sum *statsapi.Summary, node *v1.Node, o TopOptions) 
 // topNode is a line of what the machine uses, with what that is of what pods may
 // have.
 func topNode(n *statsapi.NodeStats, node *v1.Node, o TopOptions) *Table {
-	t := &Table{}
+	t := &Table{columns: o.Columns}
 	head := []string{"NODE", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"}
 	row := []string{n.NodeName, cores(n.CPU), share(nano(n.CPU), node.Status.Allocatable.Cpu().MilliValue()*1e6),
 		mebibytes(n.Memory), share(workingSet(n.Memory), node.Status.Allocatable.Memory().Value())}
@@ -68,7 +71,7 @@ type topLine struct {
 }
 
 func topPods(sum *statsapi.Summary, o TopOptions) *Table {
-	namespaces := o.Output == "wide" || slices.ContainsFunc(sum.Pods, func(p statsapi.PodStats) bool { return p.PodRef.Namespace != v1.NamespaceDefault })
+	namespaces := o.namespaces(slices.ContainsFunc(sum.Pods, func(p statsapi.PodStats) bool { return p.PodRef.Namespace != v1.NamespaceDefault }))
 	head := []string{"POD", "CPU(cores)", "MEMORY(bytes)"}
 	if o.Containers {
 		head = slices.Insert(head, 1, "CONTAINER")
@@ -95,7 +98,7 @@ func topPods(sum *statsapi.Summary, o TopOptions) *Table {
 		}
 		return 0
 	})
-	t := &Table{}
+	t := &Table{columns: o.Columns}
 	t.Line(head...)
 	for _, l := range lines {
 		t.Line(l.cells...)
