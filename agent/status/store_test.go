@@ -119,7 +119,7 @@ func TestReportsAreKeptInMemoryAndOnDisk(t *testing.T) {
 	if p.Kind != "Pod" || p.APIVersion != "v1" || p.Status.Phase != v1.PodRunning || p.Spec.Containers[0].Env[0].Value != "a<b" {
 		t.Errorf("the file says %v", p)
 	}
-	if got := names(t, dir); got != "manifests.json pods" {
+	if got := names(t, dir); got != "manifests.json pods runtime.json" {
 		t.Errorf("status holds %q", got)
 	}
 	for path, want := range map[string]os.FileMode{"": 0o700, "pods": 0o700, "manifests.json": 0o600, "pods/default_web-n.json": 0o600} {
