@@ -101,12 +101,16 @@ func count(n int, noun string) string {
 // validate checks the manifests that its arguments stand for, as the agent
 // would. It exits with 2 when one is refused.
 func validate(c *cli.Context) error {
-	if c.NArg() == 0 {
-		return command.UsageError("validate what? Give files or folders, or - for standard input")
+	if c.NArg() == 0 && c.String("config") == "" {
+		return command.UsageError("validate what? Give files or folders, - for standard input, or --config FILE")
 	}
 	cfg, err := settings(c, slog.New(slog.NewTextHandler(c.App.ErrWriter, nil)))
 	if err != nil {
 		return command.UsageError("%v", err)
+	}
+	if c.NArg() == 0 {
+		fmt.Fprintf(c.App.Writer, "%s: fine\n", c.String("config"))
+		return nil
 	}
 	v, err := checkAll(c.Context, cfg, nil, c.Args().Slice(), c.App.Reader)
 	if err != nil {

@@ -62,6 +62,7 @@ component() {
 		    startupProbe: {failureThreshold: 24, httpGet: {host: 127.0.0.1, path: /livez, port: probe-port, scheme: HTTP}, periodSeconds: 1, timeoutSeconds: 15}
 		    volumeMounts: [{mountPath: /data, name: data}]
 		  hostNetwork: true
+		  terminationGracePeriodSeconds: 2
 		  priority: 2000001000
 		  priorityClassName: system-node-critical
 		  securityContext: {seccompProfile: {type: RuntimeDefault}}
@@ -77,11 +78,13 @@ script() { local s=${serve//\$NAME/$1}; echo "${s//\$PORT/$2}"; }
 component kube-apiserver "$api" "wget -qO- http://127.0.0.1:$etcd/livez || exit 1; $(script kube-apiserver "$api")" | put kube-apiserver.yaml
 component etcd "$etcd" "sleep 1; $(script etcd "$etcd")" | put etcd.yaml
 component kube-controller-manager "$controller" "$(script controller "$controller")" | put kube-controller-manager.yaml
-start_agent --config "$DIR/kubelet.yaml"
+driver=cgroupfs # the file's counts where systemd is, and the runtime does not say which it uses
+[ ! -d /run/systemd/system ] || driver=auto
+start_agent --config "$DIR/kubelet.yaml" --cgroup-driver "$driver"
 monopod wait -n "$NS" -l tier=control-plane --timeout 90s
 says "etcd" monopod ps -A
 [ "$(monopod ps -n "$NS" --no-headers | wc -l)" = 3 ] || fail "$(monopod ps)"
-[ "$(monopod ps -n "$NS" -o name | sort | head -n 1)" = "pod/etcd" ] || fail "$(monopod ps -o name)"
+[ "$(monopod ps -n "$NS" -o name | sort | head -n 1)" = "$NS/etcd" ] || fail "$(monopod ps -o name)"
 
 # An update as kubeadm does it: the new manifest takes the place of the old one.
 sed 's/cpu: 10m/cpu: 20m/' "$MANIFESTS/etcd.yaml" | put etcd.yaml
@@ -100,7 +103,7 @@ says "etcd" monopod describe pod etcd -n "$NS"
 # The node may lose the agent for a while.
 before=$(cat "$DIR/data"/* | wc -l)
 end_agent
-start_agent --config "$DIR/kubelet.yaml"
+start_agent --config "$DIR/kubelet.yaml" --cgroup-driver "$driver"
 monopod wait -n "$NS" --all --timeout 60s
 [ "$(cat "$DIR/data"/* | wc -l)" = "$before" ] || fail "an agent's restart restarted containers"
 

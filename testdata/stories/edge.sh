@@ -10,7 +10,7 @@ start_agent
 
 # A slip is told with its place and its remedy, and is mended.
 app sensor "  restartPolcy: Always" | put sensor.yaml
-until_true eval 'monopod ps | grep -q restartPolcy'
+until_true hears restartPolcy monopod ps
 says 'did you mean "restartPolicy"?' monopod ps
 says 'sensor.yaml:' monopod ps
 app sensor | put sensor.yaml
@@ -27,22 +27,22 @@ done
 
 # A rename with a typo keeps the service.
 sed 's/name: sensor/name: probe/; s/image:/imgae:/' "$MANIFESTS/uplink.yaml" | put uplink.yaml
-until_true eval 'monopod ps | grep -q imgae'
+until_true hears imgae monopod ps
 sleep 1
 says "sensor" monopod ps
 says_not Terminating monopod ps
 app sensor | put uplink.yaml
-until_true eval '! monopod ps | grep -q imgae'
+until_true hears_not imgae monopod ps
 [ "$(starts sensor)" = 1 ] || fail "the typo restarted the pod"
 
 # A crash is mended, and told.
 touch "$DIR/host/crash.sensor"
 until_true eval '[ "$(starts sensor)" = 2 ]'
-says "exit code 3" monopod describe -n "$NS" sensor
+says "Exit Code:    3" monopod describe -n "$NS" sensor
 
 # A volume that is not there is a sentence wherever one looks.
 app disk | sed "s|$DIR/host, type: DirectoryOrCreate|$DIR/missing, type: Directory|" | put disk.yaml
-until_true eval 'monopod ps | grep -q FailedMount'
+until_true hears FailedMount monopod ps
 says "FailedMount" monopod describe -n "$NS" disk
 ends_with 124 monopod wait -n "$NS" disk --timeout 2s
 grep -q "FailedMount" "$DIR/out" || fail "wait does not say what it waited for: $(cat "$DIR/out")"
@@ -51,7 +51,7 @@ mkdir "$DIR/missing"
 monopod wait -n "$NS" disk --timeout 60s
 
 # In pipes the columns stay, and sentences go elsewhere.
-monopod ps 2>/dev/null | head -n 1 | grep -q '^NAMESPACE ' || fail "the columns come and go: $(monopod ps | head -n 1)"
+[[ $(monopod ps 2>/dev/null) == NAMESPACE* ]] || fail "the columns come and go: $(monopod ps | head -n 1)"
 [ "$(monopod ps -n nope 2>/dev/null | wc -l)" = 0 ] || fail "a sentence is among the lines"
 says nope monopod ps -n nope
 

@@ -6,7 +6,7 @@ export MONOPOD_SOCKET="$DIR/monopod.sock" MONOPOD_ROOT="$DIR/root" CONTAINER_RUN
 MANIFESTS="$DIR/manifests"
 mkdir -p "$MANIFESTS"
 agent=""
-trap 'code=$?; [ -z "$agent" ] || kill "$agent" 2>/dev/null || true; exit $code' EXIT
+trap 'code=$?; [ $code = 0 ] || tail -n 40 "$DIR/agent.log" >&2; [ -z "$agent" ] || kill "$agent" 2>/dev/null || true; exit $code' EXIT
 
 monopod() { "$MONOPOD" "$@"; }
 
@@ -14,13 +14,12 @@ monopod() { "$MONOPOD" "$@"; }
 fail() {
 	echo "STORY FAILED at line ${BASH_LINENO[1]:-?}: $*" >&2
 	monopod ps >&2 || true
-	tail -n 40 "$DIR/agent.log" >&2 2>/dev/null || true
 	exit 1
 }
 
 # start_agent starts the agent with more flags and waits until it answers.
 start_agent() {
-	monopod run --manifests "$MANIFESTS" --pod-logs "$DIR/logs" --node-name node1 --listen "" --cgroup-root "$CGROUPS" "$@" >>"$DIR/agent.log" 2>&1 &
+	"$MONOPOD" run --manifests "$MANIFESTS" --pod-logs "$DIR/logs" --node-name node1 --listen "" --cgroup-root "$CGROUPS" "$@" >>"$DIR/agent.log" 2>&1 &
 	agent=$!
 	until_true monopod ps
 }
@@ -40,6 +39,15 @@ until_true() {
 	done
 	fail "never true: $* ($(cat "$DIR/out"))"
 }
+
+# hears reports whether a command's output, both kinds, has the text. The command may fail.
+hears() {
+	local text=$1 out
+	shift
+	out=$("$@" 2>&1) || true
+	[[ $out == *"$text"* ]]
+}
+hears_not() { ! hears "$@"; }
 
 # says fails unless a command's output, both kinds, has the text. The command may fail.
 says() {
