@@ -234,13 +234,17 @@ func TestLogsFollowASuccessor(t *testing.T) {
 			o.Socket = clitest.Serve(t, server.Config{Store: store})
 			out, want := lines(t)
 			done := make(chan error, 1)
-			go func() { done <- Print(t.Context(), out, o) }()
+			go func() {
+				err := Print(t.Context(), out, o)
+				out.(io.Closer).Close() // so that no line is waited for
+				done <- err
+			}()
 			if len(names) > 1 {
 				want("GET /")
 			}
 			want("404")
 			leaves := pod.DeepCopy()
-			leaves.DeletionTimestamp, leaves.Status.Phase = &metav1.Time{}, v1.PodFailed
+			leaves.DeletionTimestamp, leaves.Status.Phase = &metav1.Time{Time: clitest.Now}, v1.PodFailed
 			store.SetPod("default/web-node1", leaves) // its containers have ended, but another may follow
 			next := pod.DeepCopy()
 			next.UID, next.DeletionTimestamp = "u7", nil
