@@ -94,3 +94,19 @@ func TestValidateChecksSettings(t *testing.T) {
 		l.check(t)
 	}
 }
+
+// Errors name a setting as the person gave it.
+func TestErrorsOfTLSNameWhatWasGiven(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(file, []byte("tlsCertFile: /c\nstaticPodPath: /m\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []typedLine{
+		{"run --manifests /m --tls-cert-file /c", nil, []string{"give both --tls-cert-file and --tls-private-key-file, or none"}, 2},
+		{"run --config " + file, nil, []string{"give both tlsCertFile and tlsPrivateKeyFile, or none"}, 2},
+		{"run --tls-private-key-file= --config " + file, nil, []string{"give both tlsCertFile and --tls-private-key-file, or none"}, 2},
+		{"run", nil, []string{"no manifest folder given: say which with --manifests DIR"}, 2},
+	} {
+		l.check(t, "--root", t.TempDir(), "--node-name", "n")
+	}
+}

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"monopod/agent/cli/client"
 	"monopod/agent/cli/clitest"
 	"monopod/agent/cli/command"
+	"monopod/agent/cli/print"
 	"monopod/agent/events"
 	"monopod/agent/server"
 	"monopod/agent/status"
@@ -107,6 +109,7 @@ func TestWhatUsersType(t *testing.T) {
 		{"describe pod", []string{"Name:               web", "Name:               job"}, nil, 0},
 		{"describe leaves", []string{"Terminating", "not exit code 137"}, nil, 0},
 		{"describe -n default web", []string{"Name:               web"}, nil, 0},
+		{"describe -n nope", nil, []string{"No pods in namespace nope."}, 0},
 		{"describe -n nope web", nil, []string{`there is no pod "web" in namespace nope`}, 1},
 		{"wait --all --timeout 1s -n default -l app", []string{"default/web: ready", "default/job: succeeded"}, nil, 0},
 		{"wait -l app --timeout 1s", []string{"default/web: ready", "default/job: succeeded"}, nil, 0},
@@ -119,6 +122,27 @@ func TestWhatUsersType(t *testing.T) {
 		{"events -A", nil, []string{"No events."}, 0},
 	} {
 		l.check(t, "--socket", socket)
+	}
+}
+
+// On a terminal the namespace shows where it tells something, and all is in one place.
+func TestATerminalHasTheWordsBelowTheTable(t *testing.T) {
+	var out bytes.Buffer
+	o := Options{Source: client.Source{Socket: typedAgent(t)}, Format: print.Format{Columns: 60}, Choice: client.Choice{Names: []string{"web"}}, Err: &out}
+	for _, row := range []struct {
+		all  bool
+		want string
+	}{
+		{false, "NAME   READY   STATUS    RESTARTS   AGE\nweb    2/2     Running   0          -\n\n" +
+			"web.yaml:12:3: spec.x: unknown field (the last good version\n  of default/web-n1 runs on)\n"},
+		{true, "NAMESPACE   NAME   READY   STATUS    RESTARTS   AGE\ndefault     web    2/2     Running   0          -\n\n" +
+			"web.yaml:12:3: spec.x: unknown field (the last good version\n  of default/web-n1 runs on)\n"},
+	} {
+		out.Reset()
+		o.AllNamespaces = row.all
+		if err := Ps(t.Context(), &out, o); err != nil || out.String() != row.want {
+			t.Errorf("%v, printed\n%s\nwant\n%s", err, out.String(), row.want)
+		}
 	}
 }
 

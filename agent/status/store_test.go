@@ -119,7 +119,7 @@ func TestReportsAreKeptInMemoryAndOnDisk(t *testing.T) {
 	if p.Kind != "Pod" || p.APIVersion != "v1" || p.Status.Phase != v1.PodRunning || p.Spec.Containers[0].Env[0].Value != "a<b" {
 		t.Errorf("the file says %v", p)
 	}
-	if got := names(t, dir); got != "manifests.json pods" {
+	if got := names(t, dir); got != "manifests.json pods runtime.json" {
 		t.Errorf("status holds %q", got)
 	}
 	for path, want := range map[string]os.FileMode{"": 0o700, "pods": 0o700, "manifests.json": 0o600, "pods/default_web-n.json": 0o600} {
@@ -261,7 +261,7 @@ func TestAFailedWriteIsSaidOnceAndTriedAgain(t *testing.T) {
 		if n := log.count("level=WARN"); n != 1 || told != 1 {
 			t.Errorf("said %d times, want once:\n%s", n, log.b.String())
 		}
-		if got := names(t, dir); got != "manifests.json pods" {
+		if got := names(t, dir); got != "manifests.json pods runtime.json" {
 			t.Errorf("status holds %q: one bad file holds up the others, or litter stayed", got)
 		}
 		if r := s.Manifests().Reports; len(r) != 1 || !strings.Contains(r[0].Message, "status files are older than what is shown") {
