@@ -261,7 +261,7 @@ func TestAFailedWriteIsSaidOnceAndTriedAgain(t *testing.T) {
 		if n := log.count("level=WARN"); n != 1 || told != 1 {
 			t.Errorf("said %d times, want once:\n%s", n, log.b.String())
 		}
-		if got := names(t, dir); got != "manifests.json pods runtime.json" {
+		if got := names(t, dir); got != "manifests.json pods" {
 			t.Errorf("status holds %q: one bad file holds up the others, or litter stayed", got)
 		}
 		if r := s.Manifests().Reports; len(r) != 1 || !strings.Contains(r[0].Message, "status files are older than what is shown") {
