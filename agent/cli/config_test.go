@@ -71,3 +71,42 @@ func TestSettingsThatAreWrong(t *testing.T) {
 		t.Error("a file without a name was read")
 	}
 }
+
+// Without manifests the settings are what is checked.
+func TestValidateChecksSettings(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Join(dir, name)
+	}
+	for _, l := range []typedLine{
+		{"validate --config " + file("good.yaml", "maxPods: 7\n"), []string{"ok   " + dir + "/good.yaml (settings)"}, nil, 0},
+		{"validate --config " + file("odd.yaml", "syncFrequency: 1m\n"), []string{"ok"}, []string{"odd.yaml:1:16: ", "has no effect here"}, 0},
+		{"validate --config " + file("bad.yaml", "maxPod: 7\n"), nil, []string{`bad.yaml:1:1: maxPod: unknown field "maxPod"`}, 2},
+		{"validate --config " + file("time.yaml", "imageMinimumGCAge: 5x\n"), nil, []string{"time.yaml:1:20: imageMinimumGCAge: ", "not time: ", "duration"}, 2},
+		{"validate --config " + file("number.yaml", "maxPods: many\n"), nil, []string{"number.yaml:1:10: maxPods: ", "not cannot unmarshal", "not strconv"}, 2},
+		{"validate --config " + file("text.yaml", "listen: [1\n"), nil, []string{"text.yaml:", "not yaml: "}, 2},
+		{"validate --config " + dir + "/none.yaml", nil, []string{"none.yaml", "no such file"}, 2},
+		{"validate", nil, []string{"validate what?", "--config"}, 2},
+	} {
+		l.check(t)
+	}
+}
+
+// Errors name a setting as the person gave it.
+func TestErrorsOfTLSNameWhatWasGiven(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	if err := os.WriteFile(file, []byte("tlsCertFile: /c\nstaticPodPath: /m\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []typedLine{
+		{"run --manifests /m --tls-cert-file /c", nil, []string{"give both --tls-cert-file and --tls-private-key-file, or none"}, 2},
+		{"run --config " + file, nil, []string{"give both tlsCertFile and tlsPrivateKeyFile, or none"}, 2},
+		{"run --tls-private-key-file= --config " + file, nil, []string{"give both tlsCertFile and --tls-private-key-file, or none"}, 2},
+		{"run", nil, []string{"no manifest folder given: say which with --manifests DIR"}, 2},
+	} {
+		l.check(t, "--root", t.TempDir(), "--node-name", "n")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -28,8 +29,12 @@ func Describe(ctx context.Context, w io.Writer, o DescribeOptions) error {
 	if err != nil {
 		return err
 	}
-	if k.Pods, err = (client.Choice{Names: o.Pods, Namespace: o.Choice.Namespace}).Of(k.Pods); err != nil {
+	choice := client.Choice{Names: o.Pods, Namespace: o.Choice.Namespace}
+	if k.Pods, err = choice.Of(k.Pods); err != nil {
 		return err
+	}
+	if len(k.Pods) == 0 && o.Output == "" {
+		fmt.Fprintln(o.notes(), cmp.Or(choice.None(), "No pods."))
 	}
 	if o.Output != "" {
 		err = print.PodsAs(w, o.Output, k.Pods)

@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
+	"monopod/agent/cli/client"
 	"monopod/agent/cli/clitest"
 	"monopod/agent/cli/print"
 	"monopod/agent/server"
@@ -82,6 +83,10 @@ func TestTop(t *testing.T) {
 		{"node yaml", usedPods, TopOptions{TopOptions: print.TopOptions{What: "node", Format: print.Format{Output: "yaml"}}}},
 		{"pods json", usedPods, TopOptions{TopOptions: print.TopOptions{What: "pods", Format: print.Format{Output: "json"}}}},
 		{"nothing runs", "[]", TopOptions{}},
+		{"one pod", usedPods, TopOptions{TopOptions: print.TopOptions{What: "pods"}, Choice: client.Choice{Names: []string{"pod/web"}}}},
+		{"one pod json", usedPods, TopOptions{TopOptions: print.TopOptions{What: "pods", Format: print.Format{Output: "json"}}, Choice: client.Choice{Names: []string{"busy"}}}},
+		{"a namespace", other, TopOptions{Choice: client.Choice{Namespace: "kube-system"}}},
+		{"a namespace json", other, TopOptions{TopOptions: print.TopOptions{Format: print.Format{Output: "json"}}, Choice: client.Choice{Namespace: "kube-system"}}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -93,6 +98,20 @@ func TestTop(t *testing.T) {
 			}
 			clitest.Golden(t, out.String())
 		})
+	}
+}
+
+// A pod may be named with and without the word for pods.
+func TestTopOfNames(t *testing.T) {
+	socket := usedOn(t, usedNode, usedPods)
+	for _, l := range []typedLine{
+		{"top web", []string{"default     web", "not busy", "not NODE"}, nil, 0},
+		{"top pod web busy", []string{"web", "busy", "not silent"}, nil, 0},
+		{"top -n nope", []string{"NODE", "not POD"}, []string{"No pods run."}, 0},
+		{"top wep", nil, []string{`there is no pod "wep"; there is default/web`}, 1},
+		{"top node web", nil, []string{`there is one node: leave out "web"`}, 2},
+	} {
+		l.check(t, "--socket", socket)
 	}
 }
 

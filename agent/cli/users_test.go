@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"monopod/agent/cli/client"
 	"monopod/agent/cli/clitest"
 	"monopod/agent/cli/command"
+	"monopod/agent/cli/print"
 	"monopod/agent/events"
 	"monopod/agent/server"
 	"monopod/agent/status"
@@ -107,6 +109,7 @@ func TestWhatUsersType(t *testing.T) {
 		{"describe pod", []string{"Name:               web", "Name:               job"}, nil, 0},
 		{"describe leaves", []string{"Terminating", "not exit code 137"}, nil, 0},
 		{"describe -n default web", []string{"Name:               web"}, nil, 0},
+		{"describe -n nope", nil, []string{"No pods in namespace nope."}, 0},
 		{"describe -n nope web", nil, []string{`there is no pod "web" in namespace nope`}, 1},
 		{"wait --all --timeout 1s -n default -l app", []string{"default/web: ready", "default/job: succeeded"}, nil, 0},
 		{"wait -l app --timeout 1s", []string{"default/web: ready", "default/job: succeeded"}, nil, 0},
@@ -119,6 +122,27 @@ func TestWhatUsersType(t *testing.T) {
 		{"events -A", nil, []string{"No events."}, 0},
 	} {
 		l.check(t, "--socket", socket)
+	}
+}
+
+// On a terminal the namespace shows where it tells something, and all is in one place.
+func TestATerminalHasTheWordsBelowTheTable(t *testing.T) {
+	var out bytes.Buffer
+	o := Options{Source: client.Source{Socket: typedAgent(t)}, Format: print.Format{Columns: 60}, Choice: client.Choice{Names: []string{"web"}}, Err: &out}
+	for _, row := range []struct {
+		all  bool
+		want string
+	}{
+		{false, "NAME   READY   STATUS    RESTARTS   AGE\nweb    2/2     Running   0          -\n\n" +
+			"web.yaml:12:3: spec.x: unknown field (the last good version\n  of default/web-n1 runs on)\n"},
+		{true, "NAMESPACE   NAME   READY   STATUS    RESTARTS   AGE\ndefault     web    2/2     Running   0          -\n\n" +
+			"web.yaml:12:3: spec.x: unknown field (the last good version\n  of default/web-n1 runs on)\n"},
+	} {
+		out.Reset()
+		o.AllNamespaces = row.all
+		if err := Ps(t.Context(), &out, o); err != nil || out.String() != row.want {
+			t.Errorf("%v, printed\n%s\nwant\n%s", err, out.String(), row.want)
+		}
 	}
 }
 
@@ -192,39 +216,39 @@ func TestWrongValuesOfFlags(t *testing.T) {
 	t.Setenv("MONOPOD_SOCKET", "/nowhere/s")
 	t.Setenv("MONOPOD_ROOT", t.TempDir())
 	for line, want := range map[string]string{
-		"wait web --timeout 5x":                    `--timeout: "5x" is no duration such as 90s or 5m`,
-		"wait web --timeout 5":                     `--timeout: "5" is no duration such as 90s or 5m`,
-		"wait web --for condition=":                `--for "condition="`,
-		"wait -l a=b=c":                            `-l: "a=b=c" is no selector such as app=web,tier!=db`,
-		"ps -l a=b=c":                              `-l: "a=b=c" is no selector such as app=web,tier!=db`,
-		"ps -l ,,":                                 `-l: ",," is no selector`,
-		"logs -l a===":                             `-l: "a===" is no selector`,
-		"ps -o csv":                                `-o: "csv": choose wide, name, json or yaml`,
-		"ps --runtime-endpoint nonsense":           `--runtime-endpoint "nonsense": want unix:///path/to/socket`,
-		"exec web --runtime-endpoint x -- ls":      `--runtime-endpoint "x": want unix:///path/to/socket`,
-		"ps --no-headers=maybe":                    `--no-headers: "maybe" is neither true nor false`,
-		"logs web --tail few":                      `--tail: "few" is no whole number`,
-		"logs web --tail 99999999999999999999":     `--tail: "99999999999999999999" is no whole number`,
-		"logs web --since soon":                    `--since: "soon" is no duration such as 90s or 5m`,
-		"logs web --since-time noon":               `--since-time "noon": write it as in 2026-05-04T12:00:00Z`,
-		"restart web --timeout 5x":                 `--timeout: "5x" is no duration such as 90s or 5m`,
-		"top --sort-by name":                       `--sort-by "name": choose cpu or memory`,
-		"top -o xml":                               `-o: "xml": choose wide, json or yaml`,
-		"once x.yaml --timeout 5x":                 `--timeout: "5x" is no duration such as 90s or 5m`,
-		"run --manifests /m --listen nonsense":     `--listen "nonsense" is not of the form host:port`,
-		"run --manifests /m --listen :99999999":    `--listen ":99999999"`,
-		"run --manifests /m --listen 1.2.3.4:nope": `--listen "1.2.3.4:nope"`,
-		"run --manifests /m --listen 0.0.0.0:0":               `it needs --tls-cert-file and --tls-private-key-file, and --client-ca-file or --token-file`,
-		"run --manifests /m --runtime-endpoint x":                                `--runtime-endpoint "x": want unix:///path/to/socket`,
-		"run --manifests /m --node-name a_b":                                     `--node-name "a_b"`,
-		"run --manifests /m --node-labels a":                                     `--node-labels "a": write each label once, as key=value`,
-		"run --manifests /m --node-labels =":                                     `--node-labels`,
-		"run --manifests /m --cgroup-driver x":                                   `--cgroup-driver "x": choose auto, cgroupfs, systemd, none`,
-		"run --manifests /m --log-level x":                                       `--log-level "x": choose`,
-		"run --manifests /m --log-format x":                                      `--log-format "x": choose text or json`,
+		"wait web --timeout 5x":                                      `--timeout: "5x" is no duration such as 90s or 5m`,
+		"wait web --timeout 5":                                       `--timeout: "5" is no duration such as 90s or 5m`,
+		"wait web --for condition=":                                  `--for "condition="`,
+		"wait -l a=b=c":                                              `-l: "a=b=c" is no selector such as app=web,tier!=db`,
+		"ps -l a=b=c":                                                `-l: "a=b=c" is no selector such as app=web,tier!=db`,
+		"ps -l ,,":                                                   `-l: ",," is no selector`,
+		"logs -l a===":                                               `-l: "a===" is no selector`,
+		"ps -o csv":                                                  `-o: "csv": choose wide, name, json or yaml`,
+		"ps --runtime-endpoint nonsense":                             `--runtime-endpoint "nonsense": want unix:///path/to/socket`,
+		"exec web --runtime-endpoint x -- ls":                        `--runtime-endpoint "x": want unix:///path/to/socket`,
+		"ps --no-headers=maybe":                                      `--no-headers: "maybe" is neither true nor false`,
+		"logs web --tail few":                                        `--tail: "few" is no whole number`,
+		"logs web --tail 99999999999999999999":                       `--tail: "99999999999999999999" is no whole number`,
+		"logs web --since soon":                                      `--since: "soon" is no duration such as 90s or 5m`,
+		"logs web --since-time noon":                                 `--since-time "noon": write it as in 2026-05-04T12:00:00Z`,
+		"restart web --timeout 5x":                                   `--timeout: "5x" is no duration such as 90s or 5m`,
+		"top --sort-by name":                                         `--sort-by "name": choose cpu or memory`,
+		"top -o xml":                                                 `-o: "xml": choose wide, json or yaml`,
+		"once x.yaml --timeout 5x":                                   `--timeout: "5x" is no duration such as 90s or 5m`,
+		"run --manifests /m --listen nonsense":                       `--listen "nonsense" is not of the form host:port`,
+		"run --manifests /m --listen :99999999":                      `--listen ":99999999"`,
+		"run --manifests /m --listen 1.2.3.4:nope":                   `--listen "1.2.3.4:nope"`,
+		"run --manifests /m --listen 0.0.0.0:0":                      `it needs --tls-cert-file and --tls-private-key-file, and --client-ca-file or --token-file`,
+		"run --manifests /m --runtime-endpoint x":                    `--runtime-endpoint "x": want unix:///path/to/socket`,
+		"run --manifests /m --node-name a_b":                         `--node-name "a_b"`,
+		"run --manifests /m --node-labels a":                         `--node-labels "a": write each label once, as key=value`,
+		"run --manifests /m --node-labels =":                         `--node-labels`,
+		"run --manifests /m --cgroup-driver x":                       `--cgroup-driver "x": choose auto, cgroupfs, systemd, none`,
+		"run --manifests /m --log-level x":                           `--log-level "x": choose`,
+		"run --manifests /m --log-format x":                          `--log-format "x": choose text or json`,
 		"run --manifests /m --tls-cert-file /c --listen 127.0.0.1:0": `--tls-cert-file and --tls-private-key-file`,
-		"once --log-format x --remove /nowhere":                                  `--log-format "x": choose text or json`,
-		"once x.yaml --until later":                                              `--until "later": there is only ready`,
+		"once --log-format x --remove /nowhere":                      `--log-format "x": choose text or json`,
+		"once x.yaml --until later":                                  `--until "later": there is only ready`,
 	} {
 		typedLine{line, nil, []string{want, "not strconv", "not parse error", "not time: invalid"}, 2}.check(t)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,16 +100,23 @@ func count(n int, noun string) string {
 // validate checks the manifests that its arguments stand for, as the agent
 // would. It exits with 2 when one is refused.
 func validate(c *cli.Context) error {
-	if c.NArg() == 0 && c.String("config") == "" {
-		return command.UsageError("validate what? Give files or folders, - for standard input, or --config FILE")
+	file := ""
+	if command.GivenBy(c, "config") == "--config" {
+		file = c.String("config")
 	}
-	cfg, err := settings(c, slog.New(slog.NewTextHandler(c.App.ErrWriter, nil)))
+	if c.NArg() == 0 && file == "" {
+		return command.UsageError("validate what? Give files or folders, - for standard input, or a file of settings with --config")
+	}
+	cfg, warnings, err := readSettings(c)
+	for _, w := range warnings {
+		fmt.Fprintln(c.App.ErrWriter, print.OneLine(w.Error()))
+	}
 	if err != nil {
-		return command.UsageError("%v", err)
+		return command.UsageError("%w", err)
 	}
 	if c.NArg() == 0 {
-		fmt.Fprintf(c.App.Writer, "%s: fine\n", c.String("config"))
-		return nil
+		_, err := fmt.Fprintf(c.App.Writer, "ok   %s (settings)\n", print.OneLine(file))
+		return err
 	}
 	v, err := checkAll(c.Context, cfg, nil, c.Args().Slice(), c.App.Reader)
 	if err != nil {

@@ -19,6 +19,7 @@ func waitCommand() *cli.Command {
 What can be waited for: ready, running, succeeded, failed, completed (one or
 the other), gone, and condition=TYPE[=STATUS], such as condition=Initialized. A
 pod that is not known is waited for, too, and so is an agent that does not run.
+With --all or -l a pod that has succeeded is done, and counts as ready.
 
 Exit codes: 0: all pods have come to it; 1: one of them never will, as a pod
 that has failed will not be ready; 124: the time was over.`,

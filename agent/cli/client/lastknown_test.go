@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -32,6 +33,47 @@ func TestOnlyAnAgentThatDoesNotRunIsReplacedByItsReports(t *testing.T) {
 		}
 	}
 	if k, err := (Source{Socket: "/nowhere/s", Root: root}).Pods(t.Context()); err != nil || len(k.Pods) == 0 || !k.Seen.Equal(clitest.Now.Add(-30*time.Minute)) {
+		t.Errorf("%+v, %v", k, err)
+	}
+}
+
+// The last sign of life of an agent is its heartbeat, however long nothing changed.
+func TestTheAgeIsThatOfTheLastHeartbeat(t *testing.T) {
+	root := clitest.Previous(t, "- metadata: {name: web-node1, namespace: default}", status.Manifests{})
+	for _, row := range []struct {
+		beat time.Duration // before the moment
+		want string
+	}{
+		{0, "this is what it reported last, 30m ago"},
+		{28 * time.Second, "it ended about 28s ago, and this is what it reported last, which had not changed for 29m then"},
+		{30*time.Minute - 10*time.Second, "it ended about 29m ago, and this is what it reported last"},
+	} {
+		if row.beat > 0 {
+			node := fmt.Sprintf(`{"status": {"conditions": [{"type": "Ready", "lastHeartbeatTime": %q}]}}`, clitest.Now.Add(-row.beat).Format(time.RFC3339))
+			if err := os.WriteFile(filepath.Join(root, "status", "node.json"), []byte(node), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		k, err := Source{Socket: "/nowhere/s", Root: root}.Pods(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := k.DownWords("/s", clitest.Now); got != "the agent does not run (no process answers on /s): "+row.want {
+			t.Errorf("%s: %s", row.beat, got)
+		}
+	}
+}
+
+// The runtime that an agent was connected to is known when the agent does not run.
+func TestTheRuntimeIsRemembered(t *testing.T) {
+	root := t.TempDir()
+	store := clitest.Store(t, filepath.Join(root, "status"))
+	store.SetRuntime(status.Runtime{Up: true, Endpoint: "unix:///run/mine.sock", Name: "mine"})
+	store.SetRuntime(status.Runtime{Endpoint: "unix:///run/mine.sock or unix:///run/other.sock", Error: "gone"})
+	if err := store.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if k, err := (Source{Socket: "/nowhere/s", Root: root}).Pods(t.Context()); err != nil || k.Runtime != (status.Runtime{Endpoint: "unix:///run/mine.sock"}) {
 		t.Errorf("%+v, %v", k, err)
 	}
 }

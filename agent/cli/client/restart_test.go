@@ -109,3 +109,29 @@ func TestRestart(t *testing.T) {
 	}
 	clitest.Golden(t, printed.String())
 }
+
+// Where the agent or its runtime is down, that is said, and what comes of it.
+func TestRestartSaysWhatIsDown(t *testing.T) {
+	err := Restart(t.Context(), RestartOptions{Socket: "/nowhere/s", Names: []string{"web"}})
+	if want := "the agent does not run, and nothing is restarted: no monopod answers on /nowhere/s: is `monopod run` running? (no such file or directory)"; clitest.Text(err) != want || !errors.Is(err, ErrDown) {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	var store *status.Store
+	socket := restarter(t, func(s *status.Store, _, _ string) (*status.Restart, error) {
+		store = s
+		return begun("a"), nil
+	})
+	var said bytes.Buffer
+	o := RestartOptions{Socket: socket, Names: []string{"web/a"}, NoWait: true, Out: t.Output(), Err: &said}
+	if err := Restart(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if want := "monopod: the runtime has not answered yet; the agent waits up to 20s for it before it gives the restart up\n"; said.String() != want {
+		t.Errorf("said %q, want %q", said.String(), want)
+	}
+	store.SetRuntime(status.Runtime{Up: true})
+	said.Reset()
+	if err := Restart(t.Context(), o); err != nil || said.Len() > 0 {
+		t.Errorf("of one that answers: %v, said %q", err, said.String())
+	}
+}

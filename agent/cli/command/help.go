@@ -53,7 +53,7 @@ func Help() *cli.Command {
 			screen := width(c.App.Writer)
 			var b bytes.Buffer // for the library loses what becomes of the output
 			cli.HelpPrinterCustom(&b, template, of, map[string]any{"wrapAt": func() int { return screen },
-				"synopsis": synopsis, "head": head, "widest": widest,
+				"synopsis": synopsis, "head": head, "widest": func(flags []cli.Flag) int { return widest(flags, screen) },
 				"about": func(f cli.Flag) string { _, about := explain(f); return about }})
 			_, err := c.App.Writer.Write(b.Bytes())
 			return err
@@ -83,9 +83,9 @@ func head(f cli.Flag) string {
 }
 
 // widest is how wide heads are, but for those that get lines of their own.
-func widest(flags []cli.Flag) (n int) {
+func widest(flags []cli.Flag, screen int) (n int) {
 	for _, f := range flags {
-		if wide := len(head(f)); wide < columns*2/5 {
+		if wide := len(head(f)); wide < screen*2/5 {
 			n = max(n, wide)
 		}
 	}

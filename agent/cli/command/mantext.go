@@ -22,6 +22,8 @@ var manSections = []struct {
 		{"SIGWINCH", "exec -t: the command's terminal gets the new size."},
 	}},
 	{"ENVIRONMENT", []struct{ name, text string }{
+		{"MONOPOD_SOCKET, MONOPOD_ROOT, MONOPOD_CONFIG", "What --socket, --root and --config say where they are not given. Empty ones do not count."},
+		{"CONTAINER_RUNTIME_ENDPOINT", "The same of --runtime-endpoint, as with crictl."},
 		{"NO_COLOR", "If it is set and not empty, nothing is coloured. Nothing is where the output is no terminal either."},
 	}},
 	{"FILES", []struct{ name, text string }{
@@ -29,6 +31,7 @@ var manSections = []struct {
 		{"/var/lib/monopod", "Volumes, checkpoints and status, of root only."},
 		{"/var/lib/monopod/status/pods/NAMESPACE_NAME.json", "Each pod as a v1 Pod with its status."},
 		{"/var/lib/monopod/status/manifests.json", "What became of each manifest."},
+		{"/var/lib/monopod/status/runtime.json", "The runtime that answered the agent last."},
 		{"/var/lib/monopod/folder.json", "Which folder the manifests were read from, so that no other is taken for it."},
 		{"/var/log/pods", "The containers' logs."},
 	}},

@@ -20,7 +20,6 @@ import (
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/clitest"
 	"monopod/agent/podlog"
-	"monopod/agent/server"
 	"monopod/agent/status"
 )
 
@@ -221,60 +220,6 @@ func TestLogsFollow(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Following goes on with the pod that replaces one, and ends when it is removed.
-func TestLogsFollowASuccessor(t *testing.T) {
-	for _, names := range [][]string{{"app"}, {"app", "proxy"}} {
-		t.Run(strings.Join(names, " "), func(t *testing.T) {
-			pod := clitest.Pods(t, loggedPods)[0]
-			store := clitest.Store(t, t.TempDir(), pod)
-			notes := &notes{said: make(chan string, 10)}
-			o := Options{Pod: "web", Containers: names, Follow: true, Prefix: ptr(false), Tail: ptr(int64(1)), PodLogs: logFolder(t, loggedFiles), Notes: notes, every: 20 * time.Millisecond}
-			o.Socket = clitest.Serve(t, server.Config{Store: store})
-			out, want := lines(t)
-			done := make(chan error, 1)
-			go func() { done <- Print(t.Context(), out, o) }()
-			if len(names) > 1 {
-				want("GET /")
-			}
-			want("404")
-			leaves := pod.DeepCopy()
-			leaves.DeletionTimestamp, leaves.Status.Phase = &metav1.Time{}, v1.PodFailed
-			store.SetPod("default/web-node1", leaves) // its containers have ended, but another may follow
-			next := pod.DeepCopy()
-			next.UID, next.DeletionTimestamp = "u7", nil
-			for k, name := range names {
-				dir := podlog.Dir(o.PodLogs, next, name)
-				if err := os.MkdirAll(dir, 0o755); err != nil {
-					t.Fatal(err)
-				}
-				addLine(t, dir+"/0.log", fmt.Sprintf("2%d stdout the successor's", k))
-			}
-			store.SetPod("default/web-node1", next)
-			for range names {
-				want("the successor's")
-			}
-			if got := <-notes.said; got != "monopod: pod default/web was replaced; these are the logs of the new one, uid u7\n" {
-				t.Errorf("said %q", got)
-			}
-			store.RemovePod("default/web-node1")
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-			if got := <-notes.said; got != "monopod: pod default/web was removed\n" {
-				t.Errorf("said %q", got)
-			}
-		})
-	}
-}
-
-// notes are what is said, one after the other.
-type notes struct{ said chan string }
-
-func (n *notes) Write(b []byte) (int, error) {
-	n.said <- string(b)
-	return len(b), nil
 }
 
 // A closed output ends it.

@@ -62,11 +62,14 @@ func (d *description) line(depth int, key, value string) {
 // wrap prints a line; what does not fit into the terminal stands below the values, or
 // where that leaves little room below the key.
 func (d *description) wrap(line string, depth int) {
-	indent := valueColumn
-	if d.columns < valueColumn+proseRoom {
-		indent = depth + 2
+	fmt.Fprintln(d.w, wrapped(line, d.columns, d.indent(depth)))
+}
+
+func (d *description) indent(depth int) int {
+	if d.columns > 0 && d.columns < valueColumn+proseRoom {
+		return depth + 2
 	}
-	fmt.Fprintln(d.w, wrapped(line, d.columns, indent))
+	return valueColumn
 }
 
 // lineIf prints a line if there is a value.
@@ -80,7 +83,7 @@ func (d *description) lineIf(depth int, key, value string) {
 func (d *description) lines(depth int, key string, values []string) {
 	d.line(depth, key, first(values, "<none>"))
 	for k := 1; k < len(values); k++ {
-		d.wrap(fmt.Sprintf("%*s%s", valueColumn, "", OneLine(values[k])), depth)
+		d.wrap(fmt.Sprintf("%*s%s", d.indent(depth), "", OneLine(values[k])), depth)
 	}
 }
 

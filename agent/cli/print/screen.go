@@ -7,7 +7,8 @@ import (
 )
 
 // InPlace returns text as one write that replaces the screen without clearing it
-// first: to the top, each line with the rest of it erased, then all below. Lines
+// first: to the top, each line on an erased one (what is erased behind a line that fills
+// the screen takes its last character), then all below. Lines
 // that do not fit on the screen are counted; one that is too long is cut by the
 // terminal, which breaks no line meanwhile (DECAWM).
 func InPlace(text []byte, rows int) []byte {
@@ -18,5 +19,5 @@ func InPlace(text []byte, rows int) []byte {
 		}
 		text = fmt.Appendf(slices.Clip(text[:end]), "(%d more lines)\n", all-(rows-2))
 	}
-	return slices.Concat([]byte("\x1b[?7l\x1b[H"), bytes.ReplaceAll(text, []byte("\n"), []byte("\x1b[K\n")), []byte("\x1b[J\x1b[?7h"))
+	return slices.Concat([]byte("\x1b[?7l\x1b[H\x1b[K"), bytes.ReplaceAll(text, []byte("\n"), []byte("\n\x1b[K")), []byte("\x1b[J\x1b[?7h"))
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -61,53 +62,109 @@ const (
 	// there is less it goes below them, behind proseIndent.
 	proseRoom   = 24
 	proseIndent = 4
+	// cutTo is what cells are cut to at most, but for prose, to fit into a terminal.
+	cutTo = 16
 )
 
-// layout says how far columns stand apart, and how many the last cells are wrapped
-// to behind how many others; below: on lines of their own. Cells are not cut: on a
-// screen that is too narrow for all others, the terminal breaks the line.
-func (t *Table) layout() (gap, columns, indent int, below bool) {
-	gap = 3
-	if t.columns == 0 || len(t.widths) == 0 {
-		return gap, 0, 0, false
-	}
+// layout is how a table is laid out for its terminal.
+type layout struct {
+	widths  []int
+	gap     int  // between columns
+	columns int  // that the last cell is wrapped to; 0: it is not
+	indent  int  // of its other lines
+	below   bool // it has lines of its own
+	broken  bool // there is no room for columns: rows are broken between their cells
+}
+
+func (t *Table) layout() layout {
+	l := layout{widths: slices.Clone(t.widths), gap: 3}
 	last := len(t.widths) - 1
-	before := func() (sum int) {
-		for _, wide := range t.widths[:last] {
-			sum += wide + gap
-		}
-		return sum
+	if t.columns == 0 || l.before(last)+t.widths[last] <= t.columns {
+		return l
 	}
-	if before()+t.widths[last] > t.columns {
-		gap = 1
-	}
-	switch before := before(); {
-	case t.widths[last] <= proseRoom || before+t.widths[last] <= t.columns:
-		return gap, 0, 0, false
-	case before+proseRoom > t.columns:
-		return gap, t.columns, proseIndent, true
+	l.gap = 1
+	prose := t.widths[last] > proseRoom
+	switch before := l.before(last); {
+	case before+t.widths[last] <= t.columns:
+	case prose && before+proseRoom <= t.columns:
+		l.columns, l.indent = t.columns, before
+	case prose && l.shrink(last, t.columns):
+		l.columns, l.indent, l.below = t.columns, proseIndent, true
+	case !prose && l.shrink(last+1, t.columns):
 	default:
-		return gap, t.columns, before, false
+		l.widths, l.gap, l.columns, l.indent, l.below, l.broken = t.widths, 2, t.columns, proseIndent, prose, true
 	}
+	return l
+}
+
+// before is what the first n columns take, with the gaps behind them.
+func (l *layout) before(n int) (sum int) {
+	for _, wide := range l.widths[:n] {
+		sum += wide + l.gap
+	}
+	return sum
+}
+
+// shrink makes the widest of the first n columns narrower until they fit, if they can.
+func (l *layout) shrink(n, columns int) bool {
+	for l.before(n)-l.gap > columns {
+		k := slices.Index(l.widths[:n], slices.Max(l.widths[:n]))
+		if l.widths[k] <= cutTo {
+			return false
+		}
+		l.widths[k]--
+	}
+	return true
 }
 
 // Print prints the lines that were added.
 func (t *Table) Print(w io.Writer) {
-	gap, columns, indent, below := t.layout()
-	for _, row := range t.rows {
-		for i, c := range row {
-			pad := strings.Repeat(" ", t.widths[i]-Width(c.Text)+gap)
-			if i == len(row)-1 {
-				c.Text, pad = wrappedBehind(indent, c.Text, columns, indent), "\n"
-			} else if below && i == len(row)-2 {
-				pad = "\n" + strings.Repeat(" ", indent)
-			}
-			if c.Color != "" {
-				c.Text = "\x1b[" + c.Color + "m" + c.Text + "\x1b[0m"
-			}
-			fmt.Fprint(w, c.Text, pad)
-		}
+	if len(t.widths) == 0 {
+		return
 	}
+	l := t.layout()
+	for _, row := range t.rows {
+		fmt.Fprintln(w, l.line(row))
+	}
+}
+
+// line is a row, which may take several lines.
+func (l *layout) line(row []cell) string {
+	var out strings.Builder
+	if l.broken {
+		parts := make([]string, len(row))
+		for i, c := range row {
+			parts[i] = c.Text
+		}
+		between := strings.Repeat(" ", l.gap)
+		if !l.below {
+			return joined(0, parts, between, l.columns, l.indent)
+		}
+		indent, last := "\n"+strings.Repeat(" ", l.indent), len(parts)-1
+		return joined(0, parts[:last], between, l.columns, l.indent) + indent + wrappedBehind(l.indent, parts[last], l.columns, l.indent)
+	}
+	for i, c := range row {
+		last, text := i == len(row)-1, c.Text
+		switch {
+		case !last:
+			text = cut(text, l.widths[i])
+		case l.below:
+			text = "\n" + strings.Repeat(" ", l.indent) + wrappedBehind(l.indent, text, l.columns, l.indent)
+		case l.columns > 0:
+			text = wrappedBehind(l.indent, text, l.columns, l.indent)
+		default:
+			text = cut(text, l.widths[i])
+		}
+		pad := strings.Repeat(" ", max(l.widths[i]-Width(text)+l.gap, 0))
+		if last || l.below && i == len(row)-2 {
+			pad = ""
+		}
+		if c.Color != "" {
+			text = "\x1b[" + c.Color + "m" + text + "\x1b[0m"
+		}
+		out.WriteString(text + pad)
+	}
+	return out.String()
 }
 
 // Width is how many columns of a terminal s takes: one for each character but

@@ -3,8 +3,8 @@ package print
 import "strings"
 
 // wrapped breaks text between words so that its lines fit into so many columns, all
-// but the first behind an indent. A word that is longer stays whole, for it may be
-// copied; 0 columns: nothing is broken.
+// but the first behind an indent. A word that fits into no line stays where it is and
+// whole, for it may be copied; 0 columns: nothing is broken.
 func wrapped(text string, columns, indent int) string { return wrappedBehind(0, text, columns, indent) }
 
 // wrappedBehind is wrapped of a text whose first line has something before it that
@@ -13,20 +13,36 @@ func wrappedBehind(at int, text string, columns, indent int) string {
 	if columns <= 0 || at+Width(text) <= columns {
 		return text
 	}
+	bare := strings.TrimLeft(text, " ")
+	return text[:len(text)-len(bare)] + joined(at+len(text)-len(bare), strings.Split(bare, " "), " ", columns, indent)
+}
+
+// joined joins parts, in as many lines as wrapped does.
+func joined(at int, parts []string, between string, columns, indent int) string {
 	var out strings.Builder
-	for k, word := range strings.Split(text, " ") {
-		wide := Width(word)
+	for k, part := range parts {
+		wide := Width(part)
 		switch {
 		case k == 0:
-		case at+1+wide > columns:
+		case at+len(between)+wide > columns && indent+wide <= columns:
 			out.WriteString("\n" + strings.Repeat(" ", indent))
 			at = indent
 		default:
-			out.WriteByte(' ')
-			at++
+			out.WriteString(between)
+			at += len(between)
 		}
-		out.WriteString(word)
+		out.WriteString(part)
 		at += wide
 	}
 	return out.String()
+}
+
+// cut shortens text in its middle, for names differ at their ends.
+func cut(text string, wide int) string {
+	r := []rune(text)
+	if Width(text) <= wide || len(r) <= wide {
+		return text
+	}
+	tail := (wide - 1) / 2
+	return string(r[:wide-1-tail]) + "…" + string(r[len(r)-tail:])
 }
