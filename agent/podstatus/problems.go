@@ -14,11 +14,10 @@ import (
 // going; that another version waits for it.
 func Problems(s *plan.Facts) []string {
 	var out []string
-	for _, uid := range s.Leaving() {
-		if c := s.Known[uid]; s.Pod != nil && c != nil && c.Ended() == "" {
+	if leaving := s.Leaving(); s.Pod != nil && len(leaving) > 0 { // the first one is reported
+		if c := s.Known[leaving[0]]; c != nil && c.Ended() == "" {
 			out = append(out, "a new version waits until this one has stopped")
 		}
-		break // the one that is reported
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Failures)) {
 		if f := s.Failures[key]; f.Reason != "" && (s.Pod == nil || !plan.OfDesired(key, s.Pod)) {
