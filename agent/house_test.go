@@ -37,8 +37,8 @@ var (
 	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "worker": {"gc"}}
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
-		"agent/cli": {"agent", "agent/cli/client", "agent/cli/command", "agent/cli/logs", "agent/cli/print", "agent/config",
-			"agent/once", "agent/status", "agent/stream", "cri", "manifests", "manifests/decode", "manifests/defaults"},
+		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/client", "agent/cli/command", "agent/cli/logs", "agent/cli/print", "agent/config",
+			"agent/once", "agent/status", "agent/stream", "agent/volume", "cri", "manifests", "manifests/decode", "manifests/defaults"},
 		"agent/cli/client":   {"agent/cli/print", "agent/events", "agent/status", "cri", "manifests/decode"},
 		"agent/cli/clitest":  {"agent/server", "agent/status"},
 		"agent/cli/command":  {"agent/cli/client", "agent/cli/print", "manifests/decode"},
