@@ -12,6 +12,7 @@ import (
 
 	"monopod/manifests/decode"
 	"monopod/manifests/validate"
+	"monopod/manifests/workload"
 )
 
 // problem places a problem in the object.
@@ -39,7 +40,7 @@ func (f *fileDecoder) object(o decode.Object) {
 	case kind == "":
 		f.wrongKind(o, f.problem(o, "kind", `the kind is missing: write "kind: Pod"`))
 	case version == "":
-		f.wrongKind(o, f.problem(o, "apiVersion", fmt.Sprintf(`the apiVersion is missing: write "apiVersion: %s"`, cmp.Or(versions[kind], "v1"))))
+		f.wrongKind(o, f.problem(o, "apiVersion", fmt.Sprintf(`the apiVersion is missing: write "apiVersion: %s"`, cmp.Or(workload.Version(kind), "v1"))))
 	case id == "v1 Pod":
 		f.pod(o)
 	case id == "v1 PodList":
@@ -50,15 +51,15 @@ func (f *fileDecoder) object(o decode.Object) {
 		f.problems = append(f.problems, f.problem(o, "kind", kind+" is not served yet"))
 	case id == "v1 PersistentVolumeClaim":
 		f.claim(o)
-	case workloads[kind] != nil && version == versions[kind]:
-		f.workload(o, workloads[kind])
+	case version == workload.Version(kind):
+		f.workload(o, kind)
 	case skipped && group == own:
 		f.skip(o, kind)
 	case group == "batch" && kind == "CronJob":
 		f.wrongKind(o, f.problem(o, "kind", "CronJob cannot run here: there is no schedule; "+
 			"write its Job, and have a timer of the machine run it with `monopod once`"))
-	case versions[kind] != "":
-		f.wrongKind(o, f.problem(o, "apiVersion", fmt.Sprintf("a %s is read as %[2]s only: write \"apiVersion: %[2]s\"", kind, versions[kind])))
+	case workload.Version(kind) != "":
+		f.wrongKind(o, f.problem(o, "apiVersion", fmt.Sprintf("a %s is read as %[2]s only: write \"apiVersion: %[2]s\"", kind, workload.Version(kind))))
 	default:
 		at := "kind"
 		if version != "v1" {
@@ -94,6 +95,13 @@ func (f *fileDecoder) skip(o decode.Object, kind string) {
 	}
 }
 
+// workload takes an object of which a pod is made.
+func (f *fileDecoder) workload(o decode.Object, kind string) {
+	r := f.reader()
+	w := workload.Read(r, o, kind)
+	f.take(origin{Object: o, at: w.At, idle: w.Idle}, r, w.Pod)
+}
+
 // claim checks a PersistentVolumeClaim. The folder of a claim is made for the first pod
 // that mounts it.
 func (f *fileDecoder) claim(o decode.Object) {
@@ -118,7 +126,7 @@ func (f *fileDecoder) wrongKind(o decode.Object, p decode.Problem) {
 // version, and names it in the problems.
 func (f *fileDecoder) refuse(o decode.Object, problems ...*decode.Problem) {
 	pod := &v1.Pod{}
-	pod.Name, pod.Namespace = podName(o.Node), decode.Text(o.Node, "metadata", "namespace")
+	pod.Name, pod.Namespace = workload.PodName(o.Node), decode.Text(o.Node, "metadata", "namespace")
 	if pod.Name == "" || decode.ValidateName(pod.Name) != nil ||
 		pod.Namespace != "" && validation.IsDNS1123Label(pod.Namespace) != nil {
 		f.unclear = true

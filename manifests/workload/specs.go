@@ -1,4 +1,4 @@
-package manifests
+package workload
 
 import (
 	"maps"
@@ -9,19 +9,20 @@ import (
 	"monopod/manifests/decode"
 )
 
-// workloads are the kinds of which a pod is made.
-var workloads = map[string]func(*decode.Reader, decode.Object) *workload{
-	"Deployment":  readWorkload[deploymentSpec],
-	"ReplicaSet":  readWorkload[replicaSetSpec],
-	"DaemonSet":   readWorkload[daemonSetSpec],
-	"StatefulSet": readWorkload[setSpec],
-	"Job":         readWorkload[jobSpec],
+// kinds are those of which a pod is made, each in one version.
+var kinds = map[string]struct {
+	version string
+	read    func(*decode.Reader, decode.Object) (*Workload, metav1.ObjectMeta)
+}{
+	"Deployment":  {"apps/v1", read[deploymentSpec]},
+	"ReplicaSet":  {"apps/v1", read[replicaSetSpec]},
+	"DaemonSet":   {"apps/v1", read[daemonSetSpec]},
+	"StatefulSet": {"apps/v1", read[setSpec]},
+	"Job":         {"batch/v1", read[jobSpec]},
 }
 
-// versions are the apiVersions in which they are read.
-var versions = map[string]string{
-	"Deployment": "apps/v1", "ReplicaSet": "apps/v1", "DaemonSet": "apps/v1", "StatefulSet": "apps/v1", "Job": "batch/v1",
-}
+// Version returns the apiVersion in which a kind is read, "" if no pod is made of it.
+func Version(kind string) string { return kinds[kind].version }
 
 // document is a workload as it is written. What is of type any in it and in its spec
 // may be there and is not looked at.
@@ -32,14 +33,12 @@ type document[S workloadSpec] struct {
 	Status            any `json:"status"`
 }
 
-type workloadSpec interface{ workload() *workload }
+type workloadSpec interface{ workload() *Workload }
 
-func readWorkload[S workloadSpec](r *decode.Reader, o decode.Object) *workload {
+func read[S workloadSpec](r *decode.Reader, o decode.Object) (*Workload, metav1.ObjectMeta) {
 	var d document[S]
 	r.Read(o, &d)
-	w := d.Spec.workload()
-	w.meta = d.ObjectMeta
-	return w
+	return d.Spec.workload(), d.ObjectMeta
 }
 
 // templated is what all workloads have.
@@ -58,8 +57,8 @@ type deploymentSpec struct {
 	ProgressDeadlineSeconds any    `json:"progressDeadlineSeconds"`
 }
 
-func (s deploymentSpec) workload() *workload {
-	return &workload{templated: s.templated, replicas: s.Replicas}
+func (s deploymentSpec) workload() *Workload {
+	return &Workload{templated: s.templated, replicas: s.Replicas}
 }
 
 type replicaSetSpec struct {
@@ -68,8 +67,8 @@ type replicaSetSpec struct {
 	MinReadySeconds any    `json:"minReadySeconds"`
 }
 
-func (s replicaSetSpec) workload() *workload {
-	return &workload{templated: s.templated, replicas: s.Replicas}
+func (s replicaSetSpec) workload() *Workload {
+	return &Workload{templated: s.templated, replicas: s.Replicas}
 }
 
 type daemonSetSpec struct {
@@ -79,7 +78,7 @@ type daemonSetSpec struct {
 	RevisionHistoryLimit any `json:"revisionHistoryLimit"`
 }
 
-func (s daemonSetSpec) workload() *workload { return &workload{templated: s.templated} }
+func (s daemonSetSpec) workload() *Workload { return &Workload{templated: s.templated} }
 
 // setSpec is of a StatefulSet.
 type setSpec struct {
@@ -97,8 +96,8 @@ type setSpec struct {
 	PersistentVolumeClaimRetentionPolicy any `json:"persistentVolumeClaimRetentionPolicy"`
 }
 
-func (s setSpec) workload() *workload {
-	return &workload{templated: s.templated, replicas: s.Replicas, set: &s}
+func (s setSpec) workload() *Workload {
+	return &Workload{templated: s.templated, replicas: s.Replicas, set: &s}
 }
 
 // ordinal is the number of the set's first pod.
@@ -127,7 +126,7 @@ type jobSpec struct {
 	ManagedBy               any    `json:"managedBy"`
 }
 
-func (s jobSpec) workload() *workload { return &workload{templated: s.templated, job: &s} }
+func (s jobSpec) workload() *Workload { return &Workload{templated: s.templated, job: &s} }
 
 // ignored are the fields that are set and that another Job would go by.
 func (s *jobSpec) ignored() map[string]any {

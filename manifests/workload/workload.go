@@ -1,4 +1,6 @@
-package manifests
+// Package workload makes the one pod of a Deployment, StatefulSet, DaemonSet, ReplicaSet
+// or Job.
+package workload
 
 import (
 	"fmt"
@@ -17,11 +19,13 @@ import (
 	"monopod/manifests/decode"
 )
 
-// workload is what a Deployment, StatefulSet, DaemonSet, ReplicaSet or Job says of
-// its pod, of which a single machine runs one.
-type workload struct {
+// Workload is what a Deployment or the like says of its pod, of which a single machine
+// runs one.
+type Workload struct {
+	Pod  *v1.Pod // without defaults and identity
+	Idle bool    // the pod is not to run: there are to be no replicas, or it is suspended
+
 	templated
-	meta     metav1.ObjectMeta
 	replicas *int32      // nil: one
 	set      *setSpec    // of a StatefulSet
 	job      *jobSpec    // of a Job
@@ -36,23 +40,24 @@ type complainant func(at, text string, warning bool)
 func (c complainant) refuse(e *field.Error) { c(e.Field, e.ErrorBody(), false) }
 func (c complainant) warn(at, text string)  { c(at, text, true) }
 
-// workload takes an object of which a pod is made.
-func (f *fileDecoder) workload(o decode.Object, read func(*decode.Reader, decode.Object) *workload) {
-	r := f.reader()
-	w := read(r, o)
+// Read reads an object of a kind that Version knows, and reports what is wrong with the
+// workload. What is wrong with its pod is the caller's to find.
+func Read(r *decode.Reader, o decode.Object, kind string) *Workload {
+	w, meta := kinds[kind].read(r, o)
 	w.c = func(at, text string, warning bool) {
 		if !r.IsMisread(o, at) {
 			r.Report(o, decode.Find(o.Node, at), decode.Join(o.Path, at), text, warning)
 		}
 	}
-	idle := w.check()
-	f.take(origin{Object: o, at: w.at, idle: idle}, r, w.pod())
+	w.Idle = w.check()
+	w.Pod = w.pod(meta)
+	return w
 }
 
 // pod returns the workload's one pod.
-func (w *workload) pod() *v1.Pod {
+func (w *Workload) pod(meta metav1.ObjectMeta) *v1.Pod {
 	pod := &v1.Pod{Spec: *w.Template.Spec.DeepCopy()}
-	pod.Name, pod.Namespace = w.meta.Name, w.meta.Namespace
+	pod.Name, pod.Namespace = meta.Name, meta.Namespace
 	pod.Labels, pod.Annotations = w.Template.Labels, w.Template.Annotations
 	pod.Spec.ServiceAccountName, pod.Spec.DeprecatedServiceAccount = "", ""
 	if w.set != nil && pod.Name != "" {
@@ -68,7 +73,7 @@ func (w *workload) pod() *v1.Pod {
 
 // member gives a pod what it has as the first of a StatefulSet: a stable name, which
 // is its host name too, and volumes of its own.
-func (w *workload) member(pod *v1.Pod) {
+func (w *Workload) member(pod *v1.Pod) {
 	ordinal := strconv.Itoa(int(w.set.ordinal()))
 	set := pod.Name
 	pod.Name = set + "-" + ordinal
@@ -89,8 +94,8 @@ func (w *workload) member(pod *v1.Pod) {
 	}
 }
 
-// at returns the field of the workload that says a field of its pod.
-func (w *workload) at(path string) string {
+// At returns the field of the workload that says a field of its pod.
+func (w *Workload) At(path string) string {
 	switch path {
 	case "metadata.name", "metadata.namespace", "metadata.uid":
 		return path
@@ -115,7 +120,7 @@ func (w *workload) at(path string) string {
 
 // check tells what is wrong with the workload itself, and reports whether it wants
 // no pod now.
-func (w *workload) check() (idle bool) {
+func (w *Workload) check() (idle bool) {
 	s := &w.Template.Spec
 	const account = "has no effect here: there is no API server to ask with a token"
 	if s.ServiceAccountName != "" {
@@ -139,7 +144,7 @@ func (w *workload) check() (idle bool) {
 }
 
 // count checks how many pods are wanted, and reports whether that is none.
-func (w *workload) count(name string, n *int32) (none bool) {
+func (w *Workload) count(name string, n *int32) (none bool) {
 	at := "spec." + name
 	switch {
 	case n == nil || *n == 1:
@@ -155,7 +160,7 @@ func (w *workload) count(name string, n *int32) (none bool) {
 }
 
 // checkSelector holds the selector against the labels of the template, as the API does.
-func (w *workload) checkSelector() {
+func (w *Workload) checkSelector() {
 	at := field.NewPath("spec.selector")
 	if w.Selector == nil {
 		w.c.refuse(field.Required(at, "write matchLabels with labels of the template"))
@@ -173,7 +178,7 @@ func (w *workload) checkSelector() {
 }
 
 // checkJob is check for a Job.
-func (w *workload) checkJob() (idle bool) {
+func (w *Workload) checkJob() (idle bool) {
 	j, c := w.job, w.c
 	if p := w.Template.Spec.RestartPolicy; p != v1.RestartPolicyNever && p != v1.RestartPolicyOnFailure {
 		c.refuse(field.Required(field.NewPath("spec.template.spec.restartPolicy"), "a Job's is Never or OnFailure"))
@@ -197,8 +202,8 @@ func (w *workload) checkJob() (idle bool) {
 	return idle
 }
 
-// podName returns the name of the pod that an object gives, "" if it does not say one.
-func podName(n *yaml.Node) string {
+// PodName returns the name of the pod that an object gives, "" if it does not say one.
+func PodName(n *yaml.Node) string {
 	name := decode.Text(n, "metadata", "name")
 	if name == "" || decode.Text(n, "kind") != "StatefulSet" {
 		return name
