@@ -40,7 +40,8 @@ func (f *fileDecoder) object(o decode.Object) {
 	case kind == "":
 		f.wrongKind(o, f.problem(o, "kind", `the kind is missing: write "kind: Pod"`))
 	case version == "":
-		f.wrongKind(o, f.problem(o, "apiVersion", fmt.Sprintf(`the apiVersion is missing: write "apiVersion: %s"`, cmp.Or(workload.Version(kind), "v1"))))
+		f.wrongKind(o, f.problem(o, "apiVersion", fmt.Sprintf(
+			`the apiVersion is missing: write "apiVersion: %s"`, cmp.Or(workload.Version(kind), "v1"))))
 	case id == "v1 Pod":
 		f.pod(o)
 	case id == "v1 PodList":
@@ -59,7 +60,8 @@ func (f *fileDecoder) object(o decode.Object) {
 		f.wrongKind(o, f.problem(o, "kind", "CronJob cannot run here: there is no schedule; "+
 			"write its Job, and have a timer of the machine run it with `monopod once`"))
 	case workload.Version(kind) != "":
-		f.wrongKind(o, f.problem(o, "apiVersion", fmt.Sprintf("a %s is read as %[2]s only: write \"apiVersion: %[2]s\"", kind, workload.Version(kind))))
+		f.wrongKind(o, f.problem(o, "apiVersion", fmt.Sprintf(
+			`a %s is read as %[2]s only: write "apiVersion: %[2]s"`, kind, workload.Version(kind))))
 	default:
 		at := "kind"
 		if version != "v1" {
@@ -73,8 +75,9 @@ func (f *fileDecoder) object(o decode.Object) {
 // unserved are the kinds that stand beside pods in what helm and others print, with
 // the group of their API, and that mean nothing to a single machine.
 var unserved = map[string]string{
-	"Namespace": "", "Service": "", "ServiceAccount": "", "Endpoints": "", "PersistentVolume": "", "LimitRange": "", "ResourceQuota": "",
-	"Role": rbac, "ClusterRole": rbac, "RoleBinding": rbac, "ClusterRoleBinding": rbac,
+	"Namespace": "", "Service": "", "ServiceAccount": "", "Endpoints": "", "PersistentVolume": "", "LimitRange": "",
+	"ResourceQuota": "",
+	"Role":          rbac, "ClusterRole": rbac, "RoleBinding": rbac, "ClusterRoleBinding": rbac,
 	"NetworkPolicy": "networking.k8s.io", "Ingress": "networking.k8s.io", "IngressClass": "networking.k8s.io",
 	"PodDisruptionBudget": "policy", "HorizontalPodAutoscaler": "autoscaling", "EndpointSlice": "discovery.k8s.io",
 	"CustomResourceDefinition": "apiextensions.k8s.io", "PriorityClass": "scheduling.k8s.io", "StorageClass": "storage.k8s.io",

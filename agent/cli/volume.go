@@ -26,8 +26,8 @@ func volumeCommand() *cli.Command {
 		Name: "volume", ArgsUsage: "ls|rm NAMESPACE/NAME ...", Usage: "list or remove the volumes that outlive pods",
 		Description: `
 A volume that is a persistentVolumeClaim is a directory, made for the first pod
-that mounts it. No removal of a pod or of a claim's manifest removes it; rm does,
-with all that is in it, unless a pod uses it that has not ended.
+that mounts it. It stays when the pod and the claim's manifest are removed. rm
+removes it with all that is in it, unless a pod uses it that has not ended.
 
 The agent need not run.
 

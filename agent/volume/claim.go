@@ -115,7 +115,8 @@ func (s *setup) claimPlace(name, mark string) (*place, error) {
 	if err := errors.Join(makeDirs(s.root, claimsDir, name), makeDirs(s.root, marks...)); err != nil {
 		return nil, err
 	}
-	p := &place{path: filepath.Join(s.root, claimsDir, name), mark: filepath.Join(s.root, filepath.Join(marks...), "ready")}
+	p := &place{path: filepath.Join(s.root, claimsDir, name)}
+	p.mark = filepath.Join(s.root, filepath.Join(marks...), "ready")
 	_, err := os.Lstat(p.mark)
 	p.fresh = err != nil
 	dir, err := s.open([]string{claimsDir, name})
@@ -130,7 +131,8 @@ func (s *setup) claimPlace(name, mark string) (*place, error) {
 // isOwned reports whether the pod wants no change where the top is of its group.
 func (s *setup) isOwned(p *place) bool {
 	c := s.pod.Spec.SecurityContext
-	if c == nil || c.FSGroup == nil || c.FSGroupChangePolicy == nil || *c.FSGroupChangePolicy != v1.FSGroupChangeOnRootMismatch {
+	if c == nil || c.FSGroup == nil || c.FSGroupChangePolicy == nil ||
+		*c.FSGroupChangePolicy != v1.FSGroupChangeOnRootMismatch {
 		return false
 	}
 	var top unix.Stat_t

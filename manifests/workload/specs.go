@@ -133,7 +133,8 @@ func (s *jobSpec) ignored() map[string]any {
 	all := map[string]any{
 		"completionMode": s.CompletionMode, "podFailurePolicy": s.PodFailurePolicy, "successPolicy": s.SuccessPolicy,
 		"backoffLimitPerIndex": s.BackoffLimitPerIndex, "maxFailedIndexes": s.MaxFailedIndexes,
-		"ttlSecondsAfterFinished": s.TTLSecondsAfterFinished, "podReplacementPolicy": s.PodReplacementPolicy, "managedBy": s.ManagedBy,
+		"ttlSecondsAfterFinished": s.TTLSecondsAfterFinished, "podReplacementPolicy": s.PodReplacementPolicy,
+		"managedBy": s.ManagedBy,
 	}
 	maps.DeleteFunc(all, func(_ string, value any) bool { return value == nil || value == "NonIndexed" })
 	return all

@@ -138,7 +138,8 @@ func (w *Workload) check() (idle bool) {
 		w.c.refuse(field.NotSupported(field.NewPath("spec.template.spec.restartPolicy"), p, always))
 	}
 	if s.ActiveDeadlineSeconds != nil {
-		w.c.refuse(field.Forbidden(field.NewPath("spec.template.spec.activeDeadlineSeconds"), "only a Pod or a Job may have one"))
+		w.c.refuse(field.Forbidden(field.NewPath("spec.template.spec.activeDeadlineSeconds"),
+			"only a Pod or a Job may have one"))
 	}
 	return w.count("replicas", w.replicas)
 }
@@ -154,7 +155,8 @@ func (w *Workload) count(name string, n *int32) (none bool) {
 	case *n < 0:
 		w.c.refuse(field.Invalid(field.NewPath(at), *n, "must be greater than or equal to 0"))
 	default:
-		w.c(at, fmt.Sprintf("is %d: this machine runs one pod of it; write %s: 1, or a document with a name of its own for each pod", *n, name), false)
+		w.c(at, fmt.Sprintf("is %d: this machine runs one pod of it; "+
+			"write %s: 1, or a document with a name of its own for each pod", *n, name), false)
 	}
 	return false
 }
@@ -171,9 +173,11 @@ func (w *Workload) checkSelector() {
 	case err != nil:
 		w.c.refuse(field.Invalid(at, field.OmitValueType{}, err.Error()))
 	case selector.Empty():
-		w.c.refuse(field.Invalid(at, field.OmitValueType{}, "an empty selector selects all pods: write matchLabels with labels of the template"))
+		w.c.refuse(field.Invalid(at, field.OmitValueType{},
+			"an empty selector selects all pods: write matchLabels with labels of the template"))
 	case !selector.Matches(labels.Set(w.Template.Labels)):
-		w.c("spec.template.metadata.labels", fmt.Sprintf("do not match spec.selector, %s: add what it asks for", decode.Clip(selector.String())), false)
+		w.c("spec.template.metadata.labels", fmt.Sprintf("do not match spec.selector, %s: add what it asks for",
+			decode.Clip(selector.String())), false)
 	}
 }
 
@@ -186,7 +190,8 @@ func (w *Workload) checkJob() (idle bool) {
 	switch limit := j.BackoffLimit; {
 	case limit == nil:
 	case w.Template.Spec.RestartPolicy == v1.RestartPolicyOnFailure:
-		c.warn("spec.backoffLimit", "has no effect here: a container restarts until it succeeds; activeDeadlineSeconds bounds that")
+		c.warn("spec.backoffLimit",
+			"has no effect here: a container restarts until it succeeds; activeDeadlineSeconds bounds that")
 	case *limit != 0:
 		c.warn("spec.backoffLimit", "has no effect here: the pod runs once")
 	}
