@@ -182,3 +182,35 @@ func mountedIn(t *testing.T, dir string) foreign {
 	}
 	return f
 }
+
+// A claim's data is there again for the next pod that names it, whatever kind gives it.
+func TestAClaimsDataOutlivesItsPod(t *testing.T) {
+	live(t, func(r *rig) {
+		file := filepath.Join(r.dir, "volumes", "default_data-db-0", "file")
+		doc := `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {selector: {matchLabels: {a: b}}, replicas: REPLICAS,
+			volumeClaimTemplates: [{metadata: {name: data}}], template: {metadata: {labels: {a: b}}, spec: {
+			containers: [{name: c, image: "img:1", volumeMounts: [{name: data, mountPath: /data}]}]}}}}`
+		doc = strings.ReplaceAll(doc, "\t", " ")
+		one, none := strings.Replace(doc, "REPLICAS", "1", 1), strings.Replace(doc, "REPLICAS", "0", 1)
+		r.want(one)
+		r.expect("default/db-0-n/c")
+		c, ok := r.Container("default/db-0-n/c")
+		if !ok || c.Config.Mounts[0].HostPath != filepath.Dir(file) {
+			r.Fatalf("mounts %v", c.Config.Mounts)
+		}
+		if err := os.WriteFile(file, []byte("kept"), 0o600); err != nil {
+			r.Fatal(err)
+		}
+		r.want(none)
+		r.after(time.Minute)
+		r.expect()
+		if dirs, _ := filepath.Glob(filepath.Join(r.dir, "pods", "*")); len(dirs) > 0 {
+			r.Errorf("left on disk: %v", dirs)
+		}
+		r.want(one)
+		r.expect("default/db-0-n/c")
+		if b, err := os.ReadFile(file); string(b) != "kept" {
+			r.Errorf("%q, %v", b, err)
+		}
+	})
+}

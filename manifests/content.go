@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/manifests/decode"
@@ -40,9 +41,15 @@ func Decode(file string, data []byte, o Options) ([]*Pod, []decode.Problem) {
 // Placed is an accepted pod that knows where it stands in its file.
 type Placed struct {
 	*Pod
-	// At returns the place of a field, such as spec.containers[0].image, else of what
-	// would hold it. It keeps the file in memory.
-	At func(field string) decode.Position
+	// At returns the place of a pod's field, such as spec.containers[0].image, else of
+	// what would hold it. It keeps the file in memory.
+	At func(field string) Place
+}
+
+// Place is where a file says a field of a pod.
+type Place struct {
+	decode.Position
+	Field string // of the object that gives the pod, such as spec.template.spec.containers[0].image
 }
 
 // DecodePlaced is Decode with the places of the pods' fields.
@@ -50,7 +57,9 @@ func DecodePlaced(file string, data []byte, o Options) ([]Placed, []decode.Probl
 	f := decoded(file, data, o)
 	pods := make([]Placed, len(f.pods))
 	for i, p := range f.pods {
-		pods[i] = Placed{p.Pod, func(field string) decode.Position { return f.place(f.objects[i], field) }}
+		pods[i] = Placed{p.Pod, func(field string) Place {
+			return Place{f.origins[i].place(field), f.origins[i].at(field)}
+		}}
 	}
 	return pods, f.problems
 }
@@ -98,7 +107,31 @@ type fileDecoder struct {
 	content
 	file    string
 	options Options
-	objects []decode.Object // of the pods, in the same order
+	origins []origin // of the pods, in the same order
+}
+
+// origin is an object that gives a pod.
+type origin struct {
+	decode.Object
+	at   func(field string) string // the object's field that says a field of the pod
+	idle bool                      // the pod is not to run
+}
+
+// place returns where the object says a field of the pod.
+func (o origin) place(field string) decode.Position {
+	n := o.node(field)
+	return decode.Position{Line: n.Line + o.Line, Column: n.Column}
+}
+
+func (o origin) node(field string) *yaml.Node { return decode.Find(o.Node, o.at(field)) }
+
+// report reports a problem with a field of the pod.
+func (o origin) report(r *decode.Reader, field, text string, warning bool) {
+	r.Report(o.Object, o.node(field), decode.Join(o.Path, o.at(field)), text, warning)
+}
+
+func (f *fileDecoder) reader() *decode.Reader {
+	return &decode.Reader{File: f.file, Validation: f.options.Validation}
 }
 
 // documents takes all documents of the file.
@@ -173,38 +206,45 @@ func (f *fileDecoder) document(d decode.Document) {
 
 // pod takes a Pod.
 func (f *fileDecoder) pod(o decode.Object) {
-	r := &decode.Reader{File: f.file, Validation: f.options.Validation}
-	pod := &v1.Pod{}
+	r, pod := f.reader(), &v1.Pod{}
 	r.Read(o, pod)
+	f.take(origin{Object: o, at: func(field string) string { return field }}, r, pod)
+}
+
+// take completes and checks a pod that was read, and takes it unless something is wrong.
+func (f *fileDecoder) take(o origin, r *decode.Reader, pod *v1.Pod) {
 	f.options.Fill.pod(pod, func(field, name string) {
-		r.Report(o, decode.Find(o.Node, field), decode.Join(o.Path, field), fmt.Sprintf("$(%s) has no value: set the environment variable %[1]s", name), false)
+		o.report(r, field, fmt.Sprintf("$(%s) has no value: set the environment variable %[1]s", name), false)
 	})
 	pinned := pod.UID != ""
 	given := validate.Given{RuntimeClasses: f.options.RuntimeClasses, NodeName: pod.Spec.NodeName,
-		Misread: func(field string) bool { return r.IsMisread(o, field) }}
+		Misread: func(field string) bool { return r.IsMisread(o.Object, o.at(field)) }}
 	accepted := accept(pod, f.file, f.options)
 	for _, e := range validate.Pod(pod, given) {
-		r.Report(o, decode.Find(o.Node, e.Field), decode.Join(o.Path, e.Field), e.Text, e.Warning)
+		o.report(r, e.Field, e.Text, e.Warning)
 	}
 	problems := r.Problems
-	if slices.ContainsFunc(problems, func(p decode.Problem) bool { return !p.Warning }) {
+	switch {
+	case slices.ContainsFunc(problems, func(p decode.Problem) bool { return !p.Warning }):
 		named := make([]*decode.Problem, len(problems))
 		for i := range problems {
 			named[i] = &problems[i]
 		}
-		f.refuse(o, named...)
+		f.refuse(o.Object, named...)
 		f.problems = append(f.problems, problems...)
-		return
+	case o.idle:
+		f.problems = append(f.problems, problems...)
+	default:
+		f.add(o, found{Pod: accepted, pinned: pinned}, problems)
 	}
-	f.add(o, found{Pod: accepted, pinned: pinned}, problems)
 }
 
 // add takes an accepted pod unless the file gave it before.
-func (f *fileDecoder) add(o decode.Object, pod found, warnings []decode.Problem) {
+func (f *fileDecoder) add(o origin, pod found, warnings []decode.Problem) {
 	key := pod.Key()
 	for _, other := range f.pods {
 		if other.Key() == key {
-			p := f.problem(o, "metadata.name", fmt.Sprintf("%s is given twice: line %d of this file has it already", key, other.line))
+			p := f.problem(o.Object, "metadata.name", fmt.Sprintf("%s is given twice: line %d of this file has it already", key, other.line))
 			p.Pod = key.String()
 			f.problems = append(f.problems, p)
 			return
@@ -215,20 +255,9 @@ func (f *fileDecoder) add(o decode.Object, pod found, warnings []decode.Problem)
 		f.problems = append(f.problems, w)
 	}
 	pod.line, pod.column = o.Node.Line+o.Line, o.Node.Column
-	pod.order, pod.uid = f.orderOf(o, pod.Pod), f.place(o, "metadata.uid")
-	f.pods, f.objects = append(f.pods, pod), append(f.objects, o)
-}
-
-// orderOf returns where the pod says what it waits for.
-func (f *fileDecoder) orderOf(o decode.Object, pod *Pod) decode.Position {
-	if _, ok := pod.Annotations[decode.StartAfter]; !ok {
-		return decode.Position{}
+	pod.uid = o.place("metadata.uid")
+	if _, ok := pod.Annotations[decode.StartAfter]; ok {
+		pod.order = o.place(decode.StartAfterField)
 	}
-	return f.place(o, decode.StartAfterField)
-}
-
-// place returns where a field of an object is.
-func (f *fileDecoder) place(o decode.Object, path string) decode.Position {
-	n := decode.Find(o.Node, path)
-	return decode.Position{Line: n.Line + o.Line, Column: n.Column}
+	f.pods, f.origins = append(f.pods, pod), append(f.origins, o)
 }

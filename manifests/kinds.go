@@ -1,13 +1,18 @@
 package manifests
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"monopod/manifests/decode"
+	"monopod/manifests/validate"
+	"monopod/manifests/workload"
 )
 
 // problem places a problem in the object.
@@ -26,24 +31,91 @@ func (f *fileDecoder) object(o decode.Object) {
 	if kind == "" && version == "" && o.Kind != "" {
 		kind, version = o.Kind, "v1"
 	}
-	switch {
+	group, _, grouped := strings.Cut(version, "/")
+	if !grouped {
+		group = ""
+	}
+	own, skipped := unserved[kind]
+	switch id := version + " " + kind; {
 	case kind == "":
 		f.wrongKind(o, f.problem(o, "kind", `the kind is missing: write "kind: Pod"`))
 	case version == "":
-		f.wrongKind(o, f.problem(o, "apiVersion", `the apiVersion is missing: write "apiVersion: v1"`))
-	case version != "v1":
-		f.wrongKind(o, f.problem(o, "apiVersion", fmt.Sprintf("%s %s is not a static pod: only apiVersion v1, kind Pod, PodList or List can run here", decode.Clip(version), decode.Clip(kind))))
-	case kind == "Pod":
+		f.wrongKind(o, f.problem(o, "apiVersion", fmt.Sprintf(
+			`the apiVersion is missing: write "apiVersion: %s"`, cmp.Or(workload.Version(kind), "v1"))))
+	case id == "v1 Pod":
 		f.pod(o)
-	case kind == "PodList":
+	case id == "v1 PodList":
 		f.list(o, "Pod")
-	case kind == "List":
+	case id == "v1 List":
 		f.list(o, "")
-	case kind == "ConfigMap", kind == "Secret":
+	case id == "v1 ConfigMap", id == "v1 Secret":
 		f.problems = append(f.problems, f.problem(o, "kind", kind+" is not served yet"))
+	case id == "v1 PersistentVolumeClaim":
+		f.claim(o)
+	case version == workload.Version(kind):
+		f.workload(o, kind)
+	case skipped && group == own:
+		f.skip(o, kind)
+	case group == "batch" && kind == "CronJob":
+		f.wrongKind(o, f.problem(o, "kind", "CronJob cannot run here: there is no schedule; "+
+			"write its Job, and have a timer of the machine run it with `monopod once`"))
+	case workload.Version(kind) != "":
+		f.wrongKind(o, f.problem(o, "apiVersion", fmt.Sprintf(
+			`a %s is read as %[2]s only: write "apiVersion: %[2]s"`, kind, workload.Version(kind))))
 	default:
-		f.wrongKind(o, f.problem(o, "kind", fmt.Sprintf("%s is not a static pod: only kind Pod, PodList or List can run here", decode.Clip(kind))))
+		at := "kind"
+		if version != "v1" {
+			at, kind = "apiVersion", decode.Clip(version)+" "+decode.Clip(kind)
+		}
+		f.wrongKind(o, f.problem(o, at, decode.Clip(kind)+" is not a static pod: "+
+			"what can run here is a Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet or Job, also in a List"))
 	}
+}
+
+// unserved are the kinds that stand beside pods in what helm and others print, with
+// the group of their API, and that mean nothing to a single machine.
+var unserved = map[string]string{
+	"Namespace": "", "Service": "", "ServiceAccount": "", "Endpoints": "", "PersistentVolume": "", "LimitRange": "",
+	"ResourceQuota": "",
+	"Role":          rbac, "ClusterRole": rbac, "RoleBinding": rbac, "ClusterRoleBinding": rbac,
+	"NetworkPolicy": "networking.k8s.io", "Ingress": "networking.k8s.io", "IngressClass": "networking.k8s.io",
+	"PodDisruptionBudget": "policy", "HorizontalPodAutoscaler": "autoscaling", "EndpointSlice": "discovery.k8s.io",
+	"CustomResourceDefinition": "apiextensions.k8s.io", "PriorityClass": "scheduling.k8s.io", "StorageClass": "storage.k8s.io",
+	"RuntimeClass": "node.k8s.io", "ValidatingWebhookConfiguration": webhooks, "MutatingWebhookConfiguration": webhooks,
+}
+
+const (
+	rbac     = "rbac.authorization.k8s.io"
+	webhooks = "admissionregistration.k8s.io"
+)
+
+// skip says of a kind once that its objects have no effect.
+func (f *fileDecoder) skip(o decode.Object, kind string) {
+	p := f.problem(o, "kind", kind+" is skipped: nothing here serves it")
+	p.Warning = true
+	if !slices.ContainsFunc(f.problems, func(q decode.Problem) bool { return q.Message == p.Message }) {
+		f.problems = append(f.problems, p)
+	}
+}
+
+// workload takes an object of which a pod is made.
+func (f *fileDecoder) workload(o decode.Object, kind string) {
+	r := f.reader()
+	w := workload.Read(r, o, kind)
+	f.take(origin{Object: o, at: w.At, idle: w.Idle}, r, w.Pod)
+}
+
+// claim checks a PersistentVolumeClaim. The folder of a claim is made for the first pod
+// that mounts it.
+func (f *fileDecoder) claim(o decode.Object) {
+	r, c := f.reader(), &v1.PersistentVolumeClaim{}
+	r.Read(o, c)
+	for _, e := range validate.Claim(c) {
+		if !r.IsMisread(o, e.Field) {
+			r.Report(o, decode.Find(o.Node, e.Field), decode.Join(o.Path, e.Field), e.ErrorBody(), false)
+		}
+	}
+	f.problems = append(f.problems, r.Problems...)
 }
 
 // wrongKind refuses an object that is no pod, but may have been one before a
@@ -57,7 +129,7 @@ func (f *fileDecoder) wrongKind(o decode.Object, p decode.Problem) {
 // version, and names it in the problems.
 func (f *fileDecoder) refuse(o decode.Object, problems ...*decode.Problem) {
 	pod := &v1.Pod{}
-	pod.Name, pod.Namespace = decode.Text(o.Node, "metadata", "name"), decode.Text(o.Node, "metadata", "namespace")
+	pod.Name, pod.Namespace = workload.PodName(o.Node), decode.Text(o.Node, "metadata", "namespace")
 	if pod.Name == "" || decode.ValidateName(pod.Name) != nil ||
 		pod.Namespace != "" && validation.IsDNS1123Label(pod.Namespace) != nil {
 		f.unclear = true

@@ -82,7 +82,6 @@ func TestValidate(t *testing.T) {
 		{"host path climbs", spec("volumes: [{name: v, hostPath: {path: /a/../b}}]"), "spec.volumes[0].hostPath.path: Invalid value: \"/a/../b\": must not contain '..'"},
 		{"config map volume", spec("volumes: [{name: v, configMap: {name: m}}]"), "spec.volumes[0].configMap: configMap volumes are not supported yet"},
 		{"secret volume", spec("volumes: [{name: v, secret: {secretName: m}}]"), "spec.volumes[0].secret: secret volumes are not supported yet"},
-		{"claim volume", spec("volumes: [{name: v, persistentVolumeClaim: {claimName: m}}]"), "spec.volumes[0].persistentVolumeClaim: static pods may not reference persistentvolumeclaims"},
 		{"csi volume", spec("volumes: [{name: v, csi: {driver: m}}]"), "spec.volumes[0].csi: static pods may not reference csidrivers"},
 		{"image volume", spec("volumes: [{name: v, image: {reference: m}}]"), ""},
 		{"image volume of nothing", spec("volumes: [{name: v, image: {pullPolicy: Often}}]"), "spec.volumes[0].image.reference: Required value|spec.volumes[0].image.pullPolicy: Unsupported value: \"Often\""},
@@ -107,7 +106,7 @@ func TestValidate(t *testing.T) {
 		{"bidirectional", containerYAML("volumeMounts: [{name: v, mountPath: /x, mountPropagation: Bidirectional}]", "volumes: [{name: v}]"), "spec.containers[0].volumeMounts[0].mountPropagation: Forbidden: Bidirectional mount propagation is available only to privileged containers"},
 		{"bidirectional, privileged", containerYAML("securityContext: {privileged: true}, volumeMounts: [{name: v, mountPath: /x, mountPropagation: Bidirectional}]", "volumes: [{name: v}]"), ""},
 		{"recursive read-only", containerYAML("volumeMounts: [{name: v, mountPath: /x, recursiveReadOnly: Enabled}]", "volumes: [{name: v}]"), "spec.containers[0].volumeMounts[0].recursiveReadOnly: Forbidden: may only be specified when readOnly is true"},
-		{"devices", containerYAML("volumeDevices: [{name: v, devicePath: /dev/x}]"), "spec.containers[0].volumeDevices[0]: static pods may not reference persistentvolumeclaims"},
+		{"devices", containerYAML("volumeDevices: [{name: v, devicePath: /dev/x}]"), "spec.containers[0].volumeDevices[0]: no volume here is a device"},
 
 		{"request over limit", containerYAML("resources: {limits: {cpu: 1}, requests: {cpu: 2}}"), "spec.containers[0].resources.requests[cpu]: Invalid value: \"2\": must be less than or equal to cpu limit of 1"},
 		{"resource name", containerYAML("resources: {limits: {gpu: 1}}"), "spec.containers[0].resources.limits[gpu]: Invalid value"},

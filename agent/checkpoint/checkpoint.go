@@ -207,6 +207,30 @@ func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
 	return all, nil
 }
 
+// PodsIn returns the pods that have a checkpoint in a root dir, which another process
+// may have locked. One that cannot be read is an error.
+func PodsIn(root string) ([]*v1.Pod, error) {
+	r := &Root{Dir: root}
+	dirs, err := os.ReadDir(r.Path("pods"))
+	if err != nil {
+		return nil, fmt.Errorf("root dir: %w; name the agent's with --root", err)
+	}
+	var all []*v1.Pod
+	for _, d := range dirs {
+		c, err := r.load(d.Name())
+		switch {
+		case errors.Is(err, errUnusable):
+			return nil, fmt.Errorf("%s: %w", r.Path("pods", d.Name(), "pod.json"), err)
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return nil, err
+		default:
+			all = append(all, c.Pod)
+		}
+	}
+	return all, nil
+}
+
 // errUnusable: a checkpoint was read and is not one of its pod.
 var errUnusable = errors.New("it is not the checkpoint of this pod")
 

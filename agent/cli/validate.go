@@ -20,7 +20,6 @@ import (
 	"monopod/agent/config"
 	"monopod/agent/status"
 	"monopod/manifests"
-	"monopod/manifests/decode"
 )
 
 // Checked is one file that `monopod validate` looked at.
@@ -139,7 +138,7 @@ func checkAll(ctx context.Context, cfg config.Config, fill *manifests.Fill, args
 	if node == "" {
 		node, _ = os.Hostname()
 	}
-	v := &validation{from: map[string]string{}, at: map[manifests.Key]func(string) decode.Position{}}
+	v := &validation{from: map[string]string{}, at: map[manifests.Key]func(string) manifests.Place{}}
 	v.options = manifests.Options{
 		NodeName: strings.ToLower(node), NameSuffix: cfg.PodNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses, Fill: fill}
 	for _, arg := range args {
@@ -157,7 +156,7 @@ type validation struct {
 	files   []Checked
 	pods    []*manifests.Pod  // that are fit to run
 	from    map[string]string // which file gives a pod
-	at      map[manifests.Key]func(field string) decode.Position
+	at      map[manifests.Key]func(field string) manifests.Place
 }
 
 // add checks what one argument stands for; "-" is stdin.

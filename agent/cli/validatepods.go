@@ -15,7 +15,7 @@ import (
 // placed returns a problem with a pod's field. path is the file as the person gave it.
 func placed(path string, p manifests.Placed, field, message string) status.Problem {
 	at := p.At(field)
-	return status.Problem{File: path, Line: at.Line, Column: at.Column, Pod: p.Key().String(), Field: field, Message: message}
+	return status.Problem{File: path, Line: at.Line, Column: at.Column, Pod: p.Key().String(), Field: at.Field, Message: message}
 }
 
 // report adds a problem with a pod's field to those of its file, in order of line.

@@ -26,6 +26,8 @@ func VolumePlugin(v *v1.Volume) string {
 		return "projected"
 	case v.Image != nil:
 		return "image"
+	case v.PersistentVolumeClaim != nil:
+		return "local-volume"
 	case v.EmptyDir != nil, v.VolumeSource == v1.VolumeSource{}:
 		return "empty-dir"
 	}

@@ -9,8 +9,11 @@
 //	pods/<uid>/volume-subpaths/<volume>/<container>/<index of the mount>
 //	pods/<uid>/containers/<container>/<termination log>
 //
-// as the kubelet lays them out. All calls of one pod are made by its worker,
-// and those of SetUp one at a time.
+// as the kubelet lays them out. The volumes that outlive pods are beside them, in
+//
+//	volumes/<namespace>_<claim>
+//
+// All calls of one pod are made by its worker, and those of SetUp one at a time.
 package volume
 
 import (
@@ -122,6 +125,8 @@ func (s *setup) volume(ctx context.Context, v *v1.Volume) (Mount, error) {
 		return s.emptyDir(v)
 	case v.Image != nil:
 		return Mount{ReadOnly: true}, nil
+	case v.PersistentVolumeClaim != nil:
+		return s.claim(v)
 	case v.ConfigMap != nil, v.Secret != nil, v.DownwardAPI != nil, v.Projected != nil:
 		return s.files(ctx, v)
 	default:

@@ -37,11 +37,10 @@ func (c *checker) volumeSource(p *field.Path, name string, s *v1.VolumeSource) {
 	}
 	// What needs an API server in each kind of volume that does.
 	needs := map[string]string{
-		"persistentVolumeClaim": "persistentvolumeclaims",
-		"ephemeral":             "persistentvolumeclaims (via ephemeral volumes)",
-		"csi":                   "csidrivers (via CSI volumes)",
-		"glusterfs":             "endpoints (via glusterFS volumes)",
-		"azureFile":             "secrets (via azureFile volumes)",
+		"ephemeral": "persistentvolumeclaims (via ephemeral volumes)",
+		"csi":       "csidrivers (via CSI volumes)",
+		"glusterfs": "endpoints (via glusterFS volumes)",
+		"azureFile": "secrets (via azureFile volumes)",
 	}
 	q := p.Child(kinds[0])
 	switch kind := kinds[0]; {
@@ -59,11 +58,45 @@ func (c *checker) volumeSource(p *field.Path, name string, s *v1.VolumeSource) {
 		c.projected(q, name, s.Projected)
 	case kind == "image":
 		c.imageVolume(q, s.Image)
+	case kind == "persistentVolumeClaim":
+		c.claimVolume(q.Child("claimName"), s.PersistentVolumeClaim.ClaimName)
 	case needs[kind] != "":
 		c.refuse(q, "static pods may not reference %s", needs[kind])
 	default:
 		c.refuse(q, "%s volumes are not supported yet", kind)
 	}
+}
+
+// maxFileName is how long the name of a file may be on Linux.
+const maxFileName = 255
+
+// claimVolume checks the name of a claim, whose directory has the name of the namespace
+// before it.
+func (c *checker) claimVolume(p *field.Path, name string) {
+	if !c.required(name != "", p, "") {
+		return
+	}
+	c.invalid(p, name, decode.ValidateName(name))
+	if most := maxFileName - len(c.pod.Namespace+"_"); len(name) > most {
+		c.add(field.TooLong(p, name, most))
+	}
+}
+
+// Claim returns what is wrong with a claim, which stands for a directory.
+func Claim(claim *v1.PersistentVolumeClaim) field.ErrorList {
+	var all field.ErrorList
+	name := field.NewPath("metadata", "name")
+	if claim.Name == "" {
+		all = append(all, field.Required(name, "a claim needs a name"))
+	} else {
+		for _, text := range decode.ValidateName(claim.Name) {
+			all = append(all, field.Invalid(name, claim.Name, withoutPattern(text)))
+		}
+	}
+	if m := claim.Spec.VolumeMode; m != nil && *m != v1.PersistentVolumeFilesystem {
+		all = append(all, field.NotSupported(field.NewPath("spec", "volumeMode"), *m, []v1.PersistentVolumeMode{v1.PersistentVolumeFilesystem}))
+	}
+	return all
 }
 
 func (c *checker) medium(p *field.Path, m v1.StorageMedium) {
@@ -125,7 +158,7 @@ func (c *checker) mounts(p *field.Path, ct *v1.Container) {
 		c.propagation(q, m, privileged)
 	}
 	for i := range ct.VolumeDevices {
-		c.refuse(p.Child("volumeDevices").Index(i), "static pods may not reference persistentvolumeclaims, and no other volume is a device")
+		c.refuse(p.Child("volumeDevices").Index(i), "no volume here is a device: a persistentVolumeClaim is a directory, for volumeMounts")
 	}
 }
 

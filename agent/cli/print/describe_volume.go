@@ -39,8 +39,18 @@ func volumeWords(v *v1.Volume) string {
 		return projectedWords(v.Projected)
 	case v.Image != nil:
 		return "image " + v.Image.Reference
+	case v.PersistentVolumeClaim != nil:
+		return claimWords(v.PersistentVolumeClaim)
 	}
 	return "of a kind that does not exist here"
+}
+
+func claimWords(c *v1.PersistentVolumeClaimVolumeSource) string {
+	s := "claim " + c.ClaimName
+	if c.ReadOnly {
+		s += ", read-only"
+	}
+	return s
 }
 
 func emptyDirWords(e *v1.EmptyDirVolumeSource) string {

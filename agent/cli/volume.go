@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/cli/command"
+	"monopod/agent/cli/print"
+	"monopod/agent/volume"
+	"monopod/manifests"
+	"monopod/manifests/decode"
+)
+
+func volumeCommand() *cli.Command {
+	var root, output string
+	return &cli.Command{
+		Name: "volume", ArgsUsage: "ls|rm NAMESPACE/NAME ...", Usage: "list or remove the volumes that outlive pods",
+		Description: `
+A volume that is a persistentVolumeClaim is a directory, made for the first pod
+that mounts it. It stays when the pod and the claim's manifest are removed. rm
+removes it with all that is in it, unless a pod uses it that has not ended.
+
+The agent need not run.
+
+Exit codes: 0; 1: a volume is in use, or there is none of that name; 2: wrong
+flags.`,
+		Flags: []cli.Flag{
+			command.OutputFlag(&output, "json or yaml"),
+			&cli.StringFlag{Name: "root", Value: command.DefaultRoot, Destination: &root, Usage: "the `DIR` of the agent"},
+		},
+		Action: func(c *cli.Context) error {
+			what, names := c.Args().First(), c.Args().Tail()
+			switch {
+			case what == "":
+				return command.UsageError("volume what? ls lists the volumes, rm NAMESPACE/NAME removes one")
+			case what == "ls" && len(names) > 0:
+				return command.UsageError("volume ls takes no arguments, got %q", names[0])
+			case what == "ls":
+				return listVolumes(c.App.Writer, root, output)
+			case what == "rm" && len(names) == 0:
+				return command.UsageError("remove which volume? As in `monopod volume rm default/data`")
+			case what == "rm":
+				return removeVolumes(c.Context, c.App.Writer, root, names)
+			}
+			return command.UsageError("volume %s: there are only ls and rm", what)
+		},
+	}
+}
+
+// listedVolume is a volume as `monopod volume ls` prints it.
+type listedVolume struct {
+	Name   string   `json:"name"` // namespace/name of the claim
+	UsedBy []string `json:"usedBy,omitempty"`
+	Path   string   `json:"path"`
+}
+
+func listVolumes(w io.Writer, root, output string) error {
+	pods, err := checkpoint.PodsIn(root)
+	if err != nil {
+		return err
+	}
+	claims, err := volume.Claims(root)
+	if err != nil {
+		return err
+	}
+	all := make([]listedVolume, len(claims))
+	for i, c := range claims {
+		all[i] = listedVolume{c.String(), users(pods, c), volume.ClaimDir(root, c)}
+	}
+	if output != "" {
+		return print.As(w, output, all)
+	}
+	var out strings.Builder
+	if len(all) == 0 {
+		out.WriteString("There are no volumes.\n")
+	} else {
+		var t print.Table
+		t.Line("VOLUME", "USED BY", "PATH")
+		for _, v := range all {
+			t.Line(v.Name, cmp.Or(strings.Join(v.UsedBy, ","), "-"), v.Path)
+		}
+		t.Print(&out)
+	}
+	_, err = io.WriteString(w, out.String())
+	return err
+}
+
+// users returns the pods that use a claim and have not ended.
+func users(pods []*v1.Pod, c types.NamespacedName) (names []string) {
+	for _, p := range pods {
+		if p.Status.Phase != v1.PodSucceeded && p.Status.Phase != v1.PodFailed && volume.Uses(p, c) {
+			names = append(names, manifests.KeyOf(p).String())
+		}
+	}
+	return names
+}
+
+// removeVolumes removes those that it can.
+func removeVolumes(ctx context.Context, w io.Writer, root string, names []string) error {
+	var claims []types.NamespacedName
+	for _, name := range names {
+		c, err := claimOf(name)
+		if err != nil {
+			return err
+		}
+		claims = append(claims, c)
+	}
+	var failed []error
+	for _, c := range claims {
+		err := volume.RemoveClaim(ctx, root, c, func() ([]string, error) {
+			pods, err := checkpoint.PodsIn(root)
+			return users(pods, c), err
+		})
+		if err == nil {
+			_, err = fmt.Fprintf(w, "volume %s is removed\n", c)
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+func claimOf(text string) (types.NamespacedName, error) {
+	c, bad := decode.PodReference("", text)
+	if c.Namespace == "" || len(bad) > 0 {
+		return c, command.UsageError("which volume is %s? Write NAMESPACE/NAME, as in `monopod volume rm default/data`", text)
+	}
+	return c, nil
+}

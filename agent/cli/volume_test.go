@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/cli/clitest"
+	"monopod/agent/cli/command"
+	"monopod/manifests"
+)
+
+// volumeRoot is the root dir of an agent that runs, with the pods' checkpoints and the
+// directories of volumes.
+func volumeRoot(t *testing.T, volumes []string, pods ...*v1.Pod) string {
+	t.Helper()
+	root, err := checkpoint.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(root.Close)
+	for _, p := range pods {
+		if err := root.Save(checkpoint.NewCheckpoint(&manifests.Pod{Pod: p}, metav1.Now())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range volumes {
+		if err := os.MkdirAll(root.Path("volumes", name, "sub"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root.Dir
+}
+
+// claimant is a pod that uses the claim data.
+func claimant(name string, phase v1.PodPhase) *v1.Pod {
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("u-" + name)}, Status: v1.PodStatus{Phase: phase}}
+	p.Spec.Volumes = []v1.Volume{{Name: "v", VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+	return p
+}
+
+func runVolume(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	err := execute(t.Context(), nil, &out, io.Discard, append([]string{"volume"}, args...)...)
+	return out.String(), err
+}
+
+func TestVolumesAreListed(t *testing.T) {
+	root := volumeRoot(t, []string{"default_data", "other_data"}, claimant("web", v1.PodRunning), claimant("job", v1.PodSucceeded))
+	out, err := runVolume(t, "ls", "--root", root)
+	want := "VOLUME         USED BY       PATH\n" +
+		"default/data   default/web   " + root + "/volumes/default_data\n" +
+		"other/data     -             " + root + "/volumes/other_data\n"
+	if err != nil || out != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, out, want)
+	}
+	out, err = runVolume(t, "ls", "--root", root, "-o", "json")
+	if err != nil || !strings.Contains(out, `"usedBy": [`) || !strings.Contains(out, `"name": "other/data"`) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := runVolume(t, "ls", "--root", volumeRoot(t, nil)); err != nil || out != "There are no volumes.\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestAVolumeIsRemovedUnlessAPodUsesIt(t *testing.T) {
+	root := volumeRoot(t, []string{"default_data", "other_data"}, claimant("web", v1.PodRunning), claimant("job", v1.PodFailed))
+	out, err := runVolume(t, "rm", "--root", root, "default/data", "other/data")
+	if got := clitest.Text(err); got != "volume default/data: pod default/web uses it: remove the pod's manifest first" {
+		t.Error(got)
+	}
+	if out != "volume other/data is removed\n" {
+		t.Errorf("said %q", out)
+	}
+	left, _ := filepath.Glob(filepath.Join(root, "volumes", "*"))
+	if len(left) != 1 || filepath.Base(left[0]) != "default_data" {
+		t.Errorf("left %v", left)
+	}
+	if err := os.RemoveAll(filepath.Join(root, "pods", "u-web")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runVolume(t, "rm", "--root", root, "default/data"); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(root, "volumes", "*")); len(left) > 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+func TestVolumesAreNotRemovedInDoubt(t *testing.T) {
+	root := volumeRoot(t, []string{"default_data"})
+	if err := os.MkdirAll(filepath.Join(root, "pods", "u1"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "pods", "u1", "pod.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nowhere := filepath.Join(t.TempDir(), "x")
+	for args, want := range map[string]string{
+		"rm --root " + root + " default/data":       "volume default/data: " + root + "/pods/u1/pod.json: it is not the checkpoint of this pod: unexpected end of JSON input",
+		"rm --root " + root + " default/x":          "there is no volume default/x",
+		"rm --root " + root + " data":               "which volume is data? Write NAMESPACE/NAME, as in `monopod volume rm default/data`",
+		"rm --root " + root:                         "remove which volume? As in `monopod volume rm default/data`",
+		"ls --root " + root + " x":                  "volume ls takes no arguments, got \"x\"",
+		"--root " + root:                            "volume what? ls lists the volumes, rm NAMESPACE/NAME removes one",
+		"mv --root " + root:                         "volume mv: there are only ls and rm",
+		"ls --root " + nowhere:                      "root dir: open " + nowhere + "/pods: no such file or directory; name the agent's with --root",
+		"rm --root " + root + " default/../../pods": "which volume is default/../../pods? Write NAMESPACE/NAME, as in `monopod volume rm default/data`",
+	} {
+		_, err := runVolume(t, strings.Fields(args)...)
+		if got := clitest.Text(err); got != want {
+			t.Errorf("%s: %s", args, got)
+		}
+		usage := strings.Contains(want, "?") || strings.Contains(want, "only ls and rm") || strings.Contains(want, "no arguments")
+		if got := command.ExitCode(err); got != 1 && !usage || usage && got != command.ExitUsage {
+			t.Errorf("%s: exit code %d", args, got)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(root, "volumes", "default_data", "sub")); err != nil {
+		t.Error(err)
+	}
+}

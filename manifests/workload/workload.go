@@ -1,0 +1,221 @@
+// Package workload makes the one pod of a Deployment, StatefulSet, DaemonSet, ReplicaSet
+// or Job.
+package workload
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"monopod/manifests/decode"
+)
+
+// Workload is what a Deployment or the like says of its pod, of which a single machine
+// runs one.
+type Workload struct {
+	Pod  *v1.Pod // without defaults and identity
+	Idle bool    // the pod is not to run: there are to be no replicas, or it is suspended
+
+	templated
+	replicas *int32      // nil: one
+	set      *setSpec    // of a StatefulSet
+	job      *jobSpec    // of a Job
+	claims   []string    // fields of the claim templates that became the pod's last volumes
+	c        complainant // is told what is wrong
+}
+
+// complainant is told what is wrong at a field of a workload. A field that could not
+// be read is wrong already.
+type complainant func(at, text string, warning bool)
+
+func (c complainant) refuse(e *field.Error) { c(e.Field, e.ErrorBody(), false) }
+func (c complainant) warn(at, text string)  { c(at, text, true) }
+
+// Read reads an object of a kind that Version knows, and reports what is wrong with the
+// workload. What is wrong with its pod is the caller's to find.
+func Read(r *decode.Reader, o decode.Object, kind string) *Workload {
+	w, meta := kinds[kind].read(r, o)
+	w.c = func(at, text string, warning bool) {
+		if !r.IsMisread(o, at) {
+			r.Report(o, decode.Find(o.Node, at), decode.Join(o.Path, at), text, warning)
+		}
+	}
+	w.Idle = w.check()
+	w.Pod = w.pod(meta)
+	return w
+}
+
+// pod returns the workload's one pod.
+func (w *Workload) pod(meta metav1.ObjectMeta) *v1.Pod {
+	pod := &v1.Pod{Spec: *w.Template.Spec.DeepCopy()}
+	pod.Name, pod.Namespace = meta.Name, meta.Namespace
+	pod.Labels, pod.Annotations = w.Template.Labels, w.Template.Annotations
+	pod.Spec.ServiceAccountName, pod.Spec.DeprecatedServiceAccount = "", ""
+	if w.set != nil && pod.Name != "" {
+		w.member(pod)
+	}
+	if w.job != nil && w.job.ActiveDeadlineSeconds != nil {
+		if own := pod.Spec.ActiveDeadlineSeconds; own == nil || *own > *w.job.ActiveDeadlineSeconds {
+			pod.Spec.ActiveDeadlineSeconds = w.job.ActiveDeadlineSeconds
+		}
+	}
+	return pod
+}
+
+// member gives a pod what it has as the first of a StatefulSet: a stable name, which
+// is its host name too, and volumes of its own.
+func (w *Workload) member(pod *v1.Pod) {
+	ordinal := strconv.Itoa(int(w.set.ordinal()))
+	set := pod.Name
+	pod.Name = set + "-" + ordinal
+	pod.Labels = labels.Merge(pod.Labels, labels.Set{
+		"statefulset.kubernetes.io/pod-name": pod.Name, "apps.kubernetes.io/pod-index": ordinal})
+	if pod.Spec.Subdomain = w.set.ServiceName; len(validation.IsDNS1123Label(pod.Name)) == 0 {
+		pod.Spec.Hostname = pod.Name
+	}
+	for i, claim := range w.set.VolumeClaimTemplates {
+		v := v1.Volume{Name: claim.Name}
+		v.PersistentVolumeClaim = &v1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name + "-" + pod.Name}
+		if k := slices.IndexFunc(w.Template.Spec.Volumes, func(o v1.Volume) bool { return o.Name == v.Name }); k >= 0 {
+			pod.Spec.Volumes[k] = v
+			continue
+		}
+		pod.Spec.Volumes = append(pod.Spec.Volumes, v)
+		w.claims = append(w.claims, fmt.Sprintf("spec.volumeClaimTemplates[%d].metadata.name", i))
+	}
+}
+
+// At returns the field of the workload that says a field of its pod.
+func (w *Workload) At(path string) string {
+	switch path {
+	case "metadata.name", "metadata.namespace", "metadata.uid":
+		return path
+	case "spec.subdomain":
+		if w.set != nil {
+			return "spec.serviceName"
+		}
+	case "spec.activeDeadlineSeconds":
+		if w.job != nil && w.job.ActiveDeadlineSeconds != nil {
+			return path
+		}
+	}
+	if rest, ok := strings.CutPrefix(path, "spec.volumes["); ok {
+		number, _, _ := strings.Cut(rest, "]")
+		i, _ := strconv.Atoi(number)
+		if i -= len(w.Template.Spec.Volumes); i >= 0 && i < len(w.claims) {
+			return w.claims[i]
+		}
+	}
+	return "spec.template." + path
+}
+
+// check tells what is wrong with the workload itself, and reports whether it wants
+// no pod now.
+func (w *Workload) check() (idle bool) {
+	s := &w.Template.Spec
+	const account = "has no effect here: there is no API server to ask with a token"
+	if s.ServiceAccountName != "" {
+		w.c.warn("spec.template.spec.serviceAccountName", account)
+	}
+	if s.DeprecatedServiceAccount != "" {
+		w.c.warn("spec.template.spec.serviceAccount", account)
+	}
+	if w.job != nil {
+		return w.checkJob()
+	}
+	w.checkSelector()
+	if p := s.RestartPolicy; p != "" && p != v1.RestartPolicyAlways {
+		always := []v1.RestartPolicy{v1.RestartPolicyAlways}
+		w.c.refuse(field.NotSupported(field.NewPath("spec.template.spec.restartPolicy"), p, always))
+	}
+	if s.ActiveDeadlineSeconds != nil {
+		w.c.refuse(field.Forbidden(field.NewPath("spec.template.spec.activeDeadlineSeconds"),
+			"only a Pod or a Job may have one"))
+	}
+	return w.count("replicas", w.replicas)
+}
+
+// count checks how many pods are wanted, and reports whether that is none.
+func (w *Workload) count(name string, n *int32) (none bool) {
+	at := "spec." + name
+	switch {
+	case n == nil || *n == 1:
+	case *n == 0:
+		w.c.warn(at, "is 0: no pod of it runs")
+		return true
+	case *n < 0:
+		w.c.refuse(field.Invalid(field.NewPath(at), *n, "must be greater than or equal to 0"))
+	default:
+		w.c(at, fmt.Sprintf("is %d: this machine runs one pod of it; "+
+			"write %s: 1, or a document with a name of its own for each pod", *n, name), false)
+	}
+	return false
+}
+
+// checkSelector holds the selector against the labels of the template, as the API does.
+func (w *Workload) checkSelector() {
+	at := field.NewPath("spec.selector")
+	if w.Selector == nil {
+		w.c.refuse(field.Required(at, "write matchLabels with labels of the template"))
+		return
+	}
+	selector, err := metav1.LabelSelectorAsSelector(w.Selector)
+	switch {
+	case err != nil:
+		w.c.refuse(field.Invalid(at, field.OmitValueType{}, err.Error()))
+	case selector.Empty():
+		w.c.refuse(field.Invalid(at, field.OmitValueType{},
+			"an empty selector selects all pods: write matchLabels with labels of the template"))
+	case !selector.Matches(labels.Set(w.Template.Labels)):
+		w.c("spec.template.metadata.labels", fmt.Sprintf("do not match spec.selector, %s: add what it asks for",
+			decode.Clip(selector.String())), false)
+	}
+}
+
+// checkJob is check for a Job.
+func (w *Workload) checkJob() (idle bool) {
+	j, c := w.job, w.c
+	if p := w.Template.Spec.RestartPolicy; p != v1.RestartPolicyNever && p != v1.RestartPolicyOnFailure {
+		c.refuse(field.Required(field.NewPath("spec.template.spec.restartPolicy"), "a Job's is Never or OnFailure"))
+	}
+	switch limit := j.BackoffLimit; {
+	case limit == nil:
+	case w.Template.Spec.RestartPolicy == v1.RestartPolicyOnFailure:
+		c.warn("spec.backoffLimit",
+			"has no effect here: a container restarts until it succeeds; activeDeadlineSeconds bounds that")
+	case *limit != 0:
+		c.warn("spec.backoffLimit", "has no effect here: the pod runs once")
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.ignored())) {
+		c.warn("spec."+name, "has no effect here")
+	}
+	idle = w.count("parallelism", j.Parallelism)
+	idle = w.count("completions", j.Completions) || idle
+	if j.Suspend != nil && *j.Suspend {
+		c.warn("spec.suspend", "is true: no pod of it runs")
+		return true
+	}
+	return idle
+}
+
+// PodName returns the name of the pod that an object gives, "" if it does not say one.
+func PodName(n *yaml.Node) string {
+	name := decode.Text(n, "metadata", "name")
+	if name == "" || decode.Text(n, "kind") != "StatefulSet" {
+		return name
+	}
+	ordinal, err := strconv.Atoi(decode.Find(n, "spec.ordinals.start").Value)
+	if err != nil {
+		ordinal = 0
+	}
+	return name + "-" + strconv.Itoa(ordinal)
+}
