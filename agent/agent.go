@@ -31,6 +31,7 @@ import (
 	"monopod/agent/worker"
 	"monopod/cri"
 	"monopod/manifests"
+	"monopod/manifests/fetch"
 )
 
 // startsPerCore bounds how many sandboxes and containers start at once: runtimes
@@ -49,6 +50,7 @@ type Agent struct {
 	events  *events.Recorder
 	server  *server.Server
 	source  *manifests.Source
+	fetch   *fetch.Fetcher // nil: no URL gives manifests
 	watch   *pleg.Watch
 	sync    *syncLoop
 	workers *worker.Pool
@@ -119,16 +121,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 		return nil, err
 	}
 	a.metrics = a.newMetrics(machine)
-	a.source = manifests.NewSource(manifests.SourceConfig{
-		Dir:     cfg.Manifests,
-		Options: manifestOptions(cfg),
-		Known:   checkpoint.LastGood(checkpoints),
-		Record:  a.root.Folder(a.log),
-		Save:    a.root.SaveFolder,
-		Boot:    machine.Boot.ID,
-		Log:     a.log,
-		Fault:   a.metrics.Panic,
-	})
+	a.newSource(machine, checkpoints)
 	if err := a.build(machine, checkpoints, once, o); err != nil {
 		return nil, err
 	}
@@ -140,6 +133,27 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	a.node = a.newNodeReporter(machine)
 	a.reloader = a.newReloader(o)
 	return a, nil
+}
+
+// newSource makes what reads the manifests.
+func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoint) {
+	c := manifests.SourceConfig{
+		Dir:     a.cfg.Manifests,
+		Options: manifestOptions(a.cfg),
+		Known:   checkpoint.LastGood(checkpoints),
+		Record:  a.root.Folder(a.log),
+		Save:    a.root.SaveFolder,
+		Boot:    machine.Boot.ID,
+		Log:     a.log,
+		Fault:   a.metrics.Panic,
+	}
+	if url := a.cfg.ManifestURL; url != "" {
+		c.URL, c.Cached = url, a.root.Answer(url, a.log)
+		c.SaveAnswer = func(answer manifests.Answer) error { return a.root.SaveAnswer(url, answer) }
+		a.fetch = fetch.New(settingsOfFetch(a.cfg, c.Cached))
+		c.Answers = a.fetch.Answers()
+	}
+	a.source = manifests.NewSource(c)
 }
 
 // listen binds the endpoints.
@@ -228,6 +242,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.events.Run(ctx) })
 	if a.once == nil {
 		parts.Go(func() { a.source.Run(ctx) })
+		if a.fetch != nil {
+			parts.Go(func() { a.fetch.Run(ctx) })
+		}
 		parts.Go(func() { a.images.Run(ctx) }) // an agent of one run removes no images
 		parts.Go(func() { a.node.Run(ctx) })
 	}

@@ -26,7 +26,7 @@
 //	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ panics/ saidonce/ elide/
 //	  status/ events/ metrics/ stats/ server/
 //	  config/                  the table of settings; only agent and above see it
-//	manifests/               desired state: files -> Snapshot
+//	manifests/               desired state: files and answers of a URL (fetch/) -> Snapshot
 //	cri/  cgroups/           clients of the runtime and of the kernel; know no pods
 //
 // The flow of one change:

@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -27,22 +29,30 @@ type reader struct {
 	*testing.T
 	*Agent
 	runtime *critest.Runtime
-	stop    func() // ends it; its pods run on
+	stop    func()        // ends it; its pods run on
+	logged  *bytes.Buffer // complete once it has ended
 }
 
 func read(t *testing.T, r *critest.Runtime, root, folder string) *reader {
 	t.Helper()
+	return readWith(t, r, root, func(c *config.Config) { c.Manifests = folder })
+}
+
+func readWith(t *testing.T, r *critest.Runtime, root string, configure func(*config.Config)) *reader {
+	t.Helper()
 	cfg := config.Default()
-	cfg.Manifests, cfg.NodeName, cfg.Endpoint, cfg.Root, cfg.PodLogs = folder, "n", r.Endpoint(), root, filepath.Join(root, "logs")
+	cfg.NodeName, cfg.Endpoint, cfg.Root, cfg.PodLogs = "n", r.Endpoint(), root, filepath.Join(root, "logs")
 	cfg.Socket, cfg.Listen, cfg.ResolvConf, cfg.CgroupDriver = filepath.Join(t.TempDir(), "s"), "", "/dev/null", node.DriverNone
-	a, err := New(cfg, nil, Options{Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	configure(&cfg)
+	log := &bytes.Buffer{}
+	a, err := New(cfg, nil, Options{Log: slog.New(slog.NewTextHandler(io.MultiWriter(t.Output(), log), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	end := make(chan error, 1)
 	go func() { end <- a.Run(ctx) }()
-	w := &reader{T: t, Agent: a, runtime: r}
+	w := &reader{T: t, Agent: a, runtime: r, logged: log}
 	w.stop = func() {
 		cancel()
 		if err := <-end; err != nil {

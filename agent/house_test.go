@@ -51,6 +51,7 @@ var (
 		"cri/critest":        {"cri"},
 		"manifests":          {"manifests/decode", "manifests/defaults", "manifests/validate", "manifests/workload"},
 		"manifests/decode":   {},
+		"manifests/fetch":    {"manifests", "manifests/decode"},
 		"manifests/defaults": {},
 		"manifests/poduid":   {},
 		"manifests/validate": {"manifests/decode", "manifests/defaults", "manifests/poduid"},
@@ -83,7 +84,7 @@ func mayImport() map[string][]string {
 	for _, name := range spine {
 		all = append(all, "agent/"+name)
 	}
-	may["agent"] = append(all, "agent/config")
+	may["agent"] = append(all, "agent/config", "manifests/fetch")
 	return may
 }
 

@@ -28,6 +28,7 @@ import (
 	"monopod/agent/status"
 	"monopod/cri"
 	"monopod/manifests"
+	"monopod/manifests/fetch"
 )
 
 // This file copies values of the settings into the Settings of each package.
@@ -36,8 +37,14 @@ import (
 // is a sentence that says why the agent cannot start with them. An agent of one run
 // reads no folder and has no endpoint.
 func complete(c config.Config, once *Once) (config.Config, error) {
-	if c.Manifests == "" && once == nil {
-		return c, &SettingsError{Text: "no manifest folder given: say which with --manifests DIR"}
+	if c.Manifests == "" && c.ManifestURL == "" && once == nil {
+		return c, &SettingsError{Text: "no manifests given: say in which folder they are with --manifests DIR, or what gives them with --manifest-url URL"}
+	}
+	if err := manifests.CheckURL(c.ManifestURL); err != nil {
+		return c, &SettingsError{Text: "--manifest-url: " + err.Error()}
+	}
+	if (c.ManifestURLCert == "") != (c.ManifestURLKey == "") {
+		return c, &SettingsError{Text: "manifestURLCertFile and manifestURLPrivateKeyFile belong together: give both or none"}
 	}
 	if c.NodeName == "" {
 		host, err := os.Hostname()
@@ -56,7 +63,7 @@ func complete(c config.Config, once *Once) (config.Config, error) {
 		}
 	}
 	if once != nil {
-		c.Manifests, c.Listen, c.Socket = "", "", ""
+		c.Manifests, c.ManifestURL, c.Listen, c.Socket = "", "", "", ""
 		c.KeepEndedVolumes = true // until the run is over: what its pods wrote may still be wanted
 		c.PodHosts = true         // as with docker compose
 	}
@@ -94,6 +101,15 @@ func logLinks(c config.Config, once *Once) string {
 
 func manifestOptions(c config.Config) manifests.Options {
 	return manifests.Options{NodeName: c.NodeName, NameSuffix: c.PodNameSuffix, Validation: c.Validation, RuntimeClasses: c.RuntimeClasses}
+}
+
+func settingsOfFetch(c config.Config, known *manifests.Answer) fetch.Settings {
+	s := fetch.Settings{URL: c.ManifestURL, Every: c.ManifestURLEvery, Known: known, Headers: map[string][]string{},
+		CAFile: c.ManifestURLCA, CertFile: c.ManifestURLCert, KeyFile: c.ManifestURLKey, TokenFile: c.ManifestURLToken}
+	for name, values := range c.ManifestURLHeader {
+		s.Headers[name] = values
+	}
+	return s
 }
 
 // nameSuffix returns what monopod appends to the names of pods.

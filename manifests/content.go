@@ -23,6 +23,8 @@ type Options struct {
 	// RuntimeClasses are the classes a pod may name; their values do not matter here.
 	RuntimeClasses map[string]string
 	Fill           *Fill // nil: manifests are taken as they are
+
+	url string // that gives the manifests; "": a file does
 }
 
 // Decode reads all documents of one file. It returns the pods that are
@@ -90,7 +92,7 @@ func decodeFile(file string, data []byte, o Options) content { return decoded(fi
 
 // decoded returns the decoder of a file that has read all of it.
 func decoded(file string, data []byte, o Options) *fileDecoder {
-	if abs, err := filepath.Abs(file); err == nil && file != "" && file != "-" {
+	if abs, err := filepath.Abs(file); err == nil && file != "" && file != "-" && o.url == "" {
 		file = abs
 	}
 	o.NodeName = strings.ToLower(strings.TrimSpace(o.NodeName))

@@ -32,6 +32,10 @@ type fileState struct {
 	open    bool      // was read while a writer had it open: more may follow
 	since   time.Time // when it appeared
 
+	stale    bool   // of a URL: not said by its last answer
+	unproven bool   // of a URL: its answer may have been cut short
+	trouble  string // of a URL: why it has no answer; "": it has one
+
 	busy      signature // the version that is being written, or rests
 	busySince time.Time
 	waited    time.Time // since when the file is waited for; zero: it is not

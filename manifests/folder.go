@@ -136,8 +136,8 @@ const (
 
 // givesPods reports whether the folder holds a valid manifest.
 func (s *Source) givesPods() bool {
-	for _, f := range s.files {
-		if len(f.pods) > 0 {
+	for path, f := range s.files {
+		if len(f.pods) > 0 && !IsURL(path) {
 			return true
 		}
 	}

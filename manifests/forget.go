@@ -16,6 +16,9 @@ var ErrUnknown = errors.New("no such pod")
 type WantedError struct{ File string }
 
 func (e *WantedError) Error() string {
+	if IsURL(e.File) {
+		return fmt.Sprintf("%s gives it: remove it there", e.File)
+	}
 	return fmt.Sprintf("its manifest is %s: remove that file", e.File)
 }
 
@@ -56,11 +59,9 @@ func (s *Source) forget(ctx context.Context, key Key, now time.Time) error {
 	if pod == nil {
 		return ErrUnknown
 	}
-	if len(s.folder) == 0 {
-		for _, path := range slices.Sorted(maps.Keys(s.files)) {
-			if s.files[path].gives(key) {
-				return &WantedError{path}
-			}
+	for _, path := range slices.Sorted(maps.Keys(s.files)) {
+		if f := s.files[path]; f.gives(key) && !s.isOutdated(path, f) {
+			return &WantedError{path}
 		}
 	}
 	next := s.record.clone()
@@ -70,11 +71,21 @@ func (s *Source) forget(ctx context.Context, key Key, now time.Time) error {
 	}
 	s.record = next
 	delete(s.current, key)
-	for _, f := range s.files {
-		f.lose(key)
+	for path, f := range s.files {
+		if !IsURL(path) { // which is asked whether it gives the pod still
+			f.lose(key)
+		}
 	}
 	s.step(now)
 	return nil
+}
+
+// isOutdated reports whether what a file or URL said may not be what it says now.
+func (s *Source) isOutdated(path string, f *fileState) bool {
+	if IsURL(path) {
+		return f.stale
+	}
+	return len(s.folder) > 0
 }
 
 // gives reports whether the pod can be made from the file.
@@ -117,7 +128,9 @@ func (r Record) clone() Record {
 func (s *Source) know(pods []*Pod, r Record) {
 	s.record = r.clone()
 	s.saved = r.clone()
-	clear(s.record.Forgotten)
+	if s.URL == "" { // the answer that is cached may give them
+		clear(s.record.Forgotten)
+	}
 	for _, p := range pods {
 		name := p.Key().String()
 		if uid := string(p.UID); r.Forgotten[name] == uid {

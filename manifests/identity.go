@@ -32,10 +32,18 @@ func accept(pod *v1.Pod, file string, o Options) *Pod {
 	tidy(pod)
 	defaults.Pod(pod)
 	if pod.UID == "" {
-		pod.UID = types.UID(digest(canonical(pod), "host:"+o.NodeName, "file:"+file))
+		pod.UID = uidOf(pod, file, o)
 	}
 	identify(pod, o)
 	return &Pod{Pod: pod, File: file, Digest: digestOf(pod)}
+}
+
+// uidOf computes the uid of a pod from what the kubelet computes it from.
+func uidOf(pod *v1.Pod, file string, o Options) types.UID {
+	if o.url != "" {
+		return types.UID(digest(canonical(pod), "url:"+o.url))
+	}
+	return types.UID(digest(canonical(pod), "host:"+o.NodeName, "file:"+file))
 }
 
 // Restored gives the defaults of this build to an accepted pod that was stored, by
@@ -113,8 +121,13 @@ func identify(pod *v1.Pod, o Options) {
 	}
 	pod.Annotations[annotationHash] = string(pod.UID)
 	pod.Annotations[annotationSource] = "file"
+	if o.url != "" {
+		pod.Annotations[annotationSource] = "http"
+	}
 	pod.Annotations[annotationSeen] = time.Now().Format(seenLayout)
-	tolerateNoExecute(&pod.Spec)
+	if o.url == "" { // as the kubelet: not on pods of a URL
+		tolerateNoExecute(&pod.Spec)
+	}
 	pod.Status.Phase = v1.PodPending
 }
 

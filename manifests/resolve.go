@@ -41,6 +41,10 @@ func (s *Source) resolve() Snapshot {
 		f := s.files[path]
 		for i := range f.pods {
 			p := &f.pods[i]
+			if r.isForgotten(path, f, p.Key()) {
+				r.lose(path, p.Key())
+				continue
+			}
 			r.claims[p.Key()] = append(r.claims[p.Key()], claim{path, p})
 		}
 		for _, key := range f.refused {
@@ -70,6 +74,10 @@ func (s *Source) resolve() Snapshot {
 func (r *resolution) keep(key Key) {
 	s, list := r.source, r.claims[key]
 	pod := s.current[key]
+	if IsURL(pod.File) {
+		r.keepOfURL(key, pod)
+		return
+	}
 	if i := slices.IndexFunc(list, func(c claim) bool { return c.path == pod.File }); i >= 0 {
 		r.take(key, list[i])
 		return
@@ -77,11 +85,17 @@ func (r *resolution) keep(key Key) {
 	f, gone := s.files[pod.File], s.absent[key]
 	proven := gone != nil && gone.proven
 	switch {
-	case f == nil && r.doubt != "" && len(s.folder) == 0 && len(list) > 0:
+	case f == nil && r.doubt != "" && len(s.folder) == 0 && len(list) > 0 && !IsURL(list[0].path):
+		r.take(key, list[0])
+	case s.Dir == "" && len(list) > 0: // the URL gives it now
 		r.take(key, list[0])
 	case f == nil && r.doubt != "":
 		r.pods[key], r.kept = pod, true
-	case f == nil && (len(s.folder) > 0 || !proven):
+		r.rejectURL(key, pod.File)
+	case f == nil && len(s.folder) > 0:
+		r.pods[key] = pod
+		r.rejectURL(key, pod.File)
+	case f == nil && !proven:
 		// Its file may be back at once. A claim by another file waits for that.
 		r.pods[key] = pod
 	case f != nil && slices.Contains(f.refused, key):
@@ -160,10 +174,15 @@ func (r *resolution) drop(key Key, c claim, at decode.Position, field, why strin
 	r.extra[c.path] = append(r.extra[c.path], decode.Problem{
 		File: c.path, Line: at.Line, Column: at.Column, Pod: key.String(), Field: field, Message: why,
 	})
-	if r.lost[c.path] == nil {
-		r.lost[c.path] = map[Key]bool{}
+	r.lose(c.path, key)
+}
+
+// lose records that what a file says of a pod comes to nothing.
+func (r *resolution) lose(path string, key Key) {
+	if r.lost[path] == nil {
+		r.lost[path] = map[Key]bool{}
 	}
-	r.lost[c.path][key] = true
+	r.lost[path][key] = true
 }
 
 // separateUIDs lets only one pod have a uid, as folders are named by it: the
@@ -207,7 +226,7 @@ func compareKeys(a, b Key) int {
 // snapshot is the finished set.
 func (r *resolution) snapshot() Snapshot {
 	s := r.source
-	next := Snapshot{Problems: slices.Concat(s.folder, s.doubted), Read: len(s.folder) == 0}
+	next := Snapshot{Problems: slices.Concat(s.folder, s.doubted), Read: len(s.folder) == 0 || s.Dir == ""}
 	next.Complete = len(next.Problems) == 0
 	byFile := map[string][]Key{}
 	for _, key := range slices.SortedFunc(maps.Keys(r.pods), compareKeys) {
@@ -216,7 +235,7 @@ func (r *resolution) snapshot() Snapshot {
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
-		next.Read = next.Read && !f.pending
+		next.Read = next.Read && (!f.pending || IsURL(path)) // which may be dead
 		if f.uncertain() || slices.ContainsFunc(f.refused, func(k Key) bool { return r.pods[k] == nil }) {
 			next.Complete = false
 		}
@@ -245,7 +264,8 @@ func (r *resolution) file(path string, f *fileState, keys []Key) File {
 		report.Pods = append(report.Pods, key.String())
 		report.Held = report.Held || r.held[key] && r.pods[key].File == path
 	}
-	report.Problems = append(slices.Clone(f.problems), r.extra[path]...)
+	report.Held = report.Held || f.trouble != "" && len(keys) > 0
+	report.Problems = slices.Concat(f.asked(path), f.problems, r.extra[path])
 	if f.waitsLong {
 		report.Problems = append(report.Problems, changing(path))
 	}

@@ -21,6 +21,10 @@ const retryFolder = time.Second
 func (s *Source) scan(now time.Time) {
 	s.full = false
 	s.nextAll = now.Add(s.Rescan)
+	if s.Dir == "" {
+		s.scanNone(now)
+		return
+	}
 	paths, here, err := s.list(now)
 	if err != nil {
 		s.watch.close()
@@ -31,7 +35,7 @@ func (s *Source) scan(now time.Time) {
 	}
 	s.folder = nil
 	if s.here != nil && s.here.differs(here) != sameFolder { // what was read belongs to another
-		clear(s.files)
+		s.dropFiles(nil)
 	}
 	s.here = &here
 	there := make(map[string]bool, len(paths))
@@ -39,17 +43,25 @@ func (s *Source) scan(now time.Time) {
 		there[path] = true
 		s.look(path, now, s.dirty[path])
 	}
-	for path := range s.files {
-		if !there[path] {
-			delete(s.files, path)
-		}
-	}
+	s.dropFiles(there)
 	if s.doubt() != "" {
 		s.nextAll = now.Add(retryFolder)
 		clear(s.absent)
 		return
 	}
 	s.countAbsences(now, true)
+}
+
+// scanNone stands for the look through a folder where none is given.
+func (s *Source) scanNone(now time.Time) {
+	s.folder = nil
+	for _, key := range slices.SortedFunc(maps.Keys(s.current), compareKeys) {
+		if file := s.current[key].File; !IsURL(file) {
+			s.folder = []decode.Problem{{File: file, Message: "is not read any more, as no manifest folder is given: " +
+				"the pods of files keep running; give the folder again with --manifests" + orAcceptByHand}}
+			return
+		}
+	}
 }
 
 // folderMessage says what to do about a folder that cannot be read.
@@ -140,6 +152,8 @@ func (s *Source) countAbsences(now time.Time, complete bool) {
 	for key, p := range s.current {
 		f, a := s.files[p.File], s.absent[key]
 		switch {
+		case IsURL(p.File): // whose answers prove it
+			delete(s.absent, key)
 		case f != nil && (f.gives(key) || slices.Contains(f.refused, key) || f.mayGive()):
 			delete(s.absent, key)
 		case a == nil:

@@ -16,7 +16,7 @@ import (
 
 // SourceConfig says what a Source reads and what it knows already.
 type SourceConfig struct {
-	Dir string // a folder of manifests, or one manifest
+	Dir string // a folder of manifests, or one manifest; "": none
 	Options
 	Known  []*Pod             // last good versions from checkpoints
 	Rescan time.Duration      // how often the folder is looked through without a hint; 0: 20 s
@@ -27,6 +27,11 @@ type SourceConfig struct {
 	Log    *slog.Logger       // nil: silent
 	Fault  func()             // called for each panic over a file; may be nil
 
+	URL        string             // gives manifests, too; "": none. It may hold secrets: see URLName
+	Answers    <-chan Answer      // what comes of asking it
+	Cached     *Answer            // as it was saved last; nil: none
+	SaveAnswer func(Answer) error // saves one durably for the next Source; may be nil
+
 	Unwatched bool // the folder is looked through now and then, and tells of no change
 
 	// Doubt: what the last good versions come to is not trusted, as the agent may
@@ -36,7 +41,7 @@ type SourceConfig struct {
 	Doubt bool
 }
 
-// Source turns a folder into snapshots. All but the channel belongs to the
+// Source turns a folder, and the answers of a URL, into snapshots. All but the channel belongs to the
 // goroutine in Run.
 type Source struct {
 	SourceConfig
@@ -55,6 +60,8 @@ type Source struct {
 	saved   Record    // as it was saved last
 	saveAt  time.Time // when a save that failed is tried again; zero: none did
 	forgets chan forgetting
+	urlName string                  // what URL is called; its state is in files under this name
+	unsaved bool                    // its last answer is
 	dirty   map[string]bool         // paths to look at again
 	full    bool                    // the whole folder must be looked through
 	nextAll time.Time               // when it must be anyway
@@ -70,7 +77,7 @@ type absence struct {
 
 // NewSource returns a Source that does nothing before Run.
 func NewSource(c SourceConfig) *Source {
-	if abs, err := filepath.Abs(c.Dir); err == nil {
+	if abs, err := filepath.Abs(c.Dir); err == nil && c.Dir != "" {
 		c.Dir = abs
 	}
 	if c.Rescan <= 0 {
@@ -94,6 +101,7 @@ func NewSource(c SourceConfig) *Source {
 		forgets:      make(chan forgetting),
 	}
 	s.know(c.Known, c.Record)
+	s.knowURL()
 	return s
 }
 
@@ -117,6 +125,8 @@ func (s *Source) Run(ctx context.Context) {
 			s.drain()
 		case <-s.watch.errors(): // events were lost
 			s.full = true
+		case a := <-s.Answers:
+			s.answered(a)
 		case f := <-s.forgets:
 			f.answer <- s.forget(f.ctx, f.key, time.Now())
 		case <-timer.C:
@@ -182,6 +192,7 @@ func (s *Source) step(now time.Time) {
 		s.countAbsences(now, false)
 	}
 	clear(s.dirty)
+	s.dropURLs()
 	if next := s.resolve(); !s.inDoubt(now) {
 		s.remember(now) // before anybody acts on it
 		s.offer(next)
@@ -203,8 +214,8 @@ func (s *Source) inDoubt(now time.Time) bool {
 			return true
 		}
 	}
-	for _, f := range s.files {
-		if f.pending {
+	for path, f := range s.files {
+		if f.pending && !IsURL(path) { // which may be dead
 			return true
 		}
 	}

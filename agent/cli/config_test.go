@@ -105,7 +105,7 @@ func TestErrorsOfTLSNameWhatWasGiven(t *testing.T) {
 		{"run --manifests /m --tls-cert-file /c", nil, []string{"give both --tls-cert-file and --tls-private-key-file, or none"}, 2},
 		{"run --config " + file, nil, []string{"give both tlsCertFile and tlsPrivateKeyFile, or none"}, 2},
 		{"run --tls-private-key-file= --config " + file, nil, []string{"give both tlsCertFile and --tls-private-key-file, or none"}, 2},
-		{"run", nil, []string{"no manifest folder given: say which with --manifests DIR"}, 2},
+		{"run", nil, []string{"no manifests given: say in which folder they are with --manifests DIR"}, 2},
 	} {
 		l.check(t, "--root", t.TempDir(), "--node-name", "n")
 	}

@@ -154,7 +154,6 @@ func runOnce(c *cli.Context) error {
 	if cfg.Root, err = once.MakeRoot(c.String("dir")); err != nil {
 		return cli.Exit(err, exitBroken)
 	}
-	cfg.KeepEndedVolumes = len(run.Artifacts) > 0
 	code, err := startRun(c.Context, cfg, &agent.Once{Pods: pods}, options, run)
 	if err != nil {
 		os.RemoveAll(cfg.Root) // nothing was started

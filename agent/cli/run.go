@@ -17,6 +17,7 @@ import (
 func runFlags() []cli.Flag {
 	return []cli.Flag{
 		text("manifests", "", "the `DIR` of Pod manifests (*.yaml, *.yml, *.json)"),
+		text("manifest-url", "", "the `URL` that gives Pod manifests, too"),
 		text("runtime-endpoint", "",
 			"the CRI runtime's socket, unix://`PATH` (default: containerd's or CRI-O's, whichever is there)"),
 		text("root", command.DefaultRoot, "the `DIR` for volumes, checkpoints and status"),

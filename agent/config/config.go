@@ -15,7 +15,8 @@ import (
 // Config is the settings, as a file of them has them; see the table for what
 // they mean. Paths are absolute. Default and Read make one, with no setting left out.
 type Config struct {
-	Manifests      string
+	Manifests      string // "": none
+	ManifestURL    string // "": none; it may hold secrets, as its headers do
 	NodeName       string // "": the host's name
 	PodNameSuffix  bool
 	NodeLabels     map[string]string
@@ -26,6 +27,10 @@ type Config struct {
 	PodLogs        string
 	Listen         string // "": none
 	Socket         string
+
+	ManifestURLHeader                                                map[string]Header
+	ManifestURLEvery                                                 time.Duration
+	ManifestURLCA, ManifestURLCert, ManifestURLKey, ManifestURLToken string
 
 	TLSCert, TLSKey string
 	TLSCiphers      []string // by Go's names

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"monopod/manifests"
 )
 
 // row is a setting: what it is called, what it means, and where its value is.
@@ -33,7 +35,14 @@ func rows(c *Config) []row { return slices.Concat(agentRows(c), podRows(c), imag
 // agentRows are about the agent itself, and its access control.
 func agentRows(c *Config) []row {
 	return []row{
-		{"staticPodPath", "manifests", restart, path(&c.Manifests, ""), "Folder of manifests, or one file. It must be given here or with --manifests.\nHere and below relative paths are relative to this file."},
+		{"staticPodPath", "manifests", restart, path(&c.Manifests, ""), "Folder of manifests, or one file. It, or staticPodURL, must be given here or with a flag.\nHere and below relative paths are relative to this file."},
+		{"staticPodURL", "manifest-url", restart, text(&c.ManifestURL, "", manifests.CheckURL), "URL that gives manifests, too; the folder's win. Only a complete answer without error removes pods;\nwhat came last counts on while there is none, over restarts too."},
+		{"staticPodURLHeader", "", restart, byKey(&c.ManifestURLHeader, header), "Headers of requests to it: {X-Node: [edge7]}. Redirects to other hosts do not get them."},
+		{"httpCheckFrequency", "", restart, duration(&c.ManifestURLEvery, 20*time.Second, time.Second, 24*time.Hour), "How often it is asked, a tenth more or less, 1s to 24h; after failures from each second to each 2m."},
+		{"manifestURLCAFile", "", restart, path(&c.ManifestURLCA, ""), "CAs that its certificate may be of, PEM; \"\" is the machine's. (ours)"},
+		{"manifestURLCertFile", "", restart, path(&c.ManifestURLCert, ""), "Certificate to show it, PEM. (ours)"},
+		{"manifestURLPrivateKeyFile", "", restart, path(&c.ManifestURLKey, ""), "Its private key. (ours)"},
+		{"manifestURLTokenFile", "", restart, path(&c.ManifestURLToken, ""), "Bearer token for it. These four files are read again when they change. (ours)"},
 		{"nodeName", "node-name", restart, text(&c.NodeName, "", nodeName), "What pods get as a suffix; \"\" is the host's name."},
 		{"podNameSuffix", "", restart, boolean(&c.PodNameSuffix, true), "Whether pods are called <name>-<node>, as with a kubelet. (ours)"},
 		{"nodeLabels", "node-labels", live, labels(&c.NodeLabels), "Labels that pods can select besides the usual ones. (ours)"},

@@ -47,6 +47,10 @@ func shown(v any) any {
 		if v == nil {
 			return map[string]string{}
 		}
+	case map[string]Header:
+		if v == nil {
+			return map[string]Header{}
+		}
 	case []string:
 		if v == nil {
 			return []string{}
@@ -55,8 +59,10 @@ func shown(v any) any {
 	return v
 }
 
-// Configz returns the settings as a file of settings that says all of them.
+// Configz returns the settings as a file of settings that says all of them, without
+// secrets.
 func (c Config) Configz() map[string]any {
+	c.hideSecrets()
 	out := decode.Fields{"apiVersion": fileVersion, "kind": fileKind}
 	for name, value := range c.fields() {
 		put(out, name, value)
@@ -132,7 +138,7 @@ func inYAML(v any) string {
 		}
 	case []string:
 		return "[" + strings.Join(v, ", ") + "]"
-	case map[string]string: // none has a default
+	case map[string]string, map[string]Header: // none has a default
 		return "{}"
 	}
 	return fmt.Sprint(v)

@@ -57,3 +57,20 @@ func TestConfigzShowsTheDefaults(t *testing.T) {
 		t.Errorf("shown %v\ndocumented %v", got, want)
 	}
 }
+
+// What may be a secret is not shown, and a change of it is noticed all the same.
+func TestConfigzHidesSecrets(t *testing.T) {
+	text := "staticPodURL: https://me:secret@h/x?key=secret\nstaticPodURLHeader: {Authorization: Bearer secret, X: [secret1, secret2], Num: [7, true]}\n"
+	c, wrong := readText(t, t.TempDir(), text, Default())
+	shown, err := json.Marshal(c.Configz())
+	if err != nil || wrong != "" || strings.Contains(string(shown), "secret") || !strings.Contains(string(shown), `"https://h/x?..."`) {
+		t.Errorf("%s, %v, %s", wrong, err, shown)
+	}
+	if h := c.ManifestURLHeader; len(h["X"]) != 2 || h["X"][0] != "secret1" || strings.Join(h["Num"], " ") != "7 true" || h["Authorization"][0] != "Bearer secret" {
+		t.Errorf("headers %v", h)
+	}
+	other, _ := readText(t, t.TempDir(), strings.ReplaceAll(text, "secret2", "secret3"), Default())
+	if _, later := Changed(c, other); strings.Join(later, " ") != "staticPodURLHeader" {
+		t.Errorf("changed %v", later)
+	}
+}

@@ -52,8 +52,7 @@ func unusedFields() []*unused {
 		{"certificates and tokens are files", "", "tlsCurvePreferences rotateCertificates authentication.anonymous authentication.webhook authorization"},
 		{"one socket serves both", "containerRuntimeEndpoint", "imageServiceEndpoint"},
 		{"each call to the runtime has its own timeout", "", "runtimeRequestTimeout"},
-		{"what the manifests and pods are is noticed at once", "", "syncFrequency fileCheckFrequency httpCheckFrequency"},
-		{"manifests come from a folder", "", "staticPodURL staticPodURLHeader"},
+		{"what the manifests and pods are is noticed at once", "", "syncFrequency fileCheckFrequency"},
 		{"there is no API server", "", `eventRecordQPS eventBurst nodeStatusUpdateFrequency nodeStatusReportFrequency nodeStatusMaxImages
 			nodeLeaseDurationSeconds registerNode registerWithTaints providerID contentType kubeAPIQPS kubeAPIBurst
 			configMapAndSecretChangeDetectionStrategy enableControllerAttachDetach runOnce`},

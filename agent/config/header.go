@@ -1,0 +1,61 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"monopod/manifests"
+)
+
+// Header is the values of an HTTP header. They may be secrets.
+type Header []string
+
+// errHeader quotes nothing of the value.
+var errHeader = errors.New("values of a header are a list of strings, such as [a]")
+
+// UnmarshalJSON takes one value instead of a list, and numbers, too.
+func (h *Header) UnmarshalJSON(text []byte) error {
+	var all []json.RawMessage
+	if json.Unmarshal(text, &all) != nil {
+		all = []json.RawMessage{text}
+	}
+	for _, one := range all {
+		v := string(one)
+		if json.Unmarshal(one, &v) != nil && strings.ContainsAny(v[:1], "{[") {
+			return errHeader
+		}
+		*h = append(*h, v)
+	}
+	return nil
+}
+
+func header(name string, values Header) error {
+	if len(validation.IsHTTPHeaderName(name)) > 0 {
+		return errors.New("is not the name of a header: it is made of letters, digits and dashes")
+	}
+	for _, v := range values {
+		if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+			return errors.New("has a control character in its value, such as a line break")
+		}
+	}
+	return nil
+}
+
+// hidden stands for a secret.
+const hidden = "<elided>"
+
+// hideSecrets replaces what may be a secret.
+func (c *Config) hideSecrets() {
+	if c.ManifestURL != "" {
+		c.ManifestURL = manifests.URLName(c.ManifestURL)
+	}
+	c.ManifestURLHeader = maps.Clone(c.ManifestURLHeader)
+	for name, values := range c.ManifestURLHeader {
+		c.ManifestURLHeader[name] = slices.Repeat(Header{hidden}, len(values))
+	}
+}

@@ -1,0 +1,144 @@
+package agent
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"monopod/agent/config"
+	"monopod/cri/critest"
+)
+
+// give is a server of manifests. Its answer is a status and a body.
+type give struct {
+	*httptest.Server
+	code atomic.Int32
+	body atomic.Pointer[string]
+}
+
+func newGive(t *testing.T) *give {
+	g := &give{}
+	g.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Key") != "secret" {
+			w.WriteHeader(401)
+			return
+		}
+		w.WriteHeader(int(g.code.Load()))
+		io.WriteString(w, *g.body.Load())
+	}))
+	t.Cleanup(g.Close)
+	return g
+}
+
+func (g *give) answer(code int, pods ...string) {
+	text := "apiVersion: v1\nkind: List\nitems: []\n"
+	for _, pod := range pods {
+		text += "---\n" + manifest(pod, "img:1", "terminationGracePeriodSeconds: 1")
+	}
+	g.body.Store(&text)
+	g.code.Store(int32(code))
+}
+
+func (g *give) url() string {
+	return strings.Replace(g.URL, "//", "//me:secret@", 1) + "/pods?key=secret"
+}
+
+func (g *give) configure(c *config.Config) {
+	c.ManifestURL, c.ManifestURLHeader = g.url(), map[string]config.Header{"x-key": {"secret"}}
+	c.ManifestURLEvery = 10 * time.Millisecond
+}
+
+func TestAPodOfTheURLRunsUntilTheURLGivesItNoMore(t *testing.T) {
+	r, root, g := critest.Start(t), t.TempDir(), newGive(t)
+	r.AddImage("img:1")
+	g.answer(200, "a", "b")
+	w := readWith(t, r, root, g.configure)
+	w.run("default/a-n/c", "default/b-n/c")
+	problem := func() (words string) {
+		for _, f := range w.store.Manifests().Files {
+			for _, p := range f.Problems {
+				words += p.Error()
+			}
+		}
+		return words
+	}
+	if a := w.store.Pods()[0].Annotations["kubernetes.io/config.source"]; a != "http" {
+		t.Errorf("its source is %q", a)
+	}
+	g.answer(500)
+	want := g.URL + "/pods?...: answers 500 Internal Server Error: see to the server; what it gave last counts until then"
+	w.until("the 500 is told", func() bool { return problem() == want })
+	w.run("default/a-n/c", "default/b-n/c")
+	g.answer(200, "a")
+	w.run("default/a-n/c")
+	w.until("the problem is over", func() bool { return problem() == "" })
+	w.stop()
+	seesNoSecret(t, root, w)
+	made := r.Count("CreateContainer")
+
+	// As after a boot without network.
+	if err := os.RemoveAll(filepath.Join(root, "pods")); err != nil {
+		t.Fatal(err)
+	}
+	g.Close()
+	w = readWith(t, r, root, g.configure)
+	w.until("the network is away", func() bool { return strings.Contains(problem(), "cannot be reached") })
+	w.run("default/a-n/c")
+	if _, err := w.forget(t.Context(), "default", "a-n"); err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	w.stop()
+	if n := r.Count("CreateContainer") - made; n > 0 {
+		t.Errorf("%d containers were made", n)
+	}
+}
+
+// seesNoSecret looks through all that an agent that has ended wrote and shows.
+func seesNoSecret(t *testing.T, root string, w *reader) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(root, "status", "*"))
+	if len(files) < 3 {
+		t.Errorf("only %v", files)
+	}
+	shown, err := json.Marshal(w.live.Load().Configz())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]string{"log": w.logged.String(), "configz": string(shown)}
+	for _, file := range append(files, filepath.Join(root, "manifest-url")) {
+		if b, err := os.ReadFile(file); err == nil {
+			seen[file] = string(b)
+		}
+	}
+	for where, text := range seen {
+		if strings.Contains(text, "secret") || text == "" {
+			t.Errorf("%s: %s", where, text)
+		}
+	}
+}
+
+func TestSettingsOfTheURLAreChecked(t *testing.T) {
+	for want, c := range map[string]config.Config{
+		"no manifests given: say in which folder": {},
+		"--manifest-url: not of the form http":    {ManifestURL: "h/secret"},
+		"manifestURLCertFile and manifestURLPri":  {ManifestURL: "https://h", ManifestURLCert: "/c"},
+		"":                                        {ManifestURL: "https://h", NodeName: "n"},
+	} {
+		_, err := complete(c, nil)
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if !strings.HasPrefix(text, want) || (want == "") != (text == "") || strings.Contains(text, "secret") {
+			t.Errorf("%q, want %q", text, want)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"monopod/manifests"
+	"monopod/manifests/decode"
+)
+
+// ask asks once. after is how long the server wants to be left alone.
+func (f *Fetcher) ask(ctx context.Context) (a manifests.Answer, after time.Duration, err error) {
+	if err := f.connect(); err != nil {
+		return a, 0, err
+	}
+	req, err := f.request(ctx)
+	if err != nil {
+		return a, 0, err
+	}
+	resp, err := f.client.Do(req)
+	if err != nil {
+		return a, 0, err
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusOK:
+		a, err = body(resp)
+		return a, 0, err
+	case resp.StatusCode == http.StatusNotModified && f.last.known:
+		return a, 0, nil
+	}
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be used again
+	return a, retryAfter(resp.Header, time.Now()), refusal(resp.StatusCode)
+}
+
+// mostValidator is how long an ETag may be that is sent back.
+const mostValidator = 512
+
+// body reads a complete answer, or says why it is none.
+func body(resp *http.Response) (a manifests.Answer, err error) {
+	if code := resp.Header.Get("Content-Encoding"); code != "" && !strings.EqualFold(code, "identity") {
+		return a, fmt.Errorf("answers with the Content-Encoding %q: let the server send gzip or none", decode.Clip(code))
+	}
+	if resp.ContentLength >= decode.MaxSize {
+		return a, fmt.Errorf("answers with %d bytes: manifests have less than 10 MiB", resp.ContentLength)
+	}
+	data, err := manifests.ReadBounded(resp.Body)
+	text := bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return a, fmt.Errorf("the answer was cut short after %d bytes", len(data))
+	case err != nil:
+		return a, fmt.Errorf("the answer cannot be read: %w", err)
+	case len(text) == 0:
+		return a, errors.New("the answer is empty, which removes nothing: " +
+			"to remove all pods let it be a List without items")
+	case text[0] == '<' && !bytes.HasPrefix(text, []byte("<<")):
+		return a, errors.New("answers with a web page instead of manifests: " +
+			"correct staticPodURL, or log in to the network if it asks for that")
+	}
+	a.Data = data
+	a.Unproven = resp.ProtoMajor == 1 && resp.ContentLength < 0 && len(resp.TransferEncoding) == 0 && !resp.Uncompressed
+	if tag := resp.Header.Get("ETag"); len(tag) <= mostValidator {
+		a.ETag = tag
+	}
+	if at := resp.Header.Get("Last-Modified"); len(at) <= mostValidator {
+		a.Modified = at
+	}
+	return a, nil
+}
+
+// refusal says what an answer without manifests means.
+func refusal(code int) error {
+	todo := "correct staticPodURL"
+	switch {
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		todo = "check staticPodURLHeader, manifestURLTokenFile and manifestURLCertFile"
+	case code == http.StatusTooManyRequests, code >= 500:
+		todo = "see to the server"
+	case code == http.StatusProxyAuthRequired:
+		todo = "check the proxy in monopod's environment"
+	}
+	return fmt.Errorf("answers %s: %s", strings.TrimSpace(fmt.Sprintf("%d %s", code, http.StatusText(code))), todo)
+}
+
+// retryAfter reads the header of that name: seconds, or a time, which counts by the
+// server's own clock as this machine's may be wrong.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(text); err == nil {
+		return time.Duration(min(max(seconds, 0), int(longestAsk/time.Second))) * time.Second
+	}
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	if theirs, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = theirs
+	}
+	return min(max(at.Sub(now), 0), longestAsk)
+}
+
+// mostWords is how long a problem may be that is told.
+const mostWords = 400
+
+// problem is the sentence about an error. It has no secrets, and none of what differs
+// from one failure to the next.
+func (f *Fetcher) problem(err error) string {
+	text := words(err)
+	for _, secret := range f.secrets() {
+		text = strings.ReplaceAll(text, secret, "<elided>")
+	}
+	if len(text) > mostWords {
+		text = strings.ToValidUTF8(text[:mostWords], "") + "..."
+	}
+	return text + "; what it gave last counts until then"
+}
+
+// words says what is wrong and what to do, without the address and port of this end.
+func words(err error) string {
+	var (
+		lookup   *net.DNSError
+		network  *net.OpError
+		stranger x509.UnknownAuthorityError
+		invalid  x509.CertificateInvalidError
+		of       *url.Error
+	)
+	switch {
+	case errors.As(err, &stranger):
+		return "its certificate is of a CA that is not known here: give that CA with manifestURLCAFile"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "its certificate has expired or is not valid yet: renew it, or set the clock of this machine"
+	case errors.As(err, &lookup) && lookup.IsNotFound:
+		return fmt.Sprintf("there is no host %s: correct staticPodURL, or see to the name server", decode.Clip(lookup.Name))
+	case errors.As(err, &lookup):
+		return fmt.Sprintf("the name %s cannot be looked up: see to the network and the name server", decode.Clip(lookup.Name))
+	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
+		return "does not answer in time: see to the network and the server"
+	case errors.As(err, &network):
+		return fmt.Sprintf("cannot be reached: %v: see to the network and the server", network.Err)
+	case errors.As(err, &of):
+		if errors.Is(of.Err, io.EOF) || errors.Is(of.Err, io.ErrUnexpectedEOF) {
+			return "ends the connection without an answer: see to the server"
+		}
+		return of.Err.Error()
+	}
+	return err.Error()
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// secrets returns what must not be told.
+func (f *Fetcher) secrets() []string {
+	var all []string
+	add := func(s string) {
+		if len(s) >= 4 { // shorter ones are part of many words
+			all = append(all, s)
+		}
+	}
+	for _, values := range f.Headers {
+		for _, v := range values {
+			add(v)
+		}
+	}
+	if u, err := url.Parse(f.URL); err == nil {
+		add(u.RawQuery)
+		if password, ok := u.User.Password(); ok {
+			add(password)
+		}
+	}
+	return all
+}

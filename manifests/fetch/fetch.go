@@ -1,0 +1,144 @@
+// Package fetch asks a URL for manifests, again and again.
+package fetch
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"monopod/manifests"
+)
+
+const (
+	// deadline is how long a request may take with all that belongs to it; the
+	// server may take firstByte of it to begin its answer. A kubelet has 10 s for all.
+	deadline  = time.Minute
+	firstByte = 10 * time.Second
+
+	firstRetry = time.Second     // after the first failure; the wait doubles with each
+	lastRetry  = 2 * time.Minute // up to this, or to Every if that is more
+	longestAsk = time.Hour       // that a server's Retry-After is heeded
+)
+
+// Settings say what is asked and how.
+type Settings struct {
+	URL     string
+	Headers map[string][]string // of each request to the URL's own host
+	// CAFile has the CAs of the server instead of the machine's; CertFile and KeyFile
+	// are what it is shown; TokenFile has a bearer token for it. PEM but the last; "":
+	// none. They are read again when they change.
+	CAFile, CertFile, KeyFile, TokenFile string
+	Every                                time.Duration     // between two requests; 0: 20 s
+	Known                                *manifests.Answer // the last complete one; nil: none
+}
+
+// Fetcher asks the URL. All but the channel belongs to the goroutine in Run.
+type Fetcher struct {
+	Settings
+	name    string // of the URL
+	answers chan manifests.Answer
+	client  *http.Client
+	files   tlsFiles
+	last    last
+	failed  int    // requests in a row
+	sent    bool   // an answer, since the start
+	told    string // the problem that was sent last
+
+	dial dialer // nil: the network
+}
+
+// last is the last complete body.
+type last struct {
+	etag, modified string
+	sum            [sha256.Size]byte
+	known          bool
+}
+
+// New returns a Fetcher that does nothing before Run.
+func New(s Settings) *Fetcher {
+	s.Every = cmp.Or(s.Every, 20*time.Second)
+	f := &Fetcher{Settings: s, name: manifests.URLName(s.URL), answers: make(chan manifests.Answer)}
+	f.client = &http.Client{CheckRedirect: f.checkRedirect}
+	if s.Known != nil {
+		f.remember(*s.Known)
+	}
+	return f
+}
+
+// Answers delivers what is new: another body, another problem, that a problem is
+// over, and the first answer of all.
+func (f *Fetcher) Answers() <-chan manifests.Answer { return f.answers }
+
+// Run asks until ctx ends. It may be called once.
+func (f *Fetcher) Run(ctx context.Context) {
+	defer f.client.CloseIdleConnections()
+	for {
+		a, after := f.poll(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if f.isNews(a) {
+			select {
+			case f.answers <- a:
+			case <-ctx.Done():
+				return
+			}
+		}
+		select {
+		case <-time.After(f.pause(a, after)):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// isNews reports whether the reader does not know it yet.
+func (f *Fetcher) isNews(a manifests.Answer) bool {
+	news := a.Data != nil || a.Problem != f.told || !f.sent
+	f.told, f.sent = a.Problem, true
+	return news
+}
+
+// pause returns how long to wait after an answer. The server may ask for more.
+func (f *Fetcher) pause(a manifests.Answer, asked time.Duration) time.Duration {
+	if a.Problem == "" {
+		f.failed = 0
+		return jitter(f.Every)
+	}
+	wait := min(firstRetry<<min(f.failed, 20), max(lastRetry, f.Every))
+	f.failed++
+	return max(jitter(wait), min(asked, longestAsk))
+}
+
+// jitter keeps machines that started together from asking together: a tenth more or
+// less.
+func jitter(d time.Duration) time.Duration {
+	return d - d/10 + rand.N(d/5+1)
+}
+
+// poll asks once, and says how long the server wants to be left alone. A body that
+// came before is no new one.
+func (f *Fetcher) poll(ctx context.Context) (manifests.Answer, time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	a, after, err := f.ask(ctx)
+	if err != nil {
+		return manifests.Answer{Problem: f.problem(err)}, after
+	}
+	if a.Data == nil {
+		return a, 0
+	}
+	before := f.last
+	if f.remember(a); before.known && before.sum == f.last.sum {
+		a = manifests.Answer{}
+	}
+	return a, 0
+}
+
+// remember makes a body the one that requests ask for a successor of.
+func (f *Fetcher) remember(a manifests.Answer) {
+	f.last = last{etag: a.ETag, modified: a.Modified, sum: sha256.Sum256(a.Data), known: true}
+}

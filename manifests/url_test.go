@@ -1,0 +1,259 @@
+package manifests
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const aURL = "https://me:pass@host/pods"
+
+// asks makes a Source ask aURL.
+func asks(c *SourceConfig) { c.URL = aURL }
+
+// two is an answer of the pods a and b.
+func two() Answer { return Answer{Data: []byte(podYAML("a") + "---\n" + podYAML("b"))} }
+
+// gets gives the Source an answer, and checks what shall run at once.
+func (p *looker) gets(a Answer, want string) {
+	p.Helper()
+	p.answered(a)
+	p.step(p.now)
+	if got := describeSnapshot(*p.last); got != want {
+		p.Errorf("snapshot %q, want %q", got, want)
+	}
+}
+
+func TestOnlyAGoodAnswerRemovesAPodOfTheURL(t *testing.T) {
+	both := "a@pods=busybox b@pods=busybox"
+	for name, r := range map[string]struct {
+		answer Answer
+		want   string
+	}{
+		"without it":              {Answer{Data: []byte(podYAML("a"))}, "a@pods=busybox"},
+		"an empty list":           {Answer{Data: []byte("{apiVersion: v1, kind: PodList, items: []}")}, ""},
+		"a list without it":       {Answer{Data: []byte(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"},"spec":{"containers":[{"name":"c","image":"i"}]}}]}`)}, "b@pods=i"},
+		"the same again":          {Answer{}, both},
+		"none":                    {Answer{Problem: "answers 500"}, both + " held:pods bad:pods"},
+		"one without an end":      {Answer{Data: []byte(podYAML("a")), Unproven: true}, both},
+		"no YAML":                 {Answer{Data: []byte("kind: [\n")}, both + " held:pods bad:pods ?"},
+		"text":                    {Answer{Data: []byte("please log in")}, both + " held:pods bad:pods ?"},
+		"comments alone":          {Answer{Data: []byte("# nothing\n")}, both + " held:pods bad:pods ?"},
+		"another object":          {Answer{Data: []byte(`{"kind":"Status","apiVersion":"v1","code":403}`)}, both + " held:pods bad:pods ?"},
+		"one pod of which is bad": {Answer{Data: []byte(podYAML("a") + "---\n" + podYAML("b", "foo: bar"))}, both + " held:pods bad:pods"},
+		"one that hides it":       {Answer{Data: []byte(image(podYAML("a"), "nginx") + "---\nkind: [\n")}, "a@pods=nginx b@pods=busybox held:pods bad:pods ?"},
+		"one cut between two":     {Answer{Data: []byte(podYAML("a") + "---\nkind: Po"), Unproven: true}, both + " held:pods bad:pods ?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := at(t, t.TempDir(), asks)
+			p.gets(two(), both)
+			p.gets(r.answer, r.want)
+			p.expect(r.want)
+			p.gets(Answer{Data: []byte(podYAML("a"))}, "a@pods=busybox")
+		})
+	}
+}
+
+// A pod of the URL is what a kubelet makes of it.
+func TestAPodOfTheURLHasItsIdentity(t *testing.T) {
+	p := at(t, t.TempDir(), asks)
+	p.gets(two(), "a@pods=busybox b@pods=busybox")
+	pod := p.last.Pods[0]
+	same := decodeFile("", two().Data, Options{NodeName: "other", url: aURL}).pods[0]
+	file := decodeFile("/m/a.yaml", two().Data, node1).pods[0]
+	if pod.UID != same.UID || pod.UID == file.UID || !isComputed(pod.UID) {
+		t.Errorf("uid %s, of another node %s, of a file %s", pod.UID, same.UID, file.UID)
+	}
+	if pod.Annotations[annotationSource] != "http" || len(pod.Spec.Tolerations) > 0 || pod.File != "https://host/pods" {
+		t.Errorf("source %q, tolerations %v, file %s", pod.Annotations[annotationSource], pod.Spec.Tolerations, pod.File)
+	}
+	if pod.Digest != file.Digest {
+		t.Error("it is another pod than that of a file")
+	}
+}
+
+// The last good content counts for the next agent, which has no answer.
+func TestACachedAnswerStartsPodsAndRemovesNone(t *testing.T) {
+	var kept *Answer
+	p := at(t, t.TempDir(), func(c *SourceConfig) { asks(c); c.SaveAnswer = func(a Answer) error { kept = &a; return nil } })
+	p.gets(two(), "a@pods=busybox b@pods=busybox")
+	known := p.last.Pods
+	p.gets(Answer{Data: []byte("please log in")}, "a@pods=busybox b@pods=busybox held:pods bad:pods ?")
+	if kept == nil || string(kept.Data) != string(two().Data) {
+		t.Fatalf("kept %v", kept)
+	}
+	*kept = Answer{Data: []byte(podYAML("b") + "---\n" + podYAML("d"))}
+	cached := func(c *SourceConfig) { asks(c); c.Cached, c.Known = kept, known }
+	p = at(t, t.TempDir(), cached)
+	p.expect("a@pods=busybox b@pods=busybox d@pods=busybox")
+	p.gets(Answer{Problem: "away"}, "a@pods=busybox b@pods=busybox d@pods=busybox held:pods bad:pods")
+	if p.last.Pods[1] != known[1] {
+		t.Error("b is another pod")
+	}
+	p.gets(Answer{}, "b@pods=busybox d@pods=busybox")
+	p = at(t, t.TempDir(), func(c *SourceConfig) { asks(c); c.Known = known })
+	p.gets(Answer{Problem: "away"}, "a@pods=busybox b@pods=busybox held:pods bad:pods ?")
+	if !p.last.Read {
+		t.Error("a dead URL keeps the agent from being ready")
+	}
+}
+
+func TestTheFolderWinsOverTheURL(t *testing.T) {
+	p := at(t, t.TempDir(), asks)
+	p.gets(two(), "a@pods=busybox b@pods=busybox")
+	uid := p.last.Pods[0].UID
+	fill(t, p.dir, "a")
+	must(t, os.WriteFile(filepath.Join(p.dir, "b.yaml"), []byte(image(podYAML("b"), "nginx")), 0o644))
+	p.expect("a@a.yaml=busybox b@b.yaml=nginx bad:pods")
+	if p.last.Pods[0].UID != uid {
+		t.Error("the same pod was replaced")
+	}
+	want := filepath.Join(p.dir, "a.yaml") + " gives the pod default/a-node1 already: remove one of the two, or rename it"
+	if f := p.last.Files[2]; len(f.Problems) != 2 || f.Problems[0].Message != want || f.Problems[0].File != "https://host/pods" || len(f.Pods) > 0 {
+		t.Errorf("%+v", f)
+	}
+	must(t, os.Remove(filepath.Join(p.dir, "b.yaml")))
+	p.expect("a@a.yaml=busybox b@pods=busybox bad:pods")
+	must(t, os.RemoveAll(p.dir))
+	p.expect("a@a.yaml=busybox b@pods=busybox bad:pods folder ?")
+	p.gets(Answer{Data: []byte(podYAML("c"))}, "a@a.yaml=busybox c@pods=busybox folder ?")
+}
+
+// The folder's pods do not wait for the URL, whatever the last agent died of.
+func TestADeadURLDelaysNoFile(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, "f")
+	p := at(t, dir, func(c *SourceConfig) { asks(c); c.Doubt = true })
+	if p.last == nil || describeSnapshot(*p.last) != "f@f.yaml=busybox ?" || !p.last.Read {
+		t.Fatalf("first snapshot %+v", p.last)
+	}
+	p.gets(Answer{Problem: "away"}, "f@f.yaml=busybox bad:pods ?")
+	must(t, os.Remove(filepath.Join(dir, "f.yaml")))
+	p.expect("bad:pods ?")
+}
+
+// A disk that is not mounted holds the pods of its files, and those alone.
+func TestAFolderInDoubtDoesNotConcernTheURL(t *testing.T) {
+	base, link := t.TempDir(), filepath.Join(t.TempDir(), "m")
+	fill(t, base, "f")
+	point(t, link, base)
+	p := at(t, link, asks)
+	p.gets(two(), "a@pods=busybox b@pods=busybox f@f.yaml=busybox")
+	known := p.last.Pods[:2]
+	point(t, link, elsewhere(t))
+	p.expect("a@pods=busybox b@pods=busybox f@f.yaml=busybox folder ?")
+	p.gets(Answer{Data: []byte(podYAML("a") + "---\n" + podYAML("f"))}, "a@pods=busybox f@f.yaml=busybox bad:pods folder ?")
+	p.expect("a@pods=busybox f@f.yaml=busybox bad:pods folder ?")
+	empty := t.TempDir()
+	point(t, link, base)
+	p.expect("a@pods=busybox f@f.yaml=busybox bad:pods")
+	point(t, link, empty)
+	p.expect("a@pods=busybox f@f.yaml=busybox bad:pods folder ?")
+	p = at(t, elsewhere(t), func(c *SourceConfig) { asks(c); c.Known, c.Record = known, recordOf(t, base) })
+	p.gets(Answer{Problem: "away"}, "a@pods=busybox b@pods=busybox held:pods bad:pods ?")
+	if len(p.last.Problems) > 0 {
+		t.Errorf("problems of the folder: %v", p.last.Problems)
+	}
+}
+
+func TestAURLAloneGivesPods(t *testing.T) {
+	p := at(t, "", asks)
+	p.gets(two(), "a@pods=busybox b@pods=busybox")
+	if p.last.Read != true || !p.last.Complete || p.kept.Folder != nil {
+		t.Errorf("%+v, recorded %v", p.last, p.kept)
+	}
+	files := at(t, t.TempDir(), nil)
+	fill(t, files.dir, "a", "f")
+	files.expect("a@a.yaml=busybox f@f.yaml=busybox")
+	p = at(t, "", func(c *SourceConfig) { asks(c); c.Known = files.last.Pods })
+	p.gets(two(), "a@pods=busybox b@pods=busybox f@f.yaml=busybox folder ?")
+	p.forgets("f", "")
+	p.expect("a@pods=busybox b@pods=busybox")
+}
+
+// Another URL, or none, is no proof that pods are gone.
+func TestPodsOutliveTheirURLsSetting(t *testing.T) {
+	p := at(t, t.TempDir(), asks)
+	p.gets(two(), "a@pods=busybox b@pods=busybox")
+	known := p.last.Pods
+	p = at(t, t.TempDir(), func(c *SourceConfig) { c.URL, c.Known = "http://other/x", known })
+	p.expect("a@x=busybox b@x=busybox ?")
+	p.gets(Answer{Problem: "away"}, "a@x=busybox b@x=busybox held:x bad:x ?")
+	p.gets(Answer{Data: []byte(podYAML("b"))}, "b@x=busybox")
+	if p.last.Pods[0].UID != known[1].UID {
+		t.Error("the same pod was replaced")
+	}
+	p = at(t, t.TempDir(), func(c *SourceConfig) { c.Known = known })
+	p.expect("a@pods=busybox b@pods=busybox held:pods bad:pods")
+	p.forgets("a", "")
+	p.forgets("b", "")
+	p.expect("")
+}
+
+func TestAHeldPodOfTheURLIsForgotten(t *testing.T) {
+	p := at(t, t.TempDir(), asks)
+	p.gets(two(), "a@pods=busybox b@pods=busybox")
+	p.forgets("a", "https://host/pods gives it: remove it there")
+	p.gets(Answer{Problem: "away"}, "a@pods=busybox b@pods=busybox held:pods bad:pods")
+	p.forgets("a", "")
+	p.expect("b@pods=busybox held:pods bad:pods")
+	cached := two()
+	p = p.next(func(c *SourceConfig) { asks(c); c.Cached = &cached })
+	p.expect("b@pods=busybox")
+	p.gets(Answer{}, "a@pods=busybox b@pods=busybox") // it is given still
+	if n := len(p.kept.Forgotten); n > 0 {
+		t.Errorf("%d pods count as forgotten", n)
+	}
+	p.gets(Answer{Data: []byte(podYAML("b"))}, "b@pods=busybox")
+}
+
+func TestAnAnswerThatCannotBeSavedCountsAllTheSame(t *testing.T) {
+	p := at(t, t.TempDir(), func(c *SourceConfig) { asks(c); c.SaveAnswer = func(Answer) error { return errors.New("disk full") } })
+	p.gets(two(), "a@pods=busybox b@pods=busybox")
+}
+
+func TestURLsAreNamedWithoutSecrets(t *testing.T) {
+	for raw, want := range map[string]string{
+		aURL:                         "https://host/pods",
+		aURL + "?key=1234":           "https://host/pods?...",
+		"HTTP://h:8080/a%2Fb?x#frag": "http://h:8080/a%2Fb?...",
+		"http://h":                   "http://h",
+		"http://h/\x7f?key=secret":   "the manifest URL",
+	} {
+		if got := URLName(raw); got != want {
+			t.Errorf("%s is called %s, want %s", raw, got, want)
+		}
+	}
+	for _, bad := range []string{"ftp://h/secret", "secret", "https://", "http://h:x/secret", "/m/secret"} {
+		if err := CheckURL(bad); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	if err := errors.Join(CheckURL(aURL), CheckURL(""), CheckURL("HTTP://h")); err != nil {
+		t.Error(err)
+	}
+}
+
+// FuzzURLBody: whatever the URL answers, a pod goes only for an answer without error.
+func FuzzURLBody(f *testing.F) {
+	seedManifests(f)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		s := NewSource(SourceConfig{URL: aURL, Options: node1})
+		s.answered(two())
+		s.step(time.Now())
+		before := s.last.Pods
+		s.answered(Answer{Data: body})
+		s.step(time.Now())
+		if said := s.files[s.urlName]; !said.mayGive() {
+			return
+		}
+		for _, p := range before {
+			if s.last.find(p.Key()) == nil {
+				t.Errorf("%s is gone", p.Key())
+			}
+		}
+	})
+}
