@@ -124,3 +124,21 @@ func seesNoSecret(t *testing.T, root string, w *reader) {
 		}
 	}
 }
+
+func TestSettingsOfTheURLAreChecked(t *testing.T) {
+	for want, c := range map[string]config.Config{
+		"no manifests given: say in which folder": {},
+		"--manifest-url: not of the form http":    {ManifestURL: "h/secret"},
+		"manifestURLCertFile and manifestURLPri":  {ManifestURL: "https://h", ManifestURLCert: "/c"},
+		"":                                        {ManifestURL: "https://h", NodeName: "n"},
+	} {
+		_, err := complete(c, nil)
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if !strings.HasPrefix(text, want) || (want == "") != (text == "") || strings.Contains(text, "secret") {
+			t.Errorf("%q, want %q", text, want)
+		}
+	}
+}
