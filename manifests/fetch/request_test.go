@@ -43,7 +43,7 @@ func TestASecretLeadsNowhereElse(t *testing.T) {
 		own := ""
 		other := server(t, func(w http.ResponseWriter, r *http.Request) {
 			if there = r.Header; back {
-				http.Redirect(w, r, own+"/end", 302)
+				http.Redirect(w, r, own+"/end", http.StatusFound)
 				return
 			}
 			io.WriteString(w, pod)
@@ -51,10 +51,10 @@ func TestASecretLeadsNowhereElse(t *testing.T) {
 		own = server(t, func(w http.ResponseWriter, r *http.Request) {
 			switch r.URL.Path {
 			case "/":
-				http.Redirect(w, r, "/next", 302)
+				http.Redirect(w, r, "/next", http.StatusFound)
 			case "/next":
 				here = r.Header
-				http.Redirect(w, r, other, 302)
+				http.Redirect(w, r, other, http.StatusFound)
 			default:
 				there = r.Header
 				io.WriteString(w, pod)
