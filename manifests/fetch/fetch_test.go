@@ -83,7 +83,7 @@ func TestWhatIsNoAnswerIsAProblem(t *testing.T) {
 		{"304 without need", "answers 304 Not Modified", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) }},
 		{"401", "answers 401 Unauthorized: check staticPodURLHeader", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }},
 		{"404", "answers 404 Not Found: correct staticPodURL", http.NotFound},
-		{"503", "answers 503 Service Unavailable: see to the server", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, pod, 503) }},
+		{"http.StatusServiceUnavailable", "answers 503 Service Unavailable: see to the server", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, pod, 503) }},
 		{"an unknown code", "answers 799: see", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(799) }},
 		{"a captive portal", "answers with a web page instead of manifests", func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, "\n<!DOCTYPE html><html>log in</html>")
@@ -99,9 +99,9 @@ func TestWhatIsNoAnswerIsAProblem(t *testing.T) {
 		{"no HTTP", "net/http: HTTP/1.x transport connection broken", raw("SSH-2.0-x\r\n")},
 		{"a large length", "answers with 99999999 bytes: manifests have less than 10 MiB", raw("HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n")},
 		{"a bomb", "the answer cannot be read: larger than 10 MiB", bomb},
-		{"a circle", "redirects more than 5 times", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", 302) }},
+		{"a circle", "redirects more than 5 times", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", http.StatusFound) }},
 		{"another scheme", "redirects to https://elsewhere/x, which is not followed from http", func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "https://elsewhere/x", 302)
+			http.Redirect(w, r, "https://elsewhere/x", http.StatusFound)
 		}},
 	} {
 		t.Run(r.name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestARefusalKeepsTheConnection(t *testing.T) {
 	var from []string
 	f := New(Settings{URL: server(t, func(w http.ResponseWriter, r *http.Request) {
 		from = append(from, r.RemoteAddr)
-		http.Error(w, strings.Repeat("x", 32<<10), 503)
+		http.Error(w, strings.Repeat("x", 32<<10), http.StatusServiceUnavailable)
 	})})
 	defer f.client.CloseIdleConnections()
 	f.poll(t.Context())
