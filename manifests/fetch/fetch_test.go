@@ -83,7 +83,7 @@ func TestWhatIsNoAnswerIsAProblem(t *testing.T) {
 		{"304 without need", "answers 304 Not Modified", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(304) }},
 		{"401", "answers 401 Unauthorized: check staticPodURLHeader", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }},
 		{"404", "answers 404 Not Found: correct staticPodURL", http.NotFound},
-		{"http.StatusServiceUnavailable", "answers http.StatusServiceUnavailable Service Unavailable: see to the server", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, pod, 503) }},
+		{"503", "answers 503 Service Unavailable: see to the server", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, pod, http.StatusServiceUnavailable) }},
 		{"an unknown code", "answers 799: see", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(799) }},
 		{"a captive portal", "answers with a web page instead of manifests", func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, "\n<!DOCTYPE html><html>log in</html>")
