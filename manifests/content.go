@@ -98,6 +98,7 @@ func decoded(file string, data []byte, o Options) *fileDecoder {
 	o.NodeName = strings.ToLower(strings.TrimSpace(o.NodeName))
 	f := &fileDecoder{file: file, options: o}
 	f.documents(data)
+	f.checkClaims()
 	slices.SortStableFunc(f.problems, func(a, b decode.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
@@ -110,6 +111,7 @@ type fileDecoder struct {
 	file    string
 	options Options
 	origins []origin // of the pods, in the same order
+	claims  map[Key]bool
 }
 
 // origin is an object that gives a pod.

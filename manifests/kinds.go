@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"monopod/manifests/decode"
@@ -102,6 +103,9 @@ func (f *fileDecoder) skip(o decode.Object, kind string) {
 func (f *fileDecoder) workload(o decode.Object, kind string) {
 	r := f.reader()
 	w := workload.Read(r, o, kind)
+	for _, name := range w.Claims() {
+		f.give(w.Pod.Namespace, name)
+	}
 	f.take(origin{Object: o, at: w.At, idle: w.Idle}, r, w.Pod)
 }
 
@@ -110,12 +114,40 @@ func (f *fileDecoder) workload(o decode.Object, kind string) {
 func (f *fileDecoder) claim(o decode.Object) {
 	r, c := f.reader(), &v1.PersistentVolumeClaim{}
 	r.Read(o, c)
+	f.give(c.Namespace, c.Name)
 	for _, e := range validate.Claim(c) {
 		if !r.IsMisread(o, e.Field) {
 			r.Report(o, decode.Find(o.Node, e.Field), decode.Join(o.Path, e.Field), e.ErrorBody(), false)
 		}
 	}
 	f.problems = append(f.problems, r.Problems...)
+}
+
+// give records a claim that the file gives.
+func (f *fileDecoder) give(namespace, name string) {
+	if f.claims == nil {
+		f.claims = map[Key]bool{}
+	}
+	f.claims[Key{Namespace: cmp.Or(namespace, metav1.NamespaceDefault), Name: name}] = true
+}
+
+// checkClaims refuses the pods that use a claim which their file does not give: for a
+// kubelet it would be an API server's, and such a pod runs nowhere.
+func (f *fileDecoder) checkClaims() {
+	for k := len(f.pods) - 1; k >= 0; k-- {
+		pod, o, r := f.pods[k], f.origins[k], f.reader()
+		for i, v := range pod.Spec.Volumes {
+			if c := v.PersistentVolumeClaim; c != nil && !f.claims[Key{Namespace: pod.Namespace, Name: c.ClaimName}] {
+				o.report(r, fmt.Sprintf("spec.volumes[%d].persistentVolumeClaim.claimName", i),
+					fmt.Sprintf("this file gives no PersistentVolumeClaim %s: add it as a document, for a directory that outlives the pod", c.ClaimName), false)
+			}
+		}
+		if len(r.Problems) > 0 {
+			f.refuse(o.Object, &r.Problems[0])
+			f.problems = append(f.problems, r.Problems...)
+			f.pods, f.origins = slices.Delete(f.pods, k, k+1), slices.Delete(f.origins, k, k+1)
+		}
+	}
 }
 
 // wrongKind refuses an object that is no pod, but may have been one before a

@@ -222,11 +222,13 @@ func TestClaimVolumes(t *testing.T) {
 	for _, tt := range []struct{ volume, problems string }{
 		{"{claimName: data}", ""},
 		{"{claimName: data, readOnly: true}", ""},
+		{"{claimName: other}", "6:58 spec.volumes[0].persistentVolumeClaim.claimName: this file gives no PersistentVolumeClaim other"},
 		{"{}", "6:23 spec.volumes[0].persistentVolumeClaim.claimName: Required value"},
 		{"{claimName: a/b}", `6:58 spec.volumes[0].persistentVolumeClaim.claimName: Invalid value: "a/b"`},
 		{"{claimName: " + long + "}", "6:58 spec.volumes[0].persistentVolumeClaim.claimName: Too long"},
 	} {
-		pods, problems := Decode("/m/x.yaml", []byte(podYAML("web", "volumes: [{name: v, persistentVolumeClaim: "+tt.volume+"}]")), node1)
+		pods, problems := Decode("/m/x.yaml", []byte(podYAML("web", "volumes: [{name: v, persistentVolumeClaim: "+tt.volume+"}]")+
+			"---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"), node1)
 		if accepted := len(pods) == 1; accepted != (tt.problems == "") {
 			t.Errorf("%s: %d pods", tt.volume, len(pods))
 		}

@@ -94,6 +94,17 @@ func (w *Workload) member(pod *v1.Pod) {
 	}
 }
 
+// Claims returns the names of the claims that a StatefulSet's templates give its pod.
+func (w *Workload) Claims() (names []string) {
+	if w.set == nil || w.Pod == nil {
+		return nil
+	}
+	for _, claim := range w.set.VolumeClaimTemplates {
+		names = append(names, claim.Name+"-"+w.Pod.Name)
+	}
+	return names
+}
+
 // At returns the field of the workload that says a field of its pod.
 func (w *Workload) At(path string) string {
 	switch path {
