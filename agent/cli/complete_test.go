@@ -157,3 +157,15 @@ printf '%s\n' "${COMPREPLY[@]}"`
 		}
 	}
 }
+
+// Names are asked of the agent that the variable tells of.
+func TestCompletionAsksTheAgentOfTheVariable(t *testing.T) {
+	t.Setenv("MONOPOD_SOCKET", agentWith(t, "default/web"))
+	ask := func(s string) command.Pods { return command.AskPods(t.Context(), s) }
+	if got := command.Completions(App().Commands, []string{"top", "pods", "w"}, ask); len(got) != 1 || !strings.HasPrefix(got[0], "web\t") {
+		t.Errorf("%q", got)
+	}
+	if got := command.Completions(App().Commands, []string{"exec", "web/l"}, ask); len(got) != 1 || !strings.HasPrefix(got[0], "web/log\t") {
+		t.Errorf("%q", got)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -70,5 +71,24 @@ func TestExecAsksForTheRightContainer(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Where no agent runs, the runtime is asked that the last one was connected to.
+func TestExecAsksTheRuntimeOfTheAgentThatEnded(t *testing.T) {
+	root := t.TempDir()
+	store := clitest.Store(t, filepath.Join(root, "status"), clitest.Pods(t, execPods)...)
+	store.SetRuntime(status.Runtime{Up: true, Endpoint: "unix:///run/mine.sock"})
+	if err := store.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	asked := ""
+	o := ExecOptions{Source: client.Source{Socket: "/nowhere/s", Root: root}, Pod: "web/log", Command: []string{"ls"}}
+	o.prepare = func(_ context.Context, endpoint string, q *rt.ExecRequest) (string, error) {
+		asked = endpoint + " " + q.ContainerId
+		return "", errors.New("asked")
+	}
+	if _, err := Exec(t.Context(), o); asked != "unix:///run/mine.sock l" {
+		t.Errorf("asked %q: %v", asked, err)
 	}
 }

@@ -146,7 +146,7 @@ func collectsImages(w *world, disk string) {
 		all = append(all, ref)
 		if k == 0 {
 			w.until("monopod images says what would go", func() error {
-				out, err := w.agent.CLI(w.Context(), "images")
+				out, err := w.agent.Says(w.Context(), "images")
 				if err != nil || !strings.Contains(out, "goes as number 1 when the disk is 70 % full") {
 					return fmt.Errorf("%w: %s", err, out)
 				}
@@ -174,7 +174,7 @@ func collectsImages(w *world, disk string) {
 	}
 	w.write("next", sleeper)
 	w.running("next")
-	out, err := w.agent.CLI(w.Context(), "images", "-o", "wide")
+	out, err := w.agent.Says(w.Context(), "images", "-o", "wide")
 	check(w.T, err)
 	for _, want := range []string{w.ns + "/next," + w.ns + "/runs", w.ns + "/waits", "pinned by the runtime", "% of"} {
 		if !strings.Contains(out, want) {

@@ -88,7 +88,7 @@ func (w *world) sweep(ctx context.Context) {
 
 // explain logs what is needed to understand a failure.
 func (w *world) explain(ctx context.Context) {
-	ps, err := w.agent.CLI(ctx, "ps")
+	ps, err := w.agent.Says(ctx, "ps")
 	cs, _ := w.rig.CRI.Containers(ctx, w.ns)
 	ss, _ := w.rig.CRI.Sandboxes(ctx, w.ns)
 	w.Logf("monopod ps: %v\n%s\ncontainers %+v\nsandboxes %+v\nend of the agent's log:\n%s\nend of containerd's log:\n%s",
@@ -241,7 +241,7 @@ func (w *world) phase(pod string, want v1.PodPhase) v1.PodStatus {
 func (w *world) ps(words ...string) {
 	w.Helper()
 	w.until(fmt.Sprintf("monopod ps shows %q in a line", words), func() error {
-		out, err := w.agent.CLI(w.Context(), "ps")
+		out, err := w.agent.Says(w.Context(), "ps")
 		for line := range strings.Lines(out) {
 			if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) }) {
 				return nil

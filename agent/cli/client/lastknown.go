@@ -193,8 +193,8 @@ func (k *Known) read(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	if json.Unmarshal(data, v) != nil {
+		return fmt.Errorf("%s is cut off, or no report of a monopod", path)
 	}
 	if fi, err := os.Stat(path); err == nil && fi.ModTime().After(k.Seen) {
 		k.Seen = fi.ModTime()

@@ -25,7 +25,7 @@ func TestOnlyAnAgentThatDoesNotRunIsReplacedByItsReports(t *testing.T) {
 		{"without a root", Source{Socket: "/nowhere/s"}, nobody},
 		{"with a root of nobody", Source{Socket: "/nowhere/s", Root: t.TempDir()}, nobody},
 		{"with broken reports", Source{Socket: "/nowhere/s", Root: broken},
-			nobody + "; what it reported is no use: " + filepath.Join(broken, "status/pods/default_web.json") + ": unexpected end of JSON input"},
+			nobody + "; what it reported is no use: " + filepath.Join(broken, "status/pods/default_web.json") + " is cut off, or no report of a monopod"},
 		{"that is none", Source{Socket: "/proc/self/status/s", Root: root}, "no monopod answers on /proc/self/status/s: is `monopod run` running? (not a directory)"},
 	} {
 		if _, err := r.Source.Pods(t.Context()); clitest.Text(err) != r.err {

@@ -3,7 +3,6 @@ package client
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -46,8 +45,8 @@ func WatchEvents(ctx context.Context, socket, pod string, do func(*v1.Event) err
 	lines.Buffer(nil, lineMax)
 	for lines.Scan() {
 		var e v1.Event
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return 0, fmt.Errorf("watch events on %s: %w", socket, err)
+		if err := Decode(lines.Bytes(), &e, socket, "/events"); err != nil {
+			return 0, err
 		}
 		if err := do(&e); err != nil {
 			return 0, err

@@ -58,9 +58,9 @@ func Execute(ctx context.Context, app *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{socketVariable, rootVariable, configVariable, endpointVariable} {
-		if os.Getenv(name) == "" {
-			os.Unsetenv(name) // the library would take an empty one for a value
+	for _, v := range variables {
+		if os.Getenv(v.name) == "" {
+			os.Unsetenv(v.name) // the library would take an empty one for a value
 		}
 	}
 	return ofVariable(app, app.RunContext(ctx, args))

@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -130,7 +131,7 @@ func (t *typed) values(f cli.Flag) []string {
 
 // words returns what may stand for a word of that kind.
 func (t *typed) words(kind, last string) []string {
-	pods := func() Pods { return t.ask(cmp.Or(t.value("--socket"), DefaultSocket)) }
+	pods := func() Pods { return t.ask(cmp.Or(t.value("--socket"), os.Getenv(socketVariable), DefaultSocket)) }
 	namespace := t.value("--namespace")
 	switch {
 	case kind == "COMMAND":

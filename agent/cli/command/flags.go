@@ -28,21 +28,21 @@ func OutputFlag(to *string, text string) cli.Flag {
 		}}
 }
 
-// The variables that stand in for flags; crictl reads the one of the endpoint, too.
-const (
-	socketVariable   = "MONOPOD_SOCKET"
-	rootVariable     = "MONOPOD_ROOT"
-	configVariable   = "MONOPOD_CONFIG"
-	endpointVariable = "CONTAINER_RUNTIME_ENDPOINT"
-)
+const socketVariable = "MONOPOD_SOCKET"
+
+// variables stand in for flags; crictl reads the one of the endpoint, too.
+var variables = []struct{ flag, name string }{
+	{"socket", socketVariable}, {"root", "MONOPOD_ROOT"}, {"config", "MONOPOD_CONFIG"}, {"runtime-endpoint", "CONTAINER_RUNTIME_ENDPOINT"},
+}
 
 // Variables returns those that stand in for a flag, by its long name.
 func Variables(flag string) []string {
-	v := map[string]string{"socket": socketVariable, "root": rootVariable, "config": configVariable, "runtime-endpoint": endpointVariable}[flag]
-	if v == "" {
-		return nil
+	for _, v := range variables {
+		if v.flag == flag {
+			return []string{v.name}
+		}
 	}
-	return []string{v}
+	return nil
 }
 
 // SocketFlag is --socket.

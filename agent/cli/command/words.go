@@ -23,7 +23,7 @@ var words = []struct{ names, here string }{
 	{"apply create add start up deploy", "a pod runs once its manifest is in place: put the file into DIR"},
 	{"edit patch set replace scale", "a pod is what its file says: edit FILE"},
 	{"rollout reload", "here it is `monopod restart`; a manifest that has changed is followed by itself"},
-	{"log logs-f tail", "here it is `monopod logs`"},
+	{"log tail", "here it is `monopod logs`"},
 	{"inspect show explain", "here it is `monopod describe`"},
 	{"sh shell attach enter", "here it is `monopod exec -it POD -- sh`"},
 	{"stats usage", "here it is `monopod top`"},

@@ -52,7 +52,7 @@ func (d *demo) watch(ctx context.Context) error {
 		if err := d.agent.Healthy(ctx); err != nil {
 			return err
 		}
-		out, err := d.agent.CLI(ctx, "ps")
+		out, err := d.agent.Says(ctx, "ps")
 		if err != nil {
 			return err
 		}

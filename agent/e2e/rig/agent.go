@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -208,4 +209,14 @@ func (a *Agent) Pods(ctx context.Context) ([]v1.Pod, error) {
 func (a *Agent) CLI(ctx context.Context, command string, args ...string) (string, error) {
 	argv := append([]string{command, "--socket", a.Socket}, args...)
 	return output(exec.CommandContext(ctx, a.Binary, argv...))
+}
+
+// Says is what CLI returns, and below it what the command says on stderr: of pods and
+// images that is what is wrong with them.
+func (a *Agent) Says(ctx context.Context, command string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, a.Binary, append([]string{command, "--socket", a.Socket}, args...)...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	return string(out) + said.String(), err
 }
