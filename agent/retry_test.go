@@ -191,6 +191,28 @@ func TestTeardownsThatHangDelayNoOther(t *testing.T) {
 	})
 }
 
+// A pod comes back while its own removal hangs.
+func TestAPodReturnsAfterARemovalThatHung(t *testing.T) {
+	for _, call := range []string{"RemovePodSandbox", "StopPodSandbox", "RemoveContainer"} {
+		t.Run(call, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.want(manifest("web", "img:1"))
+				r.Fault(critest.On(call).Hang())
+				r.want()
+				r.after(time.Minute)
+				r.want(manifest("web", "img:1"))
+				r.after(time.Minute)
+				r.ClearFaults()
+				r.after(5 * time.Minute)
+				r.expect("default/web-n/c")
+				if strings.Contains(r.log.String(), "panic") {
+					r.Error("the worker panicked")
+				}
+			})
+		})
+	}
+}
+
 // A pod whose sandbox hangs can be removed, and another version of it can start.
 func TestAHangingSandboxIsGivenUpWhenItIsNotWanted(t *testing.T) {
 	for name, next := range map[string][]string{"removed": nil, "edited": {manifest("web", "img:2")}} {

@@ -119,8 +119,10 @@ func (t *tasks) take() []*task {
 // not want.
 func (t *tasks) cancelUnwanted(u Update) {
 	for _, k := range t.all {
-		wanted := u.Pod != nil && string(u.Pod.UID) == k.action.UID && u.Pod.Digest == k.facts.Pod.Digest
-		if k.action.Makes() && !wanted && !k.cancelled {
+		if !k.action.Makes() || k.cancelled { // a removal may have been planned when no pod was desired
+			continue
+		}
+		if wanted := u.Pod != nil && string(u.Pod.UID) == k.action.UID && u.Pod.Digest == k.facts.Pod.Digest; !wanted {
 			k.cancelled = true
 			k.cancel(errNewVersion)
 		}
