@@ -146,6 +146,7 @@ func (w *walk) identities() (out []string) {
 	for _, c := range w.ourRunning() {
 		out = append(out, c.Pod+"/"+c.Name+" "+c.ID)
 	}
+	slices.Sort(out) // two that were made at one time have no order
 	return out
 }
 
