@@ -96,7 +96,7 @@ func decoded(file string, data []byte, o Options) *fileDecoder {
 		file = abs
 	}
 	o.NodeName = strings.ToLower(strings.TrimSpace(o.NodeName))
-	f := &fileDecoder{file: file, options: o}
+	f := &fileDecoder{file: file, options: o, claims: map[Key]bool{}}
 	f.documents(data)
 	f.checkClaims()
 	slices.SortStableFunc(f.problems, func(a, b decode.Problem) int {

@@ -125,9 +125,6 @@ func (f *fileDecoder) claim(o decode.Object) {
 
 // give records a claim that the file gives.
 func (f *fileDecoder) give(namespace, name string) {
-	if f.claims == nil {
-		f.claims = map[Key]bool{}
-	}
 	f.claims[Key{Namespace: cmp.Or(namespace, metav1.NamespaceDefault), Name: name}] = true
 }
 
