@@ -69,6 +69,9 @@ func ImageFailure(e *image.Error) (Waiting, time.Time) {
 // Refusals are when calls first found no runtime, by key, while it answered others.
 type Refusals map[string]time.Time
 
+// PassKey stands for a pass among the keys of actions.
+const PassKey = "pass"
+
 // refusesAfter is how long that may go on before it is a failure like any other.
 const refusesAfter = 30 * time.Second
 

@@ -8,7 +8,6 @@ import (
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
-
 	"monopod/agent/plan"
 	"monopod/agent/volume"
 )

@@ -39,6 +39,10 @@ func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action
 		w.recordDone(s, a, made)
 		return nil
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || cri.Unavailable(err) && !(w.Watch.Up() && w.away.Lasts(a.Key(), time.Now())):
+		if f := w.failures[a.Key()]; a.Beside { // its end wakes the worker: not again at once
+			f.Retry = time.Now().Add(time.Second)
+			w.failures[a.Key()] = f
+		}
 		return err
 	}
 	w.count(s, a, err)

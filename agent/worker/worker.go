@@ -213,7 +213,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	}
 	if len(p.Steps) == 0 {
 		w.failed, w.said = 0, ""
-		delete(w.away, passKey)
+		delete(w.away, plan.PassKey)
 		return false, p.Wake
 	}
 	if err := w.Apply(ctx, &s, p.Steps); err != nil {
@@ -244,15 +244,12 @@ func (w *Worker) switchTo(u Update) {
 	clear(w.fetches.all)
 }
 
-// passKey stands for a pass among the keys of actions.
-const passKey = "pass"
-
 // passFailed decides when to retry after a pass that failed.
 func (w *Worker) passFailed(ctx context.Context, err error) (again bool, next time.Time) {
 	switch {
 	case ctx.Err() != nil:
 		return true, time.Time{}
-	case cri.Unavailable(err) && !(w.Watch.Up() && w.away.Lasts(passKey, time.Now())):
+	case cri.Unavailable(err) && !(w.Watch.Up() && w.away.Lasts(plan.PassKey, time.Now())):
 		w.Watch.Wake(err)
 		return false, time.Now().Add(plan.RetryMax)
 	}
