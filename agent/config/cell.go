@@ -101,9 +101,15 @@ func boolean(to *bool, fallback bool) *field[bool] {
 	return f
 }
 
-// duration is a time from low to high.
+// duration is a time from low to high, or 0, which stands for the default.
 func duration(to *time.Duration, fallback, low, high time.Duration) *field[time.Duration] {
-	f := value(to, fallback, within(low, high, fmt.Sprintf("must be between %s and %s", low, high)))
+	fits := within(low, high, fmt.Sprintf("must be between %s and %s", low, high))
+	f := value(to, fallback, func(d time.Duration) error {
+		if d == 0 {
+			return nil
+		}
+		return fits(d)
+	})
 	var said *metav1.Duration
 	f.target, f.said = &said, func() *time.Duration {
 		if said == nil {

@@ -313,11 +313,11 @@ func TestAKubeletsFileCanBeDroppedIn(t *testing.T) {
 	text := "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" +
 		"authentication:\n  anonymous: {enabled: false}\n  webhook: {cacheTTL: 0s, enabled: true}\n  x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}\n" +
 		"authorization: {mode: Webhook}\ncgroupDriver: systemd\nclusterDNS:\n- 10.96.0.10\nclusterDomain: cluster.local\n" +
-		"containerRuntimeEndpoint: \"\"\ncpuManagerReconcilePeriod: 0s\ncrashLoopBackOff: {}\nmaxPods: 0\nfailCgroupV1: false\n" +
+		"containerRuntimeEndpoint: \"\"\ncpuManagerReconcilePeriod: 0s\nhttpCheckFrequency: 0s\nimageMinimumGCAge: 0s\ncrashLoopBackOff: {}\nmaxPods: 0\nfailCgroupV1: false\n" +
 		"healthzPort: 10248\nlogging: {flushFrequency: 0, options: {json: {infoBufferSize: \"0\"}}, verbosity: 0}\nmemorySwap: {}\n" +
 		"evictionHard: {memory.available: 100Mi, imagefs.inodesFree: 5%}\nrotateCertificates: true\nstaticPodPath: /etc/kubernetes/manifests\n"
 	c, got := readText(t, t.TempDir(), text, Default())
-	want := "~F:17:14: healthzPort: has no effect here: see listen; nor have rotateCertificates, authentication.webhook, authorization"
+	want := "~F:19:14: healthzPort: has no effect here: see listen; nor have rotateCertificates, authentication.webhook, authorization"
 	if got != want {
 		t.Errorf("warned of\n%s\nwant\n%s", got, want)
 	}
