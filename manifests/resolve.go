@@ -120,7 +120,7 @@ func (r *resolution) keep(key Key) {
 // much sooner is Settle.
 const together = time.Second
 
-// successor returns a file that came when a pod's file went, and of which nobody can tell
+// successor returns a file that came when a pod's file went, and of which it is not known
 // whether it gives the pod; "": there is none.
 func (r *resolution) successor(gone *absence) string {
 	for _, path := range slices.Sorted(maps.Keys(r.source.files)) {

@@ -19,7 +19,7 @@ func stored(t *testing.T, p *Pod) *v1.Pod {
 	return out
 }
 
-// A stored pod gives the digest that its manifest gives, whoever computed its uid.
+// A stored pod gives the digest that its manifest gives, whatever build computed its uid.
 func TestAStoredPodGivesTheDigestOfItsManifest(t *testing.T) {
 	docs := []string{"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: kube-system, uid: u-1, annotations: {x: z}}\nspec: {nodeName: other, containers: [{name: c, image: i}]}\n"}
 	for _, spec := range append(digestSpecs, "tolerations: [{operator: Exists, effect: NoExecute, tolerationSeconds: 3}, {key: b, operator: Exists}]") {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/urfave/cli/v2"
+
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/clitest"
 	"monopod/agent/cli/command"
@@ -251,5 +253,25 @@ func TestWrongValuesOfFlags(t *testing.T) {
 		"once x.yaml --until later":                                  `--until "later": there is only ready`,
 	} {
 		typedLine{line, nil, []string{want, "not strconv", "not parse error", "not time: invalid"}, 2}.check(t)
+	}
+}
+
+// A command that has one of these flags heeds its variable.
+func TestEachFlagWithAVariableHeedsIt(t *testing.T) {
+	seen := 0
+	for _, k := range App().Commands {
+		for _, f := range k.Flags {
+			want := command.Variables(f.Names()[0])
+			if want == nil {
+				continue
+			}
+			seen++
+			if got := f.(cli.DocGenerationFlag).GetEnvVars(); !slices.Equal(got, want) {
+				t.Errorf("%s --%s heeds %q, not %q", k.Name, f.Names()[0], got, want)
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("%d flags have variables", seen)
 	}
 }

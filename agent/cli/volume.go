@@ -35,7 +35,8 @@ Exit codes: 0; 1: a volume is in use, or there is none of that name; 2: wrong
 flags.`,
 		Flags: []cli.Flag{
 			command.OutputFlag(&output, "json or yaml"),
-			&cli.StringFlag{Name: "root", Value: command.DefaultRoot, Destination: &root, Usage: "the `DIR` of the agent"},
+			&cli.StringFlag{Name: "root", EnvVars: command.Variables("root"), Value: command.DefaultRoot, Destination: &root,
+				Usage: "the `DIR` of the agent"},
 		},
 		Action: func(c *cli.Context) error {
 			what, names := c.Args().First(), c.Args().Tail()

@@ -141,7 +141,7 @@ func (a *Artifact) copy(ctx context.Context, root string) (skipped []string, err
 		case d.IsDir():
 			return makeDir(to, target)
 		case d.Type().IsRegular():
-			return copyFile(from, name, to, target)
+			return copyFile(ctx, from, name, to, target)
 		}
 		skipped = append(skipped, name)
 		return nil
@@ -156,8 +156,21 @@ func makeDir(to *os.Root, name string) error {
 	return nil
 }
 
+// untilDone reads until its context ends.
+type untilDone struct {
+	context.Context
+	io.Reader
+}
+
+func (r untilDone) Read(p []byte) (int, error) {
+	if err := context.Cause(r.Context); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
 // copyFile replaces a file by a copy.
-func copyFile(from *os.Root, name string, to *os.Root, target string) error {
+func copyFile(ctx context.Context, from *os.Root, name string, to *os.Root, target string) error {
 	in, err := from.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return err
@@ -174,6 +187,6 @@ func copyFile(from *os.Root, name string, to *os.Root, target string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, io.LimitReader(in, info.Size())) // of one that grows, what there is now
+	_, err = io.Copy(out, io.LimitReader(untilDone{ctx, in}, info.Size())) // of one that grows, what there is now
 	return errors.Join(err, out.Close())
 }

@@ -1,6 +1,9 @@
 package once
 
 import (
+	"context"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -153,5 +156,32 @@ func TestARunMayNameItsFolder(t *testing.T) {
 	}
 	if _, err := MakeRoot(filepath.Join(parent, "none", "run")); err == nil {
 		t.Error("a folder in none")
+	}
+}
+
+// A copy may take long, and a person need not wait for it.
+func TestACopyEndsWithASignal(t *testing.T) {
+	dir, to := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("text"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("interrupted by SIGINT"))
+	from, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	into, err := os.OpenRoot(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer into.Close()
+	if err := copyFile(ctx, from, "file", into, "file"); err == nil || !strings.Contains(err.Error(), "SIGINT") {
+		t.Errorf("copying goes on: %v", err)
+	}
+	s := &session{Config: Config{Artifacts: []*Artifact{{pod: artifactPod("/h"), from: "job/c:/out", to: to}}}, say: &progress{out: io.Discard}}
+	if s.copyAll(ctx) {
+		t.Error("an artifact that was not copied counts as copied")
 	}
 }

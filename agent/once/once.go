@@ -7,6 +7,7 @@ package once
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -98,8 +99,24 @@ func Run(ctx context.Context, c Config) int {
 	return s.conclude(kept, cleared, copied)
 }
 
-// copyArtifacts copies what is to outlive the run, and reports whether all of it is there.
+// copyArtifacts copies what is to outlive the run, until a signal comes, and reports
+// whether all of it is there.
 func (s *session) copyArtifacts(ctx context.Context) bool {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	done := make(chan bool, 1)
+	go func() { done <- s.copyAll(ctx) }()
+	for {
+		select {
+		case good := <-done:
+			return good
+		case sig := <-s.Signals:
+			cancel(errors.New(signalOutcome(sig).Text))
+		}
+	}
+}
+
+func (s *session) copyAll(ctx context.Context) bool {
 	good := true
 	for _, a := range s.Artifacts {
 		skipped, err := a.copy(ctx, s.Root)

@@ -235,7 +235,7 @@ func (j *evaluator) unschedulable(all []view) *outcome {
 }
 
 // absent is what runtimes say of an image that the registry does not have, or does not
-// give to whoever asks: containerd and CRI-O, from the registry's answer (errors of the OCI
+// give to this user: containerd and CRI-O, from the registry's answer (errors of the OCI
 // distribution specification, section "Error codes").
 var absent = regexp.MustCompile(`(?i): not found|manifest unknown|name unknown|repository .*does not exist|pull access denied|insufficient_scope|unauthorized|denied: requested access`)
 

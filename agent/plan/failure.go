@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	"monopod/agent/image"
@@ -81,4 +82,9 @@ func (r Refusals) Lasts(key string, now time.Time) bool {
 		r[key] = now
 	}
 	return now.Sub(r[key]) >= refusesAfter
+}
+
+// Forget drops those of long ago: what they were about may be gone.
+func (r Refusals) Forget(now time.Time) {
+	maps.DeleteFunc(r, func(_ string, since time.Time) bool { return now.Sub(since) > time.Hour })
 }

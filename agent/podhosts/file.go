@@ -146,10 +146,10 @@ func change(f *os.File, path string, section []byte) error {
 		return err
 	}
 	whole := now
-	if begun, err := readNext(path); err != nil {
+	if unfinished, err := readNext(path); err != nil {
 		return err
-	} else if !bytes.HasPrefix(now, begun) {
-		whole = begun
+	} else if !bytes.HasPrefix(now, unfinished) {
+		whole = unfinished
 	}
 	next := podspec.WithHostsOfPods(whole, section)
 	switch {

@@ -100,7 +100,7 @@ func TestATornFileIsCompleted(t *testing.T) {
 	}
 }
 
-// A write that was completed is not begun once more: a container may have added lines.
+// A write that was completed is not started once more: a container may have added lines.
 func TestACompleteFileIsNotWrittenAgain(t *testing.T) {
 	r := newRig(t, t.TempDir())
 	path := r.starts(r.runs("web", "10.1.0.2"))

@@ -46,10 +46,10 @@ func (w *Worker) Apply(ctx context.Context, s *plan.Facts, steps [][]plan.Action
 // applyStep carries out the actions of one step: what writes a checkpoint one
 // after the other, calls of the runtime together.
 func (w *Worker) applyStep(ctx context.Context, s *plan.Facts, step []plan.Action) (stop error) {
-	var begun []*task
+	var started []*task
 	for _, a := range step {
 		if do := w.task(ctx, s, a); do != nil {
-			begun = append(begun, w.tasks.begin(s, a, do))
+			started = append(started, w.tasks.begin(s, a, do))
 		}
 	}
 	for _, a := range step {
@@ -59,10 +59,10 @@ func (w *Worker) applyStep(ctx context.Context, s *plan.Facts, step []plan.Actio
 			}
 		}
 	}
-	if !w.tasks.await(begun) {
+	if !w.tasks.await(started) {
 		stop = errStop
 	}
-	for _, k := range begun {
+	for _, k := range started {
 		if !k.ended() || w.tasks.all[k.action.Key()] != k {
 			continue
 		}

@@ -176,6 +176,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	w.switchTo(u)
 	w.tasks.cancelUnwanted(u)
 	w.collect(ctx)
+	w.away.Forget(time.Now())
 	maps.DeleteFunc(w.failures, func(_ string, f plan.Failure) bool { return f.Over(time.Now()) })
 	if !w.Watch.Up() {
 		clear(w.away)

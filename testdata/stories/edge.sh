@@ -1,4 +1,4 @@
-# A box at the edge: nobody is there to help it, and whoever logs in has little time.
+# A box at the edge: no one is there to help it, and those who log in have little time.
 . "$(dirname "$0")/story.sh"
 
 # A program that says when it starts, and that crashes when it is told to.
