@@ -88,6 +88,24 @@ func TestASandboxWithoutAddressIsNotMadeWithoutEnd(t *testing.T) {
 	})
 }
 
+// A runtime that carries out calls and breaks off their answers is up: its events must
+// not make the next try come at once.
+func TestBrokenAnswersAreRetriedWithABackOff(t *testing.T) {
+	live(t, func(r *rig) {
+		r.stop()
+		r.mangle = unsaidNetwork(&rt.PodSandboxNetworkStatus{})
+		for _, call := range []string{"StopPodSandbox", "RunPodSandbox"} {
+			r.Fault(critest.On(call).LoseAnswer())
+		}
+		r.start()
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		if n := r.Count("RunPodSandbox"); n < 2 || n > 20 {
+			t.Errorf("%d sandboxes in the first minute", n)
+		}
+	})
+}
+
 // What the runtime does not say is no reason to kill.
 func TestAnUnknownNetworkStopsNothing(t *testing.T) {
 	live(t, func(r *rig) {

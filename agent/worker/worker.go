@@ -52,9 +52,7 @@ type Pool struct {
 	Settings       func() plan.PlanSettings // the current ones
 }
 
-var (
-	errNewVersion = errors.New("the manifest has changed")
-)
+var errNewVersion = errors.New("the manifest has changed")
 
 // spinLimit is how many passes may run in a row without a pause.
 const spinLimit = 20
@@ -99,12 +97,9 @@ func (ws *Pool) Start(ctx context.Context, all *sync.WaitGroup, key manifests.Ke
 // New returns the worker of a pod name, which does not run.
 func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*checkpoint.Checkpoint) *Worker {
 	p := newPod(ws, ctx, key, known)
-	w := &Worker{pod: p, failures: map[string]plan.Failure{}, away: plan.Refusals{}, asked: make(chan struct{}, 1)}
-	w.fetches = &fetches{pod: p, all: map[string]*fetch{}}
-	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
+	w := &Worker{pod: p, failures: map[string]plan.Failure{}, away: plan.Refusals{}, asked: make(chan struct{}, 1), report: &reporter{pod: p},
+		fetches: &fetches{pod: p, all: map[string]*fetch{}}, hooks: &hooks{pod: p, all: map[string]*hookRun{}}, tasks: &tasks{pod: p, all: map[string]*task{}}}
 	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
-	w.tasks = &tasks{pod: p, all: map[string]*task{}}
-	w.report = &reporter{pod: p}
 	w.probes = newProbes(p, w.report)
 	w.start = &starter{pod: p, fetches: w.fetches}
 	return w
@@ -247,24 +242,29 @@ func (w *Worker) switchTo(u Update) {
 
 // passFailed decides when to retry after a pass that failed.
 func (w *Worker) passFailed(ctx context.Context, err error) (again bool, next time.Time) {
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return true, time.Time{}
-	case cri.Unavailable(err) && !(w.Watch.Up() && w.away.Lasts(plan.PassKey, time.Now())):
+	}
+	up := w.Watch.Up()
+	away := cri.Unavailable(err) && !(up && w.away.Lasts(plan.PassKey, time.Now()))
+	if away {
 		w.Watch.Wake(err)
+	}
+	if away && !up { // the relist that finds it again wakes the worker
 		return false, time.Now().Add(plan.RetryMax)
 	}
-	wait := min(plan.RetryFirst<<min(w.failed, 10), plan.RetryMax)
-	w.failed++
-	if w.said.IsNew(err) && panics.In(err) == nil { // a panic is logged where it is caught
+	// The failed calls may have caused events, which must not shorten the wait.
+	w.retryAt = time.Now().Add(min(plan.RetryFirst<<min(w.failed, 10), plan.RetryMax))
+	if w.failed++; away {
+		return false, w.retryAt
+	}
+	if w.RecordError(err); panics.In(err) != nil { // logged and reported where it is caught
+		return false, w.retryAt
+	}
+	if w.said.IsNew(err) {
 		w.Log.Error("sync failed; retrying", "err", err)
 	}
-	w.RecordError(err)
-	if panics.In(err) == nil { // a panic is the pod's status already
-		w.report.trouble(err)
-	}
-	// The failed calls may have caused events, which must not shorten the wait.
-	w.retryAt = time.Now().Add(wait)
+	w.report.trouble(err)
 	return false, w.retryAt
 }
 
