@@ -40,6 +40,11 @@ func measure(ctx context.Context, r *rig.Rig, o options, sides []contender, s *s
 	if err := b.singles(ctx, sides); err != nil {
 		return err
 	}
+	if len(sides) > 1 {
+		if err := b.calls(ctx, sides[1].(*monopod)); err != nil {
+			return err
+		}
+	}
 	return b.bursts(ctx, sides)
 }
 

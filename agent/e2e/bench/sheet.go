@@ -90,6 +90,8 @@ func number(samples []float64, unit string) string {
 	switch {
 	case len(samples) == 0:
 		return ""
+	case unit == "ms" && median(samples) < 10:
+		return fmt.Sprintf("%.1f ms", median(samples))
 	case unit == "ms":
 		return fmt.Sprintf("%.0f ms", median(samples))
 	default:
