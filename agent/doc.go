@@ -10,6 +10,7 @@
 //	    client/                  the socket, the last known state, names
 //	    print/                   tables, words, colours
 //	  once/                    one run of pods to their end
+//	  doctor/                  what a machine lacks that the agent needs
 //	agent                    the spine: agent.go (wiring), sync.go (the loop)
 //	  worker/                  one goroutine per pod name: observe, plan, apply
 //	  podevents/               the events about one pod name

@@ -43,15 +43,37 @@ func (c *Client) ImageDir(ctx context.Context) (string, error) {
 	return fs.GetFsId().GetMountpoint(), err
 }
 
-// SandboxImage returns the image that sandboxes are made of, "" when the
-// runtime does not say. containerd says it; others mark the image as pinned.
-func (c *Client) SandboxImage(ctx context.Context) (string, error) {
+// Info is what runtimes tell of their settings, each in its own way; what they leave
+// out is empty.
+type Info struct {
+	SandboxImage string   // that sandboxes are made of
+	CNIConf      string   // the folder of network configurations
+	CNIBin       []string // the folders of network plugins
+}
+
+// Info returns what the runtime tells of its settings. containerd does.
+func (c *Client) Info(ctx context.Context) (Info, error) {
 	r, err := call(ctx, "Status", "", c.Timeouts.Query, c.runtime.Status, &rt.StatusRequest{Verbose: true})
 	var config struct {
 		SandboxImage string `json:"sandboxImage"`
+		CNI          struct {
+			Conf string   `json:"confDir"`
+			Bin  string   `json:"binDir"` // until containerd 2.0
+			Bins []string `json:"binDirs"`
+		} `json:"cni"`
 	}
 	if err != nil || json.Unmarshal([]byte(r.GetInfo()["config"]), &config) != nil {
-		return "", err
+		return Info{}, err
 	}
-	return config.SandboxImage, nil
+	if config.CNI.Bin != "" && len(config.CNI.Bins) == 0 {
+		config.CNI.Bins = []string{config.CNI.Bin}
+	}
+	return Info{config.SandboxImage, config.CNI.Conf, config.CNI.Bins}, nil
+}
+
+// SandboxImage returns the image that sandboxes are made of, "" when the
+// runtime does not say. containerd says it; others mark the image as pinned.
+func (c *Client) SandboxImage(ctx context.Context) (string, error) {
+	info, err := c.Info(ctx)
+	return info.SandboxImage, err
 }

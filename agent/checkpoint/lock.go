@@ -2,9 +2,11 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,4 +41,17 @@ func holder(lock *os.File) string {
 	n, _ := lock.ReadAt(b, 0) // the error is io.EOF, or the result is incomplete
 	pid, _, _ := bytes.Cut(b[:n], []byte("\n"))
 	return string(pid)
+}
+
+// Holder returns the id of the process that has the root dir in dir, "" if none has.
+func Holder(dir string) string {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); err == nil {
+		return ""
+	}
+	return cmp.Or(holder(f), "of unknown id")
 }

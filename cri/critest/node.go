@@ -62,7 +62,7 @@ func (s *runtimeService) Status(_ context.Context, q *rt.StatusRequest) (*rt.Sta
 		proto.CloneOf(s.r.conditions[rt.NetworkReady]),
 	}}}
 	if q.Verbose {
-		response.Info = map[string]string{"config": fmt.Sprintf(`{"sandboxImage":%q}`, s.r.sandboxImage)}
+		response.Info = map[string]string{"config": fmt.Sprintf(`{"sandboxImage":%q,"cni":{"confDir":"/etc/critest.d","binDirs":["/opt/critest"]}}`, s.r.sandboxImage)}
 	}
 	if s.r.containerd16 {
 		return response, nil

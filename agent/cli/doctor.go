@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/command"
+	"monopod/agent/cli/print"
+	"monopod/agent/config"
+	"monopod/agent/doctor"
+	"monopod/agent/status"
+	"monopod/cri"
+)
+
+func doctorCommand() *cli.Command {
+	var output string
+	return &cli.Command{
+		Name: "doctor", Usage: "examine this machine for what the agent needs",
+		Description: `
+Give it the flags that "monopod run" gets, before the agent is started or while
+it runs. Each line is ok, a warning or an error; below it stands what mends it.
+Nothing is changed.
+
+Exit codes: 0; 1: there is an error; 2: wrong flags or settings.`,
+		Flags: append(runFlags(), command.OutputFlag(&output, "json or yaml")),
+		Action: func(c *cli.Context) error {
+			if err := command.NoArgs(c, ""); err != nil {
+				return err
+			}
+			cfg, warnings, err := readSettings(c)
+			if err != nil {
+				return command.UsageError("%w", err)
+			}
+			m, err := machine(c.Context, cfg)
+			if err != nil {
+				return err
+			}
+			defer m.Runtime.Close()
+			for _, w := range warnings {
+				m.Ignored = append(m.Ignored, w.Error())
+			}
+			found := doctor.Examine(c.Context, m)
+			if c.Context.Err() != nil {
+				return cli.Exit("", exitInterrupted)
+			}
+			if err := doctor.Print(c.App.Writer, output, found); err != nil {
+				return err
+			}
+			if doctor.Failed(found) {
+				return cli.Exit("", 1)
+			}
+			return nil
+		},
+	}
+}
+
+// machine is this one, with the agent that runs there, if one does.
+func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
+	endpoints := cri.WellKnown()
+	if cfg.Endpoint != "" {
+		endpoints = []string{cfg.Endpoint}
+	}
+	c, err := cri.Dial(endpoints...)
+	if err != nil {
+		return nil, err
+	}
+	m := &doctor.Machine{Config: cfg, Runtime: c, Now: time.Now()}
+	var files status.Manifests
+	if err := client.GetJSON(ctx, cfg.Socket, "/manifests", &files); err == nil {
+		m.Up = true
+		for _, p := range files.Settings {
+			m.Waits = append(m.Waits, print.ProblemLine(p, ""))
+		}
+	}
+	return m, nil
+}

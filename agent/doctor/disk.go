@@ -1,0 +1,117 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// manifestFolder tells whether the agent alone decides what runs.
+func manifestFolder(_ context.Context, m *Machine) (found []Finding) {
+	dir := m.Config.Manifests
+	if dir == "" {
+		if m.Config.ManifestURL != "" {
+			return []Finding{ok("from a URL alone")}
+		}
+		return []Finding{warn("name it with --manifests, or staticPodPath in the settings", "no folder of manifests is given")}
+	}
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []Finding{fail("mkdir --parents --mode 700 "+dir, "%s is not there", dir)}
+	}
+	if err != nil {
+		return []Finding{fail("", "%v", err)}
+	}
+	paths := []string{dir}
+	if info.IsDir() {
+		inside, _ := filepath.Glob(filepath.Join(dir, "*"))
+		paths = append(paths, inside...)
+	}
+	for _, path := range paths {
+		if why, remedy := writableByOthers(path); why != "" {
+			found = append(found, fail(remedy, "%s %s, who may so run anything as root", path, why))
+		}
+	}
+	return orOK(found, "%s, which root alone may write", dir)
+}
+
+// writableByOthers says who but root may write a file, and how to end that.
+func writableByOthers(path string) (why, remedy string) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", ""
+	}
+	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != 0 && int(owner) != os.Geteuid() {
+		return fmt.Sprintf("belongs to user %d", owner), "chown root " + path
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return "may be written by others than root", "chmod go-w " + path
+	}
+	return "", ""
+}
+
+// Below these shares of a disk there is a warning; image collection begins at 15 %
+// free, and DiskPressure is at 10 % and at 5 % of inodes.
+const (
+	fewBytes  = 15
+	fewInodes = 5
+)
+
+// disks tells whether there is room, and whether it lasts.
+func disks(ctx context.Context, m *Machine) (found []Finding) {
+	type place struct{ what, dir string }
+	places := []place{{"the root dir", m.Config.Root}, {"logs", m.Config.PodLogs}}
+	if dir, err := m.Runtime.ImageDir(ctx); err == nil && dir != "" {
+		places = append(places, place{"images", dir})
+	}
+	seen := map[unix.Fsid]bool{}
+	for _, p := range places {
+		dir := existing(p.dir)
+		var s unix.Statfs_t
+		if err := unix.Statfs(dir, &s); err != nil {
+			found = append(found, fail("", "%s: %v", dir, err))
+			continue
+		}
+		if p.what == "the root dir" {
+			found = append(found, keeps(m.Config.Root, &s)...)
+		}
+		if seen[s.Fsid] || s.Blocks == 0 {
+			continue
+		}
+		seen[s.Fsid] = true
+		if free := 100 * s.Bavail / s.Blocks; free < fewBytes {
+			found = append(found, warn("make room, or monopod removes images that no pod needs", "%d %% of the disk of %s (%s) is free", free, p.what, dir))
+		}
+		if s.Files > 0 && 100*s.Ffree/s.Files < fewInodes {
+			found = append(found, warn("remove files", "%d of %d inodes of the disk of %s (%s) are free", s.Ffree, s.Files, p.what, dir))
+		}
+	}
+	return orOK(found, "room in %s and %s", m.Config.Root, m.Config.PodLogs)
+}
+
+// keeps tells whether a root dir takes data, and still has them after a reboot.
+func keeps(dir string, s *unix.Statfs_t) (found []Finding) {
+	if at := existing(dir); unix.Access(at, unix.W_OK) != nil || s.Flags&unix.ST_RDONLY != 0 {
+		found = append(found, fail("choose another with --root, or mount it for writing", "the root dir %s cannot be written", dir))
+	}
+	if s.Type == unix.TMPFS_MAGIC || s.Type == unix.RAMFS_MAGIC {
+		found = append(found, warn("choose another with --root", "the root dir %s is in memory: a reboot forgets what ran", dir))
+	}
+	return found
+}
+
+// existing returns the nearest folder above that exists.
+func existing(dir string) string {
+	for ; dir != "/" && dir != "."; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+	}
+	return dir
+}

@@ -1,0 +1,115 @@
+// Package doctor examines a machine for what the agent needs of it.
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"monopod/agent/config"
+	"monopod/cri"
+)
+
+// Level says how much a finding matters.
+type Level string
+
+const (
+	OK      Level = "ok"
+	Warning Level = "warning" // some pods do not run, or not as they should
+	Error   Level = "error"   // the agent, or most pods, do not run
+)
+
+// Finding is what a check found.
+type Finding struct {
+	Check   string `json:"check"`
+	Level   Level  `json:"level"`
+	Message string `json:"message"`
+	Remedy  string `json:"remedy,omitempty"` // a command, or a sentence that says what to change
+}
+
+// Machine is what is examined.
+type Machine struct {
+	Config  config.Config // of the agent that runs there, or is to
+	Ignored []string      // what its file of settings says to no effect
+	Runtime *cri.Client
+	Up      bool     // the agent answers on its socket
+	Waits   []string // what the agent that is up says of its settings
+	Files   string   // the folder that holds /proc and /sys; "": /
+	Now     time.Time
+}
+
+// file returns the path of a file of the kernel.
+func (m *Machine) file(path string) string { return filepath.Join(cmp.Or(m.Files, "/"), path) }
+
+// checks are all checks, in the order of their findings.
+var checks = []struct {
+	name string
+	run  func(context.Context, *Machine) []Finding
+}{
+	{"runtime", runtime},
+	{"pod network", network},
+	{"pause image", pauseImage},
+	{"cgroups", controllers},
+	{"cgroup driver", cgroupDriver},
+	{"manifests", manifestFolder},
+	{"disk", disks},
+	{"clock", clock},
+	{"swap", swap},
+	{"kernel", kernel},
+	{"resolv.conf", resolvConf},
+	{"endpoint", endpoint},
+	{"other agents", others},
+	{"settings", settings},
+}
+
+// Examine runs all checks. A check without a finding of its own is fine.
+func Examine(ctx context.Context, m *Machine) []Finding {
+	var all []Finding
+	for _, c := range checks {
+		found := c.run(ctx, m)
+		for i := range found {
+			found[i].Check = c.name
+		}
+		all = append(all, found...)
+	}
+	return all
+}
+
+// Failed reports whether a finding is an error.
+func Failed(all []Finding) bool {
+	return slices.ContainsFunc(all, func(f Finding) bool { return f.Level == Error })
+}
+
+func ok(format string, args ...any) Finding {
+	return Finding{Level: OK, Message: fmt.Sprintf(format, args...)}
+}
+
+func warn(remedy, format string, args ...any) Finding {
+	return Finding{Level: Warning, Message: fmt.Sprintf(format, args...), Remedy: remedy}
+}
+
+func fail(remedy, format string, args ...any) Finding {
+	return Finding{Level: Error, Message: fmt.Sprintf(format, args...), Remedy: remedy}
+}
+
+// orOK is what was found, or that all is well.
+func orOK(found []Finding, format string, args ...any) []Finding {
+	if len(found) == 0 {
+		return []Finding{ok(format, args...)}
+	}
+	return found
+}
+
+// settings tells what of the settings does not count.
+func settings(_ context.Context, m *Machine) (found []Finding) {
+	for _, text := range m.Ignored {
+		found = append(found, warn("remove it from the file", "%s", text))
+	}
+	for _, text := range m.Waits {
+		found = append(found, warn("restart monopod: pods run on meanwhile", "%s", text))
+	}
+	return orOK(found, "all of them count")
+}

@@ -1,0 +1,194 @@
+package doctor
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/config"
+	"monopod/cri"
+	"monopod/cri/critest"
+)
+
+// patient is a machine on which all is well, until a test says otherwise.
+type patient struct {
+	*testing.T
+	*Machine
+	runtime *critest.Runtime
+}
+
+func healthy(t *testing.T) *patient {
+	r := critest.Start(t)
+	r.AddImage("pause:1")
+	r.SetSandboxImage("pause:1")
+	c, err := cri.Dial(r.Endpoint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	dir := t.TempDir()
+	r.SetImageDir(dir)
+	p := &patient{t, &Machine{Config: config.Default(), Runtime: c, Files: filepath.Join(dir, "files"), Now: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)}, r}
+	p.Config.Endpoint, p.Config.Listen, p.Config.Socket = r.Endpoint(), "127.0.0.1:0", filepath.Join(dir, "monopod.sock")
+	p.Config.Manifests, p.Config.Root, p.Config.PodLogs = filepath.Join(dir, "manifests"), filepath.Join(dir, "root"), filepath.Join(dir, "logs")
+	p.Config.ResolvConf = p.write("resolv.conf", "nameserver 10.0.0.1\n")
+	for _, d := range []string{p.Config.Manifests, p.Config.Root} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.write("sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n")
+	p.write("proc/swaps", "Filename Type Size Used Priority\n")
+	p.write("proc/filesystems", "nodev\tproc\n\text4\nnodev\toverlay\n")
+	p.write("proc/sys/user/max_user_namespaces", "1000\n")
+	p.write("proc/sys/kernel/seccomp/actions_avail", "kill\n")
+	p.write("proc/1/comm", "systemd\n")
+	r.SetCgroupDriver(rt.CgroupDriver_SYSTEMD)
+	return p
+}
+
+// write writes a file below the machine's files, and returns its path.
+func (p *patient) write(file, text string) string {
+	path := filepath.Join(p.Files, file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		p.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		p.Fatal(err)
+	}
+	return path
+}
+
+// found returns the findings of a check; those of the real disk and clock of the
+// machine that runs the test are left out elsewhere.
+func (p *patient) found(check string) (all []Finding) {
+	for _, f := range Examine(p.Context(), p.Machine) {
+		if f.Check == check {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func TestAHealthyMachineHasNothingToMend(t *testing.T) {
+	p := healthy(t)
+	for _, f := range Examine(t.Context(), p.Machine) {
+		real := f.Check == "disk" || f.Check == "clock"
+		if f.Level != OK && !real {
+			t.Errorf("%+v", f)
+		}
+		if f.Remedy != "" && f.Level == OK || f.Message == "" {
+			t.Errorf("%+v", f)
+		}
+	}
+	if n := len(checks); n != 14 {
+		t.Errorf("%d checks", n)
+	}
+}
+
+func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	rows := []struct {
+		name, check   string
+		make          func(p *patient)
+		level         Level
+		tells, remedy string
+	}{
+		{"a runtime that is down", "runtime", func(p *patient) { p.runtime.Stop() }, Error, "", ""},
+		{"no runtime", "runtime", func(p *patient) { p.Config.Endpoint = "unix:///nix/x.sock"; p.runtime.Stop() }, Error, "no socket at unix:///nix/x.sock", "--runtime-endpoint"},
+		{"no network", "pod network", func(p *patient) { p.runtime.SetCondition(rt.NetworkReady, false, "x", "cni plugin not initialized") }, Warning, "cni plugin not initialized", "/etc/critest.d and the plugins that it names into /opt/critest"},
+		{"no pause image", "pause image", func(p *patient) { p.runtime.SetSandboxImage("pause:2") }, Warning, "pause:2 is not here", "crictl pull pause:2"},
+		{"an unnamed pause image", "pause image", func(p *patient) { p.runtime.SetSandboxImage("") }, Warning, "no image is pinned", ""},
+		{"no memory controller", "cgroups", func(p *patient) { p.write("sys/fs/cgroup/cgroup.controllers", "cpu pids") }, Error, "v2 without the controller memory", "cgroup_enable=memory"},
+		{"a disabled controller of v1", "cgroups", func(p *patient) {
+			os.Remove(p.file("sys/fs/cgroup/cgroup.controllers"))
+			p.write("proc/cgroups", "#subsys_name hierarchy num_cgroups enabled\ncpu 1 1 1\nmemory 0 1 0\npids 2 1 1\n")
+		}, Error, "v1 without the controller memory", "cgroup_enable=memory"},
+		{"another driver", "cgroup driver", func(p *patient) { p.Config.CgroupDriver = "cgroupfs" }, Error, "monopod has cgroupfs and the runtime systemd", "leave out --cgroup-driver"},
+		{"cgroupfs beside systemd", "cgroup driver", func(p *patient) { p.runtime.SetCgroupDriver(rt.CgroupDriver_CGROUPFS) }, Warning, "two that write to one tree", "SystemdCgroup"},
+		{"a folder that is not there", "manifests", func(p *patient) { os.Remove(p.Config.Manifests) }, Error, "is not there", "mkdir"},
+		{"a folder that all may write", "manifests", func(p *patient) { os.Chmod(p.Config.Manifests, 0o777) }, Error, "by others than root", "chmod go-w"},
+		{"a manifest of somebody", "manifests", func(p *patient) {
+			path := filepath.Join(p.Config.Manifests, "x.yaml")
+			os.WriteFile(path, nil, 0o600)
+			os.Chown(path, 1234, 1234)
+		}, Error, "belongs to user 1234", "chown root"},
+		{"no folder", "manifests", func(p *patient) { p.Config.Manifests = "" }, Warning, "no folder", "--manifests"},
+		{"1970", "clock", func(p *patient) { p.Now = time.Unix(100, 0) }, Error, "1970-01-01", "timedatectl"},
+		{"swap", "swap", func(p *patient) { p.write("proc/swaps", "Filename\n/dev/sda2 partition\n") }, Warning, "on", "swapoff"},
+		{"swap that is forbidden", "swap", func(p *patient) { p.write("proc/swaps", "Filename\n/dev/sda2 partition\n"); p.Config.FailSwapOn = true }, Error, "failSwapOn", "swapoff"},
+		{"no overlay", "kernel", func(p *patient) { p.write("proc/filesystems", "\text4\n") }, Warning, "overlay", "modprobe overlay"},
+		{"no user namespaces", "kernel", func(p *patient) { p.write("proc/sys/user/max_user_namespaces", "0\n") }, Warning, "hostUsers", "sysctl"},
+		{"no resolv.conf", "resolv.conf", func(p *patient) { p.Config.ResolvConf = "/nix" }, Warning, "no such file", "--resolv-conf"},
+		{"a local name server", "resolv.conf", func(p *patient) { p.write("resolv.conf", "nameserver 127.0.0.53\n") }, Warning, "127.0.0.53", "systemd"},
+		{"a port in use", "endpoint", func(p *patient) { p.Config.Listen = listener.Addr().String() }, Error, "in use", "sport"},
+		{"a kubelet", "other agents", func(p *patient) { p.write("proc/77/comm", "kubelet\n") }, Warning, "process 77", "--cgroup-root"},
+		{"a root dir in use", "other agents", func(p *patient) {
+			f, err := os.Create(filepath.Join(p.Config.Root, "lock"))
+			if err == nil {
+				p.Cleanup(func() { f.Close() })
+				err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+			}
+			if err != nil {
+				p.Fatal(err)
+			}
+			f.WriteString("4711\n")
+		}, Error, "in use by process 4711", "stop it"},
+		{"sandboxes of others", "other agents", func(p *patient) {
+			if _, err := p.Runtime.RunSandbox(p.Context(), &rt.PodSandboxConfig{Metadata: &rt.PodSandboxMetadata{Name: "x", Namespace: "d", Uid: "u"},
+				Labels: map[string]string{labelUID: "u"}}, ""); err != nil {
+				p.Fatal(err)
+			}
+		}, Warning, "sandboxes of other agents: 1", ""},
+		{"a setting that waits", "settings", func(p *patient) { p.Waits = []string{"root"} }, Warning, "root", "restart monopod"},
+		{"a setting without effect", "settings", func(p *patient) { p.Ignored = []string{"x: no effect"} }, Warning, "x: no effect", "remove"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			p := healthy(t)
+			row.make(p)
+			found := p.found(row.check)
+			if !slices.ContainsFunc(found, func(f Finding) bool {
+				return f.Level == row.level && strings.Contains(f.Message, row.tells) && strings.Contains(f.Remedy, row.remedy)
+			}) {
+				t.Errorf("found %+v", found)
+			}
+		})
+	}
+}
+
+// An agent that is up has its port and its root dir itself.
+func TestTheAgentIsNoNeighbourOfItself(t *testing.T) {
+	p := healthy(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p.Up, p.Config.Listen = true, l.Addr().String()
+	if f := p.found("endpoint"); len(f) != 1 || f[0].Level != OK {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestFindingsArePrintedWithTheirRemedies(t *testing.T) {
+	var out strings.Builder
+	if err := Print(&out, "", []Finding{{"disk", OK, "room", ""}, {"swap", Warning, "on", "swapoff --all"}}); err != nil {
+		t.Fatal(err)
+	}
+	want := "ok       disk           room\nwarning  swap           on\n                        -> swapoff --all\nerrors: 0, warnings: 1\n"
+	if out.String() != want {
+		t.Errorf("%q", out.String())
+	}
+}

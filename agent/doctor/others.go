@@ -1,0 +1,84 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"monopod/agent/checkpoint"
+)
+
+// endpoint tells whether the agent gets its port.
+func endpoint(_ context.Context, m *Machine) []Finding {
+	addr := m.Config.Listen
+	switch {
+	case addr == "":
+		return []Finding{ok("the socket %s alone", m.Config.Socket)}
+	case m.Up:
+		return []Finding{ok("%s and the socket %s, which answers", addr, m.Config.Socket)}
+	}
+	l, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		_, port, _ := net.SplitHostPort(addr)
+		return []Finding{fail("ss --listening --tcp --numeric --processes 'sport = :"+port+"' names it; or choose another with --listen",
+			"%s is in use by another program, and monopod does not run", addr)}
+	}
+	if err != nil {
+		return []Finding{fail("choose another with --listen", "%v", err)}
+	}
+	l.Close()
+	return []Finding{ok("%s is free; monopod does not run", addr)}
+}
+
+// The labels that a sandbox's maker gives it: monopod its own, and both the uid.
+const (
+	labelInstance = "monopod.instance"
+	labelUID      = "io.kubernetes.pod.uid"
+)
+
+// others looks for agents that may take this one's pods for strangers.
+func others(ctx context.Context, m *Machine) (found []Finding) {
+	if pid := checkpoint.Holder(m.Config.Root); pid != "" && !m.Up {
+		found = append(found, fail("stop it, or choose another with --root",
+			"the root dir %s is in use by process %s, which does not answer at %s", m.Config.Root, pid, m.Config.Socket))
+	}
+	for _, pid := range m.processes("kubelet") {
+		found = append(found, warn("give one of them a --cgroup-root of its own",
+			"a kubelet (process %s) runs, too: it removes the cgroups under kubepods that it does not know", pid))
+	}
+	text, _ := os.ReadFile(filepath.Join(m.Config.Root, "instance"))
+	mine := strings.TrimSpace(string(text)) // "": the agent has not run here
+	all, err := m.Runtime.Sandboxes(ctx, nil)
+	if err != nil {
+		return found
+	}
+	theirs := 0
+	for _, s := range all {
+		if s.Labels[labelUID] != "" && (mine == "" || s.Labels[labelInstance] != mine) {
+			theirs++
+		}
+	}
+	if theirs > 0 {
+		found = append(found, warn("", "sandboxes of other agents: %d; monopod leaves them alone, and counts neither their ports nor their memory", theirs))
+	}
+	return orOK(found, "none")
+}
+
+// processes returns the ids of processes of a name.
+func (m *Machine) processes(name string) (pids []string) {
+	dirs, _ := os.ReadDir(m.file("proc"))
+	for _, d := range dirs {
+		if _, err := strconv.Atoi(d.Name()); err != nil {
+			continue
+		}
+		if comm, _ := os.ReadFile(m.file("proc/" + d.Name() + "/comm")); strings.TrimSpace(string(comm)) == name {
+			pids = append(pids, d.Name())
+		}
+	}
+	return pids
+}

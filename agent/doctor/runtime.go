@@ -1,0 +1,137 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/cri"
+)
+
+// runtime asks the runtime who it is. The other checks that ask it are silent when it
+// does not answer: this one has said so.
+func runtime(ctx context.Context, m *Machine) []Finding {
+	v, err := m.Runtime.Version(ctx)
+	switch {
+	case err == nil:
+		return []Finding{ok("%s %s at %s", v.RuntimeName, v.RuntimeVersion, m.Runtime.Endpoint())}
+	case grpcstatus.Code(errors.Unwrap(err)) == codes.Unimplemented || grpcstatus.Code(err) == codes.Unimplemented:
+		return []Finding{fail(`take "cri" out of disabled_plugins in /etc/containerd/config.toml, then: systemctl restart containerd`,
+			"%s does not speak CRI v1: its CRI plugin is off", m.Runtime.Endpoint())}
+	case m.noSocket():
+		return []Finding{fail("install containerd or CRI-O, or name its socket with --runtime-endpoint",
+			"no runtime: there is no socket at %s", strings.Join(m.endpoints(), " or "))}
+	}
+	return []Finding{fail("systemctl restart containerd (or crio), and look at journalctl --unit containerd", "the runtime does not answer: %v", err)}
+}
+
+func (m *Machine) endpoints() []string {
+	if m.Config.Endpoint != "" {
+		return []string{m.Config.Endpoint}
+	}
+	return cri.WellKnown()
+}
+
+// noSocket reports whether none of the runtime's sockets is there.
+func (m *Machine) noSocket() bool {
+	for _, e := range m.endpoints() {
+		if _, err := os.Stat(strings.TrimPrefix(e, "unix://")); err == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// network tells whether pods with a network of their own can start.
+func network(ctx context.Context, m *Machine) (found []Finding) {
+	st, err := m.Runtime.Status(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, c := range st.Status.Conditions {
+		if c.Type != rt.NetworkReady || c.Status {
+			continue
+		}
+		conf, bin := "/etc/cni/net.d", "/opt/cni/bin"
+		if info, err := m.Runtime.Info(ctx); err == nil && info.CNIConf != "" {
+			conf, bin = info.CNIConf, strings.Join(info.CNIBin, " or ")
+		}
+		found = append(found, warn("put a CNI configuration into "+conf+" and the plugins that it names into "+bin,
+			"pods without hostNetwork wait: %s", strings.TrimSpace(c.Message)))
+	}
+	return orOK(found, "pods get addresses of their own")
+}
+
+// pauseImage tells whether sandboxes can be made without a network.
+func pauseImage(ctx context.Context, m *Machine) []Finding {
+	info, err := m.Runtime.Info(ctx)
+	if err != nil {
+		return nil
+	}
+	ref := info.SandboxImage
+	if ref == "" {
+		return pinned(ctx, m.Runtime)
+	}
+	image, err := m.Runtime.Image(ctx, &rt.ImageSpec{Image: ref})
+	switch {
+	case err != nil:
+		return []Finding{warn("", "the image of sandboxes cannot be looked at: %v", err)}
+	case image == nil:
+		return []Finding{warn("crictl pull "+ref+", or offline: ctr --namespace k8s.io images import FILE",
+			"%s is not here: the first pod waits until it can be pulled", ref)}
+	}
+	return []Finding{ok("%s is here", ref)}
+}
+
+// pinned looks for the image of sandboxes where the runtime does not name it.
+func pinned(ctx context.Context, c *cri.Client) []Finding {
+	all, err := c.Images(ctx)
+	if err != nil {
+		return nil
+	}
+	for _, image := range all {
+		if image.Pinned && len(image.RepoTags) > 0 {
+			return []Finding{ok("%s is here", image.RepoTags[0])}
+		}
+	}
+	return []Finding{warn("start a pod while there is a network", "no image is pinned: the one of sandboxes may have to be pulled")}
+}
+
+// cgroupDriver tells whether the agent and the runtime agree on who makes cgroups.
+func cgroupDriver(ctx context.Context, m *Machine) []Finding {
+	mine := m.Config.CgroupDriver
+	if mine == "none" {
+		return []Finding{warn("", "none: pods have no cgroups of their own, and so no limits as a whole")}
+	}
+	r, err := m.Runtime.RuntimeConfig(ctx)
+	if grpcstatus.Code(err) == codes.Unavailable {
+		return nil
+	}
+	if err != nil || r.GetLinux() == nil {
+		return []Finding{warn("name the runtime's with --cgroup-driver", "the runtime does not say its own; monopod takes %s", m.fallback())}
+	}
+	its := strings.ToLower(r.Linux.CgroupDriver.String())
+	if mine != "auto" && mine != its {
+		return []Finding{fail("leave out --cgroup-driver", "monopod has %s and the runtime %s: no pod can start", mine, its)}
+	}
+	if comm, _ := os.ReadFile(m.file("proc/1/comm")); its == "cgroupfs" && strings.TrimSpace(string(comm)) == "systemd" && m.unified() {
+		return []Finding{warn("set SystemdCgroup = true in /etc/containerd/config.toml, drain the node's pods and restart both",
+			"cgroupfs, while systemd manages the cgroups of this machine: two that write to one tree")}
+	}
+	return []Finding{ok("%s, as the runtime", its)}
+}
+
+func (m *Machine) fallback() string {
+	if m.Config.CgroupDriver != "auto" {
+		return m.Config.CgroupDriver
+	}
+	if m.Config.FallbackDriver != "" {
+		return m.Config.FallbackDriver
+	}
+	return "cgroupfs"
+}
