@@ -6,6 +6,7 @@
 //	main.go                  signals, the only os.Exit
 //	  cli/                     commands, one file each
 //	    command/                 flags in any order, exit codes, help, completion, man page
+//	    diff/                    what manifests would change of the pods that run
 //	    logs/                    containers' logs in the order of time
 //	    client/                  the socket, the last known state, names
 //	    print/                   tables, words, colours

@@ -144,14 +144,17 @@ func TestLongValuesAreShortened(t *testing.T) {
 }
 
 // A change in place is not carried out yet.
-func TestAnyDifferenceReplacesThePod(t *testing.T) {
-	for _, k := range []Kind{Live, Resize, Restart, Replace} {
-		if got := Plan(Verdict{Kind: k}); got != Replace {
+func TestAnotherDigestReplacesThePod(t *testing.T) {
+	for _, k := range []Kind{Nothing, Live, Resize, Restart, Replace} {
+		if got := Plan(Verdict{Kind: k}, false); got != Replace {
 			t.Errorf("%v is planned as %v", k, got)
 		}
 	}
-	if got := Plan(Verdict{}); got != Nothing {
-		t.Errorf("no difference is planned as %v", got)
+	if got := Plan(Verdict{}, true); got != Nothing {
+		t.Errorf("the same manifest is planned as %v", got)
+	}
+	if got := Plan(Verdict{Kind: Replace}, true); got != Replace { // a uid is in no digest
+		t.Errorf("another uid is planned as %v", got)
 	}
 }
 

@@ -165,30 +165,38 @@ func swap(v reflect.Value) {
 	v.Index(1).Set(first)
 }
 
-// edit makes one edit: first a field is chosen, then a place that has it.
-func (m *mutator) edit(p *v1.Pod) {
-	var all []site
-	all = append(all, m.sites("PodSpec", reflect.ValueOf(&p.Spec).Elem())...)
+// all returns the edits that are possible of a pod.
+func (m *mutator) all(p *v1.Pod) []site {
+	all := m.sites("PodSpec", reflect.ValueOf(&p.Spec).Elem())
 	all = append(all, m.sites("ObjectMeta.Labels", reflect.ValueOf(&p.Labels).Elem())...)
-	all = append(all, m.sites("ObjectMeta.Annotations", reflect.ValueOf(&p.Annotations).Elem())...)
-	amounts := m.IntN(6) == 0 // or a resize is rare
-	known := m.IntN(5) > 0    // volumes have most of all fields, and one kind
+	return append(all, m.sites("ObjectMeta.Annotations", reflect.ValueOf(&p.Annotations).Elem())...)
+}
+
+// fields returns those of the types that fields of several kinds are in: volumes have most of
+// all fields, and one kind.
+func (m *mutator) fields(p *v1.Pod) []string {
+	types := map[string]bool{"ResourceRequirements": true, "VolumeMount": true, "ContainerPort": true, "EnvVar": true}
+	for _, row := range fieldKinds {
+		types[reflect.TypeOf(row.of).Name()] = true
+	}
 	var fields []string
-	for _, s := range all {
-		holder, _, _ := strings.Cut(s.field, ".")
-		if amounts && holder != "ResourceRequirements" {
-			continue
-		}
-		if !known || holder == "ResourceRequirements" || holder == "ObjectMeta" || slices.ContainsFunc(fieldKinds, func(row fieldKind) bool {
-			return reflect.TypeOf(row.of).Name() == holder
-		}) {
+	for _, s := range m.all(p) {
+		if holder, _, _ := strings.Cut(s.field, "."); types[holder] {
 			fields = append(fields, s.field)
 		}
 	}
 	slices.Sort(fields)
-	fields = slices.Compact(fields)
-	field := fields[m.IntN(len(fields))]
-	all = slices.DeleteFunc(all, func(s site) bool { return s.field != field })
-	m.met[field] = true
-	all[m.IntN(len(all))].edit()
+	return slices.Compact(fields)
+}
+
+// edit makes an edit of a field; "": of any, or if the pod has none such.
+func (m *mutator) edit(p *v1.Pod, field string) {
+	all := m.all(p)
+	one := slices.DeleteFunc(slices.Clone(all), func(s site) bool { return s.field != field })
+	if len(one) == 0 {
+		one = all
+	}
+	s := one[m.IntN(len(one))]
+	m.met[s.field] = true
+	s.edit()
 }

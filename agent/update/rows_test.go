@@ -133,6 +133,7 @@ func podResources(cpu, memory string) *v1.ResourceRequirements {
 
 var restart = []row{
 	{"an image", app(func(c *v1.Container) { c.Image = "web:2" }), Restart, "app=restart", `spec.containers[app].image: "web:1" -> "web:2"`},
+	{"an image with a telling name", app(func(c *v1.Container) { c.Image = "token:2" }), Restart, "app=restart", `spec.containers[app].image: "web:1" -> "token:2"`},
 	{"a command", app(func(c *v1.Container) { c.Command = []string{"/web2"} }), Restart, "app=restart", `spec.containers[app].command: ["/web"] -> ["/web2"]`},
 	{"no command", app(func(c *v1.Container) { c.Command = nil }), Restart, "app=restart", `spec.containers[app].command: ["/web"] -> unset`},
 	{"an argument", app(func(c *v1.Container) { c.Args = append(c.Args, "-x") }), Restart, "app=restart", `spec.containers[app].args: ["--verbose"] -> ["--verbose","-x"]`},

@@ -74,10 +74,11 @@ func (v Verdict) Named(k Kind) []string {
 	return names
 }
 
-// Plan returns what the agent does about a verdict. It does not carry out changes in
-// place yet: whatever differs replaces the pod.
-func Plan(v Verdict) Kind {
-	if v.Kind == Nothing {
+// Plan returns what the agent does about a verdict. same says that both manifests have
+// the same digest. Changes in place are not carried out yet: another digest replaces the
+// pod, even if it means the same.
+func Plan(v Verdict, same bool) Kind {
+	if same && v.Kind == Nothing {
 		return Nothing
 	}
 	return Replace

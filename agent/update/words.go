@@ -26,7 +26,7 @@ var secretive = regexp.MustCompile(`(?i)passw|secret|token|credential|api-?key|p
 // change tells two values of which one may be missing, unless they may be secret.
 func change(p place, a, b reflect.Value) string {
 	x, y := p.text(a), p.text(b)
-	if p.mute || secretive.MatchString(x) || secretive.MatchString(y) || secretive.MatchString(p.path) {
+	if p.mute || p.name != "Container.Image" && secretive.MatchString(x+" "+y+" "+p.path) {
 		switch none {
 		case x:
 			return added
