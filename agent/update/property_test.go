@@ -28,6 +28,7 @@ type view struct {
 	order   []string          // of the containers
 	configs map[string]string // of containers, without cpu and memory
 	amounts map[string]string // cpu and memory of containers
+	scores  map[string]int64  // of containers, when the machine lacks memory
 	all     string            // all of it
 }
 
@@ -49,7 +50,7 @@ func jsonOf(v any) string {
 // viewOf returns what the pod is for the runtime. What a pod may not have is an error that
 // is part of the view.
 func viewOf(p *v1.Pod) view {
-	v, n := view{configs: map[string]string{}, amounts: map[string]string{}}, host()
+	v, n := view{configs: map[string]string{}, amounts: map[string]string{}, scores: map[string]int64{}}, host()
 	p = p.DeepCopy()
 	p.Status = v1.PodStatus{}
 	volumes := map[string]volume.Mount{}
@@ -99,6 +100,7 @@ func (v *view) containerOf(p *v1.Pod, c *v1.Container, in podspec.Input, n *pods
 		return
 	}
 	v.all += jsonOf(config)
+	v.scores[c.Name] = config.Linux.Resources.OomScoreAdj
 	config.Linux.Resources.OomScoreAdj = 0 // which the runtime cannot change later on
 	v.amounts[c.Name] = jsonOf(config.Linux.Resources)
 	config.Linux.Resources = nil
@@ -133,6 +135,7 @@ func holes(v Verdict, old, new *v1.Pod) []string {
 	least(Replace, "the set of containers", !slices.Equal(a.order, b.order))
 	for _, name := range a.order {
 		least(Resize, "what "+name+" may use", a.amounts[name] != b.amounts[name])
+		least(Resize, "the score of "+name, a.scores[name] != b.scores[name])
 		least(Restart, "container "+name, a.configs[name] != b.configs[name])
 		if v.Kind == Replace {
 			continue
