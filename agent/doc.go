@@ -6,6 +6,7 @@
 //	main.go                  signals, the only os.Exit
 //	  cli/                     commands, one file each
 //	    command/                 flags in any order, exit codes, help, completion, man page
+//	    diff/                    what manifests would change of the pods that run
 //	    logs/                    containers' logs in the order of time
 //	    client/                  the socket, the last known state, names
 //	    print/                   tables, words, colours
@@ -23,6 +24,7 @@
 //	  node/                    what the machine is, has and lacks; the Node report
 //	  pleg/                    relist, event stream, cache: what the runtime has
 //	  checkpoint/              what survives on disk
+//	  update/                  pure: how a running pod becomes the next version of itself
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
 //	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ panics/ saidonce/ elide/
 //	  status/ events/ metrics/ stats/ server/

@@ -21,7 +21,7 @@ import (
 // room of the agent's, but for the few named here.
 var (
 	// spine, from the bottom up: each imports those before it.
-	spine = []string{"podspec", "checkpoint", "pleg", "node", "podhosts", "instance", "admission", "plan", "podstatus", "gc", "podevents", "worker"}
+	spine = []string{"podspec", "update", "checkpoint", "pleg", "node", "podhosts", "instance", "admission", "plan", "podstatus", "gc", "podevents", "worker"}
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
 		"config": {"manifests", "manifests/decode"},
@@ -37,13 +37,15 @@ var (
 	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "worker": {"gc"}}
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
-		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/client", "agent/cli/command", "agent/cli/logs", "agent/cli/print", "agent/config", "agent/doctor",
+		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/client", "agent/cli/command", "agent/cli/diff", "agent/cli/logs", "agent/cli/print", "agent/cli/terminal", "agent/config", "agent/doctor",
 			"agent/once", "agent/status", "agent/stream", "agent/volume", "cri", "manifests", "manifests/decode", "manifests/defaults"},
 		"agent/cli/client":   {"agent/cli/print", "agent/events", "agent/status", "cri", "manifests/decode"},
 		"agent/cli/clitest":  {"agent/server", "agent/status"},
 		"agent/cli/command":  {"agent/cli/client", "agent/cli/print", "agent/status", "manifests/decode"},
+		"agent/cli/diff":     {"agent/cli/client", "agent/cli/print", "agent/config", "agent/status", "agent/update", "manifests"},
 		"agent/cli/logs":     {"agent/cli/client", "agent/cli/print", "agent/podlog", "manifests/defaults"},
 		"agent/cli/print":    {"agent/status", "manifests/defaults"},
+		"agent/cli/terminal": {"agent/stream"},
 		"agent/doctor":       {"agent/checkpoint", "agent/cli/print", "agent/config", "cri"},
 		"agent/once":         {"agent/cli/print", "agent/podlog", "agent/safefile", "agent/status", "agent/volume", "manifests", "manifests/decode", "manifests/defaults"},
 		"cgroups":            {"manifests/poduid"},

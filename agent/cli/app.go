@@ -40,6 +40,7 @@ several pods have is refused, and the candidates are named.`,
 				Name: "validate", ArgsUsage: "FILE|DIR|- ...", Usage: "check manifests as the agent would",
 				Flags: []cli.Flag{nodeNameFlag(), command.ConfigFlag()}, Action: validate,
 			},
+			diffCommand(),
 			{
 				Name: "config", Usage: "print what can be set, documented", Action: printConfig,
 				Flags: []cli.Flag{&cli.BoolFlag{Name: "defaults",

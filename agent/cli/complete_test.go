@@ -98,6 +98,7 @@ func TestComplete(t *testing.T) {
 		"run ":                    "",
 		"validate ":               ":files",
 		"validate x.yaml ":        ":files",
+		"diff -o json x.yaml ":    ":files",
 		"completion ":             "bash fish zsh",
 		"completion bash ":        "",
 		"ps --no":                 "--no-headers",

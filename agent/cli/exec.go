@@ -20,6 +20,7 @@ import (
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
+	"monopod/agent/cli/terminal"
 	"monopod/agent/status"
 	"monopod/agent/stream"
 	"monopod/cri"
@@ -176,14 +177,14 @@ monopod.`,
 func runExec(c *cli.Context, o ExecOptions) error {
 	input, tty := c.Bool("stdin"), c.Bool("tty")
 	signal.Ignore(syscall.SIGPIPE) // a closed output is an error, after which the terminal is restored
-	ctx, stop := untilSignal(context.WithoutCancel(c.Context))
+	ctx, stop := terminal.UntilSignal(context.WithoutCancel(c.Context))
 	defer stop()
 	o.Streams = stream.Streams{Out: c.App.Writer, Err: c.App.ErrWriter, TTY: tty}
 	if input {
 		o.Streams.In = c.App.Reader
 	}
 	keys, typed := c.App.Reader.(*os.File)
-	typed = typed && isTerminal(keys)
+	typed = typed && terminal.Is(keys)
 	if tty && input && !typed {
 		fmt.Fprintln(c.App.ErrWriter, "monopod: standard input is no terminal: the command gets none either")
 		tty, o.Streams.TTY = false, false
@@ -191,15 +192,15 @@ func runExec(c *cli.Context, o ExecOptions) error {
 	restore := func() {}
 	if tty {
 		screen, _ := c.App.Writer.(*os.File)
-		if typed && !isTerminal(screen) {
+		if typed && !terminal.Is(screen) {
 			screen = keys
 		}
-		sizes, unwatch := terminalSizes(screen)
+		sizes, unwatch := terminal.Sizes(screen)
 		defer unwatch()
 		o.Streams.Sizes = sizes
 		if input {
 			var err error
-			if restore, err = rawTerminal(keys); err != nil {
+			if restore, err = terminal.Raw(keys); err != nil {
 				return err
 			}
 			defer restore()
@@ -207,7 +208,7 @@ func runExec(c *cli.Context, o ExecOptions) error {
 	}
 	code, err := Exec(ctx, o)
 	restore()
-	if signaled := (*interrupted)(nil); errors.As(context.Cause(ctx), &signaled) {
+	if signaled := (*terminal.Interrupted)(nil); errors.As(context.Cause(ctx), &signaled) {
 		err = signaled // also if it interrupted a call
 	}
 	return execEnd(code, err)
@@ -215,7 +216,7 @@ func runExec(c *cli.Context, o ExecOptions) error {
 
 // execEnd makes an exit code of how a command ended.
 func execEnd(code int, err error) error {
-	var signaled *interrupted
+	var signaled *terminal.Interrupted
 	var start *stream.StartError
 	switch {
 	case err == nil && code == 0:

@@ -12,6 +12,7 @@ import (
 
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
+	"monopod/agent/cli/terminal"
 )
 
 // refreshEvery is how often --watch refreshes.
@@ -58,9 +59,9 @@ func screenOf(c *cli.Context, output, instead string) (rows func() int, err erro
 	switch {
 	case output == "json" || output == "yaml" || output == "name":
 		return nil, command.UsageError("--watch prints no %s; leave one of them out", output)
-	case !isTerminal(screen) && instead != "":
+	case !terminal.Is(screen) && instead != "":
 		return nil, command.UsageError("--watch needs a terminal; %s", instead)
-	case !isTerminal(screen):
+	case !terminal.Is(screen):
 		return nil, command.UsageError("--watch needs a terminal; leave it out")
 	}
 	return func() int {

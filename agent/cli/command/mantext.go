@@ -7,7 +7,7 @@ var manSections = []struct {
 }{
 	{"EXIT STATUS", []struct{ name, text string }{
 		{"0", "It was done, or what was asked for is so."},
-		{"1", "It was not done; a sentence on standard error says why."},
+		{"1", "It was not done; a sentence on standard error says why. diff: something would change."},
 		{"2", "Wrong flags or arguments, or invalid manifests."},
 		{"3", "ps, describe: the agent does not run; what it reported last was printed. forget, restart: the agent does not run, and nothing was done."},
 		{"124", "wait, restart: the time given by --timeout was over."},

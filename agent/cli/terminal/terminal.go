@@ -1,4 +1,5 @@
-package cli
+// Package terminal is what a terminal gives a command: keys, sizes, signals.
+package terminal
 
 import (
 	"context"
@@ -13,17 +14,17 @@ import (
 	"monopod/agent/stream"
 )
 
-// interrupted is the cause of a context that ended with a signal.
-type interrupted struct{ Signal syscall.Signal }
+// Interrupted is the cause of a context that ended with a signal.
+type Interrupted struct{ Signal syscall.Signal }
 
-func (i *interrupted) Error() string { return fmt.Sprintf("ended by the signal %s", i.Signal) }
+func (i *Interrupted) Error() string { return fmt.Sprintf("ended by the signal %s", i.Signal) }
 
 // ExitCode is a shell's for a program that a signal ended.
-func (i *interrupted) ExitCode() int { return 128 + int(i.Signal) }
+func (i *Interrupted) ExitCode() int { return 128 + int(i.Signal) }
 
-// untilSignal returns a context that ends with the first SIGINT, SIGTERM or
+// UntilSignal returns a context that ends with the first SIGINT, SIGTERM or
 // SIGHUP, with an *Interrupted as its cause; a second one ends the process.
-func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
+func UntilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	came := make(chan os.Signal, 1)
 	signal.Notify(came, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -32,7 +33,7 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 		select {
 		case s := <-came:
 			signal.Reset(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-			cancel(&interrupted{s.(syscall.Signal)})
+			cancel(&Interrupted{s.(syscall.Signal)})
 		case <-ctx.Done():
 		}
 	})
@@ -43,9 +44,9 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// rawTerminal makes the terminal pass on each key as it is typed, until restore
+// Raw makes the terminal pass on each key as it is typed, until restore
 // is called, which may be more than once.
-func rawTerminal(f *os.File) (restore func(), err error) {
+func Raw(f *os.File) (restore func(), err error) {
 	fd := int(f.Fd())
 	before, err := term.MakeRaw(fd)
 	if err != nil {
@@ -55,15 +56,15 @@ func rawTerminal(f *os.File) (restore func(), err error) {
 	return func() { once.Do(func() { term.Restore(fd, before) }) }, nil
 }
 
-// isTerminal reports whether f is one.
-func isTerminal(f any) bool {
+// Is reports whether f is one.
+func Is(f any) bool {
 	file, ok := f.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// terminalSizes sends the terminal's size now and whenever it changes, until
+// Sizes sends the terminal's size now and whenever it changes, until
 // stop is called.
-func terminalSizes(f *os.File) (sizes <-chan stream.Size, stop func()) {
+func Sizes(f *os.File) (sizes <-chan stream.Size, stop func()) {
 	changed := make(chan os.Signal, 1)
 	out, ended := make(chan stream.Size), make(chan struct{})
 	signal.Notify(changed, syscall.SIGWINCH)

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"monopod/agent/cli/command"
+	"monopod/agent/cli/diff"
+	"monopod/agent/cli/print"
+)
+
+func diffCommand() *cli.Command {
+	var o Options
+	return &cli.Command{
+		Name: "diff", ArgsUsage: "FILE|DIR|- ...", Usage: "say what manifests would change of the pods that run",
+		Description: `
+Each pod is new, unchanged or replaced, with the fields that differ. Values of
+variables and what may be secret are not told. Of a folder that is the agent's
+own, or with --prune in place of it, it also says which pods would be removed.
+
+The settings are the agent's unless --config gives others. Where the agent does
+not run, this is said on standard error, and what it reported last counts.
+
+Exit codes: 0: nothing would change; 1: something would; 2: wrong flags, a
+manifest is refused, or it is not known what runs.`,
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "prune", Usage: "take the folder for all that the agent's folder will have"},
+			command.OutputFlag(&o.Output, "json or yaml"),
+			nodeNameFlag(),
+			command.ConfigFlag(),
+			command.SocketFlag(&o.Socket),
+			command.RootFlag(&o.Root),
+		},
+		Action: func(c *cli.Context) error {
+			r, err := diffOf(c, o.on(c))
+			if err != nil {
+				return command.UsageError("%w", err)
+			}
+			if err := r.Print(c.App.Writer, o.Output); err != nil {
+				return err
+			}
+			if r.Changes > 0 {
+				return cli.Exit("", command.ExitFailed)
+			}
+			return nil
+		},
+	}
+}
+
+// diffOf compares what the arguments give with what the agent has.
+func diffOf(c *cli.Context, o *Options) (diff.Report, error) {
+	var none diff.Report
+	args := c.Args().Slice()
+	folders := diff.Folders(args)
+	switch {
+	case len(args) == 0:
+		return none, fmt.Errorf("diff what? Give files or folders, or - for standard input")
+	case c.Bool("prune") && len(folders) == 0:
+		return none, fmt.Errorf("--prune needs a folder")
+	}
+	cfg, _, err := readSettings(c)
+	if err != nil {
+		return none, err
+	}
+	o.Now = time.Now()
+	k, err := o.open(c.Context)
+	if err != nil {
+		return none, err
+	}
+	cfg = diff.Settings(c.Context, k, o.Socket, cfg, command.GivenBy(c, "config") == "")
+	v, err := checkAll(c.Context, cfg, nil, args, c.App.Reader)
+	if err != nil {
+		return none, err
+	}
+	v.checkUIDs()
+	refused := false
+	for _, f := range v.files {
+		for _, p := range f.Problems {
+			fmt.Fprintln(c.App.ErrWriter, print.ProblemLine(p, ""))
+			refused = refused || !p.Warning
+		}
+	}
+	if refused {
+		return none, fmt.Errorf("nothing was compared: a manifest is refused")
+	}
+	whole := c.Bool("prune") || slices.ContainsFunc(folders, func(dir string) bool { return diff.Same(dir, k.Manifests.Dir) })
+	return diff.Of(k, v.pods, v.from, whole), nil
+}

@@ -1,0 +1,111 @@
+// Package diff says what manifests would change of the pods that run.
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/client"
+	"monopod/agent/status"
+	"monopod/agent/update"
+	"monopod/manifests"
+)
+
+// Report is what would become of pods.
+type Report struct {
+	Pods    []Pod `json:"pods"`    // sorted by name
+	Changes int   `json:"changes"` // of the pods, how many would not stay as they are
+}
+
+// Pod is what would become of one pod.
+type Pod struct {
+	Name       string          `json:"pod"`            // namespace/name
+	File       string          `json:"file,omitempty"` // that gives it, as the person gave it
+	Action     Action          `json:"action"`
+	Difference *update.Verdict `json:"difference,omitempty"` // of a pod that runs and would change
+}
+
+// Action is what the agent would do about a pod.
+type Action string
+
+const (
+	New       Action = "new"
+	Removed   Action = "removed"
+	Unchanged Action = "unchanged"
+)
+
+// planned are the actions by what update.Plan says.
+var planned = map[update.Kind]Action{
+	update.Nothing: Unchanged, update.Live: "updated", update.Resize: "resized", update.Restart: "restarted", update.Replace: "replaced",
+}
+
+// Of compares desired pods with those that an agent has. from are their files, by
+// namespace/name. whole says that they are all that the agent's folder would give.
+func Of(k *client.Known, desired []*manifests.Pod, from map[string]string, whole bool) Report {
+	has := map[string]*v1.Pod{}
+	for i := range k.Pods {
+		if p := &k.Pods[i]; p.DeletionTimestamp == nil { // one that leaves would come back as another
+			has[p.Namespace+"/"+p.Name] = p
+		}
+	}
+	r := Report{Pods: []Pod{}}
+	for _, p := range desired {
+		name := p.Key().String()
+		r.Pods = append(r.Pods, compare(has[name], p, from[name]))
+		delete(has, name)
+	}
+	for name, p := range has {
+		if whole && p.Annotations["kubernetes.io/config.source"] != "http" {
+			r.Pods = append(r.Pods, Pod{Name: name, Action: Removed})
+		}
+	}
+	slices.SortFunc(r.Pods, func(a, b Pod) int { return strings.Compare(a.Name, b.Name) })
+	for _, p := range r.Pods {
+		if p.Action != Unchanged {
+			r.Changes++
+		}
+	}
+	return r
+}
+
+// compare says what would become of a pod; has is nil if the agent does not have it.
+func compare(has *v1.Pod, desired *manifests.Pod, file string) Pod {
+	p := Pod{Name: desired.Key().String(), File: file, Action: New}
+	if has == nil {
+		return p
+	}
+	has = has.DeepCopy()
+	delete(has.Annotations, status.AnnProblems)
+	same := manifests.Restored(has) == desired.Digest
+	v := update.Compare(has, desired.Pod)
+	kind := update.Plan(v, same)
+	if p.Action = planned[kind]; kind == update.Nothing {
+		return p
+	}
+	for i := range v.Fields {
+		if kind >= update.Restart {
+			v.Fields[i].Note = "" // containers start with what is new
+		}
+	}
+	p.Difference = &v
+	return p
+}
+
+// counts returns how many pods have each action, the most frequent ones first.
+func (r Report) counts() []string {
+	n := map[Action]int{}
+	for _, p := range r.Pods {
+		n[p.Action]++
+	}
+	all := slices.SortedFunc(maps.Keys(n), func(a, b Action) int { return cmp.Or(n[b]-n[a], cmp.Compare(a, b)) })
+	var out []string
+	for _, a := range all {
+		out = append(out, fmt.Sprintf("%d %s", n[a], a))
+	}
+	return out
+}

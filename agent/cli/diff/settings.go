@@ -1,0 +1,63 @@
+package diff
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/client"
+	"monopod/agent/config"
+)
+
+// Settings returns cfg with what the agent goes by when it makes pods of manifests: the
+// node's name, unless cfg has one, and with all also the rest. Where no agent answers, its
+// pods tell the node, and whether it is in their names.
+func Settings(ctx context.Context, k *client.Known, socket string, cfg config.Config, all bool) config.Config {
+	var answer struct {
+		Settings struct {
+			NodeName       string
+			PodNameSuffix  bool
+			Validation     string `json:"fieldValidation"`
+			RuntimeClasses map[string]string
+		} `json:"kubeletconfig"`
+	}
+	s := &answer.Settings
+	if k.Down() || client.GetJSON(ctx, socket, "/configz", &answer) != nil || s.NodeName == "" {
+		s.Validation, s.RuntimeClasses = cfg.Validation, cfg.RuntimeClasses
+		s.NodeName, s.PodNameSuffix = nodeOf(k.Pods)
+	}
+	cfg.NodeName = cmp.Or(cfg.NodeName, s.NodeName)
+	if all {
+		cfg.PodNameSuffix, cfg.Validation, cfg.RuntimeClasses = s.PodNameSuffix, s.Validation, s.RuntimeClasses
+	}
+	return cfg
+}
+
+// nodeOf returns the node of pods, and whether their names end with it.
+func nodeOf(pods []v1.Pod) (node string, suffix bool) {
+	for i := range pods {
+		if node = pods[i].Spec.NodeName; !strings.HasSuffix(pods[i].Name, "-"+strings.ToLower(node)) {
+			return node, false
+		}
+	}
+	return node, true
+}
+
+// Folders returns those arguments that are folders.
+func Folders(args []string) []string {
+	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
+		info, err := os.Stat(arg)
+		return err != nil || !info.IsDir()
+	})
+}
+
+// Same reports whether two paths lead to one folder.
+func Same(a, b string) bool {
+	x, err := os.Stat(a)
+	y, failed := os.Stat(b)
+	return err == nil && failed == nil && os.SameFile(x, y)
+}

@@ -1,0 +1,250 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"monopod/agent/cli/clitest"
+	"monopod/agent/cli/command"
+	"monopod/agent/config"
+	"monopod/agent/server"
+	"monopod/agent/status"
+	"monopod/manifests"
+)
+
+// What the agent of these tests runs.
+const (
+	diffWeb = `apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {app: web}}
+spec:
+  containers:
+  - name: app
+    image: reg.io/web:1
+    env: [{name: MODE, value: fast}, {name: PASSWORD, value: hunter2}]
+    resources: {limits: {cpu: "1", memory: 268435456}}
+  - {name: side, image: "reg.io/side:1"}
+`
+	diffAPI = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: api}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: api}}
+  template:
+    metadata: {labels: {app: api}}
+    spec: {containers: [{name: c, image: "reg.io/api:1"}]}
+`
+	diffOld = "apiVersion: v1\nkind: Pod\nmetadata: {name: old}\nspec: {containers: [{name: c, image: \"reg.io/old:1\"}]}\n"
+	diffURL = "apiVersion: v1\nkind: Pod\nmetadata: {name: far}\nspec: {containers: [{name: c, image: \"reg.io/far:1\"}]}\n"
+)
+
+// diffRig is an agent with a folder of manifests, and a folder of other ones beside it.
+type diffRig struct {
+	t            *testing.T
+	own, other   string
+	socket, root string
+	store        *status.Store
+	out          bytes.Buffer
+}
+
+func newDiffRig(t *testing.T, o manifests.Options, cfg func(*config.Config)) *diffRig {
+	r := &diffRig{t: t, own: t.TempDir(), other: t.TempDir(), root: t.TempDir()}
+	r.store = clitest.Store(t, filepath.Join(r.root, "status"))
+	for name, text := range map[string]string{"web.yaml": diffWeb, "api.yaml": diffAPI, "old.yaml": diffOld, "far.yaml": diffURL} {
+		path := r.write(r.own, name, text)
+		pods, problems := manifests.Decode(path, []byte(text), o)
+		if len(pods) != 1 {
+			t.Fatal(problems)
+		}
+		p := pods[0].Pod
+		if name == "far.yaml" {
+			p.Annotations["kubernetes.io/config.source"] = "http"
+			os.Remove(path)
+		}
+		status.SetProblems(p, []string{"the runtime is slow"})
+		r.store.SetPod(p.Namespace+"/"+p.Name, p)
+	}
+	r.store.SetManifests(status.Manifests{Dir: r.own})
+	c := server.Config{Store: r.store}
+	if cfg != nil {
+		settings := config.Default()
+		cfg(&settings)
+		c.Settings = func() map[string]any { return settings.Configz() }
+	}
+	r.socket = clitest.Serve(t, c)
+	return r
+}
+
+func (r *diffRig) write(dir, name, text string) string {
+	r.t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	return path
+}
+
+// run runs diff and writes down what it says, without the names of folders.
+func (r *diffRig) run(args ...string) string {
+	r.t.Helper()
+	var b bytes.Buffer
+	runTable(r.t, &b, append([]string{"diff", "--socket", r.socket, "--root", r.root}, args...)...)
+	text := strings.NewReplacer(r.own, "OWN", r.other, "OTHER", r.socket, "SOCKET", r.root, "ROOT").Replace(b.String())
+	r.out.WriteString(text)
+	return text
+}
+
+func edge(t *testing.T) *diffRig {
+	return newDiffRig(t, manifests.Options{NodeName: "edge7", NameSuffix: true}, func(c *config.Config) { c.NodeName = "edge7" })
+}
+
+func TestDiffSaysWhatBecomesOfPods(t *testing.T) {
+	r := edge(t)
+	r.write(r.other, "a-web.yaml", strings.NewReplacer("web:1", "web:2", "hunter2", "hunter3", "{app: web}", "{app: web, tier: front}").Replace(diffWeb))
+	r.write(r.other, "b-api.yaml", strings.Replace(diffAPI, "metadata: {name: api}", "# a comment\nmetadata:\n  name: api", 1))
+	r.write(r.other, "c-new.yaml", strings.Replace(diffOld, "name: old", "name: new", 1))
+	r.run(r.other)
+	r.run("--prune", r.other)
+	r.run(r.own)
+	r.run(filepath.Join(r.own, "web.yaml"))
+	r.run("-o", "yaml", r.other)
+	r.run("-o", "json", filepath.Join(r.other, "b-api.yaml"))
+	os.Remove(filepath.Join(r.own, "old.yaml"))
+	r.run(r.own)
+	shown(t, "diff", r.out.String())
+	link := filepath.Join(r.other, "link")
+	if err := os.Symlink(r.own, link); err != nil {
+		t.Fatal(err)
+	}
+	if text := r.run(link); !strings.Contains(text, "removed     default/old-edge7") {
+		t.Errorf("by a link it says\n%s", text)
+	}
+}
+
+func TestDiffTellsNoSecrets(t *testing.T) {
+	r := edge(t)
+	path := r.write(r.other, "web.yaml", strings.ReplaceAll(diffWeb, "hunter2", "hunter3"))
+	for _, output := range [][]string{nil, {"-o", "json"}, {"-o", "yaml"}} {
+		if text := r.run(append(output, path)...); strings.Contains(text, "hunter") || !strings.Contains(text, "env[PASSWORD]") {
+			t.Errorf("%v: it says\n%s", output, text)
+		}
+	}
+}
+
+// The agent goes by the digest of the manifest.
+func TestDiffSaysWhatIsOnlyWrittenOtherwise(t *testing.T) {
+	r := edge(t)
+	text := r.run(r.write(r.other, "web.yaml", strings.Replace(diffWeb, "268435456", "256Mi", 1)))
+	if !strings.Contains(text, "replaced    default/web-edge7") || !strings.Contains(text, "means the same, and is written otherwise") || !strings.HasSuffix(text, "[1]\n") {
+		t.Errorf("it says\n%s", text)
+	}
+}
+
+// diff goes by the settings of the agent, unless it is told others.
+func TestDiffNamesPodsAsTheAgentDoes(t *testing.T) {
+	plain := manifests.Options{NodeName: "edge7"}
+	suffix := manifests.Options{NodeName: "edge7", NameSuffix: true}
+	for _, row := range []struct {
+		name    string
+		options manifests.Options
+		cfg     func(*config.Config)
+		args    []string
+		want    string
+	}{
+		{"said", suffix, func(c *config.Config) { c.NodeName = "edge7" }, nil, "unchanged   default/web-edge7"},
+		{"said without a suffix", plain, func(c *config.Config) { c.NodeName, c.PodNameSuffix = "edge7", false }, nil, "unchanged   default/web "},
+		{"by the pods", suffix, nil, nil, "unchanged   default/web-edge7"},
+		{"by the pods without a suffix", plain, nil, nil, "unchanged   default/web "},
+		{"as told", suffix, func(c *config.Config) { c.NodeName = "edge7" }, []string{"--node-name", "edge8"}, "new         default/web-edge8"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := newDiffRig(t, row.options, row.cfg)
+			if text := r.run(append(row.args, filepath.Join(r.own, "web.yaml"))...); !strings.Contains(text, row.want) {
+				t.Errorf("it lacks %q:\n%s", row.want, text)
+			}
+		})
+	}
+}
+
+func TestDiffWithoutAnAgentGoesByTheLastReport(t *testing.T) {
+	r := edge(t)
+	if err := r.store.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.socket = "/nowhere/s"
+	text := r.run(filepath.Join(r.own, "web.yaml"))
+	if !strings.Contains(text, "unchanged   default/web-edge7") || !strings.Contains(text, "the agent does not run") || strings.Contains(text, "invalid") || strings.HasSuffix(text, "]\n") {
+		t.Errorf("it says\n%s", text)
+	}
+	path := r.write(r.other, "web.yaml", strings.ReplaceAll(diffWeb, "hunter2", "hunter3"))
+	if text := r.run(path); !strings.Contains(text, "env[PASSWORD]: changed") || !strings.HasSuffix(text, "[1]\n") {
+		t.Errorf("it says\n%s", text)
+	}
+	r.root = t.TempDir()
+	if text := r.run(path); !strings.Contains(text, "no monopod answers on SOCKET") || !strings.HasSuffix(text, "[2]\n") {
+		t.Errorf("without a report it says\n%s", text)
+	}
+}
+
+func TestDiffRefusesWhatValidateRefuses(t *testing.T) {
+	r := edge(t)
+	bad := r.write(r.other, "bad.yaml", strings.Replace(diffOld, "image:", "imagee:", 1))
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{bad}, `OTHER/bad.yaml:4:31: spec.containers[0].imagee: unknown field "imagee"`},
+		{[]string{filepath.Join(r.own, "web.yaml"), bad}, "bad.yaml:4"},
+		{[]string{filepath.Join(r.other, "none.yaml")}, "no such file"},
+		{nil, "diff what?"},
+		{[]string{"--prune", filepath.Join(r.own, "web.yaml")}, "--prune needs a folder"},
+		{[]string{"-o", "wide", bad}, "choose json or yaml"},
+	} {
+		if text := r.run(row.args...); !strings.Contains(text, row.want) || !strings.HasSuffix(text, "[2]\n") || strings.Contains(text, "default/web") {
+			t.Errorf("%v: it says\n%s", row.args, text)
+		}
+	}
+}
+
+// A warning does not hinder.
+func TestDiffWarnsAndGoesOn(t *testing.T) {
+	r := edge(t)
+	path := r.write(r.other, "web.yaml", strings.Replace(diffWeb, "reg.io/side:1", "reg.io/UPPER:1", 1))
+	var out, errs bytes.Buffer
+	err := execute(t.Context(), nil, &out, &errs, "diff", "--socket", r.socket, "-o", "json", path)
+	var report struct {
+		Pods    []struct{ Pod, Action string }
+		Changes int
+	}
+	if json.Unmarshal(out.Bytes(), &report) != nil || report.Changes != 1 || len(report.Pods) != 1 || report.Pods[0].Action != "replaced" {
+		t.Errorf("it printed %s", out.String())
+	}
+	if !strings.Contains(errs.String(), "warning: ") || command.ExitCode(err) != 1 {
+		t.Errorf("code %d, warned %q", command.ExitCode(err), errs.String())
+	}
+}
+
+func TestDiffReadsStandardInput(t *testing.T) {
+	r := edge(t)
+	var out, errs bytes.Buffer
+	err := execute(t.Context(), strings.NewReader(diffWeb), &out, &errs, "diff", "--socket", r.socket, "-")
+	if want := "unchanged   default/web-edge7 (-)\n1 unchanged\n"; err != nil || out.String() != want {
+		t.Errorf("%v, it says %q and %q", err, out.String(), errs.String())
+	}
+}
+
+// What leaves comes back as another pod.
+func TestDiffTakesAPodThatLeavesForNew(t *testing.T) {
+	pods := "- metadata: {name: web-n1, namespace: default, deletionTimestamp: \"2026-05-04T11:59:00Z\"}\n  spec: {nodeName: n1, containers: [{name: app, image: i}]}\n"
+	socket := clitest.Agent(t, pods, status.Manifests{}, status.Runtime{})
+	var out, errs bytes.Buffer
+	err := execute(t.Context(), strings.NewReader(diffWeb), &out, &errs, "diff", "--socket", socket, "-")
+	if !strings.HasPrefix(out.String(), "new         default/web-n1 (-)\n") || command.ExitCode(err) != 1 {
+		t.Errorf("%v, it says %q and %q", err, out.String(), errs.String())
+	}
+}

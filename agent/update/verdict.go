@@ -1,0 +1,143 @@
+package update
+
+import (
+	"encoding"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Kind is how much of a pod a difference concerns: of two kinds the later one is more.
+type Kind int
+
+const (
+	Nothing Kind = iota // both versions mean the same
+	Live                // the running pod takes it over: nothing restarts
+	Resize              // containers get other cpu and memory while they run
+	Restart             // containers restart, the sandbox and the other containers stay
+	Replace             // the pod is stopped, and made again with another uid
+)
+
+var kindNames = [...]string{"nothing", "live", "resize", "restart", "replace"}
+
+func (k Kind) String() string {
+	if k < Nothing || k > Replace {
+		return fmt.Sprintf("Kind(%d)", int(k))
+	}
+	return kindNames[k]
+}
+
+var _ encoding.TextMarshaler = Nothing
+
+// MarshalText is String.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// Verdict is how two versions of a pod differ.
+type Verdict struct {
+	Kind Kind `json:"kind"` // the most of all fields
+	// Containers are those that are resized or restart, in the order of the pod; none
+	// if the pod is replaced.
+	Containers []Container `json:"containers,omitempty"`
+	Fields     []Field     `json:"fields,omitempty"` // that differ; none if Kind is Nothing
+}
+
+// Container is a regular container of the pod that is resized or restarts.
+type Container struct {
+	Name string `json:"name"`
+	Kind Kind   `json:"kind"` // Resize or Restart
+}
+
+// Field is a field that differs.
+type Field struct {
+	Path string `json:"path"` // such as spec.containers[app].image
+	Kind Kind   `json:"kind"`
+	// Change is for a person, such as `"web:1" -> "web:2"`. It is short and has no value
+	// of a variable or of an HTTP header.
+	Change string `json:"change"`
+	Note   string `json:"note,omitempty"` // what does not follow the change
+
+	source string // by which a variable of a container refers to the field; "": none can
+}
+
+// String is the path and the change.
+func (f Field) String() string { return f.Path + ": " + f.Change }
+
+// Named returns the names of the containers of a kind, in order.
+func (v Verdict) Named(k Kind) []string {
+	var names []string
+	for _, c := range v.Containers {
+		if c.Kind == k {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// Plan returns what the agent does about a verdict. same says that both manifests have
+// the same digest. Changes in place are not carried out yet: another digest replaces the
+// pod, even if it means the same.
+func Plan(v Verdict, same bool) Kind {
+	if same && v.Kind == Nothing {
+		return Nothing
+	}
+	return Replace
+}
+
+// verdict sums up the fields that were found.
+func (c *comparison) verdict() Verdict {
+	v := Verdict{Fields: c.fields}
+	for _, f := range c.fields {
+		v.Kind = max(v.Kind, f.Kind)
+	}
+	if v.Kind == Replace {
+		return v
+	}
+	for i := range c.new.Spec.Containers {
+		name := c.new.Spec.Containers[i].Name
+		if k := c.touched[name]; k >= Resize {
+			v.Containers = append(v.Containers, Container{name, k})
+		}
+	}
+	for i := range v.Fields {
+		v.Fields[i].Note = c.stale(v.Fields[i].source, v.Named(Restart))
+	}
+	return v
+}
+
+// stale says which variables of containers that do not restart keep the value of a
+// source that changes.
+func (c *comparison) stale(source string, restarts []string) string {
+	if source == "" {
+		return ""
+	}
+	note := ""
+	for _, ct := range running(c.new) {
+		for _, e := range ct.Env {
+			if sourceOf(ct, e.ValueFrom) != source || slices.Contains(restarts, ct.Name) {
+				continue
+			}
+			if note != "" {
+				note += "; "
+			}
+			note += fmt.Sprintf("variable %s of container %s keeps its value until that restarts", e.Name, ct.Name)
+		}
+	}
+	return note
+}
+
+// sourceOf returns what a variable refers to, "" if that is no field that can change
+// while the container runs.
+func sourceOf(c *v1.Container, from *v1.EnvVarSource) string {
+	switch {
+	case from == nil:
+		return ""
+	case from.FieldRef != nil:
+		return from.FieldRef.FieldPath
+	case from.ResourceFieldRef != nil && from.ResourceFieldRef.ContainerName != "":
+		return from.ResourceFieldRef.ContainerName + "/" + from.ResourceFieldRef.Resource
+	case from.ResourceFieldRef != nil:
+		return c.Name + "/" + from.ResourceFieldRef.Resource
+	}
+	return ""
+}

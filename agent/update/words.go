@@ -1,0 +1,130 @@
+package update
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// The words for differences without their values.
+const (
+	added   = "added"
+	removed = "removed"
+	changed = "changed"
+	none    = "unset"
+)
+
+// secretive matches texts that may have a secret in them.
+var secretive = regexp.MustCompile(`(?i)passw|secret|token|credential|api-?key|private-?key|://[^/ ]*:[^/ ]*@`)
+
+// change tells two values of which one may be missing, unless they may be secret.
+func change(p place, a, b reflect.Value) string {
+	x, y := p.text(a), p.text(b)
+	if p.mute || p.name != "Container.Image" && secretive.MatchString(x+" "+y+" "+p.path) {
+		switch none {
+		case x:
+			return added
+		case y:
+			return removed
+		}
+		return changed
+	}
+	return shorten(x, y)
+}
+
+// text is a value; the empty text of a field is none.
+func (p place) text(v reflect.Value) string {
+	if p.name != "" && v.Kind() == reflect.String && v.Len() == 0 {
+		return none
+	}
+	return text(v)
+}
+
+// opaque reports whether a struct is one value.
+func opaque(v reflect.Value) bool {
+	switch v.Interface().(type) {
+	case resource.Quantity, intstr.IntOrString, metav1.Time, metav1.MicroTime:
+		return true
+	}
+	return false
+}
+
+// text is one value as a manifest has it, on one line.
+func text(v reflect.Value) string {
+	if !v.IsValid() {
+		return none
+	}
+	switch one := v.Interface().(type) {
+	case resource.Quantity:
+		return one.String()
+	case intstr.IntOrString:
+		if one.Type == intstr.Int {
+			return strconv.Itoa(one.IntValue())
+		}
+		return quote(one.StrVal)
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return none
+		}
+		return text(v.Elem())
+	case reflect.String:
+		return quote(v.String())
+	case reflect.Slice:
+		if v.Len() == 0 {
+			return none
+		}
+	}
+	out, err := json.Marshal(v.Interface())
+	if err != nil {
+		return fmt.Sprint(v.Interface())
+	}
+	return string(out)
+}
+
+func quote(s string) string { return strconv.QuoteToGraphic(s) }
+
+// given is a value that a map may lack.
+func given(v any, there bool) reflect.Value {
+	if !there {
+		return reflect.Value{}
+	}
+	return reflect.ValueOf(v)
+}
+
+const (
+	most = 48 // characters of a value that are told
+	lead = 12 // of these, before the first that differs
+)
+
+// shorten tells what two texts are, of long ones the part in which they differ.
+func shorten(a, b string) string {
+	x, y := []rune(a), []rune(b)
+	common := 0
+	for common < min(len(x), len(y)) && x[common] == y[common] {
+		common++
+	}
+	return part(x, common) + " -> " + part(y, common)
+}
+
+func part(s []rune, differs int) string {
+	if len(s) <= most {
+		return string(s)
+	}
+	from := min(max(differs-lead, 0), len(s)-most)
+	out := string(s[from:min(from+most, len(s))])
+	if from > 0 {
+		out = "…" + out
+	}
+	if from+most < len(s) {
+		out += "…"
+	}
+	return out
+}
