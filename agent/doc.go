@@ -13,6 +13,7 @@
 //	agent                    the spine: agent.go (wiring), sync.go (the loop)
 //	  worker/                  one goroutine per pod name: observe, plan, apply
 //	  podevents/               the events about one pod name
+//	  fetch/                   the images of a pod's containers, in the background
 //	  gc/                      removes what has no owner any more
 //	  podstatus/               pure: Facts -> v1.PodStatus
 //	  plan/                    pure: Facts -> actions, each with a cause and a reason

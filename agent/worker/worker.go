@@ -14,6 +14,7 @@ import (
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
+	"monopod/agent/fetch"
 	"monopod/agent/image"
 	"monopod/agent/instance"
 	"monopod/agent/metrics"
@@ -64,7 +65,7 @@ const spinLimit = 20
 type Worker struct {
 	*pod
 	Observer  *pleg.Observer
-	fetches   *fetches
+	fetches   *fetch.Set
 	stops     *stops
 	tasks     *tasks
 	hooks     *hooks
@@ -100,7 +101,7 @@ func (ws *Pool) Start(ctx context.Context, all *sync.WaitGroup, key manifests.Ke
 func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*checkpoint.Checkpoint) *Worker {
 	p := newPod(ws, ctx, key, known)
 	w := &Worker{pod: p, failures: map[string]plan.Failure{}, away: plan.Refusals{}, asked: make(chan struct{}, 1)}
-	w.fetches = &fetches{pod: p, all: map[string]*fetch{}}
+	w.fetches = fetch.NewSet(p.fetchSettings())
 	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
 	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
 	w.tasks = &tasks{pod: p, all: map[string]*task{}}
@@ -192,7 +193,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 		w.Uids.Take(types.UID(uid), w.Key) // a previous instance without checkpoint holds its uid, too
 	}
 	settings := w.Settings()
-	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.running(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
+	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.Running(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
 	w.report.dropStale(&s)
 	s.Since = w.report.startOf(&s)
 	w.lookAround(&s)
@@ -242,7 +243,7 @@ func (w *Worker) switchTo(u Update) {
 	maps.DeleteFunc(w.failures, func(key string, _ plan.Failure) bool {
 		return former != nil && plan.OfDesired(key, former)
 	})
-	clear(w.fetches.all)
+	w.fetches.Become(nil)
 }
 
 // passFailed decides when to retry after a pass that failed.
