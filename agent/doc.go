@@ -23,6 +23,7 @@
 //	  node/                    what the machine is, has and lacks; the Node report
 //	  pleg/                    relist, event stream, cache: what the runtime has
 //	  checkpoint/              what survives on disk
+//	  update/                  when a new version takes the place of the one that runs
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
 //	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ panics/ saidonce/ elide/
 //	  status/ events/ metrics/ stats/ server/

@@ -14,6 +14,11 @@ import (
 // because the new ones are not admitted or held.
 func (l *syncLoop) report(s manifests.Snapshot) {
 	waiting, held := l.waitingVersions(), map[string]bool{}
+	for _, w := range l.workers {
+		if next := w.update.Next; next != nil {
+			held[next.File] = true
+		}
+	}
 	order := l.orderProblems(s.Files, held)
 	m := status.Manifests{Dir: l.dir, Problems: slices.Clone(s.Problems)}
 	for _, f := range s.Files {

@@ -53,6 +53,11 @@ type fetch struct {
 	done   chan struct{}
 	images *Images
 	err    error
+
+	// Of a pod that is prepared.
+	failed error     // why the fetch before it failed; nil: there was none
+	tries  int       // that failed before it
+	retry  time.Time // after it has failed; zero: not set yet
 }
 
 // Settings are what a Set uses of its pod's worker.
@@ -97,15 +102,17 @@ func containersOf(p *v1.Pod) []v1.Container {
 // already. Images that are present and may be used are not pulled.
 func (g *Set) Start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig) {
 	if g.all[c.Name] == nil {
-		g.all[c.Name] = g.start(ctx, p, c, sandbox, false)
+		g.all[c.Name] = g.start(ctx, p, c, sandbox, nil)
 	}
 }
 
-// start starts a fetch. again: an earlier one of these images has failed, and that
-// they are pulled was told.
-func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig, again bool) *fetch {
+// start starts a fetch. before: the one that has failed; nil: none.
+func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig, before *fetch) *fetch {
 	about := events.AboutContainer(p, c.Name)
 	f := &fetch{wanted: wantedImages(p, c), since: time.Now(), done: make(chan struct{})}
+	if before != nil {
+		f.failed, f.tries = before.err, before.tries+1
+	}
 	g.Go(func() {
 		defer g.Wake()
 		defer close(f.done)
@@ -114,8 +121,8 @@ func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt
 			img, ref, err = g.Images.Present(ctx, i.name, i.policy, sandbox)
 			if img == nil && err == nil {
 				r := image.Request{Pod: string(p.UID), Image: i.name, Sandbox: sandbox, Secrets: g.Secrets(p)}
-				if g.Events.RecordPull(about, &r); again {
-					r.Begins = nil
+				if g.Events.RecordPull(about, &r); before != nil {
+					r.Begins = nil // it is told once
 				}
 				if img, ref, err = g.Images.Pull(ctx, r); panics.In(err) != nil { // in the pull's own goroutine
 					g.Fault(err, "image pull", c.Name)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/admission"
@@ -49,6 +50,8 @@ type Pool struct {
 	Uids           *admission.UidHolders    // filled by the sync loop
 	Faults         saidonce.Errors          // panics that were logged
 	Suffix         string                   // what the node adds to the names of pods
+	StopsFirst     func(*v1.Pod) bool       // whether the version before stops before anything of the pod is fetched
+	Missing        func(*v1.Pod) string     // which object that a pod refers to is not there; "": all are
 	RuntimeClasses map[string]string        // the runtime's handlers by runtime class
 	Settings       func() plan.PlanSettings // the current ones
 }
@@ -66,6 +69,7 @@ type Worker struct {
 	*pod
 	Observer  *pleg.Observer
 	fetches   *fetch.Set
+	next      *next
 	stops     *stops
 	tasks     *tasks
 	hooks     *hooks
@@ -105,7 +109,8 @@ func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*ch
 	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
 	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
 	w.tasks = &tasks{pod: p, all: map[string]*task{}}
-	w.report = &reporter{pod: p}
+	w.next = newNext(p)
+	w.report = &reporter{pod: p, next: w.next}
 	w.probes = newProbes(p, w.report)
 	w.start = &starter{pod: p, fetches: w.fetches}
 	return w
@@ -184,6 +189,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 		w.report.unseen(u.Pod)
 		return false, time.Time{}
 	}
+	w.contained("update preparation", w.next.look)
 	stopping, hooks := w.stops.states(), w.hooks.states() // before the pod is observed, which shows their effects
 	seen, err := w.observe(ctx)
 	if err != nil {
@@ -208,6 +214,9 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	w.RecordBackOffs(&s, &p)
 	w.recordNetwork(&s, &p)
 	w.report.state(ctx, &s)
+	if u.Next != nil && w.report.sent.Unmade {
+		return false, time.Time{} // the sync loop gives it up for the next version, which interrupts this
+	}
 	if p.Gone {
 		w.Store.RemovePod(w.Key.String())
 		w.report.send(ctx, State{Key: w.Key, Generation: u.Generation, Cleared: true, Gone: true})
@@ -216,7 +225,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	if len(p.Steps) == 0 {
 		w.failed, w.said = 0, ""
 		delete(w.away, plan.PassKey)
-		return false, p.Wake
+		return false, w.next.earliest(p.Wake)
 	}
 	if err := w.Apply(ctx, &s, p.Steps); err != nil {
 		return w.passFailed(ctx, err)
@@ -227,6 +236,8 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 // Update is the desired state of a worker's pod.
 type Update struct {
 	Pod        *manifests.Pod // nil: everything of it must go
+	Next       *manifests.Pod // is prepared while Pod runs; nil: none
+	Refused    string         // why another version has no place on the node; "": none waits for that
 	Generation uint64         // counts the updates of all workers; States repeat it
 	Read       time.Time      // when this version was first read; zero: not known
 }
@@ -237,13 +248,17 @@ func (w *Worker) switchTo(u Update) {
 		return
 	}
 	former := w.current.Pod
-	w.current, w.start.made, w.report.start = u, nil, time.Time{}
+	w.current = u
 	w.retryAt = time.Time{} // one that outlives its timer would never end
+	w.fetches.Become(w.next.follow(u))
+	if former != nil && manifests.Same(former, u.Pod) {
+		return // only what waits is another
+	}
+	w.start.made, w.report.start = nil, time.Time{}
 	w.hooks.forget(nil)
 	maps.DeleteFunc(w.failures, func(key string, _ plan.Failure) bool {
 		return former != nil && plan.OfDesired(key, former)
 	})
-	w.fetches.Become(nil)
 }
 
 // passFailed decides when to retry after a pass that failed.
