@@ -8,7 +8,8 @@ import (
 )
 
 // keepsFormer reports whether the former version of a pod runs until p can: unless it
-// has ended, no container of it was ever created, or p says that it stops first.
+// has ended, no container of it was ever created, or p says that it stops first. What
+// the worker said before it knew of a next version may be true no longer.
 func (l *syncLoop) keepsFormer(p *manifests.Pod) bool {
 	key := p.Key()
 	former, w := l.table.Runs(key), l.workers[key]
@@ -18,7 +19,7 @@ func (l *syncLoop) keepsFormer(p *manifests.Pod) bool {
 	if w == nil {
 		return l.restored[key] != nil
 	}
-	return manifests.Same(w.update.Pod, former) && !w.unmade
+	return manifests.Same(w.update.Pod, former) && (w.update.Next == nil || !w.unmade)
 }
 
 // isPrepared reports whether p is the next version of its name and has what it needs.

@@ -14,6 +14,7 @@ import (
 	"monopod/agent/config"
 	"monopod/agent/node"
 	"monopod/cri/critest"
+	"monopod/manifests"
 )
 
 // offline makes the pulls of an image fail until online.
@@ -451,5 +452,22 @@ func TestAnUpdateForAnotherSystemIsNotPrepared(t *testing.T) {
 			r.Errorf("%d pulls", n)
 		}
 		r.updateWaits("windows")
+	})
+}
+
+// A pod whose container was started a moment ago runs on, too.
+func TestAVersionThatHasJustStartedRunsOn(t *testing.T) {
+	live(t, func(r *rig) {
+		r.offline("img:9")
+		edited := make(chan struct{})
+		r.Fault(critest.On("StartContainer").Nth(1).After(func() {
+			pods, _ := manifests.Decode("/m/0.yaml", []byte(manifest("web", "img:9")), r.options)
+			r.offers <- manifests.Snapshot{Complete: true, Pods: pods}
+			close(edited)
+		}).HangAnswer())
+		r.want(manifest("web", "img:1"))
+		<-edited
+		r.after(time.Minute)
+		r.updateWaits(`image "img:9"`)
 	})
 }

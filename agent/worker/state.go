@@ -50,6 +50,11 @@ func (r *reporter) made(s *plan.Facts) bool {
 	if i := s.Instance(); i != nil && len(i.Containers) > 0 {
 		return true
 	}
+	for key, run := range s.Running {
+		if run.Makes && run.UID == string(s.Pod.UID) && key != plan.SandboxFailure {
+			return true // or will be
+		}
+	}
 	last := r.lastStatus(string(s.Pod.UID))
 	return last != nil && slices.ContainsFunc(slices.Concat(last.InitContainerStatuses, last.ContainerStatuses),
 		func(c v1.ContainerStatus) bool { return c.ContainerID != "" || c.RestartCount > 0 })
