@@ -166,9 +166,14 @@ func TestARebootOfflineStartsTheVersionThatRan(t *testing.T) {
 		r.offline("img:9")
 		r.want(manifest("web", "img:1"))
 		r.want(manifest("web", "img:9"))
-		for range 2 {
+		for k := range 3 {
 			r.kill()
 			r.Reboot()
+			if k == 2 { // the runtime forgets all at a reboot
+				for _, b := range r.Sandboxes() {
+					r.RemoveSandboxBehindBack(b.ID)
+				}
+			}
 			r.start()
 			r.want(manifest("web", "img:9"))
 			r.after(10 * time.Minute)
@@ -191,6 +196,16 @@ func TestAnUpdateThatDoesNotFitLeavesWhatRuns(t *testing.T) {
 			r.after(time.Hour)
 		})
 		r.updateWaits("Node didn't have enough resource: cpu, requested: 3, used: 0, capacity: 2")
+		told := 0
+		r.events.List("").Each(func(e *v1.Event) bool {
+			if e.Type == v1.EventTypeWarning {
+				told += int(max(e.Count, 1))
+			}
+			return true
+		})
+		if told != 1 {
+			r.Errorf("%d events tell that it waits", told)
+		}
 		r.want(cpuPod("web", "img:2", 2)) // what version 1 has counts as free
 		r.after(time.Minute)
 		r.replaced("img:2")
@@ -206,6 +221,9 @@ func TestAnUpdateFollowsOnceAnotherPodMakesRoom(t *testing.T) {
 		r.want(cpuPod("web", "img:2", 2))
 		r.after(time.Minute)
 		r.replaced("img:2")
+		if _, on := r.waitEvents(); on != 1 {
+			r.Errorf("%d events tell that it goes on", on)
+		}
 	})
 }
 
@@ -344,6 +362,19 @@ func TestStopFirstIsTheKubeletsWay(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestASettingEndsTheWaitsOfUpdates(t *testing.T) {
+	live(t, func(r *rig) {
+		r.offline("img:9")
+		r.want(manifest("web", "img:1"))
+		r.want(manifest("web", "img:9"))
+		r.after(time.Minute)
+		r.updateWaits(`image "img:9"`)
+		r.change(func(c *config.Config) { c.UpdateStrategy = "StopFirst" })
+		r.after(time.Minute)
+		r.expect()
+	})
 }
 
 func TestAFullDiskMakesAnUpdateWait(t *testing.T) {
