@@ -28,6 +28,7 @@ import (
 	"monopod/agent/slots"
 	"monopod/agent/stats"
 	"monopod/agent/status"
+	"monopod/agent/update"
 	"monopod/agent/worker"
 	"monopod/cri"
 	"monopod/manifests"
@@ -223,6 +224,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 		Containers: slots.New(startsPerCore * runtime.NumCPU()),
 		Ends:       slots.New(runtime.NumCPU()),
 		Suffix:     nameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans,
+		StopsFirst: a.stopsFirst, Missing: update.NothingMissing,
 	}
 	return nil
 }

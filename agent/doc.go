@@ -15,6 +15,7 @@
 //	agent                    the spine: agent.go (wiring), sync.go (the loop)
 //	  worker/                  one goroutine per pod name: observe, plan, apply
 //	  podevents/               the events about one pod name
+//	  fetch/                   the images of a pod's containers, in the background
 //	  gc/                      removes what has no owner any more
 //	  podstatus/               pure: Facts -> v1.PodStatus
 //	  plan/                    pure: Facts -> actions, each with a cause and a reason
@@ -38,14 +39,15 @@
 //	  -> manifests.Source      reads, decodes, validates, settles removals
 //	  -> Snapshot              complete, in a slot of one: the latest wins
 //	  -> sync loop (sync.go)   start order, admission; starts, updates, retires workers
-//	  -> worker.Update         the desired pod, in a slot of one
+//	  -> worker.Update         the desired pod, in a slot of one; beside it its next version,
+//	                           which is fetched before the pod is stopped (sync_update.go)
 //	  -> worker                pass after pass, until there is nothing to do:
 //	       observe               pleg.Observer: sandboxes and containers of this pod
 //	       plan                  plan.Make: steps of actions, and when to look again
 //	       apply                 cri, cgroups, volume, image, checkpoint
 //	  -> podstatus             the status that follows from the same Facts
 //	  -> status.Store          JSON files by rename; a copy for HTTP and commands
-//	  -> worker.State          back to the loop: cleared, ended, ready, gone
+//	  -> worker.State          back to the loop: cleared, ended, ready, gone, next version prepared
 //
 // Events of the runtime, relists, ticks and probe results only wake a worker, which
 // then looks for itself: a lost event costs time, never truth.

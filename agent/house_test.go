@@ -21,7 +21,7 @@ import (
 // room of the agent's, but for the few named here.
 var (
 	// spine, from the bottom up: each imports those before it.
-	spine = []string{"podspec", "update", "checkpoint", "pleg", "node", "podhosts", "instance", "admission", "plan", "podstatus", "gc", "podevents", "worker"}
+	spine = []string{"podspec", "update", "checkpoint", "pleg", "node", "podhosts", "instance", "admission", "plan", "podstatus", "gc", "podevents", "fetch", "worker"}
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
 		"config": {"manifests", "manifests/decode"},
@@ -34,7 +34,7 @@ var (
 	}
 	below = []string{"cgroups", "cri", "manifests", "manifests/decode", "manifests/defaults", "manifests/poduid"}
 	// notAbove are those that do not see each other though both are in the spine.
-	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "worker": {"gc"}}
+	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "fetch": {"gc"}, "worker": {"gc"}}
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
 		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/client", "agent/cli/command", "agent/cli/diff", "agent/cli/logs", "agent/cli/print", "agent/cli/terminal", "agent/config", "agent/doctor",

@@ -64,6 +64,9 @@ func (w *walk) foul() string {
 	if d := w.twice(); d != "" {
 		return "ran twice at a time: " + d
 	}
+	if d := w.early(); d != "" {
+		return d
+	}
 	if d := w.touched(); d != "" {
 		return d
 	}
@@ -174,10 +177,18 @@ func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
 
 // written returns an instance's checkpoint, an empty one if it is to go.
 func (w *walk) written(uid types.UID) *checkpoint.Checkpoint {
+	if c := w.recordOf(string(uid)); c != nil && !c.IsRemoving() {
+		return c
+	}
+	return &checkpoint.Checkpoint{}
+}
+
+// recordOf returns the checkpoint of a uid as it is on disk; nil: there is none.
+func (w *walk) recordOf(uid string) *checkpoint.Checkpoint {
 	c := &checkpoint.Checkpoint{}
-	b, err := os.ReadFile(filepath.Join(w.dir, "pods", string(uid), "pod.json"))
-	if err != nil || json.Unmarshal(b, c) != nil || c.IsRemoving() {
-		return &checkpoint.Checkpoint{}
+	b, err := os.ReadFile(filepath.Join(w.dir, "pods", uid, "pod.json"))
+	if err != nil || json.Unmarshal(b, c) != nil {
+		return nil
 	}
 	return c
 }

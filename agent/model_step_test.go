@@ -49,6 +49,8 @@ var modelSteps = []step{
 	{2, (*walk).loseEvents},
 	{1, (*walk).slowRuntime},
 	{2, (*walk).slowPulls},
+	{4, (*walk).awaitImage},
+	{3, (*walk).bringImage},
 	{10, (*walk).pass},
 }
 

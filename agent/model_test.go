@@ -52,19 +52,20 @@ type walk struct {
 	wishes map[string]wish // by name of the manifest, what the folder has
 	former map[string]wish // what it had
 
-	offered  map[manifests.Key]*manifests.Pod // what an agent was told last
-	before   map[manifests.Key]account        // what was last found true
-	rebooted bool
-	foreign  []critest.Sandbox
-	noSuffix bool              // the agent adds no node name to names
-	hung     []*critest.Fault  // that can be released
-	left     []critest.Sandbox // of agents whose root dir was wiped
-	leftLogs []string          // folders, likewise
-	orphans  sync.Map          // the beginnings of their ids, and of their containers'
-	answers  *hearsay
-	disk     *disk                     // of the root dir
-	logs     string                    // folder
-	decoded  map[string]*manifests.Pod // of wishes
+	offered    map[manifests.Key]*manifests.Pod // what an agent was told last
+	before     map[manifests.Key]account        // what was last found true
+	rebooted   bool
+	foreign    []critest.Sandbox
+	noSuffix   bool              // the agent adds no node name to names
+	hung       []*critest.Fault  // that can be released
+	left       []critest.Sandbox // of agents whose root dir was wiped
+	leftLogs   []string          // folders, likewise
+	orphans    sync.Map          // the beginnings of their ids, and of their containers'
+	answers    *hearsay
+	succession *succession
+	disk       *disk                     // of the root dir
+	logs       string                    // folder
+	decoded    map[string]*manifests.Pod // of wishes
 
 	sick     sync.Map     // ids of containers
 	badHooks atomic.Int32 // so many postStart hooks will fail
@@ -122,10 +123,16 @@ func walkOnce(t *testing.T, seed uint64, steps int) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w := &walk{rig: &rig{T: t, Runtime: critest.New(t), dir: disk.root, kept: filepath.Join(dir, "kept"), whole: disk.whole, log: &lines{}}, disk: &disk, logs: filepath.Join(dir, "logs"), answers: &hearsay{calls: map[string]int{}},
-			wishes: map[string]wish{}, former: map[string]wish{}, offered: map[manifests.Key]*manifests.Pod{}, before: map[manifests.Key]account{}, decoded: map[string]*manifests.Pod{}}
+			succession: &succession{offers: map[manifests.Key][]*manifests.Pod{}, asked: map[string]bool{}},
+			wishes:     map[string]wish{}, former: map[string]wish{}, offered: map[manifests.Key]*manifests.Pod{}, before: map[manifests.Key]account{}, decoded: map[string]*manifests.Pod{}}
 		w.configure = func(c *config.Config) { c.PodLogs, c.PodNameSuffix = w.logs, !w.noSuffix }
 		w.facts = func(f *node.Facts) { f.Allocatable = amounts("cpu", strconv.Itoa(modelCPUs), "pods", "110") }
-		w.mangle = w.answers.mangle
+		w.mangle = func(args, reply any) {
+			if reply == nil {
+				w.watchStops(args)
+			}
+			w.answers.mangle(args, reply)
+		}
 		w.CountOnly()
 		w.AddImage("img:1", "img:2")
 		w.OnExec(w.exec)
@@ -236,6 +243,7 @@ func (w *walk) deliver() {
 		now[p.Key()] = p
 		s.Pods = append(s.Pods, p)
 	}
+	w.succession.offer(now)
 	select {
 	case <-w.offers:
 	default:
@@ -265,6 +273,7 @@ func (w *walk) calm() {
 	w.sick.Clear()
 	w.OnPull("img:3", 0, nil)
 	w.OnPull("img:4", 0, nil)
+	w.bringAll()
 	synctest.Wait()
 	w.deliver()
 	synctest.Wait()

@@ -21,6 +21,11 @@ func (l *syncLoop) hideSecrets(all []*manifests.Pod) {
 	for k := range all {
 		pods[k] = all[k].Pod
 	}
+	for _, w := range l.workers {
+		if w.update.Next != nil { // the version that runs on
+			pods = append(pods, w.update.Pod.Pod)
+		}
+	}
 	l.shared.Events.Know(pods)
 }
 
@@ -38,6 +43,9 @@ func (l *syncLoop) recordProblems(m *status.Manifests) {
 	now := map[string]bool{}
 	tell := func(about string, all []status.Problem) {
 		for _, p := range all {
+			if p.Waits {
+				continue // the pod has the event
+			}
 			text := p.Error()
 			if now[text] = true; !l.wrong[text] {
 				l.shared.Events.Record(events.FileRef(about), v1.EventTypeWarning, "FailedValidation", text)

@@ -40,6 +40,7 @@ type syncLoop struct {
 	facts    chan factsRead         // the machine, read again
 	reading  bool                   // a read of the machine is running
 	pasts    chan []past            // what previous agents reported of held pods
+	due      []manifests.Key        // names whose next versions may start now
 	refused  map[manifests.Key]bool // refused pods whose status is to be reported
 	stale    bool                   // the report of the manifests is to be made again
 	seen     pleg.Relist
@@ -153,8 +154,10 @@ func (l *syncLoop) Wake() {
 // wakeAll wakes all workers and reads the machine again: what is allocatable may
 // have changed.
 func (l *syncLoop) wakeAll(ctx context.Context) {
-	for _, w := range l.workers {
-		w.Wake()
+	for key, w := range l.workers {
+		if w.Wake(); w.update.Next != nil { // another strategy may count
+			l.due = append(l.due, key)
+		}
 	}
 	l.startReadingFacts(ctx)
 }
@@ -274,8 +277,13 @@ func (l *syncLoop) handleState(now worker.State) {
 		return
 	}
 	if !now.Gone {
-		l.setReady(now.Key, w, now.Ready)
-		l.table.Update(now.Key, now.Cleared, now.Ended)
+		if w.prepared, w.unmade, w.lasting = now.Prepared, now.Unmade, w.lasting || now.Waits; w.update.Next != nil && (now.Prepared || now.Unmade || now.Ended) {
+			l.due = append(l.due, now.Key)
+		}
+		if now.Cleared {
+			l.setReady(now.Key, w, now.Ready && (w.update.Next == nil || w.lasting))
+			l.table.Update(now.Key, now.Cleared, now.Ended)
+		}
 		return
 	}
 	l.worked = true

@@ -31,7 +31,12 @@ func (l *syncLoop) admit(ctx context.Context, p *manifests.Pod) {
 func (l *syncLoop) admitPod(ctx context.Context, p *manifests.Pod) {
 	key := p.Key()
 	before, waited := l.table.Rejected(key)
-	version := l.table.Admit(p, metav1.Now().Rfc3339Copy())
+	keeps := l.keepsFormer(p)
+	admit := l.table.Admit
+	if keeps && !l.isPrepared(p) {
+		admit = l.table.Test
+	}
+	version := admit(p, metav1.Now().Rfc3339Copy())
 	now, waits := l.table.Rejected(key)
 	switch {
 	case waits && (!waited || now.Reason != before.Reason || !manifests.Same(now.Pod, before.Pod)):
@@ -42,11 +47,11 @@ func (l *syncLoop) admitPod(ctx context.Context, p *manifests.Pod) {
 		}
 		l.shared.Log.Warn(outcome, "pod", key.String(), "reason", now.Reason, "err", now.Message, "former", version != nil)
 		l.recordRefusal(p, now.Rejection)
-	case waited && !waits:
+	case waited && !waits && version == p:
 		l.shared.Log.Info("pod admitted after waiting", "pod", key.String())
 	}
 	if version != nil || l.restored[key] != nil {
-		l.setDesired(ctx, key, version)
+		l.setVersions(ctx, p, version, keeps)
 	}
 }
 
@@ -58,6 +63,7 @@ func (l *syncLoop) readmit(ctx context.Context) {
 	for _, p := range l.table.Retry() {
 		l.admit(ctx, p)
 	}
+	l.continueUpdates(ctx)
 	for _, key := range l.table.Swaps() {
 		l.shared.Log.Info("pod stops so that pods that wait for each other's allocations can start", "pod", key.String())
 		l.table.Free(key)

@@ -14,6 +14,11 @@ import (
 // because the new ones are not admitted or held.
 func (l *syncLoop) report(s manifests.Snapshot) {
 	waiting, held := l.waitingVersions(), map[string]bool{}
+	for _, w := range l.workers {
+		if next := w.update.Next; next != nil {
+			held[next.File] = true
+		}
+	}
 	order := l.orderProblems(s.Files, held)
 	m := status.Manifests{Dir: l.dir, Problems: slices.Clone(s.Problems)}
 	for _, f := range s.Files {
@@ -32,10 +37,16 @@ func (l *syncLoop) waitingVersions() map[string][]status.Problem {
 	for _, r := range l.table.AllRejected() {
 		if key := r.Pod.Key(); l.table.Admitted(key) != nil {
 			found[r.Pod.File] = append(found[r.Pod.File], status.Problem{
-				File: r.Pod.File, Pod: key.String(), Message: r.Message})
+				File: r.Pod.File, Pod: key.String(), Message: r.Message, Waits: l.saysRefused(key)})
 		}
 	}
 	return found
+}
+
+// saysRefused reports whether the previous version's status says why the new one waits.
+func (l *syncLoop) saysRefused(key manifests.Key) bool {
+	w := l.workers[key]
+	return w != nil && w.update.Refused != ""
 }
 
 // orderProblems returns, by file, the problems of the start order itself and the new

@@ -11,28 +11,40 @@ import (
 // podWorker is the worker of one pod name, with its last update.
 type podWorker struct {
 	*worker.Worker
-	update worker.Update
-	ready  bool // the worker reported that the pod of this update is ready
-	stop   context.CancelFunc
+	update   worker.Update
+	ready    bool // the worker reported that the pod of this update is ready
+	prepared bool // and that the next version has what it needs
+	lasting  bool // the next version waits for more than its pulls, or since before this agent
+	unmade   bool // and that no container of the pod was ever created
+	stop     context.CancelFunc
 }
 
 // setDesired gives the worker its desired pod and starts one if there is none.
 func (l *syncLoop) setDesired(ctx context.Context, key manifests.Key, p *manifests.Pod) {
+	l.send(ctx, key, worker.Update{Pod: p})
+}
+
+// send gives the worker an update, if it is one, and starts a worker if there is none.
+func (l *syncLoop) send(ctx context.Context, key manifests.Key, u worker.Update) {
+	p, w := u.Pod, l.workers[key]
 	if p != nil {
 		l.order.Started(key, p.UID)
 	}
-	w := l.workers[key]
-	if w != nil && manifests.Same(w.update.Pod, p) {
+	if w != nil && manifests.Same(w.update.Pod, p) && manifests.Same(w.update.Next, u.Next) && w.update.Refused == u.Refused {
 		return
 	}
 	l.updates++
-	u := worker.Update{Pod: p, Generation: l.updates}
+	u.Generation = l.updates
+	l.stale = l.stale || u.Next != nil || w != nil && w.update.Next != nil
 	if a, known := l.arrivals[key]; known && manifests.Same(a.pod, p) {
 		u.Read = a.at
 	}
 	if w != nil {
-		w.update = u
-		l.setReady(key, w, false)
+		if !manifests.Same(w.update.Next, u.Next) {
+			w.prepared, w.lasting = false, false
+		}
+		l.setReady(key, w, w.ready && manifests.Same(w.update.Pod, p) && (u.Next == nil || w.lasting))
+		w.update, w.unmade = u, false
 		w.Update(u)
 		return
 	}
@@ -42,7 +54,7 @@ func (l *syncLoop) setDesired(ctx context.Context, key manifests.Key, p *manifes
 		known = map[string]*checkpoint.Checkpoint{}
 	}
 	own, stop := context.WithCancel(ctx)
-	l.workers[key] = &podWorker{update: u, stop: stop, Worker: l.shared.Start(own, &l.running, key, known, u)}
+	l.workers[key] = &podWorker{update: u, lasting: u.Next != nil, stop: stop, Worker: l.shared.Start(own, &l.running, key, known, u)}
 }
 
 // setReady records whether the pod of the worker's update is ready.
@@ -54,7 +66,8 @@ func (l *syncLoop) setReady(key manifests.Key, w *podWorker, ready bool) {
 }
 
 // isReady reports whether the pod that a worker runs under this name is ready. While
-// a new version waits for admission that is the previous version, which counts too.
+// a new version waits that is the previous version, which counts too, unless the new one
+// is only being pulled.
 func (l *syncLoop) isReady(key manifests.Key) bool {
 	w := l.workers[key]
 	return w != nil && w.update.Pod != nil && w.ready

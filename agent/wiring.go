@@ -8,6 +8,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/node"
 	"monopod/agent/podhosts"
+	"monopod/agent/update"
 )
 
 // newHosts returns what names pods in the hosts files of each other.
@@ -24,3 +25,6 @@ func (a *Agent) newNodeReporter(m *node.Node) *node.Reporter {
 	r.Port = a.server.Port()
 	return r
 }
+
+// stopsFirst reports whether the version before p stops before anything of p is fetched.
+func (a *Agent) stopsFirst(p *v1.Pod) bool { return update.StopsFirst(p, a.live.Load().UpdateStrategy) }

@@ -35,6 +35,7 @@ import (
 	"monopod/agent/probe"
 	"monopod/agent/slots"
 	"monopod/agent/status"
+	"monopod/agent/update"
 	"monopod/agent/worker"
 	"monopod/cgroups"
 	"monopod/cri"
@@ -201,7 +202,8 @@ func (r *rig) start() {
 	ws := &worker.Pool{Metrics: r.metrics, Prober: probe.Prober{Dial: r.dial, Observe: ProbeCounter(r.metrics)}, Cri: client,
 		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Disk: &instance.Disk{Root: root, Machine: m, Hosts: r.hosts, Cgroups: r.cgroups, PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator},
 		Watch: r.watch, Log: log, Sandboxes: slots.New(8), Containers: slots.New(8), Ends: slots.New(2),
-		Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans}
+		Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans,
+		StopsFirst: func(p *v1.Pod) bool { return update.StopsFirst(p, r.settings.Load().UpdateStrategy) }, Missing: update.NothingMissing}
 	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
 	r.sync.release = func() {} // of the whole test's memory, which takes long
 	r.offers = make(chan manifests.Snapshot, 1)

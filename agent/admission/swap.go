@@ -8,7 +8,8 @@ import (
 )
 
 // Swaps returns the pods that wait for each other's allocations while their previous
-// versions run, such as two that exchange their ports or uids: each of them fits once
+// versions run, such as two that exchange their ports or uids, and that have all else
+// that they need: each of them fits once
 // all of them have moved, none before. The only way there is to stop all their
 // previous versions first. It returns none unless something has changed since the
 // last call.
@@ -47,7 +48,7 @@ func (s *Table) movable() []*rejected {
 	for key, r := range s.rejected {
 		// One that has ended takes only its uid.
 		at := s.entries[key]
-		if at != nil && at.pod != nil && r.claims != nil && (!at.over || r.Reason == ReasonUIDInUse) {
+		if at != nil && at.pod != nil && r.claims != nil && !r.early && (!at.over || r.Reason == ReasonUIDInUse) {
 			all = append(all, r)
 		}
 	}

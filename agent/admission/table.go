@@ -101,6 +101,14 @@ func (s *Table) Admitted(key manifests.Key) *manifests.Pod {
 	return nil
 }
 
+// Runs returns the admitted version of a pod name, unless it has ended; nil: there is none.
+func (s *Table) Runs(key manifests.Key) *manifests.Pod {
+	if at := s.entries[key]; at != nil && !at.over {
+		return at.pod
+	}
+	return nil
+}
+
 // Len returns how many pod names have an allocation, are to get one, or wait.
 func (s *Table) Len() int {
 	n := len(s.entries)
@@ -126,7 +134,13 @@ func (s *Table) SetFacts(f node.Facts) {
 // Admit allocates what the pod needs, unless the same version is admitted already; it
 // releases the allocation of the previous version. It returns the version that is to
 // run: if the pod is refused, the previous one, nil if there is none.
-func (s *Table) Admit(p *manifests.Pod, now metav1.Time) *manifests.Pod {
+func (s *Table) Admit(p *manifests.Pod, now metav1.Time) *manifests.Pod { return s.admit(p, now, true) }
+
+// Test is Admit for a version that is not to start yet: it allocates nothing and always
+// returns the previous version.
+func (s *Table) Test(p *manifests.Pod, now metav1.Time) *manifests.Pod { return s.admit(p, now, false) }
+
+func (s *Table) admit(p *manifests.Pod, now metav1.Time, start bool) *manifests.Pod {
 	key := p.Key()
 	at := s.entry(key)
 	if at.pod != nil && manifests.Same(at.pod, p) {
@@ -141,11 +155,17 @@ func (s *Table) Admit(p *manifests.Pod, now metav1.Time) *manifests.Pod {
 		s.checks++
 		r = check(p, &c, &at.counted, &s.totals, &s.facts)
 	}
-	if r == nil {
+	if r == nil && start {
 		r = s.takeUID(p)
 	}
 	if r != nil {
 		s.refuse(p, &c, *r, now)
+		s.moved = s.moved || s.rejected[key].early == start
+		s.rejected[key].early = !start
+		return at.pod
+	}
+	if !start {
+		delete(s.rejected, key)
 		return at.pod
 	}
 	s.release(at)

@@ -235,6 +235,28 @@ func TestPodsThatExchangePortsSwap(t *testing.T) {
 	}
 }
 
+// One that is only tested takes nothing and does not move.
+func TestAVersionThatIsTestedTakesNothing(t *testing.T) {
+	s := tableOn(t, sized(4))
+	s.runs(asked(t, "a", requests("cpu: 2"), port(80)))
+	s.runs(asked(t, "b", requests("cpu: 2"), port(81)))
+	fits := s.version(asked(t, "a", requests("cpu: 1"), port(82)))
+	if former := s.Test(fits, metav1.Time{}); former == nil || manifests.Same(former, fits) || s.Waiting() {
+		t.Errorf("runs %+v, waits: %v", former, s.Waiting())
+	}
+	s.counted()
+	a, b := s.version(asked(t, "a", port(81))), s.version(asked(t, "b", port(80)))
+	s.Test(a, metav1.Time{})
+	s.Admit(b, metav1.Time{})
+	if got := s.Swaps(); len(got) > 0 {
+		t.Errorf("move: %v", got)
+	}
+	s.Admit(a, metav1.Time{})
+	if got := s.Swaps(); len(got) != 2 {
+		t.Errorf("move: %v", got)
+	}
+}
+
 // Whatever happens, the totals are the sum of the entries.
 func TestTotalsAreTheSumOfTheEntries(t *testing.T) {
 	s := tableOn(t, sized(4))

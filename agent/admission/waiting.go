@@ -23,6 +23,7 @@ type rejected struct {
 	RejectedPod
 	arrival
 	claims *claims // nil: they cannot be computed
+	early  bool    // it is not to start yet, see Test
 }
 
 // Rejected returns why a pod is not admitted, and since when.

@@ -116,6 +116,16 @@ func refusals() status.Manifests {
 	}
 }
 
+// A version that does not fit the node is said once, by the pod that runs on.
+const updating = `
+- metadata: {name: web-node1, namespace: default, annotations: {monopod.problems: '["update waits: no cpu"]'}}
+  spec: {nodeName: node1, containers: [{name: app}]}
+  status: {phase: Running, containerStatuses: [{name: app, started: true, ready: true, state: {running: {}}}]}
+`
+
+var waitingUpdate = status.Manifests{Dir: "/m", Files: []status.File{{Path: "/m/web.yaml", Pods: []string{"default/web-node1"}, Held: true,
+	Problems: []status.Problem{{File: "/m/web.yaml", Pod: "default/web-node1", Message: "no cpu", Waits: true}}}}}
+
 func TestPs(t *testing.T) {
 	up := status.Runtime{Up: true}
 	down := status.Runtime{Endpoint: "unix:///run/containerd/containerd.sock", Error: "connect: connection refused", Since: now.Add(-12 * time.Second)}
@@ -132,6 +142,7 @@ func TestPs(t *testing.T) {
 		{"json", well, files, up, Options{Format: print.Format{Output: "json"}}},
 		{"yaml", well, files, up, Options{Format: print.Format{Output: "yaml"}}},
 		{"troubled", troubled, refusals(), down, Options{}},
+		{"an update waits", updating, waitingUpdate, up, Options{}},
 		{"color", troubled, status.Manifests{}, up, Options{Format: print.Format{Color: true}}},
 		{"none", "", status.Manifests{Dir: "/etc/monopod"}, up, Options{}},
 		{"none and no folder", "", status.Manifests{Dir: "/m", Problems: []status.Problem{{File: "/m", Message: "does not exist"}}}, status.Runtime{}, Options{}},

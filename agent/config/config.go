@@ -76,6 +76,7 @@ type Config struct {
 	DeadContainers             int
 	KeepEndedVolumes           bool
 	PodHosts                   bool
+	UpdateStrategy             string
 }
 
 // DefaultPodLogs is where the kubelet has the containers' logs, too.

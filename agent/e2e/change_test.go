@@ -67,6 +67,45 @@ func replacesAnEditedPod(w *world) {
 	}
 }
 
+// updatesWait edits a pod to an image that the registry does not have yet.
+func updatesWait(w *world) {
+	m := newMoody(w, "late.test")
+	w.start()
+	w.write("web", sleeper)
+	before := w.running("web")
+	pid, err := w.rig.CRI.Pid(w.Context(), before["web"].ID)
+	check(w.T, err)
+	untouched := func() {
+		w.Helper()
+		w.ps("web", "update waits: ", "late.test/web:1")
+		w.same(before)
+		if now, err := w.rig.CRI.Pid(w.Context(), before["web"].ID); err != nil || now != pid {
+			w.Errorf("its process is %d (%v), and was %d", now, err, pid)
+		}
+	}
+	w.write("web", of("late.test/web:1"))
+	untouched()
+	w.kill()
+	w.start()
+	w.barrier("after")
+	untouched()
+	if ref := m.image("web"); ref != "late.test/web:1" {
+		w.Fatalf("the image is called %s", ref)
+	}
+	w.until("the new version runs", func() error {
+		if cs := w.containers("web"); len(cs) != 1 || cs[0].ID == before["web"].ID || cs[0].State != "Running" {
+			return fmt.Errorf("containers %+v", cs)
+		}
+		return nil
+	})
+	w.until("nothing waits", func() error {
+		if out, err := w.agent.Says(w.Context(), "ps"); err != nil || strings.Contains(out, "update waits") {
+			return fmt.Errorf("it says (%v)\n%s", err, out)
+		}
+		return nil
+	})
+}
+
 func leavesAnUnchangedPod(w *world) {
 	w.start()
 	w.write("same", sleeper)

@@ -97,6 +97,7 @@ func scenarios() []scenario {
 		{"GoesOnWithARemoval", goesOnWithARemoval},
 		{"EndsAtADeadline", endsAtADeadline},
 		{"ReplacesAnEditedPod", replacesAnEditedPod},
+		{"UpdatesWait", updatesWait},
 		{"LeavesAnUnchangedPod", leavesAnUnchangedPod},
 		{"RemovesADeletedPod", removesADeletedPod},
 		{"RunsGoodBesideBad", runsGoodBesideBad},

@@ -26,7 +26,7 @@ const LeaveIn = 5 * time.Second
 // with a call that hangs. A failed container start is none: it is kept as a
 // failure, and other containers start.
 func (w *Worker) Apply(ctx context.Context, s *plan.Facts, steps [][]plan.Action) error {
-	w.fetches.prefetch(ctx, s, steps)
+	w.start.prefetch(ctx, s, steps)
 	for _, step := range steps {
 		step, wait := w.startBackground(s, step)
 		if wait {
@@ -159,12 +159,12 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 		return func(firm context.Context, _ *task) error { return w.start.resumeContainer(ctx, firm, s, a) }
 	}
 	m, err := w.start.inSandbox(s)
-	f := w.fetches.all[a.Name]
+	get := w.fetches.Of(s.Pod.Pod, a.Name)
 	return func(firm context.Context, _ *task) error {
 		if err != nil {
 			return plan.Because("CreateContainerError", err)
 		}
-		return w.start.startContainer(ctx, firm, s, a, m, f)
+		return w.start.startContainer(ctx, firm, s, a, m, get)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"monopod/agent/fetch"
 	"monopod/agent/image"
 	"monopod/agent/panics"
 	"monopod/agent/plan"
@@ -27,12 +28,12 @@ func (w *Worker) collect(ctx context.Context) {
 // recordOutcome logs what was done and keeps failures. made is the sandbox that the
 // action created. It returns the errors that end the pass.
 func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action, err error, made *madeSandbox) error {
-	if errors.Is(err, errFetching) {
+	if errors.Is(err, fetch.ErrFetching) {
 		return w.start.awaitImage(ctx, s, a)
 	}
 	starts := a.Do == plan.DoStartContainer || a.Do == plan.DoResumeContainer
 	if starts {
-		delete(w.fetches.all, a.Name)
+		w.fetches.Drop(a.Name)
 	}
 	switch {
 	case err == nil:

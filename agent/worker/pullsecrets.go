@@ -6,8 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/events"
+	"monopod/agent/fetch"
 	"monopod/agent/image"
-	"monopod/agent/plan"
 )
 
 // PullSecrets is image.PullSecrets, with the events and log lines of the pod.
@@ -20,15 +20,7 @@ func (p *pod) PullSecrets(of *v1.Pod) []*v1.Secret {
 	})
 }
 
-// progress returns the progress of a fetch.
-func (g *fetches) progress(f *fetch) plan.Pull {
-	for _, i := range f.wanted {
-		if p, ok := g.Images.Progress(i.name); ok {
-			if p.Begun.IsZero() {
-				return plan.Pull{Image: i.name, Queued: true, Since: f.since}
-			}
-			return plan.Pull{Image: i.name, Queued: false, Since: p.Begun}
-		}
-	}
-	return plan.Pull{Image: f.wanted[0].name, Queued: false, Since: f.since}
+// fetchSettings are what fetches use of the pod.
+func (p *pod) fetchSettings() fetch.Settings {
+	return fetch.Settings{Images: p.Images, Events: &p.Recorder, Secrets: p.PullSecrets, Wake: p.Wake, Go: p.background.Go, Caught: p.caught, Fault: p.fault}
 }

@@ -22,6 +22,7 @@ type reporter struct {
 	start     time.Time     // see startOf; zero: not read yet
 	sent      State         // what the sync loop knows
 	starting  *pendingStart // the instance that the worker accepted last, until it runs
+	next      *next
 }
 
 // restore takes over the pod's last status from a previous agent, unless
@@ -96,6 +97,9 @@ func (r *reporter) unseen(desired *manifests.Pod) {
 func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, problems []string) {
 	out := *pod
 	out.Status = st
+	if line := r.next.wait.Line(); line != "" {
+		problems = append(problems, line)
+	}
 	status.SetProblems(&out, problems)
 	r.recordRunning(string(pod.UID), &st)
 	r.last, r.lastUID = &out.Status, string(pod.UID)

@@ -64,5 +64,5 @@ func (w *Worker) takeRestartRequests(s *plan.Facts) {
 // clearFailures forgets the failures of a container or the sandbox.
 func (w *Worker) clearFailures(name string) {
 	delete(w.failures, name)
-	w.fetches.forget(name)
+	w.fetches.DropEnded(name)
 }

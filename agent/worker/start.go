@@ -3,12 +3,14 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/events"
+	"monopod/agent/fetch"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
@@ -25,7 +27,7 @@ type madeSandbox struct {
 // starter creates the desired instance's sandbox and starts its containers.
 type starter struct {
 	*pod
-	fetches *fetches
+	fetches *fetch.Set
 	made    *madeSandbox // the desired instance's sandbox, if this process created it
 }
 
@@ -107,11 +109,11 @@ func (t *starter) inSandbox(s *plan.Facts) (*madeSandbox, error) {
 	return m, nil
 }
 
-// startContainer creates and starts a container in sandbox m whose image is
-// present, or fetched by f. ctx ends the wait for a slot, firm the calls.
-func (t *starter) startContainer(ctx, firm context.Context, s *plan.Facts, a plan.Action, m *madeSandbox, f *fetch) error {
+// startContainer creates and starts a container in sandbox m with the images that get
+// returns. ctx ends the wait for a slot, firm the calls.
+func (t *starter) startContainer(ctx, firm context.Context, s *plan.Facts, a plan.Action, m *madeSandbox, get getImages) error {
 	c := podspec.FindContainer(s.Pod.Pod, a.Name)
-	img, err := t.fetches.get(ctx, s.Pod.Pod, c, m, f)
+	img, err := get(ctx, c, m.config)
 	if err != nil {
 		return err
 	}
@@ -146,7 +148,7 @@ func (t *starter) run(ctx context.Context, s *plan.Facts, a plan.Action, id stri
 
 // prepareContainer makes the files that an attempt of a container needs, and
 // returns its config for the runtime.
-func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Action, c *v1.Container, m *madeSandbox, img *images) (*rt.ContainerConfig, error) {
+func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Action, c *v1.Container, m *madeSandbox, img *fetch.Images) (*rt.ContainerConfig, error) {
 	pod := s.Pod.Pod
 	n := t.Machine.Now()
 	mounts, err := t.SetUpVolumes(ctx, pod, n)
@@ -156,8 +158,8 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 	if err := t.MakeContainerLogDir(pod, a.Name); err != nil {
 		return nil, err
 	}
-	in := podspec.Input{Attempt: a.Attempt, Image: img.ref, BackOff: a.BackOff, PodIPs: m.ips, Volumes: mounts, VolumeImages: img.volumes}
-	in.ImageUID, in.ImageUsername = podspec.ImageUser(img.image)
+	in := podspec.Input{Attempt: a.Attempt, Image: img.Ref, BackOff: a.BackOff, PodIPs: m.ips, Volumes: mounts, VolumeImages: img.Volumes}
+	in.ImageUID, in.ImageUsername = podspec.ImageUser(img.Image)
 	if in.SubPaths, err = t.BindSubPaths(pod, c, in, n); err != nil {
 		return nil, err
 	}
@@ -176,14 +178,25 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 	return config, err
 }
 
+// getImages returns the images of a container; see fetch.Set.Of.
+type getImages = func(context.Context, *v1.Container, *rt.PodSandboxConfig) (*fetch.Images, error)
+
+// prefetch starts to pull a pod's images while its sandbox is created.
+func (t *starter) prefetch(ctx context.Context, s *plan.Facts, steps [][]plan.Action) {
+	if !slices.ContainsFunc(slices.Concat(steps...), func(a plan.Action) bool { return a.Do == plan.DoCreateSandbox }) {
+		return
+	}
+	config, err := podspec.SandboxConfig(s.Pod.Pod, 0, t.Machine.Now())
+	if err == nil { // else the creation of the sandbox reports it
+		t.fetches.All(ctx, s.Pod.Pod, config)
+	}
+}
+
 // awaitImage starts to pull the container's images, unless that runs already.
 func (t *starter) awaitImage(ctx context.Context, s *plan.Facts, a plan.Action) error {
-	if t.fetches.all[a.Name] != nil {
-		return nil
-	}
 	m, err := t.inSandbox(s)
 	if err == nil {
-		t.fetches.all[a.Name] = t.fetches.start(ctx, s.Pod.Pod, podspec.FindContainer(s.Pod.Pod, a.Name), m.config)
+		t.fetches.Start(ctx, s.Pod.Pod, podspec.FindContainer(s.Pod.Pod, a.Name), m.config)
 	}
 	return err
 }

@@ -2,7 +2,9 @@ package worker
 
 import (
 	"context"
+	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/plan"
@@ -19,6 +21,9 @@ type State struct {
 	Ended      bool      // the desired pod has ended for good
 	Ready      bool      // pods that start after the desired pod may start
 	Gone       bool      // nothing is left, and no pod is desired
+	Prepared   bool      // the next version has all that it needs, beside its place on the node
+	Waits      bool      // or waits for more than the end of its pulls, or for its place
+	Unmade     bool      // no container of the desired pod was ever created
 }
 
 // state tells the sync loop when the pod takes less of the node than before.
@@ -28,14 +33,31 @@ func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 		now.UID = s.Pod.UID
 		now.Ended = now.Cleared && s.Checkpoint().Ended() != ""
 		now.Ready = now.Cleared && podstatus.IsReady(r.lastStatus(string(s.Pod.UID)))
+		now.Unmade = !now.Cleared || !r.made(s)
 	}
+	now.Prepared, now.Waits = r.next.wait.Ready, r.next.wait.Told()
 	switch {
 	case now == r.sent:
-	case now.Cleared:
+	case now.Cleared || r.current.Next != nil:
 		r.send(ctx, now)
 	default: // not sent; the next cleared state is sent again
 		r.sent = now
 	}
+}
+
+// made reports whether a container of the desired pod was ever created.
+func (r *reporter) made(s *plan.Facts) bool {
+	if i := s.Instance(); i != nil && len(i.Containers) > 0 {
+		return true
+	}
+	for key, run := range s.Running {
+		if run.Makes && run.UID == string(s.Pod.UID) && key != plan.SandboxFailure {
+			return true // or will be
+		}
+	}
+	last := r.lastStatus(string(s.Pod.UID))
+	return last != nil && slices.ContainsFunc(slices.Concat(last.InitContainerStatuses, last.ContainerStatuses),
+		func(c v1.ContainerStatus) bool { return c.ContainerID != "" || c.RestartCount > 0 })
 }
 
 func (r *reporter) send(ctx context.Context, now State) {

@@ -9,11 +9,13 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
+	"monopod/agent/fetch"
 	"monopod/agent/image"
 	"monopod/agent/instance"
 	"monopod/agent/metrics"
@@ -48,6 +50,8 @@ type Pool struct {
 	Uids           *admission.UidHolders    // filled by the sync loop
 	Faults         saidonce.Errors          // panics that were logged
 	Suffix         string                   // what the node adds to the names of pods
+	StopsFirst     func(*v1.Pod) bool       // whether the version before stops before anything of the pod is fetched
+	Missing        func(*v1.Pod) string     // which object that a pod refers to is not there; "": all are
 	RuntimeClasses map[string]string        // the runtime's handlers by runtime class
 	Settings       func() plan.PlanSettings // the current ones
 }
@@ -62,7 +66,8 @@ const spinLimit = 20
 type Worker struct {
 	*pod
 	Observer  *pleg.Observer
-	fetches   *fetches
+	fetches   *fetch.Set
+	next      *next
 	stops     *stops
 	tasks     *tasks
 	hooks     *hooks
@@ -97,9 +102,13 @@ func (ws *Pool) Start(ctx context.Context, all *sync.WaitGroup, key manifests.Ke
 // New returns the worker of a pod name, which does not run.
 func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*checkpoint.Checkpoint) *Worker {
 	p := newPod(ws, ctx, key, known)
-	w := &Worker{pod: p, failures: map[string]plan.Failure{}, away: plan.Refusals{}, asked: make(chan struct{}, 1), report: &reporter{pod: p},
-		fetches: &fetches{pod: p, all: map[string]*fetch{}}, hooks: &hooks{pod: p, all: map[string]*hookRun{}}, tasks: &tasks{pod: p, all: map[string]*task{}}}
+	w := &Worker{pod: p, failures: map[string]plan.Failure{}, away: plan.Refusals{}, asked: make(chan struct{}, 1)}
+	w.fetches = fetch.NewSet(p.fetchSettings())
+	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
 	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
+	w.tasks = &tasks{pod: p, all: map[string]*task{}}
+	w.next = newNext(p)
+	w.report = &reporter{pod: p, next: w.next}
 	w.probes = newProbes(p, w.report)
 	w.start = &starter{pod: p, fetches: w.fetches}
 	return w
@@ -178,6 +187,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 		w.report.unseen(u.Pod)
 		return false, time.Time{}
 	}
+	w.contained("update preparation", w.next.look)
 	stopping, hooks := w.stops.states(), w.hooks.states() // before the pod is observed, which shows their effects
 	seen, err := w.observe(ctx)
 	if err != nil {
@@ -187,7 +197,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 		w.Uids.Take(types.UID(uid), w.Key) // a previous instance without checkpoint holds its uid, too
 	}
 	settings := w.Settings()
-	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.running(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
+	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.Running(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
 	w.report.dropStale(&s)
 	s.Since = w.report.startOf(&s)
 	w.lookAround(&s)
@@ -202,6 +212,9 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	w.RecordBackOffs(&s, &p)
 	w.recordNetwork(&s, &p)
 	w.report.state(ctx, &s)
+	if u.Next != nil && w.report.sent.Unmade {
+		return false, time.Time{} // the sync loop gives it up for the next version, which interrupts this
+	}
 	if p.Gone {
 		w.Store.RemovePod(w.Key.String())
 		w.report.send(ctx, State{Key: w.Key, Generation: u.Generation, Cleared: true, Gone: true})
@@ -210,7 +223,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	if len(p.Steps) == 0 {
 		w.failed, w.said = 0, ""
 		delete(w.away, plan.PassKey)
-		return false, p.Wake
+		return false, w.next.earliest(p.Wake)
 	}
 	if err := w.Apply(ctx, &s, p.Steps); err != nil {
 		return w.passFailed(ctx, err)
@@ -221,6 +234,8 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 // Update is the desired state of a worker's pod.
 type Update struct {
 	Pod        *manifests.Pod // nil: everything of it must go
+	Next       *manifests.Pod // is prepared while Pod runs; nil: none
+	Refused    string         // why another version has no place on the node; "": none waits for that
 	Generation uint64         // counts the updates of all workers; States repeat it
 	Read       time.Time      // when this version was first read; zero: not known
 }
@@ -231,13 +246,17 @@ func (w *Worker) switchTo(u Update) {
 		return
 	}
 	former := w.current.Pod
-	w.current, w.start.made, w.report.start = u, nil, time.Time{}
+	w.current = u
 	w.retryAt = time.Time{} // one that outlives its timer would never end
+	w.fetches.Become(w.next.follow(u))
+	if former != nil && manifests.Same(former, u.Pod) {
+		return // only what waits is another
+	}
+	w.start.made, w.report.start = nil, time.Time{}
 	w.hooks.forget(nil)
 	maps.DeleteFunc(w.failures, func(key string, _ plan.Failure) bool {
 		return former != nil && plan.OfDesired(key, former)
 	})
-	clear(w.fetches.all)
 }
 
 // passFailed decides when to retry after a pass that failed.

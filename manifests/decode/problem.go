@@ -11,6 +11,7 @@ type Problem struct {
 	Field   string `json:"field,omitempty"`  // such as spec.containers[0].image
 	Message string `json:"message"`
 	Warning bool   `json:"warning,omitempty"` // the pod runs all the same
+	Waits   bool   `json:"waits,omitempty"`   // a new version waits; the status of the one that runs says so, too
 }
 
 // Error returns "file:line:column: field: message", leaving out unknown parts.

@@ -46,3 +46,10 @@ func (c *checker) order(p *field.Path) {
 		unique(c, seen, p.Key(decode.StartAfter), key.String())
 	}
 }
+
+// update checks the annotation about it.
+func (c *checker) update(p *field.Path) {
+	if text, ok := c.pod.Annotations[decode.AnnotationUpdate]; ok && text != decode.UpdatePrepare && text != decode.UpdateStopFirst {
+		c.add(field.NotSupported(p.Key(decode.AnnotationUpdate), text, []string{decode.UpdatePrepare, decode.UpdateStopFirst}))
+	}
+}

@@ -49,6 +49,7 @@ func Pod(pod *v1.Pod, g Given) []fault {
 	c.metadata(field.NewPath("metadata"))
 	c.backOff(field.NewPath("metadata", "annotations"))
 	c.order(field.NewPath("metadata", "annotations"))
+	c.update(field.NewPath("metadata", "annotations"))
 	c.podSpec(spec)
 	c.volumes(spec.Child("volumes"))
 	c.containers(spec)

@@ -57,10 +57,12 @@ func Gives(f status.File, p *v1.Pod) bool {
 func fileWords(f status.File, dir string) []string {
 	var words []string
 	refusal := -1
-	for i, p := range f.Problems {
-		words = append(words, ProblemLine(p, dir))
-		if !p.Warning {
-			refusal = i
+	for _, p := range f.Problems {
+		if p.Waits {
+			continue // the pod says it
+		}
+		if words = append(words, ProblemLine(p, dir)); !p.Warning {
+			refusal = len(words) - 1
 		}
 	}
 	if !f.Held {

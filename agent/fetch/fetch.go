@@ -1,0 +1,243 @@
+// Package fetch gets the images of a pod's containers in the background.
+package fetch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/events"
+	"monopod/agent/image"
+	"monopod/agent/panics"
+	"monopod/agent/plan"
+	"monopod/agent/podevents"
+)
+
+// Images are the images that one container needs, all present.
+type Images struct {
+	Image   *rt.Image         // the container's own
+	Ref     string            // to create the container with
+	Volumes map[string]string // refs for the image volumes that it mounts, by volume
+}
+
+// wanted is one image that a container needs.
+type wanted struct {
+	volume string // "": the container's own
+	name   string
+	policy v1.PullPolicy
+}
+
+// wantedImages returns the container's own image, then the images of the image
+// volumes that it mounts.
+func wantedImages(p *v1.Pod, c *v1.Container) []wanted {
+	out := []wanted{{"", c.Image, c.ImagePullPolicy}}
+	for i := range p.Spec.Volumes {
+		v := &p.Spec.Volumes[i]
+		if v.Image != nil && slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == v.Name }) {
+			out = append(out, wanted{v.Name, v.Image.Reference, v.Image.PullPolicy})
+		}
+	}
+	return out
+}
+
+// fetch gets the images of a container in the background. Its goroutine closes
+// done last.
+type fetch struct {
+	wanted []wanted
+	since  time.Time
+	done   chan struct{}
+	images *Images
+	err    error
+
+	// Of a pod that is prepared.
+	failed error     // why the fetch before it failed; nil: there was none
+	tries  int       // that failed before it
+	retry  time.Time // after it has failed; zero: not set yet
+}
+
+// Settings are what a Set uses of its pod's worker.
+type Settings struct {
+	Images  *image.Puller
+	Events  *podevents.Recorder
+	Secrets func(*v1.Pod) []*v1.Secret // for the pod's pulls
+	Wake    func()                     // is called when a fetch has ended
+	Go      func(func())               // starts a goroutine that the worker waits for
+
+	// Caught turns a panic into *err and reports it; it is deferred itself. Fault reports
+	// one that another goroutine has contained.
+	Caught func(err *error, what, container string)
+	Fault  func(err error, what, container string)
+}
+
+// Set is the image pulls of one pod's containers. They run in the background; their
+// ends wake the worker, whose goroutine owns the set.
+type Set struct {
+	Settings
+	all map[string]*fetch // by container name
+}
+
+// NewSet returns a set without any fetch.
+func NewSet(s Settings) *Set { return &Set{s, map[string]*fetch{}} }
+
+// ErrFetching: the container's images are being pulled; the end of that wakes the worker.
+var ErrFetching = errors.New("the image is being pulled")
+
+// All starts to fetch the images of all containers that are not fetched yet.
+func (g *Set) All(ctx context.Context, p *v1.Pod, sandbox *rt.PodSandboxConfig) {
+	for _, c := range containersOf(p) {
+		g.Start(ctx, p, &c, sandbox)
+	}
+}
+
+func containersOf(p *v1.Pod) []v1.Container {
+	return slices.Concat(p.Spec.InitContainers, p.Spec.Containers)
+}
+
+// Start starts to fetch a container's images, all at once, unless that was started
+// already. Images that are present and may be used are not pulled.
+func (g *Set) Start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig) {
+	if g.all[c.Name] == nil {
+		g.all[c.Name] = g.start(ctx, p, c, sandbox, nil)
+	}
+}
+
+// start starts a fetch. before: the one that has failed; nil: none.
+func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig, before *fetch) *fetch {
+	about := events.AboutContainer(p, c.Name)
+	f := &fetch{wanted: wantedImages(p, c), since: time.Now(), done: make(chan struct{})}
+	if before != nil {
+		f.failed, f.tries = before.err, before.tries+1
+	}
+	g.Go(func() {
+		defer g.Wake()
+		defer close(f.done)
+		f.images, f.err = gather(f.wanted, func(i wanted) (img *rt.Image, ref string, err error) {
+			defer g.Caught(&err, "image fetch", c.Name)
+			img, ref, err = g.Images.Present(ctx, i.name, i.policy, sandbox)
+			if img == nil && err == nil {
+				r := image.Request{Pod: string(p.UID), Image: i.name, Sandbox: sandbox, Secrets: g.Secrets(p)}
+				if g.Events.RecordPull(about, &r); before != nil {
+					r.Begins = nil // it is told once
+				}
+				if img, ref, err = g.Images.Pull(ctx, r); panics.In(err) != nil { // in the pull's own goroutine
+					g.Fault(err, "image pull", c.Name)
+				}
+			} else if err == nil {
+				g.Events.RecordPresent(about, i.name)
+			}
+			return img, ref, err
+		})
+	})
+	return f
+}
+
+// gather calls get for all images at once. Of several errors it returns the
+// first in the order of the images.
+func gather(all []wanted, get func(wanted) (*rt.Image, string, error)) (*Images, error) {
+	found, refs, errs := make([]*rt.Image, len(all)), make([]string, len(all)), make([]error, len(all))
+	var each sync.WaitGroup
+	for k := range all {
+		each.Go(func() { found[k], refs[k], errs[k] = get(all[k]) })
+	}
+	each.Wait()
+	out := &Images{Image: found[0], Ref: refs[0]}
+	for k, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+		if v := all[k].volume; v != "" {
+			if out.Volumes == nil {
+				out.Volumes = map[string]string{}
+			}
+			out.Volumes[v] = refs[k]
+		}
+	}
+	return out, nil
+}
+
+// Running returns the progress of the image pulls that run, by container name.
+func (g *Set) Running() map[string]plan.Pull {
+	var out map[string]plan.Pull
+	for name, f := range g.all {
+		if !f.ready() {
+			if out == nil {
+				out = map[string]plan.Pull{}
+			}
+			out[name] = g.progress(f)
+		}
+	}
+	return out
+}
+
+// progress returns the progress of a fetch.
+func (g *Set) progress(f *fetch) plan.Pull {
+	for _, i := range f.wanted {
+		if p, ok := g.Images.Progress(i.name); ok {
+			if p.Begun.IsZero() {
+				return plan.Pull{Image: i.name, Queued: true, Since: f.since}
+			}
+			return plan.Pull{Image: i.name, Queued: false, Since: p.Begun}
+		}
+	}
+	return plan.Pull{Image: f.wanted[0].name, Queued: false, Since: f.since}
+}
+
+func (f *fetch) ready() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Of returns what gets a container's images, or ErrFetching while one is not present:
+// the end of its fetch, or if there is none, what is present. Any goroutine may call
+// what it returns.
+func (g *Set) Of(p *v1.Pod, name string) func(ctx context.Context, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
+	f := g.all[name]
+	return func(ctx context.Context, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
+		switch {
+		case f != nil && f.ready():
+			return f.images, f.err
+		case f != nil:
+			return nil, ErrFetching
+		}
+		return g.present(ctx, p, c, sandbox)
+	}
+}
+
+func (g *Set) present(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
+	return gather(wantedImages(p, c), func(i wanted) (img *rt.Image, ref string, err error) {
+		defer g.Caught(&err, "image fetch", c.Name)
+		img, ref, err = g.Images.Present(ctx, i.name, i.policy, sandbox)
+		if img == nil && err == nil {
+			err = ErrFetching
+		} else if err == nil {
+			g.Events.RecordPresent(events.AboutContainer(p, c.Name), i.name)
+		}
+		return img, ref, err
+	})
+}
+
+// Drop forgets a container's fetch.
+func (g *Set) Drop(name string) { delete(g.all, name) }
+
+// DropEnded forgets a container's fetch, if it has ended.
+func (g *Set) DropEnded(name string) {
+	if f := g.all[name]; f != nil && f.ready() {
+		delete(g.all, name)
+	}
+}
+
+// Become forgets all fetches and takes over those of another set; nil: none.
+func (g *Set) Become(other *Set) {
+	if g.all = map[string]*fetch{}; other != nil {
+		g.all = other.all
+	}
+}

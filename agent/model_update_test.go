@@ -1,0 +1,123 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/manifests"
+)
+
+// succession watches that no pod is stopped before its successor can run.
+type succession struct {
+	mu     sync.Mutex
+	offers map[manifests.Key][]*manifests.Pod // of each name, the latest last; nil: it was removed
+	asked  map[string]bool                    // uids whose removal was looked at
+	foul   string
+	absent []string // images that cannot be pulled for a while
+	made   int      // images that were named so far
+}
+
+// offer records what an agent is told.
+func (s *succession) offer(now map[manifests.Key]*manifests.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key, all := range s.offers {
+		if now[key] == nil && all[len(all)-1] != nil {
+			s.offers[key] = append(all, nil)
+		}
+	}
+	for key, p := range now {
+		s.offers[key] = append(s.offers[key], p)
+	}
+}
+
+// watchStops is called before each call of the agent. A container that is stopped because
+// its pod is to go must have had a successor with all images, or none at all.
+func (w *walk) watchStops(args any) {
+	q, stops := args.(*rt.StopContainerRequest)
+	if !stops {
+		return
+	}
+	c, there := w.Container(q.ContainerId)
+	if !there || c.Namespace == strangers {
+		return
+	}
+	key := manifests.Key{Namespace: c.Namespace, Name: c.Pod}
+	record := w.recordOf(c.UID)
+	s := w.succession
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if record == nil || !record.IsRemoving() || s.asked[c.UID+record.Digest] {
+		return
+	}
+	s.asked[c.UID+record.Digest] = true
+	all := s.offers[key]
+	began := -1
+	for k, p := range all {
+		if p != nil && p.Digest == record.Digest && string(p.UID) == c.UID {
+			began = k
+		}
+	}
+	if began < 0 || began == len(all)-1 {
+		return
+	}
+	for _, p := range all[began+1:] {
+		if p == nil || !slices.ContainsFunc(p.Spec.Containers, func(c v1.Container) bool { return !w.has(c.Image) }) {
+			return
+		}
+	}
+	s.foul = fmt.Sprintf("%s/%s is stopped, and no image of a successor is there", key, c.Name)
+}
+
+// has reports whether the runtime has an image.
+func (w *walk) has(image string) bool {
+	return slices.ContainsFunc(w.Images(), func(ref string) bool { return filepath.Base(ref) == image })
+}
+
+// early returns what was stopped before its successor could run.
+func (w *walk) early() string {
+	w.succession.mu.Lock()
+	defer w.succession.mu.Unlock()
+	return w.succession.foul
+}
+
+// awaitImage edits a manifest to an image that cannot be pulled for a while.
+func (w *walk) awaitImage() string {
+	name := pick(w.rand, modelPods...)
+	old, there := w.wishes[name]
+	if !there {
+		return ""
+	}
+	s := w.succession
+	s.made++
+	old.image = fmt.Sprintf("img:%d", 100+s.made)
+	s.absent = append(s.absent, old.image)
+	w.OnPull(old.image, 0, errors.New("no route to host"))
+	w.wishes[name] = old
+	w.deliver()
+	return fmt.Sprintf("%s: image %s, which cannot be pulled", name, old.image)
+}
+
+// bringImage lets one of those images be pulled.
+func (w *walk) bringImage() string {
+	s := w.succession
+	if len(s.absent) == 0 {
+		return ""
+	}
+	image := s.absent[0]
+	s.absent = s.absent[1:]
+	w.OnPull(image, 0, nil)
+	return image + " can be pulled"
+}
+
+// bringAll lets all of them be pulled.
+func (w *walk) bringAll() {
+	for w.bringImage() != "" {
+	}
+}

@@ -1,0 +1,98 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/events"
+	"monopod/agent/fetch"
+	"monopod/agent/podspec"
+	"monopod/agent/update"
+	"monopod/manifests"
+)
+
+// lookAgain is how often it is asked whether missing objects have come.
+const lookAgain = 10 * time.Second
+
+// next prepares the version that waits beside the desired pod, if there is one. The
+// worker's goroutine owns it.
+type next struct {
+	*pod
+	wait    update.Wait
+	fetches *fetch.Set      // of that version
+	ctx     context.Context // of those
+	cancel  context.CancelFunc
+	again   time.Time // when to look again; zero: when something wakes the worker
+}
+
+func newNext(p *pod) *next { return &next{pod: p, cancel: func() {}} }
+
+// follow takes over an update. It returns the fetches that were made for the pod that
+// is desired from now on; nil: none.
+func (n *next) follow(u Update) (made *fetch.Set) {
+	was := n.wait.Next
+	if was != nil && manifests.Same(was, u.Next) {
+		n.wait.Next = u.Next
+		return nil
+	}
+	turn := was != nil && manifests.Same(was, u.Pod)
+	if turn && n.wait.Ready {
+		made = n.fetches
+	}
+	if turn && n.wait.Told() {
+		n.Log.Info("update continues: the new version takes the place of the one before")
+		n.Events.Record(events.About(u.Pod.Pod), v1.EventTypeNormal, update.ReasonContinues, "the new version takes the place of the one before")
+	}
+	n.cancel()
+	if was != nil && (u.Pod == nil || u.Pod.UID != was.UID) {
+		n.Images.Forget(string(was.UID))
+	}
+	n.wait, n.again, n.cancel = update.Wait{Next: u.Next}, time.Time{}, func() {}
+	if u.Next != nil {
+		n.ctx, n.cancel = context.WithCancel(n.Life)
+		n.fetches = fetch.NewSet(n.fetchSettings())
+	}
+	return made
+}
+
+// look goes on with the preparation and says once what it waits for.
+func (n *next) look() {
+	n.again = time.Time{}
+	p := n.wait.Next
+	if p == nil {
+		n.wait.Look(nil, "", n.current.Refused)
+		return
+	}
+	sandbox, err := podspec.SandboxConfig(p.Pod, 0, n.Machine.Now())
+	if err != nil {
+		n.wait.Look(nil, fmt.Sprintf("its sandbox has no config: %v", err), n.current.Refused)
+		n.tell(p)
+		return
+	}
+	lack, again := n.fetches.Prepare(n.ctx, p.Pod, sandbox)
+	missing := n.Missing(p.Pod)
+	n.again = again
+	if soon := time.Now().Add(lookAgain); missing != "" && (again.IsZero() || soon.Before(again)) {
+		n.again = soon
+	}
+	n.wait.Look(lack, missing, n.current.Refused)
+	n.tell(p)
+}
+
+func (n *next) tell(p *manifests.Pod) {
+	if n.wait.Tell() {
+		n.Log.Warn("update waits; the version before runs on", "reason", n.wait.Line())
+		n.Events.Record(events.About(p.Pod), v1.EventTypeWarning, update.ReasonWaits, n.wait.Line())
+	}
+}
+
+// earliest returns the earlier of t and when to look again; zero: neither.
+func (n *next) earliest(t time.Time) time.Time {
+	if t.IsZero() || !n.again.IsZero() && n.again.Before(t) {
+		return n.again
+	}
+	return t
+}
