@@ -14,10 +14,11 @@ import (
 // because the new ones are not admitted or held.
 func (l *syncLoop) report(s manifests.Snapshot) {
 	waiting, held := l.waitingVersions(), map[string]bool{}
-	order := l.orderProblems(s.Files, held)
+	order, versions := l.orderProblems(s.Files, held), l.newVersions(s.Pods)
 	m := status.Manifests{Dir: l.dir, Problems: slices.Clone(s.Problems)}
 	for _, f := range s.Files {
-		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods,
+		state, all := versions.of(&f)
+		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods, State: state, SHA256: f.SHA256, Versions: all,
 			Held:     f.Held || held[f.Path] || len(waiting[f.Path]) > 0,
 			Problems: slices.Concat(f.Problems, waiting[f.Path], order[f.Path])})
 	}
@@ -70,6 +71,7 @@ func (l *syncLoop) orderProblems(files []manifests.File, held map[string]bool) m
 func sameFiles(a, b *manifests.Snapshot) bool {
 	return slices.Equal(a.Problems, b.Problems) && slices.EqualFunc(a.Files, b.Files, func(f, g manifests.File) bool {
 		return f.Path == g.Path && f.Held == g.Held && slices.Equal(f.Pods, g.Pods) &&
-			slices.Equal(f.Problems, g.Problems) && maps.Equal(f.Orders, g.Orders)
+			slices.Equal(f.Problems, g.Problems) && maps.Equal(f.Orders, g.Orders) &&
+			f.SHA256 == g.SHA256 && maps.Equal(f.Hashes, g.Hashes)
 	})
 }
