@@ -7,6 +7,7 @@
 //	  cli/                     commands, one file each
 //	    command/                 flags in any order, exit codes, help, completion, man page
 //	    logs/                    containers' logs in the order of time
+//	    wait/                    until files and pods have come to something
 //	    client/                  the socket, the last known state, names
 //	    print/                   tables, words, colours
 //	  once/                    one run of pods to their end

@@ -37,13 +37,14 @@ var (
 	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "worker": {"gc"}}
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
-		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/client", "agent/cli/command", "agent/cli/logs", "agent/cli/print", "agent/config",
+		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/client", "agent/cli/command", "agent/cli/logs", "agent/cli/print", "agent/cli/wait", "agent/config",
 			"agent/once", "agent/status", "agent/stream", "agent/volume", "cri", "manifests", "manifests/decode", "manifests/defaults"},
 		"agent/cli/client":   {"agent/cli/print", "agent/events", "agent/status", "cri", "manifests/decode"},
 		"agent/cli/clitest":  {"agent/server", "agent/status"},
 		"agent/cli/command":  {"agent/cli/client", "agent/cli/print", "agent/status", "manifests/decode"},
 		"agent/cli/logs":     {"agent/cli/client", "agent/cli/print", "agent/podlog", "manifests/defaults"},
 		"agent/cli/print":    {"agent/status", "manifests/defaults"},
+		"agent/cli/wait":     {"agent/cli/client", "agent/cli/print", "agent/status", "manifests"},
 		"agent/once":         {"agent/cli/print", "agent/podlog", "agent/safefile", "agent/status", "agent/volume", "manifests", "manifests/decode", "manifests/defaults"},
 		"cgroups":            {"manifests/poduid"},
 		"cgroups/cgrouptest": {"cgroups"},

@@ -15,7 +15,7 @@ import (
 func (l *syncLoop) report(s manifests.Snapshot) {
 	waiting, held := l.waitingVersions(), map[string]bool{}
 	order, versions := l.orderProblems(s.Files, held), l.newVersions(s.Pods)
-	m := status.Manifests{Dir: l.dir, Problems: slices.Clone(s.Problems)}
+	m := status.Manifests{Dir: l.dir, Problems: slices.Clone(s.Problems), Leaving: l.leaving(&s)}
 	for _, f := range s.Files {
 		state, all := versions.of(&f)
 		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods, State: state, SHA256: f.SHA256, Versions: all,
@@ -24,6 +24,29 @@ func (l *syncLoop) report(s manifests.Snapshot) {
 	}
 	l.store.SetManifests(m)
 	l.recordProblems(&m)
+}
+
+// leaving returns the files that are gone whose pods are not, sorted by path.
+func (l *syncLoop) leaving(s *manifests.Snapshot) (all []status.File) {
+	there, pods := map[string]bool{"": true}, map[string][]string{}
+	for _, f := range s.Files {
+		there[f.Path] = true
+	}
+	for _, p := range s.Pods { // whose removal is not certain yet
+		if !there[p.File] {
+			pods[p.File] = append(pods[p.File], p.Key().String())
+		}
+	}
+	for key, w := range l.workers {
+		if !there[w.file] && !l.isDesired(key) {
+			pods[w.file] = append(pods[w.file], key.String())
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(pods)) {
+		slices.Sort(pods[path])
+		all = append(all, status.File{Path: path, Pods: pods[path]})
+	}
+	return all
 }
 
 // waitingVersions returns, by file, the versions that are not admitted while their

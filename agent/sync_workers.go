@@ -12,7 +12,8 @@ import (
 type podWorker struct {
 	*worker.Worker
 	update worker.Update
-	ready  bool // the worker reported that the pod of this update is ready
+	file   string // the manifest that gave its last pod; "": it never had one here
+	ready  bool   // the worker reported that the pod of this update is ready
 	stop   context.CancelFunc
 }
 
@@ -22,6 +23,9 @@ func (l *syncLoop) setDesired(ctx context.Context, key manifests.Key, p *manifes
 		l.order.Started(key, p.UID)
 	}
 	w := l.workers[key]
+	if w != nil && p != nil {
+		w.file = p.File
+	}
 	if w != nil && manifests.Same(w.update.Pod, p) {
 		return
 	}
@@ -42,7 +46,18 @@ func (l *syncLoop) setDesired(ctx context.Context, key manifests.Key, p *manifes
 		known = map[string]*checkpoint.Checkpoint{}
 	}
 	own, stop := context.WithCancel(ctx)
-	l.workers[key] = &podWorker{update: u, stop: stop, Worker: l.shared.Start(own, &l.running, key, known, u)}
+	l.workers[key] = &podWorker{update: u, file: fileOf(p, known), stop: stop, Worker: l.shared.Start(own, &l.running, key, known, u)}
+}
+
+// fileOf returns the manifest of a pod, or where there is none of what is left of it.
+func fileOf(p *manifests.Pod, left map[string]*checkpoint.Checkpoint) string {
+	if p != nil {
+		return p.File
+	}
+	for _, c := range left {
+		return c.File
+	}
+	return ""
 }
 
 // setReady records whether the pod of the worker's update is ready.

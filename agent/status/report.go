@@ -17,6 +17,7 @@ import (
 type Manifests struct {
 	Dir      string    `json:"dir,omitempty"`
 	Files    []File    `json:"files"`              // sorted by path
+	Leaving  []File    `json:"leaving,omitempty"`  // those that are gone, while their pods are not; paths and pods alone
 	Problems []Problem `json:"problems,omitempty"` // of the folder itself
 	Settings []Problem `json:"settings,omitempty"` // of the agent's own settings, when they were read again
 	Reports  []Problem `json:"reports,omitempty"`  // of the status files; in memory only
