@@ -1,6 +1,8 @@
 package manifests
 
 import (
+	"monopod/manifests/decode"
+
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,7 +74,8 @@ func TestWorkloads(t *testing.T) {
 		{"a job without a policy", workloadYAML("Job", ""), "", "7:5 spec.template.spec.restartPolicy: Required value: a Job's is Never or OnFailure"},
 		{"a job in parts", workloadYAML("Job", "parallelism: 2", "restartPolicy: Never"), "", "5:16 spec.parallelism: is 2: this machine runs one pod of it"},
 		{"a job that waits", workloadYAML("Job", "suspend: true", "restartPolicy: Never"), "", "~5:12 spec.suspend: is true: no pod of it runs"},
-		{"a job with retries", workloadYAML("Job", "backoffLimit: 4", "restartPolicy: Never"), "default/web-node1", "~5:17 spec.backoffLimit: has no effect here"},
+		{"a job with retries", workloadYAML("Job", "backoffLimit: 4", "restartPolicy: Never"), "default/web-node1", ""},
+		{"a job with less than none", workloadYAML("Job", "backoffLimit: -1", "restartPolicy: Never"), "", "5:17 spec.backoffLimit: Invalid value: -1: must be greater than or equal to 0"},
 		{"a job without retries", workloadYAML("Job", "backoffLimit: 0", "restartPolicy: Never"), "default/web-node1", ""},
 		{"a job that goes by itself", workloadYAML("Job", "ttlSecondsAfterFinished: 9", "restartPolicy: OnFailure"), "default/web-node1", "~5:28 spec.ttlSecondsAfterFinished: has no effect here"},
 		{"a job with an index", workloadYAML("Job", "completionMode: Indexed", "restartPolicy: Never"), "default/web-node1", "~5:19 spec.completionMode: has no effect here"},
@@ -192,8 +195,7 @@ func TestGeneratedManifestsRunOrSayWhyNot(t *testing.T) {
 		"node-exporter.yaml": {"monitoring/metrics-prometheus-node-exporter-node1", "46:13 apiVersion: monitoring.coreos.com/v1 ServiceMonitor is not a static pod"},
 		"grafana.yaml":       {"default/board-grafana-node1", "~15:7 kind: HorizontalPodAutoscaler" + skipped},
 		"registry.yaml":      {"default/registry-node1", ""},
-		"gitea.yaml": {"default/code-gitea-migrate-node1", "~9:17 spec.backoffLimit: has no effect here: a container restarts until it succeeds; activeDeadlineSeconds bounds that\n" +
-			"~10:28 spec.ttlSecondsAfterFinished: has no effect here\n23:7 kind: CronJob cannot run here: there is no schedule"},
+		"gitea.yaml":         {"default/code-gitea-migrate-node1", "~10:28 spec.ttlSecondsAfterFinished: has no effect here\n23:7 kind: CronJob cannot run here: there is no schedule"},
 		"whoami.yaml": {"", "~4:7 kind: Service" + skipped + "13:13 spec.replicas: is 3: this machine runs one pod of it\n" +
 			`21:9 spec.template.spec.containers[0].port: unknown field "port": did you mean "ports"?`},
 	}
@@ -236,5 +238,35 @@ func TestClaimVolumes(t *testing.T) {
 		if len(pods) == 1 && !slices.ContainsFunc(pods[0].Spec.Volumes, func(v v1.Volume) bool { return v.PersistentVolumeClaim != nil }) {
 			t.Errorf("%s: no claim", tt.volume)
 		}
+	}
+}
+
+// A Job's pod is run again as often as the Job says; that alone is no other pod, which
+// would run a Job again that has ended under a monopod that did not know it.
+func TestTheRetriesOfAJobAreInItsPod(t *testing.T) {
+	rows := []struct{ spec, policy, want string }{
+		{"", "Never", "OnFailure Never/6"},
+		{"backoffLimit: 2", "Never", "OnFailure Never/2"},
+		{"backoffLimit: 0", "Never", "Never "},
+		{"", "OnFailure", "OnFailure OnFailure/6"},
+		{"backoffLimit: 0", "OnFailure", "OnFailure OnFailure/0"},
+	}
+	digests := map[string]string{}
+	for _, r := range rows {
+		pods, _ := Decode("/m/a.yaml", []byte(workloadYAML("Job", r.spec, "restartPolicy: "+r.policy)), node1)
+		if len(pods) != 1 {
+			t.Fatalf("%+v: %v", r, pods)
+		}
+		p := pods[0]
+		if got := string(p.Spec.RestartPolicy) + " " + p.Annotations[decode.AnnotationJob]; got != r.want {
+			t.Errorf("%s with %q: %s, want %s", r.policy, r.spec, got, r.want)
+		}
+		if was := digests[r.policy]; was != "" && was != p.Digest {
+			t.Errorf("%s with %q: another digest", r.policy, r.spec)
+		}
+		digests[r.policy] = p.Digest
+	}
+	if digests["Never"] == digests["OnFailure"] {
+		t.Error("another restartPolicy is no other pod")
 	}
 }
