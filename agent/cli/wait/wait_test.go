@@ -118,6 +118,8 @@ func TestWait(t *testing.T) {
 			"not accepted within 10s: the agent has read other content of DIR/web.yaml, and not yet that of HERE/web.yaml"},
 		{"a file that comes yet", "late.yaml", "accepted", []scene{{until: time.Second}, {files: one(status.File{Path: "late.yaml", State: status.Accepted, SHA256: sumOfText("x")}), do: func() { put(t, "dir/late.yaml", "x") }}}, 1200 * time.Millisecond, ""},
 		{"a file that does not come", "late.yaml", "accepted", []scene{{}}, late, "not accepted within 10s: late.yaml is neither at HERE/late.yaml nor at DIR/late.yaml"},
+		{"an agent that does not say what it has read", "web.yaml", "accepted", []scene{{files: one(status.File{Path: "web.yaml"})}}, 0,
+			"the agent is of a version that does not say what it has read: update it, or wait for the pods"},
 		{"by a link", "link.json", "accepted", []scene{{files: one(read("new", status.Accepted, "2"))}}, 0, ""},
 		{"removed", "gone.yaml", "removed", []scene{{until: time.Second, files: one(status.File{Path: "gone.yaml"})},
 			{until: 2 * time.Second, files: one(status.File{Path: "gone.yaml", State: "leaving", Pods: []string{"default/web-n1"}})}, {}}, 2100 * time.Millisecond, ""},
