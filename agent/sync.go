@@ -285,6 +285,6 @@ func (l *syncLoop) handleState(now worker.State) {
 	delete(l.seen.Pods, now.Key)
 	l.table.Remove(now.Key)
 	l.stale = l.stale || !l.isDesired(now.Key) // its file is reported until then
-	l.refused[now.Key] = true // a version that waits is reported by the loop from now on
+	l.refused[now.Key] = true                  // a version that waits is reported by the loop from now on
 	l.order.Renew(now.Key)
 }

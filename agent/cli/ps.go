@@ -84,8 +84,8 @@ a line NAMESPACE/NAME for each pod, which all commands take.
 
 --files lists the manifest files and what became of each pod in them: accepted;
 waiting, to be admitted or for the version before it; superseded, as another
-file gives the pod; rejected. HASH is of the pod in the file, RUNNING of the
-one that runs. As json or yaml this is status/manifests.json.
+file gives the pod; rejected; or leaving, as the file is gone and the pod stops.
+HASH is of the pod in the file, RUNNING of the one that runs. As json or yaml this is status/manifests.json.
 
 Where the agent does not run, this is said on standard error, what it reported
 last is shown, with what the runtime says of it now, and the exit code is 3.`,

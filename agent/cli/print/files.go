@@ -20,9 +20,10 @@ const hashWidth = 12
 func (l *Listing) files(w, notes io.Writer, f Format) error {
 	m := l.Manifests
 	if l.Some {
-		m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(file status.File) bool {
+		others := func(file status.File) bool {
 			return !slices.ContainsFunc(l.Pods, func(p v1.Pod) bool { return names(file, &p) })
-		})
+		}
+		m.Files, m.Leaving = slices.DeleteFunc(slices.Clone(m.Files), others), slices.DeleteFunc(slices.Clone(m.Leaving), others)
 	}
 	if f.Output == "json" || f.Output == "yaml" {
 		return As(w, f.Output, m)
@@ -35,7 +36,7 @@ func (l *Listing) files(w, notes io.Writer, f Format) error {
 		}
 		f.Columns = 0 // for programs, wherever it goes
 		return f.write(w, notes, &out, nil)
-	case len(m.Files) == 0 && f.Columns > 0:
+	case len(m.Files)+len(m.Leaving) == 0 && f.Columns > 0:
 		fmt.Fprintln(&out, wrapped("No manifests.", f.Columns, 0))
 	default:
 		l.fileTable(m, f).Print(&out)
@@ -79,9 +80,15 @@ func (l *Listing) fileTable(m status.Manifests, f Format) *Table {
 			t.add(stateRow(f, path, short(v.Pod, node), v.State, v.Since, hash(v.Hash), hash(v.Running))...)
 		}
 	}
+	for _, file := range m.Leaving {
+		for _, pod := range file.Pods {
+			t.add(stateRow(f, within(m.Dir, file.Path), short(pod, node), "leaving", time.Time{}, "", "")...)
+		}
+	}
 	return t
 }
 
+// stateRow is the line of one pod of a file, or of a file without any.
 func stateRow(f Format, path, pod string, state status.State, since time.Time, hash, running string) []cell {
 	row := plainCells([]string{path, pod, string(state), rfc3339(since), hash, running})
 	if f.Color {
@@ -90,7 +97,8 @@ func stateRow(f Format, path, pod string, state status.State, since time.Time, h
 	return row
 }
 
-var stateColors = map[status.State]string{status.Accepted: green, status.Waiting: yellow, status.Superseded: yellow, status.Rejected: red}
+var stateColors = map[status.State]string{
+	status.Accepted: green, status.Waiting: yellow, status.Superseded: yellow, status.Rejected: red}
 
 // rfc3339 is a moment for people and programs, "" if it is not known.
 func rfc3339(t time.Time) string {
