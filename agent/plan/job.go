@@ -40,7 +40,8 @@ func (s *Facts) limitReached(i *pleg.Instance) *checkpoint.Result {
 		if n.ExitCode != 0 || podspec.IsInit(pod, c) && !Succeeded(n) {
 			return &checkpoint.Result{Phase: v1.PodFailed, Reason: "BackoffLimitExceeded",
 				Message: "Job has reached the specified backoff limit",
-				Why:     fmt.Sprintf("container %s exited with %d (%s) in attempt %d, the last of its Job", c.Name, n.ExitCode, n.Reason, n.Attempt)}
+				Why: fmt.Sprintf("container %s exited with %d (%s) in attempt %d, the last of its Job",
+					c.Name, n.ExitCode, n.Reason, n.Attempt)}
 		}
 	}
 	return nil

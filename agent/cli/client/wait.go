@@ -70,7 +70,8 @@ func Wait(ctx context.Context, o WaitOptions) error {
 
 // Until looks again and again until nothing is missing, there is an error, or the time
 // is over (0: never); then its error is ErrTimeout, and says what was not.
-func Until(ctx context.Context, timeout time.Duration, outcome string, look func(context.Context) (missing []string, err error)) error {
+func Until(ctx context.Context, timeout time.Duration, outcome string,
+	look func(context.Context) (missing []string, err error)) error {
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, timeout, ErrTimeout)

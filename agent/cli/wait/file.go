@@ -118,7 +118,8 @@ func (f *file) judge(outcome string, known *client.Known) verdict {
 	}
 	now := &known.Manifests.Files[at]
 	if now.State == "" {
-		return verdict{never: errors.New("the agent is of a version that does not say what it has read: update it, or wait for the pods")}
+		return verdict{never: errors.New("the agent is of a version that does not say what it has read: " +
+			"update it, or wait for the pods")}
 	}
 	if now.SHA256 != f.sum {
 		return f.otherContent(now)

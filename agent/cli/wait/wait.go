@@ -35,7 +35,8 @@ func (o Options) Check() error {
 		return err
 	}
 	if files, _ := split(o.Choice.Names); len(files) > 0 && !slices.Contains(fileOutcomes, o.For) {
-		return fmt.Errorf("--for %s is not for the file %s: choose ready, removed, accepted or updated, or name its pods", o.For, files[0])
+		return fmt.Errorf("--for %s is not for the file %s: choose ready, removed, accepted or updated, or name its pods",
+			o.For, files[0])
 	}
 	return nil
 }
@@ -77,7 +78,8 @@ type wait struct {
 }
 
 func (o Options) newWait(files, pods []string, byHash bool) *wait {
-	w := &wait{Options: o, pods: byHash && (len(files) == 0 || len(pods) > 0), met: map[string]bool{}, said: map[string]bool{}}
+	w := &wait{Options: o, met: map[string]bool{}, said: map[string]bool{}}
+	w.pods = byHash && (len(files) == 0 || len(pods) > 0)
 	w.Choice.Names = pods
 	for _, name := range files {
 		w.files = append(w.files, newFile(name))
@@ -183,7 +185,8 @@ func judgePod(outcome string, p *v1.Pod, m status.Manifests) verdict {
 	case best == nil:
 		return verdict{lacks: []string{subject + " is in no manifest"}}
 	case best.State == status.Rejected && (outcome == "accepted" || best.Running == ""):
-		return verdict{never: fmt.Errorf("%s is not %s and will not be: its manifest is rejected: %s", subject, outcome, print.OneLine(best.Reason))}
+		return verdict{never: fmt.Errorf("%s is not %s and will not be: its manifest is rejected: %s",
+			subject, outcome, print.OneLine(best.Reason))}
 	case outcome == "accepted":
 		return verdict{}
 	case best.State == status.Rejected: // what runs is the newest that was accepted
@@ -209,8 +212,8 @@ func judgeVersion(outcome, subject string, v *status.Version, p *v1.Pod) verdict
 	case print.PodReady(p), p.Status.Phase == v1.PodSucceeded:
 		return verdict{}
 	case p.Status.Phase == v1.PodFailed && runs && v.State == status.Accepted:
-		return verdict{never: fmt.Errorf("%s is not %s and will not be: it has failed: %s", subject, outcome,
-			print.OneLine(cmp.Or(print.JoinWords(p.Status.Reason, p.Status.Message), strings.Join(print.PodWords([]v1.Pod{*p}), "; "))))}
+		why := cmp.Or(print.JoinWords(p.Status.Reason, p.Status.Message), strings.Join(print.PodWords([]v1.Pod{*p}), "; "))
+		return verdict{never: fmt.Errorf("%s is not %s and will not be: it has failed: %s", subject, outcome, print.OneLine(why))}
 	}
 	return lacks(cmp.Or(strings.Join(print.PodWords([]v1.Pod{*p}), "; "), print.Summarize(p, time.Now()).Word))
 }
