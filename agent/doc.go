@@ -8,6 +8,7 @@
 //	    command/                 flags in any order, exit codes, help, completion, man page
 //	    diff/                    what manifests would change of the pods that run
 //	    logs/                    containers' logs in the order of time
+//	    wait/                    until files and pods have come to something
 //	    client/                  the socket, the last known state, names
 //	    print/                   tables, words, colours
 //	  once/                    one run of pods to their end

@@ -198,3 +198,28 @@ func TestARestartOfAllContainersOutlivesTheAgent(t *testing.T) {
 		}
 	}
 }
+
+func TestAJobIsRunAgainUntilItsLimit(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("web-n/c", critest.ExitsAfter(time.Second, 3))
+		r.want("apiVersion: batch/v1\nkind: Job\nmetadata: {name: web}\nspec:\n  backoffLimit: 2\n  template: {spec: {restartPolicy: Never, containers: [{name: c, image: \"img:1\"}]}}\n")
+		r.after(30 * time.Second)
+		if st := r.status("default/web-n"); st.Phase != v1.PodRunning || st.ContainerStatuses[0].RestartCount != 1 || st.ContainerStatuses[0].State.Waiting.Reason != "CrashLoopBackOff" {
+			r.Errorf("%+v", st)
+		}
+		r.after(5 * time.Minute)
+		st := r.status("default/web-n")
+		if st.Phase != v1.PodFailed || st.Reason != "BackoffLimitExceeded" || st.Message != "Job has reached the specified backoff limit" || st.ContainerStatuses[0].RestartCount != 2 {
+			r.Errorf("%+v", st)
+		}
+		if n := r.Count("StartContainer"); n != 3 {
+			r.Errorf("started %d times", n)
+		}
+		r.stop()
+		r.start()
+		r.after(time.Minute)
+		if n := r.Count("StartContainer"); n != 3 {
+			r.Errorf("another agent started it: %d times", n)
+		}
+	})
+}

@@ -37,7 +37,7 @@ var (
 	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "fetch": {"gc"}, "worker": {"gc"}}
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
-		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/client", "agent/cli/command", "agent/cli/diff", "agent/cli/logs", "agent/cli/print", "agent/cli/terminal", "agent/config", "agent/doctor",
+		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/client", "agent/cli/command", "agent/cli/diff", "agent/cli/logs", "agent/cli/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/doctor",
 			"agent/once", "agent/status", "agent/stream", "agent/volume", "cri", "manifests", "manifests/decode", "manifests/defaults"},
 		"agent/cli/client":   {"agent/cli/print", "agent/events", "agent/status", "cri", "manifests/decode"},
 		"agent/cli/clitest":  {"agent/server", "agent/status"},
@@ -47,6 +47,7 @@ var (
 		"agent/cli/print":    {"agent/status", "manifests/defaults"},
 		"agent/cli/terminal": {"agent/stream"},
 		"agent/doctor":       {"agent/checkpoint", "agent/cli/print", "agent/config", "cri"},
+		"agent/cli/wait":     {"agent/cli/client", "agent/cli/print", "agent/status", "manifests"},
 		"agent/once":         {"agent/cli/print", "agent/podlog", "agent/safefile", "agent/status", "agent/volume", "manifests", "manifests/decode", "manifests/defaults"},
 		"cgroups":            {"manifests/poduid"},
 		"cgroups/cgrouptest": {"cgroups"},

@@ -9,6 +9,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
+	"monopod/manifests/decode"
 )
 
 // active gives the pod a deadline and says for how long it has been active.
@@ -33,7 +34,28 @@ func TestPlanOfEnds(t *testing.T) {
 		c.Reason = "OOMKilled"
 		return c
 	}
+	job := func(of v1.RestartPolicy, limit int32, pod *v1.Pod) *v1.Pod {
+		pod.Spec.RestartPolicy = of
+		decode.SetJobRetries(pod, limit)
+		return pod
+	}
 	checkPlans(t, []row{
+		// Jobs.
+		{"a Job of Never waits before its first retry", scene{pod: job(never, 6, pod(never, "a")), accepted: true, here: world(exit("a", 0, 1, 0, ""))}, "|a waits: CrashLoopBackOff|wake in 10s"},
+		{"and is then run again in its sandbox", scene{pod: job(never, 6, pod(never, "a")), accepted: true, here: world(exit("a", 0, 1, 10*time.Second, ""))}, "start container a#1 after 10s"},
+		{"each time after twice as long", scene{pod: job(never, 6, pod(never, "a")), accepted: true, here: world(exit("a", 1, 1, 20*time.Second, "10s"))}, "start container a#2 after 20s"},
+		{"after at most six minutes", scene{pod: job(never, 9, pod(never, "a")), accepted: true, here: world(exit("a", 7, 1, 0, "6m0s"))}, "|a waits: CrashLoopBackOff|wake in 6m0s"},
+		{"also after a long run", scene{pod: job(never, 9, pod(never, "a")), accepted: true, here: world(with(exit("a", 1, 1, 0, "40s"), func(c *pleg.Container) { c.Started = noon.Add(-time.Hour) }))}, "|a waits: CrashLoopBackOff|wake in 1m20s"},
+		{"a Job of OnFailure is as another pod at first", scene{pod: job(onFailure, 6, pod(onFailure, "a")), accepted: true, here: world(exit("a", 0, 1, 0, ""))}, "start container a#1 after 0s"},
+		{"a Job that succeeds has succeeded", scene{pod: job(never, 6, pod(never, "a")), accepted: true, here: world(exit("a", 6, 0, 0, ""))}, "stop sandbox s0; end Succeeded"},
+		{"the last retry of a Job that fails fails it", scene{pod: job(never, 6, pod(never, "a")), accepted: true, here: world(exit("a", 6, 1, 0, "40s"))}, "stop sandbox s0; end Failed BackoffLimitExceeded"},
+		{"it takes the others along", scene{pod: job(onFailure, 1, pod(onFailure, "a", "b")), accepted: true, here: world(up("a", 0), exit("b", 1, 1, 0, "0s"))},
+			"record result Failed BackoffLimitExceeded; stop container a a0 in 30s; stop sandbox s0"},
+		{"without retries it is the first", scene{pod: job(onFailure, 0, pod(onFailure, "a")), accepted: true, here: world(exit("a", 0, 1, 0, ""))}, "stop sandbox s0; end Failed BackoffLimitExceeded"},
+		{"an init container of a Job counts, too", scene{pod: job(never, 2, withInit(pod(never, "a"), "i")), accepted: true, here: world(exit("i", 2, 1, 0, "20s"))}, "stop sandbox s0; end Failed BackoffLimitExceeded"},
+		{"one that has succeeded does not", scene{pod: job(never, 0, withInit(pod(never, "a"), "i")), accepted: true, here: world(exit("i", 0, 0, 0, ""))}, "start container a#0"},
+		{"one whose failure was not its last", scene{pod: job(never, 2, withInit(pod(never, "a"), "i")), accepted: true, here: world(exit("i", 1, 1, time.Minute, "10s"))}, "start container i#2 after 20s"},
+
 		// Deadlines.
 		{"before its deadline a pod is looked at then", scene{pod: pod(always, "a"), accepted: true, here: world(up("a", 0)), change: active(60, 50*time.Second)}, "|wake in 10s"},
 		{"at its deadline a pod is ended with its grace", scene{pod: pod(always, "a"), accepted: true, here: world(preStops(up("a", 0))), change: active(60, time.Minute)},

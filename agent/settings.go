@@ -46,6 +46,10 @@ func complete(c config.Config, once *Once) (config.Config, error) {
 	if (c.ManifestURLCert == "") != (c.ManifestURLKey == "") {
 		return c, &SettingsError{Text: "manifestURLCertFile and manifestURLPrivateKeyFile belong together: give both or none"}
 	}
+	if host := fetch.ExposedTo(c.ManifestURL); host != "" && c.ManifestURLToken != "" {
+		return c, &SettingsError{Text: fmt.Sprintf("manifestURLTokenFile: the token would go to %s unencrypted, where others can read it: "+
+			"give an https:// URL with --manifest-url, or leave the token out", host)}
+	}
 	if c.NodeName == "" {
 		host, err := os.Hostname()
 		if err != nil {

@@ -292,6 +292,7 @@ func (l *syncLoop) handleState(now worker.State) {
 	delete(l.workers, now.Key)
 	delete(l.seen.Pods, now.Key)
 	l.table.Remove(now.Key)
-	l.refused[now.Key] = true // a version that waits is reported by the loop from now on
+	l.stale = l.stale || !l.isDesired(now.Key) // its file is reported until then
+	l.refused[now.Key] = true                  // a version that waits is reported by the loop from now on
 	l.order.Renew(now.Key)
 }

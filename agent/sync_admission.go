@@ -16,12 +16,11 @@ import (
 func (l *syncLoop) admit(ctx context.Context, p *manifests.Pod) {
 	key := p.Key()
 	before, _ := l.table.Rejected(key)
-	former := l.table.Admitted(key) != nil
 	if err := l.contained(p.Pod, "admit the pod", func() { l.admitPod(ctx, p) }); err != nil {
 		l.table.Refuse(p, admission.Rejection{Reason: "UnexpectedAdmissionError", Message: err.Error()}, metav1.Now().Rfc3339Copy())
 	}
 	if now, waits := l.table.Rejected(key); now != before {
-		l.stale = l.stale || former
+		l.stale = true
 		if waits {
 			l.refused[key] = true
 		}

@@ -19,15 +19,39 @@ func (l *syncLoop) report(s manifests.Snapshot) {
 			held[next.File] = true
 		}
 	}
-	order := l.orderProblems(s.Files, held)
-	m := status.Manifests{Dir: l.dir, Problems: slices.Clone(s.Problems)}
+	order, versions := l.orderProblems(s.Files, held), l.newVersions(s.Pods)
+	m := status.Manifests{Dir: l.dir, Problems: slices.Clone(s.Problems), Leaving: l.leaving(&s)}
 	for _, f := range s.Files {
-		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods,
+		state, all := versions.of(&f)
+		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods, State: state, SHA256: f.SHA256, Versions: all,
 			Held:     f.Held || held[f.Path] || len(waiting[f.Path]) > 0,
 			Problems: slices.Concat(f.Problems, waiting[f.Path], order[f.Path])})
 	}
 	l.store.SetManifests(m)
 	l.recordProblems(&m)
+}
+
+// leaving returns the files that are gone whose pods are not, sorted by path.
+func (l *syncLoop) leaving(s *manifests.Snapshot) (all []status.File) {
+	there, pods := map[string]bool{"": true}, map[string][]string{}
+	for _, f := range s.Files {
+		there[f.Path] = true
+	}
+	for _, p := range s.Pods { // whose removal is not certain yet
+		if !there[p.File] {
+			pods[p.File] = append(pods[p.File], p.Key().String())
+		}
+	}
+	for key, w := range l.workers {
+		if !there[w.file] && !l.isDesired(key) {
+			pods[w.file] = append(pods[w.file], key.String())
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(pods)) {
+		slices.Sort(pods[path])
+		all = append(all, status.File{Path: path, Pods: pods[path]})
+	}
+	return all
 }
 
 // waitingVersions returns, by file, the versions that are not admitted while their
@@ -81,6 +105,7 @@ func (l *syncLoop) orderProblems(files []manifests.File, held map[string]bool) m
 func sameFiles(a, b *manifests.Snapshot) bool {
 	return slices.Equal(a.Problems, b.Problems) && slices.EqualFunc(a.Files, b.Files, func(f, g manifests.File) bool {
 		return f.Path == g.Path && f.Held == g.Held && slices.Equal(f.Pods, g.Pods) &&
-			slices.Equal(f.Problems, g.Problems) && maps.Equal(f.Orders, g.Orders)
+			slices.Equal(f.Problems, g.Problems) && maps.Equal(f.Orders, g.Orders) &&
+			f.SHA256 == g.SHA256 && maps.Equal(f.Hashes, g.Hashes)
 	})
 }

@@ -12,10 +12,11 @@ import (
 type podWorker struct {
 	*worker.Worker
 	update   worker.Update
-	ready    bool // the worker reported that the pod of this update is ready
-	prepared bool // and that the next version has what it needs
-	lasting  bool // the next version waits for more than its pulls, or since before this agent
-	unmade   bool // and that no container of the pod was ever created
+	file     string // the manifest that gave its last pod; "": it never had one here
+	ready    bool   // the worker reported that the pod of this update is ready
+	prepared bool   // and that the next version has what it needs
+	lasting  bool   // the next version waits for more than its pulls, or since before this agent
+	unmade   bool   // and that no container of the pod was ever created
 	stop     context.CancelFunc
 }
 
@@ -29,6 +30,9 @@ func (l *syncLoop) send(ctx context.Context, key manifests.Key, u worker.Update)
 	p, w := u.Pod, l.workers[key]
 	if p != nil {
 		l.order.Started(key, p.UID)
+	}
+	if w != nil && p != nil {
+		w.file = p.File
 	}
 	if w != nil && manifests.Same(w.update.Pod, p) && manifests.Same(w.update.Next, u.Next) && w.update.Refused == u.Refused {
 		return
@@ -54,7 +58,18 @@ func (l *syncLoop) send(ctx context.Context, key manifests.Key, u worker.Update)
 		known = map[string]*checkpoint.Checkpoint{}
 	}
 	own, stop := context.WithCancel(ctx)
-	l.workers[key] = &podWorker{update: u, lasting: u.Next != nil, stop: stop, Worker: l.shared.Start(own, &l.running, key, known, u)}
+	l.workers[key] = &podWorker{update: u, lasting: u.Next != nil, file: fileOf(p, known), stop: stop, Worker: l.shared.Start(own, &l.running, key, known, u)}
+}
+
+// fileOf returns the manifest of a pod, or where there is none of what is left of it.
+func fileOf(p *manifests.Pod, left map[string]*checkpoint.Checkpoint) string {
+	if p != nil {
+		return p.File
+	}
+	for _, c := range left {
+		return c.File
+	}
+	return ""
 }
 
 // setReady records whether the pod of the worker's update is ready.

@@ -130,7 +130,9 @@ func TestSettingsOfTheURLAreChecked(t *testing.T) {
 		"no manifests given: say in which folder": {},
 		"--manifest-url: not of the form http":    {ManifestURL: "h/secret"},
 		"manifestURLCertFile and manifestURLPri":  {ManifestURL: "https://h", ManifestURLCert: "/c"},
-		"":                                        {ManifestURL: "https://h", NodeName: "n"},
+		"manifestURLTokenFile: the token would go to h:8 unencrypted, where others can read it: give an https:// URL with --manifest-url, or leave the token out": {
+			ManifestURL: "HTTP://me:secret@h:8/secret", ManifestURLToken: "/t"},
+		"": {ManifestURL: "https://h", ManifestURLToken: "/t", NodeName: "n"},
 	} {
 		_, err := complete(c, nil)
 		text := ""

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"net"
@@ -242,7 +243,11 @@ func (r *rig) want(docs ...string) {
 			}
 		}
 		s.Pods = append(s.Pods, pods...)
-		s.Files = append(s.Files, manifests.File{Path: fmt.Sprintf("/m/%d.yaml", k)})
+		f := manifests.File{Path: fmt.Sprintf("/m/%d.yaml", k), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(doc))), Hashes: map[string]string{}}
+		for _, p := range pods {
+			f.Hashes[p.Key().String()] = string(p.UID)
+		}
+		s.Files = append(s.Files, f)
 	}
 	r.offers <- s
 	r.settle()

@@ -3,7 +3,6 @@ package manifests
 import (
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io/fs"
 	"slices"
 	"time"
@@ -25,8 +24,7 @@ const (
 type fileState struct {
 	content
 	sig     signature // of the version that was read; zero: look again
-	hash    uint64    // of its bytes
-	decoded bool      // hash and content belong together
+	hash    string    // the SHA-256 in hex of the bytes that are the content; "": none are
 	link    bool      // the path is a symlink
 	pending bool      // never read to the end yet
 	open    bool      // was read while a writer had it open: more may follow
@@ -85,9 +83,9 @@ func (s *Source) read(path string, f *fileState, now time.Time) {
 	if f.sig = r.sig; !r.sig.stable(now) {
 		f.sig = signature{}
 	}
-	hash := maphash.Bytes(s.seed, r.data)
-	if !f.decoded || f.hash != hash {
-		f.content, f.hash, f.decoded = decodeFile(path, r.data, s.Options), hash, true
+	hash := hashOf(r.data)
+	if f.hash != hash {
+		f.content, f.hash = decodeFile(path, r.data, s.Options), hash
 		s.tellFaults(path, f.faults)
 	}
 }
@@ -132,6 +130,6 @@ func (f *fileState) fail(path string, err error) {
 		unclear:  true,
 		problems: []decode.Problem{{File: path, Message: fmt.Sprintf("cannot be read: %v", err)}},
 	}
-	f.sig, f.decoded, f.pending = signature{}, false, false
+	f.sig, f.hash, f.pending = signature{}, "", false
 	f.rest()
 }

@@ -98,7 +98,7 @@ func (f *fileState) gives(key Key) bool {
 func (f *fileState) lose(key Key) {
 	if f.gives(key) {
 		f.pods = slices.DeleteFunc(slices.Clone(f.pods), func(p found) bool { return p.Key() == key })
-		f.decoded, f.sig = false, signature{}
+		f.hash, f.sig = "", signature{}
 	}
 }
 

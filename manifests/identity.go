@@ -1,8 +1,10 @@
 package manifests
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"regexp"
@@ -14,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"monopod/manifests/decode"
 	"monopod/manifests/defaults"
 )
 
@@ -59,6 +62,7 @@ func Restored(accepted *v1.Pod) string {
 func digestOf(accepted *v1.Pod) string {
 	p := accepted.DeepCopy()
 	tidy(p)
+	decode.UnsetJobRetries(p)
 	p.Name = strings.TrimSuffix(p.Name, "-"+strings.ToLower(p.Spec.NodeName))
 	if p.Namespace == metav1.NamespaceDefault {
 		p.Namespace = ""
@@ -111,6 +115,9 @@ func digest(text []byte, more ...string) string {
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
+
+// hashOf is the hex SHA-256 of a file's bytes.
+func hashOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
 
 // identify sets what the kubelet forces on every static pod. The uid is set.
 func identify(pod *v1.Pod, o Options) {

@@ -39,6 +39,9 @@ type File struct {
 	Pods     []string         `json:"pods,omitempty"`     // namespace/name of the pods it gives
 	Held     bool             `json:"held,omitempty"`     // an earlier version runs on, the present one was refused
 	Problems []decode.Problem `json:"problems,omitempty"` // in order of line
+	SHA256   string           `json:"-"`                  // of what was read, in hex; "": nothing could be
+	// Hashes are the uids of all pods in the file, by namespace/name, also if another file gives them.
+	Hashes map[string]string `json:"-"`
 	// Orders are the places of the StartAfter annotations in the file, by
 	// namespace/name of the pods that have one.
 	Orders map[string]decode.Position `json:"-"`

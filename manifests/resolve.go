@@ -246,16 +246,14 @@ func (r *resolution) snapshot() Snapshot {
 
 // file reports one file: its pods and its problems.
 func (r *resolution) file(path string, f *fileState, keys []Key) File {
-	report := File{Path: path}
+	report := File{Path: path, SHA256: f.hash, Hashes: map[string]string{}, Orders: map[string]decode.Position{}}
 	for _, p := range f.pods {
 		key := p.Key()
+		report.Hashes[key.String()] = string(p.UID)
 		if !r.lost[path][key] && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 		if p.order != (decode.Position{}) {
-			if report.Orders == nil {
-				report.Orders = map[string]decode.Position{}
-			}
 			report.Orders[key.String()] = p.order
 		}
 	}

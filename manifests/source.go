@@ -2,7 +2,6 @@ package manifests
 
 import (
 	"context"
-	"hash/maphash"
 	"log/slog"
 	"path/filepath"
 	"reflect"
@@ -46,7 +45,6 @@ type SourceConfig struct {
 type Source struct {
 	SourceConfig
 	snapshots chan Snapshot
-	seed      maphash.Seed
 	watch     watch
 
 	started time.Time             // when the first step was
@@ -92,7 +90,6 @@ func NewSource(c SourceConfig) *Source {
 	s := &Source{
 		SourceConfig: c,
 		snapshots:    make(chan Snapshot, 1),
-		seed:         maphash.MakeSeed(),
 		current:      map[Key]*Pod{},
 		files:        map[string]*fileState{},
 		absent:       map[Key]*absence{},

@@ -1,6 +1,8 @@
 package manifests
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -65,5 +67,44 @@ func TestAFileThatWasWrittenCountsAsRead(t *testing.T) {
 	src.step(time.Now().Add(time.Second))
 	if s := <-src.Snapshots(); !s.Read {
 		t.Errorf("the snapshot is %+v", s)
+	}
+}
+
+// A file is known by the hash of its bytes, and each pod by that of its content, also
+// where another file gives it already.
+func TestASnapshotHasTheHashesOfFilesAndPods(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	put("a.yaml", podYAML("a")+"\n---\n"+podYAML("b"))
+	put("b.yaml", podYAML("b", "hostNetwork: true"))
+	put("c.yaml", podYAML("c", "dnsPolicy: X"))
+	src := NewSource(SourceConfig{Dir: dir, Options: node1})
+	defer src.watch.close()
+	src.step(time.Now())
+	s := <-src.Snapshots()
+	for _, f := range s.Files {
+		data, err := os.ReadFile(f.Path)
+		must(t, err)
+		if f.SHA256 != fmt.Sprintf("%x", sha256.Sum256(data)) {
+			t.Errorf("%s has the hash %s", f.Path, f.SHA256)
+		}
+		pods, _ := Decode(f.Path, data, node1)
+		if len(f.Hashes) != len(pods) {
+			t.Errorf("%s has %v", f.Path, f.Hashes)
+		}
+		for _, p := range pods {
+			if f.Hashes[p.Key().String()] != string(p.UID) {
+				t.Errorf("%s has %v, not %s of %s", f.Path, f.Hashes, p.UID, p.Key())
+			}
+		}
+	}
+	must(t, os.Remove(filepath.Join(dir, "a.yaml")))
+	must(t, os.Symlink("/nowhere/at/all", filepath.Join(dir, "a.yaml")))
+	src.full = true
+	src.step(time.Now())
+	if s := <-src.Snapshots(); s.Files[0].SHA256 != "" {
+		t.Errorf("what cannot be read has the hash %s", s.Files[0].SHA256)
 	}
 }

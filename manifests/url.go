@@ -2,7 +2,6 @@ package manifests
 
 import (
 	"errors"
-	"hash/maphash"
 	"net/url"
 	"strings"
 
@@ -116,13 +115,13 @@ func (s *Source) answered(a Answer) {
 // was another one.
 func (s *Source) decodeAnswer(f *fileState, a Answer) bool {
 	f.unproven = a.Unproven
-	hash := maphash.Bytes(s.seed, a.Data)
-	if f.decoded && f.hash == hash {
+	hash := hashOf(a.Data)
+	if f.hash == hash {
 		return false
 	}
 	o := s.Options
 	o.url = s.URL
-	f.content, f.hash, f.decoded, f.pending = decodeFile(s.urlName, a.Data, o), hash, true, false
+	f.content, f.hash, f.pending = decodeFile(s.urlName, a.Data, o), hash, false
 	s.tellFaults(s.urlName, f.faults)
 	return true
 }

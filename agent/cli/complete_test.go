@@ -88,6 +88,7 @@ func TestComplete(t *testing.T) {
 		"fo":                      "forget",
 		"forget web ":             "a/proxy b/proxy db web",
 		"wait web ":               "a/proxy b/proxy db web",
+		"wait ./we":               ":files",
 		"wait --for g":            "gone",
 		"wait --for cond":         "condition=",
 		"ps ":                     "a/proxy b/proxy db web",

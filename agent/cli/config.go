@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -33,7 +34,12 @@ func settings(c *cli.Context, log *slog.Logger) (config.Config, error) {
 }
 
 func readSettings(c *cli.Context) (config.Config, []decode.Problem, error) {
-	return config.Read(func(flag string) (string, string) { return c.String(flag), command.GivenBy(c, flag) })
+	return config.Read(func(flag string) (string, string) {
+		if list := c.StringSlice(flag); list != nil {
+			return strings.Join(list, config.ListSeparator), command.GivenBy(c, flag)
+		}
+		return c.String(flag), command.GivenBy(c, flag)
+	})
 }
 
 // reread has the settings read again when the process is told SIGHUP, or the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/print"
@@ -80,8 +81,12 @@ const everything = `
 func someManifests() status.Manifests {
 	return status.Manifests{Dir: "/etc/m", Files: []status.File{
 		{Path: "/etc/m/web.yaml", Pods: []string{"default/web-node1"}, Held: true, Problems: []status.Problem{
-			{File: "/etc/m/web.yaml", Line: 12, Column: 3, Field: "spec.x", Message: "unknown field"}}},
-		{Path: "/etc/m/other.yaml", Pods: []string{"default/other-node1"}, Problems: []status.Problem{{File: "/etc/m/other.yaml", Message: "not this pod's"}}},
+			{File: "/etc/m/web.yaml", Line: 12, Column: 3, Field: "spec.x", Message: "unknown field"}},
+			State: status.Rejected, Since: now.Add(-time.Hour), Versions: []status.Version{{Pod: "default/web-node1", State: status.Rejected, Reason: "spec.x: unknown field",
+				Line: 12, Column: 3, Since: now.Add(-time.Hour), Running: "0123456789abcdef0123456789abcdef"}}},
+		{Path: "/etc/m/other.yaml", Pods: []string{"default/other-node1"}, Problems: []status.Problem{{File: "/etc/m/other.yaml", Message: "not this pod's"}},
+			Versions: []status.Version{{Pod: "default/web-node1", State: status.Superseded, Reason: "/etc/m/web.yaml gives it already", Line: 2, Column: 1,
+				Since: now.Add(-time.Hour), Hash: "fedcba9876543210fedcba9876543210", By: "/etc/m/web.yaml"}}},
 	}}
 }
 

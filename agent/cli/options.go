@@ -19,6 +19,7 @@ type Options struct {
 	client.Source
 	print.Format               // Now: zero means now
 	Choice       client.Choice // Ps: of pods
+	Files        bool          // Ps: list files instead of pods
 	Endpoint     string        // Ps: of the runtime, asked where no agent runs; "": the last agent's, else the first that exists
 	Err          io.Writer     // where it is said that no agent runs
 }

@@ -28,8 +28,8 @@ func Ps(ctx context.Context, w io.Writer, o Options) error {
 	if k.Pods, err = o.Choice.Of(k.Pods); err != nil {
 		return err
 	}
-	l := print.Listing{Pods: k.Pods, Manifests: k.Manifests, Some: o.Choice.Any(), None: o.Choice.None()}
-	if o.Output == "" || o.Output == "wide" {
+	l := print.Listing{Pods: k.Pods, Manifests: k.Manifests, Some: o.Choice.Any(), None: o.Choice.None(), Files: o.Files}
+	if !o.Files && (o.Output == "" || o.Output == "wide") {
 		l.Words = o.words(ctx, k)
 	}
 	if err := print.Ps(w, o.notes(), l, o.Format); err != nil {
@@ -82,12 +82,18 @@ What is wrong stands below the pods; where the output is no terminal it goes to
 standard error, and all pods are told with their namespace. The format name is
 a line NAMESPACE/NAME for each pod, which all commands take.
 
+--files lists the manifest files and what became of each pod in them: accepted;
+waiting, to be admitted or for the version before it; superseded, as another
+file gives the pod; rejected; or leaving, as the file is gone and the pod stops.
+HASH is of the pod in the file, RUNNING of the one that runs. As json or yaml this is status/manifests.json.
+
 Where the agent does not run, this is said on standard error, what it reported
 last is shown, with what the runtime says of it now, and the exit code is 3.`,
 		Flags: []cli.Flag{
 			command.OutputFlag(&o.Output, "wide, name, json or yaml"),
 			command.NamespaceFlag(&o.Choice.Namespace),
 			command.AllNamespacesFlag(&o.AllNamespaces),
+			&cli.BoolFlag{Name: "files", Destination: &o.Files, Usage: "list the manifest files instead, and what became of each"},
 			&cli.BoolFlag{Name: "no-headers", Destination: &o.NoHeaders, Usage: "leave the line with the columns' names out"},
 			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Usage: "refresh every two seconds; needs a terminal"},
 			command.SelectorFlag(&o.Choice.Selector),

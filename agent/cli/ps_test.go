@@ -130,6 +130,13 @@ func TestPs(t *testing.T) {
 	up := status.Runtime{Up: true}
 	down := status.Runtime{Endpoint: "unix:///run/containerd/containerd.sock", Error: "connect: connection refused", Since: now.Add(-12 * time.Second)}
 	files := status.Manifests{Dir: "/m", Files: []status.File{{Path: "/m/web.yaml", Pods: []string{"default/web"}}}}
+	at := now.Add(-time.Hour)
+	became := status.Manifests{Dir: "/m", Leaving: []status.File{{Path: "/m/gone.yaml", Pods: []string{"default/late"}}}, Files: []status.File{
+		{Path: "/m/bad.yaml", State: status.Rejected, Since: at, SHA256: "b", Problems: []status.Problem{{File: "/m/bad.yaml", Line: 2, Column: 1, Message: "is no YAML"}}},
+		{Path: "/m/new.yaml", Pods: []string{"default/late"}, State: status.Waiting, Since: at, Versions: []status.Version{{Pod: "default/late", State: status.Waiting, Since: at, Hash: "0123456789abcdef", Waiting: "0123456789abcdef", Reason: "asks for 8 cpus"}}},
+		{Path: "/m/old.yaml", State: status.Superseded, Since: at, Versions: []status.Version{{Pod: "default/web-node1", State: status.Superseded, Since: at, Hash: "fedcba9876543210", By: "/m/web.yaml"}}},
+		{Path: "/m/web.yaml", Pods: []string{"default/web-node1"}, State: status.Accepted, Since: at, Versions: []status.Version{{Pod: "default/web-node1", State: status.Accepted, Since: at, Hash: "0000000000000000"}}},
+	}}
 	rows := []struct {
 		name      string
 		pods      string
@@ -146,6 +153,11 @@ func TestPs(t *testing.T) {
 		{"color", troubled, status.Manifests{}, up, Options{Format: print.Format{Color: true}}},
 		{"none", "", status.Manifests{Dir: "/etc/monopod"}, up, Options{}},
 		{"none and no folder", "", status.Manifests{Dir: "/m", Problems: []status.Problem{{File: "/m", Message: "does not exist"}}}, status.Runtime{}, Options{}},
+		{"files", well, became, down, Options{Files: true}},
+		{"files wide of a pod", well, became, down, Options{Files: true, Format: print.Format{Output: "wide"}, Choice: client.Choice{Names: []string{"web"}}}},
+		{"files as name", well, became, down, Options{Files: true, Format: print.Format{Output: "name"}}},
+		{"files as json", well, became, down, Options{Files: true, Format: print.Format{Output: "json"}}},
+		{"no files", well, status.Manifests{}, up, Options{Files: true}},
 		{"none yaml", "", status.Manifests{}, up, Options{Format: print.Format{Output: "yaml"}}},
 	}
 	for _, r := range rows {

@@ -18,6 +18,8 @@ func runFlags() []cli.Flag {
 	return []cli.Flag{
 		text("manifests", "", "the `DIR` of Pod manifests (*.yaml, *.yml, *.json)"),
 		text("manifest-url", "", "the `URL` that gives Pod manifests, too"),
+		&cli.StringSliceFlag{Name: "manifest-url-header", KeepSpace: true,
+			Usage: "send it the header `NAME=VALUE`, which others see in the list of processes; may be repeated"},
 		text("runtime-endpoint", "",
 			"the CRI runtime's socket, unix://`PATH` (default: containerd's or CRI-O's, whichever is there)"),
 		text("root", command.DefaultRoot, "the `DIR` for volumes, checkpoints and status"),

@@ -8,21 +8,32 @@ import (
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
+	"monopod/agent/cli/wait"
 )
 
 func waitCommand() *cli.Command {
-	var o client.WaitOptions
+	var o wait.Options
 	return &cli.Command{
-		Name: "wait", ArgsUsage: "POD ... | --all | -l LABELS",
-		Usage: "wait until pods are ready, or what else they are to come to",
+		Name: "wait", ArgsUsage: "POD|FILE ... | --all | -l LABELS",
+		Usage: "wait until pods or manifest files are ready, or what else they are to come to",
 		Description: `
 What can be waited for: ready, running, succeeded, failed, completed (one or
 the other), gone, and condition=TYPE[=STATUS], such as condition=Initialized. A
 pod that is not known is waited for, too, and so is an agent that does not run.
 With --all or -l a pod that has succeeded is done, and counts as ready.
 
-Exit codes: 0: all pods have come to it; 1: one of them never will, as a pod
-that has failed will not be ready; 124: the time was over.`,
+A FILE is a manifest in the agent's folder, or a copy of one: the file of the
+same name there is meant. Of a file can be waited for: accepted: the agent has
+read just what FILE says when the wait begins, and takes it; updated: that runs,
+and is ready or has succeeded; ready: it is accepted, and its pods are ready,
+be it in an earlier version; removed: the file and its pods are gone. A file
+that is rejected never comes to it. A POD is updated once the newest version
+that was accepted is the one that runs.
+
+    cp web.yaml /etc/monopod/manifests/ && monopod wait web.yaml --for updated
+
+Exit codes: 0: all have come to it; 1: one of them never will, as a pod that has
+failed will not be ready; 124: the time was over.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "for", Value: "ready", Destination: &o.For, Usage: "the `OUTCOME` to wait for"},
 			&cli.DurationFlag{Name: "timeout", Destination: &o.Timeout,
@@ -37,7 +48,7 @@ that has failed will not be ready; 124: the time was over.`,
 			all := c.Bool("all")
 			switch {
 			case c.NArg() == 0 && !all && o.Choice.Selector == "":
-				return command.UsageError("wait for which pods? Name them, or give --all or -l LABELS")
+				return command.UsageError("wait for which pods? Name them or their files, or give --all or -l LABELS")
 			case c.NArg() > 0 && all:
 				return command.UsageError("name pods or give --all, not both")
 			case o.Timeout < 0:
@@ -46,7 +57,7 @@ that has failed will not be ready; 124: the time was over.`,
 			if err := o.Check(); err != nil {
 				return command.UsageError("%v", err)
 			}
-			return waited(c.Context, client.Wait(c.Context, o))
+			return waited(c.Context, wait.Run(c.Context, o))
 		},
 	}
 }

@@ -3,7 +3,9 @@ package config
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
+	"net/textproto"
 	"slices"
 	"strings"
 
@@ -34,6 +36,9 @@ func (h *Header) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// ListSeparator stands between the values of a flag that is given several times.
+const ListSeparator = "\x00"
+
 func header(name string, values Header) error {
 	if len(validation.IsHTTPHeaderName(name)) > 0 {
 		return errors.New("is not the name of a header: it is made of letters, digits and dashes")
@@ -44,6 +49,35 @@ func header(name string, values Header) error {
 		}
 	}
 	return nil
+}
+
+// headers is headers of requests. Its flag is NAME=VALUE, or NAME:VALUE,NAME:VALUE, which
+// is the kubelet's way; several are behind each other.
+func headers(to *map[string]Header) *field[map[string]Header] {
+	f := byKey(to, header)
+	f.read = func(by, text string) (map[string]Header, error) {
+		out := map[string]Header{}
+		for one := range strings.SplitSeq(text, ListSeparator) {
+			parts := []string{one}
+			if k := strings.IndexAny(one, ":="); k >= 0 && one[k] == ':' {
+				parts = strings.Split(one, ",")
+			}
+			for _, part := range parts {
+				k := strings.IndexAny(part, ":=")
+				if k < 0 || len(parts) > 1 && part[k] != ':' {
+					return nil, fmt.Errorf("%s: write NAME=VALUE, or NAME:VALUE,NAME:VALUE as for a kubelet", by)
+				}
+				name, value := strings.TrimSpace(part[:k]), strings.TrimSpace(part[k+1:])
+				if err := header(name, Header{value}); err != nil {
+					return nil, fmt.Errorf("%s: %w", by, err) // a value may have been written for a name
+				}
+				name = textproto.CanonicalMIMEHeaderKey(name)
+				out[name] = append(out[name], value)
+			}
+		}
+		return out, nil
+	}
+	return f
 }
 
 // hidden stands for a secret.

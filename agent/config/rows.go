@@ -37,7 +37,7 @@ func agentRows(c *Config) []row {
 	return []row{
 		{"staticPodPath", "manifests", restart, path(&c.Manifests, ""), "Folder of manifests, or one file. It, or staticPodURL, must be given here or with a flag.\nHere and below relative paths are relative to this file."},
 		{"staticPodURL", "manifest-url", restart, text(&c.ManifestURL, "", manifests.CheckURL), "URL that gives manifests, too; the folder's win. Only a complete answer without error removes pods;\nwhat came last counts on while there is none, over restarts too."},
-		{"staticPodURLHeader", "", restart, byKey(&c.ManifestURLHeader, header), "Headers of requests to it: {X-Node: [edge7]}. Redirects to other hosts do not get them."},
+		{"staticPodURLHeader", "manifest-url-header", restart, headers(&c.ManifestURLHeader), "Headers of requests to it: {X-Node: [edge7]}. Redirects to other hosts do not get them."},
 		{"httpCheckFrequency", "", restart, duration(&c.ManifestURLEvery, 20*time.Second, time.Second, 24*time.Hour), "How often it is asked, a tenth more or less, 1s to 24h; after failures from each second to each 2m."},
 		{"manifestURLCAFile", "", restart, path(&c.ManifestURLCA, ""), "CAs that its certificate may be of, PEM; \"\" is the machine's. (ours)"},
 		{"manifestURLCertFile", "", restart, path(&c.ManifestURLCert, ""), "Certificate to show it, PEM. (ours)"},

@@ -12,11 +12,14 @@ import (
 // BackOff is how long containers that crash wait: not at all the first time,
 // then First, then twice as long each time up to Max. Zero stands for the
 // kubelet's value: 10 s and 5 min.
-type BackOff struct{ First, Max time.Duration }
+type BackOff struct {
+	First, Max time.Duration
+	always     bool // the first restart waits, too, and no run resets it
+}
 
 // Or returns the back-off with these values in place of zeros.
 func (b BackOff) Or(first, most time.Duration) BackOff {
-	return BackOff{First: cmp.Or(b.First, first), Max: cmp.Or(b.Max, most)}
+	return BackOff{First: cmp.Or(b.First, first), Max: cmp.Or(b.Max, most), always: b.always}
 }
 
 // forPod returns the back-off of a pod: its annotations win. A first wait of
@@ -24,10 +27,13 @@ func (b BackOff) Or(first, most time.Duration) BackOff {
 func (b BackOff) forPod(p *v1.Pod) BackOff {
 	first, most := decode.BackOff(p)
 	node := b.Or(BackOffFirst, BackOffMax)
+	if r, ok := decode.JobRetriesOf(p); ok && r.Policy == v1.RestartPolicyNever {
+		node = BackOff{jobBackOffFirst, jobBackOffMax, true}
+	}
 	if first > 0 && most == 0 {
 		most = max(first, node.Max)
 	}
-	return BackOff{First: first, Max: most}.Or(node.First, node.Max)
+	return BackOff{First: first, Max: most, always: node.always}.Or(node.First, node.Max)
 }
 
 // after returns the wait that follows last. A maximum below the first wait

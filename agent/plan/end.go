@@ -16,6 +16,9 @@ func (s *Facts) result(p *Plan, i *pleg.Instance) *checkpoint.Result {
 	if v := s.Checkpoint().Result; v != nil {
 		return v
 	}
+	if v := s.limitReached(i); v != nil {
+		return v
+	}
 	if phase, done := workDone(s.Pod.Pod, i); done {
 		return &checkpoint.Result{Phase: phase, Why: endReason(s.Pod.Pod, i, phase)}
 	}

@@ -28,6 +28,9 @@ func MayRestart(pod *v1.Pod, c *v1.Container, n *pleg.Container) bool {
 	if !n.Exited() || podspec.IsSidecar(pod, c) {
 		return true
 	}
+	if isSpent(pod, n) {
+		return false
+	}
 	if n.Kill != nil {
 		return askedToStart(n) || defaults.RestartPolicyOf(pod, c) != v1.RestartPolicyNever
 	}
@@ -75,7 +78,7 @@ func (b BackOff) next(n *pleg.Container, sandbox string, now time.Time) (from ti
 	}
 	last, err := time.ParseDuration(n.BackOff)
 	ran := !n.Started.IsZero() && n.Finished.Sub(n.Started) > backOffReset // false if its start failed
-	if err != nil || ran {
+	if !b.always && (err != nil || ran) {
 		return time.Time{}, "0s"
 	}
 	wait := b.after(last)

@@ -3,6 +3,7 @@ package status
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 type Manifests struct {
 	Dir      string    `json:"dir,omitempty"`
 	Files    []File    `json:"files"`              // sorted by path
+	Leaving  []File    `json:"leaving,omitempty"`  // those that are gone, while their pods are not; paths and pods alone
 	Problems []Problem `json:"problems,omitempty"` // of the folder itself
 	Settings []Problem `json:"settings,omitempty"` // of the agent's own settings, when they were read again
 	Reports  []Problem `json:"reports,omitempty"`  // of the status files; in memory only
@@ -27,6 +29,49 @@ type File struct {
 	Pods     []string  `json:"pods,omitempty"` // namespace/name of the pods it gives
 	Held     bool      `json:"held,omitempty"` // an earlier version runs on, the present one was refused
 	Problems []Problem `json:"problems,omitempty"`
+
+	State    State     `json:"state,omitempty"`    // the worst of its versions, or of the file itself
+	Since    time.Time `json:"since,omitzero"`     // these bytes have it
+	SHA256   string    `json:"sha256,omitempty"`   // of what was read, in hex
+	Versions []Version `json:"versions,omitempty"` // of the pods that the file names, sorted by pod
+}
+
+// State is what became of a manifest, or of one pod in it.
+type State string
+
+// The states, the better ones first.
+const (
+	Accepted   State = "accepted"   // it runs, or is being started
+	Waiting    State = "waiting"    // it is accepted and does not run yet, for Reason
+	Superseded State = "superseded" // another file gives the pod
+	Unread     State = "unread"     // it was not read yet
+	Rejected   State = "rejected"   // it is wrong, for Reason
+)
+
+// states are the states in their order.
+var states = []State{"", Accepted, Waiting, Superseded, Unread, Rejected}
+
+// Worse returns the worse one of two states.
+func Worse(a, b State) State {
+	if slices.Index(states, b) > slices.Index(states, a) {
+		return b
+	}
+	return a
+}
+
+// Version is what became of one pod of a file. The hashes are those of pods'
+// annotation kubernetes.io/config.hash, which is also their uid.
+type Version struct {
+	Pod     string    `json:"pod"` // namespace/name
+	State   State     `json:"state"`
+	Reason  string    `json:"reason,omitempty"` // why it is not accepted
+	Line    int       `json:"line,omitempty"`   // of the file, to which Reason belongs; 0: unknown
+	Column  int       `json:"column,omitempty"`
+	Since   time.Time `json:"since,omitzero"`    // this content has the state
+	Hash    string    `json:"hash,omitempty"`    // of the pod in the file; "": it is wrong
+	Running string    `json:"running,omitempty"` // of the pod whose containers are there; "": none are
+	Waiting string    `json:"waiting,omitempty"` // Hash, if this version waits
+	By      string    `json:"by,omitempty"`      // the file that gives a superseded pod
 }
 
 // AnnProblems is the annotation of a reported pod that says what is wrong with it beside

@@ -39,7 +39,9 @@ type Store struct {
 
 	mu        sync.RWMutex // guards what follows
 	pods      map[string]*v1.Pod
-	manifests Manifests
+	given     Manifests  // as SetManifests and SetSettings have them
+	joined    *Manifests // the same with what follows from the pods; nil: to be made
+	before    *Manifests // the last joined, at first of an earlier run; nil: none
 	runtime   Runtime
 	written   Runtime // as of runtime.json
 	node      *v1.Node
@@ -56,7 +58,7 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 			return nil, fmt.Errorf("open status folder: %w", err)
 		}
 	}
-	s := &Store{dir: dir, log: log, pods: map[string]*v1.Pod{}}
+	s := &Store{dir: dir, log: log, pods: map[string]*v1.Pod{}, before: previousManifests(dir)}
 	s.writer = startWriter(dir, log)
 	return s, nil
 }
@@ -82,11 +84,15 @@ func (s *Store) Close(ctx context.Context) error { return s.writer.close(ctx) }
 func (s *Store) SetPod(key string, pod *v1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.pods[key]; old != nil && equality.Semantic.DeepEqual(old, pod) {
+	old := s.pods[key]
+	if old != nil && equality.Semantic.DeepEqual(old, pod) {
 		return
 	}
 	s.pods[key] = pod
 	s.writer.put(podFile(key), &job{value: pod})
+	if old == nil || hashRunning(old) != hashRunning(pod) {
+		s.rejoin()
+	}
 	s.changed()
 }
 
@@ -94,7 +100,10 @@ func (s *Store) SetPod(key string, pod *v1.Pod) {
 func (s *Store) RemovePod(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.pods, key)
+	if s.pods[key] != nil {
+		delete(s.pods, key)
+		s.rejoin()
+	}
 	s.writer.put(podFile(key), &job{})
 	s.changed()
 }
@@ -156,7 +165,7 @@ func (s *Store) Previous(key string) (*v1.Pod, bool) {
 func (s *Store) SetManifests(m Manifests) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m.Settings = s.manifests.Settings
+	m.Settings = s.given.Settings
 	s.putManifests(m)
 }
 
@@ -165,24 +174,23 @@ func (s *Store) SetManifests(m Manifests) {
 func (s *Store) SetSettings(problems []Problem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m := s.manifests
+	m := s.given
 	m.Settings = problems
 	s.putManifests(m)
 }
 
 func (s *Store) putManifests(m Manifests) {
-	if reflect.DeepEqual(s.manifests, m) {
+	if reflect.DeepEqual(s.given, m) {
 		return
 	}
-	s.manifests = m
-	s.writer.put("manifests.json", &job{value: m})
+	s.given = m
+	s.writer.put("manifests.json", &job{value: (*joinedManifests)(s)})
+	s.joined = nil
 }
 
 // Manifests returns the last report. Callers must not change its slices.
 func (s *Store) Manifests() Manifests {
-	s.mu.RLock()
-	m := s.manifests
-	s.mu.RUnlock()
+	m := s.join()
 	if err := s.writer.illness(); err != nil {
 		m.Reports = []Problem{{Message: fmt.Sprintf("status files are older than what is shown, as they cannot be written: %v", err)}}
 	}

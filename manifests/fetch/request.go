@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -103,6 +105,19 @@ func (f *Fetcher) checkRedirect(req *http.Request, via []*http.Request) error {
 		req.Header.Del(name)
 	}
 	return nil
+}
+
+// ExposedTo returns the host, if what is sent to a URL can be read on its way there: it
+// is not encrypted and leaves this machine.
+func ExposedTo(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || u.Scheme != "http" || strings.EqualFold(u.Hostname(), "localhost") {
+		return ""
+	}
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil && ip.Unmap().IsLoopback() {
+		return ""
+	}
+	return u.Host
 }
 
 // tlsFiles are the files of TLS as they were read last.

@@ -68,7 +68,26 @@ func (w *Workload) pod(meta metav1.ObjectMeta) *v1.Pod {
 			pod.Spec.ActiveDeadlineSeconds = w.job.ActiveDeadlineSeconds
 		}
 	}
+	if w.job != nil {
+		w.retry(pod)
+	}
 	return pod
+}
+
+// backoffLimit is how often a Job's pod is run again where the Job does not say, as the
+// API server has it.
+const backoffLimit = 6
+
+// retry has a Job's pod run again when it fails, as often as the Job says: one of Never
+// with 0 retries is as it is.
+func (w *Workload) retry(pod *v1.Pod) {
+	limit := int32(backoffLimit)
+	if w.job.BackoffLimit != nil {
+		limit = *w.job.BackoffLimit
+	}
+	if p := pod.Spec.RestartPolicy; p == v1.RestartPolicyNever && limit > 0 || p == v1.RestartPolicyOnFailure && limit >= 0 {
+		decode.SetJobRetries(pod, limit)
+	}
 }
 
 // member gives a pod what it has as the first of a StatefulSet: a stable name, which
@@ -198,13 +217,8 @@ func (w *Workload) checkJob() (idle bool) {
 	if p := w.Template.Spec.RestartPolicy; p != v1.RestartPolicyNever && p != v1.RestartPolicyOnFailure {
 		c.refuse(field.Required(field.NewPath("spec.template.spec.restartPolicy"), "a Job's is Never or OnFailure"))
 	}
-	switch limit := j.BackoffLimit; {
-	case limit == nil:
-	case w.Template.Spec.RestartPolicy == v1.RestartPolicyOnFailure:
-		c.warn("spec.backoffLimit",
-			"has no effect here: a container restarts until it succeeds; activeDeadlineSeconds bounds that")
-	case *limit != 0:
-		c.warn("spec.backoffLimit", "has no effect here: the pod runs once")
+	if limit := j.BackoffLimit; limit != nil && *limit < 0 {
+		c.refuse(field.Invalid(field.NewPath("spec.backoffLimit"), *limit, "must be greater than or equal to 0"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.ignored())) {
 		c.warn("spec."+name, "has no effect here")

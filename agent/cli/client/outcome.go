@@ -13,7 +13,7 @@ import (
 
 // Outcomes that wait can wait for; the others are "condition=TYPE" and
 // "condition=TYPE=STATUS".
-var outcomes = []string{"ready", "running", "succeeded", "failed", "completed", "gone"}
+var outcomes = []string{"ready", "running", "succeeded", "failed", "completed", "gone", "removed", "accepted", "updated"}
 
 // outcome is what a pod is waited for to come to.
 type outcome struct {
@@ -25,6 +25,9 @@ type outcome struct {
 func Outcomes() []string { return append(slices.Clone(outcomes), "condition=") }
 
 func parseOutcome(text string) (outcome, error) {
+	if text == "removed" {
+		text = "gone"
+	}
 	if slices.Contains(outcomes, text) {
 		return outcome{name: text}, nil
 	}

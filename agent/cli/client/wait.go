@@ -57,28 +57,38 @@ func Wait(ctx context.Context, o WaitOptions) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	if o.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, ErrTimeout)
-		defer cancel()
-	}
 	if o.ask == nil {
 		o.ask = o.askAgent
 	}
 	wanted, _ := parseOutcome(o.For)
 	w := &wait{WaitOptions: o, outcome: wanted, met: map[string]bool{}, said: map[string]bool{}}
+	return Until(ctx, o.Timeout, wanted.String(), func(ctx context.Context) ([]string, error) {
+		err := w.look(ctx)
+		return w.missing, err
+	})
+}
+
+// Until looks again and again until nothing is missing, there is an error, or the time
+// is over (0: never); then its error is ErrTimeout, and says what was not.
+func Until(ctx context.Context, timeout time.Duration, outcome string,
+	look func(context.Context) (missing []string, err error)) error {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, ErrTimeout)
+		defer cancel()
+	}
 	tick := time.NewTicker(waitEvery)
 	defer tick.Stop()
 	for {
-		done, err := w.look(ctx)
-		if done || err != nil {
+		missing, err := look(ctx)
+		if len(missing) == 0 || err != nil {
 			return err
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			if errors.Is(context.Cause(ctx), ErrTimeout) {
-				return &timeoutError{fmt.Sprintf("not %s within %s: %s", w.outcome, o.Timeout, strings.Join(w.missing, "; "))}
+				return &timeoutError{fmt.Sprintf("not %s within %s: %s", outcome, timeout, strings.Join(missing, "; "))}
 			}
 			return context.Cause(ctx)
 		}
@@ -95,18 +105,18 @@ type wait struct {
 	missing []string // what was waited for when it was looked at last
 }
 
-// look asks once and reports whether there is nothing left to wait for.
-func (w *wait) look(ctx context.Context) (done bool, err error) {
+// look asks once and sets what there is left to wait for.
+func (w *wait) look(ctx context.Context) error {
 	pods, complete, err := w.ask(ctx)
 	switch {
 	case errors.Is(err, syscall.EACCES):
-		return false, err
+		return err
 	case err != nil && ctx.Err() != nil && len(w.missing) > 0:
-		return false, nil
+		return nil
 	case err != nil:
 		w.missing = []string{err.Error()}
 		w.say(err.Error())
-		return false, nil
+		return nil
 	}
 	w.missing = nil
 	if len(w.Choice.Plain(pods).Names) == 0 {
@@ -118,10 +128,10 @@ func (w *wait) look(ctx context.Context) (done bool, err error) {
 		switch {
 		case err == nil:
 			if err := w.judge(name, p); err != nil {
-				return false, err
+				return err
 			}
 		case !errors.Is(err, ErrNoPod):
-			return false, err
+			return err
 		case w.outcome.name != "gone":
 			w.waitFor(name, err.Error())
 		case complete && w.absent[name]: // twice, for an agent that has just started
@@ -132,16 +142,16 @@ func (w *wait) look(ctx context.Context) (done bool, err error) {
 		}
 	}
 	w.absent = absent
-	return len(w.missing) == 0, nil
+	return nil
 }
 
 // lookAtAll checks all pods that the choice matches now; there must be one,
 // unless the outcome is gone.
-func (w *wait) lookAtAll(pods []v1.Pod, complete bool) (done bool, err error) {
+func (w *wait) lookAtAll(pods []v1.Pod, complete bool) error {
 	all := w.Choice.Matching(pods)
 	for i := range all {
 		if err := w.judge(all[i].Namespace+"/"+print.ShortName(&all[i]), &all[i]); err != nil {
-			return false, err
+			return err
 		}
 	}
 	none := len(all) == 0
@@ -153,7 +163,7 @@ func (w *wait) lookAtAll(pods []v1.Pod, complete bool) (done bool, err error) {
 		w.missing = []string{"they may be gone"}
 	}
 	w.absent = map[string]bool{"": none}
-	return len(w.missing) == 0, nil
+	return nil
 }
 
 // judge looks at one pod. The error says why it will never come to the outcome.
@@ -208,7 +218,7 @@ func (w *wait) say(text string) {
 // askAgent asks the agent behind the socket. Only the outcome gone needs the
 // agent to know all manifests.
 func (o *WaitOptions) askAgent(ctx context.Context) (pods []v1.Pod, complete bool, err error) {
-	if o.For == "gone" {
+	if o.For == "gone" || o.For == "removed" {
 		var m status.Manifests
 		if err := GetJSON(ctx, o.Socket, "/manifests", &m); err != nil {
 			return nil, false, err

@@ -107,7 +107,7 @@ func TestWait(t *testing.T) {
 		{"all gone", nil, Choice{}, "gone", film{{time.Second, pods(is("db", "pending")), false, nil}, {0, nil, false, nil}}, 1500 * time.Millisecond, ""},
 		{"root only", []string{"web"}, Choice{}, "ready", film{{0, nil, false, fmt.Errorf("the socket /s is for root only: %w", syscall.EACCES)}}, 0, "the socket /s is for root only: permission denied"},
 		{"not clear who", []string{"proxy"}, Choice{}, "ready", film{{0, crowd(), false, nil}}, 0, `"proxy" may be any of a/proxy-n1, b/proxy-n1: say which`},
-		{"no outcome", []string{"web"}, Choice{}, "happy", nil, 0, `--for "happy": choose ready, running, succeeded, failed, completed, gone or condition=TYPE[=STATUS]`},
+		{"no outcome", []string{"web"}, Choice{}, "happy", nil, 0, `--for "happy": choose ready, running, succeeded, failed, completed, gone, removed, accepted, updated or condition=TYPE[=STATUS]`},
 	}
 	var printed bytes.Buffer
 	for _, r := range rows {

@@ -148,6 +148,11 @@ func (t *typed) words(kind, last string) []string {
 		return pods().Namespaces()
 	case kind == "POD":
 		return pods().Names(namespace, last)
+	case kind == "POD|FILE":
+		if names := pods().Names(namespace, last); len(starting("", last, names)) > 0 {
+			return names
+		}
+		return []string{completeFiles}
 	case kind == "POD/CONTAINER":
 		all := pods()
 		pod, _ := path.Split(last)

@@ -121,6 +121,7 @@ func (d *description) identity() {
 		d.line(0, "Start Time", d.ago(*p.Status.StartTime))
 	}
 	d.line(0, "Manifest", d.manifest())
+	d.versions()
 	d.lines(0, "Labels", pairs(p.Labels, "="))
 	d.lines(0, "Annotations", pairs(p.Annotations, ": "))
 	d.line(0, "Status", d.state())

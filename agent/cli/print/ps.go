@@ -21,11 +21,15 @@ type Listing struct {
 	Some      bool     // only some pods were asked for: nothing is said of others' manifests
 	None      string   // what is said if there are none; "": that there are none at all
 	Words     []string // what is wrong besides: of the runtime, of the node
+	Files     bool     // list files instead, all of them or those that name the pods
 }
 
 // Ps prints a table of pods, and below it all that is wrong, in words, which go to
 // notes unless it is a terminal; as json or yaml a PodList, as name a line for each.
 func Ps(w, notes io.Writer, l Listing, f Format) error {
+	if l.Files {
+		return l.files(w, notes, f)
+	}
 	if f.Output == "json" || f.Output == "yaml" {
 		return As(w, f.Output, v1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: l.Pods})
 	}

@@ -1,0 +1,147 @@
+package print
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/status"
+)
+
+// hashWidth is how much of a hash tells versions apart for a person.
+const hashWidth = 12
+
+// files prints a table of files with a line for each pod that they name, and below it
+// what is wrong with them; as json or yaml the status.Manifests, as name the paths.
+func (l *Listing) files(w, notes io.Writer, f Format) error {
+	m := l.Manifests
+	if l.Some {
+		others := func(file status.File) bool {
+			return !slices.ContainsFunc(l.Pods, func(p v1.Pod) bool { return names(file, &p) })
+		}
+		m.Files, m.Leaving = slices.DeleteFunc(slices.Clone(m.Files), others), slices.DeleteFunc(slices.Clone(m.Leaving), others)
+	}
+	if f.Output == "json" || f.Output == "yaml" {
+		return As(w, f.Output, m)
+	}
+	var out bytes.Buffer
+	switch {
+	case f.Output == "name":
+		for _, file := range m.Files {
+			fmt.Fprintln(&out, OneLine(file.Path))
+		}
+		f.Columns = 0 // for programs, wherever it goes
+		return f.write(w, notes, &out, nil)
+	case len(m.Files)+len(m.Leaving) == 0 && f.Columns > 0:
+		fmt.Fprintln(&out, wrapped("No manifests.", f.Columns, 0))
+	default:
+		l.fileTable(m, f).Print(&out)
+	}
+	return f.write(w, notes, &out, append(manifestWords(m), waitWords(m)...))
+}
+
+// waitWords say what versions wait for that is no problem of their files.
+func waitWords(m status.Manifests) (words []string) {
+	for _, f := range m.Files {
+		for _, v := range f.Versions {
+			said := func(p status.Problem) bool { return p.Pod == v.Pod }
+			if v.State == status.Waiting && !slices.ContainsFunc(f.Problems, said) {
+				words = append(words, OneLine(within(m.Dir, f.Path)+": "+v.Pod+" waits: "+v.Reason))
+			}
+		}
+	}
+	return words
+}
+
+func (l *Listing) fileTable(m status.Manifests, f Format) *Table {
+	t, node := &Table{columns: f.Columns}, ""
+	if len(l.Pods) > 0 {
+		node = l.Pods[0].Spec.NodeName
+	}
+	if !f.NoHeaders {
+		t.Line("FILE", "POD", "STATE", "SINCE", "HASH", "RUNNING")
+	}
+	hash := func(full string) string {
+		if f.Output == "wide" {
+			return full
+		}
+		return full[:min(len(full), hashWidth)]
+	}
+	for _, file := range m.Files {
+		path := within(m.Dir, file.Path)
+		if len(file.Versions) == 0 {
+			t.add(stateRow(f, path, "", file.State, file.Since, "", "")...)
+		}
+		for _, v := range file.Versions {
+			t.add(stateRow(f, path, short(v.Pod, node), v.State, v.Since, hash(v.Hash), hash(v.Running))...)
+		}
+	}
+	for _, file := range m.Leaving {
+		for _, pod := range file.Pods {
+			t.add(stateRow(f, within(m.Dir, file.Path), short(pod, node), "leaving", time.Time{}, "", "")...)
+		}
+	}
+	return t
+}
+
+// stateRow is the line of one pod of a file, or of a file without any.
+func stateRow(f Format, path, pod string, state status.State, since time.Time, hash, running string) []cell {
+	row := plainCells([]string{path, pod, string(state), rfc3339(since), hash, running})
+	if f.Color {
+		row[2].Color = stateColors[state]
+	}
+	return row
+}
+
+var stateColors = map[status.State]string{
+	status.Accepted: green, status.Waiting: yellow, status.Superseded: yellow, status.Rejected: red}
+
+// rfc3339 is a moment for people and programs, "" if it is not known.
+func rfc3339(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// names reports whether the file gives the pod, or has a version of it.
+func names(f status.File, p *v1.Pod) bool {
+	return Gives(f, p) || slices.ContainsFunc(f.Versions, func(v status.Version) bool { return isOf(v, p) })
+}
+
+func isOf(v status.Version, p *v1.Pod) bool {
+	return v.Pod == p.Namespace+"/"+p.Name || v.Pod == p.Namespace+"/"+ShortName(p)
+}
+
+// versions prints what became of the pod in each file that names it.
+func (d *description) versions() {
+	for _, f := range d.manifests.Files {
+		for _, v := range f.Versions {
+			if !isOf(v, d.pod) {
+				continue
+			}
+			depth := 2
+			if f.Path != d.manifest() {
+				d.line(2, "Also in", f.Path)
+				depth = 4
+			}
+			state := string(v.State)
+			if !v.Since.IsZero() {
+				state += " since " + rfc3339(v.Since)
+			}
+			at := ""
+			if v.Line > 0 {
+				at = fmt.Sprintf("line %d, column %d", v.Line, v.Column)
+			}
+			d.line(depth, "State", JoinWords(state, at, v.Reason))
+			d.lineIf(depth, "Hash", v.Hash)
+			if depth == 2 {
+				d.lineIf(depth, "Running", different(v.Running, v.Hash))
+			}
+		}
+	}
+}

@@ -1,0 +1,242 @@
+// Package wait waits until what manifest files or pods say has come to something.
+package wait
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/print"
+	"monopod/agent/status"
+)
+
+// Options are those of client.Wait; what is named may be files as well as pods.
+type Options struct {
+	client.WaitOptions
+
+	// ask returns what the agent knows; nil: over the socket.
+	ask func(context.Context) (*client.Known, error)
+}
+
+// fileOutcomes are what a file can be waited for.
+var fileOutcomes = []string{"ready", "removed", "gone", "accepted", "updated"}
+
+// Check refuses options that cannot be meant.
+func (o Options) Check() error {
+	if err := o.WaitOptions.Check(); err != nil {
+		return err
+	}
+	if files, _ := split(o.Choice.Names); len(files) > 0 && !slices.Contains(fileOutcomes, o.For) {
+		return fmt.Errorf("--for %s is not for the file %s: choose ready, removed, accepted or updated, or name its pods",
+			o.For, files[0])
+	}
+	return nil
+}
+
+// Run waits as client.Wait does, for files, too: of them and of what "accepted" and
+// "updated" mean it asks the agent's report of manifests.
+func Run(ctx context.Context, o Options) error {
+	if err := o.Check(); err != nil {
+		return err
+	}
+	start := time.Now()
+	files, pods := split(o.Choice.Names)
+	byHash := o.For == "accepted" || o.For == "updated"
+	if len(files) > 0 || byHash {
+		if err := o.newWait(files, pods, byHash).run(ctx); err != nil {
+			return err
+		}
+	}
+	if byHash || len(files) > 0 && len(pods) == 0 {
+		return nil
+	}
+	rest := o.WaitOptions
+	rest.Choice.Names = pods
+	if o.Timeout > 0 {
+		rest.Timeout = max(o.Timeout-time.Since(start), time.Nanosecond)
+	}
+	return client.Wait(ctx, rest)
+}
+
+// wait is a Run under way.
+type wait struct {
+	Options
+	files  []*file
+	pods   bool // it is about the pods of the choice, too
+	met    map[string]bool
+	said   map[string]bool
+	lacks  []string // what was missing when it was looked at last
+	failed error    // why something never comes to it
+}
+
+func (o Options) newWait(files, pods []string, byHash bool) *wait {
+	w := &wait{Options: o, met: map[string]bool{}, said: map[string]bool{}}
+	w.pods = byHash && (len(files) == 0 || len(pods) > 0)
+	w.Choice.Names = pods
+	for _, name := range files {
+		w.files = append(w.files, newFile(name))
+	}
+	if w.ask == nil {
+		w.ask = client.Source{Socket: o.Socket}.All
+	}
+	return w
+}
+
+func (w *wait) run(ctx context.Context) error {
+	return client.Until(ctx, w.Timeout, w.For, w.look)
+}
+
+// look asks once, and returns what is still missing.
+func (w *wait) look(ctx context.Context) ([]string, error) {
+	known, err := w.ask(ctx)
+	switch {
+	case errors.Is(err, syscall.EACCES):
+		return nil, err
+	case err != nil && ctx.Err() != nil && len(w.lacks) > 0:
+		return w.lacks, nil
+	case err != nil:
+		w.say(err.Error())
+		return []string{err.Error()}, nil
+	}
+	w.lacks = nil
+	for _, f := range w.files {
+		w.take(f.given, f.judge(w.For, known))
+	}
+	if w.pods {
+		w.lookAtPods(known)
+	}
+	return w.lacks, w.failed
+}
+
+// lookAtPods judges the pods of the choice, which may be known by their files alone.
+func (w *wait) lookAtPods(known *client.Known) {
+	pods := withStubs(known)
+	names := w.Choice.Plain(pods).Names
+	all := w.Choice.Matching(pods)
+	for i := range all {
+		if len(names) == 0 {
+			w.take(all[i].Namespace+"/"+print.ShortName(&all[i]), judgePod(w.For, &all[i], known.Manifests))
+		}
+	}
+	if len(names)+len(all) == 0 {
+		w.take("", verdict{lacks: []string{"no pod matches yet"}})
+	}
+	for _, name := range names {
+		p, err := client.FindPod(pods, name, w.Choice.Namespace)
+		switch {
+		case err == nil:
+			w.take(p.Namespace+"/"+print.ShortName(p), judgePod(w.For, p, known.Manifests))
+		case errors.Is(err, client.ErrNoPod):
+			w.take(name, verdict{lacks: []string{err.Error()}})
+		default:
+			w.failed = cmp.Or(w.failed, err)
+		}
+	}
+}
+
+// verdict is what came of one look: nothing lacks, or it never will come to it.
+type verdict struct {
+	lacks []string
+	never error
+}
+
+// take records a verdict; what has come to it once is done.
+func (w *wait) take(subject string, v verdict) {
+	switch {
+	case w.met[subject]:
+	case v.never != nil:
+		w.failed = cmp.Or(w.failed, v.never)
+	case len(v.lacks) > 0:
+		w.lacks = append(w.lacks, v.lacks...)
+	default:
+		w.met[subject] = true
+		fmt.Fprintf(w.Out, "%s: %s\n", subject, w.For)
+	}
+}
+
+func (w *wait) say(text string) {
+	if !w.said[text] {
+		w.said[text] = true
+		fmt.Fprintln(w.Err, "monopod: "+text)
+	}
+}
+
+// judgePod judges a pod by the file that gives it.
+func judgePod(outcome string, p *v1.Pod, m status.Manifests) verdict {
+	subject := p.Namespace + "/" + print.ShortName(p)
+	var best *status.Version
+	for k := range m.Files {
+		for i := range m.Files[k].Versions {
+			v := &m.Files[k].Versions[i]
+			if v.Pod == p.Namespace+"/"+p.Name && (best == nil || status.Worse(v.State, best.State) == best.State) {
+				best = v
+			}
+		}
+	}
+	switch {
+	case best == nil:
+		return verdict{lacks: []string{subject + " is in no manifest"}}
+	case best.State == status.Rejected && (outcome == "accepted" || best.Running == ""):
+		return verdict{never: fmt.Errorf("%s is not %s and will not be: its manifest is rejected: %s",
+			subject, outcome, print.OneLine(best.Reason))}
+	case outcome == "accepted":
+		return verdict{}
+	case best.State == status.Rejected: // what runs is the newest that was accepted
+		return judgeVersion(outcome, subject, &status.Version{State: status.Accepted, Hash: best.Running}, p)
+	}
+	return judgeVersion(outcome, subject, best, p)
+}
+
+// judgeVersion judges the reported pod of an accepted version: nil is none.
+func judgeVersion(outcome, subject string, v *status.Version, p *v1.Pod) verdict {
+	lacks := func(why string) verdict {
+		return verdict{lacks: []string{print.OneLine(subject + ": " + cmp.Or(v.Reason, why))}}
+	}
+	if p == nil {
+		return lacks("it is not reported yet")
+	}
+	runs := hashOf(p) == v.Hash
+	switch {
+	case !runs && outcome == "updated":
+		return lacks("another version runs")
+	case p.DeletionTimestamp != nil:
+		return lacks("it is being stopped")
+	case print.PodReady(p), p.Status.Phase == v1.PodSucceeded:
+		return verdict{}
+	case p.Status.Phase == v1.PodFailed && runs && v.State == status.Accepted:
+		why := cmp.Or(print.JoinWords(p.Status.Reason, p.Status.Message), strings.Join(print.PodWords([]v1.Pod{*p}), "; "))
+		return verdict{never: fmt.Errorf("%s is not %s and will not be: it has failed: %s", subject, outcome, print.OneLine(why))}
+	}
+	return lacks(cmp.Or(strings.Join(print.PodWords([]v1.Pod{*p}), "; "), print.Summarize(p, time.Now()).Word))
+}
+
+func hashOf(p *v1.Pod) string { return cmp.Or(p.Annotations[status.AnnHash], string(p.UID)) }
+
+// withStubs returns the reported pods, and as much as files say of the others.
+func withStubs(known *client.Known) []v1.Pod {
+	pods, there, node := slices.Clone(known.Pods), map[string]bool{}, ""
+	for i := range pods {
+		there[pods[i].Namespace+"/"+pods[i].Name], node = true, pods[i].Spec.NodeName
+	}
+	for _, f := range known.Manifests.Files {
+		for _, v := range f.Versions {
+			if there[v.Pod] {
+				continue
+			}
+			there[v.Pod] = true
+			p := v1.Pod{}
+			p.Namespace, p.Name, _ = strings.Cut(v.Pod, "/")
+			p.Spec.NodeName = node
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}

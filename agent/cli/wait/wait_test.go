@@ -1,0 +1,171 @@
+package wait
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/client"
+	"monopod/agent/cli/clitest"
+	"monopod/agent/status"
+)
+
+// scene is what the agent says until then, 0: for ever; do happens when it begins.
+type scene struct {
+	until time.Duration
+	files []status.File
+	pods  []v1.Pod
+	do    func()
+	err   error
+}
+
+// film answers as its scenes say.
+func film(dir string, scenes []scene) func(context.Context) (*client.Known, error) {
+	start := time.Now()
+	return func(context.Context) (*client.Known, error) {
+		for k := range scenes {
+			s := &scenes[k]
+			if s.until > 0 && time.Since(start) >= s.until {
+				continue
+			}
+			if s.do != nil {
+				s.do()
+				s.do = nil
+			}
+			m := status.Manifests{Dir: dir}
+			for _, f := range s.files {
+				if f.Path = filepath.Join(dir, f.Path); f.State == "leaving" {
+					m.Leaving = append(m.Leaving, f)
+				} else {
+					m.Files = append(m.Files, f)
+				}
+			}
+			return &client.Known{Pods: s.pods, Manifests: m}, s.err
+		}
+		panic("the film is over")
+	}
+}
+
+func sumOfText(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+
+// read is a file that was read with that text, and its version of web.
+func read(text string, state status.State, hash string) status.File {
+	v := status.Version{Pod: "default/web-n1", State: state, Hash: hash}
+	if state != status.Accepted {
+		v.Reason = "for a reason"
+	}
+	return status.File{Path: "web.yaml", State: state, SHA256: sumOfText(text), Versions: []status.Version{v}}
+}
+
+// web is the reported pod of that hash.
+func web(hash string, phase v1.PodPhase, ready bool) []v1.Pod {
+	p := v1.Pod{}
+	p.Namespace, p.Name, p.Spec.NodeName = "default", "web-n1", "n1"
+	p.Annotations = map[string]string{status.AnnHash: hash}
+	p.Spec.Containers = []v1.Container{{Name: "main"}}
+	if p.Status.Phase = phase; ready {
+		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
+	}
+	return []v1.Pod{p}
+}
+
+func one(files ...status.File) []status.File { return files }
+
+func TestWait(t *testing.T) {
+	running, late := v1.PodRunning, 10*time.Second
+	ready1, ready2 := web("1", running, true), web("2", running, true)
+	rejected := read("new", status.Rejected, "")
+	rejected.Problems = []status.Problem{{File: "/m/web.yaml", Line: 3, Column: 5, Field: "spec.x", Message: "unknown field"}}
+	rows := []struct {
+		what, names, outcome string
+		scenes               []scene
+		took                 time.Duration
+		err                  string
+	}{
+		{"accepted is not the content before", "web.yaml", "accepted", []scene{{until: time.Second, files: one(read("old", status.Accepted, "1")), pods: ready1},
+			{files: one(read("new", status.Accepted, "2")), pods: ready1}}, 1200 * time.Millisecond, ""},
+		{"accepted by an agent that comes yet", "web.yaml", "accepted", []scene{{until: time.Second, err: syscall.ECONNREFUSED}, {files: one(read("new", status.Accepted, "2"))}}, 1200 * time.Millisecond, ""},
+		{"accepted though it waits", "web.yaml", "accepted", []scene{{files: one(read("new", status.Waiting, "2"))}}, 0, ""},
+		{"rejected", "web.yaml", "accepted", []scene{{until: time.Second, files: one(read("old", status.Accepted, "1"))}, {files: one(rejected), pods: ready1}}, 1200 * time.Millisecond,
+			"web.yaml is rejected: /m/web.yaml:3:5: spec.x: unknown field"},
+		{"superseded", "web.yaml", "updated", []scene{{files: one(read("new", status.Superseded, "2"))}}, 0, "web.yaml is superseded: default/web-n1: for a reason"},
+		{"a rejection of the content before", "web.yaml", "updated", []scene{{until: time.Second, files: one(read("old", status.Rejected, ""))},
+			{files: one(read("new", status.Accepted, "2")), pods: ready2}}, 1200 * time.Millisecond, ""},
+		{"updated is not what ran before", "web.yaml", "updated", []scene{{until: time.Second, files: one(read("old", status.Accepted, "1")), pods: ready1},
+			{until: 2 * time.Second, files: one(read("new", status.Accepted, "2")), pods: ready1}, {until: 3 * time.Second, files: one(read("new", status.Accepted, "2")), pods: web("2", running, false)},
+			{files: one(read("new", status.Accepted, "2")), pods: ready2}}, 3 * time.Second, ""},
+		{"updated and succeeded", "web.yaml", "updated", []scene{{files: one(read("new", status.Accepted, "2")), pods: web("2", v1.PodSucceeded, false)}}, 0, ""},
+		{"updated and failed", "web.yaml", "updated", []scene{{files: one(read("new", status.Accepted, "2")), pods: web("2", v1.PodFailed, false)}}, 0,
+			"default/web-n1 is not updated and will not be: it has failed: "},
+		{"updated waits", "web.yaml", "updated", []scene{{files: one(read("new", status.Waiting, "2")), pods: ready1}}, late, "not updated within 10s: default/web-n1: for a reason"},
+		{"not admitted is not failed", "web.yaml", "updated", []scene{{files: one(read("new", status.Waiting, "2")), pods: web("2", v1.PodFailed, false)}}, late, "not updated within 10s: default/web-n1: for a reason"},
+		{"ready is of the content, in any version", "web.yaml", "ready", []scene{{until: time.Second, files: one(read("old", status.Accepted, "1")), pods: ready1},
+			{files: one(read("new", status.Waiting, "2")), pods: ready1}}, 1200 * time.Millisecond, ""},
+		{"a file that was changed since", "dir/web.yaml", "updated", []scene{{files: one(read("later", status.Accepted, "1")), do: func() { put(t, "dir/web.yaml", "later") }}}, 0,
+			"DIR/web.yaml was changed after the wait began: wait for what it says now"},
+		{"other content in the folder", "web.yaml", "accepted", []scene{{files: one(read("later", status.Accepted, "1"))}}, late,
+			"not accepted within 10s: the agent has read other content of DIR/web.yaml, and not yet that of HERE/web.yaml"},
+		{"a file that comes yet", "late.yaml", "accepted", []scene{{until: time.Second}, {files: one(status.File{Path: "late.yaml", State: status.Accepted, SHA256: sumOfText("x")}), do: func() { put(t, "dir/late.yaml", "x") }}}, 1200 * time.Millisecond, ""},
+		{"a file that does not come", "late.yaml", "accepted", []scene{{}}, late, "not accepted within 10s: late.yaml is neither at HERE/late.yaml nor at DIR/late.yaml"},
+		{"an agent that does not say what it has read", "web.yaml", "accepted", []scene{{files: one(status.File{Path: "web.yaml"})}}, 0,
+			"the agent is of a version that does not say what it has read: update it, or wait for the pods"},
+		{"by a link", "link.json", "accepted", []scene{{files: one(read("new", status.Accepted, "2"))}}, 0, ""},
+		{"removed", "gone.yaml", "removed", []scene{{until: time.Second, files: one(status.File{Path: "gone.yaml"})},
+			{until: 2 * time.Second, files: one(status.File{Path: "gone.yaml", State: "leaving", Pods: []string{"default/web-n1"}})}, {}}, 2100 * time.Millisecond, ""},
+		{"removed, but it is there", "web.yaml", "removed", []scene{{}}, late, "not removed within 10s: DIR/web.yaml is still there"},
+		{"removed, but its pod is not", "gone.yaml", "removed", []scene{{files: one(status.File{Path: "gone.yaml", State: "leaving", Pods: []string{"default/web-n1"}})}}, late,
+			"not removed within 10s: these are being stopped: default/web-n1"},
+		{"a pod, updated", "web", "updated", []scene{{until: time.Second, files: one(read("new", status.Waiting, "2")), pods: ready1}, {files: one(read("new", status.Accepted, "2")), pods: ready2}}, 1200 * time.Millisecond, ""},
+		{"a pod whose manifest is rejected", "web", "accepted", []scene{{files: one(read("new", status.Rejected, "")), pods: ready1}}, 0,
+			"default/web is not accepted and will not be: its manifest is rejected: for a reason"},
+		{"a pod that never ran", "web-n1", "accepted", []scene{{files: one(read("new", status.Waiting, "2"))}}, 0, ""},
+		{"a pod that is not known", "db", "updated", []scene{{files: one(read("new", status.Accepted, "2")), pods: ready2}}, late, `not updated within 10s: `},
+		{"root only", "web.yaml", "accepted", []scene{{err: syscall.EACCES}}, 0, "permission denied"},
+		{"no outcome of a file", "web.yaml", "failed", nil, 0, "--for failed is not for the file web.yaml: choose ready, removed, accepted or updated, or name its pods"},
+	}
+	for _, r := range rows {
+		t.Run(r.what, func(t *testing.T) {
+			here := t.TempDir()
+			t.Chdir(here)
+			if err := errors.Join(os.Mkdir("dir", 0o755), os.Symlink("dir/web.yaml", "link.json")); err != nil {
+				t.Fatal(err)
+			}
+			put(t, "dir/web.yaml", "new")
+			put(t, "web.yaml", "new")
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				var out, errs bytes.Buffer
+				o := Options{WaitOptions: client.WaitOptions{Choice: client.Choice{Names: strings.Fields(r.names)}, For: r.outcome, Timeout: late, Out: &out, Err: &errs},
+					ask: film(filepath.Join(here, "dir"), r.scenes)}
+				err := Run(t.Context(), o)
+				want := strings.NewReplacer("DIR", here+"/dir", "HERE", here).Replace(r.err)
+				if got, took := clitest.Text(err), time.Since(begin); (want == "") != (got == "") || !strings.HasPrefix(got, want) || took != r.took {
+					t.Errorf("after %s: %s\nwant %s: %s", took, got, r.took, want)
+				}
+				if errors.Is(err, client.ErrTimeout) != (r.took == late) {
+					t.Errorf("%v", err)
+				}
+				if err == nil && !strings.Contains(out.String(), ": "+r.outcome+"\n") {
+					t.Errorf("printed %q", out.String())
+				}
+			})
+		})
+	}
+}
+
+func put(t *testing.T, path, text string) {
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
