@@ -223,8 +223,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 		Sandboxes:  slots.New(startsPerCore * runtime.NumCPU()),
 		Containers: slots.New(startsPerCore * runtime.NumCPU()),
 		Ends:       slots.New(runtime.NumCPU()),
-		Suffix:     nameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans,
-		StopsFirst: a.stopsFirst, Missing: update.NothingMissing,
+		Suffix:     nameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans, StopsFirst: a.stopsFirst, Missing: update.NothingMissing,
 	}
 	return nil
 }

@@ -277,7 +277,8 @@ func (l *syncLoop) handleState(now worker.State) {
 		return
 	}
 	if !now.Gone {
-		if w.prepared, w.unmade, w.lasting = now.Prepared, now.Unmade, w.lasting || now.Waits; w.update.Next != nil && (now.Prepared || now.Unmade || now.Ended) {
+		w.prepared, w.unmade, w.lasting = now.Prepared, now.Unmade, w.lasting || now.Waits
+		if w.update.Next != nil && (now.Prepared || now.Unmade || now.Ended) {
 			l.due = append(l.due, now.Key)
 		}
 		if now.Cleared {
