@@ -29,7 +29,7 @@
 //	  update/                  pure: how a running pod becomes the next version of itself
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
 //	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ panics/ saidonce/ elide/
-//	  status/ events/ metrics/ stats/ server/
+//	  status/ outcome/ events/ metrics/ stats/ server/
 //	  config/                  the table of settings; only agent and above see it
 //	manifests/               desired state: files and answers of a URL (fetch/) -> Snapshot
 //	cri/  cgroups/           clients of the runtime and of the kernel; know no pods

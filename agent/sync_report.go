@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"monopod/agent/outcome"
 	"monopod/agent/status"
 	"monopod/manifests"
 	"monopod/manifests/decode"
@@ -19,16 +20,30 @@ func (l *syncLoop) report(s manifests.Snapshot) {
 			held[next.File] = true
 		}
 	}
-	order, versions := l.orderProblems(s.Files, held), l.newVersions(s.Pods)
-	m := status.Manifests{Dir: l.dir, Problems: slices.Clone(s.Problems), Leaving: l.leaving(&s)}
+	order := l.orderProblems(s.Files, held)
+	m := status.Manifests{Dir: l.dir, Problems: slices.Clone(s.Problems), Leaving: l.leaving(&s), Judge: l.outcomes(&s).Judge}
 	for _, f := range s.Files {
-		state, all := versions.of(&f)
-		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods, State: state, SHA256: f.SHA256, Versions: all,
+		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods, SHA256: f.SHA256,
 			Held:     f.Held || held[f.Path] || len(waiting[f.Path]) > 0,
 			Problems: slices.Concat(f.Problems, waiting[f.Path], order[f.Path])})
 	}
 	l.store.SetManifests(m)
 	l.recordProblems(&m)
+}
+
+// outcomes is what is known of the pods of a snapshot.
+func (l *syncLoop) outcomes(s *manifests.Snapshot) *outcome.Versions {
+	rejected, held := l.table.AllRejected(), l.order.All()
+	v := &outcome.Versions{Snapshot: s, Refused: make([]outcome.Refusal, 0, len(rejected)+len(held))}
+	for _, r := range rejected {
+		v.Refused = append(v.Refused, outcome.Refusal{Pod: r.Pod, Reason: r.Message, Final: r.Final()})
+	}
+	for _, d := range held {
+		if d.Held != nil {
+			v.Refused = append(v.Refused, outcome.Refusal{Pod: d.Pod, Reason: d.Held.Said})
+		}
+	}
+	return v
 }
 
 // leaving returns the files that are gone whose pods are not, sorted by path.

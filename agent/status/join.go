@@ -63,8 +63,12 @@ func (s *Store) join() Manifests {
 		m := s.given
 		m.Files = slices.Clone(m.Files)
 		for k := range m.Files {
+			if m.Judge != nil {
+				m.Judge(&m.Files[k])
+			}
 			s.joinFile(&m.Files[k], was, now)
 		}
+		m.Judge = nil
 		s.joined = &m
 		if len(m.Files) > 0 {
 			s.before = s.joined

@@ -21,6 +21,11 @@ type Manifests struct {
 	Problems []Problem `json:"problems,omitempty"` // of the folder itself
 	Settings []Problem `json:"settings,omitempty"` // of the agent's own settings, when they were read again
 	Reports  []Problem `json:"reports,omitempty"`  // of the status files; in memory only
+
+	// Judge fills in a file's State and Versions as far as they do not follow from the
+	// reported pods, when the report is made. Any goroutine may call it; nil: they are
+	// filled in.
+	Judge func(*File) `json:"-"`
 }
 
 // File is one manifest file.
