@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"monopod/manifests/decode"
+	"monopod/manifests/documents"
 )
 
 var node1 = Options{NodeName: "Node1", NameSuffix: true}
@@ -168,12 +169,12 @@ func TestDecodeNamesPodAndFile(t *testing.T) {
 
 // Its last good version runs on.
 func TestAPodThatIsReadInTwoWaysIsKnownAndRefused(t *testing.T) {
-	c := decodeFile("/m/x.yaml", []byte(podYAML("web", "hostPID: true", "<<: {hostPID: false}")), node1)
-	if len(c.refused) != 1 || c.refused[0].String() != "default/web-node1" || c.unclear || len(c.pods) > 0 {
-		t.Errorf("refused %v, unclear %v, pods %v", c.refused, c.unclear, c.pods)
+	c := documents.Read("/m/x.yaml", []byte(podYAML("web", "hostPID: true", "<<: {hostPID: false}")), node1)
+	if len(c.Refused) != 1 || c.Refused[0].String() != "default/web-node1" || c.Unclear || len(c.Pods) > 0 {
+		t.Errorf("refused %v, unclear %v, pods %v", c.Refused, c.Unclear, c.Pods)
 	}
-	if len(c.problems) != 1 || c.problems[0].Pod != "default/web-node1" {
-		t.Errorf("problems %v", c.problems)
+	if len(c.Problems) != 1 || c.Problems[0].Pod != "default/web-node1" {
+		t.Errorf("problems %v", c.Problems)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"monopod/manifests/decode"
+	"monopod/manifests/documents"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 
 // fileState is what the Source knows of one file that is there.
 type fileState struct {
-	content
+	documents.Content
 	sig     signature // of the version that was read; zero: look again
 	hash    uint64    // of its bytes
 	decoded bool      // hash and content belong together
@@ -44,11 +45,11 @@ type fileState struct {
 }
 
 // uncertain reports whether a file may give more pods than were read from it.
-func (f *fileState) uncertain() bool { return f.unclear || f.pending || f.open }
+func (f *fileState) uncertain() bool { return f.Unclear || f.pending || f.open }
 
 // wrong reports whether a file has an error.
 func (f *fileState) wrong() bool {
-	return slices.ContainsFunc(f.problems, func(p decode.Problem) bool { return !p.Warning })
+	return slices.ContainsFunc(f.Problems, func(p decode.Problem) bool { return !p.Warning })
 }
 
 // mayGive reports whether a file may give a pod that was not read from it: what lacks in
@@ -87,8 +88,8 @@ func (s *Source) read(path string, f *fileState, now time.Time) {
 	}
 	hash := maphash.Bytes(s.seed, r.data)
 	if !f.decoded || f.hash != hash {
-		f.content, f.hash, f.decoded = decodeFile(path, r.data, s.Options), hash, true
-		s.tellFaults(path, f.faults)
+		f.Content, f.hash, f.decoded = documents.Read(path, r.data, s.Options), hash, true
+		s.tellFaults(path, f.Faults)
 	}
 }
 
@@ -128,9 +129,9 @@ func (f *fileState) fail(path string, err error) {
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	f.content = content{
-		unclear:  true,
-		problems: []decode.Problem{{File: path, Message: fmt.Sprintf("cannot be read: %v", err)}},
+	f.Content = documents.Content{
+		Unclear:  true,
+		Problems: []decode.Problem{{File: path, Message: fmt.Sprintf("cannot be read: %v", err)}},
 	}
 	f.sig, f.decoded, f.pending = signature{}, false, false
 	f.rest()

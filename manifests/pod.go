@@ -6,32 +6,36 @@ package manifests
 
 import (
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/manifests/decode"
+	"monopod/manifests/documents"
 )
 
-// Key names a pod: its namespace and its name with the node suffix. Its String
-// is "namespace/name".
-type Key = types.NamespacedName
+// What files say, in the words of package documents.
+type (
+	Key     = documents.Key
+	Pod     = documents.Pod
+	Options = documents.Options
+	Fill    = documents.Fill
+	Placed  = documents.Placed
+	Place   = documents.Place
+)
 
-// KeyOf returns the key of a pod whose identity is set.
-func KeyOf(p *v1.Pod) Key { return Key{Namespace: p.Namespace, Name: p.Name} }
+// KeyOf is documents.KeyOf.
+func KeyOf(p *v1.Pod) Key { return documents.KeyOf(p) }
 
-// Pod is one accepted pod and where it came from. Its v1.Pod is defaulted and
-// has its identity; it is shared and must not be changed.
-type Pod struct {
-	*v1.Pod
-	// File is the absolute path of the manifest.
-	File string
-	// Digest is the hex FNV-128a of the canonical JSON of the defaulted
-	// manifest without its identity: same digest, same pod. It holds for one
-	// build only, see Restored.
-	Digest string
+// Decode is documents.Decode.
+func Decode(file string, data []byte, o Options) ([]*Pod, []decode.Problem) {
+	return documents.Decode(file, data, o)
 }
 
-// Key returns the pod's key.
-func (p *Pod) Key() Key { return KeyOf(p.Pod) }
+// DecodePlaced is documents.DecodePlaced.
+func DecodePlaced(file string, data []byte, o Options) ([]Placed, []decode.Problem) {
+	return documents.DecodePlaced(file, data, o)
+}
+
+// Restored is documents.Restored.
+func Restored(accepted *v1.Pod) string { return documents.Restored(accepted) }
 
 // File is what one file of the folder gives.
 type File struct {

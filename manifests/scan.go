@@ -154,7 +154,7 @@ func (s *Source) countAbsences(now time.Time, complete bool) {
 		switch {
 		case IsURL(p.File): // whose answers prove it
 			delete(s.absent, key)
-		case f != nil && (f.gives(key) || slices.Contains(f.refused, key) || f.mayGive()):
+		case f != nil && (f.gives(key) || slices.Contains(f.Refused, key) || f.mayGive()):
 			delete(s.absent, key)
 		case a == nil:
 			s.absent[key] = &absence{since: now}
