@@ -85,8 +85,8 @@ func TestDecode(t *testing.T) {
 		{name: "kind missing", file: "apiVersion: v1\nmetadata: {name: x}\n", problems: `1:1 kind: the kind is missing: write "kind: Pod"`},
 		{name: "apiVersion missing", file: "kind: Pod\nmetadata: {name: x}\n", problems: `1:1 apiVersion: the apiVersion is missing`},
 		{name: "another kind", file: "apiVersion: v1\nkind: Node\n", problems: `2:7 kind: Node is not a static pod`},
-		{name: "config map", file: "apiVersion: v1\nkind: ConfigMap\n", problems: `2:7 kind: ConfigMap is not served yet`},
-		{name: "secret", file: "apiVersion: v1\nkind: Secret\n", problems: `2:7 kind: Secret is not served yet`},
+		{name: "config map", file: "apiVersion: v1\nkind: ConfigMap\n", problems: `1:1 metadata.name: Required value`},
+		{name: "secret", file: "apiVersion: v1\nkind: Secret\n", problems: `1:1 metadata.name: Required value`},
 		{name: "name missing", file: "apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-}\nspec: {containers: [{name: c, image: i}]}\n", problems: `3:1 metadata.name: Required value: a static pod needs a name`},
 		{name: "twice in a file", file: podYAML("a") + "---\n" + podYAML("a"), pods: "default/a-node1", problems: "13:9 metadata.name: default/a-node1 is given twice: line 1"},
 

@@ -13,12 +13,14 @@ import (
 
 // What files say, in the words of package documents.
 type (
-	Key     = documents.Key
-	Pod     = documents.Pod
-	Options = documents.Options
-	Fill    = documents.Fill
-	Placed  = documents.Placed
-	Place   = documents.Place
+	Key       = documents.Key
+	Pod       = documents.Pod
+	ObjectKey = documents.ObjectKey
+	Object    = documents.Object
+	Options   = documents.Options
+	Fill      = documents.Fill
+	Placed    = documents.Placed
+	Place     = documents.Place
 )
 
 // KeyOf is documents.KeyOf.
@@ -53,6 +55,8 @@ type Snapshot struct {
 	// Pods are the desired pods, sorted by key. A pod that the Source once knew
 	// and that is absent here is proven gone.
 	Pods []*Pod
+	// Objects are the ConfigMaps and Secrets, sorted by key; for them the same holds.
+	Objects []*Object
 	// Files are all manifests of the folder, sorted by path.
 	Files []File
 	// Problems are those of the folder itself.

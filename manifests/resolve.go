@@ -30,6 +30,9 @@ type resolution struct {
 	lost    map[string]map[Key]bool // claims that came to nothing
 	doubt   string                  // why the folder proves no removal; "": it does
 	kept    bool                    // for that doubt, a pod was
+
+	objects   map[ObjectKey]*Object
+	heldFiles map[string]bool // an object's last good version counts, its file was refused
 }
 
 // resolve decides which pods are desired and makes them current.
@@ -37,6 +40,7 @@ func (s *Source) resolve() Snapshot {
 	r := &resolution{
 		source: s, claims: map[Key][]claim{}, refused: map[Key]string{}, pods: map[Key]*Pod{},
 		held: map[Key]bool{}, extra: map[string][]decode.Problem{}, lost: map[string]map[Key]bool{}, doubt: s.doubt(),
+		objects: map[ObjectKey]*Object{}, heldFiles: map[string]bool{},
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
@@ -63,10 +67,11 @@ func (s *Source) resolve() Snapshot {
 		}
 	}
 	r.separateUIDs()
+	r.resolveObjects()
 	s.recall(r.pods)
 	s.accept(r.doubt, r.kept)
 	next := r.snapshot()
-	s.current = r.pods
+	s.current, s.objects = r.pods, r.objects
 	return next
 }
 
@@ -221,6 +226,7 @@ func (r *resolution) snapshot() Snapshot {
 	s := r.source
 	next := Snapshot{Problems: slices.Concat(s.folder, s.doubted), Read: len(s.folder) == 0 || s.Dir == ""}
 	next.Complete = len(next.Problems) == 0
+	next.Objects = sorted(r.objects)
 	byFile := map[string][]Key{}
 	for _, key := range slices.SortedFunc(maps.Keys(r.pods), compareKeys) {
 		next.Pods = append(next.Pods, r.pods[key])
@@ -257,7 +263,7 @@ func (r *resolution) file(path string, f *fileState, keys []Key) File {
 		report.Pods = append(report.Pods, key.String())
 		report.Held = report.Held || r.held[key] && r.pods[key].File == path
 	}
-	report.Held = report.Held || f.trouble != "" && len(keys) > 0
+	report.Held = report.Held || r.heldFiles[path] || f.trouble != "" && len(keys)+len(f.Objects) > 0
 	report.Problems = slices.Concat(f.asked(path), f.Problems, r.extra[path])
 	if f.waitsLong {
 		report.Problems = append(report.Problems, changing(path))

@@ -30,7 +30,7 @@ func (s *Source) scan(now time.Time) {
 		s.watch.close()
 		s.nextAll = now.Add(retryFolder)
 		s.folder = []decode.Problem{{File: s.Dir, Message: folderMessage(err)}}
-		clear(s.absent)
+		s.forgetAbsences()
 		return
 	}
 	s.folder = nil
@@ -46,7 +46,7 @@ func (s *Source) scan(now time.Time) {
 	s.dropFiles(there)
 	if s.doubt() != "" {
 		s.nextAll = now.Add(retryFolder)
-		clear(s.absent)
+		s.forgetAbsences()
 		return
 	}
 	s.countAbsences(now, true)
@@ -163,6 +163,7 @@ func (s *Source) countAbsences(now time.Time, complete bool) {
 		}
 	}
 	maps.DeleteFunc(s.absent, func(key Key, _ *absence) bool { return s.current[key] == nil })
+	s.countObjects(now, complete)
 }
 
 // look updates the state of one path. force reads it even if it looks the same.
@@ -203,18 +204,23 @@ func (s *Source) look(path string, now time.Time, force bool) {
 // grows makes absences count from now on: a folder that is being filled file by
 // file is not complete yet.
 func (s *Source) grows(now time.Time) {
-	for _, a := range s.absent {
+	for a := range s.absences() {
 		if !a.proven {
 			a.since = now
 		}
 	}
 }
 
-// gave reports whether a pod came from the path: what is no file there was one, and
+// gave reports whether a pod or object came from the path: what is no file there was one, and
 // proves no removal. Any other is no manifest.
 func (s *Source) gave(path string) bool {
 	for _, p := range s.current {
 		if p.File == path {
+			return true
+		}
+	}
+	for _, o := range s.objects {
+		if o.File == path {
 			return true
 		}
 	}

@@ -107,7 +107,7 @@ func (s *Source) answered(a Answer) {
 	default:
 		changed := s.decodeAnswer(f, a)
 		f.stale, f.trouble = false, ""
-		if changed && s.SaveAnswer != nil && (len(f.Pods) > 0 || !f.mayGive()) {
+		if changed && s.SaveAnswer != nil && (len(f.Pods)+len(f.Objects) > 0 || !f.mayGive()) {
 			s.keepAnswer(a)
 		}
 	}

@@ -188,9 +188,8 @@ func TestGeneratedManifestsRunOrSayWhyNot(t *testing.T) {
 		"traefik.yaml": {"ingress/edge-traefik-node1", "~3:7 kind: ServiceAccount" + skipped + "~12:7 kind: ClusterRole" + skipped +
 			"~22:7 kind: ClusterRoleBinding" + skipped + "~32:7 kind: Service" + skipped +
 			"~75:27 spec.template.spec.serviceAccountName: has no effect here: there is no API server to ask with a token\n~107:7 kind: IngressClass" + skipped},
-		"redis.yaml": {"shop/cache-redis-master-0-node1", "~3:7 kind: NetworkPolicy" + skipped + "~14:7 kind: PodDisruptionBudget" + skipped + "~22:7 kind: Service" + skipped},
-		"postgresql.yaml": {"", "4:7 kind: Secret is not served yet\n" +
-			"26:13 spec.template.spec.containers[0].env[0].valueFrom.secretKeyRef: Secret references are not supported yet"},
+		"redis.yaml":         {"shop/cache-redis-master-0-node1", "~3:7 kind: NetworkPolicy" + skipped + "~14:7 kind: PodDisruptionBudget" + skipped + "~22:7 kind: Service" + skipped},
+		"postgresql.yaml":    {"shop/db-postgresql-0-node1", ""},
 		"node-exporter.yaml": {"monitoring/metrics-prometheus-node-exporter-node1", "46:13 apiVersion: monitoring.coreos.com/v1 ServiceMonitor is not a static pod"},
 		"grafana.yaml":       {"default/board-grafana-node1", "~15:7 kind: HorizontalPodAutoscaler" + skipped},
 		"registry.yaml":      {"default/registry-node1", ""},

@@ -72,6 +72,10 @@ type Content struct {
 	Problems []decode.Problem
 	// Refused are pods that the file names but whose documents are wrong.
 	Refused []Key
+	// Objects are the ConfigMaps and Secrets, and RefusedObjects those that the file
+	// names but whose documents are wrong.
+	Objects        []FoundObject
+	RefusedObjects []ObjectKey
 	// Unclear is set when a document is so wrong that its pod is not known.
 	Unclear bool
 	// Faults are panics of this package over the file, each with its stack.

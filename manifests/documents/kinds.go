@@ -49,8 +49,12 @@ func (f *fileDecoder) object(o decode.Object) {
 		f.list(o, "Pod")
 	case id == "v1 List":
 		f.list(o, "")
+	case id == "v1 ConfigMapList":
+		f.list(o, ConfigMap)
+	case id == "v1 SecretList":
+		f.list(o, Secret)
 	case id == "v1 ConfigMap", id == "v1 Secret":
-		f.Problems = append(f.Problems, f.problem(o, "kind", kind+" is not served yet"))
+		f.config(o, kind)
 	case id == "v1 PersistentVolumeClaim":
 		f.claim(o)
 	case version == workload.Version(kind):
