@@ -142,7 +142,7 @@ func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoi
 		Options: manifestOptions(a.cfg),
 		Known:   checkpoint.LastGood(checkpoints),
 		Record:  a.root.Folder(a.log),
-		Save:    a.root.SaveFolder,
+		Save:    a.root.SaveFolder, KnownObjects: a.root.Objects(a.log), SaveObjects: a.root.SaveObjects,
 		Boot:    machine.Boot.ID,
 		Log:     a.log,
 		Fault:   a.metrics.Panic,

@@ -25,7 +25,7 @@ var (
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
 		"config": {"manifests", "manifests/decode"},
-		"events": {"agent/elide", "agent/status"}, "elide": {}, "hook": {}, "image": {"agent/panics", "agent/safefile", "agent/saidonce", "cri"},
+		"events": {"agent/elide", "agent/status"}, "elide": {}, "hook": {}, "objects": {"manifests", "manifests/documents"}, "image": {"agent/panics", "agent/safefile", "agent/saidonce", "cri"},
 		"logs": {"agent/panics", "agent/safefile", "agent/saidonce"}, "metrics": {}, "panics": {}, "podlog": {"agent/safefile"},
 		"probe": {"agent/panics"}, "safefile": {}, "saidonce": {},
 		"server": {"agent/elide", "agent/events", "agent/panics", "agent/podlog", "agent/safefile", "agent/saidonce", "agent/status"},

@@ -164,6 +164,7 @@ func (l *syncLoop) wakeAll(ctx context.Context) {
 func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
 	before := l.last
 	l.last = &s
+	l.replaceObjects(s.Objects)
 	changed, gone := l.arrived(s.Pods)
 	if before == nil || len(changed)+len(gone) > 0 {
 		l.hideSecrets(s.Pods)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/objects"
 	"monopod/agent/worker"
 	"monopod/manifests"
 )
@@ -66,4 +67,18 @@ func (l *syncLoop) desiredOf(key manifests.Key) *manifests.Pod {
 		return w.update.Pod
 	}
 	return nil
+}
+
+// replaceObjects makes these the objects that there are, and wakes the workers whose pods
+// refer to one that has changed.
+func (l *syncLoop) replaceObjects(all []*manifests.Object) {
+	changed := l.shared.Disk.Objects.Replace(all)
+	if len(changed) == 0 {
+		return
+	}
+	for _, w := range l.workers {
+		if p := w.update.Pod; p != nil && objects.Concern(p.Pod, changed) {
+			w.ObjectsChanged()
+		}
+	}
 }

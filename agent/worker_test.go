@@ -40,6 +40,7 @@ import (
 	"monopod/cri"
 	"monopod/cri/critest"
 	"monopod/manifests"
+	"monopod/manifests/documents"
 )
 
 // rig is an agent without manifests, server and signals, on a runtime in memory.
@@ -233,13 +234,18 @@ func (r *rig) want(docs ...string) {
 	r.Helper()
 	s := manifests.Snapshot{Complete: true}
 	for k, doc := range docs {
-		pods, problems := manifests.Decode(fmt.Sprintf("/m/%d.yaml", k), []byte(doc), r.options)
-		for _, p := range problems {
+		c := documents.Read(fmt.Sprintf("/m/%d.yaml", k), []byte(doc), r.options)
+		for _, p := range c.Problems {
 			if !p.Warning {
 				r.Fatal(p)
 			}
 		}
-		s.Pods = append(s.Pods, pods...)
+		for _, p := range c.Pods {
+			s.Pods = append(s.Pods, p.Pod)
+		}
+		for _, o := range c.Objects {
+			s.Objects = append(s.Objects, o.Object)
+		}
 		s.Files = append(s.Files, manifests.File{Path: fmt.Sprintf("/m/%d.yaml", k)})
 	}
 	r.offers <- s

@@ -23,6 +23,11 @@ type (
 	Place     = documents.Place
 )
 
+// NewObject is documents.NewObject.
+func NewObject(m *v1.ConfigMap, s *v1.Secret, path string) *Object {
+	return documents.NewObject(m, s, path)
+}
+
 // KeyOf is documents.KeyOf.
 func KeyOf(p *v1.Pod) Key { return documents.KeyOf(p) }
 

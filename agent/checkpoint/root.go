@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"monopod/agent/status"
+	"monopod/manifests"
 )
 
 // Exists reports whether a path exists, or may exist.
@@ -48,6 +49,8 @@ type Root struct {
 	claimed string       // the uid of a pod that must not be accepted now, or ""; guarded by mu
 
 	stored storedPods
+
+	objects map[string]*manifests.Object // as saved last, by file; of the goroutine that saves them
 }
 
 var instanceForm = regexp.MustCompile(`^[0-9a-f]{16}$`)

@@ -12,6 +12,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/logs"
 	"monopod/agent/node"
+	"monopod/agent/objects"
 	"monopod/agent/podhosts"
 	"monopod/agent/podspec"
 	"monopod/agent/volume"
@@ -29,6 +30,7 @@ type Disk struct {
 	Trashed           func()                                         // something was moved into the trash; may be nil
 	KeepLogs          bool                                           // of removed pods
 	Observe           func(v *v1.Volume, start time.Time, err error) // of each volume that was set up; may be nil
+	Objects           objects.Store                                  // the ConfigMaps and Secrets, as the sync loop sets them
 }
 
 // Files are the files of the instances of one pod name. Its methods may be
@@ -62,9 +64,20 @@ func (f *Files) Clear(ctx context.Context, uid string) error {
 func (f *Files) SetUpVolumes(ctx context.Context, p *v1.Pod, n *podspec.Host) (map[string]volume.Mount, error) {
 	f.settingUp.Lock()
 	defer f.settingUp.Unlock()
+	return volume.SetUp(ctx, f.Root.Dir, p, f.volumeInput(p, n))
+}
+
+func (f *Files) volumeInput(p *v1.Pod, n *podspec.Host) volume.Input {
 	in := podspec.VolumeInput(p, n)
-	in.Observe = f.Observe
-	return volume.SetUp(ctx, f.Root.Dir, p, in)
+	in.Observe, in.Objects = f.Observe, f.Objects.Now()
+	return in
+}
+
+// RefreshVolumes brings the volumes of a running pod up to date that show objects.
+func (f *Files) RefreshVolumes(ctx context.Context, p *v1.Pod, n *podspec.Host) error {
+	f.settingUp.Lock()
+	defer f.settingUp.Unlock()
+	return volume.Refresh(ctx, f.Root.Dir, p, f.volumeInput(p, n))
 }
 
 // BindSubPaths makes the parts of volumes that the container mounts by subPath,

@@ -24,30 +24,10 @@ type images struct {
 	volumes map[string]string // refs for the image volumes that it mounts, by volume
 }
 
-// wanted is one image that a container needs.
-type wanted struct {
-	volume string // "": the container's own
-	name   string
-	policy v1.PullPolicy
-}
-
-// wantedImages returns the container's own image, then the images of the image
-// volumes that it mounts.
-func wantedImages(p *v1.Pod, c *v1.Container) []wanted {
-	out := []wanted{{"", c.Image, c.ImagePullPolicy}}
-	for i := range p.Spec.Volumes {
-		v := &p.Spec.Volumes[i]
-		if v.Image != nil && slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == v.Name }) {
-			out = append(out, wanted{v.Name, v.Image.Reference, v.Image.PullPolicy})
-		}
-	}
-	return out
-}
-
 // fetch pulls the images of a container in the background. Its goroutine closes
 // done last.
 type fetch struct {
-	wanted []wanted
+	wanted []podspec.WantedImage
 	since  time.Time
 	done   chan struct{}
 	images *images
@@ -84,21 +64,21 @@ func (g *fetches) prefetch(ctx context.Context, s *plan.Facts, steps [][]plan.Ac
 // are present and may be used are not pulled.
 func (g *fetches) start(ctx context.Context, p *v1.Pod, c *v1.Container, config *rt.PodSandboxConfig) *fetch {
 	about := events.AboutContainer(p, c.Name)
-	f := &fetch{wanted: wantedImages(p, c), since: time.Now(), done: make(chan struct{})}
+	f := &fetch{wanted: podspec.WantedImages(p, c), since: time.Now(), done: make(chan struct{})}
 	g.background.Go(func() {
 		defer g.Wake()
 		defer close(f.done)
-		f.images, f.err = gather(f.wanted, func(i wanted) (img *rt.Image, ref string, err error) {
+		f.images, f.err = gather(f.wanted, func(i podspec.WantedImage) (img *rt.Image, ref string, err error) {
 			defer g.caught(&err, "image fetch", c.Name)
-			img, ref, err = g.Images.Present(ctx, i.name, i.policy, config)
+			img, ref, err = g.Images.Present(ctx, i.Name, i.Policy, config)
 			if img == nil && err == nil {
-				r := image.Request{Pod: string(p.UID), Image: i.name, Sandbox: config, Secrets: g.PullSecrets(p)}
+				r := image.Request{Pod: string(p.UID), Image: i.Name, Sandbox: config, Secrets: g.PullSecrets(p, g.Objects.Now(), g.Log)}
 				g.RecordPull(about, &r)
 				if img, ref, err = g.Images.Pull(ctx, r); panics.In(err) != nil { // in the pull's own goroutine
 					g.fault(err, "image pull", c.Name)
 				}
 			} else if err == nil {
-				g.RecordPresent(about, i.name)
+				g.RecordPresent(about, i.Name)
 			}
 			return img, ref, err
 		})
@@ -108,7 +88,7 @@ func (g *fetches) start(ctx context.Context, p *v1.Pod, c *v1.Container, config 
 
 // gather calls get for all images at once. Of several errors it returns the
 // first in the order of the images.
-func gather(all []wanted, get func(wanted) (*rt.Image, string, error)) (*images, error) {
+func gather(all []podspec.WantedImage, get func(podspec.WantedImage) (*rt.Image, string, error)) (*images, error) {
 	found, refs, errs := make([]*rt.Image, len(all)), make([]string, len(all)), make([]error, len(all))
 	var each sync.WaitGroup
 	for k := range all {
@@ -120,7 +100,7 @@ func gather(all []wanted, get func(wanted) (*rt.Image, string, error)) (*images,
 		if err != nil {
 			return nil, err
 		}
-		if v := all[k].volume; v != "" {
+		if v := all[k].Volume; v != "" {
 			if out.volumes == nil {
 				out.volumes = map[string]string{}
 			}
@@ -161,13 +141,13 @@ func (g *fetches) get(ctx context.Context, p *v1.Pod, c *v1.Container, m *madeSa
 	case f != nil:
 		return nil, errFetching
 	}
-	return gather(wantedImages(p, c), func(i wanted) (img *rt.Image, ref string, err error) {
+	return gather(podspec.WantedImages(p, c), func(i podspec.WantedImage) (img *rt.Image, ref string, err error) {
 		defer g.caught(&err, "image fetch", c.Name)
-		img, ref, err = g.Images.Present(ctx, i.name, i.policy, m.config)
+		img, ref, err = g.Images.Present(ctx, i.Name, i.Policy, m.config)
 		if img == nil && err == nil {
 			err = errFetching
 		} else if err == nil {
-			g.RecordPresent(events.AboutContainer(p, c.Name), i.name)
+			g.RecordPresent(events.AboutContainer(p, c.Name), i.Name)
 		}
 		return img, ref, err
 	})
@@ -178,4 +158,17 @@ func (g *fetches) forget(name string) {
 	if f := g.all[name]; f != nil && f.ready() {
 		delete(g.all, name)
 	}
+}
+
+// progress returns the progress of a fetch.
+func (g *fetches) progress(f *fetch) plan.Pull {
+	for _, i := range f.wanted {
+		if p, ok := g.Images.Progress(i.Name); ok {
+			if p.Begun.IsZero() {
+				return plan.Pull{Image: i.Name, Queued: true, Since: f.since}
+			}
+			return plan.Pull{Image: i.Name, Queued: false, Since: p.Begun}
+		}
+	}
+	return plan.Pull{Image: f.wanted[0].Name, Queued: false, Since: f.since}
 }

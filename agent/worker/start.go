@@ -157,6 +157,8 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 		return nil, err
 	}
 	in := podspec.Input{Attempt: a.Attempt, Image: img.ref, BackOff: a.BackOff, PodIPs: m.ips, Volumes: mounts, VolumeImages: img.volumes}
+	now := t.Objects.Now()
+	in.Objects, in.EnvObjects = now, now.Env(pod)[a.Name]
 	in.ImageUID, in.ImageUsername = podspec.ImageUser(img.image)
 	if in.SubPaths, err = t.BindSubPaths(pod, c, in, n); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -32,7 +33,6 @@ import (
 type Pool struct {
 	Cri            *cri.Client
 	Images         *image.Puller
-	Secrets        image.Secrets // pods' own credentials for registries; nil: none
 	Disk           *instance.Disk
 	Store          *status.Store
 	Events         *events.Recorder
@@ -80,7 +80,8 @@ type Worker struct {
 	away      plan.Refusals           // of calls, by action key
 	swept     bool                    // termination logs of previous agents are gone
 
-	asked    chan struct{} // restart requests have come
+	objects  atomic.Bool   // an object that the pod refers to has changed
+	asked    chan struct{} // restart requests have come, or objects
 	mu       sync.Mutex
 	desired  Update
 	restarts []*RestartRequest       // not taken yet
@@ -107,6 +108,7 @@ func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*ch
 	w.report = &reporter{pod: p}
 	w.probes = newProbes(p, w.report)
 	w.start = &starter{pod: p, fetches: w.fetches}
+	w.objects.Store(true) // one may have changed while no agent ran
 	return w
 }
 
