@@ -143,9 +143,9 @@ func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoi
 		Known:   checkpoint.LastGood(checkpoints),
 		Record:  a.root.Folder(a.log),
 		Save:    a.root.SaveFolder, KnownObjects: a.root.Objects(a.log), SaveObjects: a.root.SaveObjects,
-		Boot:    machine.Boot.ID,
-		Log:     a.log,
-		Fault:   a.metrics.Panic,
+		Boot:  machine.Boot.ID,
+		Log:   a.log,
+		Fault: a.metrics.Panic,
 	}
 	if url := a.cfg.ManifestURL; url != "" {
 		c.URL, c.Cached = url, a.root.Answer(url, a.log)

@@ -38,7 +38,7 @@ var (
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
 		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/client", "agent/cli/command", "agent/cli/logs", "agent/cli/print", "agent/config",
-			"agent/once", "agent/status", "agent/stream", "agent/volume", "cri", "manifests", "manifests/decode", "manifests/defaults"},
+			"agent/objects", "agent/once", "agent/status", "agent/stream", "agent/volume", "cri", "manifests", "manifests/decode", "manifests/defaults"},
 		"agent/cli/client":    {"agent/cli/print", "agent/events", "agent/status", "cri", "manifests/decode"},
 		"agent/cli/clitest":   {"agent/server", "agent/status"},
 		"agent/cli/command":   {"agent/cli/client", "agent/cli/print", "agent/status", "manifests/decode"},

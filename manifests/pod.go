@@ -37,7 +37,7 @@ func Decode(file string, data []byte, o Options) ([]*Pod, []decode.Problem) {
 }
 
 // DecodePlaced is documents.DecodePlaced.
-func DecodePlaced(file string, data []byte, o Options) ([]Placed, []decode.Problem) {
+func DecodePlaced(file string, data []byte, o Options) ([]Placed, []documents.FoundObject, []decode.Problem) {
 	return documents.DecodePlaced(file, data, o)
 }
 

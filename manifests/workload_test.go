@@ -171,7 +171,7 @@ func TestAWorkloadOfNoPodHoldsNone(t *testing.T) {
 }
 
 func TestPlacesAreInTheTemplate(t *testing.T) {
-	pods, problems := DecodePlaced("/m/x.yaml", []byte(workloadYAML("Deployment", "")), node1)
+	pods, _, problems := DecodePlaced("/m/x.yaml", []byte(workloadYAML("Deployment", "")), node1)
 	if len(pods) != 1 {
 		t.Fatal(problems)
 	}

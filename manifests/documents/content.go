@@ -54,8 +54,9 @@ type Place struct {
 	Field string // of the object that gives the pod, such as spec.template.spec.containers[0].image
 }
 
-// DecodePlaced is Decode with the places of the pods' fields.
-func DecodePlaced(file string, data []byte, o Options) ([]Placed, []decode.Problem) {
+// DecodePlaced is Decode with the places of the pods' fields, and with the ConfigMaps and
+// Secrets.
+func DecodePlaced(file string, data []byte, o Options) ([]Placed, []FoundObject, []decode.Problem) {
 	f := decoded(file, data, o)
 	pods := make([]Placed, len(f.Pods))
 	for i, p := range f.Pods {
@@ -63,7 +64,7 @@ func DecodePlaced(file string, data []byte, o Options) ([]Placed, []decode.Probl
 			return Place{f.origins[i].place(field), f.origins[i].at(field)}
 		}}
 	}
-	return pods, f.Problems
+	return pods, f.Objects, f.Problems
 }
 
 // Content is what one file says.
