@@ -145,7 +145,7 @@ func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoi
 		Save:    a.root.SaveFolder, KnownObjects: a.root.Objects(a.log), SaveObjects: a.root.SaveObjects,
 		Boot:  machine.Boot.ID,
 		Log:   a.log,
-		Fault: a.metrics.Panic,
+		Fault: a.metrics.Panic, Strict: !a.cfg.InsecureManifests,
 	}
 	if url := a.cfg.ManifestURL; url != "" {
 		c.URL, c.Cached = url, a.root.Answer(url, a.log)

@@ -46,6 +46,9 @@ func complete(c config.Config, once *Once) (config.Config, error) {
 	if (c.ManifestURLCert == "") != (c.ManifestURLKey == "") {
 		return c, &SettingsError{Text: "manifestURLCertFile and manifestURLPrivateKeyFile belong together: give both or none"}
 	}
+	if err := checkWriters(c, once); err != nil {
+		return c, err
+	}
 	if c.NodeName == "" {
 		host, err := os.Hostname()
 		if err != nil {

@@ -25,13 +25,14 @@ const (
 // fileState is what the Source knows of one file that is there.
 type fileState struct {
 	documents.Content
-	sig     signature // of the version that was read; zero: look again
-	hash    uint64    // of its bytes
-	decoded bool      // hash and content belong together
-	link    bool      // the path is a symlink
-	pending bool      // never read to the end yet
-	open    bool      // was read while a writer had it open: more may follow
-	since   time.Time // when it appeared
+	sig     signature   // of the version that was read; zero: look again
+	hash    uint64      // of its bytes
+	decoded bool        // hash and content belong together
+	link    bool        // the path is a symlink
+	mode    fs.FileMode // its permissions
+	pending bool        // never read to the end yet
+	open    bool        // was read while a writer had it open: more may follow
+	since   time.Time   // when it appeared
 
 	stale    bool   // of a URL: not said by its last answer
 	unproven bool   // of a URL: its answer may have been cut short

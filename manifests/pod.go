@@ -5,6 +5,9 @@
 package manifests
 
 import (
+	"reflect"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/manifests/decode"
@@ -82,4 +85,10 @@ func Same(a, b *Pod) bool {
 		return a == b
 	}
 	return a.Digest == b.Digest && a.UID == b.UID
+}
+
+// equal reports whether two snapshots say the same.
+func equal(a, b Snapshot) bool {
+	return a.Complete == b.Complete && a.Read == b.Read && slices.Equal(a.Pods, b.Pods) && slices.Equal(a.Objects, b.Objects) &&
+		slices.Equal(a.Problems, b.Problems) && reflect.DeepEqual(a.Files, b.Files)
 }

@@ -226,6 +226,7 @@ func (r *resolution) snapshot() Snapshot {
 	s := r.source
 	next := Snapshot{Problems: slices.Concat(s.folder, s.doubted), Read: len(s.folder) == 0 || s.Dir == ""}
 	next.Complete = len(next.Problems) == 0
+	next.Problems = append(next.Problems, s.writable...)
 	next.Objects = sorted(r.objects)
 	byFile := map[string][]Key{}
 	for _, key := range slices.SortedFunc(maps.Keys(r.pods), compareKeys) {
@@ -264,7 +265,7 @@ func (r *resolution) file(path string, f *fileState, keys []Key) File {
 		report.Held = report.Held || r.held[key] && r.pods[key].File == path
 	}
 	report.Held = report.Held || r.heldFiles[path] || f.trouble != "" && len(keys)+len(f.Objects) > 0
-	report.Problems = slices.Concat(f.asked(path), f.Problems, r.extra[path])
+	report.Problems = slices.Concat(f.asked(path), f.readers(path), f.Problems, r.extra[path])
 	if f.waitsLong {
 		report.Problems = append(report.Problems, changing(path))
 	}

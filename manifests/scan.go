@@ -34,6 +34,9 @@ func (s *Source) scan(now time.Time) {
 		return
 	}
 	s.folder = nil
+	if s.Strict {
+		s.writable = Writable(s.Dir)
+	}
 	if s.here != nil && s.here.differs(here) != sameFolder { // what was read belongs to another
 		s.dropFiles(nil)
 	}
@@ -190,7 +193,9 @@ func (s *Source) look(path string, now time.Time, force bool) {
 		s.files[path] = f
 		s.grows(now)
 	}
-	f.link = link
+	if f.link = link; err == nil {
+		f.mode = info.Mode().Perm()
+	}
 	if err == nil && !info.Mode().IsRegular() { // not even opened: a pipe's writer would notice
 		f.fail(path, errIrregular)
 		return

@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 	"log/slog"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"time"
 
@@ -35,6 +34,7 @@ type SourceConfig struct {
 	Cached     *Answer            // as it was saved last; nil: none
 	SaveAnswer func(Answer) error // saves one durably for the next Source; may be nil
 
+	Strict    bool // what Writable finds is a warning
 	Unwatched bool // the folder is looked through now and then, and tells of no change
 
 	// Doubt: what the last good versions come to is not trusted, as the agent may
@@ -62,20 +62,21 @@ type Source struct {
 	savedObjects  []*Object              // as saved last
 	saveObjectsAt time.Time              // when a save that failed is tried again; zero: none did
 
-	folder  []decode.Problem // why the folder cannot be read; none: it was, completely
-	here    *Folder          // that was read last; nil: none yet
-	doubted []decode.Problem // why it proves no removal; none: it does
-	record  Record
-	saved   Record    // as it was saved last
-	saveAt  time.Time // when a save that failed is tried again; zero: none did
-	forgets chan forgetting
-	urlName string                  // what URL is called; its state is in files under this name
-	unsaved bool                    // its last answer is
-	dirty   map[string]bool         // paths to look at again
-	full    bool                    // the whole folder must be looked through
-	nextAll time.Time               // when it must be anyway
-	last    *Snapshot               // as last offered
-	said    map[decode.Problem]bool // what was logged
+	folder   []decode.Problem // why the folder cannot be read; none: it was, completely
+	here     *Folder          // that was read last; nil: none yet
+	doubted  []decode.Problem // why it proves no removal; none: it does
+	writable []decode.Problem // what others may write of it
+	record   Record
+	saved    Record    // as it was saved last
+	saveAt   time.Time // when a save that failed is tried again; zero: none did
+	forgets  chan forgetting
+	urlName  string                  // what URL is called; its state is in files under this name
+	unsaved  bool                    // its last answer is
+	dirty    map[string]bool         // paths to look at again
+	full     bool                    // the whole folder must be looked through
+	nextAll  time.Time               // when it must be anyway
+	last     *Snapshot               // as last offered
+	said     map[decode.Problem]bool // what was logged
 }
 
 // absence is how long a pod has been gone from its file.
@@ -278,11 +279,6 @@ func (s *Source) offer(next Snapshot) {
 	default:
 	}
 	s.snapshots <- next // the slot is free: there is no other sender
-}
-
-func equal(a, b Snapshot) bool {
-	return a.Complete == b.Complete && a.Read == b.Read && slices.Equal(a.Pods, b.Pods) && slices.Equal(a.Objects, b.Objects) &&
-		slices.Equal(a.Problems, b.Problems) && reflect.DeepEqual(a.Files, b.Files)
 }
 
 // say logs each problem when it appears.

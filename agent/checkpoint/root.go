@@ -31,6 +31,9 @@ func Exists(path string) bool {
 // kill, a power cut or on a disk that takes no data there is none.
 const CleanEnd = "clean-end"
 
+// IsNew reports whether no agent has used a root dir.
+func IsNew(dir string) bool { return !Exists(filepath.Join(dir, "instance")) }
+
 // EndedCleanly lets the next agent trust the checkpoints. If the file cannot be
 // written, the next agent only waits a moment longer.
 func (r *Root) EndedCleanly() {
