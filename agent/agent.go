@@ -125,6 +125,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	if err := a.build(machine, checkpoints, once, o); err != nil {
 		return nil, err
 	}
+	a.workers.Disk.Objects.Replace(a.source.KnownObjects)
 	a.sync = newSyncLoop(a.workers, a.store, a.needs, cfg.Manifests, checkpoints)
 	a.stats = a.newStats(machine)
 	if a.server, err = a.listen(o.Name); err != nil {

@@ -70,15 +70,16 @@ func (l *syncLoop) desiredOf(key manifests.Key) *manifests.Pod {
 }
 
 // replaceObjects makes these the objects that there are, and wakes the workers whose pods
-// refer to one that has changed.
-func (l *syncLoop) replaceObjects(all []*manifests.Object) {
+// refer to one that has changed. It reports whether there is any.
+func (l *syncLoop) replaceObjects(all []*manifests.Object) bool {
 	changed := l.shared.Disk.Objects.Replace(all)
 	if len(changed) == 0 {
-		return
+		return false
 	}
 	for _, w := range l.workers {
 		if p := w.update.Pod; p != nil && objects.Concern(p.Pod, changed) {
 			w.ObjectsChanged()
 		}
 	}
+	return true
 }

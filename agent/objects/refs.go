@@ -3,6 +3,7 @@ package objects
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -164,3 +165,20 @@ func envRefs(namespace string, c *v1.Container) (all []ref) {
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }
+
+// SecretValues returns the values of the Secrets that the pod refers to, sorted by name
+// and key.
+func (s *Set) SecretValues(pod *v1.Pod) (values []string) {
+	seen := map[manifests.ObjectKey]bool{}
+	for r := range refs(pod) {
+		o := s.get(r.ObjectKey)
+		if o == nil || o.Secret == nil || seen[r.ObjectKey] {
+			continue
+		}
+		seen[r.ObjectKey] = true
+		for _, key := range slices.Sorted(maps.Keys(o.Secret.Data)) {
+			values = append(values, string(o.Secret.Data[key]))
+		}
+	}
+	return values
+}
