@@ -15,6 +15,7 @@ import (
 	"monopod/agent/objects"
 	"monopod/agent/podhosts"
 	"monopod/agent/podspec"
+	"monopod/agent/saidonce"
 	"monopod/agent/volume"
 	"monopod/manifests"
 )
@@ -40,7 +41,9 @@ type Files struct {
 	Key manifests.Key
 	Log *slog.Logger
 
-	settingUp sync.Mutex // volumes and /etc/hosts: one container at a time
+	settingUp sync.Mutex     // volumes and /etc/hosts: one container at a time
+	refreshAt time.Time      // when volumes are to show what objects have; zero: they do. Of FollowObjects
+	unshown   saidonce.Error // why they do not, likewise
 }
 
 // Clear removes everything that is named by a uid alone.
@@ -71,13 +74,6 @@ func (f *Files) volumeInput(p *v1.Pod, n *podspec.Host) volume.Input {
 	in := podspec.VolumeInput(p, n)
 	in.Observe, in.Objects = f.Observe, f.Objects.Now()
 	return in
-}
-
-// RefreshVolumes brings the volumes of a running pod up to date that show objects.
-func (f *Files) RefreshVolumes(ctx context.Context, p *v1.Pod, n *podspec.Host) error {
-	f.settingUp.Lock()
-	defer f.settingUp.Unlock()
-	return volume.Refresh(ctx, f.Root.Dir, p, f.volumeInput(p, n))
 }
 
 // BindSubPaths makes the parts of volumes that the container mounts by subPath,

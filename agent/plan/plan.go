@@ -41,7 +41,8 @@ type Facts struct {
 	// Env is what the variables of containers that follow their objects are made of now,
 	// by container name, see objects.Set.Env.
 	Env     map[string]string
-	Volumes bool // the pod has volumes on disk that do not outlive its end
+	Refresh time.Time // when its volumes are to be brought up to date; zero: they are
+	Volumes bool      // the pod has volumes on disk that do not outlive its end
 }
 
 // Failure is an action that failed and when to try again. Without a reason it is not
@@ -83,6 +84,9 @@ func Make(s Facts) Plan {
 	}
 	s.await(&p)
 	s.awaitNetwork(&p)
+	if !s.Refresh.IsZero() {
+		p.wakeAt(s.Refresh)
+	}
 	s.hold(&p)
 	return p
 }

@@ -44,20 +44,19 @@ func (w *Worker) ObjectsChanged() {
 	w.ask()
 }
 
-// followObjects retries at once what failed, and shows in the volumes of a pod that runs
-// what objects have now.
+// followObjects retries at once what failed when an object has changed, and shows in the
+// volumes of a pod that runs what objects have now.
 func (w *Worker) followObjects(s *plan.Facts) {
-	if !w.objects.Swap(false) {
-		return
+	changed := w.objects.Swap(false)
+	if changed {
+		for name := range w.failures {
+			w.clearFailures(name)
+		}
+		w.Images.Forget(string(s.Pod.UID))
 	}
-	for name := range w.failures {
-		w.clearFailures(name)
-	}
-	w.Images.Forget(string(s.Pod.UID))
-	if s.Instance().Sandbox() == nil || s.Checkpoint().Ended() != "" {
-		return // they are set up before containers start
-	}
-	if err := w.RefreshVolumes(w.Life, s.Pod.Pod, w.Machine.Now()); err != nil {
+	var err error
+	runs := s.Instance().Sandbox() != nil && s.Checkpoint().Ended() == ""
+	if s.Refresh, err = w.FollowObjects(w.Life, s.Pod.Pod, w.Machine.Now(), s.Now, changed, runs); err != nil {
 		w.Log.Warn("volumes keep their content", "reason", "FailedMount", "err", err)
 		w.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedMount", err.Error())
 	}
