@@ -52,6 +52,8 @@ func TestMissingNamesTheFirstThingThatIsNotThere(t *testing.T) {
 		{"optional", pod("envFrom: [{secretRef: {name: s, optional: true}}], env: [{name: A, valueFrom: {configMapKeyRef: {name: m, key: k, optional: true}}}]"), "", ""},
 		{"a key", pod("env: [{name: A, valueFrom: {configMapKeyRef: {name: m, key: k}}}]"), object("ConfigMap", "m", "a: b"), "couldn't find key k in ConfigMap default/m"},
 		{"a key of a Secret", pod("env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k}}}]"), object("Secret", "s", "a: b"), "couldn't find key k in Secret default/s"},
+		{"a key in binaryData, which is for volumes", pod("env: [{name: A, valueFrom: {configMapKeyRef: {name: m, key: k}}}]"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\nbinaryData: {k: AAE=}", "couldn't find key k in ConfigMap default/m"},
+		{"a file from binaryData", pod(mounted, "volumes: [{name: v, configMap: {name: m, items: [{key: k, path: p}]}}]"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\nbinaryData: {k: AAE=}", ""},
 		{"an optional key", pod("env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k, optional: true}}}]"), object("Secret", "s", "a: b"), ""},
 		{"a value beside it", pod("env: [{name: A, value: x}]"), "", ""},
 		{"of an init container", pod("", "initContainers: [{name: i, image: i, envFrom: [{secretRef: {name: s}}]}]"), "", `secret "s" not found`},

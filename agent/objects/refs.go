@@ -18,12 +18,13 @@ type ref struct {
 	manifests.ObjectKey
 	keys     []string // that the object must have
 	optional bool
+	file     bool // it is for a volume, which shows binaryData, too
 }
 
 // missing says what of the reference is not there, in the kubelet's words.
 func (r ref) missing(s *Set) string {
 	kind := strings.ToLower(r.Kind)
-	has, there := s.keys(r.ObjectKey)
+	has, there := s.keys(r.ObjectKey, r.file)
 	switch {
 	case r.optional:
 		return ""
@@ -38,8 +39,8 @@ func (r ref) missing(s *Set) string {
 	return ""
 }
 
-// keys returns which keys volumes and variables find in an object.
-func (s *Set) keys(key manifests.ObjectKey) (has func(string) bool, there bool) {
+// keys returns which keys volumes or variables find in an object.
+func (s *Set) keys(key manifests.ObjectKey, file bool) (has func(string) bool, there bool) {
 	o := s.get(key)
 	if o == nil {
 		return nil, false
@@ -50,8 +51,8 @@ func (s *Set) keys(key manifests.ObjectKey) (has func(string) bool, there bool) 
 			return is
 		}
 		_, is := o.ConfigMap.Data[k]
-		_, binary := o.ConfigMap.BinaryData[k] // in volumes only; a variable says so itself
-		return is || binary
+		_, binary := o.ConfigMap.BinaryData[k]
+		return is || file && binary
 	}, true
 }
 
@@ -111,7 +112,7 @@ func refs(pod *v1.Pod) iter.Seq[ref] {
 // volumeRefs returns what a volume shows.
 func volumeRefs(namespace string, v *v1.Volume) (all []ref) {
 	add := func(kind, name string, items []v1.KeyToPath, optional *bool) {
-		r := ref{ObjectKey: manifests.ObjectKey{Kind: kind, Namespace: namespace, Name: name}, optional: isTrue(optional)}
+		r := ref{ObjectKey: manifests.ObjectKey{Kind: kind, Namespace: namespace, Name: name}, optional: isTrue(optional), file: true}
 		for _, i := range items {
 			r.keys = append(r.keys, i.Key)
 		}
@@ -140,7 +141,8 @@ func volumeRefs(namespace string, v *v1.Volume) (all []ref) {
 // envRefs returns what a container's variables are made of.
 func envRefs(namespace string, c *v1.Container) (all []ref) {
 	add := func(kind, name string, optional *bool, keys ...string) {
-		all = append(all, ref{manifests.ObjectKey{Kind: kind, Namespace: namespace, Name: name}, keys, isTrue(optional)})
+		key := manifests.ObjectKey{Kind: kind, Namespace: namespace, Name: name}
+		all = append(all, ref{ObjectKey: key, keys: keys, optional: isTrue(optional)})
 	}
 	for _, e := range c.EnvFrom {
 		if r := e.ConfigMapRef; r != nil {
