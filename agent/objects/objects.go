@@ -17,14 +17,17 @@ type Store struct{ now atomic.Pointer[Set] }
 
 // Set is the objects at one moment. It is never changed; nil has none.
 type Set struct {
-	all map[manifests.ObjectKey]*manifests.Object
+	all     map[manifests.ObjectKey]*manifests.Object
+	secrets int // how many of them are Secrets
 }
 
 // NewSet returns a set of objects with different keys.
 func NewSet(all []*manifests.Object) *Set {
-	s := &Set{make(map[manifests.ObjectKey]*manifests.Object, len(all))}
+	s := &Set{all: make(map[manifests.ObjectKey]*manifests.Object, len(all))}
 	for _, o := range all {
-		s.all[o.Key()] = o
+		if s.all[o.Key()] = o; o.Secret != nil {
+			s.secrets++
+		}
 	}
 	return s
 }

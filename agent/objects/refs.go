@@ -171,6 +171,9 @@ func isTrue(b *bool) bool { return b != nil && *b }
 // SecretValues returns the values of the Secrets that the pod refers to, sorted by name
 // and key.
 func (s *Set) SecretValues(pod *v1.Pod) (values []string) {
+	if s == nil || s.secrets == 0 {
+		return nil // at no cost: this is asked of each pod of a node
+	}
 	seen := map[manifests.ObjectKey]bool{}
 	for r := range refs(pod) {
 		o := s.get(r.ObjectKey)
