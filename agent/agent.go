@@ -28,7 +28,6 @@ import (
 	"monopod/agent/slots"
 	"monopod/agent/stats"
 	"monopod/agent/status"
-	"monopod/agent/update"
 	"monopod/agent/worker"
 	"monopod/cri"
 	"monopod/manifests"
@@ -126,6 +125,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	if err := a.build(machine, checkpoints, once, o); err != nil {
 		return nil, err
 	}
+	a.workers.Disk.Objects.Replace(a.source.KnownObjects)
 	a.sync = newSyncLoop(a.workers, a.store, a.needs, cfg.Manifests, checkpoints)
 	a.stats = a.newStats(machine)
 	if a.server, err = a.listen(o.Name); err != nil {
@@ -143,10 +143,10 @@ func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoi
 		Options: manifestOptions(a.cfg),
 		Known:   checkpoint.LastGood(checkpoints),
 		Record:  a.root.Folder(a.log),
-		Save:    a.root.SaveFolder,
-		Boot:    machine.Boot.ID,
-		Log:     a.log,
-		Fault:   a.metrics.Panic,
+		Save:    a.root.SaveFolder, KnownObjects: a.root.Objects(a.log), SaveObjects: a.root.SaveObjects,
+		Boot:  machine.Boot.ID,
+		Log:   a.log,
+		Fault: a.metrics.Panic, Strict: !a.cfg.InsecureManifests,
 	}
 	if url := a.cfg.ManifestURL; url != "" {
 		c.URL, c.Cached = url, a.root.Answer(url, a.log)
@@ -223,7 +223,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 		Sandboxes:  slots.New(startsPerCore * runtime.NumCPU()),
 		Containers: slots.New(startsPerCore * runtime.NumCPU()),
 		Ends:       slots.New(runtime.NumCPU()),
-		Suffix:     nameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans, StopsFirst: a.stopsFirst, Missing: update.NothingMissing,
+		Suffix:     nameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans, StopsFirst: a.stopsFirst,
 	}
 	return nil
 }

@@ -28,10 +28,12 @@
 //	  checkpoint/              what survives on disk
 //	  update/                  pure: how a running pod becomes the next version of itself
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
+//	  objects/                 the ConfigMaps and Secrets, and which pods refer to them
 //	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ panics/ saidonce/ elide/
 //	  status/ outcome/ events/ metrics/ stats/ server/
 //	  config/                  the table of settings; only agent and above see it
-//	manifests/               desired state: files and answers of a URL (fetch/) -> Snapshot
+//	manifests/               desired state: files and answers of a URL (fetch/) -> Snapshot;
+//	                         documents/ makes pods, ConfigMaps and Secrets of their bytes
 //	cri/  cgroups/           clients of the runtime and of the kernel; know no pods
 //
 // The flow of one change:
@@ -49,6 +51,10 @@
 //	  -> podstatus             the status that follows from the same Facts
 //	  -> status.Store          JSON files by rename; a copy for HTTP and commands
 //	  -> worker.State          back to the loop: cleared, ended, ready, gone, next version prepared
+//
+// ConfigMaps and Secrets come with the Snapshot, too. The sync loop puts them into the
+// objects.Store, from which workers read, and wakes those whose pods refer to one that
+// changed: what failed is tried again at once, and volumes are brought up to date.
 //
 // Events of the runtime, relists, ticks and probe results only wake a worker, which
 // then looks for itself: a lost event costs time, never truth.

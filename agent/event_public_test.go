@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -94,5 +95,24 @@ func TestThePublicDoesNotReadManifests(t *testing.T) {
 		r.settle()
 		r.tells(wrong.File, "Warning FailedValidation: /m/web.yaml: expected a string")
 		r.wantPublic([]string{"90817263", "FailedValidation"})
+	})
+}
+
+// Nor what is in the Secrets that a pod refers to, before and after a change.
+func TestThePublicNeverLearnsWhatIsInASecret(t *testing.T) {
+	live(t, func(r *rig) {
+		var said atomic.Value
+		r.OnExec(func(_ context.Context, c critest.Container, _ []string) (string, int32, error) {
+			return said.Load().(string), 1, nil
+		})
+		said.Store("tried OLDSECRET99")
+		pod := refers("web", "env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: a}}}], readinessProbe: {periodSeconds: 1, exec: {command: [check]}}")
+		r.want(pod, object("Secret", "s", "a: OLDSECRET99"), object("Secret", "t", "a: other4711"))
+		r.after(time.Second)
+		r.want(pod, object("Secret", "s", "a: hunter2"), object("Secret", "t", "a: other4711"))
+		said.Store("tried OLDSECRET99 and hunter2 and other4711")
+		r.after(10 * time.Second)
+		r.tells("web-n", "Warning Unhealthy")
+		r.wantPublic([]string{"OLDSECRET99", "hunter2"}, "Readiness probe failed: tried <elided> and <elided> and other4711")
 	})
 }

@@ -118,7 +118,7 @@ var ofTheNode = []string{"ListPodSandbox", "ListContainers", "Status", "Version"
 const (
 	modelNodeCalls = 5 * 3600
 	modelPodCalls  = 2000
-	modelLines     = 300 // in the log
+	modelLines     = 400 // in the log of an hour: a sandbox that dies at once is three lines a minute
 )
 
 // frugal checks how often the runtime was asked in an hour.

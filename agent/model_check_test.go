@@ -70,6 +70,9 @@ func (w *walk) foul() string {
 	if d := w.touched(); d != "" {
 		return d
 	}
+	if d := w.baseless(); d != "" {
+		return d
+	}
 	for _, f := range w.foreign {
 		b, there := w.Sandbox(f.ID)
 		if !there || b.Ready == w.rebooted {
@@ -234,6 +237,9 @@ func (w *walk) wrongContainer(p *manifests.Pod, c *v1.Container, st *v1.Containe
 		}
 		if st.State.Running == nil || st.ContainerID != "critest://"+n.ID || st.RestartCount != int32(n.Attempt) || !st.Ready {
 			bad("%s #%d runs and is reported %+v", c.Name, n.Attempt, st)
+		}
+		if why := w.wrongContent(p, n); why != "" {
+			bad("%s %s", c.Name, why)
 		}
 		if img := n.Config.GetImage().GetUserSpecifiedImage(); img != c.Image {
 			bad("%s runs %s", c.Name, img)

@@ -23,6 +23,7 @@ type step struct {
 var modelSteps = []step{
 	{5, (*walk).edit},
 	{3, (*walk).drop},
+	{4, (*walk).turnObject},
 	{3, (*walk).flick},
 	{3, (*walk).rename},
 	{2, (*walk).toggleSuffix},

@@ -67,6 +67,9 @@ type walk struct {
 	logs       string                    // folder
 	decoded    map[string]*manifests.Pod // of wishes
 
+	object string // the value of the ConfigMap that pods may refer to; "": there is none
+	values int    // that it has had
+
 	sick     sync.Map     // ids of containers
 	badHooks atomic.Int32 // so many postStart hooks will fail
 }
@@ -237,7 +240,7 @@ func (w *walk) deliver() {
 	if w.reap(); !w.up {
 		return
 	}
-	s := manifests.Snapshot{Complete: w.rand.IntN(10) > 0}
+	s := manifests.Snapshot{Complete: w.rand.IntN(10) > 0, Objects: w.objects()}
 	now := map[manifests.Key]*manifests.Pod{}
 	for _, p := range w.pods() {
 		now[p.Key()] = p
@@ -275,6 +278,9 @@ func (w *walk) calm() {
 	w.OnPull("img:4", 0, nil)
 	w.bringAll()
 	synctest.Wait()
+	if w.object == "" {
+		w.changeObject()
+	}
 	w.deliver()
 	synctest.Wait()
 	if w.disk.lately { // a stop that an agent could not write down may be under way
@@ -301,6 +307,7 @@ func (w *walk) calm() {
 	w.note("all is well after %s", time.Since(began))
 	w.account()
 	w.steady()
+	w.objectsLeaveAlone()
 }
 
 // steady checks that an agent that has nothing to do does nothing.

@@ -25,6 +25,7 @@ type wish struct {
 	hooks, live         bool // postStart and preStop hooks, liveness probes
 	deadline            int  // seconds; 0: none
 	cpus                int  // requested
+	refers              reference
 }
 
 // What the model's containers do follows from their names.
@@ -55,6 +56,7 @@ func newWish(r *rand.Rand, name string) wish {
 		w.deadline = 300
 	}
 	w.cpus = pick(r, 0, 0, 0, 1, 2, modelCPUs+1)
+	w.refers = pick(r, toNothing, toNothing, toNothing, toVariable, toFile, toRestart)
 	w.regular = some(r, 1+r.IntN(3), "main", "late", "stubborn", "job", "crash", "broken")
 	w.before = some(r, r.IntN(3), "init", "slow", "flaky", "side", "car")
 	return w
@@ -62,7 +64,10 @@ func newWish(r *rand.Rand, name string) wish {
 
 // edit changes one thing.
 func (w wish) edit(r *rand.Rand) (wish, string) {
-	switch r.IntN(14) {
+	switch r.IntN(15) {
+	case 14:
+		w.refers = pick(r, toNothing, toVariable, toFile, toRestart)
+		return w, fmt.Sprintf("refers to %q", w.refers)
 	case 8:
 		w.hooks = !w.hooks
 		return w, fmt.Sprint("hooks ", w.hooks)
@@ -108,7 +113,7 @@ func (w wish) edit(r *rand.Rand) (wish, string) {
 // pod returns the wish as the manifests package offers it.
 func (w wish) pod(o manifests.Options) *manifests.Pod {
 	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: v1\nkind: Pod\nmetadata:\n  name: %s\n  labels: {v: \"%d\"}\n", w.name, w.label)
+	fmt.Fprintf(&b, "apiVersion: v1\nkind: Pod\nmetadata:\n  name: %s\n  labels: {v: \"%d\"}\n%s", w.name, w.label, w.refers.annotation())
 	if w.uid != "" {
 		fmt.Fprintf(&b, "  uid: %s\n", w.uid)
 	}
@@ -116,9 +121,14 @@ func (w wish) pod(o manifests.Options) *manifests.Pod {
 	if w.deadline > 0 {
 		fmt.Fprintf(&b, "  activeDeadlineSeconds: %d\n", w.deadline)
 	}
+	var volumes, mounts []string
 	if w.volume {
-		b.WriteString("  volumes: [{name: v, emptyDir: {}}]\n")
+		volumes, mounts = append(volumes, "{name: v, emptyDir: {}}"), append(mounts, "{name: v, mountPath: /v}")
 	}
+	if w.refers == toFile {
+		volumes, mounts = append(volumes, "{name: conf, configMap: {name: conf}}"), append(mounts, "{name: conf, mountPath: /conf}")
+	}
+	fmt.Fprintf(&b, "  volumes: [%s]\n", strings.Join(volumes, ", "))
 	if len(w.before) > 0 {
 		b.WriteString("  initContainers:\n")
 	}
@@ -135,9 +145,7 @@ func (w wish) pod(o manifests.Options) *manifests.Pod {
 		if k == 0 {
 			more += fmt.Sprintf(", resources: {requests: {cpu: %d}}", w.cpus)
 		}
-		if w.volume {
-			more += ", volumeMounts: [{name: v, mountPath: /v}]"
-		}
+		more += fmt.Sprintf(", volumeMounts: [%s]", strings.Join(mounts, ", ")) + w.refers.variable()
 		fmt.Fprintf(&b, "  - {name: %s, image: %q, command: [\"%d\"]%s}\n", c, w.image, w.command, more)
 	}
 	pods, problems := manifests.Decode("/m/"+w.name+".yaml", []byte(b.String()), o)
@@ -162,8 +170,8 @@ func (w wish) extras(c string) string {
 func sidecarName(c string) bool { return c == "side" || c == "car" }
 
 func (w wish) String() string {
-	return fmt.Sprintf("%s %s %v before %v uid %q host %v grace %d hooks %v liveness %v deadline %d cpus %d",
-		w.image, w.policy, w.regular, w.before, w.uid, w.host, w.grace, w.hooks, w.live, w.deadline, w.cpus)
+	return fmt.Sprintf("%s %s %v before %v uid %q host %v grace %d hooks %v liveness %v deadline %d cpus %d refers %q",
+		w.image, w.policy, w.regular, w.before, w.uid, w.host, w.grace, w.hooks, w.live, w.deadline, w.cpus, w.refers)
 }
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }

@@ -14,8 +14,8 @@ import (
 	"monopod/manifests"
 )
 
-// hideSecrets elides the values of the pods' env and headers in what TCP serves. all
-// are all desired pods.
+// hideSecrets elides the values of the pods' env and headers, and of the Secrets that they
+// refer to, in what TCP serves. all are all desired pods.
 func (l *syncLoop) hideSecrets(all []*manifests.Pod) {
 	pods := make([]*v1.Pod, len(all))
 	for k := range all {
@@ -26,7 +26,7 @@ func (l *syncLoop) hideSecrets(all []*manifests.Pod) {
 			pods = append(pods, w.update.Pod.Pod)
 		}
 	}
-	l.shared.Events.Know(pods)
+	l.hideSecretsIn(pods)
 }
 
 // hideSecretsOf is hideSecrets for the pods that previous agents accepted.
@@ -35,6 +35,17 @@ func (l *syncLoop) hideSecretsOf(all []*checkpoint.Checkpoint) {
 	for k := range all {
 		pods[k] = all[k].Pod
 	}
+	l.hideSecretsIn(pods)
+}
+
+func (l *syncLoop) hideSecretsIn(pods []*v1.Pod) {
+	now, secrets := l.shared.Disk.Objects.Now(), map[manifests.Key][]string{}
+	for _, p := range pods {
+		if values := now.SecretValues(p); len(values) > 0 {
+			secrets[manifests.KeyOf(p)] = values
+		}
+	}
+	l.shared.Events.KnowSecrets(secrets)
 	l.shared.Events.Know(pods)
 }
 

@@ -23,12 +23,14 @@ import (
 // pods to each other, and removes its root dir when it ends and nothing of any pod is
 // left.
 type Once struct {
-	Pods []*manifests.Pod // to run from the start, each with a unique uid
+	Pods    []*manifests.Pod // to run from the start, each with a unique uid
+	Objects []*manifests.Object
 }
 
 // once is the state that only such an agent has.
 type once struct {
 	desired chan manifests.Snapshot // one slot, latest wins
+	objects []*manifests.Object
 
 	mu      sync.Mutex // guards retired, and is held while the slot is filled
 	retired bool       // no pod is desired any more
@@ -38,7 +40,7 @@ func newOnce(o *Once) *once {
 	if o == nil {
 		return nil
 	}
-	out := &once{desired: make(chan manifests.Snapshot, 1)}
+	out := &once{desired: make(chan manifests.Snapshot, 1), objects: o.Objects}
 	out.setDesired(o.Pods)
 	return out
 }
@@ -52,7 +54,7 @@ func (o *once) setDesired(pods []*manifests.Pod) {
 	default:
 	}
 	o.retired = len(pods) == 0
-	o.desired <- manifests.Snapshot{Pods: pods, Read: true, Complete: true}
+	o.desired <- manifests.Snapshot{Pods: pods, Objects: o.objects, Read: true, Complete: true}
 }
 
 // snapshots returns where the desired pods come from.

@@ -20,6 +20,7 @@ import (
 	"monopod/agent/worker"
 	"monopod/cri/critest"
 	"monopod/manifests"
+	"monopod/manifests/documents"
 )
 
 // waitsFor returns why the first container of a pod waits.
@@ -139,36 +140,26 @@ func TestAnImageThatIsNotToBePulledIsLookedForEveryTenSeconds(t *testing.T) {
 	})
 }
 
-// vault has Secrets by name.
-type vault map[string]*v1.Secret
-
-func (v vault) Secret(namespace, name string) (*v1.Secret, error) {
-	if name == "broken" {
-		return nil, errors.New("it cannot be read")
-	}
-	return v[namespace+"/"+name], nil
-}
-
 func TestSecretsForPulls(t *testing.T) {
 	var log lines
 	good := &v1.Secret{Type: v1.SecretTypeDockerConfigJson, Data: map[string][]byte{v1.DockerConfigJsonKey: []byte(`{"auths": {}}`)}}
 	other := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "other"}, Type: "Opaque"}
-	w := (&worker.Pool{Events: events.Open(events.Config{Log: slog.New(slog.DiscardHandler)}), Secrets: vault{"a/good": good, "a/other": other}, Disk: &instance.Disk{}, Log: slog.New(slog.NewTextHandler(&log, nil))}).New(t.Context(), manifests.Key{}, nil)
+	text := slog.New(slog.NewTextHandler(&log, nil))
+	disk := &instance.Disk{}
+	good.Namespace, good.Name = "a", "good"
+	disk.Objects.Replace([]*manifests.Object{documents.NewObject(nil, good, ""), documents.NewObject(nil, other, "")})
+	w := (&worker.Pool{Events: events.Open(events.Config{Log: slog.New(slog.DiscardHandler)}), Disk: disk, Log: text}).New(t.Context(), manifests.Key{}, nil)
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}}
-	for _, name := range []string{"", "missing", "broken", "other", "good"} {
+	for _, name := range []string{"", "missing", "other", "good"} {
 		p.Spec.ImagePullSecrets = append(p.Spec.ImagePullSecrets, v1.LocalObjectReference{Name: name})
 	}
-	if got := w.PullSecrets(p); len(got) != 1 || got[0] != good {
+	if got := w.PullSecrets(p, disk.Objects.Now(), text); len(got) != 1 || got[0] != good {
 		t.Errorf("secrets %v", got)
 	}
-	for _, want := range []string{"there is no secret a/missing", "it cannot be read", `secret a/other: type \"Opaque\" holds no credentials`} {
+	for _, want := range []string{"there is no secret a/missing", `secret a/other: type \"Opaque\" holds no credentials`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log does not say %q:\n%s", want, &log)
 		}
-	}
-	w.Secrets = nil
-	if got := w.PullSecrets(p); got != nil {
-		t.Errorf("secrets out of nothing: %v", got)
 	}
 }
 

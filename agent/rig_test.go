@@ -106,6 +106,13 @@ func copyTree(from, to string) error {
 		if d.IsDir() {
 			return os.MkdirAll(filepath.Join(to, rel), 0o750)
 		}
+		if d.Type()&fs.ModeSymlink != 0 {
+			target, err := os.Readlink(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return errors.Join(err, os.Symlink(target, filepath.Join(to, rel)))
+		}
 		b, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

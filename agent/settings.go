@@ -50,6 +50,9 @@ func complete(c config.Config, once *Once) (config.Config, error) {
 		return c, &SettingsError{Text: fmt.Sprintf("manifestURLTokenFile: the token would go to %s unencrypted, where others can read it: "+
 			"give an https:// URL with --manifest-url, or leave the token out", host)}
 	}
+	if err := checkWriters(c, once); err != nil {
+		return c, err
+	}
 	if c.NodeName == "" {
 		host, err := os.Hostname()
 		if err != nil {

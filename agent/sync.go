@@ -167,8 +167,9 @@ func (l *syncLoop) wakeAll(ctx context.Context) {
 func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
 	before := l.last
 	l.last = &s
+	turned := l.replaceObjects(s.Objects)
 	changed, gone := l.arrived(s.Pods)
-	if before == nil || len(changed)+len(gone) > 0 {
+	if before == nil || turned || len(changed)+len(gone) > 0 {
 		l.hideSecrets(s.Pods)
 		l.needs.Publish(s.Pods)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/objects"
 	"monopod/agent/worker"
 	"monopod/manifests"
 )
@@ -94,4 +95,22 @@ func (l *syncLoop) desiredOf(key manifests.Key) *manifests.Pod {
 		return w.update.Pod
 	}
 	return nil
+}
+
+// replaceObjects makes these the objects that there are, and wakes the workers whose pods
+// refer to one that has changed. It reports whether there is any.
+func (l *syncLoop) replaceObjects(all []*manifests.Object) bool {
+	changed := l.shared.Disk.Objects.Replace(all)
+	if len(changed) == 0 {
+		return false
+	}
+	for _, w := range l.workers {
+		if p := w.update.Pod; p != nil && objects.Concern(p.Pod, changed) {
+			w.ObjectsChanged()
+		}
+		if p := w.update.Next; p != nil && objects.Concern(p.Pod, changed) {
+			w.Wake()
+		}
+	}
+	return true
 }

@@ -147,24 +147,18 @@ func TestAVersionThatEndsMakesWayForTheOneThatWaits(t *testing.T) {
 // A pod that refers to what is not there waits for that.
 func TestAnUpdateWaitsForWhatItRefersTo(t *testing.T) {
 	live(t, func(r *rig) {
-		missing := `ConfigMap "settings" is not there`
-		r.sync.shared.Missing = func(p *v1.Pod) string {
-			if p.Spec.Containers[0].Image == "img:2" {
-				return missing
-			}
-			return ""
-		}
+		next := manifest("web", "img:2", "volumes: [{name: v, configMap: {name: settings}}]")
 		r.want(manifest("web", "img:1"))
 		r.stopsNothing(func() {
-			r.want(manifest("web", "img:2"))
+			r.want(next)
 			r.after(time.Minute)
 		})
-		r.updateWaits(missing)
+		r.updateWaits(`configmap "settings" not found`)
 		if waits, _ := r.waitEvents(); waits != 1 {
 			r.Errorf("%d events", waits)
 		}
-		missing = ""
-		r.after(time.Minute)
+		r.want(next, object("ConfigMap", "settings", "k: v"))
+		r.after(10 * time.Second) // within which nothing but the object wakes the worker
 		r.replaced("img:2")
 	})
 }

@@ -42,6 +42,7 @@ import (
 	"monopod/cri"
 	"monopod/cri/critest"
 	"monopod/manifests"
+	"monopod/manifests/documents"
 )
 
 // rig is an agent without manifests, server and signals, on a runtime in memory.
@@ -204,7 +205,7 @@ func (r *rig) start() {
 		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Disk: &instance.Disk{Root: root, Machine: m, Hosts: r.hosts, Cgroups: r.cgroups, PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator},
 		Watch: r.watch, Log: log, Sandboxes: slots.New(8), Containers: slots.New(8), Ends: slots.New(2),
 		Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans,
-		StopsFirst: func(p *v1.Pod) bool { return update.StopsFirst(p, r.settings.Load().UpdateStrategy) }, Missing: update.NothingMissing}
+		StopsFirst: func(p *v1.Pod) bool { return update.StopsFirst(p, r.settings.Load().UpdateStrategy) }}
 	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
 	r.sync.release = func() {} // of the whole test's memory, which takes long
 	r.offers = make(chan manifests.Snapshot, 1)
@@ -236,16 +237,19 @@ func (r *rig) want(docs ...string) {
 	r.Helper()
 	s := manifests.Snapshot{Complete: true}
 	for k, doc := range docs {
-		pods, problems := manifests.Decode(fmt.Sprintf("/m/%d.yaml", k), []byte(doc), r.options)
-		for _, p := range problems {
+		c := documents.Read(fmt.Sprintf("/m/%d.yaml", k), []byte(doc), r.options)
+		for _, p := range c.Problems {
 			if !p.Warning {
 				r.Fatal(p)
 			}
 		}
-		s.Pods = append(s.Pods, pods...)
 		f := manifests.File{Path: fmt.Sprintf("/m/%d.yaml", k), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(doc))), Hashes: map[string]string{}}
-		for _, p := range pods {
+		for _, p := range c.Pods {
+			s.Pods = append(s.Pods, p.Pod)
 			f.Hashes[p.Key().String()] = string(p.UID)
+		}
+		for _, o := range c.Objects {
+			s.Objects = append(s.Objects, o.Object)
 		}
 		s.Files = append(s.Files, f)
 	}

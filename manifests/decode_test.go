@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"monopod/manifests/decode"
+	"monopod/manifests/documents"
 )
 
 var node1 = Options{NodeName: "Node1", NameSuffix: true}
@@ -84,8 +85,8 @@ func TestDecode(t *testing.T) {
 		{name: "kind missing", file: "apiVersion: v1\nmetadata: {name: x}\n", problems: `1:1 kind: the kind is missing: write "kind: Pod"`},
 		{name: "apiVersion missing", file: "kind: Pod\nmetadata: {name: x}\n", problems: `1:1 apiVersion: the apiVersion is missing`},
 		{name: "another kind", file: "apiVersion: v1\nkind: Node\n", problems: `2:7 kind: Node is not a static pod`},
-		{name: "config map", file: "apiVersion: v1\nkind: ConfigMap\n", problems: `2:7 kind: ConfigMap is not served yet`},
-		{name: "secret", file: "apiVersion: v1\nkind: Secret\n", problems: `2:7 kind: Secret is not served yet`},
+		{name: "config map", file: "apiVersion: v1\nkind: ConfigMap\n", problems: `1:1 metadata.name: Required value`},
+		{name: "secret", file: "apiVersion: v1\nkind: Secret\n", problems: `1:1 metadata.name: Required value`},
 		{name: "name missing", file: "apiVersion: v1\nkind: Pod\nmetadata: {generateName: x-}\nspec: {containers: [{name: c, image: i}]}\n", problems: `3:1 metadata.name: Required value: a static pod needs a name`},
 		{name: "twice in a file", file: podYAML("a") + "---\n" + podYAML("a"), pods: "default/a-node1", problems: "13:9 metadata.name: default/a-node1 is given twice: line 1"},
 
@@ -168,12 +169,12 @@ func TestDecodeNamesPodAndFile(t *testing.T) {
 
 // Its last good version runs on.
 func TestAPodThatIsReadInTwoWaysIsKnownAndRefused(t *testing.T) {
-	c := decodeFile("/m/x.yaml", []byte(podYAML("web", "hostPID: true", "<<: {hostPID: false}")), node1)
-	if len(c.refused) != 1 || c.refused[0].String() != "default/web-node1" || c.unclear || len(c.pods) > 0 {
-		t.Errorf("refused %v, unclear %v, pods %v", c.refused, c.unclear, c.pods)
+	c := documents.Read("/m/x.yaml", []byte(podYAML("web", "hostPID: true", "<<: {hostPID: false}")), node1)
+	if len(c.Refused) != 1 || c.Refused[0].String() != "default/web-node1" || c.Unclear || len(c.Pods) > 0 {
+		t.Errorf("refused %v, unclear %v, pods %v", c.Refused, c.Unclear, c.Pods)
 	}
-	if len(c.problems) != 1 || c.problems[0].Pod != "default/web-node1" {
-		t.Errorf("problems %v", c.problems)
+	if len(c.Problems) != 1 || c.Problems[0].Pod != "default/web-node1" {
+		t.Errorf("problems %v", c.Problems)
 	}
 }
 

@@ -5,10 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"go.yaml.in/yaml/v3"
-
-	"monopod/manifests/decode"
 )
 
 // An agent that died may have died of a pod: if its manifest is gone by now,
@@ -45,18 +41,4 @@ func TestInDoubtTheFirstSnapshotIsCertain(t *testing.T) {
 			t.Errorf("first snapshot %q", got)
 		}
 	})
-}
-
-func TestAPanicOverADocumentIsAProblemOfItsFile(t *testing.T) {
-	f := &fileDecoder{file: "/m/a.yaml", options: node1}
-	f.contained(decode.Document{Root: &yaml.Node{Kind: yaml.MappingNode, Line: 3, Column: 1, Content: []*yaml.Node{nil, nil}}, Line: 4})
-	if len(f.problems) != 1 || !f.unclear || len(f.faults) != 1 {
-		t.Fatalf("problems %v, unclear %v, faults %v", f.problems, f.unclear, f.faults)
-	}
-	if got := f.problems[0].Error(); !strings.HasPrefix(got, "/m/a.yaml:7:1: monopod itself went wrong over this document, please report it") {
-		t.Errorf("it is said as %q", got)
-	}
-	if !strings.Contains(f.faults[0], "manifests.(*fileDecoder).document") {
-		t.Errorf("the stack is %s", f.faults[0])
-	}
 }

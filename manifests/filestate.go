@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"monopod/manifests/decode"
+	"monopod/manifests/documents"
 )
 
 const (
@@ -22,13 +24,14 @@ const (
 
 // fileState is what the Source knows of one file that is there.
 type fileState struct {
-	content
-	sig     signature // of the version that was read; zero: look again
-	hash    string    // the SHA-256 in hex of the bytes that are the content; "": none are
-	link    bool      // the path is a symlink
-	pending bool      // never read to the end yet
-	open    bool      // was read while a writer had it open: more may follow
-	since   time.Time // when it appeared
+	documents.Content
+	sig     signature   // of the version that was read; zero: look again
+	hash    string      // the SHA-256 in hex of the bytes that are the content; "": none are
+	link    bool        // the path is a symlink
+	mode    fs.FileMode // its permissions
+	pending bool        // never read to the end yet
+	open    bool        // was read while a writer had it open: more may follow
+	since   time.Time   // when it appeared
 
 	stale    bool   // of a URL: not said by its last answer
 	unproven bool   // of a URL: its answer may have been cut short
@@ -42,11 +45,11 @@ type fileState struct {
 }
 
 // uncertain reports whether a file may give more pods than were read from it.
-func (f *fileState) uncertain() bool { return f.unclear || f.pending || f.open }
+func (f *fileState) uncertain() bool { return f.Unclear || f.pending || f.open }
 
 // wrong reports whether a file has an error.
 func (f *fileState) wrong() bool {
-	return slices.ContainsFunc(f.problems, func(p decode.Problem) bool { return !p.Warning })
+	return slices.ContainsFunc(f.Problems, func(p decode.Problem) bool { return !p.Warning })
 }
 
 // mayGive reports whether a file may give a pod that was not read from it: what lacks in
@@ -85,8 +88,8 @@ func (s *Source) read(path string, f *fileState, now time.Time) {
 	}
 	hash := hashOf(r.data)
 	if f.hash != hash {
-		f.content, f.hash = decodeFile(path, r.data, s.Options), hash
-		s.tellFaults(path, f.faults)
+		f.Content, f.hash = documents.Read(path, r.data, s.Options), hash
+		s.tellFaults(path, f.Faults)
 	}
 }
 
@@ -126,10 +129,13 @@ func (f *fileState) fail(path string, err error) {
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	f.content = content{
-		unclear:  true,
-		problems: []decode.Problem{{File: path, Message: fmt.Sprintf("cannot be read: %v", err)}},
+	f.Content = documents.Content{
+		Unclear:  true,
+		Problems: []decode.Problem{{File: path, Message: fmt.Sprintf("cannot be read: %v", err)}},
 	}
 	f.sig, f.hash, f.pending = signature{}, "", false
 	f.rest()
 }
+
+// hashOf is the hex SHA-256 of a file's bytes.
+func hashOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }

@@ -137,7 +137,7 @@ const (
 // givesPods reports whether the folder holds a valid manifest.
 func (s *Source) givesPods() bool {
 	for path, f := range s.files {
-		if len(f.pods) > 0 && !IsURL(path) {
+		if len(f.Pods) > 0 && !IsURL(path) {
 			return true
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"monopod/manifests/documents"
 )
 
 // ErrUnknown: no pod of that name is desired.
@@ -90,14 +92,14 @@ func (s *Source) isOutdated(path string, f *fileState) bool {
 
 // gives reports whether the pod can be made from the file.
 func (f *fileState) gives(key Key) bool {
-	return slices.ContainsFunc(f.pods, func(p found) bool { return p.Key() == key })
+	return slices.ContainsFunc(f.Pods, func(p documents.Found) bool { return p.Key() == key })
 }
 
 // lose drops what a file of a folder that cannot be read any more said of a
 // pod, until it can be read again.
 func (f *fileState) lose(key Key) {
 	if f.gives(key) {
-		f.pods = slices.DeleteFunc(slices.Clone(f.pods), func(p found) bool { return p.Key() == key })
+		f.Pods = slices.DeleteFunc(slices.Clone(f.Pods), func(p documents.Found) bool { return p.Key() == key })
 		f.hash, f.sig = "", signature{}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"monopod/manifests/documents"
 )
 
 // seedManifests gives a fuzzer what a kubelet was recorded with, the demo's
@@ -106,8 +108,8 @@ func again(t *testing.T, p *Pod) {
 	if digests[0] != digests[1] {
 		t.Errorf("%s has the digests %v", p.Key(), digests)
 	}
-	delete(first.Annotations, annotationSeen)
-	delete(p.Annotations, annotationSeen)
+	delete(first.Annotations, documents.AnnotationSeen)
+	delete(p.Annotations, documents.AnnotationSeen)
 	if !equality.Semantic.DeepEqual(first.ObjectMeta, p.ObjectMeta) || !equality.Semantic.DeepEqual(first.Spec, p.Spec) {
 		a, _ := json.Marshal(first.Pod)
 		b, _ := json.Marshal(p.Pod)

@@ -5,33 +5,47 @@
 package manifests
 
 import (
+	"reflect"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/manifests/decode"
+	"monopod/manifests/documents"
 )
 
-// Key names a pod: its namespace and its name with the node suffix. Its String
-// is "namespace/name".
-type Key = types.NamespacedName
+// What files say, in the words of package documents.
+type (
+	Key       = documents.Key
+	Pod       = documents.Pod
+	ObjectKey = documents.ObjectKey
+	Object    = documents.Object
+	Options   = documents.Options
+	Fill      = documents.Fill
+	Placed    = documents.Placed
+	Place     = documents.Place
+)
 
-// KeyOf returns the key of a pod whose identity is set.
-func KeyOf(p *v1.Pod) Key { return Key{Namespace: p.Namespace, Name: p.Name} }
-
-// Pod is one accepted pod and where it came from. Its v1.Pod is defaulted and
-// has its identity; it is shared and must not be changed.
-type Pod struct {
-	*v1.Pod
-	// File is the absolute path of the manifest.
-	File string
-	// Digest is the hex FNV-128a of the canonical JSON of the defaulted
-	// manifest without its identity: same digest, same pod. It holds for one
-	// build only, see Restored.
-	Digest string
+// NewObject is documents.NewObject.
+func NewObject(m *v1.ConfigMap, s *v1.Secret, path string) *Object {
+	return documents.NewObject(m, s, path)
 }
 
-// Key returns the pod's key.
-func (p *Pod) Key() Key { return KeyOf(p.Pod) }
+// KeyOf is documents.KeyOf.
+func KeyOf(p *v1.Pod) Key { return documents.KeyOf(p) }
+
+// Decode is documents.Decode.
+func Decode(file string, data []byte, o Options) ([]*Pod, []decode.Problem) {
+	return documents.Decode(file, data, o)
+}
+
+// DecodePlaced is documents.DecodePlaced.
+func DecodePlaced(file string, data []byte, o Options) ([]Placed, []documents.FoundObject, []decode.Problem) {
+	return documents.DecodePlaced(file, data, o)
+}
+
+// Restored is documents.Restored.
+func Restored(accepted *v1.Pod) string { return documents.Restored(accepted) }
 
 // File is what one file of the folder gives.
 type File struct {
@@ -52,6 +66,8 @@ type Snapshot struct {
 	// Pods are the desired pods, sorted by key. A pod that the Source once knew
 	// and that is absent here is proven gone.
 	Pods []*Pod
+	// Objects are the ConfigMaps and Secrets, sorted by key; for them the same holds.
+	Objects []*Object
 	// Files are all manifests of the folder, sorted by path.
 	Files []File
 	// Problems are those of the folder itself.
@@ -72,4 +88,10 @@ func Same(a, b *Pod) bool {
 		return a == b
 	}
 	return a.Digest == b.Digest && a.UID == b.UID
+}
+
+// equal reports whether two snapshots say the same.
+func equal(a, b Snapshot) bool {
+	return a.Complete == b.Complete && a.Read == b.Read && slices.Equal(a.Pods, b.Pods) && slices.Equal(a.Objects, b.Objects) &&
+		slices.Equal(a.Problems, b.Problems) && reflect.DeepEqual(a.Files, b.Files)
 }

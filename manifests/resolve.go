@@ -10,12 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/manifests/decode"
+	"monopod/manifests/documents"
 )
 
 // claim is a file that gives a pod.
 type claim struct {
 	path string
-	*found
+	*documents.Found
 }
 
 // resolution turns what the files say into one snapshot.
@@ -29,6 +30,9 @@ type resolution struct {
 	lost    map[string]map[Key]bool // claims that came to nothing
 	doubt   string                  // why the folder proves no removal; "": it does
 	kept    bool                    // for that doubt, a pod was
+
+	objects   map[ObjectKey]*Object
+	heldFiles map[string]bool // an object's last good version counts, its file was refused
 }
 
 // resolve decides which pods are desired and makes them current.
@@ -36,18 +40,19 @@ func (s *Source) resolve() Snapshot {
 	r := &resolution{
 		source: s, claims: map[Key][]claim{}, refused: map[Key]string{}, pods: map[Key]*Pod{},
 		held: map[Key]bool{}, extra: map[string][]decode.Problem{}, lost: map[string]map[Key]bool{}, doubt: s.doubt(),
+		objects: map[ObjectKey]*Object{}, heldFiles: map[string]bool{},
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
-		for i := range f.pods {
-			p := &f.pods[i]
+		for i := range f.Pods {
+			p := &f.Pods[i]
 			if r.isForgotten(path, f, p.Key()) {
 				r.lose(path, p.Key())
 				continue
 			}
 			r.claims[p.Key()] = append(r.claims[p.Key()], claim{path, p})
 		}
-		for _, key := range f.refused {
+		for _, key := range f.Refused {
 			if r.refused[key] == "" {
 				r.refused[key] = path
 			}
@@ -62,10 +67,11 @@ func (s *Source) resolve() Snapshot {
 		}
 	}
 	r.separateUIDs()
+	r.resolveObjects()
 	s.recall(r.pods)
 	s.accept(r.doubt, r.kept)
 	next := r.snapshot()
-	s.current = r.pods
+	s.current, s.objects = r.pods, r.objects
 	return next
 }
 
@@ -98,13 +104,13 @@ func (r *resolution) keep(key Key) {
 	case f == nil && !proven:
 		// Its file may be back at once. A claim by another file waits for that.
 		r.pods[key] = pod
-	case f != nil && slices.Contains(f.refused, key):
+	case f != nil && slices.Contains(f.Refused, key):
 		r.pods[key], r.held[key] = pod, true
 		r.rejectOthers(key, pod.File)
 	case len(list) > 0:
 		r.take(key, list[0])
 	case r.refused[key] != "":
-		r.pods[key], r.held[key] = pod.in(r.refused[key]), true // moved, and spoilt on the way
+		r.pods[key], r.held[key] = pod.In(r.refused[key]), true // moved, and spoilt on the way
 	case f != nil && f.mayGive():
 		r.pods[key], r.held[key] = pod, f.wrong()
 	case r.doubt != "": // its file is there and may be another one
@@ -112,7 +118,7 @@ func (r *resolution) keep(key Key) {
 	case !proven: // its name may come back in another file at once
 		r.pods[key] = pod
 	case r.successor(gone) != "": // renamed, and spoilt on the way
-		r.pods[key], r.held[key] = pod.in(r.successor(gone)), true
+		r.pods[key], r.held[key] = pod.In(r.successor(gone)), true
 	}
 }
 
@@ -125,7 +131,7 @@ const together = time.Second
 func (r *resolution) successor(gone *absence) string {
 	for _, path := range slices.Sorted(maps.Keys(r.source.files)) {
 		f := r.source.files[path]
-		if later := f.since.Sub(gone.since); f.unclear && later >= -r.source.Settle && later <= together {
+		if later := f.since.Sub(gone.since); f.Unclear && later >= -r.source.Settle && later <= together {
 			return path
 		}
 	}
@@ -136,8 +142,8 @@ func (r *resolution) successor(gone *absence) string {
 // one, with its uid and the time it was first seen.
 func (r *resolution) take(key Key, c claim) {
 	pod, prev := c.Pod, r.source.current[key]
-	if prev != nil && prev.Digest == pod.Digest && prev.Spec.NodeName == pod.Spec.NodeName && c.mayHave(prev.UID) {
-		pod = prev.in(c.path)
+	if prev != nil && prev.Digest == pod.Digest && prev.Spec.NodeName == pod.Spec.NodeName && mayHave(c.Found, prev.UID) {
+		pod = prev.In(c.path)
 		c.Pod = pod // one copy in memory is enough
 	}
 	r.pods[key] = pod
@@ -146,26 +152,18 @@ func (r *resolution) take(key Key, c claim) {
 
 // mayHave reports whether the manifest's pod may have the uid: the one that it says,
 // or else any that was computed, even if this build would compute another.
-func (f *found) mayHave(uid types.UID) bool {
-	if f.pinned {
+func mayHave(f *documents.Found, uid types.UID) bool {
+	if f.Pinned {
 		return f.UID == uid
 	}
-	return isComputed(uid)
-}
-
-// in returns the pod as given by the file at path.
-func (p *Pod) in(path string) *Pod {
-	if p.File == path {
-		return p
-	}
-	return &Pod{Pod: p.Pod, File: path, Digest: p.Digest}
+	return documents.IsComputed(uid)
 }
 
 // rejectOthers reports to every other file that claims a pod which file has it.
 func (r *resolution) rejectOthers(key Key, winner string) {
 	for _, c := range r.claims[key] {
 		if c.path != winner {
-			r.drop(key, c, decode.Position{Line: c.line, Column: c.column}, "metadata.name", fmt.Sprintf("%s gives the pod %s already: remove one of the two, or rename it", winner, key))
+			r.drop(key, c, decode.Position{Line: c.Line, Column: c.Column}, "metadata.name", fmt.Sprintf("%s gives the pod %s already: remove one of the two, or rename it", winner, key))
 		}
 	}
 }
@@ -208,7 +206,7 @@ func (r *resolution) separateUIDs() {
 		}
 		for _, c := range r.claims[key] {
 			if c.path == pod.File {
-				r.drop(key, c, c.uid, "metadata.uid", UIDTaken(r.pods[first]))
+				r.drop(key, c, c.UIDAt, "metadata.uid", UIDTaken(r.pods[first]))
 			}
 		}
 	}
@@ -228,6 +226,8 @@ func (r *resolution) snapshot() Snapshot {
 	s := r.source
 	next := Snapshot{Problems: slices.Concat(s.folder, s.doubted), Read: len(s.folder) == 0 || s.Dir == ""}
 	next.Complete = len(next.Problems) == 0
+	next.Problems = append(next.Problems, s.writable...)
+	next.Objects = sorted(r.objects)
 	byFile := map[string][]Key{}
 	for _, key := range slices.SortedFunc(maps.Keys(r.pods), compareKeys) {
 		next.Pods = append(next.Pods, r.pods[key])
@@ -236,7 +236,7 @@ func (r *resolution) snapshot() Snapshot {
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
 		next.Read = next.Read && (!f.pending || IsURL(path)) // which may be dead
-		if f.uncertain() || slices.ContainsFunc(f.refused, func(k Key) bool { return r.pods[k] == nil }) {
+		if f.uncertain() || slices.ContainsFunc(f.Refused, func(k Key) bool { return r.pods[k] == nil }) {
 			next.Complete = false
 		}
 		next.Files = append(next.Files, r.file(path, f, byFile[path]))
@@ -247,14 +247,14 @@ func (r *resolution) snapshot() Snapshot {
 // file reports one file: its pods and its problems.
 func (r *resolution) file(path string, f *fileState, keys []Key) File {
 	report := File{Path: path, SHA256: f.hash, Hashes: map[string]string{}, Orders: map[string]decode.Position{}}
-	for _, p := range f.pods {
+	for _, p := range f.Pods {
 		key := p.Key()
 		report.Hashes[key.String()] = string(p.UID)
 		if !r.lost[path][key] && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
-		if p.order != (decode.Position{}) {
-			report.Orders[key.String()] = p.order
+		if p.Order != (decode.Position{}) {
+			report.Orders[key.String()] = p.Order
 		}
 	}
 	slices.SortFunc(keys, compareKeys)
@@ -262,8 +262,8 @@ func (r *resolution) file(path string, f *fileState, keys []Key) File {
 		report.Pods = append(report.Pods, key.String())
 		report.Held = report.Held || r.held[key] && r.pods[key].File == path
 	}
-	report.Held = report.Held || f.trouble != "" && len(keys) > 0
-	report.Problems = slices.Concat(f.asked(path), f.problems, r.extra[path])
+	report.Held = report.Held || r.heldFiles[path] || f.trouble != "" && len(keys)+len(f.Objects) > 0
+	report.Problems = slices.Concat(f.asked(path), f.readers(path), f.Problems, r.extra[path])
 	if f.waitsLong {
 		report.Problems = append(report.Problems, changing(path))
 	}

@@ -30,10 +30,13 @@ func (s *Source) scan(now time.Time) {
 		s.watch.close()
 		s.nextAll = now.Add(retryFolder)
 		s.folder = []decode.Problem{{File: s.Dir, Message: folderMessage(err)}}
-		clear(s.absent)
+		s.forgetAbsences()
 		return
 	}
 	s.folder = nil
+	if s.Strict {
+		s.writable = Writable(s.Dir)
+	}
 	if s.here != nil && s.here.differs(here) != sameFolder { // what was read belongs to another
 		s.dropFiles(nil)
 	}
@@ -46,7 +49,7 @@ func (s *Source) scan(now time.Time) {
 	s.dropFiles(there)
 	if s.doubt() != "" {
 		s.nextAll = now.Add(retryFolder)
-		clear(s.absent)
+		s.forgetAbsences()
 		return
 	}
 	s.countAbsences(now, true)
@@ -154,7 +157,7 @@ func (s *Source) countAbsences(now time.Time, complete bool) {
 		switch {
 		case IsURL(p.File): // whose answers prove it
 			delete(s.absent, key)
-		case f != nil && (f.gives(key) || slices.Contains(f.refused, key) || f.mayGive()):
+		case f != nil && (f.gives(key) || slices.Contains(f.Refused, key) || f.mayGive()):
 			delete(s.absent, key)
 		case a == nil:
 			s.absent[key] = &absence{since: now}
@@ -163,6 +166,7 @@ func (s *Source) countAbsences(now time.Time, complete bool) {
 		}
 	}
 	maps.DeleteFunc(s.absent, func(key Key, _ *absence) bool { return s.current[key] == nil })
+	s.countObjects(now, complete)
 }
 
 // look updates the state of one path. force reads it even if it looks the same.
@@ -189,7 +193,9 @@ func (s *Source) look(path string, now time.Time, force bool) {
 		s.files[path] = f
 		s.grows(now)
 	}
-	f.link = link
+	if f.link = link; err == nil {
+		f.mode = info.Mode().Perm()
+	}
 	if err == nil && !info.Mode().IsRegular() { // not even opened: a pipe's writer would notice
 		f.fail(path, errIrregular)
 		return
@@ -203,18 +209,23 @@ func (s *Source) look(path string, now time.Time, force bool) {
 // grows makes absences count from now on: a folder that is being filled file by
 // file is not complete yet.
 func (s *Source) grows(now time.Time) {
-	for _, a := range s.absent {
+	for a := range s.absences() {
 		if !a.proven {
 			a.since = now
 		}
 	}
 }
 
-// gave reports whether a pod came from the path: what is no file there was one, and
+// gave reports whether a pod or object came from the path: what is no file there was one, and
 // proves no removal. Any other is no manifest.
 func (s *Source) gave(path string) bool {
 	for _, p := range s.current {
 		if p.File == path {
+			return true
+		}
+	}
+	for _, o := range s.objects {
+		if o.File == path {
 			return true
 		}
 	}

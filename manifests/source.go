@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"time"
 
@@ -22,15 +21,19 @@ type SourceConfig struct {
 	Settle time.Duration      // how long a file must be gone to count as removed; 0: 200 ms
 	Record Record             // as saved by the Source before
 	Save   func(Record) error // saves a Record durably for the next Source; may be nil
-	Boot   string             // names this run of the kernel
-	Log    *slog.Logger       // nil: silent
-	Fault  func()             // called for each panic over a file; may be nil
+	// KnownObjects are the ConfigMaps and Secrets as SaveObjects saved them last.
+	KnownObjects []*Object
+	SaveObjects  func([]*Object) error // saves all durably for the next Source; may be nil
+	Boot         string                // names this run of the kernel
+	Log          *slog.Logger          // nil: silent
+	Fault        func()                // called for each panic over a file; may be nil
 
 	URL        string             // gives manifests, too; "": none. It may hold secrets: see URLName
 	Answers    <-chan Answer      // what comes of asking it
 	Cached     *Answer            // as it was saved last; nil: none
 	SaveAnswer func(Answer) error // saves one durably for the next Source; may be nil
 
+	Strict    bool // what Writable finds is a warning
 	Unwatched bool // the folder is looked through now and then, and tells of no change
 
 	// Doubt: what the last good versions come to is not trusted, as the agent may
@@ -51,20 +54,27 @@ type Source struct {
 	current map[Key]*Pod          // the desired pods, as last resolved
 	files   map[string]*fileState // the manifests that are there, by path
 	absent  map[Key]*absence      // desired pods that their files do not give any more
-	folder  []decode.Problem      // why the folder cannot be read; none: it was, completely
-	here    *Folder               // that was read last; nil: none yet
-	doubted []decode.Problem      // why it proves no removal; none: it does
-	record  Record
-	saved   Record    // as it was saved last
-	saveAt  time.Time // when a save that failed is tried again; zero: none did
-	forgets chan forgetting
-	urlName string                  // what URL is called; its state is in files under this name
-	unsaved bool                    // its last answer is
-	dirty   map[string]bool         // paths to look at again
-	full    bool                    // the whole folder must be looked through
-	nextAll time.Time               // when it must be anyway
-	last    *Snapshot               // as last offered
-	said    map[decode.Problem]bool // what was logged
+	objects map[ObjectKey]*Object // the ConfigMaps and Secrets, as last resolved
+
+	objectsGone   map[ObjectKey]*absence // those that their files do not give any more
+	savedObjects  []*Object              // as saved last
+	saveObjectsAt time.Time              // when a save that failed is tried again; zero: none did
+
+	folder   []decode.Problem // why the folder cannot be read; none: it was, completely
+	here     *Folder          // that was read last; nil: none yet
+	doubted  []decode.Problem // why it proves no removal; none: it does
+	writable []decode.Problem // what others may write of it
+	record   Record
+	saved    Record    // as it was saved last
+	saveAt   time.Time // when a save that failed is tried again; zero: none did
+	forgets  chan forgetting
+	urlName  string                  // what URL is called; its state is in files under this name
+	unsaved  bool                    // its last answer is
+	dirty    map[string]bool         // paths to look at again
+	full     bool                    // the whole folder must be looked through
+	nextAll  time.Time               // when it must be anyway
+	last     *Snapshot               // as last offered
+	said     map[decode.Problem]bool // what was logged
 }
 
 // absence is how long a pod has been gone from its file.
@@ -94,11 +104,14 @@ func NewSource(c SourceConfig) *Source {
 		files:        map[string]*fileState{},
 		absent:       map[Key]*absence{},
 		dirty:        map[string]bool{},
+		objects:      map[ObjectKey]*Object{},
+		objectsGone:  map[ObjectKey]*absence{},
 		full:         true,
 		forgets:      make(chan forgetting),
 	}
 	s.know(c.Known, c.Record)
 	s.knowURL()
+	s.knowObjects()
 	return s
 }
 
@@ -192,6 +205,7 @@ func (s *Source) step(now time.Time) {
 	s.dropURLs()
 	if next := s.resolve(); !s.inDoubt(now) {
 		s.remember(now) // before anybody acts on it
+		s.rememberObjects(now)
 		s.offer(next)
 	}
 }
@@ -206,7 +220,7 @@ func (s *Source) inDoubt(now time.Time) bool {
 	if !s.Doubt || s.last != nil || len(s.folder)+len(s.doubted) > 0 || now.Sub(s.started) >= doubtMost*s.Settle {
 		return false
 	}
-	for _, a := range s.absent {
+	for a := range s.absences() {
 		if !a.proven {
 			return true
 		}
@@ -221,7 +235,7 @@ func (s *Source) inDoubt(now time.Time) bool {
 
 // absenceDue reports whether a pod has been gone long enough to make sure of it.
 func (s *Source) absenceDue(now time.Time) bool {
-	for _, a := range s.absent {
+	for a := range s.absences() {
 		if !a.proven && now.Sub(a.since) >= s.Settle {
 			return true
 		}
@@ -242,7 +256,7 @@ func (s *Source) wake() time.Time {
 			sooner(f.retry)
 		}
 	}
-	for _, a := range s.absent {
+	for a := range s.absences() {
 		if !a.proven {
 			sooner(a.since.Add(s.Settle))
 		}
@@ -262,11 +276,6 @@ func (s *Source) offer(next Snapshot) {
 	default:
 	}
 	s.snapshots <- next // the slot is free: there is no other sender
-}
-
-func equal(a, b Snapshot) bool {
-	return a.Complete == b.Complete && a.Read == b.Read && slices.Equal(a.Pods, b.Pods) &&
-		slices.Equal(a.Problems, b.Problems) && reflect.DeepEqual(a.Files, b.Files)
 }
 
 // say logs each problem when it appears.

@@ -240,7 +240,8 @@ func TestSourceHolds(t *testing.T) {
 		{"one without a name", podYAML("a") + "---\napiVersion: v1\nkind: Pod\n", "a@m.yaml=busybox b@m.yaml=busybox held:m.yaml bad:m.yaml ?"},
 		{"kind misspelt", podYAML("a") + "---\n" + strings.Replace(podYAML("b"), "Pod", "Podd", 1), "a@m.yaml=busybox b@m.yaml=busybox held:m.yaml bad:m.yaml"},
 		{"one gone", podYAML("a"), "a@m.yaml=busybox"},
-		{"one gone, a config map came", podYAML("a") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n", "a@m.yaml=busybox b@m.yaml=busybox held:m.yaml bad:m.yaml"},
+		{"one gone, a config map came", podYAML("a") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n", "a@m.yaml=busybox"},
+		{"one gone, a wrong config map came", podYAML("a") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: B}\n", "a@m.yaml=busybox b@m.yaml=busybox held:m.yaml bad:m.yaml ?"},
 		{"an empty list", "apiVersion: v1\nkind: PodList\nitems: []\n", ""},
 	}
 	for _, tt := range tests {

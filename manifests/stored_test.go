@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests/documents"
 )
 
 // stored is a pod as a checkpoint has it: from JSON, and with what an agent adds.
@@ -31,7 +33,7 @@ func TestAStoredPodGivesTheDigestOfItsManifest(t *testing.T) {
 	for _, doc := range docs {
 		p := accepted(t, Options{NodeName: "node1", NameSuffix: true}, doc)
 		again := stored(t, p)
-		again.UID, again.Annotations[annotationHash] = "computed-otherwise", "computed-otherwise"
+		again.UID, again.Annotations[documents.AnnotationHash] = "computed-otherwise", "computed-otherwise"
 		if got := Restored(again); got != p.Digest {
 			t.Errorf("digest %s of the stored pod, %s of the manifest:\n%s", got, p.Digest, doc)
 		}

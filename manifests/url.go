@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"monopod/manifests/decode"
+	"monopod/manifests/documents"
 )
 
 // Answer is what came of asking the URL for manifests: a complete body, or why
@@ -67,7 +68,7 @@ func (s *Source) knowURL() {
 		switch {
 		case !IsURL(p.File):
 		case s.URL != "": // another one before: this one's answer decides
-			s.current[key] = p.in(s.urlName)
+			s.current[key] = p.In(s.urlName)
 		default:
 			s.files[p.File] = &fileState{stale: true, trouble: "is not asked any more, as no manifest URL is given: " +
 				"its pods keep running; give it again with --manifest-url" + orAcceptByHand}
@@ -105,7 +106,7 @@ func (s *Source) answered(a Answer) {
 	default:
 		changed := s.decodeAnswer(f, a)
 		f.stale, f.trouble = false, ""
-		if changed && s.SaveAnswer != nil && (len(f.pods) > 0 || !f.mayGive()) {
+		if changed && s.SaveAnswer != nil && (len(f.Pods)+len(f.Objects) > 0 || !f.mayGive()) {
 			s.keepAnswer(a)
 		}
 	}
@@ -120,9 +121,9 @@ func (s *Source) decodeAnswer(f *fileState, a Answer) bool {
 		return false
 	}
 	o := s.Options
-	o.url = s.URL
-	f.content, f.hash, f.pending = decodeFile(s.urlName, a.Data, o), hash, false
-	s.tellFaults(s.urlName, f.faults)
+	o.URL = s.URL
+	f.Content, f.hash, f.pending = documents.Read(s.urlName, a.Data, o), hash, false
+	s.tellFaults(s.urlName, f.Faults)
 	return true
 }
 
@@ -145,7 +146,7 @@ func (r *resolution) keepOfURL(key Key, pod *Pod) {
 	case len(list) > 0: // those of files come first
 		r.take(key, list[0])
 	case r.refused[key] != "":
-		r.pods[key], r.held[key] = pod.in(r.refused[key]), true
+		r.pods[key], r.held[key] = pod.In(r.refused[key]), true
 	case f.doubtful():
 		r.pods[key], r.held[key] = pod, f.wrong() || f.trouble != ""
 	}

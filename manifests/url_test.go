@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"monopod/manifests/documents"
 )
 
 const aURL = "https://me:pass@host/pods"
@@ -62,13 +64,13 @@ func TestAPodOfTheURLHasItsIdentity(t *testing.T) {
 	p := at(t, t.TempDir(), asks)
 	p.gets(two(), "a@pods=busybox b@pods=busybox")
 	pod := p.last.Pods[0]
-	same := decodeFile("", two().Data, Options{NodeName: "other", url: aURL}).pods[0]
-	file := decodeFile("/m/a.yaml", two().Data, node1).pods[0]
-	if pod.UID != same.UID || pod.UID == file.UID || !isComputed(pod.UID) {
+	same := documents.Read("", two().Data, Options{NodeName: "other", URL: aURL}).Pods[0]
+	file := documents.Read("/m/a.yaml", two().Data, node1).Pods[0]
+	if pod.UID != same.UID || pod.UID == file.UID || !documents.IsComputed(pod.UID) {
 		t.Errorf("uid %s, of another node %s, of a file %s", pod.UID, same.UID, file.UID)
 	}
-	if pod.Annotations[annotationSource] != "http" || len(pod.Spec.Tolerations) > 0 || pod.File != "https://host/pods" {
-		t.Errorf("source %q, tolerations %v, file %s", pod.Annotations[annotationSource], pod.Spec.Tolerations, pod.File)
+	if pod.Annotations[documents.AnnotationSource] != "http" || len(pod.Spec.Tolerations) > 0 || pod.File != "https://host/pods" {
+		t.Errorf("source %q, tolerations %v, file %s", pod.Annotations[documents.AnnotationSource], pod.Spec.Tolerations, pod.File)
 	}
 	if pod.Digest != file.Digest {
 		t.Error("it is another pod than that of a file")

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"monopod/manifests/decode"
+	"monopod/manifests/documents"
 )
 
 // richYAML is a pod with a field of nearly every kind, most of which mean something to another one.
@@ -198,7 +199,7 @@ func misreadEach(t *testing.T, file string, atLeast int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return decodeFile("/m/x.yaml", text, Options{NodeName: "node1", NameSuffix: true}).problems
+		return documents.Read("/m/x.yaml", text, Options{NodeName: "node1", NameSuffix: true}).Problems
 	}
 	if problems := decoded(); len(problems) > 0 {
 		t.Fatalf("the pod itself has problems:\n%s", words(problems))

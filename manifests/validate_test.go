@@ -69,9 +69,12 @@ func TestValidate(t *testing.T) {
 		{"env resource", containerYAML("env: [{name: a, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1m}}}]"), ""},
 		{"env resource name", containerYAML("env: [{name: a, valueFrom: {resourceFieldRef: {resource: cpu}}}]"), "spec.containers[0].env[0].valueFrom.resourceFieldRef.resource: Unsupported value"},
 		{"env divisor", containerYAML("env: [{name: a, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1Gi}}}]"), "spec.containers[0].env[0].valueFrom.resourceFieldRef.divisor: Unsupported value"},
-		{"env config map", containerYAML("env: [{name: a, valueFrom: {configMapKeyRef: {name: m, key: k, optional: true}}}]"), "spec.containers[0].env[0].valueFrom.configMapKeyRef: ConfigMap references are not supported yet"},
-		{"env secret", containerYAML("env: [{name: a, valueFrom: {secretKeyRef: {name: m, key: k}}}]"), "spec.containers[0].env[0].valueFrom.secretKeyRef: Secret references are not supported yet"},
-		{"envFrom", containerYAML("envFrom: [{configMapRef: {name: m}}, {secretRef: {name: s}}, {}]"), "spec.containers[0].envFrom[0].configMapRef: ConfigMap|spec.containers[0].envFrom[1].secretRef: Secret|spec.containers[0].envFrom[2]: Invalid value"},
+		{"env config map", containerYAML("env: [{name: a, valueFrom: {configMapKeyRef: {name: m, key: k, optional: true}}}]"), ""},
+		{"env config map without name and key", containerYAML("env: [{name: a, valueFrom: {configMapKeyRef: {name: ''}}}]"), "spec.containers[0].env[0].valueFrom.configMapKeyRef.key: Required value|spec.containers[0].env[0].valueFrom.configMapKeyRef.name: Required value"},
+		{"env config map of a wrong name and key", containerYAML("env: [{name: a, valueFrom: {configMapKeyRef: {name: M, key: a/b}}}]"), "spec.containers[0].env[0].valueFrom.configMapKeyRef.name: Invalid value: \"M\"|spec.containers[0].env[0].valueFrom.configMapKeyRef.key: Invalid value: \"a/b\""},
+		{"env secret", containerYAML("env: [{name: a, valueFrom: {secretKeyRef: {name: m, key: k}}}]"), ""},
+		{"env secret without key", containerYAML("env: [{name: a, valueFrom: {secretKeyRef: {name: m}}}]"), "spec.containers[0].env[0].valueFrom.secretKeyRef.key: Required value"},
+		{"envFrom", containerYAML("envFrom: [{configMapRef: {name: m}}, {secretRef: {name: s}}, {}, {configMapRef: {}, prefix: 'a='}]"), "spec.containers[0].envFrom[2]: Invalid value|spec.containers[0].envFrom[3].configMapRef.name: Required value|spec.containers[0].envFrom[3].prefix: Invalid value"},
 
 		{"volume names", spec("volumes: [{name: v}, {name: v}, {}]"), "spec.volumes[1].name: Duplicate value|spec.volumes[2].name: Required value"},
 		{"two sources", spec("volumes: [{name: v, emptyDir: {}, hostPath: {path: /x}}]"), "spec.volumes[0].emptyDir: Forbidden: may not specify more than 1 volume type"},
@@ -80,8 +83,11 @@ func TestValidate(t *testing.T) {
 		{"size limit", spec("volumes: [{name: v, emptyDir: {sizeLimit: -1}}]"), "spec.volumes[0].emptyDir.sizeLimit: Forbidden"},
 		{"host path missing", spec("volumes: [{name: v, hostPath: {type: Nope}}]"), "spec.volumes[0].hostPath.path: Required value|spec.volumes[0].hostPath.type: Unsupported value"},
 		{"host path climbs", spec("volumes: [{name: v, hostPath: {path: /a/../b}}]"), "spec.volumes[0].hostPath.path: Invalid value: \"/a/../b\": must not contain '..'"},
-		{"config map volume", spec("volumes: [{name: v, configMap: {name: m}}]"), "spec.volumes[0].configMap: configMap volumes are not supported yet"},
-		{"secret volume", spec("volumes: [{name: v, secret: {secretName: m}}]"), "spec.volumes[0].secret: secret volumes are not supported yet"},
+		{"config map volume", spec("volumes: [{name: v, configMap: {name: m}}]"), ""},
+		{"config map volume with wrong items", spec("volumes: [{name: v, configMap: {defaultMode: 512, items: [{}, {key: k, path: ../a, mode: -1}]}}]"), "spec.volumes[0].configMap.name: Required value|spec.volumes[0].configMap.defaultMode: Invalid value|spec.volumes[0].configMap.items[0].key: Required value|spec.volumes[0].configMap.items[0].path: Required value|spec.volumes[0].configMap.items[1].path: Invalid value|spec.volumes[0].configMap.items[1].mode: Invalid value"},
+		{"secret volume", spec("volumes: [{name: v, secret: {secretName: m}}]"), ""},
+		{"secret volume without a name", spec("volumes: [{name: v, secret: {items: [{key: k, path: p}]}}]"), "spec.volumes[0].secret.secretName: Required value"},
+		{"projected objects", spec("volumes: [{name: v, projected: {sources: [{configMap: {items: [{key: k, path: p}]}}, {secret: {name: s, items: [{key: k, path: p}]}}]}}]"), "spec.volumes[0].projected: Invalid value: \"p\": conflicting duplicate paths|spec.volumes[0].projected.sources[0].configMap.name: Required value"},
 		{"csi volume", spec("volumes: [{name: v, csi: {driver: m}}]"), "spec.volumes[0].csi: static pods may not reference csidrivers"},
 		{"image volume", spec("volumes: [{name: v, image: {reference: m}}]"), ""},
 		{"image volume of nothing", spec("volumes: [{name: v, image: {pullPolicy: Often}}]"), "spec.volumes[0].image.reference: Required value|spec.volumes[0].image.pullPolicy: Unsupported value: \"Often\""},
@@ -94,7 +100,7 @@ func TestValidate(t *testing.T) {
 			"spec.volumes[0].downwardAPI.defaultMode: Invalid value: 512: must be a number between 0 and 0777 (octal)|spec.volumes[0].downwardAPI.items[0].mode: Invalid value: -1"},
 		{"projected volume", spec("volumes: [{name: v, projected: {sources: [{downwardAPI: {items: [{path: a, fieldRef: {fieldPath: metadata.name}}]}}, {downwardAPI: {}}]}}]"), ""},
 		{"projected sources", spec("volumes: [{name: v, projected: {defaultMode: 512, sources: [{serviceAccountToken: {path: t}}, {clusterTrustBundle: {path: t}}, {podCertificate: {}}, {configMap: {name: m}}, {secret: {name: m}}, {}, {downwardAPI: {}, secret: {name: m}}]}}]"),
-			"spec.volumes[0].projected.defaultMode: Invalid value: 512|spec.volumes[0].projected.sources[0].serviceAccountToken: Forbidden: must not be specified when serviceAccountName is not set|spec.volumes[0].projected.sources[1].clusterTrustBundle: static pods may not reference clustertrustbundles|spec.volumes[0].projected.sources[2].podCertificate: static pods may not reference podcertificates|spec.volumes[0].projected.sources[3].configMap: configMap sources are not supported yet|spec.volumes[0].projected.sources[4].secret: secret sources are not supported yet|spec.volumes[0].projected.sources[5]: unknown source for projected volume \"v\"|spec.volumes[0].projected.sources[6].downwardAPI: Forbidden: may not specify more than 1 volume type|spec.volumes[0].projected.sources[6].secret: secret sources are not supported yet"},
+			"spec.volumes[0].projected.defaultMode: Invalid value: 512|spec.volumes[0].projected.sources[0].serviceAccountToken: Forbidden: must not be specified when serviceAccountName is not set|spec.volumes[0].projected.sources[1].clusterTrustBundle: static pods may not reference clustertrustbundles|spec.volumes[0].projected.sources[2].podCertificate: static pods may not reference podcertificates|spec.volumes[0].projected.sources[5]: unknown source for projected volume \"v\"|spec.volumes[0].projected.sources[6].downwardAPI: Forbidden: may not specify more than 1 volume type"},
 		{"projected paths", spec("volumes: [{name: v, projected: {sources: [{downwardAPI: {items: [{path: a, fieldRef: {fieldPath: metadata.name}}]}}, {downwardAPI: {items: [{path: a, fieldRef: {fieldPath: metadata.uid}}]}}]}}]"), "spec.volumes[0].projected: Invalid value: \"a\": conflicting duplicate paths"},
 
 		{"mount of nothing", containerYAML("volumeMounts: [{name: v, mountPath: /x}]"), "spec.containers[0].volumeMounts[0].name: Not found: \"v\""},
@@ -154,7 +160,8 @@ func TestValidate(t *testing.T) {
 		{"service account", spec("serviceAccountName: x", "serviceAccount: z"), "spec.serviceAccountName: static pods may not reference serviceaccounts|spec.serviceAccount: static pods may not reference serviceaccounts"},
 		{"resource claims", spec("resourceClaims: [{name: x}]"), "spec.resourceClaims: static pods may not reference resourceclaims"},
 		{"runtime class", spec("runtimeClassName: x"), `spec.runtimeClassName: runtime class "x" is not configured on this node`},
-		{"pull secrets", spec("imagePullSecrets: [{name: ''}, {name: x}]"), "spec.imagePullSecrets[1]: Secret references are not supported yet"},
+		{"pull secrets", spec("imagePullSecrets: [{name: ''}, {name: x}]"), ""},
+		{"a pull secret of a wrong name", spec("imagePullSecrets: [{name: X}]"), "spec.imagePullSecrets[0].name: Invalid value"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

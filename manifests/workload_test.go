@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests/documents"
 )
 
 // workloadYAML is a workload whose template has the label app: web.
@@ -152,30 +154,30 @@ func TestAJobsDeadlineIsItsPods(t *testing.T) {
 func TestAWrongWorkloadHoldsItsPod(t *testing.T) {
 	for kind, want := range map[string]string{"Deployment": "default/web-node1", "StatefulSet": "default/web-0-node1"} {
 		for _, spec := range []string{"replicas: 2", "replicas: many", "x: [", "\t"} {
-			c := decodeFile("/m/x.yaml", []byte(workloadYAML(kind, spec)), node1)
-			if held := len(c.refused) == 1 && c.refused[0].String() == want; !held && !c.unclear || len(c.pods) > 0 {
-				t.Errorf("%s %q: %v, %v", kind, spec, c.refused, c.problems)
+			c := documents.Read("/m/x.yaml", []byte(workloadYAML(kind, spec)), node1)
+			if held := len(c.Refused) == 1 && c.Refused[0].String() == want; !held && !c.Unclear || len(c.Pods) > 0 {
+				t.Errorf("%s %q: %v, %v", kind, spec, c.Refused, c.Problems)
 			}
 		}
 	}
-	c := decodeFile("/m/x.yaml", []byte(workloadYAML("StatefulSet", "ordinals: {start: 3}\n  replicas: 2")), node1)
-	if len(c.refused) != 1 || c.refused[0].Name != "web-3-node1" {
-		t.Errorf("refused %v", c.refused)
+	c := documents.Read("/m/x.yaml", []byte(workloadYAML("StatefulSet", "ordinals: {start: 3}\n  replicas: 2")), node1)
+	if len(c.Refused) != 1 || c.Refused[0].Name != "web-3-node1" {
+		t.Errorf("refused %v", c.Refused)
 	}
 }
 
 // With no replicas the pod goes as if its document were gone.
 func TestAWorkloadOfNoPodHoldsNone(t *testing.T) {
 	for _, file := range []string{workloadYAML("Deployment", "replicas: 0"), workloadYAML("Job", "suspend: true", "restartPolicy: Never")} {
-		c := decodeFile("/m/x.yaml", []byte(file), node1)
-		if f := (&fileState{content: c}); len(c.refused) > 0 || len(c.pods) > 0 || len(c.problems) != 1 || f.mayGive() {
+		c := documents.Read("/m/x.yaml", []byte(file), node1)
+		if f := (&fileState{Content: c}); len(c.Refused) > 0 || len(c.Pods) > 0 || len(c.Problems) != 1 || f.mayGive() {
 			t.Errorf("%+v\n%s", c, file)
 		}
 	}
 }
 
 func TestPlacesAreInTheTemplate(t *testing.T) {
-	pods, problems := DecodePlaced("/m/x.yaml", []byte(workloadYAML("Deployment", "")), node1)
+	pods, _, problems := DecodePlaced("/m/x.yaml", []byte(workloadYAML("Deployment", "")), node1)
 	if len(pods) != 1 {
 		t.Fatal(problems)
 	}

@@ -22,6 +22,7 @@ const (
 	CauseProbe   Cause = "probe"     // its liveness or startup probe failed
 	CauseHook    Cause = "postStart" // its postStart hook failed
 	CauseRequest Cause = "request"   // a restart request
+	CauseConfig  Cause = "config"    // an object that its variables are made of has changed
 	CauseCgroup  Cause = "cgroup"    // its pod's cgroup is gone
 	CauseLost    Cause = "lost"      // the runtime does not know its state
 )

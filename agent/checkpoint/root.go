@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"monopod/agent/status"
+	"monopod/manifests"
 )
 
 // Exists reports whether a path exists, or may exist.
@@ -29,6 +30,9 @@ func Exists(path string) bool {
 // last one ended by itself. An agent removes it when it starts: after a crash, a
 // kill, a power cut or on a disk that takes no data there is none.
 const CleanEnd = "clean-end"
+
+// IsNew reports whether no agent has used a root dir.
+func IsNew(dir string) bool { return !Exists(filepath.Join(dir, "instance")) }
 
 // EndedCleanly lets the next agent trust the checkpoints. If the file cannot be
 // written, the next agent only waits a moment longer.
@@ -48,6 +52,8 @@ type Root struct {
 	claimed string       // the uid of a pod that must not be accepted now, or ""; guarded by mu
 
 	stored storedPods
+
+	objects map[string]*manifests.Object // as saved last, by file; of the goroutine that saves them
 }
 
 var instanceForm = regexp.MustCompile(`^[0-9a-f]{16}$`)

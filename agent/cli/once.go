@@ -137,11 +137,11 @@ func runOnce(c *cli.Context) error {
 	if err != nil {
 		return command.UsageError("%v", err)
 	}
-	pods, err := onlyGood(c, cfg, fill, run.Pipeline)
+	good, err := onlyGood(c, cfg, fill, run.Pipeline)
 	if err != nil {
 		return err
 	}
-	for _, p := range pods {
+	for _, p := range good.pods {
 		run.Pods = append(run.Pods, p.Pod)
 	}
 	if err := completeOnce(&run, c); err != nil {
@@ -154,7 +154,7 @@ func runOnce(c *cli.Context) error {
 	if cfg.Root, err = once.MakeRoot(c.String("dir")); err != nil {
 		return cli.Exit(err, exitBroken)
 	}
-	code, err := startRun(c.Context, cfg, &agent.Once{Pods: pods}, options, run)
+	code, err := startRun(c.Context, cfg, &agent.Once{Pods: good.pods, Objects: good.objects}, options, run)
 	if err != nil {
 		os.RemoveAll(cfg.Root) // nothing was started
 	}
@@ -185,13 +185,14 @@ func completeOnce(run *once.Config, c *cli.Context) (err error) {
 	return nil
 }
 
-// onlyGood returns the pods of the arguments. If one is refused it prints all
-// problems, and returns none.
-func onlyGood(c *cli.Context, cfg config.Config, fill *manifests.Fill, ci once.Pipeline) ([]*manifests.Pod, error) {
+// onlyGood returns the pods and objects of the arguments. If one is refused, or a pod
+// refers to what no file gives, it prints all problems, and returns none.
+func onlyGood(c *cli.Context, cfg config.Config, fill *manifests.Fill, ci once.Pipeline) (*validation, error) {
 	v, err := checkAll(c.Context, cfg, fill, c.Args().Slice(), c.App.Reader)
 	if err != nil {
 		return nil, command.UsageError("%v", err)
 	}
+	v.checkObjects(": add it to the files of the run, which are read once", false)
 	var text bytes.Buffer
 	n, err := PrintProblems(&text, v.files)
 	if err == nil && n.Problems+n.Warnings > 0 {
@@ -218,7 +219,7 @@ func onlyGood(c *cli.Context, cfg config.Config, fill *manifests.Fill, ci once.P
 		pods = append(pods, p.Pod)
 	}
 	once.Fresh(pods)
-	return v.pods, nil
+	return v, nil
 }
 
 // readAll reads to the end, unless ctx ends before, or it is too much.

@@ -26,6 +26,7 @@ import (
 type Checked struct {
 	Path     string // as the person gave it
 	Pods     []CheckedPod
+	Objects  []string         // ConfigMaps and Secrets, such as "ConfigMap default/app"
 	Problems []status.Problem // with File as the person gave it
 }
 
@@ -71,7 +72,10 @@ func addFile(t *print.Table, f Checked) {
 	for _, p := range f.Pods {
 		t.Line("ok", f.Path, p.Name+" ("+count(p.Containers, "container")+")")
 	}
-	if len(f.Pods) == 0 {
+	for _, o := range f.Objects {
+		t.Line("ok", f.Path, o)
+	}
+	if len(f.Pods)+len(f.Objects) == 0 {
 		t.Line("ok", f.Path, "no pods")
 	}
 }
@@ -122,6 +126,7 @@ func validate(c *cli.Context) error {
 		return command.UsageError("%v", err)
 	}
 	v.checkUIDs()
+	v.checkObjects(" among these files: the pod waits until there is one", true)
 	n, err := PrintProblems(c.App.Writer, v.files)
 	if err != nil {
 		return err
@@ -154,8 +159,9 @@ func checkAll(ctx context.Context, cfg config.Config, fill *manifests.Fill, args
 type validation struct {
 	options manifests.Options
 	files   []Checked
-	pods    []*manifests.Pod  // that are fit to run
-	from    map[string]string // which file gives a pod
+	pods    []*manifests.Pod // that are fit to run
+	objects []*manifests.Object
+	from    map[string]string // which file gives a pod, or an object
 	at      map[manifests.Key]func(field string) manifests.Place
 }
 
@@ -214,11 +220,20 @@ func (v *validation) check(path string, data []byte) {
 	if err != nil {
 		abs = path
 	}
-	pods, found := manifests.DecodePlaced(abs, data, v.options)
+	pods, objects, found := manifests.DecodePlaced(abs, data, v.options)
 	f := Checked{Path: path}
 	for _, p := range found {
 		p.File = path
 		f.Problems = append(f.Problems, p)
+	}
+	for _, o := range objects {
+		if first, twice := v.from[o.String()]; twice {
+			f.Problems = append(f.Problems, status.Problem{File: path, Line: o.Line, Column: o.Column,
+				Message: fmt.Sprintf("%s is in %s already: one of the two must go", o, first)})
+			continue
+		}
+		v.from[o.String()] = path
+		v.objects, f.Objects = append(v.objects, o.Object), append(f.Objects, o.String())
 	}
 	for _, p := range pods {
 		key := p.Key().String()

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"monopod/agent/objects"
 	"monopod/agent/status"
 	"monopod/manifests"
 	"monopod/manifests/defaults"
@@ -39,6 +40,17 @@ func (v *validation) checkUIDs() {
 			v.report(p, "metadata.uid", manifests.UIDTaken(other), false)
 		} else {
 			first[p.UID] = p
+		}
+	}
+}
+
+// checkObjects reports the pods that refer to a ConfigMap, Secret or key which is not
+// there; more is what follows from it.
+func (v *validation) checkObjects(more string, warning bool) {
+	all := objects.NewSet(v.objects)
+	for _, p := range v.pods {
+		if missing := all.Missing(p.Pod); missing != "" {
+			v.report(p, "spec", missing+more, warning)
 		}
 	}
 }

@@ -15,18 +15,19 @@ import (
 // Config is the settings, as a file of them has them; see the table for what
 // they mean. Paths are absolute. Default and Read make one, with no setting left out.
 type Config struct {
-	Manifests      string // "": none
-	ManifestURL    string // "": none; it may hold secrets, as its headers do
-	NodeName       string // "": the host's name
-	PodNameSuffix  bool
-	NodeLabels     map[string]string
-	Validation     string
-	Endpoint       string // "": the first that exists
-	RuntimeClasses map[string]string
-	Root           string
-	PodLogs        string
-	Listen         string // "": none
-	Socket         string
+	Manifests         string // "": none
+	InsecureManifests bool
+	ManifestURL       string // "": none; it may hold secrets, as its headers do
+	NodeName          string // "": the host's name
+	PodNameSuffix     bool
+	NodeLabels        map[string]string
+	Validation        string
+	Endpoint          string // "": the first that exists
+	RuntimeClasses    map[string]string
+	Root              string
+	PodLogs           string
+	Listen            string // "": none
+	Socket            string
 
 	ManifestURLHeader                                                map[string]Header
 	ManifestURLEvery                                                 time.Duration

@@ -61,6 +61,7 @@ func scenarios() []scenario {
 		{"ShowsThePodInFiles", showsThePodInFiles},
 		{"TellsWhatIsUsed", tellsWhatIsUsed},
 		{"ReportsTheNode", reportsTheNode},
+		{"TakesObjects", takesObjects},
 		{"MountsImages", mountsImages},
 		{"KeepsSubPathsInTheirVolume", keepsSubPathsInTheirVolume},
 		{"GivesPodsTheirOwnUsers", givesPodsTheirOwnUsers},

@@ -33,6 +33,11 @@ func Of(pods ...*v1.Pod) *Values {
 	return v
 }
 
+// OfTexts returns values that no pod has in its manifest.
+func OfTexts(texts []string) *Values {
+	return &Values{[]*formsOf{{sync.OnceValue(func() []string { return formsOfAll(texts) })}}}
+}
+
 // Join returns all of the values, and shares what was prepared for them.
 func Join(all ...*Values) *Values {
 	v := &Values{}
@@ -80,15 +85,21 @@ func (v *Values) Hide(text string) string {
 
 // allForms returns the forms of all values of a pod, each once.
 func allForms(p *v1.Pod) []string {
+	var values []string
+	for _, c := range containers(p) {
+		values = slices.Concat(values, envValues(c.Env), headerValues(&c))
+	}
+	return formsOfAll(values)
+}
+
+func formsOfAll(values []string) []string {
 	seen := map[string]bool{}
 	var out []string
-	for _, c := range containers(p) {
-		for _, value := range slices.Concat(envValues(c.Env), headerValues(&c)) {
-			for _, form := range forms(value) {
-				if len(form) >= least && !seen[form] {
-					seen[form] = true
-					out = append(out, form)
-				}
+	for _, value := range values {
+		for _, form := range forms(value) {
+			if len(form) >= least && !seen[form] {
+				seen[form] = true
+				out = append(out, form)
 			}
 		}
 	}

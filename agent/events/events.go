@@ -13,6 +13,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/elide"
 )
 
 // Component is the source of all events.
@@ -38,8 +40,10 @@ type Recorder struct {
 	memory   memory
 	watchers map[*Watch]bool
 	known    map[subject]*instances // pods whose values are known, by name
-	shown    map[subject]*instance  // of those that are not, what Secrets returned last
-	over     bool                   // no watch starts any more
+	referred map[subject]*referred
+	hidden   map[*elide.Values]*elide.Values // what Secrets adds to values
+	shown    map[subject]*instance           // of those that are not, what Secrets returned last
+	over     bool                            // no watch starts any more
 }
 
 // Open returns a Recorder that continues with the events of the file. Run must be
@@ -47,7 +51,7 @@ type Recorder struct {
 func Open(c Config) *Recorder {
 	r := &Recorder{Config: c, fresh: make(chan struct{}, 1), again: make(chan struct{}, 1),
 		journal: journal{path: c.Path}, watchers: map[*Watch]bool{},
-		known: map[subject]*instances{}, shown: map[subject]*instance{}}
+		known: map[subject]*instances{}, shown: map[subject]*instance{}, hidden: map[*elide.Values]*elide.Values{}}
 	r.memory.histories = map[subject]*history{}
 	if c.Path == "" {
 		return r

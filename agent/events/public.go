@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/elide"
 )
@@ -91,6 +92,7 @@ func (r *Recorder) Know(wanted []*v1.Pod) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.shown)
+	clear(r.hidden)
 	now := make(map[*v1.Pod]bool, len(wanted))
 	for _, p := range wanted {
 		now[p] = true
@@ -167,6 +169,39 @@ func (r *Recorder) publish(rec *record) {
 	} else if known != nil {
 		rec.public = known.values.Hide(rec.message)
 	}
+	if of := r.referred[subjectOf(&rec.about)]; of != nil {
+		rec.public = of.values.Hide(rec.public)
+	}
+}
+
+// referred are the values of the Secrets that a pod refers to.
+type referred struct {
+	texts       []string
+	now, values *elide.Values // of now, and of the time before the last change, too
+}
+
+// KnowSecrets takes the values of the Secrets that pods refer to, by the pods' names, so
+// that these are hidden, too, in what is said from now on. They must not be changed
+// afterwards.
+func (r *Recorder) KnowSecrets(of map[types.NamespacedName][]string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := make(map[subject]*referred, len(of))
+	for name, texts := range of {
+		s := subject{"Pod", name.Namespace, name.Name}
+		before := r.referred[s]
+		if before != nil && slices.Equal(before.texts, texts) {
+			next[s] = before
+			continue
+		}
+		now := elide.OfTexts(texts)
+		next[s] = &referred{texts, now, now}
+		if before != nil {
+			next[s].values = elide.Join(before.now, now)
+		}
+	}
+	r.referred = next
+	clear(r.hidden)
 }
 
 // Secrets returns the values of a pod, and of those instances of its name that
@@ -177,7 +212,7 @@ func (r *Recorder) Secrets(p *v1.Pod) *elide.Values {
 	s := subject{"Pod", p.Namespace, p.Name}
 	known := r.known[s]
 	if known.find(p) != nil {
-		return known.values
+		return r.withReferred(s, known.values)
 	}
 	if known == nil {
 		known = &instances{}
@@ -187,5 +222,17 @@ func (r *Recorder) Secrets(p *v1.Pod) *elide.Values {
 		last = &instance{pod: p, values: elide.Join(append([]*elide.Values{known.valuesOf(p)}, known.all()...)...)}
 		r.shown[s] = last
 	}
-	return last.values
+	return r.withReferred(s, last.values)
+}
+
+// withReferred adds the values of the Secrets that a pod refers to. r.mu is held.
+func (r *Recorder) withReferred(s subject, values *elide.Values) *elide.Values {
+	of := r.referred[s]
+	if of == nil {
+		return values
+	}
+	if r.hidden[values] == nil {
+		r.hidden[values] = elide.Join(values, of.values)
+	}
+	return r.hidden[values]
 }

@@ -16,6 +16,7 @@ import (
 	"monopod/agent/panics"
 	"monopod/agent/plan"
 	"monopod/agent/podevents"
+	"monopod/agent/podspec"
 )
 
 // Images are the images that one container needs, all present.
@@ -25,30 +26,10 @@ type Images struct {
 	Volumes map[string]string // refs for the image volumes that it mounts, by volume
 }
 
-// wanted is one image that a container needs.
-type wanted struct {
-	volume string // "": the container's own
-	name   string
-	policy v1.PullPolicy
-}
-
-// wantedImages returns the container's own image, then the images of the image
-// volumes that it mounts.
-func wantedImages(p *v1.Pod, c *v1.Container) []wanted {
-	out := []wanted{{"", c.Image, c.ImagePullPolicy}}
-	for i := range p.Spec.Volumes {
-		v := &p.Spec.Volumes[i]
-		if v.Image != nil && slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == v.Name }) {
-			out = append(out, wanted{v.Name, v.Image.Reference, v.Image.PullPolicy})
-		}
-	}
-	return out
-}
-
 // fetch gets the images of a container in the background. Its goroutine closes
 // done last.
 type fetch struct {
-	wanted []wanted
+	wanted []podspec.WantedImage
 	since  time.Time
 	done   chan struct{}
 	images *Images
@@ -109,18 +90,18 @@ func (g *Set) Start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt
 // start starts a fetch. before: the one that has failed; nil: none.
 func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig, before *fetch) *fetch {
 	about := events.AboutContainer(p, c.Name)
-	f := &fetch{wanted: wantedImages(p, c), since: time.Now(), done: make(chan struct{})}
+	f := &fetch{wanted: podspec.WantedImages(p, c), since: time.Now(), done: make(chan struct{})}
 	if before != nil {
 		f.failed, f.tries = before.err, before.tries+1
 	}
 	g.Go(func() {
 		defer g.Wake()
 		defer close(f.done)
-		f.images, f.err = gather(f.wanted, func(i wanted) (img *rt.Image, ref string, err error) {
+		f.images, f.err = gather(f.wanted, func(i podspec.WantedImage) (img *rt.Image, ref string, err error) {
 			defer g.Caught(&err, "image fetch", c.Name)
-			img, ref, err = g.Images.Present(ctx, i.name, i.policy, sandbox)
+			img, ref, err = g.Images.Present(ctx, i.Name, i.Policy, sandbox)
 			if img == nil && err == nil {
-				r := image.Request{Pod: string(p.UID), Image: i.name, Sandbox: sandbox, Secrets: g.Secrets(p)}
+				r := image.Request{Pod: string(p.UID), Image: i.Name, Sandbox: sandbox, Secrets: g.Secrets(p)}
 				if g.Events.RecordPull(about, &r); before != nil {
 					r.Begins = nil // it is told once
 				}
@@ -128,7 +109,7 @@ func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt
 					g.Fault(err, "image pull", c.Name)
 				}
 			} else if err == nil {
-				g.Events.RecordPresent(about, i.name)
+				g.Events.RecordPresent(about, i.Name)
 			}
 			return img, ref, err
 		})
@@ -138,7 +119,7 @@ func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt
 
 // gather calls get for all images at once. Of several errors it returns the
 // first in the order of the images.
-func gather(all []wanted, get func(wanted) (*rt.Image, string, error)) (*Images, error) {
+func gather(all []podspec.WantedImage, get func(podspec.WantedImage) (*rt.Image, string, error)) (*Images, error) {
 	found, refs, errs := make([]*rt.Image, len(all)), make([]string, len(all)), make([]error, len(all))
 	var each sync.WaitGroup
 	for k := range all {
@@ -150,7 +131,7 @@ func gather(all []wanted, get func(wanted) (*rt.Image, string, error)) (*Images,
 		if err != nil {
 			return nil, err
 		}
-		if v := all[k].volume; v != "" {
+		if v := all[k].Volume; v != "" {
 			if out.Volumes == nil {
 				out.Volumes = map[string]string{}
 			}
@@ -177,14 +158,14 @@ func (g *Set) Running() map[string]plan.Pull {
 // progress returns the progress of a fetch.
 func (g *Set) progress(f *fetch) plan.Pull {
 	for _, i := range f.wanted {
-		if p, ok := g.Images.Progress(i.name); ok {
+		if p, ok := g.Images.Progress(i.Name); ok {
 			if p.Begun.IsZero() {
-				return plan.Pull{Image: i.name, Queued: true, Since: f.since}
+				return plan.Pull{Image: i.Name, Queued: true, Since: f.since}
 			}
-			return plan.Pull{Image: i.name, Queued: false, Since: p.Begun}
+			return plan.Pull{Image: i.Name, Queued: false, Since: p.Begun}
 		}
 	}
-	return plan.Pull{Image: f.wanted[0].name, Queued: false, Since: f.since}
+	return plan.Pull{Image: f.wanted[0].Name, Queued: false, Since: f.since}
 }
 
 func (f *fetch) ready() bool {
@@ -213,13 +194,13 @@ func (g *Set) Of(p *v1.Pod, name string) func(ctx context.Context, c *v1.Contain
 }
 
 func (g *Set) present(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
-	return gather(wantedImages(p, c), func(i wanted) (img *rt.Image, ref string, err error) {
+	return gather(podspec.WantedImages(p, c), func(i podspec.WantedImage) (img *rt.Image, ref string, err error) {
 		defer g.Caught(&err, "image fetch", c.Name)
-		img, ref, err = g.Images.Present(ctx, i.name, i.policy, sandbox)
+		img, ref, err = g.Images.Present(ctx, i.Name, i.Policy, sandbox)
 		if img == nil && err == nil {
 			err = ErrFetching
 		} else if err == nil {
-			g.Events.RecordPresent(events.AboutContainer(p, c.Name), i.name)
+			g.Events.RecordPresent(events.AboutContainer(p, c.Name), i.Name)
 		}
 		return img, ref, err
 	})

@@ -59,7 +59,7 @@ func (f *fetch) nextTry(now time.Time) time.Time {
 // lack says what a fetch that has not succeeded lacks. The failure of the last one
 // stays the reason until a fetch succeeds.
 func (f *fetch) lack() *update.Lack {
-	out := &update.Lack{Image: f.wanted[0].name, Err: f.failed}
+	out := &update.Lack{Image: f.wanted[0].Name, Err: f.failed}
 	if f.ready() {
 		out.Err = f.err
 	}

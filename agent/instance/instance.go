@@ -12,8 +12,10 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/logs"
 	"monopod/agent/node"
+	"monopod/agent/objects"
 	"monopod/agent/podhosts"
 	"monopod/agent/podspec"
+	"monopod/agent/saidonce"
 	"monopod/agent/volume"
 	"monopod/manifests"
 )
@@ -29,6 +31,7 @@ type Disk struct {
 	Trashed           func()                                         // something was moved into the trash; may be nil
 	KeepLogs          bool                                           // of removed pods
 	Observe           func(v *v1.Volume, start time.Time, err error) // of each volume that was set up; may be nil
+	Objects           objects.Store                                  // the ConfigMaps and Secrets, as the sync loop sets them
 }
 
 // Files are the files of the instances of one pod name. Its methods may be
@@ -38,7 +41,9 @@ type Files struct {
 	Key manifests.Key
 	Log *slog.Logger
 
-	settingUp sync.Mutex // volumes and /etc/hosts: one container at a time
+	settingUp sync.Mutex     // volumes and /etc/hosts: one container at a time
+	refreshAt time.Time      // when volumes are to show what objects have; zero: they do. Of FollowObjects
+	unshown   saidonce.Error // why they do not, likewise
 }
 
 // Clear removes everything that is named by a uid alone.
@@ -62,9 +67,13 @@ func (f *Files) Clear(ctx context.Context, uid string) error {
 func (f *Files) SetUpVolumes(ctx context.Context, p *v1.Pod, n *podspec.Host) (map[string]volume.Mount, error) {
 	f.settingUp.Lock()
 	defer f.settingUp.Unlock()
+	return volume.SetUp(ctx, f.Root.Dir, p, f.volumeInput(p, n))
+}
+
+func (f *Files) volumeInput(p *v1.Pod, n *podspec.Host) volume.Input {
 	in := podspec.VolumeInput(p, n)
-	in.Observe = f.Observe
-	return volume.SetUp(ctx, f.Root.Dir, p, in)
+	in.Observe, in.Objects = f.Observe, f.Objects.Now()
+	return in
 }
 
 // BindSubPaths makes the parts of volumes that the container mounts by subPath,

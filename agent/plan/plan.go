@@ -38,7 +38,11 @@ type Facts struct {
 	CgroupGone bool      // the pod's cgroup was there and is there no longer
 	NoNetwork  string    // why the runtime cannot give pods a network; "": it can, or that is not known
 	Unsaid     time.Time // since when the runtime does not say what network the sandbox has; zero: it does
-	Volumes    bool      // the pod has volumes on disk that do not outlive its end
+	// Env is what the variables of containers that follow their objects are made of now,
+	// by container name, see objects.Set.Env.
+	Env     map[string]string
+	Refresh time.Time // when its volumes are to be brought up to date; zero: they are
+	Volumes bool      // the pod has volumes on disk that do not outlive its end
 }
 
 // Failure is an action that failed and when to try again. Without a reason it is not
@@ -80,6 +84,9 @@ func Make(s Facts) Plan {
 	}
 	s.await(&p)
 	s.awaitNetwork(&p)
+	if !s.Refresh.IsZero() {
+		p.wakeAt(s.Refresh)
+	}
 	s.hold(&p)
 	return p
 }

@@ -9,14 +9,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/objects"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/agent/probe"
 	"monopod/manifests/defaults"
 )
 
-// planKills stops the containers whose probes failed, and those with a kill
-// decision. The kill decision is on disk before the container is stopped: else
+// planKills stops the containers whose probes failed or whose variables are those of
+// before, and those with a kill decision. The kill decision is on disk before the container is stopped: else
 // an agent that dies meanwhile forgets it, and the container's exit code may
 // not lead to a restart.
 func (s *Facts) planKills(p *Plan, i *pleg.Instance) {
@@ -34,7 +35,7 @@ func (s *Facts) planKills(p *Plan, i *pleg.Instance) {
 				if kill = s.killDecision(c, n); kill == nil {
 					continue
 				}
-				p.then(Action{Do: DoMarkKill, UID: i.UID, ID: n.ID, Name: c.Name, Grace: kill.Grace, Cause: kill.Cause, Reason: kill.Reason, Text: kill.Text})
+				p.then(Action{Do: DoMarkKill, UID: i.UID, ID: n.ID, Name: c.Name, Grace: kill.Grace, Cause: kill.Cause, Reason: kill.Reason, Text: kill.Text, Asked: kill.Requested})
 			}
 			stop := stopContainer(i, n, kill.Cause, kill.Reason)
 			stop.Grace = kill.Grace
@@ -45,8 +46,15 @@ func (s *Facts) planKills(p *Plan, i *pleg.Instance) {
 }
 
 // killDecision returns why a running container must be stopped, nil if its
-// liveness and startup probes have not failed.
+// liveness and startup probes have not failed, nor an object has changed.
 func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.KillDecision {
+	once := podspec.IsInit(s.Pod.Pod, c) && !podspec.Restartable(c)
+	if now := s.Env[c.Name]; now != "" && n.EnvObjects != "" && !once {
+		if name := objects.Changed(n.EnvObjects, now); name != "" {
+			why := name + " has changed, of which its variables are made"
+			return &checkpoint.KillDecision{Cause: checkpoint.CauseConfig, Reason: why, Text: why, Grace: max(n.Grace, MinGrace), Requested: true}
+		}
+	}
 	r := s.Probes[n.ID]
 	if r.Failed == "" {
 		return nil

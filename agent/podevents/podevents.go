@@ -4,6 +4,7 @@ package podevents
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 
@@ -132,6 +133,16 @@ func (r *Recorder) RecordResult(s *plan.Facts, v checkpoint.Result) {
 // RecordProbe records a probe's failure. Any goroutine may call it.
 func (r *Recorder) RecordProbe(t *probe.Target, reason, message string) {
 	r.Events.Record(t.About, v1.EventTypeWarning, reason, message)
+}
+
+// PullSecrets is image.PullSecrets, with events and log lines of the pod.
+func (r *Recorder) PullSecrets(of *v1.Pod, from image.Secrets, log *slog.Logger) []*v1.Secret {
+	const reason = "FailedToRetrieveImagePullSecret"
+	return image.PullSecrets(of, from, func(name string, err error) {
+		log.Warn("image pull secret is unusable; pulling without it", "reason", reason, "err", err)
+		r.Events.Record(events.About(of), v1.EventTypeWarning, reason,
+			fmt.Sprintf("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", name))
+	})
 }
 
 // RecordDNS records which of the pod's name servers and search domains are ignored.

@@ -56,6 +56,9 @@ type Input struct {
 	ImageUID      *int64 // user of the image, as ImageUser returns it
 	ImageUsername string
 
+	Objects    volume.Objects // the ConfigMaps and Secrets; nil: there are none
+	EnvObjects string         // what of them the variables are made of, as objects.Set.Env has it; "": not recorded
+
 	PodIPs []string // of the sandbox; pods on the host network have those of the machine
 
 	Volumes  map[string]volume.Mount // by volume name

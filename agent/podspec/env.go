@@ -102,10 +102,10 @@ func expand(s string, most int, lookup func(name string) (string, bool)) (string
 // environment resolves a container's variables in their order: a value may refer to
 // those before it. Errors name variables, never their values.
 func environment(p *v1.Pod, c *v1.Container, in Input, n *Host) (*Env, error) {
-	if len(c.EnvFrom) > 0 {
-		return nil, errors.New("envFrom is not supported yet")
-	}
 	e := &Env{Values: map[string]string{}}
+	if err := e.setAll(p, c, in); err != nil {
+		return nil, err
+	}
 	for _, v := range c.Env {
 		value, err := "", error(nil)
 		if v.Value != "" || v.ValueFrom == nil {
@@ -113,7 +113,13 @@ func environment(p *v1.Pod, c *v1.Container, in Input, n *Host) (*Env, error) {
 		} else {
 			value, err = envSource(p, c, v.ValueFrom, in, n)
 		}
-		if err == nil {
+		var o *objectError
+		switch {
+		case errors.Is(err, errOptional):
+			continue
+		case errors.As(err, &o):
+			return nil, err // the kubelet's words, which name no variable
+		case err == nil:
 			err = e.set(v.Name, value)
 		}
 		if err != nil {
@@ -130,9 +136,11 @@ func envSource(p *v1.Pod, c *v1.Container, s *v1.EnvVarSource, in Input, n *Host
 	case s.ResourceFieldRef != nil:
 		return resourceValue(p, c, s.ResourceFieldRef, n)
 	case s.ConfigMapKeyRef != nil:
-		return "", errors.New("configMapKeyRef is not supported yet")
+		r := s.ConfigMapKeyRef
+		return objectValue(configMapData, p, in, r.Name, r.Key, r.Optional)
 	case s.SecretKeyRef != nil:
-		return "", errors.New("secretKeyRef is not supported yet")
+		r := s.SecretKeyRef
+		return objectValue(secretData, p, in, r.Name, r.Key, r.Optional)
 	case s.FileKeyRef != nil:
 		return "", errors.New("fileKeyRef is not supported yet")
 	default:

@@ -41,6 +41,8 @@ const (
 	LabelInstance = "monopod.instance"
 	// AnnBackoff keeps a container's crash-loop back-off over a restart of the agent.
 	AnnBackoff = "monopod.backoff"
+	// AnnEnvObjects says what a container's variables were made of, see objects.Set.Env.
+	AnnEnvObjects = "monopod.env-objects"
 )
 
 // podLabels returns the labels that identify the pod of a sandbox or container.
@@ -84,6 +86,9 @@ func containerAnnotations(p *v1.Pod, c *v1.Container, in Input) (map[string]stri
 	}
 	if in.BackOff != "" {
 		a[AnnBackoff] = in.BackOff
+	}
+	if in.EnvObjects != "" {
+		a[AnnEnvObjects] = in.EnvObjects
 	}
 	if c.Lifecycle != nil && c.Lifecycle.PreStop != nil {
 		b, err := json.Marshal(c.Lifecycle.PreStop)

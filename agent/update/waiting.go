@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
-
 	"monopod/agent/image"
 	"monopod/manifests"
 )
@@ -16,9 +14,6 @@ const (
 	ReasonWaits     = "UpdateWaits"
 	ReasonContinues = "UpdateContinues"
 )
-
-// NothingMissing says of every pod that all objects are there to which it refers.
-func NothingMissing(*v1.Pod) string { return "" }
 
 // Wait is what the next version of a pod waits for while the present one runs.
 type Wait struct {

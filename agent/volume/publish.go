@@ -134,7 +134,10 @@ func (p *place) shows(version string, want payload) bool {
 func (p *place) write(want payload) (version string, err error) {
 	version = time.Now().UTC().Format(timeStamp) + fmt.Sprint(rand.Uint32())
 	if err := p.mkdir(version); err != nil {
-		return "", err
+		if of := (*fs.PathError)(nil); errors.As(err, &of) {
+			err = of.Err // without the name, which is another one each time
+		}
+		return "", fmt.Errorf("make a directory in it: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if err := p.writeFile(version, name, want[name]); err != nil {

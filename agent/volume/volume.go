@@ -79,6 +79,29 @@ func SetUp(ctx context.Context, root string, p *v1.Pod, in Input) (map[string]Mo
 	return s.volumes(ctx)
 }
 
+// Refresh brings the volumes of a running pod up to date that show ConfigMaps or Secrets,
+// and leaves all others as they are. Of one that cannot be made as it is to be, the
+// content stays; the errors of all come together.
+func Refresh(ctx context.Context, root string, p *v1.Pod, in Input) error {
+	s := &setup{root: root, pod: p, in: in, mounts: newMountTable()}
+	used := mounted(p)
+	var errs []error
+	for i := range p.Spec.Volumes {
+		v := &p.Spec.Volumes[i]
+		if !used[v.Name] || v.ConfigMap == nil && v.Secret == nil && v.Projected == nil {
+			continue
+		}
+		if _, err := s.files(ctx, v); err != nil {
+			errs = append(errs, setUpError(v, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func setUpError(v *v1.Volume, err error) error {
+	return fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", v.Name, err)
+}
+
 // volumes makes the volumes.
 func (s *setup) volumes(ctx context.Context) (map[string]Mount, error) {
 	used := mounted(s.pod)
@@ -97,7 +120,7 @@ func (s *setup) volumes(ctx context.Context) (map[string]Mount, error) {
 			s.in.Observe(v, start, err)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", v.Name, err)
+			return nil, setUpError(v, err)
 		}
 		out[v.Name] = m
 	}

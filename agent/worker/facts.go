@@ -17,6 +17,8 @@ func (w *Worker) lookAround(s *plan.Facts) {
 	if s.Pod == nil {
 		return
 	}
+	s.Env = w.Objects.Now().Env(s.Pod.Pod)
+	w.followObjects(s)
 	s.NoNetwork = w.Watch.NoNetwork()
 	newest := s.Instance().Sandbox()
 	if silent := newest != nil && newest.Ready && newest.Unknown; !silent {

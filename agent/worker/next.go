@@ -14,9 +14,6 @@ import (
 	"monopod/manifests"
 )
 
-// lookAgain is how often it is asked whether missing objects have come.
-const lookAgain = 10 * time.Second
-
 // next prepares the version that waits beside the desired pod, if there is one. The
 // worker's goroutine owns it.
 type next struct {
@@ -73,11 +70,8 @@ func (n *next) look() {
 		return
 	}
 	lack, again := n.fetches.Prepare(n.ctx, p.Pod, sandbox)
-	missing := n.Missing(p.Pod)
+	missing := n.Objects.Missing(p.Pod)
 	n.again = again
-	if soon := time.Now().Add(lookAgain); missing != "" && (again.IsZero() || soon.Before(again)) {
-		n.again = soon
-	}
 	n.wait.Look(lack, missing, n.current.Refused)
 	n.tell(p)
 }
@@ -95,4 +89,10 @@ func (n *next) earliest(t time.Time) time.Time {
 		return n.again
 	}
 	return t
+}
+
+// fetchSettings are what fetches use of the pod.
+func (p *pod) fetchSettings() fetch.Settings {
+	return fetch.Settings{Images: p.Images, Events: &p.Recorder, Wake: p.Wake, Go: p.background.Go, Caught: p.caught, Fault: p.fault,
+		Secrets: func(of *v1.Pod) []*v1.Secret { return p.PullSecrets(of, p.Objects.Now(), p.Log) }}
 }

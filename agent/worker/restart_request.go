@@ -3,7 +3,10 @@ package worker
 import (
 	"context"
 
+	v1 "k8s.io/api/core/v1"
+
 	"monopod/agent/checkpoint"
+	"monopod/agent/events"
 	"monopod/agent/plan"
 	"monopod/manifests"
 )
@@ -24,9 +27,38 @@ func (w *Worker) RequestRestart(r *RestartRequest) {
 	w.mu.Lock()
 	w.restarts = append(w.restarts, r)
 	w.mu.Unlock()
+	w.ask()
+}
+
+// ask wakes the worker even if it waits after a failure.
+func (w *Worker) ask() {
 	select {
 	case w.asked <- struct{}{}:
 	default:
+	}
+}
+
+// ObjectsChanged tells that an object has changed to which the pod refers.
+func (w *Worker) ObjectsChanged() {
+	w.objects.Store(true)
+	w.ask()
+}
+
+// followObjects retries at once what failed when an object has changed, and shows in the
+// volumes of a pod that runs what objects have now.
+func (w *Worker) followObjects(s *plan.Facts) {
+	changed := w.objects.Swap(false)
+	if changed {
+		for name := range w.failures {
+			w.clearFailures(name)
+		}
+		w.Images.Forget(string(s.Pod.UID))
+	}
+	var err error
+	runs := s.Instance().Sandbox() != nil && s.Checkpoint().Ended() == ""
+	if s.Refresh, err = w.FollowObjects(w.Life, s.Pod.Pod, w.Machine.Now(), s.Now, changed, runs); err != nil {
+		w.Log.Warn("volumes keep their content", "reason", "FailedMount", "err", err)
+		w.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedMount", err.Error())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -34,7 +35,6 @@ import (
 type Pool struct {
 	Cri            *cri.Client
 	Images         *image.Puller
-	Secrets        image.Secrets // pods' own credentials for registries; nil: none
 	Disk           *instance.Disk
 	Store          *status.Store
 	Events         *events.Recorder
@@ -51,7 +51,6 @@ type Pool struct {
 	Faults         saidonce.Errors          // panics that were logged
 	Suffix         string                   // what the node adds to the names of pods
 	StopsFirst     func(*v1.Pod) bool       // whether the version before stops before anything of the pod is fetched
-	Missing        func(*v1.Pod) string     // which object that a pod refers to is not there; "": all are
 	RuntimeClasses map[string]string        // the runtime's handlers by runtime class
 	Settings       func() plan.PlanSettings // the current ones
 }
@@ -83,7 +82,8 @@ type Worker struct {
 	away      plan.Refusals           // of calls, by action key
 	swept     bool                    // termination logs of previous agents are gone
 
-	asked    chan struct{} // restart requests have come
+	objects  atomic.Bool   // an object that the pod refers to has changed
+	asked    chan struct{} // restart requests have come, or objects
 	mu       sync.Mutex
 	desired  Update
 	restarts []*RestartRequest       // not taken yet
@@ -111,6 +111,7 @@ func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*ch
 	w.report = &reporter{pod: p, next: w.next}
 	w.probes = newProbes(p, w.report)
 	w.start = &starter{pod: p, fetches: w.fetches}
+	w.objects.Store(true) // one may have changed while no agent ran
 	return w
 }
 

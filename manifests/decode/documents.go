@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -19,6 +20,17 @@ type Document struct {
 	Line int        // what to add to a node's line to count from the file's start
 	Err  Problem    // why it cannot be read; without a message: it can be
 	says reading
+}
+
+// ofSecret finds documents that may be Secrets, or hold some.
+var ofSecret = regexp.MustCompile(`kind["']?\s*:\s*["']?Secret`)
+
+// withoutQuotes returns a message up to where it quotes the document, which is a Secret.
+func withoutQuotes(text string) string {
+	if at := strings.IndexAny(text, "'\"`{("); at >= 0 {
+		return text[:at] + "...: the rest would quote the Secret; put its strings in quotes, and indent with spaces"
+	}
+	return text
 }
 
 // chunk is the text of one document and the line of the file it starts on, from 0.
@@ -38,7 +50,11 @@ func Documents(data []byte) iter.Seq[Document] {
 			if blank(c.text) {
 				continue
 			}
-			if d := c.parse(b); d != nil && !yield(*d) {
+			d := c.parse(b)
+			if d != nil && d.Err.Message != "" && ofSecret.Match(c.text) {
+				d.Err.Message = withoutQuotes(d.Err.Message)
+			}
+			if d != nil && !yield(*d) {
 				return
 			}
 			if b.documents < 0 || b.values < 0 {

@@ -26,10 +26,10 @@ func (c *checker) env(p *field.Path, ct *v1.Container) {
 			c.invalid(q.Child("prefix"), e.Prefix, validation.IsRelaxedEnvVarName(e.Prefix))
 		}
 		if e.ConfigMapRef != nil {
-			c.refuse(q.Child("configMapRef"), "ConfigMap references are not supported yet")
+			c.objectName(q.Child("configMapRef", "name"), e.ConfigMapRef.Name)
 		}
 		if e.SecretRef != nil {
-			c.refuse(q.Child("secretRef"), "Secret references are not supported yet")
+			c.objectName(q.Child("secretRef", "name"), e.SecretRef.Name)
 		}
 		switch {
 		case e.ConfigMapRef == nil && e.SecretRef == nil:
@@ -53,13 +53,13 @@ func (c *checker) envSource(p *field.Path, from *v1.EnvVarSource, hasValue bool)
 		count++
 		c.resourceFieldRef(p.Child("resourceFieldRef"), r)
 	}
-	if from.ConfigMapKeyRef != nil {
+	if r := from.ConfigMapKeyRef; r != nil {
 		count++
-		c.refuse(p.Child("configMapKeyRef"), "ConfigMap references are not supported yet")
+		c.objectKey(p.Child("configMapKeyRef"), r.Name, r.Key)
 	}
-	if from.SecretKeyRef != nil {
+	if r := from.SecretKeyRef; r != nil {
 		count++
-		c.refuse(p.Child("secretKeyRef"), "Secret references are not supported yet")
+		c.objectKey(p.Child("secretKeyRef"), r.Name, r.Key)
 	}
 	if from.FileKeyRef != nil {
 		count++

@@ -56,17 +56,33 @@ func (c *checker) projected(p *field.Path, volume string, s *v1.ProjectedVolumeS
 	seen := map[string]bool{}
 	for i := range s.Sources {
 		c.projection(p.Child("sources").Index(i), volume, &s.Sources[i])
-		d := s.Sources[i].DownwardAPI
-		if d == nil {
-			continue
-		}
-		for _, f := range d.Items {
-			if seen[f.Path] && f.Path != "" {
-				c.add(field.Invalid(p, f.Path, "conflicting duplicate paths"))
+		for _, path := range pathsOf(&s.Sources[i]) {
+			if seen[path] && path != "" {
+				c.add(field.Invalid(p, path, "conflicting duplicate paths"))
 			}
-			seen[f.Path] = true
+			seen[path] = true
 		}
 	}
+}
+
+// pathsOf returns the paths that a source names.
+func pathsOf(s *v1.VolumeProjection) (paths []string) {
+	var items []v1.KeyToPath
+	if s.ConfigMap != nil {
+		items = append(items, s.ConfigMap.Items...)
+	}
+	if s.Secret != nil {
+		items = append(items, s.Secret.Items...)
+	}
+	for _, i := range items {
+		paths = append(paths, i.Path)
+	}
+	if s.DownwardAPI != nil {
+		for _, f := range s.DownwardAPI.Items {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
 }
 
 // projection checks that a source is of one kind, and one that a static pod
@@ -83,6 +99,12 @@ func (c *checker) projection(p *field.Path, volume string, s *v1.VolumeProjectio
 	switch kind := kinds[0]; kind {
 	case "downwardAPI":
 		c.downwardAPI(p.Child(kind), s.DownwardAPI.Items)
+	case "configMap":
+		c.objectName(p.Child(kind, "name"), s.ConfigMap.Name)
+		c.keyPaths(p.Child(kind), s.ConfigMap.Items)
+	case "secret":
+		c.objectName(p.Child(kind, "name"), s.Secret.Name)
+		c.keyPaths(p.Child(kind), s.Secret.Items)
 	case "serviceAccountToken":
 		if c.spec.ServiceAccountName != "" {
 			c.refuse(p.Child(kind), "static pods may not reference serviceaccounts (via projected volumes)")

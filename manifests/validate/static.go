@@ -27,8 +27,8 @@ func (c *checker) references(p *field.Path) {
 		}
 	}
 	for i, secret := range s.ImagePullSecrets {
-		if secret.Name != "" {
-			c.refuse(p.Child("imagePullSecrets").Index(i), "Secret references are not supported yet")
+		if secret.Name != "" { // an empty one is ignored, as by the kubelet
+			c.objectName(p.Child("imagePullSecrets").Index(i).Child("name"), secret.Name)
 		}
 	}
 }

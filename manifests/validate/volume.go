@@ -54,6 +54,14 @@ func (c *checker) volumeSource(p *field.Path, name string, s *v1.VolumeSource) {
 	case kind == "downwardAPI":
 		c.fileMode(q.Child("defaultMode"), s.DownwardAPI.DefaultMode)
 		c.downwardAPI(q, s.DownwardAPI.Items)
+	case kind == "configMap":
+		c.objectName(q.Child("name"), s.ConfigMap.Name)
+		c.fileMode(q.Child("defaultMode"), s.ConfigMap.DefaultMode)
+		c.keyPaths(q, s.ConfigMap.Items)
+	case kind == "secret":
+		c.objectName(q.Child("secretName"), s.Secret.SecretName)
+		c.fileMode(q.Child("defaultMode"), s.Secret.DefaultMode)
+		c.keyPaths(q, s.Secret.Items)
 	case kind == "projected":
 		c.projected(q, name, s.Projected)
 	case kind == "image":

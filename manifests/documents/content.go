@@ -1,4 +1,4 @@
-package manifests
+package documents
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ type Options struct {
 	RuntimeClasses map[string]string
 	Fill           *Fill // nil: manifests are taken as they are
 
-	url string // that gives the manifests; "": a file does
+	URL string // that gives the manifests; "": a file does
 }
 
 // Decode reads all documents of one file. It returns the pods that are
@@ -32,12 +32,12 @@ type Options struct {
 // problem that is no Warning is not among the pods; the other pods of its
 // file are.
 func Decode(file string, data []byte, o Options) ([]*Pod, []decode.Problem) {
-	c := decodeFile(file, data, o)
-	pods := make([]*Pod, len(c.pods))
-	for i, p := range c.pods {
+	c := Read(file, data, o)
+	pods := make([]*Pod, len(c.Pods))
+	for i, p := range c.Pods {
 		pods[i] = p.Pod
 	}
-	return pods, c.problems
+	return pods, c.Problems
 }
 
 // Placed is an accepted pod that knows where it stands in its file.
@@ -54,52 +54,57 @@ type Place struct {
 	Field string // of the object that gives the pod, such as spec.template.spec.containers[0].image
 }
 
-// DecodePlaced is Decode with the places of the pods' fields.
-func DecodePlaced(file string, data []byte, o Options) ([]Placed, []decode.Problem) {
+// DecodePlaced is Decode with the places of the pods' fields, and with the ConfigMaps and
+// Secrets.
+func DecodePlaced(file string, data []byte, o Options) ([]Placed, []FoundObject, []decode.Problem) {
 	f := decoded(file, data, o)
-	pods := make([]Placed, len(f.pods))
-	for i, p := range f.pods {
+	pods := make([]Placed, len(f.Pods))
+	for i, p := range f.Pods {
 		pods[i] = Placed{p.Pod, func(field string) Place {
 			return Place{f.origins[i].place(field), f.origins[i].at(field)}
 		}}
 	}
-	return pods, f.problems
+	return pods, f.Objects, f.Problems
 }
 
-// content is what one file says.
-type content struct {
-	pods     []found
-	problems []decode.Problem
-	// refused are pods that the file names but whose documents are wrong.
-	refused []Key
-	// unclear is set when a document is so wrong that its pod is not known.
-	unclear bool
-	// faults are panics of this package over the file, each with its stack.
-	faults []string
+// Content is what one file says.
+type Content struct {
+	Pods     []Found
+	Problems []decode.Problem
+	// Refused are pods that the file names but whose documents are wrong.
+	Refused []Key
+	// Objects are the ConfigMaps and Secrets, and RefusedObjects those that the file
+	// names but whose documents are wrong.
+	Objects        []FoundObject
+	RefusedObjects []ObjectKey
+	// Unclear is set when a document is so wrong that its pod is not known.
+	Unclear bool
+	// Faults are panics of this package over the file, each with its stack.
+	Faults []string
 }
 
-// found is an accepted pod with the place of its document.
-type found struct {
+// Found is an accepted pod with the place of its document.
+type Found struct {
 	*Pod
-	line, column int
-	order        decode.Position // of its StartAfter annotation, if it has one
-	uid          decode.Position // of its uid, else of what would hold it
-	pinned       bool            // the manifest says the uid
+	Line, Column int
+	Order        decode.Position // of its StartAfter annotation, if it has one
+	UIDAt        decode.Position // of its uid, else of what would hold it
+	Pinned       bool            // the manifest says the uid
 }
 
-// decodeFile is Decode with more for a Source.
-func decodeFile(file string, data []byte, o Options) content { return decoded(file, data, o).content }
+// Read is Decode with more for a Source.
+func Read(file string, data []byte, o Options) Content { return decoded(file, data, o).Content }
 
 // decoded returns the decoder of a file that has read all of it.
 func decoded(file string, data []byte, o Options) *fileDecoder {
-	if abs, err := filepath.Abs(file); err == nil && file != "" && file != "-" && o.url == "" {
+	if abs, err := filepath.Abs(file); err == nil && file != "" && file != "-" && o.URL == "" {
 		file = abs
 	}
 	o.NodeName = strings.ToLower(strings.TrimSpace(o.NodeName))
 	f := &fileDecoder{file: file, options: o, claims: map[Key]bool{}}
 	f.documents(data)
 	f.checkClaims()
-	slices.SortStableFunc(f.problems, func(a, b decode.Problem) int {
+	slices.SortStableFunc(f.Problems, func(a, b decode.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	return f
@@ -107,7 +112,7 @@ func decoded(file string, data []byte, o Options) *fileDecoder {
 
 // fileDecoder gathers the content of one file.
 type fileDecoder struct {
-	content
+	Content
 	file    string
 	options Options
 	origins []origin // of the pods, in the same order
@@ -163,11 +168,11 @@ func (f *fileDecoder) documents(data []byte) {
 // adds a problem that says so the first time.
 func (f *fileDecoder) tooManyProblems() bool {
 	const most = 500
-	if len(f.problems) < most {
+	if len(f.Problems) < most {
 		return false
 	}
-	if !f.unclear || f.problems[len(f.problems)-1].Message != tooMany {
-		f.unreadable(decode.Problem{File: f.file, Line: f.problems[len(f.problems)-1].Line, Column: 1, Message: tooMany})
+	if !f.Unclear || f.Problems[len(f.Problems)-1].Message != tooMany {
+		f.unreadable(decode.Problem{File: f.file, Line: f.Problems[len(f.Problems)-1].Line, Column: 1, Message: tooMany})
 	}
 	return true
 }
@@ -175,8 +180,8 @@ func (f *fileDecoder) tooManyProblems() bool {
 const tooMany = "too many problems: the rest of the file is not read"
 
 func (f *fileDecoder) unreadable(p decode.Problem) {
-	f.problems = append(f.problems, p)
-	f.unclear = true
+	f.Problems = append(f.Problems, p)
+	f.Unclear = true
 }
 
 // contained takes a document. A panic over it is a problem of its file, whose
@@ -187,7 +192,7 @@ func (f *fileDecoder) contained(d decode.Document) {
 		if v == nil {
 			return
 		}
-		f.faults = append(f.faults, fmt.Sprintf("panic: %v\n%s", v, debug.Stack()))
+		f.Faults = append(f.Faults, fmt.Sprintf("panic: %v\n%s", v, debug.Stack()))
 		p := decode.Problem{File: f.file, Line: d.Line + 1, Column: 1, Message: fmt.Sprintf(
 			"monopod itself went wrong over this document, please report it with the document: panic: %v", v)}
 		if d.Root != nil {
@@ -202,7 +207,7 @@ func (f *fileDecoder) document(d decode.Document) {
 	if d.Err.Message != "" {
 		d.Err.File = f.file
 		f.refuse(d.Object(), &d.Err)
-		f.problems = append(f.problems, d.Err)
+		f.Problems = append(f.Problems, d.Err)
 		return
 	}
 	f.object(d.Object())
@@ -235,33 +240,33 @@ func (f *fileDecoder) take(o origin, r *decode.Reader, pod *v1.Pod) {
 			named[i] = &problems[i]
 		}
 		f.refuse(o.Object, named...)
-		f.problems = append(f.problems, problems...)
+		f.Problems = append(f.Problems, problems...)
 	case o.idle:
-		f.problems = append(f.problems, problems...)
+		f.Problems = append(f.Problems, problems...)
 	default:
-		f.add(o, found{Pod: accepted, pinned: pinned}, problems)
+		f.add(o, Found{Pod: accepted, Pinned: pinned}, problems)
 	}
 }
 
 // add takes an accepted pod unless the file gave it before.
-func (f *fileDecoder) add(o origin, pod found, warnings []decode.Problem) {
+func (f *fileDecoder) add(o origin, pod Found, warnings []decode.Problem) {
 	key := pod.Key()
-	for _, other := range f.pods {
+	for _, other := range f.Pods {
 		if other.Key() == key {
-			p := f.problem(o.Object, "metadata.name", fmt.Sprintf("%s is given twice: line %d of this file has it already", key, other.line))
+			p := f.problem(o.Object, "metadata.name", fmt.Sprintf("%s is given twice: line %d of this file has it already", key, other.Line))
 			p.Pod = key.String()
-			f.problems = append(f.problems, p)
+			f.Problems = append(f.Problems, p)
 			return
 		}
 	}
 	for _, w := range warnings {
 		w.Pod = key.String()
-		f.problems = append(f.problems, w)
+		f.Problems = append(f.Problems, w)
 	}
-	pod.line, pod.column = o.Node.Line+o.Line, o.Node.Column
-	pod.uid = o.place("metadata.uid")
+	pod.Line, pod.Column = o.Node.Line+o.Line, o.Node.Column
+	pod.UIDAt = o.place("metadata.uid")
 	if _, ok := pod.Annotations[decode.StartAfter]; ok {
-		pod.order = o.place(decode.StartAfterField)
+		pod.Order = o.place(decode.StartAfterField)
 	}
-	f.pods, f.origins = append(f.pods, pod), append(f.origins, o)
+	f.Pods, f.origins = append(f.Pods, pod), append(f.origins, o)
 }

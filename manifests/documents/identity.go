@@ -1,4 +1,4 @@
-package manifests
+package documents
 
 import (
 	"crypto/sha256"
@@ -22,9 +22,9 @@ import (
 
 // Annotations that the kubelet sets on static pods.
 const (
-	annotationHash   = "kubernetes.io/config.hash"
-	annotationSource = "kubernetes.io/config.source"
-	annotationSeen   = "kubernetes.io/config.seen"
+	AnnotationHash   = "kubernetes.io/config.hash"
+	AnnotationSource = "kubernetes.io/config.source"
+	AnnotationSeen   = "kubernetes.io/config.seen"
 	annotationMirror = "kubernetes.io/config.mirror"
 
 	seenLayout = "2006-01-02T15:04:05.000000000Z07:00"
@@ -38,13 +38,13 @@ func accept(pod *v1.Pod, file string, o Options) *Pod {
 		pod.UID = uidOf(pod, file, o)
 	}
 	identify(pod, o)
-	return &Pod{Pod: pod, File: file, Digest: digestOf(pod)}
+	return &Pod{Pod: pod, File: file, Digest: DigestOf(pod)}
 }
 
 // uidOf computes the uid of a pod from what the kubelet computes it from.
 func uidOf(pod *v1.Pod, file string, o Options) types.UID {
-	if o.url != "" {
-		return types.UID(digest(canonical(pod), "url:"+o.url))
+	if o.URL != "" {
+		return types.UID(digest(canonical(pod), "url:"+o.URL))
 	}
 	return types.UID(digest(canonical(pod), "host:"+o.NodeName, "file:"+file))
 }
@@ -54,12 +54,12 @@ func uidOf(pod *v1.Pod, file string, o Options) types.UID {
 // stored says nothing: another build computes another one of the same manifest.
 func Restored(accepted *v1.Pod) string {
 	defaults.Pod(accepted)
-	return digestOf(accepted)
+	return DigestOf(accepted)
 }
 
 // digestOf returns the digest of an accepted pod's manifest, from which its identity,
 // as far as it follows from the node and the file, is left out.
-func digestOf(accepted *v1.Pod) string {
+func DigestOf(accepted *v1.Pod) string {
 	p := accepted.DeepCopy()
 	tidy(p)
 	decode.UnsetJobRetries(p)
@@ -74,8 +74,8 @@ func digestOf(accepted *v1.Pod) string {
 
 var computedUID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// isComputed reports whether a uid looks like one that accept gave to a pod.
-func isComputed(uid types.UID) bool { return computedUID.MatchString(string(uid)) }
+// IsComputed reports whether a uid looks like one that accept gave to a pod.
+func IsComputed(uid types.UID) bool { return computedUID.MatchString(string(uid)) }
 
 // tidy drops what a manifest copied from a running pod brings along and what
 // only an API server may say.
@@ -84,7 +84,7 @@ func tidy(pod *v1.Pod) {
 	pod.Status = v1.PodStatus{}
 	pod.ManagedFields = nil
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = nil, nil
-	for _, a := range []string{annotationHash, annotationSource, annotationSeen, annotationMirror} {
+	for _, a := range []string{AnnotationHash, AnnotationSource, AnnotationSeen, annotationMirror} {
 		delete(pod.Annotations, a)
 	}
 	for a := range pod.Annotations {
@@ -126,13 +126,13 @@ func identify(pod *v1.Pod, o Options) {
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
 	}
-	pod.Annotations[annotationHash] = string(pod.UID)
-	pod.Annotations[annotationSource] = "file"
-	if o.url != "" {
-		pod.Annotations[annotationSource] = "http"
+	pod.Annotations[AnnotationHash] = string(pod.UID)
+	pod.Annotations[AnnotationSource] = "file"
+	if o.URL != "" {
+		pod.Annotations[AnnotationSource] = "http"
 	}
-	pod.Annotations[annotationSeen] = time.Now().Format(seenLayout)
-	if o.url == "" { // as the kubelet: not on pods of a URL
+	pod.Annotations[AnnotationSeen] = time.Now().Format(seenLayout)
+	if o.URL == "" { // as the kubelet: not on pods of a URL
 		tolerateNoExecute(&pod.Spec)
 	}
 	pod.Status.Phase = v1.PodPending

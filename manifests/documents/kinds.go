@@ -1,4 +1,4 @@
-package manifests
+package documents
 
 import (
 	"cmp"
@@ -49,8 +49,12 @@ func (f *fileDecoder) object(o decode.Object) {
 		f.list(o, "Pod")
 	case id == "v1 List":
 		f.list(o, "")
+	case id == "v1 ConfigMapList":
+		f.list(o, ConfigMap)
+	case id == "v1 SecretList":
+		f.list(o, Secret)
 	case id == "v1 ConfigMap", id == "v1 Secret":
-		f.problems = append(f.problems, f.problem(o, "kind", kind+" is not served yet"))
+		f.config(o, kind)
 	case id == "v1 PersistentVolumeClaim":
 		f.claim(o)
 	case version == workload.Version(kind):
@@ -94,8 +98,8 @@ const (
 func (f *fileDecoder) skip(o decode.Object, kind string) {
 	p := f.problem(o, "kind", kind+" is skipped: nothing here serves it")
 	p.Warning = true
-	if !slices.ContainsFunc(f.problems, func(q decode.Problem) bool { return q.Message == p.Message }) {
-		f.problems = append(f.problems, p)
+	if !slices.ContainsFunc(f.Problems, func(q decode.Problem) bool { return q.Message == p.Message }) {
+		f.Problems = append(f.Problems, p)
 	}
 }
 
@@ -120,7 +124,7 @@ func (f *fileDecoder) claim(o decode.Object) {
 			r.Report(o, decode.Find(o.Node, e.Field), decode.Join(o.Path, e.Field), e.ErrorBody(), false)
 		}
 	}
-	f.problems = append(f.problems, r.Problems...)
+	f.Problems = append(f.Problems, r.Problems...)
 }
 
 // give records a claim that the file gives.
@@ -131,8 +135,8 @@ func (f *fileDecoder) give(namespace, name string) {
 // checkClaims refuses the pods that use a claim which their file does not give: for a
 // kubelet it would be an API server's, and such a pod runs nowhere.
 func (f *fileDecoder) checkClaims() {
-	for k := len(f.pods) - 1; k >= 0; k-- {
-		pod, o, r := f.pods[k], f.origins[k], f.reader()
+	for k := len(f.Pods) - 1; k >= 0; k-- {
+		pod, o, r := f.Pods[k], f.origins[k], f.reader()
 		for i, v := range pod.Spec.Volumes {
 			if c := v.PersistentVolumeClaim; c != nil && !f.claims[Key{Namespace: pod.Namespace, Name: c.ClaimName}] {
 				o.report(r, fmt.Sprintf("spec.volumes[%d].persistentVolumeClaim.claimName", i),
@@ -141,8 +145,8 @@ func (f *fileDecoder) checkClaims() {
 		}
 		if len(r.Problems) > 0 {
 			f.refuse(o.Object, &r.Problems[0])
-			f.problems = append(f.problems, r.Problems...)
-			f.pods, f.origins = slices.Delete(f.pods, k, k+1), slices.Delete(f.origins, k, k+1)
+			f.Problems = append(f.Problems, r.Problems...)
+			f.Pods, f.origins = slices.Delete(f.Pods, k, k+1), slices.Delete(f.origins, k, k+1)
 		}
 	}
 }
@@ -151,7 +155,7 @@ func (f *fileDecoder) checkClaims() {
 // slip of the pen.
 func (f *fileDecoder) wrongKind(o decode.Object, p decode.Problem) {
 	f.refuse(o, &p)
-	f.problems = append(f.problems, p)
+	f.Problems = append(f.Problems, p)
 }
 
 // refuse records which pod is invalid, for the Source to hold its last good
@@ -161,11 +165,11 @@ func (f *fileDecoder) refuse(o decode.Object, problems ...*decode.Problem) {
 	pod.Name, pod.Namespace = workload.PodName(o.Node), decode.Text(o.Node, "metadata", "namespace")
 	if pod.Name == "" || decode.ValidateName(pod.Name) != nil ||
 		pod.Namespace != "" && validation.IsDNS1123Label(pod.Namespace) != nil {
-		f.unclear = true
+		f.Unclear = true
 		return
 	}
 	setName(pod, f.options)
-	f.refused = append(f.refused, KeyOf(pod))
+	f.Refused = append(f.Refused, KeyOf(pod))
 	for _, p := range problems {
 		p.Pod = KeyOf(pod).String()
 	}

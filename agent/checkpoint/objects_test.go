@@ -1,0 +1,99 @@
+package checkpoint
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/manifests"
+)
+
+func aSecret(name, value string) *manifests.Object {
+	return manifests.NewObject(nil, &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string][]byte{"k": []byte(value)}}, "/m/a.yaml")
+}
+
+func aMap(name, value string) *manifests.Object {
+	return manifests.NewObject(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"k": value}}, nil, "/m/a.yaml")
+}
+
+func openTestRoot(t *testing.T, dir string) *Root {
+	t.Helper()
+	r, err := OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+func TestObjectsAreSavedForTheAgentAlone(t *testing.T) {
+	dir := t.TempDir()
+	r := openTestRoot(t, dir)
+	long := strings.Repeat("n", 253)
+	if err := r.SaveObjects([]*manifests.Object{aMap("x", "map"), aSecret("x", "hunter2"), aSecret(long, "a")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.SaveObjects([]*manifests.Object{aMap("x", "other"), aSecret("x", "hunter2")}); err != nil {
+		t.Fatal(err)
+	}
+	paths, _ := filepath.Glob(filepath.Join(dir, "objects", "*"))
+	for _, path := range append(paths, filepath.Join(dir, "objects")) {
+		if i, err := os.Stat(path); err != nil || i.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v, %v", path, i.Mode(), err)
+		}
+	}
+	var log bytes.Buffer
+	all := r.Objects(slog.New(slog.NewTextHandler(&log, nil)))
+	if got := fmt.Sprint(all); got != "[ConfigMap default/x Secret default/x]" || len(paths) != 2 || log.Len() > 0 {
+		t.Fatalf("%s in %v; log %s", got, paths, &log)
+	}
+	if all[0].ConfigMap.Data["k"] != "other" || string(all[1].Secret.Data["k"]) != "hunter2" || all[0].File != "/m/a.yaml" || !all[1].Same(aSecret("x", "hunter2")) {
+		t.Errorf("%+v", all[0].ConfigMap)
+	}
+}
+
+func TestASavedObjectThatIsUnusableIsLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	r := openTestRoot(t, dir)
+	if err := r.SaveObjects([]*manifests.Object{aMap("good", "1"), aSecret("torn", "hunter2")}); err != nil {
+		t.Fatal(err)
+	}
+	torn, _ := filepath.Glob(filepath.Join(dir, "objects", "secret-*"))
+	for name, text := range map[string]string{torn[0]: `{"secret": {"data": {"k": "hunter2`, filepath.Join(dir, "objects", "none.json"): "{}",
+		filepath.Join(dir, "objects", "configmap-other.json"): `{"configMap": {"metadata": {"name": "a"}}}`, filepath.Join(dir, "objects", ".tmp-1"): ""} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var log bytes.Buffer
+	if got := fmt.Sprint(r.Objects(slog.New(slog.NewTextHandler(&log, nil)))); got != "[ConfigMap default/good]" {
+		t.Errorf("objects %s", got)
+	}
+	if text := log.String(); strings.Count(text, "unusable") != 3 || strings.Contains(text, "hunter2") {
+		t.Errorf("log %s", text)
+	}
+}
+
+func TestAnObjectThatDidNotChangeIsNotWrittenAgain(t *testing.T) {
+	dir := t.TempDir()
+	r := openTestRoot(t, dir)
+	o := aMap("x", "1")
+	if err := r.SaveObjects([]*manifests.Object{o}); err != nil {
+		t.Fatal(err)
+	}
+	paths, _ := filepath.Glob(filepath.Join(dir, "objects", "*"))
+	before, _ := os.Stat(paths[0])
+	if err := r.SaveObjects([]*manifests.Object{o, aMap("z", "1")}); err != nil {
+		t.Fatal(err)
+	}
+	if after, _ := os.Stat(paths[0]); !os.SameFile(before, after) {
+		t.Error("it is another file")
+	}
+}

@@ -1,0 +1,40 @@
+package instance
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/podspec"
+	"monopod/agent/volume"
+)
+
+// refreshEvery is how often volumes that cannot show their objects are tried again.
+const refreshEvery = time.Minute
+
+// FollowObjects brings the volumes of a pod up to date that show objects, if an object has
+// changed or it failed before; runs: the pod is set up, and has not ended. It returns when
+// to call it again, zero for not at all, and the error if it is another one than before.
+// One goroutine calls it.
+func (f *Files) FollowObjects(ctx context.Context, p *v1.Pod, n *podspec.Host, now time.Time, changed, runs bool) (time.Time, error) {
+	if changed {
+		f.refreshAt = now
+	}
+	if !runs {
+		f.refreshAt = time.Time{} // they are set up before containers start
+	}
+	if f.refreshAt.IsZero() || now.Before(f.refreshAt) {
+		return f.refreshAt, nil
+	}
+	f.settingUp.Lock()
+	defer f.settingUp.Unlock()
+	err := volume.Refresh(ctx, f.Root.Dir, p, f.volumeInput(p, n))
+	if f.refreshAt = (time.Time{}); err != nil {
+		f.refreshAt = now.Add(refreshEvery)
+	}
+	if !f.unshown.IsNew(err) {
+		err = nil
+	}
+	return f.refreshAt, err
+}

@@ -1,0 +1,174 @@
+package agent
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/objects"
+	"monopod/cri/critest"
+	"monopod/manifests"
+)
+
+// reference is how the regular containers of a pod of the model use the ConfigMap conf.
+type reference string
+
+const (
+	toNothing  reference = ""
+	toVariable reference = "variable"
+	toRestart  reference = "variable, and restart for it"
+	toFile     reference = "file"
+)
+
+func (f reference) annotation() string {
+	if f != toRestart {
+		return ""
+	}
+	return fmt.Sprintf("  annotations: {%s: \"true\"}\n", objects.RestartOnChange)
+}
+
+func (f reference) variable() string {
+	if f != toVariable && f != toRestart {
+		return ""
+	}
+	return ", env: [{name: CONF, valueFrom: {configMapKeyRef: {name: conf, key: k}}}]"
+}
+
+// referenceOf returns it of a pod.
+func referenceOf(p *v1.Pod) reference {
+	switch {
+	case slices.ContainsFunc(p.Spec.Volumes, func(v v1.Volume) bool { return v.ConfigMap != nil }):
+		return toFile
+	case len(p.Spec.Containers[0].Env) == 0:
+		return toNothing
+	case p.Annotations[objects.RestartOnChange] != "":
+		return toRestart
+	}
+	return toVariable
+}
+
+// objects are what the manifests give besides pods.
+func (w *walk) objects() []*manifests.Object {
+	if w.object == "" {
+		return nil
+	}
+	m := &v1.ConfigMap{Data: map[string]string{"k": w.object}}
+	m.Namespace, m.Name = "default", "conf"
+	return []*manifests.Object{manifests.NewObject(m, nil, "/m/conf.yaml")}
+}
+
+func (w *walk) changeObject() {
+	w.values++
+	w.object = fmt.Sprint("value", w.values)
+}
+
+// turnObject makes the object come, change or go.
+func (w *walk) turnObject() string {
+	if w.object != "" && w.rand.IntN(3) == 0 {
+		w.object = ""
+	} else {
+		w.changeObject()
+	}
+	w.deliver()
+	return fmt.Sprintf("the object is %q", w.object)
+}
+
+// conf returns a container's variable of the object.
+func conf(c critest.Container) string {
+	for _, e := range c.Config.GetEnvs() {
+		if e.Key == "CONF" {
+			return string(e.Value)
+		}
+	}
+	return ""
+}
+
+// baseless names a container that was made without the object that it needs.
+func (w *walk) baseless() string {
+	for _, c := range w.ourContainers() {
+		p := w.offered[manifests.Key{Namespace: c.Namespace, Name: c.Pod}]
+		if p == nil || string(p.UID) != c.UID || !slices.ContainsFunc(p.Spec.Containers, func(r v1.Container) bool { return r.Name == c.Name }) {
+			continue
+		}
+		if w.written(p.UID).Digest != p.Digest {
+			continue // of a version before
+		}
+		switch referenceOf(p.Pod) {
+		case toVariable, toRestart:
+			if !strings.HasPrefix(conf(c), "value") {
+				return fmt.Sprintf("%s/%s was made without its object", c.Pod, c.Name)
+			}
+		case toFile:
+			if text, err := os.ReadFile(w.confFile(p)); c.State == rt.ContainerState_CONTAINER_RUNNING && (err != nil || !strings.HasPrefix(string(text), "value")) {
+				return fmt.Sprintf("%s/%s runs without its object: %q, %v", c.Pod, c.Name, text, err)
+			}
+		}
+	}
+	return ""
+}
+
+func (w *walk) confFile(p *manifests.Pod) string {
+	return filepath.Join(w.dir, "pods", string(p.UID), "volumes", "kubernetes.io~configmap", "conf", "k")
+}
+
+// wrongContent says what of the object a running container has that it should not have now.
+func (w *walk) wrongContent(p *manifests.Pod, c critest.Container) string {
+	switch referenceOf(p.Pod) {
+	case toRestart:
+		if has := conf(c); has != w.object && slices.ContainsFunc(p.Spec.Containers, func(r v1.Container) bool { return r.Name == c.Name }) {
+			return fmt.Sprintf("has the variable %s, and it is %s", has, w.object)
+		}
+	case toFile:
+		if text, err := os.ReadFile(w.confFile(p)); err != nil || string(text) != w.object {
+			return fmt.Sprintf("sees the file %s, and it is %s (%v)", text, w.object, err)
+		}
+	}
+	return ""
+}
+
+// objectsLeaveAlone checks that a change of the object, and its end, restarts nothing but
+// what asks for it.
+func (w *walk) objectsLeaveAlone() {
+	w.Helper()
+	if w.rand.IntN(4) > 0 || !w.up {
+		return
+	}
+	for _, p := range w.offered {
+		if p.Spec.ActiveDeadlineSeconds != nil || referenceOf(p.Pod) == toRestart || slices.ContainsFunc(p.Spec.Containers, func(c v1.Container) bool { return exits(c.Name) }) {
+			return
+		}
+	}
+	running := func() map[string]bool {
+		out := map[string]bool{}
+		for _, c := range w.ourRunning() {
+			out[c.ID] = true
+		}
+		return out
+	}
+	before := running()
+	w.changeObject()
+	w.deliver()
+	synctest.Wait()
+	if wrong := w.wrong(); len(wrong) > 0 {
+		w.Fatalf("after a change of the object: %s", strings.Join(wrong, "\n"))
+	}
+	now := w.object
+	w.object = ""
+	w.deliver()
+	w.after(time.Second)
+	if after := running(); !maps.Equal(before, after) {
+		w.Fatalf("a change of the object made of %v %v", before, after)
+	}
+	w.object = now
+	w.deliver()
+	synctest.Wait()
+	w.note("the object changed, went and came")
+}

@@ -1,0 +1,151 @@
+package objects
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests"
+	"monopod/manifests/documents"
+)
+
+// read returns the pods and objects of a file.
+func read(t *testing.T, docs ...string) ([]*v1.Pod, []*manifests.Object) {
+	t.Helper()
+	c := documents.Read("/m/a.yaml", []byte(strings.Join(docs, "\n---\n")), documents.Options{NodeName: "n"})
+	for _, p := range c.Problems {
+		t.Fatal(p)
+	}
+	var pods []*v1.Pod
+	var all []*manifests.Object
+	for _, p := range c.Pods {
+		pods = append(pods, p.Pod.Pod)
+	}
+	for _, o := range c.Objects {
+		all = append(all, o.Object)
+	}
+	return pods, all
+}
+
+func object(kind, name, data string) string {
+	field := "data"
+	if kind == "Secret" {
+		field = "stringData"
+	}
+	return fmt.Sprintf("apiVersion: v1\nkind: %s\nmetadata: {name: %s}\n%s: {%s}", kind, name, field, data)
+}
+
+func pod(container string, spec ...string) string {
+	return "apiVersion: v1\nkind: Pod\nmetadata: {name: p, annotations: {" + RestartOnChange + ": 'true'}}\nspec:\n  containers: [{name: c, image: i, " + container + "}]\n  " + strings.Join(spec, "\n  ")
+}
+
+func TestMissingNamesTheFirstThingThatIsNotThere(t *testing.T) {
+	mounted := "volumeMounts: [{name: v, mountPath: /v}]"
+	rows := []struct{ name, pod, object, want string }{
+		{"nothing is referred to", pod(""), "", ""},
+		{"a ConfigMap of variables", pod("envFrom: [{configMapRef: {name: m}}]"), "", `configmap "m" not found`},
+		{"there", pod("envFrom: [{configMapRef: {name: m}}]"), object("ConfigMap", "m", ""), ""},
+		{"a Secret of that name", pod("envFrom: [{configMapRef: {name: m}}]"), object("Secret", "m", ""), `configmap "m" not found`},
+		{"in another namespace", pod("envFrom: [{secretRef: {name: s}}]"), strings.Replace(object("Secret", "s", ""), "{name: s}", "{name: s, namespace: b}", 1), `secret "s" not found`},
+		{"optional", pod("envFrom: [{secretRef: {name: s, optional: true}}], env: [{name: A, valueFrom: {configMapKeyRef: {name: m, key: k, optional: true}}}]"), "", ""},
+		{"a key", pod("env: [{name: A, valueFrom: {configMapKeyRef: {name: m, key: k}}}]"), object("ConfigMap", "m", "a: b"), "couldn't find key k in ConfigMap default/m"},
+		{"a key of a Secret", pod("env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k}}}]"), object("Secret", "s", "a: b"), "couldn't find key k in Secret default/s"},
+		{"a key in binaryData, which is for volumes", pod("env: [{name: A, valueFrom: {configMapKeyRef: {name: m, key: k}}}]"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\nbinaryData: {k: AAE=}", "couldn't find key k in ConfigMap default/m"},
+		{"a file from binaryData", pod(mounted, "volumes: [{name: v, configMap: {name: m, items: [{key: k, path: p}]}}]"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\nbinaryData: {k: AAE=}", ""},
+		{"an optional key", pod("env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: k, optional: true}}}]"), object("Secret", "s", "a: b"), ""},
+		{"a value beside it", pod("env: [{name: A, value: x}]"), "", ""},
+		{"of an init container", pod("", "initContainers: [{name: i, image: i, envFrom: [{secretRef: {name: s}}]}]"), "", `secret "s" not found`},
+		{"a volume", pod(mounted, "volumes: [{name: v, secret: {secretName: s}}]"), "", `secret "s" not found`},
+		{"a volume that no container mounts", pod("", "volumes: [{name: v, secret: {secretName: s}}]"), "", ""},
+		{"an optional volume", pod(mounted, "volumes: [{name: v, configMap: {name: m, optional: true}}]"), "", ""},
+		{"an item", pod(mounted, "volumes: [{name: v, configMap: {name: m, items: [{key: k, path: p}]}}]"), object("ConfigMap", "m", "a: b"), "couldn't find key k in ConfigMap default/m"},
+		{"a source", pod(mounted, "volumes: [{name: v, projected: {sources: [{configMap: {name: m}}, {secret: {name: s}}]}}]"), object("ConfigMap", "m", ""), `secret "s" not found`},
+		{"a pull secret", pod("", "imagePullSecrets: [{name: s}]"), "", ""},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			docs := []string{row.pod}
+			if row.object != "" {
+				docs = append(docs, row.object)
+			}
+			pods, all := read(t, docs...)
+			var s Store
+			s.Replace(all)
+			if got := s.Missing(pods[0]); got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+func TestReplaceNamesWhatChanged(t *testing.T) {
+	var s Store
+	replace := func(want string, docs ...string) {
+		t.Helper()
+		_, all := read(t, docs...)
+		if got := fmt.Sprint(s.Replace(all)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	a, b := object("ConfigMap", "a", "k: v"), object("Secret", "b", "k: v")
+	replace("[]", pod(""))
+	replace("[ConfigMap default/a Secret default/b]", b, a)
+	replace("[]", a, b)
+	replace("[Secret default/b]", a, object("Secret", "b", "k: w"))
+	replace("[ConfigMap default/a]", object("Secret", "b", "k: w"))
+}
+
+func TestConcernIsOfAllThatAPodRefersTo(t *testing.T) {
+	pods, _ := read(t, pod("envFrom: [{configMapRef: {name: env}}], volumeMounts: [{name: v, mountPath: /v}]",
+		"imagePullSecrets: [{name: pull}]", "volumes: [{name: v, secret: {secretName: vol}}]"))
+	for key, want := range map[manifests.ObjectKey]bool{
+		{Kind: "ConfigMap", Namespace: "default", Name: "env"}: true, {Kind: "Secret", Namespace: "default", Name: "vol"}: true,
+		{Kind: "Secret", Namespace: "default", Name: "pull"}: true, {Kind: "Secret", Namespace: "default", Name: "env"}: false,
+		{Kind: "ConfigMap", Namespace: "other", Name: "env"}: false,
+	} {
+		if Concern(pods[0], []manifests.ObjectKey{key}) != want {
+			t.Errorf("%s: want %v", key, want)
+		}
+	}
+}
+
+// What variables are made of changes with what they use, and tells no value.
+func TestEnvChangesWithWhatIsUsed(t *testing.T) {
+	p := pod("env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: a}}}], envFrom: [{configMapRef: {name: m}}]")
+	of := func(docs ...string) string {
+		t.Helper()
+		pods, all := read(t, append(docs, p)...)
+		pods[0].UID = "u"
+		return NewSet(all).Env(pods[0])["c"]
+	}
+	s, m := object("Secret", "s", "a: hunter2, b: one"), object("ConfigMap", "m", "k: v")
+	before := of(s, m)
+	if strings.Contains(before, "hunter") || !strings.HasPrefix(before, "configmap/m=") || strings.Count(before, " secret/s=") != 1 {
+		t.Errorf("it is %q", before)
+	}
+	rows := []struct {
+		name, secret, configMap, want string
+	}{
+		{"nothing", s, m, ""},
+		{"a key that is not used", object("Secret", "s", "a: hunter2, b: other"), m, ""},
+		{"a value", object("Secret", "s", "a: hunter3, b: one"), m, `Secret "s"`},
+		{"a key more", s, object("ConfigMap", "m", "k: v, l: w"), `ConfigMap "m"`},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			if got := Changed(before, of(row.secret, row.configMap)); got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+		})
+	}
+	if got := of(s); got != "" {
+		t.Errorf("with an object missing it is %q", got)
+	}
+	pods, all := read(t, s, m, p)
+	pods[0].Annotations = nil
+	if got := NewSet(all).Env(pods[0]); got != nil {
+		t.Errorf("without the annotation it is %v", got)
+	}
+}

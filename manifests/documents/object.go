@@ -1,0 +1,210 @@
+package documents
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/manifests/decode"
+	"monopod/manifests/validate"
+)
+
+// Kinds of objects that pods refer to.
+const (
+	ConfigMap = "ConfigMap"
+	Secret    = "Secret"
+)
+
+// ObjectKey names a ConfigMap or Secret.
+type ObjectKey struct{ Kind, Namespace, Name string }
+
+// String is such as "ConfigMap default/app".
+func (k ObjectKey) String() string { return k.Kind + " " + k.Namespace + "/" + k.Name }
+
+// Compare orders keys by kind, namespace and name.
+func (k ObjectKey) Compare(other ObjectKey) int {
+	return cmp.Or(strings.Compare(k.Kind, other.Kind), strings.Compare(k.Namespace, other.Namespace), strings.Compare(k.Name, other.Name))
+}
+
+// Object is an accepted ConfigMap or Secret, of which one is set, and where it came
+// from. It is shared and must not be changed. It prints as its name, never its values.
+type Object struct {
+	ConfigMap *v1.ConfigMap
+	Secret    *v1.Secret
+	File      string // absolute path of the manifest, or the URL's name
+	digest    string
+}
+
+// NewObject returns an object of which the file at path is known to give that content.
+func NewObject(m *v1.ConfigMap, s *v1.Secret, path string) *Object {
+	o := &Object{ConfigMap: m, Secret: s, File: path}
+	text, _ := json.Marshal([]any{m, s}) // these types always marshal
+	o.digest = digest(text)
+	return o
+}
+
+// Key returns the object's key.
+func (o *Object) Key() ObjectKey {
+	if o.Secret != nil {
+		return ObjectKey{Secret, o.Secret.Namespace, o.Secret.Name}
+	}
+	return ObjectKey{ConfigMap, o.ConfigMap.Namespace, o.ConfigMap.Name}
+}
+
+func (o *Object) String() string { return o.Key().String() }
+
+// GoString keeps %#v from printing values.
+func (o *Object) GoString() string { return o.String() }
+
+// Same reports whether two objects have the same content.
+func (o *Object) Same(other *Object) bool { return o.digest == other.digest }
+
+// In returns the object as given by the file at path.
+func (o *Object) In(path string) *Object {
+	if o.File == path {
+		return o
+	}
+	moved := *o
+	moved.File = path
+	return &moved
+}
+
+// MayBecome reports whether the object may be replaced by a next version of itself: the
+// data of an immutable one stays what it is, and so does that it is immutable.
+func (o *Object) MayBecome(next *Object) bool {
+	immutable, data, its := o.content()
+	_, other, itsOther := next.content()
+	still, _, _ := next.content()
+	return !immutable || still && data == other && its == itsOther
+}
+
+// content returns whether the object is immutable, a digest of its data, and its type.
+func (o *Object) content() (immutable bool, data string, its v1.SecretType) {
+	isTrue := func(b *bool) bool { return b != nil && *b }
+	if s := o.Secret; s != nil {
+		text, _ := json.Marshal(s.Data)
+		return isTrue(s.Immutable), digest(text), s.Type
+	}
+	text, _ := json.Marshal([]any{o.ConfigMap.Data, o.ConfigMap.BinaryData})
+	return isTrue(o.ConfigMap.Immutable), digest(text), ""
+}
+
+// FoundObject is an accepted object with the place of its document.
+type FoundObject struct {
+	*Object
+	Line, Column int
+}
+
+// config takes a ConfigMap or Secret.
+func (f *fileDecoder) config(o decode.Object, kind string) {
+	r := f.reader()
+	var object *Object
+	report := func(at, text string) {
+		if !r.IsMisread(o, at) {
+			r.Report(o, decode.Find(o.Node, at), decode.Join(o.Path, at), text, false)
+		}
+	}
+	if kind == Secret {
+		s := &v1.Secret{}
+		r.Read(o, s)
+		withoutValues(r, o, "data", "stringData")
+		for _, e := range validate.Secret(s, mergeStringData(s)) {
+			report(e.Field, e.Text)
+		}
+		tidyObject(&s.ObjectMeta)
+		s.TypeMeta, s.Type = metav1.TypeMeta{APIVersion: "v1", Kind: Secret}, cmp.Or(s.Type, v1.SecretTypeOpaque)
+		object = NewObject(nil, s, f.file)
+	} else {
+		m := &v1.ConfigMap{}
+		r.Read(o, m)
+		withoutValues(r, o, "binaryData")
+		for _, e := range validate.ConfigMap(m) {
+			report(e.Field, e.Text)
+		}
+		tidyObject(&m.ObjectMeta)
+		m.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: ConfigMap}
+		object = NewObject(m, nil, f.file)
+	}
+	f.Problems = append(f.Problems, r.Problems...)
+	switch key := object.Key(); {
+	case key.Name == "" || decode.ValidateName(key.Name) != nil:
+		f.Unclear = true
+	case slices.ContainsFunc(r.Problems, func(p decode.Problem) bool { return !p.Warning }):
+		f.RefusedObjects = append(f.RefusedObjects, key)
+	default:
+		f.addObject(o, object)
+	}
+}
+
+// addObject takes an accepted object unless the file gave it before.
+func (f *fileDecoder) addObject(o decode.Object, object *Object) {
+	for _, other := range f.Objects {
+		if other.Key() == object.Key() {
+			f.Problems = append(f.Problems, f.problem(o, "metadata.name",
+				fmt.Sprintf("%s is given twice: line %d of this file has it already", object, other.Line)))
+			return
+		}
+	}
+	f.Objects = append(f.Objects, FoundObject{object, o.Node.Line + o.Line, o.Node.Column})
+}
+
+// mergeStringData moves a Secret's stringData into its data, where it wins, and returns
+// in which of the two the manifest has a key.
+func mergeStringData(s *v1.Secret) func(key string) string {
+	plain := s.StringData
+	s.StringData = nil
+	if s.Data == nil && len(plain) > 0 {
+		s.Data = map[string][]byte{}
+	}
+	for key, text := range plain {
+		s.Data[key] = []byte(text)
+	}
+	return func(key string) string {
+		if _, is := plain[key]; is {
+			return "stringData"
+		}
+		return "data"
+	}
+}
+
+// tidyObject drops what a manifest copied from a cluster brings along.
+func tidyObject(m *metav1.ObjectMeta) {
+	m.Namespace = cmp.Or(m.Namespace, metav1.NamespaceDefault)
+	m.UID, m.ResourceVersion, m.Generation = "", "", 0
+	m.CreationTimestamp, m.DeletionTimestamp, m.DeletionGracePeriodSeconds = metav1.Time{}, nil, nil
+	m.ManagedFields, m.OwnerReferences, m.Finalizers = nil, nil, nil
+}
+
+// withoutValues rewrites the problems with what is in some fields of an object, which
+// would quote a value, and says what to do about base64.
+func withoutValues(r *decode.Reader, o decode.Object, fields ...string) {
+	for k := range r.Problems {
+		p := &r.Problems[k]
+		for _, name := range fields {
+			at := decode.Join(o.Path, name)
+			rest, within := strings.CutPrefix(p.Field, at)
+			if !within || rest != "" && rest[0] != '[' || strings.HasPrefix(p.Message, "duplicate field") {
+				continue
+			}
+			n := decode.Follow(decode.Find(o.Node, name+rest))
+			switch {
+			case rest == "":
+				p.Message = "expected keys and values"
+			case n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str":
+				p.Message = "expected a string: put the value in quotes"
+			case name == "data":
+				p.Message = `not valid base64: write plain text under stringData instead, or encode the value with "base64 -w0"`
+			case name == "binaryData":
+				p.Message = `not valid base64: write text under data instead, or encode the file with "base64 -w0"`
+			default: // the place is that of the key, so the value is no scalar
+				p.Message = "expected a string: put the value in quotes"
+			}
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package manifests
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"monopod/manifests/decode"
+	"monopod/manifests/documents"
+)
+
+// objectClaim is a file that gives an object.
+type objectClaim struct {
+	path string
+	documents.FoundObject
+}
+
+// resolveObjects decides which ConfigMaps and Secrets there are. It goes by the rules of
+// pods: only proof removes one, files come before the URL, and of two files for one
+// object that in use has it.
+func (r *resolution) resolveObjects() {
+	s := r.source
+	claims, refused := map[ObjectKey][]objectClaim{}, map[ObjectKey]string{}
+	for _, path := range slices.Sorted(maps.Keys(s.files)) {
+		f := s.files[path]
+		for _, o := range f.Objects {
+			claims[o.Key()] = append(claims[o.Key()], objectClaim{path, o})
+		}
+		for _, key := range f.RefusedObjects {
+			if refused[key] == "" {
+				refused[key] = path
+			}
+		}
+	}
+	for key, o := range s.objects {
+		r.keepObject(key, o, claims[key], refused[key])
+	}
+	for key, list := range claims {
+		if s.objects[key] == nil {
+			r.takeObject(key, nil, list[0], list)
+		}
+	}
+}
+
+// keepObject decides on an object that there is. refused is a file that gives it and is wrong about it.
+func (r *resolution) keepObject(key ObjectKey, o *Object, list []objectClaim, refused string) {
+	s := r.source
+	f, gone := s.files[o.File], s.objectsGone[key]
+	own := slices.IndexFunc(list, func(c objectClaim) bool { return c.path == o.File })
+	inDoubt := f == nil && (r.doubt != "" || len(s.folder) > 0 || gone == nil || !gone.proven)
+	switch {
+	case own >= 0 && (!IsURL(o.File) || own == 0):
+		r.takeObject(key, o, list[own], list)
+	case IsURL(o.File) && len(list) > 0:
+		r.takeObject(key, o, list[0], list)
+	case IsURL(o.File):
+		if refused != "" || f == nil || f.doubtful() {
+			r.objects[key] = o
+			r.heldFiles[o.File] = f != nil && (f.wrong() || f.trouble != "")
+		}
+	case inDoubt, f != nil && (slices.Contains(f.RefusedObjects, key) || f.mayGive()):
+		r.objects[key] = o
+		if f != nil && f.wrong() {
+			r.heldFiles[o.File] = true
+		}
+		r.rejectObjects(o, list)
+	case len(list) > 0:
+		r.takeObject(key, nil, list[0], list) // it was deleted there, and is created here
+	case refused != "": // moved, and spoilt on the way
+		r.objects[key], r.heldFiles[refused] = o.In(refused), true
+	case r.doubt != "" || gone == nil || !gone.proven:
+		r.objects[key] = o
+	case r.successor(gone) != "": // renamed, and spoilt on the way
+		r.objects[key] = o.In(r.successor(gone))
+	}
+}
+
+// takeObject lets a claim win. One with the same content as before is the same object.
+func (r *resolution) takeObject(key ObjectKey, before *Object, c objectClaim, all []objectClaim) {
+	switch {
+	case before == nil:
+		r.objects[key] = c.Object
+	case before.Same(c.Object):
+		r.objects[key] = before.In(c.path)
+	case !before.MayBecome(c.Object):
+		r.objects[key], r.heldFiles[c.path] = before.In(c.path), true
+		r.dropObject(c, fmt.Sprintf("%s is immutable, and its content stays: give the new content another name, "+
+			"or remove the object and add it again", key))
+	default:
+		r.objects[key] = c.Object
+	}
+	r.rejectObjects(r.objects[key], all)
+}
+
+// rejectObjects reports to every other file that gives an object which file has it.
+func (r *resolution) rejectObjects(o *Object, all []objectClaim) {
+	for _, c := range all {
+		if c.path != o.File {
+			r.dropObject(c, fmt.Sprintf("%s gives the %s already: remove one of the two, or rename it", o.File, o))
+		}
+	}
+}
+
+func (r *resolution) dropObject(c objectClaim, why string) {
+	r.extra[c.path] = append(r.extra[c.path], decode.Problem{
+		File: c.path, Line: c.Line, Column: c.Column, Field: "metadata.name", Message: why,
+	})
+}
+
+// sorted returns the objects in order.
+func sorted(objects map[ObjectKey]*Object) []*Object {
+	var all []*Object
+	for _, key := range slices.SortedFunc(maps.Keys(objects), ObjectKey.Compare) {
+		all = append(all, objects[key])
+	}
+	return all
+}
+
+// givesObject reports whether the object can be made from the file.
+func (f *fileState) givesObject(key ObjectKey) bool {
+	return slices.ContainsFunc(f.Objects, func(o documents.FoundObject) bool { return o.Key() == key })
+}
+
+// countObjects is countAbsences for objects.
+func (s *Source) countObjects(now time.Time, complete bool) {
+	for key, o := range s.objects {
+		f, a := s.files[o.File], s.objectsGone[key]
+		switch {
+		case IsURL(o.File), f != nil && (f.givesObject(key) || slices.Contains(f.RefusedObjects, key) || f.mayGive()):
+			delete(s.objectsGone, key)
+		case a == nil:
+			s.objectsGone[key] = &absence{since: now}
+		case complete && now.Sub(a.since) >= s.Settle:
+			a.proven = true
+		}
+	}
+	maps.DeleteFunc(s.objectsGone, func(key ObjectKey, _ *absence) bool { return s.objects[key] == nil })
+}
+
+// absences yields those of pods and of objects.
+func (s *Source) absences() iter.Seq[*absence] {
+	return func(yield func(*absence) bool) {
+		for _, a := range s.absent {
+			if !yield(a) {
+				return
+			}
+		}
+		for _, a := range s.objectsGone {
+			if !yield(a) {
+				return
+			}
+		}
+	}
+}
+
+// forgetAbsences makes all count from the next complete look on.
+func (s *Source) forgetAbsences() {
+	clear(s.absent)
+	clear(s.objectsGone)
+}
+
+// knowObjects takes the objects that there were.
+func (s *Source) knowObjects() {
+	for _, o := range s.KnownObjects {
+		if IsURL(o.File) && s.URL != "" { // another one before: this one's answer decides
+			o = o.In(s.urlName)
+		}
+		s.objects[o.Key()] = o
+	}
+	s.savedObjects = sorted(s.objects)
+}
+
+// rememberObjects has the objects saved if they changed, as remember has the record.
+func (s *Source) rememberObjects(now time.Time) {
+	all := sorted(s.objects)
+	if s.SaveObjects == nil || now.Before(s.saveObjectsAt) || slices.Equal(all, s.savedObjects) {
+		return
+	}
+	err := s.SaveObjects(all)
+	if err == nil {
+		s.savedObjects, s.saveObjectsAt = all, time.Time{}
+		return
+	}
+	if s.saveObjectsAt.IsZero() {
+		s.Log.Error("the ConfigMaps and Secrets cannot be saved; after a restart only those that the manifests give then are known", "err", err)
+	}
+	s.saveObjectsAt = now.Add(retryFolder)
+}

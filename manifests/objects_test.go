@@ -1,0 +1,215 @@
+package manifests
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func mapYAML(name, value string, more ...string) string {
+	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\ndata: {k: %q}\n%s", name, value, strings.Join(more, "\n"))
+}
+
+// describeObjects: "x@file=value ... | held:file bad:file: problem".
+func describeObjects(s Snapshot) string {
+	var parts []string
+	for _, o := range s.Objects {
+		value := ""
+		if o.ConfigMap != nil {
+			value = o.ConfigMap.Data["k"]
+		}
+		parts = append(parts, o.Key().Name+"@"+filepath.Base(o.File)+"="+value)
+	}
+	for _, f := range s.Files {
+		if f.Held {
+			parts = append(parts, "held:"+filepath.Base(f.Path))
+		}
+		for _, p := range f.Problems {
+			if !p.Warning {
+				parts = append(parts, "bad:"+filepath.Base(f.Path))
+				break
+			}
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// put writes a file of the folder and looks at it.
+func (p *looker) place(name, text string) *looker {
+	p.Helper()
+	must(p.T, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600))
+	return p.lookAgain()
+}
+
+// lookAgain looks until all that is gone must be known to be.
+func (p *looker) lookAgain() *looker {
+	for range 3 {
+		p.full, p.now = true, p.now.Add(p.Settle+noWriter)
+		p.step(p.now)
+	}
+	return p
+}
+
+func (p *looker) hasObjects(want string) {
+	p.Helper()
+	if got := describeObjects(*p.last); got != want {
+		p.Errorf("objects %q, want %q", got, want)
+	}
+}
+
+func TestObjectsComeChangeAndGoWithTheirFiles(t *testing.T) {
+	p := at(t, t.TempDir(), nil)
+	p.place("a.yaml", mapYAML("x", "1")+"---\n"+podYAML("web")+"---\n"+mapYAML("z", "1")).hasObjects("x@a.yaml=1 z@a.yaml=1")
+	same := p.last.Objects[1]
+	p.place("a.yaml", mapYAML("x", "2")+"---\n"+podYAML("web")+"---\n"+mapYAML("z", "1")).hasObjects("x@a.yaml=2 z@a.yaml=1")
+	if p.last.Objects[1] != same {
+		t.Error("an object that did not change is another one")
+	}
+	p.place("a.yaml", podYAML("web")+"---\n"+mapYAML("z", "1")).hasObjects("z@a.yaml=1")
+	must(t, os.Rename(p.dir+"/a.yaml", p.dir+"/b.yaml"))
+	p.lookAgain().hasObjects("z@b.yaml=1")
+	must(t, os.Remove(p.dir+"/b.yaml"))
+	p.lookAgain().hasObjects("")
+}
+
+// An object goes only when that is proven, as a pod does.
+func TestOnlyProofRemovesAnObject(t *testing.T) {
+	both := mapYAML("x", "1") + "---\n" + mapYAML("z", "1")
+	rows := []struct {
+		name string
+		do   func(p *looker)
+		want string
+	}{
+		{"a file that cannot be parsed", func(p *looker) { p.place("a.yaml", "kind: [\n") }, "x@a.yaml=1 z@a.yaml=1 held:a.yaml bad:a.yaml"},
+		{"an empty file", func(p *looker) { p.place("a.yaml", "") }, "x@a.yaml=1 z@a.yaml=1 held:a.yaml bad:a.yaml"},
+		{"one that is wrong", func(p *looker) { p.place("a.yaml", mapYAML("x", "2")+"---\n"+mapYAML("z", "2", "dat: {}")) },
+			"x@a.yaml=2 z@a.yaml=1 held:a.yaml bad:a.yaml"},
+		{"one that is gone beside an error", func(p *looker) { p.place("a.yaml", mapYAML("x", "2")+"---\n"+podYAML("web", "foo: bar")) },
+			"x@a.yaml=2 z@a.yaml=1 held:a.yaml bad:a.yaml"},
+		{"a folder that is gone", func(p *looker) { must(p.T, os.Rename(p.dir, p.dir+".away")) }, "x@a.yaml=1 z@a.yaml=1"},
+		{"a file that moved and is wrong there", func(p *looker) {
+			must(p.T, os.Remove(p.dir+"/a.yaml"))
+			p.place("b.yaml", mapYAML("x", "2", "dat: {}"))
+		}, "x@b.yaml=1 held:b.yaml bad:b.yaml"},
+		{"a pipe in its place", func(p *looker) {
+			must(p.T, errors.Join(os.Remove(p.dir+"/a.yaml"), os.Mkdir(p.dir+"/a.yaml", 0o700)))
+		}, "x@a.yaml=1 z@a.yaml=1 held:a.yaml bad:a.yaml"},
+		{"its removal", func(p *looker) { must(p.T, os.Remove(p.dir+"/a.yaml")) }, ""},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			p := at(t, t.TempDir(), nil)
+			p.place("a.yaml", both).hasObjects("x@a.yaml=1 z@a.yaml=1")
+			row.do(p)
+			p.lookAgain().hasObjects(row.want)
+		})
+	}
+}
+
+func TestAnObjectThatIsGoneForAMomentStays(t *testing.T) {
+	p := at(t, t.TempDir(), nil)
+	p.place("a.yaml", mapYAML("x", "1"))
+	must(t, os.Remove(p.dir+"/a.yaml"))
+	p.full = true
+	p.step(p.now)
+	p.hasObjects("x@a.yaml=1")
+	if due := p.wake(); due.After(p.now.Add(p.Settle)) {
+		t.Errorf("looks again only after %s", due.Sub(p.now))
+	}
+}
+
+// Of two files for one object the one in use stays, and the other is a problem.
+func TestTheFileInUseKeepsItsObject(t *testing.T) {
+	p := at(t, t.TempDir(), nil)
+	p.place("b.yaml", mapYAML("x", "b")).hasObjects("x@b.yaml=b")
+	p.place("a.yaml", mapYAML("x", "a")).hasObjects("x@b.yaml=b bad:a.yaml")
+	if got, want := p.last.Files[0].Problems[0].Error(), p.dir+"/a.yaml:1:1: metadata.name: "+p.dir+
+		"/b.yaml gives the ConfigMap default/x already: remove one of the two, or rename it"; got != want {
+		t.Errorf("problem %q\nwant %q", got, want)
+	}
+	must(t, os.Remove(p.dir+"/b.yaml"))
+	p.lookAgain().hasObjects("x@a.yaml=a")
+}
+
+func TestAnImmutableObjectKeepsItsContent(t *testing.T) {
+	p := at(t, t.TempDir(), nil)
+	p.place("a.yaml", mapYAML("x", "1", "immutable: true"))
+	p.place("a.yaml", mapYAML("x", "2", "immutable: true")).hasObjects("x@a.yaml=1 held:a.yaml bad:a.yaml")
+	if got := p.last.Files[0].Problems[0].Message; !strings.HasPrefix(got, "ConfigMap default/x is immutable, and its content stays: give ") {
+		t.Errorf("problem %q", got)
+	}
+	p.place("a.yaml", mapYAML("x", "1")).hasObjects("x@a.yaml=1 held:a.yaml bad:a.yaml")
+	p.place("a.yaml", podYAML("web")).hasObjects("")
+	p.place("a.yaml", mapYAML("x", "2", "immutable: true")).hasObjects("x@a.yaml=2")
+}
+
+func TestObjectsOfTheURLFollowItsAnswers(t *testing.T) {
+	p := at(t, t.TempDir(), asks)
+	get := func(a Answer, want string) {
+		t.Helper()
+		p.answered(a)
+		p.step(p.now)
+		p.hasObjects(want)
+	}
+	get(Answer{Data: []byte(mapYAML("x", "1"))}, "x@pods=1")
+	get(Answer{Problem: "answers 500"}, "x@pods=1 held:pods bad:pods")
+	get(Answer{Data: []byte("kind: [\n")}, "x@pods=1 held:pods bad:pods")
+	get(Answer{Data: []byte(podYAML("a")), Unproven: true}, "x@pods=1")
+	get(Answer{Data: []byte(mapYAML("x", "2"))}, "x@pods=2")
+	p.place("a.yaml", mapYAML("x", "3")).hasObjects("x@a.yaml=3 bad:pods")
+	must(t, os.Remove(p.dir+"/a.yaml"))
+	p.lookAgain().hasObjects("x@pods=2")
+	get(Answer{Data: []byte(podYAML("a"))}, "")
+}
+
+// What one agent saved the next one knows, until the folder proves it gone.
+func TestObjectsOutliveAnAgent(t *testing.T) {
+	var saved []*Object
+	dir := t.TempDir()
+	remembers := func(c *SourceConfig) {
+		c.KnownObjects = saved
+		c.SaveObjects = func(all []*Object) error { saved = all; return nil }
+	}
+	p := at(t, dir, remembers)
+	p.place("a.yaml", mapYAML("x", "1"))
+	if len(saved) != 1 {
+		t.Fatalf("saved %v", saved)
+	}
+	must(t, os.WriteFile(dir+"/a.yaml", []byte("kind: [\n"), 0o600))
+	next := at(t, dir, remembers)
+	next.lookAgain().hasObjects("x@a.yaml=1 held:a.yaml bad:a.yaml")
+	must(t, os.Remove(dir+"/a.yaml"))
+	next.lookAgain().hasObjects("")
+	if len(saved) != 0 {
+		t.Errorf("saved %v", saved)
+	}
+}
+
+func TestObjectsThatCannotBeSavedAreSavedLater(t *testing.T) {
+	var log bytes.Buffer
+	full, saves := true, 0
+	p := at(t, t.TempDir(), func(c *SourceConfig) {
+		c.Log = slog.New(slog.NewTextHandler(&log, nil))
+		c.SaveObjects = func([]*Object) error {
+			if saves++; full {
+				return errors.New("disk full")
+			}
+			return nil
+		}
+	})
+	p.place("a.yaml", mapYAML("x", "1")).hasObjects("x@a.yaml=1")
+	if saves < 2 || strings.Count(log.String(), "cannot be saved") != 1 {
+		t.Errorf("%d saves, log %q", saves, &log)
+	}
+	full = false
+	p.lookAgain()
+	before := saves
+	if p.lookAgain(); saves != before {
+		t.Error("saved again without a change")
+	}
+}
