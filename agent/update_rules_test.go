@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"monopod/agent/config"
 	"monopod/cri/critest"
 	"monopod/manifests"

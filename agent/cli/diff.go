@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"monopod/agent/cli/check"
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/diff"
 	"monopod/agent/cli/print"
@@ -71,13 +72,13 @@ func diffOf(c *cli.Context, o *Options) (diff.Report, error) {
 		return none, err
 	}
 	cfg = diff.Settings(c.Context, k, o.Socket, cfg, command.GivenBy(c, "config") == "")
-	v, err := checkAll(c.Context, cfg, nil, args, c.App.Reader)
+	v, err := check.All(c.Context, cfg, nil, args, c.App.Reader)
 	if err != nil {
 		return none, err
 	}
-	v.checkUIDs()
+	v.CheckUIDs()
 	refused := false
-	for _, f := range v.files {
+	for _, f := range v.Files {
 		for _, p := range f.Problems {
 			fmt.Fprintln(c.App.ErrWriter, print.ProblemLine(p, ""))
 			refused = refused || !p.Warning
@@ -87,5 +88,5 @@ func diffOf(c *cli.Context, o *Options) (diff.Report, error) {
 		return none, fmt.Errorf("nothing was compared: a manifest is refused")
 	}
 	whole := c.Bool("prune") || slices.ContainsFunc(folders, func(dir string) bool { return diff.Same(dir, k.Manifests.Dir) })
-	return diff.Of(k, v.pods, v.from, whole), nil
+	return diff.Of(k, v.Pods, v.From, whole), nil
 }

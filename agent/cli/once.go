@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -17,6 +16,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent"
+	"monopod/agent/cli/check"
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
 	"monopod/agent/config"
@@ -141,7 +141,7 @@ func runOnce(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range good.pods {
+	for _, p := range good.Pods {
 		run.Pods = append(run.Pods, p.Pod)
 	}
 	if err := completeOnce(&run, c); err != nil {
@@ -154,7 +154,7 @@ func runOnce(c *cli.Context) error {
 	if cfg.Root, err = once.MakeRoot(c.String("dir")); err != nil {
 		return cli.Exit(err, exitBroken)
 	}
-	code, err := startRun(c.Context, cfg, &agent.Once{Pods: good.pods, Objects: good.objects}, options, run)
+	code, err := startRun(c.Context, cfg, &agent.Once{Pods: good.Pods, Objects: good.Objects}, options, run)
 	if err != nil {
 		os.RemoveAll(cfg.Root) // nothing was started
 	}
@@ -187,18 +187,18 @@ func completeOnce(run *once.Config, c *cli.Context) (err error) {
 
 // onlyGood returns the pods and objects of the arguments. If one is refused, or a pod
 // refers to what no file gives, it prints all problems, and returns none.
-func onlyGood(c *cli.Context, cfg config.Config, fill *manifests.Fill, ci once.Pipeline) (*validation, error) {
-	v, err := checkAll(c.Context, cfg, fill, c.Args().Slice(), c.App.Reader)
+func onlyGood(c *cli.Context, cfg config.Config, fill *manifests.Fill, ci once.Pipeline) (*check.Result, error) {
+	v, err := check.All(c.Context, cfg, fill, c.Args().Slice(), c.App.Reader)
 	if err != nil {
 		return nil, command.UsageError("%v", err)
 	}
-	v.checkObjects(": add it to the files of the run, which are read once", false)
+	v.CheckObjects(": add it to the files of the run, which are read once", false)
 	var text bytes.Buffer
-	n, err := PrintProblems(&text, v.files)
+	n, err := check.Print(&text, v.Files)
 	if err == nil && n.Problems+n.Warnings > 0 {
 		_, err = c.App.ErrWriter.Write(text.Bytes())
 	}
-	for _, file := range v.files {
+	for _, file := range v.Files {
 		for _, p := range file.Problems {
 			ci.Problem(p)
 		}
@@ -208,37 +208,18 @@ func onlyGood(c *cli.Context, cfg config.Config, fill *manifests.Fill, ci once.P
 		return nil, err
 	case n.Problems > 0:
 		return nil, command.UsageError("")
-	case len(v.pods) == 0:
+	case len(v.Pods) == 0:
 		return nil, command.UsageError("there are no pods in %s", c.Args().First())
 	}
 	if none := fill.Unused(); len(none) > 0 {
 		return nil, command.UsageError("--set: no pod has a container %s", strings.Join(none, ", "))
 	}
 	var pods []*v1.Pod
-	for _, p := range v.pods {
+	for _, p := range v.Pods {
 		pods = append(pods, p.Pod)
 	}
 	once.Fresh(pods)
 	return v, nil
-}
-
-// readAll reads to the end, unless ctx ends before, or it is too much.
-func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
-	type result struct {
-		text []byte
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() { // ends with the process if the input has no end
-		text, err := manifests.ReadBounded(r)
-		done <- result{text, err}
-	}()
-	select {
-	case all := <-done:
-		return all.text, all.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }
 
 // removeRun removes what a run left.

@@ -1,4 +1,4 @@
-package cli
+package check
 
 import (
 	"cmp"
@@ -20,22 +20,22 @@ func placed(path string, p manifests.Placed, field, message string) status.Probl
 }
 
 // report adds a problem with a pod's field to those of its file, in order of line.
-func (v *validation) report(p *manifests.Pod, field, message string, warning bool) {
-	path := v.from[p.Key().String()]
+func (v *Result) report(p *manifests.Pod, field, message string, warning bool) {
+	path := v.From[p.Key().String()]
 	problem := placed(path, manifests.Placed{Pod: p, At: v.at[p.Key()]}, field, message)
 	problem.Warning = warning
-	f := &v.files[slices.IndexFunc(v.files, func(f Checked) bool { return f.Path == path })]
+	f := &v.Files[slices.IndexFunc(v.Files, func(f File) bool { return f.Path == path })]
 	f.Problems = append(f.Problems, problem)
 	slices.SortStableFunc(f.Problems, func(a, b status.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 }
 
-// checkUIDs finds the pods whose uid another pod has, of which the agent would
+// CheckUIDs finds the pods whose uid another pod has, of which the agent would
 // run one.
-func (v *validation) checkUIDs() {
+func (v *Result) CheckUIDs() {
 	first := map[types.UID]*manifests.Pod{}
-	for _, p := range v.pods {
+	for _, p := range v.Pods {
 		if other, taken := first[p.UID]; taken {
 			v.report(p, "metadata.uid", manifests.UIDTaken(other), false)
 		} else {
@@ -44,11 +44,11 @@ func (v *validation) checkUIDs() {
 	}
 }
 
-// checkObjects reports the pods that refer to a ConfigMap, Secret or key which is not
+// CheckObjects reports the pods that refer to a ConfigMap, Secret or key which is not
 // there; more is what follows from it.
-func (v *validation) checkObjects(more string, warning bool) {
-	all := objects.NewSet(v.objects)
-	for _, p := range v.pods {
+func (v *Result) CheckObjects(more string, warning bool) {
+	all := objects.NewSet(v.Objects)
+	for _, p := range v.Pods {
 		if missing := all.Missing(p.Pod); missing != "" {
 			v.report(p, "spec", missing+more, warning)
 		}
@@ -64,9 +64,9 @@ type wanted struct {
 
 // checkPorts warns of pods that want a port of the machine which a pod before them
 // wants: the agent admits one of them.
-func (v *validation) checkPorts() {
+func (v *Result) checkPorts() {
 	before := map[int32][]wanted{}
-	for _, p := range v.pods {
+	for _, p := range v.Pods {
 		for port, h := range defaults.HostPorts(&p.Spec) {
 			w := wanted{h, p, port.Child(defaults.HostPortField(&p.Spec)).String()}
 			other := slices.IndexFunc(before[h.Port], func(o wanted) bool { return o.by != p && o.Overlaps(h) })
@@ -78,9 +78,9 @@ func (v *validation) checkPorts() {
 	}
 }
 
-func (v *validation) portTaken(w, first wanted) {
+func (v *Result) portTaken(w, first wanted) {
 	key := first.by.Key()
 	v.report(w.by, w.field, fmt.Sprintf(
 		"%s port %d of the machine is wanted by %s too (%s:%d): the agent runs only one of the two pods; give one of them another port",
-		w.Protocol, w.Port, key, v.from[key.String()], v.at[key](first.field).Line), true)
+		w.Protocol, w.Port, key, v.From[key.String()], v.at[key](first.field).Line), true)
 }

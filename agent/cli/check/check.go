@@ -1,0 +1,151 @@
+package check
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"monopod/agent/config"
+	"monopod/agent/status"
+	"monopod/manifests"
+)
+
+// All checks all that the arguments stand for; "-" is stdin.
+func All(ctx context.Context, cfg config.Config, fill *manifests.Fill, args []string, stdin io.Reader) (*Result, error) {
+	node := cfg.NodeName
+	if node == "" {
+		node, _ = os.Hostname()
+	}
+	v := &Result{From: map[string]string{}, at: map[manifests.Key]func(string) manifests.Place{}}
+	v.options = manifests.Options{
+		NodeName: strings.ToLower(node), NameSuffix: cfg.PodNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses, Fill: fill}
+	for _, arg := range args {
+		if err := v.add(ctx, arg, stdin); err != nil {
+			return nil, err
+		}
+	}
+	v.checkPorts()
+	return v, nil
+}
+
+// Result gathers the problems of the files that are checked together.
+type Result struct {
+	options manifests.Options
+	Files   []File
+	Pods    []*manifests.Pod // that are fit to run
+	Objects []*manifests.Object
+	From    map[string]string // which file gives a pod, or an object
+	at      map[manifests.Key]func(field string) manifests.Place
+}
+
+// add checks what one argument stands for; "-" is stdin.
+func (v *Result) add(ctx context.Context, arg string, stdin io.Reader) error {
+	if arg == "-" {
+		return v.stream(ctx, arg, stdin)
+	}
+	if info, err := os.Stat(arg); err == nil && info.Mode()&fs.ModeNamedPipe != 0 { // such as <(helm template .)
+		pipe, err := os.OpenFile(arg, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		defer pipe.Close()
+		return v.stream(ctx, arg, pipe)
+	}
+	paths, err := manifests.Paths(arg)
+	if err != nil {
+		return fmt.Errorf("%s: %w", arg, cmp.Or(errors.Unwrap(err), err))
+	}
+	for _, path := range paths {
+		if data, err := manifests.ReadFile(path); err != nil {
+			v.unread(path, err)
+		} else {
+			v.check(path, data)
+		}
+	}
+	return nil
+}
+
+// stream checks what comes from standard input or from a pipe.
+func (v *Result) stream(ctx context.Context, path string, r io.Reader) error {
+	data, err := readAll(ctx, r)
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w", path, err)
+	case err != nil:
+		v.unread(path, err)
+	default:
+		v.check(path, data)
+	}
+	return nil
+}
+
+// unread reports a file that cannot be read.
+func (v *Result) unread(path string, err error) {
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner
+	}
+	v.Files = append(v.Files, File{Path: path, Problems: []status.Problem{{File: path, Message: err.Error()}}})
+}
+
+// check checks one file. Two pods of one name are a problem, even in two files.
+func (v *Result) check(path string, data []byte) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		abs = path
+	}
+	pods, objects, found := manifests.DecodePlaced(abs, data, v.options)
+	f := File{Path: path}
+	for _, p := range found {
+		p.File = path
+		f.Problems = append(f.Problems, p)
+	}
+	for _, o := range objects {
+		if first, twice := v.From[o.String()]; twice {
+			f.Problems = append(f.Problems, status.Problem{File: path, Line: o.Line, Column: o.Column,
+				Message: fmt.Sprintf("%s is in %s already: one of the two must go", o, first)})
+			continue
+		}
+		v.From[o.String()] = path
+		v.Objects, f.Objects = append(v.Objects, o.Object), append(f.Objects, o.String())
+	}
+	for _, p := range pods {
+		key := p.Key().String()
+		if first, twice := v.From[key]; twice {
+			f.Problems = append(f.Problems, placed(path, p, "metadata.name",
+				fmt.Sprintf("pod %s is in %s already: one of the two must go", key, first)))
+			continue
+		}
+		v.From[key] = path
+		v.Pods, v.at[p.Key()] = append(v.Pods, p.Pod), p.At
+		containers := len(slices.Concat(p.Spec.InitContainers, p.Spec.Containers))
+		f.Pods = append(f.Pods, Pod{Name: key, Containers: containers})
+	}
+	v.Files = append(v.Files, f)
+}
+
+// readAll reads to the end, unless ctx ends before, or it is too much.
+func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
+	type result struct {
+		text []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() { // ends with the process if the input has no end
+		text, err := manifests.ReadBounded(r)
+		done <- result{text, err}
+	}()
+	select {
+	case all := <-done:
+		return all.text, all.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}

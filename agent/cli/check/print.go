@@ -1,0 +1,89 @@
+// Package check checks manifests as the agent would.
+package check
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"monopod/agent/cli/print"
+	"monopod/agent/status"
+)
+
+// File is one file that `monopod validate` looked at.
+type File struct {
+	Path     string // as the person gave it
+	Pods     []Pod
+	Objects  []string         // ConfigMaps and Secrets, such as "ConfigMap default/app"
+	Problems []status.Problem // with File as the person gave it
+}
+
+// Pod is a pod that is fit to run.
+type Pod struct {
+	Name       string // namespace/name
+	Containers int    // init containers included
+}
+
+// Counts sums up what was checked.
+type Counts struct{ Files, Pods, Problems, Warnings int }
+
+// Print prints the problems of each file, the pods of each file that
+// has none but warnings, and a line that sums up. The files are good if
+// Problems is 0.
+func Print(w io.Writer, files []File) (Counts, error) {
+	n := Counts{Files: len(files)}
+	var out strings.Builder
+	var good print.Table
+	for _, f := range files {
+		n.Pods += len(f.Pods)
+		warnings := 0
+		for _, p := range f.Problems {
+			if p.Warning {
+				warnings++
+			}
+			fmt.Fprintln(&out, print.ProblemLine(p, ""))
+		}
+		n.Warnings += warnings
+		n.Problems += len(f.Problems) - warnings
+		if warnings == len(f.Problems) {
+			addFile(&good, f)
+		}
+	}
+	good.Print(&out)
+	fmt.Fprintln(&out, n)
+	_, err := io.WriteString(w, out.String())
+	return n, err
+}
+
+// addFile adds a line for each pod of a good file.
+func addFile(t *print.Table, f File) {
+	for _, p := range f.Pods {
+		t.Line("ok", f.Path, p.Name+" ("+count(p.Containers, "container")+")")
+	}
+	for _, o := range f.Objects {
+		t.Line("ok", f.Path, o)
+	}
+	if len(f.Pods)+len(f.Objects) == 0 {
+		t.Line("ok", f.Path, "no pods")
+	}
+}
+
+// String is such as "3 files, 5 pods, 2 problems, 1 warning".
+func (n Counts) String() string {
+	s := count(n.Files, "file") + ", " + count(n.Pods, "pod") + ", " + count(n.Problems, "problem")
+	if n.Warnings > 0 {
+		s += ", " + count(n.Warnings, "warning")
+	}
+	return s
+}
+
+func count(n int, noun string) string {
+	switch n {
+	case 0:
+		return "no " + noun + "s"
+	case 1:
+		return "1 " + noun
+	default:
+		return fmt.Sprintf("%d %ss", n, noun)
+	}
+}
