@@ -85,6 +85,9 @@ func TestASandboxWithoutAddressIsNotMadeWithoutEnd(t *testing.T) {
 		if n := len(r.Sandboxes()); n > 3 {
 			t.Errorf("%d sandboxes are left", n)
 		}
+		if c := condition0(r.status("default/web-n")); c.Reason != plan.SandboxUnusable || !strings.Contains(c.Message, "its sandbox has no address; it was made again") {
+			t.Errorf("condition %+v", c)
+		}
 	})
 }
 

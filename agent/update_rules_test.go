@@ -145,7 +145,7 @@ func TestAVersionThatEndsMakesWayForTheOneThatWaits(t *testing.T) {
 // A pod that refers to what is not there waits for that.
 func TestAnUpdateWaitsForWhatItRefersTo(t *testing.T) {
 	live(t, func(r *rig) {
-		next := manifest("web", "img:2", "volumes: [{name: v, configMap: {name: settings}}]")
+		next := strings.Replace(refers("web", "env: [{name: A, valueFrom: {configMapKeyRef: {name: settings, key: k}}}]"), "img:1", "img:2", 1)
 		r.want(manifest("web", "img:1"))
 		r.stopsNothing(func() {
 			r.want(next)

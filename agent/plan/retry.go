@@ -106,6 +106,9 @@ func (s *Facts) mayDo(p *Plan, a Action) bool {
 // backOffReset ends that.
 const remakeMax = time.Minute
 
+// SandboxUnusable is the reason of a condition: sandboxes are made again and again.
+const SandboxUnusable = "SandboxUnusable"
+
 // Remade returns the failure state of sandboxes after one was made.
 func (f Failure) Remade(now time.Time) Failure {
 	made := 1

@@ -111,8 +111,12 @@ func conditions(s *plan.Facts, st *v1.PodStatus, last []v1.PodCondition) []v1.Po
 	pod := s.Pod.Pod
 	up := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue}
 	ended := st.Phase == v1.PodSucceeded || st.Phase == v1.PodFailed // its sandbox is stopped
-	if ended || plan.SandboxTrouble(pod, s.Instance()) != "" {
-		w := s.Failures[plan.SandboxFailure].Waiting
+	if trouble := plan.SandboxTrouble(pod, s.Instance()); ended || trouble != "" {
+		f := s.Failures[plan.SandboxFailure]
+		w := f.Waiting
+		if w.Reason == "" && f.Made > 1 && !ended {
+			w = plan.Waiting{Reason: plan.SandboxUnusable, Message: fmt.Sprintf("%s; it was made again %d times", trouble, f.Made-1)}
+		}
 		if n, waits := s.NetworkWait(); waits && !ended {
 			w = n
 		}
