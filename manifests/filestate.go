@@ -25,13 +25,14 @@ const (
 // fileState is what the Source knows of one file that is there.
 type fileState struct {
 	documents.Content
-	sig     signature   // of the version that was read; zero: look again
-	hash    string      // the SHA-256 in hex of the bytes that are the content; "": none are
-	link    bool        // the path is a symlink
-	mode    fs.FileMode // its permissions
-	pending bool        // never read to the end yet
-	open    bool        // was read while a writer had it open: more may follow
-	since   time.Time   // when it appeared
+	alone   documents.Content // the same, without what other files give
+	sig     signature         // of the version that was read; zero: look again
+	hash    string            // the SHA-256 in hex of the bytes that are the content; "": none are
+	link    bool              // the path is a symlink
+	mode    fs.FileMode       // its permissions
+	pending bool              // never read to the end yet
+	open    bool              // was read while a writer had it open: more may follow
+	since   time.Time         // when it appeared
 
 	stale    bool   // of a URL: not said by its last answer
 	unproven bool   // of a URL: its answer may have been cut short
@@ -88,8 +89,27 @@ func (s *Source) read(path string, f *fileState, now time.Time) {
 	}
 	hash := hashOf(r.data)
 	if f.hash != hash {
-		f.Content, f.hash = documents.Read(path, r.data, s.Options), hash
+		f.hold(documents.Read(path, r.data, s.Options))
+		f.hash = hash
 		s.tellFaults(path, f.Faults)
+	}
+}
+
+// hold takes over what a file says.
+func (f *fileState) hold(c documents.Content) { f.Content, f.alone = c, c }
+
+// joinClaims lets pods use the PersistentVolumeClaims of other files.
+func (s *Source) joinClaims() {
+	all := map[Key]bool{}
+	for _, f := range s.files {
+		for _, c := range f.alone.Claims {
+			all[c] = true
+		}
+	}
+	for _, f := range s.files {
+		if len(f.alone.Lacking) > 0 {
+			f.Content = f.alone.Given(all)
+		}
 	}
 }
 
@@ -129,10 +149,10 @@ func (f *fileState) fail(path string, err error) {
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	f.Content = documents.Content{
+	f.hold(documents.Content{
 		Unclear:  true,
 		Problems: []decode.Problem{{File: path, Message: fmt.Sprintf("cannot be read: %v", err)}},
-	}
+	})
 	f.sig, f.hash, f.pending = signature{}, "", false
 	f.rest()
 }

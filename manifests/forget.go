@@ -100,6 +100,7 @@ func (f *fileState) gives(key Key) bool {
 func (f *fileState) lose(key Key) {
 	if f.gives(key) {
 		f.Pods = slices.DeleteFunc(slices.Clone(f.Pods), func(p documents.Found) bool { return p.Key() == key })
+		f.alone = f.Content
 		f.hash, f.sig = "", signature{}
 	}
 }

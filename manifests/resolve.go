@@ -37,6 +37,7 @@ type resolution struct {
 
 // resolve decides which pods are desired and makes them current.
 func (s *Source) resolve() Snapshot {
+	s.joinClaims()
 	r := &resolution{
 		source: s, claims: map[Key][]claim{}, refused: map[Key]string{}, pods: map[Key]*Pod{},
 		held: map[Key]bool{}, extra: map[string][]decode.Problem{}, lost: map[string]map[Key]bool{}, doubt: s.doubt(),

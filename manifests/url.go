@@ -122,7 +122,8 @@ func (s *Source) decodeAnswer(f *fileState, a Answer) bool {
 	}
 	o := s.Options
 	o.URL = s.URL
-	f.Content, f.hash, f.pending = documents.Read(s.urlName, a.Data, o), hash, false
+	f.hold(documents.Read(s.urlName, a.Data, o))
+	f.hash, f.pending = hash, false
 	s.tellFaults(s.urlName, f.Faults)
 	return true
 }

@@ -223,7 +223,7 @@ func TestClaimVolumes(t *testing.T) {
 	for _, tt := range []struct{ volume, problems string }{
 		{"{claimName: data}", ""},
 		{"{claimName: data, readOnly: true}", ""},
-		{"{claimName: other}", "6:58 spec.volumes[0].persistentVolumeClaim.claimName: this file gives no PersistentVolumeClaim other"},
+		{"{claimName: other}", "6:58 spec.volumes[0].persistentVolumeClaim.claimName: no file gives the PersistentVolumeClaim other"},
 		{"{}", "6:23 spec.volumes[0].persistentVolumeClaim.claimName: Required value"},
 		{"{claimName: a/b}", `6:58 spec.volumes[0].persistentVolumeClaim.claimName: Invalid value: "a/b"`},
 		{"{claimName: " + long + "}", "6:58 spec.volumes[0].persistentVolumeClaim.claimName: Too long"},
@@ -238,6 +238,38 @@ func TestClaimVolumes(t *testing.T) {
 			t.Errorf("%s: no claim", tt.volume)
 		}
 	}
+}
+
+// A claim may stand in any file of the folder. Once it is gone the last good version runs on.
+func TestAClaimOfAnotherFileCounts(t *testing.T) {
+	const lacks = "no file gives the PersistentVolumeClaim data"
+	claim := "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"
+	says := func(p *looker, want bool) {
+		t.Helper()
+		said := slices.ContainsFunc(p.last.Files, func(f File) bool {
+			return slices.ContainsFunc(f.Problems, func(q decode.Problem) bool { return strings.Contains(q.Message, lacks) })
+		})
+		if said != want {
+			t.Errorf("it is said: %v, of %+v", said, p.last.Files)
+		}
+	}
+	p := at(t, t.TempDir(), nil)
+	p.place("a.yaml", podYAML("web", "volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]"))
+	if len(p.last.Pods) != 0 {
+		t.Fatalf("%d pods", len(p.last.Pods))
+	}
+	says(p, true)
+	p.place("z.yaml", claim)
+	if len(p.last.Pods) != 1 || p.last.Pods[0].File != p.dir+"/a.yaml" {
+		t.Fatalf("with the claim: %v", p.last.Pods)
+	}
+	says(p, false)
+	must(t, os.Remove(p.dir+"/z.yaml"))
+	p.lookAgain()
+	if len(p.last.Pods) != 1 {
+		t.Errorf("without the claim %d pods run", len(p.last.Pods))
+	}
+	says(p, true)
 }
 
 // A Job's pod is run again as often as the Job says; that alone is no other pod, which

@@ -176,3 +176,22 @@ func TestPrintProblems(t *testing.T) {
 		})
 	}
 }
+
+// Files that are checked together give each other their claims.
+func TestValidateKnowsTheClaimsOfOtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	pod, claim := filepath.Join(dir, "a.yaml"), filepath.Join(dir, "b.yaml")
+	for path, text := range map[string]string{
+		pod:   "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: i}], volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}\n",
+		claim: "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, code := said(t, t.Context(), nil, "validate", pod); code != 2 || !strings.Contains(text, "no file gives the PersistentVolumeClaim data") {
+		t.Errorf("alone: exit code %d: %s", code, text)
+	}
+	if text, code := said(t, t.Context(), nil, "validate", dir); code != 0 {
+		t.Errorf("together: exit code %d: %s", code, text)
+	}
+}

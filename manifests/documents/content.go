@@ -22,7 +22,8 @@ type Options struct {
 	Validation string // Strict (""), Warn or Ignore: unknown and duplicate fields
 	// RuntimeClasses are the classes a pod may name; their values do not matter here.
 	RuntimeClasses map[string]string
-	Fill           *Fill // nil: manifests are taken as they are
+	Fill           *Fill        // nil: manifests are taken as they are
+	Claims         map[Key]bool // PersistentVolumeClaims that other files give
 
 	URL string // that gives the manifests; "": a file does
 }
@@ -77,6 +78,10 @@ type Content struct {
 	// names but whose documents are wrong.
 	Objects        []FoundObject
 	RefusedObjects []ObjectKey
+	// Claims are the PersistentVolumeClaims that the file gives, and Lacking the pods that
+	// are refused for want of one: see Given.
+	Claims  []Key
+	Lacking []Lacking
 	// Unclear is set when a document is so wrong that its pod is not known.
 	Unclear bool
 	// Faults are panics of this package over the file, each with its stack.
@@ -104,6 +109,9 @@ func decoded(file string, data []byte, o Options) *fileDecoder {
 	f := &fileDecoder{file: file, options: o, claims: map[Key]bool{}}
 	f.documents(data)
 	f.checkClaims()
+	for c := range f.claims {
+		f.Claims = append(f.Claims, c)
+	}
 	slices.SortStableFunc(f.Problems, func(a, b decode.Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})

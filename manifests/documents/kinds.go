@@ -132,23 +132,57 @@ func (f *fileDecoder) give(namespace, name string) {
 	f.claims[Key{Namespace: cmp.Or(namespace, metav1.NamespaceDefault), Name: name}] = true
 }
 
-// checkClaims refuses the pods that use a claim which their file does not give: for a
-// kubelet it would be an API server's, and such a pod runs nowhere.
+// checkClaims refuses the pods that use a claim which neither their file nor another one
+// gives: for a kubelet it would be an API server's, and such a pod runs nowhere.
 func (f *fileDecoder) checkClaims() {
 	for k := len(f.Pods) - 1; k >= 0; k-- {
 		pod, o, r := f.Pods[k], f.origins[k], f.reader()
+		l := Lacking{Found: pod}
 		for i, v := range pod.Spec.Volumes {
-			if c := v.PersistentVolumeClaim; c != nil && !f.claims[Key{Namespace: pod.Namespace, Name: c.ClaimName}] {
+			if c := v.PersistentVolumeClaim; c != nil && !f.hasClaim(Key{Namespace: pod.Namespace, Name: c.ClaimName}) {
+				l.Claims = append(l.Claims, Key{Namespace: pod.Namespace, Name: c.ClaimName})
 				o.report(r, fmt.Sprintf("spec.volumes[%d].persistentVolumeClaim.claimName", i),
-					fmt.Sprintf("this file gives no PersistentVolumeClaim %s: add it as a document, for a directory that outlives the pod", c.ClaimName), false)
+					fmt.Sprintf("no file gives the PersistentVolumeClaim %s: add it as a document, for a directory that outlives the pod", c.ClaimName), false)
 			}
 		}
 		if len(r.Problems) > 0 {
+			l.unclear = f.Unclear
 			f.refuse(o.Object, &r.Problems[0])
+			l.Problems = r.Problems
+			f.Lacking = append(f.Lacking, l)
 			f.Problems = append(f.Problems, r.Problems...)
 			f.Pods, f.origins = slices.Delete(f.Pods, k, k+1), slices.Delete(f.origins, k, k+1)
 		}
 	}
+}
+
+func (f *fileDecoder) hasClaim(c Key) bool { return f.claims[c] || f.options.Claims[c] }
+
+// Claims returns the PersistentVolumeClaims that a file gives.
+func Claims(file string, data []byte, o Options) map[Key]bool { return decoded(file, data, o).claims }
+
+// Lacking is a pod that is refused for nothing but claims that its file does not give.
+type Lacking struct {
+	Found
+	Claims   []Key
+	Problems []decode.Problem
+	unclear  bool // the file was unclear before
+}
+
+// Given returns the content with the pods in it that lack claims which are given elsewhere.
+func (c Content) Given(claims map[Key]bool) Content {
+	for _, l := range c.Lacking {
+		if slices.ContainsFunc(l.Claims, func(k Key) bool { return !claims[k] }) {
+			continue
+		}
+		c.Pods = append(slices.Clone(c.Pods), l.Found)
+		c.Unclear = c.Unclear && l.unclear
+		if k := slices.Index(c.Refused, l.Key()); k >= 0 {
+			c.Refused = slices.Delete(slices.Clone(c.Refused), k, k+1)
+		}
+		c.Problems = slices.DeleteFunc(slices.Clone(c.Problems), func(p decode.Problem) bool { return slices.Contains(l.Problems, p) })
+	}
+	return c
 }
 
 // wrongKind refuses an object that is no pod, but may have been one before a

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"monopod/agent/config"
 	"monopod/agent/status"
 	"monopod/manifests"
+	"monopod/manifests/documents"
 )
 
 // All checks all that the arguments stand for; "-" is stdin.
@@ -32,6 +34,10 @@ func All(ctx context.Context, cfg config.Config, fill *manifests.Fill, args []st
 			return nil, err
 		}
 	}
+	v.options.Claims = v.claims()
+	for _, in := range v.inputs {
+		v.check(in.path, in.data)
+	}
 	v.checkPorts()
 	return v, nil
 }
@@ -39,6 +45,7 @@ func All(ctx context.Context, cfg config.Config, fill *manifests.Fill, args []st
 // Result gathers the problems of the files that are checked together.
 type Result struct {
 	options manifests.Options
+	inputs  []input
 	Files   []File
 	Pods    []*manifests.Pod // that are fit to run
 	Objects []*manifests.Object
@@ -46,7 +53,24 @@ type Result struct {
 	at      map[manifests.Key]func(field string) manifests.Place
 }
 
-// add checks what one argument stands for; "-" is stdin.
+// input is a file that was read.
+type input struct {
+	path string
+	data []byte
+}
+
+// claims are the PersistentVolumeClaims that all files give together.
+func (v *Result) claims() map[manifests.Key]bool {
+	all := map[manifests.Key]bool{}
+	if len(v.inputs) > 1 {
+		for _, in := range v.inputs {
+			maps.Copy(all, documents.Claims(in.path, in.data, v.options))
+		}
+	}
+	return all
+}
+
+// add reads what one argument stands for; "-" is stdin.
 func (v *Result) add(ctx context.Context, arg string, stdin io.Reader) error {
 	if arg == "-" {
 		return v.stream(ctx, arg, stdin)
@@ -67,13 +91,13 @@ func (v *Result) add(ctx context.Context, arg string, stdin io.Reader) error {
 		if data, err := manifests.ReadFile(path); err != nil {
 			v.unread(path, err)
 		} else {
-			v.check(path, data)
+			v.inputs = append(v.inputs, input{path, data})
 		}
 	}
 	return nil
 }
 
-// stream checks what comes from standard input or from a pipe.
+// stream reads what comes from standard input or from a pipe.
 func (v *Result) stream(ctx context.Context, path string, r io.Reader) error {
 	data, err := readAll(ctx, r)
 	switch {
@@ -82,7 +106,7 @@ func (v *Result) stream(ctx context.Context, path string, r io.Reader) error {
 	case err != nil:
 		v.unread(path, err)
 	default:
-		v.check(path, data)
+		v.inputs = append(v.inputs, input{path, data})
 	}
 	return nil
 }
