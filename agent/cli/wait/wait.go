@@ -47,7 +47,11 @@ func Run(ctx context.Context, o Options) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	start := time.Now()
+	if o.Timeout > 0 { // for all of it together
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, client.ErrTimeout)
+		defer cancel()
+	}
 	files, pods := split(o.Choice.Names)
 	byHash := o.For == "accepted" || o.For == "updated"
 	if len(files) > 0 || byHash {
@@ -60,9 +64,6 @@ func Run(ctx context.Context, o Options) error {
 	}
 	rest := o.WaitOptions
 	rest.Choice.Names = pods
-	if o.Timeout > 0 {
-		rest.Timeout = max(o.Timeout-time.Since(start), time.Nanosecond)
-	}
 	return client.Wait(ctx, rest)
 }
 
