@@ -25,6 +25,7 @@ type wish struct {
 	hooks, live         bool // postStart and preStop hooks, liveness probes
 	deadline            int  // seconds; 0: none
 	cpus                int  // requested
+	watched, unready    bool // the health of its updates matters; it never gets ready
 }
 
 // What the model's containers do follows from their names.
@@ -109,6 +110,9 @@ func (w wish) edit(r *rand.Rand) (wish, string) {
 func (w wish) pod(o manifests.Options) *manifests.Pod {
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: v1\nkind: Pod\nmetadata:\n  name: %s\n  labels: {v: \"%d\"}\n", w.name, w.label)
+	if w.watched {
+		b.WriteString("  annotations: {monopod.update-health: 20s}\n")
+	}
 	if w.uid != "" {
 		fmt.Fprintf(&b, "  uid: %s\n", w.uid)
 	}
@@ -155,6 +159,9 @@ func (w wish) extras(c string) string {
 	}
 	if w.live {
 		text += ", livenessProbe: {exec: {command: [live]}, periodSeconds: 20, failureThreshold: 1}"
+	}
+	if w.unready && !sidecarName(c) {
+		text += ", readinessProbe: {exec: {command: [unready]}, periodSeconds: 2}"
 	}
 	return text
 }
