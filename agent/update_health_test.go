@@ -362,7 +362,7 @@ func TestAJobThatSucceedsIsHealthy(t *testing.T) {
 		r.Program("img:2", critest.ExitsAfter(3*time.Second, 0))
 		r.want(manifest("web", "img:1"))
 		r.want(watched("img:2", "restartPolicy: OnFailure"))
-		r.after(time.Minute)
+		r.after(4 * time.Second) // sooner than it could have stayed ready
 		if st := r.status("default/web-n"); st.Phase != v1.PodSucceeded || len(r.rollbacks()) > 0 || r.updateRecords() > 0 {
 			r.Errorf("phase %s, %q, %d records", st.Phase, r.rollbacks(), r.updateRecords())
 		}

@@ -14,17 +14,18 @@ import (
 func rollsBack(w *world) {
 	m := newMoody(w, "moved.test")
 	ref := m.image("web")
-	spec := strings.Replace(of(ref), "image:", "imagePullPolicy: Always, image:", 1)
+	spec := func(command string) string {
+		return fmt.Sprintf("  hostNetwork: true\n  terminationGracePeriodSeconds: 1\n  containers:\n  - {name: main, image: %q, imagePullPolicy: Always, command: [sh, -c, %q]}\n", ref, command)
+	}
 	w.start()
-	w.write("web", spec)
+	w.write("web", spec("sleep 3600"))
 	before := w.running("web")["web"]
 	good := w.phase("web", v1.PodRunning).ContainerStatuses[0].ImageID
 	if !strings.Contains(good, "@sha256:") {
 		w.Fatalf("it runs the image %q", good)
 	}
 	m.image("web") // another one of that name
-	bad := strings.Replace(w.manifest("web", spec), "metadata:", "metadata:\n  annotations: {monopod.update-health: 15s}", 1)
-	bad = strings.Replace(bad, `[sleep, "3600"]`, `[sh, -c, "sleep 1; exit 3"]`, 1)
+	bad := strings.Replace(w.manifest("web", spec("sleep 1; exit 3")), "metadata:", "metadata:\n  annotations: {monopod.update-health: 15s}", 1)
 	w.writeFile("web.yaml", bad)
 	w.until("the new version crashes", func() error {
 		for _, c := range w.containers("web") {
