@@ -137,19 +137,6 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 	}
 }
 
-// freeMemory releases the memory that a burst of work took, once it is over: an
-// agent is nearly always idle, and its node has better use for the memory.
-func (l *syncLoop) freeMemory() {
-	if l.worked {
-		l.worked, l.grown = false, true
-		return
-	}
-	if l.grown {
-		l.grown = false
-		l.running.Go(l.release)
-	}
-}
-
 // Wake makes all workers look at their pods again. Any goroutine may call it.
 func (l *syncLoop) Wake() {
 	select {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +144,40 @@ func TestARebootIsNoReasonToRollBack(t *testing.T) {
 		r.stays("img:2")
 		if r.imageID() == former || r.updateRecords() > 0 {
 			r.Errorf("%s runs, %d records", r.imageID(), r.updateRecords())
+		}
+	})
+}
+
+func TestImagesOfTheFormerVersionAreKept(t *testing.T) {
+	live(t, func(r *rig) {
+		answers(r, "readiness")
+		bad := healthy("30s", strings.Replace(probedManifest("web", byExec("readiness")), "img:1", "img:2", 1))
+		needs := func() (names []string) {
+			all, _ := r.sync.needs.All()
+			for _, n := range all {
+				names = append(names, n.Image)
+			}
+			return names
+		}
+		r.want(manifest("web", "img:1"))
+		former := r.imageID()
+		r.want(bad)
+		r.after(5 * time.Second)
+		if !slices.Contains(needs(), former) {
+			r.Errorf("needs %v while it is watched", needs())
+		}
+		r.kill()
+		r.start()
+		r.want(bad)
+		if !slices.Contains(needs(), former) || !slices.Contains(needs(), "img:2") {
+			r.Errorf("needs %v after a restart", needs())
+		}
+		r.after(2 * time.Minute)
+		r.runsID(former)
+		r.want()
+		r.after(time.Minute)
+		if slices.Contains(needs(), former) {
+			r.Errorf("needs %v once the pod is gone", needs())
 		}
 	})
 }
