@@ -46,7 +46,7 @@ func (w *walk) chosen(p *manifests.Pod, reported *v1.Pod, bad func(string, ...an
 	}
 	u := all[0]
 	book := rollback.New(u.Boot, all)
-	chosen := book.Choose(rollback.Pods{New: p, Held: func() bool { return false }})
+	chosen := book.Choose(rollback.Pods{New: p, Held: func(*manifests.Pod) bool { return false }})
 	switch {
 	case u.Tried != nil && manifests.Restored(u.Tried.DeepCopy()) != p.Digest && manifests.Restored(u.Former.DeepCopy()) != p.Digest:
 		bad("the record of its update is of another version")

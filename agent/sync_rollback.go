@@ -32,8 +32,15 @@ func newRollbacks(shared *worker.Pool) rollbacks {
 func (l *syncLoop) chosen(s manifests.Snapshot) manifests.Snapshot {
 	l.rolled.given = s
 	var pods []*manifests.Pod
+	held := func(p *manifests.Pod) bool {
+		return slices.ContainsFunc(l.rolled.given.Files, func(f manifests.File) bool { return f.Path == p.File && f.Held })
+	}
 	for k, p := range s.Pods {
-		chosen := l.rolled.Choose(l.podsOf(p, &s))
+		known := rollback.Pods{New: p, Runs: l.table.Runs(p.Key()), Held: held}
+		if a := l.arrivals[p.Key()]; a != nil {
+			known.Given = a.pod
+		}
+		chosen := l.rolled.Choose(known)
 		if chosen != p && pods == nil {
 			pods = slices.Clone(s.Pods)
 		}
@@ -45,17 +52,6 @@ func (l *syncLoop) chosen(s manifests.Snapshot) manifests.Snapshot {
 		s.Pods = pods
 	}
 	return s
-}
-
-func (l *syncLoop) podsOf(p *manifests.Pod, s *manifests.Snapshot) rollback.Pods {
-	out := rollback.Pods{New: p, Runs: l.table.Runs(p.Key())}
-	if a := l.arrivals[p.Key()]; a != nil {
-		out.Given = a.pod
-	}
-	out.Held = func() bool {
-		return slices.ContainsFunc(s.Files, func(f manifests.File) bool { return f.Path == p.File && f.Held })
-	}
-	return out
 }
 
 // publishPods tells others which pods there are, with the versions that may come back.

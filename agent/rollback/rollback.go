@@ -86,10 +86,10 @@ func (r *rollback) pin() bool {
 
 // Pods are what is known of a pod name.
 type Pods struct {
-	New   *manifests.Pod // as its manifest says
-	Given *manifests.Pod // as Choose said last; nil: it was not asked since the agent started
-	Runs  *manifests.Pod // the version that was admitted last and has not ended; nil: none
-	Held  func() bool    // whether New is not what the file says, which has an error
+	New   *manifests.Pod            // as its manifest says
+	Given *manifests.Pod            // as Choose said last; nil: it was not asked since the agent started
+	Runs  *manifests.Pod            // the version that was admitted last and has not ended; nil: none
+	Held  func(*manifests.Pod) bool // whether New is not what the file says, which has an error
 }
 
 // Choose returns the version that is to run: New, unless that was rolled back or its
@@ -102,7 +102,7 @@ func (b *Book) Choose(p Pods) *manifests.Pod {
 		return b.consider(key, p)
 	case r.tried != nil && r.tried.Digest == p.New.Digest:
 		return b.tried(r, p)
-	case r.pinned != nil && r.pinned.Digest == p.New.Digest && (r.former.Digest != p.New.Digest || p.Held()):
+	case r.pinned != nil && r.pinned.Digest == p.New.Digest && (r.former.Digest != p.New.Digest || p.Held(p.New)):
 		return r.in(p.New.File) // from its checkpoint: what the file says is not known
 	case r.former.Digest == p.New.Digest:
 		return b.returned(key, r, p)

@@ -62,7 +62,7 @@ func (s *shelf) save() []Back {
 // chooses checks which image is chosen for a version while another runs.
 func (s *shelf) chooses(p, runs *manifests.Pod, want string) *manifests.Pod {
 	s.Helper()
-	got := s.Choose(Pods{New: p, Given: runs, Runs: runs, Held: func() bool { return false }})
+	got := s.Choose(Pods{New: p, Given: runs, Runs: runs, Held: func(*manifests.Pod) bool { return false }})
 	if image := got.Spec.Containers[0].Image; image != want {
 		s.Fatalf("%s is chosen, want %s", image, want)
 	}
