@@ -127,6 +127,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	}
 	a.workers.Disk.Objects.Replace(a.source.KnownObjects)
 	a.sync = newSyncLoop(a.workers, a.store, a.needs, cfg.Manifests, checkpoints)
+	a.sync.rolled.Limits = a.limits
 	a.stats = a.newStats(machine)
 	if a.server, err = a.listen(o.Name); err != nil {
 		return nil, err

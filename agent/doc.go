@@ -26,6 +26,7 @@
 //	  node/                    what the machine is, has and lacks; the Node report
 //	  pleg/                    relist, event stream, cache: what the runtime has
 //	  checkpoint/              what survives on disk
+//	  rollback/                which former versions of pods come back
 //	  update/                  pure: how a running pod becomes the next version of itself
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
 //	  objects/                 the ConfigMaps and Secrets, and which pods refer to them

@@ -125,6 +125,9 @@ func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
 		bad("no status")
 		return out
 	}
+	if p = w.chosen(p, reported, bad); p == nil {
+		return out
+	}
 	st, f := reported.Status, w.look(p)
 	if st.Reason == "OutOfcpu" {
 		if held := w.heldByOthers(p.Key()); held+cpuOf(p) <= modelCPUs {
@@ -235,7 +238,7 @@ func (w *walk) wrongContainer(p *manifests.Pod, c *v1.Container, st *v1.Containe
 		if n.State == rt.ContainerState_CONTAINER_UNKNOWN {
 			bad("%s is in an unknown state", c.Name)
 		}
-		if st.State.Running == nil || st.ContainerID != "critest://"+n.ID || st.RestartCount != int32(n.Attempt) || !st.Ready {
+		if st.State.Running == nil || st.ContainerID != "critest://"+n.ID || st.RestartCount != int32(n.Attempt) || st.Ready == unreadies(c) {
 			bad("%s #%d runs and is reported %+v", c.Name, n.Attempt, st)
 		}
 		if why := w.wrongContent(p, n); why != "" {
@@ -331,7 +334,7 @@ func (w *walk) nothingLeft() {
 	if w.disk.spoilt { // what could not be removed is tried again each minute
 		w.after(2 * time.Minute)
 	}
-	for _, folder := range []string{filepath.Join(w.dir, "pods"), filepath.Join(w.dir, "status", "pods"), w.logs} {
+	for _, folder := range []string{filepath.Join(w.dir, "pods"), filepath.Join(w.dir, "status", "pods"), filepath.Join(w.dir, "updates"), w.logs} {
 		left, _ := filepath.Glob(filepath.Join(folder, "*"))
 		left = slices.DeleteFunc(left, func(path string) bool { return slices.Contains(w.leftLogs, path) })
 		if len(left) > 0 {

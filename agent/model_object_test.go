@@ -28,11 +28,19 @@ const (
 	toFile     reference = "file"
 )
 
-func (f reference) annotation() string {
-	if f != toRestart {
+// annotations of the wish's pod.
+func (w wish) annotations() string {
+	var all []string
+	if w.refers == toRestart {
+		all = append(all, objects.RestartOnChange+`: "true"`)
+	}
+	if w.watched {
+		all = append(all, "monopod.update-health: 20s")
+	}
+	if len(all) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("  annotations: {%s: \"true\"}\n", objects.RestartOnChange)
+	return "  annotations: {" + strings.Join(all, ", ") + "}\n"
 }
 
 func (f reference) variable() string {

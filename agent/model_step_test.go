@@ -52,6 +52,7 @@ var modelSteps = []step{
 	{2, (*walk).slowPulls},
 	{4, (*walk).awaitImage},
 	{3, (*walk).bringImage},
+	{5, (*walk).editWatched},
 	{10, (*walk).pass},
 }
 
@@ -152,6 +153,8 @@ func (w *walk) exec(ctx context.Context, c critest.Container, command []string) 
 		if _, sick := w.sick.Load(c.ID); sick {
 			return "sick", 1, nil
 		}
+	case "unready":
+		return "not yet", 1, nil
 	case "pre":
 		d := time.Second
 		if c.Name == "stubborn" {

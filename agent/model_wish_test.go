@@ -26,6 +26,7 @@ type wish struct {
 	deadline            int  // seconds; 0: none
 	cpus                int  // requested
 	refers              reference
+	watched, unready    bool // the health of its updates matters; it never gets ready
 }
 
 // What the model's containers do follows from their names.
@@ -113,7 +114,7 @@ func (w wish) edit(r *rand.Rand) (wish, string) {
 // pod returns the wish as the manifests package offers it.
 func (w wish) pod(o manifests.Options) *manifests.Pod {
 	var b strings.Builder
-	fmt.Fprintf(&b, "apiVersion: v1\nkind: Pod\nmetadata:\n  name: %s\n  labels: {v: \"%d\"}\n%s", w.name, w.label, w.refers.annotation())
+	fmt.Fprintf(&b, "apiVersion: v1\nkind: Pod\nmetadata:\n  name: %s\n  labels: {v: \"%d\"}\n%s", w.name, w.label, w.annotations())
 	if w.uid != "" {
 		fmt.Fprintf(&b, "  uid: %s\n", w.uid)
 	}
@@ -163,6 +164,9 @@ func (w wish) extras(c string) string {
 	}
 	if w.live {
 		text += ", livenessProbe: {exec: {command: [live]}, periodSeconds: 20, failureThreshold: 1}"
+	}
+	if w.unready && !sidecarName(c) {
+		text += ", readinessProbe: {exec: {command: [unready]}, periodSeconds: 2}"
 	}
 	return text
 }

@@ -40,6 +40,7 @@ type syncLoop struct {
 	facts    chan factsRead         // the machine, read again
 	reading  bool                   // a read of the machine is running
 	pasts    chan []past            // what previous agents reported of held pods
+	rolled   rollbacks              // which former versions come back
 	due      []manifests.Key        // names whose next versions may start now
 	refused  map[manifests.Key]bool // refused pods whose status is to be reported
 	stale    bool                   // the report of the manifests is to be made again
@@ -81,7 +82,7 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	l.born, l.table = time.Now(), admission.NewTable(shared.Disk.Machine.Facts, checkpoints, l.uncounted)
 	l.order = admission.NewStartOrder(shared.Disk.Machine.Boot, l.table, admission.World{
 		Suffix: shared.Suffix, Desired: l.isDesired, Ready: l.isReady}, checkpoints)
-	shared.Uids = l.table.Uids
+	shared.Uids, l.rolled = l.table.Uids, newRollbacks(shared)
 	return l
 }
 
@@ -115,31 +116,24 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.order.TimeoutsPassed(time.Now())
 		case all := <-l.pasts:
 			l.continueWaits(all)
+		case all := <-l.rolled.saved:
+			l.handleSavedUpdates(ctx, all)
+		case <-l.rolled.Wake.C:
+			l.watchUpdates()
 		case f := <-l.facts:
 			l.reading = false
 			if f.err == nil {
 				l.setFacts(f.Facts)
 			}
 		case <-tick.C:
+			l.rolled.Tick()
 			l.refreshFacts(ctx)
 			l.freeMemory()
 		}
+		l.saveUpdates(ctx)
 		l.readmit(ctx)
 		l.signalEmpty()
 		l.turned.Store(int64(time.Since(l.born)))
-	}
-}
-
-// freeMemory releases the memory that a burst of work took, once it is over: an
-// agent is nearly always idle, and its node has better use for the memory.
-func (l *syncLoop) freeMemory() {
-	if l.worked {
-		l.worked, l.grown = false, true
-		return
-	}
-	if l.grown {
-		l.grown = false
-		l.running.Go(l.release)
 	}
 }
 
@@ -165,13 +159,16 @@ func (l *syncLoop) wakeAll(ctx context.Context) {
 // handleSnapshot gives the workers their desired pods. A pod that has not changed since
 // the last snapshot costs a look.
 func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
+	s = l.chosen(s)
 	before := l.last
 	l.last = &s
 	turned := l.replaceObjects(s.Objects)
 	changed, gone := l.arrived(s.Pods)
+	if len(gone) > 0 || s.Complete {
+		l.rolled.Forget(l.isDesired)
+	}
 	if before == nil || turned || len(changed)+len(gone) > 0 {
-		l.hideSecrets(s.Pods)
-		l.needs.Publish(s.Pods)
+		l.publishPods()
 	}
 	l.needs.SetComplete(s.Complete)
 	if before == nil { // the Source knows these from their checkpoints, and that their manifests are gone
@@ -278,6 +275,7 @@ func (l *syncLoop) handleState(now worker.State) {
 		return
 	}
 	if !now.Gone {
+		l.rolled.Saw(w.update.Pod, now.Health)
 		w.prepared, w.unmade, w.lasting = now.Prepared, now.Unmade, w.lasting || now.Waits
 		if w.update.Next != nil && (now.Prepared || now.Unmade || now.Ended) {
 			l.due = append(l.due, now.Key)

@@ -79,6 +79,7 @@ func (l *syncLoop) waitingVersions() map[string][]status.Problem {
 				File: r.Pod.File, Pod: key.String(), Message: r.Message, Waits: l.saysRefused(key)})
 		}
 	}
+	l.addRolledBack(found)
 	return found
 }
 

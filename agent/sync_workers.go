@@ -35,7 +35,8 @@ func (l *syncLoop) send(ctx context.Context, key manifests.Key, u worker.Update)
 	if w != nil && p != nil {
 		w.file = p.File
 	}
-	if w != nil && manifests.Same(w.update.Pod, p) && manifests.Same(w.update.Next, u.Next) && w.update.Refused == u.Refused {
+	u.Told = l.rolled.Told(p)
+	if w != nil && manifests.Same(w.update.Pod, p) && manifests.Same(w.update.Next, u.Next) && w.update.Refused == u.Refused && w.update.Told == u.Told {
 		return
 	}
 	l.updates++

@@ -28,3 +28,9 @@ func (a *Agent) newNodeReporter(m *node.Node) *node.Reporter {
 
 // stopsFirst reports whether the version before p stops before anything of p is fetched.
 func (a *Agent) stopsFirst(p *v1.Pod) bool { return update.StopsFirst(p, a.live.Load().UpdateStrategy) }
+
+// limits returns what is asked of p when it takes the place of a former version.
+func (a *Agent) limits(p *v1.Pod) update.Limits {
+	c := a.live.Load()
+	return update.LimitsOf(p, c.UpdateHealth, c.UpdateStable)
+}

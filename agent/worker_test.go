@@ -207,6 +207,10 @@ func (r *rig) start() {
 		Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans,
 		StopsFirst: func(p *v1.Pod) bool { return update.StopsFirst(p, r.settings.Load().UpdateStrategy) }}
 	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
+	r.sync.rolled.Limits = func(p *v1.Pod) update.Limits {
+		c := r.settings.Load()
+		return update.LimitsOf(p, c.UpdateHealth, c.UpdateStable)
+	}
 	r.sync.release = func() {} // of the whole test's memory, which takes long
 	r.offers = make(chan manifests.Snapshot, 1)
 	var parts sync.WaitGroup

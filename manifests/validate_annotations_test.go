@@ -57,3 +57,16 @@ func TestASnapshotSaysWhereOrdersStand(t *testing.T) {
 		t.Errorf("%s: %+v", filepath.Base(s.Files[0].Path), s.Files[0].Orders)
 	}
 }
+
+func TestTheTimeForAnUpdateIsChecked(t *testing.T) {
+	const at = "metadata.annotations[monopod.update-health]: "
+	for text, want := range map[string]string{
+		"30s": "", "0s": "", "24h": "",
+		"30": at + `Invalid value: "30": must be a duration from 1s to 24h`, "999ms": at + `Invalid value: "999ms"`,
+		"25h": at + `Invalid value: "25h"`, "-1s": at + `Invalid value: "-1s"`, "": at + `Invalid value: ""`,
+	} {
+		file := fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {monopod.update-health: %q}}\nspec: {containers: [{name: c, image: i}]}\n", text)
+		_, problems := Decode("/m/x.yaml", []byte(file), node1)
+		checkProblems(t, problems, want)
+	}
+}

@@ -78,6 +78,7 @@ type Config struct {
 	KeepEndedVolumes           bool
 	PodHosts                   bool
 	UpdateStrategy             string
+	UpdateHealth, UpdateStable time.Duration // UpdateHealth 0: whether a new version gets ready does not matter
 }
 
 // DefaultPodLogs is where the kubelet has the containers' logs, too.

@@ -102,6 +102,7 @@ func scenarios() []scenario {
 		{"EndsAtADeadline", endsAtADeadline},
 		{"ReplacesAnEditedPod", replacesAnEditedPod},
 		{"UpdatesWait", updatesWait},
+		{"RollsBack", rollsBack},
 		{"LeavesAnUnchangedPod", leavesAnUnchangedPod},
 		{"RemovesADeletedPod", removesADeletedPod},
 		{"RunsGoodBesideBad", runsGoodBesideBad},

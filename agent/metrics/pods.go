@@ -25,6 +25,7 @@ type podMetrics struct {
 	rejections *prometheus.CounterVec
 	fallbacks  prometheus.Counter
 	panics     prometheus.Counter
+	rollbacks  prometheus.Counter
 }
 
 func newPodMetrics(r *prometheus.Registry) podMetrics {
@@ -44,6 +45,7 @@ func newPodMetrics(r *prometheus.Registry) podMetrics {
 		terminated:         counters(r, "kubelet_terminated_containers_total", "Containers that ended, by exit code and reason.", "container_type", "exit_code", "reason"),
 		rejections:         counters(r, "kubelet_admission_rejections_total", "Times a pod found no place on the node and had to wait, by reason.", "reason"),
 		panics:             counter(r, "monopod_pod_panics_total", "Panics in the agent's work on one pod or manifest, which only that one had to bear: each is a fault of monopod."),
+		rollbacks:          counter(r, "monopod_rollbacks_total", "New versions of pods that did not become or stay ready, so that the former ones came back."),
 		fallbacks:          counter(r, "kubelet_lifecycle_handler_http_fallbacks_total", "Hooks by https that were run by http, since the server does not speak https."),
 	}
 }
@@ -88,6 +90,11 @@ func (m *Metrics) Stray() {
 // Panic records a panic in the work on one pod or manifest.
 func (m *Metrics) Panic() {
 	m.pods.panics.Inc()
+}
+
+// RolledBack records that the former version of a pod comes back.
+func (m *Metrics) RolledBack() {
+	m.pods.rollbacks.Inc()
 }
 
 // Operation is what a worker's pass is for.

@@ -100,6 +100,9 @@ func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, problems []string) {
 	if line := r.next.wait.Line(); line != "" {
 		problems = append(problems, line)
 	}
+	if told := r.current.Told; told != "" {
+		problems = append(problems, told)
+	}
 	status.SetProblems(&out, problems)
 	r.recordRunning(string(pod.UID), &st)
 	r.last, r.lastUID = &out.Status, string(pod.UID)

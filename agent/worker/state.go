@@ -9,6 +9,7 @@ import (
 
 	"monopod/agent/plan"
 	"monopod/agent/podstatus"
+	"monopod/agent/update"
 	"monopod/manifests"
 )
 
@@ -24,6 +25,8 @@ type State struct {
 	Prepared   bool      // the next version has all that it needs, beside its place on the node
 	Waits      bool      // or waits for more than the end of its pulls, or for its place
 	Unmade     bool      // no container of the desired pod was ever created
+
+	Health update.Health // of the desired pod
 }
 
 // state tells the sync loop when the pod takes less of the node than before.
@@ -34,6 +37,10 @@ func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 		now.Ended = now.Cleared && s.Checkpoint().Ended() != ""
 		now.Ready = now.Cleared && podstatus.IsReady(r.lastStatus(string(s.Pod.UID)))
 		now.Unmade = !now.Cleared || !r.made(s)
+		if now.Cleared {
+			now.Health = update.HealthOf(s.Pod.Pod, r.lastStatus(string(s.Pod.UID)), now.Ready)
+			now.Health.Pulling = now.Unmade && len(s.Fetching) > 0
+		}
 	}
 	now.Prepared, now.Waits = r.next.wait.Ready, r.next.wait.Told()
 	switch {

@@ -237,6 +237,7 @@ type Update struct {
 	Pod        *manifests.Pod // nil: everything of it must go
 	Next       *manifests.Pod // is prepared while Pod runs; nil: none
 	Refused    string         // why another version has no place on the node; "": none waits for that
+	Told       string         // what else there is to say of Pod; "": nothing
 	Generation uint64         // counts the updates of all workers; States repeat it
 	Read       time.Time      // when this version was first read; zero: not known
 }

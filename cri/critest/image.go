@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/distribution/reference"
@@ -36,6 +37,19 @@ func (r *Runtime) AddImage(refs ...string) {
 		r.addImage(ref)
 	}
 	r.change()
+}
+
+// MoveTag makes the reference of a present image stand for another one. What it stood for
+// stays, under its digest.
+func (r *Runtime) MoveTag(ref string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.image(ref)
+	delete(r.images, normal(ref))
+	r.images[old.RepoDigests[0]], old.RepoTags = old, nil
+	fresh := r.addImage(ref)
+	fresh.Id = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(old.Id)))
+	fresh.RepoDigests[0] = strings.Replace(old.RepoDigests[0], old.Id, fresh.Id, 1)
 }
 
 // OnPull tells how long pulls of ref take and how they end (nil: well). At first

@@ -47,9 +47,12 @@ func (c *checker) order(p *field.Path) {
 	}
 }
 
-// update checks the annotation about it.
+// update checks the annotations about it.
 func (c *checker) update(p *field.Path) {
 	if text, ok := c.pod.Annotations[decode.AnnotationUpdate]; ok && text != decode.UpdatePrepare && text != decode.UpdateStopFirst {
 		c.add(field.NotSupported(p.Key(decode.AnnotationUpdate), text, []string{decode.UpdatePrepare, decode.UpdateStopFirst}))
+	}
+	if _, _, good := decode.UpdateHealth(c.pod); !good {
+		c.add(field.Invalid(p.Key(decode.AnnotationUpdateHealth), c.pod.Annotations[decode.AnnotationUpdateHealth], "must be a duration from 1s to 24h, such as 30s, or 0s for no limit"))
 	}
 }

@@ -1,0 +1,99 @@
+package checkpoint
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/status"
+	"monopod/manifests"
+)
+
+// Update is the record of an update that may be, or was, rolled back. It is written
+// before the former version stops, and removed once the new one is healthy, or the pod
+// is removed.
+type Update struct {
+	Former *v1.Pod           `json:"former"`          // the last version that was not in doubt, as accepted
+	File   string            `json:"file"`            // the manifest that it came from
+	Images map[string]string `json:"images"`          // that it ran, by container
+	Tried  *v1.Pod           `json:"tried,omitempty"` // the version that is watched; nil: its manifest is again that of Former
+	Reason string            `json:"reason,omitempty"`
+	Boot   string            `json:"boot,omitempty"`  // in which it was watched
+	Spent  time.Duration     `json:"spent,omitempty"` // that it was seen not ready in that boot, ns
+}
+
+// updateFile is the file of a pod name's record: names may be longer than those of files.
+func (r *Root) updateFile(key manifests.Key) string {
+	sum := sha256.Sum256([]byte(key.String()))
+	return r.Path("updates", hex.EncodeToString(sum[:16])+".json")
+}
+
+// SaveUpdate writes the record of a pod name to disk, synced; nil removes it.
+func (r *Root) SaveUpdate(key manifests.Key, u *Update) error {
+	file := r.updateFile(key)
+	if u == nil {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("record of the update of %s: %w", key, err)
+		}
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+		return fmt.Errorf("record of the update of %s: %w", key, err)
+	}
+	b, err := json.Marshal(u)
+	if err == nil {
+		err = status.WriteFile(file, b, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("record of the update of %s: %w", key, err)
+	}
+	return nil
+}
+
+// Updates reads all these records. An unusable one is logged and left out: that update
+// is not rolled back.
+func (r *Root) Updates(log *slog.Logger) []*Update {
+	entries, err := os.ReadDir(r.Path("updates"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		log.Error("records of updates are unreadable; ignoring them", "err", err)
+	}
+	var all []*Update
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".json") {
+			continue
+		}
+		file := r.Path("updates", e.Name())
+		u, err := readUpdate(file)
+		if err != nil {
+			log.Error("record of an update is unusable; ignoring it", "file", file, "err", err)
+			continue
+		}
+		all = append(all, u)
+	}
+	return all
+}
+
+func readUpdate(file string) (*Update, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	u := &Update{}
+	if err := json.Unmarshal(b, u); err != nil {
+		return nil, err
+	}
+	if u.Former == nil || u.Tried != nil && manifests.KeyOf(u.Tried) != manifests.KeyOf(u.Former) {
+		return nil, errors.New("it does not say of which pod it is")
+	}
+	return u, nil
+}

@@ -1,0 +1,64 @@
+package checkpoint
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/manifests"
+)
+
+func TestTheRecordOfAnUpdateIsKept(t *testing.T) {
+	root := &Root{Dir: t.TempDir()}
+	var said bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&said, nil))
+	if all := root.Updates(log); len(all) > 0 || said.Len() > 0 {
+		t.Errorf("%v of an empty root dir, said %s", all, &said)
+	}
+	long := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: strings.Repeat("n", 63), Name: strings.Repeat("p", 253), UID: "u1"}}
+	key := manifests.KeyOf(long)
+	want := &Update{Former: long, File: "/m/a.yaml", Images: map[string]string{"c": "sha256:1"}, Tried: long, Reason: "it failed", Boot: "b", Spent: time.Second}
+	if err := root.SaveUpdate(key, want); err != nil {
+		t.Fatal(err)
+	}
+	if all := root.Updates(log); len(all) != 1 || !reflect.DeepEqual(all[0], want) || said.Len() > 0 {
+		t.Errorf("%+v, said %s", all, &said)
+	}
+	files, _ := filepath.Glob(root.Path("updates", "*"))
+	if info, err := os.Stat(files[0]); len(files) != 1 || err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", files, err)
+	}
+	for range 2 {
+		if err := root.SaveUpdate(key, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if all := root.Updates(log); len(all) > 0 {
+		t.Errorf("%+v after its removal", all)
+	}
+}
+
+func TestAnUnusableRecordOfAnUpdateIsIgnored(t *testing.T) {
+	other := `{"former": {"metadata": {"name": "a"}}, "tried": {"metadata": {"name": "b"}}}`
+	for _, text := range []string{"", "{", "{}", "[]", other} {
+		root := &Root{Dir: t.TempDir()}
+		if err := os.MkdirAll(root.Path("updates"), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(root.Path("updates", "x.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var said bytes.Buffer
+		if all := root.Updates(slog.New(slog.NewTextHandler(&said, nil))); len(all) > 0 || !strings.Contains(said.String(), "unusable; ignoring it") {
+			t.Errorf("%q: %v, said %s", text, all, &said)
+		}
+	}
+}

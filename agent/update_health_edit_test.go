@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"monopod/cri/critest"
+)
+
+func TestARemovedPodForgetsItsUpdate(t *testing.T) {
+	for _, when := range []string{"while it is watched", "once it is rolled back"} {
+		t.Run(when, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.Program("img:2", critest.ExitsAfter(200*time.Millisecond, 1))
+				if when == "while it is watched" {
+					answers(r, "readiness")
+				}
+				bad := healthy("30s", strings.Replace(probedManifest("web", byExec("readiness")), "img:1", "img:2", 1))
+				r.want(manifest("web", "img:1"))
+				r.want(bad)
+				r.after(10 * time.Second)
+				if n := r.updateRecords(); n != 1 {
+					r.Errorf("%d records", n)
+				}
+				r.want()
+				r.after(time.Minute)
+				r.expect()
+				if n := r.updateRecords(); n != 0 {
+					r.Errorf("%d records are left", n)
+				}
+				r.want(bad) // a new pod: there is nothing to go back to
+				r.after(5 * time.Minute)
+				if got := r.status("default/web-n").ContainerStatuses[0].Image; !strings.HasSuffix(got, "img:2") {
+					r.Errorf("%s is there", got)
+				}
+			})
+		})
+	}
+}
+
+func TestTheSameContentIsNotTriedAgain(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("img:2", critest.Exits(1))
+		r.want(manifest("web", "img:1"))
+		former := r.imageID()
+		r.want(watched("img:2"))
+		r.after(time.Minute)
+		r.stopsNothing(func() {
+			r.want(watched("img:2"))
+			r.after(time.Minute)
+			r.kill()
+			r.start()
+			r.want("# touched\n" + watched("img:2"))
+			r.after(time.Minute)
+		})
+		r.stop()
+		r.reboot()
+		r.start()
+		r.want(watched("img:2"))
+		r.after(time.Minute)
+		r.runsID(former)
+		if words := r.words("default/web-n"); !strings.Contains(words, "update rolled back: ") {
+			r.Errorf("it says %q", words)
+		}
+	})
+}
+
+func TestOtherContentIsTried(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("img:2", critest.Exits(1))
+		r.AddImage("img:3")
+		r.want(manifest("web", "img:1"))
+		r.want(watched("img:2"))
+		r.after(time.Minute)
+		r.want(watched("img:3"))
+		r.after(time.Minute)
+		r.replaced("img:3")
+		r.Program("img:2")
+		r.want(watched("img:2"))
+		r.after(time.Minute)
+		r.replaced("img:2")
+		if n := len(r.rollbacks()); n != 1 {
+			r.Errorf("%d rollbacks", n)
+		}
+	})
+}
+
+// The manifest of the former version says what runs already.
+func TestTheFormerContentRestartsNothing(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("img:2", critest.Exits(1))
+		r.want(manifest("web", "img:1"))
+		former := r.imageID()
+		r.want(watched("img:2"))
+		r.after(time.Minute)
+		r.stopsNothing(func() {
+			r.want(manifest("web", "img:1"))
+			r.after(time.Minute)
+		})
+		r.runsID(former)
+		if words := r.words("default/web-n"); words != "" {
+			r.Errorf("it says %q", words)
+		}
+		r.Program("img:2")
+		r.want(watched("img:2")) // by hand, after a change: it is tried again
+		r.after(time.Minute)
+		r.replaced("img:2")
+	})
+}
+
+func TestAPodWithoutFormerVersionStays(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("img:2", critest.Exits(1))
+		r.want(watched("img:2"))
+		r.after(10 * time.Minute)
+		if st := r.status("default/web-n"); st.ContainerStatuses[0].RestartCount < 3 || len(r.rollbacks()) > 0 || r.updateRecords() > 0 {
+			r.Errorf("status %+v, %q", st.ContainerStatuses, r.rollbacks())
+		}
+	})
+}
+
+func TestAVersionThatNeverRanIsNotOneToGoBackTo(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("img:2", critest.Exits(1))
+		r.offline("img:9")
+		r.want(manifest("web", "img:9"))
+		r.want(watched("img:2"))
+		r.after(10 * time.Minute)
+		if got := r.status("default/web-n").ContainerStatuses[0].Image; !strings.HasSuffix(got, "img:2") || len(r.rollbacks()) > 0 {
+			r.Errorf("%s is there, %q", got, r.rollbacks())
+		}
+	})
+}
