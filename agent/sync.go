@@ -61,6 +61,7 @@ type syncLoop struct {
 	desired  atomic.Pointer[map[string]bool] // the names of all desired pods
 	arrivals map[manifests.Key]*arrival      // the desired pods, and when each was first read
 	offered  uint64                          // snapshots so far
+	kept     map[manifests.Key]kept          // versions that keep the uid of a running pod
 	turned   atomic.Int64                    // last turn of the loop, in ns since born: safe from changes of the clock
 }
 
@@ -166,6 +167,7 @@ func (l *syncLoop) wakeAll(ctx context.Context) {
 // the last snapshot costs a look.
 func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
 	before := l.last
+	s.Pods = l.keepUIDs(s.Pods)
 	l.last = &s
 	changed, gone := l.arrived(s.Pods)
 	if before == nil || len(changed)+len(gone) > 0 {

@@ -28,7 +28,7 @@ func (l *syncLoop) setDesired(ctx context.Context, key manifests.Key, p *manifes
 func (l *syncLoop) send(ctx context.Context, key manifests.Key, u worker.Update) {
 	p, w := u.Pod, l.workers[key]
 	if p != nil {
-		l.order.Started(key, p.UID)
+		l.order.Started(p)
 	}
 	if w != nil && manifests.Same(w.update.Pod, p) && manifests.Same(w.update.Next, u.Next) && w.update.Refused == u.Refused {
 		return

@@ -24,6 +24,7 @@ const (
 	CauseRequest Cause = "request"   // a restart request
 	CauseCgroup  Cause = "cgroup"    // its pod's cgroup is gone
 	CauseLost    Cause = "lost"      // the runtime does not know its state
+	CauseUpdate  Cause = "update"    // another version of it was accepted
 )
 
 // Reasons of kill decisions, for a person. Checkpoints on disk contain them.

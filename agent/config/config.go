@@ -77,6 +77,7 @@ type Config struct {
 	KeepEndedVolumes           bool
 	PodHosts                   bool
 	UpdateStrategy             string
+	UpdatePolicy               string
 }
 
 // DefaultPodLogs is where the kubelet has the containers' logs, too.

@@ -70,6 +70,7 @@ func podRows(c *Config) []row {
 		{"keepTerminatedPodVolumes", "", live, boolean(&c.KeepEndedVolumes, false), "Whether pods that ended keep their volumes until their manifest changes or goes. (ours)"},
 		{"podHosts", "", live, boolean(&c.PodHosts, false), "Whether pods find each other by name and name.namespace, in their /etc/hosts. (ours)"},
 		{"updateStrategy", "", live, choice(&c.UpdateStrategy, "Prepare", "Prepare or StopFirst"), "Whether a changed pod runs on until its new version has its images, its objects and its place on\nthe node: Prepare, or StopFirst, as with a kubelet. A pod's annotation monopod.update wins. (ours)"},
+		{"updatePolicy", "", live, choice(&c.UpdatePolicy, "InPlace", "InPlace or Replace"), "Whether a changed pod stays and changes as little as it can: InPlace, or Replace, as with a\nkubelet: any change makes another pod of it. (ours)"},
 		{"resolvConf", "resolv-conf", restart, orNone(path(&c.ResolvConf, "/etc/resolv.conf")), "Where pods get the machine's name servers from; with \"\" they ask this machine itself."},
 		{"clusterDNS", "", restart, list(&c.ClusterDNS, nil, must(isIP, "%q is no IP address")), "Name servers of pods with dnsPolicy ClusterFirst; without any they get the machine's."},
 		{"clusterDomain", "", restart, text(&c.ClusterDomain, "", nil), "Domain whose names such pods find without it."},

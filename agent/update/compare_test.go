@@ -143,18 +143,22 @@ func TestLongValuesAreShortened(t *testing.T) {
 	}
 }
 
-// A change in place is not carried out yet.
-func TestAnotherDigestReplacesThePod(t *testing.T) {
+func TestThePolicyDecidesWhatAVerdictComesTo(t *testing.T) {
 	for _, k := range []Kind{Nothing, Live, Resize, Restart, Replace} {
-		if got := Plan(Verdict{Kind: k}, false); got != Replace {
+		if got := Plan(Verdict{Kind: k}, false, PolicyInPlace); got != k {
+			t.Errorf("%v is planned as %v", k, got)
+		}
+		if got := Plan(Verdict{Kind: k}, false, PolicyReplace); got != Replace {
 			t.Errorf("%v is planned as %v", k, got)
 		}
 	}
-	if got := Plan(Verdict{}, true); got != Nothing {
-		t.Errorf("the same manifest is planned as %v", got)
-	}
-	if got := Plan(Verdict{Kind: Replace}, true); got != Replace { // a uid is in no digest
-		t.Errorf("another uid is planned as %v", got)
+	for _, policy := range []string{PolicyInPlace, PolicyReplace} {
+		if got := Plan(Verdict{}, true, policy); got != Nothing {
+			t.Errorf("the same manifest is planned as %v", got)
+		}
+		if got := Plan(Verdict{Kind: Replace}, true, policy); got != Replace { // a uid is in no digest
+			t.Errorf("another uid is planned as %v", got)
+		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests"
 )
 
 // Kind is how much of a pod a difference concerns: of two kinds the later one is more.
@@ -74,14 +76,33 @@ func (v Verdict) Named(k Kind) []string {
 	return names
 }
 
-// Plan returns what the agent does about a verdict. same says that both manifests have
-// the same digest. Changes in place are not carried out yet: another digest replaces the
-// pod, even if it means the same.
-func Plan(v Verdict, same bool) Kind {
-	if same && v.Kind == Nothing {
-		return Nothing
+// Summary is the kind with the first field that differs.
+func (v Verdict) Summary() string {
+	switch len(v.Fields) {
+	case 0:
+		return v.Kind.String()
+	case 1:
+		return fmt.Sprintf("%s: %s", v.Kind, v.Fields[0])
 	}
-	return Replace
+	return fmt.Sprintf("%s: %s, and %d more", v.Kind, v.Fields[0], len(v.Fields)-1)
+}
+
+// Plan returns what the agent does about a verdict under a policy. same says that both
+// manifests have the same digest.
+func Plan(v Verdict, same bool, policy string) Kind {
+	if policy == PolicyReplace && !same {
+		return Replace
+	}
+	return v.Kind
+}
+
+// Planned returns how the accepted version of a pod becomes the next one under a policy.
+func Planned(accepted, next *manifests.Pod, policy string) Verdict {
+	v := Compare(accepted.Pod, next.Pod)
+	if v.Kind = Plan(v, accepted.Digest == next.Digest, policy); v.Kind == Replace {
+		v.Containers = nil
+	}
+	return v
 }
 
 // verdict sums up the fields that were found.

@@ -23,6 +23,7 @@ type next struct {
 	*pod
 	wait    update.Wait
 	fetches *fetch.Set      // of that version
+	fetched *v1.Pod         // what of it they get
 	ctx     context.Context // of those
 	cancel  context.CancelFunc
 	again   time.Time // when to look again; zero: when something wakes the worker
@@ -53,7 +54,7 @@ func (n *next) follow(u Update) (made *fetch.Set) {
 	n.wait, n.again, n.cancel = update.Wait{Next: u.Next}, time.Time{}, func() {}
 	if u.Next != nil {
 		n.ctx, n.cancel = context.WithCancel(n.Life)
-		n.fetches = fetch.NewSet(n.fetchSettings())
+		n.fetches, n.fetched = fetch.NewSet(n.fetchSettings()), update.Fetched(u.Pod.Pod, u.Next.Pod)
 	}
 	return made
 }
@@ -72,7 +73,7 @@ func (n *next) look() {
 		n.tell(p)
 		return
 	}
-	lack, again := n.fetches.Prepare(n.ctx, p.Pod, sandbox)
+	lack, again := n.fetches.Prepare(n.ctx, n.fetched, sandbox)
 	missing := n.Missing(p.Pod)
 	n.again = again
 	if soon := time.Now().Add(lookAgain); missing != "" && (again.IsZero() || soon.Before(again)) {

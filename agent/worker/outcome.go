@@ -80,6 +80,10 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 		delete(w.failures, a.Key())
 	case plan.DoStopSandbox, plan.DoRemoveSandbox, plan.DoRemoveContainer, plan.DoRemoveVolumes:
 		w.failures[a.Key()] = w.failures[a.Key()].Done(time.Now())
+	case plan.DoResize:
+		w.rememberOrWarn(w.checkpointOf(s, a.UID).Resized(a.Name, false), "that the container is resized")
+		w.Observer.Reread(a.ID)
+		delete(w.failures, a.Key())
 	default:
 		delete(w.failures, a.Key())
 	}

@@ -3,12 +3,14 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"monopod/agent/plan"
 	"monopod/agent/saidonce"
 	"monopod/agent/slots"
+	"monopod/agent/update"
 )
 
 // task is one action that calls the runtime or removes files, in a goroutine of
@@ -122,11 +124,24 @@ func (t *tasks) cancelUnwanted(u Update) {
 		if !k.action.Makes() || k.cancelled { // a removal may have been planned when no pod was desired
 			continue
 		}
-		if wanted := u.Pod != nil && string(u.Pod.UID) == k.action.UID && u.Pod.Digest == k.facts.Pod.Digest; !wanted {
+		if !t.wanted(u, k) {
 			k.cancelled = true
 			k.cancel(errNewVersion)
 		}
 	}
+}
+
+// wanted reports whether what a task makes is of this version, too: a start of a container
+// that it changes is not.
+func (t *tasks) wanted(u Update, k *task) bool {
+	if u.Pod == nil || string(u.Pod.UID) != k.action.UID {
+		return false
+	}
+	if u.Pod.Digest == k.facts.Pod.Digest {
+		return true
+	}
+	v := update.Planned(k.facts.Pod, u.Pod, t.Settings().UpdatePolicy)
+	return v.Kind < update.Restart || v.Kind == update.Restart && k.action.Name != "" && !slices.Contains(v.Named(update.Restart), k.action.Name)
 }
 
 // running returns what runs, for the plan.
