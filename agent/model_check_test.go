@@ -182,7 +182,7 @@ func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
 // it was.
 func (w *walk) asKept(p *manifests.Pod, reported *v1.Pod) *manifests.Pod {
 	if c := w.written(reported.UID); reported.UID != p.UID && c.Digest == p.Digest && !isPinned(reported.UID) && !isPinned(p.UID) {
-		return p.WithUID(reported.UID)
+		return withUID(p, reported.UID)
 	}
 	return p
 }

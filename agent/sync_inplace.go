@@ -3,6 +3,8 @@ package agent
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"monopod/agent/admission"
 	"monopod/agent/update"
 	"monopod/manifests"
@@ -33,12 +35,20 @@ func (l *syncLoop) keepUID(p *manifests.Pod) *manifests.Pod {
 	case isKept && was.offered == p:
 		return was.pod
 	case isKept && manifests.Same(was.offered, p):
-		return p.WithUID(was.pod.UID)
+		return withUID(p, was.pod.UID)
 	case !isKept && a != nil && manifests.Same(a.pod, p):
 	case runs != nil && runs.UID != p.UID && l.becomes(runs, p) < update.Replace:
-		return p.WithUID(runs.UID)
+		return withUID(p, runs.UID)
 	}
 	return p
+}
+
+// withUID returns a pod with another uid. What its annotations say stays that of its
+// content.
+func withUID(p *manifests.Pod, uid types.UID) *manifests.Pod {
+	pod := *p.Pod
+	pod.UID = uid
+	return &manifests.Pod{Pod: &pod, File: p.File, Digest: p.Digest}
 }
 
 // becomes returns how the admitted version of a pod becomes p. One that has ended runs

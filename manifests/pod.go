@@ -33,14 +33,6 @@ type Pod struct {
 // Key returns the pod's key.
 func (p *Pod) Key() Key { return KeyOf(p.Pod) }
 
-// WithUID returns the pod with another uid. What its annotations say stays that of its
-// content.
-func (p *Pod) WithUID(uid types.UID) *Pod {
-	pod := *p.Pod
-	pod.UID = uid
-	return &Pod{Pod: &pod, File: p.File, Digest: p.Digest}
-}
-
 // File is what one file of the folder gives.
 type File struct {
 	Path     string           `json:"path"`

@@ -114,6 +114,7 @@ func TestWhatVariablesKeepIsNoted(t *testing.T) {
 		{"another label", func(p *v1.Pod) { p.Labels["app"] = "api" }, "metadata.labels[app]", ""},
 		{"an annotation", annotate("team", "red"), "metadata.annotations[team]", "variable TEAM of container app keeps its value until that restarts"},
 		{"a limit", app(limit("cpu", "2")), "spec.containers[app].resources.limits[cpu]", "variable CPUS of container app keeps its value until that restarts"},
+		{"a request of memory", app(request("memory", "96Mi")), "spec.containers[app].resources.requests[memory]", "the OOM score stays until the container restarts"},
 		{"with a restart", both(annotate("team", "red"), app(func(c *v1.Container) { c.TTY = true })), "metadata.annotations[team]", ""},
 		{"with a restart of another", both(annotate("team", "red"), side(func(c *v1.Container) { c.TTY = true })), "metadata.annotations[team]",
 			"variable TEAM of container app keeps its value until that restarts"},
@@ -126,6 +127,16 @@ func TestWhatVariablesKeepIsNoted(t *testing.T) {
 		} else if v.Fields[i].Note != r.note {
 			t.Errorf("%s: noted %q, want %q", r.name, v.Fields[i].Note, r.note)
 		}
+	}
+}
+
+func TestAResizeNotesVolumesInMemory(t *testing.T) {
+	inMemory := spec(func(s *v1.PodSpec) {
+		s.Volumes = append(s.Volumes, v1.Volume{Name: "shm", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumMemory}}})
+	})
+	v := Compare(pod(t, inMemory), pod(t, inMemory, app(limit("memory", "1Gi"))))
+	if want := "volumes in memory keep their size until the pod is replaced"; v.Kind != Resize || len(v.Fields) != 1 || v.Fields[0].Note != want {
+		t.Errorf("%v of %+v", v.Kind, v.Fields)
 	}
 }
 

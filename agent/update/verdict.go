@@ -4,9 +4,11 @@ import (
 	"encoding"
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/podspec"
 	"monopod/manifests"
 )
 
@@ -96,6 +98,16 @@ func Plan(v Verdict, same bool, policy string) Kind {
 	return v.Kind
 }
 
+// Keeps reports whether what is being made of one version is of the next one, too: a start
+// of a container that does not change, or the sandbox, "", if no container does.
+func Keeps(made, next *manifests.Pod, container, policy string) bool {
+	if made.Digest == next.Digest {
+		return true
+	}
+	v := Planned(made, next, policy)
+	return v.Kind < Restart || v.Kind == Restart && container != "" && !slices.Contains(v.Named(Restart), container)
+}
+
 // Planned returns how the accepted version of a pod becomes the next one under a policy.
 func Planned(accepted, next *manifests.Pod, policy string) Verdict {
 	v := Compare(accepted.Pod, next.Pod)
@@ -121,10 +133,25 @@ func (c *comparison) verdict() Verdict {
 		}
 	}
 	for i := range v.Fields {
-		v.Fields[i].Note = c.stale(v.Fields[i].source, v.Named(Restart))
+		notes := []string{c.stale(v.Fields[i].source, v.Named(Restart)), c.fixed(v.Fields[i])}
+		v.Fields[i].Note = strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
 	}
 	return v
 }
+
+// fixed says what does not follow a resize.
+func (c *comparison) fixed(f Field) string {
+	switch {
+	case f.Kind != Resize:
+	case strings.HasSuffix(f.Path, ".requests[memory]") && podspec.QosClass(c.new) == v1.PodQOSBurstable:
+		return "the OOM score stays until the container restarts"
+	case strings.HasSuffix(f.Path, ".limits[memory]") && slices.ContainsFunc(c.new.Spec.Volumes, inMemory):
+		return "volumes in memory keep their size until the pod is replaced"
+	}
+	return ""
+}
+
+func inMemory(v v1.Volume) bool { return v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumMemory }
 
 // stale says which variables of containers that do not restart keep the value of a
 // source that changes.

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -131,17 +130,12 @@ func (t *tasks) cancelUnwanted(u Update) {
 	}
 }
 
-// wanted reports whether what a task makes is of this version, too: a start of a container
-// that it changes is not.
+// wanted reports whether what a task makes is of this version, too.
 func (t *tasks) wanted(u Update, k *task) bool {
 	if u.Pod == nil || string(u.Pod.UID) != k.action.UID {
 		return false
 	}
-	if u.Pod.Digest == k.facts.Pod.Digest {
-		return true
-	}
-	v := update.Planned(k.facts.Pod, u.Pod, t.Settings().UpdatePolicy)
-	return v.Kind < update.Restart || v.Kind == update.Restart && k.action.Name != "" && !slices.Contains(v.Named(update.Restart), k.action.Name)
+	return update.Keeps(k.facts.Pod, u.Pod, k.action.Name, t.Settings().UpdatePolicy)
 }
 
 // running returns what runs, for the plan.
