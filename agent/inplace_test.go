@@ -500,3 +500,19 @@ func TestAVersionThatCannotBeSavedChangesNothing(t *testing.T) {
 		r.accepted(pair("b1", "b2"))
 	})
 }
+
+// A resize that ends after another version was accepted is not that version's.
+func TestALateResizeIsNotTheNextVersions(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(pair())
+		r.after(time.Minute)
+		r.Fault(critest.On("UpdateContainerResources").Times(1).Delay(3 * time.Second))
+		r.want(pair("limits: {cpu: 200m", "limits: {cpu: 400m"))
+		r.after(time.Second)
+		r.want(pair("limits: {cpu: 200m", "limits: {cpu: 300m"))
+		r.after(time.Minute)
+		if a := r.resources("a"); a != "102 30000 64" {
+			r.Errorf("a has %s", a)
+		}
+	})
+}

@@ -98,6 +98,7 @@ func scenarios() []scenario {
 		{"EndsAtADeadline", endsAtADeadline},
 		{"ReplacesAnEditedPod", replacesAnEditedPod},
 		{"UpdatesWait", updatesWait},
+		{"ChangesInPlace", changesInPlace},
 		{"LeavesAnUnchangedPod", leavesAnUnchangedPod},
 		{"RemovesADeletedPod", removesADeletedPod},
 		{"RunsGoodBesideBad", runsGoodBesideBad},

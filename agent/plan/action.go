@@ -91,7 +91,7 @@ type Action struct {
 	Marks   map[string]string
 	Change  *update.Verdict   // of an update
 	Hooked  map[string]string // of an update: see checkpoint.Updated
-	// Revision is of the pod's version, for a start.
+	// Revision is of the pod's version, for a start or a resize.
 	Revision int
 	Verdict  checkpoint.Result // for an end
 	Cause    checkpoint.Cause  // for a stop or a kill decision

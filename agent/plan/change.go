@@ -139,7 +139,7 @@ func (s *Facts) resize(c *checkpoint.Checkpoint, i *pleg.Instance, name string) 
 	case !n.Running():
 		return nil, false
 	}
-	a = &Action{Do: DoResize, UID: i.UID, ID: n.ID, Name: name, Beside: true, Reason: "its resources have changed"}
+	a = &Action{Do: DoResize, UID: i.UID, ID: n.ID, Name: name, Revision: c.Revision, Beside: true, Reason: "its resources have changed"}
 	failed := s.Failures[a.Key()]
 	always := defaults.RestartPolicyOf(s.Pod.Pod, podspec.FindContainer(s.Pod.Pod, name)) == v1.RestartPolicyAlways
 	if failed.Reason == ReasonRefused && failed.Count >= refusals && always && n.Revision < c.Revision {

@@ -151,7 +151,9 @@ func (c *comparison) fixed(f Field) string {
 	return ""
 }
 
-func inMemory(v v1.Volume) bool { return v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumMemory }
+func inMemory(v v1.Volume) bool {
+	return v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumMemory
+}
 
 // stale says which variables of containers that do not restart keep the value of a
 // source that changes.

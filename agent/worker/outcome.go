@@ -81,7 +81,9 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	case plan.DoStopSandbox, plan.DoRemoveSandbox, plan.DoRemoveContainer, plan.DoRemoveVolumes:
 		w.failures[a.Key()] = w.failures[a.Key()].Done(time.Now())
 	case plan.DoResize:
-		w.rememberOrWarn(w.checkpointOf(s, a.UID).Resized(a.Name, false), "that the container is resized")
+		if c := w.checkpointOf(s, a.UID); c.Revision == a.Revision { // else to what a former version says
+			w.rememberOrWarn(c.Resized(a.Name, false), "that the container is resized")
+		}
 		w.Observer.Reread(a.ID)
 		delete(w.failures, a.Key())
 	default:
