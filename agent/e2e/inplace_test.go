@@ -35,29 +35,35 @@ spec:
 `
 
 // process is a container's id, its pid and when that was started.
-func (w *world) process(c rig.Container) string {
-	w.Helper()
+func (w *world) process(c rig.Container) (string, error) {
 	pid, err := w.rig.CRI.Pid(w.Context(), c.ID)
-	check(w.T, err)
+	if err != nil {
+		return "", err
+	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	check(w.T, err)
-	fields := strings.Fields(string(b))
-	return fmt.Sprint(c.ID, " ", pid, " ", fields[21])
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s %d %s", c.ID, pid, strings.Fields(string(b))[21]), nil
 }
 
-// both returns the processes of the pod's two containers, and its uid.
+// both returns the uid of the pod, and the processes of its two containers.
 func (w *world) both() (uid, main, side string) {
 	w.Helper()
 	w.until("two runs", func() error {
 		now := slices.DeleteFunc(w.containers("two"), func(c rig.Container) bool { return c.State != "Running" })
-		if len(now) != 2 {
-			return fmt.Errorf("%d containers run", len(now))
+		if len(now) != 2 || now[0].UID != now[1].UID || now[0].Name == now[1].Name {
+			return fmt.Errorf("%+v run", now)
 		}
 		for _, c := range now {
+			p, err := w.process(c)
+			if err != nil {
+				return err
+			}
 			if uid = c.UID; c.Name == "main" {
-				main = w.process(c)
+				main = p
 			} else {
-				side = w.process(c)
+				side = p
 			}
 		}
 		return nil
