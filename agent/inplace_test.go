@@ -487,6 +487,9 @@ func TestAVersionThatCannotBeSavedChangesNothing(t *testing.T) {
 		r.after(time.Minute)
 		r.Exit("b", 1)
 		r.after(time.Minute)
+		if len(r.Running()) != 2 {
+			r.Errorf("there run %v", r.Running())
+		}
 		for _, c := range r.Containers() {
 			if c.State == 1 && c.Name == "b" && c.Config.Command[0] != "b1" {
 				r.Errorf("b runs %v", c.Config.Command)
