@@ -16,6 +16,7 @@
 //	agent                    the spine: agent.go (wiring), sync.go (the loop)
 //	  worker/                  one goroutine per pod name: observe, plan, apply
 //	  podevents/               the events about one pod name
+//	  inplace/                 what makes a running pod its next version
 //	  fetch/                   the images of a pod's containers, in the background
 //	  gc/                      removes what has no owner any more
 //	  podstatus/               pure: Facts -> v1.PodStatus

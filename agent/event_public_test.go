@@ -61,7 +61,7 @@ func TestThePublicNeverLearnsWhatIsInAnEnv(t *testing.T) {
 		r.want(withSecret("hunter2"))
 		r.after(time.Minute)
 		r.expect("default/web-n/c")
-		r.tells("web-n", "Warning Unhealthy", "Warning FailedKillPod")
+		r.tells("web-n", "Warning FailedKillPod", "Warning Unhealthy")
 		r.wantPublic([]string{"OLDSECRET99", "hunter2"}, "Readiness probe failed: tried <elided> and <elided>", "cannot stop <elided>")
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
+	"monopod/cgroups"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -128,6 +130,7 @@ func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
 	if p = w.chosen(p, reported, bad); p == nil {
 		return out
 	}
+	p = w.asKept(p, reported)
 	st, f := reported.Status, w.look(p)
 	if st.Reason == "OutOfcpu" {
 		if held := w.heldByOthers(p.Key()); held+cpuOf(p) <= modelCPUs {
@@ -180,6 +183,18 @@ func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
 	}
 	return out
 }
+
+// asKept returns a version with the uid of the pod that it was accepted in place of, if
+// it was.
+func (w *walk) asKept(p *manifests.Pod, reported *v1.Pod) *manifests.Pod {
+	if c := w.written(reported.UID); reported.UID != p.UID && c.Digest == p.Digest && !isPinned(reported.UID) && !isPinned(p.UID) {
+		return withUID(p, reported.UID)
+	}
+	return p
+}
+
+// isPinned reports whether a wish says the uid.
+func isPinned(uid types.UID) bool { return strings.HasPrefix(string(uid), "uid-of-") }
 
 // written returns an instance's checkpoint, an empty one if it is to go.
 func (w *walk) written(uid types.UID) *checkpoint.Checkpoint {
@@ -238,6 +253,12 @@ func (w *walk) wrongContainer(p *manifests.Pod, c *v1.Container, st *v1.Containe
 		if n.State == rt.ContainerState_CONTAINER_UNKNOWN {
 			bad("%s is in an unknown state", c.Name)
 		}
+		if got := n.Config; got.Image.UserSpecifiedImage != c.Image || !slices.Equal(got.Command, c.Command) {
+			bad("%s runs %s %v, and not %s %v", c.Name, got.Image.UserSpecifiedImage, got.Command, c.Image, c.Command)
+		}
+		if asked := c.Resources.Requests.Cpu().MilliValue(); asked > 0 && n.Resources.GetCpuShares() != cgroups.Shares(asked) {
+			bad("%s has %d shares of cpu", c.Name, n.Resources.GetCpuShares())
+		}
 		if st.State.Running == nil || st.ContainerID != "critest://"+n.ID || st.RestartCount != int32(n.Attempt) || st.Ready == unreadies(c) {
 			bad("%s #%d runs and is reported %+v", c.Name, n.Attempt, st)
 		}
@@ -290,6 +311,7 @@ func (w *walk) account() {
 		if !ok {
 			continue
 		}
+		p = w.asKept(p, reported)
 		st := reported.Status
 		former := reported.UID != p.UID || w.written(p.UID).Digest != p.Digest // which runs until this one fits
 		if former || st.Reason == "OutOfcpu" {

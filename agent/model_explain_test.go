@@ -49,6 +49,7 @@ func (w *walk) unexplained() map[string]string {
 			out[key.String()] = fmt.Sprintf("%s has no status", key)
 			continue
 		}
+		p = w.asKept(p, reported)
 		st := &reported.Status
 		if st.Phase == v1.PodFailed || st.Phase == v1.PodSucceeded || reported.UID != p.UID {
 			continue

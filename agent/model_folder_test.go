@@ -16,6 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -223,7 +225,7 @@ func (f *folderWalk) toggle() {
 // running returns what runs of the home file system's pods.
 func (f *folderWalk) running() (out []string) {
 	for _, c := range f.Containers() {
-		if c.Pod != "old-n" {
+		if c.Pod != "old-n" && c.State == rt.ContainerState_CONTAINER_RUNNING {
 			out = append(out, c.Pod+" "+c.Config.Image.UserSpecifiedImage+" "+c.ID)
 		}
 	}
@@ -253,7 +255,9 @@ func (f *folderWalk) settled() {
 		want = append(want, name+"-n "+image)
 	}
 	for _, c := range f.Containers() {
-		got = append(got, c.Pod+" "+c.Config.Image.UserSpecifiedImage)
+		if c.State == rt.ContainerState_CONTAINER_RUNNING {
+			got = append(got, c.Pod+" "+c.Config.Image.UserSpecifiedImage)
+		}
 	}
 	slices.Sort(want)
 	if slices.Sort(got); !slices.Equal(want, got) {

@@ -60,7 +60,7 @@ func (w *walk) watchStops(args any) {
 	all := s.offers[key]
 	began := -1
 	for k, p := range all {
-		if p != nil && p.Digest == record.Digest && string(p.UID) == c.UID {
+		if p != nil && p.Digest == record.Digest && (string(p.UID) == c.UID || record.Revision > 0) {
 			began = k
 		}
 	}

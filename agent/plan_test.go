@@ -36,6 +36,28 @@ type scene struct {
 	change   func(*plan.Facts) // nil: as it is
 }
 
+// changed makes the accepted version the second one, with another container since then;
+// those that are there are of the first version.
+func changed(name string, since int) func(*plan.Facts) {
+	return func(s *plan.Facts) {
+		c := s.Checkpoint()
+		c.Revision, c.Changed = 1, map[string]int{name: since}
+		s.Instance().MarkAccepted(c)
+	}
+}
+
+func follows(f checkpoint.Following) func(*plan.Facts) {
+	return func(s *plan.Facts) { s.Checkpoint().Revision, s.Checkpoint().Following = 1, &f }
+}
+
+func refusedResize(name string, times int) func(*plan.Facts) {
+	return func(s *plan.Facts) {
+		follows(checkpoint.Following{Resize: []string{name}, Raised: true})(s)
+		a := plan.Action{Do: plan.DoResize, ID: s.Instance().Newest(name).ID}
+		s.Failures = map[string]plan.Failure{a.Key(): {Count: times, Waiting: plan.Waiting{Reason: plan.ReasonRefused, Message: "no"}}}
+	}
+}
+
 func (c scene) situation() plan.Facts {
 	s := plan.Facts{Now: noon, Known: map[string]*checkpoint.Checkpoint{}, Observed: &pleg.Observed{Instances: map[string]*pleg.Instance{}},
 		Failures: c.failures, Next: c.logged, Fetching: c.fetching, Runtime: "fake"}
@@ -226,8 +248,20 @@ func TestPlan(t *testing.T) {
 			"mark for removal; stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
 		{"an old instance goes even if the new one runs", scene{pod: pod(always, "a"), accepted: true, here: world(up("a", 0)), old: dead(world())},
 			"mark for removal; remove sandbox s0; forget"},
-		{"another content under the same uid replaces the instance", scene{pod: pod(always, "a"), accepted: true, digest: "d0", here: world(up("a", 0))},
+		{"another content under the same uid replaces the instance", scene{pod: pod(always, "a"), accepted: true, digest: "d0", here: world(up("a", 0)), change: func(s *plan.Facts) { s.Policy = "Replace" }},
 			"mark for removal; stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
+		{"or is accepted in place of the former, before anything is done", scene{pod: pod(always, "a"), accepted: true, digest: "d0", here: world(up("a", 0))}, "update"},
+		{"what has changed is a container: it stops, the other runs on", scene{pod: pod(always, "a", "b"), accepted: true, here: world(up("a", 0), up("b", 0)), change: changed("a", 1)}, "stop container a a0 in 30s"},
+		{"and starts again at once", scene{pod: pod(always, "a", "b"), accepted: true, here: world(exit("a", 0, 137, 0, "40s"), up("b", 0)), change: changed("a", 1)}, "start container a#1"},
+		{"even if it would not restart", scene{pod: pod(never, "a", "b"), accepted: true, here: world(exit("a", 0, 0, 0, ""), up("b", 0)), change: changed("a", 1)}, "start container a#1"},
+		{"one that never started is removed first", scene{pod: pod(always, "a", "b"), accepted: true, here: world(in(created, "a"), up("b", 0)), change: changed("a", 1)}, "remove container a a0"},
+		{"an attempt of the accepted version runs on", scene{pod: pod(always, "a", "b"), accepted: true, here: world(up("a", 0), up("b", 0)), change: changed("a", 0)}, ""},
+		{"volumes and the cgroup come before a resize", scene{pod: pod(always, "a"), accepted: true, here: world(up("a", 0)), change: follows(checkpoint.Following{Resize: []string{"a"}})}, "follow"},
+		{"then the containers are resized", scene{pod: pod(always, "a"), accepted: true, here: world(up("a", 0)), change: follows(checkpoint.Following{Resize: []string{"a"}, Raised: true})}, "resize container a a0"},
+		{"one that starts later needs no resize", scene{pod: pod(always, "a"), accepted: true, here: world(exit("a", 0, 1, 0, "")), change: follows(checkpoint.Following{Resize: []string{"a"}, Raised: true})}, "settle; start container a#1 after 0s"},
+		{"and at last the cgroup shrinks", scene{pod: pod(always, "a"), accepted: true, here: world(up("a", 0)), change: follows(checkpoint.Following{Raised: true})}, "settle"},
+		{"a resize that is refused becomes a restart", scene{pod: pod(always, "a"), accepted: true, here: world(up("a", 0)), change: refusedResize("a", 3)}, "restart resized a a0"},
+		{"but not of a container that runs once", scene{pod: pod(never, "a"), accepted: true, here: world(up("a", 0)), change: refusedResize("a", 3)}, "resize container a a0"},
 		{"a retired instance goes even if it is wanted again", scene{pod: pod(always, "a"), accepted: true, retired: true, here: world(up("a", 0))},
 			"stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
 

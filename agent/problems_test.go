@@ -43,7 +43,7 @@ func TestANewVersionThatWaitsIsAProblemOfTheOldOne(t *testing.T) {
 	live(t, func(r *rig) {
 		r.Program("web-n/c", critest.Runs().IgnoresTerm())
 		r.want(manifest("web", "img:1"))
-		r.want(manifest("web", "img:2"))
+		r.want(manifest("web", "img:2", "hostname: other"))
 		r.after(2 * time.Second)
 		r.problems("a new version waits until this one has stopped")
 		r.after(time.Minute)

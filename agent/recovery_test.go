@@ -71,7 +71,7 @@ func TestAReplacementUnderTheSameUIDStartsOverAfterAnyDeath(t *testing.T) {
 						}
 					}))
 				}
-				r.want(fixed("img:2", "terminationGracePeriodSeconds: 1"))
+				r.want(fixed("img:2", "hostname: other", "terminationGracePeriodSeconds: 1"))
 				if when == "before it is reported" {
 					r.life.cutOff()
 				}
@@ -81,7 +81,7 @@ func TestAReplacementUnderTheSameUIDStartsOverAfterAnyDeath(t *testing.T) {
 				r.bury()
 				r.ClearFaults()
 				r.start()
-				r.want(fixed("img:2", "terminationGracePeriodSeconds: 1"))
+				r.want(fixed("img:2", "hostname: other", "terminationGracePeriodSeconds: 1"))
 				r.after(time.Minute)
 				r.expect("default/web-n/c")
 				if st := r.status("default/web-n"); time.Since(st.StartTime.Time) > 10*time.Minute || st.ContainerStatuses[0].RestartCount != 0 {

@@ -25,6 +25,7 @@ type scenario struct {
 	runs   []string          // containers at the end
 	phase  v1.PodPhase       // at the end; "": no pod
 	counts map[string]uint32 // their attempts, whatever went wrong
+	shares int64             // of the cpu of container c at the end; 0: any
 	says   string            // what the log has of it
 }
 
@@ -35,6 +36,11 @@ func walked(name, image string, extra ...string) string {
 		"initContainers: [{name: i, image: \"img:1\"}, {name: s, image: \"img:1\", restartPolicy: Always}]"}, extra...)...)
 }
 
+// withCPUs is such a pod whose container c asks for that many cpus.
+func withCPUs(doc string, cpus int) string {
+	return strings.Replace(doc, "{name: c,", fmt.Sprintf("{name: c, resources: {requests: {cpu: %d}},", cpus), 1)
+}
+
 // sameUID is such a pod with a uid that it keeps under another name.
 func sameUID(name string) string {
 	return strings.Replace(walked(name, "img:1"), "{name: "+name, "{name: "+name+", uid: u-1", 1)
@@ -43,7 +49,11 @@ func sameUID(name string) string {
 var scenarios = []scenario{
 	{name: "start", after: walked("web", "img:8"), runs: []string{"c", "s"}, phase: v1.PodRunning, counts: map[string]uint32{"c": 0, "s": 0}, says: `"sandbox created" pod=default/web-n attempt=0 reason="the pod is new"`},
 	{name: "removal", before: walked("web", "img:1"), says: `"pod removed" pod=default/web-n reason="its manifest is gone"`},
-	{name: "replacement", before: walked("web", "img:1"), after: walked("web", "img:8"), runs: []string{"c", "s"}, phase: v1.PodRunning,
+	{name: "restart in place", before: walked("web", "img:1"), after: walked("web", "img:8"), runs: []string{"c", "s"}, phase: v1.PodRunning,
+		counts: map[string]uint32{"c": 1, "s": 0}, says: `container=c attempt=1 reason="Container c definition changed, will be restarted"`},
+	{name: "resize", before: withCPUs(walked("web", "img:1"), 1), after: withCPUs(walked("web", "img:1"), 2), runs: []string{"c", "s"}, phase: v1.PodRunning,
+		counts: map[string]uint32{"c": 0, "s": 0}, shares: 2048, says: `"container resized" pod=default/web-n container=c`},
+	{name: "replacement", before: walked("web", "img:1"), after: walked("web", "img:8", "hostname: other"), runs: []string{"c", "s"}, phase: v1.PodRunning,
 		counts: map[string]uint32{"c": 0, "s": 0}, says: `"pod removed" pod=default/web-n reason="its manifest has changed"`},
 	{name: "rename", before: sameUID("old"), after: sameUID("web"), runs: []string{"c", "s"}, phase: v1.PodRunning,
 		counts: map[string]uint32{"c": 0, "s": 0}, says: `reason=UIDInUse`},
@@ -195,6 +205,9 @@ func (s *scenario) isRight(r *rig) bool {
 		if c, _ := r.Container("web-n/" + name); c.Attempt < n {
 			return false
 		}
+	}
+	if c, _ := r.Container("web-n/c"); s.shares > 0 && c.Resources.GetCpuShares() != s.shares {
+		return false
 	}
 	p, reported := r.store.Pod("default/web-n")
 	return slices.Equal(r.Running(), want) && reported == (s.phase != "") && (!reported || p.Status.Phase == s.phase)

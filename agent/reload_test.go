@@ -100,6 +100,7 @@ func TestWhatCountsAtOnceAndWhatAfterARestart(t *testing.T) {
 			func(c config.Config) bool { return c.BackOffMax == 20*time.Second }},
 		{"dead containers", "", "deadContainersPerContainer: 3", "pods", "deadContainersPerContainer", "", func(c config.Config) bool { return c.DeadContainers == 3 }},
 		{"volumes", "", "keepTerminatedPodVolumes: true", "pods", "keepTerminatedPodVolumes", "", func(c config.Config) bool { return c.KeepEndedVolumes }},
+		{"what changed pods keep", "", "updatePolicy: Replace", "pods", "updatePolicy", "", func(c config.Config) bool { return c.UpdatePolicy == "Replace" }},
 		{"updates", "", "updateStrategy: StopFirst", "pods", "updateStrategy", "", func(c config.Config) bool { return c.UpdateStrategy == "StopFirst" }},
 		{"hosts", "", "podHosts: true", "hosts", "podHosts", "", func(c config.Config) bool { return c.PodHosts }},
 		{"labels and room", "", "nodeLabels: {disk: ssd}\nmaxPods: 7", "pods|node|pods|node", "nodeLabels, maxPods", "",

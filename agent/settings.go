@@ -176,7 +176,7 @@ func thresholds(evictionHard map[string]string) (free map[v1.ResourceName]node.T
 
 func settingsOfPlans(c config.Config) plan.PlanSettings {
 	return plan.PlanSettings{BackOff: plan.BackOff{First: c.BackOffFirst, Max: c.BackOffMax},
-		DeadContainers: c.DeadContainers, KeepVolumes: c.KeepEndedVolumes}
+		DeadContainers: c.DeadContainers, KeepVolumes: c.KeepEndedVolumes, UpdatePolicy: c.UpdatePolicy}
 }
 
 func settingsOfLogs(c config.Config) logs.Config {

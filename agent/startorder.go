@@ -18,7 +18,7 @@ func (l *syncLoop) holdDependents(changed []*manifests.Pod) (free []*manifests.P
 	for _, p := range changed {
 		waits, hadItsTurn := l.table.Rejected(p.Key())
 		hadItsTurn = hadItsTurn && manifests.Same(waits.Pod, p)
-		if l.order.Update(p, hadItsTurn || admission.AdmitOS(p.Pod) != nil, time.Now()) {
+		if l.order.Update(p, hadItsTurn || l.startsNothing(p) || admission.AdmitOS(p.Pod) != nil, time.Now()) {
 			l.table.Withdraw(p.Key()) // an earlier version, which is no longer desired
 		} else {
 			free = append(free, p)
@@ -73,7 +73,7 @@ func (l *syncLoop) hold(ctx context.Context, d *admission.Dependent) {
 	}
 	previous := l.table.Admitted(key)
 	switch {
-	case previous != nil && !manifests.Same(previous, d.Pod) && l.order.WasStarted(key, previous.UID):
+	case previous != nil && !manifests.Same(previous, d.Pod) && l.order.WasStarted(previous):
 		l.setDesired(ctx, key, previous)
 	case previous == nil && l.restored[key] != nil:
 		l.setDesired(ctx, key, nil)

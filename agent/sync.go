@@ -62,6 +62,7 @@ type syncLoop struct {
 	desired  atomic.Pointer[map[string]bool] // the names of all desired pods
 	arrivals map[manifests.Key]*arrival      // the desired pods, and when each was first read
 	offered  uint64                          // snapshots so far
+	kept     map[manifests.Key]kept          // versions that keep the uid of a running pod
 	turned   atomic.Int64                    // last turn of the loop, in ns since born: safe from changes of the clock
 }
 
@@ -161,6 +162,7 @@ func (l *syncLoop) wakeAll(ctx context.Context) {
 func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
 	s = l.chosen(s)
 	before := l.last
+	s.Pods = l.keepUIDs(s.Pods)
 	l.last = &s
 	turned := l.replaceObjects(s.Objects)
 	changed, gone := l.arrived(s.Pods)

@@ -28,6 +28,9 @@ func (l *syncLoop) admit(ctx context.Context, p *manifests.Pod) {
 }
 
 func (l *syncLoop) admitPod(ctx context.Context, p *manifests.Pod) {
+	if l.takeOver(ctx, p) {
+		return
+	}
 	key := p.Key()
 	before, waited := l.table.Rejected(key)
 	keeps := l.keepsFormer(p)

@@ -217,7 +217,7 @@ func TestANewVersionWaitsWhileTheFormerOneRuns(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(manifest("db", "img:1"), after("web", "db", "img:1"))
 		slow := r.Fault(critest.On("RunPodSandbox").Of("db-n").Hang())
-		r.want(manifest("db", "img:2"), after("web", "db", "img:2"))
+		r.want(manifest("db", "img:2", "hostname: other"), after("web", "db", "img:2"))
 		check := func() {
 			r.Helper()
 			r.after(time.Hour)
@@ -233,7 +233,7 @@ func TestANewVersionWaitsWhileTheFormerOneRuns(t *testing.T) {
 		check()
 		r.stop()
 		r.start()
-		r.want(manifest("db", "img:2"), after("web", "db", "img:2"))
+		r.want(manifest("db", "img:2", "hostname: other"), after("web", "db", "img:2"))
 		check()
 		slow.Release()
 		r.ClearFaults()
@@ -307,7 +307,7 @@ func TestAPodLetStartWhileTheRuntimeIsAwayIsPending(t *testing.T) {
 func TestNewVersionsOfARowFollowEachOther(t *testing.T) {
 	live(t, func(r *rig) {
 		row := func(image string) []string {
-			return []string{after("a", "b", image), after("b", "c", image), manifest("c", image)}
+			return []string{after("a", "b", image), after("b", "c", image), manifest("c", image, "hostname: v"+image[4:])}
 		}
 		r.want(row("img:1")...)
 		slow := r.Fault(critest.On("RunPodSandbox").Of("c-n").Hang())

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 
+	"monopod/agent/update"
 	"monopod/agent/worker"
 	"monopod/manifests"
 )
@@ -14,6 +15,9 @@ func (l *syncLoop) keepsFormer(p *manifests.Pod) bool {
 	key := p.Key()
 	former, w := l.table.Runs(key), l.workers[key]
 	if former == nil || manifests.Same(former, p) || l.shared.StopsFirst(p.Pod) {
+		return false
+	}
+	if former.UID == p.UID && l.becomes(former, p) == update.Resize { // which needs nothing but its place
 		return false
 	}
 	if w == nil {

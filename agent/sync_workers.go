@@ -30,7 +30,7 @@ func (l *syncLoop) setDesired(ctx context.Context, key manifests.Key, p *manifes
 func (l *syncLoop) send(ctx context.Context, key manifests.Key, u worker.Update) {
 	p, w := u.Pod, l.workers[key]
 	if p != nil {
-		l.order.Started(key, p.UID)
+		l.order.Started(p)
 	}
 	if w != nil && p != nil {
 		w.file = p.File

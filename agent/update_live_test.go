@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/cli/print"
 	"monopod/agent/node"
@@ -72,7 +73,7 @@ func (r *rig) runsImage(image string) {
 	r.Helper()
 	r.expect("default/web-n/c")
 	for _, c := range r.Containers() {
-		if got := c.Config.Image.UserSpecifiedImage; c.Pod == "web-n" && got != image {
+		if got := c.Config.Image.UserSpecifiedImage; c.Pod == "web-n" && c.State == rt.ContainerState_CONTAINER_RUNNING && got != image {
 			r.Errorf("%s runs, want %s", got, image)
 		}
 	}

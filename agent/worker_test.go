@@ -362,13 +362,10 @@ func TestTearingDownYieldsToStartsUnlessASuccessorWaits(t *testing.T) {
 
 func TestAReplacementUnderTheSameUIDBeginsAnew(t *testing.T) {
 	live(t, func(r *rig) {
-		fixed := func(image string) string {
-			return strings.Replace(manifest("web", image), "{name: web}", "{name: web, uid: my-own-uid}", 1)
-		}
 		r.want(fixed("img:1"))
 		began := r.status("default/web-n").StartTime
 		r.after(time.Hour)
-		r.want(fixed("img:2"))
+		r.want(fixed("img:2", "hostname: other"))
 		r.after(time.Minute)
 		if c, _ := r.Container("default/web-n/c"); c.Attempt != 0 {
 			r.Errorf("it begins with attempt %d", c.Attempt)

@@ -51,6 +51,20 @@ type Resources struct {
 	CPUs      string           // a list such as 0-3
 }
 
+// Larger returns the larger of both values; where one of them has no limit, none is
+// written.
+func (r Resources) Larger(o Resources) Resources {
+	limit := func(a, b int64) int64 {
+		if a <= 0 || b <= 0 {
+			return 0
+		}
+		return max(a, b)
+	}
+	r.Shares = max(r.Shares, o.Shares)
+	r.Quota, r.Memory = limit(r.Quota, o.Quota), limit(r.Memory, o.Memory)
+	return r
+}
+
 func (r Resources) period() int64 {
 	if r.Period == 0 {
 		return DefaultPeriod

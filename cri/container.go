@@ -43,6 +43,13 @@ func (c *Client) RemoveContainer(ctx context.Context, id string) error {
 	return unlessGone(err)
 }
 
+// UpdateContainer gives a running container other resources.
+func (c *Client) UpdateContainer(ctx context.Context, id string, r *rt.LinuxContainerResources) error {
+	_, err := call(ctx, "UpdateContainerResources", short(id), c.Timeouts.Create, c.runtime.UpdateContainerResources,
+		&rt.UpdateContainerResourcesRequest{ContainerId: id, Linux: r})
+	return err
+}
+
 // Containers lists the containers, in any state, that carry all of labels.
 func (c *Client) Containers(ctx context.Context, labels map[string]string) ([]*rt.Container, error) {
 	r, err := call(ctx, "ListContainers", "", c.Timeouts.Query, c.runtime.ListContainers,

@@ -136,7 +136,7 @@ func (s *Source) know(pods []*Pod, r Record) {
 	}
 	for _, p := range pods {
 		name := p.Key().String()
-		if uid := string(p.UID); r.Forgotten[name] == uid {
+		if uid := r.Forgotten[name]; uid != "" && (uid == string(p.UID) || uid == p.Annotations[documents.AnnotationHash]) { // a pod keeps its uid over changes in place
 			s.record.Forgotten[name] = uid
 			continue
 		}

@@ -23,7 +23,7 @@ type StartOrder struct {
 	World
 	Wake *time.Timer // fires when the first timeout of a held pod ends: then TimeoutsPassed must be called
 
-	started    map[manifests.Key]types.UID // the instance that was last let start in this boot
+	started    map[manifests.Key]version // that was last let start in this boot
 	dependents map[manifests.Key]*Dependent
 	after      map[manifests.Key]map[*Dependent]bool // who names a pod, under each name that may be meant
 	changed    map[*Dependent]bool                   // to be decided again
@@ -62,7 +62,7 @@ type Held struct {
 
 // NewStartOrder returns the start order as previous agents left it.
 func NewStartOrder(b checkpoint.Boot, s *Table, w World, checkpoints []*checkpoint.Checkpoint) *StartOrder {
-	o := &StartOrder{World: w, Wake: time.NewTimer(time.Hour), started: map[manifests.Key]types.UID{},
+	o := &StartOrder{World: w, Wake: time.NewTimer(time.Hour), started: map[manifests.Key]version{},
 		dependents: map[manifests.Key]*Dependent{}, after: map[manifests.Key]map[*Dependent]bool{},
 		changed: map[*Dependent]bool{}, news: map[*Dependent]bool{}}
 	o.Wake.Stop()
@@ -70,7 +70,7 @@ func NewStartOrder(b checkpoint.Boot, s *Table, w World, checkpoints []*checkpoi
 		at := s.Admitted(c.Key())
 		current := at != nil && at.UID == c.Pod.UID && !c.IsRemoving()
 		if current && (c.Boot == "" || c.Boot == b.ID || c.Ended() != "") {
-			o.started[c.Key()] = c.Pod.UID
+			o.started[c.Key()] = version{c.Pod.UID, c.Digest}
 		}
 	}
 	return o
@@ -93,7 +93,7 @@ func (o *StartOrder) Update(p *manifests.Pod, free bool, now time.Time) (held bo
 	}
 	d.Pod = p
 	o.changed[d], o.news[d] = true, true
-	free = free || o.started[key] == p.UID
+	free = free || o.WasStarted(p)
 	if free != (d.Held == nil) {
 		if d.Held = nil; !free {
 			d.Held = &Held{Since: now}
@@ -156,11 +156,19 @@ func (o *StartOrder) Touch(key manifests.Key) {
 	}
 }
 
-// Started records that an instance of a pod was let start.
-func (o *StartOrder) Started(key manifests.Key, uid types.UID) { o.started[key] = uid }
+// version is a version of a pod's instance.
+type version struct {
+	uid    types.UID
+	digest string
+}
 
-// WasStarted reports whether that instance is the one that was let start last.
-func (o *StartOrder) WasStarted(key manifests.Key, uid types.UID) bool { return o.started[key] == uid }
+// Started records that a version of a pod was let start.
+func (o *StartOrder) Started(p *manifests.Pod) { o.started[p.Key()] = version{p.UID, p.Digest} }
+
+// WasStarted reports whether that version is the one that was let start last.
+func (o *StartOrder) WasStarted(p *manifests.Pod) bool {
+	return o.started[p.Key()] == version{p.UID, p.Digest}
+}
 
 // Held returns a pod that is held; nil: it is not.
 func (o *StartOrder) Held(key manifests.Key) *Dependent {

@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"monopod/manifests"
 )
 
@@ -124,7 +126,7 @@ func TestAForgottenPodLeavesNothing(t *testing.T) {
 	w := newWorld("-n")
 	w.set(named("a"), after("b", "c"))
 	w.set(named("b"), after("a"))
-	w.Started(named("b"), "u")
+	w.Started(&manifests.Pod{Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: named("b").Namespace, Name: named("b").Name}}})
 	w.next()
 	d := w.Held(named("a"))
 	for _, name := range []string{"a", "b"} {

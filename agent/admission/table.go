@@ -175,6 +175,13 @@ func (s *Table) admit(p *manifests.Pod, now metav1.Time, start bool) *manifests.
 	return p
 }
 
+// TakeOver lets p, which claims the same, take the place of the admitted version of its
+// name.
+func (s *Table) TakeOver(p *manifests.Pod) {
+	s.entry(p.Key()).pod = p
+	delete(s.rejected, p.Key())
+}
+
 // claimsOf returns the claims of a version, which it knows if the version waits.
 func (s *Table) claimsOf(p *manifests.Pod) claims {
 	if was := s.rejected[p.Key()]; was != nil && was.claims != nil && manifests.Same(was.Pod, p) {

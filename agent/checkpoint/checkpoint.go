@@ -65,6 +65,11 @@ type Checkpoint struct {
 	Marks          map[string]string `json:"marks,omitempty"`   // by container name: the back-off mark of its first attempt after a reset
 	ReplaceSandbox string            `json:"renew,omitempty"`   // id of the sandbox that a restart request replaces
 
+	// Revision counts the versions that were accepted in place of the first one.
+	Revision  int            `json:"revision,omitempty"`
+	Changed   map[string]int `json:"changed,omitempty"`   // by container name: the revision since which its attempts are current
+	Following *Following     `json:"following,omitempty"` // nil: all has followed the accepted version
+
 	Unwritten bool // it is not on disk: the disk did not take it
 }
 

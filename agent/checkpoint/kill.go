@@ -25,6 +25,7 @@ const (
 	CauseConfig  Cause = "config"    // an object that its variables are made of has changed
 	CauseCgroup  Cause = "cgroup"    // its pod's cgroup is gone
 	CauseLost    Cause = "lost"      // the runtime does not know its state
+	CauseUpdate  Cause = "update"    // another version of it was accepted
 )
 
 // Reasons of kill decisions, for a person. Checkpoints on disk contain them.

@@ -88,5 +88,5 @@ func diffOf(c *cli.Context, o *Options) (diff.Report, error) {
 		return none, fmt.Errorf("nothing was compared: a manifest is refused")
 	}
 	whole := c.Bool("prune") || slices.ContainsFunc(folders, func(dir string) bool { return diff.Same(dir, k.Manifests.Dir) })
-	return diff.Of(k, v.Pods, v.From, whole), nil
+	return diff.Of(k, v.Pods, v.From, whole, cfg.UpdatePolicy), nil
 }

@@ -136,11 +136,11 @@ func TestDiffTellsNoSecrets(t *testing.T) {
 	}
 }
 
-// The agent goes by the digest of the manifest.
+// What means the same changes nothing.
 func TestDiffSaysWhatIsOnlyWrittenOtherwise(t *testing.T) {
 	r := edge(t)
 	text := r.run(r.write(r.other, "web.yaml", strings.Replace(diffWeb, "268435456", "256Mi", 1)))
-	if !strings.Contains(text, "replaced    default/web-edge7") || !strings.Contains(text, "means the same, and is written otherwise") || !strings.HasSuffix(text, "[1]\n") {
+	if !strings.Contains(text, "unchanged   default/web-edge7") || strings.HasSuffix(text, "[1]\n") {
 		t.Errorf("it says\n%s", text)
 	}
 }
@@ -221,7 +221,7 @@ func TestDiffWarnsAndGoesOn(t *testing.T) {
 		Pods    []struct{ Pod, Action string }
 		Changes int
 	}
-	if json.Unmarshal(out.Bytes(), &report) != nil || report.Changes != 1 || len(report.Pods) != 1 || report.Pods[0].Action != "replaced" {
+	if json.Unmarshal(out.Bytes(), &report) != nil || report.Changes != 1 || len(report.Pods) != 1 || report.Pods[0].Action != "restarted" {
 		t.Errorf("it printed %s", out.String())
 	}
 	if !strings.Contains(errs.String(), "warning: ") || command.ExitCode(err) != 1 {

@@ -79,6 +79,7 @@ type Config struct {
 	PodHosts                   bool
 	UpdateStrategy             string
 	UpdateHealth, UpdateStable time.Duration // UpdateHealth 0: whether a new version gets ready does not matter
+	UpdatePolicy               string
 }
 
 // DefaultPodLogs is where the kubelet has the containers' logs, too.

@@ -39,7 +39,7 @@ func replacesAnEditedPod(w *world) {
 	spec, finished := w.tidyPod()
 	w.write("edit", spec)
 	old := w.running("edit")["edit"]
-	w.write("edit", strings.Replace(spec, `value: "1"`, `value: "2"`, 1))
+	w.write("edit", strings.NewReplacer(`value: "1"`, `value: "2"`, "hostNetwork: true", "hostNetwork: true\n  hostPID: true").Replace(spec))
 	overlap := false
 	w.until("the new pod runs and the old is gone", func() error {
 		cs, ss := w.containers("edit"), w.sandboxes("edit")
@@ -93,7 +93,8 @@ func updatesWait(w *world) {
 		w.Fatalf("the image is called %s", ref)
 	}
 	w.until("the new version runs", func() error {
-		if cs := w.containers("web"); len(cs) != 1 || cs[0].ID == before["web"].ID || cs[0].State != "Running" {
+		cs := w.containers("web")
+		if n := len(cs); n == 0 || cs[n-1].ID == before["web"].ID || cs[n-1].State != "Running" {
 			return fmt.Errorf("containers %+v", cs)
 		}
 		return nil

@@ -103,6 +103,7 @@ func scenarios() []scenario {
 		{"ReplacesAnEditedPod", replacesAnEditedPod},
 		{"UpdatesWait", updatesWait},
 		{"RollsBack", rollsBack},
+		{"ChangesInPlace", changesInPlace},
 		{"LeavesAnUnchangedPod", leavesAnUnchangedPod},
 		{"RemovesADeletedPod", removesADeletedPod},
 		{"RunsGoodBesideBad", runsGoodBesideBad},

@@ -235,6 +235,16 @@ func (g *PodCgroups) Create(ctx context.Context, p *v1.Pod, n *podspec.Host) err
 	return err
 }
 
+// Update writes other values of a pod's cgroup, and counts what the pod asks for now.
+func (g *PodCgroups) Update(ctx context.Context, p *v1.Pod, r cgroups.Resources) error {
+	if g.None() {
+		return nil
+	}
+	g.take(ctx, p)
+	defer g.Metrics.Cgroup(metrics.CgroupUpdate, time.Now())
+	return g.Manager.Update(ctx, podspec.CgroupClass(p), string(p.UID), r)
+}
+
 // Destroy kills the processes in the cgroup of our pod and removes the cgroup.
 func (g *PodCgroups) Destroy(ctx context.Context, uid string) error {
 	if g.None() {

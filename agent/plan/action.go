@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/update"
 )
 
 // verb is what an action does, in the imperative: plans and errors print it.
@@ -29,6 +30,11 @@ const (
 	DoStopContainer   verb = "stop container"       // after its preStop hook, in the background
 	DoRemoveContainer verb = "remove container"     // and its log files
 	DoReplaceSandbox  verb = "replace sandbox"      // write into the checkpoint that the pod must get a new sandbox
+	DoUpdate          verb = "update"               // write another version of the pod into the checkpoint, which takes its place
+	DoFollow          verb = "follow"               // volumes follow that version, and the pod's cgroup where it grows
+	DoResize          verb = "resize container"     // to the cpu and memory of that version
+	DoRestartResized  verb = "restart resized"      // write into the checkpoint that a container restarts to be resized
+	DoSettle          verb = "settle"               // the pod's cgroup gets the values of that version
 	DoMark            verb = "mark"                 // write into the checkpoint with which back-offs all containers restart
 )
 
@@ -53,6 +59,11 @@ var verbTexts = map[verb]struct{ done, noun string }{
 	DoStopContainer:   {"stopping container", "container stop"},
 	DoRemoveContainer: {"container removed", "container removal"},
 	DoReplaceSandbox:  {"restart request recorded", "restart request record"},
+	DoUpdate:          {"new version accepted", "acceptance of the new version"},
+	DoFollow:          {"volumes follow the new version", "update of volumes and cgroup"},
+	DoResize:          {"container resized", "container resize"},
+	DoRestartResized:  {"restart recorded for a resize", "record of a restart for a resize"},
+	DoSettle:          {"cgroup follows the new version", "update of the cgroup"},
 	DoMark:            {"back-offs recorded", "back-off record"},
 }
 
@@ -78,11 +89,15 @@ type Action struct {
 	Whole   bool          // for a stop: all containers stop, and the steps after it wait for their end
 	Beside  bool          // nothing waits for its end
 	Marks   map[string]string
-	Verdict checkpoint.Result // for an end
-	Cause   checkpoint.Cause  // for a stop or a kill decision
-	Reason  string            // for a person
-	Text    string            // for a kill decision: what the probe or the hook said
-	Asked   bool              // for a kill decision: a restart request, see KillDecision.Requested
+	Change  *update.Verdict   // of an update
+	Hooked  map[string]string // of an update: see checkpoint.Updated
+	// Revision is of the pod's version, for a start or a resize.
+	Revision int
+	Verdict  checkpoint.Result // for an end
+	Cause    checkpoint.Cause  // for a stop or a kill decision
+	Reason   string            // for a person
+	Text     string            // for a kill decision: what the probe or the hook said
+	Asked    bool              // for a kill decision: a restart request, see KillDecision.Requested
 }
 
 func (a Action) String() string {

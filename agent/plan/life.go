@@ -40,7 +40,9 @@ func (s *Facts) planRunning(p *Plan) {
 	case why == "" && s.planReset(p, i):
 		return
 	case why == "":
+		planOutdated(p, i)
 		s.planHooks(p, i)
+		s.planFollow(p, i)
 		s.planContainers(p, i)
 		s.planPrune(p, i)
 		return
@@ -212,6 +214,7 @@ func (s *Facts) planContainers(p *Plan, i *pleg.Instance) {
 			starts = append(starts, s.start(p, c, n, ExitReason(n))...)
 		case n.State == rt.ContainerState_CONTAINER_UNKNOWN:
 			stops = append(stops, stopContainer(i, n, checkpoint.CauseLost, reasonUnknown))
+		case n.Outdated && !n.Exited(): // it is removed or stopped first
 		case n.State == rt.ContainerState_CONTAINER_CREATED:
 			starts = append(starts, s.resume(p, n)...)
 		}

@@ -11,6 +11,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/pleg"
 	"monopod/agent/probe"
+	"monopod/agent/update"
 	"monopod/manifests"
 )
 
@@ -29,6 +30,7 @@ type Facts struct {
 	Fetching map[string]Pull    // image pulls that run, by container name
 	BackOff  BackOff            // of pods without their own
 	Dead     int                // dead attempts kept of each container; 0 is 1
+	Policy   string             // of updates, as in PlanSettings
 	Next     map[string]uint32  // next attempts by container name, where the runtime lacks the last one
 
 	Probes    map[string]probe.Results // by container id, of those that run and have probes
@@ -40,9 +42,10 @@ type Facts struct {
 	Unsaid     time.Time // since when the runtime does not say what network the sandbox has; zero: it does
 	// Env is what the variables of containers that follow their objects are made of now,
 	// by container name, see objects.Set.Env.
-	Env     map[string]string
-	Refresh time.Time // when its volumes are to be brought up to date; zero: they are
-	Volumes bool      // the pod has volumes on disk that do not outlive its end
+	Env        map[string]string
+	Refresh    time.Time // when its volumes are to be brought up to date; zero: they are
+	Volumes    bool      // the pod has volumes on disk that do not outlive its end
+	Unaccepted time.Time // until then Pod is the version before the desired one, which was not saved; zero: it is the desired one
 }
 
 // Failure is an action that failed and when to try again. Without a reason it is not
@@ -73,6 +76,7 @@ func Make(s Facts) Plan {
 	case len(p.Steps) > 0:
 	case s.Pod == nil:
 		p.Gone = true
+	case s.planChange(&p):
 	case s.Checkpoint().Ended() != "":
 		s.planStopped(&p, "the pod has ended")
 		s.planVolumes(&p)
@@ -140,7 +144,7 @@ func (s *Facts) former() []string {
 	}
 	if s.Pod != nil {
 		c := s.Checkpoint()
-		if !c.IsRemoving() && (c.Digest == "" || c.Digest == s.Pod.Digest) {
+		if !c.IsRemoving() && s.change().Kind < update.Replace {
 			delete(all, c.Uid())
 		}
 	}

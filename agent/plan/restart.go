@@ -119,7 +119,7 @@ func (s *Facts) start(p *Plan, c *v1.Container, n *pleg.Container, why string) [
 		p.Wait(c.Name, Waiting{CrashLoop, fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", mark, c.Name, id)})
 		return nil
 	}
-	return []Action{{Do: DoStartContainer, UID: string(s.Pod.UID), Name: c.Name, Attempt: attempt, BackOff: mark, Reason: why}}
+	return []Action{{Do: DoStartContainer, UID: string(s.Pod.UID), Name: c.Name, Attempt: attempt, BackOff: mark, Revision: s.Checkpoint().Revision, Reason: why}}
 }
 
 // resume returns the action that starts a container which was created and not

@@ -70,6 +70,7 @@ type Sandbox struct {
 type Container struct {
 	ID, Name, Sandbox string
 	Attempt           uint32
+	Revision          int // of the pod's version that it was created for
 	State             rt.ContainerState
 	Created           time.Time
 	Started, Finished time.Time // zero when the runtime does not know
@@ -82,6 +83,7 @@ type Container struct {
 	EnvObjects        string                   // what its variables were made of, see objects.Set.Env; "": not recorded
 	PreStop, Ports    string                   // the preStop hook and the ports it may name, as JSON; "": none
 	Kill              *checkpoint.KillDecision // nil: none
+	Outdated          bool                     // a later version of it was accepted
 	Status            *rt.ContainerStatus
 }
 

@@ -118,7 +118,7 @@ func hostNetwork(st *rt.PodSandboxStatus) bool {
 // container completes a listed container with its status in this state.
 func (o *Observer) container(ctx context.Context, c *rt.Container) (Container, error) {
 	known := o.statuses[c.Id]
-	if known == nil || known.State != c.State {
+	if known == nil || known.State != c.State || known.stale {
 		st, err := o.cri.ContainerStatus(ctx, c.Id)
 		if err != nil {
 			return Container{}, err
@@ -144,10 +144,19 @@ func (o *Observer) container(ctx context.Context, c *rt.Container) (Container, e
 			out.TerminationLog = m.HostPath
 		}
 	}
+	out.Revision, _ = strconv.Atoi(c.Annotations[podspec.AnnRevision])
 	if s, err := strconv.Atoi(c.Annotations[podspec.AnnTerminationGrace]); err == nil {
 		out.Grace = time.Duration(s) * time.Second
 	}
 	return out, nil
+}
+
+// Reread lets the next observation ask for a container's status even if it is in the same
+// state.
+func (o *Observer) Reread(id string) {
+	if known := o.statuses[id]; known != nil {
+		known.stale = true
+	}
 }
 
 // stamp turns a CRI time, nanoseconds since 1970 or 0 for none, into a time.

@@ -13,6 +13,7 @@ type seen struct {
 	*rt.ContainerStatus
 	started, finished time.Time // zero: not known
 	last              time.Time // when the container was observed last in this state
+	stale             bool      // something else than the state has changed
 }
 
 // next returns the status of another state that is observed now. The container

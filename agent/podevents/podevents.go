@@ -115,7 +115,7 @@ func (r *Recorder) RecordKilling(a plan.Action) {
 	switch a.Cause {
 	case checkpoint.CauseHook:
 		text = "FailedPostStartHook"
-	case checkpoint.CauseProbe:
+	case checkpoint.CauseProbe, checkpoint.CauseUpdate:
 		text = a.Reason
 	case checkpoint.CauseLost:
 		text = `Container is in "unknown" state, try killing it before restart`

@@ -51,7 +51,9 @@ type Host struct {
 type Input struct {
 	Attempt uint32 // restart count
 	BackOff string // annotated on the container if not empty
-	Image   string // reference that the pull returned
+	// Revision is that of the pod's version, annotated if it is not the first.
+	Revision int
+	Image    string // reference that the pull returned
 
 	ImageUID      *int64 // user of the image, as ImageUser returns it
 	ImageUsername string

@@ -43,6 +43,9 @@ const (
 	AnnBackoff = "monopod.backoff"
 	// AnnEnvObjects says what a container's variables were made of, see objects.Set.Env.
 	AnnEnvObjects = "monopod.env-objects"
+	// AnnRevision is the revision of the pod's version that a container was created for;
+	// without it that is 0, the first.
+	AnnRevision = "monopod.revision"
 )
 
 // podLabels returns the labels that identify the pod of a sandbox or container.
@@ -90,12 +93,11 @@ func containerAnnotations(p *v1.Pod, c *v1.Container, in Input) (map[string]stri
 	if in.EnvObjects != "" {
 		a[AnnEnvObjects] = in.EnvObjects
 	}
-	if c.Lifecycle != nil && c.Lifecycle.PreStop != nil {
-		b, err := json.Marshal(c.Lifecycle.PreStop)
-		if err != nil {
-			return nil, fmt.Errorf("preStop of container %s: %w", c.Name, err)
-		}
-		a[AnnPreStop] = string(b)
+	if in.Revision > 0 {
+		a[AnnRevision] = strconv.Itoa(in.Revision)
+	}
+	if hook := PreStop(c); hook != "" {
+		a[AnnPreStop] = hook
 	}
 	if len(c.Ports) > 0 {
 		b, err := json.Marshal(c.Ports)
@@ -105,6 +107,15 @@ func containerAnnotations(p *v1.Pod, c *v1.Container, in Input) (map[string]stri
 		a[AnnPorts] = string(b)
 	}
 	return a, nil
+}
+
+// PreStop returns a container's preStop hook as JSON; "": none.
+func PreStop(c *v1.Container) string {
+	if c.Lifecycle == nil || c.Lifecycle.PreStop == nil {
+		return ""
+	}
+	b, _ := json.Marshal(c.Lifecycle.PreStop) // no type of a hook can refuse
+	return string(b)
 }
 
 // containerHash returns the kubelet's hash over a container's name and image:

@@ -37,6 +37,11 @@ func cpuAndMemory(requests, limits v1.ResourceList, n *Host) *rt.LinuxContainerR
 	return r
 }
 
+// ContainerResources returns what a container of a pod gets of the machine.
+func ContainerResources(p *v1.Pod, c *v1.Container, n *Host) *rt.LinuxContainerResources {
+	return containerResources(p, c, n)
+}
+
 func containerResources(p *v1.Pod, c *v1.Container, n *Host) *rt.LinuxContainerResources {
 	limits := effectiveLimits(p, c)
 	r := cpuAndMemory(c.Resources.Requests, limits, n)

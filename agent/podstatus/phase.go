@@ -139,6 +139,9 @@ func conditions(s *plan.Facts, st *v1.PodStatus, last []v1.PodCondition) []v1.Po
 	if plan.CanReset(pod) {
 		out = append(out, allRestarting(st))
 	}
+	if reason, message, resizes := s.Resizing(); resizes && !ended {
+		out = append(out, v1.PodCondition{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, Reason: reason, Message: message})
+	}
 	for k := range out {
 		out[k].ObservedGeneration = pod.Generation
 		out[k].LastTransitionTime = metav1.Time{Time: s.Now.Truncate(time.Second)}

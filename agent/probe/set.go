@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 )
 
 // Target is a running container to probe.
@@ -100,8 +101,8 @@ func NewSet(p *Prober, exec Exec, changed func(), log *slog.Logger) *Set {
 }
 
 // Follow makes the Set probe these containers and no others. The results of one
-// are kept as long as it is among them; a change of a target other than Leaving
-// is ignored.
+// are kept as long as it is among them, also when it gets other probes; another
+// change of a target than that and Leaving is ignored.
 func (s *Set) Follow(targets []Target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,6 +110,11 @@ func (s *Set) Follow(targets []Target) {
 	for k := range targets {
 		t := &targets[k]
 		c := s.followed[t.ID]
+		if c != nil && !sameProbes(c.Container, t.Container) {
+			c.stop()
+			t.Started, t.Ready = c.results.Started, c.results.Ready
+			c = nil
+		}
 		if c == nil {
 			c = s.begin(t)
 		}
@@ -123,6 +129,11 @@ func (s *Set) Follow(targets []Target) {
 			delete(s.followed, id)
 		}
 	}
+}
+
+func sameProbes(a, b *v1.Container) bool {
+	return a == b || equality.Semantic.DeepEqual([]*v1.Probe{a.StartupProbe, a.LivenessProbe, a.ReadinessProbe},
+		[]*v1.Probe{b.StartupProbe, b.LivenessProbe, b.ReadinessProbe})
 }
 
 // begin starts the probes that run first. s.mu is held.

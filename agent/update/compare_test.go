@@ -114,6 +114,7 @@ func TestWhatVariablesKeepIsNoted(t *testing.T) {
 		{"another label", func(p *v1.Pod) { p.Labels["app"] = "api" }, "metadata.labels[app]", ""},
 		{"an annotation", annotate("team", "red"), "metadata.annotations[team]", "variable TEAM of container app keeps its value until that restarts"},
 		{"a limit", app(limit("cpu", "2")), "spec.containers[app].resources.limits[cpu]", "variable CPUS of container app keeps its value until that restarts"},
+		{"a request of memory", app(request("memory", "96Mi")), "spec.containers[app].resources.requests[memory]", "the OOM score stays until the container restarts"},
 		{"with a restart", both(annotate("team", "red"), app(func(c *v1.Container) { c.TTY = true })), "metadata.annotations[team]", ""},
 		{"with a restart of another", both(annotate("team", "red"), side(func(c *v1.Container) { c.TTY = true })), "metadata.annotations[team]",
 			"variable TEAM of container app keeps its value until that restarts"},
@@ -126,6 +127,16 @@ func TestWhatVariablesKeepIsNoted(t *testing.T) {
 		} else if v.Fields[i].Note != r.note {
 			t.Errorf("%s: noted %q, want %q", r.name, v.Fields[i].Note, r.note)
 		}
+	}
+}
+
+func TestAResizeNotesVolumesInMemory(t *testing.T) {
+	inMemory := spec(func(s *v1.PodSpec) {
+		s.Volumes = append(s.Volumes, v1.Volume{Name: "shm", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumMemory}}})
+	})
+	v := Compare(pod(t, inMemory), pod(t, inMemory, app(limit("memory", "1Gi"))))
+	if want := "volumes in memory keep their size until the pod is replaced"; v.Kind != Resize || len(v.Fields) != 1 || v.Fields[0].Note != want {
+		t.Errorf("%v of %+v", v.Kind, v.Fields)
 	}
 }
 
@@ -143,18 +154,22 @@ func TestLongValuesAreShortened(t *testing.T) {
 	}
 }
 
-// A change in place is not carried out yet.
-func TestAnotherDigestReplacesThePod(t *testing.T) {
+func TestThePolicyDecidesWhatAVerdictComesTo(t *testing.T) {
 	for _, k := range []Kind{Nothing, Live, Resize, Restart, Replace} {
-		if got := Plan(Verdict{Kind: k}, false); got != Replace {
+		if got := Plan(Verdict{Kind: k}, false, PolicyInPlace); got != k {
+			t.Errorf("%v is planned as %v", k, got)
+		}
+		if got := Plan(Verdict{Kind: k}, false, PolicyReplace); got != Replace {
 			t.Errorf("%v is planned as %v", k, got)
 		}
 	}
-	if got := Plan(Verdict{}, true); got != Nothing {
-		t.Errorf("the same manifest is planned as %v", got)
-	}
-	if got := Plan(Verdict{Kind: Replace}, true); got != Replace { // a uid is in no digest
-		t.Errorf("another uid is planned as %v", got)
+	for _, policy := range []string{PolicyInPlace, PolicyReplace} {
+		if got := Plan(Verdict{}, true, policy); got != Nothing {
+			t.Errorf("the same manifest is planned as %v", got)
+		}
+		if got := Plan(Verdict{Kind: Replace}, true, policy); got != Replace { // a uid is in no digest
+			t.Errorf("another uid is planned as %v", got)
+		}
 	}
 }
 

@@ -4,8 +4,12 @@ import (
 	"encoding"
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/podspec"
+	"monopod/manifests"
 )
 
 // Kind is how much of a pod a difference concerns: of two kinds the later one is more.
@@ -74,14 +78,43 @@ func (v Verdict) Named(k Kind) []string {
 	return names
 }
 
-// Plan returns what the agent does about a verdict. same says that both manifests have
-// the same digest. Changes in place are not carried out yet: another digest replaces the
-// pod, even if it means the same.
-func Plan(v Verdict, same bool) Kind {
-	if same && v.Kind == Nothing {
-		return Nothing
+// Summary is the kind with the first field that differs.
+func (v Verdict) Summary() string {
+	switch len(v.Fields) {
+	case 0:
+		return v.Kind.String()
+	case 1:
+		return fmt.Sprintf("%s: %s", v.Kind, v.Fields[0])
 	}
-	return Replace
+	return fmt.Sprintf("%s: %s, and %d more", v.Kind, v.Fields[0], len(v.Fields)-1)
+}
+
+// Plan returns what the agent does about a verdict under a policy. same says that both
+// manifests have the same digest.
+func Plan(v Verdict, same bool, policy string) Kind {
+	if policy == PolicyReplace && !same {
+		return Replace
+	}
+	return v.Kind
+}
+
+// Keeps reports whether what is being made of one version is of the next one, too: a start
+// of a container that does not change, or the sandbox, "", if no container does.
+func Keeps(made, next *manifests.Pod, container, policy string) bool {
+	if made.Digest == next.Digest {
+		return true
+	}
+	v := Planned(made, next, policy)
+	return v.Kind < Restart || v.Kind == Restart && container != "" && !slices.Contains(v.Named(Restart), container)
+}
+
+// Planned returns how the accepted version of a pod becomes the next one under a policy.
+func Planned(accepted, next *manifests.Pod, policy string) Verdict {
+	v := Compare(accepted.Pod, next.Pod)
+	if v.Kind = Plan(v, accepted.Digest == next.Digest, policy); v.Kind == Replace {
+		v.Containers = nil
+	}
+	return v
 }
 
 // verdict sums up the fields that were found.
@@ -100,9 +133,26 @@ func (c *comparison) verdict() Verdict {
 		}
 	}
 	for i := range v.Fields {
-		v.Fields[i].Note = c.stale(v.Fields[i].source, v.Named(Restart))
+		notes := []string{c.stale(v.Fields[i].source, v.Named(Restart)), c.fixed(v.Fields[i])}
+		v.Fields[i].Note = strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
 	}
 	return v
+}
+
+// fixed says what does not follow a resize.
+func (c *comparison) fixed(f Field) string {
+	switch {
+	case f.Kind != Resize:
+	case strings.HasSuffix(f.Path, ".requests[memory]") && podspec.QosClass(c.new) == v1.PodQOSBurstable:
+		return "the OOM score stays until the container restarts"
+	case strings.HasSuffix(f.Path, ".limits[memory]") && slices.ContainsFunc(c.new.Spec.Volumes, inMemory):
+		return "volumes in memory keep their size until the pod is replaced"
+	}
+	return ""
+}
+
+func inMemory(v v1.Volume) bool {
+	return v.EmptyDir != nil && v.EmptyDir.Medium == v1.StorageMediumMemory
 }
 
 // stale says which variables of containers that do not restart keep the value of a

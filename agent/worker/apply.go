@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"monopod/agent/inplace"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/volume"
@@ -108,6 +109,12 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 		return w.end(firm, s, a)
 	case plan.DoSetUp:
 		return w.setUp(firm, s)
+	case plan.DoUpdate, plan.DoFollow, plan.DoRestartResized, plan.DoSettle:
+		c, err := inplace.Apply(firm, &w.Files, w.Known[a.UID], s.Pod, a)
+		if err == nil {
+			err = plan.Because("FailedCheckpoint", w.remember(c))
+		}
+		return err
 	case plan.DoMarkKill:
 		w.MarkKill(s, a)
 	default:
@@ -120,7 +127,7 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 func isTask(a plan.Action) bool {
 	switch a.Do {
 	case plan.DoForget, plan.DoRemoveVolumes, plan.DoCreateSandbox, plan.DoStopSandbox, plan.DoRemoveSandbox,
-		plan.DoStartContainer, plan.DoResumeContainer, plan.DoRemoveContainer:
+		plan.DoStartContainer, plan.DoResumeContainer, plan.DoRemoveContainer, plan.DoResize:
 		return true
 	}
 	return false
@@ -155,6 +162,10 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 		}
 	case plan.DoRemoveContainer:
 		return func(firm context.Context, _ *task) error { return w.removeContainer(firm, s, a) }
+	case plan.DoResize:
+		return func(firm context.Context, _ *task) error {
+			return inplace.Resize(firm, w.Cri, s.Pod.Pod, a, w.Machine.Now())
+		}
 	case plan.DoResumeContainer:
 		return func(firm context.Context, _ *task) error { return w.start.resumeContainer(ctx, firm, s, a) }
 	}

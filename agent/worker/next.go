@@ -20,6 +20,7 @@ type next struct {
 	*pod
 	wait    update.Wait
 	fetches *fetch.Set      // of that version
+	fetched *v1.Pod         // what of it they get
 	ctx     context.Context // of those
 	cancel  context.CancelFunc
 	again   time.Time // when to look again; zero: when something wakes the worker
@@ -50,7 +51,7 @@ func (n *next) follow(u Update) (made *fetch.Set) {
 	n.wait, n.again, n.cancel = update.Wait{Next: u.Next}, time.Time{}, func() {}
 	if u.Next != nil {
 		n.ctx, n.cancel = context.WithCancel(n.Life)
-		n.fetches = fetch.NewSet(n.fetchSettings())
+		n.fetches, n.fetched = fetch.NewSet(n.fetchSettings()), update.Fetched(u.Pod.Pod, u.Next.Pod)
 	}
 	return made
 }
@@ -69,7 +70,7 @@ func (n *next) look() {
 		n.tell(p)
 		return
 	}
-	lack, again := n.fetches.Prepare(n.ctx, p.Pod, sandbox)
+	lack, again := n.fetches.Prepare(n.ctx, n.fetched, sandbox)
 	missing := n.Objects.Missing(p.Pod)
 	n.again = again
 	n.wait.Look(lack, missing, n.current.Refused)

@@ -80,6 +80,12 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 		delete(w.failures, a.Key())
 	case plan.DoStopSandbox, plan.DoRemoveSandbox, plan.DoRemoveContainer, plan.DoRemoveVolumes:
 		w.failures[a.Key()] = w.failures[a.Key()].Done(time.Now())
+	case plan.DoResize:
+		if c := w.checkpointOf(s, a.UID); c.Revision == a.Revision { // else to what a former version says
+			w.rememberOrWarn(c.Resized(a.Name, false), "that the container is resized")
+		}
+		w.Observer.Reread(a.ID)
+		delete(w.failures, a.Key())
 	default:
 		delete(w.failures, a.Key())
 	}

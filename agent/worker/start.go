@@ -158,7 +158,7 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 	if err := t.MakeContainerLogDir(pod, a.Name); err != nil {
 		return nil, err
 	}
-	in := podspec.Input{Attempt: a.Attempt, Image: img.Ref, BackOff: a.BackOff, PodIPs: m.ips, Volumes: mounts, VolumeImages: img.Volumes}
+	in := podspec.Input{Attempt: a.Attempt, Image: img.Ref, BackOff: a.BackOff, Revision: a.Revision, PodIPs: m.ips, Volumes: mounts, VolumeImages: img.Volumes}
 	now := t.Objects.Now()
 	in.Objects, in.EnvObjects = now, now.Env(pod)[a.Name]
 	in.ImageUID, in.ImageUsername = podspec.ImageUser(img.Image)

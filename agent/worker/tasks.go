@@ -9,6 +9,7 @@ import (
 	"monopod/agent/plan"
 	"monopod/agent/saidonce"
 	"monopod/agent/slots"
+	"monopod/agent/update"
 )
 
 // task is one action that calls the runtime or removes files, in a goroutine of
@@ -122,11 +123,19 @@ func (t *tasks) cancelUnwanted(u Update) {
 		if !k.action.Makes() || k.cancelled { // a removal may have been planned when no pod was desired
 			continue
 		}
-		if wanted := u.Pod != nil && string(u.Pod.UID) == k.action.UID && u.Pod.Digest == k.facts.Pod.Digest; !wanted {
+		if !t.wanted(u, k) {
 			k.cancelled = true
 			k.cancel(errNewVersion)
 		}
 	}
+}
+
+// wanted reports whether what a task makes is of this version, too.
+func (t *tasks) wanted(u Update, k *task) bool {
+	if u.Pod == nil || string(u.Pod.UID) != k.action.UID {
+		return false
+	}
+	return update.Keeps(k.facts.Pod, u.Pod, k.action.Name, t.Settings().UpdatePolicy)
 }
 
 // running returns what runs, for the plan.

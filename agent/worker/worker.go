@@ -198,7 +198,8 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 		w.Uids.Take(types.UID(uid), w.Key) // a previous instance without checkpoint holds its uid, too
 	}
 	settings := w.Settings()
-	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.Running(), BackOff: settings.BackOff, Dead: settings.DeadContainers}
+	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.Running(), BackOff: settings.BackOff, Dead: settings.DeadContainers, Policy: settings.UpdatePolicy}
+	s.ByAccepted()
 	w.report.dropStale(&s)
 	s.Since = w.report.startOf(&s)
 	w.lookAround(&s)
@@ -255,7 +256,9 @@ func (w *Worker) switchTo(u Update) {
 		return // only what waits is another
 	}
 	w.start.made, w.report.start = nil, time.Time{}
-	w.hooks.forget(nil)
+	if former == nil || u.Pod == nil || former.UID != u.Pod.UID {
+		w.hooks.forget(nil)
+	}
 	maps.DeleteFunc(w.failures, func(key string, _ plan.Failure) bool {
 		return former != nil && plan.OfDesired(key, former)
 	})

@@ -45,8 +45,9 @@ var planned = map[update.Kind]Action{
 }
 
 // Of compares desired pods with those that an agent has. from are their files, by
-// namespace/name. whole says that they are all that the agent's folder would give.
-func Of(k *client.Known, desired []*manifests.Pod, from map[string]string, whole bool) Report {
+// namespace/name. whole says that they are all that the agent's folder would give; policy
+// is the agent's of updates.
+func Of(k *client.Known, desired []*manifests.Pod, from map[string]string, whole bool, policy string) Report {
 	has := map[string]*v1.Pod{}
 	for i := range k.Pods {
 		if p := &k.Pods[i]; p.DeletionTimestamp == nil { // one that leaves would come back as another
@@ -56,7 +57,7 @@ func Of(k *client.Known, desired []*manifests.Pod, from map[string]string, whole
 	r := Report{Pods: []Pod{}}
 	for _, p := range desired {
 		name := p.Key().String()
-		r.Pods = append(r.Pods, compare(has[name], p, from[name]))
+		r.Pods = append(r.Pods, compare(has[name], p, from[name], policy))
 		delete(has, name)
 	}
 	for name, p := range has {
@@ -74,7 +75,7 @@ func Of(k *client.Known, desired []*manifests.Pod, from map[string]string, whole
 }
 
 // compare says what would become of a pod; has is nil if the agent does not have it.
-func compare(has *v1.Pod, desired *manifests.Pod, file string) Pod {
+func compare(has *v1.Pod, desired *manifests.Pod, file, policy string) Pod {
 	p := Pod{Name: desired.Key().String(), File: file, Action: New}
 	if has == nil {
 		return p
@@ -83,12 +84,15 @@ func compare(has *v1.Pod, desired *manifests.Pod, file string) Pod {
 	delete(has.Annotations, status.AnnProblems)
 	same := manifests.Restored(has) == desired.Digest
 	v := update.Compare(has, desired.Pod)
-	kind := update.Plan(v, same)
+	kind := update.Plan(v, same, policy)
+	if ended := has.Status.Phase == v1.PodSucceeded || has.Status.Phase == v1.PodFailed; ended && kind > update.Nothing {
+		kind = update.Replace // it runs again
+	}
 	if p.Action = planned[kind]; kind == update.Nothing {
 		return p
 	}
 	for i := range v.Fields {
-		if kind >= update.Restart {
+		if kind == update.Replace {
 			v.Fields[i].Note = "" // containers start with what is new
 		}
 	}

@@ -23,16 +23,17 @@ func Settings(ctx context.Context, k *client.Known, socket string, cfg config.Co
 			PodNameSuffix  bool
 			Validation     string `json:"fieldValidation"`
 			RuntimeClasses map[string]string
+			UpdatePolicy   string
 		} `json:"kubeletconfig"`
 	}
 	s := &answer.Settings
 	if k.Down() || client.GetJSON(ctx, socket, "/configz", &answer) != nil || s.NodeName == "" {
-		s.Validation, s.RuntimeClasses = cfg.Validation, cfg.RuntimeClasses
+		s.Validation, s.RuntimeClasses, s.UpdatePolicy = cfg.Validation, cfg.RuntimeClasses, cfg.UpdatePolicy
 		s.NodeName, s.PodNameSuffix = nodeOf(k.Pods)
 	}
 	cfg.NodeName = cmp.Or(cfg.NodeName, s.NodeName)
 	if all {
-		cfg.PodNameSuffix, cfg.Validation, cfg.RuntimeClasses = s.PodNameSuffix, s.Validation, s.RuntimeClasses
+		cfg.PodNameSuffix, cfg.Validation, cfg.RuntimeClasses, cfg.UpdatePolicy = s.PodNameSuffix, s.Validation, s.RuntimeClasses, s.UpdatePolicy
 	}
 	return cfg
 }

@@ -1,0 +1,38 @@
+package pleg
+
+import (
+	"fmt"
+	"time"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/podspec"
+)
+
+// MarkAccepted lets the containers go by the version of their pod that is accepted in
+// place of the one they were created for: an attempt of a former version gets a kill
+// decision and starts again as the accepted one, whatever it exits with; the others stop
+// as that one says. What the runtime keeps of them cannot change.
+func (i *Instance) MarkAccepted(c *checkpoint.Checkpoint) {
+	if c.Revision == 0 {
+		return
+	}
+	for k := range i.Containers {
+		n := &i.Containers[k]
+		if n.Outdated = n.Revision < c.Changed[n.Name]; n.Outdated {
+			n.Kill = &checkpoint.KillDecision{Cause: checkpoint.CauseUpdate, Grace: n.Grace, Requested: true,
+				Reason: fmt.Sprintf("Container %s definition changed, will be restarted", n.Name)}
+			continue
+		}
+		if n.Revision == c.Revision {
+			continue
+		}
+		if s := c.Pod.Spec.TerminationGracePeriodSeconds; s != nil {
+			n.Grace = time.Duration(*s) * time.Second
+		}
+		for _, spec := range podspec.AllContainers(c.Pod) {
+			if spec.Name == n.Name {
+				n.PreStop = podspec.PreStop(spec)
+			}
+		}
+	}
+}
