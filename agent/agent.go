@@ -127,6 +127,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 		return nil, err
 	}
 	a.sync = newSyncLoop(a.workers, a.store, a.needs, cfg.Manifests, checkpoints)
+	a.openHolds(checkpoints)
 	a.stats = a.newStats(machine)
 	if a.server, err = a.listen(o.Name); err != nil {
 		return nil, err
@@ -173,6 +174,7 @@ func (a *Agent) listen(name func(string) string) (*server.Server, error) {
 		Handlers: a.pages(), Watch: a.metrics.Serve,
 		Restart:  a.sync.Restart,
 		Forget:   a.forget,
+		Owner:    a.owner(),
 		Running:  a.listRunning,
 		Settings: func() map[string]any { return a.live.Load().Configz() },
 		Checks:   []server.Check{{Name: "syncloop", Func: a.sync.healthy}},

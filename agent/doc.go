@@ -24,6 +24,7 @@
 //	  podhosts/                names all pods in the /etc/hosts of each
 //	  node/                    what the machine is, has and lacks; the Node report
 //	  pleg/                    relist, event stream, cache: what the runtime has
+//	  hold/                    what the owner wants left alone: stopped pods, held versions
 //	  checkpoint/              what survives on disk
 //	  update/                  pure: how a running pod becomes the next version of itself
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values

@@ -21,7 +21,7 @@ import (
 // room of the agent's, but for the few named here.
 var (
 	// spine, from the bottom up: each imports those before it.
-	spine = []string{"podspec", "update", "checkpoint", "pleg", "node", "podhosts", "instance", "admission", "plan", "podstatus", "gc", "podevents", "fetch", "worker"}
+	spine = []string{"podspec", "update", "checkpoint", "hold", "pleg", "node", "podhosts", "instance", "admission", "plan", "podstatus", "gc", "podevents", "fetch", "worker"}
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
 		"config": {"manifests", "manifests/decode"},

@@ -12,6 +12,7 @@ import (
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
 	"monopod/agent/gc"
+	"monopod/agent/hold"
 	"monopod/agent/pleg"
 	"monopod/agent/status"
 	"monopod/agent/worker"
@@ -47,7 +48,10 @@ type syncLoop struct {
 	relisted bool                        // there was a relist
 	last     *manifests.Snapshot         // nil before the first
 	restarts chan *worker.RestartRequest // restart requests
-	empty    chan struct{}               // closed when no pod is desired and none is left
+	holds    *hold.Store                 // what the owner wants left alone
+	halted   map[manifests.Key]*halted
+	asked    chan struct{} // one slot: holds has changed
+	empty    chan struct{} // closed when no pod is desired and none is left
 	running  sync.WaitGroup
 	wrong    map[string]bool // problems of manifests that have an event
 	swept    bool            // status files of unknown pods were removed
@@ -67,7 +71,7 @@ type syncLoop struct {
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, needs: needs, dir: dir,
-		wake: make(chan struct{}, 1), facts: make(chan factsRead), pasts: make(chan []past),
+		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, halted: map[manifests.Key]*halted{}, facts: make(chan factsRead), pasts: make(chan []past),
 		refused: map[manifests.Key]bool{}, release: debug.FreeOSMemory, // which collects garbage first
 		workers: map[manifests.Key]*podWorker{}, arrivals: map[manifests.Key]*arrival{},
 		restored: map[manifests.Key]map[string]*checkpoint.Checkpoint{}, restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
@@ -107,6 +111,9 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case r := <-l.restarts:
 			l.worked = true
 			l.handleRestart(r)
+		case <-l.asked:
+			l.worked = true
+			l.handleHolds(ctx)
 		case <-l.wake:
 			l.wakeAll(ctx)
 		case now := <-l.shared.States:
@@ -211,6 +218,7 @@ func (l *syncLoop) sweepOnce() {
 
 // releaseUndesired retires pods that are no longer desired.
 func (l *syncLoop) releaseUndesired(ctx context.Context, gone []manifests.Key) {
+	l.dropStops(gone)
 	for _, key := range gone {
 		l.table.Release(key)
 		l.order.Forget(key)
@@ -282,7 +290,7 @@ func (l *syncLoop) handleState(now worker.State) {
 		}
 		if now.Cleared {
 			l.setReady(now.Key, w, now.Ready && (w.update.Next == nil || w.lasting))
-			l.table.Update(now.Key, now.Cleared, now.Ended)
+			l.table.Update(now.Key, w.update.Halted.Reason == "" || now.Halted, now.Ended)
 		}
 		return
 	}

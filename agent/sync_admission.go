@@ -15,6 +15,9 @@ import (
 // one was admitted.
 func (l *syncLoop) admit(ctx context.Context, p *manifests.Pod) {
 	key := p.Key()
+	if l.keepsStopped(ctx, key) {
+		return
+	}
 	before, _ := l.table.Rejected(key)
 	former := l.table.Admitted(key) != nil
 	if err := l.contained(p.Pod, "admit the pod", func() { l.admitPod(ctx, p) }); err != nil {
@@ -50,6 +53,9 @@ func (l *syncLoop) admitPod(ctx context.Context, p *manifests.Pod) {
 	case waited && !waits && version == p:
 		l.shared.Log.Info("pod admitted after waiting", "pod", key.String())
 	}
+	if l.startHalted(ctx, key, version) {
+		return
+	}
 	if version != nil || l.restored[key] != nil {
 		l.setVersions(ctx, p, version, keeps)
 	}
@@ -71,6 +77,7 @@ func (l *syncLoop) readmit(ctx context.Context) {
 		l.stale = true
 	}
 	for key := range l.refused {
+		l.reportStopped(key)
 		// A worker of this name reports its pod itself.
 		if r, waits := l.table.Rejected(key); waits && l.workers[key] == nil {
 			_ = l.contained(r.Pod.Pod, "report the pod", func() {

@@ -23,6 +23,7 @@ import (
 	"monopod/agent/config"
 	"monopod/agent/events"
 	"monopod/agent/gc"
+	"monopod/agent/hold"
 	"monopod/agent/image"
 	"monopod/agent/instance"
 	"monopod/agent/logs"
@@ -55,6 +56,7 @@ type rig struct {
 	watch   *pleg.Watch
 	hosts   *podhosts.Keeper
 	sync    *syncLoop
+	owner   *hold.Requests
 	stop    func() // ends this agent; the next one is started with start
 	life    *life  // how it is killed
 	log     *lines
@@ -205,6 +207,12 @@ func (r *rig) start() {
 		Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans,
 		StopsFirst: func(p *v1.Pod) bool { return update.StopsFirst(p, r.settings.Load().UpdateStrategy) }, Missing: update.NothingMissing}
 	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
+	holds, err := hold.Open(root, m.Boot, func() []string { return reportedStopped(r.store, checkpoints) })
+	if err != nil {
+		log.Error("holds", "err", err)
+	}
+	r.sync.setHolds(holds, checkpoints)
+	r.owner = r.sync.requests(r.events, "n")
 	r.sync.release = func() {} // of the whole test's memory, which takes long
 	r.offers = make(chan manifests.Snapshot, 1)
 	var parts sync.WaitGroup

@@ -39,6 +39,7 @@ type Facts struct {
 	NoNetwork  string    // why the runtime cannot give pods a network; "": it can, or that is not known
 	Unsaid     time.Time // since when the runtime does not say what network the sandbox has; zero: it does
 	Volumes    bool      // the pod has volumes on disk that do not outlive its end
+	Halted     Waiting   // why nothing of the desired pod is to run; zero: it is to run
 }
 
 // Failure is an action that failed and when to try again. Without a reason it is not
@@ -72,6 +73,8 @@ func Make(s Facts) Plan {
 	case s.Checkpoint().Ended() != "":
 		s.planStopped(&p, "the pod has ended")
 		s.planVolumes(&p)
+	case s.Halted.Reason != "":
+		s.planHalted(&p)
 	default:
 		s.planRunning(&p)
 	}

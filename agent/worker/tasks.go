@@ -122,7 +122,7 @@ func (t *tasks) cancelUnwanted(u Update) {
 		if !k.action.Makes() || k.cancelled { // a removal may have been planned when no pod was desired
 			continue
 		}
-		if wanted := u.Pod != nil && string(u.Pod.UID) == k.action.UID && u.Pod.Digest == k.facts.Pod.Digest; !wanted {
+		if wanted := u.Pod != nil && u.Halted.Reason == "" && string(u.Pod.UID) == k.action.UID && u.Pod.Digest == k.facts.Pod.Digest; !wanted {
 			k.cancelled = true
 			k.cancel(errNewVersion)
 		}
