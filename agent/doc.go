@@ -17,6 +17,7 @@
 //	  podevents/               the events about one pod name
 //	  fetch/                   the images of a pod's containers, in the background
 //	  gc/                      removes what has no owner any more
+//	  overview/                what is there now, for requests and scrapes
 //	  podstatus/               pure: Facts -> v1.PodStatus
 //	  plan/                    pure: Facts -> actions, each with a cause and a reason
 //	  admission/               which pods may run on this node, and when
@@ -28,7 +29,7 @@
 //	  checkpoint/              what survives on disk
 //	  update/                  pure: how a running pod becomes the next version of itself
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
-//	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ panics/ saidonce/ elide/
+//	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ panics/ saidonce/ elide/ window/
 //	  status/ events/ metrics/ stats/ server/
 //	  config/                  the table of settings; only agent and above see it
 //	manifests/               desired state: files and answers of a URL (fetch/) -> Snapshot
@@ -63,5 +64,5 @@
 // Other files: once.go (an agent for one run), startorder.go (what is told of pods that
 // start after others), restartrequest.go and forget.go (the two requests that change something),
 // contain.go (a panic over one pod), doubt.go (after an unclean end), nodeevents.go,
-// metrics.go, usage.go, answers.go.
+// metrics.go, usage.go, sync_hold.go and sync_gates.go (what the owner wants left alone).
 package agent

@@ -21,15 +21,15 @@ import (
 // room of the agent's, but for the few named here.
 var (
 	// spine, from the bottom up: each imports those before it.
-	spine = []string{"podspec", "update", "checkpoint", "hold", "pleg", "node", "podhosts", "instance", "admission", "plan", "podstatus", "gc", "podevents", "fetch", "worker"}
+	spine = []string{"podspec", "update", "checkpoint", "hold", "pleg", "node", "podhosts", "instance", "admission", "plan", "podstatus", "overview", "gc", "podevents", "fetch", "worker"}
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
-		"config": {"manifests", "manifests/decode"},
+		"config": {"agent/window", "manifests", "manifests/decode"},
 		"events": {"agent/elide", "agent/status"}, "elide": {}, "hook": {}, "image": {"agent/panics", "agent/safefile", "agent/saidonce", "cri"},
 		"logs": {"agent/panics", "agent/safefile", "agent/saidonce"}, "metrics": {}, "panics": {}, "podlog": {"agent/safefile"},
 		"probe": {"agent/panics"}, "safefile": {}, "saidonce": {},
 		"server": {"agent/elide", "agent/events", "agent/panics", "agent/podlog", "agent/safefile", "agent/saidonce", "agent/status"},
-		"slots":  {}, "stats": {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "manifests/decode"}, "stream": {},
+		"slots":  {}, "window": {}, "stats": {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "manifests/decode"}, "stream": {},
 		"volume": {"agent/safefile", "manifests", "manifests/decode"},
 	}
 	below = []string{"cgroups", "cri", "manifests", "manifests/decode", "manifests/defaults", "manifests/poduid"}

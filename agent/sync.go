@@ -51,6 +51,7 @@ type syncLoop struct {
 	holds    *hold.Store                 // what the owner wants left alone
 	halted   map[manifests.Key]*halted
 	asked    chan struct{} // one slot: holds has changed
+	gates    *hold.Gates
 	empty    chan struct{} // closed when no pod is desired and none is left
 	running  sync.WaitGroup
 	wrong    map[string]bool // problems of manifests that have an event
@@ -71,7 +72,7 @@ type syncLoop struct {
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, needs: needs, dir: dir,
-		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, halted: map[manifests.Key]*halted{}, facts: make(chan factsRead), pasts: make(chan []past),
+		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, halted: map[manifests.Key]*halted{}, gates: hold.NewGates(shared.Disk.Root.Dir), facts: make(chan factsRead), pasts: make(chan []past),
 		refused: map[manifests.Key]bool{}, release: debug.FreeOSMemory, // which collects garbage first
 		workers: map[manifests.Key]*podWorker{}, arrivals: map[manifests.Key]*arrival{},
 		restored: map[manifests.Key]map[string]*checkpoint.Checkpoint{}, restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
@@ -114,6 +115,13 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case <-l.asked:
 			l.worked = true
 			l.handleHolds(ctx)
+		case <-l.gates.Timer.C:
+			l.gates.Look(ctx, &l.running, true)
+			l.gatesChanged(ctx)
+			l.gates.Again()
+		case found := <-l.gates.Found:
+			l.gates.Take(found)
+			l.gatesChanged(ctx)
 		case <-l.wake:
 			l.wakeAll(ctx)
 		case now := <-l.shared.States:
@@ -220,6 +228,9 @@ func (l *syncLoop) sweepOnce() {
 func (l *syncLoop) releaseUndesired(ctx context.Context, gone []manifests.Key) {
 	l.dropStops(gone)
 	for _, key := range gone {
+		if l.keepsRemoval(ctx, key) {
+			continue
+		}
 		l.table.Release(key)
 		l.order.Forget(key)
 		if l.workers[key] != nil || l.restored[key] != nil {

@@ -34,12 +34,21 @@ func (l *syncLoop) admit(ctx context.Context, p *manifests.Pod) {
 func (l *syncLoop) admitPod(ctx context.Context, p *manifests.Pod) {
 	key := p.Key()
 	before, waited := l.table.Rejected(key)
-	keeps := l.keepsFormer(p)
+	keeps := l.keepsFormer(ctx, p)
 	admit := l.table.Admit
-	if keeps && !l.isPrepared(p) {
+	gated, open := "", true
+	if keeps {
+		gated, open = l.gateOf(ctx, key)
+	} else {
+		l.gates.Forget(key)
+	}
+	if keeps && !(open && l.isPrepared(p)) {
 		admit = l.table.Test
 	}
-	version := admit(p, metav1.Now().Rfc3339Copy())
+	version, mayStart := l.maysStart(p)
+	if mayStart {
+		version = admit(p, metav1.Now().Rfc3339Copy())
+	}
 	now, waits := l.table.Rejected(key)
 	switch {
 	case waits && (!waited || now.Reason != before.Reason || !manifests.Same(now.Pod, before.Pod)):
@@ -57,7 +66,7 @@ func (l *syncLoop) admitPod(ctx context.Context, p *manifests.Pod) {
 		return
 	}
 	if version != nil || l.restored[key] != nil {
-		l.setVersions(ctx, p, version, keeps)
+		l.setVersions(ctx, p, version, keeps, gated)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"monopod/agent/checkpoint"
-	"monopod/agent/events"
 	"monopod/agent/hold"
 	"monopod/agent/plan"
 	"monopod/agent/podstatus"
@@ -24,8 +23,8 @@ type halted struct {
 var stoppedWhy = plan.Waiting{Reason: status.ReasonStopped, Message: "stopped by request; `monopod start` runs it again"}
 
 // setHolds takes over the record of a previous agent, before the first snapshot.
-func (l *syncLoop) setHolds(s *hold.Store, checkpoints []*checkpoint.Checkpoint) {
-	l.holds = s
+func (l *syncLoop) setHolds(s *hold.Store, rules func() hold.Rules, checkpoints []*checkpoint.Checkpoint) {
+	l.holds, l.gates.Store, l.gates.Rules = s, s, rules
 	versions := map[manifests.Key]*manifests.Pod{}
 	for _, p := range checkpoint.LastGood(checkpoints) {
 		versions[p.Key()] = p
@@ -38,8 +37,8 @@ func (l *syncLoop) setHolds(s *hold.Store, checkpoints []*checkpoint.Checkpoint)
 }
 
 // requests answers what the owner asks for.
-func (l *syncLoop) requests(e *events.Recorder, node string) *hold.Requests {
-	return &hold.Requests{Store: l.holds, Pods: l.store, Events: e, Log: l.shared.Log, Node: node, Changed: l.holdsChanged,
+func (l *syncLoop) requests(node string) *hold.Requests {
+	return &hold.Requests{Store: l.holds, Pods: l.store, Events: l.shared.Events, Log: l.shared.Log, Node: node, Changed: l.holdsChanged,
 		Desired: func(key manifests.Key) bool { return l.desiredNames()[key.String()] }}
 }
 
@@ -72,6 +71,7 @@ func (l *syncLoop) handleHolds(ctx context.Context) {
 		}
 	}
 	l.dropStops(nil)
+	l.gatesChanged(ctx)
 }
 
 // keepsStopped reports whether a desired pod is stopped, and lets nothing of it run then.
@@ -80,6 +80,7 @@ func (l *syncLoop) keepsStopped(ctx context.Context, key manifests.Key) bool {
 	if h == nil || h.starts {
 		return false
 	}
+	l.gates.Forget(key)
 	l.table.Withdraw(key)
 	l.table.Free(key)
 	l.halt(ctx, key, stoppedWhy)

@@ -29,6 +29,7 @@ import (
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
+	"monopod/agent/overview"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podhosts"
@@ -187,7 +188,7 @@ func (r *rig) start() {
 	r.watch.PodLogs, r.watch.Vanished = cfg.PodLogs, r.cgroups.NewlyVanished
 	r.events = events.Open(events.Config{Node: "n", Log: log})
 	r.watch.Events, r.watch.Node = r.events, "n"
-	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return stateOf(r.store, r.watch, r.sync.desiredNames()) }})
+	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return overview.State(r.store, r.watch, r.sync.desiredNames()) }})
 	r.watch.Metrics, client.Observe = r.metrics, r.metrics.Call
 	rotator := logs.New(settingsOfLogs(cfg), pleg.LogRuntime{Cri: client, Watch: r.watch}, log)
 	trash := &gc.Garbage{Root: root, Metrics: r.metrics, Lister: r.watch.Lister, Up: r.watch.Up, PodLogs: cfg.PodLogs, LogLinks: r.links, Dead: func() int { return plans().DeadContainers }, Log: log,
@@ -207,12 +208,12 @@ func (r *rig) start() {
 		Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans,
 		StopsFirst: func(p *v1.Pod) bool { return update.StopsFirst(p, r.settings.Load().UpdateStrategy) }, Missing: update.NothingMissing}
 	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
-	holds, err := hold.Open(root, m.Boot, func() []string { return reportedStopped(r.store, checkpoints) })
+	holds, err := hold.Open(root, m.Boot, r.store, checkpoints)
 	if err != nil {
 		log.Error("holds", "err", err)
 	}
-	r.sync.setHolds(holds, checkpoints)
-	r.owner = r.sync.requests(r.events, "n")
+	r.sync.setHolds(holds, func() hold.Rules { return settingsOfGates(*r.settings.Load()) }, checkpoints)
+	r.owner = r.sync.requests("n")
 	r.sync.release = func() {} // of the whole test's memory, which takes long
 	r.offers = make(chan manifests.Snapshot, 1)
 	var parts sync.WaitGroup

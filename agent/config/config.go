@@ -77,6 +77,8 @@ type Config struct {
 	KeepEndedVolumes           bool
 	PodHosts                   bool
 	UpdateStrategy             string
+	UpdateWindow               string
+	UpdateLockMax              time.Duration
 }
 
 // DefaultPodLogs is where the kubelet has the containers' logs, too.

@@ -70,6 +70,8 @@ func podRows(c *Config) []row {
 		{"keepTerminatedPodVolumes", "", live, boolean(&c.KeepEndedVolumes, false), "Whether pods that ended keep their volumes until their manifest changes or goes. (ours)"},
 		{"podHosts", "", live, boolean(&c.PodHosts, false), "Whether pods find each other by name and name.namespace, in their /etc/hosts. (ours)"},
 		{"updateStrategy", "", live, choice(&c.UpdateStrategy, "Prepare", "Prepare or StopFirst"), "Whether a changed pod runs on until its new version has its images, its objects and its place on\nthe node: Prepare, or StopFirst, as with a kubelet. A pod's annotation monopod.update wins. (ours)"},
+		{"updateWindow", "", live, text(&c.UpdateWindow, "", isWindows), "When pods may be updated and removed, in local time: `Sun 02:00-04:00`, `Mon-Fri 23:00-01:00`, or\n`02:00-04:00` on every day, several separated by commas; \"\" is ever. First starts and restarts\nafter crashes do not wait. (ours)"},
+		{"updateLockMax", "", live, duration(&c.UpdateLockMax, time.Hour, time.Second, 7*24*time.Hour), "How long an update waits at most for the file of the pod's annotation monopod.update-lock to go, 1s to\n168h. (ours)"},
 		{"resolvConf", "resolv-conf", restart, orNone(path(&c.ResolvConf, "/etc/resolv.conf")), "Where pods get the machine's name servers from; with \"\" they ask this machine itself."},
 		{"clusterDNS", "", restart, list(&c.ClusterDNS, nil, must(isIP, "%q is no IP address")), "Name servers of pods with dnsPolicy ClusterFirst; without any they get the machine's."},
 		{"clusterDomain", "", restart, text(&c.ClusterDomain, "", nil), "Domain whose names such pods find without it."},

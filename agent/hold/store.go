@@ -80,7 +80,7 @@ type Store struct {
 // Open reads the record in the root dir. The error says that there is one that cannot
 // be read. Then those pods are stopped that were reported as stopped last; that the
 // others are not held is for the caller to tell.
-func Open(root *checkpoint.Root, boot checkpoint.Boot, reported func() []string) (*Store, error) {
+func Open(root *checkpoint.Root, boot checkpoint.Boot, reported *status.Store, checkpoints []*checkpoint.Checkpoint) (*Store, error) {
 	s := &Store{path: root.Path("holds.json"), boot: boot}
 	b, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +95,7 @@ func Open(root *checkpoint.Root, boot checkpoint.Boot, reported func() []string)
 		return s, nil
 	}
 	lost := State{Stopped: map[string]Stop{}}
-	for _, key := range reported() {
+	for _, key := range reportedStopped(reported, checkpoints) {
 		lost.Stopped[key] = Stop{Since: time.Now()}
 	}
 	s.state.Store(&lost)
@@ -159,4 +159,14 @@ func (s *Store) Hold(reason string, lasts time.Duration) Hold {
 func KeyOf(name string) manifests.Key {
 	namespace, pod, _ := strings.Cut(name, "/")
 	return manifests.Key{Namespace: namespace, Name: pod}
+}
+
+// reportedStopped returns the pods that a previous agent reported as stopped.
+func reportedStopped(s *status.Store, checkpoints []*checkpoint.Checkpoint) (names []string) {
+	for _, c := range checkpoints {
+		if p, ok := s.Previous(c.Key().String()); ok && p.Status.Reason == status.ReasonStopped {
+			names = append(names, c.Key().String())
+		}
+	}
+	return names
 }

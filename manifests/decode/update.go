@@ -1,5 +1,13 @@
 package decode
 
+import (
+	"path"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
 // AnnotationUpdate is the annotation by which a pod says when its former version stops:
 // UpdatePrepare, once all is there that this one needs, or UpdateStopFirst, at once.
 const (
@@ -7,3 +15,28 @@ const (
 	UpdatePrepare    = "prepare"
 	UpdateStopFirst  = "stop-first"
 )
+
+// AnnotationUpdateLock is the annotation that names a file in a container, in an emptyDir
+// volume. While it is there, updates of the pod wait.
+const AnnotationUpdateLock = "monopod.update-lock"
+
+// UpdateLock returns in which emptyDir volume of a pod a file of its containers is, and
+// where in that; ok is false if it is in none.
+func UpdateLock(p *v1.Pod, file string) (volume, below string, ok bool) {
+	if !path.IsAbs(file) || path.Clean(file) != file {
+		return "", "", false
+	}
+	longest := -1
+	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		for _, m := range c.VolumeMounts {
+			at := path.Clean("/" + m.MountPath)
+			rest, in := strings.CutPrefix(file, strings.TrimSuffix(at, "/")+"/")
+			if !in || len(at) <= longest {
+				continue
+			}
+			longest, volume, below = len(at), m.Name, path.Join(m.SubPath, rest)
+			ok = m.SubPathExpr == "" && slices.ContainsFunc(p.Spec.Volumes, func(v v1.Volume) bool { return v.Name == m.Name && v.EmptyDir != nil })
+		}
+	}
+	return volume, below, ok
+}

@@ -47,9 +47,14 @@ func (c *checker) order(p *field.Path) {
 	}
 }
 
-// update checks the annotation about it.
+// update checks the annotations about it.
 func (c *checker) update(p *field.Path) {
 	if text, ok := c.pod.Annotations[decode.AnnotationUpdate]; ok && text != decode.UpdatePrepare && text != decode.UpdateStopFirst {
 		c.add(field.NotSupported(p.Key(decode.AnnotationUpdate), text, []string{decode.UpdatePrepare, decode.UpdateStopFirst}))
+	}
+	if file, ok := c.pod.Annotations[decode.AnnotationUpdateLock]; ok {
+		if _, _, ok := decode.UpdateLock(c.pod, file); !ok {
+			c.add(field.Invalid(p.Key(decode.AnnotationUpdateLock), file, "must be the absolute path of a file below the mountPath of an emptyDir volume"))
+		}
 	}
 }
