@@ -82,9 +82,10 @@ func (g *Gates) Waiting() []manifests.Key { return slices.Collect(maps.Keys(g.wa
 // lock is the lock of a running version, while an update waits.
 type lock struct {
 	file  LockFile
-	since time.Time // when it was first asked for
+	since time.Time // when it was first asked for, or once it was there, first found
 	known bool
 	holds bool
+	held  bool // ever
 }
 
 // Update says what an update of the running version of a pod waits for; "": nothing. It is
@@ -173,7 +174,9 @@ func (g *Gates) Take(found Looked) {
 	g.looking = false
 	for key, file := range found.asked {
 		if l := g.locks[key]; l != nil && l.file == file {
-			l.known, l.holds = true, found.there[key]
+			if l.known, l.holds = true, found.there[key]; l.holds && !l.held {
+				l.held, l.since = true, time.Now()
+			}
 		}
 	}
 }

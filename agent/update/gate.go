@@ -11,11 +11,11 @@ import (
 // Gate is what may keep the agent from changing what runs, though all is there for the
 // change.
 type Gate struct {
-	Now       time.Time
-	Holds     []string // what holds of the pod and of the node say, while they count
-	Windows   window.Windows
-	Lock      string // the path of the file by which the pod's workload locks it; "": it does not
-	LockEnds  time.Time
+	Now      time.Time
+	Holds    []string // what holds of the pod and of the node say, while they count
+	Windows  window.Windows
+	Lock     string // the path of the file by which the pod's workload locks it; "": it does not
+	LockEnds time.Time
 }
 
 // Update says in words what an update waits for, in order; "": nothing.
