@@ -7,6 +7,7 @@
 //	  cli/                     commands, one file each
 //	    command/                 flags in any order, exit codes, help, completion, man page
 //	    diff/                    what manifests would change of the pods that run
+//	    hold/                    the commands stop, start, hold and release
 //	    logs/                    containers' logs in the order of time
 //	    client/                  the socket, the last known state, names
 //	    print/                   tables, words, colours

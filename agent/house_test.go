@@ -37,12 +37,13 @@ var (
 	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "fetch": {"gc"}, "worker": {"gc"}}
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
-		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/client", "agent/cli/command", "agent/cli/diff", "agent/cli/logs", "agent/cli/print", "agent/cli/terminal", "agent/config", "agent/doctor",
+		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/client", "agent/cli/command", "agent/cli/diff", "agent/cli/hold", "agent/cli/logs", "agent/cli/print", "agent/cli/terminal", "agent/config", "agent/doctor",
 			"agent/once", "agent/status", "agent/stream", "agent/volume", "cri", "manifests", "manifests/decode", "manifests/defaults"},
 		"agent/cli/client":   {"agent/cli/print", "agent/events", "agent/status", "cri", "manifests/decode"},
 		"agent/cli/clitest":  {"agent/server", "agent/status"},
 		"agent/cli/command":  {"agent/cli/client", "agent/cli/print", "agent/status", "manifests/decode"},
 		"agent/cli/diff":     {"agent/cli/client", "agent/cli/print", "agent/config", "agent/status", "agent/update", "manifests"},
+		"agent/cli/hold":     {"agent/cli/client", "agent/cli/command"},
 		"agent/cli/logs":     {"agent/cli/client", "agent/cli/print", "agent/podlog", "manifests/defaults"},
 		"agent/cli/print":    {"agent/status", "manifests/defaults"},
 		"agent/cli/terminal": {"agent/stream"},
