@@ -51,6 +51,10 @@ var modelSteps = []step{
 	{2, (*walk).slowPulls},
 	{4, (*walk).awaitImage},
 	{3, (*walk).bringImage},
+	{3, (*walk).stopPod},
+	{2, (*walk).startPod},
+	{3, (*walk).holdPod},
+	{2, (*walk).releasePods},
 	{10, (*walk).pass},
 }
 
