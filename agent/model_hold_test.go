@@ -113,14 +113,14 @@ func (w *walk) stoppedRuns() string {
 	return ""
 }
 
-// heldSince says that a pod is held, and has been for longer than the agent takes to look;
-// "": it is not. One that is stopped, or was, goes all the same.
-func (w *walk) heldSince(key manifests.Key) string {
+// heldSince says that a pod is held, and was when it was decided that an instance goes; "":
+// it is not. One that is stopped, or was, goes all the same.
+func (w *walk) heldSince(key manifests.Key, goes time.Time) string {
 	now := w.sync.holds.State()
 	if _, stopped := now.Stopped[key.String()]; stopped {
 		return ""
 	}
-	if h, held := now.Held[key.String()]; held && time.Since(h.Since) > time.Hour {
+	if h, held := now.Held[key.String()]; held && goes.Sub(h.Since) > 2*time.Second {
 		return h.Text()
 	}
 	return ""

@@ -67,7 +67,7 @@ func (w *walk) watchStops(args any) {
 	if began < 0 || began == len(all)-1 {
 		return
 	}
-	if why := w.heldSince(key); why != "" {
+	if why := w.heldSince(key, record.Pod.DeletionTimestamp.Time); why != "" {
 		s.foul = fmt.Sprintf("%s/%s is stopped though %s", key, c.Name, why)
 		return
 	}
