@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"monopod/agent/checkpoint"
 	"monopod/agent/config"
 	"monopod/agent/events"
@@ -20,6 +22,7 @@ import (
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
+	"monopod/agent/overview"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podhosts"
@@ -128,6 +131,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	a.workers.Disk.Objects.Replace(a.source.KnownObjects)
 	a.sync = newSyncLoop(a.workers, a.store, a.needs, cfg.Manifests, checkpoints)
 	a.sync.rolled.Limits = a.limits
+	a.openHolds(checkpoints)
 	a.stats = a.newStats(machine)
 	if a.server, err = a.listen(o.Name); err != nil {
 		return nil, err
@@ -163,18 +167,21 @@ func (a *Agent) listen(name func(string) string) (*server.Server, error) {
 	who := access(a.cfg)
 	who.Name = name
 	return server.Listen(server.Config{
-		Listen:   a.cfg.Listen,
-		Socket:   a.cfg.Socket,
-		Access:   who,
-		Store:    a.store,
-		PodLogs:  a.cfg.PodLogs,
-		Version:  a.version,
-		Images:   a.listImages,
+		Listen:  a.cfg.Listen,
+		Socket:  a.cfg.Socket,
+		Access:  who,
+		Store:   a.store,
+		PodLogs: a.cfg.PodLogs,
+		Version: a.version,
+		Images: func(ctx context.Context) (*status.Images, error) {
+			return overview.Images(ctx, a.cfg.NodeName, a.images)
+		},
 		Events:   a.events,
 		Handlers: a.pages(), Watch: a.metrics.Serve,
 		Restart:  a.sync.Restart,
 		Forget:   a.forget,
-		Running:  a.listRunning,
+		Owner:    a.owner(),
+		Running:  func(ctx context.Context) ([]v1.Pod, error) { return overview.Running(ctx, a.watch.Lister) },
 		Settings: func() map[string]any { return a.live.Load().Configz() },
 		Checks:   []server.Check{{Name: "syncloop", Func: a.sync.healthy}},
 		Ready:    []server.Check{{Name: "manifests-read", Func: a.sync.read}, {Name: "pods-listed", Func: a.watch.Ready}},

@@ -5,6 +5,7 @@ import (
 
 	"monopod/agent/events"
 	"monopod/agent/metrics"
+	"monopod/agent/overview"
 	"monopod/agent/panics"
 	"monopod/agent/plan"
 	"monopod/manifests"
@@ -33,9 +34,9 @@ func (l *syncLoop) fault(p *v1.Pod, what string, err error) {
 // uncounted records a pod whose allocation cannot be counted.
 func (l *syncLoop) uncounted(p *v1.Pod, err error) { l.fault(p, "count the pod's allocation", err) }
 
-// containedState is stateOf for scrapes, which run in goroutines of their own.
+// containedState is overview.State for scrapes, which run in goroutines of their own.
 func (a *Agent) containedState() (s metrics.State) {
-	if err := panics.Contain(func() { s = stateOf(a.store, a.watch, a.sync.desiredNames()) }); err != nil {
+	if err := panics.Contain(func() { s = overview.State(a.store, a.watch, a.sync.desiredNames()) }); err != nil {
 		a.metrics.Panic()
 		a.log.Error("some metrics are missing", panics.Logged(err)...)
 		return metrics.State{}

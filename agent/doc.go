@@ -7,6 +7,7 @@
 //	  cli/                     commands, one file each
 //	    command/                 flags in any order, exit codes, help, completion, man page
 //	    diff/                    what manifests would change of the pods that run
+//	    hold/                    the commands stop, start, hold and release
 //	    logs/                    containers' logs in the order of time
 //	    wait/                    until files and pods have come to something
 //	    client/                  the socket, the last known state, names
@@ -19,6 +20,7 @@
 //	  inplace/                 what makes a running pod its next version
 //	  fetch/                   the images of a pod's containers, in the background
 //	  gc/                      removes what has no owner any more
+//	  overview/                what is there now, for requests and scrapes
 //	  podstatus/               pure: Facts -> v1.PodStatus
 //	  plan/                    pure: Facts -> actions, each with a cause and a reason
 //	  admission/               which pods may run on this node, and when
@@ -26,12 +28,13 @@
 //	  podhosts/                names all pods in the /etc/hosts of each
 //	  node/                    what the machine is, has and lacks; the Node report
 //	  pleg/                    relist, event stream, cache: what the runtime has
+//	  hold/                    what the owner wants left alone: stopped pods, held versions
 //	  checkpoint/              what survives on disk
 //	  rollback/                which former versions of pods come back
 //	  update/                  pure: how a running pod becomes the next version of itself
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
 //	  objects/                 the ConfigMaps and Secrets, and which pods refer to them
-//	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ panics/ saidonce/ elide/
+//	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ panics/ saidonce/ elide/ window/
 //	  status/ outcome/ events/ metrics/ stats/ server/
 //	  config/                  the table of settings; only agent and above see it
 //	manifests/               desired state: files and answers of a URL (fetch/) -> Snapshot;
@@ -71,5 +74,5 @@
 // Other files: once.go (an agent for one run), startorder.go (what is told of pods that
 // start after others), restartrequest.go and forget.go (the two requests that change something),
 // contain.go (a panic over one pod), doubt.go (after an unclean end), nodeevents.go,
-// metrics.go, usage.go, answers.go.
+// metrics.go, usage.go, sync_hold.go and sync_gates.go (what the owner wants left alone).
 package agent

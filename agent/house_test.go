@@ -21,15 +21,15 @@ import (
 // room of the agent's, but for the few named here.
 var (
 	// spine, from the bottom up: each imports those before it.
-	spine = []string{"podspec", "update", "checkpoint", "rollback", "pleg", "node", "podhosts", "instance", "admission", "plan", "podstatus", "gc", "podevents", "fetch", "inplace", "worker"}
+	spine = []string{"podspec", "update", "checkpoint", "rollback", "hold", "pleg", "node", "podhosts", "instance", "admission", "plan", "podstatus", "overview", "gc", "podevents", "fetch", "inplace", "worker"}
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
-		"config": {"manifests", "manifests/decode"},
+		"config": {"agent/window", "manifests", "manifests/decode"},
 		"events": {"agent/elide", "agent/status"}, "elide": {}, "hook": {}, "objects": {"manifests", "manifests/documents"}, "outcome": {"agent/status", "manifests"}, "image": {"agent/panics", "agent/safefile", "agent/saidonce", "cri"},
 		"logs": {"agent/panics", "agent/safefile", "agent/saidonce"}, "metrics": {}, "panics": {}, "podlog": {"agent/safefile"},
 		"probe": {"agent/panics"}, "safefile": {}, "saidonce": {},
 		"server": {"agent/elide", "agent/events", "agent/panics", "agent/podlog", "agent/safefile", "agent/saidonce", "agent/status"},
-		"slots":  {}, "stats": {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "manifests/decode"}, "stream": {},
+		"slots":  {}, "window": {}, "stats": {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "manifests/decode"}, "stream": {},
 		"volume": {"agent/safefile", "manifests", "manifests/decode"},
 	}
 	below = []string{"cgroups", "cri", "manifests", "manifests/decode", "manifests/defaults", "manifests/poduid"}
@@ -37,13 +37,14 @@ var (
 	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "fetch": {"gc"}, "worker": {"gc"}}
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
-		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/diff", "agent/cli/logs", "agent/cli/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/doctor",
+		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/diff", "agent/cli/hold", "agent/cli/logs", "agent/cli/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/doctor",
 			"agent/objects", "agent/once", "agent/status", "agent/stream", "agent/volume", "cri", "manifests", "manifests/decode", "manifests/defaults"},
 		"agent/cli/check":     {"agent/cli/print", "agent/config", "agent/objects", "agent/status", "manifests", "manifests/defaults", "manifests/documents"},
 		"agent/cli/client":    {"agent/cli/print", "agent/events", "agent/status", "cri", "manifests/decode"},
 		"agent/cli/clitest":   {"agent/server", "agent/status"},
 		"agent/cli/command":   {"agent/cli/client", "agent/cli/print", "agent/status", "manifests/decode"},
 		"agent/cli/diff":      {"agent/cli/client", "agent/cli/print", "agent/config", "agent/status", "agent/update", "manifests"},
+		"agent/cli/hold":      {"agent/cli/client", "agent/cli/command"},
 		"agent/cli/logs":      {"agent/cli/client", "agent/cli/print", "agent/podlog", "manifests/defaults"},
 		"agent/cli/print":     {"agent/status", "manifests/defaults"},
 		"agent/cli/terminal":  {"agent/stream"},

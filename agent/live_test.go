@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"monopod/agent/config"
+	"monopod/agent/overview"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -126,8 +127,7 @@ func TestListsWhatRuns(t *testing.T) {
 		r.after(time.Minute) // its sandbox ends, too
 		r.Exit("default/two-n/b", 0)
 		r.settle()
-		a := &Agent{watch: r.watch}
-		pods, err := a.listRunning(r.Context())
+		pods, err := overview.Running(r.Context(), r.watch.Lister)
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -53,6 +53,10 @@ var modelSteps = []step{
 	{4, (*walk).awaitImage},
 	{3, (*walk).bringImage},
 	{5, (*walk).editWatched},
+	{3, (*walk).stopPod},
+	{2, (*walk).startPod},
+	{3, (*walk).holdPod},
+	{2, (*walk).releasePods},
 	{10, (*walk).pass},
 }
 

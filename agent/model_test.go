@@ -283,6 +283,10 @@ func (w *walk) calm() {
 	}
 	w.deliver()
 	synctest.Wait()
+	w.letAll()
+	synctest.Wait()
+	w.deliver()
+	synctest.Wait()
 	if w.disk.lately { // a stop that an agent could not write down may be under way
 		w.after(modelGrace)
 		w.disk.lately = false

@@ -67,6 +67,10 @@ func (w *walk) watchStops(args any) {
 	if began < 0 || began == len(all)-1 {
 		return
 	}
+	if why := w.heldSince(key, record.Pod.DeletionTimestamp.Time); why != "" {
+		s.foul = fmt.Sprintf("%s/%s is stopped though %s", key, c.Name, why)
+		return
+	}
 	for _, p := range all[began+1:] {
 		if p == nil || !slices.ContainsFunc(p.Spec.Containers, func(c v1.Container) bool { return !w.has(c.Image) }) {
 			return

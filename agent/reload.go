@@ -41,7 +41,7 @@ var liveSettings = []struct {
 	{[]string{"registryPullQPS", "registryBurst"}, func(r *reloader, c config.Config) { r.rate(c.PullQPS, c.PullBurst) }},
 	{[]string{"crashLoopBackOff.firstContainerRestartPeriod", "crashLoopBackOff.maxContainerRestartPeriod"}, func(r *reloader, _ config.Config) { r.pods() }},
 	{[]string{"deadContainersPerContainer", "keepTerminatedPodVolumes"}, func(r *reloader, _ config.Config) { r.pods() }},
-	{[]string{"updateStrategy", "updatePolicy", "updateHealth", "updateStable"}, func(r *reloader, _ config.Config) { r.pods() }},
+	{[]string{"updateStrategy", "updatePolicy", "updateWindow", "updateLockMax", "updateHealth", "updateStable"}, func(r *reloader, _ config.Config) { r.pods() }},
 	{[]string{"podHosts"}, func(r *reloader, _ config.Config) { r.hosts() }},
 	{[]string{"nodeLabels"}, func(r *reloader, _ config.Config) { r.pods(); r.node() }},
 	{[]string{"maxPods", "podsPerCore"}, func(r *reloader, _ config.Config) { r.pods(); r.node() }},

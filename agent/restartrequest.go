@@ -38,6 +38,8 @@ func (l *syncLoop) handleRestart(r *worker.RestartRequest) {
 		r.Answer <- plan.Unknown("there is no pod %s", r.Key)
 	case l.desiredOf(r.Key) == nil:
 		r.Answer <- plan.Declined("pod %s is being removed", r.Key)
+	case w.update.Halted.Reason != "":
+		r.Answer <- plan.Declined("pod %s does not run: %s", r.Key, w.update.Halted.Message)
 	default:
 		w.RequestRestart(r)
 	}

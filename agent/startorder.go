@@ -8,6 +8,7 @@ import (
 
 	"monopod/agent/admission"
 	"monopod/agent/events"
+	"monopod/agent/plan"
 	"monopod/agent/podstatus"
 	"monopod/manifests"
 )
@@ -16,6 +17,10 @@ import (
 // yet, until its turn has come, unless it fails anyway. It returns the other pods.
 func (l *syncLoop) holdDependents(changed []*manifests.Pod) (free []*manifests.Pod) {
 	for _, p := range changed {
+		if h := l.halted[p.Key()]; h != nil && !h.starts {
+			free = append(free, p)
+			continue
+		}
 		waits, hadItsTurn := l.table.Rejected(p.Key())
 		hadItsTurn = hadItsTurn && manifests.Same(waits.Pod, p)
 		if l.order.Update(p, hadItsTurn || l.startsNothing(p) || admission.AdmitOS(p.Pod) != nil, time.Now()) {
@@ -73,6 +78,8 @@ func (l *syncLoop) hold(ctx context.Context, d *admission.Dependent) {
 	}
 	previous := l.table.Admitted(key)
 	switch {
+	case l.halted[key] != nil:
+		l.halt(ctx, key, plan.Waiting{Reason: podstatus.ReasonHeld, Message: text})
 	case previous != nil && !manifests.Same(previous, d.Pod) && l.order.WasStarted(previous):
 		l.setDesired(ctx, key, previous)
 	case previous == nil && l.restored[key] != nil:

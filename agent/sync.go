@@ -12,6 +12,7 @@ import (
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
 	"monopod/agent/gc"
+	"monopod/agent/hold"
 	"monopod/agent/pleg"
 	"monopod/agent/status"
 	"monopod/agent/worker"
@@ -48,7 +49,11 @@ type syncLoop struct {
 	relisted bool                        // there was a relist
 	last     *manifests.Snapshot         // nil before the first
 	restarts chan *worker.RestartRequest // restart requests
-	empty    chan struct{}               // closed when no pod is desired and none is left
+	holds    *hold.Store                 // what the owner wants left alone
+	halted   map[manifests.Key]*halted
+	asked    chan struct{} // one slot: holds has changed
+	gates    *hold.Gates
+	empty    chan struct{} // closed when no pod is desired and none is left
 	running  sync.WaitGroup
 	wrong    map[string]bool // problems of manifests that have an event
 	swept    bool            // status files of unknown pods were removed
@@ -69,7 +74,7 @@ type syncLoop struct {
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, needs: needs, dir: dir,
-		wake: make(chan struct{}, 1), facts: make(chan factsRead), pasts: make(chan []past),
+		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, halted: map[manifests.Key]*halted{}, gates: hold.NewGates(shared.Disk.Root.Dir), facts: make(chan factsRead), pasts: make(chan []past),
 		refused: map[manifests.Key]bool{}, release: debug.FreeOSMemory, // which collects garbage first
 		workers: map[manifests.Key]*podWorker{}, arrivals: map[manifests.Key]*arrival{},
 		restored: map[manifests.Key]map[string]*checkpoint.Checkpoint{}, restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
@@ -109,6 +114,16 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case r := <-l.restarts:
 			l.worked = true
 			l.handleRestart(r)
+		case <-l.asked:
+			l.worked = true
+			l.handleHolds(ctx)
+		case <-l.gates.Timer.C:
+			l.gates.Look(ctx, &l.running, true)
+			l.gatesChanged(ctx)
+			l.gates.Again()
+		case found := <-l.gates.Found:
+			l.gates.Take(found)
+			l.gatesChanged(ctx)
 		case <-l.wake:
 			l.wakeAll(ctx)
 		case now := <-l.shared.States:
@@ -211,7 +226,11 @@ func (l *syncLoop) sweepOnce() {
 
 // releaseUndesired retires pods that are no longer desired.
 func (l *syncLoop) releaseUndesired(ctx context.Context, gone []manifests.Key) {
+	l.dropStops(gone)
 	for _, key := range gone {
+		if l.keepsRemoval(ctx, key) {
+			continue
+		}
 		l.table.Release(key)
 		l.order.Forget(key)
 		if l.workers[key] != nil || l.restored[key] != nil {
@@ -284,7 +303,7 @@ func (l *syncLoop) handleState(now worker.State) {
 		}
 		if now.Cleared {
 			l.setReady(now.Key, w, now.Ready && (w.update.Next == nil || w.lasting))
-			l.table.Update(now.Key, now.Cleared, now.Ended)
+			l.table.Update(now.Key, w.update.Halted.Reason == "" || now.Halted, now.Ended)
 		}
 		return
 	}

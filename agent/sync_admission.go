@@ -15,6 +15,9 @@ import (
 // one was admitted.
 func (l *syncLoop) admit(ctx context.Context, p *manifests.Pod) {
 	key := p.Key()
+	if l.keepsStopped(ctx, key) {
+		return
+	}
 	before, _ := l.table.Rejected(key)
 	if err := l.contained(p.Pod, "admit the pod", func() { l.admitPod(ctx, p) }); err != nil {
 		l.table.Refuse(p, admission.Rejection{Reason: "UnexpectedAdmissionError", Message: err.Error()}, metav1.Now().Rfc3339Copy())
@@ -33,12 +36,21 @@ func (l *syncLoop) admitPod(ctx context.Context, p *manifests.Pod) {
 	}
 	key := p.Key()
 	before, waited := l.table.Rejected(key)
-	keeps := l.keepsFormer(p)
+	keeps := l.keepsFormer(ctx, p)
 	admit := l.table.Admit
-	if keeps && !l.isPrepared(p) {
+	gated, open := "", true
+	if keeps {
+		gated, open = l.gateOf(ctx, key)
+	} else {
+		l.gates.Forget(key)
+	}
+	if keeps && !(open && l.isPrepared(p)) {
 		admit = l.table.Test
 	}
-	version := admit(p, metav1.Now().Rfc3339Copy())
+	version, mayStart := l.maysStart(p)
+	if mayStart {
+		version = admit(p, metav1.Now().Rfc3339Copy())
+	}
 	now, waits := l.table.Rejected(key)
 	switch {
 	case waits && (!waited || now.Reason != before.Reason || !manifests.Same(now.Pod, before.Pod)):
@@ -52,8 +64,11 @@ func (l *syncLoop) admitPod(ctx context.Context, p *manifests.Pod) {
 	case waited && !waits && version == p:
 		l.shared.Log.Info("pod admitted after waiting", "pod", key.String())
 	}
+	if l.startHalted(ctx, key, version) {
+		return
+	}
 	if version != nil || l.restored[key] != nil {
-		l.setVersions(ctx, p, version, keeps)
+		l.setVersions(ctx, p, version, keeps, gated)
 	}
 }
 
@@ -73,6 +88,7 @@ func (l *syncLoop) readmit(ctx context.Context) {
 		l.stale = true
 	}
 	for key := range l.refused {
+		l.reportStopped(key)
 		// A worker of this name reports its pod itself.
 		if r, waits := l.table.Rejected(key); waits && l.workers[key] == nil {
 			_ = l.contained(r.Pod.Pod, "report the pod", func() {

@@ -69,8 +69,11 @@ func (l *syncLoop) takeOver(ctx context.Context, p *manifests.Pod) bool {
 		admission.AdmitOS(p.Pod) != nil || l.becomes(admitted, p) > update.Live {
 		return false
 	}
+	if _, open := l.gateOf(ctx, p.Key()); !open && l.becomes(admitted, p) > update.Nothing {
+		return false
+	}
 	l.table.TakeOver(p)
-	l.setVersions(ctx, p, p, false)
+	l.setVersions(ctx, p, p, false, "")
 	return true
 }
 

@@ -11,14 +11,20 @@ import (
 // keepsFormer reports whether the former version of a pod runs until p can: unless it
 // has ended, no container of it was ever created, or p says that it stops first. What
 // the worker said before it knew of a next version may be true no longer.
-func (l *syncLoop) keepsFormer(p *manifests.Pod) bool {
+func (l *syncLoop) keepsFormer(ctx context.Context, p *manifests.Pod) bool {
 	key := p.Key()
 	former, w := l.table.Runs(key), l.workers[key]
-	if former == nil || manifests.Same(former, p) || l.shared.StopsFirst(p.Pod) {
+	if former == nil || manifests.Same(former, p) {
 		return false
 	}
 	if former.UID == p.UID && l.becomes(former, p) == update.Resize { // which needs nothing but its place
-		return false
+		_, open := l.gateOf(ctx, key)
+		return !open
+	}
+	if l.shared.StopsFirst(p.Pod) {
+		if _, open := l.gateOf(ctx, key); open {
+			return false
+		}
 	}
 	if w == nil {
 		return l.restored[key] != nil
@@ -34,13 +40,13 @@ func (l *syncLoop) isPrepared(p *manifests.Pod) bool {
 
 // setVersions gives the worker the version that is to run, which may be p, and if it
 // keeps a former one, the one that is prepared meanwhile.
-func (l *syncLoop) setVersions(ctx context.Context, p, version *manifests.Pod, keeps bool) {
+func (l *syncLoop) setVersions(ctx context.Context, p, version *manifests.Pod, keeps bool, gated string) {
 	u := worker.Update{Pod: version}
 	if version != nil && !manifests.Same(p, version) {
 		r, refused := l.table.Rejected(p.Key())
 		u.Refused = r.Message
 		if keeps && !(refused && r.Final()) {
-			u.Next = p
+			u.Next, u.Gated = p, gated
 		}
 	}
 	l.send(ctx, p.Key(), u)

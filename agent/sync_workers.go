@@ -29,14 +29,15 @@ func (l *syncLoop) setDesired(ctx context.Context, key manifests.Key, p *manifes
 // send gives the worker an update, if it is one, and starts a worker if there is none.
 func (l *syncLoop) send(ctx context.Context, key manifests.Key, u worker.Update) {
 	p, w := u.Pod, l.workers[key]
-	if p != nil {
+	if p != nil && u.Halted.Reason == "" {
 		l.order.Started(p)
 	}
 	if w != nil && p != nil {
 		w.file = p.File
 	}
 	u.Told = l.rolled.Told(p)
-	if w != nil && manifests.Same(w.update.Pod, p) && manifests.Same(w.update.Next, u.Next) && w.update.Refused == u.Refused && w.update.Told == u.Told {
+	if w != nil && manifests.Same(w.update.Pod, p) && manifests.Same(w.update.Next, u.Next) && w.update.Refused == u.Refused &&
+		w.update.Told == u.Told && w.update.Gated == u.Gated && w.update.Halted == u.Halted {
 		return
 	}
 	l.updates++
@@ -49,7 +50,7 @@ func (l *syncLoop) send(ctx context.Context, key manifests.Key, u worker.Update)
 		if !manifests.Same(w.update.Next, u.Next) {
 			w.prepared, w.lasting = false, false
 		}
-		l.setReady(key, w, w.ready && manifests.Same(w.update.Pod, p) && (u.Next == nil || w.lasting))
+		l.setReady(key, w, w.ready && manifests.Same(w.update.Pod, p) && u.Halted.Reason == "" && (u.Next == nil || w.lasting))
 		w.update, w.unmade = u, false
 		w.Update(u)
 		return

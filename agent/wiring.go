@@ -6,8 +6,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/config"
+	"monopod/agent/hold"
 	"monopod/agent/node"
 	"monopod/agent/podhosts"
+	"monopod/agent/server"
 	"monopod/agent/update"
 )
 
@@ -33,4 +36,27 @@ func (a *Agent) stopsFirst(p *v1.Pod) bool { return update.StopsFirst(p, a.live.
 func (a *Agent) limits(p *v1.Pod) update.Limits {
 	c := a.live.Load()
 	return update.LimitsOf(p, c.UpdateHealth, c.UpdateStable)
+}
+
+// openHolds reads what the owner wants left alone.
+func (a *Agent) openHolds(checkpoints []*checkpoint.Checkpoint) {
+	if a.once != nil {
+		return
+	}
+	s, err := hold.Open(a.root, a.workers.Disk.Machine.Boot, a.store, checkpoints)
+	if err != nil {
+		a.log.Error("stopped and held pods are not known for sure", "err", err)
+		a.recordTrouble("HoldsUnreadable", err.Error())
+	}
+	a.sync.setHolds(s, func() hold.Rules { return settingsOfGates(*a.live.Load()) }, checkpoints)
+}
+
+// owner returns the requests of the owner about what is to be left alone.
+func (a *Agent) owner() map[string]server.Request {
+	r := a.sync.requests(a.cfg.NodeName)
+	return map[string]server.Request{"stop": {Do: r.Stop}, "start": {Do: r.Start}, "hold": {Do: r.Hold, Node: true}, "release": {Do: r.Release, Node: true}}
+}
+
+func settingsOfGates(c config.Config) hold.Rules {
+	return hold.Rules{Windows: c.UpdateWindow, LockMax: c.UpdateLockMax}
 }

@@ -24,11 +24,13 @@ import (
 	"monopod/agent/config"
 	"monopod/agent/events"
 	"monopod/agent/gc"
+	"monopod/agent/hold"
 	"monopod/agent/image"
 	"monopod/agent/instance"
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
+	"monopod/agent/overview"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podhosts"
@@ -57,6 +59,7 @@ type rig struct {
 	watch   *pleg.Watch
 	hosts   *podhosts.Keeper
 	sync    *syncLoop
+	owner   *hold.Requests
 	stop    func() // ends this agent; the next one is started with start
 	life    *life  // how it is killed
 	log     *lines
@@ -187,7 +190,7 @@ func (r *rig) start() {
 	r.watch.PodLogs, r.watch.Vanished = cfg.PodLogs, r.cgroups.NewlyVanished
 	r.events = events.Open(events.Config{Node: "n", Log: log})
 	r.watch.Events, r.watch.Node = r.events, "n"
-	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return stateOf(r.store, r.watch, r.sync.desiredNames()) }})
+	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return overview.State(r.store, r.watch, r.sync.desiredNames()) }})
 	r.watch.Metrics, client.Observe = r.metrics, r.metrics.Call
 	rotator := logs.New(settingsOfLogs(cfg), pleg.LogRuntime{Cri: client, Watch: r.watch}, log)
 	trash := &gc.Garbage{Root: root, Metrics: r.metrics, Lister: r.watch.Lister, Up: r.watch.Up, PodLogs: cfg.PodLogs, LogLinks: r.links, Dead: func() int { return plans().DeadContainers }, Log: log,
@@ -211,6 +214,12 @@ func (r *rig) start() {
 		c := r.settings.Load()
 		return update.LimitsOf(p, c.UpdateHealth, c.UpdateStable)
 	}
+	holds, err := hold.Open(root, m.Boot, r.store, checkpoints)
+	if err != nil {
+		log.Error("holds", "err", err)
+	}
+	r.sync.setHolds(holds, func() hold.Rules { return settingsOfGates(*r.settings.Load()) }, checkpoints)
+	r.owner = r.sync.requests("n")
 	r.sync.release = func() {} // of the whole test's memory, which takes long
 	r.offers = make(chan manifests.Snapshot, 1)
 	var parts sync.WaitGroup

@@ -5,6 +5,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/command"
+	"monopod/agent/cli/hold"
 )
 
 // Exit codes.
@@ -54,6 +55,10 @@ several pods have is refused, and the candidates are named.`,
 			execCommand(),
 			waitCommand(),
 			restartCommand(),
+			hold.Stop(),
+			hold.Start(),
+			hold.Hold(),
+			hold.Release(),
 			forgetCommand(),
 			imagesCommand(),
 			volumeCommand(),

@@ -55,7 +55,7 @@ func TestComplete(t *testing.T) {
 		return command.AskPods(t.Context(), s)
 	}
 	for line, want := range map[string]string{
-		"re":                      "restart",
+		"re":                      "release restart",
 		"wa":                      "wait",
 		"__":                      "",
 		"--":                      "--help",

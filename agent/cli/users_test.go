@@ -161,7 +161,7 @@ func TestWordsOfOtherToolsMeetHelp(t *testing.T) {
 		"apply -f x.yaml":                     "put the file into /etc/m",
 		"create -f x.yaml":                    "put the file into /etc/m",
 		"edit web":                            "edit /etc/m/web.yaml",
-		"stop web":                            "remove /etc/m/web.yaml",
+		"down web":                            "remove /etc/m/web.yaml",
 		"ls":                                  "`monopod ps`",
 		"status":                              "`monopod ps`",
 		"log web":                             "`monopod logs`",

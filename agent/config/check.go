@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"monopod/agent/window"
 	"monopod/manifests/decode"
 )
 
@@ -157,4 +158,9 @@ func Threshold(text string) (amount resource.Quantity, share float64, err error)
 		return amount, 0, errors.New("must be a quantity above 0 such as 100Mi, or a percentage such as 10%")
 	}
 	return amount, 0, nil
+}
+
+func isWindows(text string) error {
+	_, err := window.Parse(text)
+	return err
 }

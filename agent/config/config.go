@@ -80,6 +80,8 @@ type Config struct {
 	UpdateStrategy             string
 	UpdateHealth, UpdateStable time.Duration // UpdateHealth 0: whether a new version gets ready does not matter
 	UpdatePolicy               string
+	UpdateWindow               string
+	UpdateLockMax              time.Duration
 }
 
 // DefaultPodLogs is where the kubelet has the containers' logs, too.

@@ -211,7 +211,7 @@ func otherValues() map[string]string {
 		"cgroupsPerQOS": "false", "enforceNodeAllocatable": "[]", "systemReserved": "{cpu: 1m}", "kubeReserved": "{cpu: 1m}",
 		"evictionHard": "{memory.available: 1Mi}", "maxPods": "9", "podsPerCore": "9", "podPidsLimit": "9", "cpuCFSQuota": "false",
 		"cpuCFSQuotaPeriod": "1ms", "singleProcessOOMKill": "true", "failSwapOn": "true", "seccompDefault": "true", "keepTerminatedPodVolumes": "true", "podHosts": "true", "allowInsecureManifests": "true",
-		"updateStrategy": "StopFirst", "updatePolicy": "Replace", "updateHealth": "30s", "updateStable": "20s",
+		"updateStrategy": "StopFirst", "updatePolicy": "Replace", "updateHealth": "30s", "updateStable": "20s", "updateWindow": "Sun 02:00-04:00", "updateLockMax": "30m",
 		"allowedUnsafeSysctls": "[net.*]", "crashLoopBackOff.firstContainerRestartPeriod": "1s", "crashLoopBackOff.maxContainerRestartPeriod": "1m",
 		"serializeImagePulls": "true", "maxParallelImagePulls": "9", "registryPullQPS": "9", "registryBurst": "9",
 		"imageGCHighThresholdPercent": "90", "imageGCLowThresholdPercent": "70", "imageMinimumGCAge": "1m", "imageMaximumGCAge": "1h",

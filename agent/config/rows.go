@@ -74,6 +74,8 @@ func podRows(c *Config) []row {
 		{"updateHealth", "", live, duration(&c.UpdateHealth, 0, time.Second, 24*time.Hour), "Within what time a new version must be ready that took the place of one that ran, else the former\ncomes back, with the images that it ran; 0s: no matter. A pod's annotation monopod.update-health wins. (ours)"},
 		{"updateStable", "", live, duration(&c.UpdateStable, 10*time.Second, time.Second, time.Hour), "How long it must then stay ready, 1s to 1h. (ours)"},
 		{"updatePolicy", "", live, choice(&c.UpdatePolicy, "InPlace", "InPlace or Replace"), "Whether a changed pod stays and changes as little as it can: InPlace, or Replace, as with a\nkubelet: any change makes another pod of it. (ours)"},
+		{"updateWindow", "", live, text(&c.UpdateWindow, "", isWindows), "When pods may be updated and removed, in local time: `Sun 02:00-04:00`, `Mon-Fri 23:00-01:00`, or\n`02:00-04:00` on every day, several separated by commas; \"\" is ever. First starts and restarts\nafter crashes do not wait. (ours)"},
+		{"updateLockMax", "", live, duration(&c.UpdateLockMax, time.Hour, time.Second, 7*24*time.Hour), "How long an update waits at most for the file of the pod's annotation monopod.update-lock to go, 1s to\n168h. (ours)"},
 		{"resolvConf", "resolv-conf", restart, orNone(path(&c.ResolvConf, "/etc/resolv.conf")), "Where pods get the machine's name servers from; with \"\" they ask this machine itself."},
 		{"clusterDNS", "", restart, list(&c.ClusterDNS, nil, must(isIP, "%q is no IP address")), "Name servers of pods with dnsPolicy ClusterFirst; without any they get the machine's."},
 		{"clusterDomain", "", restart, text(&c.ClusterDomain, "", nil), "Domain whose names such pods find without it."},

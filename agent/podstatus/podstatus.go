@@ -56,6 +56,11 @@ func PodStatus(s *plan.Facts, p *plan.Plan, n *podspec.Host, last *v1.PodStatus)
 			st.Phase = v.Phase
 		}
 	}
+	if c := s.Checkpoint(); s.Halted.Reason != "" && c.Result == nil && c.Ended() == "" {
+		if st.Reason, st.Message = s.Halted.Reason, s.Halted.Message; i == nil || !i.AnyAlive() {
+			st.Phase = v1.PodPending
+		}
+	}
 	st.Conditions = conditions(s, &st, last.Conditions)
 	return st
 }

@@ -53,6 +53,15 @@ func HeldStatus(pod *manifests.Pod, since time.Time, text string, last *v1.PodSt
 	return st
 }
 
+// HaltedStatus is the status of a pod that never ran here and is not to run.
+func HaltedStatus(pod *manifests.Pod, why plan.Waiting) v1.PodStatus {
+	s := &plan.Facts{Now: time.Now(), Pod: pod, Observed: &pleg.Observed{}, Unseen: true, Halted: why}
+	p := plan.Make(*s)
+	st := PodStatus(s, &p, &podspec.Host{}, nil)
+	st.StartTime = nil
+	return st
+}
+
 // HeldSince returns since when a pod is held, if its status is that of a held pod.
 func HeldSince(s *v1.PodStatus) (time.Time, bool) {
 	for _, c := range s.Conditions {

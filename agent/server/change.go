@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"monopod/agent/status"
 )
 
@@ -15,15 +17,18 @@ import (
 const changeTimeout = 20 * time.Second
 
 // change serves POST /restart/{namespace}/{pod}[/{container}] and POST
-// /forget/{namespace}/{pod}, the only requests that change something, and reports
-// whether the request was one. Callers make sure that it came over the unix socket,
-// which only root can open.
+// /forget/{namespace}/{pod}, and what Config.Owner has: the only requests that change
+// something. It reports whether the request was one. Callers make sure that it came over
+// the unix socket, which only root can open.
 func (s *Server) change(w http.ResponseWriter, r *http.Request) bool {
 	what, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	parts := strings.Split(rest, "/")
 	restart := what == "restart" && s.config.Restart != nil
 	forget := what == "forget" && s.config.Forget != nil
 	switch {
+	case r.Method == http.MethodPost && s.config.Owner[what].Do != nil:
+		s.ownerAsks(w, r, s.config.Owner[what], parts)
+		return true
 	case r.Method != http.MethodPost || !restart && !forget:
 		return false
 	case len(parts) < 2 || len(parts) > 3 || forget && len(parts) > 2 || parts[0] == "" || parts[1] == "":
@@ -40,6 +45,23 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request) bool {
 	done, err := s.config.Restart(ctx, parts[0], parts[1], append(parts, "")[2])
 	answer(w, done, err, "the agent has not come to it within "+changeTimeout.String()+" and does not restart it: does the runtime answer?")
 	return true
+}
+
+// ownerAsks serves a request of Config.Owner.
+func (s *Server) ownerAsks(w http.ResponseWriter, r *http.Request, q Request, parts []string) {
+	var pod types.NamespacedName
+	switch {
+	case q.Node && len(parts) == 1 && parts[0] == "":
+	case len(parts) != 2 || parts[0] == "" || parts[1] == "":
+		http.NotFound(w, r)
+		return
+	default:
+		pod = types.NamespacedName{Namespace: parts[0], Name: parts[1]}
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
+	defer cancel()
+	err := q.Do(ctx, pod, r.URL.Query())
+	answer(w, struct{}{}, err, "it could not be recorded within "+changeTimeout.String()+": does the disk of the root dir answer?")
 }
 
 // answer answers a request that changes something; late says what it means

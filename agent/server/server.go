@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/events"
 	"monopod/agent/status"
@@ -42,6 +44,8 @@ type Config struct {
 	// Forget lets a pod go that no manifest gives any more, and returns when
 	// that is sure to happen. Errors may be a *status.Refusal.
 	Forget func(ctx context.Context, namespace, pod string) (*status.Forgotten, error)
+	// Owner are the other requests that change something, by the first part of their paths.
+	Owner map[string]Request
 
 	// Handlers are more paths, added to the server's own.
 	Handlers []Handler
@@ -50,6 +54,13 @@ type Config struct {
 	Watch   func(local bool, paths []string, next http.Handler) http.Handler
 	Version string
 	Log     *slog.Logger
+}
+
+// Request is a POST of /NAME/{namespace}/{pod}, answered once it is sure to be done.
+// Errors may be a *status.Refusal.
+type Request struct {
+	Do   func(ctx context.Context, pod types.NamespacedName, query url.Values) error
+	Node bool // it may be without a pod
 }
 
 // Handler is a path that another package serves. It gets GET and HEAD requests

@@ -79,6 +79,9 @@ type Version struct {
 	By      string    `json:"by,omitempty"`      // the file that gives a superseded pod
 }
 
+// ReasonStopped is the status reason of a pod that the owner has stopped.
+const ReasonStopped = "Stopped"
+
 // AnnProblems is the annotation of a reported pod that says what is wrong with it beside
 // its status, as a JSON list of lines.
 const AnnProblems = "monopod.problems"

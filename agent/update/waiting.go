@@ -3,6 +3,7 @@ package update
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"monopod/agent/image"
@@ -20,6 +21,8 @@ type Wait struct {
 	Next  *manifests.Pod // nil: no version waits
 	Ready bool           // it has all that it needs, beside its place on the node
 
+	Gated string // see Gate: of the next version, or of the removal of the present one; "": nothing
+
 	reasons []string
 	failed  bool // it waits for more than the end of pulls
 	told    bool
@@ -35,7 +38,7 @@ type Lack struct {
 // nil: all are. missing: an object that it refers to; refused: why it has no place on
 // the node; "": nothing.
 func (w *Wait) Look(images *Lack, missing, refused string) {
-	w.reasons, w.failed = nil, missing != ""
+	w.reasons, w.failed = nil, missing != "" || w.Gated != ""
 	if images != nil {
 		w.failed = w.failed || images.Err != nil
 		w.reasons = append(w.reasons, images.text())
@@ -63,10 +66,17 @@ func (l *Lack) text() string {
 
 // Line says what the next version waits for; "": nothing waits.
 func (w *Wait) Line() string {
-	if len(w.reasons) == 0 {
+	reasons, what := w.reasons, "update waits: "
+	if w.Gated != "" {
+		reasons = slices.Concat([]string{w.Gated}, reasons)
+		if w.Next == nil {
+			what = "removal waits: "
+		}
+	}
+	if len(reasons) == 0 {
 		return ""
 	}
-	return "update waits: " + strings.Join(w.reasons, "; ")
+	return what + strings.Join(reasons, "; ")
 }
 
 // Tell reports, once, that the version waits for more than the end of its pulls.

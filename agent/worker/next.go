@@ -32,6 +32,7 @@ func newNext(p *pod) *next { return &next{pod: p, cancel: func() {}} }
 // is desired from now on; nil: none.
 func (n *next) follow(u Update) (made *fetch.Set) {
 	was := n.wait.Next
+	defer func() { n.wait.Gated = u.Gated }()
 	if was != nil && manifests.Same(was, u.Next) {
 		n.wait.Next = u.Next
 		return nil
@@ -62,6 +63,7 @@ func (n *next) look() {
 	p := n.wait.Next
 	if p == nil {
 		n.wait.Look(nil, "", n.current.Refused)
+		n.tell(n.current.Pod)
 		return
 	}
 	sandbox, err := podspec.SandboxConfig(p.Pod, 0, n.Machine.Now())
@@ -78,8 +80,8 @@ func (n *next) look() {
 }
 
 func (n *next) tell(p *manifests.Pod) {
-	if n.wait.Tell() {
-		n.Log.Warn("update waits; the version before runs on", "reason", n.wait.Line())
+	if p != nil && n.wait.Tell() {
+		n.Log.Warn("the version before runs on", "reason", n.wait.Line())
 		n.Events.Record(events.About(p.Pod), v1.EventTypeWarning, update.ReasonWaits, n.wait.Line())
 	}
 }

@@ -24,6 +24,7 @@ type State struct {
 	Gone       bool      // nothing is left, and no pod is desired
 	Prepared   bool      // the next version has all that it needs, beside its place on the node
 	Waits      bool      // or waits for more than the end of its pulls, or for its place
+	Halted     bool      // nothing is left of the desired pod, which is not to run
 	Unmade     bool      // no container of the desired pod was ever created
 
 	Health update.Health // of the desired pod
@@ -35,7 +36,8 @@ func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 	if s.Pod != nil {
 		now.UID = s.Pod.UID
 		now.Ended = now.Cleared && s.Checkpoint().Ended() != ""
-		now.Ready = now.Cleared && podstatus.IsReady(r.lastStatus(string(s.Pod.UID)))
+		now.Halted = s.IsHalted()
+		now.Ready = now.Cleared && s.Halted.Reason == "" && podstatus.IsReady(r.lastStatus(string(s.Pod.UID)))
 		now.Unmade = !now.Cleared || !r.made(s)
 		if now.Cleared {
 			now.Health = update.HealthOf(s.Pod.Pod, r.lastStatus(string(s.Pod.UID)), now.Ready)

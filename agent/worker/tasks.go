@@ -123,7 +123,7 @@ func (t *tasks) cancelUnwanted(u Update) {
 		if !k.action.Makes() || k.cancelled { // a removal may have been planned when no pod was desired
 			continue
 		}
-		if !t.wanted(u, k) {
+		if !t.wanted(u, k) || u.Halted.Reason != "" {
 			k.cancelled = true
 			k.cancel(errNewVersion)
 		}

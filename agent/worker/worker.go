@@ -198,7 +198,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 		w.Uids.Take(types.UID(uid), w.Key) // a previous instance without checkpoint holds its uid, too
 	}
 	settings := w.Settings()
-	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.Running(), BackOff: settings.BackOff, Dead: settings.DeadContainers, Policy: settings.UpdatePolicy}
+	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.Running(), BackOff: settings.BackOff, Dead: settings.DeadContainers, Policy: settings.UpdatePolicy, Halted: u.Halted}
 	s.ByAccepted()
 	w.report.dropStale(&s)
 	s.Since = w.report.startOf(&s)
@@ -239,6 +239,8 @@ type Update struct {
 	Next       *manifests.Pod // is prepared while Pod runs; nil: none
 	Refused    string         // why another version has no place on the node; "": none waits for that
 	Told       string         // what else there is to say of Pod; "": nothing
+	Gated      string         // why Next must not start, or without Next why Pod is not removed yet; "": nothing keeps it
+	Halted     plan.Waiting   // why nothing of Pod is to run though it stays; zero: it runs
 	Generation uint64         // counts the updates of all workers; States repeat it
 	Read       time.Time      // when this version was first read; zero: not known
 }
@@ -248,11 +250,11 @@ func (w *Worker) switchTo(u Update) {
 	if w.current == u {
 		return
 	}
-	former := w.current.Pod
+	former, halted := w.current.Pod, w.current.Halted
 	w.current = u
 	w.retryAt = time.Time{} // one that outlives its timer would never end
 	w.fetches.Become(w.next.follow(u))
-	if former != nil && manifests.Same(former, u.Pod) {
+	if former != nil && manifests.Same(former, u.Pod) && halted == u.Halted {
 		return // only what waits is another
 	}
 	w.start.made, w.report.start = nil, time.Time{}

@@ -1,6 +1,9 @@
 package decode
 
 import (
+	"path"
+	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -34,4 +37,29 @@ func UpdateHealth(pod *v1.Pod) (within time.Duration, said, good bool) {
 		return 0, false, false
 	}
 	return d, true, true
+}
+
+// AnnotationUpdateLock is the annotation that names a file in a container, in an emptyDir
+// volume. While it is there, updates of the pod wait.
+const AnnotationUpdateLock = "monopod.update-lock"
+
+// UpdateLock returns in which emptyDir volume of a pod a file of its containers is, and
+// where in that; ok is false if it is in none.
+func UpdateLock(p *v1.Pod, file string) (volume, below string, ok bool) {
+	if !path.IsAbs(file) || path.Clean(file) != file {
+		return "", "", false
+	}
+	longest := -1
+	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		for _, m := range c.VolumeMounts {
+			at := path.Clean("/" + m.MountPath)
+			rest, in := strings.CutPrefix(file, strings.TrimSuffix(at, "/")+"/")
+			if !in || len(at) <= longest {
+				continue
+			}
+			longest, volume, below = len(at), m.Name, path.Join(m.SubPath, rest)
+			ok = m.SubPathExpr == "" && slices.ContainsFunc(p.Spec.Volumes, func(v v1.Volume) bool { return v.Name == m.Name && v.EmptyDir != nil })
+		}
+	}
+	return volume, below, ok
 }

@@ -55,4 +55,9 @@ func (c *checker) update(p *field.Path) {
 	if _, _, good := decode.UpdateHealth(c.pod); !good {
 		c.add(field.Invalid(p.Key(decode.AnnotationUpdateHealth), c.pod.Annotations[decode.AnnotationUpdateHealth], "must be a duration from 1s to 24h, such as 30s, or 0s for no limit"))
 	}
+	if file, ok := c.pod.Annotations[decode.AnnotationUpdateLock]; ok {
+		if _, _, ok := decode.UpdateLock(c.pod, file); !ok {
+			c.add(field.Invalid(p.Key(decode.AnnotationUpdateLock), file, "must be the absolute path of a file below the mountPath of an emptyDir volume"))
+		}
+	}
 }

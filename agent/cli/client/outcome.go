@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/print"
+	"monopod/agent/status"
 )
 
 // Outcomes that wait can wait for; the others are "condition=TYPE" and
@@ -74,8 +75,8 @@ func (o outcome) of(p *v1.Pod) (met bool, never string) {
 		met = succeeded || failed
 	case "running":
 		met = p.Status.Phase == v1.PodRunning
-	case "ready":
-		met = print.PodReady(p)
+	case "ready": // one that is being stopped may still look so
+		met = print.PodReady(p) && p.Status.Reason != status.ReasonStopped
 	case "condition":
 		met = slices.ContainsFunc(p.Status.Conditions, func(c v1.PodCondition) bool {
 			return strings.EqualFold(string(c.Type), o.condition) && strings.EqualFold(string(c.Status), o.want)
@@ -85,6 +86,9 @@ func (o outcome) of(p *v1.Pod) (met bool, never string) {
 	}
 	if met {
 		return true, ""
+	}
+	if p.Status.Reason == status.ReasonStopped {
+		return false, "it is " + print.OneLine(p.Status.Message)
 	}
 	return false, end
 }

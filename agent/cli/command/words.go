@@ -19,7 +19,7 @@ import (
 // here. FILE stands for the pod's file, DIR for the folder of manifests.
 var words = []struct{ names, here string }{
 	{"get list ls pods pod status", "here it is `monopod ps`"},
-	{"delete rm remove stop down kill", "a pod stops when its file goes: remove FILE"},
+	{"delete rm remove down kill", "a pod stops when its file goes: remove FILE"},
 	{"apply create add start up deploy", "a pod runs once its manifest is in place: put the file into DIR"},
 	{"edit patch set replace scale", "a pod is what its file says: edit FILE"},
 	{"rollout reload", "here it is `monopod restart`; a manifest that has changed is followed by itself"},

@@ -65,12 +65,22 @@ func containersWords(p *v1.Pod) []string {
 	var words []string
 	leaves := p.DeletionTimestamp != nil
 	for _, s := range p.Status.InitContainerStatuses {
-		words = append(words, containerWords("init container "+s.Name, s, leaves)...)
+		if !saidOfPod(p, s) {
+			words = append(words, containerWords("init container "+s.Name, s, leaves)...)
+		}
 	}
 	for _, s := range p.Status.ContainerStatuses {
-		words = append(words, containerWords("container "+s.Name, s, leaves)...)
+		if !saidOfPod(p, s) {
+			words = append(words, containerWords("container "+s.Name, s, leaves)...)
+		}
 	}
 	return words
+}
+
+// saidOfPod reports whether a container waits for what the whole pod does.
+func saidOfPod(p *v1.Pod, s v1.ContainerStatus) bool {
+	w := s.State.Waiting
+	return w != nil && w.Message == "" && w.Reason != "" && w.Reason == p.Status.Reason
 }
 
 // containerWords is nothing for a container that is well or on its way, or that was

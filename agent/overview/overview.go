@@ -1,4 +1,5 @@
-package agent
+// Package overview tells what is there now: to requests, and to scrapes.
+package overview
 
 import (
 	"context"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/image"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/agent/status"
@@ -21,21 +23,21 @@ import (
 // collectorTimeout bounds one answer about images or running pods.
 const collectorTimeout = 20 * time.Second
 
-// listImages returns the images of the runtime, with the users of each and whether
+// Images returns the images of the runtime, with the users of each and whether
 // it would be collected.
-func (a *Agent) listImages(ctx context.Context) (*status.Images, error) {
+func Images(ctx context.Context, node string, images *image.Collector) (*status.Images, error) {
 	ctx, cancel := context.WithTimeout(ctx, collectorTimeout)
 	defer cancel()
-	entries, disk, err := a.images.List(ctx)
+	entries, disk, err := images.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := &status.Images{Node: a.cfg.NodeName, Images: []status.Image{}}
+	out := &status.Images{Node: node, Images: []status.Image{}}
 	if disk != nil {
 		out.Disk = &status.ImageDisk{Dir: disk.Dir, Capacity: disk.Capacity, Available: disk.Available, UsedPercent: disk.Used(),
-			High: a.images.Bounds().High, Low: a.images.Bounds().Low}
+			High: images.Bounds().High, Low: images.Bounds().Low}
 	}
-	if s := a.images.Shortfall(); s.Bytes > 0 {
+	if s := images.Shortfall(); s.Bytes > 0 {
 		out.Missing, out.MissingSince = s.Bytes, s.Since
 	}
 	for _, e := range entries {
@@ -45,12 +47,12 @@ func (a *Agent) listImages(ctx context.Context) (*status.Images, error) {
 	return out, nil
 }
 
-// listRunning returns our pods in the runtime that have a ready sandbox or a running
+// Running returns our pods in the runtime that have a ready sandbox or a running
 // container, with names and images only.
-func (a *Agent) listRunning(ctx context.Context) ([]v1.Pod, error) {
+func Running(ctx context.Context, l *pleg.Lister) ([]v1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, collectorTimeout)
 	defer cancel()
-	all, err := a.watch.Lister.List(ctx)
+	all, err := l.List(ctx)
 	if err != nil {
 		return nil, err
 	}

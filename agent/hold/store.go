@@ -1,0 +1,172 @@
+// Package hold keeps what the owner of the machine wants left alone: pods that are
+// stopped, and versions that are not to change.
+package hold
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/status"
+	"monopod/manifests"
+)
+
+// State is the record on disk. It is never changed: another takes its place. The keys
+// of pods are namespace/name.
+type State struct {
+	Stopped map[string]Stop `json:"stopped,omitempty"`
+	Held    map[string]Hold `json:"held,omitempty"`
+	Node    *Hold           `json:"node,omitempty"` // nil: the node is not held
+}
+
+// Stop is a pod that runs nothing, whatever its manifest says.
+type Stop struct {
+	Since time.Time `json:"since"`
+	// Starts: it is to run again, and was not admitted yet.
+	Starts bool `json:"starts,omitempty"`
+}
+
+// Hold keeps what runs from being changed.
+type Hold struct {
+	Reason string          `json:"reason,omitempty"`
+	Since  time.Time       `json:"since"` // by the clock of that moment
+	At     checkpoint.Mark `json:"at"`    // the same moment
+	For    time.Duration   `json:"for,omitempty"`
+}
+
+// Over reports whether the hold has ended. In the boot in which it was made that goes
+// by the time since, whatever the clock was set to. After a reboot it goes by the clock;
+// one that stands before the hold was made, as without a battery, ends it once the
+// machine has run for as long as the hold was to last.
+func (h Hold) Over(now time.Time, mark checkpoint.Mark) bool {
+	if h.For == 0 {
+		return false
+	}
+	if since, same := h.At.Since(mark); same {
+		return since >= h.For
+	}
+	return !now.Before(h.Since.Add(h.For)) || mark.Up >= h.For
+}
+
+// Text says that it holds, why, and until when.
+func (h Hold) Text() string {
+	text := "held"
+	if h.Reason != "" {
+		text += ": " + h.Reason
+	}
+	if h.For > 0 {
+		text += " until " + h.Since.Add(h.For).Format(time.RFC3339)
+	}
+	return text
+}
+
+// Store is the record, on disk if it was opened. Any goroutine may use it.
+type Store struct {
+	path string // "": in memory only
+	boot checkpoint.Boot
+
+	mu    sync.Mutex // held while the record changes
+	state atomic.Pointer[State]
+}
+
+// Open reads the record in the root dir. The error says that there is one that cannot
+// be read. Then those pods are stopped that were reported as stopped last; that the
+// others are not held is for the caller to tell.
+func Open(root *checkpoint.Root, boot checkpoint.Boot, reported *status.Store, checkpoints []*checkpoint.Checkpoint) (*Store, error) {
+	s := &Store{path: root.Path("holds.json"), boot: boot}
+	b, err := os.ReadFile(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	var read State
+	if err == nil {
+		err = json.Unmarshal(b, &read)
+	}
+	if err == nil {
+		s.state.Store(&read)
+		return s, nil
+	}
+	lost := State{Stopped: map[string]Stop{}}
+	for _, key := range reportedStopped(reported, checkpoints) {
+		lost.Stopped[key] = Stop{Since: time.Now()}
+	}
+	s.state.Store(&lost)
+	return s, fmt.Errorf("record of stopped and held pods %s: %w; pods that were reported as stopped stay stopped, none is held: hold again what is to be", s.path, err)
+}
+
+// State returns what counts now, without the holds that are over.
+func (s *Store) State() State {
+	now := s.state.Load()
+	if now == nil {
+		return State{}
+	}
+	out, clock, mark := *now, time.Now(), s.boot.Mark()
+	over := func(_ string, h Hold) bool { return h.Over(clock, mark) }
+	for key, h := range out.Held {
+		if over(key, h) {
+			out.Held = maps.Clone(out.Held)
+			maps.DeleteFunc(out.Held, over)
+			break
+		}
+	}
+	if out.Node != nil && out.Node.Over(clock, mark) {
+		out.Node = nil
+	}
+	return out
+}
+
+// Change replaces the record, on disk first. If the disk does not take it, nothing changes.
+func (s *Store) Change(with func(*State)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := s.State()
+	next.Stopped, next.Held = clone(next.Stopped), clone(next.Held)
+	with(&next)
+	if s.path != "" {
+		b, err := json.Marshal(next)
+		if err != nil {
+			return fmt.Errorf("record of stopped and held pods: %w", err)
+		}
+		if err := status.WriteFile(s.path, append(b, '\n'), 0o600); err != nil {
+			return fmt.Errorf("record of stopped and held pods: %w", err)
+		}
+	}
+	s.state.Store(&next)
+	return nil
+}
+
+func clone[V any](m map[string]V) map[string]V {
+	if m == nil {
+		return map[string]V{}
+	}
+	return maps.Clone(m)
+}
+
+// Hold returns a hold that begins now. 0: it has no end.
+func (s *Store) Hold(reason string, lasts time.Duration) Hold {
+	return Hold{Reason: reason, Since: time.Now(), At: s.boot.Mark(), For: lasts}
+}
+
+// KeyOf returns the key of a pod by its name in the record.
+func KeyOf(name string) manifests.Key {
+	namespace, pod, _ := strings.Cut(name, "/")
+	return manifests.Key{Namespace: namespace, Name: pod}
+}
+
+// reportedStopped returns the pods that a previous agent reported as stopped.
+func reportedStopped(s *status.Store, checkpoints []*checkpoint.Checkpoint) (names []string) {
+	for _, c := range checkpoints {
+		if p, ok := s.Previous(c.Key().String()); ok && p.Status.Reason == status.ReasonStopped {
+			names = append(names, c.Key().String())
+		}
+	}
+	return names
+}

@@ -1,0 +1,139 @@
+// Package window is times of the week.
+package window
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Window is a time of the week in which pods may be updated and removed: from a time of
+// the day on, for as long as it says, in local time. Where the clock is put forward or
+// back that night it is no shorter and no longer.
+type Window struct {
+	days  [7]bool       // on which it begins, by time.Weekday
+	from  time.Duration // since midnight by the clock
+	lasts time.Duration
+}
+
+// Windows are several; without any there is no limit.
+type Windows []Window
+
+var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
+
+const day = 24 * time.Hour
+
+// Parse reads windows such as "Sun 02:00-04:00, Mon-Fri 23:00-01:00, 12:00-13:00",
+// separated by commas. Without days it is every day.
+func Parse(text string) (Windows, error) {
+	var all Windows
+	for part := range strings.SplitSeq(text, ",") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		w, err := parse(part)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w; want windows such as `Sun 02:00-04:00` or `Mon-Fri 23:00-01:00`, separated by commas", strings.TrimSpace(part), err)
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+func parse(text string) (w Window, err error) {
+	words := strings.Fields(text)
+	switch len(words) {
+	case 1:
+		w.days = [7]bool{true, true, true, true, true, true, true}
+	case 2:
+		if w.days, err = parseDays(words[0]); err != nil {
+			return w, err
+		}
+	default:
+		return w, fmt.Errorf("it is not days and a time")
+	}
+	from, to, ok := strings.Cut(words[len(words)-1], "-")
+	if !ok {
+		return w, fmt.Errorf("it has no time from-to")
+	}
+	if w.from, err = parseClock(from, false); err != nil {
+		return w, err
+	}
+	end, err := parseClock(to, true)
+	if err != nil {
+		return w, err
+	}
+	if w.lasts = end - w.from; w.lasts == 0 {
+		return w, fmt.Errorf("it ends when it begins")
+	}
+	if w.lasts < 0 {
+		w.lasts += day
+	}
+	return w, nil
+}
+
+// parseDays reads a day, or a range of days that may go over the end of the week.
+func parseDays(text string) (days [7]bool, err error) {
+	first, last, several := strings.Cut(text, "-")
+	if !several {
+		last = first
+	}
+	k, end := slices.Index(weekdays, strings.ToLower(first)), slices.Index(weekdays, strings.ToLower(last))
+	if k < 0 || end < 0 {
+		return days, fmt.Errorf("%s is no day: they are Sun, Mon, Tue, Wed, Thu, Fri, Sat", text)
+	}
+	for ; k != end; k = (k + 1) % 7 {
+		days[k] = true
+	}
+	days[end] = true
+	return days, nil
+}
+
+func parseClock(text string, end bool) (time.Duration, error) {
+	hours, minutes, ok := strings.Cut(text, ":")
+	h, errH := strconv.ParseUint(hours, 10, 8)
+	m, errM := strconv.ParseUint(minutes, 10, 8)
+	at := time.Duration(h)*time.Hour + time.Duration(m)*time.Minute
+	if !ok || errH != nil || errM != nil || len(hours) != 2 || len(minutes) != 2 || m > 59 || at > day || at == day && !end {
+		return 0, fmt.Errorf("%q is no time of the day such as 02:00", text)
+	}
+	return at, nil
+}
+
+// Open reports whether one of them is open.
+func (all Windows) Open(now time.Time) bool {
+	return len(all) == 0 || slices.ContainsFunc(all, func(w Window) bool {
+		for k := -2; k <= 1; k++ { // a clock that is put forward at midnight may show the next day
+			if from, begins := w.begins(now, k); begins && !now.Before(from) && now.Before(from.Add(w.lasts)) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// Next returns when the next one opens. There must be one.
+func (all Windows) Next(now time.Time) (next time.Time) {
+	for _, w := range all {
+		for k := -1; k <= 8; k++ {
+			if from, begins := w.begins(now, k); begins && from.After(now) && (next.IsZero() || from.Before(next)) {
+				next = from
+			}
+		}
+	}
+	return next
+}
+
+// begins returns when the window begins on the day that is so many days after now.
+func (w Window) begins(now time.Time, days int) (at time.Time, begins bool) {
+	y, m, d := now.Date()
+	noon := time.Date(y, m, d+days, 12, 0, 0, 0, now.Location())
+	y, m, d = noon.Date()
+	at = time.Date(y, m, d, int(w.from/time.Hour), int(w.from%time.Hour/time.Minute), 0, 0, now.Location())
+	if first := at.Add(-time.Hour); first.Hour() == at.Hour() { // of an hour that comes twice
+		at = first
+	}
+	return at, w.days[noon.Weekday()]
+}
