@@ -28,6 +28,7 @@ import (
 	"monopod/agent/podhosts"
 	"monopod/agent/probe"
 	"monopod/agent/server"
+	"monopod/agent/settings"
 	"monopod/agent/slots"
 	"monopod/agent/stats"
 	"monopod/agent/status"
@@ -92,7 +93,7 @@ type SettingsError = server.SettingsError
 // running. Each error is one sentence for the person at the command line. The
 // caller must call Run.
 func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
-	if cfg, err = complete(cfg, once); err != nil {
+	if cfg, err = settings.Complete(cfg, once != nil); err != nil {
 		return nil, err
 	}
 	a := &Agent{cfg: cfg, version: o.Version, log: cmp.Or(o.Log, slog.Default()), once: newOnce(once)}
@@ -105,7 +106,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	if a.root, err = checkpoint.OpenRoot(cfg.Root); err != nil {
 		return nil, err
 	}
-	if a.cri, err = cri.Dial(endpoints(cfg)...); err != nil {
+	if a.cri, err = cri.Dial(settings.Endpoints(cfg)...); err != nil {
 		return nil, err
 	}
 	if a.store, err = status.Open(a.root.Path("status"), a.log); err != nil {
@@ -118,8 +119,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	if err != nil {
 		return nil, err
 	}
-	settings := once.settingsOfNode(settingsOfNode(cfg), a.root.Instance)
-	machine, err := node.New(settings, func() node.NodeSettings { return settingsOfNode(*a.live.Load()) }, a.root.Instance, a.log)
+	machine, err := node.New(once.settingsOfNode(settings.Node(cfg), a.root.Instance), func() node.NodeSettings { return settings.Node(*a.live.Load()) }, a.root.Instance, a.log)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoint) {
 	c := manifests.SourceConfig{
 		Dir:     a.cfg.Manifests,
-		Options: manifestOptions(a.cfg),
+		Options: settings.Manifests(a.cfg),
 		Known:   checkpoint.LastGood(checkpoints),
 		Record:  a.root.Folder(a.log),
 		Save:    a.root.SaveFolder, KnownObjects: a.root.Objects(a.log), SaveObjects: a.root.SaveObjects,
@@ -156,7 +156,7 @@ func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoi
 	if url := a.cfg.ManifestURL; url != "" {
 		c.URL, c.Cached = url, a.root.Answer(url, a.log)
 		c.SaveAnswer = func(answer manifests.Answer) error { return a.root.SaveAnswer(url, answer) }
-		a.fetch = fetch.New(settingsOfFetch(a.cfg, c.Cached))
+		a.fetch = fetch.New(settings.Fetch(a.cfg, c.Cached))
 		c.Answers = a.fetch.Answers()
 	}
 	a.source = manifests.NewSource(c)
@@ -164,7 +164,7 @@ func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoi
 
 // listen binds the endpoints.
 func (a *Agent) listen(name func(string) string) (*server.Server, error) {
-	who := access(a.cfg)
+	who := settings.Access(a.cfg)
 	who.Name = name
 	return server.Listen(server.Config{
 		Listen:  a.cfg.Listen,
@@ -199,14 +199,14 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	}
 	a.watch.PodLogs, a.watch.Vanished = a.cfg.PodLogs, a.cgroups.NewlyVanished
 	a.watch.Events, a.watch.Node = a.events, a.cfg.NodeName
-	a.rotator = logs.New(settingsOfLogs(a.cfg), pleg.LogRuntime{Cri: a.cri, Watch: a.watch}, a.log)
+	a.rotator = logs.New(settings.Logs(a.cfg), pleg.LogRuntime{Cri: a.cri, Watch: a.watch}, a.log)
 	a.rotator.Fault = a.metrics.Panic
-	links, plans := logLinks(a.cfg, once), func() plan.PlanSettings { return settingsOfPlans(*a.live.Load()) }
+	links, plans := settings.LogLinks(a.cfg, once != nil), func() plan.PlanSettings { return settings.Plans(*a.live.Load()) }
 	a.garbage = &gc.Garbage{Root: a.root, Cgroups: a.cgroups, Lister: a.watch.Lister, Up: a.watch.Up,
 		PodLogs: a.cfg.PodLogs, LogLinks: links, Dead: func() int { return plans().DeadContainers }, Log: a.log, Event: a.recordTrouble, Metrics: a.metrics}
 	a.trash = gc.NewTrash(a.garbage)
 	a.watch.Sweep = func(ctx context.Context, pods map[manifests.Key]*pleg.Listed) { a.garbage.Collect(ctx, pods, true) }
-	keyring, err := keyring(a.cfg, a.log)
+	keyring, err := settings.Keyring(a.cfg, a.log)
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	a.hosts = a.newHosts(machine, checkpoints)
 	a.workers = &worker.Pool{
 		Cri:     a.cri,
-		Images:  image.New(a.cri, settingsOfPulls(a.cfg, keyring, a.metrics)),
+		Images:  image.New(a.cri, settings.Pulls(a.cfg, keyring, a.metrics)),
 		Prober:  probe.Prober{Observe: ProbeCounter(a.metrics)},
 		Metrics: a.metrics,
 		Store:   a.store,
@@ -231,7 +231,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 		Sandboxes:  slots.New(startsPerCore * runtime.NumCPU()),
 		Containers: slots.New(startsPerCore * runtime.NumCPU()),
 		Ends:       slots.New(runtime.NumCPU()),
-		Suffix:     nameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans, StopsFirst: a.stopsFirst,
+		Suffix:     settings.NameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans, StopsFirst: a.stopsFirst,
 	}
 	return nil
 }

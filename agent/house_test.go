@@ -38,7 +38,7 @@ var (
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
 		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/diff", "agent/cli/hold", "agent/cli/logs", "agent/cli/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/doctor",
-			"agent/objects", "agent/once", "agent/status", "agent/stream", "agent/volume", "cri", "manifests", "manifests/decode", "manifests/defaults"},
+			"agent/objects", "agent/once", "agent/settings", "agent/status", "agent/stream", "agent/volume", "cri", "manifests", "manifests/decode", "manifests/defaults"},
 		"agent/cli/check":     {"agent/cli/print", "agent/config", "agent/objects", "agent/status", "manifests", "manifests/defaults", "manifests/documents"},
 		"agent/cli/client":    {"agent/cli/print", "agent/events", "agent/status", "cri", "manifests/decode"},
 		"agent/cli/clitest":   {"agent/server", "agent/status"},
@@ -91,7 +91,8 @@ func mayImport() map[string][]string {
 	for _, name := range spine {
 		all = append(all, "agent/"+name)
 	}
-	may["agent"] = append(all, "agent/config", "manifests/fetch")
+	may["agent/settings"] = slices.Concat(all, []string{"agent/config", "manifests/fetch"})
+	may["agent"] = append(all, "agent/config", "agent/settings", "manifests/fetch")
 	return may
 }
 

@@ -14,6 +14,7 @@ import (
 	"monopod/agent/config"
 	"monopod/agent/image"
 	"monopod/agent/logs"
+	"monopod/agent/settings"
 	"monopod/agent/status"
 	"monopod/manifests"
 	"monopod/manifests/decode"
@@ -35,9 +36,9 @@ var liveSettings = []struct {
 }{
 	{[]string{"logLevel"}, func(r *reloader, c config.Config) { r.level.Set(c.Level()) }},
 	{[]string{"containerLogMaxSize", "containerLogMaxFiles", "containerLogMonitorInterval", "containerLogMaxWorkers"},
-		func(r *reloader, c config.Config) { r.logs(settingsOfLogs(c)) }},
+		func(r *reloader, c config.Config) { r.logs(settings.Logs(c)) }},
 	{[]string{"imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMinimumGCAge", "imageMaximumGCAge"},
-		func(r *reloader, c config.Config) { r.images(limitsOfImages(c)) }},
+		func(r *reloader, c config.Config) { r.images(settings.Images(c)) }},
 	{[]string{"registryPullQPS", "registryBurst"}, func(r *reloader, c config.Config) { r.rate(c.PullQPS, c.PullBurst) }},
 	{[]string{"crashLoopBackOff.firstContainerRestartPeriod", "crashLoopBackOff.maxContainerRestartPeriod"}, func(r *reloader, _ config.Config) { r.pods() }},
 	{[]string{"deadContainersPerContainer", "keepTerminatedPodVolumes"}, func(r *reloader, _ config.Config) { r.pods() }},
@@ -86,7 +87,7 @@ func (a *Agent) newReloader(o Options) *reloader {
 func (r *reloader) read(first bool) {
 	next, warnings, err := r.from.Read()
 	if err == nil {
-		next, err = complete(next, nil)
+		next, err = settings.Complete(next, false)
 	}
 	if err != nil {
 		r.log.Error("settings refused; the previous ones stay in effect", "file", r.from.File, "err", strings.ReplaceAll(err.Error(), "\n", "; "))

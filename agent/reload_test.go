@@ -16,6 +16,7 @@ import (
 	"monopod/agent/config"
 	"monopod/agent/image"
 	"monopod/agent/logs"
+	"monopod/agent/settings"
 	"monopod/agent/status"
 	"monopod/manifests/decode"
 )
@@ -55,7 +56,7 @@ func newReloaded(t *testing.T, text string) *reloaded {
 	r.write(t, text)
 	c, _, err := config.ReadFile(path, base)
 	if err == nil {
-		c, err = complete(c, nil)
+		c, err = settings.Complete(c, false)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -19,21 +18,10 @@ import (
 	"monopod/agent/node"
 	"monopod/agent/plan"
 	"monopod/agent/server"
+	"monopod/agent/settings"
 	"monopod/cgroups"
 	"monopod/manifests"
 )
-
-func TestFailSwapOn(t *testing.T) {
-	for text, want := range map[string]string{"Filename Type\n": "", "Filename Type\n/dev/sda2 partition\n": "the machine has swap"} {
-		path := filepath.Join(t.TempDir(), "swaps")
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := checkSwap(path); !strings.Contains(errorText(err), want) || (err == nil) != (want == "") {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
 
 // What the file says reaches the pods.
 func TestSettingsReachPods(t *testing.T) {
@@ -49,11 +37,11 @@ func TestSettingsReachPods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods, problems := manifests.Decode("/m/a.yaml", []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {zebra: 1, runtimeClassName: gvisor, containers: [{name: c, image: i}]}\n"), manifestOptions(cfg))
+	pods, problems := manifests.Decode("/m/a.yaml", []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {zebra: 1, runtimeClassName: gvisor, containers: [{name: c, image: i}]}\n"), settings.Manifests(cfg))
 	if len(pods) != 1 || pods[0].Name != "a" {
 		t.Fatalf("pods %v, problems %v", pods, problems)
 	}
-	m, err := node.New(settingsOfNode(cfg), nil, "i", slog.Default())
+	m, err := node.New(settings.Node(cfg), nil, "i", slog.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +68,7 @@ func TestThresholdsReachTheNode(t *testing.T) {
 		{"one that is only reported", map[string]string{"imagefs.inodesFree": "2%"}, nil, map[string]node.Threshold{"imagefs.inodesFree": {Share: 0.02}}},
 		{"one that is of no use", map[string]string{"containerfs.available": "2%"}, nil, nil},
 	} {
-		free, pressure := thresholds(row.in)
+		free, pressure := settings.Thresholds(row.in)
 		if !equality.Semantic.DeepEqual(free, row.free) || !equality.Semantic.DeepEqual(pressure, row.pressure) {
 			t.Errorf("%s: kept %v, reported %v", row.name, free, pressure)
 		}
@@ -92,10 +80,10 @@ func TestAccessHasTheSettings(t *testing.T) {
 	c := config.Default()
 	c.TLSCert, c.TLSMinVersion, c.TLSCiphers = "/c", "VersionTLS13", []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}
 	want := server.Access{Cert: "/c", MinVersion: tls.VersionTLS13, CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256}}
-	if got := access(c); !reflect.DeepEqual(got, want) {
+	if got := settings.Access(c); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if got := access(config.Default()); got.MinVersion != tls.VersionTLS12 || got.CipherSuites != nil {
+	if got := settings.Access(config.Default()); got.MinVersion != tls.VersionTLS12 || got.CipherSuites != nil {
 		t.Errorf("by default %+v", got)
 	}
 }
@@ -103,16 +91,16 @@ func TestAccessHasTheSettings(t *testing.T) {
 // Each part has the default that the settings have, for those who say nothing.
 func TestPartsHaveTheDefaultsOfTheSettings(t *testing.T) {
 	c := config.Default()
-	if got, want := settingsOfLogs(c), (logs.Config{}).Complete(); got != want {
+	if got, want := settings.Logs(c), (logs.Config{}).Complete(); got != want {
 		t.Errorf("logs: %+v, want %+v", got, want)
 	}
-	if got, want := limitsOfImages(c).Complete(), (image.Limits{}).Complete(); got != want {
+	if got, want := settings.Images(c).Complete(), (image.Limits{}).Complete(); got != want {
 		t.Errorf("images: %+v, want %+v", got, want)
 	}
-	if got, want := settingsOfPlans(c).BackOff, (plan.BackOff{}).Or(plan.BackOffFirst, plan.BackOffMax); got != want {
+	if got, want := settings.Plans(c).BackOff, (plan.BackOff{}).Or(plan.BackOffFirst, plan.BackOffMax); got != want {
 		t.Errorf("back-off: %+v, want %+v", got, want)
 	}
-	if s := settingsOfNode(c); s.PodsOn(4) != (node.NodeSettings{}).PodsOn(4) || c.ImagePulls != image.Parallel || s.CFSPeriod.Microseconds() != cgroups.DefaultPeriod {
+	if s := settings.Node(c); s.PodsOn(4) != (node.NodeSettings{}).PodsOn(4) || c.ImagePulls != image.Parallel || s.CFSPeriod.Microseconds() != cgroups.DefaultPeriod {
 		t.Errorf("the node: %+v", s)
 	}
 }

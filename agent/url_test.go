@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"monopod/agent/config"
+	"monopod/agent/settings"
 	"monopod/cri/critest"
 )
 
@@ -134,7 +135,7 @@ func TestSettingsOfTheURLAreChecked(t *testing.T) {
 			ManifestURL: "HTTP://me:secret@h:8/secret", ManifestURLToken: "/t"},
 		"": {ManifestURL: "https://h", ManifestURLToken: "/t", NodeName: "n"},
 	} {
-		_, err := complete(c, nil)
+		_, err := settings.Complete(c, false)
 		text := ""
 		if err != nil {
 			text = err.Error()

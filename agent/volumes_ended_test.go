@@ -13,6 +13,7 @@ import (
 
 	"monopod/agent/config"
 	"monopod/agent/plan"
+	"monopod/agent/settings"
 	"monopod/cri/critest"
 )
 
@@ -155,12 +156,12 @@ func TestAForeignMountKeepsAnEndedPodsVolumes(t *testing.T) {
 func TestARunKeepsItsPodsVolumesToItsEnd(t *testing.T) {
 	cfg := config.Default()
 	cfg.NodeName = "n"
-	once, err := complete(cfg, &Once{})
-	if err != nil || !settingsOfPlans(once).KeepVolumes {
+	once, err := settings.Complete(cfg, true)
+	if err != nil || !settings.Plans(once).KeepVolumes {
 		t.Errorf("volumes go when a pod ends: %v", err)
 	}
 	cfg.Manifests = "/m"
-	if daemon, err := complete(cfg, nil); err != nil || settingsOfPlans(daemon).KeepVolumes {
+	if daemon, err := settings.Complete(cfg, false); err != nil || settings.Plans(daemon).KeepVolumes {
 		t.Errorf("volumes stay: %v", err)
 	}
 }

@@ -6,17 +6,21 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
-	"monopod/agent/config"
+	"monopod/agent/gc"
 	"monopod/agent/hold"
+	"monopod/agent/image"
 	"monopod/agent/node"
 	"monopod/agent/podhosts"
 	"monopod/agent/server"
+	"monopod/agent/settings"
+	"monopod/agent/stats"
+	"monopod/agent/status"
 	"monopod/agent/update"
 )
 
 // newHosts returns what names pods in the hosts files of each other.
 func (a *Agent) newHosts(m *node.Node, former []*checkpoint.Checkpoint) *podhosts.Keeper {
-	return podhosts.New(podhosts.Config{Store: a.store, Root: a.cfg.Root, Host: m.Now, Suffix: nameSuffix(a.cfg),
+	return podhosts.New(podhosts.Config{Store: a.store, Root: a.cfg.Root, Host: m.Now, Suffix: settings.NameSuffix(a.cfg),
 		On: func() bool { return a.live.Load().PodHosts }, Former: former, Fault: a.metrics.Panic, Log: a.log})
 }
 
@@ -48,7 +52,7 @@ func (a *Agent) openHolds(checkpoints []*checkpoint.Checkpoint) {
 		a.log.Error("stopped and held pods are not known for sure", "err", err)
 		a.recordTrouble("HoldsUnreadable", err.Error())
 	}
-	a.sync.setHolds(s, func() hold.Rules { return settingsOfGates(*a.live.Load()) }, checkpoints)
+	a.sync.setHolds(s, func() hold.Rules { return settings.Gates(*a.live.Load()) }, checkpoints)
 }
 
 // owner returns the requests of the owner about what is to be left alone.
@@ -57,6 +61,15 @@ func (a *Agent) owner() map[string]server.Request {
 	return map[string]server.Request{"stop": {Do: r.Stop}, "start": {Do: r.Start}, "hold": {Do: r.Hold, Node: true}, "release": {Do: r.Release, Node: true}}
 }
 
-func settingsOfGates(c config.Config) hold.Rules {
-	return hold.Rules{Windows: c.UpdateWindow, LockMax: c.UpdateLockMax}
+func (a *Agent) collector(needs *gc.ImageNeeds, every time.Duration) image.CollectorConfig {
+	limits := settings.Images(a.cfg)
+	limits.Every = every
+	return image.CollectorConfig{
+		CRI: a.cri, Limits: limits, Needs: needs.All, History: a.root.Path("images.json"),
+		Statfs: func(dir string) (capacity, available uint64, err error) {
+			free, err := stats.FreeOn(dir)
+			return free.Capacity, free.Available, err
+		},
+		WriteFile: status.WriteFile, Collected: a.metrics.Collected, Log: a.log, Event: a.recordTrouble,
+	}
 }

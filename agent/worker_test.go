@@ -36,6 +36,7 @@ import (
 	"monopod/agent/podhosts"
 	"monopod/agent/podspec"
 	"monopod/agent/probe"
+	"monopod/agent/settings"
 	"monopod/agent/slots"
 	"monopod/agent/status"
 	"monopod/agent/update"
@@ -157,9 +158,9 @@ func (r *rig) start() {
 	}
 	r.settings = &atomic.Pointer[config.Config]{}
 	r.settings.Store(&cfg)
-	plans := func() plan.PlanSettings { return settingsOfPlans(*r.settings.Load()) }
-	r.options = manifestOptions(cfg)
-	m, err := node.New(settingsOfNode(cfg), func() node.NodeSettings { return settingsOfNode(*r.settings.Load()) }, root.Instance, log)
+	plans := func() plan.PlanSettings { return settings.Plans(*r.settings.Load()) }
+	r.options = settings.Manifests(cfg)
+	m, err := node.New(settings.Node(cfg), func() node.NodeSettings { return settings.Node(*r.settings.Load()) }, root.Instance, log)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -192,7 +193,7 @@ func (r *rig) start() {
 	r.watch.Events, r.watch.Node = r.events, "n"
 	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return overview.State(r.store, r.watch, r.sync.desiredNames()) }})
 	r.watch.Metrics, client.Observe = r.metrics, r.metrics.Call
-	rotator := logs.New(settingsOfLogs(cfg), pleg.LogRuntime{Cri: client, Watch: r.watch}, log)
+	rotator := logs.New(settings.Logs(cfg), pleg.LogRuntime{Cri: client, Watch: r.watch}, log)
 	trash := &gc.Garbage{Root: root, Metrics: r.metrics, Lister: r.watch.Lister, Up: r.watch.Up, PodLogs: cfg.PodLogs, LogLinks: r.links, Dead: func() int { return plans().DeadContainers }, Log: log,
 		Event: func(reason, message string) {
 			r.events.Record(events.NodeRef("n"), v1.EventTypeWarning, reason, message)
@@ -202,12 +203,12 @@ func (r *rig) start() {
 	if r.dial == nil {
 		r.dial = nobodyListens
 	}
-	r.hosts = podhosts.New(podhosts.Config{Store: r.store, Root: r.dir, Host: m.Now, Suffix: nameSuffix(cfg),
+	r.hosts = podhosts.New(podhosts.Config{Store: r.store, Root: r.dir, Host: m.Now, Suffix: settings.NameSuffix(cfg),
 		On: func() bool { return r.settings.Load().PodHosts }, Former: checkpoints, Fault: r.metrics.Panic, Log: log})
 	ws := &worker.Pool{Metrics: r.metrics, Prober: probe.Prober{Dial: r.dial, Observe: ProbeCounter(r.metrics)}, Cri: client,
 		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Disk: &instance.Disk{Root: root, Machine: m, Hosts: r.hosts, Cgroups: r.cgroups, PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator},
 		Watch: r.watch, Log: log, Sandboxes: slots.New(8), Containers: slots.New(8), Ends: slots.New(2),
-		Suffix: nameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans,
+		Suffix: settings.NameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans,
 		StopsFirst: func(p *v1.Pod) bool { return update.StopsFirst(p, r.settings.Load().UpdateStrategy) }}
 	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
 	r.sync.rolled.Limits = func(p *v1.Pod) update.Limits {
@@ -218,7 +219,7 @@ func (r *rig) start() {
 	if err != nil {
 		log.Error("holds", "err", err)
 	}
-	r.sync.setHolds(holds, func() hold.Rules { return settingsOfGates(*r.settings.Load()) }, checkpoints)
+	r.sync.setHolds(holds, func() hold.Rules { return settings.Gates(*r.settings.Load()) }, checkpoints)
 	r.owner = r.sync.requests("n")
 	r.sync.release = func() {} // of the whole test's memory, which takes long
 	r.offers = make(chan manifests.Snapshot, 1)

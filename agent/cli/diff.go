@@ -11,6 +11,7 @@ import (
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/diff"
 	"monopod/agent/cli/print"
+	plans "monopod/agent/settings"
 )
 
 func diffCommand() *cli.Command {
@@ -88,5 +89,5 @@ func diffOf(c *cli.Context, o *Options) (diff.Report, error) {
 		return none, fmt.Errorf("nothing was compared: a manifest is refused")
 	}
 	whole := c.Bool("prune") || slices.ContainsFunc(folders, func(dir string) bool { return diff.Same(dir, k.Manifests.Dir) })
-	return diff.Of(k, v.Pods, v.From, whole, cfg.UpdatePolicy), nil
+	return diff.Of(k, v.Pods, v.From, whole, plans.Plans(cfg).UpdatePolicy), nil
 }

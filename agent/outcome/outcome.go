@@ -2,6 +2,7 @@
 package outcome
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -92,9 +93,9 @@ func (v *Versions) version(f *manifests.File, pod string, wrong status.Problem) 
 	switch {
 	case out.Hash != "" && given != nil && given.File != f.Path:
 		out.State, out.By = status.Superseded, given.File
-	case out.Hash == "" || given == nil || string(given.UID) != out.Hash:
+	case out.Hash == "" || given == nil || hashOf(given) != out.Hash:
 		out.State = status.Rejected
-	case refused.Pod == nil || string(refused.Pod.UID) != out.Hash:
+	case refused.Pod == nil || hashOf(refused.Pod) != out.Hash:
 		return out
 	case refused.Final:
 		out.State, out.Reason = status.Rejected, refused.Reason
@@ -112,3 +113,6 @@ func (v *Versions) version(f *manifests.File, pod string, wrong status.Problem) 
 	out.Line, out.Column = wrong.Line, wrong.Column
 	return out
 }
+
+// hashOf returns the hash of a pod's content; a pod that changed in place has another uid.
+func hashOf(p *manifests.Pod) string { return cmp.Or(p.Annotations[status.AnnHash], string(p.UID)) }

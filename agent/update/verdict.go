@@ -10,6 +10,7 @@ import (
 
 	"monopod/agent/podspec"
 	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // Kind is how much of a pod a difference concerns: of two kinds the later one is more.
@@ -110,11 +111,26 @@ func Keeps(made, next *manifests.Pod, container, policy string) bool {
 
 // Planned returns how the accepted version of a pod becomes the next one under a policy.
 func Planned(accepted, next *manifests.Pod, policy string) Verdict {
+	policy = PolicyOf(accepted.Pod, next.Pod, policy)
 	v := Compare(accepted.Pod, next.Pod)
 	if v.Kind = Plan(v, accepted.Digest == next.Digest, policy); v.Kind == Replace {
 		v.Containers = nil
 	}
 	return v
+}
+
+// PolicyOf returns the policy that counts between two versions of a pod. One whose health
+// is watched replaces the other, so that this can come back.
+func PolicyOf(accepted, next *v1.Pod, policy string) string {
+	if isWatched(accepted) || isWatched(next) {
+		return PolicyReplace
+	}
+	return policy
+}
+
+func isWatched(p *v1.Pod) bool {
+	within, _, _ := decode.UpdateHealth(p)
+	return within > 0
 }
 
 // verdict sums up the fields that were found.

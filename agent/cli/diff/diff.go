@@ -84,7 +84,7 @@ func compare(has *v1.Pod, desired *manifests.Pod, file, policy string) Pod {
 	delete(has.Annotations, status.AnnProblems)
 	same := manifests.Restored(has) == desired.Digest
 	v := update.Compare(has, desired.Pod)
-	kind := update.Plan(v, same, policy)
+	kind := update.Plan(v, same, update.PolicyOf(has, desired.Pod, policy))
 	if ended := has.Status.Phase == v1.PodSucceeded || has.Status.Phase == v1.PodFailed; ended && kind > update.Nothing {
 		kind = update.Replace // it runs again
 	}

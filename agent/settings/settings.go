@@ -1,4 +1,5 @@
-package agent
+// Package settings makes the settings of each package of the agent's, as values.
+package settings
 
 import (
 	"bytes"
@@ -11,43 +12,40 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/config"
-	"monopod/agent/gc"
+	"monopod/agent/hold"
 	"monopod/agent/image"
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/agent/plan"
 	"monopod/agent/server"
-	"monopod/agent/stats"
-	"monopod/agent/status"
+	"monopod/agent/update"
 	"monopod/cri"
 	"monopod/manifests"
 	"monopod/manifests/fetch"
 )
 
-// This file copies values of the settings into the Settings of each package.
-
-// complete returns the settings with the values of this machine filled in. The error
+// Complete returns the settings with the values of this machine filled in. The error
 // is a sentence that says why the agent cannot start with them. An agent of one run
 // reads no folder and has no endpoint.
-func complete(c config.Config, once *Once) (config.Config, error) {
-	if c.Manifests == "" && c.ManifestURL == "" && once == nil {
-		return c, &SettingsError{Text: "no manifests given: say in which folder they are with --manifests DIR, or what gives them with --manifest-url URL"}
+func Complete(c config.Config, once bool) (config.Config, error) {
+	if c.Manifests == "" && c.ManifestURL == "" && !once {
+		return c, &server.SettingsError{Text: "no manifests given: say in which folder they are with --manifests DIR, or what gives them with --manifest-url URL"}
 	}
 	if err := manifests.CheckURL(c.ManifestURL); err != nil {
-		return c, &SettingsError{Text: "--manifest-url: " + err.Error()}
+		return c, &server.SettingsError{Text: "--manifest-url: " + err.Error()}
 	}
 	if (c.ManifestURLCert == "") != (c.ManifestURLKey == "") {
-		return c, &SettingsError{Text: "manifestURLCertFile and manifestURLPrivateKeyFile belong together: give both or none"}
+		return c, &server.SettingsError{Text: "manifestURLCertFile and manifestURLPrivateKeyFile belong together: give both or none"}
 	}
 	if host := fetch.ExposedTo(c.ManifestURL); host != "" && c.ManifestURLToken != "" {
-		return c, &SettingsError{Text: fmt.Sprintf("manifestURLTokenFile: the token would go to %s unencrypted, where others can read it: "+
+		return c, &server.SettingsError{Text: fmt.Sprintf("manifestURLTokenFile: the token would go to %s unencrypted, where others can read it: "+
 			"give an https:// URL with --manifest-url, or leave the token out", host)}
 	}
 	if err := checkWriters(c, once); err != nil {
@@ -62,14 +60,14 @@ func complete(c config.Config, once *Once) (config.Config, error) {
 	}
 	c.NodeName = strings.ToLower(strings.TrimSpace(c.NodeName))
 	if bad := validation.IsDNS1123Subdomain(c.NodeName); len(bad) > 0 {
-		return c, &SettingsError{Text: fmt.Sprintf("node name %q: %s; give another with --node-name", c.NodeName, bad[0])}
+		return c, &server.SettingsError{Text: fmt.Sprintf("node name %q: %s; give another with --node-name", c.NodeName, bad[0])}
 	}
 	if c.FailSwapOn {
 		if err := checkSwap("/proc/swaps"); err != nil {
 			return c, err
 		}
 	}
-	if once != nil {
+	if once {
 		c.Manifests, c.ManifestURL, c.Listen, c.Socket = "", "", "", ""
 		c.KeepEndedVolumes = true // until the run is over: what its pods wrote may still be wanted
 		c.PodHosts = true         // as with docker compose
@@ -89,28 +87,28 @@ func checkSwap(swaps string) error {
 	return nil
 }
 
-// endpoints returns the addresses at which the runtime may listen.
-func endpoints(c config.Config) []string {
+// Endpoints returns the addresses at which the runtime may listen.
+func Endpoints(c config.Config) []string {
 	if c.Endpoint == "" {
 		return cri.WellKnown()
 	}
 	return []string{c.Endpoint}
 }
 
-// logLinks returns the folder of links to container logs for log shippers, "" for
+// LogLinks returns the folder of links to container logs for log shippers, "" for
 // none: only the default log folder has one.
-func logLinks(c config.Config, once *Once) string {
-	if c.PodLogs != config.DefaultPodLogs || once != nil {
+func LogLinks(c config.Config, once bool) string {
+	if c.PodLogs != config.DefaultPodLogs || once {
 		return ""
 	}
 	return "/var/log/containers"
 }
 
-func manifestOptions(c config.Config) manifests.Options {
+func Manifests(c config.Config) manifests.Options {
 	return manifests.Options{NodeName: c.NodeName, NameSuffix: c.PodNameSuffix, Validation: c.Validation, RuntimeClasses: c.RuntimeClasses}
 }
 
-func settingsOfFetch(c config.Config, known *manifests.Answer) fetch.Settings {
+func Fetch(c config.Config, known *manifests.Answer) fetch.Settings {
 	s := fetch.Settings{URL: c.ManifestURL, Every: c.ManifestURLEvery, Known: known, Headers: map[string][]string{},
 		CAFile: c.ManifestURLCA, CertFile: c.ManifestURLCert, KeyFile: c.ManifestURLKey, TokenFile: c.ManifestURLToken}
 	for name, values := range c.ManifestURLHeader {
@@ -119,15 +117,15 @@ func settingsOfFetch(c config.Config, known *manifests.Answer) fetch.Settings {
 	return s
 }
 
-// nameSuffix returns what monopod appends to the names of pods.
-func nameSuffix(c config.Config) string {
+// NameSuffix returns what monopod appends to the names of pods.
+func NameSuffix(c config.Config) string {
 	if !c.PodNameSuffix {
 		return ""
 	}
 	return "-" + c.NodeName
 }
 
-func access(c config.Config) server.Access {
+func Access(c config.Config) server.Access {
 	a := server.Access{Cert: c.TLSCert, Key: c.TLSKey, ClientCA: c.ClientCA, Tokens: c.Tokens, MinVersion: tls.VersionTLS12}
 	if c.TLSMinVersion == "VersionTLS13" {
 		a.MinVersion = tls.VersionTLS13
@@ -140,8 +138,8 @@ func access(c config.Config) server.Access {
 	return a
 }
 
-func settingsOfNode(c config.Config) node.NodeSettings {
-	free, pressure := thresholds(c.EvictionHard)
+func Node(c config.Config) node.NodeSettings {
+	free, pressure := Thresholds(c.EvictionHard)
 	return node.NodeSettings{
 		NodeName: c.NodeName, Root: c.Root, PodLogs: c.PodLogs,
 		NodeLabels: c.NodeLabels, AllowedUnsafeSysctls: c.AllowedUnsafeSysctls,
@@ -153,9 +151,9 @@ func settingsOfNode(c config.Config) node.NodeSettings {
 	}
 }
 
-// thresholds returns, of evictionHard, what is kept from pods, and the thresholds of
+// Thresholds returns, of evictionHard, what is kept from pods, and the thresholds of
 // the node's pressure conditions: the kubelet's defaults if it is empty.
-func thresholds(evictionHard map[string]string) (free map[v1.ResourceName]node.Threshold, pressure map[string]node.Threshold) {
+func Thresholds(evictionHard map[string]string) (free map[v1.ResourceName]node.Threshold, pressure map[string]node.Threshold) {
 	if len(evictionHard) == 0 {
 		return nil, node.DefaultPressure()
 	}
@@ -174,25 +172,29 @@ func thresholds(evictionHard map[string]string) (free map[v1.ResourceName]node.T
 	return free, pressure
 }
 
-func settingsOfPlans(c config.Config) plan.PlanSettings {
+func Plans(c config.Config) plan.PlanSettings {
+	policy := c.UpdatePolicy
+	if c.UpdateHealth > 0 { // see update.Planned
+		policy = update.PolicyReplace
+	}
 	return plan.PlanSettings{BackOff: plan.BackOff{First: c.BackOffFirst, Max: c.BackOffMax},
-		DeadContainers: c.DeadContainers, KeepVolumes: c.KeepEndedVolumes, UpdatePolicy: c.UpdatePolicy}
+		DeadContainers: c.DeadContainers, KeepVolumes: c.KeepEndedVolumes, UpdatePolicy: policy}
 }
 
-func settingsOfLogs(c config.Config) logs.Config {
+func Logs(c config.Config) logs.Config {
 	return logs.Config{MaxSize: c.LogMaxSize.Value(), MaxFiles: c.LogMaxFiles, Workers: c.LogMaxWorkers, Interval: c.LogInterval}
 }
 
-func limitsOfImages(c config.Config) image.Limits {
+func Images(c config.Config) image.Limits {
 	return image.Limits{High: c.ImageGCHigh, Low: c.ImageGCLow, MinAge: c.ImageMinAge, MaxAge: c.ImageMaxAge}
 }
 
-func settingsOfPulls(c config.Config, k *image.Keyring, m *metrics.Metrics) image.Config {
+func Pulls(c config.Config, k *image.Keyring, m *metrics.Metrics) image.Config {
 	return image.Config{Parallel: c.ImagePulls, QPS: c.PullQPS, Burst: c.PullBurst, Keyring: k, Pulled: m.Pulled}
 }
 
-// keyring returns the node's credentials for registries.
-func keyring(c config.Config, log *slog.Logger) (*image.Keyring, error) {
+// Keyring returns the node's credentials for registries.
+func Keyring(c config.Config, log *slog.Logger) (*image.Keyring, error) {
 	plugins, err := image.LoadPlugins(c.CredentialProviders, c.CredentialProviderPrograms, log)
 	if err != nil {
 		return nil, err
@@ -200,15 +202,23 @@ func keyring(c config.Config, log *slog.Logger) (*image.Keyring, error) {
 	return &image.Keyring{Root: c.Root, Home: os.Getenv("HOME"), Plugins: plugins, Log: log}, nil
 }
 
-func (a *Agent) collector(needs *gc.ImageNeeds, every time.Duration) image.CollectorConfig {
-	limits := limitsOfImages(a.cfg)
-	limits.Every = every
-	return image.CollectorConfig{
-		CRI: a.cri, Limits: limits, Needs: needs.All, History: a.root.Path("images.json"),
-		Statfs: func(dir string) (capacity, available uint64, err error) {
-			free, err := stats.FreeOn(dir)
-			return free.Capacity, free.Available, err
-		},
-		WriteFile: status.WriteFile, Collected: a.metrics.Collected, Log: a.log, Event: a.recordTrouble,
+// checkWriters refuses manifests that other users may write, for an agent that is new. One
+// that ran before starts, and says so with its other problems: it has pods to lose.
+func checkWriters(c config.Config, once bool) error {
+	if once || c.InsecureManifests || !checkpoint.IsNew(c.Root) {
+		return nil
 	}
+	all := manifests.Writable(c.Manifests)
+	if len(all) == 0 {
+		return nil
+	}
+	more := ""
+	if len(all) > 1 {
+		more = fmt.Sprintf(" (and %d more)", len(all)-1)
+	}
+	return &server.SettingsError{Text: fmt.Sprintf("%s %s%s; or accept it with allowInsecureManifests: true", all[0].File, all[0].Message, more)}
+}
+
+func Gates(c config.Config) hold.Rules {
+	return hold.Rules{Windows: c.UpdateWindow, LockMax: c.UpdateLockMax}
 }
