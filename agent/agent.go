@@ -27,6 +27,7 @@ import (
 	"monopod/agent/pleg"
 	"monopod/agent/podhosts"
 	"monopod/agent/probe"
+	"monopod/agent/reload"
 	"monopod/agent/server"
 	"monopod/agent/settings"
 	"monopod/agent/slots"
@@ -70,7 +71,7 @@ type Agent struct {
 	stats   *stats.Collector
 	once    *once // nil: an agent that keeps pods running
 
-	reloader *reloader // nil: the settings are read once
+	reloader *reload.Reloader // nil: the settings are read once
 }
 
 // Options configures an agent beyond its settings.
@@ -84,6 +85,9 @@ type Options struct {
 
 	CollectEvery time.Duration // between two looks whether images must go; 0: the default of package image
 }
+
+// Reread configures how settings are read again while the agent runs.
+type Reread = reload.Reread
 
 // SettingsError is about settings with which no agent can start.
 type SettingsError = server.SettingsError
@@ -264,7 +268,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.trash.Run(ctx) })
 	parts.Go(func() { a.hosts.Run(ctx) })
 	if a.reloader != nil {
-		parts.Go(func() { a.reloader.run(ctx) })
+		parts.Go(func() { a.reloader.Run(ctx) })
 	}
 	parts.Go(func() {
 		if err := a.server.Run(ctx); err != nil && ctx.Err() == nil {

@@ -92,7 +92,8 @@ func mayImport() map[string][]string {
 		all = append(all, "agent/"+name)
 	}
 	may["agent/settings"] = slices.Concat(all, []string{"agent/config", "manifests/fetch"})
-	may["agent"] = append(all, "agent/config", "agent/settings", "manifests/fetch")
+	may["agent/reload"] = slices.Concat(all, []string{"agent/config", "agent/settings"})
+	may["agent"] = append(all, "agent/config", "agent/reload", "agent/settings", "manifests/fetch")
 	return may
 }
 

@@ -29,7 +29,7 @@ func TestTheReportSaysWhichHashRunsAndWhichWaits(t *testing.T) {
 			r.Errorf("%+v in %+v", first, f)
 		}
 		r.after(time.Minute)
-		r.want(manifest("web", "img:2"))
+		r.want(manifest("web", "img:2", "hostname: other"))
 		r.after(2 * time.Second)
 		f, second := r.fileIs(0)
 		if second.State != status.Waiting || second.Running != first.Hash || second.Hash == first.Hash || second.Waiting != second.Hash ||
@@ -40,7 +40,7 @@ func TestTheReportSaysWhichHashRunsAndWhichWaits(t *testing.T) {
 		if _, v := r.fileIs(0); v.State != status.Accepted || v.Running != second.Hash || v.Waiting != "" || !v.Since.After(second.Since) {
 			r.Errorf("%+v", v)
 		}
-		r.want(manifest("web", "img:2", "nodeSelector: {disk: ssd}"))
+		r.want(manifest("web", "img:2", "hostname: other", "nodeSelector: {disk: ssd}"))
 		_, third := r.fileIs(0)
 		if third.State != status.Waiting || third.Running != second.Hash || third.Waiting != third.Hash || !strings.Contains(third.Reason, "NodeAffinity") {
 			r.Errorf("%+v", third)
@@ -48,7 +48,7 @@ func TestTheReportSaysWhichHashRunsAndWhichWaits(t *testing.T) {
 		r.after(time.Minute)
 		r.stop()
 		r.start()
-		r.want(manifest("web", "img:2", "nodeSelector: {disk: ssd}"))
+		r.want(manifest("web", "img:2", "hostname: other", "nodeSelector: {disk: ssd}"))
 		r.after(time.Second)
 		if _, v := r.fileIs(0); v != third {
 			r.Errorf("another agent says %+v, not %+v", v, third)

@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"cmp"
+	"log/slog"
+	"path/filepath"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,6 +14,7 @@ import (
 	"monopod/agent/image"
 	"monopod/agent/node"
 	"monopod/agent/podhosts"
+	"monopod/agent/reload"
 	"monopod/agent/server"
 	"monopod/agent/settings"
 	"monopod/agent/stats"
@@ -72,4 +76,18 @@ func (a *Agent) collector(needs *gc.ImageNeeds, every time.Duration) image.Colle
 		},
 		WriteFile: status.WriteFile, Collected: a.metrics.Collected, Log: a.log, Event: a.recordTrouble,
 	}
+}
+
+// newReloader wires the parts that take live settings; nil: settings are read once.
+func (a *Agent) newReloader(o Options) *reload.Reloader {
+	if o.Reread == nil {
+		return nil
+	}
+	from := *o.Reread
+	if abs, err := filepath.Abs(from.File); err == nil && from.File != "" { // the path that is watched
+		from.File = abs
+	}
+	return &reload.Reloader{From: from, Live: &a.live, Store: a.store, Log: a.log, Level: cmp.Or(o.Level, &slog.LevelVar{}),
+		Logs: a.rotator.Set, Images: a.images.SetBounds,
+		Rate: a.workers.Images.SetRate, Pods: a.sync.Wake, Node: a.node.Wake, Hosts: a.hosts.Wake}
 }

@@ -18,7 +18,7 @@ func (w *Worker) timedPass(ctx context.Context, u Update) (again bool, next time
 	if !w.Watch.Up() {
 		return w.containedPass(ctx, u)
 	}
-	op, start, failed := w.operation(u), time.Now(), w.failed
+	op, start, failed := plan.OperationOf(u.Pod, w.Known, w.current != u), time.Now(), w.failed
 	again, next = w.containedPass(ctx, u)
 	result := metrics.Idle
 	switch {
@@ -40,25 +40,6 @@ func (w *Worker) observe(ctx context.Context) (*pleg.Observed, error) {
 	}
 	w.countEnds()
 	return seen, err
-}
-
-// operation returns what a pass is for, in the kubelet's terms.
-func (w *Worker) operation(u Update) metrics.Operation {
-	if u.Pod == nil {
-		return metrics.Kill
-	}
-	c := w.Known[string(u.Pod.UID)]
-	switch {
-	case c == nil:
-		return metrics.Create
-	case c.IsRemoving():
-		return metrics.Kill
-	case c.Ended() != "":
-		return metrics.Terminated
-	case w.current != u:
-		return metrics.Update
-	}
-	return metrics.Sync
 }
 
 // count counts an action that was carried out or failed.

@@ -2,9 +2,7 @@ package worker
 
 import (
 	"context"
-	"slices"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/plan"
@@ -38,7 +36,7 @@ func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 		now.Ended = now.Cleared && s.Checkpoint().Ended() != ""
 		now.Halted = s.IsHalted()
 		now.Ready = now.Cleared && s.Halted.Reason == "" && podstatus.IsReady(r.lastStatus(string(s.Pod.UID)))
-		now.Unmade = !now.Cleared || !r.made(s)
+		now.Unmade = !now.Cleared || !s.Made(r.lastStatus(string(s.Pod.UID)))
 		if now.Cleared {
 			now.Health = update.HealthOf(s.Pod.Pod, r.lastStatus(string(s.Pod.UID)), now.Ready)
 			now.Health.Pulling = now.Unmade && len(s.Fetching) > 0
@@ -52,21 +50,6 @@ func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 	default: // not sent; the next cleared state is sent again
 		r.sent = now
 	}
-}
-
-// made reports whether a container of the desired pod was ever created.
-func (r *reporter) made(s *plan.Facts) bool {
-	if i := s.Instance(); i != nil && len(i.Containers) > 0 {
-		return true
-	}
-	for key, run := range s.Running {
-		if run.Makes && run.UID == string(s.Pod.UID) && key != plan.SandboxFailure {
-			return true // or will be
-		}
-	}
-	last := r.lastStatus(string(s.Pod.UID))
-	return last != nil && slices.ContainsFunc(slices.Concat(last.InitContainerStatuses, last.ContainerStatuses),
-		func(c v1.ContainerStatus) bool { return c.ContainerID != "" || c.RestartCount > 0 })
 }
 
 func (r *reporter) send(ctx context.Context, now State) {

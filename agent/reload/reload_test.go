@@ -1,4 +1,4 @@
-package agent
+package reload
 
 import (
 	"bytes"
@@ -23,8 +23,8 @@ import (
 
 // reloaded is a reloader on a file, and what came of reading it.
 type reloaded struct {
-	*reloader
-	log    bytes.Buffer
+	*Reloader
+	text   bytes.Buffer
 	called []string // who was told
 }
 
@@ -32,7 +32,7 @@ func newReloaded(t *testing.T, text string) *reloaded {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	r := &reloaded{}
-	log := slog.New(slog.NewTextHandler(&r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	log := slog.New(slog.NewTextHandler(&r.text, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	store, err := status.Open(filepath.Join(t.TempDir(), "status"), log)
 	if err != nil {
 		t.Fatal(err)
@@ -43,15 +43,15 @@ func newReloaded(t *testing.T, text string) *reloaded {
 	told := func(who string, what ...any) {
 		r.called = append(r.called, strings.TrimSpace(fmt.Sprintln(append([]any{who}, what...)...)))
 	}
-	r.reloader = &reloader{
-		from: Reread{File: path, Read: func() (config.Config, []decode.Problem, error) { return config.ReadFile(path, base) }},
-		live: &atomic.Pointer[config.Config]{}, store: store, log: log, level: &slog.LevelVar{},
-		logs:   func(c logs.Config) { told("logs", c.MaxSize, c.MaxFiles) },
-		images: func(l image.Limits) { told("images", l.High, l.Low) },
-		rate:   func(qps, burst int) { told("rate", qps, burst) },
-		pods:   func() { told("pods") },
-		node:   func() { told("node") },
-		hosts:  func() { told("hosts") },
+	r.Reloader = &Reloader{
+		From: Reread{File: path, Read: func() (config.Config, []decode.Problem, error) { return config.ReadFile(path, base) }},
+		Live: &atomic.Pointer[config.Config]{}, Store: store, Log: log, Level: &slog.LevelVar{},
+		Logs:   func(c logs.Config) { told("logs", c.MaxSize, c.MaxFiles) },
+		Images: func(l image.Limits) { told("images", l.High, l.Low) },
+		Rate:   func(qps, burst int) { told("rate", qps, burst) },
+		Pods:   func() { told("pods") },
+		Node:   func() { told("node") },
+		Hosts:  func() { told("hosts") },
 	}
 	r.write(t, text)
 	c, _, err := config.ReadFile(path, base)
@@ -61,20 +61,20 @@ func newReloaded(t *testing.T, text string) *reloaded {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.live.Store(&c)
+	r.Live.Store(&c)
 	return r
 }
 
 func (r *reloaded) write(t *testing.T, text string) {
 	t.Helper()
-	if err := os.WriteFile(r.from.File, []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(r.From.File, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // said returns the settings that a line of the log names.
 func (r *reloaded) said(words string) string {
-	for line := range strings.Lines(r.log.String()) {
+	for line := range strings.Lines(r.text.String()) {
 		if strings.Contains(line, words) {
 			_, names, _ := strings.Cut(line, "settings=")
 			return strings.Trim(strings.TrimSpace(names), `"`)
@@ -124,17 +124,17 @@ func TestWhatCountsAtOnceAndWhatAfterARestart(t *testing.T) {
 			if got := r.said("after a restart"); got != row.later {
 				t.Errorf("%q need a restart, want %q", got, row.later)
 			}
-			if c := *r.live.Load(); !row.want(c) {
+			if c := *r.Live.Load(); !row.want(c) {
 				t.Errorf("what counts now: %+v", c)
 			}
-			shown := r.store.Manifests().Settings
+			shown := r.Store.Manifests().Settings
 			if later := row.later != ""; later != (len(shown) == 1) || later && (!shown[0].Warning || !strings.HasSuffix(shown[0].Message, ": "+row.later)) {
 				t.Errorf("shown: %v", shown)
 			}
 			r.called = nil
 			r.write(t, row.before) // what waited for a restart does not any more
 			r.asked()
-			if shown := r.store.Manifests().Settings; len(shown) > 0 {
+			if shown := r.Store.Manifests().Settings; len(shown) > 0 {
 				t.Errorf("as before, shown: %v", shown)
 			}
 			if row.called == "" && len(r.called) > 0 {
@@ -148,8 +148,8 @@ func TestTheLevelOfTheLogFollows(t *testing.T) {
 	r := newReloaded(t, "")
 	for text, want := range map[string]slog.Level{"logLevel: debug": slog.LevelDebug, "logLevel: error": slog.LevelError} {
 		r.write(t, text)
-		if r.asked(); r.level.Level() != want {
-			t.Errorf("%s: %s", text, r.level.Level())
+		if r.asked(); r.Level.Level() != want {
+			t.Errorf("%s: %s", text, r.Level.Level())
 		}
 	}
 }
@@ -166,42 +166,42 @@ func TestABadFileKeepsTheSettings(t *testing.T) {
 		r.write(t, row.text)
 		r.asked()
 		var got []string
-		for _, p := range r.store.Manifests().Settings {
-			got = append(got, strings.ReplaceAll(p.Error(), r.from.File, "F"))
+		for _, p := range r.Store.Manifests().Settings {
+			got = append(got, strings.ReplaceAll(p.Error(), r.From.File, "F"))
 		}
 		if text := strings.Join(got, "|"); !strings.HasPrefix(text, row.want) {
 			t.Errorf("shown\n%s\nwant\n%s", text, row.want)
 		}
 	}
-	os.Remove(r.from.File)
+	os.Remove(r.From.File)
 	r.asked()
-	if shown := r.store.Manifests().Settings; len(shown) != 1 || !strings.Contains(shown[0].Message, "no such file") {
+	if shown := r.Store.Manifests().Settings; len(shown) != 1 || !strings.Contains(shown[0].Message, "no such file") {
 		t.Errorf("without a file: %v", shown)
 	}
-	if n := strings.Count(r.log.String(), "level=ERROR"); n != len(rows)+1 || len(r.called) > 0 || r.live.Load().MaxPods != 9 {
-		t.Errorf("%d errors, told %s, pods %d", n, r.called, r.live.Load().MaxPods)
+	if n := strings.Count(r.text.String(), "level=ERROR"); n != len(rows)+1 || len(r.called) > 0 || r.Live.Load().MaxPods != 9 {
+		t.Errorf("%d errors, told %s, pods %d", n, r.called, r.Live.Load().MaxPods)
 	}
 	r.write(t, "maxPods: 4\n")
-	if r.asked(); r.live.Load().MaxPods != 4 || len(r.store.Manifests().Settings) > 0 {
-		t.Errorf("a good one: %d, shown %v", r.live.Load().MaxPods, r.store.Manifests().Settings)
+	if r.asked(); r.Live.Load().MaxPods != 4 || len(r.Store.Manifests().Settings) > 0 {
+		t.Errorf("a good one: %d, shown %v", r.Live.Load().MaxPods, r.Store.Manifests().Settings)
 	}
 }
 
 // What others report of the manifests does not hide what is wrong with the settings.
 func TestSettingsAreShownBesideTheManifests(t *testing.T) {
 	r := newReloaded(t, "")
-	r.store.SetSettings([]status.Problem{{Message: "bad"}})
-	r.store.SetManifests(status.Manifests{Dir: "/m"})
-	if m := r.store.Manifests(); m.Dir != "/m" || len(m.Settings) != 1 {
+	r.Store.SetSettings([]status.Problem{{Message: "bad"}})
+	r.Store.SetManifests(status.Manifests{Dir: "/m"})
+	if m := r.Store.Manifests(); m.Dir != "/m" || len(m.Settings) != 1 {
 		t.Errorf("%+v", m)
 	}
 }
 
 func TestWithoutAFileThereIsNothingToRead(t *testing.T) {
 	r := newReloaded(t, "")
-	r.from.File, r.from.Read = "", func() (config.Config, []decode.Problem, error) { return config.Config{}, nil, errors.New("read") }
+	r.From.File, r.From.Read = "", func() (config.Config, []decode.Problem, error) { return config.Config{}, nil, errors.New("read") }
 	r.asked()
-	if !strings.Contains(r.log.String(), "no --config file to read again") || len(r.store.Manifests().Settings) > 0 {
-		t.Errorf("log %s", r.log.String())
+	if !strings.Contains(r.text.String(), "no --config file to read again") || len(r.Store.Manifests().Settings) > 0 {
+		t.Errorf("log %s", r.text.String())
 	}
 }

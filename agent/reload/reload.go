@@ -1,0 +1,162 @@
+// Package reload applies settings that change while the agent runs.
+package reload
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"monopod/agent/config"
+	"monopod/agent/image"
+	"monopod/agent/logs"
+	"monopod/agent/settings"
+	"monopod/agent/status"
+	"monopod/manifests"
+	"monopod/manifests/decode"
+)
+
+// Reread configures how settings are read again while the agent runs.
+type Reread struct {
+	File string // the settings file, which is watched; "": none
+	// Read returns the settings as a restart would read them.
+	Read func() (config.Config, []decode.Problem, error)
+	Ask  <-chan os.Signal // requests to read it; a change of the file is one, too
+}
+
+// liveSettings are the settings that take effect at once, each with the parts that
+// must be told. The other parts read a setting each time they need it.
+var liveSettings = []struct {
+	settings []string
+	tell     func(r *Reloader, c config.Config)
+}{
+	{[]string{"logLevel"}, func(r *Reloader, c config.Config) { r.Level.Set(c.Level()) }},
+	{[]string{"containerLogMaxSize", "containerLogMaxFiles", "containerLogMonitorInterval", "containerLogMaxWorkers"},
+		func(r *Reloader, c config.Config) { r.Logs(settings.Logs(c)) }},
+	{[]string{"imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMinimumGCAge", "imageMaximumGCAge"},
+		func(r *Reloader, c config.Config) { r.Images(settings.Images(c)) }},
+	{[]string{"registryPullQPS", "registryBurst"}, func(r *Reloader, c config.Config) { r.Rate(c.PullQPS, c.PullBurst) }},
+	{[]string{"crashLoopBackOff.firstContainerRestartPeriod", "crashLoopBackOff.maxContainerRestartPeriod"}, func(r *Reloader, _ config.Config) { r.Pods() }},
+	{[]string{"deadContainersPerContainer", "keepTerminatedPodVolumes"}, func(r *Reloader, _ config.Config) { r.Pods() }},
+	{[]string{"updateStrategy", "updatePolicy", "updateWindow", "updateLockMax", "updateHealth", "updateStable"}, func(r *Reloader, _ config.Config) { r.Pods() }},
+	{[]string{"podHosts"}, func(r *Reloader, _ config.Config) { r.Hosts() }},
+	{[]string{"nodeLabels"}, func(r *Reloader, _ config.Config) { r.Pods(); r.Node() }},
+	{[]string{"maxPods", "podsPerCore"}, func(r *Reloader, _ config.Config) { r.Pods(); r.Node() }},
+}
+
+// Reloader applies settings that change while the agent runs. Its goroutine owns all
+// fields but live, which only it writes.
+type Reloader struct {
+	From  Reread
+	Live  *atomic.Pointer[config.Config]
+	Store *status.Store
+	Log   *slog.Logger
+
+	// The parts that do not read their settings each time.
+	Level  *slog.LevelVar
+	Logs   func(logs.Config)
+	Images func(image.Limits)
+	Rate   func(qps, burst int)
+	Pods   func() // wakes all workers
+	Node   func() // reports the node again
+	Hosts  func() // writes the pods' hosts files again
+
+	data []byte // content of the file at the last read
+}
+
+// read reads the settings and applies the live ones. first: it logs nothing if
+// nothing changed.
+func (r *Reloader) read(first bool) {
+	next, warnings, err := r.From.Read()
+	if err == nil {
+		next, err = settings.Complete(next, false)
+	}
+	if err != nil {
+		r.Log.Error("settings refused; the previous ones stay in effect", "file", r.From.File, "err", strings.ReplaceAll(err.Error(), "\n", "; "))
+		r.Store.SetSettings(r.problems(err))
+		return
+	}
+	if !first {
+		for _, w := range warnings {
+			r.Log.Warn("setting has no effect", "err", w)
+		}
+	}
+	r.take(next, first)
+}
+
+// take applies the live settings of next, and logs which ones changed.
+func (r *Reloader) take(next config.Config, first bool) {
+	counts, later := config.Changed(*r.Live.Load(), next)
+	now := r.Live.Load().TakeLive(next)
+	r.Live.Store(&now)
+	for _, t := range liveSettings {
+		if slices.ContainsFunc(t.settings, func(name string) bool { return slices.Contains(counts, name) }) {
+			t.tell(r, now)
+		}
+	}
+	if len(counts) > 0 {
+		r.Log.Info("settings applied", "file", r.From.File, "settings", strings.Join(counts, ", "))
+	} else if len(later) == 0 && !first {
+		r.Log.Info("settings read again; nothing changed", "file", r.From.File)
+	}
+	var problems []status.Problem
+	if len(later) > 0 {
+		r.Log.Warn("settings changed that take effect after a restart of monopod", "file", r.From.File, "settings", strings.Join(later, ", "))
+		problems = []status.Problem{{File: r.From.File, Warning: true,
+			Message: "settings changed that take effect after a restart of monopod: " + strings.Join(later, ", ")}}
+	}
+	r.Store.SetSettings(problems)
+}
+
+// problems returns the problems of the file, one for each joined error.
+func (r *Reloader) problems(err error) []status.Problem {
+	var all []status.Problem
+	list := []error{err}
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		list = many.Unwrap()
+	}
+	for _, e := range list {
+		var p decode.Problem
+		if !errors.As(e, &p) {
+			p = decode.Problem{File: r.From.File, Message: e.Error()}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// Run reads the settings at each request and at each change of their file, until ctx
+// ends.
+func (r *Reloader) Run(ctx context.Context) {
+	w := config.WatchFile(r.From.File)
+	defer w.Close()
+	r.data, _ = manifests.ReadFile(r.From.File)
+	if r.From.File != "" {
+		r.read(true) // it may have changed since it was read for the start
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.From.Ask:
+			r.asked()
+		case <-w.Changed():
+			if data, err := manifests.ReadFile(r.From.File); err != nil || string(data) != string(r.data) {
+				r.data = data
+				r.read(false)
+			}
+		}
+	}
+}
+
+func (r *Reloader) asked() {
+	if r.From.File == "" {
+		r.Log.Info("no --config file to read again")
+		return
+	}
+	r.data, _ = manifests.ReadFile(r.From.File)
+	r.read(false)
+}
