@@ -20,6 +20,7 @@ import (
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
+	"monopod/agent/notify"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podhosts"
@@ -64,6 +65,7 @@ type Agent struct {
 	metrics *metrics.Metrics
 	node    *node.Reporter
 	stats   *stats.Collector
+	notify  *notify.Notifier
 	once    *once // nil: an agent that keeps pods running
 
 	reloader *reloader // nil: the settings are read once
@@ -130,7 +132,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	if a.server, err = a.listen(o.Name); err != nil {
 		return nil, err
 	}
-	a.node = a.newNodeReporter(machine)
+	a.node, a.notify = a.newNodeReporter(machine), a.newNotifier()
 	a.reloader = a.newReloader(o)
 	return a, nil
 }
@@ -247,6 +249,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 		parts.Go(func() { a.images.Run(ctx) }) // an agent of one run removes no images
 		parts.Go(func() { a.node.Run(ctx) })
+		parts.Go(func() { a.notify.Run(ctx) })
 	}
 	parts.Go(func() { a.watch.Run(ctx) })
 	parts.Go(func() { a.cgroups.Run(ctx) })

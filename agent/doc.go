@@ -24,7 +24,7 @@
 //	  checkpoint/              what survives on disk
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
 //	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ panics/ saidonce/ elide/
-//	  status/ events/ metrics/ stats/ server/
+//	  status/ events/ metrics/ stats/ server/ notify/
 //	  config/                  the table of settings; only agent and above see it
 //	manifests/               desired state: files and answers of a URL (fetch/) -> Snapshot
 //	cri/  cgroups/           clients of the runtime and of the kernel; know no pods

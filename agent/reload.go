@@ -55,13 +55,14 @@ type reloader struct {
 	log   *slog.Logger
 
 	// The parts that do not read their settings each time.
-	level  *slog.LevelVar
-	logs   func(logs.Config)
-	images func(image.Limits)
-	rate   func(qps, burst int)
-	pods   func() // wakes all workers
-	node   func() // reports the node again
-	hosts  func() // writes the pods' hosts files again
+	level   *slog.LevelVar
+	logs    func(logs.Config)
+	images  func(image.Limits)
+	rate    func(qps, burst int)
+	pods    func()               // wakes all workers
+	node    func()               // reports the node again
+	hosts   func()               // writes the pods' hosts files again
+	telling func() (done func()) // tells the service manager that settings are read
 
 	data []byte // content of the file at the last read
 }
@@ -77,7 +78,7 @@ func (a *Agent) newReloader(o Options) *reloader {
 	}
 	return &reloader{from: from, live: &a.live, store: a.store, log: a.log, level: cmp.Or(o.Level, &slog.LevelVar{}),
 		logs: a.rotator.Set, images: a.images.SetBounds,
-		rate: a.workers.Images.SetRate, pods: a.sync.Wake, node: a.node.Wake, hosts: a.hosts.Wake}
+		rate: a.workers.Images.SetRate, pods: a.sync.Wake, node: a.node.Wake, hosts: a.hosts.Wake, telling: a.notify.Reloading}
 }
 
 // read reads the settings and applies the live ones. first: it logs nothing if
@@ -166,6 +167,7 @@ func (r *reloader) run(ctx context.Context) {
 }
 
 func (r *reloader) asked() {
+	defer r.telling()()
 	if r.from.File == "" {
 		r.log.Info("no --config file to read again")
 		return

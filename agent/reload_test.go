@@ -51,6 +51,10 @@ func newReloaded(t *testing.T, text string) *reloaded {
 		pods:   func() { told("pods") },
 		node:   func() { told("node") },
 		hosts:  func() { told("hosts") },
+		telling: func() func() {
+			told("reloading")
+			return func() { told("reloaded") }
+		},
 	}
 	r.write(t, text)
 	c, _, err := config.ReadFile(path, base)
