@@ -9,23 +9,40 @@ import (
 	"monopod/agent/status"
 )
 
-// states are the words for pods of each phase, in the order in which they are told.
-var states = []struct {
-	phase v1.PodPhase
-	word  string
-}{{v1.PodRunning, "running"}, {v1.PodPending, "waiting"}, {v1.PodSucceeded, "succeeded"}, {v1.PodFailed, "failed"}, {v1.PodUnknown, "unknown"}}
+// words are how pods may be, in the order in which it is told.
+var words = []string{"running", "waiting", "succeeded", "failed", "refused", "unknown"}
+
+// wordOf says how a pod is. A refused one has failed, too, and no container yet: it is
+// admitted once the reason is gone.
+func wordOf(p *v1.Pod) string {
+	switch p.Status.Phase {
+	case v1.PodRunning:
+		return "running"
+	case v1.PodPending:
+		return "waiting"
+	case v1.PodSucceeded:
+		return "succeeded"
+	case v1.PodFailed:
+		if len(p.Status.ContainerStatuses) == 0 {
+			return "refused"
+		}
+		return "failed"
+	default:
+		return "unknown"
+	}
+}
 
 // Line says in one line how the pods are, such as "12 pods: 11 running, 1 waiting",
 // and behind it what is wrong with the runtime and the manifests.
 func Line(pods []*v1.Pod, runtime status.Runtime, m status.Manifests) string {
-	counts := map[v1.PodPhase]int{}
+	counts := map[string]int{}
 	for _, p := range pods {
-		counts[p.Status.Phase]++
+		counts[wordOf(p)]++
 	}
 	var parts []string
-	for _, s := range states {
-		if n := counts[s.phase]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s.word))
+	for _, word := range words {
+		if n := counts[word]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, word))
 		}
 	}
 	line := number(len(pods), "pod")

@@ -33,8 +33,9 @@ type Notifier struct {
 	Status  func() string          // one line
 	Changes func() <-chan struct{} // signals that the line may be another
 
-	ready atomic.Bool
-	told  string // the last status
+	ready   atomic.Bool // it was told
+	started bool        // everything was looked at
+	told    string      // the last status
 }
 
 // Sender returns what sends a state to the service manager that started this
@@ -82,7 +83,7 @@ func (n *Notifier) Run(ctx context.Context) {
 			n.tell(true)
 		case <-look.C:
 			n.tell(false)
-			if armed = !n.ready.Load(); armed {
+			if armed = !n.started; armed {
 				look.Reset(gather)
 			}
 		case <-changes:
@@ -98,15 +99,16 @@ func (n *Notifier) Run(ctx context.Context) {
 func (n *Notifier) tell(late bool) {
 	var states []string
 	line := n.Status()
-	if !n.ready.Load() {
-		err := n.Started()
-		if err != nil {
+	if !n.started {
+		if err := n.Started(); err != nil {
 			line = fmt.Sprintf("%s; %v", line, err)
+		} else {
+			n.started = true
 		}
-		if err == nil || late {
-			n.ready.Store(true)
-			states = append(states, daemon.SdNotifyReady)
-		}
+	}
+	if (n.started || late) && !n.ready.Load() {
+		n.ready.Store(true)
+		states = append(states, daemon.SdNotifyReady)
 	}
 	line = strings.Join(strings.Fields(line), " ") // a line break would begin another field
 	if line != n.told {

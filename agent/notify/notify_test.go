@@ -76,6 +76,11 @@ func TestReadyInTimeWhateverIsMissing(t *testing.T) {
 		a.tells()
 		a.after(11 * time.Second)
 		a.tells("WATCHDOG=1", "READY=1")
+		a.after(time.Second)
+		a.tells()
+		a.missing = nil // and what was missing is told for as long
+		a.after(time.Second)
+		a.tells("STATUS=1 pod")
 	})
 }
 
@@ -163,7 +168,10 @@ func TestTheManagerIsToldOnItsSocket(t *testing.T) {
 }
 
 func TestOneLineTellsHowThePodsAre(t *testing.T) {
-	pod := func(phase v1.PodPhase) *v1.Pod { return &v1.Pod{Status: v1.PodStatus{Phase: phase}} }
+	pod := func(phase v1.PodPhase) *v1.Pod {
+		return &v1.Pod{Status: v1.PodStatus{Phase: phase, ContainerStatuses: make([]v1.ContainerStatus, 1)}}
+	}
+	refused := &v1.Pod{Status: v1.PodStatus{Phase: v1.PodFailed}}
 	up := status.Runtime{Up: true}
 	for _, r := range []struct {
 		pods    []*v1.Pod
@@ -174,6 +182,7 @@ func TestOneLineTellsHowThePodsAre(t *testing.T) {
 		{nil, up, status.Manifests{}, "0 pods"},
 		{[]*v1.Pod{pod("Pending"), pod("Running"), pod("Running"), pod("Failed"), pod("Succeeded")}, up, status.Manifests{},
 			"5 pods: 2 running, 1 waiting, 1 succeeded, 1 failed"},
+		{[]*v1.Pod{pod("Failed"), refused}, up, status.Manifests{}, "2 pods: 1 failed, 1 refused"},
 		{[]*v1.Pod{pod("Running")}, status.Runtime{Error: "connection refused"},
 			status.Manifests{Problems: []status.Problem{{}}, Files: []status.File{{Problems: []status.Problem{{}, {Warning: true}}}}},
 			"1 pod: 1 running; 2 problems in manifests, see monopod ps; runtime down: connection refused"},

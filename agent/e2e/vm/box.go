@@ -204,11 +204,11 @@ func (b *box) leavesAlone(n int, do func() error) error {
 	if err := b.says(running(n)); err != nil {
 		return err
 	}
-	return b.count2(before)
+	return b.compare(before)
 }
 
-// count2 counts the containers of before that still run, and those that do not.
-func (b *box) count2(before map[string]bool) error {
+// compare counts the containers of before that still run, and those that do not.
+func (b *box) compare(before map[string]bool) error {
 	after, err := b.containers()
 	if err != nil {
 		return err

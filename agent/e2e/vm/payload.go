@@ -37,3 +37,25 @@ func makePayload(dir string) (disk string, err error) {
 	}
 	return disk, os.RemoveAll(tree)
 }
+
+// isReproducible: packages of the same sources are the same bytes, for both kinds of
+// machines, and lintian finds no error in them.
+func isReproducible(b *box) error {
+	script := `rm -f bin/monopod_1.0_*.deb; make -s deb VERSION=1.0 >&2; sha256sum bin/monopod_1.0_amd64.deb bin/monopod_1.0_arm64.deb`
+	var sums [2]string
+	for k := range sums {
+		out, err := exec.CommandContext(b.ctx, "bash", "-ec", script).Output()
+		if err != nil {
+			return fmt.Errorf("make deb: %w", err)
+		}
+		sums[k] = string(out)
+	}
+	if sums[0] != sums[1] {
+		return fmt.Errorf("two builds differ:\n%s%s", sums[0], sums[1])
+	}
+	out, err := exec.CommandContext(b.ctx, "lintian", "--fail-on", "error", "--allow-root", "bin/monopod_1.0_amd64.deb", "bin/monopod_1.0_arm64.deb").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("lintian: %w\n%s", err, out)
+	}
+	return nil
+}
