@@ -84,7 +84,8 @@ func (b *box) reset(ctx context.Context) error {
 	b.ctx = ctx
 	return b.all(
 		`dpkg -s monopod 2>/dev/null | grep -q '^Version: 1.0' || dpkg -i /payload/monopod_1.0_amd64.deb`,
-		`rm -rf /etc/systemd/system/monopod.service.d /etc/monopod/manifests/*; systemctl daemon-reload; systemctl restart monopod`,
+		`rm -rf /etc/systemd/system/monopod.service.d /etc/monopod/manifests/*`,
+		`systemctl daemon-reload; systemctl restart monopod`,
 	).then(b.noPods)
 }
 
@@ -124,7 +125,15 @@ func (b *box) until(script string) error {
 
 // says waits until the unit's status is exactly this.
 func (b *box) says(status string) error {
-	return b.until(fmt.Sprintf(`s=$(systemctl show -P StatusText monopod); [ "$s" = %q ] || { echo "the status is $s"; false; }`, status))
+	return b.until(fmt.Sprintf(`s=$(systemctl show -P StatusText monopod)
+[ "$s" = %q ] || { echo "the status is $s"; false; }`, status))
+}
+
+// dropIn is a script that restarts the unit with other settings, until the next trial.
+func (b *box) dropIn(settings string) string {
+	return fmt.Sprintf(`mkdir -p /etc/systemd/system/monopod.service.d
+printf '[Service]\n%s\n' >/etc/systemd/system/monopod.service.d/trial.conf
+systemctl daemon-reload; systemctl restart monopod`, strings.ReplaceAll(settings, "\n", `\n`))
 }
 
 // noPods waits until neither agent nor runtime has any pod.
@@ -155,7 +164,7 @@ spec:
     command: [sh, -c, "trap 'exit 0' TERM; sleep 100000 & wait"]
     %s
 `, name, spec, rig.Busybox, container)
-	_, err := b.sh(fmt.Sprintf("cat >/etc/monopod/manifests/.new <<'EOF'\n%sEOF\nmv /etc/monopod/manifests/.new /etc/monopod/manifests/%s.yaml", text, name))
+	_, err := b.sh(fmt.Sprintf("cd /etc/monopod/manifests; cat >.new <<'EOF'\n%sEOF\nmv .new %s.yaml", text, name))
 	return err
 }
 
@@ -228,7 +237,9 @@ func (b *box) compare(before map[string]bool) error {
 
 // agentIsAnother waits until the unit's main process is another than this and ready.
 func (b *box) agentIsAnother(pid string) error {
-	return b.until(fmt.Sprintf(`p=$(systemctl show -P MainPID monopod); [ $p != 0 ] && [ $p != %s ] && systemctl is-active monopod || { echo "process $p"; false; }`, pid))
+	return b.until(fmt.Sprintf(`p=$(systemctl show -P MainPID monopod)
+if [ $p = 0 ] || [ $p = %s ]; then echo "process $p"; false; fi
+systemctl is-active monopod`, pid))
 }
 
 // explain returns what helps to understand a failure.
@@ -236,6 +247,7 @@ func (b *box) explain() string {
 	if b.machine == nil || b.machine.shell == nil {
 		return ""
 	}
-	out, err := b.machine.do(b.ctx, time.Minute, `systemctl status -n 0 monopod containerd; monopod ps; ctr -n k8s.io tasks ls; journalctl -n 40 -u monopod --no-pager -o cat; journalctl -n 10 -u containerd --no-pager -o cat; true`)
+	out, err := b.machine.do(b.ctx, time.Minute, `set +e; systemctl status -n 0 monopod containerd
+monopod ps; ctr -n k8s.io tasks ls; journalctl -n 40 -u monopod -o cat; journalctl -n 10 -u containerd -o cat`)
 	return fmt.Sprintln(out, err)
 }

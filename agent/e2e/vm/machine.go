@@ -37,7 +37,8 @@ type machine struct {
 // newMachine copies the disk in kernel, which the machine may change.
 func newMachine(dir, kernel, payload, accel string) (*machine, error) {
 	m := &machine{dir: dir, kernel: kernel, payload: payload, accel: accel}
-	if out, err := exec.Command("cp", "--sparse=always", "--reflink=auto", filepath.Join(kernel, "disk.img"), m.disk()).CombinedOutput(); err != nil {
+	cp := exec.Command("cp", "--sparse=always", "--reflink=auto", filepath.Join(kernel, "disk.img"), m.disk())
+	if out, err := cp.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("copy the disk: %w: %s", err, out)
 	}
 	return m, nil
@@ -126,11 +127,15 @@ func (m *machine) hear(ctx context.Context, limit time.Duration, word string) (s
 	}
 }
 
+// prelude begins each script: in bash "! command" would not end one, "no command" does.
+const prelude = "set -eu\nno() { ! \"$@\"; }\n"
+
 // send has the shell run a script, and returns the word that the answer begins with.
 func (m *machine) send(script string) (string, error) {
 	m.sent++
 	id := fmt.Sprint(m.sent)
-	if _, err := fmt.Fprintf(m.shell, "%s %s\n", id, base64.StdEncoding.EncodeToString([]byte("set -eu\n"+script))); err != nil {
+	text := base64.StdEncoding.EncodeToString([]byte(prelude + script))
+	if _, err := fmt.Fprintf(m.shell, "%s %s\n", id, text); err != nil {
 		return "", fmt.Errorf("send a script: %w", err)
 	}
 	return id, nil

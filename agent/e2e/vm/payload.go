@@ -21,7 +21,7 @@ func makePayload(dir string) (disk string, err error) {
 		{"make", "-s", "deb", "ARCHES=amd64", "VERSION=1.0"}, {"make", "-s", "deb", "ARCHES=amd64", "VERSION=2.0"},
 		{"cp", "bin/monopod_1.0_amd64.deb", "bin/monopod_2.0_amd64.deb", tree},
 		{"go", "test", "-c", "-tags", "e2e", "-ldflags", "-s -w", "-o", tree + "/e2e.test", "./agent/e2e"},
-		{"env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", tree + "/programs/", "./testdata/images/..."},
+		{"env", "CGO_ENABLED=0", "go", "build", "-ldflags", "-s -w", "-o", tree + "/programs/", "./testdata/images/..."},
 	} {
 		cmd := exec.Command(step[0], step[1:]...)
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -41,7 +41,8 @@ func makePayload(dir string) (disk string, err error) {
 // isReproducible: packages of the same sources are the same bytes, for both kinds of
 // machines, and lintian finds no error in them.
 func isReproducible(b *box) error {
-	script := `rm -f bin/monopod_1.0_*.deb; make -s deb VERSION=1.0 >&2; sha256sum bin/monopod_1.0_amd64.deb bin/monopod_1.0_arm64.deb`
+	packages := []string{"bin/monopod_1.0_amd64.deb", "bin/monopod_1.0_arm64.deb"}
+	script := "rm -f bin/monopod_1.0_*.deb; make -s deb VERSION=1.0 >&2; sha256sum " + strings.Join(packages, " ")
 	var sums [2]string
 	for k := range sums {
 		out, err := exec.CommandContext(b.ctx, "bash", "-ec", script).Output()
@@ -53,8 +54,9 @@ func isReproducible(b *box) error {
 	if sums[0] != sums[1] {
 		return fmt.Errorf("two builds differ:\n%s%s", sums[0], sums[1])
 	}
-	out, err := exec.CommandContext(b.ctx, "lintian", "--fail-on", "error", "--allow-root", "bin/monopod_1.0_amd64.deb", "bin/monopod_1.0_arm64.deb").CombinedOutput()
-	if err != nil {
+	args := append([]string{"--fail-on", "error", "--allow-root"}, packages...)
+	lintian := exec.CommandContext(b.ctx, "lintian", args...)
+	if out, err := lintian.CombinedOutput(); err != nil {
 		return fmt.Errorf("lintian: %w\n%s", err, out)
 	}
 	return nil

@@ -50,10 +50,11 @@ func (b *box) runtime(version, driver string) error {
 	config, unit := configV2, ""
 	if version == containerd2 {
 		bin := "/payload/cache/containerd-" + version
-		config, unit = configV3, fmt.Sprintf("[Service]\nExecStart=\nExecStart=%[1]s/containerd\nEnvironment=PATH=%[1]s:/usr/sbin:/usr/bin\n", bin)
+		config = configV3
+		unit = "[Service]\nExecStart=\nExecStart=" + bin + "/containerd\nEnvironment=PATH=" + bin + ":/usr/sbin:/usr/bin\n"
 	}
-	return b.all("mkdir -p /etc/containerd /etc/systemd/system/containerd.service.d; cat >/etc/containerd/config.toml <<'EOF'\n"+
-		fmt.Sprintf(config, rig.Pause, driver == systemd)+"EOF",
+	return b.all("mkdir -p /etc/containerd /etc/systemd/system/containerd.service.d",
+		"cat >/etc/containerd/config.toml <<'EOF'\n"+fmt.Sprintf(config, rig.Pause, driver == systemd)+"EOF",
 		"cat >/etc/systemd/system/containerd.service.d/trial.conf <<'EOF'\n"+unit+"EOF",
 		"systemctl daemon-reload; systemctl enable containerd; systemctl restart containerd",
 		"ctr -n k8s.io images import /payload/images.tar").err

@@ -1,10 +1,11 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
+
+	"monopod/agent/e2e/rig"
 )
 
 // trial is one thing that must hold on a machine with systemd.
@@ -14,7 +15,8 @@ type trial struct {
 	run  func(b *box) error
 }
 
-// trials run in this order, on one machine as long as they pass.
+// trials run in this order, on one machine as long as they pass. Those that change the
+// runtime are the last.
 var trials = []trial{
 	{"Package", false, isReproducible},
 	{"Unit", false, tellsSystemd},
@@ -39,8 +41,8 @@ var trials = []trial{
 // at everything, tells how the pods are, and reads its settings again.
 func tellsSystemd(b *box) error {
 	return b.all(
-		`systemctl is-enabled monopod; systemctl is-active monopod; stat -c %a%U /etc/monopod/manifests | grep -qx 700root`,
-		`systemctl restart monopod; journalctl -u monopod -o cat -n 5`,
+		`systemctl is-enabled monopod; systemctl is-active monopod`,
+		`stat -c %a%U /etc/monopod/manifests | grep -qx 700root`,
 	).then(func() error {
 		if err := b.pods(2); err != nil {
 			return err
@@ -51,12 +53,15 @@ func tellsSystemd(b *box) error {
 		if err := b.says("3 pods: 2 running, 1 refused"); err != nil {
 			return err
 		}
-		return b.all(`systemctl restart monopod; systemctl show -P StatusText monopod | grep -x '3 pods: 2 running, 1 refused'`,
+		return b.all(`systemctl restart monopod
+systemctl show -P StatusText monopod | grep -x '3 pods: 2 running, 1 refused'`,
 			`sed -i 's/^#maxPods: .*/maxPods: 7/' /etc/monopod/config.yaml; systemctl reload monopod`).then(func() error {
-			if err := b.until(`systemctl is-active monopod && journalctl -u monopod -o cat | grep -q 'settings applied.*maxPods'`); err != nil {
+			const applied = `journalctl -u monopod -o cat | grep -q 'settings applied.*maxPods'; systemctl is-active monopod`
+			if err := b.until(applied); err != nil {
 				return err
 			}
-			score, err := b.sh(`systemd-analyze security --no-pager monopod | tail -n 1; sed -i 's/^maxPods: .*/#maxPods: 110/' /etc/monopod/config.yaml`)
+			score, err := b.sh(`sed -i 's/^maxPods: .*/#maxPods: 110/' /etc/monopod/config.yaml
+systemd-analyze security --no-pager monopod | tail -n 1`)
 			fmt.Println("systemd-analyze security:", score)
 			return err
 		})
@@ -71,17 +76,32 @@ func isReadyWithoutRuntime(b *box) error {
 		"systemctl start containerd").then(func() error { return b.says("0 pods") })
 }
 
-// mountsReachPods: what the agent mounts is in the containers' own mounts.
+// mountsReachPods: what the agent mounts is in the containers' own mounts. With mounts of
+// its own, which the unit must not have, it is not, and the trial sees that.
 func mountsReachPods(b *box) error {
-	if err := b.pod("mem", "volumes: [{name: mem, emptyDir: {medium: Memory, sizeLimit: 8Mi}}]", "volumeMounts: [{name: mem, mountPath: /mem}]"); err != nil {
+	inMemory := func(name string) error {
+		return b.pod(name, "volumes: [{name: mem, emptyDir: {medium: Memory, sizeLimit: 8Mi}}]",
+			"volumeMounts: [{name: mem, mountPath: /mem}]")
+	}
+	if err := inMemory("mem"); err != nil {
 		return err
 	}
 	if err := b.says(running(1)); err != nil {
 		return err
 	}
-	return b.all(`v=$(echo /var/lib/monopod/pods/*/volumes/kubernetes.io~empty-dir/mem); findmnt -n -o FSTYPE "$v" | grep -qx tmpfs; echo from outside >"$v/file"`,
+	err := b.all(`v=$(echo /var/lib/monopod/pods/*/volumes/kubernetes.io~empty-dir/mem)
+findmnt -n -o FSTYPE "$v" | grep -qx tmpfs; echo from outside >"$v/file"`,
 		`monopod exec mem -- cat /mem/file | grep -qx 'from outside'`,
-		`monopod exec mem -- grep ' /mem tmpfs ' /proc/mounts`).err
+		`monopod exec mem -- grep ' /mem tmpfs ' /proc/mounts`,
+		b.dropIn("PrivateMounts=yes")).then(func() error { return inMemory("hidden") })
+	if err != nil {
+		return err
+	}
+	if err := b.says(running(2)); err != nil {
+		return err
+	}
+	return b.all(`monopod exec hidden -- grep -c ' /mem ' /proc/mounts
+no monopod exec hidden -- grep ' /mem tmpfs ' /proc/mounts`).err
 }
 
 func survivesKill(b *box) error {
@@ -99,10 +119,7 @@ func survivesKill(b *box) error {
 
 // isRestartedWhenStuck: an agent that gives no sign of life is ended and started again.
 func isRestartedWhenStuck(b *box) error {
-	err := b.all(`mkdir -p /etc/systemd/system/monopod.service.d
-printf '[Service]\nWatchdogSec=20\nTimeoutAbortSec=2\n' >/etc/systemd/system/monopod.service.d/trial.conf
-systemctl daemon-reload; systemctl restart monopod`).err
-	if err != nil {
+	if err := b.all(b.dropIn("WatchdogSec=30\nTimeoutAbortSec=2")).err; err != nil {
 		return err
 	}
 	if err := b.pods(3); err != nil {
@@ -113,8 +130,9 @@ systemctl daemon-reload; systemctl restart monopod`).err
 		if err != nil {
 			return err
 		}
-		time.Sleep(30 * time.Second) // longer than it may be silent: an agent that works is left alone
-		if _, err := b.sh(fmt.Sprintf("[ $(systemctl show -P MainPID monopod) = %[1]s ]; kill -STOP %[1]s", pid)); err != nil {
+		time.Sleep(40 * time.Second) // longer than it may be silent: an agent that works is left alone
+		stop := fmt.Sprintf("[ $(systemctl show -P MainPID monopod) = %[1]s ]; kill -STOP %[1]s", pid)
+		if _, err := b.sh(stop); err != nil {
 			return fmt.Errorf("an agent that works was ended: %w", err)
 		}
 		if err := b.agentIsAnother(pid); err != nil {
@@ -130,7 +148,7 @@ func upgrades(b *box) error {
 		return err
 	}
 	return b.leavesAlone(10, func() error {
-		pid, err := b.sh(`p=$(systemctl show -P MainPID monopod); dpkg -i /payload/monopod_2.0_amd64.deb >/dev/null; echo $p`)
+		pid, err := b.sh(`systemctl show -P MainPID monopod; dpkg -i /payload/monopod_2.0_amd64.deb >/dev/null`)
 		if err != nil {
 			return err
 		}
@@ -148,7 +166,8 @@ func isRemovedAndPurged(b *box) error {
 		return err
 	}
 	err := b.leavesAlone(3, func() error {
-		return b.all(`dpkg -r monopod; ! pgrep -x monopod; [ -d /etc/monopod/manifests ] && [ $(ctr -n k8s.io tasks ls -q | wc -l) = 6 ]`,
+		return b.all(`dpkg -r monopod; no pgrep -x monopod; [ -e /etc/monopod/manifests/web0.yaml ]`,
+			`[ $(ctr -n k8s.io tasks ls -q | wc -l) = 6 ]`,
 			`dpkg -P monopod; [ -d /var/lib/monopod/pods ]; [ -e /etc/monopod/manifests/web0.yaml ]`,
 			`dpkg -i /payload/monopod_1.0_amd64.deb; systemctl is-active monopod`).err
 	})
@@ -159,7 +178,8 @@ func isRemovedAndPurged(b *box) error {
 		if err := b.noPods(); err != nil {
 			return err
 		}
-		return b.all(`dpkg -P monopod; [ ! -e /var/lib/monopod ]; [ ! -e /etc/monopod ]; ! systemctl cat monopod 2>/dev/null; ! systemctl --failed -q | grep monopod`).err
+		return b.all(`dpkg -P monopod; [ ! -e /var/lib/monopod ]; [ ! -e /etc/monopod ]`,
+			`no systemctl cat monopod; [ -z "$(systemctl --failed -q)" ]`).err
 	})
 }
 
@@ -168,8 +188,20 @@ func comesBackAfterReboot(b *box) error {
 	if err := b.pods(4); err != nil {
 		return err
 	}
-	job := "cat >/etc/monopod/manifests/job.yaml <<'EOF'\napiVersion: v1\nkind: Pod\nmetadata: {name: job}\nspec:\n  restartPolicy: Never\n  volumes: [{name: count, hostPath: {path: /var/tmp}}]\n" +
-		"  containers: [{name: main, image: 'registry.test/busybox:1', imagePullPolicy: IfNotPresent, command: [sh, -c, 'echo ran >>/count/ran'], volumeMounts: [{name: count, mountPath: /count}]}]\nEOF"
+	const job = `cat >/etc/monopod/manifests/job.yaml <<'EOF'
+apiVersion: v1
+kind: Pod
+metadata: {name: job}
+spec:
+  restartPolicy: Never
+  volumes: [{name: count, hostPath: {path: /var/tmp}}]
+  containers:
+  - name: main
+    image: ` + rig.Busybox + `
+    imagePullPolicy: IfNotPresent
+    command: [sh, -c, "echo ran >>/count/ran"]
+    volumeMounts: [{name: count, mountPath: /count}]
+EOF`
 	if _, err := b.sh("rm -f /var/tmp/ran; " + job); err != nil {
 		return err
 	}
@@ -215,7 +247,8 @@ func comesBackAfterPowerCut(b *box) error {
 // whole waits until the runtime has one sandbox and one container of each of n pods, all
 // running, and counts them as kept.
 func (b *box) whole(n int) error {
-	err := b.until(fmt.Sprintf(`s=$(ctr -n k8s.io containers ls | grep -c pause) t=$(ctr -n k8s.io tasks ls | grep -c RUNNING)
+	err := b.until(fmt.Sprintf(`s=$(ctr -n k8s.io containers ls | grep -c pause)
+t=$(ctr -n k8s.io tasks ls | grep -c RUNNING)
 [ $s = %d ] && [ $t = %d ] || { echo "$s sandboxes, $t tasks that run"; false; }`, n, 2*n))
 	if err == nil {
 		b.kept += 2 * n
@@ -229,9 +262,9 @@ func limits(version, driver string) func(b *box) error {
 		if err := b.runtime(version, driver); err != nil {
 			return err
 		}
-		defer func() { _ = b.backToFirst() }()
 		if err := b.all("systemctl restart monopod").then(func() error {
-			return b.pod("lim", "", "resources: {requests: {cpu: 100m, memory: 32Mi}, limits: {cpu: 200m, memory: 64Mi}}")
+			const resources = "resources: {requests: {cpu: 100m, memory: 32Mi}, limits: {cpu: 200m, memory: 64Mi}}"
+			return b.pod("lim", "", resources)
 		}); err != nil {
 			return err
 		}
@@ -243,22 +276,9 @@ func limits(version, driver string) func(b *box) error {
 			path = "/sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod*.slice"
 		}
 		return b.all(fmt.Sprintf(`g=$(echo %s); [ $(cat $g/memory.max) = 67108864 ]; grep -qx '20000 100000' $g/cpu.max
-p=$(ctr -n k8s.io tasks ls | awk '$3 == "RUNNING" {print $2}' | while read p; do grep -qz '^sh' /proc/$p/cmdline && echo $p; done)
+p=$(pgrep -f '^sh -c trap')
 grep -q "${g#/sys/fs/cgroup}/" /proc/$p/cgroup`, path)).err
 	}
-}
-
-// backToFirst removes all pods and has the first containerd run again.
-func (b *box) backToFirst() error {
-	return b.all("rm -f /etc/monopod/manifests/*").then(func() error {
-		if err := b.noPods(); err != nil {
-			return err
-		}
-		if err := b.runtime(containerd1, cgroupfs); err != nil {
-			return err
-		}
-		return b.all("systemctl restart monopod").err
-	})
 }
 
 // scenarios of the end-to-end tests that depend on cgroups, mounts and processes.
@@ -272,9 +292,12 @@ func stories(version, driver string) func(b *box) error {
 		if driver == cgroupfs {
 			names = append(names[:len(names):len(names)], "PlacesPodsInCgroups", "EndsStraysWithTheCgroup")
 		}
-		out, err := b.machine.do(context.WithoutCancel(b.ctx), 12*time.Minute, fmt.Sprintf(`systemctl stop monopod containerd
-cd /var/tmp; export MONOPOD_BIN=/usr/bin/monopod MONOPOD_CACHE=/payload/cache MONOPOD_PROGRAMS=/payload/programs MONOPOD_CGROUP_DRIVER=%s
-/payload/e2e.test -test.v -test.run '^TestMonopod$/^%s$/^(%s)$' >e2e.log 2>&1 || { grep -v '^=== ' e2e.log | tail -n 80; false; }
+		out, err := b.machine.do(b.ctx, 12*time.Minute, fmt.Sprintf(`systemctl stop monopod containerd; cd /var/tmp
+export MONOPOD_BIN=/usr/bin/monopod MONOPOD_CACHE=/payload/cache MONOPOD_PROGRAMS=/payload/programs
+export MONOPOD_CGROUP_DRIVER=%s
+/payload/e2e.test -test.v -test.run '^TestMonopod$/^%s$/^(%s)$' >e2e.log 2>&1 || {
+	grep -v '^=== ' e2e.log | tail -n 80; false
+}
 grep -c '^        --- PASS' e2e.log; systemctl start containerd monopod`, driver, version, strings.Join(names, "|")))
 		if err == nil && out != fmt.Sprint(len(names)) {
 			err = fmt.Errorf("%s stories passed, want %d", out, len(names))
