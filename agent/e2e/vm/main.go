@@ -72,6 +72,9 @@ func run(ctx context.Context, disk, names string, short bool) error {
 			continue
 		}
 		results = append(results, b.try(ctx, t))
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 	}
 	return report(results, left)
 }
