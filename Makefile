@@ -5,20 +5,25 @@
 # make model   random walks through what may happen to an agent: SEED=7 STEPS=100000
 # make fuzz    every fuzz target of the module, one after the other: FUZZTIME=10s
 # make scale   what 100, 300 and 1,000 pods cost on a runtime in memory
+# make deb     Debian packages for amd64 and arm64 in bin/: VERSION=1.2.3
+# make vm      build and boot the Debian machine of make test-vm (root; Debian)
+# make test-vm trials under systemd on that machine: TRIALS='Killed|PowerCut' SHORT=1 (root; Debian)
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 export MONOPOD_CACHE ?= $(HOME)/.cache/monopod
+ARCHES ?= amd64 arm64
 
 CONTAINERD  := 2.4.2
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
+NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 # grpcnotrace: without the request log that no page shows, and its 0.3 MB.
 # nethttpomithttp2: the endpoint and downloads speak HTTP/1.1, which has less to attack
 # and 0.5 MB less. The runtime's gRPC has an HTTP/2 of its own.
 RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithttp2 -ldflags "-s -w"
 
-.PHONY: build test lint unit e2e golden bench model fuzz scale demo deps root cc packages clean
+.PHONY: build test lint unit e2e golden bench model fuzz scale demo deb vm test-vm vm-deps deps root cc packages clean
 .NOTPARALLEL:
 
 build:
@@ -90,6 +95,40 @@ scale:
 demo: packages build
 	@go build -o bin/demo ./agent/e2e/demo
 	@trap : INT; bin/demo -monopod bin/monopod
+
+# The same sources give the same bytes: all dates are that of the last commit, as is the
+# version unless it is given. A commit is stamped where git can tell it.
+deb: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y go.mod)
+deb: export VERSION ?= 0.0~git$(shell date -u -d @$(SOURCE_DATE_EPOCH) +%Y%m%d%H%M%S).$(shell git rev-parse --short=12 HEAD 2>/dev/null || echo none)
+deb: export NFPM := $(NFPM)
+deb: build
+	@stamp=false; git rev-parse HEAD >/dev/null 2>&1 && stamp=true; \
+	for arch in $(ARCHES); do \
+		GOARCH=$$arch $(RELEASE) -buildvcs=$$stamp -o bin/monopod-$$arch . && packaging/deb $$arch bin/monopod-$$arch; \
+	done
+
+# The disk is made once, and again when its recipe changes.
+bin/vm/disk.img: testdata/vm/disk $(shell find testdata/vm/guest -type f)
+	@mkdir -p bin/vm && testdata/vm/disk bin/vm
+
+vm-deps: deps
+	@need=(); \
+	command -v qemu-system-x86_64 >/dev/null || need+=(qemu-system-x86); \
+	command -v qemu-img >/dev/null || need+=(qemu-utils); \
+	command -v mmdebstrap >/dev/null || need+=(mmdebstrap); \
+	command -v mke2fs >/dev/null || need+=(e2fsprogs); \
+	command -v lintian >/dev/null || need+=(lintian); \
+	command -v gzip >/dev/null || need+=(gzip); \
+	$(call install,$${need[*]})
+
+vm: vm-deps bin/vm/disk.img
+	$(VM) -trials '^$$'
+
+# TRIALS is a regular expression for their names; SHORT=1 leaves out those that take long.
+test-vm: vm-deps bin/vm/disk.img
+	$(VM) $(if $(SHORT),-short) -trials '$(TRIALS)'
+
+VM = go run ./agent/e2e/vm -disk bin/vm
 
 deps: packages $(MONOPOD_CACHE)/containerd-$(CONTAINERD)/containerd
 

@@ -22,6 +22,7 @@ import (
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
+	"monopod/agent/notify"
 	"monopod/agent/overview"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
@@ -69,6 +70,7 @@ type Agent struct {
 	metrics *metrics.Metrics
 	node    *node.Reporter
 	stats   *stats.Collector
+	notify  *notify.Notifier
 	once    *once // nil: an agent that keeps pods running
 
 	reloader *reload.Reloader // nil: the settings are read once
@@ -140,7 +142,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	if a.server, err = a.listen(o.Name); err != nil {
 		return nil, err
 	}
-	a.node = a.newNodeReporter(machine)
+	a.node, a.notify = a.newNodeReporter(machine), a.newNotifier()
 	a.reloader = a.newReloader(o)
 	return a, nil
 }
@@ -222,7 +224,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	a.workers = &worker.Pool{
 		Cri:     a.cri,
 		Images:  image.New(a.cri, settings.Pulls(a.cfg, keyring, a.metrics)),
-		Prober:  probe.Prober{Observe: ProbeCounter(a.metrics)},
+		Prober:  probe.Prober{Observe: overview.ProbeCounter(a.metrics)},
 		Metrics: a.metrics,
 		Store:   a.store,
 		Events:  a.events,
@@ -260,6 +262,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 		parts.Go(func() { a.images.Run(ctx) }) // an agent of one run removes no images
 		parts.Go(func() { a.node.Run(ctx) })
+		parts.Go(func() { a.notify.Run(ctx) })
 	}
 	parts.Go(func() { a.watch.Run(ctx) })
 	parts.Go(func() { a.cgroups.Run(ctx) })

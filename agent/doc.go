@@ -35,7 +35,7 @@
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
 //	  objects/                 the ConfigMaps and Secrets, and which pods refer to them
 //	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ panics/ saidonce/ elide/ window/
-//	  status/ outcome/ events/ metrics/ stats/ server/
+//	  status/ outcome/ events/ metrics/ stats/ server/ notify/
 //	  config/                  the table of settings; only agent and above see it
 //	manifests/               desired state: files and answers of a URL (fetch/) -> Snapshot;
 //	                         documents/ makes pods, ConfigMaps and Secrets of their bytes

@@ -26,7 +26,7 @@ var (
 	leaves = map[string][]string{
 		"config": {"agent/window", "manifests", "manifests/decode"},
 		"events": {"agent/elide", "agent/status"}, "elide": {}, "hook": {}, "objects": {"manifests", "manifests/documents"}, "outcome": {"agent/status", "manifests"}, "image": {"agent/panics", "agent/safefile", "agent/saidonce", "cri"},
-		"logs": {"agent/panics", "agent/safefile", "agent/saidonce"}, "metrics": {}, "panics": {}, "podlog": {"agent/safefile"},
+		"logs": {"agent/panics", "agent/safefile", "agent/saidonce"}, "metrics": {}, "notify": {"agent/status"}, "panics": {}, "podlog": {"agent/safefile"},
 		"probe": {"agent/panics"}, "safefile": {}, "saidonce": {},
 		"server": {"agent/elide", "agent/events", "agent/panics", "agent/podlog", "agent/safefile", "agent/saidonce", "agent/status"},
 		"slots":  {}, "window": {}, "stats": {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "manifests/decode"}, "stream": {},

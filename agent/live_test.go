@@ -146,3 +146,31 @@ func TestListsWhatRuns(t *testing.T) {
 		}
 	})
 }
+
+// The service manager is told of readiness once each pod was looked at, also one that
+// waits, and not before the runtime answered.
+func TestStartedWhenEachPodWasLookedAt(t *testing.T) {
+	liveWith(t, func(r *rig) { r.Stop() }, func(r *rig) {
+		looked := func() error { return overview.LookedAt(r.store, r.sync.desiredNames(), r.sync.read(), r.watch.Ready()) }
+		s := manifests.Snapshot{Read: true, Complete: true}
+		for _, doc := range []string{manifest("web", "img:1"), manifest("far", "img:1", "nodeSelector: {disk: ssd}")} {
+			pods, _ := manifests.Decode("/m/"+doc, []byte(doc), r.options)
+			s.Pods = append(s.Pods, pods...)
+		}
+		r.offers <- s
+		r.after(time.Minute)
+		if err := looked(); err == nil || !strings.Contains(err.Error(), "not been listed") {
+			r.Errorf("without a runtime: %v", err)
+		}
+		r.Resume()
+		r.after(2 * time.Minute)
+		if err := looked(); err != nil {
+			r.Error(err)
+		}
+		r.expect("default/web-n/c")
+		r.store.RemovePod("default/far-n")
+		if err := looked(); err == nil || err.Error() != "1 of 2 pods have not been looked at yet" {
+			r.Errorf("without a look at one: %v", err)
+		}
+	})
+}

@@ -10,7 +10,6 @@ import (
 	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/agent/podspec"
-	"monopod/agent/probe"
 	"monopod/agent/server"
 )
 
@@ -36,14 +35,6 @@ func metricPaths(m *metrics.Metrics) []server.Handler {
 	return []server.Handler{
 		{Path: "/metrics", AtOnce: metrics.AtOnce, Handler: metrics.Handler(m.Registry())},
 		{Path: "/metrics/probes", AtOnce: metrics.AtOnce, Handler: metrics.Handler(m.ProbeRegistry())},
-	}
-}
-
-// ProbeCounter returns the observer that counts the results of probes.
-func ProbeCounter(m *metrics.Metrics) func(*probe.Target, probe.Kind, probe.Finding, time.Duration) {
-	results := map[probe.Finding]string{probe.Succeeded: metrics.ProbeSuccessful, probe.Failed: metrics.ProbeFailed, probe.Unknown: metrics.ProbeUnknown}
-	return func(t *probe.Target, k probe.Kind, f probe.Finding, took time.Duration) {
-		m.Probe(metrics.Probed{Kind: k.Title(), Container: t.Container.Name, Pod: t.Pod.Name, Namespace: t.Pod.Namespace, UID: string(t.Pod.UID)}, results[f], took)
 	}
 }
 

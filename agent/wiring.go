@@ -13,6 +13,8 @@ import (
 	"monopod/agent/hold"
 	"monopod/agent/image"
 	"monopod/agent/node"
+	"monopod/agent/notify"
+	"monopod/agent/overview"
 	"monopod/agent/podhosts"
 	"monopod/agent/reload"
 	"monopod/agent/server"
@@ -89,5 +91,14 @@ func (a *Agent) newReloader(o Options) *reload.Reloader {
 	}
 	return &reload.Reloader{From: from, Live: &a.live, Store: a.store, Log: a.log, Level: cmp.Or(o.Level, &slog.LevelVar{}),
 		Logs: a.rotator.Set, Images: a.images.SetBounds,
-		Rate: a.workers.Images.SetRate, Pods: a.sync.Wake, Node: a.node.Wake, Hosts: a.hosts.Wake}
+		Rate: a.workers.Images.SetRate, Pods: a.sync.Wake, Node: a.node.Wake, Hosts: a.hosts.Wake, Telling: a.notify.Reloading}
+}
+
+// newNotifier returns what tells the service manager of the agent. Its signs of life
+// are those of the sync loop: one that is stuck is ended and started again.
+func (a *Agent) newNotifier() *notify.Notifier {
+	send, every := notify.Sender(a.log)
+	return &notify.Notifier{Send: send, Every: every, Started: func() error { return overview.LookedAt(a.store, a.sync.desiredNames(), a.sync.read(), a.watch.Ready()) }, Changes: a.store.Changes,
+		Alive:  func() bool { return time.Since(a.sync.lastTurn()) <= max(2*syncTick, every) },
+		Status: func() string { return notify.Line(a.store.Pods(), a.store.Runtime(), a.store.Manifests()) }}
 }

@@ -18,6 +18,7 @@ import (
 type VersionInfo struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"` // 12 digits, "-dirty" if files were changed
+	Date     string `json:"date,omitempty"`   // of the commit, RFC 3339: the same sources give the same binary
 	Go       string `json:"goVersion"`
 	Platform string `json:"platform"` // such as linux/amd64
 }
@@ -38,6 +39,8 @@ func versionOf(info *debug.BuildInfo, platform string) VersionInfo {
 		switch s.Key {
 		case "vcs.revision":
 			v.Commit = s.Value[:min(12, len(s.Value))]
+		case "vcs.time":
+			v.Date = s.Value
 		case "vcs.modified":
 			dirty = s.Value == "true"
 		}
@@ -48,11 +51,15 @@ func versionOf(info *debug.BuildInfo, platform string) VersionInfo {
 	return v
 }
 
-// String is such as "monopod v1.2.3 (0123456789ab, go1.26.0, linux/amd64)".
+// String is such as "monopod v1.2.3 (0123456789ab of 2026-11-22T12:14:53Z, go1.26.0, linux/amd64)".
 func (v VersionInfo) String() string {
 	parts := []string{v.Go, v.Platform}
 	if v.Commit != "" {
-		parts = append([]string{v.Commit}, parts...)
+		commit := v.Commit
+		if v.Date != "" {
+			commit += " of " + v.Date
+		}
+		parts = append([]string{commit}, parts...)
 	}
 	return fmt.Sprintf("monopod %s (%s)", v.Version, strings.Join(parts, ", "))
 }

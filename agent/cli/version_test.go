@@ -25,6 +25,8 @@ func TestVersion(t *testing.T) {
 			"monopod v1.2.3 (0123456789ab, go1.26.0, linux/amd64)\n"},
 		{"changed files", "", built("(devel)", "vcs.revision=0123456789abcdef", "vcs.modified=true"),
 			"monopod devel (0123456789ab-dirty, go1.26.0, linux/amd64)\n"},
+		{"a commit's date", "", built("v1.2.3", "vcs.revision=0123456789abcdef", "vcs.time=2026-11-22T12:14:53Z"),
+			"monopod v1.2.3 (0123456789ab of 2026-11-22T12:14:53Z, go1.26.0, linux/amd64)\n"},
 		{"no repository", "", built(""), "monopod unknown (go1.26.0, linux/amd64)\n"},
 		{"json", "json", built("v1", "vcs.revision=01"),
 			"{\n  \"version\": \"v1\",\n  \"commit\": \"01\",\n  \"goVersion\": \"go1.26.0\",\n  \"platform\": \"linux/amd64\"\n}\n"},

@@ -56,13 +56,14 @@ type Reloader struct {
 	Log   *slog.Logger
 
 	// The parts that do not read their settings each time.
-	Level  *slog.LevelVar
-	Logs   func(logs.Config)
-	Images func(image.Limits)
-	Rate   func(qps, burst int)
-	Pods   func() // wakes all workers
-	Node   func() // reports the node again
-	Hosts  func() // writes the pods' hosts files again
+	Level   *slog.LevelVar
+	Logs    func(logs.Config)
+	Images  func(image.Limits)
+	Rate    func(qps, burst int)
+	Pods    func()               // wakes all workers
+	Node    func()               // reports the node again
+	Hosts   func()               // writes the pods' hosts files again
+	Telling func() (done func()) // tells the service manager that settings are read
 
 	data []byte // content of the file at the last read
 }
@@ -153,6 +154,7 @@ func (r *Reloader) Run(ctx context.Context) {
 }
 
 func (r *Reloader) asked() {
+	defer r.Telling()()
 	if r.From.File == "" {
 		r.Log.Info("no --config file to read again")
 		return

@@ -26,6 +26,8 @@ type reloaded struct {
 	*Reloader
 	text   bytes.Buffer
 	called []string // who was told
+
+	reloads int // that the service manager was told of, and 100 for each end
 }
 
 func newReloaded(t *testing.T, text string) *reloaded {
@@ -52,6 +54,10 @@ func newReloaded(t *testing.T, text string) *reloaded {
 		Pods:   func() { told("pods") },
 		Node:   func() { told("node") },
 		Hosts:  func() { told("hosts") },
+		Telling: func() func() {
+			r.reloads++
+			return func() { r.reloads += 100 }
+		},
 	}
 	r.write(t, text)
 	c, _, err := config.ReadFile(path, base)
@@ -115,6 +121,9 @@ func TestWhatCountsAtOnceAndWhatAfterARestart(t *testing.T) {
 			r := newReloaded(t, row.before)
 			r.write(t, row.after)
 			r.asked()
+			if r.reloads != 101 {
+				t.Errorf("the service manager was told %d", r.reloads)
+			}
 			if got := strings.Join(r.called, "|"); got != row.called {
 				t.Errorf("told %q, want %q", got, row.called)
 			}

@@ -34,7 +34,7 @@ type Agent struct {
 	Driver    string   // of cgroups; auto
 	Flags     []string // more of them
 	Log       string
-	cgroups   string // that was made for it
+	cgroups   string // that was made for it; "": none
 	process   *Process
 }
 
@@ -56,9 +56,13 @@ func (r *Rig) NewAgent(binary string) (*Agent, error) {
 		Manifests: filepath.Join(dir, "manifests"), Root: filepath.Join(dir, "root"), PodLogs: filepath.Join(dir, "logs"),
 		Socket: filepath.Join(dir, "monopod.sock"), Log: filepath.Join(dir, "monopod.log"),
 		Cgroups: r.remains.cgroupRoot(dir), Driver: "auto"}
-	a.cgroups = a.Cgroups
-	if err := makeCgroup(a.cgroups); err != nil {
-		return nil, err
+	if systemdCgroups() { // whose cgroups are all its own
+		a.Cgroups = "/"
+	} else {
+		a.cgroups = a.Cgroups
+		if err := makeCgroup(a.cgroups); err != nil {
+			return nil, err
+		}
 	}
 	if err := os.Mkdir(a.Manifests, 0o755); err != nil {
 		return nil, fmt.Errorf("prepare agent: %w", err)

@@ -44,7 +44,8 @@ state = "%[1]s/state"
   runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
   Root = "%[1]s/runc"
-`, s.dir, Pause, s.noOOM, s.network.BinDir, s.network.ConfDir(), s.snapshotter)
+  SystemdCgroup = %[7]v
+`, s.dir, Pause, s.noOOM, s.network.BinDir, s.network.ConfDir(), s.snapshotter, systemdCgroups())
 }
 
 // configV3 is the format of containerd 2.x.
@@ -75,8 +76,13 @@ state = "%[1]s/state"
   runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
   Root = "%[1]s/runc"
-`, s.dir, Pause, s.noOOM, s.network.BinDir, s.network.ConfDir(), s.snapshotter)
+  SystemdCgroup = %[7]v
+`, s.dir, Pause, s.noOOM, s.network.BinDir, s.network.ConfDir(), s.snapshotter, systemdCgroups())
 }
+
+// systemdCgroups says whether systemd makes the cgroups, as MONOPOD_CGROUP_DRIVER=systemd
+// asks on a machine that runs it. The runtime tells agents.
+func systemdCgroups() bool { return os.Getenv("MONOPOD_CGROUP_DRIVER") == "systemd" }
 
 // hosts sends every pull, of whatever registry, to ours over plain http.
 func hosts(registry string) string {

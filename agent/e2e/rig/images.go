@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -199,17 +200,60 @@ func (r *Rig) PushProgram(name, ref string) error { return pushProgram(r.Registr
 
 func pushProgram(r *Registry, dir, name, ref string) error {
 	bin := filepath.Join(dir, name)
-	if err := goBuild(bin, "./testdata/images/"+name); err != nil {
+	if built := os.Getenv("MONOPOD_PROGRAMS"); built != "" { // a machine without Go
+		bin = filepath.Join(built, name)
+	} else if err := goBuild(bin, "./testdata/images/"+name); err != nil {
 		return err
 	}
-	data, err := os.ReadFile(bin)
-	if err != nil {
-		return fmt.Errorf("image of %s: %w", name, err)
-	}
-	img, err := NewImage([]string{"/" + name}, Entry{Path: name, Data: data})
+	img, err := programImage(bin)
 	if err != nil {
 		return err
 	}
 	_, err = r.Push(ref, img)
 	return err
+}
+
+// programImage is an image of one static program, which it runs.
+func programImage(bin string) (v1.Image, error) {
+	name := filepath.Base(bin)
+	data, err := os.ReadFile(bin)
+	if err != nil {
+		return nil, fmt.Errorf("image of %s: %w", name, err)
+	}
+	return NewImage([]string{"/" + name}, Entry{Path: name, Data: data})
+}
+
+// SaveImages writes Busybox and Pause, whose program is pause, to an archive that
+// `ctr images import` reads.
+func SaveImages(path, pause string) error {
+	box, err := busyboxImage("1\n")
+	if err != nil {
+		return err
+	}
+	holder, err := programImage(pause)
+	if err != nil {
+		return err
+	}
+	all := map[name.Tag]v1.Image{}
+	for ref, img := range map[string]v1.Image{Busybox: box, Pause: holder} {
+		tag, err := name.NewTag(ref)
+		if err != nil {
+			return fmt.Errorf("save image %s: %w", ref, err)
+		}
+		if all[tag], err = forThisMachine(img); err != nil {
+			return fmt.Errorf("save image %s: %w", ref, err)
+		}
+	}
+	return tarball.MultiWriteToFile(path, all)
+}
+
+// forThisMachine is the image with its platform, without which an import leaves it out.
+func forThisMachine(img v1.Image) (v1.Image, error) {
+	c, err := img.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	c = c.DeepCopy()
+	c.OS, c.Architecture = runtime.GOOS, runtime.GOARCH
+	return mutate.ConfigFile(img, c)
 }

@@ -86,6 +86,9 @@ func (a *Agent) Sweep() error {
 
 // removeCgroups kills what runs in the agent's cgroups and removes them.
 func (a *Agent) removeCgroups() (err error) {
+	if a.cgroups == "" {
+		return nil
+	}
 	for _, mount := range hierarchies() {
 		for _, path := range slices.Backward(cgroupsIn(mount + a.cgroups)) {
 			procs, _ := os.ReadFile(path + "/cgroup.procs")

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"monopod/agent/e2e/rig"
+)
+
+// bootIn is how long a boot may take: 20 s without kvm on a machine with nothing else
+// to do.
+const bootIn = 4 * time.Minute
+
+// machine is a Debian with systemd and cgroup v2 in an emulator, without a network.
+// Its methods are for one goroutine.
+type machine struct {
+	dir     string // of this machine
+	kernel  string // folder of vmlinuz and initrd.img
+	payload string // disk of what is tested, mounted at /payload
+	accel   string
+
+	process *rig.Process
+	shell   net.Conn
+	lines   chan string // what the shell in the machine says
+	sent    int         // scripts
+}
+
+// newMachine copies the disk in kernel, which the machine may change.
+func newMachine(dir, kernel, payload, accel string) (*machine, error) {
+	m := &machine{dir: dir, kernel: kernel, payload: payload, accel: accel}
+	cp := exec.Command("cp", "--sparse=always", "--reflink=auto", filepath.Join(kernel, "disk.img"), m.disk())
+	if out, err := cp.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("copy the disk: %w: %s", err, out)
+	}
+	return m, nil
+}
+
+func (m *machine) disk() string    { return filepath.Join(m.dir, "disk.img") }
+func (m *machine) console() string { return filepath.Join(m.dir, "console.log") }
+
+// args is the emulator's command line. `-cpu max` stays whole: without svm the
+// emulator (7.2) breaks readlink in the machine. What the machine wrote is in the file
+// when the emulator is killed, whatever the cache, as the disk is raw: only what the
+// machine itself had not written yet is lost, as with a power cut.
+func (m *machine) args(socket string) []string {
+	drive := func(file, more string) string { return "file=" + file + ",format=raw,if=virtio" + more }
+	return []string{"qemu-system-x86_64", "-accel", m.accel, "-cpu", "max", "-m", "1024", "-smp", "2",
+		"-nodefaults", "-no-user-config", "-display", "none", "-serial", "file:" + m.console(),
+		"-kernel", filepath.Join(m.kernel, "vmlinuz"), "-initrd", filepath.Join(m.kernel, "initrd.img"),
+		"-append", "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=0 " +
+			"modprobe.blacklist=kvm,kvm_amd,kvm_intel,ata_piix,ata_generic,aesni_intel,i2c_piix4,pcspkr,floppy",
+		"-drive", drive(m.disk(), ",cache=unsafe"), "-drive", drive(m.payload, ",readonly=on"),
+		"-device", "virtio-rng-pci", "-device", "virtio-serial",
+		"-chardev", "socket,id=shell,server=on,wait=off,path=" + socket, "-device", "virtserialport,chardev=shell,name=trial"}
+}
+
+// boot starts the machine and waits for its shell.
+func (m *machine) boot(ctx context.Context) error {
+	socket := filepath.Join(m.dir, "shell.sock")
+	_ = os.Remove(socket)
+	var err error
+	if m.process, err = rig.StartProcess(filepath.Join(m.dir, "qemu.log"), nil, m.args(socket)...); err != nil {
+		return err
+	}
+	err = rig.Until(ctx, 30*time.Second, func() (err error) {
+		select {
+		case <-m.process.Done():
+			return rig.Final(fmt.Errorf("the emulator ended: %w\n%s", m.process.Err(), rig.Tail(m.process.Log, 5)))
+		default:
+			m.shell, err = net.Dial("unix", socket)
+			return err
+		}
+	})
+	if err != nil {
+		return err
+	}
+	m.lines = make(chan string, 16)
+	go listen(m.shell, m.lines)
+	return m.ready(ctx, bootIn)
+}
+
+func listen(from net.Conn, lines chan<- string) {
+	defer close(lines)
+	s := bufio.NewScanner(from)
+	s.Buffer(nil, 16<<20)
+	for s.Scan() {
+		lines <- s.Text()
+	}
+}
+
+var errEnded = errors.New("the machine ended")
+
+// ready waits until the shell of a machine that boots says that it is there.
+func (m *machine) ready(ctx context.Context, limit time.Duration) error {
+	_, err := m.hear(ctx, limit, "ready")
+	if err != nil {
+		return fmt.Errorf("boot: %w; the end of its console:\n%s", err, rig.Tail(m.console(), 10))
+	}
+	return nil
+}
+
+// hear returns the rest of the next line that begins with a word.
+func (m *machine) hear(ctx context.Context, limit time.Duration, word string) (string, error) {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	for {
+		select {
+		case line, ok := <-m.lines:
+			if !ok {
+				return "", errEnded
+			}
+			if first, rest, _ := strings.Cut(line, " "); first == word {
+				return rest, nil
+			}
+		case <-late.C:
+			return "", fmt.Errorf("no answer within %s", limit)
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+}
+
+// prelude begins each script: in bash "! command" would not end one, "no command" does.
+const prelude = "set -eu\nno() { ! \"$@\"; }\n"
+
+// send has the shell run a script, and returns the word that the answer begins with.
+func (m *machine) send(script string) (string, error) {
+	m.sent++
+	id := fmt.Sprint(m.sent)
+	text := base64.StdEncoding.EncodeToString([]byte(prelude + script))
+	if _, err := fmt.Fprintf(m.shell, "%s %s\n", id, text); err != nil {
+		return "", fmt.Errorf("send a script: %w", err)
+	}
+	return id, nil
+}
+
+// do runs a bash script in the machine and returns what it printed. An exit code
+// other than 0 is an error with the output.
+func (m *machine) do(ctx context.Context, limit time.Duration, script string) (string, error) {
+	id, err := m.send(script)
+	if err != nil {
+		return "", err
+	}
+	answer, err := m.hear(ctx, limit, id)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", script, err)
+	}
+	code, text, _ := strings.Cut(answer, " ")
+	out, err := base64.StdEncoding.DecodeString(text)
+	said := strings.TrimSpace(string(out))
+	if err == nil && code != "0" {
+		err = fmt.Errorf("%s: exit code %s: %s", script, code, said)
+	}
+	return said, err
+}
+
+// reboot reboots the machine as its user does.
+func (m *machine) reboot(ctx context.Context) error {
+	if _, err := m.send("systemctl reboot"); err != nil {
+		return err
+	}
+	return m.ready(ctx, bootIn+time.Minute)
+}
+
+// cut takes the power away.
+func (m *machine) cut() {
+	if m.process != nil {
+		m.process.Kill()
+		m.process = nil
+	}
+	if m.shell != nil {
+		m.shell.Close()
+		m.shell = nil
+	}
+}

@@ -1,0 +1,125 @@
+// Command vm tests monopod as most people run it: as a systemd unit of its Debian
+// package, on a machine of its own with cgroup v2. It boots one, runs the trials of
+// the table, and prints what came of each; a trial that fails makes the exit code 1.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	disk := flag.String("disk", "bin/vm", "folder of the disk, the kernel and its initrd")
+	names := flag.String("trials", "", "run the trials whose names match this regular expression; ^$ only boots")
+	short := flag.Bool("short", false, "leave out the trials that take long, and say which")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *disk, *names, *short); err != nil {
+		fmt.Fprintln(os.Stderr, "vm:", err)
+		os.Exit(1)
+	}
+}
+
+// result is what came of a trial.
+type result struct {
+	trial
+	err        error
+	took       time.Duration
+	kept, lost int // running containers that the trial left alone, as it should, or did not
+}
+
+func run(ctx context.Context, disk, names string, short bool) error {
+	wanted, err := regexp.Compile(names)
+	if err != nil {
+		return fmt.Errorf("-trials: %w", err)
+	}
+	dir, err := os.MkdirTemp("", "monopod-vm-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if disk, err = filepath.Abs(disk); err != nil {
+		return err
+	}
+	b := &box{dir: dir, disk: disk}
+	if b.payload, err = makePayload(dir); err != nil {
+		return err
+	}
+	defer func() { b.discard() }()
+	began := time.Now()
+	if err := b.open(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("booted with %s in %.0f s\n", b.accel, time.Since(began).Seconds())
+	var results []result
+	var left []string
+	for _, t := range trials {
+		if !wanted.MatchString(t.name) {
+			continue
+		}
+		if short && t.long {
+			left = append(left, t.name)
+			continue
+		}
+		results = append(results, b.try(ctx, t))
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return report(results, left)
+}
+
+// report prints the table.
+func report(results []result, left []string) error {
+	failed := 0
+	fmt.Printf("\n%-28s %-7s %7s %5s %5s\n", "trial", "result", "seconds", "kept", "lost")
+	for _, r := range results {
+		word := "ok"
+		if r.err != nil {
+			word = "FAILED"
+			failed++
+		}
+		fmt.Printf("%-28s %-7s %7.0f %5d %5d\n", r.name, word, r.took.Seconds(), r.kept, r.lost)
+	}
+	if len(left) > 0 {
+		fmt.Printf("\nLEFT OUT, as they take long (make test-vm runs them): %s\n", strings.Join(left, ", "))
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d trials failed", failed, len(results))
+	}
+	return nil
+}
+
+// try runs one trial on the machine; one that failed is given up with it.
+func (b *box) try(ctx context.Context, t trial) result {
+	began := time.Now()
+	b.kept, b.lost = 0, 0
+	err := b.open(ctx)
+	if err == nil {
+		err = b.reset(ctx)
+	}
+	if err == nil {
+		b.ctx = ctx
+		err = t.run(b)
+	}
+	if err == nil && b.lost > 0 {
+		err = errors.New("containers were lost")
+	}
+	r := result{trial: t, err: err, took: time.Since(began), kept: b.kept, lost: b.lost}
+	fmt.Printf("%-28s %6.0f s\n", t.name, r.took.Seconds())
+	if err != nil {
+		fmt.Printf("%s: %v\n%s\n", t.name, err, b.explain())
+		b.discard()
+	}
+	return r
+}

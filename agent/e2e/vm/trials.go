@@ -1,0 +1,306 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"monopod/agent/e2e/rig"
+)
+
+// trial is one thing that must hold on a machine with systemd.
+type trial struct {
+	name string
+	long bool // left out of the short run
+	run  func(b *box) error
+}
+
+// trials run in this order, on one machine as long as they pass. Those that change the
+// runtime are the last.
+var trials = []trial{
+	{"Package", false, isReproducible},
+	{"Unit", false, tellsSystemd},
+	{"UnitWithoutRuntime", true, isReadyWithoutRuntime},
+	{"MountsReachPods", false, mountsReachPods},
+	{"Killed", false, survivesKill},
+	{"Stuck", false, isRestartedWhenStuck},
+	{"Upgraded", false, upgrades},
+	{"RemovedAndPurged", false, isRemovedAndPurged},
+	{"Rebooted", false, comesBackAfterReboot},
+	{"PowerCut", false, comesBackAfterPowerCut},
+	{"Limits1Cgroupfs", false, limits(containerd1, cgroupfs)},
+	{"Limits1Systemd", true, limits(containerd1, systemd)},
+	{"Limits2Systemd", false, limits(containerd2, systemd)},
+	{"Limits2Cgroupfs", true, limits(containerd2, cgroupfs)},
+	{"Stories1Cgroupfs", true, stories(containerd1, cgroupfs)},
+	{"Stories2Cgroupfs", true, stories(containerd2, cgroupfs)},
+	{"Stories2Systemd", true, stories(containerd2, systemd)},
+}
+
+// tellsSystemd: the package enables and starts the unit, which is ready once it looked
+// at everything, tells how the pods are, and reads its settings again.
+func tellsSystemd(b *box) error {
+	return b.all(
+		`systemctl is-enabled monopod; systemctl is-active monopod`,
+		`stat -c %a%U /etc/monopod/manifests | grep -qx 700root`,
+	).then(func() error {
+		if err := b.pods(2); err != nil {
+			return err
+		}
+		if err := b.pod("lost", "nodeSelector: {disk: ssd}", ""); err != nil {
+			return err
+		}
+		if err := b.says("3 pods: 2 running, 1 refused"); err != nil {
+			return err
+		}
+		return b.all(`systemctl restart monopod
+systemctl show -P StatusText monopod | grep -x '3 pods: 2 running, 1 refused'`,
+			`sed -i 's/^#maxPods: .*/maxPods: 7/' /etc/monopod/config.yaml; systemctl reload monopod`).then(func() error {
+			const applied = `journalctl -u monopod -o cat | grep -q 'settings applied.*maxPods'; systemctl is-active monopod`
+			if err := b.until(applied); err != nil {
+				return err
+			}
+			score, err := b.sh(`sed -i 's/^maxPods: .*/#maxPods: 110/' /etc/monopod/config.yaml
+systemd-analyze security --no-pager monopod | tail -n 1`)
+			fmt.Println("systemd-analyze security:", score)
+			return err
+		})
+	})
+}
+
+// isReadyWithoutRuntime: a unit that waits for the runtime is not stuck in "activating".
+func isReadyWithoutRuntime(b *box) error {
+	defer func() { _, _ = b.sh("systemctl start containerd") }()
+	return b.all("systemctl stop containerd; systemctl restart monopod",
+		`systemctl show -P StatusText monopod | grep -F 'runtime down'`,
+		"systemctl start containerd").then(func() error { return b.says("0 pods") })
+}
+
+// mountsReachPods: what the agent mounts is in the containers' own mounts. With mounts of
+// its own, which the unit must not have, it is not, and the trial sees that.
+func mountsReachPods(b *box) error {
+	inMemory := func(name string) error {
+		return b.pod(name, "volumes: [{name: mem, emptyDir: {medium: Memory, sizeLimit: 8Mi}}]",
+			"volumeMounts: [{name: mem, mountPath: /mem}]")
+	}
+	if err := inMemory("mem"); err != nil {
+		return err
+	}
+	if err := b.says(running(1)); err != nil {
+		return err
+	}
+	err := b.all(`v=$(echo /var/lib/monopod/pods/*/volumes/kubernetes.io~empty-dir/mem)
+findmnt -n -o FSTYPE "$v" | grep -qx tmpfs; echo from outside >"$v/file"`,
+		`monopod exec mem -- cat /mem/file | grep -qx 'from outside'`,
+		`monopod exec mem -- grep ' /mem tmpfs ' /proc/mounts`,
+		b.dropIn("PrivateMounts=yes")).then(func() error { return inMemory("hidden") })
+	if err != nil {
+		return err
+	}
+	if err := b.says(running(2)); err != nil {
+		return err
+	}
+	return b.all(`monopod exec hidden -- grep -c ' /mem ' /proc/mounts
+no monopod exec hidden -- grep ' /mem tmpfs ' /proc/mounts`).err
+}
+
+func survivesKill(b *box) error {
+	if err := b.pods(5); err != nil {
+		return err
+	}
+	return b.leavesAlone(5, func() error {
+		pid, err := b.sh(`p=$(systemctl show -P MainPID monopod); kill -9 $p; echo $p`)
+		if err != nil {
+			return err
+		}
+		return b.agentIsAnother(pid)
+	})
+}
+
+// isRestartedWhenStuck: an agent that gives no sign of life is ended and started again.
+func isRestartedWhenStuck(b *box) error {
+	if err := b.all(b.dropIn("WatchdogSec=30\nTimeoutAbortSec=2")).err; err != nil {
+		return err
+	}
+	if err := b.pods(3); err != nil {
+		return err
+	}
+	return b.leavesAlone(3, func() error {
+		pid, err := b.sh(`systemctl show -P MainPID monopod`)
+		if err != nil {
+			return err
+		}
+		time.Sleep(40 * time.Second) // longer than it may be silent: an agent that works is left alone
+		stop := fmt.Sprintf("[ $(systemctl show -P MainPID monopod) = %[1]s ]; kill -STOP %[1]s", pid)
+		if _, err := b.sh(stop); err != nil {
+			return fmt.Errorf("an agent that works was ended: %w", err)
+		}
+		if err := b.agentIsAnother(pid); err != nil {
+			return err
+		}
+		return b.all(`journalctl -u monopod -o cat | grep -q 'Watchdog timeout'`).err
+	})
+}
+
+// upgrades: a package of another version starts another agent, and no container.
+func upgrades(b *box) error {
+	if err := b.pods(10); err != nil {
+		return err
+	}
+	return b.leavesAlone(10, func() error {
+		pid, err := b.sh(`systemctl show -P MainPID monopod; dpkg -i /payload/monopod_2.0_amd64.deb >/dev/null`)
+		if err != nil {
+			return err
+		}
+		if err := b.agentIsAnother(pid); err != nil {
+			return err
+		}
+		return b.all(`dpkg -s monopod | grep '^Version: 2.0'`).err
+	})
+}
+
+// isRemovedAndPurged: pods outlive the package, also one that is purged, and belong to
+// the next; without pods a purge leaves nothing.
+func isRemovedAndPurged(b *box) error {
+	if err := b.pods(3); err != nil {
+		return err
+	}
+	err := b.leavesAlone(3, func() error {
+		return b.all(`dpkg -r monopod; no pgrep -x monopod; [ -e /etc/monopod/manifests/web0.yaml ]`,
+			`[ $(ctr -n k8s.io tasks ls -q | wc -l) = 6 ]`,
+			`dpkg -P monopod; [ -d /var/lib/monopod/pods ]; [ -e /etc/monopod/manifests/web0.yaml ]`,
+			`dpkg -i /payload/monopod_1.0_amd64.deb; systemctl is-active monopod`).err
+	})
+	if err != nil {
+		return err
+	}
+	return b.all(`rm /etc/monopod/manifests/*`).then(func() error {
+		if err := b.noPods(); err != nil {
+			return err
+		}
+		return b.all(`dpkg -P monopod; [ ! -e /var/lib/monopod ]; [ ! -e /etc/monopod ]`,
+			`no systemctl cat monopod; [ -z "$(systemctl --failed -q)" ]`).err
+	})
+}
+
+// comesBackAfterReboot: with no network pods are back, those that ended stay ended.
+func comesBackAfterReboot(b *box) error {
+	if err := b.pods(4); err != nil {
+		return err
+	}
+	const job = `cat >/etc/monopod/manifests/job.yaml <<'EOF'
+apiVersion: v1
+kind: Pod
+metadata: {name: job}
+spec:
+  restartPolicy: Never
+  volumes: [{name: count, hostPath: {path: /var/tmp}}]
+  containers:
+  - name: main
+    image: ` + rig.Busybox + `
+    imagePullPolicy: IfNotPresent
+    command: [sh, -c, "echo ran >>/count/ran"]
+    volumeMounts: [{name: count, mountPath: /count}]
+EOF`
+	if _, err := b.sh("rm -f /var/tmp/ran; " + job); err != nil {
+		return err
+	}
+	const all = "5 pods: 4 running, 1 succeeded"
+	if err := b.says(all); err != nil {
+		return err
+	}
+	before, err := b.sh("cat /proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return err
+	}
+	if err := b.machine.reboot(b.ctx); err != nil {
+		return err
+	}
+	if err := b.says(all); err != nil {
+		return err
+	}
+	return b.all(fmt.Sprintf("[ $(cat /proc/sys/kernel/random/boot_id) != %s ]", before),
+		"[ $(cat /var/tmp/ran | wc -l) = 1 ] || { echo the job ran again; false; }").then(func() error { return b.whole(4) })
+}
+
+// comesBackAfterPowerCut takes the power away while pods start.
+func comesBackAfterPowerCut(b *box) error {
+	const n = 6
+	for k := range n {
+		if err := b.pod(fmt.Sprintf("web%d", k), "", ""); err != nil {
+			return err
+		}
+	}
+	if err := b.until(`[ $(ctr -n k8s.io containers ls -q | wc -l) -ge 4 ]`); err != nil {
+		return err
+	}
+	b.machine.cut()
+	if err := b.machine.boot(b.ctx); err != nil {
+		return err
+	}
+	if err := b.says(running(n)); err != nil {
+		return err
+	}
+	return b.whole(n)
+}
+
+// whole waits until a sandbox and a container of each of n pods run in the runtime and
+// nothing else does, and counts them as kept. Dead ones from before the boot may stay.
+func (b *box) whole(n int) error {
+	err := b.until(fmt.Sprintf(`t=$(ctr -n k8s.io tasks ls | grep -c RUNNING)
+[ $t = %d ] || { echo "$t tasks run"; false; }`, 2*n))
+	if err == nil {
+		b.kept += 2 * n
+	}
+	return err
+}
+
+// limits: a pod's limits are in the cgroup where that driver puts it, and its program is.
+func limits(version, driver string) func(b *box) error {
+	return func(b *box) error {
+		if err := b.runtime(version, driver); err != nil {
+			return err
+		}
+		if err := b.all("systemctl restart monopod").then(func() error {
+			const resources = "resources: {requests: {cpu: 100m, memory: 32Mi}, limits: {cpu: 200m, memory: 64Mi}}"
+			return b.pod("lim", "", resources)
+		}); err != nil {
+			return err
+		}
+		if err := b.says(running(1)); err != nil {
+			return err
+		}
+		path := "/sys/fs/cgroup/kubepods/burstable/pod*"
+		if driver == systemd {
+			path = "/sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod*.slice"
+		}
+		return b.all(fmt.Sprintf(`g=$(echo %s); [ $(cat $g/memory.max) = 67108864 ]; grep -qx '20000 100000' $g/cpu.max
+p=$(pgrep -f '^sh -c trap')
+grep -q "${g#/sys/fs/cgroup}/" /proc/$p/cgroup`, path)).err
+	}
+}
+
+// scenarios of the end-to-end tests that depend on cgroups, mounts and processes.
+var scenarios = []string{"StartsAPod", "TellsOfAnOOMKill", "RestartsACrashedContainer",
+	"LeavesPodsOnSIGTERM", "RecoversFromARuntimeCrash"}
+
+// stories runs scenarios of the end-to-end tests on containerds of their own.
+func stories(version, driver string) func(b *box) error {
+	return func(b *box) error {
+		names := scenarios
+		if driver == cgroupfs {
+			names = append(names[:len(names):len(names)], "PlacesPodsInCgroups", "EndsStraysWithTheCgroup")
+		}
+		out, err := b.machine.do(b.ctx, 12*time.Minute, fmt.Sprintf(`systemctl stop monopod containerd; cd /var/tmp
+export MONOPOD_BIN=/usr/bin/monopod MONOPOD_CACHE=/payload/cache MONOPOD_PROGRAMS=/payload/programs
+export MONOPOD_CGROUP_DRIVER=%s
+/payload/e2e.test -test.v -test.run '^TestMonopod$/^%s$/^(%s)$' >e2e.log 2>&1 || {
+	grep -v '^=== ' e2e.log | tail -n 80; false
+}
+grep -c '^        --- PASS' e2e.log; systemctl start containerd monopod`, driver, version, strings.Join(names, "|")))
+		if err == nil && out != fmt.Sprint(len(names)) {
+			err = fmt.Errorf("%s stories passed, want %d", out, len(names))
+		}
+		return err
+	}
+}

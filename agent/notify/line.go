@@ -1,0 +1,82 @@
+package notify
+
+import (
+	"fmt"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/status"
+)
+
+// words are how pods may be, in the order in which it is told.
+var words = []string{"running", "waiting", "succeeded", "failed", "refused", "unknown"}
+
+// wordOf says how a pod is. A refused one has failed, too, and no container yet: it is
+// admitted once the reason is gone.
+func wordOf(p *v1.Pod) string {
+	switch p.Status.Phase {
+	case v1.PodRunning:
+		return "running"
+	case v1.PodPending:
+		return "waiting"
+	case v1.PodSucceeded:
+		return "succeeded"
+	case v1.PodFailed:
+		if len(p.Status.ContainerStatuses) == 0 {
+			return "refused"
+		}
+		return "failed"
+	default:
+		return "unknown"
+	}
+}
+
+// Line says in one line how the pods are, such as "12 pods: 11 running, 1 waiting",
+// and behind it what is wrong with the runtime and the manifests.
+func Line(pods []*v1.Pod, runtime status.Runtime, m status.Manifests) string {
+	counts := map[string]int{}
+	for _, p := range pods {
+		counts[wordOf(p)]++
+	}
+	var parts []string
+	for _, word := range words {
+		if n := counts[word]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, word))
+		}
+	}
+	line := number(len(pods), "pod")
+	if len(parts) > 0 {
+		line += ": " + strings.Join(parts, ", ")
+	}
+	if n := errorsOf(m); n > 0 {
+		line += "; " + number(n, "problem") + " in manifests, see monopod ps"
+	}
+	if !runtime.Up {
+		line += "; runtime down: " + runtime.Error
+	}
+	return line
+}
+
+func number(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// errorsOf counts the problems of manifests that are not warnings.
+func errorsOf(m status.Manifests) (n int) {
+	count := func(all []status.Problem) {
+		for _, p := range all {
+			if !p.Warning {
+				n++
+			}
+		}
+	}
+	count(m.Problems)
+	for _, f := range m.Files {
+		count(f.Problems)
+	}
+	return n
+}
