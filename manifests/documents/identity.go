@@ -1,10 +1,8 @@
 package documents
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"hash/fnv"
 	"io"
 	"regexp"
@@ -115,9 +113,6 @@ func digest(text []byte, more ...string) string {
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
-
-// hashOf is the hex SHA-256 of a file's bytes.
-func hashOf(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
 
 // identify sets what the kubelet forces on every static pod. The uid is set.
 func identify(pod *v1.Pod, o Options) {
