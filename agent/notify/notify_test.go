@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,7 @@ import (
 type agent struct {
 	n *Notifier
 	*testing.T
+	mu      sync.Mutex // of what follows: both goroutines use it
 	sent    []string
 	missing error
 	line    string
@@ -29,13 +31,17 @@ type agent struct {
 	end     func()
 }
 
-func run(t *testing.T, test func(a *agent)) {
+func run(t *testing.T, test func(a *agent)) { runEach(t, 20*time.Second, test) }
+
+// runEach is run with another time between signs of life.
+func runEach(t *testing.T, every time.Duration, test func(a *agent)) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &agent{T: t, line: "1 pod", changes: make(chan struct{}, 1),
 			missing: errors.New("the manifests have not been read yet")}
-		a.n = &Notifier{Every: 20 * time.Second, Send: func(s string) { a.sent = append(a.sent, s) },
-			Started: func() error { return a.missing }, Status: func() string { return a.line },
-			Alive: func() bool { return !a.dead }, Changes: func() <-chan struct{} { return a.changes }}
+		a.n = &Notifier{Every: every, Send: func(s string) { a.set(func() { a.sent = append(a.sent, s) }) },
+			Started: func() (err error) { a.set(func() { err = a.missing }); return err },
+			Status:  func() (line string) { a.set(func() { line = a.line }); return line },
+			Alive:   func() (alive bool) { a.set(func() { alive = !a.dead }); return alive }, Changes: func() <-chan struct{} { return a.changes }}
 		ctx, cancel := context.WithCancel(t.Context())
 		a.end = func() { cancel(); synctest.Wait() }
 		go a.n.Run(ctx)
@@ -44,10 +50,17 @@ func run(t *testing.T, test func(a *agent)) {
 	})
 }
 
+// set changes or reads what both goroutines use.
+func (a *agent) set(do func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	do()
+}
+
 // after lets time pass; what was sent before it is forgotten.
 func (a *agent) after(d time.Duration) {
 	synctest.Wait()
-	a.sent = nil
+	a.set(func() { a.sent = nil })
 	time.Sleep(d)
 	synctest.Wait()
 }
@@ -63,7 +76,7 @@ func (a *agent) tells(want ...string) {
 func TestReadyOnceEverythingWasLookedAt(t *testing.T) {
 	run(t, func(a *agent) {
 		a.tells("STATUS=1 pod; the manifests have not been read yet")
-		a.missing = nil
+		a.set(func() { a.missing = nil })
 		a.after(time.Second)
 		a.tells("READY=1\nSTATUS=1 pod")
 		a.after(10 * time.Second)
@@ -79,17 +92,17 @@ func TestReadyInTimeWhateverIsMissing(t *testing.T) {
 		a.tells("WATCHDOG=1", "READY=1")
 		a.after(time.Second)
 		a.tells()
-		a.missing = nil // and what was missing is told for as long
+		a.set(func() { a.missing = nil }) // and what was missing is told for as long
 		a.after(time.Second)
 		a.tells("STATUS=1 pod")
 	})
 }
 
 func TestTheStatusIsToldWhenItChanges(t *testing.T) {
-	run(t, func(a *agent) {
-		a.missing, a.n.Every = nil, 0
+	runEach(t, 0, func(a *agent) {
+		a.set(func() { a.missing = nil })
 		a.after(5 * time.Second)
-		a.line = "2 pods:\nREADY=1"
+		a.set(func() { a.line = "2 pods:\nREADY=1" })
 		a.changes <- struct{}{}
 		a.tells()
 		a.after(time.Second)
@@ -102,14 +115,14 @@ func TestTheStatusIsToldWhenItChanges(t *testing.T) {
 
 func TestALoopThatIsStuckGivesNoSignOfLife(t *testing.T) {
 	run(t, func(a *agent) {
-		a.missing = nil
+		a.set(func() { a.missing = nil })
 		a.after(19 * time.Second)
 		a.after(time.Second)
 		a.tells("WATCHDOG=1")
-		a.dead = true
+		a.set(func() { a.dead = true })
 		a.after(time.Minute)
 		a.tells()
-		a.dead = false
+		a.set(func() { a.dead = false })
 		a.after(20 * time.Second)
 		a.tells("WATCHDOG=1")
 	})
@@ -128,15 +141,15 @@ func TestAReloadIsToldOnceReady(t *testing.T) {
 		a.after(time.Second)
 		a.n.Reloading()()
 		a.tells()
-		a.missing = nil
+		a.set(func() { a.missing = nil })
 		a.after(time.Second)
-		a.sent = nil
+		a.set(func() { a.sent = nil })
 		done := a.n.Reloading()
 		const want = "RELOADING=1\nMONOTONIC_USEC="
 		if len(a.sent) != 1 || !strings.HasPrefix(a.sent[0], want) || a.sent[0] == want+"0" {
 			a.Errorf("sent %q", a.sent)
 		}
-		a.sent = nil
+		a.set(func() { a.sent = nil })
 		done()
 		a.tells("READY=1")
 	})
