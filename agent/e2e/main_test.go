@@ -104,6 +104,7 @@ func scenarios() []scenario {
 		{"UpdatesWait", updatesWait},
 		{"RollsBack", rollsBack},
 		{"ChangesInPlace", changesInPlace},
+		{"LeavesAlone", leavesAlone},
 		{"LeavesAnUnchangedPod", leavesAnUnchangedPod},
 		{"RemovesADeletedPod", removesADeletedPod},
 		{"RunsGoodBesideBad", runsGoodBesideBad},

@@ -96,6 +96,13 @@ func takesPodsFromAURL(w *world) {
 		return nil
 	})
 	w.running("a")
+	p.give(200, "apiVersion: v1\nkind: PodList\nitems: []\n")
+	w.until("a is gone", func() error {
+		if n := len(w.sandboxes("a")); n > 0 {
+			return fmt.Errorf("%d sandboxes", n)
+		}
+		return nil
+	})
 }
 
 // runsWorkloads: a Deployment is its one pod, and what it writes to its claim outlives it.

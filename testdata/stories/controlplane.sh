@@ -87,7 +87,7 @@ says "etcd" monopod ps -A
 [ "$(monopod ps -n "$NS" -o name | sort | head -n 1)" = "$NS/etcd" ] || fail "$(monopod ps -o name)"
 
 # An update as kubeadm does it: the new manifest takes the place of the old one.
-sed 's/cpu: 10m/cpu: 20m/' "$MANIFESTS/etcd.yaml" | put etcd.yaml
+sed 's/^spec:$/spec:\n  hostname: etcd-new/' "$MANIFESTS/etcd.yaml" | put etcd.yaml
 until_true eval '[ "$(wc -l <"$DIR/data/etcd")" -ge 2 ]'
 monopod wait -n "$NS" etcd --timeout 60s
 
