@@ -36,6 +36,11 @@ func (s *Facts) change() (v update.Verdict) {
 	return v
 }
 
+// Accepting reports whether the desired version is not accepted yet, and will be in place.
+func (s *Facts) Accepting() bool {
+	return s.Pod != nil && s.accepted() != nil && s.change().Kind < update.Replace
+}
+
 // ByAccepted lets the pod go by its accepted version for as long as the desired one
 // cannot be saved, which failed a moment ago: nothing may come before that.
 func (s *Facts) ByAccepted() {

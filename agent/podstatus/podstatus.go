@@ -150,6 +150,7 @@ func (b *statusBuilder) observed(c *v1.Container, n *pleg.Container, last *v1.Co
 	case n.Running():
 		st.State.Running = &v1.ContainerStateRunning{StartedAt: Seconds(n.Started)}
 		*st.Started, st.Ready = b.s.Health(c, n)
+		st.Ready = st.Ready && !n.Outdated                                                 // it is about to restart as its next version
 		st.Ready = st.Ready && (podspec.Restartable(c) || !podspec.IsInit(b.s.Pod.Pod, c)) // an init container is ready once it has succeeded
 	case n.State == rt.ContainerState_CONTAINER_CREATED:
 		st.State.Waiting = &v1.ContainerStateWaiting{}

@@ -17,10 +17,13 @@ import (
 const AnnHash = "kubernetes.io/config.hash"
 
 // hashRunning returns the hash of the version of a reported pod whose containers are
-// there, "" if none are.
+// there, "" if none are or they are being resized.
 func hashRunning(p *v1.Pod) string {
 	there := func(c v1.ContainerStatus) bool { return c.ContainerID != "" }
 	s := &p.Status
+	if slices.ContainsFunc(s.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodResizeInProgress && c.Status == v1.ConditionTrue }) {
+		return ""
+	}
 	if s.Phase == v1.PodRunning || s.Phase == v1.PodSucceeded ||
 		slices.ContainsFunc(s.InitContainerStatuses, there) || slices.ContainsFunc(s.ContainerStatuses, there) {
 		return cmp.Or(p.Annotations[AnnHash], string(p.UID))

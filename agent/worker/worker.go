@@ -210,7 +210,9 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	w.takeRestartRequests(&s)
 	w.probe(&s)
 	p := plan.Make(s)
-	w.report.report(&s, &p)
+	if !s.Accepting() { // what is reported is accepted
+		w.report.report(&s, &p)
+	}
 	w.RecordBackOffs(&s, &p)
 	w.recordNetwork(&s, &p)
 	w.report.state(ctx, &s)
