@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -75,24 +74,6 @@ type Agent struct {
 
 	reloader *reload.Reloader // nil: the settings are read once
 }
-
-// Options configures an agent beyond its settings.
-type Options struct {
-	Version string
-	Log     *slog.Logger   // nil: slog's default
-	Level   *slog.LevelVar // follows the setting logLevel; nil: none
-	Reread  *Reread        // nil: the settings are read once
-
-	Name func(setting string) string // what errors call a setting; nil: by its field
-
-	CollectEvery time.Duration // between two looks whether images must go; 0: the default of package image
-}
-
-// Reread configures how settings are read again while the agent runs.
-type Reread = reload.Reread
-
-// SettingsError is about settings with which no agent can start.
-type SettingsError = server.SettingsError
 
 // New checks the settings, locks the root dir and binds the endpoints. once makes
 // an agent for a single run of given pods; nil: it keeps the pods of the manifests

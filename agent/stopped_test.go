@@ -237,7 +237,7 @@ func TestAStoppedPodHoldsNoAllocation(t *testing.T) {
 	})
 }
 
-// While a stopped pod's containers still run, nobody gets what they have.
+// While a stopped pod's containers still run, no other pod gets what they have.
 func TestAStoppingPodHoldsItsAllocation(t *testing.T) {
 	liveOn(t, func(f *node.Facts) { f.Allocatable = amounts("cpu", "2", "pods", "110") }, func(r *rig) {
 		r.Program("c", modelPrograms["stubborn"]...)

@@ -116,3 +116,47 @@ func (l *syncLoop) replaceObjects(all []*manifests.Object) bool {
 	}
 	return true
 }
+
+// handleStates records what workers have reported by now: what many of them free is
+// given away once.
+func (l *syncLoop) handleStates(now worker.State) {
+	l.handleState(now)
+	for range len(l.workers) {
+		select {
+		case now := <-l.shared.States:
+			l.handleState(now)
+		default:
+			return
+		}
+	}
+}
+
+// handleState records the state that a worker reports. A state of an earlier update
+// is ignored.
+func (l *syncLoop) handleState(now worker.State) {
+	w := l.workers[now.Key]
+	if w == nil || w.update.Generation != now.Generation {
+		return
+	}
+	if !now.Gone {
+		l.rolled.Saw(w.update.Pod, now.Health)
+		w.prepared, w.unmade, w.lasting = now.Prepared, now.Unmade, w.lasting || now.Waits
+		if w.update.Next != nil && (now.Prepared || now.Unmade || now.Ended) {
+			l.due = append(l.due, now.Key)
+		}
+		if now.Cleared {
+			l.setReady(now.Key, w, now.Ready && (w.update.Next == nil || w.lasting))
+			l.table.Update(now.Key, w.update.Halted.Reason == "" || now.Halted, now.Ended)
+		}
+		return
+	}
+	l.worked = true
+	w.stop()
+	l.setReady(now.Key, w, false)
+	delete(l.workers, now.Key)
+	delete(l.seen.Pods, now.Key)
+	l.table.Remove(now.Key)
+	l.stale = l.stale || !l.isDesired(now.Key) // its file is reported until then
+	l.refused[now.Key] = true                  // a version that waits is reported by the loop from now on
+	l.order.Renew(now.Key)
+}

@@ -24,6 +24,24 @@ import (
 	"monopod/agent/update"
 )
 
+// Options configures an agent beyond its settings.
+type Options struct {
+	Version string
+	Log     *slog.Logger   // nil: slog's default
+	Level   *slog.LevelVar // follows the setting logLevel; nil: none
+	Reread  *Reread        // nil: the settings are read once
+
+	Name func(setting string) string // what errors call a setting; nil: by its field
+
+	CollectEvery time.Duration // between two looks whether images must go; 0: the default of package image
+}
+
+// Reread configures how settings are read again while the agent runs.
+type Reread = reload.Reread
+
+// SettingsError is about settings with which no agent can start.
+type SettingsError = server.SettingsError
+
 // newHosts returns what names pods in the hosts files of each other.
 func (a *Agent) newHosts(m *node.Node, former []*checkpoint.Checkpoint) *podhosts.Keeper {
 	return podhosts.New(podhosts.Config{Store: a.store, Root: a.cfg.Root, Host: m.Now, Suffix: settings.NameSuffix(a.cfg),

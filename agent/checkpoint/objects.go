@@ -30,7 +30,6 @@ type storedObject struct {
 // Objects reads the ConfigMaps and Secrets. An unusable one is logged and ignored; what is
 // said of it quotes nothing.
 func (r *Root) Objects(log *slog.Logger) []*manifests.Object {
-	_ = status.RemoveTemps(r.Path(objectsDir)) // one that stays does no harm
 	paths, _ := filepath.Glob(r.Path(objectsDir, "*.json"))
 	var all []*manifests.Object
 	for _, path := range paths {

@@ -78,6 +78,9 @@ func OpenRoot(dir string) (_ *Root, err error) {
 	if err = r.takeLock(); err != nil {
 		return nil, err
 	}
+	for _, at := range []string{"", objectsDir, updatesDir} {
+		_ = status.RemoveTemps(r.Path(at)) // one that stays does no harm but to the disk
+	}
 	r.Instance, err = readInstance(r.Path("instance"))
 	return r, err
 }

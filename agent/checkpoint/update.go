@@ -1,8 +1,6 @@
 package checkpoint
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +17,9 @@ import (
 	"monopod/manifests"
 )
 
+// updatesDir holds the records of updates, a file for each pod name.
+const updatesDir = "updates"
+
 // Update is the record of an update that may be, or was, rolled back. It is written
 // before the former version stops, and removed once the new one is healthy, or the pod
 // is removed.
@@ -34,8 +35,7 @@ type Update struct {
 
 // updateFile is the file of a pod name's record: names may be longer than those of files.
 func (r *Root) updateFile(key manifests.Key) string {
-	sum := sha256.Sum256([]byte(key.String()))
-	return r.Path("updates", hex.EncodeToString(sum[:16])+".json")
+	return r.Path(updatesDir, sum([]byte(key.String()))[:32]+".json")
 }
 
 // SaveUpdate writes the record of a pod name to disk, synced; nil removes it.
@@ -63,7 +63,7 @@ func (r *Root) SaveUpdate(key manifests.Key, u *Update) error {
 // Updates reads all these records. An unusable one is logged and left out: that update
 // is not rolled back.
 func (r *Root) Updates(log *slog.Logger) []*Update {
-	entries, err := os.ReadDir(r.Path("updates"))
+	entries, err := os.ReadDir(r.Path(updatesDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		log.Error("records of updates are unreadable; ignoring them", "err", err)
 	}
@@ -72,7 +72,7 @@ func (r *Root) Updates(log *slog.Logger) []*Update {
 		if !strings.HasSuffix(e.Name(), ".json") {
 			continue
 		}
-		file := r.Path("updates", e.Name())
+		file := r.Path(updatesDir, e.Name())
 		u, err := readUpdate(file)
 		if err != nil {
 			log.Error("record of an update is unusable; ignoring it", "file", file, "err", err)

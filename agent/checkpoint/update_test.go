@@ -62,3 +62,27 @@ func TestAnUnusableRecordOfAnUpdateIsIgnored(t *testing.T) {
 		}
 	}
 }
+
+// What a killed agent was writing holds a pod's variables, or who is held: it goes with
+// the next start.
+func TestFilesThatWereBeingWrittenGo(t *testing.T) {
+	dir := t.TempDir()
+	for _, at := range []string{"updates", "objects", "."} {
+		if err := os.MkdirAll(filepath.Join(dir, at), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, at, ".tmp-1"), []byte("secret"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for _, at := range []string{"updates", "objects", "."} {
+		if left, _ := filepath.Glob(filepath.Join(dir, at, ".tmp-*")); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	}
+}

@@ -159,10 +159,10 @@ func (g *Set) Running() map[string]plan.Pull {
 func (g *Set) progress(f *fetch) plan.Pull {
 	for _, i := range f.wanted {
 		if p, ok := g.Images.Progress(i.Name); ok {
-			if p.Begun.IsZero() {
+			if p.Started.IsZero() {
 				return plan.Pull{Image: i.Name, Queued: true, Since: f.since}
 			}
-			return plan.Pull{Image: i.Name, Queued: false, Since: p.Begun}
+			return plan.Pull{Image: i.Name, Queued: false, Since: p.Started}
 		}
 	}
 	return plan.Pull{Image: f.wanted[0].Name, Queued: false, Since: f.since}

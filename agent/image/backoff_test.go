@@ -162,10 +162,10 @@ func TestProgressOfAPull(t *testing.T) {
 			all.Go(func() { _, _, _ = p.Pull(t.Context(), Request{Pod: "u", Image: image}) })
 			time.Sleep(time.Second)
 		}
-		if at, ok := p.Progress("img:1"); !ok || !at.Begun.Equal(start) {
+		if at, ok := p.Progress("img:1"); !ok || !at.Started.Equal(start) {
 			t.Errorf("the first: %v %v", at, ok)
 		}
-		if at, ok := p.Progress("img"); !ok || !at.Begun.IsZero() {
+		if at, ok := p.Progress("img"); !ok || !at.Started.IsZero() {
 			t.Errorf("one that waits for others: %v %v", at, ok)
 		}
 		all.Wait()

@@ -81,7 +81,7 @@ func (p *Puller) run(ctx context.Context, w *pull, ref string, sandbox *rt.PodSa
 	image, err := p.inTurn(ctx, w, ref, sandbox)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	w.ref, w.err, w.took = image, err, time.Since(w.progress.Begun)
+	w.ref, w.err, w.took = image, err, time.Since(w.progress.Started)
 	delete(p.pulls, ref)
 	close(w.done)
 }
@@ -99,7 +99,7 @@ func (p *Puller) inTurn(ctx context.Context, w *pull, ref string, sandbox *rt.Po
 		return "", err
 	}
 	p.mu.Lock()
-	w.progress.Begun = time.Now()
+	w.progress.Started = time.Now()
 	p.mu.Unlock()
 	return p.tryAll(ctx, ref, w.auths, sandbox)
 }

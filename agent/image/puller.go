@@ -137,7 +137,7 @@ func (p *Puller) Pull(ctx context.Context, r Request) (*rt.Image, string, error)
 	}
 	if r.Done != nil {
 		all := time.Since(asked)
-		r.Done(img, min(time.Since(w.progress.Begun), all), all)
+		r.Done(img, min(time.Since(w.progress.Started), all), all)
 	}
 	if p.pulled != nil {
 		w.told.Do(func() { p.pulled(w.took, img.GetSize()) })
@@ -161,7 +161,7 @@ func inspection(ctx context.Context, name string, err error) error {
 
 // Progress is how far a pull is.
 type Progress struct {
-	Begun time.Time // when it started; zero: it waits for other pulls
+	Started time.Time // when it started; zero: it waits for other pulls
 }
 
 // Progress returns how far the pull of an image is, false when none is under way.

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -36,11 +38,6 @@ func (s *Facts) change() (v update.Verdict) {
 	return v
 }
 
-// Accepting reports whether the desired version is not accepted yet, and will be in place.
-func (s *Facts) Accepting() bool {
-	return s.Pod != nil && s.accepted() != nil && s.change().Kind < update.Replace
-}
-
 // ByAccepted lets the pod go by its accepted version for as long as the desired one
 // cannot be saved, which failed a moment ago: nothing may come before that.
 func (s *Facts) ByAccepted() {
@@ -68,6 +65,14 @@ func (s *Facts) planChange(p *Plan) bool {
 	v := s.change()
 	p.then(Action{Do: DoUpdate, UID: string(s.Pod.UID), Change: &v, Hooked: s.hookedBefore(was.Pod), Reason: v.Summary()})
 	return true
+}
+
+// Accepts reports whether the plan accepts a version in place: until that is done the
+// containers are of the one before.
+func (p *Plan) Accepts() bool {
+	return slices.ContainsFunc(p.Steps, func(step []Action) bool {
+		return slices.ContainsFunc(step, func(a Action) bool { return a.Do == DoUpdate })
+	})
 }
 
 // hookedBefore returns the containers that run without a postStart hook and have one in

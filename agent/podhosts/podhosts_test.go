@@ -204,7 +204,7 @@ func TestANewAddressStaysUntilItIsReported(t *testing.T) {
 	}
 }
 
-// A container that can take a lease lets nobody wait.
+// A container that can take a lease keeps no other waiting.
 func TestALeasedFileIsTriedAgain(t *testing.T) {
 	r := newRig(t, t.TempDir())
 	path := r.starts(r.runs("web", "10.1.0.2"))

@@ -2,6 +2,8 @@ package worker
 
 import (
 	"context"
+	"maps"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -58,4 +60,37 @@ func (r *reporter) send(ctx context.Context, now State) {
 		r.sent = now
 	case <-ctx.Done():
 	}
+}
+
+// Update is the desired state of a worker's pod.
+type Update struct {
+	Pod        *manifests.Pod // nil: everything of it must go
+	Next       *manifests.Pod // is prepared while Pod runs; nil: none
+	Refused    string         // why another version has no place on the node; "": none waits for that
+	Told       string         // what else there is to say of Pod; "": nothing
+	Gated      string         // why Next must not start, or without Next why Pod is not removed yet; "": nothing keeps it
+	Halted     plan.Waiting   // why nothing of Pod is to run though it stays; zero: it runs
+	Generation uint64         // counts the updates of all workers; States repeat it
+	Read       time.Time      // when this version was first read; zero: not known
+}
+
+// switchTo forgets the state of another update.
+func (w *Worker) switchTo(u Update) {
+	if w.current == u {
+		return
+	}
+	former, halted := w.current.Pod, w.current.Halted
+	w.current = u
+	w.retryAt = time.Time{} // one that outlives its timer would never end
+	w.fetches.Become(w.next.follow(u))
+	if former != nil && manifests.Same(former, u.Pod) && halted == u.Halted {
+		return // only what waits is another
+	}
+	w.start.made, w.report.start = nil, time.Time{}
+	if former == nil || u.Pod == nil || former.UID != u.Pod.UID {
+		w.hooks.forget(nil)
+	}
+	maps.DeleteFunc(w.failures, func(key string, _ plan.Failure) bool {
+		return former != nil && plan.OfDesired(key, former)
+	})
 }

@@ -67,7 +67,7 @@ func TestObjectsAreReadAndChecked(t *testing.T) {
 		{"a key without content", secret("type: kubernetes.io/ssh-auth", "stringData: {ssh-privatekey: ''}"), "1:1 data: a Secret of type kubernetes.io/ssh-auth needs the key ssh-privatekey"},
 		{"half a certificate", secret("type: kubernetes.io/tls", "stringData: {tls.crt: ''}"), "1:1 data: a Secret of type kubernetes.io/tls needs the key tls.key"},
 		{"a certificate", secret("type: kubernetes.io/tls", "stringData: {tls.crt: '', tls.key: ''}"), secret1},
-		{"a token of nobody's", secret("type: kubernetes.io/service-account-token"), "3:1 metadata.annotations: a Secret of type kubernetes.io/service-account-token needs the annotation kubernetes.io/service-account.name"},
+		{"a token without an account", secret("type: kubernetes.io/service-account-token"), "3:1 metadata.annotations: a Secret of type kubernetes.io/service-account-token needs the annotation kubernetes.io/service-account.name"},
 		{"a type of one's own", secret("type: mine", "data: {}"), secret1},
 	}
 	for _, row := range rows {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"monopod/agent/e2e/rig"
@@ -277,30 +276,5 @@ func limits(version, driver string) func(b *box) error {
 		return b.all(fmt.Sprintf(`g=$(echo %s); [ $(cat $g/memory.max) = 67108864 ]; grep -qx '20000 100000' $g/cpu.max
 p=$(pgrep -f '^sh -c trap')
 grep -q "${g#/sys/fs/cgroup}/" /proc/$p/cgroup`, path)).err
-	}
-}
-
-// scenarios of the end-to-end tests that depend on cgroups, mounts and processes.
-var scenarios = []string{"StartsAPod", "TellsOfAnOOMKill", "RestartsACrashedContainer",
-	"LeavesPodsOnSIGTERM", "RecoversFromARuntimeCrash"}
-
-// stories runs scenarios of the end-to-end tests on containerds of their own.
-func stories(version, driver string) func(b *box) error {
-	return func(b *box) error {
-		names := scenarios
-		if driver == cgroupfs {
-			names = append(names[:len(names):len(names)], "PlacesPodsInCgroups", "EndsStraysWithTheCgroup")
-		}
-		out, err := b.machine.do(b.ctx, 12*time.Minute, fmt.Sprintf(`systemctl stop monopod containerd; cd /var/tmp
-export MONOPOD_BIN=/usr/bin/monopod MONOPOD_CACHE=/payload/cache MONOPOD_PROGRAMS=/payload/programs
-export MONOPOD_CGROUP_DRIVER=%s
-/payload/e2e.test -test.v -test.run '^TestMonopod$/^%s$/^(%s)$' >e2e.log 2>&1 || {
-	grep -v '^=== ' e2e.log | tail -n 80; false
-}
-grep -c '^        --- PASS' e2e.log; systemctl start containerd monopod`, driver, version, strings.Join(names, "|")))
-		if err == nil && out != fmt.Sprint(len(names)) {
-			err = fmt.Errorf("%s stories passed, want %d", out, len(names))
-		}
-		return err
 	}
 }
