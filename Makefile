@@ -1,5 +1,6 @@
 # make demo    see monopod at work on a private containerd (root; Debian or Ubuntu with Go)
 # make test    everything that must pass: lint, unit, e2e (root)
+# make arm64   the tests of what computes, and the binary itself, on an emulated arm64 (root)
 # make golden  compare pods with those of a kubelet (root; also a part of make test)
 # make bench   measure monopod beside bare CRI calls (root)
 # make model   random walks through what may happen to an agent: SEED=7 STEPS=100000
@@ -23,13 +24,13 @@ NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 # and 0.5 MB less. The runtime's gRPC has an HTTP/2 of its own.
 RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithttp2 -ldflags "-s -w"
 
-.PHONY: build test lint unit e2e golden bench model fuzz scale demo deb vm test-vm vm-deps deps root cc packages clean
+.PHONY: build test lint unit arm64 e2e golden bench model fuzz scale demo deb vm test-vm vm-deps deps root cc emulator packages clean
 .NOTPARALLEL:
 
 build:
 	$(RELEASE) -o bin/monopod .
 
-test: lint unit e2e
+test: lint unit arm64 e2e
 
 lint:
 	@echo "== gofmt"
@@ -62,6 +63,17 @@ endef
 # packages run side by side. The limit is for a machine with other work to do.
 unit: cc
 	go test -race -cpu 1 -timeout 30m ./...
+
+# What computes and reads files; what asks the kernel for more is not emulated, and is
+# tested on the machine's own kind.
+PURE := ./agent/podspec ./agent/checkpoint ./agent/rollback ./agent/hold ./agent/window ./agent/elide ./agent/safefile \
+	./manifests/decode ./manifests/documents ./manifests/poduid ./cgroups
+arm64: emulator
+	GOARCH=arm64 $(RELEASE) -o bin/monopod-arm64 .
+	qemu-aarch64 bin/monopod-arm64 version
+	qemu-aarch64 bin/monopod-arm64 validate testdata/manifests/web.yaml
+	GOARCH=arm64 CGO_ENABLED=0 go test -exec qemu-aarch64 $(PURE)
+	GOARCH=arm64 CGO_ENABLED=0 go test -exec qemu-aarch64 -run '^Test(Plan|Status)' ./agent
 
 e2e: deps
 	go test -tags e2e -count=1 -v -timeout 40m ./agent/e2e/... ./cgroups
@@ -151,6 +163,12 @@ cc:
 	@need=(); \
 	command -v cc >/dev/null || command -v gcc >/dev/null || need+=(gcc libc6-dev); \
 	if [ $${#need[@]} -gt 0 ] && [ "$$(id -u)" != 0 ]; then echo "no C compiler for go test -race: install gcc and libc6-dev"; exit 1; fi; \
+	$(call install,$${need[*]})
+
+emulator:
+	@need=(); \
+	command -v qemu-aarch64 >/dev/null || need+=(qemu-user); \
+	if [ $${#need[@]} -gt 0 ] && [ "$$(id -u)" != 0 ]; then echo "no emulator for arm64: install qemu-user"; exit 1; fi; \
 	$(call install,$${need[*]})
 
 install = if [ -n "$(1)" ]; then echo "installing $(1)"; apt-get update -q; \
