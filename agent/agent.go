@@ -156,6 +156,7 @@ func (a *Agent) listen(name func(string) string) (*server.Server, error) {
 	return server.Listen(server.Config{
 		Listen:  a.cfg.Listen,
 		Socket:  a.cfg.Socket,
+		Held:    a.sync.holds.Held,
 		Access:  who,
 		Store:   a.store,
 		PodLogs: a.cfg.PodLogs,

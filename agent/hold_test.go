@@ -8,8 +8,13 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"monopod/agent/checkpoint"
+	"monopod/agent/cli/client"
 	"monopod/agent/config"
+	"monopod/agent/status"
+	"monopod/cri/critest"
 	"monopod/manifests"
 )
 
@@ -324,4 +329,30 @@ func TestAHoldThatMeansNothingIsRefused(t *testing.T) {
 			t.Error("a pod that is not there is held")
 		}
 	})
+}
+
+func TestAServedPodSaysThatItIsHeld(t *testing.T) {
+	folder := t.TempDir()
+	noErr(t, os.WriteFile(filepath.Join(folder, "a.yaml"), []byte(manifest("a", "img")), 0o600))
+	r := critest.Start(t)
+	r.AddImage("img")
+	w := read(t, r, t.TempDir(), folder)
+	w.run("default/a-n/c")
+	owner := w.Agent.owner()
+	ask := func(request string) {
+		t.Helper()
+		noErr(t, owner[request].Do(t.Context(), podKey("a"), url.Values{"reason": {"audit"}}))
+	}
+	says := func(want string) {
+		t.Helper()
+		var list v1.PodList
+		noErr(t, client.GetJSON(t.Context(), w.cfg.Socket, "/pods", &list))
+		if got := list.Items[0].Annotations[status.AnnHeld]; got != want {
+			t.Errorf("the pod says %q, want %q", got, want)
+		}
+	}
+	ask("hold")
+	says("held: audit")
+	ask("release")
+	says("")
 }

@@ -123,6 +123,18 @@ func (s *Store) State() State {
 	return out
 }
 
+// Held says why and until when a pod, by its key, or for "" the node is held; "": it is not.
+func (s *Store) Held(pod string) string {
+	now := s.State()
+	if pod == "" && now.Node != nil {
+		return now.Node.Text()
+	}
+	if h, held := now.Held[pod]; held {
+		return h.Text()
+	}
+	return ""
+}
+
 // Change replaces the record, on disk first. If the disk does not take it, nothing changes.
 func (s *Store) Change(with func(*State)) error {
 	s.mu.Lock()

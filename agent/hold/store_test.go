@@ -42,3 +42,20 @@ func TestAHoldIsOverAfterItsTime(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+func TestAStoreSaysWhatIsHeldUntilWhen(t *testing.T) {
+	s := &Store{}
+	if err := s.Change(func(now *State) {
+		now.Held["default/web"] = s.Hold("audit", 0)
+		node := s.Hold("", time.Hour)
+		now.Node = &node
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"default/web": "held: audit", "default/other": "", "": s.State().Node.Text()}
+	for pod, text := range want {
+		if got := s.Held(pod); got != text {
+			t.Errorf("%q: %q, want %q", pod, got, text)
+		}
+	}
+}

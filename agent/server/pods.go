@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/elide"
 	"monopod/agent/status"
@@ -69,6 +70,7 @@ func (s *Server) list(w http.ResponseWriter, n int, pod func(k int) *v1.Pod) {
 func (s *Server) shown(p *v1.Pod, local bool) *v1.Pod {
 	c := *p
 	c.APIVersion, c.Kind = "", ""
+	s.markHeld(&c.ObjectMeta, p.Namespace+"/"+p.Name)
 	if !local {
 		c.Status = elideStatus(p, s.config.Events.Secrets(p))
 		c.Spec.InitContainers = elideContainers(c.Spec.InitContainers)
@@ -139,10 +141,27 @@ func (s *Server) node(local bool, w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the node was not looked at yet", http.StatusServiceUnavailable)
 		return
 	}
+	writeJSON(w, s.shownNode(n, local))
+}
+
+// shownNode is shown for the node.
+func (s *Server) shownNode(n *v1.Node, local bool) *v1.Node {
+	c := *n
+	s.markHeld(&c.ObjectMeta, "")
 	if !local {
-		c := *n
 		c.Status.NodeInfo.MachineID, c.Status.NodeInfo.SystemUUID = "", ""
-		n = &c
 	}
-	writeJSON(w, n)
+	return &c
+}
+
+// markHeld says in the annotations of a pod, or for "" of the node, that it is held now.
+// A hold ends by itself, without another report.
+func (s *Server) markHeld(m *metav1.ObjectMeta, pod string) {
+	if s.config.Held == nil {
+		return
+	}
+	if text := s.config.Held(pod); text != "" {
+		m.Annotations = maps.Clone(m.Annotations)
+		metav1.SetMetaDataAnnotation(m, status.AnnHeld, text)
+	}
 }

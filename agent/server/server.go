@@ -44,6 +44,9 @@ type Config struct {
 	// Forget lets a pod go that no manifest gives any more, and returns when
 	// that is sure to happen. Errors may be a *status.Refusal.
 	Forget func(ctx context.Context, namespace, pod string) (*status.Forgotten, error)
+	// Held says why and until when a pod, "namespace/name", or for "" the node is left as it
+	// is; "": it is not. nil: nothing is.
+	Held func(pod string) string
 	// Owner are the other requests that change something, by the first part of their paths.
 	Owner map[string]Request
 

@@ -86,6 +86,10 @@ const ReasonStopped = "Stopped"
 // its status, as a JSON list of lines.
 const AnnProblems = "monopod.problems"
 
+// AnnHeld is the annotation of a pod or node that is served while the owner holds it: why,
+// and until when.
+const AnnHeld = "monopod.held"
+
 // SetProblems makes the pod's annotation say the lines; without any it has none.
 func SetProblems(p *v1.Pod, lines []string) {
 	_, had := p.Annotations[AnnProblems]

@@ -66,7 +66,7 @@ func (c *comparison) uids(p place) {
 
 // ours are the annotations that the agent sets.
 var ours = []string{"kubernetes.io/config.hash", "kubernetes.io/config.source", "kubernetes.io/config.seen",
-	"kubernetes.io/config.mirror", status.AnnProblems}
+	"kubernetes.io/config.mirror", status.AnnProblems, status.AnnHeld}
 
 // atCreation are the beginnings of annotations that runtimes and their network plugins
 // read when they create a sandbox or a container: a running one does not follow them.

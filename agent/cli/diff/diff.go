@@ -82,6 +82,7 @@ func compare(has *v1.Pod, desired *manifests.Pod, file, policy string) Pod {
 	}
 	has = has.DeepCopy()
 	delete(has.Annotations, status.AnnProblems)
+	delete(has.Annotations, status.AnnHeld)
 	same := manifests.Restored(has) == desired.Digest
 	v := update.Compare(has, desired.Pod)
 	kind := update.Plan(v, same, update.PolicyOf(has, desired.Pod, policy))

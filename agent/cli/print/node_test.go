@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/cli/clitest"
+	"monopod/agent/status"
 )
 
 func TestNodeWords(t *testing.T) {
@@ -30,5 +31,12 @@ func TestNodeWords(t *testing.T) {
 		if got := NodeWords(node, clitest.Now); !slices.Equal(got, row.want) {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)
 		}
+	}
+}
+
+func TestAHeldNodeSaysSo(t *testing.T) {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{status.AnnHeld: "held: audit\nnow"}}}
+	if got, want := NodeWords(node, clitest.Now), []string{"node: held: audit now: no pod is started, updated or removed"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

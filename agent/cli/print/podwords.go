@@ -40,6 +40,9 @@ func podWords(p *v1.Pod) []string {
 		}
 	}
 	words = append(words, status.ProblemsOf(p)...)
+	if held := p.Annotations[status.AnnHeld]; held != "" && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, held) }) {
+		words = append(words, held)
+	}
 	for k := range words {
 		words[k] = OneLine(words[k])
 	}

@@ -71,3 +71,14 @@ func TestOneCauseOfAPodIsOneLine(t *testing.T) {
 		}
 	}
 }
+
+func TestAHeldPodSaysSoOnce(t *testing.T) {
+	p := v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Annotations: map[string]string{status.AnnHeld: "held: audit"}}}
+	if got, want := PodWords([]v1.Pod{p}), []string{"default/web: held: audit"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	status.SetProblems(&p, []string{"update waits: held: audit; locked by its workload: /run/lock"})
+	if got, want := PodWords([]v1.Pod{p}), []string{"default/web: update waits: held: audit; locked by its workload: /run/lock"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
