@@ -4,29 +4,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
+	"monopod/agent/objects"
 	"monopod/agent/status"
 	"monopod/manifests"
 )
 
-// forget accepts by hand that a pod without a manifest is to go. It returns when the
-// removal is recorded on disk. Errors are *status.Refusal, or those of ctx and of a
-// disk that takes no record.
-func (a *Agent) forget(ctx context.Context, namespace, pod string) (*status.Forgotten, error) {
-	key := manifests.Key{Namespace: namespace, Name: pod}
-	err := a.source.Forget(ctx, key)
+// forget accepts by hand that a pod, or an object such as configmap/app, without a manifest
+// is to go. It returns when the removal is recorded on disk. Errors are *status.Refusal, or
+// those of ctx and of a disk that takes no record.
+func (a *Agent) forget(ctx context.Context, namespace, name string) (*status.Forgotten, error) {
+	kind, key := "pod", manifests.Key{Namespace: namespace, Name: name}
+	done, err := &status.Forgotten{Pod: key.String()}, error(nil)
+	if word, object, is := strings.Cut(name, "/"); is {
+		of := objects.KeyOf(word, namespace, object)
+		kind, key.Name, done = word, object, &status.Forgotten{Object: of.String()}
+		err = a.source.ForgetObject(ctx, of)
+	} else {
+		err = a.source.Forget(ctx, key)
+	}
 	var wanted *manifests.WantedError
 	switch {
 	case err == nil:
-		a.log.Info("pod forgotten by request; it is removed", "pod", key.String())
-		return &status.Forgotten{Pod: key.String()}, nil
+		a.log.Info(kind+" forgotten by request; it is removed", kind, key.String())
+		return done, nil
 	case errors.As(err, &wanted):
-		return nil, &status.Refusal{Why: fmt.Sprintf("pod %s is not forgotten: %v", key, err)}
+		return nil, &status.Refusal{Why: fmt.Sprintf("%s %s is not forgotten: %v", kind, key, err)}
 	case errors.Is(err, manifests.ErrUnknown):
-		if _, reported := a.store.Pod(key.String()); reported {
+		if _, reported := a.store.Pod(key.String()); reported && kind == "pod" {
 			return nil, &status.Refusal{Why: fmt.Sprintf("pod %s is being removed", key)}
 		}
-		return nil, &status.Refusal{Unknown: true, Why: fmt.Sprintf("there is no pod %s", key)}
+		return nil, &status.Refusal{Unknown: true, Why: fmt.Sprintf("there is no %s %s", kind, key)}
 	}
 	return nil, err
 }

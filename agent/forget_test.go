@@ -231,3 +231,36 @@ func TestARecordOfTheFolderThatIsNoUseIsNone(t *testing.T) {
 		}
 	}
 }
+
+func TestAConfigMapWhoseFolderIsAwayIsForgotten(t *testing.T) {
+	r, root, folder := critest.Start(t), t.TempDir(), newAway(t, "a")
+	r.AddImage("img:1")
+	noErr(t, os.WriteFile(filepath.Join(folder.disk, "m.yaml"), []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n"), 0o600))
+	w := read(t, r, root, folder.link)
+	w.run("default/a-n/c")
+	const name = "configmap/app"
+	if _, err := w.forget(t.Context(), "default", name); err == nil || !strings.HasPrefix(err.Error(), "configmap default/app is not forgotten: its manifest is ") {
+		t.Errorf("%v", err)
+	}
+	w.stop()
+	folder.point(t, folder.other)
+	w = read(t, r, root, folder.link)
+	w.doubts()
+	left := func() (files []string) {
+		for _, f := range w.store.Manifests().Leaving {
+			for _, o := range f.Objects {
+				files = append(files, o.Kind+" "+o.Name)
+			}
+		}
+		return files
+	}
+	w.until("the object is listed by its file, which is gone", func() bool { return slices.Equal(left(), []string{"ConfigMap default/app"}) })
+	done, err := w.forget(t.Context(), "default", name)
+	if err != nil || done.Object != "ConfigMap default/app" {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	w.until("it is gone", func() bool { return len(left()) == 0 })
+	if _, err := w.forget(t.Context(), "default", name); err == nil || err.Error() != "there is no configmap default/app" {
+		t.Errorf("%v", err)
+	}
+}

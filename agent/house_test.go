@@ -25,7 +25,7 @@ var (
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
 		"config": {"agent/window", "manifests", "manifests/decode"},
-		"events": {"agent/elide", "agent/status"}, "elide": {}, "hook": {}, "objects": {"manifests", "manifests/documents"}, "outcome": {"agent/status", "manifests"}, "image": {"agent/panics", "agent/safefile", "agent/saidonce", "cri"},
+		"events": {"agent/elide", "agent/status"}, "elide": {}, "hook": {}, "objects": {"manifests", "manifests/documents"}, "outcome": {"agent/objects", "agent/status", "manifests"}, "image": {"agent/panics", "agent/safefile", "agent/saidonce", "cri"},
 		"logs": {"agent/panics", "agent/safefile", "agent/saidonce"}, "metrics": {}, "notify": {"agent/status"}, "panics": {}, "podlog": {"agent/safefile"},
 		"probe": {"agent/panics"}, "safefile": {}, "saidonce": {},
 		"server": {"agent/elide", "agent/events", "agent/panics", "agent/podlog", "agent/safefile", "agent/saidonce", "agent/status"},

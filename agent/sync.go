@@ -197,7 +197,7 @@ func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
 	for _, p := range free {
 		l.admit(ctx, p)
 	}
-	l.stale = l.stale || len(gone) > 0 || before == nil || !sameFiles(before, &s)
+	l.stale = l.stale || turned || len(gone) > 0 || before == nil || !sameFiles(before, &s)
 	l.readmit(ctx)
 	if before == nil || !before.Complete {
 		l.removeStrays(ctx)

@@ -21,7 +21,7 @@ func (l *syncLoop) report(s manifests.Snapshot) {
 		}
 	}
 	order := l.orderProblems(s.Files, held)
-	m := status.Manifests{Dir: l.dir, Problems: slices.Clone(s.Problems), Leaving: l.leaving(&s), Judge: l.outcomes(&s).Judge}
+	m := status.Manifests{Dir: l.dir, Problems: slices.Clone(s.Problems), Leaving: outcome.Leaving(&s, l.undesired()), Judge: l.outcomes(&s).Judge}
 	for _, f := range s.Files {
 		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods, SHA256: f.SHA256,
 			Held:     f.Held || held[f.Path] || len(waiting[f.Path]) > 0,
@@ -46,27 +46,15 @@ func (l *syncLoop) outcomes(s *manifests.Snapshot) *outcome.Versions {
 	return v
 }
 
-// leaving returns the files that are gone whose pods are not, sorted by path.
-func (l *syncLoop) leaving(s *manifests.Snapshot) (all []status.File) {
-	there, pods := map[string]bool{"": true}, map[string][]string{}
-	for _, f := range s.Files {
-		there[f.Path] = true
-	}
-	for _, p := range s.Pods { // whose removal is not certain yet
-		if !there[p.File] {
-			pods[p.File] = append(pods[p.File], p.Key().String())
-		}
-	}
+// undesired returns the pods by file that run though no manifest gives them.
+func (l *syncLoop) undesired() map[string][]string {
+	pods := map[string][]string{}
 	for key, w := range l.workers {
-		if !there[w.file] && !l.isDesired(key) {
+		if !l.isDesired(key) {
 			pods[w.file] = append(pods[w.file], key.String())
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(pods)) {
-		slices.Sort(pods[path])
-		all = append(all, status.File{Path: path, Pods: pods[path]})
-	}
-	return all
+	return pods
 }
 
 // waitingVersions returns, by file, the versions that are not admitted while their

@@ -16,7 +16,7 @@ import (
 // folder for the one whose pods it knows.
 type Record struct {
 	Folder    *Folder           `json:"folder,omitempty"`    // the manifests were read from; nil: none yet
-	Forgotten map[string]string `json:"forgotten,omitempty"` // the uid of each pod that Forget was called for, by namespace/name
+	Forgotten map[string]string `json:"forgotten,omitempty"` // by namespace/name the uid of each pod that was forgotten; objects such as "ConfigMap default/app", too
 }
 
 // Folder tells one directory from all others, also after a reboot.

@@ -11,10 +11,10 @@ import (
 	"monopod/manifests/documents"
 )
 
-// ErrUnknown: no pod of that name is desired.
-var ErrUnknown = errors.New("no such pod")
+// ErrUnknown: no pod, or no object, of that name is desired.
+var ErrUnknown = errors.New("not known")
 
-// WantedError is that a pod cannot be forgotten, as a manifest gives it.
+// WantedError is that a pod or an object cannot be forgotten, as a manifest gives it.
 type WantedError struct{ File string }
 
 func (e *WantedError) Error() string {
@@ -24,11 +24,10 @@ func (e *WantedError) Error() string {
 	return fmt.Sprintf("its manifest is %s: remove that file", e.File)
 }
 
-// forgetting is a call of Forget on its way to the goroutine in Run.
+// forgetting is a call of Forget or ForgetObject on its way to the goroutine in Run.
 type forgetting struct {
-	ctx    context.Context // the caller's; nothing is done after its end
-	key    Key
-	answer chan error // has room for the one answer
+	do     func(now time.Time) error // which does nothing after the end of the caller's context
+	answer chan error                // has room for the one answer
 }
 
 // Forget accepts by hand that a pod is gone whose last good version runs on
@@ -36,7 +35,17 @@ type forgetting struct {
 // in no later snapshot until a manifest gives it again. Errors are ErrUnknown,
 // a *WantedError, and those of Save and of ctx.
 func (s *Source) Forget(ctx context.Context, key Key) error {
-	f := forgetting{ctx, key, make(chan error, 1)}
+	return s.ask(ctx, func(now time.Time) error { return s.forget(ctx, key, now) })
+}
+
+// ForgetObject is Forget for a ConfigMap or Secret, with the errors of SaveObjects, too.
+func (s *Source) ForgetObject(ctx context.Context, key ObjectKey) error {
+	return s.ask(ctx, func(now time.Time) error { return s.forgetObject(ctx, key, now) })
+}
+
+// ask has something done by the goroutine in Run.
+func (s *Source) ask(ctx context.Context, do func(now time.Time) error) error {
+	f := forgetting{do, make(chan error, 1)}
 	select {
 	case s.forgets <- f:
 	case <-ctx.Done():
@@ -61,24 +70,73 @@ func (s *Source) forget(ctx context.Context, key Key, now time.Time) error {
 	if pod == nil {
 		return ErrUnknown
 	}
+	if err := s.wanted(func(f *fileState) bool { return f.gives(key) }); err != nil {
+		return err
+	}
+	if err := s.recordForgotten(key.String(), string(pod.UID)); err != nil {
+		return err
+	}
+	delete(s.current, key)
+	for path, f := range s.files {
+		if !IsURL(path) && f.gives(key) { // a URL is asked whether it gives the pod still
+			f.Pods = slices.DeleteFunc(slices.Clone(f.Pods), func(p documents.Found) bool { return p.Key() == key })
+			f.lost()
+		}
+	}
+	s.step(now)
+	return nil
+}
+
+// forgetObject is forget for an object.
+func (s *Source) forgetObject(ctx context.Context, key ObjectKey, now time.Time) error {
+	s.full = true
+	s.step(now)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if s.objects[key] == nil {
+		return ErrUnknown
+	}
+	if err := s.wanted(func(f *fileState) bool { return f.givesObject(key) }); err != nil {
+		return err
+	}
+	if err := s.recordForgotten(key.String(), ""); err != nil {
+		return err
+	}
+	rest := maps.Clone(s.objects)
+	delete(rest, key)
+	if err := s.saveObjects(sorted(rest)); err != nil {
+		return err
+	}
+	s.objects = rest
+	for path, f := range s.files {
+		if !IsURL(path) && f.givesObject(key) {
+			f.Objects = slices.DeleteFunc(slices.Clone(f.Objects), func(o documents.FoundObject) bool { return o.Key() == key })
+			f.lost()
+		}
+	}
+	s.step(now)
+	return nil
+}
+
+// wanted is a *WantedError if a file gives what gives looks for, as far as is known now.
+func (s *Source) wanted(gives func(*fileState) bool) error {
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
-		if f := s.files[path]; f.gives(key) && !s.isOutdated(path, f) {
+		if f := s.files[path]; gives(f) && !s.isOutdated(path, f) {
 			return &WantedError{path}
 		}
 	}
+	return nil
+}
+
+// recordForgotten saves that what has the name is forgotten.
+func (s *Source) recordForgotten(name, uid string) error {
 	next := s.record.clone()
-	next.Forgotten[key.String()] = string(pod.UID)
+	next.Forgotten[name] = uid
 	if err := s.save(next); err != nil {
 		return err
 	}
 	s.record = next
-	delete(s.current, key)
-	for path, f := range s.files {
-		if !IsURL(path) { // which is asked whether it gives the pod still
-			f.lose(key)
-		}
-	}
-	s.step(now)
 	return nil
 }
 
@@ -95,22 +153,19 @@ func (f *fileState) gives(key Key) bool {
 	return slices.ContainsFunc(f.Pods, func(p documents.Found) bool { return p.Key() == key })
 }
 
-// lose drops what a file of a folder that cannot be read any more said of a
-// pod, until it can be read again.
-func (f *fileState) lose(key Key) {
-	if f.gives(key) {
-		f.Pods = slices.DeleteFunc(slices.Clone(f.Pods), func(p documents.Found) bool { return p.Key() == key })
-		f.alone = f.Content
-		f.hash, f.sig = "", signature{}
-	}
-}
+// lost records that a file of a folder that cannot be read any more lost some of its
+// content, until it can be read again.
+func (f *fileState) lost() { f.alone, f.hash, f.sig = f.Content, "", signature{} }
 
-// recall records forgotten pods that a manifest gives again.
-func (s *Source) recall(pods map[Key]*Pod) {
+// recall records what was forgotten and is given again by a manifest.
+func (s *Source) recall(r *resolution) {
 	if len(s.record.Forgotten) == 0 {
 		return
 	}
-	for key := range pods {
+	for key := range r.pods {
+		delete(s.record.Forgotten, key.String())
+	}
+	for key := range r.objects {
 		delete(s.record.Forgotten, key.String())
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"monopod/manifests/documents"
 )
 
 func (p *looker) forgets(pod, want string) {
@@ -117,4 +119,102 @@ func TestForgetIsAnsweredByARunningSource(t *testing.T) {
 	if err := NewSource(SourceConfig{}).Forget(ended, Key{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a Source that does not run answers %v", err)
 	}
+}
+
+// keepsObjects is a Source that knows what the one before it saved of objects.
+func keepsObjects(saved *[]*Object) func(*SourceConfig) {
+	return func(c *SourceConfig) {
+		c.KnownObjects = *saved
+		c.SaveObjects = func(all []*Object) error { *saved = all; return nil }
+	}
+}
+
+func (p *looker) forgetsObject(name, want string) {
+	p.Helper()
+	got := ""
+	if err := p.forgetObject(p.Context(), ObjectKey{documents.ConfigMap, "default", name}, p.now); err != nil {
+		got = err.Error()
+	}
+	if got != want {
+		p.Errorf("forget %s: %q, want %q", name, got, want)
+	}
+}
+
+func TestAnObjectWithoutAManifestIsForgotten(t *testing.T) {
+	for name, spoil := range map[string]func(p *looker){
+		"the folder is away": func(p *looker) { must(p.T, os.Rename(p.dir, p.dir+".away")) },
+		"no YAML":            func(p *looker) { p.place("a.yaml", "kind: [\n") },
+		"a wrong field": func(p *looker) {
+			p.place("a.yaml", mapYAML("x", "2", "dat: {}\n")+"---\n"+mapYAML("z", "2", "dat: {}"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var saved []*Object
+			p := at(t, t.TempDir(), keepsObjects(&saved))
+			p.place("a.yaml", mapYAML("x", "1")+"---\n"+mapYAML("z", "1"))
+			p.forgetsObject("x", "its manifest is "+p.dir+"/a.yaml: remove that file")
+			spoil(p)
+			p.lookAgain()
+			p.forgetsObject("x", "")
+			p.forgetsObject("x", ErrUnknown.Error())
+			if len(p.last.Objects) != 1 || len(saved) != 1 || saved[0].Key().Name != "z" {
+				t.Errorf("there is %v, saved is %v", p.last.Objects, saved)
+			}
+			p = p.next(keepsObjects(&saved))
+			if p.lookAgain(); len(p.last.Objects) != 1 {
+				t.Errorf("the next agent has %v", p.last.Objects)
+			}
+		})
+	}
+}
+
+func TestAForgottenObjectComesBackWithItsManifest(t *testing.T) {
+	p := at(t, t.TempDir(), nil)
+	p.place("a.yaml", mapYAML("x", "1"))
+	p.place("a.yaml", "kind: [\n")
+	p.forgetsObject("x", "")
+	p.hasObjects("bad:a.yaml")
+	p.place("a.yaml", mapYAML("x", "1")).hasObjects("x@a.yaml=1")
+}
+
+func TestAnObjectOfADeadURLIsForgottenUntilItAnswers(t *testing.T) {
+	var saved []*Object
+	text := []byte(mapYAML("x", "1"))
+	configure := func(c *SourceConfig) {
+		asks(c)
+		keepsObjects(&saved)(c)
+		c.Cached = &Answer{Data: text}
+	}
+	p := at(t, t.TempDir(), configure)
+	p.hasObjects("x@pods=1")
+	p.answered(Answer{Problem: "answers 500"})
+	p.forgetsObject("x", "")
+	p.hasObjects("held:pods bad:pods")
+	p = p.next(configure)
+	if len(p.last.Objects) != 0 {
+		t.Errorf("the next agent has %v", p.last.Objects)
+	}
+	p.answered(Answer{Data: text})
+	p.step(p.now)
+	p.hasObjects("x@pods=1")
+	if len(p.kept.Forgotten) != 0 {
+		t.Errorf("%v counts as forgotten", p.kept.Forgotten)
+	}
+}
+
+func TestAnObjectStaysWhenItsEndCannotBeSaved(t *testing.T) {
+	full := false
+	p := at(t, t.TempDir(), func(c *SourceConfig) {
+		c.SaveObjects = func([]*Object) error {
+			if full {
+				return errors.New("disk full")
+			}
+			return nil
+		}
+	})
+	p.place("a.yaml", mapYAML("x", "1"))
+	p.place("a.yaml", "kind: [\n")
+	full = true
+	p.forgetsObject("x", "disk full")
+	p.lookAgain().hasObjects("x@a.yaml=1 held:a.yaml bad:a.yaml")
 }

@@ -26,6 +26,9 @@ func (r *resolution) resolveObjects() {
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
 		for _, o := range f.Objects {
+			if r.isForgotten(path, f, o.String()) {
+				continue
+			}
 			claims[o.Key()] = append(claims[o.Key()], objectClaim{path, o})
 		}
 		for _, key := range f.RefusedObjects {
@@ -105,7 +108,7 @@ func (r *resolution) rejectObjects(o *Object, all []objectClaim) {
 
 func (r *resolution) dropObject(c objectClaim, why string) {
 	r.extra[c.path] = append(r.extra[c.path], decode.Problem{
-		File: c.path, Line: c.Line, Column: c.Column, Field: "metadata.name", Message: why,
+		File: c.path, Line: c.Line, Column: c.Column, Object: c.String(), Field: "metadata.name", Message: why,
 	})
 }
 
@@ -121,6 +124,18 @@ func sorted(objects map[ObjectKey]*Object) []*Object {
 // givesObject reports whether the object can be made from the file.
 func (f *fileState) givesObject(key ObjectKey) bool {
 	return slices.ContainsFunc(f.Objects, func(o documents.FoundObject) bool { return o.Key() == key })
+}
+
+// namedObjects are those that the file names; true: the document is good.
+func (f *fileState) namedObjects() map[ObjectKey]bool {
+	named := map[ObjectKey]bool{}
+	for _, key := range f.RefusedObjects {
+		named[key] = false
+	}
+	for _, o := range f.Objects {
+		named[o.Key()] = true
+	}
+	return named
 }
 
 // countObjects is countAbsences for objects.
@@ -175,16 +190,27 @@ func (s *Source) knowObjects() {
 // rememberObjects has the objects saved if they changed, as remember has the record.
 func (s *Source) rememberObjects(now time.Time) {
 	all := sorted(s.objects)
-	if s.SaveObjects == nil || now.Before(s.saveObjectsAt) || slices.Equal(all, s.savedObjects) {
+	if now.Before(s.saveObjectsAt) {
 		return
 	}
-	err := s.SaveObjects(all)
+	err := s.saveObjects(all)
 	if err == nil {
-		s.savedObjects, s.saveObjectsAt = all, time.Time{}
 		return
 	}
 	if s.saveObjectsAt.IsZero() {
 		s.Log.Error("the ConfigMaps and Secrets cannot be saved; after a restart only those that the manifests give then are known", "err", err)
 	}
 	s.saveObjectsAt = now.Add(retryFolder)
+}
+
+// saveObjects has these saved, unless they are.
+func (s *Source) saveObjects(all []*Object) error {
+	if s.SaveObjects == nil || slices.Equal(all, s.savedObjects) {
+		return nil
+	}
+	if err := s.SaveObjects(all); err != nil {
+		return err
+	}
+	s.savedObjects, s.saveObjectsAt = all, time.Time{}
+	return nil
 }

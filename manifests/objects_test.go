@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"monopod/manifests/documents"
 )
 
 func mapYAML(name, value string, more ...string) string {
@@ -211,5 +214,27 @@ func TestObjectsThatCannotBeSavedAreSavedLater(t *testing.T) {
 	before := saves
 	if p.lookAgain(); saves != before {
 		t.Error("saved again without a change")
+	}
+}
+
+// Each problem of an object's document names the object, and a file tells which it names.
+func TestAFileTellsWhichObjectsItNames(t *testing.T) {
+	p := at(t, t.TempDir(), nil)
+	p.place("a.yaml", mapYAML("x", "1")+"---\n"+mapYAML("z", "1", "dat: {}\n")+"---\n"+mapYAML("x", "2"))
+	p.place("b.yaml", mapYAML("x", "1"))
+	x, z := ObjectKey{documents.ConfigMap, "default", "x"}, ObjectKey{documents.ConfigMap, "default", "z"}
+	want := []map[ObjectKey]bool{{x: true, z: false}, {x: true}}
+	for k, about := range []string{"ConfigMap default/z, ConfigMap default/x", "ConfigMap default/x"} {
+		f := p.last.Files[k]
+		if !maps.Equal(f.Objects, want[k]) {
+			t.Errorf("%s names %v, want %v", f.Path, f.Objects, want[k])
+		}
+		var said []string
+		for _, p := range f.Problems {
+			said = append(said, p.Object)
+		}
+		if got := strings.Join(said, ", "); got != about {
+			t.Errorf("the problems of %s are about %s, want %s: %v", f.Path, got, about, f.Problems)
+		}
 	}
 }

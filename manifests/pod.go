@@ -56,6 +56,8 @@ type File struct {
 	SHA256   string           `json:"-"`                  // of what was read, in hex; "": nothing could be
 	// Hashes are the uids of all pods in the file, by namespace/name, also if another file gives them.
 	Hashes map[string]string `json:"-"`
+	// Objects are the ConfigMaps and Secrets that the file names; true: its document is good.
+	Objects map[ObjectKey]bool `json:"-"`
 	// Orders are the places of the StartAfter annotations in the file, by
 	// namespace/name of the pods that have one.
 	Orders map[string]decode.Position `json:"-"`

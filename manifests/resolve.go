@@ -47,7 +47,7 @@ func (s *Source) resolve() Snapshot {
 		f := s.files[path]
 		for i := range f.Pods {
 			p := &f.Pods[i]
-			if r.isForgotten(path, f, p.Key()) {
+			if r.isForgotten(path, f, p.Key().String()) {
 				r.lose(path, p.Key())
 				continue
 			}
@@ -69,7 +69,7 @@ func (s *Source) resolve() Snapshot {
 	}
 	r.separateUIDs()
 	r.resolveObjects()
-	s.recall(r.pods)
+	s.recall(r)
 	s.accept(r.doubt, r.kept)
 	next := r.snapshot()
 	s.current, s.objects = r.pods, r.objects
@@ -247,7 +247,7 @@ func (r *resolution) snapshot() Snapshot {
 
 // file reports one file: its pods and its problems.
 func (r *resolution) file(path string, f *fileState, keys []Key) File {
-	report := File{Path: path, SHA256: f.hash, Hashes: map[string]string{}, Orders: map[string]decode.Position{}}
+	report := File{Path: path, SHA256: f.hash, Hashes: map[string]string{}, Orders: map[string]decode.Position{}, Objects: f.namedObjects()}
 	for _, p := range f.Pods {
 		key := p.Key()
 		report.Hashes[key.String()] = string(p.UID)

@@ -138,7 +138,7 @@ func (s *Source) Run(ctx context.Context) {
 		case a := <-s.Answers:
 			s.answered(a)
 		case f := <-s.forgets:
-			f.answer <- s.forget(f.ctx, f.key, time.Now())
+			f.answer <- f.do(time.Now())
 		case <-timer.C:
 		}
 	}

@@ -156,10 +156,10 @@ func (r *resolution) keepOfURL(key Key, pod *Pod) {
 // doubtful reports whether what lacks in the content of a URL may be there still.
 func (f *fileState) doubtful() bool { return f.stale || f.unproven || f.mayGive() }
 
-// isForgotten reports whether a pod of the URL's last content was forgotten, and
-// no answer has given it since.
-func (r *resolution) isForgotten(path string, f *fileState, key Key) bool {
-	_, forgotten := r.source.record.Forgotten[key.String()]
+// isForgotten reports whether a pod or an object of the URL's last content was forgotten,
+// and no answer has given it since.
+func (r *resolution) isForgotten(path string, f *fileState, name string) bool {
+	_, forgotten := r.source.record.Forgotten[name]
 	return forgotten && IsURL(path) && f.stale
 }
 

@@ -12,7 +12,7 @@ import (
 func forgetCommand() *cli.Command {
 	var o client.ForgetOptions
 	return &cli.Command{
-		Name: "forget", ArgsUsage: "POD ...", Usage: "accept that pods are gone whose manifests cannot be read",
+		Name: "forget", ArgsUsage: "POD ...", Usage: "accept that pods and objects are gone whose manifests cannot be read",
 		Description: `
 A pod keeps running by its last good version while its manifest is missing
 without proof that somebody removed it, or cannot be read: the disk of the
@@ -21,6 +21,10 @@ does not parse. This accepts the removal by hand: the pod is stopped with its
 preStop hooks and its grace and removed, with its volumes and logs, and no
 restart of the agent brings it back. A manifest that gives it again starts it
 again, as a new pod.
+
+A ConfigMap or a Secret is meant as in configmap/NAME or secret/NAMESPACE/NAME. It
+counts on in the same way while its manifest is missing without proof, and
+monopod ps --files lists it. No container is stopped for it.
 
 A pod whose manifest is there and valid is refused: remove the file instead. It
 is not waited until all of the pod is gone; monopod wait POD --for gone does

@@ -82,9 +82,10 @@ What is wrong stands below the pods; where the output is no terminal it goes to
 standard error, and all pods are told with their namespace. The format name is
 a line NAMESPACE/NAME for each pod, which all commands take.
 
---files lists the manifest files and what became of each pod in them: accepted;
-waiting, to be admitted or for the version before it; superseded, as another
-file gives the pod; rejected; or leaving, as the file is gone and the pod stops.
+--files lists the manifest files and what became of each pod, ConfigMap and
+Secret in them: accepted; waiting, to be admitted or for the version before it;
+superseded, as another file gives it; rejected; or leaving, as the file is gone
+and it goes, too, once that is certain.
 HASH is of the pod in the file, RUNNING of the one that runs. As json or yaml this is status/manifests.json.
 
 Where the agent does not run, this is said on standard error, what it reported

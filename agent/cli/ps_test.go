@@ -131,7 +131,10 @@ func TestPs(t *testing.T) {
 	down := status.Runtime{Endpoint: "unix:///run/containerd/containerd.sock", Error: "connect: connection refused", Since: now.Add(-12 * time.Second)}
 	files := status.Manifests{Dir: "/m", Files: []status.File{{Path: "/m/web.yaml", Pods: []string{"default/web"}}}}
 	at := now.Add(-time.Hour)
-	became := status.Manifests{Dir: "/m", Leaving: []status.File{{Path: "/m/gone.yaml", Pods: []string{"default/late"}}}, Files: []status.File{
+	became := status.Manifests{Dir: "/m", Leaving: []status.File{{Path: "/m/gone.yaml", Pods: []string{"default/late"}, Objects: []status.Object{{Kind: "ConfigMap", Name: "default/old"}}}}, Files: []status.File{
+		{Path: "/m/app.yaml", State: status.Superseded, Since: at, Objects: []status.Object{
+			{Kind: "ConfigMap", Name: "default/app", State: status.Accepted, Pods: []string{"default/web-node1"}},
+			{Kind: "Secret", Name: "kube-system/key", State: status.Superseded, By: "/m/web.yaml", Reason: "metadata.name: /m/web.yaml gives it already", Line: 4, Column: 1}}},
 		{Path: "/m/bad.yaml", State: status.Rejected, Since: at, SHA256: "b", Problems: []status.Problem{{File: "/m/bad.yaml", Line: 2, Column: 1, Message: "is no YAML"}}},
 		{Path: "/m/new.yaml", Pods: []string{"default/late"}, State: status.Waiting, Since: at, Versions: []status.Version{{Pod: "default/late", State: status.Waiting, Since: at, Hash: "0123456789abcdef", Waiting: "0123456789abcdef", Reason: "asks for 8 cpus"}}},
 		{Path: "/m/old.yaml", State: status.Superseded, Since: at, Versions: []status.Version{{Pod: "default/web-node1", State: status.Superseded, Since: at, Hash: "fedcba9876543210", By: "/m/web.yaml"}}},

@@ -15,6 +15,15 @@ import (
 // read them. The zero value has none.
 type Store struct{ now atomic.Pointer[Set] }
 
+// KeyOf returns the key of an object by its kind in small letters.
+func KeyOf(kind, namespace, name string) manifests.ObjectKey {
+	key := manifests.ObjectKey{Kind: documents.ConfigMap, Namespace: namespace, Name: name}
+	if kind == "secret" {
+		key.Kind = documents.Secret
+	}
+	return key
+}
+
 // Set is the objects at one moment. It is never changed; nil has none.
 type Set struct {
 	all     map[manifests.ObjectKey]*manifests.Object

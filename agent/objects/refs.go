@@ -78,6 +78,16 @@ func Concern(pod *v1.Pod, changed []manifests.ObjectKey) bool {
 	return false
 }
 
+// Names returns the objects that the pod refers to, each once.
+func Names(pod *v1.Pod) (all []manifests.ObjectKey) {
+	for r := range refs(pod) {
+		if !slices.Contains(all, r.ObjectKey) {
+			all = append(all, r.ObjectKey)
+		}
+	}
+	return all
+}
+
 // refs yields what a pod refers to: for its volumes, which come first, its containers and
 // its pulls.
 func refs(pod *v1.Pod) iter.Seq[ref] {

@@ -28,6 +28,9 @@ type Versions struct {
 	files   map[string]*manifests.File // by path
 	given   map[string]*manifests.Pod  // the accepted ones, by namespace/name
 	refused map[string]Refusal         // the same way
+	objects map[manifests.ObjectKey]*manifests.Object
+	users   map[manifests.ObjectKey][]string // the pods that refer to them, also to those that are not there
+	kept    map[string][]manifests.ObjectKey // by file
 }
 
 func (v *Versions) index() {
@@ -42,13 +45,19 @@ func (v *Versions) index() {
 	for _, p := range v.Snapshot.Pods {
 		v.given[p.Key().String()] = p
 	}
+	v.indexObjects()
 }
 
 // Judge fills in what became of a file and of its pods. Any goroutine may call it, one
 // at a time.
 func (v *Versions) Judge(f *status.File) {
 	v.once.Do(v.index)
-	f.State, f.Versions = v.of(v.files[f.Path])
+	file := v.files[f.Path]
+	f.State, f.Versions = v.of(file)
+	f.Objects = v.objectsOf(file)
+	for _, o := range f.Objects {
+		f.State = status.Worse(f.State, o.State)
+	}
 }
 
 // of returns what became of a file as far as that does not follow from its pods, and
@@ -60,6 +69,9 @@ func (v *Versions) of(f *manifests.File) (state status.State, all []status.Versi
 	}
 	wrong, names := map[string]status.Problem{}, map[string]bool{}
 	for _, p := range slices.Backward(f.Problems) {
+		if p.Object != "" {
+			continue
+		}
 		if !p.Warning {
 			wrong[""], wrong[p.Pod] = p, p
 			names[p.Pod] = true

@@ -2,6 +2,7 @@ package outcome
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -76,5 +77,73 @@ func TestEachPodOfAFileSaysWhatBecameOfIt(t *testing.T) {
 	}
 	if state, all := new(Versions).of(&manifests.File{Path: "/m/a"}); state != status.Unread || len(all) > 0 {
 		t.Errorf("a file that was not read is %s, %v", state, all)
+	}
+}
+
+func TestEachObjectOfAFileSaysWhatBecameOfIt(t *testing.T) {
+	object := func(file, name string) *manifests.Object {
+		return manifests.NewObject(&v1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: name}, Data: map[string]string{"k": "hidden"}}, nil, file)
+	}
+	wrong := func(name, field, message string) status.Problem {
+		return status.Problem{File: "/m/a", Line: 7, Column: 2, Object: "ConfigMap d/" + name, Field: field, Message: message}
+	}
+	warning := wrong("x", "data", "odd")
+	warning.Warning = true
+	user := &manifests.Pod{File: "/m/p", Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "web"}, Spec: v1.PodSpec{
+		Containers: []v1.Container{{EnvFrom: []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "x"}}}}}}}}}
+	x := manifests.ObjectKey{Kind: "ConfigMap", Namespace: "d", Name: "x"}
+	rows := []struct {
+		what     string
+		good     bool
+		problems []status.Problem
+		there    *manifests.Object
+		want     string
+	}{
+		{"accepted", true, []status.Problem{warning}, object("/m/a", "x"), "accepted: x accepted 0:0 by= [d/web] "},
+		{"given by another file", true, []status.Problem{wrong("x", "metadata.name", "b gives it")}, object("/m/b", "x"),
+			"superseded: x superseded 7:2 by=/m/b [d/web] metadata.name: b gives it"},
+		{"wrong, and not there", false, []status.Problem{warning, wrong("x", "dat", "unknown field")}, nil, "rejected: x rejected 7:2 by= [d/web] dat: unknown field"},
+		{"wrong, the version before counts", false, []status.Problem{wrong("x", "dat", "unknown field")}, object("/m/a", "x"),
+			"rejected: x rejected 7:2 by= [d/web] dat: unknown field"},
+		{"immutable", true, []status.Problem{wrong("x", "metadata.name", "is immutable")}, object("/m/a", "x"), "rejected: x rejected 7:2 by= [d/web] metadata.name: is immutable"},
+		{"forgotten", true, nil, nil, "rejected: x rejected 0:0 by= [d/web] it was forgotten by hand, and no answer has given it since"},
+	}
+	for _, r := range rows {
+		s := &manifests.Snapshot{Pods: []*manifests.Pod{user}, Files: []manifests.File{{Path: "/m/a", SHA256: "x", Problems: r.problems, Objects: map[manifests.ObjectKey]bool{x: r.good}}}}
+		if r.there != nil {
+			s.Objects = append(s.Objects, r.there)
+		}
+		f := status.File{Path: "/m/a"}
+		(&Versions{Snapshot: s}).Judge(&f)
+		got := string(f.State) + ":"
+		for _, o := range f.Objects {
+			got += fmt.Sprintf(" %s %s %d:%d by=%s %v %s", strings.TrimPrefix(o.Name, "d/"), o.State, o.Line, o.Column, o.By, o.Pods, o.Reason)
+		}
+		if got != r.want {
+			t.Errorf("%s:\n%s\nwant\n%s", r.what, got, r.want)
+		}
+	}
+}
+
+// What a wrong ConfigMap is refused for says nothing of a pod beside it.
+func TestAWrongObjectIsNoReasonOfAPod(t *testing.T) {
+	f := manifests.File{Path: "/m/a", SHA256: "x", Pods: []string{"d/a"}, Problems: []status.Problem{{Object: "ConfigMap d/x", Message: "wrong"}, {Pod: "d/a", Message: "no"}}}
+	v := Versions{given: map[string]*manifests.Pod{"d/a": {File: "/m/a", Pod: &v1.Pod{}}}, refused: map[string]Refusal{}}
+	if got, want := said(v.of(&f)), "accepted\nd/a rejected hash= run= wait= by= 0:0 no"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+func TestFilesThatAreGoneTellWhatIsLeftOfThem(t *testing.T) {
+	pod := func(file, name string) *manifests.Pod {
+		return &manifests.Pod{File: file, Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: name}}}
+	}
+	secret := manifests.NewObject(nil, &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "s"}}, "/m/gone")
+	there := manifests.NewObject(nil, &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "t"}}, "/m/a")
+	s := &manifests.Snapshot{Pods: []*manifests.Pod{pod("/m/a", "a"), pod("/m/gone", "b")}, Files: []manifests.File{{Path: "/m/a"}}, Objects: []*manifests.Object{secret, there}}
+	got := Leaving(s, map[string][]string{"/m/gone": {"d/c", "d/a"}, "/m/a": {"d/old"}, "": {"d/stray"}})
+	want := []status.File{{Path: "/m/gone", Pods: []string{"d/a", "d/b", "d/c"}, Objects: []status.Object{{Kind: "Secret", Name: "d/s"}}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\nwant %+v", got, want)
 	}
 }

@@ -16,8 +16,8 @@ import (
 // writeTimeout, so that the client gets an answer.
 const changeTimeout = 20 * time.Second
 
-// change serves POST /restart/{namespace}/{pod}[/{container}] and POST
-// /forget/{namespace}/{pod}, and what Config.Owner has: the only requests that change
+// change serves POST /restart/{namespace}/{pod}[/{container}], POST
+// /forget/{namespace}/{pod} and /forget/{namespace}/{configmap|secret}/{name}, and what Config.Owner has: the only requests that change
 // something. It reports whether the request was one. Callers make sure that it came over
 // the unix socket, which only root can open.
 func (s *Server) change(w http.ResponseWriter, r *http.Request) bool {
@@ -31,20 +31,25 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	case r.Method != http.MethodPost || !restart && !forget:
 		return false
-	case len(parts) < 2 || len(parts) > 3 || forget && len(parts) > 2 || parts[0] == "" || parts[1] == "":
+	case len(parts) < 2 || len(parts) > 3 || forget && !forgettable(parts[1:]) || parts[0] == "" || parts[1] == "":
 		http.NotFound(w, r)
 		return true
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
 	defer cancel()
 	if forget {
-		done, err := s.config.Forget(ctx, parts[0], parts[1])
+		done, err := s.config.Forget(ctx, parts[0], strings.Join(parts[1:], "/"))
 		answer(w, done, err, "the manifests could not be looked through within "+changeTimeout.String()+": does their disk answer?")
 		return true
 	}
 	done, err := s.config.Restart(ctx, parts[0], parts[1], append(parts, "")[2])
 	answer(w, done, err, "the agent has not come to it within "+changeTimeout.String()+" and does not restart it: does the runtime answer?")
 	return true
+}
+
+// forgettable reports whether a path says a pod, or an object by kind and name.
+func forgettable(parts []string) bool {
+	return len(parts) == 1 || (parts[0] == "configmap" || parts[0] == "secret") && parts[1] != ""
 }
 
 // ownerAsks serves a request of Config.Owner.

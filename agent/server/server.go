@@ -41,9 +41,10 @@ type Config struct {
 	// Restart replaces a container, or a whole pod if none is named, and returns
 	// when that is sure to happen. Errors may be a *status.Refusal.
 	Restart func(ctx context.Context, namespace, pod, container string) (*status.Restart, error)
-	// Forget lets a pod go that no manifest gives any more, and returns when
-	// that is sure to happen. Errors may be a *status.Refusal.
-	Forget func(ctx context.Context, namespace, pod string) (*status.Forgotten, error)
+	// Forget lets a pod go, or an object such as configmap/app or secret/app, that no
+	// manifest gives any more, and returns when that is sure to happen. Errors may be a
+	// *status.Refusal.
+	Forget func(ctx context.Context, namespace, name string) (*status.Forgotten, error)
 	// Held says why and until when a pod, "namespace/name", or for "" the node is left as it
 	// is; "": it is not. nil: nothing is.
 	Held func(pod string) string

@@ -17,7 +17,7 @@ import (
 type Manifests struct {
 	Dir      string    `json:"dir,omitempty"`
 	Files    []File    `json:"files"`              // sorted by path
-	Leaving  []File    `json:"leaving,omitempty"`  // those that are gone, while their pods are not; paths and pods alone
+	Leaving  []File    `json:"leaving,omitempty"`  // those that are gone, while their pods or objects are not; paths and names alone
 	Problems []Problem `json:"problems,omitempty"` // of the folder itself
 	Settings []Problem `json:"settings,omitempty"` // of the agent's own settings, when they were read again
 	Reports  []Problem `json:"reports,omitempty"`  // of the status files; in memory only
@@ -39,6 +39,19 @@ type File struct {
 	Since    time.Time `json:"since,omitzero"`     // these bytes have it
 	SHA256   string    `json:"sha256,omitempty"`   // of what was read, in hex
 	Versions []Version `json:"versions,omitempty"` // of the pods that the file names, sorted by pod
+	Objects  []Object  `json:"objects,omitempty"`  // the ConfigMaps and Secrets that it names, sorted by kind and name
+}
+
+// Object is what became of a ConfigMap or Secret of a file. Values are never told.
+type Object struct {
+	Kind   string   `json:"kind"`
+	Name   string   `json:"name"` // namespace/name
+	State  State    `json:"state,omitempty"`
+	Reason string   `json:"reason,omitempty"` // why it is not accepted; while File.Held is set, the version before counts
+	Line   int      `json:"line,omitempty"`   // of the file, to which Reason belongs; 0: unknown
+	Column int      `json:"column,omitempty"`
+	By     string   `json:"by,omitempty"`   // the file that gives a superseded object
+	Pods   []string `json:"pods,omitempty"` // namespace/name of those that refer to it
 }
 
 // State is what became of a manifest, or of one pod in it.

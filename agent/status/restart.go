@@ -17,7 +17,8 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Why }
 
-// Forgotten says that a pod goes whose removal was accepted by hand.
+// Forgotten says that a pod or an object goes whose removal was accepted by hand.
 type Forgotten struct {
-	Pod string `json:"pod"` // namespace/name
+	Pod    string `json:"pod,omitempty"`    // namespace/name
+	Object string `json:"object,omitempty"` // such as "ConfigMap default/app"
 }

@@ -8,6 +8,7 @@ type Problem struct {
 	Line    int    `json:"line,omitempty"`   // from 1; 0: unknown
 	Column  int    `json:"column,omitempty"` // from 1; 0: unknown
 	Pod     string `json:"pod,omitempty"`    // namespace/name, if known
+	Object  string `json:"object,omitempty"` // such as "ConfigMap default/app", if it is about one
 	Field   string `json:"field,omitempty"`  // such as spec.containers[0].image
 	Message string `json:"message"`
 	Warning bool   `json:"warning,omitempty"` // the pod runs all the same

@@ -131,9 +131,16 @@ func (f *fileDecoder) config(o decode.Object, kind string) {
 		m.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: ConfigMap}
 		object = NewObject(m, nil, f.file)
 	}
-	f.Problems = append(f.Problems, r.Problems...)
-	switch key := object.Key(); {
-	case key.Name == "" || decode.ValidateName(key.Name) != nil:
+	key := object.Key()
+	named := key.Name != "" && decode.ValidateName(key.Name) == nil
+	for _, p := range r.Problems {
+		if named {
+			p.Object = key.String()
+		}
+		f.Problems = append(f.Problems, p)
+	}
+	switch {
+	case !named:
 		f.Unclear = true
 	case slices.ContainsFunc(r.Problems, func(p decode.Problem) bool { return !p.Warning }):
 		f.RefusedObjects = append(f.RefusedObjects, key)
@@ -146,8 +153,9 @@ func (f *fileDecoder) config(o decode.Object, kind string) {
 func (f *fileDecoder) addObject(o decode.Object, object *Object) {
 	for _, other := range f.Objects {
 		if other.Key() == object.Key() {
-			f.Problems = append(f.Problems, f.problem(o, "metadata.name",
-				fmt.Sprintf("%s is given twice: line %d of this file has it already", object, other.Line)))
+			p := f.problem(o, "metadata.name", fmt.Sprintf("%s is given twice: line %d of this file has it already", object, other.Line))
+			p.Object = object.String()
+			f.Problems = append(f.Problems, p)
 			return
 		}
 	}

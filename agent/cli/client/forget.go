@@ -1,9 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"net/url"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,10 +14,10 @@ import (
 	"monopod/agent/cli/print"
 )
 
-// ForgetOptions says which pods Forget lets go.
+// ForgetOptions says which pods and objects Forget lets go.
 type ForgetOptions struct {
 	Socket    string
-	Names     []string // see FindPod
+	Names     []string // see FindPod; KIND/NAME and KIND/NAMESPACE/NAME of objects
 	Namespace string
 	Out       io.Writer
 }
@@ -22,8 +25,14 @@ type ForgetOptions struct {
 // askForgetTimeout is longer than the agent takes to answer that it cannot.
 const askForgetTimeout = 25 * time.Second
 
-// Forget accepts that pods are gone that no manifest gives any more, one after
-// the other. They are removed from then on, with their grace, which it does not
+// kinds are the words for kinds of objects, and what the agent calls them.
+var kinds = map[string]string{"configmap": "configmap", "configmaps": "configmap", "cm": "configmap", "secret": "secret", "secrets": "secret"}
+
+// forgotten is what is to be forgotten.
+type forgotten struct{ path, said string }
+
+// Forget accepts that pods and objects are gone that no manifest gives any more, one after
+// the other. Pods are removed from then on, with their grace, which it does not
 // wait for. Where no agent runs the error is an ErrDown.
 func Forget(ctx context.Context, o ForgetOptions) error {
 	var list v1.PodList
@@ -32,21 +41,45 @@ func Forget(ctx context.Context, o ForgetOptions) error {
 	} else if err != nil {
 		return err
 	}
-	var pods []*v1.Pod
+	var all []forgotten
 	for _, name := range o.Names { // all names first: if one is wrong, nothing is forgotten
-		p, err := FindPod(list.Items, name, o.Namespace)
+		one, err := o.find(list.Items, name)
 		if err != nil {
 			return err
 		}
-		pods = append(pods, p)
+		all = append(all, one)
 	}
-	for _, p := range pods {
-		if _, err := post(ctx, askForgetTimeout, o.Socket, "/forget/"+p.Namespace+"/"+p.Name); err != nil {
+	for _, one := range all {
+		if _, err := post(ctx, askForgetTimeout, o.Socket, "/forget/"+one.path); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(o.Out, "pod %s/%s is forgotten and is being removed\n", p.Namespace, print.ShortName(p)); err != nil {
+		if _, err := fmt.Fprintln(o.Out, one.said); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// find returns what a person means. A pod of a namespace that is called like a kind of
+// objects is meant with -n.
+func (o *ForgetOptions) find(pods []v1.Pod, name string) (forgotten, error) {
+	word, object, _ := strings.Cut(name, "/")
+	kind := kinds[strings.ToLower(word)]
+	if kind == "" || !strings.Contains(name, "/") {
+		p, err := FindPod(pods, name, o.Namespace)
+		if err != nil {
+			return forgotten{}, err
+		}
+		return forgotten{p.Namespace + "/" + p.Name,
+			fmt.Sprintf("pod %s/%s is forgotten and is being removed", p.Namespace, print.ShortName(p))}, nil
+	}
+	namespace, object, both := strings.Cut(object, "/")
+	if !both {
+		namespace, object = cmp.Or(o.Namespace, v1.NamespaceDefault), namespace
+	}
+	if namespace == "" || object == "" || strings.Contains(object, "/") {
+		return forgotten{}, fmt.Errorf("%q: an object is meant as in %s/NAME or %[2]s/NAMESPACE/NAME", name, word)
+	}
+	return forgotten{url.PathEscape(namespace) + "/" + kind + "/" + url.PathEscape(object),
+		fmt.Sprintf("%s %s/%s is forgotten and counts as removed", kind, namespace, object)}, nil
 }

@@ -37,6 +37,9 @@ func TestForget(t *testing.T) {
 	}{
 		{"a pod", []string{"web"}, nil, "default/web-n1", ""},
 		{"several", []string{"default/web", "db-n1"}, nil, "default/web-n1 default/db-n1", ""},
+		{"an object", []string{"configmap/app", "web"}, nil, "default/configmap/app default/web-n1", ""},
+		{"an object of a namespace", []string{"secret/kube-system/app", "cm/app"}, nil, "kube-system/secret/app default/configmap/app", ""},
+		{"an object without a name", []string{"secret/"}, nil, "", `"secret/": an object is meant as in secret/NAME or secret/NAMESPACE/NAME`},
 		{"one whose manifest is there", []string{"web", "db"}, wanted, "default/web-n1", wanted.Why},
 		{"nothing, where a name is wrong", []string{"web", "wob"}, nil, "", `there is no pod "wob"; there is default/web`},
 	}

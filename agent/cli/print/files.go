@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,7 +16,7 @@ import (
 // hashWidth is how much of a hash tells versions apart for a person.
 const hashWidth = 12
 
-// files prints a table of files with a line for each pod that they name, and below it
+// files prints a table of files with a line for each pod and object that they name, and below it
 // what is wrong with them; as json or yaml the status.Manifests, as name the paths.
 func (l *Listing) files(w, notes io.Writer, f Format) error {
 	m := l.Manifests
@@ -63,7 +64,7 @@ func (l *Listing) fileTable(m status.Manifests, f Format) *Table {
 		node = l.Pods[0].Spec.NodeName
 	}
 	if !f.NoHeaders {
-		t.Line("FILE", "POD", "STATE", "SINCE", "HASH", "RUNNING")
+		t.Line("FILE", "OBJECT", "STATE", "SINCE", "HASH", "RUNNING")
 	}
 	hash := func(full string) string {
 		if f.Output == "wide" {
@@ -73,22 +74,34 @@ func (l *Listing) fileTable(m status.Manifests, f Format) *Table {
 	}
 	for _, file := range m.Files {
 		path := within(m.Dir, file.Path)
-		if len(file.Versions) == 0 {
+		if len(file.Versions)+len(file.Objects) == 0 {
 			t.add(stateRow(f, path, "", file.State, file.Since, "", "")...)
 		}
 		for _, v := range file.Versions {
 			t.add(stateRow(f, path, short(v.Pod, node), v.State, v.Since, hash(v.Hash), hash(v.Running))...)
 		}
+		for _, o := range file.Objects {
+			t.add(stateRow(f, path, objectName(o), o.State, time.Time{}, "", "")...)
+		}
 	}
 	for _, file := range m.Leaving {
 		for _, pod := range file.Pods {
-			t.add(stateRow(f, within(m.Dir, file.Path), short(pod, node), "leaving", time.Time{}, "", "")...)
+			t.add(stateRow(f, within(m.Dir, file.Path), short(pod, node), leaving, time.Time{}, "", "")...)
+		}
+		for _, o := range file.Objects {
+			t.add(stateRow(f, within(m.Dir, file.Path), objectName(o), leaving, time.Time{}, "", "")...)
 		}
 	}
 	return t
 }
 
-// stateRow is the line of one pod of a file, or of a file without any.
+// leaving is the state of what a file that is gone gave, until it is gone, too.
+const leaving status.State = "leaving"
+
+// objectName is an object as `monopod forget` takes it.
+func objectName(o status.Object) string { return strings.ToLower(o.Kind) + "/" + o.Name }
+
+// stateRow is the line of one pod or object of a file, or of a file without any.
 func stateRow(f Format, path, pod string, state status.State, since time.Time, hash, running string) []cell {
 	row := plainCells([]string{path, pod, string(state), rfc3339(since), hash, running})
 	if f.Color {
@@ -108,9 +121,12 @@ func rfc3339(t time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// names reports whether the file gives the pod, or has a version of it.
+// names reports whether the file gives the pod, or has a version of it or an object that
+// it refers to.
 func names(f status.File, p *v1.Pod) bool {
-	return Gives(f, p) || slices.ContainsFunc(f.Versions, func(v status.Version) bool { return isOf(v, p) })
+	refers := func(o status.Object) bool { return slices.Contains(o.Pods, p.Namespace+"/"+p.Name) }
+	return Gives(f, p) || slices.ContainsFunc(f.Objects, refers) ||
+		slices.ContainsFunc(f.Versions, func(v status.Version) bool { return isOf(v, p) })
 }
 
 func isOf(v status.Version, p *v1.Pod) bool {

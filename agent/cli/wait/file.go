@@ -200,7 +200,10 @@ func judgeRemoved(target string, m status.Manifests) verdict {
 		return lacking("the agent has not seen yet that " + target + " is gone")
 	}
 	if k := slices.IndexFunc(m.Leaving, isTarget); k >= 0 {
-		return lacking("these are being stopped: " + strings.Join(m.Leaving[k].Pods, ", "))
+		if pods := m.Leaving[k].Pods; len(pods) > 0 {
+			return lacking("these are being stopped: " + strings.Join(pods, ", "))
+		}
+		return lacking("it is not certain yet that what " + target + " gave is to go")
 	}
 	return verdict{}
 }
