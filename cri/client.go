@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -105,6 +106,9 @@ func (c *Client) Endpoint() string {
 	return "unix://" + strings.Join(c.dialer.paths, " or unix://")
 }
 
+// noAnswer begins what is said when no socket could be connected to.
+const noAnswer = "no runtime answers on"
+
 // dialer connects to the first socket that answers.
 type dialer struct {
 	paths []string
@@ -112,16 +116,19 @@ type dialer struct {
 }
 
 func (d *dialer) dial(ctx context.Context, _ string) (net.Conn, error) {
-	var failed []error
+	var failed []string
 	for _, path := range d.paths {
 		conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 		if err == nil {
 			d.last.Store(&path)
 			return conn, nil
 		}
-		failed = append(failed, err)
+		if errno := syscall.Errno(0); errors.As(err, &errno) {
+			err = errno // without the call
+		}
+		failed = append(failed, fmt.Sprintf("%s (%v)", path, err))
 	}
-	return nil, errors.Join(failed...)
+	return nil, fmt.Errorf("%s %s: start the container runtime, or give its socket with --runtime-endpoint", noAnswer, strings.Join(failed, ", "))
 }
 
 // Close ends the connection if Dial made it; calls in flight fail.

@@ -3,6 +3,8 @@ package cri_test
 import (
 	"context"
 	"errors"
+	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -375,5 +377,34 @@ func TestErrorsAreKnownByCodeAndWords(t *testing.T) {
 	}
 	if cri.Busy(nil) || cri.NotFound(nil) || cri.Unavailable(nil) || cri.Unimplemented(nil) {
 		t.Error("no error is some error")
+	}
+}
+
+func TestARuntimeThatIsDownIsToldInPlainWords(t *testing.T) {
+	dir := t.TempDir()
+	none, stale := filepath.Join(dir, "none"), filepath.Join(dir, "stale")
+	l, err := net.Listen("unix", stale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	l.Close()
+	const remedy = "start the container runtime, or give its socket with --runtime-endpoint"
+	for _, row := range []struct {
+		paths []string
+		want  string
+	}{
+		{[]string{none}, "Version: no runtime answers on " + none + " (no such file or directory): " + remedy},
+		{[]string{stale}, "Version: no runtime answers on " + stale + " (connection refused): " + remedy},
+		{[]string{none, stale}, "Version: no runtime answers on " + none + " (no such file or directory), " + stale + " (connection refused): " + remedy},
+	} {
+		c, err := cri.Dial(row.paths...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := c.Version(t.Context()); err == nil || err.Error() != row.want || !cri.Unavailable(err) {
+			t.Errorf("%v\nwant %s", err, row.want)
+		}
 	}
 }

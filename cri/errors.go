@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,11 +25,27 @@ func (e *callError) Error() string {
 		if words == "" {
 			words = s.Code().String()
 		}
+		if s.Code() == codes.Unavailable {
+			words = withoutTransport(words)
+		}
 	}
 	if e.object == "" {
 		return e.call + ": " + words
 	}
 	return e.call + " " + e.object + ": " + words
+}
+
+// withoutTransport returns what is wrong with a connection without gRPC's own words
+// around it.
+func withoutTransport(words string) string {
+	quoted, wrapped := strings.CutPrefix(words, "connection error: desc = ")
+	if text, err := strconv.Unquote(quoted); err == nil && wrapped {
+		words = text
+	}
+	if _, said, found := strings.Cut(words, noAnswer+" "); found {
+		return noAnswer + " " + said
+	}
+	return strings.TrimPrefix(words, "transport: ")
 }
 
 func (e *callError) Unwrap() error { return e.err }

@@ -132,7 +132,7 @@ func keepsObjects(saved *[]*Object) func(*SourceConfig) {
 func (p *looker) forgetsObject(name, want string) {
 	p.Helper()
 	got := ""
-	if err := p.forgetObject(p.Context(), ObjectKey{documents.ConfigMap, "default", name}, p.now); err != nil {
+	if err := p.forgetObject(p.Context(), ObjectKey{Kind: documents.ConfigMap, Namespace: "default", Name: name}, p.now); err != nil {
 		got = err.Error()
 	}
 	if got != want {

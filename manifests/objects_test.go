@@ -222,7 +222,7 @@ func TestAFileTellsWhichObjectsItNames(t *testing.T) {
 	p := at(t, t.TempDir(), nil)
 	p.place("a.yaml", mapYAML("x", "1")+"---\n"+mapYAML("z", "1", "dat: {}\n")+"---\n"+mapYAML("x", "2"))
 	p.place("b.yaml", mapYAML("x", "1"))
-	x, z := ObjectKey{documents.ConfigMap, "default", "x"}, ObjectKey{documents.ConfigMap, "default", "z"}
+	x, z := ObjectKey{Kind: documents.ConfigMap, Namespace: "default", Name: "x"}, ObjectKey{Kind: documents.ConfigMap, Namespace: "default", Name: "z"}
 	want := []map[ObjectKey]bool{{x: true, z: false}, {x: true}}
 	for k, about := range []string{"ConfigMap default/z, ConfigMap default/x", "ConfigMap default/x"} {
 		f := p.last.Files[k]

@@ -35,7 +35,8 @@ type guard struct {
 	tokens *reloaded[[][sha256.Size]byte]
 }
 
-// SettingsError is about settings that do not go together, in one sentence.
+// SettingsError is about settings that do not go together, or files that they name, in one
+// sentence.
 type SettingsError struct{ Text string }
 
 func (e *SettingsError) Error() string { return e.Text }
@@ -57,7 +58,7 @@ func newGuard(a Access, log *slog.Logger) (*guard, error) {
 		return nil, &SettingsError{fmt.Sprintf("TLS needs a certificate and its private key: give both %s and %s, or none", a.name("tlsCertFile"), a.name("tlsPrivateKeyFile"))}
 	case a.Cert != "":
 		if g.certs, err = newReloaded("TLS certificate", log, func() (*tls.Certificate, error) { return readPair(a.Cert, a.Key) }, a.Cert, a.Key); err != nil {
-			return nil, err
+			return nil, &SettingsError{err.Error()}
 		}
 		g.tls = &tls.Config{MinVersion: max(a.MinVersion, tls.VersionTLS12), CipherSuites: a.CipherSuites,
 			NextProtos: []string{"http/1.1"}, SessionTicketsDisabled: true, GetConfigForClient: g.config}
@@ -67,14 +68,16 @@ func newGuard(a Access, log *slog.Logger) (*guard, error) {
 	}
 	if a.ClientCA != "" {
 		if g.cas, err = newReloaded("certificates of clients' CAs", log, func() (*x509.CertPool, error) { return readCAs(a.ClientCA) }, a.ClientCA); err != nil {
-			return nil, err
+			return nil, &SettingsError{err.Error()}
 		}
 	}
 	if a.Tokens != "" {
 		read := func() ([][sha256.Size]byte, error) { return readTokens(a.Tokens) }
-		g.tokens, err = newReloaded("tokens", log, read, a.Tokens)
+		if g.tokens, err = newReloaded("tokens", log, read, a.Tokens); err != nil {
+			return nil, &SettingsError{err.Error()}
+		}
 	}
-	return g, err
+	return g, nil
 }
 
 // asks reports whether clients must authenticate.

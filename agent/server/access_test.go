@@ -278,6 +278,9 @@ func TestFilesOfAccessThatMakeNoSense(t *testing.T) {
 			if err.Error() != r.want {
 				t.Errorf("Listen = %v\nwant     %s", err, r.want)
 			}
+			if wrong := (*SettingsError)(nil); !errors.As(err, &wrong) {
+				t.Errorf("%v is no error of the settings, which have an exit code of their own", err)
+			}
 		})
 	}
 }

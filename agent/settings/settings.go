@@ -44,9 +44,8 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	if (c.ManifestURLCert == "") != (c.ManifestURLKey == "") {
 		return c, &server.SettingsError{Text: "manifestURLCertFile and manifestURLPrivateKeyFile belong together: give both or none"}
 	}
-	if host := fetch.ExposedTo(c.ManifestURL); host != "" && c.ManifestURLToken != "" {
-		return c, &server.SettingsError{Text: fmt.Sprintf("manifestURLTokenFile: the token would go to %s unencrypted, where others can read it: "+
-			"give an https:// URL with --manifest-url, or leave the token out", host)}
+	if err := checkExposed(c); err != nil {
+		return c, err
 	}
 	if err := checkWriters(c, once); err != nil {
 		return c, err
@@ -73,6 +72,25 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 		c.PodHosts = true         // as with docker compose
 	}
 	return c, nil
+}
+
+// checkExposed refuses credentials that others could read on their way to the URL.
+func checkExposed(c config.Config) error {
+	host := fetch.ExposedTo(c.ManifestURL)
+	setting, what := "", ""
+	for name := range c.ManifestURLHeader {
+		if strings.EqualFold(name, "Authorization") {
+			setting, what = "staticPodURLHeader", "Authorization header"
+		}
+	}
+	if c.ManifestURLToken != "" {
+		setting, what = "manifestURLTokenFile", "token"
+	}
+	if host == "" || what == "" {
+		return nil
+	}
+	return &server.SettingsError{Text: fmt.Sprintf("%s: the %s would go to %s unencrypted, where others can read it: "+
+		"give an https:// URL with --manifest-url, or leave the %[2]s out", setting, what, host)}
 }
 
 // checkSwap refuses a machine with swap. The file's first line is a heading.
@@ -197,7 +215,7 @@ func Pulls(c config.Config, k *image.Keyring, m *metrics.Metrics) image.Config {
 func Keyring(c config.Config, log *slog.Logger) (*image.Keyring, error) {
 	plugins, err := image.LoadPlugins(c.CredentialProviders, c.CredentialProviderPrograms, log)
 	if err != nil {
-		return nil, err
+		return nil, &server.SettingsError{Text: err.Error()}
 	}
 	return &image.Keyring{Root: c.Root, Home: os.Getenv("HOME"), Plugins: plugins, Log: log}, nil
 }
