@@ -33,12 +33,14 @@ func (b *box) killAgent() error {
 	return b.agentIsAnother(pid)
 }
 
-// restarts kills the container of a pod that never restarted, and waits for the next one.
+// restarts ends the container of a pod, and waits until the next one runs.
 func (b *box) restarts(pod string) error {
-	return b.all(fmt.Sprintf(`monopod exec %s -- sh -c 'kill -TERM 1'`, pod)).then(func() error {
-		return b.until(fmt.Sprintf(`l=$(monopod ps --no-headers %s); echo "$l"
-[ "$(awk '{print $4, $5}' <<<"$l")" = "Running 1" ]`, pod))
-	})
+	before, err := b.sh(fmt.Sprintf(`monopod ps --no-headers %[1]s | awk '{print $5}'; monopod exec %[1]s -- sh -c 'kill -TERM 1'`, pod))
+	if err != nil {
+		return err
+	}
+	return b.until(fmt.Sprintf(`l=$(monopod ps --no-headers %s); echo "$l"
+[ "$(awk '{print $4, $5}' <<<"$l")" = "Running $((%s + 1))" ]`, pod, before))
 }
 
 // toleratesSwap: with swap on the agent runs, and pods get none of it.
