@@ -60,17 +60,35 @@ func toleratesSwap(b *box) error {
 	})
 }
 
-// needsNoResolvConf: without an /etc/resolv.conf pods run, and the log says what they lack.
-func needsNoResolvConf(b *box) error {
-	defer func() { _, _ = b.sh("mv /etc/resolv.conf.away /etc/resolv.conf") }()
-	return b.all("touch /etc/resolv.conf; mv /etc/resolv.conf /etc/resolv.conf.away",
-		"systemctl restart monopod").then(func() error {
-		if err := b.pods(2); err != nil {
-			return err
-		}
-		return b.all(`i=$(systemctl show -P InvocationID monopod)
-journalctl -o cat _SYSTEMD_INVOCATION_ID=$i | grep 'no name servers' | grep -F /etc/resolv.conf`).err
-	})
+// waitsForResolvConf: without an /etc/resolv.conf pods run on, and so do new ones that bring
+// their own; others wait, as the runtime needs the file, and start when it is there.
+func waitsForResolvConf(b *box) error {
+	if err := b.pods(1); err != nil {
+		return err
+	}
+	const back = "[ ! -e /etc/resolv.conf.away ] || mv /etc/resolv.conf.away /etc/resolv.conf"
+	defer func() { _, _ = b.sh(back) }()
+	if _, err := b.sh("touch /etc/resolv.conf; mv /etc/resolv.conf /etc/resolv.conf.away"); err != nil {
+		return err
+	}
+	if err := b.leavesAlone(1, b.killAgent); err != nil {
+		return err
+	}
+	if err := b.pod("own", "dnsPolicy: None\n  dnsConfig: {nameservers: [10.0.0.10]}", ""); err != nil {
+		return err
+	}
+	if err := b.pod("hosts", "", ""); err != nil {
+		return err
+	}
+	if err := b.says("3 pods: 2 running, 1 waiting"); err != nil {
+		return err
+	}
+	if err := b.until(`monopod ps 2>&1 | grep '/hosts: .*open /etc/resolv.conf: no such file'
+i=$(systemctl show -P InvocationID monopod)
+journalctl -o cat _SYSTEMD_INVOCATION_ID=$i | grep 'no name servers' | grep -F /etc/resolv.conf`); err != nil {
+		return err
+	}
+	return b.all(back).then(func() error { return b.says(running(3)) })
 }
 
 // keepsItsName: a machine that comes back with another host name has the same pods.
