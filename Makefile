@@ -1,5 +1,5 @@
 # make demo    see monopod at work on a private containerd (root; Debian or Ubuntu with Go)
-# make test    everything that must pass: lint, unit, e2e (root)
+# make test    lint, unit, arm64, e2e: must pass, as must make test-vm SHORT=1 (root)
 # make arm64   the tests of what computes, and the binary itself, on an emulated arm64 (root)
 # make golden  compare pods with those of a kubelet (root; also a part of make test)
 # make bench   measure monopod beside bare CRI calls (root)
@@ -126,7 +126,6 @@ bin/vm/disk.img: testdata/vm/disk $(shell find testdata/vm/guest -type f)
 vm-deps: deps
 	@need=(); \
 	command -v qemu-system-x86_64 >/dev/null || need+=(qemu-system-x86); \
-	command -v qemu-img >/dev/null || need+=(qemu-utils); \
 	command -v mmdebstrap >/dev/null || need+=(mmdebstrap); \
 	command -v mke2fs >/dev/null || need+=(e2fsprogs); \
 	command -v lintian >/dev/null || need+=(lintian); \

@@ -46,7 +46,7 @@ func TestPlanOfPodsWithoutNetwork(t *testing.T) {
 		{"a failure to make one does not count", scene{pod: own(pod(always, "a")), accepted: true, change: down,
 			failures: map[string]plan.Failure{"": {Retry: noon.Add(time.Second)}}}, "|a waits: NetworkNotReady"},
 		{"a pod that ends does not wait", scene{pod: own(pod(never, "a")), accepted: true, change: down, here: dead(here(exit("a", 0, 0, 0, "")))},
-			"end Succeeded"},
+			"stop sandbox s0; end Succeeded"},
 	})
 }
 

@@ -71,7 +71,7 @@ func TestPlanOfEnds(t *testing.T) {
 		// Verdicts.
 		{"what was settled goes on after an agent's death", scene{pod: pod(always, "a", "b"), accepted: true, here: world(up("a", 0), exit("b", 0, 0, 0, "")), change: settled(checkpoint.Result{Phase: v1.PodFailed})},
 			"stop container a a0 in 30s; stop sandbox s0"},
-		{"what was settled is not undone by a lost sandbox", scene{pod: pod(always, "a"), accepted: true, here: dead(world(exit("a", 0, 255, 0, ""))), change: settled(checkpoint.Result{Phase: v1.PodFailed})}, "end Failed"},
+		{"what was settled is not undone by a lost sandbox", scene{pod: pod(always, "a"), accepted: true, here: dead(world(exit("a", 0, 255, 0, ""))), change: settled(checkpoint.Result{Phase: v1.PodFailed})}, "stop sandbox s0; end Failed"},
 		{"a Never pod whose containers outlive their sandbox has failed", scene{pod: pod(never, "a"), accepted: true, here: dead(world(up("a", 0)))},
 			"record result Failed; stop container a a0 in 30s; stop sandbox s0"},
 		{"a failed init container takes the sidecars along", scene{pod: withInit(withSidecar(pod(never, "a"), "s"), "i"), accepted: true, here: world(up("s", 0), exit("i", 0, 1, 0, ""))},

@@ -31,7 +31,7 @@ func TestPlanOfHooks(t *testing.T) {
 			"start container b#1 after 0s"},
 		{"nor does one that runs already", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: world(up("a", 1), up("b", 0)), change: posted("a1", plan.HookState{})}, ""},
 		{"in a new sandbox they wait anew", scene{pod: hookedBy(pod(always, "a", "b"), "a"), accepted: true, here: dead(world(exit("a", 0, 255, 0, ""), exit("b", 0, 255, 0, "")))},
-			"set up; create sandbox#1; start container a#1|b waits: ContainerCreating"},
+			"stop sandbox s0; set up; create sandbox#1; start container a#1|b waits: ContainerCreating"},
 		{"a sidecar's hook holds the next init container back", scene{pod: withInit(hookedBy(withSidecar(pod(always, "a"), "s"), "s"), "i"), accepted: true, here: world(up("s", 0)), change: posted("s0", plan.HookState{})}, ""},
 		{"which starts when it is done", scene{pod: withInit(hookedBy(withSidecar(pod(always, "a"), "s"), "s"), "i"), accepted: true, here: world(up("s", 0)), change: posted("s0", plan.HookState{Done: true})},
 			"start container i#0"},

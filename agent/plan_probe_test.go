@@ -112,7 +112,7 @@ func TestPlanOfProbedPods(t *testing.T) {
 			i := world(doomed(exit("a", 0, 0, 0, "")))
 			i.Sandboxes[0].Ready = false
 			return i
-		}()}, nil, "set up; create sandbox#1; start container a#1"},
+		}()}, nil, "stop sandbox s0; set up; create sandbox#1; start container a#1"},
 
 		// Sidecars.
 		{"a sidecar that has not started holds the next", scene{pod: withInit(probed(withSidecar(pod(always, "a"), "s"), "s"), "i"), here: world(up("s", 0))}, results{"s0": {}}, ""},

@@ -49,7 +49,7 @@ func TestPlanOfRenewals(t *testing.T) {
 			here: world(exit("a", 0, 143, 0, ""), up("b", 0)), change: renewedSandbox},
 			"stop container b b0 in 30s; stop sandbox s0; set up; create sandbox#1; start container a#1, start container b#1"},
 		{"a stop that a former agent began goes on", scene{pod: pod(never, "a"), accepted: true, here: dead(world(exit("a", 0, 137, 0, ""))), change: renewedSandbox},
-			"set up; create sandbox#1; start container a#1"},
+			"stop sandbox s0; set up; create sandbox#1; start container a#1"},
 		{"with the new sandbox it goes on as ever", scene{pod: pod(never, "a"), accepted: true, here: &pleg.Instance{
 			Sandboxes:  []pleg.Sandbox{{ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}, {ID: "s0"}},
 			Containers: []pleg.Container{exit("a", 0, 143, 0, "")}}, change: renewedSandbox}, "start container a#1"},

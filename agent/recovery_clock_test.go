@@ -34,7 +34,7 @@ func TestAClockThatJumpsByADay(t *testing.T) {
 			"|i waits: CrashLoopBackOff|wake in 9s", "start container i#2 after 10s", "|i waits: CrashLoopBackOff|wake in 10s"},
 		{"a job that is done", scene{pod: pod(never, "a"), accepted: true, ended: v1.PodSucceeded, here: dead(world(exit("a", 0, 0, time.Minute, "")))}, "", "", ""},
 		{"a dead sandbox", scene{pod: pod(always, "a"), accepted: true, here: dead(world(exit("a", 1, 255, time.Minute, "0s")))},
-			"set up; create sandbox#1; start container a#2 after 0s", "set up; create sandbox#1; start container a#2 after 0s", "set up; create sandbox#1; start container a#2 after 0s"},
+			"stop sandbox s0; set up; create sandbox#1; start container a#2 after 0s", "stop sandbox s0; set up; create sandbox#1; start container a#2 after 0s", "stop sandbox s0; set up; create sandbox#1; start container a#2 after 0s"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			for jump, want := range map[time.Duration]string{0: row.want, day: row.forth, -day: row.back} {

@@ -26,7 +26,7 @@ func TestPlanOfEndedPodsVolumes(t *testing.T) {
 		{"but not before nothing of it lives", scene{pod: pod(never, "a"), accepted: true, ended: v1.PodFailed, change: have,
 			here: world(up("a", 0))}, "stop container a a0 in 30s; stop sandbox s0; remove volumes"},
 		{"and not before its end is recorded", scene{pod: pod(never, "a"), accepted: true, change: have,
-			here: dead(world(exit("a", 0, 1, 0, "")))}, "end Failed"},
+			here: dead(world(exit("a", 0, 1, 0, "")))}, "stop sandbox s0; end Failed"},
 		{"a pod that runs keeps them", scene{pod: pod(always, "a"), accepted: true, change: have, here: world(up("a", 0))}, ""},
 	})
 }

@@ -20,7 +20,7 @@ import (
 
 // limit is how long anything may take before it counts as not happening. It is
 // generous, for machines with other work to do; nothing waits for it to pass.
-const limit = 40 * time.Second
+const limit = 2 * time.Minute
 
 // world is what one scenario acts on and looks at.
 type world struct {

@@ -75,6 +75,7 @@ func (s *Facts) planEnd(p *Plan, i *pleg.Instance, v checkpoint.Result) {
 	if i.AnyAlive() {
 		return
 	}
+	s.planRelease(p, i, v.Why)
 	p.then(Action{Do: DoEnd, UID: uid, Verdict: v, Reason: v.Why})
 }
 

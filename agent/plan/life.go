@@ -157,6 +157,7 @@ func (s *Facts) planSandbox(p *Plan, i *pleg.Instance, why string) {
 	uid, attempt := string(s.Pod.UID), uint32(0)
 	if i != nil {
 		planStop(p, i, s.Pod.Pod, s.sandboxCause(), why, 0)
+		s.planRelease(p, i, why)
 		p.then(removeCreated(i)...)
 		if newest := i.Sandbox(); newest != nil {
 			attempt = newest.Attempt + 1

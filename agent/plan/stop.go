@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -67,6 +68,20 @@ func planStop(p *Plan, i *pleg.Instance, pod *v1.Pod, cause checkpoint.Cause, wh
 		}
 	}
 	p.then(down...)
+}
+
+// planRelease stops the newest sandbox if it is dead: until then the runtime keeps its
+// address and its mounts (kubelet: stops it, too). If the runtime cannot, nothing waits
+// for it: what removes the sandbox releases them.
+func (s *Facts) planRelease(p *Plan, i *pleg.Instance, why string) {
+	b := i.Sandbox()
+	if b == nil || b.Ready || slices.ContainsFunc(i.Containers, func(c pleg.Container) bool { return c.Alive() && c.Sandbox == b.ID }) {
+		return // planStop does it
+	}
+	a := Action{Do: DoStopSandbox, UID: i.UID, ID: b.ID, Reason: why}
+	if s.Failures[a.Key()].Count == 0 {
+		p.then(a)
+	}
 }
 
 // behind returns the ids of the containers that stop before the named one: for

@@ -40,7 +40,7 @@ type Agent struct {
 
 // patience is how long an agent may take to start or to end, on a machine with
 // other work to do.
-const patience = 40 * time.Second
+const patience = 2 * time.Minute
 
 // agentDirs begins the names of agents' folders.
 const agentDirs = "agent-"
@@ -177,7 +177,7 @@ func (a *Agent) Clear() error {
 
 // Get asks the agent over its unix socket.
 func (a *Agent) Get(ctx context.Context, path string) (code int, body string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", a.Socket)

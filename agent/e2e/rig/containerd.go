@@ -67,7 +67,7 @@ func (c *Containerd) Start(ctx context.Context) error {
 	if c.process, err = StartProcess(c.Log, []string{"PATH=" + c.path}, c.bin, "-c", c.config()); err != nil {
 		return err
 	}
-	return Until(ctx, 30*time.Second, func() error {
+	return Until(ctx, 2*time.Minute, func() error {
 		select {
 		case <-c.process.Done():
 			return Final(fmt.Errorf("containerd ended: %w\n%s", c.process.Err(), Tail(c.Log, 20)))
@@ -85,12 +85,12 @@ func (c *Containerd) Kill() {
 	}
 }
 
-// Stop ends containerd with SIGTERM, or SIGKILL after 10 s. Containers run on.
+// Stop ends containerd with SIGTERM, or SIGKILL after a minute. Containers run on.
 func (c *Containerd) Stop() error {
 	if c.process == nil {
 		return nil
 	}
-	err := c.process.Stop(10 * time.Second)
+	err := c.process.Stop(time.Minute)
 	c.process = nil
 	return err
 }

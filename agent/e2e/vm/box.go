@@ -164,7 +164,7 @@ spec:
     command: [sh, -c, "trap 'exit 0' TERM; sleep 100000 & wait"]
     %s
 `, name, spec, rig.Busybox, container)
-	_, err := b.sh(fmt.Sprintf("cd /etc/monopod/manifests; cat >.new <<'EOF'\n%sEOF\nmv .new %s.yaml", text, name))
+	_, err := b.sh(fmt.Sprintf("cd /etc/monopod/manifests; cat >.new <<'EOF'\n%sEOF\nsync .new; mv .new %s.yaml; sync .", text, name))
 	return err
 }
 

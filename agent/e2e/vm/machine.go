@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -23,6 +24,7 @@ const bootIn = 4 * time.Minute
 // machine is a Debian with systemd and cgroup v2 in an emulator, without a network.
 // Its methods are for one goroutine.
 type machine struct {
+	hardware
 	dir     string // of this machine
 	kernel  string // folder of vmlinuz and initrd.img
 	payload string // disk of what is tested, mounted at /payload
@@ -36,7 +38,7 @@ type machine struct {
 
 // newMachine copies the disk in kernel, which the machine may change.
 func newMachine(dir, kernel, payload, accel string) (*machine, error) {
-	m := &machine{dir: dir, kernel: kernel, payload: payload, accel: accel}
+	m := &machine{hardware: usual, dir: dir, kernel: kernel, payload: payload, accel: accel}
 	cp := exec.Command("cp", "--sparse=always", "--reflink=auto", filepath.Join(kernel, "disk.img"), m.disk())
 	if out, err := cp.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("copy the disk: %w: %s", err, out)
@@ -53,7 +55,9 @@ func (m *machine) console() string { return filepath.Join(m.dir, "console.log") 
 // machine itself had not written yet is lost, as with a power cut.
 func (m *machine) args(socket string) []string {
 	drive := func(file, more string) string { return "file=" + file + ",format=raw,if=virtio" + more }
-	return []string{"qemu-system-x86_64", "-accel", m.accel, "-cpu", "max", "-m", "1024", "-smp", "2",
+	clock := cmp.Or(m.clock, "utc")
+	return []string{"qemu-system-x86_64", "-accel", m.accel, "-cpu", "max", "-rtc", "base=" + clock,
+		"-m", fmt.Sprint(m.memory), "-smp", fmt.Sprint(m.cpus),
 		"-nodefaults", "-no-user-config", "-display", "none", "-serial", "file:" + m.console(),
 		"-kernel", filepath.Join(m.kernel, "vmlinuz"), "-initrd", filepath.Join(m.kernel, "initrd.img"),
 		"-append", "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=0 " +
@@ -169,6 +173,24 @@ func (m *machine) reboot(ctx context.Context) error {
 		return err
 	}
 	return m.ready(ctx, bootIn+time.Minute)
+}
+
+// powerOff turns the machine off as its user does.
+func (m *machine) powerOff(ctx context.Context) error {
+	if _, err := m.send("systemctl poweroff"); err != nil {
+		return err
+	}
+	late := time.NewTimer(bootIn)
+	defer late.Stop()
+	select {
+	case <-m.process.Done():
+		m.cut() // what is left of it here
+		return nil
+	case <-late.C:
+		return fmt.Errorf("it is not off within %s", bootIn)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // cut takes the power away.

@@ -39,6 +39,7 @@ type result struct {
 }
 
 func run(ctx context.Context, disk, names string, short bool) error {
+	began := time.Now()
 	wanted, err := regexp.Compile(names)
 	if err != nil {
 		return fmt.Errorf("-trials: %w", err)
@@ -56,11 +57,11 @@ func run(ctx context.Context, disk, names string, short bool) error {
 		return err
 	}
 	defer func() { b.discard() }()
-	began := time.Now()
+	made := time.Now()
 	if err := b.open(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("booted with %s in %.0f s\n", b.accel, time.Since(began).Seconds())
+	fmt.Printf("payload made in %.0f s, booted with %s in %.0f s\n", made.Sub(began).Seconds(), b.accel, time.Since(made).Seconds())
 	var results []result
 	var left []string
 	for _, t := range trials {
@@ -76,11 +77,11 @@ func run(ctx context.Context, disk, names string, short bool) error {
 			return context.Cause(ctx)
 		}
 	}
-	return report(results, left)
+	return report(results, left, time.Since(began))
 }
 
-// report prints the table.
-func report(results []result, left []string) error {
+// report prints the table, and what all took.
+func report(results []result, left []string, took time.Duration) error {
 	failed := 0
 	fmt.Printf("\n%-28s %-7s %7s %5s %5s\n", "trial", "result", "seconds", "kept", "lost")
 	for _, r := range results {
@@ -91,6 +92,7 @@ func report(results []result, left []string) error {
 		}
 		fmt.Printf("%-28s %-7s %7.0f %5d %5d\n", r.name, word, r.took.Seconds(), r.kept, r.lost)
 	}
+	fmt.Printf("%-28s %-7s %7.0f\n", "all", "", took.Seconds())
 	if len(left) > 0 {
 		fmt.Printf("\nLEFT OUT, as they take long (make test-vm runs them): %s\n", strings.Join(left, ", "))
 	}

@@ -11,16 +11,19 @@ import (
 )
 
 // makePayload makes the disk of what is tested: two versions of the package, the
-// end-to-end tests with the programs of their images, containerd 2 and pod images.
+// end-to-end tests in a folder like theirs with what they read and the programs of their
+// images, the benchmark, containerd 2 and pod images.
 func makePayload(dir string) (disk string, err error) {
 	tree := filepath.Join(dir, "payload")
 	cache := os.Getenv("MONOPOD_CACHE")
 	for _, step := range [][]string{
-		{"mkdir", "-p", tree + "/cache", tree + "/programs"},
+		{"mkdir", "-p", tree + "/cache", tree + "/programs", tree + "/agent/e2e", tree + "/testdata"},
+		{"cp", "-r", "testdata/golden", "testdata/stories", tree + "/testdata/"},
 		{"cp", "-r", filepath.Join(cache, "containerd-"+rig.Latest), tree + "/cache/"},
 		{"make", "-s", "deb", "ARCHES=amd64", "VERSION=1.0"}, {"make", "-s", "deb", "ARCHES=amd64", "VERSION=2.0"},
 		{"cp", "bin/monopod_1.0_amd64.deb", "bin/monopod_2.0_amd64.deb", tree},
-		{"go", "test", "-c", "-tags", "e2e", "-ldflags", "-s -w", "-o", tree + "/e2e.test", "./agent/e2e"},
+		{"go", "test", "-c", "-tags", "e2e", "-ldflags", "-s -w", "-o", tree + "/agent/e2e/e2e.test", "./agent/e2e"},
+		{"go", "build", "-ldflags", "-s -w", "-o", tree + "/bench", "./agent/e2e/bench"},
 		{"env", "CGO_ENABLED=0", "go", "build", "-ldflags", "-s -w", "-o", tree + "/programs/", "./testdata/images/..."},
 	} {
 		cmd := exec.Command(step[0], step[1:]...)

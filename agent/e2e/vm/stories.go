@@ -17,16 +17,30 @@ func stories(version, driver string) func(b *box) error {
 		if driver == cgroupfs {
 			names = append(names[:len(names):len(names)], "PlacesPodsInCgroups", "EndsStraysWithTheCgroup")
 		}
-		out, err := b.machine.do(b.ctx, 12*time.Minute, fmt.Sprintf(`systemctl stop monopod containerd; cd /var/tmp
-export MONOPOD_BIN=/usr/bin/monopod MONOPOD_CACHE=/payload/cache MONOPOD_PROGRAMS=/payload/programs
-export MONOPOD_CGROUP_DRIVER=%s
-/payload/e2e.test -test.v -test.run '^TestMonopod$/^%s$/^(%s)$' >e2e.log 2>&1 || {
-	grep -v '^=== ' e2e.log | tail -n 80; false
-}
-grep -c '^        --- PASS' e2e.log; systemctl start containerd monopod`, driver, version, strings.Join(names, "|")))
-		if err == nil && out != fmt.Sprint(len(names)) {
-			err = fmt.Errorf("%s stories passed, want %d", out, len(names))
+		log, err := b.endToEnd(driver, fmt.Sprintf("^TestMonopod$/^%s$/^(%s)$", version, strings.Join(names, "|")))
+		if n := strings.Count(log, "\n        --- PASS"); err == nil && n != len(names) {
+			err = fmt.Errorf("%d stories passed, want %d", n, len(names))
 		}
 		return err
 	}
+}
+
+// endToEnd runs end-to-end tests, with containerds that have that driver of cgroups, and
+// returns their log.
+func (b *box) endToEnd(driver, tests string) (string, error) {
+	return b.alone("cd /payload/agent/e2e; export MONOPOD_CGROUP_DRIVER=" + driver + `
+./e2e.test -test.v -test.run '` + tests + `' >/var/tmp/log 2>&1 || { grep -v '^=== ' /var/tmp/log | tail -n 80; false; }
+grep -v '^=== ' /var/tmp/log`)
+}
+
+// alone runs a script that starts containerds and agents of its own, while those of the
+// machine are stopped.
+func (b *box) alone(script string) (string, error) {
+	out, err := b.machine.do(b.ctx, 12*time.Minute, `systemctl stop monopod containerd
+export MONOPOD_BIN=/usr/bin/monopod MONOPOD_CACHE=/payload/cache MONOPOD_PROGRAMS=/payload/programs
+`+script)
+	if err == nil {
+		_, err = b.sh("systemctl start containerd monopod")
+	}
+	return out, err
 }
