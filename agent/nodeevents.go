@@ -2,8 +2,6 @@ package agent
 
 import (
 	"fmt"
-	"os"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -79,8 +77,7 @@ func (a *Agent) recordStart() {
 	if now == "" {
 		return
 	}
-	b, _ := os.ReadFile(path) // none: no earlier boot is known
-	before := strings.TrimSpace(string(b))
+	before := a.root.LastBoot(path)
 	if before == now {
 		return
 	}

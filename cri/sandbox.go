@@ -2,6 +2,7 @@ package cri
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -9,8 +10,18 @@ import (
 
 // Version asks for the runtime's name and version.
 func (c *Client) Version(ctx context.Context) (*rt.VersionResponse, error) {
-	return call(ctx, "Version", "", c.Timeouts.Query, c.runtime.Version, &rt.VersionRequest{})
+	r, err := call(ctx, "Version", "", c.Timeouts.Query, c.runtime.Version, &rt.VersionRequest{})
+	if Unimplemented(err) {
+		err = fmt.Errorf("%w: %s", err, WithoutCRI)
+	}
+	return r, err
 }
+
+// WithoutCRI says why a runtime may answer without speaking CRI v1, and what to do: a
+// containerd serves on without the plugins that did not load.
+const WithoutCRI = "it runs, but without CRI v1: its CRI plugin is off, or did not load because its store is damaged; " +
+	"see journalctl --unit containerd: if io.containerd.metadata.v1.bolt did not load, stop containerd, " +
+	"move /var/lib/containerd away and start it; pods come back from their manifests, images must be pulled or imported again"
 
 // Status asks for the runtime's conditions, such as rt.RuntimeReady. A runtime
 // that answers without a status has not said that it is ready.

@@ -7,10 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 
+	"monopod/agent/statefile"
 	"monopod/agent/status"
 	"monopod/manifests"
 )
@@ -29,20 +28,23 @@ const answerFile = "manifest-url"
 // Answer reads the last complete answer of a URL; nil: there is none. An unusable one
 // is logged and ignored.
 func (r *Root) Answer(url string, log *slog.Logger) *manifests.Answer {
-	b, err := os.ReadFile(r.Path(answerFile))
-	if errors.Is(err, fs.ErrNotExist) || url == "" {
+	if url == "" {
 		return nil
 	}
 	var head answerHead
-	line, body, _ := bytes.Cut(b, []byte("\n"))
-	if err == nil {
-		err = json.Unmarshal(line, &head)
-	}
-	if err == nil && head.Sum != sum(body) {
-		err = errors.New("its sum is wrong")
-	}
+	var body []byte
+	err := statefile.ReadOrAside(r.Path(answerFile), func(b []byte) error {
+		line, rest, _ := bytes.Cut(b, []byte("\n"))
+		if err := statefile.JSON(&head)(line); err != nil {
+			return err
+		}
+		if body = bytes.Clone(rest); head.Sum != sum(body) {
+			return errors.New("its sum is wrong")
+		}
+		return nil
+	})
 	if err != nil {
-		log.Error("saved answer of the manifest URL is unusable; ignoring it", "file", r.Path(answerFile), "err", err)
+		r.lost(log, "saved answer of the manifest URL is unusable; ignoring it", err)
 		return nil
 	}
 	if head.URL != sum([]byte(url)) {
@@ -57,7 +59,7 @@ func (r *Root) SaveAnswer(url string, a manifests.Answer) error {
 	if err != nil {
 		return fmt.Errorf("answer of the manifest URL: %w", err)
 	}
-	return status.WriteFile(r.Path(answerFile), append(append(line, '\n'), a.Data...), 0o600)
+	return status.WriteFile(r.Path(answerFile), append(append(statefile.Seal(line), '\n'), a.Data...), 0o600)
 }
 
 func sum(b []byte) string {

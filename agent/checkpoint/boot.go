@@ -1,7 +1,10 @@
 package checkpoint
 
 import (
+	"errors"
+	"monopod/agent/statefile"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -26,6 +29,23 @@ func ReadBoot() Boot {
 	}
 	return b
 }
+
+// LastBoot returns the id of the boot that a file holds, "": none is known.
+func (r *Root) LastBoot(path string) (id string) {
+	err := statefile.ReadOrAside(path, func(b []byte) error {
+		if id = strings.TrimSpace(string(b)); !bootForm.MatchString(id) {
+			id = ""
+			return errors.New("it does not hold the id of a boot")
+		}
+		return nil
+	})
+	if err != nil {
+		r.lost(r.log, "whether the machine was rebooted since the last start is not known", err)
+	}
+	return id
+}
+
+var bootForm = regexp.MustCompile(`^[0-9a-f-]{36}$`)
 
 // uptime returns CLOCK_BOOTTIME, 0 if the kernel does not tell it.
 func uptime() time.Duration {

@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/statefile"
 	"monopod/agent/status"
 	"monopod/manifests"
 	"monopod/manifests/poduid"
@@ -180,7 +181,7 @@ func (r *Root) Save(c *Checkpoint) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
 	}
-	if err := status.WriteFile(r.Path("pods", c.Uid(), "pod.json"), b, 0o600); err != nil {
+	if err := status.WriteFile(r.checkpoint(c.Uid()), statefile.Seal(b), 0o600); err != nil {
 		os.Remove(r.PodDir(c.Uid())) // only if it is empty
 		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
 	}
@@ -198,12 +199,9 @@ func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
 	}
 	var all []*Checkpoint
 	for _, d := range dirs {
-		c, err := r.load(d.Name())
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		c, err := r.load(d.Name(), statefile.ReadOrAside)
 		if err != nil {
-			log.Error("checkpoint is unusable; ignoring it", "file", r.Path("pods", d.Name(), "pod.json"), "err", err)
+			r.lost(log, "checkpoint is unusable; ignoring it: its pod is known from the runtime and its manifest alone", err)
 			continue
 		}
 		r.stored.put(c)
@@ -222,10 +220,8 @@ func PodsIn(root string) ([]*v1.Pod, error) {
 	}
 	var all []*v1.Pod
 	for _, d := range dirs {
-		c, err := r.load(d.Name())
+		c, err := r.load(d.Name(), statefile.Read)
 		switch {
-		case errors.Is(err, errUnusable):
-			return nil, fmt.Errorf("%s: %w", r.Path("pods", d.Name(), "pod.json"), err)
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
 			return nil, err
@@ -239,25 +235,30 @@ func PodsIn(root string) ([]*v1.Pod, error) {
 // errUnusable: a checkpoint was read and is not one of its pod.
 var errUnusable = errors.New("it is not the checkpoint of this pod")
 
-// load reads a pod's checkpoint. The error is errUnusable if reading it again is in vain.
-func (r *Root) load(uid string) (*Checkpoint, error) {
-	b, err := os.ReadFile(r.Path("pods", uid, "pod.json"))
+// load reads a pod's checkpoint. The error is *statefile.Damaged if reading it again is in vain.
+func (r *Root) load(uid string, read func(path string, parse func([]byte) error) error) (*Checkpoint, error) {
+	var c Checkpoint
+	err := read(r.checkpoint(uid), func(b []byte) error {
+		if err := statefile.JSON(&c)(b); err != nil {
+			return err
+		}
+		if c.Pod == nil || c.Uid() != uid || !poduid.Valid(uid) {
+			return errUnusable
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	c := &Checkpoint{}
-	if err := json.Unmarshal(b, c); err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnusable, err)
-	}
-	if c.Pod == nil || c.Uid() != uid || !poduid.Valid(uid) {
-		return nil, errUnusable
 	}
 	c.Digest = manifests.Restored(c.Pod)
 	for id, k := range c.KillDecisions {
 		c.KillDecisions[id] = k.withCause()
 	}
-	return c, nil
+	return &c, nil
 }
+
+// checkpoint is where the checkpoint of a pod is.
+func (r *Root) checkpoint(uid string) string { return r.Path("pods", uid, "pod.json") }
 
 // Remains returns the names of the pods of which something is left: each has a
 // dir until everything else of it is gone.

@@ -2,12 +2,10 @@ package checkpoint
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 
+	"monopod/agent/statefile"
 	"monopod/agent/status"
 	"monopod/manifests"
 )
@@ -16,16 +14,8 @@ import (
 // ignored.
 func (r *Root) Folder(log *slog.Logger) manifests.Record {
 	var out manifests.Record
-	b, err := os.ReadFile(r.Path("folder.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return out
-	}
-	if err == nil {
-		err = json.Unmarshal(b, &out)
-	}
-	if err != nil {
-		log.Error("record of the manifest folder is unusable; ignoring it", "file", r.Path("folder.json"), "err", err)
-		return manifests.Record{}
+	if err := statefile.ReadOrAside(r.Path("folder.json"), statefile.JSON(&out)); err != nil {
+		r.lost(log, "record of the manifest folder is unusable; ignoring it", err)
 	}
 	return out
 }
@@ -36,5 +26,5 @@ func (r *Root) SaveFolder(m manifests.Record) error {
 	if err != nil {
 		return fmt.Errorf("record of the manifest folder: %w", err)
 	}
-	return status.WriteFile(r.Path("folder.json"), append(b, '\n'), 0o600)
+	return status.WriteFile(r.Path("folder.json"), append(statefile.Seal(b), '\n'), 0o600)
 }

@@ -12,6 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/statefile"
 	"monopod/agent/status"
 	"monopod/manifests"
 )
@@ -35,7 +36,7 @@ func (r *Root) Objects(log *slog.Logger) []*manifests.Object {
 	for _, path := range paths {
 		o, err := readObject(path)
 		if err != nil {
-			log.Error("saved ConfigMap or Secret is unusable; ignoring it", "file", path, "err", err)
+			r.lost(log, "saved ConfigMap or Secret is unusable; ignoring it until a manifest gives it again", err)
 			continue
 		}
 		all = append(all, o)
@@ -44,22 +45,21 @@ func (r *Root) Objects(log *slog.Logger) []*manifests.Object {
 }
 
 func readObject(path string) (*manifests.Object, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var s storedObject
-	if json.Unmarshal(text, &s) != nil { // whose error may quote a value
-		return nil, errors.New("it is not valid JSON")
-	}
-	if (s.ConfigMap == nil) == (s.Secret == nil) {
-		return nil, errors.New("it holds no object")
-	}
-	o := manifests.NewObject(s.ConfigMap, s.Secret, s.File)
-	if objectFile(o.Key()) != filepath.Base(path) {
-		return nil, errors.New("its name is that of another object")
-	}
-	return o, nil
+	var o *manifests.Object
+	err := statefile.ReadOrAside(path, func(b []byte) error {
+		var s storedObject
+		if err := statefile.JSON(&s)(b); err != nil {
+			return err
+		}
+		if (s.ConfigMap == nil) == (s.Secret == nil) {
+			return errors.New("it holds no object")
+		}
+		if o = manifests.NewObject(s.ConfigMap, s.Secret, s.File); objectFile(o.Key()) != filepath.Base(path) {
+			return errors.New("its name is that of another object")
+		}
+		return nil
+	})
+	return o, err
 }
 
 // objectFile is named by a digest, as the names of objects may be too long for a file's.
@@ -88,7 +88,7 @@ func (r *Root) SaveObjects(all []*manifests.Object) error {
 		}
 		text, err := json.Marshal(storedObject{o.File, o.ConfigMap, o.Secret})
 		if err == nil {
-			err = status.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o600)
+			err = status.WriteFile(filepath.Join(dir, name), append(statefile.Seal(text), '\n'), 0o600)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", o, err))
@@ -101,7 +101,7 @@ func (r *Root) SaveObjects(all []*manifests.Object) error {
 	errs = append(errs, err)
 	for _, e := range entries {
 		if !keep[e.Name()] {
-			errs = append(errs, os.Remove(filepath.Join(dir, e.Name())))
+			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
 		}
 	}
 	return errors.Join(errs...)

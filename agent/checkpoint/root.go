@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"monopod/agent/statefile"
 	"monopod/agent/status"
 	"monopod/manifests"
 )
@@ -51,6 +52,10 @@ type Root struct {
 	mu      sync.RWMutex // locked while no checkpoint may be saved
 	claimed string       // the uid of a pod that must not be accepted now, or ""; guarded by mu
 
+	log   *slog.Logger                 // nil: Complain was not called
+	event func(reason, message string) // nil: none are recorded
+	said  []loss                       // what is to be told of once there is a log
+
 	stored storedPods
 
 	objects map[string]*manifests.Object // as saved last, by file; of the goroutine that saves them
@@ -81,7 +86,7 @@ func OpenRoot(dir string) (_ *Root, err error) {
 	for _, at := range []string{"", objectsDir, updatesDir} {
 		_ = status.RemoveTemps(r.Path(at)) // one that stays does no harm but to the disk
 	}
-	r.Instance, err = readInstance(r.Path("instance"))
+	r.Instance, err = r.readInstance(r.Path("instance"))
 	return r, err
 }
 
@@ -125,8 +130,11 @@ func takesData(dir string) error {
 	return nil
 }
 
-// Complain logs that the root dir is not writable, if so. event may be nil.
+// Complain logs and records what is wrong with the root dir: that it is not writable, and
+// now and later which of its files are damaged. event may be nil. It is called once, first.
 func (r *Root) Complain(log *slog.Logger, event func(reason, message string)) {
+	r.log, r.event = log, event
+	r.saySoFar()
 	if r.Trouble == nil {
 		return
 	}
@@ -138,25 +146,28 @@ func (r *Root) Complain(log *slog.Logger, event func(reason, message string)) {
 }
 
 // readInstance reads the root dir's instance mark, or creates it if there is none.
-func readInstance(path string) (string, error) {
-	b, err := os.ReadFile(path)
-	if err == nil {
-		id := strings.TrimSpace(string(b))
-		if !instanceForm.MatchString(id) {
-			return "", fmt.Errorf("%s does not hold 16 hex digits, so the agent cannot recognize its sandboxes: restore it, or remove it to give up the pods of this root dir", path)
+func (r *Root) readInstance(path string) (id string, err error) {
+	err = r.readTwins(path, 0o600, "the instance mark was damaged, and is as before", func(b []byte) error {
+		if id = strings.TrimSpace(string(b)); !instanceForm.MatchString(id) {
+			return errors.New("it does not hold 16 hex digits")
 		}
+		return nil
+	})
+	switch damaged := (*statefile.Damaged)(nil); {
+	case err == nil:
 		return id, nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	case errors.As(err, &damaged):
+		return "", fmt.Errorf("%w; so the agent cannot recognize its sandboxes: restore it, or remove it to give up the pods of this root dir", err)
+	case !errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("instance mark: %w", err)
 	}
-	id := make([]byte, 8)
-	rand.Read(id)
-	mark := hex.EncodeToString(id)
-	if err := status.WriteFile(path, []byte(mark+"\n"), 0o600); err != nil {
+	mark := make([]byte, 8)
+	rand.Read(mark)
+	id = hex.EncodeToString(mark)
+	if err := writeTwins(path, []byte(id+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("root dir %s is new and cannot be marked: %w; free space on its disk or mount it for writing, or choose another with --root", filepath.Dir(path), err)
 	}
-	return mark, nil
+	return id, nil
 }
 
 // Path returns a path in the root dir.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"monopod/agent/safefile"
+	"monopod/agent/statefile"
 	"os"
 	"slices"
 	"sync"
@@ -63,12 +65,12 @@ func (r *Root) Remnant(uid string) Remnant {
 	if r.isStored(uid) {
 		return NoRemnant
 	}
-	_, err := r.load(uid)
-	switch {
+	_, err := r.load(uid, statefile.Read)
+	switch damaged := (*statefile.Damaged)(nil); {
+	case errors.As(err, &damaged), errors.Is(err, fs.ErrNotExist) && Exists(safefile.AsideOf(r.checkpoint(uid))):
+		return Unreadable
 	case errors.Is(err, fs.ErrNotExist) && Exists(r.PodDir(uid)):
 		return Orphaned
-	case errors.Is(err, errUnusable):
-		return Unreadable
 	}
 	return NoRemnant
 }
@@ -80,7 +82,7 @@ func (r *Root) isStored(uid string) bool {
 	if r.stored.byUID[uid] == nil {
 		return false
 	}
-	_, err := os.Lstat(r.Path("pods", uid, "pod.json"))
+	_, err := os.Lstat(r.checkpoint(uid))
 	return err == nil
 }
 

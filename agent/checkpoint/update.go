@@ -13,6 +13,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/statefile"
 	"monopod/agent/status"
 	"monopod/manifests"
 )
@@ -42,7 +43,7 @@ func (r *Root) updateFile(key manifests.Key) string {
 func (r *Root) SaveUpdate(key manifests.Key, u *Update) error {
 	file := r.updateFile(key)
 	if u == nil {
-		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := statefile.Remove(file); err != nil {
 			return fmt.Errorf("record of the update of %s: %w", key, err)
 		}
 		return nil
@@ -52,7 +53,7 @@ func (r *Root) SaveUpdate(key manifests.Key, u *Update) error {
 	}
 	b, err := json.Marshal(u)
 	if err == nil {
-		err = status.WriteFile(file, b, 0o600)
+		err = status.WriteFile(file, statefile.Seal(b), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("record of the update of %s: %w", key, err)
@@ -75,7 +76,7 @@ func (r *Root) Updates(log *slog.Logger) []*Update {
 		file := r.Path(updatesDir, e.Name())
 		u, err := readUpdate(file)
 		if err != nil {
-			log.Error("record of an update is unusable; ignoring it", "file", file, "err", err)
+			r.lost(log, "record of an update is unusable; ignoring it: that update is not rolled back", err)
 			continue
 		}
 		all = append(all, u)
@@ -84,16 +85,15 @@ func (r *Root) Updates(log *slog.Logger) []*Update {
 }
 
 func readUpdate(file string) (*Update, error) {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	u := &Update{}
-	if err := json.Unmarshal(b, u); err != nil {
-		return nil, err
-	}
-	if u.Former == nil || u.Tried != nil && manifests.KeyOf(u.Tried) != manifests.KeyOf(u.Former) {
-		return nil, errors.New("it does not say of which pod it is")
-	}
-	return u, nil
+	var u Update
+	err := statefile.ReadOrAside(file, func(b []byte) error {
+		if err := statefile.JSON(&u)(b); err != nil {
+			return err
+		}
+		if u.Former == nil || u.Tried != nil && manifests.KeyOf(u.Tried) != manifests.KeyOf(u.Former) {
+			return errors.New("it does not say of which pod it is")
+		}
+		return nil
+	})
+	return &u, err
 }

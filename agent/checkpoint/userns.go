@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"monopod/agent/statefile"
 	"os"
 	"sync"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
-
-	"monopod/agent/status"
 )
 
 // IdsPerPod is the length of the range of user and of group ids of a pod with
@@ -70,7 +69,7 @@ func (u *podUsers) Take(uid string) (*rt.UserNamespace, error) {
 	if err != nil {
 		return nil, fmt.Errorf("user ids of the pod: %w", err)
 	}
-	if err := status.WriteFile(u.path(uid), b, 0o644); err != nil {
+	if err := writeTwins(u.path(uid), b, 0o644); err != nil {
 		return nil, fmt.Errorf("user ids of the pod: %w", err)
 	}
 	u.taken[uid] = first
@@ -98,19 +97,21 @@ func (u *podUsers) recall() error {
 	}
 	taken := map[string]uint32{}
 	for _, d := range dirs {
-		b, err := os.ReadFile(u.path(d.Name()))
+		var f usernsFile
+		err := u.root.readTwins(u.path(d.Name()), 0o644, "user ids of a pod are damaged", func(b []byte) error {
+			if err := statefile.JSON(&f)(b); err != nil {
+				return err
+			}
+			if len(f.UIDMappings) != 1 || len(f.GIDMappings) != 1 || f.UIDMappings[0] != f.GIDMappings[0] || f.UIDMappings[0].Length != IdsPerPod {
+				return fmt.Errorf("not one range of %d ids", IdsPerPod)
+			}
+			return nil
+		})
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		var f usernsFile
-		if err == nil {
-			err = json.Unmarshal(b, &f)
-		}
-		if err == nil && (len(f.UIDMappings) != 1 || len(f.GIDMappings) != 1 || f.UIDMappings[0] != f.GIDMappings[0] || f.UIDMappings[0].Length != IdsPerPod) {
-			err = fmt.Errorf("not one range of %d ids", IdsPerPod)
-		}
 		if err != nil {
-			return fmt.Errorf("user ids of pods: %s: %w", u.path(d.Name()), err)
+			return fmt.Errorf("user ids of pods: %w", err)
 		}
 		taken[d.Name()] = f.UIDMappings[0].HostID
 	}

@@ -21,8 +21,8 @@ func runtime(ctx context.Context, m *Machine) []Finding {
 	case err == nil:
 		return []Finding{ok("%s %s at %s", v.RuntimeName, v.RuntimeVersion, m.Runtime.Endpoint())}
 	case grpcstatus.Code(errors.Unwrap(err)) == codes.Unimplemented || grpcstatus.Code(err) == codes.Unimplemented:
-		return []Finding{fail(`take "cri" out of disabled_plugins in /etc/containerd/config.toml, then: systemctl restart containerd`,
-			"%s does not speak CRI v1: its CRI plugin is off", m.Runtime.Endpoint())}
+		return []Finding{fail(`take "cri" out of disabled_plugins in /etc/containerd/config.toml if it is there, then: systemctl restart containerd`,
+			"%s does not speak CRI v1: %s", m.Runtime.Endpoint(), cri.WithoutCRI)}
 	case m.noSocket():
 		return []Finding{fail("install containerd or CRI-O, or name its socket with --runtime-endpoint",
 			"no runtime: there is no socket at %s", strings.Join(m.endpoints(), " or "))}

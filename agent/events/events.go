@@ -61,7 +61,7 @@ func Open(c Config) *Recorder {
 		c.Log.Warn("the previous run's events cannot be read", "err", err)
 	}
 	if torn > 0 {
-		c.Log.Warn("some events of the previous run cannot be read", "file", c.Path, "lines", torn)
+		c.Log.Warn("lines of the previous run's events are damaged; leaving them out", "file", c.Path, "lines", torn)
 	}
 	for _, e := range old {
 		rec := recordOf(&e)

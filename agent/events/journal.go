@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/statefile"
 	"monopod/agent/status"
 )
 
@@ -30,17 +31,15 @@ const sizeMin = 512 << 10
 // load reads what the previous agent left. torn are lines that are no events: a
 // machine that lost power may have left one.
 func (j *journal) load() (events []v1.Event, torn int, err error) {
-	data, err := os.ReadFile(j.path)
+	err = statefile.ReadOrAside(j.path, func(data []byte) error {
+		events, torn = decode(data)
+		j.size, j.whole = int64(len(data)), torn == 0 && (len(data) == 0 || data[len(data)-1] == '\n')
+		return nil
+	})
 	if errors.Is(err, fs.ErrNotExist) {
-		j.whole = true
-		return nil, 0, nil
+		j.whole, err = true, nil
 	}
-	if err != nil {
-		return nil, 0, err
-	}
-	events, torn = decode(data)
-	j.size, j.whole = int64(len(data)), torn == 0 && (len(data) == 0 || data[len(data)-1] == '\n')
-	return events, torn, nil
+	return events, torn, err
 }
 
 // Read returns the events of a file that an agent wrote, or writes, the latest

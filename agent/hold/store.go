@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/statefile"
 	"monopod/agent/status"
 	"monopod/manifests"
 )
@@ -82,13 +82,10 @@ type Store struct {
 // others are not held is for the caller to tell.
 func Open(root *checkpoint.Root, boot checkpoint.Boot, reported *status.Store, checkpoints []*checkpoint.Checkpoint) (*Store, error) {
 	s := &Store{path: root.Path("holds.json"), boot: boot}
-	b, err := os.ReadFile(s.path)
+	var read State
+	err := statefile.ReadOrAside(s.path, statefile.JSON(&read))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
-	}
-	var read State
-	if err == nil {
-		err = json.Unmarshal(b, &read)
 	}
 	if err == nil {
 		s.state.Store(&read)
@@ -99,7 +96,8 @@ func Open(root *checkpoint.Root, boot checkpoint.Boot, reported *status.Store, c
 		lost.Stopped[key] = Stop{Since: time.Now()}
 	}
 	s.state.Store(&lost)
-	return s, fmt.Errorf("record of stopped and held pods %s: %w; pods that were reported as stopped stay stopped, none is held: hold again what is to be", s.path, err)
+	err = fmt.Errorf("record of stopped and held pods: %w; pods that were reported as stopped stay stopped, none is held: hold again what is to be", err)
+	return s, errors.Join(err, s.Change(func(*State) {})) // for the next agent
 }
 
 // State returns what counts now, without the holds that are over.
@@ -147,7 +145,7 @@ func (s *Store) Change(with func(*State)) error {
 		if err != nil {
 			return fmt.Errorf("record of stopped and held pods: %w", err)
 		}
-		if err := status.WriteFile(s.path, append(b, '\n'), 0o600); err != nil {
+		if err := status.WriteFile(s.path, append(statefile.Seal(b), '\n'), 0o600); err != nil {
 			return fmt.Errorf("record of stopped and held pods: %w", err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
-	"os"
+	"monopod/agent/statefile"
 	"time"
 )
 
@@ -24,16 +24,15 @@ type record struct {
 // future.
 func loadHistory(path string, now time.Time, log *slog.Logger) history {
 	h := history{}
-	data, err := os.ReadFile(path)
-	if path == "" || errors.Is(err, fs.ErrNotExist) {
+	if path == "" {
 		return h
 	}
-	if err == nil {
-		err = json.Unmarshal(data, &h)
+	err := statefile.ReadOrAside(path, statefile.JSON(&h))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		log.Warn("when images were used is not known any more", "err", err)
 	}
-	if err != nil {
-		log.Warn("when images were used is not known any more", "file", path, "err", err)
-		return history{}
+	if h == nil { // the file says null
+		h = history{}
 	}
 	for id, r := range h {
 		h[id] = r.notAfter(now)

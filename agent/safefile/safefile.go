@@ -111,7 +111,7 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	_, err = f.Write(data)
 	err = errors.Join(err, f.Chmod(perm), f.Close()) // the umask took bits at creation
 	if err == nil {
-		err = os.Rename(part, path)
+		err = Replace(part, path)
 	}
 	if err != nil {
 		os.Remove(part)

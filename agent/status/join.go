@@ -2,9 +2,11 @@ package status
 
 import (
 	"cmp"
-	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
 	"maps"
-	"os"
+	"monopod/agent/statefile"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,13 +34,16 @@ func hashRunning(p *v1.Pod) string {
 }
 
 // previousManifests reads what an earlier run reported, nil if that is no use.
-func previousManifests(dir string) *Manifests {
-	m := &Manifests{}
-	data, err := os.ReadFile(filepath.Join(dir, "manifests.json"))
-	if err != nil || json.Unmarshal(data, m) != nil {
-		return nil
+func previousManifests(dir string, log *slog.Logger) *Manifests {
+	var m Manifests
+	err := statefile.ReadOrAside(filepath.Join(dir, "manifests.json"), statefile.JSON(&m))
+	if err == nil {
+		return &m
 	}
-	return m
+	if !errors.Is(err, fs.ErrNotExist) {
+		log.Warn("since when manifests are as they are is not known any more", "err", err)
+	}
+	return nil
 }
 
 // joinedManifests is a store whose report of the manifests is to be written: it is

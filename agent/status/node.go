@@ -1,10 +1,9 @@
 package status
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
+	"monopod/agent/statefile"
 	"path/filepath"
 	"slices"
 
@@ -46,17 +45,13 @@ func (s *Store) Node() *v1.Node {
 // PreviousNode returns the node as it was last written, by this run of the
 // agent or an earlier one; nil if there is none.
 func (s *Store) PreviousNode() *v1.Node {
-	data, err := os.ReadFile(filepath.Join(s.dir, nodeFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	n := &v1.Node{}
+	var n v1.Node
+	err := statefile.ReadOrAside(filepath.Join(s.dir, nodeFile), statefile.JSON(&n))
 	if err == nil {
-		err = json.Unmarshal(data, n)
+		return &n
 	}
-	if err != nil {
+	if !errors.Is(err, fs.ErrNotExist) {
 		s.log.Warn("the previous run's report on the node cannot be read", "err", err)
-		return nil
 	}
-	return n
+	return nil
 }

@@ -7,12 +7,12 @@ package status
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
+	"monopod/agent/statefile"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -58,7 +58,7 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 			return nil, fmt.Errorf("open status folder: %w", err)
 		}
 	}
-	s := &Store{dir: dir, log: log, pods: map[string]*v1.Pod{}, before: previousManifests(dir)}
+	s := &Store{dir: dir, log: log, pods: map[string]*v1.Pod{}, before: previousManifests(dir, log)}
 	s.writer = startWriter(dir, log)
 	return s, nil
 }
@@ -145,19 +145,17 @@ func (s *Store) Previous(key string) (*v1.Pod, bool) {
 	if _, ok := s.Pod(key); ok || s.writer.pending(podFile(key)) {
 		return nil, false
 	}
-	data, err := os.ReadFile(filepath.Join(s.dir, podFile(key)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false
-	}
-	pod := &v1.Pod{}
-	if err == nil {
-		err = json.Unmarshal(data, pod)
-	}
-	if err != nil {
+	var pod v1.Pod
+	err := statefile.ReadOrAside(filepath.Join(s.dir, podFile(key)), func(b []byte) error {
+		if err := statefile.JSON(&pod)(b); err != nil || pod.Name != "" {
+			return err
+		}
+		return errors.New("it holds no pod")
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.log.Warn("the previous run's status of the pod cannot be read", "pod", key, "err", err)
-		return nil, false
 	}
-	return pod, true
+	return &pod, err == nil
 }
 
 // SetManifests reports what became of the manifests, all but m.Settings. The

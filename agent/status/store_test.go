@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -303,7 +304,8 @@ func TestAFailedWriteIsSaidOnceAndTriedAgain(t *testing.T) {
 func TestCloseSaysWhatIsNotWritten(t *testing.T) {
 	dir := t.TempDir()
 	s, _ := open(t, dir)
-	if err := os.MkdirAll(filepath.Join(dir, "pods", "default_web.json", "x"), 0o700); err != nil {
+	pods := filepath.Join(dir, "pods")
+	if err := errors.Join(os.Remove(pods), os.WriteFile(pods, nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	s.SetPod("default/web", testPod("web", v1.PodRunning))

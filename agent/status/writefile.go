@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"monopod/agent/safefile"
 )
 
 // tempPrefix starts the name of every file that is not complete yet. The name is
@@ -56,7 +58,7 @@ func replaceFile(path string, data []byte, perm fs.FileMode, fsync func(*os.File
 		os.Remove(f.Name())
 		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
+	if err := safefile.Replace(f.Name(), path); err != nil {
 		os.Remove(f.Name())
 		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}

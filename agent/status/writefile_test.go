@@ -26,15 +26,31 @@ func TestWriteFileReplacesTheWholeFile(t *testing.T) {
 
 func TestWriteFileThatFailsLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "taken", "x"), 0o700); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "taken"), nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{filepath.Join(dir, "taken"), filepath.Join(dir, "missing", "f")} {
+	for _, path := range []string{filepath.Join(dir, "taken", "f"), filepath.Join(dir, "missing", "f")} {
 		if err := WriteFile(path, []byte("x"), 0o600); err == nil || !strings.HasPrefix(err.Error(), "write "+path+": ") {
 			t.Errorf("WriteFile(%s) = %v", path, err)
 		}
 	}
 	if got := names(t, dir); got != "taken" {
+		t.Errorf("the folder holds %q", got)
+	}
+}
+
+func TestWriteFilePutsAFolderInItsPlaceAside(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	if err := os.MkdirAll(filepath.Join(path, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := names(t, dir); got != "f f.corrupt" {
 		t.Errorf("the folder holds %q", got)
 	}
 }

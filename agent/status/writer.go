@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"monopod/agent/panics"
+	"monopod/agent/safefile"
+	"monopod/agent/statefile"
 )
 
 const (
@@ -217,7 +219,7 @@ func (w *writer) addStale() {
 		w.sayIll(err)
 	}
 	for _, e := range entries {
-		file := filepath.Join("pods", e.Name())
+		file := filepath.Join("pods", safefile.WithoutAside(e.Name()))
 		if strings.HasSuffix(file, ".json") && !keep[file] && w.jobs[file] == nil {
 			w.jobs[file] = &job{}
 		}
@@ -229,10 +231,7 @@ func (w *writer) do(file string, j *job) (err error) {
 	defer panics.Catch(&err)
 	path := filepath.Join(w.dir, file)
 	if j.value == nil {
-		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
+		return statefile.Remove(path)
 	}
 	data, err := encode(j.value)
 	if err != nil {

@@ -1,0 +1,65 @@
+package checkpoint
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+
+	"monopod/agent/statefile"
+	"monopod/agent/status"
+)
+
+// loss is what a file had that cannot be read.
+type loss struct {
+	text string
+	err  error
+}
+
+// lost logs what was lost with a file and records it, unless the file was not there.
+func (r *Root) lost(log *slog.Logger, text string, err error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	log.Error(text, "err", err)
+	if r.event != nil {
+		r.event("StateFileDamaged", text+": "+err.Error())
+	}
+}
+
+// readTwins reads a file that has a twin, and mends what is damaged of the two. The error
+// says that neither can be read.
+func (r *Root) readTwins(path string, perm fs.FileMode, text string, parse func([]byte) error) error {
+	again, err := statefile.ReadTwin(path, parse)
+	if again == nil {
+		return err
+	}
+	if err != nil {
+		r.said = append(r.said, loss{text, err})
+		r.saySoFar()
+	}
+	_ = writeTwins(path, again, perm) // a disk that takes none is said elsewhere; the next start tries again
+	return nil
+}
+
+// saySoFar tells of losses, once Complain was called.
+func (r *Root) saySoFar() {
+	if r.log == nil {
+		return
+	}
+	for _, l := range r.said {
+		r.lost(r.log, l.text, l.err)
+	}
+	r.said = nil
+}
+
+// writeTwins writes a file and its twin, synced.
+func writeTwins(path string, content []byte, perm fs.FileMode) error {
+	twin, err := statefile.Twin(content)
+	if err != nil {
+		return err
+	}
+	if err := status.WriteFile(statefile.TwinOf(path), twin, perm); err != nil {
+		return err
+	}
+	return status.WriteFile(path, content, perm)
+}
