@@ -142,6 +142,7 @@ packages: root
 	command -v containerd >/dev/null || need+=(containerd); \
 	command -v runc >/dev/null || need+=(runc); \
 	command -v ip >/dev/null || need+=(iproute2); \
+	command -v strace >/dev/null || need+=(strace); \
 	[ -x /usr/lib/cni/bridge ] || [ -x /opt/cni/bin/bridge ] || need+=(containernetworking-plugins); \
 	dpkg-query -W -f '$${Status}' busybox-static 2>/dev/null | grep -q 'ok installed' || need+=(busybox-static); \
 	$(call install,$${need[*]})

@@ -9,14 +9,23 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"syscall"
 
 	acli "monopod/agent/cli"
 	"monopod/agent/cli/command"
 )
 
+// gcPercent is how much garbage may gather, in percent of what is in use. Measured with
+// 20 and 100 pods: half of Go's own percentage takes a tenth less memory, and a start of
+// the agent a hundredth of a second more.
+const gcPercent = 50
+
 func main() {
 	runtime.MemProfileRate = 0 // nobody can ask for a profile, and its table takes a megabyte
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := command.Execute(ctx, acli.App(), os.Args[1:])
 	stop()

@@ -12,7 +12,7 @@ import (
 // Relist is the result of a relist.
 type Relist struct {
 	// Pods holds a fingerprint per pod name, which changes when its sandboxes or
-	// containers do. It is not changed any more.
+	// containers do. It is the receiver's.
 	Pods map[manifests.Key]uint64
 	// Fresh: anything may have changed, as after the runtime was down.
 	Fresh bool

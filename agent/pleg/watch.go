@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -280,7 +281,7 @@ func (w *Watch) relist(ctx context.Context) error {
 		w.prints = fingerprints(all.Pods)
 		w.version = all.version
 	}
-	seen := Relist{Pods: w.prints, Fresh: w.fresh || w.Vanished != nil && w.Vanished()}
+	seen := Relist{Pods: maps.Clone(w.prints), Fresh: w.fresh || w.Vanished != nil && w.Vanished()}
 	select {
 	case missed := <-w.Relists:
 		seen.Fresh = seen.Fresh || missed.Fresh
