@@ -69,7 +69,7 @@ e2e: deps
 golden: deps
 	go test -tags e2e -count=1 -v -run '^TestGolden$$' ./agent/e2e
 
-# FLAGS="-pods 20,100 -singles 15 -crashes 15 -rounds 3 -idle 30s -json FILE -bare"
+# FLAGS="-pods 20,100 -singles 15 -crashes 15 -rounds 3 -idle 30s -json FILE -last FILE -bare"
 bench: deps
 	go build -o bin/bench ./agent/e2e/bench
 	bin/bench $(FLAGS)

@@ -48,8 +48,11 @@ func written(pid int) (float64, error) {
 // errNoStrace: system calls cannot be counted here.
 var errNoStrace = errors.New("strace is not installed")
 
-// syscalls counts the system calls of a process during do: all, and those that wait for
-// a disk. Times are meaningless meanwhile.
+// scheduling are the calls of Go's scheduler, whose number depends on how busy the machine is.
+const scheduling = " futex nanosleep epoll_pwait sched_yield tgkill rt_sigreturn getpid madvise restart_syscall "
+
+// syscalls counts the system calls of a process during do: all but scheduling, and those
+// that wait for a disk. Times are meaningless meanwhile.
 func syscalls(ctx context.Context, pid int, do func() error) (all, syncs float64, err error) {
 	path, err := exec.LookPath("strace")
 	if err != nil {
@@ -69,7 +72,7 @@ func syscalls(ctx context.Context, pid int, do func() error) (all, syncs float64
 		name, calls, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n, nerr := strconv.ParseFloat(strings.TrimSpace(calls), 64)
 		switch {
-		case nerr != nil || name == "total":
+		case nerr != nil || name == "total" || strings.Contains(scheduling, " "+name+" "):
 		case name == "fsync" || name == "fdatasync" || name == "syncfs":
 			syncs += n
 			fallthrough
