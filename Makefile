@@ -81,7 +81,7 @@ e2e: deps
 golden: deps
 	go test -tags e2e -count=1 -v -run '^TestGolden$$' ./agent/e2e
 
-# FLAGS="-pods 20,100 -singles 15 -crashes 15 -rounds 3 -idle 30s -json FILE -bare"
+# FLAGS="-pods 20,100 -singles 15 -crashes 15 -rounds 3 -idle 30s -json FILE -last FILE -bare"
 bench: deps
 	go build -o bin/bench ./agent/e2e/bench
 	bin/bench $(FLAGS)
@@ -153,6 +153,7 @@ packages: root
 	command -v containerd >/dev/null || need+=(containerd); \
 	command -v runc >/dev/null || need+=(runc); \
 	command -v ip >/dev/null || need+=(iproute2); \
+	command -v strace >/dev/null || need+=(strace); \
 	[ -x /usr/lib/cni/bridge ] || [ -x /opt/cni/bin/bridge ] || need+=(containernetworking-plugins); \
 	dpkg-query -W -f '$${Status}' busybox-static 2>/dev/null | grep -q 'ok installed' || need+=(busybox-static); \
 	$(call install,$${need[*]})

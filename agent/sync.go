@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -57,9 +56,6 @@ type syncLoop struct {
 	running  sync.WaitGroup
 	wrong    map[string]bool // problems of manifests that have an event
 	swept    bool            // status files of unknown pods were removed
-	worked   bool            // something happened since the last tick
-	grown    bool            // and the memory that it took is not released yet
-	release  func()          // releases memory
 
 	born     time.Time
 	wake     chan struct{}                   // one slot: settings that affect pods have changed
@@ -75,7 +71,7 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, needs: needs, dir: dir,
 		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, halted: map[manifests.Key]*halted{}, gates: hold.NewGates(shared.Disk.Root.Dir), facts: make(chan factsRead), pasts: make(chan []past),
-		refused: map[manifests.Key]bool{}, release: debug.FreeOSMemory, // which collects garbage first
+		refused: map[manifests.Key]bool{},
 		workers: map[manifests.Key]*podWorker{}, arrivals: map[manifests.Key]*arrival{},
 		restored: map[manifests.Key]map[string]*checkpoint.Checkpoint{}, restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
 	for _, c := range checkpoints {
@@ -102,20 +98,16 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case <-ctx.Done():
 			return
 		case s := <-snapshots:
-			l.worked = true
 			l.handleSnapshot(ctx, s)
 		case seen := <-w.Relists:
 			l.handleRelist(ctx, seen)
 		case key := <-w.Touched:
-			l.worked = true
 			if w := l.workers[key]; w != nil {
 				w.Wake()
 			}
 		case r := <-l.restarts:
-			l.worked = true
 			l.handleRestart(r)
 		case <-l.asked:
-			l.worked = true
 			l.handleHolds(ctx)
 		case <-l.gates.Timer.C:
 			l.gates.Look(ctx, &l.running, true)
@@ -144,7 +136,6 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case <-tick.C:
 			l.rolled.Tick()
 			l.refreshFacts(ctx)
-			l.freeMemory()
 		}
 		l.saveUpdates(ctx)
 		l.readmit(ctx)
@@ -265,7 +256,6 @@ func (l *syncLoop) removeStrays(ctx context.Context) {
 func (l *syncLoop) handleRelist(ctx context.Context, seen pleg.Relist) {
 	for key, w := range l.workers {
 		if seen.Fresh || w.Observer.Seen.Load() != seen.Pods[key] {
-			l.worked = true
 			w.Wake()
 		}
 	}

@@ -29,16 +29,3 @@ func (l *syncLoop) read() error {
 	}
 	return nil
 }
-
-// freeMemory releases the memory that a burst of work took, once it is over: an
-// agent is nearly always idle, and its node has better use for the memory.
-func (l *syncLoop) freeMemory() {
-	if l.worked {
-		l.worked, l.grown = false, true
-		return
-	}
-	if l.grown {
-		l.grown = false
-		l.running.Go(l.release)
-	}
-}

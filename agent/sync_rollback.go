@@ -119,7 +119,7 @@ func (l *syncLoop) handleSavedUpdates(ctx context.Context, all []*rollback.Save)
 		l.shared.Metrics.RolledBack()
 	}
 	if changed {
-		l.worked, l.stale = true, true
+		l.stale = true
 		l.handleSnapshot(ctx, l.rolled.given)
 	}
 }

@@ -150,7 +150,6 @@ func (l *syncLoop) handleState(now worker.State) {
 		}
 		return
 	}
-	l.worked = true
 	w.stop()
 	l.setReady(now.Key, w, false)
 	delete(l.workers, now.Key)

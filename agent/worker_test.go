@@ -221,7 +221,6 @@ func (r *rig) start() {
 	}
 	r.sync.setHolds(holds, func() hold.Rules { return settings.Gates(*r.settings.Load()) }, checkpoints)
 	r.owner = r.sync.requests("n")
-	r.sync.release = func() {} // of the whole test's memory, which takes long
 	r.offers = make(chan manifests.Snapshot, 1)
 	var parts sync.WaitGroup
 	parts.Go(func() { r.watch.Run(ctx) })

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // Gone reports whether a pod's cgroup is missing, with v1 in one hierarchy at least. With
@@ -40,4 +42,20 @@ func (t *tree) mounted(mount string) error {
 		return fmt.Errorf("cgroups at %s: %w", mount, err)
 	}
 	return nil
+}
+
+// Counts returns how many folders each cgroup that holds pods has, in each hierarchy. As
+// long as it is the same, cgroups of pods came and went at most in equal numbers. ok is
+// false if that cannot be told: on file systems that do not count.
+func (m *Manager) Counts() (counts []uint64, ok bool) {
+	for _, mount := range m.tree.made() {
+		for _, c := range classes {
+			var st unix.Stat_t
+			if err := unix.Lstat(filepath.Join(mount, m.names.level(c)), &st); err != nil || st.Nlink < 2 {
+				return nil, false
+			}
+			counts = append(counts, uint64(st.Nlink))
+		}
+	}
+	return counts, true
 }

@@ -3,6 +3,7 @@ package cgroups_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"monopod/cgroups"
@@ -60,4 +61,39 @@ func blocked(dir string) error {
 		return err
 	}
 	return os.WriteFile(dir, nil, 0o644)
+}
+
+func TestCountsTellThatACgroupIsGone(t *testing.T) {
+	for name, machine := range map[string]func(testing.TB) cgroups.Config{"v1": cgrouptest.V1, "v2": cgrouptest.V2} {
+		cfg := machine(t)
+		m := open(t, cfg)
+		for _, uid := range []string{"u", "w"} {
+			if err := m.Create(t.Context(), cgroups.BestEffort, uid, cgroups.Resources{Shares: 2}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before, ok := m.Counts()
+		if again, _ := m.Counts(); !ok || len(before) == 0 || !slices.Equal(before, again) {
+			t.Fatalf("%s: %v, then %v, %v", name, before, again, ok)
+		}
+		dirs, err := filepath.Glob(filepath.Join(cfg.Mount, "memory", m.Names().Pod(cgroups.BestEffort, "u")))
+		if name == "v2" {
+			dirs, err = filepath.Glob(filepath.Join(cfg.Mount, m.Names().Pod(cgroups.BestEffort, "u")))
+		}
+		if err != nil || len(dirs) != 1 {
+			t.Fatal(dirs, err)
+		}
+		if err := os.RemoveAll(dirs[0]); err != nil {
+			t.Fatal(err)
+		}
+		if after, ok := m.Counts(); !ok || slices.Equal(before, after) {
+			t.Errorf("%s: one is gone: %v, before %v", name, after, before)
+		}
+		if err := os.RemoveAll(filepath.Dir(dirs[0])); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := m.Counts(); ok {
+			t.Errorf("%s: a level is gone, and it is not said", name)
+		}
+	}
 }

@@ -52,12 +52,8 @@ func (c *Client) UpdateContainer(ctx context.Context, id string, r *rt.LinuxCont
 
 // Containers lists the containers, in any state, that carry all of labels.
 func (c *Client) Containers(ctx context.Context, labels map[string]string) ([]*rt.Container, error) {
-	r, err := call(ctx, "ListContainers", "", c.Timeouts.Query, c.runtime.ListContainers,
-		&rt.ListContainersRequest{Filter: &rt.ContainerFilter{LabelSelector: labels}})
-	if err == nil {
-		err = named(r.GetContainers(), "ListContainers", "container", hasName)
-	}
-	return r.GetContainers(), err
+	all, _, err := c.ListContainers(ctx, labels, &List[rt.Container]{}, false)
+	return all, err
 }
 
 // ContainerStatus returns what the runtime knows of a container: its times, exit

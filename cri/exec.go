@@ -122,6 +122,17 @@ func readField(r *mem.Reader, a *rt.ExecSyncResponse) error {
 			a.Stderr = out
 		}
 		return err
+	default:
+		return skipNumber(r, kind)
+	}
+}
+
+// skipNumber skips a field that is a number.
+func skipNumber(r *mem.Reader, kind protowire.Type) error {
+	switch kind {
+	case protowire.VarintType:
+		_, err := binary.ReadUvarint(r)
+		return err
 	case protowire.Fixed32Type:
 		return skip(r, 4)
 	case protowire.Fixed64Type:

@@ -62,12 +62,8 @@ func (c *Client) RemoveSandbox(ctx context.Context, id string) error {
 
 // Sandboxes lists the sandboxes, in any state, that carry all of labels.
 func (c *Client) Sandboxes(ctx context.Context, labels map[string]string) ([]*rt.PodSandbox, error) {
-	r, err := call(ctx, "ListPodSandbox", "", c.Timeouts.Query, c.runtime.ListPodSandbox,
-		&rt.ListPodSandboxRequest{Filter: &rt.PodSandboxFilter{LabelSelector: labels}})
-	if err == nil {
-		err = named(r.GetItems(), "ListPodSandbox", "sandbox", sandboxHasName)
-	}
-	return r.GetItems(), err
+	all, _, err := c.ListSandboxes(ctx, labels, &List[rt.PodSandbox]{}, false)
+	return all, err
 }
 
 // SandboxStatus returns what the runtime knows of a sandbox, its addresses

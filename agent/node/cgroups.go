@@ -40,6 +40,9 @@ type PodCgroups struct {
 	Metrics *metrics.Metrics
 	Log     *slog.Logger
 
+	counts []uint64  // of cgroups at the last NewlyVanished, which alone uses it
+	looked time.Time // when it last looked for each; likewise
+
 	mu        sync.Mutex            // guards what follows; nothing waits for the kernel or systemd under it
 	ready     bool                  // the driver is known and the levels exist
 	Burstable map[string]int64      // cpu requests of Burstable pods that may run, by uid, in thousandths of a core

@@ -2,6 +2,8 @@ package node
 
 import (
 	"maps"
+	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -39,12 +41,25 @@ func (g *PodCgroups) Vanished(p *v1.Pod) bool {
 	return false
 }
 
+// lookAtAll is how often every cgroup is looked for although their number is the same.
+const lookAtAll = time.Minute
+
 // NewlyVanished reports whether the cgroup of any pod is gone that was there at the last
-// call, as seen by Vanished at first.
+// call, as seen by Vanished at first. While there are as many cgroups as before, each is
+// looked for every lookAtAll only. One goroutine calls it.
 func (g *PodCgroups) NewlyVanished() bool {
-	if g.None() {
+	if g.None() || !g.isReady() {
 		return false
 	}
+	counts, ok := g.Manager.Counts()
+	if ok && slices.Equal(counts, g.counts) && time.Since(g.looked) < lookAtAll {
+		return false
+	}
+	g.counts, g.looked = counts, time.Now()
+	return g.newlyVanished()
+}
+
+func (g *PodCgroups) newlyVanished() bool {
 	g.mu.Lock()
 	all := maps.Clone(g.seen)
 	g.mu.Unlock()

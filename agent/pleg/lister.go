@@ -20,6 +20,10 @@ type Lister struct {
 	instance string
 	Counts   atomic.Pointer[counts] // of the last listing; nil: there was none
 
+	sandboxes  cri.List[rt.PodSandbox] // of run's goroutine, of which there is one at a time
+	containers cri.List[rt.Container]  // likewise
+	version    uint64                  // of the last listing; likewise
+
 	mu   sync.Mutex
 	busy bool               // a list is being made
 	next *listing           // requested and not started; nil: no caller waits
@@ -50,6 +54,9 @@ type listing struct {
 	done chan struct{} // closed when the other fields are set
 	err  error
 	Pods map[manifests.Key]*Listed
+
+	version uint64 // another one when anything differs from the listing before
+	seen    uint64 // by all callers; 0: they have seen several, or one needs Pods. Guarded by the Lister until it is made
 
 	index sync.Once
 	names map[string][]manifests.Key // by uid; made on the first use
@@ -91,7 +98,13 @@ type Listed struct {
 }
 
 // List returns a listing that was started after List was called.
-func (l *Lister) List(ctx context.Context) (*listing, error) {
+func (l *Lister) List(ctx context.Context) (*listing, error) { return l.ask(ctx, 0) }
+
+// look is List for a caller that has seen a version: a listing of the same version may
+// lack Pods.
+func (l *Lister) look(ctx context.Context, seen uint64) (*listing, error) { return l.ask(ctx, seen) }
+
+func (l *Lister) ask(ctx context.Context, seen uint64) (*listing, error) {
 	l.mu.Lock()
 	if l.start(); l.ctx.Err() != nil {
 		l.mu.Unlock()
@@ -99,12 +112,15 @@ func (l *Lister) List(ctx context.Context) (*listing, error) {
 	}
 	n := l.next
 	if n == nil {
-		n = &listing{done: make(chan struct{})}
+		n = &listing{done: make(chan struct{}), seen: seen}
 		l.next = n
 		if !l.busy {
 			l.busy = true
 			l.runs.Go(l.run)
 		}
+	}
+	if n.seen != seen {
+		n.seen = 0
 	}
 	l.mu.Unlock()
 	select {
@@ -126,23 +142,47 @@ func (l *Lister) run() {
 		if n == nil {
 			return
 		}
-		if n.Pods, n.err = l.make(l.ctx); n.err == nil {
-			l.Counts.Store(countListed(n.Pods))
-		}
+		l.fill(n)
 		close(n.done)
 	}
 }
 
-func (l *Lister) make(ctx context.Context) (map[manifests.Key]*Listed, error) {
+// fill makes a listing. One in which nothing has changed since all its callers looked drops
+// what earlier ones decoded: the node is at rest.
+func (l *Lister) fill(n *listing) {
+	look := n.seen != 0 && n.seen == l.version
+	sandboxes, containers, changed, err := l.lists(look)
+	if err == nil && changed && look { // what has not changed was not decoded
+		sandboxes, containers, _, err = l.lists(false)
+	}
+	if n.err = err; err != nil || changed {
+		l.version++
+	}
+	n.version = l.version
+	switch {
+	case err != nil:
+	case !look || changed:
+		n.Pods = byName(sandboxes, containers)
+		l.Counts.Store(countListed(n.Pods))
+	default:
+		l.sandboxes.Forget()
+		l.containers.Forget()
+	}
+}
+
+// lists makes the two calls. A look returns nothing if nothing has changed.
+func (l *Lister) lists(look bool) (sandboxes []*rt.PodSandbox, containers []*rt.Container, changed bool, err error) {
 	labels := map[string]string{podspec.LabelInstance: l.instance}
-	sandboxes, err := l.cri.Sandboxes(ctx, labels)
+	sandboxes, changed, err = l.cri.ListSandboxes(l.ctx, labels, &l.sandboxes, look)
 	if err != nil {
-		return nil, err
+		return nil, nil, false, err
 	}
-	containers, err := l.cri.Containers(ctx, labels)
-	if err != nil {
-		return nil, err
-	}
+	containers, more, err := l.cri.ListContainers(l.ctx, labels, &l.containers, look)
+	return sandboxes, containers, changed || more, err
+}
+
+// byName sorts what is listed by pod names. It drops what no pod of the agent can be.
+func byName(sandboxes []*rt.PodSandbox, containers []*rt.Container) map[manifests.Key]*Listed {
 	pods := map[manifests.Key]*Listed{}
 	of := func(labels map[string]string) *Listed {
 		if !wellFormed(labels) {
@@ -165,5 +205,5 @@ func (l *Lister) make(ctx context.Context) (map[manifests.Key]*Listed, error) {
 		p := of(c.Labels)
 		p.Containers = append(p.Containers, c)
 	}
-	return pods, nil
+	return pods
 }

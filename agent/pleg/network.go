@@ -53,3 +53,13 @@ func (w *Watch) checkNetwork(ctx context.Context, relist, network *time.Timer) e
 	}
 	return nil
 }
+
+// Sleep waits for d or until ctx ends.
+func Sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}

@@ -1,8 +1,7 @@
 package pleg
 
 import (
-	"fmt"
-	"hash/fnv"
+	"hash/maphash"
 	"regexp"
 
 	"monopod/agent/podspec"
@@ -13,7 +12,7 @@ import (
 // Relist is the result of a relist.
 type Relist struct {
 	// Pods holds a fingerprint per pod name, which changes when its sandboxes or
-	// containers do.
+	// containers do. It is the receiver's.
 	Pods map[manifests.Key]uint64
 	// Fresh: anything may have changed, as after the runtime was down.
 	Fresh bool
@@ -23,20 +22,29 @@ type Relist struct {
 // state. The order of the list does not matter.
 func (p *Listed) fingerprint() uint64 {
 	var sum uint64
-	add := func(id string, state int32) {
-		// The state comes first: FNV hardly mixes the last bytes, and the changes of
-		// containers that change state together would cancel each other out.
-		h := fnv.New64a()
-		fmt.Fprintf(h, "%d %s", state, id)
-		sum += h.Sum64()
-	}
 	for _, s := range p.Sandboxes {
-		add(s.Id, int32(s.State))
+		sum += maphash.Comparable(printSeed, stated{s.Id, int32(s.State)})
 	}
 	for _, c := range p.Containers {
-		add(c.Id, int32(c.State))
+		sum += maphash.Comparable(printSeed, stated{c.Id, int32(c.State)})
 	}
 	return sum
+}
+
+// stated is what a fingerprint has of a sandbox or container.
+type stated struct {
+	id    string
+	state int32
+}
+
+var printSeed = maphash.MakeSeed()
+
+func fingerprints(pods map[manifests.Key]*Listed) map[manifests.Key]uint64 {
+	all := make(map[manifests.Key]uint64, len(pods))
+	for key, p := range pods {
+		all[key] = p.fingerprint()
+	}
+	return all
 }
 
 // wellFormed reports whether the pod's labels may name files. The agent's always

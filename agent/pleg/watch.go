@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -71,8 +72,10 @@ type Watch struct {
 	listed  chan struct{}                    // closed after the first relist
 
 	Metrics  *metrics.Metrics
-	relisted time.Time   // when the last relist started; of Run's goroutine
-	Streams  atomic.Bool // the runtime streams events
+	relisted time.Time                // when the last relist started; of Run's goroutine
+	version  uint64                   // of the listing that it saw; of Run's goroutine
+	prints   map[manifests.Key]uint64 // the fingerprints of that listing
+	Streams  atomic.Bool              // the runtime streams events
 
 	fresh  bool // no relist since the runtime answers; of Run's goroutine
 	breaks int  // of the event stream in a row; of Run's goroutine
@@ -263,20 +266,22 @@ func (w *Watch) follow(ctx context.Context) error {
 	}
 }
 
-// relist lists the runtime in two calls and offers the result.
+// relist lists the runtime in two calls and offers the result. One that differs in nothing
+// from the last costs next to nothing.
 func (w *Watch) relist(ctx context.Context) error {
 	start, last := time.Now(), w.relisted
-	all, err := w.Lister.List(ctx)
+	all, err := w.Lister.look(ctx, w.version)
 	w.Metrics.Relist(last, start, err)
 	w.relisted = start
 	if err != nil {
 		return err
 	}
-	w.recordLogs(all.Pods)
-	seen := Relist{Pods: map[manifests.Key]uint64{}, Fresh: w.fresh || w.Vanished != nil && w.Vanished()}
-	for key, p := range all.Pods {
-		seen.Pods[key] = p.fingerprint()
+	if all.version != w.version {
+		w.recordLogs(all.Pods)
+		w.prints = fingerprints(all.Pods)
+		w.version = all.version
 	}
+	seen := Relist{Pods: maps.Clone(w.prints), Fresh: w.fresh || w.Vanished != nil && w.Vanished()}
 	select {
 	case missed := <-w.Relists:
 		seen.Fresh = seen.Fresh || missed.Fresh
@@ -285,14 +290,4 @@ func (w *Watch) relist(ctx context.Context) error {
 	w.Relists <- seen
 	w.fresh = false
 	return nil
-}
-
-// Sleep waits for d or until ctx ends.
-func Sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

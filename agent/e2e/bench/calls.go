@@ -40,7 +40,7 @@ func (b *bench) calls(ctx context.Context, m *monopod) (err error) {
 			return err
 		}
 		pause(ctx, time.Second)
-		b.sheet.own("runtime calls for a pod's start", "calls", 15, float64(len(r.after(started))))
+		b.sheet.count("runtime calls for a pod's start", "calls", 15, float64(len(r.after(started))))
 		changed := strings.Replace(manifest(name), `"3600"`, `"3601"`, 1)
 		if _, err := b.renamed(ctx, m, r, "changed file renamed into place -> first runtime call", name, changed); err != nil {
 			return err

@@ -91,7 +91,10 @@ func (m *monopod) begin(ctx context.Context) error {
 	return errors.Join(m.prepare(), m.agent.Start(ctx))
 }
 
-func (m *monopod) end() error { return m.agent.Stop() }
+// end stops the agent once it has removed all that its pods had, cgroups too.
+func (m *monopod) end() error {
+	return errors.Join(m.forgotten(context.Background()), m.agent.Stop())
+}
 
 func (m *monopod) start(_ context.Context, prefix string, n int) (time.Time, func() error, error) {
 	asked := time.Now()

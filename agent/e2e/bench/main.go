@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -29,6 +30,7 @@ type options struct {
 	rounds     int
 	idle       time.Duration
 	json       string
+	last       string
 }
 
 func main() {
@@ -58,6 +60,7 @@ func parse(args []string) (options, error) {
 	f.IntVar(&o.rounds, "rounds", 3, "bursts of each size")
 	f.DurationVar(&o.idle, "idle", 30*time.Second, "how long to watch the idle agent at each size")
 	f.StringVar(&o.json, "json", "", "write the samples to this file too")
+	f.StringVar(&o.last, "last", "testdata/bench/last.json", "samples of an earlier measurement: counts that grew by 30 % are a failure")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -103,10 +106,14 @@ func run(ctx context.Context, o options) (err error) {
 		}
 	}
 	fmt.Print(s.markdown())
+	worse, err := s.grown(o.last) // before -json, which may be the same file
 	if o.json != "" {
-		return s.writeJSON(o.json)
+		err = errors.Join(err, s.writeJSON(o.json))
 	}
-	return nil
+	if len(worse) > 0 {
+		err = errors.Join(err, fmt.Errorf("counts have grown:\n%s", strings.Join(worse, "\n")))
+	}
+	return err
 }
 
 // contenders returns bare CRI and, unless it is not wanted, monopod.

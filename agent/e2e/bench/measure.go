@@ -41,7 +41,8 @@ func measure(ctx context.Context, r *rig.Rig, o options, sides []contender, s *s
 		return err
 	}
 	if len(sides) > 1 {
-		if err := b.calls(ctx, sides[1].(*monopod)); err != nil {
+		m := sides[1].(*monopod)
+		if err := errors.Join(b.calls(ctx, m), b.alone(ctx, m)); err != nil {
 			return err
 		}
 	}
@@ -168,55 +169,46 @@ func (b *bench) bursts(ctx context.Context, sides []contender) error {
 }
 
 func (b *bench) burst(ctx context.Context, c contender, prefix string, n int, last bool) error {
+	spent := b.spending(c)
 	asked, wait, err := c.start(ctx, prefix, n)
 	if err != nil {
 		return err
 	}
 	_, err = b.running(ctx, prefix, n)
 	b.sheet.add(fmt.Sprintf("%d pods at once: all started", n), "ms", 1.05, c.name(), ms(time.Since(asked)))
-	if err = errors.Join(err, wait()); err != nil {
+	if err = errors.Join(err, wait(), spent("agent's CPU for a pod's start", n)); err != nil {
 		return err
 	}
 	if m, ok := c.(*monopod); ok && last {
-		if err := b.rest(ctx, m, n); err != nil {
+		if err := b.footprint(ctx, m.agent.Pid(), n); err != nil {
+			return err
+		}
+		if err := b.adoption(ctx, m, prefix, n); err != nil {
 			return err
 		}
 	}
+	spent = b.spending(c)
 	if asked, wait, err = c.stop(ctx, prefix, n); err != nil {
 		return err
 	}
 	gone, err := b.gone(ctx, prefix)
+	err = errors.Join(err, spent("agent's CPU for a pod's removal", n))
 	b.sheet.add(fmt.Sprintf("%d pods removed: all containers gone", n), "ms", 1.10, c.name(), ms(gone.Sub(asked)))
 	return errors.Join(err, wait(), b.removed(ctx, prefix))
 }
 
-// rest watches the idle agent.
-func (b *bench) rest(ctx context.Context, m *monopod, n int) error {
-	say("%d pods at rest for %v", n, b.opts.idle)
-	pause(ctx, 5*time.Second)
+// spending returns what notes the CPU time that the agent spends from now on, by pod.
+func (b *bench) spending(c contender) func(figure string, n int) error {
+	m, ok := c.(*monopod)
+	if !ok {
+		return func(string, int) error { return nil }
+	}
 	from, err := cpuTime(m.agent.Pid())
-	if err != nil {
-		return err
+	return func(figure string, n int) error {
+		to, terr := cpuTime(m.agent.Pid())
+		b.sheet.own(fmt.Sprintf("%s, %d at once", figure, n), "ms", 5, ms(to-from)/float64(n))
+		return errors.Join(err, terr)
 	}
-	t := time.Now()
-	pause(ctx, b.opts.idle)
-	to, err := cpuTime(m.agent.Pid())
-	if err != nil {
-		return err
-	}
-	percent := 100 * (to - from).Seconds() / time.Since(t).Seconds()
-	rss, err := residentMB(m.agent.Pid())
-	b.sheet.own(fmt.Sprintf("resident memory, %d pods", n), "MB", goal(n, 24, 30), rss)
-	b.sheet.own(fmt.Sprintf("idle CPU, %d pods", n), "% of a core", goal(n, 0.1, 0.3), percent)
-	return err
-}
-
-// goal picks the limit for up to 20 pods or for more.
-func goal(n int, few, many float64) float64 {
-	if n <= 20 {
-		return few
-	}
-	return many
 }
 
 func (b *bench) containers(ctx context.Context, prefix string) ([]rig.Container, error) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +20,8 @@ type row struct {
 	Unit    string    `json:"unit"`
 	Bare    []float64 `json:"bare,omitempty"`
 	Monopod []float64 `json:"monopod,omitempty"`
-	Goal    float64   `json:"goal"` // at most: of the ratio where there is a bare side, else of the median
+	Count   bool      `json:"count,omitempty"` // it does not depend on how busy the machine is
+	Goal    float64   `json:"goal"`            // at most: of the ratio where there is a bare side, else of the median
 }
 
 func (s *sheet) row(figure, unit string, goal float64) *row {
@@ -48,6 +48,12 @@ func (s *sheet) add(figure, unit string, goal float64, side string, v float64) {
 // own notes a sample of what only the agent has.
 func (s *sheet) own(figure, unit string, goal, v float64) {
 	s.add(figure, unit, goal, "monopod", v)
+}
+
+// count notes a sample of what does not depend on how busy the machine is.
+func (s *sheet) count(figure, unit string, goal, v float64) {
+	s.own(figure, unit, goal, v)
+	s.row(figure, unit, goal).Count = true
 }
 
 // size notes the size of the binary.
@@ -105,21 +111,6 @@ func median(samples []float64) float64 {
 		return (s[n/2-1] + s[n/2]) / 2
 	}
 	return s[len(s)/2]
-}
-
-// residentMB returns a process's VmRSS in MB of 2^20 bytes, as ps counts.
-func residentMB(pid int) (float64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, fmt.Errorf("memory of the agent: %w", err)
-	}
-	for line := range strings.Lines(string(b)) {
-		if v, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kb, err := strconv.ParseFloat(strings.Fields(v)[0], 64)
-			return kb / 1024, err
-		}
-	}
-	return 0, fmt.Errorf("memory of the agent: no VmRSS")
 }
 
 // cpuTime returns the CPU time that a process has used, to the nanosecond.
