@@ -81,3 +81,23 @@ func TestAHeartbeatPutsNoReportOff(t *testing.T) {
 		}
 	})
 }
+
+// A node that rests writes little to flash storage.
+func TestAnIdleDayWritesLittle(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := open(t, dir)
+		before := WrittenSoFar()
+		for range 24 * 60 * 6 {
+			n := reportOf(time.Now(), v1.ConditionTrue)
+			n.Status.NodeInfo.OSImage = strings.Repeat("x", 5_000)
+			s.SetNode(n)
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+		}
+		now := WrittenSoFar()
+		if n := now.Bytes - before.Bytes; n > 1_000_000 || n < 500_000 || now.Syncs != before.Syncs {
+			t.Errorf("%d bytes, %d calls of fsync", n, now.Syncs-before.Syncs)
+		}
+	})
+}

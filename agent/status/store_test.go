@@ -445,3 +445,18 @@ func TestAPanicOverOneReportLeavesTheOthers(t *testing.T) {
 		t.Errorf("said %d times with a stack", log.count("stack="))
 	}
 }
+
+func BenchmarkSetPod(b *testing.B) {
+	s, err := Open(b.TempDir(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close(b.Context())
+	pod := testPod("web", v1.PodRunning)
+	b.ReportAllocs()
+	for k := 0; b.Loop(); k++ {
+		next := *pod
+		next.Status.Message = fmt.Sprint(k % 2)
+		s.SetPod("default/web", &next)
+	}
+}
