@@ -3,6 +3,7 @@ package volume
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,10 +65,16 @@ func (t *mountTable) below(dir string) (out []mountPoint, err error) {
 // mountsBelow returns the mounts that are at dir or below now.
 func mountsBelow(dir string) ([]mountPoint, error) { return newMountTable().below(dir) }
 
-// readMounts reads the mounts of this process.
+// readMounts reads the mounts of this process, of which the kernel gives a page at a time.
 func readMounts() (string, error) {
-	b, err := os.ReadFile("/proc/self/mountinfo")
-	return string(b), err
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	var b strings.Builder
+	_, err = io.Copy(&b, f)
+	return b.String(), err
 }
 
 // pathOf returns the mount point of a line, the rest of which is not looked at.
