@@ -168,7 +168,13 @@ func (c *Checkpoint) WithMarks(marks map[string]string) *Checkpoint {
 }
 
 // Save writes the checkpoint to disk, synced.
-func (r *Root) Save(c *Checkpoint) error {
+func (r *Root) Save(c *Checkpoint) error { return r.save(c, status.WriteFile) }
+
+// SaveLightly is Save of what need not survive a power cut, as it is about processes
+// or decided again: the former checkpoint may come back. It costs one fsync of two.
+func (r *Root) SaveLightly(c *Checkpoint) error { return r.save(c, status.ReplaceFile) }
+
+func (r *Root) save(c *Checkpoint, write func(string, []byte, os.FileMode) error) error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if c.Uid() == r.claimed {
@@ -181,7 +187,7 @@ func (r *Root) Save(c *Checkpoint) error {
 	if err != nil {
 		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
 	}
-	if err := status.WriteFile(r.checkpoint(c.Uid()), statefile.Seal(b), 0o600); err != nil {
+	if err := write(r.checkpoint(c.Uid()), statefile.Seal(b), 0o600); err != nil {
 		os.Remove(r.PodDir(c.Uid())) // only if it is empty
 		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
 	}

@@ -2,11 +2,15 @@ package checkpoint
 
 import (
 	"encoding/json"
+	"log/slog"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/status"
+	"monopod/manifests"
 )
 
 // reread returns a checkpoint as a restarted agent reads it.
@@ -67,5 +71,27 @@ func TestActiveTimeAddsUpOverBoots(t *testing.T) {
 	}
 	if d, saved := c.Active.At(Mark{"c", 5 * time.Hour}); d != time.Minute || saved {
 		t.Errorf("in another boot: %s, %t", d, saved)
+	}
+}
+
+// What need not survive a power cut costs one fsync, not two.
+func TestALightSaveSyncsOnce(t *testing.T) {
+	r := openTestRoot(t, t.TempDir())
+	c := NewCheckpoint(&manifests.Pod{Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "0123456789abcdef0123456789abcdef"}}, File: "/m/a.yaml"}, metav1.Now())
+	for _, row := range []struct {
+		name string
+		save func(*Checkpoint) error
+		want int64
+	}{{"a save", r.Save, 2}, {"a light one", r.SaveLightly, 1}} {
+		before := status.WrittenSoFar().Syncs
+		if err := row.save(c); err != nil {
+			t.Fatal(err)
+		}
+		if n := status.WrittenSoFar().Syncs - before; n != row.want {
+			t.Errorf("%s is synced with %d calls, want %d", row.name, n, row.want)
+		}
+	}
+	if all, err := r.Checkpoints(slog.New(slog.DiscardHandler)); err != nil || len(all) != 1 || all[0].Key() != c.Key() {
+		t.Errorf("read back: %v, %v", all, err)
 	}
 }

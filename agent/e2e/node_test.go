@@ -111,6 +111,11 @@ func nodeFile(w *world) (ready v1.NodeCondition, err error) {
 	if err != nil {
 		return ready, err
 	}
+	return readyOf(b)
+}
+
+// readyOf returns the condition Ready of a node.
+func readyOf(b []byte) (ready v1.NodeCondition, err error) {
 	var n v1.Node
 	if err := json.Unmarshal(b, &n); err != nil {
 		return ready, rig.Final(err)
@@ -157,5 +162,15 @@ func reportsTheNode(w *world) {
 		w.Errorf("heartbeat at %v and %v (%v) though the agent is stopped", beat, c.LastHeartbeatTime, err)
 	}
 	check(w.T, syscall.Kill(w.agent.Pid(), syscall.SIGCONT))
-	nodeReady(w, "goes on", func(c v1.NodeCondition) bool { return c.LastHeartbeatTime.After(beat.Add(2 * time.Second)) })
+	w.until("/node: the heartbeat goes on", func() error { // the file has it minutes later
+		_, body, err := w.agent.Get(w.Context(), "/node")
+		if err != nil {
+			return err
+		}
+		c, err := readyOf([]byte(body))
+		if err == nil && !c.LastHeartbeatTime.After(beat.Add(2*time.Second)) {
+			err = fmt.Errorf("it says %+v", c)
+		}
+		return err
+	})
 }

@@ -93,6 +93,8 @@ func (j *journal) fits(lines []byte) bool {
 	return err == nil && now.Size() == j.size && j.size+int64(len(lines)) <= max(sizeMin, 2*j.least)
 }
 
+// append is not synced: a power cut may take the last half minute, and load knows
+// a torn line.
 func (j *journal) append(lines []byte) error {
 	j.whole = false
 	f, err := os.OpenFile(j.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -100,9 +102,6 @@ func (j *journal) append(lines []byte) error {
 		return fmt.Errorf("append events: %w", err)
 	}
 	_, err = f.Write(lines)
-	if err == nil {
-		err = f.Sync()
-	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("append events: %w", err)
 	}

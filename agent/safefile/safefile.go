@@ -101,10 +101,13 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 		return nil
 	}
 	part := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
-	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	if errors.Is(err, fs.ErrExist) { // an agent that was killed left it
+		if err := os.Remove(part); err != nil {
+			return err
+		}
+		f, err = os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	}
 	if err != nil {
 		return err
 	}

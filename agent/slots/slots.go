@@ -14,6 +14,23 @@ const HangsAfter = 10 * time.Second
 // retryMove is how often a call that hangs looks for room among the others that do.
 const retryMove = time.Second
 
+// Work that yields waits for yieldFor at most, looking each yieldCheck.
+const (
+	yieldFor   = 500 * time.Millisecond
+	yieldCheck = 10 * time.Millisecond
+)
+
+// Yield waits until nothing urgent happens, for a while at most, or until ctx ends.
+func Yield(ctx context.Context, urgent func() bool) {
+	for until := time.Now().Add(yieldFor); urgent() && time.Now().Before(until); {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(yieldCheck):
+		}
+	}
+}
+
 // Slots are the slots for calls of one kind. A call that hangs gives its slot to
 // another call and goes on in a pool of the same size; if that is full, it keeps
 // its slot.

@@ -80,3 +80,26 @@ func TestSlotsBoundCalls(t *testing.T) {
 		}
 	})
 }
+
+// What yields waits for urgent work, and not for ever.
+func TestYieldingHasAnEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		for _, row := range []struct {
+			name         string
+			urgent, want time.Duration
+		}{{"nothing is urgent", 0, 0}, {"something is", 100 * time.Millisecond, 100 * time.Millisecond}, {"something hangs", time.Hour, yieldFor}} {
+			start = time.Now()
+			Yield(t.Context(), func() bool { return time.Since(start) < row.urgent })
+			if took := time.Since(start); took != row.want {
+				t.Errorf("%s: it took %v, want %v", row.name, took, row.want)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		start = time.Now()
+		if Yield(ctx, func() bool { return true }); time.Since(start) != 0 {
+			t.Errorf("it took %v after the end of its context", time.Since(start))
+		}
+	})
+}

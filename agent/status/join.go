@@ -58,7 +58,7 @@ func (j *joinedManifests) MarshalJSON() ([]byte, error) { return encode((*Store)
 func (s *Store) rejoin() {
 	if len(s.given.Files) > 0 {
 		s.joined = nil
-		s.writer.put("manifests.json", &job{value: (*joinedManifests)(s)})
+		s.writer.put("manifests.json", (*joinedManifests)(s))
 	}
 }
 

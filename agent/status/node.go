@@ -6,6 +6,7 @@ import (
 	"monopod/agent/statefile"
 	"path/filepath"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -14,14 +15,25 @@ import (
 
 const nodeFile = "node.json"
 
-// SetNode reports the node. The store owns it from now on: it must not be
-// changed. A report that brings nothing but another heartbeat costs no fsync, so a
-// power cut may undo it.
+// beatEvery is how often a report on the node that brings nothing but another
+// heartbeat is written: each costs flash storage a block or more.
+const beatEvery = 10 * time.Minute
+
+// SetNode reports the node. The store owns it from now on: it must not be changed.
+// What is new is written soon, a mere heartbeat each beatEvery and at the end.
 func (s *Store) SetNode(n *v1.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	beats := s.node != nil && equality.Semantic.DeepEqual(heartless(s.node), heartless(n))
-	s.writer.put(nodeFile, &job{value: n, minor: beats})
+	now := time.Now()
+	if s.node == nil || !equality.Semantic.DeepEqual(heartless(s.node), heartless(n)) {
+		s.nodeBy = now.Add(beatEvery)
+		s.writer.put(nodeFile, n)
+	} else {
+		if !now.Before(s.nodeBy) { // that of the last one was written then
+			s.nodeBy = now.Add(beatEvery)
+		}
+		s.writer.putBy(nodeFile, n, s.nodeBy)
+	}
 	s.node = n
 }
 

@@ -6,6 +6,7 @@
 package status
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -30,7 +32,8 @@ import (
 //	<dir>/node.json                      a v1 Node with conditions and a heartbeat
 //	<dir>/runtime.json                   the Runtime that answered last
 //
-// Files are 0600 in 0700 folders, for a status holds env values. Any goroutine
+// Files are 0600 in 0700 folders, for a status holds env values. A power cut may undo
+// what was written last, or leave a new file empty: what must survive is in checkpoints. Any goroutine
 // may call any method; none waits for the disk but Open, Previous and Close.
 type Store struct {
 	dir    string
@@ -45,6 +48,7 @@ type Store struct {
 	runtime   Runtime
 	written   Runtime // as of runtime.json
 	node      *v1.Node
+	nodeBy    time.Time       // when a report on the node that brings only a heartbeat is written
 	listeners []chan struct{} // see Changes
 }
 
@@ -89,7 +93,7 @@ func (s *Store) SetPod(key string, pod *v1.Pod) {
 		return
 	}
 	s.pods[key] = pod
-	s.writer.put(podFile(key), &job{value: pod})
+	s.writer.put(podFile(key), pod)
 	if old == nil || hashRunning(old) != hashRunning(pod) {
 		s.rejoin()
 	}
@@ -104,7 +108,7 @@ func (s *Store) RemovePod(key string) {
 		delete(s.pods, key)
 		s.rejoin()
 	}
-	s.writer.put(podFile(key), &job{})
+	s.writer.put(podFile(key), nil)
 	s.changed()
 }
 
@@ -147,6 +151,9 @@ func (s *Store) Previous(key string) (*v1.Pod, bool) {
 	}
 	var pod v1.Pod
 	err := statefile.ReadOrAside(filepath.Join(s.dir, podFile(key)), func(b []byte) error {
+		if len(bytes.Trim(b, "\x00")) == 0 { // a power cut left it so
+			return nil
+		}
 		if err := statefile.JSON(&pod)(b); err != nil || pod.Name != "" {
 			return err
 		}
@@ -155,7 +162,7 @@ func (s *Store) Previous(key string) (*v1.Pod, bool) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.log.Warn("the previous run's status of the pod cannot be read", "pod", key, "err", err)
 	}
-	return &pod, err == nil
+	return &pod, err == nil && pod.Name != ""
 }
 
 // SetManifests reports what became of the manifests, all but m.Settings. The
@@ -182,7 +189,7 @@ func (s *Store) putManifests(m Manifests) {
 		return
 	}
 	s.given = m
-	s.writer.put("manifests.json", &job{value: (*joinedManifests)(s)})
+	s.writer.put("manifests.json", (*joinedManifests)(s))
 	s.joined = nil
 }
 
@@ -202,7 +209,7 @@ func (s *Store) SetRuntime(r Runtime) {
 	defer s.mu.Unlock()
 	if r.Up && s.written != r {
 		s.written = r
-		s.writer.put("runtime.json", &job{value: r, minor: true})
+		s.writer.put("runtime.json", r)
 	}
 	s.runtime = r
 	s.changed()

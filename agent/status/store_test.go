@@ -206,7 +206,7 @@ func TestManyReportsBecomeOneWrite(t *testing.T) {
 			p := testPod("web", v1.PodRunning)
 			p.Status.Message = fmt.Sprint(i)
 			s.SetPod("default/web", p)
-			time.Sleep(gather / 100)
+			time.Sleep(gatherMost / 60)
 		}
 		if got := names(t, filepath.Join(dir, "pods")); got != "" {
 			t.Errorf("written while more reports came: %s", got)
@@ -228,6 +228,56 @@ func TestManyReportsBecomeOneWrite(t *testing.T) {
 		}
 		s.Close(t.Context())
 	})
+}
+
+// A pod that never rests has a file all the same.
+func TestReportsWithoutEndAreWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s, _ := open(t, dir)
+		n := writes(t, filepath.Join(dir, "pods", "default_web.json"), 60, func(k int) {
+			for part := range 5 {
+				p := testPod("web", v1.PodRunning)
+				p.Status.Message = fmt.Sprint(k, part)
+				s.SetPod("default/web", p)
+				time.Sleep(gather / 10)
+			}
+		})
+		if n < 20 || n > 60 {
+			t.Errorf("written %d times in a minute", n)
+		}
+	})
+}
+
+// Reports are made again after a power cut: none of them is synced.
+func TestReportsAreNotSynced(t *testing.T) {
+	s, _ := open(t, t.TempDir())
+	before := WrittenSoFar()
+	s.SetPod("default/web", testPod("web", v1.PodRunning))
+	s.SetManifests(Manifests{Dir: "/m"})
+	s.SetRuntime(Runtime{Up: true, Name: "containerd"})
+	s.RemovePod("default/api")
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	now := WrittenSoFar()
+	if now.Files-before.Files != 3 || now.Bytes-before.Bytes < 100 || now.Syncs != before.Syncs {
+		t.Errorf("from %+v to %+v", before, now)
+	}
+}
+
+// A power cut leaves an empty file of a report that was new.
+func TestAnEmptyReportIsNone(t *testing.T) {
+	dir := t.TempDir()
+	s, log := open(t, dir)
+	for _, text := range []string{"", "\x00\x00\x00"} {
+		if err := os.WriteFile(filepath.Join(dir, "pods", "default_web.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if p, ok := s.Previous("default/web"); ok || log.count("WARN") != 0 {
+			t.Errorf("%q is %v, and it says:\n%s", text, p, log.b.String())
+		}
+	}
 }
 
 func stat(t *testing.T, dir string) os.FileInfo {
@@ -383,7 +433,7 @@ func (venom) MarshalJSON() ([]byte, error) { panic("venom") }
 func TestAPanicOverOneReportLeavesTheOthers(t *testing.T) {
 	dir := t.TempDir()
 	s, log := open(t, dir)
-	s.writer.put("pods/a.json", &job{value: venom{}})
+	s.writer.put("pods/a.json", venom{})
 	s.SetPod("default/web", testPod("web", v1.PodRunning))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -395,5 +445,20 @@ func TestAPanicOverOneReportLeavesTheOthers(t *testing.T) {
 	}
 	if log.count("stack=") != 1 {
 		t.Errorf("said %d times with a stack", log.count("stack="))
+	}
+}
+
+func BenchmarkSetPod(b *testing.B) {
+	s, err := Open(b.TempDir(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close(b.Context())
+	pod := testPod("web", v1.PodRunning)
+	b.ReportAllocs()
+	for k := 0; b.Loop(); k++ {
+		next := *pod
+		next.Status.Message = fmt.Sprint(k % 2)
+		s.SetPod("default/web", &next)
 	}
 }

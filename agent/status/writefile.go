@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"monopod/agent/safefile"
@@ -20,10 +21,30 @@ const tempPrefix = ".tmp-"
 // power, sees either the old content or the new: a temporary file in the same
 // folder, fsync, rename, fsync of the folder. The folder must exist.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
-	if err := replaceFile(path, data, perm, (*os.File).Sync); err != nil {
+	if err := ReplaceFile(path, data, perm); err != nil {
 		return err
 	}
 	return SyncDir(filepath.Dir(path))
+}
+
+// ReplaceFile is WriteFile without the fsync of the folder: a power cut may bring
+// the old content back.
+func ReplaceFile(path string, data []byte, perm fs.FileMode) error {
+	return replaceFile(path, data, perm, true)
+}
+
+// Written counts what this process has written with this package.
+type Written struct{ Files, Bytes, Syncs int64 }
+
+var files, bytesOf, syncs atomic.Int64
+
+// WrittenSoFar returns what has been written by now.
+func WrittenSoFar() Written { return Written{files.Load(), bytesOf.Load(), syncs.Load()} }
+
+// Sync is (*os.File).Sync, counted.
+func Sync(f *os.File) error {
+	syncs.Add(1)
+	return f.Sync()
 }
 
 // Unwritable reports whether an error says that a disk takes no data: it is full,
@@ -47,14 +68,14 @@ func RemoveTemps(dir string) error {
 	return err
 }
 
-// replaceFile is WriteFile without the fsync of the folder: whole or not at
-// all, but a power cut may bring the old content back.
-func replaceFile(path string, data []byte, perm fs.FileMode, fsync func(*os.File) error) error {
+// replaceFile puts a new file in the place of one: whole or not at all while the
+// machine has power, and after a power cut too if it is synced.
+func replaceFile(path string, data []byte, perm fs.FileMode, synced bool) error {
 	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix+"*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}
-	if err := fill(f, data, perm, fsync); err != nil {
+	if err := fill(f, data, perm, synced); err != nil {
 		os.Remove(f.Name())
 		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}
@@ -62,6 +83,8 @@ func replaceFile(path string, data []byte, perm fs.FileMode, fsync func(*os.File
 		os.Remove(f.Name())
 		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}
+	files.Add(1)
+	bytesOf.Add(int64(len(data)))
 	return nil
 }
 
@@ -78,26 +101,24 @@ func nameless(err error) error {
 }
 
 // fill writes, syncs and closes f.
-func fill(f *os.File, data []byte, perm fs.FileMode, fsync func(*os.File) error) error {
+func fill(f *os.File, data []byte, perm fs.FileMode, synced bool) error {
 	_, err := f.Write(data)
-	if err == nil {
+	if err == nil && perm != 0o600 { // which it has
 		err = f.Chmod(perm)
 	}
-	if err == nil {
-		err = fsync(f)
+	if err == nil && synced {
+		err = Sync(f)
 	}
 	return errors.Join(err, f.Close())
 }
 
 // SyncDir makes the names in a folder survive a power cut.
-func SyncDir(dir string) error { return syncDir(dir, (*os.File).Sync) }
-
-func syncDir(dir string, fsync func(*os.File) error) error {
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return fmt.Errorf("sync folder %s: %w", dir, err)
 	}
-	if err := errors.Join(fsync(d), d.Close()); err != nil {
+	if err := errors.Join(Sync(d), d.Close()); err != nil {
 		return fmt.Errorf("sync folder %s: %w", dir, err)
 	}
 	return nil

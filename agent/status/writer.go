@@ -21,8 +21,12 @@ import (
 )
 
 const (
-	// gather is the time in which the changes of a starting pod become one write.
-	gather = 500 * time.Millisecond
+	// A file is written when its report has been still for gather, at the latest
+	// gatherMost after the first change: those of a starting pod become one write.
+	gather     = 500 * time.Millisecond
+	gatherMost = 2 * time.Second
+	// along is how soon a file must be due to be written along with another.
+	along = 100 * time.Millisecond
 	// A file that cannot be written is tried again after retryMin, then at
 	// doubled intervals up to retryMax.
 	retryMin = time.Second
@@ -33,13 +37,16 @@ const (
 // none.
 type job struct {
 	value any
-	minor bool      // a power cut may undo it: it costs no fsync
 	fails int       // tries that went wrong
 	next  time.Time // not before; zero: at once
+	limit time.Time // next may not be put off beyond it
+	taken bool      // it is being done
 }
 
 // writer brings jobs to disk, one goroutine for all. There is at most one job
-// per file, the latest.
+// per file, the latest. None is synced: after a power cut reports are made again of
+// the runtime and of checkpoints, which are, and a file may be as it was before, or
+// empty, which readers take for none.
 type writer struct {
 	dir     string
 	log     *slog.Logger
@@ -55,29 +62,46 @@ type writer struct {
 	ill    error // why a file could not be written last; nil: none waits for another try
 
 	trouble func(error)
-	fsync   func(*os.File) error // those of tests count
 }
 
 func startWriter(dir string, log *slog.Logger) *writer {
 	w := &writer{
 		dir: dir, log: log,
 		wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
-		trouble: func(error) {}, said: map[string]bool{}, jobs: map[string]*job{}, fsync: (*os.File).Sync,
+		trouble: func(error) {}, said: map[string]bool{}, jobs: map[string]*job{},
 	}
 	go w.run()
 	return w
 }
 
-// put sets the job for a file, named relative to the folder. It takes the
-// place of one that waits; a back-off goes on.
-func (w *writer) put(file string, j *job) {
+// put sets the job for a file, named relative to the folder: to write value, or to
+// remove the file if that is nil. It takes the place of one that waits; a back-off
+// goes on. The file is written when its report is still for gather.
+func (w *writer) put(file string, value any) {
+	now := time.Now()
+	w.set(file, &job{value: value, next: now.Add(gather), limit: now.Add(gatherMost)})
+}
+
+// putBy is put of a report that may wait until limit.
+func (w *writer) putBy(file string, value any, limit time.Time) {
+	w.set(file, &job{value: value, next: limit, limit: limit})
+}
+
+func (w *writer) set(file string, j *job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return
 	}
-	if old := w.jobs[file]; old != nil {
-		j.fails, j.next, j.minor = old.fails, old.next, j.minor && old.minor
+	old := w.jobs[file]
+	if old != nil && !old.taken && old.limit.Before(j.limit) {
+		j.limit = old.limit
+	}
+	if j.next.After(j.limit) {
+		j.next = j.limit
+	}
+	if old != nil && old.fails > 0 {
+		j.fails, j.next = old.fails, old.next
 	}
 	w.jobs[file] = j
 	w.signal()
@@ -134,31 +158,31 @@ func (w *writer) close(ctx context.Context) error {
 
 func (w *writer) run() {
 	defer close(w.done)
-	retry := time.NewTimer(0)
-	retry.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
 		select {
 		case <-w.wake:
-		case <-retry.C:
+		case <-timer.C:
+			w.pass(false)
 		case <-w.closing:
 			w.pass(true)
 			return
 		}
-		select {
-		case <-time.After(gather):
-		case <-w.closing:
-		}
-		w.pass(false)
-		if d, ok := w.untilRetry(); ok {
-			retry.Reset(d)
+		timer.Stop()
+		if d, ok := w.untilDue(); ok {
+			timer.Reset(d)
 		}
 	}
 }
 
-// untilRetry returns the time until the next job that waits for another try.
-func (w *writer) untilRetry() (time.Duration, bool) {
+// untilDue returns the time until the next job is due, false if there is none.
+func (w *writer) untilDue() (time.Duration, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.keep != nil {
+		return 0, true
+	}
 	var next time.Time
 	for _, j := range w.jobs {
 		if next.IsZero() || j.next.Before(next) {
@@ -171,21 +195,8 @@ func (w *writer) untilRetry() (time.Duration, bool) {
 // pass does every job that is due, or every job if all.
 func (w *writer) pass(all bool) {
 	due := w.due(all)
-	errs := map[string]error{}
-	dirs := map[string]error{}
 	for _, file := range slices.Sorted(maps.Keys(due)) {
-		errs[file] = w.do(file, due[file])
-		if !due[file].minor {
-			dirs[filepath.Dir(filepath.Join(w.dir, file))] = nil
-		}
-	}
-	// One fsync per folder and pass: each stalls every other one on the disk,
-	// the runtime's included.
-	for dir := range dirs {
-		dirs[dir] = syncDir(dir, w.fsync)
-	}
-	for file, j := range due {
-		w.record(file, j, errors.Join(errs[file], dirs[filepath.Dir(filepath.Join(w.dir, file))]))
+		w.record(file, due[file], w.do(file, due[file]))
 	}
 }
 
@@ -194,10 +205,11 @@ func (w *writer) due(all bool) map[string]*job {
 	w.addStale()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := time.Now()
-	due := maps.Clone(w.jobs)
-	if !all {
-		maps.DeleteFunc(due, func(_ string, j *job) bool { return j.next.After(now) })
+	soon, due := time.Now().Add(along), map[string]*job{}
+	for file, j := range w.jobs {
+		if all || !j.next.After(soon) {
+			j.taken, due[file] = true, j
+		}
 	}
 	return due
 }
@@ -226,7 +238,7 @@ func (w *writer) addStale() {
 	}
 }
 
-// do carries out one job but for the fsync of the folder.
+// do carries out one job.
 func (w *writer) do(file string, j *job) (err error) {
 	defer panics.Catch(&err)
 	path := filepath.Join(w.dir, file)
@@ -237,13 +249,9 @@ func (w *writer) do(file string, j *job) (err error) {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", path, err)
 	}
-	fsync := w.fsync
-	if j.minor {
-		fsync = func(*os.File) error { return nil }
-	}
-	err = replaceFile(path, data, 0o600, fsync)
+	err = replaceFile(path, data, 0o600, false)
 	if errors.Is(err, fs.ErrNotExist) && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
-		err = replaceFile(path, data, 0o600, fsync) // the folder was removed
+		err = replaceFile(path, data, 0o600, false) // the folder was removed
 	}
 	return err
 }
@@ -258,12 +266,13 @@ func (w *writer) record(file string, j *job, err error) {
 		if now == j {
 			delete(w.jobs, file)
 		} else {
-			now.fails, now.next = 0, time.Time{}
+			now.fails = 0
 		}
 		w.sayWell()
 		return
 	}
 	now.fails++
+	now.taken = false
 	now.next = time.Now().Add(min(retryMin<<min(now.fails-1, 10), retryMax))
 	w.sayIll(err)
 }

@@ -1,9 +1,9 @@
 package volume
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,8 +23,8 @@ type mountPoint struct {
 // mountTable is the table of mounts as one pass of work sees it: it is read when it
 // is needed first, and once. A machine may have thousands of mounts.
 type mountTable struct {
-	read func() ([]mountPoint, error)
-	all  []mountPoint
+	read func() (string, error)
+	all  string
 	done bool
 }
 
@@ -44,10 +44,20 @@ func (t *mountTable) below(dir string) (out []mountPoint, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range t.all {
-		if m.path == real || strings.HasPrefix(m.path, strings.TrimSuffix(real, "/")+"/") {
-			out = append(out, m)
+	real = strings.TrimSuffix(real, "/")
+	for line := range strings.Lines(t.all) {
+		path, err := pathOf(line)
+		if err != nil {
+			return nil, err
 		}
+		if rest, below := strings.CutPrefix(path, real); !below || rest != "" && rest[0] != '/' {
+			continue
+		}
+		m, err := parseMount(line)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, m)
 	}
 	return out, nil
 }
@@ -55,25 +65,31 @@ func (t *mountTable) below(dir string) (out []mountPoint, err error) {
 // mountsBelow returns the mounts that are at dir or below now.
 func mountsBelow(dir string) ([]mountPoint, error) { return newMountTable().below(dir) }
 
-// readMounts reads the mounts of this process.
-func readMounts() ([]mountPoint, error) {
+// readMounts reads the mounts of this process, of which the kernel gives a page at a time.
+func readMounts() (string, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer f.Close()
-	var out []mountPoint
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20) // overlay mounts have very long options
-	for lines.Scan() {
-		m, err := parseMount(lines.Text())
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, m)
-	}
-	return out, lines.Err()
+	var b strings.Builder
+	_, err = io.Copy(&b, f)
+	return b.String(), err
 }
+
+// pathOf returns the mount point of a line, the rest of which is not looked at.
+func pathOf(line string) (string, error) {
+	rest, ok := line, true
+	for range 4 {
+		if _, rest, ok = strings.Cut(rest, " "); !ok {
+			return "", errLine(line)
+		}
+	}
+	path, _, _ := strings.Cut(rest, " ")
+	return unescape(path), nil
+}
+
+func errLine(line string) error { return fmt.Errorf("mountinfo line %q is not understood", line) }
 
 // parseMount reads a line as proc_pid_mountinfo(5) describes it: the mount
 // point is the fifth field, the kind follows a lone dash.
@@ -81,7 +97,7 @@ func parseMount(line string) (mountPoint, error) {
 	front, back, ok := strings.Cut(line, " - ")
 	f := strings.Fields(front)
 	if !ok || len(f) < 6 {
-		return mountPoint{}, fmt.Errorf("mountinfo line %q is not understood", line)
+		return mountPoint{}, errLine(line)
 	}
 	kind, _, _ := strings.Cut(back, " ")
 	shared := slices.ContainsFunc(f[6:], func(s string) bool { return strings.HasPrefix(s, "shared:") })

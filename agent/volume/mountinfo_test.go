@@ -1,8 +1,10 @@
 package volume
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -27,7 +29,7 @@ func TestOnePassReadsTheMountsOnce(t *testing.T) {
 			must(t, Prepare(root, "u1"))
 			reads := 0
 			counted := func() *mountTable {
-				return &mountTable{read: func() ([]mountPoint, error) { reads++; return readMounts() }}
+				return &mountTable{read: func() (string, error) { reads++; return readMounts() }}
 			}
 			for range 2 { // what is mounted already is seen
 				reads = 0
@@ -55,5 +57,53 @@ func TestOnePassReadsTheMountsOnce(t *testing.T) {
 			}
 			must(t, TearDown(t.Context(), root, "u1"))
 		})
+	}
+}
+
+// manyMounts is the table of a machine with n pods.
+func manyMounts(n int) string {
+	var b strings.Builder
+	for k := range n {
+		fmt.Fprintf(&b, "%d 30 0:%d / /run/containerd/io.containerd.runtime.v2.task/k8s.io/%064x/rootfs rw,relatime shared:%d - overlay overlay rw,lowerdir=/var/lib/containerd/1/fs:/var/lib/containerd/2/fs,upperdir=/u,workdir=/w\n", 100+k, k, k, k)
+	}
+	return b.String()
+}
+
+// Each removal looks for mounts among those of all pods.
+func TestOtherMountsCostNoMemory(t *testing.T) {
+	dir, table := t.TempDir(), manyMounts(2000)
+	table += "9 30 0:9 / " + dir + "/volumes/x\\040y rw - tmpfs tmpfs rw\n" + "9 30 0:9 / " + dir + "er rw - tmpfs tmpfs rw\n"
+	look := func() {
+		m := mountTable{all: table, done: true}
+		if below, err := m.below(dir); err != nil || len(below) != 1 || below[0].path != dir+"/volumes/x y" || below[0].kind != "tmpfs" {
+			t.Fatal(below, err)
+		}
+	}
+	if n := testing.AllocsPerRun(10, look); n > 60 {
+		t.Errorf("%v allocations among 2,000 mounts", n)
+	}
+	if _, err := (&mountTable{all: "1 2 3\n", done: true}).below(dir); err == nil {
+		t.Error("a line with three fields is understood")
+	}
+}
+
+func BenchmarkMountsBelow(b *testing.B) {
+	dir, table := b.TempDir(), manyMounts(200)
+	b.ReportAllocs()
+	for b.Loop() {
+		m := mountTable{all: table, done: true}
+		if _, err := m.below(dir); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkPrepare(b *testing.B) {
+	root := b.TempDir()
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := errors.Join(makeDirs(root, "pods", "u1"), Prepare(root, "u1")); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -65,7 +65,7 @@ func findPodDir(root, uid string) (pods, dir string, err error) {
 // error before the first unmount.
 func unmountBelow(ctx context.Context, dir string) error {
 	below, err := mountsBelow(dir)
-	if err != nil {
+	if err != nil || len(below) == 0 {
 		return err
 	}
 	for _, m := range below {

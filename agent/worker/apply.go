@@ -12,6 +12,7 @@ import (
 	"monopod/agent/inplace"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
+	"monopod/agent/slots"
 	"monopod/agent/volume"
 	"monopod/cri"
 	"monopod/manifests/decode"
@@ -179,29 +180,23 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 	}
 }
 
-// Tearing down yields to starts on the node, for so long at most, looking so
-// often: starts are urgent.
-const (
-	yieldFor   = 500 * time.Millisecond
-	yieldCheck = 10 * time.Millisecond
-)
-
 // tearDown stops or removes a sandbox: at once if a desired pod waits for that,
-// else when there is a slot, after the stops and starts of other pods.
+// else when there is a slot, after the starts and stops of containers.
 func (w *Worker) tearDown(ctx context.Context, s *plan.Facts, do func() error) error {
 	if s.Pod != nil {
 		return Gone(do())
 	}
 	return w.Ends.Do(ctx, func() error {
-		for until := time.Now().Add(yieldFor); ctx.Err() == nil && w.starting() && time.Now().Before(until); {
-			pleg.Sleep(ctx, yieldCheck)
-		}
+		slots.Yield(ctx, w.urgent)
 		return Gone(do())
 	})
 }
 
-// starting reports whether any pod of the node starts a sandbox or a container.
-func (ws *Pool) starting() bool { return ws.Sandboxes.InUse()+ws.Containers.InUse() > 0 }
+// urgent reports whether any pod of the node starts a sandbox or a container, or the
+// runtime kills containers whose grace period is over.
+func (ws *Pool) urgent() bool {
+	return ws.Sandboxes.InUse()+ws.Containers.InUse()+int(ws.kills.Load()) > 0
+}
 
 // Gone takes "not found" for success.
 func Gone(err error) error {

@@ -7,21 +7,23 @@ import (
 )
 
 // remember saves a checkpoint and uses it from now on.
-func (p *pod) remember(c *checkpoint.Checkpoint) error {
+func (p *pod) remember(c *checkpoint.Checkpoint) error { return p.save(c, p.Root.Save) }
+
+func (p *pod) save(c *checkpoint.Checkpoint, save func(*checkpoint.Checkpoint) error) error {
 	if other, taken := p.Uids.Other(c.Pod.UID, p.Key); taken {
 		return fmt.Errorf("checkpoint of %s: the pod %s has its uid %s", p.Key, other, c.Uid())
 	}
-	if err := p.Root.Save(c); err != nil {
+	if err := save(c); err != nil {
 		return err
 	}
 	p.setKnown(c, false)
 	return nil
 }
 
-// rememberOrWarn saves a checkpoint, which says what. A full disk does not stop the work: a
-// restarted agent decides the same again.
+// rememberOrWarn saves a checkpoint, which says what. Neither a full disk nor a power cut
+// stops the work: a restarted agent decides the same again.
 func (p *pod) rememberOrWarn(c *checkpoint.Checkpoint, what string) {
-	err := p.remember(c)
+	err := p.save(c, p.Root.SaveLightly)
 	if p.unsaved.IsNew(what, err) {
 		p.Log.Warn("checkpoint is not saved; a restarted agent does not know "+what, "err", err)
 	}

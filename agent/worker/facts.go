@@ -65,7 +65,7 @@ func (w *Worker) MarkKill(s *plan.Facts, a plan.Action) {
 	}
 	maps.DeleteFunc(all, func(id string, _ checkpoint.KillDecision) bool { return !s.Observed.Instances[a.UID].Has(id) })
 	c.KillDecisions = all
-	if err := w.remember(&c); err != nil {
+	if err := w.save(&c, w.Root.SaveLightly); err != nil { // a power cut ends the container, too
 		w.setKnown(&c, true)
 		w.Log.Warn("kill decision is not saved", "container", a.Name, "err", err)
 	}

@@ -115,7 +115,11 @@ func (x *stops) run(ctx context.Context, st *stop, a plan.Action, about v1.Objec
 	awaitAll(ctx, behind, left)
 	left -= time.Since(start).Truncate(time.Second)
 	if ctx.Err() == nil {
-		st.err = Gone(x.Cri.StopContainer(ctx, a.ID, max(left, plan.MinGrace)))
+		left = max(left, plan.MinGrace)
+		kills := time.AfterFunc(left, func() { x.kills.Add(1) })
+		if st.err = Gone(x.Cri.StopContainer(ctx, a.ID, left)); !kills.Stop() {
+			x.kills.Add(-1)
+		}
 	}
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errExited):

@@ -53,6 +53,7 @@ type Pool struct {
 	StopsFirst     func(*v1.Pod) bool       // whether the version before stops before anything of the pod is fetched
 	RuntimeClasses map[string]string        // the runtime's handlers by runtime class
 	Settings       func() plan.PlanSettings // the current ones
+	kills          atomic.Int64             // stops of containers whose grace period is over
 }
 
 var errNewVersion = errors.New("the manifest has changed")
@@ -148,6 +149,10 @@ func (w *Worker) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if updateCtx.Err() != nil {
 			updateCtx, update = w.nextUpdate(ctx)
+		}
+		select {
+		case <-w.woken: // the pass looks at everything anyway
+		default:
 		}
 		again, next := w.timedPass(updateCtx, update)
 		if spins++; again && spins < spinLimit {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -148,7 +149,11 @@ func LastKnown(dir string) (*Known, error) {
 			continue
 		}
 		var p v1.Pod
-		if err := k.read(filepath.Join(dir, "pods", f.Name()), &p); err != nil {
+		err := k.read(filepath.Join(dir, "pods", f.Name()), &p)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
 		p.TypeMeta = metav1.TypeMeta{} // as in the endpoint's list
@@ -187,11 +192,15 @@ func (k *Known) readBeat(path string) {
 	}
 }
 
-// read decodes a report, and notes when it was written.
+// read decodes a report, and notes when it was written. An empty file, which a power
+// cut leaves of one that was new, does not exist.
 func (k *Known) read(path string, v any) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
+	}
+	if len(bytes.Trim(data, "\x00")) == 0 {
+		return fmt.Errorf("%s is empty: %w", path, fs.ErrNotExist)
 	}
 	if json.Unmarshal(data, v) != nil {
 		return fmt.Errorf("%s is cut off, or no report of a monopod", path)

@@ -37,6 +37,20 @@ func TestOnlyAnAgentThatDoesNotRunIsReplacedByItsReports(t *testing.T) {
 	}
 }
 
+// A power cut leaves an empty file of a report that was new: the others are read.
+func TestAnEmptyReportIsLeftOut(t *testing.T) {
+	root := clitest.Previous(t, "- metadata: {name: web-node1, namespace: default}", status.Manifests{})
+	for name, text := range map[string]string{"pods/default_api-node1.json": "", "node.json": "\x00\x00", "runtime.json": "", "manifests.json": ""} {
+		if err := os.WriteFile(filepath.Join(root, "status", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k, err := LastKnown(filepath.Join(root, "status"))
+	if err != nil || len(k.Pods) != 1 || k.Pods[0].Name != "web-node1" {
+		t.Errorf("%+v, %v", k, err)
+	}
+}
+
 // The last sign of life of an agent is its heartbeat, however long nothing changed.
 func TestTheAgeIsThatOfTheLastHeartbeat(t *testing.T) {
 	root := clitest.Previous(t, "- metadata: {name: web-node1, namespace: default}", status.Manifests{})
