@@ -58,7 +58,7 @@ func (l *syncLoop) leaving(s *manifests.Snapshot) (all []status.File) {
 		}
 	}
 	for key, w := range l.workers {
-		if !there[w.file] && !l.isDesired(key) {
+		if !there[w.file] && !l.desired.Has(key) {
 			pods[w.file] = append(pods[w.file], key.String())
 		}
 	}
@@ -115,13 +115,4 @@ func (l *syncLoop) orderProblems(files []manifests.File, held map[string]bool) m
 		}
 	}
 	return found
-}
-
-// sameFiles reports whether two snapshots say the same of their files.
-func sameFiles(a, b *manifests.Snapshot) bool {
-	return slices.Equal(a.Problems, b.Problems) && slices.EqualFunc(a.Files, b.Files, func(f, g manifests.File) bool {
-		return f.Path == g.Path && f.Held == g.Held && slices.Equal(f.Pods, g.Pods) &&
-			slices.Equal(f.Problems, g.Problems) && maps.Equal(f.Orders, g.Orders) &&
-			f.SHA256 == g.SHA256 && maps.Equal(f.Hashes, g.Hashes)
-	})
 }
