@@ -23,7 +23,7 @@ NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 # and 0.5 MB less. The runtime's gRPC has an HTTP/2 of its own.
 RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithttp2 -ldflags "-s -w"
 
-.PHONY: build test lint unit e2e golden bench model fuzz scale demo deb vm test-vm vm-deps deps root cc packages clean
+.PHONY: build test lint unit e2e golden bench model fuzz scale demo deb vm test-vm vm-deps deps root cc dbus packages clean
 .NOTPARALLEL:
 
 build:
@@ -60,7 +60,7 @@ endef
 # One processor a package: with more, a timer of a testing/synctest bubble whose time has
 # come in two goroutines at once breaks the race detector itself (Go issue 78156). The
 # packages run side by side. The limit is for a machine with other work to do.
-unit: cc
+unit: cc dbus
 	go test -race -cpu 1 -timeout 30m ./...
 
 e2e: deps
@@ -152,6 +152,12 @@ cc:
 	command -v cc >/dev/null || command -v gcc >/dev/null || need+=(gcc libc6-dev); \
 	if [ $${#need[@]} -gt 0 ] && [ "$$(id -u)" != 0 ]; then echo "no C compiler for go test -race: install gcc and libc6-dev"; exit 1; fi; \
 	$(call install,$${need[*]})
+
+# The tests of agent/shutdown have a bus of their own.
+dbus:
+	@if ! command -v dbus-daemon >/dev/null; then \
+		[ "$$(id -u)" = 0 ] || { echo "no dbus-daemon for the tests of agent/shutdown: install dbus-daemon"; exit 1; }; \
+		$(call install,dbus-daemon); fi
 
 install = if [ -n "$(1)" ]; then echo "installing $(1)"; apt-get update -q; \
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1); fi

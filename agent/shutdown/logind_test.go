@@ -22,11 +22,12 @@ import (
 type bus struct {
 	*testing.T
 	address string
+	dropIn  string
 	daemon  *exec.Cmd
 }
 
 func startBus(t *testing.T) *bus {
-	b := &bus{T: t, address: "unix:path=" + filepath.Join(t.TempDir(), "bus")}
+	b := &bus{T: t, address: "unix:path=" + filepath.Join(t.TempDir(), "bus"), dropIn: filepath.Join(t.TempDir(), "logind.conf.d", "99-monopod.conf")}
 	b.start()
 	t.Cleanup(b.stop)
 	return b
@@ -157,7 +158,7 @@ type inhibits struct {
 
 func inhibit(b *bus, needs time.Duration) *inhibits {
 	i := &inhibits{orders: make(chan bool), done: make(chan struct{}, 1)}
-	i.Inhibitor = &Inhibitor{Needs: needs, Orders: i.orders, Done: i.done, Connect: b.connect, DropIn: filepath.Join(b.TempDir(), "logind.conf.d", "99-monopod.conf"),
+	i.Inhibitor = &Inhibitor{Needs: needs, Orders: i.orders, Done: i.done, Connect: b.connect, DropIn: b.dropIn,
 		Log: slog.New(slog.DiscardHandler), Event: func(reason, message string) {
 			i.mu.Lock()
 			defer i.mu.Unlock()
@@ -241,16 +242,14 @@ func TestTheLockIsTakenAgainAfterACancellation(t *testing.T) {
 func TestLogindIsToldToWaitForLonger(t *testing.T) {
 	b := startBus(t)
 	l := startLogind(b, 5*time.Second)
-	i := inhibit(b, 20500*time.Millisecond)
-	l.mu.Lock()
 	l.grant = func() uint64 {
 		var seconds uint64
-		text, _ := os.ReadFile(i.DropIn)
+		text, _ := os.ReadFile(b.dropIn)
 		_, values, _ := strings.Cut(string(text), "[Login]\nInhibitDelayMaxSec=")
 		_, _ = fmt.Sscan(values, &seconds)
 		return seconds * 1e6
 	}
-	l.mu.Unlock()
+	i := inhibit(b, 20500*time.Millisecond)
 	until(t, "lock", func() bool { return l.held() == 1 })
 	if got := l.props.GetMust(loginManager, "InhibitDelayMaxUSec"); got != uint64(21e6) {
 		t.Errorf("logind waits for %d microseconds", got)

@@ -26,6 +26,7 @@ var trials = []trial{
 	{"Upgraded", false, upgrades},
 	{"RemovedAndPurged", false, isRemovedAndPurged},
 	{"Rebooted", false, comesBackAfterReboot},
+	{"Shutdown", false, stopsBeforeShutdown},
 	{"PowerCut", false, comesBackAfterPowerCut},
 	{"Limits1Cgroupfs", false, limits(containerd1, cgroupfs)},
 	{"Limits1Systemd", true, limits(containerd1, systemd)},
