@@ -255,7 +255,11 @@ func TestPodsStayStoppedAfterSIGPWR(t *testing.T) {
 		if want := "web after 0s with 10s, db after 0s with 20s, proxy after 0s with 10s"; stops != want {
 			r.Errorf("stops: %s, want %s", stops, want)
 		}
-		r.down(false)
+		<-r.sync.down.Done // while logind does not wait yet
+		r.down(true)
+		if r.down(false); !r.isDone() {
+			r.Error("the machine, which goes down now, still waits")
+		}
 		r.after(time.Minute)
 		r.expect()
 		if n := strings.Count(strings.Join(r.happened("n"), "\n"), "Shutdown"); n != 2 { // reason and message

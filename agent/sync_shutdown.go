@@ -21,13 +21,14 @@ import (
 // as it does not after all.
 func (l *syncLoop) handleShutdown(ctx context.Context, down bool) {
 	if down == l.down.On() || l.down.Final && !down {
+		l.down.Repeat()
 		return
 	}
-	text := shutdown.MessageCancelled
+	text, said := shutdown.MessageCancelled, "shutdown cancelled; pods start again"
 	if down {
-		text = shutdown.MessageShutdown
+		text, said = shutdown.MessageShutdown, "the machine goes down; pods stop in order"
 	}
-	l.shared.Log.Warn("the machine goes down, or does not after all", "down", down, "atMost", shutdown.Total(l.down.Periods))
+	l.shared.Log.Warn(said, "atMost", shutdown.Total(l.down.Periods))
 	l.shared.Events.Record(events.NodeRef(l.shared.Disk.Machine.Cfg.NodeName), v1.EventTypeNormal, shutdown.ReasonShutdown, text)
 	if down {
 		l.down.Begin(l.stoppable())

@@ -78,6 +78,17 @@ func (q *Sequence) Cancel() (stopped map[manifests.Key]plan.Halt) {
 	return stopped
 }
 
+// Repeat says again that a shutdown is over: who asks for one now waits for that, too.
+func (q *Sequence) Repeat() {
+	if !q.On() || !q.over {
+		return
+	}
+	select {
+	case q.Done <- struct{}{}:
+	default:
+	}
+}
+
 // HaltOf says how a pod is halted whose turn has come; ok is false if it has not.
 func (q *Sequence) HaltOf(key manifests.Key) (h plan.Halt, ok bool) {
 	if q.On() {
@@ -98,7 +109,7 @@ func (q *Sequence) Next(now time.Time) []manifests.Key {
 	if len(q.groups) == 0 {
 		q.over = true
 		q.Timer.Stop()
-		q.Done <- struct{}{}
+		q.Repeat()
 		return nil
 	}
 	g := &q.groups[0]
