@@ -24,7 +24,7 @@ NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 # and 0.5 MB less. The runtime's gRPC has an HTTP/2 of its own.
 RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithttp2 -ldflags "-s -w"
 
-.PHONY: build test lint unit arm64 e2e golden bench model fuzz scale demo deb vm test-vm vm-deps deps root cc emulator packages clean
+.PHONY: build test lint unit arm64 e2e golden bench model fuzz scale demo deb vm test-vm vm-deps deps root cc dbus emulator packages clean
 .NOTPARALLEL:
 
 build:
@@ -61,7 +61,7 @@ endef
 # One processor a package: with more, a timer of a testing/synctest bubble whose time has
 # come in two goroutines at once breaks the race detector itself (Go issue 78156). The
 # packages run side by side. The limit is for a machine with other work to do.
-unit: cc
+unit: cc dbus
 	go test -race -cpu 1 -timeout 30m ./...
 
 # What computes and reads files; what asks the kernel for more is not emulated, and is
@@ -170,6 +170,12 @@ emulator:
 	command -v qemu-aarch64 >/dev/null || need+=(qemu-user); \
 	if [ $${#need[@]} -gt 0 ] && [ "$$(id -u)" != 0 ]; then echo "no emulator for arm64: install qemu-user"; exit 1; fi; \
 	$(call install,$${need[*]})
+
+# The tests of agent/shutdown have a bus of their own.
+dbus:
+	@if ! command -v dbus-daemon >/dev/null; then \
+		[ "$$(id -u)" = 0 ] || { echo "no dbus-daemon for the tests of agent/shutdown: install dbus-daemon"; exit 1; }; \
+		$(call install,dbus-daemon); fi
 
 install = if [ -n "$(1)" ]; then echo "installing $(1)"; apt-get update -q; \
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1); fi

@@ -30,6 +30,7 @@ import (
 	"monopod/agent/reload"
 	"monopod/agent/server"
 	"monopod/agent/settings"
+	"monopod/agent/shutdown"
 	"monopod/agent/slots"
 	"monopod/agent/stats"
 	"monopod/agent/status"
@@ -72,7 +73,8 @@ type Agent struct {
 	notify  *notify.Notifier
 	once    *once // nil: an agent that keeps pods running
 
-	reloader *reload.Reloader // nil: the settings are read once
+	reloader  *reload.Reloader    // nil: the settings are read once
+	inhibitor *shutdown.Inhibitor // nil: the shutdown of the machine is not delayed
 }
 
 // New checks the settings, locks the root dir and binds the endpoints. once makes
@@ -125,6 +127,9 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	}
 	a.node, a.notify = a.newNodeReporter(machine), a.newNotifier()
 	a.reloader = a.newReloader(o)
+	if once == nil {
+		a.prepareShutdown(o.Power)
+	}
 	return a, nil
 }
 
@@ -229,9 +234,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer a.Close()
 	a.log.Info("monopod starts", "version", a.version, "node", a.cfg.NodeName, "manifests", a.cfg.Manifests,
 		"root", a.cfg.Root, "runtime", a.cri.Endpoint(), "instance", a.root.Instance)
-	a.recordStart()
-	a.recordResolvConf(a.workers.Disk.Machine.Now())
-	a.source.Doubt = a.inDoubt()
+	node.RecordStart(a.events, a.cfg.NodeName, a.root, a.log)
+	node.RecordResolvConf(a.events, a.workers.Disk.Machine.Now(), a.cfg.ResolvConf)
+	a.source.Doubt = a.once == nil && a.root.InDoubt(len(a.source.Known), a.log)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	a.watch.Prepare = func(ctx context.Context) error { return a.cgroups.Follow(ctx, a.cri, cancel) }
@@ -252,6 +257,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.garbage.Run(ctx) })
 	parts.Go(func() { a.trash.Run(ctx) })
 	parts.Go(func() { a.hosts.Run(ctx) })
+	if a.inhibitor != nil {
+		parts.Go(func() { a.inhibitor.Run(ctx) })
+	}
 	if a.reloader != nil {
 		parts.Go(func() { a.reloader.Run(ctx) })
 	}

@@ -126,10 +126,10 @@ func TestACleanEndIsKnownToTheNextAgent(t *testing.T) {
 	}
 	a, err := New(k.cfg, nil, Options{Log: slog.New(slog.NewTextHandler(k.log, nil))})
 	noErr(t, err)
-	if a.inDoubt() {
+	if a.root.InDoubt(0, a.log) {
 		t.Error("a clean end is doubted")
 	}
-	if !a.inDoubt() {
+	if !a.root.InDoubt(0, a.log) {
 		t.Error("an agent that did not end is taken for one that did")
 	}
 	ended, cancel := context.WithCancel(t.Context())

@@ -36,7 +36,7 @@ func (l *syncLoop) uncounted(p *v1.Pod, err error) { l.fault(p, "count the pod's
 
 // containedState is overview.State for scrapes, which run in goroutines of their own.
 func (a *Agent) containedState() (s metrics.State) {
-	if err := panics.Contain(func() { s = overview.State(a.store, a.watch, a.sync.desiredNames()) }); err != nil {
+	if err := panics.Contain(func() { s = overview.State(a.store, a.watch, a.sync.desired.Names()) }); err != nil {
 		a.metrics.Panic()
 		a.log.Error("some metrics are missing", panics.Logged(err)...)
 		return metrics.State{}

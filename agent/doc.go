@@ -22,6 +22,7 @@
 //	  gc/                      removes what has no owner any more
 //	  overview/                what is there now, for requests and scrapes
 //	  podstatus/               pure: Facts -> v1.PodStatus
+//	  shutdown/                stops the pods in order before the machine goes down
 //	  plan/                    pure: Facts -> actions, each with a cause and a reason
 //	  admission/               which pods may run on this node, and when
 //	  instance/                what a pod instance has on disk and as cgroup
@@ -36,6 +37,7 @@
 //	  objects/                 the ConfigMaps and Secrets, and which pods refer to them
 //	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ statefile/ panics/ saidonce/ elide/ window/
 //	  status/ outcome/ events/ metrics/ stats/ server/ notify/
+//	  desired/                 the pods that the manifests give, and since when
 //	  config/                  the table of settings; only agent and above see it
 //	manifests/               desired state: files and answers of a URL (fetch/) -> Snapshot;
 //	                         documents/ makes pods, ConfigMaps and Secrets of their bytes
@@ -73,6 +75,7 @@
 //
 // Other files: once.go (an agent for one run), startorder.go (what is told of pods that
 // start after others), restartrequest.go and forget.go (the two requests that change something),
-// contain.go (a panic over one pod), doubt.go (after an unclean end), nodeevents.go,
-// metrics.go, usage.go, sync_hold.go and sync_gates.go (what the owner wants left alone).
+// contain.go (a panic over one pod), nodeevents.go,
+// metrics.go, usage.go, sync_hold.go and sync_gates.go (what the owner wants left alone),
+// sync_shutdown.go (all pods stop before the machine goes down).
 package agent

@@ -21,10 +21,10 @@ import (
 // room of the agent's, but for the few named here.
 var (
 	// spine, from the bottom up: each imports those before it.
-	spine = []string{"podspec", "update", "checkpoint", "rollback", "hold", "pleg", "node", "podhosts", "instance", "admission", "plan", "podstatus", "overview", "gc", "podevents", "fetch", "inplace", "worker"}
+	spine = []string{"podspec", "update", "checkpoint", "rollback", "hold", "pleg", "node", "podhosts", "instance", "admission", "plan", "shutdown", "podstatus", "overview", "gc", "podevents", "fetch", "inplace", "worker"}
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
-		"config": {"agent/window", "manifests", "manifests/decode"},
+		"desired": {"manifests"}, "config": {"agent/window", "manifests", "manifests/decode"},
 		"events": {"agent/elide", "agent/statefile", "agent/status"}, "elide": {}, "hook": {}, "objects": {"manifests", "manifests/documents"}, "outcome": {"agent/objects", "agent/status", "manifests"}, "image": {"agent/panics", "agent/safefile", "agent/saidonce", "agent/statefile", "cri"},
 		"logs": {"agent/panics", "agent/safefile", "agent/saidonce"}, "metrics": {}, "notify": {"agent/status"}, "panics": {}, "podlog": {"agent/safefile"},
 		"probe": {"agent/panics"}, "safefile": {}, "saidonce": {}, "statefile": {"agent/safefile"},

@@ -151,7 +151,9 @@ func TestListsWhatRuns(t *testing.T) {
 // waits, and not before the runtime answered.
 func TestStartedWhenEachPodWasLookedAt(t *testing.T) {
 	liveWith(t, func(r *rig) { r.Stop() }, func(r *rig) {
-		looked := func() error { return overview.LookedAt(r.store, r.sync.desiredNames(), r.sync.read(), r.watch.Ready()) }
+		looked := func() error {
+			return overview.LookedAt(r.store, r.sync.desired.Names(), r.sync.read(), r.watch.Ready())
+		}
 		s := manifests.Snapshot{Read: true, Complete: true}
 		for _, doc := range []string{manifest("web", "img:1"), manifest("far", "img:1", "nodeSelector: {disk: ssd}")} {
 			pods, _ := manifests.Decode("/m/"+doc, []byte(doc), r.options)

@@ -1,13 +1,10 @@
 package agent
 
 import (
-	"fmt"
-
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
-	"monopod/agent/podspec"
 	"monopod/agent/status"
 	"monopod/manifests"
 )
@@ -66,36 +63,6 @@ func (l *syncLoop) recordProblems(m *status.Manifests) {
 		tell(f.Path, f.Problems)
 	}
 	l.wrong = now
-}
-
-// recordStart records that the agent has started, and whether the machine was
-// rebooted since the previous start.
-func (a *Agent) recordStart() {
-	node := events.NodeRef(a.cfg.NodeName)
-	a.events.Record(node, v1.EventTypeNormal, "Starting", "Starting monopod.")
-	now, path := checkpoint.ReadBoot().ID, a.root.Path("boot")
-	if now == "" {
-		return
-	}
-	before := a.root.LastBoot(path)
-	if before == now {
-		return
-	}
-	if before != "" {
-		a.events.Event(node, v1.EventTypeWarning, "Rebooted", fmt.Sprintf("Node %s has been rebooted, boot id: %s", a.cfg.NodeName, now))
-	}
-	if err := status.WriteFile(path, []byte(now+"\n"), 0o600); err != nil {
-		a.log.Warn("boot id not written: the next reboot is not detected", "err", err)
-	}
-}
-
-// recordResolvConf records that pods do not get all search domains of the machine.
-func (a *Agent) recordResolvConf(n *podspec.Host) {
-	if len(podspec.LimitSearches(n.Resolv.Searches)) < len(n.Resolv.Searches) {
-		a.events.Event(events.NodeRef(n.Name), v1.EventTypeWarning, "CheckLimitsForResolvConf",
-			fmt.Sprintf("Resolv.conf file '%s' contains search line with too many or too long domains: pods get the first %d of %d",
-				a.cfg.ResolvConf, len(podspec.LimitSearches(n.Resolv.Searches)), len(n.Resolv.Searches)))
-	}
 }
 
 // recordTrouble records an error of the node itself.

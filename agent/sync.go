@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,9 +11,11 @@ import (
 
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
+	"monopod/agent/desired"
 	"monopod/agent/gc"
 	"monopod/agent/hold"
 	"monopod/agent/pleg"
+	"monopod/agent/shutdown"
 	"monopod/agent/status"
 	"monopod/agent/worker"
 	"monopod/manifests"
@@ -52,19 +55,19 @@ type syncLoop struct {
 	halted   map[manifests.Key]*halted
 	asked    chan struct{} // one slot: holds has changed
 	gates    *hold.Gates
-	empty    chan struct{} // closed when no pod is desired and none is left
+	down     *shutdown.Sequence
+	power    <-chan os.Signal // the power fails; nil: no signal says so
+	empty    chan struct{}    // closed when no pod is desired and none is left
 	running  sync.WaitGroup
 	wrong    map[string]bool // problems of manifests that have an event
 	swept    bool            // status files of unknown pods were removed
 
-	born     time.Time
-	wake     chan struct{}                   // one slot: settings that affect pods have changed
-	known    atomic.Bool                     // the manifests were read, once at least
-	desired  atomic.Pointer[map[string]bool] // the names of all desired pods
-	arrivals map[manifests.Key]*arrival      // the desired pods, and when each was first read
-	offered  uint64                          // snapshots so far
-	kept     map[manifests.Key]kept          // versions that keep the uid of a running pod
-	turned   atomic.Int64                    // last turn of the loop, in ns since born: safe from changes of the clock
+	born    time.Time
+	wake    chan struct{} // one slot: settings that affect pods have changed
+	known   atomic.Bool   // the manifests were read, once at least
+	desired *desired.Pods
+	kept    map[manifests.Key]kept // versions that keep the uid of a running pod
+	turned  atomic.Int64           // last turn of the loop, in ns since born: safe from changes of the clock
 }
 
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
@@ -72,7 +75,7 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	l := &syncLoop{shared: shared, store: store, needs: needs, dir: dir,
 		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, halted: map[manifests.Key]*halted{}, gates: hold.NewGates(shared.Disk.Root.Dir), facts: make(chan factsRead), pasts: make(chan []past),
 		refused: map[manifests.Key]bool{},
-		workers: map[manifests.Key]*podWorker{}, arrivals: map[manifests.Key]*arrival{},
+		workers: map[manifests.Key]*podWorker{}, desired: &desired.Pods{},
 		restored: map[manifests.Key]map[string]*checkpoint.Checkpoint{}, restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
 	for _, c := range checkpoints {
 		if l.restored[c.Key()] == nil {
@@ -83,7 +86,8 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	l.hideSecretsOf(checkpoints)
 	l.born, l.table = time.Now(), admission.NewTable(shared.Disk.Machine.Facts, checkpoints, l.uncounted)
 	l.order = admission.NewStartOrder(shared.Disk.Machine.Boot, l.table, admission.World{
-		Suffix: shared.Suffix, Desired: l.isDesired, Ready: l.isReady}, checkpoints)
+		Suffix: shared.Suffix, Desired: l.desired.Has, Ready: l.isReady}, checkpoints)
+	l.desired.New, l.down = l.order.Touch, shutdown.New(l.isIdle)
 	shared.Uids, l.rolled = l.table.Uids, newRollbacks(shared)
 	return l
 }
@@ -118,6 +122,12 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.gatesChanged(ctx)
 		case <-l.wake:
 			l.wakeAll(ctx)
+		case down := <-l.down.Orders:
+			l.handleShutdown(ctx, down)
+		case <-l.power:
+			l.handleShutdown(ctx, true)
+			l.down.Final = true
+		case <-l.down.Timer.C:
 		case now := <-l.shared.States:
 			l.handleStates(now)
 		case <-l.order.Wake.C:
@@ -138,6 +148,7 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.refreshFacts(ctx)
 		}
 		l.saveUpdates(ctx)
+		l.continueShutdown(ctx)
 		l.readmit(ctx)
 		l.signalEmpty()
 		l.turned.Store(int64(time.Since(l.born)))
@@ -171,16 +182,16 @@ func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
 	s.Pods = l.keepUIDs(s.Pods)
 	l.last = &s
 	turned := l.replaceObjects(s.Objects)
-	changed, gone := l.arrived(s.Pods)
+	changed, gone := l.desired.Take(s.Pods)
 	if len(gone) > 0 || s.Complete {
-		l.rolled.Forget(l.isDesired)
+		l.rolled.Forget(l.desired.Has)
 	}
 	if before == nil || turned || len(changed)+len(gone) > 0 {
 		l.publishPods()
 	}
 	l.needs.SetComplete(s.Complete)
 	if before == nil { // the Source knows these from their checkpoints, and that their manifests are gone
-		gone = slices.DeleteFunc(slices.Collect(maps.Keys(l.restored)), l.isDesired)
+		gone = slices.DeleteFunc(slices.Collect(maps.Keys(l.restored)), l.desired.Has)
 	}
 	l.releaseUndesired(ctx, gone)
 	free := l.holdDependents(changed)
@@ -188,7 +199,7 @@ func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
 	for _, p := range free {
 		l.admit(ctx, p)
 	}
-	l.stale = l.stale || turned || len(gone) > 0 || before == nil || !sameFiles(before, &s)
+	l.stale = l.stale || turned || len(gone) > 0 || before == nil || !before.SameFiles(&s)
 	l.readmit(ctx)
 	if before == nil || !before.Complete {
 		l.removeStrays(ctx)

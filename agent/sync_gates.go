@@ -7,6 +7,7 @@ import (
 
 	"monopod/agent/admission"
 	"monopod/agent/hold"
+	"monopod/agent/shutdown"
 	"monopod/agent/worker"
 	"monopod/manifests"
 )
@@ -35,7 +36,7 @@ func (l *syncLoop) gatesChanged(ctx context.Context) {
 			if why, open := l.gateOf(ctx, key); open && w.prepared || why != w.update.Gated {
 				l.admit(ctx, w.update.Next)
 			}
-		case w != nil && !l.isDesired(key):
+		case w != nil && !l.desired.Has(key):
 			if w.update.Gated != l.gates.Removal(key) {
 				l.releaseUndesired(ctx, []manifests.Key{key})
 			}
@@ -63,11 +64,15 @@ func (l *syncLoop) keepsRemoval(ctx context.Context, key manifests.Key) bool {
 	return true
 }
 
-// maysStart reports whether a pod may start of which nothing runs; while the whole node is
-// held it waits. Else it returns the version that is admitted; nil: none.
+// maysStart reports whether a pod may start: none does while the machine goes down. One of
+// which nothing runs waits while the whole node is held. Else it returns the version that is admitted; nil: none.
 func (l *syncLoop) maysStart(p *manifests.Pod) (admitted *manifests.Pod, may bool) {
 	key, why := p.Key(), l.gates.Start()
 	admitted = l.table.Admitted(key)
+	if l.down.On() && (admitted == nil || !manifests.Same(admitted, p)) {
+		l.table.Refuse(p, admission.Rejection{Reason: shutdown.ReasonRefused, Message: shutdown.MessageRefused}, metav1.Now().Rfc3339Copy())
+		return admitted, false
+	}
 	if why == "" || l.table.Runs(key) != nil || l.halted[key] != nil || admitted != nil && manifests.Same(admitted, p) {
 		return nil, true
 	}

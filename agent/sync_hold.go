@@ -39,7 +39,7 @@ func (l *syncLoop) setHolds(s *hold.Store, rules func() hold.Rules, checkpoints 
 // requests answers what the owner asks for.
 func (l *syncLoop) requests(node string) *hold.Requests {
 	return &hold.Requests{Store: l.holds, Pods: l.store, Events: l.shared.Events, Log: l.shared.Log, Node: node, Changed: l.holdsChanged,
-		Desired: func(key manifests.Key) bool { return l.desiredNames()[key.String()] }}
+		Desired: func(key manifests.Key) bool { return l.desired.Names()[key.String()] }}
 }
 
 // holdsChanged makes the loop look at the record of holds again. Any goroutine may call it.
@@ -56,7 +56,7 @@ func (l *syncLoop) handleHolds(ctx context.Context) {
 	for name, stop := range now.Stopped {
 		key := hold.KeyOf(name)
 		h := l.halted[key]
-		if a := l.arrivals[key]; a != nil && (h == nil || h.starts != stop.Starts) {
+		if a := l.desired.Of(key); a != nil && (h == nil || h.starts != stop.Starts) {
 			if h == nil {
 				h = &halted{version: l.desiredOf(key)}
 				l.halted[key] = h
@@ -64,7 +64,7 @@ func (l *syncLoop) handleHolds(ctx context.Context) {
 			if h.starts = stop.Starts; !stop.Starts {
 				l.order.Forget(key)
 			}
-			for _, p := range l.holdDependents([]*manifests.Pod{a.pod}) {
+			for _, p := range l.holdDependents([]*manifests.Pod{a.Pod}) {
 				l.admit(ctx, p)
 			}
 			l.stale = true
@@ -90,7 +90,7 @@ func (l *syncLoop) keepsStopped(ctx context.Context, key manifests.Key) bool {
 // halt lets nothing of a pod run, and keeps its volumes.
 func (l *syncLoop) halt(ctx context.Context, key manifests.Key, why plan.Waiting) {
 	if v := l.halted[key].version; v != nil {
-		l.send(ctx, key, worker.Update{Pod: v, Halted: why})
+		l.send(ctx, key, worker.Update{Pod: v, Halted: plan.Halt{Waiting: why}})
 		return
 	}
 	if l.restored[key] != nil { // which is going
@@ -121,7 +121,7 @@ func (l *syncLoop) dropStops(of []manifests.Key) {
 	over := map[string]hold.Stop{}
 	for name, stop := range l.holds.State().Stopped {
 		key := hold.KeyOf(name)
-		if slices.Contains(of, key) || l.last != nil && l.last.Complete && !l.isDesired(key) {
+		if slices.Contains(of, key) || l.last != nil && l.last.Complete && !l.desired.Has(key) {
 			over[name] = stop
 			delete(l.halted, key)
 		}
@@ -148,13 +148,13 @@ func (l *syncLoop) dropStops(of []manifests.Key) {
 
 // reportStopped reports a stopped pod that has no worker.
 func (l *syncLoop) reportStopped(key manifests.Key) {
-	h, a := l.halted[key], l.arrivals[key]
+	h, a := l.halted[key], l.desired.Of(key)
 	if h == nil || h.starts || a == nil || l.workers[key] != nil {
 		return
 	}
-	_ = l.contained(a.pod.Pod, "report the pod", func() {
-		out := *a.pod.Pod
-		out.Status = podstatus.HaltedStatus(a.pod, stoppedWhy)
+	_ = l.contained(a.Pod.Pod, "report the pod", func() {
+		out := *a.Pod.Pod
+		out.Status = podstatus.HaltedStatus(a.Pod, stoppedWhy)
 		l.store.SetPod(key.String(), &out)
 	})
 }

@@ -30,13 +30,13 @@ func (l *syncLoop) keepUIDs(pods []*manifests.Pod) []*manifests.Pod {
 func (l *syncLoop) keepUID(p *manifests.Pod) *manifests.Pod {
 	key := p.Key()
 	was, isKept := l.kept[key]
-	a := l.arrivals[key]
+	a := l.desired.Of(key)
 	switch runs := l.table.Admitted(key); {
 	case isKept && was.offered == p:
 		return was.pod
 	case isKept && manifests.Same(was.offered, p):
 		return withUID(p, was.pod.UID)
-	case !isKept && a != nil && manifests.Same(a.pod, p):
+	case !isKept && a != nil && manifests.Same(a.Pod, p):
 	case runs != nil && runs.UID != p.UID && l.becomes(runs, p) < update.Replace:
 		return withUID(p, runs.UID)
 	}

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"maps"
 	"slices"
 
 	"monopod/agent/outcome"
@@ -50,7 +49,7 @@ func (l *syncLoop) outcomes(s *manifests.Snapshot) *outcome.Versions {
 func (l *syncLoop) undesired() map[string][]string {
 	pods := map[string][]string{}
 	for key, w := range l.workers {
-		if !l.isDesired(key) {
+		if !l.desired.Has(key) {
 			pods[w.file] = append(pods[w.file], key.String())
 		}
 	}
@@ -103,13 +102,4 @@ func (l *syncLoop) orderProblems(files []manifests.File, held map[string]bool) m
 		}
 	}
 	return found
-}
-
-// sameFiles reports whether two snapshots say the same of their files.
-func sameFiles(a, b *manifests.Snapshot) bool {
-	return slices.Equal(a.Problems, b.Problems) && slices.EqualFunc(a.Files, b.Files, func(f, g manifests.File) bool {
-		return f.Path == g.Path && f.Held == g.Held && slices.Equal(f.Pods, g.Pods) &&
-			slices.Equal(f.Problems, g.Problems) && maps.Equal(f.Orders, g.Orders) &&
-			f.SHA256 == g.SHA256 && maps.Equal(f.Hashes, g.Hashes)
-	})
 }

@@ -37,8 +37,8 @@ func (l *syncLoop) chosen(s manifests.Snapshot) manifests.Snapshot {
 	}
 	for k, p := range s.Pods {
 		known := rollback.Pods{New: p, Runs: l.table.Runs(p.Key()), Held: held}
-		if a := l.arrivals[p.Key()]; a != nil {
-			known.Given = a.pod
+		if a := l.desired.Of(p.Key()); a != nil {
+			known.Given = a.Pod
 		}
 		chosen := l.rolled.Choose(known)
 		if chosen != p && pods == nil {
@@ -63,6 +63,9 @@ func (l *syncLoop) publishPods() {
 
 // watchUpdates goes on with the updates whose versions are watched.
 func (l *syncLoop) watchUpdates() {
+	if l.down.On() {
+		return
+	}
 	healthy := l.rolled.Look(time.Now(), l.shared.Watch.Up(), func(key manifests.Key) string {
 		if p, ok := l.store.Pod(key.String()); ok {
 			return update.Trouble(&p.Status)

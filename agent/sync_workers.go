@@ -18,6 +18,7 @@ type podWorker struct {
 	prepared bool   // and that the next version has what it needs
 	lasting  bool   // the next version waits for more than its pulls, or since before this agent
 	unmade   bool   // and that no container of the pod was ever created
+	idle     bool   // and that nothing of it runs, or is going to
 	stop     context.CancelFunc
 }
 
@@ -28,6 +29,7 @@ func (l *syncLoop) setDesired(ctx context.Context, key manifests.Key, p *manifes
 
 // send gives the worker an update, if it is one, and starts a worker if there is none.
 func (l *syncLoop) send(ctx context.Context, key manifests.Key, u worker.Update) {
+	u = l.terminated(key, u)
 	p, w := u.Pod, l.workers[key]
 	if p != nil && u.Halted.Reason == "" {
 		l.order.Started(p)
@@ -43,15 +45,15 @@ func (l *syncLoop) send(ctx context.Context, key manifests.Key, u worker.Update)
 	l.updates++
 	u.Generation = l.updates
 	l.stale = l.stale || u.Next != nil || w != nil && w.update.Next != nil
-	if a, known := l.arrivals[key]; known && manifests.Same(a.pod, p) {
-		u.Read = a.at
+	if a := l.desired.Of(key); a != nil && manifests.Same(a.Pod, p) {
+		u.Read = a.At
 	}
 	if w != nil {
 		if !manifests.Same(w.update.Next, u.Next) {
 			w.prepared, w.lasting = false, false
 		}
 		l.setReady(key, w, w.ready && manifests.Same(w.update.Pod, p) && u.Halted.Reason == "" && (u.Next == nil || w.lasting))
-		w.update, w.unmade = u, false
+		w.update, w.unmade, w.idle = u, false, false
 		w.Update(u)
 		return
 	}
@@ -139,7 +141,9 @@ func (l *syncLoop) handleState(now worker.State) {
 		return
 	}
 	if !now.Gone {
-		l.rolled.Saw(w.update.Pod, now.Health)
+		if w.idle = now.Halted || now.Ended; w.update.Halted.Reason == "" {
+			l.rolled.Saw(w.update.Pod, now.Health)
+		}
 		w.prepared, w.unmade, w.lasting = now.Prepared, now.Unmade, w.lasting || now.Waits
 		if w.update.Next != nil && (now.Prepared || now.Unmade || now.Ended) {
 			l.due = append(l.due, now.Key)
@@ -155,7 +159,7 @@ func (l *syncLoop) handleState(now worker.State) {
 	delete(l.workers, now.Key)
 	delete(l.seen.Pods, now.Key)
 	l.table.Remove(now.Key)
-	l.stale = l.stale || !l.isDesired(now.Key) // its file is reported until then
-	l.refused[now.Key] = true                  // a version that waits is reported by the loop from now on
+	l.stale = l.stale || !l.desired.Has(now.Key) // its file is reported until then
+	l.refused[now.Key] = true                    // a version that waits is reported by the loop from now on
 	l.order.Renew(now.Key)
 }

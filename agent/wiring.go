@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"monopod/agent/reload"
 	"monopod/agent/server"
 	"monopod/agent/settings"
+	"monopod/agent/shutdown"
 	"monopod/agent/stats"
 	"monopod/agent/status"
 	"monopod/agent/update"
@@ -30,6 +32,8 @@ type Options struct {
 	Log     *slog.Logger   // nil: slog's default
 	Level   *slog.LevelVar // follows the setting logLevel; nil: none
 	Reread  *Reread        // nil: the settings are read once
+
+	Power <-chan os.Signal // the power fails; nil: no signal says so
 
 	Name func(setting string) string // what errors call a setting; nil: by its field
 
@@ -55,6 +59,17 @@ func (a *Agent) newNodeReporter(m *node.Node) *node.Reporter {
 		Full: func() bool { return a.images.Shortfall().Bytes > 0 }, Pressed: map[v1.NodeConditionType]time.Time{}}
 	r.Port = a.server.Port()
 	return r
+}
+
+// prepareShutdown wires the order in which pods stop before the machine goes down.
+func (a *Agent) prepareShutdown(power <-chan os.Signal) {
+	q := a.sync.down
+	periods, delays := settings.Shutdown(a.cfg)
+	q.Periods, q.Changed, a.sync.power, a.node.Down = periods, a.node.Wake, power, q.On
+	if delays {
+		a.inhibitor = &shutdown.Inhibitor{Needs: shutdown.Total(periods), Orders: q.Orders, Done: q.Done,
+			Connect: shutdown.SystemBus, DropIn: shutdown.DropIn, Log: a.log, Event: a.recordTrouble}
+	}
 }
 
 // stopsFirst reports whether the version before p stops before anything of p is fetched.
@@ -116,7 +131,9 @@ func (a *Agent) newReloader(o Options) *reload.Reloader {
 // are those of the sync loop: one that is stuck is ended and started again.
 func (a *Agent) newNotifier() *notify.Notifier {
 	send, every := notify.Sender(a.log)
-	return &notify.Notifier{Send: send, Every: every, Started: func() error { return overview.LookedAt(a.store, a.sync.desiredNames(), a.sync.read(), a.watch.Ready()) }, Changes: a.store.Changes,
+	return &notify.Notifier{Send: send, Every: every, Started: func() error {
+		return overview.LookedAt(a.store, a.sync.desired.Names(), a.sync.read(), a.watch.Ready())
+	}, Changes: a.store.Changes,
 		Alive:  func() bool { return time.Since(a.sync.lastTurn()) <= max(2*syncTick, every) },
 		Status: func() string { return notify.Line(a.store.Pods(), a.store.Runtime(), a.store.Manifests()) }}
 }

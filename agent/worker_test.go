@@ -61,6 +61,7 @@ type rig struct {
 	hosts   *podhosts.Keeper
 	sync    *syncLoop
 	owner   *hold.Requests
+	power   chan os.Signal
 	stop    func() // ends this agent; the next one is started with start
 	life    *life  // how it is killed
 	log     *lines
@@ -191,7 +192,7 @@ func (r *rig) start() {
 	r.watch.PodLogs, r.watch.Vanished = cfg.PodLogs, r.cgroups.NewlyVanished
 	r.events = events.Open(events.Config{Node: "n", Log: log})
 	r.watch.Events, r.watch.Node = r.events, "n"
-	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return overview.State(r.store, r.watch, r.sync.desiredNames()) }})
+	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return overview.State(r.store, r.watch, r.sync.desired.Names()) }})
 	r.watch.Metrics, client.Observe = r.metrics, r.metrics.Call
 	rotator := logs.New(settings.Logs(cfg), pleg.LogRuntime{Cri: client, Watch: r.watch}, log)
 	trash := &gc.Garbage{Root: root, Metrics: r.metrics, Lister: r.watch.Lister, Up: r.watch.Up, PodLogs: cfg.PodLogs, LogLinks: r.links, Dead: func() int { return plans().DeadContainers }, Log: log,
@@ -221,6 +222,9 @@ func (r *rig) start() {
 	}
 	r.sync.setHolds(holds, func() hold.Rules { return settings.Gates(*r.settings.Load()) }, checkpoints)
 	r.owner = r.sync.requests("n")
+	r.sync.down.Periods, _ = settings.Shutdown(cfg)
+	r.power = make(chan os.Signal, 1)
+	r.sync.power = r.power
 	r.offers = make(chan manifests.Snapshot, 1)
 	var parts sync.WaitGroup
 	parts.Go(func() { r.watch.Run(ctx) })

@@ -5,6 +5,7 @@
 package manifests
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 
@@ -96,4 +97,13 @@ func Same(a, b *Pod) bool {
 func equal(a, b Snapshot) bool {
 	return a.Complete == b.Complete && a.Read == b.Read && slices.Equal(a.Pods, b.Pods) && slices.Equal(a.Objects, b.Objects) &&
 		slices.Equal(a.Problems, b.Problems) && reflect.DeepEqual(a.Files, b.Files)
+}
+
+// SameFiles reports whether two snapshots say the same of their files.
+func (s *Snapshot) SameFiles(o *Snapshot) bool {
+	return slices.Equal(s.Problems, o.Problems) && slices.EqualFunc(s.Files, o.Files, func(f, g File) bool {
+		return f.Path == g.Path && f.Held == g.Held && slices.Equal(f.Pods, g.Pods) &&
+			slices.Equal(f.Problems, g.Problems) && maps.Equal(f.Orders, g.Orders) &&
+			f.SHA256 == g.SHA256 && maps.Equal(f.Hashes, g.Hashes)
+	})
 }

@@ -245,6 +245,14 @@ func (o *StartOrder) All() []*Dependent { return slices.SortedFunc(maps.Values(o
 
 func byName(a, b *Dependent) int { return strings.Compare(a.Pod.Key().String(), b.Pod.Key().String()) }
 
+// After returns the pods that a pod starts after, as it means them.
+func (o *StartOrder) After(key manifests.Key) []manifests.Key {
+	if d := o.dependents[key]; d != nil {
+		return d.after
+	}
+	return nil
+}
+
 // Len returns of how many pods it has something.
 func (o *StartOrder) Len() int { return len(o.started) + len(o.dependents) + len(o.after) }
 

@@ -2,13 +2,14 @@ package checkpoint
 
 import (
 	"errors"
-	"monopod/agent/statefile"
 	"os"
 	"regexp"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"monopod/agent/statefile"
 )
 
 // Boot is the run of the kernel that the agent lives in.

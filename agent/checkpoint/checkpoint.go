@@ -48,7 +48,7 @@ type Checkpoint struct {
 	Digest   string      `json:"digest"`   // of the manifest, see manifests.Restored
 	Accepted metav1.Time `json:"accepted"` // the pod's startTime
 	// Boot is the boot in which a pod that starts after others started last; "":
-	// unknown, which counts as the current one.
+	// unknown, which counts as the current one. After an interruption it is none.
 	Boot string `json:"boot,omitempty"`
 	// Active is of a pod with a deadline; nil: not known.
 	Active *Active `json:"active,omitempty"`
@@ -284,6 +284,17 @@ func (r *Root) Remains(log *slog.Logger) []string {
 		out = append(out, name)
 	}
 	return out
+}
+
+// noBoot is the boot of a pod that was interrupted: it starts in its order.
+const noBoot = "none"
+
+// Interrupted returns a copy that says the pod starts from nothing, in its start order,
+// with another sandbox than this one.
+func (c *Checkpoint) Interrupted(sandbox string) *Checkpoint {
+	d := *c
+	d.Boot, d.ReplaceSandbox = noBoot, sandbox
+	return &d
 }
 
 // WithSandboxReplaced returns a copy that says the pod must get a new sandbox in

@@ -41,6 +41,20 @@ func (r *Root) EndedCleanly() {
 	_ = status.WriteFile(r.Path(CleanEnd), nil, 0o600)
 }
 
+// InDoubt reports whether the last agent may have died of one of the pods that have
+// a checkpoint, as many as are known. These must not start before the manifests were
+// read: else a user could not stop such a pod by removing its manifest.
+func (r *Root) InDoubt(known int, log *slog.Logger) bool {
+	err := os.Remove(r.Path(CleanEnd))
+	if err == nil {
+		err = status.SyncDir(r.Dir) // a power cut must not bring it back
+	}
+	if err != nil && known > 0 {
+		log.Warn("the last agent did not end cleanly: pods start once the manifests were read or are known to be unreadable", "pods", known)
+	}
+	return err != nil
+}
+
 // Root is the root dir of an agent, which holds its lock until Close.
 type Root struct {
 	Dir      string

@@ -4,13 +4,14 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"monopod/agent/safefile"
-	"monopod/agent/statefile"
 	"os"
 	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/safefile"
+	"monopod/agent/statefile"
 )
 
 // storedPods are the pods of the checkpoints on disk, so that a look at them reads no

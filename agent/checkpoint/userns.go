@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
-	"monopod/agent/statefile"
 	"os"
 	"sync"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/statefile"
 )
 
 // IdsPerPod is the length of the range of user and of group ids of a pod with

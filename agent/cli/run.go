@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -69,7 +72,10 @@ func run(c *cli.Context) error {
 	level.Set(cfg.Level())
 	again, forget := reread(c)
 	defer forget()
-	a, err := agent.New(cfg, nil, agent.Options{Version: Version().Version, Log: log, Level: level, Reread: again,
+	power := make(chan os.Signal, 1)
+	signal.Notify(power, syscall.SIGPWR)
+	defer signal.Stop(power)
+	a, err := agent.New(cfg, nil, agent.Options{Version: Version().Version, Log: log, Level: level, Reread: again, Power: power,
 		Name: func(setting string) string { return nameOf(c, setting) }})
 	if wrong := (*agent.SettingsError)(nil); errors.As(err, &wrong) {
 		return command.UsageError("%w", err)

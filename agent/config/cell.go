@@ -178,14 +178,21 @@ func anyCase(f *field[string]) *field[string] {
 	return f
 }
 
-// list is strings that are checked one by one.
-func list(to *[]string, fallback []string, check func(string) error) *field[[]string] {
-	f := value(to, fallback, nil)
-	f.check = func(items []string, n note) {
-		for k, item := range items {
-			n(fmt.Sprintf("[%d]", k), check(item))
+// items is values that are checked one by one.
+func items[T any](to *[]T, check func(T) error) *field[[]T] {
+	f := value(to, nil, nil)
+	f.check = func(all []T, n note) {
+		for k, one := range all {
+			n(fmt.Sprintf("[%d]", k), check(one))
 		}
 	}
+	return f
+}
+
+// list is strings that are checked one by one.
+func list(to *[]string, fallback []string, check func(string) error) *field[[]string] {
+	f := items(to, check)
+	f.fallback = fallback
 	return f
 }
 

@@ -160,6 +160,13 @@ func Threshold(text string) (amount resource.Quantity, share float64, err error)
 	return amount, 0, nil
 }
 
+func shutdownPriority(p ShutdownPriority) error {
+	if p.Seconds < 0 || p.Seconds > 24*60*60 {
+		return fmt.Errorf("shutdownGracePeriodSeconds %d: must be from 0 to 86400", p.Seconds)
+	}
+	return nil
+}
+
 func isWindows(text string) error {
 	_, err := window.Parse(text)
 	return err

@@ -82,6 +82,16 @@ type Config struct {
 	UpdatePolicy               string
 	UpdateWindow               string
 	UpdateLockMax              time.Duration
+	ShutdownGrace              time.Duration // of all pods, in it ShutdownGraceCritical; 0: see ShutdownByPriority
+	ShutdownGraceCritical      time.Duration
+	ShutdownByPriority         []ShutdownPriority
+}
+
+// ShutdownPriority is for how long pods may end, when the machine is shut down, that have
+// this priority or one above it that is below the next.
+type ShutdownPriority struct {
+	Priority int32 `json:"priority"`
+	Seconds  int64 `json:"shutdownGracePeriodSeconds"`
 }
 
 // DefaultPodLogs is where the kubelet has the containers' logs, too.

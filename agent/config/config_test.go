@@ -109,6 +109,12 @@ func TestReadFile(t *testing.T) {
 			func(c *Config) {
 				c.ImageGCHigh, c.ImageGCLow, c.ImageMinAge, c.ImageMaxAge = 70, 1, time.Hour, 24*time.Hour
 			}},
+		{"a shutdown in two periods", "shutdownGracePeriod: 30s\nshutdownGracePeriodCriticalPods: 10s\n", func(c *Config) {
+			c.ShutdownGrace, c.ShutdownGraceCritical = 30*time.Second, 10*time.Second
+		}},
+		{"a shutdown by priority", "shutdownGracePeriod: 0s\nshutdownGracePeriodByPodPriority:\n- {priority: -5, shutdownGracePeriodSeconds: 20}\n- priority: 1000\n", func(c *Config) {
+			c.ShutdownByPriority = []ShutdownPriority{{-5, 20}, {1000, 0}}
+		}},
 		{"images never go", "imageGCHighThresholdPercent: 100", func(c *Config) { c.ImageGCHigh = 100 }},
 		{"all pulls at a time", "serializeImagePulls: false", func(c *Config) { c.ImagePulls = AllPulls }},
 	} {
@@ -177,6 +183,12 @@ func TestReadFileProblems(t *testing.T) {
 			"F:1:22: containerLogMaxSize: 0: must not be zero; a negative size means no rotation|F:2:23: containerLogMaxFiles: 1: must be at least 2|" +
 				"F:3:25: containerLogMaxWorkers: 0: must be at least 1|F:4:30: containerLogMonitorInterval: 1ms: must be between 1s and 1h0m0s|" +
 				"F:5:29: deadContainersPerContainer: 0: must be at least 1"},
+		{"a short shutdown", "shutdownGracePeriod: 500ms", "F:1:22: shutdownGracePeriod: 500ms: must be between 1s and 24h0m0s"},
+		{"critical pods beyond the shutdown", "shutdownGracePeriod: 10s\nshutdownGracePeriodCriticalPods: 20s", "F:2:34: shutdownGracePeriodCriticalPods: 20s is more than shutdownGracePeriod, 10s, of which it is a part"},
+		{"a shutdown in two ways", "shutdownGracePeriod: 10s\nshutdownGracePeriodByPodPriority: [{priority: 1, shutdownGracePeriodSeconds: 5}]", "F:1:22: shutdownGracePeriod: contradicts shutdownGracePeriodByPodPriority: give one of them"},
+		{"a shutdown of one priority twice", "shutdownGracePeriodByPodPriority: [{priority: 1}, {priority: 1}]", "F:1:51: shutdownGracePeriodByPodPriority[1]: priority 1 is there twice"},
+		{"a shutdown of less than no time", "shutdownGracePeriodByPodPriority: [{priority: 1, shutdownGracePeriodSeconds: -1}]", "F:1:36: shutdownGracePeriodByPodPriority[0]: shutdownGracePeriodSeconds -1: must be from 0 to 86400"},
+		{"a slip in the periods of a shutdown", "shutdownGracePeriodByPodPriority: [{prio: 1}]", `F:1:37: shutdownGracePeriodByPodPriority[0].prio: unknown field "prio"`},
 		{"pulls", "maxParallelImagePulls: 0", "F:1:24: maxParallelImagePulls: 0: must be at least 1"},
 		{"pulls that contradict each other", "maxParallelImagePulls: 2\nserializeImagePulls: true\n", "F:1:24: maxParallelImagePulls: 2 contradicts serializeImagePulls: true"},
 	} {
@@ -216,6 +228,7 @@ func otherValues() map[string]string {
 		"serializeImagePulls": "true", "maxParallelImagePulls": "9", "registryPullQPS": "9", "registryBurst": "9",
 		"imageGCHighThresholdPercent": "90", "imageGCLowThresholdPercent": "70", "imageMinimumGCAge": "1m", "imageMaximumGCAge": "1h",
 		"containerLogMaxSize": "-1", "containerLogMaxFiles": "9", "containerLogMonitorInterval": "9s", "containerLogMaxWorkers": "9", "deadContainersPerContainer": "9",
+		"shutdownGracePeriod": "30s", "shutdownGracePeriodCriticalPods": "20s", "shutdownGracePeriodByPodPriority": "[{priority: 1, shutdownGracePeriodSeconds: 5}]",
 	}
 }
 
@@ -247,6 +260,7 @@ func TestEverySettingIsDocumentedAndCounts(t *testing.T) {
 		seen[row.name] = true
 		text := asFile(row.name, other[row.name])
 		base := Default()
+		base.ShutdownGrace = time.Hour // of which another is a part
 		got, wrong := readText(t, t.TempDir(), text, base)
 		if wrong != "" || equality.Semantic.DeepEqual(got, base) {
 			t.Errorf("%s: changes nothing %s", text, wrong)
@@ -298,7 +312,7 @@ func TestNoFieldIsBothUsedAndUnused(t *testing.T) {
 		used[row.name] = true
 	}
 	all := unusedFields()
-	if len(all) < 84 {
+	if len(all) < 81 {
 		t.Errorf("only %d of a kubelet's fields are accepted besides", len(all))
 	}
 	for _, u := range all {

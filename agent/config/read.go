@@ -68,7 +68,7 @@ func ReadFile(path string, c Config) (Config, []decode.Problem, error) {
 	}
 	r := &reader{c: &c, given: map[string]bool{}}
 	r.read(path, dir, data)
-	for _, check := range []func(){r.driver, r.levels, r.pulls, r.backOff, r.thresholds, r.ages} {
+	for _, check := range []func(){r.driver, r.levels, r.pulls, r.backOff, r.thresholds, r.ages, r.shutdown} {
 		check()
 	}
 	c.derive()
@@ -225,5 +225,26 @@ func (r *reader) thresholds() {
 func (r *reader) ages() {
 	if least, most := r.c.ImageMinAge, r.c.ImageMaxAge; most > 0 && most <= least {
 		r.Refuse("imageMaximumGCAge", "%s: must be more than imageMinimumGCAge, %s", most, least)
+	}
+}
+
+// shutdown checks the periods in which pods stop when the machine is shut down.
+func (r *reader) shutdown() {
+	c := r.c
+	if len(c.ShutdownByPriority) > 0 {
+		for _, name := range []string{"shutdownGracePeriod", "shutdownGracePeriodCriticalPods"} {
+			if r.given[name] && c.ShutdownGrace+c.ShutdownGraceCritical > 0 {
+				r.Refuse(name, "contradicts shutdownGracePeriodByPodPriority: give one of them")
+			}
+		}
+	} else if c.ShutdownGraceCritical > c.ShutdownGrace {
+		r.Refuse("shutdownGracePeriodCriticalPods", "%s is more than shutdownGracePeriod, %s, of which it is a part", c.ShutdownGraceCritical, c.ShutdownGrace)
+	}
+	seen := map[int32]bool{}
+	for k, p := range c.ShutdownByPriority {
+		if seen[p.Priority] {
+			r.Refuse(fmt.Sprintf("shutdownGracePeriodByPodPriority[%d]", k), "priority %d is there twice", p.Priority)
+		}
+		seen[p.Priority] = true
 	}
 }

@@ -61,6 +61,9 @@ func agentRows(c *Config) []row {
 		{"tlsMinVersion", "", restart, choice(&c.TLSMinVersion, "VersionTLS12", "VersionTLS12 or VersionTLS13"), "VersionTLS12 or VersionTLS13."},
 		{"authentication.x509.clientCAFile", "client-ca-file", restart, path(&c.ClientCA, ""), "Who comes with a client certificate of one of these CAs may ask."},
 		{"tokenFile", "token-file", restart, path(&c.Tokens, ""), "Who says one of the bearer tokens in this file, one a line, may ask, too. (ours)"},
+		{"shutdownGracePeriod", "", restart, duration(&c.ShutdownGrace, 0, time.Second, 24*time.Hour), "By how much the shutdown of the machine is delayed, by logind, so that pods stop in order: first those\nwith the lower priority, and of these first the ones that start after others; 0s: it is not."},
+		{"shutdownGracePeriodCriticalPods", "", restart, duration(&c.ShutdownGraceCritical, 0, time.Second, 24*time.Hour), "How much of that is for critical pods, which stop last: those of a priority of 2000000000 or more, or\nof the class system-cluster-critical or system-node-critical."},
+		{"shutdownGracePeriodByPodPriority", "", restart, items(&c.ShutdownByPriority, shutdownPriority), "In place of both, for how long the pods from each priority on may stop, the lowest first:\n[{priority: 0, shutdownGracePeriodSeconds: 20}, {priority: 1000, shutdownGracePeriodSeconds: 10}]."},
 		{"logLevel", "log-level", live, anyCase(choice(&c.LogLevel, "info", "debug, info, warn or error")), "The least that is logged: debug, info, warn or error. (ours)"},
 	}
 }

@@ -55,6 +55,10 @@ func shown(v any) any {
 		if v == nil {
 			return []string{}
 		}
+	case []ShutdownPriority:
+		if v == nil {
+			return []ShutdownPriority{}
+		}
 	}
 	return v
 }

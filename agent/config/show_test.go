@@ -16,7 +16,11 @@ func TestConfigzIsAFileOfTheSameSettings(t *testing.T) {
 	texts := []string{"", "resolvConf: ''", "cgroupDriver: none", "serializeImagePulls: false", "enforceNodeAllocatable: [none]",
 		"evictionHard: {memory.available: 100Mi, nodefs.available: 12.5%}", "systemReserved: {cpu: 500m, pid: '100'}\nkubeReserved: {memory: 1Gi}"}
 	for name, value := range otherValues() {
-		texts = append(texts, asFile(name, value))
+		text := asFile(name, value)
+		if name == "shutdownGracePeriodCriticalPods" {
+			text += "\nshutdownGracePeriod: 1m" // of which it is a part
+		}
+		texts = append(texts, text)
 	}
 	read := func(text string) Config {
 		t.Helper()

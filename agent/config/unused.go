@@ -66,7 +66,6 @@ func unusedFields() []*unused {
 		{"pods are not evicted", "", `evictionSoft evictionSoftGracePeriod evictionPressureTransitionPeriod evictionMaxPodGracePeriod
 			evictionMinimumReclaim mergeDefaultEvictionSettings kernelMemcgNotification localStorageCapacityIsolation volumeStatsAggPeriod`},
 		{"there are no volume plugins", "", "volumePluginDir"},
-		{"pods run on while the agent is down", "", "shutdownGracePeriod shutdownGracePeriodCriticalPods shutdownGracePeriodByPodPriority"},
 		{"the log has a level and a format, and no feature is optional", "", "featureGates logging tracing"},
 	} {
 		for name := range strings.FieldsSeq(group.names) {

@@ -6,8 +6,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
-	"monopod/agent/statefile"
 	"time"
+
+	"monopod/agent/statefile"
 )
 
 // history is when images were first seen and last used, by id.

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,7 +104,11 @@ func (r *Reporter) conditionsOf(seen Signals, now, beat time.Time) []v1.NodeCond
 			[2]string{"KubeletHasSufficientPID", "kubelet has sufficient PID available"}),
 		{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"},
 	}
-	if wrong := r.Runtime.NotReady(); len(wrong) > 0 {
+	wrong := r.Runtime.NotReady()
+	if r.Down != nil && r.Down() {
+		wrong = append(slices.Clone(wrong), "node is shutting down")
+	}
+	if len(wrong) > 0 {
 		ready := &all[len(all)-1]
 		ready.Status, ready.Reason, ready.Message = v1.ConditionFalse, "KubeletNotReady", strings.Join(wrong, "; ")
 	}

@@ -40,6 +40,7 @@ type Reporter struct {
 	Store   *status.Store
 	Cri     *cri.Client
 	Runtime Runtime
+	Down    func() bool // the machine goes down; nil: it does not
 	Events  *events.Recorder
 	Turned  func() time.Time // when the sync loop last turned
 	Late    time.Duration    // how old that may be: beyond it the loop is stuck and the heartbeat stops

@@ -29,6 +29,7 @@ const (
 	DoMarkKill        verb = "record kill decision" // write it into the checkpoint
 	DoStopContainer   verb = "stop container"       // after its preStop hook, in the background
 	DoRemoveContainer verb = "remove container"     // and its log files
+	DoInterrupt       verb = "interrupt"            // write into the checkpoint that the pod starts from nothing
 	DoReplaceSandbox  verb = "replace sandbox"      // write into the checkpoint that the pod must get a new sandbox
 	DoUpdate          verb = "update"               // write another version of the pod into the checkpoint, which takes its place
 	DoFollow          verb = "follow"               // volumes follow that version, and the pod's cgroup where it grows
@@ -58,6 +59,7 @@ var verbTexts = map[verb]struct{ done, noun string }{
 	DoMarkKill:        {"kill decision recorded", "kill decision record"},
 	DoStopContainer:   {"stopping container", "container stop"},
 	DoRemoveContainer: {"container removed", "container removal"},
+	DoInterrupt:       {"interruption recorded", "interruption record"},
 	DoReplaceSandbox:  {"restart request recorded", "restart request record"},
 	DoUpdate:          {"new version accepted", "acceptance of the new version"},
 	DoFollow:          {"volumes follow the new version", "update of volumes and cgroup"},

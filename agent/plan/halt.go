@@ -1,26 +1,72 @@
 package plan
 
 import (
+	"time"
+
 	"monopod/agent/checkpoint"
+	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 )
+
+// Halt is why nothing of a pod is to run though it stays; zero: it is to run.
+type Halt struct {
+	Waiting
+	// Terminated: the machine goes down. The pod has failed, and starts from nothing when
+	// it is to run again, whatever its restart policy.
+	Terminated bool
+	Grace      time.Duration // the longest of its containers then, preStop hooks included
+}
 
 // planHalted stops the pod in order and removes its sandboxes. Its checkpoint and its
 // volumes stay.
 func (s *Facts) planHalted(p *Plan) {
-	for _, c := range podspec.AllContainers(s.Pod.Pod) {
-		p.Wait(c.Name, Waiting{Reason: s.Halted.Reason})
-	}
 	i := s.Instance()
-	if i == nil {
+	if !s.Halted.Terminated {
+		for _, c := range podspec.AllContainers(s.Pod.Pod) {
+			p.Wait(c.Name, Waiting{Reason: s.Halted.Reason})
+		}
+	}
+	if i == nil || s.Halted.Terminated && s.planTerminated(p, i) {
 		return
 	}
 	planStop(p, i, s.Pod.Pod, checkpoint.CausePod, s.Halted.Message, 0)
+	if s.Halted.Terminated {
+		p.shorten(s.Halted.Grace)
+	}
 	var remove []Action
 	for _, b := range i.Sandboxes {
 		remove = append(remove, Action{Do: DoRemoveSandbox, UID: i.UID, ID: b.ID, Reason: s.Halted.Message})
 	}
 	p.then(remove...)
+}
+
+// planTerminated records that the pod is interrupted, before anything of it stops: else one
+// that never restarts would have ended by that. It reports whether the pod has ended
+// before, which is recorded instead.
+func (s *Facts) planTerminated(p *Plan, i *pleg.Instance) (ended bool) {
+	c := s.Known[string(s.Pod.UID)]
+	if c == nil {
+		return false
+	}
+	if v := s.result(p, i); v != nil && !i.AnyAlive() && len(i.Containers) > 0 {
+		s.planEnd(p, i, *v)
+		return true
+	}
+	if b := i.Sandbox(); b != nil && b.ID != c.ReplaceSandbox {
+		p.then(Action{Do: DoInterrupt, UID: i.UID, ID: b.ID, Reason: s.Halted.Message})
+	}
+	return false
+}
+
+// shorten lets no stop of a container take longer.
+func (p *Plan) shorten(most time.Duration) {
+	for _, step := range p.Steps {
+		for k := range step {
+			if step[k].Do == DoStopContainer {
+				step[k].Grace = max(min(step[k].Grace, most), MinGrace)
+			}
+		}
+	}
 }
 
 // IsHalted reports whether nothing of the pod is there that is not to run.

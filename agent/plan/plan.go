@@ -46,7 +46,7 @@ type Facts struct {
 	Refresh    time.Time // when its volumes are to be brought up to date; zero: they are
 	Volumes    bool      // the pod has volumes on disk that do not outlive its end
 	Unaccepted time.Time // until then Pod is the version before the desired one, which was not saved; zero: it is the desired one
-	Halted     Waiting   // why nothing of the desired pod is to run; zero: it is to run
+	Halted     Halt      // why nothing of the desired pod is to run; zero: it is to run
 }
 
 // Failure is an action that failed and when to try again. Without a reason it is not

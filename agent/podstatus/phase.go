@@ -142,6 +142,10 @@ func conditions(s *plan.Facts, st *v1.PodStatus, last []v1.PodCondition) []v1.Po
 	if reason, message, resizes := s.Resizing(); resizes && !ended {
 		out = append(out, v1.PodCondition{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, Reason: reason, Message: message})
 	}
+	if s.Halted.Terminated && s.Checkpoint().Ended() == "" {
+		out = append(out, v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue,
+			Reason: v1.PodReasonTerminationByKubelet, Message: s.Halted.Message})
+	}
 	for k := range out {
 		out[k].ObservedGeneration = pod.Generation
 		out[k].LastTransitionTime = metav1.Time{Time: s.Now.Truncate(time.Second)}

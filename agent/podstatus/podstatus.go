@@ -59,6 +59,9 @@ func PodStatus(s *plan.Facts, p *plan.Plan, n *podspec.Host, last *v1.PodStatus)
 	if c := s.Checkpoint(); s.Halted.Reason != "" && c.Result == nil && c.Ended() == "" {
 		if st.Reason, st.Message = s.Halted.Reason, s.Halted.Message; i == nil || !i.AnyAlive() {
 			st.Phase = v1.PodPending
+			if s.Halted.Terminated {
+				st.Phase = v1.PodFailed
+			}
 		}
 	}
 	st.Conditions = conditions(s, &st, last.Conditions)

@@ -55,7 +55,7 @@ func HeldStatus(pod *manifests.Pod, since time.Time, text string, last *v1.PodSt
 
 // HaltedStatus is the status of a pod that never ran here and is not to run.
 func HaltedStatus(pod *manifests.Pod, why plan.Waiting) v1.PodStatus {
-	s := &plan.Facts{Now: time.Now(), Pod: pod, Observed: &pleg.Observed{}, Unseen: true, Halted: why}
+	s := &plan.Facts{Now: time.Now(), Pod: pod, Observed: &pleg.Observed{}, Unseen: true, Halted: plan.Halt{Waiting: why}}
 	p := plan.Make(*s)
 	st := PodStatus(s, &p, &podspec.Host{}, nil)
 	st.StartTime = nil

@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -25,6 +26,7 @@ import (
 	"monopod/agent/node"
 	"monopod/agent/plan"
 	"monopod/agent/server"
+	"monopod/agent/shutdown"
 	"monopod/agent/update"
 	"monopod/cri"
 	"monopod/manifests"
@@ -239,4 +241,19 @@ func checkWriters(c config.Config, once bool) error {
 
 func Gates(c config.Config) hold.Rules {
 	return hold.Rules{Windows: c.UpdateWindow, LockMax: c.UpdateLockMax}
+}
+
+// Shutdown returns the periods in which pods stop before the machine goes down, and
+// whether its shutdown is delayed for them.
+func Shutdown(c config.Config) (periods []shutdown.Period, delays bool) {
+	for _, p := range c.ShutdownByPriority {
+		periods = append(periods, shutdown.Period{Priority: p.Priority, Lasts: time.Duration(p.Seconds) * time.Second})
+	}
+	if c.ShutdownGrace > 0 {
+		periods = shutdown.TwoPeriods(c.ShutdownGrace, c.ShutdownGraceCritical)
+	}
+	if shutdown.Total(periods) == 0 {
+		return shutdown.Default(), false
+	}
+	return periods, true
 }

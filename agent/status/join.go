@@ -6,13 +6,14 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
-	"monopod/agent/statefile"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/statefile"
 )
 
 // AnnHash is the annotation of a pod with the hash of its manifest's content.

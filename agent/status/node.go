@@ -3,7 +3,6 @@ package status
 import (
 	"errors"
 	"io/fs"
-	"monopod/agent/statefile"
 	"path/filepath"
 	"slices"
 	"time"
@@ -11,6 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/statefile"
 )
 
 const nodeFile = "node.json"

@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
-	"monopod/agent/statefile"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -23,6 +22,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"monopod/agent/statefile"
 )
 
 // Store keeps reports in memory and on disk:

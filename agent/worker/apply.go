@@ -104,6 +104,8 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 		w.rememberOrWarn(w.checkpointOf(s, a.UID).WithResult(a.Verdict), "that the pod is being stopped")
 	case plan.DoMark:
 		return w.remember(w.checkpointOf(s, a.UID).WithMarks(a.Marks))
+	case plan.DoInterrupt:
+		w.rememberOrWarn(w.checkpointOf(s, a.UID).Interrupted(a.ID), "that the pod is interrupted")
 	case plan.DoReplaceSandbox:
 		return w.remember(w.checkpointOf(s, a.UID).WithSandboxReplaced(a.ID))
 	case plan.DoEnd:

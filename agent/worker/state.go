@@ -69,7 +69,7 @@ type Update struct {
 	Refused    string         // why another version has no place on the node; "": none waits for that
 	Told       string         // what else there is to say of Pod; "": nothing
 	Gated      string         // why Next must not start, or without Next why Pod is not removed yet; "": nothing keeps it
-	Halted     plan.Waiting   // why nothing of Pod is to run though it stays; zero: it runs
+	Halted     plan.Halt      // why nothing of Pod is to run though it stays; zero: it runs
 	Generation uint64         // counts the updates of all workers; States repeat it
 	Read       time.Time      // when this version was first read; zero: not known
 }

@@ -26,6 +26,7 @@ var trials = []trial{
 	{"Upgraded", false, upgrades},
 	{"RemovedAndPurged", false, isRemovedAndPurged},
 	{"Rebooted", false, comesBackAfterReboot},
+	{"Shutdown", false, stopsBeforeShutdown},
 	{"PowerCut", false, comesBackAfterPowerCut},
 	{"Swap", true, toleratesSwap},
 	{"NoResolvConf", true, waitsForResolvConf},

@@ -1,0 +1,46 @@
+package node
+
+import (
+	"fmt"
+	"log/slog"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/events"
+	"monopod/agent/podspec"
+	"monopod/agent/status"
+)
+
+// RecordStart records that the agent has started, and whether the machine was
+// rebooted since the previous start, of which the root dir has the boot.
+func RecordStart(r *events.Recorder, node string, root *checkpoint.Root, log *slog.Logger) {
+	about := events.NodeRef(node)
+	r.Record(about, v1.EventTypeNormal, "Starting", "Starting monopod.")
+	now := checkpoint.ReadBoot().ID
+	if now == "" {
+		return
+	}
+	file := root.Path("boot")
+	before := root.LastBoot(file)
+	if before == now {
+		return
+	}
+	if before != "" {
+		r.Event(about, v1.EventTypeWarning, "Rebooted", fmt.Sprintf("Node %s has been rebooted, boot id: %s", node, now))
+	}
+	if err := status.WriteFile(file, []byte(now+"\n"), 0o600); err != nil {
+		log.Warn("boot id not written: the next reboot is not detected", "err", err)
+	}
+}
+
+// RecordResolvConf records that pods do not get all search domains of the machine, of
+// which file has them.
+func RecordResolvConf(r *events.Recorder, n *podspec.Host, file string) {
+	all := n.Resolv.Searches
+	if got := podspec.LimitSearches(all); len(got) < len(all) {
+		r.Event(events.NodeRef(n.Name), v1.EventTypeWarning, "CheckLimitsForResolvConf",
+			fmt.Sprintf("Resolv.conf file '%s' contains search line with too many or too long domains: pods get the first %d of %d",
+				file, len(got), len(all)))
+	}
+}

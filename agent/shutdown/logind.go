@@ -1,0 +1,220 @@
+package shutdown
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+
+	"monopod/agent/saidonce"
+	"monopod/agent/status"
+)
+
+const (
+	loginName    = "org.freedesktop.login1"
+	loginPath    = "/org/freedesktop/login1"
+	loginManager = "org.freedesktop.login1.Manager"
+
+	// DropIn is where logind is told to wait for longer.
+	DropIn = "/etc/systemd/logind.conf.d/99-monopod.conf"
+
+	// callWithin bounds each call on the bus.
+	callWithin = 10 * time.Second
+	// Between two tries to connect (kubelet: 1 s).
+	retryFirst, retryMax = time.Second, time.Minute
+	// How often logind is asked whether it waits for longer now, from rereadFirst on, which
+	// doubles (kubelet: the same).
+	rereads, rereadFirst = 5, 100 * time.Millisecond
+)
+
+// Inhibitor delays the shutdown of the machine by logind until all pods have stopped. It
+// calls logind itself: go-systemd's login1 knows no deadline for the two calls that matter
+// here.
+type Inhibitor struct {
+	Needs   time.Duration                                 // how long all periods last
+	Orders  chan<- bool                                   // to the sync loop: the machine goes down, or does not after all
+	Done    <-chan struct{}                               // from it: all pods have stopped
+	Connect func(ctx context.Context) (*dbus.Conn, error) // to the system bus, until ctx ends
+	DropIn  string
+	Log     *slog.Logger
+	Event   func(reason, message string) // about trouble of the node
+
+	lock *os.File // nil: it is not held
+	down bool     // as the sync loop was told last
+	said saidonce.Error
+}
+
+// SystemBus connects to the machine's bus.
+func SystemBus(ctx context.Context) (*dbus.Conn, error) {
+	return dbus.ConnectSystemBus(dbus.WithContext(ctx))
+}
+
+// Run holds the lock and follows logind until ctx ends. It connects again when the bus or
+// logind is gone; the lock that it holds outlives both.
+func (i *Inhibitor) Run(ctx context.Context) {
+	defer i.release()
+	wait := retryFirst
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := i.session(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > retryMax {
+			wait = retryFirst
+		}
+		if i.said.IsNew(err) {
+			i.Log.Error("shutdown is not delayed by logind; trying again", "err", err)
+			i.Event("FailedInhibit", err.Error())
+		}
+		sleep(ctx, wait)
+		wait = min(2*wait, retryMax)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// session follows logind on one connection. The error is why it ended.
+func (i *Inhibitor) session(ctx context.Context) error {
+	life, end := context.WithCancel(ctx)
+	defer end()
+	late := time.AfterFunc(callWithin, end)
+	conn, err := i.Connect(life)
+	if err != nil {
+		return fmt.Errorf("connect to the system bus: %w", err)
+	}
+	defer conn.Close()
+	late.Stop()
+	signals := make(chan *dbus.Signal, 16)
+	conn.Signal(signals)
+	l := login{conn}
+	if err := l.subscribe(ctx); err != nil {
+		return err
+	}
+	if err := i.begin(ctx, l); err != nil {
+		return err
+	}
+	i.said.IsNew(nil)
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-conn.Context().Done():
+			return errors.New("the connection to the system bus has ended")
+		case s, ok := <-signals:
+			if down, is := startsOrStops(s); ok && is {
+				if err := i.follow(ctx, l, down); err != nil {
+					return err
+				}
+			}
+		case <-i.Done:
+			if i.down { // else that shutdown was cancelled meanwhile
+				i.Log.Info("pods have stopped; the shutdown goes on")
+				i.release()
+			}
+		}
+	}
+}
+
+// begin brings the sync loop up to date, and takes the lock unless it is too late for that.
+func (i *Inhibitor) begin(ctx context.Context, l login) error {
+	down, err := l.isPreparing(ctx)
+	if err != nil {
+		return err
+	}
+	if down || i.down {
+		if err := i.follow(ctx, l, down); err != nil || down {
+			return err
+		}
+	}
+	i.allow(ctx, l)
+	return i.take(ctx, l)
+}
+
+// follow tells the sync loop what logind has told. After a cancelled shutdown it takes the
+// lock again.
+func (i *Inhibitor) follow(ctx context.Context, l login, down bool) error {
+	if down == i.down {
+		return nil
+	}
+	select {
+	case i.Orders <- down:
+		i.down = down
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if down {
+		return nil
+	}
+	return i.take(ctx, l)
+}
+
+// take takes the lock, and releases the one before.
+func (i *Inhibitor) take(ctx context.Context, l login) error {
+	lock, err := l.inhibit(ctx)
+	if err != nil {
+		if down, _ := l.isPreparing(ctx); down { // it began in between
+			return i.follow(ctx, l, true)
+		}
+		return err
+	}
+	i.release()
+	i.lock = lock
+	i.Log.Info("shutdown is delayed until pods have stopped", "atMost", i.Needs)
+	return nil
+}
+
+func (i *Inhibitor) release() {
+	if i.lock != nil {
+		i.lock.Close()
+		i.lock = nil
+	}
+}
+
+// allow has logind wait for as long as the pods need. What it does not grant, pods do not
+// have when they stop.
+func (i *Inhibitor) allow(ctx context.Context, l login) {
+	most, err := l.delay(ctx)
+	if err == nil && most < i.Needs {
+		most, err = i.extend(ctx, l)
+	}
+	if err == nil && most < i.Needs {
+		err = fmt.Errorf("logind waits for %s only, pods have %s: set InhibitDelayMaxSec in logind.conf, or look for a file that sorts after %s", most, i.Needs, i.DropIn)
+	}
+	if err != nil {
+		i.Log.Error("pods may not have all their time in a shutdown", "err", err)
+		i.Event("ShortInhibitDelay", err.Error())
+	}
+}
+
+// extend writes the drop-in, and returns for how long logind waits then.
+func (i *Inhibitor) extend(ctx context.Context, l login) (most time.Duration, err error) {
+	if err := os.MkdirAll(filepath.Dir(i.DropIn), 0o755); err != nil {
+		return 0, err
+	}
+	seconds := (i.Needs + time.Second - 1) / time.Second
+	text := fmt.Sprintf("# Written by monopod, which stops pods before the machine goes down.\n[Login]\nInhibitDelayMaxSec=%d\n", seconds)
+	if err := status.WriteFile(i.DropIn, []byte(text), 0o644); err != nil {
+		return 0, err
+	}
+	if err := l.reload(ctx); err != nil {
+		return 0, err
+	}
+	for k := range rereads {
+		if most, err = l.delay(ctx); err != nil || most >= i.Needs {
+			return most, err
+		}
+		sleep(ctx, rereadFirst<<k)
+	}
+	return most, nil
+}

@@ -1,0 +1,142 @@
+// Package shutdown stops the pods in order before the machine goes down.
+package shutdown
+
+import (
+	"sync/atomic"
+	"time"
+
+	"monopod/agent/plan"
+	"monopod/manifests"
+)
+
+// What the kubelet says of a pod that it stops for a shutdown, and of one that comes then.
+const (
+	ReasonTerminated = "Terminated"
+	ReasonRefused    = "NodeShutdown"
+	MessageRefused   = "Pod was rejected as the node is shutting down."
+
+	messageTerminated = "Pod was terminated in response to imminent node shutdown."
+)
+
+// Reason of the node's events, and what they say (kubelet: the same).
+const (
+	ReasonShutdown   = "Shutdown"
+	MessageShutdown  = "Shutdown manager detected shutdown event"
+	MessageCancelled = "Shutdown manager detected shutdown cancellation"
+)
+
+// Sequence is the shutdown of all pods, one wave after the other. The sync loop's
+// goroutine owns it; any other may ask whether it is on.
+type Sequence struct {
+	Periods []Period
+	Final   bool                     // it is not cancelled any more
+	Orders  chan bool                // to the sync loop: the machine goes down, or does not after all
+	Changed func()                   // whether it is on is another
+	Idle    func(manifests.Key) bool // nothing of the pod runs, or is going to
+	Timer   *time.Timer              // fires when a wave has had its time: then Next must be called
+	Done    chan struct{}            // one slot: all pods have stopped, or had their time
+
+	on      atomic.Bool
+	groups  []group
+	stopped map[manifests.Key]plan.Halt // the pods whose turn has come
+	wave    []manifests.Key             // that stops now
+	until   time.Time                   // its time, at most
+	ends    time.Time                   // that of its group
+	over    bool
+}
+
+// Default is the periods where none are set, and SIGPWR says that the power fails.
+func Default() []Period { return TwoPeriods(30*time.Second, 10*time.Second) }
+
+// New returns a sequence that is off, with the default periods.
+func New(idle func(manifests.Key) bool) *Sequence {
+	q := &Sequence{Periods: Default(), Idle: idle, Orders: make(chan bool), Changed: func() {}, Timer: time.NewTimer(time.Hour), Done: make(chan struct{}, 1)}
+	q.Timer.Stop()
+	return q
+}
+
+// On reports whether the machine is being shut down. Any goroutine may call it.
+func (q *Sequence) On() bool { return q != nil && q.on.Load() }
+
+// Begin begins with the shutdown of these pods.
+func (q *Sequence) Begin(pods []Pod) {
+	select { // of a shutdown that was cancelled
+	case <-q.Done:
+	default:
+	}
+	q.groups, q.stopped, q.wave, q.ends, q.over = groupsOf(pods, q.Periods), map[manifests.Key]plan.Halt{}, nil, time.Time{}, false
+	q.on.Store(true)
+	q.Changed()
+}
+
+// Cancel ends the shutdown. It returns the pods that were stopped.
+func (q *Sequence) Cancel() (stopped map[manifests.Key]plan.Halt) {
+	q.Timer.Stop()
+	q.on.Store(false)
+	q.Changed()
+	stopped, q.stopped = q.stopped, nil
+	return stopped
+}
+
+// Repeat says again that a shutdown is over: who asks for one now waits for that, too.
+func (q *Sequence) Repeat() {
+	if !q.On() || !q.over {
+		return
+	}
+	select {
+	case q.Done <- struct{}{}:
+	default:
+	}
+}
+
+// HaltOf says how a pod is halted whose turn has come; ok is false if it has not.
+func (q *Sequence) HaltOf(key manifests.Key) (h plan.Halt, ok bool) {
+	if q.On() {
+		h, ok = q.stopped[key]
+	}
+	return h, ok
+}
+
+// Next returns the pods whose turn has come since the last call. It must be called until
+// there are none, each time after they were told: what is idle already costs no time.
+func (q *Sequence) Next(now time.Time) []manifests.Key {
+	if !q.On() || q.over || q.waits(now) {
+		return nil
+	}
+	for len(q.groups) > 0 && len(q.groups[0].waves) == 0 {
+		q.groups, q.ends = q.groups[1:], time.Time{}
+	}
+	if len(q.groups) == 0 {
+		q.over = true
+		q.Timer.Stop()
+		q.Repeat()
+		return nil
+	}
+	g := &q.groups[0]
+	if q.ends.IsZero() {
+		q.ends = now.Add(g.lasts)
+	}
+	// Each wave may take its share of what is left: else the one that holds the others up
+	// would leave nothing to those that they start after.
+	share := max(q.ends.Sub(now), 0) / time.Duration(len(g.waves))
+	q.wave, g.waves = g.waves[0], g.waves[1:]
+	q.until = now.Add(share)
+	q.Timer.Reset(share)
+	for _, key := range q.wave {
+		q.stopped[key] = plan.Halt{Waiting: plan.Waiting{Reason: ReasonTerminated, Message: messageTerminated}, Terminated: true, Grace: share}
+	}
+	return q.wave
+}
+
+// waits reports whether the wave has time left and needs it.
+func (q *Sequence) waits(now time.Time) bool {
+	if !now.Before(q.until) {
+		return false
+	}
+	for _, key := range q.wave {
+		if !q.Idle(key) {
+			return true
+		}
+	}
+	return false
+}
