@@ -156,13 +156,9 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 			return err
 		}
 	case plan.DoStopSandbox:
-		return func(firm context.Context, _ *task) error {
-			return w.tearDown(ctx, s, func() error { return w.Cri.StopSandbox(firm, a.ID) })
-		}
+		return w.tearDown(ctx, s, a, w.Cri.StopSandbox)
 	case plan.DoRemoveSandbox:
-		return func(firm context.Context, _ *task) error {
-			return w.tearDown(ctx, s, func() error { return w.Cri.RemoveSandbox(firm, a.ID) })
-		}
+		return w.tearDown(ctx, s, a, w.Cri.RemoveSandbox)
 	case plan.DoRemoveContainer:
 		return func(firm context.Context, _ *task) error { return w.removeContainer(firm, s, a) }
 	case plan.DoResize:
@@ -184,14 +180,16 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 
 // tearDown stops or removes a sandbox: at once if a desired pod waits for that,
 // else when there is a slot, after the starts and stops of containers.
-func (w *Worker) tearDown(ctx context.Context, s *plan.Facts, do func() error) error {
-	if s.Pod != nil {
-		return Gone(do())
+func (w *Worker) tearDown(ctx context.Context, s *plan.Facts, a plan.Action, do func(ctx context.Context, id string) error) func(context.Context, *task) error {
+	return func(firm context.Context, _ *task) error {
+		if s.Pod != nil {
+			return Gone(do(firm, a.ID))
+		}
+		return w.Ends.Do(ctx, func() error {
+			slots.Yield(ctx, w.urgent)
+			return Gone(do(firm, a.ID))
+		})
 	}
-	return w.Ends.Do(ctx, func() error {
-		slots.Yield(ctx, w.urgent)
-		return Gone(do())
-	})
 }
 
 // urgent reports whether any pod of the node starts a sandbox or a container, or the
