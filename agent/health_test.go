@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -200,12 +199,7 @@ func TestAVerdictThatCannotBeWrittenIsCarriedOut(t *testing.T) {
 		r.want(probedManifest("web", byExec("liveness"), "restartPolicy: OnFailure"))
 		c, _ := r.Container("c")
 		file := filepath.Join(r.dir, "pods", c.UID, "pod.json")
-		if err := os.Remove(file); err != nil {
-			r.Fatal(err)
-		}
-		if err := os.MkdirAll(filepath.Join(file, "in-the-way"), 0o755); err != nil {
-			r.Fatal(err)
-		}
+		pin(t, file)
 		a.fail("liveness")
 		r.after(2 * time.Second)
 		a.fail()

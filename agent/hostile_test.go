@@ -29,7 +29,7 @@ func (r *rig) untouched() {
 			return err
 		case slices.Contains([]string{"pods", "logs", "status"}, at[1]):
 			return fs.SkipDir
-		case at[1] != "lock" && at[1] != "instance":
+		case !slices.Contains([]string{"lock", "instance", "instance.twin"}, at[1]):
 			r.Errorf("made %s", path)
 		}
 		return nil

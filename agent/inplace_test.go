@@ -461,19 +461,7 @@ func (r *rig) spoilRecord() (mend func()) {
 	if len(files) != 1 {
 		r.Fatal(files)
 	}
-	kept := files[0] + ".kept"
-	for _, err := range []error{os.Rename(files[0], kept), os.MkdirAll(filepath.Join(files[0], "x"), 0o700)} {
-		if err != nil {
-			r.Fatal(err)
-		}
-	}
-	return func() {
-		for _, err := range []error{os.RemoveAll(files[0]), os.Rename(kept, files[0])} {
-			if err != nil {
-				r.Error(err)
-			}
-		}
-	}
+	return pin(r.T, files[0])
 }
 
 // A full disk keeps a version from being accepted; the one before runs on, and restarts.

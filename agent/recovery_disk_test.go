@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,6 +50,18 @@ func fill(t *testing.T, disk string) (file string) {
 		err = nil
 	}
 	return file
+}
+
+// pin keeps a file from being replaced until the result is called, or the test ends.
+// Only root can.
+func pin(t *testing.T, file string) (release func()) {
+	t.Helper()
+	if err := unix.Mount(file, file, "", unix.MS_BIND, ""); err != nil {
+		t.Skip("nothing can be mounted: ", err)
+	}
+	release = sync.OnceFunc(func() { noErr(t, unix.Unmount(file, unix.MNT_DETACH)) })
+	t.Cleanup(release)
+	return release
 }
 
 func (r *rig) says(n int, text string) {

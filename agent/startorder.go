@@ -116,7 +116,7 @@ type past struct {
 func (l *syncLoop) startReadingPasts(ctx context.Context, all []past) {
 	l.running.Go(func() {
 		for k := range all {
-			all[k].last, _ = l.store.Previous(all[k].pod.Key().String())
+			all[k].last, _ = l.previous(all[k].pod.Key().String())
 		}
 		select {
 		case l.pasts <- all:

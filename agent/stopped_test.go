@@ -255,7 +255,9 @@ func TestAStoppingPodHoldsItsAllocation(t *testing.T) {
 func TestAStopThatIsNotOnDiskIsRefused(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(manifest("web", "img:1"))
-		noErr(t, os.Mkdir(filepath.Join(r.dir, "holds.json"), 0o700))
+		file := filepath.Join(r.dir, "holds.json")
+		noErr(t, os.WriteFile(file, []byte("{}"), 0o600))
+		pin(t, file)
 		if err := r.owner.Stop(r.Context(), podKey("web"), nil); err == nil {
 			r.Error("it says that the pod is stopped")
 		}

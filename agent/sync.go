@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
 	"monopod/agent/desired"
@@ -40,13 +42,14 @@ type syncLoop struct {
 	restored map[manifests.Key]map[string]*checkpoint.Checkpoint // of previous agents, not yet taken over by a worker
 	table    *admission.Table
 	order    *admission.StartOrder
-	facts    chan factsRead         // the machine, read again
-	reading  bool                   // a read of the machine is running
-	pasts    chan []past            // what previous agents reported of held pods
-	rolled   rollbacks              // which former versions come back
-	due      []manifests.Key        // names whose next versions may start now
-	refused  map[manifests.Key]bool // refused pods whose status is to be reported
-	stale    bool                   // the report of the manifests is to be made again
+	facts    chan factsRead                   // the machine, read again
+	reading  bool                             // a read of the machine is running
+	pasts    chan []past                      // what previous agents reported of held pods
+	previous func(key string) (*v1.Pod, bool) // store.Previous, which reads the disk
+	rolled   rollbacks                        // which former versions come back
+	due      []manifests.Key                  // names whose next versions may start now
+	refused  map[manifests.Key]bool           // refused pods whose status is to be reported
+	stale    bool                             // the report of the manifests is to be made again
 	seen     pleg.Relist
 	relisted bool                        // there was a relist
 	last     *manifests.Snapshot         // nil before the first
@@ -72,7 +75,7 @@ type syncLoop struct {
 
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
 	shared.States, shared.Born = make(chan worker.State), time.Now()
-	l := &syncLoop{shared: shared, store: store, needs: needs, dir: dir,
+	l := &syncLoop{shared: shared, store: store, previous: store.Previous, needs: needs, dir: dir,
 		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, halted: map[manifests.Key]*halted{}, gates: hold.NewGates(shared.Disk.Root.Dir), facts: make(chan factsRead), pasts: make(chan []past),
 		refused: map[manifests.Key]bool{},
 		workers: map[manifests.Key]*podWorker{}, desired: &desired.Pods{},

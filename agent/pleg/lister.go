@@ -152,9 +152,6 @@ func (l *Lister) run() {
 func (l *Lister) fill(n *listing) {
 	look := n.seen != 0 && n.seen == l.version
 	sandboxes, containers, changed, err := l.lists(look)
-	if err == nil && changed && look { // what has not changed was not decoded
-		sandboxes, containers, _, err = l.lists(false)
-	}
 	if n.err = err; err != nil || changed {
 		l.version++
 	}
@@ -177,7 +174,10 @@ func (l *Lister) lists(look bool) (sandboxes []*rt.PodSandbox, containers []*rt.
 	if err != nil {
 		return nil, nil, false, err
 	}
-	containers, more, err := l.cri.ListContainers(l.ctx, labels, &l.containers, look)
+	containers, more, err := l.cri.ListContainers(l.ctx, labels, &l.containers, look && !changed)
+	if look && !changed && more && err == nil { // the sandboxes were not decoded
+		sandboxes, containers, _, err = l.lists(false)
+	}
 	return sandboxes, containers, changed || more, err
 }
 
