@@ -51,6 +51,8 @@ type Store struct {
 	node      *v1.Node
 	nodeBy    time.Time       // when a report on the node that brings only a heartbeat is written
 	listeners []chan struct{} // see Changes
+
+	past sync.Mutex // held while a file of an earlier run is read: a damaged one is told of once
 }
 
 // Open returns the store in dir, which it makes if it must, without the
@@ -150,6 +152,8 @@ func (s *Store) Previous(key string) (*v1.Pod, bool) {
 	if _, ok := s.Pod(key); ok || s.writer.pending(podFile(key)) {
 		return nil, false
 	}
+	s.past.Lock()
+	defer s.past.Unlock()
 	var pod v1.Pod
 	err := statefile.ReadOrAside(filepath.Join(s.dir, podFile(key)), func(b []byte) error {
 		if len(bytes.Trim(b, "\x00")) == 0 { // a power cut left it so
