@@ -40,10 +40,6 @@ import (
 	"monopod/manifests/fetch"
 )
 
-// startsPerCore bounds how many sandboxes and containers start at once: runtimes
-// slow down beyond that.
-const startsPerCore = 4
-
 // Agent is one monopod on one root dir. New makes it, Run runs it once.
 type Agent struct {
 	cfg     config.Config                 // as at start

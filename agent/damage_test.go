@@ -255,7 +255,7 @@ func (k *keeper) tells(file, damage string) {
 		}
 	}
 	unsealed := damage == "bits flipped" || damage == "a letter other" || damage == "a byte short" || damage == "emptied" && file == "status/events.jsonl" // which a report or a line of text may bear
-	none := strings.HasPrefix(file, "status/pods/") && (damage == "emptied" || damage == "zeros") // as a power cut leaves a report
+	none := strings.HasPrefix(file, "status/pods/") && (damage == "emptied" || damage == "zeros")                                                          // as a power cut leaves a report
 	reports := strings.HasPrefix(file, "status/") || file == "images.json" || file == "boot"
 	switch {
 	case quiet.MatchString(file):

@@ -26,6 +26,10 @@ import (
 	"monopod/agent/update"
 )
 
+// startsPerCore bounds how many sandboxes and containers start at once: runtimes
+// slow down beyond that.
+const startsPerCore = 4
+
 // Options configures an agent beyond its settings.
 type Options struct {
 	Version string

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"monopod/agent/panics"
@@ -24,7 +23,7 @@ const (
 	// A file is written when its report has been still for gather, at the latest
 	// gatherMost after the first change: those of a starting pod become one write.
 	gather     = 500 * time.Millisecond
-	gatherMost = 2 * time.Second
+	gatherMost = time.Second
 	// along is how soon a file must be due to be written along with another.
 	along = 100 * time.Millisecond
 	// A file that cannot be written is tried again after retryMin, then at
@@ -275,33 +274,4 @@ func (w *writer) record(file string, j *job, err error) {
 	now.taken = false
 	now.next = time.Now().Add(min(retryMin<<min(now.fails-1, 10), retryMax))
 	w.sayIll(err)
-}
-
-// sayIll logs an error unless its cause is known.
-func (w *writer) sayIll(err error) {
-	w.ill = err
-	cause := err.Error()
-	if errno := syscall.Errno(0); errors.As(err, &errno) {
-		cause = errno.Error()
-	}
-	if w.said[cause] {
-		return
-	}
-	w.said[cause] = true
-	w.log.Warn("status cannot be written; trying again", panics.Logged(err)...)
-	w.trouble(err)
-}
-
-// sayWell logs once that no file waits for another try any more.
-func (w *writer) sayWell() {
-	for _, j := range w.jobs {
-		if j.fails > 0 {
-			return
-		}
-	}
-	w.ill = nil
-	if len(w.said) > 0 {
-		clear(w.said)
-		w.log.Info("status is written again")
-	}
 }
