@@ -9,6 +9,12 @@ import "fmt"
 const counts = `set -- %d %d
 bad=
 is() { [ "$2" = "$3" ] || { echo "$1: $2, want $3"; bad=1; }; }
+cd /var/lib/cni/networks/pods
+for ip in 10.*; do
+	id=$(head -n 1 $ip | tr -d '\r'); echo "$ip is of '$id'"
+	ctr -n k8s.io containers ls -q | grep "$id" || true
+	journalctl -u containerd -o cat | grep "$id" | cut -c1-150 || true
+done
 is addresses "$(ls /var/lib/cni/networks/pods | grep -c '^10[.]')" $1
 is 'network namespaces' "$(ls /run/netns | wc -l)" $1
 is interfaces "$(ls /sys/class/net | grep -c ^veth)" $1

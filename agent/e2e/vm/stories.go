@@ -36,8 +36,8 @@ grep -v '^=== ' /var/tmp/log`)
 // alone runs a script that starts containerds and agents of its own, while those of the
 // machine are stopped.
 func (b *box) alone(script string) (string, error) {
-	out, err := b.machine.do(b.ctx, 12*time.Minute, `systemctl stop monopod containerd
-export MONOPOD_BIN=/usr/bin/monopod MONOPOD_CACHE=/payload/cache MONOPOD_PROGRAMS=/payload/programs
+	out, err := b.machine.do(b.ctx, 25*time.Minute, `systemctl stop monopod containerd
+export MONOPOD_SLOW=5 MONOPOD_BIN=/usr/bin/monopod MONOPOD_CACHE=/payload/cache MONOPOD_PROGRAMS=/payload/programs
 `+script)
 	if err == nil {
 		_, err = b.sh("systemctl start containerd monopod")
