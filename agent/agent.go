@@ -91,6 +91,9 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	if a.root, err = checkpoint.OpenRoot(cfg.Root); err != nil {
 		return nil, err
 	}
+	if once == nil {
+		a.root.KeepNodeName(cfg.NodeName)
+	}
 	if a.cri, err = cri.Dial(settings.Endpoints(cfg)...); err != nil {
 		return nil, err
 	}

@@ -52,12 +52,8 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 	if err := checkWriters(c, once); err != nil {
 		return c, err
 	}
-	if c.NodeName == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			return c, fmt.Errorf("node name: %w; give one with --node-name", err)
-		}
-		c.NodeName = host
+	if err := nameNode(&c, once); err != nil {
+		return c, fmt.Errorf("node name: %w; give one with --node-name", err)
 	}
 	c.NodeName = strings.ToLower(strings.TrimSpace(c.NodeName))
 	if bad := validation.IsDNS1123Subdomain(c.NodeName); len(bad) > 0 {
@@ -74,6 +70,18 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 		c.PodHosts = true         // as with docker compose
 	}
 	return c, nil
+}
+
+// nameNode names the node as its root dir has it, or else like the host: names of pods hold
+// it, so that another host name would replace them all.
+func nameNode(c *config.Config, once bool) (err error) {
+	if c.NodeName == "" && !once {
+		c.NodeName, err = checkpoint.NodeName(c.Root)
+	}
+	if c.NodeName == "" && err == nil {
+		c.NodeName, err = os.Hostname()
+	}
+	return err
 }
 
 // checkExposed refuses credentials that others could read on their way to the URL.

@@ -117,7 +117,7 @@ func (b *box) until(script string) error {
 	return rig.Until(b.ctx, limit, func() error {
 		_, err := b.sh(script)
 		if err != nil {
-			time.Sleep(200 * time.Millisecond)
+			time.Sleep(500 * time.Millisecond)
 		}
 		return err
 	})
