@@ -45,12 +45,11 @@ for f in *.yaml; do [ ! -e $f ] || echo ${f%.yaml} $(grep -o 'VERSION=[0-9]*' $f
 // onlyTheirs waits until the machine has nothing but what is the pods'.
 func (b *box) onlyTheirs(pods []v1.Pod, o *outcome) error {
 	return rig.Until(b.ctx, 2*limit, func() error {
-		_, err := b.sh(leftOver(pods))
-		if err == nil {
-			return nil
+		err := b.passes(leftOver(pods))
+		if err != nil {
+			o.waited = err.Error()
 		}
-		o.waited = err.Error()[max(strings.LastIndex(err.Error(), "exit code"), 0):]
-		return errors.New(o.waited)
+		return err
 	})
 }
 
@@ -94,19 +93,30 @@ func (r *record) undone(c cut, now []v1.Pod) (err error) {
 	return err
 }
 
-// ranOnce checks that jobs that were known to have ended were not run again.
+// ranOnce checks that jobs that were known to have ended were not run again. One that
+// could not be started has ended, too.
 func (b *box) ranOnce(r *record, c cut) error {
 	script := ""
 	for _, report := range r.sure(c) {
 		for _, p := range report {
 			if name := nameOf(p); ended(p) {
-				script += fmt.Sprintf(`n=$(wc -l </var/lib/runs/%s)
-[ $n = 1 ] || { echo "%s had ended, and has run $n times"; false; }
+				script += fmt.Sprintf(`n=$(cat /var/lib/runs/%s | wc -l)
+[ $n -le 1 ] || { echo "%s had ended, and has run $n times"; false; }
 `, name, name)
 			}
 		}
 	}
+	return b.passes(script)
+}
+
+// passes runs a script, whose output alone is the error if it fails.
+func (b *box) passes(script string) error {
 	_, err := b.sh(script)
+	if err != nil {
+		if at := strings.LastIndex(err.Error(), "exit code"); at >= 0 {
+			return errors.New(err.Error()[at:])
+		}
+	}
 	return err
 }
 
