@@ -9,6 +9,8 @@
 # make deb     Debian packages for amd64 and arm64 in bin/: VERSION=1.2.3
 # make vm      build and boot the Debian machine of make test-vm (root; Debian)
 # make test-vm trials under systemd on that machine: TRIALS='Killed|PowerCut' SHORT=1 (root; Debian)
+# make power-cuts cut the power of that machine while pods start, end and change, and see what
+#              is left (root; Debian): CUTS=5 SEED=1
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -24,7 +26,7 @@ NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 # and 0.5 MB less. The runtime's gRPC has an HTTP/2 of its own.
 RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithttp2 -ldflags "-s -w"
 
-.PHONY: build test lint unit arm64 e2e golden bench model fuzz scale demo deb vm test-vm vm-deps deps root cc dbus emulator packages clean
+.PHONY: build test lint unit arm64 e2e golden bench model fuzz scale demo deb vm test-vm power-cuts vm-deps deps root cc dbus emulator packages clean
 .NOTPARALLEL:
 
 build:
@@ -138,6 +140,10 @@ vm: vm-deps bin/vm/disk.img
 # TRIALS is a regular expression for their names; SHORT=1 leaves out those that take long.
 test-vm: vm-deps bin/vm/disk.img
 	$(VM) $(if $(SHORT),-short) -trials '$(TRIALS)'
+
+# A line for each cut, which takes the next SEED. Exit code 2 if one cost anything.
+power-cuts: vm-deps bin/vm/disk.img
+	$(VM) -cuts $(or $(CUTS),5) -seed $(or $(SEED),1)
 
 VM = go run ./agent/e2e/vm -disk bin/vm
 

@@ -108,6 +108,7 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 		{"a runtime that is down", "runtime", func(p *patient) { p.runtime.Stop() }, Error, "", ""},
 		{"no runtime", "runtime", func(p *patient) { p.Config.Endpoint = "unix:///nix/x.sock"; p.runtime.Stop() }, Error, "no socket at unix:///nix/x.sock", "--runtime-endpoint"},
 		{"no network", "pod network", func(p *patient) { p.runtime.SetCondition(rt.NetworkReady, false, "x", "cni plugin not initialized") }, Warning, "cni plugin not initialized", "/etc/critest.d and the plugins that it names into /opt/critest"},
+		{"an address that a power cut lost", "pod network", func(p *patient) { p.write("var/lib/cni/networks/pods/10.88.0.8", "") }, Warning, "var/lib/cni/networks/pods/10.88.0.8 is empty", `"dataDir": "/run/cni/networks"`},
 		{"no pause image", "pause image", func(p *patient) { p.runtime.SetSandboxImage("pause:2") }, Warning, "pause:2 is not here", "crictl pull pause:2"},
 		{"an unnamed pause image", "pause image", func(p *patient) { p.runtime.SetSandboxImage("") }, Warning, "no image is pinned", ""},
 		{"no memory controller", "cgroups", func(p *patient) { p.write("sys/fs/cgroup/cgroup.controllers", "cpu pids") }, Error, "v2 without the controller memory", "cgroup_enable=memory"},

@@ -3,7 +3,9 @@ package doctor
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -64,7 +66,21 @@ func network(ctx context.Context, m *Machine) (found []Finding) {
 		found = append(found, warn("put a CNI configuration into "+conf+" and the plugins that it names into "+bin,
 			"pods without hostNetwork wait: %s", strings.TrimSpace(c.Message)))
 	}
-	return orOK(found, "pods get addresses of their own")
+	return orOK(append(found, lostAddresses(m)...), "pods get addresses of their own")
+}
+
+// lostAddresses finds the addresses that the CNI plugin host-local never gives again: it
+// syncs none, and a power cut left their files without the sandbox's id.
+func lostAddresses(m *Machine) (found []Finding) {
+	files, _ := filepath.Glob(m.file("var/lib/cni/networks/*/*"))
+	for _, file := range files {
+		_, notOne := netip.ParseAddr(filepath.Base(file))
+		if info, err := os.Lstat(file); notOne == nil && err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+			found = append(found, warn(`remove it, and put "dataDir": "/run/cni/networks" beside "type": "host-local" in the CNI configuration`,
+				"the address is lost, as a power cut may leave it: %s is empty", file))
+		}
+	}
+	return found
 }
 
 // pauseImage tells whether sandboxes can be made without a network.

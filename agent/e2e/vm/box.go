@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"monopod/agent/e2e/rig"
+	"monopod/agent/e2e/writelog"
 )
 
 // limit is how long anything may take in the machine before it counts as not
@@ -22,6 +23,7 @@ const limit = 3 * time.Minute
 type box struct {
 	dir, disk, payload string
 	accel              string
+	serves             bool // disks over a socket, so that their writes can be recorded
 	machine            *machine
 	count              int // of machines
 	ctx                context.Context
@@ -66,6 +68,11 @@ func (b *box) bootWith(ctx context.Context, accel string) error {
 	if b.machine, err = newMachine(dir, b.disk, b.payload, accel); err != nil {
 		return err
 	}
+	if b.serves {
+		if b.machine.served, err = writelog.Serve(b.machine.diskSocket(), b.machine.disk()); err != nil {
+			return err
+		}
+	}
 	return b.machine.boot(ctx)
 }
 
@@ -73,6 +80,11 @@ func (b *box) bootWith(ctx context.Context, accel string) error {
 func (b *box) discard() {
 	if b.machine != nil {
 		b.machine.cut()
+		if b.machine.served != nil {
+			if err := b.machine.served.Close(); err != nil {
+				fmt.Println("the machine's disk:", err)
+			}
+		}
 		_ = os.RemoveAll(b.machine.dir)
 		b.machine = nil
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"monopod/agent/e2e/rig"
+	"monopod/agent/e2e/writelog"
 )
 
 // bootIn is how long a boot may take: 20 s without kvm on a machine with nothing else
@@ -30,6 +31,7 @@ type machine struct {
 	kernel  string // folder of vmlinuz and initrd.img
 	payload string // disk of what is tested, mounted at /payload
 	accel   string
+	served  *writelog.Disk // nil: the disk is its file
 
 	process *rig.Process
 	shell   net.Conn
@@ -47,8 +49,9 @@ func newMachine(dir, kernel, payload, accel string) (*machine, error) {
 	return m, nil
 }
 
-func (m *machine) disk() string    { return filepath.Join(m.dir, "disk.img") }
-func (m *machine) console() string { return filepath.Join(m.dir, "console.log") }
+func (m *machine) disk() string       { return filepath.Join(m.dir, "disk.img") }
+func (m *machine) diskSocket() string { return filepath.Join(m.dir, "disk.sock") }
+func (m *machine) console() string    { return filepath.Join(m.dir, "console.log") }
 
 // args is the emulator's command line. `-cpu max` stays whole: without svm the
 // emulator (7.2) breaks readlink in the machine. What the machine wrote is in the file
@@ -57,15 +60,18 @@ func (m *machine) console() string { return filepath.Join(m.dir, "console.log") 
 // emulator's timer is late, for which the kernel would panic: no_timer_check. After a
 // panic it boots again at once.
 func (m *machine) args(socket string) []string {
-	drive := func(file, more string) string { return "file=" + file + ",format=raw,if=virtio" + more }
 	clock := cmp.Or(m.clock, "utc")
+	disk := "file=" + m.disk() + ",cache=unsafe"
+	if m.served != nil {
+		disk = "file=nbd:unix:" + m.diskSocket()
+	}
 	return []string{"qemu-system-x86_64", "-accel", m.accel, "-cpu", "max", "-rtc", "base=" + clock,
 		"-m", fmt.Sprint(m.memory), "-smp", fmt.Sprint(m.cpus),
 		"-nodefaults", "-no-user-config", "-display", "none", "-serial", "file:" + m.console(),
 		"-kernel", filepath.Join(m.kernel, "vmlinuz"), "-initrd", filepath.Join(m.kernel, "initrd.img"),
 		"-append", "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=0 no_timer_check panic=-1 " +
 			"modprobe.blacklist=kvm,kvm_amd,kvm_intel,ata_piix,ata_generic,aesni_intel,i2c_piix4,pcspkr,floppy",
-		"-drive", drive(m.disk(), ",cache=unsafe"), "-drive", drive(m.payload, ",readonly=on"),
+		"-drive", disk + ",format=raw,if=virtio", "-drive", "file=" + m.payload + ",readonly=on,format=raw,if=virtio",
 		"-device", "virtio-rng-pci", "-device", "virtio-serial",
 		"-chardev", "socket,id=shell,server=on,wait=off,path=" + socket, "-device", "virtserialport,chardev=shell,name=trial"}
 }
