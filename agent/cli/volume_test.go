@@ -106,7 +106,7 @@ func TestVolumesAreNotRemovedInDoubt(t *testing.T) {
 	}
 	nowhere := filepath.Join(t.TempDir(), "x")
 	for args, want := range map[string]string{
-		"rm --root " + root + " default/data":       "volume default/data: " + root + "/pods/u1/pod.json: it is not the checkpoint of this pod: unexpected end of JSON input",
+		"rm --root " + root + " default/data":       "volume default/data: " + root + "/pods/u1/pod.json is damaged: it is not valid JSON from byte 1 on",
 		"rm --root " + root + " default/x":          "there is no volume default/x",
 		"rm --root " + root + " data":               "which volume is data? Write NAMESPACE/NAME, as in `monopod volume rm default/data`",
 		"rm --root " + root:                         "remove which volume? As in `monopod volume rm default/data`",
