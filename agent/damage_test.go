@@ -73,9 +73,9 @@ func otherLetter(b []byte) []byte {
 // everyState is all that an agent writes down, by patterns, in groups of which one file does
 // not stand in for another.
 var everyState = [][]string{
-	{"pods/*/pod.json", "status/manifests.json", "status/node.json", "objects/configmap-*.json", "objects/secret-*.json", "images.json", "boot", "lock"},
+	{"pods/*/pod.json", "status/manifests.json", "status/node.json", "objects/configmap-*.json", "objects/secret-*.json", "images.json", "boot", "lock", "node-name.twin"},
 	{"status/pods/*.json", "updates/*.json", "folder.json", "pods/*/userns.twin", "instance", "clean-end"},
-	{"holds.json", "pods/*/userns", "pods/*/etc-hosts", "status/events.jsonl", "status/runtime.json", "manifest-url", "instance.twin"},
+	{"holds.json", "pods/*/userns", "pods/*/etc-hosts", "status/events.jsonl", "status/runtime.json", "manifest-url", "instance.twin", "node-name"},
 }
 
 const damagedObjects = `apiVersion: v1

@@ -13,11 +13,16 @@ import (
 // nodeName is the file in the root dir that holds the node name of its last agent.
 const nodeName = "node-name"
 
-// NodeName returns the node name of the last agent of a root dir, "" if there was none.
+// NodeName returns the node name of the last agent of a root dir, "" if there was none, or
+// if both files of it are damaged: KeepNodeName tells.
 func NodeName(dir string) (name string, err error) {
 	again, err := statefile.ReadTwin(filepath.Join(dir, nodeName), parseNodeName(&name))
-	if again != nil || errors.Is(err, fs.ErrNotExist) {
-		err = nil // one of the two is enough; KeepNodeName tells
+	damaged := (*statefile.Damaged)(nil)
+	switch {
+	case again != nil:
+		return name, nil
+	case errors.As(err, &damaged), errors.Is(err, fs.ErrNotExist):
+		return "", nil
 	}
 	return name, err
 }
