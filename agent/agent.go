@@ -284,21 +284,3 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.log.Info("monopod ends; its pods run on")
 	return nil
 }
-
-// Close releases what New took. It may be called more than once.
-func (a *Agent) Close() {
-	if a.store != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), worker.LeaveIn)
-		defer cancel()
-		a.store.Close(ctx)
-	}
-	if a.events != nil {
-		a.events.Close()
-	}
-	if a.cri != nil {
-		a.cri.Close()
-	}
-	if a.root != nil {
-		a.root.Close()
-	}
-}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ import (
 	"monopod/agent/stats"
 	"monopod/agent/status"
 	"monopod/agent/update"
+	"monopod/agent/worker"
 )
 
 // startsPerCore bounds how many sandboxes and containers start at once: runtimes
@@ -140,4 +142,22 @@ func (a *Agent) newNotifier() *notify.Notifier {
 	}, Changes: a.store.Changes,
 		Alive:  func() bool { return time.Since(a.sync.lastTurn()) <= max(2*syncTick, every) },
 		Status: func() string { return notify.Line(a.store.Pods(), a.store.Runtime(), a.store.Manifests()) }}
+}
+
+// Close releases what New took. It may be called more than once.
+func (a *Agent) Close() {
+	if a.store != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), worker.LeaveIn)
+		defer cancel()
+		a.store.Close(ctx)
+	}
+	if a.events != nil {
+		a.events.Close()
+	}
+	if a.cri != nil {
+		a.cri.Close()
+	}
+	if a.root != nil {
+		a.root.Close()
+	}
 }

@@ -36,7 +36,7 @@ var trials = []trial{
 	{"LittleMachine", true, on(little, fitsALittleMachine)},
 	{"Limits1Cgroupfs", true, limits(containerd1, cgroupfs)},
 	{"Limits1Systemd", true, limits(containerd1, systemd)},
-	{"Limits2Systemd", false, limits(containerd2, systemd)},
+	{"Limits2Systemd", true, limits(containerd2, systemd)},
 	{"Limits2Cgroupfs", true, limits(containerd2, cgroupfs)},
 	{"Stories1Cgroupfs", true, stories(containerd1, cgroupfs)},
 	{"Stories2Cgroupfs", true, stories(containerd2, cgroupfs)},
