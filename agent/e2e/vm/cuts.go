@@ -65,6 +65,11 @@ func (b *box) cuts(ctx context.Context, n int, seed int64) error {
 	for k := range n {
 		c := r.cutOf(seed + int64(k))
 		o := b.survive(ctx, r, c)
+		if o.err != nil && ctx.Err() == nil { // the same disk again: what is lost on it is lost again
+			fmt.Printf("%s\n%s\ncut %d FAILED; once more\n", o.verdict(), b.explain(), k+1)
+			b.discard()
+			o = b.survive(ctx, r, c)
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
