@@ -263,3 +263,17 @@ func (b *box) explain() string {
 monopod ps; ctr -n k8s.io tasks ls; journalctl -n 40 -u monopod -o cat; journalctl -n 10 -u containerd -o cat`)
 	return fmt.Sprintln(out, err)
 }
+
+// reboot reboots the machine as its user does, and makes sure that this is another boot.
+func (b *box) reboot() error {
+	const boot = "cat /proc/sys/kernel/random/boot_id"
+	before, err := b.sh(boot)
+	if err != nil {
+		return err
+	}
+	if err := b.machine.reboot(b.ctx); err != nil {
+		return err
+	}
+	_, err = b.sh(fmt.Sprintf("[ $(%s) != %s ]", boot, before))
+	return err
+}

@@ -212,17 +212,13 @@ EOF`
 	if err := b.says(all); err != nil {
 		return err
 	}
-	before, err := b.sh("cat /proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return err
-	}
-	if err := b.machine.reboot(b.ctx); err != nil {
+	if err := b.reboot(); err != nil {
 		return err
 	}
 	if err := b.says(all); err != nil {
 		return err
 	}
-	return b.all(fmt.Sprintf("[ $(cat /proc/sys/kernel/random/boot_id) != %s ]", before),
+	return b.all(
 		"[ $(cat /var/tmp/ran | wc -l) = 1 ] || { echo the job ran again; false; }").then(func() error { return b.whole(4, 1) })
 }
 
