@@ -142,10 +142,7 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case <-l.rolled.Wake.C:
 			l.watchUpdates()
 		case f := <-l.facts:
-			l.reading = false
-			if f.err == nil {
-				l.setFacts(f.Facts)
-			}
+			l.takeFacts(f)
 		case <-tick.C:
 			l.rolled.Tick()
 			l.refreshFacts(ctx)

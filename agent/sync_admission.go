@@ -124,6 +124,14 @@ func (l *syncLoop) refreshFacts(ctx context.Context) {
 	}
 }
 
+// takeFacts takes what was read of the machine.
+func (l *syncLoop) takeFacts(f factsRead) {
+	l.reading = false
+	if f.err == nil {
+		l.setFacts(f.Facts)
+	}
+}
+
 func (l *syncLoop) startReadingFacts(ctx context.Context) {
 	if l.reading {
 		return

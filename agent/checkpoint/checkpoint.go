@@ -152,8 +152,14 @@ func (c *Checkpoint) WithMarks(marks map[string]string) *Checkpoint {
 func (r *Root) Save(c *Checkpoint) error { return r.save(c, status.WriteFile) }
 
 // SaveLightly is Save of what need not survive a power cut, as it is about processes
-// or decided again: the former checkpoint may come back. It costs one fsync of two.
-func (r *Root) SaveLightly(c *Checkpoint) error { return r.save(c, status.ReplaceFile) }
+// or decided again: the previous checkpoint may come back. It costs one fsync of two, but
+// for an interruption, after which the power goes.
+func (r *Root) SaveLightly(c *Checkpoint) error {
+	if c.Boot == noBoot {
+		return r.Save(c)
+	}
+	return r.save(c, status.ReplaceFile)
+}
 
 func (r *Root) save(c *Checkpoint, write func(string, []byte, os.FileMode) error) error {
 	r.mu.RLock()

@@ -82,7 +82,8 @@ func TestALightSaveSyncsOnce(t *testing.T) {
 		name string
 		save func(*Checkpoint) error
 		want int64
-	}{{"a save", r.Save, 2}, {"a light one", r.SaveLightly, 1}} {
+	}{{"a save", r.Save, 2}, {"a light one", r.SaveLightly, 1},
+		{"a light one of an interruption", func(c *Checkpoint) error { return r.SaveLightly(c.Interrupted("s1")) }, 2}} {
 		before := status.WrittenSoFar().Syncs
 		if err := row.save(c); err != nil {
 			t.Fatal(err)

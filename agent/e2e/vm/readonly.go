@@ -1,6 +1,6 @@
 package main
 
-// The root file system that nobody may write to, but for what agent and runtime need.
+// The root file system is read-only, but for what the agent and the runtime need.
 const freeze = `systemctl stop monopod containerd
 for d in /var/lib/monopod /var/lib/containerd /var/lib/cni /var/log /etc/monopod/manifests; do mkdir -p $d; mount --bind $d $d; done
 systemctl restart systemd-journald
