@@ -13,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/cnicache"
 	"monopod/agent/config"
 	"monopod/agent/events"
 	"monopod/agent/gc"
@@ -218,6 +219,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 			Root: a.root, Machine: machine, Hosts: a.hosts, Cgroups: a.cgroups, Rotator: a.rotator,
 			PodLogs: a.cfg.PodLogs, LogLinks: links, KeepLogs: once != nil, Observe: a.observeVolume, Trashed: a.trash.Wake,
 		},
+		CNI:        cnicache.Cache{Dir: cnicache.Dir, Log: a.log},
 		Watch:      a.watch,
 		Log:        a.log,
 		Sandboxes:  slots.New(startsPerCore * runtime.NumCPU()),

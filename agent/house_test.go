@@ -26,7 +26,7 @@ var (
 	leaves = map[string][]string{
 		"desired": {"manifests"}, "config": {"agent/window", "manifests", "manifests/decode"},
 		"events": {"agent/elide", "agent/statefile", "agent/status"}, "elide": {}, "hook": {}, "objects": {"manifests", "manifests/documents"}, "outcome": {"agent/objects", "agent/status", "manifests"}, "image": {"agent/panics", "agent/safefile", "agent/saidonce", "agent/statefile", "cri"},
-		"logs": {"agent/panics", "agent/safefile", "agent/saidonce"}, "metrics": {}, "notify": {"agent/status"}, "panics": {}, "podlog": {"agent/safefile"},
+		"logs": {"agent/panics", "agent/safefile", "agent/saidonce"}, "cnicache": {"agent/safefile"}, "metrics": {}, "notify": {"agent/status"}, "panics": {}, "podlog": {"agent/safefile"},
 		"probe": {"agent/panics"}, "safefile": {}, "saidonce": {}, "statefile": {"agent/safefile"},
 		"server": {"agent/elide", "agent/events", "agent/panics", "agent/podlog", "agent/safefile", "agent/saidonce", "agent/status"},
 		"slots":  {}, "window": {}, "stats": {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "agent/safefile", "agent/statefile", "manifests/decode"}, "stream": {},

@@ -182,13 +182,11 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 // else when there is a slot, after the starts and stops of containers.
 func (w *Worker) tearDown(ctx context.Context, s *plan.Facts, a plan.Action, do func(ctx context.Context, id string) error) func(context.Context, *task) error {
 	return func(firm context.Context, _ *task) error {
+		down := func() error { return Gone(w.CNI.TakeDown(firm, a.ID, do)) }
 		if s.Pod != nil {
-			return Gone(do(firm, a.ID))
+			return down()
 		}
-		return w.Ends.Do(ctx, func() error {
-			slots.Yield(ctx, w.urgent)
-			return Gone(do(firm, a.ID))
-		})
+		return w.Ends.Do(ctx, func() error { slots.Yield(ctx, w.urgent); return down() })
 	}
 }
 

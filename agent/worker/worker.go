@@ -15,6 +15,7 @@ import (
 
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
+	"monopod/agent/cnicache"
 	"monopod/agent/events"
 	"monopod/agent/fetch"
 	"monopod/agent/image"
@@ -36,6 +37,7 @@ type Pool struct {
 	Cri            *cri.Client
 	Images         *image.Puller
 	Disk           *instance.Disk
+	CNI            cnicache.Cache
 	Store          *status.Store
 	Events         *events.Recorder
 	Prober         probe.Prober

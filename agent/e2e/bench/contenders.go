@@ -55,16 +55,28 @@ func (b *bare) do(par, n int, f func(i int) error) (time.Time, func() error, err
 }
 
 // restart asks for the dead container's state until it is exited, then starts the successor.
-func (b *bare) restart(ctx context.Context, prefix string, dead rig.Container) error {
+func (b *bare) restart(ctx context.Context, dead rig.Container) error {
 	for ; ; pause(ctx, time.Millisecond) {
 		s, err := b.cri.Status(ctx, dead.ID)
 		if err != nil {
 			return err
 		}
 		if s.FinishedAt != 0 {
-			return b.pods[prefix][0].StartContainer(ctx, b.cri)
+			return b.pod(dead.Sandbox).StartContainer(ctx, b.cri)
 		}
 	}
+}
+
+// pod returns the pod with that sandbox.
+func (b *bare) pod(sandbox string) *rig.BarePod {
+	for _, pods := range b.pods {
+		for _, p := range pods {
+			if p.Sandbox == sandbox {
+				return p
+			}
+		}
+	}
+	return nil
 }
 
 // monopod writes manifests and lets the agent do the rest.
@@ -112,7 +124,7 @@ func (m *monopod) stop(context.Context, string, int) (time.Time, func() error, e
 	return asked, func() error { return nil }, m.agent.Clear()
 }
 
-func (m *monopod) restart(context.Context, string, rig.Container) error { return nil }
+func (m *monopod) restart(context.Context, rig.Container) error { return nil }
 
 func manifest(name string) string {
 	return fmt.Sprintf(`apiVersion: v1

@@ -25,7 +25,7 @@ type contender interface {
 	stop(ctx context.Context, prefix string, n int) (asked time.Time, wait func() error, err error)
 	// restart brings the container of a pod back after it was killed; it returns
 	// at once if that happens by itself.
-	restart(ctx context.Context, prefix string, dead rig.Container) error
+	restart(ctx context.Context, dead rig.Container) error
 }
 
 // grace is every pod's terminationGracePeriodSeconds.
@@ -42,7 +42,7 @@ func measure(ctx context.Context, r *rig.Rig, o options, sides []contender, s *s
 	}
 	if len(sides) > 1 {
 		m := sides[1].(*monopod)
-		if err := errors.Join(b.calls(ctx, m), b.alone(ctx, m)); err != nil {
+		if err := errors.Join(b.calls(ctx, m), b.alone(ctx, m), b.boot(ctx, sides[0], m), b.probes(ctx, m)); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ func (b *bench) life(ctx context.Context, c contender, prefix string, i int) err
 		b.sheet.add("one pod: manifest in place -> container started", "ms", 1.10, c.name(), ms(started.Sub(asked)))
 	}
 	if i < b.opts.crashes {
-		if err := b.crash(ctx, c, prefix, first[0]); err != nil {
+		if err := b.crash(ctx, c, "crashed container -> successor started", first[0]); err != nil {
 			return err
 		}
 	}
@@ -105,42 +105,6 @@ func (b *bench) life(ctx context.Context, c contender, prefix string, i int) err
 	gone, err := b.gone(ctx, prefix)
 	b.sheet.add("one pod: manifest removed -> container gone", "ms", 1.10, c.name(), ms(gone.Sub(asked)))
 	return errors.Join(err, wait(), b.removed(ctx, prefix))
-}
-
-// crash kills a pod's only process and times the start of its successor.
-func (b *bench) crash(ctx context.Context, c contender, prefix string, old rig.Container) error {
-	pid, err := b.rig.CRI.Pid(ctx, old.ID)
-	if err != nil {
-		return err
-	}
-	p, err := os.FindProcess(pid)
-	if err != nil {
-		return err
-	}
-	killed := time.Now()
-	if err := errors.Join(p.Kill(), c.restart(ctx, prefix, old)); err != nil {
-		return err
-	}
-	var next string
-	err = rig.Until(ctx, 30*time.Second, func() error {
-		all, err := b.containers(ctx, prefix)
-		if err != nil {
-			return err
-		}
-		for _, n := range all {
-			if n.ID != old.ID && n.State == "Running" {
-				next = n.ID
-				return nil
-			}
-		}
-		return errors.New("no successor runs")
-	})
-	if err != nil {
-		return err
-	}
-	started, err := b.startedAt(ctx, next)
-	b.sheet.add("crashed container -> successor started", "ms", 1.5, c.name(), ms(started.Sub(killed)))
-	return err
 }
 
 // bursts starts and removes many pods at once, by turns.
@@ -174,9 +138,12 @@ func (b *bench) burst(ctx context.Context, c contender, prefix string, n int, la
 	if err != nil {
 		return err
 	}
-	_, err = b.running(ctx, prefix, n)
+	all, err := b.running(ctx, prefix, n)
 	b.sheet.add(fmt.Sprintf("%d pods at once: all started", n), "ms", 1.05, c.name(), ms(time.Since(asked)))
 	if err = errors.Join(err, wait(), spent("agent's CPU for a pod's start", n)); err != nil {
+		return err
+	}
+	if err := b.crashesBeside(ctx, c, all); err != nil {
 		return err
 	}
 	if m, ok := c.(*monopod); ok && last {

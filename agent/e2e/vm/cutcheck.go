@@ -39,7 +39,10 @@ for f in *.yaml; do [ ! -e $f ] || echo ${f%.yaml} $(grep -o 'VERSION=[0-9]*' $f
 	if failed != nil {
 		return failed
 	}
-	return errors.Join(r.undone(c, pods), b.ranOnce(r, c), b.onlyTheirs(pods, o))
+	if err := errors.Join(r.undone(c, pods), b.ranOnce(r, c), b.onlyTheirs(pods, o)); err != nil {
+		return err
+	}
+	return b.all(`rm -f /etc/monopod/manifests/*`).then(func() error { return b.onlyTheirs(nil, o) })
 }
 
 // onlyTheirs waits until the machine has nothing but what is the pods'.
