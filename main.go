@@ -1,3 +1,7 @@
+// The number of processors is not looked at every five seconds: the agent would wake for that.
+//
+//go:debug updatemaxprocs=0
+
 // Command monopod runs Kubernetes static pods on one machine, with nothing
 // behind it: a folder of Pod manifests goes in, sandboxes and containers come
 // out of a CRI runtime.

@@ -19,9 +19,12 @@ func (b *bench) boot(ctx context.Context, bare contender, m *monopod) error {
 	for i := range boots {
 		say("first container %d", i+1)
 		prefix := fmt.Sprintf("f%d-", i)
+		cpu := ownCPU()
 		asked, wait, err := bare.start(ctx, prefix, 1)
+		err = errors.Join(err, wait())
+		b.sheet.add(startCPU, "ms", startCPUGoal, bare.name(), ms(ownCPU()-cpu))
 		floor, err := b.firstAfter(ctx, prefix, asked, err)
-		if err = errors.Join(err, wait()); err != nil {
+		if err != nil {
 			return err
 		}
 		_, wait, err = bare.stop(ctx, prefix, 1)

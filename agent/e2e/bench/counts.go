@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,17 +28,6 @@ func field(file, name string) (float64, error) {
 	return 0, fmt.Errorf("%s has no %s", file, name)
 }
 
-// wakeups returns how often the threads of a process have gone to sleep.
-func wakeups(pid int) (sum float64, err error) {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
-	for _, t := range threads {
-		if n, err := field(t, "voluntary_ctxt_switches"); err == nil { // else the thread has ended
-			sum += n
-		}
-	}
-	return sum, err
-}
-
 // written returns how many bytes a process has caused to be written to disks.
 func written(pid int) (float64, error) {
 	return field(fmt.Sprintf("/proc/%d/io", pid), "write_bytes")
@@ -51,39 +39,68 @@ var errNoStrace = errors.New("strace is not installed")
 // scheduling are the calls of Go's scheduler, whose number depends on how busy the machine is.
 const scheduling = " futex nanosleep epoll_pwait sched_yield tgkill rt_sigreturn getpid madvise restart_syscall "
 
-// syscalls counts the system calls of a process during do: all but scheduling, and those
-// that wait for a disk. Times are meaningless meanwhile.
-func syscalls(ctx context.Context, pid int, do func() error) (all, syncs float64, err error) {
+// traced is what a process did while it was traced.
+type traced struct {
+	calls  float64 // all system calls but scheduling
+	syncs  float64 // those that wait for a disk
+	wakes  float64 // how often it did something after all of its threads had slept for asleep
+	length time.Duration
+}
+
+// asleep is how long no thread makes a system call when a process rests.
+const asleep = 20 * time.Millisecond
+
+// trace counts what a process does during do. Times are meaningless meanwhile.
+func trace(ctx context.Context, pid int, do func() error) (t traced, err error) {
 	path, err := exec.LookPath("strace")
 	if err != nil {
-		return 0, 0, errNoStrace
+		return t, errNoStrace
 	}
 	var out bytes.Buffer
-	s := exec.CommandContext(ctx, path, "-c", "-f", "-U", "name,calls", "-p", strconv.Itoa(pid))
+	s := exec.CommandContext(ctx, path, "-f", "-ttt", "-s", "0", "-p", strconv.Itoa(pid))
 	s.Stderr = &out
 	if err := s.Start(); err != nil {
-		return 0, 0, err
+		return t, err
 	}
 	pause(ctx, time.Second) // until it is attached to all threads
+	began := time.Now()
 	err = do()
 	_ = s.Process.Signal(syscall.SIGINT)
 	_ = s.Wait() // its code is that of the interrupt
-	for line := range strings.Lines(out.String()) {
-		name, calls, _ := strings.Cut(strings.TrimSpace(line), " ")
-		n, nerr := strconv.ParseFloat(strings.TrimSpace(calls), 64)
-		switch {
-		case nerr != nil || name == "total" || strings.Contains(scheduling, " "+name+" "):
-		case name == "fsync" || name == "fdatasync" || name == "syncfs":
-			syncs += n
-			fallthrough
-		default:
-			all += n
-		}
-	}
-	if err == nil && all == 0 {
+	t = readTrace(out.String(), began)
+	if t.length = time.Since(began); err == nil && t.calls == 0 {
 		err = fmt.Errorf("strace counted nothing: %s", out.String())
 	}
-	return all, syncs, err
+	return t, err
+}
+
+// readTrace reads lines such as "[pid 7] 1763840000.000001 close(3) = 0".
+func readTrace(lines string, began time.Time) (t traced) {
+	last := 0.0
+	for line := range strings.Lines(lines) {
+		if after, ok := strings.CutPrefix(line, "[pid"); ok {
+			_, line, _ = strings.Cut(after, "] ")
+		}
+		stamp, what, _ := strings.Cut(line, " ")
+		at, err := strconv.ParseFloat(stamp, 64)
+		if err != nil || at < float64(began.UnixMicro())/1e6 {
+			continue
+		}
+		if at-last >= asleep.Seconds() {
+			t.wakes++
+		}
+		last = at
+		name, _, called := strings.Cut(what, "(")
+		switch {
+		case !called || strings.HasPrefix(what, "<... ") || strings.Contains(scheduling, " "+name+" "):
+		case name == "fsync" || name == "fdatasync" || name == "syncfs":
+			t.syncs++
+			fallthrough
+		default:
+			t.calls++
+		}
+	}
+	return t
 }
 
 // growth is how much more of a count than at the last measurement is a failure: counts

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestOnlyCountsThatGrewFail(t *testing.T) {
@@ -36,5 +37,21 @@ func TestOnlyCountsThatGrewFail(t *testing.T) {
 	}
 	if got, err := measured(9, 9, 9).grown(path + ".missing"); err != nil || got != nil {
 		t.Errorf("no earlier measurement: %q, %v", got, err)
+	}
+}
+
+func TestATraceIsCounted(t *testing.T) {
+	const lines = `strace: Process 7 attached with 2 threads
+1763839999.000000 close(3) = 0
+[pid     8] 1763840000.100000 openat(AT_FDCWD, ""..., O_RDONLY <unfinished ...>
+1763840000.101000 futex(0x1, FUTEX_WAIT_PRIVATE, 0, NULL <unfinished ...>
+[pid     8] 1763840000.102000 <... openat resumed>) = 3
+[pid     8] 1763840000.103000 fsync(3) = 0
+[pid     8] 1763840000.104000 --- SIGURG {si_signo=SIGURG} ---
+[pid     8] 1763840005.000000 write(3, ""..., 5) = 5
+`
+	got := readTrace(lines, time.Unix(1763840000, 0))
+	if want := (traced{calls: 3, syncs: 1, wakes: 2}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

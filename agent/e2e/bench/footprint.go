@@ -25,7 +25,6 @@ func (b *bench) footprint(ctx context.Context, pid, n int) error {
 	}
 	s := b.sheet
 	s.own(fmt.Sprintf("idle CPU, %d pods", n), "% of a core", 0.05, 100*(to.cpu-from.cpu).Seconds()/seconds)
-	s.own(fmt.Sprintf("wake-ups when idle, %d pods", n), "per s", 1, (to.wakeups-from.wakeups)/seconds)
 	s.own(fmt.Sprintf("written when idle, %d pods", n), "kB per min", 10, (to.written-from.written)/1e3/seconds*60)
 	for name, limits := range map[string][3]float64{"RssAnon": {5, 7, 11}, "VmRSS": {17, 20, 26}} {
 		kb, err := field(fmt.Sprintf("/proc/%d/status", pid), name)
@@ -41,7 +40,11 @@ func (b *bench) footprint(ctx context.Context, pid, n int) error {
 		}
 		s.own(fmt.Sprintf("%s, %d pods", name, n), "MB", limit, kb/1024)
 	}
-	return b.counted(ctx, pid, fmt.Sprintf("a minute at rest, %d pods", n), func() error { pause(ctx, time.Minute); return nil })
+	did, err := b.counted(ctx, pid, fmt.Sprintf("a minute at rest, %d pods", n), func() error { pause(ctx, time.Minute); return nil })
+	if err == nil && did.calls > 0 {
+		s.own(fmt.Sprintf("wake-ups when idle, %d pods", n), "per s", 1, did.wakes/did.length.Seconds())
+	}
+	return err
 }
 
 // alone measures an agent without other pods.
@@ -58,30 +61,36 @@ func (b *bench) alone(ctx context.Context, m *monopod) (err error) {
 
 // used is what a process has used since its start.
 type used struct {
-	cpu              time.Duration
-	wakeups, written float64
+	cpu     time.Duration
+	written float64
 }
 
 func (u *used) read(pid int) (err error) {
-	var errs [3]error
+	var errs [2]error
 	u.cpu, errs[0] = cpuTime(pid)
-	u.wakeups, errs[1] = wakeups(pid)
-	u.written, errs[2] = written(pid)
+	u.written, errs[1] = written(pid)
 	return errors.Join(errs[:]...)
 }
 
 // counted notes the system calls and fsyncs of what do does, unless they cannot be
 // counted, which is said.
-func (b *bench) counted(ctx context.Context, pid int, what string, do func() error) error {
-	all, syncs, err := syscalls(ctx, pid, do)
+func (b *bench) counted(ctx context.Context, pid int, what string, do func() error) (traced, error) {
+	t, err := trace(ctx, pid, do)
 	if errors.Is(err, errNoStrace) {
 		say("SKIPPED: system calls of %s are NOT counted: %v", what, err)
-		return nil
+		return t, nil
 	}
-	b.sheet.count("system calls: "+what, "calls", 1500, all)
-	b.sheet.count("fsyncs: "+what, "fsyncs", 6, syncs)
-	return err
+	b.sheet.count("system calls: "+what, "calls", 1500, t.calls)
+	b.sheet.count("fsyncs: "+what, "fsyncs", 6, t.syncs)
+	return t, err
 }
+
+// What a start costs the agent, and a program that makes the same calls and no others. The
+// agent writes a checkpoint, reports and cgroups besides.
+const (
+	startCPU     = "CPU for one pod's start"
+	startCPUGoal = 5 // times bare calls
+)
 
 // work counts what a start and a removal of one pod cost the agent.
 func (b *bench) work(ctx context.Context, m *monopod) error {
@@ -92,12 +101,15 @@ func (b *bench) work(ctx context.Context, m *monopod) error {
 		pause(ctx, 2*time.Second) // its reports are written
 		return err
 	}
-	from, to := used{}, used{}
-	if err := errors.Join(from.read(pid), life("w0-"), to.read(pid)); err != nil {
-		return err
+	for i := range 5 {
+		from, to := used{}, used{}
+		if err := errors.Join(from.read(pid), life(fmt.Sprintf("w%d-", i)), to.read(pid)); err != nil {
+			return err
+		}
+		b.sheet.own(startCPU, "ms", startCPUGoal, ms(to.cpu-from.cpu))
+		b.sheet.own("written for a pod's start", "kB", 100, (to.written-from.written)/1e3)
 	}
-	b.sheet.own("written for a pod's start", "kB", 100, (to.written-from.written)/1e3)
-	if err := b.counted(ctx, pid, "a pod's start", func() error { return life("w1-") }); err != nil {
+	if _, err := b.counted(ctx, pid, "a pod's start", func() error { return life("traced-") }); err != nil {
 		return err
 	}
 	return errors.Join(m.agent.Clear(), m.forgotten(ctx))
