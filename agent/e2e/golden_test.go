@@ -3,12 +3,14 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,12 +25,13 @@ import (
 )
 
 const (
-	goldenDir    = "../../testdata/golden"
-	goldenAtOnce = 16              // more would hold up each other's starts
-	goldenSettle = 8 * time.Second // when the recordings were taken
-	goldenLeast  = 99              // percent of the facts that must be as they should be
-	recordedCPUs = "0-1"           // all that the recorded machine had
-	stopFacts    = "stop["         // begins the facts that are there when a pod goes
+	goldenDir         = "../../testdata/golden"
+	goldenAtOnce      = 16              // more would hold up each other's starts
+	goldenSettle      = 8 * time.Second // when the recordings were taken
+	goldenLeast       = 99              // percent of the facts that must be as they should be
+	recordedCPUs      = "0-1"           // all that the recorded machine had
+	recordedTaskLimit = "3552"          // systemd's DefaultTasksMax there, a share of what its memory allows
+	stopFacts         = "stop["         // begins the facts that are there when a pod goes
 )
 
 // TestGolden gives every manifest of the recordings to monopod on a real runtime
@@ -207,11 +210,17 @@ func goldenFiles() map[string][]string {
 		"memory": {"memory.limit_in_bytes"}, "pids": {"pids.max"}, "cpuset": {"cpuset.cpus"}}
 }
 
+// taskLimit is how many tasks systemd allows each unit of this machine, "" without systemd.
+func taskLimit() string {
+	out, _ := exec.Command("systemctl", "show", "--property=DefaultTasksMax", "--value").Output()
+	return strings.TrimSpace(string(out))
+}
+
 // cgroupFiles reads the files of a pod's cgroups and its containers'.
 func (g *goldenRun) cgroupFiles(uid string) map[string]map[string]string {
 	out := map[string]map[string]string{}
 	b, _ := os.ReadFile(filepath.Join(cgroupMount, "cpuset", "cpuset.cpus"))
-	all := strings.TrimSpace(string(b))
+	recorded := map[string]string{"cpuset.cpus " + strings.TrimSpace(string(b)): recordedCPUs, "pids.max " + taskLimit(): recordedTaskLimit}
 	for controller, files := range goldenFiles() {
 		base := filepath.Join(cgroupMount, controller)
 		_ = filepath.WalkDir(base+g.agent.Cgroups, func(path string, d fs.DirEntry, err error) error {
@@ -227,11 +236,8 @@ func (g *goldenRun) cgroupFiles(uid string) map[string]map[string]string {
 				if out[dir] == nil {
 					out[dir] = map[string]string{}
 				}
-				if text := strings.TrimSpace(string(b)); file == "cpuset.cpus" && text == all {
-					out[dir][file] = recordedCPUs
-				} else {
-					out[dir][file] = text
-				}
+				text := strings.TrimSpace(string(b))
+				out[dir][file] = cmp.Or(recorded[file+" "+text], text)
 			}
 			return nil
 		})
