@@ -79,6 +79,9 @@ func (p *Puller) leave(w *pull) {
 func (p *Puller) run(ctx context.Context, w *pull, ref string, sandbox *rt.PodSandboxConfig) {
 	defer w.cancel()
 	image, err := p.inTurn(ctx, w, ref, sandbox)
+	if err == nil {
+		p.syncs.start(&p.running)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w.ref, w.err, w.took = image, err, time.Since(w.progress.Started)

@@ -3,6 +3,7 @@ package image
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -30,6 +31,9 @@ type Config struct {
 
 	// Pulled is called for each image that was pulled; it may be nil.
 	Pulled func(took time.Duration, bytes uint64)
+
+	Log    *slog.Logger           // default: nothing is logged
+	SyncFS func(dir string) error // has a folder's file system written to its disk; default syncfs(2)
 }
 
 // Puller pulls images: at most one pull per reference at a time for all callers,
@@ -42,7 +46,8 @@ type Puller struct {
 	pulled   func(took time.Duration, bytes uint64)
 	backOffs backOffs
 	slots    chan struct{}
-	running  sync.WaitGroup // the goroutines that pull
+	running  sync.WaitGroup // the goroutines that pull, and syncs'
+	syncs    *syncer
 
 	mu    sync.Mutex
 	pulls map[string]*pull // under way, by reference
@@ -58,7 +63,14 @@ func New(c *cri.Client, cfg Config) *Puller {
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = Parallel
 	}
+	if cfg.SyncFS == nil {
+		cfg.SyncFS = syncFS
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
 	return &Puller{
+		syncs: &syncer{cri: c, sync: cfg.SyncFS, log: cfg.Log},
 		cri: c, keyring: cfg.Keyring, limit: newLimit(cfg.QPS, cfg.Burst), pulled: cfg.Pulled,
 		backOffs: backOffs{first: cfg.BackOffFirst, max: cfg.BackOffMax, all: map[string]map[string]*Error{}},
 		slots:    make(chan struct{}, cfg.Parallel), pulls: map[string]*pull{},

@@ -218,7 +218,7 @@ func Images(c config.Config) image.Limits {
 }
 
 func Pulls(c config.Config, k *image.Keyring, m *metrics.Metrics) image.Config {
-	return image.Config{Parallel: c.ImagePulls, QPS: c.PullQPS, Burst: c.PullBurst, Keyring: k, Pulled: m.Pulled}
+	return image.Config{Parallel: c.ImagePulls, QPS: c.PullQPS, Burst: c.PullBurst, Keyring: k, Pulled: m.Pulled, Log: k.Log}
 }
 
 // Keyring returns the node's credentials for registries.

@@ -57,5 +57,5 @@ func (b *box) runtime(version, driver string) error {
 		"cat >/etc/containerd/config.toml <<'EOF'\n"+fmt.Sprintf(config, rig.Pause, driver == systemd)+"EOF",
 		"cat >/etc/systemd/system/containerd.service.d/trial.conf <<'EOF'\n"+unit+"EOF",
 		"systemctl daemon-reload; systemctl enable containerd; systemctl restart containerd",
-		"ctr -n k8s.io images import /payload/images.tar").err
+		"ctr -n k8s.io images import /payload/images.tar; sync").err
 }
