@@ -42,7 +42,7 @@ for f in *.yaml; do [ ! -e $f ] || echo ${f%.yaml} $(grep -o 'VERSION=[0-9]*' $f
 	if err := errors.Join(r.undone(c, pods), b.ranOnce(r, c), b.onlyTheirs(pods, o)); err != nil {
 		return err
 	}
-	return b.all(`rm -f /etc/monopod/manifests/*`).then(func() error { return b.onlyTheirs(nil, o) })
+	return b.all(`rm -f /etc/monopod/manifests/*`).then(func() error { return b.onlyTheirs(nil, new(outcome)) })
 }
 
 // onlyTheirs waits until the machine has nothing but what is the pods'.
