@@ -71,7 +71,7 @@ func New(c *cri.Client, cfg Config) *Puller {
 	}
 	return &Puller{
 		syncs: &syncer{cri: c, sync: cfg.SyncFS, log: cfg.Log},
-		cri: c, keyring: cfg.Keyring, limit: newLimit(cfg.QPS, cfg.Burst), pulled: cfg.Pulled,
+		cri:   c, keyring: cfg.Keyring, limit: newLimit(cfg.QPS, cfg.Burst), pulled: cfg.Pulled,
 		backOffs: backOffs{first: cfg.BackOffFirst, max: cfg.BackOffMax, all: map[string]map[string]*Error{}},
 		slots:    make(chan struct{}, cfg.Parallel), pulls: map[string]*pull{},
 	}
