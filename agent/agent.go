@@ -210,7 +210,7 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 	a.hosts = a.newHosts(machine, checkpoints)
 	a.workers = &worker.Pool{
 		Cri:     a.cri,
-		Images:  image.New(a.cri, settings.Pulls(a.cfg, keyring, a.metrics)),
+		Images:  image.New(a.cri, settings.Pulls(a.cfg, keyring, a.metrics, once != nil)),
 		Prober:  probe.Prober{Observe: overview.ProbeCounter(a.metrics)},
 		Metrics: a.metrics,
 		Store:   a.store,

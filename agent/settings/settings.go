@@ -217,8 +217,13 @@ func Images(c config.Config) image.Limits {
 	return image.Limits{High: c.ImageGCHigh, Low: c.ImageGCLow, MinAge: c.ImageMinAge, MaxAge: c.ImageMaxAge}
 }
 
-func Pulls(c config.Config, k *image.Keyring, m *metrics.Metrics) image.Config {
-	return image.Config{Parallel: c.ImagePulls, QPS: c.PullQPS, Burst: c.PullBurst, Keyring: k, Pulled: m.Pulled, Log: k.Log}
+// Pulls returns the settings of what pulls images.
+func Pulls(c config.Config, k *image.Keyring, m *metrics.Metrics, once bool) image.Config {
+	pulls := image.Config{Parallel: c.ImagePulls, QPS: c.PullQPS, Burst: c.PullBurst, Keyring: k, Pulled: m.Pulled, Log: k.Log}
+	if once { // it has no next boot, and would wait for the disk at its end
+		pulls.SyncFS = func(string) error { return nil }
+	}
+	return pulls
 }
 
 // Keyring returns the node's credentials for registries.
