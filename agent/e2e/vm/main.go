@@ -82,7 +82,7 @@ func (b *box) trials(ctx context.Context, names string, short bool) error {
 		if !wanted.MatchString(t.name) {
 			continue
 		}
-		if short && t.long {
+		if short && t.when == longRun || names == "" && t.when == ifNamed {
 			left = append(left, t.name)
 			continue
 		}
@@ -117,7 +117,7 @@ func report(results []result, left []string, took time.Duration) error {
 	}
 	fmt.Printf("%-28s %-7s %7.0f\n", "all", "", took.Seconds())
 	if len(left) > 0 {
-		fmt.Printf("\nLEFT OUT, as they take long (make test-vm runs them): %s\n", strings.Join(left, ", "))
+		fmt.Printf("\nLEFT OUT, as they take long (make test-vm runs them; Bench: TRIALS=Bench): %s\n", strings.Join(left, ", "))
 	}
 	if failed > 0 {
 		return fmt.Errorf("%d of %d trials failed", failed, len(results))

@@ -10,40 +10,49 @@ import (
 // trial is one thing that must hold on a machine with systemd.
 type trial struct {
 	name string
-	long bool // left out of the short run
+	when when
 	run  func(b *box) error
 }
+
+// when says in which runs a trial takes part.
+type when int
+
+const (
+	everyRun when = iota
+	longRun       // not in the short run
+	ifNamed       // where TRIALS names it: it measures
+)
 
 // trials run in this order, on one machine as long as they pass. Those that change the
 // runtime are the last.
 var trials = []trial{
-	{"Package", false, isReproducible},
-	{"Unit", false, tellsSystemd},
-	{"UnitWithoutRuntime", true, isReadyWithoutRuntime},
-	{"MountsReachPods", true, mountsReachPods},
-	{"Killed", false, survivesKill},
-	{"Stuck", true, isRestartedWhenStuck},
-	{"Upgraded", false, upgrades},
-	{"RemovedAndPurged", true, isRemovedAndPurged},
-	{"Rebooted", false, comesBackAfterReboot},
-	{"Shutdown", false, stopsBeforeShutdown},
-	{"PowerCut", true, comesBackAfterPowerCut},
-	{"Swap", true, toleratesSwap},
-	{"NoResolvConf", true, waitsForResolvConf},
-	{"ReadOnlyRoot", true, runsOnAReadOnlyRoot},
-	{"HostName", true, keepsItsName},
-	{"Clock", true, outlivesABadClock},
-	{"LittleMachine", true, on(little, fitsALittleMachine)},
-	{"Limits1Cgroupfs", true, limits(containerd1, cgroupfs)},
-	{"Limits1Systemd", true, limits(containerd1, systemd)},
-	{"Limits2Systemd", true, limits(containerd2, systemd)},
-	{"Limits2Cgroupfs", true, limits(containerd2, cgroupfs)},
-	{"Stories1Cgroupfs", true, stories(containerd1, cgroupfs)},
-	{"Stories2Cgroupfs", true, stories(containerd2, cgroupfs)},
-	{"Stories2Systemd", true, stories(containerd2, systemd)},
-	{"GoldenCgroupfs", true, on(recorded, doesAsAKubelet(cgroupfs))},
-	{"GoldenSystemd", true, on(recorded, doesAsAKubelet(systemd))},
-	{"Bench", true, isMeasured},
+	{"Package", everyRun, isReproducible},
+	{"Unit", everyRun, tellsSystemd},
+	{"UnitWithoutRuntime", longRun, isReadyWithoutRuntime},
+	{"MountsReachPods", longRun, mountsReachPods},
+	{"Killed", everyRun, survivesKill},
+	{"Stuck", longRun, isRestartedWhenStuck},
+	{"Upgraded", everyRun, upgrades},
+	{"RemovedAndPurged", longRun, isRemovedAndPurged},
+	{"Rebooted", everyRun, comesBackAfterReboot},
+	{"Shutdown", everyRun, stopsBeforeShutdown},
+	{"PowerCut", longRun, comesBackAfterPowerCut},
+	{"Swap", longRun, toleratesSwap},
+	{"NoResolvConf", longRun, waitsForResolvConf},
+	{"ReadOnlyRoot", longRun, runsOnAReadOnlyRoot},
+	{"HostName", longRun, keepsItsName},
+	{"Clock", longRun, outlivesABadClock},
+	{"LittleMachine", longRun, on(little, fitsALittleMachine)},
+	{"Limits1Cgroupfs", longRun, limits(containerd1, cgroupfs)},
+	{"Limits1Systemd", longRun, limits(containerd1, systemd)},
+	{"Limits2Systemd", longRun, limits(containerd2, systemd)},
+	{"Limits2Cgroupfs", longRun, limits(containerd2, cgroupfs)},
+	{"Stories1Cgroupfs", longRun, stories(containerd1, cgroupfs)},
+	{"Stories2Cgroupfs", longRun, stories(containerd2, cgroupfs)},
+	{"Stories2Systemd", longRun, stories(containerd2, systemd)},
+	{"GoldenCgroupfs", longRun, on(recorded, doesAsAKubelet(cgroupfs))},
+	{"GoldenSystemd", longRun, on(recorded, doesAsAKubelet(systemd))},
+	{"Bench", ifNamed, isMeasured},
 }
 
 // tellsSystemd: the package enables and starts the unit, which is ready once it looked
