@@ -40,10 +40,13 @@ func (c Cache) TakeDown(ctx context.Context, sandbox string, do func(ctx context
 		return err
 	}
 	mended, merr := c.mend(sandbox)
-	if !mended {
-		return errors.Join(err, merr)
+	switch {
+	case mended:
+		return do(ctx, sandbox)
+	case merr != nil:
+		return fmt.Errorf("%w; CNI's note on it: %w", err, merr)
 	}
-	return do(ctx, sandbox)
+	return err
 }
 
 // ids are what runtimes call sandboxes; one of a pattern's own characters would match others.
@@ -81,8 +84,5 @@ func isSound(file string) (bool, error) {
 	}
 	defer func() { _ = f.Close() }()
 	note, err := safefile.ReadAll(f, most)
-	if err != nil {
-		return false, fmt.Errorf("CNI's note: %w", err)
-	}
-	return json.Valid(note), nil
+	return json.Valid(note), err
 }
