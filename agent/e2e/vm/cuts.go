@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"monopod/agent/e2e/writelog"
@@ -41,9 +42,18 @@ func (o *outcome) verdict() string {
 	case o.err != nil:
 		return "FAILED: " + o.err.Error()
 	case o.waited != "":
-		return "ok, once it was not so: " + o.waited
+		return "ok, once it was not so: " + inCell(o.waited)
 	}
 	return "ok"
+}
+
+// inCell cuts a text for a cell of the table: one line, its first 80 characters.
+func inCell(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > 80 {
+		text = strings.ToValidUTF8(text[:77], "") + "..."
+	}
+	return text
 }
 
 // cuts cuts the power at n moments of a recorded life, one after the other, boots what is
