@@ -74,7 +74,8 @@ func (a *Agent) prepareShutdown(power <-chan os.Signal) {
 	q.Periods, q.Changed, a.sync.power, a.node.Down = periods, a.node.Wake, power, q.On
 	if delays {
 		a.inhibitor = &shutdown.Inhibitor{Needs: shutdown.Total(periods), Orders: q.Orders, Done: q.Done,
-			Connect: shutdown.SystemBus, DropIn: shutdown.DropIn, Log: a.log, Event: a.recordTrouble}
+			Connect: shutdown.SystemBus, DropIn: shutdown.DropIn, Log: a.log, Event: a.recordTrouble,
+			Record: &shutdown.Record{Path: a.root.Path(shutdown.TimesFile), Shown: a.metrics.Shutdown}}
 	}
 }
 

@@ -90,6 +90,12 @@ func counters(r *prometheus.Registry, name, help string, labels ...string) *prom
 	return c
 }
 
+func gauge(r *prometheus.Registry, name, help string) prometheus.Gauge {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	r.MustRegister(g)
+	return g
+}
+
 func gauges(r *prometheus.Registry, name, help string, labels ...string) *prometheus.GaugeVec {
 	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	r.MustRegister(g)

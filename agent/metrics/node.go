@@ -13,6 +13,8 @@ type nodeMetrics struct {
 	collected      *prometheus.CounterVec
 	cgroupSeconds  *prometheus.HistogramVec
 	storageSeconds *prometheus.HistogramVec
+
+	shutdownStart, shutdownEnd prometheus.Gauge
 }
 
 func newNodeMetrics(r *prometheus.Registry) nodeMetrics {
@@ -21,6 +23,9 @@ func newNodeMetrics(r *prometheus.Registry) nodeMetrics {
 		collected:      counters(r, "kubelet_image_garbage_collected_total", "Images that were removed because of their age or for space.", "reason"),
 		cgroupSeconds:  histograms(r, usual, "kubelet_cgroup_manager_duration_seconds", "How long it took to make, write or remove cgroups.", "operation_type"),
 		storageSeconds: histograms(r, mounting, "storage_operation_duration_seconds", "How long it took to make a volume, by its kind.", "volume_plugin", "operation_name", "status", "migrated"),
+
+		shutdownStart: gauge(r, "kubelet_graceful_shutdown_start_time_seconds", "When the last shutdown that pods stopped for began, in seconds since 1970; 0: never."),
+		shutdownEnd:   gauge(r, "kubelet_graceful_shutdown_end_time_seconds", "When all pods had stopped for it; 0: not yet."),
 	}
 }
 
@@ -54,6 +59,16 @@ func (m *Metrics) Pulled(took time.Duration, bytes uint64) {
 // Collected records an image that was removed for its age or for space.
 func (m *Metrics) Collected(reason string) {
 	m.node.collected.WithLabelValues(reason).Inc()
+}
+
+// Shutdown records when the last shutdown of the machine began, and when its pods had
+// stopped; zero: never, or not yet.
+func (m *Metrics) Shutdown(start, end time.Time) {
+	for g, t := range map[prometheus.Gauge]time.Time{m.node.shutdownStart: start, m.node.shutdownEnd: end} {
+		if g.Set(0); !t.IsZero() {
+			g.Set(float64(t.UnixMilli()) / 1000)
+		}
+	}
 }
 
 // Operations on cgroups.

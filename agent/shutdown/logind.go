@@ -43,10 +43,12 @@ type Inhibitor struct {
 	DropIn  string
 	Log     *slog.Logger
 	Event   func(reason, message string) // about trouble of the node
+	Record  *Record
 
-	lock *os.File // nil: it is not held
-	down bool     // as the sync loop was told last
-	said saidonce.Error
+	began time.Time // of the shutdown that is on
+	lock  *os.File  // nil: it is not held
+	down  bool      // as the sync loop was told last
+	said  saidonce.Error
 }
 
 // SystemBus connects to the machine's bus.
@@ -58,6 +60,7 @@ func SystemBus(ctx context.Context) (*dbus.Conn, error) {
 // logind is gone; the lock that it holds outlives both.
 func (i *Inhibitor) Run(ctx context.Context) {
 	defer i.release()
+	i.noted(i.Record.load())
 	wait := retryFirst
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -119,6 +122,7 @@ func (i *Inhibitor) session(ctx context.Context) error {
 			}
 		case <-i.Done:
 			if i.down { // else that shutdown was cancelled meanwhile
+				i.noted(i.Record.save(Times{Start: i.began, End: time.Now()}))
 				i.Log.Info("pods have stopped; the shutdown goes on")
 				i.release()
 			}
@@ -154,9 +158,18 @@ func (i *Inhibitor) follow(ctx context.Context, l login, down bool) error {
 		return context.Cause(ctx)
 	}
 	if down {
+		i.began = time.Now()
+		i.noted(i.Record.save(Times{Start: i.began}))
 		return nil
 	}
 	return i.take(ctx, l)
+}
+
+// noted says why the times of a shutdown are not kept.
+func (i *Inhibitor) noted(err error) {
+	if err != nil {
+		i.Log.Warn("the times of the shutdown are not kept", "err", err)
+	}
 }
 
 // take takes the lock, and releases the one before.

@@ -154,6 +154,7 @@ type inhibits struct {
 	done   chan struct{}
 	mu     sync.Mutex
 	events []string
+	times  []Times // as shown
 }
 
 func inhibit(b *bus, needs time.Duration) *inhibits {
@@ -164,6 +165,11 @@ func inhibit(b *bus, needs time.Duration) *inhibits {
 			defer i.mu.Unlock()
 			i.events = append(i.events, reason+": "+message)
 		}}
+	i.Record = &Record{Path: filepath.Join(b.TempDir(), TimesFile), Shown: func(start, end time.Time) {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.times = append(i.times, Times{start, end})
+	}}
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { i.Run(ctx) })
@@ -220,6 +226,39 @@ func TestTheMachineWaitsUntilPodsHaveStopped(t *testing.T) {
 	}
 	if _, err := os.Stat(i.DropIn); !os.IsNotExist(err) {
 		t.Errorf("logind, which waits for long enough, is told to wait: %v", err)
+	}
+}
+
+// The times are on the disk before the machine goes on, and known to the next agent.
+func TestTheTimesOfAShutdownAreKept(t *testing.T) {
+	b := startBus(t)
+	l := startLogind(b, time.Minute)
+	i := inhibit(b, 20*time.Second)
+	until(t, "lock", func() bool { return l.held() == 1 })
+	began := time.Now()
+	l.prepare(true)
+	i.ordered(t, true)
+	i.done <- struct{}{}
+	until(t, "release", func() bool { return l.held() == 0 })
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.times) != 3 || i.times[0] != (Times{}) || i.times[1].Start.Before(began) || !i.times[1].End.IsZero() {
+		t.Fatalf("shown are %v, want none, a start and an end", i.times)
+	}
+	last := i.times[2]
+	if !last.Start.Equal(i.times[1].Start) || last.End.Before(last.Start) {
+		t.Errorf("the shutdown ended as %v", last)
+	}
+	var next Times
+	r := &Record{Path: i.Record.Path, Shown: func(start, end time.Time) { next = Times{start, end} }}
+	if err := r.load(); err != nil || !next.Start.Equal(last.Start) || !next.End.Equal(last.End) {
+		t.Errorf("the next agent knows %v, %v; want %v", next, err, last)
+	}
+	if err := os.WriteFile(r.Path, make([]byte, 20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.load(); err == nil || r.load() != nil {
+		t.Errorf("a damaged file is put aside, with an error (%v)", err)
 	}
 }
 

@@ -40,6 +40,7 @@ grep -n . /var/tmp/stops | sort -t: -k2 >/var/tmp/numbered
 at() { grep ":$1\$" /var/tmp/numbered | cut -d: -f1; }
 [ $(wc -l </var/tmp/stops) = 4 ]; [ $(at web) -lt $(at db) ]; [ $(at db) -lt $(at proxy) ]; [ $(at job) -lt $(at proxy) ]`,
 		`monopod events | grep -q 'Shutdown manager detected shutdown event'`,
+		`grep -q '"endTime":"2' /var/lib/monopod/graceful_node_shutdown_state`,
 	).then(func() error { return b.whole(4, 0) })
 }
 

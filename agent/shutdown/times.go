@@ -1,0 +1,55 @@
+package shutdown
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"time"
+
+	"monopod/agent/statefile"
+	"monopod/agent/status"
+)
+
+// TimesFile is where the times of the last shutdown are, in the root dir (kubelet: the same
+// name and fields).
+const TimesFile = "graceful_node_shutdown_state"
+
+// Times are when the last shutdown that logind announced began, and when its pods had
+// stopped; zero: never, or not yet.
+type Times struct {
+	Start time.Time `json:"startTime"`
+	End   time.Time `json:"endTime"`
+}
+
+// Record keeps the times of the last shutdown beyond it. One goroutine uses it; nil keeps
+// nothing.
+type Record struct {
+	Path  string
+	Shown func(start, end time.Time) // to the metrics; zero as in Times
+}
+
+// load shows the times of an earlier run. A damaged file is put aside.
+func (r *Record) load() error {
+	if r == nil {
+		return nil
+	}
+	var t Times
+	if err := statefile.ReadOrAside(r.Path, statefile.JSON(&t)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	r.Shown(t.Start, t.End)
+	return nil
+}
+
+// save keeps the times: the machine goes down soon.
+func (r *Record) save(t Times) error {
+	if r == nil {
+		return nil
+	}
+	r.Shown(t.Start, t.End)
+	b, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	return status.WriteFile(r.Path, append(b, '\n'), 0o600)
+}
