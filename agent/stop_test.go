@@ -2,6 +2,8 @@ package agent
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -218,4 +220,30 @@ func TestAHangingPreStopDoesNotKeepTheAgent(t *testing.T) {
 		}
 		r.start()
 	})
+}
+
+// What a power cut leaves of CNI's note on a sandbox keeps neither its stop nor its removal.
+func TestHalfANoteOfCNIKeepsNoPod(t *testing.T) {
+	for _, call := range []string{"StopPodSandbox", "RemovePodSandbox"} {
+		t.Run(call, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.want(manifest("web", "img:1", "terminationGracePeriodSeconds: 1"))
+				r.expect("default/web-n/c")
+				note := filepath.Join(r.dir, "cni", "pods-"+r.Sandboxes()[0].ID+"-eth0")
+				noErr(t, os.MkdirAll(filepath.Dir(note), 0o700))
+				noErr(t, os.WriteFile(note, []byte(`{"kind":"cni`), 0o600))
+				r.Fault(critest.On(call).Times(1).Fail(codes.Unknown, "failed to destroy network: unexpected end of JSON input"))
+				r.remove()
+				if left := len(r.Sandboxes()); left > 0 {
+					t.Errorf("%d sandboxes are left", left)
+				}
+				if _, err := os.Stat(note); !os.IsNotExist(err) {
+					t.Errorf("the note: %v", err)
+				}
+				if n := r.Count(call); n != 2 {
+					t.Errorf("%d calls of %s, want 2", n, call)
+				}
+			})
+		})
+	}
 }

@@ -21,6 +21,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/cnicache"
 	"monopod/agent/config"
 	"monopod/agent/events"
 	"monopod/agent/gc"
@@ -208,6 +209,7 @@ func (r *rig) start() {
 		On: func() bool { return r.settings.Load().PodHosts }, Former: checkpoints, Fault: r.metrics.Panic, Log: log})
 	ws := &worker.Pool{Metrics: r.metrics, Prober: probe.Prober{Dial: r.dial, Observe: overview.ProbeCounter(r.metrics)}, Cri: client,
 		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Disk: &instance.Disk{Root: root, Machine: m, Hosts: r.hosts, Cgroups: r.cgroups, PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator},
+		CNI:   cnicache.Cache{Dir: filepath.Join(r.dir, "cni"), Log: log},
 		Watch: r.watch, Log: log, Sandboxes: slots.New(8), Containers: slots.New(8), Ends: slots.New(2),
 		Suffix: settings.NameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans,
 		StopsFirst: func(p *v1.Pod) bool { return update.StopsFirst(p, r.settings.Load().UpdateStrategy) }}
