@@ -199,7 +199,7 @@ func byName(sandboxes []*rt.PodSandbox, containers []*rt.Container) map[manifest
 		p.Sandboxes = append(p.Sandboxes, s)
 	}
 	for _, c := range containers {
-		if !fileName.MatchString(c.Metadata.GetName()) {
+		if !isFileName(c.Metadata.GetName()) {
 			continue // no pod of the agent has such a name, which must not lead to other files
 		}
 		p := of(c.Labels)

@@ -56,7 +56,7 @@ func (w *Watch) recordLogs(pods map[manifests.Key]*Listed) {
 	for key, p := range pods {
 		for _, c := range p.Containers {
 			name := c.Metadata.GetName()
-			if c.State != rt.ContainerState_CONTAINER_RUNNING || !fileName.MatchString(name) {
+			if c.State != rt.ContainerState_CONTAINER_RUNNING || !isFileName(name) {
 				continue
 			}
 			dir := podspec.LogDir(w.PodLogs, key, c.Labels[podspec.LabelPodUID])

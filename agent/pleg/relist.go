@@ -2,7 +2,7 @@ package pleg
 
 import (
 	"hash/maphash"
-	"regexp"
+	"strings"
 
 	"monopod/agent/podspec"
 	"monopod/manifests"
@@ -50,11 +50,16 @@ func fingerprints(pods map[manifests.Key]*Listed) map[manifests.Key]uint64 {
 // wellFormed reports whether the pod's labels may name files. The agent's always
 // may; other clients of the runtime can set any.
 func wellFormed(labels map[string]string) bool {
-	return fileName.MatchString(labels[podspec.LabelPodNamespace]) && fileName.MatchString(labels[podspec.LabelPodName]) && poduid.Valid(labels[podspec.LabelPodUID])
+	return isFileName(labels[podspec.LabelPodNamespace]) && isFileName(labels[podspec.LabelPodName]) && poduid.Valid(labels[podspec.LabelPodUID])
 }
 
-// fileName matches names of pods and containers, but not "." and "..".
-var fileName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
+const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// isFileName reports whether a name may be that of a pod or container: letters and digits,
+// with "." and "-" between them. Each listing asks it of all that is listed.
+func isFileName(name string) bool {
+	return name != "" && strings.Trim(name, ".-") == name && strings.Trim(name, alphanumeric+".-") == ""
+}
 
 // KeyOf returns the pod name in the labels.
 func KeyOf(labels map[string]string) manifests.Key {

@@ -40,3 +40,15 @@ func TestTheOrderOfAListingDoesNotMatter(t *testing.T) {
 		t.Error("it does")
 	}
 }
+
+func TestWhatMayNameAFile(t *testing.T) {
+	for name, want := range map[string]bool{
+		"web": true, "web-1.a": true, "A": true, "0": true, "a--b": true, "a..b": true,
+		"": false, ".": false, "..": false, "-a": false, "a-": false, ".a": false, "a.": false,
+		"a/b": false, "../a": false, "a_b": false, "a b": false, "a\n": false, "a\x00": false, "\u00e9": false,
+	} {
+		if got := isFileName(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
