@@ -41,7 +41,7 @@ func TestValidateKnowsObjects(t *testing.T) {
 		{"all there", writeFiles(t, "a.yaml", podOfObjects, "b.yaml", aConfigMap),
 			[]string{"ok   DIR/a.yaml   default/job-n (1 container)", "ok   DIR/b.yaml   ConfigMap default/m", "2 files, 1 pod, no problems\n"}, 0},
 		{"one missing", writeFiles(t, "a.yaml", podOfObjects),
-			[]string{`DIR/a.yaml:4:1: warning: spec: configmap "m" not found among these files: the pod waits until there is one`, "no problems, 1 warning"}, 0},
+			[]string{`DIR/a.yaml:6:74: warning: spec.containers[0].envFrom[0].configMapRef.name: configmap "m" not found among these files: the pod waits until there is one`, "no problems, 1 warning"}, 0},
 		{"one twice", writeFiles(t, "a.yaml", aConfigMap, "b.yaml", aConfigMap), []string{"DIR/b.yaml:1:1: ConfigMap default/m is in DIR/a.yaml already: one of the two must go"}, command.ExitUsage},
 	}
 	for _, row := range rows {
@@ -64,7 +64,7 @@ func TestValidateKnowsObjects(t *testing.T) {
 func TestOnceRefusesPodsWithoutTheirObjects(t *testing.T) {
 	dir := writeFiles(t, "a.yaml", podOfObjects)
 	text, code := said(t, t.Context(), nil, "once", dir)
-	if want := `a.yaml:4:1: spec: configmap "m" not found: add it to the files of the run, which are read once`; !strings.Contains(text, want) || code != command.ExitUsage {
+	if want := `a.yaml:6:74: spec.containers[0].envFrom[0].configMapRef.name: configmap "m" not found: add it to the files of the run, which are read once`; !strings.Contains(text, want) || code != command.ExitUsage {
 		t.Errorf("code %d, said %s", code, text)
 	}
 }

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -147,5 +148,50 @@ func TestEnvChangesWithWhatIsUsed(t *testing.T) {
 	pods[0].Annotations = nil
 	if got := NewSet(all).Env(pods[0]); got != nil {
 		t.Errorf("without the annotation it is %v", got)
+	}
+}
+
+// Each thing that is missing is told once, where the pod refers to it first.
+func TestLacksAreToldByField(t *testing.T) {
+	const doc = `apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: ns}
+spec:
+  volumes:
+  - {name: a, configMap: {name: none}}
+  - {name: b, secret: {secretName: s, items: [{key: k, path: f}, {key: other, path: g}]}}
+  - name: c
+    projected: {sources: [{secret: {name: s}}, {configMap: {name: third}}]}
+  - {name: unused, configMap: {name: nobody-mounts-it}}
+  initContainers:
+  - name: i
+    image: img:1
+    volumeMounts: [{name: a, mountPath: /a}, {name: b, mountPath: /b}, {name: c, mountPath: /c}]
+    envFrom: [{configMapRef: {name: none}}, {secretRef: {name: init}}]
+  containers:
+  - {name: x, image: "img:1"}
+  - name: z
+    image: img:1
+    env:
+    - {name: A, value: plain}
+    - {name: B, valueFrom: {secretKeyRef: {name: s, key: third}}}
+    - {name: C, valueFrom: {configMapKeyRef: {name: fourth, key: k, optional: true}}}
+    - {name: D, valueFrom: {configMapKeyRef: {name: fourth, key: k}}}
+`
+	pods, all := read(t, doc, "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: ns}\nstringData: {k: v}\n")
+	set, p := NewSet(all), pods[0]
+	want := []Lack{
+		{"spec.volumes[0].configMap.name", `configmap "none" not found`},
+		{"spec.volumes[1].secret.items[1].key", `couldn't find key other in Secret ns/s`},
+		{"spec.volumes[2].projected.sources[1].configMap.name", `configmap "third" not found`},
+		{"spec.initContainers[0].envFrom[1].secretRef.name", `secret "init" not found`},
+		{"spec.containers[1].env[1].valueFrom.secretKeyRef.key", `couldn't find key third in Secret ns/s`},
+		{"spec.containers[1].env[3].valueFrom.configMapKeyRef.name", `configmap "fourth" not found`},
+	}
+	if got := set.Lacks(p); !slices.Equal(got, want) {
+		t.Errorf("lacks\n%q\nwant\n%q", got, want)
+	}
+	if got := set.Missing(p); got != want[0].Text {
+		t.Errorf("first is %q", got)
 	}
 }

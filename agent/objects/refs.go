@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -19,24 +20,49 @@ type ref struct {
 	keys     []string // that the object must have
 	optional bool
 	file     bool // it is for a volume, which shows binaryData, too
+	at       place
 }
 
-// missing says what of the reference is not there, in the kubelet's words.
-func (r ref) missing(s *Set) string {
-	kind := strings.ToLower(r.Kind)
+// place is where a pod's spec refers to an object: the fields of a list, such as
+// containers[0].envFrom[1].configMapRef. It is put together only when it is told.
+type place struct {
+	list  string
+	index int
+	sub   string // a list in it; "": the field is right there
+	item  int
+	field string
+	name  string // the field of it that names the object
+	keys  string // the field that names a key, with %d if there are several
+}
+
+// path is the field that names the object, or the key of that index from 0 on.
+func (p place) path(key int) string {
+	name := p.name
+	if key >= 0 {
+		name = strings.Replace(p.keys, "%d", strconv.Itoa(key), 1)
+	}
+	if p.sub == "" {
+		return fmt.Sprintf("spec.%s[%d].%s.%s", p.list, p.index, p.field, name)
+	}
+	return fmt.Sprintf("spec.%s[%d].%s[%d].%s.%s", p.list, p.index, p.sub, p.item, p.field, name)
+}
+
+// missing says what of the reference is not there, in the kubelet's words: a key by its
+// index, or the object, -1.
+func (r ref) missing(s *Set) (text string, key int) {
 	has, there := s.keys(r.ObjectKey, r.file)
 	switch {
 	case r.optional:
-		return ""
+		return "", -1
 	case !there:
-		return fmt.Sprintf("%s %q not found", kind, r.Name)
+		return fmt.Sprintf("%s %q not found", strings.ToLower(r.Kind), r.Name), -1
 	}
-	for _, key := range r.keys {
+	for k, key := range r.keys {
 		if !has(key) {
-			return fmt.Sprintf("couldn't find key %s in %s %s/%s", key, r.Kind, r.Namespace, r.Name)
+			return fmt.Sprintf("couldn't find key %s in %s %s/%s", key, r.Kind, r.Namespace, r.Name), k
 		}
 	}
-	return ""
+	return "", -1
 }
 
 // keys returns which keys volumes or variables find in an object.
@@ -61,11 +87,28 @@ func (s *Set) keys(key manifests.ObjectKey, file bool) (has func(string) bool, t
 // secrets are optional.
 func (s *Set) Missing(pod *v1.Pod) string {
 	for r := range refs(pod) {
-		if text := r.missing(s); text != "" {
+		if text, _ := r.missing(s); text != "" {
 			return text
 		}
 	}
 	return ""
+}
+
+// Lack is something that a pod refers to and that is not there.
+type Lack struct {
+	Field string // that refers to it, such as spec.containers[0].envFrom[1].configMapRef.name
+	Text  string // as of Missing
+}
+
+// Lacks returns all that Missing tells the first of, each once.
+func (s *Set) Lacks(pod *v1.Pod) (all []Lack) {
+	for r := range refs(pod) {
+		text, key := r.missing(s)
+		if text != "" && !slices.ContainsFunc(all, func(l Lack) bool { return l.Text == text }) {
+			all = append(all, Lack{Field: r.at.path(key), Text: text})
+		}
+	}
+	return all
 }
 
 // Concern reports whether the pod refers to one of the objects.
@@ -99,14 +142,18 @@ func refs(pod *v1.Pod) iter.Seq[ref] {
 				return slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == v.Name })
 			})
 			for _, r := range volumeRefs(pod.Namespace, v) {
-				if mounted && !yield(r) {
+				if r.at.list, r.at.index = "volumes", k; mounted && !yield(r) {
 					return
 				}
 			}
 		}
 		for k := range containers {
+			list, index := "initContainers", k
+			if first := len(pod.Spec.InitContainers); k >= first {
+				list, index = "containers", k-first
+			}
 			for _, r := range envRefs(pod.Namespace, &containers[k]) {
-				if !yield(r) {
+				if r.at.list, r.at.index = list, index; !yield(r) {
 					return
 				}
 			}
@@ -121,28 +168,31 @@ func refs(pod *v1.Pod) iter.Seq[ref] {
 
 // volumeRefs returns what a volume shows.
 func volumeRefs(namespace string, v *v1.Volume) (all []ref) {
-	add := func(kind, name string, items []v1.KeyToPath, optional *bool) {
-		r := ref{ObjectKey: manifests.ObjectKey{Kind: kind, Namespace: namespace, Name: name}, optional: isTrue(optional), file: true}
+	add := func(at place, kind, name string, items []v1.KeyToPath, optional *bool) {
+		if at.keys = "items[%d].key"; at.name == "" {
+			at.name = "name"
+		}
+		r := ref{ObjectKey: manifests.ObjectKey{Kind: kind, Namespace: namespace, Name: name}, optional: isTrue(optional), file: true, at: at}
 		for _, i := range items {
 			r.keys = append(r.keys, i.Key)
 		}
 		all = append(all, r)
 	}
 	if c := v.ConfigMap; c != nil {
-		add(documents.ConfigMap, c.Name, c.Items, c.Optional)
+		add(place{field: "configMap"}, documents.ConfigMap, c.Name, c.Items, c.Optional)
 	}
 	if c := v.Secret; c != nil {
-		add(documents.Secret, c.SecretName, c.Items, c.Optional)
+		add(place{field: "secret", name: "secretName"}, documents.Secret, c.SecretName, c.Items, c.Optional)
 	}
 	if v.Projected == nil {
 		return all
 	}
-	for _, from := range v.Projected.Sources {
+	for k, from := range v.Projected.Sources {
 		if c := from.ConfigMap; c != nil {
-			add(documents.ConfigMap, c.Name, c.Items, c.Optional)
+			add(place{sub: "projected.sources", item: k, field: "configMap"}, documents.ConfigMap, c.Name, c.Items, c.Optional)
 		}
 		if c := from.Secret; c != nil {
-			add(documents.Secret, c.Name, c.Items, c.Optional)
+			add(place{sub: "projected.sources", item: k, field: "secret"}, documents.Secret, c.Name, c.Items, c.Optional)
 		}
 	}
 	return all
@@ -150,27 +200,28 @@ func volumeRefs(namespace string, v *v1.Volume) (all []ref) {
 
 // envRefs returns what a container's variables are made of.
 func envRefs(namespace string, c *v1.Container) (all []ref) {
-	add := func(kind, name string, optional *bool, keys ...string) {
+	add := func(sub string, item int, field, kind, name string, optional *bool, keys ...string) {
 		key := manifests.ObjectKey{Kind: kind, Namespace: namespace, Name: name}
-		all = append(all, ref{ObjectKey: key, keys: keys, optional: isTrue(optional)})
+		all = append(all, ref{ObjectKey: key, keys: keys, optional: isTrue(optional),
+			at: place{sub: sub, item: item, field: field, name: "name", keys: "key"}})
 	}
-	for _, e := range c.EnvFrom {
+	for k, e := range c.EnvFrom {
 		if r := e.ConfigMapRef; r != nil {
-			add(documents.ConfigMap, r.Name, r.Optional)
+			add("envFrom", k, "configMapRef", documents.ConfigMap, r.Name, r.Optional)
 		}
 		if r := e.SecretRef; r != nil {
-			add(documents.Secret, r.Name, r.Optional)
+			add("envFrom", k, "secretRef", documents.Secret, r.Name, r.Optional)
 		}
 	}
-	for _, e := range c.Env {
+	for k, e := range c.Env {
 		if e.Value != "" || e.ValueFrom == nil {
 			continue
 		}
 		if r := e.ValueFrom.ConfigMapKeyRef; r != nil {
-			add(documents.ConfigMap, r.Name, r.Optional, r.Key)
+			add("env", k, "valueFrom.configMapKeyRef", documents.ConfigMap, r.Name, r.Optional, r.Key)
 		}
 		if r := e.ValueFrom.SecretKeyRef; r != nil {
-			add(documents.Secret, r.Name, r.Optional, r.Key)
+			add("env", k, "valueFrom.secretKeyRef", documents.Secret, r.Name, r.Optional, r.Key)
 		}
 	}
 	return all

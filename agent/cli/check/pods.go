@@ -44,13 +44,13 @@ func (v *Result) CheckUIDs() {
 	}
 }
 
-// CheckObjects reports the pods that refer to a ConfigMap, Secret or key which is not
-// there; more is what follows from it.
+// CheckObjects reports where pods refer to a ConfigMap, Secret or key which is not there;
+// more is what follows from it.
 func (v *Result) CheckObjects(more string, warning bool) {
 	all := objects.NewSet(v.Objects)
 	for _, p := range v.Pods {
-		if missing := all.Missing(p.Pod); missing != "" {
-			v.report(p, "spec", missing+more, warning)
+		for _, l := range all.Lacks(p.Pod) {
+			v.report(p, l.Field, l.Text+more, warning)
 		}
 	}
 }
