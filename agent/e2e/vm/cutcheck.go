@@ -160,7 +160,7 @@ is() { [ "$2" = "$3" ] || bad="$bad; $1: $2, want $3"; }
 is addresses "$(ls /run/cni/networks/pods | grep -c '^10[.]')" $running
 is 'network namespaces' "$(ls /run/netns | wc -l)" $running
 is interfaces "$(ls /sys/class/net | grep -c ^veth)" $running
-is shims "$(pgrep -c containerd-shim)" $running
+is 'shims that serve nothing' "$(comm -13 <(sort <<<"$live") <(pgrep -a containerd-shim | sed 's/.* -id \([0-9a-f]*\).*/\1/' | sort) | wc -l)" 0
 is cgroups "$(find /sys/fs/cgroup/kubepods* -type d -regex '.*/pod[0-9a-f]+' | wc -l)" $running
 mounted=$(grep -c ' /run/containerd/io.containerd.runtime.v2.task/.*/rootfs ' /proc/self/mountinfo) || true
 is 'root file systems' $mounted $(wc -w <<<"$live")
