@@ -19,9 +19,10 @@ func diffCommand() *cli.Command {
 	return &cli.Command{
 		Name: "diff", ArgsUsage: "FILE|DIR|- ...", Usage: "say what manifests would change of the pods that run",
 		Description: `
-Each pod is new, unchanged or replaced, with the fields that differ. Values of
-variables and what may be secret are not told. Of a folder that is the agent's
-own, or with --prune in place of it, it also says which pods would be removed.
+Each pod is new, unchanged or replaced, with the fields that differ, and with what
+that waits for: a hold or the update window. Values of variables and what may be
+secret are not told. Of a folder that is the agent's own, or with --prune in place
+of it, it also says which pods would be removed.
 
 The settings are the agent's unless --config gives others. Where the agent does
 not run, this is said on standard error, and what it reported last counts.
@@ -89,5 +90,6 @@ func diffOf(c *cli.Context, o *Options) (diff.Report, error) {
 		return none, fmt.Errorf("nothing was compared: a manifest is refused")
 	}
 	whole := c.Bool("prune") || slices.ContainsFunc(folders, func(dir string) bool { return diff.Same(dir, k.Manifests.Dir) })
-	return diff.Of(k, v.Pods, v.From, whole, plans.Plans(cfg).UpdatePolicy), nil
+	return diff.Of(k, v.Pods, v.From, whole, plans.Plans(cfg).UpdatePolicy,
+		diff.Gate(c.Context, k, o.Socket, cfg, o.Now)), nil
 }

@@ -7,6 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/cli/clitest"
 	"monopod/agent/cli/command"
@@ -123,6 +127,53 @@ func TestDiffSaysWhatBecomesOfPods(t *testing.T) {
 	}
 	if text := r.run(link); !strings.Contains(text, "removed     default/old-edge7") {
 		t.Errorf("by a link it says\n%s", text)
+	}
+}
+
+func TestDiffSaysWhatAChangeWaitsFor(t *testing.T) {
+	day := time.Now().AddDate(0, 0, 3).Weekday().String()[:3]
+	r := newDiffRig(t, manifests.Options{NodeName: "edge7", NameSuffix: true}, func(c *config.Config) {
+		c.NodeName, c.UpdateWindow = "edge7", day+" 02:00-03:00"
+	})
+	window := "outside of the update window, which opens " + day
+	held, ok := r.store.Pod("default/web-edge7")
+	if !ok {
+		t.Fatal("no pod")
+	}
+	held = held.DeepCopy()
+	held.Annotations[status.AnnHeld] = "held: audit"
+	r.store.SetPod("default/web-edge7", held)
+	r.write(r.other, "web.yaml", strings.Replace(diffWeb, "web:1", "web:2", 1))
+	r.write(r.other, "new.yaml", strings.Replace(diffOld, "name: old", "name: new", 1))
+	waits := func() map[string]string {
+		t.Helper()
+		var got struct {
+			Pods []struct{ Pod, Action, Waits string }
+		}
+		text := r.run("--prune", "-o", "json", r.other)
+		if err := json.Unmarshal([]byte(text[strings.Index(text, "{"):strings.LastIndex(text, "}")+1]), &got); err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		all := map[string]string{}
+		for _, p := range got.Pods {
+			all[p.Action+" "+p.Pod] = p.Waits
+		}
+		return all
+	}
+	check := func(pod, want string) {
+		t.Helper()
+		if got, ok := waits()[pod]; !ok || !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s waits for %q, want %q", pod, got, want)
+		}
+	}
+	check("restarted default/web-edge7", "held: audit; "+window)
+	check("removed default/old-edge7", window)
+	check("new default/new-edge7", "")
+	r.store.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "edge7", Annotations: map[string]string{status.AnnHeld: "held: a visit"}}})
+	check("new default/new-edge7", "the node is held: a visit")
+	check("removed default/old-edge7", "the node is held: a visit; "+window)
+	if text := r.run(r.other); !strings.Contains(text, "default/web-edge7 (OTHER/web.yaml)\n    waits: held: audit; the node is held: a visit; "+window) {
+		t.Errorf("it says\n%s", text)
 	}
 }
 

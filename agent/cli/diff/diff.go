@@ -28,6 +28,7 @@ type Pod struct {
 	File       string          `json:"file,omitempty"` // that gives it, as the person gave it
 	Action     Action          `json:"action"`
 	Difference *update.Verdict `json:"difference,omitempty"` // of a pod that runs and would change
+	Waits      string          `json:"waits,omitempty"`      // for what of the owner's: holds, the update window
 }
 
 // Action is what the agent would do about a pod.
@@ -46,8 +47,8 @@ var planned = map[update.Kind]Action{
 
 // Of compares desired pods with those that an agent has. from are their files, by
 // namespace/name. whole says that they are all that the agent's folder would give; policy
-// is the agent's of updates.
-func Of(k *client.Known, desired []*manifests.Pod, from map[string]string, whole bool, policy string) Report {
+// is the agent's of updates, and gate what keeps it from changing any pod now.
+func Of(k *client.Known, desired []*manifests.Pod, from map[string]string, whole bool, policy string, gate update.Gate) Report {
 	has := map[string]*v1.Pod{}
 	for i := range k.Pods {
 		if p := &k.Pods[i]; p.DeletionTimestamp == nil { // one that leaves would come back as another
@@ -57,12 +58,14 @@ func Of(k *client.Known, desired []*manifests.Pod, from map[string]string, whole
 	r := Report{Pods: []Pod{}}
 	for _, p := range desired {
 		name := p.Key().String()
-		r.Pods = append(r.Pods, compare(has[name], p, from[name], policy))
+		next := compare(has[name], p, from[name], policy)
+		next.Waits = waits(has[name], next.Action, gate)
+		r.Pods = append(r.Pods, next)
 		delete(has, name)
 	}
 	for name, p := range has {
 		if whole && p.Annotations["kubernetes.io/config.source"] != "http" {
-			r.Pods = append(r.Pods, Pod{Name: name, Action: Removed})
+			r.Pods = append(r.Pods, Pod{Name: name, Action: Removed, Waits: waits(p, Removed, gate)})
 		}
 	}
 	slices.SortFunc(r.Pods, func(a, b Pod) int { return strings.Compare(a.Name, b.Name) })
@@ -72,6 +75,20 @@ func Of(k *client.Known, desired []*manifests.Pod, from map[string]string, whole
 		}
 	}
 	return r
+}
+
+// waits says what keeps the agent from an action; "": nothing.
+func waits(has *v1.Pod, a Action, gate update.Gate) string {
+	switch {
+	case a == Unchanged:
+		return ""
+	case a == New:
+		return strings.Join(gate.Holds, "; ") // of the node: windows are for what runs
+	}
+	if held := has.Annotations[status.AnnHeld]; held != "" {
+		gate.Holds = slices.Concat([]string{held}, gate.Holds)
+	}
+	return gate.Removal() // an update waits for the same, and for the lock of its workload
 }
 
 // compare says what would become of a pod; has is nil if the agent does not have it.

@@ -29,6 +29,9 @@ func (p Pod) print(b *strings.Builder) {
 		line += " (" + p.File + ")"
 	}
 	fmt.Fprintf(b, "%-9s   %s\n", p.Action, print.OneLine(line))
+	if p.Waits != "" {
+		fmt.Fprintln(b, "    waits: "+print.OneLine(p.Waits))
+	}
 	if p.Difference == nil {
 		return
 	}

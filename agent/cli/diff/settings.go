@@ -6,11 +6,15 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/client"
 	"monopod/agent/config"
+	"monopod/agent/status"
+	"monopod/agent/update"
+	"monopod/agent/window"
 )
 
 // Settings returns cfg with what the agent goes by when it makes pods of manifests: the
@@ -24,18 +28,35 @@ func Settings(ctx context.Context, k *client.Known, socket string, cfg config.Co
 			Validation     string `json:"fieldValidation"`
 			RuntimeClasses map[string]string
 			UpdatePolicy   string
+			UpdateWindow   string
 		} `json:"kubeletconfig"`
 	}
 	s := &answer.Settings
 	if k.Down() || client.GetJSON(ctx, socket, "/configz", &answer) != nil || s.NodeName == "" {
-		s.Validation, s.RuntimeClasses, s.UpdatePolicy = cfg.Validation, cfg.RuntimeClasses, cfg.UpdatePolicy
+		s.Validation, s.RuntimeClasses, s.UpdatePolicy, s.UpdateWindow = cfg.Validation, cfg.RuntimeClasses, cfg.UpdatePolicy, cfg.UpdateWindow
 		s.NodeName, s.PodNameSuffix = nodeOf(k.Pods)
 	}
 	cfg.NodeName = cmp.Or(cfg.NodeName, s.NodeName)
 	if all {
-		cfg.PodNameSuffix, cfg.Validation, cfg.RuntimeClasses, cfg.UpdatePolicy = s.PodNameSuffix, s.Validation, s.RuntimeClasses, s.UpdatePolicy
+		cfg.PodNameSuffix, cfg.Validation, cfg.RuntimeClasses = s.PodNameSuffix, s.Validation, s.RuntimeClasses
+		cfg.UpdatePolicy, cfg.UpdateWindow = s.UpdatePolicy, s.UpdateWindow
 	}
 	return cfg
+}
+
+// Gate returns what keeps the agent now from changing any pod: the hold of the node, and the
+// update window of cfg. Where no agent answers, no hold is known.
+func Gate(ctx context.Context, k *client.Known, socket string, cfg config.Config, now time.Time) update.Gate {
+	gate := update.Gate{Now: now}
+	gate.Windows, _ = window.Parse(cfg.UpdateWindow) // settings were checked where they were read
+	var node v1.Node
+	if k.Down() || client.GetJSON(ctx, socket, "/node", &node) != nil {
+		return gate
+	}
+	if held := node.Annotations[status.AnnHeld]; held != "" {
+		gate.Holds = []string{"the node is " + held}
+	}
+	return gate
 }
 
 // nodeOf returns the node of pods, and whether their names end with it.
