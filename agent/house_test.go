@@ -40,7 +40,7 @@ var (
 		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/diff", "agent/cli/hold", "agent/cli/logs", "agent/cli/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/doctor",
 			"agent/objects", "agent/once", "agent/settings", "agent/status", "agent/stream", "agent/volume", "cri", "manifests", "manifests/decode", "manifests/defaults"},
 		"agent/cli/check":     {"agent/cli/print", "agent/config", "agent/objects", "agent/status", "manifests", "manifests/defaults", "manifests/documents"},
-		"agent/cli/client":    {"agent/cli/print", "agent/events", "agent/status", "cri", "manifests/decode"},
+		"agent/cli/client":    {"agent/cli/print", "agent/events", "agent/hold", "agent/status", "cri", "manifests/decode"},
 		"agent/cli/clitest":   {"agent/server", "agent/status"},
 		"agent/cli/command":   {"agent/cli/client", "agent/cli/print", "agent/status", "manifests/decode"},
 		"agent/cli/diff":      {"agent/cli/client", "agent/cli/print", "agent/config", "agent/status", "agent/update", "agent/window", "manifests"},

@@ -45,7 +45,7 @@ func Ps(ctx context.Context, w io.Writer, o Options) error {
 // what became of the containers since.
 func (o Options) words(ctx context.Context, k *client.Known) []string {
 	if k.Down() {
-		return client.Stopped(ctx, k.Pods, cmp.Or(o.Endpoint, k.Runtime.Endpoint))
+		return append(print.NodeHeldWords(k.NodeHeld), client.Stopped(ctx, k.Pods, cmp.Or(o.Endpoint, k.Runtime.Endpoint))...)
 	}
 	words := print.RuntimeWords(k.Runtime, o.Now)
 	var node v1.Node

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -251,5 +252,24 @@ func TestPsWithoutAnAgent(t *testing.T) {
 			}
 			clitest.Golden(t, errs.String()+out.String())
 		})
+	}
+}
+
+func TestPsWithoutAnAgentTellsWhatIsHeld(t *testing.T) {
+	root := clitest.Previous(t, "- metadata: {name: web-n, namespace: default}", status.Manifests{})
+	record := `{"held": {"default/web-n": {"reason": "audit", "since": "2026-01-02T03:04:05Z"}}, "node": {"reason": "a visit", "since": "2026-01-02T03:04:05Z"}}`
+	if err := os.WriteFile(filepath.Join(root, "holds.json"), []byte(record), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, words bytes.Buffer
+	o := Options{Source: client.Source{Socket: "/nowhere/monopod.sock", Root: root}, Err: &words, Endpoint: "/nowhere/runtime.sock"}
+	o.Now, o.Columns = time.Now(), 500
+	if err := Ps(t.Context(), &out, o); !errors.Is(err, client.ErrDown) {
+		t.Error(err)
+	}
+	for _, want := range []string{"node: held: a visit: no pod is started, updated or removed", "default/web-n: held: audit"} {
+		if !strings.Contains(words.String()+out.String(), want) {
+			t.Errorf("%q is missing from\n%s%s", want, &words, &out)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,9 @@ import (
 	"monopod/agent/status"
 	"monopod/manifests"
 )
+
+// file is the record, in the root dir.
+const file = "holds.json"
 
 // State is the record on disk. It is never changed: another takes its place. The keys
 // of pods are namespace/name.
@@ -81,7 +85,7 @@ type Store struct {
 // be read. Then those pods are stopped that were reported as stopped last; that the
 // others are not held is for the caller to tell.
 func Open(root *checkpoint.Root, boot checkpoint.Boot, reported *status.Store, checkpoints []*checkpoint.Checkpoint) (*Store, error) {
-	s := &Store{path: root.Path("holds.json"), boot: boot}
+	s := &Store{path: root.Path(file), boot: boot}
 	var read State
 	err := statefile.ReadOrAside(s.path, statefile.JSON(&read))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -100,13 +104,29 @@ func Open(root *checkpoint.Root, boot checkpoint.Boot, reported *status.Store, c
 	return s, errors.Join(err, s.Change(func(*State) {})) // for the next agent
 }
 
+// Recorded returns what the record in a root dir says that counts now, for those who ask
+// where no agent runs; nothing if there is none, or none that can be read. When a hold ends
+// goes by the clock.
+func Recorded(dir string) State {
+	var read State
+	if statefile.Read(filepath.Join(dir, file), statefile.JSON(&read)) != nil {
+		return State{}
+	}
+	return read.at(time.Now(), checkpoint.Mark{})
+}
+
 // State returns what counts now, without the holds that are over.
 func (s *Store) State() State {
 	now := s.state.Load()
 	if now == nil {
 		return State{}
 	}
-	out, clock, mark := *now, time.Now(), s.boot.Mark()
+	return now.at(time.Now(), s.boot.Mark())
+}
+
+// at returns the record without the holds that are over at that moment.
+func (s *State) at(clock time.Time, mark checkpoint.Mark) State {
+	out := *s
 	over := func(_ string, h Hold) bool { return h.Over(clock, mark) }
 	for key, h := range out.Held {
 		if over(key, h) {

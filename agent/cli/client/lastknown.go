@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"monopod/agent/events"
+	"monopod/agent/hold"
 	"monopod/agent/status"
 )
 
@@ -84,6 +85,7 @@ type Known struct {
 	Manifests status.Manifests
 	Runtime   status.Runtime // of the previous agent the endpoint alone
 	Seen      time.Time      // when the previous agent gave its last sign of life; zero: the agent answers
+	NodeHeld  string         // where no agent runs: why and until when the node is held; "": it is not
 	Changed   time.Time      // when what it reported changed last; zero: it left no heartbeat, and that is Seen
 	from      Source
 }
@@ -129,7 +131,21 @@ func (s Source) previous(err error) (*Known, error) {
 		return nil, fmt.Errorf("%w; what it reported is no use: %w", err, failed)
 	}
 	k.from = s
+	k.markHeld(hold.Recorded(s.Root))
 	return k, nil
+}
+
+// markHeld marks the pods that are held, as an agent does that serves them.
+func (k *Known) markHeld(now hold.State) {
+	for i := range k.Pods {
+		p := &k.Pods[i]
+		if h, held := now.Held[p.Namespace+"/"+p.Name]; held {
+			metav1.SetMetaDataAnnotation(&p.ObjectMeta, status.AnnHeld, h.Text())
+		}
+	}
+	if now.Node != nil {
+		k.NodeHeld = now.Node.Text()
+	}
 }
 
 // notRunning tells an agent that does not run from one that does not answer.

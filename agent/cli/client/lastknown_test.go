@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,6 +76,37 @@ func TestTheAgeIsThatOfTheLastHeartbeat(t *testing.T) {
 		if got := k.DownWords("/s", clitest.Now); got != "the agent does not run (no process answers on /s): "+row.want {
 			t.Errorf("%s: %s", row.beat, got)
 		}
+	}
+}
+
+// What the owner holds is held while no agent runs, too; what a hold of its own time held is
+// not when that is over.
+func TestHoldsAreKnownWithoutAnAgent(t *testing.T) {
+	root := clitest.Previous(t, "- metadata: {name: web-node1, namespace: default}\n- metadata: {name: api-node1, namespace: default}\n- metadata: {name: old-node1, namespace: default}", status.Manifests{})
+	hours := int64(time.Hour)
+	record := fmt.Sprintf(`{"held": {"default/web-node1": {"reason": "audit", "since": "2026-01-02T03:04:05Z"},
+		"default/old-node1": {"since": "2026-01-02T03:04:05Z", "for": %d}}, "node": {"since": %q, "for": %d}}`, hours, time.Now().Format(time.RFC3339), 2*hours)
+	if err := os.WriteFile(filepath.Join(root, "holds.json"), []byte(record), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k, err := Source{Socket: "/nowhere/s", Root: root}.All(t.Context())
+	if err != nil || len(k.Pods) != 3 {
+		t.Fatalf("%+v, %v", k, err)
+	}
+	for _, p := range k.Pods {
+		want := map[string]string{"web-node1": "held: audit"}[p.Name]
+		if got := p.Annotations[status.AnnHeld]; got != want {
+			t.Errorf("%s: %q, want %q", p.Name, got, want)
+		}
+	}
+	if !strings.HasPrefix(k.NodeHeld, "held until ") {
+		t.Errorf("the node: %q", k.NodeHeld)
+	}
+	if err := os.WriteFile(filepath.Join(root, "holds.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if k, err := (Source{Socket: "/nowhere/s", Root: root}).All(t.Context()); err != nil || k.NodeHeld != "" {
+		t.Errorf("by a damaged record: %v, %v", k, err)
 	}
 }
 

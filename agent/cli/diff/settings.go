@@ -45,15 +45,15 @@ func Settings(ctx context.Context, k *client.Known, socket string, cfg config.Co
 }
 
 // Gate returns what keeps the agent now from changing any pod: the hold of the node, and the
-// update window of cfg. Where no agent answers, no hold is known.
+// update window of cfg.
 func Gate(ctx context.Context, k *client.Known, socket string, cfg config.Config, now time.Time) update.Gate {
-	gate := update.Gate{Now: now}
+	gate, held := update.Gate{Now: now}, k.NodeHeld
 	gate.Windows, _ = window.Parse(cfg.UpdateWindow) // settings were checked where they were read
 	var node v1.Node
-	if k.Down() || client.GetJSON(ctx, socket, "/node", &node) != nil {
-		return gate
+	if !k.Down() && client.GetJSON(ctx, socket, "/node", &node) == nil {
+		held = node.Annotations[status.AnnHeld]
 	}
-	if held := node.Annotations[status.AnnHeld]; held != "" {
+	if held != "" {
 		gate.Holds = []string{"the node is " + held}
 	}
 	return gate

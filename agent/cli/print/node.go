@@ -11,13 +11,18 @@ import (
 	"monopod/agent/status"
 )
 
+// NodeHeldWords say what a hold of the node means; none if it is "".
+func NodeHeldWords(held string) []string {
+	if held == "" {
+		return nil
+	}
+	return []string{OneLine("node: " + held + ": no pod is started, updated or removed")}
+}
+
 // NodeWords are the problems of the node, from its conditions. That the
 // runtime does not answer is left out: it is said with more detail elsewhere.
 func NodeWords(node *v1.Node, now time.Time) []string {
-	var words []string
-	if held := node.Annotations[status.AnnHeld]; held != "" {
-		words = append(words, OneLine("node: "+held+": no pod is started, updated or removed"))
-	}
+	words := NodeHeldWords(node.Annotations[status.AnnHeld])
 	for _, c := range node.Status.Conditions {
 		bad := v1.ConditionTrue
 		if c.Type == v1.NodeReady {
