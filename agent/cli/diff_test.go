@@ -142,7 +142,12 @@ func TestDiffSaysWhatAChangeWaitsFor(t *testing.T) {
 	}
 	held = held.DeepCopy()
 	held.Annotations[status.AnnHeld] = "held: audit"
-	r.store.SetPod("default/web-edge7", held)
+	report := func(phase v1.PodPhase, container string) {
+		next := held.DeepCopy()
+		next.Status = v1.PodStatus{Phase: phase, ContainerStatuses: []v1.ContainerStatus{{Name: "app", ContainerID: container}}}
+		r.store.SetPod("default/web-edge7", next)
+	}
+	report(v1.PodRunning, "containerd://1")
 	r.write(r.other, "web.yaml", strings.Replace(diffWeb, "web:1", "web:2", 1))
 	r.write(r.other, "new.yaml", strings.Replace(diffOld, "name: old", "name: new", 1))
 	waits := func() map[string]string {
@@ -162,7 +167,7 @@ func TestDiffSaysWhatAChangeWaitsFor(t *testing.T) {
 	}
 	check := func(pod, want string) {
 		t.Helper()
-		if got, ok := waits()[pod]; !ok || !strings.HasPrefix(got, want) || want == "" && got != "" {
+		if got, ok := waits()[pod]; !ok || !strings.HasPrefix(got, want) || !strings.Contains(want, "window") && got != want {
 			t.Errorf("%s waits for %q, want %q", pod, got, want)
 		}
 	}
@@ -175,6 +180,19 @@ func TestDiffSaysWhatAChangeWaitsFor(t *testing.T) {
 	if text := r.run(r.other); !strings.Contains(text, "default/web-edge7 (OTHER/web.yaml)\n    waits: held: audit; the node is held: a visit; "+window) {
 		t.Errorf("it says\n%s", text)
 	}
+	// What does not run, and never did, waits for the node alone.
+	report(v1.PodSucceeded, "containerd://1")
+	check("replaced default/web-edge7", "the node is held: a visit")
+	report(v1.PodPending, "")
+	check("restarted default/web-edge7", "the node is held: a visit")
+	r.store.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "edge7"}})
+	check("restarted default/web-edge7", "")
+	if err := os.Remove(filepath.Join(r.other, "web.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	check("removed default/web-edge7", "held: audit; "+window)
+	report(v1.PodFailed, "containerd://1")
+	check("removed default/web-edge7", "")
 }
 
 func TestDiffTellsNoSecrets(t *testing.T) {

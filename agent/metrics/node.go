@@ -64,11 +64,16 @@ func (m *Metrics) Collected(reason string) {
 // Shutdown records when the last shutdown of the machine began, and when its pods had
 // stopped; zero: never, or not yet.
 func (m *Metrics) Shutdown(start, end time.Time) {
-	for g, t := range map[prometheus.Gauge]time.Time{m.node.shutdownStart: start, m.node.shutdownEnd: end} {
-		if g.Set(0); !t.IsZero() {
-			g.Set(float64(t.UnixMilli()) / 1000)
-		}
+	m.node.shutdownStart.Set(unixSeconds(start))
+	m.node.shutdownEnd.Set(unixSeconds(end))
+}
+
+// unixSeconds returns the seconds since 1970; 0 for the zero time.
+func unixSeconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
 	}
+	return float64(t.UnixMilli()) / 1000
 }
 
 // Operations on cgroups.

@@ -28,8 +28,8 @@ func (s *Set) Env(pod *v1.Pod) map[string]string {
 	out := map[string]string{}
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		all := envRefs(pod.Namespace, &c)
-		lacks := slices.ContainsFunc(all, func(r ref) bool { text, _ := r.missing(s); return text != "" })
-		if len(all) > 0 && !lacks {
+		missing := slices.ContainsFunc(all, func(r ref) bool { text, _ := r.missing(s); return text != "" })
+		if len(all) > 0 && !missing {
 			out[c.Name] = s.digests(string(pod.UID), all)
 		}
 	}

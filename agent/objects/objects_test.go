@@ -152,7 +152,7 @@ func TestEnvChangesWithWhatIsUsed(t *testing.T) {
 }
 
 // Each thing that is missing is told once, where the pod refers to it first.
-func TestLacksAreToldByField(t *testing.T) {
+func TestWhatIsMissingIsToldByField(t *testing.T) {
 	const doc = `apiVersion: v1
 kind: Pod
 metadata: {name: p, namespace: ns}
@@ -162,7 +162,7 @@ spec:
   - {name: b, secret: {secretName: s, items: [{key: k, path: f}, {key: other, path: g}]}}
   - name: c
     projected: {sources: [{secret: {name: s}}, {configMap: {name: third}}]}
-  - {name: unused, configMap: {name: nobody-mounts-it}}
+  - {name: unused, configMap: {name: not-mounted}}
   initContainers:
   - name: i
     image: img:1
@@ -180,7 +180,7 @@ spec:
 `
 	pods, all := read(t, doc, "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: ns}\nstringData: {k: v}\n")
 	set, p := NewSet(all), pods[0]
-	want := []Lack{
+	want := []MissingRef{
 		{"spec.volumes[0].configMap.name", `configmap "none" not found`},
 		{"spec.volumes[1].secret.items[1].key", `couldn't find key other in Secret ns/s`},
 		{"spec.volumes[2].projected.sources[1].configMap.name", `configmap "third" not found`},
@@ -188,8 +188,8 @@ spec:
 		{"spec.containers[1].env[1].valueFrom.secretKeyRef.key", `couldn't find key third in Secret ns/s`},
 		{"spec.containers[1].env[3].valueFrom.configMapKeyRef.name", `configmap "fourth" not found`},
 	}
-	if got := set.Lacks(p); !slices.Equal(got, want) {
-		t.Errorf("lacks\n%q\nwant\n%q", got, want)
+	if got := set.AllMissing(p); !slices.Equal(got, want) {
+		t.Errorf("missing\n%q\nwant\n%q", got, want)
 	}
 	if got := set.Missing(p); got != want[0].Text {
 		t.Errorf("first is %q", got)

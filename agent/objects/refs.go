@@ -94,18 +94,18 @@ func (s *Set) Missing(pod *v1.Pod) string {
 	return ""
 }
 
-// Lack is something that a pod refers to and that is not there.
-type Lack struct {
+// MissingRef is something that a pod refers to and that is not there.
+type MissingRef struct {
 	Field string // that refers to it, such as spec.containers[0].envFrom[1].configMapRef.name
 	Text  string // as of Missing
 }
 
-// Lacks returns all that Missing tells the first of, each once.
-func (s *Set) Lacks(pod *v1.Pod) (all []Lack) {
+// AllMissing returns all that Missing tells the first of, each once.
+func (s *Set) AllMissing(pod *v1.Pod) (all []MissingRef) {
 	for r := range refs(pod) {
 		text, key := r.missing(s)
-		if text != "" && !slices.ContainsFunc(all, func(l Lack) bool { return l.Text == text }) {
-			all = append(all, Lack{Field: r.at.path(key), Text: text})
+		if text != "" && !slices.ContainsFunc(all, func(m MissingRef) bool { return m.Text == text }) {
+			all = append(all, MissingRef{Field: r.at.path(key), Text: text})
 		}
 	}
 	return all

@@ -60,7 +60,10 @@ func SystemBus(ctx context.Context) (*dbus.Conn, error) {
 // logind is gone; the lock that it holds outlives both.
 func (i *Inhibitor) Run(ctx context.Context) {
 	defer i.release()
-	i.noted(i.Record.load())
+	if err := i.Record.load(); err != nil {
+		i.Log.Warn("the times of the last shutdown are not known", "err", err)
+		i.Event("StateFileDamaged", "times of the last shutdown: "+err.Error())
+	}
 	wait := retryFirst
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -122,7 +125,7 @@ func (i *Inhibitor) session(ctx context.Context) error {
 			}
 		case <-i.Done:
 			if i.down { // else that shutdown was cancelled meanwhile
-				i.noted(i.Record.save(Times{Start: i.began, End: time.Now()}))
+				i.save(Times{Start: i.began, End: time.Now()})
 				i.Log.Info("pods have stopped; the shutdown goes on")
 				i.release()
 			}
@@ -159,15 +162,15 @@ func (i *Inhibitor) follow(ctx context.Context, l login, down bool) error {
 	}
 	if down {
 		i.began = time.Now()
-		i.noted(i.Record.save(Times{Start: i.began}))
+		i.save(Times{Start: i.began})
 		return nil
 	}
 	return i.take(ctx, l)
 }
 
-// noted says why the times of a shutdown are not kept.
-func (i *Inhibitor) noted(err error) {
-	if err != nil {
+// save keeps the times of a shutdown, which goes on without that.
+func (i *Inhibitor) save(t Times) {
+	if err := i.Record.save(t); err != nil {
 		i.Log.Warn("the times of the shutdown are not kept", "err", err)
 	}
 }

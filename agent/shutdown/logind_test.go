@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -241,12 +242,13 @@ func TestTheTimesOfAShutdownAreKept(t *testing.T) {
 	i.done <- struct{}{}
 	until(t, "release", func() bool { return l.held() == 0 })
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	if len(i.times) != 3 || i.times[0] != (Times{}) || i.times[1].Start.Before(began) || !i.times[1].End.IsZero() {
-		t.Fatalf("shown are %v, want none, a start and an end", i.times)
+	shown := slices.Clone(i.times)
+	i.mu.Unlock()
+	if len(shown) != 3 || shown[0] != (Times{}) || shown[1].Start.Before(began) || !shown[1].End.IsZero() {
+		t.Fatalf("shown are %v, want none, a start and an end", shown)
 	}
-	last := i.times[2]
-	if !last.Start.Equal(i.times[1].Start) || last.End.Before(last.Start) {
+	last := shown[2]
+	if !last.Start.Equal(shown[1].Start) || last.End.Before(last.Start) {
 		t.Errorf("the shutdown ended as %v", last)
 	}
 	var next Times
@@ -257,8 +259,11 @@ func TestTheTimesOfAShutdownAreKept(t *testing.T) {
 	if err := os.WriteFile(r.Path, make([]byte, 20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.load(); err == nil || r.load() != nil {
-		t.Errorf("a damaged file is put aside, with an error (%v)", err)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	(&Inhibitor{Record: r, Log: i.Log, Event: i.Event}).Run(over)
+	if said := i.said(); !strings.HasPrefix(said, "StateFileDamaged: ") || r.load() != nil {
+		t.Errorf("of a damaged file it is said %q; then %v", said, r.load())
 	}
 }
 

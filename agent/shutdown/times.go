@@ -21,8 +21,7 @@ type Times struct {
 	End   time.Time `json:"endTime"`
 }
 
-// Record keeps the times of the last shutdown beyond it. One goroutine uses it; nil keeps
-// nothing.
+// Record keeps the times of the last shutdown beyond it. One goroutine uses it.
 type Record struct {
 	Path  string
 	Shown func(start, end time.Time) // to the metrics; zero as in Times
@@ -30,9 +29,6 @@ type Record struct {
 
 // load shows the times of an earlier run. A damaged file is put aside.
 func (r *Record) load() error {
-	if r == nil {
-		return nil
-	}
 	var t Times
 	if err := statefile.ReadOrAside(r.Path, statefile.JSON(&t)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -43,13 +39,10 @@ func (r *Record) load() error {
 
 // save keeps the times: the machine goes down soon.
 func (r *Record) save(t Times) error {
-	if r == nil {
-		return nil
-	}
 	r.Shown(t.Start, t.End)
 	b, err := json.Marshal(t)
 	if err != nil {
 		return err
 	}
-	return status.WriteFile(r.Path, append(b, '\n'), 0o600)
+	return status.WriteFile(r.Path, append(statefile.Seal(b), '\n'), 0o600)
 }

@@ -49,8 +49,8 @@ func (v *Result) CheckUIDs() {
 func (v *Result) CheckObjects(more string, warning bool) {
 	all := objects.NewSet(v.Objects)
 	for _, p := range v.Pods {
-		for _, l := range all.Lacks(p.Pod) {
-			v.report(p, l.Field, l.Text+more, warning)
+		for _, m := range all.AllMissing(p.Pod) {
+			v.report(p, m.Field, m.Text+more, warning)
 		}
 	}
 }

@@ -85,8 +85,8 @@ type Known struct {
 	Manifests status.Manifests
 	Runtime   status.Runtime // of the previous agent the endpoint alone
 	Seen      time.Time      // when the previous agent gave its last sign of life; zero: the agent answers
-	NodeHeld  string         // where no agent runs: why and until when the node is held; "": it is not
 	Changed   time.Time      // when what it reported changed last; zero: it left no heartbeat, and that is Seen
+	NodeHeld  string         // where no agent runs: why and until when the node is held; "": it is not
 	from      Source
 }
 

@@ -80,15 +80,25 @@ func Of(k *client.Known, desired []*manifests.Pod, from map[string]string, whole
 // waits says what keeps the agent from an action; "": nothing.
 func waits(has *v1.Pod, a Action, gate update.Gate) string {
 	switch {
-	case a == Unchanged:
+	case a == Unchanged, a == Removed && ended(has):
 		return ""
-	case a == New:
-		return strings.Join(gate.Holds, "; ") // of the node: windows are for what runs
+	case a == New, a != Removed && (ended(has) || !wasCreated(has)):
+		return strings.Join(gate.Holds, "; ") // of the node: its own holds and windows are for what runs
 	}
 	if held := has.Annotations[status.AnnHeld]; held != "" {
 		gate.Holds = slices.Concat([]string{held}, gate.Holds)
 	}
 	return gate.Removal() // an update waits for the same, and for the lock of its workload
+}
+
+func ended(p *v1.Pod) bool {
+	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed
+}
+
+// wasCreated reports whether any container of the pod was ever created.
+func wasCreated(p *v1.Pod) bool {
+	return slices.ContainsFunc(slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses),
+		func(s v1.ContainerStatus) bool { return s.ContainerID != "" })
 }
 
 // compare says what would become of a pod; has is nil if the agent does not have it.
@@ -103,7 +113,7 @@ func compare(has *v1.Pod, desired *manifests.Pod, file, policy string) Pod {
 	same := manifests.Restored(has) == desired.Digest
 	v := update.Compare(has, desired.Pod)
 	kind := update.Plan(v, same, update.PolicyOf(has, desired.Pod, policy))
-	if ended := has.Status.Phase == v1.PodSucceeded || has.Status.Phase == v1.PodFailed; ended && kind > update.Nothing {
+	if ended(has) && kind > update.Nothing {
 		kind = update.Replace // it runs again
 	}
 	if p.Action = planned[kind]; kind == update.Nothing {
