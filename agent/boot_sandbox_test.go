@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/cri/critest"
@@ -58,5 +59,69 @@ func TestADeadSandboxThatCannotBeStoppedHoldsUpNothing(t *testing.T) {
 		r.want(manifest("web", "img:1"))
 		r.after(time.Minute)
 		r.expect("default/web-n/c")
+	})
+}
+
+// forgetful is a reboot after which the runtime knows no pod, as CRI-O's.
+func (r *rig) forgetful() {
+	r.reboot()
+	for _, b := range r.Sandboxes() {
+		r.RemoveSandboxBehindBack(b.ID)
+	}
+}
+
+func TestAPodThatRunsOnceDoesSoWhereTheRuntimeForgetsAllAtABoot(t *testing.T) {
+	live(t, func(r *rig) {
+		docs := []string{manifest("web", "img:1"), manifest("job", "img:1", "restartPolicy: Never")}
+		r.want(docs...)
+		r.after(time.Minute)
+		r.expect("default/job-n/c", "default/web-n/c")
+		r.kill()
+		r.forgetful()
+		r.start()
+		r.want(docs...)
+		r.after(time.Minute)
+		r.expect("default/web-n/c")
+		if st := r.status("default/job-n"); st.Phase != v1.PodFailed {
+			r.Errorf("the job is %s", st.Phase)
+		}
+	})
+}
+
+func TestAPodThatRunsOnceAndDidNotYetRunsAfterTheBoot(t *testing.T) {
+	live(t, func(r *rig) {
+		job := manifest("job", "img:1", "restartPolicy: Never")
+		r.Fault(critest.On("RunPodSandbox").Fail(codes.Unknown, "no network yet"))
+		r.want(job)
+		r.after(time.Minute)
+		r.kill()
+		r.ClearFaults()
+		r.forgetful()
+		r.start()
+		r.want(job)
+		r.after(time.Minute)
+		r.expect("default/job-n/c")
+		b, _ := r.Sandbox("job-n")
+		r.RemoveSandboxBehindBack(b.ID) // in the same boot as it started
+		r.after(time.Minute)
+		r.expect("default/job-n/c")
+		r.kill()
+		r.forgetful()
+		r.start()
+		r.want(job)
+		r.after(time.Minute)
+		r.expect()
+	})
+}
+
+func TestAPodThatRunsOnceRunsAgainWhereSomebodyRemovedItFromTheRuntime(t *testing.T) {
+	live(t, func(r *rig) {
+		job := manifest("job", "img:1", "restartPolicy: Never")
+		r.want(job)
+		r.after(time.Minute)
+		b, _ := r.Sandbox("job-n")
+		r.RemoveSandboxBehindBack(b.ID)
+		r.after(time.Minute)
+		r.expect("default/job-n/c")
 	})
 }

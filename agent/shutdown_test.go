@@ -155,8 +155,12 @@ func TestAPodThatDoesNotStopDelaysTheMachineNoLonger(t *testing.T) {
 // What was stopped in the middle of its work runs again, what had ended does not.
 func TestAJobThatAShutdownInterruptsRunsAgain(t *testing.T) {
 	for _, policy := range []string{"Never", "OnFailure"} {
-		for _, killed := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, killed: %t", policy, killed), func(t *testing.T) {
+		for k := range 4 {
+			killed, boot := k%2 == 0, (*rig).reboot
+			if k >= 2 {
+				boot = (*rig).forgetful
+			}
+			t.Run(fmt.Sprintf("%s, killed: %t, the runtime forgets: %t", policy, killed, k >= 2), func(t *testing.T) {
 				goesDown(t, func(r *rig) {
 					r.Program("done-n/c", critest.ExitsAfter(time.Second, 0))
 					r.Program("lost-n/c", critest.ExitsAfter(time.Second, 1))
@@ -174,7 +178,7 @@ func TestAJobThatAShutdownInterruptsRunsAgain(t *testing.T) {
 						}
 					}
 					r.kill()
-					r.reboot()
+					boot(r)
 					r.start()
 					r.want(all...)
 					r.after(time.Minute)

@@ -14,7 +14,7 @@ import (
 // reboot boots the machine, between two agents.
 func (r *rig) reboot() {
 	r.Reboot()
-	r.boot = checkpoint.Boot{ID: "another", Since: time.Now()}
+	r.boot = checkpoint.Boot{ID: r.boot.ID + "+1", Since: time.Now()}
 }
 
 func TestAfterARebootTheOrderHoldsAgain(t *testing.T) {

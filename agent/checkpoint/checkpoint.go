@@ -28,8 +28,9 @@ type Checkpoint struct {
 	File     string      `json:"file"`     // the manifest it came from
 	Digest   string      `json:"digest"`   // of the manifest, see manifests.Restored
 	Accepted metav1.Time `json:"accepted"` // the pod's startTime
-	// Boot is the boot in which a pod that starts after others started last; "":
-	// unknown, which counts as the current one. After an interruption it is none.
+	// Boot is the boot in which the pod was accepted or, if it starts after others or
+	// never restarts, started last; "": unknown, which counts as the current one. After
+	// an interruption it is none.
 	Boot string `json:"boot,omitempty"`
 	// Active is of a pod with a deadline; nil: not known.
 	Active *Active `json:"active,omitempty"`
@@ -86,6 +87,12 @@ func (c *Checkpoint) InBoot(b Boot) *Checkpoint {
 	d := *c
 	d.Boot = b.ID
 	return &d
+}
+
+// OfEarlierBoot reports whether the instance started last before the machine booted, and
+// was not stopped for that.
+func (c *Checkpoint) OfEarlierBoot(now Mark) bool {
+	return c.Boot != "" && c.Boot != noBoot && now.Boot != "" && c.Boot != now.Boot
 }
 
 // Removing returns a copy that says the instance must go. at is the same moment

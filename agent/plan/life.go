@@ -10,6 +10,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
+	"monopod/manifests/decode"
 )
 
 // reasonUnknown is why a container in the runtime's state "unknown" stops.
@@ -123,17 +124,38 @@ func SandboxTrouble(pod *v1.Pod, i *pleg.Instance) string {
 // endedWithSandbox reports whether a pod whose sandbox is gone needs no new
 // one, because no container would run in it, and how the pod ended.
 func (s *Facts) endedWithSandbox(i *pleg.Instance) (v1.PodPhase, bool) {
-	if i == nil || len(i.Containers) == 0 {
-		return "", false
-	}
 	pod := s.Pod.Pod
-	if pod.Spec.RestartPolicy == v1.RestartPolicyNever && i.Sandbox() != nil {
-		if allSucceeded(pod, i) {
-			return v1.PodSucceeded, true
-		}
-		return v1.PodFailed, true
+	switch {
+	case pod.Spec.RestartPolicy != v1.RestartPolicyNever:
+		return "", false
+	case i == nil || len(i.Containers) == 0:
+		return v1.PodFailed, s.ranInEarlierBoot()
+	case i.Sandbox() == nil:
+		return "", false
+	case allSucceeded(pod, i):
+		return v1.PodSucceeded, true
 	}
-	return "", false
+	return v1.PodFailed, true
+}
+
+// NotesBoot reports whether the boot in which a pod starts is kept, see
+// checkpoint.Checkpoint.
+func NotesBoot(p *v1.Pod) bool {
+	return p.Spec.RestartPolicy == v1.RestartPolicyNever || len(decode.OrderOf(p).After) > 0
+}
+
+// ranInEarlierBoot reports whether a container of the pod ran before the machine booted, by
+// the last status or its logs. CRI-O forgets all pods when it starts after a boot.
+func (s *Facts) ranInEarlierBoot() bool {
+	if !s.Checkpoint().OfEarlierBoot(s.Mark) {
+		return false
+	}
+	for _, next := range s.Next {
+		if next > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // workDone reports whether all regular containers have exited for good, and

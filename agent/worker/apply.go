@@ -15,7 +15,6 @@ import (
 	"monopod/agent/slots"
 	"monopod/agent/volume"
 	"monopod/cri"
-	"monopod/manifests/decode"
 )
 
 // LeaveIn is how long a call that changes the runtime may still run when the
@@ -205,7 +204,7 @@ func Gone(err error) error {
 }
 
 func (w *Worker) setUp(ctx context.Context, s *plan.Facts) error {
-	if c := w.Known[string(s.Pod.UID)]; c != nil && c.Boot != w.Machine.Boot.ID && len(decode.OrderOf(c.Pod).After) > 0 {
+	if c := w.Known[string(s.Pod.UID)]; c != nil && c.Boot != w.Machine.Boot.ID && plan.NotesBoot(c.Pod) {
 		if err := w.remember(c.InBoot(w.Machine.Boot)); err != nil {
 			return plan.Because("FailedCheckpoint", err)
 		}
