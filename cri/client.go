@@ -54,8 +54,9 @@ type Client struct {
 
 	runtime rt.RuntimeServiceClient
 	images  rt.ImageServiceClient
-	closer  io.Closer // nil: the connection is someone else's
-	dialer  *dialer   // likewise
+	closer  io.Closer   // nil: the connection is someone else's
+	dialer  *dialer     // likewise
+	isCRIO  atomic.Bool // by what it said last
 }
 
 // New returns a client on a connection that stays the caller's.

@@ -12,7 +12,7 @@ import (
 // id. pod is the configuration that the sandbox was run with.
 func (c *Client) CreateContainer(ctx context.Context, sandbox string, config *rt.ContainerConfig, pod *rt.PodSandboxConfig) (id string, err error) {
 	object := podName(pod) + "/" + config.GetMetadata().GetName()
-	r, err := call(ctx, "CreateContainer", object, c.Timeouts.Create, c.runtime.CreateContainer,
+	r, err := call(ctx, "CreateContainer", object, c.makeIn(c.Timeouts.Create), c.runtime.CreateContainer,
 		&rt.CreateContainerRequest{PodSandboxId: sandbox, Config: config, SandboxConfig: pod})
 	return r.GetContainerId(), whole(r.GetContainerId() != "", err, "CreateContainer", object, "an id")
 }

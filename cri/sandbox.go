@@ -14,6 +14,9 @@ func (c *Client) Version(ctx context.Context) (*rt.VersionResponse, error) {
 	if Unimplemented(err) {
 		err = fmt.Errorf("%w: %s", err, WithoutCRI)
 	}
+	if err == nil {
+		c.isCRIO.Store(r.RuntimeName == crio)
+	}
 	return r, err
 }
 
@@ -39,7 +42,7 @@ func (c *Client) RuntimeConfig(ctx context.Context) (*rt.RuntimeConfigResponse, 
 // RunSandbox makes and starts a sandbox and returns its id. An empty handler is
 // the runtime's default.
 func (c *Client) RunSandbox(ctx context.Context, config *rt.PodSandboxConfig, handler string) (id string, err error) {
-	r, err := call(ctx, "RunPodSandbox", podName(config), c.Timeouts.Run, c.runtime.RunPodSandbox,
+	r, err := call(ctx, "RunPodSandbox", podName(config), c.makeIn(c.Timeouts.Run), c.runtime.RunPodSandbox,
 		&rt.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
 	return r.GetPodSandboxId(), whole(r.GetPodSandboxId() != "", err, "RunPodSandbox", podName(config), "an id")
 }
