@@ -8,7 +8,7 @@
 # make scale   what 100, 300 and 1,000 pods cost on a runtime in memory
 # make deb     Debian packages for amd64 and arm64 in bin/: VERSION=1.2.3
 # make vm      build and boot the Debian machine of make test-vm (root; Debian)
-# make test-vm trials under systemd on that machine: TRIALS='Killed|PowerCut' SHORT=1 (root; Debian)
+# make test-vm trials under systemd on that machine: TRIALS='Killed|Clock' SHORT=1 (root; Debian)
 # make power-cuts cut the power of that machine while pods start, end and change, and see what
 #              is left (root; Debian): CUTS=5 SEED=1
 

@@ -140,7 +140,7 @@ func (b *bench) burst(ctx context.Context, c contender, prefix string, n int, la
 	}
 	all, err := b.running(ctx, prefix, n)
 	b.sheet.add(fmt.Sprintf("%d pods at once: all started", n), "ms", 1.05, c.name(), ms(time.Since(asked)))
-	if err = errors.Join(err, wait(), spent("agent's CPU for a pod's start", n)); err != nil {
+	if err = errors.Join(err, wait(), spent(ctx, "agent's CPU for a pod's start", n)); err != nil {
 		return err
 	}
 	if err := b.crashesBeside(ctx, c, all); err != nil {
@@ -159,19 +159,23 @@ func (b *bench) burst(ctx context.Context, c contender, prefix string, n int, la
 		return err
 	}
 	gone, err := b.gone(ctx, prefix)
-	err = errors.Join(err, spent("agent's CPU for a pod's removal", n))
 	b.sheet.add(fmt.Sprintf("%d pods removed: all containers gone", n), "ms", 1.10, c.name(), ms(gone.Sub(asked)))
-	return errors.Join(err, wait(), b.removed(ctx, prefix))
+	return errors.Join(err, wait(), b.removed(ctx, prefix), spent(ctx, "agent's CPU for a pod's removal", n))
 }
 
-// spending returns what notes the CPU time that the agent spends from now on, by pod.
-func (b *bench) spending(c contender) func(figure string, n int) error {
+// reportsIn is after how long the files of what happened are written.
+const reportsIn = 3 * time.Second
+
+// spending returns what notes the CPU time that the agent spends from now on, by pod, until
+// all that follows is done.
+func (b *bench) spending(c contender) func(ctx context.Context, figure string, n int) error {
 	m, ok := c.(*monopod)
 	if !ok {
-		return func(string, int) error { return nil }
+		return func(context.Context, string, int) error { return nil }
 	}
 	from, err := cpuTime(m.agent.Pid())
-	return func(figure string, n int) error {
+	return func(ctx context.Context, figure string, n int) error {
+		pause(ctx, reportsIn)
 		to, terr := cpuTime(m.agent.Pid())
 		b.sheet.own(fmt.Sprintf("%s, %d at once", figure, n), "ms", 5, ms(to-from)/float64(n))
 		return errors.Join(err, terr)

@@ -31,41 +31,42 @@ type box struct {
 	kept, lost int // of the trial that runs
 }
 
-// open boots a machine and installs everything, unless there is one.
-func (b *box) open(ctx context.Context) error {
+// open boots a machine with that hardware and installs everything, unless there is one.
+func (b *box) open(ctx context.Context, h hardware) error {
+	b.ctx = ctx
 	if b.machine != nil {
 		return nil
 	}
-	b.ctx = ctx
-	if err := b.boot(ctx); err != nil {
+	if err := b.boot(ctx, h); err != nil {
 		return err
 	}
 	return b.runtime(containerd1, cgroupfs)
 }
 
-// boot boots with kvm where that works, which only a boot shows.
-func (b *box) boot(ctx context.Context) error {
+// boot boots with kvm where that works, which only a boot shows: it takes some seconds, or
+// hangs.
+func (b *box) boot(ctx context.Context, h hardware) error {
 	if b.accel != "" {
-		return b.bootWith(ctx, b.accel)
+		return b.bootWith(ctx, h, bootIn)
 	}
 	if _, err := os.Stat("/dev/kvm"); err == nil {
-		if b.accel = "kvm"; b.bootWith(ctx, b.accel) == nil {
+		if b.accel = "kvm"; b.bootWith(ctx, h, bootIn/6) == nil {
 			return nil
 		}
 		b.discard()
 	}
 	b.accel = "tcg,thread=multi"
-	return b.bootWith(ctx, b.accel)
+	return b.bootWith(ctx, h, bootIn)
 }
 
-func (b *box) bootWith(ctx context.Context, accel string) error {
+func (b *box) bootWith(ctx context.Context, h hardware, limit time.Duration) error {
 	b.count++
 	dir := filepath.Join(b.dir, fmt.Sprint(b.count))
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
 	var err error
-	if b.machine, err = newMachine(dir, b.disk, b.payload, accel); err != nil {
+	if b.machine, err = newMachine(dir, b.disk, b.payload, b.accel, h); err != nil {
 		return err
 	}
 	if b.serves {
@@ -73,7 +74,7 @@ func (b *box) bootWith(ctx context.Context, accel string) error {
 			return err
 		}
 	}
-	return b.machine.boot(ctx)
+	return b.machine.boot(ctx, limit)
 }
 
 // discard gives up the machine.
@@ -96,8 +97,9 @@ func (b *box) reset(ctx context.Context) error {
 	b.ctx = ctx
 	return b.all(
 		`dpkg -s monopod 2>/dev/null | grep -q '^Version: 1.0' || dpkg -i /payload/monopod_1.0_amd64.deb`,
-		`rm -rf /etc/systemd/system/monopod.service.d /etc/monopod/manifests/*`,
-		`systemctl daemon-reload; systemctl restart monopod`,
+		`rm -rf /etc/monopod/manifests/*; d=/etc/systemd/system/monopod.service.d
+if [ -e $d ]; then rm -r $d; systemctl daemon-reload; fi
+systemctl restart monopod`,
 	).then(b.noPods)
 }
 
@@ -129,7 +131,7 @@ func (b *box) until(script string) error {
 	return rig.Until(b.ctx, limit, func() error {
 		_, err := b.sh(script)
 		if err != nil {
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(time.Second) // asking costs an emulator more than that
 		}
 		return err
 	})

@@ -132,7 +132,7 @@ func (b *box) survive(ctx context.Context, r *record, c cut) (o outcome) {
 		return o
 	}
 	booting := time.Now()
-	o.err = b.machine.boot(ctx)
+	o.err = b.machine.boot(ctx, bootIn)
 	o.boot = time.Since(booting)
 	if o.err == nil {
 		o.err = b.checkCut(r, c, &o)
@@ -170,7 +170,7 @@ grep -q dataDir /etc/cni/net.d/*.conflist; systemctl restart containerd`
 func (b *box) recordLife(ctx context.Context) (*record, error) {
 	b.serves = true
 	defer func() { b.serves = false }()
-	if err := b.open(ctx); err != nil {
+	if err := b.open(ctx, usual); err != nil {
 		return nil, err
 	}
 	if err := b.reset(ctx); err != nil {

@@ -5,10 +5,6 @@ import (
 	"strings"
 )
 
-// recorded is what the recordings were made on: how soon a container is killed when
-// memory is short depends on how much there is.
-var recorded = hardware{memory: 3072, cpus: 2}
-
 // doesAsAKubelet compares what monopod does with the manifests of the recordings of a
 // kubelet with what that did, with a driver of cgroups.
 func doesAsAKubelet(driver string) func(b *box) error {

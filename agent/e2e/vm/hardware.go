@@ -9,28 +9,26 @@ type hardware struct {
 	clock  string // at each boot, as in 1970-01-02; "": the right time
 }
 
-// usual is what the trials run on, but for those of other hardware.
-var usual = hardware{memory: 1024, cpus: 2}
+var (
+	// usual is what most trials run on.
+	usual = hardware{memory: 1024, cpus: 2}
+	// little is small for a Debian with containerd.
+	little = hardware{memory: 256, cpus: 1}
+	// recorded is what the recordings of a kubelet were made on: how soon a container is
+	// killed when memory is short depends on how much there is.
+	recorded = hardware{memory: 3072, cpus: 2}
+	// early has a clock without a battery.
+	early = hardware{memory: usual.memory, cpus: usual.cpus, clock: "1970-01-02"}
+)
 
-// on has a trial run on the same machine with other hardware, and the next one on
-// the usual.
-func on(h hardware, run func(b *box) error) func(b *box) error {
-	return func(b *box) error {
-		if err := b.refit(h); err != nil {
-			return err
-		}
-		if err := run(b); err != nil {
-			return err
-		}
-		return b.refit(usual)
-	}
-}
-
-// refit turns the machine off and on again with other hardware.
+// refit turns the machine off and on again with other hardware, unless it has that.
 func (b *box) refit(h hardware) error {
+	if b.machine.hardware == h {
+		return nil
+	}
 	if err := b.machine.powerOff(b.ctx); err != nil {
 		return fmt.Errorf("power off: %w", err)
 	}
 	b.machine.hardware = h
-	return b.machine.boot(b.ctx)
+	return b.machine.boot(b.ctx, bootIn)
 }

@@ -40,8 +40,8 @@ type machine struct {
 }
 
 // newMachine copies the disk in kernel, which the machine may change.
-func newMachine(dir, kernel, payload, accel string) (*machine, error) {
-	m := &machine{hardware: usual, dir: dir, kernel: kernel, payload: payload, accel: accel}
+func newMachine(dir, kernel, payload, accel string, h hardware) (*machine, error) {
+	m := &machine{hardware: h, dir: dir, kernel: kernel, payload: payload, accel: accel}
 	cp := exec.Command("cp", "--sparse=always", "--reflink=auto", filepath.Join(kernel, "disk.img"), m.disk())
 	if out, err := cp.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("copy the disk: %w: %s", err, out)
@@ -69,7 +69,7 @@ func (m *machine) args(socket string) []string {
 		"-m", fmt.Sprint(m.memory), "-smp", fmt.Sprint(m.cpus),
 		"-nodefaults", "-no-user-config", "-display", "none", "-serial", "file:" + m.console(),
 		"-kernel", filepath.Join(m.kernel, "vmlinuz"), "-initrd", filepath.Join(m.kernel, "initrd.img"),
-		"-append", "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=0 no_timer_check panic=-1 " +
+		"-append", "root=/dev/vda rw console=ttyS0 quiet systemd.show_status=0 no_timer_check panic=-1 mitigations=off " +
 			"modprobe.blacklist=kvm,kvm_amd,kvm_intel,ata_piix,ata_generic,aesni_intel,i2c_piix4,pcspkr,floppy",
 		"-drive", disk + ",format=raw,if=virtio", "-drive", "file=" + m.payload + ",readonly=on,format=raw,if=virtio",
 		"-device", "virtio-rng-pci", "-device", "virtio-serial",
@@ -77,7 +77,7 @@ func (m *machine) args(socket string) []string {
 }
 
 // boot starts the machine and waits for its shell.
-func (m *machine) boot(ctx context.Context) error {
+func (m *machine) boot(ctx context.Context, limit time.Duration) error {
 	socket := filepath.Join(m.dir, "shell.sock")
 	_ = os.Remove(socket)
 	var err error
@@ -98,7 +98,7 @@ func (m *machine) boot(ctx context.Context) error {
 	}
 	m.lines = make(chan string, 16)
 	go listen(m.shell, m.lines)
-	return m.ready(ctx, bootIn)
+	return m.ready(ctx, limit)
 }
 
 func listen(from net.Conn, lines chan<- string) {

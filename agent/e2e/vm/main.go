@@ -72,7 +72,7 @@ func (b *box) trials(ctx context.Context, names string, short bool) error {
 		return fmt.Errorf("-trials: %w", err)
 	}
 	began := time.Now()
-	if err := b.open(ctx); err != nil {
+	if err := b.open(ctx, usual); err != nil {
 		return err
 	}
 	fmt.Printf("booted with %s in %.0f s\n", b.accel, time.Since(began).Seconds())
@@ -129,12 +129,14 @@ func report(results []result, left []string, took time.Duration) error {
 func (b *box) try(ctx context.Context, t trial) result {
 	began := time.Now()
 	b.kept, b.lost = 0, 0
-	err := b.open(ctx)
+	err := b.open(ctx, t.on)
 	if err == nil {
 		err = b.reset(ctx)
 	}
 	if err == nil {
-		b.ctx = ctx
+		err = b.refit(t.on)
+	}
+	if err == nil {
 		err = t.run(b)
 	}
 	if err == nil && b.lost > 0 {

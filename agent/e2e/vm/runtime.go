@@ -55,7 +55,10 @@ func (b *box) runtime(version, driver string) error {
 	}
 	return b.all("mkdir -p /etc/containerd /etc/systemd/system/containerd.service.d",
 		"cat >/etc/containerd/config.toml <<'EOF'\n"+fmt.Sprintf(config, rig.Pause, driver == systemd)+"EOF",
-		"cat >/etc/systemd/system/containerd.service.d/trial.conf <<'EOF'\n"+unit+"EOF",
-		"systemctl daemon-reload; systemctl enable containerd; systemctl restart containerd",
-		"ctr -n k8s.io images import /payload/images.tar; sync").err
+		"cat >/run/trial.conf <<'EOF'\n"+unit+"EOF",
+		`d=/etc/systemd/system
+cmp -s /run/trial.conf $d/containerd.service.d/trial.conf || { mv /run/trial.conf $d/containerd.service.d/; systemctl daemon-reload; }
+[ -e $d/multi-user.target.wants/containerd.service ] || systemctl enable -q containerd
+systemctl restart containerd`,
+		`ctr -n k8s.io images ls -q | grep -q '^`+rig.Busybox+`' || { ctr -n k8s.io images import /payload/images.tar; sync; }`).err
 }

@@ -2,9 +2,6 @@ package main
 
 import "fmt"
 
-// little is a machine that is small for a Debian with containerd.
-var little = hardware{memory: 256, cpus: 1}
-
 // fitsALittleMachine: five pods start, are left alone when the agent is killed and
 // restart when they are; nothing is killed for want of memory.
 func fitsALittleMachine(b *box) error {
@@ -92,33 +89,36 @@ journalctl -o cat _SYSTEMD_INVOCATION_ID=$i | grep 'no name servers' | grep -F /
 	return b.all(back).then(func() error { return b.says(running(3)) })
 }
 
-// keepsItsName: a machine that comes back with another host name has the same pods.
-func keepsItsName(b *box) error {
+// keepsNames does something after which the agent must call itself and its pods as before.
+func (b *box) keepsNames(do func() error) error {
 	const names = `monopod ps -o name; cd /var/lib/monopod/status/pods; ls; for p in $(ls /var/lib/monopod/pods); do echo $p; done
 grep -o '"name": *"box"' ../node.json`
-	if err := b.pods(2); err != nil {
-		return err
-	}
 	before, err := b.sh(names)
 	if err != nil {
 		return err
 	}
-	defer func() { _, _ = b.sh("echo box >/etc/hostname; hostname box") }()
+	if err := do(); err != nil {
+		return err
+	}
+	after := ""
+	err = b.until("monopod ps >/dev/null")
+	if err == nil {
+		after, err = b.sh(names)
+	}
+	if err == nil && after != before {
+		err = fmt.Errorf("there are\n%s\nbefore there were\n%s", after, before)
+	}
+	return err
+}
+
+// rebootRenamed reboots a machine that has another host name then.
+func (b *box) rebootRenamed() error {
 	if _, err := b.sh("echo renamed >/etc/hostname"); err != nil {
 		return err
 	}
-	if err := b.machine.reboot(b.ctx); err != nil {
+	if err := b.reboot(); err != nil {
 		return err
 	}
-	if err := b.says(running(2)); err != nil {
-		return err
-	}
-	after, err := b.sh("[ $(hostname) = renamed ]\n" + names)
-	if err == nil && after != before {
-		err = fmt.Errorf("with another host name there are\n%s\nbefore there were\n%s", after, before)
-	}
-	if err != nil {
-		return err
-	}
-	return b.whole(2, 0)
+	_, err := b.sh("[ $(hostname) = renamed ]; echo box >/etc/hostname; hostname box")
+	return err
 }
