@@ -22,8 +22,8 @@ func (c *Client) Version(ctx context.Context) (*rt.VersionResponse, error) {
 }
 
 // WithoutCRI says why a runtime may answer without speaking CRI v1, and what to do: a
-// containerd serves on without the plugins that did not load.
-const WithoutCRI = "it runs, but without CRI v1: its CRI plugin is off, or did not load because its store is damaged; " +
+// containerd serves on without the plugins that did not load; CRI-O always has its CRI.
+const WithoutCRI = "it runs, but without CRI v1: CRI-O before 1.21 has none; containerd's CRI plugin is off, or did not load because its store is damaged; " +
 	"see journalctl --unit containerd: if io.containerd.metadata.v1.bolt did not load, stop containerd, " +
 	"move /var/lib/containerd away and start it; pods come back from their manifests, images must be pulled or imported again"
 
