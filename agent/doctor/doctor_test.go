@@ -89,7 +89,7 @@ func TestAHealthyMachineHasNothingToMend(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if n := len(checks); n != 14 {
+	if n := len(checks); n != 15 {
 		t.Errorf("%d checks", n)
 	}
 }
@@ -206,6 +206,41 @@ func TestRemediesAreThoseOfTheRuntime(t *testing.T) {
 	p.Config.Endpoint = "unix://" + p.write("cri.sock", "")
 	if found := p.found("runtime"); len(found) != 1 || !strings.Contains(found[0].Remedy, "containerd: systemctl restart containerd") || !strings.Contains(found[0].Remedy, "; CRI-O: systemctl restart crio") {
 		t.Errorf("found %+v", found)
+	}
+}
+
+// crio wipe deletes all images at a boot after a power cut.
+func TestImagesThatCRIOWipesAreToldOf(t *testing.T) {
+	const wants, unit = "etc/systemd/system/multi-user.target.wants", "crio-wipe.service"
+	for _, row := range []struct {
+		name string
+		make func(p *patient)
+		told bool
+	}{
+		{"wiped", func(p *patient) {}, true},
+		{"no unit", func(p *patient) { os.Remove(p.file(wants + "/" + unit)) }, false},
+		{"a masked unit", func(p *patient) { os.Symlink("/dev/null", p.file("etc/systemd/system/"+unit)) }, false},
+		{"an overwritten unit", func(p *patient) { p.write("etc/systemd/system/"+unit, "") }, true},
+		{"no clean_shutdown_file", func(p *patient) { os.Remove(p.file(shutdownSeen)) }, false},
+		{"before the first start", func(p *patient) { p.runtime.Stop() }, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := healthy(t)
+			p.write(shutdownSeen, "")
+			p.write(wants+"/other.service", "")
+			if err := os.Symlink("/usr/lib/systemd/system/"+unit, p.file(wants+"/"+unit)); err != nil {
+				t.Fatal(err)
+			}
+			if found := p.found("images"); len(found) != 0 {
+				t.Errorf("on another runtime: found %+v", found)
+			}
+			p.runtime.LikeCRIO()
+			row.make(p)
+			found := p.found("images")
+			if told := len(found) == 1 && found[0].Level == Warning && strings.HasPrefix(found[0].Remedy, "systemctl disable crio-wipe.service"); told != row.told || !told && len(found) > 0 {
+				t.Errorf("found %+v", found)
+			}
+		})
 	}
 }
 
