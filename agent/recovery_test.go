@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/pleg"
 	"monopod/cri/critest"
@@ -34,6 +36,50 @@ func TestAWorkerThatANewWishCalledOutOfItsPauseStillListens(t *testing.T) {
 		r.after(time.Hour)
 		r.expect("default/web-n/c")
 	})
+}
+
+// A created container is killed before it or its sandbox goes: a runtime may have a process
+// of it that SIGTERM does not end, and waits for that as long as the call may take.
+func TestWhatWasNeverStartedIsKilledBeforeItGoes(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		then func(r *rig)
+	}{
+		{"with its pod", func(r *rig) { r.start(); r.want() }},
+		{"after its sandbox", func(r *rig) { r.KillSandbox("web-n"); r.start(); r.want(manifest("web", "img:1")) }},
+		{"for another version", func(r *rig) {
+			r.Fault(critest.On("StartContainer").Times(1).Fail(codes.Unknown, "the disk is full"))
+			r.start()
+			r.want(manifest("web", "img:1"))
+			r.want(manifest("web", "img:2"))
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.Fault(critest.On("StartContainer").Nth(1).Hang())
+				r.want(manifest("web", "img:1"))
+				r.kill()
+				c := r.Containers()[0]
+				r.ForgetCalls()
+				row.then(r)
+				r.after(time.Minute)
+				killed := false
+				for _, call := range r.Calls() {
+					switch q := call.Request.(type) {
+					case *rt.StopContainerRequest:
+						killed = killed || q.ContainerId == c.ID && q.Timeout == 0
+					case *rt.RemoveContainerRequest, *rt.StopPodSandboxRequest, *rt.RemovePodSandboxRequest:
+						if text := fmt.Sprint(q); !killed && (strings.Contains(text, c.ID) || strings.Contains(text, c.Sandbox)) {
+							t.Errorf("%s before it is killed", call.Method)
+						}
+					}
+				}
+				if _, there := r.Container(c.ID); there || !killed {
+					t.Errorf("it is there: %v, it was killed: %v", there, killed)
+				}
+			})
+		})
+	}
 }
 
 // fixed is a manifest with a uid of its own.

@@ -710,3 +710,29 @@ func TestWithoutEventsARelistEachSecondFindsACrash(t *testing.T) {
 		r.expect("default/web-n/c")
 	})
 }
+
+// A CRI-O that sends no events is asked for them once per connection: each further one
+// would wake all pods.
+func TestARuntimeWhoseStreamEndsAtOnceIsNotReconnectedTo(t *testing.T) {
+	liveWith(t, func(r *rig) { r.LikeCRIO() }, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		if n, m := r.Count("Version"), r.Count("GetContainerEvents"); n != 1 || m != 1 {
+			r.Errorf("asked for its version %d times and for events %d times", n, m)
+		}
+		r.Exit("c", 1)
+		r.after(1100 * time.Millisecond)
+		r.expect("default/web-n/c")
+		r.ForgetCalls()
+		r.Stop()
+		r.after(3 * time.Second)
+		r.Resume()
+		r.after(time.Minute)
+		if n := r.Count("GetContainerEvents"); n != 1 {
+			r.Errorf("after its restart asked for events %d times", n)
+		}
+		if n := strings.Count(r.log.String(), "no event stream"); n != 2 {
+			r.Errorf("said %d times that there are no events:\n%s", n, r.log)
+		}
+	})
+}

@@ -3,13 +3,16 @@ package cri_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -339,6 +342,57 @@ func TestEventsAcrossTheSocket(t *testing.T) {
 	if err := c.Events(t.Context(), func(*rt.ContainerEventResponse) {}); !cri.Unimplemented(err) {
 		t.Errorf("ended with %v, want unimplemented", err)
 	}
+}
+
+// A CRI-O that is not told to send events ends the stream at once, without an error. One
+// that ends without an error later, or after an event, has ended.
+func TestAStreamThatEndsAtOnceIsNone(t *testing.T) {
+	r := critest.Start(t)
+	r.LikeCRIO()
+	if err := dial(t, r).Events(t.Context(), func(*rt.ContainerEventResponse) {}); !cri.Unimplemented(err) {
+		t.Errorf("ended with %v, want unimplemented", err)
+	}
+	for _, row := range []struct {
+		name   string
+		after  time.Duration
+		events int
+		none   bool
+	}{{"at once", 0, 0, true}, {"soon", time.Second, 0, true}, {"late", time.Minute, 0, false}, {"after an event", 0, 1, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			err := cri.New(ends{row.after, row.events}).Events(t.Context(), func(*rt.ContainerEventResponse) {})
+			if err == nil || cri.Unimplemented(err) != row.none || errors.Is(err, io.EOF) == row.none {
+				t.Errorf("%s: ended with %v", row.name, err)
+			}
+		})
+	}
+}
+
+// ends is a connection whose streams have some events and then end without an error.
+type ends struct {
+	after  time.Duration
+	events int
+}
+
+func (e ends) Invoke(context.Context, string, any, any, ...grpc.CallOption) error { return nil }
+
+func (e ends) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return &endingStream{ends: e}, nil
+}
+
+type endingStream struct {
+	grpc.ClientStream
+	ends
+}
+
+func (s *endingStream) SendMsg(any) error { return nil }
+func (s *endingStream) CloseSend() error  { return nil }
+
+func (s *endingStream) RecvMsg(any) error {
+	if s.events--; s.events >= 0 {
+		return nil
+	}
+	time.Sleep(s.after)
+	return io.EOF
 }
 
 func TestErrorsAreKnownByCodeAndWords(t *testing.T) {

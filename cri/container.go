@@ -43,6 +43,17 @@ func (c *Client) RemoveContainer(ctx context.Context, id string) error {
 	return unlessGone(err)
 }
 
+// KillCreated kills containers that were created and never started, before they or their
+// sandboxes are stopped or removed. On CRI-O such a container has a process already, which
+// SIGTERM need not end: to remove it, or to stop its sandbox, would take all the time that
+// the call has (CRI-O, server/utils.go, stopTimeoutFromContext). Other runtimes have nothing
+// to kill. What fails here, the next call tells.
+func (c *Client) KillCreated(ctx context.Context, ids ...string) {
+	for _, id := range ids {
+		_ = c.StopContainer(ctx, id, 0)
+	}
+}
+
 // UpdateContainer gives a running container other resources.
 func (c *Client) UpdateContainer(ctx context.Context, id string, r *rt.LinuxContainerResources) error {
 	_, err := call(ctx, "UpdateContainerResources", short(id), c.Timeouts.Create, c.runtime.UpdateContainerResources,

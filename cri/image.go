@@ -51,7 +51,8 @@ type Info struct {
 	CNIBin       []string // the folders of network plugins
 }
 
-// Info returns what the runtime tells of its settings. containerd does.
+// Info returns what the runtime tells of its settings: containerd all, CRI-O the image
+// of sandboxes alone.
 func (c *Client) Info(ctx context.Context) (Info, error) {
 	r, err := call(ctx, "Status", "", c.Timeouts.Query, c.runtime.Status, &rt.StatusRequest{Verbose: true})
 	var config struct {
@@ -72,7 +73,7 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 }
 
 // SandboxImage returns the image that sandboxes are made of, "" when the
-// runtime does not say. containerd says it; others mark the image as pinned.
+// runtime does not say. containerd and CRI-O say it; others mark the image as pinned.
 func (c *Client) SandboxImage(ctx context.Context) (string, error) {
 	info, err := c.Info(ctx)
 	return info.SandboxImage, err

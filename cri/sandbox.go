@@ -2,9 +2,13 @@ package cri
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -21,8 +25,8 @@ func (c *Client) Version(ctx context.Context) (*rt.VersionResponse, error) {
 }
 
 // WithoutCRI says why a runtime may answer without speaking CRI v1, and what to do: a
-// containerd serves on without the plugins that did not load.
-const WithoutCRI = "it runs, but without CRI v1: its CRI plugin is off, or did not load because its store is damaged; " +
+// containerd serves on without the plugins that did not load; CRI-O always has its CRI.
+const WithoutCRI = "it runs, but without CRI v1: CRI-O before 1.21 has none; containerd's CRI plugin is off, or did not load because its store is damaged; " +
 	"see journalctl --unit containerd: if io.containerd.metadata.v1.bolt did not load, stop containerd, " +
 	"move /var/lib/containerd away and start it; pods come back from their manifests, images must be pulled or imported again"
 
@@ -77,6 +81,13 @@ func (c *Client) SandboxStatus(ctx context.Context, id string) (*rt.PodSandboxSt
 	return r.GetStatus(), whole(r.GetStatus() != nil, err, "PodSandboxStatus", short(id), "a status")
 }
 
+// atOnce is how soon a stream ends that never had an event to send, on a slow machine too.
+const atOnce = 5 * time.Second
+
+// errNoEvents is the error of a stream that ended at once, without an event or an error.
+var errNoEvents = status.Error(codes.Unimplemented, "the stream ended at once, without an event: "+
+	"the runtime sends none (CRI-O: only with enable_pod_events = true in its configuration)")
+
 // Events calls each with every container event until the stream ends, and returns
 // why it ended: never nil. The first events may be old ones that were not
 // received (containerd 2 keeps them for minutes), and events may be lost. A
@@ -86,13 +97,17 @@ func (c *Client) Events(ctx context.Context, each func(*rt.ContainerEventRespons
 	// A stream that is left must be cancelled, or gRPC keeps it.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	start := time.Now()
+	start, none := time.Now(), true
 	stream, err := c.runtime.GetContainerEvents(ctx, &rt.GetEventsRequest{})
 	for err == nil {
 		var event *rt.ContainerEventResponse
 		if event, err = stream.Recv(); err == nil {
+			none = false
 			each(event)
 		}
+	}
+	if none && errors.Is(err, io.EOF) && time.Since(start) < atOnce {
+		err = errNoEvents
 	}
 	c.tell("GetContainerEvents", start, err)
 	return failed("GetContainerEvents", "", 0, err)

@@ -52,6 +52,7 @@ var checks = []struct {
 	{"runtime", runtime},
 	{"pod network", network},
 	{"pause image", pauseImage},
+	{"images", wipedImages},
 	{"cgroups", controllers},
 	{"cgroup driver", cgroupDriver},
 	{"manifests", manifestFolder},

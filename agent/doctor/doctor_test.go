@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/config"
@@ -88,7 +89,7 @@ func TestAHealthyMachineHasNothingToMend(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if n := len(checks); n != 14 {
+	if n := len(checks); n != 15 {
 		t.Errorf("%d checks", n)
 	}
 }
@@ -163,6 +164,80 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 			if !slices.ContainsFunc(found, func(f Finding) bool {
 				return f.Level == row.level && strings.Contains(f.Message, row.tells) && strings.Contains(f.Remedy, row.remedy)
 			}) {
+				t.Errorf("found %+v", found)
+			}
+		})
+	}
+}
+
+// What mends containerd does nothing for CRI-O, whose units, files and commands have
+// other names. Of a runtime that is not known, and does not answer, both are told.
+func TestRemediesAreThoseOfTheRuntime(t *testing.T) {
+	for _, row := range []struct {
+		name, check string
+		make        func(p *patient)
+		remedy      string
+	}{
+		{"no pause image", "pause image", func(p *patient) { p.runtime.SetSandboxImage("pause:2") }, "crictl pull pause:2, or offline: podman load --input FILE"},
+		{"cgroupfs beside systemd", "cgroup driver", func(p *patient) { p.runtime.SetCgroupDriver(rt.CgroupDriver_CGROUPFS) },
+			`set cgroup_manager = "systemd" below [crio.runtime] in a file in /etc/crio/crio.conf.d; drain`},
+		{"down", "runtime", func(p *patient) { p.Config.Endpoint = "unix://" + p.write("crio.sock", ""); p.runtime.Stop() },
+			"systemctl restart crio, and look at journalctl --unit crio"},
+		{"without CRI v1", "runtime", func(p *patient) {
+			p.Config.Endpoint = "unix://" + p.write("crio.sock", "")
+			p.runtime.Fault(critest.On("Version").Fail(codes.Unimplemented, "unknown service"))
+		}, "upgrade CRI-O to 1.21"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := healthy(t)
+			p.runtime.LikeCRIO()
+			row.make(p)
+			if found := p.found(row.check); len(found) != 1 || !strings.HasPrefix(found[0].Remedy, row.remedy) || strings.Contains(found[0].Remedy, "containerd") {
+				t.Errorf("found %+v", found)
+			}
+		})
+	}
+	p := healthy(t)
+	p.Config.Endpoint = "unix://" + p.write("containerd.sock", "")
+	p.runtime.Stop()
+	if found := p.found("runtime"); len(found) != 1 || found[0].Remedy != "systemctl restart containerd, and look at journalctl --unit containerd" {
+		t.Errorf("found %+v", found)
+	}
+	p.Config.Endpoint = "unix://" + p.write("cri.sock", "")
+	if found := p.found("runtime"); len(found) != 1 || !strings.Contains(found[0].Remedy, "containerd: systemctl restart containerd") || !strings.Contains(found[0].Remedy, "; CRI-O: systemctl restart crio") {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// crio wipe deletes all images at a boot after a power cut.
+func TestImagesThatCRIOWipesAreToldOf(t *testing.T) {
+	const wants, unit = "etc/systemd/system/multi-user.target.wants", "crio-wipe.service"
+	for _, row := range []struct {
+		name string
+		make func(p *patient)
+		told bool
+	}{
+		{"wiped", func(p *patient) {}, true},
+		{"no unit", func(p *patient) { os.Remove(p.file(wants + "/" + unit)) }, false},
+		{"a masked unit", func(p *patient) { os.Symlink("/dev/null", p.file("etc/systemd/system/"+unit)) }, false},
+		{"an overwritten unit", func(p *patient) { p.write("etc/systemd/system/"+unit, "") }, true},
+		{"no clean_shutdown_file", func(p *patient) { os.Remove(p.file(shutdownSeen)) }, false},
+		{"before the first start", func(p *patient) { p.runtime.Stop() }, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := healthy(t)
+			p.write(shutdownSeen, "")
+			p.write(wants+"/other.service", "")
+			if err := os.Symlink("/usr/lib/systemd/system/"+unit, p.file(wants+"/"+unit)); err != nil {
+				t.Fatal(err)
+			}
+			if found := p.found("images"); len(found) != 0 {
+				t.Errorf("on another runtime: found %+v", found)
+			}
+			p.runtime.LikeCRIO()
+			row.make(p)
+			found := p.found("images")
+			if told := len(found) == 1 && found[0].Level == Warning && strings.HasPrefix(found[0].Remedy, "systemctl disable crio-wipe.service"); told != row.told || !told && len(found) > 0 {
 				t.Errorf("found %+v", found)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -23,13 +24,13 @@ func runtime(ctx context.Context, m *Machine) []Finding {
 	case err == nil:
 		return []Finding{ok("%s %s at %s", v.RuntimeName, v.RuntimeVersion, m.Runtime.Endpoint())}
 	case grpcstatus.Code(errors.Unwrap(err)) == codes.Unimplemented || grpcstatus.Code(err) == codes.Unimplemented:
-		return []Finding{fail(`take "cri" out of disabled_plugins in /etc/containerd/config.toml if it is there, then: systemctl restart containerd`,
+		return []Finding{fail(m.remedy(ctx, func(r remedies) string { return r.speak }),
 			"%s does not speak CRI v1: %s", m.Runtime.Endpoint(), cri.WithoutCRI)}
 	case m.noSocket():
 		return []Finding{fail("install containerd or CRI-O, or name its socket with --runtime-endpoint",
 			"no runtime: there is no socket at %s", strings.Join(m.endpoints(), " or "))}
 	}
-	return []Finding{fail("systemctl restart containerd (or crio), and look at journalctl --unit containerd", "the runtime does not answer: %v", err)}
+	return []Finding{fail(m.remedy(ctx, func(r remedies) string { return r.restart }), "the runtime does not answer: %v", err)}
 }
 
 func (m *Machine) endpoints() []string {
@@ -41,12 +42,7 @@ func (m *Machine) endpoints() []string {
 
 // noSocket reports whether none of the runtime's sockets is there.
 func (m *Machine) noSocket() bool {
-	for _, e := range m.endpoints() {
-		if _, err := os.Stat(strings.TrimPrefix(e, "unix://")); err == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.endpoints(), isThere)
 }
 
 // network tells whether pods with a network of their own can start.
@@ -98,7 +94,7 @@ func pauseImage(ctx context.Context, m *Machine) []Finding {
 	case err != nil:
 		return []Finding{warn("", "the image of sandboxes cannot be looked at: %v", err)}
 	case image == nil:
-		return []Finding{warn("crictl pull "+ref+", or offline: ctr --namespace k8s.io images import FILE",
+		return []Finding{warn("crictl pull "+ref+", or offline: "+m.remedy(ctx, func(r remedies) string { return r.load }),
 			"%s is not here: the first pod waits until it can be pulled", ref)}
 	}
 	return []Finding{ok("%s is here", ref)}
@@ -136,7 +132,7 @@ func cgroupDriver(ctx context.Context, m *Machine) []Finding {
 		return []Finding{fail("leave out --cgroup-driver", "monopod has %s and the runtime %s: no pod can start", mine, its)}
 	}
 	if comm, _ := os.ReadFile(m.file("proc/1/comm")); its == "cgroupfs" && strings.TrimSpace(string(comm)) == "systemd" && m.unified() {
-		return []Finding{warn("set SystemdCgroup = true in /etc/containerd/config.toml, drain the node's pods and restart both",
+		return []Finding{warn(m.remedy(ctx, func(r remedies) string { return r.systemd })+"; drain the node's pods and restart both",
 			"cgroupfs, while systemd manages the cgroups of this machine: two that write to one tree")}
 	}
 	return []Finding{ok("%s, as the runtime", its)}

@@ -95,6 +95,20 @@ func (c *Container) Exited() bool { return c.State == rt.ContainerState_CONTAINE
 // get some.
 func (c *Container) Live() bool { return !c.Exited() }
 
+// Created returns the ids of the containers that were created and never started: that of
+// this id, or those in the sandbox of this id.
+func (i *Instance) Created(id string) (ids []string) {
+	if i == nil {
+		return nil
+	}
+	for k := range i.Containers {
+		if c := &i.Containers[k]; c.State == rt.ContainerState_CONTAINER_CREATED && (c.ID == id || c.Sandbox == id) {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
 // Newest returns the newest container of that name, or nil if it is missing.
 func (i *Instance) Newest(name string) *Container {
 	if i == nil || i.Missing[name] {

@@ -180,8 +180,9 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 // tearDown stops or removes a sandbox: at once if a desired pod waits for that,
 // else when there is a slot, after the starts and stops of containers.
 func (w *Worker) tearDown(ctx context.Context, s *plan.Facts, a plan.Action, do func(ctx context.Context, id string) error) func(context.Context, *task) error {
+	created := s.Observed.Instances[a.UID].Created(a.ID)
 	return func(firm context.Context, _ *task) error {
-		down := func() error { return Gone(w.CNI.TakeDown(firm, a.ID, do)) }
+		down := func() error { w.Cri.KillCreated(firm, created...); return Gone(w.CNI.TakeDown(firm, a.ID, do)) }
 		if s.Pod != nil {
 			return down()
 		}
@@ -266,14 +267,13 @@ func (w *Worker) forgetFinished(seen *pleg.Observed) {
 	w.hooks.forget(alive)
 }
 
-// removeContainer removes a dead container, then its files.
+// removeContainer removes a container that is dead or was never started, then its files.
 func (w *Worker) removeContainer(ctx context.Context, s *plan.Facts, a plan.Action) error {
-	if err := Gone(w.Cri.RemoveContainer(ctx, a.ID)); err != nil {
+	i := s.Observed.Instances[a.UID]
+	w.Cri.KillCreated(ctx, i.Created(a.ID)...)
+	c, err := i.Find(a.ID), w.Cri.RemoveContainer(ctx, a.ID)
+	if err != nil || c == nil {
 		return err
 	}
-	i := s.Observed.Instances[a.UID]
-	if c := i.Find(a.ID); c != nil {
-		return w.RemoveContainerFiles(ctx, i, c)
-	}
-	return nil
+	return w.RemoveContainerFiles(ctx, i, c)
 }

@@ -58,7 +58,7 @@ type Runtime struct {
 	images map[string]*rt.Image // by normalized reference
 	pulls  map[string]pull
 
-	imageDir, sandboxImage string
+	name, version, imageDir, sandboxImage string
 
 	conditions   map[string]*rt.RuntimeCondition
 	cgroupDriver rt.CgroupDriver
@@ -90,6 +90,8 @@ func New(t testing.TB) *Runtime {
 		takes:       map[string]time.Duration{},
 		images:      map[string]*rt.Image{},
 		pulls:       map[string]pull{},
+		name:        "critest",
+		version:     "2.0.0",
 		imageDir:    "/var/lib/critest",
 		subscribers: map[*subscriber]bool{},
 		lacks:       map[Feature]bool{},
@@ -168,7 +170,15 @@ func (r *Runtime) Restart() {
 func (r *Runtime) LikeContainerd16() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.containerd16 = true
+	r.containerd16, r.version = true, "1.6.0"
+}
+
+// LikeCRIO names the runtime cri-o. As one whose enable_pod_events is false, it ends the
+// streams of container events at once without an error.
+func (r *Runtime) LikeCRIO() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.name = "cri-o"
 }
 
 // Takes makes a method work that long from now on, its name reserved or its

@@ -44,7 +44,7 @@ func (r *Runtime) Subscribers() int {
 
 func (s *runtimeService) GetContainerEvents(_ *rt.GetEventsRequest, stream grpc.ServerStreamingServer[rt.ContainerEventResponse]) error {
 	me, err := s.r.subscribe()
-	if err != nil {
+	if me == nil {
 		return err
 	}
 	defer s.r.unsubscribe(me)
@@ -69,6 +69,9 @@ func (r *Runtime) subscribe() (*subscriber, error) {
 	defer r.mu.Unlock()
 	if r.containerd16 {
 		return nil, status.Error(codes.Unimplemented, "unknown method GetContainerEvents for service runtime.v1.RuntimeService")
+	}
+	if r.name == "cri-o" {
+		return nil, nil
 	}
 	s := &subscriber{wake: make(chan struct{}, 1), dropped: make(chan struct{})}
 	r.subscribers[s] = true

@@ -47,11 +47,7 @@ func (r *Runtime) Lacks(features ...Feature) {
 func (s *runtimeService) Version(context.Context, *rt.VersionRequest) (*rt.VersionResponse, error) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
-	version := "2.0.0"
-	if s.r.containerd16 {
-		version = "1.6.0"
-	}
-	return &rt.VersionResponse{Version: "0.1.0", RuntimeName: "critest", RuntimeVersion: version, RuntimeApiVersion: "v1"}, nil
+	return &rt.VersionResponse{Version: "0.1.0", RuntimeName: s.r.name, RuntimeVersion: s.r.version, RuntimeApiVersion: "v1"}, nil
 }
 
 func (s *runtimeService) Status(_ context.Context, q *rt.StatusRequest) (*rt.StatusResponse, error) {

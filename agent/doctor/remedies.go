@@ -1,0 +1,67 @@
+package doctor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// crio is CRI-O's name of itself.
+const crio = "cri-o"
+
+// remedies say how a runtime is mended, in the words of the one that is there.
+type remedies struct {
+	restart, speak, load, systemd string
+}
+
+// remediesOf are those of the runtimes that are known, by their names of themselves.
+var remediesOf = map[string]remedies{
+	"containerd": {
+		restart: "systemctl restart containerd, and look at journalctl --unit containerd",
+		speak:   `take "cri" out of disabled_plugins in /etc/containerd/config.toml if it is there, then: systemctl restart containerd`,
+		load:    "ctr --namespace k8s.io images import FILE",
+		systemd: "set SystemdCgroup = true in /etc/containerd/config.toml",
+	},
+	crio: {
+		restart: "systemctl restart crio, and look at journalctl --unit crio",
+		speak:   "upgrade CRI-O to 1.21 or newer",
+		load:    "podman load --input FILE",
+		systemd: `set cgroup_manager = "systemd" below [crio.runtime] in a file in /etc/crio/crio.conf.d`,
+	},
+}
+
+// remedy returns what mends the runtime: one remedy, or where it is not known which
+// runtime it is each with its name.
+func (m *Machine) remedy(ctx context.Context, of func(remedies) string) string {
+	if r, known := remediesOf[m.runtimeName(ctx)]; known {
+		return of(r)
+	}
+	return "containerd: " + of(remediesOf["containerd"]) + "; CRI-O: " + of(remediesOf[crio])
+}
+
+// runtimeName returns the runtime's name of itself, or while it does not answer what the
+// one socket that is there is called after; "" if neither tells.
+func (m *Machine) runtimeName(ctx context.Context) string {
+	if v, err := m.Runtime.Version(ctx); err == nil {
+		return v.RuntimeName
+	}
+	sockets := slices.DeleteFunc(m.endpoints(), func(e string) bool { return !isThere(e) })
+	if len(sockets) != 1 {
+		return ""
+	}
+	switch strings.TrimSuffix(filepath.Base(sockets[0]), ".sock") {
+	case "containerd":
+		return "containerd"
+	case "crio":
+		return crio
+	}
+	return ""
+}
+
+// isThere reports whether there is a file at an endpoint.
+func isThere(endpoint string) bool {
+	_, err := os.Stat(strings.TrimPrefix(endpoint, "unix://"))
+	return err == nil
+}
