@@ -35,7 +35,7 @@
 //	  update/                  pure: how a running pod becomes the next version of itself
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
 //	  objects/                 the ConfigMaps and Secrets, and which pods refer to them
-//	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ safefile/ statefile/ cnicache/ panics/ saidonce/ elide/ window/
+//	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ runtimewords/ safefile/ statefile/ cnicache/ panics/ saidonce/ elide/ window/
 //	  status/ outcome/ events/ metrics/ stats/ server/ notify/
 //	  desired/                 the pods that the manifests give, and since when
 //	  config/                  the table of settings; only agent and above see it

@@ -25,11 +25,11 @@ var (
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
 		"desired": {"manifests"}, "config": {"agent/window", "manifests", "manifests/decode"},
-		"events": {"agent/elide", "agent/statefile", "agent/status"}, "elide": {}, "hook": {}, "objects": {"manifests", "manifests/documents"}, "outcome": {"agent/objects", "agent/status", "manifests"}, "image": {"agent/panics", "agent/safefile", "agent/saidonce", "agent/statefile", "cri"},
+		"events": {"agent/elide", "agent/statefile", "agent/status"}, "elide": {}, "hook": {}, "objects": {"manifests", "manifests/documents"}, "outcome": {"agent/objects", "agent/status", "manifests"}, "image": {"agent/panics", "agent/runtimewords", "agent/safefile", "agent/saidonce", "agent/statefile", "cri"},
 		"logs": {"agent/panics", "agent/safefile", "agent/saidonce"}, "cnicache": {"agent/safefile"}, "metrics": {}, "notify": {"agent/status"}, "panics": {}, "podlog": {"agent/safefile"},
-		"probe": {"agent/panics"}, "safefile": {}, "saidonce": {}, "statefile": {"agent/safefile"},
+		"probe": {"agent/panics"}, "runtimewords": {}, "safefile": {}, "saidonce": {}, "statefile": {"agent/safefile"},
 		"server": {"agent/elide", "agent/events", "agent/panics", "agent/podlog", "agent/safefile", "agent/saidonce", "agent/status"},
-		"slots":  {}, "window": {}, "stats": {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "agent/safefile", "agent/statefile", "manifests/decode"}, "stream": {},
+		"slots":  {}, "window": {}, "stats": {"agent/safefile", "agent/status", "cri"}, "status": {"agent/panics", "agent/safefile", "agent/statefile", "manifests/decode"}, "stream": {"agent/runtimewords"},
 		"volume": {"agent/safefile", "manifests", "manifests/decode"},
 	}
 	below = []string{"cgroups", "cri", "manifests", "manifests/decode", "manifests/defaults", "manifests/poduid"}
@@ -50,7 +50,7 @@ var (
 		"agent/cli/terminal":  {"agent/stream"},
 		"agent/doctor":        {"agent/checkpoint", "agent/cli/print", "agent/config", "cri"},
 		"agent/cli/wait":      {"agent/cli/client", "agent/cli/print", "agent/status", "manifests"},
-		"agent/once":          {"agent/cli/print", "agent/podlog", "agent/safefile", "agent/status", "agent/volume", "manifests", "manifests/decode", "manifests/defaults"},
+		"agent/once":          {"agent/cli/print", "agent/podlog", "agent/runtimewords", "agent/safefile", "agent/status", "agent/volume", "manifests", "manifests/decode", "manifests/defaults"},
 		"cgroups":             {"manifests/poduid"},
 		"cgroups/cgrouptest":  {"cgroups"},
 		"cri":                 {},

@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"monopod/agent/config"
+	"monopod/cri/critest"
 )
 
 // The agent rotates the logs of what runs, without a call where there is
@@ -62,6 +64,31 @@ func TestLeavesLogsWhileTheRuntimeIsAway(t *testing.T) {
 		r.after(20 * time.Second)
 		if c, _ = r.Container("web-n/c"); c.Reopened != 1 {
 			r.Errorf("reopened %d times", c.Reopened)
+		}
+	})
+}
+
+// A runtime that is lost while it reopens a log may have told another to do it: the log
+// keeps its new name and is reopened once the runtime is back.
+func TestALogThatTheRuntimeIsLostOverIsReopenedLater(t *testing.T) {
+	liveWith(t, func(r *rig) { r.configure = func(c *config.Config) { c.LogMaxSize = resource.MustParse("100") } }, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.after(time.Second)
+		c, _ := r.Container("web-n/c")
+		log := filepath.Join(r.dir, "logs", "default_web-n_"+c.UID, "c", "0.log")
+		r.Fault(critest.On("ReopenContainerLog").Nth(1).Fail(codes.Unavailable, "error reading from server: EOF"))
+		if err := os.WriteFile(log, make([]byte, 100), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		renamed := 0
+		for range 25 {
+			r.after(time.Second)
+			if _, err := os.Stat(log); err != nil {
+				renamed++
+			}
+		}
+		if c, _ = r.Container("web-n/c"); c.Reopened != 1 || renamed < 5 || renamed > 10 {
+			r.Errorf("reopened %d times, without its name for %d s", c.Reopened, renamed)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/plan"
+	"monopod/agent/runtimewords"
 	"monopod/agent/slots"
 	"monopod/cri/critest"
 )
@@ -298,4 +299,34 @@ func TestAStopWithoutEffectIsNotRepeatedWithoutEnd(t *testing.T) {
 		}
 		r.ClearFaults()
 	})
+}
+
+// CRI-O makes no container of a command that cannot be executed: the status says why in
+// its words, by which a run ends, and goes on saying so between the tries.
+func TestWhatCannotBeCreatedGoesOnSayingWhy(t *testing.T) {
+	said := func(r *rig) (reason, message string) {
+		st := r.status("default/job-n")
+		if w := st.ContainerStatuses[0].State.Waiting; w != nil && w.Reason == "CreateContainerError" {
+			return w.Reason, w.Message
+		}
+		return condition0(st).Reason, condition0(st).Message
+	}
+	for call, row := range map[string]struct {
+		words, reason string
+		cause         runtimewords.Cause
+	}{
+		"CreateContainer": {"container create failed: executable file `nosuch` not found in $PATH: No such file or directory\n", "CreateContainerError", runtimewords.NotFound},
+		"RunPodSandbox":   {"pod set memory limit 1048576 too low; should be at least 12582912 bytes", "FailedCreatePodSandBox", runtimewords.MemoryTooLow},
+	} {
+		live(t, func(r *rig) {
+			r.Fault(critest.On(call).Fail(codes.Unknown, row.words))
+			r.want(manifest("job", "img:1", "restartPolicy: Never"))
+			for n := range 30 {
+				r.after(time.Second)
+				if reason, message := said(r); reason != row.reason || runtimewords.Of(runtimewords.Create, message) != row.cause {
+					r.Fatalf("%s: after %d s: %s: %s", call, n+1, reason, message)
+				}
+			}
+		})
+	}
 }

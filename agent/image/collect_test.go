@@ -319,3 +319,28 @@ func TestRunCollectsWhenKickedAndEverySoOften(t *testing.T) {
 		y.has()
 	})
 }
+
+// CRI-O does not look up a short name that may be of several registries: what may be meant
+// stays, and all else is collected.
+func TestANameThatTheRuntimeDoesNotResolveStopsNoCollection(t *testing.T) {
+	inYard(t, Limits{MaxAge: time.Hour}, func(y *yard) {
+		y.add(10, "quay.io/team/tool:1", "quay.io/team/tool:2", "other:1")
+		y.needs = []Need{{"tool:1", "ns/p"}}
+		y.Fault(critest.On("ImageStatus").Of("tool:1").Fail(codes.Unknown, "short name mode is enforcing, but image name tool:1 returns ambiguous list"))
+		y.collect()
+		time.Sleep(2 * time.Hour)
+		y.collect()
+		y.has("quay.io/team/tool:1")
+		all, _, err := y.List(y.Context())
+		if err != nil || len(all) != 1 || all[0].Why != "used by ns/p" {
+			y.Errorf("list %+v, %v", all, err)
+		}
+		for _, code := range []codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Canceled} {
+			y.ClearFaults()
+			y.Fault(critest.On("ImageStatus").Fail(code, "not now"))
+			if err := y.Collect(y.Context()); err == nil {
+				y.Errorf("%s says nothing of the image, and is taken for an answer", code)
+			}
+		}
+	})
+}

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/cri"
@@ -138,6 +140,21 @@ func TestAFailedPullSaysWhyAndARuntimeThatIsDownIsNoFailure(t *testing.T) {
 		var e *Error
 		if errors.As(err, &e) || !cri.Unavailable(err) {
 			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestANameThatTheRuntimeDoesNotResolve(t *testing.T) {
+	const said = "short name mode is enforcing, but image name nginx:1 returns ambiguous list"
+	const want = ": give the full name in the manifest, such as docker.io/library/nginx:1"
+	bubble(t, 1, func(t *testing.T, r *critest.Runtime, p *Puller) {
+		r.OnPull("nginx:1", 0, errors.New(said))
+		if _, _, err := p.Pull(t.Context(), Request{Pod: "u", Image: "nginx:1"}); reason(err) != ErrImagePull || !strings.HasSuffix(err.Error(), said+want) {
+			t.Errorf("pull: %v", err)
+		}
+		r.Fault(critest.On("ImageStatus").Fail(codes.Unknown, said))
+		if _, _, err := p.Present(t.Context(), "nginx:1", v1.PullIfNotPresent, nil); reason(err) != ErrInspect || !strings.HasSuffix(err.Error(), said+want) {
+			t.Errorf("look: %v", err)
 		}
 	})
 }

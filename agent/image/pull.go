@@ -152,6 +152,9 @@ func together(all []error) error {
 // their message, which follows the call and its object, with it.
 func explain(image string, err error) *Error {
 	e := &Error{Reason: ErrImagePull, Image: image, Err: err}
+	if full := fullName(image, err); full != "" {
+		e.Err = &failure{err.Error() + full, err}
+	}
 	_, said, _ := strings.Cut(err.Error(), ": ")
 	for reason, what := range map[string]string{ErrNoRegistry: "the registry is unavailable", ErrSignature: "the signature validation failed"} {
 		if rest, ok := strings.CutPrefix(said, reason); ok {

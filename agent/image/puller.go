@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/runtimewords"
 	"monopod/cri"
 )
 
@@ -167,8 +168,17 @@ func inspection(ctx context.Context, name string, err error) error {
 	if ctx.Err() != nil || cri.Unavailable(err) {
 		return err
 	}
-	said := &failure{fmt.Sprintf("Failed to inspect image %q: %s", name, err), err}
+	said := &failure{fmt.Sprintf("Failed to inspect image %q: %s", name, err) + fullName(name, err), err}
 	return &Error{Reason: ErrInspect, Image: name, Err: said, Retry: time.Now().Add(lookAgain)}
+}
+
+// fullName is what a message says in addition if the runtime does not know which
+// registry is meant.
+func fullName(name string, err error) string {
+	if full := canonical(name); full != "" && runtimewords.Of(runtimewords.Image, err.Error()) == runtimewords.ShortName {
+		return ": give the full name in the manifest, such as " + full
+	}
+	return ""
 }
 
 // Progress is how far a pull is.

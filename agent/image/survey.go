@@ -2,11 +2,15 @@ package image
 
 import (
 	"context"
+	"errors"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/cri"
 )
 
 // Entry is one image of the runtime, the pods that need it, and whether it goes.
@@ -59,10 +63,14 @@ func (c *Collector) survey(ctx context.Context, needs []Need) (*survey, error) {
 		}
 		// The runtime may know short names that are not known here.
 		img, err := c.CRI.Image(ctx, &rt.ImageSpec{Image: n.Image})
-		if err != nil {
+		switch {
+		case err == nil:
+			s.use(img.GetId(), n.Pod)
+		case cri.Unavailable(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 			return nil, err
+		default: // CRI-O says so of a short name that may be of several registries
+			s.useAlike(n.Image, n.Pod)
 		}
-		s.use(img.GetId(), n.Pod)
 	}
 	return s, nil
 }
@@ -123,6 +131,18 @@ func (s *survey) use(ref, user string) bool {
 		e.Users = slices.Insert(e.Users, at, user)
 	}
 	return true
+}
+
+// useAlike records that a pod may need any image with that name, of whichever registry.
+func (s *survey) useAlike(ref, user string) {
+	meant := path.Base(canonical(ref))
+	for _, e := range s.entries {
+		for _, name := range slices.Concat(e.Names, e.Digests) {
+			if full := canonical(name); full != "" && path.Base(full) == meant {
+				s.use(e.ID, user)
+			}
+		}
+	}
 }
 
 // user names the pod that a container belongs to.

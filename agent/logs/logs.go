@@ -58,9 +58,13 @@ type Runtime interface {
 	// Log asks where a container's log is, "" if it does not run any more.
 	Log(ctx context.Context, id string) (path string, err error)
 	// Reopen makes the runtime write a container's log to a new file at its path
-	// and returns when it does.
+	// and returns when it does. After an error that is ErrUnanswered, or the
+	// context's, it may do so later.
 	Reopen(ctx context.Context, id string) error
 }
+
+// ErrUnanswered: the runtime was lost before it said how a call ends.
+var ErrUnanswered = errors.New("the runtime did not answer")
 
 // errEnded: a container that was listed does not run any more.
 var errEnded = errors.New("the container has ended")

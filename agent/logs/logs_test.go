@@ -3,6 +3,7 @@ package logs
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,6 +129,32 @@ func TestALogThatIsReopenedWithoutAnAnswer(t *testing.T) {
 		after(time.Minute)
 		complete(t, read(t, log), 0, 11)
 	})
+}
+
+// conmon puts a new log in the place of the former one however late it is, so that has
+// another name until then.
+func TestALogThatIsReopenedLate(t *testing.T) {
+	for name, refuses := range map[string]error{"after the agent waits no more": nil, "after the runtime is lost": fmt.Errorf("%w: connection refused", ErrUnanswered)} {
+		t.Run(name, func(t *testing.T) {
+			on(t, func(b *bench) {
+				b.conmon, b.takes, b.refuses = true, reopenIn+2*time.Second, refuses
+				log := b.run("c", b.dir)
+				b.write("c", 0, 10)
+				b.start(small())
+				after(reopenIn + time.Second)
+				b.write("c", 10, 1)
+				if _, err := os.Stat(log); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("before it is reopened: %s, %v", files(t, filepath.Dir(log)), err)
+				}
+				after(10 * time.Second)
+				b.write("c", 11, 1)
+				complete(t, read(t, log), 0, 12)
+				if b.reopened != 1 || !strings.Contains(b.log.String(), "until the runtime reopens it") {
+					t.Errorf("reopened %d times, said %s", b.reopened, b.log)
+				}
+			})
+		})
+	}
 }
 
 // An agent can be killed at any point; the next one does what is left to do.

@@ -33,6 +33,7 @@ type writers struct {
 	takes    time.Duration
 	refuses  error // what Reopen answers
 	lost     bool  // it refuses, and has done it all the same
+	conmon   bool  // a log is reopened by another, as by CRI-O's conmon, that does not know whether anyone waits
 }
 
 func (w *writers) Running(context.Context) ([]Container, error) {
@@ -60,8 +61,15 @@ func (w *writers) Reopen(ctx context.Context, id string) error {
 	w.reopened++
 	w.busy++
 	w.together = max(w.together, w.busy)
+	conmon, refuses := w.conmon, w.refuses
 	w.mu.Unlock()
 	done := time.After(w.takes)
+	if conmon {
+		time.AfterFunc(w.takes, func() { w.replace(id) })
+		if refuses != nil {
+			done = time.After(0)
+		}
+	}
 	select {
 	case <-done:
 	case <-ctx.Done():
@@ -75,7 +83,26 @@ func (w *writers) Reopen(ctx context.Context, id string) error {
 	if w.refuses != nil && !w.lost {
 		return w.refuses
 	}
+	if conmon {
+		return nil
+	}
 	return cmp.Or(w.start(id), w.refuses)
+}
+
+// replace opens a container's log as conmon does: it puts a new one in its place.
+func (w *writers) replace(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f, err := os.Create(w.at[id] + ".tmp")
+	if err == nil {
+		err = os.Rename(f.Name(), w.at[id])
+	}
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	w.open[id].Close()
+	w.open[id] = f
 }
 
 // start opens a container's log: w.mu is held.

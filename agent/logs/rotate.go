@@ -87,9 +87,12 @@ func (r *Rotator) rotate(ctx context.Context, id, log string) error {
 	return errors.Join(failed, r.swap(ctx, id, d, name, old))
 }
 
-// swap renames the log and has it reopened, or gives it back its name. It never
-// takes the place of another file: a runtime whose answer was lost may have
-// reopened the log all the same.
+// swap renames the log and has it reopened. It gives it back its name if the
+// runtime refuses, and only then: conmon, which writes the logs of CRI-O, carries out
+// what CRI-O has asked of it even if that is late, and puts the new log in the place
+// of whatever has the name. Without an answer, find looks in the next round. It never
+// takes the place of another file: a runtime that says no may have reopened the log
+// all the same.
 func (r *Rotator) swap(ctx context.Context, id string, d *safefile.Dir, log string, old []rotated) error {
 	to := rotated{stamp: nextStamp(time.Now(), old)}.name(log)
 	if err := d.Rename(log, to); err != nil {
@@ -100,8 +103,16 @@ func (r *Rotator) swap(ctx context.Context, id string, d *safefile.Dir, log stri
 		r.log.Debug("log rotated", "file", d.Path(log))
 		return nil
 	}
+	if unanswered(err) {
+		return fmt.Errorf("rotate log %s: it is %s until the runtime reopens it: %w", d.Path(log), to, err)
+	}
 	if back := d.Rename(to, log); back != nil && !errors.Is(back, fs.ErrExist) && !errors.Is(back, fs.ErrNotExist) {
 		err = errors.Join(err, back)
 	}
 	return fmt.Errorf("rotate log %s: %w", d.Path(log), err)
+}
+
+// unanswered reports whether it is not known how a call for a log ends.
+func unanswered(err error) bool {
+	return errors.Is(err, ErrUnanswered) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }

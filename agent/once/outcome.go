@@ -1,8 +1,6 @@
 package once
 
 import (
-	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -211,38 +209,6 @@ func (j *evaluator) failure(v *view) *outcome {
 		o.Text += ": container " + s.Name + " " + endWords(lastEnd(s))
 	}
 	return o
-}
-
-// final are reasons to wait that no waiting ends: only other manifests would.
-var final = []string{"InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"}
-
-// unschedulable finds a pod that can never run as it is.
-func (j *evaluator) unschedulable(all []view) *outcome {
-	for k := range all {
-		v := &all[k]
-		if v.refused() && !mayFit(v, all) {
-			return &outcome{End: endError, Code: codeFailed, Shaky: true,
-				Text: fmt.Sprintf("pod %s cannot run on this node: %s", j.names.pod(v.pod), joinWords(v.status.Reason, strings.TrimPrefix(v.status.Message, refusedPrefix)))}
-		}
-		for _, s := range v.containers() {
-			if w := s.State.Waiting; w != nil && (slices.Contains(final, w.Reason) || pullsNothing(w)) {
-				return &outcome{End: endError, Code: codeFailed, Shaky: true,
-					Text: fmt.Sprintf("%s/%s cannot start: %s", j.names.pod(v.pod), s.Name, joinWords(w.Reason, w.Message))}
-			}
-		}
-	}
-	return nil
-}
-
-// absent is what runtimes say of an image that the registry does not have, or does not
-// give to this user: containerd and CRI-O, from the registry's answer (errors of the OCI
-// distribution specification, section "Error codes").
-var absent = regexp.MustCompile(`(?i): not found|manifest unknown|name unknown|repository .*does not exist|pull access denied|insufficient_scope|unauthorized|denied: requested access`)
-
-// pullsNothing reports whether a pull can never succeed: the registry answered, and has
-// no such image for this user.
-func pullsNothing(w *v1.ContainerStateWaiting) bool {
-	return (w.Reason == "ErrImagePull" || w.Reason == "ImagePullBackOff") && absent.MatchString(w.Message)
 }
 
 // mayFit reports whether what a refused pod lacks may be given back by others

@@ -71,6 +71,19 @@ func TestTheOutcome(t *testing.T) {
 	held := states{"c": waiting("WaitingForPods", "waits for default/job to be ready")}
 	initial := made("init", "Never", "c")
 	initial.Spec.InitContainers = []v1.Container{{Name: "i", Image: "img:1"}}
+	noCommand := func(p *v1.Pod, message string) []view {
+		return []view{now(p, v1.PodPending, states{"c": waiting("CreateContainerError", "CreateContainer default/x/c: container create failed: "+message)})}
+	}
+	noSandbox := func(p *v1.Pod, message string) view {
+		v := now(p, v1.PodPending, states{"c": waiting("ContainerCreating", "")})
+		v.status.Conditions = []v1.PodCondition{{Type: v1.PodReadyToStartContainers, Status: v1.ConditionFalse, Reason: "FailedCreatePodSandBox", Message: message}}
+		return v
+	}
+	shares, sharesNever := made("shares", "OnFailure", "c"), made("shares-never", "Never", "c")
+	for _, p := range []*v1.Pod{shares, sharesNever} {
+		p.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "tools", MountPath: "/tools"}}
+	}
+	runc := "runc create failed: unable to start container process: exec: "
 	rows := []struct {
 		name string
 		all  []view
@@ -104,6 +117,19 @@ func TestTheOutcome(t *testing.T) {
 		{"pods that wait for one that waits for a service", []view{now(last, v1.PodPending, held), now(mid, v1.PodPending, held), now(db, v1.PodRunning, states{"c": runs})}, nil, ""},
 		{"an invalid image name", []view{now(job, v1.PodPending, states{"c": waiting("InvalidImageName", "x")})}, nil, "error 125 shaky"},
 		{"an image that cannot be pulled", []view{now(job, v1.PodPending, states{"c": waiting("ErrImagePull", "x")})}, nil, ""},
+		{"a command that runc does not find", noCommand(job, runc+`"nosuch": executable file not found in $PATH`), nil, "failed 127 shaky"},
+		{"a command that crun does not find", noCommand(other, "executable file `nosuch` not found in $PATH: No such file or directory"), nil, "failed 127 shaky"},
+		{"a command of a service that is not there", noCommand(db, runc+`"/nosuch": stat /nosuch: no such file or directory`), nil, "failed 127 shaky"},
+		{"a command that cannot be executed", noCommand(job, runc+`"/etc/passwd": permission denied`), nil, "failed 126 shaky"},
+		{"a command that may come to be in a volume", noCommand(shares, runc+`"/tools/x": stat /tools/x: no such file or directory`), nil, ""},
+		{"a command in a volume of a container that is not restarted", noCommand(sharesNever, runc+`"/tools/x": stat /tools/x: no such file or directory`), nil, "failed 127 shaky"},
+		{"a volume that may come", noCommand(job, `runc create failed: unable to start container process: error during container init: error mounting "/data" to rootfs at "/data": stat /data: no such file or directory`), nil, ""},
+		{"a device that may come", noCommand(job, `lstat /dev/fuse: no such file or directory`), nil, ""},
+		{"an unknown user", noCommand(job, "unable to find user app: no matching entries in passwd file"), nil, "error 125 shaky"},
+		{"too small a memory limit", noCommand(job, "set memory limit 1048576 too low; should be at least 12582912 bytes"), nil, "error 125 shaky"},
+		{"too small a memory limit of the pod", []view{noSandbox(job, "Failed to create pod sandbox: pod set memory limit 1048576 too low; should be at least 12582912")}, nil, "error 125 shaky"},
+		{"a sandbox that may come to be", []view{noSandbox(job, `Failed to create pod sandbox: failed to find plugin "bridge" in path [/opt/cni/bin]: no such file or directory`)}, nil, ""},
+		{"a back-off that tells of a command", []view{now(other, v1.PodRunning, states{"c": waiting("CrashLoopBackOff", runc+`"nosuch": executable file not found in $PATH`)})}, nil, ""},
 		{"a refusal that nothing mends", []view{refused(job, "NodeAffinity", "no")}, nil, "error 125 shaky"},
 		{"a refusal that another's end mends", []view{refused(job, "OutOfcpu", "no"), now(other, v1.PodRunning, states{"c": runs})}, nil, ""},
 		{"a refusal that a service stands against", []view{refused(job, "OutOfcpu", "no"), now(db, v1.PodRunning, states{"c": runs})}, nil, "error 125 shaky"},

@@ -2,6 +2,7 @@ package pleg
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -46,7 +47,11 @@ func (l LogRuntime) Log(ctx context.Context, id string) (string, error) {
 }
 
 func (l LogRuntime) Reopen(ctx context.Context, id string) error {
-	return l.Cri.ReopenContainerLog(ctx, id)
+	err := l.Cri.ReopenContainerLog(ctx, id)
+	if cri.Unavailable(err) {
+		return fmt.Errorf("%w: %w", logs.ErrUnanswered, err)
+	}
+	return err
 }
 
 // recordLogs keeps which containers run, and their log files by the current log

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"time"
 
@@ -47,6 +48,19 @@ func (h hierarchy) children(path string) []string {
 func (h hierarchy) processes(path string) (pids []string) {
 	for _, f := range lines(h.file("memory", path, "cgroup.procs")) {
 		pids = append(pids, f...)
+	}
+	return pids
+}
+
+// processesIn returns the pids of a cgroup, or, if it has none, of those so many levels
+// below it.
+func (h hierarchy) processesIn(at string, levels int) []string {
+	pids := h.processes(at)
+	if len(pids) > 0 || levels == 0 {
+		return pids
+	}
+	for _, name := range h.children(at) {
+		pids = append(pids, h.processesIn(path.Join(at, name), levels-1)...)
 	}
 	return pids
 }

@@ -36,14 +36,22 @@ func readPod(host Host, h hierarchy, pod *v1.Pod, cgroup string) *podUse {
 	return p
 }
 
+// levels is how far below a container's cgroup its processes are: crun has a cgroup
+// "container" for them with the systemd driver of v2, in which a systemd of the
+// container's own has others.
+const levels = 2
+
 // readMembers reads the cgroups below the pod's: its containers, and the rest,
 // the sandbox.
 func (p *podUse) readMembers(host Host, h hierarchy) {
 	inside := "" // a process in the pod's network
 	for _, name := range h.children(p.Path) {
 		at := path.Join(p.Path, name)
-		pids := h.processes(at)
+		pids := h.processesIn(at, levels)
 		p.Use.Processes = plus(p.Use.Processes, known(uint64(len(pids))))
+		if strings.Contains(name, "-conmon-") { // CRI-O's: crio-conmon-ID.scope is the machine's process beside a container
+			continue
+		}
 		i := slices.IndexFunc(p.Containers, func(c *containerUse) bool { return idOf(name) == c.ID })
 		switch {
 		case i >= 0:
@@ -54,6 +62,8 @@ func (p *podUse) readMembers(host Host, h hierarchy) {
 		case len(pids) > 0:
 			p.Sandbox, p.SandboxPath = idOf(name), at
 			inside = pids[0]
+		case p.Sandbox == "": // CRI-O leaves the sandbox's cgroup without a process
+			p.Sandbox, p.SandboxPath = idOf(name), at
 		}
 		if len(pids) > 0 && inside == "" {
 			inside = pids[0]
@@ -71,7 +81,11 @@ func idOf(cgroup string) string {
 	return cgroup[strings.LastIndex(cgroup, "-")+1:]
 }
 
-// incomplete reports whether the runtime must be asked what the pod uses.
+// incomplete reports whether the runtime must be asked what the pod uses: that of a
+// container is not known, or there is no process that tells of the network.
 func (p *podUse) incomplete() bool {
+	if p.Use != nil && *p.Use.Processes == 0 && !p.Spec.HostNetwork {
+		return true
+	}
 	return slices.ContainsFunc(p.Containers, func(c *containerUse) bool { return c.Use == nil })
 }

@@ -5,22 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/runtimewords"
 )
 
 // statusLimit bounds what a server says of a command's end.
 const statusLimit = 64 << 10
 
-// What a shell ends with when it cannot run a command, and docker likewise.
-const (
-	NotExecutable = 126
-	NotFound      = 127
-)
-
-// StartError is a command that could not be started. Code is NotFound,
-// NotExecutable, or 0 where the reason is another one.
+// StartError is a command that could not be started. Code is 127 if there is no such
+// command, 126 if it cannot be executed, as a shell has it, or 0 where the reason is
+// another one.
 type StartError struct {
 	Code int
 	Text string // the runtime's
@@ -52,18 +48,5 @@ func ended(data []byte) (int, error) {
 			return code, nil
 		}
 	}
-	return 0, &StartError{Code: startCode(s.Message), Text: s.Message}
-}
-
-// startCode tells from runc's and crun's words why a command does not start.
-func startCode(text string) int {
-	for words, code := range map[string]int{
-		"executable file not found": NotFound, "no such file or directory": NotFound, // runc; a path, and crun
-		"permission denied": NotExecutable, "exec format error": NotExecutable, "is a directory": NotExecutable,
-	} {
-		if strings.Contains(strings.ToLower(text), words) {
-			return code
-		}
-	}
-	return 0
+	return 0, &StartError{Code: runtimewords.Of(runtimewords.Exec, s.Message).ExitCode(), Text: s.Message}
 }
