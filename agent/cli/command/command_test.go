@@ -183,3 +183,10 @@ func TestOnlyOurOwnErrorsHaveACode(t *testing.T) {
 		t.Errorf("%v: exit code %d", ended, code)
 	}
 }
+
+func TestADescriptionIsWrappedByTheParagraph(t *testing.T) {
+	const text = "\nOne line\nand the next.\n\n    as it\n    stands\nbehind it\nall of this.\n"
+	if got, want := flow(text), "One line and the next.\n\n    as it\n    stands\nbehind it all of this."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -25,7 +25,7 @@ const commandTemplate = `{{.HelpName}}: {{wrap .Usage (offset .HelpName 2)}}
 
 Usage: monopod {{synopsis .}}
 {{with .Description}}
-{{wrap (trim .) 0}}
+{{wrap (flow .) 0}}
 {{end}}{{with .VisibleFlags}}
 Flags:
 {{$n := widest .}}{{$at := subtract $n -5}}{{range .}}{{$h := head . -}}
@@ -54,11 +54,31 @@ func Help() *cli.Command {
 			var b bytes.Buffer // for the library loses what becomes of the output
 			cli.HelpPrinterCustom(&b, template, of, map[string]any{"wrapAt": func() int { return screen },
 				"synopsis": synopsis, "head": head, "widest": func(flags []cli.Flag) int { return widest(flags, screen) },
-				"about": func(f cli.Flag) string { _, about := explain(f); return about }})
+				"flow": flow, "about": func(f cli.Flag) string { _, about := explain(f); return about }})
 			_, err := c.App.Writer.Write(b.Bytes())
 			return err
 		},
 	}
+}
+
+// flow joins the lines of each paragraph, for the library wraps lines one by one. Lines
+// that are indented stand as they are.
+func flow(text string) string {
+	var b strings.Builder
+	joins := false // the line before may go on
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		line = strings.TrimRight(line, "\n")
+		plain := line != "" && line[0] != ' '
+		switch {
+		case joins && plain:
+			b.WriteString(" ")
+		case b.Len() > 0:
+			b.WriteString("\n")
+		}
+		b.WriteString(line)
+		joins = plain
+	}
+	return b.String()
 }
 
 // columns are those that help is written for, and least those that it is narrowed to.
