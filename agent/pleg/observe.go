@@ -159,9 +159,9 @@ func (o *Observer) Reread(id string) {
 	}
 }
 
-// stamp turns a CRI time, nanoseconds since 1970 or 0 for none, into a time.
+// stamp turns a CRI time, nanoseconds since 1970 or none, into a time.
 func stamp(ns int64) time.Time {
-	if ns == 0 {
+	if ns <= 0 {
 		return time.Time{}
 	}
 	return time.Unix(0, ns)

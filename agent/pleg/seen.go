@@ -33,6 +33,9 @@ func (was *seen) next(st *rt.ContainerStatus, before, now time.Time) *seen {
 		before = was.last
 	}
 	s.finished = notBefore(before, passed(st.FinishedAt, now))
+	if s.finished.IsZero() && st.State == rt.ContainerState_CONTAINER_EXITED && !before.IsZero() {
+		s.finished = now // the runtime does not know: CRI-O, if conmon was killed
+	}
 	return s
 }
 
@@ -47,10 +50,10 @@ func notBefore(before, t time.Time) time.Time {
 	return t
 }
 
-// passed turns a CRI time, nanoseconds since 1970 or 0 for none, into a time of
-// this process's clock. One in the future is now: the machine's clock was set back.
+// passed turns a CRI time into a time of this process's clock. It is in nanoseconds since
+// 1970, and 0 for none; CRI-O also has Go's zero time, of the year 1. One in the future is now: the machine's clock was set back.
 func passed(ns int64, now time.Time) time.Time {
-	if ns == 0 {
+	if ns <= 0 {
 		return time.Time{}
 	}
 	return now.Add(-max(now.Sub(time.Unix(0, ns)), 0))
