@@ -42,6 +42,8 @@ Exit codes:
     2            wrong flags or invalid manifests; nothing was started
     124          --timeout was over before the work was done
     125          monopod or the runtime failed, or a pod can never run here
+    126 127      CRI-O cannot execute a container's command, or does not find
+                 it; with containerd that is how the container ends, with 128
     129 130 143  ended by SIGHUP, SIGINT or SIGTERM: pods are stopped within
                  their grace; a second one kills them, a third one gives up
     other        of the container that failed first in a pod that failed, or
