@@ -150,7 +150,7 @@ The exit code is the command's own. 127: there is no such command in the
 container; 126: it cannot be executed (with CRI-O both are what its runc or crun
 ends with then, such as 255 or 1); 1: the pod is not known, the container
 does not run, or the runtime did not do it; 128 and its number: a signal ended
-monopod.`,
+monopod. CRI-O has no 126 and 127, but what runc or crun ends with then.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "stdin", Aliases: []string{"i"}, Usage: "pass standard input on"},
 			&cli.BoolFlag{Name: "tty", Aliases: []string{"t"}, Usage: "give the command a terminal"},
