@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -55,8 +56,8 @@ func newNetwork(dir string) (*Network, error) {
 func (n *Network) marker() string { return filepath.Join(n.dir, "chains") }
 
 func (n *Network) addBridge() error {
-	for _, args := range []string{"link add NAME type bridge", "addr add GATEWAY/24 dev NAME", "link set NAME up"} {
-		args = strings.NewReplacer("NAME", n.Name, "GATEWAY", n.Gateway()).Replace(args)
+	for _, args := range []string{"link add NAME type bridge", "addr add GATEWAY/BITS dev NAME", "link set NAME up"} {
+		args = strings.NewReplacer("NAME", n.Name, "GATEWAY", n.Gateway(), "BITS", strconv.Itoa(subnetBits)).Replace(args)
 		if _, err := output(exec.Command("ip", strings.Fields(args)...)); err != nil {
 			return fmt.Errorf("pod network: %w", err)
 		}

@@ -3,7 +3,6 @@ package rig
 import (
 	"bufio"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -13,7 +12,10 @@ import (
 	"strings"
 )
 
-// freeSubnet picks a /24 under 10.0.0.0/8 that no interface and no route covers.
+// subnetBits leaves addresses for a thousand pods.
+const subnetBits = 22
+
+// freeSubnet picks a subnet under 10.0.0.0/8 that no interface and no route covers.
 func freeSubnet() (netip.Prefix, error) {
 	used, err := usedPrefixes()
 	if err != nil {
@@ -22,7 +24,7 @@ func freeSubnet() (netip.Prefix, error) {
 	start := rand.IntN(1 << 16)
 	for i := range 1 << 16 {
 		k := (start + i) % (1 << 16)
-		p := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(k >> 8), byte(k), 0}), 24)
+		p := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, byte(k >> 8), byte(k), 0}), subnetBits).Masked()
 		free := true
 		for _, u := range used {
 			free = free && !u.Overlaps(p)
@@ -31,7 +33,7 @@ func freeSubnet() (netip.Prefix, error) {
 			return p, nil
 		}
 	}
-	return netip.Prefix{}, errors.New("no free /24 under 10.0.0.0/8")
+	return netip.Prefix{}, fmt.Errorf("no free /%d under 10.0.0.0/8", subnetBits)
 }
 
 // usedPrefixes returns the destinations of the main IPv4 routing table except the
