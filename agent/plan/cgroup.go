@@ -8,11 +8,12 @@ import (
 )
 
 // Why a pod without its cgroup stops: the reason and message of one that ends by that,
-// and the text for a person.
+// and the text for a person; and why one ends of which the runtime has nothing any more.
 const (
 	ReasonCgroupGone  = "CgroupGone"
 	messageCgroupGone = "The pod's cgroup was removed while its containers ran"
 	whyCgroupGone     = "its pod's cgroup is gone"
+	whyEarlierBoot    = "it ran before the machine booted, and does not restart"
 )
 
 // newSandbox says why the pod needs a new sandbox, "" if it does not. Without the pod's
@@ -43,6 +44,9 @@ func (s *Facts) sandboxCause() checkpoint.Cause {
 func (s *Facts) resultWithoutSandbox(i *pleg.Instance, phase v1.PodPhase) checkpoint.Result {
 	if s.CgroupGone && phase == v1.PodFailed {
 		return checkpoint.Result{Phase: phase, Reason: ReasonCgroupGone, Message: messageCgroupGone, Why: whyCgroupGone}
+	}
+	if i == nil || len(i.Containers) == 0 {
+		return checkpoint.Result{Phase: phase, Why: whyEarlierBoot}
 	}
 	return checkpoint.Result{Phase: phase, Why: endReason(s.Pod.Pod, i, phase)}
 }
