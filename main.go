@@ -26,7 +26,7 @@ import (
 const gcPercent = 50
 
 func main() {
-	runtime.MemProfileRate = 0 // nobody can ask for a profile, and its table takes a megabyte
+	runtime.MemProfileRate = 0 // no one can ask for a profile, and its table takes a megabyte
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}

@@ -111,11 +111,11 @@ func imageRows(c *Config) []row {
 	return []row{
 		{"serializeImagePulls", "", restart, boolean(&c.SerializePulls, false), "true pulls one image at a time; false without maxParallelImagePulls as many as are wanted."},
 		{"maxParallelImagePulls", "", restart, value(&c.ImagePulls, 4, atLeast(1, "must be at least 1")), "How many images are pulled at a time."},
-		{"registryPullQPS", "", live, value(&c.PullQPS, 0, atLeast(0, "must not be negative")), "How many pulls are begun per second; others wait for their turn. 0 is no limit."},
+		{"registryPullQPS", "", live, value(&c.PullQPS, 0, atLeast(0, "must not be negative")), "How many pulls start per second; others wait for their turn. 0 is no limit."},
 		{"registryBurst", "", live, value(&c.PullBurst, 10, atLeast(0, "must not be negative")), "How many of them may begin at once."},
 		{"", "image-credential-provider-config", restart, path(&c.CredentialProviders, ""), ""},
 		{"", "image-credential-provider-bin-dir", restart, path(&c.CredentialProviderPrograms, ""), ""},
-		{"imageGCHighThresholdPercent", "", live, value(&c.ImageGCHigh, 85, within(1, 100, "must be from 1 to 100")), "How full the disk of the images is when those that nobody uses begin to go; 100 is never.\nNo image goes that a manifest names."},
+		{"imageGCHighThresholdPercent", "", live, value(&c.ImageGCHigh, 85, within(1, 100, "must be from 1 to 100")), "How full the disk of the images is when unused ones begin to go; 100 is never.\nNo image goes that a manifest names."},
 		{"imageGCLowThresholdPercent", "", live, value(&c.ImageGCLow, 80, within(1, 100, "must be from 1 to 100")), "How full it may still be when that ends."},
 		{"imageMinimumGCAge", "", live, duration(&c.ImageMinAge, 2*time.Minute, 0, ever), "An image that has come less long ago stays."},
 		{"imageMaximumGCAge", "", live, duration(&c.ImageMaxAge, 0, 0, ever), "An image unused for longer goes even if there is room; 0s is never."},

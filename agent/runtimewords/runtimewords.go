@@ -2,7 +2,10 @@
 // container or a command, where it has no code for that.
 package runtimewords
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
 
 // Cause is what stands against a start until somebody changes the manifest, the image or
 // the machine.
@@ -50,39 +53,47 @@ const runcExec = `(?:unable to start container process|during container init|sta
 var table = []struct {
 	call  Call
 	cause Cause
-	words *regexp.Regexp
+	words string // a regular expression
 }{
 	// runc: libcontainer/standard_init_linux.go, exec.LookPath of Go's os/exec. CRI-O has
 	// it when it creates a container.
-	{Create, NotFound, regexp.MustCompile(runcExec + `(?:executable file not found in \$PATH|stat [^:]*: no such file or directory)`)},
-	{Create, NotExecutable, regexp.MustCompile(runcExec + `(?:stat [^:]*: )?(?:permission denied|is a directory|not a directory)`)},
+	{Create, NotFound, runcExec + `(?:executable file not found in \$PATH|stat [^:]*: no such file or directory)`},
+	{Create, NotExecutable, runcExec + `(?:stat [^:]*: )?(?:permission denied|is a directory|not a directory)`},
 	// crun: src/libcrun/container.c, container_init_setup, and utils.c, find_executable.
-	{Create, NotFound, regexp.MustCompile("executable file `[^`]*` not found")},
-	{Create, NotExecutable, regexp.MustCompile(`(?i)open executable: (?:permission denied|operation not permitted)`)},
+	{Create, NotFound, "executable file `[^`]*` not found"},
+	{Create, NotExecutable, `(?i)open executable: (?:permission denied|operation not permitted)`},
 	// CRI-O: internal/config/cgmgr/cgmgr_linux.go, VerifyMemoryIsEnough, for containers and pods.
-	{Create, MemoryTooLow, regexp.MustCompile(`set memory limit \d+ too low; should be at ?least`)},
+	{Create, MemoryTooLow, `set memory limit \d+ too low; should be at ?least`},
 	// moby/sys/user, GetExecUser, by which CRI-O looks users up.
-	{Create, NoUser, regexp.MustCompile(`unable to find (?:user|group) .*: no matching entries in (?:passwd|group) file`)},
+	{Create, NoUser, `unable to find (?:user|group) .*: no matching entries in (?:passwd|group) file`},
 
 	// runc, also of a path; crun.
-	{Exec, NotFound, regexp.MustCompile(`(?i)executable file .*not found|no such file or directory`)},
-	{Exec, NotExecutable, regexp.MustCompile(`(?i)permission denied|exec format error|is a directory|open executable: operation not permitted`)},
+	{Exec, NotFound, `(?i)executable file .*not found|no such file or directory`},
+	{Exec, NotExecutable, `(?i)permission denied|exec format error|is a directory|open executable: operation not permitted`},
 
 	// CRI-O 1.34: internal/storage/image.go, CandidatesForPotentiallyShortImageName;
 	// containers/image: pkg/shortnames.
-	{Image, ShortName, regexp.MustCompile(`short name mode is enforcing|short-name .* did not resolve to an alias`)},
+	{Image, ShortName, `short name mode is enforcing|short-name .* did not resolve to an alias`},
 	// containerd: core/remotes/docker, from the registry's answer (errors of the OCI
 	// distribution specification, section "Error codes").
-	{Image, NoImage, regexp.MustCompile(`(?i): not found|manifest unknown|name unknown|repository .*does not exist|pull access denied|insufficient_scope|unauthorized|denied: requested access`)},
+	{Image, NoImage, `(?i): not found|manifest unknown|name unknown|repository .*does not exist|pull access denied|insufficient_scope|unauthorized|denied: requested access`},
 	// CRI-O, by containers/image: docker/errors.go leaves the code of an error away if the
 	// text is the code's own (docker/distribution: registry/api/errcode and v2).
-	{Image, NoImage, regexp.MustCompile(`: (?:requested access to the resource is denied|repository name not known to registry|authentication required|access to the requested resource is not authorized)`)},
+	{Image, NoImage, `: (?:requested access to the resource is denied|repository name not known to registry|authentication required|access to the requested resource is not authorized)`},
 }
+
+// words are the table's, compiled when they are needed first: most agents never do.
+var words = sync.OnceValue(func() (all []*regexp.Regexp) {
+	for _, row := range table {
+		all = append(all, regexp.MustCompile(row.words))
+	}
+	return all
+})
 
 // Of returns what the words of a failed call mean.
 func Of(call Call, text string) Cause {
-	for _, row := range table {
-		if row.call == call && row.words.MatchString(text) {
+	for k, row := range table {
+		if row.call == call && words()[k].MatchString(text) {
 			return row.cause
 		}
 	}

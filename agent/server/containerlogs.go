@@ -144,7 +144,7 @@ func (s *Server) containerLogs(_ bool, w http.ResponseWriter, r *http.Request) {
 	err = s.sendLog(st, dir, pod, container, attempt, q)
 	switch {
 	case err == nil:
-	case st.begun:
+	case st.started:
 		s.config.Log.Debug("log was not sent to its end", "pod", namespace+"/"+name, "container", container, "err", err)
 		panic(http.ErrAbortHandler) // half a log must not look whole
 	default:

@@ -16,7 +16,7 @@ type stream struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	ctx     context.Context // ends when the reader goes or the server ends
-	begun   bool            // the reader has got something of the answer
+	started bool            // the reader has got something of the answer
 }
 
 // stream starts one, or answers that there are too many: then ok is false. end
@@ -54,7 +54,7 @@ func (st *stream) Write(data []byte) (int, error) {
 	if err := st.control.SetWriteDeadline(time.Now().Add(streamWrite)); err != nil {
 		return 0, fmt.Errorf("stream: %w", err)
 	}
-	st.begun = true
+	st.started = true
 	n, err := st.ResponseWriter.Write(data)
 	if err == nil {
 		err = st.control.Flush()

@@ -61,7 +61,7 @@ func keys(want, got Facts, left []string) []string {
 func (s *Score) Percent() float64 { return 100 * float64(s.Equal+s.Meant) / float64(max(s.Facts, 1)) }
 
 func (s *Score) String() string {
-	return fmt.Sprintf("%.2f %% of %d facts: %d equal, %d differ as meant; %d are not yet equal, %d differ and nobody knows why",
+	return fmt.Sprintf("%.2f %% of %d facts: %d equal, %d differ as meant; %d are not yet equal, %d differ for no known reason",
 		s.Percent(), s.Facts, s.Equal, s.Meant, s.NotYet, len(s.Unknown))
 }
 

@@ -207,7 +207,7 @@ func scaffold(path string) bool {
 }
 
 // deadSockets are shims' sockets that came since the rig was opened and that
-// nobody listens to.
+// no process listens to.
 func (r remains) deadSockets() []string {
 	return slices.DeleteFunc(globs(shimSockets+"/*"), func(path string) bool {
 		if r.before[path] {
