@@ -2,8 +2,8 @@ package cri
 
 import "time"
 
-// crio is what CRI-O calls itself.
-const crio = "cri-o"
+// CRIO is what CRI-O calls itself.
+const CRIO = "cri-o"
 
 // repeatIn bounds calls that make a sandbox or a container on CRI-O, which carries on with
 // what its caller has left: the same call again waits until its caller leaves, even when

@@ -19,7 +19,7 @@ func (c *Client) Version(ctx context.Context) (*rt.VersionResponse, error) {
 		err = fmt.Errorf("%w: %s", err, WithoutCRI)
 	}
 	if err == nil {
-		c.isCRIO.Store(r.RuntimeName == crio)
+		c.isCRIO.Store(r.RuntimeName == CRIO)
 	}
 	return r, err
 }

@@ -6,10 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-)
 
-// crio is CRI-O's name of itself.
-const crio = "cri-o"
+	"monopod/cri"
+)
 
 // remedies say how a runtime is mended, in the words of the one that is there.
 type remedies struct {
@@ -24,7 +23,7 @@ var remediesOf = map[string]remedies{
 		load:    "ctr --namespace k8s.io images import FILE",
 		systemd: "set SystemdCgroup = true in /etc/containerd/config.toml",
 	},
-	crio: {
+	cri.CRIO: {
 		restart: "systemctl restart crio, and look at journalctl --unit crio",
 		speak:   "upgrade CRI-O to 1.21 or newer",
 		load:    "podman load --input FILE",
@@ -38,7 +37,7 @@ func (m *Machine) remedy(ctx context.Context, of func(remedies) string) string {
 	if r, known := remediesOf[m.runtimeName(ctx)]; known {
 		return of(r)
 	}
-	return "containerd: " + of(remediesOf["containerd"]) + "; CRI-O: " + of(remediesOf[crio])
+	return "containerd: " + of(remediesOf["containerd"]) + "; CRI-O: " + of(remediesOf[cri.CRIO])
 }
 
 // runtimeName returns the runtime's name of itself, or while it does not answer what the
@@ -55,7 +54,7 @@ func (m *Machine) runtimeName(ctx context.Context) string {
 	case "containerd":
 		return "containerd"
 	case "crio":
-		return crio
+		return cri.CRIO
 	}
 	return ""
 }

@@ -33,11 +33,11 @@ func (j *evaluator) unschedulable(all []view) *outcome {
 				continue
 			}
 			o := never(pod+"/"+s.Name+" cannot start", joinWords(w.Reason, w.Message))
-			cause, hopeless := unable(w)
+			cause, permanent := unable(w)
 			if code := cause.ExitCode(); code != 0 {
-				hopeless, o.End, o.Code = !mayComeToBe(v.pod, s.Name), endFailed, code
+				permanent, o.End, o.Code = !mayComeToBe(v.pod, s.Name), endFailed, code
 			}
-			if hopeless {
+			if permanent {
 				return o
 			}
 		}
@@ -60,7 +60,7 @@ func (v *view) noSandbox() string {
 
 // unable reports whether a container waits for a reason that no waiting ends. cause is
 // what the runtime says, if that counts.
-func unable(w *v1.ContainerStateWaiting) (cause runtimewords.Cause, hopeless bool) {
+func unable(w *v1.ContainerStateWaiting) (cause runtimewords.Cause, permanent bool) {
 	call := runtimewords.Create
 	switch w.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "ImageInspectError":

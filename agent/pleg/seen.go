@@ -51,7 +51,8 @@ func notBefore(before, t time.Time) time.Time {
 }
 
 // passed turns a CRI time into a time of this process's clock. It is in nanoseconds since
-// 1970, and 0 for none; CRI-O also has Go's zero time, of the year 1. One in the future is now: the machine's clock was set back.
+// 1970, and 0 for none; CRI-O also has Go's zero time, of the year 1. One in the future is
+// now: the machine's clock was set back.
 func passed(ns int64, now time.Time) time.Time {
 	if ns <= 0 {
 		return time.Time{}

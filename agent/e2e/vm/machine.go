@@ -57,8 +57,9 @@ func (m *machine) console() string    { return filepath.Join(m.dir, "console.log
 // emulator (7.2) breaks readlink in the machine. What the machine wrote is in the file
 // when the emulator is killed, whatever the cache, as the disk is raw: only what the
 // machine itself had not written yet is lost, as with a power cut. On a busy machine the
-// emulator's timer is late, for which the kernel would panic: no_timer_check. After a
-// panic it boots again at once.
+// emulator's timer is late, for which the kernel would panic: no_timer_check. What the
+// kernel does against faults of real processors only costs time: mitigations=off. After
+// a panic it boots again at once.
 func (m *machine) args(socket string) []string {
 	clock := cmp.Or(m.clock, "utc")
 	disk := "file=" + m.disk() + ",cache=unsafe"
