@@ -147,8 +147,7 @@ Ctrl-C reaches the command with -t; without, monopod ends and the command runs
 on until it finds its input or output closed.
 
 The exit code is the command's own. 127: there is no such command in the
-container; 126: it cannot be executed (with CRI-O both are what its runc or crun
-ends with then, such as 255 or 1); 1: the pod is not known, the container
+container; 126: it cannot be executed; 1: the pod is not known, the container
 does not run, or the runtime did not do it; 128 and its number: a signal ended
 monopod. CRI-O has no 126 and 127, but what runc or crun ends with then.`,
 		Flags: []cli.Flag{
