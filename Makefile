@@ -68,14 +68,13 @@ unit: cc dbus
 
 # What computes and reads files; what asks the kernel for more is not emulated, and is
 # tested on the machine's own kind.
-PURE := ./agent/podspec ./agent/checkpoint ./agent/rollback ./agent/hold ./agent/window ./agent/elide ./agent/safefile \
+PURE := ./agent/plan ./agent/podstatus ./agent/podspec ./agent/checkpoint ./agent/rollback ./agent/hold ./agent/window ./agent/message ./agent/safefile \
 	./manifests/decode ./manifests/documents ./manifests/poduid ./cgroups
 arm64: emulator
 	GOARCH=arm64 $(RELEASE) -o bin/monopod-arm64 .
 	qemu-aarch64 bin/monopod-arm64 version
 	qemu-aarch64 bin/monopod-arm64 validate testdata/manifests/web.yaml
 	GOARCH=arm64 CGO_ENABLED=0 go test -exec qemu-aarch64 $(PURE)
-	GOARCH=arm64 CGO_ENABLED=0 go test -exec qemu-aarch64 -run '^Test(Plan|Status)' ./agent
 
 e2e: deps
 	go test -tags e2e -count=1 -v -timeout 40m ./agent/e2e/... ./cgroups

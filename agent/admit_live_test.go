@@ -209,7 +209,7 @@ func TestAPortGivenUpByAnEditIsFreeWhenTheOldVersionIsGone(t *testing.T) {
 		old := r.sync.last.Pods[0]
 		r.want(withPort("a", "img:1", 81), withPort("b", "img:1", 80))
 		// What a worker said of an earlier version is no news of this one.
-		r.sync.shared.States <- worker.State{Key: old.Key(), UID: old.UID, Generation: r.sync.workers[old.Key()].update.Generation - 1, Cleared: true}
+		r.sync.shared.States <- worker.State{Key: old.Key(), UID: old.UID, Generation: r.sync.pods.see(old.Key()).sent.Generation - 1, Cleared: true}
 		r.after(20 * time.Second)
 		r.wantRefused("default/b-n", "NodePorts")
 		r.after(11 * time.Second)

@@ -29,6 +29,7 @@ import (
 	"monopod/agent/podhosts"
 	"monopod/agent/probe"
 	"monopod/agent/reload"
+	"monopod/agent/saidonce"
 	"monopod/agent/server"
 	"monopod/agent/settings"
 	"monopod/agent/shutdown"
@@ -72,6 +73,7 @@ type Agent struct {
 
 	reloader  *reload.Reloader    // nil: the settings are read once
 	inhibitor *shutdown.Inhibitor // nil: the shutdown of the machine is not delayed
+	scrapes   saidonce.Errors     // panics in them that were logged
 }
 
 // New checks the settings, locks the root dir and binds the endpoints. once makes
@@ -143,7 +145,7 @@ func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoi
 		Save:    a.root.SaveFolder, KnownObjects: a.root.Objects(a.log), SaveObjects: a.root.SaveObjects,
 		Boot:  machine.Boot.ID,
 		Log:   a.log,
-		Fault: a.metrics.Panic, Strict: !a.cfg.InsecureManifests,
+		Fault: a.metrics.Panic, Strict: !a.cfg.InsecureManifests, Root: a.cfg.Root,
 	}
 	if url := a.cfg.ManifestURL; url != "" {
 		c.URL, c.Cached = url, a.root.Answer(url, a.log)
@@ -163,6 +165,7 @@ func (a *Agent) listen(name func(string) string) (*server.Server, error) {
 		Socket:  a.cfg.Socket,
 		Held:    a.sync.holds.Held,
 		Access:  who,
+		NoTCP:   a.noTCP,
 		Store:   a.store,
 		PodLogs: a.cfg.PodLogs,
 		Version: a.version,
@@ -224,8 +227,10 @@ func (a *Agent) build(machine *node.Node, checkpoints []*checkpoint.Checkpoint, 
 		Log:        a.log,
 		Sandboxes:  slots.New(startsPerCore * runtime.NumCPU()),
 		Containers: slots.New(startsPerCore * runtime.NumCPU()),
-		Ends:       slots.New(runtime.NumCPU()),
+		Stops:      slots.New(runtime.NumCPU()),
+		Removals:   slots.New(runtime.NumCPU()),
 		Suffix:     settings.NameSuffix(a.cfg), RuntimeClasses: a.cfg.RuntimeClasses, Settings: plans, StopsFirst: a.stopsFirst,
+		StartFailed: once.failed(),
 	}
 	return nil
 }

@@ -14,13 +14,14 @@
 //	    print/                   tables, words, colours
 //	  once/                    one run of pods to their end
 //	  doctor/                  what a machine lacks that the agent needs
-//	agent                    the spine: agent.go (wiring), sync.go (the loop)
+//	agent                    the spine: agent.go (wiring), sync.go (the loop), apply.go, report.go
 //	  worker/                  one goroutine per pod name: observe, plan, apply
 //	  podevents/               the events about one pod name
 //	  inplace/                 what makes a running pod its next version
 //	  fetch/                   the images of a pod's containers, in the background
 //	  gc/                      removes what has no owner any more
 //	  overview/                what is there now, for requests and scrapes
+//	  rollout/                 pure: all that is known of one pod name -> which version of it runs
 //	  podstatus/               pure: Facts -> v1.PodStatus
 //	  shutdown/                stops the pods in order before the machine goes down
 //	  plan/                    pure: Facts -> actions, each with a cause and a reason
@@ -35,12 +36,12 @@
 //	  update/                  pure: how a running pod becomes the next version of itself
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
 //	  objects/                 the ConfigMaps and Secrets, and which pods refer to them
-//	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ runtimewords/ safefile/ statefile/ cnicache/ panics/ saidonce/ elide/ window/
+//	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ runtimewords/ safefile/ statefile/ cnicache/ panics/ saidonce/ clip/ message/ window/
 //	  status/ outcome/ events/ metrics/ stats/ server/ notify/
-//	  desired/                 the pods that the manifests give, and since when
 //	  config/                  the table of settings; only agent and above see it
 //	manifests/               desired state: files and answers of a URL (fetch/) -> Snapshot;
 //	                         documents/ makes pods, ConfigMaps and Secrets of their bytes
+//	                         patient/ asks file systems that may never answer
 //	cri/  cgroups/           clients of the runtime and of the kernel; know no pods
 //
 // The flow of one change:
@@ -48,9 +49,13 @@
 //	manifest file changes
 //	  -> manifests.Source      reads, decodes, validates, settles removals
 //	  -> Snapshot              complete, in a slot of one: the latest wins
-//	  -> sync loop (sync.go)   start order, admission; starts, updates, retires workers
+//	  -> sync loop (sync.go)   one record for each pod name (records.go), and of each whose facts
+//	                           have changed, in three steps (apply.go):
+//	       observe               what the node, the owner and the start order say of it
+//	       rollout.Decide        which version runs, which is prepared, what it waits for
+//	       carryOut              takes or frees its room; starts, updates, retires its worker
 //	  -> worker.Update         the desired pod, in a slot of one; beside it its next version,
-//	                           which is fetched before the pod is stopped (sync_update.go)
+//	                           which is fetched before the pod is stopped
 //	  -> worker                pass after pass, until there is nothing to do:
 //	       observe               pleg.Observer: sandboxes and containers of this pod
 //	       plan                  plan.Make: steps of actions, and when to look again
@@ -66,16 +71,15 @@
 // Events of the runtime, relists, ticks and probe results only wake a worker, which
 // then looks for itself: a lost event costs time, never truth.
 //
-// The sync loop does no I/O and owns the workers, the admission table and the start
-// order, which are types of package admission. One event costs as much as the pods that
-// it concerns: waiting pods are asked again once something was freed, and the pods of a
-// start order when one that they start after has changed. A worker owns its pod: two instances of one pod never overlap. Settings reach
-// the packages as values: settings.go copies them from config.Config, and reload.go
-// applies those that take effect while the agent runs.
+// The sync loop does no I/O. One event costs as much as the pods that it concerns: waiting
+// pods are asked again once something was freed, and the pods of a start order when one that
+// they start after has changed. A worker owns its pod: two instances of one pod never overlap.
+// Settings reach the packages as values: settings.go copies them from config.Config, and
+// reload.go applies those that take effect while the agent runs.
 //
-// Other files: once.go (an agent for one run), startorder.go (what is told of pods that
-// start after others), restartrequest.go and forget.go (the two requests that change something),
-// contain.go (a panic over one pod), nodeevents.go,
-// metrics.go, usage.go, sync_hold.go and sync_gates.go (what the owner wants left alone),
-// sync_shutdown.go (all pods stop before the machine goes down).
+// The files: agent.go and wiring.go (the parts), sync.go (the loop: one handler an event),
+// records.go (what is known by pod name), apply.go (decisions are made and carried out),
+// report.go (what is told of the manifests, and of pods without a worker), contain.go (a panic
+// over one pod), once.go (an agent for one run), forget.go (the request that lets a pod go),
+// metrics.go, usage.go, nodeevents.go.
 package agent

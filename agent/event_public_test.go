@@ -4,14 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/events"
+	"monopod/agent/status"
 	"monopod/cri/critest"
 	"monopod/manifests"
 	"monopod/manifests/decode"
@@ -49,11 +48,13 @@ func withSecret(value string) string {
 		fmt.Sprintf(`image: "img:1", env: [{name: PASSWORD, value: %q}], readinessProbe: {periodSeconds: 1, exec: {command: [check]}}`, value), 1)
 }
 
-// What a former instance had in its env stays secret beside its successor.
-func TestThePublicNeverLearnsWhatIsInAnEnv(t *testing.T) {
+// Only root reads what a probe or the runtime says, whatever it is that they quote:
+// this version's values, those of the version before, or one in another form.
+func TestThePublicReadsNoWordsOfOthers(t *testing.T) {
 	live(t, func(r *rig) {
+		secrets := []string{"OLDSECRET99", "hunter2", "HUNTER2", "aHVudGVyMg==", "471"}
 		r.OnExec(func(_ context.Context, c critest.Container, _ []string) (string, int32, error) {
-			return "tried OLDSECRET99 and hunter2", 1, nil
+			return "tried " + strings.Join(secrets, " and "), 1, nil
 		})
 		r.want(withSecret("OLDSECRET99"))
 		r.after(3 * time.Second)
@@ -62,20 +63,7 @@ func TestThePublicNeverLearnsWhatIsInAnEnv(t *testing.T) {
 		r.after(time.Minute)
 		r.expect("default/web-n/c")
 		r.tells("web-n", "Warning FailedKillPod", "Warning Unhealthy")
-		r.wantPublic([]string{"OLDSECRET99", "hunter2"}, "Readiness probe failed: tried <elided> and <elided>", "cannot stop <elided>")
-	})
-}
-
-// An agent knows the values of the pods that it takes over before the manifests
-// are read.
-func TestAnotherAgentKnowsWhatIsSecret(t *testing.T) {
-	live(t, func(r *rig) {
-		r.want(withSecret("hunter2"))
-		web := events.About(r.pod("default/web-n"))
-		r.stop()
-		r.start()
-		r.events.Record(web, v1.EventTypeWarning, "Unhealthy", "hunter2 is refused")
-		r.wantPublic([]string{"hunter2"}, "Unhealthy: <elided> is refused")
+		r.wantPublic(secrets, "Unhealthy: Readiness probe failed: <elided>", "FailedKillPod: error killing pod: <elided>", "Started: Container started")
 	})
 }
 
@@ -84,6 +72,11 @@ func TestThePublicLearnsWhyAPodIsRefused(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(strings.Replace(withSecret("hunter2"), "spec:", "spec:\n  nodeSelector: {disk: ssd}", 1))
 		r.wantPublic(nil, "NodeAffinity: Predicate NodeAffinity failed")
+		for _, of := range r.store.Reports() {
+			if got := of.Public.Public(of.Pod.Status.Message); !strings.HasPrefix(got, "Pod was rejected: Predicate NodeAffinity failed") {
+				r.Errorf("of the status the public reads %q", got)
+			}
+		}
 	})
 }
 
@@ -98,21 +91,50 @@ func TestThePublicDoesNotReadManifests(t *testing.T) {
 	})
 }
 
-// Nor what is in the Secrets that a pod refers to, before and after a change.
+// Nor what is in the Secrets that a pod refers to: the container has the first value until it
+// restarts, however often it was changed since, or removed.
 func TestThePublicNeverLearnsWhatIsInASecret(t *testing.T) {
 	live(t, func(r *rig) {
-		var said atomic.Value
 		r.OnExec(func(_ context.Context, c critest.Container, _ []string) (string, int32, error) {
-			return said.Load().(string), 1, nil
+			return "tried OLDSECRET99", 1, nil
 		})
-		said.Store("tried OLDSECRET99")
-		pod := refers("web", "env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: a}}}], readinessProbe: {periodSeconds: 1, exec: {command: [check]}}")
-		r.want(pod, object("Secret", "s", "a: OLDSECRET99"), object("Secret", "t", "a: other4711"))
-		r.after(time.Second)
-		r.want(pod, object("Secret", "s", "a: hunter2"), object("Secret", "t", "a: other4711"))
-		said.Store("tried OLDSECRET99 and hunter2 and other4711")
+		pod := refers("web", "env: [{name: A, valueFrom: {secretKeyRef: {name: s, key: a, optional: true}}}], readinessProbe: {periodSeconds: 1, exec: {command: [check]}}")
+		for _, value := range []string{"OLDSECRET99", "second", "third"} {
+			r.want(pod, object("Secret", "s", "a: "+value))
+			r.after(10 * time.Second)
+		}
+		r.want(pod)
 		r.after(10 * time.Second)
 		r.tells("web-n", "Warning Unhealthy")
-		r.wantPublic([]string{"OLDSECRET99", "hunter2"}, "Readiness probe failed: tried <elided> and <elided> and other4711")
+		r.wantPublic([]string{"OLDSECRET99"}, "Readiness probe failed: <elided>")
+	})
+}
+
+// What anybody may read of a status was made by the agent, for anybody.
+func TestThePublicReadsOfAStatusWhatTheAgentSays(t *testing.T) {
+	live(t, func(r *rig) {
+		r.OnExec(func(_ context.Context, c critest.Container, _ []string) (string, int32, error) {
+			return "tried hunter2", 1, nil
+		})
+		r.want(withSecret("hunter2"))
+		r.after(10 * time.Second)
+		var said []string
+		for _, of := range r.store.Reports() {
+			for _, c := range of.Pod.Status.Conditions {
+				said = append(said, of.Public.Public(c.Message))
+			}
+			for _, line := range status.ProblemsOf(of.Pod) {
+				said = append(said, of.Public.Public(line))
+			}
+		}
+		all := strings.Join(said, "\n")
+		for _, want := range []string{"containers with unready status: [c]: <elided>", "container c: <elided>"} {
+			if !strings.Contains(all, want) {
+				r.Errorf("the public does not read %q:\n%s", want, all)
+			}
+		}
+		if strings.Contains(all, "hunter2") {
+			r.Errorf("the public reads a value:\n%s", all)
+		}
 	})
 }

@@ -22,6 +22,7 @@ import (
 	"monopod/agent/status"
 	"monopod/cri/critest"
 	"monopod/manifests"
+	"monopod/manifests/poduid"
 )
 
 // reader is an agent that reads a folder, on a runtime behind a real socket.
@@ -91,9 +92,9 @@ func (w *reader) run(names ...string) {
 func (w *reader) doubts() {
 	w.Helper()
 	w.until("the folder is doubted", func() bool {
-		p := w.store.Manifests().Problems
-		return len(p) == 1 && strings.Contains(p[0].Message, "is another file system than before") &&
-			strings.Contains(p[0].Message, "monopod forget POD")
+		return slices.ContainsFunc(w.store.Manifests().Problems, func(p status.Problem) bool {
+			return strings.Contains(p.Message, "is another file system than before") && strings.Contains(p.Message, "monopod forget POD")
+		})
 	})
 	w.until("an event tells of it", func() (told bool) {
 		w.events.List("").Each(func(e *v1.Event) bool {
@@ -215,7 +216,7 @@ func TestARecordOfTheFolderThatIsNoUseIsNone(t *testing.T) {
 	}
 	defer root.Close()
 	log := slog.New(slog.DiscardHandler)
-	want := manifests.Record{Folder: &manifests.Folder{Path: "/m", FSID: "1", Inode: 2}, Forgotten: map[string]string{"default/a": "u"}}
+	want := manifests.Record{Folder: &manifests.Folder{Path: "/m", FSID: "1", Inode: 2}, Forgotten: map[string]poduid.ContentHash{"default/a": "u"}}
 	if err := root.SaveFolder(want); err != nil {
 		t.Fatal(err)
 	}

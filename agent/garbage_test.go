@@ -140,6 +140,26 @@ func TestCollectsLogsOfRemovedContainers(t *testing.T) {
 	})
 }
 
+func TestLogsThatCannotBeRemovedAreSaidOnce(t *testing.T) {
+	liveWith(t, func(r *rig) {
+		r.configure = func(c *config.Config) { c.LogInterval = time.Hour }
+	}, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.after(time.Second)
+		c, _ := r.Container("web-n/c")
+		mine := "logs/default_web-n_" + c.UID + "/c/"
+		tree(t, r.dir, mine+"7.log", mine+"6.log", mine+"5.log")
+		release := pin(t, filepath.Join(r.dir, mine+"5.log"))
+		r.after(5*gc.GarbageEvery + time.Second)
+		r.says(1, "log removal failed")
+		release()
+		r.after(gc.GarbageEvery)
+		if _, err := os.Stat(filepath.Join(r.dir, mine+"5.log")); !os.IsNotExist(err) {
+			t.Errorf("the log stays: %v", err)
+		}
+	})
+}
+
 // A pod cannot be accepted while what is left of a former one is removed, and
 // nothing is removed of one that was.
 func TestClaim(t *testing.T) {
@@ -166,14 +186,6 @@ func TestClaim(t *testing.T) {
 	}
 	if _, free := r.Claim("nowhere"); free {
 		t.Error("what is not there is free")
-	}
-}
-
-func TestUIDOfLogs(t *testing.T) {
-	for dir, want := range map[string]string{"ns_p_u": "u", "ns_p": "", "a_b_c_d": "", "ns_p_..": "", "ns_p_": "", "x": ""} {
-		if got := gc.UidOfLogs(dir); got != want {
-			t.Errorf("%s: %q, want %q", dir, got, want)
-		}
 	}
 }
 

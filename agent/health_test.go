@@ -135,7 +135,7 @@ func TestAContainerWhoseLivenessProbeFailsIsRestarted(t *testing.T) {
 				a.fail()
 				r.after(time.Minute)
 				r.expect("default/web-n/c")
-				if k := r.sync.workers[manifests.Key{Namespace: "default", Name: "web-n"}].Known[first.UID].KillDecisions; len(k) > 2 {
+				if k := r.sync.pods.see(manifests.Key{Namespace: "default", Name: "web-n"}).worker.Known[first.UID].KillDecisions; len(k) > 2 {
 					r.Errorf("%d verdicts are remembered", len(k))
 				}
 			})
@@ -205,7 +205,7 @@ func TestAVerdictThatCannotBeWrittenIsCarriedOut(t *testing.T) {
 		a.fail()
 		r.after(10 * time.Second)
 		r.expect("default/web-n/c")
-		if st := r.status("default/web-n"); st.ContainerStatuses[0].RestartCount != 1 || !strings.Contains(r.log.String(), "kill decision is not saved") {
+		if st := r.status("default/web-n"); st.ContainerStatuses[0].RestartCount != 1 || !strings.Contains(r.log.String(), "a restarted agent does not know why a container is killed") {
 			r.Errorf("status %+v", st.ContainerStatuses)
 		}
 	})

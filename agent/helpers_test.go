@@ -1,19 +1,11 @@
 package agent
 
 import (
-	"log/slog"
-	"testing"
-
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"monopod/agent/checkpoint"
-	"monopod/agent/events"
-	"monopod/agent/instance"
 	"monopod/agent/podspec"
-	"monopod/agent/worker"
-	"monopod/manifests"
 )
 
 func errorText(err error) string {
@@ -72,10 +64,4 @@ func amounts(pairs ...string) v1.ResourceList {
 		out[v1.ResourceName(pairs[k])] = resource.MustParse(pairs[k+1])
 	}
 	return out
-}
-
-// idleWorker returns a worker of the pod ns/web that does not run.
-func idleWorker(t *testing.T, disk *instance.Disk, known map[string]*checkpoint.Checkpoint) *worker.Worker {
-	pool := &worker.Pool{Disk: disk, Events: events.Open(events.Config{Log: slog.New(slog.DiscardHandler)}), Log: slog.New(slog.DiscardHandler)}
-	return pool.New(t.Context(), manifests.Key{Namespace: "ns", Name: "web"}, known)
 }

@@ -152,7 +152,7 @@ func TestListsWhatRuns(t *testing.T) {
 func TestStartedWhenEachPodWasLookedAt(t *testing.T) {
 	liveWith(t, func(r *rig) { r.Stop() }, func(r *rig) {
 		looked := func() error {
-			return overview.LookedAt(r.store, r.sync.desired.Names(), r.sync.read(), r.watch.Ready())
+			return overview.LookedAt(r.store, r.sync.names(), r.sync.read(), r.watch.Ready())
 		}
 		s := manifests.Snapshot{Read: true, Complete: true}
 		for _, doc := range []string{manifest("web", "img:1"), manifest("far", "img:1", "nodeSelector: {disk: ssd}")} {

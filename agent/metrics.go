@@ -26,7 +26,7 @@ func (a *Agent) newMetrics(m *node.Node) *metrics.Metrics {
 func (a *Agent) pages() []server.Handler {
 	all, used := metricPaths(a.metrics), a.stats.Pages()
 	for _, path := range slices.Sorted(maps.Keys(used)) {
-		all = append(all, server.Handler{Path: path, Handler: used[path]})
+		all = append(all, server.Handler{Path: path, AtOnce: metrics.AtOnce, Handler: used[path]})
 	}
 	return all
 }

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/status"
 	"monopod/manifests"
 )
 
@@ -82,7 +83,7 @@ func saysWhy(p *manifests.Pod, st *v1.PodStatus, c *v1.ContainerStatus) bool {
 		return c.State.Running != nil || c.State.Terminated != nil
 	case wt.Reason == "":
 		return false
-	case wt.Message != "":
+	case wt.Message != "" || wt.Reason == status.ReasonStopped: // the owner's own wish
 		return true
 	case wt.Reason != "ContainerCreating" && wt.Reason != "PodInitializing":
 		return false

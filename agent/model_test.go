@@ -35,6 +35,7 @@ const (
 	modelChecks = 6
 	modelGrace  = 40 * time.Second // longer than any pod's
 	modelLimit  = 30 * time.Minute // in which all must be well once nothing interferes
+	hearsWithin = 10 * time.Minute // more than the longest back-off of a crash
 )
 
 var modelPods = []string{"p0", "p1", "p2"}
@@ -269,7 +270,7 @@ func (w *walk) calm() {
 	noErr(w.T, w.disk.spoil(diskWell))
 	w.answers.setNetwork("")
 	w.Resume()
-	for _, method := range []string{"RunPodSandbox", "CreateContainer", "StartContainer", "RemoveContainer"} {
+	for _, method := range []string{"RunPodSandbox", "CreateContainer", "StartContainer", "RemoveContainer", "RemovePodSandbox"} {
 		w.Takes(method, 0)
 	}
 	w.badHooks.Store(0)
@@ -312,6 +313,27 @@ func (w *walk) calm() {
 	w.account()
 	w.steady()
 	w.objectsLeaveAlone()
+	w.hears()
+}
+
+// hears ends a container now that all is well, of which each worker must hear.
+func (w *walk) hears() {
+	w.Helper()
+	running := w.ourRunning()
+	if len(running) == 0 || w.rand.IntN(2) == 0 {
+		return
+	}
+	c := pick(w.rand, running...)
+	w.note("%s/%s ends, with all well", c.Pod, c.Name)
+	w.Exit(c.ID, 1)
+	began := time.Now()
+	for wrong := w.wrong(); len(wrong) > 0; wrong = w.wrong() {
+		if time.Since(began) > hearsWithin {
+			w.Fatalf("%s after the end of %s/%s:\n%s\nthe runtime has\n%s", hearsWithin, c.Pod, c.Name, strings.Join(wrong, "\n"), w.Runtime)
+		}
+		w.after(time.Second)
+	}
+	w.account()
 }
 
 // steady checks that an agent that has nothing to do does nothing.

@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/cri/critest"
 )
@@ -23,32 +22,6 @@ func networkDown(r *rig) {
 }
 
 func networkUp(r *rig) { r.SetCondition(rt.NetworkReady, true, "", "") }
-
-func TestPlanOfPodsWithoutNetwork(t *testing.T) {
-	always, never := v1.RestartPolicyAlways, v1.RestartPolicyNever
-	down := func(s *plan.Facts) { s.NoNetwork = "it is down" }
-	own := func(p *v1.Pod) *v1.Pod {
-		p.Spec.HostNetwork = false
-		return p
-	}
-	here := func(cs ...pleg.Container) *pleg.Instance {
-		return &pleg.Instance{Sandboxes: []pleg.Sandbox{{ID: "s0", Ready: true, IPs: []string{"10.0.0.2"}}}, Containers: cs}
-	}
-	checkPlans(t, []row{
-		{"a new pod is accepted and waits", scene{pod: own(withInit(pod(always, "a", "b"), "i")), change: down},
-			"accept|a waits: NetworkNotReady|b waits: NetworkNotReady|i waits: NetworkNotReady"},
-		{"a pod with the host's network does not", scene{pod: pod(always, "a"), accepted: true, change: down},
-			"set up; create sandbox#0; start container a#0"},
-		{"a pod that runs is left alone", scene{pod: own(pod(always, "a", "b")), accepted: true, change: down, here: here(up("a", 0), exit("b", 0, 1, 0, ""))},
-			"start container b#1 after 0s"},
-		{"a dead sandbox waits for its successor", scene{pod: own(pod(always, "a")), accepted: true, change: down, here: dead(here(exit("a", 0, 255, 0, "")))},
-			"|a waits: NetworkNotReady"},
-		{"a failure to make one does not count", scene{pod: own(pod(always, "a")), accepted: true, change: down,
-			failures: map[string]plan.Failure{"": {Retry: noon.Add(time.Second)}}}, "|a waits: NetworkNotReady"},
-		{"a pod that ends does not wait", scene{pod: own(pod(never, "a")), accepted: true, change: down, here: dead(here(exit("a", 0, 0, 0, "")))},
-			"stop sandbox s0; end Succeeded"},
-	})
-}
 
 func TestPodsWaitForTheNetworkUnlessItIsTheHosts(t *testing.T) {
 	liveWith(t, networkDown, func(r *rig) {

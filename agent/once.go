@@ -25,6 +25,17 @@ import (
 type Once struct {
 	Pods    []*manifests.Pod // to run from the start, each with a unique uid
 	Objects []*manifests.Object
+	// Failed is told of each start of a container, or of a pod if container is "", that
+	// failed for the nth time in a row; nil: nothing is.
+	Failed func(pod manifests.Key, container string, nth int, reason, message string)
+}
+
+// failed is Failed; nothing is told where there is no run, or it does not want to know.
+func (o *Once) failed() func(manifests.Key, string, int, string, string) {
+	if o == nil || o.Failed == nil {
+		return func(manifests.Key, string, int, string, string) {}
+	}
+	return o.Failed
 }
 
 // once is the state that only such an agent has.
@@ -153,16 +164,4 @@ func (a *Agent) abandon() {
 		}
 	}
 	a.Close()
-}
-
-// signalEmpty closes empty once no pod is desired and none is left.
-func (l *syncLoop) signalEmpty() {
-	if l.last == nil || !l.last.Complete || len(l.last.Pods) > 0 || !l.relisted || len(l.workers)+len(l.restored)+len(l.seen.Pods) > 0 {
-		return
-	}
-	select {
-	case <-l.empty:
-	default:
-		close(l.empty)
-	}
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/config"
@@ -29,6 +31,12 @@ type oneRun struct {
 	root string
 	end  chan error
 	stop context.CancelFunc
+
+	failed chan string // starts, as they are told
+}
+
+func (o *oneRun) startFailed(pod manifests.Key, container string, nth int, reason, message string) {
+	o.failed <- fmt.Sprintf("%s/%s %d: %s: %s", pod, container, nth, reason, message)
 }
 
 func runOnce(t *testing.T, r *critest.Runtime, root string, docs ...string) *oneRun {
@@ -44,11 +52,12 @@ func runOnce(t *testing.T, r *critest.Runtime, root string, docs ...string) *one
 	cfg := config.Default()
 	cfg.NodeName, cfg.Endpoint, cfg.Root, cfg.PodLogs = "n", r.Endpoint(), root, filepath.Join(root, "logs")
 	cfg.ResolvConf, cfg.CgroupDriver = "/dev/null", node.DriverNone
-	a, err := New(cfg, &Once{Pods: pods}, Options{Log: slog.New(slog.DiscardHandler)})
+	o := &oneRun{T: t, root: root, end: make(chan error, 1), failed: make(chan string, 100)}
+	a, err := New(cfg, &Once{Pods: pods, Failed: o.startFailed}, Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &oneRun{T: t, Agent: a, root: root, end: make(chan error, 1)}
+	o.Agent = a
 	var ctx context.Context
 	ctx, o.stop = context.WithCancel(t.Context())
 	go func() { o.end <- a.Run(ctx) }()
@@ -116,6 +125,29 @@ func TestOneRunLeavesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	nothingLeft(t, r, root)
+}
+
+func TestARunIsToldOfStartsThatFail(t *testing.T) {
+	r, root := critest.Start(t), filepath.Join(t.TempDir(), "root")
+	r.AddImage("img:1")
+	r.Fault(critest.On("CreateContainer").Fail(codes.Unknown, "no such device"))
+	o := runOnce(t, r, root, manifest("job", "img:1", "restartPolicy: Never"))
+	for nth := 1; nth <= 2; nth++ {
+		select {
+		case got := <-o.failed:
+			if want := fmt.Sprintf("default/job-n/c %d: CreateContainerError: ", nth); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "no such device") {
+				t.Errorf("told %q, want %q", got, want)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("not told")
+		}
+	}
+	r.ClearFaults()
+	o.Retire()
+	o.awaitGone()
+	if err := o.leaves(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestWhatARunLeftIsRemovedByTheNext(t *testing.T) {

@@ -3,24 +3,13 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"monopod/agent/checkpoint"
-	"monopod/agent/events"
-	"monopod/agent/gc"
 	"monopod/agent/image"
-	"monopod/agent/instance"
-	"monopod/agent/worker"
 	"monopod/cri/critest"
-	"monopod/manifests"
-	"monopod/manifests/documents"
 )
 
 // waitsFor returns why the first container of a pod waits.
@@ -138,69 +127,4 @@ func TestAnImageThatIsNotToBePulledIsLookedForEveryTenSeconds(t *testing.T) {
 		r.after(10 * time.Second)
 		r.expect("default/web-n/c")
 	})
-}
-
-func TestSecretsForPulls(t *testing.T) {
-	var log lines
-	good := &v1.Secret{Type: v1.SecretTypeDockerConfigJson, Data: map[string][]byte{v1.DockerConfigJsonKey: []byte(`{"auths": {}}`)}}
-	other := &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "other"}, Type: "Opaque"}
-	text := slog.New(slog.NewTextHandler(&log, nil))
-	disk := &instance.Disk{}
-	good.Namespace, good.Name = "a", "good"
-	disk.Objects.Replace([]*manifests.Object{documents.NewObject(nil, good, ""), documents.NewObject(nil, other, "")})
-	w := (&worker.Pool{Events: events.Open(events.Config{Log: slog.New(slog.DiscardHandler)}), Disk: disk, Log: text}).New(t.Context(), manifests.Key{}, nil)
-	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a"}}
-	for _, name := range []string{"", "missing", "other", "good"} {
-		p.Spec.ImagePullSecrets = append(p.Spec.ImagePullSecrets, v1.LocalObjectReference{Name: name})
-	}
-	if got := w.PullSecrets(p, disk.Objects.Now(), text); len(got) != 1 || got[0] != good {
-		t.Errorf("secrets %v", got)
-	}
-	for _, want := range []string{"there is no secret a/missing", `secret a/other: type \"Opaque\" holds no credentials`} {
-		if !strings.Contains(log.String(), want) {
-			t.Errorf("the log does not say %q:\n%s", want, &log)
-		}
-	}
-}
-
-func TestImagesThatPodsName(t *testing.T) {
-	root, err := checkpoint.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	kicks := 0
-	n := &gc.ImageNeeds{Root: root, Changed: func() { kicks++ }}
-	if _, known := n.All(); known {
-		t.Error("known before anything was read")
-	}
-	pod := func(name string, images ...string) *manifests.Pod {
-		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
-		for _, i := range images {
-			p.Spec.Containers = append(p.Spec.Containers, v1.Container{Image: i})
-		}
-		return &manifests.Pod{Pod: p}
-	}
-	wanted := pod("new", "a:1", "b:1")
-	wanted.Spec.InitContainers = []v1.Container{{Image: "init:1"}}
-	wanted.Spec.Volumes = []v1.Volume{{VolumeSource: v1.VolumeSource{Image: &v1.ImageVolumeSource{Reference: "vol:1"}}}, {}}
-	n.Publish([]*manifests.Pod{wanted})
-	n.Publish([]*manifests.Pod{wanted})
-	former, gone := pod("former", "old:1"), pod("gone", "gone:1")
-	former.UID, gone.UID = "1", "2"
-	now := metav1.Now()
-	for _, c := range []*checkpoint.Checkpoint{checkpoint.NewCheckpoint(former, now), checkpoint.NewCheckpoint(gone, now).Removing(now, checkpoint.Mark{})} {
-		if err := root.Save(c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, known := n.All()
-	var got []string
-	for _, need := range all {
-		got = append(got, need.Pod+" "+need.Image)
-	}
-	want := []string{"ns/new init:1", "ns/new a:1", "ns/new b:1", "ns/new vol:1", "ns/former old:1"}
-	if !known || !slices.Equal(got, want) || kicks != 1 {
-		t.Errorf("got %q (%v, %d kicks)\nwant %q", got, known, kicks, want)
-	}
 }

@@ -1,20 +1,12 @@
 package agent
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"monopod/agent/checkpoint"
-	"monopod/agent/gc"
 	"monopod/manifests"
 )
 
@@ -62,41 +54,5 @@ func TestAnUnusableCheckpointGoesOnceNoPodIsLeft(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// What images the stored pods need is known without a look at the disk.
-func TestTheNeedForImagesReadsNoCheckpoint(t *testing.T) {
-	dir := t.TempDir()
-	pod := func(uid string) *checkpoint.Checkpoint {
-		p := somePod(func(p *v1.Pod) { p.UID, p.Spec.Containers[0].Image = types.UID(uid), "img:"+uid })
-		return checkpoint.NewCheckpoint(&manifests.Pod{Pod: p}, metav1.Now())
-	}
-	root, err := checkpoint.OpenRoot(dir)
-	noErr(t, err)
-	noErr(t, root.Save(pod("read")))
-	root.Close()
-
-	root, err = checkpoint.OpenRoot(dir) // of the next agent
-	noErr(t, err)
-	defer root.Close()
-	_, err = root.Checkpoints(slog.New(slog.DiscardHandler))
-	noErr(t, err)
-	noErr(t, root.Save(pod("saved")))
-	noErr(t, root.Save(pod("removing")))
-	noErr(t, root.Save(pod("removing").Removing(metav1.Now(), checkpoint.Mark{})))
-	noErr(t, root.Save(pod("gone")))
-	root.Forget("gone")
-	noErr(t, os.RemoveAll(root.Path("pods")))
-
-	n := &gc.ImageNeeds{Root: root, Changed: func() {}}
-	n.Publish(nil)
-	needs, known := n.All()
-	var got []string
-	for _, need := range needs {
-		got = append(got, need.Image)
-	}
-	if !known || !slices.Equal(got, []string{"img:read", "img:saved"}) {
-		t.Errorf("needs %v, known %v", got, known)
 	}
 }

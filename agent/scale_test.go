@@ -70,7 +70,7 @@ func (c *fleet) set(k int, image string) {
 // turn is the loop's work for a state of the last pod's worker that frees nothing.
 func (c *fleet) turn() {
 	key := c.Pods[c.n-1].Key()
-	c.sync.handleStates(worker.State{Key: key, Generation: c.sync.workers[key].update.Generation, Cleared: true, Ready: true})
+	c.sync.handleStates(worker.State{Key: key, Generation: c.sync.pods.see(key).sent.Generation, Cleared: true, Ready: true})
 	c.sync.readmit(context.Background())
 }
 

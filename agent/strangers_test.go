@@ -10,11 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/gc"
-	"monopod/agent/instance"
 	"monopod/agent/podlog"
 	"monopod/cri/critest"
 )
@@ -149,41 +146,4 @@ func TestGarbageLogsAreNotLookedForBehindLinks(t *testing.T) {
 			r.Errorf("of our own: left %s", got)
 		}
 	})
-}
-
-func TestLogFoldersAreNotMadeBehindLinks(t *testing.T) {
-	outside, podLogs := t.TempDir(), t.TempDir()
-	w := idleWorker(t, &instance.Disk{PodLogs: podLogs}, nil)
-	p := &v1.Pod{}
-	for _, link := range []string{"ns_web_a", "ns_web_b/c"} {
-		tree(t, podLogs, filepath.Dir(link)+"/")
-		noErr(t, os.Symlink(outside, filepath.Join(podLogs, link)))
-	}
-	for _, uid := range []string{"a", "b"} {
-		p.UID = "x"
-		noErr(t, w.MakeContainerLogDir(p, "c"))
-		p.UID = types.UID(uid)
-		if err := w.MakeContainerLogDir(p, "c"); err == nil || !strings.Contains(err.Error(), "is a link") {
-			t.Errorf("of %s: %v", uid, err)
-		}
-	}
-	if got := left(t, outside); !slices.Equal(got, []string{"./"}) {
-		t.Errorf("made %s", got)
-	}
-}
-
-// The next attempt is not chosen by what a link leads to.
-func TestAttemptsAreNotCountedBehindLinks(t *testing.T) {
-	outside, podLogs := t.TempDir(), t.TempDir()
-	tree(t, outside, "41.log")
-	tree(t, podLogs, "ns_web_a/c/1.log")
-	noErr(t, os.Symlink(outside, filepath.Join(podLogs, "ns_web_a", "d")))
-	w := idleWorker(t, &instance.Disk{PodLogs: podLogs}, nil)
-	p := pod(v1.RestartPolicyAlways, "c", "d")
-	p.UID = "a"
-	s := scene{pod: p}.situation()
-	next := w.NextAttempts(&s)
-	if next["c"] != 2 || next["d"] != 0 {
-		t.Errorf("next %v", next)
-	}
 }

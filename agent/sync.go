@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"cmp"
 	"context"
-	"maps"
+	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -13,12 +15,20 @@ import (
 
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
-	"monopod/agent/desired"
+	"monopod/agent/events"
 	"monopod/agent/gc"
 	"monopod/agent/hold"
+	"monopod/agent/message"
+	"monopod/agent/node"
+	"monopod/agent/objects"
+	"monopod/agent/plan"
 	"monopod/agent/pleg"
+	"monopod/agent/podstatus"
+	"monopod/agent/rollback"
+	"monopod/agent/rollout"
 	"monopod/agent/shutdown"
 	"monopod/agent/status"
+	"monopod/agent/update"
 	"monopod/agent/worker"
 	"monopod/manifests"
 )
@@ -35,11 +45,12 @@ type syncLoop struct {
 	shared *worker.Pool
 	store  *status.Store
 	needs  *gc.ImageNeeds // told of all accepted pods; nil: none
-	dir    string         // the manifest folder
+	faults faults         // contain panics
+	tells  reporter       // what is known, to others
+	apply  applier        // decides, and carries out
 
-	workers  map[manifests.Key]*podWorker
-	updates  uint64                                              // sent to workers so far
-	restored map[manifests.Key]map[string]*checkpoint.Checkpoint // of previous agents, not yet taken over by a worker
+	pods     records                         // all that is known, by pod name
+	given    atomic.Pointer[map[string]bool] // the names of all desired pods
 	table    *admission.Table
 	order    *admission.StartOrder
 	facts    chan factsRead                   // the machine, read again
@@ -47,51 +58,42 @@ type syncLoop struct {
 	pasts    chan []past                      // what previous agents reported of held pods
 	previous func(key string) (*v1.Pod, bool) // store.Previous, which reads the disk
 	rolled   rollbacks                        // which former versions come back
-	due      []manifests.Key                  // names whose next versions may start now
-	refused  map[manifests.Key]bool           // refused pods whose status is to be reported
-	stale    bool                             // the report of the manifests is to be made again
 	seen     pleg.Relist
 	relisted bool                        // there was a relist
 	last     *manifests.Snapshot         // nil before the first
 	restarts chan *worker.RestartRequest // restart requests
 	holds    *hold.Store                 // what the owner wants left alone
-	halted   map[manifests.Key]*halted
-	asked    chan struct{} // one slot: holds has changed
+	asked    chan struct{}               // one slot: holds has changed
 	gates    *hold.Gates
 	down     *shutdown.Sequence
 	power    <-chan os.Signal // the power fails; nil: no signal says so
 	empty    chan struct{}    // closed when no pod is desired and none is left
 	running  sync.WaitGroup
-	wrong    map[string]bool // problems of manifests that have an event
-	swept    bool            // status files of unknown pods were removed
+	swept    bool // status files of unknown pods were removed
 
-	born    time.Time
-	wake    chan struct{} // one slot: settings that affect pods have changed
-	known   atomic.Bool   // the manifests were read, once at least
-	desired *desired.Pods
-	kept    map[manifests.Key]kept // versions that keep the uid of a running pod
-	turned  atomic.Int64           // last turn of the loop, in ns since born: safe from changes of the clock
+	born   time.Time
+	wake   chan struct{} // one slot: settings that affect pods have changed
+	known  atomic.Bool   // the manifests were read, once at least
+	turned atomic.Int64  // last turn of the loop, in ns since born: safe from changes of the clock
 }
 
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
 	shared.States, shared.Born = make(chan worker.State), time.Now()
-	l := &syncLoop{shared: shared, store: store, previous: store.Previous, needs: needs, dir: dir,
-		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, halted: map[manifests.Key]*halted{}, gates: hold.NewGates(shared.Disk.Root.Dir), facts: make(chan factsRead), pasts: make(chan []past),
-		refused: map[manifests.Key]bool{},
-		workers: map[manifests.Key]*podWorker{}, desired: &desired.Pods{},
-		restored: map[manifests.Key]map[string]*checkpoint.Checkpoint{}, restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
-	for _, c := range checkpoints {
-		if l.restored[c.Key()] == nil {
-			l.restored[c.Key()] = map[string]*checkpoint.Checkpoint{}
-		}
-		l.restored[c.Key()][c.Uid()] = c
-	}
-	l.hideSecretsOf(checkpoints)
-	l.born, l.table = time.Now(), admission.NewTable(shared.Disk.Machine.Facts, checkpoints, l.uncounted)
+	l := &syncLoop{shared: shared, store: store, previous: store.Previous, needs: needs, faults: faults{shared},
+		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, gates: hold.NewGates(shared.Disk.Root.Dir), facts: make(chan factsRead), pasts: make(chan []past),
+		restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
+	l.pods.inherit(checkpoints)
+	l.born, l.table = time.Now(), admission.NewTable(shared.Disk.Machine.Facts, checkpoints, l.faults.uncounted)
 	l.order = admission.NewStartOrder(shared.Disk.Machine.Boot, l.table, admission.World{
-		Suffix: shared.Suffix, Desired: l.desired.Has, Ready: l.isReady}, checkpoints)
-	l.desired.New, l.down = l.order.Touch, shutdown.New(l.isIdle)
+		Suffix: shared.Suffix, Desired: l.pods.offers, Ready: l.apply.isReady}, checkpoints)
+	l.down = shutdown.New(l.apply.isIdle)
 	shared.Uids, l.rolled = l.table.Uids, newRollbacks(shared)
+	for _, p := range l.rolled.Formers() {
+		l.table.Spare(p)
+	}
+	l.apply = applier{shared: shared, faults: l.faults, pods: &l.pods, table: l.table, order: l.order, gates: l.gates, holds: l.holds,
+		rolled: &l.rolled, down: l.down, tells: &l.tells, running: &l.running}
+	l.tells = reporter{dir: dir, store: store, events: shared.Events, faults: l.faults, pods: &l.pods, table: l.table, order: l.order, rolled: &l.rolled}
 	return l
 }
 
@@ -109,8 +111,8 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case seen := <-w.Relists:
 			l.handleRelist(ctx, seen)
 		case key := <-w.Touched:
-			if w := l.workers[key]; w != nil {
-				w.Wake()
+			if r := l.pods.see(key); r.worker != nil {
+				r.worker.Wake()
 			}
 		case r := <-l.restarts:
 			l.handleRestart(r)
@@ -138,9 +140,9 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case all := <-l.pasts:
 			l.continueWaits(all)
 		case all := <-l.rolled.saved:
-			l.handleSavedUpdates(ctx, all)
+			l.faults.ofLoop("take over the saved updates", func() { l.handleSavedUpdates(ctx, all) })
 		case <-l.rolled.Wake.C:
-			l.watchUpdates()
+			l.faults.ofLoop("watch the updates", l.watchUpdates)
 		case f := <-l.facts:
 			l.takeFacts(f)
 		case <-tick.C:
@@ -166,12 +168,57 @@ func (l *syncLoop) Wake() {
 // wakeAll wakes all workers and reads the machine again: what is allocatable may
 // have changed.
 func (l *syncLoop) wakeAll(ctx context.Context) {
-	for key, w := range l.workers {
-		if w.Wake(); w.update.Next != nil { // another strategy may count
-			l.due = append(l.due, key)
+	for key, r := range l.pods.working() {
+		r.worker.Wake()
+		if r.sent.Next != nil { // another strategy may count
+			l.apply.due = append(l.apply.due, key)
 		}
 	}
 	l.startReadingFacts(ctx)
+}
+
+// setFacts takes over new facts of the node.
+func (l *syncLoop) setFacts(f node.Facts) {
+	f.StrictGroups, f.RuntimeAsked = l.shared.Watch.StrictGroups()
+	l.table.SetFacts(f)
+}
+
+// factsRead is the result of reading the machine.
+type factsRead struct {
+	node.Facts
+	err error
+}
+
+// refreshFacts reads the machine again while a pod waits: it may have grown.
+func (l *syncLoop) refreshFacts(ctx context.Context) {
+	if l.table.Waiting() {
+		l.startReadingFacts(ctx)
+	}
+}
+
+// takeFacts takes what was read of the machine.
+func (l *syncLoop) takeFacts(f factsRead) {
+	l.reading = false
+	if f.err == nil {
+		l.setFacts(f.Facts)
+	}
+}
+
+func (l *syncLoop) startReadingFacts(ctx context.Context) {
+	if l.reading {
+		return
+	}
+	l.reading = true
+	l.running.Go(func() {
+		f, err := l.shared.Disk.Machine.ReadFacts()
+		if l.shared.Faults.IsNew("node facts", err) {
+			l.shared.Log.Error("node facts not read; the previous values count", "err", err)
+		}
+		select {
+		case l.facts <- factsRead{f, err}:
+		case <-ctx.Done():
+		}
+	})
 }
 
 // handleSnapshot gives the workers their desired pods. A pod that has not changed since
@@ -179,27 +226,33 @@ func (l *syncLoop) wakeAll(ctx context.Context) {
 func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
 	s = l.chosen(s)
 	before := l.last
-	s.Pods = l.keepUIDs(s.Pods)
+	s.Pods = l.apply.keepUIDs(s.Pods)
 	l.last = &s
 	turned := l.replaceObjects(s.Objects)
-	changed, gone := l.desired.Take(s.Pods)
+	changed, arrived, gone := l.pods.offer(s.Pods)
+	for _, key := range arrived {
+		l.order.Touch(key)
+	}
+	if before == nil || len(arrived)+len(gone) > 0 {
+		l.publishNames()
+	}
 	if len(gone) > 0 || s.Complete {
-		l.rolled.Forget(l.desired.Has)
+		l.rolled.Forget(l.pods.offers)
 	}
 	if before == nil || turned || len(changed)+len(gone) > 0 {
 		l.publishPods()
 	}
 	l.needs.SetComplete(s.Complete)
 	if before == nil { // the Source knows these from their checkpoints, and that their manifests are gone
-		gone = slices.DeleteFunc(slices.Collect(maps.Keys(l.restored)), l.desired.Has)
+		gone = slices.DeleteFunc(l.pods.leftAlone(), l.pods.offers)
 	}
 	l.releaseUndesired(ctx, gone)
 	free := l.holdDependents(changed)
 	admission.ByArrival(free)
 	for _, p := range free {
-		l.admit(ctx, p)
+		l.apply.admit(ctx, p)
 	}
-	l.stale = l.stale || turned || len(gone) > 0 || before == nil || !before.SameFiles(&s)
+	l.tells.stale = l.tells.stale || turned || len(gone) > 0 || before == nil || !before.SameFiles(&s)
 	l.readmit(ctx)
 	if before == nil || !before.Complete {
 		l.removeStrays(ctx)
@@ -210,6 +263,74 @@ func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
 	l.sweepOnce()
 }
 
+// chosen returns the snapshot in which former versions stand for those that were rolled
+// back or may not start yet. All else that the loop does follows it.
+func (l *syncLoop) chosen(s manifests.Snapshot) manifests.Snapshot {
+	l.rolled.given = s
+	var pods []*manifests.Pod
+	held := func(p *manifests.Pod) bool {
+		return slices.ContainsFunc(l.rolled.given.Files, func(f manifests.File) bool { return f.Path == p.File && f.Held })
+	}
+	for k, p := range s.Pods {
+		known := rollback.Pods{New: p, Runs: l.table.Runs(p.Key()), Held: held}
+		known.Given = l.pods.see(p.Key()).Offered
+		chosen := l.rolled.Choose(known)
+		if chosen != p && pods == nil {
+			pods = slices.Clone(s.Pods)
+		}
+		if pods != nil {
+			pods[k] = chosen
+		}
+	}
+	if pods != nil {
+		s.Pods = pods
+	}
+	return s
+}
+
+// replaceObjects makes these the objects that there are, and wakes the workers whose pods
+// refer to one that has changed. It reports whether there is any.
+func (l *syncLoop) replaceObjects(all []*manifests.Object) bool {
+	changed := l.shared.Disk.Objects.Replace(all)
+	if len(changed) == 0 {
+		return false
+	}
+	for _, r := range l.pods.working() {
+		if p := r.sent.Pod; p != nil && objects.Concern(p.Pod, changed) {
+			r.worker.ObjectsChanged()
+		}
+		if p := r.sent.Next; p != nil && objects.Concern(p.Pod, changed) {
+			r.worker.Wake()
+		}
+	}
+	return true
+}
+
+// publishNames gives other goroutines the names of all desired pods.
+func (l *syncLoop) publishNames() {
+	names := map[string]bool{}
+	for key, r := range l.pods.all {
+		if r.Offered != nil {
+			names[key.String()] = true
+		}
+	}
+	l.given.Store(&names)
+}
+
+// names returns the names of all desired pods. Any goroutine may call it; the result must
+// not be changed.
+func (l *syncLoop) names() map[string]bool {
+	if names := l.given.Load(); names != nil {
+		return *names
+	}
+	return nil
+}
+
+// publishPods tells others which pods there are, with the versions that may come back.
+func (l *syncLoop) publishPods() {
+	l.faults.ofLoop("publish the pods", func() { l.needs.Publish(slices.Concat(l.rolled.given.Pods, l.rolled.Formers())) })
+}
+
 // sweepOnce removes the status files of unknown pods once all manifests are known.
 func (l *syncLoop) sweepOnce() {
 	if !l.last.Complete || l.swept {
@@ -217,7 +338,7 @@ func (l *syncLoop) sweepOnce() {
 	}
 	l.swept = true
 	var keys []string
-	for key := range l.workers {
+	for key := range l.pods.working() {
 		keys = append(keys, key.String())
 	}
 	for _, d := range l.order.All() { // held pods, whose files may not have been read yet
@@ -230,17 +351,7 @@ func (l *syncLoop) sweepOnce() {
 func (l *syncLoop) releaseUndesired(ctx context.Context, gone []manifests.Key) {
 	l.dropStops(gone)
 	for _, key := range gone {
-		if l.keepsRemoval(ctx, key) {
-			continue
-		}
-		l.table.Release(key)
-		l.order.Forget(key)
-		if l.workers[key] != nil || l.restored[key] != nil {
-			l.setDesired(ctx, key, nil)
-			continue
-		}
-		l.table.Remove(key) // it only waited
-		l.store.RemovePod(key.String())
+		l.apply.release(ctx, key)
 	}
 }
 
@@ -251,12 +362,13 @@ func (l *syncLoop) removeStrays(ctx context.Context) {
 		return
 	}
 	for key := range l.seen.Pods {
-		held := l.order.Held(key) != nil && l.restored[key] != nil // from before the last boot
-		if l.workers[key] == nil && !held {
-			if l.restored[key] == nil {
+		r := l.pods.see(key)
+		held := l.order.Held(key) != nil && r.Left != nil // from before the last boot
+		if r.worker == nil && !held {
+			if r.Left == nil {
 				l.shared.Metrics.Stray()
 			}
-			l.setDesired(ctx, key, nil)
+			l.apply.setDesired(ctx, key, nil)
 		}
 	}
 }
@@ -265,12 +377,509 @@ func (l *syncLoop) removeStrays(ctx context.Context) {
 // observed: two relists may be equal while the worker observed something between
 // them. The first relist after the runtime was away wakes all.
 func (l *syncLoop) handleRelist(ctx context.Context, seen pleg.Relist) {
-	for key, w := range l.workers {
-		if seen.Fresh || w.Observer.Seen.Load() != seen.Pods[key] {
-			w.Wake()
+	for key, r := range l.pods.working() {
+		if seen.Fresh || r.worker.Observer.Seen.Load() != seen.Pods[key] {
+			r.worker.Wake()
 		}
 	}
 	l.seen, l.relisted = seen, true
 	l.removeStrays(ctx)
 	l.setFacts(l.table.Facts())
+}
+
+// handleStates records what workers have reported by now: what many of them free is
+// given away once.
+func (l *syncLoop) handleStates(now worker.State) {
+	l.handleState(now)
+	for range len(l.pods.all) {
+		select {
+		case now := <-l.shared.States:
+			l.handleState(now)
+		default:
+			return
+		}
+	}
+}
+
+// handleState records the state that a worker reports. A state of an earlier update
+// is ignored.
+func (l *syncLoop) handleState(now worker.State) {
+	r := l.pods.see(now.Key)
+	if r.worker == nil || r.sent.Generation != now.Generation {
+		return
+	}
+	if now.Gone {
+		delete(l.seen.Pods, now.Key)
+		l.apply.workerGone(r)
+		return
+	}
+	r.Seen.Idle = now.Halted || now.Ended
+	if r.sent.Halted.Reason == "" {
+		l.rolled.Saw(r.sent.Pod, now.Health)
+	}
+	r.Seen.Prepared, r.Seen.Unmade, r.Seen.Lasting = now.Prepared, now.Unmade, r.Seen.Lasting || now.Waits
+	if r.sent.Next != nil && (now.Prepared || now.Unmade || now.Ended) {
+		l.apply.due = append(l.apply.due, now.Key)
+	}
+	if now.Cleared {
+		l.apply.setReady(r, now.Ready && (r.sent.Next == nil || r.Seen.Lasting))
+		l.table.Update(now.Key, r.sent.Halted.Reason == "" || now.Halted, now.Ended)
+	}
+}
+
+// readmit ends a turn of the loop: it lets the pods start whose turn has come, tries to
+// admit those that wait for what was freed in this turn, and reports what has changed
+// of those that still wait. It costs nothing if nothing has changed.
+func (l *syncLoop) readmit(ctx context.Context) {
+	l.applyStartOrder(ctx)
+	for _, p := range l.table.Retry() {
+		l.apply.admit(ctx, p)
+	}
+	l.apply.continueUpdates(ctx)
+	for _, key := range l.table.Swaps() {
+		l.shared.Log.Info("pod stops so that pods that wait for each other's allocations can start", "pod", key.String())
+		l.table.Free(key)
+		l.apply.setDesired(ctx, key, nil)
+		l.tells.stale = true
+	}
+	for _, r := range l.pods.takeTold() {
+		l.tells.waiting(r)
+	}
+	l.pods.tidy()
+	if l.tells.stale && l.last != nil {
+		l.tells.stale = false
+		l.faults.ofLoop("report the manifests", func() { l.tells.manifests(*l.last) })
+	}
+}
+
+// signalEmpty closes empty once no pod is desired and none is left.
+func (l *syncLoop) signalEmpty() {
+	if l.last == nil || !l.last.Complete || len(l.last.Pods) > 0 || !l.relisted || !l.pods.isEmpty() || len(l.seen.Pods) > 0 {
+		return
+	}
+	select {
+	case <-l.empty:
+	default:
+		close(l.empty)
+	}
+}
+
+// holdDependents holds every changed pod that starts after others and was not started
+// yet, until its turn has come, unless it fails anyway. It returns the other pods.
+func (l *syncLoop) holdDependents(changed []*manifests.Pod) (free []*manifests.Pod) {
+	for _, p := range changed {
+		if l.pods.see(p.Key()).IsHalted() {
+			free = append(free, p)
+			continue
+		}
+		waits, hadItsTurn := l.table.Rejected(p.Key())
+		hadItsTurn = hadItsTurn && manifests.Same(waits.Pod, p)
+		if l.order.Update(p, hadItsTurn || l.apply.startsNothing(p) || admission.AdmitOS(p.Pod) != nil, time.Now()) {
+			l.table.Withdraw(p.Key()) // an earlier version, which is no longer desired
+		} else {
+			free = append(free, p)
+		}
+	}
+	return free
+}
+
+// applyStartOrder lets the pods start whose turn has come, and reports what the others
+// wait for.
+func (l *syncLoop) applyStartOrder(ctx context.Context) {
+	for free := l.order.Next(time.Now()); len(free) > 0; free = l.order.Next(time.Now()) {
+		for k := range free {
+			l.letStart(ctx, &free[k])
+		}
+	}
+	var unknown []past
+	for _, d := range l.order.News() {
+		l.tells.stale = true
+		if d.Held == nil {
+			continue
+		}
+		_ = l.faults.ofPod(d.Pod.Pod, "hold the pod", func() { l.hold(ctx, d) })
+		if !d.Held.Asked {
+			d.Held.Asked = true
+			unknown = append(unknown, past{d, d.Held, d.Pod, nil})
+		}
+	}
+	if len(unknown) > 0 {
+		l.startReadingPasts(ctx, unknown)
+	}
+}
+
+// letStart admits a pod that is no longer held.
+func (l *syncLoop) letStart(ctx context.Context, d *admission.Dependent) {
+	log := l.shared.Log.With("pod", d.Pod.Key().String())
+	if len(d.Unready) > 0 {
+		log.Warn("start-after timeout passed; pod starts",
+			"waited", time.Since(d.Held.Since).Round(time.Second), "reason", l.order.Reason(&d.Decision).String())
+	} else if d.Held.Said != "" {
+		log.Info("start order fulfilled; pod starts")
+	}
+	l.apply.admit(ctx, d.Pod)
+}
+
+// hold keeps a pod from starting: its previous version keeps running, and an instance
+// that a previous agent retired is removed.
+func (l *syncLoop) hold(ctx context.Context, d *admission.Dependent) {
+	key, h, text := d.Pod.Key(), d.Held, l.order.Reason(&d.Decision)
+	if d.Problem != "" {
+		text = message.Of("%s: %s", text, message.Name(d.Problem))
+	}
+	r := l.pods.of(key)
+	l.apply.waitForTurn(ctx, r, d.Pod, text)
+	if text.String() != h.Said {
+		h.Said = text.String()
+		log := l.shared.Log.With("pod", key.String(), "reason", h.Said)
+		if d.Problem != "" {
+			log.Warn("pod held; it may wait forever", "file", d.Pod.File)
+		} else {
+			log.Info("pod held by its start order")
+		}
+		l.shared.Events.Record(events.About(d.Pod.Pod), v1.EventTypeNormal, podstatus.ReasonHeld, text)
+	}
+	if h.Known && r.worker == nil { // a worker of this name reports its pod itself
+		out := *d.Pod.Pod
+		st, public := podstatus.HeldStatus(d.Pod, h.Since, text, h.Last)
+		out.Status, h.Last = st, &st
+		l.store.SetReport(key.String(), status.Report{Pod: &out, Public: public})
+	}
+}
+
+// past is what a previous agent reported of a held pod.
+type past struct {
+	dependent *admission.Dependent // the loop's, as is held
+	held      *admission.Held
+	pod       *manifests.Pod
+	last      *v1.Pod // nil: nothing
+}
+
+// startReadingPasts reads what previous agents reported of held pods. Until that is
+// known, nothing is reported of them, which would overwrite it.
+func (l *syncLoop) startReadingPasts(ctx context.Context, all []past) {
+	l.running.Go(func() {
+		for k := range all {
+			all[k].last, _ = l.previous(all[k].pod.Key().String())
+		}
+		select {
+		case l.pasts <- all:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// continueWaits lets held pods continue the waits that a previous agent of this boot
+// reported.
+func (l *syncLoop) continueWaits(all []past) {
+	for _, was := range all {
+		var last *v1.PodStatus
+		var since time.Time
+		if p := was.last; p != nil && p.UID == was.pod.UID && !podstatus.WasRefused(&p.Status) {
+			last = &p.Status
+			if t, held := podstatus.HeldSince(last); held && t.After(l.shared.Disk.Machine.Boot.Since) {
+				since = t
+			}
+		}
+		l.order.Continue(was.dependent, was.held, since, last)
+	}
+}
+
+// setHolds takes over the record of a previous agent, before the first snapshot.
+func (l *syncLoop) setHolds(s *hold.Store, rules func() hold.Rules, checkpoints []*checkpoint.Checkpoint) {
+	l.holds, l.apply.holds, l.gates.Store, l.gates.Rules = s, s, s, rules
+	versions := map[manifests.Key]*manifests.Pod{}
+	for _, p := range checkpoint.LastGood(checkpoints) {
+		versions[p.Key()] = p
+	}
+	for name, stop := range s.State().Stopped {
+		key := hold.KeyOf(name)
+		l.pods.of(key).Stop = &rollout.Stop{Version: versions[key], Starts: stop.Starts}
+		l.table.Free(key) // another pod may have taken its allocation
+	}
+}
+
+// requests answers what the owner asks for.
+func (l *syncLoop) requests(node string) *hold.Requests {
+	return &hold.Requests{Store: l.holds, Pods: l.store, Events: l.shared.Events, Log: l.shared.Log, Node: node, Changed: l.holdsChanged,
+		Desired: func(key manifests.Key) bool { return l.names()[key.String()] }}
+}
+
+// holdsChanged makes the loop look at the record of holds again. Any goroutine may call it.
+func (l *syncLoop) holdsChanged() {
+	select {
+	case l.asked <- struct{}{}:
+	default:
+	}
+}
+
+// handleHolds stops and starts the pods of which the record says so.
+func (l *syncLoop) handleHolds(ctx context.Context) {
+	now := l.holds.State()
+	for name, stop := range now.Stopped {
+		key := hold.KeyOf(name)
+		r := l.pods.of(key)
+		if r.Offered != nil && (r.Stop == nil || r.Stop.Starts != stop.Starts) {
+			if r.Stop == nil {
+				r.Stop = &rollout.Stop{Version: l.pods.running(key)}
+			}
+			r.Stop.Starts = stop.Starts
+			if !stop.Starts {
+				l.order.Forget(key)
+			}
+			for _, p := range l.holdDependents([]*manifests.Pod{r.Offered}) {
+				l.apply.admit(ctx, p)
+			}
+			l.tells.stale = true
+		}
+	}
+	l.dropStops(nil)
+	l.gatesChanged(ctx)
+}
+
+// dropStops forgets stops: those of these pods, and of pods of which is sure that no
+// manifest gives them.
+func (l *syncLoop) dropStops(of []manifests.Key) {
+	for name := range l.holds.State().Stopped {
+		if key := hold.KeyOf(name); l.last != nil && l.last.Complete && !l.pods.offers(key) {
+			of = append(of, key)
+		}
+	}
+	l.apply.endStops(of)
+}
+
+// gatesChanged lets go on what need not wait any more, or says what it waits for now.
+func (l *syncLoop) gatesChanged(ctx context.Context) {
+	for _, key := range l.gates.Waiting() {
+		r := l.pods.see(key)
+		refused := l.apply.rejectionOf(key)
+		switch {
+		case r.worker != nil && r.sent.Next != nil:
+			if why, open := l.apply.gateOf(ctx, key); open && r.Seen.Prepared || why != r.sent.Gated {
+				l.apply.admit(ctx, r.sent.Next)
+			}
+		case r.worker != nil && r.Offered == nil:
+			if r.sent.Gated != l.gates.Removal(key) {
+				l.releaseUndesired(ctx, []manifests.Key{key})
+			}
+		case refused != nil && refused.Reason == hold.ReasonHeld && refused.Message.String() != l.gates.Start():
+			l.apply.admit(ctx, refused.Pod)
+		}
+	}
+}
+
+// Restart restarts a container, or replaces the whole pod if none is named. It
+// returns when the restart is recorded in the checkpoint. Errors are
+// *status.Refusal, or those of ctx and of a disk that takes no checkpoint.
+func (l *syncLoop) Restart(ctx context.Context, namespace, pod, container string) (*status.Restart, error) {
+	r := &worker.RestartRequest{Ctx: ctx, Key: manifests.Key{Namespace: namespace, Name: pod}, Container: container, Answer: make(chan plan.RestartAnswer, 1)}
+	select {
+	case l.restarts <- r:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	select {
+	case a := <-r.Answer:
+		return a.Restart, a.Err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// handleRestart hands a restart request to the pod's worker.
+func (l *syncLoop) handleRestart(r *worker.RestartRequest) {
+	p := l.pods.see(r.Key)
+	_, reported := l.store.Pod(r.Key.String())
+	switch {
+	case p.worker == nil && reported:
+		r.Answer <- plan.Declined("nothing of pod %s runs yet: see what it waits for", r.Key)
+	case p.worker == nil:
+		r.Answer <- plan.Unknown("there is no pod %s", r.Key)
+	case p.sent.Pod == nil:
+		r.Answer <- plan.Declined("pod %s is being removed", r.Key)
+	case p.sent.Halted.Reason != "":
+		r.Answer <- plan.Declined("pod %s does not run: %s", r.Key, p.sent.Halted.Message.String())
+	default:
+		p.worker.RequestRestart(r)
+	}
+}
+
+// rollbacks is what the loop knows of the updates that may be rolled back.
+type rollbacks struct {
+	*rollback.Book
+	saved chan []*rollback.Save // its records, as written
+	given manifests.Snapshot    // the last one, as the manifests have it
+}
+
+func newRollbacks(shared *worker.Pool) rollbacks {
+	disk := shared.Disk
+	return rollbacks{Book: rollback.New(disk.Machine.Boot.ID, disk.Root.Updates(shared.Log)), saved: make(chan []*rollback.Save)}
+}
+
+// watchUpdates goes on with the updates whose versions are watched.
+func (l *syncLoop) watchUpdates() {
+	if l.down.On() {
+		return
+	}
+	healthy := l.rolled.Look(time.Now(), l.shared.Watch.Up(), func(key manifests.Key) string {
+		if p, ok := l.store.Pod(key.String()); ok {
+			return update.Trouble(&p.Status)
+		}
+		return ""
+	})
+	for _, key := range healthy {
+		l.shared.Log.Info("new version is ready and stays", "pod", key.String())
+	}
+	if len(healthy) > 0 {
+		l.publishPods()
+	}
+}
+
+// saveUpdates writes the records that have changed, beside the loop.
+func (l *syncLoop) saveUpdates(ctx context.Context) {
+	all := l.rolled.Start()
+	if len(all) == 0 {
+		return
+	}
+	l.running.Go(func() {
+		for _, s := range all {
+			s.Do(l.shared.Disk.Root, func() *v1.Pod { return l.lastReported(s.Key) })
+		}
+		select {
+		case l.rolled.saved <- all:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// lastReported returns what was last reported of a pod, by this agent or the one before;
+// nil: nothing.
+func (l *syncLoop) lastReported(key manifests.Key) *v1.Pod {
+	if p, ok := l.store.Pod(key.String()); ok {
+		return p
+	}
+	p, _ := l.store.Previous(key.String())
+	return p
+}
+
+// handleSavedUpdates lets the versions start whose turn has come with that.
+func (l *syncLoop) handleSavedUpdates(ctx context.Context, all []*rollback.Save) {
+	for _, s := range all {
+		if l.shared.Faults.IsNew("save the update of "+s.Key.String(), s.Err) {
+			l.shared.Log.Error("record of an update not saved; the version that runs stays", "pod", s.Key.String(), "err", s.Err)
+			l.tells.stale = true
+		}
+	}
+	back, changed := l.rolled.Done(all)
+	for _, b := range back {
+		l.shared.Log.Warn("update rolled back", "pod", b.Tried.Key().String(), "reason", b.Text)
+		l.shared.Events.Record(events.About(b.Tried.Pod), v1.EventTypeWarning, update.ReasonRolledBack, message.Private(b.Text))
+		l.shared.Metrics.RolledBack()
+	}
+	if changed {
+		l.tells.stale = true
+		l.handleSnapshot(ctx, l.rolled.given)
+	}
+}
+
+// handleShutdown stops all pods in order, as the machine goes down, or lets them run again,
+// as it does not after all.
+func (l *syncLoop) handleShutdown(ctx context.Context, down bool) {
+	if down == l.down.On() || l.down.Final && !down {
+		l.down.Repeat()
+		return
+	}
+	text, said := message.Fixed(shutdown.MessageCancelled), "shutdown cancelled; pods start again"
+	if down {
+		text, said = message.Fixed(shutdown.MessageShutdown), "the machine goes down; pods stop in order"
+	}
+	l.shared.Log.Warn(said, "atMost", shutdown.Total(l.down.Periods))
+	l.shared.Events.Record(events.NodeRef(l.shared.Disk.Machine.Cfg.NodeName), v1.EventTypeNormal, shutdown.ReasonShutdown, text)
+	if down {
+		l.down.Begin(l.stoppable())
+		return
+	}
+	l.resume(ctx, l.down.Cancel())
+}
+
+// stoppable returns the pods of which anything may run.
+func (l *syncLoop) stoppable() (all []shutdown.Pod) {
+	for key, r := range l.pods.all {
+		if r.worker == nil && r.Left == nil {
+			continue
+		}
+		p := shutdown.Pod{Key: key, After: l.order.After(key)}
+		if version := cmp.Or(l.pods.running(key), l.table.Admitted(key)); version != nil {
+			p.Priority = shutdown.PriorityOf(version.Pod)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// continueShutdown stops the pods whose turn has come.
+func (l *syncLoop) continueShutdown(ctx context.Context) {
+	for wave := l.down.Next(time.Now()); len(wave) > 0; wave = l.down.Next(time.Now()) {
+		for _, key := range wave {
+			if r := l.pods.see(key); r.worker != nil {
+				l.apply.send(ctx, key, r.sent)
+			} else if r.Left != nil {
+				l.apply.setDesired(ctx, key, l.table.Admitted(key))
+			}
+		}
+	}
+}
+
+// resume lets pods run again, in their start order, and asks again for those that were
+// refused.
+func (l *syncLoop) resume(ctx context.Context, stopped map[manifests.Key]plan.Halt) {
+	var again []*manifests.Pod
+	for key := range stopped {
+		l.order.Forget(key)
+	}
+	for key := range stopped {
+		r := l.pods.see(key)
+		switch {
+		case r.Offered != nil:
+			again = append(again, r.Offered)
+		case r.worker != nil && r.sent.Halted.Terminated: // its removal waits
+			u := r.sent
+			u.Halted = plan.Halt{}
+			l.apply.send(ctx, key, u)
+		}
+	}
+	for _, r := range l.table.AllRejected() {
+		if _, was := stopped[r.Pod.Key()]; !was && r.Reason == shutdown.ReasonRefused {
+			again = append(again, r.Pod)
+		}
+	}
+	again = l.holdDependents(again)
+	admission.ByArrival(again)
+	for _, p := range again {
+		l.apply.admit(ctx, p)
+	}
+}
+
+// healthy is the health check of the loop.
+func (l *syncLoop) healthy() error {
+	if ago := time.Since(l.born) - time.Duration(l.turned.Load()); ago > syncOverdue {
+		return fmt.Errorf("the sync loop has not turned for %s", ago.Round(time.Second))
+	}
+	return nil
+}
+
+// lastTurn returns when the loop last turned, by the present clock.
+func (l *syncLoop) lastTurn() time.Time {
+	return time.Now().Add(time.Duration(l.turned.Load()) - time.Since(l.born))
+}
+
+// read is the readiness check of the manifests: the folder was listed once, and
+// each readable file in it was read. An invalid or unreadable file does not fail
+// the check, as it is shown elsewhere and may stay so; a missing or unreadable
+// folder does.
+func (l *syncLoop) read() error {
+	if !l.known.Load() {
+		return errors.New("the manifests have not been read yet")
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/config"
 	"monopod/agent/podstatus"
 	"monopod/cri/critest"
 	"monopod/manifests"
@@ -342,5 +343,22 @@ func TestARetirementIsFinishedThoughTheNextVersionIsHeld(t *testing.T) {
 		r.after(31 * time.Second)
 		r.expect()
 		r.wantHeld("default/web-n", "waits for default/db to be ready")
+	})
+}
+
+// A version that waits for its turn asks for no gate: nothing is looked at again and again
+// while it waits.
+func TestAVersionThatWaitsForItsTurnLooksAtNoGate(t *testing.T) {
+	live(t, func(r *rig) {
+		r.change(func(c *config.Config) { c.UpdateWindow = "Sun 02:00-04:00" })
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		next := strings.Replace(manifest("web", "img:2", "hostname: other"), "metadata: {", "metadata: {annotations: {monopod.start-after: db}, ", 1)
+		r.want(next)
+		r.after(time.Minute)
+		r.expect("default/web-n/c")
+		if waiting := r.sync.gates.Waiting(); len(waiting) > 0 {
+			t.Errorf("gates are looked at for %v", waiting)
+		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/config"
+	"monopod/agent/status"
 	"monopod/cri/critest"
 )
 
@@ -296,5 +297,75 @@ func TestAVersionWaitsUntilItsRecordIsSaved(t *testing.T) {
 		noErr(r.T, os.Remove(file))
 		r.after(time.Minute)
 		r.replaced("img:2")
+	})
+}
+
+// The disk does not take that a version is rolled back, and the owner reverts the manifest.
+func TestARevertWhileTheRollBackCannotBeSavedIsTaken(t *testing.T) {
+	for name, reverted := range map[string]string{"watched": watched("img:1"), "not watched": manifest("web", "img:1")} {
+		t.Run(name, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.Program("img:2", critest.Exits(1))
+				r.want(manifest("web", "img:1"))
+				r.want(watched("img:2"))
+				r.after(2 * time.Second)
+				release := pin(t, r.one("updates/*.json"))
+				r.after(time.Minute) // it fails, which cannot be written down
+				r.want(reverted)
+				r.after(time.Minute)
+				release()
+				r.after(time.Minute)
+				r.expect("default/web-n/c")
+				if strings.Contains(r.log.String(), "panic") {
+					t.Errorf("the log:\n%s", r.log)
+				}
+			})
+		})
+	}
+}
+
+// A report that panics is the loss of that report alone.
+func TestAPanicInAReportDoesNotEndTheLoop(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.after(time.Second)
+		for range 3 {
+			r.sync.faults.ofLoop("report the manifests", func() { panic("poison") })
+		}
+		if n := strings.Count(r.log.String(), "stack="); n != 1 {
+			t.Errorf("said %d times", n)
+		}
+		if n := r.samples()["monopod_pod_panics_total"]; n != 3 {
+			t.Errorf("%v panics are counted", n)
+		}
+		r.want(manifest("web", "img:2"))
+		r.after(time.Minute)
+		r.expect("default/web-n/c")
+	})
+}
+
+// A version that was rolled back waits for nothing: its file says that it is rejected, and why.
+func TestAVersionThatWasRolledBackIsRejected(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("img:2", critest.ExitsAfter(200*time.Millisecond, 1))
+		r.want(manifest("web", "img:1"))
+		r.want(watched("img:2"))
+		r.after(time.Minute)
+		for _, restarted := range []bool{false, true} {
+			if restarted {
+				r.stop()
+				r.start()
+				r.want(watched("img:2"))
+				r.after(time.Minute)
+			}
+			if _, v := r.fileIs(0); v.State != status.Rejected || !strings.HasPrefix(v.Reason, "update rolled back: ") || v.Running == v.Hash || v.Running == "" {
+				t.Errorf("after a restart %v: %+v", restarted, v)
+			}
+		}
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		if _, v := r.fileIs(0); v.State != status.Accepted || v.Running != v.Hash {
+			t.Errorf("the manifest that is put back: %+v", v)
+		}
 	})
 }

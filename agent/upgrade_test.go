@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/config"
 	"monopod/agent/node"
@@ -20,9 +22,8 @@ import (
 // olderUID is a uid as an older build computed it.
 const olderUID = "0123456789abcdef0123456789abcdef"
 
-// asAnOlderBuild rewrites the only checkpoint below root as a build would have
-// written it that knows fewer defaults and computes other digests.
-func asAnOlderBuild(t *testing.T, root string) {
+// inCheckpoint rewrites the only checkpoint below root, which is not sealed then.
+func inCheckpoint(t *testing.T, root string, change func(map[string]any)) {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(root, "pods", "*", "pod.json"))
 	if len(files) != 1 {
@@ -32,19 +33,28 @@ func asAnOlderBuild(t *testing.T, root string) {
 	noErr(t, err)
 	c := map[string]any{}
 	noErr(t, json.Unmarshal(b, &c))
-	spec := c["pod"].(map[string]any)["spec"].(map[string]any)
-	container := spec["containers"].([]any)[0].(map[string]any)
-	for field, in := range map[string]map[string]any{"enableServiceLinks": spec, "schedulerName": spec,
-		"securityContext": spec, "terminationMessagePolicy": container} {
-		if in[field] == nil {
-			t.Fatalf("no %s in %s", field, b)
-		}
-		delete(in, field)
-	}
-	c["digest"] = strings.Repeat("0", 32)
+	change(c)
 	b, err = json.Marshal(c)
 	noErr(t, err)
 	noErr(t, os.WriteFile(files[0], b, 0o600))
+}
+
+// asAnOlderBuild rewrites the only checkpoint below root as a build would have
+// written it that knows fewer defaults and computes other digests.
+func asAnOlderBuild(t *testing.T, root string) {
+	t.Helper()
+	inCheckpoint(t, root, func(c map[string]any) {
+		spec := c["pod"].(map[string]any)["spec"].(map[string]any)
+		container := spec["containers"].([]any)[0].(map[string]any)
+		for field, in := range map[string]map[string]any{"enableServiceLinks": spec, "schedulerName": spec,
+			"securityContext": spec, "terminationMessagePolicy": container} {
+			if in[field] == nil {
+				t.Fatalf("no %s in %v", field, c)
+			}
+			delete(in, field)
+		}
+		c["digest"] = strings.Repeat("0", 32)
+	})
 }
 
 // folderAgent is an agent on a manifest folder and a runtime behind a real socket.
@@ -138,5 +148,48 @@ func TestAnOtherDigestOfTheSamePodTouchesNothing(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A pod whose files a former agent did not bound runs on, and its container restarts.
+func TestAnUpgradeRestartsContainersOfAPodWithTooManyFiles(t *testing.T) {
+	r, root, dir := critest.Start(t), filepath.Join(t.TempDir(), "root"), t.TempDir()
+	r.AddImage("img:1")
+	var items strings.Builder
+	for k := range 400 {
+		fmt.Fprintf(&items, "      - {path: f%d, fieldRef: {fieldPath: \"metadata.annotations['note']\"}}\n", k)
+	}
+	text := "apiVersion: v1\nkind: Pod\nmetadata: {name: web, annotations: {note: NOTE}}\nspec:\n  containers:\n" +
+		"  - {name: c, image: 'img:1', volumeMounts: [{name: v, mountPath: /v}]}\n  volumes:\n  - name: v\n    downwardAPI:\n      items:\n" + items.String()
+	note := strings.Repeat("x", 200_000)
+	noErr(t, os.WriteFile(filepath.Join(dir, "web.yaml"), []byte(text), 0o644))
+	o := folderAgent(t, r, dir, root)
+	o.await("default/web-n", v1.PodRunning)
+	noErr(t, o.leaves())
+	inCheckpoint(t, root, func(c map[string]any) {
+		delete(c, "bounded")
+		c["pod"].(map[string]any)["metadata"].(map[string]any)["annotations"].(map[string]any)["note"] = note
+	})
+	noErr(t, os.WriteFile(filepath.Join(dir, "web.yaml"), []byte(strings.Replace(text, "NOTE", note, 1)), 0o644))
+
+	o = folderAgent(t, r, dir, root)
+	o.await("default/web-n", v1.PodRunning)
+	noErr(t, o.leaves())
+	o = folderAgent(t, r, dir, root) // the agent that follows knows it, too
+	o.await("default/web-n", v1.PodRunning)
+	before, _ := r.Container("web-n/c")
+	r.Exit("web-n/c", 1)
+	o.until("the container runs again", func() bool {
+		c, ok := r.Container("web-n/c")
+		return ok && c.ID != before.ID && c.State == rt.ContainerState_CONTAINER_RUNNING
+	})
+	noErr(t, os.Remove(filepath.Join(dir, "web.yaml")))
+	o.until("the pod and its volumes are gone", func() bool {
+		left, _ := filepath.Glob(filepath.Join(root, "pods", "*", "*"))
+		return len(left) == 0
+	})
+	noErr(t, o.leaves())
+	if n := r.Count("RunPodSandbox"); n != 1 {
+		t.Errorf("%d sandboxes were made, want 1", n)
 	}
 }

@@ -3,7 +3,6 @@ package agent
 import (
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +12,6 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/checkpoint"
-	"monopod/agent/gc"
-	"monopod/agent/metrics"
 	"monopod/cri/critest"
 )
 
@@ -120,28 +117,6 @@ func TestUsersGoBackWithTheirPod(t *testing.T) {
 			r.Errorf("c has the users from %d on, want those of a, from %d on", got, free)
 		}
 	})
-}
-
-// An agent that died may have left a dir that nobody claims.
-func TestUsersOfOrphansGoBack(t *testing.T) {
-	r, err := checkpoint.OpenRoot(t.TempDir())
-	noErr(t, err)
-	defer r.Close()
-	r.Users.Pool = func() (checkpoint.IdRange, error) {
-		return checkpoint.IdRange{First: checkpoint.IdsPerPod, Length: checkpoint.IdsPerPod}, nil
-	}
-	for _, uid := range []string{"a", "b"} {
-		noErr(t, os.Mkdir(r.PodDir(uid), 0o750))
-	}
-	_, err = r.Users.Take("a")
-	noErr(t, err)
-	if u, err := r.Users.Take("b"); err == nil {
-		t.Errorf("b got %v", u)
-	}
-	trash := &gc.Garbage{Root: r, Metrics: metrics.New(metrics.Config{}), Log: slog.New(slog.DiscardHandler)}
-	trash.CollectPods(t.Context(), map[string]bool{"b": true}, true)
-	_, err = r.Users.Take("b")
-	noErr(t, err)
 }
 
 func TestOwnUsersTakeARuntimeThatCan(t *testing.T) {

@@ -17,20 +17,6 @@ import (
 	"monopod/cri/critest"
 )
 
-func TestPlanOfEndedPodsVolumes(t *testing.T) {
-	never, always := v1.RestartPolicyNever, v1.RestartPolicyAlways
-	have := func(s *plan.Facts) { s.Volumes = true }
-	checkPlans(t, []row{
-		{"an ended pod gives its volumes back", scene{pod: pod(never, "a"), accepted: true, ended: v1.PodFailed, change: have,
-			here: dead(world(exit("a", 0, 1, 0, "")))}, "remove volumes"},
-		{"but not before nothing of it lives", scene{pod: pod(never, "a"), accepted: true, ended: v1.PodFailed, change: have,
-			here: world(up("a", 0))}, "stop container a a0 in 30s; stop sandbox s0; remove volumes"},
-		{"and not before its end is recorded", scene{pod: pod(never, "a"), accepted: true, change: have,
-			here: dead(world(exit("a", 0, 1, 0, "")))}, "stop sandbox s0; end Failed"},
-		{"a pod that runs keeps them", scene{pod: pod(always, "a"), accepted: true, change: have, here: world(up("a", 0))}, ""},
-	})
-}
-
 // scratchJob is a job with a volume on disk and one in memory.
 var scratchJob = podOf("job", "restartPolicy: Never", "volumes: [{name: e, emptyDir: {}}, {name: m, emptyDir: {medium: Memory}}]",
 	"containers:", `- {name: c, image: "img:1", volumeMounts: [{name: e, mountPath: /e}, {name: m, mountPath: /m}]}`)

@@ -63,7 +63,7 @@ func (a *Agent) newNodeReporter(m *node.Node) *node.Reporter {
 	r := &node.Reporter{Machine: m, Store: a.store, Cri: a.cri, Runtime: a.watch, Events: a.events, Turned: a.sync.lastTurn, Late: 2*syncTick + node.NodeEvery/2, Log: a.log,
 		Info: node.ReadNodeInfo("/", m.Boot.ID, a.version), Measure: node.ReadSignals, Other: make(chan struct{}, 1),
 		Full: func() bool { return a.images.Shortfall().Bytes > 0 }, Pressed: map[v1.NodeConditionType]time.Time{}}
-	r.Port = a.server.Port()
+	r.Port = a.server.Port
 	return r
 }
 
@@ -139,7 +139,7 @@ func (a *Agent) newReloader(o Options) *reload.Reloader {
 func (a *Agent) newNotifier() *notify.Notifier {
 	send, every := notify.Sender(a.log)
 	return &notify.Notifier{Send: send, Every: every, Started: func() error {
-		return overview.LookedAt(a.store, a.sync.desired.Names(), a.sync.read(), a.watch.Ready())
+		return overview.LookedAt(a.store, a.sync.names(), a.sync.read(), a.watch.Ready())
 	}, Changes: a.store.Changes,
 		Alive:  func() bool { return time.Since(a.sync.lastTurn()) <= max(2*syncTick, every) },
 		Status: func() string { return notify.Line(a.store.Pods(), a.store.Runtime(), a.store.Manifests()) }}

@@ -29,6 +29,7 @@ import (
 	"monopod/agent/image"
 	"monopod/agent/instance"
 	"monopod/agent/logs"
+	"monopod/agent/message"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/agent/overview"
@@ -47,6 +48,7 @@ import (
 	"monopod/cri/critest"
 	"monopod/manifests"
 	"monopod/manifests/documents"
+	"monopod/manifests/poduid"
 )
 
 // rig is an agent without manifests, server and signals, on a runtime in memory.
@@ -193,12 +195,12 @@ func (r *rig) start() {
 	r.watch.PodLogs, r.watch.Vanished = cfg.PodLogs, r.cgroups.NewlyVanished
 	r.events = events.Open(events.Config{Node: "n", Log: log})
 	r.watch.Events, r.watch.Node = r.events, "n"
-	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return overview.State(r.store, r.watch, r.sync.desired.Names()) }})
+	r.metrics = metrics.New(metrics.Config{NodeName: "n", State: func() metrics.State { return overview.State(r.store, r.watch, r.sync.names()) }})
 	r.watch.Metrics, client.Observe = r.metrics, r.metrics.Call
 	rotator := logs.New(settings.Logs(cfg), pleg.LogRuntime{Cri: client, Watch: r.watch}, log)
 	trash := &gc.Garbage{Root: root, Metrics: r.metrics, Lister: r.watch.Lister, Up: r.watch.Up, PodLogs: cfg.PodLogs, LogLinks: r.links, Dead: func() int { return plans().DeadContainers }, Log: log,
-		Event: func(reason, message string) {
-			r.events.Record(events.NodeRef("n"), v1.EventTypeWarning, reason, message)
+		Event: func(reason, text string) {
+			r.events.Record(events.NodeRef("n"), v1.EventTypeWarning, reason, message.Private(text))
 		},
 		Needs: &gc.ImageNeeds{Root: root, Changed: func() {}}}
 	r.watch.Sweep = func(ctx context.Context, pods map[manifests.Key]*pleg.Listed) { trash.Collect(ctx, pods, true) }
@@ -210,8 +212,8 @@ func (r *rig) start() {
 	ws := &worker.Pool{Metrics: r.metrics, Prober: probe.Prober{Dial: r.dial, Observe: overview.ProbeCounter(r.metrics)}, Cri: client,
 		Images: image.New(client, image.Config{Pulled: r.metrics.Pulled}), Store: r.store, Events: r.events, Disk: &instance.Disk{Root: root, Machine: m, Hosts: r.hosts, Cgroups: r.cgroups, PodLogs: cfg.PodLogs, LogLinks: r.links, Rotator: rotator},
 		CNI:   cnicache.Cache{Dir: filepath.Join(r.dir, "cni"), Log: log},
-		Watch: r.watch, Log: log, Sandboxes: slots.New(8), Containers: slots.New(8), Ends: slots.New(2),
-		Suffix: settings.NameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans,
+		Watch: r.watch, Log: log, Sandboxes: slots.New(8), Containers: slots.New(8), Stops: slots.New(2), Removals: slots.New(2),
+		Suffix: settings.NameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans, StartFailed: new(Once).failed(),
 		StopsFirst: func(p *v1.Pod) bool { return update.StopsFirst(p, r.settings.Load().UpdateStrategy) }}
 	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
 	r.sync.rolled.Limits = func(p *v1.Pod) update.Limits {
@@ -262,10 +264,10 @@ func (r *rig) want(docs ...string) {
 				r.Fatal(p)
 			}
 		}
-		f := manifests.File{Path: fmt.Sprintf("/m/%d.yaml", k), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(doc))), Hashes: map[string]string{}}
+		f := manifests.File{Path: fmt.Sprintf("/m/%d.yaml", k), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(doc))), Hashes: map[string]poduid.ContentHash{}}
 		for _, p := range c.Pods {
 			s.Pods = append(s.Pods, p.Pod)
-			f.Hashes[p.Key().String()] = string(p.UID)
+			f.Hashes[p.Key().String()] = poduid.HashOf(p.Pod)
 		}
 		for _, o := range c.Objects {
 			s.Objects = append(s.Objects, o.Object)
@@ -528,10 +530,7 @@ func TestNothingUnknownIsRemovedWhileTheFolderCannotBeRead(t *testing.T) {
 		r.want(manifest("web", "img:1"))
 		r.stop()
 		r.start()
-		for _, key := range r.sync.restored {
-			clear(key)
-		}
-		clear(r.sync.restored) // as if the checkpoints were lost
+		clear(r.sync.pods.all) // as if the checkpoints were lost
 		r.offers <- manifests.Snapshot{}
 		r.after(time.Minute)
 		r.expect("default/web-n/c")

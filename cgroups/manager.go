@@ -53,6 +53,14 @@ type Manager struct {
 	written   int64 // that were written last
 }
 
+// mkdir makes a cgroup that all may read, independent of the umask.
+func mkdir(dir string) error {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o755)
+}
+
 // Open looks at what the machine has, without changing anything. The error says
 // why no cgroups can be made.
 func Open(cfg Config) (*Manager, error) {
@@ -60,7 +68,7 @@ func Open(cfg Config) (*Manager, error) {
 		cfg.Mount = "/sys/fs/cgroup"
 	}
 	if cfg.Mkdir == nil {
-		cfg.Mkdir = func(dir string) error { return os.Mkdir(dir, 0o755) }
+		cfg.Mkdir = mkdir
 	}
 	if cfg.Rmdir == nil {
 		cfg.Rmdir = func(dir string) error {
@@ -141,10 +149,11 @@ func (m *Manager) SetUp(ctx context.Context, d Driver, n Node) error {
 // setUpInTurn makes and writes the levels, and ends the caller's turn.
 func (m *Manager) setUpInTurn(ctx context.Context) error {
 	err := m.setUp(ctx)
-	if later := m.endTurn(ctx); err == nil {
-		err = later
+	later := m.endTurn(ctx)
+	if err != nil {
+		return err
 	}
-	return err
+	return later
 }
 
 // setUp makes and writes the levels: the caller has the turn.

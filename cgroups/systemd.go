@@ -27,6 +27,7 @@ const (
 // cgroup path. The connection is made when it is needed.
 type bus struct {
 	wait time.Duration // a call without an answer fails after it
+	dial func(context.Context) (*dbus.Conn, error)
 	turn chan struct{} // one slot: who fills it uses what follows
 
 	conn    *dbus.Conn
@@ -34,7 +35,9 @@ type bus struct {
 	end     context.CancelFunc // of the connection
 }
 
-func newBus() *bus { return &bus{wait: busWait, turn: make(chan struct{}, 1), end: func() {}} }
+func newBus() *bus {
+	return &bus{wait: busWait, dial: dialSystemd, turn: make(chan struct{}, 1), end: func() {}}
+}
 
 // call calls systemd. If there is no answer in time, the next call makes another
 // connection.
@@ -70,7 +73,7 @@ func (b *bus) connect(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, end)
 	b.conn, b.end = nil, end
-	conn, err := dbus.NewWithContext(life)
+	conn, err := b.dial(life)
 	if err != nil {
 		end()
 		return fmt.Errorf("systemd does not answer: %w", err)
@@ -85,6 +88,17 @@ func (b *bus) connect(ctx context.Context) error {
 	}
 	b.conn, b.version = conn, systemdVersion(text)
 	return nil
+}
+
+// dialSystemd connects to systemd itself: on the system bus any user may send what looks like
+// the end of a job. The bus serves where systemd's own socket is not there, as in a container
+// with the bus alone.
+func dialSystemd(ctx context.Context) (*dbus.Conn, error) {
+	conn, err := dbus.NewSystemdConnectionContext(ctx)
+	if err == nil {
+		return conn, nil
+	}
+	return dbus.NewSystemConnectionContext(ctx)
 }
 
 // systemdVersion returns the number in words such as "252.39-1~deb12u1" or "v245".

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/coreos/go-systemd/v22/dbus"
 )
 
 // silentBus is a D-Bus that takes connections and says nothing.
@@ -41,6 +43,13 @@ func silentBus(t *testing.T) {
 	t.Setenv("DBUS_SYSTEM_BUS_ADDRESS", "unix:path="+path)
 }
 
+// onBus is systemd on the D-Bus alone, whatever the machine has.
+func onBus() *bus {
+	b := newBus()
+	b.dial = dbus.NewSystemConnectionContext
+	return b
+}
+
 // within fails if a call takes so long that it must hang.
 func within(t *testing.T, what string, do func() error) error {
 	t.Helper()
@@ -57,7 +66,7 @@ func within(t *testing.T, what string, do func() error) error {
 
 func TestSystemdThatDoesNotAnswerIsAnError(t *testing.T) {
 	silentBus(t)
-	b := newBus()
+	b := onBus()
 	b.wait = 50 * time.Millisecond
 	for what, do := range map[string]func() error{
 		"start": func() error { return b.start(t.Context(), "/a.slice") },
@@ -73,7 +82,7 @@ func TestSystemdThatDoesNotAnswerIsAnError(t *testing.T) {
 // The end of the agent ends a call that waits, and who waits for its turn.
 func TestAWaitForSystemdCanBeCancelled(t *testing.T) {
 	silentBus(t)
-	b := newBus()
+	b := onBus()
 	ctx, cancel := context.WithCancel(t.Context())
 	both := make(chan error, 2)
 	for range 2 {
@@ -91,7 +100,7 @@ func TestAWaitForSystemdCanBeCancelled(t *testing.T) {
 // asked of the manager is answered.
 func TestNothingWaitsBehindAHangingSystemd(t *testing.T) {
 	silentBus(t)
-	m := &Manager{names: Names{Root: "/", Driver: Systemd}, tree: &tree{}, units: newBus(), turn: make(chan struct{}, 1)}
+	m := &Manager{names: Names{Root: "/", Driver: Systemd}, tree: &tree{}, units: onBus(), turn: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	hangs := make(chan error, 1)
 	go func() { hangs <- m.Refresh(ctx) }()

@@ -40,7 +40,8 @@ func (c *Client) ListContainers(ctx context.Context, labels map[string]string, l
 	}
 	r, err := call(ctx, "ListContainers", "", c.Timeouts.Query, do,
 		&rt.ListContainersRequest{Filter: &rt.ContainerFilter{LabelSelector: labels}})
-	if all = d.answer(r.GetContainers()); err == nil {
+	all = d.answer(r.GetContainers())
+	if err == nil {
 		err = named(all, "ListContainers", "container", hasName)
 	}
 	return all, d.changed(), d.keep(err)
@@ -54,7 +55,8 @@ func (c *Client) ListSandboxes(ctx context.Context, labels map[string]string, l 
 	}
 	r, err := call(ctx, "ListPodSandbox", "", c.Timeouts.Query, do,
 		&rt.ListPodSandboxRequest{Filter: &rt.PodSandboxFilter{LabelSelector: labels}})
-	if all = d.answer(r.GetItems()); err == nil {
+	all = d.answer(r.GetItems())
+	if err == nil {
 		err = named(all, "ListPodSandbox", "sandbox", sandboxHasName)
 	}
 	return all, d.changed(), d.keep(err)

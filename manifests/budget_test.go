@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -17,24 +16,6 @@ const podHead = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
 
 // fill repeats a text up to a size.
 func repeated(text string, size int) string { return strings.Repeat(text, size/len(text)) }
-
-// numbered writes a format with each number below n.
-func numbered(format string, n int) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, format, i)
-	}
-	return b.String()
-}
-
-// allocated returns how many bytes a function allocates in all.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 func TestBombsAreRefusedAtLittleCost(t *testing.T) {
 	const two = 2<<20 - 1<<10 // a document that is just not too large

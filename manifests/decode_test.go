@@ -7,39 +7,21 @@ import (
 
 	"monopod/manifests/decode"
 	"monopod/manifests/documents"
+	"monopod/manifests/documents/documenttest"
 )
 
-var node1 = Options{NodeName: "Node1", NameSuffix: true}
-
-// pod returns a manifest with more lines in its spec.
-func podYAML(name string, spec ...string) string {
-	text := "apiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\nspec:\n"
-	for _, line := range spec {
-		text += "  " + line + "\n"
-	}
-	return text + "  containers:\n  - name: c\n    image: busybox\n"
-}
-
-// words renders problems as "line:column field: message", warnings with "~".
-func words(problems []decode.Problem) string {
-	var lines []string
-	for _, p := range problems {
-		line := fmt.Sprintf("%d:%d %s: %s", p.Line, p.Column, p.Field, p.Message)
-		if p.Warning {
-			line = "~" + line
-		}
-		lines = append(lines, line)
-	}
-	return strings.Join(lines, "\n")
-}
-
-func podNames(pods []*Pod) string {
-	var names []string
-	for _, p := range pods {
-		names = append(names, p.Key().String())
-	}
-	return strings.Join(names, " ")
-}
+var (
+	node1         = documenttest.Node1
+	podYAML       = documenttest.PodYAML
+	words         = documenttest.Words
+	podNames      = documenttest.PodNames
+	checkWords    = documenttest.CheckWords
+	accepted      = documenttest.Accepted
+	containerYAML = documenttest.ContainerYAML
+	workloadYAML  = documenttest.WorkloadYAML
+	numbered      = documenttest.Numbered
+	allocated     = documenttest.Allocated
+)
 
 func TestDecode(t *testing.T) {
 	tests := []struct {
@@ -72,7 +54,7 @@ func TestDecode(t *testing.T) {
 		{name: "blanks", file: " \n\n", problems: "1:1 : the file is empty"},
 		{name: "comments", file: "# nothing\n---\n# here\n", problems: "1:1 : the file is empty"},
 		{name: "null", file: "null\n", problems: "1:1 : the file is empty"},
-		{name: "text", file: "hello\n", problems: `1:1 : expected a Pod, got a string ("hello")`},
+		{name: "text", file: "hello\n", problems: `1:1 : expected a Pod, got a string`},
 		{name: "too large", file: podYAML("a") + strings.Repeat("#", decode.MaxSize), problems: "1:1 : larger than 10 MiB"},
 		{name: "syntax", file: "apiVersion: v1\nkind: Pod\n  metadata: x\n", problems: "3:3 : not valid YAML: mapping values are not allowed"},
 		{name: "tabs", file: "apiVersion: v1\nkind: Pod\nmetadata:\n\tname: x\n", problems: "4:2 : not valid YAML: found character that cannot start any token (indent with spaces, not tabs)"},
@@ -139,20 +121,6 @@ func TestDecode(t *testing.T) {
 			}
 			checkWords(t, problems, tt.problems)
 		})
-	}
-}
-
-// checkWords wants each problem to begin with its line.
-func checkWords(t *testing.T, problems []decode.Problem, want string) {
-	t.Helper()
-	got := words(problems)
-	gotLines, wantLines := strings.Split(got, "\n"), strings.Split(want, "\n")
-	same := len(gotLines) == len(wantLines) && (got == "") == (want == "")
-	for i := 0; same && i < len(wantLines); i++ {
-		same = strings.HasPrefix(gotLines[i], wantLines[i])
-	}
-	if !same {
-		t.Errorf("problems:\n%s\nwant:\n%s", got, want)
 	}
 }
 

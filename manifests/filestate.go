@@ -34,6 +34,8 @@ type fileState struct {
 	open    bool              // was read while a writer had it open: more may follow
 	since   time.Time         // when it appeared
 
+	writable []decode.Problem // what others may write of it, and of the way to it
+
 	stale    bool   // of a URL: not said by its last answer
 	unproven bool   // of a URL: its answer may have been cut short
 	trouble  string // of a URL: why it has no answer; "": it has one
@@ -57,18 +59,15 @@ func (f *fileState) wrong() bool {
 // one with an error may be what the error hides.
 func (f *fileState) mayGive() bool { return f.uncertain() || f.wrong() }
 
-// read reads a file's content, unless it is being written.
-func (s *Source) read(path string, f *fileState, now time.Time) {
-	insist := f.busy != signature{} && now.Sub(f.busySince) >= s.Settle
-	r, err := readManifest(path, insist)
-	switch {
-	case errors.Is(err, errIrregular) && !s.gave(path):
-		delete(s.files, path)
-		return
-	case err != nil:
-		f.fail(path, err)
-		return
-	case r.busy && (!insist || r.sig != f.busy):
+// insists reports whether a file is to be read though it is open for writing.
+func (f *fileState) insists(now time.Time, settle time.Duration) bool {
+	return f.busy != signature{} && now.Sub(f.busySince) >= settle
+}
+
+// takeReading takes over what was read of a file, unless it is being written. insist is what
+// readManifest was told.
+func (s *Source) takeReading(path string, f *fileState, r reading, insist bool, now time.Time) {
+	if r.busy && (!insist || r.sig != f.busy) {
 		if r.sig != f.busy {
 			f.busy, f.busySince = r.sig, now
 		}
@@ -84,15 +83,26 @@ func (s *Source) read(path string, f *fileState, now time.Time) {
 	if !r.busy {
 		f.busy = signature{}
 	}
-	if f.sig = r.sig; !r.sig.stable(now) {
+	f.sig = r.sig
+	if !r.sig.stable(now) {
 		f.sig = signature{}
 	}
 	hash := hashOf(r.data)
 	if f.hash != hash {
-		f.hold(documents.Read(path, r.data, s.Options))
+		f.hold(documents.Read(path, r.data, s.options()))
 		f.hash = hash
 		s.tellFaults(path, f.Faults)
 	}
+}
+
+// options are those of the manifests, for what the Source knows to be accepted.
+func (s *Source) options() Options {
+	o := s.Options
+	o.IsAccepted = func(p *Pod) bool {
+		was := s.current[p.Key()]
+		return was != nil && was.Digest == p.Digest
+	}
+	return o
 }
 
 // hold takes over what a file says.
@@ -149,10 +159,11 @@ func (f *fileState) fail(path string, err error) {
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	f.hold(documents.Content{
-		Unclear:  true,
-		Problems: []decode.Problem{{File: path, Message: fmt.Sprintf("cannot be read: %v", err)}},
-	})
+	message, isKernels := fmt.Sprintf("cannot be read: %v", err), errors.Is(err, errKernelFile)
+	if isKernels {
+		message += ": remove it from the folder"
+	}
+	f.hold(documents.Content{Unclear: !isKernels, Problems: []decode.Problem{{File: path, Message: message}}})
 	f.sig, f.hash, f.pending = signature{}, "", false
 	f.rest()
 }

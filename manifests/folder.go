@@ -4,19 +4,24 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"strconv"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"monopod/manifests/decode"
+	"monopod/manifests/poduid"
+	"monopod/manifests/shell"
 )
 
 // Record is what must outlive a Source, so that the next one takes no other
 // folder for the one whose pods it knows.
 type Record struct {
-	Folder    *Folder           `json:"folder,omitempty"`    // the manifests were read from; nil: none yet
-	Forgotten map[string]string `json:"forgotten,omitempty"` // by namespace/name the uid of each pod that was forgotten; objects such as "ConfigMap default/app", too
+	Folder *Folder `json:"folder,omitempty"` // the manifests were read from; nil: none yet
+	// Forgotten has by namespace/name the hash of each pod that was forgotten, and objects such
+	// as "ConfigMap default/app" without one.
+	Forgotten map[string]poduid.ContentHash `json:"forgotten,omitempty"`
 }
 
 // Folder tells one directory from all others, also after a reboot.
@@ -32,6 +37,8 @@ type Folder struct {
 	// devices as they come, so a number counts in one boot only.
 	Device uint64 `json:"device"`
 	Boot   string `json:"boot,omitempty"`
+	// Owner is the user that it belongs to, as a number; "": not recorded.
+	Owner string `json:"owner,omitempty"`
 }
 
 // folderOf returns which directory an open file is.
@@ -49,7 +56,7 @@ func folderOf(f *os.File, boot string) (Folder, error) {
 		d.FSID = fmt.Sprintf("%08x%08x", uint32(id[0]), uint32(id[1]))
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		d.Device, d.Inode = uint64(st.Dev), st.Ino
+		d.Device, d.Inode, d.Owner = uint64(st.Dev), st.Ino, strconv.FormatUint(uint64(st.Uid), 10)
 	}
 	var more unix.Statx_t
 	err = unix.Statx(int(f.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BTIME, &more)
@@ -111,6 +118,9 @@ func (s *Source) doubt() string {
 		}
 		return "holds no valid manifest, and nothing tells that the known pods came from it: " + keepRunning + "put their manifests there"
 	}
+	if s.isTaken() {
+		return fmt.Sprintf("belongs to user %s, and to user %s before: %schown root %s", s.here.Owner, before.Owner, keepRunning, shell.Word(s.here.Path))
+	}
 	switch s.here.differs(*before) {
 	case otherFileSystem:
 		was, is := fileSystem(before.FSType), fileSystem(s.here.FSType)
@@ -129,6 +139,17 @@ func (s *Source) doubt() string {
 	return ""
 }
 
+// isTaken reports whether the folder belongs to another user than before, who is neither root
+// nor the agent's own, and whom the settings do not let write manifests.
+func (s *Source) isTaken() bool {
+	before := s.record.Folder
+	if !s.Strict || s.here == nil || before == nil || before.Owner == "" || s.here.Owner == before.Owner {
+		return false
+	}
+	owner, err := strconv.ParseUint(s.here.Owner, 10, 32)
+	return err == nil && !isOwn(uint32(owner))
+}
+
 const (
 	keepRunning    = "the pods of its files keep running; "
 	orAcceptByHand = ", or accept the removal with: monopod forget POD"
@@ -145,13 +166,14 @@ func (s *Source) givesPods() bool {
 }
 
 // accept makes this folder the one that pods come from, unless it may be another
-// folder (doubt) and lacks pods that are kept.
+// folder (doubt) and lacks pods that are kept, or another user took it.
 func (s *Source) accept(doubt string, kept bool) {
 	s.doubted = nil
 	switch {
 	case len(s.folder) > 0 || s.here == nil:
 	case doubt != "" && kept:
 		s.doubted = []decode.Problem{{File: s.Dir, Message: doubt + orAcceptByHand}}
+	case s.isTaken():
 	default:
 		here := *s.here
 		s.record.Folder = &here
@@ -164,12 +186,18 @@ func (s *Source) moved() bool {
 	if s.here == nil {
 		return false
 	}
-	info, err := os.Stat(s.here.Path)
+	moved, err := ask(s.asking, &s.asking.moved, s.here.Path, s.here.moved)
+	return moved || err != nil
+}
+
+// moved reports whether something else is at the folder's path now.
+func (d *Folder) moved() bool {
+	info, err := os.Stat(d.Path)
 	if err != nil {
 		return true
 	}
 	id := signatureOf(info)
-	return id.dev != s.here.Device || id.ino != s.here.Inode
+	return id.dev != d.Device || id.ino != d.Inode
 }
 
 // remember has the record saved if it changed. While that fails it is tried

@@ -276,3 +276,39 @@ func TestAFileInTheWritingIsNoValidManifest(t *testing.T) {
 	p.step(p.now)
 	p.expect("a@a.yaml=busybox b@b.yaml=busybox held:a.yaml bad:a.yaml folder ?")
 }
+
+// Who may put another folder in place of the owner's proves nothing by what is not in it.
+func TestAFolderThatBelongsToAnotherUserNowProvesNoRemoval(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root, who alone may give folders away")
+	}
+	taken := func(dir string) {
+		must(t, errors.Join(os.Rename(dir, dir+".old"), os.Mkdir(dir, 0o755), os.Chown(dir, 1234, 0)))
+		fill(t, dir, "a")
+	}
+	given := func(dir string) {
+		must(t, errors.Join(os.Chown(dir, 1234, 0), os.Remove(filepath.Join(dir, "b.yaml"))))
+	}
+	for what, change := range map[string]func(string){"replaced": taken, "given away": given} {
+		strict := func(c *SourceConfig) { c.Strict, c.Root = true, c.Dir+".root" }
+		p := at(t, filepath.Join(t.TempDir(), "m"), strict)
+		fill(t, p.dir, "a", "b")
+		p.expect("a@a.yaml=busybox b@b.yaml=busybox")
+		change(p.dir)
+		p.expect("a@a.yaml=busybox b@b.yaml=busybox folder ?")
+		p = p.next(strict)
+		p.expect("a@a.yaml=busybox b@b.yaml=busybox folder ?")
+		fill(t, p.dir, "b") // all is there: that does not make it the owner's
+		p.expect("a@a.yaml=busybox b@b.yaml=busybox folder")
+		must(t, os.Remove(filepath.Join(p.dir, "b.yaml")))
+		p.expect("a@a.yaml=busybox b@b.yaml=busybox folder ?")
+		want := "belongs to user 1234, and to user 0 before: the pods of its files keep running; chown root " + p.dir + ", or accept the removal with: monopod forget POD"
+		if got := p.last.Problems[0].Message; got != want {
+			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+		lax := p.next(nil) // where other users may write manifests by the settings
+		lax.expect("a@a.yaml=busybox")
+		must(t, os.Chown(p.dir, 0, 0))
+		p.expect("a@a.yaml=busybox")
+	}
+}

@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"monopod/manifests/documents"
+	"monopod/manifests/poduid"
 )
 
 // ErrUnknown: no pod, or no object, of that name is desired.
@@ -63,8 +65,8 @@ func (s *Source) ask(ctx context.Context, do func(now time.Time) error) error {
 func (s *Source) forget(ctx context.Context, key Key, now time.Time) error {
 	s.full = true
 	s.step(now)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if ctx.Err() != nil || s.asking.isStopped() {
+		return cmp.Or(context.Cause(ctx), context.Canceled)
 	}
 	pod := s.current[key]
 	if pod == nil {
@@ -73,7 +75,7 @@ func (s *Source) forget(ctx context.Context, key Key, now time.Time) error {
 	if err := s.wanted(func(f *fileState) bool { return f.gives(key) }); err != nil {
 		return err
 	}
-	if err := s.recordForgotten(key.String(), string(pod.UID)); err != nil {
+	if err := s.recordForgotten(key.String(), poduid.HashOf(pod.Pod)); err != nil {
 		return err
 	}
 	delete(s.current, key)
@@ -91,8 +93,8 @@ func (s *Source) forget(ctx context.Context, key Key, now time.Time) error {
 func (s *Source) forgetObject(ctx context.Context, key ObjectKey, now time.Time) error {
 	s.full = true
 	s.step(now)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if ctx.Err() != nil || s.asking.isStopped() {
+		return cmp.Or(context.Cause(ctx), context.Canceled)
 	}
 	if s.objects[key] == nil {
 		return ErrUnknown
@@ -130,9 +132,9 @@ func (s *Source) wanted(gives func(*fileState) bool) error {
 }
 
 // recordForgotten saves that what has the name is forgotten.
-func (s *Source) recordForgotten(name, uid string) error {
+func (s *Source) recordForgotten(name string, hash poduid.ContentHash) error {
 	next := s.record.clone()
-	next.Forgotten[name] = uid
+	next.Forgotten[name] = hash
 	if err := s.save(next); err != nil {
 		return err
 	}
@@ -172,7 +174,7 @@ func (s *Source) recall(r *resolution) {
 
 // clone returns a record that shares nothing with r.
 func (r Record) clone() Record {
-	out := Record{Forgotten: map[string]string{}}
+	out := Record{Forgotten: map[string]poduid.ContentHash{}}
 	if r.Folder != nil {
 		folder := *r.Folder
 		out.Folder = &folder
@@ -191,10 +193,16 @@ func (s *Source) know(pods []*Pod, r Record) {
 	}
 	for _, p := range pods {
 		name := p.Key().String()
-		if uid := r.Forgotten[name]; uid != "" && (uid == string(p.UID) || uid == p.Annotations[documents.AnnotationHash]) { // a pod keeps its uid over changes in place
-			s.record.Forgotten[name] = uid
+		if hash := r.Forgotten[name]; isOf(hash, p) {
+			s.record.Forgotten[name] = hash
 			continue
 		}
 		s.current[p.Key()] = p
 	}
+}
+
+// isOf reports whether what was recorded of a forgotten pod is of p. Former agents recorded
+// the uid of some.
+func isOf(hash poduid.ContentHash, p *Pod) bool {
+	return hash != "" && (hash == poduid.HashOf(p.Pod) || hash == poduid.ContentHash(p.UID))
 }

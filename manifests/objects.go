@@ -26,7 +26,8 @@ func (r *resolution) resolveObjects() {
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
 		for _, o := range f.Objects {
-			if r.isForgotten(path, f, o.String()) {
+			if s.isForgotten(path, f, o.String()) {
+				r.leave(path, o.String())
 				continue
 			}
 			claims[o.Key()] = append(claims[o.Key()], objectClaim{path, o})

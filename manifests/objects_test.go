@@ -8,9 +8,11 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"monopod/manifests/decode"
 	"monopod/manifests/documents"
 )
 
@@ -237,4 +239,36 @@ func TestAFileTellsWhichObjectsItNames(t *testing.T) {
 			t.Errorf("the problems of %s are about %s, want %s: %v", f.Path, got, about, f.Problems)
 		}
 	}
+}
+
+// A claim may stand in any file of the folder. Once it is gone the last good version runs on.
+func TestAClaimOfAnotherFileCounts(t *testing.T) {
+	const lacks = "no file gives the PersistentVolumeClaim data"
+	claim := "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"
+	says := func(p *looker, want bool) {
+		t.Helper()
+		said := slices.ContainsFunc(p.last.Files, func(f File) bool {
+			return slices.ContainsFunc(f.Problems, func(q decode.Problem) bool { return strings.Contains(q.Message, lacks) })
+		})
+		if said != want {
+			t.Errorf("it is said: %v, of %+v", said, p.last.Files)
+		}
+	}
+	p := at(t, t.TempDir(), nil)
+	p.place("a.yaml", podYAML("web", "volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]"))
+	if len(p.last.Pods) != 0 {
+		t.Fatalf("%d pods", len(p.last.Pods))
+	}
+	says(p, true)
+	p.place("z.yaml", claim)
+	if len(p.last.Pods) != 1 || p.last.Pods[0].File != p.dir+"/a.yaml" {
+		t.Fatalf("with the claim: %v", p.last.Pods)
+	}
+	says(p, false)
+	must(t, os.Remove(p.dir+"/z.yaml"))
+	p.lookAgain()
+	if len(p.last.Pods) != 1 {
+		t.Errorf("without the claim %d pods run", len(p.last.Pods))
+	}
+	says(p, true)
 }

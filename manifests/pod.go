@@ -13,6 +13,7 @@ import (
 
 	"monopod/manifests/decode"
 	"monopod/manifests/documents"
+	"monopod/manifests/poduid"
 )
 
 // What files say, in the words of package documents.
@@ -55,8 +56,11 @@ type File struct {
 	Held     bool             `json:"held,omitempty"`     // an earlier version runs on, the present one was refused
 	Problems []decode.Problem `json:"problems,omitempty"` // in order of line
 	SHA256   string           `json:"-"`                  // of what was read, in hex; "": nothing could be
-	// Hashes are the uids of all pods in the file, by namespace/name, also if another file gives them.
-	Hashes map[string]string `json:"-"`
+	// Hashes are those of the contents of all pods in the file, by namespace/name, also if another file gives them.
+	Hashes map[string]poduid.ContentHash `json:"-"`
+	// Forgotten are those of its pods, by namespace/name, and of its objects that were forgotten
+	// by hand and that no answer has given since.
+	Forgotten []string `json:"-"`
 	// Objects are the ConfigMaps and Secrets that the file names; true: its document is good.
 	Objects map[ObjectKey]bool `json:"-"`
 	// Orders are the places of the StartAfter annotations in the file, by
@@ -69,6 +73,9 @@ type Snapshot struct {
 	// Pods are the desired pods, sorted by key. A pod that the Source once knew
 	// and that is absent here is proven gone.
 	Pods []*Pod
+	// Forgotten are those of its pods, by namespace/name, and of its objects that were forgotten
+	// by hand and that no answer has given since.
+	Forgotten []string `json:"-"`
 	// Objects are the ConfigMaps and Secrets, sorted by key; for them the same holds.
 	Objects []*Object
 	// Files are all manifests of the folder, sorted by path.
@@ -104,6 +111,6 @@ func (s *Snapshot) SameFiles(o *Snapshot) bool {
 	return slices.Equal(s.Problems, o.Problems) && slices.EqualFunc(s.Files, o.Files, func(f, g File) bool {
 		return f.Path == g.Path && f.Held == g.Held && slices.Equal(f.Pods, g.Pods) &&
 			slices.Equal(f.Problems, g.Problems) && maps.Equal(f.Orders, g.Orders) &&
-			f.SHA256 == g.SHA256 && maps.Equal(f.Hashes, g.Hashes)
+			f.SHA256 == g.SHA256 && slices.Equal(f.Forgotten, g.Forgotten) && maps.Equal(f.Hashes, g.Hashes)
 	})
 }

@@ -23,7 +23,8 @@ var errIrregular = errors.New("not a regular file")
 var errLarge = errors.New("larger than 10 MiB: nothing that is read here is")
 
 // ReadFile reads a regular file, or one that a symlink leads to, at once or not
-// at all: it does not wait for a pipe, and reads no file of 10 MiB or more.
+// at all: it does not wait for a pipe, and reads neither a file of 10 MiB or more nor
+// one of the kernel's. A file system that gives no answer is waited for.
 func ReadFile(path string) ([]byte, error) {
 	f, _, err := openRegular(path)
 	if err != nil {
@@ -40,26 +41,6 @@ func ReadBounded(r io.Reader) ([]byte, error) {
 		return nil, errLarge
 	}
 	return data, err
-}
-
-// openRegular opens a file that is regular and not too large.
-func openRegular(path string) (*os.File, os.FileInfo, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-	case !info.Mode().IsRegular():
-		err = &os.PathError{Op: "read", Path: path, Err: errIrregular}
-	case info.Size() >= decode.MaxSize:
-		err = &os.PathError{Op: "read", Path: path, Err: errLarge}
-	default:
-		return f, info, nil
-	}
-	f.Close()
-	return nil, nil, err
 }
 
 // signature tells versions of a file apart without reading it.

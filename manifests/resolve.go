@@ -11,6 +11,7 @@ import (
 
 	"monopod/manifests/decode"
 	"monopod/manifests/documents"
+	"monopod/manifests/poduid"
 )
 
 // claim is a file that gives a pod.
@@ -28,6 +29,7 @@ type resolution struct {
 	held    map[Key]bool // the last good version runs, its file was refused
 	extra   map[string][]decode.Problem
 	lost    map[string]map[Key]bool // claims that came to nothing
+	left    map[string][]string     // by file, what stays forgotten
 	doubt   string                  // why the folder proves no removal; "": it does
 	kept    bool                    // for that doubt, a pod was
 
@@ -40,14 +42,15 @@ func (s *Source) resolve() Snapshot {
 	s.joinClaims()
 	r := &resolution{
 		source: s, claims: map[Key][]claim{}, refused: map[Key]string{}, pods: map[Key]*Pod{},
-		held: map[Key]bool{}, extra: map[string][]decode.Problem{}, lost: map[string]map[Key]bool{}, doubt: s.doubt(),
+		held: map[Key]bool{}, extra: map[string][]decode.Problem{}, lost: map[string]map[Key]bool{}, left: map[string][]string{}, doubt: s.doubt(),
 		objects: map[ObjectKey]*Object{}, heldFiles: map[string]bool{},
 	}
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
 		for i := range f.Pods {
 			p := &f.Pods[i]
-			if r.isForgotten(path, f, p.Key().String()) {
+			if s.isForgotten(path, f, p.Key().String()) {
+				r.leave(path, p.Key().String())
 				r.lose(path, p.Key())
 				continue
 			}
@@ -157,7 +160,7 @@ func mayHave(f *documents.Found, uid types.UID) bool {
 	if f.Pinned {
 		return f.UID == uid
 	}
-	return documents.IsComputed(uid)
+	return poduid.IsComputed(uid)
 }
 
 // rejectOthers reports to every other file that claims a pod which file has it.
@@ -187,18 +190,18 @@ func (r *resolution) lose(path string, key Key) {
 // separateUIDs lets only one pod have a uid, as folders are named by it: the
 // one that has it already, else the first by name.
 func (r *resolution) separateUIDs() {
-	owner := map[string]Key{}
+	owner := map[types.UID]Key{}
 	keys := slices.SortedFunc(maps.Keys(r.pods), compareKeys)
 	for _, key := range keys {
 		if p := r.source.current[key]; p != nil && p.UID == r.pods[key].UID {
-			owner[string(p.UID)] = key
+			owner[p.UID] = key
 		}
 	}
 	for _, key := range keys {
 		pod := r.pods[key]
-		first, taken := owner[string(pod.UID)]
+		first, taken := owner[pod.UID]
 		if !taken || first == key {
-			owner[string(pod.UID)] = key
+			owner[pod.UID] = key
 			continue
 		}
 		delete(r.pods, key)
@@ -227,7 +230,7 @@ func (r *resolution) snapshot() Snapshot {
 	s := r.source
 	next := Snapshot{Problems: slices.Concat(s.folder, s.doubted), Read: len(s.folder) == 0 || s.Dir == ""}
 	next.Complete = len(next.Problems) == 0
-	next.Problems = append(next.Problems, s.writable...)
+	next.Problems = append(next.Problems, s.writable()...)
 	next.Objects = sorted(r.objects)
 	byFile := map[string][]Key{}
 	for _, key := range slices.SortedFunc(maps.Keys(r.pods), compareKeys) {
@@ -247,10 +250,10 @@ func (r *resolution) snapshot() Snapshot {
 
 // file reports one file: its pods and its problems.
 func (r *resolution) file(path string, f *fileState, keys []Key) File {
-	report := File{Path: path, SHA256: f.hash, Hashes: map[string]string{}, Orders: map[string]decode.Position{}, Objects: f.namedObjects()}
+	report := File{Path: path, SHA256: f.hash, Forgotten: r.left[path], Hashes: map[string]poduid.ContentHash{}, Orders: map[string]decode.Position{}, Objects: f.namedObjects()}
 	for _, p := range f.Pods {
 		key := p.Key()
-		report.Hashes[key.String()] = string(p.UID)
+		report.Hashes[key.String()] = poduid.HashOf(p.Pod)
 		if !r.lost[path][key] && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}

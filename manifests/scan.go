@@ -16,8 +16,7 @@ import (
 // retryFolder is how long a folder that cannot be read or watched is left alone.
 const retryFolder = time.Second
 
-// scan looks through the whole folder. The watch is set before the listing,
-// so that nothing is lost between them.
+// scan looks through the whole folder.
 func (s *Source) scan(now time.Time) {
 	s.full = false
 	s.nextAll = now.Add(s.Rescan)
@@ -25,7 +24,11 @@ func (s *Source) scan(now time.Time) {
 		s.scanNone(now)
 		return
 	}
-	paths, here, err := s.list(now)
+	clear(s.asking.asked)
+	l, err := ask(s.asking, &s.asking.folder, s.Dir, s.surveyor())
+	if err == nil {
+		err = l.err
+	}
 	if err != nil {
 		s.watch.close()
 		s.nextAll = now.Add(retryFolder)
@@ -33,26 +36,34 @@ func (s *Source) scan(now time.Time) {
 		s.forgetAbsences()
 		return
 	}
-	s.folder = nil
-	if s.Strict {
-		s.writable = Writable(s.Dir)
-	}
-	if s.here != nil && s.here.differs(here) != sameFolder { // what was read belongs to another
-		s.dropFiles(nil)
-	}
-	s.here = &here
-	there := make(map[string]bool, len(paths))
-	for _, path := range paths {
+	s.adopt(l, now)
+	there := make(map[string]bool, len(l.paths))
+	for _, path := range l.paths {
 		there[path] = true
 		s.look(path, now, s.dirty[path])
 	}
 	s.dropFiles(there)
+	s.asking.dropLate()
 	if s.doubt() != "" {
 		s.nextAll = now.Add(retryFolder)
 		s.forgetAbsences()
 		return
 	}
 	s.countAbsences(now, true)
+}
+
+// adopt takes over what the folder is.
+func (s *Source) adopt(l listing, now time.Time) {
+	s.folder, s.openTo = nil, l.writable
+	if err := s.watch.take(l.watched); err != nil {
+		s.Log.Debug("watch manifests", "err", err)
+		s.nextAll = now.Add(retryFolder) // no hints: look more often
+	}
+	if s.here != nil && s.here.differs(l.here) != sameFolder { // what was read belongs to another
+		s.dropFiles(nil)
+	}
+	here := l.here
+	s.here = &here
 }
 
 // scanNone stands for the look through a folder where none is given.
@@ -78,39 +89,65 @@ func folderMessage(err error) string {
 	return fmt.Sprintf("cannot be read, pods known from before keep running: %v", err)
 }
 
-// list returns the paths that may be manifests and the folder that they are
-// in, and sees to the watch.
-func (s *Source) list(now time.Time) ([]string, Folder, error) {
-	info, err := os.Stat(s.Dir)
-	if err != nil {
-		return nil, Folder{}, err
+// listing is what there is to read.
+type listing struct {
+	paths    []string // that may be manifests
+	here     Folder   // that they are in
+	watched  watched
+	writable []decode.Problem // what others may write of the folder, and of the way to it
+	err      error            // why it cannot be read
+}
+
+// surveyor returns what lists the folder and sees to its watch. It may hang, and uses nothing
+// that belongs to the Source's goroutine.
+func (s *Source) surveyor() func() listing {
+	c, on := s.SourceConfig, s.watch.on
+	return func() listing {
+		l := listing{}
+		l.err = l.survey(&c, on)
+		if l.err != nil {
+			l.watched.close()
+		}
+		return l
 	}
-	folder := s.Dir
+}
+
+// survey sets the watch before the folder is listed, so that nothing is lost between them.
+func (l *listing) survey(c *SourceConfig, on signature) error {
+	info, err := os.Stat(c.Dir)
+	if err != nil {
+		return err
+	}
+	folder := c.Dir
 	if !info.IsDir() {
 		if !info.Mode().IsRegular() {
-			return nil, Folder{}, errIrregular
+			return errIrregular
 		}
-		folder = filepath.Dir(s.Dir)
+		folder = filepath.Dir(c.Dir)
 		if info, err = os.Stat(folder); err != nil {
-			return nil, Folder{}, err
+			return err
 		}
 	}
-	err = s.watchFolder(folder, info)
-	if err != nil {
-		s.Log.Debug("watch manifests", "err", err)
-		s.nextAll = now.Add(retryFolder) // no hints: look more often
+	if c.Strict {
+		l.writable = writableFile(folder, c.Root, true)
+	}
+	if !c.Unwatched {
+		l.watched = setWatch(folder, folderID(signatureOf(info)), on)
 	}
 	f, err := os.Open(folder)
 	if err != nil {
-		return nil, Folder{}, err
+		return err
 	}
 	defer f.Close()
-	here, err := folderOf(f, s.Boot)
-	if err != nil || folder != s.Dir {
-		return []string{s.Dir}, here, err
+	if l.here, err = folderOf(f, c.Boot); err != nil {
+		return err
 	}
-	paths, err := manifestsIn(f)
-	return paths, here, err
+	if folder != c.Dir {
+		l.paths = []string{c.Dir}
+		return nil
+	}
+	l.paths, err = manifestsIn(f)
+	return err
 }
 
 // Paths returns the files that a path stands for: those of a folder that the
@@ -169,43 +206,6 @@ func (s *Source) countAbsences(now time.Time, complete bool) {
 	s.countObjects(now, complete)
 }
 
-// look updates the state of one path. force reads it even if it looks the same.
-func (s *Source) look(path string, now time.Time, force bool) {
-	if path != s.Dir && (!isManifest(filepath.Base(path)) || filepath.Dir(path) != s.Dir) {
-		return
-	}
-	info, err := os.Lstat(path)
-	link := err == nil && info.Mode()&fs.ModeSymlink != 0
-	if link {
-		info, err = os.Stat(path)
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !link:
-		delete(s.files, path)
-		return
-	case err == nil && !info.Mode().IsRegular() && !s.gave(path):
-		delete(s.files, path)
-		return
-	}
-	f := s.files[path]
-	if f == nil {
-		f = &fileState{pending: true, since: now}
-		s.files[path] = f
-		s.grows(now)
-	}
-	if f.link = link; err == nil {
-		f.mode = info.Mode().Perm()
-	}
-	if err == nil && !info.Mode().IsRegular() { // not even opened: a pipe's writer would notice
-		f.fail(path, errIrregular)
-		return
-	}
-	if err == nil && !force && f.retry.IsZero() && f.sig == signatureOf(info) {
-		return
-	}
-	s.read(path, f, now)
-}
-
 // grows makes absences count from now on: a folder that is being filled file by
 // file is not complete yet.
 func (s *Source) grows(now time.Time) {
@@ -230,13 +230,4 @@ func (s *Source) gave(path string) bool {
 		}
 	}
 	return false
-}
-
-var errUnwatched = errors.New("the folder is not watched")
-
-func (s *Source) watchFolder(path string, info fs.FileInfo) error {
-	if s.Unwatched {
-		return errUnwatched
-	}
-	return s.watch.to(path, folderID(signatureOf(info)))
 }

@@ -33,8 +33,9 @@ type SourceConfig struct {
 	Cached     *Answer            // as it was saved last; nil: none
 	SaveAnswer func(Answer) error // saves one durably for the next Source; may be nil
 
-	Strict    bool // what Writable finds is a warning
-	Unwatched bool // the folder is looked through now and then, and tells of no change
+	Strict    bool   // what Writable finds is a warning
+	Root      string // the agent's root dir, for that; "": none
+	Unwatched bool   // the folder is looked through now and then, and tells of no change
 
 	// Doubt: what the last good versions come to is not trusted, as the agent may
 	// have died of one. The first snapshot then waits until each file was read and
@@ -49,6 +50,7 @@ type Source struct {
 	SourceConfig
 	snapshots chan Snapshot
 	watch     watch
+	asking    *asking
 
 	started time.Time             // when the first step was
 	current map[Key]*Pod          // the desired pods, as last resolved
@@ -60,21 +62,21 @@ type Source struct {
 	savedObjects  []*Object              // as saved last
 	saveObjectsAt time.Time              // when a save that failed is tried again; zero: none did
 
-	folder   []decode.Problem // why the folder cannot be read; none: it was, completely
-	here     *Folder          // that was read last; nil: none yet
-	doubted  []decode.Problem // why it proves no removal; none: it does
-	writable []decode.Problem // what others may write of it
-	record   Record
-	saved    Record    // as it was saved last
-	saveAt   time.Time // when a save that failed is tried again; zero: none did
-	forgets  chan forgetting
-	urlName  string                  // what URL is called; its state is in files under this name
-	unsaved  bool                    // its last answer is
-	dirty    map[string]bool         // paths to look at again
-	full     bool                    // the whole folder must be looked through
-	nextAll  time.Time               // when it must be anyway
-	last     *Snapshot               // as last offered
-	said     map[decode.Problem]bool // what was logged
+	folder  []decode.Problem // why the folder cannot be read; none: it was, completely
+	here    *Folder          // that was read last; nil: none yet
+	doubted []decode.Problem // why it proves no removal; none: it does
+	openTo  []decode.Problem // what others may write of it, and of the way to it
+	record  Record
+	saved   Record    // as it was saved last
+	saveAt  time.Time // when a save that failed is tried again; zero: none did
+	forgets chan forgetting
+	urlName string                  // what URL is called; its state is in files under this name
+	unsaved bool                    // its last answer is
+	dirty   map[string]bool         // paths to look at again
+	full    bool                    // the whole folder must be looked through
+	nextAll time.Time               // when it must be anyway
+	last    *Snapshot               // as last offered
+	said    map[decode.Problem]bool // what was logged
 }
 
 // absence is how long a pod has been gone from its file.
@@ -100,6 +102,7 @@ func NewSource(c SourceConfig) *Source {
 	s := &Source{
 		SourceConfig: c,
 		snapshots:    make(chan Snapshot, 1),
+		asking:       newAsking(),
 		current:      map[Key]*Pod{},
 		files:        map[string]*fileState{},
 		absent:       map[Key]*absence{},
@@ -122,6 +125,7 @@ func (s *Source) Snapshots() <-chan Snapshot { return s.snapshots }
 // Run reads the folder until ctx ends. It may be called once.
 func (s *Source) Run(ctx context.Context) {
 	defer func() { s.watch.close() }()
+	s.asking.stop = ctx.Done()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -139,6 +143,8 @@ func (s *Source) Run(ctx context.Context) {
 			s.answered(a)
 		case f := <-s.forgets:
 			f.answer <- f.do(time.Now())
+		case <-s.asking.woken:
+			s.full = true
 		case <-timer.C:
 		}
 	}
@@ -188,6 +194,7 @@ func (s *Source) step(now time.Time) {
 	if s.started.IsZero() {
 		s.started = now
 	}
+	s.asking.hangs = false
 	for path, f := range s.files {
 		if !f.retry.IsZero() && !now.Before(f.retry) {
 			s.dirty[path] = true
@@ -202,12 +209,17 @@ func (s *Source) step(now time.Time) {
 		s.countAbsences(now, false)
 	}
 	clear(s.dirty)
-	s.dropURLs()
-	if next := s.resolve(); !s.inDoubt(now) {
-		s.remember(now) // before anybody acts on it
-		s.rememberObjects(now)
-		s.offer(next)
+	if s.asking.isStopped() {
+		return
 	}
+	s.dropURLs()
+	next := s.resolve()
+	if s.inDoubt(now) {
+		return
+	}
+	s.remember(now) // before anybody acts on it
+	s.rememberObjects(now)
+	s.offer(next)
 }
 
 // doubtMost is how many times Settle the first snapshot waits at most: a manifest

@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"monopod/manifests/decode"
+	"monopod/manifests/documents"
 )
 
 // A snapshot is Read when the folder and each file in it were read as far as
@@ -95,7 +99,7 @@ func TestASnapshotHasTheHashesOfFilesAndPods(t *testing.T) {
 			t.Errorf("%s has %v", f.Path, f.Hashes)
 		}
 		for _, p := range pods {
-			if f.Hashes[p.Key().String()] != string(p.UID) {
+			if string(f.Hashes[p.Key().String()]) != string(p.UID) {
 				t.Errorf("%s has %v, not %s of %s", f.Path, f.Hashes, p.UID, p.Key())
 			}
 		}
@@ -106,5 +110,61 @@ func TestASnapshotHasTheHashesOfFilesAndPods(t *testing.T) {
 	src.step(time.Now())
 	if s := <-src.Snapshots(); s.Files[0].SHA256 != "" {
 		t.Errorf("what cannot be read has the hash %s", s.Files[0].SHA256)
+	}
+}
+
+// A pod that changed in place keeps the uid of its first content. The next agent knows it
+// by its checkpoint; the hash in its file is that of what the file says.
+func TestAPodThatChangedInPlaceHasTheHashOfItsContentAfterARestart(t *testing.T) {
+	p := at(t, t.TempDir(), nil)
+	must(t, os.WriteFile(filepath.Join(p.dir, "a.yaml"), []byte(podYAML("a")), 0o644))
+	p.expect("a@a.yaml=busybox")
+	changed := *p.last.Pods[0].Pod
+	want := string(changed.UID)
+	changed.UID = "00000000000000000000000000000001" // of the content before
+	known := &Pod{Pod: &changed, File: p.last.Pods[0].File, Digest: p.last.Pods[0].Digest}
+	p = p.next(func(c *SourceConfig) { c.Known = []*Pod{known} })
+	p.expect("a@a.yaml=busybox")
+	if got := p.last.Pods[0].UID; got != changed.UID {
+		t.Errorf("its uid is %s, not %s", got, changed.UID)
+	}
+	if got := string(p.last.Files[0].Hashes["default/a-node1"]); got != want {
+		t.Errorf("its hash is %s, not %s", got, want)
+	}
+}
+
+// What is forgotten is known by its content: a uid may be that of the content before.
+func TestAForgottenPodIsRecordedByTheHashOfItsContent(t *testing.T) {
+	p := at(t, t.TempDir(), nil)
+	must(t, os.WriteFile(filepath.Join(p.dir, "a.yaml"), []byte(podYAML("a")), 0o644))
+	p.expect("a@a.yaml=busybox")
+	changed := *p.last.Pods[0].Pod
+	hash := string(changed.UID)
+	changed.UID = "00000000000000000000000000000001"
+	known := &Pod{Pod: &changed, File: p.last.Pods[0].File, Digest: p.last.Pods[0].Digest}
+	must(t, os.WriteFile(filepath.Join(p.dir, "a.yaml"), []byte("kind: [\n"), 0o644))
+	p = p.next(func(c *SourceConfig) { c.Known = []*Pod{known} })
+	p.forgets("a", "")
+	if got := string(p.kept.Forgotten["default/a-node1"]); got != hash {
+		t.Errorf("it is recorded as %s, not %s", got, hash)
+	}
+}
+
+func TestASnapshotSaysWhereOrdersStand(t *testing.T) {
+	f := watchFolder(t, t.TempDir(), nil)
+	f.write("a.yaml", strings.Replace(podYAML("a"), "spec:", "  annotations:\n    monopod.start-after: db\nspec:", 1))
+	s := f.until("a@a.yaml=busybox")
+	if got := s.Files[0].Orders["default/a-node1"]; got != (decode.Position{Line: 6, Column: 26}) {
+		t.Errorf("%s: %+v", filepath.Base(s.Files[0].Path), s.Files[0].Orders)
+	}
+}
+
+// With no replicas the pod goes as if its document were gone.
+func TestAWorkloadOfNoPodHoldsNone(t *testing.T) {
+	for _, file := range []string{workloadYAML("Deployment", "replicas: 0"), workloadYAML("Job", "suspend: true", "restartPolicy: Never")} {
+		c := documents.Read("/m/x.yaml", []byte(file), node1)
+		if f := (&fileState{Content: c}); len(c.Refused) > 0 || len(c.Pods) > 0 || len(c.Problems) != 1 || f.mayGive() {
+			t.Errorf("%+v\n%s", c, file)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package manifests
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -84,4 +85,27 @@ func TestOnlyAPinnedUIDMakesAnother(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A version that a former monopod accepted with such an annotation is kept as it is, with
+// a warning; any other version of the pod is refused, and the accepted one runs on.
+func TestAVersionThatWasAcceptedKeepsItsAnnotations(t *testing.T) {
+	text := strings.Replace(podYAML("a"), "spec:", "  annotations:\n    monopod.update-helth: 30s\nspec:", 1)
+	before := node1
+	before.IsAccepted = func(*Pod) bool { return true }
+	was := accepted(t, before, text)
+
+	f := watchFolder(t, t.TempDir(), func(c *SourceConfig) { c.Known = []*Pod{was} })
+	f.write("a.yaml", text)
+	s := f.until("a@a.yaml=busybox")
+	if all := s.Files[0].Problems; len(all) != 1 || !all[0].Warning || !strings.Contains(all[0].Message, `did you mean "monopod.update-health"?`) {
+		t.Errorf("problems %v", all)
+	}
+	f.write("a.yaml", strings.Replace(text, "busybox", "alpine", 1))
+	s = f.until("a@a.yaml=busybox held:a.yaml bad:a.yaml")
+	if all := s.Files[0].Problems; len(all) == 0 || all[0].Warning {
+		t.Errorf("problems of another version: %v", all)
+	}
+	f.write("b.yaml", strings.Replace(text, "name: a", "name: b", 1)) // which is a new pod
+	f.until("a@a.yaml=busybox held:a.yaml bad:a.yaml bad:b.yaml ?")
 }

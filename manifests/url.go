@@ -120,7 +120,7 @@ func (s *Source) decodeAnswer(f *fileState, a Answer) bool {
 	if f.hash == hash {
 		return false
 	}
-	o := s.Options
+	o := s.options()
 	o.URL = s.URL
 	f.hold(documents.Read(s.urlName, a.Data, o))
 	f.hash, f.pending = hash, false
@@ -158,10 +158,13 @@ func (f *fileState) doubtful() bool { return f.stale || f.unproven || f.mayGive(
 
 // isForgotten reports whether a pod or an object of the URL's last content was forgotten,
 // and no answer has given it since.
-func (r *resolution) isForgotten(path string, f *fileState, name string) bool {
-	_, forgotten := r.source.record.Forgotten[name]
+func (s *Source) isForgotten(path string, f *fileState, name string) bool {
+	_, forgotten := s.record.Forgotten[name]
 	return forgotten && IsURL(path) && f.stale
 }
+
+// leave records that what a file says of a name counts for nothing, as it is forgotten.
+func (r *resolution) leave(path, name string) { r.left[path] = append(r.left[path], name) }
 
 // rejectURL reports that what file gives is not taken from the URL, too.
 func (r *resolution) rejectURL(key Key, file string) {

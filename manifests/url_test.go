@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"monopod/manifests/documents"
+	"monopod/manifests/poduid"
 )
 
 const aURL = "https://me:pass@host/pods"
@@ -66,7 +67,7 @@ func TestAPodOfTheURLHasItsIdentity(t *testing.T) {
 	pod := p.last.Pods[0]
 	same := documents.Read("", two().Data, Options{NodeName: "other", URL: aURL}).Pods[0]
 	file := documents.Read("/m/a.yaml", two().Data, node1).Pods[0]
-	if pod.UID != same.UID || pod.UID == file.UID || !documents.IsComputed(pod.UID) {
+	if pod.UID != same.UID || pod.UID == file.UID || !poduid.IsComputed(pod.UID) {
 		t.Errorf("uid %s, of another node %s, of a file %s", pod.UID, same.UID, file.UID)
 	}
 	if pod.Annotations[documents.AnnotationSource] != "http" || len(pod.Spec.Tolerations) > 0 || pod.File != "https://host/pods" {

@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 
@@ -30,22 +31,53 @@ type watch struct {
 // folderID is what of a signature stays while a folder is the same.
 func folderID(s signature) signature { return signature{dev: s.dev, ino: s.ino} }
 
-// to watches the folder at path, whose identity is id, unless it is watched
-// already. A folder that replaced another under the same name is another.
-func (w *watch) to(path string, id signature) error {
-	if w.watcher != nil && w.on == id {
-		return nil
+// watched is a watch of a folder that was set, or why it was not.
+type watched struct {
+	watcher *fsnotify.Watcher // nil: the one that there is stays
+	on      signature         // zero: none is wanted
+	err     error
+}
+
+// setWatch watches the folder at path, whose identity is id, unless it is what is watched
+// already: on. A folder that replaced another under the same name is another.
+func setWatch(path string, id, on signature) watched {
+	w := watched{on: id}
+	if id == on {
+		return w
 	}
-	w.close()
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return err
+	if w.watcher, w.err = fsnotify.NewWatcher(); w.err != nil {
+		return watched{on: id, err: w.err}
 	}
-	if err := watcher.Add(path); err != nil {
-		_ = watcher.Close()
-		return err
+	if err := w.watcher.Add(path); err != nil {
+		w.close()
+		return watched{on: id, err: err}
 	}
-	w.watcher, w.on = watcher, id
+	return w
+}
+
+// close ends a watch that nobody takes.
+func (w *watched) close() {
+	if w.watcher != nil {
+		_ = w.watcher.Close()
+	}
+	w.watcher = nil
+}
+
+var errUnwatched = errors.New("the folder is not watched")
+
+// take makes a watch that was set the one that tells. The error says that the folder is not
+// watched.
+func (w *watch) take(set watched) error {
+	switch {
+	case set.watcher != nil:
+		w.close()
+		w.watcher, w.on = set.watcher, set.on
+	case set.err != nil:
+		w.close()
+		return set.err
+	case w.watcher == nil || w.on != set.on: // none is wanted, or it ended since it was asked for
+		return errUnwatched
+	}
 	return nil
 }
 

@@ -2,10 +2,9 @@
 package admission
 
 import (
-	"fmt"
-
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/message"
 	"monopod/agent/node"
 	"monopod/agent/podspec"
 	"monopod/manifests"
@@ -13,20 +12,24 @@ import (
 )
 
 // Rejection is why a pod cannot run on this node, in the kubelet's words.
-type Rejection struct{ Reason, Message string }
+type Rejection struct {
+	Reason  string
+	Message message.Text
+}
 
 // check returns why the pod cannot run on the node beside the pods in the totals; nil:
-// it can. own is what its name has in the totals. It is a pure function. The first
+// it can. own is what its name has in the totals,
+// and spared what it may have of resources that nothing provides. It is a pure function. The first
 // check that fails gives the result: checks that only another manifest passes come
 // before those that may pass later.
-func check(p *manifests.Pod, c, own *claims, t *totals, f *node.Facts) *Rejection {
+func check(p *manifests.Pod, c, own, spared *claims, t *totals, f *node.Facts) *Rejection {
 	checks := []func() *Rejection{
 		func() *Rejection { return AdmitOS(p.Pod) },
 		func() *Rejection { return admitSysctls(p.Pod, f) },
 		func() *Rejection { return admitGroups(p.Pod, f) },
 		func() *Rejection { return admitNode(p.Pod, f) },
 		func() *Rejection { return admitPorts(p.Key(), c, t) },
-		func() *Rejection { return admitResources(c, own, t, f) },
+		func() *Rejection { return admitResources(c, own, spared, t, f) },
 		func() *Rejection { return admitAppArmor(p.Pod, f) },
 	}
 	for _, check := range checks {
@@ -46,12 +49,12 @@ const (
 // AdmitOS checks both ways in which a pod names its operating system.
 func AdmitOS(p *v1.Pod) *Rejection {
 	if os, ok := p.Labels[v1.LabelOSStable]; ok && os != string(v1.Linux) {
-		return &Rejection{reasonOSLabel, fmt.Sprintf(
-			"Failed to admit pod as the `%s` label doesn't match node label: it is %q, and this node runs linux", v1.LabelOSStable, os)}
+		return &Rejection{reasonOSLabel, message.Of(
+			"Failed to admit pod as the `%s` label doesn't match node label: it is %q, and this node runs linux", message.Name(v1.LabelOSStable), message.Name(os))}
 	}
 	if p.Spec.OS != nil && p.Spec.OS.Name != v1.Linux {
-		return &Rejection{reasonOS, fmt.Sprintf(
-			"Failed to admit pod as the OS field doesn't match node OS: spec.os.name is %q, and this node runs linux", p.Spec.OS.Name)}
+		return &Rejection{reasonOS, message.Of(
+			"Failed to admit pod as the OS field doesn't match node OS: spec.os.name is %q, and this node runs linux", message.Name(p.Spec.OS.Name))}
 	}
 	return nil
 }
@@ -66,7 +69,7 @@ func admitAppArmor(p *v1.Pod, f *node.Facts) *Rejection {
 	}
 	for _, c := range podspec.AllContainers(p) {
 		if _, profile := podspec.AppArmor(p, c); profile != "" && profile != v1.DeprecatedAppArmorBetaProfileNameUnconfined {
-			return &Rejection{"AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host"}
+			return &Rejection{"AppArmor", message.Fixed("Cannot enforce AppArmor: AppArmor is not enabled on the host")}
 		}
 	}
 	return nil
@@ -78,9 +81,9 @@ func admitGroups(p *v1.Pod, f *node.Facts) *Rejection {
 	if f.StrictGroups || policy == nil || *policy != v1.SupplementalGroupsPolicyStrict {
 		return nil
 	}
-	why := "SupplementalGroupsPolicy=Strict is not supported in this node"
+	why := message.Fixed("SupplementalGroupsPolicy=Strict is not supported in this node")
 	if !f.RuntimeAsked {
-		why = "SupplementalGroupsPolicy=Strict: the runtime has not answered yet whether it supports this"
+		why = message.Fixed("SupplementalGroupsPolicy=Strict: the runtime has not answered yet whether it supports this")
 	}
 	return &Rejection{"SupplementalGroupsPolicyNotSupported", why}
 }
@@ -91,9 +94,9 @@ func admitPorts(key manifests.Key, c *claims, t *totals) *Rejection {
 	for _, h := range c.ports {
 		for _, taken := range t.ports[portNumber{h.Protocol, h.Port}] {
 			if taken.key != key && h.Overlaps(defaults.HostPort{Protocol: h.Protocol, IP: taken.ip, Port: h.Port}) {
-				return &Rejection{"NodePorts", fmt.Sprintf(
+				return &Rejection{"NodePorts", message.Of(
 					"Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports: %s has %s port %d",
-					taken.key, h.Protocol, h.Port)}
+					message.Name(taken.key.String()), message.Name(h.Protocol), message.Number(h.Port))}
 			}
 		}
 	}

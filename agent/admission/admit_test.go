@@ -90,7 +90,10 @@ func TestAdmit(t *testing.T) {
 		{"huge pages of a size that the machine has not", lines{requests("hugepages-1Gi: 1Gi")}, none, nil, "OutOfhugepages-1Gi: "},
 		{"huge pages that are there", lines{requests("hugepages-2Mi: 2Mi")}, none, func(f *node.Facts) { f.Allocatable = list("pods", "1", "hugepages-2Mi", "4Mi") }, ""},
 		{"an extended resource that is known", lines{requests("example.com/fpga: 2")}, none, nil, "OutOfexample.com/fpga: "},
-		{"an extended resource that is unknown", lines{requests("example.com/gpu: 2")}, none, nil, ""},
+		{"an extended resource that nothing provides", lines{requests("example.com/gpu: 2")}, none, nil, "OutOfexample.com/gpu: Node didn't have enough resource: example.com/gpu, requested: 2, used: 0, capacity: 0"},
+		{"none of it", lines{requests("example.com/gpu: 0")}, none, nil, ""},
+		{"one that nothing provides, by an init container", lines{"initContainers: [{name: i, image: i, resources: {requests: {example.com/gpu: 1}}}]"}, none, nil, "OutOfexample.com/gpu: "},
+		{"one that nothing provides, as overhead", lines{"overhead: {example.com/gpu: 1}"}, none, nil, "OutOfexample.com/gpu: "},
 		{"room for one pod more", lines{}, []lines{{}, {}}, nil, ""},
 		{"no room for one pod more", lines{}, []lines{{}, {}, {}}, nil, "OutOfpods: Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3"},
 
@@ -168,7 +171,7 @@ func TestAdmit(t *testing.T) {
 			}
 			got := ""
 			if r := s.asks(asked(t, "new", row.pod...)); r != nil {
-				got = r.Reason + ": " + r.Message
+				got = r.Reason + ": " + r.Message.String()
 			}
 			if !strings.Contains(got, row.want) || (row.want == "") != (got == "") {
 				t.Errorf("got %q, want %q", got, row.want)

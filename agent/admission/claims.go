@@ -118,7 +118,8 @@ func (t *totals) replace(key manifests.Key, before, now *claims) {
 	for _, r := range before.requests {
 		left := t.requests[r.name]
 		left.Sub(r.amount)
-		if t.requests[r.name] = left; left.IsZero() {
+		t.requests[r.name] = left
+		if left.IsZero() {
 			delete(t.requests, r.name)
 		}
 	}

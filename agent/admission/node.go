@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"monopod/agent/message"
 	"monopod/agent/node"
 )
 
@@ -16,7 +17,7 @@ func admitNode(p *v1.Pod, f *node.Facts) *Rejection {
 	if selectsNode(p.Spec.NodeSelector, f.Labels) && affine(p, f.Labels) {
 		return nil
 	}
-	return &Rejection{"NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"}
+	return &Rejection{"NodeAffinity", message.Fixed("Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector")}
 }
 
 func selectsNode(selector, node map[string]string) bool {

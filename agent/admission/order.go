@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"monopod/agent/message"
 	"monopod/manifests"
 )
 
@@ -58,8 +59,8 @@ func (o *StartOrder) ShortName(key manifests.Key) string {
 }
 
 // Reason returns what a pod waits for, in words.
-func (o *StartOrder) Reason(v *Decision) string {
-	return "waits for " + o.join(v.Unready, ", ") + " to be ready"
+func (o *StartOrder) Reason(v *Decision) message.Text {
+	return message.Of("waits for %s to be ready", message.Name(o.join(v.Unready, ", ")))
 }
 
 func (o *StartOrder) join(keys []manifests.Key, by string) string {

@@ -7,19 +7,21 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"monopod/agent/message"
 	"monopod/agent/node"
 )
 
 // admitResources refuses claims for which not enough is left beside the other pods. own
-// is what the pod's name has in the totals. Extended resources that the node does not
-// know are ignored, as by the kubelet.
-func admitResources(c, own *claims, t *totals, f *node.Facts) *Rejection {
+// is what the pod's name has in the totals. A kubelet ignores extended resources that the
+// node does not know, and has the pod run without its device; here such a pod waits, unless
+// a former agent accepted a version of it that asks for as much, which is what is spared.
+func admitResources(c, own, spared *claims, t *totals, f *node.Facts) *Rejection {
 	if most := f.Allocatable.Pods().Value(); t.pods-own.pods >= most {
 		return outOf(v1.ResourcePods, "1", fmt.Sprint(t.pods-own.pods), fmt.Sprint(most))
 	}
 	for _, r := range c.requests {
 		has, known := f.Allocatable[r.name]
-		if !known && isExtended(r.name) {
+		if before := spared.of(r.name); !known && isExtended(r.name) && before.Cmp(r.amount) >= 0 {
 			continue
 		}
 		taken := t.requests[r.name].DeepCopy()
@@ -49,6 +51,6 @@ func amount(name v1.ResourceName, q resource.Quantity) string {
 }
 
 func outOf(name v1.ResourceName, requested, used, capacity string) *Rejection {
-	return &Rejection{"OutOf" + string(name), fmt.Sprintf("Node didn't have enough resource: %s, requested: %s, used: %s, capacity: %s",
-		name, requested, used, capacity)}
+	return &Rejection{"OutOf" + string(name), message.Of("Node didn't have enough resource: %s, requested: %s, used: %s, capacity: %s",
+		message.Name(name), message.Name(requested), message.Name(used), message.Name(capacity))}
 }

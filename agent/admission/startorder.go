@@ -84,7 +84,8 @@ func (o *StartOrder) Update(p *manifests.Pod, free bool, now time.Time) (held bo
 	key := p.Key()
 	d := o.dependents[key]
 	if d == nil || !manifests.Same(d.Pod, p) {
-		if o.unlink(d); d != nil && d.Held != nil {
+		o.unlink(d)
+		if d != nil && d.Held != nil {
 			o.Touch(key)
 		}
 		if d = o.link(p); d == nil {
@@ -95,7 +96,8 @@ func (o *StartOrder) Update(p *manifests.Pod, free bool, now time.Time) (held bo
 	o.changed[d], o.news[d] = true, true
 	free = free || o.WasStarted(p)
 	if free != (d.Held == nil) {
-		if d.Held = nil; !free {
+		d.Held = nil
+		if !free {
 			d.Held = &Held{Since: now}
 			o.arm(d)
 		}
@@ -130,7 +132,8 @@ func (o *StartOrder) unlink(d *Dependent) {
 	}
 	for _, name := range d.order.After {
 		for _, meant := range []manifests.Key{name, o.long(name)} {
-			if delete(o.after[meant], d); len(o.after[meant]) == 0 {
+			delete(o.after[meant], d)
+			if len(o.after[meant]) == 0 {
 				delete(o.after, meant)
 			}
 		}

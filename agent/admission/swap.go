@@ -62,7 +62,7 @@ func (s *Table) fitsAfter(key manifests.Key, moving []manifests.Key) (fits bool)
 	r := s.rejected[key]
 	err := panics.Contain(func() {
 		s.checks++
-		fits = s.uidMoves(key, moving) && check(r.Pod, r.claims, r.claims, &s.totals, &s.facts) == nil
+		fits = s.uidMoves(key, moving) && check(r.Pod, r.claims, r.claims, &s.entries[key].spared, &s.totals, &s.facts) == nil
 	})
 	return err == nil && fits
 }

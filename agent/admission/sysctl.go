@@ -1,12 +1,12 @@
 package admission
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/message"
 	"monopod/agent/node"
 	"monopod/agent/podspec"
 	"monopod/manifests/decode"
@@ -39,9 +39,9 @@ func admitSysctls(p *v1.Pod, f *node.Facts) *Rejection {
 		space := decode.SysctlNamespace(name)
 		switch {
 		case !sysctlAllowed(name, f):
-			return &Rejection{"SysctlForbidden", fmt.Sprintf("forbidden sysctl: %q not allowlisted", s.Name)}
+			return &Rejection{"SysctlForbidden", message.Of("forbidden sysctl: %q not allowlisted", message.Name(s.Name))}
 		case space == "Net" && p.Spec.HostNetwork, space == "IPC" && p.Spec.HostIPC:
-			return &Rejection{"SysctlForbidden", fmt.Sprintf("forbidden sysctl: %q not allowed with host %s enabled", s.Name, space)}
+			return &Rejection{"SysctlForbidden", message.Of("forbidden sysctl: %q not allowed with host %s enabled", message.Name(s.Name), message.Name(space))}
 		}
 	}
 	return nil

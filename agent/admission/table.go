@@ -2,7 +2,6 @@ package admission
 
 import (
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/node"
@@ -25,6 +24,7 @@ type Table struct {
 	uidWaits bool                       // a pod waits for a uid, and is told of the pod that has it
 	moved    bool                       // or which pods wait for each other has changed, since the last Swaps
 	checks   int                        // made so far
+	asked    question
 }
 
 // entry is the allocation of one pod name.
@@ -33,6 +33,7 @@ type entry struct {
 	claims  claims         // of that version
 	over    bool           // that version has ended and takes nothing
 	leaving []claims       // of previous versions that may still run
+	spared  claims         // what former agents let the pod have of resources that nothing provides
 	counted claims         // of all of them, as in the totals
 }
 
@@ -45,7 +46,7 @@ func NewTable(facts node.Facts, checkpoints []*checkpoint.Checkpoint, fault func
 		entries: map[manifests.Key]*entry{}, rejected: map[manifests.Key]*rejected{}, totals: newTotals()}
 	current := map[string]bool{}
 	for _, p := range checkpoint.LastGood(checkpoints) {
-		s.entries[p.Key()] = &entry{pod: p, claims: s.count(p.Pod)}
+		s.entries[p.Key()] = &entry{pod: p, claims: s.count(p.Pod), spared: s.count(p.Pod)}
 		current[string(p.UID)] = true
 	}
 	for _, c := range checkpoints {
@@ -131,48 +132,66 @@ func (s *Table) SetFacts(f node.Facts) {
 	}
 }
 
-// Admit allocates what the pod needs, unless the same version is admitted already; it
-// releases the allocation of the previous version. It returns the version that is to
-// run: if the pod is refused, the previous one, nil if there is none.
-func (s *Table) Admit(p *manifests.Pod, now metav1.Time) *manifests.Pod { return s.admit(p, now, true) }
+// Room returns why the node has no room for a version beside all other pods; nil: it has. It
+// allocates nothing.
+func (s *Table) Room(p *manifests.Pod) *Rejection {
+	at := s.entry(p.Key())
+	s.asked = question{pod: p, claims: s.claimsOf(p)}
+	if r := s.uidInUse(p); r != nil {
+		return r
+	}
+	s.checks++
+	return check(p, &s.asked.claims, &at.counted, &at.spared, &s.totals, &s.facts)
+}
 
-// Test is Admit for a version that is not to start yet: it allocates nothing and always
-// returns the previous version.
-func (s *Table) Test(p *manifests.Pod, now metav1.Time) *manifests.Pod { return s.admit(p, now, false) }
+// question is the version that Room was asked for last, with its claims.
+type question struct {
+	pod    *manifests.Pod
+	claims claims
+}
 
-func (s *Table) admit(p *manifests.Pod, now metav1.Time, start bool) *manifests.Pod {
+// takeAsked returns, once, the claims of a version for which Room was asked just now; nil: it
+// was not.
+func (s *Table) takeAsked(p *manifests.Pod) *claims {
+	was := s.asked
+	s.asked = question{}
+	if was.pod != p {
+		return nil
+	}
+	return &was.claims
+}
+
+// Take allocates what a version needs for which there is room, and releases the allocation of
+// the previous one. It returns why it cannot: another pod took the uid meanwhile.
+func (s *Table) Take(p *manifests.Pod) *Rejection {
 	key := p.Key()
 	at := s.entry(key)
 	if at.pod != nil && manifests.Same(at.pod, p) {
 		s.freed = s.freed || s.uidWaits && at.pod.File != p.File
 		at.pod = p
 		delete(s.rejected, key)
-		return p
+		return nil
 	}
-	c := s.claimsOf(p)
-	r := s.uidInUse(p)
-	if r == nil {
-		s.checks++
-		r = check(p, &c, &at.counted, &s.totals, &s.facts)
+	if r := s.takeUID(p); r != nil {
+		return r
 	}
-	if r == nil && start {
-		r = s.takeUID(p)
-	}
-	if r != nil {
-		s.refuse(p, &c, *r, now)
-		s.moved = s.moved || s.rejected[key].early == start
-		s.rejected[key].early = !start
-		return at.pod
-	}
-	if !start {
-		delete(s.rejected, key)
-		return at.pod
+	c := s.takeAsked(p)
+	if c == nil {
+		of := claimsOf(p.Pod)
+		c = &of
 	}
 	s.release(at)
-	at.pod, at.claims = p, c
+	at.pod, at.claims = p, *c
 	s.recount(key, at)
 	delete(s.rejected, key)
-	return p
+	return nil
+}
+
+// Spare lets a version that a former agent accepted, and that may come back, have what it had
+// then of resources that nothing provides.
+func (s *Table) Spare(p *manifests.Pod) {
+	at := s.entry(p.Key())
+	at.spared = at.spared.beside(s.count(p.Pod))
 }
 
 // TakeOver lets p, which claims the same, take the place of the admitted version of its

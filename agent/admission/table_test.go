@@ -46,15 +46,43 @@ func (s *tabled) runs(p *v1.Pod) *manifests.Pod {
 	m := s.version(p)
 	at := s.entry(m.Key())
 	s.release(at)
-	at.pod, at.claims = m, claimsOf(p)
+	at.pod, at.claims, at.spared = m, claimsOf(p), claimsOf(p)
 	s.recount(m.Key(), at)
 	return m
+}
+
+// admit lets a version start if there is room for it. It returns the one that is to run then.
+func (s *tabled) admit(p *manifests.Pod) *manifests.Pod { return s.decide(p, true) }
+
+// test is admit for a version that is not to start yet.
+func (s *tabled) test(p *manifests.Pod) *manifests.Pod { return s.decide(p, false) }
+
+func (s *tabled) decide(p *manifests.Pod, start bool) *manifests.Pod {
+	key := p.Key()
+	before := s.Admitted(key)
+	var r *Rejection
+	if !manifests.Same(before, p) {
+		r = s.Room(p)
+	}
+	switch {
+	case r != nil:
+		s.Refuse(p, *r, !start, metav1.Time{})
+		return before
+	case !start:
+		s.Withdraw(key)
+		return before
+	}
+	if r = s.Take(p); r != nil {
+		s.Refuse(p, *r, false, metav1.Time{})
+		return before
+	}
+	return p
 }
 
 // asks returns why the pod is refused.
 func (s *tabled) asks(p *v1.Pod) *Rejection {
 	m := s.version(p)
-	s.Admit(m, metav1.Time{})
+	s.admit(m)
 	if r, refused := s.Rejected(m.Key()); refused {
 		return &r.Rejection
 	}
@@ -68,7 +96,7 @@ func (s *tabled) retry() string {
 	var names []string
 	for _, p := range s.Retry() {
 		names = append(names, p.Name)
-		s.Admit(p, metav1.Time{})
+		s.admit(p)
 	}
 	return strings.Join(names, " ")
 }
@@ -112,11 +140,11 @@ func TestWaitingPodsAreAskedOnceSomethingIsFreed(t *testing.T) {
 		"a pod has ended":  func(s *tabled, has *manifests.Pod) { s.Update(one(has), true, true) },
 		"the node changes": func(s *tabled, _ *manifests.Pod) { f := *someNode(); f.Labels = nil; s.SetFacts(f) },
 		"a smaller version runs": func(s *tabled, has *manifests.Pod) {
-			s.Admit(s.edited(has, requests("cpu: 1"), port(80)), metav1.Time{})
+			s.admit(s.edited(has, requests("cpu: 1"), port(80)))
 			s.Update(one(has), true, false)
 		},
 		"a port is given back": func(s *tabled, has *manifests.Pod) {
-			s.Admit(s.edited(has, requests("cpu: 2")), metav1.Time{})
+			s.admit(s.edited(has, requests("cpu: 2")))
 			s.Update(one(has), true, false)
 		},
 		"a uid is given back": func(s *tabled, has *manifests.Pod) {
@@ -127,10 +155,10 @@ func TestWaitingPodsAreAskedOnceSomethingIsFreed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := tableOn(t, someNode())
 			has := s.version(asked(t, "has", requests("cpu: 2"), port(80)))
-			s.Admit(has, metav1.Time{})
-			s.Admit(s.version(asked(t, "b", requests("cpu: 1"))), metav1.Time{})
-			s.Admit(s.version(asked(t, "a", port(80))), metav1.Time{})
-			s.Admit(s.version(asked(t, "windows", "os: {name: windows}")), metav1.Time{})
+			s.admit(has)
+			s.admit(s.version(asked(t, "b", requests("cpu: 1"))))
+			s.admit(s.version(asked(t, "a", port(80))))
+			s.admit(s.version(asked(t, "windows", "os: {name: windows}")))
 			if got := s.retry(); got != "" {
 				t.Errorf("asked before: %s", got)
 			}
@@ -149,13 +177,13 @@ func TestWaitingPodsAreAskedOnceSomethingIsFreed(t *testing.T) {
 func TestWhatFreesNothingAsksNoPod(t *testing.T) {
 	s := tableOn(t, someNode())
 	has := s.version(asked(t, "has", requests("cpu: 2")))
-	s.Admit(has, metav1.Time{})
-	s.Admit(s.version(asked(t, "b", requests("cpu: 1"))), metav1.Time{})
+	s.admit(has)
+	s.admit(s.version(asked(t, "b", requests("cpu: 1"))))
 	s.Update(has.Key(), true, false)
 	s.Update(has.Key(), true, false)
 	s.Release(has.Key()) // it still runs
 	s.SetFacts(*someNode())
-	s.Admit(s.version(asked(t, "small")), metav1.Time{})
+	s.admit(s.version(asked(t, "small")))
 	if got := s.retry(); got != "" {
 		t.Errorf("asked: %s", got)
 	}
@@ -165,21 +193,21 @@ func TestWhatFreesNothingAsksNoPod(t *testing.T) {
 func TestAPodThatWaitsForAUIDIsToldOfItsHolder(t *testing.T) {
 	s := tableOn(t, someNode())
 	holder := s.version(asked(t, "holder"))
-	s.Admit(holder, metav1.Time{})
+	s.admit(holder)
 	waits := s.version(asked(t, "waits"))
 	waits.UID = holder.UID
-	s.Admit(waits, metav1.Time{})
+	s.admit(waits)
 	says := func(want string) {
 		t.Helper()
 		s.retry()
-		if r, _ := s.Rejected(waits.Key()); r.Reason != ReasonUIDInUse || !strings.Contains(r.Message, want) {
+		if r, _ := s.Rejected(waits.Key()); r.Reason != ReasonUIDInUse || !strings.Contains(r.Message.String(), want) {
 			t.Errorf("refused with %+v, want %s", r.Rejection, want)
 		}
 	}
 	says("in /m/holder.yaml: leave")
 	moved := *holder
 	moved.File = "/m/moved.yaml"
-	s.Admit(&moved, metav1.Time{})
+	s.admit(&moved)
 	says("in /m/moved.yaml: leave")
 	s.Release(holder.Key())
 	says("once nothing of that one is left")
@@ -191,11 +219,11 @@ func TestAPodThatWaitsForAUIDIsToldOfItsHolder(t *testing.T) {
 
 func TestWaitingPodsAreAskedInOrderOfArrival(t *testing.T) {
 	s := tableOn(t, someNode())
-	s.Admit(s.version(asked(t, "has", requests("cpu: 2"))), metav1.Time{})
+	s.admit(s.version(asked(t, "has", requests("cpu: 2"))))
 	for k, name := range []string{"z", "m", "a"} {
 		p := s.version(asked(t, name, requests("cpu: 2")))
 		p.Annotations = map[string]string{annSeen: time.Unix(int64(k), 0).Format(time.RFC3339Nano)}
-		s.Admit(p, metav1.Time{})
+		s.admit(p)
 	}
 	s.Remove(manifests.Key{Namespace: "default", Name: "has"})
 	if got := s.retry(); got != "z m a" {
@@ -217,14 +245,14 @@ func TestAPodThatCannotBeCountedTakesNothing(t *testing.T) {
 func TestPodsThatExchangePortsSwap(t *testing.T) {
 	s := tableOn(t, someNode())
 	for _, name := range []string{"a", "b", "c"} {
-		s.Admit(s.version(asked(t, name, port(map[string]int{"a": 80, "b": 81, "c": 82}[name]))), metav1.Time{})
+		s.admit(s.version(asked(t, name, port(map[string]int{"a": 80, "b": 81, "c": 82}[name]))))
 	}
-	s.Admit(s.version(asked(t, "a", port(81))), metav1.Time{})
+	s.admit(s.version(asked(t, "a", port(81))))
 	if got := s.Swaps(); len(got) != 0 {
 		t.Fatalf("one alone moves: %v", got)
 	}
-	s.Admit(s.version(asked(t, "b", port(80))), metav1.Time{})
-	s.Admit(s.version(asked(t, "c", requests("cpu: 9"))), metav1.Time{}) // fits in no case
+	s.admit(s.version(asked(t, "b", port(80))))
+	s.admit(s.version(asked(t, "c", requests("cpu: 9")))) // fits in no case
 	got := s.Swaps()
 	if len(got) != 2 || got[0].Name != "a" || got[1].Name != "b" {
 		t.Fatalf("move: %v", got)
@@ -241,17 +269,17 @@ func TestAVersionThatIsTestedTakesNothing(t *testing.T) {
 	s.runs(asked(t, "a", requests("cpu: 2"), port(80)))
 	s.runs(asked(t, "b", requests("cpu: 2"), port(81)))
 	fits := s.version(asked(t, "a", requests("cpu: 1"), port(82)))
-	if former := s.Test(fits, metav1.Time{}); former == nil || manifests.Same(former, fits) || s.Waiting() {
+	if former := s.test(fits); former == nil || manifests.Same(former, fits) || s.Waiting() {
 		t.Errorf("runs %+v, waits: %v", former, s.Waiting())
 	}
 	s.counted()
 	a, b := s.version(asked(t, "a", port(81))), s.version(asked(t, "b", port(80)))
-	s.Test(a, metav1.Time{})
-	s.Admit(b, metav1.Time{})
+	s.test(a)
+	s.admit(b)
 	if got := s.Swaps(); len(got) > 0 {
 		t.Errorf("move: %v", got)
 	}
-	s.Admit(a, metav1.Time{})
+	s.admit(a)
 	if got := s.Swaps(); len(got) != 2 {
 		t.Errorf("move: %v", got)
 	}
@@ -267,7 +295,7 @@ func TestTotalsAreTheSumOfTheEntries(t *testing.T) {
 		switch random.IntN(6) {
 		case 0, 1:
 			amount := fmt.Sprintf("cpu: %dm, memory: %dG", random.IntN(4000), random.IntN(700))
-			s.Admit(s.version(asked(t, name, requests(amount), port(80+random.IntN(4)))), metav1.Time{})
+			s.admit(s.version(asked(t, name, requests(amount), port(80+random.IntN(4)))))
 		case 2:
 			s.Update(key, random.IntN(2) == 0, random.IntN(2) == 0)
 		case 3:
@@ -310,14 +338,67 @@ func TestAllocationsAreReadFromCheckpoints(t *testing.T) {
 	}
 }
 
+// A former agent let pods run without an extended resource that nothing provides. These
+// run on, in any version that asks for no more of it; others wait.
+func TestWhatWasAcceptedWithoutItsDeviceRunsOn(t *testing.T) {
+	gpus := func(name string, n int, more ...string) *v1.Pod {
+		return asked(t, name, append(more, requests(fmt.Sprint("example.com/gpu: ", n)))...)
+	}
+	was := gpus("a", 2)
+	s := &tabled{T: t, Table: NewTable(*someNode(), []*checkpoint.Checkpoint{{Digest: "1", Pod: was}}, nil)}
+	accepted := s.Admitted(manifests.Key{Namespace: "default", Name: "a"})
+	if got := s.admit(accepted); got != accepted {
+		t.Errorf("what runs does not run on: %v", got)
+	}
+	for _, more := range []struct {
+		gpus int
+		runs bool
+	}{{3, false}, {2, true}, {1, true}} {
+		v := s.edited(accepted, fmt.Sprintf("hostname: h%d", more.gpus), requests(fmt.Sprint("example.com/gpu: ", more.gpus)))
+		got := s.admit(v)
+		if r, waits := s.Rejected(v.Key()); (got == v) != more.runs || waits == more.runs || waits && (r.Reason != "OutOfexample.com/gpu" || got == nil) {
+			t.Errorf("a version with %d: %v, %v", more.gpus, got, r)
+		}
+	}
+	if r := s.asks(gpus("b", 1)); r == nil || r.Reason != "OutOfexample.com/gpu" {
+		t.Errorf("another pod: %v", r)
+	}
+}
+
+// What a former agent accepted is spared over the owner's stop and start, and when it comes
+// back after an update.
+func TestWhatIsSparedStaysSo(t *testing.T) {
+	for name, leave := range map[string]func(s *tabled, was *manifests.Pod){
+		"stopped and started":     func(s *tabled, was *manifests.Pod) { s.Free(was.Key()) },
+		"updated and rolled back": func(s *tabled, was *manifests.Pod) { s.admit(s.edited(was)) },
+	} {
+		s := tableOn(t, someNode())
+		was := s.runs(asked(t, "web", requests("example.com/gpu: 1")))
+		leave(s, was)
+		s.Update(was.Key(), true, false)
+		s.admit(was)
+		if r, refused := s.Rejected(was.Key()); refused {
+			t.Errorf("%s: %s: %s", name, r.Reason, r.Message)
+		}
+	}
+	s := tableOn(t, someNode())
+	former := s.version(asked(t, "web", requests("example.com/gpu: 1")))
+	s.admit(s.edited(former))
+	s.Spare(former)
+	s.admit(former)
+	if s.Waiting() {
+		t.Error("a former version of a former agent does not come back")
+	}
+}
+
 // full is a table with n pods that run, and n/10 that wait for cpu.
 func full(t *testing.T, n int) *tabled {
 	s := tableOn(t, sized(n))
 	for k := range n {
-		s.Admit(s.version(asked(t, fmt.Sprint("p", k), requests("cpu: 1, memory: 1Gi"), port(1000+k))), metav1.Time{})
+		s.admit(s.version(asked(t, fmt.Sprint("p", k), requests("cpu: 1, memory: 1Gi"), port(1000+k))))
 	}
 	for k := range n / 10 {
-		s.Admit(s.version(asked(t, fmt.Sprint("waits", k), requests("cpu: 1"))), metav1.Time{})
+		s.admit(s.version(asked(t, fmt.Sprint("waits", k), requests("cpu: 1"))))
 	}
 	return s
 }
@@ -332,8 +413,8 @@ func TestOnePodCostsTheSameBesideMany(t *testing.T) {
 		fits := s.version(asked(t, "fits", requests("memory: 1Gi"), port(80)))
 		for what, do := range map[string]func(){
 			"a state that frees nothing": func() { s.Update(key, true, false); s.Retry(); s.Swaps() },
-			"a refusal":                  func() { s.Admit(refused, metav1.Time{}) },
-			"an admission":               func() { s.Admit(fits, metav1.Time{}); s.Release(fits.Key()); s.Remove(fits.Key()); s.freed = false },
+			"a refusal":                  func() { s.admit(refused) },
+			"an admission":               func() { s.admit(fits); s.Release(fits.Key()); s.Remove(fits.Key()); s.freed = false },
 		} {
 			before := s.checks
 			if costs[what] == nil {
@@ -358,7 +439,7 @@ func BenchmarkAdmit(b *testing.B) {
 			p := s.version(asked(t, "refused", requests("cpu: 1")))
 			b.ReportAllocs()
 			for b.Loop() {
-				s.Admit(p, metav1.Time{})
+				s.admit(p)
 			}
 		})
 	}

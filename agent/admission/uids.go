@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/message"
 	"monopod/manifests"
 )
 
@@ -69,7 +70,8 @@ func (u *UidHolders) keep(key manifests.Key, uids ...types.UID) (released bool) 
 		delete(u.holder, uid)
 		return true
 	})
-	if u.of[key] = left; len(left) == 0 {
+	u.of[key] = left
+	if len(left) == 0 {
 		delete(u.of, key)
 	}
 	return len(left) < had
@@ -94,10 +96,10 @@ func (s *Table) takeUID(p *manifests.Pod) *Rejection {
 
 func (s *Table) refuseUID(p *manifests.Pod, other manifests.Key) *Rejection {
 	if at := s.entries[other]; at != nil && at.pod != nil && at.pod.UID == p.UID {
-		return &Rejection{ReasonUIDInUse, fmt.Sprintf("the uid %s in %s is that of the pod %s in %s: leave metadata.uid out of one of the two, or remove one",
-			p.UID, p.File, other, at.pod.File)}
+		return &Rejection{ReasonUIDInUse, message.Of("the uid %s in %s is that of the pod %s in %s: leave metadata.uid out of one of the two, or remove one",
+			message.Name(p.UID), message.Private(p.File), message.Name(other.String()), message.Private(at.pod.File))}
 	}
-	return &Rejection{ReasonUIDInUse, UidStillOf(string(p.UID), other)}
+	return &Rejection{ReasonUIDInUse, message.Name(UidStillOf(string(p.UID), other)).Text()}
 }
 
 // UidStillOf is the message of a pod that waits until another pod with its uid is gone.

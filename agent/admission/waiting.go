@@ -23,7 +23,7 @@ type rejected struct {
 	RejectedPod
 	arrival
 	claims *claims // nil: they cannot be computed
-	early  bool    // it is not to start yet, see Test
+	early  bool    // it is not to start yet
 }
 
 // Rejected returns why a pod is not admitted, and since when.
@@ -34,22 +34,21 @@ func (s *Table) Rejected(key manifests.Key) (RejectedPod, bool) {
 	return RejectedPod{}, false
 }
 
-// Refuse lets a pod wait. Its time is that of the first refusal of this version.
-func (s *Table) Refuse(p *manifests.Pod, r Rejection, now metav1.Time) { s.refuse(p, nil, r, now) }
-
-func (s *Table) refuse(p *manifests.Pod, c *claims, r Rejection, now metav1.Time) {
+// Refuse lets a pod wait. Its time is that of the first refusal of this version. early: it is
+// not to start yet either way.
+func (s *Table) Refuse(p *manifests.Pod, r Rejection, early bool, now metav1.Time) {
 	key := p.Key()
-	was := s.rejected[key]
+	was, claims := s.rejected[key], s.takeAsked(p)
 	if was != nil && manifests.Same(was.Pod, p) {
 		now = was.Since
 	}
 	if was == nil || was.Pod != p {
-		was = &rejected{arrival: arrivalOf(p)}
+		was = &rejected{arrival: arrivalOf(p), early: early}
 		s.rejected[key] = was
 	}
-	s.moved = s.moved || was.Reason != r.Reason
+	s.moved = s.moved || was.Reason != r.Reason || was.early != early
 	s.uidWaits = s.uidWaits || r.Reason == ReasonUIDInUse
-	was.RejectedPod, was.claims = RejectedPod{p, now, r}, c
+	was.RejectedPod, was.claims, was.early = RejectedPod{p, now, r}, claims, early
 }
 
 // Withdraw forgets a waiting version that is no longer desired.

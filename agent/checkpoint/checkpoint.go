@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/safefile"
 	"monopod/agent/statefile"
 	"monopod/agent/status"
 	"monopod/manifests"
@@ -28,6 +29,9 @@ type Checkpoint struct {
 	File     string      `json:"file"`     // the manifest it came from
 	Digest   string      `json:"digest"`   // of the manifest, see manifests.Restored
 	Accepted metav1.Time `json:"accepted"` // the pod's startTime
+	// Bounded is set of a version that was accepted under the rule that bounds the files that
+	// are made for a pod. Former agents had none, so that theirs is not held to it.
+	Bounded bool `json:"bounded,omitempty"`
 	// Boot is the boot in which the pod was accepted or, if it starts after others or
 	// never restarts, started last; "": unknown, which counts as the current one. After
 	// an interruption it is none.
@@ -74,12 +78,19 @@ func (c *Checkpoint) Ended() v1.PodPhase {
 func (c *Checkpoint) manifest() *manifests.Pod {
 	p := c.Pod.DeepCopy()
 	p.Status = v1.PodStatus{Phase: v1.PodPending}
-	return &manifests.Pod{Pod: p, File: c.File, Digest: c.Digest}
+	version := c.Version()
+	version.Pod = p
+	return version
+}
+
+// Version returns the accepted version, which shares the pod of the checkpoint.
+func (c *Checkpoint) Version() *manifests.Pod {
+	return &manifests.Pod{Pod: c.Pod, File: c.File, Digest: c.Digest, Unbounded: !c.Bounded}
 }
 
 // NewCheckpoint returns the checkpoint of a pod that is accepted now.
 func NewCheckpoint(p *manifests.Pod, now metav1.Time) *Checkpoint {
-	return &Checkpoint{File: p.File, Digest: p.Digest, Accepted: now, Pod: p.Pod}
+	return &Checkpoint{File: p.File, Digest: p.Digest, Accepted: now, Bounded: !p.Unbounded, Pod: p.Pod}
 }
 
 // InBoot returns a copy that says the instance started in this boot.
@@ -174,7 +185,7 @@ func (r *Root) save(c *Checkpoint, write func(string, []byte, os.FileMode) error
 	if c.Uid() == r.claimed {
 		return fmt.Errorf("checkpoint of %s: an orphaned pod with its uid is being removed", c.Key())
 	}
-	if err := os.MkdirAll(r.PodDir(c.Uid()), 0o750); err != nil {
+	if err := safefile.MkdirAll(r.PodDir(c.Uid()), 0o750); err != nil {
 		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
 	}
 	b, err := json.Marshal(c)

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/status"
+	"monopod/agent/update"
+	"monopod/cgroups"
 	"monopod/manifests"
 )
 
@@ -94,5 +96,28 @@ func TestALightSaveSyncsOnce(t *testing.T) {
 	}
 	if all, err := r.Checkpoints(slog.New(slog.DiscardHandler)); err != nil || len(all) != 1 || all[0].Key() != c.Key() {
 		t.Errorf("read back: %v, %v", all, err)
+	}
+}
+
+// The bound of a pod's files is not for versions that former agents accepted: their
+// checkpoints have no mark. The mark outlasts the agent, and follows the version.
+func TestAVersionOfAFormerAgentIsNotBounded(t *testing.T) {
+	next := &manifests.Pod{Pod: &v1.Pod{}}
+	now := reread(t, NewCheckpoint(next, metav1.Now()))
+	if now.Version().Unbounded || now.manifest().Unbounded {
+		t.Error("a version of this agent is not bounded")
+	}
+	older := reread(t, &Checkpoint{Pod: &v1.Pod{}})
+	if !older.Version().Unbounded || !older.manifest().Unbounded {
+		t.Error("a version of a former agent is bounded")
+	}
+	if c := reread(t, NewCheckpoint(older.manifest(), metav1.Now())); !c.Version().Unbounded {
+		t.Error("it is once it is accepted again")
+	}
+	if c := older.Updated(next, update.Verdict{}, cgroups.Resources{}, nil); !c.Version().Unbounded {
+		t.Error("it is once its manifest is written otherwise")
+	}
+	if c := older.Updated(next, update.Verdict{Kind: update.Live}, cgroups.Resources{}, nil); c.Version().Unbounded {
+		t.Error("its next version is not bounded")
 	}
 }

@@ -28,6 +28,7 @@ func (c *Checkpoint) Updated(p *manifests.Pod, v update.Verdict, former cgroups.
 		return &d
 	}
 	d.Revision++
+	d.Bounded = !p.Unbounded
 	d.Changed, d.HooksDone = maps.Clone(c.Changed), maps.Clone(c.HooksDone)
 	for _, name := range v.Named(update.Restart) {
 		if d.Changed == nil {

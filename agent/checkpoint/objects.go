@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/safefile"
 	"monopod/agent/statefile"
 	"monopod/agent/status"
 	"monopod/manifests"
@@ -101,7 +103,7 @@ func (r *Root) SaveObjects(all []*manifests.Object) error {
 	errs = append(errs, err)
 	for _, e := range entries {
 		if !keep[e.Name()] {
-			errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
+			errs = append(errs, safefile.RemoveAll(context.Background(), filepath.Join(dir, e.Name())))
 		}
 	}
 	return errors.Join(errs...)

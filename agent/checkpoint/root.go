@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"monopod/agent/safefile"
 	"monopod/agent/statefile"
 	"monopod/agent/status"
 	"monopod/manifests"
@@ -82,7 +83,7 @@ var instanceForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 // be on a disk that takes no data: see Trouble.
 func OpenRoot(dir string) (_ *Root, err error) {
 	for _, d := range []string{dir, filepath.Join(dir, "pods")} {
-		if err := os.MkdirAll(d, 0o750); err != nil {
+		if err := safefile.MkdirAll(d, 0o750); err != nil {
 			return nil, fmt.Errorf("root dir %s cannot be used: %w; choose another with --root", dir, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/safefile"
 	"monopod/agent/statefile"
 	"monopod/agent/status"
 	"monopod/manifests"
@@ -25,13 +26,15 @@ const updatesDir = "updates"
 // before the former version stops, and removed once the new one is healthy, or the pod
 // is removed.
 type Update struct {
-	Former *v1.Pod           `json:"former"`          // the last version that was not in doubt, as accepted
-	File   string            `json:"file"`            // the manifest that it came from
-	Images map[string]string `json:"images"`          // that it ran, by container
-	Tried  *v1.Pod           `json:"tried,omitempty"` // the version that is watched; nil: its manifest is again that of Former
-	Reason string            `json:"reason,omitempty"`
-	Boot   string            `json:"boot,omitempty"`  // in which it was watched
-	Spent  time.Duration     `json:"spent,omitempty"` // that it was seen not ready in that boot, ns
+	Former *v1.Pod `json:"former"` // the last version that was not in doubt, as accepted
+	File   string  `json:"file"`   // the manifest that it came from
+	// Bounded is of Former, as in its Checkpoint.
+	Bounded bool              `json:"bounded,omitempty"`
+	Images  map[string]string `json:"images"`          // that it ran, by container
+	Tried   *v1.Pod           `json:"tried,omitempty"` // the version that is watched; nil: its manifest is again that of Former
+	Reason  string            `json:"reason,omitempty"`
+	Boot    string            `json:"boot,omitempty"`  // in which it was watched
+	Spent   time.Duration     `json:"spent,omitempty"` // that it was seen not ready in that boot, ns
 }
 
 // updateFile is the file of a pod name's record: names may be longer than those of files.
@@ -48,7 +51,7 @@ func (r *Root) SaveUpdate(key manifests.Key, u *Update) error {
 		}
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+	if err := safefile.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		return fmt.Errorf("record of the update of %s: %w", key, err)
 	}
 	b, err := json.Marshal(u)

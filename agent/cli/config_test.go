@@ -61,7 +61,7 @@ func TestSettings(t *testing.T) {
 }
 
 func TestSettingsThatAreWrong(t *testing.T) {
-	if _, _, err := set(t, "maxPod: 3\n", "--config", "FILE"); err == nil || !strings.Contains(err.Error(), `c.yaml:1:1: maxPod: unknown field "maxPod": did you mean "maxPods"?`) {
+	if _, _, err := set(t, "maxPod: 3\n", "--config", "FILE"); err == nil || !strings.Contains(err.Error(), `c.yaml:1:1: unknown field: did you mean "maxPods"?`) {
 		t.Errorf("an unknown field: %v", err)
 	}
 	if _, log, err := set(t, "syncFrequency: 1m\n", "--config", "FILE"); err != nil || !strings.Contains(log, "c.yaml:1:16: syncFrequency: has no effect here") {
@@ -84,11 +84,13 @@ func TestValidateChecksSettings(t *testing.T) {
 	for _, l := range []typedLine{
 		{"validate --config " + file("good.yaml", "maxPods: 7\n"), []string{"ok   " + dir + "/good.yaml (settings)"}, nil, 0},
 		{"validate --config " + file("odd.yaml", "syncFrequency: 1m\n"), []string{"ok"}, []string{"odd.yaml:1:16: ", "has no effect here"}, 0},
-		{"validate --config " + file("bad.yaml", "maxPod: 7\n"), nil, []string{`bad.yaml:1:1: maxPod: unknown field "maxPod"`}, 2},
+		{"validate --config " + file("bad.yaml", "maxPod: 7\n"), nil, []string{`bad.yaml:1:1: unknown field: did you mean "maxPods"?`}, 2},
 		{"validate --config " + file("time.yaml", "imageMinimumGCAge: 5x\n"), nil, []string{"time.yaml:1:20: imageMinimumGCAge: ", "not time: ", "duration"}, 2},
 		{"validate --config " + file("number.yaml", "maxPods: many\n"), nil, []string{"number.yaml:1:10: maxPods: ", "not cannot unmarshal", "not strconv"}, 2},
 		{"validate --config " + file("text.yaml", "listen: [1\n"), nil, []string{"text.yaml:", "not yaml: "}, 2},
 		{"validate --config " + dir + "/none.yaml", nil, []string{"none.yaml", "no such file"}, 2},
+		{"validate --config " + file("static.yaml", "cpuManagerPolicy: static\n"), nil, []string{"static.yaml:1:19: cpuManagerPolicy: no container gets cores of its own"}, 2},
+		{"validate --config " + file("open.yaml", "staticPodURLHeader: {A: [hunter2]}\n"), nil, []string{"open.yaml:1:1: staticPodURLHeader: others than its owner can open the file (mode 0644): chmod 600 " + dir + "/open.yaml", "not hunter2"}, 2},
 		{"validate", nil, []string{"validate what?", "--config"}, 2},
 	} {
 		l.check(t)

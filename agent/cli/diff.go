@@ -74,7 +74,7 @@ func diffOf(c *cli.Context, o *Options) (diff.Report, error) {
 		return none, err
 	}
 	cfg = diff.Settings(c.Context, k, o.Socket, cfg, command.GivenBy(c, "config") == "")
-	v, err := check.All(c.Context, cfg, nil, args, c.App.Reader)
+	v, err := check.All(c.Context, cfg, check.Given{IsAccepted: diff.IsAccepted(k)}, args, c.App.Reader)
 	if err != nil {
 		return none, err
 	}

@@ -317,3 +317,30 @@ func TestDiffTakesAPodThatLeavesForNew(t *testing.T) {
 		t.Errorf("%v, it says %q and %q", err, out.String(), errs.String())
 	}
 }
+
+// A version that a former monopod accepted is spared by the agent, which runs it, and by
+// diff; every other version with the same error is refused.
+func TestDiffSparesWhatTheAgentAccepted(t *testing.T) {
+	r := edge(t)
+	options := manifests.Options{NodeName: "edge7", NameSuffix: true, IsAccepted: func(*manifests.Pod) bool { return true }}
+	text := strings.Replace(diffOld, "{name: old}", "{name: old, annotations: {monopod.update-helth: 30s}}", 1)
+	pods, problems := manifests.Decode(r.write(r.own, "old.yaml", text), []byte(text), options)
+	if len(pods) != 1 {
+		t.Fatal(problems)
+	}
+	spared := pods[0].Pod
+	spared.Annotations[status.AnnHeld] = "held: audit"
+	status.SetProblems(spared, []string{"the runtime is slow"})
+	r.store.SetPod("default/old-edge7", spared)
+	if said := r.run(r.own); !strings.Contains(said, "unchanged   default/old-edge7") || !strings.Contains(said, "monopod.update-health") || strings.Contains(said, "refused") {
+		t.Errorf("of the folder it says\n%s", said)
+	}
+	if said := r.run(r.write(r.other, "old.yaml", strings.Replace(text, "old:1", "old:2", 1))); !strings.Contains(said, "nothing was compared") {
+		t.Errorf("of another version it says\n%s", said)
+	}
+	spared.DeletionTimestamp = new(metav1.Now())
+	r.store.SetPod("default/old-edge7", spared)
+	if said := r.run(r.own); !strings.Contains(said, "nothing was compared") {
+		t.Errorf("of a version that leaves it says\n%s", said)
+	}
+}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -72,7 +73,12 @@ func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
 	if err := client.GetJSON(ctx, cfg.Socket, "/manifests", &files); err == nil {
 		m.Up = true
 		for _, p := range files.Settings {
-			m.Waits = append(m.Waits, print.ProblemLine(p, ""))
+			line := print.ProblemLine(p, "")
+			if p.Warning {
+				m.Waits = append(m.Waits, line)
+			} else if !slices.Contains(cfg.Absent, p) {
+				m.Wrong = append(m.Wrong, line)
+			}
 		}
 	}
 	return m, nil

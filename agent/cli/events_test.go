@@ -19,6 +19,7 @@ import (
 	"monopod/agent/cli/clitest"
 	"monopod/agent/cli/print"
 	"monopod/agent/events"
+	"monopod/agent/message"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )
@@ -222,8 +223,8 @@ func TestEventsAreWatchedUntilTheAgentEnds(t *testing.T) {
 				next("LAST SEEN")
 			}
 			next("Killing")
-			r.Record(events.PodRef("default", "web-node1", "u1"), "Normal", "Other", "x")
-			r.Record(events.PodRef("default", "gone-node1", "u2"), "Normal", "Started", "Container started")
+			r.Record(events.PodRef("default", "web-node1", "u1"), "Normal", "Other", message.Private("x"))
+			r.Record(events.PodRef("default", "gone-node1", "u2"), "Normal", "Started", message.Private("Container started"))
 			next("Started")
 			stop()
 			if err := <-ended; err == nil || err.Error() != "the monopod on "+socket+" has ended" {

@@ -24,6 +24,7 @@ import (
 	"monopod/agent/status"
 	"monopod/agent/stream"
 	"monopod/cri"
+	"monopod/manifests/shell"
 )
 
 // ExecOptions says what Exec runs, and where.
@@ -165,7 +166,7 @@ monopod. CRI-O has no 126 and 127, but what runc or crun ends with then.`,
 			case c.NArg() == 0 || command.Dash(c) == 0:
 				return command.UsageError("exec in which pod? As in `monopod exec web -- ls /`")
 			case command.Dash(c) != 1 || c.NArg() < 2:
-				return command.UsageError("the command goes behind --, as in `monopod exec %s -- ls /`", c.Args().First())
+				return command.UsageError("the command goes behind --, as in `monopod exec %s -- ls /`", shell.Word(c.Args().First()))
 			}
 			o.Pod, o.Command = c.Args().First(), c.Args().Slice()[1:]
 			return runExec(c, o)

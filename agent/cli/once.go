@@ -41,7 +41,10 @@ Exit codes:
                  ready
     2            wrong flags or invalid manifests; nothing was started
     124          --timeout was over before the work was done
-    125          monopod or the runtime failed, or a pod can never run here
+    125          monopod or the runtime failed, or a pod can never run here;
+                 without --timeout also if all that is waited for has crashed,
+                 or failed to be created with the same answer, five times in
+                 a row
     126 127      CRI-O cannot execute a container's command, or does not find
                  it; with containerd that is how the container ends, with 128
     129 130 143  ended by SIGHUP, SIGINT or SIGTERM: pods are stopped within
@@ -156,7 +159,9 @@ func runOnce(c *cli.Context) error {
 	if cfg.Root, err = once.MakeRoot(c.String("dir")); err != nil {
 		return cli.Exit(err, exitBroken)
 	}
-	code, err := startRun(c.Context, cfg, &agent.Once{Pods: good.Pods, Objects: good.Objects}, options, run)
+	run.Starts = once.NewStarts()
+	work := &agent.Once{Pods: good.Pods, Objects: good.Objects, Failed: run.Starts.Failed}
+	code, err := startRun(c.Context, cfg, work, options, run)
 	if err != nil {
 		os.RemoveAll(cfg.Root) // nothing was started
 	}
@@ -190,7 +195,7 @@ func completeOnce(run *once.Config, c *cli.Context) (err error) {
 // onlyGood returns the pods and objects of the arguments. If one is refused, or a pod
 // refers to what no file gives, it prints all problems, and returns none.
 func onlyGood(c *cli.Context, cfg config.Config, fill *manifests.Fill, ci once.Pipeline) (*check.Result, error) {
-	v, err := check.All(c.Context, cfg, fill, c.Args().Slice(), c.App.Reader)
+	v, err := check.All(c.Context, cfg, check.Given{Fill: fill}, c.Args().Slice(), c.App.Reader)
 	if err != nil {
 		return nil, command.UsageError("%v", err)
 	}

@@ -172,7 +172,8 @@ func (o *TopOptions) subject(args []string) error {
 		return nil
 	}
 	subject := map[string]string{"pod": "pods", "pods": "pods", "node": "node", "nodes": "node"}[args[0]]
-	if o.What = cmp.Or(subject, "pods"); subject != "" {
+	o.What = cmp.Or(subject, "pods")
+	if subject != "" {
 		args = args[1:]
 	}
 	if o.What == "node" && len(args) > 0 {

@@ -237,7 +237,7 @@ func TestWrongValuesOfFlags(t *testing.T) {
 		"top --sort-by name":                                         `--sort-by "name": choose cpu or memory`,
 		"top -o xml":                                                 `-o: "xml": choose wide, json or yaml`,
 		"once x.yaml --timeout 5x":                                   `--timeout: "5x" is no duration such as 90s or 5m`,
-		"run --manifests /m --listen nonsense":                       `--listen "nonsense" is not of the form host:port`,
+		"run --manifests /m --listen nonsense":                       `--listen "nonsense": not of the form host:port`,
 		"run --manifests /m --listen :99999999":                      `--listen ":99999999"`,
 		"run --manifests /m --listen 1.2.3.4:nope":                   `--listen "1.2.3.4:nope"`,
 		"run --manifests /m --listen 0.0.0.0:0":                      `it needs --tls-cert-file and --tls-private-key-file, and --client-ca-file or --token-file`,

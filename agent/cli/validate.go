@@ -8,6 +8,7 @@ import (
 	"monopod/agent/cli/check"
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
+	plans "monopod/agent/settings"
 )
 
 // validate checks the manifests that its arguments stand for, as the agent
@@ -27,11 +28,14 @@ func validate(c *cli.Context) error {
 	if err != nil {
 		return command.UsageError("%w", err)
 	}
+	if len(cfg.Absent) > 0 {
+		return command.UsageError("%s", plans.Lines(cfg.Absent))
+	}
 	if c.NArg() == 0 {
 		_, err := fmt.Fprintf(c.App.Writer, "ok   %s (settings)\n", print.OneLine(file))
 		return err
 	}
-	v, err := check.All(c.Context, cfg, nil, c.Args().Slice(), c.App.Reader)
+	v, err := check.All(c.Context, cfg, check.Given{}, c.Args().Slice(), c.App.Reader)
 	if err != nil {
 		return command.UsageError("%v", err)
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -79,7 +80,8 @@ func (f *field[T]) parse(by, text string) error {
 }
 
 func (f *field[T]) put(v T) {
-	if *f.to = v; !f.zero && reflect.ValueOf(&v).Elem().IsZero() {
+	*f.to = v
+	if !f.zero && reflect.ValueOf(&v).Elem().IsZero() {
 		*f.to = f.fallback
 	}
 }
@@ -120,13 +122,13 @@ func duration(to *time.Duration, fallback, low, high time.Duration) *field[time.
 	return f
 }
 
-// text is a string.
+// text is a string. The error of its flag quotes it.
 func text(to *string, fallback string, check func(string) error) *field[string] {
 	f := value(to, fallback, check)
 	f.read = func(by, text string) (string, error) {
 		if check != nil && text != "" {
 			if err := check(text); err != nil {
-				return "", fmt.Errorf("%s %w", by, err)
+				return "", fmt.Errorf("%s %q: %w", by, text, err)
 			}
 		}
 		return text, nil
@@ -162,11 +164,23 @@ func orNone(f *field[string]) *field[string] {
 func choice(to *string, fallback, words string) *field[string] {
 	check := func(v string) error {
 		if v != "" && !slices.Contains(strings.Split(strings.Replace(words, " or ", ", ", 1), ", "), v) {
-			return fmt.Errorf("%q: choose %s", v, words)
+			return errors.New("choose " + words)
 		}
 		return nil
 	}
 	return text(to, fallback, check)
+}
+
+// unquoted keeps the text of a flag out of its error.
+func unquoted(f *field[string]) *field[string] {
+	f.read = func(by, text string) (said string, err error) {
+		f.check(text, func(_ string, wrong error) { err = wrong })
+		if text != "" && err != nil {
+			return "", fmt.Errorf("%s %w", by, err)
+		}
+		return text, nil
+	}
+	return f
 }
 
 // anyCase takes capitals, too.
@@ -221,7 +235,7 @@ func labels(to *map[string]string) *field[map[string]string] {
 				return nil, fmt.Errorf("%s %q: write each label once, as key=value", by, part)
 			}
 			if err := label(key, value); err != nil {
-				return nil, fmt.Errorf("node label %w; see %s", err, by)
+				return nil, fmt.Errorf("node label %q: %w; see %s", part, err, by)
 			}
 			out[key] = value
 		}

@@ -19,11 +19,13 @@ import (
 	"monopod/manifests/decode"
 )
 
-// must returns a check; the sentence has a %q for the value.
-func must(be func(string) bool, sentence string) func(string) error {
+// What follows are checks. Their errors are words that quote nothing of the value: a file
+// of settings may hold a secret at any place, by a slip of the pen.
+
+func must(be func(string) bool, words string) func(string) error {
 	return func(v string) error {
 		if !be(v) {
-			return fmt.Errorf(sentence, v)
+			return errors.New(words)
 		}
 		return nil
 	}
@@ -32,7 +34,7 @@ func must(be func(string) bool, sentence string) func(string) error {
 func atLeast[T cmp.Ordered](low T, words string) func(T) error {
 	return func(v T) error {
 		if v < low {
-			return fmt.Errorf("%v: %s", v, words)
+			return errors.New(words)
 		}
 		return nil
 	}
@@ -41,7 +43,7 @@ func atLeast[T cmp.Ordered](low T, words string) func(T) error {
 func within[T cmp.Ordered](low, high T, words string) func(T) error {
 	return func(v T) error {
 		if v < low || v > high {
-			return fmt.Errorf("%v: %s", v, words)
+			return errors.New(words)
 		}
 		return nil
 	}
@@ -49,7 +51,7 @@ func within[T cmp.Ordered](low, high T, words string) func(T) error {
 
 func notZero(q resource.Quantity) error {
 	if q.IsZero() {
-		return errors.New("0: must not be zero; a negative size means no rotation")
+		return errors.New("must not be zero; a negative size means no rotation")
 	}
 	return nil
 }
@@ -73,33 +75,33 @@ func isIP(s string) bool {
 
 func isOfPods(sysctl string) bool { return decode.SysctlNamespace(sysctl) != "" }
 
-// first makes an error of what apimachinery has to say of a value.
-func first(value string, bad []string) error {
+// first makes an error of what apimachinery has to say of a value, in words of its own.
+func first(bad []string) error {
 	if len(bad) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %s", value, bad[0])
+	return errors.New(bad[0])
 }
 
 func nodeName(name string) error {
 	if name == "" {
 		return nil
 	}
-	return first(strconv.Quote(name), validation.IsDNS1123Subdomain(strings.ToLower(strings.TrimSpace(name))))
+	return first(validation.IsDNS1123Subdomain(strings.ToLower(strings.TrimSpace(name))))
 }
 
 func label(key, value string) error {
-	return first(key+"="+value, append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...))
+	return first(append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...))
 }
 
 func runtimeClass(class, _ string) error {
-	return first(fmt.Sprintf("the class %q", class), validation.IsDNS1123Subdomain(class))
+	return first(validation.IsDNS1123Subdomain(class))
 }
 
 func cipher(name string) error {
 	all := tls.CipherSuites()
 	if !slices.ContainsFunc(all, func(c *tls.CipherSuite) bool { return c.Name == name }) {
-		return fmt.Errorf("%q is none of the ciphers that are safe, such as %s", name, all[len(all)-1].Name)
+		return fmt.Errorf("none of the ciphers that are safe, such as %s", all[len(all)-1].Name)
 	}
 	return nil
 }
@@ -112,7 +114,7 @@ func level(name string) error {
 	case "system-reserved", "kube-reserved":
 		return noEffect(name + " has no effect here")
 	}
-	return fmt.Errorf("%q: choose pods or none", name)
+	return errors.New("choose pods or none")
 }
 
 func reservation(name v1.ResourceName, q resource.Quantity) error {
@@ -120,7 +122,7 @@ func reservation(name v1.ResourceName, q resource.Quantity) error {
 		return errors.New("only cpu, memory, ephemeral-storage and pid can be reserved")
 	}
 	if q.Sign() < 0 {
-		return fmt.Errorf("%s: must not be negative", q.String())
+		return errors.New("must not be negative")
 	}
 	return nil
 }
@@ -130,10 +132,10 @@ func threshold(signal, text string) error {
 	used := []string{"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree", "pid.available"}
 	others := []string{"containerfs.available", "containerfs.inodesFree", "allocatableMemory.available"}
 	if !slices.Contains(slices.Concat(used, others), signal) {
-		return fmt.Errorf("there is no signal %q: choose memory.available or nodefs.available", signal)
+		return errors.New("there is no such signal: choose memory.available or nodefs.available")
 	}
 	if _, _, err := Threshold(text); err != nil {
-		return fmt.Errorf("%q: %w", text, err)
+		return err
 	}
 	if slices.Contains(others, signal) {
 		return noEffect("has no effect here")
@@ -162,7 +164,7 @@ func Threshold(text string) (amount resource.Quantity, share float64, err error)
 
 func shutdownPriority(p ShutdownPriority) error {
 	if p.Seconds < 0 || p.Seconds > 24*60*60 {
-		return fmt.Errorf("shutdownGracePeriodSeconds %d: must be from 0 to 86400", p.Seconds)
+		return errors.New("shutdownGracePeriodSeconds must be from 0 to 86400")
 	}
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"monopod/manifests/decode"
 )
 
 // Config is the settings, as a file of them has them; see the table for what
@@ -85,6 +87,10 @@ type Config struct {
 	ShutdownGrace              time.Duration // of all pods, in it ShutdownGraceCritical; 0: see ShutdownByPriority
 	ShutdownGraceCritical      time.Duration
 	ShutdownByPriority         []ShutdownPriority
+
+	// Absent is what the file asks for that does not exist here. An agent that is new
+	// refuses it; one that ran before shows it.
+	Absent []decode.Problem
 }
 
 // ShutdownPriority is for how long pods may end, when the machine is shut down, that have

@@ -3,12 +3,15 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"monopod/manifests"
 	"monopod/manifests/decode"
+	"monopod/manifests/shell"
 )
 
 // Read returns the settings: of flags that are given, else of the file that the
@@ -56,7 +59,7 @@ func (c *Config) derive() {
 
 // ReadFile returns c with what a file of settings says, YAML or JSON, and
 // warnings about what of it has no effect. The error has a line for each thing
-// that is wrong, with file, line and column.
+// that is wrong, with file, line and column, and quotes nothing of the file.
 func ReadFile(path string, c Config) (Config, []decode.Problem, error) {
 	data, err := manifests.ReadFile(path)
 	if err != nil {
@@ -68,6 +71,7 @@ func ReadFile(path string, c Config) (Config, []decode.Problem, error) {
 	}
 	r := &reader{c: &c, given: map[string]bool{}}
 	r.read(path, dir, data)
+	r.readers(path)
 	for _, check := range []func(){r.driver, r.levels, r.pulls, r.backOff, r.thresholds, r.ages, r.shutdown} {
 		check()
 	}
@@ -99,36 +103,61 @@ func (r *reader) read(path, dir string, data []byte) {
 			put(fields, row.name, row.in())
 		}
 	}
-	unused := unusedFields()
+	unused, absent := unusedFields(), absentFields()
 	for _, u := range unused {
 		put(fields, u.name, &u.given)
+	}
+	for _, a := range absent {
+		put(fields, a.name, &a.given)
 	}
 	var version, kind *string
 	fields["apiVersion"], fields["kind"] = &version, &kind
 	r.Settings = decode.ReadSettings(path, data, fields)
 	if kind != nil && *kind != fileKind {
-		r.Refuse("kind", "%q: settings are of kind %s, or do not say", *kind, fileKind)
+		r.Refuse("kind", "settings are of kind "+fileKind+", or do not say")
 	}
 	if version != nil && *version != fileVersion {
-		r.Refuse("apiVersion", "%q: settings are of %s, or do not say", *version, fileVersion)
+		r.Refuse("apiVersion", "settings are of "+fileVersion+", or do not say")
 	}
 	for _, row := range all {
 		r.given[row.name] = row.take(dir, func(at string, err error) {
 			switch err.(type) {
 			case nil:
 			case noEffect:
-				r.Warn(row.name+at, "%v", err)
+				r.Warn(row.name+at, err.Error())
 			default:
-				r.Refuse(row.name+at, "%v", err)
+				r.Refuse(row.name+at, err.Error())
 			}
 		})
 	}
 	r.warnOf(unused)
+	r.c.Absent = nil
+	for _, a := range absent {
+		if a.asks() {
+			r.c.Absent = append(r.c.Absent, r.Problem(a.name, a.words))
+		}
+	}
+}
+
+// readers refuses a file that others than its owner can open, if what it says of the
+// manifest URL's requests may be a secret.
+func (r *reader) readers(path string) {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return
+	}
+	remedy := fmt.Sprintf("others than its owner can open the file (mode %04o): chmod 600 %s", info.Mode().Perm(), shell.Word(path))
+	if r.given["staticPodURLHeader"] && len(r.c.ManifestURLHeader) > 0 {
+		r.Refuse("staticPodURLHeader", remedy)
+	}
+	if u, err := url.Parse(r.c.ManifestURL); r.given["staticPodURL"] && err == nil && u.User != nil {
+		r.Refuse("staticPodURL", "it holds a user or password, and "+remedy)
+	}
 }
 
 // warnOf says in one line which fields have no effect.
 func (r *reader) warnOf(all []*unused) {
-	all = slices.DeleteFunc(all, func(u *unused) bool { return !bool(u.given) })
+	all = slices.DeleteFunc(all, func(u *unused) bool { return !u.given.says() })
 	if len(all) == 0 {
 		return
 	}
@@ -145,7 +174,7 @@ func (r *reader) warnOf(all []*unused) {
 	if len(others) > 0 {
 		text += "; nor have " + strings.Join(others, ", ")
 	}
-	r.Warn(all[0].name, "%s", text)
+	r.Warn(all[0].name, text)
 }
 
 // The file says what it is by these, if it does.
@@ -198,7 +227,7 @@ func (r *reader) pulls() {
 	serial, most := r.given["serializeImagePulls"], r.given["maxParallelImagePulls"]
 	switch {
 	case serial && most && c.SerializePulls && c.ImagePulls > 1:
-		r.Refuse("maxParallelImagePulls", "%d contradicts serializeImagePulls: true", c.ImagePulls)
+		r.Refuse("maxParallelImagePulls", "more than one contradicts serializeImagePulls: true")
 	case serial && !most && c.SerializePulls:
 		c.ImagePulls = 1
 	case serial && !most:
@@ -208,7 +237,7 @@ func (r *reader) pulls() {
 
 func (r *reader) backOff() {
 	if c := r.c; c.BackOffFirst > c.BackOffMax && r.given["crashLoopBackOff.firstContainerRestartPeriod"] {
-		r.Refuse("crashLoopBackOff.firstContainerRestartPeriod", "%s is more than maxContainerRestartPeriod, %s", c.BackOffFirst, c.BackOffMax)
+		r.Refuse("crashLoopBackOff.firstContainerRestartPeriod", "must not be more than maxContainerRestartPeriod")
 	}
 }
 
@@ -216,15 +245,15 @@ func (r *reader) thresholds() {
 	switch high, low := r.c.ImageGCHigh, r.c.ImageGCLow; {
 	case high > low:
 	case r.given["imageGCHighThresholdPercent"]:
-		r.Refuse("imageGCHighThresholdPercent", "%d: must be more than imageGCLowThresholdPercent, %d", high, low)
+		r.Refuse("imageGCHighThresholdPercent", "must be more than imageGCLowThresholdPercent, which is 80 if not given")
 	default:
-		r.Refuse("imageGCLowThresholdPercent", "%d: must be less than imageGCHighThresholdPercent, %d", low, high)
+		r.Refuse("imageGCLowThresholdPercent", "must be less than imageGCHighThresholdPercent, which is 85 if not given")
 	}
 }
 
 func (r *reader) ages() {
 	if least, most := r.c.ImageMinAge, r.c.ImageMaxAge; most > 0 && most <= least {
-		r.Refuse("imageMaximumGCAge", "%s: must be more than imageMinimumGCAge, %s", most, least)
+		r.Refuse("imageMaximumGCAge", "must be more than imageMinimumGCAge, which is 2m if not given")
 	}
 }
 
@@ -238,12 +267,12 @@ func (r *reader) shutdown() {
 			}
 		}
 	} else if c.ShutdownGraceCritical > c.ShutdownGrace {
-		r.Refuse("shutdownGracePeriodCriticalPods", "%s is more than shutdownGracePeriod, %s, of which it is a part", c.ShutdownGraceCritical, c.ShutdownGrace)
+		r.Refuse("shutdownGracePeriodCriticalPods", "must not be more than shutdownGracePeriod, of which it is a part")
 	}
 	seen := map[int32]bool{}
 	for k, p := range c.ShutdownByPriority {
 		if seen[p.Priority] {
-			r.Refuse(fmt.Sprintf("shutdownGracePeriodByPodPriority[%d]", k), "priority %d is there twice", p.Priority)
+			r.Refuse(fmt.Sprintf("shutdownGracePeriodByPodPriority[%d]", k), "this priority is there twice")
 		}
 		seen[p.Priority] = true
 	}

@@ -36,7 +36,7 @@ func rows(c *Config) []row { return slices.Concat(agentRows(c), podRows(c), imag
 func agentRows(c *Config) []row {
 	return []row{
 		{"staticPodPath", "manifests", restart, path(&c.Manifests, ""), "Folder of manifests, or one file. It, or staticPodURL, must be given here or with a flag.\nHere and below relative paths are relative to this file."},
-		{"staticPodURL", "manifest-url", restart, text(&c.ManifestURL, "", manifests.CheckURL), "URL that gives manifests, too; the folder's win. Only a complete answer without error removes pods;\nwhat came last counts on while there is none, over restarts too."},
+		{"staticPodURL", "manifest-url", restart, unquoted(text(&c.ManifestURL, "", manifests.CheckURL)), "URL that gives manifests, too; the folder's win. Only a complete answer without error removes pods;\nwhat came last counts on while there is none, over restarts too."},
 		{"staticPodURLHeader", "manifest-url-header", restart, headers(&c.ManifestURLHeader), "Headers of requests to it: {X-Node: [edge7]}. Redirects to other hosts do not get them."},
 		{"httpCheckFrequency", "", restart, duration(&c.ManifestURLEvery, 20*time.Second, time.Second, 24*time.Hour), "How often it is asked, a tenth more or less, 1s to 24h; after failures from each second to each 2m."},
 		{"manifestURLCAFile", "", restart, path(&c.ManifestURLCA, ""), "CAs that its certificate may be of, PEM; \"\" is the machine's. (ours)"},
@@ -48,11 +48,11 @@ func agentRows(c *Config) []row {
 		{"podNameSuffix", "", restart, boolean(&c.PodNameSuffix, true), "Whether pods are called <name>-<node>, as with a kubelet. (ours)"},
 		{"nodeLabels", "node-labels", live, labels(&c.NodeLabels), "Labels that pods can select besides the usual ones. (ours)"},
 		{"fieldValidation", "", restart, choice(&c.Validation, "Strict", "Strict, Warn or Ignore"), "Unknown and duplicate fields of manifests: Strict refuses, Warn, Ignore. (ours)"},
-		{"containerRuntimeEndpoint", "runtime-endpoint", restart, text(&c.Endpoint, "", must(isEndpoint, "%q: want unix:///path/to/socket")), "The CRI socket, unix:///path; \"\" is containerd's or CRI-O's, whichever is there."},
+		{"containerRuntimeEndpoint", "runtime-endpoint", restart, text(&c.Endpoint, "", must(isEndpoint, "want unix:///path/to/socket")), "The CRI socket, unix:///path; \"\" is containerd's or CRI-O's, whichever is there."},
 		{"runtimeClasses", "", restart, byKey(&c.RuntimeClasses, runtimeClass), "The runtime's handlers by the runtimeClassName that stands for them: {gvisor: runsc}. (ours)"},
 		{"root", "root", restart, path(&c.Root, "/var/lib/monopod"), "Folder for volumes, checkpoints and status. (ours)"},
 		{"podLogsDir", "pod-logs", restart, path(&c.PodLogs, DefaultPodLogs), "Folder for the containers' logs."},
-		{"listen", "listen", restart, orNone(text(&c.Listen, "127.0.0.1:10255", must(isAddress, "%q is not of the form host:port"))), "TCP address of the read-only endpoint; \"\" is none. One that is not loopback needs a certificate,\nand clientCAFile or tokenFile. (ours)"},
+		{"listen", "listen", restart, orNone(text(&c.Listen, "127.0.0.1:10255", must(isAddress, "not of the form host:port"))), "TCP address of the read-only endpoint; \"\" is none. One that is not loopback needs a certificate,\nand clientCAFile or tokenFile. (ours)"},
 		{"socket", "socket", restart, path(&c.Socket, "/run/monopod.sock"), "Unix socket that the other commands use. (ours)"},
 
 		{"tlsCertFile", "tls-cert-file", restart, path(&c.TLSCert, ""), "Certificate for that address, PEM; with one it speaks TLS only. This file, and those below, are\nread again when they change."},
@@ -80,7 +80,7 @@ func podRows(c *Config) []row {
 		{"updateWindow", "", live, text(&c.UpdateWindow, "", isWindows), "When pods may be updated and removed, in local time: `Sun 02:00-04:00`, `Mon-Fri 23:00-01:00`, or\n`02:00-04:00` on every day, several separated by commas; \"\" is ever. First starts and restarts\nafter crashes do not wait. (ours)"},
 		{"updateLockMax", "", live, duration(&c.UpdateLockMax, time.Hour, time.Second, 7*24*time.Hour), "How long an update waits at most for the file of the pod's annotation monopod.update-lock to go, 1s to\n168h. (ours)"},
 		{"resolvConf", "resolv-conf", restart, orNone(path(&c.ResolvConf, "/etc/resolv.conf")), "Where pods get the machine's name servers from; with \"\" they ask this machine itself."},
-		{"clusterDNS", "", restart, list(&c.ClusterDNS, nil, must(isIP, "%q is no IP address")), "Name servers of pods with dnsPolicy ClusterFirst; without any they get the machine's."},
+		{"clusterDNS", "", restart, list(&c.ClusterDNS, nil, must(isIP, "no IP address")), "Name servers of pods with dnsPolicy ClusterFirst; without any they get the machine's."},
 		{"clusterDomain", "", restart, text(&c.ClusterDomain, "", nil), "Domain whose names such pods find without it."},
 
 		{"cgroupDriver", "cgroup-driver", restart, choice(&c.CgroupDriver, "auto", "auto, cgroupfs, systemd, none"), "auto and none are as with --cgroup-driver; cgroupfs and systemd count, as with a kubelet,\nonly where the runtime does not say which is its own. --cgroup-driver decides."},
@@ -99,7 +99,7 @@ func podRows(c *Config) []row {
 		{"failSwapOn", "", restart, boolean(&c.FailSwapOn, false), "Whether to refuse to start on a machine with swap. Containers get none either way."},
 
 		{"seccompDefault", "", restart, boolean(&c.SeccompDefault, false), "Whether containers that ask for nothing get the runtime's seccomp profile."},
-		{"allowedUnsafeSysctls", "", restart, list(&c.AllowedUnsafeSysctls, nil, must(isOfPods, "%q is the whole machine's and cannot be allowed to pods")), "Kernel settings that pods may change beyond the safe ones: names, or prefixes that end in *."},
+		{"allowedUnsafeSysctls", "", restart, list(&c.AllowedUnsafeSysctls, nil, must(isOfPods, "the whole machine's: it cannot be allowed to pods")), "Kernel settings that pods may change beyond the safe ones: names, or prefixes that end in *."},
 
 		{"crashLoopBackOff.firstContainerRestartPeriod", "", live, duration(&c.BackOffFirst, 10*time.Second, 100*time.Millisecond, 5*time.Minute), "How long a container that crashed again waits, the second time, 100ms to 5m. (ours)\nA pod's annotation monopod.backoff-first wins."},
 		{"crashLoopBackOff.maxContainerRestartPeriod", "", live, duration(&c.BackOffMax, 5*time.Minute, time.Second, 5*time.Minute), "The wait doubles up to this, 1s to 5m. A pod's annotation monopod.backoff-max wins."},

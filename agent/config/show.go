@@ -98,6 +98,7 @@ func (c Config) TakeLive(next Config) Config {
 			r.set(theirs[k].get())
 		}
 	}
+	c.Absent = next.Absent
 	return c
 }
 

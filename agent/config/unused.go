@@ -16,17 +16,43 @@ type unused struct {
 	given   ignored
 }
 
-// ignored is any value; true: there is one that says something. Configurations that tools
-// write out have many zeros, which mean the default.
-type ignored bool
+// ignored is any value.
+type ignored struct{ value any }
 
-func (i *ignored) UnmarshalJSON(text []byte) error {
-	var value any
-	if err := json.Unmarshal(text, &value); err != nil {
-		return err
+func (i *ignored) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &i.value) }
+
+// says reports whether there is a value that says something. Configurations that tools
+// write out have many zeros, which mean the default.
+func (i *ignored) says() bool { return !isZero(i.value) }
+
+// absent is a field of KubeletConfiguration that may ask for what does not exist here:
+// who set it relies on it, unlike on a field that has no effect.
+type absent struct {
+	name     string
+	harmless string // the value that asks for nothing, besides none
+	words    string // what is not there
+	given    ignored
+}
+
+// asks reports whether the field asks for something.
+func (a *absent) asks() bool {
+	text, isText := a.given.value.(string)
+	if isText {
+		return text != "" && text != a.harmless
 	}
-	*i = ignored(!isZero(value))
-	return nil
+	return !isZero(a.given.value)
+}
+
+func absentFields() []*absent {
+	return []*absent{
+		{name: "cpuManagerPolicy", harmless: "none", words: "no container gets cores of its own here, pods share them all: write none, or remove it"},
+		{name: "memoryManagerPolicy", harmless: "None", words: "no container gets memory nodes of its own here, pods share them all: write None, or remove it"},
+		{name: "topologyManagerPolicy", harmless: "none", words: "nothing is placed by the machine's topology here: write none, or remove it"},
+		{name: "memorySwap.swapBehavior", harmless: "NoSwap", words: "containers get no swap here: write NoSwap, or remove it"},
+		{name: "reservedSystemCPUs", words: "no cores are kept from pods here: reserve an amount with systemReserved, and remove it"},
+		{name: "reservedMemory", words: "no memory of a node is kept from pods here: reserve an amount with systemReserved, and remove it"},
+		{name: "qosReserved", words: "no memory is kept for pods of a better class here: remove it"},
+	}
 }
 
 // isZero reports whether a value is a zero, or holds nothing else.
@@ -58,9 +84,9 @@ func unusedFields() []*unused {
 			configMapAndSecretChangeDetectionStrategy enableControllerAttachDetach runOnce`},
 		{"pulled images are not verified", "", "imagePullCredentialsVerificationPolicy preloadedImagesVerificationAllowlist"},
 		{"the agent's own process is its service manager's", "", "oomScoreAdj maxOpenFiles kubeletCgroups systemCgroups systemReservedCgroup kubeReservedCgroup"},
-		{"pods share all cores and memory nodes", "", `reservedSystemCPUs reservedMemory cpuManagerPolicy cpuManagerPolicyOptions
-			cpuManagerReconcilePeriod memoryManagerPolicy topologyManagerPolicy topologyManagerScope topologyManagerPolicyOptions`},
-		{"cgroups and kernels are taken as they are", "", `qosReserved failCgroupV1 memorySwap memoryThrottlingFactor memoryReservationPolicy
+		{"pods share all cores and memory nodes", "", `cpuManagerPolicyOptions cpuManagerReconcilePeriod topologyManagerScope
+			topologyManagerPolicyOptions`},
+		{"cgroups and kernels are taken as they are", "", `failCgroupV1 memoryThrottlingFactor memoryReservationPolicy
 			protectKernelDefaults userNamespaces`},
 		{"networks of pods are the runtime's", "", "podCIDR hairpinMode makeIPTablesUtilChains iptablesMasqueradeBit iptablesDropBit"},
 		{"pods are not evicted", "", `evictionSoft evictionSoftGracePeriod evictionPressureTransitionPeriod evictionMaxPodGracePeriod

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"monopod/manifests/shell"
 )
 
 // manifestFolder tells whether the agent alone decides what runs.
@@ -23,7 +25,7 @@ func manifestFolder(_ context.Context, m *Machine) (found []Finding) {
 	}
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return []Finding{fail("mkdir --parents --mode 700 "+dir, "%s is not there", dir)}
+		return []Finding{fail("mkdir --parents --mode 700 "+shell.Word(dir), "%s is not there", dir)}
 	}
 	if err != nil {
 		return []Finding{fail("", "%v", err)}
@@ -48,10 +50,10 @@ func writableByOthers(path string) (why, remedy string) {
 		return "", ""
 	}
 	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != 0 && int(owner) != os.Geteuid() {
-		return fmt.Sprintf("belongs to user %d", owner), "chown root " + path
+		return fmt.Sprintf("belongs to user %d", owner), "chown root " + shell.Word(path)
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return "may be written by others than root", "chmod go-w " + path
+		return "may be written by others than root", "chmod go-w " + shell.Word(path)
 	}
 	return "", ""
 }

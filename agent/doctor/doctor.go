@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/config"
 	"monopod/cri"
 )
@@ -36,7 +37,8 @@ type Machine struct {
 	Ignored []string      // what its file of settings says to no effect
 	Runtime *cri.Client
 	Up      bool     // the agent answers on its socket
-	Waits   []string // what the agent that is up says of its settings
+	Waits   []string // the settings that wait for a restart of the agent that is up
+	Wrong   []string // what else that agent says of its settings
 	Files   string   // the folder that holds /proc and /sys; "": /
 	Now     time.Time
 }
@@ -108,6 +110,16 @@ func orOK(found []Finding, format string, args ...any) []Finding {
 func settings(_ context.Context, m *Machine) (found []Finding) {
 	for _, text := range m.Ignored {
 		found = append(found, warn("remove it from the file", "%s", text))
+	}
+	for _, p := range m.Config.Absent {
+		f := warn("", "%s", p.Error())
+		if checkpoint.IsNew(m.Config.Root) {
+			f = fail("", "%s", p.Error())
+		}
+		found = append(found, f)
+	}
+	for _, text := range m.Wrong {
+		found = append(found, fail("", "%s", text))
 	}
 	for _, text := range m.Waits {
 		found = append(found, warn("restart monopod: pods run on meanwhile", "%s", text))

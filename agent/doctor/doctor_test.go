@@ -3,6 +3,7 @@ package doctor
 import (
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,9 +14,11 @@ import (
 	"google.golang.org/grpc/codes"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/cli/print"
 	"monopod/agent/config"
 	"monopod/cri"
 	"monopod/cri/critest"
+	"monopod/manifests/decode"
 )
 
 // patient is a machine on which all is well, until a test says otherwise.
@@ -154,6 +157,12 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 			}
 		}, Warning, "sandboxes of other agents: 1", ""},
 		{"a setting that waits", "settings", func(p *patient) { p.Waits = []string{"root"} }, Warning, "root", "restart monopod"},
+		{"a setting that nothing here serves", "settings", func(p *patient) { p.Config.Absent = []decode.Problem{{Field: "cpuManagerPolicy", Message: "no"}} }, Error, "cpuManagerPolicy: no", ""},
+		{"a setting that nothing here serves, of an agent that ran before", "settings", func(p *patient) {
+			p.Config.Absent = []decode.Problem{{Field: "cpuManagerPolicy", Message: "no"}}
+			os.WriteFile(filepath.Join(p.Config.Root, "instance"), nil, 0o600)
+		}, Warning, "cpuManagerPolicy: no", ""},
+		{"settings that the agent refuses", "settings", func(p *patient) { p.Wrong = []string{"c.yaml:1:1: bad"} }, Error, "bad", ""},
 		{"a setting without effect", "settings", func(p *patient) { p.Ignored = []string{"x: no effect"} }, Warning, "x: no effect", "remove"},
 	}
 	for _, row := range rows {
@@ -167,6 +176,38 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 				t.Errorf("found %+v", found)
 			}
 		})
+	}
+}
+
+// A remedy may be copied into a shell, whatever others called the file that it names.
+func TestARemedyRunsNothingThatANameHolds(t *testing.T) {
+	for _, name := range []string{"a;touch $HOME`id`.yaml", "x y$(id>pwned).yaml", "it's.yaml", "-rf.yaml", "a&b|c>d.yaml", "new\nline.yaml", "*.yaml", "esc\x1b[2J.yaml"} {
+		p := healthy(t)
+		path := filepath.Join(p.Config.Manifests, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		os.Chmod(path, 0o666)
+		found := p.found("manifests")
+		if len(found) != 1 {
+			t.Fatalf("%q: found %+v", name, found)
+		}
+		out, err := exec.Command("bash", "-c", `chmod() { printf '%s\0' "$@"; }; `+found[0].Remedy).Output()
+		if want := "go-w\x00" + path + "\x00"; err != nil || string(out) != want {
+			t.Errorf("%q: %s is %q, %v", name, found[0].Remedy, out, err)
+		}
+		if print.OneLine(found[0].Remedy) != found[0].Remedy {
+			t.Errorf("%q: %q is printed otherwise", name, found[0].Remedy)
+		}
+	}
+	p := healthy(t)
+	p.runtime.SetSandboxImage("pause:2;reboot")
+	if found := p.found("pause image"); !strings.HasPrefix(found[0].Remedy, "crictl pull 'pause:2;reboot', or") {
+		t.Errorf("an image: %s", found[0].Remedy)
+	}
+	p.Config.Manifests = "/nowhere/$(reboot)"
+	if found := p.found("manifests"); found[0].Remedy != "mkdir --parents --mode 700 '/nowhere/$(reboot)'" {
+		t.Errorf("a folder: %s", found[0].Remedy)
 	}
 }
 

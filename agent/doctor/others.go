@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"monopod/agent/checkpoint"
+	"monopod/manifests/shell"
 )
 
 // endpoint tells whether the agent gets its port.
@@ -25,7 +26,7 @@ func endpoint(_ context.Context, m *Machine) []Finding {
 	l, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		_, port, _ := net.SplitHostPort(addr)
-		return []Finding{fail("ss --listening --tcp --numeric --processes 'sport = :"+port+"' names it; or choose another with --listen",
+		return []Finding{fail("ss --listening --tcp --numeric --processes "+shell.Word("sport = :"+port)+" names it; or choose another with --listen",
 			"%s is in use by another program, and monopod does not run", addr)}
 	}
 	if err != nil {

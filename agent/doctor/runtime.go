@@ -14,6 +14,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/cri"
+	"monopod/manifests/shell"
 )
 
 // runtime asks the runtime who it is. The other checks that ask it are silent when it
@@ -94,7 +95,7 @@ func pauseImage(ctx context.Context, m *Machine) []Finding {
 	case err != nil:
 		return []Finding{warn("", "the image of sandboxes cannot be looked at: %v", err)}
 	case image == nil:
-		return []Finding{warn("crictl pull "+ref+", or offline: "+m.remedy(ctx, func(r remedies) string { return r.load }),
+		return []Finding{warn("crictl pull "+shell.Word(ref)+", or offline: "+m.remedy(ctx, func(r remedies) string { return r.load }),
 			"%s is not here: the first pod waits until it can be pulled", ref)}
 	}
 	return []Finding{ok("%s is here", ref)}

@@ -209,9 +209,6 @@ func refusesToStart(w *world) {
 	w.start()
 	file := filepath.Join(w.agent.Dir, "file")
 	check(w.T, os.WriteFile(file, nil, 0o644))
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	check(w.T, err)
-	defer taken.Close()
 	rows := []struct {
 		name   string
 		change func(a *rig.Agent)
@@ -219,10 +216,10 @@ func refusesToStart(w *world) {
 	}{
 		{"a root that another monopod has", func(a *rig.Agent) { a.Root = w.agent.Root }, w.agent.Root},
 		{"a root that is a file", func(a *rig.Agent) { a.Root = file }, file},
-		{"a root that cannot be made", func(a *rig.Agent) { a.Root = "/proc/monopod" }, "/proc/monopod"},
+		{"a root that cannot be made", func(a *rig.Agent) { a.Root = filepath.Join(file, "root") }, file},
 		{"a socket in a folder that cannot be made", func(a *rig.Agent) { a.Socket = "/proc/monopod/sock" }, "/proc/monopod/sock"},
 		{"a socket that another monopod has", func(a *rig.Agent) { a.Socket = w.agent.Socket }, w.agent.Socket},
-		{"an address that is taken", func(a *rig.Agent) { a.Listen = taken.Addr().String() }, taken.Addr().String()},
+		{"an address that is none", func(a *rig.Agent) { a.Listen = "127.0.0.1:70000" }, "127.0.0.1:70000"},
 		{"a cgroup that is not there", func(a *rig.Agent) { a.Cgroups = "/monopod-nowhere" }, "--cgroup-driver none"},
 		{"a cgroup driver that nobody knows", func(a *rig.Agent) { a.Driver = "v3" }, "v3"},
 		{"no folder of manifests", func(a *rig.Agent) { a.Manifests = "" }, "--manifests"},

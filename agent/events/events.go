@@ -14,7 +14,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/elide"
+	"monopod/agent/message"
 )
 
 // Component is the source of all events.
@@ -39,19 +39,14 @@ type Recorder struct {
 	mu       sync.Mutex // guards what follows
 	memory   memory
 	watchers map[*Watch]bool
-	known    map[subject]*instances // pods whose values are known, by name
-	referred map[subject]*referred
-	hidden   map[*elide.Values]*elide.Values // what Secrets adds to values
-	shown    map[subject]*instance           // of those that are not, what Secrets returned last
-	over     bool                            // no watch starts any more
+	over     bool // no watch starts any more
 }
 
 // Open returns a Recorder that continues with the events of the file. Run must be
 // called to write meanwhile, Close to write the rest at the end.
 func Open(c Config) *Recorder {
 	r := &Recorder{Config: c, fresh: make(chan struct{}, 1), again: make(chan struct{}, 1),
-		journal: journal{path: c.Path}, watchers: map[*Watch]bool{},
-		known: map[subject]*instances{}, shown: map[subject]*instance{}, hidden: map[*elide.Values]*elide.Values{}}
+		journal: journal{path: c.Path}, watchers: map[*Watch]bool{}}
 	r.memory.histories = map[subject]*history{}
 	if c.Path == "" {
 		return r
@@ -64,30 +59,27 @@ func Open(c Config) *Recorder {
 		c.Log.Warn("lines of the previous run's events are damaged; leaving them out", "file", c.Path, "lines", torn)
 	}
 	for _, e := range old {
-		rec := recordOf(&e)
-		r.publish(rec)
-		r.memory.recall(rec)
+		r.memory.recall(recordOf(&e))
 	}
 	return r
 }
 
 // Event records an event and logs it, unless the like was logged within
 // the last hour. kind is v1.EventTypeNormal or v1.EventTypeWarning.
-func (r *Recorder) Event(about v1.ObjectReference, kind, reason, message string) {
-	message = clip(message)
-	if !r.add(about, kind, reason, message) {
+func (r *Recorder) Event(about v1.ObjectReference, kind, reason string, said message.Text) {
+	if !r.add(about, kind, reason, said) {
 		return
 	}
 	level := slog.LevelInfo
 	if kind == v1.EventTypeWarning {
 		level = slog.LevelWarn
 	}
-	r.Log.Log(context.Background(), level, message, append(logged(&about), "reason", reason)...)
+	r.Log.Log(context.Background(), level, clip(said.String()), append(logged(&about), "reason", reason)...)
 }
 
 // Record is Event for what the caller has logged in other words.
-func (r *Recorder) Record(about v1.ObjectReference, kind, reason, message string) {
-	r.add(about, kind, reason, clip(message))
+func (r *Recorder) Record(about v1.ObjectReference, kind, reason string, said message.Text) {
+	r.add(about, kind, reason, said)
 }
 
 // logged says in the log what an event is about.
@@ -104,18 +96,15 @@ func logged(about *v1.ObjectReference) []any {
 }
 
 // add records an event and reports whether it is a new one.
-func (r *Recorder) add(about v1.ObjectReference, kind, reason, message string) (fresh bool) {
+func (r *Recorder) add(about v1.ObjectReference, kind, reason string, said message.Text) (fresh bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	rec, fresh := r.memory.add(about, kind, reason, message, now)
+	rec, fresh := r.memory.add(about, kind, reason, said, now)
 	if rec == nil {
 		return false
 	}
 	rec.dirty = true
-	if fresh || rec.combined { // else its message is the same
-		r.publish(rec)
-	}
 	if fresh || now.Sub(rec.told) >= retell {
 		rec.told = now
 		r.tell(rec)
@@ -140,8 +129,7 @@ func wake(slot chan struct{}) {
 func (r *Recorder) List(pod string) *List { return r.list(view{pod: pod}) }
 
 // ListPublic is List for readers who are not root: it leaves out the events about
-// files, which quote them, and from messages about pods the values of their env
-// and headers.
+// files, and of messages all but what was made for anybody to read.
 func (r *Recorder) ListPublic(pod string) *List { return r.list(view{pod, true}) }
 
 func (r *Recorder) list(v view) *List {

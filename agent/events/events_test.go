@@ -12,6 +12,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/message"
 )
 
 var web = PodRef("default", "web-n", "u1")
@@ -65,7 +67,7 @@ func TestAnEventIsOneOfTheAPI(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, log := open("")
 		spec := &v1.PodSpec{InitContainers: []v1.Container{{Name: "init"}}, Containers: []v1.Container{{Name: "main"}}}
-		r.Event(ContainerRef(web, spec, "init"), v1.EventTypeWarning, "BackOff", "Back-off <it>\n")
+		r.Event(ContainerRef(web, spec, "init"), v1.EventTypeWarning, "BackOff", message.Private("Back-off <it>\n"))
 		var got []byte
 		r.List("default/web-n").Each(func(e *v1.Event) bool {
 			got, _ = json.Marshal(e)
@@ -90,18 +92,18 @@ func TestTheLikeIsCountedAndLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, log := open("")
 		for range 40 {
-			r.Event(web, v1.EventTypeWarning, "Unhealthy", "it is ill")
+			r.Event(web, v1.EventTypeWarning, "Unhealthy", message.Private("it is ill"))
 			time.Sleep(10 * time.Second)
 		}
-		r.Event(web, v1.EventTypeNormal, "Unhealthy", "it is ill")
-		r.Record(web, v1.EventTypeNormal, "Silent", "said elsewhere")
-		r.Event(PodRef("default", "web-n", "u2"), v1.EventTypeWarning, "Unhealthy", "it is ill")
+		r.Event(web, v1.EventTypeNormal, "Unhealthy", message.Private("it is ill"))
+		r.Record(web, v1.EventTypeNormal, "Silent", message.Private("said elsewhere"))
+		r.Event(PodRef("default", "web-n", "u2"), v1.EventTypeWarning, "Unhealthy", message.Private("it is ill"))
 		equal(t, said(r, "default/web-n"), "Unhealthy x40: it is ill", "Unhealthy x1: it is ill", "Silent x1: said elsewhere", "Unhealthy x1: it is ill")
 		if log.count("it is ill") != 3 || log.count("elsewhere") != 0 {
 			t.Errorf("logged\n%s", log.text.String())
 		}
 		time.Sleep(repeatWithin)
-		r.Event(web, v1.EventTypeWarning, "Unhealthy", "it is ill")
+		r.Event(web, v1.EventTypeWarning, "Unhealthy", message.Private("it is ill"))
 		if all := said(r, ""); len(all) != 5 || all[4] != "Unhealthy x1: it is ill" {
 			t.Errorf("an hour later: %q", all)
 		}
@@ -113,16 +115,16 @@ func TestSimilarEventsAreCombined(t *testing.T) {
 		r, _ := open("")
 		var want []string
 		for k := range 14 {
-			r.Event(web, v1.EventTypeWarning, "Failed", fmt.Sprint("attempt ", k))
+			r.Event(web, v1.EventTypeWarning, "Failed", message.Private(fmt.Sprint("attempt ", k)))
 			time.Sleep(9 * time.Minute)
 			if k < 9 {
 				want = append(want, fmt.Sprintf("Failed x1: attempt %d", k))
 			}
 		}
-		r.Event(web, v1.EventTypeWarning, "Other", "x")
+		r.Event(web, v1.EventTypeWarning, "Other", message.Private("x"))
 		equal(t, said(r, ""), append(want, "Failed x5: (combined from similar events): attempt 13", "Other x1: x")...)
 		time.Sleep(2 * time.Minute)
-		r.Event(web, v1.EventTypeWarning, "Failed", "attempt 14")
+		r.Event(web, v1.EventTypeWarning, "Failed", message.Private("attempt 14"))
 		if all := said(r, ""); all[len(all)-1] != "Failed x1: attempt 14" {
 			t.Errorf("after a long gap: %q", all)
 		}
@@ -134,7 +136,7 @@ func TestAStormIsDropped(t *testing.T) {
 		r, _ := open("")
 		storm := func(n int, kind string) {
 			for k := range n {
-				r.Event(web, kind, fmt.Sprint("R", k), fmt.Sprint(kind, time.Now().UnixNano()))
+				r.Event(web, kind, fmt.Sprint("R", k), message.Private(fmt.Sprint(kind, time.Now().UnixNano())))
 			}
 		}
 		count := func(want int) {
@@ -147,7 +149,7 @@ func TestAStormIsDropped(t *testing.T) {
 		count(stormBurst)
 		storm(40, v1.EventTypeNormal)
 		count(2 * stormBurst)
-		r.Event(PodRef("default", "other", "u3"), v1.EventTypeWarning, "R", "another pod is not concerned")
+		r.Event(PodRef("default", "other", "u3"), v1.EventTypeWarning, "R", message.Private("another pod is not concerned"))
 		if len(said(r, "default/other")) != 1 {
 			t.Error("another pod's event was dropped")
 		}
@@ -161,7 +163,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := open("")
 		for k := range 500 {
-			r.Event(web, v1.EventTypeNormal, fmt.Sprint("R", k), "x")
+			r.Event(web, v1.EventTypeNormal, fmt.Sprint("R", k), message.Private("x"))
 			time.Sleep(stormInterval)
 		}
 		all := said(r, "default/web-n")
@@ -169,7 +171,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 			t.Errorf("%d events of a pod are kept, from %s on", len(all), all[0])
 		}
 		for k := range 2000 {
-			r.Event(PodRef("default", fmt.Sprint("p", k), "u"), v1.EventTypeNormal, "Started", "x")
+			r.Event(PodRef("default", fmt.Sprint("p", k), "u"), v1.EventTypeNormal, "Started", message.Private("x"))
 			time.Sleep(time.Nanosecond)
 		}
 		n := 0
@@ -177,7 +179,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		if n != keepAll || len(said(r, "default/p999")) != 0 || len(said(r, "default/p1000")) != 1 || len(r.memory.histories) != keepAll {
 			t.Errorf("%d events are kept, of %d things", n, len(r.memory.histories))
 		}
-		r.Event(NodeRef("n"), v1.EventTypeNormal, "Long", strings.Repeat("ü", 2000))
+		r.Event(NodeRef("n"), v1.EventTypeNormal, "Long", message.Private(strings.Repeat("ü", 2000)))
 		for _, s := range said(r, "") {
 			if len(s) > messageLimit+20 {
 				t.Errorf("a message of %d bytes", len(s))
@@ -189,18 +191,18 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 func TestWatchersGetWhatWasAndWhatComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := open("")
-		r.Event(web, v1.EventTypeNormal, "Before", "x")
+		r.Event(web, v1.EventTypeNormal, "Before", message.Private("x"))
 		past, w, err := r.Watch("default/web-n")
 		if err != nil || len(past.records) != 1 {
 			t.Fatalf("Watch = %v, %v", past, err)
 		}
-		r.Event(NodeRef("n"), v1.EventTypeNormal, "Other", "not of this pod")
+		r.Event(NodeRef("n"), v1.EventTypeNormal, "Other", message.Private("not of this pod"))
 		for range 10 { // of which the first counts, and one a second later
-			r.Event(web, v1.EventTypeNormal, "After", "x")
+			r.Event(web, v1.EventTypeNormal, "After", message.Private("x"))
 			time.Sleep(110 * time.Millisecond)
 		}
 		for _, want := range []int32{1, 11} {
-			r.Event(web, v1.EventTypeNormal, "After", "x")
+			r.Event(web, v1.EventTypeNormal, "After", message.Private("x"))
 			if e, ok := w.Next(nil); !ok || e.Reason != "After" || e.Count != want {
 				t.Errorf("Next = %+v, %v; want count %d", e, ok, want)
 			}
@@ -224,7 +226,7 @@ func TestSlowWatchersAreCutOff(t *testing.T) {
 		all = append(all, w)
 	}
 	for k := range watchBuffer + 1 {
-		r.Event(PodRef("default", fmt.Sprint(k), "u"), v1.EventTypeNormal, "Started", "x")
+		r.Event(PodRef("default", fmt.Sprint(k), "u"), v1.EventTypeNormal, "Started", message.Private("x"))
 	}
 	if _, w, err := r.Watch(""); err != nil {
 		t.Errorf("after the others were cut off: %v", err)

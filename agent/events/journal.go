@@ -50,6 +50,9 @@ func Read(path string) ([]v1.Event, error) {
 		return nil, fmt.Errorf("read events: %w", err)
 	}
 	events, _ := decode(data)
+	for k := range events {
+		events[k].Annotations = nil // the file's own
+	}
 	return events, nil
 }
 
@@ -79,7 +82,9 @@ func encode(records []record, node string) ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	for k := range records {
-		if err := e.Encode(records[k].event(node)); err != nil {
+		event := records[k].event(node)
+		event.Annotations = records[k].marks()
+		if err := e.Encode(event); err != nil {
 			return nil, fmt.Errorf("encode event: %w", err)
 		}
 	}

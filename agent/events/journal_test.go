@@ -11,6 +11,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/message"
 )
 
 // run runs the Recorder until stop is called, which closes it too.
@@ -35,14 +37,14 @@ func TestEventsSurviveTheAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := open(dir)
 		stop := run(r)
-		r.Event(web, v1.EventTypeNormal, "Started", "x")
-		r.Event(web, v1.EventTypeWarning, "BackOff", "y")
+		r.Event(web, v1.EventTypeNormal, "Started", message.Private("x"))
+		r.Event(web, v1.EventTypeWarning, "BackOff", message.Private("y"))
 		time.Sleep(2 * gather)
 		if n := fileLines(t, dir); n != 2 {
 			t.Errorf("%d lines are written, want 2", n)
 		}
 		for range 3 {
-			r.Event(web, v1.EventTypeNormal, "Started", "x")
+			r.Event(web, v1.EventTypeNormal, "Started", message.Private("x"))
 			time.Sleep(gather)
 		}
 		if n := fileLines(t, dir); n != 2 {
@@ -52,14 +54,14 @@ func TestEventsSurviveTheAgent(t *testing.T) {
 		if n := fileLines(t, dir); n != 3 {
 			t.Errorf("%d lines are written, want 3", n)
 		}
-		r.Event(web, v1.EventTypeNormal, "Killing", "the last one")
+		r.Event(web, v1.EventTypeNormal, "Killing", message.Private("the last one"))
 		want := said(r, "")
 		stop()
 
 		r, log := open(dir)
 		equal(t, said(r, ""), want...)
 		time.Sleep(time.Second) // what the file tells apart
-		r.Event(web, v1.EventTypeNormal, "Started", "x")
+		r.Event(web, v1.EventTypeNormal, "Started", message.Private("x"))
 		if all := said(r, ""); len(all) != 3 || all[2] != "Started x5: x" {
 			t.Errorf("it is not counted on: %q", all)
 		}
@@ -89,7 +91,7 @@ func TestATornLineIsLeftOut(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "events.jsonl")
 			r, _ := open(dir)
-			r.Event(web, v1.EventTypeNormal, "Started", "x")
+			r.Event(web, v1.EventTypeNormal, "Started", message.Private("x"))
 			r.Close()
 			b, _ := os.ReadFile(path)
 			if row.add == "" {
@@ -100,7 +102,7 @@ func TestATornLineIsLeftOut(t *testing.T) {
 			}
 			r, _ = open(dir)
 			equal(t, said(r, ""), "Started x1: x")
-			r.Event(web, v1.EventTypeNormal, "Killing", "y")
+			r.Event(web, v1.EventTypeNormal, "Killing", message.Private("y"))
 			r.Close()
 			if n := fileLines(t, dir); n != 2 {
 				t.Errorf("%d lines, want 2", n)
@@ -117,7 +119,7 @@ func TestTheFileIsBounded(t *testing.T) {
 	r, _ := open(dir)
 	largest := int64(0)
 	for k := range 6000 {
-		r.Event(PodRef("default", fmt.Sprint("p", k), "u"), v1.EventTypeNormal, "Started", strings.Repeat("m", 600))
+		r.Event(PodRef("default", fmt.Sprint("p", k), "u"), v1.EventTypeNormal, "Started", message.Private(strings.Repeat("m", 600)))
 		if k%20 == 0 {
 			if err := r.flush(); err != nil {
 				t.Fatal(err)
@@ -154,14 +156,14 @@ func TestAFileThatSomebodyTouchedIsWrittenAnew(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			dir := t.TempDir()
 			r, _ := open(dir)
-			r.Event(web, v1.EventTypeNormal, "Started", "x")
+			r.Event(web, v1.EventTypeNormal, "Started", message.Private("x"))
 			if err := r.flush(); err != nil {
 				t.Fatal(err)
 			}
 			if err := row.touch(r.Path); err != nil {
 				t.Fatal(err)
 			}
-			r.Event(web, v1.EventTypeNormal, "Killing", "y")
+			r.Event(web, v1.EventTypeNormal, "Killing", message.Private("y"))
 			r.Close()
 			if n := fileLines(t, dir); n != 2 {
 				t.Errorf("%d lines, want 2", n)
@@ -177,7 +179,7 @@ func TestADiskThatFailsTroublesNobody(t *testing.T) {
 		r, log := open(status) // which is not there
 		stop := run(r)
 		for range 300 {
-			r.Event(web, v1.EventTypeNormal, "Started", "x")
+			r.Event(web, v1.EventTypeNormal, "Started", message.Private("x"))
 			time.Sleep(time.Second)
 		}
 		if n := log.count("writing events failed"); n != 1 {
@@ -204,7 +206,7 @@ func TestAnUnreadableFileIsSaidAndReplaced(t *testing.T) {
 		t.Errorf("said %s", log.text.String())
 	}
 	os.Remove(filepath.Join(dir, "events.jsonl"))
-	r.Event(web, v1.EventTypeNormal, "Started", "x")
+	r.Event(web, v1.EventTypeNormal, "Started", message.Private("x"))
 	r.Close()
 	if fileLines(t, dir) != 1 {
 		t.Error("it is not written")
@@ -220,7 +222,7 @@ func TestWatchesEndWithRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r.Run(ctx)
-	r.Event(web, v1.EventTypeNormal, "Started", "x")
+	r.Event(web, v1.EventTypeNormal, "Started", message.Private("x"))
 	if e, ok := w.Next(nil); ok {
 		t.Errorf("after the end: %v", e)
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/message"
 )
 
 // Limits. The figures of similar events and of the storm are those of Kubernetes'
@@ -43,20 +45,21 @@ type history struct {
 
 // add records an event. It returns the record that holds it now and
 // whether that is a new one; nil if there were too many lately.
-func (m *memory) add(about v1.ObjectReference, kind, reason, message string, now time.Time) (rec *record, fresh bool) {
+func (m *memory) add(about v1.ObjectReference, kind, reason string, said message.Text, now time.Time) (rec *record, fresh bool) {
 	h := m.histories[subjectOf(&about)]
 	if h == nil {
 		h = &history{storm: map[string]*bucket{}}
 	}
 	combined := false
-	if rec = h.find(&about, kind, reason, message, now); rec == nil {
+	if rec = h.find(&about, kind, reason, clip(said.String()), now); rec == nil {
 		rec, combined = h.similar(&about, kind, reason, now)
 	}
 	if combined {
-		message = clip(combinedPrefix + message)
+		said = message.Of(combinedPrefix+"%s", said)
 	}
+	whole, public := clip(said.String()), clip(said.Public())
 	if rec != nil {
-		rec.message, rec.last, rec.turn = message, now, m.next()
+		rec.message, rec.public, rec.last, rec.turn = whole, public, now, m.next()
 		rec.count++
 		return rec, false
 	}
@@ -64,7 +67,7 @@ func (m *memory) add(about v1.ObjectReference, kind, reason, message string, now
 		return nil, false
 	}
 	m.stamp = max(m.stamp+1, now.UnixNano())
-	rec = &record{about: about, kind: kind, reason: reason, message: message, combined: combined,
+	rec = &record{about: about, kind: kind, reason: reason, message: whole, public: public, combined: combined,
 		count: 1, first: now, last: now, stamp: m.stamp, turn: m.next()}
 	m.keep(h, rec)
 	return rec, true
@@ -102,7 +105,8 @@ func (m *memory) drop(rec *record) {
 	s := subjectOf(&rec.about)
 	h := m.histories[s]
 	h.records = slices.DeleteFunc(h.records, func(r *record) bool { return r == rec })
-	if m.count--; len(h.records) == 0 {
+	m.count--
+	if len(h.records) == 0 {
 		delete(m.histories, s)
 	}
 }
@@ -156,7 +160,8 @@ func (h *history) similar(about *v1.ObjectReference, kind, reason string, now ti
 		if now.Sub(rec.last) > similarGap {
 			break
 		}
-		if now = rec.last; rec.combined {
+		now = rec.last
+		if rec.combined {
 			return rec, true
 		}
 		n++

@@ -3,42 +3,33 @@ package events
 import (
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"monopod/agent/elide"
+	"monopod/agent/message"
 )
 
-// secretPod is an instance of default/web-n with values in its env.
-func secretPod(uid string, values ...string) *v1.Pod {
-	p := &v1.Pod{}
-	p.Namespace, p.Name, p.UID = "default", "web-n", types.UID(uid)
-	c := v1.Container{Name: "c"}
-	for k, value := range values {
-		c.Env = append(c.Env, v1.EnvVar{Name: fmt.Sprint("V", k), Value: value})
-	}
-	p.Spec.Containers = []v1.Container{c}
-	return p
-}
-
-func unhealthy(r *Recorder, uid, message string) {
-	r.Record(PodRef("default", "web-n", uid), v1.EventTypeWarning, "Unhealthy", message)
+// unhealthy records what a probe of default/web-n says.
+func unhealthy(r *Recorder, said string) {
+	r.Record(web, v1.EventTypeWarning, "Unhealthy", message.Of("Readiness probe failed: %s", message.Private(said)))
 }
 
 // public returns what anybody may read, in short.
 func public(r *Recorder) []string {
 	var out []string
 	r.ListPublic("").Each(func(e *v1.Event) bool {
-		out = append(out, e.Reason+": "+e.Message)
+		out = append(out, fmt.Sprintf("%s x%d: %s", e.Reason, e.Count, e.Message))
 		return true
 	})
 	return out
 }
+
+// root returns what root reads.
+func root(r *Recorder) string { return strings.Join(said(r, ""), "\n") }
 
 func TestFilesAreNotPublic(t *testing.T) {
 	r, _ := open("")
@@ -47,10 +38,10 @@ func TestFilesAreNotPublic(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	r.Record(FileRef("/m/web.yaml"), v1.EventTypeWarning, "FailedValidation", "expected a string, got a number (90817263)")
-	r.Record(v1.ObjectReference{Kind: "Other", Name: "x"}, v1.EventTypeNormal, "Odd", "nobody knows what it says")
-	r.Record(NodeRef("n"), v1.EventTypeWarning, "Rebooted", "the node was rebooted")
-	equal(t, public(r), "Rebooted: the node was rebooted")
+	r.Record(FileRef("/m/web.yaml"), v1.EventTypeWarning, "FailedValidation", message.Fixed("it is wrong"))
+	r.Record(v1.ObjectReference{Kind: "Other", Name: "x"}, v1.EventTypeNormal, "Odd", message.Fixed("it is odd"))
+	r.Record(NodeRef("n"), v1.EventTypeWarning, "Rebooted", message.Fixed("the node was rebooted"))
+	equal(t, public(r), "Rebooted x1: the node was rebooted")
 	if e, ok := w.Next(nil); !ok || e.Reason != "Rebooted" {
 		t.Errorf("the watch has %v, %v", e, ok)
 	}
@@ -59,103 +50,40 @@ func TestFilesAreNotPublic(t *testing.T) {
 	}
 }
 
-func TestValuesOfEveryInstanceAreHidden(t *testing.T) {
-	r, _ := open("")
-	former, next := secretPod("u1", "OLDSECRET99"), secretPod("u2", "hunter2")
-	r.Know([]*v1.Pod{former})
-	unhealthy(r, "u1", "OLDSECRET99 is refused")
-	r.Know([]*v1.Pod{next})
-	unhealthy(r, "u1", "still OLDSECRET99")
-	unhealthy(r, "u2", "hunter2 is not OLDSECRET99")
-	r.Know(nil)
-	r.Know(nil)
-	unhealthy(r, "u2", "hunter2 at the end")
-	equal(t, public(r), "Unhealthy: <elided> is refused", "Unhealthy: still <elided>", "Unhealthy: <elided> is not <elided>", "Unhealthy: <elided> at the end")
-	equal(t, said(r, ""), "Unhealthy x1: OLDSECRET99 is refused", "Unhealthy x1: still OLDSECRET99",
-		"Unhealthy x1: hunter2 is not OLDSECRET99", "Unhealthy x1: hunter2 at the end")
-}
-
-// A uid may be written in the manifest, and stay when its env changes.
-func TestValuesOfOneUIDAddUp(t *testing.T) {
-	r, _ := open("")
-	r.Know([]*v1.Pod{secretPod("u1", "OLDSECRET99")})
-	unhealthy(r, "u1", "OLDSECRET99, and hunter2 which comes later")
-	r.Know([]*v1.Pod{secretPod("u1", "hunter2")})
-	unhealthy(r, "u1", "OLDSECRET99, hunter2")
-	equal(t, public(r), "Unhealthy: <elided>, and <elided> which comes later", "Unhealthy: <elided>, <elided>")
-}
-
-// A value stays hidden in what is said of others once its own instance is forgotten.
-func TestWhatWasHiddenOnceStaysHidden(t *testing.T) {
-	r, _ := open("")
-	r.Know([]*v1.Pod{secretPod("u1", "OLDSECRET99")})
-	r.Know([]*v1.Pod{secretPod("u2", "hunter2")})
-	unhealthy(r, "u2", "OLDSECRET99, hunter2")
-	for k := range 3 {
-		r.Know([]*v1.Pod{secretPod(fmt.Sprint("u", 3+k), "third")})
-	}
-	equal(t, public(r), "Unhealthy: <elided>, <elided>")
-}
-
-func TestAnUnknownInstanceIsNotQuoted(t *testing.T) {
-	r, _ := open("")
-	r.Know([]*v1.Pod{secretPod("u1", "hunter2")})
-	unhealthy(r, "u0", "nobody knows what is secret here")
-	r.Record(PodRef("default", "web-n", "u0"), v1.EventTypeNormal, "Killing", "Stopping container c")
-	unhealthy(r, "", "of no instance, with hunter2")
-	r.Record(PodRef("default", "other", ""), v1.EventTypeWarning, "FailedSync", "of no instance of a pod that nobody knows")
-	equal(t, public(r), "Unhealthy: <elided>", "Killing: Stopping container c", "Unhealthy: of no instance, with <elided>", "FailedSync: <elided>")
-}
-
-func TestAnotherAgentHidesTheSame(t *testing.T) {
-	dir := t.TempDir()
-	r, _ := open(dir)
-	r.Know([]*v1.Pod{secretPod("u1", "OLDSECRET99"), secretPod("u2", "hunter2")})
-	unhealthy(r, "u1", "OLDSECRET99")
-	unhealthy(r, "u2", "it is hunter2")
-	r.Close()
-	r, _ = open(dir)
-	equal(t, public(r), "Unhealthy: <elided>", "Unhealthy: <elided>")
-	r.Know([]*v1.Pod{secretPod("u2", "hunter2")})
-	equal(t, public(r), "Unhealthy: <elided>", "Unhealthy: it is <elided>")
-	equal(t, said(r, ""), "Unhealthy x1: OLDSECRET99", "Unhealthy x1: it is hunter2")
-	r.Close()
-}
-
-func TestWatchesThatArePublicHideValues(t *testing.T) {
-	r, _ := open("")
-	r.Know([]*v1.Pod{secretPod("u1", "hunter2")})
-	unhealthy(r, "u1", "before hunter2")
-	past, w, err := r.WatchPublic("default/web-n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	past.Each(func(e *v1.Event) bool {
-		if e.Message != "before <elided>" {
-			t.Errorf("the past is %q", e.Message)
-		}
-		return true
-	})
-	_, root, _ := r.Watch("")
-	defer root.Close()
-	unhealthy(r, "u1", "after hunter2")
-	if e, ok := w.Next(nil); !ok || e.Message != "after <elided>" {
-		t.Errorf("the watch has %v, %v", e, ok)
-	}
-	if e, ok := root.Next(nil); !ok || e.Message != "after hunter2" {
-		t.Errorf("root's watch has %v, %v", e, ok)
+// What somebody else says is shown to root alone, in whatever form, whether the agent
+// knows a value in it or not.
+func TestOnlyWordsOfTheAgentArePublic(t *testing.T) {
+	for _, said := range []string{"hunter2 is refused", "aHVudGVyMg==", "68756e74657232", "HUNTER2", "hunt", "471", "x"} {
+		t.Run(said, func(t *testing.T) {
+			r, _ := open("")
+			past, w, err := r.WatchPublic("default/web-n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer w.Close()
+			past.Each(func(e *v1.Event) bool { t.Errorf("before anything happened there is %v", e); return true })
+			unhealthy(r, said)
+			r.Event(web, v1.EventTypeNormal, "Killing", message.Private(said))
+			equal(t, public(r), "Unhealthy x1: Readiness probe failed: <elided>", "Killing x1: <elided>")
+			for _, want := range []string{"Readiness probe failed: <elided>", "<elided>"} {
+				if e, ok := w.Next(nil); !ok || e.Message != want {
+					t.Errorf("the watch has %v, %v", e, ok)
+				}
+			}
+			if all := root(r); strings.Count(all, said) < 2 {
+				t.Errorf("root does not read it: %s", all)
+			}
+		})
 	}
 }
 
-func TestSimilarEventsHideValues(t *testing.T) {
+func TestSimilarEventsStayPrivate(t *testing.T) {
 	r, _ := open("")
-	r.Know([]*v1.Pod{secretPod("u1", "hunter2")})
 	for k := range similarMost + 1 {
-		unhealthy(r, "u1", fmt.Sprint("hunter2, attempt ", k))
+		unhealthy(r, fmt.Sprint("hunter2, attempt ", k))
 	}
 	all := public(r)
-	if want := "Unhealthy: (combined from similar events): <elided>, attempt 10"; all[len(all)-1] != want {
+	if want := "Unhealthy x2: (combined from similar events): Readiness probe failed: <elided>"; all[len(all)-1] != want {
 		t.Errorf("the last is %q, want %q", all[len(all)-1], want)
 	}
 	if text := strings.Join(all, "\n"); strings.Contains(text, "hunter2") {
@@ -163,32 +91,62 @@ func TestSimilarEventsHideValues(t *testing.T) {
 	}
 }
 
-// What a former instance had in its env is forgotten with the events about it.
-func TestWhatIsKnownOfInstancesIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, _ := open("")
-		for k := range 3 * keepSubject {
-			uid := fmt.Sprint("u", k)
-			r.Know([]*v1.Pod{secretPod(uid, "SECRET"+uid)})
-			unhealthy(r, uid, "it is SECRET"+uid)
-			time.Sleep(stormInterval)
+// A long message is cut in both forms, neither of which has what the other hides.
+func TestALongMessageIsCutInBothForms(t *testing.T) {
+	r, _ := open("")
+	r.Record(web, v1.EventTypeWarning, "Failed", message.Of("%s: %s", message.Private("fish"), message.Name(strings.Repeat("n", 2000))))
+	got := public(r)[0]
+	if !strings.HasPrefix(got, "Failed x1: <elided>: nnn") || !strings.HasSuffix(got, "n"+cut) || len(got) > messageLimit+len("Failed x1: ") {
+		t.Errorf("it says %q", got)
+	}
+}
+
+// The next agent shows of the events in the file what this one showed, no more.
+func TestAnotherAgentShowsTheSame(t *testing.T) {
+	dir := t.TempDir()
+	r, _ := open(dir)
+	unhealthy(r, "hunter2")
+	r.Record(web, v1.EventTypeNormal, "Started", message.Fixed("Container started"))
+	r.Record(web, v1.EventTypeNormal, "Killing", message.Private("PreStop said hunter2"))
+	r.Record(web, v1.EventTypeNormal, "Silent", message.Text{})
+	want := []string{"Unhealthy x1: Readiness probe failed: <elided>", "Started x1: Container started", "Killing x1: <elided>", "Silent x1: "}
+	equal(t, public(r), want...)
+	for k := range 3 {
+		r.Close()
+		r, _ = open(dir)
+		r.Record(NodeRef("n"), v1.EventTypeNormal, "Starting", message.Fixed("Starting monopod."))
+		equal(t, public(r), append(want, fmt.Sprintf("Starting x%d: Starting monopod.", k+1))...)
+	}
+	r.Close()
+	events, err := Read(filepath.Join(dir, "events.jsonl"))
+	if err != nil || len(events) != 5 {
+		t.Fatalf("%d events, %v", len(events), err)
+	}
+	for _, e := range events {
+		if len(e.Annotations) > 0 {
+			t.Errorf("a reader of the file gets its marks: %v", e.Annotations)
 		}
-		if n := len(r.known[subject{"Pod", "default", "web-n"}].pods); n > keepSubject+2 {
-			t.Errorf("%d instances are known", n)
-		}
-		for _, text := range public(r) {
-			if text != "Unhealthy: it is <elided>" {
-				t.Errorf("it says %q", text)
-			}
-		}
-		for range 3 {
-			r.Know([]*v1.Pod{})
-			r.memory.histories, r.memory.count = map[subject]*history{}, 0
-		}
-		if n := len(r.known); n != 0 {
-			t.Errorf("%d pods are known that nobody tells of", n)
-		}
-	})
+	}
+}
+
+// A file of an agent that marked nothing may quote anybody.
+func TestNothingIsShownThatWasNotMarked(t *testing.T) {
+	dir := t.TempDir()
+	r, _ := open(dir)
+	r.Record(web, v1.EventTypeNormal, "Started", message.Fixed("Container started"))
+	r.Close()
+	path := filepath.Join(dir, "events.jsonl")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(b), annPublic, "other", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, _ = open(dir)
+	equal(t, public(r), "Started x1: <elided>")
+	r.Record(web, v1.EventTypeNormal, "Started", message.Fixed("Container started"))
+	equal(t, public(r), "Started x2: Container started")
 }
 
 func TestPublicEventsAreReadWhileTheyAreWritten(t *testing.T) {
@@ -197,8 +155,7 @@ func TestPublicEventsAreReadWhileTheyAreWritten(t *testing.T) {
 	go func() {
 		defer close(done)
 		for k := range 200 {
-			r.Know([]*v1.Pod{secretPod(fmt.Sprint("u", k), fmt.Sprint("SECRET", k))})
-			unhealthy(r, fmt.Sprint("u", k), fmt.Sprint("SECRET", k))
+			unhealthy(r, fmt.Sprint("SECRET", k))
 		}
 	}()
 	for {
@@ -212,25 +169,5 @@ func TestPublicEventsAreReadWhileTheyAreWritten(t *testing.T) {
 			return
 		default:
 		}
-	}
-}
-
-// The forms of a pod's values are thousands of texts: each version's are made
-// once, however many ask.
-func TestEachVersionHasOneSetOfValues(t *testing.T) {
-	r, _ := open("")
-	first, second := secretPod("u1", "OLDSECRET99"), secretPod("u1", "hunter2")
-	sets := map[*elide.Values]bool{}
-	for _, p := range []*v1.Pod{first, second} {
-		r.Know([]*v1.Pod{p})
-		for k := range 100 {
-			reported := p.DeepCopy()
-			reported.Status.Message = fmt.Sprint(k)
-			sets[r.Secrets(reported)] = true
-			r.Know([]*v1.Pod{p.DeepCopy()}) // read again, and nothing has changed
-		}
-	}
-	if len(sets) > 3 { // the second alone, and together with the first until that is forgotten
-		t.Errorf("two versions have %d sets of values", len(sets))
 	}
 }

@@ -17,8 +17,7 @@ type record struct {
 	about           v1.ObjectReference
 	kind, reason    string // kind: Normal or Warning
 	message         string
-	public          string // message as anybody may read it, see Recorder.publish
-	blank           bool   // public hides all of it, because the pod's values are not known
+	public          string // message as anybody may read it
 	count           int32
 	first, last     time.Time
 	told            time.Time // when watchers were told last
@@ -46,7 +45,7 @@ func (r *record) event(node string) *v1.Event {
 
 // recordOf is the reverse of event.
 func recordOf(e *v1.Event) *record {
-	r := &record{about: e.InvolvedObject, kind: e.Type, reason: e.Reason, message: e.Message, count: max(e.Count, 1),
+	r := &record{about: e.InvolvedObject, kind: e.Type, reason: e.Reason, message: e.Message, public: publicOf(e.Annotations, e.Message), count: max(e.Count, 1),
 		first: e.FirstTimestamp.Time, last: e.LastTimestamp.Time, combined: strings.HasPrefix(e.Message, combinedPrefix)}
 	hex := e.Name[strings.LastIndexByte(e.Name, '.')+1:]
 	if r.stamp, _ = strconv.ParseInt(hex, 16, 64); r.stamp == 0 {

@@ -102,7 +102,8 @@ func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt
 			img, ref, err = g.Images.Present(ctx, i.Name, i.Policy, sandbox)
 			if img == nil && err == nil {
 				r := image.Request{Pod: string(p.UID), Image: i.Name, Sandbox: sandbox, Secrets: g.Secrets(p)}
-				if g.Events.RecordPull(about, &r); before != nil {
+				g.Events.RecordPull(about, &r)
+				if before != nil {
 					r.Begins = nil // it is told once
 				}
 				if img, ref, err = g.Images.Pull(ctx, r); panics.In(err) != nil { // in the pull's own goroutine
@@ -218,7 +219,8 @@ func (g *Set) DropEnded(name string) {
 
 // Become forgets all fetches and takes over those of another set; nil: none.
 func (g *Set) Become(other *Set) {
-	if g.all = map[string]*fetch{}; other != nil {
+	g.all = map[string]*fetch{}
+	if other != nil {
 		g.all = other.all
 	}
 }

@@ -3,7 +3,6 @@ package gc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -18,6 +17,8 @@ import (
 	"monopod/agent/panics"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
+	"monopod/agent/safefile"
+	"monopod/agent/saidonce"
 	"monopod/agent/volume"
 	"monopod/manifests"
 	"monopod/manifests/poduid"
@@ -44,8 +45,9 @@ type Garbage struct {
 
 	// suspects are the pods, by uid, that looked orphaned in the last collection:
 	// a pod that is just being created looks the same for a moment.
-	suspects map[string]bool
-	logged   map[string]string // the last errors by uid, so that each is logged once
+	suspects  map[string]bool
+	logged    map[string]string // the last errors by uid, so that each is logged once
+	unremoved saidonce.Error    // why logs stay
 }
 
 // Run collects every GarbageEvery until ctx ends.
@@ -165,7 +167,7 @@ func (g *Garbage) remove(ctx context.Context, uid string) error {
 		return nil
 	}
 	defer release()
-	if err := g.removeLogs(uid); err != nil {
+	if err := g.removeLogs(ctx, uid); err != nil {
 		return err
 	}
 	if err := g.Cgroups.Destroy(ctx, uid); err != nil {
@@ -179,22 +181,15 @@ func (g *Garbage) remove(ctx context.Context, uid string) error {
 }
 
 // removeLogs removes the logs of a pod, whatever its name was, and their links.
-func (g *Garbage) removeLogs(uid string) error {
-	dirs, err := os.ReadDir(g.PodLogs)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
+func (g *Garbage) removeLogs(ctx context.Context, uid string) error {
+	err := safefile.Each(g.PodLogs, 0, func(name string) error {
+		if UidOfLogs(name) != uid {
+			return nil
+		}
+		return safefile.RemoveAll(ctx, filepath.Join(g.PodLogs, name))
+	})
 	if err != nil {
 		return fmt.Errorf("logs: %w", err)
-	}
-	for _, d := range dirs {
-		if UidOfLogs(d.Name()) != uid {
-			continue
-		}
-		dir := filepath.Join(g.PodLogs, d.Name())
-		if err := os.RemoveAll(dir); err != nil {
-			return fmt.Errorf("logs: %w", err)
-		}
 	}
 	g.eachLink(func(link, log string) {
 		if UidOfLogs(podOfLog(log)) == uid {
@@ -235,14 +230,14 @@ func (g *Garbage) eachLink(do func(link, log string)) {
 	if g.LogLinks == "" {
 		return
 	}
-	entries, _ := os.ReadDir(g.LogLinks)
-	for _, e := range entries {
-		link := filepath.Join(g.LogLinks, e.Name())
+	_ = safefile.Each(g.LogLinks, 0, func(name string) error {
+		link := filepath.Join(g.LogLinks, name)
 		log, err := os.Readlink(link)
 		if err == nil && filepath.Dir(filepath.Dir(filepath.Dir(log))) == g.PodLogs {
 			do(link, log)
 		}
-	}
+		return nil
+	})
 }
 
 // ours reports whether a log folder, by its name, is of one of the agent's pods.

@@ -2,7 +2,6 @@ package gc
 
 import (
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -10,48 +9,57 @@ import (
 	"monopod/agent/logs"
 	"monopod/agent/podlog"
 	"monopod/agent/safefile"
+	"monopod/agent/saidonce"
 )
 
 // collectLogs removes the logs of containers that the agent did not remove
 // itself, for example with their sandbox. The newest logs stay, as many as dead
 // containers are kept; they also number the next attempt.
 func (g *Garbage) collectLogs(live map[string]bool) {
-	pods, _ := os.ReadDir(g.PodLogs)
-	for _, p := range pods {
-		if !g.ours(p.Name()) {
+	var failed error // of all, the last one: it is one trouble as a rule
+	_ = safefile.Each(g.PodLogs, 0, func(pod string) error {
+		if !g.ours(pod) {
+			return nil
+		}
+		return safefile.Each(filepath.Join(g.PodLogs, pod), 1, func(container string) error {
+			if err := g.collectLogsIn(filepath.Join(g.PodLogs, pod, container), live); err != nil {
+				failed = err
+			}
+			return nil
+		})
+	})
+	if g.unremoved.IsNew(saidonce.Cause(failed)) {
+		g.Log.Warn("log removal failed; trying again", "err", failed)
+	}
+}
+
+// collectLogsIn does it for one container's folder, which others may fill. It returns the
+// last error of a removal.
+func (g *Garbage) collectLogsIn(dir string, live map[string]bool) (failed error) {
+	for k, n := range attemptsIn(dir) {
+		if k <= max(g.Dead(), 1) || live[logOf(dir, n)] {
 			continue
 		}
-		keep := max(g.Dead(), 1)
-		for _, c := range containersIn(filepath.Join(g.PodLogs, p.Name())) {
-			dir := filepath.Join(g.PodLogs, p.Name(), c)
-			for k, n := range attemptsIn(dir) {
-				if k <= keep || live[logOf(dir, n)] {
-					continue
-				}
-				if err := logs.Remove(logOf(dir, n)); err != nil {
-					g.Log.Warn("log removal failed", "err", err)
-				}
-			}
+		if err := logs.Remove(logOf(dir, n)); err != nil {
+			failed = err
 		}
 	}
+	return failed
 }
 
-// containersIn returns the names in a pod's log folder; none if that is a link.
-func containersIn(dir string) (names []string) {
-	d, err := safefile.OpenDir(dir, 1)
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	d.Each(func(name string) error { names = append(names, name); return nil })
-	return names
-}
+// maxAttempts bounds how many attempts of a container are looked at at once; the next
+// collection finds more.
+const maxAttempts = 100
 
 // attemptsIn returns the attempts with logs in a container's log folder, newest
-// first.
+// first. Of very many they are some.
 func attemptsIn(dir string) []uint32 {
 	seen := map[uint32]bool{}
-	podlog.EachLog(dir, func(n uint32, s safefile.Stat) { seen[n] = true })
+	podlog.EachLog(dir, func(n uint32, s safefile.Stat) {
+		if len(seen) < maxAttempts {
+			seen[n] = true
+		}
+	})
 	all := slices.Sorted(maps.Keys(seen))
 	slices.Reverse(all)
 	return all

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/events"
+	"monopod/agent/message"
 	"monopod/agent/status"
 	"monopod/manifests"
 )
@@ -47,7 +48,7 @@ func (r *Requests) Stop(_ context.Context, key manifests.Key, _ url.Values) erro
 	if now, stopped := r.Store.State().Stopped[key.String()]; stopped && !now.Starts {
 		return nil
 	}
-	return r.change(events.About(p), ReasonStopped, "stopped by request; it runs again once it is started by request", func(s *State) {
+	return r.change(events.About(p), ReasonStopped, message.Fixed("stopped by request; it runs again once it is started by request"), func(s *State) {
 		s.Stopped[key.String()] = Stop{Since: time.Now()}
 	})
 }
@@ -62,7 +63,7 @@ func (r *Requests) Start(_ context.Context, key manifests.Key, _ url.Values) err
 	if !stopped || now.Starts {
 		return nil
 	}
-	return r.change(events.About(p), ReasonStarts, "started by request", func(s *State) {
+	return r.change(events.About(p), ReasonStarts, message.Fixed("started by request"), func(s *State) {
 		now.Starts = true
 		s.Stopped[key.String()] = now
 	})
@@ -84,7 +85,7 @@ func (r *Requests) Hold(_ context.Context, key manifests.Key, q url.Values) erro
 	if err != nil {
 		return err
 	}
-	return r.change(about, ReasonHeld, "nothing of it is updated or removed: "+h.Text(), func(s *State) {
+	return r.change(about, ReasonHeld, message.Of("nothing of it is updated or removed: %s", h.Said()), func(s *State) {
 		if key.Name == "" {
 			s.Node = &h
 			return
@@ -104,7 +105,7 @@ func (r *Requests) Release(_ context.Context, key manifests.Key, _ url.Values) e
 	if !held && !(key.Name == "" && now.Node != nil) {
 		return nil
 	}
-	return r.change(about, ReasonReleased, "what waited may be updated and removed", func(s *State) {
+	return r.change(about, ReasonReleased, message.Fixed("what waited may be updated and removed"), func(s *State) {
 		if key.Name == "" {
 			s.Node = nil
 		}
@@ -135,7 +136,7 @@ func (r *Requests) pod(key manifests.Key) (*v1.Pod, error) {
 	return p, nil
 }
 
-func (r *Requests) change(about v1.ObjectReference, reason, text string, with func(*State)) error {
+func (r *Requests) change(about v1.ObjectReference, reason string, said message.Text, with func(*State)) error {
 	if err := r.Store.Change(with); err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (r *Requests) change(about v1.ObjectReference, reason, text string, with fu
 		name = about.Namespace + "/" + name
 	}
 	r.Log.Info("the owner's request is recorded", "of", name, "reason", reason)
-	r.Events.Record(about, v1.EventTypeNormal, reason, text)
+	r.Events.Record(about, v1.EventTypeNormal, reason, said)
 	r.Changed()
 	return nil
 }

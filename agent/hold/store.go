@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/message"
 	"monopod/agent/statefile"
 	"monopod/agent/status"
 	"monopod/manifests"
@@ -61,15 +62,18 @@ func (h Hold) Over(now time.Time, mark checkpoint.Mark) bool {
 }
 
 // Text says that it holds, why, and until when.
-func (h Hold) Text() string {
-	text := "held"
+func (h Hold) Text() string { return h.Said().String() }
+
+// Said is Text, of which anybody may read all but why.
+func (h Hold) Said() message.Text {
+	said := message.Fixed("held")
 	if h.Reason != "" {
-		text += ": " + h.Reason
+		said = message.Of("%s: %s", said, message.Private(h.Reason))
 	}
 	if h.For > 0 {
-		text += " until " + h.Since.Add(h.For).Format(time.RFC3339)
+		said = message.Of("%s until %s", said, message.Name(h.Since.Add(h.For).Format(time.RFC3339)))
 	}
-	return text
+	return said
 }
 
 // Store is the record, on disk if it was opened. Any goroutine may use it.
@@ -141,16 +145,17 @@ func (s *State) at(clock time.Time, mark checkpoint.Mark) State {
 	return out
 }
 
-// Held says why and until when a pod, by its key, or for "" the node is held; "": it is not.
-func (s *Store) Held(pod string) string {
+// Held says why and until when a pod, by its key, or for "" the node is held; nothing: it
+// is not.
+func (s *Store) Held(pod string) message.Text {
 	now := s.State()
 	if pod == "" && now.Node != nil {
-		return now.Node.Text()
+		return now.Node.Said()
 	}
 	if h, held := now.Held[pod]; held {
-		return h.Text()
+		return h.Said()
 	}
-	return ""
+	return message.Text{}
 }
 
 // Change replaces the record, on disk first. If the disk does not take it, nothing changes.

@@ -54,7 +54,7 @@ func TestAStoreSaysWhatIsHeldUntilWhen(t *testing.T) {
 	}
 	want := map[string]string{"default/web": "held: audit", "default/other": "", "": s.State().Node.Text()}
 	for pod, text := range want {
-		if got := s.Held(pod); got != text {
+		if got := s.Held(pod).String(); got != text {
 			t.Errorf("%q: %q, want %q", pod, got, text)
 		}
 	}

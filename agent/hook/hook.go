@@ -9,6 +9,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/clip"
 )
 
 // Target is the container whose hook is run.
@@ -26,6 +28,10 @@ type Target struct {
 // Run runs one hook to its end, or until ctx ends, with which it fails. A hook
 // has no timeout of its own.
 func Run(ctx context.Context, h *v1.LifecycleHandler, t Target) error {
+	return clip.Error(run(ctx, h, t), outputLimit)
+}
+
+func run(ctx context.Context, h *v1.LifecycleHandler, t Target) error {
 	switch {
 	case h.Exec != nil:
 		return t.Exec(ctx, h.Exec.Command)
@@ -59,7 +65,7 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return fmt.Sprintf("exec: the command exited with %d", e.Code) }
 
-// outputLimit is how much of a command's output is logged, in bytes.
+// outputLimit is how much of a command's output, or of an error, is logged, in bytes.
 const outputLimit = 1024
 
 // Output returns the end of what a failed command wrote.
@@ -68,5 +74,5 @@ func Output(err error) string {
 	if !errors.As(err, &e) {
 		return ""
 	}
-	return e.Output[max(0, len(e.Output)-outputLimit):]
+	return clip.Tail(e.Output, outputLimit)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -148,6 +149,22 @@ func TestAHeaderWithoutEndIsNotRead(t *testing.T) {
 	err := Run(t.Context(), &v1.LifecycleHandler{HTTPGet: &v1.HTTPGetAction{Path: "/", Port: intstr.Parse(u.Port())}}, Target{Host: "127.0.0.1"})
 	if err == nil || !strings.Contains(err.Error(), "server response headers exceeded 65536 bytes") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func TestAnErrorIsCutAndStaysWhatItIs(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "http://"+r.Host+":x/"+strings.Repeat("y", 50<<10))
+		w.WriteHeader(http.StatusFound)
+	}))
+	defer s.Close()
+	u, _ := url.Parse(s.URL)
+	err := Run(t.Context(), &v1.LifecycleHandler{HTTPGet: &v1.HTTPGetAction{Path: "/", Port: intstr.Parse(u.Port())}}, Target{Host: "127.0.0.1"})
+	if err == nil || len(err.Error()) > outputLimit || !strings.HasPrefix(err.Error(), "httpGet: ") {
+		t.Errorf("%d bytes: %.80v", len(err.Error()), err)
+	}
+	if text := Output(fmt.Errorf("preStop: %w", &ExitError{Code: 1, Output: strings.Repeat("\u00e9", outputLimit) + "last"})); len(text) > outputLimit || !strings.HasSuffix(text, "last") || !utf8.ValidString(text) {
+		t.Errorf("%d bytes of output", len(text))
 	}
 }
 

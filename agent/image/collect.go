@@ -31,7 +31,7 @@ func (c *Collector) look(ctx context.Context, keep bool) (*look, error) {
 	}
 	now := time.Now()
 	if keep {
-		if err := c.remember(s.entries, now); err != nil {
+		if err := c.remember(s.entries, now); c.unkept.IsNew(err) {
 			c.Log.Warn("when images were used is not remembered", "err", err)
 		}
 	}

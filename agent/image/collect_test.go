@@ -301,6 +301,21 @@ func TestWhatCannotBeDoneIsSaidOnce(t *testing.T) {
 	})
 }
 
+func TestAHistoryThatCannotBeKeptIsSaidOnce(t *testing.T) {
+	inYard(t, Limits{}, func(y *yard) {
+		y.add(20, "a")
+		y.WriteFile = func(string, []byte, os.FileMode) error { return errors.New("the disk takes nothing") }
+		for k := range 3 {
+			y.add(1, fmt.Sprint("new", k))
+			y.collect()
+			time.Sleep(time.Hour)
+		}
+		if n := strings.Count(y.log.String(), "the disk takes nothing"); n != 1 {
+			t.Errorf("said %d times: %s", n, &y.log)
+		}
+	})
+}
+
 func TestRunCollectsWhenKickedAndEverySoOften(t *testing.T) {
 	inYard(t, Limits{}, func(y *yard) {
 		y.add(90, "a")

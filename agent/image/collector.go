@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"monopod/agent/saidonce"
 	"monopod/cri"
 )
 
@@ -82,7 +83,8 @@ type Collector struct {
 	CollectorConfig
 	limits atomic.Pointer[Limits]
 	wake   chan struct{}
-	turn   sync.Mutex // one collection at a time
+	turn   sync.Mutex     // one collection at a time
+	unkept saidonce.Error // why the history is not on disk; under turn
 
 	mu      sync.Mutex
 	history history

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/saidonce"
 )
 
 // Plugins are the credential providers of a node: programs that tell the
@@ -33,7 +35,7 @@ func (all *Plugins) lookup(ctx context.Context, repository string) []Auth {
 			continue
 		}
 		entries, err := p.ask(ctx, repository)
-		if err != nil && ctx.Err() == nil {
+		if ctx.Err() == nil && p.said.IsNew(repository, err) {
 			p.log.Warn("a credential provider gives no credentials; the image is pulled without", "provider", p.name, "image", repository, "err", err)
 		}
 		found = append(found, matching(entries, repository)...)
@@ -50,6 +52,7 @@ type plugin struct {
 	cacheFor   time.Duration
 	timeout    time.Duration
 	log        *slog.Logger
+	said       saidonce.Errors // why it told nothing, by repository
 
 	mu      sync.Mutex
 	flights map[string]*flight // under way, by repository
@@ -117,7 +120,8 @@ func (p *plugin) fly(ctx context.Context, f *flight, repository string) {
 	defer p.mu.Unlock()
 	defer close(f.done)
 	delete(p.flights, repository)
-	if f.err = err; err != nil {
+	f.err = err
+	if err != nil {
 		return
 	}
 	if f.entries, f.err = answer.entries(); f.err != nil {

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"monopod/agent/safefile"
+	"monopod/manifests/decode"
 )
 
 // versions of the two APIs that a credential provider is configured and spoken to in.
@@ -74,8 +74,8 @@ func LoadPlugins(path, bin string, log *slog.Logger) (*Plugins, error) {
 			return nil, fmt.Errorf("credential providers: %w", err)
 		}
 		var file pluginFile
-		if err := yaml.UnmarshalStrict(data, &file); err != nil {
-			return nil, fmt.Errorf("credential providers: %s: %w", path, err)
+		if wrong := decode.ReadPrivate(path, data, &file); len(wrong) > 0 {
+			return nil, fmt.Errorf("credential providers: %w", wrong[0])
 		}
 		if err := all.add(&file, bin, log); err != nil {
 			return nil, fmt.Errorf("credential providers: %s: %w", path, err)
@@ -113,11 +113,11 @@ func (all *Plugins) add(file *pluginFile, bin string, log *slog.Logger) error {
 	for k := range file.Providers {
 		s := &file.Providers[k]
 		if slices.ContainsFunc(all.plugins, func(p *plugin) bool { return p.name == s.Name }) {
-			return fmt.Errorf("the provider %q is there twice", s.Name)
+			return fmt.Errorf("providers[%d]: a provider of this name is there already", k)
 		}
 		p, err := s.plugin(bin, log)
 		if err != nil {
-			return fmt.Errorf("providers[%d] %s: %w", k, s.Name, err)
+			return fmt.Errorf("providers[%d]: %w", k, err)
 		}
 		// What needs a service account's token has none here.
 		if t := s.TokenAttributes; t != nil && t.RequireAccount != nil && *t.RequireAccount {
@@ -139,7 +139,7 @@ func (s *pluginSettings) plugin(bin string, log *slog.Logger) (*plugin, error) {
 	case s.DefaultCacheDuration == nil || s.DefaultCacheDuration.Duration < 0:
 		return nil, errors.New("defaultCacheDuration: must be given and not be negative")
 	case !isVersion(s.APIVersion, providerGroup):
-		return nil, fmt.Errorf("apiVersion %q: choose %sv1, v1beta1 or v1alpha1", s.APIVersion, providerGroup)
+		return nil, fmt.Errorf("apiVersion: choose %sv1, v1beta1 or v1alpha1", providerGroup)
 	}
 	p := &plugin{
 		name: s.Name, path: filepath.Join(bin, s.Name), args: s.Args, env: os.Environ(), apiVersion: s.APIVersion,
@@ -148,10 +148,10 @@ func (s *pluginSettings) plugin(bin string, log *slog.Logger) (*plugin, error) {
 	for _, e := range s.Env {
 		p.env = append(p.env, e.Name+"="+e.Value)
 	}
-	for _, m := range s.MatchImages {
+	for k, m := range s.MatchImages {
 		match, err := parsePattern(m)
 		if err != nil {
-			return nil, fmt.Errorf("matchImages %q: %w", m, err)
+			return nil, fmt.Errorf("matchImages[%d]: %w", k, err)
 		}
 		p.patterns = append(p.patterns, match)
 	}

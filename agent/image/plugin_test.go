@@ -177,6 +177,17 @@ func TestAPluginThatFailsIsSaidAndPassedOver(t *testing.T) {
 	}
 }
 
+// A pull is tried again and again; why a provider is of no use does not change with that.
+func TestAPluginThatFailsOnAndOnIsSaidOnce(t *testing.T) {
+	p, log, _ := plugins(t, onePlugin, "echo no login >&2; exit 3\n")
+	for range 3 {
+		p.lookup(t.Context(), "a.reg.io/x")
+	}
+	if n := strings.Count(log.String(), "gives no credentials"); n != 1 {
+		t.Errorf("said %d times: %s", n, log)
+	}
+}
+
 func TestWhatAPluginStartedEndsWithIt(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
 	p, _, _ := plugins(t, onePlugin, "sleep 60 & echo $! >"+pid+"; wait")
@@ -205,14 +216,16 @@ func TestConfigurationsOfPlugins(t *testing.T) {
 	for _, row := range []struct{ name, file, wrong string }{
 		{"good", pluginHead + provider("helper", "reg.io", "0s", v1, ""), ""},
 		{"two", pluginHead + provider("helper", "reg.io", "1m", v1, "") + provider("other", "reg.io", "1m", v1+"beta1", ""), ""},
-		{"the same twice", pluginHead + provider("helper", "reg.io", "1m", v1, "") + provider("helper", "x.io", "1m", v1, ""), `the provider "helper" is there twice`},
+		{"the same twice", pluginHead + provider("helper", "reg.io", "1m", v1, "") + provider("helper", "x.io", "1m", v1, ""), "providers[1]: a provider of this name is there already"},
 		{"another kind", "kind: Pod\napiVersion: v1\n", "it is no CredentialProviderConfig of kubelet.config.k8s.io/v1, v1beta1 or v1alpha1"},
-		{"an unknown field", pluginHead + provider("helper", "reg.io", "1m", v1, ", colour: red"), `unknown field "colour"`},
+		{"an unknown field", pluginHead + provider("helper", "reg.io", "1m", v1, ", colour: red"), "providers[0]: unknown field"},
 		{"a path as name", pluginHead + provider("../helper", "reg.io", "1m", v1, ""), "name: must be that of a program in the folder"},
 		{"no images", pluginHead + provider("helper", "", "1m", v1, ""), "matchImages: must not be empty"},
-		{"a bad image", pluginHead + provider("helper", `"["`, "1m", v1, ""), `matchImages "[": it is no registry`},
+		{"a bad image", pluginHead + provider("helper", `"["`, "1m", v1, ""), "providers[0]: matchImages[0]: it is no registry"},
 		{"a negative duration", pluginHead + provider("helper", "reg.io", "-1m", v1, ""), "defaultCacheDuration: must be given and not be negative"},
-		{"another version", pluginHead + provider("helper", "reg.io", "1m", "v1", ""), `apiVersion "v1": choose credentialprovider.kubelet.k8s.io/v1, v1beta1 or v1alpha1`},
+		{"another version", pluginHead + provider("helper", "reg.io", "1m", "v1", ""), `apiVersion: choose credentialprovider.kubelet.k8s.io/v1, v1beta1 or v1alpha1`},
+		{"a slip beside a password", pluginHead + provider("helper", "reg.io", "1m", v1, ", env: [{name: P, value: [hunter2]}]"), "a.yml:4:133: providers[0].env[0].value: expected a string, got a list"},
+		{"a password that begins with a star", pluginHead + provider("helper", "reg.io", "1m", v1, ", env: [{name: P, value: *hunter2}]"), "not valid YAML: no anchor has this name"},
 		{"none", pluginHead, "names none"},
 		{"for service accounts", pluginHead + provider("helper", "reg.io", "1m", v1, ", tokenAttributes: {requireServiceAccount: true}"), ""},
 	} {
@@ -224,6 +237,9 @@ func TestConfigurationsOfPlugins(t *testing.T) {
 			p, err := LoadPlugins(dir, dir, slog.New(slog.DiscardHandler))
 			if err == nil && row.wrong != "" || err != nil && (row.wrong == "" || !strings.Contains(err.Error(), row.wrong)) {
 				t.Errorf("error %v, want %q", err, row.wrong)
+			}
+			if err != nil && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("it tells a value: %v", err)
 			}
 			if row.name == "for service accounts" && len(p.lookup(t.Context(), "reg.io/x")) != 0 {
 				t.Error("it is asked")

@@ -38,7 +38,7 @@ func Apply(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, nex
 // follow brings the volumes up to date and lets the pod's cgroup grow, which shrinks only
 // once its containers have.
 func follow(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, n *podspec.Host) (*checkpoint.Checkpoint, error) {
-	if _, err := f.SetUpVolumes(ctx, c.Pod, n); err != nil {
+	if _, err := f.SetUpVolumes(ctx, c.Version(), n); err != nil {
 		return c, plan.Because("FailedMount", err)
 	}
 	left := *c.Following

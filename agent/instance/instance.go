@@ -41,9 +41,11 @@ type Files struct {
 	Key manifests.Key
 	Log *slog.Logger
 
-	settingUp sync.Mutex     // volumes and /etc/hosts: one container at a time
-	refreshAt time.Time      // when volumes are to show what objects have; zero: they do. Of FollowObjects
-	unshown   saidonce.Error // why they do not, likewise
+	settingUp sync.Mutex      // volumes and /etc/hosts: one container at a time
+	refreshAt time.Time       // when volumes are to show what objects have; zero: they do. Of FollowObjects
+	unshown   saidonce.Error  // why they do not, likewise
+	lacks     saidonce.Errors // what containers run without, by what it is and their names
+	sweeps    sweeps
 }
 
 // Clear removes everything that is named by a uid alone.
@@ -64,15 +66,15 @@ func (f *Files) Clear(ctx context.Context, uid string) error {
 }
 
 // SetUpVolumes sets up the pod's volumes, for one container at a time.
-func (f *Files) SetUpVolumes(ctx context.Context, p *v1.Pod, n *podspec.Host) (map[string]volume.Mount, error) {
+func (f *Files) SetUpVolumes(ctx context.Context, p *manifests.Pod, n *podspec.Host) (map[string]volume.Mount, error) {
 	f.settingUp.Lock()
 	defer f.settingUp.Unlock()
-	return volume.SetUp(ctx, f.Root.Dir, p, f.volumeInput(p, n))
+	return volume.SetUp(ctx, f.Root.Dir, p.Pod, f.volumeInput(p, n))
 }
 
-func (f *Files) volumeInput(p *v1.Pod, n *podspec.Host) volume.Input {
-	in := podspec.VolumeInput(p, n)
-	in.Observe, in.Objects = f.Observe, f.Objects.Now()
+func (f *Files) volumeInput(p *manifests.Pod, n *podspec.Host) volume.Input {
+	in := podspec.VolumeInput(p.Pod, n)
+	in.Bounded, in.Observe, in.Objects = !p.Unbounded, f.Observe, f.Objects.Now()
 	return in
 }
 

@@ -37,7 +37,7 @@ func makeLogDirs(dir string, depth int) error {
 	for range depth {
 		above = filepath.Dir(above)
 	}
-	err := os.MkdirAll(above, 0o755)
+	err := safefile.MkdirAll(above, 0o755)
 	if err == nil {
 		_, err = safefile.MakeDirs(dir, depth, 0o755)
 	}
@@ -50,26 +50,26 @@ func makeLogDirs(dir string, depth int) error {
 // LoggedAttempts raises next, by container name, to the attempts after those that
 // left a log with content. It looks only at containers for which ask is true.
 func (f *Files) LoggedAttempts(uid string, next map[string]uint32, ask func(name string) bool) {
-	dirs, _ := os.ReadDir(f.logDir(uid)) // links in it are not followed
-	for _, d := range dirs {
-		if !ask(d.Name()) {
-			continue
+	_ = safefile.Each(f.logDir(uid), 1, func(name string) error {
+		if !ask(name) {
+			return nil
 		}
-		podlog.EachLog(filepath.Join(f.logDir(uid), d.Name()), func(n uint32, s safefile.Stat) {
+		podlog.EachLog(filepath.Join(f.logDir(uid), name), func(n uint32, s safefile.Stat) { // follows no link
 			if s.IsRegular() && s.Size() > 0 {
-				next[d.Name()] = max(next[d.Name()], n+1)
+				next[name] = max(next[name], n+1)
 			}
 		})
-	}
+		return nil
+	})
 }
 
 // RemoveLogs removes the logs of an instance and the links to them.
-func (f *Files) RemoveLogs(uid string) error {
+func (f *Files) RemoveLogs(ctx context.Context, uid string) error {
 	if f.KeepLogs {
 		return nil
 	}
 	dir := f.logDir(uid)
-	if err := os.RemoveAll(dir); err != nil {
+	if err := safefile.RemoveAll(ctx, dir); err != nil {
 		return fmt.Errorf("logs: %w", err)
 	}
 	if f.LogLinks == "" {
@@ -94,13 +94,14 @@ func (f *Files) LinkLog(uid, container string, attempt uint32, id string) {
 	if _, err := os.Stat(log); err != nil {
 		return
 	}
-	err := os.MkdirAll(f.LogLinks, 0o755)
+	err := safefile.MkdirAll(f.LogLinks, 0o755)
 	if err == nil {
 		err = os.Symlink(log, podspec.LogLink(f.LogLinks, f.Key, container, id))
 	}
-	if err != nil && !os.IsExist(err) {
-		f.Log.Warn("log link failed", "container", container, "err", err)
+	if os.IsExist(err) {
+		err = nil
 	}
+	f.complain("log link failed", container, err)
 }
 
 // RemoveContainerFiles removes the termination log, the log files and their link

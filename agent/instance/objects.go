@@ -4,10 +4,9 @@ import (
 	"context"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"monopod/agent/podspec"
 	"monopod/agent/volume"
+	"monopod/manifests"
 )
 
 // refreshEvery is how often volumes that cannot show their objects are tried again.
@@ -17,7 +16,7 @@ const refreshEvery = time.Minute
 // changed or it failed before; runs: the pod is set up, and has not ended. It returns when
 // to call it again, zero for not at all, and the error if it is another one than before.
 // One goroutine calls it.
-func (f *Files) FollowObjects(ctx context.Context, p *v1.Pod, n *podspec.Host, now time.Time, changed, runs bool) (time.Time, error) {
+func (f *Files) FollowObjects(ctx context.Context, p *manifests.Pod, n *podspec.Host, now time.Time, changed, runs bool) (time.Time, error) {
 	if changed {
 		f.refreshAt = now
 	}
@@ -29,8 +28,9 @@ func (f *Files) FollowObjects(ctx context.Context, p *v1.Pod, n *podspec.Host, n
 	}
 	f.settingUp.Lock()
 	defer f.settingUp.Unlock()
-	err := volume.Refresh(ctx, f.Root.Dir, p, f.volumeInput(p, n))
-	if f.refreshAt = (time.Time{}); err != nil {
+	err := volume.Refresh(ctx, f.Root.Dir, p.Pod, f.volumeInput(p, n))
+	f.refreshAt = (time.Time{})
+	if err != nil {
 		f.refreshAt = now.Add(refreshEvery)
 	}
 	if !f.unshown.IsNew(err) {

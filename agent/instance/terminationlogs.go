@@ -1,9 +1,65 @@
 package instance
 
 import (
+	"sync"
+	"time"
+
 	"monopod/agent/pleg"
+	"monopod/agent/saidonce"
 	"monopod/agent/volume"
 )
+
+// resweepAfter is the least time after a sweep of termination logs that failed until the
+// next one: a container may start many times a minute.
+const resweepAfter = time.Minute
+
+// sweeps are the sweeps of termination logs that failed. Any goroutine may use them.
+type sweeps struct {
+	mu     sync.Mutex
+	failed map[string]time.Time // when, by uid and container
+}
+
+// isDue reports whether a container's logs may be swept now.
+func (s *sweeps) isDue(what string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, failed := s.failed[what]
+	return !failed || time.Since(at) >= resweepAfter
+}
+
+// note takes in how a sweep has ended.
+func (s *sweeps) note(what string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		delete(s.failed, what)
+	case s.failed == nil:
+		s.failed = map[string]time.Time{what: time.Now()}
+	default:
+		s.failed[what] = time.Now()
+	}
+}
+
+// complain logs that something of a container cannot be made or removed, which it can do
+// without: once until it can, or another cause is in the way. Texts name another file
+// each time, so a cause is the kernel's.
+func (f *Files) complain(text, container string, err error) {
+	if f.lacks.IsNew(text+" "+container, saidonce.Cause(err)) {
+		f.Log.Warn(text, "container", container, "err", err)
+	}
+}
+
+const unremoved = "termination log removal failed"
+
+// NewTerminationLog makes the termination log of a container's next attempt, and returns
+// its path, "" if the container has to do without.
+func (f *Files) NewTerminationLog(i *pleg.Instance, uid, name string) string {
+	f.sweepTerminationLogs(i, uid, name)
+	path, err := volume.TerminationLog(f.Root.Dir, uid, name)
+	f.complain("container has no termination log", name, err)
+	return path
+}
 
 // removeTerminationLog removes the termination log of a removed container. If
 // that fails, the log goes when the container starts again, or with the pod.
@@ -12,14 +68,14 @@ func (f *Files) removeTerminationLog(c *pleg.Container, uid string) {
 		return
 	}
 	if err := volume.RemoveTerminationLog(f.Root.Dir, uid, c.Name, c.TerminationLog); err != nil {
-		f.Log.Warn("termination log removal failed", "container", c.Name, "err", err)
+		f.complain(unremoved, c.Name, err) // that it could be removed says nothing of the others
 	}
 }
 
-// SweepTerminationLogs removes the termination logs of a container's attempts
+// sweepTerminationLogs removes the termination logs of a container's attempts
 // that no longer exist or were never created. It removes none if an attempt that
 // may still run does not say which log it has.
-func (f *Files) SweepTerminationLogs(i *pleg.Instance, uid, name string) {
+func (f *Files) sweepTerminationLogs(i *pleg.Instance, uid, name string) {
 	var keep []string
 	if i != nil {
 		for k := range i.Containers {
@@ -33,15 +89,19 @@ func (f *Files) SweepTerminationLogs(i *pleg.Instance, uid, name string) {
 			keep = append(keep, c.TerminationLog)
 		}
 	}
-	if err := volume.SweepTerminationLogs(f.Root.Dir, uid, name, keep); err != nil {
-		f.Log.Warn("termination log removal failed", "container", name, "err", err)
+	what := uid + "/" + name
+	if !f.sweeps.isDue(what) {
+		return
 	}
+	err := volume.SweepTerminationLogs(f.Root.Dir, uid, name, keep)
+	f.sweeps.note(what, err)
+	f.complain(unremoved, name, err)
 }
 
 // SweepAllTerminationLogs sweeps those of all containers of an instance. i is
 // nil if the runtime has nothing of it.
 func (f *Files) SweepAllTerminationLogs(i *pleg.Instance, uid string) {
 	for _, name := range volume.HaveTerminationLogs(f.Root.Dir, uid) {
-		f.SweepTerminationLogs(i, uid, name)
+		f.sweepTerminationLogs(i, uid, name)
 	}
 }

@@ -63,6 +63,10 @@ func folderOf(log string) (*safefile.Dir, error) {
 	return safefile.OpenDir(filepath.Dir(log), logDepth)
 }
 
+// maxRotated bounds how many rotated logs are looked at at once, where others made very many.
+// Those that are removed leave room for the rest.
+const maxRotated = 10_000
+
 // tidy removes what an interrupted compression left, and returns the rotated
 // logs, oldest first. Other files are not ours.
 func tidy(d *safefile.Dir, log string) ([]rotated, error) {
@@ -70,7 +74,7 @@ func tidy(d *safefile.Dir, log string) ([]rotated, error) {
 	trash := map[string]bool{}
 	err := d.Each(func(name string) error {
 		f, part, ours := parseName(name, log)
-		if !ours || !isRegular(d, name) {
+		if !ours || len(byStamp)+len(trash) >= maxRotated || !isRegular(d, name) {
 			return nil
 		}
 		if part {
@@ -131,17 +135,14 @@ func Remove(log string) error {
 	}
 	defer d.Close()
 	name := filepath.Base(log)
-	var all []string
+	var failed error // one of them tells enough
 	err = d.Each(func(n string) error {
 		if n == name || strings.HasPrefix(n, name+".") {
-			all = append(all, n)
+			failed = cmp.Or(remove(d, n), failed)
 		}
 		return nil
 	})
-	for _, n := range all {
-		err = errors.Join(err, remove(d, n))
-	}
-	if err != nil {
+	if err = cmp.Or(err, failed); err != nil {
 		return fmt.Errorf("remove log: %w", err)
 	}
 	return nil

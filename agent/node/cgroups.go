@@ -39,6 +39,7 @@ type PodCgroups struct {
 	Machine *Node
 	Metrics *metrics.Metrics
 	Log     *slog.Logger
+	lacking saidonce.Errors // which values pods' cgroups do without, by uid
 
 	counts []uint64  // of cgroups at the last NewlyVanished, which alone uses it
 	looked time.Time // when it last looked for each; likewise
@@ -231,11 +232,13 @@ func (g *PodCgroups) Create(ctx context.Context, p *v1.Pod, n *podspec.Host) err
 	started := time.Now()
 	err := g.Manager.Create(ctx, podspec.CgroupClass(p), string(p.UID), podspec.PodCgroup(p, n))
 	g.Metrics.Cgroup(metrics.CgroupCreate, started)
-	if errors.Is(err, cgroups.ErrValues) {
-		g.Log.Warn("pod cgroup created without some of its values", "pod", p.Namespace+"/"+p.Name, "err", err)
-		return nil
+	if err != nil && !errors.Is(err, cgroups.ErrValues) {
+		return err
 	}
-	return err
+	if g.lacking.IsNew(string(p.UID), err) {
+		g.Log.Warn("pod cgroup created without some of its values", "pod", p.Namespace+"/"+p.Name, "err", err)
+	}
+	return nil
 }
 
 // Update writes other values of a pod's cgroup, and counts what the pod asks for now.
@@ -259,6 +262,7 @@ func (g *PodCgroups) Destroy(ctx context.Context, uid string) error {
 		return err
 	}
 	g.Metrics.Cgroup(metrics.CgroupDestroy, started)
+	g.lacking.IsNew(uid, nil)
 	g.mu.Lock()
 	delete(g.Burstable, uid)
 	g.mu.Unlock()

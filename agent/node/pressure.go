@@ -2,7 +2,6 @@ package node
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/events"
+	"monopod/agent/message"
 	"monopod/agent/stats"
 )
 
@@ -77,8 +77,9 @@ func (s Signal) short(t Threshold) bool {
 	return s.Available < least.Value()
 }
 
-// conditionsOf returns the node's conditions with the heartbeat beat.
-func (r *Reporter) conditionsOf(seen Signals, now, beat time.Time) []v1.NodeCondition {
+// conditionsOf returns the node's conditions with the heartbeat beat, and what anybody may
+// read of their messages.
+func (r *Reporter) conditionsOf(seen Signals, now, beat time.Time) ([]v1.NodeCondition, message.Book) {
 	for name, t := range r.Machine.Cfg.Pressure {
 		if s, ok := seen[name]; ok && s.short(t) {
 			r.Pressed[PressureOf[name]] = now
@@ -87,30 +88,30 @@ func (r *Reporter) conditionsOf(seen Signals, now, beat time.Time) []v1.NodeCond
 	if r.Full() {
 		r.Pressed[v1.NodeDiskPressure] = now
 	}
-	pressed := func(kind v1.NodeConditionType, yes, no [2]string) v1.NodeCondition {
+	public := message.Book{}
+	pressed := func(kind v1.NodeConditionType, yes, no why) v1.NodeCondition {
 		at, ever := r.Pressed[kind]
-		c := v1.NodeCondition{Type: kind, Status: v1.ConditionFalse, Reason: no[0], Message: no[1]}
 		if ever && now.Sub(at) < PressureFor {
-			c.Status, c.Reason, c.Message = v1.ConditionTrue, yes[0], yes[1]
+			return v1.NodeCondition{Type: kind, Status: v1.ConditionTrue, Reason: yes.reason, Message: public.Note(yes.said)}
 		}
-		return c
+		return v1.NodeCondition{Type: kind, Status: v1.ConditionFalse, Reason: no.reason, Message: public.Note(no.said)}
 	}
 	all := []v1.NodeCondition{
-		pressed(v1.NodeMemoryPressure, [2]string{"KubeletHasInsufficientMemory", "kubelet has insufficient memory available"},
-			[2]string{"KubeletHasSufficientMemory", "kubelet has sufficient memory available"}),
-		pressed(v1.NodeDiskPressure, [2]string{"KubeletHasDiskPressure", "kubelet has disk pressure"},
-			[2]string{"KubeletHasNoDiskPressure", "kubelet has no disk pressure"}),
-		pressed(v1.NodePIDPressure, [2]string{"KubeletHasInsufficientPID", "kubelet has insufficient PID available"},
-			[2]string{"KubeletHasSufficientPID", "kubelet has sufficient PID available"}),
-		{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"},
+		pressed(v1.NodeMemoryPressure, why{"KubeletHasInsufficientMemory", message.Fixed("kubelet has insufficient memory available")},
+			why{"KubeletHasSufficientMemory", message.Fixed("kubelet has sufficient memory available")}),
+		pressed(v1.NodeDiskPressure, why{"KubeletHasDiskPressure", message.Fixed("kubelet has disk pressure")},
+			why{"KubeletHasNoDiskPressure", message.Fixed("kubelet has no disk pressure")}),
+		pressed(v1.NodePIDPressure, why{"KubeletHasInsufficientPID", message.Fixed("kubelet has insufficient PID available")},
+			why{"KubeletHasSufficientPID", message.Fixed("kubelet has sufficient PID available")}),
+		{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: public.Note(message.Fixed("kubelet is posting ready status"))},
 	}
 	wrong := r.Runtime.NotReady()
 	if r.Down != nil && r.Down() {
-		wrong = append(slices.Clone(wrong), "node is shutting down")
+		wrong = append(slices.Clone(wrong), message.Fixed("node is shutting down"))
 	}
 	if len(wrong) > 0 {
 		ready := &all[len(all)-1]
-		ready.Status, ready.Reason, ready.Message = v1.ConditionFalse, "KubeletNotReady", strings.Join(wrong, "; ")
+		ready.Status, ready.Reason, ready.Message = v1.ConditionFalse, "KubeletNotReady", public.Note(message.Join(wrong, "; "))
 	}
 	for i := range all {
 		c := &all[i]
@@ -125,7 +126,13 @@ func (r *Reporter) conditionsOf(seen Signals, now, beat time.Time) []v1.NodeCond
 			}
 		}
 	}
-	return all
+	return all, public
+}
+
+// why is the reason and the message of a condition.
+type why struct {
+	reason string
+	said   message.Text
 }
 
 // record records an event when pressure starts or ends. The relist records that of
@@ -138,5 +145,5 @@ func (r *Reporter) record(c *v1.NodeCondition) {
 	if c.Status == v1.ConditionTrue {
 		kind = v1.EventTypeWarning
 	}
-	r.Events.Record(events.NodeRef(name), kind, reason, fmt.Sprintf("Node %s status is now: %s", name, reason))
+	r.Events.Record(events.NodeRef(name), kind, reason, message.Of("Node %s status is now: %s", message.Name(name), message.Name(reason)))
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/events"
+	"monopod/agent/message"
 	"monopod/agent/saidonce"
 	"monopod/agent/status"
 	"monopod/cri"
@@ -28,7 +29,7 @@ const (
 type Runtime interface {
 	Up() bool
 	State() status.Runtime
-	NotReady() []string       // why the node is not ready for pods; empty: it is
+	NotReady() []message.Text // why the node is not ready for pods; empty: it is
 	Changed() <-chan struct{} // receives when one of these has changed
 }
 
@@ -44,7 +45,7 @@ type Reporter struct {
 	Events  *events.Recorder
 	Turned  func() time.Time // when the sync loop last turned
 	Late    time.Duration    // how old that may be: beyond it the loop is stuck and the heartbeat stops
-	Port    int32            // of the endpoint, 0 without one
+	Port    func() int32     // of the endpoint, 0 without one; nil: there is none
 	Log     *slog.Logger
 	Info    v1.NodeSystemInfo
 	Other   chan struct{} // one slot: settings that the report shows have changed
@@ -112,8 +113,9 @@ func (r *Reporter) report(ctx context.Context) {
 	r.askImages(ctx)
 	seen, err := r.Measure(r.Machine.Cfg.Root, r.imageDir)
 	r.complain(err)
-	r.conditions = r.conditionsOf(seen, time.Now(), beat)
-	r.Store.SetNode(r.node(facts))
+	var public message.Book
+	r.conditions, public = r.conditionsOf(seen, time.Now(), beat)
+	r.Store.SetNodeReport(r.node(facts), public)
 }
 
 // complain logs a new error once.
@@ -141,7 +143,9 @@ func (r *Reporter) node(f Facts) *v1.Node {
 		n.Status.Addresses = append(n.Status.Addresses, v1.NodeAddress{Type: v1.NodeInternalIP, Address: ip})
 	}
 	n.Status.Addresses = append(n.Status.Addresses, v1.NodeAddress{Type: v1.NodeHostName, Address: r.Machine.Cfg.NodeName})
-	n.Status.DaemonEndpoints.KubeletEndpoint.Port = r.Port
+	if r.Port != nil {
+		n.Status.DaemonEndpoints.KubeletEndpoint.Port = r.Port()
+	}
 	return n
 }
 

@@ -1,13 +1,13 @@
 package node
 
 import (
-	"fmt"
 	"log/slog"
 
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
+	"monopod/agent/message"
 	"monopod/agent/podspec"
 	"monopod/agent/status"
 )
@@ -16,7 +16,7 @@ import (
 // rebooted since the previous start, of which the root dir has the boot.
 func RecordStart(r *events.Recorder, node string, root *checkpoint.Root, log *slog.Logger) {
 	about := events.NodeRef(node)
-	r.Record(about, v1.EventTypeNormal, "Starting", "Starting monopod.")
+	r.Record(about, v1.EventTypeNormal, "Starting", message.Fixed("Starting monopod."))
 	now := checkpoint.ReadBoot().ID
 	if now == "" {
 		return
@@ -27,7 +27,7 @@ func RecordStart(r *events.Recorder, node string, root *checkpoint.Root, log *sl
 		return
 	}
 	if before != "" {
-		r.Event(about, v1.EventTypeWarning, "Rebooted", fmt.Sprintf("Node %s has been rebooted, boot id: %s", node, now))
+		r.Event(about, v1.EventTypeWarning, "Rebooted", message.Of("Node %s has been rebooted, boot id: %s", message.Name(node), message.Name(now)))
 	}
 	if err := status.WriteFile(file, []byte(now+"\n"), 0o600); err != nil {
 		log.Warn("boot id not written: the next reboot is not detected", "err", err)
@@ -40,7 +40,7 @@ func RecordResolvConf(r *events.Recorder, n *podspec.Host, file string) {
 	all := n.Resolv.Searches
 	if got := podspec.LimitSearches(all); len(got) < len(all) {
 		r.Event(events.NodeRef(n.Name), v1.EventTypeWarning, "CheckLimitsForResolvConf",
-			fmt.Sprintf("Resolv.conf file '%s' contains search line with too many or too long domains: pods get the first %d of %d",
-				file, len(got), len(all)))
+			message.Of("Resolv.conf file '%s' contains search line with too many or too long domains: pods get the first %d of %d",
+				message.Name(file), message.Number(len(got)), message.Number(len(all))))
 	}
 }

@@ -1,7 +1,6 @@
 package objects
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -11,11 +10,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // RestartOnChange is the annotation of a pod whose containers restart when an object of
 // which their variables are made has changed.
-const RestartOnChange = "monopod.restart-on-config-change"
+const RestartOnChange = decode.AnnotationRestart
 
 // Env returns what the variables of the pod's containers are made of, by container: one
 // word for each object, with a digest of what they use of it. It is for pods with
@@ -38,35 +38,16 @@ func (s *Set) Env(pod *v1.Pod) map[string]string {
 
 // digests is such as "configmap/a=0123456789abcdef secret/b=...", sorted.
 func (s *Set) digests(salt string, all []ref) string {
-	texts := map[manifests.ObjectKey]string{}
+	uses := map[manifests.ObjectKey][]ref{}
 	for _, r := range all {
-		texts[r.ObjectKey] += s.used(r)
+		uses[r.ObjectKey] = append(uses[r.ObjectKey], r)
 	}
 	var words []string
-	for _, key := range slices.SortedFunc(maps.Keys(texts), manifests.ObjectKey.Compare) {
-		sum := sha256.Sum256([]byte(salt + "\x00" + texts[key]))
+	for _, key := range slices.SortedFunc(maps.Keys(uses), manifests.ObjectKey.Compare) {
+		sum := s.digest(salt, key, uses[key])
 		words = append(words, strings.ToLower(key.Kind)+"/"+key.Name+"="+hex.EncodeToString(sum[:8]))
 	}
 	return strings.Join(words, " ")
-}
-
-// used is what a reference uses of its object, unambiguous.
-func (s *Set) used(r ref) string {
-	data := map[string]string{}
-	switch o := s.get(r.ObjectKey); {
-	case o == nil:
-		return "none;"
-	case o.Secret != nil:
-		for k, v := range o.Secret.Data {
-			data[k] = string(v)
-		}
-	default:
-		maps.Copy(data, o.ConfigMap.Data)
-	}
-	if len(r.keys) > 0 {
-		maps.DeleteFunc(data, func(k, _ string) bool { return !slices.Contains(r.keys, k) })
-	}
-	return fmt.Sprintf("%q;", data) // sorted by key
 }
 
 // Changed names what differs between two results of Env for a container, such as

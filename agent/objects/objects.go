@@ -26,17 +26,15 @@ func KeyOf(kind, namespace, name string) manifests.ObjectKey {
 
 // Set is the objects at one moment. It is never changed; nil has none.
 type Set struct {
-	all     map[manifests.ObjectKey]*manifests.Object
-	secrets int // how many of them are Secrets
+	all  map[manifests.ObjectKey]*manifests.Object
+	sums *sums // of these and of those before
 }
 
 // NewSet returns a set of objects with different keys.
 func NewSet(all []*manifests.Object) *Set {
-	s := &Set{all: make(map[manifests.ObjectKey]*manifests.Object, len(all))}
+	s := &Set{all: make(map[manifests.ObjectKey]*manifests.Object, len(all)), sums: &sums{}}
 	for _, o := range all {
-		if s.all[o.Key()] = o; o.Secret != nil {
-			s.secrets++
-		}
+		s.all[o.Key()] = o
 	}
 	return s
 }
@@ -45,7 +43,7 @@ func NewSet(all []*manifests.Object) *Set {
 func (s *Store) Now() *Set { return s.now.Load() }
 
 // Missing is Set.Missing of those that there are.
-func (s *Store) Missing(pod *v1.Pod) string { return s.Now().Missing(pod) }
+func (s *Store) Missing(pod *manifests.Pod) string { return s.Now().Missing(pod) }
 
 // Replace makes these the objects that there are, and returns the keys of those that
 // came, changed or went.
@@ -57,6 +55,8 @@ func (s *Store) Replace(all []*manifests.Object) (changed []manifests.ObjectKey)
 		}
 	}
 	if before != nil {
+		next.sums = before.sums
+		next.sums.keep(next)
 		for key := range before.all {
 			if next.all[key] == nil {
 				changed = append(changed, key)

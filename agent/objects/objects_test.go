@@ -74,10 +74,32 @@ func TestMissingNamesTheFirstThingThatIsNotThere(t *testing.T) {
 			pods, all := read(t, docs...)
 			var s Store
 			s.Replace(all)
-			if got := s.Missing(pods[0]); got != row.want {
+			if got := s.Missing(&manifests.Pod{Pod: pods[0]}); got != row.want {
 				t.Errorf("got %q, want %q", got, row.want)
 			}
 		})
+	}
+}
+
+func TestWhatTheFilesTakeIsCountedWhereTheObjectsAreKnown(t *testing.T) {
+	items := strings.Repeat("{key: k, path: a}, ", 65)
+	for k := range 65 {
+		items = strings.Replace(items, "path: a}", fmt.Sprintf("path: f%d}", k), 1)
+	}
+	text := pod("volumeMounts: [{name: v, mountPath: /v}]", "volumes: [{name: v, configMap: {name: m, items: ["+items+"]}}]")
+	for value, want := range map[string]string{"x": "", strings.Repeat("x", 1<<20-10): "the files of the pod's volumes would take 65 MiB"} {
+		pods, all := read(t, text, object("ConfigMap", "m", "k: "+value))
+		s := NewSet(all)
+		missing := s.Missing(&manifests.Pod{Pod: pods[0]})
+		if !strings.HasPrefix(missing, want) || (missing == "") != (want == "") {
+			t.Errorf("%q", missing)
+		}
+		if got := s.Missing(&manifests.Pod{Pod: pods[0], Unbounded: true}); got != "" {
+			t.Errorf("of a version that a former agent accepted: %q", got)
+		}
+		if all := s.AllMissing(pods[0]); (len(all) == 0) != (want == "") || want != "" && (all[0].Field != "spec.volumes[0]" || all[0].Text != missing) {
+			t.Errorf("%v", all)
+		}
 	}
 }
 
@@ -191,7 +213,7 @@ spec:
 	if got := set.AllMissing(p); !slices.Equal(got, want) {
 		t.Errorf("missing\n%q\nwant\n%q", got, want)
 	}
-	if got := set.Missing(p); got != want[0].Text {
+	if got := set.Missing(&manifests.Pod{Pod: p}); got != want[0].Text {
 		t.Errorf("first is %q", got)
 	}
 }

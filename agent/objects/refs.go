@@ -3,7 +3,6 @@ package objects
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"monopod/manifests"
 	"monopod/manifests/documents"
+	"monopod/manifests/podfiles"
 )
 
 // ref is what a pod refers to.
@@ -83,18 +83,24 @@ func (s *Set) keys(key manifests.ObjectKey, file bool) (has func(string) bool, t
 }
 
 // Missing returns a sentence about the first thing that the pod refers to and that is
-// not there, in the kubelet's words; "": all that is not optional is there. Pull
-// secrets are optional.
-func (s *Set) Missing(pod *v1.Pod) string {
-	for r := range refs(pod) {
+// not there, in the kubelet's words, or that does not fit; "": all that is not optional is
+// there. Pull secrets are optional.
+func (s *Set) Missing(pod *manifests.Pod) string {
+	for r := range refs(pod.Pod) {
 		if text, _ := r.missing(s); text != "" {
 			return text
 		}
 	}
+	if pod.Unbounded {
+		return ""
+	}
+	if large := podfiles.Check(pod.Pod, s); large != nil {
+		return large.Text
+	}
 	return ""
 }
 
-// MissingRef is something that a pod refers to and that is not there.
+// MissingRef is something that a pod refers to and that is not there, or does not fit.
 type MissingRef struct {
 	Field string // that refers to it, such as spec.containers[0].envFrom[1].configMapRef.name
 	Text  string // as of Missing
@@ -107,6 +113,9 @@ func (s *Set) AllMissing(pod *v1.Pod) (all []MissingRef) {
 		if text != "" && !slices.ContainsFunc(all, func(m MissingRef) bool { return m.Text == text }) {
 			all = append(all, MissingRef{Field: r.at.path(key), Text: text})
 		}
+	}
+	if large := podfiles.Check(pod, s); large != nil {
+		all = append(all, MissingRef{Field: large.Field, Text: large.Text})
 	}
 	return all
 }
@@ -142,7 +151,8 @@ func refs(pod *v1.Pod) iter.Seq[ref] {
 				return slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == v.Name })
 			})
 			for _, r := range volumeRefs(pod.Namespace, v) {
-				if r.at.list, r.at.index = "volumes", k; mounted && !yield(r) {
+				r.at.list, r.at.index = "volumes", k
+				if mounted && !yield(r) {
 					return
 				}
 			}
@@ -153,7 +163,8 @@ func refs(pod *v1.Pod) iter.Seq[ref] {
 				list, index = "containers", k-first
 			}
 			for _, r := range envRefs(pod.Namespace, &containers[k]) {
-				if r.at.list, r.at.index = list, index; !yield(r) {
+				r.at.list, r.at.index = list, index
+				if !yield(r) {
 					return
 				}
 			}
@@ -169,7 +180,8 @@ func refs(pod *v1.Pod) iter.Seq[ref] {
 // volumeRefs returns what a volume shows.
 func volumeRefs(namespace string, v *v1.Volume) (all []ref) {
 	add := func(at place, kind, name string, items []v1.KeyToPath, optional *bool) {
-		if at.keys = "items[%d].key"; at.name == "" {
+		at.keys = "items[%d].key"
+		if at.name == "" {
 			at.name = "name"
 		}
 		r := ref{ObjectKey: manifests.ObjectKey{Kind: kind, Namespace: namespace, Name: name}, optional: isTrue(optional), file: true, at: at}
@@ -228,23 +240,3 @@ func envRefs(namespace string, c *v1.Container) (all []ref) {
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }
-
-// SecretValues returns the values of the Secrets that the pod refers to, sorted by name
-// and key.
-func (s *Set) SecretValues(pod *v1.Pod) (values []string) {
-	if s == nil || s.secrets == 0 {
-		return nil // at no cost: this is asked of each pod of a node
-	}
-	seen := map[manifests.ObjectKey]bool{}
-	for r := range refs(pod) {
-		o := s.get(r.ObjectKey)
-		if o == nil || o.Secret == nil || seen[r.ObjectKey] {
-			continue
-		}
-		seen[r.ObjectKey] = true
-		for _, key := range slices.Sorted(maps.Keys(o.Secret.Data)) {
-			values = append(values, string(o.Secret.Data[key]))
-		}
-	}
-	return values
-}

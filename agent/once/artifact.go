@@ -1,20 +1,12 @@
 package once
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
-
-	"monopod/agent/volume"
 )
 
 // Artifact is a folder or file of a container that is copied out of a run before what the
@@ -97,96 +89,4 @@ func below(dir, name string) (rest string, ok bool) {
 		return ".", true
 	}
 	return strings.CutPrefix(name, strings.TrimSuffix(dir, "/")+"/")
-}
-
-// copy copies the artifact out. Nothing outside of the volume is followed, and what is
-// neither a folder nor a file, links included, is left out and told by skipped.
-func (a *Artifact) copy(ctx context.Context, root string) (skipped []string, err error) {
-	dir := volume.EmptyDir(root, string(a.pod.UID), a.volume.Name)
-	if a.volume.HostPath != nil {
-		dir = a.volume.HostPath.Path
-	}
-	from, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer from.Close()
-	if err := os.MkdirAll(a.to, 0o755); err != nil {
-		return nil, err
-	}
-	to, err := os.OpenRoot(a.to)
-	if err != nil {
-		return nil, err
-	}
-	defer to.Close()
-	start := path.Clean(a.within)
-	info, err := from.Lstat(start)
-	if err != nil {
-		return nil, err
-	}
-	err = fs.WalkDir(from.FS(), start, func(name string, d fs.DirEntry, err error) error {
-		if err = errors.Join(err, context.Cause(ctx)); err != nil {
-			return err
-		}
-		target, _ := below(start, name)
-		switch {
-		case start == ".":
-			target = name
-		case !info.IsDir():
-			target = path.Base(name)
-		}
-		switch {
-		case target == ".":
-			return nil
-		case d.IsDir():
-			return makeDir(to, target)
-		case d.Type().IsRegular():
-			return copyFile(ctx, from, name, to, target)
-		}
-		skipped = append(skipped, name)
-		return nil
-	})
-	return skipped, err
-}
-
-func makeDir(to *os.Root, name string) error {
-	if err := to.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
-}
-
-// untilDone reads until its context ends.
-type untilDone struct {
-	context.Context
-	io.Reader
-}
-
-func (r untilDone) Read(p []byte) (int, error) {
-	if err := context.Cause(r.Context); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
-}
-
-// copyFile replaces a file by a copy.
-func copyFile(ctx context.Context, from *os.Root, name string, to *os.Root, target string) error {
-	in, err := from.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	info, err := in.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return errors.Join(err, fmt.Errorf("%s has changed while it was copied", name))
-	}
-	if err := to.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	out, err := to.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, io.LimitReader(untilDone{ctx, in}, info.Size())) // of one that grows, what there is now
-	return errors.Join(err, out.Close())
 }

@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/safefile"
 	"monopod/agent/volume"
 )
 
@@ -91,9 +94,10 @@ func TestAnArtifactIsCopiedAndNothingElse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	skipped, err := a.copy(t.Context(), root)
-	if want := []string{"r/all", "r/link", "r/pipe", "r/up"}; err != nil || !slices.Equal(skipped, want) {
-		t.Errorf("skipped %q: %v", skipped, err)
+	left, err := a.copy(t.Context(), root)
+	slices.Sort(left.names)
+	if text := left.String(); err != nil || text != "r/all, r/link, r/pipe, r/up" {
+		t.Errorf("left out %s: %v", text, err)
 	}
 	entries, _ := os.ReadDir(to)
 	text, _ := os.ReadFile(filepath.Join(to, "junit.xml"))
@@ -108,6 +112,185 @@ func TestAnArtifactIsCopiedAndNothingElse(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+// hostArtifact is an artifact of all that is in a folder.
+func hostArtifact(dir, to string) *Artifact {
+	a := &Artifact{pod: artifactPod(dir), within: ".", to: to}
+	a.volume = a.pod.Spec.Volumes[1]
+	return a
+}
+
+func TestACopyHasTheHolesAndTheNamesOfTheFiles(t *testing.T) {
+	dir, to := t.TempDir(), t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	sparse, err := os.Create(at("sparse"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, wrote := sparse.WriteAt([]byte("middle"), 1<<30)
+	if err := errors.Join(wrote, sparse.Truncate(3<<30), sparse.Close(), os.MkdirAll(at("a/b"), 0o755), os.WriteFile(at("one"), []byte("one"), 0o600),
+		os.Link(at("sparse"), at("a/b/hard")), os.Link(at("sparse"), at("a/other"))); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // also over an earlier copy
+		if left, err := hostArtifact(dir, to).copy(t.Context(), t.TempDir()); err != nil || left.count > 0 {
+			t.Fatalf("left out %s, %v", left, err)
+		}
+	}
+	var first unix.Stat_t
+	for _, name := range []string{"sparse", "a/b/hard", "a/other"} {
+		var s unix.Stat_t
+		if err := unix.Lstat(filepath.Join(to, name), &s); err != nil {
+			t.Fatal(err)
+		}
+		if first.Ino == 0 {
+			first = s
+		}
+		if s.Ino != first.Ino || s.Nlink != 3 || s.Size != 3<<30 || s.Blocks*512 > 1<<20 {
+			t.Errorf("%s: inode %d with %d names, %d bytes, of which %d are on the disk", name, s.Ino, s.Nlink, s.Size, s.Blocks*512)
+		}
+	}
+	f, err := os.Open(filepath.Join(to, "sparse"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	b := make([]byte, 8)
+	if _, err := f.ReadAt(b, 1<<30-1); err != nil || string(b) != "\x00middle\x00" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if entries, _ := os.ReadDir(to); len(entries) != 3 {
+		t.Errorf("copied %v", entries)
+	}
+}
+
+// The folder of the copy may lie in what is copied, as with a hostPath of the working directory.
+func TestACopyIsNoPartOfItself(t *testing.T) {
+	work := t.TempDir()
+	to := filepath.Join(work, "ci", "artifacts")
+	if err := errors.Join(os.MkdirAll(filepath.Join(work, "ci", "last"), 0o755), os.WriteFile(filepath.Join(work, "result"), []byte("x"), 0o600),
+		os.WriteFile(filepath.Join(work, "ci", "last", "log"), []byte("y"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // also over an earlier copy
+		within, cancel := context.WithTimeout(t.Context(), 5*time.Second) // it would take hours to come to the bound
+		_, err := hostArtifact(work, to).copy(within, t.TempDir())
+		cancel()
+		var got []string
+		walked := filepath.WalkDir(to, func(path string, _ fs.DirEntry, err error) error {
+			if len(got) < 20 {
+				got = append(got, strings.TrimPrefix(path, to))
+			}
+			return err
+		})
+		if err := errors.Join(err, walked); err != nil || !slices.Equal(got, []string{"", "/ci", "/ci/last", "/ci/last/log", "/result"}) {
+			t.Fatalf("copied %q, %v", got, err)
+		}
+	}
+}
+
+func TestAFolderIsNotCopiedToItself(t *testing.T) {
+	work := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := errors.Join(os.Symlink(work, link), os.WriteFile(filepath.Join(work, "result"), []byte("x"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{work, link} {
+		if _, err := hostArtifact(work, to).copy(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), "is the one that is copied: name another") {
+			t.Errorf("said %v", err)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(work, "result")); err != nil || string(text) != "x" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+func TestACopyOfDeepFoldersAndWithoutMounts(t *testing.T) {
+	dir, to, other := t.TempDir(), t.TempDir(), t.TempDir()
+	const depth = 3000 // far longer than any path may be
+	nest := func(at int, do func(at int) error) {
+		for range depth {
+			if err := do(at); err != nil {
+				t.Fatal(err)
+			}
+			next, err := unix.Openat(at, "deep", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unix.Close(at)
+			at = next
+		}
+		unix.Close(at)
+	}
+	open := func(dir string) int {
+		fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fd
+	}
+	nest(open(dir), func(at int) error { return unix.Mkdirat(at, "deep", 0o755) })
+	mount := filepath.Join(dir, "mount")
+	if err := errors.Join(os.Mkdir(mount, 0o755), os.WriteFile(filepath.Join(other, "secret"), nil, 0o600), unix.Mount(other, mount, "", unix.MS_BIND, "")); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Unmount(mount, 0)
+	left, err := hostArtifact(dir, to).copy(t.Context(), t.TempDir())
+	if text := left.String(); err != nil || text != "mount" {
+		t.Fatalf("left out %s, %v", text, err)
+	}
+	nest(open(to), func(int) error { return nil })
+	for _, dir := range []string{dir, to} { // what tests remove themselves must have a short path
+		if err := safefile.RemoveAll(t.Context(), filepath.Join(dir, "deep")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestACopyIsBounded(t *testing.T) {
+	dir, to := t.TempDir(), t.TempDir()
+	big, err := os.Create(filepath.Join(dir, "big"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, wrote := big.Write([]byte("x"))
+	if err := errors.Join(wrote, big.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		c    copying
+		want string
+	}{
+		{copying{count: maxCopied}, "it has more than 1000000 files and folders, the most that are copied: name a part of it"},
+		{copying{bytes: maxCopiedBytes}, "it has more than 16 GiB, the most that is copied: name a part of it"},
+	} {
+		from, err := safefile.OpenDir(dir, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		into, err := safefile.OpenDir(to, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trail, err := safefile.NewTrail(into)
+		if err != nil {
+			t.Fatal(err)
+		}
+		row.c.ctx, row.c.to, row.c.trail = t.Context(), into, trail
+		if err := safefile.Walk(t.Context(), from, row.c.visit); err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%v", err)
+		}
+		from.Close()
+		into.Close()
+	}
+	var l leftOut
+	for range maxNamed + 7 {
+		l.add("n")
+	}
+	if text := l.String(); !strings.HasSuffix(text, "n, n and 7 more") || len(text) > 100 {
+		t.Errorf("%q", text)
 	}
 }
 
@@ -167,17 +350,13 @@ func TestACopyEndsWithASignal(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupted by SIGINT"))
-	from, err := os.OpenRoot(dir)
+	root, p := t.TempDir(), artifactPod(dir)
+	one, err := ParseArtifact([]*v1.Pod{p}, "job/c:/out/host="+to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer from.Close()
-	into, err := os.OpenRoot(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer into.Close()
-	if err := copyFile(ctx, from, "file", into, "file"); err == nil || !strings.Contains(err.Error(), "SIGINT") {
+	one.within = "."
+	if _, err := one.copy(ctx, root); err == nil || !strings.Contains(err.Error(), "SIGINT") {
 		t.Errorf("copying goes on: %v", err)
 	}
 	s := &session{Config: Config{Artifacts: []*Artifact{{pod: artifactPod("/h"), from: "job/c:/out", to: to}}}, say: &progress{out: io.Discard}}

@@ -33,8 +33,9 @@ func (j *evaluator) compare(a, b *v1.ContainerStatus) int {
 		return -1
 	}
 	x, y := lastEnd(a), lastEnd(b)
-	if !x.FinishedAt.IsZero() && !y.FinishedAt.IsZero() && !x.FinishedAt.Equal(&y.FinishedAt) {
-		return x.FinishedAt.Compare(y.FinishedAt.Time)
+	ended, other := known(x.FinishedAt.Time), known(y.FinishedAt.Time)
+	if !ended.IsZero() && !other.IsZero() && !ended.Equal(other) {
+		return ended.Compare(other)
 	}
 	return cmp.Compare(j.seen[x.ContainerID], j.seen[y.ContainerID])
 }

@@ -10,7 +10,7 @@ import (
 
 // junit prints the summary as JUnit XML: a testsuite for each pod, a testcase
 // for each container. What ran when the work was done has passed, unless it was
-// a job that was to end.
+// a job that was to end, or a service that crashes again and again.
 func junit(s *Summary) ([]byte, error) {
 	var b strings.Builder
 	var all counts
@@ -90,11 +90,21 @@ func resultOf(s *Summary, p *PodSummary, c *ContainerSummary) (element, message 
 		}
 		return "skipped", "its turn did not come"
 	case resultRunning:
-		if p.job && c.Kind != "sidecar" && s.Outcome != endSucceeded && s.Outcome != endReady && s.Outcome != endFailed {
-			return "failure", "it still ran: " + s.Message
-		}
+		return stopped(s, p.job && c.Kind != "sidecar")
 	}
 	return "", ""
+}
+
+// stopped returns the element for a container that ran when the work was done. ends: it
+// was to end by itself.
+func stopped(s *Summary, ends bool) (element, message string) {
+	switch {
+	case !ends || s.Outcome == endSucceeded || s.Outcome == endReady:
+		return "", ""
+	case s.Outcome == endFailed: // by another
+		return "skipped", "it was stopped before its end: " + s.Message
+	}
+	return "failure", "it still ran: " + s.Message
 }
 
 // details are what a container said of its failure, and the last lines that it wrote.

@@ -41,6 +41,7 @@ type Config struct {
 	Root    string    // of the agent
 	PodLogs string    // likewise
 
+	Starts    *Starts       // that failed, as the agent tells; nil: it tells of none
 	Timeout   time.Duration // from the start to the end of the work; 0: none
 	Ready     bool          // the work is done when all pods are ready
 	Keep      bool          // leaves the pods when they are
@@ -119,15 +120,15 @@ func (s *session) copyArtifacts(ctx context.Context) bool {
 func (s *session) copyAll(ctx context.Context) bool {
 	good := true
 	for _, a := range s.Artifacts {
-		skipped, err := a.copy(ctx, s.Root)
+		left, err := a.copy(ctx, s.Root)
 		if err != nil {
 			good = false
 			s.say.say("artifact %s: %v", a.from, err)
 			continue
 		}
 		s.say.say("artifact %s: copied to %s", a.from, a.to)
-		if len(skipped) > 0 {
-			s.say.say("artifact %s: left out what is no file or folder: %s", a.from, print.OneLine(strings.Join(skipped, ", ")))
+		if left.count > 0 {
+			s.say.say("artifact %s: left out what is no file or folder of its own: %s", a.from, print.OneLine(left.String()))
 		}
 	}
 	return good

@@ -47,12 +47,25 @@ type evaluator struct {
 	fast  bool    // the first pod that fails ends the work
 	from  *Chosen // whose code counts; nil: the first that failed
 
+	timed  bool    // the run has a limit of time
+	starts *Starts // that failed
+
+	past past
 	seen map[string]int // container ids that ended badly, in the order in which that was seen
 }
 
 // look returns how the run ends, nil while it goes on.
 func (j *evaluator) look(all []view) *outcome {
 	j.note(all)
+	j.past.note(all, j.starts)
+	if o := j.end(all); o != nil {
+		return o
+	}
+	return j.hopeless(all)
+}
+
+// end returns how the run ends by what its pods have come to.
+func (j *evaluator) end(all []view) *outcome {
 	if o := j.unschedulable(all); o != nil {
 		return o
 	}

@@ -205,6 +205,22 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// One of which the runtime does not say when it ended did not end in 1970.
+func TestAnEndWithoutATimeIsNotTheFirst(t *testing.T) {
+	first, unknown := made("first", "Never", "c"), made("unknown", "Never", "c")
+	at := func(id string, code int32, t metav1.Time) states {
+		s := exited(id, code)
+		s.Terminated.FinishedAt = t
+		return states{"c": s}
+	}
+	j := &evaluator{}
+	one := now(first, v1.PodFailed, at("1", 5, metav1.Unix(20, 0)))
+	j.look([]view{one, now(unknown, v1.PodRunning, states{"c": runs})})
+	if got := spell(j.look([]view{one, now(unknown, v1.PodFailed, at("2", 4, metav1.Unix(0, 0)))})); got != "failed 5" {
+		t.Errorf("got %q, want the code of the one that was seen first", got)
+	}
+}
+
 func TestTheFirstFailureIsTheOneThatEndedFirst(t *testing.T) {
 	later, first := made("later", "Never", "c"), made("first", "Never", "c")
 	at := func(id string, code int32, second int64) states {

@@ -86,7 +86,7 @@ type PodSummary struct {
 // What became of a container.
 const (
 	resultSucceeded = "succeeded"
-	resultFailed    = "failed"  // it ended with another code than 0
+	resultFailed    = "failed"  // it ended with another code than 0, or ran for a moment after that, see crashes
 	resultRunning   = "running" // it ran when the work was done, and was stopped then
 	resultWaiting   = "waiting" // it could not start, or waited to be started again
 	resultNever     = "never"   // its turn did not come
@@ -119,7 +119,7 @@ func (s *session) summary() *Summary {
 		if v.status != nil {
 			p.Phase, p.Reason, p.Message = v.status.Phase, v.status.Reason, v.status.Message
 			if v.status.StartTime != nil {
-				p.Started = v.status.StartTime.UTC()
+				p.Started = known(v.status.StartTime.Time)
 			}
 		}
 		for _, c := range containers(v.pod) {
@@ -173,7 +173,7 @@ func summarize(p *v1.Pod, c *v1.Container, s *v1.ContainerStatus, end time.Time)
 	}
 	if t := lastEnd(s); t != nil {
 		out.ExitCode, out.Reason, out.Message = &t.ExitCode, t.Reason, t.Message
-		out.Started, out.Finished = t.StartedAt.UTC(), t.FinishedAt.UTC()
+		out.Started, out.Finished = known(t.StartedAt.Time), known(t.FinishedAt.Time)
 		out.Seconds = between(out.Started, out.Finished)
 		out.Result = resultFailed
 		if t.ExitCode == 0 {
@@ -181,9 +181,11 @@ func summarize(p *v1.Pod, c *v1.Container, s *v1.ContainerStatus, end time.Time)
 		}
 	}
 	switch {
+	case s.State.Running != nil && crashes(s, end):
+		out.Reason = "CrashLoopBackOff"
 	case s.State.Running != nil:
 		out.Result, out.Reason, out.Message = resultRunning, "", ""
-		out.Started, out.Finished = s.State.Running.StartedAt.UTC(), time.Time{}
+		out.Started, out.Finished = known(s.State.Running.StartedAt.Time), time.Time{}
 		out.Seconds = between(out.Started, end)
 	case s.State.Waiting != nil && s.State.Waiting.Reason != "PodInitializing" && s.State.Waiting.Reason != "":
 		out.Result, out.Reason, out.Message = resultWaiting, s.State.Waiting.Reason, s.State.Waiting.Message
@@ -191,7 +193,37 @@ func summarize(p *v1.Pod, c *v1.Container, s *v1.ContainerStatus, end time.Time)
 	return out
 }
 
-// between returns seconds with three digits, not below 0.
+// provenAfter is the least time for which a container that had crashed must run to be well.
+const provenAfter = 10 * time.Second
+
+// crashes reports whether a container that runs at the end is one that crashes again and
+// again: the attempt before ended with another code than 0, and the present one has not
+// run for twice as long as that one, or for a few seconds. One that crashed until what it
+// needs was there, and then ran, is well.
+func crashes(s *v1.ContainerStatus, end time.Time) bool {
+	t := s.LastTerminationState.Terminated
+	if t == nil || t.ExitCode == 0 {
+		return false
+	}
+	ran := between(known(s.State.Running.StartedAt.Time), end)
+	before := between(known(t.StartedAt.Time), known(t.FinishedAt.Time))
+	return ran < max(2*before, provenAfter.Seconds())
+}
+
+// known returns a time of a status, zero if it is none: a container that was not started
+// has 1970 there, as with a kubelet.
+func known(t time.Time) time.Time {
+	if t.Unix() <= 0 {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// between returns seconds with three digits, not below 0; 0 if one of the times is not
+// known.
 func between(a, b time.Time) float64 {
+	if a.IsZero() || b.IsZero() {
+		return 0
+	}
 	return max(b.Sub(a).Round(time.Millisecond), 0).Seconds()
 }

@@ -71,6 +71,76 @@ func TestReports(t *testing.T) {
 	}
 }
 
+// A service is stopped with the jobs. That it ran when it was looked at last says little
+// of one that crashes again and again.
+func TestAServiceThatCrashesHasNotPassed(t *testing.T) {
+	at := func(seconds int) metav1.Time { return metav1.Unix(1_700_000_000+int64(seconds), 0) }
+	for _, row := range []struct {
+		name     string
+		code     int32
+		from, to int // the attempt that crashed; 0: it was not started
+		since    int // the present attempt runs
+		element  string
+	}{
+		{"that ran for a moment each time", 1, 90, 91, 98, "failure"},
+		{"that cannot be started", 128, 0, 91, 98, "failure"},
+		{"that crashed once its database was away", 1, 10, 50, 51, "failure"},
+		{"that crashed until its database was there", 1, 10, 11, 21, ""},
+		{"that ends with 0 and is started again", 0, 90, 91, 98, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			db, job := made("db", "Always", "c"), made("job", "Never", "c")
+			v := now(db, v1.PodRunning, states{"c": {Running: &v1.ContainerStateRunning{StartedAt: at(row.since)}}})
+			last := exited("x", row.code)
+			last.Terminated.StartedAt, last.Terminated.FinishedAt = metav1.Unix(0, 0), at(row.to)
+			if row.from > 0 {
+				last.Terminated.StartedAt = at(row.from)
+			}
+			v.status.ContainerStatuses[0].RestartCount, v.status.ContainerStatuses[0].LastTerminationState = 3, last
+			s := &session{began: at(0).Time, finished: at(100).Time, outcome: &outcome{End: endSucceeded}, final: []view{v, now(job, v1.PodSucceeded, states{"c": exited("1", 0)})}}
+			s.Pods = []*v1.Pod{db, job}
+			s.logs = &follower{streams: newPrinter(io.Discard).streams(s.Pods, names{}, false)}
+			sum := s.summary()
+			if element, message := resultOf(sum, &sum.Pods[0], &sum.Pods[0].Containers[0]); element != row.element {
+				t.Errorf("it is %q %s, want %q", element, message, row.element)
+			}
+			if line := sum.Pods[0].line("db"); strings.Contains(line, "exit code") != (row.element != "") {
+				t.Errorf("said %s", line)
+			}
+		})
+	}
+}
+
+// What the first failure cut short has neither passed nor failed.
+func TestAJobThatWasCutShortHasNotPassed(t *testing.T) {
+	s := &Summary{Outcome: endFailed, Message: "pod other failed"}
+	element, message := resultOf(s, &PodSummary{job: true}, &ContainerSummary{Kind: "container", Result: resultRunning})
+	if element != "skipped" || message != "it was stopped before its end: pod other failed" {
+		t.Errorf("it is %q: %s", element, message)
+	}
+}
+
+// A container that was never started has no time of its own, and took none.
+func TestWhatWasNotStartedTookNoTime(t *testing.T) {
+	job := made("job", "Never", "c")
+	end := exited("x", 128)
+	end.Terminated.StartedAt, end.Terminated.FinishedAt = metav1.Unix(0, 0), metav1.Unix(1_795_423_507, 0)
+	s := &session{began: time.Unix(1_795_423_500, 0), finished: time.Unix(1_795_423_510, 0), outcome: &outcome{End: endFailed, Code: 128}}
+	s.final, s.Pods = []view{now(job, v1.PodFailed, states{"c": end})}, []*v1.Pod{job}
+	s.final[0].status.StartTime = new(metav1.Unix(1_795_423_501, 0))
+	s.logs = &follower{streams: newPrinter(io.Discard).streams(s.Pods, names{}, false)}
+	sum := s.summary()
+	if line := sum.Pods[0].line("job"); !strings.HasSuffix(line, ", 0.0 s") {
+		t.Errorf("said %s", line)
+	}
+	for _, print := range []func(*Summary) ([]byte, error){junit, printJSON} {
+		text, err := print(sum)
+		if err != nil || strings.Contains(string(text), "1970") || strings.Contains(string(text), "17954235") {
+			t.Errorf("%v: %s", err, text)
+		}
+	}
+}
+
 func TestJUnitIsXML(t *testing.T) {
 	b, err := junit(ended().summary())
 	if err != nil {

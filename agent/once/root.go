@@ -9,10 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"monopod/agent/safefile"
 	"monopod/agent/status"
 )
 
@@ -37,8 +39,8 @@ type Note struct {
 	CgroupRoot   string `json:"cgroupRoot"`
 }
 
-// MakeRoot makes the root dir of a run: dir, which must not exist or be empty, or with ""
-// one in the folder for temporary files.
+// MakeRoot makes the root dir of a run: dir, which must not exist or be an empty folder of
+// this user that others cannot write to, or with "" one in the folder for temporary files.
 func MakeRoot(dir string) (string, error) {
 	parent := os.TempDir()
 	if dir != "" {
@@ -56,12 +58,12 @@ func MakeRoot(dir string) (string, error) {
 		}
 	default:
 		dir = filepath.Join(parent, filepath.Base(dir))
-		err = makeEmpty(dir)
+		if err = os.Mkdir(dir, 0o711); errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
 	}
-	// The root user of a pod with a user namespace has no rights here, and must
-	// be able to pass through.
 	if err == nil {
-		err = os.Chmod(dir, 0o711)
+		err = prepare(dir)
 	}
 	if err != nil {
 		return "", fmt.Errorf("folder for the run: %w", err)
@@ -69,16 +71,33 @@ func MakeRoot(dir string) (string, error) {
 	return dir, nil
 }
 
-// makeEmpty makes a folder unless it is there and empty.
-func makeEmpty(dir string) error {
-	err := os.Mkdir(dir, 0o711)
-	if !errors.Is(err, fs.ErrExist) {
+// prepare makes a folder that is there fit for a run. It changes none that is not empty, that
+// another user has or may write to, or that a link leads to.
+func prepare(dir string) error {
+	d, err := openRun(dir, os.Geteuid())
+	if err != nil {
+		return fmt.Errorf("%s cannot be taken: %w; name another with --dir, which need not exist", dir, err)
+	}
+	defer d.Close()
+	if err := d.Each(func(string) error { return d.refuse(dir) }); err != nil {
 		return err
 	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		return errors.Join(err, fmt.Errorf("%s is not empty: name one that is, or %s removes what a run left there", dir, Removal(dir)))
+	// The root user of a pod with a user namespace has no rights here, and must
+	// be able to pass through.
+	return d.Chmod(0o711)
+}
+
+// refuse says why a folder that is not empty is not taken, and what to do.
+func (d *runDir) refuse(dir string) error {
+	note, _, err := d.open(noteName)
+	if err != nil {
+		return fmt.Errorf("%s is not empty: name a folder that is, or one that does not exist", dir)
 	}
-	return nil
+	note.Close()
+	if d.left() {
+		return fmt.Errorf("a previous run in %s was killed, or kept its pods: %s removes what is left of it", dir, Removal(dir))
+	}
+	return fmt.Errorf("a run in %s goes on, or was killed as it began: name another folder, or if nothing runs there %s removes it", dir, Removal(dir))
 }
 
 // Write writes the note, replacing a previous one. It must exist before the agent
@@ -120,22 +139,22 @@ func Leftovers() []string {
 	if err != nil {
 		return nil
 	}
-	all, _ := os.ReadDir(tmp)
 	var out []string
-	for _, e := range all {
-		if !runName.MatchString(e.Name()) {
-			continue
+	_ = safefile.Each(tmp, 0, func(name string) error { // others may have made any number
+		if !runName.MatchString(name) {
+			return nil
 		}
-		dir := filepath.Join(tmp, e.Name())
+		dir := filepath.Join(tmp, name)
 		d, err := openRun(dir, os.Geteuid())
 		if err != nil {
-			continue
+			return nil
 		}
 		if d.left() {
 			out = append(out, dir)
 		}
-		d.Close()
-	}
+		return d.Close()
+	})
+	slices.Sort(out)
 	return out
 }
 

@@ -38,9 +38,12 @@ type session struct {
 
 func newSession(c Config) *session {
 	n := namesOf(c.Pods)
+	if c.Starts == nil {
+		c.Starts = NewStarts()
+	}
 	return &session{
 		Config: c, names: n, say: &progress{out: c.Err, names: n}, print: newPrinter(c.Out),
-		judge:   evaluator{names: n, ready: c.Ready, fast: c.FailFast, from: c.From},
+		judge:   evaluator{names: n, ready: c.Ready, fast: c.FailFast, from: c.From, timed: c.Timeout > 0, starts: c.Starts},
 		changes: c.Agent.Store().Changes(), agentEnd: make(chan error, 1), began: time.Now(),
 	}
 }
@@ -81,6 +84,7 @@ func (s *session) work() {
 		wake := timerAt(next)
 		select {
 		case <-s.changes:
+		case <-s.Starts.changed:
 		case <-wake.C:
 		case <-late:
 			s.outcome = s.late()

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"monopod/agent/safefile"
+	"monopod/manifests/shell"
 )
 
 // runDir is the root dir of a run, opened after a check that only this user can
@@ -21,15 +22,13 @@ type runDir struct {
 	uid uint32 // of the user whose it must be
 }
 
-// runName is the form of the names that MakeRoot gives.
+// runName is the form of the names that MakeRoot gives in the folder for temporary files. A
+// run may have its folder anywhere, so only the search there goes by names.
 var runName = regexp.MustCompile(`^` + rootPrefix + `[0-9]{1,20}$`)
 
 // openRun opens the root dir of a run of the user uid. It neither follows a link
 // nor blocks, for any type of file.
 func openRun(path string, uid int) (*runDir, error) {
-	if !runName.MatchString(filepath.Base(path)) {
-		return nil, fmt.Errorf("its name is not %s and a number", rootPrefix)
-	}
 	if err := checkParent(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
@@ -123,7 +122,7 @@ func checkParent(dir string) error {
 		return err
 	}
 	if i.Mode()&0o002 != 0 && i.Mode()&os.ModeSticky == 0 {
-		return fmt.Errorf("every user may replace files in %s, as it lacks the sticky bit: `chmod +t %s`", dir, shellWord(dir))
+		return fmt.Errorf("every user may replace files in %s, as it lacks the sticky bit: `chmod +t %s`", dir, shell.Word(dir))
 	}
 	return nil
 }

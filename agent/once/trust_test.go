@@ -1,8 +1,8 @@
 package once
 
 import (
+	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,7 +76,8 @@ func TestRunDirsOfAnotherUserAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestRunDirsHaveNumbersForNames(t *testing.T) {
+// Names are printed as part of a command, and those of the search may be anyone's.
+func TestTheSearchForRunsGoesByTheirNames(t *testing.T) {
 	for _, name := range []string{"monopod-once-", "monopod-once-1;true", "monopod-once-$(echo x)", "monopod-once-1\n2", "other-1"} {
 		dir := leftover(t)
 		forged := filepath.Join(filepath.Dir(dir), name)
@@ -86,10 +87,105 @@ func TestRunDirsHaveNumbersForNames(t *testing.T) {
 		if got := Leftovers(); len(got) > 0 {
 			t.Errorf("offered for removal: %q", got)
 		}
-		if _, err := ReadNote(forged); err == nil || !strings.Contains(err.Error(), "is not what `monopod once` left") {
-			t.Errorf("%q: %v", name, err)
+	}
+}
+
+// What a person names is known by its owner, its mode and its note, not by its name.
+func TestARunAtAFolderOfAnyNameCanBeRemoved(t *testing.T) {
+	for _, name := range []string{"ci-run", "monopod-once-x", "a b"} {
+		dir, err := MakeRoot(filepath.Join(t.TempDir(), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadNote(dir); err == nil || !strings.Contains(err.Error(), "there is no once.json in it") {
+			t.Errorf("%q before a run: %v", name, err)
+		}
+		note := Note{Endpoint: "unix:///r"}
+		if err := note.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ReadNote(dir); err != nil || got != note {
+			t.Errorf("%q: %+v, %v", name, got, err)
 		}
 	}
+}
+
+// The next run at the same folder is where one that was killed is noticed.
+func TestARunIsToldWhatItsFolderHas(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		put  func(dir string) error
+		says string
+	}{
+		{"a killed run", func(string) error { return nil }, "was killed, or kept its pods: `monopod once --remove DIR` removes what is left of it"},
+		{"a run that begins", func(dir string) error { return os.Truncate(filepath.Join(dir, lockName), 0) }, "goes on, or was killed as it began: name another folder"},
+		{"one that was killed before it held the folder", func(dir string) error { return os.Remove(filepath.Join(dir, lockName)) }, "`monopod once --remove DIR` removes it"},
+		{"something else", func(dir string) error { return os.Remove(filepath.Join(dir, noteName)) }, "is not empty: name a folder that is, or one that does not exist"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "ci-run")
+			if err := os.Rename(leftover(t), dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := row.put(dir); err != nil {
+				t.Fatal(err)
+			}
+			_, err := MakeRoot(dir)
+			if err == nil {
+				t.Fatal("it is taken")
+			}
+			text := strings.ReplaceAll(err.Error(), dir, "DIR")
+			if !strings.Contains(text, row.says) {
+				t.Errorf("said %s", text)
+			}
+			if _, known := ReadNote(dir); (known == nil) != strings.Contains(text, "--remove") {
+				t.Errorf("said %s, and --remove says %v", text, known)
+			}
+		})
+	}
+}
+
+// Whoever has the folder, or may write to it, can put anything in the place of what is in it.
+func TestAFolderThatOthersRuleIsNotTakenForARun(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		put  func(dir string) error
+		says string
+	}{
+		{"it is another user's", func(dir string) error { return os.Chown(dir, 1234, 1234) }, "it belongs to user 1234"},
+		{"a group may write to it", func(dir string) error { return os.Chmod(dir, 0o770) }, "others may write to it (mode 0770)"},
+		{"it is a link to another folder", func(dir string) error { return away(dir, linkTo(dir+".away")) }, "it is a link, or no folder"},
+		{"it is a file", func(dir string) error { return away(dir, mkfifo) }, "it is a link, or no folder"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if os.Geteuid() != 0 {
+				t.Fatal("this test gives a folder to another user: run it as root")
+			}
+			dir := filepath.Join(t.TempDir(), "ci-run")
+			if err := errors.Join(os.Mkdir(dir, 0o700), row.put(dir)); err != nil {
+				t.Fatal(err)
+			}
+			before := modes(dir)
+			_, err := MakeRoot(dir)
+			if err == nil || !strings.Contains(err.Error(), row.says) || !strings.Contains(err.Error(), "name another with --dir") {
+				t.Errorf("said %v", err)
+			}
+			if after := modes(dir); after != before {
+				t.Errorf("the modes were %s, and are %s", before, after)
+			}
+		})
+	}
+}
+
+// modes are those of a folder and of what was moved away, as far as they are there.
+func modes(dir string) string {
+	var out []string
+	for _, name := range []string{dir, dir + ".away"} {
+		if i, err := os.Lstat(name); err == nil {
+			out = append(out, i.Mode().String())
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 func TestARunThatBeginsIsNoLeftover(t *testing.T) {
@@ -127,21 +223,6 @@ func TestNoRunWhereOthersCanReplaceItsFolder(t *testing.T) {
 		if _, err := MakeRoot(""); (err == nil) != row.fine {
 			t.Errorf("%v: error %v", row.mode, err)
 		}
-	}
-}
-
-func TestHintsCanBeCopiedIntoAShell(t *testing.T) {
-	for _, word := range []string{"/tmp/monopod-once-1", "/a b", "/a'b", "/$(echo x)", "/`x`;y|z&", "/~", `/back\slash "q"`, "/ümlaut"} {
-		out, err := exec.Command("sh", "-c", "printf %s "+shellWord(word)).Output()
-		if err != nil || string(out) != word {
-			t.Errorf("%s becomes %q, %v", shellWord(word), out, err)
-		}
-	}
-	if got := shellWord("/tmp/monopod-once-1"); got != "/tmp/monopod-once-1" {
-		t.Errorf("a plain path becomes %s", got)
-	}
-	if got, want := shellWord("/a\x1b[31m'\n"), `$'/a\033\13331m\047\012'`; got != want {
-		t.Errorf("what a terminal obeys becomes %q, want %q", got, want)
 	}
 }
 

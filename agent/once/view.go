@@ -40,6 +40,13 @@ func (v *view) ready() bool {
 	})
 }
 
+// lacksSandbox reports whether the status says that the pod has no sandbox.
+func (v *view) lacksSandbox() bool {
+	return v.status != nil && slices.ContainsFunc(v.status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodReadyToStartContainers && c.Status == v1.ConditionFalse
+	})
+}
+
 // held reports whether the pod waits for others before it starts.
 func (v *view) held() bool {
 	for _, c := range v.containers() {

@@ -29,39 +29,21 @@ func (v *Versions) indexObjects() {
 func (v *Versions) objectsOf(f *manifests.File) (all []status.Object) {
 	keys := slices.AppendSeq(slices.Clone(v.kept[f.Path]), maps.Keys(f.Objects))
 	slices.SortFunc(keys, manifests.ObjectKey.Compare)
+	e := errorsIn(f)
 	for _, key := range slices.Compact(keys) {
-		all = append(all, v.object(f, key))
+		all = append(all, v.object(f, key, e))
 	}
 	return all
 }
 
 // object returns what became of one object of a file.
-func (v *Versions) object(f *manifests.File, key manifests.ObjectKey) status.Object {
-	out, now := named(key), v.objects[key]
-	out.State, out.Pods = status.Accepted, v.users[key]
-	good, isNamed := f.Objects[key]
-	about := key.String()
-	if !isNamed {
-		about = "" // the file as a whole
+func (v *Versions) object(f *manifests.File, key manifests.ObjectKey, e fileErrors) status.Object {
+	known := known{isGiven: f.Objects[key], isForgotten: slices.Contains(f.Forgotten, key.String()), own: e.objects[key.String()]}
+	if now := v.objects[key]; now != nil {
+		known.by, known.isAsGiven = now.File, known.own == nil // an immutable one has its former content
 	}
-	k := slices.IndexFunc(f.Problems, func(p status.Problem) bool { return !p.Warning && p.Object == about && p.Pod == "" })
-	switch {
-	case good && now != nil && now.File != f.Path:
-		out.State, out.By = status.Superseded, now.File
-	case k < 0 && now != nil: // or the file waits to be read again
-		return out
-	default:
-		out.State = status.Rejected
-	}
-	if k < 0 {
-		out.Reason = "it was forgotten by hand, and no answer has given it since"
-		return out
-	}
-	p := f.Problems[k]
-	out.Line, out.Column, out.Reason = p.Line, p.Column, p.Message
-	if p.Field != "" {
-		out.Reason = p.Field + ": " + p.Message
-	}
+	r, out := v.result(f, known, e), named(key)
+	out.State, out.Reason, out.Line, out.Column, out.By, out.Pods = r.state, r.reason, r.line, r.column, r.by, v.users[key]
 	return out
 }
 

@@ -2,13 +2,13 @@
 package outcome
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"sync"
 
 	"monopod/agent/status"
 	"monopod/manifests"
+	"monopod/manifests/poduid"
 )
 
 // Refusal is why a version that was accepted does not run.
@@ -67,64 +67,49 @@ func (v *Versions) of(f *manifests.File) (state status.State, all []status.Versi
 	if f.SHA256 == "" {
 		state = status.Unread
 	}
-	wrong, names := map[string]status.Problem{}, map[string]bool{}
-	for _, p := range slices.Backward(f.Problems) {
-		if p.Object != "" {
-			continue
-		}
-		if !p.Warning {
-			wrong[""], wrong[p.Pod] = p, p
-			names[p.Pod] = true
-		}
-		if !p.Warning && p.Pod == "" {
-			state = status.Rejected
-		}
+	e := errorsIn(f)
+	if e.file != nil {
+		state = status.Rejected
 	}
-	for pod := range f.Hashes {
-		names[pod] = true
-	}
-	for _, pod := range f.Pods {
-		names[pod] = true
-	}
-	delete(names, "")
-	for _, pod := range slices.Sorted(maps.Keys(names)) {
-		why, named := wrong[pod]
-		if !named {
-			why = wrong[""]
-		}
-		all = append(all, v.version(f, pod, why))
+	for _, pod := range podsIn(f, e) {
+		all = append(all, v.version(f, pod, e))
 	}
 	return state, all
 }
 
-// version returns what became of one pod of a file. wrong is what is wrong with it in
-// the file, if something is.
-func (v *Versions) version(f *manifests.File, pod string, wrong status.Problem) status.Version {
-	out := status.Version{Pod: pod, State: status.Accepted, Hash: f.Hashes[pod]}
-	given, refused := v.given[pod], v.refused[pod]
-	switch {
-	case out.Hash != "" && given != nil && given.File != f.Path:
-		out.State, out.By = status.Superseded, given.File
-	case out.Hash == "" || given == nil || hashOf(given) != out.Hash:
-		out.State = status.Rejected
-	case refused.Pod == nil || hashOf(refused.Pod) != out.Hash:
-		return out
-	case refused.Final:
-		out.State, out.Reason = status.Rejected, refused.Reason
-		return out
-	default:
-		out.State, out.Reason, out.Waiting = status.Waiting, refused.Reason, out.Hash
-		return out
+// podsIn returns the pods that a file names, gives or is wrong about, sorted.
+func podsIn(f *manifests.File, e fileErrors) []string {
+	names := slices.Concat(f.Pods, slices.Collect(maps.Keys(f.Hashes)), slices.Collect(maps.Keys(e.pods)))
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// version returns what became of one pod of a file.
+func (v *Versions) version(f *manifests.File, pod string, e fileErrors) status.Version {
+	hash, isGiven := f.Hashes[pod]
+	known := known{isGiven: isGiven, isForgotten: slices.Contains(f.Forgotten, pod), own: e.pods[pod]}
+	if now := v.given[pod]; now != nil {
+		known.by, known.isAsGiven = now.File, poduid.HashOf(now) == hash
 	}
-	if out.Reason = wrong.Message; wrong.Field != "" {
-		out.Reason = wrong.Field + ": " + wrong.Message
+	r := v.result(f, known, e)
+	out := status.Version{Pod: pod, Hash: hash, State: r.state, Reason: r.reason, Line: r.line, Column: r.column, By: r.by}
+	if out.State == status.Accepted {
+		v.admit(&out)
 	}
-	if out.Reason == "" {
-		out.Reason = "it was forgotten by hand, and no answer has given it since"
+	if out.State == status.Waiting {
+		out.Waiting = hash
 	}
-	out.Line, out.Column = wrong.Line, wrong.Column
 	return out
 }
 
-// hashOf returns the hash of a pod's content; a pod that changed in place has another uid.
-func hashOf(p *manifests.Pod) string { return cmp.Or(p.Annotations[status.AnnHash], string(p.UID)) }
+// admit is for a version that is desired: it may wait, or have failed.
+func (v *Versions) admit(out *status.Version) {
+	refused, isRefused := v.refused[out.Pod]
+	switch {
+	case !isRefused || poduid.HashOf(refused.Pod) != out.Hash:
+	case refused.Final:
+		out.State, out.Reason = status.Rejected, refused.Reason
+	default:
+		out.State, out.Reason = status.Waiting, refused.Reason
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"monopod/agent/status"
 	"monopod/manifests"
+	"monopod/manifests/poduid"
 )
 
 // said is what a file and its versions came to, a line each.
@@ -36,7 +37,11 @@ func TestEachPodOfAFileSaysWhatBecameOfIt(t *testing.T) {
 	warning.Warning, warning.Field = true, "spec.x"
 	field := wrong("d/a", 3, "unknown field")
 	field.Field = "spec.x"
-	hashes := map[string]string{"d/a": "1"}
+	hashes := map[string]poduid.ContentHash{"d/a": "1"}
+	inPlace := given("/m/a", "a", "0")
+	inPlace.Annotations = map[string]string{poduid.AnnotationHash: "1"}
+	object := wrong("", 8, "odd")
+	object.Object = "ConfigMap d/x"
 	rows := []struct {
 		what    string
 		file    manifests.File
@@ -56,8 +61,22 @@ func TestEachPodOfAFileSaysWhatBecameOfIt(t *testing.T) {
 			"accepted\nd/a superseded hash=1 run= wait= by=/m/b 5:2 b gives it"},
 		{"with the uid of another pod", manifests.File{Hashes: hashes, Problems: []status.Problem{wrong("d/a", 5, "uid taken")}}, nil, Refusal{},
 			"accepted\nd/a rejected hash=1 run= wait= by= 5:2 uid taken"},
-		{"forgotten", manifests.File{Hashes: hashes}, nil, Refusal{},
-			"accepted\nd/a rejected hash=1 run= wait= by= 0:0 it was forgotten by hand, and no answer has given it since"},
+		{"forgotten", manifests.File{Hashes: hashes, Forgotten: []string{"d/a"}, Problems: []status.Problem{wrong("", 0, "no network")}}, nil, Refusal{},
+			"rejected\nd/a rejected hash=1 run= wait= by= 0:0 it was forgotten by hand, and no answer has given it since"},
+		{"changed in place", manifests.File{Hashes: hashes}, inPlace, Refusal{},
+			"accepted\nd/a accepted hash=1 run= wait= by= 0:0"},
+		{"not there, for a reason that is not known", manifests.File{Hashes: hashes}, nil, Refusal{},
+			"accepted\nd/a waiting hash=1 run= wait=1 by= 0:0"},
+		{"another version is there, for a reason that is not known", manifests.File{Hashes: hashes}, given("/m/a", "a", "0"), Refusal{},
+			"accepted\nd/a waiting hash=1 run= wait=1 by= 0:0"},
+		{"given by a file that is gone", manifests.File{Hashes: hashes}, given("/m/gone", "a", "0"), Refusal{},
+			"accepted\nd/a waiting hash=1 run= wait=1 by= 0:0 /m/gone gave it before: it waits until it is certain that this file is gone"},
+		{"given by another file, beside an error of another pod", manifests.File{Hashes: hashes, Problems: []status.Problem{wrong("d/b", 5, "no")}}, given("/m/b", "a", "0"), Refusal{},
+			"accepted\nd/a superseded hash=1 run= wait= by=/m/b 0:0\nd/b rejected hash= run= wait= by= 5:2 no"},
+		{"not in its file any more", manifests.File{Pods: []string{"d/a"}}, given("/m/a", "a", "0"), Refusal{},
+			"accepted\nd/a waiting hash= run= wait= by= 0:0 the file does not give it now: its last version is kept until it is certain that it is gone"},
+		{"not in its file, which has an error", manifests.File{Pods: []string{"d/a"}, Problems: []status.Problem{object}}, given("/m/a", "a", "0"), Refusal{},
+			"accepted\nd/a rejected hash= run= wait= by= 8:2 it is not in the file, and an error there may be why: odd"},
 		{"not admitted", manifests.File{Hashes: hashes}, given("/m/a", "a", "1"), refused("1", "no cpu", false),
 			"accepted\nd/a waiting hash=1 run= wait=1 by= 0:0 no cpu"},
 		{"not admitted for good", manifests.File{Hashes: hashes}, given("/m/a", "a", "1"), refused("1", "windows", true),
@@ -67,16 +86,23 @@ func TestEachPodOfAFileSaysWhatBecameOfIt(t *testing.T) {
 	}
 	for _, r := range rows {
 		r.file.Path, r.file.SHA256 = "/m/a", "x"
-		v := Versions{given: map[string]*manifests.Pod{}, refused: map[string]Refusal{"d/a": r.refused}}
+		v := Versions{Snapshot: &manifests.Snapshot{Files: []manifests.File{r.file, {Path: "/m/b"}}}}
 		if r.given != nil {
-			v.given["d/a"] = r.given
+			v.Snapshot.Pods = []*manifests.Pod{r.given}
 		}
-		if got := said(v.of(&r.file)); got != r.want {
+		if r.refused.Pod != nil {
+			v.Refused = []Refusal{r.refused}
+		}
+		f := status.File{Path: "/m/a"}
+		v.Judge(&f)
+		if got := said(f.State, f.Versions); got != r.want {
 			t.Errorf("%s:\n%s\nwant\n%s", r.what, got, r.want)
 		}
 	}
-	if state, all := new(Versions).of(&manifests.File{Path: "/m/a"}); state != status.Unread || len(all) > 0 {
-		t.Errorf("a file that was not read is %s, %v", state, all)
+	unread := manifests.File{Path: "/m/a", Pods: []string{"d/a"}}
+	v := Versions{given: map[string]*manifests.Pod{"d/a": given("/m/a", "a", "1")}}
+	if got, want := said(v.of(&unread)), "unread\nd/a unread hash= run= wait= by= 0:0"; got != want {
+		t.Errorf("a file that was not read is\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -107,9 +133,15 @@ func TestEachObjectOfAFileSaysWhatBecameOfIt(t *testing.T) {
 			"rejected: x rejected 7:2 by= [d/web] dat: unknown field"},
 		{"immutable", true, []status.Problem{wrong("x", "metadata.name", "is immutable")}, object("/m/a", "x"), "rejected: x rejected 7:2 by= [d/web] metadata.name: is immutable"},
 		{"forgotten", true, nil, nil, "rejected: x rejected 0:0 by= [d/web] it was forgotten by hand, and no answer has given it since"},
+		{"given by another file, which says nothing of it", true, nil, object("/m/b", "x"), "superseded: x superseded 0:0 by=/m/b [d/web] "},
+		{"given by a file that is gone", true, nil, object("/m/gone", "x"),
+			"waiting: x waiting 0:0 by= [d/web] /m/gone gave it before: it waits until it is certain that this file is gone"},
 	}
 	for _, r := range rows {
-		s := &manifests.Snapshot{Pods: []*manifests.Pod{user}, Files: []manifests.File{{Path: "/m/a", SHA256: "x", Problems: r.problems, Objects: map[manifests.ObjectKey]bool{x: r.good}}}}
+		s := &manifests.Snapshot{Pods: []*manifests.Pod{user}, Files: []manifests.File{{Path: "/m/a", SHA256: "x", Problems: r.problems, Objects: map[manifests.ObjectKey]bool{x: r.good}}, {Path: "/m/b"}}}
+		if r.what == "forgotten" {
+			s.Files[0].Forgotten = []string{x.String()}
+		}
 		if r.there != nil {
 			s.Objects = append(s.Objects, r.there)
 		}

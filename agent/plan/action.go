@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/message"
 	"monopod/agent/update"
 )
 
@@ -127,7 +128,10 @@ type Plan struct {
 }
 
 // Waiting is why a container does not run, in the kubelet's words.
-type Waiting struct{ Reason, Message string }
+type Waiting struct {
+	Reason  string
+	Message message.Text
+}
 
 func (p *Plan) then(step ...Action) {
 	if len(step) > 0 {

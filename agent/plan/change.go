@@ -21,7 +21,7 @@ func (s *Facts) accepted() *manifests.Pod {
 	if c == nil || c.Digest == "" || c.Digest == s.Pod.Digest {
 		return nil
 	}
-	return &manifests.Pod{Pod: c.Pod, File: c.File, Digest: c.Digest}
+	return c.Version()
 }
 
 // change is how the accepted version becomes the desired one. A pod that ends or has
@@ -125,7 +125,8 @@ func (s *Facts) planFollow(p *Plan, i *pleg.Instance) {
 	fits := true
 	for _, name := range f.Resize {
 		a, done := s.resize(c, i, name)
-		if fits = fits && done; a != nil {
+		fits = fits && done
+		if a != nil {
 			resize = append(resize, *a)
 		}
 	}
@@ -153,26 +154,26 @@ func (s *Facts) resize(c *checkpoint.Checkpoint, i *pleg.Instance, name string) 
 	failed := s.Failures[a.Key()]
 	always := defaults.RestartPolicyOf(s.Pod.Pod, podspec.FindContainer(s.Pod.Pod, name)) == v1.RestartPolicyAlways
 	if failed.Reason == ReasonRefused && failed.Count >= refusals && always && n.Revision < c.Revision {
-		a.Do, a.Reason = DoRestartResized, "the runtime refuses to resize it: "+failed.Message
+		a.Do, a.Reason = DoRestartResized, "the runtime refuses to resize it: "+failed.Message.String()
 	}
 	return a, false
 }
 
 // Resizing reports whether containers are yet to be resized, and what keeps one from it;
 // "": nothing does.
-func (s *Facts) Resizing() (reason, message string, resizes bool) {
+func (s *Facts) Resizing() (w Waiting, resizes bool) {
 	f := s.Checkpoint().Following
 	if f == nil {
-		return "", "", false
+		return w, false
 	}
 	for _, name := range f.Resize {
 		n := s.Instance().Newest(name)
 		if n == nil {
 			continue
 		}
-		if failed := s.Failures[Action{Do: DoResize, ID: n.ID}.Key()]; failed.Message != "" {
-			return v1.PodReasonError, failed.Message, true
+		if failed := s.Failures[Action{Do: DoResize, ID: n.ID}.Key()]; failed.Reason != "" {
+			return Waiting{v1.PodReasonError, failed.Message}, true
 		}
 	}
-	return "", "", len(f.Resize) > 0
+	return w, len(f.Resize) > 0
 }

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/message"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 )
@@ -41,8 +42,21 @@ func (s *Facts) deadlinePassed(p *Plan) *checkpoint.Result {
 		return nil
 	}
 	return &checkpoint.Result{Phase: v1.PodFailed, Reason: "DeadlineExceeded",
-		Message: "Pod was active on the node longer than the specified deadline",
+		Message: messageDeadline,
 		Why:     fmt.Sprintf("it was active for its %d seconds", deadline/time.Second)}
+}
+
+const messageDeadline = "Pod was active on the node longer than the specified deadline"
+
+// EndTexts are the fixed words in the statuses of pods and containers that have ended.
+// They stay the same in checkpoints and statuses of previous agents.
+func EndTexts() message.Book {
+	b := message.Book{}
+	for _, t := range []message.Text{message.Fixed(messageDeadline), message.Fixed(messageBackoffLimit), message.Fixed(messageCgroupGone),
+		message.Fixed(LostMessage), message.Fixed(InitMessage)} {
+		b.Note(t)
+	}
+	return b
 }
 
 // saveActiveEvery is how much of its active time a pod may lose with a crash of

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"monopod/agent/image"
+	"monopod/agent/message"
 	"monopod/agent/panics"
 )
 
@@ -36,13 +37,13 @@ func Explain(err error) Waiting {
 	var s *StartError
 	switch {
 	case errors.As(err, &i):
-		return Waiting{Reason: i.Reason, Message: i.Error()}
+		return Waiting{Reason: i.Reason, Message: message.Private(i.Error())}
 	case errors.As(err, &s):
-		return Waiting{Reason: s.Reason, Message: s.Error()}
+		return Waiting{Reason: s.Reason, Message: message.Private(s.Error())}
 	case panics.In(err) != nil:
-		return Waiting{Reason: ReasonFault, Message: err.Error()}
+		return Waiting{Reason: ReasonFault, Message: message.Private(err.Error())}
 	}
-	return Waiting{Reason: "FailedCreatePodSandBox", Message: "Failed to create pod sandbox: " + err.Error()}
+	return Waiting{Reason: "FailedCreatePodSandBox", Message: message.Of("Failed to create pod sandbox: %s", message.Private(err.Error()))}
 }
 
 // ExplainAction returns why an action fails, in the kubelet's words where it has any.
@@ -50,11 +51,11 @@ func ExplainAction(a Action, err error) Waiting {
 	var s *StartError
 	switch {
 	case a.Do == DoStopSandbox:
-		return Waiting{Reason: "FailedKillPod", Message: "error killing pod: " + err.Error()}
+		return Waiting{Reason: "FailedKillPod", Message: message.Of("error killing pod: %s", message.Private(err.Error()))}
 	case a.Makes() || a.Do == DoAccept || a.Do == DoSetUp || errors.As(err, &s) || panics.In(err) != nil:
 		return Explain(err)
 	}
-	return Waiting{Reason: ReasonFault, Message: string(a.Do) + ": " + err.Error()}
+	return Waiting{Reason: ReasonFault, Message: message.Of("%s: %s", message.Name(a.Do), message.Private(err.Error()))}
 }
 
 // ImageFailure returns why a container without an image waits, and until when.
@@ -64,7 +65,7 @@ func ImageFailure(e *image.Error) (Waiting, time.Time) {
 	if e.Count > 1 && e.Reason != image.ImagePullBackOff {
 		e = e.BackOff()
 	}
-	return Waiting{Reason: e.Reason, Message: e.Error()}, e.Retry
+	return Waiting{Reason: e.Reason, Message: message.Private(e.Error())}, e.Retry
 }
 
 // Refusals are when calls first found no runtime, by key, while it answered others.

@@ -1,10 +1,11 @@
 package plan
 
 import (
-	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/message"
 )
 
 // progressEvery is how often a pod's status updates how long a pull takes.
@@ -22,7 +23,7 @@ type Pull struct {
 func (s *Facts) waitForImage(p *Plan, c *v1.Container, on Pull) {
 	w := Waiting{s.PendingReason(), on.text(s.Now)}
 	if f := s.Failures[c.Name]; f.Reason != "" {
-		w = Waiting{f.Reason, fmt.Sprintf("%s (%s)", f.Message, w.Message)}
+		w = Waiting{f.Reason, message.Of("%s (%s)", f.Message, w.Message)}
 	}
 	p.Wait(c.Name, w)
 	p.wakeAt(s.Now.Add(progressEvery - max(s.Now.Sub(on.Since), 0)%progressEvery))
@@ -30,13 +31,13 @@ func (s *Facts) waitForImage(p *Plan, c *v1.Container, on Pull) {
 
 // text describes the progress. Each pull is queued for a moment, so that is
 // said only after a while.
-func (u Pull) text(now time.Time) string {
+func (u Pull) text(now time.Time) message.Text {
 	so := now.Sub(u.Since).Truncate(progressEvery)
 	switch {
 	case so <= 0:
-		return fmt.Sprintf("pulling image %q", u.Image)
+		return message.Of("pulling image %q", message.Name(u.Image))
 	case u.Queued:
-		return fmt.Sprintf("image %q waits for other pulls, %s so far", u.Image, so)
+		return message.Of("image %q waits for other pulls, %s so far", message.Name(u.Image), message.Duration(so))
 	}
-	return fmt.Sprintf("pulling image %q, %s so far", u.Image, so)
+	return message.Of("pulling image %q, %s so far", message.Name(u.Image), message.Duration(so))
 }

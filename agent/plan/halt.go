@@ -29,13 +29,13 @@ func (s *Facts) planHalted(p *Plan) {
 	if i == nil || s.Halted.Terminated && s.planTerminated(p, i) {
 		return
 	}
-	planStop(p, i, s.Pod.Pod, checkpoint.CausePod, s.Halted.Message, 0)
+	planStop(p, i, s.Pod.Pod, checkpoint.CausePod, s.Halted.Message.String(), 0)
 	if s.Halted.Terminated {
 		p.shorten(s.Halted.Grace)
 	}
 	var remove []Action
 	for _, b := range i.Sandboxes {
-		remove = append(remove, Action{Do: DoRemoveSandbox, UID: i.UID, ID: b.ID, Reason: s.Halted.Message})
+		remove = append(remove, Action{Do: DoRemoveSandbox, UID: i.UID, ID: b.ID, Reason: s.Halted.Message.String()})
 	}
 	p.then(remove...)
 }
@@ -53,7 +53,7 @@ func (s *Facts) planTerminated(p *Plan, i *pleg.Instance) (ended bool) {
 		return true
 	}
 	if b := i.Sandbox(); b != nil && b.ID != c.ReplaceSandbox {
-		p.then(Action{Do: DoInterrupt, UID: i.UID, ID: b.ID, Reason: s.Halted.Message})
+		p.then(Action{Do: DoInterrupt, UID: i.UID, ID: b.ID, Reason: s.Halted.Message.String()})
 	}
 	return false
 }

@@ -1,12 +1,12 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/message"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 )
@@ -38,9 +38,9 @@ func (s *Facts) Hooking(n *pleg.Container) bool {
 // HookWait is the reported state of a container for which Hooking is true.
 func (s *Facts) HookWait(n *pleg.Container) Waiting {
 	if failed := s.PostStart[n.ID].Failed; failed != "" {
-		return Waiting{"PostStartHookError", failed}
+		return Waiting{"PostStartHookError", message.Private(failed)}
 	}
-	return Waiting{s.PendingReason(), ""}
+	return Waiting{Reason: s.PendingReason()}
 }
 
 // PendingReason is the waiting reason of a container that has not started yet.
@@ -91,7 +91,7 @@ func (q *queue) waits(p *Plan, c *v1.Container, n *pleg.Container) bool {
 	if q.held == "" || n != nil && n.Sandbox == q.sandbox {
 		return false
 	}
-	p.Wait(c.Name, Waiting{q.s.PendingReason(), fmt.Sprintf("waits for the postStart hook of container %s", q.held)})
+	p.Wait(c.Name, Waiting{q.s.PendingReason(), message.Of("waits for the postStart hook of container %s", message.Name(q.held))})
 	return true
 }
 

@@ -25,6 +25,8 @@ func isSpent(pod *v1.Pod, n *pleg.Container) bool {
 	return ok && n.Attempt >= r.Limit && !askedToStart(n)
 }
 
+const messageBackoffLimit = "Job has reached the specified backoff limit"
+
 // limitReached ends the pod of a Job of which a container failed as often as the Job
 // lets it (reason and message are the job controller's).
 func (s *Facts) limitReached(i *pleg.Instance) *checkpoint.Result {
@@ -39,7 +41,7 @@ func (s *Facts) limitReached(i *pleg.Instance) *checkpoint.Result {
 		}
 		if n.ExitCode != 0 || podspec.IsInit(pod, c) && !Succeeded(n) {
 			return &checkpoint.Result{Phase: v1.PodFailed, Reason: "BackoffLimitExceeded",
-				Message: "Job has reached the specified backoff limit",
+				Message: messageBackoffLimit,
 				Why: fmt.Sprintf("container %s exited with %d (%s) in attempt %d, the last of its Job",
 					c.Name, n.ExitCode, n.Reason, n.Attempt)}
 		}

@@ -8,6 +8,7 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/message"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/manifests/decode"
@@ -23,9 +24,13 @@ const addressEvery = 10 * time.Second
 func (s *Facts) planRunning(p *Plan) {
 	i, f := s.Instance(), s.Failures[SandboxFailure]
 	if c := s.Known[string(s.Pod.UID)]; c == nil || c.Unwritten {
-		if !s.Now.Before(f.Retry) {
+		waits := s.Now.Before(f.Retry)
+		if waits {
+			p.wakeAt(f.Retry)
+		} else {
 			p.then(Action{Do: DoAccept, UID: string(s.Pod.UID), Reason: "the pod is new"})
-		} else if p.wakeAt(f.Retry); i == nil {
+		}
+		if waits && i == nil {
 			return // without a checkpoint a restarted agent would not know the pod
 		}
 	}
@@ -78,10 +83,10 @@ func (s *Facts) waitForRemovals(p *Plan, i *pleg.Instance) bool {
 	if i == nil || len(i.Sandboxes) < maxSandboxes {
 		return false
 	}
-	text := fmt.Sprintf("the runtime does not remove the %d sandboxes that the pod had", len(i.Sandboxes))
+	text := message.Of("the runtime does not remove the %d sandboxes that the pod had", message.Number(len(i.Sandboxes)))
 	for _, b := range i.Sandboxes {
-		if f := s.Failures[Action{Do: DoRemoveSandbox, ID: b.ID}.Key()]; f.Message != "" {
-			text += ": " + f.Message
+		if f := s.Failures[Action{Do: DoRemoveSandbox, ID: b.ID}.Key()]; f.Reason != "" {
+			text = message.Of("%s: %s", text, f.Message)
 			break
 		}
 	}

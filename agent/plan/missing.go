@@ -30,7 +30,8 @@ func (s *Facts) FindMissing(last *v1.PodStatus) map[string]uint32 {
 			if n != nil {
 				i.MarkMissing(c.Name)
 			}
-			if next[c.Name] = uint32(c.RestartCount); c.ContainerID != "" {
+			next[c.Name] = uint32(c.RestartCount)
+			if c.ContainerID != "" {
 				next[c.Name]++
 			}
 		}

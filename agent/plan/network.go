@@ -3,6 +3,7 @@ package plan
 import (
 	"time"
 
+	"monopod/agent/message"
 	"monopod/agent/podspec"
 )
 
@@ -15,7 +16,7 @@ func (s *Facts) NetworkWait() (w Waiting, ok bool) {
 	if s.NoNetwork == "" || s.Pod.Spec.HostNetwork || s.newSandbox(s.Instance()) == "" {
 		return w, false
 	}
-	return Waiting{NetworkNotReady, "network is not ready: " + s.NoNetwork}, true
+	return Waiting{NetworkNotReady, message.Of("network is not ready: %s", message.Private(s.NoNetwork))}, true
 }
 
 // NetworkUnknown is the reason of a condition and an event: the runtime does not say what
@@ -32,7 +33,7 @@ func (s *Facts) UnknownNetwork() (w Waiting, ok bool) {
 	if s.Unsaid.IsZero() || s.Now.Before(s.Unsaid.Add(unsaidLimit)) {
 		return w, false
 	}
-	return Waiting{NetworkUnknown, "the runtime does not say what network the pod's sandbox has: the pod is left as it is"}, true
+	return Waiting{NetworkUnknown, message.Fixed("the runtime does not say what network the pod's sandbox has: the pod is left as it is")}, true
 }
 
 // awaitNetwork looks again when a network that is not known has to be told.

@@ -53,10 +53,11 @@ type Facts struct {
 // worth a word yet.
 type Failure struct {
 	Waiting
-	Retry time.Time
-	Count int       // in a row
-	Busy  time.Time // since when the runtime is busy with the object; zero: it is not
-	Skip  uint32    // attempts whose names are taken by others
+	Object string // see Action.Object
+	Retry  time.Time
+	Count  int       // in a row
+	Busy   time.Time // since when the runtime is busy with the object; zero: it is not
+	Skip   uint32    // attempts whose names are taken by others
 
 	Made   int // sandboxes made in a row, none of which lived long
 	MadeAt time.Time

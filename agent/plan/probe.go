@@ -84,8 +84,8 @@ func (s *Facts) Health(c *v1.Container, n *pleg.Container) (started, ready bool)
 	return started, started && c.ReadinessProbe == nil
 }
 
-// ProbeMessages returns the probe failures of the containers that are not
-// ready, to append to a message: ": Readiness probe failed: ...".
+// ProbeMessages returns the probe failures of the containers that are not ready, such as
+// "Readiness probe failed: ..."; "": there are none.
 func (s *Facts) ProbeMessages(st *v1.PodStatus) string {
 	i := s.Instance()
 	var names, texts []string
@@ -103,8 +103,5 @@ func (s *Facts) ProbeMessages(st *v1.PodStatus) string {
 			texts[k] = names[k] + ": " + texts[k]
 		}
 	}
-	if len(texts) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(texts, "; ")
+	return strings.Join(texts, "; ")
 }

@@ -1,12 +1,12 @@
 package plan
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/message"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 )
@@ -35,7 +35,7 @@ func CanReset(pod *v1.Pod) bool {
 // container with the rule last, so that an agent that starts in between knows
 // why. Then the pod starts again with its first init container.
 func (s *Facts) planReset(p *Plan, i *pleg.Instance) bool {
-	cause, marks, why := map[string]bool{}, map[string]string{}, ""
+	cause, marks, said := map[string]bool{}, map[string]string{}, message.Text{}
 	due := false
 	for _, c := range podspec.AllContainers(s.Pod.Pod) {
 		n := i.Newest(c.Name)
@@ -45,12 +45,12 @@ func (s *Facts) planReset(p *Plan, i *pleg.Instance) bool {
 		from, mark := s.BackOff.forPod(s.Pod.Pod).next(n, n.Sandbox, s.Now)
 		due = due || !s.Now.Before(from)
 		cause[n.ID], marks[c.Name] = true, mark
-		why = fmt.Sprintf("container %s exited with %d: its rule restarts all containers", c.Name, n.ExitCode)
+		said = message.Of("container %s exited with %d: its rule restarts all containers", message.Name(c.Name), message.Number(n.ExitCode))
 	}
 	if !due {
 		return false
 	}
-	uid := string(s.Pod.UID)
+	uid, why := string(s.Pod.UID), said.String()
 	if !maps.Equal(marks, s.Checkpoint().Marks) {
 		p.then(Action{Do: DoMark, UID: uid, Marks: marks, Reason: why})
 	}
@@ -77,7 +77,7 @@ func (s *Facts) planReset(p *Plan, i *pleg.Instance) bool {
 		p.then(step...)
 	}
 	for _, c := range podspec.AllContainers(s.Pod.Pod) {
-		p.Wait(c.Name, Waiting{Resetting, why})
+		p.Wait(c.Name, Waiting{Resetting, said})
 	}
 	return true
 }

@@ -1,11 +1,11 @@
 package plan
 
 import (
-	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/message"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/manifests/defaults"
@@ -115,8 +115,8 @@ func (s *Facts) start(p *Plan, c *v1.Container, n *pleg.Container, why string) [
 	}
 	if s.Now.Before(from) {
 		p.wakeAt(from)
-		id := fmt.Sprintf("%s_%s(%s)", s.Pod.Name, s.Pod.Namespace, s.Pod.UID)
-		p.Wait(c.Name, Waiting{CrashLoop, fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", mark, c.Name, id)})
+		p.Wait(c.Name, Waiting{CrashLoop, message.Of("back-off %s restarting failed container=%s pod=%s_%s(%s)",
+			message.Name(mark), message.Name(c.Name), message.Name(s.Pod.Name), message.Name(s.Pod.Namespace), message.Name(s.Pod.UID))})
 		return nil
 	}
 	return []Action{{Do: DoStartContainer, UID: string(s.Pod.UID), Name: c.Name, Attempt: attempt, BackOff: mark, Revision: s.Checkpoint().Revision, Reason: why}}

@@ -1,9 +1,13 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
+	"monopod/agent/message"
+	"monopod/agent/pleg"
+	"monopod/agent/slots"
 	"monopod/manifests"
 )
 
@@ -13,24 +17,46 @@ const Hangs = "the runtime has not answered for 10s; waiting on"
 // Running is an action that a pass began and that has not ended: it hangs, or
 // nothing waits for it.
 type Running struct {
+	Do    verb
 	UID   string
-	Makes bool // see Action.Makes
-	Since time.Time
+	ID    string    // see Action.ID
+	Makes bool      // see Action.Makes
+	Since time.Time // zero: it waits for its turn
 }
 
 // Key names what an action works on: at most one action of a key runs, and its
 // failures in a row have one back-off.
 func (a Action) Key() string {
-	switch a.Do {
-	case DoStartContainer, DoResumeContainer:
+	switch {
+	case a.Do == DoStartContainer || a.Do == DoResumeContainer:
 		return a.Name
-	case DoAccept, DoSetUp, DoCreateSandbox:
+	case a.Object() == "":
 		return SandboxFailure
 	}
-	if a.ID != "" {
-		return string(a.Do) + " " + a.ID
+	return string(a.Do) + " " + a.Object()
+}
+
+// Object returns what there is already that the action works on: the id of a sandbox or a
+// container, or the uid of an instance. It is "" for what starts the desired version.
+func (a Action) Object() string {
+	if a.Makes() || a.Do == DoAccept || a.Do == DoSetUp {
+		return ""
 	}
-	return string(a.Do) + " " + a.UID
+	return cmp.Or(a.ID, a.UID)
+}
+
+// Has reports whether there is such an object, see Action.Object: what was noted about one
+// that is gone says nothing any more.
+func (s *Facts) Has(object string) bool {
+	if s.Known[object] != nil || s.Observed.Instances[object] != nil || s.Pod != nil && string(s.Pod.UID) == object {
+		return true
+	}
+	for _, i := range s.Observed.Instances {
+		if i.Has(object) || slices.ContainsFunc(i.Sandboxes, func(b pleg.Sandbox) bool { return b.ID == object }) {
+			return true
+		}
+	}
+	return false
 }
 
 // OfDesired reports whether failures under a key are those of starting the desired
@@ -62,14 +88,15 @@ func (a Action) gates() bool {
 	return !a.Beside && a.Do != DoStartContainer && a.Do != DoResumeContainer
 }
 
-// hold removes from a plan what runs already or is in back-off, and the steps
-// that wait for it.
+// hold removes from a plan what runs already or is in back-off, what would meet another
+// action at its sandbox, and the steps that wait for it.
 func (s *Facts) hold(p *Plan) {
+	busy := s.busy()
 	for k := 0; k < len(p.Steps); k++ {
 		var rest []Action
 		blocked := false
 		for _, a := range p.Steps[k] {
-			if s.mayDo(p, a) {
+			if s.mayDo(p, a) && s.mayCall(p, busy, a) {
 				rest = append(rest, a)
 				continue
 			}
@@ -79,8 +106,24 @@ func (s *Facts) hold(p *Plan) {
 		if blocked {
 			p.Steps = p.Steps[:k+1]
 		}
+		for _, a := range rest {
+			if !a.Beside { // the next step waits for its end
+				busy.end(a.Do, a.ID)
+			}
+		}
 	}
 	p.dropEmpty()
+}
+
+// mayCall reports whether nothing is done at the action's sandbox, or at something in it,
+// and notes that the action does something there.
+func (s *Facts) mayCall(p *Plan, busy *busy, a Action) bool {
+	if until := busy.until(a.Do, a.ID); s.Now.Before(until) {
+		p.wakeAt(until)
+		return false
+	}
+	busy.begin(a.Do, a.ID, s.Now)
+	return true
 }
 
 func (s *Facts) mayDo(p *Plan, a Action) bool {
@@ -167,12 +210,12 @@ func (p *Plan) dropEmpty() {
 }
 
 // HangText says since when the start of a container, or of the pod's sandbox, hangs;
-// "" if it does not.
-func (s *Facts) HangText(container string) string {
+// nothing if it does not.
+func (s *Facts) HangText(container string) message.Text {
 	for _, key := range []string{container, SandboxFailure} {
-		if r, runs := s.Running[key]; runs {
-			return "the runtime has not answered since " + r.Since.UTC().Format(time.RFC3339)
+		if r, runs := s.Running[key]; runs && s.Now.Sub(r.Since) >= slots.HangsAfter && !r.Since.IsZero() {
+			return message.Of("the runtime has not answered since %s", message.Name(r.Since.UTC().Format(time.RFC3339)))
 		}
 	}
-	return ""
+	return message.Text{}
 }

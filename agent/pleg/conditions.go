@@ -7,13 +7,14 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/events"
+	"monopod/agent/message"
 	"monopod/agent/status"
 )
 
 // recordReady records that the node can or cannot run pods, as its runtime is up
 // or down.
 func (w *Watch) recordReady(kind, reason string) {
-	w.Events.Record(events.NodeRef(w.Node), kind, reason, fmt.Sprintf("Node %s status is now: %s", w.Node, reason))
+	w.Events.Record(events.NodeRef(w.Node), kind, reason, message.Of("Node %s status is now: %s", message.Name(w.Node), message.Name(reason)))
 }
 
 // State returns the runtime's state.
@@ -52,20 +53,20 @@ func (w *Watch) signalChange() {
 }
 
 // NotReady returns why the node is not ready for pods; none if it is.
-func (w *Watch) NotReady() []string {
+func (w *Watch) NotReady() []message.Text {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var out []string
+	var out []message.Text
 	switch text := w.wrong[rt.RuntimeReady]; {
 	case text != "":
-		out = append(out, "container runtime not ready: "+text)
+		out = append(out, message.Of("container runtime not ready: %s", message.Private(text)))
 	case w.state.Error == notAskedYet:
-		out = append(out, "container runtime status check may not have completed yet")
+		out = append(out, message.Fixed("container runtime status check may not have completed yet"))
 	case !w.state.Up:
-		out = append(out, "container runtime is down: "+w.state.Error)
+		out = append(out, message.Of("container runtime is down: %s", message.Private(w.state.Error)))
 	}
 	if text := w.noNetwork(); text != "" {
-		out = append(out, text)
+		out = append(out, message.Instead(text, message.Fixed("container runtime network not ready")))
 	}
 	return out
 }

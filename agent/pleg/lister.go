@@ -106,7 +106,8 @@ func (l *Lister) look(ctx context.Context, seen uint64) (*listing, error) { retu
 
 func (l *Lister) ask(ctx context.Context, seen uint64) (*listing, error) {
 	l.mu.Lock()
-	if l.start(); l.ctx.Err() != nil {
+	l.start()
+	if l.ctx.Err() != nil {
 		l.mu.Unlock()
 		return nil, context.Cause(l.ctx)
 	}
@@ -152,7 +153,8 @@ func (l *Lister) run() {
 func (l *Lister) fill(n *listing) {
 	look := n.seen != 0 && n.seen == l.version
 	sandboxes, containers, changed, err := l.lists(look)
-	if n.err = err; err != nil || changed {
+	n.err = err
+	if err != nil || changed {
 		l.version++
 	}
 	n.version = l.version

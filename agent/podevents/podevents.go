@@ -3,7 +3,6 @@ package podevents
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
 	"monopod/agent/image"
+	"monopod/agent/message"
 	"monopod/agent/node"
 	"monopod/agent/plan"
 	"monopod/agent/podspec"
@@ -55,15 +55,15 @@ func (r *Recorder) About(uid, container string) v1.ObjectReference {
 // failure in the pod's status.
 func (r *Recorder) RecordFailure(s *plan.Facts, a plan.Action, f plan.Failure, err error) {
 	about := events.AboutContainer(s.Pod.Pod, a.Name)
-	warn := func(reason, message string) { r.Events.Record(about, v1.EventTypeWarning, reason, message) }
+	warn := func(reason string, said message.Text) { r.Events.Record(about, v1.EventTypeWarning, reason, said) }
 	var i *image.Error
 	switch {
 	case errors.As(err, &i):
 		r.RecordNoImage(about, i)
 	case a.Name != "":
-		warn("Failed", "Error: "+err.Error())
+		warn("Failed", message.Of("Error: %s", message.Private(err.Error())))
 	case f.Reason == "FailedCreatePodContainer":
-		warn(f.Reason, "unable to ensure pod container exists: "+f.Message)
+		warn(f.Reason, message.Of("unable to ensure pod container exists: %s", f.Message))
 	default:
 		warn(f.Reason, f.Message)
 	}
@@ -81,13 +81,14 @@ func (r *Recorder) RecordBackOffs(s *plan.Facts, p *plan.Plan) {
 		}
 		r.waits[name] = n.ID
 		r.Events.Event(events.AboutContainer(s.Pod.Pod, name), v1.EventTypeWarning, "BackOff",
-			fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)", name, s.Pod.Name, s.Pod.Namespace, s.Pod.UID))
+			message.Of("Back-off restarting failed container %s in pod %s_%s(%s)",
+				message.Name(name), message.Name(s.Pod.Name), message.Name(s.Pod.Namespace), message.Name(s.Pod.UID)))
 	}
 }
 
 // RecordWarning records what is wrong with an action.
-func (r *Recorder) RecordWarning(a plan.Action, reason, message string) {
-	r.Events.Record(r.About(a.UID, a.Name), v1.EventTypeWarning, reason, message)
+func (r *Recorder) RecordWarning(a plan.Action, reason string, said message.Text) {
+	r.Events.Record(r.About(a.UID, a.Name), v1.EventTypeWarning, reason, said)
 }
 
 // RecordError records the error of a pass that failed.
@@ -100,39 +101,44 @@ func (r *Recorder) RecordError(err error) {
 	if current := r.Current(); current != nil {
 		uid = string(current.UID)
 	}
-	r.Events.Record(r.About(uid, ""), v1.EventTypeWarning, reason, err.Error())
+	r.Events.Record(r.About(uid, ""), v1.EventTypeWarning, reason, message.Private(err.Error()))
 }
 
 // RecordKilling records that a container is being stopped.
 func (r *Recorder) RecordKilling(a plan.Action) {
-	text, reason := "Stopping container "+a.Name, a.Reason
-	if a.Cause == checkpoint.CauseRequest {
-		reason = checkpoint.RestartRequested
+	r.Events.Record(r.About(a.UID, a.Name), v1.EventTypeNormal, "Killing", killing(a))
+}
+
+// killing says that a container is being stopped, and why.
+func killing(a plan.Action) message.Text {
+	name := message.Name(a.Name)
+	switch {
+	case a.Cause == checkpoint.CauseHook:
+		return message.Fixed("FailedPostStartHook")
+	case a.Cause == checkpoint.CauseProbe:
+		return message.Instead(a.Reason, message.Of("Container %s failed its probe", name))
+	case a.Cause == checkpoint.CauseUpdate:
+		return message.Instead(a.Reason, message.Of("Container %s has another version", name))
+	case a.Cause == checkpoint.CauseLost:
+		return message.Fixed(`Container is in "unknown" state, try killing it before restart`)
+	case a.Cause == checkpoint.CauseRequest:
+		return message.Of("Stopping container %s: %s", name, message.Fixed(checkpoint.RestartRequested))
+	case a.Reason == "":
+		return message.Of("Stopping container %s", name)
 	}
-	if reason != "" {
-		text += ": " + reason
-	}
-	switch a.Cause {
-	case checkpoint.CauseHook:
-		text = "FailedPostStartHook"
-	case checkpoint.CauseProbe, checkpoint.CauseUpdate:
-		text = a.Reason
-	case checkpoint.CauseLost:
-		text = `Container is in "unknown" state, try killing it before restart`
-	}
-	r.Events.Record(r.About(a.UID, a.Name), v1.EventTypeNormal, "Killing", text)
+	return message.Of("Stopping container %s: %s", name, message.Private(a.Reason))
 }
 
 // RecordResult records how a pod ends, if that has a reason of its own.
 func (r *Recorder) RecordResult(s *plan.Facts, v checkpoint.Result) {
 	if v.Reason != "" {
-		r.Events.Record(events.About(s.Pod.Pod), v1.EventTypeNormal, v.Reason, v.Message)
+		r.Events.Record(events.About(s.Pod.Pod), v1.EventTypeNormal, v.Reason, plan.EndTexts().Text(v.Message))
 	}
 }
 
 // RecordProbe records a probe's failure. Any goroutine may call it.
-func (r *Recorder) RecordProbe(t *probe.Target, reason, message string) {
-	r.Events.Record(t.About, v1.EventTypeWarning, reason, message)
+func (r *Recorder) RecordProbe(t *probe.Target, reason string, said message.Text) {
+	r.Events.Record(t.About, v1.EventTypeWarning, reason, said)
 }
 
 // PullSecrets is image.PullSecrets, with events and log lines of the pod.
@@ -141,7 +147,7 @@ func (r *Recorder) PullSecrets(of *v1.Pod, from image.Secrets, log *slog.Logger)
 	return image.PullSecrets(of, from, func(name string, err error) {
 		log.Warn("image pull secret is unusable; pulling without it", "reason", reason, "err", err)
 		r.Events.Record(events.About(of), v1.EventTypeWarning, reason,
-			fmt.Sprintf("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", name))
+			message.Of("Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", message.Name(name)))
 	})
 }
 
@@ -149,6 +155,6 @@ func (r *Recorder) PullSecrets(of *v1.Pod, from image.Secrets, log *slog.Logger)
 func (r *Recorder) RecordDNS(p *v1.Pod) {
 	_, warnings := podspec.DnsConfig(p, r.Machine.Now())
 	for _, text := range warnings {
-		r.Events.Event(events.About(p), v1.EventTypeWarning, "DNSConfigForming", text)
+		r.Events.Event(events.About(p), v1.EventTypeWarning, "DNSConfigForming", message.Name(text).Text())
 	}
 }

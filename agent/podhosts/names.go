@@ -33,7 +33,8 @@ func (k *Keeper) look() {
 		default:
 			named.IPs = f.ips
 		}
-		if names = append(names, named); len(named.IPs) > 0 {
+		names = append(names, named)
+		if len(named.IPs) > 0 {
 			k.pods = append(k.pods, reader{p, named.IPs})
 		}
 		known[p.UID] = true

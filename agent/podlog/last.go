@@ -22,7 +22,8 @@ func Last(path string, lines, limit int) string {
 	for _, l := range all[max(0, len(all)-lines):] {
 		line, ended := bytes.CutSuffix(l, []byte("\n"))
 		e := parse(line)
-		if text = append(text, e.text...); e.full && ended {
+		text = append(text, e.text...)
+		if e.full && ended {
 			text = append(text, '\n')
 		}
 	}

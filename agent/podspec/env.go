@@ -38,7 +38,8 @@ func stringSize(name, value string) int { return len(name) + len(value) + 2 }
 
 // count adds the size of a string and checks the bounds.
 func (e *Env) count(size int) error {
-	if e.size += size; size > decode.MaxString {
+	e.size += size
+	if size > decode.MaxString {
 		return decode.ErrLongString
 	}
 	if e.size > decode.MaxStrings {

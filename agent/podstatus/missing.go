@@ -25,11 +25,13 @@ func (b *statusBuilder) gone(c *v1.Container, last, st *v1.ContainerStatus) {
 		}
 	case last != nil && last.State.Running != nil && !b.s.Unseen:
 		st.LastTerminationState = v1.ContainerState{Terminated: missingState(last)}
-		if st.State = b.notYet(c); !b.s.Checkpoint().IsRemoving() {
+		st.State = b.notYet(c)
+		if !b.s.Checkpoint().IsRemoving() {
 			st.RestartCount++ // its exit was not observed
 		}
 	default:
-		if st.State = b.notYet(c); last != nil {
+		st.State = b.notYet(c)
+		if last != nil {
 			st.ContainerID, st.ImageID = last.ContainerID, last.ImageID
 		}
 	}
@@ -58,7 +60,8 @@ func (b *statusBuilder) unknown(c *v1.Container, n *pleg.Container, last, st *v1
 	case last == nil || last.ContainerID != st.ContainerID:
 		st.State.Waiting = &v1.ContainerStateWaiting{}
 	case last.State.Running != nil:
-		if st.State.Terminated = missingState(last); plan.MayRestart(b.s.Pod.Pod, c, &over) {
+		st.State.Terminated = missingState(last)
+		if plan.MayRestart(b.s.Pod.Pod, c, &over) {
 			st.RestartCount = max(st.RestartCount, int32(n.Attempt)+1)
 		}
 	default:

@@ -1,7 +1,6 @@
 package podstatus
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
@@ -22,7 +22,7 @@ func EndStatus(s *plan.Facts, st *v1.PodStatus, v checkpoint.Result, last *v1.Po
 	if last != nil {
 		before = slices.Clone(last.Conditions)
 	}
-	st.Conditions = conditions(s, st, before)
+	st.Conditions = conditions(s, st, before, nil)
 }
 
 // allRestarting is the condition that all containers restart together.
@@ -106,8 +106,8 @@ func statusNamed(all []v1.ContainerStatus, name string) *v1.ContainerStatus {
 }
 
 // conditions returns the pod's conditions in the kubelet's order, each with
-// the time of its last transition.
-func conditions(s *plan.Facts, st *v1.PodStatus, last []v1.PodCondition) []v1.PodCondition {
+// the time of its last transition. public takes what anybody may read of the messages.
+func conditions(s *plan.Facts, st *v1.PodStatus, last []v1.PodCondition, public message.Book) []v1.PodCondition {
 	pod := s.Pod.Pod
 	up := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue}
 	ended := st.Phase == v1.PodSucceeded || st.Phase == v1.PodFailed // its sandbox is stopped
@@ -115,36 +115,38 @@ func conditions(s *plan.Facts, st *v1.PodStatus, last []v1.PodCondition) []v1.Po
 		f := s.Failures[plan.SandboxFailure]
 		w := f.Waiting
 		if w.Reason == "" && f.Made > 1 && !ended {
-			w = plan.Waiting{Reason: plan.SandboxUnusable, Message: fmt.Sprintf("%s; it was made again %d times", trouble, f.Made-1)}
+			w = plan.Waiting{Reason: plan.SandboxUnusable, Message: message.Of("%s; it was made again %d times", message.Name(trouble), message.Number(f.Made-1))}
 		}
 		if n, waits := s.NetworkWait(); waits && !ended {
 			w = n
 		}
-		up.Status, up.Reason, up.Message = v1.ConditionFalse, w.Reason, w.Message
+		up.Status, up.Reason, up.Message = v1.ConditionFalse, w.Reason, public.Note(w.Message)
 	} else if w, unknown := s.UnknownNetwork(); unknown {
-		up.Status, up.Reason, up.Message = v1.ConditionUnknown, w.Reason, w.Message
+		up.Status, up.Reason, up.Message = v1.ConditionUnknown, w.Reason, public.Note(w.Message)
 	}
-	initialized := condition(v1.PodInitialized, "ContainersNotInitialized", "incomplete", initIncomplete(pod, s.Instance(), st), st.Phase)
-	ready := condition(v1.ContainersReady, "ContainersNotReady", "unready", unready(pod, st), st.Phase)
-	if ready.Reason == "ContainersNotReady" {
-		ready.Message += s.ProbeMessages(st)
+	initialized, said := condition(v1.PodInitialized, "ContainersNotInitialized", "incomplete", initIncomplete(pod, s.Instance(), st), st.Phase)
+	initialized.Message = public.Note(said)
+	ready, said := condition(v1.ContainersReady, "ContainersNotReady", "unready", unready(pod, st), st.Phase)
+	if probes := s.ProbeMessages(st); probes != "" && ready.Reason == "ContainersNotReady" {
+		said = message.Of("%s: %s", said, message.Private(probes))
 	}
+	ready.Message = public.Note(said)
 	podReady := ready
 	podReady.Type = v1.PodReady
 	if len(pod.Spec.ReadinessGates) > 0 && ready.Status == v1.ConditionTrue {
 		podReady.Status, podReady.Reason = v1.ConditionFalse, "ReadinessGatesNotReady"
-		podReady.Message = fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", pod.Spec.ReadinessGates[0].ConditionType)
+		podReady.Message = public.Note(message.Of("corresponding condition of pod readiness gate %q does not exist.", message.Name(pod.Spec.ReadinessGates[0].ConditionType)))
 	}
 	out := []v1.PodCondition{up, initialized, podReady, ready, {Type: v1.PodScheduled, Status: v1.ConditionTrue}}
 	if plan.CanReset(pod) {
 		out = append(out, allRestarting(st))
 	}
-	if reason, message, resizes := s.Resizing(); resizes && !ended {
-		out = append(out, v1.PodCondition{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, Reason: reason, Message: message})
+	if w, resizes := s.Resizing(); resizes && !ended {
+		out = append(out, v1.PodCondition{Type: v1.PodResizeInProgress, Status: v1.ConditionTrue, Reason: w.Reason, Message: public.Note(w.Message)})
 	}
 	if s.Halted.Terminated && s.Checkpoint().Ended() == "" {
 		out = append(out, v1.PodCondition{Type: v1.DisruptionTarget, Status: v1.ConditionTrue,
-			Reason: v1.PodReasonTerminationByKubelet, Message: s.Halted.Message})
+			Reason: v1.PodReasonTerminationByKubelet, Message: public.Note(s.Halted.Message)})
 	}
 	for k := range out {
 		out[k].ObservedGeneration = pod.Generation
@@ -158,9 +160,10 @@ func conditions(s *plan.Facts, st *v1.PodStatus, last []v1.PodCondition) []v1.Po
 	return out
 }
 
-// condition returns a condition that is true if no container is missing for it.
-func condition(kind v1.PodConditionType, reason, word string, missing []string, phase v1.PodPhase) v1.PodCondition {
-	c := v1.PodCondition{Type: kind, Status: v1.ConditionTrue}
+// condition returns a condition that is true if no container is missing for it, and its
+// message.
+func condition(kind v1.PodConditionType, reason, word string, missing []string, phase v1.PodPhase) (c v1.PodCondition, said message.Text) {
+	c = v1.PodCondition{Type: kind, Status: v1.ConditionTrue}
 	switch {
 	case phase == v1.PodSucceeded && kind == v1.PodInitialized:
 		c.Reason = "PodCompleted"
@@ -170,9 +173,9 @@ func condition(kind v1.PodConditionType, reason, word string, missing []string, 
 		c.Status, c.Reason = v1.ConditionFalse, "PodFailed"
 	case len(missing) > 0:
 		c.Status, c.Reason = v1.ConditionFalse, reason
-		c.Message = fmt.Sprintf("containers with %s status: [%s]", word, strings.Join(missing, " "))
+		said = message.Of("containers with %s status: [%s]", message.Name(word), message.Name(strings.Join(missing, " ")))
 	}
-	return c
+	return c, said
 }
 
 // initIncomplete returns the init containers that later containers wait for.

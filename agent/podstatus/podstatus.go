@@ -10,15 +10,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 )
 
-// PodStatus returns the status of the desired pod from what the runtime has.
-// last is the last reported status, or nil; it provides times and what the
-// runtime no longer has.
+// PodStatus is Report without what anybody may read.
 func PodStatus(s *plan.Facts, p *plan.Plan, n *podspec.Host, last *v1.PodStatus) v1.PodStatus {
+	st, _ := Report(s, p, n, last)
+	return st
+}
+
+// Report returns the status of the desired pod from what the runtime has, and of its
+// messages what anybody may read. last is the last reported status, or nil; it provides
+// times and what the runtime no longer has.
+func Report(s *plan.Facts, p *plan.Plan, n *podspec.Host, last *v1.PodStatus) (v1.PodStatus, message.Book) {
 	if last == nil {
 		last = &v1.PodStatus{}
 	}
@@ -45,7 +52,7 @@ func PodStatus(s *plan.Facts, p *plan.Plan, n *podspec.Host, last *v1.PodStatus)
 			st.PodIPs = append(st.PodIPs, v1.PodIP{IP: ip})
 		}
 	}
-	b := statusBuilder{s: s, p: p, i: i}
+	b := statusBuilder{s: s, p: p, i: i, public: plan.EndTexts()}
 	st.InitContainerStatuses = b.list(pod.Spec.InitContainers, last.InitContainerStatuses)
 	st.ContainerStatuses = b.list(pod.Spec.Containers, last.ContainerStatuses)
 	slices.SortFunc(st.ContainerStatuses, func(x, y v1.ContainerStatus) int { return cmp.Compare(x.Name, y.Name) })
@@ -57,15 +64,16 @@ func PodStatus(s *plan.Facts, p *plan.Plan, n *podspec.Host, last *v1.PodStatus)
 		}
 	}
 	if c := s.Checkpoint(); s.Halted.Reason != "" && c.Result == nil && c.Ended() == "" {
-		if st.Reason, st.Message = s.Halted.Reason, s.Halted.Message; i == nil || !i.AnyAlive() {
+		st.Reason, st.Message = s.Halted.Reason, b.public.Note(s.Halted.Message)
+		if i == nil || !i.AnyAlive() {
 			st.Phase = v1.PodPending
 			if s.Halted.Terminated {
 				st.Phase = v1.PodFailed
 			}
 		}
 	}
-	st.Conditions = conditions(s, &st, last.Conditions)
-	return st
+	st.Conditions = conditions(s, &st, last.Conditions, b.public)
+	return st, b.public
 }
 
 // SandboxIPs returns the addresses under which the pod is reached, primary first.
@@ -85,6 +93,8 @@ type statusBuilder struct {
 	s *plan.Facts
 	p *plan.Plan
 	i *pleg.Instance // nil: nothing in the runtime
+
+	public message.Book // what anybody may read of the messages
 }
 
 func (b *statusBuilder) list(containers []v1.Container, last []v1.ContainerStatus) []v1.ContainerStatus {
@@ -109,7 +119,7 @@ func (b *statusBuilder) container(c *v1.Container, last *v1.ContainerStatus) v1.
 	default:
 		b.gone(c, last, &st)
 	}
-	if text := b.s.HangText(c.Name); text != "" && st.State.Waiting != nil && st.State.Waiting.Message == "" {
+	if text := b.public.Note(b.s.HangText(c.Name)); text != "" && st.State.Waiting != nil && st.State.Waiting.Message == "" {
 		st.State.Waiting.Message = text
 	}
 	w, ok := b.p.Waiting[c.Name]
@@ -123,10 +133,14 @@ func (b *statusBuilder) container(c *v1.Container, last *v1.ContainerStatus) v1.
 		if st.State.Terminated != nil {
 			st.LastTerminationState = st.State
 		}
-		st.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: w.Reason, Message: w.Message}}
+		st.State = v1.ContainerState{Waiting: b.waiting(w)}
 		st.Ready = false
 	}
 	return st
+}
+
+func (b *statusBuilder) waiting(w plan.Waiting) *v1.ContainerStateWaiting {
+	return &v1.ContainerStateWaiting{Reason: w.Reason, Message: b.public.Note(w.Message)}
 }
 
 // notYet is the state of a container that has no attempt yet.
@@ -148,8 +162,7 @@ func (b *statusBuilder) observed(c *v1.Container, n *pleg.Container, last *v1.Co
 	}
 	switch {
 	case b.s.Hooking(n):
-		w := b.s.HookWait(n)
-		st.State.Waiting = &v1.ContainerStateWaiting{Reason: w.Reason, Message: w.Message}
+		st.State.Waiting = b.waiting(b.s.HookWait(n))
 	case n.Running():
 		st.State.Running = &v1.ContainerStateRunning{StartedAt: Seconds(n.Started)}
 		*st.Started, st.Ready = b.s.Health(c, n)

@@ -1,10 +1,10 @@
 package podstatus
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
+	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/agent/podspec"
 )
@@ -12,16 +12,16 @@ import (
 // Problems returns what is wrong with the pod that its status has no place for, a line
 // each: what its probes said last, while they fail; what keeps a former instance from
 // going; that another version waits for it.
-func Problems(s *plan.Facts) []string {
-	var out []string
+func Problems(s *plan.Facts) []message.Text {
+	var out []message.Text
 	if leaving := s.Leaving(); s.Pod != nil && len(leaving) > 0 { // the first one is reported
 		if c := s.Known[leaving[0]]; c != nil && c.Ended() == "" {
-			out = append(out, "a new version waits until this one has stopped")
+			out = append(out, message.Fixed("a new version waits until this one has stopped"))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Failures)) {
 		if f := s.Failures[key]; f.Reason != "" && (s.Pod == nil || !plan.OfDesired(key, s.Pod)) {
-			out = append(out, f.Reason+": "+f.Message)
+			out = append(out, message.Of("%s: %s", message.Name(f.Reason), f.Message))
 		}
 	}
 	if s.Pod == nil {
@@ -34,7 +34,7 @@ func Problems(s *plan.Facts) []string {
 		}
 		for _, text := range s.Probes[n.ID].Failing {
 			if text != "" {
-				out = append(out, fmt.Sprintf("container %s: %s", c.Name, text))
+				out = append(out, message.Of("container %s: %s", message.Name(c.Name), message.Private(text)))
 			}
 		}
 	}

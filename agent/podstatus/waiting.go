@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/admission"
+	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
@@ -14,12 +15,13 @@ import (
 )
 
 // RefusedStatus is the status of a pod that is not admitted (kubelet: a pod that
-// it does not try again).
-func RefusedStatus(p *v1.Pod, r admission.Rejection, since metav1.Time) v1.PodStatus {
+// it does not try again), and what anybody may read of it.
+func RefusedStatus(p *v1.Pod, r admission.Rejection, since metav1.Time) (v1.PodStatus, message.Book) {
+	public := message.Book{}
 	return v1.PodStatus{
-		Phase: v1.PodFailed, Reason: r.Reason, Message: "Pod was rejected: " + r.Message,
+		Phase: v1.PodFailed, Reason: r.Reason, Message: public.Note(message.Of("Pod was rejected: %s", r.Message)),
 		QOSClass: podspec.QosClass(p), StartTime: &since,
-	}
+	}, public
 }
 
 // WasRefused reports whether a status is that of a pod that is not admitted: an
@@ -33,15 +35,15 @@ const ReasonHeld = "WaitingForPods"
 
 // HeldStatus is the status of a pod that waits for others to start; text says
 // for which. It has no start time unless last has one. last is the last reported
-// status, or nil.
-func HeldStatus(pod *manifests.Pod, since time.Time, text string, last *v1.PodStatus) v1.PodStatus {
+// status, or nil. It returns what anybody may read of it, too.
+func HeldStatus(pod *manifests.Pod, since time.Time, text message.Text, last *v1.PodStatus) (v1.PodStatus, message.Book) {
 	w := plan.Waiting{Reason: ReasonHeld, Message: text}
 	s := &plan.Facts{Now: time.Now(), Pod: pod, Observed: &pleg.Observed{}, Unseen: true, Failures: map[string]plan.Failure{plan.SandboxFailure: {Waiting: w}}}
 	p := &plan.Plan{}
 	for _, c := range podspec.AllContainers(pod.Pod) {
 		p.Wait(c.Name, w)
 	}
-	st := PodStatus(s, p, &podspec.Host{}, last)
+	st, public := Report(s, p, &podspec.Host{}, last)
 	if last == nil || last.StartTime == nil {
 		st.StartTime = nil
 	}
@@ -50,16 +52,17 @@ func HeldStatus(pod *manifests.Pod, since time.Time, text string, last *v1.PodSt
 			c.LastTransitionTime = metav1.Time{Time: since.Truncate(time.Second)}
 		}
 	}
-	return st
+	return st, public
 }
 
-// HaltedStatus is the status of a pod that never ran here and is not to run.
-func HaltedStatus(pod *manifests.Pod, why plan.Waiting) v1.PodStatus {
+// HaltedStatus is the status of a pod that never ran here and is not to run, and what
+// anybody may read of it.
+func HaltedStatus(pod *manifests.Pod, why plan.Waiting) (v1.PodStatus, message.Book) {
 	s := &plan.Facts{Now: time.Now(), Pod: pod, Observed: &pleg.Observed{}, Unseen: true, Halted: plan.Halt{Waiting: why}}
 	p := plan.Make(*s)
-	st := PodStatus(s, &p, &podspec.Host{}, nil)
+	st, public := Report(s, &p, &podspec.Host{}, nil)
 	st.StartTime = nil
-	return st
+	return st, public
 }
 
 // HeldSince returns since when a pod is held, if its status is that of a held pod.

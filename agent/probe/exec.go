@@ -17,7 +17,6 @@ func (e *CommandError) Error() string { return e.Words }
 // command succeeds when the command exits with 0.
 func command(ctx context.Context, t *Target, cmd []string, timeout time.Duration, exec Exec) (Outcome, error) {
 	output, code, err := exec(ctx, t, cmd, timeout)
-	output = output[:min(len(output), outputLimit)]
 	var own *CommandError
 	switch {
 	case errors.As(err, &own):

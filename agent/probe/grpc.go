@@ -14,6 +14,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+// What a server can make this process hold, in bytes: an answer has one number, and a message is in a
+// header. A connection can have 64 KiB on the way, HTTP/2's own measure, and no more as it goes on.
+const (
+	grpcAnswerLimit = 4 << 10
+	grpcHeaderLimit = 16 << 10
+	grpcWindow      = 64<<10 - 1
+)
+
 // grpc succeeds when the health service says that the service serves. timeout
 // is for connecting and asking together.
 func (p *Prober) grpc(ctx context.Context, address, service string, timeout time.Duration) Outcome {
@@ -23,7 +31,9 @@ func (p *Prober) grpc(ctx context.Context, address, service string, timeout time
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) { return p.dial(ctx, "tcp", to) }),
 		grpc.WithUserAgent(userAgent), grpc.WithNoProxy(), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
-		grpc.WithReadBufferSize(0), grpc.WithWriteBufferSize(0))
+		grpc.WithReadBufferSize(0), grpc.WithWriteBufferSize(0),
+		grpc.WithMaxHeaderListSize(grpcHeaderLimit), grpc.WithStaticStreamWindowSize(grpcWindow), grpc.WithStaticConnWindowSize(grpcWindow),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(grpcAnswerLimit)))
 	if err != nil {
 		return Outcome{Failure, fmt.Sprintf("error: failed to connect service at %q: %v", address, err)}
 	}

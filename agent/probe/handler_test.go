@@ -12,10 +12,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -245,6 +250,78 @@ func TestGRPC(t *testing.T) {
 			got, err := (&Prober{Dial: row.dial}).probe(t.Context(), pr, &Target{Host: "127.0.0.1"}, nil)
 			checkOutcome(t, got, err, row.want, row.words)
 		})
+	}
+}
+
+// loudHealth says very much: in the answer, in its header or in the message of an error.
+type loudHealth struct {
+	healthpb.UnimplementedHealthServer
+	answer, header, message int
+}
+
+func (l loudHealth) Check(ctx context.Context, _ *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	text := strings.Repeat("\x01", max(l.header, l.message, l.answer))
+	if l.message > 0 {
+		return nil, status.Error(codes.Internal, text)
+	}
+	if l.header > 0 {
+		grpc.SetTrailer(ctx, metadata.Pairs("x", strings.ReplaceAll(text, "\x01", "x")))
+	}
+	a := &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}
+	if l.answer > 0 {
+		a.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 999, protowire.BytesType), []byte(text)))
+	}
+	return a, nil
+}
+
+// A server is the container's: whatever it answers costs little, and a gRPC probe like any other
+// says little of it.
+func TestAGRPCServerThatSaysVeryMuchIsNotHeardOut(t *testing.T) {
+	for name, row := range map[string]struct {
+		say   loudHealth
+		words string
+	}{
+		"an answer":         {loudHealth{answer: 5000}, "received message larger than max (5006 vs. 4096)"},
+		"a header":          {loudHealth{header: 20 << 10}, "stream terminated by RST_STREAM"},
+		"a message":         {loudHealth{message: 1 << 20}, "stream terminated by RST_STREAM"},
+		"more than is kept": {loudHealth{message: 5000}, "error: health rpc probe failed: rpc error: code = Internal desc = "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := grpc.NewServer()
+			healthpb.RegisterHealthServer(s, row.say)
+			go s.Serve(l)
+			defer s.Stop()
+			pr := &v1.Probe{TimeoutSeconds: 5, ProbeHandler: v1.ProbeHandler{GRPC: &v1.GRPCAction{Port: int32(l.Addr().(*net.TCPAddr).Port)}}}
+			got, err := new(Prober).probe(t.Context(), pr, &Target{Host: "127.0.0.1"}, nil)
+			checkOutcome(t, got, err, Failure, row.words)
+			if len(got.Output) > outputLimit {
+				t.Errorf("%d bytes of output", len(got.Output))
+			}
+		})
+	}
+}
+
+// What a server or command says is cut for all handlers alike, also where it is an error's text.
+func TestAnOutcomeIsCut(t *testing.T) {
+	host, port := site(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "http://"+r.Host+":x/"+strings.Repeat("y", 50<<10))
+		w.WriteHeader(http.StatusFound)
+	}))
+	said := func(context.Context, *Target, []string, time.Duration) (string, int32, error) {
+		return strings.Repeat("\u00e9", outputLimit), 1, &CommandError{strings.Repeat("\u00e9", outputLimit)}
+	}
+	for name, pr := range map[string]*v1.Probe{
+		"a redirect": probeOf(v1.HTTPGetAction{Path: "/", Port: intstr.FromInt(port)}),
+		"a command":  {ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"x"}}}},
+	} {
+		got, err := new(Prober).probe(t.Context(), pr, &Target{Host: host}, said)
+		if err != nil || len(got.Output) > outputLimit || len(got.Output) < 1000 || !utf8.ValidString(got.Output) {
+			t.Errorf("%s: %d bytes of output, %v", name, len(got.Output), err)
+		}
 	}
 }
 

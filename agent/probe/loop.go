@@ -2,13 +2,14 @@ package probe
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/clip"
+	"monopod/agent/message"
 	"monopod/agent/panics"
 )
 
@@ -108,20 +109,22 @@ func (l *loop) ask(ctx context.Context) (over bool) {
 	}
 	l.set.observe(l, found(o, err), time.Since(start))
 	if err != nil {
-		text := clip(fmt.Sprintf("%s probe errored and resulted in unknown state: %v", l.kind.Title(), err))
+		said := message.Of("%s probe errored and resulted in unknown state: %s", message.Name(l.kind.Title()), message.Private(err.Error()))
+		text := clip.Head(said.String(), textLimit)
 		l.say("errored", text)
-		l.event("Unhealthy", text)
+		l.event("Unhealthy", said)
 		return l.set.note(l, false, false, text)
 	}
 	good, text := o.Result != Failure, ""
 	switch o.Result {
 	case Failure:
-		text = clip(fmt.Sprintf("%s probe failed: %s", l.kind.Title(), o.Output))
+		said := message.Of("%s probe failed: %s", message.Name(l.kind.Title()), message.Private(o.Output))
+		text = clip.Head(said.String(), textLimit)
 		l.say("fails", text)
-		l.event("Unhealthy", text)
+		l.event("Unhealthy", said)
 	case Warning:
-		l.say("succeeds with a warning", clip(o.Output))
-		l.event("ProbeWarning", clip(fmt.Sprintf("%s probe warning: %s", l.kind.Title(), o.Output)))
+		l.say("succeeds with a warning", clip.Head(o.Output, textLimit))
+		l.event("ProbeWarning", message.Of("%s probe warning: %s", message.Name(l.kind.Title()), message.Private(o.Output)))
 	default:
 		l.say("succeeds", "")
 	}
@@ -169,9 +172,9 @@ func (l *loop) threshold(good bool) int {
 }
 
 // event tells of a probe that did not simply succeed.
-func (l *loop) event(reason, message string) {
+func (l *loop) event(reason string, said message.Text) {
 	if l.set.Event != nil {
-		l.set.Event(&l.of.Target, reason, message)
+		l.set.Event(&l.of.Target, reason, said)
 	}
 }
 

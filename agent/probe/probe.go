@@ -15,6 +15,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"monopod/agent/clip"
 )
 
 // Kind is what a probe is for.
@@ -88,6 +90,12 @@ type Exec func(ctx context.Context, t *Target, command []string, timeout time.Du
 // probe carries out one probe. An error means that it could not be carried
 // out, which says nothing about the container.
 func (p *Prober) probe(ctx context.Context, pr *v1.Probe, t *Target, exec Exec) (Outcome, error) {
+	o, err := p.ask(ctx, pr, t, exec)
+	o.Output = clip.Head(o.Output, outputLimit)
+	return o, clip.Error(err, outputLimit)
+}
+
+func (p *Prober) ask(ctx context.Context, pr *v1.Probe, t *Target, exec Exec) (Outcome, error) {
 	timeout := time.Duration(max(pr.TimeoutSeconds, 1)) * time.Second
 	switch {
 	case pr.Exec != nil:

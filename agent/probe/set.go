@@ -3,12 +3,13 @@ package probe
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"monopod/agent/message"
 )
 
 // Target is a running container to probe.
@@ -51,7 +52,7 @@ type Set struct {
 	// Event is called, from any goroutine, for each probe that does not simply
 	// succeed, in the kubelet's words; it may be nil. It must be set before
 	// Follow.
-	Event func(t *Target, reason, message string)
+	Event func(t *Target, reason string, said message.Text)
 
 	// Fault is called, from any goroutine, for a panic in the work on a
 	// container's probe, which goes on with the next period; it may be nil.
@@ -227,7 +228,8 @@ func (s *Set) observe(l *loop, f Finding, took time.Duration) {
 // take changes the results.
 func (c *followed) take(kind Kind, good, counts bool, text string) (over bool) {
 	r := &c.results
-	if r.Failing[kind.index()] = text; good {
+	r.Failing[kind.index()] = text
+	if good {
 		r.Failing[kind.index()] = ""
 	}
 	if kind != Liveness && (!good || counts) {
@@ -270,9 +272,4 @@ func isNews(told, failing [3]string) bool {
 		}
 	}
 	return false
-}
-
-// clip returns a text that fits into a status.
-func clip(text string) string {
-	return strings.ToValidUTF8(strings.TrimSpace(text[:min(len(text), textLimit)]), "")
 }

@@ -382,12 +382,3 @@ func TestATextThatDiffersEachTimeIsToldNowAndThen(t *testing.T) {
 		}
 	})
 }
-
-func TestATextIsCut(t *testing.T) {
-	if n := len(clip(strings.Repeat("é", textLimit))); n > textLimit {
-		t.Errorf("%d bytes", n)
-	}
-	if s := clip(" a\n"); s != "a" {
-		t.Errorf("%q", s)
-	}
-}

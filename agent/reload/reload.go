@@ -4,11 +4,13 @@ package reload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"monopod/agent/config"
 	"monopod/agent/image"
@@ -17,6 +19,7 @@ import (
 	"monopod/agent/status"
 	"monopod/manifests"
 	"monopod/manifests/decode"
+	"monopod/manifests/patient"
 )
 
 // Reread configures how settings are read again while the agent runs.
@@ -65,27 +68,74 @@ type Reloader struct {
 	Hosts   func()               // writes the pods' hosts files again
 	Telling func() (done func()) // tells the service manager that settings are read
 
-	data []byte // content of the file at the last read
+	data  []byte // content of the file at the last read
+	calls patient.Calls[reading]
 }
 
-// read reads the settings and applies the live ones. first: it logs nothing if
-// nothing changed.
-func (r *Reloader) read(first bool) {
-	next, warnings, err := r.From.Read()
-	if err == nil {
-		next, err = settings.Complete(next, false)
+// patience is how long the settings file is waited for; its file system may never answer.
+const patience = 10 * time.Second
+
+// reading is what one look at the settings came to.
+type reading struct {
+	data     []byte // of the file
+	next     config.Config
+	warnings []decode.Problem
+	err      error // why they cannot be used
+	isOver   bool  // the agent ends, and nobody waited for the answer
+}
+
+// look reads the settings. It may hang, and uses nothing that changes.
+func (r *Reloader) look() (got reading) {
+	if r.From.File != "" {
+		got.data, _ = manifests.ReadFile(r.From.File)
 	}
+	got.next, got.warnings, got.err = r.From.Read()
+	if got.err == nil {
+		got.next, got.err = settings.Complete(got.next, false)
+	}
+	return got
+}
+
+// ask reads the settings until stop is closed. A late answer to a former question is none: the
+// file may be another one since.
+func (r *Reloader) ask(stop <-chan struct{}) reading {
+	r.calls.Most = 1
+	r.calls.Keep(nil)
+	got, err := r.calls.Ask("", patience, stop, r.look)
 	if err != nil {
+		got.err = fmt.Errorf("read settings %s: %w", r.From.File, err)
+		got.isOver = isClosed(stop)
+	}
+	return got
+}
+
+func isClosed(stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// apply applies the live settings of what was read. first: it logs nothing if
+// nothing changed.
+func (r *Reloader) apply(got reading, first bool) {
+	if got.isOver {
+		return
+	}
+	r.data = got.data
+	if err := got.err; err != nil {
 		r.Log.Error("settings refused; the previous ones stay in effect", "file", r.From.File, "err", strings.ReplaceAll(err.Error(), "\n", "; "))
 		r.Store.SetSettings(r.problems(err))
 		return
 	}
 	if !first {
-		for _, w := range warnings {
+		for _, w := range got.warnings {
 			r.Log.Warn("setting has no effect", "err", w)
 		}
 	}
-	r.take(next, first)
+	r.take(got.next, first)
 }
 
 // take applies the live settings of next, and logs which ones changed.
@@ -103,11 +153,14 @@ func (r *Reloader) take(next config.Config, first bool) {
 	} else if len(later) == 0 && !first {
 		r.Log.Info("settings read again; nothing changed", "file", r.From.File)
 	}
-	var problems []status.Problem
+	problems := slices.Clone(next.Absent)
+	if len(problems) > 0 {
+		r.Log.Error("settings ask for what does not exist here", "file", r.From.File, "err", strings.ReplaceAll(settings.Lines(problems), "\n", "; "))
+	}
 	if len(later) > 0 {
 		r.Log.Warn("settings changed that take effect after a restart of monopod", "file", r.From.File, "settings", strings.Join(later, ", "))
-		problems = []status.Problem{{File: r.From.File, Warning: true,
-			Message: "settings changed that take effect after a restart of monopod: " + strings.Join(later, ", ")}}
+		problems = append(problems, status.Problem{File: r.From.File, Warning: true,
+			Message: "settings changed that take effect after a restart of monopod: " + strings.Join(later, ", ")})
 	}
 	r.Store.SetSettings(problems)
 }
@@ -134,31 +187,37 @@ func (r *Reloader) problems(err error) []status.Problem {
 func (r *Reloader) Run(ctx context.Context) {
 	w := config.WatchFile(r.From.File)
 	defer w.Close()
-	r.data, _ = manifests.ReadFile(r.From.File)
+	late := make(chan struct{}, 1)
+	r.calls.Late = func() {
+		select {
+		case late <- struct{}{}:
+		default:
+		}
+	}
 	if r.From.File != "" {
-		r.read(true) // it may have changed since it was read for the start
+		r.apply(r.ask(ctx.Done()), true) // it may have changed since it was read for the start
 	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.From.Ask:
-			r.asked()
+			r.asked(ctx.Done())
+		case <-late:
+			r.apply(r.ask(ctx.Done()), false)
 		case <-w.Changed():
-			if data, err := manifests.ReadFile(r.From.File); err != nil || string(data) != string(r.data) {
-				r.data = data
-				r.read(false)
+			if got := r.ask(ctx.Done()); got.data == nil || string(got.data) != string(r.data) {
+				r.apply(got, false)
 			}
 		}
 	}
 }
 
-func (r *Reloader) asked() {
+func (r *Reloader) asked(stop <-chan struct{}) {
 	defer r.Telling()()
 	if r.From.File == "" {
 		r.Log.Info("no --config file to read again")
 		return
 	}
-	r.data, _ = manifests.ReadFile(r.From.File)
-	r.read(false)
+	r.apply(r.ask(stop), false)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"monopod/agent/config"
@@ -41,7 +42,7 @@ func newReloaded(t *testing.T, text string) *reloaded {
 	}
 	t.Cleanup(func() { store.Close(context.Background()) })
 	base := config.Default()
-	base.Manifests, base.NodeName = "/m", "n"
+	base.Manifests, base.NodeName, base.Root = "/m", "n", filepath.Join(t.TempDir(), "root")
 	told := func(who string, what ...any) {
 		r.called = append(r.called, strings.TrimSpace(fmt.Sprintln(append([]any{who}, what...)...)))
 	}
@@ -120,7 +121,7 @@ func TestWhatCountsAtOnceAndWhatAfterARestart(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			r := newReloaded(t, row.before)
 			r.write(t, row.after)
-			r.asked()
+			r.asked(nil)
 			if r.reloads != 101 {
 				t.Errorf("the service manager was told %d", r.reloads)
 			}
@@ -142,7 +143,7 @@ func TestWhatCountsAtOnceAndWhatAfterARestart(t *testing.T) {
 			}
 			r.called = nil
 			r.write(t, row.before) // what waited for a restart does not any more
-			r.asked()
+			r.asked(nil)
 			if shown := r.Store.Manifests().Settings; len(shown) > 0 {
 				t.Errorf("as before, shown: %v", shown)
 			}
@@ -157,7 +158,8 @@ func TestTheLevelOfTheLogFollows(t *testing.T) {
 	r := newReloaded(t, "")
 	for text, want := range map[string]slog.Level{"logLevel: debug": slog.LevelDebug, "logLevel: error": slog.LevelError} {
 		r.write(t, text)
-		if r.asked(); r.Level.Level() != want {
+		r.asked(nil)
+		if r.Level.Level() != want {
 			t.Errorf("%s: %s", text, r.Level.Level())
 		}
 	}
@@ -167,13 +169,13 @@ func TestTheLevelOfTheLogFollows(t *testing.T) {
 func TestABadFileKeepsTheSettings(t *testing.T) {
 	r := newReloaded(t, "maxPods: 9\n")
 	rows := []struct{ text, want string }{
-		{"maxPods: 3\nregistryPullQPS: -1\nroot: 7\n", "F:2:18: registryPullQPS: -1: must not be negative|F:3:7: root: expected a string, got a number (7): put it in quotes, \"7\""},
+		{"maxPods: 3\nregistryPullQPS: -1\nroot: 7\n", "F:2:18: registryPullQPS: must not be negative|F:3:7: root: expected a string, got a number: put it in quotes"},
 		{"maxPods: 3\ncgroupRoot: [", "F:2:1: not valid YAML"},
 		{"maxPods: 3\nstaticPodPath: ''\nfailSwapOn: false\nnodeName: '-'", "F:4:11: nodeName"},
 	}
 	for _, row := range rows {
 		r.write(t, row.text)
-		r.asked()
+		r.asked(nil)
 		var got []string
 		for _, p := range r.Store.Manifests().Settings {
 			got = append(got, strings.ReplaceAll(p.Error(), r.From.File, "F"))
@@ -183,7 +185,7 @@ func TestABadFileKeepsTheSettings(t *testing.T) {
 		}
 	}
 	os.Remove(r.From.File)
-	r.asked()
+	r.asked(nil)
 	if shown := r.Store.Manifests().Settings; len(shown) != 1 || !strings.Contains(shown[0].Message, "no such file") {
 		t.Errorf("without a file: %v", shown)
 	}
@@ -191,8 +193,44 @@ func TestABadFileKeepsTheSettings(t *testing.T) {
 		t.Errorf("%d errors, told %s, pods %d", n, r.called, r.Live.Load().MaxPods)
 	}
 	r.write(t, "maxPods: 4\n")
-	if r.asked(); r.Live.Load().MaxPods != 4 || len(r.Store.Manifests().Settings) > 0 {
+	r.asked(nil)
+	if r.Live.Load().MaxPods != 4 || len(r.Store.Manifests().Settings) > 0 {
 		t.Errorf("a good one: %d, shown %v", r.Live.Load().MaxPods, r.Store.Manifests().Settings)
+	}
+}
+
+// A file that tells a secret to others is a bad file.
+func TestAFileThatOthersCanOpenKeepsTheSettings(t *testing.T) {
+	r := newReloaded(t, "maxPods: 9\n")
+	r.write(t, "maxPods: 3\nstaticPodURLHeader: {A: [hunter2]}\n")
+	if err := os.Chmod(r.From.File, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	r.asked(nil)
+	shown := r.Store.Manifests().Settings
+	if len(shown) != 1 || !strings.HasSuffix(shown[0].Message, "(mode 0640): chmod 600 "+r.From.File) || len(r.called) > 0 || r.Live.Load().MaxPods != 9 {
+		t.Errorf("shown %v, told %s, pods %d", shown, r.called, r.Live.Load().MaxPods)
+	}
+}
+
+// What a file asks for that does not exist here is shown as long as it does, and the rest counts.
+func TestWhatDoesNotExistIsShown(t *testing.T) {
+	r := newReloaded(t, "")
+	if err := errors.Join(os.MkdirAll(r.Live.Load().Root, 0o750), os.WriteFile(filepath.Join(r.Live.Load().Root, "instance"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	r.write(t, "maxPods: 3\ncpuManagerPolicy: static\n")
+	for range 2 {
+		r.asked(nil)
+		shown := r.Store.Manifests().Settings
+		if len(shown) != 1 || shown[0].Warning || shown[0].Field != "cpuManagerPolicy" || shown[0].Line != 2 || r.Live.Load().MaxPods != 3 {
+			t.Errorf("shown %v, pods %d", shown, r.Live.Load().MaxPods)
+		}
+	}
+	r.write(t, "maxPods: 3\n")
+	r.asked(nil)
+	if len(r.Store.Manifests().Settings) > 0 {
+		t.Errorf("still shown: %v", r.Store.Manifests().Settings)
 	}
 }
 
@@ -209,8 +247,33 @@ func TestSettingsAreShownBesideTheManifests(t *testing.T) {
 func TestWithoutAFileThereIsNothingToRead(t *testing.T) {
 	r := newReloaded(t, "")
 	r.From.File, r.From.Read = "", func() (config.Config, []decode.Problem, error) { return config.Config{}, nil, errors.New("read") }
-	r.asked()
+	r.asked(nil)
 	if !strings.Contains(r.text.String(), "no --config file to read again") || len(r.Store.Manifests().Settings) > 0 {
 		t.Errorf("log %s", r.text.String())
 	}
+}
+
+// Settings on a file system that gives no answer are a problem, and end neither the reloads
+// nor the agent.
+func TestSettingsThatHangAreReadOnceTheyAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReloaded(t, "maxPods: 3\n")
+		read, hung := r.From.Read, make(chan struct{})
+		r.From.Read = func() (config.Config, []decode.Problem, error) {
+			<-hung
+			return read()
+		}
+		r.asked(nil)
+		want := "read settings " + r.From.File + ": its file system gives no answer; it is read as soon as there is one"
+		if all := r.Store.Manifests().Settings; len(all) != 1 || all[0].Message != want || r.Live.Load().MaxPods != 3 || r.reloads != 101 {
+			t.Errorf("%+v, %d pods, told %d", all, r.Live.Load().MaxPods, r.reloads)
+		}
+		r.write(t, "maxPods: 4\n")
+		close(hung)
+		synctest.Wait()
+		r.asked(nil)
+		if all := r.Store.Manifests().Settings; len(all) != 0 || r.Live.Load().MaxPods != 4 {
+			t.Errorf("%+v, %d pods", all, r.Live.Load().MaxPods)
+		}
+	})
 }

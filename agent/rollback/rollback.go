@@ -41,7 +41,7 @@ type rollback struct {
 	kept      bool           // all that is on disk
 	unwatched bool           // former never ran: tried has nothing to go back to
 	changes   int            // so far: what was saved earlier is not what is
-	stuck     string         // why the record is not saved; "": it is, or will be
+	stuck     string         // why tried may not start: its record is not saved; "": it is, or will be
 
 	watch  update.Watch
 	health update.Health
@@ -55,6 +55,7 @@ func New(boot string, all []*checkpoint.Update) *Book {
 	b.Wake.Stop()
 	for _, u := range all {
 		r := &rollback{former: accepted(u.Former, u.File), images: u.Images, reason: u.Reason, kept: true}
+		r.former.Unbounded = !u.Bounded
 		if u.Tried != nil {
 			r.tried = accepted(u.Tried, u.File)
 		}
@@ -80,6 +81,7 @@ func (r *rollback) pin() bool {
 	if all {
 		p.Status = v1.PodStatus{Phase: v1.PodPending}
 		r.pinned = accepted(p, r.former.File)
+		r.pinned.Unbounded = r.former.Unbounded
 	}
 	return all
 }
@@ -110,7 +112,7 @@ func (b *Book) Choose(p Pods) *manifests.Pod {
 		b.drop(key)
 		return p.New
 	}
-	r.tried, r.reason, r.watch, r.health, r.kept = p.New, "", update.Watch{}, update.Health{}, false
+	r.tried, r.reason, r.stuck, r.watch, r.health, r.kept = p.New, "", "", update.Watch{}, update.Health{}, false
 	b.changed(key)
 	return p.meanwhile()
 }
@@ -177,7 +179,7 @@ func (b *Book) returned(key manifests.Key, r *rollback, p Pods) *manifests.Pod {
 	}
 	if r.tried != nil {
 		renewed := *r.pinned // another object: it is told to be no longer in place of another
-		r.tried, r.reason, r.pinned = nil, "", &renewed
+		r.tried, r.reason, r.stuck, r.pinned = nil, "", "", &renewed
 		b.changed(key)
 	}
 	return r.in(p.New.File)

@@ -225,3 +225,48 @@ func TestARemovedPodHasNoRecord(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// The disk does not take that a version is rolled back, and the manifest changes meanwhile:
+// what is said is about the version that there is to speak of, or nothing.
+func TestNothingIsSaidOfAVersionThatIsNotTriedAnyMore(t *testing.T) {
+	for name, next := range map[string]*manifests.Pod{"the former one again": first, "another one": third} {
+		s := newShelf(t)
+		s.chooses(second, first, "img:1")
+		s.save()
+		s.chooses(second, first, "img:2")
+		s.looks(second, update.Health{Seen: true}, 30*time.Second)
+		refused := s.Start()
+		refused[0].Err = os.ErrPermission
+		s.Done(refused)
+		if lines := s.Lines(); len(lines) != 1 || lines[0].Pod != second {
+			t.Fatalf("%s: of what is not saved is said %+v", name, lines)
+		}
+		s.Choose(Pods{New: next, Given: second, Runs: second, Held: func(*manifests.Pod) bool { return false }})
+		if lines := s.Lines(); len(lines) != 0 {
+			t.Errorf("%s: %+v", name, lines)
+		}
+	}
+}
+
+// A former version whose files an older agent did not bound comes back with them, also after
+// a restart of the agent.
+func TestAVersionThatComesBackIsBoundedAsItWas(t *testing.T) {
+	for _, unbounded := range []bool{false, true} {
+		s := newShelf(t)
+		former := *first
+		former.Unbounded = unbounded
+		s.chooses(second, &former, "img:1")
+		s.save()
+		s.chooses(second, &former, "img:2")
+		s.looks(second, update.Health{Seen: true}, 30*time.Second)
+		s.chooses(second, second, "img:2") // until that is saved
+		s.save()
+		if back := s.chooses(second, second, "sha256:1"); back.Unbounded != unbounded {
+			t.Errorf("it is unbounded: %v, want %v", back.Unbounded, unbounded)
+		}
+		s.open("a boot")
+		if back := s.chooses(second, second, "sha256:1"); back.Unbounded != unbounded {
+			t.Errorf("after a restart it is unbounded: %v, want %v", back.Unbounded, unbounded)
+		}
+	}
+}

@@ -30,7 +30,7 @@ func (b *Book) Start() []*Save {
 		s := &Save{Key: key}
 		if r := b.all[key]; r != nil {
 			s.changes = r.changes
-			s.record = &checkpoint.Update{Former: r.former.Pod, File: r.former.File, Images: r.images,
+			s.record = &checkpoint.Update{Former: r.former.Pod, File: r.former.File, Bounded: !r.former.Unbounded, Images: r.images,
 				Reason: r.reason, Boot: b.boot, Spent: r.watch.SpentAt(b.looked)}
 			if r.tried != nil {
 				s.record.Tried = r.tried.Pod
@@ -74,7 +74,8 @@ func (b *Book) Done(all []*Save) (back []Back, changed bool) {
 		if r == nil || r.changes != s.changes {
 			continue
 		}
-		if r.stuck = ""; s.Err != nil {
+		r.stuck = ""
+		if s.Err != nil {
 			if r.tried != nil && !r.kept {
 				r.stuck = s.Err.Error()
 			}

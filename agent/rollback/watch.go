@@ -56,7 +56,8 @@ func (b *Book) Look(now time.Time, up bool, say func(manifests.Key) string) (hea
 			b.drop(key)
 			healthy = append(healthy, key)
 		case update.RollBack:
-			if r.reason = why; say(key) != "" {
+			r.reason = why
+			if say(key) != "" {
 				r.reason += ": " + say(key)
 			}
 			r.kept = false
@@ -91,7 +92,7 @@ func (b *Book) Tick() {
 
 // rolledBack returns the update of a pod name that was rolled back, once that is on disk.
 func (b *Book) rolledBack(key manifests.Key) *rollback {
-	if r := b.all[key]; r != nil && r.kept && r.reason != "" {
+	if r := b.all[key]; r != nil && r.tried != nil && r.kept && r.reason != "" {
 		return r
 	}
 	return nil
@@ -124,8 +125,9 @@ func (r *rollback) what() string {
 
 // Line is a version that was rolled back, or whose record cannot be saved, and what is to be said of it.
 type Line struct {
-	Pod  *manifests.Pod
-	Text string
+	Pod   *manifests.Pod
+	Text  string
+	Final bool // it was rolled back, and is not tried again
 }
 
 // Lines returns all of these, in the order of their names.
@@ -133,10 +135,10 @@ func (b *Book) Lines() []Line {
 	var all []Line
 	names := slices.SortedFunc(maps.Keys(b.all), func(x, y manifests.Key) int { return strings.Compare(x.String(), y.String()) })
 	for _, key := range names {
-		if r := b.all[key]; r.stuck != "" {
-			all = append(all, Line{r.tried, "update waits: " + r.stuck})
+		if r := b.all[key]; r.tried != nil && r.stuck != "" {
+			all = append(all, Line{Pod: r.tried, Text: "update waits: " + r.stuck})
 		} else if b.rolledBack(key) != nil {
-			all = append(all, Line{r.tried, r.line()})
+			all = append(all, Line{Pod: r.tried, Text: r.line(), Final: true})
 		}
 	}
 	return all

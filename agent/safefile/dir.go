@@ -2,11 +2,11 @@ package safefile
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,9 +16,9 @@ import (
 // Dir is an open folder that others may write to. It is one goroutine's. Names
 // are those of its entries, never paths.
 type Dir struct {
-	fd   int
-	path string // for errors
-	read bool   // from its beginning on, or further
+	fd      int
+	path    string // for errors
+	listing listing
 }
 
 // OpenDir opens a folder. Others may write to the last depth of the folders that
@@ -120,7 +120,23 @@ func (d *Dir) Create(name string, perm fs.FileMode) (*os.File, error) {
 	return os.NewFile(uintptr(fd), d.Path(name)), nil
 }
 
-// Mkdir makes a folder in it.
+// MkdirExactly makes a folder in it with exactly that mode, of which the umask takes nothing.
+func (d *Dir) MkdirExactly(name string, perm fs.FileMode) error {
+	if err := d.Mkdir(name, perm); err != nil {
+		return err
+	}
+	fd, err := openat(d.fd, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err == nil {
+		err = unix.Fchmod(fd, uint32(perm.Perm()))
+		unix.Close(fd)
+	}
+	if err != nil {
+		return pathError("chmod", d.Path(name), err)
+	}
+	return nil
+}
+
+// Mkdir makes a folder in it. The umask takes bits of the mode.
 func (d *Dir) Mkdir(name string, perm fs.FileMode) error {
 	err := checkName(name)
 	if err == nil {
@@ -200,29 +216,69 @@ func (d *Dir) Sync() error {
 // Each calls do with the name of each entry until it returns an error, which
 // is returned. However many entries there are, few are held in memory.
 func (d *Dir) Each(do func(name string) error) error {
-	if d.read {
-		if _, err := unix.Seek(d.fd, 0, io.SeekStart); err != nil {
-			return pathError("read", d.path, err)
-		}
+	if err := d.listing.rewind(d.fd); err != nil {
+		return pathError("read", d.path, err)
 	}
-	d.read = true
-	block, names := make([]byte, 8<<10), []string(nil)
 	for {
-		n, err := unix.ReadDirent(d.fd, block)
-		if err == unix.EINTR {
-			continue
-		}
+		e, more, err := d.listing.next(d.fd)
 		if err != nil {
 			return pathError("read", d.path, err)
 		}
-		if n <= 0 {
+		if !more {
 			return nil
 		}
-		_, _, names = unix.ParseDirent(block[:n], -1, names[:0])
-		for _, name := range names {
-			if err := do(name); err != nil {
-				return err
-			}
+		if err := do(e.name); err != nil {
+			return err
 		}
 	}
+}
+
+// DirOf opens a folder that is open already, maybe for its place only. path is for errors.
+func DirOf(f *os.File, path string) (*Dir, error) {
+	fd, err := open("/proc/self/fd/"+strconv.Itoa(int(f.Fd())), unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, pathError("open", path, err)
+	}
+	return &Dir{fd: fd, path: path}, nil
+}
+
+// OpenOwn is Open for what must not be mounted there, which is ErrMounted.
+func (d *Dir) OpenOwn(name string) (*os.File, error) {
+	place, err := d.openHere(name, unix.O_PATH)
+	if err != nil {
+		return nil, pathError("open", d.Path(name), err)
+	}
+	return openPlace(place, d.Path(name))
+}
+
+// Link gives a file of another folder a name in this one. What has the name and is no
+// folder goes first.
+func (d *Dir) Link(name string, from *Dir, of string) error {
+	err := errors.Join(checkName(name), checkName(of))
+	if err == nil {
+		err = unix.Linkat(from.fd, of, d.fd, name, 0)
+	}
+	if err == unix.EEXIST {
+		if err = d.Remove(name); err == nil {
+			err = unix.Linkat(from.fd, of, d.fd, name, 0)
+		}
+	}
+	if err != nil {
+		return &os.LinkError{Op: "link", Old: from.Path(of), New: d.Path(name), Err: err}
+	}
+	return nil
+}
+
+// Each calls do with the name of each entry of a folder, as of OpenDir, in no order. A folder
+// that is not there has none.
+func Each(path string, depth int, do func(name string) error) error {
+	d, err := OpenDir(path, depth)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Each(do)
 }

@@ -1,6 +1,7 @@
 // Package safefile opens files and folders that other users or containers may
 // write to. It follows no link, waits for no other process, reads regular files
-// only, and writes to new files only, but for OpenInPlace.
+// only, and writes to new files only, but for OpenInPlace. Whatever goes through
+// folders that containers fill goes by Walk.
 package safefile
 
 import (
@@ -146,6 +147,12 @@ func openFile(dir int, name, path string) (*os.File, error) {
 	if err != nil {
 		return nil, pathError("open", path, err)
 	}
+	return openPlace(place, path)
+}
+
+// openPlace opens a file that is open for its place only, and closes that. It opens no device
+// and waits for no pipe.
+func openPlace(place int, path string) (*os.File, error) {
 	defer unix.Close(place)
 	var s unix.Stat_t
 	if err := unix.Fstat(place, &s); err != nil {

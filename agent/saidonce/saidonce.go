@@ -2,7 +2,11 @@
 // said with each retry.
 package saidonce
 
-import "sync"
+import (
+	"errors"
+	"sync"
+	"syscall"
+)
 
 // Error is the text of the error that was said last, "" if things are well. One
 // goroutine at a time may use it.
@@ -12,10 +16,20 @@ type Error string
 // things are well, and whatever comes next is new.
 func (e *Error) IsNew(err error) bool {
 	before := *e
-	if *e = ""; err != nil {
+	*e = ""
+	if err != nil {
 		*e = Error(err.Error())
 	}
 	return err != nil && *e != before
+}
+
+// Cause returns what the kernel said, if err has it: the text of err may name another
+// thing each time, such as a file with a number, while the trouble is one.
+func Cause(err error) error {
+	if errno := syscall.Errno(0); errors.As(err, &errno) {
+		return errno
+	}
+	return err
 }
 
 // Errors is an Error for each of many things, by name. Any goroutine may use it; the

@@ -2,6 +2,9 @@ package saidonce
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
 	"testing"
 )
 
@@ -24,5 +27,23 @@ func TestAnErrorIsNewUntilItIsSaid(t *testing.T) {
 	}
 	if all.IsNew("x", nil); len(all.said) != 1 {
 		t.Errorf("kept %v", all.said)
+	}
+}
+
+func TestOneCauseIsOneErrorWhateverItIsAbout(t *testing.T) {
+	var said Error
+	of := func(name string, errno syscall.Errno) error {
+		return Cause(fmt.Errorf("remove logs: %w", &fs.PathError{Op: "remove", Path: name, Err: errno}))
+	}
+	for k, row := range []struct {
+		err  error
+		want bool
+	}{
+		{of("a1", syscall.EROFS), true}, {of("b2", syscall.EROFS), false}, {of("b2", syscall.EIO), true},
+		{Cause(errors.New("not the kernel's")), true}, {Cause(nil), false}, {of("c3", syscall.EIO), true},
+	} {
+		if got := said.IsNew(row.err); got != row.want {
+			t.Errorf("row %d: %v is new: %v", k, row.err, got)
+		}
 	}
 }

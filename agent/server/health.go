@@ -45,6 +45,17 @@ func (s *Server) checkRuntime() error {
 	}
 }
 
+// withheld is what others than root learn of why a check fails (the API server: the same).
+const withheld = "reason withheld"
+
+// why returns why a check fails: to root in words, which may be those of the runtime.
+func why(err error, local bool) string {
+	if local {
+		return err.Error()
+	}
+	return withheld
+}
+
 // asked returns which of livez, healthz and readyz a path starts with.
 func asked(r *http.Request) string {
 	of, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -53,7 +64,7 @@ func asked(r *http.Request) string {
 
 // health answers ok, or 500 and every check if one fails; ?verbose shows every
 // check always, ?exclude=name leaves one out.
-func (s *Server) health(_ bool, w http.ResponseWriter, r *http.Request) {
+func (s *Server) health(local bool, w http.ResponseWriter, r *http.Request) {
 	of, query := asked(r), r.URL.Query()
 	unmatched := slices.Clone(query["exclude"])
 	var lines strings.Builder
@@ -64,7 +75,7 @@ func (s *Server) health(_ bool, w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(&lines, "[+]%s excluded: ok\n", c.Name)
 		} else if err := c.Func(); err != nil {
 			failed = true
-			fmt.Fprintf(&lines, "[-]%s failed: %v\n", c.Name, err)
+			fmt.Fprintf(&lines, "[-]%s failed: %s\n", c.Name, why(err, local))
 		} else {
 			fmt.Fprintf(&lines, "[+]%s ok\n", c.Name)
 		}
@@ -88,7 +99,7 @@ func (s *Server) health(_ bool, w http.ResponseWriter, r *http.Request) {
 }
 
 // healthOf answers for one check.
-func (s *Server) healthOf(_ bool, w http.ResponseWriter, r *http.Request) {
+func (s *Server) healthOf(local bool, w http.ResponseWriter, r *http.Request) {
 	name, checks := r.PathValue("check"), s.checks(asked(r))
 	if asked(r) != "livez" {
 		checks = append(checks, Check{"manifests", func() error { return nil }})
@@ -99,7 +110,7 @@ func (s *Server) healthOf(_ bool, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := checks[i].Func(); err != nil {
-		http.Error(w, "internal server error: "+err.Error(), http.StatusInternalServerError)
+		http.Error(w, "internal server error: "+why(err, local), http.StatusInternalServerError)
 		return
 	}
 	plain(w)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"regexp"
 	"testing"
 	"time"
 
@@ -64,8 +65,12 @@ func TestHealth(t *testing.T) {
 			w.store.SetRuntime(r.runtime)
 			w.store.SetManifests(status.Manifests{Files: []status.File{{Problems: r.manifests}}})
 			for _, local := range []bool{true, false} {
-				if code, body, _ := w.ask(t, local, "GET", r.path); code != r.code || body != r.body {
-					t.Errorf("answer %d\n%s\nwant %d\n%s", code, body, r.code, r.body)
+				want := r.body
+				if !local { // the words may be those of the runtime
+					want = regexp.MustCompile(`(failed|internal server error): .*`).ReplaceAllString(want, "$1: reason withheld")
+				}
+				if code, body, _ := w.ask(t, local, "GET", r.path); code != r.code || body != want {
+					t.Errorf("answer %d\n%s\nwant %d\n%s", code, body, r.code, want)
 				}
 			}
 		})

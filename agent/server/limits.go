@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
@@ -25,9 +26,20 @@ const (
 	shutdownTimeout   = 2 * time.Second
 )
 
-// connLimit is a listener with a bounded number of connections. When it is full,
-// a new one replaces the oldest idle one: a client that opens many and sends
-// nothing blocks only itself.
+const (
+	// stalls is how long a client may ask nothing, or not take what is written to it, before
+	// a new one replaces it rather than another.
+	stalls = 100 * time.Millisecond
+	// breath is how long the next one waits in a full house of those that were just opened,
+	// so that they come to ask.
+	breath = time.Millisecond
+	// unsentMax is how many bytes may be made and not sent yet.
+	unsentMax = 64 << 20
+)
+
+// connLimit is a listener with a bounded number of connections. When it is full, a new one
+// replaces the oldest idle one, else the one that has not read its answer for longest, else
+// one that asks again and again: a client that opens many blocks only itself.
 type connLimit struct {
 	net.Listener
 	most, ofOne int
@@ -35,6 +47,7 @@ type connLimit struct {
 	mu      sync.Mutex
 	open    []*client // oldest first
 	streams int
+	unsent  int // bytes that clients keep
 }
 
 // client is one connection.
@@ -42,7 +55,14 @@ type client struct {
 	net.Conn
 	crowd *connLimit
 	from  netip.Addr // zero: from this machine
-	busy  bool       // a request is answered; guarded by crowd.mu
+
+	// guarded by crowd.mu
+	idle    time.Time // since when it asks nothing
+	busy    bool      // a request is answered
+	queued  bool      // that request waits for its turn
+	answers int       // so many requests were answered before
+	writing time.Time // since when a write has not ended; zero: none is under way
+	kept    int       // bytes of an answer that is made and not sent yet
 }
 
 func newConnLimit(l net.Listener) *connLimit {
@@ -56,52 +76,121 @@ func (c *connLimit) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		n := &client{Conn: conn, crowd: c}
+		n := &client{Conn: conn, crowd: c, idle: time.Now()}
 		if from, err := netip.ParseAddrPort(conn.RemoteAddr().String()); err == nil && !from.Addr().Unmap().IsLoopback() {
 			n.from = from.Addr().Unmap()
 		}
-		if c.admit(n) {
+		admitted, crowded := c.admit(n)
+		if crowded {
+			time.Sleep(breath)
+		}
+		if admitted {
 			return n, nil
 		}
 		conn.Close()
 	}
 }
 
-// admit makes room for n, and reports whether it could.
-func (c *connLimit) admit(n *client) bool {
+// admit makes room for n, and reports whether it could, and whether one had to go for it that
+// was just opened.
+func (c *connLimit) admit(n *client) (admitted, crowded bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var oldest, hisOldest *client
-	his := 0
-	for _, o := range c.open {
-		if !o.busy && oldest == nil {
-			oldest = o
-		}
-		if !n.from.IsValid() || o.from != n.from {
-			continue
-		}
-		if his++; !o.busy && hisOldest == nil {
-			hisOldest = o
-		}
+	var his []*client
+	if n.from.IsValid() {
+		his = slices.DeleteFunc(slices.Clone(c.open), func(o *client) bool { return o.from != n.from })
 	}
-	leaves := oldest
+	leaves := replaceable(c.open)
 	switch {
-	case his >= c.ofOne:
-		leaves = hisOldest
+	case len(his) >= c.ofOne:
+		leaves = replaceable(his)
 	case len(c.open) < c.most:
 		c.open = append(c.open, n)
-		return true
+		return true, false
 	}
 	if leaves == nil {
-		return false
+		return false, false
 	}
-	leaves.Conn.Close() // its reads and writes fail, and its handler returns
-	c.remove(leaves)
+	crowded = !leaves.busy && time.Since(leaves.idle) < stalls
+	c.cut(leaves)
 	c.open = append(c.open, n)
-	return true
+	return true, crowded
 }
 
+// replaceable returns which of the clients, oldest first, a new one may replace: one that
+// asks nothing, does not read, or waits for its turn and has had one; nil: none.
+func replaceable(all []*client) *client {
+	first := func(is func(o *client) bool) *client {
+		if k := slices.IndexFunc(all, is); k >= 0 {
+			return all[k]
+		}
+		return nil
+	}
+	if o := first(func(o *client) bool { return !o.busy && time.Since(o.idle) >= stalls }); o != nil {
+		return o
+	}
+	if o := slowest(all); o != nil && time.Since(o.writing) >= stalls {
+		return o
+	}
+	if o := first(func(o *client) bool { return o.queued && o.answers > 0 }); o != nil {
+		return o
+	}
+	return first(func(o *client) bool { return !o.busy }) // which may be about to ask
+}
+
+// slowest returns the client whose write has been under way for longest; nil: none is.
+func slowest(all []*client) (slow *client) {
+	for _, o := range all {
+		if !o.writing.IsZero() && (slow == nil || o.writing.Before(slow.writing)) {
+			slow = o
+		}
+	}
+	return slow
+}
+
+// cut ends a connection: its reads and writes fail, and its handler returns. c.mu is held.
+func (c *connLimit) cut(n *client) {
+	n.Conn.Close()
+	c.remove(n)
+}
+
+// keep says how many bytes of its answer are made for a client and not sent yet; 0: all
+// are. If all clients keep too much, those go that have been slowest to read.
+func (n *client) keep(bytes int) {
+	c := n.crowd
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.open, n) { // it was cut off
+		return
+	}
+	c.unsent += bytes - n.kept
+	n.kept = bytes
+	for c.unsent > unsentMax {
+		slow := slowest(slices.DeleteFunc(slices.Clone(c.open), func(o *client) bool { return o == n || o.kept == 0 }))
+		if slow == nil {
+			return
+		}
+		c.cut(slow)
+	}
+}
+
+// Write notes how long it takes.
+func (n *client) Write(data []byte) (int, error) {
+	n.writes(time.Now())
+	defer n.writes(time.Time{})
+	return n.Conn.Write(data)
+}
+
+func (n *client) writes(since time.Time) {
+	n.crowd.mu.Lock()
+	n.writing = since
+	n.crowd.mu.Unlock()
+}
+
+// remove forgets a connection, and what it keeps. c.mu is held.
 func (c *connLimit) remove(n *client) {
+	c.unsent -= n.kept
+	n.kept = 0
 	for k, o := range c.open {
 		if o == n {
 			c.open = append(c.open[:k], c.open[k+1:]...)
@@ -121,6 +210,17 @@ func (n *client) Close() error {
 func (n *client) occupy(busy bool) {
 	n.crowd.mu.Lock()
 	n.busy = busy
+	if !busy {
+		n.idle = time.Now()
+		n.answers++
+	}
+	n.crowd.mu.Unlock()
+}
+
+// queue says whether the request of a client waits for its turn.
+func (n *client) queue(waits bool) {
+	n.crowd.mu.Lock()
+	n.queued = waits
 	n.crowd.mu.Unlock()
 }
 

@@ -432,7 +432,7 @@ func TestHostileClientsTakeNothingFromOthers(t *testing.T) {
 // out by a flood and asks again.
 func (w *world) patient(t *testing.T, path string) {
 	t.Helper()
-	for k := range 20 {
+	for k := range 60 {
 		resp, err := w.other.Get("http://" + w.Addr().String() + path)
 		if err == nil {
 			io.Copy(io.Discard, resp.Body)

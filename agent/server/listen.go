@@ -38,14 +38,22 @@ func listenTCP(address string, guarded bool, a Access) (net.Listener, error) {
 			address, a.name("tlsCertFile"), a.name("tlsPrivateKeyFile"), a.name("clientCAFile"), a.name("tokenFile"))}
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(ip.String(), port))
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("listen on %s: address in use: is another monopod or a kubelet running?", address)
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, &busyError{fmt.Sprintf("listen on %s: address in use: is another monopod or a kubelet running?", address)}
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, &busyError{fmt.Sprintf("listen on %s: %v: the machine does not have this address", address, cause(err))}
+	case err != nil:
 		return nil, fmt.Errorf("listen on %s: %w", address, cause(err))
 	}
 	return l, nil
 }
+
+// busyError is about an address that cannot be bound now, and may be later: another process
+// has it, which any user of the machine may start, or no interface has it yet.
+type busyError struct{ text string }
+
+func (e *busyError) Error() string { return e.text }
 
 // resolve returns the address of host: one that is not loopback, if there is
 // any. The caller binds what this returns and does not ask again.

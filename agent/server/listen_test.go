@@ -22,12 +22,6 @@ const notLoopback = ": others can reach this address: it needs tlsCertFile and t
 	"and clientCAFile or tokenFile; or use 127.0.0.1"
 
 func TestTCPIsLoopbackOnlyWithoutAccess(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	used := taken.Addr().String()
 	rows := []struct{ address, err string }{
 		{"127.0.0.1:0", ""},
 		{"127.9.9.9:0", ""},
@@ -41,7 +35,6 @@ func TestTCPIsLoopbackOnlyWithoutAccess(t *testing.T) {
 		{"no-such-name.invalid:0", ": the name no-such-name.invalid has no address"},
 		{"127.0.0.1", ": not of the form host:port"},
 		{"::1:10255", ": not of the form host:port"},
-		{used, ": address in use: is another monopod or a kubelet running?"},
 	}
 	for _, r := range rows {
 		t.Run(r.address, func(t *testing.T) {
@@ -53,15 +46,15 @@ func TestTCPIsLoopbackOnlyWithoutAccess(t *testing.T) {
 				return
 			}
 			if err != nil {
-				if strings.Contains(r.address, "::1") && strings.Contains(err.Error(), "cannot assign") {
-					t.Skip("no IPv6 here")
-				}
 				t.Fatal(err)
+			}
+			defer s.close()
+			if strings.Contains(r.address, "::1") && s.late != nil {
+				t.Skip("no IPv6 here")
 			}
 			if !s.Addr().(*net.TCPAddr).IP.IsLoopback() {
 				t.Errorf("listens on %s", s.Addr())
 			}
-			s.close()
 		})
 	}
 }

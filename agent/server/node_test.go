@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/message"
 )
 
 func TestTheNodeAndWhatItUsesAreForAll(t *testing.T) {
@@ -32,6 +35,31 @@ func TestTheNodeAndWhatItUsesAreForAll(t *testing.T) {
 		}
 		if code, _, _ := w.ask(t, local, "GET", "/metrics/resource"); code != 404 {
 			t.Errorf("a page that nobody serves: %d", code)
+		}
+	}
+}
+
+// What the runtime says of itself is for root, what the agent says of the node for all.
+func TestTheWordsOfTheRuntimeStayOnTheSocket(t *testing.T) {
+	w := serve(t, nil)
+	public := message.Book{}
+	n := &v1.Node{Status: v1.NodeStatus{Conditions: []v1.NodeCondition{
+		{Type: v1.NodeMemoryPressure, Message: public.Note(message.Fixed("memory is there"))},
+		{Type: v1.NodeReady, Message: public.Note(message.Of("the runtime is down: %s", message.Private("fish")))},
+		{Type: "Other", Message: public.Note(message.Private("fish"))}}}}
+	w.store.SetNodeReport(n, public)
+	for local, want := range map[bool]string{true: "memory is there; the runtime is down: fish; fish", false: "memory is there; the runtime is down: <elided>; <elided>"} {
+		_, body, _ := w.ask(t, local, "GET", "/node")
+		var got v1.Node
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, c := range got.Status.Conditions {
+			said = append(said, c.Message)
+		}
+		if got := strings.Join(said, "; "); got != want {
+			t.Errorf("on the socket %t: %s, want %s", local, got, want)
 		}
 	}
 }

@@ -9,16 +9,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"monopod/agent/elide"
+	"monopod/agent/message"
 	"monopod/agent/status"
 )
 
-// elided stands for what only the socket shows.
-const elided = elide.Mark
-
 // pods writes all desired pods, with their status.
 func (s *Server) pods(local bool, w http.ResponseWriter, _ *http.Request) {
-	all := s.config.Store.Pods()
+	all := s.config.Store.Reports()
 	s.list(w, len(all), func(k int) *v1.Pod { return s.shown(all[k], local) })
 }
 
@@ -65,102 +62,56 @@ func (s *Server) list(w http.ResponseWriter, n int, pod func(k int) *v1.Pod) {
 	write("]}\n")
 }
 
-// shown returns the pod as an item of a list, without what may be secret unless
-// local. It shares with p all that it does not change.
-func (s *Server) shown(p *v1.Pod, local bool) *v1.Pod {
-	c := *p
+// shown returns the pod as an item of a list: to root all of it, to others what shownToAll
+// does. It shares with the report all that it does not change.
+func (s *Server) shown(r status.Report, local bool) *v1.Pod {
+	c := *r.Pod
 	c.APIVersion, c.Kind = "", ""
-	s.markHeld(&c.ObjectMeta, p.Namespace+"/"+p.Name)
 	if !local {
-		c.Status = elideStatus(p, s.config.Events.Secrets(p))
-		c.Spec.InitContainers = elideContainers(c.Spec.InitContainers)
-		c.Spec.Containers = elideContainers(c.Spec.Containers)
-		if words, said := c.Annotations[status.AnnProblems]; said {
-			c.Annotations = maps.Clone(c.Annotations)
-			c.Annotations[status.AnnProblems] = s.config.Events.Secrets(p).Hide(words)
-		}
-		if _, copied := c.Annotations[v1.LastAppliedConfigAnnotation]; copied { // the whole manifest
-			c.Annotations = maps.Clone(c.Annotations)
-			c.Annotations[v1.LastAppliedConfigAnnotation] = elided
-		}
+		shownToAll(&c, r.Public)
 	}
+	s.markHeld(&c.ObjectMeta, c.Namespace+"/"+c.Name, local)
 	return &c
 }
 
-// elideContainers returns the containers without the values of their env and of the
-// headers that probes and hooks send.
-func elideContainers(containers []v1.Container) []v1.Container {
-	out := slices.Clone(containers)
-	for i := range out {
-		c := &out[i]
-		c.Env = slices.Clone(c.Env)
-		for j := range c.Env {
-			if c.Env[j].Value != "" {
-				c.Env[j].Value = elided
-			}
-		}
-		for _, p := range []**v1.Probe{&c.LivenessProbe, &c.ReadinessProbe, &c.StartupProbe} {
-			if *p != nil && (*p).HTTPGet != nil {
-				one := **p
-				one.HTTPGet = elideHeaders(one.HTTPGet)
-				*p = &one
-			}
-		}
-		if c.Lifecycle != nil {
-			l := *c.Lifecycle
-			l.PostStart, l.PreStop = elideHook(l.PostStart), elideHook(l.PreStop)
-			c.Lifecycle = &l
-		}
-	}
-	return out
-}
-
-func elideHook(h *v1.LifecycleHandler) *v1.LifecycleHandler {
-	if h == nil || h.HTTPGet == nil {
-		return h
-	}
-	c := *h
-	c.HTTPGet = elideHeaders(h.HTTPGet)
-	return &c
-}
-
-func elideHeaders(a *v1.HTTPGetAction) *v1.HTTPGetAction {
-	c := *a
-	c.HTTPHeaders = slices.Clone(a.HTTPHeaders)
-	for k := range c.HTTPHeaders {
-		c.HTTPHeaders[k].Value = elided
-	}
-	return &c
-}
-
-// node answers with the last report on the node, without what tells the machine
-// from all others unless local: most of that only root may read on the machine.
+// node answers with the last report on the node, unless local without what tells the
+// machine from all others, most of which only root may read on the machine, and without
+// the words of the runtime.
 func (s *Server) node(local bool, w http.ResponseWriter, _ *http.Request) {
-	n := s.config.Store.Node()
+	n, public := s.config.Store.NodeReport()
 	if n == nil {
 		http.Error(w, "the node was not looked at yet", http.StatusServiceUnavailable)
 		return
 	}
-	writeJSON(w, s.shownNode(n, local))
+	writeJSON(w, s.shownNode(n, public, local))
 }
 
 // shownNode is shown for the node.
-func (s *Server) shownNode(n *v1.Node, local bool) *v1.Node {
+func (s *Server) shownNode(n *v1.Node, public message.Book, local bool) *v1.Node {
 	c := *n
-	s.markHeld(&c.ObjectMeta, "")
+	s.markHeld(&c.ObjectMeta, "", local)
 	if !local {
 		c.Status.NodeInfo.MachineID, c.Status.NodeInfo.SystemUUID = "", ""
+		c.Status.Conditions = slices.Clone(c.Status.Conditions)
+		for k := range c.Status.Conditions {
+			c.Status.Conditions[k].Message = public.Public(c.Status.Conditions[k].Message)
+		}
 	}
 	return &c
 }
 
 // markHeld says in the annotations of a pod, or for "" of the node, that it is held now.
 // A hold ends by itself, without another report.
-func (s *Server) markHeld(m *metav1.ObjectMeta, pod string) {
+func (s *Server) markHeld(m *metav1.ObjectMeta, pod string, local bool) {
 	if s.config.Held == nil {
 		return
 	}
-	if text := s.config.Held(pod); text != "" {
+	said := s.config.Held(pod)
+	text := said.Public()
+	if local {
+		text = said.String()
+	}
+	if text != "" {
 		m.Annotations = maps.Clone(m.Annotations)
 		metav1.SetMetaDataAnnotation(m, status.AnnHeld, text)
 	}

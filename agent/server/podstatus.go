@@ -1,47 +1,125 @@
 package server
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/elide"
+	"monopod/agent/message"
+	"monopod/agent/status"
 )
 
-// elideStatus returns the pod's status without the secrets in what probes, hooks
-// and the runtime say, and without what containers wrote to their logs. It
-// shares with p all that it does not change.
-func elideStatus(p *v1.Pod, secrets *elide.Values) v1.PodStatus {
-	st := p.Status
-	logged := map[string]bool{} // containers whose last words may be the end of their log
-	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
-		logged[c.Name] = c.TerminationMessagePolicy == v1.TerminationMessageFallbackToLogsOnError
+// elided stands for what only the socket shows.
+const elided = message.Mark
+
+// shownToAll leaves out of a pod what only root may read: the values of variables and
+// headers, and all messages but those that public has. Commands stay, as the kubelet's: all
+// users of the machine see them among its processes. It changes nothing that the pod shares
+// with others.
+func shownToAll(p *v1.Pod, public message.Book) {
+	p.Spec.InitContainers = shownContainers(p.Spec.InitContainers)
+	p.Spec.Containers = shownContainers(p.Spec.Containers)
+	p.Status = shownStatus(p.Status, public)
+	p.Annotations = shownAnnotations(p, public)
+}
+
+// shownAnnotations returns the annotations without the copy of the manifest that kubectl
+// makes, and without the problems that are not public.
+func shownAnnotations(p *v1.Pod, public message.Book) map[string]string {
+	all := maps.Clone(p.Annotations)
+	if _, copied := all[v1.LastAppliedConfigAnnotation]; copied {
+		all[v1.LastAppliedConfigAnnotation] = elided
 	}
-	st.Message = secrets.Hide(st.Message)
+	if _, ill := all[status.AnnProblems]; ill {
+		all[status.AnnProblems] = elided
+		lines := status.ProblemsOf(p)
+		for k := range lines {
+			lines[k] = public.Public(lines[k])
+		}
+		if text, err := json.Marshal(lines); err == nil && lines != nil {
+			all[status.AnnProblems] = string(text)
+		}
+	}
+	return all
+}
+
+// shownContainers returns the containers without the values of their env and of the headers
+// that probes and hooks send.
+func shownContainers(containers []v1.Container) []v1.Container {
+	out := slices.Clone(containers)
+	for i := range out {
+		c := &out[i]
+		c.Env = slices.Clone(c.Env)
+		for j := range c.Env {
+			if c.Env[j].Value != "" {
+				c.Env[j].Value = elided
+			}
+		}
+		for _, p := range []**v1.Probe{&c.LivenessProbe, &c.ReadinessProbe, &c.StartupProbe} {
+			if *p != nil {
+				one := **p
+				one.HTTPGet = shownGet(one.HTTPGet)
+				*p = &one
+			}
+		}
+		if c.Lifecycle != nil {
+			l := *c.Lifecycle
+			l.PostStart, l.PreStop = shownHook(l.PostStart), shownHook(l.PreStop)
+			c.Lifecycle = &l
+		}
+	}
+	return out
+}
+
+func shownHook(h *v1.LifecycleHandler) *v1.LifecycleHandler {
+	if h == nil {
+		return nil
+	}
+	c := *h
+	c.HTTPGet = shownGet(h.HTTPGet)
+	return &c
+}
+
+// shownGet returns the request without the values of its headers.
+func shownGet(a *v1.HTTPGetAction) *v1.HTTPGetAction {
+	if a == nil {
+		return nil
+	}
+	c := *a
+	c.HTTPHeaders = slices.Clone(a.HTTPHeaders)
+	for k := range c.HTTPHeaders {
+		c.HTTPHeaders[k].Value = elided
+	}
+	return &c
+}
+
+// shownStatus returns the status with those messages alone that are public.
+func shownStatus(st v1.PodStatus, public message.Book) v1.PodStatus {
+	st.Message = public.Public(st.Message)
 	st.Conditions = slices.Clone(st.Conditions)
 	for k := range st.Conditions {
-		st.Conditions[k].Message = secrets.Hide(st.Conditions[k].Message)
+		st.Conditions[k].Message = public.Public(st.Conditions[k].Message)
 	}
 	for _, all := range []*[]v1.ContainerStatus{&st.InitContainerStatuses, &st.ContainerStatuses} {
 		*all = slices.Clone(*all)
 		for k := range *all {
 			c := &(*all)[k]
-			c.State = elideState(c.State, secrets, logged[c.Name])
-			c.LastTerminationState = elideState(c.LastTerminationState, secrets, logged[c.Name])
+			c.State = shownState(c.State, public)
+			c.LastTerminationState = shownState(c.LastTerminationState, public)
 		}
 	}
 	return st
 }
 
-func elideState(s v1.ContainerState, secrets *elide.Values, logged bool) v1.ContainerState {
+func shownState(s v1.ContainerState, public message.Book) v1.ContainerState {
 	if w := s.Waiting; w != nil {
-		s.Waiting = &v1.ContainerStateWaiting{Reason: w.Reason, Message: secrets.Hide(w.Message)}
+		s.Waiting = &v1.ContainerStateWaiting{Reason: w.Reason, Message: public.Public(w.Message)}
 	}
-	if s.Terminated != nil && s.Terminated.Message != "" {
+	if s.Terminated != nil {
 		t := *s.Terminated
-		if t.Message = secrets.Hide(t.Message); logged {
-			t.Message = elided
-		}
+		t.Message = public.Public(t.Message)
 		s.Terminated = &t
 	}
 	return s

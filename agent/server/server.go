@@ -5,17 +5,20 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/events"
+	"monopod/agent/message"
 	"monopod/agent/status"
 )
 
@@ -24,6 +27,9 @@ type Config struct {
 	Listen string // TCP address; "" for none. One that is not loopback needs Access
 	Socket string // path of the unix socket; "" for none
 	Access Access // to TCP
+	// NoTCP is told, while Run serves, why the TCP address cannot be bound, and with nil that
+	// it is after all. Nobody is told who has bound it at once. It may be nil.
+	NoTCP  func(err error)
 	Store  *status.Store
 	Events *events.Recorder
 
@@ -46,8 +52,8 @@ type Config struct {
 	// *status.Refusal.
 	Forget func(ctx context.Context, namespace, name string) (*status.Forgotten, error)
 	// Held says why and until when a pod, "namespace/name", or for "" the node is left as it
-	// is; "": it is not. nil: nothing is.
-	Held func(pod string) string
+	// is; nothing: it is not. nil: nothing is.
+	Held func(pod string) message.Text
 	// Owner are the other requests that change something, by the first part of their paths.
 	Owner map[string]Request
 
@@ -82,8 +88,12 @@ type Handler struct {
 // released.
 type Server struct {
 	config Config
-	ends   []*end
 	socket os.FileInfo // the socket's file, to know it again; nil without a socket
+	late   *late       // nil: the TCP address, if any, was bound at once. Run's goroutine's
+
+	mu   sync.Mutex // guards what follows
+	ends []*end
+	tcp  net.Addr // that is served; nil: none
 
 	ending context.Context // ends when streams must end
 	end    context.CancelFunc
@@ -106,11 +116,14 @@ func Listen(c Config) (*Server, error) {
 		if err != nil {
 			return nil, err
 		}
-		l, err := listenTCP(c.Listen, g.asks() && g.certs != nil, c.Access)
-		if err != nil {
+		var busy *busyError
+		err = s.bind(g)
+		switch {
+		case errors.As(err, &busy):
+			s.late = &late{guard: g, why: err}
+		case err != nil:
 			return nil, err
 		}
-		s.add(l, g)
 	}
 	if c.Socket != "" {
 		l, err := listenUnix(c.Socket)
@@ -135,21 +148,29 @@ func Listen(c Config) (*Server, error) {
 func (s *Server) add(l net.Listener, g *guard) {
 	e := &end{crowd: newConnLimit(l)}
 	e.listener, e.http = e.crowd, e.crowd.server(s.handler(g), s.config.Log)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if g != nil {
-		e.listener = g.wrap(e.listener)
+		e.listener, s.tcp = g.wrap(e.listener), l.Addr()
 	}
 	s.ends = append(s.ends, e)
 }
 
-// Addr returns the TCP address that is served, nil without one.
-func (s *Server) Addr() net.Addr {
-	if s.config.Listen == "" {
-		return nil
-	}
-	return s.ends[0].listener.Addr()
+// all returns the listeners that there are.
+func (s *Server) all() []*end {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.ends)
 }
 
-// Port returns the TCP port that is served, 0 without one.
+// Addr returns the TCP address that is served now, nil without one.
+func (s *Server) Addr() net.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tcp
+}
+
+// Port returns the TCP port that is served now, 0 without one.
 func (s *Server) Port() int32 {
 	if tcp, ok := s.Addr().(*net.TCPAddr); ok {
 		return int32(tcp.Port)
@@ -160,19 +181,33 @@ func (s *Server) Port() int32 {
 // Run serves until ctx ends, gives requests under way a moment, and removes
 // the socket. It returns an error only if serving ended by itself.
 func (s *Server) Run(ctx context.Context) error {
-	ended := make(chan error, len(s.ends))
-	var wg sync.WaitGroup
-	for _, e := range s.ends {
+	ended := make(chan error, len(s.ends)+1)
+	var served, binds sync.WaitGroup
+	serve := func(e *end) {
 		s.config.Log.Info("serving status", "address", e.listener.Addr().String())
-		wg.Go(func() { ended <- e.http.Serve(e.listener) })
+		served.Go(func() { ended <- e.http.Serve(e.listener) })
+	}
+	for _, e := range s.all() {
+		serve(e)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if s.late != nil {
+		binds.Go(func() {
+			if s.bindLater(ctx) {
+				serve(s.all()[len(s.all())-1])
+			}
+		})
 	}
 	var err error
 	select {
 	case <-ctx.Done():
 	case err = <-ended:
 	}
+	cancel()
+	binds.Wait()
 	s.shutdown()
-	wg.Wait()
+	served.Wait()
 	return err
 }
 
@@ -180,7 +215,7 @@ func (s *Server) shutdown() {
 	s.end()
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	for _, e := range s.ends {
+	for _, e := range s.all() {
 		if e.http.Shutdown(ctx) != nil {
 			e.http.Close()
 		}
@@ -191,7 +226,7 @@ func (s *Server) shutdown() {
 // close releases what Listen bound before it went wrong.
 func (s *Server) close() {
 	s.end()
-	for _, e := range s.ends {
+	for _, e := range s.all() {
 		e.listener.Close()
 	}
 	s.removeSocket()

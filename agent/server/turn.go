@@ -1,35 +1,97 @@
 package server
 
 import (
+	"bytes"
+	"errors"
+	"maps"
 	"net/http"
 	"time"
 )
 
-// turnTimeout is how long a request waits for its turn at most, and then how long
-// its client may take to read the answer. Prometheus itself gives up after 10 s.
-const turnTimeout = 10 * time.Second
+const (
+	// turnTimeout is how long a request waits for its turn at most, and then how long its
+	// client may take to read the answer. Prometheus itself gives up after 10 s.
+	turnTimeout = 10 * time.Second
+	// answerMax is how large an answer may be that is made in turn, in bytes: beyond what
+	// the metrics of a thousand pods take.
+	answerMax = 64 << 20
+)
 
-// inTurn serves few requests at a time; the others wait. 0: any number. It is for
-// one listener: two that shared it could lock each other's clients out.
+// inTurn makes few answers at a time; the other requests wait. 0: any number. It is for
+// one listener: two that shared it could lock each other's clients out. An answer is made
+// before any of it is sent, so that a client which does not read takes no turn.
 func inTurn(atOnce int, next http.Handler) http.Handler {
 	if atOnce == 0 {
 		return next
 	}
 	slots := make(chan struct{}, atOnce)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		until := time.NewTimer(turnTimeout)
-		defer until.Stop()
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-		case <-until.C:
-			http.Error(w, "too many requests at once: try again", http.StatusServiceUnavailable)
-			return
-		case <-r.Context().Done():
+		n, known := r.Context().Value(clientKey{}).(*client)
+		if !known { // its place is nobody's business
+			n = &client{crowd: &connLimit{}}
+		}
+		if !await(slots, n, w, r) {
 			return
 		}
+		a := prepare(slots, next, r)
+		n.keep(a.body.Len())
+		defer n.keep(0)
 		// Not every writer can do this: others have the server's own limit.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(turnTimeout))
-		next.ServeHTTP(w, r)
+		a.send(w)
 	})
+}
+
+// await waits for a slot, and reports whether it got one: if not, nothing is left to answer.
+func await(slots chan struct{}, n *client, w http.ResponseWriter, r *http.Request) bool {
+	n.queue(true)
+	defer n.queue(false)
+	until := time.NewTimer(turnTimeout)
+	defer until.Stop()
+	select {
+	case slots <- struct{}{}:
+		return true
+	case <-until.C:
+		http.Error(w, "too many requests at once: try again", http.StatusServiceUnavailable)
+	case <-r.Context().Done():
+	}
+	return false
+}
+
+// prepare makes the answer to one request, and gives the slot back.
+func prepare(slots chan struct{}, next http.Handler, r *http.Request) *page {
+	defer func() { <-slots }()
+	a := &page{header: http.Header{}, code: http.StatusOK}
+	next.ServeHTTP(a, r)
+	return a
+}
+
+// page is an answer that is made and not sent yet.
+type page struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+	large  bool // it is larger than answerMax
+}
+
+var errLarge = errors.New("the answer is too large")
+
+func (a *page) Header() http.Header  { return a.header }
+func (a *page) WriteHeader(code int) { a.code = code }
+
+func (a *page) Write(data []byte) (int, error) {
+	if a.large = a.large || a.body.Len()+len(data) > answerMax; a.large {
+		return 0, errLarge
+	}
+	return a.body.Write(data)
+}
+
+func (a *page) send(w http.ResponseWriter) {
+	if a.large {
+		http.Error(w, errLarge.Error(), http.StatusInternalServerError)
+		return
+	}
+	maps.Copy(w.Header(), a.header)
+	w.WriteHeader(a.code)
+	_, _ = w.Write(a.body.Bytes()) // an error is a client that is gone
 }

@@ -30,6 +30,7 @@ import (
 	"monopod/agent/update"
 	"monopod/cri"
 	"monopod/manifests"
+	"monopod/manifests/decode"
 	"monopod/manifests/fetch"
 )
 
@@ -50,6 +51,9 @@ func Complete(c config.Config, once bool) (config.Config, error) {
 		return c, err
 	}
 	if err := checkWriters(c, once); err != nil {
+		return c, err
+	}
+	if err := checkAbsent(c, once); err != nil {
 		return c, err
 	}
 	if err := nameNode(&c, once); err != nil {
@@ -241,7 +245,7 @@ func checkWriters(c config.Config, once bool) error {
 	if once || c.InsecureManifests || !checkpoint.IsNew(c.Root) {
 		return nil
 	}
-	all := manifests.Writable(c.Manifests)
+	all := manifests.Writable(c.Manifests, c.Root)
 	if len(all) == 0 {
 		return nil
 	}
@@ -250,6 +254,24 @@ func checkWriters(c config.Config, once bool) error {
 		more = fmt.Sprintf(" (and %d more)", len(all)-1)
 	}
 	return &server.SettingsError{Text: fmt.Sprintf("%s %s%s; or accept it with allowInsecureManifests: true", all[0].File, all[0].Message, more)}
+}
+
+// checkAbsent refuses settings that ask for what does not exist here, for an agent that is
+// new. One that ran before starts, and says so with its other problems.
+func checkAbsent(c config.Config, once bool) error {
+	if len(c.Absent) == 0 || !once && !checkpoint.IsNew(c.Root) {
+		return nil
+	}
+	return &server.SettingsError{Text: Lines(c.Absent)}
+}
+
+// Lines returns problems as text, each a line.
+func Lines(all []decode.Problem) string {
+	var lines []string
+	for _, p := range all {
+		lines = append(lines, p.Error())
+	}
+	return strings.Join(lines, "\n")
 }
 
 func Gates(c config.Config) hold.Rules {

@@ -2,6 +2,7 @@ package shutdown
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -13,24 +14,35 @@ import (
 // login is logind on a connection. Each call has a deadline.
 type login struct{ conn *dbus.Conn }
 
-// subscribe asks for the signal of a shutdown.
-func (l login) subscribe(ctx context.Context) error {
+// subscribe asks the bus for the signals of a shutdown and for the moves of logind's name,
+// and tells h who owns that name.
+func (l login) subscribe(ctx context.Context, h *listener) error {
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
-	err := l.conn.AddMatchSignalContext(ctx, dbus.WithMatchInterface(loginManager), dbus.WithMatchMember("PrepareForShutdown"), dbus.WithMatchObjectPath(loginPath))
+	err := l.conn.AddMatchSignalContext(ctx, dbus.WithMatchSender(busName), dbus.WithMatchInterface(busName), dbus.WithMatchMember(ownerChanged), dbus.WithMatchArg(0, loginName))
+	if err == nil {
+		err = l.conn.AddMatchSignalContext(ctx, dbus.WithMatchSender(loginName), dbus.WithMatchInterface(loginManager), dbus.WithMatchMember(prepare), dbus.WithMatchObjectPath(loginPath))
+	}
+	owner := ""
+	if err == nil {
+		owner, err = l.owner(ctx)
+	}
 	if err != nil {
 		return fmt.Errorf("follow logind: %w", err)
 	}
+	h.ownedBy(owner)
 	return nil
 }
 
-// startsOrStops reports whether a signal says that the machine goes down, or does not.
-func startsOrStops(s *dbus.Signal) (down, ok bool) {
-	if s == nil || s.Name != loginManager+".PrepareForShutdown" || len(s.Body) == 0 {
-		return false, false
+// owner returns the unique name of the connection that owns logind's name, "" if none
+// does: the bus starts logind when it is called.
+func (l login) owner(ctx context.Context) (name string, err error) {
+	err = l.conn.BusObject().CallWithContext(ctx, busName+".GetNameOwner", 0, loginName).Store(&name)
+	var e dbus.Error
+	if errors.As(err, &e) && e.Name == busName+".Error.NameHasNoOwner" {
+		return "", nil
 	}
-	down, ok = s.Body[0].(bool)
-	return down, ok
+	return name, err
 }
 
 func (l login) isPreparing(ctx context.Context) (down bool, err error) {

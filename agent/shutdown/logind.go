@@ -11,6 +11,7 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
+	"monopod/agent/safefile"
 	"monopod/agent/saidonce"
 	"monopod/agent/status"
 )
@@ -23,8 +24,11 @@ const (
 	// DropIn is where logind is told to wait for longer.
 	DropIn = "/etc/systemd/logind.conf.d/99-monopod.conf"
 
-	// callWithin bounds each call on the bus.
+	// callWithin bounds each call on the bus, and how long logind may be gone from it.
 	callWithin = 10 * time.Second
+	// askEvery is the least time between two questions to logind for which signals are the
+	// reason.
+	askEvery = time.Second
 	// Between two tries to connect (kubelet: 1 s).
 	retryFirst, retryMax = time.Second, time.Minute
 	// How often logind is asked whether it waits for longer now, from rereadFirst on, which
@@ -36,10 +40,10 @@ const (
 // calls logind itself: go-systemd's login1 knows no deadline for the two calls that matter
 // here.
 type Inhibitor struct {
-	Needs   time.Duration                                 // how long all periods last
-	Orders  chan<- bool                                   // to the sync loop: the machine goes down, or does not after all
-	Done    <-chan struct{}                               // from it: all pods have stopped
-	Connect func(ctx context.Context) (*dbus.Conn, error) // to the system bus, until ctx ends
+	Needs   time.Duration   // how long all periods last
+	Orders  chan<- bool     // to the sync loop: the machine goes down, or does not after all
+	Done    <-chan struct{} // from it: all pods have stopped
+	Connect Connect         // to the system bus
 	DropIn  string
 	Log     *slog.Logger
 	Event   func(reason, message string) // about trouble of the node
@@ -49,11 +53,15 @@ type Inhibitor struct {
 	lock  *os.File  // nil: it is not held
 	down  bool      // as the sync loop was told last
 	said  saidonce.Error
+	short saidonce.Error // why pods may not have all their time
 }
 
+// Connect connects to a bus until ctx ends.
+type Connect func(ctx context.Context, options ...dbus.ConnOption) (*dbus.Conn, error)
+
 // SystemBus connects to the machine's bus.
-func SystemBus(ctx context.Context) (*dbus.Conn, error) {
-	return dbus.ConnectSystemBus(dbus.WithContext(ctx))
+func SystemBus(ctx context.Context, options ...dbus.ConnOption) (*dbus.Conn, error) {
+	return dbus.ConnectSystemBus(append(options, dbus.WithContext(ctx))...)
 }
 
 // Run holds the lock and follows logind until ctx ends. It connects again when the bus or
@@ -95,42 +103,75 @@ func (i *Inhibitor) session(ctx context.Context) error {
 	life, end := context.WithCancel(ctx)
 	defer end()
 	late := time.AfterFunc(callWithin, end)
-	conn, err := i.Connect(life)
+	heard := newListener()
+	conn, err := i.Connect(life, dbus.WithSignalHandler(heard))
 	if err != nil {
 		return fmt.Errorf("connect to the system bus: %w", err)
 	}
 	defer conn.Close()
 	late.Stop()
-	signals := make(chan *dbus.Signal, 16)
-	conn.Signal(signals)
 	l := login{conn}
-	if err := l.subscribe(ctx); err != nil {
+	if err := l.subscribe(ctx, heard); err != nil {
 		return err
 	}
 	if err := i.begin(ctx, l); err != nil {
 		return err
 	}
 	i.said.IsNew(nil)
-	for {
+	return i.attend(ctx, l, heard)
+}
+
+// attend asks logind whenever it may have something to say, until the connection ends. All
+// signals that come before logind may be asked again are answered by one question.
+func (i *Inhibitor) attend(ctx context.Context, l login, heard *listener) (err error) {
+	var asked time.Time
+	var due, lost <-chan time.Time // logind is to be asked; is gone for too long
+	for err == nil {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-conn.Context().Done():
+		case <-l.conn.Context().Done():
 			return errors.New("the connection to the system bus has ended")
-		case s, ok := <-signals:
-			if down, is := startsOrStops(s); ok && is {
-				if err := i.follow(ctx, l, down); err != nil {
-					return err
-				}
+		case <-heard.prepares:
+			if due == nil {
+				due = time.After(time.Until(asked.Add(askEvery)))
 			}
+		case <-due:
+			due, asked = nil, time.Now()
+			err = i.ask(ctx, l)
+		case <-heard.moves:
+			lost = nil
+			if heard.ownerNow() == "" {
+				lost = time.After(callWithin)
+				continue
+			}
+			err = i.begin(ctx, l) // another logind may not know the lock
+		case <-lost:
+			return errors.New("logind is gone from the system bus")
 		case <-i.Done:
-			if i.down { // else that shutdown was cancelled meanwhile
-				i.save(Times{Start: i.began, End: time.Now()})
-				i.Log.Info("pods have stopped; the shutdown goes on")
-				i.release()
-			}
+			i.finish()
 		}
 	}
+	return err
+}
+
+// ask follows what logind says now.
+func (i *Inhibitor) ask(ctx context.Context, l login) error {
+	down, err := l.isPreparing(ctx)
+	if err != nil {
+		return err
+	}
+	return i.follow(ctx, l, down)
+}
+
+// finish lets the shutdown go on, unless it was cancelled meanwhile.
+func (i *Inhibitor) finish() {
+	if !i.down {
+		return
+	}
+	i.save(Times{Start: i.began, End: time.Now()})
+	i.Log.Info("pods have stopped; the shutdown goes on")
+	i.release()
 }
 
 // begin brings the sync loop up to date, and takes the lock unless it is too late for that.
@@ -207,7 +248,7 @@ func (i *Inhibitor) allow(ctx context.Context, l login) {
 	if err == nil && most < i.Needs {
 		err = fmt.Errorf("logind waits for %s only, pods have %s: set InhibitDelayMaxSec in logind.conf, or look for a file that sorts after %s", most, i.Needs, i.DropIn)
 	}
-	if err != nil {
+	if i.short.IsNew(err) {
 		i.Log.Error("pods may not have all their time in a shutdown", "err", err)
 		i.Event("ShortInhibitDelay", err.Error())
 	}
@@ -215,7 +256,7 @@ func (i *Inhibitor) allow(ctx context.Context, l login) {
 
 // extend writes the drop-in, and returns for how long logind waits then.
 func (i *Inhibitor) extend(ctx context.Context, l login) (most time.Duration, err error) {
-	if err := os.MkdirAll(filepath.Dir(i.DropIn), 0o755); err != nil {
+	if err := safefile.MkdirAll(filepath.Dir(i.DropIn), 0o755); err != nil {
 		return 0, err
 	}
 	seconds := (i.Needs + time.Second - 1) / time.Second

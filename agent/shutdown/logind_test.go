@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -59,8 +60,8 @@ func (b *bus) stop() {
 	_ = b.daemon.Wait()
 }
 
-func (b *bus) connect(ctx context.Context) (*dbus.Conn, error) {
-	return dbus.Connect(b.address, dbus.WithContext(ctx))
+func (b *bus) connect(ctx context.Context, options ...dbus.ConnOption) (*dbus.Conn, error) {
+	return dbus.Connect(b.address, append(options, dbus.WithContext(ctx))...)
 }
 
 // logind is the part of logind, and of systemd, that an inhibitor uses.
@@ -70,15 +71,25 @@ type logind struct {
 	props *prop.Properties
 	grant func() uint64 // the delay after a reload, in microseconds; nil: as it is
 
+	questions atomic.Int64 // for its properties
+
 	mu    sync.Mutex
 	locks []*os.File // the ends that logind keeps
 	asked []string
 }
 
+// count counts the questions for properties.
+func (l *logind) count(m *dbus.Message) {
+	if m.Type == dbus.TypeMethodCall && m.Headers[dbus.FieldMember].Value() == "Get" {
+		l.questions.Add(1)
+	}
+}
+
 func startLogind(b *bus, delay time.Duration) *logind {
 	b.Helper()
-	conn, err := b.connect(b.Context())
-	l := &logind{T: b.T, conn: conn}
+	l := &logind{T: b.T}
+	conn, err := b.connect(b.Context(), dbus.WithIncomingInterceptor(l.count))
+	l.conn = conn
 	if err == nil {
 		b.Cleanup(func() { conn.Close() })
 		err = errors.Join(conn.Export(l, loginPath, loginManager), conn.Export(systemd{l}, "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"))
@@ -130,6 +141,12 @@ func (s systemd) KillUnit(unit, who string, signal int32) *dbus.Error {
 func (l *logind) prepare(down bool) {
 	l.Helper()
 	l.props.SetMust(loginManager, "PreparingForShutdown", down)
+	l.signal(down)
+}
+
+// signal sends the signal alone.
+func (l *logind) signal(down bool) {
+	l.Helper()
 	if err := l.conn.Emit(loginPath, loginManager+".PrepareForShutdown", down); err != nil {
 		l.Fatal(err)
 	}
@@ -156,11 +173,12 @@ type inhibits struct {
 	mu     sync.Mutex
 	events []string
 	times  []Times // as shown
+	name   string  // on the bus
 }
 
 func inhibit(b *bus, needs time.Duration) *inhibits {
 	i := &inhibits{orders: make(chan bool), done: make(chan struct{}, 1)}
-	i.Inhibitor = &Inhibitor{Needs: needs, Orders: i.orders, Done: i.done, Connect: b.connect, DropIn: b.dropIn,
+	i.Inhibitor = &Inhibitor{Needs: needs, Orders: i.orders, Done: i.done, Connect: i.named(b.connect), DropIn: b.dropIn,
 		Log: slog.New(slog.DiscardHandler), Event: func(reason, message string) {
 			i.mu.Lock()
 			defer i.mu.Unlock()
@@ -176,6 +194,19 @@ func inhibit(b *bus, needs time.Duration) *inhibits {
 	all.Go(func() { i.Run(ctx) })
 	b.Cleanup(func() { cancel(); all.Wait() })
 	return i
+}
+
+// named remembers the name of each connection.
+func (i *inhibits) named(connect Connect) Connect {
+	return func(ctx context.Context, options ...dbus.ConnOption) (*dbus.Conn, error) {
+		c, err := connect(ctx, options...)
+		if err == nil {
+			i.mu.Lock()
+			defer i.mu.Unlock()
+			i.name = c.Names()[0]
+		}
+		return c, err
+	}
 }
 
 func (i *inhibits) said() string {

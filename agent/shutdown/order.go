@@ -57,6 +57,15 @@ type Pod struct {
 	After    []manifests.Key // the pods that it starts after
 }
 
+// Waves returns the pods in the order in which they stop where nothing limits their time:
+// those that are critical last, and of each kind those that start after others first.
+func Waves(pods []Pod) (all [][]manifests.Key) {
+	for _, g := range groupsOf(pods, Default()) {
+		all = append(all, g.waves...)
+	}
+	return all
+}
+
 // group is the pods of one period.
 type group struct {
 	lasts time.Duration

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/manifests"
 )
@@ -123,7 +124,7 @@ func (q *Sequence) Next(now time.Time) []manifests.Key {
 	q.until = now.Add(share)
 	q.Timer.Reset(share)
 	for _, key := range q.wave {
-		q.stopped[key] = plan.Halt{Waiting: plan.Waiting{Reason: ReasonTerminated, Message: messageTerminated}, Terminated: true, Grace: share}
+		q.stopped[key] = plan.Halt{Waiting: plan.Waiting{Reason: ReasonTerminated, Message: message.Fixed(messageTerminated)}, Terminated: true, Grace: share}
 	}
 	return q.wave
 }

@@ -4,15 +4,12 @@ package slots
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // HangsAfter is how long a call may take before it counts as hanging.
 const HangsAfter = 10 * time.Second
-
-// retryMove is how often a call that hangs looks for room among the others that do.
-const retryMove = time.Second
 
 // Work that yields waits for yieldFor at most, looking each yieldCheck.
 const (
@@ -31,68 +28,48 @@ func Yield(ctx context.Context, urgent func() bool) {
 	}
 }
 
-// Slots are the slots for calls of one kind. A call that hangs gives its slot to
-// another call and goes on in a pool of the same size; if that is full, it keeps
-// its slot.
+// Slots are the slots for calls of one kind. A call that hangs gives its slot away for
+// good, and the same call made again has a slot among its like: what hangs again and again
+// costs the others their patience once.
 type Slots struct {
-	calls, hanging chan struct{}
+	calls   chan struct{}
+	again   chan struct{} // for calls that hung the last time
+	hanging atomic.Int32
 }
 
-// New returns n slots, and as many for calls that hang.
+// New returns n slots, and as many for calls that hung the last time.
 func New(n int) *Slots {
-	return &Slots{calls: make(chan struct{}, n), hanging: make(chan struct{}, n)}
+	return &Slots{calls: make(chan struct{}, n), again: make(chan struct{}, n)}
 }
 
-// InUse returns how many calls run that do not hang.
+// InUse returns how many calls run that do not hang and did not hang the last time.
 func (s *Slots) InUse() int { return len(s.calls) }
 
 // Hanging returns how many calls hang.
-func (s *Slots) Hanging() int { return len(s.hanging) }
+func (s *Slots) Hanging() int { return int(s.hanging.Load()) }
 
-// Do makes a call when there is a slot. It returns the cause of ctx's end if that
-// comes first; ctx does not end the call.
-func (s *Slots) Do(ctx context.Context, call func() error) error {
+// Do makes a call when there is a slot; hung says that it hung the last time. It returns
+// the cause of ctx's end if that comes first; ctx does not end the call.
+func (s *Slots) Do(ctx context.Context, hung bool, call func() error) error {
+	place := s.calls
+	if hung {
+		place = s.again
+	}
 	select {
-	case s.calls <- struct{}{}:
+	case place <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	h := &held{slots: s, in: s.calls}
-	h.mu.Lock()
-	h.timer = time.AfterFunc(HangsAfter, h.move)
-	h.mu.Unlock()
-	defer h.release()
+	giveAway := time.AfterFunc(HangsAfter, func() {
+		s.hanging.Add(1)
+		<-place
+	})
+	defer func() {
+		if giveAway.Stop() {
+			<-place
+			return
+		}
+		s.hanging.Add(-1)
+	}()
 	return call()
-}
-
-// held is the slot of one call.
-type held struct {
-	slots *Slots
-	mu    sync.Mutex
-	in    chan struct{} // nil: the call has ended
-	timer *time.Timer
-}
-
-// move gives the slot of a call that hangs to others.
-func (h *held) move() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.in == nil {
-		return
-	}
-	select {
-	case h.slots.hanging <- struct{}{}:
-		<-h.in
-		h.in = h.slots.hanging
-	default:
-		h.timer.Reset(retryMove)
-	}
-}
-
-func (h *held) release() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.timer.Stop()
-	<-h.in
-	h.in = nil
 }

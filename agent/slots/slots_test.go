@@ -13,7 +13,7 @@ import (
 func hang(s *Slots, n int) (end func()) {
 	over, done := make(chan struct{}), make(chan error, n)
 	for range n {
-		go func() { done <- s.Do(context.Background(), func() error { <-over; return nil }) }()
+		go func() { done <- s.Do(context.Background(), false, func() error { <-over; return nil }) }()
 	}
 	synctest.Wait()
 	return func() {
@@ -29,7 +29,7 @@ func TestCallsThatHangGiveTheirSlotsAway(t *testing.T) {
 		s := New(2)
 		end := hang(s, 2)
 		start := time.Now()
-		if err := s.Do(t.Context(), func() error { return nil }); err != nil {
+		if err := s.Do(t.Context(), false, func() error { return nil }); err != nil {
 			t.Error(err)
 		}
 		if waited := time.Since(start); waited != HangsAfter {
@@ -46,24 +46,43 @@ func TestCallsThatHangGiveTheirSlotsAway(t *testing.T) {
 	})
 }
 
-func TestCallsWaitWhileBothPoolsAreFull(t *testing.T) {
+// Twenty calls for two slots, all of which hang, keep others waiting once.
+func TestCallsThatHungTheLastTimeKeepNoOthersWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(2)
+		end := hang(s, 20)
+		time.Sleep(10*HangsAfter + time.Second)
+		synctest.Wait()
+		if s.Hanging() != 20 {
+			t.Fatalf("%d hang", s.Hanging())
+		}
+		end()
+		over, done := make(chan struct{}), make(chan error, 20)
+		for range 20 {
+			go func() { done <- s.Do(context.Background(), true, func() error { <-over; return nil }) }()
+		}
+		synctest.Wait()
+		start := time.Now()
+		if err := s.Do(t.Context(), false, func() error { return nil }); err != nil || time.Since(start) > 0 {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+		close(over)
+		for range 20 {
+			<-done
+		}
+	})
+}
+
+func TestAWaitForASlotCanBeCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(1)
 		end := hang(s, 1)
-		time.Sleep(HangsAfter + time.Second)
-		more := hang(s, 1)
-		time.Sleep(time.Hour)
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errors.New("enough"))
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("enough"))
 		defer cancel()
-		if err := s.Do(ctx, func() error { return nil }); err == nil || err.Error() != "enough" {
-			t.Errorf("a third call: %v", err)
+		if err := s.Do(ctx, false, func() error { return nil }); err == nil || err.Error() != "enough" {
+			t.Error(err)
 		}
-		end() // the second moves over within retryMove
-		start := time.Now()
-		if err := s.Do(t.Context(), func() error { return nil }); err != nil || time.Since(start) > retryMove {
-			t.Errorf("after %s: %v", time.Since(start), err)
-		}
-		more()
+		end()
 	})
 }
 

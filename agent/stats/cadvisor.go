@@ -138,7 +138,7 @@ func subjects(s *sample, booted time.Time) []subject {
 		all = append(all, pod, network)
 		for _, k := range p.Containers {
 			one := subjectOf(k.Name, k.Path, k.Image, k.ID, p.Pod)
-			one.use, one.started = k.Use, k.State.Running.StartedAt.Time
+			one.use, one.started = k.Use, k.started()
 			all = append(all, one)
 		}
 	}
@@ -162,7 +162,7 @@ func (c *Collector) Cadvisor(ctx context.Context) ([]byte, error) {
 	writeLinks(&t, all, s.Node.Time)
 	t.family("container_start_time_seconds", gauge, "When it started, in seconds since 1970.")
 	for _, one := range all {
-		if !one.started.IsZero() {
+		if one.started.Unix() > 0 {
 			t.value("container_start_time_seconds", one.labels, float64(one.started.Unix()), time.Time{})
 		}
 	}

@@ -94,6 +94,15 @@ type containerUse struct {
 	Use  *use
 }
 
+// started returns when the container started, zero if the runtime does not say: its status
+// has 1970 then, as a kubelet's.
+func (k *containerUse) started() time.Time {
+	if at := k.State.Running.StartedAt.Time; at.Unix() > 0 {
+		return at
+	}
+	return time.Time{}
+}
+
 // look returns the current usage. Rates take half a second unless they were
 // requested recently.
 func (c *Collector) look(ctx context.Context, rated bool) (*sample, error) {

@@ -39,8 +39,10 @@ func (c *Collector) Resource(ctx context.Context) ([]byte, error) {
 	t.family("container_start_time_seconds", gauge, "When the container started, in seconds since 1970.")
 	for _, p := range s.Pods {
 		for _, k := range p.Containers {
-			t.value("container_start_time_seconds", []label{{"container", k.Name}, {"namespace", p.Namespace}, {"pod", p.Name}},
-				float64(k.State.Running.StartedAt.UnixNano())/1e9, time.Time{})
+			if at := k.started(); !at.IsZero() {
+				t.value("container_start_time_seconds", []label{{"container", k.Name}, {"namespace", p.Namespace}, {"pod", p.Name}},
+					float64(at.UnixNano())/1e9, time.Time{})
+			}
 		}
 	}
 	for _, r := range resources {

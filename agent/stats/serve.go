@@ -7,12 +7,13 @@ import (
 	"strconv"
 )
 
-// Pages returns the pages, by path. Nothing in them is secret.
+// Pages returns the pages, by path. Nothing in them is secret: an error says what the
+// runtime said in the log only.
 func (c *Collector) Pages() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		"/stats/summary":    c.serveSummary,
-		"/metrics/resource": func(w http.ResponseWriter, r *http.Request) { serveText(w, r, c.Resource) },
-		"/metrics/cadvisor": func(w http.ResponseWriter, r *http.Request) { serveText(w, r, c.Cadvisor) },
+		"/metrics/resource": func(w http.ResponseWriter, r *http.Request) { c.serveText(w, r, c.Resource) },
+		"/metrics/cadvisor": func(w http.ResponseWriter, r *http.Request) { c.serveText(w, r, c.Cadvisor) },
 	}
 }
 
@@ -27,23 +28,24 @@ func (c *Collector) serveSummary(w http.ResponseWriter, r *http.Request) {
 	}
 	sum, err := c.Summary(r.Context(), !little)
 	if err != nil {
-		unavailable(w, err)
+		c.unavailable(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	json.NewEncoder(w).Encode(sum)
 }
 
-func serveText(w http.ResponseWriter, r *http.Request, make func(context.Context) ([]byte, error)) {
+func (c *Collector) serveText(w http.ResponseWriter, r *http.Request, make func(context.Context) ([]byte, error)) {
 	b, err := make(r.Context())
 	if err != nil {
-		unavailable(w, err)
+		c.unavailable(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", textType)
 	w.Write(b)
 }
 
-func unavailable(w http.ResponseWriter, err error) {
-	http.Error(w, "usage cannot be read: "+err.Error(), http.StatusServiceUnavailable)
+func (c *Collector) unavailable(w http.ResponseWriter, err error) {
+	c.Log.Debug("usage cannot be read", "err", err)
+	http.Error(w, "usage cannot be read: try again", http.StatusServiceUnavailable)
 }

@@ -54,3 +54,20 @@ func TestAHangingRuntime(t *testing.T) {
 		}
 	})
 }
+
+// A runtime that does not say when a container started does not say 1970.
+func TestAStartThatIsNotKnownIsLeftOut(t *testing.T) {
+	h := plant(t, "v2")
+	for _, path := range []string{"/stats/summary", "/metrics/resource", "/metrics/cadvisor"} {
+		synctest.Test(t, func(t *testing.T) {
+			c := looker(t, h, critest.New(t), "systemd", parsePod(t, strings.Replace(webPod, "1999-12-31T23:00:05Z", "1970-01-01T00:00:00Z", 1)))
+			w := httptest.NewRecorder()
+			c.Pages()[path](w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
+			for line := range strings.Lines(w.Body.String()) {
+				if strings.Contains(line, "1970") && !strings.HasPrefix(line, "#") || strings.HasPrefix(line, "container_start_time_seconds{") && strings.Contains(line, `"app"`) {
+					t.Errorf("%s: %s", path, line)
+				}
+			}
+		})
+	}
+}

@@ -61,7 +61,7 @@ func podStats(p *podUse, d *disks, all bool) statsapi.PodStats {
 	}
 	files := d.Pods[string(p.UID)]
 	for _, k := range p.Containers {
-		one := statsapi.ContainerStats{Name: k.Name, StartTime: k.State.Running.StartedAt,
+		one := statsapi.ContainerStats{Name: k.Name, StartTime: metav1.NewTime(k.started()),
 			CPU: cpuStats(k.Use), Memory: memoryStats(k.Use), Swap: swapStats(k.Use)}
 		if all {
 			one.IO = ioStats(k.Use)

@@ -3,24 +3,15 @@ package stats
 import (
 	"context"
 	"errors"
-	"io/fs"
 
 	"monopod/agent/safefile"
 )
 
-const (
-	// maxFiles is how many files and folders are counted of a volume on disk; what
-	// one with more takes is not told.
-	maxFiles = 50_000
-	// maxDepth bounds how deep folders may be nested: each is open while its
-	// entries are counted.
-	maxDepth = 128
-)
+// maxFiles is how many files and folders are counted of a volume on disk; what
+// one with more takes is not told.
+const maxFiles = 50_000
 
-var (
-	errTooMany = errors.New("too many files to count")
-	errTooDeep = errors.New("folders are too deep in each other to count")
-)
+var errTooMany = errors.New("too many files to count")
 
 // within returns what the files in dir take on the disk, no other file system's
 // with them. A file with several names counts once. Others may write to the last
@@ -35,16 +26,15 @@ func within(ctx context.Context, dir string, depth int) (bytes, inodes uint64, e
 	if err != nil {
 		return 0, 0, err
 	}
-	c := fileCount{ctx: ctx, device: top.Dev, linked: map[uint64]bool{}}
+	c := fileCount{device: top.Dev, linked: map[uint64]bool{}}
 	if err = c.take(top); err == nil {
-		err = c.walk(d, maxDepth)
+		err = safefile.Walk(ctx, d, c.visit)
 	}
 	return c.bytes, c.inodes, err
 }
 
 // fileCount is what files take, as far as they are counted.
 type fileCount struct {
-	ctx           context.Context
 	device        uint64
 	linked        map[uint64]bool // files with several names that were counted, by inode
 	bytes, inodes uint64
@@ -65,30 +55,20 @@ func (c *fileCount) take(s safefile.Stat) error {
 	return nil
 }
 
-// walk counts all below a folder. What goes meanwhile is left out.
-func (c *fileCount) walk(d *safefile.Dir, depth int) error {
-	if depth == 0 {
-		return errTooDeep
+// visit counts what a walk comes by. What goes meanwhile is left out.
+func (c *fileCount) visit(f safefile.Found) error {
+	var s safefile.Stat
+	var err error
+	switch f.Step {
+	case safefile.Leaf:
+		s, err = f.In.Stat(f.Name)
+	case safefile.Enter:
+		s, err = f.Folder.Self()
+	default:
+		return nil
 	}
-	return d.Each(func(name string) error {
-		if err := c.ctx.Err(); err != nil {
-			return err
-		}
-		s, err := d.Stat(name)
-		if err != nil || s.Dev != c.device {
-			return nil
-		}
-		if err := c.take(s); err != nil || !s.IsDir() {
-			return err
-		}
-		below, err := d.OpenDir(name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, safefile.ErrLink):
-			return nil
-		case err != nil:
-			return err
-		}
-		defer below.Close()
-		return c.walk(below, depth-1)
-	})
+	if err != nil || s.Dev != c.device {
+		return nil
+	}
+	return c.take(s)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -32,7 +33,35 @@ func TestCountsWhatIsThereAndNoMore(t *testing.T) {
 	if _, _, err := within(t.Context(), at("pod/d"), 2); err == nil {
 		t.Error("a link was counted through")
 	}
-	if _, _, err := within(t.Context(), at("deep"), 1); !errors.Is(err, errTooDeep) {
-		t.Errorf("folders in each other: %v", err)
+	if _, inodes, err := within(t.Context(), at("deep"), 1); inodes != 201 || err != nil {
+		t.Errorf("folders in each other: %d inodes, %v", inodes, err)
+	}
+}
+
+// What others have mounted there, by a file's or a folder's name, is not the pod's.
+func TestCountsNothingThatIsMounted(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "big"), make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mount := filepath.Join(dir, "mount")
+	if err := errors.Join(os.Mkdir(mount, 0o755), unix.Mount(outside, mount, "", unix.MS_BIND, "")); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Unmount(mount, 0)
+	if bytes, inodes, err := within(t.Context(), dir, 0); bytes > 100_000 || inodes != 1 || err != nil {
+		t.Errorf("%d bytes, %d inodes, %v", bytes, inodes, err)
+	}
+}
+
+func TestCountsUpToABound(t *testing.T) {
+	dir := t.TempDir()
+	for k := range maxFiles {
+		if err := unix.Mknod(filepath.Join(dir, strconv.Itoa(k)), unix.S_IFREG|0o600, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := within(t.Context(), dir, 0); !errors.Is(err, errTooMany) {
+		t.Errorf("%v", err)
 	}
 }

@@ -1,19 +1,14 @@
 package status
 
 import (
-	"errors"
-	"syscall"
-
 	"monopod/agent/panics"
+	"monopod/agent/saidonce"
 )
 
 // sayIll logs an error unless its cause is known.
 func (w *writer) sayIll(err error) {
 	w.ill = err
-	cause := err.Error()
-	if errno := syscall.Errno(0); errors.As(err, &errno) {
-		cause = errno.Error()
-	}
+	cause := saidonce.Cause(err).Error()
 	if w.said[cause] {
 		return
 	}

@@ -1,7 +1,6 @@
 package status
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -14,14 +13,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/statefile"
+	"monopod/manifests/poduid"
 )
-
-// AnnHash is the annotation of a pod with the hash of its manifest's content.
-const AnnHash = "kubernetes.io/config.hash"
 
 // hashRunning returns the hash of the version of a reported pod whose containers are
 // there, "" if none are or they are being resized.
-func hashRunning(p *v1.Pod) string {
+func hashRunning(p *v1.Pod) poduid.ContentHash {
 	there := func(c v1.ContainerStatus) bool { return c.ContainerID != "" }
 	s := &p.Status
 	if slices.ContainsFunc(s.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodResizeInProgress && c.Status == v1.ConditionTrue }) {
@@ -29,7 +26,7 @@ func hashRunning(p *v1.Pod) string {
 	}
 	if s.Phase == v1.PodRunning || s.Phase == v1.PodSucceeded ||
 		slices.ContainsFunc(s.InitContainerStatuses, there) || slices.ContainsFunc(s.ContainerStatuses, there) {
-		return cmp.Or(p.Annotations[AnnHash], string(p.UID))
+		return poduid.HashOf(p)
 	}
 	return ""
 }
@@ -97,7 +94,7 @@ func (s *Store) joinFile(f *File, was map[string]time.Time, now time.Time) {
 	f.Versions = slices.Clone(f.Versions)
 	for k := range f.Versions {
 		v := &f.Versions[k]
-		if p := s.pods[v.Pod]; p != nil {
+		if p := s.pods[v.Pod].Pod; p != nil {
 			v.Running = hashRunning(p)
 		}
 		if v.State == Accepted && v.Running != "" && v.Running != v.Hash {
@@ -137,7 +134,7 @@ func (f *File) mark() string {
 
 // mark tells versions and their states apart.
 func (v *Version) mark(path string) string {
-	parts := []string{path, v.Pod, string(v.State), v.Hash, v.By}
+	parts := []string{path, v.Pod, string(v.State), string(v.Hash), v.By}
 	if v.State == Rejected {
 		parts = append(parts, v.Reason)
 	}

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests/poduid"
 )
 
 // fileOf is a report of one file with one pod.
 func fileOf(state State, hash string) Manifests {
-	return Manifests{Dir: "/m", Files: []File{{Path: "/m/a", State: state, SHA256: hash, Versions: []Version{{Pod: "default/a", State: state, Hash: hash}}}}}
+	return Manifests{Dir: "/m", Files: []File{{Path: "/m/a", State: state, SHA256: hash, Versions: []Version{{Pod: "default/a", State: state, Hash: poduid.ContentHash(hash)}}}}}
 }
 
 func TestTheReportOfManifestsFollowsThePods(t *testing.T) {
@@ -45,7 +47,7 @@ func TestTheReportOfManifestsFollowsThePods(t *testing.T) {
 		}
 		report := func(hash string, phase v1.PodPhase) {
 			p := testPod("a", phase)
-			p.Annotations = map[string]string{AnnHash: hash}
+			p.Annotations = map[string]string{poduid.AnnotationHash: hash}
 			s.SetPod("default/a", p)
 		}
 		s.SetManifests(fileOf(Accepted, "1"))

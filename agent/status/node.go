@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/message"
 	"monopod/agent/statefile"
 )
 
@@ -20,9 +21,13 @@ const nodeFile = "node.json"
 // heartbeat is written: each costs flash storage a block or more.
 const beatEvery = 10 * time.Minute
 
-// SetNode reports the node. The store owns it from now on: it must not be changed.
-// What is new is written soon, a mere heartbeat each beatEvery and at the end.
-func (s *Store) SetNode(n *v1.Node) {
+// SetNode reports the node, of whose messages only root reads any.
+func (s *Store) SetNode(n *v1.Node) { s.SetNodeReport(n, nil) }
+
+// SetNodeReport reports the node, and what anybody may read of its messages. The store
+// owns both from now on: they must not be changed. What is new is written soon, a mere
+// heartbeat each beatEvery and at the end.
+func (s *Store) SetNodeReport(n *v1.Node, public message.Book) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -35,7 +40,7 @@ func (s *Store) SetNode(n *v1.Node) {
 		}
 		s.writer.putBy(nodeFile, n, s.nodeBy)
 	}
-	s.node = n
+	s.node, s.nodePublic = n, public
 }
 
 // heartless returns the node without its heartbeats.
@@ -50,9 +55,15 @@ func heartless(n *v1.Node) *v1.Node {
 
 // Node returns the last report, nil before the first. Callers must not change it.
 func (s *Store) Node() *v1.Node {
+	n, _ := s.NodeReport()
+	return n
+}
+
+// NodeReport is Node with what anybody may read of its messages.
+func (s *Store) NodeReport() (*v1.Node, message.Book) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.node
+	return s.node, s.nodePublic
 }
 
 // PreviousNode returns the node as it was last written, by this run of the

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/manifests/decode"
+	"monopod/manifests/poduid"
 )
 
 // Manifests says what became of each manifest: accepted, refused and why,
@@ -20,7 +21,7 @@ type Manifests struct {
 	Leaving  []File    `json:"leaving,omitempty"`  // those that are gone, while their pods or objects are not; paths and names alone
 	Problems []Problem `json:"problems,omitempty"` // of the folder itself
 	Settings []Problem `json:"settings,omitempty"` // of the agent's own settings, when they were read again
-	Reports  []Problem `json:"reports,omitempty"`  // of the status files; in memory only
+	Reports  []Problem `json:"reports,omitempty"`  // of the agent itself and of the status files; in memory only
 
 	// Judge fills in a file's State and Versions as far as they do not follow from the
 	// reported pods, when the report is made. Any goroutine may call it; nil: they are
@@ -78,18 +79,18 @@ func Worse(a, b State) State {
 }
 
 // Version is what became of one pod of a file. The hashes are those of pods'
-// annotation kubernetes.io/config.hash, which is also their uid.
+// annotation kubernetes.io/config.hash.
 type Version struct {
-	Pod     string    `json:"pod"` // namespace/name
-	State   State     `json:"state"`
-	Reason  string    `json:"reason,omitempty"` // why it is not accepted
-	Line    int       `json:"line,omitempty"`   // of the file, to which Reason belongs; 0: unknown
-	Column  int       `json:"column,omitempty"`
-	Since   time.Time `json:"since,omitzero"`    // this content has the state
-	Hash    string    `json:"hash,omitempty"`    // of the pod in the file; "": it is wrong
-	Running string    `json:"running,omitempty"` // of the pod whose containers are there; "": none are
-	Waiting string    `json:"waiting,omitempty"` // Hash, if this version waits
-	By      string    `json:"by,omitempty"`      // the file that gives a superseded pod
+	Pod     string             `json:"pod"` // namespace/name
+	State   State              `json:"state"`
+	Reason  string             `json:"reason,omitempty"` // why it is not accepted
+	Line    int                `json:"line,omitempty"`   // of the file, to which Reason belongs; 0: unknown
+	Column  int                `json:"column,omitempty"`
+	Since   time.Time          `json:"since,omitzero"`    // this content has the state
+	Hash    poduid.ContentHash `json:"hash,omitempty"`    // of the pod in the file; "": it is wrong
+	Running poduid.ContentHash `json:"running,omitempty"` // of the pod whose containers are there; "": none are
+	Waiting poduid.ContentHash `json:"waiting,omitempty"` // Hash, if this version waits
+	By      string             `json:"by,omitempty"`      // the file that gives a superseded pod
 }
 
 // ReasonStopped is the status reason of a pod that the owner has stopped.
@@ -110,7 +111,8 @@ func SetProblems(p *v1.Pod, lines []string) {
 		return
 	}
 	p.Annotations = maps.Clone(p.Annotations)
-	if delete(p.Annotations, AnnProblems); len(lines) == 0 {
+	delete(p.Annotations, AnnProblems)
+	if len(lines) == 0 {
 		return
 	}
 	if text, err := json.Marshal(lines); err == nil {

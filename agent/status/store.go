@@ -23,6 +23,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"monopod/agent/message"
 	"monopod/agent/statefile"
 )
 
@@ -41,16 +42,18 @@ type Store struct {
 	log    *slog.Logger
 	writer *writer
 
-	mu        sync.RWMutex // guards what follows
-	pods      map[string]*v1.Pod
-	given     Manifests  // as SetManifests and SetSettings have them
-	joined    *Manifests // the same with what follows from the pods; nil: to be made
-	before    *Manifests // the last joined, at first of an earlier run; nil: none
-	runtime   Runtime
-	written   Runtime // as of runtime.json
-	node      *v1.Node
-	nodeBy    time.Time       // when a report on the node that brings only a heartbeat is written
-	listeners []chan struct{} // see Changes
+	mu         sync.RWMutex // guards what follows
+	pods       map[string]Report
+	given      Manifests  // as SetManifests and SetSettings have them
+	joined     *Manifests // the same with what follows from the pods; nil: to be made
+	before     *Manifests // the last joined, at first of an earlier run; nil: none
+	runtime    Runtime
+	written    Runtime // as of runtime.json
+	node       *v1.Node
+	nodePublic message.Book      // what anybody may read of its messages
+	nodeBy     time.Time         // when a report on the node that brings only a heartbeat is written
+	listeners  []chan struct{}   // see Changes
+	wrong      map[string]string // what is wrong with parts of the agent, by part
 
 	past sync.Mutex // held while a file of an earlier run is read: a damaged one is told of once
 }
@@ -65,7 +68,7 @@ func Open(dir string, log *slog.Logger) (*Store, error) {
 			return nil, fmt.Errorf("open status folder: %w", err)
 		}
 	}
-	s := &Store{dir: dir, log: log, pods: map[string]*v1.Pod{}, before: previousManifests(dir, log)}
+	s := &Store{dir: dir, log: log, pods: map[string]Report{}, wrong: map[string]string{}, before: previousManifests(dir, log)}
 	s.writer = startWriter(dir, log)
 	return s, nil
 }
@@ -86,16 +89,29 @@ func openDir(dir string) error {
 // kept in memory only.
 func (s *Store) Close(ctx context.Context) error { return s.writer.close(ctx) }
 
-// SetPod reports a pod under its key, "namespace/name". The store owns pod from
+// Report is what is reported of a pod.
+type Report struct {
+	Pod *v1.Pod
+	// Public has what anybody may read of the messages in Pod. It is in memory only: of
+	// what an earlier run reported only root reads the messages, until it is found out
+	// again.
+	Public message.Book
+}
+
+// SetPod reports a pod of whose messages only root reads any.
+func (s *Store) SetPod(key string, pod *v1.Pod) { s.SetReport(key, Report{Pod: pod}) }
+
+// SetReport reports a pod under its key, "namespace/name". The store owns all of it from
 // now on: it must not be changed. Nothing happens if it equals the last one.
-func (s *Store) SetPod(key string, pod *v1.Pod) {
+func (s *Store) SetReport(key string, r Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := s.pods[key]
+	old, pod := s.pods[key].Pod, r.Pod
 	if old != nil && equality.Semantic.DeepEqual(old, pod) {
+		s.pods[key] = Report{old, r.Public}
 		return
 	}
-	s.pods[key] = pod
+	s.pods[key] = r
 	s.writer.put(podFile(key), pod)
 	if old == nil || hashRunning(old) != hashRunning(pod) {
 		s.rejoin()
@@ -107,7 +123,7 @@ func (s *Store) SetPod(key string, pod *v1.Pod) {
 func (s *Store) RemovePod(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pods[key] != nil {
+	if s.pods[key].Pod != nil {
 		delete(s.pods, key)
 		s.rejoin()
 	}
@@ -131,8 +147,8 @@ func (s *Store) Sweep(keys []string) {
 func (s *Store) Pod(key string) (*v1.Pod, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	p, ok := s.pods[key]
-	return p, ok
+	r, ok := s.pods[key]
+	return r.Pod, ok
 }
 
 // Pods returns all pods, sorted by key. Callers must not change them.
@@ -141,9 +157,20 @@ func (s *Store) Pods() []*v1.Pod {
 	defer s.mu.RUnlock()
 	pods := make([]*v1.Pod, 0, len(s.pods))
 	for _, key := range slices.Sorted(maps.Keys(s.pods)) {
-		pods = append(pods, s.pods[key])
+		pods = append(pods, s.pods[key].Pod)
 	}
 	return pods
+}
+
+// Reports is Pods with what anybody may read of their messages.
+func (s *Store) Reports() []Report {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	reports := make([]Report, 0, len(s.pods))
+	for _, key := range slices.Sorted(maps.Keys(s.pods)) {
+		reports = append(reports, s.pods[key])
+	}
+	return reports
 }
 
 // Previous returns the pod as an earlier run of the agent last reported it.
@@ -201,10 +228,34 @@ func (s *Store) putManifests(m Manifests) {
 // Manifests returns the last report. Callers must not change its slices.
 func (s *Store) Manifests() Manifests {
 	m := s.join()
+	m.Reports = s.problems()
 	if err := s.writer.illness(); err != nil {
-		m.Reports = []Problem{{Message: fmt.Sprintf("status files are older than what is shown, as they cannot be written: %v", err)}}
+		m.Reports = append(m.Reports, Problem{Message: fmt.Sprintf("status files are older than what is shown, as they cannot be written: %v", err)})
 	}
 	return m
+}
+
+// SetProblem reports what is wrong with a part of the agent; "": nothing is any more. It
+// is in memory only.
+func (s *Store) SetProblem(part, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if text == "" {
+		delete(s.wrong, part)
+	} else {
+		s.wrong[part] = text
+	}
+	s.changed()
+}
+
+// problems returns what is wrong with the agent itself.
+func (s *Store) problems() (all []Problem) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, part := range slices.Sorted(maps.Keys(s.wrong)) {
+		all = append(all, Problem{Message: s.wrong[part]})
+	}
+	return all
 }
 
 // SetRuntime reports the runtime. Only one that answers is written, for those who

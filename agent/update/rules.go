@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 
 	"monopod/agent/podspec"
 	"monopod/agent/status"
+	"monopod/manifests/poduid"
 )
 
 // rule compares a field that no one kind is right for. p.kind is that of what holds it.
@@ -38,7 +38,8 @@ func (c *comparison) rule(p place, a, b reflect.Value) {
 	case "Container.Resources":
 		c.containerResources(p, a.Interface().(v1.ResourceRequirements), b.Interface().(v1.ResourceRequirements))
 	case "SecurityContext.Privileged":
-		if p = p.of(Restart); privileged(c.old) != privileged(c.new) { // the sandbox has the most of its containers
+		p = p.of(Restart)
+		if privileged(c.old) != privileged(c.new) { // the sandbox has the most of its containers
 			p = p.of(Replace)
 		}
 		c.values(p, a, b)
@@ -54,18 +55,16 @@ func privileged(p *v1.Pod) bool {
 	})
 }
 
-var computedUID = regexp.MustCompile(`^[0-9a-f]{32}$`)
-
 // uids compares the uids if a manifest says one: computed ones follow from the rest.
 func (c *comparison) uids(p place) {
-	said := func(uid types.UID) bool { return !computedUID.MatchString(string(uid)) }
+	said := func(uid types.UID) bool { return !poduid.IsComputed(uid) }
 	if a, b := c.old.UID, c.new.UID; a != b && (said(a) || said(b)) {
 		c.add(p.of(Replace), quote(string(a))+" -> "+quote(string(b)))
 	}
 }
 
 // ours are the annotations that the agent sets.
-var ours = []string{"kubernetes.io/config.hash", "kubernetes.io/config.source", "kubernetes.io/config.seen",
+var ours = []string{poduid.AnnotationHash, "kubernetes.io/config.source", "kubernetes.io/config.seen",
 	"kubernetes.io/config.mirror", status.AnnProblems, status.AnnHeld}
 
 // atCreation are the beginnings of annotations that runtimes and their network plugins

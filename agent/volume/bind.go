@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -69,5 +70,5 @@ func makeTarget(target string, dir bool) error {
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	return errors.Join(f.Chmod(0o640), f.Close()) // the umask took bits at creation
 }

@@ -53,7 +53,7 @@ func Claims(root string) ([]types.NamespacedName, error) {
 
 // claim makes the directory of a claim, open to all as an emptyDir is, for the first
 // pod that mounts it, and gives what is in it to the group of each new pod.
-func (s *setup) claim(v *v1.Volume) (Mount, error) {
+func (s *setup) claim(ctx context.Context, v *v1.Volume) (Mount, error) {
 	source := v.PersistentVolumeClaim
 	c := types.NamespacedName{Namespace: s.pod.Namespace, Name: source.ClaimName}
 	if err := errors.Join(checkName("volume", claimFile(c)), checkName("volume", v.Name)); err != nil {
@@ -78,7 +78,7 @@ func (s *setup) claim(v *v1.Volume) (Mount, error) {
 	}
 	defer p.Close()
 	if p.fresh = p.fresh || made; p.fresh && !source.ReadOnly && !s.isOwned(p) {
-		if err := s.own(p, readWrite); err != nil {
+		if err := s.own(ctx, p, readWrite); err != nil {
 			return Mount{}, err
 		}
 	}
@@ -124,8 +124,7 @@ func (s *setup) claimPlace(name, mark string) (*place, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	p.Root, err = os.OpenRoot(self(dir))
-	return p, err
+	return p, p.openAt(dir)
 }
 
 // isOwned reports whether the pod wants no change where the top is of its group.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -88,6 +89,57 @@ func TestAClaimIsOfItsPodsGroup(t *testing.T) {
 	setUpPod(t, root, claimPod("u3", 4242))
 	if got := groupOf(t, file); got != 4242 {
 		t.Errorf("a new pod's file is of %d", got)
+	}
+}
+
+// A container nests folders in its claim; the next pod with an fsGroup must start all the same.
+func TestTheGroupOfDeepFoldersTakesLittle(t *testing.T) {
+	root := testRoot(t)
+	dir := setUpPod(t, root, testPod(claimVolume("data", false)))["v"].HostPath
+	at, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	must(t, err)
+	name := strings.Repeat("d", 250)
+	for range 1200 {
+		must(t, unix.Mkdirat(at, name, 0o700))
+		next, err := unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		must(t, err)
+		must(t, unix.Close(at))
+		at = next
+	}
+	defer unix.Close(at)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err = SetUp(t.Context(), root, claimPod("u2", 4242), Input{})
+	runtime.ReadMemStats(&after)
+	must(t, err)
+	var deepest unix.Stat_t
+	must(t, unix.Fstat(at, &deepest))
+	if all := after.TotalAlloc - before.TotalAlloc; deepest.Gid != 4242 || all > 16<<20 {
+		t.Errorf("the deepest folder is of %d, %d MB allocated", deepest.Gid, all>>20)
+	}
+	must(t, TearDown(t.Context(), root, "u2"))
+	must(t, RemoveClaim(t.Context(), root, data, func() ([]string, error) { return nil, nil }))
+}
+
+// What is mounted in a claim is not the pod's: neither it nor what is in it gets the group.
+func TestTheGroupStopsAtMounts(t *testing.T) {
+	root, other := testRoot(t), t.TempDir()
+	dir := setUpPod(t, root, testPod(claimVolume("data", false)))["v"].HostPath
+	file := filepath.Join(other, "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	for _, name := range []string{"folder", "file"} {
+		must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+		must(t, os.MkdirAll(filepath.Join(dir, "folder"), 0o700))
+		source := map[string]string{"folder": other, "file": file}[name]
+		at := filepath.Join(dir, name)
+		must(t, unix.Mount(source, at, "", unix.MS_BIND, ""))
+		defer unix.Unmount(at, 0)
+	}
+	setUpPod(t, root, claimPod("u2", 4242))
+	for _, path := range []string{other, file} {
+		if got := groupOf(t, path); got == 4242 {
+			t.Errorf("%s was given to the group", path)
+		}
 	}
 }
 

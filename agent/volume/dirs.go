@@ -44,8 +44,9 @@ func makeDirs(dir string, elements ...string) error {
 	defer func() { at.Close() }()
 	for _, e := range elements {
 		dir = filepath.Join(dir, e)
-		if err := unix.Mkdirat(int(at.Fd()), e, dirMode); err != nil && err != unix.EEXIST {
-			return &fs.PathError{Op: "mkdir", Path: dir, Err: err}
+		made := unix.Mkdirat(int(at.Fd()), e, dirMode)
+		if made != nil && made != unix.EEXIST {
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: made}
 		}
 		next, err := openElement(at, e)
 		if err != nil && !errors.Is(err, unix.ELOOP) {
@@ -55,6 +56,12 @@ func makeDirs(dir string, elements ...string) error {
 		at = next
 		if i, err := at.Stat(); err != nil || !i.IsDir() { // also of nil, a link
 			return fmt.Errorf("%s is in the way: not a directory", dir)
+		}
+		if made != nil {
+			continue
+		}
+		if err := os.Chmod(self(at), dirMode); err != nil { // the umask took bits
+			return err
 		}
 	}
 	return nil
@@ -69,7 +76,7 @@ func makeLast(dir string, elements []string) bool {
 		return false
 	}
 	defer in.Close()
-	if in.Mkdir(elements[above], dirMode) == nil {
+	if in.MkdirExactly(elements[above], dirMode) == nil {
 		return true
 	}
 	made, err := in.OpenDir(elements[above])

@@ -97,22 +97,33 @@ func (s *setup) downward(items []v1.DownwardAPIVolumeFile, mode *int32) (payload
 	out := payload{}
 	var errs []error
 	for _, i := range items {
-		var text string
-		var err error
-		switch {
-		case i.FieldRef != nil && s.in.Field != nil:
-			text, err = s.in.Field(i.FieldRef)
-		case i.ResourceFieldRef != nil && s.in.Resource != nil:
-			text, err = s.in.Resource(i.ResourceFieldRef)
-		default:
-			err = errors.New("it refers to nothing")
-		}
+		text, err := s.text(&i)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("downwardAPI file %s: %w", i.Path, err))
 		}
-		out[i.Path] = file{[]byte(text), fileMode(i.Mode, mode)}
+		out[i.Path] = file{text, fileMode(i.Mode, mode)}
 	}
 	return out, errors.Join(errs...)
+}
+
+// text returns what a file shows of the pod.
+func (s *setup) text(i *v1.DownwardAPIVolumeFile) ([]byte, error) {
+	switch {
+	case i.FieldRef != nil && s.in.Field != nil:
+		if text, known := s.texts[i.FieldRef.FieldPath]; known {
+			return text, nil
+		}
+		text, err := s.in.Field(i.FieldRef)
+		if err != nil {
+			return nil, err
+		}
+		s.texts[i.FieldRef.FieldPath] = []byte(text)
+		return s.texts[i.FieldRef.FieldPath], nil
+	case i.ResourceFieldRef != nil && s.in.Resource != nil:
+		text, err := s.in.Resource(i.ResourceFieldRef)
+		return []byte(text), err
+	}
+	return nil, errors.New("it refers to nothing")
 }
 
 // configMap returns the files of a ConfigMap.
@@ -128,14 +139,26 @@ func (s *setup) configMap(name string, items []v1.KeyToPath, mode *int32, option
 	if m == nil && !may {
 		return nil, fmt.Errorf("configmap %q not found", name)
 	}
-	keys := map[string][]byte{}
-	if m != nil {
-		for k, text := range m.Data {
-			keys[k] = []byte(text)
-		}
-		maps.Copy(keys, m.BinaryData)
+	return pick(s.keysOf(m), items, mode, may, "configmap references non-existent config key: ")
+}
+
+// keysOf returns the keys of a ConfigMap of the pod's namespace, nil if there is none.
+func (s *setup) keysOf(m *v1.ConfigMap) map[string][]byte {
+	if m == nil {
+		return nil
 	}
-	return pick(keys, items, mode, may, "configmap references non-existent config key: ")
+	if keys, known := s.keys[m.Name]; known {
+		return keys
+	}
+	keys := maps.Clone(m.BinaryData)
+	if keys == nil {
+		keys = map[string][]byte{}
+	}
+	for k, text := range m.Data {
+		keys[k] = []byte(text)
+	}
+	s.keys[m.Name] = keys
+	return keys
 }
 
 // secret returns the files of a Secret.

@@ -222,6 +222,62 @@ func TestFileVolumesRefuse(t *testing.T) {
 	}
 }
 
+// A value under many names takes as many times its size: no byte is written of what is too much,
+// and a running pod's volumes stay as they are.
+func TestFilesThatTakeTooMuchAreNotMade(t *testing.T) {
+	root, in := testRoot(t), input()
+	in.Bounded = true
+	large := shop()
+	large.secrets["s"].Data["key"] = make([]byte, 1<<20)
+	many := secret("s", func(s *v1.SecretVolumeSource) {
+		for k := range 65 {
+			s.Items = append(s.Items, v1.KeyToPath{Key: "key", Path: fmt.Sprint(k)})
+		}
+	})
+	const want = `the files of the pod's volumes would take 65 MiB, 65 MiB of them in volume "v", and 64 MiB are made for a pod at most`
+	in.Objects = large
+	if _, err := SetUp(t.Context(), root, testPod(many), in); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Lstat(PodDir(root, "u1")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("something was made: %v", err)
+	}
+	small := testPod(many)
+	in.Objects = shop()
+	m, err := SetUp(t.Context(), root, small, in)
+	must(t, err)
+	in.Objects = large
+	if err := Refresh(t.Context(), root, small, in); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+	if b, err := os.ReadFile(filepath.Join(m["v"].HostPath, "7")); string(b) != "hidden" || err != nil {
+		t.Errorf("%q, %v", b, err)
+	}
+	in.Bounded, in.Memory = false, 256<<20 // as of a version that a former agent accepted
+	m, err = SetUp(t.Context(), testRoot(t), small, in)
+	must(t, err)
+	if b, err := os.Stat(filepath.Join(m["v"].HostPath, "7")); err != nil || b.Size() != 1<<20 {
+		t.Errorf("%v, %v", b, err)
+	}
+}
+
+// The pod's own text is made once, whatever number of files show it.
+func TestATextUnderManyNamesIsMadeOnce(t *testing.T) {
+	in, asked := input(), 0
+	in.Field = func(f *v1.ObjectFieldSelector) (string, error) { asked++; return f.FieldPath, nil }
+	setUp := func(v v1.Volume) {
+		m, err := SetUp(t.Context(), testRoot(t), testPod(v), in)
+		must(t, err)
+		if b, err := os.ReadFile(filepath.Join(m["v"].HostPath, "b")); string(b) != "metadata.name" || err != nil {
+			t.Errorf("%q, %v", b, err)
+		}
+	}
+	setUp(downward(field("a", "metadata.name"), field("b", "metadata.name"), field("c", "metadata.uid")))
+	if asked != 2 {
+		t.Errorf("%d texts were made", asked)
+	}
+}
+
 func TestWithoutObjectsNoneIsFound(t *testing.T) {
 	root := testRoot(t)
 	_, err := SetUp(t.Context(), root, testPod(configMap("m")), Input{})

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/safefile"
 )
 
 // setUpHostPath checks the host path, and for some types makes it. Symbolic links
@@ -34,7 +36,7 @@ func checkHostPath(path string, t v1.HostPathType) error {
 	case v1.HostPathUnset:
 		return nil
 	case v1.HostPathDirectoryOrCreate:
-		return check(path, "directory", fs.FileMode.IsDir, func() error { return os.MkdirAll(path, 0o755) })
+		return check(path, "directory", fs.FileMode.IsDir, func() error { return safefile.MkdirAll(path, 0o755) })
 	case v1.HostPathDirectory:
 		return check(path, "directory", fs.FileMode.IsDir, nil)
 	case v1.HostPathFileOrCreate:
@@ -78,5 +80,5 @@ func createFile(path string) error {
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	return errors.Join(f.Chmod(0o644), f.Close()) // the umask took bits at creation
 }

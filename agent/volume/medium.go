@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -93,7 +94,7 @@ func pageSizes(p *v1.Pod) map[int64]bool {
 }
 
 // emptyDir makes the directory, on disk or in memory.
-func (s *setup) emptyDir(v *v1.Volume) (Mount, error) {
+func (s *setup) emptyDir(ctx context.Context, v *v1.Volume) (Mount, error) {
 	var medium v1.EmptyDirVolumeSource
 	if v.EmptyDir != nil {
 		medium = *v.EmptyDir
@@ -104,7 +105,7 @@ func (s *setup) emptyDir(v *v1.Volume) (Mount, error) {
 	}
 	defer p.Close()
 	if p.fresh {
-		if err := s.own(p, readWrite); err != nil {
+		if err := s.own(ctx, p, readWrite); err != nil {
 			return Mount{}, err
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/safefile"
 )
 
 // Where the volumes of each kind are. The marks of all are with emptyDir's.
@@ -31,9 +33,10 @@ func EmptyDir(root, uid, volume string) string {
 // followed.
 type place struct {
 	*os.Root
-	path  string // on the machine
-	mark  string // file that says: mode and group are set; written last
-	fresh bool   // there was no mark, or what it was about is gone
+	dir   *safefile.Dir // the same, for walks
+	path  string        // on the machine
+	mark  string        // file that says: mode and group are set; written last
+	fresh bool          // there was no mark, or what it was about is gone
 }
 
 // place makes and opens the directory of a volume. The caller closes it.
@@ -63,7 +66,7 @@ func (s *setup) place(plugin, volume, mark string, medium v1.EmptyDirVolumeSourc
 		return nil, err
 	}
 	defer dir.Close()
-	if p.Root, err = os.OpenRoot(self(dir)); err != nil {
+	if err := p.openAt(dir); err != nil {
 		return nil, err
 	}
 	if p.fresh && !inMemory { // a medium is mounted with its final mode
@@ -75,13 +78,27 @@ func (s *setup) place(plugin, volume, mark string, medium v1.EmptyDirVolumeSourc
 	return p, nil
 }
 
+// openAt opens the volume, of which dir is the place.
+func (p *place) openAt(dir *os.File) (err error) {
+	if p.Root, err = os.OpenRoot(self(dir)); err != nil {
+		return err
+	}
+	if p.dir, err = safefile.DirOf(dir, p.path); err != nil {
+		p.Root.Close()
+	}
+	return err
+}
+
+// Close closes what was opened.
+func (p *place) Close() { _, _ = p.Root.Close(), p.dir.Close() }
+
 // ready says that mode and group are set, so that neither is touched again
 // once containers use the volume.
 func (p *place) ready() error {
 	if !p.fresh {
 		return nil
 	}
-	return os.WriteFile(p.mark, nil, 0o640)
+	return safefile.WriteFile(p.mark, nil, 0o640)
 }
 
 // mountMedium mounts the volume's medium unless it is there; fresh tells that it was not.

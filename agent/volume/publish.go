@@ -74,7 +74,7 @@ func (s *setup) publish(ctx context.Context, p *place, want payload) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(s.own(p, readOnly), p.turnTo(ctx, next)); err != nil {
+		if err := errors.Join(s.own(ctx, p, readOnly), p.turnTo(ctx, next)); err != nil {
 			return err
 		}
 		now = next
@@ -176,7 +176,7 @@ func (p *place) mkdir(name string) error {
 // turnTo makes the volume show another version.
 func (p *place) turnTo(ctx context.Context, version string) error {
 	if i, err := p.Lstat(dataLink); err == nil && i.Mode()&fs.ModeSymlink == 0 {
-		p.discard(ctx, dataLink) // not ours: we make it a link only
+		p.dir.RemoveAll(ctx, dataLink) // not ours: we make it a link only
 	}
 	return errors.Join(p.Symlink(version, newLink), p.Rename(newLink, dataLink))
 }
@@ -202,43 +202,22 @@ func (p *place) link(want payload) error {
 			return err
 		}
 	}
-	entries, err := fs.ReadDir(p.FS(), ".")
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if to, err := p.Readlink(e.Name()); err != nil || names[e.Name()] || to != path.Join(dataLink, e.Name()) {
-			continue
+	return p.dir.Each(func(name string) error {
+		if to, err := p.Readlink(name); err != nil || names[name] || to != path.Join(dataLink, name) {
+			return nil
 		}
-		if err := p.Remove(e.Name()); err != nil {
-			return err
-		}
-	}
-	return nil
+		return p.Remove(name)
+	})
 }
 
 // clean removes versions that the volume does not show, and the link that a
 // crash left. What cannot be removed now, because a container mounted
 // something in it, is tried again next time.
 func (p *place) clean(ctx context.Context, keep string) {
-	entries, err := fs.ReadDir(p.FS(), ".")
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if name := e.Name(); name == newLink || isVersion(name) && name != keep {
-			p.discard(ctx, name)
+	_ = p.dir.Each(func(name string) error {
+		if name == newLink || isVersion(name) && name != keep {
+			_ = p.dir.RemoveAll(ctx, name)
 		}
-	}
-}
-
-// discard removes what has that name with all below, but nothing through a
-// mount.
-func (p *place) discard(ctx context.Context, name string) {
-	top, err := p.Open(".")
-	if err != nil {
-		return
-	}
-	defer top.Close()
-	(&remover{ctx: ctx, top: top}).remove(top, name, 0)
+		return ctx.Err()
+	})
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"monopod/agent/safefile"
 )
 
 // trashDir is the folder below the root dir in which the directories of removed
@@ -36,21 +38,18 @@ func discard(root, dir string) error {
 // and returns all of them; what could not be deleted stays for the next call.
 func EmptyTrash(ctx context.Context, root string) error {
 	trash := filepath.Join(root, trashDir)
-	dirs, err := os.ReadDir(trash)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("trash: %w", err)
-	}
 	var failed []error
-	for _, d := range dirs {
+	err := safefile.Each(trash, 0, func(name string) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := removeDir(ctx, trash, d.Name()); err != nil {
+		if err := removeDir(ctx, trash, name); err != nil {
 			failed = append(failed, fmt.Errorf("trash: %w", err))
 		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("trash: %w", err)
 	}
 	return errors.Join(failed...)
 }

@@ -23,6 +23,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests/podfiles"
 )
 
 // Mount is a volume that is ready to be mounted into containers.
@@ -46,6 +48,8 @@ type Input struct {
 	Resource func(*v1.ResourceFieldSelector) (string, error)
 	// Objects has the ConfigMaps and Secrets; nil: there are none.
 	Objects Objects
+	// Bounded pods take at most podfiles.Most for the files of their volumes, all together.
+	Bounded bool
 	// Observe is called for each volume with the start of its set-up and its
 	// error; it may be nil.
 	Observe func(v *v1.Volume, start time.Time, err error)
@@ -65,6 +69,8 @@ type setup struct {
 	in   Input
 
 	mounts *mountTable
+	texts  map[string][]byte            // of fields, by path: a pod may show one under many names
+	keys   map[string]map[string][]byte // of ConfigMaps, by name
 }
 
 // SetUp makes the pod's directories and each volume that a container mounts, and
@@ -72,19 +78,42 @@ type setup struct {
 // as it is, one that a power cut removed is made again, and files from the pod or
 // from objects are brought up to date.
 func SetUp(ctx context.Context, root string, p *v1.Pod, in Input) (map[string]Mount, error) {
+	if err := fits(p, in); err != nil {
+		return nil, err
+	}
 	if err := Prepare(root, string(p.UID)); err != nil {
 		return nil, err
 	}
-	s := &setup{root: root, pod: p, in: in, mounts: newMountTable()}
-	return s.volumes(ctx)
+	return newSetup(root, p, in).volumes(ctx)
+}
+
+func newSetup(root string, p *v1.Pod, in Input) *setup {
+	return &setup{root: root, pod: p, in: in, mounts: newMountTable(), texts: map[string][]byte{}, keys: map[string]map[string][]byte{}}
+}
+
+// fits refuses a pod whose files take too much, before the first is written.
+func fits(p *v1.Pod, in Input) error {
+	if !in.Bounded {
+		return nil
+	}
+	var objects podfiles.Objects
+	if in.Objects != nil {
+		objects = in.Objects
+	}
+	if large := podfiles.Check(p, objects); large != nil {
+		return errors.New(large.Text)
+	}
+	return nil
 }
 
 // Refresh brings the volumes of a running pod up to date that show ConfigMaps or Secrets,
 // and leaves all others as they are. Of one that cannot be made as it is to be, the
 // content stays; the errors of all come together.
 func Refresh(ctx context.Context, root string, p *v1.Pod, in Input) error {
-	s := &setup{root: root, pod: p, in: in, mounts: newMountTable()}
-	used := mounted(p)
+	if err := fits(p, in); err != nil {
+		return err
+	}
+	s, used := newSetup(root, p, in), mounted(p)
 	var errs []error
 	for i := range p.Spec.Volumes {
 		v := &p.Spec.Volumes[i]
@@ -145,11 +174,11 @@ func (s *setup) volume(ctx context.Context, v *v1.Volume) (Mount, error) {
 	case v.HostPath != nil:
 		return setUpHostPath(v.HostPath)
 	case v.EmptyDir != nil, v.VolumeSource == v1.VolumeSource{}:
-		return s.emptyDir(v)
+		return s.emptyDir(ctx, v)
 	case v.Image != nil:
 		return Mount{ReadOnly: true}, nil
 	case v.PersistentVolumeClaim != nil:
-		return s.claim(v)
+		return s.claim(ctx, v)
 	case v.ConfigMap != nil, v.Secret != nil, v.DownwardAPI != nil, v.Projected != nil:
 		return s.files(ctx, v)
 	default:

@@ -13,6 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/safefile"
 )
 
 // testPod mounts each volume in its one container.
@@ -207,10 +209,10 @@ func TestSetGroupGoesThroughTheTreeButNotThroughLinks(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(dir, "sub"), 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "sub/file"), nil, 0o400))
 	must(t, os.Symlink(outside, filepath.Join(dir, "link")))
-	in, err := os.OpenRoot(dir)
+	in, err := safefile.OpenDir(dir, 0)
 	must(t, err)
 	defer in.Close()
-	must(t, setGroup(in, 777, readWrite))
+	must(t, setGroup(t.Context(), in, 777, readWrite))
 	for path, want := range map[string]fs.FileMode{"dir": 0o770 | fs.ModeDir | fs.ModeSetgid, "dir/sub": 0o770 | fs.ModeDir | fs.ModeSetgid, "dir/sub/file": 0o660, "outside": 0o600} {
 		i, err := os.Lstat(filepath.Join(root, path))
 		must(t, err)

@@ -2,6 +2,7 @@
 package window
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,16 +27,16 @@ var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 const day = 24 * time.Hour
 
 // Parse reads windows such as "Sun 02:00-04:00, Mon-Fri 23:00-01:00, 12:00-13:00",
-// separated by commas. Without days it is every day.
+// separated by commas. Without days it is every day. Its errors quote nothing of the text.
 func Parse(text string) (Windows, error) {
 	var all Windows
-	for part := range strings.SplitSeq(text, ",") {
+	for k, part := range strings.Split(text, ",") {
 		if strings.TrimSpace(part) == "" {
 			continue
 		}
 		w, err := parse(part)
 		if err != nil {
-			return nil, fmt.Errorf("%q: %w; want windows such as `Sun 02:00-04:00` or `Mon-Fri 23:00-01:00`, separated by commas", strings.TrimSpace(part), err)
+			return nil, fmt.Errorf("window %d: %w; want windows such as `Sun 02:00-04:00` or `Mon-Fri 23:00-01:00`, separated by commas", k+1, err)
 		}
 		all = append(all, w)
 	}
@@ -52,11 +53,11 @@ func parse(text string) (w Window, err error) {
 			return w, err
 		}
 	default:
-		return w, fmt.Errorf("it is not days and a time")
+		return w, errors.New("it is not days and a time")
 	}
 	from, to, ok := strings.Cut(words[len(words)-1], "-")
 	if !ok {
-		return w, fmt.Errorf("it has no time from-to")
+		return w, errors.New("it has no time from-to")
 	}
 	if w.from, err = parseClock(from, false); err != nil {
 		return w, err
@@ -66,7 +67,7 @@ func parse(text string) (w Window, err error) {
 		return w, err
 	}
 	if w.lasts = end - w.from; w.lasts == 0 {
-		return w, fmt.Errorf("it ends when it begins")
+		return w, errors.New("it ends when it begins")
 	}
 	if w.lasts < 0 {
 		w.lasts += day
@@ -82,7 +83,7 @@ func parseDays(text string) (days [7]bool, err error) {
 	}
 	k, end := slices.Index(weekdays, strings.ToLower(first)), slices.Index(weekdays, strings.ToLower(last))
 	if k < 0 || end < 0 {
-		return days, fmt.Errorf("%s is no day: they are Sun, Mon, Tue, Wed, Thu, Fri, Sat", text)
+		return days, errors.New("it has no day before the time: they are Sun, Mon, Tue, Wed, Thu, Fri, Sat")
 	}
 	for ; k != end; k = (k + 1) % 7 {
 		days[k] = true
@@ -97,7 +98,7 @@ func parseClock(text string, end bool) (time.Duration, error) {
 	m, errM := strconv.ParseUint(minutes, 10, 8)
 	at := time.Duration(h)*time.Hour + time.Duration(m)*time.Minute
 	if !ok || errH != nil || errM != nil || len(hours) != 2 || len(minutes) != 2 || m > 59 || at > day || at == day && !end {
-		return 0, fmt.Errorf("%q is no time of the day such as 02:00", text)
+		return 0, errors.New("it has no time of the day such as 02:00")
 	}
 	return at, nil
 }

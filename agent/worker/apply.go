@@ -151,13 +151,13 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 		return func(firm context.Context, _ *task) error { return volume.Release(firm, w.Root.Dir, a.UID) }
 	case plan.DoCreateSandbox:
 		return func(firm context.Context, k *task) (err error) {
-			k.made, err = w.start.createSandbox(ctx, firm, s, a)
+			k.made, err = w.start.createSandbox(ctx, firm, s, k)
 			return err
 		}
 	case plan.DoStopSandbox:
-		return w.tearDown(ctx, s, a, w.Cri.StopSandbox)
+		return w.tearDown(ctx, s, a, w.Stops, w.Cri.StopSandbox)
 	case plan.DoRemoveSandbox:
-		return w.tearDown(ctx, s, a, w.Cri.RemoveSandbox)
+		return w.tearDown(ctx, s, a, w.Removals, w.Cri.RemoveSandbox)
 	case plan.DoRemoveContainer:
 		return func(firm context.Context, _ *task) error { return w.removeContainer(firm, s, a) }
 	case plan.DoResize:
@@ -165,30 +165,33 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 			return inplace.Resize(firm, w.Cri, s.Pod.Pod, a, w.Machine.Now())
 		}
 	case plan.DoResumeContainer:
-		return func(firm context.Context, _ *task) error { return w.start.resumeContainer(ctx, firm, s, a) }
+		return func(firm context.Context, k *task) error { return w.start.resumeContainer(ctx, firm, s, k) }
 	}
 	m, err := w.start.inSandbox(s)
 	get := w.fetches.Of(s.Pod.Pod, a.Name)
-	return func(firm context.Context, _ *task) error {
+	return func(firm context.Context, k *task) error {
 		if err != nil {
 			return plan.Because("CreateContainerError", err)
 		}
-		return w.start.startContainer(ctx, firm, s, a, m, get)
+		return w.start.startContainer(ctx, firm, s, k, m, get)
 	}
 }
 
 // tearDown stops or removes a sandbox: at once if a desired pod waits for that,
 // else when there is a slot, after the starts and stops of containers.
-func (w *Worker) tearDown(ctx context.Context, s *plan.Facts, a plan.Action, do func(ctx context.Context, id string) error) func(context.Context, *task) error {
+func (w *Worker) tearDown(ctx context.Context, s *plan.Facts, a plan.Action, slots *slots.Slots, do func(ctx context.Context, id string) error) func(context.Context, *task) error {
 	created := s.Observed.Instances[a.UID].Created(a.ID)
-	return func(firm context.Context, _ *task) error {
+	return func(firm context.Context, k *task) error {
 		down := func() error { w.Cri.KillCreated(firm, created...); return Gone(w.CNI.TakeDown(firm, a.ID, do)) }
 		if s.Pod != nil {
 			return down()
 		}
-		return w.Ends.Do(ctx, func() error { slots.Yield(ctx, w.urgent); return down() })
+		return k.inSlot(ctx, slots, func() error { w.yield(ctx); return down() })
 	}
 }
+
+// yield waits a little while pods of the node start or stop.
+func (w *Worker) yield(ctx context.Context) { slots.Yield(ctx, w.urgent) }
 
 // urgent reports whether any pod of the node starts a sandbox or a container, or the
 // runtime kills containers whose grace period is over.
@@ -216,7 +219,7 @@ func (w *Worker) setUp(ctx context.Context, s *plan.Facts) error {
 	if err := w.MakeLogDir(s.Pod.Pod); err != nil {
 		return plan.Because("FailedMount", err)
 	}
-	_, err := w.SetUpVolumes(ctx, s.Pod.Pod, w.Machine.Now())
+	_, err := w.SetUpVolumes(ctx, s.Pod, w.Machine.Now())
 	return plan.Because("FailedMount", err)
 }
 
@@ -224,7 +227,7 @@ func (w *Worker) setUp(ctx context.Context, s *plan.Facts) error {
 // last. If another pod has the uid now, the files named by the uid are that
 // pod's and stay.
 func (w *Worker) forget(ctx context.Context, uid string) error {
-	if err := w.RemoveLogs(uid); err != nil {
+	if err := w.RemoveLogs(ctx, uid); err != nil {
 		return err
 	}
 	if other, taken := w.Uids.Other(types.UID(uid), w.Key); taken {

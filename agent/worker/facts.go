@@ -65,10 +65,7 @@ func (w *Worker) MarkKill(s *plan.Facts, a plan.Action) {
 	}
 	maps.DeleteFunc(all, func(id string, _ checkpoint.KillDecision) bool { return !s.Observed.Instances[a.UID].Has(id) })
 	c.KillDecisions = all
-	if err := w.save(&c, w.Root.SaveLightly); err != nil { // a power cut ends the container, too
-		w.setKnown(&c, true)
-		w.Log.Warn("kill decision is not saved", "container", a.Name, "err", err)
-	}
+	w.rememberOrWarn(&c, "why a container is killed") // a power cut ends the container, too
 }
 
 // recordNetwork records, once, that the pod waits for the runtime's network, or that
@@ -82,9 +79,10 @@ func (w *Worker) recordNetwork(s *plan.Facts, p *plan.Plan) {
 	if !waits && s.Pod != nil {
 		now, _ = s.UnknownNetwork()
 	}
-	if now.Message != w.noNetwork && now.Message != "" {
-		w.Log.Warn("pod without a known network", "reason", now.Reason, "err", now.Message)
+	text := now.Message.String()
+	if text != w.noNetwork && text != "" {
+		w.Log.Warn("pod without a known network", "reason", now.Reason, "err", text)
 		w.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, now.Reason, now.Message)
 	}
-	w.noNetwork = now.Message
+	w.noNetwork = text
 }

@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/hook"
+	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
@@ -49,22 +50,27 @@ func (k *hooks) start(s *plan.Facts, step []plan.Action) {
 			h.err = k.untilAnswered(ctx, func() error { return hook.Run(ctx, handler, target) })
 			if h.err != nil && ctx.Err() == nil {
 				k.Log.Warn("postStart hook failed", "container", a.Name, "err", h.err, "output", hook.Output(h.err))
-				k.Events.Record(about, v1.EventTypeWarning, "FailedPostStartHook", "PostStartHook failed")
+				k.Events.Record(about, v1.EventTypeWarning, "FailedPostStartHook", message.Fixed("PostStartHook failed"))
 			}
 		})
 	}
 }
 
 // untilAnswered runs a hook again when the runtime was unavailable: that is no
-// failure of the hook, which may run more than once anyway.
+// failure of the hook, which may run more than once anyway. Waits get longer where the
+// runtime answers all but this; while it answers nothing it is not asked.
 func (k *hooks) untilAnswered(ctx context.Context, run func() error) error {
-	for {
+	for tries := 0; ; tries++ {
 		err := run()
 		if !cri.Unavailable(err) || ctx.Err() != nil {
 			return err
 		}
 		k.Watch.Wake(err)
-		pleg.Sleep(ctx, pleg.ReconnectEvery)
+		pleg.Sleep(ctx, min(plan.RetryFirst<<min(tries, 10), plan.RetryMax))
+		for !k.Watch.Up() && ctx.Err() == nil {
+			tries = 0
+			pleg.Sleep(ctx, pleg.ReconnectEvery)
+		}
 	}
 }
 
@@ -85,7 +91,7 @@ func (k *hooks) states() map[string]plan.HookState {
 		out[id] = plan.HookState{Done: true}
 		if c := k.Known[string(k.current.Pod.UID)]; !h.saved && c != nil {
 			h.saved = true
-			if err := k.remember(c.WithHookDone(h.name, id)); err != nil {
+			if err := k.remember(c.WithHookDone(h.name, id)); k.unsaved.IsNew("hook", err) {
 				k.Log.Warn("end of the postStart hook is not saved; a restarted agent runs it again", "container", h.name, "err", err)
 			}
 		}
@@ -125,7 +131,7 @@ func (k *hooks) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
 	about := k.About(a.UID, a.Name)
 	t.Fallback = func() {
 		k.Metrics.HTTPFallback()
-		k.Events.Event(about, v1.EventTypeWarning, "LifecycleHTTPFallback", "request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded")
+		k.Events.Event(about, v1.EventTypeWarning, "LifecycleHTTPFallback", message.Fixed("request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded"))
 	}
 	i := s.Observed.Instances[a.UID]
 	for k := range i.Containers {
@@ -137,7 +143,8 @@ func (k *hooks) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
 	if b := i.Sandbox(); b != nil && len(b.IPs) > 0 {
 		addresses = b.IPs
 	}
-	if t.Host = "127.0.0.1"; len(addresses) > 0 {
+	t.Host = "127.0.0.1"
+	if len(addresses) > 0 {
 		t.Host = addresses[0]
 	}
 	return t

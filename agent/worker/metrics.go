@@ -11,7 +11,7 @@ import (
 )
 
 // timedPass runs a pass and counts it, unless the runtime is down.
-func (w *Worker) timedPass(ctx context.Context, u Update) (again bool, next time.Time) {
+func (w *Worker) timedPass(ctx context.Context, u Update) look {
 	if u.Pod != nil && w.current != u && !u.Read.IsZero() {
 		w.Metrics.WorkerStart(u.Read)
 	}
@@ -19,16 +19,16 @@ func (w *Worker) timedPass(ctx context.Context, u Update) (again bool, next time
 		return w.containedPass(ctx, u)
 	}
 	op, start, failed := plan.OperationOf(u.Pod, w.Known, w.current != u), time.Now(), w.failed
-	again, next = w.containedPass(ctx, u)
+	next := w.containedPass(ctx, u)
 	result := metrics.Idle
 	switch {
 	case w.failed > failed:
 		result = metrics.Failed
-	case again:
+	case next.again:
 		result = metrics.Acted
 	}
 	w.Metrics.Pass(op, start, result)
-	return again, next
+	return next
 }
 
 // observe observes the pod in the runtime and counts the exits that are new.

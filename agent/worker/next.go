@@ -9,6 +9,7 @@ import (
 
 	"monopod/agent/events"
 	"monopod/agent/fetch"
+	"monopod/agent/message"
 	"monopod/agent/podspec"
 	"monopod/agent/update"
 	"monopod/manifests"
@@ -43,7 +44,7 @@ func (n *next) follow(u Update) (made *fetch.Set) {
 	}
 	if turn && n.wait.Told() {
 		n.Log.Info("update continues: the new version takes the place of the one before")
-		n.Events.Record(events.About(u.Pod.Pod), v1.EventTypeNormal, update.ReasonContinues, "the new version takes the place of the one before")
+		n.Events.Record(events.About(u.Pod.Pod), v1.EventTypeNormal, update.ReasonContinues, message.Fixed("the new version takes the place of the one before"))
 	}
 	n.cancel()
 	if was != nil && (u.Pod == nil || u.Pod.UID != was.UID) {
@@ -73,7 +74,7 @@ func (n *next) look() {
 		return
 	}
 	lack, again := n.fetches.Prepare(n.ctx, n.fetched, sandbox)
-	missing := n.Objects.Missing(p.Pod)
+	missing := n.Objects.Missing(p)
 	n.again = again
 	n.wait.Look(lack, missing, n.current.Refused)
 	n.tell(p)
@@ -82,7 +83,8 @@ func (n *next) look() {
 func (n *next) tell(p *manifests.Pod) {
 	if p != nil && n.wait.Tell() {
 		n.Log.Warn("the version before runs on", "reason", n.wait.Line())
-		n.Events.Record(events.About(p.Pod), v1.EventTypeWarning, update.ReasonWaits, n.wait.Line())
+		n.Events.Record(events.About(p.Pod), v1.EventTypeWarning, update.ReasonWaits,
+			message.Instead(n.wait.Line(), message.Fixed("the version before runs on")))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"time"
 
 	"monopod/agent/fetch"
@@ -40,9 +41,10 @@ func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action
 		w.recordDone(s, a, made)
 		return nil
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || cri.Unavailable(err) && !(w.Watch.Up() && w.away.Lasts(a.Key(), time.Now())):
-		if f := w.failures[a.Key()]; a.Beside { // its end wakes the worker: not again at once
+		if a.Beside { // its end wakes the worker: not again at once
+			f := w.failures[a.Key()]
 			f.Retry = time.Now().Add(time.Second)
-			w.failures[a.Key()] = f
+			w.keepFailure(a, f)
 		}
 		return err
 	}
@@ -58,15 +60,16 @@ func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action
 func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	w.count(s, a, nil)
 	delete(w.away, a.Key())
-	w.tasks.hung.IsNew(a.Key(), nil)
+	delete(w.tasks.hung, a.Key())
 	log, level := w.logOf(a), slog.LevelInfo
-	if a.Do == plan.DoSetUp && w.failures[a.Key()].Count > 0 {
+	if w.remakes || a.Do == plan.DoSetUp && w.failures[a.Key()].Count > 0 {
 		level = slog.LevelDebug // another try
 	}
 	switch a.Do {
 	case plan.DoCreateSandbox:
 		log = log.With("attempt", a.Attempt)
-		w.failures[a.Key()] = w.failures[a.Key()].Remade(time.Now())
+		w.keepFailure(a, w.failures[a.Key()].Remade(time.Now()))
+		w.sayRemakes(w.failures[a.Key()].Made > remakesSaid)
 		if w.current.Pod == s.Pod {
 			w.start.made = made
 		}
@@ -79,7 +82,7 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 		log = log.With("attempt", a.Attempt)
 		delete(w.failures, a.Key())
 	case plan.DoStopSandbox, plan.DoRemoveSandbox, plan.DoRemoveContainer, plan.DoRemoveVolumes:
-		w.failures[a.Key()] = w.failures[a.Key()].Done(time.Now())
+		w.keepFailure(a, w.failures[a.Key()].Done(time.Now()))
 	case plan.DoResize:
 		if c := w.checkpointOf(s, a.UID); c.Revision == a.Revision { // else to what a former version says
 			w.rememberOrWarn(c.Resized(a.Name, false), "that the container is resized")
@@ -92,15 +95,41 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	log.Log(context.Background(), level, a.Do.Done(), "reason", a.Reason)
 }
 
+// remakesSaid is how many sandboxes that do not live are logged in full.
+const remakesSaid = 3
+
+// sayRemakes says once that sandboxes are made again and again. What follows from that is no
+// news until one lives.
+func (w *Worker) sayRemakes(now bool) {
+	if now && !w.remakes {
+		w.Log.Warn("sandboxes do not live; they are made again, ever more rarely, which is logged at level debug", "reason", plan.SandboxUnusable)
+	}
+	w.remakes = now
+}
+
+// keepFailure keeps how an action failed, for as long as there is what it works on.
+func (w *Worker) keepFailure(a plan.Action, f plan.Failure) {
+	f.Object = a.Object()
+	w.failures[a.Key()] = f
+}
+
+// dropGone drops what was noted about sandboxes, containers and instances that are gone: no
+// plan works on them again, and whoever removed them has ended their trouble.
+func (w *Worker) dropGone(s *plan.Facts) {
+	gone := func(object string) bool { return object != "" && !s.Has(object) }
+	maps.DeleteFunc(w.failures, func(_ string, f plan.Failure) bool { return gone(f.Object) })
+	maps.DeleteFunc(w.tasks.hung, func(_, object string) bool { return gone(object) })
+}
+
 // patientAfter is after how many failures in a row an action beside the others is tried
 // once a minute.
 const patientAfter = 10
 
 // recordFailed keeps a failure, with the time of the next try, and says it once.
 func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
-	f, what := w.failures[a.Key()], a.Do.Noun()
+	f, what, why := w.failures[a.Key()], a.Do.Noun(), plan.ExplainAction(a, err)
 	logged := f.Message
-	f = f.Failed(time.Now(), plan.ExplainAction(a, err), cri.Busy(err), cri.NameReserved(err))
+	f = f.Failed(time.Now(), why, cri.Busy(err), cri.NameReserved(err))
 	if a.Beside && f.Count > patientAfter { // nothing waits for it
 		f.Retry = time.Now().Add(time.Minute)
 	}
@@ -109,12 +138,15 @@ func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 		f.Waiting, f.Retry = plan.ImageFailure(i)
 		what = "image pull"
 	}
-	w.failures[a.Key()] = f
+	w.keepFailure(a, f)
 	if f.Reason == "" {
 		return // the runtime is busy with it, not for long
 	}
 	if s.Pod != nil && plan.OfDesired(a.Key(), s.Pod) {
 		w.RecordFailure(s, a, f, err)
+		if i == nil || i.Reason != image.ImagePullBackOff { // else nothing was tried
+			w.StartFailed(w.Key, a.Key(), f.Count, why.Reason, why.Message.String())
+		}
 	} else {
 		w.RecordWarning(a, f.Reason, f.Message)
 	}

@@ -13,6 +13,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
 	"monopod/agent/instance"
+	"monopod/agent/message"
 	"monopod/agent/node"
 	"monopod/agent/panics"
 	"monopod/agent/plan"
@@ -34,6 +35,7 @@ type pod struct {
 	Known      map[string]*checkpoint.Checkpoint // by uid
 	Life       context.Context                   // ends with the agent, or when the sync loop ends the worker
 	current    Update                            // of the last pass
+	remakes    bool                              // sandboxes die again and again: see sayRemakes
 	woken      chan struct{}
 	background sync.WaitGroup  // goroutines of fetches, stops and hooks
 	unsaved    saidonce.Errors // what is not in the checkpoint on disk
@@ -81,7 +83,7 @@ func (p *pod) fault(err error, what, container string) {
 	if p, ok := p.Store.Pod(p.Key.String()); ok {
 		uid = string(p.UID)
 	}
-	p.Events.Record(events.PodRef(p.Key.Namespace, p.Key.Name, uid), v1.EventTypeWarning, plan.ReasonFault, what+": "+err.Error())
+	p.Events.Record(events.PodRef(p.Key.Namespace, p.Key.Name, uid), v1.EventTypeWarning, plan.ReasonFault, message.Of("%s: %s", message.Name(what), message.Private(err.Error())))
 	if !p.Faults.IsNew(p.Key.String()+" "+what+" "+container, err) {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podstatus"
@@ -18,6 +19,7 @@ type reporter struct {
 	*pod
 	last      *v1.PodStatus // as reported last, of the uid lastUID
 	lastUID   string
+	public    message.Book  // what anybody may read of it
 	inherited bool          // last comes from a previous agent, and may be of a previous instance
 	start     time.Time     // see startOf; zero: not read yet
 	sent      State         // what the sync loop knows
@@ -59,12 +61,13 @@ func (r *reporter) report(s *plan.Facts, p *plan.Plan) {
 	for _, uid := range s.Leaving() {
 		if c := r.Known[uid]; c != nil {
 			if c.Ended() != "" {
-				r.publish(c.Pod, c.Pod.Status, podstatus.Problems(s))
+				r.publish(c.Pod, c.Pod.Status, plan.EndTexts(), podstatus.Problems(s))
 				return
 			}
 			old := *s
-			old.Pod = &manifests.Pod{Pod: c.Pod, File: c.File, Digest: c.Digest}
-			r.publish(c.Pod, podstatus.PodStatus(&old, &plan.Plan{}, r.Machine.Now(), r.lastStatus(uid)), podstatus.Problems(s))
+			old.Pod = c.Version()
+			st, public := podstatus.Report(&old, &plan.Plan{}, r.Machine.Now(), r.lastStatus(uid))
+			r.publish(c.Pod, st, public, podstatus.Problems(s))
 			return
 		}
 	}
@@ -72,10 +75,11 @@ func (r *reporter) report(s *plan.Facts, p *plan.Plan) {
 		return
 	}
 	if c := s.Checkpoint(); c.Ended() != "" {
-		r.publish(s.Pod.Pod, c.Pod.Status, podstatus.Problems(s))
+		r.publish(s.Pod.Pod, c.Pod.Status, plan.EndTexts(), podstatus.Problems(s))
 		return
 	}
-	r.publish(s.Pod.Pod, podstatus.PodStatus(s, p, r.Machine.Now(), r.lastStatus(string(s.Pod.UID))), podstatus.Problems(s))
+	st, public := podstatus.Report(s, p, r.Machine.Now(), r.lastStatus(string(s.Pod.UID)))
+	r.publish(s.Pod.Pod, st, public, podstatus.Problems(s))
 }
 
 // unseen reports a pod while the runtime is down: its last status, or that
@@ -86,27 +90,33 @@ func (r *reporter) unseen(desired *manifests.Pod) {
 	}
 	last := r.lastStatus(string(desired.UID))
 	if last != nil && !podstatus.WasHeld(last) {
-		r.publish(desired.Pod, *last, nil)
+		r.publish(desired.Pod, *last, plan.EndTexts(), nil)
 		return
 	}
 	s := &plan.Facts{Pod: desired, Known: r.Known, Observed: &pleg.Observed{}, Unseen: true, Now: time.Now()}
-	r.publish(desired.Pod, podstatus.PodStatus(s, &plan.Plan{}, r.Machine.Now(), last), nil)
+	st, public := podstatus.Report(s, &plan.Plan{}, r.Machine.Now(), last)
+	r.publish(desired.Pod, st, public, nil)
 }
 
-// publish reports a pod with its status, and what is wrong with it besides.
-func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, problems []string) {
+// publish reports a pod with its status, and what is wrong with it besides. public has
+// what anybody may read of the status.
+func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, public message.Book, problems []message.Text) {
 	out := *pod
 	out.Status = st
 	if line := r.next.wait.Line(); line != "" {
-		problems = append(problems, line)
+		problems = append(problems, message.Instead(line, message.Fixed("a new version waits")))
 	}
 	if told := r.current.Told; told != "" {
-		problems = append(problems, told)
+		problems = append(problems, message.Private(told))
 	}
-	status.SetProblems(&out, problems)
+	lines := make([]string, len(problems))
+	for k, said := range problems {
+		lines[k] = public.Note(said)
+	}
+	status.SetProblems(&out, lines)
 	r.recordRunning(string(pod.UID), &st)
-	r.last, r.lastUID = &out.Status, string(pod.UID)
-	r.Store.SetPod(r.Key.String(), &out)
+	r.last, r.lastUID, r.public = &out.Status, string(pod.UID), public
+	r.Store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: public})
 }
 
 // trouble adds the error of a pass to what is reported of the pod, until a later pass
@@ -121,7 +131,7 @@ func (r *reporter) trouble(err error) {
 		out, line := *p, plan.ReasonFault+": "+err.Error()
 		if lines := status.ProblemsOf(p); !slices.Contains(lines, line) {
 			status.SetProblems(&out, append(lines, line))
-			r.Store.SetPod(r.Key.String(), &out)
+			r.Store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: r.public})
 		}
 	}
 }
@@ -140,5 +150,5 @@ func (r *reporter) fault(desired *manifests.Pod, err error) {
 		return
 	}
 	p.Status.Reason, p.Status.Message = plan.ReasonFault, err.Error()
-	r.Store.SetPod(r.Key.String(), p)
+	r.Store.SetReport(r.Key.String(), status.Report{Pod: p, Public: r.public})
 }

@@ -7,6 +7,7 @@ import (
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
+	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/manifests"
 )
@@ -56,9 +57,9 @@ func (w *Worker) followObjects(s *plan.Facts) {
 	}
 	var err error
 	runs := s.Instance().Sandbox() != nil && s.Checkpoint().Ended() == ""
-	if s.Refresh, err = w.FollowObjects(w.Life, s.Pod.Pod, w.Machine.Now(), s.Now, changed, runs); err != nil {
+	if s.Refresh, err = w.FollowObjects(w.Life, s.Pod, w.Machine.Now(), s.Now, changed, runs); err != nil {
 		w.Log.Warn("volumes keep their content", "reason", "FailedMount", "err", err)
-		w.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedMount", err.Error())
+		w.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedMount", message.Private(err.Error()))
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 
 	"monopod/agent/events"
 	"monopod/agent/fetch"
+	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
-	"monopod/agent/volume"
 )
 
 // madeSandbox is the sandbox that containers are created in.
@@ -33,23 +33,23 @@ type starter struct {
 
 // createSandbox creates a sandbox when there is a slot. ctx ends the wait for that,
 // firm the calls.
-func (t *starter) createSandbox(ctx, firm context.Context, s *plan.Facts, a plan.Action) (m *madeSandbox, err error) {
+func (t *starter) createSandbox(ctx, firm context.Context, s *plan.Facts, k *task) (m *madeSandbox, err error) {
 	if err := t.ownUID(s); err != nil {
 		return nil, err
 	}
-	if a.Attempt > 0 {
-		t.Events.Record(events.About(s.Pod.Pod), v1.EventTypeNormal, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.")
+	if k.action.Attempt > 0 {
+		t.Events.Record(events.About(s.Pod.Pod), v1.EventTypeNormal, "SandboxChanged", message.Fixed("Pod sandbox changed, it will be killed and re-created."))
 	}
 	t.RecordDNS(s.Pod.Pod)
 	handler, err := podspec.RuntimeHandler(s.Pod.Pod, t.RuntimeClasses)
 	if err != nil {
 		return nil, err
 	}
-	config, err := t.prepareSandbox(s.Pod.Pod, a.Attempt)
+	config, err := t.prepareSandbox(s.Pod.Pod, k.action.Attempt)
 	if err != nil {
 		return nil, err
 	}
-	err = t.Sandboxes.Do(ctx, func() error {
+	err = k.inSlot(ctx, t.Sandboxes, func() error {
 		m, err = t.runSandbox(firm, s, config, handler)
 		return err
 	})
@@ -67,7 +67,7 @@ func (t *starter) runSandbox(ctx context.Context, s *plan.Facts, config *rt.PodS
 	if !s.Pod.Spec.HostNetwork {
 		st, err := t.Cri.SandboxStatus(ctx, id)
 		if err != nil {
-			t.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", "Unable to get pod sandbox status: "+err.Error())
+			t.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", message.Of("Unable to get pod sandbox status: %s", message.Private(err.Error())))
 			return nil, err
 		}
 		m.ips = pleg.Addresses(st)
@@ -111,7 +111,8 @@ func (t *starter) inSandbox(s *plan.Facts) (*madeSandbox, error) {
 
 // startContainer creates and starts a container in sandbox m with the images that get
 // returns. ctx ends the wait for a slot, firm the calls.
-func (t *starter) startContainer(ctx, firm context.Context, s *plan.Facts, a plan.Action, m *madeSandbox, get getImages) error {
+func (t *starter) startContainer(ctx, firm context.Context, s *plan.Facts, k *task, m *madeSandbox, get getImages) error {
+	a := k.action
 	c := podspec.FindContainer(s.Pod.Pod, a.Name)
 	img, err := get(ctx, c, m.config)
 	if err != nil {
@@ -121,19 +122,19 @@ func (t *starter) startContainer(ctx, firm context.Context, s *plan.Facts, a pla
 	if err != nil {
 		return plan.Because("CreateContainerConfigError", err)
 	}
-	return t.Containers.Do(ctx, func() error {
+	return k.inSlot(ctx, t.Containers, func() error {
 		id, err := t.Cri.CreateContainer(firm, m.id, config, m.config)
 		if err != nil {
 			return plan.Because("CreateContainerError", podspec.NoImageVolumes(config, err))
 		}
-		t.Events.Record(events.AboutContainer(s.Pod.Pod, a.Name), v1.EventTypeNormal, "Created", "Container created")
+		t.Events.Record(events.AboutContainer(s.Pod.Pod, a.Name), v1.EventTypeNormal, "Created", message.Fixed("Container created"))
 		return t.run(firm, s, a, id)
 	})
 }
 
 // resumeContainer starts a container that was created before.
-func (t *starter) resumeContainer(ctx, firm context.Context, s *plan.Facts, a plan.Action) error {
-	return t.Containers.Do(ctx, func() error { return t.run(firm, s, a, a.ID) })
+func (t *starter) resumeContainer(ctx, firm context.Context, s *plan.Facts, k *task) error {
+	return k.inSlot(ctx, t.Containers, func() error { return t.run(firm, s, k.action, k.action.ID) })
 }
 
 // run starts a container that was created.
@@ -141,7 +142,7 @@ func (t *starter) run(ctx context.Context, s *plan.Facts, a plan.Action, id stri
 	if err := t.Cri.StartContainer(ctx, id); err != nil {
 		return plan.Because("RunContainerError", err)
 	}
-	t.Events.Record(events.AboutContainer(s.Pod.Pod, a.Name), v1.EventTypeNormal, "Started", "Container started")
+	t.Events.Record(events.AboutContainer(s.Pod.Pod, a.Name), v1.EventTypeNormal, "Started", message.Fixed("Container started"))
 	t.LinkLog(a.UID, a.Name, a.Attempt, id)
 	return nil
 }
@@ -151,7 +152,7 @@ func (t *starter) run(ctx context.Context, s *plan.Facts, a plan.Action, id stri
 func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Action, c *v1.Container, m *madeSandbox, img *fetch.Images) (*rt.ContainerConfig, error) {
 	pod := s.Pod.Pod
 	n := t.Machine.Now()
-	mounts, err := t.SetUpVolumes(ctx, pod, n)
+	mounts, err := t.SetUpVolumes(ctx, s.Pod, n)
 	if err != nil {
 		return nil, err
 	}
@@ -168,10 +169,7 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 	if in.HostsPath, err = t.WriteHosts(pod, m.ips); err != nil {
 		return nil, err
 	}
-	t.SweepTerminationLogs(s.Instance(), a.UID, a.Name)
-	if in.TerminationLogPath, err = volume.TerminationLog(t.Root.Dir, a.UID, a.Name); err != nil {
-		t.Log.Warn("container has no termination log", "container", a.Name, "err", err)
-	}
+	in.TerminationLogPath = t.NewTerminationLog(s.Instance(), a.UID, a.Name)
 	in.RecursiveReadOnly = t.recursiveReadOnly(pod)
 	config, err := podspec.ContainerConfig(pod, c, in, n)
 	if err == nil {

@@ -74,6 +74,11 @@ type Update struct {
 	Read       time.Time      // when this version was first read; zero: not known
 }
 
+// Says reports whether an update says the same as another, whatever its generation.
+func (u *Update) Says(o *Update) bool {
+	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.Refused == o.Refused && u.Told == o.Told && u.Gated == o.Gated && u.Halted == o.Halted
+}
+
 // switchTo forgets the state of another update.
 func (w *Worker) switchTo(u Update) {
 	if w.current == u {
@@ -81,7 +86,6 @@ func (w *Worker) switchTo(u Update) {
 	}
 	former, halted := w.current.Pod, w.current.Halted
 	w.current = u
-	w.retryAt = time.Time{} // one that outlives its timer would never end
 	w.fetches.Become(w.next.follow(u))
 	if former != nil && manifests.Same(former, u.Pod) && halted == u.Halted {
 		return // only what waits is another

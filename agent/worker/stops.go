@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/hook"
+	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/agent/saidonce"
 	"monopod/cri"
@@ -73,8 +74,10 @@ func (x *stops) start(s *plan.Facts, step []plan.Action) {
 		hook := x.hooks.preStop(s, a)
 		level := slog.LevelDebug // another try
 		if old[a.ID] == nil {
-			level = slog.LevelInfo
 			x.RecordKilling(a)
+		}
+		if old[a.ID] == nil && !x.remakes {
+			level = slog.LevelInfo
 		}
 		x.Log.Log(ctx, level, a.Do.Done(), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
 		about := x.About(a.UID, a.Name)
@@ -107,7 +110,7 @@ func (x *stops) run(ctx context.Context, st *stop, a plan.Action, about v1.Objec
 		cancel()
 		if st.hooked = ctx.Err() == nil; st.hooked && err != nil {
 			log.Warn("preStop hook failed; stopping the container anyway", "err", err, "output", hook.Output(err))
-			x.Events.Record(about, v1.EventTypeWarning, "FailedPreStopHook", "PreStopHook failed")
+			x.Events.Record(about, v1.EventTypeWarning, "FailedPreStopHook", message.Fixed("PreStopHook failed"))
 		}
 		left -= time.Since(start).Truncate(time.Second)
 	}
@@ -117,7 +120,8 @@ func (x *stops) run(ctx context.Context, st *stop, a plan.Action, about v1.Objec
 	if ctx.Err() == nil {
 		left = max(left, plan.MinGrace)
 		kills := time.AfterFunc(left, func() { x.kills.Add(1) })
-		if st.err = Gone(x.Cri.StopContainer(ctx, a.ID, left)); !kills.Stop() {
+		st.err = Gone(x.Cri.StopContainer(ctx, a.ID, left))
+		if !kills.Stop() {
 			x.kills.Add(-1)
 		}
 	}
@@ -134,7 +138,7 @@ func (x *stops) run(ctx context.Context, st *stop, a plan.Action, about v1.Objec
 		if x.said.IsNew(a.ID, st.err) {
 			log.Error("container stop failed; retrying", "err", st.err)
 		}
-		x.Events.Record(about, v1.EventTypeWarning, "FailedKillPod", "error killing pod: "+st.err.Error())
+		x.Events.Record(about, v1.EventTypeWarning, "FailedKillPod", message.Of("error killing pod: %s", message.Private(st.err.Error())))
 	}
 }
 

@@ -2,12 +2,11 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
+	"monopod/agent/message"
 	"monopod/agent/plan"
-	"monopod/agent/saidonce"
 	"monopod/agent/slots"
 	"monopod/agent/update"
 )
@@ -17,11 +16,14 @@ import (
 type task struct {
 	action    plan.Action
 	facts     *plan.Facts // that it was planned from
-	since     time.Time
+	again     bool        // the last one of its key hung
 	cancel    context.CancelCauseFunc
 	cancelled bool
 	left      atomic.Bool // no pass waits for it: its end wakes the worker
 	done      chan struct{}
+
+	since atomic.Pointer[time.Time] // when it began to work; nil: it waits for a slot
+	hangs *time.Timer               // wakes the worker when it hangs
 
 	// Written before done is closed.
 	err  error
@@ -32,8 +34,8 @@ type task struct {
 // after the pass that began them. The worker's goroutine owns the map.
 type tasks struct {
 	*pod
-	all  map[string]*task // by plan.Action.Key
-	hung saidonce.Errors  // by plan.Action.Key: hangs that were said, until it succeeds
+	all  map[string]*task  // by plan.Action.Key
+	hung map[string]string // hangs that were said, until it succeeds: see plan.Action.Object, by its Key
 }
 
 // begin starts a task. do gets a context that ends with the task's cancel, and
@@ -41,7 +43,9 @@ type tasks struct {
 func (t *tasks) begin(s *plan.Facts, a plan.Action, do func(ctx context.Context, k *task) error) *task {
 	firm, release := t.detached()
 	ctx, cancel := context.WithCancelCause(firm)
-	k := &task{action: a, facts: s, since: time.Now(), cancel: cancel, done: make(chan struct{})}
+	_, again := t.hung[a.Key()]
+	k := &task{action: a, facts: s, again: again, cancel: cancel, done: make(chan struct{}), hangs: time.AfterFunc(slots.HangsAfter, t.Wake)}
+	k.since.Store(new(time.Now()))
 	t.all[a.Key()] = k
 	t.background.Go(func() {
 		defer func() {
@@ -52,10 +56,30 @@ func (t *tasks) begin(s *plan.Facts, a plan.Action, do func(ctx context.Context,
 		defer close(k.done)
 		defer release()
 		defer cancel(nil)
+		defer k.hangs.Stop()
 		defer t.caught(&k.err, a.Do.Noun(), a.Name)
 		k.err = do(ctx, k)
 	})
 	return k
+}
+
+// inSlot makes the task's calls when there is a slot; ctx ends the wait for it. Whoever
+// waits for a slot does not hang.
+func (k *task) inSlot(ctx context.Context, all *slots.Slots, calls func() error) error {
+	k.since.Store(nil)
+	return all.Do(ctx, k.again, func() error {
+		k.since.Store(new(time.Now()))
+		k.hangs.Reset(slots.HangsAfter)
+		return calls()
+	})
+}
+
+// working returns since when the task works; zero: it waits for a slot.
+func (k *task) working() time.Time {
+	if since := k.since.Load(); since != nil {
+		return *since
+	}
+	return time.Time{}
 }
 
 func (k *task) ended() bool {
@@ -67,8 +91,8 @@ func (k *task) ended() bool {
 	}
 }
 
-// await waits for the tasks of one step until they have ended or hang, and
-// reports whether all have ended. It does not wait for those that run beside.
+// await waits for the tasks of one step until they have ended or hang, or have no slot yet,
+// and reports whether all have ended. It does not wait for those that run beside.
 func (t *tasks) await(step []*task) bool {
 	timer := time.NewTimer(slots.HangsAfter)
 	defer timer.Stop()
@@ -83,26 +107,31 @@ func (t *tasks) await(step []*task) bool {
 			}
 		}
 		k.left.Store(true)
-		if k.ended() {
-			continue
-		}
-		if all = all && k.action.Beside; !k.action.Beside {
-			t.sayHangs(k)
+		if !k.ended() && !k.action.Beside {
+			all = false
 		}
 	}
 	return all
 }
 
-// sayHangs says once of a task that it hangs.
-func (t *tasks) sayHangs(k *task) {
-	text := k.action.Do.Noun() + ": " + plan.Hangs
-	if t.RecordWarning(k.action, "FailedSync", text); !t.hung.IsNew(k.action.Key(), errHangs) {
-		return
+// sayHanging says once of each task that hangs that it does.
+func (t *tasks) sayHanging() {
+	for _, k := range t.all {
+		since := k.working()
+		if !k.ended() && !since.IsZero() && time.Since(since) >= slots.HangsAfter {
+			t.sayHangs(k)
+		}
 	}
-	t.Log.Warn("runtime call hangs", "call", string(k.action.Do), "container", k.action.Name, "reason", plan.Hangs)
 }
 
-var errHangs = errors.New(plan.Hangs)
+func (t *tasks) sayHangs(k *task) {
+	if _, said := t.hung[k.action.Key()]; said {
+		return
+	}
+	t.RecordWarning(k.action, "FailedSync", message.Of("%s: %s", message.Name(k.action.Do.Noun()), message.Fixed(plan.Hangs)))
+	t.hung[k.action.Key()] = k.action.Object()
+	t.Log.Warn("runtime call hangs", "call", string(k.action.Do), "container", k.action.Name, "reason", plan.Hangs)
+}
 
 // take returns the tasks that have ended, which are recorded next.
 func (t *tasks) take() []*task {
@@ -145,7 +174,7 @@ func (t *tasks) running() map[string]plan.Running {
 		if out == nil {
 			out = map[string]plan.Running{}
 		}
-		out[key] = plan.Running{UID: k.action.UID, Makes: k.action.Makes(), Since: k.since}
+		out[key] = plan.Running{Do: k.action.Do, UID: k.action.UID, ID: k.action.ID, Makes: k.action.Makes(), Since: k.working()}
 	}
 	return out
 }

@@ -45,7 +45,8 @@ type Pool struct {
 	Log            *slog.Logger
 	Sandboxes      *slots.Slots // for their creation
 	Containers     *slots.Slots // for their creation and start
-	Ends           *slots.Slots // for stops and removals of sandboxes that no start waits for
+	Stops          *slots.Slots // for stops of sandboxes that no start waits for
+	Removals       *slots.Slots // for their removals
 	States         chan State   // to the sync loop
 	Metrics        *metrics.Metrics
 	Born           time.Time                // when the first pod could be desired
@@ -56,12 +57,13 @@ type Pool struct {
 	RuntimeClasses map[string]string        // the runtime's handlers by runtime class
 	Settings       func() plan.PlanSettings // the current ones
 	kills          atomic.Int64             // stops of containers whose grace period is over
+
+	// StartFailed is told of each start of a container, "" for the pod itself, that failed
+	// for the nth time in a row.
+	StartFailed func(pod manifests.Key, container string, nth int, reason, message string)
 }
 
 var errNewVersion = errors.New("the manifest has changed")
-
-// spinLimit is how many passes may run in a row without a pause.
-const spinLimit = 20
 
 // Worker keeps one pod name as desired. Its goroutine owns all fields except
 // those under mu. It never has more than one instance of the pod alive.
@@ -76,10 +78,9 @@ type Worker struct {
 	probes    *probes
 	report    *reporter
 	start     *starter
-	failures  map[string]plan.Failure // of the desired instance, by container name
+	failures  map[string]plan.Failure // by plan.Action.Key
 	failed    int                     // syncs in a row that failed
 	said      saidonce.Error          // of those
-	retryAt   time.Time               // until then only an update or a restart request wakes the worker
 	noNetwork string                  // what is wrong with the pod's network, as recorded last
 	unsaid    time.Time               // see plan.Facts.Unsaid
 	away      plan.Refusals           // of calls, by action key
@@ -109,7 +110,7 @@ func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*ch
 	w.fetches = fetch.NewSet(p.fetchSettings())
 	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
 	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
-	w.tasks = &tasks{pod: p, all: map[string]*task{}}
+	w.tasks = &tasks{pod: p, all: map[string]*task{}, hung: map[string]string{}}
 	w.next = newNext(p)
 	w.report = &reporter{pod: p, next: w.next}
 	w.probes = newProbes(p, w.report)
@@ -143,10 +144,7 @@ func (w *Worker) run(ctx context.Context) {
 	defer w.background.Wait()
 	defer w.probes.set.Close()
 	w.contained("status restore", w.report.restore)
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	<-timer.C
-	spins := 0
+	alarm := newAlarm(w.woken, w.asked)
 	updateCtx, update := w.nextUpdate(ctx)
 	for ctx.Err() == nil {
 		if updateCtx.Err() != nil {
@@ -156,44 +154,22 @@ func (w *Worker) run(ctx context.Context) {
 		case <-w.woken: // the pass looks at everything anyway
 		default:
 		}
-		again, next := w.timedPass(updateCtx, update)
-		if spins++; again && spins < spinLimit {
-			continue
-		}
-		if again {
-			next = time.Now().Add(plan.RetryMax / 10)
-		}
-		spins = 0
-		if !next.IsZero() {
-			timer.Reset(time.Until(next))
-		}
-		wake := w.woken
-		if time.Now().Before(w.retryAt) {
-			wake = nil
-		}
-		select {
-		case <-updateCtx.Done(): // another update, or the end
-		case <-wake:
-		case <-w.asked:
-		case <-timer.C:
-		}
-		timer.Stop()
+		alarm.wait(updateCtx.Done(), w.timedPass(updateCtx, update))
 	}
 }
 
-// pass observes the pod once and carries out its plan. It reports whether to
-// run again at once, else the time of the next pass (zero: when something wakes
-// the worker).
-func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time) {
+// pass observes the pod once and carries out its plan. It returns when the next pass is.
+func (w *Worker) pass(ctx context.Context, u Update) look {
 	w.switchTo(u)
 	w.tasks.cancelUnwanted(u)
 	w.collect(ctx)
+	w.tasks.sayHanging()
 	w.away.Forget(time.Now())
 	maps.DeleteFunc(w.failures, func(_ string, f plan.Failure) bool { return f.Over(time.Now()) })
 	if !w.Watch.Up() {
 		clear(w.away)
 		w.report.unseen(u.Pod)
-		return false, time.Time{}
+		return look{}
 	}
 	w.contained("update preparation", w.next.look)
 	stopping, hooks := w.stops.states(), w.hooks.states() // before the pod is observed, which shows their effects
@@ -206,6 +182,7 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	}
 	settings := w.Settings()
 	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.Running(), BackOff: settings.BackOff, Dead: settings.DeadContainers, Policy: settings.UpdatePolicy, Halted: u.Halted}
+	w.dropGone(&s)
 	s.ByAccepted()
 	w.report.dropStale(&s)
 	s.Since = w.report.startOf(&s)
@@ -224,28 +201,28 @@ func (w *Worker) pass(ctx context.Context, u Update) (again bool, next time.Time
 	w.recordNetwork(&s, &p)
 	w.report.state(ctx, &s)
 	if u.Next != nil && w.report.sent.Unmade {
-		return false, time.Time{} // the sync loop gives it up for the next version, which interrupts this
+		return lookAt(w.next.earliest(time.Time{})) // the sync loop gives it up for the next version, which interrupts this
 	}
 	if p.Gone {
 		w.Store.RemovePod(w.Key.String())
 		w.report.send(ctx, State{Key: w.Key, Generation: u.Generation, Cleared: true, Gone: true})
-		return false, time.Time{}
+		return look{}
 	}
 	if len(p.Steps) == 0 {
 		w.failed, w.said = 0, ""
 		delete(w.away, plan.PassKey)
-		return false, w.next.earliest(p.Wake)
+		return lookAt(w.next.earliest(p.Wake))
 	}
 	if err := w.Apply(ctx, &s, p.Steps); err != nil {
 		return w.passFailed(ctx, err)
 	}
-	return true, time.Time{}
+	return lookAgain()
 }
 
 // passFailed decides when to retry after a pass that failed.
-func (w *Worker) passFailed(ctx context.Context, err error) (again bool, next time.Time) {
+func (w *Worker) passFailed(ctx context.Context, err error) look {
 	if ctx.Err() != nil {
-		return true, time.Time{}
+		return lookAgain()
 	}
 	up := w.Watch.Up()
 	away := cri.Unavailable(err) && !(up && w.away.Lasts(plan.PassKey, time.Now()))
@@ -253,32 +230,34 @@ func (w *Worker) passFailed(ctx context.Context, err error) (again bool, next ti
 		w.Watch.Wake(err)
 	}
 	if away && !up { // the relist that finds it again wakes the worker
-		return false, time.Now().Add(plan.RetryMax)
+		return lookAt(time.Now().Add(plan.RetryMax))
 	}
-	// The failed calls may have caused events, which must not shorten the wait.
-	w.retryAt = time.Now().Add(min(plan.RetryFirst<<min(w.failed, 10), plan.RetryMax))
-	if w.failed++; away {
-		return false, w.retryAt
+	retry := retryAt(time.Now().Add(min(plan.RetryFirst<<min(w.failed, 10), plan.RetryMax)))
+	w.failed++
+	if away {
+		return retry
 	}
-	if w.RecordError(err); panics.In(err) != nil { // logged and reported where it is caught
-		return false, w.retryAt
+	w.RecordError(err)
+	if panics.In(err) != nil { // logged and reported where it is caught
+		return retry
 	}
 	if w.said.IsNew(err) {
 		w.Log.Error("sync failed; retrying", "err", err)
 	}
 	w.report.trouble(err)
-	return false, w.retryAt
+	return retry
 }
 
 // containedPass runs a pass; one that panics is a pass that failed.
-func (w *Worker) containedPass(ctx context.Context, u Update) (again bool, next time.Time) {
+func (w *Worker) containedPass(ctx context.Context, u Update) look {
+	var next look
 	var err error
 	func() {
 		defer w.caught(&err, "pod sync", "")
-		again, next = w.pass(ctx, u)
+		next = w.pass(ctx, u)
 	}()
 	if err == nil {
-		return again, next
+		return next
 	}
 	w.stops.dropUnstarted()
 	w.contained("fault report", func() { w.report.fault(u.Pod, err) })

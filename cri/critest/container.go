@@ -180,6 +180,9 @@ func (s *runtimeService) RemoveContainer(ctx context.Context, q *rt.RemoveContai
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	c.removing = false
+	if err == nil && s.r.containers[c.id] == nil { // by now somebody else has removed it
+		return nil, unknown("failed to delete container: no such id: %q", c.id)
+	}
 	if err == nil {
 		s.r.removeContainer(c)
 	}

@@ -67,13 +67,25 @@ func (s *runtimeService) StopPodSandbox(_ context.Context, q *rt.StopPodSandboxR
 	return &rt.StopPodSandboxResponse{}, nil
 }
 
-func (s *runtimeService) RemovePodSandbox(_ context.Context, q *rt.RemovePodSandboxRequest) (*rt.RemovePodSandboxResponse, error) {
+// RemovePodSandbox fails while a container of the sandbox is being removed, as it does with
+// containerd ("already in removing state") and CRI-O ("no such id").
+func (s *runtimeService) RemovePodSandbox(ctx context.Context, q *rt.RemovePodSandboxRequest) (*rt.RemovePodSandboxResponse, error) {
+	if err := s.r.work(ctx, "RemovePodSandbox"); err != nil {
+		return nil, err
+	}
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
-	if b := s.r.sandboxes[q.PodSandboxId]; b != nil {
-		s.r.stopSandbox(b)
-		s.r.removeSandbox(b)
+	b := s.r.sandboxes[q.PodSandboxId]
+	if b == nil {
+		return &rt.RemovePodSandboxResponse{}, nil
 	}
+	s.r.stopSandbox(b)
+	for _, c := range s.r.containersOf(b.id) {
+		if c.removing {
+			return nil, unknown("failed to remove container %q of the sandbox: no such id", c.id)
+		}
+	}
+	s.r.removeSandbox(b)
 	return &rt.RemovePodSandboxResponse{}, nil
 }
 

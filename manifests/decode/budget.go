@@ -71,7 +71,8 @@ func (m *meter) Read(p []byte) (int, error) {
 		return 0, errSpent
 	}
 	n := copy(p, m.text[m.at:])
-	if m.at += n; n == 0 {
+	m.at += n
+	if n == 0 {
 		return 0, io.EOF
 	}
 	return n, nil
@@ -91,12 +92,12 @@ type scale struct {
 	added    int                    // bytes, by aliases
 	before   int                    // columns of the first line that the file has not
 	wrong    *yaml.Node             // where the document became too much; nil: nowhere
-	why      string
+	why      Message
 }
 
 // weigh returns how many values a document stands for, or the node that is too
 // much and why. It takes columns off the first line.
-func weigh(root *yaml.Node, before int) (values int, wrong *yaml.Node, why string) {
+func weigh(root *yaml.Node, before int) (values int, wrong *yaml.Node, why Message) {
 	s := &scale{anchored: map[*yaml.Node]*weight{}, left: maxValues, before: before}
 	w := s.weigh(root, 0)
 	return w.values, s.wrong, s.why
@@ -111,9 +112,9 @@ func (s *scale) weigh(n *yaml.Node, depth int) weight {
 		return s.alias(n, depth)
 	}
 	if s.left--; s.left < 0 {
-		s.refuse(n, fmt.Sprintf("the document holds more than %d values: %s", maxValues, splitIt))
+		s.refuse(n, Fixed(fmt.Sprintf("the document holds more than %d values: %s", maxValues, splitIt)))
 	} else if depth > maxDepth {
-		s.refuse(n, fmt.Sprintf("nested deeper than %d levels", maxDepth))
+		s.refuse(n, Fixed(fmt.Sprintf("nested deeper than %d levels", maxDepth)))
 	}
 	w := weight{values: 1, bytes: len(n.Value)}
 	if n.Anchor != "" {
@@ -136,22 +137,23 @@ func (s *scale) weigh(n *yaml.Node, depth int) weight {
 func (s *scale) alias(n *yaml.Node, depth int) weight {
 	w := s.anchored[n.Alias]
 	if w == nil {
-		s.refuse(n, "*"+Clip(n.Value)+" stands inside what it stands for: an alias cannot hold itself")
+		const inside = " stands inside what it stands for: an alias cannot hold itself"
+		s.refuse(n, Message{"*" + Clip(n.Value) + inside, "the alias" + inside})
 		return weight{}
 	}
 	s.left, s.added = s.left-w.values, s.added+w.bytes
 	switch {
 	case s.left < 0:
-		s.refuse(n, fmt.Sprintf("the aliases stand for more than %d values: write out what is meant, in several files if need be", maxValues))
+		s.refuse(n, Fixed(fmt.Sprintf("the aliases stand for more than %d values: write out what is meant, in several files if need be", maxValues)))
 	case s.added > maxDocument:
-		s.refuse(n, "the aliases stand for more than 2 MiB of text: write out what is meant, in several files if need be")
+		s.refuse(n, Fixed("the aliases stand for more than 2 MiB of text: write out what is meant, in several files if need be"))
 	case depth+w.height > maxDepth:
-		s.refuse(n, fmt.Sprintf("nested deeper than %d levels", maxDepth))
+		s.refuse(n, Fixed(fmt.Sprintf("nested deeper than %d levels", maxDepth)))
 	}
 	return *w
 }
 
-func (s *scale) refuse(n *yaml.Node, why string) {
+func (s *scale) refuse(n *yaml.Node, why Message) {
 	if s.wrong == nil {
 		s.wrong, s.why = n, why
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -22,38 +21,29 @@ type Document struct {
 	says reading
 }
 
-// ofSecret finds documents that may be Secrets, or hold some.
-var ofSecret = regexp.MustCompile(`kind["']?\s*:\s*["']?Secret`)
-
-// withoutQuotes returns a message up to where it quotes the document, which is a Secret.
-func withoutQuotes(text string) string {
-	if at := strings.IndexAny(text, "'\"`{("); at >= 0 {
-		return text[:at] + "...: the rest would quote the Secret; put its strings in quotes, and indent with spaces"
-	}
-	return text
-}
-
 // chunk is the text of one document and the line of the file it starts on, from 0.
 type chunk struct {
 	text   []byte
 	line   int
 	before int // columns of its first line that the file has not
+	file   *privacy
 }
 
 // Documents parses every document of a file on its own, so that a bad one
 // does not spoil its neighbours. Empty documents are left out. It ends with an
 // error where the file holds more than its budget.
-func Documents(data []byte) iter.Seq[Document] {
+func Documents(data []byte) iter.Seq[Document] { return documents(data, &privacy{data: data}) }
+
+// documents is Documents of a file that may be quoted as p says.
+func documents(data []byte, p *privacy) iter.Seq[Document] {
 	return func(yield func(Document) bool) {
 		b := newBudget()
 		for c := range chunks(data) {
 			if blank(c.text) {
 				continue
 			}
+			c.file = p
 			d := c.parse(b)
-			if d != nil && d.Err.Message != "" && ofSecret.Match(c.text) {
-				d.Err.Message = withoutQuotes(d.Err.Message)
-			}
 			if d != nil && !yield(*d) {
 				return
 			}
@@ -116,7 +106,7 @@ func (c chunk) parse(b *budget) (d *Document) {
 		}
 	}()
 	if len(c.text) > maxDocument {
-		return c.wrong(spot{1, 1}, "larger than 2 MiB: "+splitIt)
+		return c.wrong(spot{1, 1}, Fixed("larger than 2 MiB: "+splitIt))
 	}
 	c.text, c.before = asYAML(c.text)
 	dec, meter := newMeter(c.text)
@@ -130,9 +120,9 @@ func (c chunk) parse(b *budget) (d *Document) {
 	}
 	switch {
 	case meter.full:
-		return c.wrong(c.spot(meter.at), fmt.Sprintf("the document holds more than %d values: %s", maxValues, splitIt))
+		return c.wrong(c.spot(meter.at), Fixed(fmt.Sprintf("the document holds more than %d values: %s", maxValues, splitIt)))
 	case err == nil:
-		return c.wrong(spot{second.Line, second.Column}, "a second document begins without a line of its own: end lines with \\n")
+		return c.wrong(spot{second.Line, second.Column}, Fixed("a second document begins without a line of its own: end lines with \\n"))
 	case !errors.Is(err, io.EOF):
 		return c.refused(err, b)
 	case len(first.Content) != 1:
@@ -148,9 +138,9 @@ func (c chunk) take(root *yaml.Node, b *budget) *Document {
 	switch {
 	case wrong != nil:
 	case b.documents < 0:
-		wrong, why = root, fmt.Sprintf("more than %d documents: the rest of the file is not read; use several files", maxDocuments)
+		wrong, why = root, Fixed(fmt.Sprintf("more than %d documents: the rest of the file is not read; use several files", maxDocuments))
 	case b.values < 0:
-		wrong, why = root, fmt.Sprintf("the file holds more than %d values: the rest of it is not read; use several files", maxFileValues)
+		wrong, why = root, Fixed(fmt.Sprintf("the file holds more than %d values: the rest of it is not read; use several files", maxFileValues))
 	case IsNull(root):
 		return nil
 	default:
@@ -163,6 +153,7 @@ func (c chunk) take(root *yaml.Node, b *budget) *Document {
 func (c chunk) read(root *yaml.Node) *Document {
 	d := &Document{Root: root, Line: c.line}
 	r := &d.says
+	r.root, r.privacy = root, c.file
 	var err error
 	if r.value, err = asJSON(c.text); err == nil {
 		r.pair(root, r.value)
@@ -172,21 +163,24 @@ func (c chunk) read(root *yaml.Node) *Document {
 		if line, _ := errorLine(err); line > 0 {
 			at.Line, at.Column = min(line, 1+bytes.Count(c.text, []byte("\n"))), 1
 		}
-		r.refuse(&at, "the kubelet cannot read this: "+err.Error())
+		r.refuse(&at, Message{"the kubelet cannot read this: " + err.Error(), "the kubelet cannot read this: put keys and strings in quotes, without tags"})
 	}
 	if r.at == nil {
 		return d
 	}
-	d.Err = c.wrong(spot{r.at.Line, r.at.Column}, clipAt(r.why, maxSaid)).Err
+	d.Err = c.wrong(spot{r.at.Line, r.at.Column}, r.why).Err
 	each(root, "", func(n *yaml.Node, path string) {
 		if n == r.at {
 			d.Err.Field = clipAt(path, maxSaid/2)
 		}
 	})
+	if c.file.isKept() {
+		d.Err.Field = openPath(root, d.Err.Field, c.file.names())
+	}
 	return d
 }
 
 // wrong is a document that is refused at a place of its text.
-func (c chunk) wrong(at spot, why string) *Document {
-	return &Document{Err: Problem{Line: c.line + at.line, Column: at.column, Message: why}}
+func (c chunk) wrong(at spot, why Message) *Document {
+	return &Document{Err: Problem{Line: c.line + at.line, Column: at.column, Message: clipAt(why.from(c.file), maxSaid)}, says: reading{privacy: c.file}}
 }

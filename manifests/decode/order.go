@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"errors"
 	"strings"
 	"time"
 
@@ -56,12 +55,12 @@ func PodReference(namespace, text string) (types.NamespacedName, []string) {
 }
 
 // OrderTimeout reads a duration above 0.
-func OrderTimeout(text string) (time.Duration, error) {
+func OrderTimeout(text string) (d time.Duration, ok bool) {
 	d, err := time.ParseDuration(text)
-	if err == nil && d > 0 {
-		return d, nil
+	if err != nil || d <= 0 {
+		return 0, false
 	}
-	return 0, errors.New("must be a time above 0 with its unit, such as 90s or 5m")
+	return d, true
 }
 
 // Position is a place in a file.

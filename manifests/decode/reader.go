@@ -34,23 +34,23 @@ type Reader struct {
 func (r *Reader) full() bool { return len(r.Problems) >= MaxProblems }
 
 // Report adds a problem of an object at a node.
-func (r *Reader) Report(o Object, n *yaml.Node, p, text string, warning bool) {
+func (r *Reader) Report(o Object, n *yaml.Node, p string, t Message, warning bool) {
 	if r.full() {
 		return
 	}
+	problem := o.Problem(r.File, n, p, t)
+	problem.Warning = warning
 	if len(r.Problems) == MaxProblems-1 {
-		text, warning = "too many problems, the rest is left out: "+text, false
+		problem.Message, problem.Warning = "too many problems, the rest is left out: "+problem.Message, false
 	}
-	r.Problems = append(r.Problems, Problem{
-		File: r.File, Line: n.Line + o.Line, Column: n.Column,
-		Field: clipAt(p, maxSaid/2), Message: clipAt(text, maxSaid), Warning: warning,
-	})
+	problem.Field, problem.Message = clipAt(problem.Field, maxSaid/2), clipAt(problem.Message, maxSaid)
+	r.Problems = append(r.Problems, problem)
 }
 
 // strict reports what only strict validation refuses.
-func (r *Reader) strict(o Object, n *yaml.Node, p, text string) {
+func (r *Reader) strict(o Object, n *yaml.Node, p string, t Message) {
 	if r.Validation != "Ignore" {
-		r.Report(o, n, p, text, r.Validation == "Warn")
+		r.Report(o, n, p, t, r.Validation == "Warn")
 	}
 }
 
@@ -75,7 +75,7 @@ func (r *Reader) Read(o Object, to any) {
 	reflect.ValueOf(to).Elem().SetZero()
 	fitting := r.fitting(o, "", reflect.TypeOf(to).Elem(), o.value)
 	if _, err := unmarshal(fitting, to); err != nil {
-		r.fail(o, o.Node, o.Path, "cannot be read: "+err.Error())
+		r.fail(o, o.Node, o.Path, Message{Full: "cannot be read: " + err.Error()})
 	}
 }
 
@@ -91,7 +91,9 @@ func (r *Reader) duplicates(o Object) {
 		}
 		for _, key := range slices.Backward(again) {
 			name, before := Clip(key.Value), o.doc.twice[key]
-			r.strict(o, key, Join(path, name), fmt.Sprintf("duplicate field %q: it stands on line %d already", name, before.Line+o.Line))
+			line := before.Line + o.Line
+			r.strict(o, key, Join(path, name), Message{fmt.Sprintf("duplicate field %q: it stands on line %d already", name, line),
+				fmt.Sprintf("duplicate field: it stands on line %d already", line)})
 		}
 	})
 }
@@ -155,9 +157,9 @@ func (r *Reader) fitting(o Object, path string, t reflect.Type, v any) any {
 }
 
 // fail reports a value that does not fit.
-func (r *Reader) fail(o Object, n *yaml.Node, p, text string) {
+func (r *Reader) fail(o Object, n *yaml.Node, p string, t Message) {
 	r.misread = append(r.misread, p)
-	r.Report(o, n, p, text, false)
+	r.Report(o, n, p, t, false)
 }
 
 // unknown reports a field that the object at a path does not have.
@@ -170,12 +172,12 @@ func (r *Reader) unknown(o Object, path, name string, known map[string]reflect.T
 		at = key
 	}
 	path = Join(o.Path, path)
-	text := fmt.Sprintf("unknown field %q", Clip(name))
+	meant := ""
 	if near := Nearest(name, known); near != "" {
-		text += fmt.Sprintf(": did you mean %q?", near)
+		meant = fmt.Sprintf(": did you mean %q?", near)
 		if r.Validation != "Warn" {
 			r.misread = append(r.misread, Join(path, near)) // that it is missing need not be said too
 		}
 	}
-	r.strict(o, at, Join(path, Clip(name)), text)
+	r.strict(o, at, Join(path, Clip(name)), Message{fmt.Sprintf("unknown field %q%s", Clip(name), meant), "unknown field" + meant})
 }

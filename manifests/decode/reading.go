@@ -23,7 +23,10 @@ type reading struct {
 	heavy bool                      // a scalar may be a quantity that is not bearable
 	asked map[string]any            // scalars that were read alone
 	at    *yaml.Node                // where it cannot be read; nil: nowhere
-	why   string
+	why   Message
+
+	root    *yaml.Node // of the document
+	privacy *privacy   // of its file
 }
 
 // asJSON reads as the kubelet does. Duplicates are left to the nodes: strict, the
@@ -50,7 +53,7 @@ func (r *reading) alone(n *yaml.Node) (any, error) {
 		return v, nil
 	}
 	if len(r.asked) == maxAsked {
-		r.refuse(n, fmt.Sprintf("more than %d scalars are spelled as only YAML 1.1 has them: spell them as in JSON", maxAsked))
+		r.refuse(n, Fixed(fmt.Sprintf("more than %d scalars are spelled as only YAML 1.1 has them: spell them as in JSON", maxAsked)))
 		return nil, errSpent
 	}
 	list, err := asJSON([]byte("- " + text))
@@ -65,7 +68,7 @@ func (r *reading) alone(n *yaml.Node) (any, error) {
 }
 
 // refuse records what is wrong, if nothing was before.
-func (r *reading) refuse(n *yaml.Node, why string) {
+func (r *reading) refuse(n *yaml.Node, why Message) {
 	if r.at == nil {
 		r.at, r.why = n, why
 	}
@@ -73,16 +76,18 @@ func (r *reading) refuse(n *yaml.Node, why string) {
 
 // differ refuses a document that is read in two ways.
 func (r *reading) differ(n *yaml.Node, here, kubelet string) {
-	r.refuse(n, fmt.Sprintf("can be read in two ways, as %s and, by the kubelet (YAML 1.1), as %s: write << before all "+
-		"other fields of its object, put keys and strings in quotes, and end lines with \\n", here, Clip(kubelet)))
+	const remedy = ": write << before all other fields of its object, put keys and strings in quotes, and end lines with \\n"
+	r.refuse(n, Message{fmt.Sprintf("can be read in two ways, as %s and, by the kubelet (YAML 1.1), as %s%s", here, Clip(kubelet), remedy),
+		"can be read in two ways, here and by the kubelet (YAML 1.1)" + remedy})
 }
 
 // pair holds a node against the value that was read for it.
 func (r *reading) pair(n *yaml.Node, v any) {
-	at := n
-	if n = Follow(n); r.at != nil {
+	if r.at != nil {
 		return
 	}
+	at := n
+	n = Follow(n)
 	switch v := v.(type) {
 	case map[string]any:
 		if n.Kind == yaml.MappingNode {
@@ -102,7 +107,7 @@ func (r *reading) pair(n *yaml.Node, v any) {
 		}
 	}
 	text, _ := json.Marshal(v) // it was JSON
-	r.differ(at, Describe(n), string(text))
+	r.differ(at, describe(n), string(text))
 }
 
 // scalar gives a scalar the type and the text of a value, unless it says another.
@@ -122,7 +127,8 @@ func (r *reading) scalar(n *yaml.Node, v any) bool {
 			return false
 		}
 	}
-	if n.Tag = tag; tag == "!!str" {
+	n.Tag = tag
+	if tag == "!!str" {
 		n.Value = text
 	}
 	r.heavy = r.heavy || !bearable(text) && strings.IndexByte("+-.0123456789", text[0]) >= 0
@@ -221,18 +227,18 @@ func (r *reading) blame(n *yaml.Node) {
 		case isMerge(key):
 			for _, m := range sources(n.Content[i+1]) {
 				if m.Kind != yaml.MappingNode {
-					r.refuse(n.Content[i+1], "<< merges objects, got "+Describe(m))
+					r.refuse(n.Content[i+1], Got("<< merges objects", m))
 				}
 			}
 		case key.Kind != yaml.ScalarNode || IsNull(key):
-			r.refuse(child, "the key must be a string, got "+Describe(key))
+			r.refuse(child, Got("the key must be a string", key))
 		}
 		r.blame(child)
 	}
 	odd := n.Style&yaml.TaggedStyle != 0 || n.ShortTag() == "!!float" && strings.ContainsAny(n.Value, "nN") // .inf, .nan
 	if n.Kind == yaml.ScalarNode && odd && r.at == nil {
 		if _, err := r.alone(n); err != nil {
-			r.refuse(n, "put it in quotes, without a tag: "+err.Error())
+			r.refuse(n, Message{"put it in quotes, without a tag: " + err.Error(), "put it in quotes, without a tag"})
 		}
 	}
 }

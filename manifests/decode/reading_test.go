@@ -54,7 +54,7 @@ func TestWhatIsReadInTwoWaysIsRefused(t *testing.T) {
 	const remedy = ": write << before all other fields of its object, put keys and strings in quotes, and end lines with \\n|"
 	for _, row := range []struct{ text, want string }{
 		{"a:\n  b: x\n  <<: {b: z}\n", `2:6 a.b: can be read in two ways, as a string ("x") and, by the kubelet (YAML 1.1), as "z"` + remedy},
-		{"a: 1\n'on': 1\non: 2\n", `1:1 : can be read in two ways, as an object of 2 fields and, by the kubelet (YAML 1.1), as one of 3` + remedy},
+		{"a: 1\n'on': 1\non: 2\n", `1:1 : can be read in two ways, as an object of 3 fields and, by the kubelet (YAML 1.1), as one of 4` + remedy},
 		{"a: [{1e300: x}]\n", `1:6 a[0]: can be read in two ways, as the key "1e+300" and, by the kubelet (YAML 1.1), as another` + remedy},
 		{"a: b\r---\rc: d\r", `2:1 : a second document begins without a line of its own: end lines with \n|`},
 		{"a: [.inf]\n", `1:5 a[0]: put it in quotes, without a tag: json: unsupported value: +Inf|`},
@@ -65,7 +65,7 @@ func TestWhatIsReadInTwoWaysIsRefused(t *testing.T) {
 		{"a: b\n99999999999999999999e: c\n18446744073709551615: x\n", `1:1 : the kubelet cannot read this: unsupported map key of type: uint64, key: 0xffffffffffffffff, value: "x"|`},
 		{"a: [" + strings.Repeat("on, ", 1001) + "]\nb: [\n" + numbered("0x%04x,\n", 1000) + "]\n", `1002:1 b[999]: more than 1000 scalars are spelled as only YAML 1.1 has them: spell them as in JSON|`},
 	} {
-		if got, wrong := said("k: v\n---\n" + row.text); got != `{"k":"v"}` || wrong != shifted(row.want) {
+		if got, wrong := said("kind: Pod\n---\n" + row.text + "kind: Pod\n"); got != `{"kind":"Pod"}` || wrong != shifted(row.want) {
 			t.Errorf("%s\nsays %s\n%s\nwant:\n%s", row.text, got, wrong, shifted(row.want))
 		}
 	}

@@ -2,7 +2,6 @@ package decode
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -11,7 +10,8 @@ import (
 )
 
 // Settings is a file of settings that was read as strictly as a manifest, and its
-// problems. One goroutine uses it.
+// problems, which quote nothing of it: it may hold a header's value or a password. One
+// goroutine uses it.
 type Settings struct {
 	reader Reader
 	root   Object
@@ -25,31 +25,70 @@ type Fields map[string]any
 // or JSON. Fields that are absent or null are left alone, as are all in a file
 // that says nothing. Whether the values are of use is told by Problems.
 func ReadSettings(file string, data []byte, out Fields) *Settings {
-	empty := &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}
-	s := &Settings{reader: Reader{File: file}, root: Object{Node: empty, value: map[string]any{}, doc: &reading{}}}
-	if len(data) >= MaxSize {
-		s.reader.Report(s.root, empty, "", "larger than 10 MiB: this is no file of settings", false)
-		return s
+	s := newSettings(file, data, out.names)
+	if s.read() {
+		s.reader.duplicates(s.root)
+		s.fill("", out, s.root.value.(map[string]any))
 	}
-	for d := range Documents(data) {
+	return s
+}
+
+// ReadPrivate fills what to points to, a struct, from the only document of a file, and
+// returns what is wrong with it, which quotes nothing of the file.
+func ReadPrivate(file string, data []byte, to any) []Problem {
+	s := newSettings(file, data, func() map[string]bool { return namesIn(reflect.TypeOf(to)) })
+	if s.read() {
+		s.reader.Read(s.root, to)
+	}
+	return s.Problems()
+}
+
+// newSettings returns settings that say nothing, of a file of which the known names may be said.
+func newSettings(file string, data []byte, known func() map[string]bool) *Settings {
+	empty := &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}
+	doc := &reading{root: empty, privacy: &privacy{data: data, asked: true, kept: true, known: known}}
+	return &Settings{reader: Reader{File: file}, root: Object{Node: empty, value: map[string]any{}, doc: doc}}
+}
+
+// read reads the only document of the file, and reports whether that is an object.
+func (s *Settings) read() bool {
+	file := s.root.privacy()
+	if len(file.data) >= MaxSize {
+		s.reader.Report(s.root, s.root.Node, "", Fixed("larger than 10 MiB: this is no file of settings"), false)
+		return false
+	}
+	found := false
+	for d := range documents(file.data, file) {
 		switch {
 		case d.Err.Message != "":
-			d.Err.File = file
+			d.Err.File = s.reader.File
 			s.reader.Problems = append(s.reader.Problems, d.Err)
-			return s
-		case s.root.Node != empty:
-			s.reader.Report(d.Object(), d.Root, "", "a second document: settings are one", false)
-			return s
+			return false
+		case found:
+			s.reader.Report(d.Object(), d.Root, "", Fixed("a second document: settings are one"), false)
+			return false
 		}
-		s.root = d.Object()
+		s.root, found = d.Object(), true
 	}
 	if node := Follow(s.root.Node); node.Kind != yaml.MappingNode {
-		s.reader.Report(s.root, node, "", "expected settings by name, got "+Describe(node), false)
-		return s
+		s.reader.Report(s.root, node, "", Got("expected settings by name", node), false)
+		return false
 	}
-	s.reader.duplicates(s.root)
-	s.fill("", out, s.root.value.(map[string]any))
-	return s
+	return true
+}
+
+// names returns the names that the fields have, and those in them.
+func (f Fields) names() map[string]bool {
+	all := map[string]bool{}
+	for name, to := range f {
+		all[name] = true
+		if inner, is := to.(Fields); is {
+			maps.Copy(all, inner.names())
+		} else {
+			maps.Copy(all, namesIn(reflect.TypeOf(to)))
+		}
+	}
+	return all
 }
 
 // fill takes the values of the object at a path.
@@ -79,19 +118,23 @@ func (s *Settings) fill(path string, fields Fields, object map[string]any) {
 }
 
 // Refuse reports a problem with the value of a field, such as a.b[0] or a[key],
-// unless the value could not be read, which is reported already.
-func (s *Settings) Refuse(field, format string, args ...any) {
-	s.note(field, fmt.Sprintf(format, args...), false)
-}
+// unless the value could not be read, which is reported already. The words must quote
+// nothing of the file.
+func (s *Settings) Refuse(field, words string) { s.note(field, words, false) }
 
-// Warn reports a value that is accepted but has another effect than it seems.
-func (s *Settings) Warn(field, format string, args ...any) {
-	s.note(field, fmt.Sprintf(format, args...), true)
+// Warn reports a value that is accepted but has another effect than it seems. The words
+// must quote nothing of the file.
+func (s *Settings) Warn(field, words string) { s.note(field, words, true) }
+
+// Problem returns a problem with a field, which is not among Problems. The words must
+// quote nothing of the file.
+func (s *Settings) Problem(field, words string) Problem {
+	return s.root.Problem(s.reader.File, Find(s.root.Node, field), field, Fixed(words))
 }
 
 func (s *Settings) note(path, text string, warning bool) {
 	if !s.reader.IsMisread(s.root, path) {
-		s.reader.Report(s.root, Find(s.root.Node, path), path, text, warning)
+		s.reader.Report(s.root, Find(s.root.Node, path), path, Fixed(text), warning)
 	}
 }
 

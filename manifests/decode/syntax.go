@@ -24,10 +24,40 @@ func (c chunk) refused(err error, b *budget) *Document {
 	if at.column == 0 {
 		at.column = len(indent) + 1
 	}
+	tabs := ""
 	if bytes.IndexByte(indent, '\t') >= 0 {
-		text += " (indent with spaces, not tabs)"
+		tabs = " (indent with spaces, not tabs)"
 	}
-	return c.wrong(at, "not valid YAML: "+text)
+	return c.wrong(at, Message{"not valid YAML: " + text + tabs, "not valid YAML: " + plainFault(text) + tabs})
+}
+
+// unknownAnchor is how the parser begins to say that an alias stands for nothing.
+const unknownAnchor = "unknown anchor '"
+
+// plainFaults are the sentences of the parser that quote nothing; a person meets these.
+var plainFaults = []string{
+	"mapping values are not allowed in this context", "block sequence entries are not allowed in this context",
+	"block collection entries are not allowed in this context", "mapping keys are not allowed in this context",
+	"could not find expected ':'", "did not find expected key", "did not find expected node content",
+	"did not find expected '-' indicator", "did not find expected ',' or ']'", "did not find expected ',' or '}'",
+	"did not find expected alphabetic or numeric character", "did not find expected comment or line break",
+	"did not find expected whitespace or line break", "did not find expected hexdecimal number",
+	"found character that cannot start any token", "found a tab character that violates indentation",
+	"found a tab character where an indentation space is expected", "found unexpected end of stream",
+	"found unexpected document indicator", "found unknown escape character", "found undefined tag handle",
+	"control characters are not allowed", "invalid leading UTF-8 octet", "invalid trailing UTF-8 octet",
+}
+
+// plainFault returns what the parser complains about, or the usual remedy if that would
+// quote the document.
+func plainFault(text string) string {
+	switch {
+	case slices.Contains(plainFaults, text):
+		return text
+	case strings.HasPrefix(text, unknownAnchor):
+		return "no anchor has this name: put strings that begin with * in quotes"
+	}
+	return "put strings in quotes, and indent with spaces"
 }
 
 // spot is a place in a text, from 1; column 0: the first word of the line.
@@ -36,7 +66,7 @@ type spot struct{ line, column int }
 // place finds what the parser complains about. The parser itself names no
 // line, or the line where the surrounding block began.
 func (c chunk) place(line int, text string, b *budget) spot {
-	if anchor, ok := strings.CutPrefix(text, "unknown anchor '"); ok {
+	if anchor, ok := strings.CutPrefix(text, unknownAnchor); ok {
 		anchor, _, _ = strings.Cut(anchor, "'")
 		return c.spot(bytes.Index(c.text, []byte("*"+anchor)))
 	}

@@ -18,36 +18,63 @@ var wanted = map[reflect.Type]string{
 	reflect.TypeFor[metav1.Time]():        `a time such as "2006-01-02T15:04:05Z"`,
 	reflect.TypeFor[metav1.MicroTime]():   `a time such as "2006-01-02T15:04:05Z"`,
 	reflect.TypeFor[metav1.Duration]():    "a duration such as 10s or 5m",
-	reflect.TypeFor[[]byte]():             "text in base64",
 }
 
+// noBase64 is said of bytes, which Secrets have in data and ConfigMaps in binaryData. It
+// quotes nothing: what is no base64 is most likely the value itself.
+const noBase64 = `not valid base64: write plain text under stringData (of a Secret) or data (of a ConfigMap) instead, or encode the value with "base64 -w0"`
+
 // misfit says what a type wants and what it got.
-func misfit(t reflect.Type, n *yaml.Node) string {
-	want, hint := wanted[t], ""
+func misfit(t reflect.Type, n *yaml.Node) Message {
+	if t == reflect.TypeFor[[]byte]() && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
+		return Fixed(noBase64)
+	}
+	want, hint, plain := wanted[t], "", ""
 	switch kind := t.Kind(); {
 	case want != "":
 	case kind == reflect.String:
 		want = "a string"
 		if n.Kind == yaml.ScalarNode {
-			hint = fmt.Sprintf(": put it in quotes, %q", Clip(n.Value))
+			hint, plain = fmt.Sprintf(": put it in quotes, %q", Clip(n.Value)), ": put it in quotes"
 		}
 	case kind == reflect.Bool:
 		want = "true or false"
+	case t == reflect.TypeFor[[]byte]():
+		want = "text in base64"
 	case kind == reflect.Slice:
 		want = "a list"
 	case kind == reflect.Int, kind == reflect.Int32, kind == reflect.Int64:
 		want = fmt.Sprintf("a number (%s)", kind)
 		if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!float" {
-			return fmt.Sprintf("expected %s, %s is too large or not whole", want, Clip(n.Value))
+			return Message{fmt.Sprintf("expected %s, %s is too large or not whole", want, Clip(n.Value)), "expected " + want + ", got one that is too large or not whole"}
 		}
 	default:
 		want = "an object"
 	}
-	return fmt.Sprintf("expected %s, got %s%s", want, Describe(n), hint)
+	got := Got("expected "+want, n)
+	return Message{got.Full + hint, got.Plain + plain}
 }
 
-// Describe names what a node is, for "expected a list, got ...".
-func Describe(n *yaml.Node) string {
+// Got says what a node is where something else is wanted, as in "expected a list, got ...".
+func Got(wanted string, n *yaml.Node) Message {
+	got := wanted + ", got "
+	return Message{got + describe(n), got + typeOf(n)}
+}
+
+// describe names what a node is, with its value.
+func describe(n *yaml.Node) string {
+	switch what := typeOf(n); what {
+	case "a boolean", "a number":
+		return what + " (" + Clip(n.Value) + ")"
+	case "a string":
+		return what + " (" + strconv.Quote(Clip(n.Value)) + ")"
+	default:
+		return what
+	}
+}
+
+// typeOf names what a node is.
+func typeOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "an object"
@@ -58,11 +85,11 @@ func Describe(n *yaml.Node) string {
 	case "!!null":
 		return "nothing"
 	case "!!bool":
-		return "a boolean (" + Clip(n.Value) + ")"
+		return "a boolean"
 	case "!!int", "!!float":
-		return "a number (" + Clip(n.Value) + ")"
+		return "a number"
 	}
-	return "a string (" + strconv.Quote(Clip(n.Value)) + ")"
+	return "a string"
 }
 
 // Clip keeps a value short enough for a message.

@@ -24,6 +24,9 @@ type Options struct {
 	RuntimeClasses map[string]string
 	Fill           *Fill        // nil: manifests are taken as they are
 	Claims         map[Key]bool // PersistentVolumeClaims that other files give
+	// IsAccepted reports whether a version was accepted before, by this monopod or a former
+	// one: what lately became an error is a warning of it. nil: none was.
+	IsAccepted func(*Pod) bool
 
 	URL string // that gives the manifests; "": a file does
 }
@@ -143,8 +146,8 @@ func (o origin) place(field string) decode.Position {
 func (o origin) node(field string) *yaml.Node { return decode.Find(o.Node, o.at(field)) }
 
 // report reports a problem with a field of the pod.
-func (o origin) report(r *decode.Reader, field, text string, warning bool) {
-	r.Report(o.Object, o.node(field), decode.Join(o.Path, o.at(field)), text, warning)
+func (o origin) report(r *decode.Reader, field string, m decode.Message, warning bool) {
+	r.Report(o.Object, o.node(field), decode.Join(o.Path, o.at(field)), m, warning)
 }
 
 func (f *fileDecoder) reader() *decode.Reader {
@@ -162,7 +165,8 @@ func (f *fileDecoder) documents(data []byte) {
 	empty := true
 	for d := range decode.Documents(data) {
 		empty = false
-		if f.contained(d); f.tooManyProblems() {
+		f.contained(d)
+		if f.tooManyProblems() {
 			return
 		}
 	}
@@ -200,12 +204,13 @@ func (f *fileDecoder) contained(d decode.Document) {
 		if v == nil {
 			return
 		}
-		f.Faults = append(f.Faults, fmt.Sprintf("panic: %v\n%s", v, debug.Stack()))
-		p := decode.Problem{File: f.file, Line: d.Line + 1, Column: 1, Message: fmt.Sprintf(
-			"monopod itself went wrong over this document, please report it with the document: panic: %v", v)}
+		const wrong = "monopod itself went wrong over this document, please report it"
+		root := &yaml.Node{Line: 1, Column: 1}
 		if d.Root != nil {
-			p.Line, p.Column = d.Line+d.Root.Line, d.Root.Column
+			root = d.Root
 		}
+		p := d.Object().Problem(f.file, root, "", decode.Message{Full: fmt.Sprintf("%s with the document: panic: %v", wrong, v), Plain: wrong})
+		f.Faults = append(f.Faults, fmt.Sprintf("%s\n%s", p.Message, debug.Stack()))
 		f.unreadable(p)
 	}()
 	f.document(d)
@@ -231,14 +236,15 @@ func (f *fileDecoder) pod(o decode.Object) {
 // take completes and checks a pod that was read, and takes it unless something is wrong.
 func (f *fileDecoder) take(o origin, r *decode.Reader, pod *v1.Pod) {
 	f.options.Fill.pod(pod, func(field, name string) {
-		o.report(r, field, fmt.Sprintf("$(%s) has no value: set the environment variable %[1]s", name), false)
+		o.report(r, field, decode.Fixed(fmt.Sprintf("$(%s) has no value: set the environment variable %[1]s", name)), false)
 	})
 	pinned := pod.UID != ""
 	given := validate.Given{RuntimeClasses: f.options.RuntimeClasses, NodeName: pod.Spec.NodeName,
 		Misread: func(field string) bool { return r.IsMisread(o.Object, o.at(field)) }}
 	accepted := accept(pod, f.file, f.options)
 	for _, e := range validate.Pod(pod, given) {
-		o.report(r, e.Field, e.Text, e.Warning)
+		spared := e.Lately && f.options.IsAccepted != nil && f.options.IsAccepted(accepted)
+		o.report(r, e.Field, e.Message, e.Warning || spared)
 	}
 	problems := r.Problems
 	switch {
@@ -256,12 +262,18 @@ func (f *fileDecoder) take(o origin, r *decode.Reader, pod *v1.Pod) {
 	}
 }
 
+// givenTwice is said of what a line of the file has already.
+func givenTwice(what string, line int) decode.Message {
+	const again = "%s is given twice: line %d of this file has it already"
+	return decode.Message{Full: fmt.Sprintf(again, what, line), Plain: fmt.Sprintf(again, "it", line)}
+}
+
 // add takes an accepted pod unless the file gave it before.
 func (f *fileDecoder) add(o origin, pod Found, warnings []decode.Problem) {
 	key := pod.Key()
 	for _, other := range f.Pods {
 		if other.Key() == key {
-			p := f.problem(o.Object, "metadata.name", fmt.Sprintf("%s is given twice: line %d of this file has it already", key, other.Line))
+			p := f.problem(o.Object, "metadata.name", givenTwice(key.String(), other.Line))
 			p.Pod = key.String()
 			f.Problems = append(f.Problems, p)
 			return

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,11 +15,12 @@ import (
 
 	"monopod/manifests/decode"
 	"monopod/manifests/defaults"
+	"monopod/manifests/poduid"
 )
 
 // Annotations that the kubelet sets on static pods.
 const (
-	AnnotationHash   = "kubernetes.io/config.hash"
+	AnnotationHash   = poduid.AnnotationHash
 	AnnotationSource = "kubernetes.io/config.source"
 	AnnotationSeen   = "kubernetes.io/config.seen"
 	annotationMirror = "kubernetes.io/config.mirror"
@@ -69,11 +69,6 @@ func DigestOf(accepted *v1.Pod) string {
 	p.Spec.Tolerations = slices.DeleteFunc(p.Spec.Tolerations, toleratesNoExecute)
 	return digest(canonical(p))
 }
-
-var computedUID = regexp.MustCompile(`^[0-9a-f]{32}$`)
-
-// IsComputed reports whether a uid looks like one that accept gave to a pod.
-func IsComputed(uid types.UID) bool { return computedUID.MatchString(string(uid)) }
 
 // tidy drops what a manifest copied from a running pod brings along and what
 // only an API server may say.

@@ -17,15 +17,14 @@ import (
 )
 
 // problem places a problem in the object.
-func (f *fileDecoder) problem(o decode.Object, name, message string) decode.Problem {
-	n := decode.Find(o.Node, name)
-	return decode.Problem{File: f.file, Line: n.Line + o.Line, Column: n.Column, Field: decode.Join(o.Path, name), Message: message}
+func (f *fileDecoder) problem(o decode.Object, name string, m decode.Message) decode.Problem {
+	return o.Problem(f.file, decode.Find(o.Node, name), decode.Join(o.Path, name), m)
 }
 
 // object takes an object by its kind.
 func (f *fileDecoder) object(o decode.Object) {
 	if o.Node = decode.Follow(o.Node); o.Node.Kind != yaml.MappingNode {
-		f.unreadable(f.problem(o, "", "expected a Pod, got "+decode.Describe(o.Node)))
+		f.unreadable(f.problem(o, "", decode.Got("expected a Pod", o.Node)))
 		return
 	}
 	kind, version := decode.Text(o.Node, "kind"), decode.Text(o.Node, "apiVersion")
@@ -39,10 +38,10 @@ func (f *fileDecoder) object(o decode.Object) {
 	own, skipped := unserved[kind]
 	switch id := version + " " + kind; {
 	case kind == "":
-		f.wrongKind(o, f.problem(o, "kind", `the kind is missing: write "kind: Pod"`))
+		f.wrongKind(o, f.problem(o, "kind", decode.Fixed(`the kind is missing: write "kind: Pod"`)))
 	case version == "":
-		f.wrongKind(o, f.problem(o, "apiVersion", fmt.Sprintf(
-			`the apiVersion is missing: write "apiVersion: %s"`, cmp.Or(workload.Version(kind), "v1"))))
+		f.wrongKind(o, f.problem(o, "apiVersion", decode.Fixed(fmt.Sprintf(
+			`the apiVersion is missing: write "apiVersion: %s"`, cmp.Or(workload.Version(kind), "v1")))))
 	case id == "v1 Pod":
 		f.pod(o)
 	case id == "v1 PodList":
@@ -62,18 +61,19 @@ func (f *fileDecoder) object(o decode.Object) {
 	case skipped && group == own:
 		f.skip(o, kind)
 	case group == "batch" && kind == "CronJob":
-		f.wrongKind(o, f.problem(o, "kind", "CronJob cannot run here: there is no schedule; "+
-			"write its Job, and have a timer of the machine run it with `monopod once`"))
+		f.wrongKind(o, f.problem(o, "kind", decode.Fixed("CronJob cannot run here: there is no schedule; "+
+			"write its Job, and have a timer of the machine run it with `monopod once`")))
 	case workload.Version(kind) != "":
-		f.wrongKind(o, f.problem(o, "apiVersion", fmt.Sprintf(
-			`a %s is read as %[2]s only: write "apiVersion: %[2]s"`, kind, workload.Version(kind))))
+		f.wrongKind(o, f.problem(o, "apiVersion", decode.Fixed(fmt.Sprintf(
+			`a %s is read as %[2]s only: write "apiVersion: %[2]s"`, kind, workload.Version(kind)))))
 	default:
 		at := "kind"
 		if version != "v1" {
 			at, kind = "apiVersion", decode.Clip(version)+" "+decode.Clip(kind)
 		}
-		f.wrongKind(o, f.problem(o, at, decode.Clip(kind)+" is not a static pod: "+
-			"what can run here is a Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet or Job, also in a List"))
+		const runs = " is not a static pod: what can run here is a Pod, Deployment, StatefulSet, DaemonSet, ReplicaSet or Job, also in a List"
+		f.wrongKind(o, f.problem(o, at, decode.Message{Full: decode.Clip(kind) + runs,
+			Plain: "this" + runs + "; a Secret has apiVersion: v1 and kind: Secret"}))
 	}
 }
 
@@ -96,7 +96,7 @@ const (
 
 // skip says of a kind once that its objects have no effect.
 func (f *fileDecoder) skip(o decode.Object, kind string) {
-	p := f.problem(o, "kind", kind+" is skipped: nothing here serves it")
+	p := f.problem(o, "kind", decode.Fixed(kind+" is skipped: nothing here serves it"))
 	p.Warning = true
 	if !slices.ContainsFunc(f.Problems, func(q decode.Problem) bool { return q.Message == p.Message }) {
 		f.Problems = append(f.Problems, p)
@@ -121,7 +121,7 @@ func (f *fileDecoder) claim(o decode.Object) {
 	f.give(c.Namespace, c.Name)
 	for _, e := range validate.Claim(c) {
 		if !r.IsMisread(o, e.Field) {
-			r.Report(o, decode.Find(o.Node, e.Field), decode.Join(o.Path, e.Field), e.ErrorBody(), false)
+			r.Report(o, decode.Find(o.Node, e.Field), decode.Join(o.Path, e.Field), decode.Invalid(e), false)
 		}
 	}
 	f.Problems = append(f.Problems, r.Problems...)
@@ -135,6 +135,7 @@ func (f *fileDecoder) give(namespace, name string) {
 // checkClaims refuses the pods that use a claim which neither their file nor another one
 // gives: for a kubelet it would be an API server's, and such a pod runs nowhere.
 func (f *fileDecoder) checkClaims() {
+	const lacking = ": add it as a document, for a directory that outlives the pod"
 	for k := len(f.Pods) - 1; k >= 0; k-- {
 		pod, o, r := f.Pods[k], f.origins[k], f.reader()
 		l := Lacking{Found: pod}
@@ -142,7 +143,8 @@ func (f *fileDecoder) checkClaims() {
 			if c := v.PersistentVolumeClaim; c != nil && !f.hasClaim(Key{Namespace: pod.Namespace, Name: c.ClaimName}) {
 				l.Claims = append(l.Claims, Key{Namespace: pod.Namespace, Name: c.ClaimName})
 				o.report(r, fmt.Sprintf("spec.volumes[%d].persistentVolumeClaim.claimName", i),
-					fmt.Sprintf("no file gives the PersistentVolumeClaim %s: add it as a document, for a directory that outlives the pod", c.ClaimName), false)
+					decode.Message{Full: fmt.Sprintf("no file gives the PersistentVolumeClaim %s%s", c.ClaimName, lacking),
+						Plain: "no file gives this PersistentVolumeClaim" + lacking}, false)
 			}
 		}
 		if len(r.Problems) > 0 {
@@ -213,7 +215,7 @@ func (f *fileDecoder) refuse(o decode.Object, problems ...*decode.Problem) {
 func (f *fileDecoder) list(o decode.Object, kind string) {
 	_, items := decode.Lookup(o.Node, "items")
 	if items == nil {
-		f.unreadable(f.problem(o, "items", "a list needs items"))
+		f.unreadable(f.problem(o, "items", decode.Fixed("a list needs items")))
 		return
 	}
 	items = decode.Follow(items)
@@ -221,15 +223,16 @@ func (f *fileDecoder) list(o decode.Object, kind string) {
 		return
 	}
 	if items.Kind != yaml.SequenceNode {
-		f.unreadable(f.problem(o, "items", "expected a list, got "+decode.Describe(items)))
+		f.unreadable(f.problem(o, "items", decode.Got("expected a list", items)))
 		return
 	}
 	for _, inner := range o.Items(items, kind) {
 		if inner.Depth > 5 {
-			f.unreadable(f.problem(o, "items", "too many lists in lists"))
+			f.unreadable(f.problem(o, "items", decode.Fixed("too many lists in lists")))
 			return
 		}
-		if f.object(inner); f.tooManyProblems() {
+		f.object(inner)
+		if f.tooManyProblems() {
 			return
 		}
 	}

@@ -3,11 +3,9 @@ package documents
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -105,17 +103,16 @@ type FoundObject struct {
 func (f *fileDecoder) config(o decode.Object, kind string) {
 	r := f.reader()
 	var object *Object
-	report := func(at, text string) {
+	report := func(at string, m decode.Message) {
 		if !r.IsMisread(o, at) {
-			r.Report(o, decode.Find(o.Node, at), decode.Join(o.Path, at), text, false)
+			r.Report(o, decode.Find(o.Node, at), decode.Join(o.Path, at), m, false)
 		}
 	}
 	if kind == Secret {
 		s := &v1.Secret{}
 		r.Read(o, s)
-		withoutValues(r, o, "data", "stringData")
 		for _, e := range validate.Secret(s, mergeStringData(s)) {
-			report(e.Field, e.Text)
+			report(e.Field, e.Message)
 		}
 		tidyObject(&s.ObjectMeta)
 		s.TypeMeta, s.Type = metav1.TypeMeta{APIVersion: "v1", Kind: Secret}, cmp.Or(s.Type, v1.SecretTypeOpaque)
@@ -123,9 +120,8 @@ func (f *fileDecoder) config(o decode.Object, kind string) {
 	} else {
 		m := &v1.ConfigMap{}
 		r.Read(o, m)
-		withoutValues(r, o, "binaryData")
 		for _, e := range validate.ConfigMap(m) {
-			report(e.Field, e.Text)
+			report(e.Field, e.Message)
 		}
 		tidyObject(&m.ObjectMeta)
 		m.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: ConfigMap}
@@ -153,7 +149,7 @@ func (f *fileDecoder) config(o decode.Object, kind string) {
 func (f *fileDecoder) addObject(o decode.Object, object *Object) {
 	for _, other := range f.Objects {
 		if other.Key() == object.Key() {
-			p := f.problem(o, "metadata.name", fmt.Sprintf("%s is given twice: line %d of this file has it already", object, other.Line))
+			p := f.problem(o, "metadata.name", givenTwice(object.String(), other.Line))
 			p.Object = object.String()
 			f.Problems = append(f.Problems, p)
 			return
@@ -187,32 +183,4 @@ func tidyObject(m *metav1.ObjectMeta) {
 	m.UID, m.ResourceVersion, m.Generation = "", "", 0
 	m.CreationTimestamp, m.DeletionTimestamp, m.DeletionGracePeriodSeconds = metav1.Time{}, nil, nil
 	m.ManagedFields, m.OwnerReferences, m.Finalizers = nil, nil, nil
-}
-
-// withoutValues rewrites the problems with what is in some fields of an object, which
-// would quote a value, and says what to do about base64.
-func withoutValues(r *decode.Reader, o decode.Object, fields ...string) {
-	for k := range r.Problems {
-		p := &r.Problems[k]
-		for _, name := range fields {
-			at := decode.Join(o.Path, name)
-			rest, within := strings.CutPrefix(p.Field, at)
-			if !within || rest != "" && rest[0] != '[' || strings.HasPrefix(p.Message, "duplicate field") {
-				continue
-			}
-			n := decode.Follow(decode.Find(o.Node, name+rest))
-			switch {
-			case rest == "":
-				p.Message = "expected keys and values"
-			case n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str":
-				p.Message = "expected a string: put the value in quotes"
-			case name == "data":
-				p.Message = `not valid base64: write plain text under stringData instead, or encode the value with "base64 -w0"`
-			case name == "binaryData":
-				p.Message = `not valid base64: write text under data instead, or encode the file with "base64 -w0"`
-			default: // the place is that of the key, so the value is no scalar
-				p.Message = "expected a string: put the value in quotes"
-			}
-		}
-	}
 }

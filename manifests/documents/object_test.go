@@ -55,13 +55,13 @@ func TestObjectsAreReadAndChecked(t *testing.T) {
 		{"a secret too large", secret("stringData: {a: " + large + ", b: c}"), "1:1 data: the values have 1048577 bytes"},
 		{"an unknown field", configMap("dat: {a: b}"), `4:1 dat: unknown field "dat": did you mean "data"?`},
 		{"a number in a ConfigMap", configMap("data: {a: 1}"), `4:11 data[a]: expected a string, got a number (1): put it in quotes, "1"`},
-		{"no base64 in a ConfigMap", configMap("binaryData: {a: b!}"), "4:17 binaryData[a]: not valid base64: write text under data instead"},
+		{"no base64 in a ConfigMap", configMap("binaryData: {a: b!}"), "4:17 binaryData[a]: not valid base64: write plain text under stringData (of a Secret) or data (of a ConfigMap) instead"},
 		{"twice in a file", configMap() + "---\n" + configMap("data: {a: b}"), map1 + "|8:18 metadata.name: ConfigMap default/x is given twice: line 1 of this file has it already"},
 		{"a docker config", secret("type: kubernetes.io/dockerconfigjson", "stringData: {.dockerconfigjson: '{\"auths\": {}}'}"), secret1},
 		{"a docker config without its key", secret("type: kubernetes.io/dockerconfigjson", "stringData: {a: b}"), "1:1 data: a Secret of type kubernetes.io/dockerconfigjson needs the key .dockerconfigjson"},
-		{"a docker config that is no JSON", secret("type: kubernetes.io/dockerconfigjson", "stringData: {.dockerconfigjson: hunter2}"), "5:33 stringData[.dockerconfigjson]: not a JSON object"},
+		{"a docker config that is no JSON", secret("type: kubernetes.io/dockerconfigjson", "stringData: {.dockerconfigjson: hunter2}"), "5:33 stringData: .dockerconfigjson is not a JSON object"},
 		{"an old docker config", secret("type: kubernetes.io/dockercfg", "data: {.dockercfg: e30=}"), secret1},
-		{"an old docker config that is no JSON", secret("type: kubernetes.io/dockercfg", "data: {.dockercfg: aHVudGVyMg==}"), "5:20 data[.dockercfg]: not a JSON object"},
+		{"an old docker config that is no JSON", secret("type: kubernetes.io/dockercfg", "data: {.dockercfg: aHVudGVyMg==}"), "5:20 data: .dockercfg is not a JSON object"},
 		{"a user without password", secret("type: kubernetes.io/basic-auth", "stringData: {username: a}"), secret1},
 		{"neither", secret("type: kubernetes.io/basic-auth"), "1:1 data: a Secret of type kubernetes.io/basic-auth needs the key username or password"},
 		{"a key without content", secret("type: kubernetes.io/ssh-auth", "stringData: {ssh-privatekey: ''}"), "1:1 data: a Secret of type kubernetes.io/ssh-auth needs the key ssh-privatekey"},
@@ -85,15 +85,15 @@ func TestProblemsOfSecretsQuoteNoValue(t *testing.T) {
 	const value = "hunter2"
 	encoded := base64.StdEncoding.EncodeToString([]byte(value))
 	rows := []struct{ name, file, want string }{
-		{"not base64", secret("data: {a: hunter2!}"), "4:11 data[a]: not valid base64: write plain text under stringData instead"},
-		{"data is text", secret("data: hunter2"), "4:7 data: expected keys and values"},
-		{"a number", secret("stringData: {a: 4711}"), "4:17 stringData[a]: expected a string: put the value in quotes"},
-		{"a number as data", secret("data: {a: 4711}"), "4:11 data[a]: expected a string: put the value in quotes"},
-		{"a list", secret("stringData: {a: [hunter2]}"), "4:14 stringData[a]: expected a string: put the value in quotes"},
-		{"an anchor", secret("stringData: {a: *hunter2}"), "4:17 : not valid YAML: unknown anchor ...: the rest would quote the Secret"},
-		{"no JSON", secret("type: kubernetes.io/dockercfg", "data: {.dockercfg: "+encoded+"}"), "5:20 data[.dockercfg]: not a JSON object"},
-		{"a tag", secret("stringData: {a: !!float hunter2}"), "4:17 stringData.a: put it in quotes, without a tag: "},
-		{"in a list", "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: a}, data: {a: hunter2!}}\n", "4:65 items[0].data[a]: not valid base64"},
+		{"not base64", secret("data: {a: hunter2!}"), "4:11 data: not valid base64: write plain text under stringData"},
+		{"data is text", secret("data: hunter2"), "4:7 data: expected an object, got a string"},
+		{"a number", secret("stringData: {a: 4711}"), "4:17 stringData: expected a string, got a number: put it in quotes"},
+		{"a number as data", secret("data: {a: 4711}"), "4:11 data: expected text in base64, got a number"},
+		{"a list", secret("stringData: {a: [hunter2]}"), "4:14 stringData: expected a string, got a list"},
+		{"an anchor", secret("stringData: {a: *hunter2}"), "4:17 : not valid YAML: no anchor has this name: put strings that begin with * in quotes"},
+		{"no JSON", secret("type: kubernetes.io/dockercfg", "data: {.dockercfg: "+encoded+"}"), "5:20 data: .dockercfg is not a JSON object"},
+		{"a tag", secret("stringData: {a: !!float hunter2}"), "4:17 stringData: put it in quotes, without a tag"},
+		{"in a list", "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: a}, data: {a: hunter2!}}\n", "4:65 items[0].data: not valid base64"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

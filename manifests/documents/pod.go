@@ -24,6 +24,9 @@ type Pod struct {
 	// manifest without its identity: same digest, same pod. It holds for one
 	// build only, see Restored.
 	Digest string
+	// Unbounded is set of a version that a former monopod accepted, whose rules did not bound
+	// the files that are made for a pod: its files are made, whatever they take.
+	Unbounded bool
 }
 
 // Key returns the pod's key.
@@ -34,5 +37,7 @@ func (p *Pod) In(path string) *Pod {
 	if p.File == path {
 		return p
 	}
-	return &Pod{Pod: p.Pod, File: path, Digest: p.Digest}
+	moved := *p
+	moved.File = path
+	return &moved
 }

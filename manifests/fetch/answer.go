@@ -20,6 +20,7 @@ import (
 
 // ask asks once. after is how long the server wants to be left alone.
 func (f *Fetcher) ask(ctx context.Context) (a manifests.Answer, after time.Duration, err error) {
+	f.disk.within(ctx)
 	if err := f.connect(); err != nil {
 		return a, 0, err
 	}

@@ -42,6 +42,7 @@ type Fetcher struct {
 	answers chan manifests.Answer
 	client  *http.Client
 	files   tlsFiles
+	disk    files
 	last    last
 	failed  int    // requests in a row
 	sent    bool   // an answer, since the start
@@ -60,7 +61,7 @@ type last struct {
 // New returns a Fetcher that does nothing before Run.
 func New(s Settings) *Fetcher {
 	s.Every = cmp.Or(s.Every, 20*time.Second)
-	f := &Fetcher{Settings: s, name: manifests.URLName(s.URL), answers: make(chan manifests.Answer)}
+	f := &Fetcher{Settings: s, name: manifests.URLName(s.URL), answers: make(chan manifests.Answer), disk: newFiles()}
 	f.client = &http.Client{CheckRedirect: f.checkRedirect}
 	if s.Known != nil {
 		f.remember(*s.Known)
@@ -132,7 +133,8 @@ func (f *Fetcher) poll(ctx context.Context) (manifests.Answer, time.Duration) {
 		return a, 0
 	}
 	before := f.last
-	if f.remember(a); before.known && before.sum == f.last.sum {
+	f.remember(a)
+	if before.known && before.sum == f.last.sum {
 		a = manifests.Answer{}
 	}
 	return a, 0

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"time"
@@ -43,7 +42,7 @@ func (f *Fetcher) request(ctx context.Context) (*http.Request, error) {
 		req.Header.Set("If-Modified-Since", f.last.modified)
 	}
 	if f.TokenFile != "" {
-		token, err := readToken(f.TokenFile)
+		token, err := f.readToken(f.TokenFile)
 		if err != nil {
 			return nil, err
 		}
@@ -56,8 +55,8 @@ func (f *Fetcher) request(ctx context.Context) (*http.Request, error) {
 var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
 // readToken reads a file that holds one token. The errors quote nothing of it.
-func readToken(path string) (string, error) {
-	info, err := os.Stat(path)
+func (f *Fetcher) readToken(path string) (string, error) {
+	info, err := f.disk.stat(path)
 	if err != nil {
 		return "", fmt.Errorf("manifestURLTokenFile: %w", err)
 	}
@@ -65,7 +64,7 @@ func readToken(path string) (string, error) {
 		return "", fmt.Errorf("manifestURLTokenFile %s: others than its owner can open the file (mode %04o): "+
 			"chmod it to 0600", path, mode)
 	}
-	data, err := manifests.ReadFile(path)
+	data, err := f.disk.read(path)
 	if err != nil {
 		return "", fmt.Errorf("manifestURLTokenFile: %w", err)
 	}
@@ -133,7 +132,7 @@ type stamp struct {
 func (f *Fetcher) connect() error {
 	var now [3]stamp
 	for k, path := range []string{f.CAFile, f.CertFile, f.KeyFile} {
-		if info, err := os.Stat(path); err == nil {
+		if info, err := f.disk.stat(path); err == nil {
 			now[k] = stamp{info.Size(), info.ModTime()}
 		}
 	}
@@ -156,7 +155,7 @@ func (f *Fetcher) connect() error {
 func (f *Fetcher) tlsConfig() (*tls.Config, error) {
 	conf := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.CAFile != "" {
-		text, err := manifests.ReadFile(f.CAFile)
+		text, err := f.disk.read(f.CAFile)
 		if err != nil {
 			return nil, fmt.Errorf("manifestURLCAFile: %w", err)
 		}
@@ -167,11 +166,11 @@ func (f *Fetcher) tlsConfig() (*tls.Config, error) {
 	if f.CertFile == "" {
 		return conf, nil
 	}
-	cert, err := manifests.ReadFile(f.CertFile)
+	cert, err := f.disk.read(f.CertFile)
 	if err != nil {
 		return nil, fmt.Errorf("manifestURLCertFile: %w", err)
 	}
-	key, err := manifests.ReadFile(f.KeyFile)
+	key, err := f.disk.read(f.KeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("manifestURLPrivateKeyFile: %w", err)
 	}

@@ -1,4 +1,4 @@
-// Package poduid says what the uid of a pod may be.
+// Package poduid tells pods apart by their uids, and the contents of one pod by their hashes.
 package poduid
 
 import "strings"

@@ -34,7 +34,8 @@ func (s *sizer) of(text string) int {
 // add counts a string of so many bytes, and another one that it replaces. It
 // returns an error beyond the limit.
 func (s *sizer) add(size, replaced int) error {
-	if s.all += size - replaced; size > decode.MaxString {
+	s.all += size - replaced
+	if size > decode.MaxString {
 		return decode.ErrLongString
 	}
 	if s.all > decode.MaxStrings {
@@ -104,7 +105,7 @@ func (c *checker) probeExpansions(p *field.Path, ct *v1.Container) {
 // tooLong adds an error, and says if it is one.
 func (c *checker) tooLong(p *field.Path, err error) bool {
 	if err != nil {
-		c.refuse(p, "%v", err)
+		c.refuse(p, err.Error()) // one of decode's
 	}
 	return err != nil
 }

@@ -1,10 +1,14 @@
 package validate
 
 import (
+	"fmt"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"monopod/manifests/decode"
+	"monopod/manifests/podfiles"
 )
 
 // volumeFields are the fields of the pod that a file in a volume can show.
@@ -32,6 +36,13 @@ func (c *checker) downwardAPI(p *field.Path, items []v1.DownwardAPIVolumeFile) {
 		default:
 			c.add(field.Required(q, "one of fieldRef and resourceFieldRef is required"))
 		}
+	}
+}
+
+// madeFiles checks what the files take that volumes show, as far as the manifest alone says.
+func (c *checker) madeFiles() {
+	if large := podfiles.Check(c.pod, nil); large != nil {
+		c.note(fault{Field: large.Field, Message: decode.Message{Full: large.Text, Plain: large.Plain}, Lately: true})
 	}
 }
 
@@ -90,7 +101,8 @@ func pathsOf(s *v1.VolumeProjection) (paths []string) {
 func (c *checker) projection(p *field.Path, volume string, s *v1.VolumeProjection) {
 	kinds := kindsOf(s)
 	if len(kinds) == 0 {
-		c.refuse(p, "unknown source for projected volume %q", volume)
+		c.note(fault{Field: p.String(), Message: decode.Message{
+			Full: fmt.Sprintf("unknown source for projected volume %q", volume), Plain: "unknown source for a projected volume"}})
 		return
 	}
 	for _, kind := range kinds[1:] {
@@ -116,7 +128,7 @@ func (c *checker) projection(p *field.Path, volume string, s *v1.VolumeProjectio
 	case "podCertificate":
 		c.refuse(p.Child(kind), "static pods may not reference podcertificates")
 	default:
-		c.refuse(p.Child(kind), "%s sources are not supported yet", kind)
+		c.refuse(p.Child(kind), kind+" sources are not supported yet")
 	}
 }
 

@@ -62,14 +62,17 @@ func (c *checker) subPathVariables(p *field.Path, ct *v1.Container, at *field.Pa
 	}
 	values := map[string]bool{}
 	for _, e := range ct.Env {
-		if values[e.Name] = true; e.Value == "" && e.ValueFrom == nil {
+		values[e.Name] = true
+		if e.Value == "" && e.ValueFrom == nil {
 			delete(values, e.Name)
 		}
 	}
 	for piece := range decode.Pieces(path) {
 		if piece.Ref && !values[piece.Name] {
-			c.warn(at, fmt.Sprintf("the container has no variable %q with a value%s the container is never created",
-				decode.Clip(piece.Name), meant(piece.Name, values, ";")))
+			const never = " the container is never created"
+			c.warnQuoting(at, decode.Message{Full: fmt.Sprintf("the container has no variable %q with a value%s%s",
+				decode.Clip(piece.Name), meant(piece.Name, values, ";"), never),
+				Plain: "the container has no such variable with a value;" + never})
 			return
 		}
 	}
@@ -107,8 +110,10 @@ func (c *checker) namedPort(p *field.Path, port intstr.IntOrString, ct *v1.Conta
 		names[cp.Name] = true
 	}
 	if port.Type == intstr.String && !names[port.StrVal] && !c.faulty(p) {
-		c.warn(p, fmt.Sprintf("the container has no port named %q%s %s",
-			decode.Clip(port.StrVal), meant(port.StrVal, names, ": give the number, or name a port so;"), effect))
+		const remedy = ": give the number, or name a port so;"
+		c.warnQuoting(p, decode.Message{Full: fmt.Sprintf("the container has no port named %q%s %s",
+			decode.Clip(port.StrVal), meant(port.StrVal, names, remedy), effect),
+			Plain: "the container has no port of this name" + remedy + " " + effect})
 	}
 }
 
@@ -116,8 +121,8 @@ func (c *checker) namedPort(p *field.Path, port intstr.IntOrString, ct *v1.Conta
 func (c *checker) memoryLimit(p *field.Path, limit resource.Quantity) {
 	const page = 4096 // the smallest of any linux
 	if limit.Sign() > 0 && limit.CmpInt64(page) < 0 {
-		c.warn(p, fmt.Sprintf("%s is less than a page of memory, %d bytes: nothing can run in it; "+
-			"m means thousandths, Mi means 1048576", limit.String(), page))
+		less := fmt.Sprintf("less than a page of memory, %d bytes: nothing can run in it; m means thousandths, Mi means 1048576", page)
+		c.warnQuoting(p, decode.Message{Full: limit.String() + " is " + less, Plain: less})
 	}
 }
 
@@ -134,8 +139,9 @@ func (c *checker) hostPorts() {
 		}
 		for _, t := range before {
 			if t.port.Overlaps(h) && !c.faulty(p.Child("hostPort")) {
-				c.warn(p.Child(defaults.HostPortField(c.spec)), fmt.Sprintf("%s port %d of the machine is that of %s already: "+
-					"only one of the two can have it; give one of them another port", h.Protocol, h.Port, t.by))
+				remedy := fmt.Sprintf("that of %s already: only one of the two can have it; give one of them another port", t.by)
+				c.warnQuoting(p.Child(defaults.HostPortField(c.spec)), decode.Message{
+					Full: fmt.Sprintf("%s port %d of the machine is %s", h.Protocol, h.Port, remedy), Plain: "the port of the machine is " + remedy})
 				break
 			}
 		}
@@ -146,7 +152,9 @@ func (c *checker) hostPorts() {
 // otherNode warns of a pod that is for another machine.
 func (c *checker) otherNode(p *field.Path) {
 	if name := strings.TrimSpace(c.NodeName); name != "" && !strings.EqualFold(name, c.spec.NodeName) {
-		c.warn(p, fmt.Sprintf("the pod runs here, on node %q, and not on %q: a pod runs where its file is; "+
-			"remove nodeName, or move the file to %[2]q", c.spec.NodeName, decode.Clip(name)))
+		other, here := decode.Clip(name), fmt.Sprintf("the pod runs here, on node %q, ", c.spec.NodeName)
+		c.warnQuoting(p, decode.Message{
+			Full:  fmt.Sprintf("%sand not on %q: a pod runs where its file is; remove nodeName, or move the file to %[2]q", here, other),
+			Plain: here + "and not on another: a pod runs where its file is; remove nodeName, or move the file"})
 	}
 }

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -21,15 +22,18 @@ func (c *checker) image(p *field.Path, name string) {
 	if name == "" || err == nil {
 		return
 	}
-	hint := "; " + goodImage
+	good := "; " + goodImage
+	hint, why := good, imageFault(name)
 	if meant := repaired(name); meant != "" {
 		hint = fmt.Sprintf(": did you mean %q?", decode.Clip(meant))
 	}
-	c.warn(p, fmt.Sprintf("no registry takes the name %q: %s%s", decode.Clip(name), imageFault(name, err), hint))
+	full := cmp.Or(why, err.Error())
+	c.warnQuoting(p, decode.Message{Full: fmt.Sprintf("no registry takes the name %q: %s%s", decode.Clip(name), full, hint),
+		Plain: "no registry takes the name: " + cmp.Or(why, "it is none") + good})
 }
 
-// imageFault says in words what a parser finds wrong.
-func imageFault(name string, err error) string {
+// imageFault says in words what a parser finds wrong; "": there are none for it.
+func imageFault(name string) string {
 	before, _, digested := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], "@")
 	switch {
 	case strings.ContainsFunc(name, unicode.IsSpace):
@@ -49,7 +53,7 @@ func imageFault(name string, err error) string {
 	case len(name) == 64 && strings.Trim(name, "0123456789abcdef") == "":
 		return "this is the id of an image, not its name"
 	}
-	return err.Error()
+	return ""
 }
 
 // repaired returns the name that is most likely meant; "" if there is none.

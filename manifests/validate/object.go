@@ -16,7 +16,7 @@ import (
 )
 
 // What is in this file checks ConfigMaps and Secrets as the API server does
-// (pkg/apis/core/validation: ValidateConfigMap, ValidateSecret). No text quotes a value.
+// (pkg/apis/core/validation: ValidateConfigMap, ValidateSecret). No text quotes a value, and of one that may be a Secret's none quotes a name or a key either.
 
 // maxObject is how many bytes the values of one object may have (MaxSecretSize).
 const maxObject = 1 << 20
@@ -31,7 +31,7 @@ func ConfigMap(m *v1.ConfigMap) []fault {
 	for _, key := range slices.Sorted(maps.Keys(m.Data)) {
 		size += len(m.Data[key])
 		if _, twice := m.BinaryData[key]; twice {
-			c.add(keyed("binaryData", key), "data has this key, too: remove one of the two")
+			c.add(keyed("binaryData", key), decode.Fixed("data has this key, too: remove one of the two"))
 		}
 	}
 	for _, value := range m.BinaryData {
@@ -55,7 +55,7 @@ func Secret(s *v1.Secret, in func(key string) string) []fault {
 	need := func(key, what string) bool {
 		_, there := s.Data[key]
 		if !there {
-			c.add("data", fmt.Sprintf("a Secret of type %s needs the key %s%s", s.Type, key, what))
+			c.add("data", decode.Fixed(fmt.Sprintf("a Secret of type %s needs the key %s%s", s.Type, key, what))) // one of the types below
 		}
 		return there
 	}
@@ -82,7 +82,7 @@ func Secret(s *v1.Secret, in func(key string) string) []fault {
 		need(v1.TLSPrivateKeyKey, "")
 	case v1.SecretTypeServiceAccountToken:
 		if s.Annotations[v1.ServiceAccountNameKey] == "" {
-			c.add("metadata.annotations", fmt.Sprintf("a Secret of type %s needs the annotation %s", s.Type, v1.ServiceAccountNameKey))
+			c.add("metadata.annotations", decode.Fixed(fmt.Sprintf("a Secret of type %s needs the annotation %s", s.Type, v1.ServiceAccountNameKey)))
 		}
 	}
 	return c.faults
@@ -91,22 +91,22 @@ func Secret(s *v1.Secret, in func(key string) string) []fault {
 // objectChecker gathers the faults of one ConfigMap or Secret.
 type objectChecker struct{ faults []fault }
 
-func (c *objectChecker) add(at, text string) {
-	c.faults = append(c.faults, fault{Field: at, Text: text})
+func (c *objectChecker) add(at string, m decode.Message) {
+	c.faults = append(c.faults, fault{Field: at, Message: m})
 }
 
 func (c *objectChecker) metadata(m *metav1.ObjectMeta) {
 	if m.Name == "" {
-		c.add("metadata.name", field.Required(nil, "").ErrorBody())
+		c.add("metadata.name", decode.Fixed(field.Required(nil, "").ErrorBody()))
 	}
 	for _, text := range decode.ValidateName(m.Name) {
 		if m.Name != "" {
-			c.add("metadata.name", field.Invalid(nil, decode.Clip(m.Name), withoutPattern(text)).ErrorBody())
+			c.add("metadata.name", decode.Invalid(field.Invalid(nil, decode.Clip(m.Name), withoutPattern(text))))
 		}
 	}
 	if m.Namespace != "" {
 		for _, text := range validation.IsDNS1123Label(m.Namespace) {
-			c.add("metadata.namespace", field.Invalid(nil, decode.Clip(m.Namespace), withoutPattern(text)).ErrorBody())
+			c.add("metadata.namespace", decode.Invalid(field.Invalid(nil, decode.Clip(m.Namespace), withoutPattern(text))))
 		}
 	}
 }
@@ -115,14 +115,15 @@ func (c *objectChecker) metadata(m *metav1.ObjectMeta) {
 func (c *objectChecker) keys(in string, keys []string) {
 	for _, key := range keys {
 		if texts := validation.IsConfigMapKey(key); len(texts) > 0 {
-			c.add(keyed(in, key), fmt.Sprintf("invalid key %q: %s", decode.Clip(key), withoutPattern(strings.Join(texts, "; "))))
+			why := withoutPattern(strings.Join(texts, "; "))
+			c.add(keyed(in, key), decode.Message{Full: fmt.Sprintf("invalid key %q: %s", decode.Clip(key), why), Plain: "invalid key: " + why})
 		}
 	}
 }
 
 func (c *objectChecker) size(in string, size int) {
 	if size > maxObject {
-		c.add(in, fmt.Sprintf("the values have %d bytes together: at most %d (1 MiB) fit into one object", size, maxObject))
+		c.add(in, decode.Fixed(fmt.Sprintf("the values have %d bytes together: at most %d (1 MiB) fit into one object", size, maxObject)))
 	}
 }
 
@@ -130,7 +131,7 @@ func (c *objectChecker) size(in string, size int) {
 func (c *objectChecker) object(in, key string, data map[string][]byte) {
 	var any map[string]any
 	if json.Unmarshal(data[key], &any) != nil { // whose error quotes the value
-		c.add(keyed(in, key), "not a JSON object: it is to hold what docker writes into its config file")
+		c.add(keyed(in, key), decode.Fixed(key+" is not a JSON object: it is to hold what docker writes into its config file"))
 	}
 }
 

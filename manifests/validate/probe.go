@@ -89,7 +89,7 @@ func (c *checker) handler(p *field.Path, exec *v1.ExecAction, get *v1.HTTPGetAct
 		grace := *c.spec.TerminationGracePeriodSeconds
 		known := c.read(field.NewPath("spec", "terminationGracePeriodSeconds"))
 		if known && (sleep.Seconds < 0 || sleep.Seconds > grace) {
-			c.add(field.Invalid(p.Child("sleep", "seconds"), sleep.Seconds, fmt.Sprintf("must be between 0 and the pod's terminationGracePeriodSeconds (%d)", grace)))
+			c.addQuoting(field.Invalid(p.Child("sleep", "seconds"), sleep.Seconds, fmt.Sprintf("must be between 0 and the pod's terminationGracePeriodSeconds (%d)", grace)))
 		}
 	}
 	c.required(given > 0, p, "must specify a handler type")

@@ -76,7 +76,7 @@ func (c *checker) legacyAppArmor(p *field.Path, name, value string) {
 		return
 	}
 	if ct == nil {
-		c.add(field.Invalid(p, name, fmt.Sprintf("there is no container %q", name)))
+		c.addQuoting(field.Invalid(p, name, fmt.Sprintf("there is no container %q", name)))
 		return
 	}
 	kind, file, ok := legacyProfile(value)

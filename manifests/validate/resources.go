@@ -89,7 +89,7 @@ func (c *checker) amount(p *field.Path, name v1.ResourceName, q resource.Quantit
 	if size, ok := strings.CutPrefix(string(name), v1.ResourceHugePagesPrefix); ok {
 		page, err := decode.ParseQuantity(size)
 		if err != nil || page.Sign() <= 0 || page.Value() == 0 || q.Value()%page.Value() != 0 {
-			c.add(field.Invalid(p, q.String(), "must be a multiple of the page size "+size))
+			c.addQuoting(field.Invalid(p, q.String(), "must be a multiple of the page size "+size))
 		}
 	}
 }
@@ -104,9 +104,9 @@ func (c *checker) requestWithin(p *field.Path, name v1.ResourceName, r *v1.Resou
 	case !limited && exact:
 		c.add(field.Required(p, "Limit must be set for non overcommitable resources"))
 	case limited && exact && request.Cmp(limit) != 0:
-		c.add(field.Invalid(p, request.String(), fmt.Sprintf("must be equal to %s limit of %s", name, limit.String())))
+		c.addQuoting(field.Invalid(p, request.String(), fmt.Sprintf("must be equal to %s limit of %s", name, limit.String())))
 	case limited && request.Cmp(limit) > 0:
-		c.add(field.Invalid(p, request.String(), fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String())))
+		c.addQuoting(field.Invalid(p, request.String(), fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String())))
 	}
 }
 
@@ -127,7 +127,7 @@ func (c *checker) podResources(p *field.Path) {
 		c.podLevel(at, name)
 		request, sum := r.Requests[name], sums[name]
 		if request.Cmp(sum) < 0 && c.readContainers("resources") {
-			c.add(field.Invalid(at, request.String(), fmt.Sprintf("must be greater than or equal to aggregate container requests of %s", sum.String())))
+			c.addQuoting(field.Invalid(at, request.String(), fmt.Sprintf("must be greater than or equal to aggregate container requests of %s", sum.String())))
 		}
 	}
 	for i := range c.spec.InitContainers {
@@ -149,7 +149,7 @@ func (c *checker) limitsWithin(p *field.Path, ct *v1.Container, limits v1.Resour
 		limit, podLimit := ct.Resources.Limits[name], limits[name]
 		known := c.read(field.NewPath("spec", "resources", "limits").Key(string(name)))
 		if _, ok := limits[name]; ok && known && limit.Cmp(podLimit) > 0 {
-			c.add(field.Invalid(p.Child("resources", "limits").Key(string(name)), limit.String(),
+			c.addQuoting(field.Invalid(p.Child("resources", "limits").Key(string(name)), limit.String(),
 				fmt.Sprintf("must be less than or equal to pod limits of %s", podLimit.String())))
 		}
 	}

@@ -79,7 +79,7 @@ func (c *checker) spread(p *field.Path) {
 				c.add(field.Invalid(q.Child("minDomains"), *d, "must be greater than zero"))
 			}
 			if t.WhenUnsatisfiable != v1.DoNotSchedule && c.read(q.Child("whenUnsatisfiable")) {
-				c.add(field.Invalid(q.Child("minDomains"), *d, "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not "+string(t.WhenUnsatisfiable)))
+				c.addQuoting(field.Invalid(q.Child("minDomains"), *d, "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not "+string(t.WhenUnsatisfiable)))
 			}
 		}
 		for name, policy := range map[string]*v1.NodeInclusionPolicy{"nodeAffinityPolicy": t.NodeAffinityPolicy, "nodeTaintsPolicy": t.NodeTaintsPolicy} {

@@ -102,8 +102,8 @@ func (c *checker) dns(p *field.Path) {
 		c.add(field.Invalid(p.Child("searches"), joined, "must not have more than 2048 characters in all"))
 	}
 	for i, s := range d.Searches {
-		if name := strings.TrimSuffix(s, "."); s != "." {
-			c.invalid(p.Child("searches").Index(i), s, validation.IsDNS1123SubdomainWithUnderscore(name))
+		if s != "." {
+			c.invalid(p.Child("searches").Index(i), s, validation.IsDNS1123SubdomainWithUnderscore(strings.TrimSuffix(s, ".")))
 		}
 	}
 	for i, o := range d.Options {

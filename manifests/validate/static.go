@@ -1,6 +1,8 @@
 package validate
 
 import (
+	"fmt"
+
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -23,7 +25,9 @@ func (c *checker) references(p *field.Path) {
 	}
 	if class := s.RuntimeClassName; class != nil && *class != "" {
 		if _, ok := c.RuntimeClasses[*class]; !ok {
-			c.refuse(p.Child("runtimeClassName"), "runtime class %q is not configured on this node", decode.Clip(*class))
+			c.note(fault{Field: p.Child("runtimeClassName").String(), Message: decode.Message{
+				Full:  fmt.Sprintf("runtime class %q is not configured on this node", decode.Clip(*class)),
+				Plain: "the runtime class is not configured on this node"}})
 		}
 	}
 	for i, secret := range s.ImagePullSecrets {
@@ -40,8 +44,8 @@ func (c *checker) inert() {
 			name string
 			*v1.Probe
 		}{{"livenessProbe", ct.LivenessProbe}, {"readinessProbe", ct.ReadinessProbe}, {"startupProbe", ct.StartupProbe}} {
-			if q := p.Child(probe.name); probe.Probe != nil {
-				c.futileHandler(p, q, ct, probe.ProbeHandler, "the probe can never be carried out")
+			if probe.Probe != nil {
+				c.futileHandler(p, p.Child(probe.name), ct, probe.ProbeHandler, "the probe can never be carried out")
 			}
 		}
 		if ct.Lifecycle == nil {

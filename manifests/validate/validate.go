@@ -19,8 +19,11 @@ import (
 // fault is one thing wrong with a pod, at a field of its manifest.
 type fault struct {
 	Field   string
-	Text    string
+	Message decode.Message
 	Warning bool
+	// Lately is set of an error that former versions of monopod accepted, so that a pod
+	// which runs may have it.
+	Lately bool
 }
 
 // checker gathers the faults of one pod. Its rules are those of Kubernetes'
@@ -47,11 +50,10 @@ func Pod(pod *v1.Pod, g Given) []fault {
 	c := &checker{Given: g, pod: pod, spec: &pod.Spec}
 	spec := field.NewPath("spec")
 	c.metadata(field.NewPath("metadata"))
-	c.backOff(field.NewPath("metadata", "annotations"))
-	c.order(field.NewPath("metadata", "annotations"))
-	c.update(field.NewPath("metadata", "annotations"))
+	c.annotations(field.NewPath("metadata", "annotations"))
 	c.podSpec(spec)
 	c.volumes(spec.Child("volumes"))
+	c.madeFiles()
 	c.containers(spec)
 	c.podSecurity(spec)
 	c.network(spec)
@@ -63,18 +65,36 @@ func Pod(pod *v1.Pod, g Given) []fault {
 	return c.faults
 }
 
-// add appends errors; nil ones are left out. They quote the beginning of a long
-// value: its author knows the rest.
+// add appends errors whose details are fixed words; nil ones are left out. They quote
+// the beginning of a long value: its author knows the rest.
 func (c *checker) add(errs ...*field.Error) {
 	for _, e := range errs {
 		if e != nil {
-			if v := reflect.ValueOf(e.BadValue); v.Kind() == reflect.String {
-				e.BadValue = decode.Clip(v.String())
-			}
-			e.Detail = withoutPattern(e.Detail)
-			c.note(fault{Field: e.Field, Text: e.ErrorBody()})
+			clipped(e)
+			c.note(fault{Field: e.Field, Message: decode.Invalid(e)})
 		}
 	}
+}
+
+// addQuoting adds an error whose detail quotes the manifest, too.
+func (c *checker) addQuoting(e *field.Error) {
+	clipped(e)
+	full := e.ErrorBody()
+	e.Detail = ""
+	c.note(fault{Field: e.Field, Message: decode.Message{Full: full, Plain: decode.Invalid(e).Plain}})
+}
+
+// addLately adds an error that former versions of monopod accepted.
+func (c *checker) addLately(p *field.Path, m decode.Message) {
+	c.note(fault{Field: p.String(), Message: m, Lately: true})
+}
+
+// clipped shortens what an error says.
+func clipped(e *field.Error) {
+	if v := reflect.ValueOf(e.BadValue); v.Kind() == reflect.String {
+		e.BadValue = decode.Clip(v.String())
+	}
+	e.Detail = withoutPattern(e.Detail)
 }
 
 // note adds a fault, unless its field could not be read or there are too many already.
@@ -84,9 +104,10 @@ func (c *checker) note(f fault) {
 	}
 }
 
-// refuse adds a problem that monopod or any static pod has with the spec.
-func (c *checker) refuse(p *field.Path, format string, args ...any) {
-	c.note(fault{Field: p.String(), Text: fmt.Sprintf(format, args...)})
+// refuse adds a problem that monopod or any static pod has with the spec. The words
+// quote nothing of it.
+func (c *checker) refuse(p *field.Path, words string) {
+	c.note(fault{Field: p.String(), Message: decode.Fixed(words)})
 }
 
 // read reports whether all of the fields could be read, so that something follows
@@ -117,9 +138,13 @@ func (c *checker) faulty(p *field.Path) bool {
 	return slices.ContainsFunc(c.faults, func(f fault) bool { return f.Field == p.String() && !f.Warning })
 }
 
-// warn reports once a field that is accepted but has no effect, or can only fail.
-func (c *checker) warn(p *field.Path, text string) {
-	if f := (fault{Field: p.String(), Text: text, Warning: true}); !slices.Contains(c.faults, f) {
+// warn reports once a field that is accepted but has no effect, or can only fail. The
+// words quote nothing of the manifest.
+func (c *checker) warn(p *field.Path, words string) { c.warnQuoting(p, decode.Fixed(words)) }
+
+// warnQuoting is warn with a message that may quote the manifest.
+func (c *checker) warnQuoting(p *field.Path, m decode.Message) {
+	if f := (fault{Field: p.String(), Message: m, Warning: true}); !slices.Contains(c.faults, f) {
 		c.note(f)
 	}
 }

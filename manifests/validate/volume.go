@@ -69,9 +69,9 @@ func (c *checker) volumeSource(p *field.Path, name string, s *v1.VolumeSource) {
 	case kind == "persistentVolumeClaim":
 		c.claimVolume(q.Child("claimName"), s.PersistentVolumeClaim.ClaimName)
 	case needs[kind] != "":
-		c.refuse(q, "static pods may not reference %s", needs[kind])
+		c.refuse(q, "static pods may not reference "+needs[kind])
 	default:
-		c.refuse(q, "%s volumes are not supported yet", kind)
+		c.refuse(q, kind+" volumes are not supported yet")
 	}
 }
 
@@ -192,8 +192,9 @@ func (c *checker) propagation(p *field.Path, m *v1.VolumeMount, privileged bool)
 		return
 	}
 	c.forbid(!m.ReadOnly && c.read(p.Child("readOnly")), q, "may only be specified when readOnly is true")
-	c.forbid(!none && c.read(p.Child("mountPropagation")), q, fmt.Sprintf(
-		"may only be specified when mountPropagation is None or not set, not %q", deref(m.MountPropagation)))
+	if !none && c.read(p.Child("mountPropagation")) {
+		c.addQuoting(field.Forbidden(q, fmt.Sprintf("may only be specified when mountPropagation is None or not set, not %q", deref(m.MountPropagation))))
+	}
 }
 
 func deref[T any](p *T) T {

@@ -35,18 +35,24 @@ type Workload struct {
 
 // complainant is told what is wrong at a field of a workload. A field that could not
 // be read is wrong already.
-type complainant func(at, text string, warning bool)
+type complainant func(at string, m decode.Message, warning bool)
 
-func (c complainant) refuse(e *field.Error) { c(e.Field, e.ErrorBody(), false) }
-func (c complainant) warn(at, text string)  { c(at, text, true) }
+// refuse is told an error whose detail is fixed words, and warn fixed words.
+func (c complainant) refuse(e *field.Error) { c(e.Field, decode.Invalid(e), false) }
+func (c complainant) warn(at, words string) { c(at, decode.Fixed(words), true) }
 
 // Read reads an object of a kind that Version knows, and reports what is wrong with the
 // workload. What is wrong with its pod is the caller's to find.
 func Read(r *decode.Reader, o decode.Object, kind string) *Workload {
 	w, meta := kinds[kind].read(r, o)
-	w.c = func(at, text string, warning bool) {
+	w.c = func(at string, m decode.Message, warning bool) {
 		if !r.IsMisread(o, at) {
-			r.Report(o, decode.Find(o.Node, at), decode.Join(o.Path, at), text, warning)
+			r.Report(o, decode.Find(o.Node, at), decode.Join(o.Path, at), m, warning)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(meta.Annotations)) {
+		if _, misspelt := decode.Misspelt(name); misspelt || decode.MeansMonopod(name) {
+			w.c.warn("metadata.annotations["+name+"]", "has no effect here: write it below spec.template.metadata.annotations")
 		}
 	}
 	w.Idle = w.check()
@@ -98,7 +104,8 @@ func (w *Workload) member(pod *v1.Pod) {
 	pod.Name = set + "-" + ordinal
 	pod.Labels = labels.Merge(pod.Labels, labels.Set{
 		"statefulset.kubernetes.io/pod-name": pod.Name, "apps.kubernetes.io/pod-index": ordinal})
-	if pod.Spec.Subdomain = w.set.ServiceName; len(validation.IsDNS1123Label(pod.Name)) == 0 {
+	pod.Spec.Subdomain = w.set.ServiceName
+	if len(validation.IsDNS1123Label(pod.Name)) == 0 {
 		pod.Spec.Hostname = pod.Name
 	}
 	for i, claim := range w.set.VolumeClaimTemplates {
@@ -185,8 +192,8 @@ func (w *Workload) count(name string, n *int32) (none bool) {
 	case *n < 0:
 		w.c.refuse(field.Invalid(field.NewPath(at), *n, "must be greater than or equal to 0"))
 	default:
-		w.c(at, fmt.Sprintf("is %d: this machine runs one pod of it; "+
-			"write %s: 1, or a document with a name of its own for each pod", *n, name), false)
+		remedy := fmt.Sprintf("this machine runs one pod of it; write %s: 1, or a document with a name of its own for each pod", name)
+		w.c(at, decode.Message{Full: fmt.Sprintf("is %d: %s", *n, remedy), Plain: remedy}, false)
 	}
 	return false
 }
@@ -201,13 +208,15 @@ func (w *Workload) checkSelector() {
 	selector, err := metav1.LabelSelectorAsSelector(w.Selector)
 	switch {
 	case err != nil:
-		w.c.refuse(field.Invalid(at, field.OmitValueType{}, err.Error()))
+		e := field.Invalid(at, field.OmitValueType{}, err.Error())
+		w.c(e.Field, decode.Message{Full: e.ErrorBody(), Plain: "not a valid selector"}, false)
 	case selector.Empty():
 		w.c.refuse(field.Invalid(at, field.OmitValueType{},
 			"an empty selector selects all pods: write matchLabels with labels of the template"))
 	case !selector.Matches(labels.Set(w.Template.Labels)):
-		w.c("spec.template.metadata.labels", fmt.Sprintf("do not match spec.selector, %s: add what it asks for",
-			decode.Clip(selector.String())), false)
+		w.c("spec.template.metadata.labels", decode.Message{
+			Full:  fmt.Sprintf("do not match spec.selector, %s: add what it asks for", decode.Clip(selector.String())),
+			Plain: "do not match spec.selector: add what it asks for"}, false)
 	}
 }
 

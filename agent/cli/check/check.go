@@ -20,15 +20,22 @@ import (
 	"monopod/manifests/documents"
 )
 
-// All checks all that the arguments stand for; "-" is stdin.
-func All(ctx context.Context, cfg config.Config, fill *manifests.Fill, args []string, stdin io.Reader) (*Result, error) {
+// Given is what manifests may be read with; each may be nil.
+type Given struct {
+	Fill       *manifests.Fill
+	IsAccepted func(*manifests.Pod) bool // whether an agent runs a version, so that it spares it
+}
+
+// All checks all that the arguments stand for; "-" is stdin. given says what manifests are
+// read with beside cfg.
+func All(ctx context.Context, cfg config.Config, given Given, args []string, stdin io.Reader) (*Result, error) {
 	node := cfg.NodeName
 	if node == "" {
 		node, _ = os.Hostname()
 	}
 	v := &Result{From: map[string]string{}, at: map[manifests.Key]func(string) manifests.Place{}}
 	v.options = manifests.Options{
-		NodeName: strings.ToLower(node), NameSuffix: cfg.PodNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses, Fill: fill}
+		NodeName: strings.ToLower(node), NameSuffix: cfg.PodNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses, Fill: given.Fill, IsAccepted: given.IsAccepted}
 	for _, arg := range args {
 		if err := v.add(ctx, arg, stdin); err != nil {
 			return nil, err

@@ -17,8 +17,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
+	"monopod/agent/cli/print"
 	"monopod/agent/events"
 	"monopod/agent/hold"
 	"monopod/agent/status"
@@ -233,12 +233,14 @@ var ErrDown = errors.New("the agent does not run")
 
 // DownWords says that no agent runs, since when, and how old its reports are.
 func (k *Known) DownWords(socket string, now time.Time) string {
-	text, ago := fmt.Sprintf("the agent does not run (no process answers on %s): ", socket), duration.HumanDuration(now.Sub(k.Seen))
+	text, ago := fmt.Sprintf("the agent does not run (no process answers on %s): ", socket), print.Ago(k.Seen, now)
 	switch {
+	case !print.KnownTime(k.Seen, now):
+		return text + "this is what it reported last, at a time that is not known"
 	case k.Changed.IsZero(): // it left no heartbeat
 		return text + fmt.Sprintf("this is what it reported last, %s ago", ago)
 	case k.Seen.Sub(k.Changed) < time.Minute:
 		return text + fmt.Sprintf("it ended about %s ago, and this is what it reported last", ago)
 	}
-	return text + fmt.Sprintf("it ended about %s ago, and this is what it reported last, which had not changed for %s then", ago, duration.HumanDuration(k.Seen.Sub(k.Changed)))
+	return text + fmt.Sprintf("it ended about %s ago, and this is what it reported last, which had not changed for %s then", ago, print.Ago(k.Changed, k.Seen))
 }

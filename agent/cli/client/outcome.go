@@ -87,8 +87,14 @@ func (o outcome) of(p *v1.Pod) (met bool, never string) {
 	if met {
 		return true, ""
 	}
-	if p.Status.Reason == status.ReasonStopped {
-		return false, "it is " + print.OneLine(p.Status.Message)
+	return false, cmp.Or(Halted(p), end)
+}
+
+// Halted says that the owner has stopped a pod, which comes to nothing by itself until it is
+// started; "": it is not so, or it goes and another version may follow.
+func Halted(p *v1.Pod) string {
+	if p.DeletionTimestamp != nil || p.Status.Reason != status.ReasonStopped {
+		return ""
 	}
-	return false, end
+	return "it is " + print.OneLine(p.Status.Message)
 }

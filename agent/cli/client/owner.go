@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +13,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/print"
+	"monopod/agent/shutdown"
 	"monopod/agent/status"
+	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // OwnerOptions says which pods are stopped, started, held or released.
@@ -24,42 +28,86 @@ type OwnerOptions struct {
 	NoWait  bool
 	Timeout time.Duration // of the wait; 0: none
 	Out     io.Writer
+	Err     io.Writer // what a wait that lasts is for; nil: that is not said
 }
 
-// Stop stops pods and waits until nothing of them runs.
+// sayAfter is how long a wait goes on in silence.
+const sayAfter = 2 * time.Second
+
+// wish is what is asked for of pods.
+type wish struct {
+	path, done string
+	until      func(*v1.Pod) bool // whether a pod has come to it; nil: it has as soon as it is recorded
+	byGoing    bool               // a pod that is gone has come to it
+}
+
+// Stop stops pods in the order in which a shutdown does, and waits until nothing of them
+// runs. Those that are being removed stop by themselves. With NoWait all stop at once.
 func Stop(ctx context.Context, o OwnerOptions) error {
-	return o.do(ctx, "stop", "stopped", func(p *v1.Pod) bool {
+	return o.do(ctx, wish{path: "stop", done: "stopped", byGoing: true, until: func(p *v1.Pod) bool {
 		return p.Status.Reason == status.ReasonStopped && p.Status.Phase == v1.PodPending
-	})
+	}})
+}
+
+// waves returns the pods in the order in which they stop.
+func waves(pods []v1.Pod) (all [][]v1.Pod) {
+	var stops []shutdown.Pod
+	of := map[manifests.Key]v1.Pod{}
+	short := map[manifests.Key]manifests.Key{} // pods by the names that manifests give
+	for k := range pods {
+		p := &pods[k]
+		key := manifests.KeyOf(p)
+		of[key] = *p
+		short[manifests.Key{Namespace: p.Namespace, Name: print.ShortName(p)}] = key
+	}
+	for k := range pods {
+		p := &pods[k]
+		one := shutdown.Pod{Key: manifests.KeyOf(p), Priority: shutdown.PriorityOf(p)}
+		for _, after := range decode.OrderOf(p).After {
+			one.After = append(one.After, cmp.Or(short[after], after))
+		}
+		stops = append(stops, one)
+	}
+	for _, wave := range shutdown.Waves(stops) {
+		var together []v1.Pod
+		for _, key := range wave {
+			together = append(together, of[key])
+		}
+		all = append(all, together)
+	}
+	return all
 }
 
 // Start starts stopped pods and waits until they run.
 func Start(ctx context.Context, o OwnerOptions) error {
-	return o.do(ctx, "start", "started", func(p *v1.Pod) bool {
+	return o.do(ctx, wish{path: "start", done: "started", until: func(p *v1.Pod) bool {
 		return p.Status.Reason != status.ReasonStopped && p.Status.Phase != v1.PodPending && !strings.HasPrefix(p.Status.Message, "Pod was rejected")
-	})
+	}})
 }
 
 // Hold holds pods or the node.
-func Hold(ctx context.Context, o OwnerOptions) error { return o.do(ctx, "hold", "held", nil) }
+func Hold(ctx context.Context, o OwnerOptions) error {
+	return o.do(ctx, wish{path: "hold", done: "held"})
+}
 
 // Release ends holds.
-func Release(ctx context.Context, o OwnerOptions) error { return o.do(ctx, "release", "released", nil) }
+func Release(ctx context.Context, o OwnerOptions) error {
+	return o.do(ctx, wish{path: "release", done: "released"})
+}
 
-// do asks for it, of one pod after the other. until says of a pod that it is done; nil: it
-// is as soon as it is recorded.
-func (o OwnerOptions) do(ctx context.Context, path, done string, until func(*v1.Pod) bool) error {
+// do asks for it, of one pod after the other.
+func (o OwnerOptions) do(ctx context.Context, w wish) error {
 	var list v1.PodList
 	if err := GetJSON(ctx, o.Socket, "/pods", &list); notRunning(err) {
-		return fmt.Errorf("%w, and nothing is %s: %w", ErrDown, done, err)
+		return fmt.Errorf("%w, and nothing is %s: %w", ErrDown, w.done, err)
 	} else if err != nil {
 		return err
 	}
 	if o.Node {
-		if _, err := post(ctx, askRestartTimeout, o.Socket, o.path(path)); err != nil {
+		if _, err := post(ctx, askRestartTimeout, o.Socket, o.path(w.path)); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(o.Out, "the node is %s\n", done)
+		_, err := fmt.Fprintf(o.Out, "the node is %s\n", w.done)
 		return err
 	}
 	pods, err := o.Choice.Of(list.Items)
@@ -71,33 +119,68 @@ func (o OwnerOptions) do(ctx context.Context, path, done string, until func(*v1.
 		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, ErrTimeout)
 		defer cancel()
 	}
-	for k := range pods {
-		p := &pods[k]
-		if _, err := post(ctx, askRestartTimeout, o.Socket, o.path(path+"/"+p.Namespace+"/"+p.Name)); err != nil {
-			return err
+	if len(pods) == 0 {
+		_, err := fmt.Fprintln(o.Out, cmp.Or(o.Choice.None(), "There are no pods."))
+		return err
+	}
+	steps := [][]v1.Pod{pods}
+	if w.path == "stop" && !o.NoWait {
+		steps = waves(pods)
+	}
+	here, err := newPresence(ctx, o.Socket)
+	if err != nil {
+		return err
+	}
+	var refused []error
+	for _, together := range steps {
+		asked, not := o.ask(ctx, w.path, together)
+		refused = append(refused, not...)
+		if err := o.finish(ctx, w, asked, here); err != nil {
+			return errors.Join(append(refused, err)...)
 		}
 	}
+	return errors.Join(refused...)
+}
+
+// ask asks for it of pods together. It returns those of which it is going to be so, and
+// why the agent refuses it of the others.
+func (o OwnerOptions) ask(ctx context.Context, path string, pods []v1.Pod) (asked []v1.Pod, refused []error) {
+	for _, p := range pods {
+		_, err := post(ctx, askRestartTimeout, o.Socket, o.path(path+"/"+p.Namespace+"/"+p.Name))
+		if leaves := path == "stop" && p.DeletionTimestamp != nil; err != nil && !leaves { // that stops by itself
+			refused = append(refused, err)
+			continue
+		}
+		asked = append(asked, p)
+	}
+	return asked, refused
+}
+
+// finish waits until all of these pods have come to it, and says so.
+func (o OwnerOptions) finish(ctx context.Context, w wish, pods []v1.Pod, here *presence) error {
 	for k := range pods {
 		p := &pods[k]
-		if until != nil && !o.NoWait {
-			if err := o.await(ctx, p, done, until); err != nil {
+		if w.until != nil && !o.NoWait {
+			if err := o.await(ctx, p, w, here); err != nil {
 				return err
 			}
 		}
-		if _, err := fmt.Fprintf(o.Out, "pod %s/%s is %s\n", p.Namespace, print.ShortName(p), o.said(done, until)); err != nil {
+		if _, err := fmt.Fprintf(o.Out, "%s is %s\n", subjectOf(p), o.said(w)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// said is what a pod is once the agent has recorded it, or once it is done.
-func (o OwnerOptions) said(done string, until func(*v1.Pod) bool) string {
-	if until != nil && o.NoWait {
-		return "being " + done
+// said is what a pod is once the agent has recorded it, or once it has come to it.
+func (o OwnerOptions) said(w wish) string {
+	if w.until != nil && o.NoWait {
+		return "being " + w.done
 	}
-	return done
+	return w.done
 }
+
+func subjectOf(p *v1.Pod) string { return "pod " + p.Namespace + "/" + print.ShortName(p) }
 
 func (o OwnerOptions) path(path string) string {
 	if len(o.Query) > 0 {
@@ -106,33 +189,42 @@ func (o OwnerOptions) path(path string) string {
 	return "/" + path
 }
 
-// await returns when a pod has come to it, or has ended.
-func (o OwnerOptions) await(ctx context.Context, p *v1.Pod, done string, until func(*v1.Pod) bool) error {
-	tick := time.NewTicker(waitEvery)
+// await returns when a pod has come to it, or has ended, or is gone.
+func (o OwnerOptions) await(ctx context.Context, p *v1.Pod, w wish, here *presence) error {
+	tick, began, said := time.NewTicker(waitEvery), time.Now(), o.Err == nil
 	defer tick.Stop()
+	words := "the agent does not report it"
 	for {
-		var list v1.PodList
-		if err := GetJSON(ctx, o.Socket, "/pods", &list); err != nil && ctx.Err() == nil {
+		now, gone, err := here.look(ctx, p)
+		switch {
+		case ctx.Err() != nil: // the words of the look before stand
+		case err != nil:
 			return err
-		}
-		words := "the agent does not report it"
-		for k := range list.Items {
-			now := &list.Items[k]
-			if now.Namespace != p.Namespace || now.Name != p.Name {
-				continue
-			}
-			if until(now) || now.Status.Phase == v1.PodSucceeded || now.Status.Phase == v1.PodFailed && len(now.Status.Conditions) > 0 {
-				return nil
-			}
+		case gone && w.byGoing, now != nil && (w.until(now) || hasEnded(now)):
+			return nil
+		case gone:
+			return fmt.Errorf("%s is not %s and will not be: it was removed meanwhile", subjectOf(p), w.done)
+		case now != nil:
 			words = strings.Join(print.PodWords([]v1.Pod{*now}), "; ")
+		default:
+			words = "the agent does not report it"
+		}
+		if !said && time.Since(began) > sayAfter {
+			said = true
+			fmt.Fprintf(o.Err, "monopod: waiting until %s\n", print.JoinWords(subjectOf(p)+" is "+w.done, words))
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			if errors.Is(context.Cause(ctx), ErrTimeout) {
-				return &timeoutError{fmt.Sprintf("pod %s/%s is not %s within %s: %s", p.Namespace, print.ShortName(p), done, o.Timeout, words)}
+				return &timeoutError{fmt.Sprintf("%s is not %s within %s: %s", subjectOf(p), w.done, o.Timeout, words)}
 			}
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// hasEnded reports whether a pod has ended. One that failed before it was made may still start.
+func hasEnded(p *v1.Pod) bool {
+	return p.Status.Phase == v1.PodSucceeded || p.Status.Phase == v1.PodFailed && len(p.Status.Conditions) > 0
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/cli/clitest"
@@ -60,6 +62,163 @@ func TestStopWaitsUntilAllAreStopped(t *testing.T) {
 		t.Errorf("start of a pod that stays stopped: %v", err)
 	}
 }
+
+// All pods stop as in a shutdown: each wave once the one before has stopped. One that is
+// being removed is waited for, and one that the agent refuses to stop keeps none from that.
+func TestPodsStopInTheOrderOfAShutdown(t *testing.T) {
+	store, asked := clitest.Store(t, t.TempDir()), []string{}
+	pods := map[string]v1.Pod{}
+	for _, name := range []string{"cache-n1", "db-n1", "leaves-n1", "proxy-n1", "web-n1"} {
+		p := named("default", name, "n1", "a")
+		p.Status.Phase = v1.PodRunning
+		pods[name] = p
+	}
+	with := func(name string, change func(*v1.Pod)) {
+		p := pods[name]
+		change(&p)
+		pods[name] = p
+	}
+	with("web-n1", func(p *v1.Pod) { p.Annotations = map[string]string{"monopod.start-after": "db"} })
+	with("proxy-n1", func(p *v1.Pod) { p.Spec.PriorityClassName = "system-node-critical" })
+	with("leaves-n1", func(p *v1.Pod) { p.DeletionTimestamp = new(metav1.Now()) })
+	for name, p := range pods {
+		store.SetPod("default/"+name, &p)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { store.RemovePod("default/leaves-n1") })
+	stop := server.Request{Do: func(_ context.Context, pod types.NamespacedName, _ url.Values) error {
+		running := 0
+		for name := range pods {
+			if p, ok := store.Pod("default/" + name); ok && p.Status.Phase == v1.PodRunning {
+				running++
+			}
+		}
+		asked = append(asked, fmt.Sprint(pod.Name, " of ", running))
+		switch pod.Name {
+		case "cache-n1":
+			return &status.Refusal{Why: "not now"}
+		case "leaves-n1":
+			return &status.Refusal{Why: "it is being removed"}
+		}
+		time.AfterFunc(50*time.Millisecond, func() {
+			p := pods[pod.Name]
+			p.Status.Reason, p.Status.Phase = status.ReasonStopped, v1.PodPending
+			store.SetPod("default/"+pod.Name, &p)
+		})
+		return nil
+	}}
+	socket := clitest.Serve(t, server.Config{Store: store, Owner: map[string]server.Request{"stop": stop}})
+	var out bytes.Buffer
+	err := Stop(t.Context(), OwnerOptions{Socket: socket, Out: &out})
+	if err == nil || err.Error() != "not now" {
+		t.Errorf("error %v", err)
+	}
+	if want := []string{"cache-n1 of 5", "leaves-n1 of 5", "web-n1 of 5", "db-n1 of 3", "proxy-n1 of 2"}; !slices.Equal(asked, want) {
+		t.Errorf("asked %q, want %q", asked, want)
+	}
+	if want := "pod default/leaves is stopped\npod default/web is stopped\npod default/db is stopped\npod default/proxy is stopped\n"; out.String() != want {
+		t.Errorf("said %q", out.String())
+	}
+}
+
+// removing serves web, which runs, and proxy, which stops behind it. What is asked of web is
+// done; then change tells what becomes of it.
+func removing(t *testing.T, change func(*status.Store)) (socket string, store *status.Store) {
+	t.Helper()
+	store = clitest.Store(t, t.TempDir())
+	store.SetManifests(status.Manifests{Dir: "/m"})
+	set := func(name, reason string, phase v1.PodPhase) {
+		p := named("default", name, "n1", "a")
+		p.Status.Reason, p.Status.Phase = reason, phase
+		if name == "proxy-n1" {
+			p.Spec.PriorityClassName = "system-node-critical"
+		}
+		store.SetPod("default/"+name, &p)
+	}
+	set("web-n1", "", v1.PodPending)
+	set("proxy-n1", "", v1.PodRunning)
+	request := server.Request{Do: func(_ context.Context, pod types.NamespacedName, _ url.Values) error {
+		if pod.Name == "web-n1" {
+			change(store)
+			return nil
+		}
+		set(pod.Name, status.ReasonStopped, v1.PodPending)
+		return nil
+	}}
+	return clitest.Serve(t, server.Config{Store: store, Owner: map[string]server.Request{"stop": request, "start": request}}), store
+}
+
+// within is a context that is far longer than the wait.
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// A pod whose manifest is removed while it stops is stopped, and those behind it stop, too.
+func TestAPodThatGoesWhileItStopsIsStopped(t *testing.T) {
+	gone := func(store *status.Store) { store.RemovePod("default/web-n1") }
+	for name, change := range map[string]func(*status.Store){
+		"at once": gone,
+		"later":   func(store *status.Store) { time.AfterFunc(100*time.Millisecond, func() { gone(store) }) },
+		"after it was seen to leave": func(store *status.Store) {
+			p := named("default", "web-n1", "n1", "a")
+			p.DeletionTimestamp = new(metav1.Now())
+			store.SetPod("default/web-n1", &p)
+			time.AfterFunc(waitEvery+100*time.Millisecond, func() { gone(store) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			socket, store := removing(t, change)
+			var out bytes.Buffer
+			err := Stop(within(t), OwnerOptions{Socket: socket, Out: &out})
+			if err != nil || out.String() != "pod default/web is stopped\npod default/proxy is stopped\n" {
+				t.Errorf("%v, said %q", err, out.String())
+			}
+			if p, ok := store.Pod("default/proxy-n1"); !ok || p.Status.Reason != status.ReasonStopped {
+				t.Error("proxy still runs")
+			}
+		})
+	}
+}
+
+// A pod whose manifest is removed while it is to start never starts.
+func TestAPodThatGoesDoesNotStart(t *testing.T) {
+	socket, _ := removing(t, func(store *status.Store) { store.RemovePod("default/web-n1") })
+	err := Start(within(t), OwnerOptions{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: io.Discard})
+	if err == nil || err.Error() != "pod default/web is not started and will not be: it was removed meanwhile" {
+		t.Error(err)
+	}
+}
+
+// An agent that has just started does not report all pods yet: none of them counts as gone.
+func TestAPodThatANewAgentDoesNotReportYetIsNotGone(t *testing.T) {
+	socket, _ := removing(t, func(store *status.Store) {
+		store.SetManifests(status.Manifests{})
+		store.RemovePod("default/web-n1")
+	})
+	err := Stop(t.Context(), OwnerOptions{Socket: socket, Choice: Choice{Names: []string{"web"}}, Timeout: 5 * waitEvery, Out: io.Discard})
+	if !errors.Is(err, ErrTimeout) || err.Error() != "pod default/web is not stopped within 1.5s: the agent does not report it" {
+		t.Error(err)
+	}
+}
+
+// A wait ends when it is cancelled, and one that lasts has said for what it is.
+func TestAWaitForAPodSaysWhatItWaitsFor(t *testing.T) {
+	socket, _ := removing(t, func(*status.Store) {})
+	ctx, cancel := context.WithCancel(within(t))
+	var said bytes.Buffer
+	err := Stop(ctx, OwnerOptions{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: io.Discard,
+		Err: writer(func(b []byte) { said.Write(b); cancel() })})
+	if !errors.Is(err, context.Canceled) || !strings.HasPrefix(said.String(), "monopod: waiting until pod default/web is stopped") {
+		t.Errorf("%v, said %q", err, said.String())
+	}
+}
+
+// writer is called with what is written.
+type writer func([]byte)
+
+func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
 
 func TestHoldIsOfPodsOrOfTheNode(t *testing.T) {
 	socket, asked := owner(t, nil)

@@ -60,17 +60,21 @@ func Restart(ctx context.Context, o RestartOptions) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, ErrTimeout)
 		defer cancel()
 	}
+	here, err := newPresence(ctx, o.Socket)
+	if err != nil {
+		return err
+	}
 	for _, t := range targets {
-		if err := o.restart(ctx, t.pod, t.container); err != nil {
+		if err := o.restart(ctx, t.pod, t.container, here); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container string) error {
+func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container string, here *presence) error {
 	path := "/restart/" + p.Namespace + "/" + p.Name
-	subject := "pod " + p.Namespace + "/" + print.ShortName(p)
+	subject := subjectOf(p)
 	if container != "" {
 		path += "/" + container
 		subject = "container " + container + " of " + subject
@@ -87,7 +91,7 @@ func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container strin
 		_, err := fmt.Fprintf(o.Out, "%s is being restarted\n", subject)
 		return err
 	}
-	if err := o.await(ctx, subject, &accepted); err != nil {
+	if err := o.await(ctx, subject, p, &accepted, here); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(o.Out, "%s is restarted\n", subject)
@@ -95,22 +99,21 @@ func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container strin
 }
 
 // await returns when all that is replaced runs again, or has ended again since.
-func (o *RestartOptions) await(ctx context.Context, subject string, accepted *status.Restart) error {
+func (o *RestartOptions) await(ctx context.Context, subject string, p *v1.Pod, accepted *status.Restart, here *presence) error {
 	tick := time.NewTicker(waitEvery)
 	defer tick.Stop()
 	missing, said := "the agent has not told of it", false
 	for {
-		var list v1.PodList
-		err := GetJSON(ctx, o.Socket, "/pods", &list)
+		now, gone, err := here.look(ctx, p)
 		switch {
-		case err == nil:
-			i := slices.IndexFunc(list.Items, func(p v1.Pod) bool { return p.Namespace+"/"+p.Name == accepted.Pod && string(p.UID) == accepted.UID })
-			if i < 0 {
-				return fmt.Errorf("%s was removed or replaced meanwhile", subject)
-			}
-			if missing = stillToCome(&list.Items[i], accepted.Replaces); missing == "" {
+		case gone, now != nil && string(now.UID) != accepted.UID:
+			return fmt.Errorf("%s was removed or replaced meanwhile", subject)
+		case now != nil:
+			if missing = stillToCome(now, accepted.Replaces); missing == "" {
 				return nil
 			}
+		case err == nil:
+			missing = "the agent does not report it"
 		case !notRunning(err) && ctx.Err() == nil:
 			return err
 		case !said && ctx.Err() == nil:

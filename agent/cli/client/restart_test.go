@@ -19,6 +19,7 @@ import (
 func restarter(t *testing.T, restart func(store *status.Store, pod, container string) (*status.Restart, error)) (socket string) {
 	t.Helper()
 	store := clitest.Store(t, t.TempDir())
+	store.SetManifests(status.Manifests{Dir: "/m"})
 	setPod(store, "old", "old", "")
 	return clitest.Serve(t, server.Config{Store: store,
 		Restart: func(_ context.Context, namespace, pod, container string) (*status.Restart, error) {
@@ -133,5 +134,20 @@ func TestRestartSaysWhatIsDown(t *testing.T) {
 	said.Reset()
 	if err := Restart(t.Context(), o); err != nil || said.Len() > 0 {
 		t.Errorf("of one that answers: %v, said %q", err, said.String())
+	}
+}
+
+// An agent that has just started again does not report all pods yet: the pod was not removed.
+func TestARestartOutlastsAnAgentThatDoesNotReportThePodYet(t *testing.T) {
+	socket := restarter(t, func(s *status.Store, _, _ string) (*status.Restart, error) {
+		s.SetManifests(status.Manifests{})
+		s.RemovePod("default/web-n1")
+		time.AfterFunc(3*waitEvery, func() { setPod(s, "a2", "b2", "") })
+		return begun("a", "b"), nil
+	})
+	var out bytes.Buffer
+	err := Restart(within(t), RestartOptions{Socket: socket, Names: []string{"web"}, Out: &out, Err: t.Output()})
+	if err != nil || out.String() != "pod default/web is restarted\n" {
+		t.Errorf("%v, said %q", err, out.String())
 	}
 }

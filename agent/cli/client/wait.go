@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -13,7 +12,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/print"
-	"monopod/agent/status"
 )
 
 // waitEvery is how often Wait asks. The agent answers from memory.
@@ -219,11 +217,9 @@ func (w *wait) say(text string) {
 // agent to know all manifests.
 func (o *WaitOptions) askAgent(ctx context.Context) (pods []v1.Pod, complete bool, err error) {
 	if o.For == "gone" || o.For == "removed" {
-		var m status.Manifests
-		if err := GetJSON(ctx, o.Socket, "/manifests", &m); err != nil {
+		if complete, err = hasTold(ctx, o.Socket); err != nil {
 			return nil, false, err
 		}
-		complete = m.Dir != "" || slices.ContainsFunc(m.Files, func(f status.File) bool { return f.Path != "" })
 	}
 	var list v1.PodList
 	err = GetJSON(ctx, o.Socket, "/pods", &list)

@@ -39,7 +39,8 @@ func Help() *cli.Command {
 		Name: "help", ArgsUsage: "[COMMAND]", Usage: "list the commands, or say more of one",
 		Action: func(c *cli.Context) error {
 			template, of := listTemplate, any(c.App)
-			if name := c.Args().First(); c.Args().Present() {
+			if c.Args().Present() {
+				name := c.Args().First()
 				k := c.App.Command(name)
 				if k == nil {
 					if here := ownWord(c, name, c.Args().Tail()); here != "" {

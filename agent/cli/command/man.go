@@ -6,6 +6,8 @@ import (
 
 	"github.com/cpuguy83/go-md2man/v2/md2man"
 	"github.com/urfave/cli/v2"
+
+	"monopod/manifests/decode"
 )
 
 // Man is the command that prints the manual page of a table.
@@ -39,6 +41,12 @@ func manPage(app *cli.App) []byte {
 		for _, f := range k.VisibleFlags() {
 			_, about := explain(f)
 			fmt.Fprintf(&b, "**%s**\n: %s\n\n", markdown(strings.TrimSpace(head(f))), markdown(about))
+		}
+	}
+	b.WriteString("# ANNOTATIONS\n\nOf pods, in their manifests:\n\n")
+	for _, a := range decode.Annotations() {
+		if a.On == decode.InManifests {
+			fmt.Fprintf(&b, "**%s**\n: %s Value: %s.\n\n", markdown(a.Name), markdown(a.About), markdown(a.Values))
 		}
 	}
 	for _, s := range manSections {

@@ -49,12 +49,7 @@ var planned = map[update.Kind]Action{
 // namespace/name. whole says that they are all that the agent's folder would give; policy
 // is the agent's of updates, and gate what keeps it from changing any pod now.
 func Of(k *client.Known, desired []*manifests.Pod, from map[string]string, whole bool, policy string, gate update.Gate) Report {
-	has := map[string]*v1.Pod{}
-	for i := range k.Pods {
-		if p := &k.Pods[i]; p.DeletionTimestamp == nil { // one that leaves would come back as another
-			has[p.Namespace+"/"+p.Name] = p
-		}
-	}
+	has := staying(k)
 	r := Report{Pods: []Pod{}}
 	for _, p := range desired {
 		name := p.Key().String()
@@ -75,6 +70,36 @@ func Of(k *client.Known, desired []*manifests.Pod, from map[string]string, whole
 		}
 	}
 	return r
+}
+
+// staying are the pods that an agent has, by namespace/name, without those that leave: they
+// would come back as others.
+func staying(k *client.Known) map[string]*v1.Pod {
+	has := map[string]*v1.Pod{}
+	for i := range k.Pods {
+		if p := &k.Pods[i]; p.DeletionTimestamp == nil {
+			has[p.Namespace+"/"+p.Name] = p
+		}
+	}
+	return has
+}
+
+// IsAccepted returns whether a version is one that an agent has, which it reads with what was
+// no error when it was accepted.
+func IsAccepted(k *client.Known) func(*manifests.Pod) bool {
+	has := staying(k)
+	return func(p *manifests.Pod) bool {
+		was := has[p.Key().String()]
+		return was != nil && manifests.Restored(asAccepted(was)) == p.Digest
+	}
+}
+
+// asAccepted returns a copy of a reported pod without what is reported of it.
+func asAccepted(reported *v1.Pod) *v1.Pod {
+	p := reported.DeepCopy()
+	delete(p.Annotations, status.AnnProblems)
+	delete(p.Annotations, status.AnnHeld)
+	return p
 }
 
 // waits says what keeps the agent from an action; "": nothing.
@@ -107,16 +132,15 @@ func compare(has *v1.Pod, desired *manifests.Pod, file, policy string) Pod {
 	if has == nil {
 		return p
 	}
-	has = has.DeepCopy()
-	delete(has.Annotations, status.AnnProblems)
-	delete(has.Annotations, status.AnnHeld)
+	has = asAccepted(has)
 	same := manifests.Restored(has) == desired.Digest
 	v := update.Compare(has, desired.Pod)
 	kind := update.Plan(v, same, update.PolicyOf(has, desired.Pod, policy))
 	if ended(has) && kind > update.Nothing {
 		kind = update.Replace // it runs again
 	}
-	if p.Action = planned[kind]; kind == update.Nothing {
+	p.Action = planned[kind]
+	if kind == update.Nothing {
 		return p
 	}
 	for i := range v.Fields {

@@ -28,10 +28,16 @@ run; 124: --timeout was over.`
 // Stop is the command stop.
 func Stop() *cli.Command {
 	return lasting("stop", "stop pods, whatever their manifests say, until they are started", `
-The containers are stopped in order, with their preStop hooks and their grace, and
-the pod stays stopped over restarts of the agent, reboots of the machine and edits
-of its manifest. Its volumes stay, what it had allocated is free for other pods. When
-its manifest is removed the pod goes, and the stop is forgotten.`+codes, client.Stop)
+Pods stop as before a shutdown of the machine: those that are critical last, and those
+that start after others before these; with --no-wait all at once. The containers of
+each are stopped in order, with their preStop hooks and their grace, and the pod stays
+stopped over restarts of the agent, reboots of the machine and edits of its manifest.
+Its volumes stay, what it had allocated is free for other pods. When its manifest is
+removed the pod goes, and the stop is forgotten; a pod that goes while it is waited
+for counts as stopped.
+
+With --all none of the agent's pods runs any more, as is right before a purge of the
+package; "monopod start --all" undoes that.`+codes, client.Stop)
 }
 
 // Start is the command start.
@@ -133,7 +139,7 @@ func gate(name, usage, about string, do func(context.Context, client.OwnerOption
 
 // choose takes over which pods are meant.
 func choose(c *cli.Context, o *client.OwnerOptions) error {
-	o.Choice.Names, o.Out = c.Args().Slice(), c.App.Writer
+	o.Choice.Names, o.Out, o.Err = c.Args().Slice(), c.App.Writer, c.App.ErrWriter
 	if c.NArg() > 0 && c.Bool("all") {
 		return command.UsageError("name pods or give --all, not both")
 	}

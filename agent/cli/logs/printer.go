@@ -68,7 +68,8 @@ func (p *printer) print(from int, l podlog.Line) error {
 	if p.mid && !goesOn {
 		p.out.WriteByte('\n')
 	}
-	if l.Continued = goesOn; !goesOn {
+	l.Continued = goesOn
+	if !goesOn {
 		p.out.WriteString(p.prefixes[from])
 	}
 	p.mid, p.from, p.stream = l.Partial, from, l.Stream

@@ -12,7 +12,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"monopod/agent/status"
 )
@@ -118,7 +117,7 @@ func (d *description) identity() {
 	d.line(0, "UID", string(p.UID))
 	d.line(0, "Node", nodeOf(p))
 	if p.Status.StartTime != nil {
-		d.line(0, "Start Time", d.ago(*p.Status.StartTime))
+		d.lineIf(0, "Start Time", d.ago(*p.Status.StartTime))
 	}
 	d.line(0, "Manifest", d.manifest())
 	d.versions()
@@ -184,9 +183,12 @@ func nodeOf(p *v1.Pod) string {
 	return p.Spec.NodeName + "/" + p.Status.HostIP
 }
 
-// ago is a moment, and how long ago that was.
+// ago is a moment, and how long ago that was; "" if it is not known.
 func (d *description) ago(t metav1.Time) string {
-	return fmt.Sprintf("%s (%s ago)", t.UTC().Format(http.TimeFormat), duration.HumanDuration(d.now.Sub(t.Time)))
+	if !KnownTime(t.Time, d.now) {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s ago)", t.UTC().Format(http.TimeFormat), Ago(t.Time, d.now))
 }
 
 // pairs returns what a map holds as lines, sorted.
@@ -206,7 +208,7 @@ func (d *description) conditions() {
 	t := &Table{columns: d.columns}
 	t.Line("TYPE", "STATUS", "SINCE", "REASON", "MESSAGE")
 	for _, c := range d.pod.Status.Conditions {
-		since := duration.HumanDuration(d.now.Sub(c.LastTransitionTime.Time))
+		since := Ago(c.LastTransitionTime.Time, d.now)
 		t.Line(string(c.Type), string(c.Status), since, c.Reason, c.Message)
 	}
 	t.printIndented(d.w)

@@ -86,7 +86,7 @@ func (d *description) stateLines(key string, s v1.ContainerState) {
 	switch {
 	case s.Running != nil:
 		d.line(4, key, "Running")
-		d.line(6, "Started", d.ago(s.Running.StartedAt))
+		d.lineIf(6, "Started", d.ago(s.Running.StartedAt))
 	case s.Terminated != nil:
 		t := s.Terminated
 		d.line(4, key, "Terminated")
@@ -96,12 +96,8 @@ func (d *description) stateLines(key string, s v1.ContainerState) {
 		if t.Signal > 0 {
 			d.line(6, "Signal", fmt.Sprint(t.Signal))
 		}
-		if t.StartedAt.Unix() > 0 {
-			d.line(6, "Started", d.ago(t.StartedAt))
-		}
-		if t.FinishedAt.Unix() > 0 {
-			d.line(6, "Finished", d.ago(t.FinishedAt))
-		}
+		d.lineIf(6, "Started", d.ago(t.StartedAt))
+		d.lineIf(6, "Finished", d.ago(t.FinishedAt))
 	default:
 		d.line(4, key, "Waiting")
 		if s.Waiting != nil {

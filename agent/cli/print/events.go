@@ -10,7 +10,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 )
 
 // Events prints events as a table, as json or yaml as an EventList; where there are
@@ -62,9 +61,9 @@ func (t *eventTable) addEvent(e *v1.Event, now time.Time) {
 		if e.Source.Host != "" {
 			source += ", " + e.Source.Host
 		}
-		first := duration.HumanDuration(now.Sub(e.FirstTimestamp.Time))
+		first := Ago(e.FirstTimestamp.Time, now)
 		row = slices.Insert(row, len(row)-1, plainCells([]string{source, first, fmt.Sprint(e.Count)})...)
-		row[0].Text = duration.HumanDuration(now.Sub(e.LastTimestamp.Time))
+		row[0].Text = Ago(e.LastTimestamp.Time, now)
 	}
 	if t.color && e.Type == v1.EventTypeWarning {
 		row[1].Color = yellow
@@ -77,11 +76,11 @@ func (t *eventTable) addEvent(e *v1.Event, now time.Time) {
 
 // lastSeen is "3m", or "3m (x5 over 10m)" of what happened more than once.
 func lastSeen(e *v1.Event, now time.Time) string {
-	last := duration.HumanDuration(now.Sub(e.LastTimestamp.Time))
+	last := Ago(e.LastTimestamp.Time, now)
 	if e.Count < 2 {
 		return last
 	}
-	return fmt.Sprintf("%s (x%d over %s)", last, e.Count, duration.HumanDuration(now.Sub(e.FirstTimestamp.Time)))
+	return fmt.Sprintf("%s (x%d over %s)", last, e.Count, Ago(e.FirstTimestamp.Time, now))
 }
 
 // objectOf is "pod/web", with the pod's short name.

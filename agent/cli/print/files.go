@@ -50,7 +50,7 @@ func waitWords(m status.Manifests) (words []string) {
 	for _, f := range m.Files {
 		for _, v := range f.Versions {
 			said := func(p status.Problem) bool { return p.Pod == v.Pod }
-			if v.State == status.Waiting && !slices.ContainsFunc(f.Problems, said) {
+			if v.State == status.Waiting && v.Reason != "" && !slices.ContainsFunc(f.Problems, said) {
 				words = append(words, OneLine(within(m.Dir, f.Path)+": "+v.Pod+" waits: "+v.Reason))
 			}
 		}
@@ -78,7 +78,7 @@ func (l *Listing) fileTable(m status.Manifests, f Format) *Table {
 			t.add(stateRow(f, path, "", file.State, file.Since, "", "")...)
 		}
 		for _, v := range file.Versions {
-			t.add(stateRow(f, path, short(v.Pod, node), v.State, v.Since, hash(v.Hash), hash(v.Running))...)
+			t.add(stateRow(f, path, short(v.Pod, node), v.State, v.Since, hash(string(v.Hash)), hash(string(v.Running)))...)
 		}
 		for _, o := range file.Objects {
 			t.add(stateRow(f, path, objectName(o), o.State, time.Time{}, "", "")...)
@@ -154,9 +154,9 @@ func (d *description) versions() {
 				at = fmt.Sprintf("line %d, column %d", v.Line, v.Column)
 			}
 			d.line(depth, "State", JoinWords(state, at, v.Reason))
-			d.lineIf(depth, "Hash", v.Hash)
+			d.lineIf(depth, "Hash", string(v.Hash))
 			if depth == 2 {
-				d.lineIf(depth, "Running", different(v.Running, v.Hash))
+				d.lineIf(depth, "Running", different(string(v.Running), string(v.Hash)))
 			}
 		}
 	}

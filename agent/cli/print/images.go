@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
-
 	"monopod/agent/status"
 )
 
@@ -111,7 +109,7 @@ func ago(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return duration.HumanDuration(now.Sub(t))
+	return Ago(t, now)
 }
 
 // diskWords say how full the disk is, and what that means.
@@ -128,7 +126,7 @@ func diskWords(all *status.Images, now time.Time) []string {
 	}
 	if all.Missing > 0 {
 		words = append(words, fmt.Sprintf("for %s nothing is left that could go, and %s are missing",
-			duration.HumanDuration(now.Sub(all.MissingSince)), size(all.Missing)))
+			Ago(all.MissingSince, now), size(all.Missing)))
 	}
 	return words
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"monopod/agent/status"
 )
@@ -32,7 +31,7 @@ func NodeWords(node *v1.Node, now time.Time) []string {
 			continue
 		}
 		words = append(words, OneLine(fmt.Sprintf("node: %s, for %s", strings.TrimPrefix(c.Message, "kubelet "),
-			duration.HumanDuration(now.Sub(c.LastTransitionTime.Time)))))
+			Ago(c.LastTransitionTime.Time, now))))
 	}
 	return words
 }

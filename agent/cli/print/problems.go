@@ -7,7 +7,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"monopod/agent/status"
 )
@@ -22,8 +21,8 @@ func RuntimeWords(r status.Runtime, now time.Time) []string {
 		subject += " at " + r.Endpoint
 	}
 	line := subject + " has not answered yet"
-	if !r.Since.IsZero() {
-		line = subject + " has not answered for " + duration.HumanDuration(now.Sub(r.Since))
+	if KnownTime(r.Since, now) {
+		line = subject + " has not answered for " + Ago(r.Since, now)
 	}
 	if r.Error != "" {
 		line += ": " + r.Error
@@ -61,7 +60,8 @@ func fileWords(f status.File, dir string) []string {
 		if p.Waits {
 			continue // the pod says it
 		}
-		if words = append(words, ProblemLine(p, dir)); !p.Warning {
+		words = append(words, ProblemLine(p, dir))
+		if !p.Warning {
 			refusal = len(words) - 1
 		}
 	}

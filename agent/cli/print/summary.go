@@ -8,7 +8,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"monopod/manifests/defaults"
 )
@@ -180,14 +179,14 @@ func restarts(p *v1.Pod, starting bool, now time.Time) string {
 	var last metav1.Time
 	for _, s := range statuses {
 		n += s.RestartCount
-		if t := s.LastTerminationState.Terminated; t != nil && last.Before(&t.FinishedAt) {
+		if t := s.LastTerminationState.Terminated; t != nil && KnownTime(t.FinishedAt.Time, now) && last.Before(&t.FinishedAt) {
 			last = t.FinishedAt
 		}
 	}
 	if n == 0 || last.IsZero() {
 		return fmt.Sprint(n)
 	}
-	return fmt.Sprintf("%d (%s ago)", n, duration.HumanDuration(now.Sub(last.Time)))
+	return fmt.Sprintf("%d (%s ago)", n, Ago(last.Time, now))
 }
 
 func age(p *v1.Pod, now time.Time) string {
@@ -198,7 +197,7 @@ func age(p *v1.Pod, now time.Time) string {
 	if since.IsZero() {
 		return ""
 	}
-	return duration.HumanDuration(now.Sub(since.Time))
+	return Ago(since.Time, now)
 }
 
 // colorOf is green for all well, yellow for on the way, red for trouble.

@@ -16,6 +16,7 @@ import (
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/print"
 	"monopod/agent/status"
+	"monopod/manifests/poduid"
 )
 
 // Options are those of client.Wait; what is named may be files as well as pods.
@@ -204,8 +205,10 @@ func judgeVersion(outcome, subject string, v *status.Version, p *v1.Pod) verdict
 	if p == nil {
 		return lacks("it is not reported yet")
 	}
-	runs := hashOf(p) == v.Hash
+	runs, halted := poduid.HashOf(p) == v.Hash, client.Halted(p)
 	switch {
+	case halted != "":
+		return verdict{never: fmt.Errorf("%s is not %s and will not be: %s", subject, outcome, halted)}
 	case !runs && outcome == "updated":
 		return lacks("another version runs")
 	case p.DeletionTimestamp != nil:
@@ -218,8 +221,6 @@ func judgeVersion(outcome, subject string, v *status.Version, p *v1.Pod) verdict
 	}
 	return lacks(cmp.Or(strings.Join(print.PodWords([]v1.Pod{*p}), "; "), print.Summarize(p, time.Now()).Word))
 }
-
-func hashOf(p *v1.Pod) string { return cmp.Or(p.Annotations[status.AnnHash], string(p.UID)) }
 
 // withStubs returns the reported pods, and as much as files say of the others.
 func withStubs(known *client.Known) []v1.Pod {

@@ -19,6 +19,7 @@ import (
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/clitest"
 	"monopod/agent/status"
+	"monopod/manifests/poduid"
 )
 
 // scene is what the agent says until then, 0: for ever; do happens when it begins.
@@ -61,7 +62,7 @@ func sumOfText(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]by
 
 // read is a file that was read with that text, and its version of web.
 func read(text string, state status.State, hash string) status.File {
-	v := status.Version{Pod: "default/web-n1", State: state, Hash: hash}
+	v := status.Version{Pod: "default/web-n1", State: state, Hash: poduid.ContentHash(hash)}
 	if state != status.Accepted {
 		v.Reason = "for a reason"
 	}
@@ -72,12 +73,20 @@ func read(text string, state status.State, hash string) status.File {
 func web(hash string, phase v1.PodPhase, ready bool) []v1.Pod {
 	p := v1.Pod{}
 	p.Namespace, p.Name, p.Spec.NodeName = "default", "web-n1", "n1"
-	p.Annotations = map[string]string{status.AnnHash: hash}
+	p.Annotations = map[string]string{poduid.AnnotationHash: hash}
 	p.Spec.Containers = []v1.Container{{Name: "main"}}
 	if p.Status.Phase = phase; ready {
 		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
 	}
 	return []v1.Pod{p}
+}
+
+// stopped says that the owner has stopped the pods.
+func stopped(pods []v1.Pod) []v1.Pod {
+	for k := range pods {
+		pods[k].Status.Reason, pods[k].Status.Message = status.ReasonStopped, "stopped by request"
+	}
+	return pods
 }
 
 func one(files ...status.File) []status.File { return files }
@@ -108,6 +117,17 @@ func TestWait(t *testing.T) {
 		{"updated and succeeded", "web.yaml", "updated", []scene{{files: one(read("new", status.Accepted, "2")), pods: web("2", v1.PodSucceeded, false)}}, 0, ""},
 		{"updated and failed", "web.yaml", "updated", []scene{{files: one(read("new", status.Accepted, "2")), pods: web("2", v1.PodFailed, false)}}, 0,
 			"default/web-n1 is not updated and will not be: it has failed: "},
+		{"ready, of a stopped pod", "web.yaml", "ready", []scene{{files: one(read("new", status.Accepted, "2")), pods: stopped(web("2", v1.PodPending, false))}}, 0,
+			"default/web-n1 is not ready and will not be: it is stopped by request"},
+		{"ready, of a pod that is stopping and looks so still", "web.yaml", "ready", []scene{{files: one(read("new", status.Accepted, "2")), pods: stopped(web("2", running, true))}}, 0,
+			"default/web-n1 is not ready and will not be: it is stopped by request"},
+		{"updated, of a stopped pod", "web.yaml", "updated", []scene{{files: one(read("new", status.Accepted, "2")), pods: stopped(web("2", v1.PodPending, false))}}, 0,
+			"default/web-n1 is not updated and will not be: it is stopped by request"},
+		{"updated, of a pod that is stopped in the version before", "web.yaml", "updated", []scene{{files: one(read("new", status.Waiting, "2")), pods: stopped(web("1", v1.PodPending, false))}}, 0,
+			"default/web-n1 is not updated and will not be: it is stopped by request"},
+		{"accepted, of a stopped pod", "web.yaml", "accepted", []scene{{files: one(read("new", status.Accepted, "2")), pods: stopped(web("2", v1.PodPending, false))}}, 0, ""},
+		{"a pod, updated, that is stopped", "web", "updated", []scene{{files: one(read("new", status.Accepted, "2")), pods: stopped(web("2", v1.PodPending, false))}}, 0,
+			"default/web is not updated and will not be: it is stopped by request"},
 		{"updated waits", "web.yaml", "updated", []scene{{files: one(read("new", status.Waiting, "2")), pods: ready1}}, late, "not updated within 10s: default/web-n1: for a reason"},
 		{"not admitted is not failed", "web.yaml", "updated", []scene{{files: one(read("new", status.Waiting, "2")), pods: web("2", v1.PodFailed, false)}}, late, "not updated within 10s: default/web-n1: for a reason"},
 		{"ready is of the content, in any version", "web.yaml", "ready", []scene{{until: time.Second, files: one(read("old", status.Accepted, "1")), pods: ready1},

@@ -68,7 +68,8 @@ func trace(ctx context.Context, pid int, do func() error) (t traced, err error) 
 	_ = s.Process.Signal(syscall.SIGINT)
 	_ = s.Wait() // its code is that of the interrupt
 	t = readTrace(out.String(), began)
-	if t.length = time.Since(began); err == nil && t.calls == 0 {
+	t.length = time.Since(began)
+	if err == nil && t.calls == 0 {
 		err = fmt.Errorf("strace counted nothing: %s", out.String())
 	}
 	return t, err

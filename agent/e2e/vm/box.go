@@ -50,7 +50,8 @@ func (b *box) boot(ctx context.Context, h hardware) error {
 		return b.bootWith(ctx, h, bootIn)
 	}
 	if _, err := os.Stat("/dev/kvm"); err == nil {
-		if b.accel = "kvm"; b.bootWith(ctx, h, bootIn/6) == nil {
+		b.accel = "kvm"
+		if b.bootWith(ctx, h, bootIn/6) == nil {
 			return nil
 		}
 		b.discard()

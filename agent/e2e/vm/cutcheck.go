@@ -102,7 +102,8 @@ func (b *box) ranOnce(r *record, c cut) error {
 	script := ""
 	for _, report := range r.sure(c) {
 		for _, p := range report {
-			if name := nameOf(p); ended(p) {
+			if ended(p) {
+				name := nameOf(p)
 				script += fmt.Sprintf(`n=$(cat /var/lib/runs/%s | wc -l)
 [ $n -le 1 ] || { echo "%s had ended, and has run $n times"; false; }
 `, name, name)

@@ -159,14 +159,16 @@ func upgrades(b *box) error {
 		return err
 	}
 	return b.leavesAlone(10, func() error {
-		pid, err := b.sh(`systemctl show -P MainPID monopod; dpkg -i /payload/monopod_2.0_amd64.deb >/dev/null`)
+		pid, err := b.sh(`chmod 644 /etc/monopod/config.yaml; echo 'staticPodURLHeader: {X-Node: [edge7]}' >>/etc/monopod/config.yaml
+systemctl show -P MainPID monopod; dpkg -i /payload/monopod_2.0_amd64.deb >/dev/null`)
 		if err != nil {
 			return err
 		}
 		if err := b.agentIsAnother(pid); err != nil {
 			return err
 		}
-		return b.all(`dpkg -s monopod | grep '^Version: 2.0'`).err
+		return b.all(`dpkg -s monopod | grep '^Version: 2.0'`, `[ $(stat -c %a /etc/monopod/config.yaml) = 600 ]`,
+			`sed -i '/^staticPodURLHeader/d' /etc/monopod/config.yaml`).err
 	})
 }
 

@@ -1,0 +1,64 @@
+package agent
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"monopod/agent/podspec"
+	"monopod/manifests/decode"
+)
+
+// The table of annotations has all that the code knows: what looks like one in a string of
+// it is in the table, or a label or a file.
+func TestTheTableHasEveryAnnotation(t *testing.T) {
+	others := map[string]bool{podspec.LabelInstance: true, "monopod.sock": true, "monopod.service": true, "monopod.conf": true, "monopod.log": true, "monopod.yaml": true}
+	seen := 0
+	err := filepath.WalkDir("..", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || strings.Contains(file, "/e2e/") {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		for _, m := range regexp.MustCompile(`"(monopod\.[a-z-]+)"`).FindAllStringSubmatch(string(text), -1) {
+			if _, known := decode.AnnotationNamed(m[1]); known {
+				seen++
+			} else if !others[m[1]] {
+				t.Errorf("%s: %s is not in the table", file, m[1])
+			}
+		}
+		return err
+	})
+	if err != nil || seen < 10 {
+		t.Errorf("%v, %d found", err, seen)
+	}
+}
+
+// docs/annotations.md is the table in prose; MONOPOD_UPDATE=1 writes it again.
+func TestTheDocsHaveTheTableOfAnnotations(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# Annotations\n\nAll names that begin with `monopod.` are monopod's: one that it does not know is an error, which says what may be meant.\n" +
+		"A version of a pod that a former monopod accepted with such an annotation runs on, with a warning.\n")
+	for _, on := range []struct{ where, title string }{
+		{decode.InManifests, "In manifests of pods, and below `spec.template.metadata` of workloads"},
+		{decode.OnServed, "On the pods and the node that monopod serves"},
+		{decode.InRuntime, "On sandboxes and containers in the runtime"},
+	} {
+		fmt.Fprintf(&b, "\n## %s\n\n| annotation | what it is for | value |\n|---|---|---|\n", on.title)
+		for _, a := range decode.Annotations() {
+			if a.On == on.where {
+				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", a.Name, a.About, a.Values)
+			}
+		}
+	}
+	const file = "../docs/annotations.md"
+	if os.Getenv("MONOPOD_UPDATE") != "" {
+		noErr(t, os.WriteFile(file, []byte(b.String()), 0o644))
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != b.String() {
+		t.Errorf("%s is not the table: MONOPOD_UPDATE=1 go test ./agent -run Annotation (%v)", file, err)
+	}
+}

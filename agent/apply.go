@@ -1,0 +1,425 @@
+package agent
+
+import (
+	"context"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/admission"
+	"monopod/agent/checkpoint"
+	"monopod/agent/events"
+	"monopod/agent/hold"
+	"monopod/agent/message"
+	"monopod/agent/rollout"
+	"monopod/agent/shutdown"
+	"monopod/agent/update"
+	"monopod/agent/worker"
+	"monopod/manifests"
+)
+
+// applier makes decisions and carries them out: it takes and frees the room of pods, and owns
+// their workers. It belongs to the sync loop's goroutine.
+//
+// A decision about one pod name is made in three steps: observe fills its record, which
+// starts nothing but looks for locks; rollout.Decide decides; and carryOut takes or frees the
+// room of the pod, and gives its worker what is to run.
+type applier struct {
+	shared  *worker.Pool
+	faults  faults
+	pods    *records
+	table   *admission.Table
+	order   *admission.StartOrder
+	gates   *hold.Gates
+	holds   *hold.Store // what the owner wants left alone
+	rolled  *rollbacks
+	down    *shutdown.Sequence
+	tells   *reporter
+	running *sync.WaitGroup
+
+	updates uint64          // sent to workers so far
+	due     []manifests.Key // names whose next versions may start now
+}
+
+// admit lets the pod run if nothing keeps it from that, else its former version if that one
+// was let start.
+func (a *applier) admit(ctx context.Context, p *manifests.Pod) {
+	key := p.Key()
+	before, _ := a.table.Rejected(key)
+	if err := a.faults.ofPod(p.Pod, "admit the pod", func() { a.decide(ctx, p) }); err != nil {
+		a.table.Refuse(p, admission.Rejection{Reason: "UnexpectedAdmissionError", Message: message.Private(err.Error())}, false, metav1.Now().Rfc3339Copy())
+	}
+	if now, waits := a.table.Rejected(key); now != before {
+		a.tells.stale = true
+		if waits {
+			a.pods.tell(a.pods.of(key))
+		}
+	}
+}
+
+// decide decides about a pod name whose offered version is p, or is to be p once that is
+// prepared, and carries it out.
+func (a *applier) decide(ctx context.Context, p *manifests.Pod) {
+	r := a.pods.of(p.Key())
+	asked := r.Record
+	asked.Offered = p
+	a.observe(ctx, &asked)
+	w, waited := a.world(), a.rejectionOf(asked.Key)
+	d := rollout.Decide(&asked, w)
+	if d.Takes {
+		if refused := a.table.Take(p); refused != nil {
+			d = rollout.Deny(&asked, w, *refused)
+		}
+	}
+	a.carryOut(ctx, &asked, d, waited)
+}
+
+// observe brings a record up to date with what the table, the owner's wishes and the update
+// windows say.
+func (a *applier) observe(ctx context.Context, r *rollout.Record) {
+	a.accepted(r)
+	r.Gate = rollout.Gate{Open: true, Removal: a.gates.Removal(r.Key)}
+	if former := r.Running(); former != nil && r.Offered != nil && !manifests.Same(former, r.Offered) && !r.IsHalted() {
+		r.Gate.Why, r.Gate.Open = a.gateOf(ctx, r.Key)
+	}
+}
+
+// accepted brings the accepted version of a record up to date.
+func (a *applier) accepted(r *rollout.Record) {
+	r.Accepted = a.table.Admitted(r.Key)
+	r.Over = r.Accepted != nil && a.table.Runs(r.Key) == nil
+}
+
+// world is what matters beside the records.
+func (a *applier) world() *rollout.World {
+	return &rollout.World{Down: a.down.On(), NodeHeld: a.gates.Start(), Policy: a.shared.Settings().UpdatePolicy,
+		StopsFirst: a.shared.StopsFirst, Room: a.table.Room}
+}
+
+// rejectionOf returns the rejection of a pod name; nil: it has none.
+func (a *applier) rejectionOf(key manifests.Key) *admission.RejectedPod {
+	if r, waits := a.table.Rejected(key); waits {
+		return &r
+	}
+	return nil
+}
+
+// carryOut carries out a decision about a pod that a manifest gives. waited is the rejection
+// that it had before; nil: none.
+func (a *applier) carryOut(ctx context.Context, r *rollout.Record, d rollout.Decision, waited *admission.RejectedPod) {
+	if !d.Keeps {
+		a.gates.Forget(r.Key)
+	}
+	switch {
+	case r.IsHalted():
+		a.table.Withdraw(r.Key)
+		a.table.Free(r.Key)
+	case d.Replaces:
+		a.table.TakeOver(r.Offered)
+	default:
+		a.settle(r, &d, waited)
+	}
+	if r.Stop != nil && d.Halt.Reason == "" && d.Run != nil {
+		a.endStops([]manifests.Key{r.Key})
+	}
+	if r.Stop != nil && d.Run == nil {
+		a.pods.tell(a.pods.of(r.Key))
+	}
+	if !d.Rests {
+		a.give(ctx, r, &d)
+	}
+}
+
+// settle tells of a version that is refused, or not any more.
+func (a *applier) settle(r *rollout.Record, d *rollout.Decision, waited *admission.RejectedPod) {
+	p := r.Offered
+	if d.Refused == nil {
+		a.table.Withdraw(r.Key)
+		if waited != nil && d.Takes {
+			a.shared.Log.Info("pod admitted after waiting", "pod", r.Key.String())
+		}
+		return
+	}
+	a.table.Refuse(p, *d.Refused, d.IsEarly, metav1.Now().Rfc3339Copy())
+	if d.WaitsBy(rollout.ByHold) {
+		a.gates.Watch(r.Key, true)
+	}
+	now := a.rejectionOf(r.Key)
+	if waited != nil && now.Reason == waited.Reason && manifests.Same(now.Pod, waited.Pod) {
+		return
+	}
+	a.shared.Metrics.Rejected(now.Reason)
+	outcome := "pod not admitted; it waits"
+	if now.Final() {
+		outcome = "pod not admitted for good; it has failed"
+	}
+	a.shared.Log.Warn(outcome, "pod", r.Key.String(), "reason", now.Reason, "err", now.Message, "former", d.Run != nil)
+	a.recordRefusal(p, now.Rejection)
+}
+
+// give gives the worker what is to run, and what is prepared meanwhile.
+func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decision) {
+	u := worker.Update{Pod: d.Run, Next: d.Prepare, Gated: d.Gated(), Halted: d.Halt}
+	if d.Refused != nil && d.Run != nil && d.Halt.Reason == "" && !manifests.Same(d.Run, r.Offered) {
+		u.Refused = d.Refused.Message.String()
+	}
+	a.send(ctx, r.Key, u)
+}
+
+// setDesired gives the worker its desired pod and starts one if there is none.
+func (a *applier) setDesired(ctx context.Context, key manifests.Key, p *manifests.Pod) {
+	a.send(ctx, key, worker.Update{Pod: p})
+}
+
+// send gives the worker an update, if it is one, and starts a worker if there is none.
+func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) {
+	u = a.terminated(key, u)
+	p, r := u.Pod, a.pods.of(key)
+	if p != nil && u.Halted.Reason == "" {
+		a.order.Started(p)
+	}
+	if r.worker != nil && p != nil {
+		r.file = p.File
+	}
+	u.Told = a.rolled.Told(p)
+	if r.worker != nil && r.sent.Says(&u) {
+		return
+	}
+	a.updates++
+	u.Generation = a.updates
+	a.tells.stale = a.tells.stale || u.Next != nil || r.sent.Next != nil
+	if manifests.Same(r.Offered, p) {
+		u.Read = r.Read
+	}
+	was := r.sent
+	r.sent = u
+	r.Now = rollout.Decision{Run: u.Pod, Prepare: u.Next, Halt: u.Halted}
+	if r.worker == nil {
+		a.startWorker(ctx, r)
+		return
+	}
+	if !manifests.Same(was.Next, u.Next) {
+		r.Seen.Prepared, r.Seen.Lasting = false, false
+	}
+	a.setReady(r, r.Seen.Ready && manifests.Same(was.Pod, p) && u.Halted.Reason == "" && (u.Next == nil || r.Seen.Lasting))
+	r.Seen.Unmade, r.Seen.Idle = false, false
+	r.worker.Update(u)
+}
+
+// startWorker starts the worker of a name with what it was given.
+func (a *applier) startWorker(ctx context.Context, r *podRecord) {
+	known := r.Left
+	r.Left = nil
+	if known == nil {
+		known = map[string]*checkpoint.Checkpoint{}
+	}
+	own, stop := context.WithCancel(ctx)
+	r.Seen = rollout.Seen{Lasting: r.sent.Next != nil}
+	r.file, r.stop, r.Works = fileOf(r.sent.Pod, known), stop, true
+	r.worker = a.shared.Start(own, a.running, r.Key, known, r.sent)
+}
+
+// fileOf returns the manifest of a pod, or where there is none of what is left of it.
+func fileOf(p *manifests.Pod, left map[string]*checkpoint.Checkpoint) string {
+	if p != nil {
+		return p.File
+	}
+	for _, c := range left {
+		return c.File
+	}
+	return ""
+}
+
+// setReady records whether the pod that a worker runs is ready.
+func (a *applier) setReady(r *podRecord, ready bool) {
+	if r.Seen.Ready != ready {
+		r.Seen.Ready = ready
+		a.order.Touch(r.Key)
+	}
+}
+
+// isReady reports whether the pod that a worker runs under this name is ready. While
+// a new version waits that is the previous version, which counts too, unless the new one
+// is only being pulled.
+func (a *applier) isReady(key manifests.Key) bool {
+	r := a.pods.see(key)
+	return r.worker != nil && r.sent.Pod != nil && r.Seen.Ready
+}
+
+// workerGone ends a worker that has nothing left and no pod.
+func (a *applier) workerGone(r *podRecord) {
+	r.stop()
+	a.setReady(r, false)
+	r.worker, r.Works, r.sent, r.Now, r.Seen = nil, false, worker.Update{}, rollout.Decision{}, rollout.Seen{}
+	a.table.Remove(r.Key)
+	a.tells.stale = a.tells.stale || r.Offered == nil // its file is reported until then
+	a.pods.tell(r)                                    // a version that waits is reported by the loop from now on
+	a.order.Renew(r.Key)
+	a.pods.drop(r.Key)
+}
+
+// continueUpdates tries to let the next versions start of which something has changed.
+func (a *applier) continueUpdates(ctx context.Context) {
+	all := a.due
+	a.due = nil
+	for _, key := range all {
+		if next := a.pods.see(key).sent.Next; next != nil {
+			a.admit(ctx, next)
+		}
+	}
+}
+
+// becomes returns how the admitted version of a pod becomes p.
+func (a *applier) becomes(admitted, p *manifests.Pod) update.Kind {
+	r := rollout.Record{Key: p.Key(), Accepted: admitted, Over: a.table.Runs(p.Key()) == nil}
+	return r.Becomes(p, a.shared.Settings().UpdatePolicy)
+}
+
+// release retires a pod that is no longer desired, unless its removal waits.
+func (a *applier) release(ctx context.Context, key manifests.Key) {
+	asked := a.pods.of(key).Record
+	a.observe(ctx, &asked)
+	d := rollout.Decide(&asked, a.world())
+	a.gates.Forget(key)
+	if d.Run != nil {
+		a.gates.Watch(key, true)
+		a.table.Withdraw(key)
+		a.order.Touch(key)
+		a.give(ctx, &asked, &d)
+		a.tells.stale = true
+		return
+	}
+	a.table.Release(key)
+	a.order.Forget(key)
+	if !d.Rests {
+		a.give(ctx, &asked, &d)
+		return
+	}
+	a.table.Remove(key) // it only waited
+	a.tells.store.RemovePod(key.String())
+}
+
+// waitForTurn lets what is left of a pod run or go while its version waits for its turn.
+func (a *applier) waitForTurn(ctx context.Context, r *podRecord, p *manifests.Pod, why message.Text) {
+	asked := r.Record
+	asked.Offered = p
+	a.accepted(&asked)
+	asked.Turn = rollout.Turn{Waits: true, Why: why, Started: asked.Accepted != nil && a.order.WasStarted(asked.Accepted)}
+	d := rollout.Decide(&asked, a.world())
+	if r.Stop != nil && d.Run == nil {
+		a.pods.tell(r)
+	}
+	if !d.Rests {
+		a.give(ctx, &asked, &d)
+	}
+}
+
+// gateOf says what keeps the version of a pod that runs from being replaced, and whether
+// nothing does. The gate is looked at again while it is closed.
+func (a *applier) gateOf(ctx context.Context, key manifests.Key) (why string, open bool) {
+	former := a.table.Runs(key)
+	if former == nil {
+		a.gates.Forget(key)
+		return "", true
+	}
+	why, open = a.gates.Update(former.Pod)
+	a.gates.Watch(key, !open || a.gates.HasLock(key))
+	a.gates.Look(ctx, a.running, false)
+	return why, open
+}
+
+// endStops forgets the stops of pods, on disk too.
+func (a *applier) endStops(of []manifests.Key) {
+	over := map[string]hold.Stop{}
+	recorded := a.holds.State().Stopped
+	for _, key := range of {
+		a.pods.see(key).Stop = nil
+		a.pods.drop(key)
+		if stop, is := recorded[key.String()]; is {
+			over[key.String()] = stop
+		}
+	}
+	if len(over) == 0 {
+		return
+	}
+	a.running.Go(func() {
+		err := a.holds.Change(func(s *hold.State) {
+			for name, stop := range over {
+				if s.Stopped[name] == stop { // and not stopped again meanwhile
+					delete(s.Stopped, name)
+				}
+			}
+		})
+		if err != nil {
+			a.shared.Log.Error("pods that are not stopped any more are still recorded as such", "err", err)
+		}
+	})
+}
+
+// keepUIDs gives the versions that running pods become in place the uids of these. All
+// others have those that follow from their manifests.
+func (a *applier) keepUIDs(pods []*manifests.Pod) []*manifests.Pod {
+	out := make([]*manifests.Pod, len(pods))
+	for k, p := range pods {
+		out[k] = a.keepUID(p)
+		r := a.pods.of(p.Key())
+		r.Kept = rollout.Kept{}
+		if out[k] != p {
+			r.Kept = rollout.Kept{Offered: p, Pod: out[k]}
+		}
+	}
+	return out
+}
+
+func (a *applier) keepUID(p *manifests.Pod) *manifests.Pod {
+	r := a.pods.see(p.Key())
+	was, isKept := r.Kept, r.Kept.Pod != nil
+	switch runs := a.table.Admitted(p.Key()); {
+	case isKept && was.Offered == p:
+		return was.Pod
+	case isKept && manifests.Same(was.Offered, p):
+		return withUID(p, was.Pod.UID)
+	case !isKept && r.Offered != nil && manifests.Same(r.Offered, p):
+	case runs != nil && runs.UID != p.UID && a.becomes(runs, p) < update.Replace:
+		return withUID(p, runs.UID)
+	}
+	return p
+}
+
+// startsNothing reports whether p becomes of the version that was let start last, and
+// starts nothing.
+func (a *applier) startsNothing(p *manifests.Pod) bool {
+	admitted := a.table.Admitted(p.Key())
+	return admitted != nil && admitted.UID == p.UID && a.order.WasStarted(admitted) && a.becomes(admitted, p) < update.Restart
+}
+
+// recordRefusal records why a pod is not admitted.
+func (a *applier) recordRefusal(p *manifests.Pod, r admission.Rejection) {
+	a.shared.Events.Record(events.About(p.Pod), v1.EventTypeWarning, r.Reason, r.Message)
+}
+
+// terminated lets nothing of a pod run whose turn in the shutdown has come.
+func (a *applier) terminated(key manifests.Key, u worker.Update) worker.Update {
+	if h, ok := a.down.HaltOf(key); ok && u.Pod != nil && (u.Halted.Reason == "" || u.Halted.Terminated) {
+		u.Halted, u.Next = h, nil
+	}
+	return u
+}
+
+// isIdle reports whether nothing of a pod runs, or is going to.
+func (a *applier) isIdle(key manifests.Key) bool {
+	r := a.pods.see(key)
+	return (r.worker == nil || r.Seen.Idle) && r.Left == nil
+}
+
+// withUID returns a pod with another uid. What its annotations say stays that of its
+// content.
+func withUID(p *manifests.Pod, uid types.UID) *manifests.Pod {
+	pod := *p.Pod
+	pod.UID = uid
+	next := *p
+	next.Pod = &pod
+	return &next
+}

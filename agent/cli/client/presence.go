@@ -1,0 +1,51 @@
+package client
+
+import (
+	"context"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/status"
+)
+
+// presence tells a pod that is gone from one that an agent which has just started does not
+// report yet: the latter has not told of its manifests, which the agent asked first had.
+// One goroutine uses it.
+type presence struct {
+	socket string
+	told   bool   // the agent had told of its manifests at first
+	absent string // the pod that the last complete list lacks; "": none
+}
+
+func newPresence(ctx context.Context, socket string) (*presence, error) {
+	told, err := hasTold(ctx, socket)
+	return &presence{socket: socket, told: told}, err
+}
+
+// look asks for a pod. It is gone if two complete lists in a row lack it; now is nil while
+// it is not reported.
+func (h *presence) look(ctx context.Context, p *v1.Pod) (now *v1.Pod, gone bool, err error) {
+	key, before := p.Namespace+"/"+p.Name, h.absent
+	h.absent = ""
+	var list v1.PodList
+	if err := GetJSON(ctx, h.socket, "/pods", &list); err != nil {
+		return nil, false, err
+	}
+	if k := slices.IndexFunc(list.Items, func(i v1.Pod) bool { return i.Namespace == p.Namespace && i.Name == p.Name }); k >= 0 {
+		return &list.Items[k], false, nil
+	}
+	told, err := hasTold(ctx, h.socket)
+	if err != nil || h.told && !told {
+		return nil, false, err
+	}
+	h.absent = key
+	return nil, before == key, nil
+}
+
+// hasTold reports whether the agent has told of all its manifests, and so knows all pods.
+func hasTold(ctx context.Context, socket string) (bool, error) {
+	var m status.Manifests
+	err := GetJSON(ctx, socket, "/manifests", &m)
+	return m.Dir != "" || slices.ContainsFunc(m.Files, func(f status.File) bool { return f.Path != "" }), err
+}

@@ -1,0 +1,294 @@
+package once
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"monopod/agent/safefile"
+	"monopod/agent/volume"
+)
+
+// What one artifact may have: a container can make more than any machine holds.
+const (
+	maxCopied      = 1_000_000 // files and folders
+	maxCopiedBytes = 16 << 30  // of content; holes in files are none
+)
+
+// copy copies the artifact out. Nothing outside of the volume is followed, and what is
+// neither a folder nor a file, links included, is left out, as is what is mounted in it. The
+// folder of the copy may lie in it, and is no part of the copy. Files with several names are one file in the copy, too, and holes stay holes.
+func (a *Artifact) copy(ctx context.Context, root string) (left leftOut, err error) {
+	from, file, err := a.open(root)
+	if err != nil {
+		return left, err
+	}
+	defer from.Close()
+	if err := os.MkdirAll(a.to, 0o755); err != nil {
+		return left, err
+	}
+	to, err := safefile.OpenDir(a.to, 0)
+	if err != nil {
+		return left, err
+	}
+	defer to.Close()
+	target, err := to.Self()
+	if err != nil {
+		return left, err
+	}
+	trail, err := safefile.NewTrail(to)
+	if err != nil {
+		return left, err
+	}
+	defer trail.Close()
+	c := &copying{ctx: ctx, to: to, target: target, trail: trail}
+	if file == "" {
+		err = c.folder(from)
+	} else {
+		err = c.file(from, file)
+	}
+	return c.left, errors.Join(err, c.close())
+}
+
+// open opens the folder of the artifact or, where that is a file, the folder that it is in.
+func (a *Artifact) open(root string) (dir *safefile.Dir, file string, err error) {
+	top := volume.EmptyDir(root, string(a.pod.UID), a.volume.Name)
+	if a.volume.HostPath != nil {
+		top = a.volume.HostPath.Path
+	}
+	within, err := os.OpenRoot(top)
+	if err != nil {
+		return nil, "", err
+	}
+	defer within.Close()
+	at := path.Clean(a.within)
+	info, err := within.Lstat(at)
+	if err != nil {
+		return nil, "", err
+	}
+	if !info.IsDir() {
+		at, file = path.Split(at)
+		at = path.Clean(at)
+	}
+	f, err := within.OpenFile(at, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	dir, err = safefile.DirOf(f, at)
+	return dir, file, err
+}
+
+// copying is one copy of an artifact.
+type copying struct {
+	ctx    context.Context
+	to     *safefile.Dir
+	target safefile.Stat   // which folder that is
+	trail  *safefile.Trail // where in the copy it is, as deep as the walk
+	left   leftOut
+
+	count int
+	bytes int64
+
+	linked *safefile.Dir // has the files with several names, under a name for each; nil: none yet
+	name   string        // of that folder, which is no part of the copy
+}
+
+// folder copies all that is in a folder. What is written to the copy must not be read as
+// something that is to be copied.
+func (c *copying) folder(from *safefile.Dir) error {
+	is, err := c.isTarget(from)
+	switch {
+	case err != nil:
+		return err
+	case is:
+		return errors.New("the folder to copy to is the one that is copied: name another")
+	}
+	return safefile.Walk(c.ctx, from, c.visit)
+}
+
+// isTarget reports whether a folder is the one that is copied to, by whatever path.
+func (c *copying) isTarget(dir *safefile.Dir) (bool, error) {
+	s, err := dir.Self()
+	return err == nil && c.target.Same(s), err
+}
+
+// visit copies what a walk comes by.
+func (c *copying) visit(f safefile.Found) error {
+	switch f.Step {
+	case safefile.Enter:
+		if is, err := c.isTarget(f.Folder); is || err != nil {
+			return cmp.Or(err, safefile.ErrSkip)
+		}
+		if err := c.counted(); err != nil {
+			return err
+		}
+		if err := c.trail.Now().Mkdir(f.Name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return c.trail.Down(f.Name)
+	case safefile.Leave:
+		return c.trail.Up()
+	case safefile.Mounted:
+		c.left.add(f.In.Path(f.Name))
+		return nil
+	}
+	return c.file(f.In, f.Name)
+}
+
+// counted counts one more file or folder.
+func (c *copying) counted() error {
+	if c.count++; c.count > maxCopied {
+		return fmt.Errorf("it has more than %d files and folders, the most that are copied: "+
+			"name a part of it, or let the container pack them into one file", maxCopied)
+	}
+	return nil
+}
+
+// file replaces a file by a copy.
+func (c *copying) file(from *safefile.Dir, name string) error {
+	in, err := from.OpenOwn(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, safefile.ErrLink), errors.Is(err, safefile.ErrNotRegular), errors.Is(err, safefile.ErrMounted):
+		c.left.add(from.Path(name))
+		return nil
+	case err != nil:
+		return err
+	}
+	defer in.Close()
+	s, err := safefile.StatOf(in)
+	if err == nil {
+		err = c.counted()
+	}
+	if err != nil || s.Nlink > 1 && c.link(s, name) {
+		return err
+	}
+	out, err := c.trail.Now().Create(name, fs.FileMode(s.Mode&0o777|0o600))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(c.content(in, out, s.Size()), out.Close()); err != nil {
+		return err
+	}
+	if s.Nlink > 1 {
+		c.remember(s, name)
+	}
+	return nil
+}
+
+// content copies what is in a file, of one that grows what there is now, and no holes.
+func (c *copying) content(in, out *os.File, size int64) error {
+	for at := int64(0); at < size; {
+		data, hole, err := nextData(in, at, size)
+		if err != nil {
+			return err
+		}
+		if c.bytes += hole - data; c.bytes > maxCopiedBytes {
+			return fmt.Errorf("it has more than %d GiB, the most that is copied: "+
+				"name a part of it, or let the container write to a hostPath", maxCopiedBytes>>30)
+		}
+		part := untilDone{c.ctx, io.NewSectionReader(in, data, hole-data)}
+		if _, err := io.Copy(io.NewOffsetWriter(out, data), part); err != nil {
+			return err
+		}
+		at = hole
+	}
+	return out.Truncate(size)
+}
+
+// nextData returns where the next part of a file with content begins and ends.
+func nextData(f *os.File, at, size int64) (data, hole int64, err error) {
+	data, err = unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
+	if err == unix.ENXIO { // nothing but a hole
+		return size, size, nil
+	}
+	if err == nil {
+		hole, err = unix.Seek(int(f.Fd()), data, unix.SEEK_HOLE)
+	}
+	if err == unix.EINVAL || err == unix.EOPNOTSUPP { // a file system without holes
+		return at, size, nil
+	}
+	return min(data, size), min(hole, size), err
+}
+
+// untilDone reads until its context ends.
+type untilDone struct {
+	context.Context
+	io.Reader
+}
+
+func (r untilDone) Read(p []byte) (int, error) {
+	if err := context.Cause(r.Context); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
+}
+
+// link makes the name one more of a file that was copied under another name; false: it was not.
+func (c *copying) link(s safefile.Stat, name string) bool {
+	return c.linked != nil && c.trail.Now().Link(name, c.linked, keyOf(s)) == nil
+}
+
+// remember keeps a copy for its other names. On a file system that has none, each name gets
+// a copy of its own.
+func (c *copying) remember(s safefile.Stat, name string) {
+	if c.linked == nil {
+		c.name = fmt.Sprintf(".monopod-%x", rand.Uint64())
+		if c.to.Mkdir(c.name, 0o700) != nil {
+			return
+		}
+		c.linked, _ = c.to.OpenDir(c.name)
+	}
+	if c.linked != nil {
+		_ = c.linked.Link(keyOf(s), c.trail.Now(), name)
+	}
+}
+
+// keyOf tells files from each other, also from one that has the inode of one that went.
+func keyOf(s safefile.Stat) string { return fmt.Sprintf("%d-%d.%d", s.Ino, s.Ctim.Sec, s.Ctim.Nsec) }
+
+// close removes what is no part of the copy.
+func (c *copying) close() error {
+	if c.linked != nil {
+		c.linked.Close()
+	}
+	if c.name == "" {
+		return nil
+	}
+	return c.to.RemoveAll(context.WithoutCancel(c.ctx), c.name)
+}
+
+// leftOut is what was not copied: how much, and the first of it by name.
+type leftOut struct {
+	names []string
+	count int
+}
+
+const maxNamed = 20
+
+func (l *leftOut) add(name string) {
+	l.count++
+	if len(l.names) < maxNamed {
+		l.names = append(l.names, name)
+	}
+}
+
+// String is "a, b" or, of many, "a, b and 7 more".
+func (l leftOut) String() string {
+	text := strings.Join(l.names, ", ")
+	if more := l.count - len(l.names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

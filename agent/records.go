@@ -1,0 +1,168 @@
+package agent
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/rollout"
+	"monopod/agent/worker"
+	"monopod/manifests"
+)
+
+// podRecord is all that the loop has of one pod name: the record of which decisions are made,
+// and the worker that has them.
+type podRecord struct {
+	rollout.Record
+	worker *worker.Worker // nil: there is none
+	sent   worker.Update  // what it was given last
+	file   string         // the manifest that gave its last pod; "": it never had one here
+	stop   context.CancelFunc
+	tells  bool // the loop reports the pod itself, and that is to be looked at again
+}
+
+// records are the records of all pod names. The sync loop's goroutine owns them.
+type records struct {
+	all     map[manifests.Key]*podRecord
+	offered int             // how many have an offered version
+	unsure  []manifests.Key // names whose records may have nothing any more
+	told    []*podRecord    // those whose reports are to be looked at again
+}
+
+// of returns the record of a name, a new one if there is none.
+func (s *records) of(key manifests.Key) *podRecord {
+	if s.all == nil {
+		s.all = map[manifests.Key]*podRecord{}
+	}
+	r := s.all[key]
+	if r == nil {
+		r = &podRecord{Record: rollout.Record{Key: key}}
+		s.all[key] = r
+		s.unsure = append(s.unsure, key)
+	}
+	return r
+}
+
+// see returns what is known of a name; of one that is not known, an empty record that is
+// nobody's.
+func (s *records) see(key manifests.Key) *podRecord {
+	if r := s.all[key]; r != nil {
+		return r
+	}
+	return &podRecord{Record: rollout.Record{Key: key}}
+}
+
+// tidy drops the records of which nothing is left.
+func (s *records) tidy() {
+	for _, key := range s.unsure {
+		if r := s.all[key]; r != nil && !r.HasAnything() {
+			delete(s.all, key)
+		}
+	}
+	s.unsure = s.unsure[:0]
+}
+
+// tell makes the loop look again at what it reports of a name.
+func (s *records) tell(r *podRecord) {
+	if !r.tells {
+		r.tells = true
+		s.told = append(s.told, r)
+	}
+}
+
+// takeTold returns the records of which the loop is to look at what it reports.
+func (s *records) takeTold() []*podRecord {
+	all := s.told
+	s.told = nil
+	for _, r := range all {
+		r.tells = false
+	}
+	return all
+}
+
+// drop makes tidy look at a record, of which something is gone.
+func (s *records) drop(key manifests.Key) { s.unsure = append(s.unsure, key) }
+
+// working returns the records of all names with a worker.
+func (s *records) working() func(func(manifests.Key, *podRecord) bool) {
+	return func(yield func(manifests.Key, *podRecord) bool) {
+		for key, r := range s.all {
+			if r.worker != nil && !yield(key, r) {
+				return
+			}
+		}
+	}
+}
+
+// inherit takes over what previous agents left.
+func (s *records) inherit(checkpoints []*checkpoint.Checkpoint) {
+	for _, c := range checkpoints {
+		r := s.of(c.Key())
+		if r.Left == nil {
+			r.Left = map[string]*checkpoint.Checkpoint{}
+		}
+		r.Left[c.Uid()] = c
+	}
+}
+
+// offer records the pods of a snapshot. It returns those that are new or not the same objects
+// as in the snapshot before, those names that no pod had, and those that have none any more.
+func (s *records) offer(pods []*manifests.Pod) (changed []*manifests.Pod, arrived, gone []manifests.Key) {
+	now := make(map[manifests.Key]bool, len(pods))
+	for _, p := range pods {
+		r := s.of(p.Key())
+		now[r.Key] = true
+		if r.Offered == p {
+			continue
+		}
+		if r.Offered == nil {
+			arrived = append(arrived, r.Key)
+		}
+		if !manifests.Same(r.Offered, p) {
+			r.Read = time.Now()
+		}
+		r.Offered = p
+		changed = append(changed, p)
+	}
+	if s.offered+len(arrived) > len(now) {
+		gone = s.withdraw(now)
+	}
+	s.offered = len(now)
+	return changed, arrived, gone
+}
+
+// withdraw takes the offered versions of all names but these, which it returns.
+func (s *records) withdraw(stay map[manifests.Key]bool) (gone []manifests.Key) {
+	for key, r := range s.all {
+		if r.Offered != nil && !stay[key] {
+			r.Offered, r.Read, r.Kept = nil, time.Time{}, rollout.Kept{}
+			gone = append(gone, key)
+			s.drop(key)
+		}
+	}
+	return gone
+}
+
+// running returns the version that the worker of a name has; nil: none.
+func (s *records) running(key manifests.Key) *manifests.Pod { return s.see(key).sent.Pod }
+
+// offers reports whether a manifest gives the pod.
+func (s *records) offers(key manifests.Key) bool { return s.see(key).Offered != nil }
+
+// leftAlone returns the names of which previous agents left something that no worker has.
+func (s *records) leftAlone() []manifests.Key {
+	return slices.DeleteFunc(slices.Collect(maps.Keys(s.all)), func(key manifests.Key) bool { return s.all[key].Left == nil })
+}
+
+// isEmpty reports whether nothing is left of any pod, as far as workers and previous agents
+// say.
+func (s *records) isEmpty() bool {
+	for _, r := range s.all {
+		if r.worker != nil || r.Left != nil {
+			return false
+		}
+	}
+	return true
+}

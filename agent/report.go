@@ -1,0 +1,192 @@
+package agent
+
+import (
+	"slices"
+
+	"monopod/agent/admission"
+	"monopod/agent/events"
+	"monopod/agent/message"
+	"monopod/agent/outcome"
+	"monopod/agent/podstatus"
+	"monopod/agent/rollout"
+	"monopod/agent/status"
+	"monopod/manifests"
+	"monopod/manifests/decode"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// reporter tells others what the sync loop knows: the state of the manifests, and the pods that
+// have no worker, which reports them otherwise. It belongs to the loop's goroutine, and changes
+// nothing of what it tells.
+type reporter struct {
+	dir    string // the manifest folder
+	store  *status.Store
+	events *events.Recorder
+	faults faults
+	pods   *records
+	table  *admission.Table
+	order  *admission.StartOrder
+	rolled *rollbacks
+	wrong  map[string]bool // problems of manifests that have an event
+	stale  bool            // the state of the manifests is to be told again
+}
+
+// manifests gives the store the state of the manifests: the problems that the Source
+// found, those of the start order itself, and the pods whose previous versions run
+// because the new ones are not admitted or held.
+func (p *reporter) manifests(s manifests.Snapshot) {
+	waiting, held := p.waitingVersions(), map[string]bool{}
+	for _, r := range p.pods.working() {
+		if next := r.sent.Next; next != nil {
+			held[next.File] = true
+		}
+	}
+	order := p.orderProblems(s.Files, held)
+	m := status.Manifests{Dir: p.dir, Problems: slices.Clone(s.Problems), Leaving: outcome.Leaving(&s, p.undesired()), Judge: p.outcomes().Judge}
+	for _, f := range s.Files {
+		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods, SHA256: f.SHA256,
+			Held:     f.Held || held[f.Path] || len(waiting[f.Path]) > 0,
+			Problems: slices.Concat(f.Problems, waiting[f.Path], order[f.Path])})
+	}
+	p.store.SetManifests(m)
+	p.recordProblems(&m)
+}
+
+// outcomes is what is known of the pods that the manifests give, whichever versions of them
+// run.
+func (p *reporter) outcomes() *outcome.Versions {
+	given, rejected, held := p.rolled.given, p.table.AllRejected(), p.order.All()
+	v := &outcome.Versions{Snapshot: &given, Refused: make([]outcome.Refusal, 0, len(rejected)+len(held))}
+	for _, r := range rejected {
+		v.Refused = append(v.Refused, outcome.Refusal{Pod: r.Pod, Reason: r.Message.String(), Final: r.Final()})
+	}
+	for _, d := range held {
+		if d.Held != nil {
+			v.Refused = append(v.Refused, outcome.Refusal{Pod: d.Pod, Reason: d.Held.Said})
+		}
+	}
+	for _, line := range p.rolled.Lines() {
+		v.Refused = append(v.Refused, outcome.Refusal{Pod: line.Pod, Reason: line.Text, Final: line.Final})
+	}
+	return v
+}
+
+// undesired returns the pods by file that run though no manifest gives them.
+func (p *reporter) undesired() map[string][]string {
+	pods := map[string][]string{}
+	for key, r := range p.pods.working() {
+		if r.Offered == nil {
+			pods[r.file] = append(pods[r.file], key.String())
+		}
+	}
+	return pods
+}
+
+// waitingVersions returns, by file, the versions that are not admitted while their
+// previous versions run.
+func (p *reporter) waitingVersions() map[string][]status.Problem {
+	found := map[string][]status.Problem{}
+	for _, r := range p.table.AllRejected() {
+		if key := r.Pod.Key(); p.table.Admitted(key) != nil {
+			found[r.Pod.File] = append(found[r.Pod.File], status.Problem{
+				File: r.Pod.File, Pod: key.String(), Message: r.Message.String(), Waits: p.saysRefused(key)})
+		}
+	}
+	p.addRolledBack(found)
+	return found
+}
+
+// saysRefused reports whether the previous version's status says why the new one waits.
+func (p *reporter) saysRefused(key manifests.Key) bool {
+	r := p.pods.see(key)
+	return r.worker != nil && r.sent.Refused != ""
+}
+
+// orderProblems returns, by file, the problems of the start order itself and the new
+// versions that are held while their previous versions run. It adds the files of the
+// latter to held.
+func (p *reporter) orderProblems(files []manifests.File, held map[string]bool) map[string][]status.Problem {
+	all := p.order.All()
+	if len(all) == 0 {
+		return nil
+	}
+	orders := make(map[string]map[string]decode.Position, len(files))
+	for _, f := range files {
+		orders[f.Path] = f.Orders
+	}
+	found := map[string][]status.Problem{}
+	for _, d := range all {
+		key, file := d.Pod.Key(), d.Pod.File
+		text := d.Problem
+		if d.Held != nil && p.pods.running(key) != nil {
+			text, held[file] = d.Held.Said, true
+		}
+		if text != "" {
+			at := orders[file][key.String()]
+			found[file] = append(found[file], status.Problem{
+				File: file, Line: at.Line, Column: at.Column, Pod: key.String(), Field: decode.StartAfterField, Message: text, Warning: !d.Decision.Held})
+		}
+	}
+	return found
+}
+
+// addRolledBack adds the versions that were rolled back to what is wrong with files.
+func (p *reporter) addRolledBack(found map[string][]status.Problem) {
+	for _, line := range p.rolled.Lines() {
+		found[line.Pod.File] = append(found[line.Pod.File], status.Problem{
+			File: line.Pod.File, Pod: line.Pod.Key().String(), Message: line.Text, Waits: true})
+	}
+}
+
+// recordProblems records the problems of manifests that are new since the last report.
+func (p *reporter) recordProblems(m *status.Manifests) {
+	now := map[string]bool{}
+	tell := func(about string, all []status.Problem) {
+		for _, one := range all {
+			if one.Waits {
+				continue // the pod has the event
+			}
+			text := one.Error()
+			now[text] = true
+			if !p.wrong[text] {
+				p.events.Record(events.FileRef(about), v1.EventTypeWarning, "FailedValidation", message.Private(text))
+			}
+		}
+	}
+	tell(m.Dir, m.Problems)
+	for _, f := range m.Files {
+		tell(f.Path, f.Problems)
+	}
+	p.wrong = now
+}
+
+// waiting reports a pod that is stopped or refused and has no worker.
+func (p *reporter) waiting(r *podRecord) {
+	if r.worker != nil {
+		return
+	}
+	p.stopped(r)
+	refused, waits := p.table.Rejected(r.Key)
+	if !waits {
+		return
+	}
+	_ = p.faults.ofPod(refused.Pod.Pod, "report the pod", func() {
+		out := *refused.Pod.Pod
+		st, public := podstatus.RefusedStatus(refused.Pod.Pod, refused.Rejection, refused.Since)
+		out.Status = st
+		p.store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: public})
+	})
+}
+
+func (p *reporter) stopped(r *podRecord) {
+	if !r.IsHalted() || r.Offered == nil {
+		return
+	}
+	_ = p.faults.ofPod(r.Offered.Pod, "report the pod", func() {
+		out := *r.Offered.Pod
+		st, public := podstatus.HaltedStatus(r.Offered, rollout.StoppedWhy)
+		out.Status = st
+		p.store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: public})
+	})
+}

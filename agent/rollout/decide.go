@@ -1,0 +1,209 @@
+package rollout
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/admission"
+	"monopod/agent/hold"
+	"monopod/agent/message"
+	"monopod/agent/plan"
+	"monopod/agent/podstatus"
+	"monopod/agent/shutdown"
+	"monopod/agent/status"
+	"monopod/agent/update"
+	"monopod/manifests"
+)
+
+// World is what matters beside the record of the name. Its funcs are pure questions.
+type World struct {
+	Down       bool                                      // the machine goes down
+	NodeHeld   string                                    // why the node is held, which lets nothing new start; "": it is not
+	Policy     string                                    // of updates, see update.Planned
+	StopsFirst func(*v1.Pod) bool                        // the version before stops before anything of the pod is prepared
+	Room       func(*manifests.Pod) *admission.Rejection // why the node has no room for it beside all others; nil: it has
+}
+
+// StoppedWhy is what is reported of a pod that its owner stopped.
+var StoppedWhy = plan.Waiting{Reason: status.ReasonStopped, Message: message.Fixed("stopped by request; `monopod start` runs it again")}
+
+// Decide decides what is to become of a pod name. It changes nothing. The first rule that
+// speaks decides: what the owner wishes, what costs nothing, whose turn it is, and then the
+// two classes of rules: to change what runs (keepsFormer), and to start anything (mayStart and
+// World.Room).
+func Decide(r *Record, w *World) Decision {
+	switch {
+	case r.Offered == nil:
+		return remove(r)
+	case r.IsHalted():
+		return halted(r, ByOwner, StoppedWhy)
+	case r.Turn.Waits:
+		return inTurn(r)
+	case r.isInPlace(w):
+		return Decision{Run: r.Offered, Replaces: true}
+	}
+	return choose(r, w)
+}
+
+// remove is for a pod that no manifest gives any more. Its removal may wait while it runs.
+func remove(r *Record) Decision {
+	isThere := r.Works || r.Left != nil
+	switch {
+	case isThere && r.Running() != nil && r.Gate.Removal != "":
+		return Decision{Run: r.Running(), Waits: []Wait{{ByGate, message.Private(r.Gate.Removal)}}}
+	case isThere:
+		return Decision{}
+	}
+	return Decision{Rests: true}
+}
+
+// halted lets nothing of a pod run, and keeps the volumes of the version that ran.
+func halted(r *Record, by Cause, why plan.Waiting) Decision {
+	d := Decision{Waits: []Wait{{by, why.Message}}}
+	switch {
+	case r.Stop.Version != nil:
+		d.Run, d.Halt = r.Stop.Version, plan.Halt{Waiting: why}
+	case r.Left == nil: // else what is left goes
+		d.Rests = true
+	}
+	return d
+}
+
+// inTurn is for a version whose turn in the start order has not come: the former one runs on
+// if it was let start in this boot, and what a previous agent was removing goes.
+func inTurn(r *Record) Decision {
+	if r.Stop != nil {
+		return halted(r, ByStartOrder, plan.Waiting{Reason: podstatus.ReasonHeld, Message: r.Turn.Why})
+	}
+	d := Decision{Waits: []Wait{{ByStartOrder, r.Turn.Why}}}
+	switch {
+	case r.Accepted != nil && !manifests.Same(r.Accepted, r.Offered) && r.Turn.Started:
+		d.Run = r.Accepted
+	case r.Accepted == nil && r.Left != nil: // everything of it goes
+	default:
+		d.Rests = true
+	}
+	return d
+}
+
+// isInPlace reports whether the offered version asks for nothing new, and may take the place
+// of the accepted one at once.
+func (r *Record) isInPlace(w *World) bool {
+	if r.Accepted == nil || r.Accepted.UID != r.Offered.UID || manifests.Same(r.Accepted, r.Offered) || admission.AdmitOS(r.Offered.Pod) != nil {
+		return false
+	}
+	kind := r.Becomes(r.Offered, w.Policy)
+	return kind == update.Nothing || kind <= update.Live && r.Gate.Open
+}
+
+// Becomes returns how the accepted version becomes p. One that has ended runs again.
+func (r *Record) Becomes(p *manifests.Pod, policy string) update.Kind {
+	kind := update.Planned(r.Accepted, p, policy).Kind
+	if kind > update.Nothing && r.Running() == nil {
+		return update.Replace
+	}
+	return kind
+}
+
+// choose is for a version that may start as far as its owner and the start order are concerned.
+func choose(r *Record, w *World) Decision {
+	keeps := r.keepsFormer(w)
+	d := Decision{Keeps: keeps, IsEarly: keeps && !(r.Gate.Open && r.IsPrepared())}
+	refused := mayStart(r, w)
+	if refused == nil && !manifests.Same(r.Accepted, r.Offered) {
+		refused = w.Room(r.Offered)
+	}
+	d.Refused = refused
+	switch {
+	case refused == nil && !d.IsEarly:
+		d.Run, d.Takes = r.Offered, true
+		return d
+	case r.Accepted == nil && r.Stop != nil:
+		return r.haltedUntil(d)
+	}
+	r.waitBeside(&d)
+	return d
+}
+
+// Deny is a decision whose room was gone when it was to be taken.
+func Deny(r *Record, w *World, why admission.Rejection) Decision {
+	d := Decision{Refused: &why, Keeps: r.keepsFormer(w)}
+	if r.Accepted == nil && r.Stop != nil {
+		return r.haltedUntil(d)
+	}
+	r.waitBeside(&d)
+	return d
+}
+
+// haltedUntil keeps a pod halted that is to start again and is not let start yet.
+func (r *Record) haltedUntil(d Decision) Decision {
+	why := plan.Waiting{}
+	if d.Refused != nil {
+		why = plan.Waiting{Reason: d.Refused.Reason, Message: d.Refused.Message}
+	}
+	h := halted(r, ByRoom, why)
+	h.Refused, h.IsEarly = d.Refused, d.IsEarly
+	return h
+}
+
+// waitBeside says what the offered version waits for, beside the one that runs on.
+func (r *Record) waitBeside(d *Decision) {
+	d.Run = r.Accepted
+	isFinal := d.Refused != nil && d.Refused.Final()
+	if d.Keeps && d.Run != nil && !isFinal {
+		d.Prepare = r.Offered
+		switch {
+		case r.Gate.Why != "":
+			d.waits(ByGate, message.Private(r.Gate.Why))
+		case !r.Gate.Open:
+			d.waits(ByLook, message.Fixed("it is looked whether its workload locks it"))
+		}
+		if !r.IsPrepared() {
+			d.waits(ByPreparing, message.Fixed("the new version is being prepared"))
+		}
+	}
+	if d.Refused != nil {
+		d.waits(causeOf(d.Refused), d.Refused.Message)
+	}
+	d.Rests = d.Run == nil && r.Left == nil
+}
+
+func causeOf(why *admission.Rejection) Cause {
+	switch why.Reason {
+	case shutdown.ReasonRefused:
+		return ByShutdown
+	case hold.ReasonHeld:
+		return ByHold
+	}
+	return ByRoom
+}
+
+// keepsFormer reports whether the former version of a pod runs until the offered one can:
+// unless it has ended, no container of it was ever made, or the offered one says that it
+// stops first. What the worker said before it knew of a next version may be true no longer.
+func (r *Record) keepsFormer(w *World) bool {
+	former := r.Running()
+	switch {
+	case former == nil || manifests.Same(former, r.Offered):
+		return false
+	case former.UID == r.Offered.UID && r.Becomes(r.Offered, w.Policy) == update.Resize: // which needs nothing but its room
+		return !r.Gate.Open
+	case r.Gate.Open && w.StopsFirst(r.Offered.Pod):
+		return false
+	case !r.Works:
+		return r.Left != nil
+	}
+	return manifests.Same(r.Now.Run, former) && (r.Now.Prepare == nil || !r.Seen.Unmade)
+}
+
+// mayStart refuses a version while no pod starts: the machine goes down, or the whole node is
+// held, unless something of the pod runs already or its owner starts it.
+func mayStart(r *Record, w *World) *admission.Rejection {
+	isAccepted := r.Accepted != nil && manifests.Same(r.Accepted, r.Offered)
+	switch {
+	case w.Down && !isAccepted:
+		return &admission.Rejection{Reason: shutdown.ReasonRefused, Message: message.Fixed(shutdown.MessageRefused)}
+	case w.NodeHeld != "" && r.Running() == nil && r.Stop == nil && !isAccepted:
+		return &admission.Rejection{Reason: hold.ReasonHeld, Message: message.Private(w.NodeHeld)}
+	}
+	return nil
+}

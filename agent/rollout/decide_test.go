@@ -1,0 +1,181 @@
+package rollout
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/admission"
+	"monopod/agent/checkpoint"
+	"monopod/agent/message"
+	"monopod/manifests"
+)
+
+// version returns a version of the pod: each image is one, with an instance of its own.
+func version(image string, change ...func(*v1.Pod)) *manifests.Pod {
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: types.UID("uid-" + image)},
+		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: image}}}}
+	for _, do := range change {
+		do(p)
+	}
+	digest := image
+	if len(p.Labels) > 0 {
+		digest += "+"
+	}
+	return &manifests.Pod{Pod: p, Digest: digest, File: "/m/web.yaml"}
+}
+
+// labelled is a version that runs in the place of another, under its uid.
+func labelled(image string) *manifests.Pod {
+	return version(image, func(p *v1.Pod) { p.Labels = map[string]string{"a": "b"} })
+}
+
+var v1st, v2nd = version("one"), version("two")
+
+// running is a pod of which a version runs, as its manifest says.
+func running(p *manifests.Pod) Record {
+	return Record{Key: p.Key(), Offered: p, Accepted: p, Works: true, Now: Decision{Run: p}, Gate: Gate{Open: true}, Seen: Seen{Ready: true}}
+}
+
+// edited is a pod that runs and whose manifest gives another version.
+func edited(to *manifests.Pod, change ...func(*Record)) Record {
+	r := running(v1st)
+	r.Offered = to
+	return changed(r, change...)
+}
+
+func changed(r Record, change ...func(*Record)) Record {
+	for _, do := range change {
+		do(&r)
+	}
+	return r
+}
+
+func prepared(r *Record)  { r.Now.Prepare, r.Seen.Prepared = r.Offered, true }
+func preparing(r *Record) { r.Now.Prepare = r.Offered }
+func unmade(r *Record)    { r.Seen.Unmade = true }
+func ended(r *Record)     { r.Over = true }
+func fresh(r *Record)     { r.Accepted, r.Works, r.Now, r.Seen = nil, false, Decision{}, Seen{} }
+func restarted(r *Record) {
+	r.Works, r.Now, r.Seen = false, Decision{}, Seen{}
+	r.Left = map[string]*checkpoint.Checkpoint{"uid-one": {}}
+}
+func gone(r *Record)    { r.Offered = nil }
+func held(r *Record)    { r.Gate = Gate{Why: "held: audit", Removal: "held: audit"} }
+func unknown(r *Record) { r.Gate = Gate{} }
+func stopped(r *Record) { r.Stop = &Stop{Version: r.Accepted}; r.Accepted = nil }
+func starts(r *Record)  { stopped(r); r.Stop.Starts = true }
+func bare(r *Record)    { r.Stop.Version = nil }
+func waitsTurn(r *Record) {
+	r.Turn = Turn{Waits: true, Why: message.Fixed("waits for db to be ready"), Started: true}
+}
+func olderBoot(r *Record) { r.Turn.Started = false }
+
+// full is a world in which the node has no room.
+func full(w *World) {
+	w.Room = func(*manifests.Pod) *admission.Rejection {
+		return &admission.Rejection{Reason: "OutOfcpu", Message: message.Fixed("no cpu is left")}
+	}
+}
+func down(w *World)      { w.Down = true }
+func nodeHeld(w *World)  { w.NodeHeld = "the node is held" }
+func stopFirst(w *World) { w.StopsFirst = func(*v1.Pod) bool { return true } }
+func replaces(w *World)  { w.Policy = "Replace" }
+
+func worldOf(change ...func(*World)) *World {
+	w := &World{StopsFirst: func(*v1.Pod) bool { return false }, Room: func(*manifests.Pod) *admission.Rejection { return nil }}
+	for _, do := range change {
+		do(w)
+	}
+	return w
+}
+
+func TestDecide(t *testing.T) {
+	foreign := version("win", func(p *v1.Pod) { p.Spec.OS = &v1.PodOS{Name: v1.Windows} })
+	for _, row := range []struct {
+		name  string
+		is    Record
+		world *World
+		want  string
+	}{
+		// Starts.
+		{"a new pod starts", changed(running(v1st), fresh), worldOf(), "run one, take its room"},
+		{"without room it waits, and nothing of it is there", changed(running(v1st), fresh), worldOf(full), "rest; waits by Room"},
+		{"while the node is held nothing new starts", changed(running(v1st), fresh), worldOf(nodeHeld), "rest; waits by Hold"},
+		{"nor while the machine goes down", changed(running(v1st), fresh), worldOf(down, nodeHeld), "rest; waits by Shutdown"},
+		{"what was let start goes on after a restart of the agent", changed(running(v1st), restarted), worldOf(down, nodeHeld, full), "run one, take its room"},
+		{"a pod for another system never runs", changed(running(foreign), fresh), worldOf(full), "rest; waits by Room"},
+		{"what is left of a refused pod goes", changed(running(v1st), fresh, restarted), worldOf(full), "run nothing; waits by Room"},
+
+		// The start order.
+		{"a pod whose turn has not come rests", changed(running(v1st), fresh, waitsTurn), worldOf(), "rest; waits by StartOrder"},
+		{"its former version runs on", edited(v2nd, waitsTurn), worldOf(), "run one; waits by StartOrder"},
+		{"but not one from before the last boot", edited(v2nd, waitsTurn, olderBoot), worldOf(), "rest; waits by StartOrder"},
+		{"what a previous agent was removing goes", changed(running(v1st), fresh, restarted, waitsTurn), worldOf(), "run nothing; waits by StartOrder"},
+
+		// Changes.
+		{"a version that asks for nothing new takes over at once", edited(labelled("one")), worldOf(full), "run one+, in place"},
+		{"but not through a closed gate", edited(labelled("one"), held), worldOf(), "run one, prepare one+; waits by Gate; waits by Preparing"},
+		{"and not under updatePolicy Replace", edited(labelled("one")), worldOf(replaces), "run one, prepare one+; waits by Preparing"},
+		{"another version is prepared beside the one that runs", edited(v2nd), worldOf(), "run one, prepare two; waits by Preparing"},
+		{"and takes its place when it is prepared", edited(v2nd, prepared), worldOf(), "run two, take its room"},
+		{"not through a closed gate", edited(v2nd, prepared, held), worldOf(), "run one, prepare two; waits by Gate"},
+		{"nor through one of which nothing is known yet", edited(v2nd, prepared, unknown), worldOf(), "run one, prepare two; waits by Look"},
+		{"nor without room", edited(v2nd, prepared), worldOf(full), "run one, prepare two; waits by Room"},
+		{"a version that can never run is not prepared", edited(foreign, prepared), worldOf(final), "run one; waits by Room"},
+		{"the machine that goes down changes nothing", edited(v2nd, prepared), worldOf(down), "run one, prepare two; waits by Shutdown"},
+		{"stop first: the former one goes at once", edited(v2nd), worldOf(stopFirst), "run two, take its room"},
+		{"stop first waits for the gate all the same", edited(v2nd, held), worldOf(stopFirst), "run one, prepare two; waits by Gate; waits by Preparing"},
+		{"a version of which nothing was made is given up for the next", edited(v2nd, preparing, unmade), worldOf(), "run two, take its room"},
+		{"and that is believed only of what was asked", edited(v2nd, unmade), worldOf(), "run one, prepare two; waits by Preparing"},
+		{"a pod that has ended starts its next version", edited(v2nd, ended, held), worldOf(), "run two, take its room"},
+		{"after a restart of the agent the former one is kept, too", edited(v2nd, restarted), worldOf(), "run one, prepare two; waits by Preparing"},
+
+		// The owner's stops.
+		{"a stopped pod keeps its volumes and runs nothing", changed(running(v1st), stopped), worldOf(), "run one halted; waits by Stopped"},
+		{"also in another version, and with its turn not come", changed(edited(v2nd), stopped, waitsTurn), worldOf(down), "run one halted; waits by Stopped"},
+		{"one without a version rests", changed(running(v1st), fresh, stopped), worldOf(), "rest; waits by Stopped"},
+		{"one that is started starts", changed(running(v1st), starts), worldOf(nodeHeld), "run one, take its room"},
+		{"without room it stays halted", changed(running(v1st), starts), worldOf(full), "run one halted; waits by Room"},
+		{"before its turn as well", changed(running(v1st), starts, waitsTurn), worldOf(), "run one halted; waits by StartOrder"},
+
+		// Removals.
+		{"a pod without a manifest goes", changed(running(v1st), gone), worldOf(down, full), "run nothing"},
+		{"not while it is held", changed(running(v1st), held, gone), worldOf(), "run one; waits by Gate"},
+		{"held or not, one that has ended goes", changed(running(v1st), held, ended, gone), worldOf(), "run nothing"},
+		{"one that never ran is forgotten", changed(running(v1st), fresh, held, gone), worldOf(), "rest"},
+		{"what a previous agent left goes", changed(running(v1st), restarted, gone), worldOf(), "run nothing"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := Decide(&row.is, row.world).String(); got != row.want {
+				t.Errorf("\n got  %s\n want %s", got, row.want)
+			}
+		})
+	}
+}
+
+// final is a world that refuses what only another manifest can mend.
+func final(w *World) {
+	w.Room = func(p *manifests.Pod) *admission.Rejection { return admission.AdmitOS(p.Pod) }
+}
+
+func TestAVersionWhoseRoomWasTakenMeanwhileWaits(t *testing.T) {
+	why := admission.Rejection{Reason: admission.ReasonUIDInUse, Message: message.Fixed("another pod has it")}
+	for _, row := range []struct {
+		name string
+		is   Record
+		want string
+	}{
+		{"a new pod rests", changed(running(v1st), fresh), "rest; waits by Room"},
+		{"the former version runs on, and the next stays prepared", edited(v2nd, prepared), "run one, prepare two; waits by Room"},
+		{"a pod that is started stays halted", changed(running(v1st), starts), "run one halted; waits by Room"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := Deny(&row.is, worldOf(), why).String(); got != row.want {
+				t.Errorf("\n got  %s\n want %s", got, row.want)
+			}
+		})
+	}
+}

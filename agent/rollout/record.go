@@ -1,0 +1,92 @@
+// Package rollout decides which version of a pod runs.
+//
+// Record is all that is known of one pod name, World what else matters, and Decide a pure
+// function of the two: what is to run, what is prepared beside it, and what waits. The sync
+// loop gathers the one, asks, and carries out the answer.
+package rollout
+
+import (
+	"time"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/message"
+	"monopod/manifests"
+)
+
+// Record is all that is known of one pod name. The sync loop's goroutine owns it.
+type Record struct {
+	Key manifests.Key
+
+	Offered *manifests.Pod // the desired version; nil: no manifest gives the pod, which is proven
+	Read    time.Time      // when that version was first read
+	Kept    Kept           // how it got its uid, if not from its manifest
+
+	Accepted *manifests.Pod // the version that was let start and has its room; nil: none, or it is to go
+	Over     bool           // it has ended
+
+	Stop *Stop                             // the owner's wish that nothing of the pod runs; nil: there is none
+	Turn Turn                              // its place in the start order
+	Gate Gate                              // what keeps the accepted version from being changed
+	Left map[string]*checkpoint.Checkpoint // of previous agents, by uid, until a worker has them
+
+	Works bool     // there is a worker
+	Now   Decision // as it was carried out last
+	Seen  Seen     // what the worker said of that
+}
+
+// Kept is a version that takes a pod's place in place: as its manifest gives it, and with the
+// uid of the pod. The zero value is none.
+type Kept struct{ Offered, Pod *manifests.Pod }
+
+// Stop is a pod of which nothing runs, as its owner wishes.
+type Stop struct {
+	Version *manifests.Pod // of which the volumes are kept; nil: none
+	Starts  bool           // it is to run again, and was not let start yet
+}
+
+// Turn is what the start order says of the offered version. The zero value: it starts after
+// no other pod, or had its turn.
+type Turn struct {
+	Waits   bool         // for pods that are not ready
+	Why     message.Text // for which ones, in words
+	Started bool         // the accepted version was let start in this boot
+}
+
+// Gate is what may keep a version that runs from being changed or removed, though all is there
+// for that.
+type Gate struct {
+	Why     string // in words; "": nothing
+	Open    bool   // nothing does, and that is known
+	Removal string // the same of its removal, which no lock of its workload keeps away
+}
+
+// Seen is what a worker said of the decision that it was given last.
+type Seen struct {
+	Ready    bool // pods that start after this one may start
+	Prepared bool // the version that is prepared has what it needs, beside its room
+	Lasting  bool // it waits for more than its pulls, or since before this agent
+	Unmade   bool // no container of the version that is to run was ever made
+	Idle     bool // nothing of it runs, or is going to
+}
+
+// Running returns the accepted version, unless it has ended; nil: there is none.
+func (r *Record) Running() *manifests.Pod {
+	if r.Over {
+		return nil
+	}
+	return r.Accepted
+}
+
+// IsHalted reports whether nothing of the pod is to run until its owner says so.
+func (r *Record) IsHalted() bool { return r.Stop != nil && !r.Stop.Starts }
+
+// IsPrepared reports whether the offered version is the one that is prepared, and has what it
+// needs.
+func (r *Record) IsPrepared() bool {
+	return r.Works && r.Seen.Prepared && manifests.Same(r.Now.Prepare, r.Offered)
+}
+
+// HasAnything reports whether there is anything to remember of the name.
+func (r *Record) HasAnything() bool {
+	return r.Offered != nil || r.Works || r.Left != nil || r.Stop != nil
+}

@@ -1,0 +1,76 @@
+package shutdown
+
+import (
+	"sync"
+
+	"github.com/godbus/dbus/v5"
+)
+
+const (
+	busName      = "org.freedesktop.DBus"
+	ownerChanged = "NameOwnerChanged"
+	prepare      = "PrepareForShutdown"
+)
+
+// listener is woken by the signals of a connection. Each user of the machine may send the
+// agent a signal that looks like one of logind's: a signal counts only if the connection
+// that owns logind's name has sent it, and says nothing but that logind must be asked. The
+// connection's reader calls it: what it does not count costs no more than being read.
+type listener struct {
+	prepares chan struct{} // one slot: a shutdown has begun, or has not after all
+	moves    chan struct{} // one slot: logind's name has another owner, or none
+
+	mu    sync.Mutex
+	owner string // the unique name of the connection that owns logind's name; "": none does
+	known bool   // whether that was told
+}
+
+func newListener() *listener {
+	return &listener{prepares: make(chan struct{}, 1), moves: make(chan struct{}, 1)}
+}
+
+// DeliverSignal takes in one signal. It never waits.
+func (h *listener) DeliverSignal(_, _ string, s *dbus.Signal) {
+	switch {
+	case s.Sender == busName && s.Name == busName+"."+ownerChanged:
+		h.takeOwner(s.Body)
+	case s.Name == loginManager+"."+prepare && s.Sender != "" && s.Sender == h.ownerNow():
+		ring(h.prepares)
+	}
+}
+
+// takeOwner takes in what the bus says of the owner of a name.
+func (h *listener) takeOwner(body []any) {
+	var name, before, after string
+	if err := dbus.Store(body, &name, &before, &after); err != nil || name != loginName {
+		return
+	}
+	h.mu.Lock()
+	h.owner, h.known = after, true
+	h.mu.Unlock()
+	ring(h.moves)
+}
+
+// ownedBy takes in the owner that the bus names when it is asked. What the bus has told by
+// itself since the question is as new or newer.
+func (h *listener) ownedBy(owner string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.known {
+		h.owner, h.known = owner, true
+	}
+}
+
+func (h *listener) ownerNow() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.owner
+}
+
+// ring fills a slot.
+func ring(slot chan<- struct{}) {
+	select {
+	case slot <- struct{}{}:
+	default:
+	}
+}

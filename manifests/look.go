@@ -1,0 +1,223 @@
+package manifests
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"monopod/manifests/decode"
+	"monopod/manifests/patient"
+)
+
+// The file system is asked by goroutines that may hang, one for each path, as a link in the
+// folder may lead to a server that is gone: nothing else waits for that.
+const (
+	// patience is how long a first answer is waited for in one step, and impatience each other
+	// one once there was none. What comes later counts with the next step.
+	patience   = 2 * time.Second
+	impatience = 20 * time.Millisecond
+	// mostHanging bounds the threads that hang, for each kind of question.
+	mostHanging = 128
+)
+
+// asking are the questions to the file system.
+type asking struct {
+	folder  patient.Calls[listing]
+	moved   patient.Calls[bool]
+	entries patient.Calls[entry]
+	sights  patient.Calls[sight]
+	links   patient.Calls[sight] // of what links lead to: however many hang, files are read
+	paths   patient.Calls[[]string]
+	ways    patient.Calls[[]decode.Problem]
+
+	woken chan struct{}   // an answer came late
+	stop  <-chan struct{} // closed when none is waited for any more; nil: never
+	hangs bool            // an answer did not come in this step
+	asked map[string]bool // keys of entries and sights in this look through the folder
+}
+
+func newAsking() *asking {
+	a := &asking{woken: make(chan struct{}, 1), asked: map[string]bool{}}
+	late := func() {
+		select {
+		case a.woken <- struct{}{}:
+		default:
+		}
+	}
+	a.folder = patient.Calls[listing]{Most: 1, Late: late}
+	a.moved = patient.Calls[bool]{Most: 1, Late: late}
+	a.entries = patient.Calls[entry]{Most: mostHanging, Late: late}
+	a.sights = patient.Calls[sight]{Most: mostHanging, Late: late}
+	a.links = patient.Calls[sight]{Most: mostHanging, Late: late}
+	a.paths = patient.Calls[[]string]{Most: 1}
+	a.ways = patient.Calls[[]decode.Problem]{Most: mostHanging}
+	return a
+}
+
+// isStopped reports whether no answer is waited for any more: what came of a question then
+// says nothing.
+func (a *asking) isStopped() bool {
+	select {
+	case <-a.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// ask asks one question with the patience that is left in this step.
+func ask[T any](a *asking, calls *patient.Calls[T], key string, do func() T) (T, error) {
+	wait := patience
+	if a.hangs {
+		wait = impatience
+	}
+	begin := time.Now()
+	answer, err := calls.Ask(key, wait, a.stop, do)
+	a.hangs = a.hangs || err != nil && time.Since(begin) >= wait
+	a.asked[key] = true
+	return answer, err
+}
+
+// dropLate drops late answers about what is not in the folder any more.
+func (a *asking) dropLate() {
+	a.entries.Keep(a.asked)
+	a.sights.Keep(a.asked)
+	a.links.Keep(a.asked)
+}
+
+// entry is what is in the folder under one name.
+type entry struct {
+	isLink bool
+	sig    signature // not of what a link leads to
+	err    error     // why it is not known
+}
+
+func lookUp(path string) entry {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return entry{err: err}
+	}
+	return entry{isLink: info.Mode()&fs.ModeSymlink != 0, sig: signatureOf(info)}
+}
+
+// wish is how a path is to be looked at.
+type wish struct {
+	isLink   bool
+	known    signature // of the version that need not be read again; zero: none
+	insist   bool      // a file that is open for writing is read, too
+	isStrict bool      // who may write it is looked at, with this root dir
+	root     string
+}
+
+// sight is one look at a path.
+type sight struct {
+	wish
+	mode     fs.FileMode // of what the path leads to
+	isKnown  bool        // it is the known version, and was not read
+	reading  reading
+	err      error // why it could not be read
+	writable []decode.Problem
+}
+
+// see looks at a path. What is no regular file is not even opened: a pipe's writer would notice.
+func see(path string, w wish) sight {
+	v := sight{wish: w}
+	if w.isStrict {
+		v.writable = writableFile(path, w.root, w.isLink)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		v.err = err
+		return v
+	}
+	v.mode = info.Mode()
+	switch {
+	case !v.mode.IsRegular():
+		v.err = errIrregular
+	case w.known == signatureOf(info):
+		v.isKnown = true
+	default:
+		v.reading, v.err = readManifest(path, w.insist)
+	}
+	return v
+}
+
+// look updates the state of one path. force reads it even if it looks the same.
+func (s *Source) look(path string, now time.Time, force bool) {
+	if path != s.Dir && (!isManifest(filepath.Base(path)) || filepath.Dir(path) != s.Dir) {
+		return
+	}
+	e, err := ask(s.asking, &s.asking.entries, path, func() entry { return lookUp(path) })
+	if err == nil {
+		err = e.err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		delete(s.files, path)
+		return
+	}
+	if err != nil {
+		s.fileAt(path, now).fail(path, err)
+		return
+	}
+	w := s.wishFor(s.files[path], now, force)
+	w.isLink = e.isLink
+	// Another link or file of the name is asked for though the former hangs.
+	key := fmt.Sprintf("%s %d %d %d", path, e.sig.dev, e.sig.ino, e.sig.ctime)
+	calls := &s.asking.sights
+	if e.isLink {
+		calls = &s.asking.links
+	}
+	v, err := ask(s.asking, calls, key, func() sight { return see(path, w) })
+	if err != nil {
+		v = sight{wish: w, err: err}
+	}
+	s.takeSight(path, v, now)
+}
+
+// wishFor is how a path with this state is to be looked at; nil: it has none.
+func (s *Source) wishFor(f *fileState, now time.Time, force bool) wish {
+	w := wish{isStrict: s.Strict, root: s.Root}
+	if f == nil {
+		return w
+	}
+	w.insist = f.insists(now, s.Settle)
+	if !force && f.retry.IsZero() {
+		w.known = f.sig
+	}
+	return w
+}
+
+// takeSight takes over what a look at a path came to.
+func (s *Source) takeSight(path string, v sight, now time.Time) {
+	if errors.Is(v.err, errIrregular) && !s.gave(path) || errors.Is(v.err, fs.ErrNotExist) && !v.isLink {
+		delete(s.files, path)
+		return
+	}
+	f := s.fileAt(path, now)
+	f.link, f.writable = v.isLink, v.writable
+	if v.err == nil || v.mode != 0 {
+		f.mode = v.mode.Perm()
+	}
+	switch {
+	case v.err != nil:
+		f.fail(path, v.err)
+	case v.isKnown && f.sig != v.known: // the answer is late: the state does not have that version any more
+		f.retry = now
+	case !v.isKnown:
+		s.takeReading(path, f, v.reading, v.insist, now)
+	}
+}
+
+// fileAt returns the state of a path, a new one if there was none.
+func (s *Source) fileAt(path string, now time.Time) *fileState {
+	f := s.files[path]
+	if f == nil {
+		f = &fileState{pending: true, since: now}
+		s.files[path] = f
+		s.grows(now)
+	}
+	return f
+}

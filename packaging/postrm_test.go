@@ -1,0 +1,138 @@
+package packaging
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	mark = "0123456789abcdef"
+	uid  = "5d867ea3-1776"
+)
+
+// machine is what a purge sees: a root dir with a pod, processes, cgroups and programs.
+type machine struct {
+	*testing.T
+	dir string
+}
+
+func newMachine(t *testing.T) *machine {
+	m := &machine{t, t.TempDir()}
+	m.put("root/instance", mark+"\n")
+	m.put("root/status/runtime.json", "{\n  \"up\": true,\n  \"endpoint\": \"unix:///run/x.sock\"\n}\n")
+	m.put("root/pods/"+uid+"/pod.json", "{}")
+	m.put("proc/self/mountinfo", "22 1 0:20 / / rw - ext4 /dev/sda rw\n")
+	m.put("proc/7/mountinfo", "22 1 0:20 / / rw - ext4 /dev/sda rw\n")
+	m.put("cgroup/kubepods/podother/cgroup.procs", "99\n") // a kubelet's
+	m.program("crictl", "exit 1")
+	m.program("ctr", "exit 1")
+	return m
+}
+
+func (m *machine) put(name, text string) {
+	m.Helper()
+	path := filepath.Join(m.dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		m.Fatal(err)
+	}
+}
+
+// program is a shell script that takes the place of a program, and notes how it is called.
+func (m *machine) program(name, script string) {
+	m.Helper()
+	m.put("bin/"+name, "#!/bin/sh\necho "+name+" \"$@\" >>"+m.dir+"/calls\n"+script+"\n")
+	if err := os.Chmod(filepath.Join(m.dir, "bin", name), 0o755); err != nil {
+		m.Fatal(err)
+	}
+}
+
+// purge runs the script on this machine, and returns what it says.
+func (m *machine) purge() string {
+	m.Helper()
+	text, err := os.ReadFile("postrm")
+	if err != nil {
+		m.Fatal(err)
+	}
+	script := string(text)
+	for was, is := range map[string]string{"root=/var/lib/monopod\n": "root=" + m.dir + "/root\n", "cgroups=/sys/fs/cgroup\n": "cgroups=" + m.dir + "/cgroup\n",
+		"proc=/proc\n": "proc=" + m.dir + "/proc\n", "rm -f /etc/systemd/logind.conf.d/99-monopod.conf\n": ":\n", "command -v deb-systemd-helper": "false"} {
+		if !strings.Contains(script, was) {
+			m.Fatalf("the script has no %q", was)
+		}
+		script = strings.Replace(script, was, is, 1)
+	}
+	m.put("postrm", script)
+	sh := exec.Command("/bin/sh", filepath.Join(m.dir, "postrm"), "purge")
+	sh.Env = append(os.Environ(), "PATH="+m.dir+"/bin:"+os.Getenv("PATH"))
+	said, err := sh.CombinedOutput()
+	if err != nil {
+		m.Errorf("the purge fails: %v: %s", err, said)
+	}
+	return string(said)
+}
+
+func (m *machine) stays() bool {
+	_, err := os.Stat(filepath.Join(m.dir, "root", "pods", uid))
+	return err == nil
+}
+
+func TestAPurgeRemovesNothingOfPodsThatRun(t *testing.T) {
+	const inContainer = "30 22 0:20 /var/lib/monopod/pods/" + uid + "/etc-hosts//deleted /etc/hosts rw - ext4 /dev/sda rw\n"
+	for _, row := range []struct {
+		name    string
+		prepare func(m *machine)
+		stays   bool
+	}{
+		{"nothing runs", func(*machine) {}, false},
+		{"a process is in the pod's cgroup", func(m *machine) { m.put("cgroup/kubepods/besteffort/pod"+uid+"/c/cgroup.procs", "12\n") }, true},
+		{"a process is in the pod's slice", func(m *machine) {
+			m.put("cgroup/kubepods.slice/kubepods-pod"+strings.ReplaceAll(uid, "-", "_")+".slice/c/cgroup.procs", "12\n")
+		}, true},
+		{"the pod has no cgroup, and a container", func(m *machine) { m.put("proc/8/mountinfo", inContainer) }, true},
+		{"the runtime has it running", func(m *machine) { m.program("crictl", "echo 5c73085b6992") }, true},
+		{"the runtime that is asked by ctr has it running", func(m *machine) {
+			if err := os.Remove(filepath.Join(m.dir, "bin", "crictl")); err != nil {
+				m.Fatal(err)
+			}
+			m.program("ctr", `case "$*" in *tasks*) printf 'TASK PID STATUS\nother 1 RUNNING\nours 2 RUNNING\n';; *) printf 'dead\nours\n';; esac`)
+		}, true},
+		{"the runtime has strangers' pods", func(m *machine) {
+			m.program("crictl", `case "$*" in *"--label monopod.instance=`+mark+`"*) ;; *) echo strangers;; esac`)
+		}, false},
+		{"a stopped pod has a volume that is mounted", func(m *machine) {
+			m.put("proc/self/mountinfo", "40 22 0:40 / "+m.dir+"/root/pods/"+uid+"/volumes/s rw - tmpfs tmpfs rw\n")
+			m.program("umount", "")
+		}, false},
+		{"and is in use", func(m *machine) {
+			m.put("proc/self/mountinfo", "40 22 0:40 / "+m.dir+"/root/pods/"+uid+"/volumes/s rw - tmpfs tmpfs rw\n")
+			m.program("umount", "exit 32")
+		}, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := newMachine(t)
+			row.prepare(m)
+			said := m.purge()
+			if m.stays() != row.stays || row.stays != strings.Contains(said, "stays") {
+				t.Errorf("the root dir stays: %v, want %v; said %s", m.stays(), row.stays, said)
+			}
+			if strings.Contains(said, "rmp -fa") || strings.Contains(said, "pods run on") && !strings.Contains(said, "monopod stop --all") {
+				t.Errorf("said %s", said)
+			}
+		})
+	}
+}
+
+// What was asked of the runtime is about the pods of this root dir, at the endpoint that
+// the agent had.
+func TestAPurgeAsksTheRuntimeOfTheAgent(t *testing.T) {
+	m := newMachine(t)
+	m.purge()
+	calls, err := os.ReadFile(filepath.Join(m.dir, "calls"))
+	if want := "crictl --runtime-endpoint unix:///run/x.sock pods --quiet --state ready --label monopod.instance=" + mark + "\n"; err != nil || string(calls) != want {
+		t.Errorf("%v: called %q, want %q", err, calls, want)
+	}
+}
