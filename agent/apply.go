@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,62 +40,78 @@ type applier struct {
 	tells   *reporter
 	running *sync.WaitGroup
 
-	updates uint64          // sent to workers so far
-	due     []manifests.Key // names whose next versions may start now
+	updates uint64 // sent to workers so far
 }
 
-// admit lets the pod run if nothing keeps it from that, else its former version if that one
-// was let start.
-func (a *applier) admit(ctx context.Context, p *manifests.Pod) {
-	key := p.Key()
-	before, _ := a.table.Rejected(key)
-	if err := a.faults.ofPod(p.Pod, "admit the pod", func() { a.decide(ctx, p) }); err != nil {
-		a.table.Refuse(p, admission.Rejection{Reason: "UnexpectedAdmissionError", Message: message.Private(err.Error())}, false, metav1.Now().Rfc3339Copy())
+// faultAgain is when a name is looked at again over which the loop panicked.
+const faultAgain = time.Minute
+
+// decide decides on a pod name, and carries it out. After a panic the name keeps what it has,
+// and is looked at again in a minute.
+func (a *applier) decide(ctx context.Context, r *podRecord) {
+	before, _ := a.table.Rejected(r.Key)
+	err := a.faults.ofPod(r.about(), "admit the pod", func() { a.decideOn(ctx, r) })
+	if err != nil {
+		a.keep(r, message.Private(err.Error()))
 	}
-	if now, waits := a.table.Rejected(key); now != before {
+	now, waits := a.table.Rejected(r.Key)
+	if now != before {
 		a.tells.stale = true
 		if waits {
-			a.pods.tell(a.pods.of(key))
+			a.pods.tell(r)
 		}
 	}
 }
 
-// decide decides about a pod name whose offered version is p, or is to be p once that is
-// prepared, and carries it out.
-func (a *applier) decide(ctx context.Context, p *manifests.Pod) {
-	r := a.pods.of(p.Key())
-	asked := r.Record
-	asked.Offered = p
-	a.observe(ctx, &asked)
-	w, waited := a.world(), a.rejectionOf(asked.Key)
-	d := rollout.Decide(&asked, w)
+// keep lets a name have what it has, because of a panic.
+func (a *applier) keep(r *podRecord, why message.Text) {
+	if r.Offered != nil {
+		a.table.Refuse(r.Offered, admission.Rejection{Reason: "UnexpectedAdmissionError", Message: why}, false, metav1.Now().Rfc3339Copy())
+	}
+	d := r.Now
+	d.Waits, d.Again = []rollout.Wait{{By: rollout.ByFault, Text: why}}, time.Now().Add(faultAgain)
+	a.pods.decided(r, d)
+}
+
+// decideOn observes, decides and carries out.
+func (a *applier) decideOn(ctx context.Context, r *podRecord) {
+	a.observe(ctx, &r.Record)
+	w, waited := a.world(), a.rejectionOf(r.Key)
+	d := rollout.Decide(&r.Record, w)
 	if d.Takes {
-		if refused := a.table.Take(p); refused != nil {
-			d = rollout.Deny(&asked, w, *refused)
+		refused := a.table.Take(r.Offered)
+		if refused != nil {
+			d = rollout.Deny(&r.Record, w, *refused)
 		}
 	}
-	a.carryOut(ctx, &asked, d, waited)
+	a.carryOut(ctx, &r.Record, d, waited)
+	a.pods.decided(r, d)
 }
 
 // observe brings a record up to date with what the table, the owner's wishes and the update
 // windows say.
 func (a *applier) observe(ctx context.Context, r *rollout.Record) {
-	a.accepted(r)
+	r.Accepted = a.table.Admitted(r.Key)
+	r.Over = r.Accepted != nil && a.table.Runs(r.Key) == nil
+	r.Turn = a.turnOf(r)
 	r.Gate = rollout.Gate{Open: true, Removal: a.gates.Removal(r.Key)}
-	if former := r.Running(); former != nil && r.Offered != nil && !manifests.Same(former, r.Offered) && !r.IsHalted() {
+	if former := r.Running(); former != nil && r.Offered != nil && !manifests.Same(former, r.Offered) && !r.IsHalted() && !r.Turn.Waits {
 		r.Gate.Why, r.Gate.Open = a.gateOf(ctx, r.Key)
 	}
 }
 
-// accepted brings the accepted version of a record up to date.
-func (a *applier) accepted(r *rollout.Record) {
-	r.Accepted = a.table.Admitted(r.Key)
-	r.Over = r.Accepted != nil && a.table.Runs(r.Key) == nil
+// turnOf is what the start order says of a name.
+func (a *applier) turnOf(r *rollout.Record) rollout.Turn {
+	d := a.order.Held(r.Key)
+	if d == nil {
+		return rollout.Turn{}
+	}
+	return rollout.Turn{Waits: true, Why: a.order.Wait(d), Started: r.Accepted != nil && a.order.WasStarted(r.Accepted)}
 }
 
 // world is what matters beside the records.
 func (a *applier) world() *rollout.World {
-	return &rollout.World{Down: a.down.On(), NodeHeld: a.gates.Start(), Policy: a.shared.Settings().UpdatePolicy,
+	return &rollout.World{Down: a.down.On(), Terminated: a.down.HaltOf, NodeHeld: a.gates.Start(), Policy: a.shared.Settings().UpdatePolicy,
 		StopsFirst: a.shared.StopsFirst, Room: a.table.Room}
 }
 
@@ -106,9 +123,21 @@ func (a *applier) rejectionOf(key manifests.Key) *admission.RejectedPod {
 	return nil
 }
 
-// carryOut carries out a decision about a pod that a manifest gives. waited is the rejection
-// that it had before; nil: none.
+// carryOut carries out a decision. waited is the rejection that the name had before; nil: none.
 func (a *applier) carryOut(ctx context.Context, r *rollout.Record, d rollout.Decision, waited *admission.RejectedPod) {
+	switch {
+	case r.Offered != nil:
+		a.carryOutOffered(r, &d, waited)
+	case r.Gone:
+		a.carryOutRemoval(r, &d)
+	}
+	if !d.Rests {
+		a.give(ctx, r, &d)
+	}
+}
+
+// carryOutOffered does what is to do beside the worker of a pod that a manifest gives.
+func (a *applier) carryOutOffered(r *rollout.Record, d *rollout.Decision, waited *admission.RejectedPod) {
 	if !d.Keeps {
 		a.gates.Forget(r.Key)
 	}
@@ -119,7 +148,7 @@ func (a *applier) carryOut(ctx context.Context, r *rollout.Record, d rollout.Dec
 	case d.Replaces:
 		a.table.TakeOver(r.Offered)
 	default:
-		a.settle(r, &d, waited)
+		a.settle(r, d, waited)
 	}
 	if r.Stop != nil && d.Halt.Reason == "" && d.Run != nil {
 		a.endStops([]manifests.Key{r.Key})
@@ -127,8 +156,23 @@ func (a *applier) carryOut(ctx context.Context, r *rollout.Record, d rollout.Dec
 	if r.Stop != nil && d.Run == nil {
 		a.pods.tell(a.pods.of(r.Key))
 	}
-	if !d.Rests {
-		a.give(ctx, r, &d)
+}
+
+// carryOutRemoval does the same of a pod that no manifest gives any more.
+func (a *applier) carryOutRemoval(r *rollout.Record, d *rollout.Decision) {
+	a.gates.Forget(r.Key)
+	if d.Run != nil {
+		a.gates.Watch(r.Key, true)
+		a.table.Withdraw(r.Key)
+		a.order.Touch(r.Key)
+		a.tells.stale = true
+		return
+	}
+	a.table.Release(r.Key)
+	a.order.Forget(r.Key)
+	if d.Rests { // it only waited
+		a.table.Remove(r.Key)
+		a.tells.store.RemovePod(r.Key.String())
 	}
 }
 
@@ -168,14 +212,8 @@ func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decisi
 	a.send(ctx, r.Key, u)
 }
 
-// setDesired gives the worker its desired pod and starts one if there is none.
-func (a *applier) setDesired(ctx context.Context, key manifests.Key, p *manifests.Pod) {
-	a.send(ctx, key, worker.Update{Pod: p})
-}
-
 // send gives the worker an update, if it is one, and starts a worker if there is none.
 func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) {
-	u = a.terminated(key, u)
 	p, r := u.Pod, a.pods.of(key)
 	if p != nil && u.Halted.Reason == "" {
 		a.order.Started(p)
@@ -195,7 +233,6 @@ func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) 
 	}
 	was := r.sent
 	r.sent = u
-	r.Now = rollout.Decision{Run: u.Pod, Prepare: u.Next, Halt: u.Halted}
 	if r.worker == nil {
 		a.startWorker(ctx, r)
 		return
@@ -211,7 +248,7 @@ func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) 
 // startWorker starts the worker of a name with what it was given.
 func (a *applier) startWorker(ctx context.Context, r *podRecord) {
 	known := r.Left
-	r.Left = nil
+	r.Left, r.Stray = nil, false
 	if known == nil {
 		known = map[string]*checkpoint.Checkpoint{}
 	}
@@ -252,7 +289,8 @@ func (a *applier) isReady(key manifests.Key) bool {
 func (a *applier) workerGone(r *podRecord) {
 	r.stop()
 	a.setReady(r, false)
-	r.worker, r.Works, r.sent, r.Now, r.Seen = nil, false, worker.Update{}, rollout.Decision{}, rollout.Seen{}
+	r.worker, r.Works, r.sent, r.Seen = nil, false, worker.Update{}, rollout.Seen{}
+	a.pods.decided(r, rollout.Decision{})
 	a.table.Remove(r.Key)
 	a.tells.stale = a.tells.stale || r.Offered == nil // its file is reported until then
 	a.pods.tell(r)                                    // a version that waits is reported by the loop from now on
@@ -260,60 +298,10 @@ func (a *applier) workerGone(r *podRecord) {
 	a.pods.drop(r.Key)
 }
 
-// continueUpdates tries to let the next versions start of which something has changed.
-func (a *applier) continueUpdates(ctx context.Context) {
-	all := a.due
-	a.due = nil
-	for _, key := range all {
-		if next := a.pods.see(key).sent.Next; next != nil {
-			a.admit(ctx, next)
-		}
-	}
-}
-
 // becomes returns how the admitted version of a pod becomes p.
 func (a *applier) becomes(admitted, p *manifests.Pod) update.Kind {
 	r := rollout.Record{Key: p.Key(), Accepted: admitted, Over: a.table.Runs(p.Key()) == nil}
 	return r.Becomes(p, a.shared.Settings().UpdatePolicy)
-}
-
-// release retires a pod that is no longer desired, unless its removal waits.
-func (a *applier) release(ctx context.Context, key manifests.Key) {
-	asked := a.pods.of(key).Record
-	a.observe(ctx, &asked)
-	d := rollout.Decide(&asked, a.world())
-	a.gates.Forget(key)
-	if d.Run != nil {
-		a.gates.Watch(key, true)
-		a.table.Withdraw(key)
-		a.order.Touch(key)
-		a.give(ctx, &asked, &d)
-		a.tells.stale = true
-		return
-	}
-	a.table.Release(key)
-	a.order.Forget(key)
-	if !d.Rests {
-		a.give(ctx, &asked, &d)
-		return
-	}
-	a.table.Remove(key) // it only waited
-	a.tells.store.RemovePod(key.String())
-}
-
-// waitForTurn lets what is left of a pod run or go while its version waits for its turn.
-func (a *applier) waitForTurn(ctx context.Context, r *podRecord, p *manifests.Pod, why message.Text) {
-	asked := r.Record
-	asked.Offered = p
-	a.accepted(&asked)
-	asked.Turn = rollout.Turn{Waits: true, Why: why, Started: asked.Accepted != nil && a.order.WasStarted(asked.Accepted)}
-	d := rollout.Decide(&asked, a.world())
-	if r.Stop != nil && d.Run == nil {
-		a.pods.tell(r)
-	}
-	if !d.Rests {
-		a.give(ctx, &asked, &d)
-	}
 }
 
 // gateOf says what keeps the version of a pod that runs from being replaced, and whether
@@ -398,14 +386,6 @@ func (a *applier) startsNothing(p *manifests.Pod) bool {
 // recordRefusal records why a pod is not admitted.
 func (a *applier) recordRefusal(p *manifests.Pod, r admission.Rejection) {
 	a.shared.Events.Record(events.About(p.Pod), v1.EventTypeWarning, r.Reason, r.Message)
-}
-
-// terminated lets nothing of a pod run whose turn in the shutdown has come.
-func (a *applier) terminated(key manifests.Key, u worker.Update) worker.Update {
-	if h, ok := a.down.HaltOf(key); ok && u.Pod != nil && (u.Halted.Reason == "" || u.Halted.Terminated) {
-		u.Halted, u.Next = h, nil
-	}
-	return u
 }
 
 // isIdle reports whether nothing of a pod runs, or is going to.

@@ -49,8 +49,9 @@
 //	manifest file changes
 //	  -> manifests.Source      reads, decodes, validates, settles removals
 //	  -> Snapshot              complete, in a slot of one: the latest wins
-//	  -> sync loop (sync.go)   one record for each pod name (records.go), and of each whose facts
-//	                           have changed, in three steps (apply.go):
+//	  -> sync loop (sync.go)   one record for each pod name (records.go). An event marks names
+//	                           dirty (agenda.go); then one after the other is decided on, until
+//	                           none is dirty, in three steps (apply.go):
 //	       observe               what the node, the owner and the start order say of it
 //	       rollout.Decide        which version runs, which is prepared, what it waits for
 //	       carryOut              takes or frees its room; starts, updates, retires its worker
@@ -78,8 +79,8 @@
 // reload.go applies those that take effect while the agent runs.
 //
 // The files: agent.go and wiring.go (the parts), sync.go (the loop: one handler an event),
-// records.go (what is known by pod name), apply.go (decisions are made and carried out),
-// report.go (what is told of the manifests, and of pods without a worker), contain.go (a panic
-// over one pod), once.go (an agent for one run), forget.go (the request that lets a pod go),
-// metrics.go, usage.go, nodeevents.go.
+// records.go (what is known by pod name), agenda.go (which names are to be decided on), apply.go
+// (decisions are made and carried out), report.go (what is told of the manifests, and of pods
+// without a worker), contain.go (a panic over one pod), once.go (an agent for one run), forget.go
+// (the request that lets a pod go), metrics.go, usage.go, nodeevents.go.
 package agent

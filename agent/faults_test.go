@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/hold"
 	"monopod/agent/metrics"
 	"monopod/agent/plan"
 	"monopod/agent/podstatus"
@@ -153,8 +155,9 @@ func TestAPanicInAdmissionRefusesThatPod(t *testing.T) {
 		r.stop()
 		r.stop = func() {}
 		r.sync.table.Uids = nil // of which it takes one
+		r.sync.pods.offer(pods)
 		for range 2 {
-			r.sync.apply.admit(r.Context(), pods[0])
+			r.sync.apply.decide(r.Context(), r.sync.pods.of(pods[0].Key()))
 		}
 		if got, _ := r.sync.table.Rejected(pods[0].Key()); got.Reason != "UnexpectedAdmissionError" || !strings.Contains(got.Message.String(), "panic: ") {
 			r.Errorf("refused with %+v", got)
@@ -163,6 +166,59 @@ func TestAPanicInAdmissionRefusesThatPod(t *testing.T) {
 			r.Errorf("said %d times with a stack", n)
 		}
 		r.shows(map[string]float64{"monopod_pod_panics_total": 2})
+	})
+}
+
+// Nobody can say which version of the pod is to run: the one that runs stays, and no other pod
+// notices.
+func TestAPanicOverAPodNameIsTriedAgainInAMinute(t *testing.T) {
+	live(t, func(r *rig) {
+		asks, poison := r.sync.shared.StopsFirst, true
+		r.want(manifest("bad", "img:1"))
+		r.sync.shared.StopsFirst = func(p *v1.Pod) bool {
+			if poison && p.Name == "bad-n" {
+				panic("poison")
+			}
+			return asks(p)
+		}
+		r.want(manifest("bad", "img:2", "hostname: other"), manifest("good", "img:1"))
+		r.expect("default/bad-n/c", "default/good-n/c")
+		runs := func() string { c, _ := r.Container("default/bad-n/c"); return c.Config.Image.UserSpecifiedImage }
+		if image := runs(); image != "img:1" {
+			r.Errorf("it runs %s", image)
+		}
+		if f := r.store.Manifests().Files[0]; !f.Held || len(f.Problems) != 1 || !strings.Contains(f.Problems[0].Message, "panic: poison") {
+			r.Errorf("of its manifest is said %+v", f)
+		}
+		poison = false
+		r.after(59 * time.Second)
+		if image := runs(); image != "img:1" {
+			r.Errorf("it runs %s", image)
+		}
+		r.after(10 * time.Second)
+		if image := runs(); image != "img:2" {
+			r.Errorf("after a minute it runs %s", image)
+		}
+	})
+}
+
+// A removal, too, is the pod's own.
+func TestAPanicOverARemovalIsTriedAgainInAMinute(t *testing.T) {
+	live(t, func(r *rig) {
+		asks, poison := r.sync.gates.Rules, false
+		r.sync.gates.Rules = func() hold.Rules {
+			if poison {
+				panic("poison")
+			}
+			return asks()
+		}
+		r.want(manifest("bad", "img:1"), manifest("good", "img:1"))
+		poison = true
+		r.want(manifest("good", "img:1"))
+		r.expect("default/bad-n/c", "default/good-n/c")
+		poison = false
+		r.after(2 * time.Minute)
+		r.expect("default/good-n/c")
 	})
 }
 

@@ -1,10 +1,12 @@
 package agent
 
 import (
+	"cmp"
 	"context"
-	"maps"
-	"slices"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/rollout"
@@ -21,6 +23,8 @@ type podRecord struct {
 	file   string         // the manifest that gave its last pod; "": it never had one here
 	stop   context.CancelFunc
 	tells  bool // the loop reports the pod itself, and that is to be looked at again
+	dirty  bool // it is to be decided on
+	timed  bool // its decision names a time for the next look
 }
 
 // records are the records of all pod names. The sync loop's goroutine owns them.
@@ -29,6 +33,7 @@ type records struct {
 	offered int             // how many have an offered version
 	unsure  []manifests.Key // names whose records may have nothing any more
 	told    []*podRecord    // those whose reports are to be looked at again
+	agenda  agenda          // those that are to be decided on
 }
 
 // of returns the record of a name, a new one if there is none.
@@ -57,7 +62,7 @@ func (s *records) see(key manifests.Key) *podRecord {
 // tidy drops the records of which nothing is left.
 func (s *records) tidy() {
 	for _, key := range s.unsure {
-		if r := s.all[key]; r != nil && !r.HasAnything() {
+		if r := s.all[key]; r != nil && !r.HasAnything() && r.Now.Again.IsZero() {
 			delete(s.all, key)
 		}
 	}
@@ -123,7 +128,7 @@ func (s *records) offer(pods []*manifests.Pod) (changed []*manifests.Pod, arrive
 		if !manifests.Same(r.Offered, p) {
 			r.Read = time.Now()
 		}
-		r.Offered = p
+		r.Offered, r.Gone = p, false
 		changed = append(changed, p)
 	}
 	if s.offered+len(arrived) > len(now) {
@@ -137,12 +142,21 @@ func (s *records) offer(pods []*manifests.Pod) (changed []*manifests.Pod, arrive
 func (s *records) withdraw(stay map[manifests.Key]bool) (gone []manifests.Key) {
 	for key, r := range s.all {
 		if r.Offered != nil && !stay[key] {
-			r.Offered, r.Read, r.Kept = nil, time.Time{}, rollout.Kept{}
+			r.Offered, r.Gone, r.Read, r.Kept = nil, true, time.Time{}, rollout.Kept{}
 			gone = append(gone, key)
 			s.drop(key)
 		}
 	}
 	return gone
+}
+
+// about is the pod for whose sake something is told of a name.
+func (r *podRecord) about() *v1.Pod {
+	p := cmp.Or(r.Offered, r.sent.Pod, r.Accepted)
+	if p != nil {
+		return p.Pod
+	}
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: r.Key.Namespace, Name: r.Key.Name}}
 }
 
 // running returns the version that the worker of a name has; nil: none.
@@ -151,9 +165,16 @@ func (s *records) running(key manifests.Key) *manifests.Pod { return s.see(key).
 // offers reports whether a manifest gives the pod.
 func (s *records) offers(key manifests.Key) bool { return s.see(key).Offered != nil }
 
-// leftAlone returns the names of which previous agents left something that no worker has.
-func (s *records) leftAlone() []manifests.Key {
-	return slices.DeleteFunc(slices.Collect(maps.Keys(s.all)), func(key manifests.Key) bool { return s.all[key].Left == nil })
+// forsaken returns the names of which something is left and that no manifest gives, which is
+// proven from now on.
+func (s *records) forsaken() (all []manifests.Key) {
+	for key, r := range s.all {
+		if r.Offered == nil && (r.Left != nil || r.worker != nil) {
+			r.Gone = true
+			all = append(all, key)
+		}
+	}
+	return all
 }
 
 // isEmpty reports whether nothing is left of any pod, as far as workers and previous agents

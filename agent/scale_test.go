@@ -71,7 +71,7 @@ func (c *fleet) set(k int, image string) {
 func (c *fleet) turn() {
 	key := c.Pods[c.n-1].Key()
 	c.sync.handleStates(worker.State{Key: key, Generation: c.sync.pods.see(key).sent.Generation, Cleared: true, Ready: true})
-	c.sync.readmit(context.Background())
+	c.sync.turn(context.Background())
 }
 
 // snapshots returns the loop's work for the next of many snapshots, each of which
@@ -85,7 +85,8 @@ func (c *fleet) snapshots() func() {
 	}
 	turn := 0
 	return func() {
-		c.sync.handleSnapshot(context.Background(), two[turn%2])
+		c.sync.handleSnapshot(two[turn%2])
+		c.sync.turn(context.Background())
 		turn++
 	}
 }
@@ -187,7 +188,8 @@ func (c *fleet) firstSnapshot() time.Duration {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	start := time.Now()
-	next.sync.handleSnapshot(ctx, next.Snapshot)
+	next.sync.handleSnapshot(next.Snapshot)
+	next.sync.turn(ctx)
 	took := time.Since(start)
 	next.sync.running.Wait()
 	return took

@@ -70,6 +70,7 @@ type syncLoop struct {
 	empty    chan struct{}    // closed when no pod is desired and none is left
 	running  sync.WaitGroup
 	swept    bool // status files of unknown pods were removed
+	strays   bool // it is to be looked for pods that nobody knows
 
 	born   time.Time
 	wake   chan struct{} // one slot: settings that affect pods have changed
@@ -82,6 +83,7 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	l := &syncLoop{shared: shared, store: store, previous: store.Previous, needs: needs, faults: faults{shared},
 		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, gates: hold.NewGates(shared.Disk.Root.Dir), facts: make(chan factsRead), pasts: make(chan []past),
 		restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
+	l.pods.agenda = newAgenda()
 	l.pods.inherit(checkpoints)
 	l.born, l.table = time.Now(), admission.NewTable(shared.Disk.Machine.Facts, checkpoints, l.faults.uncounted)
 	l.order = admission.NewStartOrder(shared.Disk.Machine.Boot, l.table, admission.World{
@@ -107,9 +109,9 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case <-ctx.Done():
 			return
 		case s := <-snapshots:
-			l.handleSnapshot(ctx, s)
+			l.handleSnapshot(s)
 		case seen := <-w.Relists:
-			l.handleRelist(ctx, seen)
+			l.handleRelist(seen)
 		case key := <-w.Touched:
 			if r := l.pods.see(key); r.worker != nil {
 				r.worker.Wake()
@@ -128,19 +130,21 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case <-l.wake:
 			l.wakeAll(ctx)
 		case down := <-l.down.Orders:
-			l.handleShutdown(ctx, down)
+			l.handleShutdown(down)
 		case <-l.power:
-			l.handleShutdown(ctx, true)
+			l.handleShutdown(true)
 			l.down.Final = true
 		case <-l.down.Timer.C:
 		case now := <-l.shared.States:
 			l.handleStates(now)
+		case now := <-l.pods.agenda.timer.C:
+			l.pods.due(now)
 		case <-l.order.Wake.C:
 			l.order.TimeoutsPassed(time.Now())
 		case all := <-l.pasts:
 			l.continueWaits(all)
 		case all := <-l.rolled.saved:
-			l.faults.ofLoop("take over the saved updates", func() { l.handleSavedUpdates(ctx, all) })
+			l.faults.ofLoop("take over the saved updates", func() { l.handleSavedUpdates(all) })
 		case <-l.rolled.Wake.C:
 			l.faults.ofLoop("watch the updates", l.watchUpdates)
 		case f := <-l.facts:
@@ -150,8 +154,7 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.refreshFacts(ctx)
 		}
 		l.saveUpdates(ctx)
-		l.continueShutdown(ctx)
-		l.readmit(ctx)
+		l.turn(ctx)
 		l.signalEmpty()
 		l.turned.Store(int64(time.Since(l.born)))
 	}
@@ -171,7 +174,7 @@ func (l *syncLoop) wakeAll(ctx context.Context) {
 	for key, r := range l.pods.working() {
 		r.worker.Wake()
 		if r.sent.Next != nil { // another strategy may count
-			l.apply.due = append(l.apply.due, key)
+			l.pods.mark(key)
 		}
 	}
 	l.startReadingFacts(ctx)
@@ -223,7 +226,7 @@ func (l *syncLoop) startReadingFacts(ctx context.Context) {
 
 // handleSnapshot gives the workers their desired pods. A pod that has not changed since
 // the last snapshot costs a look.
-func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
+func (l *syncLoop) handleSnapshot(s manifests.Snapshot) {
 	s = l.chosen(s)
 	before := l.last
 	s.Pods = l.apply.keepUIDs(s.Pods)
@@ -244,23 +247,20 @@ func (l *syncLoop) handleSnapshot(ctx context.Context, s manifests.Snapshot) {
 	}
 	l.needs.SetComplete(s.Complete)
 	if before == nil { // the Source knows these from their checkpoints, and that their manifests are gone
-		gone = slices.DeleteFunc(l.pods.leftAlone(), l.pods.offers)
+		gone = l.pods.forsaken()
 	}
-	l.releaseUndesired(ctx, gone)
-	free := l.holdDependents(changed)
-	admission.ByArrival(free)
-	for _, p := range free {
-		l.apply.admit(ctx, p)
+	l.dropStops(gone)
+	for _, key := range gone {
+		l.pods.mark(key)
+	}
+	for _, p := range l.holdDependents(changed) {
+		l.pods.mark(p.Key())
 	}
 	l.tells.stale = l.tells.stale || turned || len(gone) > 0 || before == nil || !before.SameFiles(&s)
-	l.readmit(ctx)
-	if before == nil || !before.Complete {
-		l.removeStrays(ctx)
-	}
+	l.strays = l.strays || before == nil || !before.Complete
 	if s.Read {
 		l.known.Store(true)
 	}
-	l.sweepOnce()
 }
 
 // chosen returns the snapshot in which former versions stand for those that were rolled
@@ -333,7 +333,7 @@ func (l *syncLoop) publishPods() {
 
 // sweepOnce removes the status files of unknown pods once all manifests are known.
 func (l *syncLoop) sweepOnce() {
-	if !l.last.Complete || l.swept {
+	if l.last == nil || !l.last.Complete || l.swept {
 		return
 	}
 	l.swept = true
@@ -347,43 +347,35 @@ func (l *syncLoop) sweepOnce() {
 	l.store.Sweep(keys)
 }
 
-// releaseUndesired retires pods that are no longer desired.
-func (l *syncLoop) releaseUndesired(ctx context.Context, gone []manifests.Key) {
-	l.dropStops(gone)
-	for _, key := range gone {
-		l.apply.release(ctx, key)
-	}
-}
-
-// removeStrays retires our pods in the runtime that have neither a manifest nor a
-// checkpoint, once all manifests are known.
-func (l *syncLoop) removeStrays(ctx context.Context) {
-	if l.last == nil || !l.last.Complete {
+// markStrays marks our pods in the runtime that have neither a manifest nor a checkpoint, once
+// all manifests are known: they go.
+func (l *syncLoop) markStrays() {
+	if !l.strays || l.last == nil || !l.last.Complete {
 		return
 	}
+	l.strays = false
 	for key := range l.seen.Pods {
 		r := l.pods.see(key)
-		held := l.order.Held(key) != nil && r.Left != nil // from before the last boot
-		if r.worker == nil && !held {
-			if r.Left == nil {
-				l.shared.Metrics.Stray()
-			}
-			l.apply.setDesired(ctx, key, nil)
+		if r.worker != nil || r.Left != nil { // what is left of a held pod is from before the last boot
+			continue
 		}
+		l.shared.Metrics.Stray()
+		r = l.pods.of(key)
+		r.Stray, r.Gone = true, r.Offered == nil
+		l.pods.mark(key)
 	}
 }
 
 // handleRelist wakes each worker whose pod differs from what the worker last
 // observed: two relists may be equal while the worker observed something between
 // them. The first relist after the runtime was away wakes all.
-func (l *syncLoop) handleRelist(ctx context.Context, seen pleg.Relist) {
+func (l *syncLoop) handleRelist(seen pleg.Relist) {
 	for key, r := range l.pods.working() {
 		if seen.Fresh || r.worker.Observer.Seen.Load() != seen.Pods[key] {
 			r.worker.Wake()
 		}
 	}
-	l.seen, l.relisted = seen, true
-	l.removeStrays(ctx)
+	l.seen, l.relisted, l.strays = seen, true, true
 	l.setFacts(l.table.Facts())
 }
 
@@ -419,7 +411,7 @@ func (l *syncLoop) handleState(now worker.State) {
 	}
 	r.Seen.Prepared, r.Seen.Unmade, r.Seen.Lasting = now.Prepared, now.Unmade, r.Seen.Lasting || now.Waits
 	if r.sent.Next != nil && (now.Prepared || now.Unmade || now.Ended) {
-		l.apply.due = append(l.apply.due, now.Key)
+		l.pods.mark(now.Key)
 	}
 	if now.Cleared {
 		l.apply.setReady(r, now.Ready && (r.sent.Next == nil || r.Seen.Lasting))
@@ -427,21 +419,28 @@ func (l *syncLoop) handleState(now worker.State) {
 	}
 }
 
-// readmit ends a turn of the loop: it lets the pods start whose turn has come, tries to
-// admit those that wait for what was freed in this turn, and reports what has changed
-// of those that still wait. It costs nothing if nothing has changed.
-func (l *syncLoop) readmit(ctx context.Context) {
-	l.applyStartOrder(ctx)
-	for _, p := range l.table.Retry() {
-		l.apply.admit(ctx, p)
+// turn ends what an event has begun: it decides on the dirty names, and on those that become
+// dirty by that, lets the shutdown go on, and reports what has changed. It costs nothing if
+// nothing has changed.
+func (l *syncLoop) turn(ctx context.Context) {
+	l.decideAll(ctx)
+	l.markStrays()
+	l.decideAll(ctx)
+	l.sweepOnce()
+	for wave := l.down.Next(time.Now()); len(wave) > 0; wave = l.down.Next(time.Now()) {
+		for _, key := range wave {
+			l.pods.mark(key)
+		}
+		l.decideAll(ctx)
 	}
-	l.apply.continueUpdates(ctx)
 	for _, key := range l.table.Swaps() {
 		l.shared.Log.Info("pod stops so that pods that wait for each other's allocations can start", "pod", key.String())
 		l.table.Free(key)
-		l.apply.setDesired(ctx, key, nil)
+		l.pods.mark(key)
 		l.tells.stale = true
 	}
+	l.decideAll(ctx)
+	l.pods.arm(time.Now())
 	for _, r := range l.pods.takeTold() {
 		l.tells.waiting(r)
 	}
@@ -449,6 +448,23 @@ func (l *syncLoop) readmit(ctx context.Context) {
 	if l.tells.stale && l.last != nil {
 		l.tells.stale = false
 		l.faults.ofLoop("report the manifests", func() { l.tells.manifests(*l.last) })
+	}
+}
+
+// decideAll decides on one dirty name after the other until none is: on those that wait for
+// what was freed, too, and then on those whose turn in the start order has come.
+func (l *syncLoop) decideAll(ctx context.Context) {
+	for {
+		for _, p := range l.table.Retry() {
+			l.pods.mark(p.Key())
+		}
+		names := l.pods.takeDirty()
+		for _, r := range names {
+			l.apply.decide(ctx, r)
+		}
+		if len(names) == 0 && !l.applyStartOrder(ctx) {
+			return
+		}
 	}
 }
 
@@ -483,13 +499,15 @@ func (l *syncLoop) holdDependents(changed []*manifests.Pod) (free []*manifests.P
 	return free
 }
 
-// applyStartOrder lets the pods start whose turn has come, and reports what the others
-// wait for.
-func (l *syncLoop) applyStartOrder(ctx context.Context) {
-	for free := l.order.Next(time.Now()); len(free) > 0; free = l.order.Next(time.Now()) {
-		for k := range free {
-			l.letStart(ctx, &free[k])
-		}
+// applyStartOrder marks the pods whose turn has come. If there are none, it reports what the
+// others wait for.
+func (l *syncLoop) applyStartOrder(ctx context.Context) (marked bool) {
+	free := l.order.Next(time.Now())
+	for k := range free {
+		l.letStart(&free[k])
+	}
+	if len(free) > 0 {
+		return true
 	}
 	var unknown []past
 	for _, d := range l.order.News() {
@@ -506,10 +524,11 @@ func (l *syncLoop) applyStartOrder(ctx context.Context) {
 	if len(unknown) > 0 {
 		l.startReadingPasts(ctx, unknown)
 	}
+	return false
 }
 
-// letStart admits a pod that is no longer held.
-func (l *syncLoop) letStart(ctx context.Context, d *admission.Dependent) {
+// letStart marks a pod that is no longer held.
+func (l *syncLoop) letStart(d *admission.Dependent) {
 	log := l.shared.Log.With("pod", d.Pod.Key().String())
 	if len(d.Unready) > 0 {
 		log.Warn("start-after timeout passed; pod starts",
@@ -517,18 +536,15 @@ func (l *syncLoop) letStart(ctx context.Context, d *admission.Dependent) {
 	} else if d.Held.Said != "" {
 		log.Info("start order fulfilled; pod starts")
 	}
-	l.apply.admit(ctx, d.Pod)
+	l.pods.mark(d.Pod.Key())
 }
 
 // hold keeps a pod from starting: its previous version keeps running, and an instance
 // that a previous agent retired is removed.
 func (l *syncLoop) hold(ctx context.Context, d *admission.Dependent) {
-	key, h, text := d.Pod.Key(), d.Held, l.order.Reason(&d.Decision)
-	if d.Problem != "" {
-		text = message.Of("%s: %s", text, message.Name(d.Problem))
-	}
+	key, h, text := d.Pod.Key(), d.Held, l.order.Wait(d)
 	r := l.pods.of(key)
-	l.apply.waitForTurn(ctx, r, d.Pod, text)
+	l.apply.decide(ctx, r)
 	if text.String() != h.Said {
 		h.Said = text.String()
 		log := l.shared.Log.With("pod", key.String(), "reason", h.Said)
@@ -628,7 +644,7 @@ func (l *syncLoop) handleHolds(ctx context.Context) {
 				l.order.Forget(key)
 			}
 			for _, p := range l.holdDependents([]*manifests.Pod{r.Offered}) {
-				l.apply.admit(ctx, p)
+				l.pods.mark(p.Key())
 			}
 			l.tells.stale = true
 		}
@@ -656,14 +672,14 @@ func (l *syncLoop) gatesChanged(ctx context.Context) {
 		switch {
 		case r.worker != nil && r.sent.Next != nil:
 			if why, open := l.apply.gateOf(ctx, key); open && r.Seen.Prepared || why != r.sent.Gated {
-				l.apply.admit(ctx, r.sent.Next)
+				l.pods.mark(key)
 			}
 		case r.worker != nil && r.Offered == nil:
 			if r.sent.Gated != l.gates.Removal(key) {
-				l.releaseUndesired(ctx, []manifests.Key{key})
+				l.pods.mark(key)
 			}
 		case refused != nil && refused.Reason == hold.ReasonHeld && refused.Message.String() != l.gates.Start():
-			l.apply.admit(ctx, refused.Pod)
+			l.pods.mark(key)
 		}
 	}
 }
@@ -763,7 +779,7 @@ func (l *syncLoop) lastReported(key manifests.Key) *v1.Pod {
 }
 
 // handleSavedUpdates lets the versions start whose turn has come with that.
-func (l *syncLoop) handleSavedUpdates(ctx context.Context, all []*rollback.Save) {
+func (l *syncLoop) handleSavedUpdates(all []*rollback.Save) {
 	for _, s := range all {
 		if l.shared.Faults.IsNew("save the update of "+s.Key.String(), s.Err) {
 			l.shared.Log.Error("record of an update not saved; the version that runs stays", "pod", s.Key.String(), "err", s.Err)
@@ -778,13 +794,13 @@ func (l *syncLoop) handleSavedUpdates(ctx context.Context, all []*rollback.Save)
 	}
 	if changed {
 		l.tells.stale = true
-		l.handleSnapshot(ctx, l.rolled.given)
+		l.handleSnapshot(l.rolled.given)
 	}
 }
 
 // handleShutdown stops all pods in order, as the machine goes down, or lets them run again,
 // as it does not after all.
-func (l *syncLoop) handleShutdown(ctx context.Context, down bool) {
+func (l *syncLoop) handleShutdown(down bool) {
 	if down == l.down.On() || l.down.Final && !down {
 		l.down.Repeat()
 		return
@@ -799,7 +815,7 @@ func (l *syncLoop) handleShutdown(ctx context.Context, down bool) {
 		l.down.Begin(l.stoppable())
 		return
 	}
-	l.resume(ctx, l.down.Cancel())
+	l.resume(l.down.Cancel())
 }
 
 // stoppable returns the pods of which anything may run.
@@ -817,35 +833,19 @@ func (l *syncLoop) stoppable() (all []shutdown.Pod) {
 	return all
 }
 
-// continueShutdown stops the pods whose turn has come.
-func (l *syncLoop) continueShutdown(ctx context.Context) {
-	for wave := l.down.Next(time.Now()); len(wave) > 0; wave = l.down.Next(time.Now()) {
-		for _, key := range wave {
-			if r := l.pods.see(key); r.worker != nil {
-				l.apply.send(ctx, key, r.sent)
-			} else if r.Left != nil {
-				l.apply.setDesired(ctx, key, l.table.Admitted(key))
-			}
-		}
-	}
-}
-
-// resume lets pods run again, in their start order, and asks again for those that were
+// resume lets pods run again, in their start order, and decides again on those that were
 // refused.
-func (l *syncLoop) resume(ctx context.Context, stopped map[manifests.Key]plan.Halt) {
+func (l *syncLoop) resume(stopped map[manifests.Key]plan.Halt) {
 	var again []*manifests.Pod
 	for key := range stopped {
 		l.order.Forget(key)
 	}
 	for key := range stopped {
 		r := l.pods.see(key)
-		switch {
-		case r.Offered != nil:
+		if r.Offered != nil {
 			again = append(again, r.Offered)
-		case r.worker != nil && r.sent.Halted.Terminated: // its removal waits
-			u := r.sent
-			u.Halted = plan.Halt{}
-			l.apply.send(ctx, key, u)
+		} else { // its removal waits
+			l.pods.mark(key)
 		}
 	}
 	for _, r := range l.table.AllRejected() {
@@ -853,10 +853,8 @@ func (l *syncLoop) resume(ctx context.Context, stopped map[manifests.Key]plan.Ha
 			again = append(again, r.Pod)
 		}
 	}
-	again = l.holdDependents(again)
-	admission.ByArrival(again)
-	for _, p := range again {
-		l.apply.admit(ctx, p)
+	for _, p := range l.holdDependents(again) {
+		l.pods.mark(p.Key())
 	}
 }
 

@@ -58,6 +58,15 @@ func (o *StartOrder) ShortName(key manifests.Key) string {
 	return key.Namespace + "/" + strings.TrimSuffix(key.Name, o.Suffix)
 }
 
+// Wait returns what a held pod waits for, and why that may be forever, in words.
+func (o *StartOrder) Wait(d *Dependent) message.Text {
+	text := o.Reason(&d.Decision)
+	if d.Problem != "" {
+		text = message.Of("%s: %s", text, message.Name(d.Problem))
+	}
+	return text
+}
+
 // Reason returns what a pod waits for, in words.
 func (o *StartOrder) Reason(v *Decision) message.Text {
 	return message.Of("waits for %s to be ready", message.Name(o.join(v.Unready, ", ")))

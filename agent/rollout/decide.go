@@ -1,6 +1,8 @@
 package rollout
 
 import (
+	"time"
+
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/admission"
@@ -16,7 +18,9 @@ import (
 
 // World is what matters beside the record of the name. Its funcs are pure questions.
 type World struct {
+	Now        time.Time                                 // see Decision.Again
 	Down       bool                                      // the machine goes down
+	Terminated func(manifests.Key) (plan.Halt, bool)     // how the shutdown halts a pod whose turn to stop has come
 	NodeHeld   string                                    // why the node is held, which lets nothing new start; "": it is not
 	Policy     string                                    // of updates, see update.Planned
 	StopsFirst func(*v1.Pod) bool                        // the version before stops before anything of the pod is prepared
@@ -31,7 +35,13 @@ var StoppedWhy = plan.Waiting{Reason: status.ReasonStopped, Message: message.Fix
 // two classes of rules: to change what runs (keepsFormer), and to start anything (mayStart and
 // World.Room).
 func Decide(r *Record, w *World) Decision {
+	return decide(r, w).terminated(r, w)
+}
+
+func decide(r *Record, w *World) Decision {
 	switch {
+	case r.Offered == nil && !r.Gone:
+		return unread(r)
 	case r.Offered == nil:
 		return remove(r)
 	case r.IsHalted():
@@ -44,13 +54,37 @@ func Decide(r *Record, w *World) Decision {
 	return choose(r, w)
 }
 
+// terminated lets nothing of a pod run whose turn in the shutdown has come. What its owner
+// stopped stays so, and what goes, goes.
+func (d Decision) terminated(r *Record, w *World) Decision {
+	h, is := w.Terminated(r.Key)
+	if !is {
+		return d
+	}
+	if d.Rests && r.isLeft() {
+		d.Rests, d.Run = false, r.Accepted
+	}
+	if d.Run != nil && (d.Halt.Reason == "" || d.Halt.Terminated) {
+		d.Halt, d.Prepare = h, nil
+		d.waits(ByShutdown, h.Message)
+	}
+	return d
+}
+
+// unread is for a pod of which is not known yet whether a manifest gives it. It stays.
+func unread(r *Record) Decision {
+	if !r.Works {
+		return Decision{Rests: true}
+	}
+	return Decision{Run: r.Accepted}
+}
+
 // remove is for a pod that no manifest gives any more. Its removal may wait while it runs.
 func remove(r *Record) Decision {
-	isThere := r.Works || r.Left != nil
 	switch {
-	case isThere && r.Running() != nil && r.Gate.Removal != "":
+	case r.isThere() && r.Running() != nil && r.Gate.Removal != "":
 		return Decision{Run: r.Running(), Waits: []Wait{{ByGate, message.Private(r.Gate.Removal)}}}
-	case isThere:
+	case r.isThere():
 		return Decision{}
 	}
 	return Decision{Rests: true}
@@ -62,8 +96,8 @@ func halted(r *Record, by Cause, why plan.Waiting) Decision {
 	switch {
 	case r.Stop.Version != nil:
 		d.Run, d.Halt = r.Stop.Version, plan.Halt{Waiting: why}
-	case r.Left == nil: // else what is left goes
-		d.Rests = true
+	default: // what is there goes
+		d.Rests = !r.isThere()
 	}
 	return d
 }
@@ -78,7 +112,9 @@ func inTurn(r *Record) Decision {
 	switch {
 	case r.Accepted != nil && !manifests.Same(r.Accepted, r.Offered) && r.Turn.Started:
 		d.Run = r.Accepted
-	case r.Accepted == nil && r.Left != nil: // everything of it goes
+	case r.Works: // it may be halted, and stays so until then
+		d.Run, d.Prepare, d.Halt = r.Now.Run, r.Now.Prepare, r.Now.Halt
+	case r.Accepted == nil && r.isLeft(): // everything of it goes
 	default:
 		d.Rests = true
 	}
@@ -128,10 +164,10 @@ func choose(r *Record, w *World) Decision {
 func Deny(r *Record, w *World, why admission.Rejection) Decision {
 	d := Decision{Refused: &why, Keeps: r.keepsFormer(w)}
 	if r.Accepted == nil && r.Stop != nil {
-		return r.haltedUntil(d)
+		return r.haltedUntil(d).terminated(r, w)
 	}
 	r.waitBeside(&d)
-	return d
+	return d.terminated(r, w)
 }
 
 // haltedUntil keeps a pod halted that is to start again and is not let start yet.
@@ -164,7 +200,7 @@ func (r *Record) waitBeside(d *Decision) {
 	if d.Refused != nil {
 		d.waits(causeOf(d.Refused), d.Refused.Message)
 	}
-	d.Rests = d.Run == nil && r.Left == nil
+	d.Rests = d.Run == nil && !r.isThere()
 }
 
 func causeOf(why *admission.Rejection) Cause {

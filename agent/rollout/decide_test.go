@@ -10,6 +10,7 @@ import (
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
 	"monopod/agent/message"
+	"monopod/agent/plan"
 	"monopod/manifests"
 )
 
@@ -62,12 +63,17 @@ func restarted(r *Record) {
 	r.Works, r.Now, r.Seen = false, Decision{}, Seen{}
 	r.Left = map[string]*checkpoint.Checkpoint{"uid-one": {}}
 }
-func gone(r *Record)    { r.Offered = nil }
+func gone(r *Record)    { r.Offered, r.Gone = nil, true }
+func notRead(r *Record) { r.Offered = nil }
+func stray(r *Record)   { fresh(r); r.Stray = true }
 func held(r *Record)    { r.Gate = Gate{Why: "held: audit", Removal: "held: audit"} }
 func unknown(r *Record) { r.Gate = Gate{} }
 func stopped(r *Record) { r.Stop = &Stop{Version: r.Accepted}; r.Accepted = nil }
 func starts(r *Record)  { stopped(r); r.Stop.Starts = true }
 func bare(r *Record)    { r.Stop.Version = nil }
+func terminated(r *Record) {
+	r.Now.Halt = plan.Halt{Waiting: plan.Waiting{Reason: "Terminated"}, Terminated: true}
+}
 func waitsTurn(r *Record) {
 	r.Turn = Turn{Waits: true, Why: message.Fixed("waits for db to be ready"), Started: true}
 }
@@ -79,13 +85,18 @@ func full(w *World) {
 		return &admission.Rejection{Reason: "OutOfcpu", Message: message.Fixed("no cpu is left")}
 	}
 }
-func down(w *World)      { w.Down = true }
+func down(w *World) { w.Down = true }
+func waves(w *World) {
+	w.Down, w.Terminated = true, func(manifests.Key) (plan.Halt, bool) {
+		return plan.Halt{Waiting: plan.Waiting{Reason: "Terminated"}, Terminated: true}, true
+	}
+}
 func nodeHeld(w *World)  { w.NodeHeld = "the node is held" }
 func stopFirst(w *World) { w.StopsFirst = func(*v1.Pod) bool { return true } }
 func replaces(w *World)  { w.Policy = "Replace" }
 
 func worldOf(change ...func(*World)) *World {
-	w := &World{StopsFirst: func(*v1.Pod) bool { return false }, Room: func(*manifests.Pod) *admission.Rejection { return nil }}
+	w := &World{Terminated: func(manifests.Key) (plan.Halt, bool) { return plan.Halt{}, false }, StopsFirst: func(*v1.Pod) bool { return false }, Room: func(*manifests.Pod) *admission.Rejection { return nil }}
 	for _, do := range change {
 		do(w)
 	}
@@ -112,7 +123,7 @@ func TestDecide(t *testing.T) {
 		// The start order.
 		{"a pod whose turn has not come rests", changed(running(v1st), fresh, waitsTurn), worldOf(), "rest; waits by StartOrder"},
 		{"its former version runs on", edited(v2nd, waitsTurn), worldOf(), "run one; waits by StartOrder"},
-		{"but not one from before the last boot", edited(v2nd, waitsTurn, olderBoot), worldOf(), "rest; waits by StartOrder"},
+		{"but not one from before the last boot", edited(v2nd, restarted, waitsTurn, olderBoot), worldOf(), "rest; waits by StartOrder"},
 		{"what a previous agent was removing goes", changed(running(v1st), fresh, restarted, waitsTurn), worldOf(), "run nothing; waits by StartOrder"},
 
 		// Changes.
@@ -147,6 +158,19 @@ func TestDecide(t *testing.T) {
 		{"held or not, one that has ended goes", changed(running(v1st), held, ended, gone), worldOf(), "run nothing"},
 		{"one that never ran is forgotten", changed(running(v1st), fresh, held, gone), worldOf(), "rest"},
 		{"what a previous agent left goes", changed(running(v1st), restarted, gone), worldOf(), "run nothing"},
+		{"what the runtime has of a pod that nobody knows goes", changed(running(v1st), stray, gone), worldOf(), "run nothing"},
+		{"and what it has of one that may not start", changed(running(v1st), stray), worldOf(full), "run nothing; waits by Room"},
+		{"before its manifests are read, nothing is decided on what a pod left", changed(running(v1st), restarted, notRead), worldOf(), "rest"},
+
+		// The shutdown.
+		{"a pod whose turn to stop has come is halted", running(v1st), worldOf(waves), "run one halted, take its room; waits by Shutdown"},
+		{"with it goes what was prepared", edited(v2nd, prepared), worldOf(waves), "run one halted; waits by Shutdown; waits by Shutdown"},
+		{"what a previous agent left is stopped, too", changed(running(v1st), restarted, waitsTurn), worldOf(waves), "run one halted; waits by StartOrder; waits by Shutdown"},
+		{"whether or not its manifest is read", changed(running(v1st), restarted, notRead), worldOf(waves), "run one halted; waits by Shutdown"},
+		{"it runs on when the machine stays up, though its manifest is not read", changed(running(v1st), terminated, notRead), worldOf(), "run one"},
+		{"and waits for its turn otherwise", changed(running(v1st), terminated, waitsTurn), worldOf(), "run one halted; waits by StartOrder"},
+		{"what goes, goes", changed(running(v1st), gone), worldOf(waves), "run nothing"},
+		{"a stopped pod stays so", changed(running(v1st), stopped), worldOf(waves), "run one halted; waits by Stopped"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if got := Decide(&row.is, row.world).String(); got != row.want {

@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"monopod/agent/admission"
 	"monopod/agent/message"
@@ -23,6 +24,11 @@ type Decision struct {
 	Keeps    bool                 // the former version runs until the offered one can
 	IsEarly  bool                 // for that, it would not have been let start yet either way
 	Waits    []Wait               // for what, in the order in which it is told; nothing: the offered version runs
+
+	// Again is when the name must be decided on again though nothing happens; zero: never. A
+	// rule whose answer changes with time gives the moment in which it does, to be compared
+	// with World.Now: always one that is still to come.
+	Again time.Time
 }
 
 // Cause is what something waits for.
@@ -38,6 +44,7 @@ const (
 	ByPreparing  Cause = "Preparing"  // the new version lacks something
 	ByRoom       Cause = "Room"       // the node has no room
 	ByLook       Cause = "Look"       // whether there is a lock is not known yet
+	ByFault      Cause = "Fault"      // the loop panicked over it
 )
 
 // Wait is one thing that a pod waits for.
@@ -48,6 +55,13 @@ type Wait struct {
 
 // waits adds a wait.
 func (d *Decision) waits(by Cause, text message.Text) { d.Waits = append(d.Waits, Wait{by, text}) }
+
+// lookAgain makes the name be decided on again at a time, or earlier if another rule says so.
+func (d *Decision) lookAgain(at time.Time) {
+	if d.Again.IsZero() || at.Before(d.Again) {
+		d.Again = at
+	}
+}
 
 // Gated is what a hold, a window or a lock says of the prepared version, or of a removal; "":
 // none of them keeps it.

@@ -17,17 +17,19 @@ import (
 type Record struct {
 	Key manifests.Key
 
-	Offered *manifests.Pod // the desired version; nil: no manifest gives the pod, which is proven
+	Offered *manifests.Pod // the desired version; nil: none
+	Gone    bool           // no manifest gives the pod, which is proven; else, without a version, it is not known yet
 	Read    time.Time      // when that version was first read
 	Kept    Kept           // how it got its uid, if not from its manifest
 
 	Accepted *manifests.Pod // the version that was let start and has its room; nil: none, or it is to go
 	Over     bool           // it has ended
 
-	Stop *Stop                             // the owner's wish that nothing of the pod runs; nil: there is none
-	Turn Turn                              // its place in the start order
-	Gate Gate                              // what keeps the accepted version from being changed
-	Left map[string]*checkpoint.Checkpoint // of previous agents, by uid, until a worker has them
+	Stop  *Stop                             // the owner's wish that nothing of the pod runs; nil: there is none
+	Turn  Turn                              // its place in the start order
+	Gate  Gate                              // what keeps the accepted version from being changed
+	Left  map[string]*checkpoint.Checkpoint // of previous agents, by uid, until a worker has them
+	Stray bool                              // the runtime has something of it that neither a worker nor a previous agent knows
 
 	Works bool     // there is a worker
 	Now   Decision // as it was carried out last
@@ -88,5 +90,10 @@ func (r *Record) IsPrepared() bool {
 
 // HasAnything reports whether there is anything to remember of the name.
 func (r *Record) HasAnything() bool {
-	return r.Offered != nil || r.Works || r.Left != nil || r.Stop != nil
+	return r.Offered != nil || r.Works || r.Left != nil || r.Stray || r.Stop != nil
 }
+
+// isThere reports whether anything of the pod may be there: a worker has it, or none has yet.
+func (r *Record) isThere() bool { return r.Works || r.isLeft() }
+
+func (r *Record) isLeft() bool { return r.Left != nil || r.Stray }

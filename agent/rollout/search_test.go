@@ -12,17 +12,17 @@ import (
 func TestEveryCombination(t *testing.T) {
 	nothing := func(*Record) {}
 	sets := [][]func(*Record){
-		{nothing, fresh, ended, restarted, unmade},
-		{nothing, func(r *Record) { r.Offered = v2nd }, func(r *Record) { r.Offered = labelled("one") }, gone},
+		{nothing, fresh, ended, restarted, unmade, stray, terminated},
+		{nothing, func(r *Record) { r.Offered = v2nd }, func(r *Record) { r.Offered = labelled("one") }, gone, notRead},
 		{nothing, prepared, preparing},
 		{nothing, held, unknown},
 		{nothing, stopped, starts, func(r *Record) { stopped(r); bare(r) }, func(r *Record) { starts(r); bare(r) }},
 		{nothing, waitsTurn, func(r *Record) { waitsTurn(r); olderBoot(r) }},
 	}
 	worlds := [][]func(*World){}
-	for mask := range 1 << 5 {
+	for mask := range 1 << 6 {
 		var all []func(*World)
-		for k, do := range []func(*World){full, down, nodeHeld, stopFirst, replaces} {
+		for k, do := range []func(*World){full, down, nodeHeld, stopFirst, replaces, waves} {
 			if mask>>k&1 == 1 {
 				all = append(all, do)
 			}
@@ -69,10 +69,16 @@ func checkDecision(t *testing.T, r Record, w *World) {
 		fail("it starts without room, or as the machine goes down")
 	case stops && r.Offered != nil && !r.IsHalted() && !r.Turn.Waits && !r.Gate.Open && !(r.Seen.Unmade && r.Now.Prepare != nil):
 		fail("what runs is stopped for a change through a closed gate")
+	case stops && r.Offered == nil && !r.Gone:
+		fail("what runs is stopped though nobody knows whether its manifest is gone")
 	case stops && r.Offered == nil && r.Gate.Removal != "":
 		fail("what is held is removed")
 	case d.Prepare != nil && d.Run == nil:
 		fail("a version is prepared beside nothing")
+	case d.Rests && r.Works:
+		fail("it rests and has a worker")
+	case !d.Again.IsZero() && !d.Again.After(w.Now):
+		fail("it is to be decided on again at once")
 	case d.Rests && (d.Run != nil || d.Prepare != nil || d.Halt.Reason != ""):
 		fail("it rests and runs")
 	case d.Takes && d.Refused != nil:
@@ -95,7 +101,7 @@ func carryOut(r *Record, d *Decision) {
 	switch {
 	case r.IsHalted():
 		r.Accepted = nil
-	case r.Offered == nil && d.Run == nil:
+	case r.Gone && d.Run == nil:
 		r.Accepted = nil
 	case d.Takes || d.Replaces:
 		r.Accepted, r.Over, r.Stop = r.Offered, false, nil
@@ -106,5 +112,5 @@ func carryOut(r *Record, d *Decision) {
 	if !manifests.Same(r.Now.Prepare, d.Prepare) {
 		r.Seen = Seen{}
 	}
-	r.Now, r.Works, r.Left = *d, true, nil
+	r.Now, r.Works, r.Left, r.Stray = *d, true, nil, false
 }

@@ -1,0 +1,110 @@
+package agent
+
+import (
+	"time"
+
+	"monopod/agent/admission"
+	"monopod/agent/rollout"
+	"monopod/manifests"
+)
+
+// agenda is the names that are to be decided on: the dirty ones now, and the timed ones when
+// their decisions say so though nothing happens. It is a part of the records.
+type agenda struct {
+	dirty  []*podRecord // each once
+	timed  []*podRecord // those whose decisions have an Again, each once
+	rearms bool         // an Again is another since the timer was set
+	timer  *time.Timer  // fires when Again may have come: then due must be called
+}
+
+// lookAtLeast is how long the timer sleeps at most while any name is timed: the wall clock, by
+// which some of them wait, may be set, and no timer runs while the machine is suspended.
+const lookAtLeast = time.Minute
+
+func newAgenda() agenda {
+	a := agenda{timer: time.NewTimer(time.Hour)}
+	a.timer.Stop()
+	return a
+}
+
+// mark makes a name dirty: before the loop waits for its next event, it is decided on. Whoever
+// learns something that a decision depends on marks the names that it concerns.
+func (s *records) mark(key manifests.Key) {
+	r := s.of(key)
+	if !r.dirty {
+		r.dirty = true
+		s.agenda.dirty = append(s.agenda.dirty, r)
+	}
+}
+
+// takeDirty returns the dirty names: first those that go, then the others in order of arrival,
+// in which they get their room.
+func (s *records) takeDirty() []*podRecord {
+	all := s.agenda.dirty
+	s.agenda.dirty = nil
+	for _, r := range all {
+		r.dirty = false
+	}
+	if len(all) < 2 {
+		return all
+	}
+	sorted, arrived := make([]*podRecord, 0, len(all)), make([]*manifests.Pod, 0, len(all))
+	for _, r := range all {
+		if r.Offered == nil {
+			sorted = append(sorted, r)
+		} else {
+			arrived = append(arrived, r.Offered)
+		}
+	}
+	admission.ByArrival(arrived)
+	for _, p := range arrived {
+		sorted = append(sorted, s.all[p.Key()])
+	}
+	return sorted
+}
+
+// decided records the decision that was carried out.
+func (s *records) decided(r *podRecord, d rollout.Decision) {
+	a := &s.agenda
+	a.rearms = a.rearms || !r.Now.Again.Equal(d.Again)
+	r.Now = d
+	switch {
+	case d.Again.IsZero():
+		s.drop(r.Key) // if that was all that it had
+	case !r.timed:
+		r.timed = true
+		a.timed = append(a.timed, r)
+	}
+}
+
+// due marks the names whose time has come.
+func (s *records) due(now time.Time) {
+	s.agenda.rearms = true
+	for _, r := range s.agenda.timed {
+		if !r.Now.Again.IsZero() && !now.Before(r.Now.Again) {
+			s.mark(r.Key)
+		}
+	}
+}
+
+// arm sets the timer to the earliest Again, if that may be another.
+func (s *records) arm(now time.Time) {
+	a := &s.agenda
+	if !a.rearms {
+		return
+	}
+	a.rearms = false
+	sleep, timed := lookAtLeast, a.timed[:0]
+	for _, r := range a.timed {
+		r.timed = !r.Now.Again.IsZero()
+		if r.timed {
+			sleep, timed = min(sleep, r.Now.Again.Sub(now)), append(timed, r)
+		}
+	}
+	clear(a.timed[len(timed):])
+	a.timed = timed
+	a.timer.Stop()
+	if len(timed) > 0 {
+		a.timer.Reset(sleep)
+	}
+}
