@@ -7,7 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
@@ -91,13 +90,18 @@ func (a *applier) decideOn(ctx context.Context, r *podRecord) {
 // observe brings a record up to date with what the table, the owner's wishes and the update
 // windows say.
 func (a *applier) observe(ctx context.Context, r *rollout.Record) {
-	r.Accepted = a.table.Admitted(r.Key)
-	r.Over = r.Accepted != nil && a.table.Runs(r.Key) == nil
+	a.accepted(r)
 	r.Turn = a.turnOf(r)
 	r.Gate = rollout.Gate{Open: true, Removal: a.gates.Removal(r.Key)}
 	if former := r.Running(); former != nil && r.Offered != nil && !manifests.Same(former, r.Offered) && !r.IsHalted() && !r.Turn.Waits {
 		r.Gate.Why, r.Gate.Open = a.gateOf(ctx, r.Key)
 	}
+}
+
+// accepted brings the accepted version of a record up to date.
+func (a *applier) accepted(r *rollout.Record) {
+	r.Accepted = a.table.Admitted(r.Key)
+	r.Over = r.Accepted != nil && a.table.Runs(r.Key) == nil
 }
 
 // turnOf is what the start order says of a name.
@@ -298,12 +302,6 @@ func (a *applier) workerGone(r *podRecord) {
 	a.pods.drop(r.Key)
 }
 
-// becomes returns how the admitted version of a pod becomes p.
-func (a *applier) becomes(admitted, p *manifests.Pod) update.Kind {
-	r := rollout.Record{Key: p.Key(), Accepted: admitted, Over: a.table.Runs(p.Key()) == nil}
-	return r.Becomes(p, a.shared.Settings().UpdatePolicy)
-}
-
 // gateOf says what keeps the version of a pod that runs from being replaced, and whether
 // nothing does. The gate is looked at again while it is closed.
 func (a *applier) gateOf(ctx context.Context, key manifests.Key) (why string, open bool) {
@@ -362,25 +360,18 @@ func (a *applier) keepUIDs(pods []*manifests.Pod) []*manifests.Pod {
 }
 
 func (a *applier) keepUID(p *manifests.Pod) *manifests.Pod {
-	r := a.pods.see(p.Key())
-	was, isKept := r.Kept, r.Kept.Pod != nil
-	switch runs := a.table.Admitted(p.Key()); {
-	case isKept && was.Offered == p:
-		return was.Pod
-	case isKept && manifests.Same(was.Offered, p):
-		return withUID(p, was.Pod.UID)
-	case !isKept && r.Offered != nil && manifests.Same(r.Offered, p):
-	case runs != nil && runs.UID != p.UID && a.becomes(runs, p) < update.Replace:
-		return withUID(p, runs.UID)
-	}
-	return p
+	asked := a.pods.see(p.Key()).Record
+	a.accepted(&asked)
+	return rollout.Identify(&asked, p, a.shared.Settings().UpdatePolicy)
 }
 
 // startsNothing reports whether p becomes of the version that was let start last, and
 // starts nothing.
 func (a *applier) startsNothing(p *manifests.Pod) bool {
-	admitted := a.table.Admitted(p.Key())
-	return admitted != nil && admitted.UID == p.UID && a.order.WasStarted(admitted) && a.becomes(admitted, p) < update.Restart
+	asked := a.pods.see(p.Key()).Record
+	a.accepted(&asked)
+	last := asked.Accepted
+	return last != nil && last.UID == p.UID && a.order.WasStarted(last) && asked.Becomes(p, a.shared.Settings().UpdatePolicy) < update.Restart
 }
 
 // recordRefusal records why a pod is not admitted.
@@ -392,14 +383,4 @@ func (a *applier) recordRefusal(p *manifests.Pod, r admission.Rejection) {
 func (a *applier) isIdle(key manifests.Key) bool {
 	r := a.pods.see(key)
 	return (r.worker == nil || r.Seen.Idle) && r.Left == nil
-}
-
-// withUID returns a pod with another uid. What its annotations say stays that of its
-// content.
-func withUID(p *manifests.Pod, uid types.UID) *manifests.Pod {
-	pod := *p.Pod
-	pod.UID = uid
-	next := *p
-	next.Pod = &pod
-	return &next
 }

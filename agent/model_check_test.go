@@ -18,6 +18,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
+	"monopod/agent/rollout"
 	"monopod/cgroups"
 	"monopod/cri/critest"
 	"monopod/manifests"
@@ -188,7 +189,7 @@ func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
 // it was.
 func (w *walk) asKept(p *manifests.Pod, reported *v1.Pod) *manifests.Pod {
 	if c := w.written(reported.UID); reported.UID != p.UID && c.Digest == p.Digest && !isPinned(reported.UID) && !isPinned(p.UID) {
-		return withUID(p, reported.UID)
+		return rollout.WithUID(p, reported.UID)
 	}
 	return p
 }

@@ -610,7 +610,7 @@ func (l *syncLoop) setHolds(s *hold.Store, rules func() hold.Rules, checkpoints 
 	}
 	for name, stop := range s.State().Stopped {
 		key := hold.KeyOf(name)
-		l.pods.of(key).Stop = &rollout.Stop{Version: versions[key], Starts: stop.Starts}
+		l.pods.of(key).Stop = &rollout.Stop{Version: versions[key], Over: l.table.Runs(key) == nil, Starts: stop.Starts}
 		l.table.Free(key) // another pod may have taken its allocation
 	}
 }
@@ -637,7 +637,7 @@ func (l *syncLoop) handleHolds(ctx context.Context) {
 		r := l.pods.of(key)
 		if r.Offered != nil && (r.Stop == nil || r.Stop.Starts != stop.Starts) {
 			if r.Stop == nil {
-				r.Stop = &rollout.Stop{Version: l.pods.running(key)}
+				r.Stop = &rollout.Stop{Version: cmp.Or(l.pods.running(key), l.table.Admitted(key)), Over: l.table.Runs(key) == nil}
 			}
 			r.Stop.Starts = stop.Starts
 			if !stop.Starts {

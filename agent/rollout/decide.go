@@ -131,15 +131,6 @@ func (r *Record) isInPlace(w *World) bool {
 	return kind == update.Nothing || kind <= update.Live && r.Gate.Open
 }
 
-// Becomes returns how the accepted version becomes p. One that has ended runs again.
-func (r *Record) Becomes(p *manifests.Pod, policy string) update.Kind {
-	kind := update.Planned(r.Accepted, p, policy).Kind
-	if kind > update.Nothing && r.Running() == nil {
-		return update.Replace
-	}
-	return kind
-}
-
 // choose is for a version that may start as far as its owner and the start order are concerned.
 func choose(r *Record, w *World) Decision {
 	keeps := r.keepsFormer(w)

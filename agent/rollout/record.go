@@ -43,6 +43,7 @@ type Kept struct{ Offered, Pod *manifests.Pod }
 // Stop is a pod of which nothing runs, as its owner wishes.
 type Stop struct {
 	Version *manifests.Pod // of which the volumes are kept; nil: none
+	Over    bool           // that version had ended
 	Starts  bool           // it is to run again, and was not let start yet
 }
 
