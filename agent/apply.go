@@ -48,6 +48,7 @@ type applier struct {
 func (a *applier) admit(ctx context.Context, p *manifests.Pod) {
 	key := p.Key()
 	before, _ := a.table.Rejected(key)
+	a.pods.touch(key)
 	if err := a.faults.ofPod(p.Pod, "admit the pod", func() { a.decide(ctx, p) }); err != nil {
 		a.table.Refuse(p, admission.Rejection{Reason: "UnexpectedAdmissionError", Message: message.Private(err.Error())}, false, metav1.Now().Rfc3339Copy())
 	}
@@ -195,6 +196,7 @@ func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) 
 	}
 	was := r.sent
 	r.sent = u
+	a.pods.touch(key)
 	r.Now = rollout.Decision{Run: u.Pod, Prepare: u.Next, Halt: u.Halted}
 	if r.worker == nil {
 		a.startWorker(ctx, r)
@@ -254,6 +256,7 @@ func (a *applier) workerGone(r *podRecord) {
 	a.setReady(r, false)
 	r.worker, r.Works, r.sent, r.Now, r.Seen = nil, false, worker.Update{}, rollout.Decision{}, rollout.Seen{}
 	a.table.Remove(r.Key)
+	a.pods.touch(r.Key)
 	a.tells.stale = a.tells.stale || r.Offered == nil // its file is reported until then
 	a.pods.tell(r)                                    // a version that waits is reported by the loop from now on
 	a.order.Renew(r.Key)
@@ -280,6 +283,7 @@ func (a *applier) becomes(admitted, p *manifests.Pod) update.Kind {
 // release retires a pod that is no longer desired, unless its removal waits.
 func (a *applier) release(ctx context.Context, key manifests.Key) {
 	asked := a.pods.of(key).Record
+	a.pods.touch(key)
 	a.observe(ctx, &asked)
 	d := rollout.Decide(&asked, a.world())
 	a.gates.Forget(key)
@@ -337,6 +341,7 @@ func (a *applier) endStops(of []manifests.Key) {
 	for _, key := range of {
 		a.pods.see(key).Stop = nil
 		a.pods.drop(key)
+		a.pods.touch(key)
 		if stop, is := recorded[key.String()]; is {
 			over[key.String()] = stop
 		}
