@@ -81,6 +81,6 @@
 // The files: agent.go and wiring.go (the parts), sync.go (the loop: one handler an event),
 // records.go (what is known by pod name), apply.go (decisions are made and carried out),
 // report.go (what is told of the manifests, and of pods without a worker), retention.go (which
-// objects stay), contain.go (a panic over one pod), once.go (an agent for one run), forget.go (the request that lets a pod go),
-// metrics.go, usage.go, nodeevents.go.
+// objects stay), contain.go (a panic over one pod), once.go (an agent for one run), forget.go (the
+// request that lets a pod go), metrics.go, usage.go, nodeevents.go.
 package agent
