@@ -68,6 +68,7 @@ func (s *records) decided(r *podRecord, d rollout.Decision) {
 	a := &s.agenda
 	a.rearms = a.rearms || !r.Now.Again.Equal(d.Again)
 	r.Now = d
+	s.touch(r.Key)
 	switch {
 	case d.Again.IsZero():
 		s.drop(r.Key) // if that was all that it had

@@ -115,11 +115,15 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 		return nil, err
 	}
 	a.metrics = a.newMetrics(machine)
-	a.newSource(machine, checkpoints)
+	given, retained := a.root.Objects(a.log)
+	a.newSource(machine, checkpoints, given)
 	if err := a.build(machine, checkpoints, once, o); err != nil {
 		return nil, err
 	}
-	a.workers.Disk.Objects.Replace(a.source.KnownObjects)
+	a.workers.Disk.Objects.Start(given, retained)
+	if once == nil {
+		a.root.UseObjects(a.workers.Disk.Objects.All)
+	}
 	a.sync = newSyncLoop(a.workers, a.store, a.needs, cfg.Manifests, checkpoints)
 	a.sync.rolled.Limits = a.limits
 	a.openHolds(checkpoints)
@@ -136,13 +140,13 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 }
 
 // newSource makes what reads the manifests.
-func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoint) {
+func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoint, given []*manifests.Object) {
 	c := manifests.SourceConfig{
 		Dir:     a.cfg.Manifests,
 		Options: settings.Manifests(a.cfg),
 		Known:   checkpoint.LastGood(checkpoints),
 		Record:  a.root.Folder(a.log),
-		Save:    a.root.SaveFolder, KnownObjects: a.root.Objects(a.log), SaveObjects: a.root.SaveObjects,
+		Save:    a.root.SaveFolder, KnownObjects: given, SaveObjects: a.root.SaveObjects,
 		Boot:  machine.Boot.ID,
 		Log:   a.log,
 		Fault: a.metrics.Panic, Strict: !a.cfg.InsecureManifests, Root: a.cfg.Root,

@@ -323,6 +323,7 @@ func (a *applier) endStops(of []manifests.Key) {
 	for _, key := range of {
 		a.pods.see(key).Stop = nil
 		a.pods.drop(key)
+		a.pods.touch(key)
 		if stop, is := recorded[key.String()]; is {
 			over[key.String()] = stop
 		}

@@ -67,7 +67,8 @@
 //
 // ConfigMaps and Secrets come with the Snapshot, too. The sync loop puts them into the
 // objects.Store, from which workers read, and wakes those whose pods refer to one that
-// changed: what failed is tried again at once, and volumes are brought up to date.
+// changed: what failed is tried again at once, and volumes are brought up to date. It retains
+// those that versions of pods need though no manifest gives them any more (retention.go).
 //
 // Events of the runtime, relists, ticks and probe results only wake a worker, which
 // then looks for itself: a lost event costs time, never truth.
@@ -81,6 +82,7 @@
 // The files: agent.go and wiring.go (the parts), sync.go (the loop: one handler an event),
 // records.go (what is known by pod name), agenda.go (which names are to be decided on), apply.go
 // (decisions are made and carried out), report.go (what is told of the manifests, and of pods
-// without a worker), contain.go (a panic over one pod), once.go (an agent for one run), forget.go
-// (the request that lets a pod go), metrics.go, usage.go, nodeevents.go.
+// without a worker), retention.go (which objects stay), contain.go (a panic over one pod), once.go
+// (an agent for one run), forget.go (the request that lets a pod go), metrics.go, usage.go,
+// nodeevents.go.
 package agent

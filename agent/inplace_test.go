@@ -319,6 +319,34 @@ func TestThePolicyMayReplaceForAnyChange(t *testing.T) {
 	})
 }
 
+// The annotation of the new version counts, for the loop and the worker alike.
+func TestAnAnnotationSaysWhetherAPodIsReplaced(t *testing.T) {
+	for _, row := range []struct{ setting, word, changed string }{
+		{"InPlace", "replace", "uid sandbox a b"},
+		{"InPlace", "Replace", "uid sandbox a b"},
+		{"Replace", "in-place", ""},
+		{"Replace", "stop-first", "uid sandbox a b"},
+	} {
+		t.Run(row.setting+" and "+row.word, func(t *testing.T) {
+			liveWith(t, func(r *rig) { r.configure = func(c *config.Config) { c.UpdatePolicy = row.setting } }, func(r *rig) {
+				doc := strings.Replace(pair(), "metadata: {", "metadata: {annotations: {monopod.update: "+row.word+"}, ", 1)
+				r.want(doc)
+				r.after(time.Minute)
+				was := r.ran()
+				next := strings.Replace(doc, "v: one", "v: two", 1)
+				if next == doc {
+					t.Fatal("nothing changes")
+				}
+				r.want(next)
+				r.after(time.Minute)
+				if got := strings.Join(was.changed(r.ran()), " "); got != row.changed {
+					r.Errorf("changed: %q, want %q", got, row.changed)
+				}
+			})
+		})
+	}
+}
+
 // checkpoint returns the record of a pod as it is on disk; nil: there is none.
 func (r *rig) checkpoint(name string) *checkpoint.Checkpoint {
 	r.Helper()

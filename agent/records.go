@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/objects"
 	"monopod/agent/rollout"
 	"monopod/agent/worker"
 	"monopod/manifests"
@@ -25,6 +26,9 @@ type podRecord struct {
 	tells  bool // the loop reports the pod itself, and that is to be looked at again
 	dirty  bool // it is to be decided on
 	timed  bool // its decision names a time for the next look
+
+	needs   objects.Needs // of its versions, as counted last
+	touched bool          // they are to be counted again
 }
 
 // records are the records of all pod names. The sync loop's goroutine owns them.
@@ -34,6 +38,7 @@ type records struct {
 	unsure  []manifests.Key // names whose records may have nothing any more
 	told    []*podRecord    // those whose reports are to be looked at again
 	agenda  agenda          // those that are to be decided on
+	touched []*podRecord    // those whose versions may be others
 }
 
 // of returns the record of a name, a new one if there is none.
@@ -62,11 +67,29 @@ func (s *records) see(key manifests.Key) *podRecord {
 // tidy drops the records of which nothing is left.
 func (s *records) tidy() {
 	for _, key := range s.unsure {
-		if r := s.all[key]; r != nil && !r.HasAnything() && r.Now.Again.IsZero() {
+		if r := s.all[key]; r != nil && !r.HasAnything() && r.Now.Again.IsZero() && r.needs.IsEmpty() {
 			delete(s.all, key)
 		}
 	}
 	s.unsure = s.unsure[:0]
+}
+
+// touch makes the loop count again which objects the versions of a name need.
+func (s *records) touch(key manifests.Key) {
+	if r := s.all[key]; r != nil && !r.touched {
+		r.touched = true
+		s.touched = append(s.touched, r)
+	}
+}
+
+// takeTouched returns the records whose versions are to be counted again.
+func (s *records) takeTouched() []*podRecord {
+	all := s.touched
+	s.touched = nil
+	for _, r := range all {
+		r.touched = false
+	}
+	return all
 }
 
 // tell makes the loop look again at what it reports of a name.
@@ -109,6 +132,7 @@ func (s *records) inherit(checkpoints []*checkpoint.Checkpoint) {
 			r.Left = map[string]*checkpoint.Checkpoint{}
 		}
 		r.Left[c.Uid()] = c
+		s.touch(r.Key)
 	}
 }
 
@@ -130,6 +154,7 @@ func (s *records) offer(pods []*manifests.Pod) (changed []*manifests.Pod, arrive
 		}
 		r.Offered, r.Gone = p, false
 		changed = append(changed, p)
+		s.touch(r.Key)
 	}
 	if s.offered+len(arrived) > len(now) {
 		gone = s.withdraw(now)
@@ -145,6 +170,7 @@ func (s *records) withdraw(stay map[manifests.Key]bool) (gone []manifests.Key) {
 			r.Offered, r.Gone, r.Read, r.Kept = nil, true, time.Time{}, rollout.Kept{}
 			gone = append(gone, key)
 			s.drop(key)
+			s.touch(key)
 		}
 	}
 	return gone

@@ -48,6 +48,7 @@ type syncLoop struct {
 	faults faults         // contain panics
 	tells  reporter       // what is known, to others
 	apply  applier        // decides, and carries out
+	keeps  retention      // of the objects that versions need
 
 	pods     records                         // all that is known, by pod name
 	given    atomic.Pointer[map[string]bool] // the names of all desired pods
@@ -92,9 +93,12 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	shared.Uids, l.rolled = l.table.Uids, newRollbacks(shared)
 	for _, p := range l.rolled.Formers() {
 		l.table.Spare(p)
+		l.pods.of(p.Key())
+		l.pods.touch(p.Key())
 	}
 	l.apply = applier{shared: shared, faults: l.faults, pods: &l.pods, table: l.table, order: l.order, gates: l.gates, holds: l.holds,
 		rolled: &l.rolled, down: l.down, tells: &l.tells, running: &l.running}
+	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, rolled: &l.rolled, running: &l.running, saved: make(chan error)}
 	l.tells = reporter{dir: dir, store: store, events: shared.Events, faults: l.faults, pods: &l.pods, table: l.table, order: l.order, rolled: &l.rolled}
 	return l
 }
@@ -147,10 +151,13 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.faults.ofLoop("take over the saved updates", func() { l.handleSavedUpdates(all) })
 		case <-l.rolled.Wake.C:
 			l.faults.ofLoop("watch the updates", l.watchUpdates)
+		case err := <-l.keeps.saved:
+			l.keeps.wereSaved(err)
 		case f := <-l.facts:
 			l.takeFacts(f)
 		case <-tick.C:
 			l.rolled.Tick()
+			l.keeps.tick()
 			l.refreshFacts(ctx)
 		}
 		l.saveUpdates(ctx)
@@ -231,8 +238,8 @@ func (l *syncLoop) handleSnapshot(s manifests.Snapshot) {
 	before := l.last
 	s.Pods = l.apply.keepUIDs(s.Pods)
 	l.last = &s
-	turned := l.replaceObjects(s.Objects)
 	changed, arrived, gone := l.pods.offer(s.Pods)
+	turned := l.replaceObjects(s.Objects)
 	for _, key := range arrived {
 		l.order.Touch(key)
 	}
@@ -291,7 +298,7 @@ func (l *syncLoop) chosen(s manifests.Snapshot) manifests.Snapshot {
 // replaceObjects makes these the objects that there are, and wakes the workers whose pods
 // refer to one that has changed. It reports whether there is any.
 func (l *syncLoop) replaceObjects(all []*manifests.Object) bool {
-	changed := l.shared.Disk.Objects.Replace(all)
+	changed := l.keeps.replace(all)
 	if len(changed) == 0 {
 		return false
 	}
@@ -444,6 +451,7 @@ func (l *syncLoop) turn(ctx context.Context) {
 	for _, r := range l.pods.takeTold() {
 		l.tells.waiting(r)
 	}
+	l.keeps.release(ctx)
 	l.pods.tidy()
 	if l.tells.stale && l.last != nil {
 		l.tells.stale = false
@@ -611,6 +619,7 @@ func (l *syncLoop) setHolds(s *hold.Store, rules func() hold.Rules, checkpoints 
 	for name, stop := range s.State().Stopped {
 		key := hold.KeyOf(name)
 		l.pods.of(key).Stop = &rollout.Stop{Version: versions[key], Over: l.table.Runs(key) == nil, Starts: stop.Starts}
+		l.pods.touch(key)
 		l.table.Free(key) // another pod may have taken its allocation
 	}
 }
@@ -640,6 +649,7 @@ func (l *syncLoop) handleHolds(ctx context.Context) {
 				r.Stop = &rollout.Stop{Version: cmp.Or(l.pods.running(key), l.table.Admitted(key)), Over: l.table.Runs(key) == nil}
 			}
 			r.Stop.Starts = stop.Starts
+			l.pods.touch(key)
 			if !stop.Starts {
 				l.order.Forget(key)
 			}
@@ -757,6 +767,9 @@ func (l *syncLoop) saveUpdates(ctx context.Context) {
 	if len(all) == 0 {
 		return
 	}
+	for _, s := range all {
+		l.pods.touch(s.Key)
+	}
 	l.running.Go(func() {
 		for _, s := range all {
 			s.Do(l.shared.Disk.Root, func() *v1.Pod { return l.lastReported(s.Key) })
@@ -787,6 +800,9 @@ func (l *syncLoop) handleSavedUpdates(all []*rollback.Save) {
 		}
 	}
 	back, changed := l.rolled.Done(all)
+	for _, s := range all {
+		l.pods.touch(s.Key)
+	}
 	for _, b := range back {
 		l.shared.Log.Warn("update rolled back", "pod", b.Tried.Key().String(), "reason", b.Text)
 		l.shared.Events.Record(events.About(b.Tried.Pod), v1.EventTypeWarning, update.ReasonRolledBack, message.Private(b.Text))

@@ -56,6 +56,7 @@ type rig struct {
 	*testing.T
 	*critest.Runtime
 	dir     string
+	root    *checkpoint.Root
 	store   *status.Store
 	events  *events.Recorder
 	metrics *metrics.Metrics
@@ -215,6 +216,9 @@ func (r *rig) start() {
 		Watch: r.watch, Log: log, Sandboxes: slots.New(8), Containers: slots.New(8), Stops: slots.New(2), Removals: slots.New(2),
 		Suffix: settings.NameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans, StartFailed: new(Once).failed(),
 		StopsFirst: func(p *v1.Pod) bool { return update.StopsFirst(p, r.settings.Load().UpdateStrategy) }}
+	ws.Disk.Objects.Start(root.Objects(log))
+	root.UseObjects(ws.Disk.Objects.All)
+	r.root = root
 	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
 	r.sync.rolled.Limits = func(p *v1.Pod) update.Limits {
 		c := r.settings.Load()
@@ -273,6 +277,9 @@ func (r *rig) want(docs ...string) {
 			s.Objects = append(s.Objects, o.Object)
 		}
 		s.Files = append(s.Files, f)
+	}
+	if err := r.root.SaveObjects(s.Objects); err != nil { // as the Source does
+		r.Log("objects not saved: ", err)
 	}
 	r.offers <- s
 	r.settle()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -25,43 +26,67 @@ const objectsDir = "objects"
 
 // storedObject is the content of such a file.
 type storedObject struct {
-	File      string        `json:"file"` // the manifest that gave it
+	File string `json:"file"` // the manifest that gave it
+	// Retained says that no manifest gives it any more, and that versions of pods need it. An
+	// agent that does not know the field takes it for one that a manifest gave: it goes once its
+	// file was looked for.
+	Retained  bool          `json:"retained,omitempty"`
 	ConfigMap *v1.ConfigMap `json:"configMap,omitempty"`
 	Secret    *v1.Secret    `json:"secret,omitempty"`
 }
 
-// Objects reads the ConfigMaps and Secrets. An unusable one is logged and ignored; what is
-// said of it quotes nothing.
-func (r *Root) Objects(log *slog.Logger) []*manifests.Object {
+// objectFiles are those files. Two goroutines write them: that of the Source, of what manifests
+// give, and one of the sync loop's, of what it needs.
+type objectFiles struct {
+	mu    sync.Mutex
+	saved map[string]*storedObject // by file
+	given []*manifests.Object      // by manifests
+	inUse func() []*manifests.Object
+}
+
+// Objects reads the ConfigMaps and Secrets: those that manifests gave, and those that are
+// retained for versions of pods. An unusable one is logged and ignored; what is said of it quotes
+// nothing.
+func (r *Root) Objects(log *slog.Logger) (given, retained []*manifests.Object) {
 	paths, _ := filepath.Glob(r.Path(objectsDir, "*.json"))
-	var all []*manifests.Object
 	for _, path := range paths {
-		o, err := readObject(path)
+		s, err := readObject(path)
 		if err != nil {
 			r.lost(log, "saved ConfigMap or Secret is unusable; ignoring it until a manifest gives it again", err)
 			continue
 		}
-		all = append(all, o)
+		if s.Retained {
+			retained = append(retained, s.object())
+		} else {
+			given = append(given, s.object())
+		}
 	}
-	return all
+	r.objects.mu.Lock()
+	defer r.objects.mu.Unlock()
+	r.objects.given = given
+	return given, retained
 }
 
-func readObject(path string) (*manifests.Object, error) {
-	var o *manifests.Object
+func (s *storedObject) object() *manifests.Object {
+	return manifests.NewObject(s.ConfigMap, s.Secret, s.File)
+}
+
+func readObject(path string) (*storedObject, error) {
+	var s storedObject
 	err := statefile.ReadOrAside(path, func(b []byte) error {
-		var s storedObject
+		s = storedObject{}
 		if err := statefile.JSON(&s)(b); err != nil {
 			return err
 		}
 		if (s.ConfigMap == nil) == (s.Secret == nil) {
 			return errors.New("it holds no object")
 		}
-		if o = manifests.NewObject(s.ConfigMap, s.Secret, s.File); objectFile(o.Key()) != filepath.Base(path) {
+		if objectFile(s.object().Key()) != filepath.Base(path) {
 			return errors.New("its name is that of another object")
 		}
 		return nil
 	})
-	return o, err
+	return &s, err
 }
 
 // objectFile is named by a digest, as the names of objects may be too long for a file's.
@@ -69,9 +94,35 @@ func objectFile(key manifests.ObjectKey) string {
 	return strings.ToLower(key.Kind) + "-" + sum([]byte(key.Namespace + "/" + key.Name))[:32] + ".json"
 }
 
-// SaveObjects writes all ConfigMaps and Secrets to disk, synced, as far as they changed
-// since the last call, and removes the others. One goroutine calls it.
-func (r *Root) SaveObjects(all []*manifests.Object) error {
+// UseObjects says which ConfigMaps and Secrets are in use: they are kept, whether manifests give
+// them or not. Any goroutine may call inUse.
+func (r *Root) UseObjects(inUse func() []*manifests.Object) {
+	r.objects.mu.Lock()
+	defer r.objects.mu.Unlock()
+	r.objects.inUse = inUse
+}
+
+// SaveObjects writes all ConfigMaps and Secrets that manifests give to disk, synced, as far as
+// they changed since the last call, and removes those that are neither given nor in use.
+func (r *Root) SaveObjects(given []*manifests.Object) error {
+	r.objects.mu.Lock()
+	defer r.objects.mu.Unlock()
+	r.objects.given = given
+	return r.writeObjects()
+}
+
+// RetainObjects is SaveObjects after what is in use has changed.
+func (r *Root) RetainObjects() error {
+	r.objects.mu.Lock()
+	defer r.objects.mu.Unlock()
+	if r.objects.inUse == nil {
+		return nil
+	}
+	return r.writeObjects()
+}
+
+// writeObjects makes the files those of the objects that are given or in use.
+func (r *Root) writeObjects() error {
 	dir := r.Path(objectsDir)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -79,32 +130,47 @@ func (r *Root) SaveObjects(all []*manifests.Object) error {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return err
 	}
-	saved, keep := map[string]*manifests.Object{}, map[string]bool{}
+	saved, now := map[string]*storedObject{}, r.objects.now()
 	var errs []error
-	for _, o := range all {
-		name := objectFile(o.Key())
-		keep[name] = true
-		if r.objects[name] == o {
+	for name, o := range now {
+		if was := r.objects.saved[name]; was != nil && *was == *o {
 			saved[name] = o
 			continue
 		}
-		text, err := json.Marshal(storedObject{o.File, o.ConfigMap, o.Secret})
+		text, err := json.Marshal(o)
 		if err == nil {
 			err = status.WriteFile(filepath.Join(dir, name), append(statefile.Seal(text), '\n'), 0o600)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", o, err))
+			errs = append(errs, fmt.Errorf("%s: %w", o.object(), err))
 			continue
 		}
 		saved[name] = o
 	}
-	r.objects = saved
+	r.objects.saved = saved
 	entries, err := os.ReadDir(dir)
 	errs = append(errs, err)
 	for _, e := range entries {
-		if !keep[e.Name()] {
+		if now[e.Name()] == nil {
 			errs = append(errs, safefile.RemoveAll(context.Background(), filepath.Join(dir, e.Name())))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// now returns what the files are to hold, by file.
+func (f *objectFiles) now() map[string]*storedObject {
+	all := make(map[string]*storedObject, len(f.given))
+	for _, o := range f.given {
+		all[objectFile(o.Key())] = &storedObject{File: o.File, ConfigMap: o.ConfigMap, Secret: o.Secret}
+	}
+	if f.inUse == nil {
+		return all
+	}
+	for _, o := range f.inUse() {
+		if name := objectFile(o.Key()); all[name] == nil {
+			all[name] = &storedObject{File: o.File, Retained: true, ConfigMap: o.ConfigMap, Secret: o.Secret}
+		}
+	}
+	return all
 }

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,6 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/statefile"
 	"monopod/manifests"
 )
 
@@ -50,7 +52,7 @@ func TestObjectsAreSavedForTheAgentAlone(t *testing.T) {
 		}
 	}
 	var log bytes.Buffer
-	all := r.Objects(slog.New(slog.NewTextHandler(&log, nil)))
+	all, _ := r.Objects(slog.New(slog.NewTextHandler(&log, nil)))
 	if got := fmt.Sprint(all); got != "[ConfigMap default/x Secret default/x]" || len(paths) != 2 || log.Len() > 0 {
 		t.Fatalf("%s in %v; log %s", got, paths, &log)
 	}
@@ -73,7 +75,8 @@ func TestASavedObjectThatIsUnusableIsLeftOut(t *testing.T) {
 		}
 	}
 	var log bytes.Buffer
-	if got := fmt.Sprint(r.Objects(slog.New(slog.NewTextHandler(&log, nil)))); got != "[ConfigMap default/good]" {
+	all, _ := r.Objects(slog.New(slog.NewTextHandler(&log, nil)))
+	if got := fmt.Sprint(all); got != "[ConfigMap default/good]" {
 		t.Errorf("objects %s", got)
 	}
 	if text := log.String(); strings.Count(text, "unusable") != 3 || strings.Contains(text, "hunter2") {
@@ -95,5 +98,88 @@ func TestAnObjectThatDidNotChangeIsNotWrittenAgain(t *testing.T) {
 	}
 	if after, _ := os.Stat(paths[0]); !os.SameFile(before, after) {
 		t.Error("it is another file")
+	}
+}
+
+func TestAnObjectThatIsInUseOutlivesItsManifest(t *testing.T) {
+	dir := t.TempDir()
+	r := openTestRoot(t, dir)
+	one, two := aSecret("one", "hunter2"), aMap("two", "1")
+	inUse := []*manifests.Object{one, two}
+	r.UseObjects(func() []*manifests.Object { return inUse })
+	is := func(want string) {
+		t.Helper()
+		given, retained := (&Root{Dir: dir}).Objects(slog.New(slog.DiscardHandler))
+		if got := fmt.Sprintf("given %v, retained %v", given, retained); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	noErr := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	noErr(r.SaveObjects([]*manifests.Object{one, two}))
+	is("given [ConfigMap default/two Secret default/one], retained []")
+	noErr(r.SaveObjects([]*manifests.Object{two}))
+	is("given [ConfigMap default/two], retained [Secret default/one]")
+	noErr(r.RetainObjects())
+	is("given [ConfigMap default/two], retained [Secret default/one]")
+	paths, _ := filepath.Glob(filepath.Join(dir, "objects", "secret-*"))
+	if i, err := os.Stat(paths[0]); err != nil || i.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", i.Mode(), err)
+	}
+	inUse = []*manifests.Object{two}
+	noErr(r.RetainObjects())
+	is("given [ConfigMap default/two], retained []")
+	inUse = nil
+	noErr(r.RetainObjects())
+	is("given [ConfigMap default/two], retained []")
+	noErr(r.SaveObjects([]*manifests.Object{one}))
+	is("given [Secret default/one], retained []")
+}
+
+// The next agent of a root dir may be a former version of it, and the one before was.
+func TestFormerAgentsReadARetainedObjectAsOneThatAManifestGave(t *testing.T) {
+	dir := t.TempDir()
+	r := openTestRoot(t, dir)
+	one := aMap("one", "1")
+	r.UseObjects(func() []*manifests.Object { return []*manifests.Object{one} })
+	if err := r.SaveObjects(nil); err != nil {
+		t.Fatal(err)
+	}
+	paths, _ := filepath.Glob(filepath.Join(dir, "objects", "*"))
+	var former struct { // as it was before anything was retained
+		File      string        `json:"file"`
+		ConfigMap *v1.ConfigMap `json:"configMap,omitempty"`
+		Secret    *v1.Secret    `json:"secret,omitempty"`
+	}
+	if err := statefile.Read(paths[0], statefile.JSON(&former)); err != nil || former.File != "/m/a.yaml" || former.ConfigMap == nil || former.ConfigMap.Data["k"] != "1" {
+		t.Errorf("%+v, %v", former, err)
+	}
+	text, err := json.Marshal(former)
+	if err == nil {
+		err = os.WriteFile(paths[0], statefile.Seal(text), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if given, retained := r.Objects(slog.New(slog.DiscardHandler)); len(given) != 1 || !given[0].Same(one) || len(retained) != 0 {
+		t.Errorf("what it writes is read as given %v, retained %v", given, retained)
+	}
+}
+
+func TestAnAgentOfOneRunLeavesWhatOthersSaved(t *testing.T) {
+	dir := t.TempDir()
+	r := openTestRoot(t, dir)
+	if err := r.SaveObjects([]*manifests.Object{aMap("one", "1")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&Root{Dir: dir}).RetainObjects(); err != nil { // it says of none that it is in use
+		t.Fatal(err)
+	}
+	if given, _ := r.Objects(slog.New(slog.DiscardHandler)); len(given) != 1 {
+		t.Errorf("there is %v", given)
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"monopod/agent/safefile"
 	"monopod/agent/statefile"
 	"monopod/agent/status"
-	"monopod/manifests"
 )
 
 // Exists reports whether a path exists, or may exist.
@@ -73,7 +72,7 @@ type Root struct {
 
 	stored storedPods
 
-	objects map[string]*manifests.Object // as saved last, by file; of the goroutine that saves them
+	objects objectFiles
 }
 
 var instanceForm = regexp.MustCompile(`^[0-9a-f]{16}$`)

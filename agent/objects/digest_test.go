@@ -52,7 +52,7 @@ func TestADigestTakesLittleAndIsMadeOnce(t *testing.T) {
 	pods, all := read(t, pod("envFrom: ["+strings.Join(refs, ", ")+"]"), object("ConfigMap", "m", "k: "+value), object("ConfigMap", "other", ""))
 	pods[0].UID = "u"
 	var store Store
-	store.Replace(all)
+	store.Replace(all, nil)
 	var before, first runtime.MemStats
 	runtime.ReadMemStats(&before)
 	was := store.Now().Env(pods[0])["c"]
@@ -61,7 +61,7 @@ func TestADigestTakesLittleAndIsMadeOnce(t *testing.T) {
 		t.Errorf("%d MB are allocated", spent>>20)
 	}
 	_, others := read(t, object("ConfigMap", "other", "k: changed"))
-	store.Replace([]*manifests.Object{all[0], others[0]})
+	store.Replace([]*manifests.Object{all[0], others[0]}, nil)
 	for u := range store.Now().sums.all {
 		store.Now().sums.all[u] = sum{1}
 	}
@@ -69,7 +69,7 @@ func TestADigestTakesLittleAndIsMadeOnce(t *testing.T) {
 		t.Errorf("%q, then computed again: %q; %d kept", was, now, len(store.Now().sums.all))
 	}
 	_, changed := read(t, object("ConfigMap", "m", "k: new"))
-	store.Replace(changed)
+	store.Replace(changed, nil)
 	if now := store.Now().Env(pods[0])["c"]; Changed(was, now) != `ConfigMap "m"` || len(store.Now().sums.all) != 1 {
 		t.Errorf("%q, then %q; %d kept", was, now, len(store.Now().sums.all))
 	}

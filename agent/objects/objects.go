@@ -2,6 +2,7 @@
 package objects
 
 import (
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -26,8 +27,9 @@ func KeyOf(kind, namespace, name string) manifests.ObjectKey {
 
 // Set is the objects at one moment. It is never changed; nil has none.
 type Set struct {
-	all  map[manifests.ObjectKey]*manifests.Object
-	sums *sums // of these and of those before
+	all      map[manifests.ObjectKey]*manifests.Object // with those that are retained
+	retained map[manifests.ObjectKey]bool              // no manifest gives them any more, and versions of pods need them
+	sums     *sums                                     // of these and of those before
 }
 
 // NewSet returns a set of objects with different keys.
@@ -45,10 +47,29 @@ func (s *Store) Now() *Set { return s.now.Load() }
 // Missing is Set.Missing of those that there are.
 func (s *Store) Missing(pod *manifests.Pod) string { return s.Now().Missing(pod) }
 
-// Replace makes these the objects that there are, and returns the keys of those that
-// came, changed or went.
-func (s *Store) Replace(all []*manifests.Object) (changed []manifests.ObjectKey) {
-	next, before := NewSet(all), s.Now()
+// Start makes those of previous agents the objects that there are.
+func (s *Store) Start(given, retained []*manifests.Object) {
+	now := NewSet(given)
+	now.retain(retained)
+	s.now.Store(now)
+}
+
+// All returns the objects that there are, in no order.
+func (s *Store) All() []*manifests.Object {
+	if now := s.Now(); now != nil {
+		return slices.Collect(maps.Values(now.all))
+	}
+	return nil
+}
+
+// Replace makes these the objects that there are, and retains those of before that versions of
+// pods need: their presence, not their content. It returns the keys of those that came, changed
+// or went.
+func (s *Store) Replace(given []*manifests.Object, users *Users) (changed []manifests.ObjectKey) {
+	next, before := NewSet(given), s.Now()
+	if before != nil {
+		next.retain(before.needed(users))
+	}
 	for key, o := range next.all {
 		if was := before.get(key); was == nil || was != o && !was.Same(o) {
 			changed = append(changed, key)
@@ -66,6 +87,55 @@ func (s *Store) Replace(all []*manifests.Object) (changed []manifests.ObjectKey)
 	s.now.Store(next)
 	slices.SortFunc(changed, manifests.ObjectKey.Compare)
 	return changed
+}
+
+// Release lets go of what is retained and not needed any more. It reports whether there is any.
+func (s *Store) Release(users *Users) bool {
+	now := s.Now()
+	if now == nil || !now.hasUnneeded(users) {
+		return false
+	}
+	var given []*manifests.Object
+	for key, o := range now.all {
+		if !now.retained[key] {
+			given = append(given, o)
+		}
+	}
+	s.Replace(given, users)
+	return true
+}
+
+// retain adds objects that no manifest gives. Of two with one key the given one counts.
+func (s *Set) retain(all []*manifests.Object) {
+	for _, o := range all {
+		key := o.Key()
+		if s.all[key] != nil {
+			continue
+		}
+		if s.retained == nil {
+			s.retained = map[manifests.ObjectKey]bool{}
+		}
+		s.all[key], s.retained[key] = o, true
+	}
+}
+
+// needed returns the objects to which versions of pods refer.
+func (s *Set) needed(users *Users) (all []*manifests.Object) {
+	for key, o := range s.all {
+		if users.Need(key) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+func (s *Set) hasUnneeded(users *Users) bool {
+	for key := range s.retained {
+		if !users.Need(key) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Set) get(key manifests.ObjectKey) *manifests.Object {

@@ -73,7 +73,7 @@ func TestMissingNamesTheFirstThingThatIsNotThere(t *testing.T) {
 			}
 			pods, all := read(t, docs...)
 			var s Store
-			s.Replace(all)
+			s.Replace(all, nil)
 			if got := s.Missing(&manifests.Pod{Pod: pods[0]}); got != row.want {
 				t.Errorf("got %q, want %q", got, row.want)
 			}
@@ -108,7 +108,7 @@ func TestReplaceNamesWhatChanged(t *testing.T) {
 	replace := func(want string, docs ...string) {
 		t.Helper()
 		_, all := read(t, docs...)
-		if got := fmt.Sprint(s.Replace(all)); got != want {
+		if got := fmt.Sprint(s.Replace(all, nil)); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}

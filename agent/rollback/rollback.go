@@ -205,6 +205,14 @@ func (b *Book) changed(key manifests.Key) {
 	b.unsaved[key] = true
 }
 
+// Former returns the version of a pod name that may come back; nil: there is none.
+func (b *Book) Former(key manifests.Key) *manifests.Pod {
+	if r := b.all[key]; r != nil {
+		return r.pinned
+	}
+	return nil
+}
+
 // Formers returns the versions that may come back: their images must stay.
 func (b *Book) Formers() []*manifests.Pod {
 	var all []*manifests.Pod

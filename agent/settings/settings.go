@@ -206,8 +206,8 @@ func Thresholds(evictionHard map[string]string) (free map[v1.ResourceName]node.T
 
 func Plans(c config.Config) plan.PlanSettings {
 	policy := c.UpdatePolicy
-	if c.UpdateHealth > 0 { // see update.Planned
-		policy = update.PolicyReplace
+	if c.UpdateHealth > 0 {
+		policy = update.PolicyWatched
 	}
 	return plan.PlanSettings{BackOff: plan.BackOff{First: c.BackOffFirst, Max: c.BackOffMax},
 		DeadContainers: c.DeadContainers, KeepVolumes: c.KeepEndedVolumes, UpdatePolicy: policy}

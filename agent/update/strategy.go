@@ -14,10 +14,14 @@ const (
 	StopFirst = "StopFirst" // it stops at once, as with a kubelet
 )
 
-// The values of the setting that says what a changed pod keeps.
+// The values of the setting that says what a changed pod keeps, for pods whose annotation says
+// nothing of it.
 const (
 	PolicyInPlace = "InPlace" // it changes as little as it can
 	PolicyReplace = "Replace" // nothing: any change makes another pod of it, as with a kubelet
+	// PolicyWatched is of no setting: the health of all updates is watched, and each replaces the
+	// pod, whatever its annotation says.
+	PolicyWatched = "Watched"
 )
 
 // Fetched returns of the next version of a pod what must be fetched before the running
@@ -39,7 +43,7 @@ func Fetched(runs, next *v1.Pod) *v1.Pod {
 // StopsFirst reports whether the version before p is stopped before anything of p is
 // fetched: as p's annotation says, else as the setting.
 func StopsFirst(p *v1.Pod, setting string) bool {
-	switch p.Annotations[decode.AnnotationUpdate] {
+	switch word, _ := decode.Update(p); word {
 	case decode.UpdateStopFirst:
 		return true
 	case decode.UpdatePrepare:

@@ -26,6 +26,44 @@ func TestTheAnnotationWinsOverTheSetting(t *testing.T) {
 	}
 }
 
+func TestThePolicyIsThatOfTheNextVersionElseOfTheSetting(t *testing.T) {
+	annotated := func(word, health string) *v1.Pod {
+		p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}}}
+		if word != "" {
+			p.Annotations["monopod.update"] = word
+		}
+		if health != "" {
+			p.Annotations["monopod.update-health"] = health
+		}
+		return p
+	}
+	plain := annotated("", "")
+	for _, row := range []struct {
+		name           string
+		accepted, next *v1.Pod
+		setting        string
+		want           string
+	}{
+		{"nothing is said: the setting", plain, plain, PolicyInPlace, PolicyInPlace},
+		{"nothing is said, and the setting replaces", plain, plain, PolicyReplace, PolicyReplace},
+		{"the next version says replace", plain, annotated("replace", ""), PolicyInPlace, PolicyReplace},
+		{"in the word of the setting", plain, annotated("Replace", ""), PolicyInPlace, PolicyReplace},
+		{"the next version says in place", plain, annotated("in-place", ""), PolicyReplace, PolicyInPlace},
+		{"in the word of the setting, too", plain, annotated("InPlace", ""), PolicyReplace, PolicyInPlace},
+		{"what the former version says does not count", annotated("replace", ""), plain, PolicyInPlace, PolicyInPlace},
+		{"when it stops is another matter", plain, annotated("stop-first", ""), PolicyReplace, PolicyReplace},
+		{"one that is watched is replaced all the same", plain, annotated("in-place", "30s"), PolicyInPlace, PolicyReplace},
+		{"and so is the one after it", annotated("", "30s"), annotated("in-place", ""), PolicyInPlace, PolicyReplace},
+		{"or where all updates are watched", plain, annotated("in-place", ""), PolicyWatched, PolicyReplace},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := PolicyOf(row.accepted, row.next, row.setting); got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
 func TestWaitsAreSaidInWordsAndToldOnce(t *testing.T) {
 	pulling := &Lack{Image: "img:9"}
 	failed := &Lack{"img:9", &image.Error{Reason: image.ErrImagePull, Image: "img:9", Err: errors.New("no route to host")}}

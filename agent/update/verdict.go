@@ -119,13 +119,18 @@ func Planned(accepted, next *manifests.Pod, policy string) Verdict {
 	return v
 }
 
-// PolicyOf returns the policy that counts between two versions of a pod. One whose health
-// is watched replaces the other, so that this can come back.
-func PolicyOf(accepted, next *v1.Pod, policy string) string {
-	if isWatched(accepted) || isWatched(next) {
+// PolicyOf returns the policy that counts between two versions of a pod, PolicyInPlace or
+// PolicyReplace. One whose health is watched replaces the other, so that this can come back; else
+// it is as the annotation of the next one says, or as the setting.
+func PolicyOf(accepted, next *v1.Pod, setting string) string {
+	word, _ := decode.Update(next)
+	switch {
+	case setting == PolicyWatched, isWatched(accepted), isWatched(next), word == decode.UpdateReplace:
 		return PolicyReplace
+	case word == decode.UpdateInPlace:
+		return PolicyInPlace
 	}
-	return policy
+	return setting
 }
 
 func isWatched(p *v1.Pod) bool {

@@ -41,7 +41,7 @@ var annotations = []Annotation{
 	{"monopod.revision", InRuntime, "Which version of the pod a container was made for.", "written by monopod"},
 	{StartAfter, InManifests, "The pods that must be Ready, or have Succeeded, before the pod starts.", "names of pods, separated by commas: name, or namespace/name"},
 	{StartAfterTimeout, InManifests, "After what time the pod starts all the same.", "a time above 0 with its unit, such as 90s or 5m"},
-	{AnnotationUpdate, InManifests, "Whether the pod runs on until its new version has what it needs, or is stopped first.", UpdatePrepare + " or " + UpdateStopFirst},
+	{AnnotationUpdate, InManifests, "Whether the pod runs on until its new version has what it needs, or is stopped first; or whether a change keeps of it what it can, or replaces it.", updateWords},
 	{AnnotationUpdateHealth, InManifests, "Within what time a new version must be ready that took the place of one that ran, else the former comes back.", "a duration from 1s to 24h, such as 30s, or 0s for no limit"},
 	{AnnotationUpdateLock, InManifests, "A file of the pod's; while it is there, the pod's own updates wait.", "the absolute path of a file below the mountPath of an emptyDir volume"},
 }

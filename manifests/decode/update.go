@@ -10,12 +10,39 @@ import (
 )
 
 // AnnotationUpdate is the annotation by which a pod says when its former version stops:
-// UpdatePrepare, once all is there that this one needs, or UpdateStopFirst, at once.
+// UpdatePrepare, once all is there that this one needs, or UpdateStopFirst, at once. Or it says
+// what is kept of that: UpdateInPlace, as much as can be, or UpdateReplace, nothing.
 const (
 	AnnotationUpdate = "monopod.update"
 	UpdatePrepare    = "prepare"
 	UpdateStopFirst  = "stop-first"
+	UpdateInPlace    = "in-place"
+	UpdateReplace    = "replace"
 )
+
+// The words of the setting updatePolicy mean the same in the annotation.
+const (
+	updateInPlaceSetting = "InPlace"
+	updateReplaceSetting = "Replace"
+)
+
+// updateWords are what the annotation may say, for messages.
+const updateWords = UpdatePrepare + ", " + UpdateStopFirst + ", " + UpdateInPlace + " or " + UpdateReplace
+
+// Update returns which of the four words a pod's annotation says, "" if none, and whether that is
+// in order or absent.
+func Update(pod *v1.Pod) (word string, good bool) {
+	switch text, said := pod.Annotations[AnnotationUpdate]; text {
+	case UpdatePrepare, UpdateStopFirst, UpdateInPlace, UpdateReplace:
+		return text, true
+	case updateInPlaceSetting:
+		return UpdateInPlace, true
+	case updateReplaceSetting:
+		return UpdateReplace, true
+	default:
+		return "", !said
+	}
+}
 
 // AnnotationUpdateHealth is the annotation by which a pod says within what time it must
 // be ready after it took the place of its former version, such as 30s; 0s: no matter.

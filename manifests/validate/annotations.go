@@ -102,8 +102,9 @@ func (c *checker) order(p *field.Path) {
 
 // update checks the annotations about it.
 func (c *checker) update(p *field.Path) {
-	if text, ok := c.pod.Annotations[decode.AnnotationUpdate]; ok && text != decode.UpdatePrepare && text != decode.UpdateStopFirst {
-		c.add(field.NotSupported(p.Key(decode.AnnotationUpdate), text, []string{decode.UpdatePrepare, decode.UpdateStopFirst}))
+	if _, good := decode.Update(c.pod); !good {
+		c.add(field.NotSupported(p.Key(decode.AnnotationUpdate), c.pod.Annotations[decode.AnnotationUpdate],
+			[]string{decode.UpdatePrepare, decode.UpdateStopFirst, decode.UpdateInPlace, decode.UpdateReplace}))
 	}
 	if _, _, good := decode.UpdateHealth(c.pod); !good {
 		c.add(field.Invalid(p.Key(decode.AnnotationUpdateHealth), c.pod.Annotations[decode.AnnotationUpdateHealth], mustBe(decode.AnnotationUpdateHealth)))

@@ -127,7 +127,12 @@ func TestTheUpdateAnnotation(t *testing.T) {
 		{"none", "{a: b}", ""},
 		{"stop first", "{monopod.update: stop-first}", ""},
 		{"prepare", "{monopod.update: prepare}", ""},
-		{"another", "{monopod.update: later}", `4:34 metadata.annotations[monopod.update]: Unsupported value: "later": supported values: "prepare", "stop-first"`},
+		{"another", "{monopod.update: later}", `4:34 metadata.annotations[monopod.update]: Unsupported value: "later": supported values: "prepare", "stop-first", "in-place", "replace"`},
+		{"replace", "{monopod.update: replace}", ""},
+		{"in place", "{monopod.update: in-place}", ""},
+		{"the settings' word for replace", "{monopod.update: Replace}", ""},
+		{"the settings' word for in place", "{monopod.update: InPlace}", ""},
+		{"neither word", "{monopod.update: REPLACE}", `4:34 metadata.annotations[monopod.update]: Unsupported value: "REPLACE": supported values: "prepare", "stop-first", "in-place", "replace"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			text := "apiVersion: v1\nkind: Pod\nmetadata:\n  annotations:  " + row.annotations + "\n  name: a\nspec: {containers: [{name: c, image: i}]}\n"

@@ -50,6 +50,12 @@ func said(r Report) string {
 
 func TestWhatBecomesOfAPod(t *testing.T) {
 	v1st, v2nd := web(t, "img:1"), web(t, "img:2")
+	saying := func(word string) *manifests.Pod {
+		p := *v2nd
+		p.Pod = v2nd.Pod.DeepCopy()
+		p.Annotations["monopod.update"] = word
+		return &p
+	}
 	never := func(p *v1.Pod) { p.Status.ContainerStatuses = nil }
 	held := func(p *v1.Pod) { status.SetProblems(p, nil); p.Annotations[status.AnnHeld] = "held: audit" }
 	leaves := func(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} }
@@ -69,6 +75,9 @@ func TestWhatBecomesOfAPod(t *testing.T) {
 		{"one that it has so", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{v1st}, false, "", update.Gate{}, "unchanged default/web-n"},
 		{"another version", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{v2nd}, false, "", update.Gate{}, "restarted default/web-n"},
 		{"another version where pods are replaced", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{v2nd}, false, update.PolicyReplace, update.Gate{}, "replaced default/web-n"},
+		{"another version that says replace", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{saying("replace")}, false, "", update.Gate{}, "replaced default/web-n"},
+		{"another version that says in place where pods are replaced", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{saying("InPlace")}, false, update.PolicyReplace, update.Gate{}, "restarted default/web-n"},
+		{"another version that says so where all updates are watched", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{saying("in-place")}, false, update.PolicyWatched, update.Gate{}, "replaced default/web-n"},
 		{"another version of one that has ended", []v1.Pod{has(v1st, v1.PodSucceeded)}, []*manifests.Pod{v2nd}, false, "", update.Gate{}, "replaced default/web-n"},
 		{"one that leaves comes back as another", []v1.Pod{has(v1st, v1.PodRunning, leaves)}, []*manifests.Pod{v1st}, false, "", update.Gate{}, "new default/web-n"},
 		{"one beside the files", []v1.Pod{has(v1st, v1.PodRunning)}, nil, false, "", update.Gate{}, ""},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/cli/client"
 	"monopod/agent/config"
@@ -28,6 +29,7 @@ func Settings(ctx context.Context, k *client.Known, socket string, cfg config.Co
 			Validation     string `json:"fieldValidation"`
 			RuntimeClasses map[string]string
 			UpdatePolicy   string
+			UpdateHealth   metav1.Duration
 			UpdateWindow   string
 		} `json:"kubeletconfig"`
 	}
@@ -35,9 +37,11 @@ func Settings(ctx context.Context, k *client.Known, socket string, cfg config.Co
 	if k.Down() || client.GetJSON(ctx, socket, "/configz", &answer) != nil || s.NodeName == "" {
 		s.Validation, s.RuntimeClasses, s.UpdatePolicy, s.UpdateWindow = cfg.Validation, cfg.RuntimeClasses, cfg.UpdatePolicy, cfg.UpdateWindow
 		s.NodeName, s.PodNameSuffix = nodeOf(k.Pods)
+		s.UpdateHealth.Duration = cfg.UpdateHealth
 	}
 	cfg.NodeName = cmp.Or(cfg.NodeName, s.NodeName)
 	if all {
+		cfg.UpdateHealth = s.UpdateHealth.Duration
 		cfg.PodNameSuffix, cfg.Validation, cfg.RuntimeClasses = s.PodNameSuffix, s.Validation, s.RuntimeClasses
 		cfg.UpdatePolicy, cfg.UpdateWindow = s.UpdatePolicy, s.UpdateWindow
 	}

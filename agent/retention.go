@@ -1,0 +1,92 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"monopod/agent/admission"
+	"monopod/agent/objects"
+	"monopod/agent/worker"
+	"monopod/manifests"
+)
+
+// retention keeps the ConfigMaps and Secrets that versions of pods need though no manifest gives
+// them any more: the version that runs while its successor waits, the one that is prepared, the
+// one that was stopped, and the one that comes back. It belongs to the sync loop's goroutine.
+type retention struct {
+	shared  *worker.Pool
+	pods    *records
+	table   *admission.Table
+	rolled  *rollbacks
+	running *sync.WaitGroup
+
+	users   objects.Users
+	given   []*manifests.Object // by the last snapshot
+	freed   bool                // an object has no user any more, since release
+	unsaved bool                // what there is has changed since it was written
+	failed  bool                // the disk did not take it
+	saving  bool
+	saved   chan error
+}
+
+// count counts the versions of the names of which anything has changed.
+func (k *retention) count() {
+	for _, r := range k.pods.takeTouched() {
+		hadNeeds := !r.needs.IsEmpty()
+		freed := k.users.Count(&r.needs, k.versions(r))
+		k.freed = k.freed || freed
+		if hadNeeds && r.needs.IsEmpty() {
+			k.pods.drop(r.Key)
+		}
+	}
+}
+
+// versions are those of a pod name that may need objects.
+func (k *retention) versions(r *podRecord) objects.Versions {
+	v := objects.Versions{Accepted: k.table.Admitted(r.Key), Offered: r.Offered, Prepared: r.Now.Prepare, Former: k.rolled.Former(r.Key)}
+	if r.Stop != nil {
+		v.Stopped = r.Stop.Version
+	}
+	return v
+}
+
+// replace makes these the objects that manifests give. It returns those that came, changed or
+// went.
+func (k *retention) replace(given []*manifests.Object) []manifests.ObjectKey {
+	k.count()
+	k.unsaved = k.unsaved || !slices.Equal(given, k.given)
+	k.given = given
+	return k.shared.Disk.Objects.Replace(given, &k.users)
+}
+
+// release lets go of what no version needs any more, and writes what is left.
+func (k *retention) release(ctx context.Context) {
+	k.count()
+	if k.freed {
+		k.freed = false
+		k.unsaved = k.shared.Disk.Objects.Release(&k.users) || k.unsaved
+	}
+	if !k.unsaved || k.saving {
+		return
+	}
+	k.unsaved, k.saving = false, true
+	k.running.Go(func() {
+		select {
+		case k.saved <- k.shared.Disk.Root.RetainObjects():
+		case <-ctx.Done():
+		}
+	})
+}
+
+// wereSaved takes the result of writing them. What the disk did not take is tried again at the
+// next tick.
+func (k *retention) wereSaved(err error) {
+	k.saving, k.failed = false, err != nil
+	if k.shared.Faults.IsNew("objects that pods need", err) {
+		k.shared.Log.Error("ConfigMaps and Secrets that only former versions of pods need are not as they should be on disk; it is tried again", "err", err)
+	}
+}
+
+// tick tries again what the disk did not take.
+func (k *retention) tick() { k.unsaved = k.unsaved || k.failed }
