@@ -142,7 +142,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 // newSource makes what reads the manifests.
 func (a *Agent) newSource(machine *node.Node, checkpoints []*checkpoint.Checkpoint, given []*manifests.Object) {
 	c := manifests.SourceConfig{
-		Dir:     a.cfg.Manifests,
+		Dir: a.cfg.Manifests, RemovalSettle: a.cfg.RemovalSettle,
 		Options: settings.Manifests(a.cfg),
 		Known:   checkpoint.LastGood(checkpoints),
 		Record:  a.root.Folder(a.log),

@@ -32,7 +32,11 @@ type fileState struct {
 	mode    fs.FileMode       // its permissions
 	pending bool              // never read to the end yet
 	open    bool              // was read while a writer had it open: more may follow
-	since   time.Time         // when it appeared
+
+	failed  bool            // it cannot be read at all
+	since   time.Time       // when the content came
+	version string          // tells the content from what the file says next; "": none was known yet
+	later   map[string]bool // of a content that cannot be read completely: what was first given after it came
 
 	writable []decode.Problem // what others may write of it, and of the way to it
 
@@ -93,6 +97,8 @@ func (s *Source) takeReading(path string, f *fileState, r reading, insist bool, 
 		f.hash = hash
 		s.tellFaults(path, f.Faults)
 	}
+	f.failed = false
+	f.came(hash, now)
 }
 
 // options are those of the manifests, for what the Source knows to be accepted.
@@ -152,9 +158,9 @@ func (s *Source) tellFaults(path string, faults []string) {
 	}
 }
 
-// fail records that a file is there and cannot be read. It is tried again with
-// the folder.
-func (f *fileState) fail(path string, err error) {
+// fail records that a file is there and cannot be read; is tells one such from the next, as far
+// as it is known. It is tried again with the folder.
+func (f *fileState) fail(path string, err error, is signature, now time.Time) {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		err = pe.Err
@@ -166,6 +172,8 @@ func (f *fileState) fail(path string, err error) {
 	f.hold(documents.Content{Unclear: !isKernels, Problems: []decode.Problem{{File: path, Message: message}}})
 	f.sig, f.hash, f.pending = signature{}, "", false
 	f.rest()
+	f.failed = !isKernels
+	f.came(unreadable(message, is), now)
 }
 
 // hashOf is the hex SHA-256 of a file's bytes.

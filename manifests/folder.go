@@ -22,6 +22,8 @@ type Record struct {
 	// Forgotten has by namespace/name the hash of each pod that was forgotten, and objects such
 	// as "ConfigMap default/app" without one.
 	Forgotten map[string]poduid.ContentHash `json:"forgotten,omitempty"`
+	// Unclear has by path the contents that cannot be read completely; nil: not recorded.
+	Unclear map[string]Unclear `json:"unclear"`
 }
 
 // Folder tells one directory from all others, also after a reboot.
@@ -174,6 +176,7 @@ func (s *Source) accept(doubt string, kept bool) {
 	case doubt != "" && kept:
 		s.doubted = []decode.Problem{{File: s.Dir, Message: doubt + orAcceptByHand}}
 	case s.isTaken():
+	case !s.filled.IsZero(): // the next Source is to know that it was made again, too
 	default:
 		here := *s.here
 		s.record.Folder = &here

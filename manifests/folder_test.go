@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -165,6 +166,44 @@ func TestAbsencesCountFromTheLastNewFile(t *testing.T) {
 		}
 	}
 	p.expect("a@a.yaml=busybox b@b.yaml=busybox c@c.yaml=busybox")
+}
+
+// The same, a file each second: what is missing waits for longer than in a folder that stays.
+func TestAFolderMadeAgainAndFilledSlowlyRemovesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "m")
+	fill(t, dir, "a", "b", "c", "old")
+	p := at(t, dir, nil)
+	must(t, os.RemoveAll(dir))
+	pass := func(d time.Duration) { p.now, p.full = p.now.Add(d), true; p.step(p.now) }
+	for _, pod := range []string{"a", "b", "c"} {
+		fill(t, dir, pod)
+		for range 3 {
+			pass(time.Second)
+			if n := len(p.last.Pods); n != 4 {
+				t.Fatalf("%d pods when %s came", n, pod)
+			}
+		}
+		if pod == "b" { // the next agent knows as much
+			p = p.next(nil)
+		}
+	}
+	const all = "a@a.yaml=busybox b@b.yaml=busybox c@c.yaml=busybox"
+	for range 27 {
+		pass(time.Second)
+	}
+	if got := describeSnapshot(*p.last); got != all+" old@old.yaml=busybox" {
+		t.Errorf("29 s after the last file: %s", got)
+	}
+	pass(time.Until(p.wake()) - time.Until(p.now)) // no look is needed in between
+	if got := describeSnapshot(*p.last); got != all {
+		t.Errorf("30 s after the last file: %s", got)
+	}
+	must(t, os.Remove(filepath.Join(dir, "c.yaml"))) // the folder is one as any other now
+	pass(time.Second)
+	pass(p.Settle)
+	if got := describeSnapshot(*p.last); got != "a@a.yaml=busybox b@b.yaml=busybox" {
+		t.Errorf("in the folder that is complete: %s", got)
+	}
 }
 
 func TestFoldersAreToldApart(t *testing.T) {

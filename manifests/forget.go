@@ -180,6 +180,7 @@ func (r Record) clone() Record {
 		out.Folder = &folder
 	}
 	maps.Copy(out.Forgotten, r.Forgotten)
+	out.Unclear = maps.Clone(r.Unclear)
 	return out
 }
 

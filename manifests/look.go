@@ -106,6 +106,7 @@ func lookUp(path string) entry {
 // wish is how a path is to be looked at.
 type wish struct {
 	isLink   bool
+	entry    signature // what is in the folder under its name
 	known    signature // of the version that need not be read again; zero: none
 	insist   bool      // a file that is open for writing is read, too
 	isStrict bool      // who may write it is looked at, with this root dir
@@ -159,11 +160,11 @@ func (s *Source) look(path string, now time.Time, force bool) {
 		return
 	}
 	if err != nil {
-		s.fileAt(path, now).fail(path, err)
+		s.fileAt(path, now).fail(path, err, signature{}, now)
 		return
 	}
 	w := s.wishFor(s.files[path], now, force)
-	w.isLink = e.isLink
+	w.isLink, w.entry = e.isLink, e.sig
 	// Another link or file of the name is asked for though the former hangs.
 	key := fmt.Sprintf("%s %d %d %d", path, e.sig.dev, e.sig.ino, e.sig.ctime)
 	calls := &s.asking.sights
@@ -203,7 +204,7 @@ func (s *Source) takeSight(path string, v sight, now time.Time) {
 	}
 	switch {
 	case v.err != nil:
-		f.fail(path, v.err)
+		f.fail(path, v.err, v.entry, now)
 	case v.isKnown && f.sig != v.known: // the answer is late: the state does not have that version any more
 		f.retry = now
 	case !v.isKnown:
@@ -215,7 +216,8 @@ func (s *Source) takeSight(path string, v sight, now time.Time) {
 func (s *Source) fileAt(path string, now time.Time) *fileState {
 	f := s.files[path]
 	if f == nil {
-		f = &fileState{pending: true, since: now}
+		f = &fileState{pending: true}
+		s.recallUnclear(path, f)
 		s.files[path] = f
 		s.grows(now)
 	}

@@ -63,7 +63,9 @@ func (r *resolution) keepObject(key ObjectKey, o *Object, list []objectClaim, re
 		if refused != "" || f == nil || f.doubtful() {
 			r.objects[key] = o
 			r.heldFiles[o.File] = f != nil && (f.wrong() || f.trouble != "")
+			return
 		}
+		r.keepHiddenObject(key, o, nil)
 	case inDoubt, f != nil && (slices.Contains(f.RefusedObjects, key) || f.mayGive()):
 		r.objects[key] = o
 		if f != nil && f.wrong() {
@@ -76,8 +78,18 @@ func (r *resolution) keepObject(key ObjectKey, o *Object, list []objectClaim, re
 		r.objects[key], r.heldFiles[refused] = o.In(refused), true
 	case r.doubt != "" || gone == nil || !gone.proven:
 		r.objects[key] = o
-	case r.successor(gone) != "": // renamed, and spoilt on the way
-		r.objects[key] = o.In(r.successor(gone))
+	default:
+		r.keepHiddenObject(key, o, gone)
+	}
+}
+
+// keepHiddenObject is keepHidden for an object.
+func (r *resolution) keepHiddenObject(key ObjectKey, o *Object, gone *absence) {
+	switch path, isUnclear := r.source.hidden(key.String(), gone); {
+	case isUnclear:
+		r.objects[key], r.heldFiles[path] = o.In(path), true
+	case path != "":
+		r.objects[key] = o
 	}
 }
 
@@ -147,8 +159,8 @@ func (s *Source) countObjects(now time.Time, complete bool) {
 		case IsURL(o.File), f != nil && (f.givesObject(key) || slices.Contains(f.RefusedObjects, key) || f.mayGive()):
 			delete(s.objectsGone, key)
 		case a == nil:
-			s.objectsGone[key] = &absence{since: now}
-		case complete && now.Sub(a.since) >= s.Settle:
+			s.objectsGone[key] = &absence{went: now, since: now}
+		case complete && !now.Before(s.provenAt(a)):
 			a.proven = true
 		}
 	}

@@ -2,6 +2,12 @@
 // gives them the identity and the defaults that a kubelet would give them,
 // reports problems with file, line and column, and offers complete snapshots of
 // the desired pods.
+//
+// A pod or object that was given and is missing goes only if every content that may give it was
+// read completely, after a settle time. A content of any file that does not parse, or is being
+// written, may give all that was known when it came, and not what was first given after that; one
+// that cannot be read at all may if it became so when the other went. In a folder that was made
+// again what is missing waits for longer, from the last new file on.
 package manifests
 
 import (

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -73,6 +72,7 @@ func (s *Source) resolve() Snapshot {
 	r.separateUIDs()
 	r.resolveObjects()
 	s.recall(r)
+	r.noteLater()
 	s.accept(r.doubt, r.kept)
 	next := r.snapshot()
 	s.current, s.objects = r.pods, r.objects
@@ -121,25 +121,20 @@ func (r *resolution) keep(key Key) {
 		r.pods[key], r.kept = pod, true
 	case !proven: // its name may come back in another file at once
 		r.pods[key] = pod
-	case r.successor(gone) != "": // renamed, and spoilt on the way
-		r.pods[key], r.held[key] = pod.In(r.successor(gone)), true
+	default:
+		r.keepHidden(key, pod, gone)
 	}
 }
 
-// together is how much later than a file goes another one comes that may be the same. How
-// much sooner is Settle.
-const together = time.Second
-
-// successor returns a file that came when a pod's file went, and of which it is not known
-// whether it gives the pod; "": there is none.
-func (r *resolution) successor(gone *absence) string {
-	for _, path := range slices.Sorted(maps.Keys(r.source.files)) {
-		f := r.source.files[path]
-		if later := f.since.Sub(gone.since); f.Unclear && later >= -r.source.Settle && later <= together {
-			return path
-		}
+// keepHidden keeps a pod that a file may give which cannot be read completely: it moved there,
+// and was spoilt on the way.
+func (r *resolution) keepHidden(key Key, pod *Pod, gone *absence) {
+	switch path, isUnclear := r.source.hidden(key.String(), gone); {
+	case isUnclear:
+		r.pods[key], r.held[key] = pod.In(path), true
+	case path != "":
+		r.pods[key] = pod
 	}
-	return ""
 }
 
 // take lets a claim win. A pod that is the same as the one that runs is that

@@ -47,9 +47,13 @@ func (s *Source) scan(now time.Time) {
 	if s.doubt() != "" {
 		s.nextAll = now.Add(retryFolder)
 		s.forgetAbsences()
+		s.refill(now)
 		return
 	}
 	s.countAbsences(now, true)
+	if s.isFilled(now) {
+		s.filled = time.Time{}
+	}
 }
 
 // adopt takes over what the folder is.
@@ -64,6 +68,12 @@ func (s *Source) adopt(l listing, now time.Time) {
 	}
 	here := l.here
 	s.here = &here
+	switch was := s.record.Folder; {
+	case was == nil || here.differs(*was) != otherFolder:
+		s.filled = time.Time{}
+	case s.filled.IsZero():
+		s.filled = now
+	}
 }
 
 // scanNone stands for the look through a folder where none is given.
@@ -197,8 +207,8 @@ func (s *Source) countAbsences(now time.Time, complete bool) {
 		case f != nil && (f.gives(key) || slices.Contains(f.Refused, key) || f.mayGive()):
 			delete(s.absent, key)
 		case a == nil:
-			s.absent[key] = &absence{since: now}
-		case complete && now.Sub(a.since) >= s.Settle:
+			s.absent[key] = &absence{went: now, since: now}
+		case complete && !now.Before(s.provenAt(a)):
 			a.proven = true
 		}
 	}
@@ -209,11 +219,33 @@ func (s *Source) countAbsences(now time.Time, complete bool) {
 // grows makes absences count from now on: a folder that is being filled file by
 // file is not complete yet.
 func (s *Source) grows(now time.Time) {
+	s.refill(now)
 	for a := range s.absences() {
 		if !a.proven {
 			a.since = now
 		}
 	}
+}
+
+// refill makes a folder that was made again count as complete some time after now.
+func (s *Source) refill(now time.Time) {
+	if !s.filled.IsZero() {
+		s.filled = now
+	}
+}
+
+// isFilled reports whether a folder that was made again has become complete.
+func (s *Source) isFilled(now time.Time) bool {
+	return !s.filled.IsZero() && !now.Before(s.filled.Add(s.RemovalSettle))
+}
+
+// provenAt is from when on an absence is proven by a complete look through the folder.
+func (s *Source) provenAt(a *absence) time.Time {
+	at := a.since.Add(s.Settle)
+	if filled := s.filled.Add(s.RemovalSettle); !s.filled.IsZero() && filled.After(at) {
+		return filled
+	}
+	return at
 }
 
 // gave reports whether a pod or object came from the path: what is no file there was one, and

@@ -16,11 +16,14 @@ import (
 type SourceConfig struct {
 	Dir string // a folder of manifests, or one manifest; "": none
 	Options
-	Known  []*Pod             // last good versions from checkpoints
-	Rescan time.Duration      // how often the folder is looked through without a hint; 0: 20 s
-	Settle time.Duration      // how long a file must be gone to count as removed; 0: 200 ms
-	Record Record             // as saved by the Source before
-	Save   func(Record) error // saves a Record durably for the next Source; may be nil
+	Known  []*Pod        // last good versions from checkpoints
+	Rescan time.Duration // how often the folder is looked through without a hint; 0: 20 s
+	Settle time.Duration // how long a file must be gone to count as removed; 0: 200 ms
+	// RemovalSettle is how long a folder that was made again must have got no new file before what is
+	// missing in it counts as removed; 0: 30 s.
+	RemovalSettle time.Duration
+	Record        Record             // as saved by the Source before
+	Save          func(Record) error // saves a Record durably for the next Source; may be nil
 	// KnownObjects are the ConfigMaps and Secrets as SaveObjects saved them last.
 	KnownObjects []*Object
 	SaveObjects  func([]*Object) error // saves all durably for the next Source; may be nil
@@ -64,6 +67,7 @@ type Source struct {
 
 	folder  []decode.Problem // why the folder cannot be read; none: it was, completely
 	here    *Folder          // that was read last; nil: none yet
+	filled  time.Time        // when the last new file came into a folder that was made again; zero: it was not, or is complete by now
 	doubted []decode.Problem // why it proves no removal; none: it does
 	openTo  []decode.Problem // what others may write of it, and of the way to it
 	record  Record
@@ -81,8 +85,9 @@ type Source struct {
 
 // absence is how long a pod has been gone from its file.
 type absence struct {
-	since  time.Time
-	proven bool // still gone after Settle, in a folder that was read completely
+	went   time.Time // when it was missed first
+	since  time.Time // the same, or when a new file came
+	proven bool      // still gone after Settle, in a folder that was read completely
 }
 
 // NewSource returns a Source that does nothing before Run.
@@ -95,6 +100,9 @@ func NewSource(c SourceConfig) *Source {
 	}
 	if c.Settle <= 0 {
 		c.Settle = 200 * time.Millisecond
+	}
+	if c.RemovalSettle <= 0 {
+		c.RemovalSettle = 30 * time.Second
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -200,7 +208,7 @@ func (s *Source) step(now time.Time) {
 			s.dirty[path] = true
 		}
 	}
-	if s.full || !now.Before(s.nextAll) || s.absenceDue(now) || len(s.dirty) > 0 && s.moved() {
+	if s.full || !now.Before(s.nextAll) || s.absenceDue(now) || s.isFilled(now) || len(s.dirty) > 0 && s.moved() {
 		s.scan(now)
 	} else if len(s.folder) == 0 {
 		for path := range s.dirty {
@@ -248,7 +256,7 @@ func (s *Source) inDoubt(now time.Time) bool {
 // absenceDue reports whether a pod has been gone long enough to make sure of it.
 func (s *Source) absenceDue(now time.Time) bool {
 	for a := range s.absences() {
-		if !a.proven && now.Sub(a.since) >= s.Settle {
+		if !a.proven && !now.Before(s.provenAt(a)) {
 			return true
 		}
 	}
@@ -268,9 +276,12 @@ func (s *Source) wake() time.Time {
 			sooner(f.retry)
 		}
 	}
+	if !s.filled.IsZero() {
+		sooner(s.filled.Add(s.RemovalSettle))
+	}
 	for a := range s.absences() {
 		if !a.proven {
-			sooner(a.since.Add(s.Settle))
+			sooner(s.provenAt(a))
 		}
 	}
 	return next

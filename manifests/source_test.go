@@ -344,7 +344,7 @@ func TestSourceOpenFileProvesNothing(t *testing.T) {
 func TestSourceFolderMissing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "later")
 	var log bytes.Buffer
-	f := watchFolder(t, dir, func(c *SourceConfig) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	f := watchFolder(t, dir, func(c *SourceConfig) { c.RemovalSettle, c.Log = time.Second, slog.New(slog.NewTextHandler(&log, nil)) })
 	s := f.next()
 	if describeSnapshot(s) != "folder ?" || s.Problems[0].File != dir {
 		t.Fatalf("%q %v", describeSnapshot(s), s.Problems)
@@ -373,7 +373,7 @@ func TestSourceFolderReplaced(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "m")
 	must(t, os.Mkdir(dir, 0o755))
-	f := watchFolder(t, dir, nil)
+	f := watchFolder(t, dir, func(c *SourceConfig) { c.RemovalSettle = time.Second })
 	f.write("a.yaml", podYAML("a"))
 	f.until("a@a.yaml=busybox")
 	other := filepath.Join(parent, "other")

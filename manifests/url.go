@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"time"
 
 	"monopod/manifests/decode"
 	"monopod/manifests/documents"
@@ -58,8 +59,9 @@ func CheckURL(raw string) error {
 func (s *Source) knowURL() {
 	if s.URL != "" {
 		s.urlName = URLName(s.URL)
-		f := &fileState{pending: true, stale: true} // since no time: it came when no file went
+		f := &fileState{pending: true, stale: true}
 		s.files[s.urlName] = f
+		s.recallUnclear(s.urlName, f)
 		if s.Cached != nil {
 			s.decodeAnswer(f, *s.Cached)
 		}
@@ -124,6 +126,7 @@ func (s *Source) decodeAnswer(f *fileState, a Answer) bool {
 	o.URL = s.URL
 	f.hold(documents.Read(s.urlName, a.Data, o))
 	f.hash, f.pending = hash, false
+	f.came(hash, time.Time{})
 	s.tellFaults(s.urlName, f.Faults)
 	return true
 }
@@ -150,6 +153,8 @@ func (r *resolution) keepOfURL(key Key, pod *Pod) {
 		r.pods[key], r.held[key] = pod.In(r.refused[key]), true
 	case f.doubtful():
 		r.pods[key], r.held[key] = pod, f.wrong() || f.trouble != ""
+	default:
+		r.keepHidden(key, pod, nil)
 	}
 }
 

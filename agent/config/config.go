@@ -19,6 +19,7 @@ import (
 type Config struct {
 	Manifests         string // "": none
 	InsecureManifests bool
+	RemovalSettle     time.Duration
 	ManifestURL       string // "": none; it may hold secrets, as its headers do
 	NodeName          string // "": the host's name
 	PodNameSuffix     bool

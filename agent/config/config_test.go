@@ -215,7 +215,7 @@ func otherValues() map[string]string {
 	return map[string]string{
 		"tlsCertFile": "/c", "tlsPrivateKeyFile": "/k", "tlsCipherSuites": "[TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]", "tlsMinVersion": "VersionTLS13",
 		"authentication.x509.clientCAFile": "/ca", "tokenFile": "/t", "logLevel": "debug",
-		"staticPodURL": "http://h/x", "staticPodURLHeader": "{A: [" + hidden + "]}", "httpCheckFrequency": "9s", "manifestURLCAFile": "/ca",
+		"staticPodURL": "http://h/x", "staticPodURLHeader": "{A: [" + hidden + "]}", "httpCheckFrequency": "9s", "removalSettle": "1m", "manifestURLCAFile": "/ca",
 		"manifestURLCertFile": "/c", "manifestURLPrivateKeyFile": "/k", "manifestURLTokenFile": "/t",
 		"staticPodPath": "/m", "nodeName": "other", "podNameSuffix": "false", "nodeLabels": "{a: b}", "fieldValidation": "Ignore",
 		"containerRuntimeEndpoint": "/r", "runtimeClasses": "{a: b}", "root": "/r", "podLogsDir": "/l", "listen": "127.0.0.1:1",

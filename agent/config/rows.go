@@ -36,6 +36,7 @@ func rows(c *Config) []row { return slices.Concat(agentRows(c), podRows(c), imag
 func agentRows(c *Config) []row {
 	return []row{
 		{"staticPodPath", "manifests", restart, path(&c.Manifests, ""), "Folder of manifests, or one file. It, or staticPodURL, must be given here or with a flag.\nHere and below relative paths are relative to this file."},
+		{"removalSettle", "", restart, duration(&c.RemovalSettle, 30*time.Second, 200*time.Millisecond, time.Hour), "How long a folder of manifests that was made again, or is another one now, must have got no new file\nbefore a pod that is missing in it is removed, 200ms to 1h. In one that stays it is 200ms. (ours)"},
 		{"staticPodURL", "manifest-url", restart, unquoted(text(&c.ManifestURL, "", manifests.CheckURL)), "URL that gives manifests, too; the folder's win. Only a complete answer without error removes pods;\nwhat came last counts on while there is none, over restarts too."},
 		{"staticPodURLHeader", "manifest-url-header", restart, headers(&c.ManifestURLHeader), "Headers of requests to it: {X-Node: [edge7]}. Redirects to other hosts do not get them."},
 		{"httpCheckFrequency", "", restart, duration(&c.ManifestURLEvery, 20*time.Second, time.Second, 24*time.Hour), "How often it is asked, a tenth more or less, 1s to 24h; after failures from each second to each 2m."},

@@ -1,0 +1,116 @@
+package manifests
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+)
+
+// Unclear is a content of a file that cannot be read completely, as a Source saves it. A Source
+// of before it was saved does not know the field, and leaves it out of what it saves: the next
+// one that does starts as after an update.
+type Unclear struct {
+	Version string `json:"version"` // tells it from what the file says next
+	// Later are the pods and objects that were first given after it came, and so not by it.
+	Later []string `json:"later,omitempty"`
+}
+
+// came records which content a file has now: what it may give starts from nothing with another.
+func (f *fileState) came(version string, now time.Time) {
+	if f.version != "" && f.version != version {
+		f.later = nil
+	}
+	if f.version != version {
+		f.since = now
+	}
+	f.version = version
+}
+
+// unreadable is the version of a file that cannot be read.
+func unreadable(err string, is signature) string {
+	return fmt.Sprintf("%s %d %d %d %d", err, is.dev, is.ino, is.size, is.ctime)
+}
+
+// mayHide reports whether a file, which need not be the one that gave it before, may give what
+// has the name and is gone, as far as the file's content is known. One that cannot be read at all
+// tells of no change: that counts only if it became so when the other went.
+func (s *Source) mayHide(path, name string, gone *absence) bool {
+	switch f := s.files[path]; {
+	case !f.waited.IsZero(): // for a writer: what it writes came later than anything
+		return !IsURL(path)
+	case f.failed:
+		return gone != nil && !f.since.Before(gone.went.Add(-s.Settle))
+	default:
+		return f.Unclear && !f.later[name]
+	}
+}
+
+// hidden returns a file that may give what has the name and is gone; nil: not known since when.
+// It is one that cannot be read as it is, else one that is being written; "": all were read
+// completely that may. isUnclear tells the two apart.
+func (s *Source) hidden(name string, gone *absence) (path string, isUnclear bool) {
+	for _, at := range slices.Sorted(maps.Keys(s.files)) {
+		f := s.files[at]
+		switch {
+		case !s.mayHide(at, name, gone):
+		case f.waited.IsZero():
+			return at, true
+		case path == "":
+			path = at
+		}
+	}
+	return path, false
+}
+
+// noteLater records of the contents that cannot be read completely which pods and objects were
+// first given beside them. What the first look ever finds given counts as such.
+func (r *resolution) noteLater() {
+	s := r.source
+	if s.here == nil && s.Dir != "" || len(s.folder) > 0 {
+		return
+	}
+	for path, f := range s.files {
+		if f.Unclear || f.pending || !f.waited.IsZero() {
+			s.noteLaterThan(path, f, r)
+		}
+	}
+	unclear := map[string]Unclear{}
+	for path, f := range s.files {
+		if f.Unclear && f.version != "" {
+			unclear[path] = Unclear{Version: f.version, Later: slices.Sorted(maps.Keys(f.later))}
+		}
+	}
+	if !reflect.DeepEqual(unclear, s.record.Unclear) {
+		s.record.Unclear = unclear
+	}
+}
+
+// noteLaterThan is noteLater for one file.
+func (s *Source) noteLaterThan(path string, f *fileState, r *resolution) {
+	first, later := s.record.Unclear == nil, map[string]bool{}
+	for key := range r.pods {
+		if name := key.String(); f.later[name] || s.current[key] == nil || first && len(r.claims[key]) > 0 {
+			later[name] = true
+		}
+	}
+	for key, o := range r.objects {
+		if name := key.String(); f.later[name] || s.objects[key] == nil || first && s.files[o.File] != nil && s.files[o.File].givesObject(key) {
+			later[name] = true
+		}
+	}
+	f.later = later
+}
+
+// recallUnclear gives a file that is new to the Source what was saved of its content.
+func (s *Source) recallUnclear(path string, f *fileState) {
+	was, ok := s.record.Unclear[path]
+	if !ok {
+		return
+	}
+	f.version, f.later = was.Version, map[string]bool{}
+	for _, name := range was.Later {
+		f.later[name] = true
+	}
+}
