@@ -84,8 +84,10 @@ func (c *fleet) snapshots() func() {
 		two[k].Pods = slices.Clone(c.Pods)
 	}
 	turn := 0
+	ended, end := context.WithCancel(context.Background())
+	end() // what is started beside the loop ends at once
 	return func() {
-		c.sync.handleSnapshot(context.Background(), two[turn%2])
+		c.sync.handleSnapshot(ended, two[turn%2])
 		turn++
 	}
 }

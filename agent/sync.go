@@ -24,6 +24,7 @@ import (
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podstatus"
+	"monopod/agent/prepare"
 	"monopod/agent/rollback"
 	"monopod/agent/rollout"
 	"monopod/agent/shutdown"
@@ -93,7 +94,9 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	}
 	l.apply = applier{shared: shared, faults: l.faults, pods: &l.pods, table: l.table, order: l.order, gates: l.gates, holds: l.holds,
 		rolled: &l.rolled, down: l.down, tells: &l.tells, running: &l.running}
-	l.tells = reporter{dir: dir, store: store, events: shared.Events, faults: l.faults, pods: &l.pods, table: l.table, order: l.order, rolled: &l.rolled}
+	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Events: shared.Events, Up: shared.Watch.Up,
+		Fault: l.faults.record, Log: shared.Log, Answers: make(chan prepare.Answer)}
+	l.tells = reporter{dir: dir, store: store, events: shared.Events, log: shared.Log, faults: l.faults, pods: &l.pods, table: l.table, order: l.order, rolled: &l.rolled}
 	return l
 }
 
@@ -135,6 +138,8 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case <-l.down.Timer.C:
 		case now := <-l.shared.States:
 			l.handleStates(now)
+		case now := <-l.apply.ready.Answers:
+			l.apply.prepared(now)
 		case <-l.order.Wake.C:
 			l.order.TimeoutsPassed(time.Now())
 		case all := <-l.pasts:
@@ -300,7 +305,7 @@ func (l *syncLoop) replaceObjects(all []*manifests.Object) bool {
 			r.worker.ObjectsChanged()
 		}
 		if p := r.sent.Next; p != nil && objects.Concern(p.Pod, changed) {
-			r.worker.Wake()
+			r.task.Wake()
 		}
 	}
 	return true
@@ -381,6 +386,9 @@ func (l *syncLoop) handleRelist(ctx context.Context, seen pleg.Relist) {
 		if seen.Fresh || r.worker.Observer.Seen.Load() != seen.Pods[key] {
 			r.worker.Wake()
 		}
+		if seen.Fresh && r.task != nil {
+			r.task.Wake()
+		}
 	}
 	l.seen, l.relisted = seen, true
 	l.removeStrays(ctx)
@@ -417,12 +425,13 @@ func (l *syncLoop) handleState(now worker.State) {
 	if r.sent.Halted.Reason == "" {
 		l.rolled.Saw(r.sent.Pod, now.Health)
 	}
-	r.Seen.Prepared, r.Seen.Unmade, r.Seen.Lasting = now.Prepared, now.Unmade, r.Seen.Lasting || now.Waits
-	if r.sent.Next != nil && (now.Prepared || now.Unmade || now.Ended) {
+	r.Seen.Unmade = now.Unmade
+	r.sent.Images = nil // the worker has them
+	if r.sent.Next != nil && (now.Unmade || now.Ended) {
 		l.apply.due = append(l.apply.due, now.Key)
 	}
 	if now.Cleared {
-		l.apply.setReady(r, now.Ready && (r.sent.Next == nil || r.Seen.Lasting))
+		l.apply.setReady(r, now.Ready && (r.sent.Next == nil || r.Lasting))
 		l.table.Update(now.Key, r.sent.Halted.Reason == "" || now.Halted, now.Ended)
 	}
 }
@@ -655,11 +664,11 @@ func (l *syncLoop) gatesChanged(ctx context.Context) {
 		refused := l.apply.rejectionOf(key)
 		switch {
 		case r.worker != nil && r.sent.Next != nil:
-			if why, open := l.apply.gateOf(ctx, key); open && r.Seen.Prepared || why != r.sent.Gated {
+			if why, open := l.apply.gateOf(ctx, key); open && r.Prepared.Ready || why != r.Now.Gated() {
 				l.apply.admit(ctx, r.sent.Next)
 			}
 		case r.worker != nil && r.Offered == nil:
-			if r.sent.Gated != l.gates.Removal(key) {
+			if r.Now.Gated() != l.gates.Removal(key) {
 				l.releaseUndesired(ctx, []manifests.Key{key})
 			}
 		case refused != nil && refused.Reason == hold.ReasonHeld && refused.Message.String() != l.gates.Start():
