@@ -11,8 +11,10 @@ import (
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
+	"monopod/agent/fetch"
 	"monopod/agent/hold"
 	"monopod/agent/message"
+	"monopod/agent/prepare"
 	"monopod/agent/rollout"
 	"monopod/agent/shutdown"
 	"monopod/agent/update"
@@ -38,6 +40,7 @@ type applier struct {
 	down    *shutdown.Sequence
 	tells   *reporter
 	running *sync.WaitGroup
+	ready   *prepare.Shared // makes next versions ready
 
 	updates uint64 // sent to workers so far
 }
@@ -209,11 +212,53 @@ func (a *applier) settle(r *rollout.Record, d *rollout.Decision, waited *admissi
 
 // give gives the worker what is to run, and what is prepared meanwhile.
 func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decision) {
-	u := worker.Update{Pod: d.Run, Next: d.Prepare, Gated: d.Gated(), Halted: d.Halt}
-	if d.Refused != nil && d.Run != nil && d.Halt.Reason == "" && !manifests.Same(d.Run, r.Offered) {
-		u.Refused = d.Refused.Message.String()
+	now := a.pods.of(r.Key)
+	was := now.sent.Waits
+	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Next: d.Prepare, Waits: d.Line(), Halted: d.Halt})
+	if d.Prepare != nil {
+		now.Lasting = now.Lasting || d.Gated() != "" || d.Refused != nil || now.Prepared.Lasting
 	}
-	a.send(ctx, r.Key, u)
+	a.tells.waits(now, d, was)
+}
+
+// prepare starts and ends the preparation of what a worker was told to be the next version.
+func (a *applier) prepare(ctx context.Context, r *podRecord) {
+	next := r.sent.Next
+	if next == nil && r.task == nil || r.task.Is(next) {
+		return
+	}
+	if r.task != nil {
+		isTaken := r.task.Is(r.sent.Pod)
+		r.task.End(isTaken)
+		if isTaken {
+			a.tells.continues(r)
+		}
+	}
+	r.task, r.Prepared, r.told, r.Lasting = nil, prepare.State{}, false, false
+	if next != nil {
+		r.Lasting = r.worker == nil
+		r.task = a.ready.Start(ctx, a.running, r.sent.Pod, next)
+	}
+}
+
+// prepared takes in what a preparation says.
+func (a *applier) prepared(now prepare.Answer) {
+	r := a.pods.see(now.State.Of.Key())
+	if r.task == now.From {
+		r.Prepared = now.State
+		a.pods.mark(r.Key)
+	}
+}
+
+// fetched returns what was fetched for a version that is sent to its worker; nil: nothing.
+func (r *podRecord) fetched(p *manifests.Pod) *fetch.Ready {
+	switch {
+	case r.task.Is(p) && r.Prepared.Ready:
+		return new(r.Prepared.Images)
+	case p != nil && manifests.Same(r.sent.Pod, p):
+		return r.sent.Images
+	}
+	return nil
 }
 
 // send gives the worker an update, if it is one, and starts a worker if there is none.
@@ -236,15 +281,14 @@ func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) 
 		u.Read = r.Read
 	}
 	was := r.sent
+	u.Images = r.fetched(p)
 	r.sent = u
+	a.prepare(ctx, r)
 	if r.worker == nil {
 		a.startWorker(ctx, r)
 		return
 	}
-	if !manifests.Same(was.Next, u.Next) {
-		r.Seen.Prepared, r.Seen.Lasting = false, false
-	}
-	a.setReady(r, r.Seen.Ready && manifests.Same(was.Pod, p) && u.Halted.Reason == "" && (u.Next == nil || r.Seen.Lasting))
+	a.setReady(r, r.Seen.Ready && manifests.Same(was.Pod, p) && u.Halted.Reason == "" && (u.Next == nil || r.Lasting))
 	r.Seen.Unmade, r.Seen.Idle = false, false
 	r.worker.Update(u)
 }
@@ -257,7 +301,7 @@ func (a *applier) startWorker(ctx context.Context, r *podRecord) {
 		known = map[string]*checkpoint.Checkpoint{}
 	}
 	own, stop := context.WithCancel(ctx)
-	r.Seen = rollout.Seen{Lasting: r.sent.Next != nil}
+	r.Seen = rollout.Seen{}
 	r.file, r.stop, r.Works = fileOf(r.sent.Pod, known), stop, true
 	r.worker = a.shared.Start(own, a.running, r.Key, known, r.sent)
 }

@@ -16,14 +16,15 @@
 //	  doctor/                  what a machine lacks that the agent needs
 //	agent                    the spine: agent.go (wiring), sync.go (the loop), apply.go, report.go
 //	  worker/                  one goroutine per pod name: observe, plan, apply
-//	  podevents/               the events about one pod name
 //	  inplace/                 what makes a running pod its next version
-//	  fetch/                   the images of a pod's containers, in the background
 //	  gc/                      removes what has no owner any more
 //	  overview/                what is there now, for requests and scrapes
 //	  rollout/                 pure: all that is known of one pod name -> which version of it runs
 //	  podstatus/               pure: Facts -> v1.PodStatus
 //	  shutdown/                stops the pods in order before the machine goes down
+//	  prepare/                 makes a version of a pod ready to run beside the one that runs
+//	  fetch/                   the images of a pod's containers, in the background
+//	  podevents/               the events about one pod name
 //	  plan/                    pure: Facts -> actions, each with a cause and a reason
 //	  admission/               which pods may run on this node, and when
 //	  instance/                what a pod instance has on disk and as cgroup
@@ -55,15 +56,16 @@
 //	       observe               what the node, the owner and the start order say of it
 //	       rollout.Decide        which version runs, which is prepared, what it waits for
 //	       carryOut              takes or frees its room; starts, updates, retires its worker
-//	  -> worker.Update         the desired pod, in a slot of one; beside it its next version,
-//	                           which is fetched before the pod is stopped
+//	  -> prepare.Task          of a next version: what it needs is fetched while the pod runs,
+//	                           and its State goes back to the loop
+//	  -> worker.Update         the desired pod, in a slot of one
 //	  -> worker                pass after pass, until there is nothing to do:
 //	       observe               pleg.Observer: sandboxes and containers of this pod
 //	       plan                  plan.Make: steps of actions, and when to look again
 //	       apply                 cri, cgroups, volume, image, checkpoint
 //	  -> podstatus             the status that follows from the same Facts
 //	  -> status.Store          JSON files by rename; a copy for HTTP and commands
-//	  -> worker.State          back to the loop: cleared, ended, ready, gone, next version prepared
+//	  -> worker.State          back to the loop: cleared, ended, ready, gone
 //
 // ConfigMaps and Secrets come with the Snapshot, too. The sync loop puts them into the
 // objects.Store, from which workers read, and wakes those whose pods refer to one that

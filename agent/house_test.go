@@ -23,7 +23,7 @@ import (
 // room of the agent's, but for the few named here.
 var (
 	// spine, from the bottom up: each imports those before it.
-	spine = []string{"podspec", "update", "checkpoint", "rollback", "hold", "pleg", "node", "podhosts", "instance", "admission", "plan", "shutdown", "podstatus", "rollout", "overview", "gc", "podevents", "fetch", "inplace", "worker"}
+	spine = []string{"podspec", "update", "checkpoint", "rollback", "hold", "pleg", "node", "podhosts", "instance", "admission", "plan", "podevents", "fetch", "prepare", "shutdown", "podstatus", "rollout", "overview", "gc", "inplace", "worker"}
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
 		"clip":         {},
@@ -55,7 +55,7 @@ var (
 	}
 	below = []string{"cgroups", "cri", "manifests", "manifests/decode", "manifests/defaults", "manifests/poduid", "manifests/shell"}
 	// notAbove are those that do not see each other though both are in the spine.
-	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "fetch": {"gc"}, "worker": {"gc"}}
+	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "worker": {"gc"}}
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
 		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/diff", "agent/cli/hold", "agent/cli/logs", "agent/cli/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/doctor",

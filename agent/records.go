@@ -10,6 +10,7 @@ import (
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/objects"
+	"monopod/agent/prepare"
 	"monopod/agent/rollout"
 	"monopod/agent/worker"
 	"monopod/manifests"
@@ -21,6 +22,8 @@ type podRecord struct {
 	rollout.Record
 	worker *worker.Worker // nil: there is none
 	sent   worker.Update  // what it was given last
+	task   *prepare.Task  // makes its next version ready; nil: there is none
+	told   bool           // that the next version waits
 	file   string         // the manifest that gave its last pod; "": it never had one here
 	stop   context.CancelFunc
 	tells  bool // the loop reports the pod itself, and that is to be looked at again

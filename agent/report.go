@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"log/slog"
 	"slices"
 
 	"monopod/agent/admission"
@@ -23,6 +24,7 @@ type reporter struct {
 	dir    string // the manifest folder
 	store  *status.Store
 	events *events.Recorder
+	log    *slog.Logger
 	faults faults
 	pods   *records
 	table  *admission.Table
@@ -100,7 +102,7 @@ func (p *reporter) waitingVersions() map[string][]status.Problem {
 // saysRefused reports whether the previous version's status says why the new one waits.
 func (p *reporter) saysRefused(key manifests.Key) bool {
 	r := p.pods.see(key)
-	return r.worker != nil && r.sent.Refused != ""
+	return r.worker != nil && r.Now.Refused != nil && r.Now.Run != nil && r.Now.Halt.Reason == ""
 }
 
 // orderProblems returns, by file, the problems of the start order itself and the new
@@ -177,6 +179,39 @@ func (p *reporter) waiting(r *podRecord) {
 		out.Status = st
 		p.store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: public})
 	})
+}
+
+// waits tells, once, that the next version of a pod, or its removal, waits for more than the
+// end of pulls. was: what it waited for before. A refusal has an event of its own.
+func (p *reporter) waits(r *podRecord, d *rollout.Decision, was string) {
+	line := d.Line()
+	lasts := d.Gated() != "" || d.Prepare != nil && r.Prepared.Is(d.Prepare) && r.Prepared.Lasting
+	of := d.Prepare
+	switch {
+	case d.Refused != nil:
+		r.told = r.told || d.Prepare != nil
+		return
+	case of == nil && line != was:
+		of, r.told = d.Run, false
+	case of == nil:
+		return
+	}
+	if line == "" || !lasts || r.told {
+		return
+	}
+	r.told = true
+	p.log.Warn("the version before runs on", "pod", r.Key.String(), "reason", line)
+	p.events.Record(events.About(of.Pod), v1.EventTypeWarning, rollout.ReasonWaits,
+		message.Instead(line, message.Fixed("the version before runs on")))
+}
+
+// continues tells that a version takes the place of the one before, if it was told that it waits.
+func (p *reporter) continues(r *podRecord) {
+	if !r.told {
+		return
+	}
+	p.log.Info("update continues: the new version takes the place of the one before", "pod", r.Key.String())
+	p.events.Record(events.About(r.sent.Pod.Pod), v1.EventTypeNormal, rollout.ReasonContinues, message.Fixed("the new version takes the place of the one before"))
 }
 
 func (p *reporter) stopped(r *podRecord) {

@@ -84,9 +84,11 @@ func (c *fleet) snapshots() func() {
 		two[k].Pods = slices.Clone(c.Pods)
 	}
 	turn := 0
+	ended, end := context.WithCancel(context.Background())
+	end() // what is started beside the loop ends at once
 	return func() {
 		c.sync.handleSnapshot(two[turn%2])
-		c.sync.turn(context.Background())
+		c.sync.turn(ended)
 		turn++
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podstatus"
+	"monopod/agent/prepare"
 	"monopod/agent/rollback"
 	"monopod/agent/rollout"
 	"monopod/agent/shutdown"
@@ -99,7 +100,9 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	l.apply = applier{shared: shared, faults: l.faults, pods: &l.pods, table: l.table, order: l.order, gates: l.gates, holds: l.holds,
 		rolled: &l.rolled, down: l.down, tells: &l.tells, running: &l.running}
 	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, rolled: &l.rolled, running: &l.running, saved: make(chan error)}
-	l.tells = reporter{dir: dir, store: store, events: shared.Events, faults: l.faults, pods: &l.pods, table: l.table, order: l.order, rolled: &l.rolled}
+	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Events: shared.Events, Up: shared.Watch.Up,
+		Fault: l.faults.record, Log: shared.Log, Answers: make(chan prepare.Answer)}
+	l.tells = reporter{dir: dir, store: store, events: shared.Events, log: shared.Log, faults: l.faults, pods: &l.pods, table: l.table, order: l.order, rolled: &l.rolled}
 	return l
 }
 
@@ -143,6 +146,8 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.handleStates(now)
 		case now := <-l.pods.agenda.timer.C:
 			l.pods.due(now)
+		case now := <-l.apply.ready.Answers:
+			l.apply.prepared(now)
 		case <-l.order.Wake.C:
 			l.order.TimeoutsPassed(time.Now())
 		case all := <-l.pasts:
@@ -307,7 +312,7 @@ func (l *syncLoop) replaceObjects(all []*manifests.Object) bool {
 			r.worker.ObjectsChanged()
 		}
 		if p := r.sent.Next; p != nil && objects.Concern(p.Pod, changed) {
-			r.worker.Wake()
+			r.task.Wake()
 		}
 	}
 	return true
@@ -381,6 +386,9 @@ func (l *syncLoop) handleRelist(seen pleg.Relist) {
 		if seen.Fresh || r.worker.Observer.Seen.Load() != seen.Pods[key] {
 			r.worker.Wake()
 		}
+		if seen.Fresh && r.task != nil {
+			r.task.Wake()
+		}
 	}
 	l.seen, l.relisted, l.strays = seen, true, true
 	l.setFacts(l.table.Facts())
@@ -416,12 +424,13 @@ func (l *syncLoop) handleState(now worker.State) {
 	if r.sent.Halted.Reason == "" {
 		l.rolled.Saw(r.sent.Pod, now.Health)
 	}
-	r.Seen.Prepared, r.Seen.Unmade, r.Seen.Lasting = now.Prepared, now.Unmade, r.Seen.Lasting || now.Waits
-	if r.sent.Next != nil && (now.Prepared || now.Unmade || now.Ended) {
+	r.Seen.Unmade = now.Unmade
+	r.sent.Images = nil // the worker has them
+	if r.sent.Next != nil && (now.Unmade || now.Ended) {
 		l.pods.mark(now.Key)
 	}
 	if now.Cleared {
-		l.apply.setReady(r, now.Ready && (r.sent.Next == nil || r.Seen.Lasting))
+		l.apply.setReady(r, now.Ready && (r.sent.Next == nil || r.Lasting))
 		l.table.Update(now.Key, r.sent.Halted.Reason == "" || now.Halted, now.Ended)
 	}
 }
@@ -681,11 +690,11 @@ func (l *syncLoop) gatesChanged(ctx context.Context) {
 		refused := l.apply.rejectionOf(key)
 		switch {
 		case r.worker != nil && r.sent.Next != nil:
-			if why, open := l.apply.gateOf(ctx, key); open && r.Seen.Prepared || why != r.sent.Gated {
+			if why, open := l.apply.gateOf(ctx, key); open && r.Prepared.Ready || why != r.Now.Gated() {
 				l.pods.mark(key)
 			}
 		case r.worker != nil && r.Offered == nil:
-			if r.sent.Gated != l.gates.Removal(key) {
+			if r.Now.Gated() != l.gates.Removal(key) {
 				l.pods.mark(key)
 			}
 		case refused != nil && refused.Reason == hold.ReasonHeld && refused.Message.String() != l.gates.Start():

@@ -34,12 +34,10 @@ type fetch struct {
 	done   chan struct{}
 	images *Images
 	err    error
-
-	// Of a pod that is prepared.
-	failed error     // why the fetch before it failed; nil: there was none
-	tries  int       // that failed before it
-	retry  time.Time // after it has failed; zero: not set yet
 }
+
+// Ready is what was fetched for a pod's containers, by container name.
+type Ready map[string]*Images
 
 // Settings are what a Set uses of its pod's worker.
 type Settings struct {
@@ -75,6 +73,7 @@ func (g *Set) All(ctx context.Context, p *v1.Pod, sandbox *rt.PodSandboxConfig) 
 	}
 }
 
+// containersOf returns the containers whose images are fetched.
 func containersOf(p *v1.Pod) []v1.Container {
 	return slices.Concat(p.Spec.InitContainers, p.Spec.Containers)
 }
@@ -83,17 +82,28 @@ func containersOf(p *v1.Pod) []v1.Container {
 // already. Images that are present and may be used are not pulled.
 func (g *Set) Start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig) {
 	if g.all[c.Name] == nil {
-		g.all[c.Name] = g.start(ctx, p, c, sandbox, nil)
+		g.all[c.Name] = g.start(ctx, p, c, sandbox, false)
 	}
 }
 
-// start starts a fetch. before: the one that has failed; nil: none.
-func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig, before *fetch) *fetch {
+// Again starts to fetch a container's images once more. That is not told.
+func (g *Set) Again(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig) {
+	g.all[c.Name] = g.start(ctx, p, c, sandbox, true)
+}
+
+// Ended returns how a container's fetch has ended; false: it has not, or there is none.
+func (g *Set) Ended(name string) (images *Images, err error, ended bool) {
+	f := g.all[name]
+	if f == nil || !f.ready() {
+		return nil, nil, false
+	}
+	return f.images, f.err, true
+}
+
+// start starts a fetch. again: another one was told of.
+func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig, again bool) *fetch {
 	about := events.AboutContainer(p, c.Name)
 	f := &fetch{wanted: podspec.WantedImages(p, c), since: time.Now(), done: make(chan struct{})}
-	if before != nil {
-		f.failed, f.tries = before.err, before.tries+1
-	}
 	g.Go(func() {
 		defer g.Wake()
 		defer close(f.done)
@@ -103,13 +113,13 @@ func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt
 			if img == nil && err == nil {
 				r := image.Request{Pod: string(p.UID), Image: i.Name, Sandbox: sandbox, Secrets: g.Secrets(p)}
 				g.Events.RecordPull(about, &r)
-				if before != nil {
-					r.Begins = nil // it is told once
+				if again {
+					r.Begins = nil
 				}
 				if img, ref, err = g.Images.Pull(ctx, r); panics.In(err) != nil { // in the pull's own goroutine
 					g.Fault(err, "image pull", c.Name)
 				}
-			} else if err == nil {
+			} else if err == nil && !again {
 				g.Events.RecordPresent(about, i.Name)
 			}
 			return img, ref, err
@@ -217,10 +227,12 @@ func (g *Set) DropEnded(name string) {
 	}
 }
 
-// Become forgets all fetches and takes over those of another set; nil: none.
-func (g *Set) Become(other *Set) {
+// Become forgets all fetches, and takes over what was fetched before the pod began.
+func (g *Set) Become(ready Ready) {
 	g.all = map[string]*fetch{}
-	if other != nil {
-		g.all = other.all
+	for name, images := range ready {
+		f := &fetch{done: make(chan struct{}), images: images}
+		close(f.done)
+		g.all[name] = f
 	}
 }

@@ -211,20 +211,17 @@ func TestAPanicIsTheFetchsError(t *testing.T) {
 	})
 }
 
-// A version takes over what was fetched for it before it began.
-func TestASetTakesOverTheFetchesOfAnother(t *testing.T) {
+// A version takes over what was fetched for it before it began, and nothing is asked again.
+func TestASetTakesOverWhatWasFetched(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		r.runtime.OnPull("img:1", time.Minute, nil)
-		next := NewSet(r.Settings)
-		next.All(t.Context(), pod(), nil)
-		synctest.Wait()
-		r.Become(next)
-		if len(r.Running()) != 1 {
-			t.Errorf("of the other set %v run", r.Running())
+		r.All(t.Context(), pod(), nil)
+		r.Become(Ready{"a": {Ref: "sha256:1"}})
+		if got, err := r.of(t, pod()); err != nil || got.Ref != "sha256:1" {
+			t.Errorf("got %+v, %v", got, err)
 		}
 		r.Become(nil)
-		if len(r.Running()) != 0 {
-			t.Errorf("of no set %v run", r.Running())
+		if _, _, ended := r.Ended("a"); ended || len(r.Running()) != 0 {
+			t.Errorf("of nothing %v run", r.Running())
 		}
 	})
 }

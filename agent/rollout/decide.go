@@ -83,11 +83,11 @@ func unread(r *Record) Decision {
 func remove(r *Record) Decision {
 	switch {
 	case r.isThere() && r.Running() != nil && r.Gate.Removal != "":
-		return Decision{Run: r.Running(), Waits: []Wait{{ByGate, message.Private(r.Gate.Removal)}}}
+		return Decision{Run: r.Running(), Removes: true, Waits: []Wait{{ByGate, message.Private(r.Gate.Removal)}}}
 	case r.isThere():
-		return Decision{}
+		return Decision{Removes: true}
 	}
-	return Decision{Rests: true}
+	return Decision{Rests: true, Removes: true}
 }
 
 // halted lets nothing of a pod run, and keeps the volumes of the version that ran.
@@ -184,14 +184,26 @@ func (r *Record) waitBeside(d *Decision) {
 		case !r.Gate.Open:
 			d.waits(ByLook, message.Fixed("it is looked whether its workload locks it"))
 		}
-		if !r.IsPrepared() {
-			d.waits(ByPreparing, message.Fixed("the new version is being prepared"))
-		}
+		r.waitPrepared(d)
 	}
 	if d.Refused != nil {
 		d.waits(causeOf(d.Refused), d.Refused.Message)
 	}
 	d.Rests = d.Run == nil && !r.isThere()
+}
+
+// waitPrepared says what the offered version lacks.
+func (r *Record) waitPrepared(d *Decision) {
+	if r.IsPrepared() {
+		return
+	}
+	if !r.Prepared.Is(r.Offered) || len(r.Prepared.Lacks) == 0 {
+		d.waits(ByPreparing, message.Fixed("the new version is being prepared"))
+		return
+	}
+	for _, lack := range r.Prepared.Lacks {
+		d.waits(ByLack, message.Private(lack))
+	}
 }
 
 func causeOf(why *admission.Rejection) Cause {

@@ -11,6 +11,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/message"
 	"monopod/agent/plan"
+	"monopod/agent/prepare"
 	"monopod/manifests"
 )
 
@@ -54,7 +55,9 @@ func changed(r Record, change ...func(*Record)) Record {
 	return r
 }
 
-func prepared(r *Record)  { r.Now.Prepare, r.Seen.Prepared = r.Offered, true }
+func prepared(r *Record) {
+	r.Now.Prepare, r.Prepared = r.Offered, prepare.State{Of: r.Offered, Ready: true}
+}
 func preparing(r *Record) { r.Now.Prepare = r.Offered }
 func unmade(r *Record)    { r.Seen.Unmade = true }
 func ended(r *Record)     { r.Over = true }

@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"monopod/agent/admission"
@@ -18,6 +19,7 @@ type Decision struct {
 	Halt    plan.Halt      // why nothing of Run is to run though it stays; zero: it runs
 	Rests   bool           // nothing is there and nothing is to be: no worker is needed
 
+	Removes  bool                 // no manifest gives the pod any more
 	Takes    bool                 // Run is let start, and takes its room
 	Replaces bool                 // Run takes the place of the accepted version, whose room it has
 	Refused  *admission.Rejection // why the offered version is not let start; nil: it is, or nothing was asked
@@ -31,6 +33,12 @@ type Decision struct {
 	Again time.Time
 }
 
+// Reasons of the events about an update that does not happen at once.
+const (
+	ReasonWaits     = "UpdateWaits"
+	ReasonContinues = "UpdateContinues"
+)
+
 // Cause is what something waits for.
 type Cause string
 
@@ -41,7 +49,8 @@ const (
 	ByStartOrder Cause = "StartOrder" // pods that it starts after
 	ByHold       Cause = "Hold"       // the node is held: no pod starts
 	ByGate       Cause = "Gate"       // a hold, an update window, or the workload's lock
-	ByPreparing  Cause = "Preparing"  // the new version lacks something
+	ByPreparing  Cause = "Preparing"  // what the new version lacks is not known yet
+	ByLack       Cause = "Lack"       // the new version lacks something
 	ByRoom       Cause = "Room"       // the node has no room
 	ByLook       Cause = "Look"       // whether there is a lock is not known yet
 	ByFault      Cause = "Fault"      // the loop panicked over it
@@ -72,6 +81,27 @@ func (d *Decision) Gated() string {
 		}
 	}
 	return ""
+}
+
+// Line says what an update or a removal waits for while the version before runs; "": nothing
+// that is worth a word.
+func (d *Decision) Line() string {
+	if d.Run == nil || d.Halt.Reason != "" {
+		return ""
+	}
+	var reasons []string
+	for _, w := range d.Waits {
+		if w.By != ByLook && w.By != ByPreparing && w.By != ByStartOrder {
+			reasons = append(reasons, w.Text.String())
+		}
+	}
+	switch {
+	case len(reasons) == 0:
+		return ""
+	case d.Removes:
+		return "removal waits: " + strings.Join(reasons, "; ")
+	}
+	return "update waits: " + strings.Join(reasons, "; ")
 }
 
 // WaitsBy reports whether the cause is one of its waits.

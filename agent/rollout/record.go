@@ -10,6 +10,7 @@ import (
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/message"
+	"monopod/agent/prepare"
 	"monopod/manifests"
 )
 
@@ -30,6 +31,9 @@ type Record struct {
 	Gate  Gate                              // what keeps the accepted version from being changed
 	Left  map[string]*checkpoint.Checkpoint // of previous agents, by uid, until a worker has them
 	Stray bool                              // the runtime has something of it that neither a worker nor a previous agent knows
+
+	Prepared prepare.State // of the version that is prepared
+	Lasting  bool          // that waits for more than its pulls, or since before this agent
 
 	Works bool     // there is a worker
 	Now   Decision // as it was carried out last
@@ -65,11 +69,9 @@ type Gate struct {
 
 // Seen is what a worker said of the decision that it was given last.
 type Seen struct {
-	Ready    bool // pods that start after this one may start
-	Prepared bool // the version that is prepared has what it needs, beside its room
-	Lasting  bool // it waits for more than its pulls, or since before this agent
-	Unmade   bool // no container of the version that is to run was ever made
-	Idle     bool // nothing of it runs, or is going to
+	Ready  bool // pods that start after this one may start
+	Unmade bool // no container of the version that is to run was ever made
+	Idle   bool // nothing of it runs, or is going to
 }
 
 // Running returns the accepted version, unless it has ended; nil: there is none.
@@ -86,7 +88,7 @@ func (r *Record) IsHalted() bool { return r.Stop != nil && !r.Stop.Starts }
 // IsPrepared reports whether the offered version is the one that is prepared, and has what it
 // needs.
 func (r *Record) IsPrepared() bool {
-	return r.Works && r.Seen.Prepared && manifests.Same(r.Now.Prepare, r.Offered)
+	return r.Works && r.Prepared.Ready && r.Prepared.Is(r.Offered) && manifests.Same(r.Now.Prepare, r.Offered)
 }
 
 // HasAnything reports whether there is anything to remember of the name.

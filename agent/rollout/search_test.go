@@ -3,6 +3,7 @@ package rollout
 import (
 	"testing"
 
+	"monopod/agent/prepare"
 	"monopod/manifests"
 )
 
@@ -110,7 +111,7 @@ func carryOut(r *Record, d *Decision) {
 		return
 	}
 	if !manifests.Same(r.Now.Prepare, d.Prepare) {
-		r.Seen = Seen{}
+		r.Seen, r.Prepared = Seen{}, prepare.State{}
 	}
 	r.Now, r.Works, r.Left, r.Stray = *d, true, nil, false
 }

@@ -1,14 +1,10 @@
 package update
 
 import (
-	"errors"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"monopod/agent/image"
-	"monopod/manifests"
 )
 
 func TestTheAnnotationWinsOverTheSetting(t *testing.T) {
@@ -59,39 +55,6 @@ func TestThePolicyIsThatOfTheNextVersionElseOfTheSetting(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			if got := PolicyOf(row.accepted, row.next, row.setting); got != row.want {
 				t.Errorf("got %q, want %q", got, row.want)
-			}
-		})
-	}
-}
-
-func TestWaitsAreSaidInWordsAndToldOnce(t *testing.T) {
-	pulling := &Lack{Image: "img:9"}
-	failed := &Lack{"img:9", &image.Error{Reason: image.ErrImagePull, Image: "img:9", Err: errors.New("no route to host")}}
-	rows := []struct {
-		name             string
-		images           *Lack
-		missing, refused string
-		ready, tells     bool
-		line             string
-	}{
-		{"nothing is lacking", nil, "", "", true, false, ""},
-		{"a pull runs", pulling, "", "", false, false, `update waits: image "img:9" is being pulled`},
-		{"a pull failed", failed, "", "", false, true, `update waits: image "img:9": ErrImagePull: no route to host`},
-		{"another error", &Lack{"img:9", errors.New("no runtime")}, "", "", false, true, `update waits: image "img:9": no runtime`},
-		{"an object is missing", nil, "there is no Secret a", "", false, true, "update waits: there is no Secret a"},
-		{"no place, which is told elsewhere", nil, "", "no cpu", true, false, "update waits: no cpu"},
-		{"all of it", failed, "there is no Secret a", "no cpu", false, false,
-			`update waits: image "img:9": ErrImagePull: no route to host; there is no Secret a; no cpu`},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			w := Wait{Next: &manifests.Pod{}}
-			w.Look(row.images, row.missing, row.refused)
-			if w.Ready != row.ready || w.Line() != row.line {
-				t.Errorf("ready: %v, %q", w.Ready, w.Line())
-			}
-			if w.Tell() != row.tells || w.Tell() {
-				t.Errorf("it is not told once: %v", row.tells)
 			}
 		})
 	}

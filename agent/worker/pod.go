@@ -12,6 +12,7 @@ import (
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
+	"monopod/agent/fetch"
 	"monopod/agent/instance"
 	"monopod/agent/message"
 	"monopod/agent/node"
@@ -114,4 +115,10 @@ func (p *pod) detached() (context.Context, context.CancelFunc) {
 		time.AfterFunc(LeaveIn, func() { cancel(context.Cause(p.Life)) })
 	})
 	return firm, func() { stop(); cancel(nil) }
+}
+
+// fetchSettings are what fetches use of the pod.
+func (p *pod) fetchSettings() fetch.Settings {
+	return fetch.Settings{Images: p.Images, Events: &p.Recorder, Wake: p.Wake, Go: p.background.Go, Caught: p.caught, Fault: p.fault,
+		Secrets: func(of *v1.Pod) []*v1.Secret { return p.PullSecrets(of, p.Objects.Now(), p.Log) }}
 }

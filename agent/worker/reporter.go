@@ -24,7 +24,6 @@ type reporter struct {
 	start     time.Time     // see startOf; zero: not read yet
 	sent      State         // what the sync loop knows
 	starting  *pendingStart // the instance that the worker accepted last, until it runs
-	next      *next
 }
 
 // restore takes over the pod's last status from a previous agent, unless
@@ -103,7 +102,7 @@ func (r *reporter) unseen(desired *manifests.Pod) {
 func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, public message.Book, problems []message.Text) {
 	out := *pod
 	out.Status = st
-	if line := r.next.wait.Line(); line != "" {
+	if line := r.current.Waits; line != "" {
 		problems = append(problems, message.Instead(line, message.Fixed("a new version waits")))
 	}
 	if told := r.current.Told; told != "" {

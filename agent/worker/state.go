@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"monopod/agent/fetch"
 	"monopod/agent/plan"
 	"monopod/agent/podstatus"
 	"monopod/agent/update"
@@ -22,8 +23,6 @@ type State struct {
 	Ended      bool      // the desired pod has ended for good
 	Ready      bool      // pods that start after the desired pod may start
 	Gone       bool      // nothing is left, and no pod is desired
-	Prepared   bool      // the next version has all that it needs, beside its place on the node
-	Waits      bool      // or waits for more than the end of its pulls, or for its place
 	Halted     bool      // nothing is left of the desired pod, which is not to run
 	Unmade     bool      // no container of the desired pod was ever created
 
@@ -44,7 +43,6 @@ func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 			now.Health.Pulling = now.Unmade && len(s.Fetching) > 0
 		}
 	}
-	now.Prepared, now.Waits = r.next.wait.Ready, r.next.wait.Told()
 	switch {
 	case now == r.sent:
 	case now.Cleared || r.current.Next != nil:
@@ -65,10 +63,10 @@ func (r *reporter) send(ctx context.Context, now State) {
 // Update is the desired state of a worker's pod.
 type Update struct {
 	Pod        *manifests.Pod // nil: everything of it must go
+	Images     *fetch.Ready   // what was fetched for Pod while another version ran; nil: nothing
 	Next       *manifests.Pod // is prepared while Pod runs; nil: none
-	Refused    string         // why another version has no place on the node; "": none waits for that
+	Waits      string         // what the next version, or the removal of Pod, waits for; "": nothing
 	Told       string         // what else there is to say of Pod; "": nothing
-	Gated      string         // why Next must not start, or without Next why Pod is not removed yet; "": nothing keeps it
 	Halted     plan.Halt      // why nothing of Pod is to run though it stays; zero: it runs
 	Generation uint64         // counts the updates of all workers; States repeat it
 	Read       time.Time      // when this version was first read; zero: not known
@@ -76,7 +74,7 @@ type Update struct {
 
 // Says reports whether an update says the same as another, whatever its generation.
 func (u *Update) Says(o *Update) bool {
-	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.Refused == o.Refused && u.Told == o.Told && u.Gated == o.Gated && u.Halted == o.Halted
+	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.Waits == o.Waits && u.Told == o.Told && u.Halted == o.Halted
 }
 
 // switchTo forgets the state of another update.
@@ -86,9 +84,12 @@ func (w *Worker) switchTo(u Update) {
 	}
 	former, halted := w.current.Pod, w.current.Halted
 	w.current = u
-	w.fetches.Become(w.next.follow(u))
 	if former != nil && manifests.Same(former, u.Pod) && halted == u.Halted {
 		return // only what waits is another
+	}
+	w.fetches.Become(nil)
+	if u.Images != nil {
+		w.fetches.Become(*u.Images)
 	}
 	w.start.made, w.report.start = nil, time.Time{}
 	if former == nil || u.Pod == nil || former.UID != u.Pod.UID {

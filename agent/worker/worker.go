@@ -71,7 +71,6 @@ type Worker struct {
 	*pod
 	Observer  *pleg.Observer
 	fetches   *fetch.Set
-	next      *next
 	stops     *stops
 	tasks     *tasks
 	hooks     *hooks
@@ -111,8 +110,7 @@ func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*ch
 	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
 	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
 	w.tasks = &tasks{pod: p, all: map[string]*task{}, hung: map[string]string{}}
-	w.next = newNext(p)
-	w.report = &reporter{pod: p, next: w.next}
+	w.report = &reporter{pod: p}
 	w.probes = newProbes(p, w.report)
 	w.start = &starter{pod: p, fetches: w.fetches}
 	w.objects.Store(true) // one may have changed while no agent ran
@@ -171,7 +169,6 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 		w.report.unseen(u.Pod)
 		return look{}
 	}
-	w.contained("update preparation", w.next.look)
 	stopping, hooks := w.stops.states(), w.hooks.states() // before the pod is observed, which shows their effects
 	seen, err := w.observe(ctx)
 	if err != nil {
@@ -201,7 +198,7 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 	w.recordNetwork(&s, &p)
 	w.report.state(ctx, &s)
 	if u.Next != nil && w.report.sent.Unmade {
-		return lookAt(w.next.earliest(time.Time{})) // the sync loop gives it up for the next version, which interrupts this
+		return look{} // the sync loop gives it up for the next version, which interrupts this
 	}
 	if p.Gone {
 		w.Store.RemovePod(w.Key.String())
@@ -211,7 +208,7 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 	if len(p.Steps) == 0 {
 		w.failed, w.said = 0, ""
 		delete(w.away, plan.PassKey)
-		return lookAt(w.next.earliest(p.Wake))
+		return lookAt(p.Wake)
 	}
 	if err := w.Apply(ctx, &s, p.Steps); err != nil {
 		return w.passFailed(ctx, err)

@@ -1,0 +1,120 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/fetch"
+	"monopod/agent/image"
+	"monopod/agent/podspec"
+)
+
+// The waits between fetches that fail for a reason that is not the image's, such as a
+// runtime that is away.
+const (
+	retryFirst = time.Second
+	retryMax   = time.Minute
+)
+
+// images are those of a pod that does not start yet: what has failed is tried again.
+type images struct {
+	set   *fetch.Set
+	tries map[string]*try // by container
+}
+
+// try is how the fetches of one container went so far.
+type try struct {
+	failed error     // why the last one that has ended failed; nil: none has
+	count  int       // that failed
+	retry  time.Time // when to fetch again; zero: one runs
+}
+
+// look starts what is to be fetched. lack is the first image that is not there, "" if all are;
+// failed: a fetch of it has failed. again is when to look again; zero: when a fetch has ended.
+func (g *images) look(ctx context.Context, p *v1.Pod, sandbox *rt.PodSandboxConfig) (lack string, failed bool, again time.Time) {
+	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		g.set.Start(ctx, p, &c, sandbox)
+		_, err, ended := g.set.Ended(c.Name)
+		if ended && err == nil {
+			delete(g.tries, c.Name)
+			continue
+		}
+		t := g.of(c.Name)
+		if ended {
+			t.ended(err)
+			if time.Now().Before(t.retry) {
+				again = earlier(again, t.retry)
+			} else {
+				t.retry = time.Time{}
+				g.set.Again(ctx, p, &c, sandbox)
+			}
+		}
+		if lack == "" || !failed && t.failed != nil {
+			lack, failed = textOf(podspec.WantedImages(p, &c)[0].Name, t.failed), t.failed != nil
+		}
+	}
+	return lack, failed, again
+}
+
+func (g *images) of(container string) *try {
+	if g.tries == nil {
+		g.tries = map[string]*try{}
+	}
+	t := g.tries[container]
+	if t == nil {
+		t = &try{}
+		g.tries[container] = t
+	}
+	return t
+}
+
+// ended takes in, once, how a fetch failed.
+func (t *try) ended(err error) {
+	if !t.retry.IsZero() {
+		return
+	}
+	t.failed, t.retry = err, time.Now().Add(min(retryFirst<<min(t.count, 10), retryMax))
+	var i *image.Error
+	if errors.As(err, &i) {
+		t.retry = i.Retry
+	}
+	t.count++
+}
+
+// earlier returns the earlier of two times, of which zero is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// textOf says what a container lacks of which this is the image. err: why the last fetch
+// failed; nil: the first one runs.
+func textOf(name string, err error) string {
+	var i *image.Error
+	switch {
+	case err == nil:
+		return fmt.Sprintf("image %q is being pulled", name)
+	case errors.As(err, &i):
+		return fmt.Sprintf("image %q: %s: %s", i.Image, i.Reason, i)
+	}
+	return fmt.Sprintf("image %q: %s", name, err)
+}
+
+// ready returns what was fetched.
+func (g *images) ready(p *v1.Pod) fetch.Ready {
+	out := fetch.Ready{}
+	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		if got, err, ended := g.set.Ended(c.Name); ended && err == nil {
+			out[c.Name] = got
+		}
+	}
+	return out
+}

@@ -1,0 +1,261 @@
+package prepare
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/events"
+	"monopod/agent/image"
+	"monopod/agent/instance"
+	"monopod/agent/node"
+	"monopod/agent/plan/plantest"
+	"monopod/agent/podspec"
+	"monopod/cri"
+	"monopod/cri/critest"
+	"monopod/manifests"
+	"monopod/manifests/documents"
+)
+
+// rig prepares versions of a pod on a runtime in memory.
+type rig struct {
+	*testing.T
+	*Shared
+	runtime *critest.Runtime
+	down    bool // the runtime
+	faults  []string
+
+	ctx  context.Context
+	stop context.CancelFunc
+	all  sync.WaitGroup
+	last State
+	told int
+}
+
+func bubble(t *testing.T, test func(r *rig)) {
+	synctest.Test(t, func(t *testing.T) {
+		r, dir := &rig{T: t, runtime: critest.New(t)}, t.TempDir()
+		machine, err := node.New(node.NodeSettings{NodeName: "n", Root: dir, PodLogs: dir, ResolvConf: "/dev/null", CgroupDriver: node.DriverNone}, func() node.NodeSettings { return node.NodeSettings{} }, "an instance", slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := slog.New(slog.DiscardHandler)
+		r.Shared = &Shared{Images: image.New(cri.New(r.runtime.Conn()), image.Config{Parallel: 1}), Events: events.Open(events.Config{Log: log}),
+			Disk: &instance.Disk{Root: &checkpoint.Root{Dir: dir}, Machine: machine}, Up: func() bool { return !r.down },
+			Fault: func(p *v1.Pod, what string, err error) { r.faults = append(r.faults, what) }, Log: log, Answers: make(chan Answer)}
+		r.ctx, r.stop = context.WithCancel(context.Background())
+		r.all.Go(func() {
+			for {
+				select {
+				case a := <-r.Answers:
+					r.last = a.State
+					r.told++
+				case <-r.ctx.Done():
+					return
+				}
+			}
+		})
+		test(r)
+		r.stop()
+		r.all.Wait()
+		r.Images.Wait()
+	})
+}
+
+// version is a pod whose containers a, b, ... have these images.
+func version(images ...string) *manifests.Pod {
+	var names []string
+	for k := range images {
+		names = append(names, string(rune('a'+k)))
+	}
+	p := plantest.Pod(v1.RestartPolicyAlways, names...)
+	for k, image := range images {
+		p.Spec.Containers[k].Image = image
+	}
+	p.UID = "u-" + p.UID
+	return &manifests.Pod{Pod: p, Digest: strings.Join(images, " ")}
+}
+
+// starts prepares a version beside another one.
+func (r *rig) starts(p *manifests.Pod) *Task {
+	t := r.Start(r.ctx, &r.all, version("img:0"), p)
+	synctest.Wait()
+	return t
+}
+
+func (r *rig) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// lacks checks what the version is said to lack; nothing: it is ready.
+func (r *rig) lacks(lasting bool, want ...string) {
+	r.Helper()
+	if !slices.Equal(r.last.Lacks, want) || r.last.Ready != (len(want) == 0) || r.last.Lasting != lasting {
+		r.Errorf("it is said that %+v, want that it lacks %q, lasting: %v", r.last, want, lasting)
+	}
+}
+
+func TestAVersionIsReadyOnceAllItsImagesAreThere(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.runtime.AddImage("img:1")
+		r.runtime.OnPull("img:2", time.Minute, nil)
+		p := version("img:1", "img:2")
+		r.starts(p)
+		r.lacks(false, `image "img:2" is being pulled`)
+		r.after(time.Minute)
+		r.lacks(false)
+		if !r.last.Is(p) || len(r.last.Images) != 2 || r.last.Images["b"].Ref == "" {
+			t.Errorf("%+v", r.last)
+		}
+		n := r.told
+		r.after(time.Hour)
+		if r.told != n {
+			t.Errorf("it is told %d times more", r.told-n)
+		}
+	})
+}
+
+// What failed is said rather than what is still on its way.
+func TestAFailureIsSaidBeforeAPull(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.runtime.OnPull("img:1", time.Hour, nil)
+		r.runtime.Fault(critest.On("PullImage").Of("img:2").Fail(codes.NotFound, "no such image"))
+		r.Images = image.New(cri.New(r.runtime.Conn()), image.Config{Parallel: 2})
+		r.starts(version("img:1", "img:2"))
+		if len(r.last.Lacks) != 1 || !strings.Contains(r.last.Lacks[0], `image "img:2": ErrImagePull`) || !r.last.Lasting {
+			t.Errorf("%+v", r.last)
+		}
+	})
+}
+
+// Its failure stays the reason while it is tried again.
+func TestAnImageThatFailedIsTriedAgainWhenItIsTime(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.runtime.OnPull("img:1", time.Second, errors.New("no such image"))
+		r.starts(version("img:1"))
+		r.after(2 * time.Second)
+		failed := r.last
+		if len(failed.Lacks) != 1 || !failed.Lasting || r.runtime.Count("PullImage") != 1 {
+			t.Fatalf("%d pulls: %+v", r.runtime.Count("PullImage"), failed)
+		}
+		r.runtime.OnPull("img:1", 5*time.Second, nil)
+		r.after(10 * time.Second)
+		if r.last.Ready || !r.last.Lasting {
+			t.Errorf("while it is tried again: %+v", r.last)
+		}
+		r.after(time.Minute)
+		r.lacks(false)
+		if n := r.runtime.Count("PullImage"); n != 2 {
+			t.Errorf("%d pulls", n)
+		}
+	})
+}
+
+// A failure that is not the image's waits longer each time, a minute at most, however often it
+// is looked.
+func TestRetriesOfOtherFailuresBackOff(t *testing.T) {
+	for count, want := range map[int]time.Duration{0: time.Second, 1: 2 * time.Second, 5: 32 * time.Second, 6: time.Minute, 100: time.Minute} {
+		one, now := try{count: count}, time.Now()
+		one.ended(errors.New("the runtime is away"))
+		settled := one.retry
+		one.ended(errors.New("the runtime is away"))
+		if got := one.retry.Sub(now).Round(time.Second); got != want || !one.retry.Equal(settled) {
+			t.Errorf("after %d tries it waits %s, want %s; asked again until %s, not %s", count+1, got, want, one.retry, settled)
+		}
+	}
+}
+
+func TestAMissingObjectIsLackedUntilItIsThere(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.runtime.AddImage("img:1")
+		p := version("img:1")
+		p.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "settings"}}}}
+		task := r.starts(p)
+		if len(r.last.Lacks) != 1 || !strings.Contains(r.last.Lacks[0], "settings") || !r.last.Lasting {
+			t.Errorf("%+v", r.last)
+		}
+		c := documents.Read("/m/c.yaml", []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {A: b}}"), manifests.Options{})
+		r.Disk.Objects.Replace([]*manifests.Object{c.Objects[0].Object}, nil)
+		task.Wake()
+		synctest.Wait()
+		r.lacks(false)
+	})
+}
+
+// While the runtime is away nothing is asked, and what is known stays.
+func TestNothingIsLookedAtWhileTheRuntimeIsAway(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.runtime.AddImage("img:1")
+		r.down = true
+		task := r.starts(version("img:1"))
+		r.after(time.Hour)
+		if r.told != 0 || r.runtime.Count("ImageStatus") != 0 {
+			t.Errorf("told %d times: %+v", r.told, r.last)
+		}
+		r.down = false
+		task.Wake()
+		synctest.Wait()
+		r.lacks(false)
+	})
+}
+
+// What one of the pod's parts gets wrong keeps its version waiting, and is tried again.
+func TestAPanicIsWhatTheVersionLacks(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.runtime.AddImage("img:1")
+		p := version("img:1")
+		broken := p.Spec.Containers
+		p.Spec.Containers = nil
+		machine := r.Disk.Machine
+		r.Disk.Machine = nil
+		r.starts(p)
+		if len(r.last.Lacks) != 1 || !r.last.Lasting || len(r.faults) != 1 {
+			t.Errorf("%+v, faults %v", r.last, r.faults)
+		}
+		p.Spec.Containers, r.Disk.Machine = broken, machine
+		r.after(faultRetry)
+		r.lacks(false)
+	})
+}
+
+// A version that is given up ends its pulls.
+func TestAnEndedPreparationTellsNothing(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.runtime.OnPull("img:1", time.Hour, nil)
+		task := r.starts(version("img:1"))
+		n := r.told
+		task.End(false)
+		r.after(2 * time.Hour)
+		if r.told != n || task.Is(version("img:2")) || !task.Is(version("img:1")) || (*Task)(nil).Is(version("img:1")) {
+			t.Errorf("told %d times more: %+v", r.told-n, r.last)
+		}
+	})
+}
+
+// The name of an image of a volume is that of the image, too.
+func TestTheFirstImageThatLacksIsNamed(t *testing.T) {
+	wanted := podspec.WantedImages(version("img:1").Pod, &version("img:1").Spec.Containers[0])
+	for _, row := range []struct {
+		err  error
+		want string
+	}{
+		{nil, `image "img:1" is being pulled`},
+		{errors.New("no runtime"), `image "img:1": no runtime`},
+		{&image.Error{Reason: image.ErrImagePull, Image: "img:9", Err: errors.New("no route to host")}, `image "img:9": ErrImagePull: no route to host`},
+	} {
+		if got := textOf(wanted[0].Name, row.err); got != row.want {
+			t.Errorf("%q, want %q", got, row.want)
+		}
+	}
+}

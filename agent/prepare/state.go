@@ -1,0 +1,18 @@
+package prepare
+
+import (
+	"monopod/agent/fetch"
+	"monopod/manifests"
+)
+
+// State is how far the preparation of a version is. The zero value: nothing is known of it.
+type State struct {
+	Of      *manifests.Pod // the version
+	Ready   bool           // it has what it needs, beside its room
+	Images  fetch.Ready    // what was fetched for it, once it is ready
+	Lacks   []string       // what it lacks, in words
+	Lasting bool           // it lacks more than the end of its first pulls
+}
+
+// Is reports whether it is the state of this version.
+func (s *State) Is(p *manifests.Pod) bool { return s.Of != nil && manifests.Same(s.Of, p) }

@@ -1,0 +1,39 @@
+package rollout
+
+import (
+	"testing"
+
+	"monopod/agent/prepare"
+)
+
+func TestWhatIsWaitedForIsSaidInALine(t *testing.T) {
+	lacks := func(all ...string) func(*Record) {
+		return func(r *Record) { r.Now.Prepare, r.Prepared = r.Offered, prepare.State{Of: r.Offered, Lacks: all} }
+	}
+	const pull = `image "two": ErrImagePull: no route to host`
+	for _, row := range []struct {
+		name  string
+		is    Record
+		world *World
+		want  string
+	}{
+		{"nothing waits", running(v1st), worldOf(), ""},
+		{"what it lacks is not known yet", edited(v2nd, preparing), worldOf(), ""},
+		{"nor whether it is locked", edited(v2nd, prepared, unknown), worldOf(), ""},
+		{"an image", edited(v2nd, lacks(pull)), worldOf(), "update waits: " + pull},
+		{"what an earlier version lacked is not said", changed(edited(v2nd, lacks(pull)), func(r *Record) { r.Offered = labelled("three") }), worldOf(), ""},
+		{"no room, which has an event of its own", edited(v2nd, prepared), worldOf(full), "update waits: no cpu is left"},
+		{"all of it", edited(v2nd, lacks(pull, "there is no Secret a"), held), worldOf(full),
+			"update waits: held: audit; " + pull + "; there is no Secret a; no cpu is left"},
+		{"a removal", changed(running(v1st), held, gone), worldOf(), "removal waits: held: audit"},
+		{"a stopped pod says so itself", changed(edited(v2nd), stopped), worldOf(), ""},
+		{"a pod that rests has no worker to say it", changed(running(v1st), fresh), worldOf(full), ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			d := Decide(&row.is, row.world)
+			if got := d.Line(); got != row.want {
+				t.Errorf("\n got  %s\n want %s", got, row.want)
+			}
+		})
+	}
+}
