@@ -234,8 +234,9 @@ func TestDamagedFilesCostNoContainer(t *testing.T) {
 var (
 	// unread are files that an agent looks at once a pod needs them, or once the runtime answers.
 	unread = regexp.MustCompile(`^pods/.*/(etc-hosts|userns.*)$|^status/runtime\.json$`)
-	// ofContainers are files that containers write to, and marks without content.
-	ofContainers = regexp.MustCompile(`^pods/[^/]*/(volumes|containers|plugins)/`)
+	// ofContainers are files that containers write to, marks without content, and what is on its
+	// way out.
+	ofContainers = regexp.MustCompile(`^(pods/[^/]*/(volumes|containers|plugins)|trash)/`)
 	// quiet are files that are written before they are read.
 	quiet = regexp.MustCompile(`^(lock|clean-end)$`)
 )
