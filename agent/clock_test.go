@@ -96,3 +96,78 @@ func TestADeadlineStandsStillWhileTheMachineIsOff(t *testing.T) {
 		r.endedBy("default/job-n", "DeadlineExceeded")
 	})
 }
+
+const deadlineOfHours = "activeDeadlineSeconds: 10800"
+
+// A deadline that comes later counts as if it had been there: not by the clock, and no time in
+// which the machine was off or the pod stopped.
+func TestADeadlineThatIsAddedInPlaceCountsTheActiveTime(t *testing.T) {
+	const limit, off = 3 * time.Hour, 240 * time.Hour
+	doc := manifest("web", "img:1")
+	next := func(do func(*rig)) func(*rig) {
+		return func(r *rig) { r.kill(); do(r); r.start(); r.want(doc); r.after(time.Minute) }
+	}
+	for _, row := range []struct {
+		name   string
+		before func(*rig)
+		left   time.Duration // of the limit, when it is added, less some minutes
+	}{
+		{"it has run for a while", func(r *rig) { r.after(time.Hour) }, limit - time.Hour},
+		{"under two agents", func(r *rig) { r.after(30 * time.Minute); next(func(*rig) {})(r); r.after(30 * time.Minute) }, limit - time.Hour},
+		{"since 1970, by the clock", next((*rig).before1970), limit},
+		{"the machine was off", next(func(r *rig) { r.reboot(); r.after(off) }), limit},
+		{"and ran for a while then, under two agents", func(r *rig) {
+			next(func(r *rig) { r.reboot(); r.after(off) })(r)
+			r.after(30 * time.Minute)
+			next(func(*rig) {})(r)
+			r.after(30 * time.Minute)
+		}, limit - time.Hour},
+		{"it ran before a shutdown, too", func(r *rig) {
+			r.after(30 * time.Minute)
+			r.down(true)
+			r.after(time.Minute)
+			next(func(r *rig) { r.reboot(); r.after(off) })(r)
+			r.after(30 * time.Minute)
+		}, limit - time.Hour},
+		{"it was stopped for long", func(r *rig) {
+			r.after(30 * time.Minute)
+			r.stops("web")
+			r.after(limit)
+			r.starts("web")
+			r.after(30 * time.Minute)
+		}, limit - time.Hour},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			goesDown(t, func(r *rig) {
+				r.stop()
+				r.boot.ID = "one"
+				r.start()
+				r.want(doc)
+				r.after(time.Minute)
+				row.before(r)
+				r.expect("default/web-n/c")
+				r.stopsNothing(func() { r.want(manifest("web", "img:1", deadlineOfHours)); r.after(time.Minute) })
+				r.after(row.left - 20*time.Minute)
+				r.expect("default/web-n/c")
+				r.after(40 * time.Minute)
+				r.expect()
+				r.endedBy("default/web-n", "DeadlineExceeded")
+			})
+		})
+	}
+}
+
+// A stop takes nothing of a deadline that was there before.
+func TestADeadlineStandsStillWhileThePodIsStopped(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1", deadlineOfHours))
+		r.after(time.Hour)
+		r.stops("web")
+		r.after(3 * time.Hour)
+		r.starts("web")
+		r.after(110 * time.Minute)
+		r.expect("default/web-n/c")
+		r.after(20 * time.Minute)
+		r.endedBy("default/web-n", "DeadlineExceeded")
+	})
+}

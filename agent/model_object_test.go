@@ -6,14 +6,18 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/objects"
+	"monopod/agent/podspec"
+	"monopod/agent/rollout"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -103,12 +107,14 @@ func conf(c critest.Container) string {
 func (w *walk) baseless() string {
 	for _, c := range w.ourContainers() {
 		p := w.offered[manifests.Key{Namespace: c.Namespace, Name: c.Pod}]
-		if p == nil || string(p.UID) != c.UID || !slices.ContainsFunc(p.Spec.Containers, func(r v1.Container) bool { return r.Name == c.Name }) {
-			continue
-		}
-		if w.written(p.UID).Digest != p.Digest {
+		record := w.written(types.UID(c.UID))
+		if p == nil || record.Digest != p.Digest || !slices.ContainsFunc(p.Spec.Containers, func(r v1.Container) bool { return r.Name == c.Name }) {
 			continue // of a version before
 		}
+		if made, _ := strconv.Atoi(c.Config.GetAnnotations()[podspec.AnnRevision]); made < record.Changed[c.Name] {
+			continue // likewise, in whose place the one of now was accepted
+		}
+		p = rollout.WithUID(p, types.UID(c.UID))
 		switch referenceOf(p.Pod) {
 		case toVariable, toRestart:
 			if !strings.HasPrefix(conf(c), "value") {

@@ -86,9 +86,9 @@ type Active struct {
 	Before time.Duration `json:"before,omitempty"` // ns
 }
 
-// At returns how long the pod has been active. saved is false if the mark is of
-// another boot.
-func (a *Active) At(now Mark) (d time.Duration, saved bool) {
+// At returns how long the pod has been active. counts is false if the mark is of
+// another boot, or of none.
+func (a *Active) At(now Mark) (d time.Duration, counts bool) {
 	since, same := a.Since(now)
 	if !same {
 		return a.Before, false

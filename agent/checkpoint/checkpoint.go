@@ -36,7 +36,8 @@ type Checkpoint struct {
 	// never restarts, started last; "": unknown, which counts as the current one. After
 	// an interruption it is none.
 	Boot string `json:"boot,omitempty"`
-	// Active is of a pod with a deadline; nil: not known.
+	// Active is how long the pod has been active, for a deadline that it has or may get; nil:
+	// not known, as former agents kept it of pods with a deadline alone.
 	Active *Active `json:"active,omitempty"`
 	// Removed is when the removal of the instance was recorded; nil: see its
 	// deletionTimestamp.
@@ -51,6 +52,9 @@ type Checkpoint struct {
 	Result         *Result           `json:"verdict,omitempty"` // how the pod ends once it is stopped; nil: it runs on
 	Marks          map[string]string `json:"marks,omitempty"`   // by container name: the back-off mark of its first attempt after a reset
 	ReplaceSandbox string            `json:"renew,omitempty"`   // id of the sandbox that a restart request replaces
+	// Excused is how many attempts of a Job's containers ended by an interruption, by
+	// container name. Former agents count them among those that the Job has.
+	Excused map[string]uint32 `json:"excused,omitempty"`
 
 	// Revision counts the versions that were accepted in place of the first one.
 	Revision  int            `json:"revision,omitempty"`
@@ -93,6 +97,15 @@ func NewCheckpoint(p *manifests.Pod, now metav1.Time) *Checkpoint {
 	return &Checkpoint{File: p.File, Digest: p.Digest, Accepted: now, Bounded: !p.Unbounded, Pod: p.Pod}
 }
 
+// ActiveFor returns for how long the pod has been active, and whether that is counted in this
+// boot: if not, it counts from the next save.
+func (c *Checkpoint) ActiveFor(now Mark) (active time.Duration, counts bool) {
+	if c.Active == nil {
+		return 0, false
+	}
+	return c.Active.At(now)
+}
+
 // InBoot returns a copy that says the instance started in this boot.
 func (c *Checkpoint) InBoot(b Boot) *Checkpoint {
 	d := *c
@@ -126,7 +139,8 @@ func (c *Checkpoint) RemovingFor(wall time.Time, now Mark) time.Duration {
 	return max(wall.Sub(c.Pod.DeletionTimestamp.Time)-time.Second, 0)
 }
 
-// WithActive returns a copy that says for how long the pod has been active.
+// WithActive returns a copy that says for how long the pod has been active until now, from
+// which that goes on. With a zero mark it stands still.
 func (c *Checkpoint) WithActive(before time.Duration, now Mark) *Checkpoint {
 	d := *c
 	d.Active = &Active{Mark: now, Before: before}
@@ -295,12 +309,26 @@ func (r *Root) Remains(log *slog.Logger) []string {
 const noBoot = "none"
 
 // Interrupted returns a copy that says the pod starts from nothing, in its start order,
-// with another sandbox than this one.
-func (c *Checkpoint) Interrupted(sandbox string) *Checkpoint {
+// with another sandbox than this one; "": it has none. The attempts of these containers, which
+// end by that, do not count, nor does the time until it starts.
+func (c *Checkpoint) Interrupted(sandbox string, excused ...string) *Checkpoint {
 	d := *c
-	d.Boot, d.ReplaceSandbox = noBoot, sandbox
+	d.Boot, d.Excused = noBoot, maps.Clone(c.Excused)
+	if sandbox != "" {
+		d.ReplaceSandbox = sandbox
+	}
+	for _, name := range excused {
+		if d.Excused == nil {
+			d.Excused = map[string]uint32{}
+		}
+		d.Excused[name]++
+	}
 	return &d
 }
+
+// IsInterrupted reports whether the pod starts from nothing, and has not since it was
+// interrupted.
+func (c *Checkpoint) IsInterrupted() bool { return c.Boot == noBoot }
 
 // WithSandboxReplaced returns a copy that says the pod must get a new sandbox in
 // place of this one.

@@ -121,3 +121,44 @@ func TestAVersionOfAFormerAgentIsNotBounded(t *testing.T) {
 		t.Error("its next version is not bounded")
 	}
 }
+
+// An interruption outlasts the agent, with what it ends, and adds up.
+func TestAnInterruptionSaysWhatItEnds(t *testing.T) {
+	c := reread(t, (&Checkpoint{Pod: &v1.Pod{}, Boot: "a"}).Interrupted("s1", "c", "d").WithActive(time.Minute, Mark{}))
+	if !c.IsInterrupted() || c.ReplaceSandbox != "s1" || c.Excused["c"] != 1 || c.Excused["d"] != 1 {
+		t.Errorf("%+v", c)
+	}
+	if d, counts := c.ActiveFor(Mark{Boot: "a", Up: time.Hour}); d != time.Minute || counts {
+		t.Errorf("active for %s, which goes on: %t", d, counts)
+	}
+	c = c.InBoot(Boot{ID: "a"}).Interrupted("", "c")
+	if !c.IsInterrupted() || c.ReplaceSandbox != "s1" || c.Excused["c"] != 2 || c.Excused["d"] != 1 {
+		t.Errorf("once more: %+v", c)
+	}
+}
+
+// A former agent finds in a checkpoint all that it knew, with the meaning that it had.
+func TestAFormerAgentReadsACheckpoint(t *testing.T) {
+	c := NewCheckpoint(&manifests.Pod{Pod: &v1.Pod{}, File: "/m/a.yaml"}, metav1.Now()).Interrupted("s1", "c").WithActive(time.Minute, Mark{})
+	b, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var former struct {
+		Boot   string `json:"boot"`
+		Renew  string `json:"renew"`
+		Active *struct {
+			Mark
+			Before time.Duration `json:"before"`
+		} `json:"active"`
+	}
+	if err := json.Unmarshal(b, &former); err != nil {
+		t.Fatal(err)
+	}
+	if former.Boot != "none" || former.Renew != "s1" { // it starts from nothing, in a new sandbox
+		t.Errorf("%+v", former)
+	}
+	if a := former.Active; a == nil || a.Before != time.Minute || a.Boot != "" { // it counts on from there
+		t.Errorf("active: %+v", a)
+	}
+}

@@ -94,6 +94,7 @@ type Action struct {
 	Marks   map[string]string
 	Change  *update.Verdict   // of an update
 	Hooked  map[string]string // of an update: see checkpoint.Updated
+	Excused []string          // of an interruption: containers whose attempts it ends
 	// Revision is of the pod's version, for a start or a resize.
 	Revision int
 	Verdict  checkpoint.Result // for an end

@@ -8,18 +8,23 @@ import (
 )
 
 // Why a pod without its cgroup stops: the reason and message of one that ends by that,
-// and the text for a person; and why one ends of which the runtime has nothing any more.
+// and the text for a person; why one starts again that was stopped; and why one ends of which
+// the runtime has nothing any more.
 const (
 	ReasonCgroupGone  = "CgroupGone"
 	messageCgroupGone = "The pod's cgroup was removed while its containers ran"
 	whyCgroupGone     = "its pod's cgroup is gone"
+	whyInterrupted    = "it was stopped, and is to run again"
 	whyEarlierBoot    = "it ran before the machine booted, and does not restart"
 )
 
 // newSandbox says why the pod needs a new sandbox, "" if it does not. Without the pod's
 // cgroup its containers run without its limits (kubelet: kills such a pod).
 func (s *Facts) newSandbox(i *pleg.Instance) string {
-	if s.sandboxReplaced() {
+	switch {
+	case s.sandboxReplaced() && s.Checkpoint().IsInterrupted():
+		return whyInterrupted
+	case s.sandboxReplaced():
 		return checkpoint.RestartRequested
 	}
 	why := SandboxTrouble(s.Pod.Pod, i)

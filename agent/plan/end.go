@@ -33,9 +33,9 @@ func (s *Facts) deadlinePassed(p *Plan) *checkpoint.Result {
 		return nil
 	}
 	deadline := time.Duration(*s.Pod.Spec.ActiveDeadlineSeconds) * time.Second
-	active, saved := s.active(deadline)
+	active, counts := s.active()
 	if left := deadline - active; left > 0 {
-		if !saved {
+		if !counts || active-s.savedActive() >= saveActiveEvery(deadline) {
 			p.then(Action{Do: DoSaveActive, UID: string(s.Pod.UID), Active: active, Reason: "the pod has a deadline"})
 		}
 		p.wakeAt(s.Now.Add(min(left, saveActiveEvery(deadline))))
@@ -65,17 +65,21 @@ func saveActiveEvery(deadline time.Duration) time.Duration {
 	return min(max(deadline/10, 10*time.Second), 10*time.Minute)
 }
 
-// active returns how long the pod has been active, and whether enough of that is saved.
-func (s *Facts) active(deadline time.Duration) (active time.Duration, saved bool) {
-	c := s.Checkpoint()
-	switch {
-	case c.Accepted.IsZero(): // its checkpoint is about to be made
-		return s.Now.Sub(s.Since), true
-	case c.Active == nil: // of an agent that did not save it
-		return max(s.Now.Sub(c.Accepted.Time), 0), false
+// active returns how long the pod has been active, and whether that is counted from a mark of
+// this boot. The clock has no say in it, but for a pod that runs and whose checkpoint is lost.
+func (s *Facts) active() (active time.Duration, counts bool) {
+	if c := s.Checkpoint(); !c.Accepted.IsZero() {
+		return c.ActiveFor(s.Mark)
 	}
-	active, saved = c.Active.At(s.Mark)
-	return active, saved && active-c.Active.Before < saveActiveEvery(deadline)
+	return s.Now.Sub(s.Since), true // its checkpoint is about to be made
+}
+
+// savedActive is as much of that as no crash of the machine takes.
+func (s *Facts) savedActive() time.Duration {
+	if a := s.Checkpoint().Active; a != nil {
+		return a.Before
+	}
+	return 0
 }
 
 // planEnd stops what still runs. Once nothing runs, so that all exit codes are

@@ -6,6 +6,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
+	"monopod/manifests/decode"
 )
 
 // Halt is why nothing of a pod is to run though it stays; zero: it is to run.
@@ -26,7 +27,7 @@ func (s *Facts) planHalted(p *Plan) {
 			p.Wait(c.Name, Waiting{Reason: s.Halted.Reason})
 		}
 	}
-	if i == nil || s.Halted.Terminated && s.planTerminated(p, i) {
+	if s.planInterrupted(p, i) || i == nil {
 		return
 	}
 	planStop(p, i, s.Pod.Pod, checkpoint.CausePod, s.Halted.Message.String(), 0)
@@ -40,22 +41,42 @@ func (s *Facts) planHalted(p *Plan) {
 	p.then(remove...)
 }
 
-// planTerminated records that the pod is interrupted, before anything of it stops: else one
-// that never restarts would have ended by that. It reports whether the pod has ended
-// before, which is recorded instead.
-func (s *Facts) planTerminated(p *Plan, i *pleg.Instance) (ended bool) {
+// planInterrupted records that the pod is interrupted, before anything of it stops: else one
+// that never restarts would have ended by that, and one of a Job have used up an attempt. It
+// reports whether the pod has ended before, which is recorded instead.
+func (s *Facts) planInterrupted(p *Plan, i *pleg.Instance) (ended bool) {
 	c := s.Known[string(s.Pod.UID)]
 	if c == nil {
 		return false
 	}
-	if v := s.result(p, i); v != nil && !i.AnyAlive() && len(i.Containers) > 0 {
-		s.planEnd(p, i, *v)
-		return true
+	if !c.IsInterrupted() && i != nil && !i.AnyAlive() && len(i.Containers) > 0 {
+		if v := s.result(p, i); v != nil {
+			s.planEnd(p, i, *v)
+			return true
+		}
 	}
-	if b := i.Sandbox(); b != nil && b.ID != c.ReplaceSandbox {
-		p.then(Action{Do: DoInterrupt, UID: i.UID, ID: b.ID, Reason: s.Halted.Message.String()})
+	sandbox := ""
+	if b := i.Sandbox(); b != nil {
+		sandbox = b.ID
+	}
+	if !c.IsInterrupted() || sandbox != "" && sandbox != c.ReplaceSandbox {
+		active, _ := s.active()
+		p.then(Action{Do: DoInterrupt, UID: string(s.Pod.UID), ID: sandbox, Excused: s.excused(i), Active: active, Reason: s.Halted.Message.String()})
 	}
 	return false
+}
+
+// excused returns the containers of a Job whose attempts end by an interruption.
+func (s *Facts) excused(i *pleg.Instance) (names []string) {
+	if _, ok := decode.JobRetriesOf(s.Pod.Pod); !ok {
+		return nil
+	}
+	for _, c := range podspec.AllContainers(s.Pod.Pod) {
+		if n := i.Newest(c.Name); n != nil && n.Alive() {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // shorten lets no stop of a container take longer.

@@ -19,10 +19,11 @@ const (
 	jobBackOffMax   = 6 * time.Minute
 )
 
-// isSpent reports whether a container that exited was its Job's last attempt of it.
+// isSpent reports whether a container that exited was its Job's last attempt of it. Attempts
+// that ended by an interruption do not count.
 func isSpent(pod *v1.Pod, n *pleg.Container) bool {
 	r, ok := decode.JobRetriesOf(pod)
-	return ok && n.Attempt >= r.Limit && !askedToStart(n)
+	return ok && n.Attempt >= r.Limit+n.Excused && !askedToStart(n)
 }
 
 const messageBackoffLimit = "Job has reached the specified backoff limit"

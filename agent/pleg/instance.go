@@ -19,6 +19,13 @@ func (i *Instance) MarkKills(all map[string]checkpoint.KillDecision) {
 	}
 }
 
+// MarkExcused tells containers, by name, how many of their attempts ended by an interruption.
+func (i *Instance) MarkExcused(all map[string]uint32) {
+	for k := range i.Containers {
+		i.Containers[k].Excused = all[i.Containers[k].Name]
+	}
+}
+
 // Has reports whether the instance has a container of that id.
 func (i *Instance) Has(id string) bool { return i.Find(id) != nil }
 
@@ -84,6 +91,7 @@ type Container struct {
 	PreStop, Ports    string                   // the preStop hook and the ports it may name, as JSON; "": none
 	Kill              *checkpoint.KillDecision // nil: none
 	Outdated          bool                     // a later version of it was accepted
+	Excused           uint32                   // attempts of it that ended by an interruption
 	Status            *rt.ContainerStatus
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/inplace"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
@@ -104,7 +105,7 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 	case plan.DoMark:
 		return w.remember(w.checkpointOf(s, a.UID).WithMarks(a.Marks))
 	case plan.DoInterrupt:
-		w.rememberOrWarn(w.checkpointOf(s, a.UID).Interrupted(a.ID), "that the pod is interrupted")
+		w.rememberOrWarn(w.checkpointOf(s, a.UID).Interrupted(a.ID, a.Excused...).WithActive(a.Active, checkpoint.Mark{}), "that the pod is interrupted")
 	case plan.DoReplaceSandbox:
 		return w.remember(w.checkpointOf(s, a.UID).WithSandboxReplaced(a.ID))
 	case plan.DoEnd:
@@ -208,10 +209,8 @@ func Gone(err error) error {
 }
 
 func (w *Worker) setUp(ctx context.Context, s *plan.Facts) error {
-	if c := w.Known[string(s.Pod.UID)]; c != nil && c.Boot != w.Machine.Boot.ID && plan.NotesBoot(c.Pod) {
-		if err := w.remember(c.InBoot(w.Machine.Boot)); err != nil {
-			return plan.Because("FailedCheckpoint", err)
-		}
+	if err := w.noteStart(s); err != nil {
+		return err
 	}
 	if err := w.Cgroups.Create(ctx, s.Pod.Pod, w.Machine.Now()); err != nil {
 		return plan.Because("FailedCreatePodContainer", err)
@@ -221,6 +220,27 @@ func (w *Worker) setUp(ctx context.Context, s *plan.Facts) error {
 	}
 	_, err := w.SetUpVolumes(ctx, s.Pod, w.Machine.Now())
 	return plan.Because("FailedMount", err)
+}
+
+// noteStart writes down that the pod starts in this boot, and from when on it is active in it.
+// What pods that start after others and those that never restart do next depends on that.
+func (w *Worker) noteStart(s *plan.Facts) error {
+	c := w.Known[string(s.Pod.UID)]
+	if c == nil {
+		return nil
+	}
+	active, counts := c.ActiveFor(s.Mark)
+	next := c.InBoot(w.Machine.Boot)
+	if !counts {
+		next = next.WithActive(active, s.Mark)
+	}
+	switch {
+	case c.Boot != w.Machine.Boot.ID && plan.NotesBoot(c.Pod):
+		return plan.Because("FailedCheckpoint", w.remember(next))
+	case !counts || c.IsInterrupted():
+		w.rememberOrWarn(next, "how long the pod has been active")
+	}
+	return nil
 }
 
 // forget removes what the agent itself made for an instance, its checkpoint

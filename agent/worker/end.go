@@ -34,11 +34,8 @@ func (w *Worker) checkpointOf(s *plan.Facts, uid string) *checkpoint.Checkpoint 
 		return c
 	}
 	since := w.report.since(s)
-	c := checkpoint.NewCheckpoint(s.Pod, since).InBoot(w.Machine.Boot)
-	if s.Pod.Spec.ActiveDeadlineSeconds != nil {
-		c = c.WithActive(max(s.Now.Sub(since.Time).Truncate(time.Second), 0), s.Mark)
-	}
-	return c
+	active := max(s.Now.Sub(since.Time).Truncate(time.Second), 0)
+	return checkpoint.NewCheckpoint(s.Pod, since).InBoot(w.Machine.Boot).WithActive(active, s.Mark)
 }
 
 // takeOver makes sure, before the desired pod is accepted, that no other pod has

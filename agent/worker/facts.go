@@ -47,6 +47,7 @@ func (w *Worker) probe(s *plan.Facts) {
 		if c := w.Known[uid]; c != nil {
 			i.MarkKills(c.KillDecisions)
 			i.MarkReplaced(c.ReplaceSandbox)
+			i.MarkExcused(c.Excused)
 			i.MarkAccepted(c)
 		}
 	}

@@ -32,9 +32,11 @@ Pods stop as before a shutdown of the machine: those that are critical last, and
 that start after others before these; with --no-wait all at once. The containers of
 each are stopped in order, with their preStop hooks and their grace, and the pod stays
 stopped over restarts of the agent, reboots of the machine and edits of its manifest.
-Its volumes stay, what it had allocated is free for other pods. When its manifest is
-removed the pod goes, and the stop is forgotten; a pod that goes while it is waited
-for counts as stopped.
+Its volumes stay, what it had allocated is free for other pods. An edit that replaces
+a running pod replaces a stopped one when it is started, any other leaves it its uid
+and its volumes. A pod that never restarts, and a Job, run again with the attempt that
+they were in. When its manifest is removed the pod goes, and the stop is forgotten; a
+pod that goes while it is waited for counts as stopped.
 
 With --all none of the agent's pods runs any more, as is right before a purge of the
 package; "monopod start --all" undoes that.`+codes, client.Stop)
