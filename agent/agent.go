@@ -266,6 +266,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.rotator.Run(ctx) })
 	parts.Go(func() { a.garbage.Run(ctx) })
 	parts.Go(func() { a.trash.Run(ctx) })
+	parts.Go(func() { (&gc.Claims{Garbage: a.garbage}).Run(ctx) })
 	parts.Go(func() { a.hosts.Run(ctx) })
 	if a.inhibitor != nil {
 		parts.Go(func() { a.inhibitor.Run(ctx) })

@@ -23,16 +23,18 @@ import (
 func volumeCommand() *cli.Command {
 	var root, output string
 	return &cli.Command{
-		Name: "volume", ArgsUsage: "ls|rm NAMESPACE/NAME ...", Usage: "list or remove the volumes that outlive pods",
+		Name: "volume", ArgsUsage: "ls|make|rm NAMESPACE/NAME ...", Usage: "list, make or remove the volumes that outlive pods",
 		Description: `
 A volume that is a persistentVolumeClaim is a directory, made for the first pod
 that mounts it. It stays when the pod and the claim's manifest are removed. rm
-removes it with all that is in it, unless a pod uses it that has not ended.
+removes it with all that is in it, unless a pod uses it that has not ended. One
+that was made and is missing, as its disk is not mounted, is not made again for
+a pod: the pod waits until it is back, or made again, empty, by make.
 
 The agent need not run.
 
-Exit codes: 0; 1: a volume is in use, or there is none of that name; 2: wrong
-flags.`,
+Exit codes: 0; 1: a volume is in use, there is none of that name, or one that is
+to be made is there; 2: wrong flags.`,
 		Flags: []cli.Flag{
 			command.OutputFlag(&output, "json or yaml"),
 			&cli.StringFlag{Name: "root", EnvVars: command.Variables("root"), Value: command.DefaultRoot, Destination: &root,
@@ -42,17 +44,19 @@ flags.`,
 			what, names := c.Args().First(), c.Args().Tail()
 			switch {
 			case what == "":
-				return command.UsageError("volume what? ls lists the volumes, rm NAMESPACE/NAME removes one")
+				return command.UsageError("volume what? ls lists the volumes, make NAMESPACE/NAME makes one, rm NAMESPACE/NAME removes one")
 			case what == "ls" && len(names) > 0:
 				return command.UsageError("volume ls takes no arguments, got %q", names[0])
 			case what == "ls":
 				return listVolumes(c.App.Writer, root, output)
-			case what == "rm" && len(names) == 0:
-				return command.UsageError("remove which volume? As in `monopod volume rm default/data`")
+			case (what == "rm" || what == "make") && len(names) == 0:
+				return command.UsageError("which volume? As in `monopod volume %s default/data`", what)
+			case what == "make":
+				return makeVolumes(c.App.Writer, root, names)
 			case what == "rm":
 				return removeVolumes(c.Context, c.App.Writer, root, names)
 			}
-			return command.UsageError("volume %s: there are only ls and rm", what)
+			return command.UsageError("volume %s: there are only ls, make and rm", what)
 		},
 	}
 }
@@ -62,6 +66,8 @@ type listedVolume struct {
 	Name   string   `json:"name"` // namespace/name of the claim
 	UsedBy []string `json:"usedBy,omitempty"`
 	Path   string   `json:"path"`
+	// Missing: it was made, and is not there.
+	Missing bool `json:"missing,omitempty"`
 }
 
 func listVolumes(w io.Writer, root, output string) error {
@@ -75,7 +81,7 @@ func listVolumes(w io.Writer, root, output string) error {
 	}
 	all := make([]listedVolume, len(claims))
 	for i, c := range claims {
-		all[i] = listedVolume{c.String(), users(pods, c), volume.ClaimDir(root, c)}
+		all[i] = listedVolume{c.String(), users(pods, c), volume.ClaimDir(root, c), volume.IsMissing(root, c)}
 	}
 	if output != "" {
 		return print.As(w, output, all)
@@ -87,7 +93,11 @@ func listVolumes(w io.Writer, root, output string) error {
 		var t print.Table
 		t.Line("VOLUME", "USED BY", "PATH")
 		for _, v := range all {
-			t.Line(v.Name, cmp.Or(strings.Join(v.UsedBy, ","), "-"), v.Path)
+			path := v.Path
+			if v.Missing {
+				path += " (missing: mount its disk, or make it again)"
+			}
+			t.Line(v.Name, cmp.Or(strings.Join(v.UsedBy, ","), "-"), path)
 		}
 		t.Print(&out)
 	}
@@ -107,13 +117,9 @@ func users(pods []*v1.Pod, c types.NamespacedName) (names []string) {
 
 // removeVolumes removes those that it can.
 func removeVolumes(ctx context.Context, w io.Writer, root string, names []string) error {
-	var claims []types.NamespacedName
-	for _, name := range names {
-		c, err := claimOf(name)
-		if err != nil {
-			return err
-		}
-		claims = append(claims, c)
+	claims, err := claimsOf(names)
+	if err != nil {
+		return err
 	}
 	var failed []error
 	for _, c := range claims {
@@ -127,6 +133,38 @@ func removeVolumes(ctx context.Context, w io.Writer, root string, names []string
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
+}
+
+// makeVolumes makes those that it can.
+func makeVolumes(w io.Writer, root string, names []string) error {
+	claims, err := claimsOf(names)
+	if err != nil {
+		return err
+	}
+	if _, err := checkpoint.PodsIn(root); err != nil { // it is no root dir
+		return err
+	}
+	var failed []error
+	for _, c := range claims {
+		err := volume.MakeClaim(root, c)
+		if err == nil {
+			_, err = fmt.Fprintf(w, "volume %s is made: %s\n", c, volume.ClaimDir(root, c))
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+func claimsOf(names []string) ([]types.NamespacedName, error) {
+	var claims []types.NamespacedName
+	for _, name := range names {
+		c, err := claimOf(name)
+		if err != nil {
+			return nil, err
+		}
+		claims = append(claims, c)
+	}
+	return claims, nil
 }
 
 func claimOf(text string) (types.NamespacedName, error) {

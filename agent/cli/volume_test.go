@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/cli/clitest"
 	"monopod/agent/cli/command"
+	"monopod/agent/volume"
 	"monopod/manifests"
 )
 
@@ -96,6 +98,31 @@ func TestAVolumeIsRemovedUnlessAPodUsesIt(t *testing.T) {
 	}
 }
 
+// What was made and is missing is said, and made by hand alone.
+func TestAMissingVolumeIsListedAndMade(t *testing.T) {
+	root := volumeRoot(t, []string{"default_data"}, claimant("web", v1.PodRunning))
+	if err := errors.Join(volume.RecordClaims(root), os.RemoveAll(filepath.Join(root, "volumes"))); err != nil {
+		t.Fatal(err)
+	}
+	dir := root + "/volumes/default_data"
+	list := func(more string) string {
+		return "VOLUME         USED BY       PATH\ndefault/data   default/web   " + dir + more + "\n"
+	}
+	for _, step := range []struct{ args, want, says string }{
+		{"ls --root " + root, list(" (missing: mount its disk, or make it again)"), ""},
+		{"make --root " + root, "", "which volume? As in `monopod volume make default/data`"},
+		{"make --root " + root + "/none default/data", "", "root dir: open " + root + "/none/pods: no such file or directory; name the agent's with --root"},
+		{"make --root " + root + " default/data", "volume default/data is made: " + dir + "\n", ""},
+		{"make --root " + root + " default/data", "", "volume default/data is there already: " + dir},
+		{"ls --root " + root, list(""), ""},
+	} {
+		out, err := runVolume(t, strings.Fields(step.args)...)
+		if out != step.want || clitest.Text(err) != step.says {
+			t.Errorf("%s: %v\n%s", step.args, err, out)
+		}
+	}
+}
+
 func TestVolumesAreNotRemovedInDoubt(t *testing.T) {
 	root := volumeRoot(t, []string{"default_data"})
 	if err := os.MkdirAll(filepath.Join(root, "pods", "u1"), 0o750); err != nil {
@@ -109,10 +136,10 @@ func TestVolumesAreNotRemovedInDoubt(t *testing.T) {
 		"rm --root " + root + " default/data":       "volume default/data: " + root + "/pods/u1/pod.json is damaged: it is not valid JSON from byte 1 on",
 		"rm --root " + root + " default/x":          "there is no volume default/x",
 		"rm --root " + root + " data":               "which volume is data? Write NAMESPACE/NAME, as in `monopod volume rm default/data`",
-		"rm --root " + root:                         "remove which volume? As in `monopod volume rm default/data`",
+		"rm --root " + root:                         "which volume? As in `monopod volume rm default/data`",
 		"ls --root " + root + " x":                  "volume ls takes no arguments, got \"x\"",
-		"--root " + root:                            "volume what? ls lists the volumes, rm NAMESPACE/NAME removes one",
-		"mv --root " + root:                         "volume mv: there are only ls and rm",
+		"--root " + root:                            "volume what? ls lists the volumes, make NAMESPACE/NAME makes one, rm NAMESPACE/NAME removes one",
+		"mv --root " + root:                         "volume mv: there are only ls, make and rm",
 		"ls --root " + nowhere:                      "root dir: open " + nowhere + "/pods: no such file or directory; name the agent's with --root",
 		"rm --root " + root + " default/../../pods": "which volume is default/../../pods? Write NAMESPACE/NAME, as in `monopod volume rm default/data`",
 	} {
@@ -120,7 +147,7 @@ func TestVolumesAreNotRemovedInDoubt(t *testing.T) {
 		if got := clitest.Text(err); got != want {
 			t.Errorf("%s: %s", args, got)
 		}
-		usage := strings.Contains(want, "?") || strings.Contains(want, "only ls and rm") || strings.Contains(want, "no arguments")
+		usage := strings.Contains(want, "?") || strings.Contains(want, "only ls, make and rm") || strings.Contains(want, "no arguments")
 		if got := command.ExitCode(err); got != 1 && !usage || usage && got != command.ExitUsage {
 			t.Errorf("%s: exit code %d", args, got)
 		}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,15 +37,23 @@ func Uses(p *v1.Pod, c types.NamespacedName) bool {
 	return false
 }
 
-// Claims returns the claims that have a directory, sorted by the names of these.
+// Claims returns the claims that have a directory, or had one that is missing, sorted by the
+// names of these.
 func Claims(root string) ([]types.NamespacedName, error) {
-	dirs, err := os.ReadDir(filepath.Join(root, claimsDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	var names []string
+	for _, folder := range []string{claimsDir, recordsDir} {
+		files, err := os.ReadDir(filepath.Join(root, folder))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, f := range files {
+			names = append(names, f.Name())
+		}
 	}
+	slices.Sort(names)
 	var all []types.NamespacedName
-	for _, d := range dirs {
-		if namespace, name, ok := strings.Cut(d.Name(), "_"); ok && namespace != "" {
+	for _, file := range slices.Compact(names) {
+		if namespace, name, ok := strings.Cut(file, "_"); ok && namespace != "" {
 			all = append(all, types.NamespacedName{Namespace: namespace, Name: name})
 		}
 	}
@@ -52,11 +61,15 @@ func Claims(root string) ([]types.NamespacedName, error) {
 }
 
 // claim makes the directory of a claim, open to all as an emptyDir is, for the first
-// pod that mounts it, and gives what is in it to the group of each new pod.
+// pod that mounts it, and gives what is in it to the group of each new pod. One that was
+// made and is missing is a *MissingClaimError.
 func (s *setup) claim(ctx context.Context, v *v1.Volume) (Mount, error) {
 	source := v.PersistentVolumeClaim
 	c := types.NamespacedName{Namespace: s.pod.Namespace, Name: source.ClaimName}
 	if err := errors.Join(checkName("volume", claimFile(c)), checkName("volume", v.Name)); err != nil {
+		return Mount{}, err
+	}
+	if _, err := checkClaim(s.root, c); err != nil {
 		return Mount{}, err
 	}
 	if err := makeDirs(s.root, claimsDir); err != nil {
@@ -68,7 +81,7 @@ func (s *setup) claim(ctx context.Context, v *v1.Volume) (Mount, error) {
 		return Mount{}, err
 	}
 	defer unlock()
-	made, err := makeClaim(ClaimDir(s.root, c))
+	was, err := s.findClaim(c)
 	if err != nil {
 		return Mount{}, err
 	}
@@ -77,12 +90,41 @@ func (s *setup) claim(ctx context.Context, v *v1.Volume) (Mount, error) {
 		return Mount{}, err
 	}
 	defer p.Close()
-	if p.fresh = p.fresh || made; p.fresh && !source.ReadOnly && !s.isOwned(p) {
+	if p.fresh = p.fresh || was == unrecorded || was == claimByHand; p.fresh && !source.ReadOnly && !s.isOwned(p) {
 		if err := s.own(ctx, p, readWrite); err != nil {
 			return Mount{}, err
 		}
 	}
-	return Mount{HostPath: p.path, ReadOnly: source.ReadOnly, Managed: true}, p.ready()
+	if err := errors.Join(p.ready(), s.recordClaim(c, was)); err != nil {
+		return Mount{}, err
+	}
+	return Mount{HostPath: p.path, ReadOnly: source.ReadOnly, Managed: true}, nil
+}
+
+// findClaim returns what is recorded of a claim that is there, and makes one that never was.
+// unrecorded: it was made just now.
+func (s *setup) findClaim(c types.NamespacedName) (claimRecord, error) {
+	was, err := checkClaim(s.root, c)
+	if err != nil || was != unrecorded {
+		return was, err
+	}
+	made, err := makeClaim(ClaimDir(s.root, c))
+	if err != nil {
+		return unrecorded, err
+	}
+	if !made {
+		was = claimUnknown
+	}
+	return was, syncDir(filepath.Join(s.root, claimsDir))
+}
+
+// recordClaim records a claim that is set up, unless that is recorded.
+func (s *setup) recordClaim(c types.NamespacedName, was claimRecord) error {
+	now, err := recorded(s.root, c)
+	if err != nil || now == was {
+		return err
+	}
+	return writeRecord(s.root, c, now)
 }
 
 // makeClaim makes a directory that is there with its final mode, or not at all.
@@ -112,7 +154,10 @@ func makeClaim(dir string) (made bool, err error) {
 // claimPlace opens the directory of a claim. Its mark is the pod's.
 func (s *setup) claimPlace(name, mark string) (*place, error) {
 	marks := []string{"pods", string(s.pod.UID), "plugins", emptyDirPlugin, mark}
-	if err := errors.Join(makeDirs(s.root, claimsDir, name), makeDirs(s.root, marks...)); err != nil {
+	if !isDir(filepath.Join(s.root, claimsDir, name)) {
+		return nil, fmt.Errorf("%s is in the way: not a directory", filepath.Join(s.root, claimsDir, name))
+	}
+	if err := makeDirs(s.root, marks...); err != nil {
 		return nil, err
 	}
 	p := &place{path: filepath.Join(s.root, claimsDir, name)}
@@ -166,28 +211,51 @@ func RemoveClaim(ctx context.Context, root string, c types.NamespacedName, users
 		return err
 	}
 	dir := ClaimDir(root, c)
-	if i, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) || err == nil && !i.IsDir() {
+	_, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && IsMissing(root, c):
+		return forgetClaim(root, c, users)
+	case errors.Is(err, fs.ErrNotExist), err == nil && !isDir(dir):
 		return fmt.Errorf("there is no volume %s", c)
 	}
-	if err := retire(ctx, root, dir, users); err != nil {
+	if err := retire(ctx, root, c, users); err != nil {
 		return fmt.Errorf("volume %s: %w", c, err)
 	}
 	return EmptyTrash(ctx, root)
 }
 
-// retire moves a claim's directory into the trash, unless it is in use.
-func retire(ctx context.Context, root, dir string, users func() ([]string, error)) error {
+// forgetClaim lets the next pod make a claim that is missing.
+func forgetClaim(root string, c types.NamespacedName, users func() ([]string, error)) error {
+	err := unused(users)
+	if err == nil {
+		err = removeRecord(root, c)
+	}
+	if err != nil {
+		return fmt.Errorf("volume %s: %w", c, err)
+	}
+	return nil
+}
+
+// unused fails if there are users.
+func unused(users func() ([]string, error)) error {
+	names, err := users()
+	if err == nil && len(names) > 0 {
+		err = fmt.Errorf("pod %s uses it: remove the pod's manifest first", strings.Join(names, ", "))
+	}
+	return err
+}
+
+// retire moves a claim's directory into the trash, unless it is in use. Its record goes first:
+// a directory without one counts as made.
+func retire(ctx context.Context, root string, c types.NamespacedName, users func() ([]string, error)) error {
+	dir := ClaimDir(root, c)
 	unlock, err := lockAlone(ctx, root)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	names, err := users()
-	if err != nil {
+	if err := unused(users); err != nil {
 		return err
-	}
-	if len(names) > 0 {
-		return fmt.Errorf("pod %s uses it: remove the pod's manifest first", strings.Join(names, ", "))
 	}
 	below, err := mountsBelow(dir)
 	switch {
@@ -195,6 +263,9 @@ func retire(ctx context.Context, root, dir string, users func() ([]string, error
 		return err
 	case len(below) > 0:
 		return fmt.Errorf("something is mounted at %s", below[0].path)
+	}
+	if err := removeRecord(root, c); err != nil {
+		return err
 	}
 	return discard(root, dir)
 }

@@ -30,6 +30,7 @@ var manSections = []struct {
 		{"/run/monopod.sock", "The agent's socket."},
 		{"/var/lib/monopod", "Volumes, checkpoints and status, of root only."},
 		{"/var/lib/monopod/volumes/NAMESPACE_CLAIM", "What a persistentVolumeClaim stands for. It outlives the pods."},
+		{"/var/lib/monopod/claims", "Which of them were made: one that is missing then is waited for, and not made again."},
 		{"/var/lib/monopod/status/pods/NAMESPACE_NAME.json", "Each pod as a v1 Pod with its status."},
 		{"/var/lib/monopod/status/manifests.json", "What became of each manifest."},
 		{"/var/lib/monopod/status/runtime.json", "The runtime that answered the agent last."},

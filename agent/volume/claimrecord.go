@@ -1,0 +1,205 @@
+package volume
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// recordsDir is the folder below the root dir with a file for each claim that was made, so that
+// one whose disk is not mounted is told from one that is new. It is beside the folder of the
+// claims, which may be on another disk. A directory without a record counts as made. A former
+// agent does not know the records: it makes a directory that is missing, and leaves the record of
+// one that it removes, whose pods then wait until it is made by hand.
+const recordsDir = "claims"
+
+// claimRecord is what is recorded of a claim.
+type claimRecord string
+
+const (
+	unrecorded   claimRecord = ""
+	claimUnknown claimRecord = "unknown" // it is there, and a former agent made it; never recorded
+	claimMade    claimRecord = "made"    // on the disk of the root dir
+	claimOnDisk  claimRecord = "mounted" // on another disk
+	claimByHand  claimRecord = "by hand" // and no pod has been set up with it since
+)
+
+// MissingClaimError is that a claim that was made before is not there. Nothing makes it again but
+// MakeClaim.
+type MissingClaimError struct {
+	Claim types.NamespacedName
+	Dir   string
+	Other bool // a directory is there, and not on the disk that was mounted
+}
+
+func (e *MissingClaimError) Error() string {
+	const remedy = ": mount its disk, or use an empty directory with: monopod volume make %s"
+	if e.Other {
+		return fmt.Sprintf("the directory %s of the PersistentVolumeClaim %s was on a disk that is not mounted now"+
+			": mount it, or use the directory as it is with: monopod volume make %[2]s", e.Dir, e.Claim)
+	}
+	return fmt.Sprintf("the directory %s of the PersistentVolumeClaim %s is missing, and was there before"+remedy, e.Dir, e.Claim, e.Claim)
+}
+
+func recordPath(root string, c types.NamespacedName) string {
+	return filepath.Join(root, recordsDir, claimFile(c))
+}
+
+// readRecord returns what is recorded of a claim. A content that a power cut left is a record
+// all the same.
+func readRecord(root string, c types.NamespacedName) (claimRecord, error) {
+	b, err := os.ReadFile(recordPath(root, c))
+	if errors.Is(err, fs.ErrNotExist) {
+		return unrecorded, nil
+	}
+	if err != nil {
+		return unrecorded, err
+	}
+	switch r := claimRecord(b); r {
+	case claimOnDisk, claimByHand:
+		return r, nil
+	}
+	return claimMade, nil
+}
+
+// writeRecord records a claim durably. Its directory is there, durably too: else a power cut
+// would leave a record of a directory that never was.
+func writeRecord(root string, c types.NamespacedName, r claimRecord) error {
+	dir := filepath.Join(root, recordsDir)
+	if err := makeDirs(root, recordsDir); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".new-")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(string(r))
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), recordPath(root, c))
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return err
+	}
+	return errors.Join(syncDir(dir), syncDir(root))
+}
+
+// removeRecord forgets a claim, durably.
+func removeRecord(root string, c types.NamespacedName) error {
+	err := os.Remove(recordPath(root, c))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, syncDir(filepath.Join(root, recordsDir)))
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// recorded is what to record of a claim that is there.
+func recorded(root string, c types.NamespacedName) (claimRecord, error) {
+	other, err := onOtherDisk(root, ClaimDir(root, c))
+	if other {
+		return claimOnDisk, err
+	}
+	return claimMade, err
+}
+
+// onOtherDisk reports whether dir is not on the disk of the root dir.
+func onOtherDisk(root, dir string) (bool, error) {
+	var top, at unix.Stat_t
+	if err := unix.Stat(root, &top); err != nil {
+		return false, &fs.PathError{Op: "stat", Path: root, Err: err}
+	}
+	if err := unix.Lstat(dir, &at); err != nil {
+		return false, &fs.PathError{Op: "stat", Path: dir, Err: err}
+	}
+	return at.Dev != top.Dev, nil
+}
+
+// checkClaim returns what is recorded of a claim, and a *MissingClaimError if it was made and is
+// not there.
+func checkClaim(root string, c types.NamespacedName) (claimRecord, error) {
+	was, err := readRecord(root, c)
+	if err != nil || was == unrecorded {
+		return was, err
+	}
+	other, err := onOtherDisk(root, ClaimDir(root, c))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return was, &MissingClaimError{Claim: c, Dir: ClaimDir(root, c)}
+	case err == nil && was == claimOnDisk && !other:
+		return was, &MissingClaimError{Claim: c, Dir: ClaimDir(root, c), Other: true}
+	}
+	return was, err
+}
+
+// RecordClaims records all claims that have a directory and no record: a former agent made them.
+func RecordClaims(root string) error {
+	all, err := Claims(root)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, c := range all {
+		if was, err := readRecord(root, c); err != nil || was != unrecorded || !isDir(ClaimDir(root, c)) {
+			failed = append(failed, err)
+			continue
+		}
+		now, err := recorded(root, c)
+		if err == nil {
+			err = writeRecord(root, c, now)
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
+}
+
+func isDir(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.IsDir()
+}
+
+// IsMissing reports whether a claim was made and is not there.
+func IsMissing(root string, c types.NamespacedName) bool {
+	var missing *MissingClaimError
+	_, err := checkClaim(root, c)
+	return errors.As(err, &missing)
+}
+
+// MakeClaim makes the directory of a claim, empty, or takes the one that is there in place of a
+// disk that is not mounted. Any process may call it.
+func MakeClaim(root string, c types.NamespacedName) error {
+	if err := checkName("volume", claimFile(c)); err != nil {
+		return err
+	}
+	if err := makeDirs(root, claimsDir); err != nil {
+		return err
+	}
+	unlock, err := lockClaims(root, unix.LOCK_SH)
+	if err != nil {
+		return fmt.Errorf("volume %s: %w", c, err)
+	}
+	defer unlock()
+	if _, err := os.Lstat(ClaimDir(root, c)); err == nil && !IsMissing(root, c) {
+		return fmt.Errorf("volume %s is there already: %s", c, ClaimDir(root, c))
+	}
+	if _, err := makeClaim(ClaimDir(root, c)); err != nil {
+		return err
+	}
+	if err := syncDir(filepath.Join(root, claimsDir)); err != nil {
+		return err
+	}
+	return writeRecord(root, c, claimByHand)
+}

@@ -1,0 +1,121 @@
+package volume
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A claim whose disk is not mounted must not be an empty directory to its pods.
+func TestAClaimThatIsMissingIsNotMadeAgain(t *testing.T) {
+	root := testRoot(t)
+	dir, disk := ClaimDir(root, data), filepath.Join(t.TempDir(), "disk")
+	pod := claimPod("u1", 4242)
+	setUpPod(t, root, pod)
+	must(t, os.Rename(filepath.Join(root, "volumes"), disk))
+	for range 2 {
+		_, err := SetUp(t.Context(), root, pod, Input{})
+		var missing *MissingClaimError
+		if !errors.As(err, &missing) || missing.Error() != "the directory "+dir+" of the PersistentVolumeClaim default/data is missing, and was there before: "+
+			"mount its disk, or use an empty directory with: monopod volume make default/data" {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(root, "volumes")); err == nil {
+		t.Error("the folder of the claims was made again")
+	}
+	must(t, os.Rename(disk, filepath.Join(root, "volumes")))
+	setUpPod(t, root, pod)
+
+	must(t, os.RemoveAll(filepath.Join(root, "volumes")))
+	must(t, MakeClaim(root, data))
+	if m := mode(t, dir).Perm(); m != 0o777 {
+		t.Errorf("made by hand with mode %v", m)
+	}
+	setUpPod(t, root, pod) // to which it is new
+	if got := groupOf(t, dir); got != 4242 {
+		t.Errorf("made by hand, it is of %d", got)
+	}
+	if err := MakeClaim(root, data); err == nil || err.Error() != "volume default/data is there already: "+dir {
+		t.Error(err)
+	}
+}
+
+// A disk that is mounted on the claim itself leaves an empty directory when it is not.
+func TestAClaimThatWasOnADiskIsNotTheDirectoryBelow(t *testing.T) {
+	root := testRoot(t)
+	dir := ClaimDir(root, data)
+	setUpPod(t, root, claimPod("u1", 4242))
+	must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, "")) // later, which is no reason to wait
+	setUpPod(t, root, claimPod("u2", 4242))
+	must(t, unmount(dir))
+	_, err := SetUp(t.Context(), root, claimPod("u3", 4242), Input{})
+	var missing *MissingClaimError
+	if !errors.As(err, &missing) || missing.Error() != "the directory "+dir+" of the PersistentVolumeClaim default/data was on a disk that is not mounted now: "+
+		"mount it, or use the directory as it is with: monopod volume make default/data" {
+		t.Fatal(err)
+	}
+	must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
+	setUpPod(t, root, claimPod("u3", 4242))
+	must(t, unmount(dir))
+	must(t, os.WriteFile(filepath.Join(dir, "file"), []byte("kept"), 0o600))
+	must(t, MakeClaim(root, data))
+	setUpPod(t, root, claimPod("u4", 4242))
+	if b, err := os.ReadFile(filepath.Join(dir, "file")); string(b) != "kept" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+// The directories that a former agent made count as made, from the first start of this one on.
+func TestClaimsOfFormerAgentsCountAsMade(t *testing.T) {
+	root := testRoot(t)
+	other := types.NamespacedName{Namespace: "default", Name: "other"}
+	for _, c := range []types.NamespacedName{data, other} {
+		must(t, os.MkdirAll(ClaimDir(root, c), 0o777))
+	}
+	must(t, RecordClaims(root))
+	must(t, os.Remove(ClaimDir(root, data)))
+	must(t, RecordClaims(root))
+	if !IsMissing(root, data) || IsMissing(root, other) {
+		t.Errorf("missing: %v, the other: %v", IsMissing(root, data), IsMissing(root, other))
+	}
+	if all, err := Claims(root); err != nil || len(all) != 2 {
+		t.Errorf("%v, %v", all, err)
+	}
+	if _, err := SetUp(t.Context(), root, claimPod("u1", 4242), Input{}); err == nil {
+		t.Error("it was made again")
+	}
+	// One that is removed may come again, whether it is there or not.
+	for _, c := range []types.NamespacedName{data, other} {
+		if err := RemoveClaim(t.Context(), root, c, func() ([]string, error) { return []string{"default/web"}, nil }); err == nil {
+			t.Errorf("%s is removed under a pod", c)
+		}
+		must(t, RemoveClaim(t.Context(), root, c, func() ([]string, error) { return nil, nil }))
+	}
+	if all, err := Claims(root); err != nil || len(all) != 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+	setUpPod(t, root, claimPod("u1", 4242))
+}
+
+// A power cut leaves the record with any content or none, and the directory before its record.
+func TestARecordOfAClaimThatIsDamagedIsOne(t *testing.T) {
+	root := testRoot(t)
+	pod := claimPod("u1", 4242)
+	setUpPod(t, root, pod)
+	must(t, os.WriteFile(recordPath(root, data), []byte{0, 0}, 0o600))
+	must(t, os.Remove(ClaimDir(root, data)))
+	if _, err := SetUp(t.Context(), root, pod, Input{}); err == nil {
+		t.Error("it was made again")
+	}
+	must(t, MakeClaim(root, data))
+	must(t, os.Remove(recordPath(root, data)))
+	setUpPod(t, root, pod)
+	if was, err := readRecord(root, data); was != claimMade {
+		t.Errorf("%q, %v", was, err)
+	}
+}

@@ -1,0 +1,60 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/volume"
+)
+
+// claimant is a pod that writes into a claim, which its file gives.
+var claimant = podOf("web", "volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]",
+	"containers:", `- {name: c, image: "img:1", volumeMounts: [{name: v, mountPath: /v}]}`) +
+	"---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n"
+
+// After a reboot without the disk of a claim its pod waits, and starts when the disk is back or
+// the claim is made by hand. What runs is not stopped when the disk goes.
+func TestAPodWaitsForTheDiskOfItsClaim(t *testing.T) {
+	for name, remedy := range map[string]func(r *rig, disk string) error{
+		"mounted": func(r *rig, disk string) error { return os.Rename(disk, filepath.Join(r.dir, "volumes")) },
+		"made by hand": func(r *rig, _ string) error {
+			return volume.MakeClaim(r.dir, types.NamespacedName{Namespace: "default", Name: "data"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.boot.ID = "one"
+				disk := filepath.Join(t.TempDir(), "disk")
+				r.want(claimant)
+				r.expect("default/web-n/c")
+				noErr(t, os.Rename(filepath.Join(r.dir, "volumes"), disk))
+				r.after(10 * time.Minute)
+				r.expect("default/web-n/c")
+				r.kill()
+				r.reboot()
+				r.start()
+				r.want(claimant)
+				r.after(time.Minute)
+				r.expect()
+				const missing = "/volumes/default_data of the PersistentVolumeClaim default/data is missing, and was there before: " +
+					"mount its disk, or use an empty directory with: monopod volume make default/data"
+				if c := r.status("default/web-n").Conditions[0]; c.Reason != "FailedMount" || !strings.Contains(c.Message, missing) {
+					t.Errorf("it waits for %+v", c)
+				}
+				made := r.made()
+				r.after(10 * time.Minute)
+				if now := r.made(); now != made {
+					t.Errorf("%d containers made meanwhile", now-made)
+				}
+				noErr(t, remedy(r, disk))
+				r.after(6 * time.Minute)
+				r.expect("default/web-n/c")
+			})
+		})
+	}
+}
