@@ -16,6 +16,8 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/config"
 	"monopod/agent/node"
+	"monopod/cgroups"
+	"monopod/cgroups/cgrouptest"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -438,6 +440,119 @@ func TestMemoryIsNotTakenThatIsInUse(t *testing.T) {
 		p, _ = r.store.Pod("default/web-n")
 		if slices.ContainsFunc(p.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodResizeInProgress }) {
 			r.Errorf("conditions %+v", p.Status.Conditions)
+		}
+	})
+}
+
+// podMemory is the memory of the cgroup of the only pod, web-n, on a kernel that is played.
+type podMemory struct {
+	*rig
+	cfg cgroups.Config
+}
+
+// onBothVersions runs a test with pods' cgroups on kernels of v1 and of v2.
+func onBothVersions(t *testing.T, test func(r *rig, m podMemory)) {
+	for name, version := range map[string]func(testing.TB) cgroups.Config{"v1": cgrouptest.V1, "v2": cgrouptest.V2} {
+		t.Run(name, func(t *testing.T) {
+			cfg := version(t)
+			g, _ := cgroupsOn(t, cfg)
+			liveWith(t, func(r *rig) { r.cgroups = g }, func(r *rig) { test(r, podMemory{r, cfg}) })
+		})
+	}
+}
+
+func (m podMemory) path() string {
+	return filepath.Join("kubepods/burstable", "pod"+string(m.checkpoint("web-n").Pod.UID))
+}
+
+func (m podMemory) limit() string {
+	if m.cgroups.Manager.Unified() {
+		return cgrouptest.Value(m.cfg, m.path(), "memory.max")
+	}
+	return cgrouptest.Value(m.cfg, "memory", m.path(), "memory.limit_in_bytes")
+}
+
+func (m podMemory) use(all, reclaimable int64) {
+	cgrouptest.Use(m.T, m.cfg, m.path(), all, reclaimable)
+}
+
+// resizes returns what the pod's status says of its resize; "": none is under way.
+func (r *rig) resizes(name string) string {
+	r.Helper()
+	for _, c := range r.status("default/" + name).Conditions {
+		if c.Type == v1.PodResizeInProgress {
+			return strings.TrimSpace(c.Reason + " " + c.Message)
+		}
+	}
+	return ""
+}
+
+// What containers that are gone left in memory volumes is the pod's, and no container's.
+func TestMemoryOfThePodIsNotTakenThatIsInUse(t *testing.T) {
+	const mib = 1 << 20
+	whole := func(limit string) string {
+		return strings.Replace(pair(), "  containers:", "  resources: {limits: {memory: "+limit+"}}\n  containers:", 1)
+	}
+	for _, row := range []struct {
+		name, doc, next string
+		was, is, uses   int64 // MiB
+	}{
+		{"a container is to have less", pair(), less(), 128, 96, 100},
+		{"the pod is to have less", whole("256Mi"), whole("160Mi"), 256, 160, 200},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			onBothVersions(t, func(r *rig, m podMemory) {
+				r.want(row.doc)
+				r.after(time.Minute)
+				was := r.ran()
+				m.use(row.uses*mib, 0)
+				why := fmt.Sprintf("the pod uses %dMi of memory, its volumes in memory included, and is to have %dMi: it is resized once it uses less", row.uses, row.is)
+				waits := func() {
+					r.Helper()
+					if got := r.resizes("web-n"); m.limit() != fmt.Sprint(row.was*mib) || got != "Error "+why {
+						r.Errorf("the limit is %s; resize %q", m.limit(), got)
+					}
+				}
+				r.want(row.next)
+				r.after(time.Hour)
+				waits()
+				if got := strings.Join(r.happened("web-n"), "\n"); !strings.Contains(got, "Warning ResizeWaits") || !strings.Contains(got, why) {
+					r.Errorf("events %s", got)
+				}
+				r.kill()
+				r.cgroups, _ = cgroupsOn(r.T, m.cfg)
+				r.start()
+				r.want(row.next)
+				r.after(time.Minute)
+				waits()
+				m.use(row.uses*mib, (row.uses-row.is)*mib)
+				r.after(10 * time.Minute)
+				if got := r.resizes("web-n"); m.limit() != fmt.Sprint(row.is*mib) || got != "" || len(was.changed(r.ran())) > 0 {
+					r.Errorf("once it can be reclaimed: the limit is %s; resize %q; changed %v", m.limit(), got, was.changed(r.ran()))
+				}
+			})
+		})
+	}
+}
+
+// A sandbox that is made again while a resize waits lowers nothing either: what is in memory
+// volumes outlived the one before.
+func TestASandboxThatIsMadeAgainTakesNoMemoryThatIsInUse(t *testing.T) {
+	onBothVersions(t, func(r *rig, m podMemory) {
+		r.want(pair())
+		r.after(time.Minute)
+		m.use(100<<20, 0)
+		r.want(less())
+		r.after(time.Minute)
+		r.KillSandbox("web-n")
+		r.after(10 * time.Minute)
+		if got := m.limit(); got != "134217728" || len(r.Running()) != 2 {
+			r.Errorf("the limit is %s; running %v", got, r.Running())
+		}
+		m.use(90<<20, 0)
+		r.after(10 * time.Minute)
+		if got := m.limit(); got != "100663296" {
+			r.Errorf("the limit is %s", got)
 		}
 	})
 }

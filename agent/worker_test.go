@@ -188,6 +188,7 @@ func (r *rig) start() {
 	}
 	if r.cgroups != nil {
 		r.cgroups.Machine = m
+		m.Base.HugePageSizes = []string{"2MB"} // as the kernel that is played has
 		if err := r.cgroups.SetUp(ctx, cgroups.Cgroupfs); err != nil {
 			r.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"monopod/agent/instance"
 	"monopod/agent/plan"
 	"monopod/agent/podspec"
+	"monopod/cgroups"
 	"monopod/cri"
 	"monopod/manifests"
 )
@@ -29,8 +30,7 @@ func Apply(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, nex
 	case plan.DoRestartResized:
 		return c.Resized(a.Name, true), nil
 	case plan.DoSettle:
-		err := f.Cgroups.Update(ctx, c.Pod, podspec.PodCgroup(c.Pod, n))
-		return c.WithFollowing(nil), plan.Because("FailedUpdatePodContainer", err)
+		return settle(ctx, f, c, n)
 	}
 	return c, fmt.Errorf("unknown action %q", a.Do)
 }
@@ -50,6 +50,28 @@ func follow(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, n 
 	left.Raised = true
 	err := f.Cgroups.Update(ctx, c.Pod, now.Larger(*left.Former))
 	return c.WithFollowing(&left), plan.Because("FailedUpdatePodContainer", err)
+}
+
+// settle gives the pod's cgroup the values of its version, but not less memory than it uses.
+func settle(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, n *podspec.Host) (*checkpoint.Checkpoint, error) {
+	now := podspec.PodCgroup(c.Pod, n)
+	if takesMemory(c.Following.Former, now.Memory) {
+		used, err := f.Cgroups.MemoryInUse(c.Pod)
+		switch {
+		case err != nil:
+			return c, plan.Because("FailedUpdatePodContainer", fmt.Errorf("the memory that the pod uses is not known: %w", err))
+		case used > now.Memory:
+			return c, plan.Because(plan.ReasonInUse, fmt.Errorf("the pod uses %s of memory, its volumes in memory included, and is to have %s: it is resized once it uses less",
+				amount(uint64(used)), amount(uint64(now.Memory))))
+		}
+	}
+	err := f.Cgroups.Update(ctx, c.Pod, now)
+	return c.WithFollowing(nil), plan.Because("FailedUpdatePodContainer", err)
+}
+
+// takesMemory reports whether a limit is lower than it was; 0: there is none.
+func takesMemory(former *cgroups.Resources, limit int64) bool {
+	return limit > 0 && (former == nil || former.Memory <= 0 || limit < former.Memory)
 }
 
 // Resize gives a running container the cpu and memory of its pod's version, but not less

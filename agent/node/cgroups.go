@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"sync"
 	"time"
@@ -222,15 +223,33 @@ func (g *PodCgroups) take(ctx context.Context, p *v1.Pod) {
 	g.complain(g.weigh(ctx))
 }
 
+// MemoryInUse returns how many bytes of memory a pod has that cannot be reclaimed, its files in
+// memory included; 0: it has no cgroup.
+func (g *PodCgroups) MemoryInUse(p *v1.Pod) (int64, error) {
+	if g.None() {
+		return 0, nil
+	}
+	used, err := g.Manager.MemoryInUse(podspec.CgroupClass(p), string(p.UID))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	return used, err
+}
+
 // Create creates the cgroup of a pod with its values. A pod runs even if the kernel
-// refuses some values, as with the kubelet.
+// refuses some values, as with the kubelet. One that is there keeps memory that is in use: its
+// volumes in memory outlive a sandbox.
 func (g *PodCgroups) Create(ctx context.Context, p *v1.Pod, n *podspec.Host) error {
 	if g.None() {
 		return nil
 	}
 	g.take(ctx, p)
 	started := time.Now()
-	err := g.Manager.Create(ctx, podspec.CgroupClass(p), string(p.UID), podspec.PodCgroup(p, n))
+	values := podspec.PodCgroup(p, n)
+	if used, _ := g.MemoryInUse(p); used > values.Memory {
+		values.Memory = 0
+	}
+	err := g.Manager.Create(ctx, podspec.CgroupClass(p), string(p.UID), values)
 	g.Metrics.Cgroup(metrics.CgroupCreate, started)
 	if err != nil && !errors.Is(err, cgroups.ErrValues) {
 		return err

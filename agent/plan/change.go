@@ -100,7 +100,7 @@ func planOutdated(p *Plan, i *pleg.Instance) {
 	p.then(remove...)
 }
 
-// Why a container is not resized yet.
+// Why a container, or the pod, is not resized yet.
 const (
 	ReasonInUse   = "ResizeWaits"   // it uses more memory than it is to have
 	ReasonRefused = "ResizeRefused" // the runtime says so
@@ -159,8 +159,8 @@ func (s *Facts) resize(c *checkpoint.Checkpoint, i *pleg.Instance, name string) 
 	return a, false
 }
 
-// Resizing reports whether containers are yet to be resized, and what keeps one from it;
-// "": nothing does.
+// Resizing reports whether containers or the pod are yet to be resized, and what keeps one of them
+// from it; "": nothing does.
 func (s *Facts) Resizing() (w Waiting, resizes bool) {
 	f := s.Checkpoint().Following
 	if f == nil {
@@ -174,6 +174,10 @@ func (s *Facts) Resizing() (w Waiting, resizes bool) {
 		if failed := s.Failures[Action{Do: DoResize, ID: n.ID}.Key()]; failed.Reason != "" {
 			return Waiting{v1.PodReasonError, failed.Message}, true
 		}
+	}
+	uid := s.Checkpoint().Uid()
+	if failed := s.Failures[Action{Do: DoSettle, UID: uid}.Key()]; failed.Reason == ReasonInUse {
+		return Waiting{v1.PodReasonError, failed.Message}, true
 	}
 	return w, len(f.Resize) > 0
 }

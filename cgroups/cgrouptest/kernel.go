@@ -1,5 +1,6 @@
 // Package cgrouptest plays the kernel's part of cgroups in a folder: files come
-// with a cgroup and go with it. It knows no limits and no processes.
+// with a cgroup and go with it. It knows no limits and no processes, and
+// uses what Use says.
 package cgrouptest
 
 import (
@@ -19,13 +20,13 @@ import (
 // Controllers of the machine that is played.
 const (
 	v2Controllers = "cpuset cpu io memory hugetlb pids rdma misc"
-	v2Files       = "cgroup.procs cgroup.subtree_control cpuset.cpus cpu.weight cpu.max memory.max hugetlb.2MB.max hugetlb.2MB.rsvd.max pids.max"
+	v2Files       = "cgroup.procs cgroup.subtree_control cpuset.cpus cpu.weight cpu.max memory.max memory.current memory.stat hugetlb.2MB.max hugetlb.2MB.rsvd.max pids.max"
 )
 
 // v1Files are those of each v1 hierarchy. Runtimes use devices, pods' cgroups do not.
 var v1Files = map[string]string{
 	"cpu": "cpu.shares cpu.cfs_period_us cpu.cfs_quota_us", "cpuacct": "", "cpuset": "cpuset.cpus cpuset.mems",
-	"memory": "memory.limit_in_bytes", "hugetlb": "hugetlb.2MB.limit_in_bytes", "pids": "pids.max", "systemd": "", "devices": "",
+	"memory": "memory.limit_in_bytes memory.usage_in_bytes memory.stat", "hugetlb": "hugetlb.2MB.limit_in_bytes", "pids": "pids.max", "systemd": "", "devices": "",
 }
 
 // V1 returns a machine with v1, and a root cgroup of two cpus and one node.
@@ -73,11 +74,28 @@ func mkdir(dir, files string) error {
 		return err
 	}
 	for name := range strings.FieldsSeq(files) {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(values[name]), 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// values are what files of a new cgroup hold, if anything.
+var values = map[string]string{
+	"memory.current": "0\n", "memory.usage_in_bytes": "0\n", "memory.stat": "anon 0\nfile 0\ninactive_file 0\ntotal_inactive_file 0\n",
+}
+
+// Use makes a cgroup one that uses so many bytes of memory, of which so many are of files that
+// were read and can be dropped.
+func Use(t testing.TB, cfg cgroups.Config, path string, all, reclaimable int64) {
+	t.Helper()
+	usage, dir, own := "memory.current", filepath.Join(cfg.Mount, path), reclaimable
+	if _, err := os.Stat(dir); err != nil { // v1, which counts those below it in a line of their own
+		usage, dir, own = "memory.usage_in_bytes", filepath.Join(cfg.Mount, "memory", path), 0
+	}
+	must(t, os.WriteFile(filepath.Join(dir, usage), fmt.Appendf(nil, "%d\n", all), 0o644))
+	must(t, os.WriteFile(filepath.Join(dir, "memory.stat"), fmt.Appendf(nil, "cache 7\ninactive_file %d\ntotal_inactive_file %d\n", own, reclaimable), 0o644))
 }
 
 // rmdir refuses a cgroup with others in it.

@@ -1,0 +1,57 @@
+package cgroups
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// MemoryInUse returns how many bytes of memory a pod's cgroup has, with those below it, that the
+// kernel cannot reclaim by dropping what it read of files. Files in memory, as in an emptyDir of
+// that medium, are among them: they are charged to the container that wrote them, and to its pod
+// when that container is gone. The error is fs.ErrNotExist if there is no cgroup.
+func (m *Manager) MemoryInUse(c Class, uid string) (int64, error) {
+	if err := checkUID(uid); err != nil {
+		return 0, err
+	}
+	usage, inactive := "memory.usage_in_bytes", "total_inactive_file"
+	if m.tree.unified {
+		usage, inactive = "memory.current", "inactive_file"
+	}
+	all, err := m.tree.number(m.names.Pod(c, uid), usage)
+	if err != nil {
+		return 0, err
+	}
+	text, err := read(m.tree.memory(m.names.Pod(c, uid), "memory.stat"))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(text) {
+		value, is := strings.CutPrefix(line, inactive+" ")
+		if !is {
+			continue
+		}
+		reclaimed, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("memory.stat: %w", err)
+		}
+		return max(all-reclaimed, 0), nil
+	}
+	return all, nil
+}
+
+// memory returns where a file of a cgroup's memory controller is.
+func (t *tree) memory(path, name string) string { return filepath.Join(t.dirs["memory"], path, name) }
+
+func (t *tree) number(path, name string) (int64, error) {
+	text, err := read(t.memory(path, name))
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	return n, nil
+}
