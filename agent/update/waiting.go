@@ -10,10 +10,12 @@ import (
 	"monopod/manifests"
 )
 
-// Reasons of the events about an update that does not happen at once.
+// Reasons of the events about an update, or a restart for changed config, that does not happen at
+// once.
 const (
-	ReasonWaits     = "UpdateWaits"
-	ReasonContinues = "UpdateContinues"
+	ReasonWaits        = "UpdateWaits"
+	ReasonContinues    = "UpdateContinues"
+	ReasonRestartWaits = "RestartWaits"
 )
 
 // Wait is what the next version of a pod waits for while the present one runs.
@@ -21,7 +23,7 @@ type Wait struct {
 	Next  *manifests.Pod // nil: no version waits
 	Ready bool           // it has all that it needs, beside its place on the node
 
-	Gated string // see Gate: of the next version, or of the removal of the present one; "": nothing
+	Gated string // see rollout: of the next version, or of the removal of the present one; "": nothing
 
 	reasons []string
 	failed  bool // it waits for more than the end of pulls

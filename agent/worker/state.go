@@ -26,6 +26,7 @@ type State struct {
 	Waits      bool      // or waits for more than the end of its pulls, or for its place
 	Halted     bool      // nothing is left of the desired pod, which is not to run
 	Unmade     bool      // no container of the desired pod was ever created
+	Outdated   bool      // containers of it are to restart, as their config has changed
 
 	Health update.Health // of the desired pod
 }
@@ -38,6 +39,7 @@ func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 		now.Ended = now.Cleared && s.Checkpoint().Ended() != ""
 		now.Halted = s.IsHalted()
 		now.Ready = now.Cleared && s.Halted.Reason == "" && podstatus.IsReady(r.lastStatus(string(s.Pod.UID)))
+		now.Outdated = now.Cleared && s.Outdated() != ""
 		now.Unmade = !now.Cleared || !s.Made(r.lastStatus(string(s.Pod.UID)))
 		if now.Cleared {
 			now.Health = update.HealthOf(s.Pod.Pod, r.lastStatus(string(s.Pod.UID)), now.Ready)
@@ -69,6 +71,8 @@ type Update struct {
 	Refused    string         // why another version has no place on the node; "": none waits for that
 	Told       string         // what else there is to say of Pod; "": nothing
 	Gated      string         // why Next must not start, or without Next why Pod is not removed yet; "": nothing keeps it
+	Restarts   bool           // containers of Pod may restart for changed config
+	Restart    string         // why they may not yet; "": they may, or need not, or that is being found out
 	Halted     plan.Halt      // why nothing of Pod is to run though it stays; zero: it runs
 	Generation uint64         // counts the updates of all workers; States repeat it
 	Read       time.Time      // when this version was first read; zero: not known
@@ -76,7 +80,8 @@ type Update struct {
 
 // Says reports whether an update says the same as another, whatever its generation.
 func (u *Update) Says(o *Update) bool {
-	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.Refused == o.Refused && u.Told == o.Told && u.Gated == o.Gated && u.Halted == o.Halted
+	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.Refused == o.Refused && u.Told == o.Told && u.Gated == o.Gated &&
+		u.Restarts == o.Restarts && u.Restart == o.Restart && u.Halted == o.Halted
 }
 
 // switchTo forgets the state of another update.
