@@ -26,16 +26,17 @@ import (
 // their workers. It belongs to the sync loop's goroutine.
 //
 // A decision about one pod name is made in three steps: observe fills its record, which
-// starts nothing but looks for locks; rollout.Decide decides; and carryOut takes or frees the
-// room of the pod, and gives its worker what is to run.
+// starts nothing; rollout.Decide decides; and carryOut takes or frees the room of the pod, gives
+// its worker what is to run, and has it looked for the lock of what runs.
 type applier struct {
 	shared  *worker.Pool
 	faults  faults
 	pods    *records
 	table   *admission.Table
 	order   *admission.StartOrder
-	gates   *hold.Gates
-	holds   *hold.Store // what the owner wants left alone
+	locks   locks
+	rules   func() rollout.Rules // of the gate, as they are now
+	holds   *hold.Store          // what the owner wants left alone
 	rolled  *rollbacks
 	down    *shutdown.Sequence
 	tells   *reporter
@@ -77,28 +78,43 @@ func (a *applier) keep(r *podRecord, why message.Text) {
 
 // decideOn observes, decides and carries out.
 func (a *applier) decideOn(ctx context.Context, r *podRecord) {
-	a.observe(ctx, &r.Record)
+	since := r.Lock.Since
+	a.observe(&r.Record)
 	w, waited := a.world(), a.rejectionOf(r.Key)
 	d := rollout.Decide(&r.Record, w)
 	if d.Takes {
-		refused := a.table.Take(r.Offered)
+		refused := a.table.Take(d.Run)
 		if refused != nil {
 			d = rollout.Deny(&r.Record, w, *refused)
 		}
 	}
 	a.carryOut(ctx, &r.Record, d, waited)
+	a.lookForLock(ctx, r, &d)
+	a.locks.unsaved = a.locks.unsaved || r.Lock.Since != since
 	a.pods.decided(r, d)
 }
 
-// observe brings a record up to date with what the table, the owner's wishes and the update
-// windows say.
-func (a *applier) observe(ctx context.Context, r *rollout.Record) {
+// lookForLock looks for the lock of what runs, of which nothing is known if no change waits.
+func (a *applier) lookForLock(ctx context.Context, r *podRecord, d *rollout.Decision) {
+	if !d.Looks {
+		r.Lock = rollout.Lock{}
+		return
+	}
+	a.locks.look(ctx, r, r.Accepted.Pod)
+}
+
+// observe brings a record up to date with what the table, the start order, the owner's wishes and
+// the updates that were rolled back say.
+func (a *applier) observe(r *rollout.Record) {
 	a.accepted(r)
 	r.Turn = a.turnOf(r)
-	r.Gate = rollout.Gate{Open: true, Removal: a.gates.Removal(r.Key)}
-	if former := r.Running(); former != nil && r.Offered != nil && !manifests.Same(former, r.Offered) && !r.IsHalted() && !r.Turn.Waits {
-		r.Gate.Why, r.Gate.Open = a.gateOf(ctx, r.Key)
+	r.Hold, r.Back = a.holds.Of(r.Key.String()), a.rolled.Told(r.Offered) != ""
+	runs := r.Running()
+	if runs == nil {
+		r.Lock = rollout.Lock{}
+		return
 	}
+	r.Lock = rollout.LockOf(runs.Pod, r.Lock)
 }
 
 // accepted brings the accepted version of a record up to date.
@@ -118,7 +134,7 @@ func (a *applier) turnOf(r *rollout.Record) rollout.Turn {
 
 // world is what matters beside the records.
 func (a *applier) world() *rollout.World {
-	return &rollout.World{Down: a.down.On(), Terminated: a.down.HaltOf, NodeHeld: a.gates.Start(), Policy: a.shared.Settings().UpdatePolicy,
+	return &rollout.World{Now: a.shared.Disk.Machine.Boot.Now(), Rules: a.rules(), Down: a.down.On(), Terminated: a.down.HaltOf, NodeHold: a.holds.Of(""), Policy: a.shared.Settings().UpdatePolicy,
 		StopsFirst: a.shared.StopsFirst, Room: a.table.Room}
 }
 
@@ -128,6 +144,12 @@ func (a *applier) rejectionOf(key manifests.Key) *admission.RejectedPod {
 		return &r
 	}
 	return nil
+}
+
+// waitsForNode reports whether a name was refused for a hold of the node.
+func (a *applier) waitsForNode(key manifests.Key) bool {
+	r := a.rejectionOf(key)
+	return r != nil && r.Reason == hold.ReasonHeld
 }
 
 // carryOut carries out a decision. waited is the rejection that the name had before; nil: none.
@@ -145,9 +167,6 @@ func (a *applier) carryOut(ctx context.Context, r *rollout.Record, d rollout.Dec
 
 // carryOutOffered does what is to do beside the worker of a pod that a manifest gives.
 func (a *applier) carryOutOffered(r *rollout.Record, d *rollout.Decision, waited *admission.RejectedPod) {
-	if !d.Keeps {
-		a.gates.Forget(r.Key)
-	}
 	switch {
 	case r.IsHalted():
 		a.table.Withdraw(r.Key)
@@ -167,9 +186,7 @@ func (a *applier) carryOutOffered(r *rollout.Record, d *rollout.Decision, waited
 
 // carryOutRemoval does the same of a pod that no manifest gives any more.
 func (a *applier) carryOutRemoval(r *rollout.Record, d *rollout.Decision) {
-	a.gates.Forget(r.Key)
 	if d.Run != nil {
-		a.gates.Watch(r.Key, true)
 		a.table.Withdraw(r.Key)
 		a.order.Touch(r.Key)
 		a.tells.stale = true
@@ -194,9 +211,6 @@ func (a *applier) settle(r *rollout.Record, d *rollout.Decision, waited *admissi
 		return
 	}
 	a.table.Refuse(p, *d.Refused, d.IsEarly, metav1.Now().Rfc3339Copy())
-	if d.WaitsBy(rollout.ByHold) {
-		a.gates.Watch(r.Key, true)
-	}
 	now := a.rejectionOf(r.Key)
 	if waited != nil && now.Reason == waited.Reason && manifests.Same(now.Pod, waited.Pod) {
 		return
@@ -214,7 +228,7 @@ func (a *applier) settle(r *rollout.Record, d *rollout.Decision, waited *admissi
 func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decision) {
 	now := a.pods.of(r.Key)
 	was := now.sent.Waits
-	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Next: d.Prepare, Waits: d.Line(), Halted: d.Halt})
+	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Next: d.Prepare, Waits: d.Line(), Restarts: d.Restarts, Restart: d.RestartGated(), Halted: d.Halt})
 	if d.Prepare != nil {
 		now.Lasting = now.Lasting || d.Gated() != "" || d.Refused != nil || now.Prepared.Lasting
 	}
@@ -290,6 +304,7 @@ func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) 
 	}
 	a.setReady(r, r.Seen.Ready && manifests.Same(was.Pod, p) && u.Halted.Reason == "" && (u.Next == nil || r.Lasting))
 	r.Seen.Unmade, r.Seen.Idle = false, false
+	r.Seen.Outdated = r.Seen.Outdated && manifests.Same(was.Pod, p)
 	r.worker.Update(u)
 }
 
@@ -344,20 +359,6 @@ func (a *applier) workerGone(r *podRecord) {
 	a.pods.tell(r)                                    // a version that waits is reported by the loop from now on
 	a.order.Renew(r.Key)
 	a.pods.drop(r.Key)
-}
-
-// gateOf says what keeps the version of a pod that runs from being replaced, and whether
-// nothing does. The gate is looked at again while it is closed.
-func (a *applier) gateOf(ctx context.Context, key manifests.Key) (why string, open bool) {
-	former := a.table.Runs(key)
-	if former == nil {
-		a.gates.Forget(key)
-		return "", true
-	}
-	why, open = a.gates.Update(former.Pod)
-	a.gates.Watch(key, !open || a.gates.HasLock(key))
-	a.gates.Look(ctx, a.running, false)
-	return why, open
 }
 
 // endStops forgets the stops of pods, on disk too.

@@ -10,10 +10,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"monopod/agent/hold"
 	"monopod/agent/metrics"
 	"monopod/agent/plan"
 	"monopod/agent/podstatus"
+	"monopod/agent/rollout"
 	"monopod/manifests"
 )
 
@@ -205,8 +205,8 @@ func TestAPanicOverAPodNameIsTriedAgainInAMinute(t *testing.T) {
 // A removal, too, is the pod's own.
 func TestAPanicOverARemovalIsTriedAgainInAMinute(t *testing.T) {
 	live(t, func(r *rig) {
-		asks, poison := r.sync.gates.Rules, false
-		r.sync.gates.Rules = func() hold.Rules {
+		asks, poison := r.sync.apply.rules, false
+		r.sync.apply.rules = func() rollout.Rules {
 			if poison {
 				panic("poison")
 			}

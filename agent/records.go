@@ -30,6 +30,9 @@ type podRecord struct {
 	dirty  bool // it is to be decided on
 	timed  bool // its decision names a time for the next look
 
+	looking bool      // a look for its lock runs
+	looks   time.Time // when the next one may be
+
 	needs   objects.Needs // of its versions, as counted last
 	touched bool          // they are to be counted again
 }

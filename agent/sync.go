@@ -66,7 +66,6 @@ type syncLoop struct {
 	restarts chan *worker.RestartRequest // restart requests
 	holds    *hold.Store                 // what the owner wants left alone
 	asked    chan struct{}               // one slot: holds has changed
-	gates    *hold.Gates
 	down     *shutdown.Sequence
 	power    <-chan os.Signal // the power fails; nil: no signal says so
 	empty    chan struct{}    // closed when no pod is desired and none is left
@@ -83,7 +82,7 @@ type syncLoop struct {
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, previous: store.Previous, needs: needs, faults: faults{shared},
-		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, gates: hold.NewGates(shared.Disk.Root.Dir), facts: make(chan factsRead), pasts: make(chan []past),
+		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, facts: make(chan factsRead), pasts: make(chan []past),
 		restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
 	l.pods.agenda = newAgenda()
 	l.pods.inherit(checkpoints)
@@ -97,7 +96,9 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 		l.pods.of(p.Key())
 		l.pods.touch(p.Key())
 	}
-	l.apply = applier{shared: shared, faults: l.faults, pods: &l.pods, table: l.table, order: l.order, gates: l.gates, holds: l.holds,
+	l.apply = applier{shared: shared, faults: l.faults, pods: &l.pods, table: l.table, order: l.order, holds: l.holds,
+		locks:  locks{root: shared.Disk.Root.Dir, pods: &l.pods, running: &l.running, found: make(chan looked), saved: make(chan error)},
+		rules:  func() rollout.Rules { return rollout.Rules{} },
 		rolled: &l.rolled, down: l.down, tells: &l.tells, running: &l.running}
 	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, rolled: &l.rolled, running: &l.running, saved: make(chan error)}
 	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Events: shared.Events, Up: shared.Watch.Up,
@@ -126,14 +127,11 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case r := <-l.restarts:
 			l.handleRestart(r)
 		case <-l.asked:
-			l.handleHolds(ctx)
-		case <-l.gates.Timer.C:
-			l.gates.Look(ctx, &l.running, true)
-			l.gatesChanged(ctx)
-			l.gates.Again()
-		case found := <-l.gates.Found:
-			l.gates.Take(found)
-			l.gatesChanged(ctx)
+			l.handleHolds()
+		case found := <-l.apply.locks.found:
+			l.apply.locks.take(found, l.shared.Disk.Machine.Boot.Now())
+		case err := <-l.apply.locks.saved:
+			l.handleSavedLocks(err)
 		case <-l.wake:
 			l.wakeAll(ctx)
 		case down := <-l.down.Orders:
@@ -163,6 +161,7 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case <-tick.C:
 			l.rolled.Tick()
 			l.keeps.tick()
+			l.apply.locks.tick()
 			l.refreshFacts(ctx)
 		}
 		l.saveUpdates(ctx)
@@ -183,12 +182,10 @@ func (l *syncLoop) Wake() {
 // wakeAll wakes all workers and reads the machine again: what is allocatable may
 // have changed.
 func (l *syncLoop) wakeAll(ctx context.Context) {
-	for key, r := range l.pods.working() {
+	for _, r := range l.pods.working() {
 		r.worker.Wake()
-		if r.sent.Next != nil { // another strategy may count
-			l.pods.mark(key)
-		}
 	}
+	l.gateChanged() // another window or strategy may count
 	l.startReadingFacts(ctx)
 }
 
@@ -426,7 +423,8 @@ func (l *syncLoop) handleState(now worker.State) {
 	}
 	r.Seen.Unmade = now.Unmade
 	r.sent.Images = nil // the worker has them
-	if r.sent.Next != nil && (now.Unmade || now.Ended) {
+	if r.sent.Next != nil && (now.Unmade || now.Ended) || r.Seen.Outdated != now.Outdated {
+		r.Seen.Outdated = now.Outdated
 		l.pods.mark(now.Key)
 	}
 	if now.Cleared {
@@ -461,6 +459,7 @@ func (l *syncLoop) turn(ctx context.Context) {
 		l.tells.waiting(r)
 	}
 	l.keeps.release(ctx)
+	l.apply.locks.save(ctx, l.holds)
 	l.pods.tidy()
 	if l.tells.stale && l.last != nil {
 		l.tells.stale = false
@@ -619,8 +618,9 @@ func (l *syncLoop) continueWaits(all []past) {
 }
 
 // setHolds takes over the record of a previous agent, before the first snapshot.
-func (l *syncLoop) setHolds(s *hold.Store, rules func() hold.Rules, checkpoints []*checkpoint.Checkpoint) {
-	l.holds, l.apply.holds, l.gates.Store, l.gates.Rules = s, s, s, rules
+func (l *syncLoop) setHolds(s *hold.Store, rules func() rollout.Rules, checkpoints []*checkpoint.Checkpoint) {
+	l.holds, l.apply.holds, l.apply.rules = s, s, rules
+	l.apply.locks.restore(s.State().Locks)
 	versions := map[manifests.Key]*manifests.Pod{}
 	for _, p := range checkpoint.LastGood(checkpoints) {
 		versions[p.Key()] = p
@@ -648,7 +648,7 @@ func (l *syncLoop) holdsChanged() {
 }
 
 // handleHolds stops and starts the pods of which the record says so.
-func (l *syncLoop) handleHolds(ctx context.Context) {
+func (l *syncLoop) handleHolds() {
 	now := l.holds.State()
 	for name, stop := range now.Stopped {
 		key := hold.KeyOf(name)
@@ -669,7 +669,7 @@ func (l *syncLoop) handleHolds(ctx context.Context) {
 		}
 	}
 	l.dropStops(nil)
-	l.gatesChanged(ctx)
+	l.gateChanged()
 }
 
 // dropStops forgets stops: those of these pods, and of pods of which is sure that no
@@ -683,23 +683,21 @@ func (l *syncLoop) dropStops(of []manifests.Key) {
 	l.apply.endStops(of)
 }
 
-// gatesChanged lets go on what need not wait any more, or says what it waits for now.
-func (l *syncLoop) gatesChanged(ctx context.Context) {
-	for _, key := range l.gates.Waiting() {
-		r := l.pods.see(key)
-		refused := l.apply.rejectionOf(key)
-		switch {
-		case r.worker != nil && r.sent.Next != nil:
-			if why, open := l.apply.gateOf(ctx, key); open && r.Prepared.Ready || why != r.Now.Gated() {
-				l.pods.mark(key)
-			}
-		case r.worker != nil && r.Offered == nil:
-			if r.Now.Gated() != l.gates.Removal(key) {
-				l.pods.mark(key)
-			}
-		case refused != nil && refused.Reason == hold.ReasonHeld && refused.Message.String() != l.gates.Start():
+// gateChanged marks all names that the gate may concern: it may have opened or closed.
+func (l *syncLoop) gateChanged() {
+	for key, r := range l.pods.all {
+		isLeft := r.Offered == nil && r.sent.Pod != nil
+		if r.sent.Next != nil || isLeft || r.Seen.Outdated || !r.Now.Again.IsZero() || l.apply.waitsForNode(key) {
 			l.pods.mark(key)
 		}
+	}
+}
+
+// handleSavedLocks takes over that it is saved since when locks keep changes away.
+func (l *syncLoop) handleSavedLocks(err error) {
+	l.apply.locks.wereSaved(err)
+	if l.shared.Faults.IsNew("save since when locks keep changes away", err) {
+		l.shared.Log.Error("since when workloads lock their updates is not on disk, for the next agent; it is tried again", "err", err)
 	}
 }
 

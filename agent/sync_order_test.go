@@ -357,8 +357,8 @@ func TestAVersionThatWaitsForItsTurnLooksAtNoGate(t *testing.T) {
 		r.want(next)
 		r.after(time.Minute)
 		r.expect("default/web-n/c")
-		if waiting := r.sync.gates.Waiting(); len(waiting) > 0 {
-			t.Errorf("gates are looked at for %v", waiting)
+		if again := r.sync.pods.see(podKey("web")).Now.Again; !again.IsZero() {
+			t.Errorf("it is decided again at %s", again)
 		}
 	})
 }

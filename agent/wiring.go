@@ -19,6 +19,7 @@ import (
 	"monopod/agent/overview"
 	"monopod/agent/podhosts"
 	"monopod/agent/reload"
+	"monopod/agent/rollout"
 	"monopod/agent/server"
 	"monopod/agent/settings"
 	"monopod/agent/shutdown"
@@ -98,7 +99,7 @@ func (a *Agent) openHolds(checkpoints []*checkpoint.Checkpoint) {
 		a.log.Error("stopped and held pods are not known for sure", "err", err)
 		a.recordTrouble("HoldsUnreadable", err.Error())
 	}
-	a.sync.setHolds(s, func() hold.Rules { return settings.Gates(*a.live.Load()) }, checkpoints)
+	a.sync.setHolds(s, func() rollout.Rules { return settings.Gate(*a.live.Load()) }, checkpoints)
 }
 
 // owner returns the requests of the owner about what is to be left alone.

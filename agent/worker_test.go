@@ -38,6 +38,7 @@ import (
 	"monopod/agent/podhosts"
 	"monopod/agent/podspec"
 	"monopod/agent/probe"
+	"monopod/agent/rollout"
 	"monopod/agent/settings"
 	"monopod/agent/slots"
 	"monopod/agent/status"
@@ -229,7 +230,7 @@ func (r *rig) start() {
 	if err != nil {
 		log.Error("holds", "err", err)
 	}
-	r.sync.setHolds(holds, func() hold.Rules { return settings.Gates(*r.settings.Load()) }, checkpoints)
+	r.sync.setHolds(holds, func() rollout.Rules { return settings.Gate(*r.settings.Load()) }, checkpoints)
 	r.owner = r.sync.requests("n")
 	r.sync.down.Periods, _ = settings.Shutdown(cfg)
 	r.power = make(chan os.Signal, 1)

@@ -91,5 +91,5 @@ func diffOf(c *cli.Context, o *Options) (diff.Report, error) {
 	}
 	whole := c.Bool("prune") || slices.ContainsFunc(folders, func(dir string) bool { return diff.Same(dir, k.Manifests.Dir) })
 	return diff.Of(k, v.Pods, v.From, whole, plans.Plans(cfg).UpdatePolicy,
-		diff.Gate(c.Context, k, o.Socket, cfg, o.Now)), nil
+		diff.GateOf(c.Context, k, o.Socket, cfg, o.Now)), nil
 }

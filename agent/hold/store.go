@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"monopod/agent/checkpoint"
 	"monopod/agent/message"
 	"monopod/agent/statefile"
@@ -30,6 +32,16 @@ type State struct {
 	Stopped map[string]Stop `json:"stopped,omitempty"`
 	Held    map[string]Hold `json:"held,omitempty"`
 	Node    *Hold           `json:"node,omitempty"` // nil: the node is not held
+	Locks   map[string]Lock `json:"locks,omitempty"`
+}
+
+// Lock is a file with which the workload of a pod keeps its changes away, and since when: each
+// agent goes on counting. An agent that does not know it counts from when it starts, and drops
+// the record when it writes the next one.
+type Lock struct {
+	UID   types.UID         `json:"uid"` // of the instance
+	File  string            `json:"file"`
+	Since checkpoint.Moment `json:"since"`
 }
 
 // Stop is a pod that runs nothing, whatever its manifest says.
@@ -47,18 +59,30 @@ type Hold struct {
 	For    time.Duration   `json:"for,omitempty"`
 }
 
-// Over reports whether the hold has ended. In the boot in which it was made that goes
-// by the time since, whatever the clock was set to. After a reboot it goes by the clock;
-// one that stands before the hold was made, as without a battery, ends it once the
-// machine has run for as long as the hold was to last.
-func (h Hold) Over(now time.Time, mark checkpoint.Mark) bool {
+// lasted returns for how long it holds by now.
+func (h Hold) lasted(now checkpoint.Moment) time.Duration {
+	return checkpoint.Moment{Mark: h.At, Wall: h.Since}.Since(now)
+}
+
+// Over reports whether the hold has ended: see checkpoint.Moment for what counts.
+func (h Hold) Over(now checkpoint.Moment) bool { return h.For > 0 && h.lasted(now) >= h.For }
+
+// Ends returns when it ends by the machine's clock; zero: when it is released.
+func (h Hold) Ends() time.Time {
 	if h.For == 0 {
-		return false
+		return time.Time{}
 	}
-	if since, same := h.At.Since(mark); same {
-		return since >= h.For
+	return h.Since.Add(h.For)
+}
+
+// byClock returns the hold with the begin that the present clock would have shown, if it was
+// set since: then that is when it ends by this clock.
+func (h Hold) byClock(now checkpoint.Moment) Hold {
+	began := now.Wall.Add(-h.lasted(now))
+	if d := began.Sub(h.Since); d > time.Minute || d < -time.Minute {
+		h.Since = began.Truncate(time.Minute)
 	}
-	return !now.Before(h.Since.Add(h.For)) || mark.Up >= h.For
+	return h
 }
 
 // Text says that it holds, why, and until when.
@@ -71,7 +95,7 @@ func (h Hold) Said() message.Text {
 		said = message.Of("%s: %s", said, message.Private(h.Reason))
 	}
 	if h.For > 0 {
-		said = message.Of("%s until %s", said, message.Name(h.Since.Add(h.For).Format(time.RFC3339)))
+		said = message.Of("%s until %s", said, message.Name(h.Ends().Format(time.RFC3339)))
 	}
 	return said
 }
@@ -116,7 +140,7 @@ func Recorded(dir string) State {
 	if statefile.Read(filepath.Join(dir, file), statefile.JSON(&read)) != nil {
 		return State{}
 	}
-	return read.at(time.Now(), checkpoint.Mark{})
+	return read.at(checkpoint.Moment{Wall: time.Now()})
 }
 
 // State returns what counts now, without the holds that are over.
@@ -125,21 +149,43 @@ func (s *Store) State() State {
 	if now == nil {
 		return State{}
 	}
-	return now.at(time.Now(), s.boot.Mark())
+	return now.at(s.boot.Now())
+}
+
+// Of returns what holds a pod, by its key, or for "" the node; nil: nothing does.
+func (s *Store) Of(pod string) *Hold {
+	state := s.state.Load()
+	if state == nil {
+		return nil
+	}
+	h, held := state.Held[pod]
+	if pod == "" && state.Node != nil {
+		h, held = *state.Node, true
+	}
+	now := s.boot.Now()
+	if !held || h.Over(now) {
+		return nil
+	}
+	h = h.byClock(now)
+	return &h
 }
 
 // at returns the record without the holds that are over at that moment.
-func (s *State) at(clock time.Time, mark checkpoint.Mark) State {
+func (s *State) at(now checkpoint.Moment) State {
 	out := *s
-	over := func(_ string, h Hold) bool { return h.Over(clock, mark) }
-	for key, h := range out.Held {
-		if over(key, h) {
-			out.Held = maps.Clone(out.Held)
-			maps.DeleteFunc(out.Held, over)
-			break
+	if len(s.Held) > 0 {
+		out.Held = map[string]Hold{}
+	}
+	for key, h := range s.Held {
+		if !h.Over(now) {
+			out.Held[key] = h.byClock(now)
 		}
 	}
-	if out.Node != nil && out.Node.Over(clock, mark) {
+	if s.Node != nil {
+		node := s.Node.byClock(now)
+		out.Node = &node
+	}
+	if s.Node != nil && s.Node.Over(now) {
 		out.Node = nil
 	}
 	return out
@@ -148,11 +194,7 @@ func (s *State) at(clock time.Time, mark checkpoint.Mark) State {
 // Held says why and until when a pod, by its key, or for "" the node is held; nothing: it
 // is not.
 func (s *Store) Held(pod string) message.Text {
-	now := s.State()
-	if pod == "" && now.Node != nil {
-		return now.Node.Said()
-	}
-	if h, held := now.Held[pod]; held {
+	if h := s.Of(pod); h != nil {
 		return h.Said()
 	}
 	return message.Text{}

@@ -7,6 +7,10 @@ import (
 	"monopod/agent/checkpoint"
 )
 
+func moment(wall time.Time, boot string, up time.Duration) checkpoint.Moment {
+	return checkpoint.Moment{Mark: checkpoint.Mark{Boot: boot, Up: up}, Wall: wall}
+}
+
 func TestAHoldIsOverAfterItsTime(t *testing.T) {
 	made := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	h := Hold{Since: made, At: checkpoint.Mark{Boot: "a", Up: time.Hour}, For: 2 * time.Hour}
@@ -30,16 +34,44 @@ func TestAHoldIsOverAfterItsTime(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			if got := h.Over(row.now, checkpoint.Mark{Boot: row.boot, Up: row.up}); got != row.over {
+			if got := h.Over(moment(row.now, row.boot, row.up)); got != row.over {
 				t.Errorf("over: %v", got)
 			}
 		})
 	}
-	if (Hold{Since: made}).Over(made.AddDate(9, 0, 0), checkpoint.Mark{Boot: "b", Up: 9999 * time.Hour}) {
+	if (Hold{Since: made}).Over(moment(made.AddDate(9, 0, 0), "b", 9999*time.Hour)) {
 		t.Error("one without an end is over")
 	}
 	if text := h.Text(); text != "held until 2026-05-01T14:00:00Z" {
 		t.Error(text)
+	}
+}
+
+// A machine without a battery is told the time a few minutes after it started, and is rebooted.
+func TestAHoldThatWasMadeBeforeTheClockWasSetIsNotOverForThat(t *testing.T) {
+	h := Hold{Since: time.Unix(300, 0), At: checkpoint.Mark{Boot: "a", Up: 5 * time.Minute}, For: 24 * time.Hour}
+	set := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for _, row := range []struct {
+		name string
+		now  checkpoint.Moment
+		says string // "": it is over
+	}{
+		{"the clock is set", moment(set, "a", 10*time.Minute), "held until 2026-05-02T11:55:00Z"},
+		{"and the machine is rebooted", moment(set.Add(time.Hour), "b", time.Minute), "held until 2026-05-02T12:59:00Z"},
+		{"and runs on", moment(set.Add(24*time.Hour), "b", 23*time.Hour), "held until 2026-05-02T13:00:00Z"},
+		{"for as long as it lasts", moment(set.Add(25*time.Hour), "b", 24*time.Hour), ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			state := State{Held: map[string]Hold{"default/web": h}, Node: &h}
+			now := state.at(row.now)
+			held, is := now.Held["default/web"]
+			switch {
+			case row.says == "" && (is || now.Node != nil):
+				t.Errorf("it says %q", held.Text())
+			case row.says != "" && (held.Text() != row.says || now.Node == nil || now.Node.Text() != row.says):
+				t.Errorf("it says %q, want %q", held.Text(), row.says)
+			}
+		})
 	}
 }
 

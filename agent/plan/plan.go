@@ -43,6 +43,7 @@ type Facts struct {
 	// Env is what the variables of containers that follow their objects are made of now,
 	// by container name, see objects.Set.Env.
 	Env        map[string]string
+	Restarts   bool      // running containers may restart for that
 	Refresh    time.Time // when its volumes are to be brought up to date; zero: they are
 	Volumes    bool      // the pod has volumes on disk that do not outlive its end
 	Unaccepted time.Time // until then Pod is the version before the desired one, which was not saved; zero: it is the desired one

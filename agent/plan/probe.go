@@ -48,12 +48,9 @@ func (s *Facts) planKills(p *Plan, i *pleg.Instance) {
 // killDecision returns why a running container must be stopped, nil if its
 // liveness and startup probes have not failed, nor an object has changed.
 func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.KillDecision {
-	once := podspec.IsInit(s.Pod.Pod, c) && !podspec.Restartable(c)
-	if now := s.Env[c.Name]; now != "" && n.EnvObjects != "" && !once {
-		if name := objects.Changed(n.EnvObjects, now); name != "" {
-			why := name + " has changed, of which its variables are made"
-			return &checkpoint.KillDecision{Cause: checkpoint.CauseConfig, Reason: why, Text: why, Grace: max(n.Grace, MinGrace), Requested: true}
-		}
+	if name := s.outdated(c, n); name != "" && s.Restarts {
+		why := name + " has changed, of which its variables are made"
+		return &checkpoint.KillDecision{Cause: checkpoint.CauseConfig, Reason: why, Text: why, Grace: max(n.Grace, MinGrace), Requested: true}
 	}
 	r := s.Probes[n.ID]
 	if r.Failed == "" {
@@ -72,6 +69,33 @@ func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.Kil
 		why += ", will be restarted"
 	}
 	return &checkpoint.KillDecision{Cause: checkpoint.CauseProbe, Reason: why, Text: r.Why, Grace: max(grace, MinGrace)}
+}
+
+// outdated names an object that has changed of which the variables of a running container are
+// made, and for which it is to restart; "": there is none.
+func (s *Facts) outdated(c *v1.Container, n *pleg.Container) string {
+	once := podspec.IsInit(s.Pod.Pod, c) && !podspec.Restartable(c)
+	now := s.Env[c.Name]
+	if now == "" || n.EnvObjects == "" || once {
+		return ""
+	}
+	return objects.Changed(n.EnvObjects, now)
+}
+
+// Outdated names an object for whose change a running container is to restart; "": none is, or
+// that is decided already.
+func (s *Facts) Outdated() string {
+	i := s.Instance()
+	for _, c := range slices.Concat(s.Pod.Spec.InitContainers, s.Pod.Spec.Containers) {
+		n := i.Newest(c.Name)
+		if n == nil || !n.Running() || n.Kill != nil {
+			continue
+		}
+		if name := s.outdated(&c, n); name != "" {
+			return name
+		}
+	}
+	return ""
 }
 
 // Health reports whether a running container has started and is ready, by its

@@ -1,11 +1,10 @@
 package rollout
 
 import (
-	"time"
-
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/admission"
+	"monopod/agent/checkpoint"
 	"monopod/agent/hold"
 	"monopod/agent/message"
 	"monopod/agent/plan"
@@ -18,10 +17,11 @@ import (
 
 // World is what matters beside the record of the name. Its funcs are pure questions.
 type World struct {
-	Now        time.Time                                 // see Decision.Again
+	Now        checkpoint.Moment                         // see Decision.Again; by the machine's clock for windows
+	Rules      Rules                                     // of the gate
 	Down       bool                                      // the machine goes down
 	Terminated func(manifests.Key) (plan.Halt, bool)     // how the shutdown halts a pod whose turn to stop has come
-	NodeHeld   string                                    // why the node is held, which lets nothing new start; "": it is not
+	NodeHold   *hold.Hold                                // of the whole node, which lets nothing new start; nil: there is none
 	Policy     string                                    // of updates, see update.Planned
 	StopsFirst func(*v1.Pod) bool                        // the version before stops before anything of the pod is prepared
 	Room       func(*manifests.Pod) *admission.Rejection // why the node has no room for it beside all others; nil: it has
@@ -30,20 +30,20 @@ type World struct {
 // StoppedWhy is what is reported of a pod that its owner stopped.
 var StoppedWhy = plan.Waiting{Reason: status.ReasonStopped, Message: message.Fixed("stopped by request; `monopod start` runs it again")}
 
-// Decide decides what is to become of a pod name. It changes nothing. The first rule that
-// speaks decides: what the owner wishes, what costs nothing, whose turn it is, and then the
-// two classes of rules: to change what runs (keepsFormer), and to start anything (mayStart and
-// World.Room).
+// Decide decides what is to become of a pod name. It changes nothing.
 func Decide(r *Record, w *World) Decision {
-	return decide(r, w).terminated(r, w)
+	return decide(r, w).terminated(r, w).restartsFor(r, w)
 }
 
+// decide decides which version runs. The first rule that speaks decides: what the owner wishes,
+// what costs nothing, whose turn it is, and then the two classes of rules: to change what runs
+// (see gate, and keepsFormer), and to start anything (mayStart).
 func decide(r *Record, w *World) Decision {
 	switch {
 	case r.Offered == nil && !r.Gone:
 		return unread(r)
 	case r.Offered == nil:
-		return remove(r)
+		return remove(r, w)
 	case r.IsHalted():
 		return halted(r, ByOwner, StoppedWhy)
 	case r.Turn.Waits:
@@ -79,15 +79,35 @@ func unread(r *Record) Decision {
 	return Decision{Run: r.Accepted}
 }
 
-// remove is for a pod that no manifest gives any more. Its removal may wait while it runs.
-func remove(r *Record) Decision {
-	switch {
-	case r.isThere() && r.Running() != nil && r.Gate.Removal != "":
-		return Decision{Run: r.Running(), Removes: true, Waits: []Wait{{ByGate, message.Private(r.Gate.Removal)}}}
-	case r.isThere():
-		return Decision{Removes: true}
+// restartsFor decides whether containers of what runs may restart for changed config.
+func (d Decision) restartsFor(r *Record, w *World) Decision {
+	runs := r.Running()
+	if !r.Seen.Outdated || runs == nil || !manifests.Same(d.Run, runs) || d.Halt.Reason != "" {
+		return d
 	}
-	return Decision{Rests: true, Removes: true}
+	g := r.ofRestart(w)
+	d.Restarts, d.RestartWaits = g.isOpen(), g.waits
+	d.asks(g, r)
+	return d
+}
+
+// asks makes the name be decided on again when the gate may say something else, with what is
+// then known of the lock.
+func (d *Decision) asks(g gate, r *Record) {
+	d.Looks = r.Lock.File != ""
+	if !g.again.IsZero() {
+		d.lookAgain(g.again)
+	}
+}
+
+// remove is for a pod that no manifest gives any more. Its removal may wait while it runs.
+func remove(r *Record, w *World) Decision {
+	if r.isThere() && r.Running() != nil {
+		if g := r.ofRemoval(w); !g.isOpen() {
+			return Decision{Run: r.Running(), Removes: true, Waits: g.waits, Again: g.again}
+		}
+	}
+	return Decision{Removes: true, Rests: !r.isThere()}
 }
 
 // halted lets nothing of a pod run, and keeps the volumes of the version that ran.
@@ -128,26 +148,50 @@ func (r *Record) isInPlace(w *World) bool {
 		return false
 	}
 	kind := r.Becomes(r.Offered, w.Policy)
-	return kind == update.Nothing || kind <= update.Live && r.Gate.Open
+	return kind == update.Nothing || kind <= update.Live && r.mayChange(w)
+}
+
+// mayChange reports whether the gate lets the offered version take the place of what runs.
+func (r *Record) mayChange(w *World) bool {
+	g := r.ofChange(w)
+	return g.isOpen()
 }
 
 // choose is for a version that may start as far as its owner and the start order are concerned.
 func choose(r *Record, w *World) Decision {
-	keeps := r.keepsFormer(w)
-	d := Decision{Keeps: keeps, IsEarly: keeps && !(r.Gate.Open && r.IsPrepared())}
-	refused := mayStart(r, w)
-	if refused == nil && !manifests.Same(r.Accepted, r.Offered) {
-		refused = w.Room(r.Offered)
+	if r.startsAsHeld(w) {
+		return startAsHeld(r, w)
 	}
-	d.Refused = refused
+	keeps := r.keepsFormer(w)
+	d := Decision{Keeps: keeps, IsEarly: keeps && !(r.mayChange(w) && r.IsPrepared())}
+	d.Refused = mayStart(r, r.Offered, w)
 	switch {
-	case refused == nil && !d.IsEarly:
+	case d.Refused == nil && !d.IsEarly:
 		d.Run, d.Takes = r.Offered, true
 		return d
 	case r.Accepted == nil && r.Stop != nil:
 		return r.haltedUntil(d)
 	}
-	r.waitBeside(&d)
+	r.waitBeside(&d, w)
+	return d
+}
+
+// startsAsHeld reports whether another version was held when the pod was stopped, which starts
+// again in place of the offered one.
+func (r *Record) startsAsHeld(w *World) bool {
+	was := r.Stop
+	return was != nil && was.Version != nil && !was.Over && r.Accepted == nil && r.isHeld(w) && !manifests.Same(was.Version, r.Offered)
+}
+
+// startAsHeld starts the version that was held, and the offered one waits beside it.
+func startAsHeld(r *Record, w *World) Decision {
+	d := Decision{Refused: mayStart(r, r.Stop.Version, w)}
+	if d.Refused != nil {
+		return r.haltedUntil(d)
+	}
+	g := r.ofRemoval(w)
+	d.Run, d.Takes, d.Prepare, d.Waits = r.Stop.Version, true, r.Offered, g.waits
+	d.asks(g, r)
 	return d
 }
 
@@ -157,8 +201,8 @@ func Deny(r *Record, w *World, why admission.Rejection) Decision {
 	if r.Accepted == nil && r.Stop != nil {
 		return r.haltedUntil(d).terminated(r, w)
 	}
-	r.waitBeside(&d)
-	return d.terminated(r, w)
+	r.waitBeside(&d, w)
+	return d.terminated(r, w).restartsFor(r, w)
 }
 
 // haltedUntil keeps a pod halted that is to start again and is not let start yet.
@@ -173,21 +217,20 @@ func (r *Record) haltedUntil(d Decision) Decision {
 }
 
 // waitBeside says what the offered version waits for, beside the one that runs on.
-func (r *Record) waitBeside(d *Decision) {
+func (r *Record) waitBeside(d *Decision, w *World) {
 	d.Run = r.Accepted
 	isFinal := d.Refused != nil && d.Refused.Final()
 	if d.Keeps && d.Run != nil && !isFinal {
-		d.Prepare = r.Offered
-		switch {
-		case r.Gate.Why != "":
-			d.waits(ByGate, message.Private(r.Gate.Why))
-		case !r.Gate.Open:
-			d.waits(ByLook, message.Fixed("it is looked whether its workload locks it"))
-		}
+		g := r.ofChange(w)
+		d.Prepare, d.Waits = r.Offered, g.waits
+		d.asks(g, r)
 		r.waitPrepared(d)
 	}
 	if d.Refused != nil {
 		d.waits(causeOf(d.Refused), d.Refused.Message)
+		if d.Refused.Reason == hold.ReasonHeld {
+			d.asks(ofStarts(w), r)
+		}
 	}
 	d.Rests = d.Run == nil && !r.isThere()
 }
@@ -225,8 +268,8 @@ func (r *Record) keepsFormer(w *World) bool {
 	case former == nil || manifests.Same(former, r.Offered):
 		return false
 	case former.UID == r.Offered.UID && r.Becomes(r.Offered, w.Policy) == update.Resize: // which needs nothing but its room
-		return !r.Gate.Open
-	case r.Gate.Open && w.StopsFirst(r.Offered.Pod):
+		return !r.mayChange(w)
+	case w.StopsFirst(r.Offered.Pod) && r.mayChange(w):
 		return false
 	case !r.Works:
 		return r.Left != nil
@@ -234,15 +277,18 @@ func (r *Record) keepsFormer(w *World) bool {
 	return manifests.Same(r.Now.Run, former) && (r.Now.Prepare == nil || !r.Seen.Unmade)
 }
 
-// mayStart refuses a version while no pod starts: the machine goes down, or the whole node is
-// held, unless something of the pod runs already or its owner starts it.
-func mayStart(r *Record, w *World) *admission.Rejection {
-	isAccepted := r.Accepted != nil && manifests.Same(r.Accepted, r.Offered)
+// mayStart says why a version may not start; nil: it may. No pod starts as the machine goes down,
+// nor while the whole node is held, unless something of the pod runs already, its owner starts
+// it, or it comes back. What is accepted has its room.
+func mayStart(r *Record, p *manifests.Pod, w *World) *admission.Rejection {
+	isAccepted := r.Accepted != nil && manifests.Same(r.Accepted, p)
 	switch {
-	case w.Down && !isAccepted:
+	case isAccepted:
+		return nil
+	case w.Down:
 		return &admission.Rejection{Reason: shutdown.ReasonRefused, Message: message.Fixed(shutdown.MessageRefused)}
-	case w.NodeHeld != "" && r.Running() == nil && r.Stop == nil && !isAccepted:
-		return &admission.Rejection{Reason: hold.ReasonHeld, Message: message.Private(w.NodeHeld)}
+	case w.NodeHold != nil && r.Running() == nil && r.Stop == nil && !r.Back:
+		return &admission.Rejection{Reason: hold.ReasonHeld, Message: nodeHeld(w.NodeHold)}
 	}
-	return nil
+	return w.Room(p)
 }

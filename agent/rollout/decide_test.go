@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,6 +10,7 @@ import (
 
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
+	"monopod/agent/hold"
 	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/agent/prepare"
@@ -38,7 +40,7 @@ var v1st, v2nd = version("one"), version("two")
 
 // running is a pod of which a version runs, as its manifest says.
 func running(p *manifests.Pod) Record {
-	return Record{Key: p.Key(), Offered: p, Accepted: p, Works: true, Now: Decision{Run: p}, Gate: Gate{Open: true}, Seen: Seen{Ready: true}}
+	return Record{Key: p.Key(), Offered: p, Accepted: p, Works: true, Now: Decision{Run: p}, Seen: Seen{Ready: true}}
 }
 
 // edited is a pod that runs and whose manifest gives another version.
@@ -69,8 +71,8 @@ func restarted(r *Record) {
 func gone(r *Record)    { r.Offered, r.Gone = nil, true }
 func notRead(r *Record) { r.Offered = nil }
 func stray(r *Record)   { fresh(r); r.Stray = true }
-func held(r *Record)    { r.Gate = Gate{Why: "held: audit", Removal: "held: audit"} }
-func unknown(r *Record) { r.Gate = Gate{} }
+func held(r *Record)    { r.Hold = &hold.Hold{Reason: "audit"} }
+func unknown(r *Record) { r.Lock = Lock{File: "/data/lock", UID: "uid-one"} }
 func stopped(r *Record) { r.Stop = &Stop{Version: r.Accepted}; r.Accepted = nil }
 func starts(r *Record)  { stopped(r); r.Stop.Starts = true }
 func bare(r *Record)    { r.Stop.Version = nil }
@@ -94,12 +96,12 @@ func waves(w *World) {
 		return plan.Halt{Waiting: plan.Waiting{Reason: "Terminated"}, Terminated: true}, true
 	}
 }
-func nodeHeld(w *World)  { w.NodeHeld = "the node is held" }
+func heldNode(w *World)  { w.NodeHold = &hold.Hold{Reason: "a visit"} }
 func stopFirst(w *World) { w.StopsFirst = func(*v1.Pod) bool { return true } }
 func replaces(w *World)  { w.Policy = "Replace" }
 
 func worldOf(change ...func(*World)) *World {
-	w := &World{Terminated: func(manifests.Key) (plan.Halt, bool) { return plan.Halt{}, false }, StopsFirst: func(*v1.Pod) bool { return false }, Room: func(*manifests.Pod) *admission.Rejection { return nil }}
+	w := &World{Now: noon, Rules: Rules{LockMax: time.Hour}, Terminated: func(manifests.Key) (plan.Halt, bool) { return plan.Halt{}, false }, StopsFirst: func(*v1.Pod) bool { return false }, Room: func(*manifests.Pod) *admission.Rejection { return nil }}
 	for _, do := range change {
 		do(w)
 	}
@@ -117,9 +119,9 @@ func TestDecide(t *testing.T) {
 		// Starts.
 		{"a new pod starts", changed(running(v1st), fresh), worldOf(), "run one, take its room"},
 		{"without room it waits, and nothing of it is there", changed(running(v1st), fresh), worldOf(full), "rest; waits by Room"},
-		{"while the node is held nothing new starts", changed(running(v1st), fresh), worldOf(nodeHeld), "rest; waits by Hold"},
-		{"nor while the machine goes down", changed(running(v1st), fresh), worldOf(down, nodeHeld), "rest; waits by Shutdown"},
-		{"what was let start goes on after a restart of the agent", changed(running(v1st), restarted), worldOf(down, nodeHeld, full), "run one, take its room"},
+		{"while the node is held nothing new starts", changed(running(v1st), fresh), worldOf(heldNode), "rest; waits by Hold"},
+		{"nor while the machine goes down", changed(running(v1st), fresh), worldOf(down, heldNode), "rest; waits by Shutdown"},
+		{"what was let start goes on after a restart of the agent", changed(running(v1st), restarted), worldOf(down, heldNode, full), "run one, take its room"},
 		{"a pod for another system never runs", changed(running(foreign), fresh), worldOf(full), "rest; waits by Room"},
 		{"what is left of a refused pod goes", changed(running(v1st), fresh, restarted), worldOf(full), "run nothing; waits by Room"},
 
@@ -131,17 +133,17 @@ func TestDecide(t *testing.T) {
 
 		// Changes.
 		{"a version that asks for nothing new takes over at once", edited(labelled("one")), worldOf(full), "run one+, in place"},
-		{"but not through a closed gate", edited(labelled("one"), held), worldOf(), "run one, prepare one+; waits by Gate; waits by Preparing"},
+		{"but not through a closed gate", edited(labelled("one"), held), worldOf(), "run one, prepare one+; waits by Hold; waits by Preparing"},
 		{"and not under updatePolicy Replace", edited(labelled("one")), worldOf(replaces), "run one, prepare one+; waits by Preparing"},
 		{"another version is prepared beside the one that runs", edited(v2nd), worldOf(), "run one, prepare two; waits by Preparing"},
 		{"and takes its place when it is prepared", edited(v2nd, prepared), worldOf(), "run two, take its room"},
-		{"not through a closed gate", edited(v2nd, prepared, held), worldOf(), "run one, prepare two; waits by Gate"},
+		{"not through a closed gate", edited(v2nd, prepared, held), worldOf(), "run one, prepare two; waits by Hold"},
 		{"nor through one of which nothing is known yet", edited(v2nd, prepared, unknown), worldOf(), "run one, prepare two; waits by Look"},
 		{"nor without room", edited(v2nd, prepared), worldOf(full), "run one, prepare two; waits by Room"},
 		{"a version that can never run is not prepared", edited(foreign, prepared), worldOf(final), "run one; waits by Room"},
 		{"the machine that goes down changes nothing", edited(v2nd, prepared), worldOf(down), "run one, prepare two; waits by Shutdown"},
 		{"stop first: the former one goes at once", edited(v2nd), worldOf(stopFirst), "run two, take its room"},
-		{"stop first waits for the gate all the same", edited(v2nd, held), worldOf(stopFirst), "run one, prepare two; waits by Gate; waits by Preparing"},
+		{"stop first waits for the gate all the same", edited(v2nd, held), worldOf(stopFirst), "run one, prepare two; waits by Hold; waits by Preparing"},
 		{"a version of which nothing was made is given up for the next", edited(v2nd, preparing, unmade), worldOf(), "run two, take its room"},
 		{"and that is believed only of what was asked", edited(v2nd, unmade), worldOf(), "run one, prepare two; waits by Preparing"},
 		{"a pod that has ended starts its next version", edited(v2nd, ended, held), worldOf(), "run two, take its room"},
@@ -151,13 +153,13 @@ func TestDecide(t *testing.T) {
 		{"a stopped pod keeps its volumes and runs nothing", changed(running(v1st), stopped), worldOf(), "run one halted; waits by Stopped"},
 		{"also in another version, and with its turn not come", changed(edited(v2nd), stopped, waitsTurn), worldOf(down), "run one halted; waits by Stopped"},
 		{"one without a version rests", changed(running(v1st), fresh, stopped), worldOf(), "rest; waits by Stopped"},
-		{"one that is started starts", changed(running(v1st), starts), worldOf(nodeHeld), "run one, take its room"},
+		{"one that is started starts", changed(running(v1st), starts), worldOf(heldNode), "run one, take its room"},
 		{"without room it stays halted", changed(running(v1st), starts), worldOf(full), "run one halted; waits by Room"},
 		{"before its turn as well", changed(running(v1st), starts, waitsTurn), worldOf(), "run one halted; waits by StartOrder"},
 
 		// Removals.
 		{"a pod without a manifest goes", changed(running(v1st), gone), worldOf(down, full), "run nothing"},
-		{"not while it is held", changed(running(v1st), held, gone), worldOf(), "run one; waits by Gate"},
+		{"not while it is held", changed(running(v1st), held, gone), worldOf(), "run one; waits by Hold"},
 		{"held or not, one that has ended goes", changed(running(v1st), held, ended, gone), worldOf(), "run nothing"},
 		{"one that never ran is forgotten", changed(running(v1st), fresh, held, gone), worldOf(), "rest"},
 		{"what a previous agent left goes", changed(running(v1st), restarted, gone), worldOf(), "run nothing"},

@@ -27,6 +27,10 @@ type Decision struct {
 	IsEarly  bool                 // for that, it would not have been let start yet either way
 	Waits    []Wait               // for what, in the order in which it is told; nothing: the offered version runs
 
+	Restarts     bool   // containers of Run may restart for changed config
+	RestartWaits []Wait // for what that waits; nothing: for nothing, or there is no such container
+	Looks        bool   // it is to be looked for the lock of the accepted version, from now on
+
 	// Again is when the name must be decided on again though nothing happens; zero: never. A
 	// rule whose answer changes with time gives the moment in which it does, to be compared
 	// with World.Now: always one that is still to come.
@@ -47,8 +51,9 @@ const (
 	ByOwner      Cause = "Stopped"    // the owner stopped the pod
 	ByShutdown   Cause = "Shutdown"   // the machine goes down
 	ByStartOrder Cause = "StartOrder" // pods that it starts after
-	ByHold       Cause = "Hold"       // the node is held: no pod starts
-	ByGate       Cause = "Gate"       // a hold, an update window, or the workload's lock
+	ByHold       Cause = "Hold"       // the owner holds the pod or the node
+	ByWindow     Cause = "Window"     // the next update window
+	ByLock       Cause = "Lock"       // the workload
 	ByPreparing  Cause = "Preparing"  // what the new version lacks is not known yet
 	ByLack       Cause = "Lack"       // the new version lacks something
 	ByRoom       Cause = "Room"       // the node has no room
@@ -72,15 +77,27 @@ func (d *Decision) lookAgain(at time.Time) {
 	}
 }
 
-// Gated is what a hold, a window or a lock says of the prepared version, or of a removal; "":
-// none of them keeps it.
+// Gated is what the gate says of the prepared version, or of a removal, as far as that is told;
+// "": it keeps neither.
 func (d *Decision) Gated() string {
-	for _, w := range d.Waits {
-		if w.By == ByGate {
-			return w.Text.String()
+	if d.Refused != nil && d.Prepare == nil { // which tells it
+		return ""
+	}
+	return told(d.Waits)
+}
+
+// RestartGated is what the gate says of a restart for changed config; "": it does not keep it.
+func (d *Decision) RestartGated() string { return told(d.RestartWaits) }
+
+// told joins what is told of the waits of a gate: that it is looked for a lock is not.
+func told(all []Wait) string {
+	var texts []message.Text
+	for _, w := range all {
+		if w.By == ByHold || w.By == ByWindow || w.By == ByLock {
+			texts = append(texts, w.Text)
 		}
 	}
-	return ""
+	return message.Join(texts, "; ").String()
 }
 
 // Line says what an update or a removal waits for while the version before runs; "": nothing
@@ -132,6 +149,12 @@ func (d Decision) String() string {
 	}
 	for _, w := range d.Waits {
 		text += fmt.Sprintf("; waits by %s", w.By)
+	}
+	if d.Restarts {
+		text += "; may restart"
+	}
+	for _, w := range d.RestartWaits {
+		text += fmt.Sprintf("; restart waits by %s", w.By)
 	}
 	return text
 }

@@ -24,8 +24,8 @@ func TestWhatIsWaitedForIsSaidInALine(t *testing.T) {
 		{"what an earlier version lacked is not said", changed(edited(v2nd, lacks(pull)), func(r *Record) { r.Offered = labelled("three") }), worldOf(), ""},
 		{"no room, which has an event of its own", edited(v2nd, prepared), worldOf(full), "update waits: no cpu is left"},
 		{"all of it", edited(v2nd, lacks(pull, "there is no Secret a"), held), worldOf(full),
-			"update waits: held: audit; " + pull + "; there is no Secret a; no cpu is left"},
-		{"a removal", changed(running(v1st), held, gone), worldOf(), "removal waits: held: audit"},
+			"update waits: held: audit (`monopod release web` ends it); " + pull + "; there is no Secret a; no cpu is left"},
+		{"a removal", changed(running(v1st), held, gone), worldOf(), "removal waits: held: audit (`monopod release web` ends it)"},
 		{"a stopped pod says so itself", changed(edited(v2nd), stopped), worldOf(), ""},
 		{"a pod that rests has no worker to say it", changed(running(v1st), fresh), worldOf(full), ""},
 	} {

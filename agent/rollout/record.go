@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/hold"
 	"monopod/agent/message"
 	"monopod/agent/prepare"
 	"monopod/manifests"
@@ -27,8 +28,10 @@ type Record struct {
 	Over     bool           // it has ended
 
 	Stop  *Stop                             // the owner's wish that nothing of the pod runs; nil: there is none
+	Hold  *hold.Hold                        // and that nothing of it is changed; nil: there is none
+	Back  bool                              // the offered version is the former one, which comes back as its successor failed
 	Turn  Turn                              // its place in the start order
-	Gate  Gate                              // what keeps the accepted version from being changed
+	Lock  Lock                              // of the accepted version, while a change of it waits
 	Left  map[string]*checkpoint.Checkpoint // of previous agents, by uid, until a worker has them
 	Stray bool                              // the runtime has something of it that neither a worker nor a previous agent knows
 
@@ -59,19 +62,12 @@ type Turn struct {
 	Started bool         // the accepted version was let start in this boot
 }
 
-// Gate is what may keep a version that runs from being changed or removed, though all is there
-// for that.
-type Gate struct {
-	Why     string // in words; "": nothing
-	Open    bool   // nothing does, and that is known
-	Removal string // the same of its removal, which no lock of its workload keeps away
-}
-
 // Seen is what a worker said of the decision that it was given last.
 type Seen struct {
-	Ready  bool // pods that start after this one may start
-	Unmade bool // no container of the version that is to run was ever made
-	Idle   bool // nothing of it runs, or is going to
+	Ready    bool // pods that start after this one may start
+	Unmade   bool // no container of the version that is to run was ever made
+	Idle     bool // nothing of it runs, or is going to
+	Outdated bool // containers of it run with config of before, and are to restart with the present one
 }
 
 // Running returns the accepted version, unless it has ended; nil: there is none.

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"testing"
+	"time"
 
 	"monopod/agent/prepare"
 	"monopod/manifests"
@@ -23,14 +24,25 @@ func TestEveryCombination(t *testing.T) {
 	worlds := [][]func(*World){}
 	for mask := range 1 << 6 {
 		var all []func(*World)
-		for k, do := range []func(*World){full, down, nodeHeld, stopFirst, replaces, waves} {
+		for k, do := range []func(*World){full, down, heldNode, stopFirst, replaces, waves} {
 			if mask>>k&1 == 1 {
 				all = append(all, do)
 			}
 		}
 		worlds = append(worlds, all)
 	}
-	seen := 0
+	seen := search(t, sets, worlds)
+	// And all that the gate asks.
+	sets[3] = []func(*Record){nothing, held, unknown, lockIs(Held, time.Minute), lockIs(Held, time.Hour)}
+	sets = append(sets, []func(*Record){nothing, back, outdated})
+	seen += search(t, sets, [][]func(*World){nil, {full}, {heldNode}, {sundays}, {sundays, stopFirst}, {replaces, down}})
+	if seen < 20_000 {
+		t.Errorf("%d combinations", seen)
+	}
+}
+
+// search decides in each combination of one of each set, in each of the worlds.
+func search(t *testing.T, sets [][]func(*Record), worlds [][]func(*World)) (seen int) {
 	var walk func(r Record, k int)
 	walk = func(r Record, k int) {
 		if k < len(sets) {
@@ -45,9 +57,7 @@ func TestEveryCombination(t *testing.T) {
 		}
 	}
 	walk(running(v1st), 0)
-	if seen < 20_000 {
-		t.Errorf("%d combinations", seen)
-	}
+	return seen
 }
 
 func checkDecision(t *testing.T, r Record, w *World) {
@@ -68,17 +78,25 @@ func checkDecision(t *testing.T, r Record, w *World) {
 		fail("it starts before its turn")
 	case d.Takes && !manifests.Same(r.Accepted, r.Offered) && (w.Down || w.Room(r.Offered) != nil):
 		fail("it starts without room, or as the machine goes down")
-	case stops && r.Offered != nil && !r.IsHalted() && !r.Turn.Waits && !r.Gate.Open && !(r.Seen.Unmade && r.Now.Prepare != nil):
+	case stops && r.Offered != nil && !r.IsHalted() && !r.Turn.Waits && isClosed(&r, w) && !r.Back && !(r.Seen.Unmade && r.Now.Prepare != nil):
 		fail("what runs is stopped for a change through a closed gate")
+	case d.Restarts && isClosed(&r, w):
+		fail("a container restarts for its config through a closed gate")
+	case r.Seen.Outdated && r.Running() != nil && manifests.Same(d.Run, r.Running()) && d.Halt.Reason == "" && d.Restarts == (len(d.RestartWaits) > 0):
+		fail("a restart for changed config neither happens nor waits")
+	case runsOffered && r.Stop != nil && r.Stop.Version != nil && (r.Hold != nil || w.NodeHold != nil) && !r.Back && !manifests.Same(r.Stop.Version, r.Offered):
+		fail("a held name changes its version as it starts")
+	case d.Again.IsZero() && (d.WaitsBy(ByWindow) || d.WaitsBy(ByLock) || d.WaitsBy(ByLook)):
+		fail("it waits for what is not looked at again")
 	case stops && r.Offered == nil && !r.Gone:
 		fail("what runs is stopped though nobody knows whether its manifest is gone")
-	case stops && r.Offered == nil && r.Gate.Removal != "":
+	case stops && r.Offered == nil && (r.Hold != nil || w.NodeHold != nil || len(w.Rules.Windows) > 0):
 		fail("what is held is removed")
 	case d.Prepare != nil && d.Run == nil:
 		fail("a version is prepared beside nothing")
 	case d.Rests && r.Works:
 		fail("it rests and has a worker")
-	case !d.Again.IsZero() && !d.Again.After(w.Now):
+	case !d.Again.IsZero() && !d.Again.After(w.Now.Wall):
 		fail("it is to be decided on again at once")
 	case d.Rests && (d.Run != nil || d.Prepare != nil || d.Halt.Reason != ""):
 		fail("it rests and runs")
@@ -97,6 +115,12 @@ func checkDecision(t *testing.T, r Record, w *World) {
 	}
 }
 
+// isClosed reports whether the gate is closed, told in other words than by the rule itself.
+func isClosed(r *Record, w *World) bool {
+	isFree := r.Lock.File == "" || r.Lock.State == Free || !r.Lock.Since.IsZero() && r.Lock.Since != ago(time.Minute)
+	return r.Hold != nil || w.NodeHold != nil || len(w.Rules.Windows) > 0 || !isFree
+}
+
 // carryOut is what the sync loop makes of a decision, as far as the record shows it.
 func carryOut(r *Record, d *Decision) {
 	switch {
@@ -105,7 +129,7 @@ func carryOut(r *Record, d *Decision) {
 	case r.Gone && d.Run == nil:
 		r.Accepted = nil
 	case d.Takes || d.Replaces:
-		r.Accepted, r.Over, r.Stop = r.Offered, false, nil
+		r.Accepted, r.Over, r.Stop = d.Run, false, nil
 	}
 	if d.Rests {
 		return

@@ -19,15 +19,16 @@ import (
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/config"
-	"monopod/agent/hold"
 	"monopod/agent/image"
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/agent/plan"
+	"monopod/agent/rollout"
 	"monopod/agent/server"
 	"monopod/agent/shutdown"
 	"monopod/agent/update"
+	"monopod/agent/window"
 	"monopod/cri"
 	"monopod/manifests"
 	"monopod/manifests/decode"
@@ -274,8 +275,10 @@ func Lines(all []decode.Problem) string {
 	return strings.Join(lines, "\n")
 }
 
-func Gates(c config.Config) hold.Rules {
-	return hold.Rules{Windows: c.UpdateWindow, LockMax: c.UpdateLockMax}
+// Gate returns when what runs may be changed.
+func Gate(c config.Config) rollout.Rules {
+	windows, _ := window.Parse(c.UpdateWindow) // the settings were checked
+	return rollout.Rules{Windows: windows, LockMax: c.UpdateLockMax}
 }
 
 // Shutdown returns the periods in which pods stop before the machine goes down, and

@@ -103,6 +103,14 @@ func parseClock(text string, end bool) (time.Duration, error) {
 	return at, nil
 }
 
+// Closed says in words that none of them is open, and when one opens; "": one is open.
+func (all Windows) Closed(now time.Time) string {
+	if all.Open(now) {
+		return ""
+	}
+	return "outside of the update window, which opens " + all.Next(now).Format("Mon "+time.RFC3339)
+}
+
 // Open reports whether one of them is open.
 func (all Windows) Open(now time.Time) bool {
 	return len(all) == 0 || slices.ContainsFunc(all, func(w Window) bool {

@@ -60,6 +60,10 @@ func TestWindowsOpenAndClose(t *testing.T) {
 			if len(all) > 0 {
 				next = all.Next(at).Format(time.RFC3339)
 			}
+			closed := all.Closed(at)
+			if row.open && closed != "" || !row.open && (!strings.HasPrefix(closed, "outside of the update window, which opens ") || !strings.HasSuffix(closed, " "+next)) {
+				t.Errorf("it says %q", closed)
+			}
 			if all.Open(at) != row.open || next != row.next {
 				t.Errorf("open %v, next %s; want %v, %s", all.Open(at), next, row.open, row.next)
 			}

@@ -25,6 +25,7 @@ type State struct {
 	Gone       bool      // nothing is left, and no pod is desired
 	Halted     bool      // nothing is left of the desired pod, which is not to run
 	Unmade     bool      // no container of the desired pod was ever created
+	Outdated   bool      // containers of it are to restart, as their config has changed
 
 	Health update.Health // of the desired pod
 }
@@ -37,6 +38,7 @@ func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 		now.Ended = now.Cleared && s.Checkpoint().Ended() != ""
 		now.Halted = s.IsHalted()
 		now.Ready = now.Cleared && s.Halted.Reason == "" && podstatus.IsReady(r.lastStatus(string(s.Pod.UID)))
+		now.Outdated = now.Cleared && s.Outdated() != ""
 		now.Unmade = !now.Cleared || !s.Made(r.lastStatus(string(s.Pod.UID)))
 		if now.Cleared {
 			now.Health = update.HealthOf(s.Pod.Pod, r.lastStatus(string(s.Pod.UID)), now.Ready)
@@ -67,6 +69,8 @@ type Update struct {
 	Next       *manifests.Pod // is prepared while Pod runs; nil: none
 	Waits      string         // what the next version, or the removal of Pod, waits for; "": nothing
 	Told       string         // what else there is to say of Pod; "": nothing
+	Restarts   bool           // containers of Pod may restart for changed config
+	Restart    string         // why they may not yet; "": they may, or need not, or that is being found out
 	Halted     plan.Halt      // why nothing of Pod is to run though it stays; zero: it runs
 	Generation uint64         // counts the updates of all workers; States repeat it
 	Read       time.Time      // when this version was first read; zero: not known
@@ -74,7 +78,8 @@ type Update struct {
 
 // Says reports whether an update says the same as another, whatever its generation.
 func (u *Update) Says(o *Update) bool {
-	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.Waits == o.Waits && u.Told == o.Told && u.Halted == o.Halted
+	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.Waits == o.Waits && u.Told == o.Told &&
+		u.Restarts == o.Restarts && u.Restart == o.Restart && u.Halted == o.Halted
 }
 
 // switchTo forgets the state of another update.

@@ -178,7 +178,7 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 		w.Uids.Take(types.UID(uid), w.Key) // a previous instance without checkpoint holds its uid, too
 	}
 	settings := w.Settings()
-	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.Running(), BackOff: settings.BackOff, Dead: settings.DeadContainers, Policy: settings.UpdatePolicy, Halted: u.Halted}
+	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.Running(), BackOff: settings.BackOff, Dead: settings.DeadContainers, Policy: settings.UpdatePolicy, Halted: u.Halted, Restarts: u.Restarts}
 	w.dropGone(&s)
 	s.ByAccepted()
 	w.report.dropStale(&s)

@@ -48,7 +48,7 @@ var planned = map[update.Kind]Action{
 // Of compares desired pods with those that an agent has. from are their files, by
 // namespace/name. whole says that they are all that the agent's folder would give; policy
 // is the agent's of updates, and gate what keeps it from changing any pod now.
-func Of(k *client.Known, desired []*manifests.Pod, from map[string]string, whole bool, policy string, gate update.Gate) Report {
+func Of(k *client.Known, desired []*manifests.Pod, from map[string]string, whole bool, policy string, gate Gate) Report {
 	has := staying(k)
 	r := Report{Pods: []Pod{}}
 	for _, p := range desired {
@@ -103,17 +103,15 @@ func asAccepted(reported *v1.Pod) *v1.Pod {
 }
 
 // waits says what keeps the agent from an action; "": nothing.
-func waits(has *v1.Pod, a Action, gate update.Gate) string {
+func waits(has *v1.Pod, a Action, gate Gate) string {
 	switch {
 	case a == Unchanged, a == Removed && ended(has):
 		return ""
 	case a == New, a != Removed && (ended(has) || !wasCreated(has)):
-		return strings.Join(gate.Holds, "; ") // of the node: its own holds and windows are for what runs
+		return gate.Node // its own holds and windows are for what runs
 	}
-	if held := has.Annotations[status.AnnHeld]; held != "" {
-		gate.Holds = slices.Concat([]string{held}, gate.Holds)
-	}
-	return gate.Removal() // an update waits for the same, and for the lock of its workload
+	all := []string{has.Annotations[status.AnnHeld], gate.Node, gate.Window} // an update waits for the lock of its workload, too
+	return strings.Join(slices.DeleteFunc(all, func(text string) bool { return text == "" }), "; ")
 }
 
 func ended(p *v1.Pod) bool {

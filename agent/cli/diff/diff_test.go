@@ -60,7 +60,7 @@ func TestWhatBecomesOfAPod(t *testing.T) {
 	held := func(p *v1.Pod) { status.SetProblems(p, nil); p.Annotations[status.AnnHeld] = "held: audit" }
 	leaves := func(p *v1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: time.Now()} }
 	far := func(p *v1.Pod) { p.Annotations["kubernetes.io/config.source"] = "http" }
-	node := update.Gate{Holds: []string{"the node is held: a visit"}}
+	node := Gate{Node: "the node is held: a visit"}
 	const byNode, byBoth = " waits: the node is held: a visit", " waits: held: audit; the node is held: a visit"
 	for _, row := range []struct {
 		name    string
@@ -68,21 +68,21 @@ func TestWhatBecomesOfAPod(t *testing.T) {
 		desired []*manifests.Pod
 		whole   bool // the manifests are all that there are
 		policy  string
-		gate    update.Gate
+		gate    Gate
 		want    string
 	}{
-		{"one that the agent does not have", nil, []*manifests.Pod{v1st}, false, "", update.Gate{}, "new default/web-n"},
-		{"one that it has so", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{v1st}, false, "", update.Gate{}, "unchanged default/web-n"},
-		{"another version", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{v2nd}, false, "", update.Gate{}, "restarted default/web-n"},
-		{"another version where pods are replaced", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{v2nd}, false, update.PolicyReplace, update.Gate{}, "replaced default/web-n"},
-		{"another version that says replace", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{saying("replace")}, false, "", update.Gate{}, "replaced default/web-n"},
-		{"another version that says in place where pods are replaced", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{saying("InPlace")}, false, update.PolicyReplace, update.Gate{}, "restarted default/web-n"},
-		{"another version that says so where all updates are watched", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{saying("in-place")}, false, update.PolicyWatched, update.Gate{}, "replaced default/web-n"},
-		{"another version of one that has ended", []v1.Pod{has(v1st, v1.PodSucceeded)}, []*manifests.Pod{v2nd}, false, "", update.Gate{}, "replaced default/web-n"},
-		{"one that leaves comes back as another", []v1.Pod{has(v1st, v1.PodRunning, leaves)}, []*manifests.Pod{v1st}, false, "", update.Gate{}, "new default/web-n"},
-		{"one beside the files", []v1.Pod{has(v1st, v1.PodRunning)}, nil, false, "", update.Gate{}, ""},
-		{"one that no file gives any more", []v1.Pod{has(v1st, v1.PodRunning)}, nil, true, "", update.Gate{}, "removed default/web-n"},
-		{"one of the URL", []v1.Pod{has(v1st, v1.PodRunning, far)}, nil, true, "", update.Gate{}, ""},
+		{"one that the agent does not have", nil, []*manifests.Pod{v1st}, false, "", Gate{}, "new default/web-n"},
+		{"one that it has so", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{v1st}, false, "", Gate{}, "unchanged default/web-n"},
+		{"another version", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{v2nd}, false, "", Gate{}, "restarted default/web-n"},
+		{"another version where pods are replaced", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{v2nd}, false, update.PolicyReplace, Gate{}, "replaced default/web-n"},
+		{"another version that says replace", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{saying("replace")}, false, "", Gate{}, "replaced default/web-n"},
+		{"another version that says in place where pods are replaced", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{saying("InPlace")}, false, update.PolicyReplace, Gate{}, "restarted default/web-n"},
+		{"another version that says so where all updates are watched", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{saying("in-place")}, false, update.PolicyWatched, Gate{}, "replaced default/web-n"},
+		{"another version of one that has ended", []v1.Pod{has(v1st, v1.PodSucceeded)}, []*manifests.Pod{v2nd}, false, "", Gate{}, "replaced default/web-n"},
+		{"one that leaves comes back as another", []v1.Pod{has(v1st, v1.PodRunning, leaves)}, []*manifests.Pod{v1st}, false, "", Gate{}, "new default/web-n"},
+		{"one beside the files", []v1.Pod{has(v1st, v1.PodRunning)}, nil, false, "", Gate{}, ""},
+		{"one that no file gives any more", []v1.Pod{has(v1st, v1.PodRunning)}, nil, true, "", Gate{}, "removed default/web-n"},
+		{"one of the URL", []v1.Pod{has(v1st, v1.PodRunning, far)}, nil, true, "", Gate{}, ""},
 
 		{"what does not change waits for nothing", []v1.Pod{has(v1st, v1.PodRunning, held)}, []*manifests.Pod{v1st}, false, "", node, "unchanged default/web-n"},
 		{"a new one waits for the node", nil, []*manifests.Pod{v1st}, false, "", node, "new default/web-n" + byNode},
@@ -118,7 +118,7 @@ func TestAChangeWaitsForTheUpdateWindow(t *testing.T) {
 		time.Date(2026, 1, 4, 2, 30, 0, 0, time.Local): "restarted default/web-n",
 		time.Date(2026, 1, 4, 3, 30, 0, 0, time.Local): "restarted default/web-n waits: outside of the update window, which opens Sun",
 	} {
-		got := said(Of(&client.Known{Pods: pods}, desired, nil, false, "", update.Gate{Now: at, Windows: windows}))
+		got := said(Of(&client.Known{Pods: pods}, desired, nil, false, "", Gate{Window: windows.Closed(at)}))
 		if !strings.HasPrefix(got, want) || strings.Contains(got, "window") != strings.Contains(want, "window") {
 			t.Errorf("at %s: %q, want %q", at, got, want)
 		}
@@ -132,7 +132,7 @@ func TestTheAgentsOwnAnnotationsAreNoDifference(t *testing.T) {
 		status.SetProblems(p, []string{"the runtime is slow"})
 		p.Annotations[status.AnnHeld] = "held"
 	})
-	if r := Of(&client.Known{Pods: []v1.Pod{reported}}, []*manifests.Pod{p}, nil, false, "", update.Gate{}); r.Pods[0].Action != Unchanged || r.Pods[0].Difference != nil {
+	if r := Of(&client.Known{Pods: []v1.Pod{reported}}, []*manifests.Pod{p}, nil, false, "", Gate{}); r.Pods[0].Action != Unchanged || r.Pods[0].Difference != nil {
 		t.Errorf("got %+v", r.Pods[0])
 	}
 	if reported.Annotations[status.AnnHeld] == "" {
@@ -145,7 +145,7 @@ func TestAReportForAPerson(t *testing.T) {
 	other := web(t, "img:1")
 	other.Name = "other-n"
 	var out strings.Builder
-	r := Of(k, []*manifests.Pod{web(t, "img:2"), other}, map[string]string{"default/web-n": "web.yaml"}, false, "", update.Gate{})
+	r := Of(k, []*manifests.Pod{web(t, "img:2"), other}, map[string]string{"default/web-n": "web.yaml"}, false, "", Gate{})
 	if err := r.Print(&out, ""); err != nil {
 		t.Fatal(err)
 	}

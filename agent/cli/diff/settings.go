@@ -14,7 +14,6 @@ import (
 	"monopod/agent/cli/client"
 	"monopod/agent/config"
 	"monopod/agent/status"
-	"monopod/agent/update"
 	"monopod/agent/window"
 )
 
@@ -48,19 +47,25 @@ func Settings(ctx context.Context, k *client.Known, socket string, cfg config.Co
 	return cfg
 }
 
-// Gate returns what keeps the agent now from changing any pod: the hold of the node, and the
-// update window of cfg.
-func Gate(ctx context.Context, k *client.Known, socket string, cfg config.Config, now time.Time) update.Gate {
-	gate, held := update.Gate{Now: now}, k.NodeHeld
-	gate.Windows, _ = window.Parse(cfg.UpdateWindow) // settings were checked where they were read
+// Gate is what keeps the agent now from changing any pod, in words; "": nothing.
+type Gate struct {
+	Node   string // the hold of the node
+	Window string // the update window, which is closed
+}
+
+// GateOf returns what keeps the agent now from changing any pod, by the update window of cfg.
+func GateOf(ctx context.Context, k *client.Known, socket string, cfg config.Config, now time.Time) (g Gate) {
+	windows, _ := window.Parse(cfg.UpdateWindow) // settings were checked where they were read
+	g.Window = windows.Closed(now)
+	held := k.NodeHeld
 	var node v1.Node
 	if !k.Down() && client.GetJSON(ctx, socket, "/node", &node) == nil {
 		held = node.Annotations[status.AnnHeld]
 	}
 	if held != "" {
-		gate.Holds = []string{"the node is " + held}
+		g.Node = "the node is " + held
 	}
-	return gate
+	return g
 }
 
 // nodeOf returns the node of pods, and whether their names end with it.
