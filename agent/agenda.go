@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
 	"monopod/agent/admission"
@@ -38,7 +39,8 @@ func (s *records) mark(key manifests.Key) {
 }
 
 // takeDirty returns the dirty names: first those that go, then the others in order of arrival,
-// in which they get their room.
+// in which they get their room. Those that wait for their turn come last: only then is known
+// which of the pods that they start after are still ready.
 func (s *records) takeDirty() []*podRecord {
 	all := s.agenda.dirty
 	s.agenda.dirty = nil
@@ -48,16 +50,21 @@ func (s *records) takeDirty() []*podRecord {
 	if len(all) < 2 {
 		return all
 	}
-	sorted, arrived := make([]*podRecord, 0, len(all)), make([]*manifests.Pod, 0, len(all))
+	sorted := make([]*podRecord, 0, len(all))
+	var arrived, waiting []*manifests.Pod
 	for _, r := range all {
-		if r.Offered == nil {
+		switch {
+		case r.Offered == nil:
 			sorted = append(sorted, r)
-		} else {
+		case r.AwaitsTurn():
+			waiting = append(waiting, r.Offered)
+		default:
 			arrived = append(arrived, r.Offered)
 		}
 	}
 	admission.ByArrival(arrived)
-	for _, p := range arrived {
+	admission.ByArrival(waiting)
+	for _, p := range slices.Concat(arrived, waiting) {
 		sorted = append(sorted, s.all[p.Key()])
 	}
 	return sorted

@@ -17,7 +17,6 @@ import (
 	"monopod/agent/prepare"
 	"monopod/agent/rollout"
 	"monopod/agent/shutdown"
-	"monopod/agent/update"
 	"monopod/agent/worker"
 	"monopod/manifests"
 )
@@ -33,7 +32,6 @@ type applier struct {
 	faults  faults
 	pods    *records
 	table   *admission.Table
-	order   *admission.StartOrder
 	locks   locks
 	rules   func() rollout.Rules // of the gate, as they are now
 	holds   *hold.Store          // what the owner wants left alone
@@ -43,7 +41,8 @@ type applier struct {
 	running *sync.WaitGroup
 	ready   *prepare.Shared // makes next versions ready
 
-	updates uint64 // sent to workers so far
+	updates uint64       // sent to workers so far
+	unasked []*podRecord // which wait for their turn, and what previous agents reported of them is not asked for yet
 }
 
 // faultAgain is when a name is looked at again over which the loop panicked.
@@ -53,6 +52,7 @@ const faultAgain = time.Minute
 // and is looked at again in a minute.
 func (a *applier) decide(ctx context.Context, r *podRecord) {
 	before, _ := a.table.Rejected(r.Key)
+	was := r.Now
 	err := a.faults.ofPod(r.about(), "admit the pod", func() { a.decideOn(ctx, r) })
 	if err != nil {
 		a.keep(r, message.Private(err.Error()))
@@ -63,6 +63,11 @@ func (a *applier) decide(ctx context.Context, r *podRecord) {
 		if waits {
 			a.pods.tell(r)
 		}
+	}
+	a.tells.turn(r, &was)
+	if r.Now.WaitsBy(rollout.ByStartOrder) && r.past == nil {
+		r.past = &past{}
+		a.unasked = append(a.unasked, r)
 	}
 }
 
@@ -88,6 +93,9 @@ func (a *applier) decideOn(ctx context.Context, r *podRecord) {
 			d = rollout.Deny(&r.Record, w, *refused)
 		}
 	}
+	if r.Offered != nil && r.AwaitsTurn() && !r.IsHalted() && !d.WaitsBy(rollout.ByStartOrder) {
+		a.endWait(r)
+	}
 	a.carryOut(ctx, &r.Record, d, waited)
 	a.lookForLock(ctx, r, &d)
 	a.locks.unsaved = a.locks.unsaved || r.Lock.Since != since
@@ -103,11 +111,10 @@ func (a *applier) lookForLock(ctx context.Context, r *podRecord, d *rollout.Deci
 	a.locks.look(ctx, r, r.Accepted.Pod)
 }
 
-// observe brings a record up to date with what the table, the start order, the owner's wishes and
-// the updates that were rolled back say.
+// observe brings a record up to date with what the table, the owner's wishes and the updates that
+// were rolled back say.
 func (a *applier) observe(r *rollout.Record) {
 	a.accepted(r)
-	r.Turn = a.turnOf(r)
 	r.Hold, r.Back = a.holds.Of(r.Key.String()), a.rolled.Told(r.Offered) != ""
 	runs := r.Running()
 	if runs == nil {
@@ -123,18 +130,9 @@ func (a *applier) accepted(r *rollout.Record) {
 	r.Over = r.Accepted != nil && a.table.Runs(r.Key) == nil
 }
 
-// turnOf is what the start order says of a name.
-func (a *applier) turnOf(r *rollout.Record) rollout.Turn {
-	d := a.order.Held(r.Key)
-	if d == nil {
-		return rollout.Turn{}
-	}
-	return rollout.Turn{Waits: true, Why: a.order.Wait(d), Started: r.Accepted != nil && a.order.WasStarted(r.Accepted)}
-}
-
 // world is what matters beside the records.
 func (a *applier) world() *rollout.World {
-	return &rollout.World{Now: a.shared.Disk.Machine.Boot.Now(), Rules: a.rules(), Down: a.down.On(), Terminated: a.down.HaltOf, NodeHold: a.holds.Of(""), Policy: a.shared.Settings().UpdatePolicy,
+	return &rollout.World{Now: a.shared.Disk.Machine.Boot.Now(), Names: a.pods.order.names, Ready: a.isReady, Rules: a.rules(), Down: a.down.On(), Terminated: a.down.HaltOf, NodeHold: a.holds.Of(""), Policy: a.shared.Settings().UpdatePolicy,
 		StopsFirst: a.shared.StopsFirst, Room: a.table.Room}
 }
 
@@ -184,16 +182,22 @@ func (a *applier) carryOutOffered(r *rollout.Record, d *rollout.Decision, waited
 	}
 }
 
+// endWait ends the wait of a version for its turn, which has come.
+func (a *applier) endWait(r *podRecord) {
+	a.tells.turnHasCome(r)
+	r.Order.Since, r.past = time.Time{}, nil
+	a.pods.markWaiting(r.Key)
+}
+
 // carryOutRemoval does the same of a pod that no manifest gives any more.
 func (a *applier) carryOutRemoval(r *rollout.Record, d *rollout.Decision) {
 	if d.Run != nil {
 		a.table.Withdraw(r.Key)
-		a.order.Touch(r.Key)
 		a.tells.stale = true
 		return
 	}
 	a.table.Release(r.Key)
-	a.order.Forget(r.Key)
+	a.pods.forget(a.pods.of(r.Key))
 	if d.Rests { // it only waited
 		a.table.Remove(r.Key)
 		a.tells.store.RemovePod(r.Key.String())
@@ -279,7 +283,7 @@ func (r *podRecord) fetched(p *manifests.Pod) *fetch.Ready {
 func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) {
 	p, r := u.Pod, a.pods.of(key)
 	if p != nil && u.Halted.Reason == "" {
-		a.order.Started(p)
+		r.Started = rollout.VersionOf(p)
 	}
 	if r.worker != nil && p != nil {
 		r.file = p.File
@@ -336,16 +340,16 @@ func fileOf(p *manifests.Pod, left map[string]*checkpoint.Checkpoint) string {
 func (a *applier) setReady(r *podRecord, ready bool) {
 	if r.Seen.Ready != ready {
 		r.Seen.Ready = ready
-		a.order.Touch(r.Key)
+		a.pods.markWaiting(r.Key)
 	}
 }
 
-// isReady reports whether the pod that a worker runs under this name is ready. While
-// a new version waits that is the previous version, which counts too, unless the new one
-// is only being pulled.
+// isReady reports whether pods that start after this one may start: the pod that a worker runs
+// under this name is ready. While a new version waits that is the previous version, which counts
+// too, unless the new one is only being pulled or waits for its own turn.
 func (a *applier) isReady(key manifests.Key) bool {
 	r := a.pods.see(key)
-	return r.worker != nil && r.sent.Pod != nil && r.Seen.Ready
+	return r.worker != nil && r.sent.Pod != nil && r.Seen.Ready && !r.AwaitsTurn()
 }
 
 // workerGone ends a worker that has nothing left and no pod.
@@ -353,11 +357,10 @@ func (a *applier) workerGone(r *podRecord) {
 	r.stop()
 	a.setReady(r, false)
 	r.worker, r.Works, r.sent, r.Seen = nil, false, worker.Update{}, rollout.Seen{}
-	a.pods.decided(r, rollout.Decision{})
+	a.pods.decided(r, rollout.Decision{Waits: r.Now.Waits, Again: r.Now.Again}) // what is offered may wait on
 	a.table.Remove(r.Key)
 	a.tells.stale = a.tells.stale || r.Offered == nil // its file is reported until then
 	a.pods.tell(r)                                    // a version that waits is reported by the loop from now on
-	a.order.Renew(r.Key)
 	a.pods.drop(r.Key)
 }
 
@@ -409,15 +412,6 @@ func (a *applier) keepUID(p *manifests.Pod) *manifests.Pod {
 	asked := a.pods.see(p.Key()).Record
 	a.accepted(&asked)
 	return rollout.Identify(&asked, p, a.shared.Settings().UpdatePolicy)
-}
-
-// startsNothing reports whether p becomes of the version that was let start last, and
-// starts nothing.
-func (a *applier) startsNothing(p *manifests.Pod) bool {
-	asked := a.pods.see(p.Key()).Record
-	a.accepted(&asked)
-	last := asked.Accepted
-	return last != nil && last.UID == p.UID && a.order.WasStarted(last) && asked.Becomes(p, a.shared.Settings().UpdatePolicy) < update.Restart
 }
 
 // recordRefusal records why a pod is not admitted.

@@ -26,7 +26,7 @@
 //	  fetch/                   the images of a pod's containers, in the background
 //	  podevents/               the events about one pod name
 //	  plan/                    pure: Facts -> actions, each with a cause and a reason
-//	  admission/               which pods may run on this node, and when
+//	  admission/               which pods this node has room for
 //	  instance/                what a pod instance has on disk and as cgroup
 //	  podhosts/                names all pods in the /etc/hosts of each
 //	  node/                    what the machine is, has and lacks; the Node report
@@ -82,9 +82,9 @@
 // reload.go applies those that take effect while the agent runs.
 //
 // The files: agent.go and wiring.go (the parts), sync.go (the loop: one handler an event),
-// records.go (what is known by pod name), agenda.go (which names are to be decided on), apply.go
-// (decisions are made and carried out), report.go (what is told of the manifests, and of pods
-// without a worker), retention.go (which objects stay), contain.go (a panic over one pod), once.go
-// (an agent for one run), forget.go (the request that lets a pod go), metrics.go, usage.go,
-// nodeevents.go.
+// records.go (what is known by pod name), agenda.go (which names are to be decided on),
+// startorder.go (who starts after whom), apply.go (decisions are made and carried out), report.go
+// (what is told of the manifests, and of pods without a worker), retention.go (which objects
+// stay), contain.go (a panic over one pod), once.go (an agent for one run), forget.go (the request
+// that lets a pod go), metrics.go, usage.go, nodeevents.go.
 package agent

@@ -78,6 +78,24 @@ func TestAnUpdateThatStopsFirstIsHeldToo(t *testing.T) {
 	})
 }
 
+// Its turn in the start order comes at once, which opens no gate.
+func TestAnUpdateThatStopsFirstIsHeldThoughItsTurnHasCome(t *testing.T) {
+	liveWith(t, func(r *rig) { r.configure = func(c *config.Config) { c.UpdateStrategy = "StopFirst" } }, func(r *rig) {
+		r.want(manifest("db", "img:1"), manifest("web", "img:1"))
+		r.holds("web", "", "")
+		r.stopsNothing(func() {
+			r.want(manifest("db", "img:1"), after("web", "db", "img:2"))
+			r.after(time.Hour)
+		})
+		r.releases("web")
+		r.after(time.Minute)
+		c, _ := r.Container("default/web-n/c")
+		if image := c.Config.Image.UserSpecifiedImage; image != "img:2" {
+			r.Errorf("released, it runs %s", image)
+		}
+	})
+}
+
 func TestARemovalOfAHeldPodWaits(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(manifest("web", "img:1"))

@@ -26,9 +26,10 @@ type podRecord struct {
 	told   bool           // that the next version waits
 	file   string         // the manifest that gave its last pod; "": it never had one here
 	stop   context.CancelFunc
-	tells  bool // the loop reports the pod itself, and that is to be looked at again
-	dirty  bool // it is to be decided on
-	timed  bool // its decision names a time for the next look
+	tells  bool  // the loop reports the pod itself, and that is to be looked at again
+	dirty  bool  // it is to be decided on
+	timed  bool  // its decision names a time for the next look
+	past   *past // while it waits for its turn: what is asked for of previous agents; nil: nothing
 
 	looking bool      // a look for its lock runs
 	looks   time.Time // when the next one may be
@@ -45,6 +46,7 @@ type records struct {
 	told    []*podRecord    // those whose reports are to be looked at again
 	agenda  agenda          // those that are to be decided on
 	touched []*podRecord    // those whose versions may be others
+	order   startOrder      // who starts after whom
 }
 
 // of returns the record of a name, a new one if there is none.

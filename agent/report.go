@@ -3,6 +3,7 @@ package agent
 import (
 	"log/slog"
 	"slices"
+	"time"
 
 	"monopod/agent/admission"
 	"monopod/agent/events"
@@ -28,7 +29,6 @@ type reporter struct {
 	faults faults
 	pods   *records
 	table  *admission.Table
-	order  *admission.StartOrder
 	rolled *rollbacks
 	wrong  map[string]bool // problems of manifests that have an event
 	stale  bool            // the state of the manifests is to be told again
@@ -58,14 +58,15 @@ func (p *reporter) manifests(s manifests.Snapshot) {
 // outcomes is what is known of the pods that the manifests give, whichever versions of them
 // run.
 func (p *reporter) outcomes() *outcome.Versions {
-	given, rejected, held := p.rolled.given, p.table.AllRejected(), p.order.All()
-	v := &outcome.Versions{Snapshot: &given, Refused: make([]outcome.Refusal, 0, len(rejected)+len(held))}
+	given, rejected := p.rolled.given, p.table.AllRejected()
+	v := &outcome.Versions{Snapshot: &given, Refused: make([]outcome.Refusal, 0, len(rejected))}
 	for _, r := range rejected {
 		v.Refused = append(v.Refused, outcome.Refusal{Pod: r.Pod, Reason: r.Message.String(), Final: r.Final()})
 	}
-	for _, d := range held {
-		if d.Held != nil {
-			v.Refused = append(v.Refused, outcome.Refusal{Pod: d.Pod, Reason: d.Held.Said})
+	for _, r := range p.pods.dependents() {
+		if r.Offered != nil && r.AwaitsTurn() {
+			text, _ := r.Now.Wait(rollout.ByStartOrder)
+			v.Refused = append(v.Refused, outcome.Refusal{Pod: r.Offered, Reason: text.String()})
 		}
 	}
 	for _, line := range p.rolled.Lines() {
@@ -109,7 +110,7 @@ func (p *reporter) saysRefused(key manifests.Key) bool {
 // versions that are held while their previous versions run. It adds the files of the
 // latter to held.
 func (p *reporter) orderProblems(files []manifests.File, held map[string]bool) map[string][]status.Problem {
-	all := p.order.All()
+	all := p.pods.dependents()
 	if len(all) == 0 {
 		return nil
 	}
@@ -118,16 +119,17 @@ func (p *reporter) orderProblems(files []manifests.File, held map[string]bool) m
 		orders[f.Path] = f.Orders
 	}
 	found := map[string][]status.Problem{}
-	for _, d := range all {
-		key, file := d.Pod.Key(), d.Pod.File
-		text := d.Problem
-		if d.Held != nil && p.pods.running(key) != nil {
-			text, held[file] = d.Held.Said, true
+	for _, r := range all {
+		key, file := r.Key, r.Order.Of.File
+		text := r.Order.Problem(&p.pods.order.names)
+		waits, isWaiting := r.Now.Wait(rollout.ByStartOrder)
+		if isWaiting && p.pods.running(key) != nil {
+			text, held[file] = waits.String(), true
 		}
 		if text != "" {
 			at := orders[file][key.String()]
 			found[file] = append(found[file], status.Problem{
-				File: file, Line: at.Line, Column: at.Column, Pod: key.String(), Field: decode.StartAfterField, Message: text, Warning: !d.Decision.Held})
+				File: file, Line: at.Line, Column: at.Column, Pod: key.String(), Field: decode.StartAfterField, Message: text, Warning: !isWaiting})
 		}
 	}
 	return found
@@ -163,12 +165,49 @@ func (p *reporter) recordProblems(m *status.Manifests) {
 	p.wrong = now
 }
 
-// waiting reports a pod that is stopped or refused and has no worker.
+// turn tells for what a pod waits in its start order, if that is another than in its decision
+// before.
+func (p *reporter) turn(r *podRecord, before *rollout.Decision) {
+	was, waited := before.Wait(rollout.ByStartOrder)
+	text, waits := r.Now.Wait(rollout.ByStartOrder)
+	if waits {
+		p.pods.tell(r)
+	}
+	if waited == waits && was == text {
+		return
+	}
+	p.stale = true
+	if !waits {
+		return
+	}
+	log := p.log.With("pod", r.Key.String(), "reason", text.String())
+	if r.Order.Problem(&p.pods.order.names) != "" {
+		log.Warn("pod held; it may wait forever", "file", r.Offered.File)
+	} else {
+		log.Info("pod held by its start order")
+	}
+	p.events.Record(events.About(r.Offered.Pod), v1.EventTypeNormal, podstatus.ReasonHeld, text)
+}
+
+// turnHasCome tells that a pod waits for its turn no longer.
+func (p *reporter) turnHasCome(r *podRecord) {
+	waited, until := time.Since(r.Order.Since), r.Order.Until()
+	text, wasTold := r.Now.Wait(rollout.ByStartOrder)
+	switch {
+	case !until.IsZero() && !time.Now().Before(until):
+		p.log.Warn("start-after timeout passed; pod starts", "pod", r.Key.String(), "waited", waited.Round(time.Second), "reason", text.String())
+	case wasTold:
+		p.log.Info("start order fulfilled; pod starts", "pod", r.Key.String())
+	}
+}
+
+// waiting reports a pod that is stopped, refused or waits for its turn, and has no worker.
 func (p *reporter) waiting(r *podRecord) {
 	if r.worker != nil {
 		return
 	}
 	p.stopped(r)
+	p.held(r)
 	refused, waits := p.table.Rejected(r.Key)
 	if !waits {
 		return
@@ -212,6 +251,20 @@ func (p *reporter) continues(r *podRecord) {
 	}
 	p.log.Info("update continues: the new version takes the place of the one before", "pod", r.Key.String())
 	p.events.Record(events.About(r.sent.Pod.Pod), v1.EventTypeNormal, rollout.ReasonContinues, message.Fixed("the new version takes the place of the one before"))
+}
+
+// held reports a pod that waits for its turn, once it is known what a previous agent reported.
+func (p *reporter) held(r *podRecord) {
+	text, waits := r.Now.Wait(rollout.ByStartOrder)
+	if !waits || r.past == nil || !r.past.known {
+		return
+	}
+	_ = p.faults.ofPod(r.Offered.Pod, "report the pod", func() {
+		out := *r.Offered.Pod
+		st, public := podstatus.HeldStatus(r.Offered, r.Order.Since, text, r.past.last)
+		out.Status, r.past.last = st, &st
+		p.store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: public})
+	})
 }
 
 func (p *reporter) stopped(r *podRecord) {

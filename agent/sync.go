@@ -54,10 +54,9 @@ type syncLoop struct {
 	pods     records                         // all that is known, by pod name
 	given    atomic.Pointer[map[string]bool] // the names of all desired pods
 	table    *admission.Table
-	order    *admission.StartOrder
 	facts    chan factsRead                   // the machine, read again
 	reading  bool                             // a read of the machine is running
-	pasts    chan []past                      // what previous agents reported of held pods
+	pasts    chan []pastRead                  // what previous agents reported of held pods
 	previous func(key string) (*v1.Pod, bool) // store.Previous, which reads the disk
 	rolled   rollbacks                        // which former versions come back
 	seen     pleg.Relist
@@ -82,13 +81,13 @@ type syncLoop struct {
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, previous: store.Previous, needs: needs, faults: faults{shared},
-		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, facts: make(chan factsRead), pasts: make(chan []past),
+		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, facts: make(chan factsRead), pasts: make(chan []pastRead),
 		restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
 	l.pods.agenda = newAgenda()
 	l.pods.inherit(checkpoints)
 	l.born, l.table = time.Now(), admission.NewTable(shared.Disk.Machine.Facts, checkpoints, l.faults.uncounted)
-	l.order = admission.NewStartOrder(shared.Disk.Machine.Boot, l.table, admission.World{
-		Suffix: shared.Suffix, Desired: l.pods.offers, Ready: l.apply.isReady}, checkpoints)
+	l.pods.order = startOrder{names: rollout.Names{Suffix: shared.Suffix, Has: l.pods.offers}, after: map[manifests.Key]map[*podRecord]bool{}}
+	l.pods.inheritStarts(shared.Disk.Machine.Boot, l.table.Admitted, checkpoints)
 	l.down = shutdown.New(l.apply.isIdle)
 	shared.Uids, l.rolled = l.table.Uids, newRollbacks(shared)
 	for _, p := range l.rolled.Formers() {
@@ -96,14 +95,14 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 		l.pods.of(p.Key())
 		l.pods.touch(p.Key())
 	}
-	l.apply = applier{shared: shared, faults: l.faults, pods: &l.pods, table: l.table, order: l.order, holds: l.holds,
+	l.apply = applier{shared: shared, faults: l.faults, pods: &l.pods, table: l.table, holds: l.holds,
 		locks:  locks{root: shared.Disk.Root.Dir, pods: &l.pods, running: &l.running, found: make(chan looked), saved: make(chan error)},
 		rules:  func() rollout.Rules { return rollout.Rules{} },
 		rolled: &l.rolled, down: l.down, tells: &l.tells, running: &l.running}
 	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, rolled: &l.rolled, running: &l.running, saved: make(chan error)}
 	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Events: shared.Events, Up: shared.Watch.Up,
 		Fault: l.faults.record, Log: shared.Log, Answers: make(chan prepare.Answer)}
-	l.tells = reporter{dir: dir, store: store, events: shared.Events, log: shared.Log, faults: l.faults, pods: &l.pods, table: l.table, order: l.order, rolled: &l.rolled}
+	l.tells = reporter{dir: dir, store: store, events: shared.Events, log: shared.Log, faults: l.faults, pods: &l.pods, table: l.table, rolled: &l.rolled}
 	return l
 }
 
@@ -146,8 +145,6 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.pods.due(now)
 		case now := <-l.apply.ready.Answers:
 			l.apply.prepared(now)
-		case <-l.order.Wake.C:
-			l.order.TimeoutsPassed(time.Now())
 		case all := <-l.pasts:
 			l.continueWaits(all)
 		case all := <-l.rolled.saved:
@@ -242,9 +239,6 @@ func (l *syncLoop) handleSnapshot(s manifests.Snapshot) {
 	l.last = &s
 	changed, arrived, gone := l.pods.offer(s.Pods)
 	turned := l.replaceObjects(s.Objects)
-	for _, key := range arrived {
-		l.order.Touch(key)
-	}
 	if before == nil || len(arrived)+len(gone) > 0 {
 		l.publishNames()
 	}
@@ -262,8 +256,11 @@ func (l *syncLoop) handleSnapshot(s manifests.Snapshot) {
 	for _, key := range gone {
 		l.pods.mark(key)
 	}
-	for _, p := range l.holdDependents(changed) {
-		l.pods.mark(p.Key())
+	for _, p := range changed {
+		l.enter(l.pods.of(p.Key()))
+	}
+	for _, key := range slices.Concat(arrived, gone) {
+		l.pods.renamed(key)
 	}
 	l.tells.stale = l.tells.stale || turned || len(gone) > 0 || before == nil || !before.SameFiles(&s)
 	l.strays = l.strays || before == nil || !before.Complete
@@ -350,8 +347,8 @@ func (l *syncLoop) sweepOnce() {
 	for key := range l.pods.working() {
 		keys = append(keys, key.String())
 	}
-	for _, d := range l.order.All() { // held pods, whose files may not have been read yet
-		keys = append(keys, d.Pod.Key().String())
+	for _, r := range l.pods.dependents() { // held pods, whose files may not have been read yet
+		keys = append(keys, r.Key.String())
 	}
 	l.store.Sweep(keys)
 }
@@ -454,6 +451,7 @@ func (l *syncLoop) turn(ctx context.Context) {
 		l.tells.stale = true
 	}
 	l.decideAll(ctx)
+	l.startReadingPasts(ctx)
 	l.pods.arm(time.Now())
 	for _, r := range l.pods.takeTold() {
 		l.tells.waiting(r)
@@ -467,19 +465,20 @@ func (l *syncLoop) turn(ctx context.Context) {
 	}
 }
 
-// decideAll decides on one dirty name after the other until none is: on those that wait for
-// what was freed, too, and then on those whose turn in the start order has come.
+// decideAll decides on one dirty name after the other until none is, also on those that wait for
+// what was freed.
 func (l *syncLoop) decideAll(ctx context.Context) {
 	for {
 		for _, p := range l.table.Retry() {
 			l.pods.mark(p.Key())
 		}
+		l.pods.findCircles()
 		names := l.pods.takeDirty()
+		if len(names) == 0 {
+			return
+		}
 		for _, r := range names {
 			l.apply.decide(ctx, r)
-		}
-		if len(names) == 0 && !l.applyStartOrder(ctx) {
-			return
 		}
 	}
 }
@@ -496,103 +495,39 @@ func (l *syncLoop) signalEmpty() {
 	}
 }
 
-// holdDependents holds every changed pod that starts after others and was not started
-// yet, until its turn has come, unless it fails anyway. It returns the other pods.
-func (l *syncLoop) holdDependents(changed []*manifests.Pod) (free []*manifests.Pod) {
-	for _, p := range changed {
-		if l.pods.see(p.Key()).IsHalted() {
-			free = append(free, p)
-			continue
-		}
-		waits, hadItsTurn := l.table.Rejected(p.Key())
-		hadItsTurn = hadItsTurn && manifests.Same(waits.Pod, p)
-		if l.order.Update(p, hadItsTurn || l.apply.startsNothing(p) || admission.AdmitOS(p.Pod) != nil, time.Now()) {
-			l.table.Withdraw(p.Key()) // an earlier version, which is no longer desired
-		} else {
-			free = append(free, p)
-		}
+// enter marks a pod that a manifest gives, in its place in the start order.
+func (l *syncLoop) enter(r *podRecord) {
+	if !r.IsHalted() {
+		l.apply.accepted(&r.Record)
+		l.pods.enter(r, l.shared.Settings().UpdatePolicy, time.Now())
 	}
-	return free
+	l.pods.mark(r.Key)
 }
 
-// applyStartOrder marks the pods whose turn has come. If there are none, it reports what the
-// others wait for.
-func (l *syncLoop) applyStartOrder(ctx context.Context) (marked bool) {
-	free := l.order.Next(time.Now())
-	for k := range free {
-		l.letStart(&free[k])
-	}
-	if len(free) > 0 {
-		return true
-	}
-	var unknown []past
-	for _, d := range l.order.News() {
-		l.tells.stale = true
-		if d.Held == nil {
-			continue
-		}
-		_ = l.faults.ofPod(d.Pod.Pod, "hold the pod", func() { l.hold(ctx, d) })
-		if !d.Held.Asked {
-			d.Held.Asked = true
-			unknown = append(unknown, past{d, d.Held, d.Pod, nil})
+// pastRead is what a previous agent reported of a pod that waits for its turn.
+type pastRead struct {
+	key  manifests.Key
+	pod  *manifests.Pod
+	wait *past   // the loop's
+	last *v1.Pod // nil: nothing
+}
+
+// startReadingPasts reads what previous agents reported of pods that wait for their turn. Until
+// that is known, nothing is reported of them, which would overwrite it.
+func (l *syncLoop) startReadingPasts(ctx context.Context) {
+	var all []pastRead
+	for _, r := range l.apply.unasked {
+		if r.past != nil && r.Offered != nil {
+			all = append(all, pastRead{key: r.Key, pod: r.Offered, wait: r.past})
 		}
 	}
-	if len(unknown) > 0 {
-		l.startReadingPasts(ctx, unknown)
+	l.apply.unasked = nil
+	if len(all) == 0 {
+		return
 	}
-	return false
-}
-
-// letStart marks a pod that is no longer held.
-func (l *syncLoop) letStart(d *admission.Dependent) {
-	log := l.shared.Log.With("pod", d.Pod.Key().String())
-	if len(d.Unready) > 0 {
-		log.Warn("start-after timeout passed; pod starts",
-			"waited", time.Since(d.Held.Since).Round(time.Second), "reason", l.order.Reason(&d.Decision).String())
-	} else if d.Held.Said != "" {
-		log.Info("start order fulfilled; pod starts")
-	}
-	l.pods.mark(d.Pod.Key())
-}
-
-// hold keeps a pod from starting: its previous version keeps running, and an instance
-// that a previous agent retired is removed.
-func (l *syncLoop) hold(ctx context.Context, d *admission.Dependent) {
-	key, h, text := d.Pod.Key(), d.Held, l.order.Wait(d)
-	r := l.pods.of(key)
-	l.apply.decide(ctx, r)
-	if text.String() != h.Said {
-		h.Said = text.String()
-		log := l.shared.Log.With("pod", key.String(), "reason", h.Said)
-		if d.Problem != "" {
-			log.Warn("pod held; it may wait forever", "file", d.Pod.File)
-		} else {
-			log.Info("pod held by its start order")
-		}
-		l.shared.Events.Record(events.About(d.Pod.Pod), v1.EventTypeNormal, podstatus.ReasonHeld, text)
-	}
-	if h.Known && r.worker == nil { // a worker of this name reports its pod itself
-		out := *d.Pod.Pod
-		st, public := podstatus.HeldStatus(d.Pod, h.Since, text, h.Last)
-		out.Status, h.Last = st, &st
-		l.store.SetReport(key.String(), status.Report{Pod: &out, Public: public})
-	}
-}
-
-// past is what a previous agent reported of a held pod.
-type past struct {
-	dependent *admission.Dependent // the loop's, as is held
-	held      *admission.Held
-	pod       *manifests.Pod
-	last      *v1.Pod // nil: nothing
-}
-
-// startReadingPasts reads what previous agents reported of held pods. Until that is
-// known, nothing is reported of them, which would overwrite it.
-func (l *syncLoop) startReadingPasts(ctx context.Context, all []past) {
 	l.running.Go(func() {
 		for k := range all {
-			all[k].last, _ = l.previous(all[k].pod.Key().String())
+			all[k].last, _ = l.previous(all[k].key.String())
 		}
 		select {
 		case l.pasts <- all:
@@ -601,19 +536,23 @@ func (l *syncLoop) startReadingPasts(ctx context.Context, all []past) {
 	})
 }
 
-// continueWaits lets held pods continue the waits that a previous agent of this boot
-// reported.
-func (l *syncLoop) continueWaits(all []past) {
-	for _, was := range all {
-		var last *v1.PodStatus
-		var since time.Time
-		if p := was.last; p != nil && p.UID == was.pod.UID && !podstatus.WasRefused(&p.Status) {
-			last = &p.Status
-			if t, held := podstatus.HeldSince(last); held && t.After(l.shared.Disk.Machine.Boot.Since) {
-				since = t
+// continueWaits lets pods continue the waits that a previous agent of this boot reported.
+func (l *syncLoop) continueWaits(all []pastRead) {
+	for _, read := range all {
+		r := l.pods.see(read.key)
+		if r.past != read.wait {
+			continue // that wait is over
+		}
+		read.wait.known = true
+		p := read.last
+		if p != nil && p.UID == read.pod.UID && !podstatus.WasRefused(&p.Status) {
+			read.wait.last = &p.Status
+			since, held := podstatus.HeldSince(&p.Status)
+			if held && since.After(l.shared.Disk.Machine.Boot.Since) && since.Before(r.Order.Since) {
+				r.Order.Since = r.Order.Since.Add(-r.Order.Since.Sub(since)) // on the monotonic clock
 			}
 		}
-		l.order.Continue(was.dependent, was.held, since, last)
+		l.pods.mark(read.key)
 	}
 }
 
@@ -660,11 +599,9 @@ func (l *syncLoop) handleHolds() {
 			r.Stop.Starts = stop.Starts
 			l.pods.touch(key)
 			if !stop.Starts {
-				l.order.Forget(key)
+				l.pods.forget(r)
 			}
-			for _, p := range l.holdDependents([]*manifests.Pod{r.Offered}) {
-				l.pods.mark(p.Key())
-			}
+			l.enter(r)
 			l.tells.stale = true
 		}
 	}
@@ -847,7 +784,7 @@ func (l *syncLoop) stoppable() (all []shutdown.Pod) {
 		if r.worker == nil && r.Left == nil {
 			continue
 		}
-		p := shutdown.Pod{Key: key, After: l.order.After(key)}
+		p := shutdown.Pod{Key: key, After: r.Order.After}
 		if version := cmp.Or(l.pods.running(key), l.table.Admitted(key)); version != nil {
 			p.Priority = shutdown.PriorityOf(version.Pod)
 		}
@@ -859,25 +796,21 @@ func (l *syncLoop) stoppable() (all []shutdown.Pod) {
 // resume lets pods run again, in their start order, and decides again on those that were
 // refused.
 func (l *syncLoop) resume(stopped map[manifests.Key]plan.Halt) {
-	var again []*manifests.Pod
 	for key := range stopped {
-		l.order.Forget(key)
+		l.pods.forget(l.pods.of(key))
 	}
 	for key := range stopped {
 		r := l.pods.see(key)
 		if r.Offered != nil {
-			again = append(again, r.Offered)
+			l.enter(r)
 		} else { // its removal waits
 			l.pods.mark(key)
 		}
 	}
 	for _, r := range l.table.AllRejected() {
-		if _, was := stopped[r.Pod.Key()]; !was && r.Reason == shutdown.ReasonRefused {
-			again = append(again, r.Pod)
+		if r.Reason == shutdown.ReasonRefused {
+			l.pods.mark(r.Pod.Key())
 		}
-	}
-	for _, p := range l.holdDependents(again) {
-		l.pods.mark(p.Key())
 	}
 }
 

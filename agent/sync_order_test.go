@@ -177,8 +177,8 @@ func TestANameThatNobodyHasHealsWhenThePodAppears(t *testing.T) {
 		r.wantProblem(0, "", false)
 		r.want()
 		r.after(time.Minute)
-		if len(r.store.Pods())+r.sync.table.Len()+r.sync.order.Len() > 0 {
-			r.Errorf("left: %v %+v %+v", r.store.Pods(), r.sync.table, r.sync.order)
+		if len(r.store.Pods())+r.sync.table.Len()+len(r.sync.pods.order.after) > 0 {
+			r.Errorf("left: %v %+v %+v", r.store.Pods(), r.sync.table, r.sync.pods.order)
 		}
 	})
 }
@@ -187,8 +187,8 @@ func TestAHeldPodIsForgottenWithItsManifest(t *testing.T) {
 	live(t, func(r *rig) {
 		r.want(after("web", "db", "img:1"))
 		r.want()
-		if len(r.store.Pods())+r.sync.table.Len()+r.sync.order.Len() > 0 {
-			r.Errorf("left: %v %+v %+v", r.store.Pods(), r.sync.table, r.sync.order)
+		if len(r.store.Pods())+r.sync.table.Len()+len(r.sync.pods.order.after) > 0 {
+			r.Errorf("left: %v %+v %+v", r.store.Pods(), r.sync.table, r.sync.pods.order)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-// Package admission decides which pods may run on this node, and when.
+// Package admission says which pods this node has room for.
 package admission
 
 import (

@@ -54,30 +54,34 @@ func named(key manifests.ObjectKey) status.Object {
 // Leaving returns the files that are gone while pods or objects of theirs are not, sorted
 // by path. pods are more pods by file, which no manifest gives any more.
 func Leaving(s *manifests.Snapshot, pods map[string][]string) (all []status.File) {
-	there, gone := map[string]bool{"": true}, map[string]*status.File{}
+	there, gone := make(map[string]bool, len(s.Files)+1), map[string]*status.File{}
+	there[""] = true
 	for _, f := range s.Files {
 		there[f.Path] = true
 	}
 	of := func(path string) *status.File {
-		if there[path] {
-			return &status.File{}
-		}
 		if gone[path] == nil {
 			gone[path] = &status.File{Path: path}
 		}
 		return gone[path]
 	}
 	for _, p := range s.Pods { // whose removal is not certain yet
-		f := of(p.File)
-		f.Pods = append(f.Pods, p.Key().String())
+		if !there[p.File] {
+			f := of(p.File)
+			f.Pods = append(f.Pods, p.Key().String())
+		}
 	}
 	for path, names := range pods {
-		f := of(path)
-		f.Pods = append(f.Pods, names...)
+		if !there[path] {
+			f := of(path)
+			f.Pods = append(f.Pods, names...)
+		}
 	}
 	for _, o := range s.Objects {
-		f := of(o.File)
-		f.Objects = append(f.Objects, named(o.Key()))
+		if !there[o.File] {
+			f := of(o.File)
+			f.Objects = append(f.Objects, named(o.Key()))
+		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(gone)) {
 		slices.Sort(gone[path].Pods)

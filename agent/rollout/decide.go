@@ -8,7 +8,6 @@ import (
 	"monopod/agent/hold"
 	"monopod/agent/message"
 	"monopod/agent/plan"
-	"monopod/agent/podstatus"
 	"monopod/agent/shutdown"
 	"monopod/agent/status"
 	"monopod/agent/update"
@@ -19,6 +18,8 @@ import (
 type World struct {
 	Now        checkpoint.Moment                         // see Decision.Again; by the machine's clock for windows
 	Rules      Rules                                     // of the gate
+	Names      Names                                     // of all pods
+	Ready      func(manifests.Key) bool                  // pods that start after this one may start
 	Down       bool                                      // the machine goes down
 	Terminated func(manifests.Key) (plan.Halt, bool)     // how the shutdown halts a pod whose turn to stop has come
 	NodeHold   *hold.Hold                                // of the whole node, which lets nothing new start; nil: there is none
@@ -39,6 +40,7 @@ func Decide(r *Record, w *World) Decision {
 // what costs nothing, whose turn it is, and then the two classes of rules: to change what runs
 // (see gate, and keepsFormer), and to start anything (mayStart).
 func decide(r *Record, w *World) Decision {
+	why, waits, until := r.turn(w)
 	switch {
 	case r.Offered == nil && !r.Gone:
 		return unread(r)
@@ -46,8 +48,8 @@ func decide(r *Record, w *World) Decision {
 		return remove(r, w)
 	case r.IsHalted():
 		return halted(r, ByOwner, StoppedWhy)
-	case r.Turn.Waits:
-		return inTurn(r)
+	case waits:
+		return inTurn(r, why, until)
 	case r.isInPlace(w):
 		return Decision{Run: r.Offered, Replaces: true}
 	}
@@ -118,25 +120,6 @@ func halted(r *Record, by Cause, why plan.Waiting) Decision {
 		d.Run, d.Halt = r.Stop.Version, plan.Halt{Waiting: why}
 	default: // what is there goes
 		d.Rests = !r.isThere()
-	}
-	return d
-}
-
-// inTurn is for a version whose turn in the start order has not come: the former one runs on
-// if it was let start in this boot, and what a previous agent was removing goes.
-func inTurn(r *Record) Decision {
-	if r.Stop != nil {
-		return halted(r, ByStartOrder, plan.Waiting{Reason: podstatus.ReasonHeld, Message: r.Turn.Why})
-	}
-	d := Decision{Waits: []Wait{{ByStartOrder, r.Turn.Why}}}
-	switch {
-	case r.Accepted != nil && !manifests.Same(r.Accepted, r.Offered) && r.Turn.Started:
-		d.Run = r.Accepted
-	case r.Works: // it may be halted, and stays so until then
-		d.Run, d.Prepare, d.Halt = r.Now.Run, r.Now.Prepare, r.Now.Halt
-	case r.Accepted == nil && r.isLeft(): // everything of it goes
-	default:
-		d.Rests = true
 	}
 	return d
 }

@@ -40,7 +40,7 @@ var v1st, v2nd = version("one"), version("two")
 
 // running is a pod of which a version runs, as its manifest says.
 func running(p *manifests.Pod) Record {
-	return Record{Key: p.Key(), Offered: p, Accepted: p, Works: true, Now: Decision{Run: p}, Seen: Seen{Ready: true}}
+	return Record{Key: p.Key(), Offered: p, Accepted: p, Works: true, Now: Decision{Run: p}, Started: VersionOf(p), Seen: Seen{Ready: true}}
 }
 
 // edited is a pod that runs and whose manifest gives another version.
@@ -63,7 +63,9 @@ func prepared(r *Record) {
 func preparing(r *Record) { r.Now.Prepare = r.Offered }
 func unmade(r *Record)    { r.Seen.Unmade = true }
 func ended(r *Record)     { r.Over = true }
-func fresh(r *Record)     { r.Accepted, r.Works, r.Now, r.Seen = nil, false, Decision{}, Seen{} }
+func fresh(r *Record) {
+	r.Accepted, r.Works, r.Now, r.Seen, r.Started = nil, false, Decision{}, Seen{}, Version{}
+}
 func restarted(r *Record) {
 	r.Works, r.Now, r.Seen = false, Decision{}, Seen{}
 	r.Left = map[string]*checkpoint.Checkpoint{"uid-one": {}}
@@ -79,10 +81,16 @@ func bare(r *Record)    { r.Stop.Version = nil }
 func terminated(r *Record) {
 	r.Now.Halt = plan.Halt{Waiting: plan.Waiting{Reason: "Terminated"}, Terminated: true}
 }
+func olderBoot(r *Record) { r.Started = Version{} }
+
+// waitsTurn is a version that waits for the pod db, which is never ready.
 func waitsTurn(r *Record) {
-	r.Turn = Turn{Waits: true, Why: message.Fixed("waits for db to be ready"), Started: true}
+	r.Order = Order{Of: r.Offered, After: []manifests.Key{{Namespace: "default", Name: "db"}}, Since: noon.Wall.Add(-time.Minute)}
 }
-func olderBoot(r *Record) { r.Turn.Started = false }
+func waitsAWhile(r *Record) { waitsTurn(r); r.Order.Timeout = 90 * time.Second }
+func waitedLong(r *Record)  { waitsTurn(r); r.Order.Timeout = time.Minute }
+func hadTurn(r *Record)     { waitsTurn(r); r.Order.Since = time.Time{} }
+func turnComes(r *Record)   { waitsTurn(r); r.Order.After[0].Name = "cache" } // which is ready
 
 // full is a world in which the node has no room.
 func full(w *World) {
@@ -101,7 +109,8 @@ func stopFirst(w *World) { w.StopsFirst = func(*v1.Pod) bool { return true } }
 func replaces(w *World)  { w.Policy = "Replace" }
 
 func worldOf(change ...func(*World)) *World {
-	w := &World{Now: noon, Rules: Rules{LockMax: time.Hour}, Terminated: func(manifests.Key) (plan.Halt, bool) { return plan.Halt{}, false }, StopsFirst: func(*v1.Pod) bool { return false }, Room: func(*manifests.Pod) *admission.Rejection { return nil }}
+	w := &World{Now: noon, Rules: Rules{LockMax: time.Hour}, Names: Names{Has: func(manifests.Key) bool { return true }}, Ready: func(key manifests.Key) bool { return key.Name == "cache" },
+		Terminated: func(manifests.Key) (plan.Halt, bool) { return plan.Halt{}, false }, StopsFirst: func(*v1.Pod) bool { return false }, Room: func(*manifests.Pod) *admission.Rejection { return nil }}
 	for _, do := range change {
 		do(w)
 	}
@@ -131,6 +140,12 @@ func TestDecide(t *testing.T) {
 		{"but not one from before the last boot", edited(v2nd, restarted, waitsTurn, olderBoot), worldOf(), "rest; waits by StartOrder"},
 		{"what a previous agent was removing goes", changed(running(v1st), fresh, restarted, waitsTurn), worldOf(), "run nothing; waits by StartOrder"},
 
+		{"before its time is up it waits", changed(running(v1st), fresh, waitsAWhile), worldOf(), "rest; waits by StartOrder; again in 30s"},
+		{"once its time is up it starts", changed(running(v1st), fresh, waitedLong), worldOf(), "run one, take its room"},
+		{"once all are ready it starts", changed(running(v1st), fresh, turnComes), worldOf(), "run one, take its room"},
+		{"one that had its turn waits for its room alone", changed(running(v1st), fresh, hadTurn), worldOf(full), "rest; waits by Room"},
+		{"one that starts again after a stop has its time, too", changed(running(v1st), starts, waitsAWhile), worldOf(), "run one halted; waits by StartOrder; again in 30s"},
+
 		// Changes.
 		{"a version that asks for nothing new takes over at once", edited(labelled("one")), worldOf(full), "run one+, in place"},
 		{"but not through a closed gate", edited(labelled("one"), held), worldOf(), "run one, prepare one+; waits by Hold; waits by Preparing"},
@@ -138,7 +153,7 @@ func TestDecide(t *testing.T) {
 		{"another version is prepared beside the one that runs", edited(v2nd), worldOf(), "run one, prepare two; waits by Preparing"},
 		{"and takes its place when it is prepared", edited(v2nd, prepared), worldOf(), "run two, take its room"},
 		{"not through a closed gate", edited(v2nd, prepared, held), worldOf(), "run one, prepare two; waits by Hold"},
-		{"nor through one of which nothing is known yet", edited(v2nd, prepared, unknown), worldOf(), "run one, prepare two; waits by Look"},
+		{"nor through one of which nothing is known yet", edited(v2nd, prepared, unknown), worldOf(), "run one, prepare two; waits by Look; again in 2s"},
 		{"nor without room", edited(v2nd, prepared), worldOf(full), "run one, prepare two; waits by Room"},
 		{"a version that can never run is not prepared", edited(foreign, prepared), worldOf(final), "run one; waits by Room"},
 		{"the machine that goes down changes nothing", edited(v2nd, prepared), worldOf(down), "run one, prepare two; waits by Shutdown"},
@@ -178,7 +193,12 @@ func TestDecide(t *testing.T) {
 		{"a stopped pod stays so", changed(running(v1st), stopped), worldOf(waves), "run one halted; waits by Stopped"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if got := Decide(&row.is, row.world).String(); got != row.want {
+			d := Decide(&row.is, row.world)
+			got := d.String()
+			if !d.Again.IsZero() {
+				got += "; again in " + d.Again.Sub(noon.Wall).String()
+			}
+			if got != row.want {
 				t.Errorf("\n got  %s\n want %s", got, row.want)
 			}
 		})

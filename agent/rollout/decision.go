@@ -100,6 +100,16 @@ func told(all []Wait) string {
 	return message.Join(texts, "; ").String()
 }
 
+// Wait returns what is said of the first of its waits by this cause; is is false if there is none.
+func (d *Decision) Wait(by Cause) (text message.Text, is bool) {
+	for _, w := range d.Waits {
+		if w.By == by {
+			return w.Text, true
+		}
+	}
+	return text, false
+}
+
 // Line says what an update or a removal waits for while the version before runs; "": nothing
 // that is worth a word.
 func (d *Decision) Line() string {

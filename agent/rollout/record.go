@@ -10,7 +10,6 @@ import (
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/hold"
-	"monopod/agent/message"
 	"monopod/agent/prepare"
 	"monopod/manifests"
 )
@@ -26,11 +25,12 @@ type Record struct {
 
 	Accepted *manifests.Pod // the version that was let start and has its room; nil: none, or it is to go
 	Over     bool           // it has ended
+	Started  Version        // the version that was let start last, in this boot; zero: none
 
 	Stop  *Stop                             // the owner's wish that nothing of the pod runs; nil: there is none
 	Hold  *hold.Hold                        // and that nothing of it is changed; nil: there is none
 	Back  bool                              // the offered version is the former one, which comes back as its successor failed
-	Turn  Turn                              // its place in the start order
+	Order Order                             // the place of the offered version in the start order
 	Lock  Lock                              // of the accepted version, while a change of it waits
 	Left  map[string]*checkpoint.Checkpoint // of previous agents, by uid, until a worker has them
 	Stray bool                              // the runtime has something of it that neither a worker nor a previous agent knows
@@ -52,14 +52,6 @@ type Stop struct {
 	Version *manifests.Pod // of which the volumes are kept; nil: none
 	Over    bool           // that version had ended
 	Starts  bool           // it is to run again, and was not let start yet
-}
-
-// Turn is what the start order says of the offered version. The zero value: it starts after
-// no other pod, or had its turn.
-type Turn struct {
-	Waits   bool         // for pods that are not ready
-	Why     message.Text // for which ones, in words
-	Started bool         // the accepted version was let start in this boot
 }
 
 // Seen is what a worker said of the decision that it was given last.

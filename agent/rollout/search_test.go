@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -22,16 +23,22 @@ func TestEveryCombination(t *testing.T) {
 		{nothing, waitsTurn, func(r *Record) { waitsTurn(r); olderBoot(r) }},
 	}
 	worlds := [][]func(*World){}
-	for mask := range 1 << 6 {
-		var all []func(*World)
-		for k, do := range []func(*World){full, down, heldNode, stopFirst, replaces, waves} {
-			if mask>>k&1 == 1 {
-				all = append(all, do)
+	for mask := range 1 << 4 {
+		for _, shutdown := range []func(*World){func(*World) {}, down, waves} {
+			all := []func(*World){shutdown}
+			for k, do := range []func(*World){full, heldNode, stopFirst, replaces} {
+				if mask>>k&1 == 1 {
+					all = append(all, do)
+				}
 			}
+			worlds = append(worlds, all)
 		}
-		worlds = append(worlds, all)
 	}
 	seen := search(t, sets, worlds)
+	// And all that the start order knows.
+	turns := slices.Clone(sets)
+	turns[5] = []func(*Record){waitsAWhile, waitedLong, turnComes, hadTurn}
+	seen += search(t, turns, [][]func(*World){nil, {full}, {waves}, {heldNode, stopFirst}, {replaces, down}})
 	// And all that the gate asks.
 	sets[3] = []func(*Record){nothing, held, unknown, lockIs(Held, time.Minute), lockIs(Held, time.Hour)}
 	sets = append(sets, []func(*Record){nothing, back, outdated})
@@ -62,7 +69,7 @@ func search(t *testing.T, sets [][]func(*Record), worlds [][]func(*World)) (seen
 
 func checkDecision(t *testing.T, r Record, w *World) {
 	t.Helper()
-	before := r
+	before, waits := r, r.AwaitsTurn() && r.Order.After[0].Name == "db" && (r.Order.Timeout == 0 || w.Now.Wall.Before(r.Order.Since.Add(r.Order.Timeout)))
 	d := Decide(&r, w)
 	fail := func(what string) {
 		t.Fatalf("%s: %s\nof %+v\nin %+v", what, d, before, *w)
@@ -74,11 +81,11 @@ func checkDecision(t *testing.T, r Record, w *World) {
 		fail("the offered version does not run, and nothing says why")
 	case runsOffered && r.IsHalted():
 		fail("a stopped pod runs")
-	case runsOffered && r.Turn.Waits && !manifests.Same(r.Accepted, r.Offered):
+	case runsOffered && waits && !manifests.Same(r.Accepted, r.Offered):
 		fail("it starts before its turn")
 	case d.Takes && !manifests.Same(r.Accepted, r.Offered) && (w.Down || w.Room(r.Offered) != nil):
 		fail("it starts without room, or as the machine goes down")
-	case stops && r.Offered != nil && !r.IsHalted() && !r.Turn.Waits && isClosed(&r, w) && !r.Back && !(r.Seen.Unmade && r.Now.Prepare != nil):
+	case stops && r.Offered != nil && !r.IsHalted() && isClosed(&r, w) && !r.Back && !(r.Seen.Unmade && r.Now.Prepare != nil):
 		fail("what runs is stopped for a change through a closed gate")
 	case d.Restarts && isClosed(&r, w):
 		fail("a container restarts for its config through a closed gate")
@@ -96,6 +103,8 @@ func checkDecision(t *testing.T, r Record, w *World) {
 		fail("a version is prepared beside nothing")
 	case d.Rests && r.Works:
 		fail("it rests and has a worker")
+	case d.WaitsBy(ByStartOrder) && r.Order.Timeout > 0 && d.Again.IsZero():
+		fail("its time is not awaited")
 	case !d.Again.IsZero() && !d.Again.After(w.Now.Wall):
 		fail("it is to be decided on again at once")
 	case d.Rests && (d.Run != nil || d.Prepare != nil || d.Halt.Reason != ""):
@@ -131,8 +140,14 @@ func carryOut(r *Record, d *Decision) {
 	case d.Takes || d.Replaces:
 		r.Accepted, r.Over, r.Stop = d.Run, false, nil
 	}
+	if r.Offered != nil && !r.IsHalted() && !d.WaitsBy(ByStartOrder) {
+		r.Order.Since = time.Time{}
+	}
 	if d.Rests {
 		return
+	}
+	if d.Run != nil && d.Halt.Reason == "" {
+		r.Started = VersionOf(d.Run)
 	}
 	if !manifests.Same(r.Now.Prepare, d.Prepare) {
 		r.Seen, r.Prepared = Seen{}, prepare.State{}

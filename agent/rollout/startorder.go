@@ -1,0 +1,162 @@
+package rollout
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/admission"
+	"monopod/agent/message"
+	"monopod/agent/plan"
+	"monopod/agent/podstatus"
+	"monopod/agent/update"
+	"monopod/manifests"
+)
+
+// Order is the place of a version in the start order. The zero value: it starts after no other
+// pod. A version that waits for its turn has no room and is not prepared; one that had its turn
+// does not wait again, until its owner stops it or a shutdown does.
+type Order struct {
+	Of      *manifests.Pod  // the version; nil: none
+	After   []manifests.Key // the pods that it starts after
+	Timeout time.Duration   // when it has waited for so long, it starts all the same; 0: never
+	Circle  []manifests.Key // on which it starts after itself, and is named first and last; nil: on none
+	Since   time.Time       // since when it waits for its turn; zero: it had its turn
+}
+
+// Version is a version of a pod's instance.
+type Version struct {
+	UID    types.UID
+	Digest string
+}
+
+// VersionOf returns which version p is.
+func VersionOf(p *manifests.Pod) Version { return Version{p.UID, p.Digest} }
+
+// WasStarted reports whether the version is the one that was let start last, in this boot.
+func (r *Record) WasStarted(p *manifests.Pod) bool { return r.Started == VersionOf(p) }
+
+// MustWait reports whether the offered version, which is new, waits for its turn: unless it was
+// let start already, starts nothing, or never runs anyway.
+func (r *Record) MustWait(policy string) bool {
+	return !r.WasStarted(r.Offered) && !r.startsNothing(policy) && admission.AdmitOS(r.Offered.Pod) == nil
+}
+
+// startsNothing reports whether the offered version becomes of the one that was let start last,
+// and starts nothing.
+func (r *Record) startsNothing(policy string) bool {
+	return r.Accepted != nil && r.Accepted.UID == r.Offered.UID && r.WasStarted(r.Accepted) && r.Becomes(r.Offered, policy) < update.Restart
+}
+
+// AwaitsTurn reports whether the offered version has not had its turn. Then the pod is not ready
+// for those that start after it, though a former version of it may be.
+func (r *Record) AwaitsTurn() bool { return !r.Order.Since.IsZero() }
+
+// turn says for what the offered version waits until it may start; nothing: for nothing. Its
+// time is until, if that is not zero.
+func (r *Record) turn(w *World) (why message.Text, waits bool, until time.Time) {
+	if !r.AwaitsTurn() {
+		return why, false, until
+	}
+	var unready []manifests.Key
+	for _, other := range r.Order.After {
+		if !w.Ready(other) {
+			unready = append(unready, other)
+		}
+	}
+	until = r.Order.Until()
+	if len(unready) == 0 || !until.IsZero() && !w.Now.Wall.Before(until) {
+		return why, false, until
+	}
+	why = message.Of("waits for %s to be ready", message.Name(w.Names.join(unready, ", ")))
+	problem := r.Order.Problem(&w.Names)
+	if problem != "" {
+		why = message.Of("%s: %s", why, message.Name(problem))
+	}
+	return why, true, until
+}
+
+// Until is when a version that waits for its turn starts although others are not ready; zero:
+// never.
+func (o *Order) Until() time.Time {
+	if o.Since.IsZero() || o.Timeout <= 0 {
+		return time.Time{}
+	}
+	return o.Since.Add(o.Timeout)
+}
+
+// Problem returns why the version may wait forever, in words; "": no reason.
+func (o *Order) Problem(names *Names) string {
+	var unknown []manifests.Key
+	for _, other := range o.After {
+		if !names.Has(other) {
+			unknown = append(unknown, other)
+		}
+	}
+	var problems []string
+	if len(unknown) > 0 {
+		problems = append(problems, "there is no pod "+names.join(unknown, ", "))
+	}
+	if o.Circle != nil {
+		problems = append(problems, "a circle: "+names.join(o.Circle, " starts after "))
+	}
+	return strings.Join(problems, "; ")
+}
+
+// inTurn is for a version whose turn in the start order has not come: the former one runs on
+// if it was let start in this boot, and what a previous agent was removing goes.
+func inTurn(r *Record, why message.Text, until time.Time) Decision {
+	d := Decision{}
+	switch {
+	case r.Stop != nil:
+		d = halted(r, ByStartOrder, plan.Waiting{Reason: podstatus.ReasonHeld, Message: why})
+	case r.Accepted != nil && !manifests.Same(r.Accepted, r.Offered) && r.WasStarted(r.Accepted):
+		d.Run = r.Accepted
+	case r.Works: // a shutdown that was cancelled halted it, and it stays so until then
+		d.Run, d.Prepare, d.Halt = r.Now.Run, r.Now.Prepare, r.Now.Halt
+	case r.Accepted == nil && r.isLeft(): // everything of it goes
+	default:
+		d.Rests = true
+	}
+	if r.Stop == nil {
+		d.waits(ByStartOrder, why)
+	}
+	if !until.IsZero() {
+		d.lookAgain(until)
+	}
+	return d
+}
+
+// Names says which pods there are, and how they are called.
+type Names struct {
+	Suffix string                   // what the node adds to the names of pods
+	Has    func(manifests.Key) bool // a manifest gives the pod
+}
+
+// Long returns the full name of a pod of which a manifest gives the short one.
+func (n *Names) Long(name manifests.Key) manifests.Key {
+	return manifests.Key{Namespace: name.Namespace, Name: name.Name + n.Suffix}
+}
+
+// Meant returns the pod that a manifest names, by its short or its full name.
+func (n *Names) Meant(name manifests.Key) manifests.Key {
+	long := n.Long(name)
+	if n.Has(long) || !n.Has(name) {
+		return long
+	}
+	return name
+}
+
+// short returns "namespace/name" without the node's suffix.
+func (n *Names) short(key manifests.Key) string {
+	return key.Namespace + "/" + strings.TrimSuffix(key.Name, n.Suffix)
+}
+
+func (n *Names) join(keys []manifests.Key, by string) string {
+	names := make([]string, len(keys))
+	for k, key := range keys {
+		names[k] = n.short(key)
+	}
+	return strings.Join(names, by)
+}
