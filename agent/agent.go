@@ -36,6 +36,7 @@ import (
 	"monopod/agent/slots"
 	"monopod/agent/stats"
 	"monopod/agent/status"
+	"monopod/agent/volume"
 	"monopod/agent/worker"
 	"monopod/cri"
 	"monopod/manifests"
@@ -266,7 +267,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	parts.Go(func() { a.rotator.Run(ctx) })
 	parts.Go(func() { a.garbage.Run(ctx) })
 	parts.Go(func() { a.trash.Run(ctx) })
-	parts.Go(func() { (&gc.Claims{Garbage: a.garbage}).Run(ctx) })
+	parts.Go(func() { volume.RecordFormerClaims(ctx, a.root.Dir, a.log) })
 	parts.Go(func() { a.hosts.Run(ctx) })
 	if a.inhibitor != nil {
 		parts.Go(func() { a.inhibitor.Run(ctx) })

@@ -202,7 +202,7 @@ func onlyGood(c *cli.Context, cfg config.Config, fill *manifests.Fill, ci once.P
 	v.CheckObjects(": add it to the files of the run, which are read once", false)
 	var text bytes.Buffer
 	n, err := check.Print(&text, v.Files)
-	if err == nil && n.Problems+n.Warnings > 0 {
+	if err == nil && n.Problems+n.Warnings+n.Notes > 0 {
 		_, err = c.App.ErrWriter.Write(text.Bytes())
 	}
 	for _, file := range v.Files {

@@ -80,7 +80,9 @@ func psCommand() *cli.Command {
 		Description: `
 What is wrong stands below the pods; where the output is no terminal it goes to
 standard error, and all pods are told with their namespace. The format name is
-a line NAMESPACE/NAME for each pod, which all commands take.
+a line NAMESPACE/NAME for each pod, which all commands take. Several notes on
+what has no effect in a file, such as a Service, are one line; --files -o wide
+has each.
 
 --files lists the manifest files and what became of each pod, ConfigMap and
 Secret in them: accepted; waiting, to be admitted or for the version before it;

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -174,6 +175,53 @@ func TestPs(t *testing.T) {
 			}
 			clitest.Golden(t, out.String())
 		})
+	}
+}
+
+// What has no effect here, and stays so, is one line below the pods, however much it is; the wide
+// list of files has all of it.
+func TestNotesAreOneLineOfPs(t *testing.T) {
+	var notes []status.Problem
+	for i, kind := range []string{"Service", "ServiceAccount", "Role", "RoleBinding", "Ingress", "Pod"} {
+		p := status.Problem{File: "/m/app.yaml", Line: 10 * (i + 1), Column: 7, Field: "kind", Message: kind + " is skipped: nothing here serves it", Warning: true, Note: true}
+		if kind == "Pod" {
+			p.Field, p.Message = "metadata.annotations[helm.sh/hook]", "Pod is skipped: a hook or test of helm's; without the annotation it runs here"
+		}
+		notes = append(notes, p)
+	}
+	wrong := status.Problem{File: "/m/app.yaml", Line: 3, Column: 5, Field: "spec.x", Message: "deprecated", Warning: true}
+	at := now.Add(-time.Hour)
+	manifests := status.Manifests{Dir: "/m", Files: []status.File{
+		{Path: "/m/app.yaml", Pods: []string{"default/web-node1"}, State: status.Accepted, Since: at, Problems: append([]status.Problem{wrong}, notes...),
+			Versions: []status.Version{{Pod: "default/web-node1", State: status.Accepted, Since: at, Hash: "0123456789abcdef"}}},
+		{Path: "/m/one.yaml", State: status.Accepted, Since: at, Problems: []status.Problem{{File: "/m/one.yaml", Line: 1, Column: 7, Field: "kind", Message: "Service is skipped: nothing here serves it", Warning: true, Note: true}}},
+	}}
+	const pod = `
+- metadata: {name: web-node1, namespace: default, creationTimestamp: "2026-05-04T09:00:00Z"}
+  spec: {nodeName: node1, containers: [{name: app}]}
+  status: {phase: Running, containerStatuses: [{name: app, ready: true, state: {running: {}}}]}
+`
+	socket := clitest.Agent(t, pod, manifests, status.Runtime{Up: true})
+	for _, r := range []struct {
+		name string
+		o    Options
+	}{
+		{"ps", Options{}},
+		{"ps of a pod", Options{Choice: client.Choice{Names: []string{"web"}}}},
+		{"files", Options{Files: true}},
+		{"files wide", Options{Files: true, Format: print.Format{Output: "wide"}}},
+	} {
+		for _, columns := range []int{80, 140} {
+			t.Run(fmt.Sprintf("%s at %d", r.name, columns), func(t *testing.T) {
+				var out bytes.Buffer
+				o := r.o
+				o.Socket, o.Now, o.Columns, o.Err = socket, now, columns, &out
+				if err := Ps(t.Context(), &out, o); err != nil {
+					t.Fatal(err)
+				}
+				clitest.Golden(t, out.String())
+			})
+		}
 	}
 }
 

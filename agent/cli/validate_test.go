@@ -160,3 +160,16 @@ func TestValidateKnowsTheClaimsOfOtherFiles(t *testing.T) {
 		t.Errorf("together: exit code %d: %s", code, text)
 	}
 }
+
+// What has no effect here is a note, and no reason to look again.
+func TestNotesAreCountedBesideWarnings(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.yaml")
+	text := "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n---\n" + goodJob
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, code := said(t, t.Context(), nil, "validate", path)
+	if code != 0 || !strings.Contains(got, path+":2:7: note: kind: Service is skipped") || !strings.HasSuffix(got, "no problems, 1 note\n") {
+		t.Errorf("exit code %d of:\n%s", code, got)
+	}
+}

@@ -1,11 +1,14 @@
 package volume
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
@@ -164,6 +167,35 @@ func RecordClaims(root string) error {
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
+}
+
+// recordAgain is how long after a failure RecordFormerClaims tries again.
+const recordAgain = time.Minute
+
+// RecordFormerClaims calls RecordClaims until all went well or ctx ends. It waits for no disk
+// that does not answer.
+func RecordFormerClaims(ctx context.Context, root string, log *slog.Logger) {
+	for said := ""; ; {
+		recorded := make(chan error, 1)
+		go func() { recorded <- RecordClaims(root) }()
+		var err error
+		select {
+		case err = <-recorded:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil || err == nil {
+			return
+		}
+		if err.Error() != said {
+			said = err.Error()
+			log.Warn("the directories of PersistentVolumeClaims cannot be recorded: one whose disk is not mounted after a reboot would be made again, empty; trying again", "err", err)
+		}
+		select {
+		case <-time.After(recordAgain):
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func isDir(path string) bool {

@@ -2,9 +2,13 @@ package volume
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
@@ -77,9 +81,9 @@ func TestClaimsOfFormerAgentsCountAsMade(t *testing.T) {
 	for _, c := range []types.NamespacedName{data, other} {
 		must(t, os.MkdirAll(ClaimDir(root, c), 0o777))
 	}
-	must(t, RecordClaims(root))
+	RecordFormerClaims(t.Context(), root, slog.New(slog.DiscardHandler))
 	must(t, os.Remove(ClaimDir(root, data)))
-	must(t, RecordClaims(root))
+	RecordFormerClaims(t.Context(), root, slog.New(slog.DiscardHandler))
 	if !IsMissing(root, data) || IsMissing(root, other) {
 		t.Errorf("missing: %v, the other: %v", IsMissing(root, data), IsMissing(root, other))
 	}
@@ -117,5 +121,27 @@ func TestARecordOfAClaimThatIsDamagedIsOne(t *testing.T) {
 	setUpPod(t, root, pod)
 	if was, err := readRecord(root, data); was != claimMade {
 		t.Errorf("%q, %v", was, err)
+	}
+}
+
+// A disk that takes no record is tried again.
+func TestClaimsAreRecordedOnceTheDiskTakesIt(t *testing.T) {
+	root := testRoot(t)
+	must(t, os.MkdirAll(ClaimDir(root, data), 0o777))
+	must(t, os.WriteFile(filepath.Join(root, recordsDir), nil, 0o600)) // in the way
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		done := make(chan struct{})
+		go func() { RecordFormerClaims(t.Context(), root, slog.New(slog.NewTextHandler(&log, nil))); close(done) }()
+		time.Sleep(5*recordAgain + time.Second)
+		if n := strings.Count(log.String(), "not a directory"); n != 1 {
+			t.Errorf("said %d times:\n%s", n, &log)
+		}
+		must(t, os.Remove(filepath.Join(root, recordsDir)))
+		<-done
+	})
+	must(t, os.Remove(ClaimDir(root, data)))
+	if !IsMissing(root, data) {
+		t.Error("it would be made again")
 	}
 }

@@ -12,6 +12,7 @@
 // as the kubelet lays them out. The volumes that outlive pods are beside them, in
 //
 //	volumes/<namespace>_<claim>
+//	claims/<namespace>_<claim>     that it was made: see claimrecord.go
 //
 // All calls of one pod are made by its worker, and those of SetUp one at a time.
 package volume

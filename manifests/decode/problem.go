@@ -12,6 +12,7 @@ type Problem struct {
 	Field   string `json:"field,omitempty"`  // such as spec.containers[0].image
 	Message string `json:"message"`
 	Warning bool   `json:"warning,omitempty"` // the pod runs all the same
+	Note    bool   `json:"note,omitempty"`    // a Warning that stays as long as the manifest: what it is about has no effect here
 	Waits   bool   `json:"waits,omitempty"`   // a new version waits; the status of the one that runs says so, too
 }
 

@@ -135,6 +135,7 @@ type origin struct {
 	decode.Object
 	at   func(field string) string // the object's field that says a field of the pod
 	idle bool                      // the pod is not to run
+	hook bool                      // the pod is helm's to run
 }
 
 // place returns where the object says a field of the pod.
@@ -230,7 +231,7 @@ func (f *fileDecoder) document(d decode.Document) {
 func (f *fileDecoder) pod(o decode.Object) {
 	r, pod := f.reader(), &v1.Pod{}
 	r.Read(o, pod)
-	f.take(origin{Object: o, at: func(field string) string { return field }}, r, pod)
+	f.take(origin{Object: o, at: func(field string) string { return field }, hook: isHelms(o)}, r, pod)
 }
 
 // take completes and checks a pod that was read, and takes it unless something is wrong.
@@ -242,8 +243,12 @@ func (f *fileDecoder) take(o origin, r *decode.Reader, pod *v1.Pod) {
 	given := validate.Given{RuntimeClasses: f.options.RuntimeClasses, NodeName: pod.Spec.NodeName,
 		Misread: func(field string) bool { return r.IsMisread(o.Object, o.at(field)) }}
 	accepted := accept(pod, f.file, f.options)
+	if o.hook && !f.wasAccepted(accepted) {
+		f.note(o.Object, helmHook, decode.Text(o.Node, "kind")+hookIsSkipped)
+		return
+	}
 	for _, e := range validate.Pod(pod, given) {
-		spared := e.Lately && f.options.IsAccepted != nil && f.options.IsAccepted(accepted)
+		spared := e.Lately && f.wasAccepted(accepted)
 		o.report(r, e.Field, e.Message, e.Warning || spared)
 	}
 	problems := r.Problems
@@ -260,6 +265,11 @@ func (f *fileDecoder) take(o origin, r *decode.Reader, pod *v1.Pod) {
 	default:
 		f.add(o, Found{Pod: accepted, Pinned: pinned}, problems)
 	}
+}
+
+// wasAccepted reports whether a version was accepted before.
+func (f *fileDecoder) wasAccepted(p *Pod) bool {
+	return f.options.IsAccepted != nil && f.options.IsAccepted(p)
 }
 
 // givenTwice is said of what a line of the file has already.

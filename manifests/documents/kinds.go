@@ -96,8 +96,13 @@ const (
 
 // skip says of a kind once that its objects have no effect.
 func (f *fileDecoder) skip(o decode.Object, kind string) {
-	p := f.problem(o, "kind", decode.Fixed(kind+" is skipped: nothing here serves it"))
-	p.Warning = true
+	f.note(o, "kind", kind+" is skipped: nothing here serves it")
+}
+
+// note says something of an object that stays so, in fixed words, once in a file.
+func (f *fileDecoder) note(o decode.Object, field, words string) {
+	p := f.problem(o, field, decode.Fixed(words))
+	p.Warning, p.Note = true, true
 	if !slices.ContainsFunc(f.Problems, func(q decode.Problem) bool { return q.Message == p.Message }) {
 		f.Problems = append(f.Problems, p)
 	}
@@ -110,7 +115,7 @@ func (f *fileDecoder) workload(o decode.Object, kind string) {
 	for _, name := range w.Claims() {
 		f.give(w.Pod.Namespace, name)
 	}
-	f.take(origin{Object: o, at: w.At, idle: w.Idle}, r, w.Pod)
+	f.take(origin{Object: o, at: w.At, idle: w.Idle, hook: isHelms(o)}, r, w.Pod)
 }
 
 // claim checks a PersistentVolumeClaim. The folder of a claim is made for the first pod

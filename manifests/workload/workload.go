@@ -35,19 +35,35 @@ type Workload struct {
 
 // complainant is told what is wrong at a field of a workload. A field that could not
 // be read is wrong already.
-type complainant func(at string, m decode.Message, warning bool)
+type complainant func(at string, m decode.Message, kind complaint)
 
-// refuse is told an error whose detail is fixed words, and warn fixed words.
-func (c complainant) refuse(e *field.Error) { c(e.Field, decode.Invalid(e), false) }
-func (c complainant) warn(at, words string) { c(at, decode.Fixed(words), true) }
+// complaint is how bad what is wrong is.
+type complaint int
+
+const (
+	wrong complaint = iota
+	warning
+	note // decode.Problem has it
+)
+
+// refuse is told an error whose detail is fixed words, warn and note fixed words.
+func (c complainant) refuse(e *field.Error) { c(e.Field, decode.Invalid(e), wrong) }
+func (c complainant) warn(at, words string) { c(at, decode.Fixed(words), warning) }
+func (c complainant) note(at, words string) { c(at, decode.Fixed(words), note) }
 
 // Read reads an object of a kind that Version knows, and reports what is wrong with the
 // workload. What is wrong with its pod is the caller's to find.
 func Read(r *decode.Reader, o decode.Object, kind string) *Workload {
 	w, meta := kinds[kind].read(r, o)
-	w.c = func(at string, m decode.Message, warning bool) {
-		if !r.IsMisread(o, at) {
-			r.Report(o, decode.Find(o.Node, at), decode.Join(o.Path, at), m, warning)
+	w.c = func(at string, m decode.Message, kind complaint) {
+		if r.IsMisread(o, at) {
+			return
+		}
+		before := len(r.Problems)
+		r.Report(o, decode.Find(o.Node, at), decode.Join(o.Path, at), m, kind != wrong)
+		if kind == note && len(r.Problems) > before {
+			last := &r.Problems[before]
+			last.Note = last.Warning
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(meta.Annotations)) {
@@ -161,10 +177,10 @@ func (w *Workload) check() (idle bool) {
 	s := &w.Template.Spec
 	const account = "has no effect here: there is no API server to ask with a token"
 	if s.ServiceAccountName != "" {
-		w.c.warn("spec.template.spec.serviceAccountName", account)
+		w.c.note("spec.template.spec.serviceAccountName", account)
 	}
 	if s.DeprecatedServiceAccount != "" {
-		w.c.warn("spec.template.spec.serviceAccount", account)
+		w.c.note("spec.template.spec.serviceAccount", account)
 	}
 	if w.job != nil {
 		return w.checkJob()
@@ -193,7 +209,7 @@ func (w *Workload) count(name string, n *int32) (none bool) {
 		w.c.refuse(field.Invalid(field.NewPath(at), *n, "must be greater than or equal to 0"))
 	default:
 		remedy := fmt.Sprintf("this machine runs one pod of it; write %s: 1, or a document with a name of its own for each pod", name)
-		w.c(at, decode.Message{Full: fmt.Sprintf("is %d: %s", *n, remedy), Plain: remedy}, false)
+		w.c(at, decode.Message{Full: fmt.Sprintf("is %d: %s", *n, remedy), Plain: remedy}, wrong)
 	}
 	return false
 }
@@ -209,14 +225,14 @@ func (w *Workload) checkSelector() {
 	switch {
 	case err != nil:
 		e := field.Invalid(at, field.OmitValueType{}, err.Error())
-		w.c(e.Field, decode.Message{Full: e.ErrorBody(), Plain: "not a valid selector"}, false)
+		w.c(e.Field, decode.Message{Full: e.ErrorBody(), Plain: "not a valid selector"}, wrong)
 	case selector.Empty():
 		w.c.refuse(field.Invalid(at, field.OmitValueType{},
 			"an empty selector selects all pods: write matchLabels with labels of the template"))
 	case !selector.Matches(labels.Set(w.Template.Labels)):
 		w.c("spec.template.metadata.labels", decode.Message{
 			Full:  fmt.Sprintf("do not match spec.selector, %s: add what it asks for", decode.Clip(selector.String())),
-			Plain: "do not match spec.selector: add what it asks for"}, false)
+			Plain: "do not match spec.selector: add what it asks for"}, wrong)
 	}
 }
 
@@ -230,7 +246,7 @@ func (w *Workload) checkJob() (idle bool) {
 		c.refuse(field.Invalid(field.NewPath("spec.backoffLimit"), *limit, "must be greater than or equal to 0"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(j.ignored())) {
-		c.warn("spec."+name, "has no effect here")
+		c.note("spec."+name, "has no effect here")
 	}
 	idle = w.count("parallelism", j.Parallelism)
 	idle = w.count("completions", j.Completions) || idle

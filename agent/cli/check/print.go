@@ -25,7 +25,7 @@ type Pod struct {
 }
 
 // Counts sums up what was checked.
-type Counts struct{ Files, Pods, Problems, Warnings int }
+type Counts struct{ Files, Pods, Problems, Warnings, Notes int }
 
 // Print prints the problems of each file, the pods of each file that
 // has none but warnings, and a line that sums up. The files are good if
@@ -36,16 +36,19 @@ func Print(w io.Writer, files []File) (Counts, error) {
 	var good print.Table
 	for _, f := range files {
 		n.Pods += len(f.Pods)
-		warnings := 0
+		problems := n.Problems
 		for _, p := range f.Problems {
-			if p.Warning {
-				warnings++
+			switch {
+			case p.Note:
+				n.Notes++
+			case p.Warning:
+				n.Warnings++
+			default:
+				n.Problems++
 			}
 			fmt.Fprintln(&out, print.ProblemLine(p, ""))
 		}
-		n.Warnings += warnings
-		n.Problems += len(f.Problems) - warnings
-		if warnings == len(f.Problems) {
+		if n.Problems == problems {
 			addFile(&good, f)
 		}
 	}
@@ -73,6 +76,9 @@ func (n Counts) String() string {
 	s := count(n.Files, "file") + ", " + count(n.Pods, "pod") + ", " + count(n.Problems, "problem")
 	if n.Warnings > 0 {
 		s += ", " + count(n.Warnings, "warning")
+	}
+	if n.Notes > 0 {
+		s += ", " + count(n.Notes, "note")
 	}
 	return s
 }

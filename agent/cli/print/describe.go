@@ -219,7 +219,7 @@ func (d *description) problems() {
 	words := podWords(d.pod)
 	for _, f := range d.manifests.Files {
 		if Gives(f, d.pod) {
-			words = append(words, fileWords(f, d.manifests.Dir)...)
+			words = append(words, fileWords(f, d.manifests.Dir, true)...)
 		}
 	}
 	if len(words) == 0 {

@@ -42,7 +42,7 @@ func (l *Listing) files(w, notes io.Writer, f Format) error {
 	default:
 		l.fileTable(m, f).Print(&out)
 	}
-	return f.write(w, notes, &out, append(manifestWords(m), waitWords(m)...))
+	return f.write(w, notes, &out, append(manifestWords(m, f.Output == "wide"), waitWords(m)...))
 }
 
 // waitWords say what versions wait for that is no problem of their files.

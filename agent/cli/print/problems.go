@@ -31,8 +31,8 @@ func RuntimeWords(r status.Runtime, now time.Time) []string {
 }
 
 // manifestWords are the problems of the settings and the folder, then those of
-// each file.
-func manifestWords(m status.Manifests) []string {
+// each file, with notes each of its notes.
+func manifestWords(m status.Manifests, notes bool) []string {
 	var words []string
 	for _, p := range slices.Concat(m.Reports, m.Settings) {
 		words = append(words, ProblemLine(p, ""))
@@ -41,7 +41,7 @@ func manifestWords(m status.Manifests) []string {
 		words = append(words, ProblemLine(p, m.Dir))
 	}
 	for _, f := range m.Files {
-		words = append(words, fileWords(f, m.Dir)...)
+		words = append(words, fileWords(f, m.Dir, notes)...)
 	}
 	return words
 }
@@ -52,18 +52,24 @@ func Gives(f status.File, p *v1.Pod) bool {
 }
 
 // fileWords are the problems of a file; behind the last one that made us
-// refuse it stands what runs instead.
-func fileWords(f status.File, dir string) []string {
+// refuse it stands what runs instead. Without notes several notes are one line.
+func fileWords(f status.File, dir string, notes bool) []string {
 	var words []string
-	refusal := -1
+	refusal, noted := -1, countNotes(f)
+	if notes || noted == 1 {
+		noted = 0
+	}
 	for _, p := range f.Problems {
-		if p.Waits {
-			continue // the pod says it
+		if p.Waits || p.Note && noted > 0 {
+			continue // the pod says it, or the line below
 		}
 		words = append(words, ProblemLine(p, dir))
 		if !p.Warning {
 			refusal = len(words) - 1
 		}
+	}
+	if noted > 0 {
+		words = append(words, OneLine(fmt.Sprintf("%s: %d notes: monopod ps --files -o wide", within(dir, f.Path), noted)))
 	}
 	if !f.Held {
 		return words
@@ -79,15 +85,29 @@ func fileWords(f status.File, dir string) []string {
 	return words
 }
 
+// countNotes returns how many problems of a file say what stays as it is.
+func countNotes(f status.File) (n int) {
+	for _, p := range f.Problems {
+		if p.Note {
+			n++
+		}
+	}
+	return n
+}
+
 // ProblemLine is "file:line:column: field: message" with the file relative to dir.
 func ProblemLine(p status.Problem, dir string) string {
 	if p.File != "" && p.File != dir {
 		p.File = within(dir, p.File)
 	}
+	word := "warning: "
+	if p.Note {
+		word = "note: "
+	}
 	if p.Warning && p.Field != "" {
-		p.Field = "warning: " + p.Field
+		p.Field = word + p.Field
 	} else if p.Warning {
-		p.Message = "warning: " + p.Message
+		p.Message = word + p.Message
 	}
 	return OneLine(p.Error())
 }

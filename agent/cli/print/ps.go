@@ -59,11 +59,11 @@ func Ps(w, notes io.Writer, l Listing, f Format) error {
 func (l *Listing) words() []string {
 	words := slices.Clone(l.Words)
 	if !l.Some {
-		words = append(words, manifestWords(l.Manifests)...)
+		words = append(words, manifestWords(l.Manifests, false)...)
 	}
 	for _, f := range l.Manifests.Files {
 		if l.Some && slices.ContainsFunc(l.Pods, func(p v1.Pod) bool { return Gives(f, &p) }) {
-			words = append(words, fileWords(f, l.Manifests.Dir)...)
+			words = append(words, fileWords(f, l.Manifests.Dir, false)...)
 		}
 	}
 	return append(words, PodWords(l.Pods)...)
