@@ -72,6 +72,7 @@ type walk struct {
 	object string // the value of the ConfigMap that pods may refer to; "": there is none
 	values int    // that it has had
 
+	ends  bool                   // all pods go, which nothing makes doubtful
 	shut  bool                   // the update window
 	notes map[manifests.Key]note // the last of each pod
 
@@ -206,6 +207,7 @@ func (w *walk) wander(seed uint64, n int) {
 	}
 	w.calm()
 	clear(w.wishes)
+	w.ends = true
 	w.note("all go")
 	w.calm()
 	w.removeLeft()
@@ -260,7 +262,7 @@ func (w *walk) deliver() {
 	if w.reap(); !w.up {
 		return
 	}
-	s := manifests.Snapshot{Complete: w.rand.IntN(10) > 0, Objects: w.objects()}
+	s := manifests.Snapshot{Complete: w.rand.IntN(10) > 0 || w.ends, Objects: w.objects()}
 	now := map[manifests.Key]*manifests.Pod{}
 	for _, p := range w.pods() {
 		now[p.Key()] = p
