@@ -76,6 +76,9 @@ func (w *walk) foul() string {
 	if d := w.baseless(); d != "" {
 		return d
 	}
+	if d := w.lostNotes(); d != "" {
+		return d
+	}
 	for _, f := range w.foreign {
 		b, there := w.Sandbox(f.ID)
 		if !there || b.Ready == w.rebooted {
@@ -163,6 +166,9 @@ func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
 	for _, b := range f.sandboxes {
 		if b.Ready {
 			ready++
+			if b.ID == c.ReplaceSandbox {
+				bad("is to get another sandbox")
+			}
 			if !p.Spec.HostNetwork && b.IP != st.PodIP {
 				bad("has address %s and reports %s", b.IP, st.PodIP)
 			}

@@ -34,7 +34,8 @@ type folderWalk struct {
 	over   []string          // what is mounted at folder, the newest last
 	record manifests.Record
 	before []string // what ran when the mount went away
-	quit   func()   // ends the Source
+	source *manifests.Source
+	quit   func() // ends the Source
 }
 
 const (
@@ -95,12 +96,12 @@ func walkFolder(t *testing.T, seed uint64, steps int) {
 // launch starts an agent and the Source that it has its manifests from.
 func (f *folderWalk) launch() {
 	f.start()
-	source := manifests.NewSource(manifests.SourceConfig{Dir: f.folder, Options: f.options, Known: f.known, Record: f.record, Boot: "boot", Unwatched: true,
+	f.source = manifests.NewSource(manifests.SourceConfig{Dir: f.folder, Options: f.options, Known: f.known, Record: f.record, Boot: "boot", Unwatched: true,
 		Save: func(r manifests.Record) error { f.record = r; return nil }})
 	ctx, cancel := context.WithCancel(context.Background())
 	var parts sync.WaitGroup
-	parts.Go(func() { source.Run(ctx) })
-	parts.Go(func() { pump(ctx, source.Snapshots(), f.offers) })
+	parts.Go(func() { f.source.Run(ctx) })
+	parts.Go(func() { pump(ctx, f.source.Snapshots(), f.offers) })
 	f.quit = func() { cancel(); parts.Wait() }
 }
 
@@ -154,6 +155,8 @@ func (f *folderWalk) step() {
 		f.edit()
 	case n < 7:
 		f.toggle()
+	case n < 8 && f.away() && f.rand.IntN(2) == 0:
+		f.forget()
 	case n < 8:
 		f.note("the agent restarts")
 		if f.quit(); f.rand.IntN(2) == 0 {
@@ -220,6 +223,22 @@ func (f *folderWalk) toggle() {
 		f.note("another file system is over the folder")
 		f.mount(otherMount)
 	}
+}
+
+// forget lets a pod go by hand while the folder is away, which nothing else does. A folder
+// that gave all that is left is not missed, so one stays.
+func (f *folderWalk) forget() {
+	if len(f.before) < 2 {
+		return
+	}
+	pod, _, _ := strings.Cut(pick(f.rand, f.before...), " ")
+	f.note("%s is forgotten by request", pod)
+	if err := f.source.Forget(f.Context(), manifests.Key{Namespace: "default", Name: pod}); err != nil {
+		f.Fatal(err)
+	}
+	f.before = slices.DeleteFunc(f.before, func(line string) bool { return strings.HasPrefix(line, pod+" ") })
+	f.after(time.Minute)
+	f.untouched()
 }
 
 // running returns what runs of the home file system's pods.

@@ -38,6 +38,9 @@ func (w wish) annotations() string {
 	if w.refers == toRestart {
 		all = append(all, objects.RestartOnChange+`: "true"`)
 	}
+	if w.volume {
+		all = append(all, "monopod.update-lock: /v/"+modelLock)
+	}
 	if w.watched {
 		all = append(all, "monopod.update-health: 20s")
 	}

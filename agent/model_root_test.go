@@ -23,6 +23,7 @@ func (w *walk) wipe() string {
 	noErr(w.T, w.disk.whole(func() error { return os.RemoveAll(w.dir) }))
 	clear(w.before)
 	clear(w.offered)
+	clear(w.notes)
 	if w.rand.IntN(2) == 0 {
 		for _, b := range w.ours() {
 			w.RemoveSandboxBehindBack(b.ID)

@@ -57,6 +57,12 @@ var modelSteps = []step{
 	{2, (*walk).startPod},
 	{3, (*walk).holdPod},
 	{2, (*walk).releasePods},
+	{3, (*walk).askRestart},
+	{4, (*walk).stopAndEdit},
+	{2, (*walk).goDown},
+	{1, (*walk).turnWindow},
+	{3, (*walk).turnLock},
+	{6, (*walk).writeNote},
 	{10, (*walk).pass},
 }
 

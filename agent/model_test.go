@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -17,9 +18,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"monopod/agent/config"
 	"monopod/agent/node"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
@@ -71,14 +72,19 @@ type walk struct {
 	object string // the value of the ConfigMap that pods may refer to; "": there is none
 	values int    // that it has had
 
+	ends  bool                   // all pods go, which nothing makes doubtful
+	shut  bool                   // the update window
+	notes map[manifests.Key]note // the last of each pod
+
 	sick     sync.Map     // ids of containers
 	badHooks atomic.Int32 // so many postStart hooks will fail
 }
 
 // Random changes of manifests, of what runs, of the runtime, of the agent and
 // of time leave, each time things have calmed down, what the manifests say.
-// MONOPOD_MODEL_SEED is the first seed, alone the only one; MONOPOD_MODEL_STEPS is
-// how many steps all walks have together. make model SEED= STEPS= sets them.
+// MONOPOD_MODEL_SEED is the first seed, alone the only one, and without it follows from what
+// is committed: other walks for each commit, the same for one. MONOPOD_MODEL_STEPS is how
+// many steps all walks have together. make model SEED= STEPS= sets them.
 func TestModel(t *testing.T) {
 	if d, ok := mountDisk(t.TempDir()); ok {
 		noErr(t, d.unmount())
@@ -98,15 +104,29 @@ func TestModel(t *testing.T) {
 
 // modelSeeds returns the first seed, and how many steps all walks have together.
 func modelSeeds(t *testing.T) (first, steps int) {
-	seed := os.Getenv("MONOPOD_MODEL_SEED")
-	steps = modelTotal
-	if seed != "" {
+	t.Helper()
+	first, steps = seedOfCommit(), modelTotal
+	if seed := os.Getenv("MONOPOD_MODEL_SEED"); seed != "" {
 		first, steps = number(t, seed), modelWalk
 	}
 	if s := os.Getenv("MONOPOD_MODEL_STEPS"); s != "" {
 		steps = number(t, s)
 	}
+	t.Logf("the walks are those of the seeds from %d on", first)
 	return first, steps
+}
+
+// seedOfCommit is the first seed of what is committed; 0 where nobody says what that is.
+func seedOfCommit() int {
+	tree, err := exec.Command("git", "rev-parse", "HEAD^{tree}").Output()
+	if err != nil || len(tree) < 6 {
+		return 0
+	}
+	seed, err := strconv.ParseInt(string(tree[:6]), 16, 32)
+	if err != nil {
+		return 0
+	}
+	return int(seed)
 }
 
 func number(t *testing.T, s string) int {
@@ -127,9 +147,9 @@ func walkOnce(t *testing.T, seed uint64, steps int) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w := &walk{rig: &rig{T: t, Runtime: critest.New(t), dir: disk.root, kept: filepath.Join(dir, "kept"), whole: disk.whole, log: &lines{}}, disk: &disk, logs: filepath.Join(dir, "logs"), answers: &hearsay{calls: map[string]int{}},
-			succession: &succession{offers: map[manifests.Key][]*manifests.Pod{}, asked: map[string]bool{}},
-			wishes:     map[string]wish{}, former: map[string]wish{}, offered: map[manifests.Key]*manifests.Pod{}, before: map[manifests.Key]account{}, decoded: map[string]*manifests.Pod{}}
-		w.configure = func(c *config.Config) { c.PodLogs, c.PodNameSuffix = w.logs, !w.noSuffix }
+			succession: &succession{offers: map[manifests.Key][]*manifests.Pod{}, asked: map[string]bool{}, locked: map[types.UID]time.Time{}}, notes: map[manifests.Key]note{},
+			wishes: map[string]wish{}, former: map[string]wish{}, offered: map[manifests.Key]*manifests.Pod{}, before: map[manifests.Key]account{}, decoded: map[string]*manifests.Pod{}}
+		w.configure = w.set
 		w.facts = func(f *node.Facts) { f.Allocatable = amounts("cpu", strconv.Itoa(modelCPUs), "pods", "110") }
 		w.mangle = func(args, reply any) {
 			if reply == nil {
@@ -187,6 +207,7 @@ func (w *walk) wander(seed uint64, n int) {
 	}
 	w.calm()
 	clear(w.wishes)
+	w.ends = true
 	w.note("all go")
 	w.calm()
 	w.removeLeft()
@@ -241,7 +262,7 @@ func (w *walk) deliver() {
 	if w.reap(); !w.up {
 		return
 	}
-	s := manifests.Snapshot{Complete: w.rand.IntN(10) > 0, Objects: w.objects()}
+	s := manifests.Snapshot{Complete: w.rand.IntN(10) > 0 || w.ends, Objects: w.objects()}
 	now := map[manifests.Key]*manifests.Pod{}
 	for _, p := range w.pods() {
 		now[p.Key()] = p
@@ -265,18 +286,7 @@ func (w *walk) deliver() {
 func (w *walk) calm() {
 	w.Helper()
 	w.reap()
-	w.ClearFaults()
-	w.hung = nil
-	noErr(w.T, w.disk.spoil(diskWell))
-	w.answers.setNetwork("")
-	w.Resume()
-	for _, method := range []string{"RunPodSandbox", "CreateContainer", "StartContainer", "RemoveContainer", "RemovePodSandbox"} {
-		w.Takes(method, 0)
-	}
-	w.badHooks.Store(0)
-	w.sick.Clear()
-	w.OnPull("img:3", 0, nil)
-	w.OnPull("img:4", 0, nil)
+	w.mend()
 	w.bringAll()
 	synctest.Wait()
 	if w.object == "" {
@@ -284,6 +294,9 @@ func (w *walk) calm() {
 	}
 	w.deliver()
 	synctest.Wait()
+	w.stayUp()
+	w.setWindow(false)
+	w.releaseLocks()
 	w.letAll()
 	synctest.Wait()
 	w.deliver()
@@ -314,6 +327,24 @@ func (w *walk) calm() {
 	w.steady()
 	w.objectsLeaveAlone()
 	w.hears()
+	w.endures()
+}
+
+// mend ends all trouble.
+func (w *walk) mend() {
+	w.ClearFaults()
+	w.hung = nil
+	noErr(w.T, w.disk.spoil(diskWell))
+	w.answers.setNetwork("")
+	networkUp(w.rig)
+	w.Resume()
+	for _, method := range []string{"RunPodSandbox", "CreateContainer", "StartContainer", "RemoveContainer", "RemovePodSandbox"} {
+		w.Takes(method, 0)
+	}
+	w.badHooks.Store(0)
+	w.sick.Clear()
+	w.OnPull("img:3", 0, nil)
+	w.OnPull("img:4", 0, nil)
 }
 
 // hears ends a container now that all is well, of which each worker must hear.

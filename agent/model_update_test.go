@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/manifests"
@@ -19,8 +21,10 @@ type succession struct {
 	offers map[manifests.Key][]*manifests.Pod // of each name, the latest last; nil: it was removed
 	asked  map[string]bool                    // uids whose removal was looked at
 	foul   string
-	absent []string // images that cannot be pulled for a while
-	made   int      // images that were named so far
+	absent []string                // images that cannot be pulled for a while
+	made   int                     // images that were named so far
+	shut   time.Time               // since when the update window is; zero: it is open
+	locked map[types.UID]time.Time // since when pods have locked themselves, if they still do
 }
 
 // offer records what an agent is told.
@@ -70,6 +74,17 @@ func (w *walk) watchStops(args any) {
 	if why := w.heldSince(key, record.Pod.DeletionTimestamp.Time); why != "" {
 		s.foul = fmt.Sprintf("%s/%s is stopped though %s", key, c.Name, why)
 		return
+	}
+	stopped := w.sync.holds.State().Stopped
+	if _, is := stopped[key.String()]; !is && !slices.Contains(all[began+1:], nil) {
+		if !s.shut.IsZero() && record.Pod.DeletionTimestamp.Sub(s.shut) > 2*time.Second {
+			s.foul = fmt.Sprintf("%s/%s is stopped though the update window is shut", key, c.Name)
+			return
+		}
+		if why := w.lockedSince(record.Pod, record.Pod.DeletionTimestamp.Time); why != "" {
+			s.foul = fmt.Sprintf("%s/%s is stopped though %s", key, c.Name, why)
+			return
+		}
 	}
 	for _, p := range all[began+1:] {
 		if p == nil || !slices.ContainsFunc(p.Spec.Containers, func(c v1.Container) bool { return !w.has(c.Image) }) {

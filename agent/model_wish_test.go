@@ -52,7 +52,7 @@ func newWish(r *rand.Rand, name string) wish {
 	if r.IntN(3) == 0 {
 		w.uid = "uid-of-" + pick(r, modelPods...)
 	}
-	w.host, w.volume, w.hooks, w.live = r.IntN(5) == 0, r.IntN(3) == 0, r.IntN(3) == 0, r.IntN(3) == 0
+	w.host, w.volume, w.hooks, w.live = r.IntN(5) == 0, r.IntN(2) == 0, r.IntN(3) == 0, r.IntN(3) == 0
 	if r.IntN(6) == 0 {
 		w.deadline = 300
 	}

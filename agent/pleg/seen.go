@@ -26,6 +26,8 @@ func (was *seen) next(st *rt.ContainerStatus, before, now time.Time) *seen {
 		s.started = was.started
 	case was == nil:
 		s.started = notBefore(before, passed(st.StartedAt, now))
+	case was.State == rt.ContainerState_CONTAINER_CREATED:
+		s.started = notBefore(was.last, passed(st.StartedAt, now))
 	default:
 		s.started = passed(st.StartedAt, now)
 	}

@@ -37,3 +37,15 @@ func TestATimeThatTheRuntimeDoesNotKnow(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A container that was seen before it started did not start before that, whatever the
+// runtime's clock says: else its run would be long enough to end a crash loop.
+func TestACrashWhileTheClockIsBehindIsNoLongRun(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	created := &seen{ContainerStatus: &rt.ContainerStatus{State: rt.ContainerState_CONTAINER_CREATED}, last: now.Add(-20 * time.Second)}
+	year := now.AddDate(-1, 0, 0)
+	st := &rt.ContainerStatus{State: rt.ContainerState_CONTAINER_EXITED, StartedAt: year.UnixNano(), FinishedAt: year.Add(5 * time.Second).UnixNano()}
+	if s := created.next(st, now.Add(-20*time.Second), now); s.finished.Sub(s.started) > time.Minute {
+		t.Errorf("it ran from %s to %s", s.started, s.finished)
+	}
+}

@@ -1,0 +1,124 @@
+package agent
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/cri/critest"
+)
+
+// endureFor is how long trouble stands in which each pod is to go on, in some version.
+const endureFor = 10 * time.Minute
+
+// standing is trouble that stands while manifests change. awaits names what the model waits
+// for before it asks so much of the agent; "": it asks.
+type standing struct {
+	name   string
+	begin  func(*walk)
+	awaits string
+}
+
+// What the model waits for. With MONOPOD_MODEL_ALL set it does not.
+const awaitsSwitch = "a version stops only once its successor has its checkpoint, its network and its volumes"
+
+var modelStanding = []standing{
+	{"no image can be pulled", func(w *walk) { w.Fault(critest.On("PullImage").Fail(codes.Unknown, "no route to host")) }, ""},
+	{"pulls hang", func(w *walk) { w.Fault(critest.On("PullImage").Hang()) }, ""},
+	{"the runtime does not say which images it has", func(w *walk) { w.Fault(critest.On("ImageStatus").Fail(codes.Unknown, "not now")) }, ""},
+	{"the runtime lists nothing", func(w *walk) { w.Fault(critest.On("ListContainers").Fail(codes.Unknown, "not now")) }, ""},
+	{"the runtime does not run", func(w *walk) { w.Stop() }, ""},
+	{"the object is gone", func(w *walk) { w.object = "" }, ""},
+	{"the disk is full", func(w *walk) { w.spoilWith(diskFull) }, awaitsSwitch},
+	{"the disk is read-only", func(w *walk) { w.spoilWith(diskReadOnly) }, awaitsSwitch},
+	{"pods get no network", func(w *walk) { networkDown(w.rig) }, awaitsSwitch},
+}
+
+func (w *walk) spoilWith(how string) {
+	if w.disk.at != "" && w.rooted() {
+		noErr(w.T, w.disk.spoil(how))
+	}
+}
+
+// endures lets trouble stand while manifests change and the agent dies. Nobody asks for the end
+// of a pod: some version of each goes on.
+func (w *walk) endures() {
+	w.Helper()
+	all := slices.DeleteFunc(slices.Clone(modelStanding), func(s standing) bool { return s.awaits != "" && os.Getenv("MONOPOD_MODEL_ALL") == "" })
+	names := w.lasting()
+	if w.rand.IntN(3) > 0 || len(names) == 0 {
+		return
+	}
+	s := pick(w.rand, all...)
+	w.note("it stands for %s: %s", endureFor, s.name)
+	s.begin(w)
+	if w.deliver(); w.rand.IntN(4) == 0 {
+		w.down()
+		w.launch()
+	}
+	for _, name := range names {
+		var what string
+		w.wishes[name], what = w.wishes[name].editToAnother(w.rand)
+		w.note("%s: %s", name, what)
+		w.deliver()
+	}
+	w.after(endureFor)
+	for _, name := range names {
+		if !w.runs(name) {
+			w.Fatalf("%s while %s, no version of %s runs\nthe runtime has\n%s", endureFor, s.name, name, w.Runtime)
+		}
+	}
+	w.mend()
+	synctest.Wait()
+}
+
+// lasting returns the manifests of pods that run on by themselves.
+func (w *walk) lasting() (names []string) {
+	for _, name := range modelPods {
+		wish, there := w.wishes[name]
+		if !there || wish.policy != "Always" || wish.deadline > 0 || wish.watched || slices.ContainsFunc(wish.regular, exits) {
+			continue
+		}
+		p, ok := w.store.Pod("default/" + w.podName(name))
+		if ok && p.Status.Phase == v1.PodRunning && w.runs(name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// runs reports whether a regular container of any version of a pod runs.
+func (w *walk) runs(name string) bool {
+	return slices.ContainsFunc(w.ourRunning(), func(c critest.Container) bool {
+		return c.Pod == w.podName(name) && slices.Contains(w.wishes[name].regular, c.Name)
+	})
+}
+
+// editToAnother changes what does not keep a pod from running on.
+func (w wish) editToAnother(r *rand.Rand) (wish, string) {
+	switch r.IntN(6) {
+	case 0:
+		w.image = fmt.Sprintf("img:%d", 1+r.IntN(4))
+		return w, "image " + w.image
+	case 1:
+		w.command++
+		return w, "command"
+	case 2:
+		w.label++
+		return w, "label"
+	case 3:
+		w.host = !w.host
+		return w, fmt.Sprint("host ", w.host)
+	case 4:
+		w.refers = pick(r, toNothing, toVariable, toFile, toRestart)
+		return w, fmt.Sprintf("refers to %q", w.refers)
+	}
+	w.volume = !w.volume
+	return w, fmt.Sprint("volume ", w.volume)
+}
