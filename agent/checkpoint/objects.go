@@ -50,7 +50,7 @@ type objectFiles struct {
 func (r *Root) Objects(log *slog.Logger) (given, retained []*manifests.Object) {
 	paths, _ := filepath.Glob(r.Path(objectsDir, "*.json"))
 	for _, path := range paths {
-		s, err := readObject(path)
+		s, err := parseObject(path, statefile.ReadOrAside)
 		if err != nil {
 			r.lost(log, "saved ConfigMap or Secret is unusable; ignoring it until a manifest gives it again", err)
 			continue
@@ -67,13 +67,34 @@ func (r *Root) Objects(log *slog.Logger) (given, retained []*manifests.Object) {
 	return given, retained
 }
 
+// SavedObjects reads the ConfigMaps and Secrets of an agent that may run, as Objects does, and leaves
+// those alone that are unusable. The error is fs.ErrNotExist if it never saved any.
+func SavedObjects(root string) (all []*manifests.Object, err error) {
+	dir := filepath.Join(root, objectsDir)
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) != ".json" {
+			continue
+		}
+		s, err := parseObject(filepath.Join(dir, e.Name()), statefile.Read)
+		if errors.Is(err, fs.ErrPermission) {
+			return nil, err
+		}
+		if err == nil {
+			all = append(all, s.object())
+		}
+	}
+	return all, err
+}
+
 func (s *storedObject) object() *manifests.Object {
 	return manifests.NewObject(s.ConfigMap, s.Secret, s.File)
 }
 
-func readObject(path string) (*storedObject, error) {
+// parseObject reads a file with one of the functions of statefile.
+func parseObject(path string, read func(string, func([]byte) error) error) (*storedObject, error) {
 	var s storedObject
-	err := statefile.ReadOrAside(path, func(b []byte) error {
+	err := read(path, func(b []byte) error {
 		s = storedObject{}
 		if err := statefile.JSON(&s)(b); err != nil {
 			return err

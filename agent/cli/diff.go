@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/cli/check"
+	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/diff"
 	"monopod/agent/cli/print"
@@ -20,9 +24,10 @@ func diffCommand() *cli.Command {
 		Name: "diff", ArgsUsage: "FILE|DIR|- ...", Usage: "say what manifests would change of the pods that run",
 		Description: `
 Each pod is new, unchanged or replaced, with the fields that differ, and with what
-that waits for: a hold or the update window. Values of variables and what may be
-secret are not told. Of a folder that is the agent's own, or with --prune in place
-of it, it also says which pods would be removed.
+that waits for: a hold or the update window. Of ConfigMaps and Secrets with other
+contents it says what that means to the pods that run. Values of variables and what
+may be secret are not told. Of a folder that is the agent's own, or with --prune in
+place of it, it also says which pods would be removed.
 
 The settings are the agent's unless --config gives others. Where the agent does
 not run, this is said on standard error, and what it reported last counts.
@@ -73,6 +78,7 @@ func diffOf(c *cli.Context, o *Options) (diff.Report, error) {
 	if err != nil {
 		return none, err
 	}
+	cfg.Root = o.Root
 	cfg = diff.Settings(c.Context, k, o.Socket, cfg, command.GivenBy(c, "config") == "")
 	v, err := check.All(c.Context, cfg, check.Given{IsAccepted: diff.IsAccepted(k)}, args, c.App.Reader)
 	if err != nil {
@@ -90,6 +96,23 @@ func diffOf(c *cli.Context, o *Options) (diff.Report, error) {
 		return none, fmt.Errorf("nothing was compared: a manifest is refused")
 	}
 	whole := c.Bool("prune") || slices.ContainsFunc(folders, func(dir string) bool { return diff.Same(dir, k.Manifests.Dir) })
-	return diff.Of(k, v.Pods, v.From, whole, plans.Plans(cfg).UpdatePolicy,
-		diff.GateOf(c.Context, k, o.Socket, cfg, o.Now)), nil
+	r := diff.Of(k, v.Pods, v.From, whole, plans.Plans(cfg).UpdatePolicy,
+		diff.GateOf(c.Context, k, o.Socket, cfg, o.Now))
+	if len(v.Objects) > 0 {
+		addObjects(c, &r, k, v, cfg.Root)
+	}
+	return r, nil
+}
+
+// addObjects adds what other contents of ConfigMaps and Secrets mean, where those that the agent has
+// can be read: they are in files that only its user may read.
+func addObjects(c *cli.Context, r *diff.Report, k *client.Known, v *check.Result, root string) {
+	has, err := checkpoint.SavedObjects(root)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // it never had any
+	case err != nil:
+		fmt.Fprintf(c.App.ErrWriter, "monopod: ConfigMaps and Secrets are not compared with those that the agent has: %v\n", err)
+	default:
+		r.AddObjects(k, v.Pods, has, v.Objects)
+	}
 }

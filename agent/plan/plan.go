@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/message"
 	"monopod/agent/pleg"
 	"monopod/agent/probe"
 	"monopod/agent/update"
@@ -43,11 +44,12 @@ type Facts struct {
 	// Env is what the variables of containers that follow their objects are made of now,
 	// by container name, see objects.Set.Env.
 	Env        map[string]string
-	Restarts   bool      // running containers may restart for that
-	Refresh    time.Time // when its volumes are to be brought up to date; zero: they are
-	Volumes    bool      // the pod has volumes on disk that do not outlive its end
-	Unaccepted time.Time // until then Pod is the version before the desired one, which was not saved; zero: it is the desired one
-	Halted     Halt      // why nothing of the desired pod is to run; zero: it is to run
+	Restarts   bool           // running containers may restart for that
+	Edits      []message.Text // what edits of its objects mean to the containers that run
+	Refresh    time.Time      // when its volumes are to be brought up to date; zero: they are
+	Volumes    bool           // the pod has volumes on disk that do not outlive its end
+	Unaccepted time.Time      // until then Pod is the version before the desired one, which was not saved; zero: it is the desired one
+	Halted     Halt           // why nothing of the desired pod is to run; zero: it is to run
 }
 
 // Failure is an action that failed and when to try again. Without a reason it is not

@@ -11,7 +11,7 @@ import (
 
 // Problems returns what is wrong with the pod that its status has no place for, a line
 // each: what its probes said last, while they fail; what keeps a former instance from
-// going; that another version waits for it.
+// going; that another version waits for it; what edits of its objects mean to it.
 func Problems(s *plan.Facts) []message.Text {
 	var out []message.Text
 	if leaving := s.Leaving(); s.Pod != nil && len(leaving) > 0 { // the first one is reported
@@ -24,6 +24,7 @@ func Problems(s *plan.Facts) []message.Text {
 			out = append(out, message.Of("%s: %s", message.Name(f.Reason), f.Message))
 		}
 	}
+	out = append(out, s.Edits...)
 	if s.Pod == nil {
 		return out
 	}

@@ -55,6 +55,7 @@ func (w *Worker) followObjects(s *plan.Facts) {
 		}
 		w.Images.Forget(string(s.Pod.UID))
 	}
+	w.followEdits(s, changed)
 	var err error
 	runs := s.Instance().Sandbox() != nil && s.Checkpoint().Ended() == ""
 	if s.Refresh, err = w.FollowObjects(w.Life, s.Pod, w.Machine.Now(), s.Now, changed, runs); err != nil {

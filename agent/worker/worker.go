@@ -84,6 +84,7 @@ type Worker struct {
 	unsaid    time.Time               // see plan.Facts.Unsaid
 	away      plan.Refusals           // of calls, by action key
 	swept     bool                    // termination logs of previous agents are gone
+	edits     edits
 
 	objects  atomic.Bool   // an object that the pod refers to has changed
 	asked    chan struct{} // restart requests have come, or objects

@@ -19,7 +19,7 @@ import (
 // Report is what would become of pods.
 type Report struct {
 	Pods    []Pod `json:"pods"`    // sorted by name
-	Changes int   `json:"changes"` // of the pods, how many would not stay as they are
+	Changes int   `json:"changes"` // of the pods, how many would not stay as they are, or have objects with other contents
 }
 
 // Pod is what would become of one pod.
@@ -29,6 +29,7 @@ type Pod struct {
 	Action     Action          `json:"action"`
 	Difference *update.Verdict `json:"difference,omitempty"` // of a pod that runs and would change
 	Waits      string          `json:"waits,omitempty"`      // for what of the owner's: holds, the update window
+	Objects    []string        `json:"objects,omitempty"`    // what other contents of ConfigMaps and Secrets mean to it
 }
 
 // Action is what the agent would do about a pod.

@@ -32,6 +32,9 @@ func (p Pod) print(b *strings.Builder) {
 	if p.Waits != "" {
 		fmt.Fprintln(b, "    waits: "+print.OneLine(p.Waits))
 	}
+	for _, line := range p.Objects {
+		fmt.Fprintln(b, "    "+print.OneLine(line))
+	}
 	if p.Difference == nil {
 		return
 	}

@@ -24,6 +24,7 @@ func Settings(ctx context.Context, k *client.Known, socket string, cfg config.Co
 	var answer struct {
 		Settings struct {
 			NodeName       string
+			Root           string
 			PodNameSuffix  bool
 			Validation     string `json:"fieldValidation"`
 			RuntimeClasses map[string]string
@@ -40,6 +41,7 @@ func Settings(ctx context.Context, k *client.Known, socket string, cfg config.Co
 	}
 	cfg.NodeName = cmp.Or(cfg.NodeName, s.NodeName)
 	if all {
+		cfg.Root = cmp.Or(s.Root, cfg.Root)
 		cfg.UpdateHealth = s.UpdateHealth.Duration
 		cfg.PodNameSuffix, cfg.Validation, cfg.RuntimeClasses = s.PodNameSuffix, s.Validation, s.RuntimeClasses
 		cfg.UpdatePolicy, cfg.UpdateWindow = s.UpdatePolicy, s.UpdateWindow

@@ -1,0 +1,254 @@
+package objects
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests"
+)
+
+// Edit is what another content of an object means to a pod. It has names of keys, and no values.
+type Edit struct {
+	Key      manifests.ObjectKey
+	Follow   bool     // volumes show it
+	Keep     bool     // volumes go on showing what they did, as what they need is gone
+	Former   []string // running containers that have the former value until they restart
+	Restarts []string // running containers that restart for it, as the pod asks for
+	Lacks    string   // what the pod's next start needs and is gone; "": nothing
+}
+
+// String is a line for the pod's owner.
+func (e Edit) String() string {
+	var all []string
+	if e.Follow {
+		all = append(all, "volumes follow")
+	}
+	if e.Keep {
+		all = append(all, "volumes keep what they show")
+	}
+	if len(e.Restarts) > 0 {
+		all = append(all, names(e.Restarts, "restarts", "restart"))
+	}
+	if len(e.Former) > 0 {
+		all = append(all, names(e.Former, "has the former value until it restarts", "have the former value until they restart"))
+	}
+	if e.Lacks != "" {
+		all = append(all, "its next start would fail: "+e.Lacks)
+	}
+	return fmt.Sprintf("%s %q: %s", e.Key.Kind, e.Key.Name, strings.Join(all, "; "))
+}
+
+func names(all []string, one, several string) string {
+	if len(all) == 1 {
+		return "container " + all[0] + " " + one
+	}
+	return "containers " + strings.Join(all, ", ") + " " + several
+}
+
+// Edits returns what the difference of two sets means to a pod, an edit for each object of which it
+// uses something else then. runs says which containers run: others start with what there is.
+func Edits(pod *v1.Pod, before, after *Set, runs func(container string) bool) (all []Edit) {
+	for _, key := range Names(pod) {
+		was, is := before.get(key), after.get(key)
+		if was == is || was != nil && is != nil && was.Same(is) {
+			continue
+		}
+		e := Edit{Key: key}
+		for r := range refs(pod) {
+			if r.ObjectKey == key && differs(was, is, r) {
+				e.add(pod, r, before, after, runs)
+			}
+		}
+		if e.Follow || e.Keep || len(e.Former)+len(e.Restarts) > 0 || e.Lacks != "" {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// add adds what a reference to the object means.
+func (e *Edit) add(pod *v1.Pod, r ref, before, after *Set, runs func(string) bool) {
+	isGone := false
+	if text, k := r.missing(after); text != "" {
+		had, _ := r.missing(before)
+		isGone = had == ""
+		if isGone && e.Lacks == "" {
+			e.Lacks = "it is gone"
+			if k >= 0 {
+				e.Lacks = fmt.Sprintf("key %s is gone", r.keys[k])
+			}
+		}
+	}
+	switch r.at.list {
+	case "volumes":
+		e.addVolume(pod, pod.Spec.Volumes[r.at.index].Name, isGone, runs)
+	case "containers":
+		e.addContainer(pod, &pod.Spec.Containers[r.at.index], after, runs)
+	case "initContainers":
+		if c := &pod.Spec.InitContainers[r.at.index]; c.RestartPolicy != nil { // the others run once
+			e.addContainer(pod, c, after, runs)
+		}
+	}
+}
+
+// addVolume is add for a volume. Where a container mounts a part of it, that is never another file.
+func (e *Edit) addVolume(pod *v1.Pod, volume string, isGone bool, runs func(string) bool) {
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		for _, m := range c.VolumeMounts {
+			switch {
+			case m.Name != volume || !runs(c.Name):
+			case m.SubPath != "" || m.SubPathExpr != "":
+				e.Former = with(e.Former, c.Name)
+			case isGone:
+				e.Keep = true
+			default:
+				e.Follow = true
+			}
+		}
+	}
+}
+
+// addContainer is add for a container's variables.
+func (e *Edit) addContainer(pod *v1.Pod, c *v1.Container, after *Set, runs func(string) bool) {
+	switch {
+	case !runs(c.Name):
+	case after.Env(pod)[c.Name] != "":
+		e.Restarts = with(e.Restarts, c.Name)
+	default:
+		e.Former = with(e.Former, c.Name)
+	}
+}
+
+func with(all []string, name string) []string {
+	if slices.Contains(all, name) {
+		return all
+	}
+	return append(all, name)
+}
+
+// differs reports whether what a reference uses of two contents of an object is another; nil: it is
+// not there.
+func differs(a, b *manifests.Object, r ref) bool {
+	keys := r.keys
+	if len(keys) == 0 {
+		keys = slices.Concat(keysOf(a), keysOf(b))
+	}
+	return (a == nil) != (b == nil) || slices.ContainsFunc(keys, func(key string) bool {
+		was, had := valueOf(a, key, r.file)
+		is, has := valueOf(b, key, r.file)
+		return had != has || !bytes.Equal(was, is)
+	})
+}
+
+func keysOf(o *manifests.Object) (all []string) {
+	switch {
+	case o == nil:
+	case o.Secret != nil:
+		for key := range o.Secret.Data {
+			all = append(all, key)
+		}
+	default:
+		for key := range o.ConfigMap.Data {
+			all = append(all, key)
+		}
+		for key := range o.ConfigMap.BinaryData {
+			all = append(all, key)
+		}
+	}
+	return all
+}
+
+// valueOf returns a value as volumes or variables find it.
+func valueOf(o *manifests.Object, key string, file bool) (value []byte, is bool) {
+	if o == nil {
+		return nil, false
+	}
+	if o.Secret != nil {
+		value, is = o.Secret.Data[key]
+		return value, is
+	}
+	text, is := o.ConfigMap.Data[key]
+	if is {
+		return []byte(text), true
+	}
+	value, is = o.ConfigMap.BinaryData[key]
+	return value, is && file
+}
+
+// Of returns those objects of the set that a pod refers to; nil: there is none.
+func (s *Set) Of(pod *v1.Pod) *Set {
+	var own []*manifests.Object
+	for _, key := range Names(pod) {
+		if o := s.get(key); o != nil {
+			own = append(own, o)
+		}
+	}
+	if len(own) == 0 {
+		return nil
+	}
+	return NewSet(own)
+}
+
+// With returns a set with these in place of those of the same names.
+func (s *Set) With(others []*manifests.Object) *Set {
+	next := NewSet(others)
+	if s != nil {
+		for key, o := range s.all {
+			if next.all[key] == nil {
+				next.all[key] = o
+			}
+		}
+	}
+	return next
+}
+
+// Fixed returns what a container has of objects from its start on: what its variables are made of,
+// and what it mounts a part of. It is as Changed takes it.
+func (s *Set) Fixed(pod *v1.Pod, container string) string {
+	var all []ref
+	for r := range refs(pod) {
+		switch r.at.list {
+		case "volumes":
+			if mountsPart(pod, container, pod.Spec.Volumes[r.at.index].Name) {
+				all = append(all, r)
+			}
+		case "containers":
+			if pod.Spec.Containers[r.at.index].Name == container {
+				all = append(all, r)
+			}
+		case "initContainers":
+			if pod.Spec.InitContainers[r.at.index].Name == container {
+				all = append(all, r)
+			}
+		}
+	}
+	return s.digests(string(pod.UID), all)
+}
+
+func mountsPart(pod *v1.Pod, container, volume string) bool {
+	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c v1.Container) bool {
+		return c.Name == container && slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool {
+			return m.Name == volume && (m.SubPath != "" || m.SubPathExpr != "")
+		})
+	})
+}
+
+// MissingFor returns the first thing that is not there and that a container of the pod needs to
+// start, as Missing does.
+func (s *Set) MissingFor(pod *v1.Pod, container string) string {
+	for r := range refs(pod) {
+		isOthers := r.at.list == "containers" && pod.Spec.Containers[r.at.index].Name != container ||
+			r.at.list == "initContainers" && pod.Spec.InitContainers[r.at.index].Name != container
+		if isOthers {
+			continue
+		}
+		if text, _ := r.missing(s); text != "" {
+			return text
+		}
+	}
+	return ""
+}
