@@ -85,6 +85,6 @@
 // records.go (what is known by pod name), agenda.go (which names are to be decided on),
 // startorder.go (who starts after whom), apply.go (decisions are made and carried out), report.go
 // (what is told of the manifests, and of pods without a worker), retention.go (which objects
-// stay), contain.go (a panic over one pod), once.go (an agent for one run), forget.go (the request
+// stay), locks.go (which lock files of workloads are there), contain.go (a panic over one pod), once.go (an agent for one run), forget.go (the request
 // that lets a pod go), metrics.go, usage.go, nodeevents.go.
 package agent

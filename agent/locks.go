@@ -86,6 +86,7 @@ type looked struct {
 // it away: both beside the sync loop, whose goroutine owns it.
 type locks struct {
 	root    string // the root dir
+	ask     func(lockFile) rollout.Locked
 	pods    *records
 	running *sync.WaitGroup
 	found   chan looked
@@ -104,7 +105,7 @@ func (k *locks) look(ctx context.Context, r *podRecord, runs *v1.Pod) {
 	r.looking, r.looks = true, time.Now().Add(lookEvery)
 	file, found := lockFileOf(k.root, runs), looked{key: r.Key, lock: r.Lock, ended: true}
 	answer := make(chan rollout.Locked, 1)
-	go func() { answer <- file.look() }() // which the kernel may never let end
+	go func() { answer <- k.ask(file) }() // which the kernel may never let end
 	k.running.Go(func() {
 		timer := time.NewTimer(lookWithin)
 		defer timer.Stop()

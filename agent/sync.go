@@ -96,7 +96,7 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 		l.pods.touch(p.Key())
 	}
 	l.apply = applier{shared: shared, faults: l.faults, pods: &l.pods, table: l.table, holds: l.holds,
-		locks:  locks{root: shared.Disk.Root.Dir, pods: &l.pods, running: &l.running, found: make(chan looked), saved: make(chan error)},
+		locks:  locks{root: shared.Disk.Root.Dir, ask: lockFile.look, pods: &l.pods, running: &l.running, found: make(chan looked), saved: make(chan error)},
 		rules:  func() rollout.Rules { return rollout.Rules{} },
 		rolled: &l.rolled, down: l.down, tells: &l.tells, running: &l.running}
 	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, rolled: &l.rolled, running: &l.running, saved: make(chan error)}

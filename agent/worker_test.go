@@ -177,7 +177,11 @@ func (r *rig) start() {
 	if r.boot.ID != "" {
 		m.Boot = r.boot
 	}
-	m.Boot.Uptime = func() time.Duration { return time.Since(time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)) }
+	since := time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
+	if r.boot.ID != "" {
+		since = r.boot.Since
+	}
+	m.Boot.Uptime = func() time.Duration { return time.Since(since) }
 	if r.facts != nil {
 		r.facts(&m.Facts)
 		known := m.Facts

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/statefile"
 )
 
 func moment(wall time.Time, boot string, up time.Duration) checkpoint.Moment {
@@ -89,5 +90,40 @@ func TestAStoreSaysWhatIsHeldUntilWhen(t *testing.T) {
 		if got := s.Held(pod).String(); got != text {
 			t.Errorf("%q: %q, want %q", pod, got, text)
 		}
+	}
+}
+
+// A former agent reads the record without the locks, and writes it without them.
+func TestAFormerAgentReadsARecordWithLocks(t *testing.T) {
+	root, err := checkpoint.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	open := func() *Store {
+		s, err := Open(root, checkpoint.Boot{ID: "a"}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	lock := Lock{UID: "u", File: "/data/lock", Since: moment(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), "a", time.Hour)}
+	s := open()
+	if err := s.Change(func(now *State) {
+		now.Held["default/web"] = s.Hold("audit", 0)
+		now.Locks = map[string]Lock{"default/web": lock}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := open().State().Locks["default/web"]; got != lock {
+		t.Errorf("the next agent has %+v", got)
+	}
+	var former struct { // as it was before there were locks
+		Stopped map[string]Stop `json:"stopped,omitempty"`
+		Held    map[string]Hold `json:"held,omitempty"`
+		Node    *Hold           `json:"node,omitempty"`
+	}
+	if err := statefile.Read(root.Path(file), statefile.JSON(&former)); err != nil || former.Held["default/web"].Reason != "audit" {
+		t.Errorf("a former agent has %+v, %v", former, err)
 	}
 }

@@ -82,11 +82,12 @@ func Hold() *cli.Command {
 	var lasts time.Duration
 	var reason string
 	k := gate("hold", "keep pods, or all of the node, from being updated and removed", `
-New versions and removals wait, and the pod's status says so. Containers that crash
-are restarted, probes count on. Without a pod all of the node is held: pods that
+New versions, removals and restarts for changed config wait, and the pod's status says
+so. Containers that crash are restarted, probes count on, and a version that comes back
+after a failed update does not wait. Without a pod all of the node is held: pods that
 are new wait, too. A hold lasts over restarts of the agent and reboots, until it is
-released or its time is over. A stopped pod that is started runs its newest
-version.`+codes, client.Hold, func() (url.Values, error) {
+released or its time is over. A held pod that is stopped and started runs the version
+that was held.`+codes, client.Hold, func() (url.Values, error) {
 		q := url.Values{}
 		if lasts < 0 {
 			return nil, command.UsageError("--for %s: it is less than no time", lasts)
