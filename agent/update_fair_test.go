@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"monopod/cri/critest"
+	"monopod/manifests"
 )
 
 // slow is a watched version that is ready only once its probe answers.
@@ -314,5 +315,31 @@ func TestATrialWritesItsRecordAFewTimes(t *testing.T) {
 		if writes > 11 {
 			t.Errorf("%d times in 10 min", writes)
 		}
+	})
+}
+
+// What gave way stays away over an agent that cannot read the folder: with images by digest the
+// version that is back is the former one to the byte, and all that the next agent knows is its checkpoint.
+func TestWhatIsRolledBackSurvivesAnUnreadableFolder(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		id := r.imageID()
+		byDigest := manifest("web", id)
+		r.want(byDigest)
+		r.after(time.Minute)
+		r.Program("img:2", critest.Exits(1))
+		r.want(watched("img:2"))
+		r.after(time.Minute)
+		r.isBack(id, "img:2")
+		r.kill()
+		r.start()
+		r.offers <- manifests.Snapshot{Pods: r.known}
+		r.settle()
+		r.after(time.Minute)
+		r.stopsNothing(func() {
+			r.want(watched("img:2"))
+			r.after(time.Minute)
+		})
+		r.runsID(id)
 	})
 }
