@@ -751,7 +751,7 @@ func (l *syncLoop) handleSavedTrials(all []*filing) {
 // tellRolledBack tells which former versions are back, as they run.
 func (l *syncLoop) tellRolledBack() {
 	for _, r := range l.trials.takeBack() {
-		text := r.Trial.Event()
+		text := r.Trial.Event(events.MessageLimit)
 		l.shared.Log.Warn("update rolled back", "pod", r.Key.String(), "reason", text)
 		l.shared.Events.Record(events.About(r.Trial.Tried.Pod), v1.EventTypeWarning, update.ReasonRolledBack, message.Private(text))
 		l.shared.Metrics.RolledBack()

@@ -2,6 +2,9 @@ package agent
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -9,6 +12,7 @@ import (
 
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
+	"monopod/agent/podlog"
 	"monopod/agent/rollout"
 	"monopod/agent/status"
 	"monopod/agent/update"
@@ -228,6 +232,7 @@ type filing struct {
 	record *podRecord
 	file   *checkpoint.Update // nil: it is removed
 	stable time.Duration      // for how long a version must be ready to work
+	logs   string             // the folder of the pods' logs
 	Key    manifests.Key
 }
 
@@ -255,7 +260,7 @@ func (t *trials) start(ctx context.Context, all *sync.WaitGroup) {
 func (t *trials) filings(of []*podRecord) (out []*filing) {
 	for _, r := range of {
 		r.unsaved, r.saving = false, true
-		f := &filing{record: r, Key: r.Key, Filed: rollout.Filed{Trial: r.Trial}}
+		f := &filing{record: r, Key: r.Key, logs: t.shared.Disk.PodLogs, Filed: rollout.Filed{Trial: r.Trial}}
 		if r.Trial != nil && !r.Trial.Unfit {
 			f.file, f.stable = r.Trial.Record(t.shared.Disk.Machine.Boot.ID), t.limitsOf(r.Trial.Former).Stable
 		}
@@ -293,7 +298,37 @@ func (f *filing) write(root *checkpoint.Root, reported func(manifests.Key) *v1.P
 			f.file = nil
 		}
 	}
+	if f.file != nil && f.Trial.Reason != "" && !f.Trial.Judged { // else what failed is gone, or going
+		f.Output = f.output(reported(f.Key))
+		f.file.Output = f.Output
+	}
 	f.Err = root.SaveUpdate(f.Key, f.file)
+}
+
+// What is kept of the output of a container that made its version give way.
+const (
+	outputLines = 20
+	outputBytes = 4 << 10
+)
+
+// output returns what the containers of a version wrote last that made it give way.
+func (f *filing) output(p *v1.Pod) string {
+	if p == nil {
+		return ""
+	}
+	var all []string
+	for _, name := range update.Troubled(&p.Status, f.Trial.Ended) {
+		dir := podlog.Dir(f.logs, p, name)
+		attempt, err := podlog.AttemptOf(dir, podlog.StatusOf(p, name), false)
+		if err != nil {
+			continue
+		}
+		text := podlog.Last(filepath.Join(dir, fmt.Sprintf("%d.log", attempt)), outputLines, outputBytes)
+		if text = strings.TrimRight(text, "\n"); text != "" {
+			all = append(all, name+": "+strings.ReplaceAll(text, "\n", "\n"+name+": "))
+		}
+	}
+	return strings.Join(all, "\n")
 }
 
 // take takes over what was saved. It reports whether other versions may be chosen now.

@@ -1,11 +1,14 @@
 package agent
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"monopod/agent/podlog"
 	"monopod/cri/critest"
 	"monopod/manifests"
 )
@@ -342,4 +345,45 @@ func TestWhatIsRolledBackSurvivesAnUnreadableFolder(t *testing.T) {
 		})
 		r.runsID(id)
 	})
+}
+
+// What a version wrote last that gave way is kept with its record, and told, with the ids by which
+// `monopod ps --files` knows the versions.
+func TestTheLastOutputOfAVersionThatGaveWayIsTold(t *testing.T) {
+	for kind, doc := range map[string]string{"in place": slow("img:2"), "replaced": elsewhere(slow("img:2"))} {
+		t.Run(kind, func(t *testing.T) {
+			live(t, func(r *rig) {
+				answers(r, "readiness")
+				r.want(manifest("web", "img:1"))
+				_, was := r.fileIs(0)
+				r.want(doc)
+				r.after(10 * time.Second)
+				p, _ := r.store.Pod("default/web-n")
+				c := p.Status.ContainerStatuses[0]
+				dir := podlog.Dir(filepath.Join(r.dir, "logs"), p, "c")
+				noErr(t, os.MkdirAll(dir, 0o750))
+				var text strings.Builder
+				for k := range 30 {
+					fmt.Fprintf(&text, "2000-01-01T00:00:00Z stdout F line %d of the output\n", k)
+				}
+				noErr(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.log", c.RestartCount)), []byte(text.String()), 0o600))
+				r.after(time.Minute)
+				_, now := r.fileIs(0)
+				told := strings.Join(r.rollbacks(), "|")
+				for _, want := range []string{"c: line 10 of the output\n", "c: line 29 of the output", fmt.Sprintf("version %.8s (img:2)", now.Hash), fmt.Sprintf("version %.8s is back", was.Hash)} {
+					if !strings.Contains(told, want) {
+						t.Errorf("it is not told %q but %q", want, told)
+					}
+				}
+				if strings.Contains(told, "line 9 ") || now.Running != was.Hash {
+					t.Errorf("it is told %q; %.8s runs", told, now.Running)
+				}
+				record, err := os.ReadFile(r.one("updates/*.json"))
+				noErr(t, err)
+				if !strings.Contains(string(record), "line 29 of the output") {
+					t.Errorf("the record is %s", record)
+				}
+			})
+		})
+	}
 }

@@ -8,8 +8,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/clip"
 	"monopod/agent/update"
 	"monopod/manifests"
+	"monopod/manifests/poduid"
 )
 
 // Trial is a version of a pod that takes the place of one that worked, until it has shown that
@@ -26,6 +28,7 @@ type Trial struct {
 	Pinned *manifests.Pod    // Former with these: what comes back; nil: not known yet
 	Tried  *manifests.Pod    // nil: the manifest is again that of Former
 	Reason string            // why Tried gives way; "": it does not
+	Output string            // what its containers wrote last that made it so, in lines; "": not known, or nothing
 
 	Worked bool              // Former was seen to work by this agent
 	Unfit  bool              // Former is none to go back to: Tried stays whatever it does
@@ -144,7 +147,7 @@ func (t *Trial) reverted(o Offer) (*manifests.Pod, *Trial) {
 	next.Pinned = of(t.Pinned, o.New.File)
 	if t.Tried != nil {
 		renewed := *next.Pinned // another object: it is told to be no longer in place of another
-		next.Tried, next.Reason, next.Stuck, next.Pinned = nil, "", "", &renewed
+		next.Tried, next.Reason, next.Output, next.Stuck, next.Pinned = nil, "", "", "", &renewed
 		next.Changes++
 	}
 	return next.Pinned, &next
@@ -255,6 +258,7 @@ type Filed struct {
 	Trial  *Trial            // that was saved
 	Images map[string]string // that the former version ran, if they were not known
 	Unfit  bool              // or nothing of it ran, or it never worked
+	Output string            // see Trial, if it was not known
 }
 
 // Filed takes over what became of saving. What changed meanwhile is to be saved once more.
@@ -265,6 +269,9 @@ func (t *Trial) Filed(f Filed) *Trial {
 	}
 	next := *t
 	next.Stuck = ""
+	if t.Reason != "" && t.Output == "" {
+		next.Output = f.Output
+	}
 	switch {
 	case f.Err != nil && !t.Safe:
 		next.Stuck = f.Err.Error()
@@ -308,7 +315,7 @@ func accepted(p *v1.Pod, file string) *manifests.Pod {
 // Record is the trial as it is saved in a boot.
 func (t *Trial) Record(boot string) *checkpoint.Update {
 	u := &checkpoint.Update{Former: t.Former.Pod, File: t.Former.File, Bounded: !t.Former.Unbounded, Images: t.Images,
-		Reason: t.Reason, Boot: boot, Spent: t.Watch.Spent}
+		Reason: t.Reason, Output: t.Output, Boot: boot, Spent: t.Watch.Spent}
 	if t.Tried != nil {
 		u.Tried = t.Tried.Pod
 	}
@@ -320,7 +327,7 @@ func (t *Trial) Record(boot string) *checkpoint.Update {
 // watch: what a reboot does to a pod is not the fault of its version. last is the version of the
 // pod that was let start last; nil: none.
 func Recorded(u *checkpoint.Update, boot string, last *manifests.Pod) *Trial {
-	t := &Trial{Former: accepted(u.Former, u.File), Images: u.Images, Reason: u.Reason, Safe: true, Judged: u.Reason != ""}
+	t := &Trial{Former: accepted(u.Former, u.File), Images: u.Images, Reason: u.Reason, Output: u.Output, Safe: true, Judged: u.Reason != ""}
 	t.Former.Unbounded = !u.Bounded
 	if u.Tried != nil {
 		t.Tried = accepted(u.Tried, u.File)
@@ -372,13 +379,21 @@ func (t *Trial) told() string {
 
 // what says which version gave way, and why.
 func (t *Trial) what() string {
-	return fmt.Sprintf("version %.8s (%s): %s", t.Tried.Digest, images(t.Tried), t.Reason)
+	return fmt.Sprintf("version %s (%s): %s", id(t.Tried), images(t.Tried), t.Reason)
 }
 
-// Event is what is told once of a version that gave way.
-func (t *Trial) Event() string {
-	return fmt.Sprintf("%s; version %.8s is back (%s)", t.what(), t.Former.Digest, images(t.Pinned))
+// Event is what is told once of a version that gave way, of at most so many bytes.
+func (t *Trial) Event(limit int) string {
+	text := fmt.Sprintf("%s; version %s is back (%s)", t.what(), id(t.Former), images(t.Pinned))
+	const says = "; the last output:\n"
+	if t.Output != "" && len(text)+len(says) < limit {
+		text += says + clip.Tail(t.Output, limit-len(text)-len(says))
+	}
+	return text
 }
+
+// id is by which people know the version of a manifest: the beginning of its hash.
+func id(p *manifests.Pod) string { return fmt.Sprintf("%.8s", poduid.HashOf(p.Pod)) }
 
 func images(p *manifests.Pod) string {
 	var all []string

@@ -74,6 +74,16 @@ func Trouble(st *v1.PodStatus, before map[string]string) string {
 	return strings.Join(all, ", ")
 }
 
+// Troubled returns the names of these containers.
+func Troubled(st *v1.PodStatus, before map[string]string) (names []string) {
+	for _, c := range slices.Concat(st.InitContainerStatuses, st.ContainerStatuses) {
+		if trouble(c, before[c.Name]) != "" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 func trouble(c v1.ContainerStatus, before string) string {
 	end := ended(c)
 	if end != nil && before != "" && end.ContainerID == before {
