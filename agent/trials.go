@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -180,13 +181,19 @@ func (t *trials) look(isBlind bool) (healthy []manifests.Key, judged bool) {
 // late lets the verdicts count that the disk does not take in time. It reports whether there
 // are any.
 func (t *trials) late(now time.Time) (judged bool) {
-	isLate := !now.Before(t.began.Add(fileWithin))
+	if len(t.running) == 0 {
+		return false
+	}
+	waiting := slices.Clone(t.unsaved)
 	for _, f := range t.running {
-		on := f.record.Trial
+		waiting = append(waiting, f.record)
+	}
+	isLate := !now.Before(t.began.Add(fileWithin))
+	for _, r := range waiting {
 		switch {
-		case on == nil || on.Reason == "" || on.Judged:
+		case r.Trial == nil || r.Trial.Reason == "" || r.Trial.Judged:
 		case isLate:
-			t.set(f.record, on.JudgeAnyway())
+			t.set(r, r.Trial.JudgeAnyway())
 			judged = true
 		default:
 			t.lookAt(t.began.Add(fileWithin))
