@@ -126,7 +126,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 		a.root.UseObjects(a.workers.Disk.Objects.All)
 	}
 	a.sync = newSyncLoop(a.workers, a.store, a.needs, cfg.Manifests, checkpoints)
-	a.sync.rolled.Limits = a.limits
+	a.sync.trials.limits = a.limits
 	a.openHolds(checkpoints)
 	a.stats = a.newStats(machine)
 	if a.server, err = a.listen(o.Name); err != nil {

@@ -35,7 +35,7 @@ type applier struct {
 	locks   locks
 	rules   func() rollout.Rules // of the gate, as they are now
 	holds   *hold.Store          // what the owner wants left alone
-	rolled  *rollbacks
+	trials  *trials
 	down    *shutdown.Sequence
 	tells   *reporter
 	running *sync.WaitGroup
@@ -115,7 +115,7 @@ func (a *applier) lookForLock(ctx context.Context, r *podRecord, d *rollout.Deci
 // were rolled back say.
 func (a *applier) observe(r *rollout.Record) {
 	a.accepted(r)
-	r.Hold, r.Back = a.holds.Of(r.Key.String()), a.rolled.Told(r.Offered) != ""
+	r.Hold, r.Back = a.holds.Of(r.Key.String()), r.Trial.IsBack(r.Offered)
 	runs := r.Running()
 	if runs == nil {
 		r.Lock = rollout.Lock{}
@@ -288,7 +288,10 @@ func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) 
 	if r.worker != nil && p != nil {
 		r.file = p.File
 	}
-	u.Told = a.rolled.Told(p)
+	if u.Halted.Reason != "" {
+		a.trials.set(r, r.Trial.Halted())
+	}
+	u.Told = r.Trial.Told(p)
 	if r.worker != nil && r.sent.Says(&u) {
 		return
 	}

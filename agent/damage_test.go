@@ -125,7 +125,7 @@ func newDamaged(t *testing.T) *keeper {
 	})
 	noErr(t, k.a.owner()["stop"].Do(t.Context(), podKey("stopped"), nil))
 	noErr(t, k.a.owner()["hold"].Do(t.Context(), podKey("own"), url.Values{"reason": {"audit"}}))
-	write("new", healthy("1h", manifest("new", "img:2", "terminationGracePeriodSeconds: 1")))
+	write("new", healthy("1h", manifest("new", "img:2", "terminationGracePeriodSeconds: 1", "hostname: other"))) // under another uid
 	k.until("it is updated", func() bool {
 		c, _ := k.Container("new-n/c")
 		return c.Config != nil && c.Config.Image.UserSpecifiedImage == "img:2" && k.ready("default/new-n")()

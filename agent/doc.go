@@ -19,7 +19,8 @@
 //	  inplace/                 what makes a running pod its next version
 //	  gc/                      removes what has no owner any more
 //	  overview/                what is there now, for requests and scrapes
-//	  rollout/                 pure: all that is known of one pod name -> which version of it runs
+//	  rollout/                 pure: all that is known of one pod name -> which version of it runs,
+//	                           and which former one comes back
 //	  podstatus/               pure: Facts -> v1.PodStatus
 //	  shutdown/                stops the pods in order before the machine goes down
 //	  prepare/                 makes a version of a pod ready to run beside the one that runs
@@ -33,7 +34,6 @@
 //	  pleg/                    relist, event stream, cache: what the runtime has
 //	  hold/                    what the owner wants left alone: stopped pods, held versions
 //	  checkpoint/              what survives on disk
-//	  rollback/                which former versions of pods come back
 //	  update/                  pure: how a running pod becomes the next version of itself
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
 //	  objects/                 the ConfigMaps and Secrets, and which pods refer to them
@@ -84,7 +84,8 @@
 // The files: agent.go and wiring.go (the parts), sync.go (the loop: one handler an event),
 // records.go (what is known by pod name), agenda.go (which names are to be decided on),
 // startorder.go (who starts after whom), apply.go (decisions are made and carried out), report.go
-// (what is told of the manifests, and of pods without a worker), retention.go (which objects
-// stay), locks.go (which lock files of workloads are there), contain.go (a panic over one pod), once.go (an agent for one run), forget.go (the request
-// that lets a pod go), metrics.go, usage.go, nodeevents.go.
+// (what is told of the manifests, and of pods without a worker), trials.go (the records of
+// versions on trial), retention.go (which objects stay), locks.go (which lock files of workloads
+// are there), contain.go (a panic over one pod), once.go (an agent for one run), forget.go (the
+// request that lets a pod go), metrics.go, usage.go, nodeevents.go.
 package agent

@@ -23,7 +23,7 @@ import (
 // room of the agent's, but for the few named here.
 var (
 	// spine, from the bottom up: each imports those before it.
-	spine = []string{"podspec", "update", "checkpoint", "rollback", "hold", "pleg", "node", "podhosts", "instance", "admission", "plan", "podevents", "fetch", "prepare", "shutdown", "podstatus", "rollout", "overview", "gc", "inplace", "worker"}
+	spine = []string{"podspec", "update", "checkpoint", "hold", "pleg", "node", "podhosts", "instance", "admission", "plan", "podevents", "fetch", "prepare", "shutdown", "podstatus", "rollout", "overview", "gc", "inplace", "worker"}
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
 		"clip":         {},

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
-	"monopod/agent/rollback"
+	"monopod/agent/rollout"
 	"monopod/agent/status"
 	"monopod/manifests"
 )
@@ -45,8 +45,8 @@ func (w *walk) chosen(p *manifests.Pod, reported *v1.Pod, bad func(string, ...an
 		return p
 	}
 	u := all[0]
-	book := rollback.New(u.Boot, all)
-	chosen := book.Choose(rollback.Pods{New: p, Held: func(*manifests.Pod) bool { return false }})
+	trial := rollout.Recorded(u, u.Boot, nil)
+	chosen, _ := trial.Candidate(rollout.Offer{New: p})
 	switch {
 	case u.Tried != nil && manifests.Restored(u.Tried.DeepCopy()) != p.Digest && manifests.Restored(u.Former.DeepCopy()) != p.Digest:
 		bad("the record of its update is of another version")

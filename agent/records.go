@@ -3,6 +3,8 @@ package agent
 import (
 	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -36,6 +38,9 @@ type podRecord struct {
 
 	needs   objects.Needs // of its versions, as counted last
 	touched bool          // they are to be counted again
+
+	unsaved bool // its trial is not as it is on disk
+	saving  bool // its record is being written
 }
 
 // records are the records of all pod names. The sync loop's goroutine owns them.
@@ -75,7 +80,7 @@ func (s *records) see(key manifests.Key) *podRecord {
 // tidy drops the records of which nothing is left.
 func (s *records) tidy() {
 	for _, key := range s.unsure {
-		if r := s.all[key]; r != nil && !r.HasAnything() && r.Now.Again.IsZero() && r.needs.IsEmpty() {
+		if r := s.all[key]; r != nil && !r.HasAnything() && r.Now.Again.IsZero() && r.needs.IsEmpty() && !r.unsaved && !r.saving {
 			delete(s.all, key)
 		}
 	}
@@ -130,6 +135,28 @@ func (s *records) working() func(func(manifests.Key, *podRecord) bool) {
 			}
 		}
 	}
+}
+
+// onTrial returns the records of all names whose versions are watched.
+func (s *records) onTrial() func(func(manifests.Key, *podRecord) bool) {
+	return func(yield func(manifests.Key, *podRecord) bool) {
+		for key, r := range s.all {
+			if r.Trial.IsOn() && !yield(key, r) {
+				return
+			}
+		}
+	}
+}
+
+// sorted returns some of the records in the order of their names.
+func (s *records) sorted(isWanted func(*podRecord) bool) (some []*podRecord) {
+	for _, r := range s.all {
+		if isWanted(r) {
+			some = append(some, r)
+		}
+	}
+	slices.SortFunc(some, func(a, b *podRecord) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	return some
 }
 
 // inherit takes over what previous agents left.

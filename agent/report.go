@@ -29,7 +29,7 @@ type reporter struct {
 	faults faults
 	pods   *records
 	table  *admission.Table
-	rolled *rollbacks
+	trials *trials
 	wrong  map[string]bool // problems of manifests that have an event
 	stale  bool            // the state of the manifests is to be told again
 }
@@ -58,7 +58,7 @@ func (p *reporter) manifests(s manifests.Snapshot) {
 // outcomes is what is known of the pods that the manifests give, whichever versions of them
 // run.
 func (p *reporter) outcomes() *outcome.Versions {
-	given, rejected := p.rolled.given, p.table.AllRejected()
+	given, rejected := p.trials.given, p.table.AllRejected()
 	v := &outcome.Versions{Snapshot: &given, Refused: make([]outcome.Refusal, 0, len(rejected))}
 	for _, r := range rejected {
 		v.Refused = append(v.Refused, outcome.Refusal{Pod: r.Pod, Reason: r.Message.String(), Final: r.Final()})
@@ -69,7 +69,7 @@ func (p *reporter) outcomes() *outcome.Versions {
 			v.Refused = append(v.Refused, outcome.Refusal{Pod: r.Offered, Reason: text.String()})
 		}
 	}
-	for _, line := range p.rolled.Lines() {
+	for _, line := range p.trials.lines() {
 		v.Refused = append(v.Refused, outcome.Refusal{Pod: line.Pod, Reason: line.Text, Final: line.Final})
 	}
 	return v
@@ -137,7 +137,7 @@ func (p *reporter) orderProblems(files []manifests.File, held map[string]bool) m
 
 // addRolledBack adds the versions that were rolled back to what is wrong with files.
 func (p *reporter) addRolledBack(found map[string][]status.Problem) {
-	for _, line := range p.rolled.Lines() {
+	for _, line := range p.trials.lines() {
 		found[line.Pod.File] = append(found[line.Pod.File], status.Problem{
 			File: line.Pod.File, Pod: line.Pod.Key().String(), Message: line.Text, Waits: true})
 	}

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -18,7 +19,6 @@ type retention struct {
 	shared  *worker.Pool
 	pods    *records
 	table   *admission.Table
-	rolled  *rollbacks
 	running *sync.WaitGroup
 
 	users   objects.Users
@@ -44,7 +44,10 @@ func (k *retention) count() {
 
 // versions are those of a pod name that may need objects.
 func (k *retention) versions(r *podRecord) objects.Versions {
-	v := objects.Versions{Accepted: k.table.Admitted(r.Key), Offered: r.Offered, Prepared: r.Now.Prepare, Former: k.rolled.Former(r.Key)}
+	v := objects.Versions{Accepted: k.table.Admitted(r.Key), Offered: r.Offered, Prepared: r.Now.Prepare}
+	if r.Trial != nil {
+		v.Former = cmp.Or(r.Trial.Pinned, r.Trial.Former)
+	}
 	if r.Stop != nil {
 		v.Stopped = r.Stop.Version
 	}

@@ -25,7 +25,6 @@ import (
 	"monopod/agent/pleg"
 	"monopod/agent/podstatus"
 	"monopod/agent/prepare"
-	"monopod/agent/rollback"
 	"monopod/agent/rollout"
 	"monopod/agent/shutdown"
 	"monopod/agent/status"
@@ -58,7 +57,7 @@ type syncLoop struct {
 	reading  bool                             // a read of the machine is running
 	pasts    chan []pastRead                  // what previous agents reported of held pods
 	previous func(key string) (*v1.Pod, bool) // store.Previous, which reads the disk
-	rolled   rollbacks                        // which former versions come back
+	trials   trials                           // of new versions, and which former ones come back
 	seen     pleg.Relist
 	relisted bool                        // there was a relist
 	last     *manifests.Snapshot         // nil before the first
@@ -89,20 +88,15 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	l.pods.order = startOrder{names: rollout.Names{Suffix: shared.Suffix, Has: l.pods.offers}, after: map[manifests.Key]map[*podRecord]bool{}}
 	l.pods.inheritStarts(shared.Disk.Machine.Boot, l.table.Admitted, checkpoints)
 	l.down = shutdown.New(l.apply.isIdle)
-	shared.Uids, l.rolled = l.table.Uids, newRollbacks(shared)
-	for _, p := range l.rolled.Formers() {
-		l.table.Spare(p)
-		l.pods.of(p.Key())
-		l.pods.touch(p.Key())
-	}
+	shared.Uids, l.trials = l.table.Uids, newTrials(shared, store, &l.pods, l.table)
 	l.apply = applier{shared: shared, faults: l.faults, pods: &l.pods, table: l.table, holds: l.holds,
 		locks:  locks{root: shared.Disk.Root.Dir, ask: lockFile.look, pods: &l.pods, running: &l.running, found: make(chan looked), saved: make(chan error)},
 		rules:  func() rollout.Rules { return rollout.Rules{} },
-		rolled: &l.rolled, down: l.down, tells: &l.tells, running: &l.running}
-	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, rolled: &l.rolled, running: &l.running, saved: make(chan error)}
+		trials: &l.trials, down: l.down, tells: &l.tells, running: &l.running}
+	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, running: &l.running, saved: make(chan error)}
 	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Events: shared.Events, Up: shared.Watch.Up,
 		Fault: l.faults.record, Log: shared.Log, Answers: make(chan prepare.Answer)}
-	l.tells = reporter{dir: dir, store: store, events: shared.Events, log: shared.Log, faults: l.faults, pods: &l.pods, table: l.table, rolled: &l.rolled}
+	l.tells = reporter{dir: dir, store: store, events: shared.Events, log: shared.Log, faults: l.faults, pods: &l.pods, table: l.table, trials: &l.trials}
 	return l
 }
 
@@ -114,6 +108,7 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 	for {
 		select {
 		case <-ctx.Done():
+			l.trials.leave(&l.running)
 			return
 		case s := <-snapshots:
 			l.handleSnapshot(s)
@@ -147,21 +142,22 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.apply.prepared(now)
 		case all := <-l.pasts:
 			l.continueWaits(all)
-		case all := <-l.rolled.saved:
-			l.faults.ofLoop("take over the saved updates", func() { l.handleSavedUpdates(all) })
-		case <-l.rolled.Wake.C:
-			l.faults.ofLoop("watch the updates", l.watchUpdates)
+		case all := <-l.trials.saved:
+			l.faults.ofLoop("take over the saved trials", func() { l.handleSavedTrials(all) })
+		case <-l.trials.Wake.C:
+			l.faults.ofLoop("look at the trials", l.lookAtTrials)
 		case err := <-l.keeps.saved:
 			l.keeps.wereSaved(err)
 		case f := <-l.facts:
 			l.takeFacts(f)
 		case <-tick.C:
-			l.rolled.Tick()
+			l.trials.retry()
 			l.keeps.tick()
 			l.apply.locks.tick()
 			l.refreshFacts(ctx)
 		}
-		l.saveUpdates(ctx)
+		l.tellRolledBack()
+		l.trials.start(ctx, &l.running)
 		l.turn(ctx)
 		l.signalEmpty()
 		l.turned.Store(int64(time.Since(l.born)))
@@ -243,7 +239,7 @@ func (l *syncLoop) handleSnapshot(s manifests.Snapshot) {
 		l.publishNames()
 	}
 	if len(gone) > 0 || s.Complete {
-		l.rolled.Forget(l.pods.offers)
+		l.trials.forget(s.Complete)
 	}
 	if before == nil || turned || len(changed)+len(gone) > 0 {
 		l.publishPods()
@@ -269,27 +265,13 @@ func (l *syncLoop) handleSnapshot(s manifests.Snapshot) {
 	}
 }
 
-// chosen returns the snapshot in which former versions stand for those that were rolled
-// back or may not start yet. All else that the loop does follows it.
+// chosen returns the snapshot in which former versions stand for those that gave way or may
+// not start yet. All else that the loop does follows it.
 func (l *syncLoop) chosen(s manifests.Snapshot) manifests.Snapshot {
-	l.rolled.given = s
-	var pods []*manifests.Pod
-	held := func(p *manifests.Pod) bool {
-		return slices.ContainsFunc(l.rolled.given.Files, func(f manifests.File) bool { return f.Path == p.File && f.Held })
-	}
+	l.trials.given = s
+	s.Pods = slices.Clone(s.Pods)
 	for k, p := range s.Pods {
-		known := rollback.Pods{New: p, Runs: l.table.Runs(p.Key()), Held: held}
-		known.Given = l.pods.see(p.Key()).Offered
-		chosen := l.rolled.Choose(known)
-		if chosen != p && pods == nil {
-			pods = slices.Clone(s.Pods)
-		}
-		if pods != nil {
-			pods[k] = chosen
-		}
-	}
-	if pods != nil {
-		s.Pods = pods
+		s.Pods[k] = l.trials.choose(p)
 	}
 	return s
 }
@@ -334,7 +316,7 @@ func (l *syncLoop) names() map[string]bool {
 
 // publishPods tells others which pods there are, with the versions that may come back.
 func (l *syncLoop) publishPods() {
-	l.faults.ofLoop("publish the pods", func() { l.needs.Publish(slices.Concat(l.rolled.given.Pods, l.rolled.Formers())) })
+	l.faults.ofLoop("publish the pods", func() { l.needs.Publish(slices.Concat(l.trials.given.Pods, l.trials.formers())) })
 }
 
 // sweepOnce removes the status files of unknown pods once all manifests are known.
@@ -416,7 +398,7 @@ func (l *syncLoop) handleState(now worker.State) {
 	}
 	r.Seen.Idle = now.Halted || now.Ended
 	if r.sent.Halted.Reason == "" {
-		l.rolled.Saw(r.sent.Pod, now.Health)
+		l.trials.saw(r, &now)
 	}
 	r.Seen.Unmade = now.Unmade
 	r.sent.Images = nil // the worker has them
@@ -674,87 +656,44 @@ func (l *syncLoop) handleRestart(r *worker.RestartRequest) {
 	}
 }
 
-// rollbacks is what the loop knows of the updates that may be rolled back.
-type rollbacks struct {
-	*rollback.Book
-	saved chan []*rollback.Save // its records, as written
-	given manifests.Snapshot    // the last one, as the manifests have it
-}
-
-func newRollbacks(shared *worker.Pool) rollbacks {
-	disk := shared.Disk
-	return rollbacks{Book: rollback.New(disk.Machine.Boot.ID, disk.Root.Updates(shared.Log)), saved: make(chan []*rollback.Save)}
-}
-
-// watchUpdates goes on with the updates whose versions are watched.
-func (l *syncLoop) watchUpdates() {
-	if l.down.On() {
-		return
-	}
-	healthy := l.rolled.Look(time.Now(), l.shared.Watch.Up(), func(key manifests.Key) string {
-		if p, ok := l.store.Pod(key.String()); ok {
-			return update.Trouble(&p.Status)
-		}
-		return ""
-	})
+// lookAtTrials goes on with the new versions that are on trial.
+func (l *syncLoop) lookAtTrials() {
+	healthy, judged := l.trials.look(l.down.On() || !l.shared.Watch.Up())
 	for _, key := range healthy {
 		l.shared.Log.Info("new version is ready and stays", "pod", key.String())
 	}
 	if len(healthy) > 0 {
 		l.publishPods()
 	}
+	if judged {
+		l.tells.stale = true
+		l.handleSnapshot(l.trials.given)
+	}
 }
 
-// saveUpdates writes the records that have changed, beside the loop.
-func (l *syncLoop) saveUpdates(ctx context.Context) {
-	all := l.rolled.Start()
-	if len(all) == 0 {
-		return
-	}
-	for _, s := range all {
-		l.pods.touch(s.Key)
-	}
-	l.running.Go(func() {
-		for _, s := range all {
-			s.Do(l.shared.Disk.Root, func() *v1.Pod { return l.lastReported(s.Key) })
-		}
-		select {
-		case l.rolled.saved <- all:
-		case <-ctx.Done():
-		}
-	})
-}
-
-// lastReported returns what was last reported of a pod, by this agent or the one before;
-// nil: nothing.
-func (l *syncLoop) lastReported(key manifests.Key) *v1.Pod {
-	if p, ok := l.store.Pod(key.String()); ok {
-		return p
-	}
-	p, _ := l.store.Previous(key.String())
-	return p
-}
-
-// handleSavedUpdates lets the versions start whose turn has come with that.
-func (l *syncLoop) handleSavedUpdates(all []*rollback.Save) {
-	for _, s := range all {
-		if l.shared.Faults.IsNew("save the update of "+s.Key.String(), s.Err) {
-			l.shared.Log.Error("record of an update not saved; the version that runs stays", "pod", s.Key.String(), "err", s.Err)
+// handleSavedTrials lets the versions start whose turn has come with that.
+func (l *syncLoop) handleSavedTrials(all []*filing) {
+	for _, f := range all {
+		if l.shared.Faults.IsNew("save the update of "+f.Key.String(), f.Err) {
+			l.shared.Log.Error("record of an update not saved", "pod", f.Key.String(), "err", f.Err)
 			l.tells.stale = true
 		}
 	}
-	back, changed := l.rolled.Done(all)
-	for _, s := range all {
-		l.pods.touch(s.Key)
-	}
-	for _, b := range back {
-		l.shared.Log.Warn("update rolled back", "pod", b.Tried.Key().String(), "reason", b.Text)
-		l.shared.Events.Record(events.About(b.Tried.Pod), v1.EventTypeWarning, update.ReasonRolledBack, message.Private(b.Text))
-		l.shared.Metrics.RolledBack()
-	}
-	if changed {
+	if l.trials.take(all) {
 		l.tells.stale = true
-		l.handleSnapshot(l.rolled.given)
+		l.handleSnapshot(l.trials.given)
+	}
+}
+
+// tellRolledBack tells which former versions are back, as they run.
+func (l *syncLoop) tellRolledBack() {
+	for _, r := range l.trials.takeBack() {
+		text := r.Trial.Event(events.MessageLimit)
+		l.shared.Log.Warn("update rolled back", "pod", r.Key.String(), "reason", text)
+		l.shared.Events.Record(events.About(r.Trial.Tried.Pod), v1.EventTypeWarning, update.ReasonRolledBack, message.Private(text))
+		l.shared.Metrics.RolledBack()
+		l.tells.stale = true
+		l.pods.mark(r.Key) // its status says so, too
 	}
 }
 
@@ -776,6 +715,7 @@ func (l *syncLoop) handleShutdown(down bool) {
 		return
 	}
 	l.resume(l.down.Cancel())
+	l.trials.interrupt()
 }
 
 // stoppable returns the pods of which anything may run.

@@ -14,14 +14,19 @@ func unready(image string) string {
 	return healthy("30s", strings.Replace(probedManifest("web", byExec("readiness")), "img:1", image, 1))
 }
 
+// elsewhere is a version that replaces the pod.
+func elsewhere(doc string) string {
+	return strings.Replace(doc, "spec:\n", "spec:\n  hostname: other\n", 1)
+}
+
 // updateCalls are the calls of an update and its way back, in order.
-func updateCalls(t *testing.T) (methods []string) {
+func updateCalls(t *testing.T, bad string) (methods []string) {
 	live(t, func(r *rig) {
 		answers(r, "readiness")
 		r.want(manifest("web", "img:1"))
 		r.after(time.Second)
 		r.ForgetCalls()
-		r.want(unready("img:2"))
+		r.want(bad)
 		r.after(2 * time.Minute)
 		for _, c := range r.Calls() {
 			if changes(c.Method) {
@@ -35,47 +40,55 @@ func updateCalls(t *testing.T) (methods []string) {
 // Whenever the agent dies during an update that is rolled back, the next one rolls it
 // back, and says so once.
 func TestAKilledAgentsUpdateIsRolledBack(t *testing.T) {
-	counts := map[string]int{}
-	methods := updateCalls(t)
-	if len(methods) < 10 {
-		t.Fatalf("only calls %v", methods)
-	}
-	for _, method := range methods {
-		counts[method]++
-		nth := counts[method]
-		for name, killed := range map[string]func(*critest.Fault, func()) *critest.Fault{"before": (*critest.Fault).Before, "after": (*critest.Fault).After} {
-			t.Run(name+" "+method, func(t *testing.T) {
-				live(t, func(r *rig) {
-					answers(r, "readiness")
-					r.want(manifest("web", "img:1"))
-					former := r.imageID()
-					r.after(time.Second)
-					r.ForgetCalls()
-					life := r.life
-					r.Fault(killed(critest.On(method).Nth(nth), life.cutOff))
-					r.want(unready("img:2"))
-					for range 120 {
-						if r.after(time.Second); life.over.Load() {
-							break
-						}
-					}
-					if !life.over.Load() {
-						r.Fatalf("%s %d did not kill the agent", method, nth)
-					}
-					r.bury()
-					r.start()
-					r.want(unready("img:2"))
-					r.after(2 * time.Minute)
-					r.runsID(former)
-					if words := r.words("default/web-n"); !strings.Contains(words, "it was not ready within 30s") {
-						r.Errorf("it says %q", words)
-					}
-					if n := strings.Count(r.log.String(), `msg="update rolled back"`); n > 1 {
-						r.Errorf("said %d times", n)
-					}
-				})
-			})
+	for kind, bad := range map[string]string{"in place": unready("img:2"), "replaced": elsewhere(unready("img:2"))} {
+		counts := map[string]int{}
+		methods := updateCalls(t, bad)
+		if len(methods) < 7 || kind == "replaced" && len(methods) < 10 {
+			t.Fatalf("%s: only calls %v", kind, methods)
 		}
+		for _, method := range methods {
+			counts[method]++
+			nth := counts[method]
+			for name, killed := range map[string]func(*critest.Fault, func()) *critest.Fault{"before": (*critest.Fault).Before, "after": (*critest.Fault).After} {
+				t.Run(kind+", "+name+" "+method, func(t *testing.T) {
+					live(t, func(r *rig) {
+						r.rollsBackThough(bad, method, killed(critest.On(method).Nth(nth), func() { r.life.cutOff() }))
+					})
+				})
+			}
+		}
+	}
+}
+
+// rollsBackThough updates a pod to a version that never gets ready, lets the agent die in between, and
+// checks that the next one goes back.
+func (r *rig) rollsBackThough(bad, method string, dies *critest.Fault) {
+	answers(r, "readiness")
+	r.want(manifest("web", "img:1"))
+	former := r.imageID()
+	r.after(time.Second)
+	r.ForgetCalls()
+	life := r.life
+	r.Fault(dies)
+	r.want(bad)
+	for range 120 {
+		if r.after(time.Second); life.over.Load() {
+			break
+		}
+	}
+	if !life.over.Load() {
+		r.Fatalf("%s did not kill the agent", method)
+	}
+	r.bury()
+	r.start()
+	r.want(bad)
+	r.after(2 * time.Minute)
+	r.runsID(former)
+	if words := r.words("default/web-n"); !strings.Contains(words, "it was not ready within 30s") {
+		r.Errorf("it says %q", words)
+	}
+	if n := strings.Count(r.log.String(), `msg="update rolled back"`); n > 1 {
+		r.Errorf("said %d times", n)
 	}
 }
 

@@ -226,7 +226,7 @@ func (r *rig) start() {
 	root.UseObjects(ws.Disk.Objects.All)
 	r.root = root
 	r.sync = newSyncLoop(ws, r.store, trash.Needs, "manifests", checkpoints)
-	r.sync.rolled.Limits = func(p *v1.Pod) update.Limits {
+	r.sync.trials.limits = func(p *v1.Pod) update.Limits {
 		c := r.settings.Load()
 		return update.LimitsOf(p, c.UpdateHealth, c.UpdateStable)
 	}

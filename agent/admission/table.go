@@ -33,6 +33,7 @@ type entry struct {
 	claims  claims         // of that version
 	over    bool           // that version has ended and takes nothing
 	leaving []claims       // of previous versions that may still run
+	back    claims         // of a version that may come back; none: its room is not kept
 	spared  claims         // what former agents let the pod have of resources that nothing provides
 	counted claims         // of all of them, as in the totals
 }
@@ -89,6 +90,7 @@ func (s *Table) recount(key manifests.Key, at *entry) {
 	for _, c := range at.leaving {
 		now = now.beside(c)
 	}
+	now = now.beside(at.back)
 	s.totals.replace(key, &at.counted, &now)
 	s.freed = s.freed || now.isLess(&at.counted)
 	at.counted = now
@@ -194,6 +196,22 @@ func (s *Table) Spare(p *manifests.Pod) {
 	at.spared = at.spared.beside(s.count(p.Pod))
 }
 
+// Reserve keeps the room of a version that may come back, beside what its successor takes, until
+// Unreserve, or until the pod is stopped or gives its place to others.
+func (s *Table) Reserve(p *manifests.Pod) {
+	at := s.entry(p.Key())
+	at.back = s.count(p.Pod)
+	s.recount(p.Key(), at)
+}
+
+// Unreserve frees that room.
+func (s *Table) Unreserve(key manifests.Key) {
+	if at := s.entries[key]; at != nil {
+		at.back = claims{}
+		s.recount(key, at)
+	}
+}
+
 // TakeOver lets p, which claims the same, take the place of the admitted version of its
 // name.
 func (s *Table) TakeOver(p *manifests.Pod) {
@@ -219,6 +237,7 @@ func (s *Table) Release(key manifests.Key) {
 func (s *Table) Free(key manifests.Key) {
 	if at := s.entries[key]; at != nil {
 		s.release(at)
+		at.back = claims{}
 		s.recount(key, at)
 	}
 }

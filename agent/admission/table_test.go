@@ -458,3 +458,53 @@ func BenchmarkRetry(b *testing.B) {
 		})
 	}
 }
+
+// The room of a version that may come back is kept beside what its successor takes: the larger
+// of each resource, and the ports of both. The successor itself is asked as if it had it.
+func TestTheRoomOfAVersionThatMayComeBackIsKept(t *testing.T) {
+	port := func(port string) string { return ports("{containerPort: 80, hostPort: " + port + "}") }
+	cpu := func(n string) string { return requests("cpu: " + n) }
+	for _, row := range []struct {
+		name         string
+		was, next    string
+		other        string
+		keeps, after bool // other fits meanwhile, and once the room is not kept any more
+	}{
+		{"the port that only the former one has", port("80"), "", port("80"), false, true},
+		{"the port that only the new one has", "", port("80"), port("80"), false, false},
+		{"another port", port("80"), "", port("81"), true, true},
+		{"what only the former one takes", cpu("1500m"), cpu("500m"), cpu("1"), false, true},
+		{"what only the new one takes", cpu("500m"), cpu("1500m"), cpu("1"), false, false},
+		{"what neither takes", cpu("500m"), cpu("1"), cpu("1"), true, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := tableOn(t, someNode())
+			was := s.runs(asked(t, "web", row.was))
+			s.Reserve(was)
+			next := s.version(asked(t, "web", row.next))
+			if s.admit(next) != next {
+				t.Fatal("the new version does not fit")
+			}
+			s.Update(next.Key(), true, false)
+			other := s.version(asked(t, "other", row.other))
+			if got := s.Room(other) == nil; got != row.keeps {
+				t.Errorf("the other fits meanwhile: %v", got)
+			}
+			if again := s.Room(was); again != nil {
+				t.Errorf("the former does not fit: %v", again)
+			}
+			s.Unreserve(next.Key())
+			if got := s.Room(other) == nil; got != row.after {
+				t.Errorf("the other fits after that: %v", got)
+			}
+		})
+	}
+	s := tableOn(t, someNode())
+	was := s.runs(asked(t, "web", port("80")))
+	s.Reserve(was)
+	s.Free(was.Key()) // the pod is stopped
+	s.Update(was.Key(), true, false)
+	if r := s.Room(s.version(asked(t, "other", port("80")))); r != nil {
+		t.Errorf("the room of a stopped pod is kept: %v", r)
+	}
+}

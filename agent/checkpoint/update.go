@@ -33,8 +33,11 @@ type Update struct {
 	Images  map[string]string `json:"images"`          // that it ran, by container
 	Tried   *v1.Pod           `json:"tried,omitempty"` // the version that is watched; nil: its manifest is again that of Former
 	Reason  string            `json:"reason,omitempty"`
-	Boot    string            `json:"boot,omitempty"`  // in which it was watched
-	Spent   time.Duration     `json:"spent,omitempty"` // that it was seen not ready in that boot, ns
+	// Output is what the containers of Tried wrote last that made it give way, for a person. A
+	// former agent leaves it out when it writes the record.
+	Output string        `json:"output,omitempty"`
+	Boot   string        `json:"boot,omitempty"`  // in which it was watched
+	Spent  time.Duration `json:"spent,omitempty"` // that it was seen not ready in that boot, ns
 }
 
 // updateFile is the file of a pod name's record: names may be longer than those of files.

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"encoding/json"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/statefile"
+	"monopod/agent/status"
 	"monopod/manifests"
 )
 
@@ -25,7 +28,7 @@ func TestTheRecordOfAnUpdateIsKept(t *testing.T) {
 	}
 	long := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: strings.Repeat("n", 63), Name: strings.Repeat("p", 253), UID: "u1"}}
 	key := manifests.KeyOf(long)
-	want := &Update{Former: long, File: "/m/a.yaml", Images: map[string]string{"c": "sha256:1"}, Tried: long, Reason: "it failed", Boot: "b", Spent: time.Second}
+	want := &Update{Former: long, File: "/m/a.yaml", Images: map[string]string{"c": "sha256:1"}, Tried: long, Reason: "it failed", Output: "c: no such file", Boot: "b", Spent: time.Second}
 	if err := root.SaveUpdate(key, want); err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +46,47 @@ func TestTheRecordOfAnUpdateIsKept(t *testing.T) {
 	}
 	if all := root.Updates(log); len(all) > 0 {
 		t.Errorf("%+v after its removal", all)
+	}
+}
+
+// formerUpdate is the record as an agent before this one knows it.
+type formerUpdate struct {
+	Former  *v1.Pod           `json:"former"`
+	File    string            `json:"file"`
+	Bounded bool              `json:"bounded,omitempty"`
+	Images  map[string]string `json:"images"`
+	Tried   *v1.Pod           `json:"tried,omitempty"`
+	Reason  string            `json:"reason,omitempty"`
+	Boot    string            `json:"boot,omitempty"`
+	Spent   time.Duration     `json:"spent,omitempty"`
+}
+
+// A former agent goes on with a record of this one, and this one with what that leaves.
+func TestTheRecordOfAnUpdateIsReadByAFormerAgent(t *testing.T) {
+	root := &Root{Dir: t.TempDir()}
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u1"}}
+	key := manifests.KeyOf(pod)
+	want := &Update{Former: pod, File: "/m/a.yaml", Bounded: true, Images: map[string]string{"c": "sha256:1"}, Tried: pod, Reason: "it failed", Output: "c: no such file", Boot: "b", Spent: time.Second}
+	if err := root.SaveUpdate(key, want); err != nil {
+		t.Fatal(err)
+	}
+	var former formerUpdate
+	if err := statefile.Read(root.updateFile(key), statefile.JSON(&former)); err != nil {
+		t.Fatal(err)
+	}
+	if got := (formerUpdate{pod, want.File, true, want.Images, pod, want.Reason, "b", time.Second}); !reflect.DeepEqual(former, got) {
+		t.Errorf("it reads %+v", former)
+	}
+	b, err := json.Marshal(former)
+	if err == nil {
+		err = status.WriteFile(root.updateFile(key), statefile.Seal(b), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Output = ""
+	if all := root.Updates(slog.New(slog.DiscardHandler)); len(all) != 1 || !reflect.DeepEqual(all[0], want) {
+		t.Errorf("%+v", all)
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 // Component is the source of all events.
 const Component = "monopod"
 
-// messageLimit is how long a message may be, in bytes (the API's limit).
-const messageLimit = 1024
+// MessageLimit is how long a message may be, in bytes (the API's limit).
+const MessageLimit = 1024
 
 // Config is the settings of a Recorder.
 type Config struct {
@@ -168,8 +168,8 @@ func (l *List) Each(do func(*v1.Event) bool) {
 // clip returns a message that fits into an event.
 func clip(message string) string {
 	message = strings.ToValidUTF8(message, "?")
-	if len(message) > messageLimit {
-		message = strings.ToValidUTF8(message[:messageLimit-len(cut)], "") + cut
+	if len(message) > MessageLimit {
+		message = strings.ToValidUTF8(message[:MessageLimit-len(cut)], "") + cut
 	}
 	return strings.TrimSpace(message)
 }

@@ -181,7 +181,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		}
 		r.Event(NodeRef("n"), v1.EventTypeNormal, "Long", message.Private(strings.Repeat("ü", 2000)))
 		for _, s := range said(r, "") {
-			if len(s) > messageLimit+20 {
+			if len(s) > MessageLimit+20 {
 				t.Errorf("a message of %d bytes", len(s))
 			}
 		}

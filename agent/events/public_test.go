@@ -96,7 +96,7 @@ func TestALongMessageIsCutInBothForms(t *testing.T) {
 	r, _ := open("")
 	r.Record(web, v1.EventTypeWarning, "Failed", message.Of("%s: %s", message.Private("fish"), message.Name(strings.Repeat("n", 2000))))
 	got := public(r)[0]
-	if !strings.HasPrefix(got, "Failed x1: <elided>: nnn") || !strings.HasSuffix(got, "n"+cut) || len(got) > messageLimit+len("Failed x1: ") {
+	if !strings.HasPrefix(got, "Failed x1: <elided>: nnn") || !strings.HasSuffix(got, "n"+cut) || len(got) > MessageLimit+len("Failed x1: ") {
 		t.Errorf("it says %q", got)
 	}
 }

@@ -26,6 +26,8 @@ type Record struct {
 	Accepted *manifests.Pod // the version that was let start and has its room; nil: none, or it is to go
 	Over     bool           // it has ended
 	Started  Version        // the version that was let start last, in this boot; zero: none
+	Trial    *Trial         // it is on trial, or its successor was; nil: neither
+	Proof    Proof          // whether it works
 
 	Stop  *Stop                             // the owner's wish that nothing of the pod runs; nil: there is none
 	Hold  *hold.Hold                        // and that nothing of it is changed; nil: there is none
@@ -81,7 +83,7 @@ func (r *Record) IsPrepared() bool {
 
 // HasAnything reports whether there is anything to remember of the name.
 func (r *Record) HasAnything() bool {
-	return r.Offered != nil || r.Works || r.Left != nil || r.Stray || r.Stop != nil
+	return r.Offered != nil || r.Works || r.Left != nil || r.Stray || r.Stop != nil || r.Trial != nil
 }
 
 // isThere reports whether anything of the pod may be there: a worker has it, or none has yet.

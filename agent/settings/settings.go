@@ -27,7 +27,6 @@ import (
 	"monopod/agent/rollout"
 	"monopod/agent/server"
 	"monopod/agent/shutdown"
-	"monopod/agent/update"
 	"monopod/agent/window"
 	"monopod/cri"
 	"monopod/manifests"
@@ -206,12 +205,8 @@ func Thresholds(evictionHard map[string]string) (free map[v1.ResourceName]node.T
 }
 
 func Plans(c config.Config) plan.PlanSettings {
-	policy := c.UpdatePolicy
-	if c.UpdateHealth > 0 {
-		policy = update.PolicyWatched
-	}
 	return plan.PlanSettings{BackOff: plan.BackOff{First: c.BackOffFirst, Max: c.BackOffMax},
-		DeadContainers: c.DeadContainers, KeepVolumes: c.KeepEndedVolumes, UpdatePolicy: policy}
+		DeadContainers: c.DeadContainers, KeepVolumes: c.KeepEndedVolumes, UpdatePolicy: c.UpdatePolicy}
 }
 
 func Logs(c config.Config) logs.Config {

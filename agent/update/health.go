@@ -32,7 +32,8 @@ func LimitsOf(p *v1.Pod, within, stable time.Duration) Limits {
 // Health is what is known of a version that runs.
 type Health struct {
 	Seen              bool // nothing of former versions is left
-	Pulling           bool // no container of it was made yet, and images are being pulled
+	Waits             bool // it lacks what is no fault of its own: images that are being pulled, the network for pods
+	Excused           bool // a container of it is stopped, or restarts, for what is not its doing
 	Ready             bool // or, of a pod that is to end, all containers run or have succeeded
 	Succeeded, Failed bool // it has ended
 	Restarts          int32
@@ -58,81 +59,12 @@ func succeeded(c v1.ContainerStatus) bool {
 	return c.State.Terminated != nil && c.State.Terminated.ExitCode == 0
 }
 
-// Watch is how far the watch over a version is. The zero Watch has not started.
-type Watch struct {
-	Spent    time.Duration // that previous agents saw it not ready
-	Since    time.Time     // it runs, as far as this agent has seen; zero: it was not seen
-	Ready    time.Time     // since then it is ready; zero: it was not
-	Restarts int32         // until then
-}
-
-// Outcome is what a watch comes to.
-type Outcome int
-
-const (
-	Watching Outcome = iota
-	Healthy          // the version is the one that later ones may go back to
-	RollBack         // the former version comes back
-)
-
-// Look goes on with the watch. It returns why the version is to go, and when to look
-// again at the latest, if nothing of its health changes.
-func (w *Watch) Look(l Limits, h Health, now time.Time) (_ Outcome, why string, again time.Time) {
-	switch {
-	case l.Within == 0 || h.Seen && h.Succeeded:
-		return Healthy, "", again
-	case !h.Seen:
-		return Watching, "", again
-	case w.Since.IsZero() || h.Pulling:
-		w.Since = now
-	}
-	switch {
-	case h.Failed:
-		return RollBack, "it has failed", again
-	case w.Ready.IsZero() && !h.Ready:
-		again = w.Since.Add(l.Within - w.Spent)
-		if !h.Pulling && !now.Before(again) {
-			return RollBack, fmt.Sprintf("it was not ready within %s", l.Within), again
-		}
-		return Watching, "", again
-	case w.Ready.IsZero():
-		w.Ready, w.Restarts = now, h.Restarts
-	case h.Restarts > w.Restarts:
-		return RollBack, fmt.Sprintf("it was ready, and a container restarted within %s", l.Stable), again
-	case !h.Ready:
-		return RollBack, fmt.Sprintf("it was ready, and did not stay so for %s", l.Stable), again
-	}
-	if again = w.Ready.Add(l.Stable); !now.Before(again) {
-		return Healthy, "", again
-	}
-	return Watching, "", again
-}
-
-// SpentAt returns for how long the version was seen not ready.
-func (w *Watch) SpentAt(now time.Time) time.Duration {
-	switch {
-	case w.Since.IsZero():
-		return w.Spent
-	case !w.Ready.IsZero():
-		now = w.Ready
-	}
-	return w.Spent + max(now.Sub(w.Since), 0)
-}
-
-// Suspend lets a time pass that does not count, as nothing was seen meanwhile.
-func (w *Watch) Suspend(d time.Duration) {
-	for _, t := range []*time.Time{&w.Since, &w.Ready} {
-		if !t.IsZero() {
-			*t = t.Add(d)
-		}
-	}
-}
-
-// Trouble says which containers of a pod have ended or are not ready; "": none.
-func Trouble(st *v1.PodStatus) string {
+// Trouble says which containers of a pod have ended or are not ready; "": none. before are the
+// ids of containers that ended before, by name, which do not count.
+func Trouble(st *v1.PodStatus, before map[string]string) string {
 	var all []string
 	for _, c := range slices.Concat(st.InitContainerStatuses, st.ContainerStatuses) {
-		if text := trouble(c); text != "" {
+		if text := trouble(c, before[c.Name]); text != "" {
 			all = append(all, fmt.Sprintf("container %s %s", c.Name, text))
 		}
 	}
@@ -142,20 +74,73 @@ func Trouble(st *v1.PodStatus) string {
 	return strings.Join(all, ", ")
 }
 
-func trouble(c v1.ContainerStatus) string {
-	ended := c.State.Terminated
-	if ended == nil {
-		ended = c.LastTerminationState.Terminated
+// Troubled returns the names of these containers.
+func Troubled(st *v1.PodStatus, before map[string]string) (names []string) {
+	for _, c := range slices.Concat(st.InitContainerStatuses, st.ContainerStatuses) {
+		if trouble(c, before[c.Name]) != "" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+func trouble(c v1.ContainerStatus, before string) string {
+	end := ended(c)
+	if end != nil && before != "" && end.ContainerID == before {
+		end = nil
 	}
 	switch {
-	case ended != nil && (ended.ExitCode != 0 || c.RestartCount > 0):
-		return fmt.Sprintf("ended with exit code %d", ended.ExitCode)
-	case c.Ready || ended != nil:
+	case end != nil && (end.ExitCode != 0 || c.RestartCount > 0):
+		return fmt.Sprintf("ended with exit code %d", end.ExitCode)
+	case c.Ready || end != nil:
 		return ""
 	case c.State.Waiting != nil:
 		return "waits: " + c.State.Waiting.Reason
 	}
 	return "is not ready"
+}
+
+func ended(c v1.ContainerStatus) *v1.ContainerStateTerminated {
+	if c.State.Terminated != nil {
+		return c.State.Terminated
+	}
+	return c.LastTerminationState.Terminated
+}
+
+// Ended returns the ids of the containers that ended last, by name.
+func Ended(st *v1.PodStatus) map[string]string {
+	ids := map[string]string{}
+	for _, c := range slices.Concat(st.InitContainerStatuses, st.ContainerStatuses) {
+		if end := ended(c); end != nil && end.ContainerID != "" {
+			ids[c.Name] = end.ContainerID
+		}
+	}
+	return ids
+}
+
+// HasWorked judges by its status whether a version works, or has: it is ready, and did not
+// crash, or not lately; or it was ready for some time, and its containers are not in a crash
+// loop. stable is for how long it must have run.
+func HasWorked(st *v1.PodStatus, now time.Time, stable time.Duration) bool {
+	ready := slices.IndexFunc(st.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodReady })
+	switch {
+	case st.Phase == v1.PodSucceeded:
+		return true
+	case ready < 0 || st.Phase == v1.PodFailed:
+		return false
+	case st.Conditions[ready].Status == v1.ConditionTrue:
+		return !slices.ContainsFunc(st.ContainerStatuses, func(c v1.ContainerStatus) bool {
+			return c.RestartCount > 0 && c.State.Running != nil && now.Sub(c.State.Running.StartedAt.Time) < stable
+		})
+	case slices.ContainsFunc(slices.Concat(st.InitContainerStatuses, st.ContainerStatuses), crashes):
+		return false
+	}
+	return st.StartTime != nil && st.Conditions[ready].LastTransitionTime.Sub(st.StartTime.Time) >= stable
+}
+
+// crashes reports whether a container waits for its next start because it ended too often.
+func crashes(c v1.ContainerStatus) bool {
+	return c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
 // Pin returns the pod with the images that its containers ran, by their names, and

@@ -8,68 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// look is a moment at which a watch is looked at.
-type look struct {
-	after time.Duration // since the first
-	Health
-	want Outcome
-	why  string
-}
-
-func TestAWatchComesToItsOutcome(t *testing.T) {
-	const s = time.Second
-	seen, ready, pulls := Health{Seen: true}, Health{Seen: true, Ready: true}, Health{Seen: true, Pulling: true}
-	again := Health{Seen: true, Ready: true, Restarts: 1}
-	rows := []struct {
-		name   string
-		limits Limits
-		spent  time.Duration
-		looks  []look
-	}{
-		{"never ready", Limits{30 * s, 10 * s}, 0, []look{{0, seen, Watching, ""}, {29 * s, seen, Watching, ""}, {30 * s, seen, RollBack, "it was not ready within 30s"}}},
-		{"what was spent before counts", Limits{30 * s, 10 * s}, 20 * s, []look{{0, seen, Watching, ""}, {9 * s, seen, Watching, ""}, {10 * s, seen, RollBack, "it was not ready within 30s"}}},
-		{"all was spent, and it is ready", Limits{30 * s, 10 * s}, 30 * s, []look{{0, ready, Watching, ""}, {10 * s, ready, Healthy, ""}}},
-		{"the former is not gone", Limits{30 * s, 10 * s}, 0, []look{{0, Health{}, Watching, ""}, {60 * s, Health{}, Watching, ""}, {61 * s, seen, Watching, ""}, {91 * s, seen, RollBack, "it was not ready within 30s"}}},
-		{"pulls do not count", Limits{30 * s, 10 * s}, 0, []look{{0, seen, Watching, ""}, {1 * s, pulls, Watching, ""}, {60 * s, pulls, Watching, ""}, {89 * s, seen, Watching, ""}, {90 * s, seen, RollBack, "it was not ready within 30s"}}},
-		{"ready in time, and stable", Limits{30 * s, 10 * s}, 0, []look{{0, seen, Watching, ""}, {29 * s, ready, Watching, ""}, {38 * s, ready, Watching, ""}, {39 * s, ready, Healthy, ""}}},
-		{"ready, and then not", Limits{30 * s, 10 * s}, 0, []look{{0, ready, Watching, ""}, {9 * s, seen, RollBack, "it was ready, and did not stay so for 10s"}}},
-		{"a restart that nothing else shows", Limits{30 * s, 10 * s}, 0, []look{{0, ready, Watching, ""}, {9 * s, again, RollBack, "it was ready, and a container restarted within 10s"}}},
-		{"restarts before it is ready", Limits{30 * s, 10 * s}, 0, []look{{0, seen, Watching, ""}, {9 * s, again, Watching, ""}, {19 * s, again, Healthy, ""}}},
-		{"success", Limits{30 * s, 10 * s}, 0, []look{{0, Health{Seen: true, Succeeded: true}, Healthy, ""}}},
-		{"failure", Limits{30 * s, 10 * s}, 0, []look{{0, Health{Seen: true, Failed: true}, RollBack, "it has failed"}}},
-		{"failure once it was ready", Limits{30 * s, 10 * s}, 0, []look{{0, ready, Watching, ""}, {s, Health{Seen: true, Failed: true}, RollBack, "it has failed"}}},
-		{"no limit any more", Limits{0, 10 * s}, 30 * s, []look{{0, seen, Healthy, ""}}},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			w, began := Watch{Spent: row.spent}, time.Now()
-			for _, at := range row.looks {
-				now := began.Add(at.after)
-				got, why, again := w.Look(row.limits, at.Health, now)
-				if got != at.want || why != at.why {
-					t.Errorf("after %s: %v %q, want %v %q", at.after, got, why, at.want, at.why)
-				}
-				if got == Watching && at.Seen && !again.After(now) {
-					t.Errorf("after %s: it is looked at again %s later", at.after, again.Sub(now))
-				}
-			}
-		})
-	}
-}
-
-func TestTimeWithoutARuntimeIsNotSpent(t *testing.T) {
-	w, began := Watch{Spent: 5 * time.Second}, time.Now()
-	w.Look(Limits{30 * time.Second, 10 * time.Second}, Health{Seen: true}, began)
-	w.Suspend(time.Minute)
-	if got := w.SpentAt(began.Add(70 * time.Second)); got != 15*time.Second {
-		t.Errorf("spent %s", got)
-	}
-	w.Look(Limits{30 * time.Second, 10 * time.Second}, Health{Seen: true, Ready: true}, began.Add(70*time.Second))
-	if got := w.SpentAt(began.Add(time.Hour)); got != 15*time.Second {
-		t.Errorf("spent %s once it was ready", got)
-	}
-}
-
 func TestTheHealthOfAPodThatEndsIsThatOfItsContainers(t *testing.T) {
 	runs, done := v1.ContainerStatus{Ready: true}, v1.ContainerStatus{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}}
 	bad := v1.ContainerStatus{RestartCount: 2, State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 1}}}
@@ -104,11 +42,56 @@ func TestTheTroubleOfAPodIsThatOfItsContainers(t *testing.T) {
 			{Name: "d", State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "ErrImagePull"}}},
 			{Name: "e", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}}},
 		}}
-	if got := Trouble(st); got != "container b ended with exit code 0, container c ended with exit code 3, container d waits: ErrImagePull, container e is not ready" {
+	if got := Trouble(st, nil); got != "container b ended with exit code 0, container c ended with exit code 3, container d waits: ErrImagePull, container e is not ready" {
 		t.Error(got)
 	}
-	if got := Trouble(&v1.PodStatus{Message: "all is lost"}); got != "all is lost" {
+	if got := Trouble(&v1.PodStatus{Message: "all is lost"}, nil); got != "all is lost" {
 		t.Error(got)
+	}
+}
+
+// What ended before the version began is no trouble of its own.
+func TestAnEndOfAFormerVersionIsNoTrouble(t *testing.T) {
+	st := &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "c", RestartCount: 1, State: v1.ContainerState{Running: &v1.ContainerStateRunning{}},
+		LastTerminationState: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{ExitCode: 143, ContainerID: "x://1"}}}}}
+	if got := Trouble(st, Ended(st)); got != "container c is not ready" {
+		t.Error(got)
+	}
+	if got := Trouble(st, map[string]string{"c": "x://0"}); got != "container c ended with exit code 143" {
+		t.Error(got)
+	}
+}
+
+func TestWhetherAVersionHasWorked(t *testing.T) {
+	now := time.Now()
+	at := func(ago time.Duration) metav1.Time { return metav1.NewTime(now.Add(-ago)) }
+	ready := func(is v1.ConditionStatus, since time.Duration, all ...v1.ContainerStatus) v1.PodStatus {
+		begin := at(time.Hour)
+		return v1.PodStatus{Phase: v1.PodRunning, StartTime: &begin, ContainerStatuses: all,
+			Conditions: []v1.PodCondition{{Type: v1.PodReady, Status: is, LastTransitionTime: at(since)}}}
+	}
+	runs := func(restarts int32, since time.Duration) v1.ContainerStatus {
+		return v1.ContainerStatus{RestartCount: restarts, State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: at(since)}}}
+	}
+	loops := v1.ContainerStatus{RestartCount: 9, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}
+	for _, row := range []struct {
+		name string
+		st   v1.PodStatus
+		want bool
+	}{
+		{"nothing was reported of it", v1.PodStatus{}, false},
+		{"it is ready since a moment", ready(v1.ConditionTrue, time.Second, runs(0, time.Second)), true},
+		{"it is ready since a moment, after a crash", ready(v1.ConditionTrue, time.Second, runs(1, time.Second)), false},
+		{"it is ready for some time, after a crash", ready(v1.ConditionTrue, time.Minute, runs(1, time.Minute)), true},
+		{"it was never ready", ready(v1.ConditionFalse, time.Hour, runs(0, time.Hour)), false},
+		{"it was ready, and is not", ready(v1.ConditionFalse, time.Minute, runs(0, time.Hour)), true},
+		{"it crashes again and again", ready(v1.ConditionFalse, time.Minute, loops), false},
+		{"it has failed", v1.PodStatus{Phase: v1.PodFailed}, false},
+		{"it has succeeded", v1.PodStatus{Phase: v1.PodSucceeded}, true},
+	} {
+		if got := HasWorked(&row.st, now, 10*time.Second); got != row.want {
+			t.Errorf("%s: %v", row.name, got)
+		}
 	}
 }
 

@@ -19,9 +19,6 @@ const (
 const (
 	PolicyInPlace = "InPlace" // it changes as little as it can
 	PolicyReplace = "Replace" // nothing: any change makes another pod of it, as with a kubelet
-	// PolicyWatched is of no setting: the health of all updates is watched, and each replaces the
-	// pod, whatever its annotation says.
-	PolicyWatched = "Watched"
 )
 
 // Fetched returns of the next version of a pod what must be fetched before the running

@@ -35,25 +35,22 @@ func TestThePolicyIsThatOfTheNextVersionElseOfTheSetting(t *testing.T) {
 	}
 	plain := annotated("", "")
 	for _, row := range []struct {
-		name           string
-		accepted, next *v1.Pod
-		setting        string
-		want           string
+		name    string
+		next    *v1.Pod
+		setting string
+		want    string
 	}{
-		{"nothing is said: the setting", plain, plain, PolicyInPlace, PolicyInPlace},
-		{"nothing is said, and the setting replaces", plain, plain, PolicyReplace, PolicyReplace},
-		{"the next version says replace", plain, annotated("replace", ""), PolicyInPlace, PolicyReplace},
-		{"in the word of the setting", plain, annotated("Replace", ""), PolicyInPlace, PolicyReplace},
-		{"the next version says in place", plain, annotated("in-place", ""), PolicyReplace, PolicyInPlace},
-		{"in the word of the setting, too", plain, annotated("InPlace", ""), PolicyReplace, PolicyInPlace},
-		{"what the former version says does not count", annotated("replace", ""), plain, PolicyInPlace, PolicyInPlace},
-		{"when it stops is another matter", plain, annotated("stop-first", ""), PolicyReplace, PolicyReplace},
-		{"one that is watched is replaced all the same", plain, annotated("in-place", "30s"), PolicyInPlace, PolicyReplace},
-		{"and so is the one after it", annotated("", "30s"), annotated("in-place", ""), PolicyInPlace, PolicyReplace},
-		{"or where all updates are watched", plain, annotated("in-place", ""), PolicyWatched, PolicyReplace},
+		{"nothing is said: the setting", plain, PolicyInPlace, PolicyInPlace},
+		{"nothing is said, and the setting replaces", plain, PolicyReplace, PolicyReplace},
+		{"the next version says replace", annotated("replace", ""), PolicyInPlace, PolicyReplace},
+		{"in the word of the setting", annotated("Replace", ""), PolicyInPlace, PolicyReplace},
+		{"the next version says in place", annotated("in-place", ""), PolicyReplace, PolicyInPlace},
+		{"in the word of the setting, too", annotated("InPlace", ""), PolicyReplace, PolicyInPlace},
+		{"when it stops is another matter", annotated("stop-first", ""), PolicyReplace, PolicyReplace},
+		{"that it is watched is another matter", annotated("in-place", "30s"), PolicyReplace, PolicyInPlace},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if got := PolicyOf(row.accepted, row.next, row.setting); got != row.want {
+			if got := PolicyOf(row.next, row.setting); got != row.want {
 				t.Errorf("got %q, want %q", got, row.want)
 			}
 		})

@@ -111,7 +111,7 @@ func Keeps(made, next *manifests.Pod, container, policy string) bool {
 
 // Planned returns how the accepted version of a pod becomes the next one under a policy.
 func Planned(accepted, next *manifests.Pod, policy string) Verdict {
-	policy = PolicyOf(accepted.Pod, next.Pod, policy)
+	policy = PolicyOf(next.Pod, policy)
 	v := Compare(accepted.Pod, next.Pod)
 	if v.Kind = Plan(v, accepted.Digest == next.Digest, policy); v.Kind == Replace {
 		v.Containers = nil
@@ -119,23 +119,17 @@ func Planned(accepted, next *manifests.Pod, policy string) Verdict {
 	return v
 }
 
-// PolicyOf returns the policy that counts between two versions of a pod, PolicyInPlace or
-// PolicyReplace. One whose health is watched replaces the other, so that this can come back; else
-// it is as the annotation of the next one says, or as the setting.
-func PolicyOf(accepted, next *v1.Pod, setting string) string {
+// PolicyOf returns the policy that counts between two versions of a pod: as the annotation of the
+// next one says, else as the setting.
+func PolicyOf(next *v1.Pod, setting string) string {
 	word, _ := decode.Update(next)
-	switch {
-	case setting == PolicyWatched, isWatched(accepted), isWatched(next), word == decode.UpdateReplace:
+	switch word {
+	case decode.UpdateReplace:
 		return PolicyReplace
-	case word == decode.UpdateInPlace:
+	case decode.UpdateInPlace:
 		return PolicyInPlace
 	}
 	return setting
-}
-
-func isWatched(p *v1.Pod) bool {
-	within, _, _ := decode.UpdateHealth(p)
-	return within > 0
 }
 
 // verdict sums up the fields that were found.

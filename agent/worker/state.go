@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/fetch"
@@ -41,8 +42,7 @@ func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 		now.Outdated = now.Cleared && s.Outdated() != ""
 		now.Unmade = !now.Cleared || !s.Made(r.lastStatus(string(s.Pod.UID)))
 		if now.Cleared {
-			now.Health = update.HealthOf(s.Pod.Pod, r.lastStatus(string(s.Pod.UID)), now.Ready)
-			now.Health.Pulling = now.Unmade && len(s.Fetching) > 0
+			now.Health = health(s, r.lastStatus(string(s.Pod.UID)), now.Ready, now.Unmade)
 		}
 	}
 	switch {
@@ -52,6 +52,18 @@ func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 	default: // not sent; the next cleared state is sent again
 		r.sent = now
 	}
+}
+
+// health is what is known of the desired pod once nothing of other versions is left.
+func health(s *plan.Facts, st *v1.PodStatus, isReady, isUnmade bool) update.Health {
+	if !s.FollowsDesired() {
+		return update.Health{}
+	}
+	_, offline := s.NetworkWait()
+	h := update.HealthOf(s.Pod.Pod, st, isReady)
+	h.Waits = offline || isUnmade && len(s.Fetching) > 0 || s.FetchesForUpdate()
+	h.Excused = s.RestartsByOthers()
+	return h
 }
 
 func (r *reporter) send(ctx context.Context, now State) {

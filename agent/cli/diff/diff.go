@@ -134,7 +134,7 @@ func compare(has *v1.Pod, desired *manifests.Pod, file, policy string) Pod {
 	has = asAccepted(has)
 	same := manifests.Restored(has) == desired.Digest
 	v := update.Compare(has, desired.Pod)
-	kind := update.Plan(v, same, update.PolicyOf(has, desired.Pod, policy))
+	kind := update.Plan(v, same, update.PolicyOf(desired.Pod, policy))
 	if ended(has) && kind > update.Nothing {
 		kind = update.Replace // it runs again
 	}

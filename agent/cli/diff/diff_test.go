@@ -77,7 +77,6 @@ func TestWhatBecomesOfAPod(t *testing.T) {
 		{"another version where pods are replaced", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{v2nd}, false, update.PolicyReplace, Gate{}, "replaced default/web-n"},
 		{"another version that says replace", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{saying("replace")}, false, "", Gate{}, "replaced default/web-n"},
 		{"another version that says in place where pods are replaced", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{saying("InPlace")}, false, update.PolicyReplace, Gate{}, "restarted default/web-n"},
-		{"another version that says so where all updates are watched", []v1.Pod{has(v1st, v1.PodRunning)}, []*manifests.Pod{saying("in-place")}, false, update.PolicyWatched, Gate{}, "replaced default/web-n"},
 		{"another version of one that has ended", []v1.Pod{has(v1st, v1.PodSucceeded)}, []*manifests.Pod{v2nd}, false, "", Gate{}, "replaced default/web-n"},
 		{"one that leaves comes back as another", []v1.Pod{has(v1st, v1.PodRunning, leaves)}, []*manifests.Pod{v1st}, false, "", Gate{}, "new default/web-n"},
 		{"one beside the files", []v1.Pod{has(v1st, v1.PodRunning)}, nil, false, "", Gate{}, ""},

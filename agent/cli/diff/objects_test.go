@@ -63,7 +63,7 @@ func TestWhatEditsOfObjectsMeanToPods(t *testing.T) {
 			if row.has != nil {
 				k.Pods = []v1.Pod{has(row.has, row.phase, runs)}
 			}
-			r := Of(k, row.desired, nil, false, row.policy, update.Gate{})
+			r := Of(k, row.desired, nil, false, row.policy, Gate{})
 			r.AddObjects(k, row.desired, was, row.given)
 			if len(r.Pods) != 1 {
 				t.Fatalf("%+v", r.Pods)

@@ -1,0 +1,52 @@
+package plan
+
+import (
+	"monopod/agent/checkpoint"
+	"monopod/agent/podspec"
+)
+
+// FollowsDesired reports whether all that there is of the pod is of the desired version: that
+// is accepted, and no container of a former one is left that is to go.
+func (s *Facts) FollowsDesired() bool {
+	c := s.Checkpoint()
+	if c.Digest != "" && c.Digest != s.Pod.Digest || !s.Unaccepted.IsZero() {
+		return false
+	}
+	i := s.Instance()
+	if i == nil {
+		return true
+	}
+	for k := range i.Containers {
+		if n := &i.Containers[k]; n.Outdated && n.Live() {
+			return false
+		}
+	}
+	return true
+}
+
+// FetchesForUpdate reports whether a container waits for the image of its new version.
+func (s *Facts) FetchesForUpdate() bool {
+	for name := range s.Fetching {
+		if n := s.Instance().Newest(name); n != nil && n.Outdated {
+			return true
+		}
+	}
+	return false
+}
+
+// RestartsByOthers reports whether a container of the pod is stopped, or is to start again, for
+// what is not its own doing: a request, another version or config of it, or what became of its
+// cgroup or of the runtime.
+func (s *Facts) RestartsByOthers() bool {
+	for _, c := range podspec.AllContainers(s.Pod.Pod) {
+		n := s.Instance().Newest(c.Name)
+		if n == nil || n.Kill == nil {
+			continue
+		}
+		switch n.Kill.Cause {
+		case checkpoint.CauseRequest, checkpoint.CauseConfig, checkpoint.CauseUpdate, checkpoint.CauseCgroup, checkpoint.CauseLost:
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,406 @@
+package rollout
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/update"
+	"monopod/manifests"
+)
+
+// byImage is a version as a manifest gives it, with the digest of its content.
+func byImage(image string, labels ...string) *manifests.Pod {
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-n", UID: "u1"},
+		Spec: v1.PodSpec{NodeName: "n", Containers: []v1.Container{{Name: "c", Image: image}}}}
+	for _, l := range labels {
+		p.Labels = map[string]string{"v": l}
+	}
+	return accepted(p, "/m/web.yaml")
+}
+
+// byDigest is a version whose image is given by its digest: it comes back to the byte as it is.
+func byDigest(image string) *manifests.Pod {
+	p := byImage(image)
+	p.Spec.Containers[0].ImagePullPolicy = v1.PullIfNotPresent
+	return accepted(p.Pod, p.File)
+}
+
+var (
+	first, second, third = byImage("img:1"), byImage("img:2"), byImage("img:3")
+	asked                = update.Limits{Within: 30 * time.Second, Stable: 10 * time.Second}
+)
+
+// tale is a trial, with the disk.
+type tale struct {
+	*testing.T
+	trial *Trial
+	disk  *checkpoint.Update // nil: there is no record
+	now   time.Time
+}
+
+func begun(t *testing.T) *tale { return &tale{T: t, now: time.Now()} }
+
+// offers lets a manifest give a version, while another runs and as it was chosen last.
+func (s *tale) offers(p, runs *manifests.Pod, change ...func(*Offer)) *manifests.Pod {
+	s.Helper()
+	o := Offer{New: p, Given: runs, Runs: runs, Limits: asked, Worked: true}
+	for _, do := range change {
+		do(&o)
+	}
+	var got *manifests.Pod
+	got, s.trial = s.trial.Candidate(o)
+	return got
+}
+
+// chooses checks which image is chosen.
+func (s *tale) chooses(p, runs *manifests.Pod, want string, change ...func(*Offer)) *manifests.Pod {
+	s.Helper()
+	got := s.offers(p, runs, change...)
+	if image := got.Spec.Containers[0].Image; image != want {
+		s.Fatalf("%s is chosen, want %s", image, want)
+	}
+	return got
+}
+
+// saves writes the record, or tries to.
+func (s *tale) saves(err ...error) {
+	s.Helper()
+	if s.trial == nil {
+		s.disk = nil
+		return
+	}
+	f := Filed{Trial: s.trial}
+	if len(err) > 0 {
+		f.Err = err[0]
+	}
+	if s.trial.Pinned == nil {
+		f.Images = map[string]string{"c": "sha256:1"}
+	}
+	if f.Err == nil {
+		s.disk = s.trial.Record("a boot")
+		if f.Images != nil {
+			s.disk.Images = f.Images
+		}
+	}
+	s.trial = s.trial.Filed(f)
+}
+
+// restarts lets the next agent read what the disk has. last is the version that is accepted.
+func (s *tale) restarts(boot string, last *manifests.Pod) {
+	s.Helper()
+	if s.trial = nil; s.disk == nil {
+		return
+	}
+	var u checkpoint.Update
+	b, err := json.Marshal(s.disk)
+	if err == nil {
+		err = json.Unmarshal(b, &u)
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.trial = Recorded(&u, boot, last)
+}
+
+// looks lets a version have this health for a while.
+func (s *tale) looks(p *manifests.Pod, h update.Health, d time.Duration) (o Outcome) {
+	s.trial = s.trial.Saw(p, h)
+	for range 2 {
+		if s.trial.IsOn() {
+			s.trial, o, _ = s.trial.Look(Sight{Now: s.now, Limits: asked})
+		}
+		s.now = s.now.Add(d)
+		d = 0
+	}
+	return o
+}
+
+// starts lets the second version take the place of the first one.
+func (s *tale) starts() {
+	s.Helper()
+	s.chooses(second, first, "img:1") // until that is saved
+	s.saves()
+	s.chooses(second, first, "img:2")
+}
+
+// fails lets it fail, and be rolled back.
+func (s *tale) fails() *manifests.Pod {
+	s.Helper()
+	s.starts()
+	s.looks(second, update.Health{Seen: true}, 30*time.Second)
+	s.chooses(second, second, "img:2") // until that is saved
+	s.saves()
+	return s.chooses(second, second, "sha256:1")
+}
+
+func isUnread(o *Offer) { o.Unread = true }
+func isUnknown(o *Offer) {
+	o.Given, o.Runs = nil, nil
+}
+
+func TestAVersionStartsOnceItsRecordIsSaved(t *testing.T) {
+	s := begun(t)
+	s.chooses(second, first, "img:1")
+	s.saves(os.ErrPermission)
+	s.chooses(second, first, "img:1")
+	if line := s.trial.Line(); !strings.HasPrefix(line.Text, "update waits: ") || line.Pod != second || line.Final {
+		t.Errorf("%+v", line)
+	}
+	s.saves()
+	s.chooses(second, first, "img:2")
+	if line := s.trial.Line(); line.Text != "" {
+		t.Errorf("%+v", line)
+	}
+}
+
+// The bad version must not run on for a disk that does not take why it goes.
+func TestAVerdictCountsThoughTheDiskDoesNotTakeIt(t *testing.T) {
+	for name, goesOn := range map[string]func(*tale){
+		"refused":     func(s *tale) { s.saves(os.ErrPermission) },
+		"not in time": func(s *tale) { s.trial = s.trial.JudgeAnyway() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := begun(t)
+			s.starts()
+			s.looks(second, update.Health{Seen: true}, 30*time.Second)
+			goesOn(s)
+			back := s.chooses(second, second, "sha256:1")
+			if !s.trial.IsBack(back) || !s.trial.Line().Final {
+				t.Errorf("%+v", s.trial.Line())
+			}
+			s.saves()
+			s.restarts("a boot", nil)
+			s.chooses(second, nil, "sha256:1", isUnknown)
+		})
+	}
+}
+
+func TestWhatIsRolledBackSurvivesTheAgent(t *testing.T) {
+	s := begun(t)
+	s.fails()
+	for _, boot := range []string{"a boot", "another"} {
+		s.restarts(boot, nil)
+		p := s.chooses(second, nil, "sha256:1", isUnknown)
+		if p.UID != first.UID || s.trial.Told(p) == "" || !s.trial.Line().Final || s.trial.Pinned == nil {
+			t.Errorf("uid %s, told %q, %+v", p.UID, s.trial.Told(p), s.trial.Line())
+		}
+		s.chooses(p, p, "sha256:1") // from its checkpoint, while the file cannot be read
+		s.chooses(second, p, "sha256:1")
+	}
+}
+
+// Images by digest, as many fleets have them: the version that comes back is the former one to
+// the byte. The folder cannot be read when the next agent starts, which offers that version from
+// its checkpoint.
+func TestWhatIsRolledBackSurvivesAnAgentThatCannotReadItsManifest(t *testing.T) {
+	s, former := begun(t), byDigest("sha256:1")
+	s.chooses(second, former, "sha256:1")
+	s.saves()
+	s.chooses(second, former, "img:2")
+	s.looks(second, update.Health{Seen: true}, 30*time.Second)
+	s.saves()
+	back := s.chooses(second, second, "sha256:1")
+	if back.Digest != former.Digest {
+		t.Fatalf("%.8s is back, not %.8s", back.Digest, former.Digest)
+	}
+	s.restarts("another boot", back)
+	s.chooses(back, back, "sha256:1", isUnread)
+	s.saves()
+	s.chooses(second, back, "sha256:1") // the folder is back
+	s.chooses(back, back, "sha256:1")   // its manifest is put back
+	s.saves()
+	s.chooses(second, back, "sha256:1") // until that is saved
+	s.saves()
+	s.chooses(second, back, "img:2") // by hand, once more
+}
+
+func TestTheTimeThatIsLeftSurvivesTheAgent(t *testing.T) {
+	for boot, want := range map[string]Outcome{"a boot": RollBack, "another": Watching} {
+		s := begun(t)
+		s.starts()
+		s.looks(second, update.Health{Seen: true}, 20*time.Second)
+		s.saves()
+		s.restarts(boot, nil)
+		s.chooses(second, second, "img:2")
+		if got := s.looks(second, update.Health{Seen: true}, 10*time.Second); got != want {
+			t.Errorf("in %s: %v", boot, got)
+		}
+	}
+}
+
+// For how long a version was not ready is saved now and then, not each time that it is looked at.
+func TestProgressIsSavedAFewTimesATrial(t *testing.T) {
+	s := begun(t)
+	s.starts()
+	before := s.trial.Changes
+	for range 29 {
+		s.looks(second, update.Health{Seen: true}, time.Second)
+	}
+	if n := s.trial.Changes - before; n != 2 {
+		t.Errorf("%d times in 29 s", n)
+	}
+}
+
+func TestTheFormerVersionIsTheLastThatWasNotInDoubt(t *testing.T) {
+	s := begun(t)
+	s.starts()
+	s.looks(second, update.Health{Seen: true}, time.Second)
+	s.chooses(third, second, "img:3") // the disk has what it takes to go back
+	s.looks(third, update.Health{Seen: true}, 30*time.Second)
+	s.saves()
+	s.chooses(third, third, "sha256:1")
+}
+
+// A label of a version on trial starts nothing: what runs goes on to show what it does.
+func TestATrialGoesOnOverAnEditThatStartsNothing(t *testing.T) {
+	s, labelled := begun(t), byImage("img:2", "two")
+	s.starts()
+	s.looks(second, update.Health{Seen: true}, 20*time.Second)
+	s.chooses(labelled, second, "img:2")
+	if got := s.looks(labelled, update.Health{Seen: true}, 10*time.Second); got != RollBack {
+		t.Errorf("%v", got)
+	}
+	s.saves()
+	s.chooses(labelled, labelled, "sha256:1")
+}
+
+func TestWhatStartsNothingIsNotOnTrial(t *testing.T) {
+	s := begun(t)
+	if s.chooses(byImage("img:1", "two"), first, "img:1"); s.trial != nil {
+		t.Errorf("%+v", s.trial)
+	}
+	if s.chooses(byImage("img:1", "two"), first, "img:1", func(o *Offer) { o.Policy = update.PolicyReplace }); s.trial == nil {
+		t.Error("a pod that is replaced for it is not on trial")
+	}
+}
+
+// Other content of a version that gave way is tried, though what still runs would become that in place.
+func TestAnEditOfAVersionThatGaveWayIsTried(t *testing.T) {
+	s := begun(t)
+	s.fails()
+	s.chooses(byImage("img:2", "two"), second, "img:2")
+	if !s.trial.IsOn() {
+		t.Errorf("%+v", s.trial)
+	}
+}
+
+func TestAHealthyVersionLeavesNoRecord(t *testing.T) {
+	s := begun(t)
+	s.starts()
+	if got := s.looks(second, update.Health{Seen: true, Ready: true}, 10*time.Second); got != Healthy || s.trial != nil {
+		t.Errorf("%v, %+v", got, s.trial)
+	}
+}
+
+func TestTheFormerManifestKeepsWhatIsBack(t *testing.T) {
+	s := begun(t)
+	p := s.chooses(first, s.fails(), "sha256:1")
+	s.saves()
+	if s.trial.Told(p) != "" || s.trial.Line().Text != "" {
+		t.Errorf("it is told that %q", s.trial.Told(p))
+	}
+	s.restarts("a boot", p)
+	s.chooses(first, nil, "sha256:1", isUnknown)
+	s.chooses(second, p, "img:2") // it is tried again
+}
+
+func TestAVersionThatStillRunsIsNotStoppedForItsImages(t *testing.T) {
+	s := begun(t)
+	s.starts() // and waits for its images
+	if got := s.chooses(first, first, "img:1"); got != first || s.trial != nil {
+		t.Error("it is not the one that runs")
+	}
+}
+
+func TestAVersionWithNothingToGoBackToIsNotOnTrial(t *testing.T) {
+	s := begun(t)
+	if s.chooses(second, nil, "img:2"); s.trial != nil {
+		t.Error("a new pod is on trial")
+	}
+	s.chooses(second, first, "img:1")
+	s.trial = s.trial.Filed(Filed{Trial: s.trial, Unfit: true})
+	s.chooses(second, first, "img:2")
+	if s.looks(second, update.Health{Seen: true}, time.Hour); s.trial.Reason != "" || s.trial.Reserves() {
+		t.Errorf("%+v", s.trial)
+	}
+	if s.chooses(third, second, "img:2"); s.trial.Former != second {
+		t.Errorf("%+v", s.trial)
+	}
+}
+
+// A trial that ended while its record was being saved says nothing of the one after.
+func TestARecordOfAnotherTrialSaysNothing(t *testing.T) {
+	s := begun(t)
+	s.chooses(second, first, "img:1")
+	former := s.trial
+	s.trial = nil
+	s.chooses(third, second, "img:2")
+	if now := s.trial.Filed(Filed{Trial: former, Images: map[string]string{"c": "sha256:1"}}); now != s.trial {
+		t.Errorf("%+v", now)
+	}
+}
+
+// The disk does not take that a version gives way, and the manifest changes meanwhile: what is
+// said is about the version that there is to speak of, or nothing.
+func TestNothingIsSaidOfAVersionThatIsNotTriedAnyMore(t *testing.T) {
+	for name, next := range map[string]*manifests.Pod{"the former one again": first, "another one": third} {
+		s := begun(t)
+		s.starts()
+		s.looks(second, update.Health{Seen: true}, 30*time.Second)
+		s.saves(os.ErrPermission)
+		if line := s.trial.Line(); line.Pod != second {
+			t.Fatalf("%s: %+v", name, line)
+		}
+		s.offers(next, second)
+		if line := s.trial.Line(); line.Text != "" {
+			t.Errorf("%s: %+v", name, line)
+		}
+	}
+}
+
+// It is said to be back only once it is.
+func TestTheFormerVersionIsSaidToBeBackOnceItRuns(t *testing.T) {
+	s := begun(t)
+	p := s.fails()
+	if told := s.trial.Told(p); !strings.HasSuffix(told, "; the former version comes back") || !s.trial.Reserves() {
+		t.Errorf("%q", told)
+	}
+	s.trial = s.trial.WithSaid()
+	if told := s.trial.Told(p); !strings.HasSuffix(told, "; the former version is back until the manifest changes") || s.trial.Reserves() {
+		t.Errorf("%q", told)
+	}
+	if s.restarts("a boot", p); !s.trial.Said {
+		t.Error("the next agent says it again")
+	}
+	if s.restarts("a boot", second); s.trial.Said {
+		t.Error("the next agent does not say it")
+	}
+}
+
+// A former version whose files an older agent did not bound comes back with them, also after
+// a restart of the agent.
+func TestAVersionThatComesBackIsBoundedAsItWas(t *testing.T) {
+	for _, unbounded := range []bool{false, true} {
+		s, former := begun(t), *first
+		former.Unbounded = unbounded
+		s.chooses(second, &former, "img:1")
+		s.saves()
+		s.chooses(second, &former, "img:2")
+		s.looks(second, update.Health{Seen: true}, 30*time.Second)
+		s.saves()
+		if back := s.chooses(second, second, "sha256:1"); back.Unbounded != unbounded {
+			t.Errorf("it is unbounded: %v, want %v", back.Unbounded, unbounded)
+		}
+		s.restarts("a boot", nil)
+		if back := s.chooses(second, second, "sha256:1"); back.Unbounded != unbounded {
+			t.Errorf("after a restart it is unbounded: %v, want %v", back.Unbounded, unbounded)
+		}
+	}
+}
