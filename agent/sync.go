@@ -101,7 +101,7 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 		rules:  func() rollout.Rules { return rollout.Rules{} },
 		rolled: &l.rolled, down: l.down, tells: &l.tells, running: &l.running}
 	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, rolled: &l.rolled, running: &l.running, saved: make(chan error)}
-	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Events: shared.Events, Up: shared.Watch.Up,
+	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Events: shared.Events, Up: shared.Watch.Up, Network: shared.Watch.NoNetwork, Uids: l.table.Uids,
 		Fault: l.faults.record, Log: shared.Log, Answers: make(chan prepare.Answer)}
 	l.tells = reporter{dir: dir, store: store, events: shared.Events, log: shared.Log, faults: l.faults, pods: &l.pods, table: l.table, order: l.order, rolled: &l.rolled}
 	return l

@@ -66,10 +66,8 @@ func NewStartOrder(b checkpoint.Boot, s *Table, w World, checkpoints []*checkpoi
 		dependents: map[manifests.Key]*Dependent{}, after: map[manifests.Key]map[*Dependent]bool{},
 		changed: map[*Dependent]bool{}, news: map[*Dependent]bool{}}
 	o.Wake.Stop()
-	for _, c := range checkpoints {
-		at := s.Admitted(c.Key())
-		current := at != nil && at.UID == c.Pod.UID && !c.IsRemoving()
-		if current && (c.Boot == "" || c.Boot == b.ID || c.Ended() != "") {
+	for _, c := range checkpoint.Accepted(checkpoints) {
+		if s.Admitted(c.Key()) != nil && (c.Boot == "" || c.Boot == b.ID || c.Ended() != "") {
 			o.started[c.Key()] = version{c.Pod.UID, c.Digest}
 		}
 	}
