@@ -270,7 +270,21 @@ func (a *applier) discardLeft(r *podRecord) {
 	if runs := r.Left[string(r.sent.Pod.UID)]; runs == nil || runs.Next || runs.IsRemoving() {
 		return
 	}
-	a.running.Go(func() { a.ready.Discard(r.Key, left.Uid()) })
+	a.discard(left, r.sent.Pod)
+}
+
+// discardUnused removes what was prepared of a version that was let start and withdrawn before
+// its worker had it. The one that runs is accepted.
+func (a *applier) discardUnused(r *podRecord) {
+	left := a.shared.Disk.Root.NextOf(r.Key)
+	if left == nil || r.sent.Pod == nil || r.task != nil {
+		return
+	}
+	a.discard(left, r.sent.Pod)
+}
+
+func (a *applier) discard(left *checkpoint.Checkpoint, runs *manifests.Pod) {
+	a.running.Go(func() { a.ready.Discard(left.Key(), left.Uid(), string(runs.UID)) })
 }
 
 // prepared takes in what a preparation says.

@@ -427,6 +427,9 @@ func (l *syncLoop) handleState(now worker.State) {
 		r.Seen.Outdated = now.Outdated
 		l.pods.mark(now.Key)
 	}
+	if now.Cleared && !now.Unmade {
+		l.apply.discardUnused(r)
+	}
 	if now.Cleared {
 		l.apply.setReady(r, now.Ready && (r.sent.Next == nil || r.Lasting))
 		l.table.Update(now.Key, r.sent.Halted.Reason == "" || now.Halted, now.Ended)

@@ -89,26 +89,30 @@ func (f *Files) SetUpOwn(ctx context.Context, p *manifests.Pod, n *podspec.Host)
 }
 
 // SaveNext writes the checkpoint of a next version, and removes what was made of another one.
-func (f *Files) SaveNext(ctx context.Context, c *checkpoint.Checkpoint) error {
+// runs: the uid of the version that runs.
+func (f *Files) SaveNext(ctx context.Context, c *checkpoint.Checkpoint, runs string) error {
 	before := f.Root.NextOf(f.Key)
 	if err := f.Root.SaveNext(c); err != nil {
 		return err
 	}
-	if before == nil || before.Uid() == c.Uid() {
+	if before == nil || before.Uid() == c.Uid() || before.Uid() == runs {
 		return nil
 	}
 	return f.clearUnused(ctx, before.Uid())
 }
 
-// Discard removes what was made of a next version that does not come, unless that is the one
-// with this uid: its checkpoint, and where nothing else has its uid, all of its files.
-func (f *Files) Discard(ctx context.Context, but string) error {
+// Discard removes what was made of a next version that does not come: its checkpoint and, unless
+// its uid is that of the version that runs, all of its files.
+func (f *Files) Discard(ctx context.Context, runs string) error {
 	next := f.Root.NextOf(f.Key)
-	if next == nil || next.Uid() == but {
+	if next == nil {
 		return nil
 	}
-	if err := f.Root.DropNext(f.Key, but); err != nil {
+	if err := f.Root.DropNext(f.Key, ""); err != nil {
 		return err
+	}
+	if next.Uid() == runs {
+		return nil
 	}
 	return f.clearUnused(ctx, next.Uid())
 }

@@ -53,7 +53,7 @@ type Task struct {
 	version  *manifests.Pod
 	fetched  *v1.Pod // what of it is fetched
 	replaces bool    // it gets a sandbox, volumes and a checkpoint of its own
-	sameUID  bool    // under the uid of the version that runs
+	runs     string  // the uid of the version that runs
 	images   images
 	own      trouble // with what is made in the last look
 	around   around
@@ -72,7 +72,7 @@ type Task struct {
 // Start starts to prepare a version that is to take the place of another.
 // replaces: it gets a sandbox of its own.
 func (s *Shared) Start(ctx context.Context, all *sync.WaitGroup, runs, version *manifests.Pod, replaces bool) *Task {
-	t := &Task{Shared: s, version: version, fetched: version.Pod, replaces: replaces, sameUID: runs.UID == version.UID,
+	t := &Task{Shared: s, version: version, fetched: version.Pod, replaces: replaces, runs: string(runs.UID),
 		woken: make(chan struct{}, 1), over: make(chan struct{})}
 	if !replaces {
 		t.fetched = update.Fetched(runs.Pod, version.Pod)
@@ -156,12 +156,13 @@ func (t *Task) End(all *sync.WaitGroup, taken bool) {
 	t.Images.Forget(string(t.version.UID))
 	all.Go(func() {
 		<-t.over
-		t.Discard(t.version.Key(), string(t.version.UID))
+		t.Discard(t.version.Key(), string(t.version.UID), t.runs)
 	})
 }
 
-// Discard removes what was made of a next version that does not come.
-func (s *Shared) Discard(key manifests.Key, uid string) {
+// Discard removes what was made of a next version that does not come. runs: the uid of the
+// version that runs.
+func (s *Shared) Discard(key manifests.Key, uid, runs string) {
 	ctx, cancel := context.WithTimeout(context.Background(), discardWithin)
 	defer cancel()
 	files := &instance.Files{Disk: s.Disk, Key: key, Log: s.Log.With("pod", key.String())}
@@ -170,7 +171,7 @@ func (s *Shared) Discard(key manifests.Key, uid string) {
 		if next == nil || next.Uid() != uid {
 			return // another one is there by now
 		}
-		err := files.Discard(ctx, "")
+		err := files.Discard(ctx, runs)
 		if err != nil {
 			files.Log.Warn("what was prepared of a version that does not come is not removed yet", "uid", uid, "err", err)
 		}
@@ -284,8 +285,8 @@ func (t *Task) makeOwn(ctx context.Context) error {
 	}
 	c := checkpoint.NewCheckpoint(t.version, metav1.Now().Rfc3339Copy()).InBoot(t.Disk.Machine.Boot)
 	files := &instance.Files{Disk: t.Disk, Key: key, Log: t.Log}
-	err := files.SaveNext(ctx, c)
-	if err != nil || t.sameUID { // its volumes are made once those of the version that runs are gone
+	err := files.SaveNext(ctx, c, t.runs)
+	if err != nil || t.runs == c.Uid() { // its volumes are made once those of the version that runs are gone
 		return err
 	}
 	return files.SetUpOwn(ctx, t.version, t.Disk.Machine.Now())

@@ -84,18 +84,27 @@ func (w *Worker) commit(ctx context.Context, s *plan.Facts, uid string) {
 	var err error
 	switch desired := s.Pod; {
 	case desired == nil:
-		err = w.Discard(ctx, "")
+		err = w.discard(ctx, uid)
 	case w.isAccepted(desired, uid):
 	default:
 		next := w.Root.NextOf(w.Key)
 		if next == nil || next.Uid() != string(desired.UID) || next.Digest != desired.Digest {
-			err = w.SaveNext(ctx, w.newCheckpoint(s))
+			err = w.SaveNext(ctx, w.newCheckpoint(s), uid)
 		}
 	}
 	if w.unsaved.IsNew("next version", err) {
 		w.Log.Warn("the next version is not recorded; a restarted agent does not know it without its manifest", "err", err)
 	}
 	w.rememberOrWarn(w.checkpointOf(s, uid).Removing(metav1.Now(), w.Machine.Boot.Mark()), "that the pod is being stopped")
+}
+
+// discard removes what was prepared of a pod that goes, of which this is an instance.
+func (w *Worker) discard(ctx context.Context, uid string) error {
+	next := w.Root.NextOf(w.Key)
+	if next != nil && w.Known[next.Uid()] != nil {
+		uid = next.Uid() // it goes as an instance
+	}
+	return w.Discard(ctx, uid)
 }
 
 // isAccepted reports whether the desired version is accepted already, as another instance than
