@@ -17,6 +17,7 @@ import (
 	"monopod/agent/prepare"
 	"monopod/agent/rollout"
 	"monopod/agent/shutdown"
+	"monopod/agent/update"
 	"monopod/agent/worker"
 	"monopod/manifests"
 )
@@ -233,7 +234,9 @@ func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decisi
 	now := a.pods.of(r.Key)
 	was := now.sent.Waits
 	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Next: d.Prepare, Waits: d.Line(), Restarts: d.Restarts, Restart: d.RestartGated(), Halted: d.Halt})
-	if d.Prepare != nil {
+	now.Prepared.Final = now.Prepared.Final && d.Final
+	if now.task != nil {
+		now.task.Look(d.Final)
 		now.Lasting = now.Lasting || d.Gated() != "" || d.Refused != nil || now.Prepared.Lasting
 	}
 	a.tells.waits(now, d, was)
@@ -242,12 +245,15 @@ func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decisi
 // prepare starts and ends the preparation of what a worker was told to be the next version.
 func (a *applier) prepare(ctx context.Context, r *podRecord) {
 	next := r.sent.Next
+	if r.worker == nil {
+		a.discardLeft(r)
+	}
 	if next == nil && r.task == nil || r.task.Is(next) {
 		return
 	}
 	if r.task != nil {
 		isTaken := r.task.Is(r.sent.Pod)
-		r.task.End(isTaken)
+		r.task.End(a.running, isTaken)
 		if isTaken {
 			a.tells.continues(r)
 		}
@@ -255,8 +261,35 @@ func (a *applier) prepare(ctx context.Context, r *podRecord) {
 	r.task, r.Prepared, r.told, r.Lasting = nil, prepare.State{}, false, false
 	if next != nil {
 		r.Lasting = r.worker == nil
-		r.task = a.ready.Start(ctx, a.running, r.sent.Pod, next)
+		r.task = a.ready.Start(ctx, a.running, r.sent.Pod, next, next.UID != r.sent.Pod.UID || r.Becomes(next, a.shared.Settings().UpdatePolicy) == update.Replace)
 	}
+}
+
+// discardLeft removes what a previous agent prepared of a version that is not to come, where the
+// one before runs on.
+func (a *applier) discardLeft(r *podRecord) {
+	left := a.shared.Disk.Root.NextOf(r.Key)
+	if left == nil || r.sent.Pod == nil || r.sent.Next != nil && r.sent.Next.UID == left.Pod.UID {
+		return
+	}
+	if runs := r.Left[string(r.sent.Pod.UID)]; runs == nil || runs.Next || runs.IsRemoving() {
+		return
+	}
+	a.discard(left, r.sent.Pod)
+}
+
+// discardUnused removes what was prepared of a version that was let start and withdrawn before
+// its worker had it. The one that runs is accepted.
+func (a *applier) discardUnused(r *podRecord) {
+	left := a.shared.Disk.Root.NextOf(r.Key)
+	if left == nil || r.sent.Pod == nil || r.task != nil {
+		return
+	}
+	a.discard(left, r.sent.Pod)
+}
+
+func (a *applier) discard(left *checkpoint.Checkpoint, runs *manifests.Pod) {
+	a.running.Go(func() { a.ready.Discard(left.Key(), left.Uid(), string(runs.UID)) })
 }
 
 // prepared takes in what a preparation says.
@@ -264,6 +297,7 @@ func (a *applier) prepared(now prepare.Answer) {
 	r := a.pods.see(now.State.Of.Key())
 	if r.task == now.From {
 		r.Prepared = now.State
+		r.Prepared.Final = r.Prepared.Final && now.From.Counts(now)
 		a.pods.mark(r.Key)
 	}
 }

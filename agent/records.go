@@ -166,7 +166,9 @@ func (s *records) inherit(checkpoints []*checkpoint.Checkpoint) {
 		if r.Left == nil {
 			r.Left = map[string]*checkpoint.Checkpoint{}
 		}
-		r.Left[c.Uid()] = c
+		if was := r.Left[c.Uid()]; was == nil || was.Next { // else the instance before it has the uid, and is to go
+			r.Left[c.Uid()] = c
+		}
 		s.touch(r.Key)
 	}
 }

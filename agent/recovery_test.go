@@ -112,7 +112,7 @@ func TestAReplacementUnderTheSameUIDStartsOverAfterAnyDeath(t *testing.T) {
 				if when == "before it is accepted" {
 					life := r.life
 					r.Fault(critest.On("ListPodSandbox").Before(func() {
-						if left, _ := filepath.Glob(filepath.Join(r.dir, "pods", "*")); len(left) == 0 {
+						if left, _ := filepath.Glob(filepath.Join(r.dir, "pods", "*", "pod.json")); len(left) == 0 {
 							life.cutOff()
 						}
 					}))

@@ -33,10 +33,8 @@ type past struct {
 // inheritStarts takes over which pods previous agents let start in this boot. admitted gives
 // their accepted versions.
 func (s *records) inheritStarts(b checkpoint.Boot, admitted func(manifests.Key) *manifests.Pod, checkpoints []*checkpoint.Checkpoint) {
-	for _, c := range checkpoints {
-		at := admitted(c.Key())
-		isCurrent := at != nil && at.UID == c.Pod.UID && !c.IsRemoving()
-		if isCurrent && (c.Boot == "" || c.Boot == b.ID || c.Ended() != "") {
+	for _, c := range checkpoint.Accepted(checkpoints) {
+		if admitted(c.Key()) != nil && (c.Boot == "" || c.Boot == b.ID || c.Ended() != "") {
 			s.of(c.Key()).Started = rollout.Version{UID: c.Pod.UID, Digest: c.Digest}
 		}
 	}

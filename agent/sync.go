@@ -94,7 +94,7 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 		rules:  func() rollout.Rules { return rollout.Rules{} },
 		trials: &l.trials, down: l.down, tells: &l.tells, running: &l.running}
 	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, running: &l.running, saved: make(chan error)}
-	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Events: shared.Events, Up: shared.Watch.Up,
+	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Events: shared.Events, Up: shared.Watch.Up, Network: shared.Watch.NoNetwork, Uids: l.table.Uids,
 		Fault: l.faults.record, Log: shared.Log, Answers: make(chan prepare.Answer)}
 	l.tells = reporter{dir: dir, store: store, events: shared.Events, log: shared.Log, faults: l.faults, pods: &l.pods, table: l.table, trials: &l.trials}
 	return l
@@ -405,6 +405,9 @@ func (l *syncLoop) handleState(now worker.State) {
 	if r.sent.Next != nil && (now.Unmade || now.Ended) || r.Seen.Outdated != now.Outdated {
 		r.Seen.Outdated = now.Outdated
 		l.pods.mark(now.Key)
+	}
+	if now.Cleared && !now.Unmade {
+		l.apply.discardUnused(r)
 	}
 	if now.Cleared {
 		l.apply.setReady(r, now.Ready && (r.sent.Next == nil || r.Lasting))

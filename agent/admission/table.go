@@ -45,15 +45,14 @@ type entry struct {
 func NewTable(facts node.Facts, checkpoints []*checkpoint.Checkpoint, fault func(p *v1.Pod, err error)) *Table {
 	s := &Table{facts: facts, fault: fault, Uids: newUIDHolders(checkpoints),
 		entries: map[manifests.Key]*entry{}, rejected: map[manifests.Key]*rejected{}, totals: newTotals()}
-	current := map[string]bool{}
+	accepted := checkpoint.Accepted(checkpoints)
 	for _, p := range checkpoint.LastGood(checkpoints) {
 		s.entries[p.Key()] = &entry{pod: p, claims: s.count(p.Pod), spared: s.count(p.Pod)}
-		current[string(p.UID)] = true
 	}
 	for _, c := range checkpoints {
 		at := s.entry(c.Key())
 		switch {
-		case current[c.Uid()]:
+		case accepted[c.Key()] == c:
 			at.over = c.Ended() != ""
 		case c.Ended() == "":
 			at.leaving = append(at.leaving, s.count(c.Pod))

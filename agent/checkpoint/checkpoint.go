@@ -62,6 +62,7 @@ type Checkpoint struct {
 	Following *Following     `json:"following,omitempty"` // nil: all has followed the accepted version
 
 	Unwritten bool // it is not on disk: the disk did not take it
+	Next      bool `json:"-"` // it is in next.json: see Accepted
 }
 
 func (c *Checkpoint) Key() manifests.Key { return manifests.KeyOf(c.Pod) }
@@ -194,9 +195,17 @@ func (r *Root) SaveLightly(c *Checkpoint) error {
 }
 
 func (r *Root) save(c *Checkpoint, write func(string, []byte, os.FileMode) error) error {
+	err := r.saveAs(c, r.checkpoint(c.Uid()), write)
+	if err == nil {
+		r.stored.put(c)
+	}
+	return err
+}
+
+func (r *Root) saveAs(c *Checkpoint, file string, write func(string, []byte, os.FileMode) error) error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	if c.Uid() == r.claimed {
+	if r.claimed[c.Uid()] {
 		return fmt.Errorf("checkpoint of %s: an orphaned pod with its uid is being removed", c.Key())
 	}
 	if err := safefile.MkdirAll(r.PodDir(c.Uid()), 0o750); err != nil {
@@ -206,15 +215,14 @@ func (r *Root) save(c *Checkpoint, write func(string, []byte, os.FileMode) error
 	if err != nil {
 		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
 	}
-	if err := write(r.checkpoint(c.Uid()), statefile.Seal(b), 0o600); err != nil {
+	if err := write(file, statefile.Seal(b), 0o600); err != nil {
 		os.Remove(r.PodDir(c.Uid())) // only if it is empty
 		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
 	}
-	r.stored.put(c)
 	return nil
 }
 
-// Checkpoints reads all checkpoints. An unusable one is logged and left out; its
+// Checkpoints reads all checkpoints, and those of next versions that are accepted. An unusable one is logged and left out; its
 // instance is then known from the runtime alone. Pods have the defaults and digests of
 // this build, whichever one stored them: only another manifest makes another pod.
 func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
@@ -222,8 +230,15 @@ func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoints: %w", err)
 	}
-	var all []*Checkpoint
+	var all, nexts []*Checkpoint
 	for _, d := range dirs {
+		next, err := r.loadNext(d.Name(), statefile.ReadOrAside)
+		if err != nil {
+			r.lost(log, "checkpoint of a next version is unusable; ignoring it", err)
+		}
+		if next != nil {
+			nexts = append(nexts, next)
+		}
 		c, err := r.load(d.Name(), statefile.ReadOrAside)
 		if err != nil {
 			r.lost(log, "checkpoint is unusable; ignoring it: its pod is known from the runtime and its manifest alone", err)
@@ -232,7 +247,7 @@ func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
 		r.stored.put(c)
 		all = append(all, c)
 	}
-	return all, nil
+	return r.withNexts(all, nexts), nil
 }
 
 // PodsIn returns the pods that have a checkpoint in a root dir, which another process
@@ -253,6 +268,13 @@ func PodsIn(root string) ([]*v1.Pod, error) {
 		default:
 			all = append(all, c.Pod)
 		}
+		next, err := r.loadNext(d.Name(), statefile.Read)
+		if err != nil {
+			return nil, err
+		}
+		if next != nil {
+			all = append(all, next.Pod)
+		}
 	}
 	return all, nil
 }
@@ -262,8 +284,12 @@ var errUnusable = errors.New("it is not the checkpoint of this pod")
 
 // load reads a pod's checkpoint. The error is *statefile.Damaged if reading it again is in vain.
 func (r *Root) load(uid string, read func(path string, parse func([]byte) error) error) (*Checkpoint, error) {
+	return r.loadFrom(r.checkpoint(uid), uid, read)
+}
+
+func (r *Root) loadFrom(file, uid string, read func(path string, parse func([]byte) error) error) (*Checkpoint, error) {
 	var c Checkpoint
-	err := read(r.checkpoint(uid), func(b []byte) error {
+	err := read(file, func(b []byte) error {
 		if err := statefile.JSON(&c)(b); err != nil {
 			return err
 		}

@@ -63,8 +63,8 @@ type Root struct {
 	Users    *podUsers
 	Trouble  error // why the root dir is not writable; nil: it is, as far as known
 
-	mu      sync.RWMutex // locked while no checkpoint may be saved
-	claimed string       // the uid of a pod that must not be accepted now, or ""; guarded by mu
+	mu      sync.RWMutex    // locked while no checkpoint may be saved
+	claimed map[string]bool // the uids of pods that must not be accepted now; guarded by mu
 
 	log   *slog.Logger                 // nil: Complain was not called
 	event func(reason, message string) // nil: none are recorded

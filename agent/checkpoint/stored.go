@@ -12,6 +12,7 @@ import (
 
 	"monopod/agent/safefile"
 	"monopod/agent/statefile"
+	"monopod/manifests"
 )
 
 // storedPods are the pods of the checkpoints on disk, so that a look at them reads no
@@ -19,6 +20,7 @@ import (
 type storedPods struct {
 	mu    sync.Mutex
 	byUID map[string]*v1.Pod
+	next  map[manifests.Key]*Checkpoint // of next versions
 }
 
 func (s *storedPods) put(c *Checkpoint) {
@@ -30,8 +32,26 @@ func (s *storedPods) put(c *Checkpoint) {
 	s.byUID[c.Uid()] = c.Pod
 }
 
-// StoredPods returns the pods that have a checkpoint and are not to go, by uid. They
-// must not be changed.
+// putNext needs the lock.
+func (s *storedPods) putNext(c *Checkpoint) {
+	if s.next == nil {
+		s.next = map[manifests.Key]*Checkpoint{}
+	}
+	s.next[c.Key()] = c
+}
+
+// hasNext needs the lock.
+func (s *storedPods) hasNext(uid string) bool {
+	for _, c := range s.next {
+		if c.Uid() == uid {
+			return true
+		}
+	}
+	return false
+}
+
+// StoredPods returns the pods that have a checkpoint and are not to go, by uid, and next
+// versions. They must not be changed.
 func (r *Root) StoredPods() []*v1.Pod {
 	r.stored.mu.Lock()
 	defer r.stored.mu.Unlock()
@@ -40,6 +60,9 @@ func (r *Root) StoredPods() []*v1.Pod {
 		if p := r.stored.byUID[uid]; p.DeletionTimestamp == nil {
 			out = append(out, p)
 		}
+	}
+	for _, c := range r.stored.next {
+		out = append(out, c.Pod)
 	}
 	return out
 }
@@ -80,6 +103,9 @@ func (r *Root) Remnant(uid string) Remnant {
 func (r *Root) isStored(uid string) bool {
 	r.stored.mu.Lock()
 	defer r.stored.mu.Unlock()
+	if r.stored.hasNext(uid) && Exists(r.next(uid)) {
+		return true
+	}
 	if r.stored.byUID[uid] == nil {
 		return false
 	}
@@ -95,10 +121,16 @@ func (r *Root) Claim(uid string) (release func(), free bool) {
 	if r.Remnant(uid) == NoRemnant {
 		return nil, false
 	}
-	r.claimed = uid
+	if r.claimed[uid] {
+		return nil, false
+	}
+	if r.claimed == nil {
+		r.claimed = map[string]bool{}
+	}
+	r.claimed[uid] = true
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.claimed = ""
+		delete(r.claimed, uid)
 	}, true
 }

@@ -3,6 +3,7 @@ package instance
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -55,7 +56,7 @@ func (f *Files) Clear(ctx context.Context, uid string) error {
 	if err := f.Cgroups.Destroy(ctx, uid); err != nil {
 		return err
 	}
-	if err := volume.TearDown(ctx, f.Root.Dir, uid); err != nil {
+	if err := f.tearDown(ctx, uid); err != nil {
 		return err
 	}
 	f.Root.Forget(uid)
@@ -63,6 +64,67 @@ func (f *Files) Clear(ctx context.Context, uid string) error {
 		f.Trashed()
 	}
 	return nil
+}
+
+// tearDown removes the pod's dir, but for the checkpoint of a next version with the same uid.
+func (f *Files) tearDown(ctx context.Context, uid string) error {
+	if f.Root.HasNext(uid) {
+		return volume.TearDownBut(ctx, f.Root.Dir, uid, checkpoint.NextFile)
+	}
+	return volume.TearDown(ctx, f.Root.Dir, uid)
+}
+
+// SetUpOwn makes what a version has for itself alone, while another one runs: its volumes and
+// the folders of its logs.
+func (f *Files) SetUpOwn(ctx context.Context, p *manifests.Pod, n *podspec.Host) error {
+	if err := volume.SetUpOwn(ctx, f.Root.Dir, p.Pod, f.volumeInput(p, n)); err != nil {
+		return err
+	}
+	for _, c := range podspec.AllContainers(p.Pod) {
+		if err := f.MakeContainerLogDir(p.Pod, c.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SaveNext writes the checkpoint of a next version, and removes what was made of another one.
+// runs: the uid of the version that runs.
+func (f *Files) SaveNext(ctx context.Context, c *checkpoint.Checkpoint, runs string) error {
+	before := f.Root.NextOf(f.Key)
+	if err := f.Root.SaveNext(c); err != nil {
+		return err
+	}
+	if before == nil || before.Uid() == c.Uid() || before.Uid() == runs {
+		return nil
+	}
+	return f.clearUnused(ctx, before.Uid())
+}
+
+// Discard removes what was made of a next version that does not come: its checkpoint and, unless
+// its uid is that of the version that runs, all of its files.
+func (f *Files) Discard(ctx context.Context, runs string) error {
+	next := f.Root.NextOf(f.Key)
+	if next == nil {
+		return nil
+	}
+	if err := f.Root.DropNext(f.Key, ""); err != nil {
+		return err
+	}
+	if next.Uid() == runs {
+		return nil
+	}
+	return f.clearUnused(ctx, next.Uid())
+}
+
+// clearUnused removes the files of a uid of which no checkpoint is left.
+func (f *Files) clearUnused(ctx context.Context, uid string) error {
+	release, free := f.Root.Claim(uid)
+	if !free {
+		return nil
+	}
+	defer release()
+	return errors.Join(f.RemoveLogs(ctx, uid), f.Clear(ctx, uid))
 }
 
 // SetUpVolumes sets up the pod's volumes, for one container at a time.

@@ -23,7 +23,7 @@ const addressEvery = 10 * time.Second
 // planRunning plans a desired pod that has not ended.
 func (s *Facts) planRunning(p *Plan) {
 	i, f := s.Instance(), s.Failures[SandboxFailure]
-	if c := s.Known[string(s.Pod.UID)]; c == nil || c.Unwritten {
+	if c := s.Known[string(s.Pod.UID)]; c == nil || c.Unwritten || c.Next {
 		waits := s.Now.Before(f.Retry)
 		if waits {
 			p.wakeAt(f.Retry)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -60,6 +61,28 @@ func (g *images) look(ctx context.Context, p *v1.Pod, sandbox *rt.PodSandboxConf
 		}
 	}
 	return lack, failed, again
+}
+
+// dropMissing forgets what was fetched and is there no longer: it is fetched again.
+func (g *images) dropMissing(ctx context.Context, p *v1.Pod, sandbox *rt.PodSandboxConfig) error {
+	there := map[string]bool{}
+	for name, got := range g.ready(p) {
+		for _, ref := range append(slices.Collect(maps.Values(got.Volumes)), got.Image.GetId()) {
+			if ref == "" || there[ref] {
+				continue
+			}
+			img, _, err := g.set.Images.Present(ctx, ref, v1.PullIfNotPresent, sandbox)
+			if err != nil {
+				return fmt.Errorf("image %q: %w", ref, err)
+			}
+			if img == nil {
+				g.set.Drop(name)
+				break
+			}
+			there[ref] = true
+		}
+	}
+	return nil
 }
 
 func (g *images) of(container string) *try {

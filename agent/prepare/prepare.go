@@ -3,6 +3,7 @@ package prepare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -10,7 +11,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/admission"
+	"monopod/agent/checkpoint"
 	"monopod/agent/events"
 	"monopod/agent/fetch"
 	"monopod/agent/image"
@@ -27,7 +31,9 @@ type Shared struct {
 	Images  *image.Puller
 	Disk    *instance.Disk
 	Events  *events.Recorder
-	Up      func() bool // the runtime answers
+	Up      func() bool   // the runtime answers
+	Network func() string // why the runtime cannot give pods a network; "": it can
+	Uids    *admission.UidHolders
 	Fault   func(p *v1.Pod, what string, err error)
 	Log     *slog.Logger
 	Answers chan Answer // to the sync loop
@@ -37,26 +43,42 @@ type Shared struct {
 type Answer struct {
 	From  *Task
 	State State
+	look  uint64 // the last look of which it tells; 0: none
 }
 
 // Task is the preparation of one version. It has a goroutine, which ends with End or with the
 // agent; the sync loop alone calls its methods.
 type Task struct {
 	*Shared
-	version *manifests.Pod
-	fetched *v1.Pod // what of it is fetched
-	images  images
-	sent    State
+	version  *manifests.Pod
+	fetched  *v1.Pod // what of it is fetched
+	replaces bool    // it gets a sandbox, volumes and a checkpoint of its own
+	runs     string  // the uid of the version that runs
+	images   images
+	own      trouble // with what is made in the last look
+	around   around
+	sent     Answer
+
+	mu    sync.Mutex
+	want  uint64 // the last look that is asked for; 0: none
+	asked uint64 // last looks so far
 
 	woken      chan struct{}
+	over       chan struct{} // closed once its goroutine has ended
 	end        context.CancelFunc
 	background sync.WaitGroup // fetches
 }
 
 // Start starts to prepare a version that is to take the place of another.
-func (s *Shared) Start(ctx context.Context, all *sync.WaitGroup, runs, version *manifests.Pod) *Task {
-	t := &Task{Shared: s, version: version, fetched: update.Fetched(runs.Pod, version.Pod), woken: make(chan struct{}, 1)}
+// replaces: it gets a sandbox of its own.
+func (s *Shared) Start(ctx context.Context, all *sync.WaitGroup, runs, version *manifests.Pod, replaces bool) *Task {
+	t := &Task{Shared: s, version: version, fetched: version.Pod, replaces: replaces, runs: string(runs.UID),
+		woken: make(chan struct{}, 1), over: make(chan struct{})}
+	if !replaces {
+		t.fetched = update.Fetched(runs.Pod, version.Pod)
+	}
 	t.images.set = fetch.NewSet(t.settings())
+	t.around = around{root: s.Disk.Root.Dir, pod: version.Pod}
 	ctx, t.end = context.WithCancel(ctx)
 	all.Go(func() { t.run(ctx) })
 	return t
@@ -90,15 +112,77 @@ func (t *Task) Wake() {
 	}
 }
 
-// End ends it. taken: the version takes the place of the other one.
-func (t *Task) End(taken bool) {
+// Look asks for the last look, or takes that back.
+func (t *Task) Look(wanted bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case wanted == (t.want != 0):
+		return
+	case wanted:
+		t.asked++
+		t.want = t.asked
+	default:
+		t.want = 0
+	}
+	t.Wake()
+}
+
+// Counts reports whether an answer is to what is asked now: a last look is void once it was
+// taken back.
+func (t *Task) Counts(a Answer) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return a.look == t.want
+}
+
+func (t *Task) wanted() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.want
+}
+
+// discardWithin is how long what was made of a version that does not come may take to go; what
+// stays then is collected as garbage.
+const discardWithin = time.Minute
+
+// End ends it. taken: the version takes the place of the other one; else what was made of it
+// goes, in the background.
+func (t *Task) End(all *sync.WaitGroup, taken bool) {
 	t.end()
-	if !taken {
-		t.Images.Forget(string(t.version.UID))
+	if taken {
+		return
+	}
+	t.Images.Forget(string(t.version.UID))
+	all.Go(func() {
+		<-t.over
+		t.Discard(t.version.Key(), string(t.version.UID), t.runs)
+	})
+}
+
+// Discard removes what was made of a next version that does not come. runs: the uid of the
+// version that runs.
+func (s *Shared) Discard(key manifests.Key, uid, runs string) {
+	ctx, cancel := context.WithTimeout(context.Background(), discardWithin)
+	defer cancel()
+	files := &instance.Files{Disk: s.Disk, Key: key, Log: s.Log.With("pod", key.String())}
+	err := panics.Contain(func() {
+		next := s.Disk.Root.NextOf(key)
+		if next == nil || next.Uid() != uid {
+			return // another one is there by now
+		}
+		err := files.Discard(ctx, runs)
+		if err != nil {
+			files.Log.Warn("what was prepared of a version that does not come is not removed yet", "uid", uid, "err", err)
+		}
+	})
+	if err != nil {
+		files.Log.Error("what was prepared is not removed", panics.Logged(err)...)
 	}
 }
 
 func (t *Task) run(ctx context.Context) {
+	defer close(t.over)
 	defer t.background.Wait()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -124,44 +208,98 @@ func (t *Task) look(ctx context.Context) (again time.Time) {
 	if !t.Up() {
 		return again // the relist that finds the runtime again wakes it
 	}
+	want := t.wanted()
 	var now State
-	err := panics.Contain(func() { now, again = t.observe(ctx) })
+	err := panics.Contain(func() { now, again = t.observe(ctx, want != 0) })
 	if err != nil {
 		t.Fault(t.version.Pod, "prepare the next version", err)
 		now, again = State{Lacks: []string{err.Error()}, Lasting: true}, time.Now().Add(faultRetry)
 	}
 	now.Of = t.version
-	t.answer(ctx, now)
+	if now.Ready {
+		now.Images = t.images.ready(t.fetched)
+	}
+	t.answer(ctx, Answer{t, now, want})
 	return again
 }
 
-// observe says how far the version is.
-func (t *Task) observe(ctx context.Context) (now State, again time.Time) {
+// observe says how far the version is. final: this is the last look.
+func (t *Task) observe(ctx context.Context, final bool) (now State, again time.Time) {
 	sandbox, err := podspec.SandboxConfig(t.version.Pod, 0, t.Disk.Machine.Now())
 	if err != nil {
 		return State{Lacks: []string{fmt.Sprintf("its sandbox has no config: %v", err)}, Lasting: true}, again
+	}
+	if final {
+		err = t.images.dropMissing(ctx, t.fetched, sandbox)
 	}
 	lack, failed, again := t.images.look(ctx, t.fetched, sandbox)
 	if lack != "" {
 		now.Lacks, now.Lasting = append(now.Lacks, lack), failed
 	}
+	lacks := func(text string, next time.Time) {
+		now.Lacks, now.Lasting, again = append(now.Lacks, text), true, earlier(again, next)
+	}
+	if err != nil {
+		lacks(err.Error(), time.Now().Add(retryFirst))
+	}
 	if missing := t.Disk.Objects.Missing(t.version); missing != "" {
-		now.Lacks, now.Lasting = append(now.Lacks, missing), true
+		lacks(missing, time.Time{})
+	}
+	if t.replaces {
+		t.lookAround(lacks)
+	}
+	if len(now.Lacks) > 0 {
+		return now, again
+	}
+	if t.replaces && (final || t.own.lasts()) {
+		if !t.own.isDue() {
+			lacks(t.own.text, t.own.retry)
+			return now, again
+		}
+		t.own.note(t.makeOwn(ctx))
+		if t.own.lasts() {
+			lacks(t.own.text, t.own.retry)
+		}
 	}
 	now.Ready = len(now.Lacks) == 0
-	if now.Ready {
-		now.Images = t.images.ready(t.fetched)
-	}
+	now.Final = now.Ready && final && t.Up()
 	return now, again
 }
 
+// lookAround looks at what a new sandbox needs of the machine.
+func (t *Task) lookAround(lacks func(text string, again time.Time)) {
+	if why := t.Network(); why != "" && !t.version.Spec.HostNetwork {
+		lacks("network is not ready: "+why, time.Time{}) // the relist that finds it again wakes it
+	}
+	if text, again := t.around.look(); text != "" {
+		lacks(text, again)
+	}
+}
+
+// makeOwn makes what is the version's alone, its checkpoint first: a restarted agent knows of
+// the rest by that.
+func (t *Task) makeOwn(ctx context.Context) error {
+	key, uid := t.version.Key(), t.version.UID
+	if other, free := t.Uids.Take(uid, key); !free {
+		return errors.New(admission.UidStillOf(string(uid), other))
+	}
+	c := checkpoint.NewCheckpoint(t.version, metav1.Now().Rfc3339Copy()).InBoot(t.Disk.Machine.Boot)
+	files := &instance.Files{Disk: t.Disk, Key: key, Log: t.Log}
+	err := files.SaveNext(ctx, c, t.runs)
+	if err != nil || t.runs == c.Uid() { // its volumes are made once those of the version that runs are gone
+		return err
+	}
+	return files.SetUpOwn(ctx, t.version, t.Disk.Machine.Now())
+}
+
 // answer tells the sync loop what has changed.
-func (t *Task) answer(ctx context.Context, now State) {
-	if t.sent.Of != nil && now.Ready == t.sent.Ready && now.Lasting == t.sent.Lasting && slices.Equal(now.Lacks, t.sent.Lacks) {
+func (t *Task) answer(ctx context.Context, now Answer) {
+	is, was := &now.State, &t.sent.State
+	if was.Of != nil && is.Ready == was.Ready && is.Lasting == was.Lasting && slices.Equal(is.Lacks, was.Lacks) && (!is.Final || now.look == t.sent.look) {
 		return
 	}
 	select {
-	case t.Answers <- Answer{t, now}:
+	case t.Answers <- now:
 		t.sent = now
 	case <-ctx.Done():
 	}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
 	"monopod/agent/events"
 	"monopod/agent/image"
@@ -31,9 +32,10 @@ import (
 type rig struct {
 	*testing.T
 	*Shared
-	runtime *critest.Runtime
-	down    bool // the runtime
-	faults  []string
+	runtime   *critest.Runtime
+	down      bool // the runtime
+	noNetwork string
+	faults    []string
 
 	ctx  context.Context
 	stop context.CancelFunc
@@ -52,6 +54,7 @@ func bubble(t *testing.T, test func(r *rig)) {
 		log := slog.New(slog.DiscardHandler)
 		r.Shared = &Shared{Images: image.New(cri.New(r.runtime.Conn()), image.Config{Parallel: 1}), Events: events.Open(events.Config{Log: log}),
 			Disk: &instance.Disk{Root: &checkpoint.Root{Dir: dir}, Machine: machine}, Up: func() bool { return !r.down },
+			Network: func() string { return r.noNetwork }, Uids: admission.NewTable(machine.Facts, nil, nil).Uids,
 			Fault: func(p *v1.Pod, what string, err error) { r.faults = append(r.faults, what) }, Log: log, Answers: make(chan Answer)}
 		r.ctx, r.stop = context.WithCancel(context.Background())
 		r.all.Go(func() {
@@ -88,7 +91,7 @@ func version(images ...string) *manifests.Pod {
 
 // starts prepares a version beside another one.
 func (r *rig) starts(p *manifests.Pod) *Task {
-	t := r.Start(r.ctx, &r.all, version("img:0"), p)
+	t := r.Start(r.ctx, &r.all, version("img:0"), p, true)
 	synctest.Wait()
 	return t
 }
@@ -235,7 +238,7 @@ func TestAnEndedPreparationTellsNothing(t *testing.T) {
 		r.runtime.OnPull("img:1", time.Hour, nil)
 		task := r.starts(version("img:1"))
 		n := r.told
-		task.End(false)
+		task.End(&r.all, false)
 		r.after(2 * time.Hour)
 		if r.told != n || task.Is(version("img:2")) || !task.Is(version("img:1")) || (*Task)(nil).Is(version("img:1")) {
 			t.Errorf("told %d times more: %+v", r.told-n, r.last)

@@ -9,6 +9,7 @@ import (
 type State struct {
 	Of      *manifests.Pod // the version
 	Ready   bool           // it has what it needs, beside its room
+	Final   bool           // and the last look, which was asked for, found all of that; what is its own is made
 	Images  fetch.Ready    // what was fetched for it, once it is ready
 	Lacks   []string       // what it lacks, in words
 	Lasting bool           // it lacks more than the end of its first pulls

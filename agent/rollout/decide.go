@@ -67,7 +67,7 @@ func (d Decision) terminated(r *Record, w *World) Decision {
 		d.Rests, d.Run = false, r.Accepted
 	}
 	if d.Run != nil && (d.Halt.Reason == "" || d.Halt.Terminated) {
-		d.Halt, d.Prepare = h, nil
+		d.Halt, d.Prepare, d.Final = h, nil, false
 		d.waits(ByShutdown, h.Message)
 	}
 	return d
@@ -141,19 +141,26 @@ func (r *Record) mayChange(w *World) bool {
 }
 
 // choose is for a version that may start as far as its owner and the start order are concerned.
+// Before it takes the place of one that runs, there is a last look at what it needs. That is
+// void if anything else keeps the version from starting then.
 func choose(r *Record, w *World) Decision {
 	if r.startsAsHeld(w) {
 		return startAsHeld(r, w)
 	}
-	keeps := r.keepsFormer(w)
-	d := Decision{Keeps: keeps, IsEarly: keeps && !(r.mayChange(w) && r.IsPrepared())}
+	keeps, isStopped := r.keepsFormer(w), r.keepsStopped(w)
+	isReady := r.IsPrepared() && (isStopped || r.mayChange(w))
+	isSeen := r.Now.Final && r.Prepared.Final
+	d := Decision{Keeps: keeps, IsEarly: (keeps || isStopped) && !isReady}
 	d.Refused = mayStart(r, r.Offered, w)
 	switch {
+	case d.Refused == nil && (keeps || isStopped) && isReady && !isSeen:
+		d.Final = true
 	case d.Refused == nil && !d.IsEarly:
 		d.Run, d.Takes = r.Offered, true
 		return d
-	case r.Accepted == nil && r.Stop != nil:
-		return r.haltedUntil(d)
+	}
+	if r.Accepted == nil && r.Stop != nil {
+		return r.haltedUntil(d, isStopped)
 	}
 	r.waitBeside(&d, w)
 	return d
@@ -170,7 +177,7 @@ func (r *Record) startsAsHeld(w *World) bool {
 func startAsHeld(r *Record, w *World) Decision {
 	d := Decision{Refused: mayStart(r, r.Stop.Version, w)}
 	if d.Refused != nil {
-		return r.haltedUntil(d)
+		return r.haltedUntil(d, false)
 	}
 	g := r.ofRemoval(w)
 	d.Run, d.Takes, d.Prepare, d.Waits = r.Stop.Version, true, r.Offered, g.waits
@@ -182,21 +189,45 @@ func startAsHeld(r *Record, w *World) Decision {
 func Deny(r *Record, w *World, why admission.Rejection) Decision {
 	d := Decision{Refused: &why, Keeps: r.keepsFormer(w)}
 	if r.Accepted == nil && r.Stop != nil {
-		return r.haltedUntil(d).terminated(r, w)
+		return r.haltedUntil(d, r.keepsStopped(w)).terminated(r, w)
 	}
 	r.waitBeside(&d, w)
 	return d.terminated(r, w).restartsFor(r, w)
 }
 
-// haltedUntil keeps a pod halted that is to start again and is not let start yet.
-func (r *Record) haltedUntil(d Decision) Decision {
-	why := plan.Waiting{}
-	if d.Refused != nil {
-		why = plan.Waiting{Reason: d.Refused.Reason, Message: d.Refused.Message}
+// haltedUntil keeps a pod halted that is to start again and is not let start yet. prepares: as
+// another version than the one of which the volumes are kept, which is prepared.
+func (r *Record) haltedUntil(d Decision, prepares bool) Decision {
+	var why plan.Waiting
+	by := ByRoom
+	var waits Decision
+	if prepares {
+		r.waitPrepared(&waits)
 	}
-	h := halted(r, ByRoom, why)
+	switch {
+	case d.Refused != nil:
+		why = plan.Waiting{Reason: d.Refused.Reason, Message: d.Refused.Message}
+	case len(waits.Waits) > 0:
+		why, by = plan.Waiting{Reason: ReasonWaits, Message: waits.Waits[0].Text}, waits.Waits[0].By
+	case d.Final:
+		why, by = plan.Waiting{Reason: ReasonWaits, Message: message.Fixed("it is looked once more whether all is there")}, ByLastLook
+	}
+	h := halted(r, by, why)
 	h.Refused, h.IsEarly = d.Refused, d.IsEarly
+	if prepares && (d.Refused == nil || !d.Refused.Final()) {
+		h.Prepare, h.Final = r.Offered, d.Final
+	}
 	return h
+}
+
+// keepsStopped reports whether the version that its owner stopped is kept, halted, until another
+// one that is to start in its place can.
+func (r *Record) keepsStopped(w *World) bool {
+	was, over := r.Identity()
+	if r.Accepted != nil || was == nil || over || manifests.Same(was, r.Offered) || w.StopsFirst(r.Offered.Pod) {
+		return false
+	}
+	return was.UID != r.Offered.UID || r.Becomes(r.Offered, w.Policy) > update.Resize
 }
 
 // waitBeside says what the offered version waits for, beside the one that runs on.
@@ -208,6 +239,9 @@ func (r *Record) waitBeside(d *Decision, w *World) {
 		d.Prepare, d.Waits = r.Offered, g.waits
 		d.asks(g, r)
 		r.waitPrepared(d)
+		if d.Final {
+			d.waits(ByLastLook, message.Fixed("it is looked once more whether all is there"))
+		}
 	}
 	if d.Refused != nil {
 		d.waits(causeOf(d.Refused), d.Refused.Message)

@@ -60,6 +60,7 @@ func changed(r Record, change ...func(*Record)) Record {
 func prepared(r *Record) {
 	r.Now.Prepare, r.Prepared = r.Offered, prepare.State{Of: r.Offered, Ready: true}
 }
+func seenLast(r *Record)  { r.Now.Final, r.Prepared.Final = true, true }
 func preparing(r *Record) { r.Now.Prepare = r.Offered }
 func unmade(r *Record)    { r.Seen.Unmade = true }
 func ended(r *Record)     { r.Over = true }
@@ -151,7 +152,13 @@ func TestDecide(t *testing.T) {
 		{"but not through a closed gate", edited(labelled("one"), held), worldOf(), "run one, prepare one+; waits by Hold; waits by Preparing"},
 		{"and not under updatePolicy Replace", edited(labelled("one")), worldOf(replaces), "run one, prepare one+; waits by Preparing"},
 		{"another version is prepared beside the one that runs", edited(v2nd), worldOf(), "run one, prepare two; waits by Preparing"},
-		{"and takes its place when it is prepared", edited(v2nd, prepared), worldOf(), "run two, take its room"},
+		{"once it is prepared, there is a last look at what it needs", edited(v2nd, prepared), worldOf(), "run one, prepare two at last; waits by LastLook"},
+		{"after which it takes its place", edited(v2nd, prepared, seenLast), worldOf(), "run two, take its room"},
+		{"a last look that was not asked for is none", edited(v2nd, prepared, seenLast, func(r *Record) { r.Now.Final = false }), worldOf(), "run one, prepare two at last; waits by LastLook"},
+		{"a gate that closes makes it void", edited(v2nd, prepared, seenLast, held), worldOf(), "run one, prepare two; waits by Hold"},
+		{"so does a node without room", edited(v2nd, prepared, seenLast), worldOf(full), "run one, prepare two; waits by Room"},
+		{"so does another version", changed(edited(v2nd, prepared, seenLast), func(r *Record) { r.Offered = version("three") }), worldOf(), "run one, prepare three; waits by Preparing"},
+		{"a version in place has its last look, too", edited(labelled("one"), prepared, seenLast), worldOf(replaces), "run one+, take its room"},
 		{"not through a closed gate", edited(v2nd, prepared, held), worldOf(), "run one, prepare two; waits by Hold"},
 		{"nor through one of which nothing is known yet", edited(v2nd, prepared, unknown), worldOf(), "run one, prepare two; waits by Look; again in 2s"},
 		{"nor without room", edited(v2nd, prepared), worldOf(full), "run one, prepare two; waits by Room"},
@@ -170,6 +177,10 @@ func TestDecide(t *testing.T) {
 		{"one without a version rests", changed(running(v1st), fresh, stopped), worldOf(), "rest; waits by Stopped"},
 		{"one that is started starts", changed(running(v1st), starts), worldOf(heldNode), "run one, take its room"},
 		{"without room it stays halted", changed(running(v1st), starts), worldOf(full), "run one halted; waits by Room"},
+		{"as another version it starts once that is prepared", changed(edited(v2nd), starts), worldOf(), "run one halted, prepare two; waits by Preparing"},
+		{"and was looked at last", changed(edited(v2nd), starts, prepared), worldOf(), "run one halted, prepare two at last; waits by LastLook"},
+		{"then the one before goes", changed(edited(v2nd), starts, prepared, seenLast), worldOf(), "run two, take its room"},
+		{"or at once, if it stops first", changed(edited(v2nd), starts), worldOf(stopFirst), "run two, take its room"},
 		{"before its turn as well", changed(running(v1st), starts, waitsTurn), worldOf(), "run one halted; waits by StartOrder"},
 
 		// Removals.

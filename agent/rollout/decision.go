@@ -16,6 +16,7 @@ import (
 type Decision struct {
 	Run     *manifests.Pod // the version of which anything may be there; nil: everything must go
 	Prepare *manifests.Pod // is made ready beside it; nil: nothing
+	Final   bool           // only the last look at what Prepare needs is missing
 	Halt    plan.Halt      // why nothing of Run is to run though it stays; zero: it runs
 	Rests   bool           // nothing is there and nothing is to be: no worker is needed
 
@@ -55,6 +56,7 @@ const (
 	ByWindow     Cause = "Window"     // the next update window
 	ByLock       Cause = "Lock"       // the workload
 	ByPreparing  Cause = "Preparing"  // what the new version lacks is not known yet
+	ByLastLook   Cause = "LastLook"   // a last look at what the new version needs
 	ByLack       Cause = "Lack"       // the new version lacks something
 	ByRoom       Cause = "Room"       // the node has no room
 	ByLook       Cause = "Look"       // whether there is a lock is not known yet
@@ -118,7 +120,7 @@ func (d *Decision) Line() string {
 	}
 	var reasons []string
 	for _, w := range d.Waits {
-		if w.By != ByLook && w.By != ByPreparing && w.By != ByStartOrder {
+		if w.By != ByLook && w.By != ByPreparing && w.By != ByLastLook && w.By != ByStartOrder {
 			reasons = append(reasons, w.Text.String())
 		}
 	}
@@ -156,6 +158,9 @@ func (d Decision) String() string {
 	}
 	if d.Prepare != nil {
 		text += ", prepare " + short(d.Prepare)
+	}
+	if d.Final {
+		text += " at last"
 	}
 	for _, w := range d.Waits {
 		text += fmt.Sprintf("; waits by %s", w.By)

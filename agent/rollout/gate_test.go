@@ -105,7 +105,7 @@ func TestTheGateIsBeforeEveryStopForAChange(t *testing.T) {
 	}{
 		{"another version waits for it", edited(v2nd, prepared, all), worldOf(sundays), "run one, prepare two; waits by Hold; waits by Window; waits by Lock"},
 		{"one that has ended does not", edited(v2nd, prepared, all, ended), worldOf(sundays), "run two, take its room"},
-		{"the former version does not wait to come back", edited(v2nd, prepared, all, back), worldOf(sundays, heldNode), "run two, take its room"},
+		{"the former version does not wait to come back", edited(v2nd, prepared, seenLast, all, back), worldOf(sundays, heldNode), "run two, take its room"},
 		{"but until it is prepared", edited(v2nd, all, back), worldOf(sundays), "run one, prepare two; waits by Preparing"},
 		{"and for its room", edited(v2nd, prepared, all, back), worldOf(sundays, full), "run one, prepare two; waits by Room"},
 		{"also in place of one that has ended on a node that is held", edited(v2nd, ended, back), worldOf(heldNode), "run two, take its room"},
@@ -127,7 +127,7 @@ func TestTheGateIsBeforeEveryStopForAChange(t *testing.T) {
 		{"on a node that is held, too", edited(v2nd, starts), worldOf(heldNode), "run one, take its room, prepare two; waits by Hold"},
 		{"it needs its room for that", edited(v2nd, held, starts), worldOf(full), "run one halted; waits by Room"},
 		{"and its turn", edited(v2nd, held, starts, waitsTurn), worldOf(), "run one halted; waits by StartOrder"},
-		{"a window alone does not keep its version", edited(v2nd, starts), worldOf(sundays), "run two, take its room"},
+		{"a window alone does not keep its version", edited(v2nd, starts, prepared, seenLast), worldOf(sundays), "run two, take its room"},
 		{"one of which nothing was there starts as its manifest says", edited(v2nd, held, starts, bare), worldOf(), "run two, take its room"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestWhatWaitsIsAskedAgain(t *testing.T) {
 		{"what is known of a lock stays known when its time is over", edited(v2nd, lockIs(Held, 2*time.Hour)), worldOf(), true, 0},
 		{"also while a container is to restart", changed(running(v1st), outdated, lockIs(Held, 2*time.Hour)), worldOf(), true, 0},
 		{"nothing is known of it once nothing waits", changed(running(v1st), lockIs(Held, time.Minute)), worldOf(), false, 0},
-		{"nor once the update goes on", edited(v2nd, prepared, lockIs(Free, 0)), worldOf(), false, 0},
+		{"nor once the update goes on", edited(v2nd, prepared, seenLast, lockIs(Free, 0)), worldOf(), false, 0},
 		{"the first start on a held node is when the hold ends", changed(running(v1st), fresh),
 			worldOf(func(w *World) { w.NodeHold = &hold.Hold{Since: noon.Wall, At: noon.Mark, For: 9 * time.Second} }), false, 9 * time.Second},
 	} {

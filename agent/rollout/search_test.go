@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"monopod/agent/prepare"
+	"monopod/agent/update"
 	"monopod/manifests"
 )
 
@@ -17,7 +18,7 @@ func TestEveryCombination(t *testing.T) {
 	sets := [][]func(*Record){
 		{nothing, fresh, ended, restarted, unmade, stray, terminated},
 		{nothing, func(r *Record) { r.Offered = v2nd }, func(r *Record) { r.Offered = labelled("one") }, gone, notRead},
-		{nothing, prepared, preparing},
+		{nothing, prepared, preparing, func(r *Record) { prepared(r); seenLast(r) }},
 		{nothing, held, unknown},
 		{nothing, stopped, starts, func(r *Record) { stopped(r); bare(r) }, func(r *Record) { starts(r); bare(r) }},
 		{nothing, waitsTurn, func(r *Record) { waitsTurn(r); olderBoot(r) }},
@@ -97,6 +98,8 @@ func checkDecision(t *testing.T, r Record, w *World) {
 		fail("it waits for what is not looked at again")
 	case stops && r.Offered == nil && !r.Gone:
 		fail("what runs is stopped though nobody knows whether its manifest is gone")
+	case stops && d.Takes && r.Prepared.Ready && !r.Prepared.Final && !r.Seen.Unmade && !w.StopsFirst(nil) && r.Becomes(r.Offered, w.Policy) != update.Resize:
+		fail("what runs is stopped for a version that was not looked at last")
 	case stops && r.Offered == nil && (r.Hold != nil || w.NodeHold != nil || len(w.Rules.Windows) > 0):
 		fail("what is held is removed")
 	case d.Prepare != nil && d.Run == nil:
@@ -132,6 +135,7 @@ func isClosed(r *Record, w *World) bool {
 
 // carryOut is what the sync loop makes of a decision, as far as the record shows it.
 func carryOut(r *Record, d *Decision) {
+	r.Prepared.Final = r.Prepared.Final && d.Final
 	switch {
 	case r.IsHalted():
 		r.Accepted = nil

@@ -27,6 +27,27 @@ func setUpHostPath(h *v1.HostPathVolumeSource) (Mount, error) {
 	return Mount{HostPath: h.Path}, nil
 }
 
+// lookAtHostPath is the check of setUpHostPath, which makes nothing: a path that is to be made
+// may be missing.
+func lookAtHostPath(h *v1.HostPathVolumeSource) error {
+	if h.Type == nil {
+		return nil
+	}
+	kind := *h.Type
+	if kind == v1.HostPathDirectoryOrCreate || kind == v1.HostPathFileOrCreate {
+		if _, err := os.Stat(h.Path); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	switch kind {
+	case v1.HostPathDirectoryOrCreate:
+		kind = v1.HostPathDirectory
+	case v1.HostPathFileOrCreate:
+		kind = v1.HostPathFile
+	}
+	return checkHostPath(h.Path, kind)
+}
+
 func checkHostPath(path string, t v1.HostPathType) error {
 	const special = fs.ModeDevice | fs.ModeCharDevice
 	is := func(mask, want fs.FileMode) func(fs.FileMode) bool {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/checkpoint"
@@ -91,12 +90,9 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 	defer cancel()
 	switch a.Do {
 	case plan.DoAccept:
-		if err := w.takeOver(firm, s); err != nil {
-			return err
-		}
-		return plan.Because("FailedCheckpoint", w.remember(w.checkpointOf(s, a.UID)))
+		return w.accept(firm, s)
 	case plan.DoMarkRemoving:
-		w.rememberOrWarn(w.checkpointOf(s, a.UID).Removing(metav1.Now(), w.Machine.Boot.Mark()), "that the pod is being stopped")
+		w.commit(firm, s, a.UID)
 	case plan.DoSaveActive:
 		w.rememberOrWarn(w.checkpointOf(s, a.UID).WithActive(a.Active, s.Mark), "how long the pod has been active")
 	case plan.DoRecordResult:
@@ -147,7 +143,11 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 	}
 	switch a.Do {
 	case plan.DoForget:
-		return func(firm context.Context, _ *task) error { return w.forget(firm, a.UID) }
+		next := ""
+		if s.Pod != nil {
+			next = string(s.Pod.UID)
+		}
+		return func(firm context.Context, _ *task) error { return w.forget(firm, a.UID, next) }
 	case plan.DoRemoveVolumes:
 		return func(firm context.Context, _ *task) error { return volume.Release(firm, w.Root.Dir, a.UID) }
 	case plan.DoCreateSandbox:
@@ -245,8 +245,13 @@ func (w *Worker) noteStart(s *plan.Facts) error {
 
 // forget removes what the agent itself made for an instance, its checkpoint
 // last. If another pod has the uid now, the files named by the uid are that
-// pod's and stay.
-func (w *Worker) forget(ctx context.Context, uid string) error {
+// pod's and stay. next: the uid of the version that comes; "": none does.
+func (w *Worker) forget(ctx context.Context, uid, next string) error {
+	if next == "" {
+		if err := w.Discard(ctx, uid); err != nil {
+			return err
+		}
+	}
 	if err := w.RemoveLogs(ctx, uid); err != nil {
 		return err
 	}

@@ -17,6 +17,9 @@ func (p *pod) save(c *checkpoint.Checkpoint, save func(*checkpoint.Checkpoint) e
 		return err
 	}
 	p.setKnown(c, false)
+	if c.Next { // it is what was accepted now
+		return p.Root.DropNext(p.Key, "")
+	}
 	return nil
 }
 
@@ -37,6 +40,6 @@ func (p *pod) rememberOrWarn(c *checkpoint.Checkpoint, what string) {
 // as the disk takes the checkpoint.
 func (p *pod) setKnown(c *checkpoint.Checkpoint, failed bool) {
 	d, old := *c, p.Known[c.Uid()]
-	d.Unwritten = failed && (old == nil || old.Unwritten)
+	d.Unwritten, d.Next = failed && (old == nil || old.Unwritten), failed && c.Next
 	p.Known[c.Uid()] = &d
 }

@@ -1,0 +1,147 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"monopod/agent/status"
+	"monopod/manifests"
+)
+
+// NextFile is the checkpoint of a version that is to take the place of another one, in
+// <root>/pods/<uid>/next.json of its own uid. While an unmarked pod.json of the name is there,
+// that version is the accepted one, and next.json says only what is prepared. Once the former
+// pod.json is marked as going, which commits the switch, next.json is the accepted one; it
+// becomes pod.json once the former instance is gone.
+//
+// An agent that knows no next.json leaves the file alone: a folder without pod.json is of no
+// pod to it, and goes a minute later; in a folder with one, the file goes with the pod.
+const NextFile = "next.json"
+
+// next is where the checkpoint of a next version is.
+func (r *Root) next(uid string) string { return r.Path("pods", uid, NextFile) }
+
+// Accepted returns the accepted version of each pod name: the newest checkpoint that is not
+// marked as going, and a next version only where there is no other.
+func Accepted(all []*Checkpoint) map[manifests.Key]*Checkpoint {
+	out := map[manifests.Key]*Checkpoint{}
+	for _, c := range all {
+		if c.IsRemoving() {
+			continue
+		}
+		old := out[c.Key()]
+		if old == nil || old.Next && !c.Next || old.Next == c.Next && old.Accepted.Before(&c.Accepted) {
+			out[c.Key()] = c
+		}
+	}
+	return out
+}
+
+// SaveNext writes the checkpoint of a next version to disk, synced. It is the only one of its
+// name from then on.
+func (r *Root) SaveNext(c *Checkpoint) error {
+	if err := r.saveAs(c, r.next(c.Uid()), status.WriteFile); err != nil {
+		return err
+	}
+	r.stored.mu.Lock()
+	before := r.stored.next[c.Key()]
+	r.stored.putNext(c)
+	r.stored.mu.Unlock()
+	if before == nil || before.Uid() == c.Uid() {
+		return nil
+	}
+	return r.unlinkNext(before.Uid())
+}
+
+// NextOf returns the next version of a pod name; nil: none is on disk.
+func (r *Root) NextOf(key manifests.Key) *Checkpoint {
+	r.stored.mu.Lock()
+	defer r.stored.mu.Unlock()
+	return r.stored.next[key]
+}
+
+// HasNext reports whether a uid is that of a next version on disk.
+func (r *Root) HasNext(uid string) bool {
+	r.stored.mu.Lock()
+	defer r.stored.mu.Unlock()
+	return r.stored.hasNext(uid)
+}
+
+// DropNext removes the next version of a pod name, unless its uid is this one. What was made
+// for it stays.
+func (r *Root) DropNext(key manifests.Key, but string) error {
+	c := r.NextOf(key)
+	if c == nil || c.Uid() == but {
+		return nil
+	}
+	if err := r.unlinkNext(c.Uid()); err != nil {
+		return err
+	}
+	r.stored.mu.Lock()
+	defer r.stored.mu.Unlock()
+	if r.stored.next[key] == c {
+		delete(r.stored.next, key)
+	}
+	return nil
+}
+
+func (r *Root) unlinkNext(uid string) error {
+	err := os.Remove(r.next(uid))
+	if err == nil {
+		err = status.SyncDir(r.PodDir(uid))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("checkpoint of a next version: %w", err)
+	}
+	return nil
+}
+
+// Promote lets the next version with the uid of c be what was accepted, and says so on disk
+// with no more than a rename: a disk that is full takes that, too. ok is false if there is
+// none, or it is not of this version. It is as it was prepared; c is saved on top of it.
+func (r *Root) Promote(c *Checkpoint) (ok bool, err error) {
+	n := r.NextOf(c.Key())
+	if n == nil || n.Uid() != c.Uid() || n.Digest != c.Digest {
+		return false, nil
+	}
+	if err := os.Rename(r.next(c.Uid()), r.checkpoint(c.Uid())); err != nil {
+		return false, fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
+	}
+	r.stored.mu.Lock()
+	delete(r.stored.next, c.Key())
+	r.stored.mu.Unlock()
+	r.stored.put(n)
+	return true, status.SyncDir(r.PodDir(c.Uid()))
+}
+
+// loadNext reads the checkpoint of a next version; nil: there is none in this folder.
+func (r *Root) loadNext(uid string, read func(path string, parse func([]byte) error) error) (*Checkpoint, error) {
+	c, err := r.loadFrom(r.next(uid), uid, read)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.Next = true
+	return c, nil
+}
+
+// withNexts adds those next versions to the checkpoints that are accepted, and remembers the
+// others, of which there is one for a name: of two, which an agent left that died between
+// writing one and removing the other, the newer.
+func (r *Root) withNexts(all, nexts []*Checkpoint) []*Checkpoint {
+	newest := Accepted(nexts)
+	accepted := Accepted(all)
+	for key, c := range newest {
+		r.stored.mu.Lock()
+		r.stored.putNext(c)
+		r.stored.mu.Unlock()
+		if accepted[key] == nil {
+			all = append(all, c)
+		}
+	}
+	return all
+}

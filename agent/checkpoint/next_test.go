@@ -1,0 +1,149 @@
+package checkpoint
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/statefile"
+	"monopod/manifests"
+)
+
+// instanceOf is a checkpoint of the pod web.
+func instanceOf(uid, image string, age time.Duration) *Checkpoint {
+	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: types.UID(uid)}, Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: image}}}}
+	return NewCheckpoint(&manifests.Pod{Pod: p, File: "/m/web.yaml", Digest: manifests.Restored(p.DeepCopy())}, metav1.NewTime(time.Now().Add(-age)))
+}
+
+func (c *Checkpoint) asNext() *Checkpoint { d := *c; d.Next = true; return &d }
+
+func TestWhichVersionIsAccepted(t *testing.T) {
+	former, next := instanceOf("u1", "img:1", time.Hour), instanceOf("u2", "img:2", 0).asNext()
+	going := former.Removing(metav1.Now(), Mark{})
+	same := instanceOf("u1", "img:2", 0).asNext()
+	for _, row := range []struct {
+		name string
+		all  []*Checkpoint
+		want *Checkpoint
+	}{
+		{"the one that runs", []*Checkpoint{former}, former},
+		{"it is also while another one is prepared, which is newer", []*Checkpoint{next, former}, former},
+		{"once it is marked as going, the other one", []*Checkpoint{going, next}, next},
+		{"under the same uid, too", []*Checkpoint{going, same}, same},
+		{"and not before", []*Checkpoint{same, former}, former},
+		{"the former one is gone", []*Checkpoint{next}, next},
+		{"the newer of two that are prepared", []*Checkpoint{going, instanceOf("u3", "img:3", time.Minute).asNext(), next}, next},
+		{"none of a pod that goes", []*Checkpoint{going}, nil},
+	} {
+		if got := Accepted(row.all)[former.Key()]; got != row.want {
+			t.Errorf("%s: %+v", row.name, got)
+		}
+	}
+}
+
+func TestTheNextVersionOutlastsTheAgent(t *testing.T) {
+	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
+	r := openTestRoot(t, dir)
+	former, next, third := instanceOf("u1", "img:1", time.Hour), instanceOf("u2", "img:2", 0), instanceOf("u3", "img:3", 0)
+	read := func(want ...string) *Root {
+		t.Helper()
+		r := &Root{Dir: dir}
+		all, err := r.Checkpoints(log)
+		var got []string
+		for _, p := range LastGood(all) {
+			got = append(got, p.Spec.Containers[0].Image)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("the next agent knows %v, %v, want %v", got, err, want)
+		}
+		return r
+	}
+	noErr := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	noErr(r.Save(former))
+	noErr(r.SaveNext(next))
+	noErr(r.SaveNext(third))
+	noErr(r.SaveNext(next))
+	if again := read("img:1"); again.NextOf(former.Key()).Uid() != "u2" || again.Remnant("u2") != NoRemnant || again.Remnant("u3") != Orphaned || len(again.StoredPods()) != 2 {
+		t.Errorf("next is %+v, of u2 %v is left, of u3 %v", again.NextOf(former.Key()), again.Remnant("u2"), again.Remnant("u3"))
+	}
+	noErr(r.Save(former.Removing(metav1.Now(), Mark{})))
+	read("img:2")
+	if ok, err := r.Promote(third); ok || err != nil {
+		t.Errorf("what is not prepared is promoted: %v", err)
+	}
+	if ok, err := r.Promote(next); !ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	if read("img:2").NextOf(former.Key()) != nil || r.NextOf(former.Key()) != nil {
+		t.Error("it is still the next one")
+	}
+	noErr(r.SaveNext(third))
+	noErr(r.DropNext(former.Key(), "u3"))
+	if !r.HasNext("u3") {
+		t.Error("the one that stays is dropped")
+	}
+	noErr(r.DropNext(former.Key(), ""))
+	if read("img:2").HasNext("u3") || r.HasNext("u3") {
+		t.Error("it is not dropped")
+	}
+	pods, err := PodsIn(dir)
+	if err != nil || len(pods) != 2 {
+		t.Errorf("%d pods, %v", len(pods), err)
+	}
+}
+
+// A damaged one is of no pod, and its folder goes.
+func TestADamagedNextVersionIsLeftAside(t *testing.T) {
+	dir := t.TempDir()
+	r := openTestRoot(t, dir)
+	next := instanceOf("u2", "img:2", 0)
+	if err := r.SaveNext(next); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(r.next("u2"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := &Root{Dir: dir}
+	if all, err := again.Checkpoints(slog.New(slog.DiscardHandler)); err != nil || len(all) != 0 || again.HasNext("u2") {
+		t.Errorf("%v, %v", all, err)
+	}
+	if got := again.Remnant("u2"); got != Orphaned {
+		t.Errorf("remnant %v", got)
+	}
+}
+
+// An agent that knows no next.json sees in the root dir the version that runs alone, as it
+// reads pod.json and nothing else of a folder; one without is of no pod to it.
+func TestAFormerAgentIgnoresANextVersion(t *testing.T) {
+	dir := t.TempDir()
+	r := openTestRoot(t, dir)
+	if err := r.Save(instanceOf("u1", "img:1", time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for _, uid := range []string{"u2", "u1"} {
+		if err := r.SaveNext(instanceOf(uid, "img:2", 0)); err != nil {
+			t.Fatal(err)
+		}
+		former := &Root{Dir: dir} // which reads none of them
+		c, err := former.load("u1", statefile.Read)
+		if err != nil || c.Pod.Spec.Containers[0].Image != "img:1" || c.IsRemoving() {
+			t.Errorf("it reads %+v, %v", c, err)
+		}
+		if _, err := former.load("u2", statefile.Read); !errors.Is(err, fs.ErrNotExist) || former.Remnant("u2") != Orphaned {
+			t.Errorf("of the other it reads %v, and sees %v", err, former.Remnant("u2"))
+		}
+	}
+}

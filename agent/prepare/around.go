@@ -1,0 +1,78 @@
+package prepare
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/panics"
+	"monopod/agent/volume"
+)
+
+// trouble is what is wrong with a part of the preparation that is tried again by itself.
+type trouble struct {
+	text  string // "": nothing
+	count int    // in a row
+	retry time.Time
+}
+
+func (x *trouble) lasts() bool { return x.text != "" }
+func (x *trouble) isDue() bool { return !time.Now().Before(x.retry) }
+
+// note takes in how a try has ended.
+func (x *trouble) note(err error) {
+	if err == nil {
+		*x = trouble{}
+		return
+	}
+	x.text, x.retry = err.Error(), time.Now().Add(min(retryFirst<<min(x.count, 10), retryMax))
+	x.count++
+}
+
+// hangsAfter is how long a look at the machine may take: a file system may never answer.
+const hangsAfter = 10 * time.Second
+
+// around is what a version mounts of the machine, and of volumes that outlive pods. Its looks
+// are made one at a time in a goroutine that nobody waits for.
+type around struct {
+	root string
+	pod  *v1.Pod
+
+	known trouble
+	looks chan error // of the look that runs; nil: none does
+	since time.Time
+}
+
+// look says what is not as the version needs it, "": nothing, and when to look again; zero:
+// not before something wakes the task.
+func (a *around) look() (text string, again time.Time) {
+	if a.looks == nil && a.known.isDue() {
+		a.start()
+	}
+	if a.looks == nil {
+		return a.known.text, a.known.retry
+	}
+	wait := time.NewTimer(max(time.Until(a.since.Add(hangsAfter)), time.Millisecond))
+	defer wait.Stop()
+	select {
+	case err := <-a.looks:
+		a.looks = nil
+		a.known.note(err)
+	case <-wait.C:
+		return "what it mounts of the machine does not answer since " + a.since.Format(time.RFC3339), time.Now().Add(hangsAfter)
+	}
+	return a.known.text, a.known.retry
+}
+
+func (a *around) start() {
+	looks := make(chan error, 1)
+	a.looks, a.since = looks, time.Now()
+	go func() {
+		var err error
+		fault := panics.Contain(func() { err = volume.LookAtShared(a.root, a.pod) })
+		if fault != nil {
+			err = fault
+		}
+		looks <- err
+	}()
+}
