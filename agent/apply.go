@@ -232,14 +232,15 @@ func (a *applier) settle(r *rollout.Record, d *rollout.Decision, waited *admissi
 // give gives the worker what is to run, and what is prepared meanwhile.
 func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decision) {
 	now := a.pods.of(r.Key)
-	was := now.sent.Waits
-	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Next: d.Prepare, Waits: d.Line(), Restarts: d.Restarts, Restart: d.RestartGated(), Halted: d.Halt})
+	was := now.sent
+	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Next: d.Prepare, Waits: d.Line(), Restarts: d.Restarts, Restart: d.RestartLine(), Halted: d.Halt})
 	now.Prepared.Final = now.Prepared.Final && d.Final
 	if now.task != nil {
 		now.task.Look(d.Final)
 		now.Lasting = now.Lasting || d.Gated() != "" || d.Refused != nil || now.Prepared.Lasting
 	}
-	a.tells.waits(now, d, was)
+	a.tells.waits(now, d, was.Waits)
+	a.tells.restartWaits(d, was.Restart)
 }
 
 // prepare starts and ends the preparation of what a worker was told to be the next version.
@@ -345,7 +346,9 @@ func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) 
 	}
 	a.setReady(r, r.Seen.Ready && manifests.Same(was.Pod, p) && u.Halted.Reason == "" && (u.Next == nil || r.Lasting))
 	r.Seen.Unmade, r.Seen.Idle = false, false
-	r.Seen.Outdated = r.Seen.Outdated && manifests.Same(was.Pod, p)
+	if !manifests.Same(was.Pod, p) {
+		r.Seen.Outdated = ""
+	}
 	r.worker.Update(u)
 }
 

@@ -244,6 +244,17 @@ func (p *reporter) waits(r *podRecord, d *rollout.Decision, was string) {
 		message.Instead(line, message.Fixed("the version before runs on")))
 }
 
+// restartWaits tells, once, that a restart for changed config waits. was: what it waited for before.
+func (p *reporter) restartWaits(d *rollout.Decision, was string) {
+	line := d.RestartLine()
+	if line == "" || was != "" {
+		return
+	}
+	p.log.Warn("containers run on with their former config", "pod", d.Run.Key().String(), "reason", line)
+	p.events.Record(events.About(d.Run.Pod), v1.EventTypeWarning, rollout.ReasonRestartWaits,
+		message.Instead(line, message.Fixed("containers run on with their former config")))
+}
+
 // continues tells that a version takes the place of the one before, if it was told that it waits.
 func (p *reporter) continues(r *podRecord) {
 	if !r.told {

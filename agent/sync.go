@@ -609,7 +609,7 @@ func (l *syncLoop) dropStops(of []manifests.Key) {
 func (l *syncLoop) gateChanged() {
 	for key, r := range l.pods.all {
 		isLeft := r.Offered == nil && r.sent.Pod != nil
-		if r.sent.Next != nil || isLeft || r.Seen.Outdated || !r.Now.Again.IsZero() || l.apply.waitsForNode(key) {
+		if r.sent.Next != nil || isLeft || r.Seen.Outdated != "" || !r.Now.Again.IsZero() || l.apply.waitsForNode(key) {
 			l.pods.mark(key)
 		}
 	}

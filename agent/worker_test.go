@@ -80,6 +80,7 @@ type rig struct {
 	options   manifests.Options
 	facts     func(*node.Facts)
 	dial      func(ctx context.Context, network, address string) (net.Conn, error) // of probes; nil: nobody listens
+	booted    time.Time                                                            // when its clock began; zero: long ago
 	boot      checkpoint.Boot                                                      // zero: this machine's
 	cgroups   *node.PodCgroups                                                     // nil: pods have none
 	mangle    func(args, reply any)                                                // see life; must be set before start
@@ -178,8 +179,8 @@ func (r *rig) start() {
 		m.Boot = r.boot
 	}
 	since := time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
-	if r.boot.ID != "" {
-		since = r.boot.Since
+	if !r.booted.IsZero() {
+		since = r.booted
 	}
 	m.Boot.Uptime = func() time.Duration { return time.Since(since) }
 	if r.facts != nil {

@@ -84,11 +84,11 @@ func unread(r *Record) Decision {
 // restartsFor decides whether containers of what runs may restart for changed config.
 func (d Decision) restartsFor(r *Record, w *World) Decision {
 	runs := r.Running()
-	if !r.Seen.Outdated || runs == nil || !manifests.Same(d.Run, runs) || d.Halt.Reason != "" {
+	if r.Seen.Outdated == "" || runs == nil || !manifests.Same(d.Run, runs) || d.Halt.Reason != "" {
 		return d
 	}
 	g := r.ofRestart(w)
-	d.Restarts, d.RestartWaits = g.isOpen(), g.waits
+	d.Outdated, d.Restarts, d.RestartWaits = r.Seen.Outdated, g.isOpen(), g.waits
 	d.asks(g, r)
 	return d
 }
@@ -109,7 +109,7 @@ func remove(r *Record, w *World) Decision {
 			return Decision{Run: r.Running(), Removes: true, Waits: g.waits, Again: g.again}
 		}
 	}
-	return Decision{Removes: true, Rests: !r.isThere()}
+	return Decision{Rests: !r.isThere(), Removes: true}
 }
 
 // halted lets nothing of a pod run, and keeps the volumes of the version that ran.

@@ -28,6 +28,7 @@ type Decision struct {
 	IsEarly  bool                 // for that, it would not have been let start yet either way
 	Waits    []Wait               // for what, in the order in which it is told; nothing: the offered version runs
 
+	Outdated     string // the object for whose change containers of Run are to restart; "": none is
 	Restarts     bool   // containers of Run may restart for changed config
 	RestartWaits []Wait // for what that waits; nothing: for nothing, or there is no such container
 	Looks        bool   // it is to be looked for the lock of the accepted version, from now on
@@ -38,10 +39,12 @@ type Decision struct {
 	Again time.Time
 }
 
-// Reasons of the events about an update that does not happen at once.
+// Reasons of the events about an update, or a restart for changed config, that does not happen at
+// once.
 const (
-	ReasonWaits     = "UpdateWaits"
-	ReasonContinues = "UpdateContinues"
+	ReasonWaits        = "UpdateWaits"
+	ReasonContinues    = "UpdateContinues"
+	ReasonRestartWaits = "RestartWaits"
 )
 
 // Cause is what something waits for.
@@ -88,8 +91,15 @@ func (d *Decision) Gated() string {
 	return told(d.Waits)
 }
 
-// RestartGated is what the gate says of a restart for changed config; "": it does not keep it.
-func (d *Decision) RestartGated() string { return told(d.RestartWaits) }
+// RestartLine says what a restart for changed config waits for; "": for nothing that is worth a
+// word.
+func (d *Decision) RestartLine() string {
+	why := told(d.RestartWaits)
+	if why == "" {
+		return ""
+	}
+	return fmt.Sprintf("restart with the changed %s waits: %s", d.Outdated, why)
+}
 
 // told joins what is told of the waits of a gate: that it is looked for a lock is not.
 func told(all []Wait) string {

@@ -10,6 +10,7 @@ func TestWhatIsWaitedForIsSaidInALine(t *testing.T) {
 	lacks := func(all ...string) func(*Record) {
 		return func(r *Record) { r.Now.Prepare, r.Prepared = r.Offered, prepare.State{Of: r.Offered, Lacks: all} }
 	}
+	const webHeld = "held: audit (`monopod release web` ends it)"
 	const pull = `image "two": ErrImagePull: no route to host`
 	for _, row := range []struct {
 		name  string
@@ -24,8 +25,8 @@ func TestWhatIsWaitedForIsSaidInALine(t *testing.T) {
 		{"what an earlier version lacked is not said", changed(edited(v2nd, lacks(pull)), func(r *Record) { r.Offered = labelled("three") }), worldOf(), ""},
 		{"no room, which has an event of its own", edited(v2nd, prepared), worldOf(full), "update waits: no cpu is left"},
 		{"all of it", edited(v2nd, lacks(pull, "there is no Secret a"), held), worldOf(full),
-			"update waits: held: audit (`monopod release web` ends it); " + pull + "; there is no Secret a; no cpu is left"},
-		{"a removal", changed(running(v1st), held, gone), worldOf(), "removal waits: held: audit (`monopod release web` ends it)"},
+			"update waits: " + webHeld + "; " + pull + "; there is no Secret a; no cpu is left"},
+		{"a removal", changed(running(v1st), held, gone), worldOf(), "removal waits: " + webHeld},
 		{"a stopped pod says so itself", changed(edited(v2nd), stopped), worldOf(), ""},
 		{"a pod that rests has no worker to say it", changed(running(v1st), fresh), worldOf(full), ""},
 	} {
@@ -35,5 +36,25 @@ func TestWhatIsWaitedForIsSaidInALine(t *testing.T) {
 				t.Errorf("\n got  %s\n want %s", got, row.want)
 			}
 		})
+	}
+}
+
+func TestWhatARestartWaitsForIsSaidInALine(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		is    Record
+		world *World
+		want  string
+	}{
+		{"nothing is to restart", changed(running(v1st), held), worldOf(), ""},
+		{"it may", changed(running(v1st), outdated), worldOf(), ""},
+		{"it is not known yet whether it may", changed(running(v1st), outdated, unknown), worldOf(), ""},
+		{"it is held", changed(running(v1st), outdated, held), worldOf(heldNode),
+			"restart with the changed ConfigMap \"app\" waits: held: audit (`monopod release web` ends it); the node is held: a visit (`monopod release` ends it)"},
+	} {
+		d := Decide(&row.is, row.world)
+		if got := d.RestartLine(); got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
 	}
 }

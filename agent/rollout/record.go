@@ -58,10 +58,10 @@ type Stop struct {
 
 // Seen is what a worker said of the decision that it was given last.
 type Seen struct {
-	Ready    bool // pods that start after this one may start
-	Unmade   bool // no container of the version that is to run was ever made
-	Idle     bool // nothing of it runs, or is going to
-	Outdated bool // containers of it run with config of before, and are to restart with the present one
+	Ready    bool   // pods that start after this one may start
+	Unmade   bool   // no container of the version that is to run was ever made
+	Idle     bool   // nothing of it runs, or is going to
+	Outdated string // the object for whose change containers of it are to restart; "": none is
 }
 
 // Running returns the accepted version, unless it has ended; nil: there is none.

@@ -90,7 +90,7 @@ func checkDecision(t *testing.T, r Record, w *World) {
 		fail("what runs is stopped for a change through a closed gate")
 	case d.Restarts && isClosed(&r, w):
 		fail("a container restarts for its config through a closed gate")
-	case r.Seen.Outdated && r.Running() != nil && manifests.Same(d.Run, r.Running()) && d.Halt.Reason == "" && d.Restarts == (len(d.RestartWaits) > 0):
+	case r.Seen.Outdated != "" && r.Running() != nil && manifests.Same(d.Run, r.Running()) && d.Halt.Reason == "" && d.Restarts == (len(d.RestartWaits) > 0):
 		fail("a restart for changed config neither happens nor waits")
 	case runsOffered && r.Stop != nil && r.Stop.Version != nil && (r.Hold != nil || w.NodeHold != nil) && !r.Back && !manifests.Same(r.Stop.Version, r.Offered):
 		fail("a held name changes its version as it starts")

@@ -1,13 +1,11 @@
 package worker
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/events"
 	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
@@ -26,8 +24,6 @@ type reporter struct {
 	start     time.Time     // see startOf; zero: not read yet
 	sent      State         // what the sync loop knows
 	starting  *pendingStart // the instance that the worker accepted last, until it runs
-	outdated  string        // the object for whose change a container is to restart; "": there is none
-	waits     bool          // it was told that this waits
 }
 
 // restore takes over the pod's last status from a previous agent, unless
@@ -77,7 +73,6 @@ func (r *reporter) report(s *plan.Facts, p *plan.Plan) {
 	if s.Pod == nil {
 		return
 	}
-	r.followOutdated(s)
 	if c := s.Checkpoint(); c.Ended() != "" {
 		r.publish(s.Pod.Pod, c.Pod.Status, plan.EndTexts(), podstatus.Problems(s))
 		return
@@ -110,7 +105,7 @@ func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, public message.Book, pr
 	if line := r.current.Waits; line != "" {
 		problems = append(problems, message.Instead(line, message.Fixed("a new version waits")))
 	}
-	if line := r.restartWaits(); line != "" {
+	if line := r.current.Restart; line != "" {
 		problems = append(problems, message.Instead(line, message.Fixed("a restart for changed config waits")))
 	}
 	if told := r.current.Told; told != "" {
@@ -124,31 +119,6 @@ func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, public message.Book, pr
 	r.recordRunning(string(pod.UID), &st)
 	r.last, r.lastUID, r.public = &out.Status, string(pod.UID), public
 	r.Store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: public})
-}
-
-// reasonRestartWaits is of the event about a restart for changed config that does not happen at
-// once.
-const reasonRestartWaits = "RestartWaits"
-
-// followOutdated looks whether a container is to restart for changed config, and says once that it
-// waits for that.
-func (r *reporter) followOutdated(s *plan.Facts) {
-	r.outdated = s.Outdated()
-	line := r.restartWaits()
-	if line != "" && !r.waits {
-		r.Log.Warn("containers run on with their former config", "reason", line)
-		r.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, reasonRestartWaits,
-			message.Instead(line, message.Fixed("containers run on with their former config")))
-	}
-	r.waits = line != ""
-}
-
-// restartWaits says for what a restart for changed config waits; "": for nothing.
-func (r *reporter) restartWaits() string {
-	if r.outdated == "" || r.current.Restart == "" {
-		return ""
-	}
-	return fmt.Sprintf("restart with the changed %s waits: %s", r.outdated, r.current.Restart)
 }
 
 // trouble adds the error of a pass to what is reported of the pod, until a later pass

@@ -26,7 +26,7 @@ type State struct {
 	Gone       bool      // nothing is left, and no pod is desired
 	Halted     bool      // nothing is left of the desired pod, which is not to run
 	Unmade     bool      // no container of the desired pod was ever created
-	Outdated   bool      // containers of it are to restart, as their config has changed
+	Outdated   string    // the object for whose change containers of it are to restart; "": none is
 
 	Health update.Health // of the desired pod
 }
@@ -39,7 +39,9 @@ func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 		now.Ended = now.Cleared && s.Checkpoint().Ended() != ""
 		now.Halted = s.IsHalted()
 		now.Ready = now.Cleared && s.Halted.Reason == "" && podstatus.IsReady(r.lastStatus(string(s.Pod.UID)))
-		now.Outdated = now.Cleared && s.Outdated() != ""
+		if now.Cleared {
+			now.Outdated = s.Outdated()
+		}
 		now.Unmade = !now.Cleared || !s.Made(r.lastStatus(string(s.Pod.UID)))
 		if now.Cleared {
 			now.Health = health(s, r.lastStatus(string(s.Pod.UID)), now.Ready, now.Unmade)
@@ -82,7 +84,7 @@ type Update struct {
 	Waits      string         // what the next version, or the removal of Pod, waits for; "": nothing
 	Told       string         // what else there is to say of Pod; "": nothing
 	Restarts   bool           // containers of Pod may restart for changed config
-	Restart    string         // why they may not yet; "": they may, or need not, or that is being found out
+	Restart    string         // what that waits for; "": nothing
 	Halted     plan.Halt      // why nothing of Pod is to run though it stays; zero: it runs
 	Generation uint64         // counts the updates of all workers; States repeat it
 	Read       time.Time      // when this version was first read; zero: not known
@@ -90,8 +92,8 @@ type Update struct {
 
 // Says reports whether an update says the same as another, whatever its generation.
 func (u *Update) Says(o *Update) bool {
-	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.Waits == o.Waits && u.Told == o.Told &&
-		u.Restarts == o.Restarts && u.Restart == o.Restart && u.Halted == o.Halted
+	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.Waits == o.Waits && u.Restarts == o.Restarts && u.Restart == o.Restart &&
+		u.Told == o.Told && u.Halted == o.Halted
 }
 
 // switchTo forgets the state of another update.
