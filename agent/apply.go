@@ -262,7 +262,7 @@ func (a *applier) prepare(ctx context.Context, r *podRecord) {
 	r.task, r.Prepared, r.told, r.Lasting = nil, prepare.State{}, false, false
 	if next != nil {
 		r.Lasting = r.worker == nil
-		r.task = a.ready.Start(ctx, a.running, r.sent.Pod, next, next.UID != r.sent.Pod.UID || r.Becomes(next, a.shared.Settings().UpdatePolicy) == update.Replace)
+		r.task = a.ready.Start(ctx, a.running, r.sent.Pod, next, next.UID != r.sent.Pod.UID || update.Planned(r.sent.Pod, next, a.shared.Settings().UpdatePolicy).Kind == update.Replace)
 	}
 }
 

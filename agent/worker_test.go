@@ -128,6 +128,9 @@ func liveWith(t *testing.T, prepare, test func(*rig)) {
 		if twice := r.DoubleRunning(); len(twice) > 0 && !r.shared {
 			t.Errorf("ran twice at a time: %v", twice)
 		}
+		if !strings.HasPrefix(t.Name(), "TestAPanic") && strings.Contains(r.log.String(), "monopod itself went wrong") {
+			t.Error("a panic was contained")
+		}
 		if t.Failed() {
 			t.Logf("the agent's log:\n%s", r.log)
 		}

@@ -87,6 +87,22 @@ func (r *Root) DropNext(key manifests.Key, but string) error {
 	return nil
 }
 
+// DropVoidNext removes the next version of a pod name if it is the accepted one already.
+func (r *Root) DropVoidNext(key manifests.Key) error {
+	r.stored.mu.Lock()
+	next := r.stored.next[key]
+	isVoid := false
+	if next != nil {
+		c := r.stored.byUID[next.Uid()]
+		isVoid = c != nil && !c.IsRemoving() && c.Digest == next.Digest
+	}
+	r.stored.mu.Unlock()
+	if !isVoid {
+		return nil
+	}
+	return r.DropNext(key, "")
+}
+
 func (r *Root) unlinkNext(uid string) error {
 	err := os.Remove(r.next(uid))
 	if err == nil {

@@ -19,7 +19,7 @@ import (
 // file. Any goroutine may use it.
 type storedPods struct {
 	mu    sync.Mutex
-	byUID map[string]*v1.Pod
+	byUID map[string]*Checkpoint
 	next  map[manifests.Key]*Checkpoint // of next versions
 }
 
@@ -27,9 +27,9 @@ func (s *storedPods) put(c *Checkpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byUID == nil {
-		s.byUID = map[string]*v1.Pod{}
+		s.byUID = map[string]*Checkpoint{}
 	}
-	s.byUID[c.Uid()] = c.Pod
+	s.byUID[c.Uid()] = c
 }
 
 // putNext needs the lock.
@@ -57,8 +57,8 @@ func (r *Root) StoredPods() []*v1.Pod {
 	defer r.stored.mu.Unlock()
 	var out []*v1.Pod
 	for _, uid := range slices.Sorted(maps.Keys(r.stored.byUID)) {
-		if p := r.stored.byUID[uid]; p.DeletionTimestamp == nil {
-			out = append(out, p)
+		if c := r.stored.byUID[uid]; !c.IsRemoving() {
+			out = append(out, c.Pod)
 		}
 	}
 	for _, c := range r.stored.next {

@@ -147,10 +147,18 @@ func (t *Task) wanted() uint64 {
 const discardWithin = time.Minute
 
 // End ends it. taken: the version takes the place of the other one; else what was made of it
-// goes, in the background.
+// goes, in the background. A last look may be under way: what it writes of a version that is
+// accepted by then goes, too.
 func (t *Task) End(all *sync.WaitGroup, taken bool) {
 	t.end()
 	if taken {
+		all.Go(func() {
+			<-t.over
+			err := t.Disk.Root.DropVoidNext(t.version.Key())
+			if err != nil {
+				t.Log.Warn("what was prepared of a version that runs already is not removed yet", "pod", t.version.Key().String(), "err", err)
+			}
+		})
 		return
 	}
 	t.Images.Forget(string(t.version.UID))
