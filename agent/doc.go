@@ -45,27 +45,40 @@
 //	                         patient/ asks file systems that may never answer
 //	cri/  cgroups/           clients of the runtime and of the kernel; know no pods
 //
-// The flow of one change:
+// One pod's way:
 //
-//	manifest file changes
+//	a manifest changes
 //	  -> manifests.Source      reads, decodes, validates, settles removals
 //	  -> Snapshot              complete, in a slot of one: the latest wins
-//	  -> sync loop (sync.go)   one record for each pod name (records.go). An event marks names
-//	                           dirty (agenda.go); then one after the other is decided on, until
-//	                           none is dirty, in three steps (apply.go):
-//	       observe               what the node, the owner and the start order say of it
-//	       rollout.Decide        which version runs, which is prepared, what it waits for
-//	       carryOut              takes or frees its room; starts, updates, retires its worker
-//	  -> prepare.Task          of a next version: what it needs is fetched while the pod runs,
-//	                           and its State goes back to the loop
-//	  -> worker.Update         the desired pod, in a slot of one
+//	  -> sync loop (sync.go)   has one record for each pod name (records.go). An event marks names
+//	                           dirty (agenda.go): those that it concerns. One after the other is
+//	                           then decided on, until none is dirty, in three steps (apply.go):
+//	       observe               what the table, the owner and the runtime say of it
+//	       rollout.Decide        pure: which version runs, which is prepared beside it, what it
+//	                             waits for and when to ask again
+//	       carryOut              takes or frees its room, gives its worker what is to run
+//	  -> prepare.Task          makes the next version ready while the former one runs. Its State
+//	                           goes back to the loop, which asks for a last look before it lets
+//	                           that version run
+//	  -> worker.Update         what is to run, in a slot of one
 //	  -> worker                pass after pass, until there is nothing to do:
 //	       observe               pleg.Observer: sandboxes and containers of this pod
 //	       plan                  plan.Make: steps of actions, and when to look again
 //	       apply                 cri, cgroups, volume, image, checkpoint
 //	  -> podstatus             the status that follows from the same Facts
 //	  -> status.Store          JSON files by rename; a copy for HTTP and commands
-//	  -> worker.State          back to the loop: cleared, ended, ready, gone
+//	  -> worker.State          back to the loop: cleared, ended, ready, gone, and how well it is
+//
+// Decide asks rule after rule, each in a file of rollout: what the owner stopped stays stopped;
+// the start order says whose turn it is (startorder.go); the gate keeps changes away while the
+// owner holds, the window is shut or the workload locks (gate.go); a version waits until all that
+// it needs is there, and for its room. Which version is offered at all is for the trial to say
+// (trial.go, watch.go): the one of the manifest, or the former one whose successor failed.
+//
+// A switch from one version to the next is a transaction: what is the next one's alone is made
+// beside the former one, its checkpoint last (checkpoint.NextFile); then the former's checkpoint is
+// marked as going, which commits. Killed before that, an agent is followed by one that runs the
+// former version, after that by one that runs the next (checkpoint.Accepted).
 //
 // ConfigMaps and Secrets come with the Snapshot, too. The sync loop puts them into the
 // objects.Store, from which workers read, and wakes those whose pods refer to one that
