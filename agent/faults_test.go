@@ -173,10 +173,11 @@ func TestAPanicInAdmissionRefusesThatPod(t *testing.T) {
 // notices.
 func TestAPanicOverAPodNameIsTriedAgainInAMinute(t *testing.T) {
 	live(t, func(r *rig) {
-		asks, poison := r.sync.shared.StopsFirst, true
+		asks, poison := r.sync.shared.StopsFirst, &atomic.Bool{}
+		poison.Store(true)
 		r.want(manifest("bad", "img:1"))
 		r.sync.shared.StopsFirst = func(p *v1.Pod) bool {
-			if poison && p.Name == "bad-n" {
+			if poison.Load() && p.Name == "bad-n" {
 				panic("poison")
 			}
 			return asks(p)
@@ -190,7 +191,7 @@ func TestAPanicOverAPodNameIsTriedAgainInAMinute(t *testing.T) {
 		if f := r.store.Manifests().Files[0]; !f.Held || len(f.Problems) != 1 || !strings.Contains(f.Problems[0].Message, "panic: poison") {
 			r.Errorf("of its manifest is said %+v", f)
 		}
-		poison = false
+		poison.Store(false)
 		r.after(59 * time.Second)
 		if image := runs(); image != "img:1" {
 			r.Errorf("it runs %s", image)
@@ -205,18 +206,18 @@ func TestAPanicOverAPodNameIsTriedAgainInAMinute(t *testing.T) {
 // A removal, too, is the pod's own.
 func TestAPanicOverARemovalIsTriedAgainInAMinute(t *testing.T) {
 	live(t, func(r *rig) {
-		asks, poison := r.sync.apply.rules, false
+		asks, poison := r.sync.apply.rules, &atomic.Bool{}
 		r.sync.apply.rules = func() rollout.Rules {
-			if poison {
+			if poison.Load() {
 				panic("poison")
 			}
 			return asks()
 		}
 		r.want(manifest("bad", "img:1"), manifest("good", "img:1"))
-		poison = true
+		poison.Store(true)
 		r.want(manifest("good", "img:1"))
 		r.expect("default/bad-n/c", "default/good-n/c")
-		poison = false
+		poison.Store(false)
 		r.after(2 * time.Minute)
 		r.expect("default/good-n/c")
 	})

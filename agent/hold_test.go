@@ -109,7 +109,7 @@ func TestARemovalOfAHeldPodWaits(t *testing.T) {
 			r.after(time.Hour)
 		})
 		r.expect("default/web-n/c")
-		if words := r.words("default/web-n"); words != "default/web: removal waits: held: audit (`monopod release web-n` ends it)" {
+		if words := r.words("default/web-n"); words != "default/web: removal waits: held: audit (`monopod release web` ends it)" {
 			r.Errorf("it says %q", words)
 		}
 		r.want(manifest("web", "img:1")) // it is wanted again

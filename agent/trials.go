@@ -131,7 +131,7 @@ func (t *trials) isUnread(p *manifests.Pod) bool {
 func (t *trials) saw(r *podRecord, now *worker.State) {
 	p := r.sent.Pod
 	if p != nil && now.Health.Seen {
-		r.Proof = r.Proof.Saw(p, now.Health.Ready, time.Now(), t.limitsOf(p).Stable)
+		r.Proof = r.Proof.Saw(p, now.Health, time.Now(), t.limitsOf(p).Stable)
 	}
 	next := r.Trial.Saw(p, now.Health)
 	if next != r.Trial {

@@ -387,3 +387,19 @@ func TestTheLastOutputOfAVersionThatGaveWayIsTold(t *testing.T) {
 		})
 	}
 }
+
+// A version that works is one to go back to, however soon the next one comes.
+func TestAVersionThatCameAMomentAgoIsOneToGoBackTo(t *testing.T) {
+	live(t, func(r *rig) {
+		r.AddImage("img:3")
+		r.Program("img:3", critest.ExitsAfter(200*time.Millisecond, 1))
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		r.want(manifest("web", "img:2"))
+		r.after(3 * time.Second)
+		former := r.imageID()
+		r.want(watched("img:3"))
+		r.after(10 * time.Minute)
+		r.runsID(former)
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,10 +33,9 @@ import (
 type rig struct {
 	*testing.T
 	*Shared
-	runtime   *critest.Runtime
-	down      bool // the runtime
-	noNetwork string
-	faults    []string
+	runtime *critest.Runtime
+	down    atomic.Bool // the runtime
+	faults  atomic.Int32
 
 	ctx  context.Context
 	stop context.CancelFunc
@@ -53,21 +53,10 @@ func bubble(t *testing.T, test func(r *rig)) {
 		}
 		log := slog.New(slog.DiscardHandler)
 		r.Shared = &Shared{Images: image.New(cri.New(r.runtime.Conn()), image.Config{Parallel: 1}), Events: events.Open(events.Config{Log: log}),
-			Disk: &instance.Disk{Root: &checkpoint.Root{Dir: dir}, Machine: machine}, Up: func() bool { return !r.down },
-			Network: func() string { return r.noNetwork }, Uids: admission.NewTable(machine.Facts, nil, nil).Uids,
-			Fault: func(p *v1.Pod, what string, err error) { r.faults = append(r.faults, what) }, Log: log, Answers: make(chan Answer)}
+			Disk: &instance.Disk{Root: &checkpoint.Root{Dir: dir}, Machine: machine}, Up: func() bool { return !r.down.Load() },
+			Network: func() string { return "" }, Uids: admission.NewTable(machine.Facts, nil, nil).Uids,
+			Fault: func(*v1.Pod, string, error) { r.faults.Add(1) }, Log: log, Answers: make(chan Answer, 1000)}
 		r.ctx, r.stop = context.WithCancel(context.Background())
-		r.all.Go(func() {
-			for {
-				select {
-				case a := <-r.Answers:
-					r.last = a.State
-					r.told++
-				case <-r.ctx.Done():
-					return
-				}
-			}
-		})
 		test(r)
 		r.stop()
 		r.all.Wait()
@@ -92,13 +81,23 @@ func version(images ...string) *manifests.Pod {
 // starts prepares a version beside another one.
 func (r *rig) starts(p *manifests.Pod) *Task {
 	t := r.Start(r.ctx, &r.all, version("img:0"), p, true)
-	synctest.Wait()
+	r.hear()
 	return t
+}
+
+// hear takes what was answered by now.
+func (r *rig) hear() {
+	synctest.Wait()
+	for len(r.Answers) > 0 {
+		a := <-r.Answers
+		r.last = a.State
+		r.told++
+	}
 }
 
 func (r *rig) after(d time.Duration) {
 	time.Sleep(d)
-	synctest.Wait()
+	r.hear()
 }
 
 // lacks checks what the version is said to lack; nothing: it is ready.
@@ -191,7 +190,7 @@ func TestAMissingObjectIsLackedUntilItIsThere(t *testing.T) {
 		c := documents.Read("/m/c.yaml", []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {A: b}}"), manifests.Options{})
 		r.Disk.Objects.Replace([]*manifests.Object{c.Objects[0].Object}, nil)
 		task.Wake()
-		synctest.Wait()
+		r.hear()
 		r.lacks(false)
 	})
 }
@@ -200,15 +199,15 @@ func TestAMissingObjectIsLackedUntilItIsThere(t *testing.T) {
 func TestNothingIsLookedAtWhileTheRuntimeIsAway(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.runtime.AddImage("img:1")
-		r.down = true
+		r.down.Store(true)
 		task := r.starts(version("img:1"))
 		r.after(time.Hour)
 		if r.told != 0 || r.runtime.Count("ImageStatus") != 0 {
 			t.Errorf("told %d times: %+v", r.told, r.last)
 		}
-		r.down = false
+		r.down.Store(false)
 		task.Wake()
-		synctest.Wait()
+		r.hear()
 		r.lacks(false)
 	})
 }
@@ -217,18 +216,15 @@ func TestNothingIsLookedAtWhileTheRuntimeIsAway(t *testing.T) {
 func TestAPanicIsWhatTheVersionLacks(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.runtime.AddImage("img:1")
-		p := version("img:1")
-		broken := p.Spec.Containers
-		p.Spec.Containers = nil
-		machine := r.Disk.Machine
 		r.Disk.Machine = nil
-		r.starts(p)
-		if len(r.last.Lacks) != 1 || !r.last.Lasting || len(r.faults) != 1 {
-			t.Errorf("%+v, faults %v", r.last, r.faults)
+		r.starts(version("img:1"))
+		if len(r.last.Lacks) != 1 || !r.last.Lasting || r.faults.Load() != 1 {
+			t.Errorf("%+v, %d faults", r.last, r.faults.Load())
 		}
-		p.Spec.Containers, r.Disk.Machine = broken, machine
 		r.after(faultRetry)
-		r.lacks(false)
+		if r.last.Ready || r.faults.Load() != 2 {
+			t.Errorf("after a while: %+v, %d faults", r.last, r.faults.Load())
+		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -107,7 +108,7 @@ func (r *Record) ofRestart(w *World) gate {
 func (r *Record) ofRemoval(w *World) gate {
 	var g gate
 	if r.Hold != nil {
-		g.holds(r.Hold, podHeld(r.Key, r.Hold), w)
+		g.holds(r.Hold, podHeld(w.Names.short(r.Key), r.Hold), w)
 	}
 	if w.NodeHold != nil {
 		g.holds(w.NodeHold, nodeHeld(w.NodeHold), w)
@@ -123,12 +124,8 @@ func (r *Record) ofRemoval(w *World) gate {
 }
 
 // podHeld says what holds a pod, and what ends that.
-func podHeld(key manifests.Key, h *hold.Hold) message.Text {
-	name := key.Name
-	if key.Namespace != v1.NamespaceDefault {
-		name = key.String()
-	}
-	return message.Of("%s (`monopod release %s` ends it)", h.Said(), message.Name(name))
+func podHeld(name string, h *hold.Hold) message.Text {
+	return message.Of("%s (`monopod release %s` ends it)", h.Said(), message.Name(strings.TrimPrefix(name, v1.NamespaceDefault+"/")))
 }
 
 func nodeHeld(h *hold.Hold) message.Text {

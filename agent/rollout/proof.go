@@ -3,25 +3,32 @@ package rollout
 import (
 	"time"
 
+	"monopod/agent/update"
 	"monopod/manifests"
 )
 
-// Proof is what is known of a version that runs: whether it works. Only one that was seen to
-// work is one to go back to.
+// Proof is what this agent saw of a version that runs: whether it works. Only one that was seen
+// to work is one to go back to.
 type Proof struct {
-	of    *manifests.Pod
-	since time.Time // it is ready; zero: it is not
-	isIn  bool      // it was ready for long enough at a stretch
+	of        *manifests.Pod
+	since     time.Time // it is ready; zero: it is not
+	isIn      bool      // it was ready for long enough at a stretch
+	isClean   bool      // it never crashed
+	restarts  int32     // of its containers, so far
+	isExcused bool      // the next restart is not its doing
 }
 
-// Saw takes over whether a version is ready. stable is for how long it must be.
-func (p Proof) Saw(v *manifests.Pod, isReady bool, now time.Time, stable time.Duration) Proof {
-	if p.of == nil || v == nil || p.of.Digest != v.Digest {
-		p = Proof{of: v}
+// Saw takes over the health of a version. stable is for how long it must be ready.
+func (p Proof) Saw(v *manifests.Pod, h update.Health, now time.Time, stable time.Duration) Proof {
+	isFirst := p.of == nil
+	if !p.is(v) {
+		p = Proof{of: v, isClean: h.Restarts == 0 || !isFirst, restarts: h.Restarts}
 	}
-	p.isIn = p.Holds(v, now, stable)
+	p.isIn = p.isIn || p.isReadyFor(now, stable)
+	p.isClean = p.isClean && (h.Restarts <= p.restarts || p.isExcused || h.Excused)
+	p.restarts, p.isExcused = h.Restarts, h.Excused
 	switch {
-	case !isReady:
+	case !h.Ready:
 		p.since = time.Time{}
 	case p.since.IsZero():
 		p.since = now
@@ -29,10 +36,13 @@ func (p Proof) Saw(v *manifests.Pod, isReady bool, now time.Time, stable time.Du
 	return p
 }
 
-// Holds reports whether a version was ready for so long.
+// Holds reports whether a version works: it is ready and never crashed, or was ready for so long.
 func (p Proof) Holds(v *manifests.Pod, now time.Time, stable time.Duration) bool {
-	if p.of == nil || v == nil || p.of.Digest != v.Digest {
-		return false
-	}
-	return p.isIn || !p.since.IsZero() && now.Sub(p.since) >= stable
+	return p.is(v) && (p.isIn || p.isClean && !p.since.IsZero() || p.isReadyFor(now, stable))
+}
+
+func (p Proof) is(v *manifests.Pod) bool { return p.of != nil && v != nil && p.of.Digest == v.Digest }
+
+func (p Proof) isReadyFor(now time.Time, stable time.Duration) bool {
+	return !p.since.IsZero() && now.Sub(p.since) >= stable
 }

@@ -134,6 +134,7 @@ func TestClaimsAreRecordedOnceTheDiskTakesIt(t *testing.T) {
 		done := make(chan struct{})
 		go func() { RecordFormerClaims(t.Context(), root, slog.New(slog.NewTextHandler(&log, nil))); close(done) }()
 		time.Sleep(5*recordAgain + time.Second)
+		synctest.Wait()
 		if n := strings.Count(log.String(), "not a directory"); n != 1 {
 			t.Errorf("said %d times:\n%s", n, &log)
 		}
