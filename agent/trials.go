@@ -355,6 +355,9 @@ func (t *trials) take(all []*filing) (changed bool) {
 		}
 		next := was.Filed(f.Filed)
 		t.set(r, next)
+		if next.Stuck != was.Stuck {
+			t.pods.mark(f.Key) // the status of the pod says so
+		}
 		changed = changed || next.Safe != was.Safe || next.Unfit != was.Unfit || next.Judged != was.Judged
 	}
 	return changed
