@@ -42,6 +42,7 @@ func (p *reporter) manifests(s manifests.Snapshot) {
 	all := p.pending()
 	found := p.found(s.Files, all)
 	m := status.Manifests{Dir: p.dir, Problems: slices.Clone(s.Problems), Leaving: outcome.Leaving(&s, p.undesired()), Judge: p.outcomes(all).Judge}
+	m.UpdateStable.Duration = p.trials.limitsOf(&manifests.Pod{Pod: &v1.Pod{}}).Stable
 	for _, f := range s.Files {
 		own := found[f.Path]
 		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods, SHA256: f.SHA256,
@@ -76,7 +77,7 @@ func (p *reporter) pending() (all []pending) {
 // run.
 func (p *reporter) outcomes(all []pending) *outcome.Versions {
 	given := p.trials.given
-	v := &outcome.Versions{Snapshot: &given, Refused: make([]outcome.Refusal, 0, len(all))}
+	v := &outcome.Versions{Snapshot: &given, Refused: make([]outcome.Refusal, 0, len(all)), Trials: p.trials.outcomes()}
 	for _, one := range all {
 		v.Refused = append(v.Refused, outcome.Refusal{Pod: one.Pod, Reason: one.Text.String(), Final: one.Final})
 	}

@@ -1,7 +1,11 @@
 package rollout
 
 import (
+	"time"
+
 	"monopod/agent/message"
+	"monopod/agent/status"
+	"monopod/agent/update"
 	"monopod/manifests"
 )
 
@@ -49,4 +53,19 @@ func (d *Decision) says() (text message.Text, isQuiet bool) {
 // isQuiet reports whether a wait is over in a moment, so that it is not worth a word.
 func (w *Wait) isQuiet() bool {
 	return w.By == ByLook || w.By == ByPreparing || w.By == ByLastLook
+}
+
+// Judged returns what became of the version of the name that gives way if it does not work; nil:
+// there is none. limits is what is asked of a version.
+func (r *Record) Judged(now time.Time, limits func(*manifests.Pod) update.Limits) (of *manifests.Pod, state status.Trial) {
+	t, runs := r.Trial, r.Now.Run
+	switch {
+	case t != nil && t.Tried != nil && t.Reason != "" && t.Judged:
+		return t.Tried, status.TrialFailed
+	case t != nil && t.Tried != nil && !t.Unfit:
+		return t.Tried, status.TrialOn
+	case runs != nil && r.Proof.of != nil && limits(runs).Within > 0 && r.Proof.Holds(runs, now, limits(runs).Stable):
+		return runs, status.TrialPassed
+	}
+	return nil, ""
 }

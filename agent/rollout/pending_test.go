@@ -3,10 +3,14 @@ package rollout
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"monopod/agent/admission"
 	"monopod/agent/message"
 	"monopod/agent/prepare"
+	"monopod/agent/status"
+	"monopod/agent/update"
+	"monopod/manifests"
 )
 
 func TestAVersionThatDoesNotRunAndWhy(t *testing.T) {
@@ -58,5 +62,33 @@ func TestAVersionThatDoesNotRunAndWhy(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, row.want)
 			}
 		})
+	}
+}
+
+func TestTheVerdictOnAVersion(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	trial := func(t Trial) func(*Record) {
+		return func(r *Record) { t.Former, t.Tried, r.Trial = v1st, v2nd, &t }
+	}
+	proven := func(r *Record) { r.Now.Run, r.Proof = r.Accepted, Proof{}.Saw(r.Accepted, true, now.Add(-10*time.Second), 10*time.Second) }
+	for _, row := range []struct {
+		name   string
+		is     Record
+		within time.Duration
+		want   status.Trial
+	}{
+		{"none is asked for", changed(running(v1st), proven), 0, ""},
+		{"it waits for its record", changed(running(v1st), trial(Trial{})), time.Minute, status.TrialOn},
+		{"it runs", changed(running(v2nd), trial(Trial{Safe: true})), time.Minute, status.TrialOn},
+		{"it is to give way, once that is on disk", changed(running(v2nd), trial(Trial{Safe: true, Reason: "it crashed"})), time.Minute, status.TrialOn},
+		{"it gave way", changed(running(v1st), trial(Trial{Safe: true, Reason: "it crashed", Judged: true})), time.Minute, status.TrialFailed},
+		{"there is nothing to go back to", changed(running(v2nd), trial(Trial{Unfit: true})), time.Minute, ""},
+		{"it works", changed(running(v2nd), proven), time.Minute, status.TrialPassed},
+		{"it was not ready for long enough", changed(running(v2nd)), time.Minute, ""},
+	} {
+		of, got := row.is.Judged(now, func(*manifests.Pod) update.Limits { return update.Limits{Within: row.within, Stable: 10 * time.Second} })
+		if got != row.want || (of == nil) != (got == "") {
+			t.Errorf("%s: %q of %v, want %q", row.name, got, of, row.want)
+		}
 	}
 }

@@ -164,6 +164,15 @@ func (d *description) versions() {
 			if depth == 2 {
 				d.lineIf(depth, "Running", different(string(v.Running), string(v.Hash)))
 			}
+			if v.Trial == status.TrialOn {
+				d.line(depth, "On Trial", "it gives way to the version before unless it works")
+			}
+			if v.Output != "" {
+				d.line(depth, "Last Output", "")
+				for line := range strings.Lines(v.Output) {
+					d.wrap(strings.Repeat(" ", depth+2)+OneLine(strings.TrimSuffix(line, "\n")), depth+2)
+				}
+			}
 		}
 	}
 }
