@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,12 +60,10 @@ func (a *applier) decide(ctx context.Context, r *podRecord) {
 		a.keep(r, message.Private(err.Error()))
 	}
 	now, waits := a.table.Rejected(r.Key)
-	if now != before {
-		a.tells.stale = true
-		if waits {
-			a.pods.tell(r)
-		}
+	if waits && now != before {
+		a.pods.tell(r)
 	}
+	a.tells.stale = a.tells.stale || !slices.Equal(was.Waits, r.Now.Waits) || now != before
 	a.tells.turn(r, &was)
 	if r.Now.WaitsBy(rollout.ByStartOrder) && r.past == nil {
 		r.past = &past{}
@@ -78,6 +77,7 @@ func (a *applier) keep(r *podRecord, why message.Text) {
 		a.table.Refuse(r.Offered, admission.Rejection{Reason: "UnexpectedAdmissionError", Message: why}, false, metav1.Now().Rfc3339Copy())
 	}
 	d := r.Now
+	d.Refused = nil
 	d.Waits, d.Again = []rollout.Wait{{By: rollout.ByFault, Text: why}}, time.Now().Add(faultAgain)
 	a.pods.decided(r, d)
 }
@@ -397,7 +397,7 @@ func (a *applier) workerGone(r *podRecord) {
 	r.stop()
 	a.setReady(r, false)
 	r.worker, r.Works, r.sent, r.Seen = nil, false, worker.Update{}, rollout.Seen{}
-	a.pods.decided(r, rollout.Decision{Waits: r.Now.Waits, Again: r.Now.Again}) // what is offered may wait on
+	a.pods.decided(r, rollout.Decision{Waits: r.Now.Waits, Refused: r.Now.Refused, Again: r.Now.Again}) // what is offered may wait on
 	a.table.Remove(r.Key)
 	a.tells.stale = a.tells.stale || r.Offered == nil // its file is reported until then
 	a.pods.tell(r)                                    // a version that waits is reported by the loop from now on

@@ -93,7 +93,7 @@ func TestAContainerThatRestartsForAnEditHasNoFormerValues(t *testing.T) {
 		r.want(annotated(usesSecret()), object("Secret", "s", "a: hunter1"))
 		r.want(annotated(usesSecret()), object("Secret", "s", "a: hunter2"))
 		r.after(time.Minute)
-		if got := r.edits("web-n"); got != `Normal ObjectChanged: changed: Secret "s": container c restarts` {
+		if got := r.edits("web-n"); got != `Normal ObjectChanged: changed: Secret "s": container c restarts with it, once no hold, update window or lock keeps that away` {
 			t.Errorf("events %s", got)
 		}
 		if got := r.words("default/web-n"); strings.Contains(got, "former") {

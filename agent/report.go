@@ -9,6 +9,7 @@ import (
 	"monopod/agent/events"
 	"monopod/agent/message"
 	"monopod/agent/outcome"
+	"monopod/agent/plan"
 	"monopod/agent/podstatus"
 	"monopod/agent/rollout"
 	"monopod/agent/status"
@@ -35,42 +36,50 @@ type reporter struct {
 }
 
 // manifests gives the store the state of the manifests: the problems that the Source
-// found, those of the start order itself, and the pods whose previous versions run
-// because the new ones are not admitted or held.
+// found, those of the start order itself, and the versions that do not run while those before
+// them do.
 func (p *reporter) manifests(s manifests.Snapshot) {
-	waiting, held := p.waitingVersions(), map[string]bool{}
-	for _, r := range p.pods.working() {
-		if next := r.sent.Next; next != nil {
-			held[next.File] = true
-		}
-	}
-	order := p.orderProblems(s.Files, held)
-	m := status.Manifests{Dir: p.dir, Problems: slices.Clone(s.Problems), Leaving: outcome.Leaving(&s, p.undesired()), Judge: p.outcomes().Judge}
+	all := p.pending()
+	found := p.found(s.Files, all)
+	m := status.Manifests{Dir: p.dir, Problems: slices.Clone(s.Problems), Leaving: outcome.Leaving(&s, p.undesired()), Judge: p.outcomes(all).Judge}
+	m.UpdateStable.Duration = p.trials.limitsOf(&manifests.Pod{Pod: &v1.Pod{}}).Stable
 	for _, f := range s.Files {
+		own := found[f.Path]
 		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods, SHA256: f.SHA256,
-			Held:     f.Held || held[f.Path] || len(waiting[f.Path]) > 0,
-			Problems: slices.Concat(f.Problems, waiting[f.Path], order[f.Path])})
+			Held: f.Held || own.held, Problems: slices.Concat(f.Problems, own.problems)})
 	}
 	p.store.SetManifests(m)
 	p.recordProblems(&m)
 }
 
-// outcomes is what is known of the pods that the manifests give, whichever versions of them
-// run.
-func (p *reporter) outcomes() *outcome.Versions {
-	given, rejected := p.trials.given, p.table.AllRejected()
-	v := &outcome.Versions{Snapshot: &given, Refused: make([]outcome.Refusal, 0, len(rejected))}
-	for _, r := range rejected {
-		v.Refused = append(v.Refused, outcome.Refusal{Pod: r.Pod, Reason: r.Message.String(), Final: r.Final()})
-	}
-	for _, r := range p.pods.dependents() {
-		if r.Offered != nil && r.AwaitsTurn() {
-			text, _ := r.Now.Wait(rollout.ByStartOrder)
-			v.Refused = append(v.Refused, outcome.Refusal{Pod: r.Offered, Reason: text.String()})
+// pending is a version that does not run, as it is reported.
+type pending struct {
+	rollout.Pending
+	of     *podRecord
+	beside bool // another version runs
+	said   bool // and its status says what this one waits for
+}
+
+// pending returns the versions that do not run, in the order of their names.
+func (p *reporter) pending() (all []pending) {
+	for _, r := range p.pods.sorted(func(r *podRecord) bool { return len(r.Now.Waits) > 0 || r.Trial != nil }) {
+		for _, one := range r.Pending() {
+			isTrial, runs := one.By == rollout.ByTrial, r.sent.Pod != nil && r.sent.Halted.Reason == ""
+			next := pending{Pending: one, of: r, beside: isTrial || runs && (one.By == rollout.ByFault || !manifests.Same(r.sent.Pod, one.Pod))}
+			next.said = isTrial && r.sent.Told != "" || !isTrial && r.sent.Waits != "" && r.sent.Waits == r.Now.Line()
+			all = append(all, next)
 		}
 	}
-	for _, line := range p.trials.lines() {
-		v.Refused = append(v.Refused, outcome.Refusal{Pod: line.Pod, Reason: line.Text, Final: line.Final})
+	return all
+}
+
+// outcomes is what is known of the pods that the manifests give, whichever versions of them
+// run.
+func (p *reporter) outcomes(all []pending) *outcome.Versions {
+	given := p.trials.given
+	v := &outcome.Versions{Snapshot: &given, Refused: make([]outcome.Refusal, 0, len(all)), Trials: p.trials.outcomes()}
+	for _, one := range all {
+		v.Refused = append(v.Refused, outcome.Refusal{Pod: one.Pod, Reason: one.Text.String(), Final: one.Final})
 	}
 	return v
 }
@@ -86,61 +95,54 @@ func (p *reporter) undesired() map[string][]string {
 	return pods
 }
 
-// waitingVersions returns, by file, the versions that are not admitted while their
-// previous versions run.
-func (p *reporter) waitingVersions() map[string][]status.Problem {
-	found := map[string][]status.Problem{}
-	for _, r := range p.table.AllRejected() {
-		if key := r.Pod.Key(); p.table.Admitted(key) != nil {
-			found[r.Pod.File] = append(found[r.Pod.File], status.Problem{
-				File: r.Pod.File, Pod: key.String(), Message: r.Message.String(), Waits: p.saysRefused(key)})
-		}
-	}
-	p.addRolledBack(found)
-	return found
+// fileFound is what the loop knows of a file beside what the Source found.
+type fileFound struct {
+	problems []status.Problem
+	held     bool // an earlier version of a pod of it runs on
 }
 
-// saysRefused reports whether the previous version's status says why the new one waits.
-func (p *reporter) saysRefused(key manifests.Key) bool {
-	r := p.pods.see(key)
-	return r.worker != nil && r.Now.Refused != nil && r.Now.Run != nil && r.Now.Halt.Reason == ""
-}
-
-// orderProblems returns, by file, the problems of the start order itself and the new
-// versions that are held while their previous versions run. It adds the files of the
-// latter to held.
-func (p *reporter) orderProblems(files []manifests.File, held map[string]bool) map[string][]status.Problem {
-	all := p.pods.dependents()
-	if len(all) == 0 {
-		return nil
-	}
+// found returns what the versions that do not run mean to their files, and the problems of the
+// start order itself.
+func (p *reporter) found(files []manifests.File, all []pending) map[string]*fileFound {
+	found := make(map[string]*fileFound, len(files))
 	orders := make(map[string]map[string]decode.Position, len(files))
 	for _, f := range files {
-		orders[f.Path] = f.Orders
+		found[f.Path], orders[f.Path] = &fileFound{}, f.Orders
 	}
-	found := map[string][]status.Problem{}
-	for _, r := range all {
-		key, file := r.Key, r.Order.Of.File
-		text := r.Order.Problem(&p.pods.order.names)
-		waits, isWaiting := r.Now.Wait(rollout.ByStartOrder)
-		if isWaiting && p.pods.running(key) != nil {
-			text, held[file] = waits.String(), true
+	add := func(file string, one status.Problem) {
+		if found[file] == nil {
+			return // a file that is gone has no report
 		}
-		if text != "" {
-			at := orders[file][key.String()]
-			found[file] = append(found[file], status.Problem{
-				File: file, Line: at.Line, Column: at.Column, Pod: key.String(), Field: decode.StartAfterField, Message: text, Warning: !isWaiting})
+		one.File = file
+		if one.Field != "" {
+			at := orders[file][one.Pod]
+			one.Line, one.Column = at.Line, at.Column
+		}
+		found[file].problems = append(found[file].problems, one)
+	}
+	waiting := map[*podRecord]bool{} // whose wait in the start order is said
+	for _, one := range all {
+		file := one.Pod.File
+		if !one.beside || found[file] == nil {
+			continue
+		}
+		found[file].held = true
+		problem := status.Problem{Pod: one.Pod.Key().String(), Message: one.Text.String(), Waits: one.said}
+		switch {
+		case one.By == rollout.ByStartOrder:
+			problem.Field, waiting[one.of] = decode.StartAfterField, true
+		case one.Quiet:
+			continue
+		}
+		add(file, problem)
+	}
+	for _, r := range p.pods.dependents() {
+		if text := r.Order.Problem(&p.pods.order.names); text != "" && !waiting[r] {
+			waits := r.Now.WaitsBy(rollout.ByStartOrder)
+			add(r.Order.Of.File, status.Problem{Pod: r.Key.String(), Field: decode.StartAfterField, Message: text, Warning: !waits, Waits: waits && r.worker == nil})
 		}
 	}
 	return found
-}
-
-// addRolledBack adds the versions that were rolled back to what is wrong with files.
-func (p *reporter) addRolledBack(found map[string][]status.Problem) {
-	for _, line := range p.trials.lines() {
-		found[line.Pod.File] = append(found[line.Pod.File], status.Problem{
-			File: line.Pod.File, Pod: line.Pod.Key().String(), Message: line.Text, Waits: true})
-	}
 }
 
 // recordProblems records the problems of manifests that are new since the last report.
@@ -201,23 +203,38 @@ func (p *reporter) turnHasCome(r *podRecord) {
 	}
 }
 
-// waiting reports a pod that is stopped, refused or waits for its turn, and has no worker.
+// waiting reports a pod that has no worker, by what its version waits for first.
 func (p *reporter) waiting(r *podRecord) {
-	if r.worker != nil {
+	if r.worker != nil || r.Offered == nil || len(r.Now.Waits) == 0 {
 		return
 	}
-	p.stopped(r)
-	p.held(r)
-	refused, waits := p.table.Rejected(r.Key)
-	if !waits {
-		return
+	for _, one := range r.Pending() {
+		if manifests.Same(one.Pod, r.Offered) && one.By != rollout.ByTrial {
+			_ = p.faults.ofPod(one.Pod.Pod, "report the pod", func() { p.nothingRuns(r, &one) })
+		}
 	}
-	_ = p.faults.ofPod(refused.Pod.Pod, "report the pod", func() {
-		out := *refused.Pod.Pod
-		st, public := podstatus.RefusedStatus(refused.Pod.Pod, refused.Rejection, refused.Since)
-		out.Status = st
-		p.store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: public})
-	})
+}
+
+// nothingRuns reports a pod of which nothing runs. One that waits for its turn is reported once it
+// is known what a previous agent reported.
+func (p *reporter) nothingRuns(r *podRecord, why *rollout.Pending) {
+	out := *why.Pod.Pod
+	var public message.Book
+	refused, isRefused := p.table.Rejected(r.Key)
+	switch {
+	case why.By == rollout.ByOwner:
+		out.Status, public = podstatus.HaltedStatus(why.Pod, rollout.StoppedWhy)
+	case why.By == rollout.ByStartOrder && (r.past == nil || !r.past.known):
+		return
+	case why.By == rollout.ByStartOrder:
+		st, said := podstatus.HeldStatus(why.Pod, r.Order.Since, why.Text, r.past.last)
+		out.Status, r.past.last, public = st, &st, said
+	case isRefused:
+		out.Status, public = podstatus.RefusedStatus(why.Pod.Pod, refused.Rejection, refused.Since)
+	default:
+		out.Status, public = podstatus.HaltedStatus(why.Pod, plan.Waiting{Reason: rollout.ReasonWaits, Message: why.Text})
+	}
+	p.store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: public})
 }
 
 // waits tells, once, that the next version of a pod, or its removal, waits for more than the
@@ -262,30 +279,4 @@ func (p *reporter) continues(r *podRecord) {
 	}
 	p.log.Info("update continues: the new version takes the place of the one before", "pod", r.Key.String())
 	p.events.Record(events.About(r.sent.Pod.Pod), v1.EventTypeNormal, rollout.ReasonContinues, message.Fixed("the new version takes the place of the one before"))
-}
-
-// held reports a pod that waits for its turn, once it is known what a previous agent reported.
-func (p *reporter) held(r *podRecord) {
-	text, waits := r.Now.Wait(rollout.ByStartOrder)
-	if !waits || r.past == nil || !r.past.known {
-		return
-	}
-	_ = p.faults.ofPod(r.Offered.Pod, "report the pod", func() {
-		out := *r.Offered.Pod
-		st, public := podstatus.HeldStatus(r.Offered, r.Order.Since, text, r.past.last)
-		out.Status, r.past.last = st, &st
-		p.store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: public})
-	})
-}
-
-func (p *reporter) stopped(r *podRecord) {
-	if !r.IsHalted() || r.Offered == nil {
-		return
-	}
-	_ = p.faults.ofPod(r.Offered.Pod, "report the pod", func() {
-		out := *r.Offered.Pod
-		st, public := podstatus.HaltedStatus(r.Offered, rollout.StoppedWhy)
-		out.Status = st
-		p.store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: public})
-	})
 }

@@ -179,6 +179,7 @@ func (l *syncLoop) wakeAll(ctx context.Context) {
 		r.worker.Wake()
 	}
 	l.gateChanged() // another window or strategy may count
+	l.tells.stale = true
 	l.startReadingFacts(ctx)
 }
 
@@ -667,6 +668,7 @@ func (l *syncLoop) lookAtTrials() {
 	}
 	if len(healthy) > 0 {
 		l.publishPods()
+		l.tells.stale = true
 	}
 	if judged {
 		l.tells.stale = true

@@ -13,6 +13,7 @@ import (
 
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
+	"monopod/agent/outcome"
 	"monopod/agent/podlog"
 	"monopod/agent/rollout"
 	"monopod/agent/status"
@@ -355,6 +356,9 @@ func (t *trials) take(all []*filing) (changed bool) {
 		}
 		next := was.Filed(f.Filed)
 		t.set(r, next)
+		if next.Stuck != was.Stuck {
+			t.pods.mark(f.Key) // the status of the pod says so
+		}
 		changed = changed || next.Safe != was.Safe || next.Unfit != was.Unfit || next.Judged != was.Judged
 	}
 	return changed
@@ -375,6 +379,21 @@ func (t *trials) lines() (all []rollout.Line) {
 	for _, r := range t.pods.sorted(func(r *podRecord) bool { return r.Trial != nil }) {
 		if line := r.Trial.Line(); line.Text != "" {
 			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// outcomes returns what became of the versions that give way if they do not work.
+func (t *trials) outcomes() (all []outcome.Trial) {
+	now := time.Now()
+	for _, r := range t.pods.all {
+		if of, state := r.Judged(now, t.limitsOf); of != nil {
+			one := outcome.Trial{Pod: of, State: state}
+			if state == status.TrialFailed {
+				one.Output = r.Trial.Output
+			}
+			all = append(all, one)
 		}
 	}
 	return all

@@ -291,7 +291,7 @@ func TestAVersionWaitsUntilItsRecordIsSaved(t *testing.T) {
 			r.after(time.Minute)
 		})
 		f := r.store.Manifests().Files
-		if len(f) != 1 || !f[0].Held || len(f[0].Problems) != 1 || !strings.Contains(f[0].Problems[0].Message, "update waits: record of the update") {
+		if len(f) != 1 || !f[0].Held || len(f[0].Problems) != 1 || !strings.Contains(f[0].Problems[0].Message, "what it may have to go back to is not on disk: record of the update") {
 			r.Errorf("files %+v", f)
 		}
 		noErr(r.T, os.Remove(file))

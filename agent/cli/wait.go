@@ -24,11 +24,17 @@ With --all or -l a pod that has succeeded is done, and counts as ready.
 
 A FILE is a manifest in the agent's folder, or a copy of one: the file of the
 same name there is meant. Of a file can be waited for: accepted: the agent has
-read just what FILE says when the wait begins, and takes it; updated: that runs,
-and is ready or has succeeded; ready: it is accepted, and its pods are ready,
-be it in an earlier version; removed: the file and its pods are gone. A file
-that is rejected never comes to it. A POD is updated once the newest version
-that was accepted is the one that runs.
+read just what FILE says when the wait begins, and takes it; updated: that runs
+and works; ready: it is accepted, and its pods are ready, be it in an earlier
+version; removed: the file and its pods are gone. A file that is rejected never
+comes to it. A POD is updated once the newest version that was accepted is the
+one that runs, and works.
+
+With updateHealth, or the pod's annotation monopod.update-health, a version
+works once its trial says so, and one that is rolled back never will: then the
+reason is told with what it wrote last. Without a trial it works once it has
+been ready for updateStable, or has succeeded. When the time is over, what
+monopod ps says of the pod is said.
 
     cp web.yaml /etc/monopod/manifests/ && monopod wait web.yaml --for updated
 

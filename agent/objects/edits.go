@@ -21,6 +21,9 @@ type Edit struct {
 	Lacks    string   // what the pod's next start needs and is gone; "": nothing
 }
 
+// byGate is what is true of a restart for an edit whatever the gate says, which is asked after that.
+const byGate = " with it, once no hold, update window or lock keeps that away"
+
 // String is a line for the pod's owner.
 func (e Edit) String() string {
 	var all []string
@@ -31,7 +34,7 @@ func (e Edit) String() string {
 		all = append(all, "volumes keep what they show")
 	}
 	if len(e.Restarts) > 0 {
-		all = append(all, names(e.Restarts, "restarts", "restart"))
+		all = append(all, names(e.Restarts, "restarts"+byGate, "restart"+byGate))
 	}
 	if len(e.Former) > 0 {
 		all = append(all, names(e.Former, "has the former value until it restarts", "have the former value until they restart"))

@@ -25,7 +25,7 @@ func TestWhatAnEditMeansToAPodThatRuns(t *testing.T) {
 		{"nothing that the pod uses", pod(variable), object("Secret", "s", "password: hunter2, user: two"), ""},
 		{"a variable", pod(variable), object("Secret", "s", "password: hunter3"), `Secret "s": container c has the former value until it restarts`},
 		{"all of an object as variables", pod("envFrom: [{secretRef: {name: s}}]"), object("Secret", "s", "password: hunter2"), `Secret "s": container c has the former value until it restarts`},
-		{"a pod that asks for restarts", restarts(variable), object("Secret", "s", "password: hunter3"), `Secret "s": container c restarts`},
+		{"a pod that asks for restarts", restarts(variable), object("Secret", "s", "password: hunter3"), `Secret "s": container c restarts with it, once no hold, update window or lock keeps that away`},
 		{"which does not while a key is gone", restarts(variable), object("Secret", "s", "user: one"),
 			`Secret "s": container c has the former value until it restarts; its next start would fail: key password is gone`},
 		{"a volume", pod(mounted, shown), object("Secret", "s", "password: hunter3"), `Secret "s": volumes follow`},

@@ -18,16 +18,25 @@ type Refusal struct {
 	Final  bool // it never will
 }
 
+// Trial is what became of a version that gives way if it does not work.
+type Trial struct {
+	Pod    *manifests.Pod
+	State  status.Trial
+	Output string // what it wrote last, if it gave way
+}
+
 // Versions is what is known of the pods of all files. What costs a look at each is made
 // when the first file is judged, away from the sync loop.
 type Versions struct {
 	Snapshot *manifests.Snapshot
 	Refused  []Refusal // the accepted pods that wait or have failed
+	Trials   []Trial
 
 	once    sync.Once
 	files   map[string]*manifests.File // by path
 	given   map[string]*manifests.Pod  // the accepted ones, by namespace/name
 	refused map[string]Refusal         // the same way
+	trials  map[string]Trial           // the same way
 	objects map[manifests.ObjectKey]*manifests.Object
 	users   map[manifests.ObjectKey][]string // the pods that refer to them, also to those that are not there
 	kept    map[string][]manifests.ObjectKey // by file
@@ -37,6 +46,10 @@ func (v *Versions) index() {
 	v.refused = map[string]Refusal{}
 	for _, r := range v.Refused {
 		v.refused[r.Pod.Key().String()] = r
+	}
+	v.trials = map[string]Trial{}
+	for _, t := range v.Trials {
+		v.trials[t.Pod.Key().String()] = t
 	}
 	v.files, v.given = map[string]*manifests.File{}, map[string]*manifests.Pod{}
 	for k := range v.Snapshot.Files {
@@ -98,6 +111,9 @@ func (v *Versions) version(f *manifests.File, pod string, e fileErrors) status.V
 	}
 	if out.State == status.Waiting {
 		out.Waiting = hash
+	}
+	if t, is := v.trials[pod]; is && poduid.HashOf(t.Pod) == hash {
+		out.Trial, out.Output = t.State, t.Output
 	}
 	return out
 }

@@ -64,6 +64,7 @@ const (
 	ByRoom       Cause = "Room"       // the node has no room
 	ByLook       Cause = "Look"       // whether there is a lock is not known yet
 	ByFault      Cause = "Fault"      // the loop panicked over it
+	ByTrial      Cause = "Trial"      // it gave way to the former version, or the record of its trial is not on disk
 )
 
 // Wait is one thing that a pod waits for.
@@ -130,7 +131,7 @@ func (d *Decision) Line() string {
 	}
 	var reasons []string
 	for _, w := range d.Waits {
-		if w.By != ByLook && w.By != ByPreparing && w.By != ByLastLook && w.By != ByStartOrder {
+		if !w.isQuiet() && w.By != ByStartOrder {
 			reasons = append(reasons, w.Text.String())
 		}
 	}

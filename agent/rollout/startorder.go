@@ -70,6 +70,9 @@ func (r *Record) turn(w *World) (why message.Text, waits bool, until time.Time) 
 		return why, false, until
 	}
 	why = message.Of("waits for %s to be ready", message.Name(w.Names.join(unready, ", ")))
+	if !until.IsZero() {
+		why = message.Of("%s, at most until %s", why, message.Name(until.UTC().Format(time.RFC3339)))
+	}
 	problem := r.Order.Problem(&w.Names)
 	if problem != "" {
 		why = message.Of("%s: %s", why, message.Name(problem))

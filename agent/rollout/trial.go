@@ -354,15 +354,19 @@ func (t *Trial) Line() Line {
 	switch {
 	case t == nil || t.Tried == nil:
 	case t.Stuck != "":
-		return Line{Pod: t.Tried, Text: "update waits: " + t.Stuck}
+		return Line{Pod: t.Tried, Text: "what it may have to go back to is not on disk: " + t.Stuck}
 	case t.Reason != "" && t.Judged:
 		return Line{Pod: t.Tried, Text: t.told(), Final: true}
 	}
 	return Line{}
 }
 
-// Told returns what is to be said of a version that comes back; "": it does not.
+// Told returns what is to be said of a version that comes back, or that runs on as the record of
+// the trial of the next one cannot be saved; "": it does neither.
 func (t *Trial) Told(p *manifests.Pod) string {
+	if t != nil && t.Stuck != "" && !t.Safe && p != nil && p.Digest == t.Former.Digest {
+		return "update waits: " + t.Line().Text
+	}
 	if !t.IsBack(p) {
 		return ""
 	}

@@ -150,7 +150,7 @@ func TestAVersionStartsOnceItsRecordIsSaved(t *testing.T) {
 	s.chooses(second, first, "img:1")
 	s.saves(os.ErrPermission)
 	s.chooses(second, first, "img:1")
-	if line := s.trial.Line(); !strings.HasPrefix(line.Text, "update waits: ") || line.Pod != second || line.Final {
+	if line := s.trial.Line(); !strings.HasPrefix(line.Text, "what it may have to go back to is not on disk: ") || line.Pod != second || line.Final {
 		t.Errorf("%+v", line)
 	}
 	s.saves()

@@ -23,6 +23,10 @@ type Manifests struct {
 	Settings []Problem `json:"settings,omitempty"` // of the agent's own settings, when they were read again
 	Reports  []Problem `json:"reports,omitempty"`  // of the agent itself and of the status files; in memory only
 
+	// UpdateStable is how long a version must stay ready to count as one that works; 0: the agent
+	// does not say.
+	UpdateStable metav1.Duration `json:"updateStable,omitzero"`
+
 	// Judge fills in a file's State and Versions as far as they do not follow from the
 	// reported pods, when the report is made. Any goroutine may call it; nil: they are
 	// filled in.
@@ -91,7 +95,19 @@ type Version struct {
 	Running poduid.ContentHash `json:"running,omitempty"` // of the pod whose containers are there; "": none are
 	Waiting poduid.ContentHash `json:"waiting,omitempty"` // Hash, if this version waits
 	By      string             `json:"by,omitempty"`      // the file that gives a superseded pod
+	Trial   Trial              `json:"trial,omitempty"`   // whether it works, of a version that gives way if it does not
+	Output  string             `json:"output,omitempty"`  // what its containers wrote last, if it gave way; lines with the container before them
 }
+
+// Trial is what became of a version that gives way to the one before unless it works. A former
+// agent reports none.
+type Trial string
+
+const (
+	TrialOn     Trial = "on"     // it is not known yet
+	TrialPassed Trial = "passed" // it works
+	TrialFailed Trial = "failed" // it gave way, or is about to
+)
 
 // ReasonStopped is the status reason of a pod that the owner has stopped.
 const ReasonStopped = "Stopped"

@@ -13,7 +13,7 @@ type Problem struct {
 	Message string `json:"message"`
 	Warning bool   `json:"warning,omitempty"` // the pod runs all the same
 	Note    bool   `json:"note,omitempty"`    // a Warning that stays as long as the manifest: what it is about has no effect here
-	Waits   bool   `json:"waits,omitempty"`   // a new version waits; the status of the one that runs says so, too
+	Waits   bool   `json:"waits,omitempty"`   // for a version that does not run; the status of the pod says so, too
 }
 
 // Error returns "file:line:column: field: message", leaving out unknown parts.

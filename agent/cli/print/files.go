@@ -45,13 +45,19 @@ func (l *Listing) files(w, notes io.Writer, f Format) error {
 	return f.write(w, notes, &out, append(manifestWords(m, f.Output == "wide"), waitWords(m)...))
 }
 
-// waitWords say what versions wait for that is no problem of their files.
+// waitWords say why versions do not run where no problem of their files does: what pods say
+// themselves is not listed with files.
 func waitWords(m status.Manifests) (words []string) {
 	for _, f := range m.Files {
 		for _, v := range f.Versions {
-			said := func(p status.Problem) bool { return p.Pod == v.Pod }
-			if v.State == status.Waiting && v.Reason != "" && !slices.ContainsFunc(f.Problems, said) {
+			isSaid := slices.ContainsFunc(f.Problems, func(p status.Problem) bool { return p.Pod == v.Pod && !p.Waits })
+			gaveWay := v.State == status.Rejected && slices.ContainsFunc(f.Problems, func(p status.Problem) bool { return p.Pod == v.Pod && p.Waits })
+			switch {
+			case isSaid || v.Reason == "":
+			case v.State == status.Waiting:
 				words = append(words, OneLine(within(m.Dir, f.Path)+": "+v.Pod+" waits: "+v.Reason))
+			case gaveWay:
+				words = append(words, OneLine(within(m.Dir, f.Path)+": "+v.Pod+": "+v.Reason))
 			}
 		}
 	}
@@ -157,6 +163,15 @@ func (d *description) versions() {
 			d.lineIf(depth, "Hash", string(v.Hash))
 			if depth == 2 {
 				d.lineIf(depth, "Running", different(string(v.Running), string(v.Hash)))
+			}
+			if v.Trial == status.TrialOn {
+				d.line(depth, "On Trial", "it gives way to the version before unless it works")
+			}
+			if v.Output != "" {
+				d.line(depth, "Last Output", "")
+				for line := range strings.Lines(v.Output) {
+					d.wrap(strings.Repeat(" ", depth+2)+OneLine(strings.TrimSuffix(line, "\n")), depth+2)
+				}
 			}
 		}
 	}

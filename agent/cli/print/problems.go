@@ -78,7 +78,10 @@ func fileWords(f status.File, dir string, notes bool) []string {
 	if len(f.Pods) > 0 {
 		held = fmt.Sprintf("the last good version of %s runs on", strings.Join(f.Pods, ", "))
 	}
-	if refusal < 0 {
+	switch {
+	case refusal < 0 && slices.ContainsFunc(f.Problems, func(p status.Problem) bool { return p.Waits }):
+		return words // the pod says why, and so that another version runs
+	case refusal < 0:
 		return append(words, within(dir, f.Path)+": "+held)
 	}
 	words[refusal] += " (" + held + ")"

@@ -144,6 +144,11 @@ func (f *file) otherContent(now *status.File) verdict {
 // judgeContent is the verdict on the content, which the agent has read.
 func (f *file) judgeContent(outcome string, now *status.File, known *client.Known) verdict {
 	var all verdict
+	hasFailed := func(v status.Version) bool { return v.Trial == status.TrialFailed }
+	failed := slices.IndexFunc(now.Versions, hasFailed)
+	if outcome == "updated" && failed >= 0 {
+		return gaveWay(now.Versions[failed].Pod, &now.Versions[failed])
+	}
 	switch now.State {
 	case status.Rejected, status.Superseded:
 		return verdict{never: fmt.Errorf("%s is %s: %s", f.given, now.State, problemsOf(now))}
@@ -155,7 +160,7 @@ func (f *file) judgeContent(outcome string, now *status.File, known *client.Know
 	}
 	for k := range now.Versions {
 		v := &now.Versions[k]
-		one := judgeVersion(outcome, v.Pod, v, podOf(known.Pods, v.Pod))
+		one := judgeVersion(outcome, v.Pod, v, podOf(known.Pods, v.Pod), stableOf(known.Manifests))
 		all.lacks = append(all.lacks, one.lacks...)
 		if all.never == nil {
 			all.never = one.never

@@ -191,35 +191,86 @@ func judgePod(outcome string, p *v1.Pod, m status.Manifests) verdict {
 			subject, outcome, print.OneLine(best.Reason))}
 	case outcome == "accepted":
 		return verdict{}
+	case outcome == "updated" && best.Trial == status.TrialFailed:
+		return gaveWay(subject, best)
 	case best.State == status.Rejected: // what runs is the newest that was accepted
-		return judgeVersion(outcome, subject, &status.Version{State: status.Accepted, Hash: best.Running}, p)
+		return judgeVersion(outcome, subject, &status.Version{State: status.Accepted, Hash: best.Running}, p, stableOf(m))
 	}
-	return judgeVersion(outcome, subject, best, p)
+	return judgeVersion(outcome, subject, best, p, stableOf(m))
 }
 
-// judgeVersion judges the reported pod of an accepted version: nil is none.
-func judgeVersion(outcome, subject string, v *status.Version, p *v1.Pod) verdict {
-	lacks := func(why string) verdict {
-		return verdict{lacks: []string{print.OneLine(subject + ": " + cmp.Or(v.Reason, why))}}
+// gaveWay is the verdict on a version that did not work, with what it wrote last.
+func gaveWay(subject string, v *status.Version) verdict {
+	text := fmt.Sprintf("%s is not updated and will not be: %s", subject, print.OneLine(v.Reason))
+	if v.Output != "" {
+		text += "; its last output:"
 	}
+	for line := range strings.Lines(v.Output) {
+		text += "\n    " + print.OneLine(strings.TrimSuffix(line, "\n"))
+	}
+	return verdict{never: errors.New(text)}
+}
+
+// stableOf returns how long a version must stay ready to count as one that works.
+func stableOf(m status.Manifests) time.Duration {
+	return cmp.Or(m.UpdateStable.Duration, stable)
+}
+
+// stable is the default of the setting updateStable, for an agent that does not say it.
+const stable = 10 * time.Second
+
+// judgeVersion judges the reported pod of an accepted version: nil is none. stable is for how long
+// one that is updated must have been ready.
+func judgeVersion(outcome, subject string, v *status.Version, p *v1.Pod, stable time.Duration) verdict {
+	lacks := func(why string) verdict { return verdict{lacks: says(subject, v, p, why)} }
 	if p == nil {
 		return lacks("it is not reported yet")
 	}
-	runs, halted := poduid.HashOf(p) == v.Hash, client.Halted(p)
+	runs, halted, updates := poduid.HashOf(p) == v.Hash, client.Halted(p), outcome == "updated"
 	switch {
 	case halted != "":
 		return verdict{never: fmt.Errorf("%s is not %s and will not be: %s", subject, outcome, halted)}
-	case !runs && outcome == "updated":
+	case !runs && updates:
 		return lacks("another version runs")
 	case p.DeletionTimestamp != nil:
 		return lacks("it is being stopped")
-	case print.PodReady(p), p.Status.Phase == v1.PodSucceeded:
+	case updates && v.Trial == status.TrialOn:
+		return lacks("it is not certain yet that it works")
+	case updates && v.Trial == status.TrialPassed, p.Status.Phase == v1.PodSucceeded:
+		return verdict{}
+	case print.PodReady(p) && updates && readyFor(p) < stable:
+		return lacks(fmt.Sprintf("it has not been ready for %s yet", stable))
+	case print.PodReady(p):
 		return verdict{}
 	case p.Status.Phase == v1.PodFailed && runs && v.State == status.Accepted:
 		why := cmp.Or(print.JoinWords(p.Status.Reason, p.Status.Message), strings.Join(print.PodWords([]v1.Pod{*p}), "; "))
 		return verdict{never: fmt.Errorf("%s is not %s and will not be: it has failed: %s", subject, outcome, print.OneLine(why))}
 	}
-	return lacks(cmp.Or(strings.Join(print.PodWords([]v1.Pod{*p}), "; "), print.Summarize(p, time.Now()).Word))
+	return lacks(print.Summarize(p, time.Now()).Word)
+}
+
+// says returns what `monopod ps` says of a pod, and why the version does not run if that is not
+// among it; why is for where neither says anything.
+func says(subject string, v *status.Version, p *v1.Pod, why string) (lines []string) {
+	if p != nil {
+		lines = print.PodWords([]v1.Pod{*p})
+	}
+	reason := print.OneLine(v.Reason)
+	isSaid := slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, reason) })
+	if reason != "" && !isSaid || len(lines) == 0 {
+		lines = append(lines, subject+": "+cmp.Or(reason, why))
+	}
+	return lines
+}
+
+// readyFor returns for how long a pod has been ready.
+func readyFor(p *v1.Pod) time.Duration {
+	for _, c := range p.Status.Conditions {
+		if c.Type == v1.PodReady && c.Status == v1.ConditionTrue {
+			return time.Since(c.LastTransitionTime.Time)
+		}
+	}
+	return 0
 }
 
 // withStubs returns the reported pods, and as much as files say of the others.

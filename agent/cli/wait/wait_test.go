@@ -15,6 +15,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/clitest"
@@ -29,6 +30,8 @@ type scene struct {
 	pods  []v1.Pod
 	do    func()
 	err   error
+
+	stable time.Duration // that the agent says; 0: it says none
 }
 
 // film answers as its scenes say.
@@ -45,6 +48,7 @@ func film(dir string, scenes []scene) func(context.Context) (*client.Known, erro
 				s.do = nil
 			}
 			m := status.Manifests{Dir: dir}
+			m.UpdateStable.Duration = s.stable
 			for _, f := range s.files {
 				if f.Path = filepath.Join(dir, f.Path); f.State == "leaving" {
 					m.Leaving = append(m.Leaving, f)
@@ -79,6 +83,35 @@ func web(hash string, phase v1.PodPhase, ready bool) []v1.Pod {
 		p.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}}
 	}
 	return []v1.Pod{p}
+}
+
+// tried is the file with its version on trial.
+func tried(state status.State, trial status.Trial) status.File {
+	f := read("new", state, "2")
+	f.Versions[0].Trial = trial
+	if trial == status.TrialFailed {
+		f.Versions[0].Reason, f.Versions[0].Output, f.Versions[0].Running = "update rolled back: it crashed", "main: one\nmain: \x1b[2Jtwo", "1"
+	}
+	return f
+}
+
+// since says when the pods became ready, after so long.
+func since(after time.Duration, pods []v1.Pod) []v1.Pod {
+	for k := range pods {
+		pods[k].Status.Conditions[0].LastTransitionTime = metav1.Time{Time: epoch.Add(after)}
+	}
+	return pods
+}
+
+// epoch is when each test begins.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// saying says what else there is to say of the pods.
+func saying(line string, pods []v1.Pod) []v1.Pod {
+	for k := range pods {
+		status.SetProblems(&pods[k], []string{line})
+	}
+	return pods
 }
 
 // stopped says that the owner has stopped the pods.
@@ -151,6 +184,20 @@ func TestWait(t *testing.T) {
 			"default/web is not accepted and will not be: its manifest is rejected: for a reason"},
 		{"a pod that never ran", "web-n1", "accepted", []scene{{files: one(read("new", status.Waiting, "2"))}}, 0, ""},
 		{"a pod that is not known", "db", "updated", []scene{{files: one(read("new", status.Accepted, "2")), pods: ready2}}, late, `not updated within 10s: `},
+		{"updated, on trial", "web.yaml", "updated", []scene{{until: time.Second, files: one(tried(status.Accepted, status.TrialOn)), pods: ready2}, {files: one(tried(status.Accepted, status.TrialPassed)), pods: since(time.Second, web("2", running, true))}}, 1200 * time.Millisecond, ""},
+		{"a trial of what is not ready as a whole", "web", "updated", []scene{{files: one(tried(status.Accepted, status.TrialPassed)), pods: web("2", running, false)}}, 0, ""},
+		{"a trial that does not end in time", "web.yaml", "updated", []scene{{files: one(tried(status.Accepted, status.TrialOn)), pods: ready2}}, late, "not updated within 10s: default/web-n1: it is not certain yet that it works"},
+		{"a file that gave way", "web.yaml", "updated", []scene{{files: one(tried(status.Rejected, status.TrialFailed)), pods: ready1}}, 0,
+			"default/web-n1 is not updated and will not be: update rolled back: it crashed; its last output:\n    main: one\n    main: [2Jtwo"},
+		{"a pod that gave way", "web", "updated", []scene{{until: time.Second, files: one(tried(status.Accepted, status.TrialOn)), pods: ready2}, {files: one(tried(status.Rejected, status.TrialFailed)), pods: ready1}}, 1200 * time.Millisecond,
+			"default/web is not updated and will not be: update rolled back: it crashed; its last output:\n    main: one\n    main: [2Jtwo"},
+		{"ready for as long as the agent asks", "web.yaml", "updated", []scene{{files: one(read("new", status.Accepted, "2")), pods: since(2*time.Second, web("2", running, true)), stable: 3 * time.Second}}, 5100 * time.Millisecond, ""},
+		{"not ready for as long as an agent asks that does not say", "web", "updated", []scene{{files: one(read("new", status.Accepted, "2")), pods: since(time.Second, web("2", running, true))}}, late,
+			"not updated within 10s: default/web: it has not been ready for 10s yet"},
+		{"what ps says", "web.yaml", "updated", []scene{{files: one(read("new", status.Waiting, "2")), pods: saying("update waits: held for a reason", web("1", running, true))}}, late,
+			"not updated within 10s: default/web: update waits: held for a reason"},
+		{"what ps says, and the file", "web", "updated", []scene{{files: one(read("new", status.Waiting, "2")), pods: saying("container main: its probe fails", web("1", running, true))}}, late,
+			"not updated within 10s: default/web: container main: its probe fails; default/web: for a reason"},
 		{"root only", "web.yaml", "accepted", []scene{{err: syscall.EACCES}}, 0, "permission denied"},
 		{"no outcome of a file", "web.yaml", "failed", nil, 0, "--for failed is not for the file web.yaml: choose ready, removed, accepted or updated, or name its pods"},
 	}

@@ -1,0 +1,71 @@
+package rollout
+
+import (
+	"time"
+
+	"monopod/agent/message"
+	"monopod/agent/status"
+	"monopod/agent/update"
+	"monopod/manifests"
+)
+
+// Pending is a version that a manifest gives and that does not run, and why. All that is reported
+// of such a version is made of this.
+type Pending struct {
+	Pod   *manifests.Pod
+	By    Cause        // the first one
+	Text  message.Text // all that it waits for, and what ends that, in a line
+	Final bool         // it will not run until its manifest changes
+	Quiet bool         // that is over in a moment, and not worth a word
+}
+
+// Pending returns the versions of the name that do not run: the offered one, and the one on trial
+// if that gave way, or waits for its record.
+func (r *Record) Pending() (all []Pending) {
+	d := &r.Now
+	runs := manifests.Same(d.Run, r.Offered) && d.Halt.Reason == "" && !d.WaitsBy(ByFault)
+	if r.Offered != nil && len(d.Waits) > 0 && !runs {
+		text, quiet := d.says()
+		all = append(all, Pending{Pod: r.Offered, By: d.Waits[0].By, Text: text, Final: d.Refused != nil && d.Refused.Final(), Quiet: quiet})
+	}
+	if line := r.Trial.Line(); line.Text != "" {
+		all = append(all, Pending{Pod: line.Pod, By: ByTrial, Text: message.Private(line.Text), Final: line.Final})
+	}
+	return all
+}
+
+// says joins the texts of the waits: those that are worth a word, if any is.
+func (d *Decision) says() (text message.Text, isQuiet bool) {
+	var texts, quiet []message.Text
+	for _, w := range d.Waits {
+		if w.isQuiet() {
+			quiet = append(quiet, w.Text)
+		} else {
+			texts = append(texts, w.Text)
+		}
+	}
+	if len(texts) == 0 {
+		return message.Join(quiet, "; "), true
+	}
+	return message.Join(texts, "; "), false
+}
+
+// isQuiet reports whether a wait is over in a moment, so that it is not worth a word.
+func (w *Wait) isQuiet() bool {
+	return w.By == ByLook || w.By == ByPreparing || w.By == ByLastLook
+}
+
+// Judged returns what became of the version of the name that gives way if it does not work; nil:
+// there is none. limits is what is asked of a version.
+func (r *Record) Judged(now time.Time, limits func(*manifests.Pod) update.Limits) (of *manifests.Pod, state status.Trial) {
+	t, runs := r.Trial, r.Now.Run
+	switch {
+	case t != nil && t.Tried != nil && t.Reason != "" && t.Judged:
+		return t.Tried, status.TrialFailed
+	case t != nil && t.Tried != nil && !t.Unfit:
+		return t.Tried, status.TrialOn
+	case runs != nil && r.Proof.of != nil && limits(runs).Within > 0 && r.Proof.Holds(runs, now, limits(runs).Stable):
+		return runs, status.TrialPassed
+	}
+	return nil, ""
+}
