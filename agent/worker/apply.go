@@ -92,7 +92,7 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 	case plan.DoAccept:
 		return w.accept(firm, s)
 	case plan.DoMarkRemoving:
-		w.commit(firm, s, a.UID)
+		return w.markRemoving(firm, s, a.UID)
 	case plan.DoSaveActive:
 		w.rememberOrWarn(w.checkpointOf(s, a.UID).WithActive(a.Active, s.Mark), "how long the pod has been active")
 	case plan.DoRecordResult:
