@@ -83,3 +83,41 @@ func TestWhatRunsKeepsItsImagesWhileAnotherVersionWaits(t *testing.T) {
 		}
 	})
 }
+
+// mounted returns the image that the running container c has mounted.
+func (r *rig) mounted() string {
+	r.Helper()
+	for _, c := range r.Containers() {
+		if c.Name == "c" && c.State == rt.ContainerState_CONTAINER_RUNNING {
+			return c.Config.Mounts[0].Image.GetImage()
+		}
+	}
+	return "none"
+}
+
+// The image of a volume is part of what ran, too.
+func TestTheImageOfAVolumeIsTheOneThatRan(t *testing.T) {
+	live(t, func(r *rig) {
+		r.AddImage("vol:1")
+		r.want(withImageVolume("vol:1", "IfNotPresent"))
+		r.after(time.Minute)
+		first := r.mounted()
+		r.MoveTag("vol:1")
+		r.holds("web", "", "")
+		bad := strings.Replace(withImageVolume("vol:1", "IfNotPresent"), "img:1", "img:2", 1)
+		bad = strings.Replace(bad, "annotations: {", "annotations: {monopod.update-health: 30s, ", 1)
+		r.want(strings.Replace(bad, "spec:\n", "spec:\n  hostname: other\n", 1))
+		r.after(time.Minute)
+		r.Exit("web-n/c", 1)
+		r.after(time.Minute)
+		if now := r.mounted(); now != first {
+			t.Errorf("it crashed while another version waits, and has mounted %s, not %s", now, first)
+		}
+		r.Program("img:2", critest.Exits(1))
+		r.releases("web")
+		r.after(5 * time.Minute)
+		if now := r.mounted(); now != first || len(r.rollbacks()) != 1 {
+			t.Errorf("it came back (%d) and has mounted %s, not %s", len(r.rollbacks()), now, first)
+		}
+	})
+}

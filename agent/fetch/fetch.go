@@ -265,7 +265,7 @@ func RanBy(c *v1.Container, st *rt.ContainerStatus) Ran {
 	ran := Ran{"": st.GetImageRef()}
 	for _, m := range c.VolumeMounts {
 		for _, made := range st.GetMounts() {
-			if made.ContainerPath == m.MountPath && made.Image != nil {
+			if made.ContainerPath == podspec.Absolute(m.MountPath) && made.Image != nil {
 				ran[m.Name] = made.Image.Image
 			}
 		}
