@@ -58,3 +58,23 @@ func TestAPodWaitsForTheDiskOfItsClaim(t *testing.T) {
 		})
 	}
 }
+
+// An update whose claim is missing finds that before anything stops.
+func TestAnUpdateWaitsForTheDiskOfItsClaim(t *testing.T) {
+	live(t, func(r *rig) {
+		r.AddImage("img:2")
+		volumes, disk := filepath.Join(r.dir, "volumes"), filepath.Join(t.TempDir(), "disk")
+		r.want(claimant)
+		r.after(time.Minute)
+		noErr(t, os.Rename(volumes, disk))
+		next := strings.Replace(strings.Replace(claimant, `"img:1"`, `"img:2"`, 1), "  containers:", "  hostname: other\n  containers:", 1)
+		r.stopsNothing(func() {
+			r.want(next)
+			r.after(10 * time.Minute)
+		})
+		r.updateWaits("of the PersistentVolumeClaim default/data is missing, and was there before: mount its disk")
+		noErr(t, os.Rename(disk, volumes))
+		r.after(2 * time.Minute)
+		r.replaced("img:2")
+	})
+}

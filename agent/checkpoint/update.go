@@ -29,10 +29,12 @@ type Update struct {
 	Former *v1.Pod `json:"former"` // the last version that was not in doubt, as accepted
 	File   string  `json:"file"`   // the manifest that it came from
 	// Bounded is of Former, as in its Checkpoint.
-	Bounded bool              `json:"bounded,omitempty"`
-	Images  map[string]string `json:"images"`          // that it ran, by container
-	Tried   *v1.Pod           `json:"tried,omitempty"` // the version that is watched; nil: its manifest is again that of Former
-	Reason  string            `json:"reason,omitempty"`
+	Bounded bool `json:"bounded,omitempty"`
+	// Images are those that it ran, by container, and those of its volumes, by "volume/" and the
+	// volume. A former agent passes over the latter, and keeps them in what it writes.
+	Images map[string]string `json:"images"`
+	Tried  *v1.Pod           `json:"tried,omitempty"` // the version that is watched; nil: its manifest is again that of Former
+	Reason string            `json:"reason,omitempty"`
 	// Output is what the containers of Tried wrote last that made it give way, for a person. A
 	// former agent leaves it out when it writes the record.
 	Output string        `json:"output,omitempty"`

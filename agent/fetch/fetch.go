@@ -81,9 +81,19 @@ func containersOf(p *v1.Pod) []v1.Container {
 // Start starts to fetch a container's images, all at once, unless that was started
 // already. Images that are present and may be used are not pulled.
 func (g *Set) Start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig) {
-	if g.all[c.Name] == nil {
+	if g.of(p, c) == nil {
 		g.all[c.Name] = g.start(ctx, p, c, sandbox, false)
 	}
+}
+
+// of returns the fetch of what a container wants; nil: there is none, or it is of what another
+// version of the pod wants.
+func (g *Set) of(p *v1.Pod, c *v1.Container) *fetch {
+	f := g.all[c.Name]
+	if f == nil || !slices.Equal(f.wanted, podspec.WantedImages(p, c)) {
+		return nil
+	}
+	return f
 }
 
 // Again starts to fetch a container's images once more. That is not told.
@@ -192,7 +202,10 @@ func (f *fetch) ready() bool {
 // the end of its fetch, or if there is none, what is present. Any goroutine may call
 // what it returns.
 func (g *Set) Of(p *v1.Pod, name string) func(ctx context.Context, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
-	f := g.all[name]
+	var f *fetch
+	if c := podspec.FindContainer(p, name); c != nil {
+		f = g.of(p, c)
+	}
 	return func(ctx context.Context, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
 		switch {
 		case f != nil && f.ready():
@@ -217,8 +230,13 @@ func (g *Set) present(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *
 	})
 }
 
-// Drop forgets a container's fetch.
-func (g *Set) Drop(name string) { delete(g.all, name) }
+// Drop forgets the fetch of what a container wants. What another version of the pod wants stays.
+func (g *Set) Drop(p *v1.Pod, name string) {
+	c := podspec.FindContainer(p, name)
+	if c != nil && g.of(p, c) != nil {
+		delete(g.all, name)
+	}
+}
 
 // DropEnded forgets a container's fetch, if it has ended.
 func (g *Set) DropEnded(name string) {
@@ -227,12 +245,57 @@ func (g *Set) DropEnded(name string) {
 	}
 }
 
-// Become forgets all fetches, and takes over what was fetched before the pod began.
-func (g *Set) Become(ready Ready) {
+// Become forgets all fetches, and takes over what was fetched for a pod before it began.
+func (g *Set) Become(p *v1.Pod, ready Ready) {
 	g.all = map[string]*fetch{}
-	for name, images := range ready {
-		f := &fetch{done: make(chan struct{}), images: images}
-		close(f.done)
-		g.all[name] = f
+	for _, c := range containersOf(p) {
+		if images := ready[c.Name]; images != nil {
+			f := &fetch{wanted: podspec.WantedImages(p, &c), done: make(chan struct{}), images: images}
+			close(f.done)
+			g.all[c.Name] = f
+		}
 	}
 }
+
+// Ran are references to the images that a container ran, by volume, and its own by "".
+type Ran map[string]string
+
+// RanBy returns what a container of the runtime was made with.
+func RanBy(c *v1.Container, st *rt.ContainerStatus) Ran {
+	ran := Ran{"": st.GetImageRef()}
+	for _, m := range c.VolumeMounts {
+		for _, made := range st.GetMounts() {
+			if made.ContainerPath == podspec.Absolute(m.MountPath) && made.Image != nil {
+				ran[m.Name] = made.Image.Image
+			}
+		}
+	}
+	return ran
+}
+
+// OfRan is Of for a container that starts again as what it ran: a tag may stand for another image
+// by now. What is there no longer, and what is pulled for each start, comes as Of says.
+func (g *Set) OfRan(p *v1.Pod, name string, ran Ran) func(ctx context.Context, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
+	asNamed := g.Of(p, name)
+	return func(ctx context.Context, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
+		out, err := gather(podspec.WantedImages(p, c), func(i podspec.WantedImage) (img *rt.Image, ref string, err error) {
+			defer g.Caught(&err, "image fetch", c.Name)
+			if i.Policy == v1.PullAlways || ran[i.Volume] == "" {
+				return nil, "", errNotAsRan
+			}
+			img, ref, err = g.Images.Present(ctx, ran[i.Volume], v1.PullIfNotPresent, sandbox)
+			if err == nil && img == nil {
+				err = errNotAsRan
+			}
+			return img, ref, err
+		})
+		if err != nil {
+			return asNamed(ctx, c, sandbox)
+		}
+		g.Events.RecordPresent(events.AboutContainer(p, c.Name), c.Image)
+		return out, nil
+	}
+}
+
+// errNotAsRan: an image is not to be used as it was.
+var errNotAsRan = errors.New("it is not as it was")

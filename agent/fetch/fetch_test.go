@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/events"
 	"monopod/agent/image"
@@ -215,13 +217,82 @@ func TestAPanicIsTheFetchsError(t *testing.T) {
 func TestASetTakesOverWhatWasFetched(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
 		r.All(t.Context(), pod(), nil)
-		r.Become(Ready{"a": {Ref: "sha256:1"}})
+		r.Become(pod(), Ready{"a": {Ref: "sha256:1"}})
 		if got, err := r.of(t, pod()); err != nil || got.Ref != "sha256:1" {
 			t.Errorf("got %+v, %v", got, err)
 		}
-		r.Become(nil)
+		r.Become(pod(), nil)
 		if _, _, ended := r.Ended("a"); ended || len(r.Running()) != 0 {
 			t.Errorf("of nothing %v run", r.Running())
 		}
 	})
+}
+
+// What was fetched for one version of a pod is nothing to another that wants another image.
+func TestWhatWasFetchedIsOfTheVersionThatWantsIt(t *testing.T) {
+	bubble(t, func(t *testing.T, r *rig) {
+		next := pod()
+		next.Spec.Containers[0].Image = "img:2"
+		r.runtime.AddImage("img:1")
+		r.Become(next, Ready{"a": {Ref: "sha256:2"}})
+		if got, err := r.of(t, pod()); err != nil || got.Ref == "sha256:2" {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		r.Drop(pod(), "a")
+		if got, err := r.of(t, next); err != nil || got.Ref != "sha256:2" {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		r.Drop(next, "a")
+		if _, _, ended := r.Ended("a"); ended {
+			t.Error("what was used is still there")
+		}
+	})
+}
+
+func TestAContainerMayStartAsWhatItRan(t *testing.T) {
+	for name, row := range map[string]struct {
+		policy v1.PullPolicy
+		change func(r *rig, old string)
+		want   func(r *rig, old string) string
+	}{
+		"the tag stands for another image": {v1.PullIfNotPresent, func(r *rig, _ string) { r.runtime.MoveTag("img:1") }, func(_ *rig, old string) string { return old }},
+		"it is pulled for each start":      {v1.PullAlways, func(r *rig, _ string) { r.runtime.MoveTag("img:1") }, func(r *rig, _ string) string { return "" }},
+		"it is there no longer": {v1.PullIfNotPresent, func(r *rig, old string) {
+			r.runtime.MoveTag("img:1")
+			r.remove(old)
+		}, func(r *rig, _ string) string { return r.id("img:1") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, r *rig) {
+				p := pod()
+				p.Spec.Containers[0].ImagePullPolicy = row.policy
+				r.runtime.AddImage("img:1")
+				old := r.id("img:1")
+				row.change(r, old)
+				got, err := r.OfRan(p, "a", Ran{"": old})(t.Context(), &p.Spec.Containers[0], nil)
+				want := row.want(r, old)
+				switch {
+				case want == "":
+					if !errors.Is(err, ErrFetching) {
+						t.Errorf("got %+v, %v", got, err)
+					}
+				case err != nil || got.Ref != want:
+					t.Errorf("got %+v, %v, want %s", got, err, want)
+				}
+			})
+		})
+	}
+}
+
+// id returns what a reference stands for.
+func (r *rig) id(ref string) string {
+	img, err := cri.New(r.runtime.Conn()).Image(context.Background(), &rt.ImageSpec{Image: ref})
+	if err != nil || img == nil {
+		return ""
+	}
+	return img.Id
+}
+
+func (r *rig) remove(ref string) {
+	_ = cri.New(r.runtime.Conn()).RemoveImage(context.Background(), ref)
 }

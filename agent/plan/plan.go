@@ -166,8 +166,11 @@ func (s *Facts) whyLeaving(uid string) string {
 	case c != nil && c.IsRemoving() && c.Digest == s.Pod.Digest:
 		return "its manifest was gone for a while"
 	}
-	return "its manifest has changed"
+	return WhyReplaced
 }
+
+// WhyReplaced is the reason of what goes as another version takes its place.
+const WhyReplaced = "its manifest has changed"
 
 // planRemoval stops one instance, gracefully and in order, and removes
 // everything of it.

@@ -208,6 +208,20 @@ func Seconds(t time.Time) metav1.Time {
 	return metav1.Time{Time: t.Truncate(time.Second)}
 }
 
+// imageMounted returns the image that attempt n has at a path; "": none, or the runtime does not
+// say (kubelet: with the feature ImageVolumeWithDigest).
+func imageMounted(n *pleg.Container, path string) string {
+	if n == nil {
+		return ""
+	}
+	for _, x := range n.Status.GetMounts() {
+		if x.ContainerPath == path {
+			return x.Image.GetImage()
+		}
+	}
+	return ""
+}
+
 // mountsOf returns the container's mounts, as attempt n has them; n may be nil.
 func mountsOf(c *v1.Container, n *pleg.Container) []v1.VolumeMountStatus {
 	var out []v1.VolumeMountStatus
@@ -220,6 +234,9 @@ func mountsOf(c *v1.Container, n *pleg.Container) []v1.VolumeMountStatus {
 			}) {
 				st.RecursiveReadOnly = new(v1.RecursiveReadOnlyEnabled)
 			}
+		}
+		if ref := imageMounted(n, podspec.Absolute(m.MountPath)); ref != "" {
+			st.VolumeStatus = &v1.VolumeStatus{Image: &v1.ImageVolumeStatus{ImageRef: ref}}
 		}
 		out = append(out, st)
 	}

@@ -76,7 +76,7 @@ func (g *images) dropMissing(ctx context.Context, p *v1.Pod, sandbox *rt.PodSand
 				return fmt.Errorf("image %q: %w", ref, err)
 			}
 			if img == nil {
-				g.set.Drop(name)
+				g.set.Drop(p, name)
 				break
 			}
 			there[ref] = true

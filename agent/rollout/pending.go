@@ -64,7 +64,7 @@ func (r *Record) Judged(now time.Time, limits func(*manifests.Pod) update.Limits
 		return t.Tried, status.TrialFailed
 	case t != nil && t.Tried != nil && !t.Unfit:
 		return t.Tried, status.TrialOn
-	case runs != nil && r.Proof.of != nil && limits(runs).Within > 0 && r.Proof.Holds(runs, now, limits(runs).Stable):
+	case runs != nil && r.Proof.of != nil && limits(runs).Within > 0 && r.Proof.IsStable(runs, now, limits(runs).Stable):
 		return runs, status.TrialPassed
 	}
 	return nil, ""

@@ -38,7 +38,12 @@ func (p Proof) Saw(v *manifests.Pod, h update.Health, now time.Time, stable time
 
 // Holds reports whether a version works: it is ready and never crashed, or was ready for so long.
 func (p Proof) Holds(v *manifests.Pod, now time.Time, stable time.Duration) bool {
-	return p.is(v) && (p.isIn || p.isClean && !p.since.IsZero() || p.isReadyFor(now, stable))
+	return p.IsStable(v, now, stable) || p.is(v) && p.isClean && !p.since.IsZero()
+}
+
+// IsStable reports whether a version was ready for so long.
+func (p Proof) IsStable(v *manifests.Pod, now time.Time, stable time.Duration) bool {
+	return p.is(v) && (p.isIn || p.isReadyFor(now, stable))
 }
 
 func (p Proof) is(v *manifests.Pod) bool { return p.of != nil && v != nil && p.of.Digest == v.Digest }

@@ -143,8 +143,12 @@ func crashes(c v1.ContainerStatus) bool {
 	return c.State.Waiting != nil && c.State.Waiting.Reason == "CrashLoopBackOff"
 }
 
-// Pin returns the pod with the images that its containers ran, by their names, and
-// whether all of them are known. Those need no registry. Images of volumes stay as named.
+// ofVolume is the key of a volume's image among those of containers, whose names have no slash.
+func ofVolume(name string) string { return "volume/" + name }
+
+// Pin returns the pod with the images that it ran, as ImagesOf has them, and whether those of its
+// containers are known. They need no registry. An image of a volume of which the runtime did not
+// say which it was stays as named.
 func Pin(p *v1.Pod, images map[string]string) (*v1.Pod, bool) {
 	out := p.DeepCopy()
 	pin := func(c *v1.Container) bool {
@@ -157,6 +161,12 @@ func Pin(p *v1.Pod, images map[string]string) (*v1.Pod, bool) {
 	for k := range out.Spec.InitContainers {
 		pin(&out.Spec.InitContainers[k])
 	}
+	for k := range out.Spec.Volumes {
+		v := &out.Spec.Volumes[k]
+		if ref := images[ofVolume(v.Name)]; v.Image != nil && ref != "" {
+			v.Image.Reference, v.Image.PullPolicy = ref, v1.PullIfNotPresent
+		}
+	}
 	all := true
 	for k := range out.Spec.Containers {
 		all = pin(&out.Spec.Containers[k]) && all
@@ -164,12 +174,18 @@ func Pin(p *v1.Pod, images map[string]string) (*v1.Pod, bool) {
 	return out, all
 }
 
-// ImagesOf returns the images that containers run or ran, by digest or id.
+// ImagesOf returns the images that containers run or ran, by digest or id, and those of the
+// volumes that they mount.
 func ImagesOf(st *v1.PodStatus) map[string]string {
 	images := map[string]string{}
 	for _, c := range slices.Concat(st.InitContainerStatuses, st.ContainerStatuses) {
 		if c.ImageID != "" {
 			images[c.Name] = c.ImageID
+		}
+		for _, m := range c.VolumeMounts {
+			if m.VolumeStatus != nil && m.VolumeStatus.Image != nil && m.VolumeStatus.Image.ImageRef != "" {
+				images[ofVolume(m.Name)] = m.VolumeStatus.Image.ImageRef
+			}
 		}
 	}
 	return images

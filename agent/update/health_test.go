@@ -109,6 +109,22 @@ func TestAPinnedPodHasTheImagesThatRan(t *testing.T) {
 	}
 }
 
+func TestAPinnedPodHasTheImagesOfItsVolumes(t *testing.T) {
+	named := func(name string) v1.Volume {
+		return v1.Volume{Name: name, VolumeSource: v1.VolumeSource{Image: &v1.ImageVolumeSource{Reference: name + ":1", PullPolicy: v1.PullAlways}}}
+	}
+	p := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Name: "c", Image: "c:1"}}, Volumes: []v1.Volume{named("told"), named("c"), {Name: "dir"}}}}
+	mounts := []v1.VolumeMountStatus{
+		{Name: "told", VolumeStatus: &v1.VolumeStatus{Image: &v1.ImageVolumeStatus{ImageRef: "sha256:2"}}},
+		{Name: "c"}, // of which the runtime says nothing, and which has the name of a container
+	}
+	pinned, all := Pin(p, ImagesOf(&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "c", ImageID: "c@sha256:1", VolumeMounts: mounts}}}))
+	told, silent := pinned.Spec.Volumes[0].Image, pinned.Spec.Volumes[1].Image
+	if !all || told.Reference != "sha256:2" || told.PullPolicy != v1.PullIfNotPresent || silent.Reference != "c:1" || silent.PullPolicy != v1.PullAlways {
+		t.Errorf("%v, %+v, %+v", all, told, silent)
+	}
+}
+
 func TestTheLimitOfAPodWinsOverTheSetting(t *testing.T) {
 	for _, row := range []struct {
 		annotation    string

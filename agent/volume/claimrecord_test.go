@@ -21,8 +21,12 @@ func TestAClaimThatIsMissingIsNotMadeAgain(t *testing.T) {
 	pod := claimPod("u1", 4242)
 	setUpPod(t, root, pod)
 	must(t, os.Rename(filepath.Join(root, "volumes"), disk))
-	for range 2 {
-		_, err := SetUp(t.Context(), root, pod, Input{})
+	for _, look := range []func() error{
+		func() error { _, err := SetUp(t.Context(), root, pod, Input{}); return err },
+		func() error { return LookAtShared(root, pod) }, // before anything stops for a version that needs it
+		func() error { _, err := SetUp(t.Context(), root, pod, Input{}); return err },
+	} {
+		err := look()
 		var missing *MissingClaimError
 		if !errors.As(err, &missing) || missing.Error() != "the directory "+dir+" of the PersistentVolumeClaim default/data is missing, and was there before: "+
 			"mount its disk, or use an empty directory with: monopod volume make default/data" {

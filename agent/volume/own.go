@@ -41,7 +41,12 @@ func lookAt(root, namespace string, v *v1.Volume) error {
 	if v.HostPath != nil {
 		return lookAtHostPath(v.HostPath)
 	}
-	dir := ClaimDir(root, types.NamespacedName{Namespace: namespace, Name: v.PersistentVolumeClaim.ClaimName})
+	c := types.NamespacedName{Namespace: namespace, Name: v.PersistentVolumeClaim.ClaimName}
+	_, err := checkClaim(root, c)
+	if err != nil {
+		return err
+	}
+	dir := ClaimDir(root, c)
 	i, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -92,7 +92,7 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 	case plan.DoAccept:
 		return w.accept(firm, s)
 	case plan.DoMarkRemoving:
-		w.commit(firm, s, a.UID)
+		return w.markRemoving(firm, s, a.UID)
 	case plan.DoSaveActive:
 		w.rememberOrWarn(w.checkpointOf(s, a.UID).WithActive(a.Active, s.Mark), "how long the pod has been active")
 	case plan.DoRecordResult:
@@ -169,7 +169,7 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 		return func(firm context.Context, k *task) error { return w.start.resumeContainer(ctx, firm, s, k) }
 	}
 	m, err := w.start.inSandbox(s)
-	get := w.fetches.Of(s.Pod.Pod, a.Name)
+	get := w.imagesOf(s, a.Name)
 	return func(firm context.Context, k *task) error {
 		if err != nil {
 			return plan.Because("CreateContainerError", err)

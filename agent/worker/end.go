@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podstatus"
-	"monopod/manifests"
 )
 
 // end records how the pod ended, with its final status. Nothing of it runs, so
@@ -76,42 +73,6 @@ func (w *Worker) dropOwn(uid string) error {
 		return nil
 	}
 	return w.Root.DropNext(w.Key, "")
-}
-
-// commit records that an instance must go. A version that takes its place is on disk before
-// that, and is the accepted one from then on: whenever the agent dies, one of the two is.
-func (w *Worker) commit(ctx context.Context, s *plan.Facts, uid string) {
-	var err error
-	switch desired := s.Pod; {
-	case desired == nil:
-		err = w.discard(ctx, uid)
-	case w.isAccepted(desired, uid):
-	default:
-		next := w.Root.NextOf(w.Key)
-		if next == nil || next.Uid() != string(desired.UID) || next.Digest != desired.Digest {
-			err = w.SaveNext(ctx, w.newCheckpoint(s), uid)
-		}
-	}
-	if w.unsaved.IsNew("next version", err) {
-		w.Log.Warn("the next version is not recorded; a restarted agent does not know it without its manifest", "err", err)
-	}
-	w.rememberOrWarn(w.checkpointOf(s, uid).Removing(metav1.Now(), w.Machine.Boot.Mark()), "that the pod is being stopped")
-}
-
-// discard removes what was prepared of a pod that goes, of which this is an instance.
-func (w *Worker) discard(ctx context.Context, uid string) error {
-	next := w.Root.NextOf(w.Key)
-	if next != nil && w.Known[next.Uid()] != nil {
-		uid = next.Uid() // it goes as an instance
-	}
-	return w.Discard(ctx, uid)
-}
-
-// isAccepted reports whether the desired version is accepted already, as another instance than
-// this one.
-func (w *Worker) isAccepted(desired *manifests.Pod, uid string) bool {
-	c := w.Known[string(desired.UID)]
-	return c != nil && c.Uid() != uid && !c.Next && !c.Unwritten && !c.IsRemoving()
 }
 
 // takeOver makes sure, before the desired pod is accepted, that no other pod has

@@ -33,8 +33,8 @@ func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action
 		return w.start.awaitImage(ctx, s, a)
 	}
 	starts := a.Do == plan.DoStartContainer || a.Do == plan.DoResumeContainer
-	if starts {
-		w.fetches.Drop(a.Name)
+	if starts && s.Pod != nil {
+		w.fetches.Drop(s.Pod.Pod, a.Name)
 	}
 	switch {
 	case err == nil:

@@ -181,6 +181,18 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 // getImages returns the images of a container; see fetch.Set.Of.
 type getImages = func(context.Context, *v1.Container, *rt.PodSandboxConfig) (*fetch.Images, error)
 
+// imagesOf returns what gets the images of a container. While another version of the pod is
+// prepared, waits or is not recorded yet, those are the ones that it ran: the pull for that
+// version may have moved a tag that both have.
+func (w *Worker) imagesOf(s *plan.Facts, name string) getImages {
+	last, c := s.Instance().Newest(name), podspec.FindContainer(s.Pod.Pod, name)
+	isFormer := w.current.Next != nil || w.commit.next.Pod != nil || !s.Unaccepted.IsZero()
+	if !isFormer || last == nil || last.Outdated || c == nil {
+		return w.fetches.Of(s.Pod.Pod, name)
+	}
+	return w.fetches.OfRan(s.Pod.Pod, name, fetch.RanBy(c, last.Status))
+}
+
 // prefetch starts to pull a pod's images while its sandbox is created.
 func (t *starter) prefetch(ctx context.Context, s *plan.Facts, steps [][]plan.Action) {
 	if !slices.ContainsFunc(slices.Concat(steps...), func(a plan.Action) bool { return a.Do == plan.DoCreateSandbox }) {

@@ -106,9 +106,9 @@ func (w *Worker) switchTo(u Update) {
 	if former != nil && manifests.Same(former, u.Pod) && halted == u.Halted {
 		return // only what waits is another
 	}
-	w.fetches.Become(nil)
-	if u.Images != nil {
-		w.fetches.Become(*u.Images)
+	w.fetches.Become(&v1.Pod{}, nil)
+	if u.Images != nil && u.Pod != nil {
+		w.fetches.Become(u.Pod.Pod, *u.Images)
 	}
 	w.start.made, w.report.start = nil, time.Time{}
 	if former == nil || u.Pod == nil || former.UID != u.Pod.UID {

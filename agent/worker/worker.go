@@ -85,6 +85,7 @@ type Worker struct {
 	away      plan.Refusals           // of calls, by action key
 	swept     bool                    // termination logs of previous agents are gone
 	edits     edits
+	commit    commit
 
 	objects  atomic.Bool   // an object that the pod refers to has changed
 	asked    chan struct{} // restart requests have come, or objects
@@ -159,6 +160,7 @@ func (w *Worker) run(ctx context.Context) {
 
 // pass observes the pod once and carries out its plan. It returns when the next pass is.
 func (w *Worker) pass(ctx context.Context, u Update) look {
+	u = w.byFormer(u)
 	w.switchTo(u)
 	w.tasks.cancelUnwanted(u)
 	w.collect(ctx)
@@ -175,6 +177,10 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 	if err != nil {
 		return w.passFailed(ctx, fmt.Errorf("error determining status: %w", err))
 	}
+	going, again := w.commitNext(ctx, u)
+	w.switchTo(going)
+	w.tasks.cancelUnwanted(going)
+	u = going
 	for uid := range seen.Instances {
 		w.Uids.Take(types.UID(uid), w.Key) // a previous instance without checkpoint holds its uid, too
 	}
@@ -209,7 +215,7 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 	if len(p.Steps) == 0 {
 		w.failed, w.said = 0, ""
 		delete(w.away, plan.PassKey)
-		return lookAt(p.Wake)
+		return lookAt(soonest(p.Wake, again))
 	}
 	if err := w.Apply(ctx, &s, p.Steps); err != nil {
 		return w.passFailed(ctx, err)

@@ -1,0 +1,126 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// cannotBeMarked keeps the disk from taking, from when everything of the next version is there,
+// that the former one goes. Only root can.
+func (r *rig) cannotBeMarked() (release func()) {
+	r.Helper()
+	c, _ := r.Container("c")
+	return pin(r.T, filepath.Join(r.dir, "pods", c.UID, "pod.json"))
+}
+
+// recordWaits checks that version 1 runs on, though another one was let start.
+func (r *rig) recordWaits() {
+	r.Helper()
+	r.updateWaits("it cannot be recorded, so that the version before runs on: ")
+	r.says(1, "it cannot be recorded")
+	if waits, _ := r.waitEvents(); waits != 1 {
+		r.Errorf("%d events that it waits", waits)
+	}
+}
+
+// The last look may have found all well, and the disk takes no more a moment later.
+func TestNothingStopsForAVersionThatIsNotRecorded(t *testing.T) {
+	stopsFirst := strings.Replace(other("img:2"), "{name: web}", "{name: web, annotations: {monopod.update: stop-first}}", 1)
+	for name, docs := range map[string][2]string{
+		"another uid":                    {manifest("web", "img:1"), other("img:2")},
+		"the same uid":                   {ownUID(manifest("web", "img:1")), ownUID(other("img:2"))},
+		"the former version stops first": {manifest("web", "img:1"), stopsFirst},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.AddImage("img:2")
+				r.want(docs[0])
+				r.after(time.Minute)
+				release := r.cannotBeMarked()
+				r.stopsNothing(func() {
+					r.want(docs[1])
+					r.after(10 * time.Minute)
+				})
+				r.recordWaits()
+				r.Exit("web-n/c", 1)
+				r.after(time.Minute)
+				r.recordWaits()
+				release()
+				r.after(6 * time.Minute)
+				r.replaced("img:2")
+				if _, on := r.waitEvents(); on != 1 {
+					r.Errorf("%d events that it continues", on)
+				}
+			})
+		})
+	}
+}
+
+// What takes the place of the former version must be on the disk, too.
+func TestNothingStopsForAVersionWhoseOwnCheckpointIsNotRecorded(t *testing.T) {
+	live(t, func(r *rig) {
+		r.AddImage("img:2")
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		doc := strings.Replace(other("img:2"), "{name: web}", "{name: web, uid: my-own-uid, annotations: {monopod.update: stop-first}}", 1)
+		inTheWay := filepath.Join(r.dir, "pods", "my-own-uid")
+		noErr(t, os.WriteFile(inTheWay, nil, 0o600))
+		r.stopsNothing(func() {
+			r.want(doc)
+			r.after(30 * time.Second)
+		})
+		r.recordWaits()
+		noErr(t, os.Remove(inTheWay))
+		r.after(time.Minute)
+		r.replaced("img:2")
+	})
+}
+
+// An edit that is taken back ends the wait of one that is not recorded.
+func TestAVersionThatIsNotRecordedMayBeTakenBack(t *testing.T) {
+	live(t, func(r *rig) {
+		r.AddImage("img:2")
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		release := r.cannotBeMarked()
+		r.stopsNothing(func() {
+			r.want(other("img:2"))
+			r.after(time.Minute)
+			r.recordWaits()
+			r.want(manifest("web", "img:1"))
+			release()
+			r.after(10 * time.Minute)
+		})
+		r.replaced("img:1")
+	})
+}
+
+// What goes, and what its owner stops, goes whatever the disk takes.
+func TestARemovalAndAStopNeedNoRecord(t *testing.T) {
+	for name, end := range map[string]func(r *rig){
+		"removed":                 func(r *rig) { r.want() },
+		"removed while one waits": func(r *rig) { r.want(other("img:2")); r.after(time.Minute); r.want() },
+		"stopped while one waits": func(r *rig) { r.want(other("img:2")); r.after(time.Minute); r.stops("web") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.AddImage("img:2")
+				r.want(manifest("web", "img:1"))
+				r.after(time.Minute)
+				r.cannotBeMarked()
+				end(r)
+				r.after(time.Minute)
+				for _, c := range r.Containers() {
+					if c.State == rt.ContainerState_CONTAINER_RUNNING {
+						t.Errorf("%s runs", c.Config.Image.UserSpecifiedImage)
+					}
+				}
+			})
+		})
+	}
+}

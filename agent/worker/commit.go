@@ -1,0 +1,172 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/events"
+	"monopod/agent/message"
+	"monopod/agent/plan"
+	"monopod/agent/rollout"
+	"monopod/agent/update"
+	"monopod/manifests"
+)
+
+// commit is a version that is to take the place of one that runs. Until the disk says so, the
+// worker goes by the update before: nothing stops, and what crashes starts again.
+type commit struct {
+	next  Update    // with that version; without one, nothing is to be committed
+	why   string    // the last try failed; "": none has
+	tries int       // that failed
+	retry time.Time // when the next one is
+}
+
+// byFormer returns what the worker goes by in place of an update whose version is to take the
+// place of one that runs: the update before, until commitNext has committed that.
+func (w *Worker) byFormer(u Update) Update {
+	if !w.takesPlace(u) {
+		w.commit = commit{}
+		return u
+	}
+	if !manifests.Same(w.commit.next.Pod, u.Pod) {
+		w.commit = commit{}
+	}
+	w.commit.next = u
+	former := w.current
+	former.Next = nil
+	if w.commit.why != "" {
+		former.Waits = w.commit.why
+	}
+	return former
+}
+
+// takesPlace reports whether the version of an update takes the place of one that runs, which is
+// the accepted one on disk. What is halted stops whatever the disk takes.
+func (w *Worker) takesPlace(u Update) bool {
+	former := w.current.Pod
+	if u.Pod == nil || former == nil || u.Halted.Reason != "" || w.current.Halted.Reason != "" || manifests.Same(former, u.Pod) {
+		return false
+	}
+	c := w.Known[string(former.UID)]
+	if c == nil || c.Next || c.Unwritten || c.IsRemoving() || c.Ended() != "" || c.Result != nil {
+		return false
+	}
+	return former.UID != u.Pod.UID || update.Planned(c.Version(), u.Pod, w.Settings().UpdatePolicy).Kind == update.Replace
+}
+
+// commitNext commits that another version takes the place of the one that runs, and returns the
+// update with it; else the one that the worker goes by. retry is when it is tried again; zero:
+// there is nothing to try.
+func (w *Worker) commitNext(ctx context.Context, u Update) (now Update, retry time.Time) {
+	x := &w.commit
+	if x.next.Pod == nil {
+		return u, time.Time{}
+	}
+	if time.Now().Before(x.retry) {
+		return u, x.retry
+	}
+	firm, cancel := w.detached()
+	defer cancel()
+	s := &plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: x.next.Pod, Known: w.Known}
+	err := w.commitTo(firm, s, string(u.Pod.UID))
+	if err != nil {
+		w.commitFailed(err)
+		return w.byFormer(x.next), x.retry
+	}
+	if x.why != "" {
+		w.Log.Info("update continues: the disk takes the record of it")
+		w.Events.Record(events.About(x.next.Pod.Pod), v1.EventTypeNormal, rollout.ReasonContinues, message.Fixed("the new version takes the place of the one before"))
+	}
+	w.Log.Info(plan.DoMarkRemoving.Done(), "reason", plan.WhyReplaced)
+	now = x.next
+	w.commit = commit{}
+	return now, time.Time{}
+}
+
+// soonest returns the earlier of two times, of which zero is none.
+func soonest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// commitFailed says, once, that a version is not committed.
+func (w *Worker) commitFailed(err error) {
+	x := &w.commit
+	isNew := x.why == ""
+	x.why = "update waits: it cannot be recorded, so that the version before runs on: " + err.Error()
+	x.retry = time.Now().Add(min(plan.RetryFirst<<min(x.tries, 10), plan.RetryMax))
+	x.tries++
+	if !isNew {
+		return
+	}
+	w.Log.Warn("the version before runs on", "reason", x.why)
+	w.Events.Record(events.About(x.next.Pod.Pod), v1.EventTypeWarning, rollout.ReasonWaits,
+		message.Instead(x.why, message.Fixed("the version before runs on")))
+}
+
+// markRemoving records that an instance must go. Only where another version is to run in its
+// place does that wait for the disk.
+func (w *Worker) markRemoving(ctx context.Context, s *plan.Facts, uid string) error {
+	if s.Pod != nil && s.Halted.Reason == "" {
+		return plan.Because("FailedCheckpoint", w.commitTo(ctx, s, uid))
+	}
+	var err error
+	if s.Pod == nil {
+		err = w.discard(ctx, uid)
+	} else {
+		err = w.saveNext(ctx, s, uid)
+	}
+	if w.unsaved.IsNew("next version", err) {
+		w.Log.Warn("the next version is not recorded; a restarted agent does not know it without its manifest", "err", err)
+	}
+	w.rememberOrWarn(w.removing(s, uid), "that the pod is being stopped")
+	return nil
+}
+
+// commitTo records that an instance must go. A version that takes its place is on disk before
+// that, and is the accepted one from then on: whenever the agent dies, one of the two is.
+func (w *Worker) commitTo(ctx context.Context, s *plan.Facts, uid string) error {
+	err := w.saveNext(ctx, s, uid)
+	if err != nil {
+		return err
+	}
+	return w.save(w.removing(s, uid), w.Root.SaveLightly)
+}
+
+func (w *Worker) removing(s *plan.Facts, uid string) *checkpoint.Checkpoint {
+	return w.checkpointOf(s, uid).Removing(metav1.Now(), w.Machine.Boot.Mark())
+}
+
+// saveNext records the desired version, of which this instance is not, unless that is done.
+func (w *Worker) saveNext(ctx context.Context, s *plan.Facts, uid string) error {
+	if w.isAccepted(s.Pod, uid) {
+		return nil
+	}
+	next := w.Root.NextOf(w.Key)
+	if next != nil && next.Uid() == string(s.Pod.UID) && next.Digest == s.Pod.Digest {
+		return nil
+	}
+	return w.SaveNext(ctx, w.newCheckpoint(s), uid)
+}
+
+// discard removes what was prepared of a pod that goes, of which this is an instance.
+func (w *Worker) discard(ctx context.Context, uid string) error {
+	next := w.Root.NextOf(w.Key)
+	if next != nil && w.Known[next.Uid()] != nil {
+		uid = next.Uid() // it goes as an instance
+	}
+	return w.Discard(ctx, uid)
+}
+
+// isAccepted reports whether the desired version is accepted already, as another instance than
+// this one.
+func (w *Worker) isAccepted(desired *manifests.Pod, uid string) bool {
+	c := w.Known[string(desired.UID)]
+	return c != nil && c.Uid() != uid && !c.Next && !c.Unwritten && !c.IsRemoving()
+}
