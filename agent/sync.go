@@ -411,7 +411,7 @@ func (l *syncLoop) handleState(now worker.State) {
 	}
 	if now.Cleared {
 		l.apply.setReady(r, now.Ready && (r.sent.Next == nil || r.Lasting))
-		l.table.Update(now.Key, r.sent.Halted.Reason == "" || now.Halted, now.Ended)
+		l.table.Update(now.Key, r.sent.Halted.Reason == "" || r.Seen.Idle, now.Ended)
 	}
 }
 
