@@ -35,7 +35,7 @@ func (s *Facts) deadlinePassed(p *Plan) *checkpoint.Result {
 	deadline := time.Duration(*s.Pod.Spec.ActiveDeadlineSeconds) * time.Second
 	active, counts := s.active()
 	if left := deadline - active; left > 0 {
-		if !counts || active-s.savedActive() >= saveActiveEvery(deadline) {
+		if !counts && s.Mark.Counts() || active-s.savedActive() >= saveActiveEvery(deadline) {
 			p.then(Action{Do: DoSaveActive, UID: string(s.Pod.UID), Active: active, Reason: "the pod has a deadline"})
 		}
 		p.wakeAt(s.Now.Add(min(left, saveActiveEvery(deadline))))
