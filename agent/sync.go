@@ -429,7 +429,7 @@ func (l *syncLoop) turn(ctx context.Context) {
 		}
 		l.decideAll(ctx)
 	}
-	for _, key := range l.table.Swaps() {
+	for _, key := range l.table.Swaps(l.apply.mayChange) {
 		l.shared.Log.Info("pod stops so that pods that wait for each other's allocations can start", "pod", key.String())
 		l.table.Free(key)
 		l.pods.mark(key)
