@@ -93,8 +93,11 @@ func (s *Facts) planEnd(p *Plan, i *pleg.Instance, v checkpoint.Result) {
 	if i.AnyAlive() {
 		return
 	}
-	s.planRelease(p, i, v.Why)
-	p.then(Action{Do: DoEnd, UID: uid, Verdict: v, Reason: v.Why})
+	end := Action{Do: DoEnd, UID: uid, Verdict: v, Reason: v.Why}
+	if s.Failures[end.Key()].Reason == "" { // else that was done before the end failed
+		s.planRelease(p, i, v.Why)
+	}
+	p.then(end)
 }
 
 func endReason(pod *v1.Pod, i *pleg.Instance, phase v1.PodPhase) string {
