@@ -137,6 +137,11 @@ func (a *applier) world() *rollout.World {
 		StopsFirst: a.shared.StopsFirst, Room: a.table.Room}
 }
 
+// mayChange reports whether the gate lets the next version of a pod name take its place now.
+func (a *applier) mayChange(key manifests.Key) bool {
+	return rollout.MayChange(&a.pods.see(key).Record, a.world())
+}
+
 // rejectionOf returns the rejection of a pod name; nil: it has none.
 func (a *applier) rejectionOf(key manifests.Key) *admission.RejectedPod {
 	if r, waits := a.table.Rejected(key); waits {

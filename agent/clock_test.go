@@ -3,11 +3,13 @@ package agent
 import (
 	"os"
 	"regexp"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/cri/critest"
 )
 
@@ -169,5 +171,36 @@ func TestADeadlineStandsStillWhileThePodIsStopped(t *testing.T) {
 		r.expect("default/web-n/c")
 		r.after(20 * time.Minute)
 		r.endedBy("default/web-n", "DeadlineExceeded")
+	})
+}
+
+// A deadline passes also where the kernel does not say which boot it is, and nothing is asked or
+// written without a pause until then, whichever agent runs.
+func TestADeadlineCountsWhereTheBootIsNotKnown(t *testing.T) {
+	var asked atomic.Int32
+	liveWith(t, func(r *rig) {
+		r.boot = checkpoint.Boot{Since: time.Now()}
+		r.mangle = func(any, any) {
+			if asked.Add(1) > 5000 { // else a loop without a pause would never end
+				time.Sleep(time.Minute)
+			}
+		}
+	}, func(r *rig) {
+		doc := manifest("job", "img:1", "activeDeadlineSeconds: 3600")
+		r.want(doc)
+		r.after(30 * time.Minute)
+		r.kill()
+		r.after(time.Minute)
+		r.start()
+		r.want(doc)
+		r.after(25 * time.Minute)
+		r.expect("default/job-n/c")
+		if n := asked.Load(); n > 5000 {
+			t.Error("the runtime is asked without a pause")
+		}
+		asked.Store(0)
+		r.after(10 * time.Minute)
+		r.expect()
+		r.endedBy("default/job-n", "DeadlineExceeded")
 	})
 }

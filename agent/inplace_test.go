@@ -487,6 +487,37 @@ func (r *rig) resizes(name string) string {
 	return ""
 }
 
+// A kernel that has no file for one of a pod's values, such as that of a huge page size, keeps no
+// resize from its end.
+func TestAResizeEndsWhereTheKernelLacksAValue(t *testing.T) {
+	for name, version := range map[string]func(testing.TB) cgroups.Config{"v1": cgrouptest.V1, "v2": cgrouptest.V2} {
+		t.Run(name, func(t *testing.T) {
+			cfg := version(t)
+			mkdir := cfg.Mkdir
+			cfg.Mkdir = func(dir string) error {
+				err := mkdir(dir)
+				for _, file := range []string{"hugetlb.2MB.max", "hugetlb.2MB.limit_in_bytes"} {
+					_ = os.Remove(filepath.Join(dir, file))
+				}
+				return err
+			}
+			g, _ := cgroupsOn(t, cfg)
+			liveWith(t, func(r *rig) { r.cgroups = g }, func(r *rig) {
+				r.want(pair())
+				r.after(time.Minute)
+				r.want(less())
+				r.after(time.Minute)
+				if c := r.checkpoint("web-n"); c.Following != nil {
+					r.Errorf("still to follow: %+v; %s", c.Following, strings.Join(r.happened("web-n"), "\n"))
+				}
+				if got, want := (podMemory{r, cfg}).limit(), fmt.Sprint(96<<20); got != want {
+					r.Errorf("the limit is %s, want %s", got, want)
+				}
+			})
+		})
+	}
+}
+
 // What containers that are gone left in memory volumes is the pod's, and no container's.
 func TestMemoryOfThePodIsNotTakenThatIsInUse(t *testing.T) {
 	const mib = 1 << 20

@@ -142,6 +142,12 @@ func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
 		}
 		return out
 	}
+	if w.startsLater(p) {
+		if !saysWhy(p, &st, &st.ContainerStatuses[0]) {
+			bad("others have its room, and it does not say so: %+v", st)
+		}
+		return out
+	}
 	c := w.written(p.UID)
 	former := reported.UID != p.UID || f.others || c == nil || c.Digest != p.Digest
 	if former && w.heldByOthers(p.Key())+cpuOf(p) > modelCPUs {
@@ -321,7 +327,7 @@ func (w *walk) account() {
 		p = w.asKept(p, reported)
 		st := reported.Status
 		former := reported.UID != p.UID || w.written(p.UID).Digest != p.Digest // which runs until this one fits
-		if former || st.Reason == "OutOfcpu" {
+		if former || st.Reason == "OutOfcpu" || w.startsLater(p) {
 			delete(w.before, key)
 			continue
 		}

@@ -3,7 +3,6 @@ package agent
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing/synctest"
 	"time"
@@ -11,33 +10,36 @@ import (
 	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/pleg"
 	"monopod/cri/critest"
 )
 
 // endureFor is how long trouble stands in which each pod is to go on, in some version.
 const endureFor = 10 * time.Minute
 
-// standing is trouble that stands while manifests change. awaits names what the model waits
-// for before it asks so much of the agent; "": it asks.
+// standing is trouble that stands while manifests change. Each pod goes on through these edits;
+// nil: through all that keep it from nothing. What the runtime does not make shows only once the
+// former version has given way, as two versions never overlap: then only what an edit leaves
+// alone goes on.
 type standing struct {
-	name   string
-	begin  func(*walk)
-	awaits string
+	name  string
+	begin func(*walk)
+	edit  func(wish, *rand.Rand) (wish, string)
 }
 
-// What the model waits for. With MONOPOD_MODEL_ALL set it does not.
-const awaitsSwitch = "a version stops only once its successor has its checkpoint, its network and its volumes"
-
 var modelStanding = []standing{
-	{"no image can be pulled", func(w *walk) { w.Fault(critest.On("PullImage").Fail(codes.Unknown, "no route to host")) }, ""},
-	{"pulls hang", func(w *walk) { w.Fault(critest.On("PullImage").Hang()) }, ""},
-	{"the runtime does not say which images it has", func(w *walk) { w.Fault(critest.On("ImageStatus").Fail(codes.Unknown, "not now")) }, ""},
-	{"the runtime lists nothing", func(w *walk) { w.Fault(critest.On("ListContainers").Fail(codes.Unknown, "not now")) }, ""},
-	{"the runtime does not run", func(w *walk) { w.Stop() }, ""},
-	{"the object is gone", func(w *walk) { w.object = "" }, ""},
-	{"the disk is full", func(w *walk) { w.spoilWith(diskFull) }, awaitsSwitch},
-	{"the disk is read-only", func(w *walk) { w.spoilWith(diskReadOnly) }, awaitsSwitch},
-	{"pods get no network", func(w *walk) { networkDown(w.rig) }, awaitsSwitch},
+	{"no image can be pulled", func(w *walk) { w.Fault(critest.On("PullImage").Fail(codes.Unknown, "no route to host")) }, nil},
+	{"pulls hang", func(w *walk) { w.Fault(critest.On("PullImage").Hang()) }, nil},
+	{"the runtime does not say which images it has", func(w *walk) { w.Fault(critest.On("ImageStatus").Fail(codes.Unknown, "not now")) }, nil},
+	{"the runtime lists nothing", func(w *walk) { w.Fault(critest.On("ListContainers").Fail(codes.Unknown, "not now")) }, nil},
+	{"the runtime does not run", func(w *walk) { w.Stop() }, nil},
+	{"the object is gone", func(w *walk) { w.object = "" }, nil},
+	{"the disk is full", func(w *walk) { w.spoilWith(diskFull) }, nil},
+	{"the disk is read-only", func(w *walk) { w.spoilWith(diskReadOnly) }, nil},
+	{"pods get no network", func(w *walk) { networkDown(w.rig) }, nil},
+	{"no sandbox can be made", func(w *walk) { w.Fault(critest.On("RunPodSandbox").Fail(codes.Unknown, "no such device")) }, wish.editOneContainer},
+	{"no container can be made", func(w *walk) { w.Fault(critest.On("CreateContainer").Fail(codes.Unknown, "no such device")) }, wish.editLabel},
+	{"no container can be started", func(w *walk) { w.Fault(critest.On("StartContainer").Fail(codes.Unknown, "no such device")) }, wish.editLabel},
 }
 
 func (w *walk) spoilWith(how string) {
@@ -50,21 +52,25 @@ func (w *walk) spoilWith(how string) {
 // of a pod: some version of each goes on.
 func (w *walk) endures() {
 	w.Helper()
-	all := slices.DeleteFunc(slices.Clone(modelStanding), func(s standing) bool { return s.awaits != "" && os.Getenv("MONOPOD_MODEL_ALL") == "" })
 	names := w.lasting()
 	if w.rand.IntN(3) > 0 || len(names) == 0 {
 		return
 	}
-	s := pick(w.rand, all...)
+	s := pick(w.rand, modelStanding...)
 	w.note("it stands for %s: %s", endureFor, s.name)
 	s.begin(w)
+	w.after(pleg.RelistWithEvents + time.Second) // until the runtime was asked how it is
 	if w.deliver(); w.rand.IntN(4) == 0 {
 		w.down()
 		w.launch()
 	}
+	edit := s.edit
+	if edit == nil {
+		edit = wish.editToAnother
+	}
 	for _, name := range names {
 		var what string
-		w.wishes[name], what = w.wishes[name].editToAnother(w.rand)
+		w.wishes[name], what = edit(w.wishes[name], w.rand)
 		w.note("%s: %s", name, what)
 		w.deliver()
 	}
@@ -121,4 +127,19 @@ func (w wish) editToAnother(r *rand.Rand) (wish, string) {
 	}
 	w.volume = !w.volume
 	return w, fmt.Sprint("volume ", w.volume)
+}
+
+// editOneContainer changes what keeps the sandbox.
+func (w wish) editOneContainer(r *rand.Rand) (wish, string) {
+	if r.IntN(2) == 0 {
+		return w.editLabel(r)
+	}
+	w.command++
+	return w, "command"
+}
+
+// editLabel changes what restarts nothing.
+func (w wish) editLabel(*rand.Rand) (wish, string) {
+	w.label++
+	return w, "label"
 }

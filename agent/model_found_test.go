@@ -109,3 +109,21 @@ func TestAnEndThatCannotBeSavedIsReportedAsItIs(t *testing.T) {
 		}
 	})
 }
+
+// The same with many lines: an end that the disk does not take is not said again and again, nor
+// what came before it.
+func TestAnEndThatCannotBeSavedIsNotSaidAgainAndAgain(t *testing.T) {
+	onSmallDisk(t, func(r *rig, disk string) {
+		r.Program("c", critest.Runs().OnTerm(time.Second, 0))
+		r.want(manifest("job", "img:1", "restartPolicy: Never"))
+		r.after(time.Minute)
+		junk := fill(r.T, disk)
+		defer func() { noErr(t, os.RemoveAll(junk)) }()
+		said := len(r.log.String())
+		r.KillSandbox("job-n")
+		r.after(time.Hour)
+		if n := strings.Count(r.log.String()[said:], "sandbox stopped"); n != 1 {
+			t.Errorf("it is said %d times in an hour that the sandbox is stopped", n)
+		}
+	})
+}

@@ -118,13 +118,24 @@ const modelCPUs = 3
 
 func cpuOf(p *manifests.Pod) int64 { return p.Spec.Containers[0].Resources.Requests.Cpu().Value() }
 
-// heldByOthers returns the cpus that other pods have.
+// startsLater reports whether the owner stopped a pod and started it again, and others took its
+// room meanwhile.
+func (w *walk) startsLater(p *manifests.Pod) bool {
+	stop, is := w.sync.holds.State().Stopped[p.Key().String()]
+	return is && stop.Starts && w.heldByOthers(p.Key())+cpuOf(p) > modelCPUs
+}
+
+// heldByOthers returns the cpus that other pods have. What is stopped has none.
 func (w *walk) heldByOthers(key manifests.Key) (cpus int64) {
+	stopped := w.sync.holds.State().Stopped
 	files, _ := filepath.Glob(filepath.Join(w.dir, "pods", "*", "pod.json"))
 	for _, file := range files {
 		c := &checkpoint.Checkpoint{}
 		b, err := os.ReadFile(file)
 		if err == nil && json.Unmarshal(b, c) == nil && c.Key() != key && c.Ended() == "" {
+			if _, is := stopped[c.Key().String()]; is {
+				continue
+			}
 			cpus += cpuOf(&manifests.Pod{Pod: c.Pod})
 		}
 	}

@@ -76,6 +76,7 @@ type walk struct {
 	shut  bool                   // the update window
 	notes map[manifests.Key]note // the last of each pod
 
+	slow     bool         // calls of the runtime may take long
 	sick     sync.Map     // ids of containers
 	badHooks atomic.Int32 // so many postStart hooks will fail
 }
@@ -374,6 +375,9 @@ func (w *walk) steady() {
 		if p.Spec.ActiveDeadlineSeconds != nil || slices.ContainsFunc(p.Spec.Containers, func(c v1.Container) bool { return exits(c.Name) }) {
 			return
 		}
+	}
+	if w.slow { // what has ended may still be being removed
+		w.after(2 * time.Minute)
 	}
 	w.ForgetCalls()
 	w.after(pleg.RelistWithEvents + time.Second)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -98,20 +99,38 @@ func (w *walk) siege() string {
 	said := len(w.log.String())
 	w.after(d)
 	w.frugal(w.answers.take())
-	w.quiet(w.log.String()[said:])
+	w.quiet(w.log.String()[said:], d)
 	if w.reap(); w.up {
 		w.explained()
 	}
 	return fmt.Sprintf("%s have passed", d)
 }
 
-// quiet checks that trouble that lasts is not said again and again.
-func (w *walk) quiet(said string) {
+// quiet checks that trouble that lasts is not said again and again: nothing of one pod, or of one
+// of its containers, more than once a minute, but for a while at first.
+func (w *walk) quiet(said string, lasts time.Duration) {
 	w.Helper()
 	if n := strings.Count(said, "\n"); n > modelLines {
 		w.Fatalf("%d lines in the log", n)
 	}
+	most := int(lasts/time.Minute) + modelFirst
+	lines := map[string]int{}
+	for line := range strings.Lines(said) {
+		of := lineForm.FindStringSubmatch(line)
+		if of == nil {
+			continue
+		}
+		if lines[of[1]]++; lines[of[1]] > most {
+			w.Fatalf("more than %d lines in %s are %s", most, lasts, of[1])
+		}
+	}
 }
+
+// modelFirst is how many lines more there may be while a back-off grows.
+const modelFirst = 12
+
+// lineForm finds what is said, and of which container of which pod.
+var lineForm = regexp.MustCompile(`(msg=(?:"(?:[^"\\]|\\.)*"|\S+)(?: pod=\S+)?(?: container=\S+)?)`)
 
 // undisturbed checks that what is no reason to stop anything stops nothing.
 func (w *walk) undisturbed() {

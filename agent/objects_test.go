@@ -174,8 +174,8 @@ func TestVolumesFollowTheirObjects(t *testing.T) {
 		if r.made() != made {
 			t.Errorf("%d calls made something", r.made()-made)
 		}
-		if c, _ := r.Container("c"); c.ID != old.ID || c.Config.Annotations[podspec.AnnEnvObjects] != "" {
-			t.Errorf("container %s, was %s; annotations %v", c.ID, old.ID, c.Config.Annotations)
+		if c, _ := r.Container("c"); c.ID != old.ID {
+			t.Errorf("container %s, was %s", c.ID, old.ID)
 		}
 	})
 }
@@ -251,6 +251,42 @@ spec:
 			t.Errorf("annotations %v", c.Config.Annotations)
 		}
 	})
+}
+
+// A pod that gets the annotation while it runs is as one that had it from the start: what has
+// changed since its containers started counts, before that and after it.
+func TestContainersRestartForVariablesThoughTheAnnotationCameLater(t *testing.T) {
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: 'img:1', envFrom: [{configMapRef: {name: m}}]}]}\n"
+	one, two := object("ConfigMap", "m", "a: one"), object("ConfigMap", "m", "a: two")
+	for _, row := range []struct {
+		name string
+		docs [][]string // one after the other
+		want []int32    // restarts after each
+	}{
+		{"the object changes afterwards", [][]string{{pod, one}, {annotated(pod), one}, {annotated(pod), two}}, []int32{0, 0, 1}},
+		{"it has changed before", [][]string{{pod, one}, {pod, two}, {annotated(pod), two}}, []int32{0, 0, 1}},
+	} {
+		for _, restarts := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, another agent each: %v", row.name, restarts), func(t *testing.T) {
+				live(t, func(r *rig) {
+					for k, docs := range row.docs {
+						if restarts {
+							r.stop()
+							r.start()
+						}
+						r.want(docs...)
+						r.after(time.Minute)
+						if n := r.status("default/web-n").ContainerStatuses[0].RestartCount; n != row.want[k] {
+							t.Errorf("%d restarts after step %d, want %d", n, k, row.want[k])
+						}
+					}
+					if got := r.env("c"); got != "a=two" {
+						t.Errorf("variables %s", got)
+					}
+				})
+			})
+		}
+	}
 }
 
 // A pull whose Secret was missing is tried again with it at once.

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/node"
 	"monopod/cri/critest"
 )
 
@@ -109,6 +110,34 @@ func TestAPodThatHadEndedIsNotRunAgainByAStart(t *testing.T) {
 		r.expect()
 		if st := r.status("default/web-n"); st.Phase != v1.PodSucceeded {
 			r.Errorf("it is %s", st.Phase)
+		}
+	})
+}
+
+// A pod whose work is over ends, though its owner stops it while its sidecar is still on its
+// way, and others have its room then: it needs none to have ended.
+func TestAPodWhoseWorkIsOverEndsThoughItIsStopped(t *testing.T) {
+	liveOn(t, func(f *node.Facts) { f.Allocatable = amounts("cpu", "1", "pods", "110") }, func(r *rig) {
+		const cpus = "resources: {requests: {cpu: 1}}"
+		r.Program("work", critest.ExitsAfter(time.Minute, 0))
+		r.Program("side", critest.Runs().OnTerm(20*time.Second, 0))
+		job := "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  restartPolicy: Never\n" +
+			"  initContainers: [{name: side, image: 'img:1', restartPolicy: Always}]\n  containers: [{name: work, image: 'img:1', " + cpus + "}]\n"
+		other := "apiVersion: v1\nkind: Pod\nmetadata: {name: other}\nspec: {containers: [{name: c, image: 'img:1', " + cpus + "}]}\n"
+		r.want(job)
+		r.after(time.Minute + 5*time.Second)
+		r.want(job, other)
+		r.stops("web")
+		r.after(time.Minute)
+		r.expect("default/other-n/c")
+		if st := r.status("default/web-n"); st.Phase != v1.PodSucceeded {
+			t.Errorf("stopped, it is %s: %s %s", st.Phase, st.Reason, st.Message)
+		}
+		r.starts("web")
+		r.after(time.Minute)
+		r.expect("default/other-n/c")
+		if st := r.status("default/web-n"); st.Phase != v1.PodSucceeded {
+			t.Errorf("started again, it is %s: %s %s", st.Phase, st.Reason, st.Message)
 		}
 	})
 }

@@ -412,7 +412,7 @@ func (l *syncLoop) handleState(now worker.State) {
 	}
 	if now.Cleared {
 		l.apply.setReady(r, now.Ready && (r.sent.Next == nil || r.Lasting))
-		l.table.Update(now.Key, r.sent.Halted.Reason == "" || now.Halted, now.Ended)
+		l.table.Update(now.Key, r.sent.Halted.Reason == "" || r.Seen.Idle, now.Ended)
 	}
 }
 
@@ -430,7 +430,7 @@ func (l *syncLoop) turn(ctx context.Context) {
 		}
 		l.decideAll(ctx)
 	}
-	for _, key := range l.table.Swaps() {
+	for _, key := range l.table.Swaps(l.apply.mayChange) {
 		l.shared.Log.Info("pod stops so that pods that wait for each other's allocations can start", "pod", key.String())
 		l.table.Free(key)
 		l.pods.mark(key)

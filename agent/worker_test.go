@@ -178,7 +178,7 @@ func (r *rig) start() {
 		r.machine(m.Now())
 		m.Read = time.Now().AddDate(1, 0, 0)
 	}
-	if r.boot.ID != "" {
+	if r.boot.ID != "" || !r.boot.Since.IsZero() {
 		m.Boot = r.boot
 	}
 	since := time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)

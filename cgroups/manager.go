@@ -35,6 +35,9 @@ type Node struct {
 // ErrValues: the cgroup is there, but the kernel did not take all its values.
 var ErrValues = errors.New("the kernel did not take all values")
 
+// ErrLacking is an ErrValues of which all others were taken: the kernel has no file for some.
+var ErrLacking = errors.New("it has no file for some")
+
 // Manager makes and removes cgroups. Its methods may be called by any
 // goroutine, those on one pod by one at a time.
 type Manager struct {
@@ -285,8 +288,13 @@ func (m *Manager) update(ctx context.Context, path string, r Resources) error {
 		r.Quota = wholePercent(r.Quota, r.period())
 		told = m.units.set(ctx, path, r, m.tree.unified)
 	}
-	if err := errors.Join(told, m.tree.set(path, r)); err != nil {
-		return fmt.Errorf("cgroup %s: %w: %w", path, ErrValues, err)
+	lacking, refused := m.tree.set(path, r)
+	err := errors.Join(told, refused, lacking)
+	switch {
+	case err == nil:
+		return nil
+	case told == nil && refused == nil:
+		return fmt.Errorf("cgroup %s: %w: %w: %w", path, ErrValues, ErrLacking, err)
 	}
-	return nil
+	return fmt.Errorf("cgroup %s: %w: %w", path, ErrValues, err)
 }

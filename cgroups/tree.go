@@ -168,20 +168,26 @@ func (t *tree) inherit(mount, path string) error {
 	return nil
 }
 
-// set writes the values of a cgroup. It writes what it can.
-func (t *tree) set(path string, r Resources) error {
-	var errs []error
+// set writes the values of a cgroup. It writes what it can. lacking: those for which the kernel
+// has no file.
+func (t *tree) set(path string, r Resources) (lacking, err error) {
+	var errs, lacks []error
 	for _, f := range r.files(t.unified) {
 		mount := t.dirs[f.controller]
 		if mount == "" {
 			continue
 		}
 		err := write(filepath.Join(mount, path, f.name), f.value)
-		if err != nil && !(f.optional && errors.Is(err, fs.ErrNotExist)) {
+		isLacking := errors.Is(err, fs.ErrNotExist) && exists(filepath.Join(mount, path))
+		switch {
+		case err == nil || f.optional && errors.Is(err, fs.ErrNotExist):
+		case isLacking:
+			lacks = append(lacks, fmt.Errorf("%q: %w", f.value, err))
+		default:
 			errs = append(errs, fmt.Errorf("%q: %w", f.value, err))
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(lacks...), errors.Join(errs...)
 }
 
 // children returns the base names of the cgroups right under path, in any hierarchy.

@@ -11,15 +11,15 @@ import (
 // versions run, such as two that exchange their ports or uids, and that have all else
 // that they need: each of them fits once
 // all of them have moved, none before. The only way there is to stop all their
-// previous versions first. It returns none unless something has changed since the
-// last call.
-func (s *Table) Swaps() []manifests.Key {
+// previous versions first. Those that the gate does not let change now stay. It returns none
+// unless something has changed since the last call.
+func (s *Table) Swaps(mayChange func(manifests.Key) bool) []manifests.Key {
 	if !s.moved {
 		return nil
 	}
 	s.moved = false
 	var moving []manifests.Key // the last to arrive is the first to be left out
-	for _, r := range slices.Backward(s.movable()) {
+	for _, r := range slices.Backward(s.movable(mayChange)) {
 		key := r.Pod.Key()
 		s.totals.replace(key, &s.entries[key].counted, r.claims)
 		moving = append(moving, key)
@@ -42,14 +42,18 @@ func (s *Table) Swaps() []manifests.Key {
 }
 
 // movable returns the waiting pods whose previous versions are admitted, in order of
-// arrival.
-func (s *Table) movable() []*rejected {
+// arrival. Those that the gate keeps are asked about again: it opens without a change here.
+func (s *Table) movable(mayChange func(manifests.Key) bool) []*rejected {
 	var all []*rejected
 	for key, r := range s.rejected {
 		// One that has ended takes only its uid.
 		at := s.entries[key]
-		if at != nil && at.pod != nil && r.claims != nil && !r.early && (!at.over || r.Reason == ReasonUIDInUse) {
+		switch isWaiting := at != nil && at.pod != nil && r.claims != nil && !r.early && (!at.over || r.Reason == ReasonUIDInUse); {
+		case !isWaiting:
+		case mayChange(key):
 			all = append(all, r)
+		default:
+			s.moved = true
 		}
 	}
 	slices.SortFunc(all, func(a, b *rejected) int { return a.compare(b.arrival) })

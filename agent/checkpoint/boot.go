@@ -72,6 +72,9 @@ func (b Boot) Mark() Mark {
 	return Mark{Boot: b.ID, Up: b.Uptime()}
 }
 
+// Counts reports whether time may be counted from the mark.
+func (m Mark) Counts() bool { return m.Boot != "" || m.Up > 0 }
+
 // Since returns the time from the mark to now, which is never negative. ok is
 // false if they are of different boots, or the boot is not known.
 func (m Mark) Since(now Mark) (d time.Duration, ok bool) {
@@ -81,6 +84,8 @@ func (m Mark) Since(now Mark) (d time.Duration, ok bool) {
 // Active is how long a pod has been active: Before, and the time since the mark
 // if that is of the current boot. The time for which the machine was off does
 // not count; nor does, after a crash of the machine, the time since the last save.
+// Where no boot is known, a mark is of the current one unless that is younger: what
+// counts then is at most the time since the machine booted.
 type Active struct {
 	Mark
 	Before time.Duration `json:"before,omitempty"` // ns
@@ -90,7 +95,8 @@ type Active struct {
 // another boot, or of none.
 func (a *Active) At(now Mark) (d time.Duration, counts bool) {
 	since, same := a.Since(now)
-	if !same {
+	unknown := a.Boot == "" && now.Boot == "" && 0 < a.Up && a.Up <= now.Up
+	if !same && !unknown {
 		return a.Before, false
 	}
 	return a.Before + since, true

@@ -76,6 +76,30 @@ func TestActiveTimeAddsUpOverBoots(t *testing.T) {
 	}
 }
 
+// Where the kernel does not say which boot it is, active time counts all the same.
+func TestActiveTimeCountsWhereNoBootIsKnown(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		mark   Mark
+		now    Mark
+		want   time.Duration
+		counts bool
+	}{
+		{"in what may be the same boot", Mark{"", time.Hour}, Mark{"", time.Hour + time.Second}, time.Minute + time.Second, true},
+		{"at once", Mark{"", time.Hour}, Mark{"", time.Hour}, time.Minute, true},
+		{"not in a boot that is younger", Mark{"", time.Hour}, Mark{"", time.Minute}, time.Minute, false},
+		{"not while it stands still", Mark{}, Mark{"", time.Hour}, time.Minute, false},
+		{"not from a boot that is not known to one that is", Mark{"", time.Hour}, Mark{"b", 2 * time.Hour}, time.Minute, false},
+		{"nor from one that is to one that is not", Mark{"b", time.Hour}, Mark{"", 2 * time.Hour}, time.Minute, false},
+		{"not by a clock that nobody can read", Mark{}, Mark{}, time.Minute, false},
+	} {
+		c := reread(t, (&Checkpoint{Pod: &v1.Pod{}}).WithActive(time.Minute, row.mark))
+		if d, counts := c.Active.At(row.now); d != row.want || counts != row.counts {
+			t.Errorf("%s: %s, %t", row.name, d, counts)
+		}
+	}
+}
+
 // What need not survive a power cut costs one fsync, not two.
 func TestALightSaveSyncsOnce(t *testing.T) {
 	r := openTestRoot(t, t.TempDir())

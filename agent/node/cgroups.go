@@ -254,20 +254,31 @@ func (g *PodCgroups) Create(ctx context.Context, p *v1.Pod, n *podspec.Host) err
 	if err != nil && !errors.Is(err, cgroups.ErrValues) {
 		return err
 	}
-	if g.lacking.IsNew(string(p.UID), err) {
-		g.Log.Warn("pod cgroup created without some of its values", "pod", p.Namespace+"/"+p.Name, "err", err)
-	}
+	g.recordLacking(p, err)
 	return nil
 }
 
-// Update writes other values of a pod's cgroup, and counts what the pod asks for now.
+// recordLacking says once which values the cgroup of a pod does without; nil: none.
+func (g *PodCgroups) recordLacking(p *v1.Pod, err error) {
+	if g.lacking.IsNew(string(p.UID), err) {
+		g.Log.Warn("pod cgroup is without some of its values", "pod", p.Namespace+"/"+p.Name, "err", err)
+	}
+}
+
+// Update writes other values of a pod's cgroup, and counts what the pod asks for now. What the
+// kernel has no file for, the pod does without, as when it is created.
 func (g *PodCgroups) Update(ctx context.Context, p *v1.Pod, r cgroups.Resources) error {
 	if g.None() {
 		return nil
 	}
 	g.take(ctx, p)
 	defer g.Metrics.Cgroup(metrics.CgroupUpdate, time.Now())
-	return g.Manager.Update(ctx, podspec.CgroupClass(p), string(p.UID), r)
+	err := g.Manager.Update(ctx, podspec.CgroupClass(p), string(p.UID), r)
+	if errors.Is(err, cgroups.ErrLacking) {
+		g.recordLacking(p, err)
+		return nil
+	}
+	return err
 }
 
 // Destroy kills the processes in the cgroup of our pod and removes the cgroup.

@@ -17,14 +17,19 @@ import (
 // which their variables are made has changed.
 const RestartOnChange = decode.AnnotationRestart
 
-// Env returns what the variables of the pod's containers are made of, by container: one
-// word for each object, with a digest of what they use of it. It is for pods with
-// RestartOnChange only, and leaves out containers that use no object, or one that is
-// missing, as they could not start again.
+// Env is EnvOf of a pod with RestartOnChange; of another, nothing.
 func (s *Set) Env(pod *v1.Pod) map[string]string {
 	if pod.Annotations[RestartOnChange] != "true" {
 		return nil
 	}
+	return s.EnvOf(pod)
+}
+
+// EnvOf returns what the variables of the pod's containers are made of, by container: one
+// word for each object, with a digest of what they use of it. It leaves out containers that
+// use no object, or one that is missing, as they could not start again. It is recorded of each
+// container that is made, as RestartOnChange may come while it runs.
+func (s *Set) EnvOf(pod *v1.Pod) map[string]string {
 	out := map[string]string{}
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		all := envRefs(pod.Namespace, &c)

@@ -35,7 +35,7 @@ func (s *Facts) deadlinePassed(p *Plan) *checkpoint.Result {
 	deadline := time.Duration(*s.Pod.Spec.ActiveDeadlineSeconds) * time.Second
 	active, counts := s.active()
 	if left := deadline - active; left > 0 {
-		if !counts || active-s.savedActive() >= saveActiveEvery(deadline) {
+		if !counts && s.Mark.Counts() || active-s.savedActive() >= saveActiveEvery(deadline) {
 			p.then(Action{Do: DoSaveActive, UID: string(s.Pod.UID), Active: active, Reason: "the pod has a deadline"})
 		}
 		p.wakeAt(s.Now.Add(min(left, saveActiveEvery(deadline))))
@@ -93,8 +93,11 @@ func (s *Facts) planEnd(p *Plan, i *pleg.Instance, v checkpoint.Result) {
 	if i.AnyAlive() {
 		return
 	}
-	s.planRelease(p, i, v.Why)
-	p.then(Action{Do: DoEnd, UID: uid, Verdict: v, Reason: v.Why})
+	end := Action{Do: DoEnd, UID: uid, Verdict: v, Reason: v.Why}
+	if s.Failures[end.Key()].Reason == "" { // else that was done before the end failed
+		s.planRelease(p, i, v.Why)
+	}
+	p.then(end)
 }
 
 func endReason(pod *v1.Pod, i *pleg.Instance, phase v1.PodPhase) string {

@@ -27,7 +27,11 @@ func (s *Facts) planHalted(p *Plan) {
 			p.Wait(c.Name, Waiting{Reason: s.Halted.Reason})
 		}
 	}
-	if s.planInterrupted(p, i) || i == nil {
+	if s.planEnded(p, i) {
+		return
+	}
+	s.planInterrupted(p, i)
+	if i == nil {
 		return
 	}
 	planStop(p, i, s.Pod.Pod, checkpoint.CausePod, s.Halted.Message.String(), 0)
@@ -41,19 +45,35 @@ func (s *Facts) planHalted(p *Plan) {
 	p.then(remove...)
 }
 
-// planInterrupted records that the pod is interrupted, before anything of it stops: else one
-// that never restarts would have ended by that, and one of a Job have used up an attempt. It
-// reports whether the pod has ended before, which is recorded instead.
-func (s *Facts) planInterrupted(p *Plan, i *pleg.Instance) (ended bool) {
+// planEnded ends a pod whose work was over before it was to stop: its result is recorded, also
+// if some of it is still being stopped for that, or nothing of it runs. It reports whether that
+// is so.
+func (s *Facts) planEnded(p *Plan, i *pleg.Instance) bool {
 	c := s.Known[string(s.Pod.UID)]
 	if c == nil {
 		return false
 	}
-	if !c.IsInterrupted() && i != nil && !i.AnyAlive() && len(i.Containers) > 0 {
-		if v := s.result(p, i); v != nil {
-			s.planEnd(p, i, *v)
-			return true
-		}
+	isOver := c.Result != nil || !c.IsInterrupted() && i != nil && !i.AnyAlive() && len(i.Containers) > 0
+	if !isOver {
+		return false
+	}
+	v := s.result(p, i)
+	if v == nil {
+		return false
+	}
+	s.planEnd(p, i, *v)
+	if s.Halted.Terminated {
+		p.shorten(s.Halted.Grace)
+	}
+	return true
+}
+
+// planInterrupted records that the pod is interrupted, before anything of it stops: else one
+// that never restarts would have ended by that, and one of a Job have used up an attempt.
+func (s *Facts) planInterrupted(p *Plan, i *pleg.Instance) {
+	c := s.Known[string(s.Pod.UID)]
+	if c == nil {
+		return
 	}
 	sandbox := ""
 	if b := i.Sandbox(); b != nil {
@@ -63,7 +83,6 @@ func (s *Facts) planInterrupted(p *Plan, i *pleg.Instance) (ended bool) {
 		active, _ := s.active()
 		p.then(Action{Do: DoInterrupt, UID: string(s.Pod.UID), ID: sandbox, Excused: s.excused(i), Active: active, Reason: s.Halted.Message.String()})
 	}
-	return false
 }
 
 // excused returns the containers of a Job whose attempts end by an interruption.

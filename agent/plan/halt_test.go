@@ -63,6 +63,11 @@ func TestPlanOfHalts(t *testing.T) {
 		{"also of a pod of which the runtime has nothing", scene{Pod: pod(never, "a"), Accepted: true, Change: stopped}, "interrupt|a waits: Stopped"},
 		{"nothing of one that was never accepted", scene{Pod: pod(never, "a"), Change: stopped}, "|a waits: Stopped"},
 		{"what has ended before has ended", scene{Pod: pod(never, "a"), Accepted: true, Here: world(exit("a", 0, 1, 0, "")), Change: stopped}, "stop sandbox s0; end Failed|a waits: Stopped"},
+		{"also while its sidecars are on their way", scene{Pod: pod(never, "a"), Accepted: true, Here: world(up("a", 0)), Change: both(settled(checkpoint.Result{Phase: v1.PodFailed}), stopped)},
+			"stop container a a0 in 30s; stop sandbox s0|a waits: Stopped"},
+		{"which a shutdown makes shorter", scene{Pod: pod(never, "a"), Accepted: true, Here: world(up("a", 0)), Change: both(settled(checkpoint.Result{Phase: v1.PodFailed}), downs)},
+			"stop container a a0 in 9s; stop sandbox s0"},
+		{"or the runtime has nothing of it", scene{Pod: pod(never, "a"), Accepted: true, Change: both(settled(checkpoint.Result{Phase: v1.PodFailed}), stopped)}, "end Failed|a waits: Stopped"},
 		{"what the stop ended has not", scene{Pod: pod(never, "a"), Accepted: true, Here: world(term), Change: both(interrupted, stopped)},
 			"stop sandbox s0; remove sandbox s0|a waits: Stopped"},
 

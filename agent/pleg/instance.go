@@ -87,7 +87,7 @@ type Container struct {
 	TerminationLog    string // host path of the file mounted for termination messages
 	Grace             time.Duration
 	BackOff           string                   // the back-off before this attempt, "" for a first start
-	EnvObjects        string                   // what its variables were made of, see objects.Set.Env; "": not recorded
+	EnvObjects        string                   // what its variables were made of, see objects.Set.EnvOf; "": not recorded
 	PreStop, Ports    string                   // the preStop hook and the ports it may name, as JSON; "": none
 	Kill              *checkpoint.KillDecision // nil: none
 	Outdated          bool                     // a later version of it was accepted

@@ -59,7 +59,7 @@ type Input struct {
 	ImageUsername string
 
 	Objects    volume.Objects // the ConfigMaps and Secrets; nil: there are none
-	EnvObjects string         // what of them the variables are made of, as objects.Set.Env has it; "": not recorded
+	EnvObjects string         // what of them the variables are made of, as objects.Set.EnvOf has it; "": not recorded
 
 	PodIPs []string // of the sandbox; pods on the host network have those of the machine
 

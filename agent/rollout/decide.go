@@ -134,6 +134,10 @@ func (r *Record) isInPlace(w *World) bool {
 	return kind == update.Nothing || kind <= update.Live && r.mayChange(w)
 }
 
+// MayChange reports whether the gate lets the offered version of a name take the place of what
+// runs. It is asked once more before what runs gives its place to others.
+func MayChange(r *Record, w *World) bool { return r.mayChange(w) }
+
 // mayChange reports whether the gate lets the offered version take the place of what runs.
 func (r *Record) mayChange(w *World) bool {
 	g := r.ofChange(w)

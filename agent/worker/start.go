@@ -161,7 +161,7 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 	}
 	in := podspec.Input{Attempt: a.Attempt, Image: img.Ref, BackOff: a.BackOff, Revision: a.Revision, PodIPs: m.ips, Volumes: mounts, VolumeImages: img.Volumes}
 	now := t.Objects.Now()
-	in.Objects, in.EnvObjects = now, now.Env(pod)[a.Name]
+	in.Objects, in.EnvObjects = now, now.EnvOf(pod)[a.Name]
 	in.ImageUID, in.ImageUsername = podspec.ImageUser(img.Image)
 	if in.SubPaths, err = t.BindSubPaths(pod, c, in, n); err != nil {
 		return nil, err
