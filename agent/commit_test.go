@@ -124,3 +124,30 @@ func TestARemovalAndAStopNeedNoRecord(t *testing.T) {
 		})
 	}
 }
+
+// Of a pod that its owner stopped, nothing is removed either before the version that starts in its
+// place is recorded.
+func TestTheVolumesOfAStoppedVersionStayUntilTheNextOneIsRecorded(t *testing.T) {
+	live(t, func(r *rig) {
+		r.AddImage("img:2")
+		doc := strings.Replace(manifest("web", "img:1", "volumes: [{name: v, emptyDir: {}}]"), "image:", "volumeMounts: [{name: v, mountPath: /v}], image:", 1)
+		r.want(doc)
+		c, _ := r.Container("c")
+		file := filepath.Join(r.dir, "pods", c.UID, "volumes/kubernetes.io~empty-dir/v/file")
+		noErr(t, os.WriteFile(file, nil, 0o600))
+		release := r.cannotBeMarked()
+		r.stops("web")
+		r.want(other("img:2"))
+		r.starts("web")
+		r.after(10 * time.Minute)
+		_, err := os.Stat(file)
+		noErr(t, err)
+		r.expect()
+		if words := r.words("default/web-n"); !strings.Contains(words, "pod.json") {
+			r.Errorf("it says %q", words)
+		}
+		release()
+		r.after(6 * time.Minute)
+		r.replaced("img:2")
+	})
+}
