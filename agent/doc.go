@@ -78,7 +78,8 @@
 // A switch from one version to the next is a transaction: what is the next one's alone is made
 // beside the former one, its checkpoint last (checkpoint.NextFile); then the former's checkpoint is
 // marked as going, which commits. Killed before that, an agent is followed by one that runs the
-// former version, after that by one that runs the next (checkpoint.Accepted).
+// former version, after that by one that runs the next (checkpoint.Accepted). While the disk does
+// not take the one or the other, the worker goes by the former version (worker/commit.go).
 //
 // ConfigMaps and Secrets come with the Snapshot, too. The sync loop puts them into the
 // objects.Store, from which workers read, and wakes those whose pods refer to one that
