@@ -92,6 +92,8 @@ func (a *applier) decideOn(ctx context.Context, r *podRecord) {
 		refused := a.table.Take(d.Run)
 		if refused != nil {
 			d = rollout.Deny(&r.Record, w, *refused)
+		} else {
+			a.trials.reserveAgain(r)
 		}
 	}
 	if r.Offered != nil && r.AwaitsTurn() && !r.IsHalted() && !d.WaitsBy(rollout.ByStartOrder) {

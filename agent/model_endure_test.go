@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/pleg"
 	"monopod/cri/critest"
 )
 
@@ -59,7 +58,7 @@ func (w *walk) endures() {
 	s := pick(w.rand, modelStanding...)
 	w.note("it stands for %s: %s", endureFor, s.name)
 	s.begin(w)
-	w.after(pleg.RelistWithEvents + time.Second) // until the runtime was asked how it is
+	w.after(time.Minute) // until the runtime was asked how it is
 	if w.deliver(); w.rand.IntN(4) == 0 {
 		w.down()
 		w.launch()

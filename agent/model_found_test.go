@@ -127,3 +127,17 @@ func TestAnEndThatCannotBeSavedIsNotSaidAgainAndAgain(t *testing.T) {
 		}
 	})
 }
+
+// Sandboxes that die as soon as they are made, and of which each call hangs, are one trouble: it
+// is said once of each call, not of each sandbox.
+func TestCallsThatHangForManySandboxesAreSaidOnce(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Fault(critest.On("RunPodSandbox").Of("web-n").After(func() { r.KillSandbox("web-n") }))
+		r.Fault(critest.On(critest.Changes).Of("web-n").HangAnswer())
+		r.want(manifest("web", "img:1"))
+		r.after(20 * time.Minute)
+		if n := strings.Count(r.log.String(), "runtime call hangs"); n > 20 || n == 0 {
+			t.Errorf("it is said %d times in 20 minutes that calls hang", n)
+		}
+	})
+}

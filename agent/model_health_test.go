@@ -52,7 +52,7 @@ func (w *walk) chosen(p *manifests.Pod, reported *v1.Pod, bad func(string, ...an
 		bad("the record of its update is of another version")
 		return nil
 	case u.Tried == nil || u.Reason != "":
-	case reported.UID == p.UID && w.written(p.UID).Digest == p.Digest && reported.Status.Phase != v1.PodPending:
+	case w.isReported(p, reported) && reported.Status.Phase != v1.PodPending:
 		bad("is still watched")
 		return nil
 	}
@@ -61,4 +61,10 @@ func (w *walk) chosen(p *manifests.Pod, reported *v1.Pod, bad func(string, ...an
 		return nil
 	}
 	return chosen
+}
+
+// isReported reports whether this version of a pod is the accepted one that is reported.
+func (w *walk) isReported(p *manifests.Pod, reported *v1.Pod) bool {
+	p = w.asKept(p, reported)
+	return reported.UID == p.UID && w.written(p.UID).Digest == p.Digest
 }

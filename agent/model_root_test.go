@@ -22,6 +22,7 @@ func (w *walk) wipe() string {
 	w.endIt()
 	noErr(w.T, w.disk.whole(func() error { return os.RemoveAll(w.dir) }))
 	clear(w.before)
+	clear(w.lasts)
 	clear(w.offered)
 	clear(w.notes)
 	if w.rand.IntN(2) == 0 {
@@ -59,6 +60,7 @@ func (w *walk) removeLeft() string {
 func (w *walk) toggleSuffix() string {
 	w.endIt()
 	w.noSuffix = !w.noSuffix
+	clear(w.lasts) // which have other names
 	w.launch()
 	return fmt.Sprintf("the agent restarts, suffix %v", !w.noSuffix)
 }

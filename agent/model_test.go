@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -56,6 +57,7 @@ type walk struct {
 
 	offered    map[manifests.Key]*manifests.Pod // what an agent was told last
 	before     map[manifests.Key]account        // what was last found true
+	lasts      map[manifests.Key]bool           // names that had an accepted version then, and are offered since
 	rebooted   bool
 	foreign    []critest.Sandbox
 	noSuffix   bool              // the agent adds no node name to names
@@ -236,6 +238,7 @@ func (w *walk) note(format string, args ...any) {
 
 // launch starts an agent and tells it what the manifests say.
 func (w *walk) launch() {
+	w.isAccepted()
 	w.start()
 	w.up = true
 	w.deliver()
@@ -281,6 +284,7 @@ func (w *walk) deliver() {
 		}
 	}
 	w.offered = now
+	maps.DeleteFunc(w.lasts, func(key manifests.Key, _ bool) bool { return now[key] == nil })
 }
 
 // calm ends all trouble and waits until all is as the manifests say.
@@ -324,6 +328,7 @@ func (w *walk) calm() {
 		wait = min(2*wait, 10*time.Second)
 	}
 	w.note("all is well after %s", time.Since(began))
+	w.keepAccepted()
 	w.account()
 	w.steady()
 	w.objectsLeaveAlone()

@@ -86,6 +86,14 @@ func (t *trials) set(r *podRecord, next *rollout.Trial) {
 	}
 }
 
+// reserveAgain keeps the room of a version that may come back, which a stop freed, if nothing else
+// took it meanwhile.
+func (t *trials) reserveAgain(r *podRecord) {
+	if r.Trial.Reserves() && t.table.Room(r.Trial.Former) == nil {
+		t.table.Reserve(r.Trial.Former)
+	}
+}
+
 // lookAt has look called at a time, or before.
 func (t *trials) lookAt(at time.Time) {
 	if !at.IsZero() && (t.next.IsZero() || at.Before(t.next)) {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -209,6 +210,33 @@ func TestARollbackFindsThePortOfTheFormerVersion(t *testing.T) {
 			r.expect("default/other-n/c", waiting)
 		})
 	}
+}
+
+// So it is when the pod is stopped and started meanwhile.
+func TestARollbackFindsThePortOfTheFormerVersionAfterAStop(t *testing.T) {
+	const port = "ports: [{containerPort: 80, hostPort: 80}], image:"
+	first, other := strings.Replace(manifest("web", "img:1"), "image:", port, 1), strings.Replace(manifest("other", "img:1"), "image:", port, 1)
+	next := healthy("10m", strings.Replace(manifest("web", "img:2"), "image:", "readinessProbe: {exec: {command: [unready]}}, image:", 1))
+	live(t, func(r *rig) {
+		r.OnExec(func(context.Context, critest.Container, []string) (string, int32, error) { return "not yet", 1, nil })
+		r.want(first)
+		former := r.imageID()
+		r.after(time.Minute)
+		r.want(next)
+		r.after(time.Minute)
+		r.stops("web")
+		r.after(time.Minute)
+		r.starts("web")
+		r.after(time.Minute)
+		r.want(next, other)
+		r.after(time.Minute)
+		r.expect("default/web-n/c")
+		r.after(20 * time.Minute)
+		r.expect("default/web-n/c")
+		if got := r.imageID(); got != former {
+			t.Errorf("%s is there, not %s", got, former)
+		}
+	})
 }
 
 // Two watched pods that want each other's ports get them: the room of the former versions is

@@ -118,7 +118,7 @@ func (w *Worker) keepFailure(a plan.Action, f plan.Failure) {
 func (w *Worker) dropGone(s *plan.Facts) {
 	gone := func(object string) bool { return object != "" && !s.Has(object) }
 	maps.DeleteFunc(w.failures, func(_ string, f plan.Failure) bool { return gone(f.Object) })
-	maps.DeleteFunc(w.tasks.hung, func(_, object string) bool { return gone(object) })
+	maps.DeleteFunc(w.tasks.hung, func(key string, h hang) bool { return gone(h.object) && w.tasks.all[key] == nil })
 }
 
 // patientAfter is after how many failures in a row an action beside the others is tried

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -34,8 +35,8 @@ type task struct {
 // after the pass that began them. The worker's goroutine owns the map.
 type tasks struct {
 	*pod
-	all  map[string]*task  // by plan.Action.Key
-	hung map[string]string // hangs that were said, until it succeeds: see plan.Action.Object, by its Key
+	all  map[string]*task // by plan.Action.Key
+	hung map[string]hang  // that were recorded, until the action succeeds, by its Key
 }
 
 // begin starts a task. do gets a context that ends with the task's cancel, and
@@ -128,9 +129,25 @@ func (t *tasks) sayHangs(k *task) {
 	if _, said := t.hung[k.action.Key()]; said {
 		return
 	}
+	now := hang{object: k.action.Object(), call: string(k.action.Do), container: k.action.Name}
+	level := slog.LevelWarn
+	if t.remakes {
+		level = slog.LevelDebug
+	}
+	for _, one := range t.hung {
+		if one.call == now.call && one.container == now.container { // of another sandbox or attempt
+			level = slog.LevelDebug
+		}
+	}
 	t.RecordWarning(k.action, "FailedSync", message.Of("%s: %s", message.Name(k.action.Do.Noun()), message.Fixed(plan.Hangs)))
-	t.hung[k.action.Key()] = k.action.Object()
-	t.Log.Warn("runtime call hangs", "call", string(k.action.Do), "container", k.action.Name, "reason", plan.Hangs)
+	t.hung[k.action.Key()] = now
+	t.Log.Log(context.Background(), level, "runtime call hangs", "call", now.call, "container", now.container, "reason", plan.Hangs)
+}
+
+// hang is a call of the runtime that hangs, or did the last time.
+type hang struct {
+	object          string // see plan.Action.Object
+	call, container string
 }
 
 // take returns the tasks that have ended, which are recorded next.

@@ -111,7 +111,7 @@ func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*ch
 	w.fetches = fetch.NewSet(p.fetchSettings())
 	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
 	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
-	w.tasks = &tasks{pod: p, all: map[string]*task{}, hung: map[string]string{}}
+	w.tasks = &tasks{pod: p, all: map[string]*task{}, hung: map[string]hang{}}
 	w.report = &reporter{pod: p}
 	w.probes = newProbes(p, w.report)
 	w.start = &starter{pod: p, fetches: w.fetches}
