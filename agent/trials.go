@@ -306,7 +306,7 @@ func (f *filing) write(root *checkpoint.Root, reported func(manifests.Key) *v1.P
 		p, all := reported(f.Key), false
 		if p != nil && p.UID == f.Trial.Former.UID {
 			f.Images = update.ImagesOf(&p.Status)
-			_, all = update.Pin(f.Trial.Former.Pod, f.Images)
+			_, all = update.Pin(f.Trial.Former.Pod, f.Images, nil)
 			all = all && (f.Trial.Worked || update.HasWorked(&p.Status, time.Now(), f.stable))
 		}
 		f.file.Images = f.Images

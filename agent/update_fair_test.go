@@ -304,6 +304,35 @@ func TestWhatIsChangedInPlaceGoesBackInPlace(t *testing.T) {
 	})
 }
 
+// What the version that gave way had left alone is left alone by the one that comes back.
+func TestWhatGoesBackInPlaceRestartsWhatHadChanged(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("img:2", critest.Exits(1))
+		both := func(image string) string {
+			doc := manifest("web", image, "initContainers: [{name: init, image: 'img:1'}]")
+			return strings.Replace(doc, "containers: [", "containers: [{name: other, image: 'img:1'}, ", 1)
+		}
+		r.Program("init", critest.Exits(0))
+		r.want(both("img:1"))
+		r.after(time.Minute)
+		other, _ := r.Container("other")
+		sandbox := r.Sandboxes()[0].ID
+		r.want(strings.Replace(both("img:2"), "metadata: {", "metadata: {annotations: {monopod.update-health: 30s}, ", 1))
+		r.after(3 * time.Second)
+		r.kill()
+		r.start()
+		r.want(strings.Replace(both("img:2"), "metadata: {", "metadata: {annotations: {monopod.update-health: 30s}, ", 1))
+		r.after(10 * time.Minute)
+		if n := len(r.rollbacks()); n != 1 {
+			t.Errorf("%d rollbacks", n)
+		}
+		if now, _ := r.Container("other"); now.ID != other.ID || r.Sandboxes()[0].ID != sandbox {
+			t.Error("what had not changed was restarted")
+		}
+		r.expect("default/web-n/c", "default/web-n/other")
+	})
+}
+
 // The bad version does not run on for a disk that does not take why it goes. That is written as
 // soon as the disk takes it.
 func TestAVersionGivesWayThoughTheDiskDoesNotTakeIt(t *testing.T) {

@@ -33,6 +33,10 @@ type Update struct {
 	// Images are those that it ran, by container, and those of its volumes, by "volume/" and the
 	// volume. A former agent passes over the latter, and keeps them in what it writes.
 	Images map[string]string `json:"images"`
+	// Unchanged are the containers and volumes that Tried, which came in place, has as Former has
+	// them: they come back as named. A former agent brings each back by what it ran, and leaves
+	// this out when it writes the record.
+	Unchanged []string `json:"unchanged,omitempty"`
 	Tried  *v1.Pod           `json:"tried,omitempty"` // the version that is watched; nil: its manifest is again that of Former
 	Reason string            `json:"reason,omitempty"`
 	// Output is what the containers of Tried wrote last that made it give way, for a person. A

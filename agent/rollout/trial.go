@@ -27,6 +27,7 @@ type Trial struct {
 	Images map[string]string // that it ran, by container
 	Pinned *manifests.Pod    // Former with these: what comes back; nil: not known yet
 	Tried  *manifests.Pod    // nil: the manifest is again that of Former
+	Same   []string          // what Tried has as Former has it, if it came in place: see update.Unchanged
 	Reason string            // why Tried gives way; "": it does not
 	Output string            // what its containers wrote last that made it so, in lines; "": not known, or nothing
 
@@ -73,13 +74,12 @@ func (t *Trial) Candidate(o Offer) (*manifests.Pod, *Trial) {
 		return o.New, nil
 	case t.IsOn() && t.isTried(o.Runs) && !o.starts(): // what runs goes on to show what it does
 		next := *t
-		next.Tried = o.New
 		next.Changes++
-		return o.New, &next
+		return o.New, next.tries(o)
 	case !o.starts() && !t.isTried(o.Runs):
 		return o.New, nil
 	}
-	next := &Trial{Former: t.Former, Images: t.Images, Pinned: t.Pinned, Tried: o.New, Worked: t.Worked, Safe: t.Safe, Changes: t.Changes + 1}
+	next := (&Trial{Former: t.Former, Images: t.Images, Pinned: t.Pinned, Worked: t.Worked, Safe: t.Safe, Changes: t.Changes + 1}).tries(o)
 	return next.until(o), next
 }
 
@@ -95,8 +95,22 @@ func begin(o Offer) (*manifests.Pod, *Trial) {
 	if isKnown || o.Runs == nil || o.Runs.Digest == o.New.Digest || o.Limits.Within == 0 || !o.starts() {
 		return o.New, nil
 	}
-	t := &Trial{Former: o.Runs, Tried: o.New, Worked: o.Worked, Changes: 1}
+	t := (&Trial{Former: o.Runs, Worked: o.Worked, Changes: 1}).tries(o)
 	return t.until(o), t
+}
+
+// tries is a trial of the offered version. What comes back in its place changes what that one has
+// changed: where it came in place, nothing else.
+func (t *Trial) tries(o Offer) *Trial {
+	next := *t
+	next.Tried, next.Same = o.New, nil
+	if update.Planned(t.Former, o.New, o.Policy).Kind < update.Replace {
+		next.Same = update.Unchanged(t.Former.Pod, o.New.Pod)
+	}
+	if next.Pinned == nil {
+		return &next
+	}
+	return next.pin()
 }
 
 // starts reports whether anything starts as the offered version takes the place of the one
@@ -298,7 +312,7 @@ func (t *Trial) JudgeAnyway() *Trial {
 // is left when it starts: a worker runs one instance at a time.
 func (t *Trial) pin() *Trial {
 	next := *t
-	p, all := update.Pin(t.Former.Pod, t.Images)
+	p, all := update.Pin(t.Former.Pod, t.Images, t.Same)
 	if next.Unfit = next.Unfit || !all; next.Unfit {
 		return &next
 	}
@@ -314,7 +328,7 @@ func accepted(p *v1.Pod, file string) *manifests.Pod {
 
 // Record is the trial as it is saved in a boot.
 func (t *Trial) Record(boot string) *checkpoint.Update {
-	u := &checkpoint.Update{Former: t.Former.Pod, File: t.Former.File, Bounded: !t.Former.Unbounded, Images: t.Images,
+	u := &checkpoint.Update{Former: t.Former.Pod, File: t.Former.File, Bounded: !t.Former.Unbounded, Images: t.Images, Unchanged: t.Same,
 		Reason: t.Reason, Output: t.Output, Boot: boot, Spent: t.Watch.Spent}
 	if t.Tried != nil {
 		u.Tried = t.Tried.Pod
@@ -327,7 +341,7 @@ func (t *Trial) Record(boot string) *checkpoint.Update {
 // watch: what a reboot does to a pod is not the fault of its version. last is the version of the
 // pod that was let start last; nil: none.
 func Recorded(u *checkpoint.Update, boot string, last *manifests.Pod) *Trial {
-	t := &Trial{Former: accepted(u.Former, u.File), Images: u.Images, Reason: u.Reason, Output: u.Output, Safe: true, Judged: u.Reason != ""}
+	t := &Trial{Former: accepted(u.Former, u.File), Images: u.Images, Same: u.Unchanged, Reason: u.Reason, Output: u.Output, Safe: true, Judged: u.Reason != ""}
 	t.Former.Unbounded = !u.Bounded
 	if u.Tried != nil {
 		t.Tried = accepted(u.Tried, u.File)

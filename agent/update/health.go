@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 
 	"monopod/manifests/decode"
 )
@@ -148,12 +149,12 @@ func ofVolume(name string) string { return "volume/" + name }
 
 // Pin returns the pod with the images that it ran, as ImagesOf has them, and whether those of its
 // containers are known. They need no registry. An image of a volume of which the runtime did not
-// say which it was stays as named.
-func Pin(p *v1.Pod, images map[string]string) (*v1.Pod, bool) {
+// say which it was stays as named, and so do those of what Unchanged has.
+func Pin(p *v1.Pod, images map[string]string, unchanged []string) (*v1.Pod, bool) {
 	out := p.DeepCopy()
 	pin := func(c *v1.Container) bool {
 		ref := images[c.Name]
-		if ref != "" {
+		if ref != "" && !slices.Contains(unchanged, c.Name) {
 			c.Image, c.ImagePullPolicy = ref, v1.PullIfNotPresent
 		}
 		return ref != ""
@@ -163,7 +164,7 @@ func Pin(p *v1.Pod, images map[string]string) (*v1.Pod, bool) {
 	}
 	for k := range out.Spec.Volumes {
 		v := &out.Spec.Volumes[k]
-		if ref := images[ofVolume(v.Name)]; v.Image != nil && ref != "" {
+		if ref := images[ofVolume(v.Name)]; v.Image != nil && ref != "" && !slices.Contains(unchanged, ofVolume(v.Name)) {
 			v.Image.Reference, v.Image.PullPolicy = ref, v1.PullIfNotPresent
 		}
 	}
@@ -172,6 +173,22 @@ func Pin(p *v1.Pod, images map[string]string) (*v1.Pod, bool) {
 		all = pin(&out.Spec.Containers[k]) && all
 	}
 	return out, all
+}
+
+// Unchanged returns the containers that two versions of a pod have alike, and by "volume/" and
+// their names the volumes.
+func Unchanged(a, b *v1.Pod) (names []string) {
+	for _, x := range slices.Concat(a.Spec.InitContainers, a.Spec.Containers) {
+		if slices.ContainsFunc(slices.Concat(b.Spec.InitContainers, b.Spec.Containers), func(y v1.Container) bool { return equality.Semantic.DeepEqual(x, y) }) {
+			names = append(names, x.Name)
+		}
+	}
+	for _, x := range a.Spec.Volumes {
+		if slices.ContainsFunc(b.Spec.Volumes, func(y v1.Volume) bool { return equality.Semantic.DeepEqual(x, y) }) {
+			names = append(names, ofVolume(x.Name))
+		}
+	}
+	return names
 }
 
 // ImagesOf returns the images that containers run or ran, by digest or id, and those of the

@@ -97,14 +97,14 @@ func TestWhetherAVersionHasWorked(t *testing.T) {
 
 func TestAPinnedPodHasTheImagesThatRan(t *testing.T) {
 	p := &v1.Pod{Spec: v1.PodSpec{InitContainers: []v1.Container{{Name: "i", Image: "i:1"}}, Containers: []v1.Container{{Name: "c", Image: "c:1", ImagePullPolicy: v1.PullAlways}}}}
-	pinned, all := Pin(p, ImagesOf(&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "c", ImageID: "c@sha256:1"}}}))
+	pinned, all := Pin(p, ImagesOf(&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "c", ImageID: "c@sha256:1"}}}), nil)
 	if c := pinned.Spec.Containers[0]; !all || c.Image != "c@sha256:1" || c.ImagePullPolicy != v1.PullIfNotPresent || pinned.Spec.InitContainers[0].Image != "i:1" {
 		t.Errorf("%v, %+v", all, pinned.Spec)
 	}
 	if p.Spec.Containers[0].Image != "c:1" {
 		t.Error("the pod itself has changed")
 	}
-	if _, all := Pin(p, map[string]string{"i": "i@sha256:1"}); all {
+	if _, all := Pin(p, map[string]string{"i": "i@sha256:1"}, nil); all {
 		t.Error("the image of c is not known")
 	}
 }
@@ -118,7 +118,7 @@ func TestAPinnedPodHasTheImagesOfItsVolumes(t *testing.T) {
 		{Name: "told", VolumeStatus: &v1.VolumeStatus{Image: &v1.ImageVolumeStatus{ImageRef: "sha256:2"}}},
 		{Name: "c"}, // of which the runtime says nothing, and which has the name of a container
 	}
-	pinned, all := Pin(p, ImagesOf(&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "c", ImageID: "c@sha256:1", VolumeMounts: mounts}}}))
+	pinned, all := Pin(p, ImagesOf(&v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "c", ImageID: "c@sha256:1", VolumeMounts: mounts}}}), nil)
 	told, silent := pinned.Spec.Volumes[0].Image, pinned.Spec.Volumes[1].Image
 	if !all || told.Reference != "sha256:2" || told.PullPolicy != v1.PullIfNotPresent || silent.Reference != "c:1" || silent.PullPolicy != v1.PullAlways {
 		t.Errorf("%v, %+v, %+v", all, told, silent)
