@@ -48,7 +48,7 @@ func TestWhatAVersionWaitsForWhileTheFormerOneRunsIsOneLine(t *testing.T) {
 		reason string
 	}{
 		"a hold": {func(r *rig) { r.holds("web", "audit", ""); r.want(manifest("web", "img:2")) },
-			"default/web: update waits: WHY", "/m/0.yaml: default/web-n waits: WHY", "held: audit (`monopod release web-n` ends it)"},
+			"default/web: update waits: WHY", "/m/0.yaml: default/web-n waits: WHY", "held: audit (`monopod release web` ends it)"},
 		"a window": {func(r *rig) { shut(r); r.change(r.configure); r.want(manifest("web", "img:2")) },
 			"default/web: update waits: WHY", "/m/0.yaml: default/web-n waits: WHY", "outside of the update window, which opens Tue 2000-01-04T02:00:00Z"},
 		"an image": {func(r *rig) { r.offline("img:9"); r.want(manifest("web", "img:9")); r.after(time.Minute) },

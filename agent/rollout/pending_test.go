@@ -70,7 +70,9 @@ func TestTheVerdictOnAVersion(t *testing.T) {
 	trial := func(t Trial) func(*Record) {
 		return func(r *Record) { t.Former, t.Tried, r.Trial = v1st, v2nd, &t }
 	}
-	proven := func(r *Record) { r.Now.Run, r.Proof = r.Accepted, Proof{}.Saw(r.Accepted, update.Health{Seen: true, Ready: true}, now.Add(-10*time.Second), 10*time.Second) }
+	proven := func(r *Record) {
+		r.Now.Run, r.Proof = r.Accepted, Proof{}.Saw(r.Accepted, update.Health{Seen: true, Ready: true}, now.Add(-10*time.Second), 10*time.Second)
+	}
 	for _, row := range []struct {
 		name   string
 		is     Record
