@@ -64,7 +64,7 @@ var (
 		"agent/cli/client":    {"agent/cli/print", "agent/events", "agent/hold", "agent/shutdown", "agent/status", "cri", "manifests", "manifests/decode"},
 		"agent/cli/clitest":   {"agent/server", "agent/status"},
 		"agent/cli/command":   {"agent/cli/client", "agent/cli/print", "agent/status", "manifests/decode"},
-		"agent/cli/diff":      {"agent/cli/client", "agent/cli/print", "agent/config", "agent/objects", "agent/status", "agent/update", "agent/window", "manifests"},
+		"agent/cli/diff":      {"agent/cli/client", "agent/cli/print", "agent/config", "agent/objects", "agent/status", "agent/update", "agent/window", "manifests", "manifests/decode"},
 		"agent/cli/hold":      {"agent/cli/client", "agent/cli/command"},
 		"agent/cli/logs":      {"agent/cli/client", "agent/cli/print", "agent/podlog", "manifests/defaults"},
 		"agent/cli/print":     {"agent/status", "manifests/defaults"},

@@ -23,8 +23,10 @@ func diffCommand() *cli.Command {
 	return &cli.Command{
 		Name: "diff", ArgsUsage: "FILE|DIR|- ...", Usage: "say what manifests would change of the pods that run",
 		Description: `
-Each pod is new, unchanged or replaced, with the fields that differ, and with what
-that waits for: a hold or the update window. Of ConfigMaps and Secrets with other
+Each pod is new, unchanged, updated, resized, restarted or replaced, with the fields
+that differ, because of which of them or what else it is restarted or replaced, what
+that waits for, as a hold, the update window or the lock of its workload, and whether
+it is on trial. Of ConfigMaps and Secrets with other
 contents it says what that means to the pods that run. Values of variables and what
 may be secret are not told. Of a folder that is the agent's own, or with --prune in
 place of it, it also says which pods would be removed.
@@ -98,6 +100,7 @@ func diffOf(c *cli.Context, o *Options) (diff.Report, error) {
 	whole := c.Bool("prune") || slices.ContainsFunc(folders, func(dir string) bool { return diff.Same(dir, k.Manifests.Dir) })
 	r := diff.Of(k, v.Pods, v.From, whole, plans.Plans(cfg).UpdatePolicy,
 		diff.GateOf(c.Context, k, o.Socket, cfg, o.Now))
+	r.AddTrials(k, v.Pods, cfg.UpdateHealth, cfg.UpdateStable)
 	if len(v.Objects) > 0 {
 		addObjects(c, &r, k, v, cfg.Root)
 	}

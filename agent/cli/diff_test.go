@@ -177,7 +177,7 @@ func TestDiffSaysWhatAChangeWaitsFor(t *testing.T) {
 	r.store.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "edge7", Annotations: map[string]string{status.AnnHeld: "held: a visit"}}})
 	check("new default/new-edge7", "the node is held: a visit")
 	check("removed default/old-edge7", "the node is held: a visit; "+window)
-	if text := r.run(r.other); !strings.Contains(text, "default/web-edge7 (OTHER/web.yaml)\n    waits: held: audit; the node is held: a visit; "+window) {
+	if text := r.run(r.other); !strings.Contains(text, "default/web-edge7 (OTHER/web.yaml)\n    because: spec.containers[app].image\n    waits: held: audit; the node is held: a visit; "+window) {
 		t.Errorf("it says\n%s", text)
 	}
 	// What does not run, and never did, waits for the node alone.

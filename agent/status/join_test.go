@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/statefile"
 	"monopod/manifests/poduid"
 )
 
@@ -74,4 +75,35 @@ func TestTheReportOfManifestsFollowsThePods(t *testing.T) {
 		later := time.Now().UTC().Truncate(time.Second)
 		is("the old one is gone", Version{State: Accepted, Hash: "2"}, later)
 	})
+}
+
+// What a former agent knows nothing of it leaves alone: it reads the report of a newer one for the
+// times since when manifests are as they are.
+func TestAFormerAgentReadsTheReportWithVerdicts(t *testing.T) {
+	m := Manifests{Dir: "/m", Files: []File{{Path: "/m/web.yaml", State: Rejected, Versions: []Version{
+		{Pod: "default/web-n", State: Rejected, Hash: "2", Running: "1", Trial: TrialFailed, Output: "c: it is broken"}}}}}
+	m.UpdateStable.Duration = 10 * time.Second
+	file := filepath.Join(t.TempDir(), "manifests.json")
+	b, err := json.Marshal(m)
+	if err == nil {
+		err = os.WriteFile(file, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var former struct {
+		Dir   string
+		Files []struct {
+			Path     string
+			State    State
+			Versions []struct {
+				Pod   string
+				State State
+				Hash  poduid.ContentHash
+			}
+		}
+	}
+	if err := statefile.ReadOrAside(file, statefile.JSON(&former)); err != nil || len(former.Files) != 1 || former.Files[0].Versions[0].Hash != "2" {
+		t.Errorf("it reads %+v: %v", former, err)
+	}
 }

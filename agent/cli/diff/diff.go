@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -14,6 +15,7 @@ import (
 	"monopod/agent/status"
 	"monopod/agent/update"
 	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // Report is what would become of pods.
@@ -27,8 +29,10 @@ type Pod struct {
 	Name       string          `json:"pod"`            // namespace/name
 	File       string          `json:"file,omitempty"` // that gives it, as the person gave it
 	Action     Action          `json:"action"`
+	Reason     string          `json:"reason,omitempty"`     // why it is replaced, or restarted: the fields, or what else
 	Difference *update.Verdict `json:"difference,omitempty"` // of a pod that runs and would change
-	Waits      string          `json:"waits,omitempty"`      // for what of the owner's: holds, the update window
+	Waits      string          `json:"waits,omitempty"`      // for what of the owner's: holds, the update window, the lock of its workload
+	Trial      string          `json:"trial,omitempty"`      // what makes it give way to the version that runs
 	Objects    []string        `json:"objects,omitempty"`    // what other contents of ConfigMaps and Secrets mean to it
 }
 
@@ -73,6 +77,24 @@ func Of(k *client.Known, desired []*manifests.Pod, from map[string]string, whole
 	return r
 }
 
+// AddTrials adds which of the changed pods give way to the versions that run unless they work, by
+// the settings updateHealth and updateStable and the pods' annotations.
+func (r *Report) AddTrials(k *client.Known, desired []*manifests.Pod, health, stable time.Duration) {
+	has := staying(k)
+	for _, next := range desired {
+		name := next.Key().String()
+		was, limits := has[name], update.LimitsOf(next.Pod, health, stable)
+		if was == nil || limits.Within == 0 || ended(was) || !wasCreated(was) {
+			continue
+		}
+		for i := range r.Pods {
+			if p := &r.Pods[i]; p.Name == name && (p.Action == planned[update.Restart] || p.Action == planned[update.Replace]) {
+				p.Trial = fmt.Sprintf("the version that runs comes back, if it works, unless this one is ready within %s and stays so for %s", limits.Within, limits.Stable)
+			}
+		}
+	}
+}
+
 // staying are the pods that an agent has, by namespace/name, without those that leave: they
 // would come back as others.
 func staying(k *client.Known) map[string]*v1.Pod {
@@ -111,8 +133,21 @@ func waits(has *v1.Pod, a Action, gate Gate) string {
 	case a == New, a != Removed && (ended(has) || !wasCreated(has)):
 		return gate.Node // its own holds and windows are for what runs
 	}
-	all := []string{has.Annotations[status.AnnHeld], gate.Node, gate.Window} // an update waits for the lock of its workload, too
+	all := []string{has.Annotations[status.AnnHeld], gate.Node, gate.Window}
+	if a != Removed {
+		all = append(all, lockOf(has))
+	}
 	return strings.Join(slices.DeleteFunc(all, func(text string) bool { return text == "" }), "; ")
+}
+
+// lockOf says which file of a pod that runs keeps its changes away; "": it has none. Whether the file
+// is there is known to the agent alone, when a change comes.
+func lockOf(has *v1.Pod) string {
+	file := has.Annotations[decode.AnnotationUpdateLock]
+	if _, _, is := decode.UpdateLock(has, file); !is {
+		return ""
+	}
+	return "the lock of its workload, if " + file + " is there"
 }
 
 func ended(p *v1.Pod) bool {
@@ -142,6 +177,7 @@ func compare(has *v1.Pod, desired *manifests.Pod, file, policy string) Pod {
 	if kind == update.Nothing {
 		return p
 	}
+	p.Reason = reasonOf(kind, v, ended(has), update.PolicyOf(desired.Pod, policy))
 	for i := range v.Fields {
 		if kind == update.Replace {
 			v.Fields[i].Note = "" // containers start with what is new
@@ -149,6 +185,25 @@ func compare(has *v1.Pod, desired *manifests.Pod, file, policy string) Pod {
 	}
 	p.Difference = &v
 	return p
+}
+
+// reasonOf says why a pod is replaced or restarted; "": it is neither.
+func reasonOf(kind update.Kind, v update.Verdict, hasEnded bool, policy string) string {
+	var paths []string
+	for _, f := range v.Fields {
+		if f.Kind == kind {
+			paths = append(paths, f.Path)
+		}
+	}
+	switch {
+	case kind < update.Restart:
+		return ""
+	case hasEnded:
+		return "it has ended, and runs again"
+	case kind == update.Replace && v.Kind < kind && policy == update.PolicyReplace:
+		return "each change replaces it: updatePolicy, or its annotation monopod.update, says so"
+	}
+	return strings.Join(paths, ", ")
 }
 
 // counts returns how many pods have each action, the most frequent ones first.

@@ -13,6 +13,7 @@ import (
 	"monopod/agent/update"
 	"monopod/agent/window"
 	"monopod/manifests"
+	"monopod/manifests/decode"
 )
 
 // web is default/web-n with an image, as a manifest gives it.
@@ -148,12 +149,84 @@ func TestAReportForAPerson(t *testing.T) {
 	if err := r.Print(&out, ""); err != nil {
 		t.Fatal(err)
 	}
-	const want = "new         default/other-n\nrestarted   default/web-n (web.yaml)\n    spec.containers[c].image: \"img:1\" -> \"img:2\"\n1 new, 1 restarted\n"
+	const want = "new         default/other-n\nrestarted   default/web-n (web.yaml)\n    because: spec.containers[c].image\n    spec.containers[c].image: \"img:1\" -> \"img:2\"\n1 new, 1 restarted\n"
 	if out.String() != want {
 		t.Errorf("it says\n%swant\n%s", out.String(), want)
 	}
 	out.Reset()
 	if err := (Report{}).Print(&out, ""); err != nil || out.String() != "no pods\n" {
 		t.Errorf("of none it says %q: %v", out.String(), err)
+	}
+}
+
+// What a pod is replaced or restarted for is told, also where it is no field, and the lock that may
+// keep that away.
+func TestAReplacedOrRestartedPodNamesItsReason(t *testing.T) {
+	v1st, v2nd := web(t, "img:1"), web(t, "img:2")
+	with := func(p *manifests.Pod, change func(*v1.Pod)) *manifests.Pod {
+		next := *p
+		next.Pod = p.Pod.DeepCopy()
+		change(next.Pod)
+		next.Digest = manifests.Restored(next.Pod)
+		return &next
+	}
+	lockable := with(v1st, func(p *v1.Pod) {
+		p.Annotations[decode.AnnotationUpdateLock] = "/run/lock"
+		p.Spec.Volumes = []v1.Volume{{Name: "run", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}}
+		p.Spec.Containers[0].VolumeMounts = []v1.VolumeMount{{Name: "run", MountPath: "/run"}}
+	})
+	edited := with(lockable, func(p *v1.Pod) { p.Spec.Containers[0].Image = "img:2" })
+	hostname := with(v2nd, func(p *v1.Pod) { p.Spec.Hostname = "other" })
+	for _, row := range []struct {
+		name          string
+		has           v1.Pod
+		next          *manifests.Pod
+		policy        string
+		reason, waits string
+	}{
+		{"a field of a container", has(v1st, v1.PodRunning), v2nd, "", "spec.containers[c].image", ""},
+		{"a field of the sandbox, among others", has(v1st, v1.PodRunning), hostname, "", "spec.hostname", ""},
+		{"the policy", has(v1st, v1.PodRunning), v2nd, update.PolicyReplace, "each change replaces it: updatePolicy, or its annotation monopod.update, says so", ""},
+		{"its end", has(v1st, v1.PodSucceeded), v2nd, "", "it has ended, and runs again", ""},
+		{"a lock", has(lockable, v1.PodRunning), edited, "", "spec.containers[c].image", "the lock of its workload, if /run/lock is there"},
+		{"nothing", has(v1st, v1.PodRunning), v1st, "", "", ""},
+	} {
+		r := Of(&client.Known{Pods: []v1.Pod{row.has}}, []*manifests.Pod{row.next}, nil, false, row.policy, Gate{})
+		if p := r.Pods[0]; p.Reason != row.reason || p.Waits != row.waits {
+			t.Errorf("%s: %s because of %q, waits for %q, want %q and %q", row.name, p.Action, p.Reason, p.Waits, row.reason, row.waits)
+		}
+	}
+}
+
+// The trial is that of the settings, or of the pod's own annotation.
+func TestAPodThatGivesWayUnlessItWorksSaysSo(t *testing.T) {
+	v1st, v2nd := web(t, "img:1"), web(t, "img:2")
+	own := *v2nd
+	own.Pod = v2nd.Pod.DeepCopy()
+	own.Annotations[decode.AnnotationUpdateHealth] = "45s"
+	own.Digest = manifests.Restored(own.Pod)
+	says := func(within string) string {
+		return "the version that runs comes back, if it works, unless this one is ready within " + within + " and stays so for 10s"
+	}
+	for _, row := range []struct {
+		name   string
+		has    []v1.Pod
+		next   *manifests.Pod
+		health time.Duration
+		want   string
+	}{
+		{"none is asked for", []v1.Pod{has(v1st, v1.PodRunning)}, v2nd, 0, ""},
+		{"by the setting", []v1.Pod{has(v1st, v1.PodRunning)}, v2nd, time.Minute, says("1m0s")},
+		{"by the annotation", []v1.Pod{has(v1st, v1.PodRunning)}, &own, time.Minute, says("45s")},
+		{"nothing starts", []v1.Pod{has(v1st, v1.PodRunning)}, v1st, time.Minute, ""},
+		{"nothing ran", nil, v2nd, time.Minute, ""},
+		{"what ran has ended", []v1.Pod{has(v1st, v1.PodSucceeded)}, v2nd, time.Minute, ""},
+	} {
+		k, desired := &client.Known{Pods: row.has}, []*manifests.Pod{row.next}
+		r := Of(k, desired, nil, false, "", Gate{})
+		r.AddTrials(k, desired, row.health, 10*time.Second)
+		if got := r.Pods[0].Trial; got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
 	}
 }

@@ -29,8 +29,14 @@ func (p Pod) print(b *strings.Builder) {
 		line += " (" + p.File + ")"
 	}
 	fmt.Fprintf(b, "%-9s   %s\n", p.Action, print.OneLine(line))
+	if p.Reason != "" {
+		fmt.Fprintln(b, "    because: "+print.OneLine(p.Reason))
+	}
 	if p.Waits != "" {
 		fmt.Fprintln(b, "    waits: "+print.OneLine(p.Waits))
+	}
+	if p.Trial != "" {
+		fmt.Fprintln(b, "    on trial: "+print.OneLine(p.Trial))
 	}
 	for _, line := range p.Objects {
 		fmt.Fprintln(b, "    "+print.OneLine(line))

@@ -30,6 +30,7 @@ func Settings(ctx context.Context, k *client.Known, socket string, cfg config.Co
 			RuntimeClasses map[string]string
 			UpdatePolicy   string
 			UpdateHealth   metav1.Duration
+			UpdateStable   metav1.Duration
 			UpdateWindow   string
 		} `json:"kubeletconfig"`
 	}
@@ -37,12 +38,13 @@ func Settings(ctx context.Context, k *client.Known, socket string, cfg config.Co
 	if k.Down() || client.GetJSON(ctx, socket, "/configz", &answer) != nil || s.NodeName == "" {
 		s.Validation, s.RuntimeClasses, s.UpdatePolicy, s.UpdateWindow = cfg.Validation, cfg.RuntimeClasses, cfg.UpdatePolicy, cfg.UpdateWindow
 		s.NodeName, s.PodNameSuffix = nodeOf(k.Pods)
-		s.UpdateHealth.Duration = cfg.UpdateHealth
+		s.UpdateHealth.Duration, s.UpdateStable.Duration = cfg.UpdateHealth, cfg.UpdateStable
 	}
 	cfg.NodeName = cmp.Or(cfg.NodeName, s.NodeName)
 	if all {
 		cfg.Root = cmp.Or(s.Root, cfg.Root)
 		cfg.UpdateHealth = s.UpdateHealth.Duration
+		cfg.UpdateStable = cmp.Or(s.UpdateStable.Duration, cfg.UpdateStable)
 		cfg.PodNameSuffix, cfg.Validation, cfg.RuntimeClasses = s.PodNameSuffix, s.Validation, s.RuntimeClasses
 		cfg.UpdatePolicy, cfg.UpdateWindow = s.UpdatePolicy, s.UpdateWindow
 	}
