@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -43,8 +44,9 @@ type applier struct {
 	running *sync.WaitGroup
 	ready   *prepare.Shared // makes next versions ready
 
-	updates uint64       // sent to workers so far
-	unasked []*podRecord // which wait for their turn, and what previous agents reported of them is not asked for yet
+	updates   uint64       // sent to workers so far
+	stopsLeft atomic.Bool  // the disk did not take that pods are not stopped any more
+	unasked   []*podRecord // which wait for their turn, and what previous agents reported of them is not asked for yet
 }
 
 // faultAgain is when a name is looked at again over which the loop panicked.
@@ -434,8 +436,9 @@ func (a *applier) endStops(of []manifests.Key) {
 				}
 			}
 		})
-		if err != nil {
-			a.shared.Log.Error("pods that are not stopped any more are still recorded as such", "err", err)
+		a.stopsLeft.Store(err != nil)
+		if a.shared.Faults.IsNew("pods that are not stopped any more", err) {
+			a.shared.Log.Error("pods that are not stopped any more are still recorded as such, and the next agent would stop them; it is tried again", "err", err)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/hold"
 	"monopod/agent/node"
 	"monopod/agent/status"
 	"monopod/manifests"
@@ -337,5 +338,30 @@ func TestASecondAgentKnowsWhichVersionIsStopped(t *testing.T) {
 		r.want(manifest("web", "img:2"))
 		r.after(time.Minute)
 		r.isStopped("web")
+	})
+}
+
+// The disk does not take that a pod was started again: the next agent is not to stop it.
+func TestAStartThatTheDiskDoesNotTakeIsRecordedLater(t *testing.T) {
+	live(t, func(r *rig) {
+		port := func(doc string) string {
+			return strings.Replace(doc, "image:", "ports: [{containerPort: 80, hostPort: 80}], image:", 1)
+		}
+		web, other := port(manifest("web", "img:1")), port(manifest("other", "img:1"))
+		r.want(web)
+		r.stops("web")
+		r.want(web, other) // which takes its port
+		r.starts("web")
+		r.after(time.Minute)
+		release := pin(t, filepath.Join(r.dir, "holds.json"))
+		r.want(web)
+		r.after(time.Minute)
+		r.expect("default/web-n/c")
+		release()
+		r.after(10 * time.Second)
+		if stopped := hold.Recorded(r.dir).Stopped; len(stopped) > 0 {
+			t.Errorf("it is recorded that %v are stopped", stopped)
+		}
+		r.says(1, "still recorded as such")
 	})
 }

@@ -275,3 +275,23 @@ func cutSwitch(t *testing.T, before, after, undo string, readable bool, nth int)
 	})
 	return calls
 }
+
+// The network went a moment ago, and the agent was not told: the runtime is asked before what
+// runs is stopped.
+func TestTheNetworkIsAskedForBeforeWhatRunsStops(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		networkDown(r)
+		r.stopsNothing(func() {
+			r.want(other("img:2"))
+			r.after(10 * time.Minute)
+		})
+		if words := r.words("default/web-n"); !strings.Contains(words, "update waits: network is not ready: ") {
+			r.Errorf("it says %q", words)
+		}
+		networkUp(r)
+		r.after(time.Minute)
+		r.replaced("img:2")
+	})
+}

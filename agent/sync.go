@@ -94,7 +94,7 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 		rules:  func() rollout.Rules { return rollout.Rules{} },
 		trials: &l.trials, down: l.down, tells: &l.tells, running: &l.running}
 	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, running: &l.running, saved: make(chan error)}
-	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Events: shared.Events, Up: shared.Watch.Up, Network: shared.Watch.NoNetwork, Uids: l.table.Uids,
+	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Events: shared.Events, Up: shared.Watch.Up, Network: shared.Watch.NoNetwork, AskNetwork: shared.Watch.AskNetwork, Uids: l.table.Uids,
 		Fault: l.faults.record, Log: shared.Log, Answers: make(chan prepare.Answer)}
 	l.tells = reporter{dir: dir, store: store, events: shared.Events, log: shared.Log, faults: l.faults, pods: &l.pods, table: l.table, trials: &l.trials}
 	return l
@@ -154,6 +154,7 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.trials.retry()
 			l.keeps.tick()
 			l.apply.locks.tick()
+			l.retryStops()
 			l.refreshFacts(ctx)
 		}
 		l.tellRolledBack()
@@ -593,6 +594,20 @@ func (l *syncLoop) handleHolds() {
 	}
 	l.dropStops(nil)
 	l.gateChanged()
+}
+
+// retryStops ends the stops again of which the disk did not take that.
+func (l *syncLoop) retryStops() {
+	if !l.apply.stopsLeft.Load() {
+		return
+	}
+	var over []manifests.Key
+	for name, stop := range l.holds.State().Stopped {
+		if key := hold.KeyOf(name); stop.Starts && l.pods.see(key).Stop == nil {
+			over = append(over, key)
+		}
+	}
+	l.dropStops(over)
 }
 
 // dropStops forgets stops: those of these pods, and of pods of which is sure that no

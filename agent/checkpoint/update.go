@@ -37,8 +37,8 @@ type Update struct {
 	// them: they come back as named. A former agent brings each back by what it ran, and leaves
 	// this out when it writes the record.
 	Unchanged []string `json:"unchanged,omitempty"`
-	Tried  *v1.Pod           `json:"tried,omitempty"` // the version that is watched; nil: its manifest is again that of Former
-	Reason string            `json:"reason,omitempty"`
+	Tried     *v1.Pod  `json:"tried,omitempty"` // the version that is watched; nil: its manifest is again that of Former
+	Reason    string   `json:"reason,omitempty"`
 	// Output is what the containers of Tried wrote last that made it give way, for a person. A
 	// former agent leaves it out when it writes the record.
 	Output string        `json:"output,omitempty"`

@@ -19,6 +19,16 @@ func (w *Watch) NoNetwork() string {
 	return w.noNetwork()
 }
 
+// AskNetwork is NoNetwork, of which the runtime is asked now. Any goroutine may call it.
+func (w *Watch) AskNetwork(ctx context.Context) string {
+	st, err := w.cri.Status(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	w.recordConditions(st)
+	return w.NoNetwork()
+}
+
 func (w *Watch) noNetwork() string {
 	if text := w.wrong[rt.NetworkReady]; text != "" {
 		return "container runtime network not ready: " + text

@@ -28,15 +28,18 @@ import (
 
 // Shared is what all preparations share.
 type Shared struct {
-	Images  *image.Puller
-	Disk    *instance.Disk
-	Events  *events.Recorder
-	Up      func() bool   // the runtime answers
-	Network func() string // why the runtime cannot give pods a network; "": it can
-	Uids    *admission.UidHolders
-	Fault   func(p *v1.Pod, what string, err error)
-	Log     *slog.Logger
-	Answers chan Answer // to the sync loop
+	Images *image.Puller
+	Disk   *instance.Disk
+	Events *events.Recorder
+	Up     func() bool // the runtime answers
+	// Network says why the runtime cannot give pods a network, as far as that is known; "": it can.
+	// AskNetwork asks it now.
+	Network    func() string
+	AskNetwork func(context.Context) string
+	Uids       *admission.UidHolders
+	Fault      func(p *v1.Pod, what string, err error)
+	Log        *slog.Logger
+	Answers    chan Answer // to the sync loop
 }
 
 // Answer is what a preparation tells of its version, whenever that has changed.
@@ -254,7 +257,7 @@ func (t *Task) observe(ctx context.Context, final bool) (now State, again time.T
 		lacks(missing, time.Time{})
 	}
 	if t.replaces {
-		t.lookAround(lacks)
+		t.lookAround(ctx, final, lacks)
 	}
 	if len(now.Lacks) > 0 {
 		return now, again
@@ -275,13 +278,27 @@ func (t *Task) observe(ctx context.Context, final bool) (now State, again time.T
 }
 
 // lookAround looks at what a new sandbox needs of the machine.
-func (t *Task) lookAround(lacks func(text string, again time.Time)) {
-	if why := t.Network(); why != "" && !t.version.Spec.HostNetwork {
-		lacks("network is not ready: "+why, time.Time{}) // the relist that finds it again wakes it
+func (t *Task) lookAround(ctx context.Context, final bool, lacks func(text string, again time.Time)) {
+	if why := t.noNetwork(ctx, final); why != "" {
+		lacks("network is not ready: "+why, time.Now().Add(networkRetry)) // or the relist that finds it again wakes it
 	}
 	if text, again := t.around.look(); text != "" {
 		lacks(text, again)
 	}
+}
+
+// networkRetry is when it is looked again for a network that was not there.
+const networkRetry = 10 * time.Second
+
+// noNetwork says why the version would get no network; "": it would, or needs none.
+func (t *Task) noNetwork(ctx context.Context, final bool) string {
+	switch {
+	case t.version.Spec.HostNetwork:
+		return ""
+	case final:
+		return t.AskNetwork(ctx)
+	}
+	return t.Network()
 }
 
 // makeOwn makes what is the version's alone, its checkpoint first: a restarted agent knows of

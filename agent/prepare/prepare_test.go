@@ -54,7 +54,7 @@ func bubble(t *testing.T, test func(r *rig)) {
 		log := slog.New(slog.DiscardHandler)
 		r.Shared = &Shared{Images: image.New(cri.New(r.runtime.Conn()), image.Config{Parallel: 1}), Events: events.Open(events.Config{Log: log}),
 			Disk: &instance.Disk{Root: &checkpoint.Root{Dir: dir}, Machine: machine}, Up: func() bool { return !r.down.Load() },
-			Network: func() string { return "" }, Uids: admission.NewTable(machine.Facts, nil, nil).Uids,
+			Network: func() string { return "" }, AskNetwork: func(context.Context) string { return "" }, Uids: admission.NewTable(machine.Facts, nil, nil).Uids,
 			Fault: func(*v1.Pod, string, error) { r.faults.Add(1) }, Log: log, Answers: make(chan Answer, 1000)}
 		r.ctx, r.stop = context.WithCancel(context.Background())
 		test(r)
