@@ -41,6 +41,21 @@ func (w *walk) explained() {
 	}
 }
 
+// decided tells what the loop has decided of each name.
+func (w *walk) decided() (text string) {
+	for key, r := range w.sync.pods.all {
+		text += fmt.Sprintf("%s: %s; refused %v, lacks %q", key, r.Now, r.Now.Refused, r.Prepared.Lacks)
+		if r.Offered != nil {
+			text += fmt.Sprintf("; offered %.8s", r.Offered.Digest)
+		}
+		if t := r.Trial; t != nil && t.Tried != nil {
+			text += fmt.Sprintf("; on trial %.8s after %.8s, safe %v, unfit %v, stuck %q", t.Tried.Digest, t.Former.Digest, t.Safe, t.Unfit, t.Stuck)
+		}
+		text += "\n"
+	}
+	return text
+}
+
 // unexplained returns containers that wait and do not say what for, by what they are.
 func (w *walk) unexplained() map[string]string {
 	out := map[string]string{}

@@ -322,7 +322,7 @@ func (w *walk) calm() {
 		}
 		if time.Since(began) > modelLimit {
 			w.note("not well")
-			w.Fatalf("after %s:\n%s\nthe runtime has\n%s", modelLimit, strings.Join(wrong, "\n"), w.Runtime)
+			w.Fatalf("after %s:\n%s\n%sthe runtime has\n%s", modelLimit, strings.Join(wrong, "\n"), w.decided(), w.Runtime)
 		}
 		w.after(wait)
 		wait = min(2*wait, 10*time.Second)

@@ -460,3 +460,20 @@ func TestAVersionThatCameAMomentAgoIsOneToGoBackTo(t *testing.T) {
 		r.runsID(former)
 	})
 }
+
+// What never worked is none to go back to, and no reason to wait.
+func TestUpdatesOfWhatNeverWorkedFollowOneAnother(t *testing.T) {
+	live(t, func(r *rig) {
+		r.AddImage("img:3")
+		for _, image := range []string{"img:1", "img:2"} {
+			r.Program(image, critest.ExitsAfter(200*time.Millisecond, 1))
+		}
+		r.want(manifest("web", "img:1"))
+		r.after(10 * time.Minute)
+		r.want(watched("img:2"))
+		r.after(10 * time.Minute)
+		r.want(watched("img:3"))
+		r.after(10 * time.Minute)
+		r.runsImage("img:3")
+	})
+}

@@ -60,8 +60,10 @@ type Offer struct {
 // what it takes to go back is not on disk yet.
 func (t *Trial) Candidate(o Offer) (*manifests.Pod, *Trial) {
 	switch {
-	case t == nil || t.Unfit && t.Tried.Digest != o.New.Digest:
-		return begin(o)
+	case t == nil:
+		return begin(o, 0)
+	case t.Unfit && t.Tried.Digest != o.New.Digest:
+		return begin(o, t.Changes)
 	case t.Tried != nil && t.Tried.Digest == o.New.Digest:
 		return t.again(o)
 	case t.Pinned != nil && t.Pinned.Digest == o.New.Digest && (t.Former.Digest != o.New.Digest || o.Unread):
@@ -89,13 +91,13 @@ func (t *Trial) isTried(p *manifests.Pod) bool {
 }
 
 // begin begins a trial, if the version is one whose health matters: it takes the place of one
-// that runs, and something of it starts.
-func begin(o Offer) (*manifests.Pod, *Trial) {
+// that runs, and something of it starts. changes are those of the trial before.
+func begin(o Offer, changes int) (*manifests.Pod, *Trial) {
 	isKnown := o.Given != nil && o.Given.Digest == o.New.Digest
 	if isKnown || o.Runs == nil || o.Runs.Digest == o.New.Digest || o.Limits.Within == 0 || !o.starts() {
 		return o.New, nil
 	}
-	t := (&Trial{Former: o.Runs, Worked: o.Worked, Changes: 1}).tries(o)
+	t := (&Trial{Former: o.Runs, Worked: o.Worked, Changes: changes + 1}).tries(o)
 	return t.until(o), t
 }
 
