@@ -155,7 +155,9 @@ func (s *records) sorted(isWanted func(*podRecord) bool) (some []*podRecord) {
 			some = append(some, r)
 		}
 	}
-	slices.SortFunc(some, func(a, b *podRecord) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+	slices.SortFunc(some, func(a, b *podRecord) int {
+		return cmp.Or(strings.Compare(a.Key.Namespace, b.Key.Namespace), strings.Compare(a.Key.Name, b.Key.Name))
+	})
 	return some
 }
 

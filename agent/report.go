@@ -40,13 +40,16 @@ type reporter struct {
 // them do.
 func (p *reporter) manifests(s manifests.Snapshot) {
 	all := p.pending()
-	found := p.found(s.Files, all)
+	found := p.found(all)
 	m := status.Manifests{Dir: p.dir, Problems: slices.Clone(s.Problems), Leaving: outcome.Leaving(&s, p.undesired()), Judge: p.outcomes(all).Judge}
 	m.UpdateStable.Duration = p.trials.limitsOf(&manifests.Pod{Pod: &v1.Pod{}}).Stable
 	for _, f := range s.Files {
-		own := found[f.Path]
-		m.Files = append(m.Files, status.File{Path: f.Path, Pods: f.Pods, SHA256: f.SHA256,
-			Held: f.Held || own.held, Problems: slices.Concat(f.Problems, own.problems)})
+		now := status.File{Path: f.Path, Pods: f.Pods, SHA256: f.SHA256, Held: f.Held, Problems: slices.Clone(f.Problems)}
+		if own := found[f.Path]; own != nil {
+			now.Held = f.Held || own.held
+			now.Problems = append(now.Problems, own.at(f.Orders)...)
+		}
+		m.Files = append(m.Files, now)
 	}
 	p.store.SetManifests(m)
 	p.recordProblems(&m)
@@ -101,32 +104,39 @@ type fileFound struct {
 	held     bool // an earlier version of a pod of it runs on
 }
 
-// found returns what the versions that do not run mean to their files, and the problems of the
-// start order itself.
-func (p *reporter) found(files []manifests.File, all []pending) map[string]*fileFound {
-	found := make(map[string]*fileFound, len(files))
-	orders := make(map[string]map[string]decode.Position, len(files))
-	for _, f := range files {
-		found[f.Path], orders[f.Path] = &fileFound{}, f.Orders
-	}
-	add := func(file string, one status.Problem) {
-		if found[file] == nil {
-			return // a file that is gone has no report
-		}
-		one.File = file
+// at returns the problems with the places of those that are of the start order.
+func (f *fileFound) at(orders map[string]decode.Position) []status.Problem {
+	for k := range f.problems {
+		one := &f.problems[k]
 		if one.Field != "" {
-			at := orders[file][one.Pod]
+			at := orders[one.Pod]
 			one.Line, one.Column = at.Line, at.Column
 		}
-		found[file].problems = append(found[file].problems, one)
+	}
+	return f.problems
+}
+
+// found returns what the versions that do not run mean to their files, and the problems of the
+// start order itself.
+func (p *reporter) found(all []pending) map[string]*fileFound {
+	found := map[string]*fileFound{}
+	of := func(file string) *fileFound {
+		if found[file] == nil {
+			found[file] = &fileFound{}
+		}
+		return found[file]
+	}
+	add := func(file string, one status.Problem) {
+		one.File = file
+		of(file).problems = append(of(file).problems, one)
 	}
 	waiting := map[*podRecord]bool{} // whose wait in the start order is said
 	for _, one := range all {
 		file := one.Pod.File
-		if !one.beside || found[file] == nil {
+		if !one.beside {
 			continue
 		}
-		found[file].held = true
+		of(file).held = true
 		problem := status.Problem{Pod: one.Pod.Key().String(), Message: one.Text.String(), Waits: one.said}
 		switch {
 		case one.By == rollout.ByStartOrder:

@@ -464,16 +464,16 @@ func TestAVersionThatCameAMomentAgoIsOneToGoBackTo(t *testing.T) {
 // What never worked is none to go back to, and no reason to wait.
 func TestUpdatesOfWhatNeverWorkedFollowOneAnother(t *testing.T) {
 	live(t, func(r *rig) {
+		a := answers(r, "readiness")
 		r.AddImage("img:3")
-		for _, image := range []string{"img:1", "img:2"} {
-			r.Program(image, critest.ExitsAfter(200*time.Millisecond, 1))
-		}
-		r.want(manifest("web", "img:1"))
-		r.after(10 * time.Minute)
-		r.want(watched("img:2"))
-		r.after(10 * time.Minute)
-		r.want(watched("img:3"))
-		r.after(10 * time.Minute)
+		r.offline("img:2")
+		r.want(strings.Replace(healthy("30s", strings.Replace(probedManifest("web", byExec("readiness")), "img:1", "img:1", 1)), "monopod.update-health", "other", 1))
+		r.after(time.Minute)
+		r.want(healthy("30s", strings.Replace(probedManifest("web", byExec("readiness")), "img:1", "img:2", 1))) // which is not there
+		r.after(time.Minute)
+		r.want(healthy("30s", strings.Replace(probedManifest("web", byExec("readiness")), "img:1", "img:3", 1)))
+		r.after(time.Minute)
 		r.runsImage("img:3")
+		a.fail()
 	})
 }

@@ -404,3 +404,13 @@ func TestAVersionThatComesBackIsBoundedAsItWas(t *testing.T) {
 		}
 	}
 }
+
+// Two trials after one another are told apart by their changes: what was saved of the one is not
+// taken for the other.
+func TestATrialAfterOneWithNothingToGoBackToIsAnotherOne(t *testing.T) {
+	unfit := &Trial{Former: first, Tried: second, Unfit: true, Changes: 1}
+	_, next := unfit.Candidate(Offer{New: third, Given: second, Runs: first, Limits: update.Limits{Within: time.Minute}})
+	if next == nil || next.Unfit || next.Changes <= unfit.Changes {
+		t.Errorf("%+v", next)
+	}
+}
