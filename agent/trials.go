@@ -382,16 +382,6 @@ func (t *trials) reported(key manifests.Key) *v1.Pod {
 	return p
 }
 
-// lines returns what is to be said of trials, in the order of their names.
-func (t *trials) lines() (all []rollout.Line) {
-	for _, r := range t.pods.sorted(func(r *podRecord) bool { return r.Trial != nil }) {
-		if line := r.Trial.Line(); line.Text != "" {
-			all = append(all, line)
-		}
-	}
-	return all
-}
-
 // outcomes returns what became of the versions that give way if they do not work.
 func (t *trials) outcomes() (all []outcome.Trial) {
 	now := time.Now()
