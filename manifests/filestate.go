@@ -37,6 +37,7 @@ type fileState struct {
 	since   time.Time       // when the content came
 	version string          // tells the content from what the file says next; "": none was known yet
 	later   map[string]bool // of a content that cannot be read completely: what was first given after it came
+	text    string          // that content
 
 	writable []decode.Problem // what others may write of it, and of the way to it
 
@@ -94,7 +95,10 @@ func (s *Source) takeReading(path string, f *fileState, r reading, insist bool, 
 	hash := hashOf(r.data)
 	if f.hash != hash {
 		f.hold(documents.Read(path, r.data, s.options()))
-		f.hash = hash
+		f.hash, f.text = hash, ""
+		if f.Unclear {
+			f.text = string(r.data)
+		}
 		s.tellFaults(path, f.Faults)
 	}
 	f.failed = false

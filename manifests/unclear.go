@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -34,17 +35,33 @@ func unreadable(err string, is signature) string {
 }
 
 // mayHide reports whether a file, which need not be the one that gave it before, may give what
-// has the name and is gone, as far as the file's content is known. One that cannot be read at all
-// tells of no change: that counts only if it became so when the other went.
+// has the name and is gone, as far as the file's content is known: if it has that name anywhere, or
+// came when the other went, as it may have been cut short. One that cannot be read at all tells
+// of no change: that counts only if it became so when the other went.
 func (s *Source) mayHide(path, name string, gone *absence) bool {
-	switch f := s.files[path]; {
+	f := s.files[path]
+	isTogether := gone != nil && !f.since.Before(gone.went.Add(-s.Settle))
+	switch {
 	case !f.waited.IsZero(): // for a writer: what it writes came later than anything
 		return !IsURL(path)
 	case f.failed:
-		return gone != nil && !f.since.Before(gone.went.Add(-s.Settle))
-	default:
-		return f.Unclear && !f.later[name]
+		return isTogether
 	}
+	return f.Unclear && !f.later[name] && (gone == nil || isTogether || strings.Contains(f.text, s.baseOf(name)))
+}
+
+// baseOf returns what a manifest says of the name of a pod or object: without its kind and
+// namespace, the node that pods are called by, and the number that a workload's pods have.
+func (s *Source) baseOf(name string) string {
+	name = name[strings.LastIndex(name, "/")+1:]
+	if s.NameSuffix {
+		name = strings.TrimSuffix(name, "-"+strings.ToLower(strings.TrimSpace(s.NodeName)))
+	}
+	base := strings.TrimRight(name, "0123456789")
+	if base == name || !strings.HasSuffix(base, "-") || base == "-" {
+		return name
+	}
+	return strings.TrimSuffix(base, "-")
 }
 
 // hidden returns a file that may give what has the name and is gone; nil: not known since when.

@@ -41,6 +41,14 @@ func TestAPodThatMayBeInAFileThatIsSpoiltStays(t *testing.T) {
 		{"a new file is spoilt long before the other goes", []steps{func(p *looker) { p.put("new.yaml", spoilt("web")) },
 			func(p *looker) { p.expect(both + " bad:new.yaml ?") }, remove("web.yaml")},
 			"db@all.yaml=busybox web@new.yaml=busybox held:new.yaml bad:new.yaml ?"},
+		{"a file that does not name the pod was spoilt long before it goes", []steps{func(p *looker) { p.put("new.yaml", "kind: Pod\n") },
+			func(p *looker) { p.expect(both + " bad:new.yaml ?") }, func(p *looker) { p.now = p.now.Add(time.Minute) }, remove("web.yaml")},
+			"db@all.yaml=busybox bad:new.yaml ?"},
+		{"or a moment before, and may have been cut short", []steps{func(p *looker) {
+			p.put("new.yaml", "kind: Pod\n")
+			must(p.T, os.Remove(filepath.Join(p.dir, "web.yaml")))
+		}},
+			"db@all.yaml=busybox web@new.yaml=busybox held:new.yaml bad:new.yaml ?"},
 		{"a file was spoilt before the pod came", []steps{func(p *looker) { p.put("new.yaml", spoilt("x")) },
 			func(p *looker) { p.put("late.yaml", podYAML("late")) }, remove("late.yaml")},
 			both + " bad:new.yaml ?"},
@@ -82,7 +90,7 @@ func TestAnObjectThatMayBeInAFileThatIsSpoiltStays(t *testing.T) {
 	p := at(t, dir, nil)
 	p.put("app.yaml", mapYAML("app", "v"))
 	p.expect("web@web.yaml=busybox")
-	p.put("web.yaml", podYAML("web")+"---\nkind: [\n")
+	p.put("web.yaml", podYAML("web")+"---\nkind: ConfigMap\nmetadata: {name: app\n")
 	p.expect("web@web.yaml=busybox bad:web.yaml ?")
 	must(t, os.Remove(filepath.Join(dir, "app.yaml")))
 	p.expect("web@web.yaml=busybox held:web.yaml bad:web.yaml ?")
