@@ -30,7 +30,7 @@ func startsPodsInOrder(w *world) {
 		_, _, problems := r.file("web.yaml")
 		return slices.ContainsFunc(problems, func(p problem) bool { return p.Line == 7 && p.Column > 1 && strings.Contains(p.Message, "/jobs") })
 	})
-	w.ps("web.yaml:7:", "there is no pod")
+	w.ps("/web:", "waits for", "there is no pod")
 	late := w.running("late")
 	w.ps("late.yaml:8:", "warning", "nobody")
 	if n := len(w.sandboxes("web")); n != 0 {
