@@ -28,8 +28,8 @@ func newAgenda() agenda {
 	return a
 }
 
-// mark makes a name dirty: before the loop waits for its next event, it is decided on. Whoever
-// learns something that a decision depends on marks the names that it concerns.
+// mark makes a name dirty: before the loop waits for its next event, it is decided on. An
+// event that tells of something that a decision depends on marks the names that it concerns.
 func (s *records) mark(key manifests.Key) {
 	r := s.of(key)
 	if !r.dirty {

@@ -169,7 +169,7 @@ func TestAPanicInAdmissionRefusesThatPod(t *testing.T) {
 	})
 }
 
-// Nobody can say which version of the pod is to run: the one that runs stays, and no other pod
+// Which version of the pod is to run is not known: the one that runs stays, and no other pod
 // notices.
 func TestAPanicOverAPodNameIsTriedAgainInAMinute(t *testing.T) {
 	live(t, func(r *rig) {

@@ -59,7 +59,8 @@ func (w *walk) endures() {
 	w.note("it stands for %s: %s", endureFor, s.name)
 	s.begin(w)
 	w.after(time.Minute) // until the runtime was asked how it is
-	if w.deliver(); w.rand.IntN(4) == 0 {
+	w.deliver()
+	if w.rand.IntN(4) == 0 {
 		w.down()
 		w.launch()
 	}

@@ -30,7 +30,8 @@ func (w *walk) explained() {
 		return
 	}
 	w.after(explainWithin + time.Second)
-	if w.reap(); !w.up {
+	w.reap()
+	if !w.up {
 		return
 	}
 	now := w.unexplained()

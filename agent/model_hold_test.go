@@ -14,7 +14,8 @@ import (
 // stopPod and startPod are what the owner asks for; the model ends all stops and holds
 // when it waits until all is well.
 func (w *walk) stopPod() string {
-	if w.reap(); !w.up {
+	w.reap()
+	if !w.up {
 		return ""
 	}
 	key := w.anyKey()
@@ -25,7 +26,8 @@ func (w *walk) stopPod() string {
 }
 
 func (w *walk) startPod() string {
-	if w.reap(); !w.up {
+	w.reap()
+	if !w.up {
 		return ""
 	}
 	key := w.anyKey()
@@ -36,7 +38,8 @@ func (w *walk) startPod() string {
 }
 
 func (w *walk) holdPod() string {
-	if w.reap(); !w.up {
+	w.reap()
+	if !w.up {
 		return ""
 	}
 	key, q := w.anyKey(), url.Values{}
@@ -53,7 +56,8 @@ func (w *walk) holdPod() string {
 }
 
 func (w *walk) releasePods() string {
-	if w.reap(); !w.up {
+	w.reap()
+	if !w.up {
 		return ""
 	}
 	now := w.sync.holds.State()
@@ -79,18 +83,21 @@ func (w *walk) anyKey() manifests.Key {
 // was stopped, once there was time to stop it.
 func (w *walk) letAll() {
 	w.Helper()
-	if w.reap(); !w.up {
+	w.reap()
+	if !w.up {
 		w.launch()
 	}
 	if len(w.sync.holds.State().Stopped) > 0 {
 		w.after(modelGrace + time.Minute)
-		if w.reap(); w.up {
+		w.reap()
+		if w.up {
 			if foul := w.stoppedRuns(); foul != "" {
 				w.Fatal(foul)
 			}
 		}
 	}
-	if w.reap(); !w.up {
+	w.reap()
+	if !w.up {
 		w.launch()
 	}
 	w.releasePods()

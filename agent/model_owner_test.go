@@ -11,7 +11,8 @@ import (
 
 // askRestart asks for a restart of a pod, or of one of its containers.
 func (w *walk) askRestart() string {
-	if w.reap(); !w.up {
+	w.reap()
+	if !w.up {
 		return ""
 	}
 	key, container := w.anyKey(), ""
@@ -31,7 +32,8 @@ func (w *walk) askRestart() string {
 func (w *walk) stopAndEdit() string {
 	name := pick(w.rand, modelPods...)
 	old, there := w.wishes[name]
-	if w.reap(); !w.up || !there {
+	w.reap()
+	if !w.up || !there {
 		return ""
 	}
 	key := manifests.Key{Namespace: "default", Name: w.podName(name)}
@@ -48,14 +50,16 @@ func (w *walk) stopAndEdit() string {
 	changed, what := edit(old, w.rand)
 	w.wishes[name] = changed
 	w.deliver()
-	if w.reap(); when == 2 {
+	w.reap()
+	if when == 2 {
 		w.down()
 	}
 	if !w.up {
 		w.launch()
 	}
 	w.after(pick(w.rand, 0, time.Second))
-	if w.reap(); w.up {
+	w.reap()
+	if w.up {
 		_ = w.owner.Start(w.Context(), key, nil)
 	}
 	return fmt.Sprintf("%s: stop, %s, start", name, what)
@@ -63,7 +67,8 @@ func (w *walk) stopAndEdit() string {
 
 // goDown tells the agent that the machine goes down, or does not after all.
 func (w *walk) goDown() string {
-	if w.reap(); !w.up {
+	w.reap()
+	if !w.up {
 		return ""
 	}
 	to := !w.sync.down.On()
@@ -87,7 +92,8 @@ func (w *walk) tellDown(to bool) bool {
 
 // stayUp ends a shutdown.
 func (w *walk) stayUp() {
-	if w.reap(); w.up && w.sync.down.On() {
+	w.reap()
+	if w.up && w.sync.down.On() {
 		w.tellDown(false)
 	}
 }
@@ -114,7 +120,8 @@ func (w *walk) setWindow(shut bool) {
 		w.succession.shut = time.Now()
 	}
 	w.succession.mu.Unlock()
-	if w.reap(); w.up {
+	w.reap()
+	if w.up {
 		c := *w.settings.Load()
 		w.set(&c)
 		w.settings.Store(&c)

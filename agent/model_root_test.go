@@ -67,7 +67,8 @@ func (w *walk) toggleSuffix() string {
 
 // endIt ends the agent one way or another, if it runs.
 func (w *walk) endIt() {
-	if w.reap(); w.up && w.rand.IntN(2) == 0 {
+	w.reap()
+	if w.up && w.rand.IntN(2) == 0 {
 		w.halt()
 	}
 	w.down()

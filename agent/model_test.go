@@ -246,7 +246,8 @@ func (w *walk) launch() {
 
 // down kills the agent if it runs.
 func (w *walk) down() {
-	if w.reap(); w.up {
+	w.reap()
+	if w.up {
 		w.kill()
 		w.up = false
 	}
@@ -263,7 +264,8 @@ func (w *walk) reap() {
 
 // deliver offers what the manifests say; the latest wins.
 func (w *walk) deliver() {
-	if w.reap(); !w.up {
+	w.reap()
+	if !w.up {
 		return
 	}
 	s := manifests.Snapshot{Complete: w.rand.IntN(10) > 0 || w.ends, Objects: w.objects()}
@@ -312,7 +314,8 @@ func (w *walk) calm() {
 	}
 	began, wait := time.Now(), time.Millisecond
 	for {
-		if w.reap(); !w.up { // by a fault that had struck already
+		w.reap()
+		if !w.up { // by a fault that had struck already
 			w.launch()
 			synctest.Wait()
 		}

@@ -85,7 +85,8 @@ func (w *walk) release() string {
 // siege lets trouble stand for an hour at most, in which the agent is frugal and after
 // which it says what is wrong.
 func (w *walk) siege() string {
-	if w.reap(); !w.up {
+	w.reap()
+	if !w.up {
 		return ""
 	}
 	var what []string
@@ -100,7 +101,8 @@ func (w *walk) siege() string {
 	w.after(d)
 	w.frugal(w.answers.take())
 	w.quiet(w.log.String()[said:], d)
-	if w.reap(); w.up {
+	w.reap()
+	if w.up {
 		w.explained()
 	}
 	return fmt.Sprintf("%s have passed", d)

@@ -91,7 +91,7 @@ func TestActiveTimeCountsWhereNoBootIsKnown(t *testing.T) {
 		{"not while it stands still", Mark{}, Mark{"", time.Hour}, time.Minute, false},
 		{"not from a boot that is not known to one that is", Mark{"", time.Hour}, Mark{"b", 2 * time.Hour}, time.Minute, false},
 		{"nor from one that is to one that is not", Mark{"b", time.Hour}, Mark{"", 2 * time.Hour}, time.Minute, false},
-		{"not by a clock that nobody can read", Mark{}, Mark{}, time.Minute, false},
+		{"not by a clock that cannot be read", Mark{}, Mark{}, time.Minute, false},
 	} {
 		c := reread(t, (&Checkpoint{Pod: &v1.Pod{}}).WithActive(time.Minute, row.mark))
 		if d, counts := c.Active.At(row.now); d != row.want || counts != row.counts {

@@ -20,13 +20,13 @@ func (w *Watch) NoNetwork() string {
 }
 
 // AskNetwork is NoNetwork, of which the runtime is asked now. Any goroutine may call it.
-func (w *Watch) AskNetwork(ctx context.Context) string {
+func (w *Watch) AskNetwork(ctx context.Context) (string, error) {
 	st, err := w.cri.Status(ctx)
 	if err != nil {
-		return err.Error()
+		return "", err
 	}
 	w.recordConditions(st)
-	return w.NoNetwork()
+	return w.NoNetwork(), nil
 }
 
 func (w *Watch) noNetwork() string {

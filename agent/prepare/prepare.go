@@ -35,7 +35,7 @@ type Shared struct {
 	// Network says why the runtime cannot give pods a network, as far as that is known; "": it can.
 	// AskNetwork asks it now.
 	Network    func() string
-	AskNetwork func(context.Context) string
+	AskNetwork func(context.Context) (string, error)
 	Uids       *admission.UidHolders
 	Fault      func(p *v1.Pod, what string, err error)
 	Log        *slog.Logger
@@ -280,7 +280,7 @@ func (t *Task) observe(ctx context.Context, final bool) (now State, again time.T
 // lookAround looks at what a new sandbox needs of the machine.
 func (t *Task) lookAround(ctx context.Context, final bool, lacks func(text string, again time.Time)) {
 	if why := t.noNetwork(ctx, final); why != "" {
-		lacks("network is not ready: "+why, time.Now().Add(networkRetry)) // or the relist that finds it again wakes it
+		lacks(why, time.Now().Add(networkRetry)) // or the relist that finds it again wakes it
 	}
 	if text, again := t.around.look(); text != "" {
 		lacks(text, again)
@@ -292,13 +292,21 @@ const networkRetry = 10 * time.Second
 
 // noNetwork says why the version would get no network; "": it would, or needs none.
 func (t *Task) noNetwork(ctx context.Context, final bool) string {
-	switch {
-	case t.version.Spec.HostNetwork:
+	if t.version.Spec.HostNetwork {
 		return ""
-	case final:
-		return t.AskNetwork(ctx)
 	}
-	return t.Network()
+	why := t.Network()
+	if final {
+		now, err := t.AskNetwork(ctx)
+		if err != nil {
+			return "the runtime does not say whether it has a network for pods: " + err.Error()
+		}
+		why = now
+	}
+	if why == "" {
+		return ""
+	}
+	return "network is not ready: " + why
 }
 
 // makeOwn makes what is the version's alone, its checkpoint first: a restarted agent knows of

@@ -54,7 +54,7 @@ func bubble(t *testing.T, test func(r *rig)) {
 		log := slog.New(slog.DiscardHandler)
 		r.Shared = &Shared{Images: image.New(cri.New(r.runtime.Conn()), image.Config{Parallel: 1}), Events: events.Open(events.Config{Log: log}),
 			Disk: &instance.Disk{Root: &checkpoint.Root{Dir: dir}, Machine: machine}, Up: func() bool { return !r.down.Load() },
-			Network: func() string { return "" }, AskNetwork: func(context.Context) string { return "" }, Uids: admission.NewTable(machine.Facts, nil, nil).Uids,
+			Network: func() string { return "" }, AskNetwork: func(context.Context) (string, error) { return "", nil }, Uids: admission.NewTable(machine.Facts, nil, nil).Uids,
 			Fault: func(*v1.Pod, string, error) { r.faults.Add(1) }, Log: log, Answers: make(chan Answer, 1000)}
 		r.ctx, r.stop = context.WithCancel(context.Background())
 		test(r)
@@ -256,5 +256,33 @@ func TestTheFirstImageThatLacksIsNamed(t *testing.T) {
 		if got := textOf(wanted[0].Name, row.err); got != row.want {
 			t.Errorf("%q, want %q", got, row.want)
 		}
+	}
+}
+
+// The last look asks the runtime for its network. Without an answer it is not said that there
+// is none.
+func TestTheLastLookSaysWhatItKnowsOfTheNetwork(t *testing.T) {
+	for _, row := range []struct {
+		says string
+		err  error
+		want []string
+	}{
+		{"", nil, nil},
+		{"cni plugin not initialized", nil, []string{"network is not ready: cni plugin not initialized"}},
+		{"", errors.New("no answer"), []string{"the runtime does not say whether it has a network for pods: no answer"}},
+	} {
+		bubble(t, func(r *rig) {
+			r.runtime.AddImage("img:1")
+			r.AskNetwork = func(context.Context) (string, error) { return row.says, row.err }
+			p := version("img:1")
+			p.Spec.HostNetwork = false
+			task := r.starts(p)
+			r.lacks(false)
+			task.Look(true)
+			r.hear()
+			if !slices.Equal(r.last.Lacks, row.want) || r.last.Final != (row.want == nil) {
+				t.Errorf("it lacks %q, final %v, want %q", r.last.Lacks, r.last.Final, row.want)
+			}
+		})
 	}
 }
