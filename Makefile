@@ -5,6 +5,7 @@
 # make bench   measure monopod beside bare CRI calls (root)
 # make model   random walks through what may happen to an agent: SEED=7 STEPS=100000
 # make fuzz    every fuzz target of the module, one after the other: FUZZTIME=10s
+# make mutate  change the code of a package line by line and see which changes no test notices: ROOM=agent/window
 # make scale   what 100, 300 and 1,000 pods cost on a runtime in memory
 # make deb     Debian packages for amd64 and arm64 in bin/: VERSION=1.2.3
 # make vm      build and boot the Debian machine of make test-vm (root; Debian)
@@ -20,13 +21,14 @@ ARCHES ?= amd64 arm64
 CONTAINERD  := 2.4.2
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
+GREMLINS    := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 NFPM        := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 # grpcnotrace: without the request log that no page shows, and its 0.3 MB.
 # nethttpomithttp2: the endpoint and downloads speak HTTP/1.1, which has less to attack
 # and 0.5 MB less. The runtime's gRPC has an HTTP/2 of its own.
 RELEASE     := CGO_ENABLED=0 go build -trimpath -tags grpcnotrace,nethttpomithttp2 -ldflags "-s -w"
 
-.PHONY: build test lint unit arm64 e2e golden bench model fuzz scale demo deb vm test-vm power-cuts vm-deps deps root cc dbus emulator packages clean
+.PHONY: build test lint unit arm64 e2e golden bench model mutate fuzz scale demo deb vm test-vm power-cuts moments vm-deps deps root cc dbus emulator packages clean
 .NOTPARALLEL:
 
 build:
@@ -87,9 +89,17 @@ bench: deps
 	go build -o bin/bench ./agent/e2e/bench
 	bin/bench $(FLAGS)
 
-# SEED alone walks one seed again; STEPS are those of all walks together, from SEED on.
+# SEED alone walks one seed again; STEPS are those of all walks together, from SEED on. Only here are
+# the walks through files and a URL made.
+model: export STEPS ?= $(if $(SEED),40,4000)
 model:
 	MONOPOD_MODEL_SEED="$(SEED)" MONOPOD_MODEL_STEPS="$(STEPS)" go test -count=1 -timeout 0 -run '^TestModel' ./agent
+
+# A mutant that ends no loop is ended after a while: one at a time, so that none is for want of
+# a processor.
+ROOM ?= agent/window
+mutate:
+	go run $(GREMLINS) unleash --workers 1 --timeout-coefficient 60 ./$(ROOM)
 
 FUZZTIME ?= 10s
 fuzz:
@@ -139,6 +149,10 @@ vm: vm-deps bin/vm/disk.img
 # TRIALS is a regular expression for their names; SHORT=1 leaves out those that take long.
 test-vm: vm-deps bin/vm/disk.img
 	$(VM) $(if $(SHORT),-short) -trials '$(TRIALS)'
+
+# Kills of the agent at random moments, on both versions of containerd.
+moments: deps
+	MONOPOD_E2E_MOMENTS=$(or $(MOMENTS),200) go test -tags e2e -count=1 -v -timeout 120m -run "^TestRandomMoments$$" ./agent/e2e
 
 # A line for each cut, which takes the next SEED. Exit code 2 if one cost anything.
 power-cuts: vm-deps bin/vm/disk.img

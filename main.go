@@ -9,7 +9,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
@@ -33,8 +32,6 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := command.Execute(ctx, acli.App(), os.Args[1:])
 	stop()
-	if err != nil && err.Error() != "" {
-		fmt.Fprintln(os.Stderr, "monopod: "+err.Error())
-	}
+	command.Say(os.Stderr, err)
 	os.Exit(command.ExitCode(err))
 }

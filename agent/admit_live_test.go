@@ -182,8 +182,28 @@ func TestPodsMayExchangeTheirPorts(t *testing.T) {
 		if n := r.Count("RunPodSandbox"); n != 5 {
 			r.Errorf("%d sandboxes were made, want 3 and 2 anew", n)
 		}
-		if n := len(r.sync.table.AllRejected()); n != 1 {
+		if n := len(r.sync.pods.agenda.denied); n != 1 {
 			r.Errorf("%d pods are refused", n)
+		}
+	})
+}
+
+// Nothing gives its place to others that may not change now; once it may, both do.
+func TestPodsExchangeTheirPortsOnceTheGateIsOpen(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(withPort("web", "img:1", 80), withPort("b", "img:1", 81))
+		r.holds("web", "audit", "")
+		r.stopsNothing(func() {
+			r.want(withPort("web", "img:2", 81), withPort("b", "img:2", 80))
+			r.after(time.Hour)
+		})
+		r.releases("web")
+		r.after(time.Minute)
+		r.expect("default/b-n/c", "default/web-n/c")
+		for _, c := range r.Containers() {
+			if c.Config.Image.UserSpecifiedImage == "img:1" {
+				r.Errorf("%s has not moved", c.Pod)
+			}
 		}
 	})
 }

@@ -12,10 +12,11 @@ import (
 // agenda is the names that are to be decided on: the dirty ones now, and the timed ones when
 // their decisions say so though nothing happens. It is a part of the records.
 type agenda struct {
-	dirty  []*podRecord // each once
-	timed  []*podRecord // those whose decisions have an Again, each once
-	rearms bool         // an Again is another since the timer was set
-	timer  *time.Timer  // fires when Again may have come: then due must be called
+	dirty  []*podRecord        // each once
+	timed  []*podRecord        // those whose decisions have an Again, each once
+	denied map[*podRecord]bool // those whose decisions have a refusal
+	rearms bool                // an Again is another since the timer was set
+	timer  *time.Timer         // fires when Again may have come: then due must be called
 }
 
 // lookAtLeast is how long the timer sleeps at most while any name is timed: the wall clock, by
@@ -23,7 +24,7 @@ type agenda struct {
 const lookAtLeast = time.Minute
 
 func newAgenda() agenda {
-	a := agenda{timer: time.NewTimer(time.Hour)}
+	a := agenda{timer: time.NewTimer(time.Hour), denied: map[*podRecord]bool{}}
 	a.timer.Stop()
 	return a
 }
@@ -76,6 +77,11 @@ func (s *records) decided(r *podRecord, d rollout.Decision) {
 	a.rearms = a.rearms || !r.Now.Again.Equal(d.Again)
 	r.Now = d
 	s.touch(r.Key)
+	if d.Refused != nil {
+		a.denied[r] = true
+	} else {
+		delete(a.denied, r)
+	}
 	switch {
 	case d.Again.IsZero():
 		s.drop(r.Key) // if that was all that it had
@@ -83,6 +89,25 @@ func (s *records) decided(r *podRecord, d rollout.Decision) {
 		r.timed = true
 		a.timed = append(a.timed, r)
 	}
+}
+
+// markRefused marks the names that may be let start once the node has room.
+func (s *records) markRefused() {
+	for r := range s.agenda.denied {
+		if r.Now.IsRetried() {
+			s.mark(r.Key)
+		}
+	}
+}
+
+// awaitRoom reports whether any name may be let start once the node has room.
+func (s *records) awaitRoom() bool {
+	for r := range s.agenda.denied {
+		if r.Now.IsRetried() {
+			return true
+		}
+	}
+	return false
 }
 
 // due marks the names whose time has come.

@@ -127,6 +127,7 @@ func New(cfg config.Config, once *Once, o Options) (_ *Agent, err error) {
 	}
 	a.sync = newSyncLoop(a.workers, a.store, a.needs, cfg.Manifests, checkpoints)
 	a.sync.trials.limits = a.limits
+	a.sync.history.off = once != nil
 	a.openHolds(checkpoints)
 	a.stats = a.newStats(machine)
 	if a.server, err = a.listen(o.Name); err != nil {
@@ -179,9 +180,13 @@ func (a *Agent) listen(name func(string) string) (*server.Server, error) {
 		},
 		Events:   a.events,
 		Handlers: a.pages(), Watch: a.metrics.Serve,
-		Restart:  a.sync.Restart,
-		Forget:   a.forget,
-		Owner:    a.owner(),
+		Restart: a.sync.Restart,
+		Forget:  a.forget,
+		Outlook: a.outlook,
+		Owner:   a.owner(),
+		History: func(ctx context.Context, namespace, pod string) (*status.History, error) {
+			return a.sync.History(ctx, manifests.Key{Namespace: namespace, Name: pod})
+		},
 		Running:  func(ctx context.Context) ([]v1.Pod, error) { return overview.Running(ctx, a.watch.Lister) },
 		Settings: func() map[string]any { return a.live.Load().Configz() },
 		Checks:   []server.Check{{Name: "syncloop", Func: a.sync.healthy}},

@@ -42,14 +42,10 @@ func TestTheDocsHaveTheTableOfAnnotations(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Annotations\n\nAll names that begin with `monopod.` are monopod's: one that it does not know is an error, which says what may be meant.\n" +
 		"A version of a pod that a former monopod accepted with such an annotation runs on, with a warning.\n")
-	for _, on := range []struct{ where, title string }{
-		{decode.InManifests, "In manifests of pods, and below `spec.template.metadata` of workloads"},
-		{decode.OnServed, "On the pods and the node that monopod serves"},
-		{decode.InRuntime, "On sandboxes and containers in the runtime"},
-	} {
-		fmt.Fprintf(&b, "\n## %s\n\n| annotation | what it is for | value |\n|---|---|---|\n", on.title)
+	for _, on := range decode.AnnotationPlaces() {
+		fmt.Fprintf(&b, "\n## %s\n\n| annotation | what it is for | value |\n|---|---|---|\n", on.Title)
 		for _, a := range decode.Annotations() {
-			if a.On == on.where {
+			if a.On == on.Where {
 				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", a.Name, a.About, a.Values)
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
@@ -19,6 +18,7 @@ import (
 	"monopod/agent/prepare"
 	"monopod/agent/rollout"
 	"monopod/agent/shutdown"
+	"monopod/agent/status"
 	"monopod/agent/update"
 	"monopod/agent/worker"
 	"monopod/manifests"
@@ -29,7 +29,8 @@ import (
 //
 // A decision about one pod name is made in three steps: observe fills its record, which
 // starts nothing; rollout.Decide decides; and carryOut takes or frees the room of the pod, gives
-// its worker what is to run, and has it looked for the lock of what runs.
+// its worker what is to run, and has it looked for the lock of what runs. How its trial goes on is
+// a part of the decision (trials.go).
 type applier struct {
 	shared  *worker.Pool
 	faults  faults
@@ -44,9 +45,11 @@ type applier struct {
 	running *sync.WaitGroup
 	ready   *prepare.Shared // makes next versions ready
 
-	updates   uint64       // sent to workers so far
-	stopsLeft atomic.Bool  // the disk did not take that pods are not stopped any more
-	unasked   []*podRecord // which wait for their turn, and what previous agents reported of them is not asked for yet
+	updates     uint64       // sent to workers so far
+	stopsOver   bool         // the record has stops of pods that are not stopped any more
+	stopsSaving atomic.Bool  // it is written without them
+	stopsLeft   atomic.Bool  // the disk did not take that
+	unasked     []*podRecord // which wait for their turn, and what previous agents reported of them is not asked for yet
 }
 
 // faultAgain is when a name is looked at again over which the loop panicked.
@@ -55,17 +58,16 @@ const faultAgain = time.Minute
 // decide decides on a pod name, and carries it out. After a panic the name keeps what it has,
 // and is looked at again in a minute.
 func (a *applier) decide(ctx context.Context, r *podRecord) {
-	before, _ := a.table.Rejected(r.Key)
 	was := r.Now
 	err := a.faults.ofPod(r.about(), "admit the pod", func() { a.decideOn(ctx, r) })
 	if err != nil {
 		a.keep(r, message.Private(err.Error()))
 	}
-	now, waits := a.table.Rejected(r.Key)
-	if waits && now != before {
+	refused, isOther := r.Now.Refused, !r.Now.Refused.Equal(was.Refused)
+	if refused != nil && isOther {
 		a.pods.tell(r)
 	}
-	a.tells.stale = a.tells.stale || !slices.Equal(was.Waits, r.Now.Waits) || now != before
+	a.tells.stale = a.tells.stale || isOther || !slices.Equal(was.Waits, r.Now.Waits)
 	a.tells.turn(r, &was)
 	if r.Now.WaitsBy(rollout.ByStartOrder) && r.past == nil {
 		r.past = &past{}
@@ -75,25 +77,20 @@ func (a *applier) decide(ctx context.Context, r *podRecord) {
 
 // keep lets a name have what it has, because of a panic.
 func (a *applier) keep(r *podRecord, why message.Text) {
-	if r.Offered != nil {
-		a.table.Refuse(r.Offered, admission.Rejection{Reason: "UnexpectedAdmissionError", Message: why}, false, metav1.Now().Rfc3339Copy())
-	}
-	d := r.Now
-	d.Refused = nil
-	d.Waits, d.Again = []rollout.Wait{{By: rollout.ByFault, Text: why}}, time.Now().Add(faultAgain)
-	a.pods.decided(r, d)
+	now := time.Now()
+	a.pods.decided(r, rollout.Stay(&r.Record, why, now, now.Add(faultAgain)))
 }
 
 // decideOn observes, decides and carries out.
 func (a *applier) decideOn(ctx context.Context, r *podRecord) {
 	since := r.Lock.Since
 	a.observe(&r.Record)
-	w, waited := a.world(), a.rejectionOf(r.Key)
+	w := a.world()
 	d := rollout.Decide(&r.Record, w)
 	if d.Takes {
 		refused := a.table.Take(d.Run)
 		if refused != nil {
-			d = rollout.Deny(&r.Record, w, *refused)
+			d = rollout.Deny(&r.Record, w, d.Run, refused)
 		} else {
 			a.trials.reserveAgain(r)
 		}
@@ -101,7 +98,8 @@ func (a *applier) decideOn(ctx context.Context, r *podRecord) {
 	if r.Offered != nil && r.AwaitsTurn() && !r.IsHalted() && !d.WaitsBy(rollout.ByStartOrder) {
 		a.endWait(r)
 	}
-	a.carryOut(ctx, &r.Record, d, waited)
+	a.carryOut(ctx, &r.Record, d)
+	a.trials.goOn(r, &d)
 	a.lookForLock(ctx, r, &d)
 	a.locks.unsaved = a.locks.unsaved || r.Lock.Since != since
 	a.pods.decided(r, d)
@@ -138,33 +136,14 @@ func (a *applier) accepted(r *rollout.Record) {
 // world is what matters beside the records.
 func (a *applier) world() *rollout.World {
 	return &rollout.World{Now: a.shared.Disk.Machine.Boot.Now(), Names: a.pods.order.names, Ready: a.isReady, Rules: a.rules(), Down: a.down.On(), Terminated: a.down.HaltOf, NodeHold: a.holds.Of(""), Policy: a.shared.Settings().UpdatePolicy,
-		StopsFirst: a.shared.StopsFirst, Room: a.table.Room}
+		StopsFirst: a.shared.StopsFirst, Room: a.table.Room, Limits: a.trials.limitsOf, Blind: a.down.On() || !a.shared.Watch.Up()}
 }
 
-// mayChange reports whether the gate lets the next version of a pod name take its place now.
-func (a *applier) mayChange(key manifests.Key) bool {
-	return rollout.MayChange(&a.pods.see(key).Record, a.world())
-}
-
-// rejectionOf returns the rejection of a pod name; nil: it has none.
-func (a *applier) rejectionOf(key manifests.Key) *admission.RejectedPod {
-	if r, waits := a.table.Rejected(key); waits {
-		return &r
-	}
-	return nil
-}
-
-// waitsForNode reports whether a name was refused for a hold of the node.
-func (a *applier) waitsForNode(key manifests.Key) bool {
-	r := a.rejectionOf(key)
-	return r != nil && r.Reason == hold.ReasonHeld
-}
-
-// carryOut carries out a decision. waited is the rejection that the name had before; nil: none.
-func (a *applier) carryOut(ctx context.Context, r *rollout.Record, d rollout.Decision, waited *admission.RejectedPod) {
+// carryOut carries out a decision.
+func (a *applier) carryOut(ctx context.Context, r *rollout.Record, d rollout.Decision) {
 	switch {
 	case r.Offered != nil:
-		a.carryOutOffered(r, &d, waited)
+		a.carryOutOffered(r, &d)
 	case r.Gone:
 		a.carryOutRemoval(r, &d)
 	}
@@ -174,15 +153,14 @@ func (a *applier) carryOut(ctx context.Context, r *rollout.Record, d rollout.Dec
 }
 
 // carryOutOffered does what is to do beside the worker of a pod that a manifest gives.
-func (a *applier) carryOutOffered(r *rollout.Record, d *rollout.Decision, waited *admission.RejectedPod) {
+func (a *applier) carryOutOffered(r *rollout.Record, d *rollout.Decision) {
 	switch {
 	case r.IsHalted():
-		a.table.Withdraw(r.Key)
 		a.table.Free(r.Key)
 	case d.Replaces:
 		a.table.TakeOver(r.Offered)
 	default:
-		a.settle(r, d, waited)
+		a.tellRefusal(r, d)
 	}
 	if r.Stop != nil && d.Halt.Reason == "" && d.Run != nil {
 		a.endStops([]manifests.Key{r.Key})
@@ -202,47 +180,63 @@ func (a *applier) endWait(r *podRecord) {
 // carryOutRemoval does the same of a pod that no manifest gives any more.
 func (a *applier) carryOutRemoval(r *rollout.Record, d *rollout.Decision) {
 	if d.Run != nil {
-		a.table.Withdraw(r.Key)
 		a.tells.stale = true
 		return
 	}
-	a.table.Release(r.Key)
+	a.table.Free(r.Key)
 	a.pods.forget(a.pods.of(r.Key))
+	if r.Stop != nil {
+		a.endStops([]manifests.Key{r.Key})
+	}
 	if d.Rests { // it only waited
 		a.table.Remove(r.Key)
 		a.tells.store.RemovePod(r.Key.String())
 	}
 }
 
-// settle tells of a version that is refused, or not any more.
-func (a *applier) settle(r *rollout.Record, d *rollout.Decision, waited *admission.RejectedPod) {
-	p := r.Offered
-	if d.Refused == nil {
-		a.table.Withdraw(r.Key)
-		if waited != nil && d.Takes {
-			a.shared.Log.Info("pod admitted after waiting", "pod", r.Key.String())
+// tellRefusal tells of a version that is refused, or not any more.
+func (a *applier) tellRefusal(r *rollout.Record, d *rollout.Decision) {
+	was, now := r.Now.Refused, d.Refused
+	switch {
+	case now != nil && (was == nil || was.Why.Reason != now.Why.Reason || !manifests.Same(was.Of, now.Of)):
+		a.shared.Metrics.Rejected(now.Why.Reason)
+		outcome := "pod not admitted; it waits"
+		if d.IsFinal() {
+			outcome = "pod not admitted for good; it has failed"
 		}
+		a.shared.Log.Warn(outcome, "pod", r.Key.String(), "reason", now.Why.Reason, "err", now.Why.Message, "former", d.Run != nil)
+		a.recordRefusal(now.Of, now.Why)
+	case now == nil && was != nil && d.Takes:
+		a.shared.Log.Info("pod admitted after waiting", "pod", r.Key.String())
+	}
+}
+
+// swap lets pods stop that wait for each other's room, or uids, and have all else that they need, so
+// that all of them can start.
+func (a *applier) swap() {
+	if len(a.pods.agenda.denied) == 0 {
 		return
 	}
-	a.table.Refuse(p, *d.Refused, d.IsEarly, metav1.Now().Rfc3339Copy())
-	now := a.rejectionOf(r.Key)
-	if waited != nil && now.Reason == waited.Reason && manifests.Same(now.Pod, waited.Pod) {
-		return
+	var waiting []admission.Waiter
+	w := a.world()
+	for r := range a.pods.agenda.denied {
+		if rollout.MayGiveWay(&r.Record, w) {
+			waiting = append(waiting, admission.Waiter{Pod: r.Now.Refused.Of, Why: r.Now.Refused.Why})
+		}
 	}
-	a.shared.Metrics.Rejected(now.Reason)
-	outcome := "pod not admitted; it waits"
-	if now.Final() {
-		outcome = "pod not admitted for good; it has failed"
+	for _, key := range a.table.Swaps(waiting) {
+		a.shared.Log.Info("pod stops so that pods that wait for each other's allocations can start", "pod", key.String())
+		a.table.Free(key)
+		a.pods.mark(key)
+		a.tells.stale = true
 	}
-	a.shared.Log.Warn(outcome, "pod", r.Key.String(), "reason", now.Reason, "err", now.Message, "former", d.Run != nil)
-	a.recordRefusal(p, now.Rejection)
 }
 
 // give gives the worker what is to run, and what is prepared meanwhile.
 func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decision) {
 	now := a.pods.of(r.Key)
 	was := now.sent
-	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Next: d.Prepare, Waits: d.Line(), Restarts: d.Restarts, Restart: d.RestartLine(), Halted: d.Halt})
+	a.send(ctx, r.Key, worker.Update{Pod: d.Run, Next: d.Prepare, Waits: d.Line(), Pull: pullOf(d), Restarts: d.Restarts, Restart: d.RestartLine(), Halted: d.Halt})
 	now.Prepared.Final = now.Prepared.Final && d.Final
 	if now.task != nil {
 		now.task.Look(d.Final)
@@ -250,6 +244,15 @@ func (a *applier) give(ctx context.Context, r *rollout.Record, d *rollout.Decisi
 	}
 	a.tells.waits(now, d, was.Waits)
 	a.tells.restartWaits(d, was.Restart)
+}
+
+// pullOf returns the image of the next version that is tried again; zero: there is none.
+func pullOf(d *rollout.Decision) status.Pull {
+	text, next := d.Tries()
+	if next.IsZero() {
+		return status.Pull{}
+	}
+	return status.Pull{Text: text, Next: next.UTC()}
 }
 
 // prepare starts and ends the preparation of what a worker was told to be the next version.
@@ -291,15 +294,15 @@ func (a *applier) discardLeft(r *podRecord) {
 // discardUnused removes what was prepared of a version that was let start and withdrawn before
 // its worker had it. The one that runs is accepted.
 func (a *applier) discardUnused(r *podRecord) {
-	left := a.shared.Disk.Root.NextOf(r.Key)
-	if left == nil || r.sent.Pod == nil || r.task != nil {
-		return
+	left, runs := a.shared.Disk.Root.NextOf(r.Key), r.sent.Pod
+	if left == nil || runs == nil || r.task != nil || left.Uid() == string(runs.UID) && left.Digest == runs.Digest {
+		return // in the last case the worker needs it: that version goes first, and comes again
 	}
-	a.discard(left, r.sent.Pod)
+	a.discard(left, runs)
 }
 
 func (a *applier) discard(left *checkpoint.Checkpoint, runs *manifests.Pod) {
-	a.running.Go(func() { a.ready.Discard(left.Key(), left.Uid(), string(runs.UID)) })
+	a.running.Go(func() { a.ready.Discard(left, string(runs.UID)) })
 }
 
 // prepared takes in what a preparation says.
@@ -332,9 +335,6 @@ func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) 
 	if r.worker != nil && p != nil {
 		r.file = p.File
 	}
-	if u.Halted.Reason != "" {
-		a.trials.set(r, r.Trial.Halted())
-	}
 	u.Told = r.Trial.Told(p)
 	if r.worker != nil && r.sent.Says(&u) {
 		return
@@ -356,7 +356,7 @@ func (a *applier) send(ctx context.Context, key manifests.Key, u worker.Update) 
 	a.setReady(r, r.Seen.Ready && manifests.Same(was.Pod, p) && u.Halted.Reason == "" && (u.Next == nil || r.Lasting))
 	r.Seen.Unmade, r.Seen.Idle = false, false
 	if !manifests.Same(was.Pod, p) {
-		r.Seen.Outdated = ""
+		r.Seen.Outdated, r.Seen.Uncommitted = "", ""
 	}
 	r.worker.Update(u)
 }
@@ -401,9 +401,11 @@ func (a *applier) isReady(key manifests.Key) bool {
 	return r.worker != nil && r.sent.Pod != nil && r.Seen.Ready && !r.AwaitsTurn()
 }
 
-// workerGone ends a worker that has nothing left and no pod.
+// workerGone ends a worker that has nothing left and no pod. From here on the loop reports
+// what waits under the name; the worker, which may make another pass before it ends, does not.
 func (a *applier) workerGone(r *podRecord) {
 	r.stop()
+	a.tells.store.RemovePod(r.Key.String())
 	a.setReady(r, false)
 	r.worker, r.Works, r.sent, r.Seen = nil, false, worker.Update{}, rollout.Seen{}
 	a.pods.decided(r, rollout.Decision{Waits: r.Now.Waits, Refused: r.Now.Refused, Again: r.Now.Again}) // what is offered may wait on
@@ -413,47 +415,55 @@ func (a *applier) workerGone(r *podRecord) {
 	a.pods.drop(r.Key)
 }
 
-// endStops forgets the stops of pods, on disk too.
+// endStops forgets the stops of pods, on disk too. What the disk does not take counts all the same.
 func (a *applier) endStops(of []manifests.Key) {
-	over := map[string]hold.Stop{}
-	recorded := a.holds.State().Stopped
+	names := make([]string, 0, len(of))
 	for _, key := range of {
 		a.pods.see(key).Stop = nil
 		a.pods.drop(key)
 		a.pods.touch(key)
-		if stop, is := recorded[key.String()]; is {
-			over[key.String()] = stop
-		}
+		names = append(names, key.String())
 	}
-	if len(over) == 0 {
+	a.stopsOver = a.holds.EndStops(names) || a.stopsOver
+}
+
+// saveStops writes the record without the stops that are over, if it has any: one write at a time.
+func (a *applier) saveStops(ctx context.Context) {
+	if !a.stopsOver || !a.stopsSaving.CompareAndSwap(false, true) {
 		return
 	}
+	a.stopsOver = false
 	a.running.Go(func() {
-		err := a.holds.Change(func(s *hold.State) {
-			for name, stop := range over {
-				if s.Stopped[name] == stop { // and not stopped again meanwhile
-					delete(s.Stopped, name)
-				}
-			}
-		})
+		const what = "pods that are not stopped any more"
+		err := diskWrites{a.shared}.await(ctx, what, func() error { return a.holds.Change(func(*hold.State) {}) })
 		a.stopsLeft.Store(err != nil)
-		if a.shared.Faults.IsNew("pods that are not stopped any more", err) {
+		a.stopsSaving.Store(false)
+		if a.shared.Faults.IsNew(what, err) {
 			a.shared.Log.Error("pods that are not stopped any more are still recorded as such, and the next agent would stop them; it is tried again", "err", err)
 		}
 	})
 }
 
-// keepUIDs gives the versions that running pods become in place the uids of these. All
-// others have those that follow from their manifests.
-func (a *applier) keepUIDs(pods []*manifests.Pod) []*manifests.Pod {
-	out := make([]*manifests.Pod, len(pods))
-	for k, p := range pods {
-		out[k] = a.keepUID(p)
+// offered returns the versions that are offered of the pods of a snapshot.
+func (a *applier) offered(s *manifests.Snapshot) []*manifests.Pod {
+	out := make([]*manifests.Pod, len(s.Pods))
+	for k, p := range s.Pods {
 		r := a.pods.of(p.Key())
-		r.Kept = rollout.Kept{}
-		if out[k] != p {
-			r.Kept = rollout.Kept{Offered: p, Pod: out[k]}
-		}
+		r.Given = p
+		out[k] = a.choose(r, s)
+	}
+	return out
+}
+
+// choose returns the version that is offered of a pod of a snapshot: the one that its manifest
+// gives, or a former one in its place. One that a running pod becomes in place has the uid of that
+// pod, all others have those that follow from their manifests.
+func (a *applier) choose(r *podRecord, s *manifests.Snapshot) *manifests.Pod {
+	p := a.trials.choose(r, s)
+	out := a.keepUID(p)
+	r.Kept = rollout.Kept{}
+	if out != p {
+		r.Kept = rollout.Kept{Offered: p, Pod: out}
 	}
 	return out
 }

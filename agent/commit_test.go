@@ -8,6 +8,8 @@ import (
 	"time"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"monopod/agent/status"
 )
 
 // cannotBeMarked keeps the disk from taking, from when everything of the next version is there,
@@ -149,5 +151,56 @@ func TestTheVolumesOfAStoppedVersionStayUntilTheNextOneIsRecorded(t *testing.T) 
 		release()
 		r.after(6 * time.Minute)
 		r.replaced("img:2")
+	})
+}
+
+// While the record of a version waits for the disk, the report of the manifests says so and names
+// what runs.
+func TestTheReportOfTheManifestsNamesWhatRunsWhileARecordWaits(t *testing.T) {
+	for name, docs := range map[string][2]string{
+		"another uid":                 {manifest("web", "img:1"), other("img:2")},
+		"the same uid, which is said": {ownUID(manifest("web", "img:1")), ownUID(other("img:2"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live(t, func(r *rig) {
+				r.want(docs[0])
+				r.after(time.Minute)
+				former, c := r.version(), r.Containers()[0]
+				release := r.cannotBeMarked()
+				r.want(docs[1])
+				for range 3 {
+					r.after(10 * time.Minute)
+					why := "it cannot be recorded, so that the version before runs on: checkpoint of default/web-n: write ROOT/pods/" + c.UID + "/pod.json: device or resource busy"
+					r.saysWhy("default/web: update waits: WHY", "/m/0.yaml: default/web-n waits: WHY", why)
+					v, f := r.version(), r.store.Manifests().Files[0]
+					if v.State != status.Waiting || v.Waiting != v.Hash || v.Running != former.Running || !f.Held {
+						t.Errorf("of the file it says %+v, held %v", v, f.Held)
+					}
+				}
+				release()
+				r.after(6 * time.Minute)
+				r.replaced("img:2")
+				v, f := r.version(), r.store.Manifests().Files[0]
+				if v.State != status.Accepted || v.Running != v.Hash || v.Reason != "" || f.Held {
+					t.Errorf("once it runs it says %+v, held %v", v, f.Held)
+				}
+			})
+		})
+	}
+}
+
+// Once an edit is taken back, nothing waits.
+func TestTheReportOfTheManifestsForgetsAVersionThatWasTakenBack(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(ownUID(manifest("web", "img:1")))
+		r.after(time.Minute)
+		r.cannotBeMarked()
+		r.want(ownUID(other("img:2")))
+		r.after(time.Minute)
+		r.want(ownUID(manifest("web", "img:1")))
+		r.after(time.Minute)
+		if v := r.version(); v.State != status.Accepted || v.Reason != "" {
+			t.Errorf("it says %+v", v)
+		}
 	})
 }

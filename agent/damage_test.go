@@ -265,6 +265,9 @@ func (k *keeper) tells(file, damage string) {
 	default:
 		k.Errorf("%d lines tell of %s", n, file)
 	}
+	if told := k.events("StateFileDamaged", path); !reports && !quiet.MatchString(file) && told != n {
+		k.Errorf("%d lines and %d events tell of %s", n, told, file)
+	}
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		k.Errorf("%s is still %s", path, info.Mode())
 	} else if err == nil && info.Size() > 1<<30 {

@@ -4,21 +4,28 @@
 // house_test.go has the exact table.
 //
 //	main.go                  signals, the only os.Exit
+//	agent/                   the spine: agent.go (wiring), sync.go (the loop), apply.go, report.go
 //	  cli/                     commands, one file each
-//	    command/                 flags in any order, exit codes, help, completion, man page
-//	    diff/                    what manifests would change of the pods that run
+//	    command/                 flags in any order, exit codes, help, completion, manual pages;
+//	                             library_test.go says why not by the library alone
+//	    check/                   checks manifests as the agent would
+//	    diff/                    what manifests would change: asks the agent, or what it left
 //	    hold/                    the commands stop, start, hold and release
 //	    logs/                    containers' logs in the order of time
 //	    wait/                    until files and pods have come to something
 //	    client/                  the socket, the last known state, names
 //	    print/                   tables, words, colours
+//	    terminal/                keys, sizes, signals
+//	    clitest/                 for tests: an agent to ask, pages to compare with
 //	  once/                    one run of pods to their end
 //	  doctor/                  what a machine lacks that the agent needs
-//	agent                    the spine: agent.go (wiring), sync.go (the loop), apply.go, report.go
+//	  reload/                  applies settings that change while the agent runs
+//	  settings/                the settings of each package, as values of the Config's
 //	  worker/                  one goroutine per pod name: observe, plan, apply
 //	  inplace/                 what makes a running pod its next version
 //	  gc/                      removes what has no owner any more
 //	  overview/                what is there now, for requests and scrapes
+//	  outlook/                 pure: what manifests would change of the pods that there are
 //	  rollout/                 pure: all that is known of one pod name -> which version of it runs,
 //	                           and which former one comes back
 //	  podstatus/               pure: Facts -> v1.PodStatus
@@ -27,6 +34,7 @@
 //	  fetch/                   the images of a pod's containers, in the background
 //	  podevents/               the events about one pod name
 //	  plan/                    pure: Facts -> actions, each with a cause and a reason
+//	    plantest/                for tests: builds Facts
 //	  admission/               which pods this node has room for
 //	  instance/                what a pod instance has on disk and as cgroup
 //	  podhosts/                names all pods in the /etc/hosts of each
@@ -37,13 +45,37 @@
 //	  update/                  pure: how a running pod becomes the next version of itself
 //	  podspec/                 pure: v1.Pod -> CRI configs and cgroup values
 //	  objects/                 the ConfigMaps and Secrets, and which pods refer to them
-//	  probe/ hook/ volume/ image/ logs/ podlog/ stream/ runtimewords/ safefile/ statefile/ cnicache/ panics/ saidonce/ clip/ message/ window/
-//	  status/ outcome/ events/ metrics/ stats/ server/ notify/
+//	  probe/ hook/             asks containers how they are; runs what they want at start and stop
+//	  volume/ image/           volumes; pulls, credentials and collection of images
+//	  logs/ podlog/ stream/    rotation of logs; reading them; the streams of exec
+//	  status/ events/          what is reported; what happened
+//	  metrics/ stats/          what is counted; what is used
+//	  outcome/                 what became of manifest files and of the pods in them
+//	  server/ notify/          the endpoint; what the service manager is told
+//	  safefile/ statefile/     files that others can write to; the agent's own, which may be damaged
+//	  message/ clip/           texts of which it is known what anybody may read; bounds of such
+//	  runtimewords/ saidonce/  why a runtime starts no container, by its words; errors said once
+//	  panics/ slots/           a panic becomes the error of one piece of work; bounds of calls at a time
+//	  window/ cnicache/        when updates may come; what a power cut leaves of the CNI library's notes
 //	  config/                  the table of settings; only agent and above see it
-//	manifests/               desired state: files and answers of a URL (fetch/) -> Snapshot;
-//	                         documents/ makes pods, ConfigMaps and Secrets of their bytes
-//	                         patient/ asks file systems that may never answer
-//	cri/  cgroups/           clients of the runtime and of the kernel; know no pods
+//	  e2e/                     tests on real containerds
+//	    rig/ golden/             the containerds; pods beside those of a kubelet
+//	    bench/ demo/             measures; shows it at work
+//	    vm/ writelog/            trials under systemd; power cuts at random writes
+//	manifests/               desired state: files and answers of a URL -> Snapshot
+//	  fetch/ patient/          asks the URL; asks file systems that may never answer
+//	  decode/ shell/           YAML with places, annotations; words that a shell takes as they are
+//	  documents/               pods and objects of bytes
+//	    documenttest/            for tests: writes manifests
+//	  workload/                the one pod of a Deployment and its like
+//	  defaults/ validate/      what the API server fills in; what it refuses
+//	  poduid/ podfiles/        what tells pods and their contents apart; what files made for a pod take
+//	cri/                     typed client of the CRI; knows no pods
+//	  critest/                 a runtime in memory, for tests
+//	cgroups/                 cgroups of pods, by files or by systemd; knows names and numbers
+//	  cgrouptest/              for tests
+//	testdata/                manifests, recordings and images of tests and the demo; vm/: the recipe of the machine
+//	packaging/               the systemd unit and the Debian package; docs/systemd.md tells of both
 //
 // One pod's way:
 //
@@ -55,7 +87,7 @@
 //	                           then decided on, until none is dirty, in three steps (apply.go):
 //	       observe               what the table, the owner and the runtime say of it
 //	       rollout.Decide        pure: which version runs, which is prepared beside it, what it
-//	                             waits for and when to ask again
+//	                             waits for, how its trial goes on, and when to ask again
 //	       carryOut              takes or frees its room, gives its worker what is to run
 //	  -> prepare.Task          makes the next version ready while the former one runs. Its State
 //	                           goes back to the loop, which asks for a last look before it lets
@@ -73,7 +105,9 @@
 // the start order says whose turn it is (startorder.go); the gate keeps changes away while the
 // owner holds, the window is shut or the workload locks (gate.go); a version waits until all that
 // it needs is there, and for its room. Which version is offered at all is for the trial to say
-// (trial.go, watch.go): the one of the manifest, or the former one whose successor failed.
+// (trial.go, watch.go): the one of the manifest, or the former one whose successor failed. That is
+// chosen as a snapshot gives the version, and once more for a name whose trial has come to
+// something: a decision only says so.
 //
 // A switch from one version to the next is a transaction: what is the next one's alone is made
 // beside the former one, its checkpoint last (checkpoint.NextFile); then the former's checkpoint is
@@ -98,8 +132,10 @@
 // The files: agent.go and wiring.go (the parts), sync.go (the loop: one handler an event),
 // records.go (what is known by pod name), agenda.go (which names are to be decided on),
 // startorder.go (who starts after whom), apply.go (decisions are made and carried out), report.go
-// (what is told of the manifests, and of pods without a worker), trials.go (the records of
-// versions on trial), retention.go (which objects stay), locks.go (which lock files of workloads
-// are there), contain.go (a panic over one pod), once.go (an agent for one run), forget.go (the
-// request that lets a pod go), metrics.go, usage.go, nodeevents.go.
+// (what is told of the manifests, and of pods without a worker), trials.go (what becomes of
+// versions on trial), filings.go (their records on disk), history.go (the versions that were ready,
+// and the request for one of them), retention.go (which objects stay), locks.go (which lock files of
+// workloads are there), diskwrite.go (writes that a disk may not answer), contain.go (a panic over
+// one pod), once.go (an agent for one run), forget.go (the request that lets a pod go), outlook.go
+// (the question what manifests would change), metrics.go, usage.go, nodeevents.go.
 package agent

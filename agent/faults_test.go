@@ -159,7 +159,7 @@ func TestAPanicInAdmissionRefusesThatPod(t *testing.T) {
 		for range 2 {
 			r.sync.apply.decide(r.Context(), r.sync.pods.of(pods[0].Key()))
 		}
-		if got, _ := r.sync.table.Rejected(pods[0].Key()); got.Reason != "UnexpectedAdmissionError" || !strings.Contains(got.Message.String(), "panic: ") {
+		if got := r.sync.pods.see(pods[0].Key()).Now.Refused; got == nil || got.Why.Reason != "UnexpectedAdmissionError" || !strings.Contains(got.Why.Message.String(), "panic: ") {
 			r.Errorf("refused with %+v", got)
 		}
 		if n := strings.Count(r.log.String(), "stack="); n != 1 {

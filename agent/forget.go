@@ -33,7 +33,7 @@ func (a *Agent) forget(ctx context.Context, namespace, name string) (*status.For
 		return nil, &status.Refusal{Why: fmt.Sprintf("%s %s is not forgotten: %v", kind, key, err)}
 	case errors.Is(err, manifests.ErrUnknown):
 		if _, reported := a.store.Pod(key.String()); reported && kind == "pod" {
-			return nil, &status.Refusal{Why: fmt.Sprintf("pod %s is being removed", key)}
+			return nil, &status.Refusal{Why: fmt.Sprintf("no manifest gives pod %s any more: it goes as soon as nothing holds it", key)}
 		}
 		return nil, &status.Refusal{Unknown: true, Why: fmt.Sprintf("there is no %s %s", kind, key)}
 	}

@@ -204,10 +204,10 @@ func TestUpdatesAndRemovalsWaitForTheWindow(t *testing.T) {
 			r.want(manifest("web", "img:2"))
 			r.after(time.Hour)
 		})
-		if words := r.words("default/web-n"); !strings.Contains(words, "update waits: outside of the update window, which opens Sun 2000-01-02T02:00:00") {
+		if words := r.words("default/web-n"); !strings.Contains(words, "update waits: outside of the update window, which opens Sun 2000-01-02 02:00:00") {
 			r.Errorf("it says %q", words)
 		}
-		if words := r.words("default/old-n"); !strings.Contains(words, "removal waits: outside of the update window, which opens Sun 2000-01-02T02:00:00") {
+		if words := r.words("default/old-n"); !strings.Contains(words, "removal waits: outside of the update window, which opens Sun 2000-01-02 02:00:00") {
 			r.Errorf("it says %q", words)
 		}
 		open := time.Date(2000, 1, 2, 2, 0, 0, 0, time.Local)

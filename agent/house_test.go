@@ -23,7 +23,7 @@ import (
 // room of the agent's, but for the few named here.
 var (
 	// spine, from the bottom up: each imports those before it.
-	spine = []string{"podspec", "update", "checkpoint", "hold", "pleg", "node", "podhosts", "instance", "admission", "plan", "podevents", "fetch", "prepare", "shutdown", "podstatus", "rollout", "overview", "gc", "inplace", "worker"}
+	spine = []string{"podspec", "update", "checkpoint", "hold", "pleg", "node", "podhosts", "instance", "admission", "plan", "podevents", "fetch", "prepare", "shutdown", "podstatus", "rollout", "outlook", "overview", "gc", "inplace", "worker"}
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
 		"clip":         {},
@@ -50,7 +50,7 @@ var (
 		"status":       {"agent/message", "agent/panics", "agent/safefile", "agent/saidonce", "agent/statefile", "manifests/decode", "manifests/poduid"},
 		"stream":       {"agent/runtimewords"},
 		"volume":       {"agent/safefile", "manifests", "manifests/decode", "manifests/podfiles"},
-		"window":       {},
+		"window":       {"agent/message"},
 		"message":      {},
 	}
 	below = []string{"cgroups", "cri", "manifests", "manifests/decode", "manifests/defaults", "manifests/poduid", "manifests/shell"}
@@ -59,17 +59,17 @@ var (
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
 		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/diff", "agent/cli/hold", "agent/cli/logs", "agent/cli/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/doctor",
-			"agent/objects", "agent/once", "agent/settings", "agent/status", "agent/stream", "agent/volume", "cri", "manifests", "manifests/decode", "manifests/defaults", "manifests/shell"},
+			"agent/hold", "agent/message", "agent/objects", "agent/once", "agent/outlook", "agent/settings", "agent/status", "agent/stream", "agent/update", "agent/volume", "cri", "manifests", "manifests/decode", "manifests/defaults", "manifests/shell"},
 		"agent/cli/check":     {"agent/cli/print", "agent/config", "agent/objects", "agent/status", "manifests", "manifests/defaults", "manifests/documents"},
 		"agent/cli/client":    {"agent/cli/print", "agent/events", "agent/hold", "agent/shutdown", "agent/status", "cri", "manifests", "manifests/decode"},
 		"agent/cli/clitest":   {"agent/server", "agent/status"},
-		"agent/cli/command":   {"agent/cli/client", "agent/cli/print", "agent/status", "manifests/decode"},
-		"agent/cli/diff":      {"agent/cli/client", "agent/cli/print", "agent/config", "agent/objects", "agent/status", "agent/update", "agent/window", "manifests", "manifests/decode"},
+		"agent/cli/command":   {"agent/cli/client", "agent/cli/print", "agent/config", "agent/status", "manifests/decode"},
+		"agent/cli/diff":      {"agent/admission", "agent/checkpoint", "agent/cli/client", "agent/cli/print", "agent/config", "agent/hold", "agent/outlook", "agent/plan", "agent/podstatus", "agent/rollout", "agent/status", "agent/update", "manifests"},
 		"agent/cli/hold":      {"agent/cli/client", "agent/cli/command"},
 		"agent/cli/logs":      {"agent/cli/client", "agent/cli/print", "agent/podlog", "manifests/defaults"},
-		"agent/cli/print":     {"agent/status", "manifests/defaults"},
+		"agent/cli/print":     {"agent/events", "agent/message", "agent/podspec", "agent/status", "manifests/defaults"},
 		"agent/cli/terminal":  {"agent/stream"},
-		"agent/doctor":        {"agent/checkpoint", "agent/cli/print", "agent/config", "cri", "manifests/shell"},
+		"agent/doctor":        {"agent/checkpoint", "agent/cli/print", "agent/config", "agent/message", "cri", "manifests/shell"},
 		"agent/cli/wait":      {"agent/cli/client", "agent/cli/print", "agent/status", "manifests", "manifests/poduid"},
 		"agent/once":          {"agent/cli/print", "agent/podlog", "agent/runtimewords", "agent/safefile", "agent/status", "agent/volume", "manifests", "manifests/decode", "manifests/defaults", "manifests/shell"},
 		"cgroups":             {"manifests/poduid"},

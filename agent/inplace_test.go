@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -663,6 +664,31 @@ func TestAVersionThatCannotBeSavedChangesNothing(t *testing.T) {
 			r.Errorf("changed: %s", got)
 		}
 		r.accepted(pair("b1", "b2"))
+	})
+}
+
+// Containers are probed as their accepted version says, also while the next one cannot be saved.
+func TestAVersionThatCannotBeSavedProbesNothing(t *testing.T) {
+	live(t, func(r *rig) {
+		probed := 0
+		r.OnExec(func(context.Context, critest.Container, []string) (string, int32, error) {
+			probed++
+			return "sick", 1, nil
+		})
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		mend := r.spoilRecord()
+		next := strings.Replace(manifest("web", "img:1"), `"img:1"}`, `"img:1", livenessProbe: {exec: {command: [x]}, periodSeconds: 1, failureThreshold: 1}}`, 1)
+		r.want(next)
+		r.after(20 * time.Minute)
+		if probed > 0 || strings.Contains(r.log.String(), "probe fails") {
+			r.Errorf("probed %d times", probed)
+		}
+		mend()
+		r.after(time.Minute)
+		if probed == 0 {
+			r.Error("the accepted version is not probed")
+		}
 	})
 }
 

@@ -88,6 +88,7 @@ type locks struct {
 	root    string // the root dir
 	ask     func(lockFile) rollout.Locked
 	pods    *records
+	disk    diskWrites
 	running *sync.WaitGroup
 	found   chan looked
 	saved   chan error
@@ -176,7 +177,9 @@ func (k *locks) save(ctx context.Context, to *hold.Store) {
 		}
 	}
 	k.running.Go(func() {
-		err := to.Change(func(s *hold.State) { s.Locks = all })
+		err := k.disk.await(ctx, "since when locks keep changes away", func() error {
+			return to.Change(func(s *hold.State) { s.Locks = all })
+		})
 		select {
 		case k.saved <- err:
 		case <-ctx.Done():

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -43,6 +44,9 @@ func (w *walk) wrong() []string {
 	}
 	if !w.watch.Up() {
 		return []string{"the runtime is not known to be up"}
+	}
+	if n := w.Open(critest.Changes); n > 0 {
+		return []string{fmt.Sprintf("%d calls that change something have not ended", n)}
 	}
 	wanted := map[manifests.Key]bool{}
 	for key, p := range w.offered {
@@ -162,6 +166,9 @@ func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
 		}
 	}
 	if st.Phase == v1.PodSucceeded || st.Phase == v1.PodFailed {
+		if !former && c.Ended() == "" {
+			bad("is reported as %s, which is not its result", st.Phase)
+		}
 		w.wrongEnd(p, &st, f, bad)
 		return out
 	}
@@ -331,10 +338,13 @@ func (w *walk) account() {
 			delete(w.before, key)
 			continue
 		}
+		f := w.look(p)
 		now := account{phase: st.Phase, start: *st.StartTime, restarts: map[string]int32{}, codes: map[string]int32{}}
 		over := st.Phase == v1.PodSucceeded || st.Phase == v1.PodFailed
 		for _, c := range slices.Concat(st.InitContainerStatuses, st.ContainerStatuses) {
-			now.restarts[c.Name] = c.RestartCount
+			if n, there := f.containers[c.Name]; !there || int32(n.Attempt) >= c.RestartCount {
+				now.restarts[c.Name] = c.RestartCount
+			} // else it counts one that is to come, which a kill before the next write forgets
 			if t := c.State.Terminated; t != nil && over {
 				now.codes[c.Name] = t.ExitCode
 			}
@@ -352,14 +362,25 @@ func (w *walk) compare(key manifests.Key, was, now account) {
 		w.Fatalf("%s started at %s, and now at %s", key, was.start, now.start)
 	}
 	for name, n := range was.restarts {
-		if now.restarts[name] < n {
-			w.Fatalf("%s/%s was restarted %d times, and now %d", key, name, n, now.restarts[name])
+		if k, counted := now.restarts[name]; counted && k < n {
+			w.Fatalf("%s/%s was restarted %d times, and now %d", key, name, n, k)
 		}
 	}
 	over := was.phase == v1.PodSucceeded || was.phase == v1.PodFailed
 	if over && (was.phase != now.phase || !maps.Equal(was.codes, now.codes)) {
 		w.Fatalf("%s had ended %s %v, and now is %s %v", key, was.phase, was.codes, now.phase, now.codes)
 	}
+}
+
+// filesUnder returns paths and all that is in them.
+func filesUnder(paths []string) (all []string) {
+	for _, path := range paths {
+		_ = filepath.WalkDir(path, func(path string, _ fs.DirEntry, _ error) error {
+			all = append(all, path)
+			return nil
+		})
+	}
+	return all
 }
 
 // nothingLeft checks that pods leave no trace.
@@ -373,7 +394,7 @@ func (w *walk) nothingLeft() {
 		left, _ := filepath.Glob(filepath.Join(folder, "*"))
 		left = slices.DeleteFunc(left, func(path string) bool { return slices.Contains(w.leftLogs, path) })
 		if len(left) > 0 {
-			w.Errorf("left on disk: %v", left)
+			w.Errorf("left on disk: %v", filesUnder(left))
 		}
 	}
 	for _, c := range w.ourContainers() {

@@ -101,6 +101,8 @@ func saysWhy(p *manifests.Pod, st *v1.PodStatus, c *v1.ContainerStatus) bool {
 		return false
 	case wt.Message != "" || wt.Reason == status.ReasonStopped: // the owner's own wish
 		return true
+	case wt.Reason == st.Reason: // nothing of the pod is to run, which it says itself
+		return st.Message != ""
 	case wt.Reason != "ContainerCreating" && wt.Reason != "PodInitializing":
 		return false
 	}

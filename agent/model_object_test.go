@@ -155,11 +155,11 @@ func (w *walk) wrongContent(p *manifests.Pod, c critest.Container) string {
 // what asks for it.
 func (w *walk) objectsLeaveAlone() {
 	w.Helper()
-	if w.rand.IntN(4) > 0 || !w.up {
+	if w.rand.IntN(4) > 0 || !w.up || w.restless() {
 		return
 	}
 	for _, p := range w.offered {
-		if p.Spec.ActiveDeadlineSeconds != nil || referenceOf(p.Pod) == toRestart || slices.ContainsFunc(p.Spec.Containers, func(c v1.Container) bool { return exits(c.Name) }) {
+		if referenceOf(p.Pod) == toRestart {
 			return
 		}
 	}

@@ -299,7 +299,6 @@ func (w *walk) slowRuntime() string {
 	method := pick(w.rand, "RunPodSandbox", "CreateContainer", "StartContainer", "RemoveContainer", "RemovePodSandbox")
 	d := pick(w.rand, 0, 30*time.Millisecond, time.Second, 20*time.Second)
 	w.Takes(method, d)
-	w.slow = w.slow || d > 0
 	return fmt.Sprintf("%s takes %s from now on", method, d)
 }
 

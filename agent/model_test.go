@@ -78,7 +78,6 @@ type walk struct {
 	shut  bool                   // the update window
 	notes map[manifests.Key]note // the last of each pod
 
-	slow     bool         // calls of the runtime may take long
 	sick     sync.Map     // ids of containers
 	badHooks atomic.Int32 // so many postStart hooks will fail
 }
@@ -150,7 +149,7 @@ func walkOnce(t *testing.T, seed uint64, steps int) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w := &walk{rig: &rig{T: t, Runtime: critest.New(t), dir: disk.root, kept: filepath.Join(dir, "kept"), whole: disk.whole, log: &lines{}}, disk: &disk, logs: filepath.Join(dir, "logs"), answers: &hearsay{calls: map[string]int{}},
-			succession: &succession{offers: map[manifests.Key][]*manifests.Pod{}, asked: map[string]bool{}, locked: map[types.UID]time.Time{}}, notes: map[manifests.Key]note{},
+			succession: &succession{offers: map[manifests.Key][]*manifests.Pod{}, asked: map[string]bool{}, gone: map[manifests.Key]time.Time{}, locked: map[types.UID]time.Time{}}, notes: map[manifests.Key]note{},
 			wishes: map[string]wish{}, former: map[string]wish{}, offered: map[manifests.Key]*manifests.Pod{}, before: map[manifests.Key]account{}, decoded: map[string]*manifests.Pod{}}
 		w.configure = w.set
 		w.facts = func(f *node.Facts) { f.Allocatable = amounts("cpu", strconv.Itoa(modelCPUs), "pods", "110") }
@@ -376,17 +375,24 @@ func (w *walk) hears() {
 	w.account()
 }
 
+// restless reports whether a pod has something that ends by itself, in the version that is
+// wanted or in the one that is there.
+func (w *walk) restless() bool {
+	for _, p := range w.offered {
+		if p.Spec.ActiveDeadlineSeconds != nil || slices.ContainsFunc(p.Spec.Containers, func(c v1.Container) bool { return exits(c.Name) }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(w.ourContainers(), func(c critest.Container) bool { return exits(c.Name) })
+}
+
 // steady checks that an agent that has nothing to do does nothing.
 func (w *walk) steady() {
 	w.Helper()
-	for _, p := range w.offered {
-		if p.Spec.ActiveDeadlineSeconds != nil || slices.ContainsFunc(p.Spec.Containers, func(c v1.Container) bool { return exits(c.Name) }) {
-			return
-		}
+	if w.restless() {
+		return
 	}
-	if w.slow { // what has ended may still be being removed
-		w.after(2 * time.Minute)
-	}
+	w.after(2 * time.Minute) // what has ended may still be being removed, or is tried again
 	w.ForgetCalls()
 	w.after(pleg.RelistWithEvents + time.Second)
 	if n := w.Count("StopContainer") + w.Count("RemoveContainer") + w.Count("StopPodSandbox") + w.Count("RemovePodSandbox") + w.made(); n > 0 {

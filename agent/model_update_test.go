@@ -19,6 +19,7 @@ import (
 type succession struct {
 	mu     sync.Mutex
 	offers map[manifests.Key][]*manifests.Pod // of each name, the latest last; nil: it was removed
+	gone   map[manifests.Key]time.Time        // when it was removed last
 	asked  map[string]bool                    // uids whose removal was looked at
 	foul   string
 	absent []string                // images that cannot be pulled for a while
@@ -34,6 +35,7 @@ func (s *succession) offer(now map[manifests.Key]*manifests.Pod) {
 	for key, all := range s.offers {
 		if now[key] == nil && all[len(all)-1] != nil {
 			s.offers[key] = append(all, nil)
+			s.gone[key] = time.Now()
 		}
 	}
 	for key, p := range now {
@@ -70,6 +72,13 @@ func (w *walk) watchStops(args any) {
 	}
 	if began < 0 || began == len(all)-1 {
 		return
+	}
+	since := began // of the same version, offered again and again
+	for since > 0 && all[since-1] != nil && all[since-1].Digest == record.Digest {
+		since--
+	}
+	if since > 0 && all[since-1] == nil && record.Accepted.Time.Before(s.gone[key]) {
+		return // it goes because it was gone; that it was put back came too late
 	}
 	if why := w.heldSince(key, record.Pod.DeletionTimestamp.Time); why != "" {
 		s.foul = fmt.Sprintf("%s/%s is stopped though %s", key, c.Name, why)

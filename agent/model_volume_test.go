@@ -97,12 +97,16 @@ func (w *walk) writeNote() string {
 	p := w.offered[key]
 	c := w.written(reported.UID)
 	path := filepath.Join(w.volumeOf(reported.UID), "note")
-	// One that is accepted again under the uid must not look like this one, to the second.
-	if p == nil || c.Digest != p.Digest || c.Ended() != "" || time.Since(c.Accepted.Time) < 2*time.Second || os.WriteFile(path, []byte("x"), 0o600) != nil {
+	// One that is accepted again under the uid must not look like this one, to the second. One that
+	// waits for the uid of another has nothing yet.
+	if p == nil || c.Pod == nil || manifests.KeyOf(c.Pod) != key || c.Digest != p.Digest || c.Ended() != "" || time.Since(c.Accepted.Time) < 2*time.Second || os.WriteFile(path, []byte("x"), 0o600) != nil {
 		return ""
 	}
 	w.succession.mu.Lock()
 	defer w.succession.mu.Unlock()
+	if c.Accepted.Time.Before(w.succession.gone[key]) {
+		return "" // that removal may not be carried out yet, though the pod is back
+	}
 	w.notes[key] = note{path, reported.UID, c.Accepted.Time, p, len(w.succession.offers[key])}
 	return key.String() + ": writes into its volume"
 }

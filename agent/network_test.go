@@ -15,7 +15,7 @@ import (
 )
 
 // noNetwork is what a pod's event and status say while the network is down.
-const noNetwork = "network is not ready: container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized"
+const noNetwork = "the runtime has no network for pods yet: cni plugin not initialized"
 
 func networkDown(r *rig) {
 	r.SetCondition(rt.NetworkReady, false, "NetworkPluginNotReady", "cni plugin not initialized")

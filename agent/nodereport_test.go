@@ -30,7 +30,7 @@ func (r *rig) reporter(prepare func(*node.Reporter)) (stop func()) {
 	m.Cfg.Pressure = node.DefaultPressure()
 	n := &node.Reporter{Machine: m, Store: r.store, Cri: cri.New(r.Conn()), Runtime: r.watch, Events: r.events, Turned: r.sync.lastTurn, Late: 2*syncTick + node.NodeEvery/2, Log: log,
 		Info: node.ReadNodeInfo(r.TempDir(), "boot-1", "v1.2.3"), Pressed: map[v1.NodeConditionType]time.Time{}, Other: make(chan struct{}, 1),
-		Measure: func(string, string) (node.Signals, error) { return node.Signals{}, nil }, Full: func() bool { return false }}
+		Measure: func(string, string) (node.Signals, error) { return node.Signals{}, nil }, Full: func() (int, bool) { return 85, false }}
 	prepare(n)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -222,16 +222,19 @@ func TestPressureLastsFiveMinutes(t *testing.T) {
 		set("memory.available", 99<<20)
 		set("imagefs.inodesFree", 4)
 		r.after(node.NodeEvery)
-		r.nodeSays(v1.NodeMemoryPressure, v1.ConditionTrue, "KubeletHasInsufficientMemory", "kubelet has insufficient memory available")
-		r.nodeSays(v1.NodeDiskPressure, v1.ConditionTrue, "KubeletHasDiskPressure", "kubelet has disk pressure")
+		r.nodeSays(v1.NodeMemoryPressure, v1.ConditionTrue, "KubeletHasInsufficientMemory",
+			"memory pressure: 1% of 8.6 GB is left, less than the 100Mi of evictionHard memory.available: stop something")
+		r.nodeSays(v1.NodeDiskPressure, v1.ConditionTrue, "KubeletHasDiskPressure",
+			"disk pressure: 4% of 100 inodes are left, less than the 5% of evictionHard imagefs.inodesFree: remove files there")
 		set("memory.available", 1<<30)
 		r.after(node.PressureFor - node.NodeEvery)
-		r.nodeSays(v1.NodeMemoryPressure, v1.ConditionTrue, "KubeletHasInsufficientMemory", "")
+		r.nodeSays(v1.NodeMemoryPressure, v1.ConditionTrue, "KubeletHasInsufficientMemory", "memory pressure: enough memory is free again; the condition ends 5 min after that")
 		r.after(node.NodeEvery)
 		r.nodeSays(v1.NodeMemoryPressure, v1.ConditionFalse, "KubeletHasSufficientMemory", "")
 		r.nodeSays(v1.NodeDiskPressure, v1.ConditionTrue, "KubeletHasDiskPressure", "")
 		r.nodeSays(v1.NodeReady, v1.ConditionTrue, "KubeletReady", "")
-		r.tells("n", "Warning NodeHasInsufficientMemory: Node n status is now: NodeHasInsufficientMemory", "Warning NodeHasDiskPressure: ",
+		r.tells("n", "Warning NodeHasInsufficientMemory: Node n status is now: NodeHasInsufficientMemory: memory pressure: 1% of 8.6 GB is left, less than the 100Mi of ",
+			"Warning NodeHasDiskPressure: Node n status is now: NodeHasDiskPressure: disk pressure: 4% of 100 inodes are left, ",
 			"Normal NodeHasSufficientMemory: Node n status is now: NodeHasSufficientMemory")
 		if n := strings.Count(r.log.String(), "something cannot be read"); n != 1 {
 			r.Errorf("the trouble is said %d times", n)
@@ -242,11 +245,11 @@ func TestPressureLastsFiveMinutes(t *testing.T) {
 func TestImagesThatCannotGoAreDiskPressure(t *testing.T) {
 	live(t, func(r *rig) {
 		var full atomic.Bool
-		defer r.reporter(func(n *node.Reporter) { n.Full = full.Load })()
+		defer r.reporter(func(n *node.Reporter) { n.Full = func() (int, bool) { return 85, full.Load() } })()
 		r.nodeSays(v1.NodeDiskPressure, v1.ConditionFalse, "KubeletHasNoDiskPressure", "")
 		full.Store(true)
 		r.after(node.NodeEvery)
-		r.nodeSays(v1.NodeDiskPressure, v1.ConditionTrue, "KubeletHasDiskPressure", "")
+		r.nodeSays(v1.NodeDiskPressure, v1.ConditionTrue, "KubeletHasDiskPressure", "disk pressure: the disk of the images is more than 85% full (imageGCHighThresholdPercent), ")
 		full.Store(false)
 		r.after(node.PressureFor)
 		r.nodeSays(v1.NodeDiskPressure, v1.ConditionFalse, "KubeletHasNoDiskPressure", "")

@@ -233,7 +233,7 @@ spec:
 		if got := r.env("a"); got != "a=two" {
 			t.Errorf("variables %s", got)
 		}
-		if got := strings.Join(r.happened("web-n"), "\n"); !strings.Contains(got, `Killing spec.containers{a}: Stopping container a: ConfigMap "m" has changed, of which its variables are made`) {
+		if got := strings.Join(r.happened("web-n"), "\n"); !strings.Contains(got, `Killing spec.containers{a}: Stopping container a: ConfigMap "m" has changed, of which its variables or volumes are made`) {
 			t.Errorf("events %s", got)
 		}
 		r.want(pod, object("ConfigMap", "m", "a: two"), object("Secret", "s", "a: other, b: hunter2")) // a key that no variable uses
@@ -250,6 +250,72 @@ spec:
 		if c, _ := r.Container("b"); !strings.HasPrefix(c.Config.Annotations[podspec.AnnEnvObjects], "secret/s=") || strings.Contains(fmt.Sprint(c.Config.Annotations), "hunter") {
 			t.Errorf("annotations %v", c.Config.Annotations)
 		}
+	})
+}
+
+// Containers restart for what volumes show that they mount, also of a projected volume and by
+// binaryData. One that a former agent made, which did not record volumes, restarts for its
+// variables alone, and not because another agent came.
+func TestContainersRestartForChangedVolumes(t *testing.T) {
+	pod := annotated(`apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  volumes: [{name: m, configMap: {name: m, items: [{key: a, path: a}]}}, {name: p, projected: {sources: [{secret: {name: s}}, {configMap: {name: bin}}]}}]
+  containers:
+  - {name: a, image: 'img:1', envFrom: [{configMapRef: {name: e}}], volumeMounts: [{name: m, mountPath: /m}]}
+  - {name: b, image: 'img:1', volumeMounts: [{name: p, mountPath: /p}]}
+  - {name: c, image: 'img:1'}
+`)
+	m, s, e := object("ConfigMap", "m", "a: one"), object("Secret", "s", "k: hunter1"), object("ConfigMap", "e", "v: one")
+	n := func(binary string) string {
+		return object("ConfigMap", "bin", "k: v") + "binaryData: {b: " + binary + "}\n"
+	}
+	restarts := func(r *rig, what, want string) {
+		r.Helper()
+		r.after(time.Minute)
+		got := ""
+		for _, c := range r.status("default/web-n").ContainerStatuses {
+			got += fmt.Sprintf("%s%d ", c.Name, c.RestartCount)
+		}
+		if got != want {
+			t.Errorf("%s: restarts %q, want %q", what, got, want)
+		}
+	}
+	live(t, func(r *rig) {
+		r.want(pod, m, s, e, n("AAAA"))
+		restarts(r, "at first", "a0 b0 c0 ")
+		m = object("ConfigMap", "m", "a: two")
+		r.want(pod, m, s, e, n("AAAA"))
+		restarts(r, "a ConfigMap", "a1 b0 c0 ")
+		m = object("ConfigMap", "m", "a: two, other: key")
+		r.want(pod, m, s, e, n("AAAA"))
+		restarts(r, "a key that no volume shows", "a1 b0 c0 ")
+		s = object("Secret", "s", "k: hunter2")
+		r.want(pod, m, s, e, n("AAAA"))
+		restarts(r, "a projected Secret", "a1 b1 c0 ")
+		r.want(pod, m, s, e, n("BBBB"))
+		restarts(r, "binaryData", "a1 b2 c0 ")
+		r.stop()
+		for _, name := range []string{"a", "b"} {
+			c, _ := r.Container(name)
+			words := c.Config.Annotations[podspec.AnnEnvObjects]
+			former, _, _ := strings.Cut(words, "volume/")
+			if strings.Contains(fmt.Sprint(c.Config.Annotations), "hunter") || former == words {
+				t.Errorf("%s has the annotations %v", name, c.Config.Annotations)
+			}
+			c.Config.Annotations[podspec.AnnEnvObjects] = strings.TrimSpace(former) // as a former agent left it
+		}
+		m = object("ConfigMap", "m", "a: three")
+		r.start()
+		r.want(pod, m, s, e, n("CCCC"))
+		restarts(r, "those of a former agent", "a1 b2 c0 ")
+		r.want(pod, m, s, object("ConfigMap", "e", "v: two"), n("CCCC"))
+		restarts(r, "variables of such a one", "a2 b2 c0 ")
+		r.want(pod, object("ConfigMap", "m", "a: four"), s, object("ConfigMap", "e", "v: two"), n("CCCC"))
+		restarts(r, "volumes of what this agent made", "a3 b2 c0 ")
+		r.want(s) // the pod goes, and with it the Secret's volume in memory
+		r.after(time.Hour)
 	})
 }
 

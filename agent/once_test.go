@@ -127,6 +127,20 @@ func TestOneRunLeavesNothing(t *testing.T) {
 	nothingLeft(t, r, root)
 }
 
+// The directory of a claim outlives pods, but not the run that made it.
+func TestTheClaimsOfARunGoWithIt(t *testing.T) {
+	r, root := critest.Start(t), filepath.Join(t.TempDir(), "root")
+	r.AddImage("img:1")
+	r.Program("c", critest.ExitsAfter(0, 0))
+	o := runOnce(t, r, root, strings.Replace(claimant, "spec:\n", "spec:\n  restartPolicy: Never\n", 1))
+	o.await("default/web-n", v1.PodSucceeded)
+	noErr(t, os.WriteFile(filepath.Join(root, "volumes", "default_data", "result"), []byte("x"), 0o644))
+	o.Retire()
+	o.awaitGone()
+	noErr(t, o.leaves())
+	nothingLeft(t, r, root)
+}
+
 func TestARunIsToldOfStartsThatFail(t *testing.T) {
 	r, root := critest.Start(t), filepath.Join(t.TempDir(), "root")
 	r.AddImage("img:1")

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/events"
 	"monopod/agent/image"
 	"monopod/cri/critest"
 )
@@ -112,6 +115,52 @@ func TestAFailedPullBacksOffAndIsTriedAgain(t *testing.T) {
 		r.expect("default/web-n/c")
 		if strings.Contains(r.log.String(), "geheim") {
 			t.Errorf("a password is in the log")
+		}
+	})
+}
+
+// The next try is named wherever it is said that there is no image, by the moment of the puller.
+func TestTheNextTryOfAnImageIsNamed(t *testing.T) {
+	live(t, func(r *rig) {
+		r.offline("new:1")
+		r.want(manifest("web", "new:1"))
+		const why = `image new:1 cannot be pulled: PullImage new:1: failed to pull and unpack image "docker.io/library/new:1": no route to host`
+		says := func(after time.Duration, want string) {
+			t.Helper()
+			r.after(after)
+			if got := r.words("default/web-n"); got != "default/web: container c: "+want {
+				r.Errorf("after %s it says %q, want %q", after, got, want)
+			}
+		}
+		says(3*time.Second, why+"; next try in 7 s")
+		says(8*time.Second, why+"; next try in 19 s") // which failed, too
+		var failed []v1.Event
+		r.events.List("default/web-n").Each(func(e *v1.Event) bool {
+			if e.Reason == "Failed" || e.Reason == "BackOff" {
+				failed = append(failed, *e)
+			}
+			return true
+		})
+		for k := range failed {
+			if left := time.Until(events.NextOf(&failed[k])); left.Round(time.Second) != 19*time.Second {
+				r.Errorf("%s is tried again in %s", failed[k].Message, left)
+			}
+		}
+		if len(failed) == 0 {
+			r.Error("no event says so")
+		}
+		r.OnPull("new:1", 15*time.Second, nil)
+		says(20*time.Second, why+"; it is tried again now")
+		r.after(time.Minute)
+		r.expect("default/web-n/c")
+		if got := r.words("default/web-n"); got != "" {
+			r.Errorf("of a pod that runs it says %q", got)
+		}
+		r.OnPull("other:1", 25*time.Second, nil)
+		r.want(manifest("web", "new:1"), manifest("other", "other:1"))
+		r.after(21 * time.Second)
+		if got, want := r.words("default/other-n"), `default/other: container c: pulling image "other:1", 20s so far`; got != want {
+			r.Errorf("of a pull it says %q, want %q", got, want)
 		}
 	})
 }

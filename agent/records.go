@@ -41,6 +41,10 @@ type podRecord struct {
 
 	unsaved bool // its trial is not as it is on disk
 	saving  bool // its record is being written
+
+	remembered string           // the digest of the version that was ready last, as it is on disk; "": not known
+	proves     bool             // it is to be seen whether what runs stays ready
+	asked      *rollbackRequest // is answered once its trial is saved; nil: there is none
 }
 
 // records are the records of all pod names. The sync loop's goroutine owns them.
@@ -51,6 +55,7 @@ type records struct {
 	told    []*podRecord    // those whose reports are to be looked at again
 	agenda  agenda          // those that are to be decided on
 	touched []*podRecord    // those whose versions may be others
+	over    []manifests.Key // names of pods that are gone, as is proven
 	order   startOrder      // who starts after whom
 }
 
@@ -81,6 +86,10 @@ func (s *records) see(key manifests.Key) *podRecord {
 func (s *records) tidy() {
 	for _, key := range s.unsure {
 		if r := s.all[key]; r != nil && !r.HasAnything() && r.Now.Again.IsZero() && r.needs.IsEmpty() && !r.unsaved && !r.saving {
+			delete(s.agenda.denied, r)
+			if r.Gone {
+				s.over = append(s.over, key)
+			}
 			delete(s.all, key)
 		}
 	}
@@ -138,10 +147,10 @@ func (s *records) working() func(func(manifests.Key, *podRecord) bool) {
 }
 
 // onTrial returns the records of all names whose versions are watched.
-func (s *records) onTrial() func(func(manifests.Key, *podRecord) bool) {
-	return func(yield func(manifests.Key, *podRecord) bool) {
-		for key, r := range s.all {
-			if r.Trial.IsOn() && !yield(key, r) {
+func (s *records) onTrial() func(func(*podRecord) bool) {
+	return func(yield func(*podRecord) bool) {
+		for _, r := range s.all {
+			if r.Trial.IsOn() && !yield(r) {
 				return
 			}
 		}
@@ -182,18 +191,13 @@ func (s *records) offer(pods []*manifests.Pod) (changed []*manifests.Pod, arrive
 	for _, p := range pods {
 		r := s.of(p.Key())
 		now[r.Key] = true
-		if r.Offered == p {
-			continue
-		}
 		if r.Offered == nil {
 			arrived = append(arrived, r.Key)
 		}
-		if !manifests.Same(r.Offered, p) {
-			r.Read = time.Now()
+		isAnother := s.offerOne(r, p)
+		if isAnother {
+			changed = append(changed, p)
 		}
-		r.Offered, r.Gone = p, false
-		changed = append(changed, p)
-		s.touch(r.Key)
 	}
 	if s.offered+len(arrived) > len(now) {
 		gone = s.withdraw(now)
@@ -202,11 +206,25 @@ func (s *records) offer(pods []*manifests.Pod) (changed []*manifests.Pod, arrive
 	return changed, arrived, gone
 }
 
+// offerOne records the version that is offered of a pod. It reports whether that is another object
+// than before.
+func (s *records) offerOne(r *podRecord, p *manifests.Pod) (isAnother bool) {
+	if r.Offered == p {
+		return false
+	}
+	if !manifests.Same(r.Offered, p) {
+		r.Read = time.Now()
+	}
+	r.Offered, r.Gone = p, false
+	s.touch(r.Key)
+	return true
+}
+
 // withdraw takes the offered versions of all names but these, which it returns.
 func (s *records) withdraw(stay map[manifests.Key]bool) (gone []manifests.Key) {
 	for key, r := range s.all {
 		if r.Offered != nil && !stay[key] {
-			r.Offered, r.Gone, r.Read, r.Kept = nil, true, time.Time{}, rollout.Kept{}
+			r.Given, r.Offered, r.Gone, r.Read, r.Kept = nil, nil, true, time.Time{}, rollout.Kept{}
 			gone = append(gone, key)
 			s.drop(key)
 			s.touch(key)

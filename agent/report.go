@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"monopod/agent/admission"
 	"monopod/agent/events"
 	"monopod/agent/message"
 	"monopod/agent/outcome"
@@ -13,10 +12,12 @@ import (
 	"monopod/agent/podstatus"
 	"monopod/agent/rollout"
 	"monopod/agent/status"
+	"monopod/agent/update"
 	"monopod/manifests"
 	"monopod/manifests/decode"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // reporter tells others what the sync loop knows: the state of the manifests, and the pods that
@@ -29,10 +30,9 @@ type reporter struct {
 	log    *slog.Logger
 	faults faults
 	pods   *records
-	table  *admission.Table
-	trials *trials
-	wrong  map[string]bool // problems of manifests that have an event
-	stale  bool            // the state of the manifests is to be told again
+	limits func(*manifests.Pod) update.Limits // what is asked of a version
+	wrong  map[string]bool                    // problems of manifests that have an event
+	stale  bool                               // the state of the manifests is to be told again
 }
 
 // manifests gives the store the state of the manifests: the problems that the Source
@@ -41,8 +41,8 @@ type reporter struct {
 func (p *reporter) manifests(s manifests.Snapshot) {
 	all := p.pending()
 	found := p.found(all)
-	m := status.Manifests{Dir: p.dir, Problems: slices.Clone(s.Problems), Leaving: outcome.Leaving(&s, p.undesired()), Judge: p.outcomes(all).Judge}
-	m.UpdateStable.Duration = p.trials.limitsOf(&manifests.Pod{Pod: &v1.Pod{}}).Stable
+	m := status.Manifests{Dir: p.dir, Problems: slices.Clone(s.Problems), Leaving: outcome.Leaving(&s, p.undesired()), Judge: p.outcomes(&s, all).Judge}
+	m.UpdateStable.Duration = p.limits(&manifests.Pod{Pod: &v1.Pod{}}).Stable
 	for _, f := range s.Files {
 		now := status.File{Path: f.Path, Pods: f.Pods, SHA256: f.SHA256, Held: f.Held, Problems: slices.Clone(f.Problems)}
 		if own := found[f.Path]; own != nil {
@@ -65,11 +65,11 @@ type pending struct {
 
 // pending returns the versions that do not run, in the order of their names.
 func (p *reporter) pending() (all []pending) {
-	for _, r := range p.pods.sorted(func(r *podRecord) bool { return len(r.Now.Waits) > 0 || r.Trial != nil }) {
+	for _, r := range p.pods.sorted(func(r *podRecord) bool { return len(r.Now.Waits) > 0 || r.Trial != nil || r.Seen.Uncommitted != "" }) {
 		for _, one := range r.Pending() {
-			isTrial, runs := one.By == rollout.ByTrial, r.sent.Pod != nil && r.sent.Halted.Reason == ""
-			next := pending{Pending: one, of: r, beside: isTrial || runs && (one.By == rollout.ByFault || !manifests.Same(r.sent.Pod, one.Pod))}
-			next.said = isTrial && r.sent.Told != "" || !isTrial && r.sent.Waits != "" && r.sent.Waits == r.Now.Line()
+			isTrial, isSaved, runs := one.By == rollout.ByTrial, one.By == rollout.BySaved, r.sent.Pod != nil && r.sent.Halted.Reason == ""
+			next := pending{Pending: one, of: r, beside: isTrial || isSaved || runs && (one.By == rollout.ByFault || !manifests.Same(r.sent.Pod, one.Pod))}
+			next.said = isSaved || isTrial && r.sent.Told != "" || !isTrial && r.sent.Waits != "" && r.sent.Waits == r.Now.Line()
 			all = append(all, next)
 		}
 	}
@@ -78,13 +78,27 @@ func (p *reporter) pending() (all []pending) {
 
 // outcomes is what is known of the pods that the manifests give, whichever versions of them
 // run.
-func (p *reporter) outcomes(all []pending) *outcome.Versions {
-	given := p.trials.given
-	v := &outcome.Versions{Snapshot: &given, Refused: make([]outcome.Refusal, 0, len(all)), Trials: p.trials.outcomes()}
+func (p *reporter) outcomes(s *manifests.Snapshot, all []pending) *outcome.Versions {
+	v := &outcome.Versions{Snapshot: s, Refused: make([]outcome.Refusal, 0, len(all)), Trials: p.judged()}
 	for _, one := range all {
 		v.Refused = append(v.Refused, outcome.Refusal{Pod: one.Pod, Reason: one.Text.String(), Final: one.Final})
 	}
 	return v
+}
+
+// judged returns what became of the versions that give way if they do not work.
+func (p *reporter) judged() (all []outcome.Trial) {
+	now := time.Now()
+	for _, r := range p.pods.all {
+		if of, state := r.Judged(now, p.limits); of != nil {
+			one := outcome.Trial{Pod: of, State: state}
+			if state == status.TrialFailed {
+				one.Output = r.Trial.Output
+			}
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // undesired returns the pods by file that run though no manifest gives them.
@@ -133,16 +147,13 @@ func (p *reporter) found(all []pending) map[string]*fileFound {
 	waiting := map[*podRecord]bool{} // whose wait in the start order is said
 	for _, one := range all {
 		file := one.Pod.File
-		if !one.beside {
+		if !one.beside || one.Quiet {
 			continue
 		}
 		of(file).held = true
 		problem := status.Problem{Pod: one.Pod.Key().String(), Message: one.Text.String(), Waits: one.said}
-		switch {
-		case one.By == rollout.ByStartOrder:
+		if one.By == rollout.ByStartOrder {
 			problem.Field, waiting[one.of] = decode.StartAfterField, true
-		case one.Quiet:
-			continue
 		}
 		add(file, problem)
 	}
@@ -230,7 +241,7 @@ func (p *reporter) waiting(r *podRecord) {
 func (p *reporter) nothingRuns(r *podRecord, why *rollout.Pending) {
 	out := *why.Pod.Pod
 	var public message.Book
-	refused, isRefused := p.table.Rejected(r.Key)
+	refused := r.Now.Refused
 	switch {
 	case why.By == rollout.ByOwner:
 		out.Status, public = podstatus.HaltedStatus(why.Pod, rollout.StoppedWhy)
@@ -239,10 +250,14 @@ func (p *reporter) nothingRuns(r *podRecord, why *rollout.Pending) {
 	case why.By == rollout.ByStartOrder:
 		st, said := podstatus.HeldStatus(why.Pod, r.Order.Since, why.Text, r.past.last)
 		out.Status, r.past.last, public = st, &st, said
-	case isRefused:
-		out.Status, public = podstatus.RefusedStatus(why.Pod.Pod, refused.Rejection, refused.Since)
+	case refused != nil:
+		out.Status, public = podstatus.RefusedStatus(why.Pod.Pod, refused.Why, metav1.NewTime(refused.Since).Rfc3339Copy())
 	default:
 		out.Status, public = podstatus.HaltedStatus(why.Pod, plan.Waiting{Reason: rollout.ReasonWaits, Message: why.Text})
+	}
+	pull := pullOf(&r.Now)
+	if pull != (status.Pull{}) {
+		status.SetPulls(&out, []status.Pull{pull})
 	}
 	p.store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: public})
 }
@@ -267,8 +282,9 @@ func (p *reporter) waits(r *podRecord, d *rollout.Decision, was string) {
 	}
 	r.told = true
 	p.log.Warn("the version before runs on", "pod", r.Key.String(), "reason", line)
-	p.events.Record(events.About(of.Pod), v1.EventTypeWarning, rollout.ReasonWaits,
-		message.Instead(line, message.Fixed("the version before runs on")))
+	_, next := d.Tries()
+	p.events.RecordTry(events.About(of.Pod), v1.EventTypeWarning, rollout.ReasonWaits,
+		message.Instead(line, message.Fixed("the version before runs on")), next)
 }
 
 // restartWaits tells, once, that a restart for changed config waits. was: what it waited for before.

@@ -20,6 +20,7 @@ type retention struct {
 	pods    *records
 	table   *admission.Table
 	running *sync.WaitGroup
+	write   func() error // to disk
 
 	users   objects.Users
 	given   []*manifests.Object // by the last snapshot
@@ -75,8 +76,9 @@ func (k *retention) release(ctx context.Context) {
 	}
 	k.unsaved, k.saving = false, true
 	k.running.Go(func() {
+		err := diskWrites{k.shared}.await(ctx, "objects that pods need", k.write)
 		select {
-		case k.saved <- k.shared.Disk.Root.RetainObjects():
+		case k.saved <- err:
 		case <-ctx.Done():
 		}
 	})

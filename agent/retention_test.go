@@ -229,3 +229,49 @@ func (r *rig) asGiven() {
 	given, retained := root.Objects(slog.New(slog.DiscardHandler))
 	noErr(r.T, root.SaveObjects(slices.Concat(given, retained)))
 }
+
+// A disk that does not answer is said once, and what it was to take is there once it does.
+func TestObjectsWaitForADiskThatDoesNotAnswer(t *testing.T) {
+	live(t, func(r *rig) {
+		const late = "does not answer; what is to be written waits for it"
+		answers := make(chan struct{})
+		r.sync.keeps.write = func() error {
+			<-answers
+			return r.root.RetainObjects()
+		}
+		r.offline("img:9")
+		r.want(generated("img:1", "one")...)
+		r.after(time.Second)
+		r.says(0, late)
+		r.after(writeWithin)
+		r.says(1, late)
+		r.want(generated("img:9", "two")...)
+		r.after(time.Hour)
+		r.says(1, late)
+		r.expect("default/web-n/c")
+		close(answers)
+		r.after(time.Minute)
+		r.says(1, "answers again")
+		r.hasSaved("(one) two")
+	})
+}
+
+// An agent ends though its disk does not answer.
+func TestAnAgentDoesNotWaitForADiskThatDoesNotAnswer(t *testing.T) {
+	live(t, func(r *rig) {
+		answers := make(chan struct{})
+		r.sync.keeps.write = func() error {
+			<-answers
+			return nil
+		}
+		r.want(generated("img:1", "one")...)
+		r.after(time.Second)
+		begin := time.Now()
+		r.stop()
+		r.stop = func() {}
+		if took := time.Since(begin); took > writeWithin {
+			r.Errorf("it took %s to end", took)
+		}
+		close(answers)
+	})
+}

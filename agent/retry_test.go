@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -329,4 +330,26 @@ func TestWhatCannotBeCreatedGoesOnSayingWhy(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestADeadSandboxIsStoppedOnceHoweverLongItsSuccessorCannotBeSetUp(t *testing.T) {
+	live(t, func(r *rig) {
+		path := filepath.Join(r.dir, "data")
+		noErr(t, os.Mkdir(path, 0o700))
+		r.want(strings.Replace(manifest("web", "img:1", "volumes: [{name: v, hostPath: {path: "+path+", type: Directory}}]"), "image:", "volumeMounts: [{name: v, mountPath: /v}], image:", 1))
+		r.after(time.Minute)
+		r.ForgetCalls()
+		noErr(t, os.Remove(path))
+		r.KillSandbox("web-n")
+		r.after(20 * time.Minute)
+		if n := r.Count("StopPodSandbox"); n != 1 {
+			t.Errorf("%d calls stopped it", n)
+		}
+		if n := strings.Count(r.log.String(), `msg="sandbox stopped"`); n != 1 {
+			t.Errorf("its stop is logged %d times", n)
+		}
+		noErr(t, os.Mkdir(path, 0o700))
+		r.after(2 * time.Minute)
+		r.runsImage("img:1")
+	})
 }

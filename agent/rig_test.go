@@ -25,6 +25,7 @@ type life struct {
 	once      sync.Once
 	over      atomic.Bool
 	mangle    func(args, reply any) // is called before each call, without a reply, and changes its answer; nil: nothing is
+	copied    func() bool           // somebody else has made that copy, which is the agent's death; nil: nobody does
 }
 
 func newLife(conn grpc.ClientConnInterface, dir string, end context.CancelFunc) *life {
@@ -37,6 +38,9 @@ func (l *life) Invoke(ctx context.Context, method string, args, reply any, opts 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.line, cancel)()
+	if l.isOver() {
+		return context.Canceled
+	}
 	if l.mangle != nil {
 		l.mangle(args, nil)
 	}
@@ -50,6 +54,9 @@ func (l *life) Invoke(ctx context.Context, method string, args, reply any, opts 
 func (l *life) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	context.AfterFunc(l.line, cancel)
+	if l.isOver() {
+		return nil, context.Canceled
+	}
 	return l.conn.NewStream(ctx, desc, method, opts...)
 }
 
@@ -64,6 +71,19 @@ func (l *life) cutOff() {
 		}
 		l.over.Store(true)
 	})
+}
+
+// isOver reports whether the agent was killed. One whose root dir somebody else copied dies by
+// that: none of its calls comes through any more.
+func (l *life) isOver() bool {
+	if l.copied != nil && l.copied() {
+		l.once.Do(func() {
+			l.cut()
+			l.end()
+			l.over.Store(true)
+		})
+	}
+	return l.over.Load()
 }
 
 // bury waits for what is left of an agent that was cut off.

@@ -49,13 +49,12 @@ func (s *records) enter(r *podRecord, policy string, now time.Time) {
 	}
 	waited := r.AwaitsTurn()
 	s.leave(r)
-	order := decode.OrderOf(r.Offered.Pod)
-	if len(order.After) > 0 {
-		r.Order = rollout.Order{Of: r.Offered, After: s.meant(order.After), Timeout: order.Timeout}
+	r.Order = s.order.names.OrderOf(r.Offered)
+	if len(r.Order.After) > 0 {
 		if r.MustWait(policy) {
 			r.Order.Since = now
 		}
-		s.link(r, order.After, true)
+		s.link(r, decode.OrderOf(r.Offered.Pod).After, true)
 	}
 	if waited != r.AwaitsTurn() {
 		s.markWaiting(r.Key)
@@ -98,14 +97,6 @@ func (s *records) link(r *podRecord, names []manifests.Key, is bool) {
 	}
 }
 
-func (s *records) meant(names []manifests.Key) []manifests.Key {
-	after := make([]manifests.Key, len(names))
-	for k, name := range names {
-		after[k] = s.order.names.Meant(name)
-	}
-	return after
-}
-
 // markWaiting marks the pods that wait for another, of which something is different: whether it is
 // ready, or waits for its own turn.
 func (s *records) markWaiting(key manifests.Key) {
@@ -120,7 +111,7 @@ func (s *records) markWaiting(key manifests.Key) {
 // that others mean.
 func (s *records) renamed(key manifests.Key) {
 	for r := range s.order.after[key] {
-		after := s.meant(decode.OrderOf(r.Order.Of.Pod).After)
+		after := s.order.names.OrderOf(r.Order.Of).After
 		if !slices.Equal(after, r.Order.After) {
 			r.Order.After, s.order.rewired = after, true
 		}

@@ -212,6 +212,48 @@ func TestAStoppedPodKeepsItsVolumes(t *testing.T) {
 	})
 }
 
+// A stopped pod whose manifest goes keeps its volumes as long as its removal waits, and stays
+// stopped where the manifest comes back meanwhile.
+func TestAStoppedPodIsNotRemovedWhileItIsHeld(t *testing.T) {
+	live(t, func(r *rig) {
+		doc := manifest("web", "img:1", "volumes: [{name: v, emptyDir: {}}]")
+		r.want(doc)
+		volume := filepath.Join(r.dir, "pods", string(r.pod("default/web-n").UID), "volumes")
+		r.stops("web")
+		r.holds("web", "", "")
+		stays := func(docs ...string) {
+			r.Helper()
+			r.want(docs...)
+			r.after(time.Minute)
+			r.expect()
+			if st := r.status("default/web-n"); st.Reason != status.ReasonStopped {
+				r.Errorf("its reason is %q", st.Reason)
+			}
+			if _, err := os.Stat(volume); err != nil {
+				r.Error(err)
+			}
+		}
+		stays()
+		if words := r.words("default/web-n"); !strings.Contains(words, "removal waits: held (`monopod release web` ends it)") {
+			r.Errorf("it says %q", words)
+		}
+		r.kill()
+		r.start()
+		stays()
+		stays(doc)
+		r.isStopped("web")
+		stays()
+		r.releases("web")
+		r.after(time.Minute)
+		if dirs, _ := filepath.Glob(filepath.Join(r.dir, "pods", "*")); len(dirs) > 0 {
+			r.Errorf("left on disk: %v", dirs)
+		}
+		r.want(doc)
+		r.after(time.Minute)
+		r.expect("default/web-n/c")
+	})
+}
+
 // What a stopped pod had is free, and it waits for it when it is started.
 func TestAStoppedPodHoldsNoAllocation(t *testing.T) {
 	liveOn(t, func(f *node.Facts) { f.Allocatable = amounts("cpu", "2", "pods", "110") }, func(r *rig) {
@@ -363,5 +405,115 @@ func TestAStartThatTheDiskDoesNotTakeIsRecordedLater(t *testing.T) {
 			t.Errorf("it is recorded that %v are stopped", stopped)
 		}
 		r.says(1, "still recorded as such")
+	})
+}
+
+// refusesHolds keeps the disk from taking another record of what is stopped and held. Only root can.
+func (r *rig) refusesHolds() (release func()) { return pin(r.T, filepath.Join(r.dir, "holds.json")) }
+
+// isRecordedAsStopped checks whether the record on disk says so of web.
+func (r *rig) isRecordedAsStopped(want bool) {
+	r.Helper()
+	_, is := hold.Recorded(r.dir).Stopped["default/web-n"]
+	if is != want {
+		r.Errorf("recorded as stopped: %v", is)
+	}
+}
+
+// A stop that is over stays over, whatever the disk takes: in time the record follows.
+func TestAStopThatIsOverDoesNotComeBackForTheDisk(t *testing.T) {
+	doc := manifest("web", "img:1")
+	// removedAndBack: the removal of the stopped pod is proven, and its manifest is back.
+	removedAndBack := func(r *rig) (release func()) {
+		r.want(doc, manifest("other", "img:1"))
+		r.stops("web")
+		r.after(time.Minute)
+		release = r.refusesHolds()
+		r.want(manifest("other", "img:1"))
+		r.after(time.Minute)
+		r.want(doc, manifest("other", "img:1"))
+		r.after(time.Minute)
+		r.expect("default/other-n/c", "default/web-n/c")
+		r.isRecordedAsStopped(true)
+		return release
+	}
+	for _, row := range []struct {
+		name string
+		then func(r *rig, release func())
+		runs bool
+	}{
+		{"time passes", func(r *rig, release func()) { r.after(time.Hour) }, true},
+		{"it is offered again", func(r *rig, release func()) { r.want(doc, manifest("other", "img:1")); r.after(time.Hour) }, true},
+		{"the owner asks for something else once the disk takes it", func(r *rig, release func()) {
+			release()
+			r.holds("other", "audit", "")
+			r.after(time.Minute)
+			r.isRecordedAsStopped(false)
+		}, true},
+		{"the disk takes it", func(r *rig, release func()) {
+			release()
+			r.after(time.Minute)
+			r.isRecordedAsStopped(false)
+			r.kill()
+			r.start()
+			r.want(doc, manifest("other", "img:1"))
+			r.after(time.Minute)
+		}, true},
+		{"the owner stops it again, which is refused", func(r *rig, release func()) {
+			if r.owner.Stop(r.Context(), podKey("web"), nil) == nil {
+				r.Error("a stop is recorded on a disk that takes nothing")
+			}
+			r.after(time.Minute)
+		}, true},
+		{"the owner stops it again, which is recorded", func(r *rig, release func()) {
+			release()
+			r.stops("web")
+			r.after(time.Minute)
+			r.isRecordedAsStopped(true)
+		}, false},
+		{"another agent starts, which has nothing but the disk to go by", func(r *rig, release func()) {
+			r.life.cutOff()
+			release()
+			r.bury()
+			r.start()
+			r.want(doc, manifest("other", "img:1"))
+			r.after(time.Minute)
+		}, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			live(t, func(r *rig) {
+				release := removedAndBack(r)
+				row.then(r, release)
+				if row.runs {
+					r.expect("default/other-n/c", "default/web-n/c")
+				} else {
+					r.expect("default/other-n/c")
+				}
+			})
+		})
+	}
+}
+
+// A stop that was asked for while a manifest gave the pod is carried out, also if that went before
+// the loop came to it, and the removal is held.
+func TestAStopThatCameBeforeAHeldRemovalIsCarriedOut(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(manifest("web", "img:1"))
+		r.after(time.Minute)
+		r.holds("web", "", "")
+		r.want()
+		r.after(time.Minute)
+		r.runsImage("img:1")
+		noErr(t, r.sync.holds.Change(func(s *hold.State) { s.Stopped = map[string]hold.Stop{podKey("web").String(): {}} }))
+		r.sync.holdsChanged()
+		r.after(time.Minute)
+		if running := r.Running(); len(running) != 0 {
+			r.Errorf("running %v", running)
+		}
+		r.releases("web")
+		r.after(time.Minute)
+		if stopped := r.sync.holds.State().Stopped; len(stopped) != 0 {
+			r.Errorf("stopped %v", stopped)
+		}
 	})
 }

@@ -33,7 +33,7 @@ func TestAnUpdateWaitsForTheNetworkBesideTheVersionThatRuns(t *testing.T) {
 			r.want(other("img:2"))
 			r.after(10 * time.Minute)
 		})
-		r.updateWaits("network is not ready: ")
+		r.updateWaits("the runtime has no network for pods yet: ")
 		r.SetCondition(rt.NetworkReady, true, "", "")
 		r.after(time.Minute)
 		r.replaced("img:2")
@@ -53,6 +53,27 @@ func TestAnUpdateWaitsForRoomOnTheDiskBesideTheVersionThatRuns(t *testing.T) {
 		noErr(t, os.Remove(junk))
 		r.after(2 * time.Minute)
 		r.replaced("img:2")
+	})
+}
+
+// It gives way to whatever comes, and does not start in between only because that is not on disk yet.
+func TestAVersionThatWasNeverMadeDoesNotStartBeforeItGivesWay(t *testing.T) {
+	onSmallDisk(t, func(r *rig, disk string) {
+		r.offline("img:3")
+		r.want(strings.Replace(manifest("web", "img:1", "volumes: [{name: v, configMap: {name: m}}]"), `"img:1"}`, `"img:1", volumeMounts: [{name: v, mountPath: /v}]}`, 1))
+		r.after(time.Minute)
+		junk := fill(r.T, disk)
+		r.want(other("img:3"))
+		r.after(time.Minute)
+		noErr(t, os.Remove(junk))
+		r.want(other("img:3"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\ndata: {a: b}\n")
+		r.after(time.Minute)
+		if n := r.Count("StartContainer"); n > 0 {
+			r.Errorf("%d containers started", n)
+		}
+		r.online("img:3")
+		r.after(10 * time.Minute)
+		r.runsImage("img:3")
 	})
 }
 
@@ -84,7 +105,7 @@ func TestAnImageThatWentWhileTheUpdateWasHeldIsMissedBeforeAnythingStops(t *test
 			r.releases("web")
 			r.after(10 * time.Minute)
 		})
-		r.updateWaits(`image "img:3"`)
+		r.updateWaits(`image img:3`)
 		r.online("img:3")
 		r.after(10 * time.Minute)
 		r.replaced("img:3")
@@ -105,7 +126,7 @@ func TestAStoppedPodKeepsItsVolumesUntilTheVersionThatIsToStartCan(t *testing.T)
 		r.want(doc("img:9", "hostname: other"))
 		r.starts("web")
 		r.after(time.Minute)
-		if words := r.words("default/web-n"); !strings.Contains(words, `image "img:9"`) {
+		if words := r.words("default/web-n"); !strings.Contains(words, `image img:9`) {
 			r.Errorf("it says %q", words)
 		}
 		r.want(doc("img:1", ""))
@@ -287,7 +308,7 @@ func TestTheNetworkIsAskedForBeforeWhatRunsStops(t *testing.T) {
 			r.want(other("img:2"))
 			r.after(10 * time.Minute)
 		})
-		if words := r.words("default/web-n"); !strings.Contains(words, "update waits: network is not ready: ") {
+		if words := r.words("default/web-n"); !strings.Contains(words, "update waits: the runtime has no network for pods yet: ") {
 			r.Errorf("it says %q", words)
 		}
 		networkUp(r)

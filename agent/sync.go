@@ -21,6 +21,7 @@ import (
 	"monopod/agent/message"
 	"monopod/agent/node"
 	"monopod/agent/objects"
+	"monopod/agent/outlook"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podstatus"
@@ -58,10 +59,15 @@ type syncLoop struct {
 	pasts    chan []pastRead                  // what previous agents reported of held pods
 	previous func(key string) (*v1.Pod, bool) // store.Previous, which reads the disk
 	trials   trials                           // of new versions, and which former ones come back
+	filings  filings                          // saves these
+	history  histories                        // of the versions that were ready
 	seen     pleg.Relist
 	relisted bool                        // there was a relist
 	last     *manifests.Snapshot         // nil before the first
 	restarts chan *worker.RestartRequest // restart requests
+	outlooks chan *outlookRequest        // questions what manifests would change
+	versions chan *versionsRequest       // questions which versions of a pod there are
+	rollback chan *rollbackRequest       // requests for a former version
 	holds    *hold.Store                 // what the owner wants left alone
 	asked    chan struct{}               // one slot: holds has changed
 	down     *shutdown.Sequence
@@ -81,22 +87,26 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, previous: store.Previous, needs: needs, faults: faults{shared},
 		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, facts: make(chan factsRead), pasts: make(chan []pastRead),
-		restarts: make(chan *worker.RestartRequest), empty: make(chan struct{})}
+		restarts: make(chan *worker.RestartRequest), outlooks: make(chan *outlookRequest), versions: make(chan *versionsRequest), rollback: make(chan *rollbackRequest), empty: make(chan struct{})}
 	l.pods.agenda = newAgenda()
 	l.pods.inherit(checkpoints)
 	l.born, l.table = time.Now(), admission.NewTable(shared.Disk.Machine.Facts, checkpoints, l.faults.uncounted)
 	l.pods.order = startOrder{names: rollout.Names{Suffix: shared.Suffix, Has: l.pods.offers}, after: map[manifests.Key]map[*podRecord]bool{}}
 	l.pods.inheritStarts(shared.Disk.Machine.Boot, l.table.Admitted, checkpoints)
 	l.down = shutdown.New(l.apply.isIdle)
-	shared.Uids, l.trials = l.table.Uids, newTrials(shared, store, &l.pods, l.table)
+	shared.Uids = l.table.Uids
+	l.filings = filings{shared: shared, store: store, pods: &l.pods, limits: l.trials.limitsOf, running: &l.running, saved: make(chan []*filing)}
+	l.trials = trials{shared: shared, store: store, pods: &l.pods, table: l.table, filings: &l.filings}
+	l.trials.inherit()
+	l.history = histories{shared: shared, store: store, pods: &l.pods, limits: l.trials.limitsOf, running: &l.running, saved: make(chan []*memory)}
 	l.apply = applier{shared: shared, faults: l.faults, pods: &l.pods, table: l.table, holds: l.holds,
-		locks:  locks{root: shared.Disk.Root.Dir, ask: lockFile.look, pods: &l.pods, running: &l.running, found: make(chan looked), saved: make(chan error)},
+		locks:  locks{root: shared.Disk.Root.Dir, disk: diskWrites{shared}, ask: lockFile.look, pods: &l.pods, running: &l.running, found: make(chan looked), saved: make(chan error)},
 		rules:  func() rollout.Rules { return rollout.Rules{} },
 		trials: &l.trials, down: l.down, tells: &l.tells, running: &l.running}
-	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, running: &l.running, saved: make(chan error)}
+	l.keeps = retention{shared: shared, pods: &l.pods, table: l.table, running: &l.running, write: shared.Disk.Root.RetainObjects, saved: make(chan error)}
 	l.apply.ready = &prepare.Shared{Images: shared.Images, Disk: shared.Disk, Events: shared.Events, Up: shared.Watch.Up, Network: shared.Watch.NoNetwork, AskNetwork: shared.Watch.AskNetwork, Uids: l.table.Uids,
 		Fault: l.faults.record, Log: shared.Log, Answers: make(chan prepare.Answer)}
-	l.tells = reporter{dir: dir, store: store, events: shared.Events, log: shared.Log, faults: l.faults, pods: &l.pods, table: l.table, trials: &l.trials}
+	l.tells = reporter{dir: dir, store: store, events: shared.Events, log: shared.Log, faults: l.faults, pods: &l.pods, limits: l.trials.limitsOf}
 	return l
 }
 
@@ -108,7 +118,7 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 	for {
 		select {
 		case <-ctx.Done():
-			l.trials.leave(&l.running)
+			l.filings.leave(ctx)
 			return
 		case s := <-snapshots:
 			l.handleSnapshot(s)
@@ -120,6 +130,12 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			}
 		case r := <-l.restarts:
 			l.handleRestart(r)
+		case q := <-l.outlooks:
+			q.answer <- l.apply.outlook(q.asked)
+		case q := <-l.versions:
+			q.answer <- l.apply.history(q)
+		case q := <-l.rollback:
+			l.faults.ofLoop("roll back by request", func() { l.handleRollback(q) })
 		case <-l.asked:
 			l.handleHolds()
 		case found := <-l.apply.locks.found:
@@ -142,23 +158,22 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.apply.prepared(now)
 		case all := <-l.pasts:
 			l.continueWaits(all)
-		case all := <-l.trials.saved:
+		case all := <-l.filings.saved:
 			l.faults.ofLoop("take over the saved trials", func() { l.handleSavedTrials(all) })
-		case <-l.trials.Wake.C:
-			l.faults.ofLoop("look at the trials", l.lookAtTrials)
+		case all := <-l.history.saved:
+			l.history.wereSaved(all)
 		case err := <-l.keeps.saved:
 			l.keeps.wereSaved(err)
 		case f := <-l.facts:
 			l.takeFacts(f)
 		case <-tick.C:
-			l.trials.retry()
+			l.filings.tick()
+			l.history.tick(ctx, l.last != nil && l.last.Complete)
 			l.keeps.tick()
 			l.apply.locks.tick()
-			l.retryStops()
+			l.apply.stopsOver = l.apply.stopsLeft.Swap(false) || l.apply.stopsOver
 			l.refreshFacts(ctx)
 		}
-		l.tellRolledBack()
-		l.trials.start(ctx, &l.running)
 		l.turn(ctx)
 		l.signalEmpty()
 		l.turned.Store(int64(time.Since(l.born)))
@@ -198,7 +213,7 @@ type factsRead struct {
 
 // refreshFacts reads the machine again while a pod waits: it may have grown.
 func (l *syncLoop) refreshFacts(ctx context.Context) {
-	if l.table.Waiting() {
+	if l.pods.awaitRoom() {
 		l.startReadingFacts(ctx)
 	}
 }
@@ -231,11 +246,9 @@ func (l *syncLoop) startReadingFacts(ctx context.Context) {
 // handleSnapshot gives the workers their desired pods. A pod that has not changed since
 // the last snapshot costs a look.
 func (l *syncLoop) handleSnapshot(s manifests.Snapshot) {
-	s = l.chosen(s)
 	before := l.last
-	s.Pods = l.apply.keepUIDs(s.Pods)
 	l.last = &s
-	changed, arrived, gone := l.pods.offer(s.Pods)
+	changed, arrived, gone := l.pods.offer(l.apply.offered(&s))
 	turned := l.replaceObjects(s.Objects)
 	if before == nil || len(arrived)+len(gone) > 0 {
 		l.publishNames()
@@ -250,7 +263,7 @@ func (l *syncLoop) handleSnapshot(s manifests.Snapshot) {
 	if before == nil { // the Source knows these from their checkpoints, and that their manifests are gone
 		gone = l.pods.forsaken()
 	}
-	l.dropStops(gone)
+	l.dropStops()
 	for _, key := range gone {
 		l.pods.mark(key)
 	}
@@ -267,15 +280,28 @@ func (l *syncLoop) handleSnapshot(s manifests.Snapshot) {
 	}
 }
 
-// chosen returns the snapshot in which former versions stand for those that gave way or may
-// not start yet. All else that the loop does follows it.
-func (l *syncLoop) chosen(s manifests.Snapshot) manifests.Snapshot {
-	l.trials.given = s
-	s.Pods = slices.Clone(s.Pods)
-	for k, p := range s.Pods {
-		s.Pods[k] = l.trials.choose(p)
+// offerAgain chooses once more which versions are offered of the pods whose trials have come to
+// something.
+func (l *syncLoop) offerAgain() {
+	moved := l.trials.takeMoved()
+	if len(moved) == 0 || l.last == nil { // the first snapshot chooses for all
+		return
 	}
-	return s
+	for _, r := range moved {
+		_ = l.faults.ofPod(r.about(), "choose the version", func() { l.chooseAgain(r) })
+	}
+	l.publishPods()
+	l.tells.stale = true
+}
+
+func (l *syncLoop) chooseAgain(r *podRecord) {
+	if r.Given == nil {
+		return
+	}
+	changed := l.pods.offerOne(r, l.apply.choose(r, l.last))
+	if changed {
+		l.enter(r)
+	}
 }
 
 // replaceObjects makes these the objects that there are, and wakes the workers whose pods
@@ -318,7 +344,7 @@ func (l *syncLoop) names() map[string]bool {
 
 // publishPods tells others which pods there are, with the versions that may come back.
 func (l *syncLoop) publishPods() {
-	l.faults.ofLoop("publish the pods", func() { l.needs.Publish(slices.Concat(l.trials.given.Pods, l.trials.formers())) })
+	l.faults.ofLoop("publish the pods", func() { l.needs.Publish(slices.Concat(l.last.Pods, l.trials.formers())) })
 }
 
 // sweepOnce removes the status files of unknown pods once all manifests are known.
@@ -398,9 +424,17 @@ func (l *syncLoop) handleState(now worker.State) {
 		l.apply.workerGone(r)
 		return
 	}
+	if now.OfCommit {
+		r.Seen.Uncommitted, l.tells.stale = now.Uncommitted, true
+		return
+	}
 	r.Seen.Idle = now.Halted || now.Ended
 	if r.sent.Halted.Reason == "" {
-		l.trials.saw(r, &now)
+		isBack := l.trials.saw(r, &now)
+		if isBack {
+			l.tellRolledBack(r)
+		}
+		l.history.saw(r)
 	}
 	r.Seen.Unmade = now.Unmade
 	r.sent.Images = nil // the worker has them
@@ -431,12 +465,7 @@ func (l *syncLoop) turn(ctx context.Context) {
 		}
 		l.decideAll(ctx)
 	}
-	for _, key := range l.table.Swaps(l.apply.mayChange) {
-		l.shared.Log.Info("pod stops so that pods that wait for each other's allocations can start", "pod", key.String())
-		l.table.Free(key)
-		l.pods.mark(key)
-		l.tells.stale = true
-	}
+	l.faults.ofLoop("see which pods wait for each other", l.apply.swap)
 	l.decideAll(ctx)
 	l.startReadingPasts(ctx)
 	l.pods.arm(time.Now())
@@ -444,7 +473,9 @@ func (l *syncLoop) turn(ctx context.Context) {
 		l.tells.waiting(r)
 	}
 	l.keeps.release(ctx)
+	l.filings.save(ctx)
 	l.apply.locks.save(ctx, l.holds)
+	l.apply.saveStops(ctx)
 	l.pods.tidy()
 	if l.tells.stale && l.last != nil {
 		l.tells.stale = false
@@ -456,8 +487,9 @@ func (l *syncLoop) turn(ctx context.Context) {
 // what was freed.
 func (l *syncLoop) decideAll(ctx context.Context) {
 	for {
-		for _, p := range l.table.Retry() {
-			l.pods.mark(p.Key())
+		l.offerAgain()
+		if l.table.TakeFreed() {
+			l.pods.markRefused()
 		}
 		l.pods.findCircles()
 		names := l.pods.takeDirty()
@@ -579,7 +611,7 @@ func (l *syncLoop) handleHolds() {
 	for name, stop := range now.Stopped {
 		key := hold.KeyOf(name)
 		r := l.pods.of(key)
-		if r.Offered != nil && (r.Stop == nil || r.Stop.Starts != stop.Starts) {
+		if (r.Offered != nil || r.IsThere()) && (r.Stop == nil || r.Stop.Starts != stop.Starts) {
 			if r.Stop == nil {
 				r.Stop = &rollout.Stop{Version: cmp.Or(l.pods.running(key), l.table.Admitted(key)), Over: l.table.Runs(key) == nil}
 			}
@@ -588,44 +620,36 @@ func (l *syncLoop) handleHolds() {
 			if !stop.Starts {
 				l.pods.forget(r)
 			}
-			l.enter(r)
+			if r.Offered != nil {
+				l.enter(r)
+			} else { // its removal waits
+				l.pods.mark(key)
+			}
 			l.tells.stale = true
 		}
 	}
-	l.dropStops(nil)
+	l.dropStops()
 	l.gateChanged()
 }
 
-// retryStops ends the stops again of which the disk did not take that.
-func (l *syncLoop) retryStops() {
-	if !l.apply.stopsLeft.Load() {
-		return
-	}
+// dropStops forgets the stops of pods of which nothing is there, if it is sure that no manifest
+// gives them. The others' end with their removal, which may wait.
+func (l *syncLoop) dropStops() {
 	var over []manifests.Key
-	for name, stop := range l.holds.State().Stopped {
-		if key := hold.KeyOf(name); stop.Starts && l.pods.see(key).Stop == nil {
+	for name := range l.holds.State().Stopped {
+		key := hold.KeyOf(name)
+		if l.last != nil && l.last.Complete && !l.pods.offers(key) && !l.pods.see(key).IsThere() {
 			over = append(over, key)
 		}
 	}
-	l.dropStops(over)
-}
-
-// dropStops forgets stops: those of these pods, and of pods of which is sure that no
-// manifest gives them.
-func (l *syncLoop) dropStops(of []manifests.Key) {
-	for name := range l.holds.State().Stopped {
-		if key := hold.KeyOf(name); l.last != nil && l.last.Complete && !l.pods.offers(key) {
-			of = append(of, key)
-		}
-	}
-	l.apply.endStops(of)
+	l.apply.endStops(over)
 }
 
 // gateChanged marks all names that the gate may concern: it may have opened or closed.
 func (l *syncLoop) gateChanged() {
 	for key, r := range l.pods.all {
 		isLeft := r.Offered == nil && r.sent.Pod != nil
-		if r.sent.Next != nil || isLeft || r.Seen.Outdated != "" || !r.Now.Again.IsZero() || l.apply.waitsForNode(key) {
+		if r.sent.Next != nil || isLeft || r.Seen.Outdated != "" || !r.Now.Again.IsZero() || r.Now.IsRefusedFor(hold.ReasonHeld) {
 			l.pods.mark(key)
 		}
 	}
@@ -675,23 +699,23 @@ func (l *syncLoop) handleRestart(r *worker.RestartRequest) {
 	}
 }
 
-// lookAtTrials goes on with the new versions that are on trial.
-func (l *syncLoop) lookAtTrials() {
-	healthy, judged := l.trials.look(l.down.On() || !l.shared.Watch.Up())
-	for _, key := range healthy {
-		l.shared.Log.Info("new version is ready and stays", "pod", key.String())
+// Outlook says what manifests would change. It returns when the loop has come to it.
+func (l *syncLoop) Outlook(ctx context.Context, asked *outlook.Asked) (*outlook.Report, error) {
+	q := &outlookRequest{asked: asked, answer: make(chan outlookAnswer, 1)}
+	select {
+	case l.outlooks <- q:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	if len(healthy) > 0 {
-		l.publishPods()
-		l.tells.stale = true
-	}
-	if judged {
-		l.tells.stale = true
-		l.handleSnapshot(l.trials.given)
+	select {
+	case a := <-q.answer:
+		return a.report, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 }
 
-// handleSavedTrials lets the versions start whose turn has come with that.
+// handleSavedTrials takes over what was saved of trials: versions may start or come back with that.
 func (l *syncLoop) handleSavedTrials(all []*filing) {
 	for _, f := range all {
 		if l.shared.Faults.IsNew("save the update of "+f.Key.String(), f.Err) {
@@ -699,22 +723,25 @@ func (l *syncLoop) handleSavedTrials(all []*filing) {
 			l.tells.stale = true
 		}
 	}
-	if l.trials.take(all) {
-		l.tells.stale = true
-		l.handleSnapshot(l.trials.given)
+	l.trials.wereSaved(all)
+	for _, f := range all {
+		l.trials.answer(f)
 	}
 }
 
-// tellRolledBack tells which former versions are back, as they run.
-func (l *syncLoop) tellRolledBack() {
-	for _, r := range l.trials.takeBack() {
-		text := r.Trial.Event(events.MessageLimit)
+// tellRolledBack tells that a former version is back, as it runs.
+func (l *syncLoop) tellRolledBack(r *podRecord) {
+	text, kind := r.Trial.Event(events.MessageLimit), v1.EventTypeWarning
+	if r.Trial.Asked != nil {
+		kind = v1.EventTypeNormal
+		l.shared.Log.Info("update rolled back by request", "pod", r.Key.String(), "reason", text)
+	} else {
 		l.shared.Log.Warn("update rolled back", "pod", r.Key.String(), "reason", text)
-		l.shared.Events.Record(events.About(r.Trial.Tried.Pod), v1.EventTypeWarning, update.ReasonRolledBack, message.Private(text))
 		l.shared.Metrics.RolledBack()
-		l.tells.stale = true
-		l.pods.mark(r.Key) // its status says so, too
 	}
+	l.shared.Events.Record(events.About(r.Trial.Tried.Pod), kind, update.ReasonRolledBack, message.Private(text))
+	l.tells.stale = true
+	l.pods.mark(r.Key) // its status says so, too
 }
 
 // handleShutdown stops all pods in order, as the machine goes down, or lets them run again,
@@ -767,9 +794,9 @@ func (l *syncLoop) resume(stopped map[manifests.Key]plan.Halt) {
 			l.pods.mark(key)
 		}
 	}
-	for _, r := range l.table.AllRejected() {
-		if r.Reason == shutdown.ReasonRefused {
-			l.pods.mark(r.Pod.Key())
+	for r := range l.pods.agenda.denied {
+		if r.Now.IsRefusedFor(shutdown.ReasonRefused) {
+			l.pods.mark(r.Key)
 		}
 	}
 }

@@ -149,7 +149,7 @@ func TestAPodThatHasWaitedLongEnoughStarts(t *testing.T) {
 	live(t, func(r *rig) {
 		web := after("web", "db", "img:1", limited)
 		r.want(web)
-		r.wantHeld("default/web-n", "waits for default/db to be ready, at most until 2000-01-01T00:01:30Z: there is no pod default/db")
+		r.wantHeld("default/web-n", "waits for default/db to be ready, at most until 2000-01-01 00:01:30 UTC: there is no pod default/db")
 		r.wantProblem(0, "there is no pod default/db", false)
 		r.after(60 * time.Second)
 		r.stop()

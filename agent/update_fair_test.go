@@ -355,6 +355,35 @@ func TestAVersionGivesWayThoughTheDiskDoesNotTakeIt(t *testing.T) {
 	})
 }
 
+// Nor for a disk that does not say whether it takes it, and has not for a while.
+func TestAVersionGivesWayThoughTheDiskHangs(t *testing.T) {
+	live(t, func(r *rig) {
+		answers(r, "readiness")
+		r.want(manifest("web", "img:1"))
+		former := r.imageID()
+		r.want(slow("img:2"))
+		r.after(15 * time.Second)
+		r.stop() // the loop is the test's now
+		r.stop = func() {}
+		r.sync.filings.saving = true // and what is saved does not come back
+		ended, end := context.WithCancel(r.Context())
+		end()
+		offers := func(after time.Duration, want string) {
+			r.Helper()
+			time.Sleep(after)
+			r.sync.pods.due(time.Now())
+			r.sync.turn(ended)
+			web := r.sync.pods.see(manifests.Key{Namespace: "default", Name: "web-n"})
+			if got := web.Offered.Spec.Containers[0].Image; got != want || web.Trial.Reason == "" {
+				r.Errorf("%s is offered, want %s, as %q", got, want, web.Trial.Reason)
+			}
+		}
+		offers(15*time.Second, "img:2") // it was not ready within 30 s
+		offers(10*time.Second-1, "img:2")
+		offers(1, former)
+	})
+}
+
 // The record of a trial is written when something of it changes, not each time that it is looked at.
 func TestATrialWritesItsRecordAFewTimes(t *testing.T) {
 	live(t, func(r *rig) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -367,5 +368,28 @@ func TestAVersionThatWasRolledBackIsRejected(t *testing.T) {
 		if _, v := r.fileIs(0); v.State != status.Accepted || v.Running != v.Hash {
 			t.Errorf("the manifest that is put back: %+v", v)
 		}
+	})
+}
+
+// Of two that exchange their ports, each stopped for the other one: none waits for the trial of the
+// other, or stays away because that one fails.
+func TestPodsThatExchangeTheirPortsOnTrialBothRun(t *testing.T) {
+	live(t, func(r *rig) {
+		r.Program("img:2", critest.Exits(1))
+		doc := func(name, image, port string) string {
+			return healthy("30s", strings.Replace(manifest(name, image), "image:", "ports: [{containerPort: 1, hostPort: "+port+"}], image:", 1))
+		}
+		r.want(doc("a", "img:1", "80"), doc("b", "img:1", "81"))
+		r.after(time.Minute)
+		r.want(doc("a", "img:2", "81"), doc("b", "img:1", "80"))
+		r.after(4 * time.Second)
+		if !slices.Contains(r.Running(), "default/b-n/c") {
+			r.Errorf("while the other one is on trial, b says %q", r.words("default/b-n"))
+		}
+		r.after(10 * time.Minute)
+		if !slices.Contains(r.Running(), "default/b-n/c") {
+			r.Errorf("once the other one has failed, b says %q", r.words("default/b-n"))
+		}
+		r.Logf("a says %q", r.words("default/a-n"))
 	})
 }

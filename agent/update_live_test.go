@@ -45,7 +45,7 @@ func (r *rig) words(key string) string {
 	if !ok {
 		r.Fatalf("%s is not reported", key)
 	}
-	return strings.Join(print.PodWords([]v1.Pod{*p}), "|")
+	return strings.Join(print.PodWords([]v1.Pod{*p}, time.Now()), "|")
 }
 
 // updateWaits checks that version 1 of the pod runs, is ready, and that another waits.
@@ -101,7 +101,7 @@ func TestAVersionRunsUntilTheNextHasItsImages(t *testing.T) {
 			r.want(manifest("web", "img:9"))
 			r.after(time.Hour)
 		})
-		r.updateWaits(`image "img:9"`)
+		r.updateWaits(`image img:9`)
 		r.updateWaits("no route to host")
 		if waits, on := r.waitEvents(); waits != 1 || on != 0 {
 			r.Errorf("%d events say that it waits, %d that it goes on:\n%s", waits, on, strings.Join(r.happened("web-n"), "\n"))
@@ -152,7 +152,7 @@ func TestAKilledAgentChangesNothingOfAnUpdateThatWaits(t *testing.T) {
 				r.after(time.Minute)
 			}
 		})
-		r.updateWaits(`image "img:9"`)
+		r.updateWaits(`image img:9`)
 		r.online("img:9")
 		r.after(10 * time.Minute)
 		r.replaced("img:9")
@@ -176,7 +176,7 @@ func TestARebootOfflineStartsTheVersionThatRan(t *testing.T) {
 			r.want(manifest("web", "img:9"))
 			r.after(10 * time.Minute)
 			r.expect("default/web-n/c")
-			if words := r.words("default/web-n"); !strings.Contains(words, `update waits: image "img:9"`) {
+			if words := r.words("default/web-n"); !strings.Contains(words, `update waits: image img:9`) {
 				r.Errorf("it says %q", words)
 			}
 		}
@@ -269,10 +269,10 @@ func TestANewerVersionTakesThePlaceOfTheOneThatWaits(t *testing.T) {
 			r.want(manifest("web", "img:9"))
 			r.after(time.Minute)
 		})
-		r.updateWaits(`image "img:9"`)
+		r.updateWaits(`image img:9`)
 		r.online("img:8")
 		r.after(time.Hour)
-		r.updateWaits(`image "img:9"`)
+		r.updateWaits(`image img:9`)
 		r.want(manifest("web", "img:2"))
 		r.after(time.Minute)
 		r.replaced("img:2")

@@ -26,7 +26,7 @@ func TestAnUpdateUnderTheSameUIDWaitsToo(t *testing.T) {
 			r.want(fixed("img:9"))
 			r.after(time.Hour)
 		})
-		r.updateWaits(`image "img:9"`)
+		r.updateWaits(`image img:9`)
 		r.online("img:9")
 		r.after(10 * time.Minute)
 		r.replaced("img:9")
@@ -66,7 +66,7 @@ func TestASettingEndsTheWaitsOfUpdates(t *testing.T) {
 		r.want(manifest("web", "img:1"))
 		r.want(manifest("web", "img:9"))
 		r.after(time.Minute)
-		r.updateWaits(`image "img:9"`)
+		r.updateWaits(`image img:9`)
 		r.change(func(c *config.Config) { c.UpdateStrategy = "StopFirst" })
 		r.after(time.Minute)
 		r.expect()
@@ -134,7 +134,7 @@ func TestAVersionThatEndsMakesWayForTheOneThatWaits(t *testing.T) {
 		r.want(manifest("web", "img:1", "restartPolicy: Never"))
 		r.want(manifest("web", "img:9", "restartPolicy: Never"))
 		r.after(5 * time.Minute)
-		r.updateWaits(`image "img:9"`)
+		r.updateWaits(`image img:9`)
 		r.after(6 * time.Minute)
 		if p, _ := r.store.Pod("default/web-n"); p.Spec.Containers[0].Image != "img:9" {
 			r.Errorf("reported: %s", p.Spec.Containers[0].Image)
@@ -189,6 +189,6 @@ func TestAVersionThatHasJustStartedRunsOn(t *testing.T) {
 		r.want(manifest("web", "img:1"))
 		<-edited
 		r.after(time.Minute)
-		r.updateWaits(`image "img:9"`)
+		r.updateWaits(`image img:9`)
 	})
 }

@@ -59,6 +59,25 @@ func TestAPodWaitsForTheDiskOfItsClaim(t *testing.T) {
 	}
 }
 
+// A container that crashes while the disk is away does not start on an empty directory below it.
+func TestACrashedContainerWaitsForTheDiskOfItsClaim(t *testing.T) {
+	live(t, func(r *rig) {
+		r.want(claimant)
+		volumes, disk := filepath.Join(r.dir, "volumes"), filepath.Join(t.TempDir(), "disk")
+		noErr(t, os.Rename(volumes, disk))
+		r.Exit("web-n/c", 1)
+		r.after(10 * time.Minute)
+		r.expect()
+		if w := r.containerStatus("default/web-n", "c").State.Waiting; w == nil || !strings.Contains(w.Message, "/volumes/default_data of the PersistentVolumeClaim default/data is missing") {
+			t.Errorf("it waits for %+v", w)
+		}
+		noErr(t, os.RemoveAll(volumes))
+		noErr(t, os.Rename(disk, volumes))
+		r.after(6 * time.Minute)
+		r.expect("default/web-n/c")
+	})
+}
+
 // An update whose claim is missing finds that before anything stops.
 func TestAnUpdateWaitsForTheDiskOfItsClaim(t *testing.T) {
 	live(t, func(r *rig) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -27,6 +28,7 @@ import (
 	"monopod/agent/status"
 	"monopod/agent/update"
 	"monopod/agent/worker"
+	"monopod/manifests"
 )
 
 // startsPerCore bounds how many sandboxes and containers start at once: runtimes
@@ -63,7 +65,7 @@ func (a *Agent) newHosts(m *node.Node, former []*checkpoint.Checkpoint) *podhost
 func (a *Agent) newNodeReporter(m *node.Node) *node.Reporter {
 	r := &node.Reporter{Machine: m, Store: a.store, Cri: a.cri, Runtime: a.watch, Events: a.events, Turned: a.sync.lastTurn, Late: 2*syncTick + node.NodeEvery/2, Log: a.log,
 		Info: node.ReadNodeInfo("/", m.Boot.ID, a.version), Measure: node.ReadSignals, Other: make(chan struct{}, 1),
-		Full: func() bool { return a.images.Shortfall().Bytes > 0 }, Pressed: map[v1.NodeConditionType]time.Time{}}
+		Full: func() (int, bool) { return a.images.Bounds().High, a.images.Shortfall().Bytes > 0 }, Pressed: map[v1.NodeConditionType]time.Time{}}
 	r.Port = a.server.Port
 	return r
 }
@@ -97,7 +99,7 @@ func (a *Agent) openHolds(checkpoints []*checkpoint.Checkpoint) {
 	s, err := hold.Open(a.root, a.workers.Disk.Machine.Boot, a.store, checkpoints)
 	if err != nil {
 		a.log.Error("stopped and held pods are not known for sure", "err", err)
-		a.recordTrouble("HoldsUnreadable", err.Error())
+		a.recordTrouble("StateFileDamaged", err.Error())
 	}
 	a.sync.setHolds(s, func() rollout.Rules { return settings.Gate(*a.live.Load()) }, checkpoints)
 }
@@ -105,7 +107,10 @@ func (a *Agent) openHolds(checkpoints []*checkpoint.Checkpoint) {
 // owner returns the requests of the owner about what is to be left alone.
 func (a *Agent) owner() map[string]server.Request {
 	r := a.sync.requests(a.cfg.NodeName)
-	return map[string]server.Request{"stop": {Do: r.Stop}, "start": {Do: r.Start}, "hold": {Do: r.Hold, Node: true}, "release": {Do: r.Release, Node: true}}
+	rollback := func(ctx context.Context, key manifests.Key, q url.Values) error {
+		return a.sync.Rollback(ctx, key, q.Get("to"), hold.Line(q.Get("reason")))
+	}
+	return map[string]server.Request{"rollback": {Do: rollback}, "stop": {Do: r.Stop}, "start": {Do: r.Start}, "hold": {Do: r.Hold, Node: true}, "release": {Do: r.Release, Node: true}}
 }
 
 func (a *Agent) collector(needs *gc.ImageNeeds, every time.Duration) image.CollectorConfig {

@@ -43,6 +43,7 @@ import (
 	"monopod/agent/slots"
 	"monopod/agent/status"
 	"monopod/agent/update"
+	"monopod/agent/volume"
 	"monopod/agent/worker"
 	"monopod/cgroups"
 	"monopod/cri"
@@ -86,6 +87,7 @@ type rig struct {
 	mangle    func(args, reply any)                                                // see life; must be set before start
 	known     []*manifests.Pod                                                     // last good versions that start found
 	kept      string                                                               // see life; "": beside the root dir
+	copied    func() bool                                                          // see life
 	whole     func(do func() error) error                                          // lets do change the root dir, whatever its disk takes; nil: do() is enough
 }
 
@@ -151,6 +153,7 @@ func (r *rig) start() {
 	if r.kept != "" {
 		r.life.kept = r.kept
 	}
+	r.life.copied = r.copied
 	client := cri.New(r.life)
 	if r.store, err = status.Open(root.Path("status"), log); err != nil {
 		r.Fatal(err)
@@ -226,6 +229,7 @@ func (r *rig) start() {
 		Watch: r.watch, Log: log, Sandboxes: slots.New(8), Containers: slots.New(8), Stops: slots.New(2), Removals: slots.New(2),
 		Suffix: settings.NameSuffix(cfg), RuntimeClasses: cfg.RuntimeClasses, Settings: plans, StartFailed: new(Once).failed(),
 		StopsFirst: func(p *v1.Pod) bool { return update.StopsFirst(p, r.settings.Load().UpdateStrategy) }}
+	noErr(r.T, volume.RecordClaims(r.dir))
 	ws.Disk.Objects.Start(root.Objects(log))
 	root.UseObjects(ws.Disk.Objects.All)
 	r.root = root

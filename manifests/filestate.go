@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,6 +39,7 @@ type fileState struct {
 	version string          // tells the content from what the file says next; "": none was known yet
 	later   map[string]bool // of a content that cannot be read completely: what was first given after it came
 	text    string          // that content
+	before  map[string]bool // the pods and objects that the contents before gave, since the last without an error
 
 	writable []decode.Problem // what others may write of it, and of the way to it
 
@@ -79,7 +81,6 @@ func (s *Source) takeReading(path string, f *fileState, r reading, insist bool, 
 		f.await(now)
 		return
 	}
-	f.pending = false
 	if f.open = r.busy && now.Sub(f.busySince) < noWriter; f.open {
 		f.await(now)
 	} else {
@@ -101,7 +102,7 @@ func (s *Source) takeReading(path string, f *fileState, r reading, insist bool, 
 		}
 		s.tellFaults(path, f.Faults)
 	}
-	f.failed = false
+	f.failed, f.pending = false, false
 	f.came(hash, now)
 }
 
@@ -115,10 +116,23 @@ func (s *Source) options() Options {
 	return o
 }
 
-// hold takes over what a file says.
-func (f *fileState) hold(c documents.Content) { f.Content, f.alone = c, c }
+// hold takes over what a file says. What it gave before counts while it may give more than it says.
+func (f *fileState) hold(c documents.Content) {
+	before := map[string]bool{}
+	if f.pending || f.Unclear || f.wrong() {
+		maps.Copy(before, f.before)
+		maps.DeleteFunc(before, func(name string, _ bool) bool { return f.later[name] })
+	}
+	for _, p := range f.Pods {
+		before[p.Key().String()] = true
+	}
+	for _, o := range f.Objects {
+		before[o.String()] = true
+	}
+	f.Content, f.alone, f.before = c, c, before
+}
 
-// joinClaims lets pods use the PersistentVolumeClaims of other files.
+// joinClaims lets pods use the PersistentVolumeClaims of other files, and ends the notes about those.
 func (s *Source) joinClaims() {
 	all := map[Key]bool{}
 	for _, f := range s.files {
@@ -127,7 +141,7 @@ func (s *Source) joinClaims() {
 		}
 	}
 	for _, f := range s.files {
-		if len(f.alone.Lacking) > 0 {
+		if len(f.alone.Lacking)+len(f.alone.Unnamed) > 0 {
 			f.Content = f.alone.Given(all)
 		}
 	}

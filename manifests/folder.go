@@ -22,7 +22,10 @@ type Record struct {
 	// Forgotten has by namespace/name the hash of each pod that was forgotten, and objects such
 	// as "ConfigMap default/app" without one.
 	Forgotten map[string]poduid.ContentHash `json:"forgotten,omitempty"`
-	// Unclear has by path the contents that cannot be read completely; nil: not recorded.
+	// Moved has by namespace/name what gave a pod last, if that is not what gave it first: the last
+	// good version has the former.
+	Moved map[string]string `json:"moved,omitempty"`
+	// Unclear has by path the contents that cannot be read completely or have an error; nil: not recorded.
 	Unclear map[string]Unclear `json:"unclear"`
 }
 

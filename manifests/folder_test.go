@@ -6,11 +6,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"monopod/manifests/decode"
 )
 
 func TestAnUnmountedFolderRemovesNothing(t *testing.T) {
@@ -349,5 +352,26 @@ func TestAFolderThatBelongsToAnotherUserNowProvesNoRemoval(t *testing.T) {
 		lax.expect("a@a.yaml=busybox")
 		must(t, os.Chown(p.dir, 0, 0))
 		p.expect("a@a.yaml=busybox")
+	}
+}
+
+// A folder in the folder is not read, which a note says; it keeps nothing from being complete.
+func TestFoldersInTheFolderHaveANote(t *testing.T) {
+	p := at(t, t.TempDir(), nil)
+	p.place("a.yaml", podYAML("a"))
+	for _, name := range []string{"old", "apps", "..data_1", "lost+found"} {
+		must(t, os.Mkdir(filepath.Join(p.dir, name), 0o755))
+	}
+	must(t, os.WriteFile(filepath.Join(p.dir, "apps", "b.yaml"), []byte(podYAML("b")), 0o644))
+	p.lookAgain()
+	want := []decode.Problem{{File: p.dir, Warning: true, Note: true, Message: "apps/, old/: not read, as by a kubelet: manifests stand in the folder itself"}}
+	if got := p.last; !slices.Equal(got.Problems, want) || !got.Complete || len(got.Pods) != 1 {
+		t.Errorf("%v; complete %v, %d pods; want %v", got.Problems, got.Complete, len(got.Pods), want)
+	}
+	must(t, os.RemoveAll(filepath.Join(p.dir, "apps")))
+	must(t, os.Remove(filepath.Join(p.dir, "old")))
+	p.lookAgain()
+	if len(p.last.Problems) > 0 {
+		t.Errorf("without them: %v", p.last.Problems)
 	}
 }

@@ -180,6 +180,7 @@ func (r Record) clone() Record {
 		out.Folder = &folder
 	}
 	maps.Copy(out.Forgotten, r.Forgotten)
+	out.Moved = maps.Clone(r.Moved)
 	out.Unclear = maps.Clone(r.Unclear)
 	return out
 }
@@ -198,8 +199,30 @@ func (s *Source) know(pods []*Pod, r Record) {
 			s.record.Forgotten[name] = hash
 			continue
 		}
+		if to := r.Moved[name]; to != "" {
+			p = p.In(to)
+		}
 		s.current[p.Key()] = p
 	}
+}
+
+// noteMoved records which pods something else gives than first: after a restart that alone proves
+// them gone.
+func (r *resolution) noteMoved() {
+	s := r.source
+	var moved map[string]string
+	for key, pod := range r.pods {
+		name, was := key.String(), s.current[key]
+		isMoved := was != nil && was.File != pod.File
+		if !isMoved && s.record.Moved[name] == "" {
+			continue
+		}
+		if moved == nil {
+			moved = map[string]string{}
+		}
+		moved[name] = pod.File
+	}
+	s.record.Moved = moved
 }
 
 // isOf reports whether what was recorded of a forgotten pod is of p. Former agents recorded

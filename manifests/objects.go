@@ -65,7 +65,7 @@ func (r *resolution) keepObject(key ObjectKey, o *Object, list []objectClaim, re
 			r.heldFiles[o.File] = f != nil && (f.wrong() || f.trouble != "")
 			return
 		}
-		r.keepHiddenObject(key, o, nil)
+		r.keepHiddenObject(key, o, f.lacks())
 	case inDoubt, f != nil && (slices.Contains(f.RefusedObjects, key) || f.mayGive()):
 		r.objects[key] = o
 		if f != nil && f.wrong() {

@@ -272,3 +272,36 @@ func TestAClaimOfAnotherFileCounts(t *testing.T) {
 	}
 	says(p, true)
 }
+
+// podman prints pods without the claims of their volumes, which it names after them.
+func TestAVolumeOfPodmansNeedsNoClaim(t *testing.T) {
+	const note = "no file gives the PersistentVolumeClaim data: as a volume of podman's it is a directory that outlives the pod all the same"
+	says := func(p *looker, want bool) {
+		t.Helper()
+		said := slices.ContainsFunc(p.last.Files, func(f File) bool {
+			return slices.ContainsFunc(f.Problems, func(q decode.Problem) bool { return q.Message == note && q.Warning && q.Note })
+		})
+		if said != want {
+			t.Errorf("it is said: %v, of %+v", said, p.last.Files)
+		}
+	}
+	p := at(t, t.TempDir(), nil)
+	p.place("a.yaml", podYAML("web", "volumes: [{name: data-pvc, persistentVolumeClaim: {claimName: data}}]"))
+	if len(p.last.Pods) != 1 {
+		t.Fatalf("%d pods", len(p.last.Pods))
+	}
+	pod := p.last.Pods[0]
+	says(p, true)
+	p.place("z.yaml", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n")
+	says(p, false)
+	must(t, os.Remove(p.dir+"/z.yaml"))
+	p.lookAgain()
+	says(p, true)
+	if len(p.last.Pods) != 1 || p.last.Pods[0] != pod {
+		t.Errorf("the pod is %v, was %v", p.last.Pods, pod)
+	}
+	p.place("a.yaml", podYAML("web", "volumes: [{name: data-pvc, persistentVolumeClaim: {claimName: data}}, {name: other, persistentVolumeClaim: {claimName: typo}}]"))
+	if f := p.last.Files[0]; len(f.Problems) != 2 || f.Problems[0].Warning == f.Problems[1].Warning {
+		t.Errorf("a volume of another name: %+v", f.Problems)
+	}
+}

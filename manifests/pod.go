@@ -5,8 +5,8 @@
 //
 // A pod or object that was given and is missing goes only if every content that may give it was
 // read completely, after a settle time. A content of any file that does not parse, or is being
-// written, may give what was known when it came, and not what was first given after that: what it
-// names, and, as it may have been cut short, whatever went when it came. One that cannot be read
+// written, may give what was known when it came, and not what was first given after that: what the
+// file gave before, what it names, and, as it may have been cut short, whatever went when it came. One that cannot be read
 // at all may if it became so when the other went. In a folder that was made again what is missing
 // waits for longer, from the last new file on.
 package manifests

@@ -34,6 +34,8 @@ type resolution struct {
 
 	objects   map[ObjectKey]*Object
 	heldFiles map[string]bool // an object's last good version counts, its file was refused
+
+	hashes map[content]poduid.ContentHash
 }
 
 // resolve decides which pods are desired and makes them current.
@@ -73,6 +75,7 @@ func (s *Source) resolve() Snapshot {
 	r.resolveObjects()
 	s.recall(r)
 	r.noteLater()
+	r.noteMoved()
 	s.accept(r.doubt, r.kept)
 	next := r.snapshot()
 	s.current, s.objects = r.pods, r.objects
@@ -111,6 +114,11 @@ func (r *resolution) keep(key Key) {
 	case f != nil && slices.Contains(f.Refused, key):
 		r.pods[key], r.held[key] = pod, true
 		r.rejectOthers(key, pod.File)
+	case len(list) > 0 && f != nil && f.mayGive():
+		r.keepOfTwo(key, pod, f)
+	case r.doubt != "" && len(list) > 0 && IsURL(list[0].path): // its file is there and may be another one
+		r.pods[key], r.kept = pod, true
+		r.rejectURL(key, pod.File)
 	case len(list) > 0:
 		r.take(key, list[0])
 	case r.refused[key] != "":
@@ -124,6 +132,19 @@ func (r *resolution) keep(key Key) {
 	default:
 		r.keepHidden(key, pod, gone)
 	}
+}
+
+// keepOfTwo decides on a pod that its file may give still, and others give: another version takes
+// over only once its file does not, what is the same at once.
+func (r *resolution) keepOfTwo(key Key, pod *Pod, f *fileState) {
+	list := r.claims[key]
+	same := slices.IndexFunc(list, func(c claim) bool { return !IsURL(c.path) && c.Digest == pod.Digest })
+	if same >= 0 {
+		r.take(key, list[same])
+		return
+	}
+	r.pods[key], r.held[key] = pod, f.wrong()
+	r.rejectOthers(key, pod.File)
 }
 
 // keepHidden keeps a pod that a file may give which cannot be read completely: it moved there,
@@ -226,12 +247,16 @@ func (r *resolution) snapshot() Snapshot {
 	next := Snapshot{Problems: slices.Concat(s.folder, s.doubted), Read: len(s.folder) == 0 || s.Dir == ""}
 	next.Complete = len(next.Problems) == 0
 	next.Problems = append(next.Problems, s.writable()...)
+	if len(s.folder) == 0 {
+		next.Problems = append(next.Problems, s.inside...)
+	}
 	next.Objects = sorted(r.objects)
 	byFile := map[string][]Key{}
 	for _, key := range slices.SortedFunc(maps.Keys(r.pods), compareKeys) {
 		next.Pods = append(next.Pods, r.pods[key])
 		byFile[r.pods[key].File] = append(byFile[r.pods[key].File], key)
 	}
+	r.hashContents()
 	for _, path := range slices.Sorted(maps.Keys(s.files)) {
 		f := s.files[path]
 		next.Read = next.Read && (!f.pending || IsURL(path)) // which may be dead
@@ -243,12 +268,45 @@ func (r *resolution) snapshot() Snapshot {
 	return next
 }
 
+// content is what a file says of a pod, wherever the file lies.
+type content struct {
+	pod    Key
+	digest string
+}
+
+// hashContents lets one content have one hash, though what a pod's uid is computed from has the
+// path of its file: that of the current pod, else of the first file by name.
+func (r *resolution) hashContents() {
+	r.hashes = map[content]poduid.ContentHash{}
+	for key, pod := range r.pods {
+		if poduid.IsComputed(pod.UID) {
+			r.hashes[content{key, pod.Digest}] = poduid.HashOf(pod.Pod)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(r.source.files)) {
+		for _, p := range r.source.files[path].Pods {
+			is := content{p.Key(), p.Digest}
+			if _, known := r.hashes[is]; !known && !p.Pinned {
+				r.hashes[is] = poduid.HashOf(p.Pod)
+			}
+		}
+	}
+}
+
+// hashOf returns the hash of what a file says of a pod: its uid, if the file says that.
+func (r *resolution) hashOf(p documents.Found) poduid.ContentHash {
+	if p.Pinned {
+		return poduid.HashOf(p.Pod)
+	}
+	return r.hashes[content{p.Key(), p.Digest}]
+}
+
 // file reports one file: its pods and its problems.
 func (r *resolution) file(path string, f *fileState, keys []Key) File {
 	report := File{Path: path, SHA256: f.hash, Forgotten: r.left[path], Hashes: map[string]poduid.ContentHash{}, Orders: map[string]decode.Position{}, Objects: f.namedObjects()}
 	for _, p := range f.Pods {
 		key := p.Key()
-		report.Hashes[key.String()] = poduid.HashOf(p.Pod)
+		report.Hashes[key.String()] = r.hashOf(p)
 		if !r.lost[path][key] && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
@@ -262,7 +320,7 @@ func (r *resolution) file(path string, f *fileState, keys []Key) File {
 		report.Held = report.Held || r.held[key] && r.pods[key].File == path
 	}
 	report.Held = report.Held || r.heldFiles[path] || f.trouble != "" && len(keys)+len(f.Objects) > 0
-	report.Problems = slices.Concat(f.asked(path), f.readers(path), f.Problems, r.extra[path])
+	report.Problems = slices.Concat(f.asked(path), SecretReaders(path, f.mode, f.Objects), f.Problems, r.extra[path])
 	if f.waitsLong {
 		report.Problems = append(report.Problems, changing(path))
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"monopod/manifests/decode"
@@ -34,6 +35,7 @@ func (s *Source) scan(now time.Time) {
 		s.nextAll = now.Add(retryFolder)
 		s.folder = []decode.Problem{{File: s.Dir, Message: folderMessage(err)}}
 		s.forgetAbsences()
+		s.refill(now)
 		return
 	}
 	s.adopt(l, now)
@@ -58,7 +60,7 @@ func (s *Source) scan(now time.Time) {
 
 // adopt takes over what the folder is.
 func (s *Source) adopt(l listing, now time.Time) {
-	s.folder, s.openTo = nil, l.writable
+	s.folder, s.openTo, s.inside = nil, l.writable, notRead(l.folders, s.Dir)
 	if err := s.watch.take(l.watched); err != nil {
 		s.Log.Debug("watch manifests", "err", err)
 		s.nextAll = now.Add(retryFolder) // no hints: look more often
@@ -78,7 +80,7 @@ func (s *Source) adopt(l listing, now time.Time) {
 
 // scanNone stands for the look through a folder where none is given.
 func (s *Source) scanNone(now time.Time) {
-	s.folder = nil
+	s.folder, s.inside = nil, nil
 	for _, key := range slices.SortedFunc(maps.Keys(s.current), compareKeys) {
 		if file := s.current[key].File; !IsURL(file) {
 			s.folder = []decode.Problem{{File: file, Message: "is not read any more, as no manifest folder is given: " +
@@ -102,6 +104,7 @@ func folderMessage(err error) string {
 // listing is what there is to read.
 type listing struct {
 	paths    []string // that may be manifests
+	folders  []string // names of those in it, which are not read
 	here     Folder   // that they are in
 	watched  watched
 	writable []decode.Problem // what others may write of the folder, and of the way to it
@@ -156,7 +159,7 @@ func (l *listing) survey(c *SourceConfig, on signature) error {
 		l.paths = []string{c.Dir}
 		return nil
 	}
-	l.paths, err = manifestsIn(f)
+	l.paths, l.folders, err = manifestsIn(f)
 	return err
 }
 
@@ -175,24 +178,49 @@ func Paths(path string) ([]string, error) {
 		return nil, err
 	}
 	defer f.Close()
-	paths, err := manifestsIn(f)
+	paths, _, err := manifestsIn(f)
 	slices.Sort(paths)
 	return paths, err
 }
 
-// manifestsIn lists the manifests of a folder, or fails: half a list is none.
-func manifestsIn(folder *os.File) ([]string, error) {
-	names, err := folder.Readdirnames(-1)
+// NotRead notes the folders in a folder of manifests; a path that is none has no note.
+func NotRead(dir string) []decode.Problem {
+	f, err := os.Open(dir)
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	var paths []string
-	for _, name := range names {
-		if isManifest(name) {
+	defer f.Close()
+	_, folders, _ := manifestsIn(f)
+	return notRead(folders, dir)
+}
+
+// notRead is one note about all folders in dir.
+func notRead(folders []string, dir string) []decode.Problem {
+	if len(folders) == 0 {
+		return nil
+	}
+	slices.Sort(folders)
+	return []decode.Problem{{File: dir, Warning: true, Note: true,
+		Message: strings.Join(folders, "/, ") + "/: not read, as by a kubelet: manifests stand in the folder itself"}}
+}
+
+// manifestsIn lists the manifests of a folder, and the names of the folders in it, or fails: half
+// a list is none. What is hidden, such as the parts of a mounted ConfigMap, and what mkfs makes are
+// nobody's manifests.
+func manifestsIn(folder *os.File) (paths, folders []string, err error) {
+	entries, err := folder.ReadDir(-1)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case isManifest(name):
 			paths = append(paths, filepath.Join(folder.Name(), name))
+		case e.IsDir() && !strings.HasPrefix(name, ".") && name != "lost+found":
+			folders = append(folders, name)
 		}
 	}
-	return paths, nil
+	return paths, folders, nil
 }
 
 // countAbsences records which pods are gone from the files that they came from. A pod

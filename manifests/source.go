@@ -70,6 +70,7 @@ type Source struct {
 	filled  time.Time        // when the last new file came into a folder that was made again; zero: it was not, or is complete by now
 	doubted []decode.Problem // why it proves no removal; none: it does
 	openTo  []decode.Problem // what others may write of it, and of the way to it
+	inside  []decode.Problem // a note about the folders in it
 	record  Record
 	saved   Record    // as it was saved last
 	saveAt  time.Time // when a save that failed is tried again; zero: none did

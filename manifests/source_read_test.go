@@ -113,6 +113,24 @@ func TestASnapshotHasTheHashesOfFilesAndPods(t *testing.T) {
 	}
 }
 
+// One content has one hash, in whichever files it stands: a uid has the path in it.
+func TestOneContentHasOneHashInAllFiles(t *testing.T) {
+	p := at(t, t.TempDir(), nil)
+	p.place("b.yaml", podYAML("web"))
+	p.place("a.yaml", "# the same\n"+podYAML("web"))
+	p.place("c.yaml", podYAML("web", "hostNetwork: true"))
+	p.place("d.yaml", podYAML("web", "hostNetwork: true"))
+	p.place("e.yaml", strings.Replace(podYAML("web"), "  name: web\n", "  name: web\n  uid: u-1\n", 1))
+	var got []string
+	for _, f := range p.last.Files {
+		got = append(got, string(f.Hashes["default/web-node1"]))
+	}
+	runs := string(p.last.Pods[0].UID)
+	if len(got) != 5 || got[0] != runs || got[1] != runs || got[2] == runs || got[3] != got[2] || got[4] != "u-1" {
+		t.Errorf("the hashes of a to e are %v; %s of b runs", got, runs)
+	}
+}
+
 // A pod that changed in place keeps the uid of its first content. The next agent knows it
 // by its checkpoint; the hash in its file is that of what the file says.
 func TestAPodThatChangedInPlaceHasTheHashOfItsContentAfterARestart(t *testing.T) {

@@ -458,12 +458,17 @@ func TestSourceTwoFilesForOnePod(t *testing.T) {
 	if p := s.Files[0].Problems[0]; !strings.Contains(p.Message, f.path("b.yaml")) || p.Pod != "default/a-node1" {
 		t.Errorf("problem %+v", p)
 	}
-	f.write("b.yaml", "kind: [\n") // a good document takes over from a file that says nothing
-	f.until("a@a.yaml=nginx bad:b.yaml ?")
+	f.write("b.yaml", "kind: [\n") // the version that runs is in no other file
+	f.until("a@b.yaml=busybox bad:a.yaml held:b.yaml bad:b.yaml ?")
 	f.write("b.yaml", podYAML("a"))
-	f.until("a@a.yaml=nginx bad:b.yaml")
+	f.until("a@b.yaml=busybox bad:a.yaml")
+	f.write("a.yaml", podYAML("a", "# the same"))
+	f.write("b.yaml", "kind: [\n")
+	f.until("a@a.yaml=busybox bad:b.yaml ?")
+	f.write("b.yaml", image(podYAML("a"), "nginx"))
+	f.until("a@a.yaml=busybox bad:b.yaml")
 	must(t, os.Remove(f.path("a.yaml")))
-	f.until("a@b.yaml=busybox")
+	f.until("a@b.yaml=nginx")
 }
 
 func TestSourceTwoFilesAtStart(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"monopod/manifests/decode"
+	"monopod/manifests/documents"
 	"monopod/manifests/shell"
 )
 
@@ -194,12 +195,12 @@ func ownedByOthers(info fs.FileInfo) string {
 // isOwn reports whether a user is root or the agent's own.
 func isOwn(uid uint32) bool { return uid == 0 || int(uid) == os.Geteuid() }
 
-// readers warns of a file of Secrets that others than its owner may read.
-func (f *fileState) readers(path string) []decode.Problem {
-	for _, o := range f.Objects {
-		if o.Secret != nil && f.mode&0o044 != 0 {
+// SecretReaders warns of a file of Secrets that others than its owner may read by its mode.
+func SecretReaders(path string, mode fs.FileMode, objects []documents.FoundObject) []decode.Problem {
+	for _, o := range objects {
+		if o.Secret != nil && mode&0o044 != 0 {
 			return []decode.Problem{{File: path, Line: o.Line, Column: o.Column, Warning: true, Message: fmt.Sprintf(
-				"holds a Secret, and other users may read it (mode %04o): chmod go-r %s", f.mode, shell.Word(path))}}
+				"holds a Secret, and other users may read it (mode %04o): chmod go-r %s", mode.Perm(), shell.Word(path))}}
 		}
 	}
 	return nil

@@ -9,13 +9,15 @@ import (
 	"time"
 )
 
-// Unclear is a content of a file that cannot be read completely, as a Source saves it. A Source
+// Unclear is a content of a file that cannot be read completely or has an error, as a Source saves it. A Source
 // of before it was saved does not know the field, and leaves it out of what it saves: the next
 // one that does starts as after an update.
 type Unclear struct {
 	Version string `json:"version"` // tells it from what the file says next
 	// Later are the pods and objects that were first given after it came, and so not by it.
 	Later []string `json:"later,omitempty"`
+	// Before are those that the file gave before it came, since it had no error last.
+	Before []string `json:"before,omitempty"`
 }
 
 // came records which content a file has now: what it may give starts from nothing with another.
@@ -34,16 +36,18 @@ func unreadable(err string, is signature) string {
 	return fmt.Sprintf("%s %d %d %d %d", err, is.dev, is.ino, is.size, is.ctime)
 }
 
-// mayHide reports whether a file, which need not be the one that gave it before, may give what
-// has the name and is gone, as far as the file's content is known: if it has that name anywhere, or
-// came when the other went, as it may have been cut short. One that cannot be read at all tells
-// of no change: that counts only if it became so when the other went.
+// mayHide reports whether a file, which need not be the one that what has the name and is gone was
+// taken from, may give it, as far as the file's content is known: if the file gave it, too, before
+// it was spoilt, if it has that name anywhere, or came when the other went, as it may have been cut
+// short. One that cannot be read at all tells of no other change.
 func (s *Source) mayHide(path, name string, gone *absence) bool {
 	f := s.files[path]
 	isTogether := gone != nil && !f.since.Before(gone.went.Add(-s.Settle))
 	switch {
 	case !f.waited.IsZero(): // for a writer: what it writes came later than anything
 		return !IsURL(path)
+	case f.before[name] && !f.later[name] && f.mayGive():
+		return true
 	case f.failed:
 		return isTogether
 	}
@@ -89,14 +93,14 @@ func (r *resolution) noteLater() {
 		return
 	}
 	for path, f := range s.files {
-		if f.Unclear || f.pending || !f.waited.IsZero() {
+		if f.mayGive() || !f.waited.IsZero() {
 			s.noteLaterThan(path, f, r)
 		}
 	}
 	unclear := map[string]Unclear{}
 	for path, f := range s.files {
-		if f.Unclear && f.version != "" {
-			unclear[path] = Unclear{Version: f.version, Later: slices.Sorted(maps.Keys(f.later))}
+		if (f.Unclear || f.wrong()) && f.version != "" {
+			unclear[path] = Unclear{Version: f.version, Later: slices.Sorted(maps.Keys(f.later)), Before: slices.Sorted(maps.Keys(f.before))}
 		}
 	}
 	if !reflect.DeepEqual(unclear, s.record.Unclear) {
@@ -126,8 +130,11 @@ func (s *Source) recallUnclear(path string, f *fileState) {
 	if !ok {
 		return
 	}
-	f.version, f.later = was.Version, map[string]bool{}
+	f.version, f.later, f.before = was.Version, map[string]bool{}, map[string]bool{}
 	for _, name := range was.Later {
 		f.later[name] = true
+	}
+	for _, name := range was.Before {
+		f.before[name] = true
 	}
 }

@@ -57,6 +57,27 @@ func TestAPodThatMayBeInAFileThatIsSpoiltStays(t *testing.T) {
 			"db@all.yaml=busybox late@new.yaml=busybox web@web.yaml=busybox held:new.yaml bad:new.yaml ?"},
 		{"a file that names what is wrong in it hides no other pod", []steps{func(p *looker) { p.put("all.yaml", podYAML("db")+"---\n"+podYAML("c", "foo: bar")) }, remove("web.yaml")},
 			"db@all.yaml=busybox bad:all.yaml ?"},
+		{"a file that gave it, too, is cut short before it, long before the other goes", []steps{
+			func(p *looker) { p.put("all.yaml", podYAML("db")+"---\n"+podYAML("web")) },
+			func(p *looker) { p.put("all.yaml", podYAML("db")+"---\nkind: [") },
+			func(p *looker) { p.put("all.yaml", "kind: [") }, remove("web.yaml")},
+			"db@all.yaml=busybox web@all.yaml=busybox held:all.yaml bad:all.yaml ?"},
+		{"a file that gave it, too, cannot be read since long", []steps{
+			func(p *looker) { p.put("more.yaml", podYAML("web")) },
+			func(p *looker) {
+				remove("more.yaml")(p)
+				must(p.T, os.Symlink("/nowhere", filepath.Join(p.dir, "more.yaml")))
+			}, remove("web.yaml")},
+			"db@all.yaml=busybox web@more.yaml=busybox held:more.yaml bad:more.yaml ?"},
+		{"a file that gave it, too, has another error since long", []steps{
+			func(p *looker) { p.put("all.yaml", podYAML("db")+"---\n"+podYAML("web")) },
+			func(p *looker) { p.put("all.yaml", podYAML("db")+"---\n"+podYAML("c", "foo: bar")) }, remove("web.yaml")},
+			"db@all.yaml=busybox web@all.yaml=busybox held:all.yaml bad:all.yaml ?"},
+		{"a file that gave it, too, was read without it since", []steps{
+			func(p *looker) { p.put("all.yaml", podYAML("db")+"---\n"+podYAML("web")) },
+			func(p *looker) { p.put("all.yaml", podYAML("db")) },
+			func(p *looker) { p.put("all.yaml", podYAML("db")+"---\nkind: [") }, remove("web.yaml")},
+			"db@all.yaml=busybox bad:all.yaml ?"},
 		{"a file that cannot be read since long tells of no change", []steps{func(p *looker) { must(p.T, os.Symlink("/nowhere", filepath.Join(p.dir, "link.yaml"))) },
 			func(p *looker) { p.expect(both + " bad:link.yaml ?") }, remove("web.yaml")},
 			"db@all.yaml=busybox bad:link.yaml ?"},
@@ -79,6 +100,42 @@ func TestAPodThatMayBeInAFileThatIsSpoiltStays(t *testing.T) {
 			}
 			p.expect(r.want)
 			p.next(nil).expect(r.want)
+		})
+	}
+}
+
+// What a file gave before it was spoilt is known to the next agent.
+func TestTheNextAgentKnowsWhatASpoiltFileGave(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, "web")
+	p := at(t, dir, nil)
+	p.put("all.yaml", podYAML("db")+"---\n"+podYAML("web"))
+	p.expect("db@all.yaml=busybox web@web.yaml=busybox bad:all.yaml")
+	p.put("all.yaml", "kind: [")
+	p.expect("db@all.yaml=busybox web@web.yaml=busybox held:all.yaml bad:all.yaml ?")
+	p = p.next(nil)
+	p.expect("db@all.yaml=busybox web@web.yaml=busybox held:all.yaml bad:all.yaml ?")
+	must(t, os.Remove(filepath.Join(dir, "web.yaml")))
+	p.expect("db@all.yaml=busybox web@all.yaml=busybox held:all.yaml bad:all.yaml ?")
+	p.put("all.yaml", podYAML("db"))
+	p.expect("db@all.yaml=busybox")
+}
+
+// Of a pod that has moved the agent's record has the file that it came from first.
+func TestAPodThatMovedBeforeItsFileWasSpoiltStaysOverARestart(t *testing.T) {
+	for name, text := range map[string]string{"an error": podYAML("c", "foo: bar"), "no YAML": "kind: ["} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			fill(t, dir, "web")
+			p := at(t, dir, nil)
+			first := p.last.Pods
+			must(t, os.Rename(filepath.Join(dir, "web.yaml"), filepath.Join(dir, "new.yaml")))
+			p.expect("web@new.yaml=busybox")
+			p.put("new.yaml", text)
+			p.expect("web@new.yaml=busybox held:new.yaml bad:new.yaml ?")
+			p.last.Pods = first
+			p = p.next(nil)
+			p.expect("web@new.yaml=busybox held:new.yaml bad:new.yaml ?")
 		})
 	}
 }

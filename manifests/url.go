@@ -63,7 +63,7 @@ func (s *Source) knowURL() {
 		s.files[s.urlName] = f
 		s.recallUnclear(s.urlName, f)
 		if s.Cached != nil {
-			s.decodeAnswer(f, *s.Cached)
+			s.decodeAnswer(f, *s.Cached, time.Time{})
 		}
 	}
 	for key, p := range s.current {
@@ -106,7 +106,7 @@ func (s *Source) answered(a Answer) {
 	case a.Data == nil:
 		f.stale, f.trouble = f.pending, ""
 	default:
-		changed := s.decodeAnswer(f, a)
+		changed := s.decodeAnswer(f, a, time.Now())
 		f.stale, f.trouble = false, ""
 		if changed && s.SaveAnswer != nil && (len(f.Pods)+len(f.Objects) > 0 || !f.mayGive()) {
 			s.keepAnswer(a)
@@ -115,8 +115,8 @@ func (s *Source) answered(a Answer) {
 }
 
 // decodeAnswer makes a body the content of the URL's state, and reports whether it
-// was another one.
-func (s *Source) decodeAnswer(f *fileState, a Answer) bool {
+// was another one. now is zero for one that came who knows when.
+func (s *Source) decodeAnswer(f *fileState, a Answer, now time.Time) bool {
 	f.unproven = a.Unproven
 	hash := hashOf(a.Data)
 	if f.hash == hash {
@@ -126,7 +126,7 @@ func (s *Source) decodeAnswer(f *fileState, a Answer) bool {
 	o.URL = s.URL
 	f.hold(documents.Read(s.urlName, a.Data, o))
 	f.hash, f.pending = hash, false
-	f.came(hash, time.Time{})
+	f.came(hash, now)
 	s.tellFaults(s.urlName, f.Faults)
 	return true
 }
@@ -154,8 +154,17 @@ func (r *resolution) keepOfURL(key Key, pod *Pod) {
 	case f.doubtful():
 		r.pods[key], r.held[key] = pod, f.wrong() || f.trouble != ""
 	default:
-		r.keepHidden(key, pod, nil)
+		r.keepHidden(key, pod, f.lacks())
 	}
+}
+
+// lacks is the absence of what the URL's content does not give any more; nil: it is not known
+// since when.
+func (f *fileState) lacks() *absence {
+	if f.since.IsZero() {
+		return nil
+	}
+	return &absence{went: f.since, since: f.since}
 }
 
 // doubtful reports whether what lacks in the content of a URL may be there still.

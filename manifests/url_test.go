@@ -61,6 +61,21 @@ func TestOnlyAGoodAnswerRemovesAPodOfTheURL(t *testing.T) {
 }
 
 // A pod of the URL is what a kubelet makes of it.
+// A file of the folder that does not name what the URL gives no more, and was spoilt before, does
+// not give it.
+func TestASpoiltFileKeepsNoPodOfTheURLThatItDoesNotName(t *testing.T) {
+	dir := t.TempDir()
+	p := at(t, dir, asks)
+	p.gets(Answer{Data: []byte(podYAML("db") + "---\n" + podYAML("web"))}, "db@pods=busybox web@pods=busybox")
+	p.put("x.yaml", "kind: [")
+	p.put("b.yaml", "metadata: {name: web")
+	p.expect("db@pods=busybox web@pods=busybox bad:b.yaml bad:x.yaml ?")
+	for _, f := range p.files { // an answer comes when it comes, whatever the time of the test
+		f.since = f.since.Add(-time.Hour)
+	}
+	p.gets(Answer{Data: []byte("{apiVersion: v1, kind: PodList, items: []}")}, "web@b.yaml=busybox held:b.yaml bad:b.yaml bad:x.yaml ?")
+}
+
 func TestAPodOfTheURLHasItsIdentity(t *testing.T) {
 	p := at(t, t.TempDir(), asks)
 	p.gets(two(), "a@pods=busybox b@pods=busybox")

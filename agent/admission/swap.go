@@ -7,77 +7,84 @@ import (
 	"monopod/manifests"
 )
 
-// Swaps returns the pods that wait for each other's allocations while their previous
-// versions run, such as two that exchange their ports or uids, and that have all else
-// that they need: each of them fits once
-// all of them have moved, none before. The only way there is to stop all their
-// previous versions first. Those that the gate does not let change now stay. It returns none
-// unless something has changed since the last call.
-func (s *Table) Swaps(mayChange func(manifests.Key) bool) []manifests.Key {
-	if !s.moved {
-		return nil
-	}
-	s.moved = false
-	var moving []manifests.Key // the last to arrive is the first to be left out
-	for _, r := range slices.Backward(s.movable(mayChange)) {
-		key := r.Pod.Key()
-		s.totals.replace(key, &s.entries[key].counted, r.claims)
-		moving = append(moving, key)
-	}
-	for again := true; again; {
-		again = false
-		for _, key := range slices.Clone(moving) {
-			if !s.fitsAfter(key, moving) {
-				s.totals.replace(key, s.rejected[key].claims, &s.entries[key].counted)
-				moving = slices.DeleteFunc(moving, func(k manifests.Key) bool { return k == key })
-				again = true
-			}
-		}
-	}
-	for _, key := range moving {
-		s.totals.replace(key, s.rejected[key].claims, &s.entries[key].counted)
-	}
-	slices.Reverse(moving)
-	return moving
+// Waiter is a version that waits for room, or for a uid, while the one before it runs, and that has
+// all else that it needs.
+type Waiter struct {
+	Pod *manifests.Pod
+	Why Rejection
 }
 
-// movable returns the waiting pods whose previous versions are admitted, in order of
-// arrival. Those that the gate keeps are asked about again: it opens without a change here.
-func (s *Table) movable(mayChange func(manifests.Key) bool) []*rejected {
-	var all []*rejected
-	for key, r := range s.rejected {
-		// One that has ended takes only its uid.
-		at := s.entries[key]
-		switch isWaiting := at != nil && at.pod != nil && r.claims != nil && !r.early && (!at.over || r.Reason == ReasonUIDInUse); {
-		case !isWaiting:
-		case mayChange(key):
-			all = append(all, r)
-		default:
-			s.moved = true
+// mover is a Waiter whose room is taken for a moment, to see who fits beside it.
+type mover struct {
+	pod    *manifests.Pod
+	key    manifests.Key
+	claims claims
+}
+
+// Swaps returns those of the pods that wait for each other's allocations, such as two that
+// exchange their ports or uids: each of them fits once all of them have moved, none before. The
+// only way there is to stop all their previous versions first. It changes nothing.
+func (s *Table) Swaps(waiting []Waiter) []manifests.Key {
+	moving := s.movers(waiting)
+	for _, m := range moving {
+		s.totals.replace(m.key, &s.entries[m.key].counted, &m.claims)
+	}
+	for fit := s.fitting(moving); len(fit) < len(moving); fit = s.fitting(moving) {
+		moving = fit
+	}
+	keys := make([]manifests.Key, len(moving))
+	for k, m := range moving {
+		keys[k] = m.key
+		s.totals.replace(m.key, &m.claims, &s.entries[m.key].counted)
+	}
+	return keys
+}
+
+// movers returns those that have an allocation to give, in order of arrival. A version that has
+// ended has only its uid.
+func (s *Table) movers(waiting []Waiter) (all []*mover) {
+	for _, w := range waiting {
+		m := &mover{pod: w.Pod, key: w.Pod.Key()}
+		at := s.entries[m.key]
+		if at == nil || at.pod == nil || at.over && w.Why.Reason != ReasonUIDInUse {
+			continue
+		}
+		if panics.Contain(func() { m.claims = claimsOf(w.Pod.Pod) }) == nil {
+			all = append(all, m)
 		}
 	}
-	slices.SortFunc(all, func(a, b *rejected) int { return a.compare(b.arrival) })
+	slices.SortFunc(all, func(a, b *mover) int { return arrivalOf(a.pod).compare(arrivalOf(b.pod)) })
 	return all
 }
 
-// fitsAfter reports whether a pod that moves can be admitted once all have moved, as
-// the totals have it.
-func (s *Table) fitsAfter(key manifests.Key, moving []manifests.Key) (fits bool) {
-	r := s.rejected[key]
+// fitting returns those that fit as the totals have it. The last to arrive is the first to be left
+// out: the totals have what it has now, before the others are asked.
+func (s *Table) fitting(moving []*mover) []*mover {
+	left := slices.Clone(moving)
+	for k, m := range slices.Backward(moving) {
+		if !s.fitsAfter(m, left) {
+			s.totals.replace(m.key, &m.claims, &s.entries[m.key].counted)
+			left = slices.Delete(left, k, k+1)
+		}
+	}
+	return left
+}
+
+// fitsAfter reports whether a pod that moves can be admitted once all have moved.
+func (s *Table) fitsAfter(m *mover, moving []*mover) (fits bool) {
 	err := panics.Contain(func() {
 		s.checks++
-		fits = s.uidMoves(key, moving) && check(r.Pod, r.claims, r.claims, &s.entries[key].spared, &s.totals, &s.facts) == nil
+		fits = s.uidMoves(m, moving) && check(m.pod, &m.claims, &m.claims, &s.entries[m.key].spared, &s.totals, &s.facts) == nil
 	})
 	return err == nil && fits
 }
 
-// uidMoves reports whether the uid of a waiting pod is free once all pods that move
-// have moved.
-func (s *Table) uidMoves(key manifests.Key, moving []manifests.Key) bool {
-	uid := s.rejected[key].Pod.UID
-	if slices.ContainsFunc(moving, func(k manifests.Key) bool { return k != key && s.rejected[k].Pod.UID == uid }) {
+// uidMoves reports whether the uid of a waiting pod is free once all pods that move have moved.
+func (s *Table) uidMoves(m *mover, moving []*mover) bool {
+	isTwice := func(o *mover) bool { return o != m && o.pod.UID == m.pod.UID }
+	if slices.ContainsFunc(moving, isTwice) {
 		return false
 	}
-	other, taken := s.Uids.Other(uid, key)
-	return !taken || slices.Contains(moving, other)
+	other, taken := s.Uids.Other(m.pod.UID, m.key)
+	return !taken || slices.ContainsFunc(moving, func(o *mover) bool { return o.key == other })
 }

@@ -9,20 +9,18 @@ import (
 	"monopod/manifests"
 )
 
-// Table holds the allocations of the admitted pods, and the pods that wait. The sync
-// loop's goroutine owns it, so that no two pods can take the last port. What it does
-// for one pod costs as much as that pod claims, however many others there are.
+// Table holds the allocations of the admitted pods. The sync loop's goroutine owns it, so that
+// no two pods can take the last port. What it does for one pod costs as much as that pod claims,
+// however many others there are.
 type Table struct {
 	Uids *UidHolders
 
 	facts    node.Facts
 	entries  map[manifests.Key]*entry
-	rejected map[manifests.Key]*rejected
 	totals   totals                     // of all entries
 	fault    func(p *v1.Pod, err error) // told of a panic over a pod's claims
-	freed    bool                       // something that pods may wait for, since the last Retry
-	uidWaits bool                       // a pod waits for a uid, and is told of the pod that has it
-	moved    bool                       // or which pods wait for each other has changed, since the last Swaps
+	freed    bool                       // something that pods may wait for, since the last TakeFreed
+	uidWaits bool                       // a pod was told since then which pod has the uid that it waits for
 	checks   int                        // made so far
 	asked    question
 }
@@ -44,7 +42,7 @@ type entry struct {
 // must not keep all others from starting.
 func NewTable(facts node.Facts, checkpoints []*checkpoint.Checkpoint, fault func(p *v1.Pod, err error)) *Table {
 	s := &Table{facts: facts, fault: fault, Uids: newUIDHolders(checkpoints),
-		entries: map[manifests.Key]*entry{}, rejected: map[manifests.Key]*rejected{}, totals: newTotals()}
+		entries: map[manifests.Key]*entry{}, totals: newTotals()}
 	accepted := checkpoint.Accepted(checkpoints)
 	for _, p := range checkpoint.LastGood(checkpoints) {
 		s.entries[p.Key()] = &entry{pod: p, claims: s.count(p.Pod), spared: s.count(p.Pod)}
@@ -111,22 +109,13 @@ func (s *Table) Runs(key manifests.Key) *manifests.Pod {
 	return nil
 }
 
-// Len returns how many pod names have an allocation, are to get one, or wait.
-func (s *Table) Len() int {
-	n := len(s.entries)
-	for key := range s.rejected {
-		if s.entries[key] == nil {
-			n++
-		}
-	}
-	return n
-}
+// Len returns how many pod names have an allocation, or were asked about.
+func (s *Table) Len() int { return len(s.entries) }
 
 // Facts returns what the node is and has.
 func (s *Table) Facts() node.Facts { return s.facts }
 
-// SetFacts takes over what the node is and has now. If that changes, waiting pods are
-// asked again.
+// SetFacts takes over what the node is and has now. If that changes, something may be free.
 func (s *Table) SetFacts(f node.Facts) {
 	if !f.Same(&s.facts) {
 		s.facts, s.freed = f, true
@@ -136,13 +125,27 @@ func (s *Table) SetFacts(f node.Facts) {
 // Room returns why the node has no room for a version beside all other pods; nil: it has. It
 // allocates nothing.
 func (s *Table) Room(p *manifests.Pod) *Rejection {
-	at := s.entry(p.Key())
-	s.asked = question{pod: p, claims: s.claimsOf(p)}
+	s.asked = question{pod: p, claims: claimsOf(p.Pod)}
+	s.checks++
+	return s.fits(p, &s.asked.claims)
+}
+
+// Fits is Room for a version that is not about to take it, and that may never come: nothing of it
+// is kept.
+func (s *Table) Fits(p *manifests.Pod) *Rejection {
+	c := claimsOf(p.Pod)
+	return s.fits(p, &c)
+}
+
+func (s *Table) fits(p *manifests.Pod, c *claims) *Rejection {
 	if r := s.uidInUse(p); r != nil {
 		return r
 	}
-	s.checks++
-	return check(p, &s.asked.claims, &at.counted, &at.spared, &s.totals, &s.facts)
+	at := s.entries[p.Key()]
+	if at == nil {
+		at = &entry{}
+	}
+	return check(p, c, &at.counted, &at.spared, &s.totals, &s.facts)
 }
 
 // question is the version that Room was asked for last, with its claims.
@@ -170,7 +173,6 @@ func (s *Table) Take(p *manifests.Pod) *Rejection {
 	if at.pod != nil && manifests.Same(at.pod, p) {
 		s.freed = s.freed || s.uidWaits && at.pod.File != p.File
 		at.pod = p
-		delete(s.rejected, key)
 		return nil
 	}
 	if r := s.takeUID(p); r != nil {
@@ -184,8 +186,17 @@ func (s *Table) Take(p *manifests.Pod) *Rejection {
 	s.release(at)
 	at.pod, at.claims = p, *c
 	s.recount(key, at)
-	delete(s.rejected, key)
 	return nil
+}
+
+// TakeFreed reports, once, whether pods that are refused may be admitted now: something was freed,
+// or the node has changed.
+func (s *Table) TakeFreed() bool {
+	freed := s.freed
+	if freed {
+		s.freed, s.uidWaits = false, false
+	}
+	return freed
 }
 
 // Spare lets a version that a former agent accepted, and that may come back, have what it had
@@ -213,26 +224,10 @@ func (s *Table) Unreserve(key manifests.Key) {
 
 // TakeOver lets p, which claims the same, take the place of the admitted version of its
 // name.
-func (s *Table) TakeOver(p *manifests.Pod) {
-	s.entry(p.Key()).pod = p
-	delete(s.rejected, p.Key())
-}
+func (s *Table) TakeOver(p *manifests.Pod) { s.entry(p.Key()).pod = p }
 
-// claimsOf returns the claims of a version, which it knows if the version waits.
-func (s *Table) claimsOf(p *manifests.Pod) claims {
-	if was := s.rejected[p.Key()]; was != nil && was.claims != nil && manifests.Same(was.Pod, p) {
-		return *was.claims
-	}
-	return claimsOf(p.Pod)
-}
-
-// Release records that a pod is to go. Its allocation is free once it is gone.
-func (s *Table) Release(key manifests.Key) {
-	s.Withdraw(key)
-	s.Free(key)
-}
-
-// Free releases the admitted version of a pod name, which may still run.
+// Free releases the admitted version of a pod name, which may still run: its allocation is free
+// once it is gone.
 func (s *Table) Free(key manifests.Key) {
 	if at := s.entries[key]; at != nil {
 		s.release(at)
@@ -267,7 +262,7 @@ func (s *Table) Update(key manifests.Key, cleared, ended bool) {
 	if cleared {
 		at.leaving = nil
 	}
-	at.over, s.moved = over, true
+	at.over = over
 	s.recount(key, at)
 }
 

@@ -2,13 +2,14 @@ package admission
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/checkpoint"
@@ -16,15 +17,16 @@ import (
 	"monopod/manifests"
 )
 
-// tabled is a table under test.
+// tabled is a table under test, and the versions that were refused.
 type tabled struct {
 	*testing.T
 	*Table
 	versions int
+	refused  map[manifests.Key]Waiter
 }
 
 func tableOn(t *testing.T, f *node.Facts) *tabled {
-	return &tabled{T: t, Table: NewTable(*f, nil, func(p *v1.Pod, err error) { t.Errorf("pod %s: %v", p.Name, err) })}
+	return &tabled{T: t, refused: map[manifests.Key]Waiter{}, Table: NewTable(*f, nil, func(p *v1.Pod, err error) { t.Errorf("pod %s: %v", p.Name, err) })}
 }
 
 // version makes a pod a version of its own.
@@ -52,49 +54,59 @@ func (s *tabled) runs(p *v1.Pod) *manifests.Pod {
 }
 
 // admit lets a version start if there is room for it. It returns the one that is to run then.
-func (s *tabled) admit(p *manifests.Pod) *manifests.Pod { return s.decide(p, true) }
-
-// test is admit for a version that is not to start yet.
-func (s *tabled) test(p *manifests.Pod) *manifests.Pod { return s.decide(p, false) }
-
-func (s *tabled) decide(p *manifests.Pod, start bool) *manifests.Pod {
+func (s *tabled) admit(p *manifests.Pod) *manifests.Pod {
 	key := p.Key()
 	before := s.Admitted(key)
 	var r *Rejection
 	if !manifests.Same(before, p) {
 		r = s.Room(p)
 	}
-	switch {
-	case r != nil:
-		s.Refuse(p, *r, !start, metav1.Time{})
-		return before
-	case !start:
-		s.Withdraw(key)
+	if r == nil {
+		r = s.Take(p)
+	}
+	if r != nil {
+		s.refused[key] = Waiter{p, *r}
 		return before
 	}
-	if r = s.Take(p); r != nil {
-		s.Refuse(p, *r, false, metav1.Time{})
-		return before
-	}
+	delete(s.refused, key)
 	return p
 }
+
+// remove lets nothing be left of a pod.
+func (s *tabled) remove(key manifests.Key) {
+	delete(s.refused, key)
+	s.Free(key)
+	s.Remove(key)
+}
+
+// waiting returns those that were refused, in no order.
+func (s *tabled) waiting() []Waiter { return slices.Collect(maps.Values(s.refused)) }
 
 // asks returns why the pod is refused.
 func (s *tabled) asks(p *v1.Pod) *Rejection {
 	m := s.version(p)
 	s.admit(m)
-	if r, refused := s.Rejected(m.Key()); refused {
-		return &r.Rejection
+	if r, refused := s.refused[m.Key()]; refused {
+		return &r.Why
 	}
-	s.Release(m.Key())
-	s.Remove(m.Key())
+	s.remove(m.Key())
 	return nil
 }
 
 // retry asks the pods that may be admitted now, and returns their names.
 func (s *tabled) retry() string {
 	var names []string
-	for _, p := range s.Retry() {
+	if !s.TakeFreed() {
+		return ""
+	}
+	var all []*manifests.Pod
+	for _, w := range s.refused {
+		if !w.Why.Final() {
+			all = append(all, w.Pod)
+		}
+	}
+	ByArrival(all)
+	for _, p := range all {
 		names = append(names, p.Name)
 		s.admit(p)
 	}
@@ -136,7 +148,7 @@ func port(n int) string { return ports(fmt.Sprintf("{containerPort: 80, hostPort
 func TestWaitingPodsAreAskedOnceSomethingIsFreed(t *testing.T) {
 	one := func(p *manifests.Pod) manifests.Key { return p.Key() }
 	for name, free := range map[string]func(s *tabled, has *manifests.Pod){
-		"a pod is gone":    func(s *tabled, has *manifests.Pod) { s.Release(one(has)); s.Remove(one(has)) },
+		"a pod is gone":    func(s *tabled, has *manifests.Pod) { s.remove(one(has)) },
 		"a pod has ended":  func(s *tabled, has *manifests.Pod) { s.Update(one(has), true, true) },
 		"the node changes": func(s *tabled, _ *manifests.Pod) { f := *someNode(); f.Labels = nil; s.SetFacts(f) },
 		"a smaller version runs": func(s *tabled, has *manifests.Pod) {
@@ -181,7 +193,7 @@ func TestWhatFreesNothingAsksNoPod(t *testing.T) {
 	s.admit(s.version(asked(t, "b", requests("cpu: 1"))))
 	s.Update(has.Key(), true, false)
 	s.Update(has.Key(), true, false)
-	s.Release(has.Key()) // it still runs
+	s.Free(has.Key()) // it still runs
 	s.SetFacts(*someNode())
 	s.admit(s.version(asked(t, "small")))
 	if got := s.retry(); got != "" {
@@ -200,8 +212,8 @@ func TestAPodThatWaitsForAUIDIsToldOfItsHolder(t *testing.T) {
 	says := func(want string) {
 		t.Helper()
 		s.retry()
-		if r, _ := s.Rejected(waits.Key()); r.Reason != ReasonUIDInUse || !strings.Contains(r.Message.String(), want) {
-			t.Errorf("refused with %+v, want %s", r.Rejection, want)
+		if r := s.refused[waits.Key()].Why; r.Reason != ReasonUIDInUse || !strings.Contains(r.Message.String(), want) {
+			t.Errorf("refused with %+v, want %s", r, want)
 		}
 	}
 	says("in /m/holder.yaml: leave")
@@ -209,7 +221,7 @@ func TestAPodThatWaitsForAUIDIsToldOfItsHolder(t *testing.T) {
 	moved.File = "/m/moved.yaml"
 	s.admit(&moved)
 	says("in /m/moved.yaml: leave")
-	s.Release(holder.Key())
+	s.Free(holder.Key())
 	says("once nothing of that one is left")
 	s.Remove(holder.Key())
 	if s.retry(); s.Admitted(waits.Key()) == nil {
@@ -248,62 +260,43 @@ func TestPodsThatExchangePortsSwap(t *testing.T) {
 		s.admit(s.version(asked(t, name, port(map[string]int{"a": 80, "b": 81, "c": 82}[name]))))
 	}
 	s.admit(s.version(asked(t, "a", port(81))))
-	if got := s.Swaps(anyMay); len(got) != 0 {
+	if got := s.Swaps(s.waiting()); len(got) != 0 {
 		t.Fatalf("one alone moves: %v", got)
 	}
 	s.admit(s.version(asked(t, "b", port(80))))
 	s.admit(s.version(asked(t, "c", requests("cpu: 9")))) // fits in no case
-	got := s.Swaps(anyMay)
+	got := s.Swaps(s.waiting())
 	if len(got) != 2 || got[0].Name != "a" || got[1].Name != "b" {
 		t.Fatalf("move: %v", got)
 	}
 	s.counted()
-	if again := s.Swaps(anyMay); len(again) != 0 {
-		t.Errorf("looked again though nothing changed: %v", again)
+	if again := s.Swaps(s.waiting()); !slices.Equal(again, got) {
+		t.Errorf("another answer to the same question: %v", again)
 	}
-}
-
-func anyMay(manifests.Key) bool { return true }
-
-// Nothing gives its place to others that may not change now, such as out of its update window;
-// once it may, it does.
-func TestPodsSwapOnceTheGateIsOpen(t *testing.T) {
-	s := tableOn(t, someNode())
-	for name, at := range map[string]int{"a": 80, "b": 81} {
-		s.admit(s.version(asked(t, name, port(at))))
-	}
-	s.admit(s.version(asked(t, "a", port(81))))
-	s.admit(s.version(asked(t, "b", port(80))))
-	for range 2 {
-		if got := s.Swaps(func(key manifests.Key) bool { return key.Name != "a" }); len(got) != 0 {
-			t.Errorf("move though one may not: %v", got)
-		}
-		s.counted()
-	}
-	if got := s.Swaps(anyMay); len(got) != 2 {
-		t.Errorf("move: %v", got)
-	}
-}
-
-// One that is only tested takes nothing and does not move.
-func TestAVersionThatIsTestedTakesNothing(t *testing.T) {
-	s := tableOn(t, sized(4))
-	s.runs(asked(t, "a", requests("cpu: 2"), port(80)))
-	s.runs(asked(t, "b", requests("cpu: 2"), port(81)))
-	fits := s.version(asked(t, "a", requests("cpu: 1"), port(82)))
-	if former := s.test(fits); former == nil || manifests.Same(former, fits) || s.Waiting() {
-		t.Errorf("runs %+v, waits: %v", former, s.Waiting())
+	delete(s.refused, manifests.Key{Namespace: "default", Name: "a"})
+	if got := s.Swaps(s.waiting()); len(got) > 0 {
+		t.Errorf("one gives way to one that may not move: %v", got)
 	}
 	s.counted()
-	a, b := s.version(asked(t, "a", port(81))), s.version(asked(t, "b", port(80)))
-	s.test(a)
-	s.admit(b)
-	if got := s.Swaps(anyMay); len(got) > 0 {
-		t.Errorf("move: %v", got)
-	}
-	s.admit(a)
-	if got := s.Swaps(anyMay); len(got) != 2 {
-		t.Errorf("move: %v", got)
+}
+
+// A version that is only asked about takes nothing.
+func TestAVersionThatIsAskedAboutTakesNothing(t *testing.T) {
+	s := tableOn(t, sized(4))
+	was := s.runs(asked(t, "a", requests("cpu: 2"), port(80)))
+	s.runs(asked(t, "b", requests("cpu: 2"), port(81)))
+	for _, row := range []struct {
+		what string
+		p    *v1.Pod
+		fits bool
+	}{
+		{"fits", asked(t, "a", requests("cpu: 1"), port(82)), true},
+		{"does not", asked(t, "a", port(81)), false},
+	} {
+		if r := s.Room(s.version(row.p)); (r == nil) != row.fits || s.Admitted(was.Key()) != was {
+			t.Errorf("what %s: %+v, and %+v is admitted", row.what, r, s.Admitted(was.Key()))
+		}
+		s.counted()
 	}
 }
 
@@ -321,12 +314,12 @@ func TestTotalsAreTheSumOfTheEntries(t *testing.T) {
 		case 2:
 			s.Update(key, random.IntN(2) == 0, random.IntN(2) == 0)
 		case 3:
-			s.Release(key)
+			s.Free(key)
 		case 4:
 			s.Remove(key)
 		case 5:
 			s.retry()
-			for _, key := range s.Swaps(anyMay) {
+			for _, key := range s.Swaps(s.waiting()) {
 				s.Free(key)
 			}
 		}
@@ -367,7 +360,7 @@ func TestWhatWasAcceptedWithoutItsDeviceRunsOn(t *testing.T) {
 		return asked(t, name, append(more, requests(fmt.Sprint("example.com/gpu: ", n)))...)
 	}
 	was := gpus("a", 2)
-	s := &tabled{T: t, Table: NewTable(*someNode(), []*checkpoint.Checkpoint{{Digest: "1", Pod: was}}, nil)}
+	s := &tabled{T: t, refused: map[manifests.Key]Waiter{}, Table: NewTable(*someNode(), []*checkpoint.Checkpoint{{Digest: "1", Pod: was}}, nil)}
 	accepted := s.Admitted(manifests.Key{Namespace: "default", Name: "a"})
 	if got := s.admit(accepted); got != accepted {
 		t.Errorf("what runs does not run on: %v", got)
@@ -378,7 +371,7 @@ func TestWhatWasAcceptedWithoutItsDeviceRunsOn(t *testing.T) {
 	}{{3, false}, {2, true}, {1, true}} {
 		v := s.edited(accepted, fmt.Sprintf("hostname: h%d", more.gpus), requests(fmt.Sprint("example.com/gpu: ", more.gpus)))
 		got := s.admit(v)
-		if r, waits := s.Rejected(v.Key()); (got == v) != more.runs || waits == more.runs || waits && (r.Reason != "OutOfexample.com/gpu" || got == nil) {
+		if r, waits := s.refused[v.Key()]; (got == v) != more.runs || waits == more.runs || waits && (r.Why.Reason != "OutOfexample.com/gpu" || got == nil) {
 			t.Errorf("a version with %d: %v, %v", more.gpus, got, r)
 		}
 	}
@@ -399,8 +392,8 @@ func TestWhatIsSparedStaysSo(t *testing.T) {
 		leave(s, was)
 		s.Update(was.Key(), true, false)
 		s.admit(was)
-		if r, refused := s.Rejected(was.Key()); refused {
-			t.Errorf("%s: %s: %s", name, r.Reason, r.Message)
+		if r, refused := s.refused[was.Key()]; refused {
+			t.Errorf("%s: %s: %s", name, r.Why.Reason, r.Why.Message)
 		}
 	}
 	s := tableOn(t, someNode())
@@ -408,7 +401,7 @@ func TestWhatIsSparedStaysSo(t *testing.T) {
 	s.admit(s.edited(former))
 	s.Spare(former)
 	s.admit(former)
-	if s.Waiting() {
+	if len(s.refused) > 0 {
 		t.Error("a former version of a former agent does not come back")
 	}
 }
@@ -434,9 +427,9 @@ func TestOnePodCostsTheSameBesideMany(t *testing.T) {
 		refused := s.version(asked(t, "refused", requests("cpu: 1")))
 		fits := s.version(asked(t, "fits", requests("memory: 1Gi"), port(80)))
 		for what, do := range map[string]func(){
-			"a state that frees nothing": func() { s.Update(key, true, false); s.Retry(); s.Swaps(anyMay) },
+			"a state that frees nothing": func() { s.Update(key, true, false); s.TakeFreed() },
 			"a refusal":                  func() { s.admit(refused) },
-			"an admission":               func() { s.admit(fits); s.Release(fits.Key()); s.Remove(fits.Key()); s.freed = false },
+			"an admission":               func() { s.admit(fits); s.remove(fits.Key()); s.freed = false },
 		} {
 			before := s.checks
 			if costs[what] == nil {
@@ -475,7 +468,7 @@ func BenchmarkRetry(b *testing.B) {
 			for b.Loop() {
 				s.freed = true
 				s.retry()
-				s.Swaps(anyMay)
+				s.Swaps(s.waiting())
 			}
 		})
 	}

@@ -95,6 +95,7 @@ func (s *Table) takeUID(p *manifests.Pod) *Rejection {
 }
 
 func (s *Table) refuseUID(p *manifests.Pod, other manifests.Key) *Rejection {
+	s.uidWaits = true
 	if at := s.entries[other]; at != nil && at.pod != nil && at.pod.UID == p.UID {
 		return &Rejection{ReasonUIDInUse, message.Of("the uid %s in %s is that of the pod %s in %s: leave metadata.uid out of one of the two, or remove one",
 			message.Name(p.UID), message.Private(p.File), message.Name(other.String()), message.Private(at.pod.File))}

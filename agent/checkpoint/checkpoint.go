@@ -1,4 +1,13 @@
 // Package checkpoint stores on disk what an agent must remember when it is restarted.
+//
+// A former agent may use the root dir in between. It passes over fields that it does not know, and
+// leaves them out of a file that it writes again; the comment of each such field says what that
+// means. Of the files it knows no next.json (see NextFile), no claims (of package volume) and no
+// history. An object that is retained it takes for one that manifests give, and removes it once
+// these were read and do not: what runs with it runs on, and this agent says afterwards that its
+// next start would fail. A stop, a hold and the record of a trial are as they were. Nothing
+// restarts, neither on the way there nor back. The tests have a table of what it reads of each
+// file.
 package checkpoint
 
 import (

@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"encoding/json"
 	"log/slog"
+	"os"
 	"testing"
 	"time"
 
@@ -184,5 +185,41 @@ func TestAFormerAgentReadsACheckpoint(t *testing.T) {
 	}
 	if a := former.Active; a == nil || a.Before != time.Minute || a.Boot != "" { // it counts on from there
 		t.Errorf("active: %+v", a)
+	}
+}
+
+// An agent that is killed while it writes leaves files that are never read.
+func TestWhatKilledAgentsWereWritingGoes(t *testing.T) {
+	r, err := OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Save(NewCheckpoint(&manifests.Pod{Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u1"}}}, metav1.Now())); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, dir := range []string{"", objectsDir, updatesDir, "pods/u1"} {
+		if err := os.MkdirAll(r.Path(dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, r.Path(dir, ".tmp-1"))
+	}
+	for _, file := range left {
+		if err := os.WriteFile(file, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.Close()
+	if r, err = OpenRoot(r.Dir); err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for _, file := range left {
+		if Exists(file) {
+			t.Errorf("%s is there", file)
+		}
+	}
+	if !Exists(r.checkpoint("u1")) {
+		t.Error("the checkpoint went with it")
 	}
 }

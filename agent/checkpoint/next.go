@@ -42,6 +42,7 @@ func Accepted(all []*Checkpoint) map[manifests.Key]*Checkpoint {
 // SaveNext writes the checkpoint of a next version to disk, synced. It is the only one of its
 // name from then on.
 func (r *Root) SaveNext(c *Checkpoint) error {
+	defer r.nexts.lock(c.Key())()
 	if err := r.saveAs(c, r.next(c.Uid()), status.WriteFile); err != nil {
 		return err
 	}
@@ -69,22 +70,27 @@ func (r *Root) HasNext(uid string) bool {
 	return r.stored.hasNext(uid)
 }
 
-// DropNext removes the next version of a pod name, unless its uid is this one. What was made
-// for it stays.
-func (r *Root) DropNext(key manifests.Key, but string) error {
-	c := r.NextOf(key)
-	if c == nil || c.Uid() == but {
+// DropNext removes this next version, as NextOf returned it, unless another one took its place
+// since then. nil is none. What was made for it stays.
+func (r *Root) DropNext(c *Checkpoint) error {
+	if c == nil {
+		return nil
+	}
+	defer r.nexts.lock(c.Key())()
+	if r.NextOf(c.Key()) != c {
 		return nil
 	}
 	if err := r.unlinkNext(c.Uid()); err != nil {
 		return err
 	}
+	r.forgetNext(c.Key())
+	return nil
+}
+
+func (r *Root) forgetNext(key manifests.Key) {
 	r.stored.mu.Lock()
 	defer r.stored.mu.Unlock()
-	if r.stored.next[key] == c {
-		delete(r.stored.next, key)
-	}
-	return nil
+	delete(r.stored.next, key)
 }
 
 // DropVoidNext removes the next version of a pod name if it is the accepted one already.
@@ -100,7 +106,7 @@ func (r *Root) DropVoidNext(key manifests.Key) error {
 	if !isVoid {
 		return nil
 	}
-	return r.DropNext(key, "")
+	return r.DropNext(next)
 }
 
 func (r *Root) unlinkNext(uid string) error {
@@ -116,18 +122,23 @@ func (r *Root) unlinkNext(uid string) error {
 
 // Promote lets the next version with the uid of c be what was accepted, and says so on disk
 // with no more than a rename: a disk that is full takes that, too. ok is false if there is
-// none, or it is not of this version. It is as it was prepared; c is saved on top of it.
+// none, or it is not of this version, or its file is gone. It is as it was prepared; c is saved on
+// top of it.
 func (r *Root) Promote(c *Checkpoint) (ok bool, err error) {
+	defer r.nexts.lock(c.Key())()
 	n := r.NextOf(c.Key())
 	if n == nil || n.Uid() != c.Uid() || n.Digest != c.Digest {
 		return false, nil
 	}
-	if err := os.Rename(r.next(c.Uid()), r.checkpoint(c.Uid())); err != nil {
+	err = os.Rename(r.next(c.Uid()), r.checkpoint(c.Uid()))
+	if errors.Is(err, fs.ErrNotExist) { // somebody removed it by hand
+		r.forgetNext(c.Key())
+		return false, nil
+	}
+	if err != nil {
 		return false, fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
 	}
-	r.stored.mu.Lock()
-	delete(r.stored.next, c.Key())
-	r.stored.mu.Unlock()
+	r.forgetNext(c.Key())
 	r.stored.put(n)
 	return true, status.SyncDir(r.PodDir(c.Uid()))
 }

@@ -2,10 +2,12 @@ package checkpoint
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,17 +93,51 @@ func TestTheNextVersionOutlastsTheAgent(t *testing.T) {
 		t.Error("it is still the next one")
 	}
 	noErr(r.SaveNext(third))
-	noErr(r.DropNext(former.Key(), "u3"))
-	if !r.HasNext("u3") {
-		t.Error("the one that stays is dropped")
+	before := r.NextOf(former.Key())
+	noErr(r.SaveNext(instanceOf("u3", "img:3", 0)))
+	noErr(r.DropNext(before))
+	if !r.HasNext("u3") || !Exists(r.next("u3")) {
+		t.Error("the one that took its place is dropped")
 	}
-	noErr(r.DropNext(former.Key(), ""))
+	noErr(r.DropNext(r.NextOf(former.Key())))
+	noErr(r.DropNext(r.NextOf(former.Key()))) // there is none
 	if read("img:2").HasNext("u3") || r.HasNext("u3") {
 		t.Error("it is not dropped")
 	}
 	pods, err := PodsIn(dir)
 	if err != nil || len(pods) != 2 {
 		t.Errorf("%d pods, %v", len(pods), err)
+	}
+}
+
+// What is gone from the disk is not promoted, and not known any more.
+func TestANextVersionWhoseFileIsGoneIsNone(t *testing.T) {
+	r := openTestRoot(t, t.TempDir())
+	next := instanceOf("u2", "img:2", 0)
+	if err := errors.Join(r.SaveNext(next), os.Remove(r.next("u2"))); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := r.Promote(next); ok || err != nil || r.NextOf(next.Key()) != nil {
+		t.Errorf("promoted: %v, %v; known: %+v", ok, err, r.NextOf(next.Key()))
+	}
+}
+
+// Next versions of a name may be written and removed at a time: what is known is what is on disk.
+func TestNextVersionsAreOnDiskAsTheyAreKnown(t *testing.T) {
+	r := openTestRoot(t, t.TempDir())
+	of := func(k int) *Checkpoint { return instanceOf("u1", fmt.Sprint("img:", k), 0) }
+	for k := range 200 {
+		if err := r.SaveNext(of(k)); err != nil {
+			t.Fatal(err)
+		}
+		var both sync.WaitGroup
+		was, errs := r.NextOf(of(k).Key()), [2]error{}
+		both.Go(func() { errs[0] = r.DropNext(was) })
+		both.Go(func() { errs[1] = r.SaveNext(of(k + 1)) })
+		both.Wait()
+		if err := errors.Join(errs[:]...); err != nil || r.NextOf(was.Key()) == nil || !Exists(r.next("u1")) {
+			t.Fatalf("after %d: %v; known: %v, on disk: %v", k, err, r.NextOf(was.Key()) != nil, Exists(r.next("u1")))
+		}
 	}
 }
 

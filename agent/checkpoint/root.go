@@ -71,6 +71,7 @@ type Root struct {
 	said  []loss                       // what is to be told of once there is a log
 
 	stored storedPods
+	nexts  nameLocks // of next.json, which the worker of the name and what prepares its next version write
 
 	objects objectFiles
 }
@@ -97,11 +98,22 @@ func OpenRoot(dir string) (_ *Root, err error) {
 	if err = r.takeLock(); err != nil {
 		return nil, err
 	}
-	for _, at := range []string{"", objectsDir, updatesDir} {
-		_ = status.RemoveTemps(r.Path(at)) // one that stays does no harm but to the disk
-	}
+	r.removeTemps()
 	r.Instance, err = r.readInstance(r.Path("instance"))
 	return r, err
+}
+
+// removeTemps removes what agents left that were killed as they wrote. What stays does no harm but
+// to the disk.
+func (r *Root) removeTemps() {
+	folders := []string{r.Dir, r.Path(objectsDir), r.Path(updatesDir)}
+	pods, _ := os.ReadDir(r.Path("pods"))
+	for _, p := range pods {
+		folders = append(folders, r.PodDir(p.Name()))
+	}
+	for _, at := range folders {
+		_ = status.RemoveTemps(at)
+	}
 }
 
 // takeLock locks the lock file and writes the process id into it, for the error

@@ -13,6 +13,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/message"
 	"monopod/agent/safefile"
 	"monopod/agent/statefile"
 	"monopod/agent/status"
@@ -41,15 +42,33 @@ type Update struct {
 	Reason    string   `json:"reason,omitempty"`
 	// Output is what the containers of Tried wrote last that made it give way, for a person. A
 	// former agent leaves it out when it writes the record.
-	Output string        `json:"output,omitempty"`
-	Boot   string        `json:"boot,omitempty"`  // in which it was watched
-	Spent  time.Duration `json:"spent,omitempty"` // that it was seen not ready in that boot, ns
+	Output string `json:"output,omitempty"`
+	// Asked is set of an update that a person rolled back. A former agent leaves it out when it
+	// writes the record, and takes the update for one that did not work: Reason says who asked.
+	Asked *Asked        `json:"asked,omitempty"`
+	Boot  string        `json:"boot,omitempty"`  // in which it was watched
+	Spent time.Duration `json:"spent,omitempty"` // that it was seen not ready in that boot, ns
 }
 
-// updateFile is the file of a pod name's record: names may be longer than those of files.
-func (r *Root) updateFile(key manifests.Key) string {
-	return r.Path(updatesDir, sum([]byte(key.String()))[:32]+".json")
+// Asked is that a person asked for a former version.
+type Asked struct {
+	At  time.Time `json:"at"`            // by the clock of that moment
+	Why string    `json:"why,omitempty"` // as that person says
 }
+
+// String says who asked, when and why.
+func (a *Asked) String() string {
+	text := "by request at " + string(message.Time(a.At))
+	if a.Why != "" {
+		text += ": " + a.Why
+	}
+	return text
+}
+
+func (r *Root) updateFile(key manifests.Key) string { return r.Path(updatesDir, fileName(key)) }
+
+// fileName is the file of a pod name in a folder: names may be longer than those of files.
+func fileName(key manifests.Key) string { return sum([]byte(key.String()))[:32] + ".json" }
 
 // SaveUpdate writes the record of a pod name to disk, synced; nil removes it.
 func (r *Root) SaveUpdate(key manifests.Key, u *Update) error {

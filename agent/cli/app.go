@@ -34,7 +34,7 @@ not looked at.
 Pods go by the name in their manifest (web), by the name that the runtime knows
 (web-node1), or by either behind their namespace (kube-system/web). A name that
 several pods have is refused, and the candidates are named.`,
-		Commands: []*cli.Command{
+		Commands: withExamples([]*cli.Command{
 			{Name: "run", Usage: "keep the pods of a folder of manifests running", Flags: runFlags(), Action: run},
 			onceCommand(),
 			{
@@ -55,11 +55,14 @@ several pods have is refused, and the candidates are named.`,
 			execCommand(),
 			waitCommand(),
 			restartCommand(),
+			historyCommand(),
+			rollbackCommand(),
 			hold.Stop(),
 			hold.Start(),
 			hold.Hold(),
 			hold.Release(),
 			forgetCommand(),
+			objectsCommand(),
 			imagesCommand(),
 			volumeCommand(),
 			doctorCommand(),
@@ -68,6 +71,6 @@ several pods have is refused, and the candidates are named.`,
 			command.Man(),
 			command.Help(),
 			command.Complete(),
-		},
+		}),
 	}
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/cli/command"
+	"monopod/agent/status"
 )
 
 // agentWith serves pods as an agent does, and returns its socket.
@@ -35,8 +36,12 @@ func agentWith(t *testing.T, names ...string) string {
 		t.Fatal(err)
 	}
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/pods" {
+		switch r.URL.Path {
+		case "/pods":
 			json.NewEncoder(w).Encode(list)
+		case "/history/default/web-n1":
+			json.NewEncoder(w).Encode(status.History{Versions: []status.PastVersion{
+				{Hash: "aaaaaaaa11", Running: true}, {Hash: "ab12345678", Images: []string{"img:1", "img:2"}}, {Hash: "cd12345678"}}})
 		}
 	})}
 	go s.Serve(l)
@@ -47,12 +52,18 @@ func agentWith(t *testing.T, names ...string) string {
 func TestComplete(t *testing.T) {
 	socket := agentWith(t, "default/web", "default/db", "a/proxy", "b/proxy")
 	asked := 0
-	ask := func(s string) command.Pods {
+	at := func(s string) string {
 		asked++
 		if s == command.DefaultSocket {
 			s = socket
 		}
-		return command.AskPods(t.Context(), s)
+		return s
+	}
+	ask := command.Asking{
+		Pods: func(s string) command.Pods { return command.AskPods(t.Context(), at(s)) },
+		Versions: func(s, pod, namespace string) []string {
+			return command.AskVersions(t.Context(), at(s), pod, namespace)
+		},
 	}
 	for line, want := range map[string]string{
 		"re":                      "release restart",
@@ -91,6 +102,11 @@ func TestComplete(t *testing.T) {
 		"wait ./we":               ":files",
 		"wait --for g":            "gone",
 		"wait --for cond":         "condition=",
+		"wait --for d":            "delete",
+		"rollback web --to ":      "ab123456 cd123456",
+		"rollback web --to=a":     "--to=ab123456",
+		"rollback db --to ":       "",
+		"rollback --to ":          "",
 		"ps ":                     "a/proxy b/proxy db web",
 		"ps -o ":                  "json name wide yaml",
 		"run --log-format ":       "json text",
@@ -163,7 +179,7 @@ printf '%s\n' "${COMPREPLY[@]}"`
 // Names are asked of the agent that the variable tells of.
 func TestCompletionAsksTheAgentOfTheVariable(t *testing.T) {
 	t.Setenv("MONOPOD_SOCKET", agentWith(t, "default/web"))
-	ask := func(s string) command.Pods { return command.AskPods(t.Context(), s) }
+	ask := command.Asking{Pods: func(s string) command.Pods { return command.AskPods(t.Context(), s) }}
 	if got := command.Completions(App().Commands, []string{"top", "pods", "w"}, ask); len(got) != 1 || !strings.HasPrefix(got[0], "web\t") {
 		t.Errorf("%q", got)
 	}

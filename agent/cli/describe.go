@@ -29,6 +29,12 @@ func Describe(ctx context.Context, w io.Writer, o DescribeOptions) error {
 	if err != nil {
 		return err
 	}
+	if isNode(o.Pods, k.Pods) {
+		if err := describeNode(ctx, w, k, o); err != nil {
+			return err
+		}
+		return k.DownError()
+	}
 	choice := client.Choice{Names: o.Pods, Namespace: o.Choice.Namespace}
 	if k.Pods, err = choice.Of(k.Pods); err != nil {
 		return err
@@ -41,10 +47,10 @@ func Describe(ctx context.Context, w io.Writer, o DescribeOptions) error {
 	} else {
 		err = describe(ctx, w, k, o)
 	}
-	if err == nil && k.Down() {
-		return client.ErrDown
+	if err != nil {
+		return err
 	}
-	return err
+	return k.DownError()
 }
 
 func describe(ctx context.Context, w io.Writer, k *client.Known, o DescribeOptions) error {
@@ -66,14 +72,17 @@ func describe(ctx context.Context, w io.Writer, k *client.Known, o DescribeOptio
 func describeCommand() *cli.Command {
 	var o DescribeOptions
 	return &cli.Command{
-		Name: "describe", ArgsUsage: "[POD ...]", Usage: "tell all about pods: containers, probes, volumes, problems, events",
+		Name: "describe", ArgsUsage: "[POD ...] | node", Usage: "tell all about pods: containers, probes, volumes, problems, events; or about the node",
 		Description: `
 Without a POD it tells of all. A POD is meant by its name in the manifest or
 its full name, with its namespace before it if that is not enough, as in
 kube-system/web. Where the agent does not run, this is said on standard error,
-what it reported last is shown, and the exit code is 3.`,
+what it reported last is shown, and the exit code is 3.
+
+Of the node it tells the conditions, such as pressure, what it has, what is
+reserved of that and requested by pods, and how full its disks are.`,
 		Flags: []cli.Flag{
-			command.OutputFlag(&o.Output, "json or yaml: the v1 Pod"),
+			command.OutputFlag(&o.Output, "json or yaml: the v1 Pod or Node"),
 			command.NamespaceFlag(&o.Choice.Namespace),
 			command.AllNamespacesFlag(&o.AllNamespaces),
 			command.SocketFlag(&o.Socket),

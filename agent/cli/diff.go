@@ -3,8 +3,10 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -15,7 +17,13 @@ import (
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/diff"
 	"monopod/agent/cli/print"
+	"monopod/agent/config"
+	"monopod/agent/hold"
+	"monopod/agent/objects"
+	"monopod/agent/outlook"
 	plans "monopod/agent/settings"
+	"monopod/agent/update"
+	"monopod/manifests"
 )
 
 func diffCommand() *cli.Command {
@@ -23,16 +31,19 @@ func diffCommand() *cli.Command {
 	return &cli.Command{
 		Name: "diff", ArgsUsage: "FILE|DIR|- ...", Usage: "say what manifests would change of the pods that run",
 		Description: `
-Each pod is new, unchanged, updated, resized, restarted or replaced, with the fields
-that differ, because of which of them or what else it is restarted or replaced, what
-that waits for, as a hold, the update window or the lock of its workload, and whether
-it is on trial. Of ConfigMaps and Secrets with other
-contents it says what that means to the pods that run. Values of variables and what
-may be secret are not told. Of a folder that is the agent's own, or with --prune in
-place of it, it also says which pods would be removed.
+The agent is asked what it would do, by its settings and by what it knows. Each pod is
+new, unchanged, updated, resized, restarted or replaced, with the fields that differ,
+because of which of them or what else it is restarted or replaced, which containers
+restart, what that would wait for, as a hold, the update window, the lock of its
+workload, its turn, room, or what it lacks, and whether it is on trial. Of ConfigMaps
+and Secrets with other contents it says what that means to the pods that run. Values of
+variables and what may be secret are not told. Of a folder that is the agent's own, or
+with --prune in place of it, it also says which pods would be removed.
 
-The settings are the agent's unless --config gives others. Where the agent does
-not run, this is said on standard error, and what it reported last counts.
+Manifests are read with the settings of the agent unless --config gives others. Where
+the agent does not run, this is said on standard error: then the files are compared with
+what it reported last, by the settings that the next one would have; of room, of the
+start order and of versions that gave way nothing is known.
 
 Exit codes: 0: nothing would change; 1: something would; 2: wrong flags, a
 manifest is refused, or it is not known what runs.`,
@@ -49,7 +60,8 @@ manifest is refused, or it is not known what runs.`,
 			if err != nil {
 				return command.UsageError("%w", err)
 			}
-			if err := r.Print(c.App.Writer, o.Output); err != nil {
+			err = diff.Print(c.App.Writer, r, o.Output)
+			if err != nil {
 				return err
 			}
 			if r.Changes > 0 {
@@ -60,62 +72,72 @@ manifest is refused, or it is not known what runs.`,
 	}
 }
 
-// diffOf compares what the arguments give with what the agent has.
-func diffOf(c *cli.Context, o *Options) (diff.Report, error) {
-	var none diff.Report
+// diffOf says what the arguments would change of what the agent has.
+func diffOf(c *cli.Context, o *Options) (*outlook.Report, error) {
 	args := c.Args().Slice()
 	folders := diff.Folders(args)
 	switch {
 	case len(args) == 0:
-		return none, fmt.Errorf("diff what? Give files or folders, or - for standard input")
+		return nil, fmt.Errorf("diff what? Give files or folders, or - for standard input")
 	case c.Bool("prune") && len(folders) == 0:
-		return none, fmt.Errorf("--prune needs a folder")
+		return nil, fmt.Errorf("--prune needs a folder")
 	}
 	cfg, _, err := readSettings(c)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	o.Now = time.Now()
 	k, err := o.open(c.Context)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
-	cfg.Root = o.Root
 	cfg = diff.Settings(c.Context, k, o.Socket, cfg, command.GivenBy(c, "config") == "")
 	v, err := check.All(c.Context, cfg, check.Given{IsAccepted: diff.IsAccepted(k)}, args, c.App.Reader)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	v.CheckUIDs()
-	refused := false
-	for _, f := range v.Files {
-		for _, p := range f.Problems {
-			fmt.Fprintln(c.App.ErrWriter, print.ProblemLine(p, ""))
-			refused = refused || !p.Warning
-		}
-	}
-	if refused {
-		return none, fmt.Errorf("nothing was compared: a manifest is refused")
+	if isRefused(c.App.ErrWriter, v) {
+		return nil, fmt.Errorf("nothing was compared: a manifest is refused")
 	}
 	whole := c.Bool("prune") || slices.ContainsFunc(folders, func(dir string) bool { return diff.Same(dir, k.Manifests.Dir) })
-	r := diff.Of(k, v.Pods, v.From, whole, plans.Plans(cfg).UpdatePolicy,
-		diff.GateOf(c.Context, k, o.Socket, cfg, o.Now))
-	r.AddTrials(k, v.Pods, cfg.UpdateHealth, cfg.UpdateStable)
-	if len(v.Objects) > 0 {
-		addObjects(c, &r, k, v, cfg.Root)
+	r, err := outlookOf(c, o, k, cfg, outlook.About(v.Pods, v.Objects, whole))
+	if err != nil {
+		return nil, err
+	}
+	for i := range r.Pods {
+		r.Pods[i].File = v.From[r.Pods[i].Name]
 	}
 	return r, nil
 }
 
-// addObjects adds what other contents of ConfigMaps and Secrets mean, where those that the agent has
-// can be read: they are in files that only its user may read.
-func addObjects(c *cli.Context, r *diff.Report, k *client.Known, v *check.Result, root string) {
-	has, err := checkpoint.SavedObjects(root)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // it never had any
-	case err != nil:
-		fmt.Fprintf(c.App.ErrWriter, "monopod: ConfigMaps and Secrets are not compared with those that the agent has: %v\n", err)
-	default:
-		r.AddObjects(k, v.Pods, has, v.Objects)
+// isRefused says what is wrong with the manifests, and reports whether any of it is an error.
+func isRefused(w io.Writer, v *check.Result) (refused bool) {
+	for _, f := range v.Files {
+		for _, p := range f.Problems {
+			fmt.Fprintln(w, print.ProblemLine(p, ""))
+			refused = refused || !p.Warning
+		}
 	}
+	return refused
+}
+
+// outlookOf asks the agent, or where none runs what the last one left.
+func outlookOf(c *cli.Context, o *Options, k *client.Known, cfg config.Config, asked *outlook.Asked) (*outlook.Report, error) {
+	if !k.Down() {
+		var r outlook.Report
+		return &r, client.PostJSON(c.Context, o.Socket, "/outlook", asked, &r)
+	}
+	rules := diff.Rules{Gate: plans.Gate(cfg), Policy: plans.Plans(cfg).UpdatePolicy, Suffix: strings.ToLower(plans.NameSuffix(cfg))}
+	n := diff.Offline(k, hold.Recorded(o.Root), rules, o.Now)
+	n.World.Limits = func(p *manifests.Pod) update.Limits {
+		return update.LimitsOf(p.Pod, cfg.UpdateHealth, cfg.UpdateStable)
+	}
+	has, err := checkpoint.SavedObjects(o.Root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else it never had any
+		fmt.Fprintf(c.App.ErrWriter, "monopod: ConfigMaps and Secrets are not compared with those that the agent has: %v\n", err)
+	}
+	n.Objects, n.NoObjects = objects.NewSet(has), err != nil
+	r := n.Of(asked)
+	return &r, nil
 }

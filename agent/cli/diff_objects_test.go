@@ -28,10 +28,20 @@ spec:
   volumes: [{name: v, secret: {secretName: s}}]
 `
 
+// copyStatus copies what an agent reported.
+func copyStatus(t *testing.T, from, to string) {
+	t.Helper()
+	err := os.CopyFS(to, os.DirFS(from))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestDiffSaysWhatAnEditOfAnObjectMeans(t *testing.T) {
 	options := manifests.Options{NodeName: "edge7", NameSuffix: true}
 	root := t.TempDir()
-	r := newDiffRig(t, options, func(c *config.Config) { c.NodeName, c.Root = "edge7", root })
+	r := newDiffRig(t, options, func(c *config.Config) { c.NodeName = "edge7" })
+	statusOf := r.root
 	pods, problems := manifests.Decode(r.write(r.own, "mqtt.yaml", mqtt), []byte(mqtt), options)
 	if len(pods) != 1 {
 		t.Fatal(problems)
@@ -42,6 +52,7 @@ func TestDiffSaysWhatAnEditOfAnObjectMeans(t *testing.T) {
 	}
 	r.store.SetPod("default/mqtt-edge7", p)
 	saved := manifests.NewObject(nil, &v1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "s"}, Data: map[string][]byte{"password": []byte("hunter2")}}, "/m/s.yaml")
+	r.objects = []*manifests.Object{saved}
 	disk, err := checkpoint.OpenRoot(root)
 	if err == nil {
 		err = disk.SaveObjects([]*manifests.Object{saved})
@@ -66,6 +77,15 @@ func TestDiffSaysWhatAnEditOfAnObjectMeans(t *testing.T) {
 				t.Errorf("it says\n%s", text)
 			}
 		})
+	}
+	// Where no agent runs, those that it saved count.
+	if err := r.store.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.socket, r.root = "/nowhere/s", root
+	copyStatus(t, filepath.Join(statusOf, "status"), filepath.Join(root, "status"))
+	if text := r.run(secret("password: hunter3")); !strings.Contains(text, "container broker has the former value until it restarts\n1 unchanged\n") {
+		t.Errorf("without an agent it says\n%s", text)
 	}
 	paths, _ := filepath.Glob(filepath.Join(root, "objects", "*"))
 	if err := os.WriteFile(paths[0], []byte("torn"), 0o600); err != nil {

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,11 +15,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/cli/client"
 	"monopod/agent/cli/clitest"
 	"monopod/agent/cli/command"
+	"monopod/agent/cli/diff"
 	"monopod/agent/config"
+	"monopod/agent/hold"
+	"monopod/agent/objects"
+	"monopod/agent/outlook"
 	"monopod/agent/server"
 	"monopod/agent/status"
+	"monopod/agent/update"
 	"monopod/manifests"
 )
 
@@ -53,6 +62,9 @@ type diffRig struct {
 	own, other   string
 	socket, root string
 	store        *status.Store
+	objects      []*manifests.Object // of the agent
+	wishes       hold.State          // of its owner
+	asked        outlook.Asked       // by the last command
 	out          bytes.Buffer
 }
 
@@ -74,7 +86,7 @@ func newDiffRig(t *testing.T, o manifests.Options, cfg func(*config.Config)) *di
 		r.store.SetPod(p.Namespace+"/"+p.Name, p)
 	}
 	r.store.SetManifests(status.Manifests{Dir: r.own})
-	c := server.Config{Store: r.store}
+	c := server.Config{Store: r.store, Outlook: r.outlook}
 	if cfg != nil {
 		settings := config.Default()
 		cfg(&settings)
@@ -82,6 +94,22 @@ func newDiffRig(t *testing.T, o manifests.Options, cfg func(*config.Config)) *di
 	}
 	r.socket = clitest.Serve(t, c)
 	return r
+}
+
+// outlook answers as an agent with the reported pods, and with nothing else that is in the way.
+func (r *diffRig) outlook(_ context.Context, request io.Reader) (any, error) {
+	r.asked = outlook.Asked{}
+	err := json.NewDecoder(request).Decode(&r.asked)
+	if err != nil {
+		return nil, err
+	}
+	k := &client.Known{}
+	for _, p := range r.store.Pods() {
+		k.Pods = append(k.Pods, *p)
+	}
+	n := diff.Offline(k, r.wishes, diff.Rules{Suffix: "-edge7"}, time.Now())
+	n.World.Limits, n.Objects = func(*manifests.Pod) update.Limits { return update.Limits{} }, objects.NewSet(r.objects)
+	return n.Of(&r.asked), nil
 }
 
 func (r *diffRig) write(dir, name, text string) string {
@@ -130,69 +158,55 @@ func TestDiffSaysWhatBecomesOfPods(t *testing.T) {
 	}
 }
 
-func TestDiffSaysWhatAChangeWaitsFor(t *testing.T) {
-	day := time.Now().AddDate(0, 0, 3).Weekday().String()[:3]
-	r := newDiffRig(t, manifests.Options{NodeName: "edge7", NameSuffix: true}, func(c *config.Config) {
-		c.NodeName, c.UpdateWindow = "edge7", day+" 02:00-03:00"
-	})
-	window := "outside of the update window, which opens " + day
-	held, ok := r.store.Pod("default/web-edge7")
-	if !ok {
-		t.Fatal("no pod")
+// wasMade reports a pod of which a container was made.
+func (r *diffRig) wasMade(pod string) {
+	r.t.Helper()
+	p, reported := r.store.Pod(pod)
+	if !reported {
+		r.t.Fatal("no pod")
 	}
-	held = held.DeepCopy()
-	held.Annotations[status.AnnHeld] = "held: audit"
-	report := func(phase v1.PodPhase, container string) {
-		next := held.DeepCopy()
-		next.Status = v1.PodStatus{Phase: phase, ContainerStatuses: []v1.ContainerStatus{{Name: "app", ContainerID: container}}}
-		r.store.SetPod("default/web-edge7", next)
-	}
-	report(v1.PodRunning, "containerd://1")
+	p = p.DeepCopy()
+	p.Status = v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{{Name: "app", ContainerID: "containerd://1"}}}
+	r.store.SetPod(pod, p)
+}
+
+// What the agent says is told, by its settings and records; it is asked once, and on the socket.
+func TestDiffAsksTheAgent(t *testing.T) {
+	r := edge(t)
+	r.wasMade("default/web-edge7")
+	r.wishes.Held = map[string]hold.Hold{"default/web-edge7": {Reason: "audit"}}
 	r.write(r.other, "web.yaml", strings.Replace(diffWeb, "web:1", "web:2", 1))
-	r.write(r.other, "new.yaml", strings.Replace(diffOld, "name: old", "name: new", 1))
-	waits := func() map[string]string {
-		t.Helper()
-		var got struct {
-			Pods []struct{ Pod, Action, Waits string }
-		}
-		text := r.run("--prune", "-o", "json", r.other)
-		if err := json.Unmarshal([]byte(text[strings.Index(text, "{"):strings.LastIndex(text, "}")+1]), &got); err != nil {
-			t.Fatalf("%v in %s", err, text)
-		}
-		all := map[string]string{}
-		for _, p := range got.Pods {
-			all[p.Action+" "+p.Pod] = p.Waits
-		}
-		return all
-	}
-	check := func(pod, want string) {
-		t.Helper()
-		if got, ok := waits()[pod]; !ok || !strings.HasPrefix(got, want) || !strings.Contains(want, "window") && got != want {
-			t.Errorf("%s waits for %q, want %q", pod, got, want)
-		}
-	}
-	check("restarted default/web-edge7", "held: audit; "+window)
-	check("removed default/old-edge7", window)
-	check("new default/new-edge7", "")
-	r.store.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "edge7", Annotations: map[string]string{status.AnnHeld: "held: a visit"}}})
-	check("new default/new-edge7", "the node is held: a visit")
-	check("removed default/old-edge7", "the node is held: a visit; "+window)
-	if text := r.run(r.other); !strings.Contains(text, "default/web-edge7 (OTHER/web.yaml)\n    because: spec.containers[app].image\n    waits: held: audit; the node is held: a visit; "+window) {
+	text := r.run("--prune", r.other)
+	const want = `restarted   default/web-edge7 (OTHER/web.yaml)
+    because: spec.containers[app].image
+    in place: container app restarts
+    waits: held: audit (` + "`monopod release web`" + ` ends it)
+    spec.containers[app].image: "reg.io/web:1" -> "reg.io/web:2"
+`
+	if !strings.Contains(text, want) || !strings.Contains(text, "removed     default/old-edge7\n") || strings.Contains(text, "removed     default/far-edge7") {
 		t.Errorf("it says\n%s", text)
 	}
-	// What does not run, and never did, waits for the node alone.
-	report(v1.PodSucceeded, "containerd://1")
-	check("replaced default/web-edge7", "the node is held: a visit")
-	report(v1.PodPending, "")
-	check("restarted default/web-edge7", "the node is held: a visit")
-	r.store.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "edge7"}})
-	check("restarted default/web-edge7", "")
-	if err := os.Remove(filepath.Join(r.other, "web.yaml")); err != nil {
-		t.Fatal(err)
+	if len(r.asked.Pods) != 1 || !r.asked.Whole || r.asked.Pods[0].Digest == "" {
+		t.Errorf("it asked %+v", r.asked)
 	}
-	check("removed default/web-edge7", "held: audit; "+window)
-	report(v1.PodFailed, "containerd://1")
-	check("removed default/web-edge7", "")
+	r.run(r.other)
+	if r.asked.Whole {
+		t.Error("a folder beside the agent's is taken for all")
+	}
+}
+
+func TestDiffSaysWhatTheAgentCannotAnswer(t *testing.T) {
+	r := edge(t)
+	r.socket = clitest.Serve(t, server.Config{Store: clitest.Store(t, filepath.Join(t.TempDir(), "status"))})
+	path := filepath.Join(r.own, "web.yaml")
+	if text := r.run("--node-name", "edge7", path); !strings.Contains(text, "is of a version that cannot do this") || !strings.HasSuffix(text, "[2]\n") {
+		t.Errorf("of an older agent it says\n%s", text)
+	}
+	r.socket = clitest.Serve(t, server.Config{Store: clitest.Store(t, filepath.Join(t.TempDir(), "status")),
+		Outlook: func(context.Context, io.Reader) (any, error) { return nil, errors.New("panic: poison") }})
+	if text := r.run("--node-name", "edge7", path); !strings.Contains(text, "panic: poison") || !strings.HasSuffix(text, "[2]\n") {
+		t.Errorf("of one that went wrong it says\n%s", text)
+	}
 }
 
 func TestDiffTellsNoSecrets(t *testing.T) {
@@ -242,6 +256,7 @@ func TestDiffNamesPodsAsTheAgentDoes(t *testing.T) {
 
 func TestDiffWithoutAnAgentGoesByTheLastReport(t *testing.T) {
 	r := edge(t)
+	r.wasMade("default/web-edge7")
 	if err := r.store.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -254,9 +269,22 @@ func TestDiffWithoutAnAgentGoesByTheLastReport(t *testing.T) {
 	if text := r.run(path); !strings.Contains(text, "env[PASSWORD]: changed") || !strings.HasSuffix(text, "[1]\n") {
 		t.Errorf("it says\n%s", text)
 	}
+	r.holdsOnDisk("default/web-edge7")
+	if text := r.run(path); !strings.Contains(text, "    waits: held: audit (`monopod release web` ends it)\n") {
+		t.Errorf("of a held pod it says\n%s", text)
+	}
 	r.root = t.TempDir()
 	if text := r.run(path); !strings.Contains(text, "no monopod answers on SOCKET") || !strings.HasSuffix(text, "[2]\n") {
 		t.Errorf("without a report it says\n%s", text)
+	}
+}
+
+// holdsOnDisk writes what an agent leaves of a held pod.
+func (r *diffRig) holdsOnDisk(pod string) {
+	r.t.Helper()
+	err := os.WriteFile(filepath.Join(r.root, "holds.json"), []byte(`{"held":{"`+pod+`":{"reason":"audit"}}}`), 0o600)
+	if err != nil {
+		r.t.Fatal(err)
 	}
 }
 
@@ -303,17 +331,6 @@ func TestDiffReadsStandardInput(t *testing.T) {
 	var out, errs bytes.Buffer
 	err := execute(t.Context(), strings.NewReader(diffWeb), &out, &errs, "diff", "--socket", r.socket, "-")
 	if want := "unchanged   default/web-edge7 (-)\n1 unchanged\n"; err != nil || out.String() != want {
-		t.Errorf("%v, it says %q and %q", err, out.String(), errs.String())
-	}
-}
-
-// What leaves comes back as another pod.
-func TestDiffTakesAPodThatLeavesForNew(t *testing.T) {
-	pods := "- metadata: {name: web-n1, namespace: default, deletionTimestamp: \"2026-05-04T11:59:00Z\"}\n  spec: {nodeName: n1, containers: [{name: app, image: i}]}\n"
-	socket := clitest.Agent(t, pods, status.Manifests{}, status.Runtime{})
-	var out, errs bytes.Buffer
-	err := execute(t.Context(), strings.NewReader(diffWeb), &out, &errs, "diff", "--socket", socket, "-")
-	if !strings.HasPrefix(out.String(), "new         default/web-n1 (-)\n") || command.ExitCode(err) != 1 {
 		t.Errorf("%v, it says %q and %q", err, out.String(), errs.String())
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -72,6 +73,7 @@ func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
 	var files status.Manifests
 	if err := client.GetJSON(ctx, cfg.Socket, "/manifests", &files); err == nil {
 		m.Up = true
+		m.Config.Manifests = cmp.Or(cfg.Manifests, files.Dir)
 		for _, p := range files.Settings {
 			line := print.ProblemLine(p, "")
 			if p.Warning {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -19,8 +20,10 @@ import (
 // EventsOptions says which events Events prints and how.
 type EventsOptions struct {
 	Options
-	Pod   string // as for FindPod; "": all events, or those of Choice's namespace
-	Watch bool   // go on with those that come
+	Pod   string        // as for FindPod; "": all events, or those of Choice's namespace
+	Watch bool          // go on with those that come
+	Since time.Duration // only those that were seen so lately; 0: all
+	Types []string      // Normal or Warning; none: all
 }
 
 // Events prints the events of the node, or those about a pod, the latest last.
@@ -46,10 +49,33 @@ func Events(ctx context.Context, w io.Writer, o EventsOptions) error {
 		none = fmt.Sprintf("No events in namespace %s.", namespace)
 		all = slices.DeleteFunc(all, func(e v1.Event) bool { return e.Namespace != namespace })
 	}
+	all = slices.DeleteFunc(all, func(e v1.Event) bool { return !o.takes(&e, o.Now) })
 	if o.Watch {
 		return watchEvents(ctx, w, o, k, pod, all)
 	}
 	return print.Events(w, o.notes(), all, none, o.Format)
+}
+
+// takes reports whether an event is of the types that are asked for, and late enough.
+func (o EventsOptions) takes(e *v1.Event, now time.Time) bool {
+	late := o.Since == 0 || !e.LastTimestamp.Time.Before(now.Add(-o.Since))
+	return late && (len(o.Types) == 0 || slices.Contains(o.Types, e.Type))
+}
+
+// setTypes takes the types as people write them: "warning", "Normal,Warning".
+func (o *EventsOptions) setTypes(given []string) error {
+	for _, word := range strings.Split(strings.Join(given, ","), ",") {
+		switch strings.ToLower(word) {
+		case "":
+		case "normal":
+			o.Types = append(o.Types, v1.EventTypeNormal)
+		case "warning":
+			o.Types = append(o.Types, v1.EventTypeWarning)
+		default:
+			return command.UsageError("--types %q: choose Normal or Warning", word)
+		}
+	}
+	return nil
 }
 
 // watchEvents prints those events, then those that come until ctx ends. It
@@ -62,14 +88,14 @@ func watchEvents(ctx context.Context, w io.Writer, o EventsOptions, k *client.Kn
 				return err
 			}
 		}
-		return fmt.Errorf("no monopod answers on %s, so there is nothing to watch: is `monopod run` running?", o.Socket)
+		return fmt.Errorf("no monopod answers on %s, so there is nothing to watch: %s", o.Socket, client.WhereToLook())
 	}
 	if err := p.Past(past); err != nil {
 		return err
 	}
 	for {
 		ended, err := client.WatchEvents(ctx, o.Socket, pod, func(e *v1.Event) error {
-			if o.Choice.Namespace != "" && e.Namespace != o.Choice.Namespace {
+			if o.Choice.Namespace != "" && e.Namespace != o.Choice.Namespace || !o.takes(e, time.Now()) {
 				return nil
 			}
 			return p.Print(e, time.Now())
@@ -97,6 +123,9 @@ said on standard error and what it left is shown.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "watch", Aliases: []string{"w"}, Destination: &o.Watch,
 				Usage: "go on with what happens from now on"},
+			&cli.StringFlag{Name: "for", Destination: &o.Pod, Usage: "only those about the pod `POD`, as when it is named"},
+			&cli.DurationFlag{Name: "since", Destination: &o.Since, Usage: "only those of the last `DURATION`, such as 90s, 5m or 2h"},
+			&cli.StringSliceFlag{Name: "types", KeepSpace: true, Usage: "only those of `TYPE`: Normal or Warning"},
 			command.OutputFlag(&o.Output, "wide, json or yaml"),
 			command.NamespaceFlag(&o.Choice.Namespace),
 			command.AllNamespacesFlag(&o.AllNamespaces),
@@ -106,6 +135,15 @@ said on standard error and what it left is shown.`,
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 1 {
 				return command.UsageError("events takes one pod, got %q too", c.Args().Get(1))
+			}
+			if o.Pod != "" && c.NArg() == 1 {
+				return command.UsageError("name the pod once: %q or --for %s", c.Args().First(), o.Pod)
+			}
+			if c.IsSet("since") && o.Since <= 0 {
+				return command.UsageError("--since %s: give a time that is over, such as 5m", o.Since)
+			}
+			if err := o.setTypes(c.StringSlice("types")); err != nil {
+				return err
 			}
 			if c.NArg() == 1 {
 				o.Pod = c.Args().First()

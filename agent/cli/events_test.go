@@ -182,7 +182,7 @@ func TestEventsOfAnAgentThatIsDown(t *testing.T) {
 		t.Errorf("watch: %v", err)
 	}
 	o.Root = filepath.Join(root, "elsewhere")
-	if err := Events(t.Context(), io.Discard, o); err == nil || !strings.HasPrefix(err.Error(), "no monopod answers on /nowhere/s: is `monopod run` running?") {
+	if err := Events(t.Context(), io.Discard, o); err == nil || !strings.HasPrefix(err.Error(), "no monopod answers on /nowhere/s: "+client.WhereToLook()) {
 		t.Errorf("without files: %v", err)
 	}
 }

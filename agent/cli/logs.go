@@ -18,9 +18,9 @@ import (
 func logsCommand() *cli.Command {
 	var o logs.Options
 	return &cli.Command{
-		Name: "logs", ArgsUsage: "POD [CONTAINER] | -l SELECTOR", Usage: "print the logs of containers",
+		Name: "logs", ArgsUsage: "POD [CONTAINER] | -l SELECTOR | -A", Usage: "print the logs of containers",
 		Description: `
-Without a container, it is the one that the annotation
+With -A alone the logs are those of all pods. Without a container, it is the one that the annotation
 kubectl.kubernetes.io/default-container names, else the first. The log is that
 of the container's last start, with all that was set aside of it by rotation;
 --previous is that of the start before. Logs of several containers come in the
@@ -41,13 +41,14 @@ ended by SIGINT (Ctrl-C) and SIGTERM.`,
 			&cli.Int64Flag{Name: "tail", Value: -1, Usage: "only the last `N` lines of each container; -1 for all"},
 			&cli.DurationFlag{Name: "since", Usage: "only lines of the last `DURATION`, such as 90s, 5m or 2h"},
 			&cli.StringFlag{Name: "since-time", Usage: "only lines since the `TIME`, such as 2026-05-04T12:00:00Z"},
-			&cli.BoolFlag{Name: "timestamps", Destination: &o.Timestamps, Usage: "put the time before each line"},
+			&cli.BoolFlag{Name: "timestamps", Aliases: []string{"t"}, Destination: &o.Timestamps, Usage: "put the time before each line"},
 			&cli.StringSliceFlag{Name: "container", Aliases: []string{"c"}, KeepSpace: true,
 				Usage: "the `NAME` of a container; may be repeated"},
 			&cli.BoolFlag{Name: "all-containers", Destination: &o.AllContainers,
 				Usage: "all containers of the pods, init containers included"},
 			command.SelectorFlag(&o.Selector),
 			command.NamespaceFlag(&o.Namespace),
+			command.AllNamespacesFlag(&o.All),
 			&cli.BoolFlag{Name: "prefix", Usage: "put pod and container before each line (default: if there are several)"},
 			&cli.BoolFlag{Name: "no-color", Usage: "no colours on a terminal; so does the variable NO_COLOR"},
 			command.SocketFlag(&o.Socket),
@@ -73,8 +74,8 @@ func logsOptions(o *logs.Options, c *cli.Context) error {
 		return command.UsageError("%v", err)
 	}
 	switch n := c.NArg(); {
-	case n == 0 && o.Selector == "":
-		return command.UsageError("logs of what? Name a pod, as in `monopod logs web`, or select pods by labels with -l")
+	case n == 0 && o.Selector == "" && !o.All:
+		return command.UsageError("logs of what? Name a pod, as in `monopod logs web`, or select pods by labels with -l, or all with -A")
 	case n > 0 && o.Selector != "":
 		return command.UsageError("name a pod or select pods by labels, not both: %q and -l %s", c.Args().First(), o.Selector)
 	case n > 2:

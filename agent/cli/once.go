@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -109,6 +110,14 @@ func checkOnce(c *cli.Context) error {
 	return nil
 }
 
+// mayRun refuses a user who can neither ask the runtime nor make cgroups.
+func mayRun(user int) error {
+	if user != 0 {
+		return errors.New("once needs the runtime, mounts and cgroups: run it as root")
+	}
+	return nil
+}
+
 // runOnce runs pods to their end, or removes what a previous run left.
 func runOnce(c *cli.Context) error {
 	if err := checkOnce(c); err != nil {
@@ -151,6 +160,9 @@ func runOnce(c *cli.Context) error {
 	}
 	if err := completeOnce(&run, c); err != nil {
 		return command.UsageError("%v", err)
+	}
+	if err := mayRun(os.Geteuid()); err != nil {
+		return cli.Exit(err, exitBroken)
 	}
 	for _, dir := range once.Leftovers() {
 		fmt.Fprintf(c.App.ErrWriter, "monopod: a previous run was killed, or kept its pods; %s removes what is left of it\n",

@@ -78,3 +78,13 @@ func TestOnceRefuses(t *testing.T) {
 		t.Errorf("folders are left: %v", left)
 	}
 }
+
+// A user who can run nothing reads so, and not what the runtime's socket refuses.
+func TestOnceIsForRoot(t *testing.T) {
+	if err := mayRun(1000); err == nil || err.Error() != "once needs the runtime, mounts and cgroups: run it as root" {
+		t.Error(err)
+	}
+	if err := mayRun(0); err != nil {
+		t.Error(err)
+	}
+}

@@ -35,10 +35,7 @@ func Ps(ctx context.Context, w io.Writer, o Options) error {
 	if err := print.Ps(w, o.notes(), l, o.Format); err != nil {
 		return err
 	}
-	if k.Down() {
-		return client.ErrDown
-	}
-	return nil
+	return k.DownError()
 }
 
 // words say what is wrong with the runtime and the node, or where no agent runs
@@ -50,7 +47,7 @@ func (o Options) words(ctx context.Context, k *client.Known) []string {
 	words := print.RuntimeWords(k.Runtime, o.Now)
 	var node v1.Node
 	if client.GetJSON(ctx, o.Socket, "/node", &node) == nil { // an agent that just starts has no report on it yet
-		words = append(words, print.NodeWords(&node, o.Now)...)
+		words = append(words, print.NodeWords(&node, k.Runtime.Up, o.Now)...)
 	}
 	return words
 }
@@ -94,6 +91,8 @@ Where the agent does not run, this is said on standard error, what it reported
 last is shown, with what the runtime says of it now, and the exit code is 3.`,
 		Flags: []cli.Flag{
 			command.OutputFlag(&o.Output, "wide, name, json or yaml"),
+			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print names alone, as -o name"},
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "those that have ended, too, as without it"},
 			command.NamespaceFlag(&o.Choice.Namespace),
 			command.AllNamespacesFlag(&o.AllNamespaces),
 			&cli.BoolFlag{Name: "files", Destination: &o.Files, Usage: "list the manifest files instead, and what became of each"},
@@ -106,6 +105,12 @@ last is shown, with what the runtime says of it now, and the exit code is 3.`,
 		},
 		Action: func(c *cli.Context) error {
 			o.Choice.Names = c.Args().Slice()
+			if c.Bool("quiet") {
+				if o.Output != "" && o.Output != "name" {
+					return command.UsageError("-q and -o %s exclude each other", o.Output)
+				}
+				o.Output = "name"
+			}
 			if err := o.Choice.Check(); err != nil {
 				return command.UsageError("%v", err)
 			}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -151,6 +152,10 @@ func TestPs(t *testing.T) {
 	}{
 		{"well", well, files, up, Options{}},
 		{"wide", well, files, up, Options{Format: print.Format{Output: "wide"}}},
+		{"wide at 80", well, files, up, Options{Format: print.Format{Output: "wide", Columns: 80}}},
+		{"wide at 140", well, files, up, Options{Format: print.Format{Output: "wide", Columns: 140}}},
+		{"files wide at 80", well, became, down, Options{Files: true, Format: print.Format{Output: "wide", Columns: 80}}},
+		{"files wide at 140", well, became, down, Options{Files: true, Format: print.Format{Output: "wide", Columns: 140}}},
 		{"json", well, files, up, Options{Format: print.Format{Output: "json"}}},
 		{"yaml", well, files, up, Options{Format: print.Format{Output: "yaml"}}},
 		{"troubled", troubled, refusals(), down, Options{}},
@@ -169,7 +174,7 @@ func TestPs(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			r.options.Socket = clitest.Agent(t, r.pods, r.manifests, r.runtime)
 			var out bytes.Buffer
-			r.options.Now, r.options.Columns, r.options.Err = now, 500, &out
+			r.options.Now, r.options.Columns, r.options.Err = now, cmp.Or(r.options.Columns, 500), &out
 			if err := Ps(t.Context(), &out, r.options); err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +196,8 @@ func TestNotesAreOneLineOfPs(t *testing.T) {
 	}
 	wrong := status.Problem{File: "/m/app.yaml", Line: 3, Column: 5, Field: "spec.x", Message: "deprecated", Warning: true}
 	at := now.Add(-time.Hour)
-	manifests := status.Manifests{Dir: "/m", Files: []status.File{
+	folder := status.Problem{File: "/m", Message: "apps/, old/: not read, as by a kubelet: manifests stand in the folder itself", Warning: true, Note: true}
+	manifests := status.Manifests{Dir: "/m", Problems: []status.Problem{folder}, Files: []status.File{
 		{Path: "/m/app.yaml", Pods: []string{"default/web-node1"}, State: status.Accepted, Since: at, Problems: append([]status.Problem{wrong}, notes...),
 			Versions: []status.Version{{Pod: "default/web-node1", State: status.Accepted, Since: at, Hash: "0123456789abcdef"}}},
 		{Path: "/m/one.yaml", State: status.Accepted, Since: at, Problems: []status.Problem{{File: "/m/one.yaml", Line: 1, Column: 7, Field: "kind", Message: "Service is skipped: nothing here serves it", Warning: true, Note: true}}},
@@ -258,8 +264,8 @@ func TestPsSaysWhyItCannotAsk(t *testing.T) {
 	go http.Serve(l, http.NotFoundHandler())
 
 	rows := []struct{ name, socket, output, want string }{
-		{"nothing there", dir + "/none", "", "no monopod answers on " + dir + "/none: is `monopod run` running? (no such file or directory)"},
-		{"nobody listens", stale, "", "no monopod answers on " + stale + ": is `monopod run` running? (connection refused)"},
+		{"nothing there", dir + "/none", "", "no monopod answers on " + dir + "/none: " + client.WhereToLook() + " (no such file or directory)"},
+		{"nobody listens", stale, "", "no monopod answers on " + stale + ": " + client.WhereToLook() + " (connection refused)"},
 		{"somebody else", other, "json", "GET /pods from " + other + ": 404 Not Found: 404 page not found"},
 	}
 	for _, r := range rows {

@@ -127,6 +127,26 @@ func TestWhatUsersType(t *testing.T) {
 	}
 }
 
+// What reads says what was last, what asks for something says that nothing comes of it, and the
+// exit code tells scripts that no agent runs.
+func TestTheExitCodeSaysThatNoAgentRuns(t *testing.T) {
+	root := clitest.Previous(t, typedPods, typedManifests())
+	for _, l := range []typedLine{
+		{"ps --root " + root, []string{"web"}, []string{"monopod: "}, 3},
+		{"describe --root " + root + " web", []string{"Name:               web"}, []string{"monopod: "}, 3},
+		{"forget web", nil, []string{"the agent does not run"}, 3},
+		{"restart web", nil, []string{"the agent does not run"}, 3},
+		{"stop web", nil, []string{"the agent does not run"}, 3},
+		{"start web", nil, []string{"the agent does not run"}, 3},
+		{"hold web", nil, []string{"the agent does not run"}, 3},
+		{"release web", nil, []string{"the agent does not run"}, 3},
+		{"history web", nil, []string{"the agent does not run"}, 3},
+		{"rollback web", nil, []string{"the agent does not run"}, 3},
+	} {
+		l.check(t, "--socket", "/nowhere/monopod.sock")
+	}
+}
+
 // On a terminal the namespace shows where it tells something, and all is in one place.
 func TestATerminalHasTheWordsBelowTheTable(t *testing.T) {
 	var out bytes.Buffer
@@ -193,11 +213,11 @@ func TestVariablesStandInForFlags(t *testing.T) {
 	socket := typedAgent(t)
 	t.Setenv("MONOPOD_SOCKET", socket)
 	typedLine{"ps -o name", []string{"default/web"}, nil, 0}.check(t)
-	typedLine{"ps -o name --socket /nowhere/flag --root /nowhere", nil, []string{"no monopod answers on /nowhere/flag", "not MONOPOD_SOCKET"}, 1}.check(t)
+	typedLine{"ps -o name --socket /nowhere/flag --root /nowhere", nil, []string{"no monopod answers on /nowhere/flag", "not MONOPOD_SOCKET"}, 3}.check(t)
 	t.Setenv("MONOPOD_SOCKET", "/nowhere/s")
 	t.Setenv("MONOPOD_ROOT", t.TempDir())
 	for _, line := range []string{"ps", "top", "images", "exec web -- ls", "logs web", "events", "describe"} {
-		typedLine{line, nil, []string{"no monopod answers on /nowhere/s", "MONOPOD_SOCKET"}, 1}.check(t)
+		typedLine{line, nil, []string{"no monopod answers on /nowhere/s", "MONOPOD_SOCKET"}, 3}.check(t)
 	}
 	typedLine{"restart web", nil, []string{"the agent does not run, and nothing is restarted", "MONOPOD_SOCKET"}, 3}.check(t)
 	t.Setenv("MONOPOD_CONFIG", "/nowhere/c.yaml")

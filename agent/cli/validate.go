@@ -40,8 +40,9 @@ func validate(c *cli.Context) error {
 		return command.UsageError("%v", err)
 	}
 	v.CheckUIDs()
+	v.CheckReaders()
 	v.CheckObjects(" among these files: the pod waits until there is one", true)
-	n, err := check.Print(c.App.Writer, v.Files)
+	n, err := check.Print(c.App.Writer, v.Files, v.NotesOfFolders()...)
 	if err != nil {
 		return err
 	}

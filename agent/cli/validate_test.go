@@ -173,3 +173,46 @@ func TestNotesAreCountedBesideWarnings(t *testing.T) {
 		t.Errorf("exit code %d of:\n%s", code, got)
 	}
 }
+
+// A file of Secrets that others may read is warned of, as the agent does; what comes by a pipe has
+// no such mode.
+func TestValidateSaysWhoMayReadSecrets(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key.yaml")
+	text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: m}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: key}\nstringData: {k: v}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ok := "ok   " + path + "   ConfigMap default/m\nok   " + path + "   Secret default/key\n1 file, no pods, no problems"
+	if got, code := said(t, t.Context(), nil, "validate", path); code != 0 || got != ok+"\n" {
+		t.Errorf("one that is its owner's: %d of\n%s", code, got)
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	want := path + ":5:1: warning: holds a Secret, and other users may read it (mode 0640): chmod go-r " + path + "\n" + ok + ", 1 warning\n"
+	if got, code := said(t, t.Context(), nil, "validate", path); code != 0 || got != want {
+		t.Errorf("one that others may read: %d of\n%s\nwant\n%s", code, got, want)
+	}
+	if got, code := said(t, t.Context(), strings.NewReader(text), "validate", "-"); code != 0 || strings.Contains(got, "warning") {
+		t.Errorf("from standard input: %d of\n%s", code, got)
+	}
+}
+
+// Folders in a folder are not read, which one note says.
+func TestValidateSaysWhichFoldersAreNotRead(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"old", "apps", ".git", "lost+found"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "job.yaml"), []byte(goodJob), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, code := said(t, t.Context(), nil, "validate", dir)
+	note, rest, _ := strings.Cut(got, "\n")
+	want := dir + ": note: apps/, old/: not read, as by a kubelet: manifests stand in the folder itself"
+	if code != 0 || note != want || !strings.HasSuffix(rest, "1 file, 1 pod, no problems, 1 note\n") {
+		t.Errorf("exit code %d of:\n%s\nwant\n%s", code, got, want)
+	}
+}

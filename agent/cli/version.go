@@ -7,11 +7,13 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
+	"monopod/agent/message"
 )
 
 // VersionInfo says what this binary was built from.
@@ -51,17 +53,26 @@ func versionOf(info *debug.BuildInfo, platform string) VersionInfo {
 	return v
 }
 
-// String is such as "monopod v1.2.3 (0123456789ab of 2026-11-22T12:14:53Z, go1.26.0, linux/amd64)".
+// String is such as "monopod v1.2.3 (0123456789ab of 2026-11-22 12:14:53 UTC, go1.26.0, linux/amd64)".
 func (v VersionInfo) String() string {
 	parts := []string{v.Go, v.Platform}
 	if v.Commit != "" {
 		commit := v.Commit
 		if v.Date != "" {
-			commit += " of " + v.Date
+			commit += " of " + dateText(v.Date)
 		}
 		parts = append([]string{commit}, parts...)
 	}
 	return fmt.Sprintf("monopod %s (%s)", v.Version, strings.Join(parts, ", "))
+}
+
+// dateText is a date as people read it; what is none stays as it is.
+func dateText(date string) string {
+	t, err := time.Parse(time.RFC3339, date)
+	if err != nil {
+		return date
+	}
+	return string(message.Time(t))
 }
 
 // PrintVersion prints v as a line, or as json or yaml.

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 	v1 "k8s.io/api/core/v1"
@@ -23,10 +25,12 @@ import (
 func volumeCommand() *cli.Command {
 	var root, output string
 	return &cli.Command{
-		Name: "volume", ArgsUsage: "ls|make|rm NAMESPACE/NAME ...", Usage: "list, make or remove the volumes that outlive pods",
+		Name: "volume", ArgsUsage: "ls|inspect|make|rm NAMESPACE/NAME ...", Usage: "list, inspect, make or remove the volumes that outlive pods",
 		Description: `
 A volume that is a persistentVolumeClaim is a directory, made for the first pod
-that mounts it. It stays when the pod and the claim's manifest are removed. rm
+that mounts it. It stays when the pod and the claim's manifest are removed. inspect
+tells how much one takes on its disk and when it was made, where the filesystem
+knows. list is another word for ls. rm
 removes it with all that is in it, unless a pod uses it that has not ended. One
 that was made and is missing, as its disk is not mounted, is not made again for
 a pod: the pod waits until it is back, or made again, empty, by make.
@@ -42,46 +46,48 @@ to be made is there; 2: wrong flags.`,
 		},
 		Action: func(c *cli.Context) error {
 			what, names := c.Args().First(), c.Args().Tail()
+			if what == "list" {
+				what = "ls"
+			}
 			switch {
 			case what == "":
-				return command.UsageError("volume what? ls lists the volumes, make NAMESPACE/NAME makes one, rm NAMESPACE/NAME removes one")
+				return command.UsageError("volume what? ls lists the volumes, inspect NAMESPACE/NAME tells of one, make NAMESPACE/NAME makes one, rm NAMESPACE/NAME removes one")
 			case what == "ls" && len(names) > 0:
 				return command.UsageError("volume ls takes no arguments, got %q", names[0])
 			case what == "ls":
 				return listVolumes(c.App.Writer, root, output)
-			case (what == "rm" || what == "make") && len(names) == 0:
+			case (what == "rm" || what == "make" || what == "inspect") && len(names) == 0:
 				return command.UsageError("which volume? As in `monopod volume %s default/data`", what)
+			case what == "inspect":
+				f := print.Format{Now: time.Now()}.On(c.App.Writer, os.Getenv)
+				return inspectVolumes(c.Context, c.App.Writer, root, output, names, f)
 			case what == "make":
 				return makeVolumes(c.App.Writer, root, names)
 			case what == "rm":
 				return removeVolumes(c.Context, c.App.Writer, root, names)
 			}
-			return command.UsageError("volume %s: there are only ls, make and rm", what)
+			return command.UsageError("volume %s: there are only ls, inspect, make and rm", what)
 		},
 	}
 }
 
-// listedVolume is a volume as `monopod volume ls` prints it.
+// listedVolume is a volume as `monopod volume` ls and inspect print it.
 type listedVolume struct {
 	Name   string   `json:"name"` // namespace/name of the claim
 	UsedBy []string `json:"usedBy,omitempty"`
 	Path   string   `json:"path"`
 	// Missing: it was made, and is not there.
 	Missing bool `json:"missing,omitempty"`
+
+	// Of inspect alone, of a volume that is there.
+	Made  time.Time `json:"made,omitzero"`   // zero, too, where the filesystem does not know
+	Bytes *int64    `json:"bytes,omitempty"` // on its disk
 }
 
 func listVolumes(w io.Writer, root, output string) error {
-	pods, err := checkpoint.PodsIn(root)
+	all, err := volumesIn(root)
 	if err != nil {
 		return err
-	}
-	claims, err := volume.Claims(root)
-	if err != nil {
-		return err
-	}
-	all := make([]listedVolume, len(claims))
-	for i, c := range claims {
-		all[i] = listedVolume{c.String(), users(pods, c), volume.ClaimDir(root, c), volume.IsMissing(root, c)}
 	}
 	if output != "" {
 		return print.As(w, output, all)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -138,8 +139,8 @@ func TestVolumesAreNotRemovedInDoubt(t *testing.T) {
 		"rm --root " + root + " data":               "which volume is data? Write NAMESPACE/NAME, as in `monopod volume rm default/data`",
 		"rm --root " + root:                         "which volume? As in `monopod volume rm default/data`",
 		"ls --root " + root + " x":                  "volume ls takes no arguments, got \"x\"",
-		"--root " + root:                            "volume what? ls lists the volumes, make NAMESPACE/NAME makes one, rm NAMESPACE/NAME removes one",
-		"mv --root " + root:                         "volume mv: there are only ls, make and rm",
+		"--root " + root:                            "volume what? ls lists the volumes, inspect NAMESPACE/NAME tells of one, make NAMESPACE/NAME makes one, rm NAMESPACE/NAME removes one",
+		"mv --root " + root:                         "volume mv: there are only ls, inspect, make and rm",
 		"ls --root " + nowhere:                      "root dir: open " + nowhere + "/pods: no such file or directory; name the agent's with --root",
 		"rm --root " + root + " default/../../pods": "which volume is default/../../pods? Write NAMESPACE/NAME, as in `monopod volume rm default/data`",
 	} {
@@ -147,12 +148,44 @@ func TestVolumesAreNotRemovedInDoubt(t *testing.T) {
 		if got := clitest.Text(err); got != want {
 			t.Errorf("%s: %s", args, got)
 		}
-		usage := strings.Contains(want, "?") || strings.Contains(want, "only ls, make and rm") || strings.Contains(want, "no arguments")
+		usage := strings.Contains(want, "?") || strings.Contains(want, "only ls, inspect, make and rm") || strings.Contains(want, "no arguments")
 		if got := command.ExitCode(err); got != 1 && !usage || usage && got != command.ExitUsage {
 			t.Errorf("%s: exit code %d", args, got)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(root, "volumes", "default_data", "sub")); err != nil {
 		t.Error(err)
+	}
+}
+
+// Of a volume it is told where it is, what it takes, since when it is there, and who uses it.
+func TestAVolumeIsInspected(t *testing.T) {
+	root := volumeRoot(t, []string{"default_data"}, claimant("web", v1.PodRunning))
+	dir := root + "/volumes/default_data"
+	if err := errors.Join(os.WriteFile(dir+"/one", make([]byte, 1<<20), 0o600), os.Link(dir+"/one", dir+"/two")); err != nil {
+		t.Fatal(err)
+	}
+	made := regexp.MustCompile("(?m)^Made: .*\n")
+	size := regexp.MustCompile(`(?m)^Size Used: {10}1\.[01] MB$`) // folders take some, too
+	out, err := runVolume(t, "inspect", "default/data", "--root", root)
+	got := size.ReplaceAllString(made.ReplaceAllString(out, ""), "Size Used:          1 MB")
+	want := "Name:               default/data\nPath:               " + dir + "\nSize Used:          1 MB\nUsed By:            default/web\n"
+	if err != nil || got != want {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if !made.MatchString(out) && !volume.MadeAt(root, types.NamespacedName{Namespace: "default", Name: "data"}).IsZero() {
+		t.Errorf("it is not said when it was made:\n%s", out)
+	}
+	ls, _ := runVolume(t, "ls", "--root", root)
+	if list, err := runVolume(t, "list", "--root", root); err != nil || list != ls {
+		t.Errorf("list: %v\n%s", err, list)
+	}
+	if err := errors.Join(volume.RecordClaims(root), os.RemoveAll(root+"/volumes")); err != nil {
+		t.Fatal(err)
+	}
+	out, err = runVolume(t, "inspect", "default/data", "default/none", "--root", root)
+	want = "Name:               default/data\nPath:               " + dir + "\nMissing:            yes: mount its disk, or make it again, empty: monopod volume make default/data\nUsed By:            default/web\n"
+	if out != want || clitest.Text(err) != "there is no volume default/none; `monopod volume ls` lists them" {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

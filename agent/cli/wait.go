@@ -18,7 +18,7 @@ func waitCommand() *cli.Command {
 		Usage: "wait until pods or manifest files are ready, or what else they are to come to",
 		Description: `
 What can be waited for: ready, running, succeeded, failed, completed (one or
-the other), gone, and condition=TYPE[=STATUS], such as condition=Initialized. A
+the other), gone (or delete), and condition=TYPE[=STATUS], such as condition=Initialized. A
 pod that is not known is waited for, too, and so is an agent that does not run.
 With --all or -l a pod that has succeeded is done, and counts as ready.
 
@@ -36,8 +36,6 @@ reason is told with what it wrote last. Without a trial it works once it has
 been ready for updateStable, or has succeeded. When the time is over, what
 monopod ps says of the pod is said.
 
-    cp web.yaml /etc/monopod/manifests/ && monopod wait web.yaml --for updated
-
 Exit codes: 0: all have come to it; 1: one of them never will, as a pod that has
 failed will not be ready; 124: the time was over.`,
 		Flags: []cli.Flag{
@@ -50,6 +48,9 @@ failed will not be ready; 124: the time was over.`,
 			command.SocketFlag(&o.Socket),
 		},
 		Action: func(c *cli.Context) error {
+			if o.For == client.Deleted {
+				o.For = "gone"
+			}
 			o.Choice.Names, o.Out, o.Err = c.Args().Slice(), c.App.Writer, c.App.ErrWriter
 			all := c.Bool("all")
 			switch {

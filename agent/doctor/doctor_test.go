@@ -16,6 +16,7 @@ import (
 
 	"monopod/agent/cli/print"
 	"monopod/agent/config"
+	"monopod/agent/message"
 	"monopod/cri"
 	"monopod/cri/critest"
 	"monopod/manifests/decode"
@@ -130,7 +131,7 @@ func TestWhatIsWrongIsToldWithItsRemedy(t *testing.T) {
 			os.Chown(path, 1234, 1234)
 		}, Error, "belongs to user 1234", "chown root"},
 		{"no folder", "manifests", func(p *patient) { p.Config.Manifests = "" }, Warning, "no folder", "--manifests"},
-		{"1970", "clock", func(p *patient) { p.Now = time.Unix(100, 0) }, Error, "1970-01-01", "timedatectl"},
+		{"1970", "clock", func(p *patient) { p.Now = time.Unix(100, 0) }, Error, "it is " + string(message.Time(time.Unix(100, 0))) + ", says the clock", "timedatectl"},
 		{"swap", "swap", func(p *patient) { p.write("proc/swaps", "Filename\n/dev/sda2 partition\n") }, Warning, "on", "swapoff"},
 		{"swap that is forbidden", "swap", func(p *patient) { p.write("proc/swaps", "Filename\n/dev/sda2 partition\n"); p.Config.FailSwapOn = true }, Error, "failSwapOn", "swapoff"},
 		{"no overlay", "kernel", func(p *patient) { p.write("proc/filesystems", "\text4\n") }, Warning, "overlay", "modprobe overlay"},

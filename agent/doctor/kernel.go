@@ -5,9 +5,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"monopod/agent/message"
 )
 
 // unified reports whether the machine has cgroup v2.
@@ -51,14 +52,15 @@ func (m *Machine) enabled() (names []string) {
 // clock tells whether the time can be right.
 func clock(_ context.Context, m *Machine) []Finding {
 	const remedy = "timedatectl set-ntp true"
+	now := message.Time(m.Now)
 	if m.Now.Year() < 2025 {
-		return []Finding{fail(remedy, "it is %s, says the clock: no certificate of a registry or URL is valid", m.Now.Format(time.DateOnly))}
+		return []Finding{fail(remedy, "it is %s, says the clock: no certificate of a registry or URL is valid", now)}
 	}
 	state, err := unix.Adjtimex(new(unix.Timex))
 	if err == nil && state == unix.TIME_ERROR {
 		return []Finding{warn(remedy, "nothing keeps the clock right")}
 	}
-	return []Finding{ok("%s", m.Now.UTC().Format(time.RFC3339))}
+	return []Finding{ok("%s", now)}
 }
 
 // swap tells of swap, which the limits of cgroups leave out.

@@ -149,7 +149,7 @@ func storiesOfTrouble() []onceStory {
 		}},
 		{"MissingImage", func(o *onceRun) {
 			o.run(125, strings.Replace(o.pod("lost", "Never", "true"), "busybox:1", "nowhere:1", 1))
-			o.says(`lost/main: image "registry.test/nowhere:1" cannot be pulled`)
+			o.says(`lost/main: image registry.test/nowhere:1 cannot be pulled`)
 			o.says("lost/main cannot start: ")
 			if n := strings.Count(o.err.String(), "cannot be pulled"); n > 2 {
 				o.Errorf("says so %d times", n)

@@ -67,7 +67,7 @@ func Open(c Config) *Recorder {
 // Event records an event and logs it, unless the like was logged within
 // the last hour. kind is v1.EventTypeNormal or v1.EventTypeWarning.
 func (r *Recorder) Event(about v1.ObjectReference, kind, reason string, said message.Text) {
-	if !r.add(about, kind, reason, said) {
+	if !r.add(about, kind, reason, said, time.Time{}) {
 		return
 	}
 	level := slog.LevelInfo
@@ -79,7 +79,12 @@ func (r *Recorder) Event(about v1.ObjectReference, kind, reason string, said mes
 
 // Record is Event for what the caller has logged in other words.
 func (r *Recorder) Record(about v1.ObjectReference, kind, reason string, said message.Text) {
-	r.add(about, kind, reason, said)
+	r.add(about, kind, reason, said, time.Time{})
+}
+
+// RecordTry is Record for what failed and is tried again then; zero: when, is not known.
+func (r *Recorder) RecordTry(about v1.ObjectReference, kind, reason string, said message.Text, next time.Time) {
+	r.add(about, kind, reason, said, next)
 }
 
 // logged says in the log what an event is about.
@@ -96,7 +101,7 @@ func logged(about *v1.ObjectReference) []any {
 }
 
 // add records an event and reports whether it is a new one.
-func (r *Recorder) add(about v1.ObjectReference, kind, reason string, said message.Text) (fresh bool) {
+func (r *Recorder) add(about v1.ObjectReference, kind, reason string, said message.Text, next time.Time) (fresh bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
@@ -104,7 +109,7 @@ func (r *Recorder) add(about v1.ObjectReference, kind, reason string, said messa
 	if rec == nil {
 		return false
 	}
-	rec.dirty = true
+	rec.dirty, rec.next = true, next
 	if fresh || now.Sub(rec.told) >= retell {
 		rec.told = now
 		r.tell(rec)

@@ -51,7 +51,7 @@ func Read(path string) ([]v1.Event, error) {
 	}
 	events, _ := decode(data)
 	for k := range events {
-		events[k].Annotations = nil // the file's own
+		delete(events[k].Annotations, annPublic) // the file's own
 	}
 	return events, nil
 }
@@ -83,7 +83,7 @@ func encode(records []record, node string) ([]byte, error) {
 	e.SetEscapeHTML(false)
 	for k := range records {
 		event := records[k].event(node)
-		event.Annotations = records[k].marks()
+		records[k].mark(event)
 		if err := e.Encode(event); err != nil {
 			return nil, fmt.Errorf("encode event: %w", err)
 		}

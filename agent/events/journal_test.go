@@ -79,6 +79,47 @@ func TestEventsSurviveTheAgent(t *testing.T) {
 	})
 }
 
+// When what failed is tried again is a fact of the event, also for the next agent and who reads the
+// file; the last try counts.
+func TestAnEventHasTheNextTry(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := open(dir)
+		stop := run(r)
+		next := time.Now().Add(40 * time.Second)
+		pull := func(next time.Time) { r.RecordTry(web, v1.EventTypeWarning, "Failed", message.Fixed("no image"), next) }
+		pull(next.Add(-time.Minute))
+		r.Record(web, v1.EventTypeNormal, "Started", message.Fixed("it runs"))
+		pull(next)
+		check := func(when string, all []v1.Event) {
+			t.Helper()
+			for k := range all {
+				want := time.Time{}
+				if all[k].Reason == "Failed" {
+					want = next
+				}
+				if got := NextOf(&all[k]); !got.Equal(want.Truncate(time.Second)) || len(all) != 2 {
+					t.Errorf("%s: of %d events, %s is tried again at %s, want %s", when, len(all), all[k].Reason, got, want)
+				}
+			}
+		}
+		listed := func(r *Recorder) (all []v1.Event) {
+			r.List("").Each(func(e *v1.Event) bool { all = append(all, *e); return true })
+			return all
+		}
+		check("as it happens", listed(r))
+		stop()
+		read, err := Read(filepath.Join(dir, "events.jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check("in the file", read)
+		after, _ := open(dir)
+		defer after.Close()
+		check("for the next agent", listed(after))
+	})
+}
+
 func TestATornLineIsLeftOut(t *testing.T) {
 	rows := []struct{ name, add string }{
 		{"half a line", `{"metadata":{"name":"web-n.1`},

@@ -1,6 +1,11 @@
 package events
 
-import "monopod/agent/message"
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/message"
+)
 
 // annPublic is the annotation of an event in the file that says what anybody may read of
 // its message. Of an event without one, such as that of an older agent, nobody
@@ -28,12 +33,11 @@ func (v view) of(rec *record) record {
 	return out
 }
 
-// marks returns the annotations of an event in the file.
-func (r *record) marks() map[string]string {
-	if r.public == message.Mark {
-		return nil
+// mark adds what the file has of an event beside others.
+func (r *record) mark(e *v1.Event) {
+	if r.public != message.Mark {
+		metav1.SetMetaDataAnnotation(&e.ObjectMeta, annPublic, r.public)
 	}
-	return map[string]string{annPublic: r.public}
 }
 
 // publicOf returns what anybody may read of a message, by the annotations of the event.

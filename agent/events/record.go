@@ -17,7 +17,8 @@ type record struct {
 	about           v1.ObjectReference
 	kind, reason    string // kind: Normal or Warning
 	message         string
-	public          string // message as anybody may read it
+	public          string    // message as anybody may read it
+	next            time.Time // when what failed is tried again; zero: not known
 	count           int32
 	first, last     time.Time
 	told            time.Time // when watchers were told last
@@ -33,7 +34,7 @@ const combinedPrefix = "(combined from similar events): "
 func (r *record) event(node string) *v1.Event {
 	namespace := cmp.Or(r.about.Namespace, metav1.NamespaceDefault)
 	name := r.about.Name[strings.LastIndexByte(r.about.Name, '/')+1:]
-	return &v1.Event{
+	e := &v1.Event{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s.%x", name, r.stamp), Namespace: namespace,
 			CreationTimestamp: metav1.NewTime(r.first)},
@@ -41,12 +42,29 @@ func (r *record) event(node string) *v1.Event {
 		FirstTimestamp: metav1.NewTime(r.first), LastTimestamp: metav1.NewTime(r.last),
 		Source: v1.EventSource{Component: Component, Host: node}, ReportingController: Component, ReportingInstance: node,
 	}
+	if !r.next.IsZero() {
+		e.Annotations = map[string]string{AnnNext: r.next.UTC().Format(time.RFC3339)}
+	}
+	return e
+}
+
+// AnnNext is the annotation of an event that says when what failed is tried again, as RFC 3339 has
+// it.
+const AnnNext = "monopod.next-try"
+
+// NextOf returns when what failed is tried again; zero: the event does not say.
+func NextOf(e *v1.Event) time.Time {
+	next, err := time.Parse(time.RFC3339, e.Annotations[AnnNext])
+	if err != nil {
+		return time.Time{}
+	}
+	return next
 }
 
 // recordOf is the reverse of event.
 func recordOf(e *v1.Event) *record {
 	r := &record{about: e.InvolvedObject, kind: e.Type, reason: e.Reason, message: e.Message, public: publicOf(e.Annotations, e.Message), count: max(e.Count, 1),
-		first: e.FirstTimestamp.Time, last: e.LastTimestamp.Time, combined: strings.HasPrefix(e.Message, combinedPrefix)}
+		next: NextOf(e), first: e.FirstTimestamp.Time, last: e.LastTimestamp.Time, combined: strings.HasPrefix(e.Message, combinedPrefix)}
 	hex := e.Name[strings.LastIndexByte(e.Name, '.')+1:]
 	if r.stamp, _ = strconv.ParseInt(hex, 16, 64); r.stamp == 0 {
 		r.stamp = r.first.UnixNano()

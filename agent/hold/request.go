@@ -79,7 +79,7 @@ func (r *Requests) Hold(_ context.Context, key manifests.Key, q url.Values) erro
 			return &status.Refusal{Why: fmt.Sprintf("for %q: want a time above 0 such as 2h", text)}
 		}
 	}
-	reason := line(q.Get("reason"))
+	reason := Line(q.Get("reason"))
 	h := r.Store.Hold(reason, lasts)
 	about, err := r.about(key)
 	if err != nil {
@@ -131,7 +131,7 @@ func (r *Requests) pod(key manifests.Key) (*v1.Pod, error) {
 	case !ok:
 		return nil, &status.Refusal{Unknown: true, Why: fmt.Sprintf("there is no pod %s", key)}
 	case !r.Desired(key):
-		return nil, &status.Refusal{Why: fmt.Sprintf("pod %s is being removed", key)}
+		return nil, &status.Refusal{Why: fmt.Sprintf("no manifest gives pod %s any more: it goes as soon as nothing holds it", key)}
 	}
 	return p, nil
 }
@@ -150,8 +150,8 @@ func (r *Requests) change(about v1.ObjectReference, reason string, said message.
 	return nil
 }
 
-// line makes one short line of a text.
-func line(text string) string {
+// Line makes one short line of a text.
+func Line(text string) string {
 	out := []rune(strings.Join(strings.FieldsFunc(text, func(c rune) bool { return unicode.IsSpace(c) || !unicode.IsPrint(c) }), " "))
 	return string(out[:min(len(out), maxReason)])
 }

@@ -95,7 +95,7 @@ func (h Hold) Said() message.Text {
 		said = message.Of("%s: %s", said, message.Private(h.Reason))
 	}
 	if h.For > 0 {
-		said = message.Of("%s until %s", said, message.Name(h.Ends().Format(time.RFC3339)))
+		said = message.Of("%s until %s", said, message.Time(h.Ends()))
 	}
 	return said
 }
@@ -107,6 +107,41 @@ type Store struct {
 
 	mu    sync.Mutex // held while the record changes
 	state atomic.Pointer[State]
+	ended endedStops
+}
+
+// endedStops are stops that are over and are in the record yet. They are not taken for stops any
+// more, whatever the disk takes; the next change that it takes leaves them out. An agent that
+// starts before that finds them in the record, and has nothing else to go by.
+type endedStops struct {
+	mu  sync.Mutex // never held while a disk is waited for
+	all map[string]Stop
+}
+
+func (e *endedStops) add(name string, stop Stop) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.all == nil {
+		e.all = map[string]Stop{}
+	}
+	e.all[name] = stop
+}
+
+// now returns those that are not recorded; nil: there is none.
+func (e *endedStops) now() map[string]Stop {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.all) == 0 {
+		return nil
+	}
+	return maps.Clone(e.all)
+}
+
+// recorded is called once the record is on disk without these stops.
+func (e *endedStops) recorded(over map[string]Stop) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.all, func(name string, stop Stop) bool { return over[name] == stop })
 }
 
 // Open reads the record in the root dir. The error says that there is one that cannot
@@ -145,11 +180,38 @@ func Recorded(dir string) State {
 
 // State returns what counts now, without the holds that are over.
 func (s *Store) State() State {
-	now := s.state.Load()
-	if now == nil {
-		return State{}
+	now, _ := s.now()
+	return now
+}
+
+// now is State, with the stops that are over and were left out. These are asked for first: the
+// record may be written without them meanwhile.
+func (s *Store) now() (now State, over map[string]Stop) {
+	over = s.ended.now()
+	recorded := s.state.Load()
+	if recorded == nil {
+		return State{}, over
 	}
-	return now.at(s.boot.Now())
+	now = recorded.at(s.boot.Now())
+	if over != nil {
+		now.Stopped = maps.Clone(now.Stopped)
+		maps.DeleteFunc(now.Stopped, func(name string, stop Stop) bool { return over[name] == stop })
+	}
+	return now, over
+}
+
+// EndStops ends the stops of pods, by their names, at once: on disk with the next Change. It
+// reports whether there was any.
+func (s *Store) EndStops(names []string) (any bool) {
+	stopped := s.State().Stopped
+	for _, name := range names {
+		stop, is := stopped[name]
+		if is {
+			s.ended.add(name, stop)
+			any = true
+		}
+	}
+	return any
 }
 
 // Of returns what holds a pod, by its key, or for "" the node; nil: nothing does.
@@ -204,7 +266,7 @@ func (s *Store) Held(pod string) message.Text {
 func (s *Store) Change(with func(*State)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := s.State()
+	next, over := s.now()
 	next.Stopped, next.Held = clone(next.Stopped), clone(next.Held)
 	with(&next)
 	if s.path != "" {
@@ -217,6 +279,7 @@ func (s *Store) Change(with func(*State)) error {
 		}
 	}
 	s.state.Store(&next)
+	s.ended.recorded(over)
 	return nil
 }
 

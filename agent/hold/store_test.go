@@ -1,6 +1,10 @@
 package hold
 
 import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,7 +47,7 @@ func TestAHoldIsOverAfterItsTime(t *testing.T) {
 	if (Hold{Since: made}).Over(moment(made.AddDate(9, 0, 0), "b", 9999*time.Hour)) {
 		t.Error("one without an end is over")
 	}
-	if text := h.Text(); text != "held until 2026-05-01T14:00:00Z" {
+	if text := h.Text(); text != "held until 2026-05-01 14:00:00 UTC" {
 		t.Error(text)
 	}
 }
@@ -57,9 +61,9 @@ func TestAHoldThatWasMadeBeforeTheClockWasSetIsNotOverForThat(t *testing.T) {
 		now  checkpoint.Moment
 		says string // "": it is over
 	}{
-		{"the clock is set", moment(set, "a", 10*time.Minute), "held until 2026-05-02T11:55:00Z"},
-		{"and the machine is rebooted", moment(set.Add(time.Hour), "b", time.Minute), "held until 2026-05-02T12:59:00Z"},
-		{"and runs on", moment(set.Add(24*time.Hour), "b", 23*time.Hour), "held until 2026-05-02T13:00:00Z"},
+		{"the clock is set", moment(set, "a", 10*time.Minute), "held until 2026-05-02 11:55:00 UTC"},
+		{"and the machine is rebooted", moment(set.Add(time.Hour), "b", time.Minute), "held until 2026-05-02 12:59:00 UTC"},
+		{"and runs on", moment(set.Add(24*time.Hour), "b", 23*time.Hour), "held until 2026-05-02 13:00:00 UTC"},
 		{"for as long as it lasts", moment(set.Add(25*time.Hour), "b", 24*time.Hour), ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -126,4 +130,64 @@ func TestAFormerAgentReadsARecordWithLocks(t *testing.T) {
 	if err := statefile.Read(root.Path(file), statefile.JSON(&former)); err != nil || former.Held["default/web"].Reason != "audit" {
 		t.Errorf("a former agent has %+v, %v", former, err)
 	}
+}
+
+// noDisk lets a store find no folder for its record until the result is called.
+func noDisk(t *testing.T, s *Store) (back func()) {
+	t.Helper()
+	at := s.path
+	s.path = filepath.Join(t.TempDir(), "gone", file)
+	return func() { s.path = at }
+}
+
+func TestAStopThatIsOverCountsNoLongerThoughTheDiskDoesNotTakeIt(t *testing.T) {
+	root, err := checkpoint.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	s, err := Open(root, checkpoint.Boot{ID: "a"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := func(names ...string) error {
+		return s.Change(func(now *State) {
+			for _, name := range names {
+				now.Stopped[name] = Stop{Since: time.Unix(1, 0)}
+			}
+		})
+	}
+	if err := stop("default/a", "default/b"); err != nil {
+		t.Fatal(err)
+	}
+	back := noDisk(t, s)
+	if !s.EndStops([]string{"default/a", "default/other"}) || s.EndStops([]string{"default/other"}) {
+		t.Error("what is over, or not, is not said")
+	}
+	says := func(when, want string) {
+		t.Helper()
+		got := strings.Join(slices.Sorted(maps.Keys(s.State().Stopped)), " ") + " | " + strings.Join(slices.Sorted(maps.Keys(Recorded(root.Dir).Stopped)), " ")
+		if got != want {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
+	says("at once", "default/b | default/a default/b")
+	if s.Change(func(*State) {}) == nil {
+		t.Error("the disk takes it")
+	}
+	says("not taken", "default/b | default/a default/b")
+	if stop("default/a") == nil {
+		t.Error("the disk takes another stop")
+	}
+	says("stopped again in vain", "default/b | default/a default/b")
+	back()
+	if err := stop("default/a"); err != nil {
+		t.Error(err)
+	}
+	says("stopped again", "default/a default/b | default/a default/b")
+	s.EndStops([]string{"default/a"})
+	if err := s.Change(func(*State) {}); err != nil {
+		t.Error(err)
+	}
+	says("taken", "default/b | default/b")
 }

@@ -5,7 +5,11 @@
 package image
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/distribution/reference"
@@ -35,6 +39,30 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
+
+// Words say which image cannot be had, and why, whether that is tried just now or waited for.
+func (e *Error) Words() string {
+	switch e.Reason {
+	case ErrImagePull, ErrNoRegistry, ErrSignature:
+		return fmt.Sprintf("image %s cannot be pulled: %s", e.Image, cause(e.Err))
+	case ImagePullBackOff:
+		return fmt.Sprintf("image %s cannot be pulled: %s", e.Image, cause(cmp.Or(errors.Unwrap(e.Err), e.Err)))
+	}
+	return fmt.Sprintf("image %s: %s: %s", e.Image, e.Reason, e.Err)
+}
+
+// secrets are the name and the password in a URL.
+var secrets = regexp.MustCompile(`://[^/\s"]*@`)
+
+// cause is what an error of the runtime ends with: before it stand the calls that led there, each
+// with the image's name. Names and passwords of URLs are left out.
+func cause(err error) string {
+	text := secrets.ReplaceAllString(err.Error(), "://")
+	if strings.HasPrefix(text, "rpc error: ") {
+		text = text[strings.LastIndex(text, ": ")+len(": "):]
+	}
+	return text
+}
 
 // BackOff returns the error of a caller that waits for the next try.
 func (e *Error) BackOff() *Error {

@@ -32,6 +32,24 @@ func reason(err error) string {
 	return fmt.Sprint(err)
 }
 
+// The words are of the image and of what is wrong, whether a try has just failed or is waited for.
+func TestTheWordsOfAnImageThatCannotBeHad(t *testing.T) {
+	failed := &Error{Reason: ErrImagePull, Image: "docker.example/x:1", Err: errors.New("connection refused")}
+	for _, row := range []struct {
+		err  *Error
+		want string
+	}{
+		{failed, "image docker.example/x:1 cannot be pulled: connection refused"},
+		{failed.BackOff(), "image docker.example/x:1 cannot be pulled: connection refused"},
+		{&Error{Reason: ErrNoRegistry, Image: "x", Err: errors.New("gone")}, "image x cannot be pulled: gone"},
+		{&Error{Reason: ErrNeverPull, Image: "x", Err: errors.New("it is not present")}, "image x: ErrImageNeverPull: it is not present"},
+	} {
+		if got := row.err.Words(); got != row.want {
+			t.Errorf("%q, want %q", got, row.want)
+		}
+	}
+}
+
 func TestPresent(t *testing.T) {
 	for _, row := range []struct {
 		name, image string

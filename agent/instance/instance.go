@@ -102,17 +102,11 @@ func (f *Files) SaveNext(ctx context.Context, c *checkpoint.Checkpoint, runs str
 }
 
 // Discard removes what was made of a next version that does not come: its checkpoint and, unless
-// its uid is that of the version that runs, all of its files.
-func (f *Files) Discard(ctx context.Context, runs string) error {
-	next := f.Root.NextOf(f.Key)
-	if next == nil {
-		return nil
-	}
-	if err := f.Root.DropNext(f.Key, ""); err != nil {
+// its uid is that of the version that runs, all of its files. nil is none.
+func (f *Files) Discard(ctx context.Context, next *checkpoint.Checkpoint, runs string) error {
+	err := f.Root.DropNext(next)
+	if err != nil || next == nil || next.Uid() == runs {
 		return err
-	}
-	if next.Uid() == runs {
-		return nil
 	}
 	return f.clearUnused(ctx, next.Uid())
 }

@@ -23,7 +23,10 @@ const PressureFor = 5 * time.Minute
 type Signals map[string]Signal
 
 // Signal is the available part of a resource and its capacity.
-type Signal struct{ Available, Capacity int64 }
+type Signal struct {
+	Available, Capacity int64
+	Disk                string // where the disk is mounted that has it; "": no disk has
+}
 
 // PressureOf maps each signal to its node condition.
 var PressureOf = map[string]v1.NodeConditionType{
@@ -47,11 +50,11 @@ func ReadSignals(root, images string) (Signals, error) {
 	out := Signals{}
 	total, used, failed := stats.Host{}.Memory()
 	if failed == nil {
-		out["memory.available"] = Signal{int64(total - min(used, total)), int64(total)}
+		out["memory.available"] = Signal{Available: int64(total - min(used, total)), Capacity: int64(total)}
 	}
 	now, most, err := stats.Host{}.Tasks()
 	if err == nil {
-		out["pid.available"] = Signal{int64(most) - int64(now), int64(most)}
+		out["pid.available"] = Signal{Available: int64(most) - int64(now), Capacity: int64(most)}
 	}
 	failed = errors.Join(failed, err)
 	for name, dir := range map[string]string{"nodefs": root, "imagefs": images} {
@@ -63,48 +66,65 @@ func ReadSignals(root, images string) (Signals, error) {
 			failed = errors.Join(failed, err)
 			continue
 		}
-		out[name+".available"] = Signal{int64(free.Available), int64(free.Capacity)}
+		disk := stats.MountOf(dir)
+		out[name+".available"] = Signal{int64(free.Available), int64(free.Capacity), disk}
 		if free.Inodes > 0 {
-			out[name+".inodesFree"] = Signal{int64(free.InodesFree), int64(free.Inodes)}
+			out[name+".inodesFree"] = Signal{int64(free.InodesFree), int64(free.Inodes), disk}
 		}
 	}
 	return out, failed
 }
 
-// short reports whether less is available than the threshold.
-func (s Signal) short(t Threshold) bool {
-	least := t.of(*resource.NewQuantity(s.Capacity, resource.BinarySI))
-	return s.Available < least.Value()
+// pressure is a condition of what may run out.
+type pressure struct {
+	kind    v1.NodeConditionType
+	subject message.Text // of the message while the condition stands
+	yes, no why          // yes: it stands, though nothing is short any more
+}
+
+var pressures = []pressure{
+	{v1.NodeMemoryPressure, message.Fixed("memory pressure"),
+		why{"KubeletHasInsufficientMemory", message.Fixed("enough memory is free again; the condition ends 5 min after that")},
+		why{"KubeletHasSufficientMemory", message.Fixed("kubelet has sufficient memory available")}},
+	{v1.NodeDiskPressure, message.Fixed("disk pressure"),
+		why{"KubeletHasDiskPressure", message.Fixed("the disks have room again; the condition ends 5 min after that")},
+		why{"KubeletHasNoDiskPressure", message.Fixed("kubelet has no disk pressure")}},
+	{v1.NodePIDPressure, message.Fixed("process pressure"),
+		why{"KubeletHasInsufficientPID", message.Fixed("processes can be started again; the condition ends 5 min after that")},
+		why{"KubeletHasSufficientPID", message.Fixed("kubelet has sufficient PID available")}},
+}
+
+// text is the message of the condition, with what is short.
+func (p pressure) text(short []message.Text, stands bool) message.Text {
+	switch {
+	case !stands:
+		return p.no.said
+	case len(short) == 0:
+		return message.Of("%s: %s", p.subject, p.yes.said)
+	}
+	return message.Of("%s: %s", p.subject, message.Join(short, "; "))
 }
 
 // conditionsOf returns the node's conditions with the heartbeat beat, and what anybody may
 // read of their messages.
 func (r *Reporter) conditionsOf(seen Signals, now, beat time.Time) ([]v1.NodeCondition, message.Book) {
-	for name, t := range r.Machine.Cfg.Pressure {
-		if s, ok := seen[name]; ok && s.short(t) {
-			r.Pressed[PressureOf[name]] = now
+	public, said := message.Book{}, map[v1.NodeConditionType]message.Text{}
+	short := r.shortages(seen)
+	var all []v1.NodeCondition
+	for _, p := range pressures {
+		if len(short[p.kind]) > 0 {
+			r.Pressed[p.kind] = now
 		}
-	}
-	if r.Full() {
-		r.Pressed[v1.NodeDiskPressure] = now
-	}
-	public := message.Book{}
-	pressed := func(kind v1.NodeConditionType, yes, no why) v1.NodeCondition {
-		at, ever := r.Pressed[kind]
+		at, ever := r.Pressed[p.kind]
+		c := v1.NodeCondition{Type: p.kind, Status: v1.ConditionFalse, Reason: p.no.reason}
 		if ever && now.Sub(at) < PressureFor {
-			return v1.NodeCondition{Type: kind, Status: v1.ConditionTrue, Reason: yes.reason, Message: public.Note(yes.said)}
+			c.Status, c.Reason = v1.ConditionTrue, p.yes.reason
 		}
-		return v1.NodeCondition{Type: kind, Status: v1.ConditionFalse, Reason: no.reason, Message: public.Note(no.said)}
+		said[p.kind] = p.text(short[p.kind], c.Status == v1.ConditionTrue)
+		c.Message = public.Note(said[p.kind])
+		all = append(all, c)
 	}
-	all := []v1.NodeCondition{
-		pressed(v1.NodeMemoryPressure, why{"KubeletHasInsufficientMemory", message.Fixed("kubelet has insufficient memory available")},
-			why{"KubeletHasSufficientMemory", message.Fixed("kubelet has sufficient memory available")}),
-		pressed(v1.NodeDiskPressure, why{"KubeletHasDiskPressure", message.Fixed("kubelet has disk pressure")},
-			why{"KubeletHasNoDiskPressure", message.Fixed("kubelet has no disk pressure")}),
-		pressed(v1.NodePIDPressure, why{"KubeletHasInsufficientPID", message.Fixed("kubelet has insufficient PID available")},
-			why{"KubeletHasSufficientPID", message.Fixed("kubelet has sufficient PID available")}),
-		{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: public.Note(message.Fixed("kubelet is posting ready status"))},
-	}
+	all = append(all, v1.NodeCondition{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady", Message: public.Note(message.Fixed("kubelet is posting ready status"))})
 	wrong := r.Runtime.NotReady()
 	if r.Down != nil && r.Down() {
 		wrong = append(slices.Clone(wrong), message.Fixed("node is shutting down"))
@@ -120,7 +140,7 @@ func (r *Reporter) conditionsOf(seen Signals, now, beat time.Time) ([]v1.NodeCon
 			switch {
 			case old.Type != c.Type:
 			case old.Status != c.Status:
-				r.record(c)
+				r.record(c, said[c.Type])
 			case !old.LastTransitionTime.IsZero():
 				c.LastTransitionTime = old.LastTransitionTime
 			}
@@ -135,15 +155,16 @@ type why struct {
 	said   message.Text
 }
 
-// record records an event when pressure starts or ends. The relist records that of
-// the Ready condition.
-func (r *Reporter) record(c *v1.NodeCondition) {
+// record records an event when pressure starts, with what is said of it, or ends. The relist
+// records that of the Ready condition.
+func (r *Reporter) record(c *v1.NodeCondition, said message.Text) {
 	if c.Type == v1.NodeReady {
 		return
 	}
-	name, kind, reason := r.Machine.Cfg.NodeName, v1.EventTypeNormal, strings.Replace(c.Reason, "Kubelet", "Node", 1)
+	name, reason := r.Machine.Cfg.NodeName, strings.Replace(c.Reason, "Kubelet", "Node", 1)
+	kind, text := v1.EventTypeNormal, message.Of("Node %s status is now: %s", message.Name(name), message.Name(reason))
 	if c.Status == v1.ConditionTrue {
-		kind = v1.EventTypeWarning
+		kind, text = v1.EventTypeWarning, message.Of("%s: %s", text, said)
 	}
-	r.Events.Record(events.NodeRef(name), kind, reason, message.Of("Node %s status is now: %s", message.Name(name), message.Name(reason)))
+	r.Events.Record(events.NodeRef(name), kind, reason, text)
 }

@@ -51,7 +51,7 @@ type Reporter struct {
 	Other   chan struct{} // one slot: settings that the report shows have changed
 
 	Measure func(root, images string) (Signals, error)
-	Full    func() bool                        // the image disk is too full and no image can be collected
+	Full    func() (most int, full bool)       // the image disk is fuller than so many percent, and no image can be collected
 	Pressed map[v1.NodeConditionType]time.Time // when pressure was last seen
 
 	images   []v1.ContainerImage

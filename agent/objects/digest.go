@@ -71,6 +71,9 @@ func (s *Set) digest(salt string, key manifests.ObjectKey, refs []ref) sum {
 		io.WriteString(h, salt+"\x00")
 		for _, r := range refs {
 			writeUsed(h, o, r.keys)
+			if r.file {
+				writeBinary(h, o, r.keys)
+			}
 		}
 		h.Sum(out[:0])
 		return out
@@ -89,6 +92,9 @@ func sumOf(refs []ref) (out sum) {
 			io.WriteString(h, key+"\x00")
 		}
 		io.WriteString(h, "\x01")
+		if r.file {
+			io.WriteString(h, "\x02")
+		}
 	}
 	h.Sum(out[:0])
 	return out
@@ -104,6 +110,13 @@ func writeUsed(w io.Writer, o *manifests.Object, only []string) {
 		writeMap(w, o.Secret.Data, only)
 	default:
 		writeMap(w, o.ConfigMap.Data, only)
+	}
+}
+
+// writeBinary writes what a volume shows besides.
+func writeBinary(w io.Writer, o *manifests.Object, only []string) {
+	if o != nil && o.ConfigMap != nil {
+		writeMap(w, o.ConfigMap.BinaryData, only)
 	}
 }
 

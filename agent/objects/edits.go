@@ -88,7 +88,7 @@ func (e *Edit) add(pod *v1.Pod, r ref, before, after *Set, runs func(string) boo
 	}
 	switch r.at.list {
 	case "volumes":
-		e.addVolume(pod, pod.Spec.Volumes[r.at.index].Name, isGone, runs)
+		e.addVolume(pod, pod.Spec.Volumes[r.at.index].Name, isGone, after, runs)
 	case "containers":
 		e.addContainer(pod, &pod.Spec.Containers[r.at.index], after, runs)
 	case "initContainers":
@@ -99,12 +99,17 @@ func (e *Edit) add(pod *v1.Pod, r ref, before, after *Set, runs func(string) boo
 }
 
 // addVolume is add for a volume. Where a container mounts a part of it, that is never another file.
-func (e *Edit) addVolume(pod *v1.Pod, volume string, isGone bool, runs func(string) bool) {
+func (e *Edit) addVolume(pod *v1.Pod, volume string, isGone bool, after *Set, runs func(string) bool) {
+	restart := after.Env(pod)
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		for _, m := range c.VolumeMounts {
+			isPart := m.SubPath != "" || m.SubPathExpr != ""
 			switch {
 			case m.Name != volume || !runs(c.Name):
-			case m.SubPath != "" || m.SubPathExpr != "":
+			case restart[c.Name] != "" && !runsOnce(pod, &c):
+				e.Restarts = with(e.Restarts, c.Name)
+				e.Follow = e.Follow || !isPart
+			case isPart:
 				e.Former = with(e.Former, c.Name)
 			case isGone:
 				e.Keep = true
@@ -113,6 +118,11 @@ func (e *Edit) addVolume(pod *v1.Pod, volume string, isGone bool, runs func(stri
 			}
 		}
 	}
+}
+
+// runsOnce reports whether a container is an init container that ends.
+func runsOnce(pod *v1.Pod, c *v1.Container) bool {
+	return c.RestartPolicy == nil && slices.ContainsFunc(pod.Spec.InitContainers, func(i v1.Container) bool { return i.Name == c.Name })
 }
 
 // addContainer is add for a container's variables.

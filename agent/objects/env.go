@@ -13,8 +13,8 @@ import (
 	"monopod/manifests/decode"
 )
 
-// RestartOnChange is the annotation of a pod whose containers restart when an object of
-// which their variables are made has changed.
+// RestartOnChange is the annotation of a pod whose containers restart when an object has changed
+// of which their variables or volumes are made.
 const RestartOnChange = decode.AnnotationRestart
 
 // Env is EnvOf of a pod with RestartOnChange; of another, nothing.
@@ -25,48 +25,70 @@ func (s *Set) Env(pod *v1.Pod) map[string]string {
 	return s.EnvOf(pod)
 }
 
-// EnvOf returns what the variables of the pod's containers are made of, by container: one
-// word for each object, with a digest of what they use of it. It leaves out containers that
-// use no object, or one that is missing, as they could not start again. It is recorded of each
-// container that is made, as RestartOnChange may come while it runs.
+// inVolume begins the words about what a container mounts. Agents before did not record it: they
+// look for their own words among these, and find them.
+const inVolume = "volume/"
+
+// EnvOf returns what the variables of the pod's containers, and the volumes that they mount, are
+// made of, by container: one word for each object, with a digest of what they use of it. It leaves
+// out containers that use no object, or one that is missing, as they could not start again. It is
+// recorded of each container that is made, as RestartOnChange may come while it runs.
 func (s *Set) EnvOf(pod *v1.Pod) map[string]string {
 	out := map[string]string{}
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-		all := envRefs(pod.Namespace, &c)
-		missing := slices.ContainsFunc(all, func(r ref) bool { text, _ := r.missing(s); return text != "" })
-		if len(all) > 0 && !missing {
-			out[c.Name] = s.digests(string(pod.UID), all)
+		env, files := envRefs(pod.Namespace, &c), mountedRefs(pod, &c)
+		missing := slices.ContainsFunc(slices.Concat(env, files), func(r ref) bool { text, _ := r.missing(s); return text != "" })
+		if len(env)+len(files) > 0 && !missing {
+			words := append(s.words("", string(pod.UID), env), s.words(inVolume, string(pod.UID), files)...)
+			out[c.Name] = strings.Join(words, " ")
 		}
 	}
 	return out
 }
 
+// mountedRefs returns what the volumes show that a container mounts.
+func mountedRefs(pod *v1.Pod, c *v1.Container) (all []ref) {
+	for k := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[k]
+		if slices.ContainsFunc(c.VolumeMounts, func(m v1.VolumeMount) bool { return m.Name == v.Name }) {
+			all = append(all, volumeRefs(pod.Namespace, v)...)
+		}
+	}
+	return all
+}
+
 // digests is such as "configmap/a=0123456789abcdef secret/b=...", sorted.
 func (s *Set) digests(salt string, all []ref) string {
+	return strings.Join(s.words("", salt, all), " ")
+}
+
+// words are those of digests, each behind a prefix.
+func (s *Set) words(prefix, salt string, all []ref) (words []string) {
 	uses := map[manifests.ObjectKey][]ref{}
 	for _, r := range all {
 		uses[r.ObjectKey] = append(uses[r.ObjectKey], r)
 	}
-	var words []string
 	for _, key := range slices.SortedFunc(maps.Keys(uses), manifests.ObjectKey.Compare) {
 		sum := s.digest(salt, key, uses[key])
-		words = append(words, strings.ToLower(key.Kind)+"/"+key.Name+"="+hex.EncodeToString(sum[:8]))
+		words = append(words, prefix+strings.ToLower(key.Kind)+"/"+key.Name+"="+hex.EncodeToString(sum[:8]))
 	}
-	return strings.Join(words, " ")
+	return words
 }
 
 // Changed names what differs between two results of Env for a container, such as
-// `ConfigMap "a"`; "": nothing does.
+// `ConfigMap "a"`; "": nothing does. Volumes count if they were recorded before.
 func Changed(before, now string) string {
 	if before == now {
 		return ""
 	}
 	was := strings.Fields(before)
+	volumesKnown := slices.ContainsFunc(was, func(word string) bool { return strings.HasPrefix(word, inVolume) })
 	for _, word := range strings.Fields(now) {
-		if slices.Contains(was, word) {
+		name, isVolume := strings.CutPrefix(word, inVolume)
+		if slices.Contains(was, word) || isVolume && !volumesKnown {
 			continue
 		}
-		name, _, _ := strings.Cut(word, "=")
+		name, _, _ = strings.Cut(name, "=")
 		kind, name, _ := strings.Cut(name, "/")
 		if kind == "secret" {
 			return fmt.Sprintf("Secret %q", name)

@@ -34,7 +34,14 @@ func now(p *v1.Pod, phase v1.PodPhase, states map[string]v1.ContainerState) view
 	for _, c := range p.Spec.InitContainers {
 		st.InitContainerStatuses = append(st.InitContainerStatuses, v1.ContainerStatus{Name: c.Name, Image: c.Image, State: states[c.Name]})
 	}
-	return view{p, st}
+	return viewOf(p, st)
+}
+
+// viewOf is a pod with what is reported of it.
+func viewOf(p *v1.Pod, st *v1.PodStatus) view {
+	reported := p.DeepCopy()
+	reported.Status = *st
+	return view{p, reported, &reported.Status}
 }
 
 type states = map[string]v1.ContainerState
@@ -50,7 +57,7 @@ func waiting(reason, message string) v1.ContainerState {
 var runs = v1.ContainerState{Running: &v1.ContainerStateRunning{}}
 
 func refused(p *v1.Pod, reason, message string) view {
-	return view{p, &v1.PodStatus{Phase: v1.PodFailed, Reason: reason, Message: refusedPrefix + message}}
+	return viewOf(p, &v1.PodStatus{Phase: v1.PodFailed, Reason: reason, Message: refusedPrefix + message})
 }
 
 func after(p *v1.Pod, names string) *v1.Pod {

@@ -3,9 +3,6 @@ package once
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -19,11 +16,21 @@ type progress struct {
 	out   io.Writer
 	names names
 
-	texts map[string]*text // by what they are about
+	texts map[text]*telling
 }
 
+// text is what is said once: as time passes the same is said in other words.
 type text struct {
-	words string
+	about, lasts string
+	ended        bool // it is how a container ended
+}
+
+// takesPlaceOf reports whether one text is news about what the other one was about.
+func (t text) takesPlaceOf(other text) bool {
+	return t.about == other.about && t.ended == other.ended && t.lasts != other.lasts
+}
+
+type telling struct {
 	since time.Time
 	said  bool
 }
@@ -36,33 +43,53 @@ func (p *progress) say(format string, args ...any) {
 // zero time if only a change makes that worth while.
 func (p *progress) look(all []view, now time.Time) (again time.Time) {
 	if p.texts == nil {
-		p.texts = map[string]*text{}
+		p.texts = map[text]*telling{}
 	}
-	current := map[string]string{}
+	current, order := map[text]string{}, []text{}
+	add := func(t text, line string) {
+		if current[t] == "" {
+			current[t], order = line, append(order, t)
+		}
+	}
 	for k := range all {
-		maps.Copy(current, waits(&all[k], p.names))
-		maps.Copy(current, ends(&all[k], p.names))
-	}
-	for about, t := range p.texts {
-		if current[about] == "" && !t.said {
-			delete(p.texts, about)
+		for _, e := range ends(&all[k], p.names) {
+			add(text{e.about, e.Lasts, true}, e.String())
+		}
+		for _, w := range waits(&all[k], p.names, now) {
+			add(text{w.about, w.Lasts, false}, w.String())
 		}
 	}
-	for _, about := range slices.Sorted(maps.Keys(current)) {
-		t := p.texts[about]
-		if t == nil || t.words != current[about] {
-			t = &text{words: current[about], since: now}
-			p.texts[about] = t
+	for t, is := range p.texts {
+		if current[t] == "" && !is.said {
+			delete(p.texts, t)
 		}
-		due := t.since.Add(standing)
+	}
+	for _, t := range order {
+		is := p.texts[t]
+		if is == nil {
+			is = &telling{since: now}
+			p.texts[t] = is
+		}
+		due := is.since.Add(standing)
 		switch {
-		case t.said:
+		case is.said:
 		case !now.Before(due):
-			t.said = true
-			p.say("%s: %s", strings.TrimSuffix(about, endMark), t.words)
+			is.said = true
+			p.say("%s", current[t])
+			p.forget(t, current)
 		case again.IsZero() || due.Before(again):
 			again = due
 		}
 	}
 	return again
+}
+
+// forget forgets what was said and is so no longer, as this text took its place: if it is so again,
+// that is news.
+func (p *progress) forget(t text, current map[text]string) {
+	for other := range p.texts {
+		if t.takesPlaceOf(other) && current[other] == "" {
+			delete(p.texts, other)
+		}
+	}
 }

@@ -54,7 +54,7 @@ func (s *session) views() []view {
 	for _, p := range s.Pods {
 		v := view{pod: p}
 		if now, ok := s.Agent.Store().Pod(key(p)); ok {
-			v.status = &now.Status
+			v.reported, v.status = now, &now.Status
 		}
 		out = append(out, v)
 	}
@@ -106,7 +106,7 @@ func (s *session) work() {
 // late is the outcome of a run that takes too long.
 func (s *session) late() *outcome {
 	o := &outcome{End: endTimeout, Code: codeTimeout, Text: fmt.Sprintf("the work has not ended within %s", s.Timeout)}
-	if why := unfinished(s.views(), s.Ready, s.names); why != "" {
+	if why := unfinished(s.views(), s.Ready, s.names, time.Now()); why != "" {
 		o.Text += ": " + why
 	}
 	return o

@@ -13,13 +13,13 @@ func TestATimeoutSaysWhatWasWaitedFor(t *testing.T) {
 	a, code, _ := tell(t, []*v1.Pod{job, db, web}, func(a *actor) { a.config.Timeout = time.Minute }, func(a *actor) {
 		a.report(now(db, v1.PodRunning, states{"c": runs}))
 		a.report(now(job, v1.PodRunning, states{"c": runs}))
-		down := waiting("NetworkNotReady", "network is not ready: no cni")
+		down := waiting("NetworkNotReady", "the runtime has no network for pods yet: no cni")
 		a.report(now(web, v1.PodPending, states{"a": down, "b": down}))
 	})
 	if code != codeTimeout {
 		t.Errorf("code %d", code)
 	}
-	a.says("the work has not ended within 1m0s: job/c still runs; web: waits for the network: no cni; ")
+	a.says("the work has not ended within 1m0s: job/c still runs; web: the runtime has no network for pods yet: no cni; ")
 }
 
 func TestAnImageThatNoRegistryHasEndsTheRun(t *testing.T) {

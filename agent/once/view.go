@@ -11,8 +11,9 @@ import (
 
 // view is a desired pod and its reported status.
 type view struct {
-	pod    *v1.Pod
-	status *v1.PodStatus // nil: nothing yet
+	pod      *v1.Pod
+	reported *v1.Pod       // nil: it is not yet
+	status   *v1.PodStatus // of that
 }
 
 // refusedPrefix starts the message of a pod that is not admitted.

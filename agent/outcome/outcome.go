@@ -112,7 +112,7 @@ func (v *Versions) version(f *manifests.File, pod string, e fileErrors) status.V
 	if out.State == status.Waiting {
 		out.Waiting = hash
 	}
-	if t, is := v.trials[pod]; is && poduid.HashOf(t.Pod) == hash {
+	if t, is := v.trials[pod]; is && out.By == "" && poduid.HashOf(t.Pod) == hash {
 		out.Trial, out.Output = t.State, t.Output
 	}
 	return out

@@ -179,3 +179,18 @@ func TestFilesThatAreGoneTellWhatIsLeftOfThem(t *testing.T) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 }
+
+// A trial is of the version of the file that gives it, not of the same content in another file.
+func TestATrialIsToldOfTheFileThatGivesItsPod(t *testing.T) {
+	pod := &manifests.Pod{File: "/m/a", Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: "a", UID: "1"}}}
+	hashes := map[string]poduid.ContentHash{"d/a": "1"}
+	files := []manifests.File{{Path: "/m/a", SHA256: "x", Hashes: hashes}, {Path: "/m/b", SHA256: "x", Hashes: hashes}}
+	v := Versions{Snapshot: &manifests.Snapshot{Files: files, Pods: []*manifests.Pod{pod}}, Trials: []Trial{{Pod: pod, State: status.TrialOn}}}
+	for path, want := range map[string]status.Trial{"/m/a": status.TrialOn, "/m/b": ""} {
+		f := status.File{Path: path}
+		v.Judge(&f)
+		if len(f.Versions) != 1 || f.Versions[0].Trial != want {
+			t.Errorf("%s has %+v, want the trial %q", path, f.Versions, want)
+		}
+	}
+}

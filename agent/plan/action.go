@@ -124,6 +124,8 @@ type Plan struct {
 	Wake time.Time
 	// Waiting says why containers that could start do not start yet.
 	Waiting map[string]Waiting
+	// Starts says when those of them that crash start again.
+	Starts map[string]time.Time
 	// Gone: nothing is left of the pod, and no pod is desired.
 	Gone bool
 }
@@ -145,6 +147,14 @@ func (p *Plan) wakeAt(t time.Time) {
 	if p.Wake.IsZero() || t.Before(p.Wake) {
 		p.Wake = t
 	}
+}
+
+// startsAt notes when a container that crashes starts again.
+func (p *Plan) startsAt(name string, at time.Time) {
+	if p.Starts == nil {
+		p.Starts = map[string]time.Time{}
+	}
+	p.Starts[name] = at.UTC()
 }
 
 func (p *Plan) Wait(name string, w Waiting) {

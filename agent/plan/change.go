@@ -51,6 +51,12 @@ func (s *Facts) ByAccepted() {
 	}
 }
 
+// AwaitsAcceptance reports whether the desired version is to be accepted in place and is not
+// yet: until then the containers are those of the one before, and are probed as it says.
+func (s *Facts) AwaitsAcceptance() bool {
+	return s.Pod != nil && s.accepted() != nil && !s.Checkpoint().IsRemoving() && s.change().Kind < update.Replace
+}
+
 // planChange accepts the desired version in place of the accepted one. Only the next plan
 // carries out what that takes: a restarted agent knows of it.
 func (s *Facts) planChange(p *Plan) bool {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -29,15 +30,20 @@ func (s *Facts) waitForImage(p *Plan, c *v1.Container, on Pull) {
 	p.wakeAt(s.Now.Add(progressEvery - max(s.Now.Sub(on.Since), 0)%progressEvery))
 }
 
-// text describes the progress. Each pull is queued for a moment, so that is
+// Words say what is pulled, or waits for other pulls. Each pull is queued for a moment, so that is
 // said only after a while.
-func (u Pull) text(now time.Time) message.Text {
-	so := now.Sub(u.Since).Truncate(progressEvery)
-	switch {
-	case so <= 0:
-		return message.Of("pulling image %q", message.Name(u.Image))
-	case u.Queued:
-		return message.Of("image %q waits for other pulls, %s so far", message.Name(u.Image), message.Duration(so))
+func (u Pull) Words(now time.Time) string {
+	if u.Queued && now.Sub(u.Since) >= progressEvery {
+		return fmt.Sprintf("image %q waits for other pulls", u.Image)
 	}
-	return message.Of("pulling image %q, %s so far", message.Name(u.Image), message.Duration(so))
+	return fmt.Sprintf("pulling image %q", u.Image)
+}
+
+// text is these, with for how long it has been so.
+func (u Pull) text(now time.Time) message.Text {
+	words, so := message.Name(u.Words(now)), now.Sub(u.Since).Truncate(progressEvery)
+	if so <= 0 {
+		return words.Text()
+	}
+	return message.Of("%s, %s so far", words, message.Duration(so))
 }

@@ -16,7 +16,7 @@ func (s *Facts) NetworkWait() (w Waiting, ok bool) {
 	if s.NoNetwork == "" || s.Pod.Spec.HostNetwork || s.newSandbox(s.Instance()) == "" {
 		return w, false
 	}
-	return Waiting{NetworkNotReady, message.Of("network is not ready: %s", message.Private(s.NoNetwork))}, true
+	return Waiting{NetworkNotReady, message.Of("the runtime has no network for pods yet: %s", message.Private(s.NoNetwork))}, true
 }
 
 // NetworkUnknown is the reason of a condition and an event: the runtime does not say what

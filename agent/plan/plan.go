@@ -58,6 +58,7 @@ type Failure struct {
 	Waiting
 	Object string // see Action.Object
 	Retry  time.Time
+	Image  string    // which image cannot be had, and why, in words; "": that is not the failure
 	Count  int       // in a row
 	Busy   time.Time // since when the runtime is busy with the object; zero: it is not
 	Skip   uint32    // attempts whose names are taken by others

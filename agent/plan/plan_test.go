@@ -196,6 +196,7 @@ func TestPlan(t *testing.T) {
 		{"a crash-looping container does not wait after its sandbox died", scene{Pod: pod(always, "a"), Accepted: true, Here: dead(world(exit("a", 5, 255, 0, "2m40s")))}, "stop sandbox s0; set up; create sandbox#1; start container a#6 after 2m40s"},
 		{"containers that outlive their sandbox are stopped", scene{Pod: pod(always, "a"), Accepted: true, Here: dead(world(up("a", 0)))}, "stop container a a0 in 30s; stop sandbox s0; set up; create sandbox#1; start container a#1"},
 		{"a container never started in a dead sandbox makes way", scene{Pod: pod(always, "a"), Accepted: true, Here: dead(world(in(created, "a")))}, "stop sandbox s0; remove container a a0; set up; create sandbox#1; start container a#0"},
+		{"its successor takes its number and its log, also when all attempts before are gone", scene{Pod: pod(always, "a"), Accepted: true, Here: dead(world(pleg.Container{ID: "a1", Name: "a", Attempt: 1, State: created}))}, "stop sandbox s0; remove container a a1; set up; create sandbox#1; start container a#1"},
 		{"two ready sandboxes are one too many", scene{Pod: pod(always, "a"), Accepted: true, Here: &pleg.Instance{Sandboxes: []pleg.Sandbox{{ID: "s0", Ready: true, HostNetwork: true}, {ID: "s1", Attempt: 1, Ready: true, HostNetwork: true}}}},
 			"stop sandbox s0, stop sandbox s1; set up; create sandbox#2; start container a#0"},
 		{"a sandbox on the wrong network is replaced", scene{Pod: pod(always, "a"), Accepted: true, Here: &pleg.Instance{Sandboxes: []pleg.Sandbox{{ID: "s0", Ready: true, IPs: []string{"10.0.0.2"}}}}},

@@ -49,7 +49,7 @@ func (s *Facts) planKills(p *Plan, i *pleg.Instance) {
 // liveness and startup probes have not failed, nor an object has changed.
 func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.KillDecision {
 	if name := s.outdated(c, n); name != "" && s.Restarts {
-		why := name + " has changed, of which its variables are made"
+		why := name + " has changed, of which its variables or volumes are made"
 		return &checkpoint.KillDecision{Cause: checkpoint.CauseConfig, Reason: why, Text: why, Grace: max(n.Grace, MinGrace), Requested: true}
 	}
 	r := s.Probes[n.ID]
@@ -71,8 +71,8 @@ func (s *Facts) killDecision(c *v1.Container, n *pleg.Container) *checkpoint.Kil
 	return &checkpoint.KillDecision{Cause: checkpoint.CauseProbe, Reason: why, Text: r.Why, Grace: max(grace, MinGrace)}
 }
 
-// outdated names an object that has changed of which the variables of a running container are
-// made, and for which it is to restart; "": there is none.
+// outdated names an object that has changed of which the variables or volumes of a running
+// container are made, and for which it is to restart; "": there is none.
 func (s *Facts) outdated(c *v1.Container, n *pleg.Container) string {
 	once := podspec.IsInit(s.Pod.Pod, c) && !podspec.Restartable(c)
 	now := s.Env[c.Name]

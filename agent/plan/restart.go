@@ -4,6 +4,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/message"
 	"monopod/agent/pleg"
@@ -105,6 +106,9 @@ func (s *Facts) start(p *Plan, c *v1.Container, n *pleg.Container, why string) [
 	if n != nil {
 		attempt = max(attempt, n.Attempt+1)
 	}
+	if made := s.Instance().Newest(c.Name); made != nil && made.State == rt.ContainerState_CONTAINER_CREATED {
+		attempt = max(attempt, made.Attempt) // it was never started, and gives its number to this one
+	}
 	attempt += f.Skip
 	if b := s.Instance().Sandbox(); b != nil && b.Ready && !s.CgroupGone {
 		sandbox = b.ID
@@ -115,6 +119,7 @@ func (s *Facts) start(p *Plan, c *v1.Container, n *pleg.Container, why string) [
 	}
 	if s.Now.Before(from) {
 		p.wakeAt(from)
+		p.startsAt(c.Name, from)
 		p.Wait(c.Name, Waiting{CrashLoop, message.Of("back-off %s restarting failed container=%s pod=%s_%s(%s)",
 			message.Name(mark), message.Name(c.Name), message.Name(s.Pod.Name), message.Name(s.Pod.Namespace), message.Name(s.Pod.UID))})
 		return nil

@@ -172,9 +172,9 @@ func (f Failure) Done(now time.Time) Failure {
 }
 
 // Over reports whether the state says nothing any more: what was done has been
-// observed long ago.
+// observed long ago. What is noted of an object stays as long as the object.
 func (f Failure) Over(now time.Time) bool {
-	return f.Reason == "" && f.Made == 0 && f.Busy.IsZero() && now.Sub(f.Retry) > RetryMax
+	return f.Object == "" && f.Reason == "" && f.Made == 0 && f.Busy.IsZero() && now.Sub(f.Retry) > RetryMax
 }
 
 // busyFor is how long the runtime may be busy with an object before that is a
@@ -214,7 +214,7 @@ func (p *Plan) dropEmpty() {
 func (s *Facts) HangText(container string) message.Text {
 	for _, key := range []string{container, SandboxFailure} {
 		if r, runs := s.Running[key]; runs && s.Now.Sub(r.Since) >= slots.HangsAfter && !r.Since.IsZero() {
-			return message.Of("the runtime has not answered since %s", message.Name(r.Since.UTC().Format(time.RFC3339)))
+			return message.Of("the runtime has not answered since %s", message.Time(r.Since))
 		}
 	}
 	return message.Text{}

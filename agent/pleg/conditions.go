@@ -24,13 +24,21 @@ func (w *Watch) State() status.Runtime {
 	return w.state
 }
 
-// recordConditions keeps the runtime's conditions that are false, in the
-// kubelet's words. nil is a runtime that did not answer.
+// condition is one of the runtime's that is false.
+type condition struct{ kind, reason, message string }
+
+// String has the kubelet's words.
+func (c condition) String() string {
+	return fmt.Sprintf("%s=false reason:%s message:%s", c.kind, c.reason, c.message)
+}
+
+// recordConditions keeps the runtime's conditions that are false. nil is a runtime that did not
+// answer.
 func (w *Watch) recordConditions(st *rt.StatusResponse) {
-	wrong := map[string]string{}
+	wrong := map[string]condition{}
 	for _, c := range st.GetStatus().GetConditions() {
 		if !c.Status {
-			wrong[c.Type] = fmt.Sprintf("%s=false reason:%s message:%s", c.Type, c.Reason, c.Message)
+			wrong[c.Type] = condition{c.Type, c.Reason, c.Message}
 		}
 	}
 	w.mu.Lock()
@@ -57,16 +65,18 @@ func (w *Watch) NotReady() []message.Text {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []message.Text
-	switch text := w.wrong[rt.RuntimeReady]; {
-	case text != "":
-		out = append(out, message.Of("container runtime not ready: %s", message.Private(text)))
+	runtime, isWrong := w.wrong[rt.RuntimeReady]
+	switch {
+	case isWrong:
+		out = append(out, message.Of("container runtime not ready: %s", message.Private(runtime.String())))
 	case w.state.Error == notAskedYet:
 		out = append(out, message.Fixed("container runtime status check may not have completed yet"))
 	case !w.state.Up:
 		out = append(out, message.Of("container runtime is down: %s", message.Private(w.state.Error)))
 	}
-	if text := w.noNetwork(); text != "" {
-		out = append(out, message.Instead(text, message.Fixed("container runtime network not ready")))
+	network, isWrong := w.wrong[rt.NetworkReady]
+	if isWrong {
+		out = append(out, message.Instead("container runtime network not ready: "+network.String(), message.Fixed("container runtime network not ready")))
 	}
 	return out
 }

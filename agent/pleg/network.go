@@ -1,6 +1,7 @@
 package pleg
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 // for pods: they wait for it.
 const networkEvery = 2 * time.Second
 
-// NoNetwork returns why the runtime cannot give pods a network, in the kubelet's words;
-// "" if it can, or if that is not known.
+// NoNetwork returns why the runtime cannot give pods a network, in its own words; "" if it can, or
+// if that is not known.
 func (w *Watch) NoNetwork() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -30,10 +31,11 @@ func (w *Watch) AskNetwork(ctx context.Context) (string, error) {
 }
 
 func (w *Watch) noNetwork() string {
-	if text := w.wrong[rt.NetworkReady]; text != "" {
-		return "container runtime network not ready: " + text
+	c, isWrong := w.wrong[rt.NetworkReady]
+	if !isWrong {
+		return ""
 	}
-	return ""
+	return cmp.Or(c.message, c.reason, "it does not say why")
 }
 
 // newNetworkTimer returns the timer of the next checkNetwork. It runs only while there

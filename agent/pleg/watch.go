@@ -82,8 +82,8 @@ type Watch struct {
 
 	mu       sync.Mutex
 	state    status.Runtime
-	wrong    map[string]string   // false conditions of the runtime, by name
-	features *rt.RuntimeFeatures // nil before the runtime's first answer
+	wrong    map[string]condition // false conditions of the runtime, by name
+	features *rt.RuntimeFeatures  // nil before the runtime's first answer
 }
 
 func NewWatch(c *cri.Client, instance string, store *status.Store, log *slog.Logger) *Watch {

@@ -12,10 +12,12 @@ import (
 
 // RecordNoImage records why a container has no image.
 func (r *Recorder) RecordNoImage(about v1.ObjectReference, i *image.Error) {
-	warn := func(reason string, said message.Text) { r.Events.Record(about, v1.EventTypeWarning, reason, said) }
+	warn := func(reason string, said message.Text) {
+		r.Events.RecordTry(about, v1.EventTypeWarning, reason, said, i.Retry)
+	}
 	why := message.Private(i.Error())
 	backOff := func() {
-		r.Events.Record(about, v1.EventTypeNormal, "BackOff", message.Of("Back-off pulling image %q", message.Name(i.Image)))
+		r.Events.RecordTry(about, v1.EventTypeNormal, "BackOff", message.Of("Back-off pulling image %q", message.Name(i.Image)), i.Retry)
 	}
 	switch i.Reason {
 	case image.ImagePullBackOff:

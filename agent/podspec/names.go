@@ -41,7 +41,7 @@ const (
 	LabelInstance = "monopod.instance"
 	// AnnBackoff keeps a container's crash-loop back-off over a restart of the agent.
 	AnnBackoff = "monopod.backoff"
-	// AnnEnvObjects says what a container's variables were made of, see objects.Set.EnvOf.
+	// AnnEnvObjects says what a container's variables and volumes were made of, see objects.Set.EnvOf.
 	AnnEnvObjects = "monopod.env-objects"
 	// AnnRevision is the revision of the pod's version that a container was created for;
 	// without it that is 0, the first.

@@ -7,7 +7,23 @@ import (
 	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/agent/podspec"
+	"monopod/agent/status"
 )
+
+// Pulls returns for which images the pod's containers wait.
+func Pulls(s *plan.Facts) (all []status.Pull) {
+	for _, c := range podspec.AllContainers(s.Pod.Pod) {
+		failed := s.Failures[c.Name]
+		pull, runs := s.Fetching[c.Name]
+		switch {
+		case failed.Image != "":
+			all = append(all, status.Pull{Container: c.Name, Text: failed.Image, Next: failed.Retry.UTC()})
+		case runs:
+			all = append(all, status.Pull{Container: c.Name, Text: pull.Words(s.Now), Since: pull.Since.UTC()})
+		}
+	}
+	return all
+}
 
 // Problems returns what is wrong with the pod that its status has no place for, a line
 // each: what its probes said last, while they fail; what keeps a former instance from

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/message"
 	"monopod/agent/panics"
 	"monopod/agent/volume"
 )
@@ -59,7 +60,7 @@ func (a *around) look() (text string, again time.Time) {
 		a.looks = nil
 		a.known.note(err)
 	case <-wait.C:
-		return "what it mounts of the machine does not answer since " + a.since.Format(time.RFC3339), time.Now().Add(hangsAfter)
+		return "what it mounts of the machine does not answer since " + string(message.Time(a.since)), time.Now().Add(hangsAfter)
 	}
 	return a.known.text, a.known.retry
 }

@@ -34,11 +34,13 @@ type try struct {
 	failed error     // why the last one that has ended failed; nil: none has
 	count  int       // that failed
 	retry  time.Time // when to fetch again; zero: one runs
+	next   time.Time // as retry was when the last one failed
 }
 
-// look starts what is to be fetched. lack is the first image that is not there, "" if all are;
-// failed: a fetch of it has failed. again is when to look again; zero: when a fetch has ended.
-func (g *images) look(ctx context.Context, p *v1.Pod, sandbox *rt.PodSandboxConfig) (lack string, failed bool, again time.Time) {
+// look starts what is to be fetched. lack is the first image that is not there, without a text if
+// all are; failed: a fetch of it has failed. again is when to look again; zero: when a fetch has
+// ended.
+func (g *images) look(ctx context.Context, p *v1.Pod, sandbox *rt.PodSandboxConfig) (lack Lack, failed bool, again time.Time) {
 	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
 		g.set.Start(ctx, p, &c, sandbox)
 		_, err, ended := g.set.Ended(c.Name)
@@ -56,8 +58,8 @@ func (g *images) look(ctx context.Context, p *v1.Pod, sandbox *rt.PodSandboxConf
 				g.set.Again(ctx, p, &c, sandbox)
 			}
 		}
-		if lack == "" || !failed && t.failed != nil {
-			lack, failed = textOf(podspec.WantedImages(p, &c)[0].Name, t.failed), t.failed != nil
+		if lack.Text == "" || !failed && t.failed != nil {
+			lack, failed = Lack{textOf(podspec.WantedImages(p, &c)[0].Name, t.failed), t.next}, t.failed != nil
 		}
 	}
 	return lack, failed, again
@@ -107,6 +109,7 @@ func (t *try) ended(err error) {
 	if errors.As(err, &i) {
 		t.retry = i.Retry
 	}
+	t.next = t.retry
 	t.count++
 }
 
@@ -124,11 +127,11 @@ func textOf(name string, err error) string {
 	var i *image.Error
 	switch {
 	case err == nil:
-		return fmt.Sprintf("image %q is being pulled", name)
+		return fmt.Sprintf("image %s is being pulled", name)
 	case errors.As(err, &i):
-		return fmt.Sprintf("image %q: %s: %s", i.Image, i.Reason, i)
+		return i.Words()
 	}
-	return fmt.Sprintf("image %q: %s", name, err)
+	return fmt.Sprintf("image %s: %s", name, err)
 }
 
 // ready returns what was fetched.

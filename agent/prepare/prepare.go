@@ -58,7 +58,8 @@ type Task struct {
 	replaces bool    // it gets a sandbox, volumes and a checkpoint of its own
 	runs     string  // the uid of the version that runs
 	images   images
-	own      trouble // with what is made in the last look
+	own      trouble                // with what is made in the last look
+	made     *checkpoint.Checkpoint // by it, or by a previous agent; nil: nothing
 	around   around
 	sent     Answer
 
@@ -79,6 +80,10 @@ func (s *Shared) Start(ctx context.Context, all *sync.WaitGroup, runs, version *
 		woken: make(chan struct{}, 1), over: make(chan struct{})}
 	if !replaces {
 		t.fetched = update.Fetched(runs.Pod, version.Pod)
+	}
+	left := s.Disk.Root.NextOf(version.Key())
+	if left != nil && left.Uid() == string(version.UID) && left.Digest == version.Digest {
+		t.made = left
 	}
 	t.images.set = fetch.NewSet(t.settings())
 	t.around = around{root: s.Disk.Root.Dir, pod: version.Pod}
@@ -167,24 +172,24 @@ func (t *Task) End(all *sync.WaitGroup, taken bool) {
 	t.Images.Forget(string(t.version.UID))
 	all.Go(func() {
 		<-t.over
-		t.Discard(t.version.Key(), string(t.version.UID), t.runs)
+		t.Discard(t.made, t.runs)
 	})
 }
 
-// Discard removes what was made of a next version that does not come. runs: the uid of the
-// version that runs.
-func (s *Shared) Discard(key manifests.Key, uid, runs string) {
+// Discard removes what was made of a next version that does not come; nil: nothing was. runs: the
+// uid of the version that runs.
+func (s *Shared) Discard(next *checkpoint.Checkpoint, runs string) {
+	if next == nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), discardWithin)
 	defer cancel()
+	key := next.Key()
 	files := &instance.Files{Disk: s.Disk, Key: key, Log: s.Log.With("pod", key.String())}
 	err := panics.Contain(func() {
-		next := s.Disk.Root.NextOf(key)
-		if next == nil || next.Uid() != uid {
-			return // another one is there by now
-		}
-		err := files.Discard(ctx, runs)
+		err := files.Discard(ctx, next, runs)
 		if err != nil {
-			files.Log.Warn("what was prepared of a version that does not come is not removed yet", "uid", uid, "err", err)
+			files.Log.Warn("what was prepared of a version that does not come is not removed yet", "uid", next.Uid(), "err", err)
 		}
 	})
 	if err != nil {
@@ -224,7 +229,7 @@ func (t *Task) look(ctx context.Context) (again time.Time) {
 	err := panics.Contain(func() { now, again = t.observe(ctx, want != 0) })
 	if err != nil {
 		t.Fault(t.version.Pod, "prepare the next version", err)
-		now, again = State{Lacks: []string{err.Error()}, Lasting: true}, time.Now().Add(faultRetry)
+		now, again = State{Lacks: []Lack{{Text: err.Error()}}, Lasting: true}, time.Now().Add(faultRetry)
 	}
 	now.Of = t.version
 	if now.Ready {
@@ -238,17 +243,17 @@ func (t *Task) look(ctx context.Context) (again time.Time) {
 func (t *Task) observe(ctx context.Context, final bool) (now State, again time.Time) {
 	sandbox, err := podspec.SandboxConfig(t.version.Pod, 0, t.Disk.Machine.Now())
 	if err != nil {
-		return State{Lacks: []string{fmt.Sprintf("its sandbox has no config: %v", err)}, Lasting: true}, again
+		return State{Lacks: []Lack{{Text: fmt.Sprintf("its sandbox has no config: %v", err)}}, Lasting: true}, again
 	}
 	if final {
 		err = t.images.dropMissing(ctx, t.fetched, sandbox)
 	}
 	lack, failed, again := t.images.look(ctx, t.fetched, sandbox)
-	if lack != "" {
+	if lack.Text != "" {
 		now.Lacks, now.Lasting = append(now.Lacks, lack), failed
 	}
 	lacks := func(text string, next time.Time) {
-		now.Lacks, now.Lasting, again = append(now.Lacks, text), true, earlier(again, next)
+		now.Lacks, now.Lasting, again = append(now.Lacks, Lack{Text: text}), true, earlier(again, next)
 	}
 	if err != nil {
 		lacks(err.Error(), time.Now().Add(retryFirst))
@@ -306,7 +311,7 @@ func (t *Task) noNetwork(ctx context.Context, final bool) string {
 	if why == "" {
 		return ""
 	}
-	return "network is not ready: " + why
+	return "the runtime has no network for pods yet: " + why
 }
 
 // makeOwn makes what is the version's alone, its checkpoint first: a restarted agent knows of
@@ -318,6 +323,7 @@ func (t *Task) makeOwn(ctx context.Context) error {
 	}
 	c := checkpoint.NewCheckpoint(t.version, metav1.Now().Rfc3339Copy()).InBoot(t.Disk.Machine.Boot)
 	files := &instance.Files{Disk: t.Disk, Key: key, Log: t.Log}
+	t.made = c
 	err := files.SaveNext(ctx, c, t.runs)
 	if err != nil || t.runs == c.Uid() { // its volumes are made once those of the version that runs are gone
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
@@ -100,10 +101,17 @@ func (r *rig) after(d time.Duration) {
 	r.hear()
 }
 
+func texts(s State) (all []string) {
+	for _, lack := range s.Lacks {
+		all = append(all, lack.Text)
+	}
+	return all
+}
+
 // lacks checks what the version is said to lack; nothing: it is ready.
 func (r *rig) lacks(lasting bool, want ...string) {
 	r.Helper()
-	if !slices.Equal(r.last.Lacks, want) || r.last.Ready != (len(want) == 0) || r.last.Lasting != lasting {
+	if !slices.Equal(texts(r.last), want) || r.last.Ready != (len(want) == 0) || r.last.Lasting != lasting {
 		r.Errorf("it is said that %+v, want that it lacks %q, lasting: %v", r.last, want, lasting)
 	}
 }
@@ -114,7 +122,7 @@ func TestAVersionIsReadyOnceAllItsImagesAreThere(t *testing.T) {
 		r.runtime.OnPull("img:2", time.Minute, nil)
 		p := version("img:1", "img:2")
 		r.starts(p)
-		r.lacks(false, `image "img:2" is being pulled`)
+		r.lacks(false, `image img:2 is being pulled`)
 		r.after(time.Minute)
 		r.lacks(false)
 		if !r.last.Is(p) || len(r.last.Images) != 2 || r.last.Images["b"].Ref == "" {
@@ -135,7 +143,7 @@ func TestAFailureIsSaidBeforeAPull(t *testing.T) {
 		r.runtime.Fault(critest.On("PullImage").Of("img:2").Fail(codes.NotFound, "no such image"))
 		r.Images = image.New(cri.New(r.runtime.Conn()), image.Config{Parallel: 2})
 		r.starts(version("img:1", "img:2"))
-		if len(r.last.Lacks) != 1 || !strings.Contains(r.last.Lacks[0], `image "img:2": ErrImagePull`) || !r.last.Lasting {
+		if len(r.last.Lacks) != 1 || !strings.Contains(r.last.Lacks[0].Text, `image img:2 cannot be pulled: `) || time.Until(r.last.Lacks[0].Next) != 10*time.Second || !r.last.Lasting {
 			t.Errorf("%+v", r.last)
 		}
 	})
@@ -184,7 +192,7 @@ func TestAMissingObjectIsLackedUntilItIsThere(t *testing.T) {
 		p := version("img:1")
 		p.Spec.Containers[0].EnvFrom = []v1.EnvFromSource{{ConfigMapRef: &v1.ConfigMapEnvSource{LocalObjectReference: v1.LocalObjectReference{Name: "settings"}}}}
 		task := r.starts(p)
-		if len(r.last.Lacks) != 1 || !strings.Contains(r.last.Lacks[0], "settings") || !r.last.Lasting {
+		if len(r.last.Lacks) != 1 || !strings.Contains(r.last.Lacks[0].Text, "settings") || !r.last.Lasting {
 			t.Errorf("%+v", r.last)
 		}
 		c := documents.Read("/m/c.yaml", []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {A: b}}"), manifests.Options{})
@@ -242,6 +250,33 @@ func TestAnEndedPreparationTellsNothing(t *testing.T) {
 	})
 }
 
+// What another version left under the uid, which a switch may have accepted by now, is not what
+// this one made; what the version itself left is.
+func TestAVersionThatIsGivenUpTakesAlongWhatIsItsAlone(t *testing.T) {
+	for _, row := range []struct {
+		name, left string
+		want       bool
+	}{
+		{"another version's", "img:2", true},
+		{"its own", "img:1", false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				p := version("img:1")
+				err := r.Disk.Root.SaveNext(checkpoint.NewCheckpoint(version(row.left), metav1.Now()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.starts(p).End(&r.all, false)
+				r.after(time.Minute)
+				if is := r.Disk.Root.NextOf(p.Key()) != nil; is != row.want {
+					t.Errorf("what is on disk stays: %v", is)
+				}
+			})
+		})
+	}
+}
+
 // The name of an image of a volume is that of the image, too.
 func TestTheFirstImageThatLacksIsNamed(t *testing.T) {
 	wanted := podspec.WantedImages(version("img:1").Pod, &version("img:1").Spec.Containers[0])
@@ -249,9 +284,9 @@ func TestTheFirstImageThatLacksIsNamed(t *testing.T) {
 		err  error
 		want string
 	}{
-		{nil, `image "img:1" is being pulled`},
-		{errors.New("no runtime"), `image "img:1": no runtime`},
-		{&image.Error{Reason: image.ErrImagePull, Image: "img:9", Err: errors.New("no route to host")}, `image "img:9": ErrImagePull: no route to host`},
+		{nil, `image img:1 is being pulled`},
+		{errors.New("no runtime"), `image img:1: no runtime`},
+		{&image.Error{Reason: image.ErrImagePull, Image: "img:9", Err: errors.New("no route to host")}, `image img:9 cannot be pulled: no route to host`},
 	} {
 		if got := textOf(wanted[0].Name, row.err); got != row.want {
 			t.Errorf("%q, want %q", got, row.want)
@@ -268,7 +303,7 @@ func TestTheLastLookSaysWhatItKnowsOfTheNetwork(t *testing.T) {
 		want []string
 	}{
 		{"", nil, nil},
-		{"cni plugin not initialized", nil, []string{"network is not ready: cni plugin not initialized"}},
+		{"cni plugin not initialized", nil, []string{"the runtime has no network for pods yet: cni plugin not initialized"}},
 		{"", errors.New("no answer"), []string{"the runtime does not say whether it has a network for pods: no answer"}},
 	} {
 		bubble(t, func(r *rig) {
@@ -280,7 +315,7 @@ func TestTheLastLookSaysWhatItKnowsOfTheNetwork(t *testing.T) {
 			r.lacks(false)
 			task.Look(true)
 			r.hear()
-			if !slices.Equal(r.last.Lacks, row.want) || r.last.Final != (row.want == nil) {
+			if !slices.Equal(texts(r.last), row.want) || r.last.Final != (row.want == nil) {
 				t.Errorf("it lacks %q, final %v, want %q", r.last.Lacks, r.last.Final, row.want)
 			}
 		})

@@ -1,6 +1,8 @@
 package prepare
 
 import (
+	"time"
+
 	"monopod/agent/fetch"
 	"monopod/manifests"
 )
@@ -11,8 +13,14 @@ type State struct {
 	Ready   bool           // it has what it needs, beside its room
 	Final   bool           // and the last look, which was asked for, found all of that; what is its own is made
 	Images  fetch.Ready    // what was fetched for it, once it is ready
-	Lacks   []string       // what it lacks, in words
-	Lasting bool           // it lacks more than the end of its first pulls
+	Lacks   []Lack
+	Lasting bool // it lacks more than the end of its first pulls
+}
+
+// Lack is what a version lacks.
+type Lack struct {
+	Text string    // in words
+	Next time.Time // of an image: when it is tried again, or was; zero: it was not tried yet, or is no image
 }
 
 // Is reports whether it is the state of this version.

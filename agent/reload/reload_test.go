@@ -110,6 +110,11 @@ func TestWhatCountsAtOnceAndWhatAfterARestart(t *testing.T) {
 		{"volumes", "", "keepTerminatedPodVolumes: true", "pods", "keepTerminatedPodVolumes", "", func(c config.Config) bool { return c.KeepEndedVolumes }},
 		{"what changed pods keep", "", "updatePolicy: Replace", "pods", "updatePolicy", "", func(c config.Config) bool { return c.UpdatePolicy == "Replace" }},
 		{"updates", "", "updateStrategy: StopFirst", "pods", "updateStrategy", "", func(c config.Config) bool { return c.UpdateStrategy == "StopFirst" }},
+		{"what else there is of updates", "", "updateHealth: 30s\nupdateStable: 20s\nupdateWindow: Sun 02:00-04:00\nupdateLockMax: 30m", "pods",
+			"updateHealth, updateStable, updateWindow, updateLockMax", "", func(c config.Config) bool {
+				return c.UpdateHealth == 30*time.Second && c.UpdateStable == 20*time.Second
+			}},
+		{"pods of a core", "", "podsPerCore: 4", "pods|node", "podsPerCore", "", func(c config.Config) bool { return c.PodsPerCore == 4 }},
 		{"hosts", "", "podHosts: true", "hosts", "podHosts", "", func(c config.Config) bool { return c.PodHosts }},
 		{"labels and room", "", "nodeLabels: {disk: ssd}\nmaxPods: 7", "pods|node|pods|node", "nodeLabels, maxPods", "",
 			func(c config.Config) bool { return c.NodeLabels["disk"] == "ssd" && c.MaxPods == 7 }},

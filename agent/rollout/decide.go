@@ -1,6 +1,9 @@
 package rollout
 
 import (
+	"slices"
+	"time"
+
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/admission"
@@ -26,6 +29,8 @@ type World struct {
 	Policy     string                                    // of updates, see update.Planned
 	StopsFirst func(*v1.Pod) bool                        // the version before stops before anything of the pod is prepared
 	Room       func(*manifests.Pod) *admission.Rejection // why the node has no room for it beside all others; nil: it has
+	Limits     func(*manifests.Pod) update.Limits        // what is asked of a version on trial
+	Blind      bool                                      // see Sight
 }
 
 // StoppedWhy is what is reported of a pod that its owner stopped.
@@ -33,7 +38,12 @@ var StoppedWhy = plan.Waiting{Reason: status.ReasonStopped, Message: message.Fix
 
 // Decide decides what is to become of a pod name. It changes nothing.
 func Decide(r *Record, w *World) Decision {
-	return decide(r, w).terminated(r, w).restartsFor(r, w)
+	return decide(r, w).completed(r, w)
+}
+
+// completed adds what goes for each decision.
+func (d Decision) completed(r *Record, w *World) Decision {
+	return d.terminated(r, w).restartsFor(r, w).goesOn(r, w)
 }
 
 // decide decides which version runs. The first rule that speaks decides: what the owner wishes,
@@ -73,6 +83,25 @@ func (d Decision) terminated(r *Record, w *World) Decision {
 	return d
 }
 
+// goesOn goes on with the trial of the name. It decides nothing of what runs: a version gives way
+// once that is on disk, or its time for that is over, and then another one is offered.
+func (d Decision) goesOn(r *Record, w *World) Decision {
+	t := r.Trial
+	if d.Halt.Reason != "" {
+		t = t.Halted()
+	}
+	if t == nil || t.Tried == nil {
+		d.Trial = t
+		return d
+	}
+	var again time.Time
+	d.Trial, d.Outcome, again = t.Look(Sight{Now: w.Now.Wall, Limits: w.Limits(t.Tried), Blind: w.Blind})
+	if !again.IsZero() {
+		d.lookAgain(again)
+	}
+	return d
+}
+
 // unread is for a pod of which is not known yet whether a manifest gives it. It stays.
 func unread(r *Record) Decision {
 	if !r.Works {
@@ -102,24 +131,31 @@ func (d *Decision) asks(g gate, r *Record) {
 	}
 }
 
-// remove is for a pod that no manifest gives any more. Its removal may wait while it runs.
+// remove is for a pod that no manifest gives any more. Its removal may wait while it runs, or is
+// stopped and would lose its volumes.
 func remove(r *Record, w *World) Decision {
-	if r.isThere() && r.Running() != nil {
-		if g := r.ofRemoval(w); !g.isOpen() {
-			return Decision{Run: r.Running(), Removes: true, Waits: g.waits, Again: g.again}
-		}
+	g, d := r.ofRemoval(w), Decision{Rests: !r.IsThere(), Removes: true}
+	if d.Rests || g.isOpen() {
+		return d
 	}
-	return Decision{Rests: !r.isThere(), Removes: true}
+	d.Run = r.Running()
+	if r.Stop != nil && r.Stop.Version != nil && !r.Stop.Over {
+		d.Run, d.Halt = r.Stop.Version, plan.Halt{Waiting: StoppedWhy}
+	}
+	if d.Run != nil {
+		d.Waits, d.Again = g.waits, g.again
+	}
+	return d
 }
 
 // halted lets nothing of a pod run, and keeps the volumes of the version that ran.
 func halted(r *Record, by Cause, why plan.Waiting) Decision {
-	d := Decision{Waits: []Wait{{by, why.Message}}}
+	d := Decision{Waits: []Wait{{By: by, Text: why.Message}}}
 	switch {
 	case r.Stop.Version != nil:
 		d.Run, d.Halt = r.Stop.Version, plan.Halt{Waiting: why}
 	default: // what is there goes
-		d.Rests = !r.isThere()
+		d.Rests = !r.IsThere()
 	}
 	return d
 }
@@ -134,9 +170,12 @@ func (r *Record) isInPlace(w *World) bool {
 	return kind == update.Nothing || kind <= update.Live && r.mayChange(w)
 }
 
-// MayChange reports whether the gate lets the offered version of a name take the place of what
-// runs. It is asked once more before what runs gives its place to others.
-func MayChange(r *Record, w *World) bool { return r.mayChange(w) }
+// MayGiveWay reports whether what runs may stop for the sake of others: all that the offered
+// version lacks is room, which it may get that way. The gate is asked once more.
+func MayGiveWay(r *Record, w *World) bool {
+	isOther := func(of Wait) bool { return of.By != ByRoom }
+	return r.Accepted != nil && r.Now.IsRetried() && !slices.ContainsFunc(r.Now.Waits, isOther) && r.mayChange(w)
+}
 
 // mayChange reports whether the gate lets the offered version take the place of what runs.
 func (r *Record) mayChange(w *World) bool {
@@ -155,7 +194,7 @@ func choose(r *Record, w *World) Decision {
 	isReady := r.IsPrepared() && (isStopped || r.mayChange(w))
 	isSeen := r.Now.Final && r.Prepared.Final
 	d := Decision{Keeps: keeps, IsEarly: (keeps || isStopped) && !isReady}
-	d.Refused = mayStart(r, r.Offered, w)
+	d.refuse(r.Offered, mayStart(r, r.Offered, w), r, w.Now.Wall)
 	switch {
 	case d.Refused == nil && (keeps || isStopped) && isReady && !isSeen:
 		d.Final = true
@@ -179,7 +218,8 @@ func (r *Record) startsAsHeld(w *World) bool {
 
 // startAsHeld starts the version that was held, and the offered one waits beside it.
 func startAsHeld(r *Record, w *World) Decision {
-	d := Decision{Refused: mayStart(r, r.Stop.Version, w)}
+	var d Decision
+	d.refuse(r.Stop.Version, mayStart(r, r.Stop.Version, w), r, w.Now.Wall)
 	if d.Refused != nil {
 		return r.haltedUntil(d, false)
 	}
@@ -190,13 +230,24 @@ func startAsHeld(r *Record, w *World) Decision {
 }
 
 // Deny is a decision whose room was gone when it was to be taken.
-func Deny(r *Record, w *World, why admission.Rejection) Decision {
-	d := Decision{Refused: &why, Keeps: r.keepsFormer(w)}
+func Deny(r *Record, w *World, of *manifests.Pod, why *admission.Rejection) Decision {
+	d := Decision{Keeps: r.keepsFormer(w)}
+	d.refuse(of, why, r, w.Now.Wall)
 	if r.Accepted == nil && r.Stop != nil {
-		return r.haltedUntil(d, r.keepsStopped(w)).terminated(r, w)
+		return r.haltedUntil(d, r.keepsStopped(w)).completed(r, w)
 	}
 	r.waitBeside(&d, w)
-	return d.terminated(r, w).restartsFor(r, w)
+	return d.completed(r, w)
+}
+
+// Stay lets a name have what it has though the loop panicked over it, until it is looked at again.
+func Stay(r *Record, why message.Text, now, again time.Time) Decision {
+	d := r.Now
+	d.Refused, d.Waits, d.Again = nil, []Wait{{By: ByFault, Text: why}}, again
+	if r.Offered != nil {
+		d.refuse(r.Offered, &admission.Rejection{Reason: "UnexpectedAdmissionError", Message: why}, r, now)
+	}
+	return d
 }
 
 // haltedUntil keeps a pod halted that is to start again and is not let start yet. prepares: as
@@ -210,15 +261,18 @@ func (r *Record) haltedUntil(d Decision, prepares bool) Decision {
 	}
 	switch {
 	case d.Refused != nil:
-		why = plan.Waiting{Reason: d.Refused.Reason, Message: d.Refused.Message}
+		why = plan.Waiting{Reason: d.Refused.Why.Reason, Message: d.Refused.Why.Message}
 	case len(waits.Waits) > 0:
 		why, by = plan.Waiting{Reason: ReasonWaits, Message: waits.Waits[0].Text}, waits.Waits[0].By
 	case d.Final:
 		why, by = plan.Waiting{Reason: ReasonWaits, Message: message.Fixed("it is looked once more whether all is there")}, ByLastLook
 	}
 	h := halted(r, by, why)
+	if by == ByLack {
+		h.Waits[0].Next = waits.Waits[0].Next
+	}
 	h.Refused, h.IsEarly = d.Refused, d.IsEarly
-	if prepares && (d.Refused == nil || !d.Refused.Final()) {
+	if prepares && !d.IsFinal() {
 		h.Prepare, h.Final = r.Offered, d.Final
 	}
 	return h
@@ -237,8 +291,7 @@ func (r *Record) keepsStopped(w *World) bool {
 // waitBeside says what the offered version waits for, beside the one that runs on.
 func (r *Record) waitBeside(d *Decision, w *World) {
 	d.Run = r.Accepted
-	isFinal := d.Refused != nil && d.Refused.Final()
-	if d.Keeps && d.Run != nil && !isFinal {
+	if d.Keeps && d.Run != nil && !d.IsFinal() {
 		g := r.ofChange(w)
 		d.Prepare, d.Waits = r.Offered, g.waits
 		d.asks(g, r)
@@ -248,12 +301,12 @@ func (r *Record) waitBeside(d *Decision, w *World) {
 		}
 	}
 	if d.Refused != nil {
-		d.waits(causeOf(d.Refused), d.Refused.Message)
-		if d.Refused.Reason == hold.ReasonHeld {
+		d.waits(causeOf(&d.Refused.Why), d.Refused.Why.Message)
+		if d.Refused.Why.Reason == hold.ReasonHeld {
 			d.asks(ofStarts(w), r)
 		}
 	}
-	d.Rests = d.Run == nil && !r.isThere()
+	d.Rests = d.Run == nil && !r.IsThere()
 }
 
 // waitPrepared says what the offered version lacks.
@@ -266,7 +319,7 @@ func (r *Record) waitPrepared(d *Decision) {
 		return
 	}
 	for _, lack := range r.Prepared.Lacks {
-		d.waits(ByLack, message.Private(lack))
+		d.Waits = append(d.Waits, Wait{By: ByLack, Text: message.Private(lack.Text), Next: lack.Next})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/agent/prepare"
+	"monopod/agent/update"
 	"monopod/manifests"
 )
 
@@ -84,6 +85,28 @@ func terminated(r *Record) {
 }
 func olderBoot(r *Record) { r.Started = Version{} }
 
+var unready, ready = update.Health{Seen: true}, update.Health{Seen: true, Ready: true}
+
+// tried is a trial of the second version, which ran so long and was not ready.
+func tried(h update.Health, spent time.Duration) func(*Record) {
+	return func(r *Record) {
+		r.Trial = &Trial{Former: v1st, Pinned: v1st, Tried: v2nd, Safe: true, Health: h, Watch: Watch{Spent: spent}}
+	}
+}
+
+// gaveWay is such a trial that came to its verdict some time ago, which is not on disk.
+func gaveWay(ago time.Duration) func(*Record) {
+	return func(r *Record) {
+		tried(unready, 0)(r)
+		r.Trial.Reason, r.Trial.Found = "it has failed", noon.Wall.Add(-ago)
+	}
+}
+func waitsForDisk(r *Record) { r.Trial.Safe = false }
+func wasReady(r *Record) {
+	tried(ready, 0)(r)
+	r.Trial.Watch = Watch{isReady: true, ready: asked.Stable}
+}
+
 // waitsTurn is a version that waits for the pod db, which is never ready.
 func waitsTurn(r *Record) {
 	r.Order = Order{Of: r.Offered, After: []manifests.Key{{Namespace: "default", Name: "db"}}, Since: noon.Wall.Add(-time.Minute)}
@@ -99,7 +122,8 @@ func full(w *World) {
 		return &admission.Rejection{Reason: "OutOfcpu", Message: message.Fixed("no cpu is left")}
 	}
 }
-func down(w *World) { w.Down = true }
+func blind(w *World) { w.Blind = true }
+func down(w *World)  { w.Down = true }
 func waves(w *World) {
 	w.Down, w.Terminated = true, func(manifests.Key) (plan.Halt, bool) {
 		return plan.Halt{Waiting: plan.Waiting{Reason: "Terminated"}, Terminated: true}, true
@@ -111,7 +135,7 @@ func replaces(w *World)  { w.Policy = "Replace" }
 
 func worldOf(change ...func(*World)) *World {
 	w := &World{Now: noon, Rules: Rules{LockMax: time.Hour}, Names: Names{Has: func(manifests.Key) bool { return true }}, Ready: func(key manifests.Key) bool { return key.Name == "cache" },
-		Terminated: func(manifests.Key) (plan.Halt, bool) { return plan.Halt{}, false }, StopsFirst: func(*v1.Pod) bool { return false }, Room: func(*manifests.Pod) *admission.Rejection { return nil }}
+		Limits: func(*manifests.Pod) update.Limits { return asked }, Terminated: func(manifests.Key) (plan.Halt, bool) { return plan.Halt{}, false }, StopsFirst: func(*v1.Pod) bool { return false }, Room: func(*manifests.Pod) *admission.Rejection { return nil }}
 	for _, do := range change {
 		do(w)
 	}
@@ -187,6 +211,8 @@ func TestDecide(t *testing.T) {
 		{"a pod without a manifest goes", changed(running(v1st), gone), worldOf(down, full), "run nothing"},
 		{"not while it is held", changed(running(v1st), held, gone), worldOf(), "run one; waits by Hold"},
 		{"held or not, one that has ended goes", changed(running(v1st), held, ended, gone), worldOf(), "run nothing"},
+		{"nor while it is held and stopped", changed(running(v1st), held, stopped, gone), worldOf(), "run one halted; waits by Hold"},
+		{"a stopped one goes", changed(running(v1st), stopped, gone), worldOf(), "run nothing"},
 		{"one that never ran is forgotten", changed(running(v1st), fresh, held, gone), worldOf(), "rest"},
 		{"what a previous agent left goes", changed(running(v1st), restarted, gone), worldOf(), "run nothing"},
 		{"what the runtime has of a pod that nobody knows goes", changed(running(v1st), stray, gone), worldOf(), "run nothing"},
@@ -202,6 +228,21 @@ func TestDecide(t *testing.T) {
 		{"and waits for its turn otherwise", changed(running(v1st), terminated, waitsTurn), worldOf(), "run one halted; waits by StartOrder"},
 		{"what goes, goes", changed(running(v1st), gone), worldOf(waves), "run nothing"},
 		{"a stopped pod stays so", changed(running(v1st), stopped), worldOf(waves), "run one halted; waits by Stopped"},
+
+		// Trials.
+		{"a version on trial is looked at each second", changed(running(v2nd), tried(unready, 0)), worldOf(), "run two, take its room; again in 1s"},
+		{"and when its time is over", changed(running(v2nd), tried(unready, 29500*time.Millisecond)), worldOf(), "run two, take its room; again in 500ms"},
+		{"or earlier, if anything else is looked at then", changed(running(v2nd), tried(unready, 0), outdated, lockIs(Held, time.Hour-100*time.Millisecond)), worldOf(), "run two, take its room; restart waits by Lock; again in 100ms"},
+		{"what waits for what is no fault of its own is not looked at", changed(running(v2nd), tried(update.Health{Seen: true, Waits: true}, 0)), worldOf(), "run two, take its room"},
+		{"nor one of which nothing was seen", changed(running(v2nd), tried(update.Health{}, 0)), worldOf(), "run two, take its room"},
+		{"nor one that is not on trial yet", changed(running(v1st), tried(unready, 0), waitsForDisk), worldOf(), "run one, take its room"},
+		{"one that has ended is healthy", changed(running(v2nd), tried(update.Health{Seen: true, Succeeded: true}, 0)), worldOf(), "run two, take its room; trial: healthy"},
+		{"one whose time is over rolls back, as soon as that is on disk", changed(running(v2nd), tried(unready, 30*time.Second)), worldOf(), "run two, take its room; trial: rolls back; again in 10s"},
+		{"until then it runs", changed(running(v2nd), gaveWay(time.Second)), worldOf(), "run two, take its room; again in 9s"},
+		{"at most until the time of the disk is over", changed(running(v2nd), gaveWay(fileWithin)), worldOf(), "run two, take its room; trial: overdue"},
+		{"nothing is said of what cannot be seen", changed(running(v2nd), tried(unready, 30*time.Second)), worldOf(blind), "run two, take its room; again in 1s"},
+		{"nor of what is halted", changed(running(v2nd), tried(unready, 30*time.Second)), worldOf(waves), "run two halted, take its room; waits by Shutdown"},
+		{"what is refused goes on with its trial", changed(edited(version("three")), tried(unready, 0)), worldOf(full), "run one, prepare three; waits by Preparing; waits by Room; again in 1s"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			d := Decide(&row.is, row.world)
@@ -231,9 +272,10 @@ func TestAVersionWhoseRoomWasTakenMeanwhileWaits(t *testing.T) {
 		{"a new pod rests", changed(running(v1st), fresh), "rest; waits by Room"},
 		{"the former version runs on, and the next stays prepared", edited(v2nd, prepared), "run one, prepare two; waits by Room"},
 		{"a pod that is started stays halted", changed(running(v1st), starts), "run one halted; waits by Room"},
+		{"a trial goes on", changed(running(v2nd), tried(unready, 30*time.Second)), "run two; waits by Room; trial: rolls back"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			if got := Deny(&row.is, worldOf(), why).String(); got != row.want {
+			if got := Deny(&row.is, worldOf(), row.is.Offered, &why).String(); got != row.want {
 				t.Errorf("\n got  %s\n want %s", got, row.want)
 			}
 		})

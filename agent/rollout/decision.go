@@ -20,23 +20,63 @@ type Decision struct {
 	Halt    plan.Halt      // why nothing of Run is to run though it stays; zero: it runs
 	Rests   bool           // nothing is there and nothing is to be: no worker is needed
 
-	Removes  bool                 // no manifest gives the pod any more
-	Takes    bool                 // Run is let start, and takes its room
-	Replaces bool                 // Run takes the place of the accepted version, whose room it has
-	Refused  *admission.Rejection // why the offered version is not let start; nil: it is, or nothing was asked
-	Keeps    bool                 // the former version runs until the offered one can
-	IsEarly  bool                 // for that, it would not have been let start yet either way
-	Waits    []Wait               // for what, in the order in which it is told; nothing: the offered version runs
+	Removes  bool     // no manifest gives the pod any more
+	Takes    bool     // Run is let start, and takes its room
+	Replaces bool     // Run takes the place of the accepted version, whose room it has
+	Keeps    bool     // the former version runs until the offered one can
+	IsEarly  bool     // for that, the offered version would not have been let start yet, with room or without
+	Refused  *Refusal // a version is not let start; nil: it is, or nothing was asked
+	Waits    []Wait   // for what, in the order in which it is told; nothing: the offered version runs
 
 	Outdated     string // the object for whose change containers of Run are to restart; "": none is
 	Restarts     bool   // containers of Run may restart for changed config
 	RestartWaits []Wait // for what that waits; nothing: for nothing, or there is no such container
 	Looks        bool   // it is to be looked for the lock of the accepted version, from now on
 
+	Trial   *Trial  // of the name from now on; nil: there is none, or the record has it
+	Outcome Outcome // what the look at it came to
+
 	// Again is when the name must be decided on again though nothing happens; zero: never. A
 	// rule whose answer changes with time gives the moment in which it does, to be compared
 	// with World.Now: always one that is still to come.
 	Again time.Time
+}
+
+// Refusal is why the node does not let a version start.
+type Refusal struct {
+	Of    *manifests.Pod
+	Why   admission.Rejection
+	Since time.Time // of the first refusal of this version
+}
+
+// refuse says why a version is not let start; nil: it is.
+func (d *Decision) refuse(of *manifests.Pod, why *admission.Rejection, r *Record, now time.Time) {
+	if why == nil {
+		return
+	}
+	d.Refused = &Refusal{Of: of, Why: *why, Since: now}
+	if was := r.Now.Refused; was != nil && manifests.Same(was.Of, of) {
+		d.Refused.Since = was.Since
+	}
+}
+
+// Equal reports whether two refusals say the same.
+func (a *Refusal) Equal(b *Refusal) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// IsFinal reports whether a version is refused that will not start until its manifest changes.
+func (d *Decision) IsFinal() bool { return d.Refused != nil && d.Refused.Why.Final() }
+
+// IsRetried reports whether a version is refused that may start once the node has room.
+func (d *Decision) IsRetried() bool { return d.Refused != nil && !d.Refused.Why.Final() }
+
+// IsRefusedFor reports whether a version is refused for this reason.
+func (d *Decision) IsRefusedFor(reason string) bool {
+	return d.Refused != nil && d.Refused.Why.Reason == reason
 }
 
 // Reasons of the events about an update, or a restart for changed config, that does not happen at
@@ -64,6 +104,7 @@ const (
 	ByRoom       Cause = "Room"       // the node has no room
 	ByLook       Cause = "Look"       // whether there is a lock is not known yet
 	ByFault      Cause = "Fault"      // the loop panicked over it
+	BySaved      Cause = "Saved"      // the disk takes the record that it is the version of the pod
 	ByTrial      Cause = "Trial"      // it gave way to the former version, or the record of its trial is not on disk
 )
 
@@ -71,10 +112,13 @@ const (
 type Wait struct {
 	By   Cause
 	Text message.Text
+	Next time.Time // for an image: when it is tried again, or was; zero: it is no such wait
 }
 
 // waits adds a wait.
-func (d *Decision) waits(by Cause, text message.Text) { d.Waits = append(d.Waits, Wait{by, text}) }
+func (d *Decision) waits(by Cause, text message.Text) {
+	d.Waits = append(d.Waits, Wait{By: by, Text: text})
+}
 
 // lookAgain makes the name be decided on again at a time, or earlier if another rule says so.
 func (d *Decision) lookAgain(at time.Time) {
@@ -126,7 +170,7 @@ func (d *Decision) Wait(by Cause) (text message.Text, is bool) {
 // Line says what an update or a removal waits for while the version before runs; "": nothing
 // that is worth a word.
 func (d *Decision) Line() string {
-	if d.Run == nil || d.Halt.Reason != "" {
+	if d.Run == nil || d.Halt.Reason != "" && (d.Halt.Terminated || !d.Removes) {
 		return ""
 	}
 	var reasons []string
@@ -142,6 +186,16 @@ func (d *Decision) Line() string {
 		return "removal waits: " + strings.Join(reasons, "; ")
 	}
 	return "update waits: " + strings.Join(reasons, "; ")
+}
+
+// Tries returns what is tried again of what it waits for, and when; zero: nothing is.
+func (d *Decision) Tries() (text string, next time.Time) {
+	for _, w := range d.Waits {
+		if !w.Next.IsZero() {
+			return w.Text.String(), w.Next
+		}
+	}
+	return "", next
 }
 
 // WaitsBy reports whether the cause is one of its waits.
@@ -181,6 +235,9 @@ func (d Decision) String() string {
 	}
 	for _, w := range d.RestartWaits {
 		text += fmt.Sprintf("; restart waits by %s", w.By)
+	}
+	if d.Outcome != Watching {
+		text += fmt.Sprintf("; trial: %s", d.Outcome)
 	}
 	return text
 }

@@ -2,16 +2,41 @@ package rollout
 
 import (
 	"testing"
+	"time"
 
 	"monopod/agent/prepare"
 )
 
+// lacking is what a version lacks, in words.
+func lacking(texts []string) (all []prepare.Lack) {
+	for _, text := range texts {
+		all = append(all, prepare.Lack{Text: text})
+	}
+	return all
+}
+
+func TestWhatIsTriedAgainHasATime(t *testing.T) {
+	r := edited(v2nd, held, func(r *Record) {
+		r.Now.Prepare = v2nd
+		r.Prepared = prepare.State{Of: v2nd, Lacks: []prepare.Lack{{Text: "there is no Secret a"}, {Text: "image two cannot be pulled: no route to host", Next: noon.Wall.Add(40 * time.Second)}}}
+	})
+	d := Decide(&r, worldOf())
+	if text, next := d.Tries(); text != "image two cannot be pulled: no route to host" || !next.Equal(noon.Wall.Add(40*time.Second)) {
+		t.Errorf("%q is tried again at %s", text, next)
+	}
+	if _, next := new(Decision).Tries(); !next.IsZero() {
+		t.Errorf("of nothing it says %s", next)
+	}
+}
+
 func TestWhatIsWaitedForIsSaidInALine(t *testing.T) {
 	lacks := func(all ...string) func(*Record) {
-		return func(r *Record) { r.Now.Prepare, r.Prepared = r.Offered, prepare.State{Of: r.Offered, Lacks: all} }
+		return func(r *Record) {
+			r.Now.Prepare, r.Prepared = r.Offered, prepare.State{Of: r.Offered, Lacks: lacking(all)}
+		}
 	}
 	const webHeld = "held: audit (`monopod release web` ends it)"
-	const pull = `image "two": ErrImagePull: no route to host`
+	const pull = `image two cannot be pulled: no route to host`
 	for _, row := range []struct {
 		name  string
 		is    Record

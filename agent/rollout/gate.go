@@ -118,7 +118,7 @@ func (r *Record) ofRemoval(w *World) gate {
 		g.until(w, windows.Next(now)) // and each minute before: an open one closes
 	}
 	if closed := windows.Closed(now); closed != "" {
-		g.waits = append(g.waits, Wait{ByWindow, message.Private(closed)})
+		g.waits = append(g.waits, Wait{By: ByWindow, Text: message.Private(closed)})
 	}
 	return g
 }
@@ -148,7 +148,7 @@ func (r *Record) isHeld(w *World) bool { return !r.Back && (r.Hold != nil || w.N
 func (g *gate) isOpen() bool { return len(g.waits) == 0 }
 
 func (g *gate) holds(h *hold.Hold, said message.Text, w *World) {
-	g.waits = append(g.waits, Wait{ByHold, said})
+	g.waits = append(g.waits, Wait{By: ByHold, Text: said})
 	if ends := h.Ends(); !ends.IsZero() {
 		g.until(w, ends)
 	}
@@ -162,14 +162,14 @@ func (g *gate) lock(l *Lock, w *World) {
 		return
 	}
 	g.until(w, w.Now.Wall.Add(min(left, lookEvery)))
-	most := message.Name(wholeMinute(w.Now.Wall.Add(left)).Format(time.RFC3339))
+	most := message.Time(wholeMinute(w.Now.Wall.Add(left)))
 	switch l.State {
 	case Unlooked:
-		g.waits = append(g.waits, Wait{ByLook, message.Fixed("it is looked whether its workload locks it")})
+		g.waits = append(g.waits, Wait{By: ByLook, Text: message.Fixed("it is looked whether its workload locks it")})
 	case Unknown:
-		g.waits = append(g.waits, Wait{ByLock, message.Of("its disk does not say whether its workload locks it: %s, at most until %s", message.Private(l.File), most)})
+		g.waits = append(g.waits, Wait{By: ByLock, Text: message.Of("its disk does not say whether its workload locks it: %s, at most until %s", message.Private(l.File), most)})
 	case Held:
-		g.waits = append(g.waits, Wait{ByLock, message.Of("locked by its workload: %s, at most until %s", message.Private(l.File), most)})
+		g.waits = append(g.waits, Wait{By: ByLock, Text: message.Of("locked by its workload: %s, at most until %s", message.Private(l.File), most)})
 	}
 }
 

@@ -48,7 +48,7 @@ func outdated(r *Record) { r.Seen.Outdated = `ConfigMap "app"` }
 
 func TestTheGate(t *testing.T) {
 	const webHeld, nodeIs = "held: audit (`monopod release web` ends it)", "the node is held: a visit (`monopod release` ends it)"
-	const closed, lock = "outside of the update window, which opens Sun 2026-05-03T02:00:00Z", "locked by its workload: /data/lock, at most until 2026-05-01T12:50:00Z"
+	const closed, lock = "outside of the update window, which opens Sun 2026-05-03 02:00:00 UTC", "locked by its workload: /data/lock, at most until 2026-05-01 12:50:00 UTC"
 	for _, row := range []struct {
 		name  string
 		is    func(*Record)
@@ -60,19 +60,19 @@ func TestTheGate(t *testing.T) {
 	}{
 		{"nothing keeps a change away", func(*Record) {}, worldIs, "", 0, 0, ""},
 		{"a hold does, until it is released", held, worldIs, webHeld, 1, 0, webHeld},
-		{"or until it ends", heldFor(30 * time.Second), worldIs, "held: audit until 2026-05-01T12:00:30Z (`monopod release web` ends it)", 1, 30 * time.Second, "held: audit until 2026-05-01T12:00:30Z (`monopod release web` ends it)"},
-		{"which is looked at each minute, as the clock may be set", heldFor(time.Hour), worldIs, "held: audit until 2026-05-01T13:00:00Z (`monopod release web` ends it)", 1, time.Minute, "held: audit until 2026-05-01T13:00:00Z (`monopod release web` ends it)"},
+		{"or until it ends", heldFor(30 * time.Second), worldIs, "held: audit until 2026-05-01 12:00:30 UTC (`monopod release web` ends it)", 1, 30 * time.Second, "held: audit until 2026-05-01 12:00:30 UTC (`monopod release web` ends it)"},
+		{"which is looked at each minute, as the clock may be set", heldFor(time.Hour), worldIs, "held: audit until 2026-05-01 13:00:00 UTC (`monopod release web` ends it)", 1, time.Minute, "held: audit until 2026-05-01 13:00:00 UTC (`monopod release web` ends it)"},
 		{"a hold of the node as well", func(*Record) {}, heldNode, nodeIs, 1, 0, nodeIs},
 		{"so does a closed window", func(*Record) {}, sundays, closed, 1, time.Minute, closed},
-		{"until it opens", func(*Record) {}, soon, "outside of the update window, which opens Fri 2026-05-01T12:00:00Z", 1, 20 * time.Second,
-			"outside of the update window, which opens Fri 2026-05-01T12:00:00Z"},
+		{"until it opens", func(*Record) {}, soon, "outside of the update window, which opens Fri 2026-05-01 12:00:00 UTC", 1, 20 * time.Second,
+			"outside of the update window, which opens Fri 2026-05-01 12:00:00 UTC"},
 		{"an open window does not, and is looked at as it closes", func(*Record) {}, func(w *World) { w.Rules.Windows, _ = window.Parse("11:00-13:00") }, "", 0, time.Minute, ""},
 		{"a lock of which nothing is known yet keeps it away in silence", lockIs(Unlooked, 0), worldIs, "", 1, lookEvery, ""},
 		{"a free lock does not, and is looked for again", lockIs(Free, 0), worldIs, "", 0, lookEvery, ""},
 		{"a lock that is held does, but no removal", lockIs(Held, 10*time.Minute), worldIs, lock, 1, lookEvery, ""},
 		{"one of which the disk says nothing counts as held", lockIs(Unknown, 10*time.Minute), worldIs,
-			"its disk does not say whether its workload locks it: /data/lock, at most until 2026-05-01T12:50:00Z", 1, lookEvery, ""},
-		{"for so long only", lockIs(Held, time.Hour-time.Second), worldIs, "locked by its workload: /data/lock, at most until 2026-05-01T12:01:00Z", 1, time.Second, ""},
+			"its disk does not say whether its workload locks it: /data/lock, at most until 2026-05-01 12:50:00 UTC", 1, lookEvery, ""},
+		{"for so long only", lockIs(Held, time.Hour-time.Second), worldIs, "locked by its workload: /data/lock, at most until 2026-05-01 12:01:00 UTC", 1, time.Second, ""},
 		{"then it keeps nothing away", lockIs(Held, time.Hour), worldIs, "", 0, 0, ""},
 		{"also if the agent that counts now did not look yet", lockIs(Unlooked, time.Hour), worldIs, "", 0, 0, ""},
 		{"and one of which the disk says nothing", lockIs(Unknown, time.Hour), worldIs, "", 0, 0, ""},

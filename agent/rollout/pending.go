@@ -19,14 +19,18 @@ type Pending struct {
 	Quiet bool         // that is over in a moment, and not worth a word
 }
 
-// Pending returns the versions of the name that do not run: the offered one, and the one on trial
-// if that gave way, or waits for its record.
+// Pending returns the versions of the name that do not run: the offered one, also if it was let
+// start and the disk does not take that, and the one on trial if that gave way, or waits for its
+// record.
 func (r *Record) Pending() (all []Pending) {
 	d := &r.Now
-	runs := manifests.Same(d.Run, r.Offered) && d.Halt.Reason == "" && !d.WaitsBy(ByFault)
+	runs := r.Offered != nil && manifests.Same(d.Run, r.Offered) && d.Halt.Reason == "" && !d.WaitsBy(ByFault)
 	if r.Offered != nil && len(d.Waits) > 0 && !runs {
 		text, quiet := d.says()
-		all = append(all, Pending{Pod: r.Offered, By: d.Waits[0].By, Text: text, Final: d.Refused != nil && d.Refused.Final(), Quiet: quiet})
+		all = append(all, Pending{Pod: r.Offered, By: d.Waits[0].By, Text: text, Final: d.IsFinal(), Quiet: quiet})
+	}
+	if runs && r.Seen.Uncommitted != "" {
+		all = append(all, Pending{Pod: r.Offered, By: BySaved, Text: message.Private(r.Seen.Uncommitted)})
 	}
 	if line := r.Trial.Line(); line.Text != "" {
 		all = append(all, Pending{Pod: line.Pod, By: ByTrial, Text: message.Private(line.Text), Final: line.Final})

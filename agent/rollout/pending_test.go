@@ -16,9 +16,11 @@ import (
 func TestAVersionThatDoesNotRunAndWhy(t *testing.T) {
 	const webHeld = "held: audit (`monopod release web` ends it)"
 	lacks := func(all ...string) func(*Record) {
-		return func(r *Record) { r.Now.Prepare, r.Prepared = r.Offered, prepare.State{Of: r.Offered, Lacks: all} }
+		return func(r *Record) {
+			r.Now.Prepare, r.Prepared = r.Offered, prepare.State{Of: r.Offered, Lacks: lacking(all)}
+		}
 	}
-	panicked := func(r *Record) { r.Now.Waits = []Wait{{ByFault, message.Fixed("panic: poison")}} }
+	panicked := func(r *Record) { r.Now.Waits = []Wait{{By: ByFault, Text: message.Fixed("panic: poison")}} }
 	gaveWay := func(r *Record) {
 		r.Trial = &Trial{Former: v1st, Tried: v2nd, Pinned: v1st, Reason: "it crashed", Judged: true}
 	}
@@ -36,7 +38,7 @@ func TestAVersionThatDoesNotRunAndWhy(t *testing.T) {
 		{"what is over in a moment is quiet", edited(v2nd, preparing), worldOf(), nil, "Preparing, quiet: the new version is being prepared"},
 		{"a stopped pod, though it is the version that ran", changed(edited(v1st), stopped), worldOf(), nil, "Stopped: stopped by request; `monopod start` runs it again"},
 		{"one that never ran", changed(running(v1st), fresh), worldOf(full), nil, "Room: no cpu is left"},
-		{"one that never will", edited(v2nd), worldOf(), func(r *Record) { r.Now.Refused = &admission.Rejection{Reason: "PodOSNotSupported"} },
+		{"one that never will", edited(v2nd), worldOf(), func(r *Record) { r.Now.Refused = &Refusal{Why: admission.Rejection{Reason: "PodOSNotSupported"}} },
 			"Preparing, quiet, final: the new version is being prepared"},
 		{"a panic over what runs", running(v1st), worldOf(), panicked, "Fault: panic: poison"},
 		{"one that gave way, beside the one that is back", running(v1st), worldOf(), gaveWay, "Trial, final: update rolled back: "},

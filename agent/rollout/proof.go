@@ -16,20 +16,22 @@ type Proof struct {
 	isClean   bool      // it never crashed
 	restarts  int32     // of its containers, so far
 	isExcused bool      // the next restart is not its doing
+	last      time.Time // it was ready, before since; zero: it was not
+	former    time.Time // the version before it was ready last; zero: this agent saw none
 }
 
 // Saw takes over the health of a version. stable is for how long it must be ready.
 func (p Proof) Saw(v *manifests.Pod, h update.Health, now time.Time, stable time.Duration) Proof {
 	isFirst := p.of == nil
 	if !p.is(v) {
-		p = Proof{of: v, isClean: h.Restarts == 0 || !isFirst, restarts: h.Restarts}
+		p = Proof{of: v, isClean: h.Restarts == 0 || !isFirst, restarts: h.Restarts, former: p.lastReady(now)}
 	}
 	p.isIn = p.isIn || p.isReadyFor(now, stable)
 	p.isClean = p.isClean && (h.Restarts <= p.restarts || p.isExcused || h.Excused)
 	p.restarts, p.isExcused = h.Restarts, h.Excused
 	switch {
 	case !h.Ready:
-		p.since = time.Time{}
+		p.last, p.since = p.lastReady(now), time.Time{}
 	case p.since.IsZero():
 		p.since = now
 	}
@@ -44,6 +46,24 @@ func (p Proof) Holds(v *manifests.Pod, now time.Time, stable time.Duration) bool
 // IsStable reports whether a version was ready for so long.
 func (p Proof) IsStable(v *manifests.Pod, now time.Time, stable time.Duration) bool {
 	return p.is(v) && (p.isIn || p.isReadyFor(now, stable))
+}
+
+// LastReady returns whether a version is ready now, or when it was last; zero: that is not known.
+func (p Proof) LastReady(v *manifests.Pod) (isReady bool, last time.Time) {
+	if !p.is(v) {
+		return false, last
+	}
+	return !p.since.IsZero(), p.last
+}
+
+// Since returns since when the version is ready, and when the one before it was ready last.
+func (p Proof) Since() (since, former time.Time) { return p.since, p.former }
+
+func (p Proof) lastReady(now time.Time) time.Time {
+	if p.since.IsZero() {
+		return p.last
+	}
+	return now
 }
 
 func (p Proof) is(v *manifests.Pod) bool { return p.of != nil && v != nil && p.of.Digest == v.Digest }

@@ -59,3 +59,27 @@ func TestAVersionIsNotBlamedForTheOneBefore(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+func TestWhenAVersionWasReadyLast(t *testing.T) {
+	const s = time.Second
+	began := time.Now()
+	saw := func(p Proof, after time.Duration, isReady bool) Proof {
+		return p.Saw(first, update.Health{Seen: true, Ready: isReady}, began.Add(after), 10*s)
+	}
+	p := saw(saw(Proof{}, 0, true), 5*s, true)
+	if is, last := p.LastReady(first); !is || !last.IsZero() {
+		t.Errorf("it is ready: %v, %s", is, last)
+	}
+	p = saw(saw(p, 20*s, false), 30*s, false)
+	if is, last := p.LastReady(first); is || !last.Equal(began.Add(20*s)) {
+		t.Errorf("it is not ready any more: %v, %s", is, last)
+	}
+	p = p.Saw(second, update.Health{Seen: true, Ready: true}, began.Add(40*s), 10*s)
+	since, former := p.Since()
+	if !since.Equal(began.Add(40*s)) || !former.Equal(began.Add(20*s)) {
+		t.Errorf("the next one is ready since %s, the one before was at %s", since, former)
+	}
+	if is, last := p.LastReady(first); is || !last.IsZero() {
+		t.Errorf("the former one is ready: %v, %s", is, last)
+	}
+}

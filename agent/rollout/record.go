@@ -18,7 +18,8 @@ import (
 type Record struct {
 	Key manifests.Key
 
-	Offered *manifests.Pod // the desired version; nil: none
+	Given   *manifests.Pod // the version as its manifest gives it; nil: none
+	Offered *manifests.Pod // the desired version, with the uid that it has or gets: Given, or a former one in its place; nil: none
 	Gone    bool           // no manifest gives the pod, which is proven; else, without a version, it is not known yet
 	Read    time.Time      // when that version was first read
 	Kept    Kept           // how it got its uid, if not from its manifest
@@ -62,6 +63,10 @@ type Seen struct {
 	Unmade   bool   // no container of the version that is to run was ever made
 	Idle     bool   // nothing of it runs, or is going to
 	Outdated string // the object for whose change containers of it are to restart; "": none is
+
+	// Uncommitted is why the version that is to run is not on disk as the one that does, so that the
+	// one before runs on; "": it is, or it was not tried yet.
+	Uncommitted string
 }
 
 // Running returns the accepted version, unless it has ended; nil: there is none.
@@ -86,7 +91,7 @@ func (r *Record) HasAnything() bool {
 	return r.Offered != nil || r.Works || r.Left != nil || r.Stray || r.Stop != nil || r.Trial != nil
 }
 
-// isThere reports whether anything of the pod may be there: a worker has it, or none has yet.
-func (r *Record) isThere() bool { return r.Works || r.isLeft() }
+// IsThere reports whether anything of the pod may be there: a worker has it, or none has yet.
+func (r *Record) IsThere() bool { return r.Works || r.isLeft() }
 
 func (r *Record) isLeft() bool { return r.Left != nil || r.Stray }

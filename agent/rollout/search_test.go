@@ -44,6 +44,13 @@ func TestEveryCombination(t *testing.T) {
 	sets[3] = []func(*Record){nothing, held, unknown, lockIs(Held, time.Minute), lockIs(Held, time.Hour)}
 	sets = append(sets, []func(*Record){nothing, back, outdated})
 	seen += search(t, sets, [][]func(*World){nil, {full}, {heldNode}, {sundays}, {sundays, stopFirst}, {replaces, down}})
+	// And all that a trial does beside it.
+	seen += search(t, [][]func(*Record){
+		{nothing, restarted, ended, terminated},
+		{nothing, func(r *Record) { r.Offered = v2nd }, gone, notRead},
+		{nothing, prepared}, {nothing, held}, {nothing, stopped, starts},
+		{tried(unready, 0), tried(unready, asked.Within), wasReady, gaveWay(time.Second), gaveWay(fileWithin), func(r *Record) { wasReady(r); waitsForDisk(r) }},
+	}, [][]func(*World){nil, {full}, {waves}, {blind}, {heldNode, stopFirst}, {sundays}})
 	if seen < 20_000 {
 		t.Errorf("%d combinations", seen)
 	}
@@ -102,6 +109,8 @@ func checkDecision(t *testing.T, r Record, w *World) {
 		fail("what runs is stopped for a version that was not looked at last")
 	case stops && r.Offered == nil && (r.Hold != nil || w.NodeHold != nil || len(w.Rules.Windows) > 0):
 		fail("what is held is removed")
+	case r.Gone && r.IsThere() && r.Stop != nil && r.Stop.Version != nil && (r.Hold != nil || w.NodeHold != nil || len(w.Rules.Windows) > 0) && d.Run == nil:
+		fail("what is held is removed because it is stopped")
 	case d.Prepare != nil && d.Run == nil:
 		fail("a version is prepared beside nothing")
 	case d.Rests && r.Works:
@@ -115,6 +124,7 @@ func checkDecision(t *testing.T, r Record, w *World) {
 	case d.Takes && d.Refused != nil:
 		fail("it takes its room and is refused")
 	}
+	checkTrial(&r, &d, w, fail)
 	for turns := 0; ; turns++ {
 		carryOut(&r, &d)
 		next := Decide(&r, w)
@@ -127,6 +137,34 @@ func checkDecision(t *testing.T, r Record, w *World) {
 	}
 }
 
+// checkTrial checks how the trial of a record goes on: it has a next look, nothing that is not seen
+// counts, and what runs is another only once another version is offered.
+func checkTrial(r *Record, d *Decision, w *World, fail func(string)) {
+	if r.Trial == nil {
+		return
+	}
+	isSeen := d.Trial.IsOn() && d.Trial.Health.Seen
+	isAwaited := d.Trial != nil && d.Trial.Reason != "" && !d.Trial.Judged
+	alone := *r
+	alone.Trial = nil
+	other := Decide(&alone, w)
+	other.Outcome = d.Outcome
+	switch {
+	case (isSeen || isAwaited) && d.Again.IsZero():
+		fail("its trial is not looked at again")
+	case !isSeen && !isAwaited && d.Outcome == Watching && !d.Again.Equal(other.Again):
+		fail("a trial of which there is nothing to see is looked at")
+	case d.Outcome == RollBack && (r.Trial.Health.Ready || w.Blind || d.Halt.Reason != ""):
+		fail("a version gives way for what it did not do")
+	case d.Outcome == Healthy && (!r.Trial.Health.Ready || !r.Trial.Safe):
+		fail("a version is healthy that was not seen to be")
+	case d.Outcome == Overdue && w.Now.Wall.Before(r.Trial.Found.Add(10*time.Second)):
+		fail("the disk has no time for a verdict")
+	case d.String() != other.String():
+		fail("a trial decides on what runs: without it " + other.String())
+	}
+}
+
 // isClosed reports whether the gate is closed, told in other words than by the rule itself.
 func isClosed(r *Record, w *World) bool {
 	isFree := r.Lock.File == "" || r.Lock.State == Free || !r.Lock.Since.IsZero() && r.Lock.Since != ago(time.Minute)
@@ -135,6 +173,7 @@ func isClosed(r *Record, w *World) bool {
 
 // carryOut is what the sync loop makes of a decision, as far as the record shows it.
 func carryOut(r *Record, d *Decision) {
+	r.Trial = d.Trial
 	r.Prepared.Final = r.Prepared.Final && d.Final
 	switch {
 	case r.IsHalted():

@@ -71,7 +71,7 @@ func (r *Record) turn(w *World) (why message.Text, waits bool, until time.Time) 
 	}
 	why = message.Of("waits for %s to be ready", message.Name(w.Names.join(unready, ", ")))
 	if !until.IsZero() {
-		why = message.Of("%s, at most until %s", why, message.Name(until.UTC().Format(time.RFC3339)))
+		why = message.Of("%s, at most until %s", why, message.Time(until))
 	}
 	problem := r.Order.Problem(&w.Names)
 	if problem != "" {

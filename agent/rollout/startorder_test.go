@@ -40,7 +40,7 @@ func TestTurn(t *testing.T) {
 		{"one that waits itself is not ready, though a former version of it is",
 			map[string]place{"a": after("b"), "b": {after: "c", ready: true}, "c": unready}, []string{"a waits for d/b to be ready", "b waits for d/c to be ready"}},
 		{"a pod that was started does not wait again", map[string]place{"a": started("b"), "b": unready}, []string{"a starts"}},
-		{"before its time is up it waits", map[string]place{"a": limited("b", 61*time.Second), "b": unready}, []string{"a waits for d/b to be ready, at most until 2026-05-01T12:00:01Z; until 12:00:01"}},
+		{"before its time is up it waits", map[string]place{"a": limited("b", 61*time.Second), "b": unready}, []string{"a waits for d/b to be ready, at most until 2026-05-01 12:00:01 UTC; until 12:00:01"}},
 		{"once its time is up it starts", map[string]place{"a": limited("b", time.Minute), "b": unready}, []string{"a starts"}},
 		{"an unknown name is a problem", map[string]place{"a": after("x b"), "b": ready}, []string{"a waits for d/x to be ready: there is no pod d/x"}},
 		{"two such names are one problem", map[string]place{"a": after("x y")}, []string{"a waits for d/x, d/y to be ready: there is no pod d/x, d/y"}},

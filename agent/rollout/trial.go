@@ -29,6 +29,8 @@ type Trial struct {
 	Tried  *manifests.Pod    // nil: the manifest is again that of Former
 	Same   []string          // what Tried has as Former has it, if it came in place: see update.Unchanged
 	Reason string            // why Tried gives way; "": it does not
+	Asked  *checkpoint.Asked // a person asked for that; nil: it does not work
+	Found  time.Time         // when that was found; zero: a previous agent found it
 	Output string            // what its containers wrote last that made it so, in lines; "": not known, or nothing
 
 	Worked bool              // Former was seen to work by this agent
@@ -123,8 +125,9 @@ func (o *Offer) starts() bool {
 
 // until returns what runs: the tried version once its trial is safe.
 func (t *Trial) until(o Offer) *manifests.Pod {
+	isAsked := t.Asked != nil && !t.Judged // until that is on disk, what was chosen before it counts
 	switch {
-	case t.Safe || t.Unfit:
+	case (t.Safe || t.Unfit) && !(isAsked && o.Given != nil):
 		return o.New
 	case o.Given != nil:
 		return o.Given
@@ -163,7 +166,7 @@ func (t *Trial) reverted(o Offer) (*manifests.Pod, *Trial) {
 	next.Pinned = of(t.Pinned, o.New.File)
 	if t.Tried != nil {
 		renewed := *next.Pinned // another object: it is told to be no longer in place of another
-		next.Tried, next.Reason, next.Output, next.Stuck, next.Pinned = nil, "", "", "", &renewed
+		next.Tried, next.Reason, next.Asked, next.Output, next.Stuck, next.Pinned = nil, "", nil, "", "", &renewed
 		next.Changes++
 	}
 	return next.Pinned, &next
@@ -184,8 +187,11 @@ func (t *Trial) IsOn() bool {
 	return t != nil && t.Safe && t.Tried != nil && t.Reason == "" && !t.Unfit
 }
 
-// Reserves reports whether the former version may have to start again: its room is kept.
-func (t *Trial) Reserves() bool { return t != nil && t.Tried != nil && !t.Unfit && !t.Said }
+// Reserves reports whether the former version may have to start again: its room is kept. One that a
+// person asked for waits for its room as any other.
+func (t *Trial) Reserves() bool {
+	return t != nil && t.Tried != nil && !t.Unfit && !t.Said && t.Asked == nil
+}
 
 // IsBack reports whether p is the former version, whose successor has failed.
 func (t *Trial) IsBack(p *manifests.Pod) bool {
@@ -223,8 +229,21 @@ func (t *Trial) Halted() *Trial {
 	return &next
 }
 
-// Look goes on with the trial, and returns when to look again; zero: when something was seen.
+// fileWithin is how long the disk may take for the record of a verdict before it counts without
+// that.
+const fileWithin = 10 * time.Second
+
+// Look goes on with the trial, and returns when to look again; zero: when something was seen, or
+// saved.
 func (t *Trial) Look(s Sight) (next *Trial, o Outcome, again time.Time) {
+	switch {
+	case t.Asked != nil && !t.Judged: // it counts once it is on disk, and not sooner
+		return t, Watching, time.Time{}
+	case t.Reason != "" && !t.Judged:
+		return t.awaitDisk(s.Now)
+	case !t.IsOn() || !t.Health.Seen:
+		return t, Watching, time.Time{}
+	}
 	on := *t
 	w, o, why, again := t.Watch.Look(s, t.Health)
 	on.Watch = w
@@ -232,12 +251,24 @@ func (t *Trial) Look(s Sight) (next *Trial, o Outcome, again time.Time) {
 	case o == Healthy:
 		return nil, o, time.Time{}
 	case o == RollBack:
-		on.Reason, on.Judged = why, false
+		on.Reason, on.Judged, on.Found = why, false, s.Now
 		on.Changes++
+		again = s.Now.Add(fileWithin)
 	case w.Spent/step(s.Limits) > t.Watch.Spent/step(s.Limits):
 		on.Changes++
 	}
 	return &on, o, again
+}
+
+// awaitDisk lets a verdict count that the disk does not take in time.
+func (t *Trial) awaitDisk(now time.Time) (next *Trial, o Outcome, again time.Time) {
+	until := t.Found.Add(fileWithin)
+	if now.Before(until) {
+		return t, Watching, until
+	}
+	judged := *t
+	judged.Judged = true
+	return &judged, Overdue, time.Time{}
 }
 
 // step is how much time is spent until that is saved: what an agent that is killed spent since
@@ -299,14 +330,7 @@ func (t *Trial) Filed(f Filed) *Trial {
 	default:
 		next.Safe = true
 	}
-	next.Judged = next.Judged || isSame && t.Reason != ""
-	return &next
-}
-
-// JudgeAnyway lets a verdict count that the disk does not take in time.
-func (t *Trial) JudgeAnyway() *Trial {
-	next := *t
-	next.Judged = next.Judged || t.Reason != ""
+	next.Judged = next.Judged || isSame && t.Reason != "" && (t.Asked == nil || f.Err == nil)
 	return &next
 }
 
@@ -331,7 +355,7 @@ func accepted(p *v1.Pod, file string) *manifests.Pod {
 // Record is the trial as it is saved in a boot.
 func (t *Trial) Record(boot string) *checkpoint.Update {
 	u := &checkpoint.Update{Former: t.Former.Pod, File: t.Former.File, Bounded: !t.Former.Unbounded, Images: t.Images, Unchanged: t.Same,
-		Reason: t.Reason, Output: t.Output, Boot: boot, Spent: t.Watch.Spent}
+		Reason: t.Reason, Output: t.Output, Asked: t.Asked, Boot: boot, Spent: t.Watch.Spent}
 	if t.Tried != nil {
 		u.Tried = t.Tried.Pod
 	}
@@ -343,7 +367,7 @@ func (t *Trial) Record(boot string) *checkpoint.Update {
 // watch: what a reboot does to a pod is not the fault of its version. last is the version of the
 // pod that was let start last; nil: none.
 func Recorded(u *checkpoint.Update, boot string, last *manifests.Pod) *Trial {
-	t := &Trial{Former: accepted(u.Former, u.File), Images: u.Images, Same: u.Unchanged, Reason: u.Reason, Output: u.Output, Safe: true, Judged: u.Reason != ""}
+	t := &Trial{Former: accepted(u.Former, u.File), Images: u.Images, Same: u.Unchanged, Reason: u.Reason, Output: u.Output, Asked: u.Asked, Safe: true, Judged: u.Reason != ""}
 	t.Former.Unbounded = !u.Bounded
 	if u.Tried != nil {
 		t.Tried = accepted(u.Tried, u.File)
@@ -390,11 +414,14 @@ func (t *Trial) Told(p *manifests.Pod) string {
 }
 
 func (t *Trial) told() string {
-	back := "comes back"
+	version, back := "the former version", "comes back"
+	if t.Asked != nil {
+		version = fmt.Sprintf("version %s (%s)", id(t.Former), images(t.Former))
+	}
 	if t.Said {
 		back = "is back until the manifest changes"
 	}
-	return fmt.Sprintf("update rolled back: %s; the former version %s", t.what(), back)
+	return fmt.Sprintf("update rolled back: %s; %s %s", t.what(), version, back)
 }
 
 // what says which version gave way, and why.
@@ -413,12 +440,15 @@ func (t *Trial) Event(limit int) string {
 }
 
 // id is by which people know the version of a manifest: the beginning of its hash.
-func id(p *manifests.Pod) string { return fmt.Sprintf("%.8s", poduid.HashOf(p.Pod)) }
+func id(p *manifests.Pod) string { return fmt.Sprintf("%.8s", hash(p)) }
 
-func images(p *manifests.Pod) string {
-	var all []string
+func hash(p *manifests.Pod) string { return string(poduid.HashOf(p.Pod)) }
+
+func images(p *manifests.Pod) string { return strings.Join(imagesOf(p), ", ") }
+
+func imagesOf(p *manifests.Pod) (all []string) {
 	for _, c := range p.Spec.Containers {
 		all = append(all, c.Image)
 	}
-	return strings.Join(all, ", ")
+	return all
 }

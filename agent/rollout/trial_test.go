@@ -164,7 +164,7 @@ func TestAVersionStartsOnceItsRecordIsSaved(t *testing.T) {
 func TestAVerdictCountsThoughTheDiskDoesNotTakeIt(t *testing.T) {
 	for name, goesOn := range map[string]func(*tale){
 		"refused":     func(s *tale) { s.saves(os.ErrPermission) },
-		"not in time": func(s *tale) { s.trial = s.trial.JudgeAnyway() },
+		"not in time": func(s *tale) { s.trial, _, _ = s.trial.Look(Sight{Now: s.now.Add(fileWithin), Limits: asked}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := begun(t)

@@ -19,14 +19,19 @@ type Watch struct {
 	passes   bool // time has passed for it since then
 }
 
-// Outcome is what a watch comes to.
+// Outcome is what a look at a version on trial comes to.
 type Outcome int
 
 const (
 	Watching Outcome = iota
 	Healthy          // the version is the one that later ones may go back to
-	RollBack         // the former version comes back
+	RollBack         // the former version is to come back, once that is on disk
+	Overdue          // it comes back though that is not: the disk did not take it in time
 )
+
+var outcomeNames = [...]string{"watching", "healthy", "rolls back", "overdue"}
+
+func (o Outcome) String() string { return outcomeNames[o] }
 
 // Sight is what matters of a version that is looked at, beside its health.
 type Sight struct {

@@ -16,6 +16,22 @@ import (
 // writeTimeout, so that the client gets an answer.
 const changeTimeout = 20 * time.Second
 
+// outlookMax bounds the manifests of which a request asks what they would change, in bytes.
+const outlookMax = 64 << 20
+
+// outlook serves POST /outlook, which changes nothing, and reports whether the request was one.
+// Callers make sure that it came over the unix socket: it tells of what only root may read.
+func (s *Server) outlook(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodPost || r.URL.Path != "/outlook" || s.config.Outlook == nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
+	defer cancel()
+	said, err := s.config.Outlook(ctx, http.MaxBytesReader(w, r.Body, outlookMax))
+	answer(w, said, err, "the agent has not come to it within "+changeTimeout.String()+": is it stuck?")
+	return true
+}
+
 // change serves POST /restart/{namespace}/{pod}[/{container}], POST
 // /forget/{namespace}/{pod} and /forget/{namespace}/{configmap|secret}/{name}, and what Config.Owner has: the only requests that change
 // something. It reports whether the request was one. Callers make sure that it came over

@@ -42,6 +42,9 @@ func shownAnnotations(p *v1.Pod, public message.Book) map[string]string {
 			all[status.AnnProblems] = string(text)
 		}
 	}
+	if _, pulls := all[status.AnnPulls]; pulls {
+		all[status.AnnPulls] = elided
+	}
 	return all
 }
 

@@ -52,6 +52,7 @@ func TestAStatusShowsOverTCPOnlyWhatTheAgentMadeForAll(t *testing.T) {
 	public.Note(message.Of("containers with unready status: [%s]: %s", message.Name("f"), message.Private("probe said tok-4711")))
 	public.Note(message.Of("back-off %s restarting failed container=%s", message.Name("10s"), message.Name("f")))
 	public.Note(message.Fixed("a new version waits"))
+	status.SetPulls(&p, []status.Pull{{Container: "f", Text: "image x cannot be pulled: tok-4711"}})
 	before, _ := json.Marshal(&p)
 	w.store.SetReport("b/a", status.Report{Pod: &p, Public: public})
 	_, open, _ := w.ask(t, false, "GET", "/pods")
@@ -72,6 +73,7 @@ func TestAStatusShowsOverTCPOnlyWhatTheAgentMadeForAll(t *testing.T) {
 		"what waits":       {f.State.Waiting.Message, "back-off 10s restarting failed container=f"},
 		"what has ended":   {f.LastTerminationState.Terminated.Message, "<elided>"},
 		"its problems":     {got.Annotations[status.AnnProblems], `["\u003celided\u003e","a new version waits"]`},
+		"its images":       {got.Annotations[status.AnnPulls], "<elided>"},
 		"a command":        {strings.Join(got.Spec.InitContainers[0].Command, " "), "sh -c login"},
 		"arguments":        {strings.Join(got.Spec.Containers[0].Args, " "), "--verbose"},
 		"a probe's path":   {got.Spec.Containers[0].ReadinessProbe.HTTPGet.Path, "/ready?full=1"},

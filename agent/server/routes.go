@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -33,6 +34,7 @@ func routes() []route {
 		{"/containerLogs/{namespace}/{pod}/{container}", true, (*Server).containerLogs},
 		{"/configz", true, (*Server).configz},
 		{"/images", true, (*Server).images},
+		{"/history/{namespace}/{pod}", true, (*Server).history},
 		{"/manifests", true, (*Server).manifests},
 		{"/runtime", true, (*Server).runtime},
 	}
@@ -61,7 +63,7 @@ func (s *Server) handler(g *guard) http.Handler {
 	}
 	all := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case !local && !g.admits(w, r, s.config.Listen), refuseBody(w, r):
+		case !local && !g.admits(w, r, s.config.Listen), local && s.outlook(w, r), refuseBody(w, r):
 		case local && s.change(w, r):
 		case !local && slices.ContainsFunc(debugPaths, func(p string) bool { return strings.HasPrefix(r.URL.Path+"/", p) }):
 			http.Error(w, "Debug endpoints are disabled.", http.StatusMethodNotAllowed)
@@ -116,6 +118,18 @@ func (s *Server) images(_ bool, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, all)
+}
+
+// history answers which versions of a pod there were.
+func (s *Server) history(_ bool, w http.ResponseWriter, r *http.Request) {
+	if s.config.History == nil {
+		http.NotFound(w, r)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
+	defer cancel()
+	all, err := s.config.History(ctx, r.PathValue("namespace"), r.PathValue("pod"))
+	answer(w, all, err, "the agent has not come to it within "+changeTimeout.String()+": is it stuck?")
 }
 
 // configz answers with the settings that count now, as a kubelet does.

@@ -6,6 +6,7 @@ package server
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -51,6 +52,11 @@ type Config struct {
 	// manifest gives any more, and returns when that is sure to happen. Errors may be a
 	// *status.Refusal.
 	Forget func(ctx context.Context, namespace, name string) (*status.Forgotten, error)
+	// Outlook says, as JSON has it, what manifests would change, of which the request tells. It
+	// changes nothing. Errors may be a *status.Refusal.
+	Outlook func(ctx context.Context, request io.Reader) (any, error)
+	// History returns what is known of the versions of a pod. Errors may be a *status.Refusal.
+	History func(ctx context.Context, namespace, pod string) (*status.History, error)
 	// Held says why and until when a pod, "namespace/name", or for "" the node is left as it
 	// is; nothing: it is not. nil: nothing is.
 	Held func(pod string) message.Text

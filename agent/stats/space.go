@@ -61,3 +61,16 @@ func part(ctx context.Context, dir string) *space {
 	}
 	return s
 }
+
+// MountOf returns where the file system of dir is mounted: the folder farthest above it that is on
+// the same device. It is dir itself if that cannot be told.
+func MountOf(dir string) string {
+	var here, above unix.Stat_t
+	if unix.Stat(dir, &here) != nil {
+		return dir
+	}
+	for dir != "/" && unix.Stat(filepath.Dir(dir), &above) == nil && above.Dev == here.Dev {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}

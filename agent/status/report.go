@@ -120,6 +120,77 @@ const AnnProblems = "monopod.problems"
 // and until when.
 const AnnHeld = "monopod.held"
 
+// AnnPulls is the annotation of a reported pod that says for which images it waits, as a JSON list
+// of Pull.
+const AnnPulls = "monopod.pulls"
+
+// Pull is an image that is not there. What is said of it is made of this when it is read, as time
+// passes.
+type Pull struct {
+	Container string    `json:"container,omitempty"` // that waits for it; "": another version of the pod does
+	Text      string    `json:"text"`                // which image, and why it is not there, in words, as they stand in problems and messages
+	Since     time.Time `json:"since,omitzero"`      // since when it is pulled, or waits for other pulls; zero: it cannot be pulled
+	Next      time.Time `json:"next,omitzero"`       // when one that cannot be pulled is tried again, or was: then that is under way
+}
+
+// SetPulls makes the pod's annotation say them; without any it has none.
+func SetPulls(p *v1.Pod, all []Pull) {
+	if len(all) == 0 {
+		return
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return
+	}
+	p.Annotations = maps.Clone(p.Annotations)
+	metav1.SetMetaDataAnnotation(&p.ObjectMeta, AnnPulls, string(text))
+}
+
+// PullsOf returns what a reported pod says of them.
+func PullsOf(p *v1.Pod) (all []Pull) {
+	if json.Unmarshal([]byte(p.Annotations[AnnPulls]), &all) != nil {
+		return nil
+	}
+	return all
+}
+
+// AnnStarts is the annotation of a reported pod that says when its containers that crash start
+// again, as a JSON object of moments by container.
+const AnnStarts = "monopod.starts"
+
+// SetStarts makes the pod's annotation say them; without any it has none.
+func SetStarts(p *v1.Pod, next map[string]time.Time) {
+	if len(next) == 0 {
+		return
+	}
+	text, err := json.Marshal(next)
+	if err != nil {
+		return
+	}
+	p.Annotations = maps.Clone(p.Annotations)
+	metav1.SetMetaDataAnnotation(&p.ObjectMeta, AnnStarts, string(text))
+}
+
+// StartsOf returns what a reported pod says of them.
+func StartsOf(p *v1.Pod) (next map[string]time.Time) {
+	if json.Unmarshal([]byte(p.Annotations[AnnStarts]), &next) != nil {
+		return nil
+	}
+	return next
+}
+
+// WithoutReport returns a copy of a reported pod without what is reported of it in annotations.
+func WithoutReport(reported *v1.Pod) *v1.Pod {
+	p := reported.DeepCopy()
+	for _, name := range Annotations {
+		delete(p.Annotations, name)
+	}
+	return p
+}
+
+// Annotations are those of reported pods that no manifest gave.
+var Annotations = []string{AnnProblems, AnnHeld, AnnPulls, AnnStarts}
+
 // SetProblems makes the pod's annotation say the lines; without any it has none.
 func SetProblems(p *v1.Pod, lines []string) {
 	_, had := p.Annotations[AnnProblems]

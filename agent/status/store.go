@@ -197,6 +197,17 @@ func (s *Store) Previous(key string) (*v1.Pod, bool) {
 	return &pod, err == nil && pod.Name != ""
 }
 
+// Last returns the pod as it was last reported, by this run of the agent or an earlier one.
+func (s *Store) Last(key string) (*v1.Pod, bool) {
+	if p, ok := s.Pod(key); ok {
+		return p, true
+	}
+	if p, ok := s.Previous(key); ok {
+		return p, true
+	}
+	return s.Pod(key) // it may have been reported in between, and is not the previous one any more
+}
+
 // SetManifests reports what became of the manifests, all but m.Settings. The
 // store owns m's slices from now on.
 func (s *Store) SetManifests(m Manifests) {

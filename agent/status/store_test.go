@@ -462,3 +462,42 @@ func BenchmarkSetPod(b *testing.B) {
 		s.SetPod("default/web", &next)
 	}
 }
+
+// Who asks for the last report while this run makes its first one gets one of the two.
+func TestTheLastReportIsThereWhileTheFirstOfThisRunComes(t *testing.T) {
+	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
+	const pods = 300
+	key := func(k int) string { return fmt.Sprintf("default/p%d", k) }
+	report := func(s *Store, k int) {
+		s.SetReport(key(k), Report{Pod: testPod(fmt.Sprintf("p%d", k), v1.PodRunning)})
+	}
+	before, err := Open(dir, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range pods {
+		report(before, k)
+	}
+	before.Close(t.Context())
+	s, err := Open(dir, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(context.Background())
+	var all sync.WaitGroup
+	for k := range pods {
+		begin := make(chan struct{})
+		all.Go(func() { <-begin; report(s, k) })
+		all.Go(func() {
+			close(begin)
+			p, ok := s.Last(key(k))
+			if !ok || p == nil {
+				t.Errorf("%s was never reported", key(k))
+			}
+		})
+	}
+	all.Wait()
+	if p, ok := s.Last("default/other"); ok {
+		t.Errorf("of a pod that never was it has %+v", p)
+	}
+}

@@ -68,6 +68,7 @@ func TestTheVerdictOfOtherPods(t *testing.T) {
 			{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}}}}}
 	})
 	never := spec(func(s *v1.PodSpec) { s.RestartPolicy = v1.RestartPolicyNever })
+	ending := app(func(c *v1.Container) { c.RestartPolicy = new(v1.ContainerRestartPolicyNever) })
 	privileged := bare(func(c *v1.Container) { c.SecurityContext = &v1.SecurityContext{Privileged: new(true)} })
 	whole := spec(func(s *v1.PodSpec) { s.Resources = podResources("2", "2Gi") })
 	wholeOf := func(cpu, memory string) func(*v1.Pod) {
@@ -87,6 +88,8 @@ func TestTheVerdictOfOtherPods(t *testing.T) {
 		{never, row{"a pod that ends, image", app(func(c *v1.Container) { c.Image = "web:2" }), Replace, "", `spec.containers[app].image: "web:1" -> "web:2"`}},
 		{never, row{"a pod that ends, label", func(p *v1.Pod) { p.Labels["app"] = "api" }, Live, "", ""}},
 		{never, row{"a pod that ends, cpu", app(limit("cpu", "2")), Resize, "app=resize", ""}},
+		{never, row{"a pod that ends, memory by a restart", side(request("memory", "64Mi")), Replace, "", ""}},
+		{ending, row{"a container that ended, and is to run on", app(func(c *v1.Container) { c.RestartPolicy = nil }), Replace, "", ""}},
 		{privileged, row{"privileges of a second", security(func(s *v1.SecurityContext) { s.Privileged = new(true) }), Restart, "app=restart", ""}},
 		{privileged, row{"the last privileges", bare(func(c *v1.Container) { c.SecurityContext = nil }), Replace, "", ""}},
 		{whole, row{"pod-level cpu", wholeOf("3", "2Gi"), Resize, "side=resize bare=resize", `spec.resources.limits[cpu]: 2 -> 3`}},
@@ -178,5 +181,17 @@ func TestKindsHaveNames(t *testing.T) {
 		if text, _ := k.MarshalText(); k.String() != want || string(text) != want {
 			t.Errorf("%d is %s and %s, want %s", int(k), k, text, want)
 		}
+	}
+}
+
+// People read what a field says as its file does: JSON escapes nothing for HTML.
+func TestAFieldIsToldWithoutEscapes(t *testing.T) {
+	v := Compare(pod(t), pod(t, app(func(c *v1.Container) { c.Command = []string{"sh", "-c", "a <b >c && d"} })))
+	var told []string
+	for _, f := range v.Fields {
+		told = append(told, f.String())
+	}
+	if text := strings.Join(told, "\n"); !strings.Contains(text, `["sh","-c","a <b >c && d"]`) {
+		t.Error(text)
 	}
 }

@@ -2,66 +2,110 @@ package update
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// structsIn returns the structs that a value of a type may hold itself.
-func structsIn(t reflect.Type) reflect.Type {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
-		t = t.Elem()
+// alter makes another value of one; again makes a second one.
+func alter(v reflect.Value, again bool) {
+	switch v.Type() {
+	case reflect.TypeFor[intstr.IntOrString]():
+		v.Set(reflect.ValueOf(intstr.FromInt32(7)))
+		return
+	case reflect.TypeFor[metav1.Time]():
+		v.Set(reflect.ValueOf(metav1.Unix(7, 0)))
+		return
 	}
-	if t.Kind() != reflect.Struct || opaque(reflect.New(t).Elem()) {
-		return nil
-	}
-	return t
-}
-
-// A field of a newer API is looked at before it counts for less than its holder.
-func TestEveryFieldHasAKind(t *testing.T) {
-	done := map[reflect.Type]bool{}
-	var look func(of reflect.Type)
-	look = func(of reflect.Type) {
-		if done[of] {
-			return
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(!v.Bool() != again)
+	case reflect.String:
+		v.SetString(v.String() + "x")
+	case reflect.Int32, reflect.Int64:
+		v.SetInt(v.Int() + 1)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		alter(v.Elem(), again)
+	case reflect.Slice:
+		one := reflect.New(v.Type().Elem()).Elem()
+		alter(one, again)
+		v.Set(reflect.Append(v, one))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("x").Convert(v.Type().Key()), reflect.Zero(v.Type().Elem()))
+	case reflect.Struct:
+		if v.NumField() > 0 && v.Field(0).CanSet() {
+			alter(v.Field(0), again)
 		}
-		done[of] = true
-		kinds := kindsOf(of)
-		for i := range of.NumField() {
-			f := of.Field(i)
-			k, known := kinds[f.Name]
-			if !known {
-				t.Errorf("%s.%s has no kind", of.Name(), f.Name)
-			}
-			within := structsIn(f.Type)
-			if within == nil || k == Nothing || k >= Resize || f.Name == "Resources" {
-				continue
-			}
-			if k == ruled && !strings.HasSuffix(f.Name, "ontainers") {
-				continue // the rule has the fields
-			}
-			look(within)
-		}
-	}
-	look(reflect.TypeFor[metav1.ObjectMeta]())
-	look(reflect.TypeFor[v1.PodSpec]())
-	for of := range kindTable() {
-		if !done[of] {
-			t.Errorf("%s has kinds, and no pod has it where they count", of.Name())
-		}
-	}
-	for _, of := range []reflect.Type{reflect.TypeFor[v1.Container](), reflect.TypeFor[v1.SecurityContext](), reflect.TypeFor[v1.PodSecurityContext](), reflect.TypeFor[v1.Probe]()} {
-		if !done[of] {
-			t.Errorf("%s was not looked at", of.Name())
-		}
+	default:
+		panic(v.Type())
 	}
 }
 
-// The rules know the fields of what they compare themselves.
-func TestTheRulesKnowTheirFields(t *testing.T) {
+// fieldsBelow says which fields do less than replace the pod: those of a newer API do.
+const fieldsBelow = `
+nothing ObjectMeta: DeletionTimestamp DeletionGracePeriodSeconds ManagedFields
+live ObjectMeta: GenerateName SelfLink ResourceVersion Generation CreationTimestamp Labels Annotations OwnerReferences Finalizers
+live PodSpec: TerminationGracePeriodSeconds ActiveDeadlineSeconds AutomountServiceAccountToken ImagePullSecrets SchedulerName Tolerations Priority ReadinessGates EnableServiceLinks PreemptionPolicy TopologySpreadConstraints
+live Container: ResizePolicy LivenessProbe ReadinessProbe StartupProbe ImagePullPolicy Lifecycle
+restart Container: Image Command Args WorkingDir Ports EnvFrom Env RestartPolicyRules VolumeMounts VolumeDevices TerminationMessagePath TerminationMessagePolicy Stdin StdinOnce TTY SecurityContext
+restart SecurityContext: Capabilities SELinuxOptions WindowsOptions RunAsUser RunAsGroup RunAsNonRoot ReadOnlyRootFilesystem AllowPrivilegeEscalation ProcMount SeccompProfile AppArmorProfile
+live Lifecycle: PostStart PreStop
+restart Lifecycle: StopSignal
+`
+
+func TestAFieldThatNothingLeavesOutReplacesThePod(t *testing.T) {
+	below := map[string]string{}
+	for line := range strings.Lines(strings.TrimSpace(fieldsBelow)) {
+		of, names, _ := strings.Cut(line, ": ")
+		kind, holder, _ := strings.Cut(of, " ")
+		for _, name := range strings.Fields(names) {
+			below[holder+"."+name] = kind
+		}
+	}
+	for _, in := range []func(p *v1.Pod) any{
+		func(p *v1.Pod) any { return &p.ObjectMeta },
+		func(p *v1.Pod) any { return &p.Spec },
+		func(p *v1.Pod) any { return p.Spec.SecurityContext },
+		func(p *v1.Pod) any { return &p.Spec.Containers[0] },
+		func(p *v1.Pod) any { return p.Spec.Containers[0].SecurityContext },
+		func(p *v1.Pod) any { return p.Spec.Containers[0].Lifecycle },
+	} {
+		holder := reflect.TypeOf(in(pod(t))).Elem()
+		for i := range holder.NumField() {
+			name := holder.Name() + "." + holder.Field(i).Name
+			want := below[name]
+			if want == "" {
+				want = "replace"
+			}
+			if got := kindOfField(t, in, i).String(); got != want {
+				t.Errorf("%s is %s, want %s", name, got, want)
+			}
+			delete(below, name)
+		}
+	}
+	if len(below) > 0 {
+		t.Errorf("no fields: %v", below)
+	}
+}
+
+// kindOfField returns the most that another value of a field takes.
+func kindOfField(t *testing.T, in func(p *v1.Pod) any, field int) (k Kind) {
+	for _, again := range []bool{false, true} {
+		old, edited := pod(t), pod(t)
+		alter(reflect.ValueOf(in(edited)).Elem().Field(field), again)
+		k = max(k, Compare(old, edited).Kind)
+	}
+	return k
+}
+
+// What the code compares field by field has no others.
+func TestTheFieldsThatAreKnownAreAll(t *testing.T) {
 	for of, want := range map[reflect.Type]string{
 		reflect.TypeFor[v1.ResourceRequirements](): "Limits Requests Claims",
 		reflect.TypeFor[v1.ContainerPort]():        "Name HostPort ContainerPort Protocol HostIP",
@@ -72,36 +116,18 @@ func TestTheRulesKnowTheirFields(t *testing.T) {
 			names = append(names, of.Field(i).Name)
 		}
 		if got := strings.Join(names, " "); got != want {
-			t.Errorf("%s has %s, the rules know %s", of.Name(), got, want)
+			t.Errorf("%s has %s, known are %s", of.Name(), got, want)
 		}
 	}
 }
 
-func TestEveryKindIsOfAField(t *testing.T) {
-	seen := map[string]bool{}
-	for _, row := range fieldKinds {
-		of := reflect.TypeOf(row.of)
-		for _, name := range strings.Fields(row.fields) {
-			if _, there := of.FieldByName(name); !there {
-				t.Errorf("%s has no field %s", of.Name(), name)
-			}
-			if seen[of.Name()+"."+name] {
-				t.Errorf("%s.%s has two kinds", of.Name(), name)
-			}
-			seen[of.Name()+"."+name] = true
-		}
-	}
-}
+// editedTypes are the types whose fields are not all alike.
+var editedTypes = []any{metav1.ObjectMeta{}, v1.PodSpec{}, v1.PodSecurityContext{}, v1.Container{}, v1.SecurityContext{}, v1.Lifecycle{},
+	v1.LifecycleHandler{}, v1.Probe{}, v1.ProbeHandler{}, v1.ExecAction{}, v1.HTTPGetAction{}, v1.HTTPHeader{}, v1.TCPSocketAction{},
+	v1.GRPCAction{}, v1.SleepAction{}, v1.ContainerResizePolicy{}, v1.PodReadinessGate{}, v1.LocalObjectReference{}, v1.Toleration{},
+	v1.TopologySpreadConstraint{}, metav1.LabelSelector{}, metav1.LabelSelectorRequirement{}, metav1.OwnerReference{},
+	v1.ResourceRequirements{}, v1.VolumeMount{}, v1.ContainerPort{}, v1.EnvVar{}}
 
-// A name that is spelt wrong would mean nothing.
-func TestWhatIsUnsetIsAField(t *testing.T) {
-	for _, of := range []any{v1.PodSpec{}, v1.Container{}, v1.SecurityContext{}, v1.VolumeMount{}} {
-		holder := reflect.TypeOf(of)
-		for i := range holder.NumField() {
-			f := holder.Field(i)
-			if value := unset(holder.Name() + "." + f.Name); value != nil && reflect.TypeOf(value) != f.Type {
-				t.Errorf("%s.%s is a %s, not a %T", holder.Name(), f.Name, f.Type, value)
-			}
-		}
-	}
+func isEdited(holder string) bool {
+	return slices.ContainsFunc(editedTypes, func(of any) bool { return reflect.TypeOf(of).Name() == holder })
 }

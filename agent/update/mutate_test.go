@@ -175,13 +175,9 @@ func (m *mutator) all(p *v1.Pod) []site {
 // fields returns those of the types that fields of several kinds are in: volumes have most of
 // all fields, and one kind.
 func (m *mutator) fields(p *v1.Pod) []string {
-	types := map[string]bool{"ResourceRequirements": true, "VolumeMount": true, "ContainerPort": true, "EnvVar": true}
-	for _, row := range fieldKinds {
-		types[reflect.TypeOf(row.of).Name()] = true
-	}
 	var fields []string
 	for _, s := range m.all(p) {
-		if holder, _, _ := strings.Cut(s.field, "."); types[holder] {
+		if holder, _, _ := strings.Cut(s.field, "."); isEdited(holder) {
 			fields = append(fields, s.field)
 		}
 	}

@@ -38,6 +38,7 @@ var same = []row{
 	{"escalation said", security(func(s *v1.SecurityContext) { s.AllowPrivilegeEscalation = new(true) }), Nothing, "", ""},
 	{"a masked proc said", security(func(s *v1.SecurityContext) { s.ProcMount = new(v1.DefaultProcMount) }), Nothing, "", ""},
 	{"private mounts said", app(func(c *v1.Container) { c.VolumeMounts[0].MountPropagation = new(v1.MountPropagationNone) }), Nothing, "", ""},
+	{"mounts below that may be written to said", app(func(c *v1.Container) { c.VolumeMounts[0].RecursiveReadOnly = new(v1.RecursiveReadOnlyDisabled) }), Nothing, "", ""},
 	{"volumes in another order", spec(func(s *v1.PodSpec) { slices.Reverse(s.Volumes) }), Nothing, "", ""},
 	{"no forced toleration", spec(func(s *v1.PodSpec) { s.Tolerations = nil }), Nothing, "", ""},
 	{"another computed uid", func(p *v1.Pod) { p.UID = "ffffffffffffffffffffffffffffffff" }, Nothing, "", ""},
@@ -184,6 +185,7 @@ var restart = []row{
 	{"one beside a probe of another", both(side(func(c *v1.Container) { c.Image = "side:2" }), app(func(c *v1.Container) { c.LivenessProbe = nil })), Restart, "side=restart", ""},
 	{"image and cpu", both(app(func(c *v1.Container) { c.Image = "web:2" }), app(limit("cpu", "2"))), Restart, "app=restart", ""},
 	{"image of one, cpu of another", both(side(func(c *v1.Container) { c.Image = "side:2" }), app(limit("cpu", "2"))), Restart, "app=resize side=restart", ""},
+	{"the name of a host port", app(func(c *v1.Container) { c.Ports[0].Name = "web" }), Restart, "app=restart", ""},
 }
 
 var replace = []row{

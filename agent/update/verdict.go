@@ -1,6 +1,7 @@
 package update
 
 import (
+	"cmp"
 	"encoding"
 	"fmt"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"monopod/agent/podspec"
 	"monopod/manifests"
 	"monopod/manifests/decode"
+	"monopod/manifests/defaults"
 )
 
 // Kind is how much of a pod a difference concerns: of two kinds the later one is more.
@@ -33,10 +35,23 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-var _ encoding.TextMarshaler = Nothing
+var (
+	_ encoding.TextMarshaler   = Nothing
+	_ encoding.TextUnmarshaler = new(Kind)
+)
 
 // MarshalText is String.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText is the reverse of MarshalText.
+func (k *Kind) UnmarshalText(text []byte) error {
+	at := slices.Index(kindNames[:], string(text))
+	if at < 0 {
+		return fmt.Errorf("%q is no kind of change", text)
+	}
+	*k = Kind(at)
+	return nil
+}
 
 // Verdict is how two versions of a pod differ.
 type Verdict struct {
@@ -61,8 +76,6 @@ type Field struct {
 	// of a variable or of an HTTP header.
 	Change string `json:"change"`
 	Note   string `json:"note,omitempty"` // what does not follow the change
-
-	source string // by which a variable of a container refers to the field; "": none can
 }
 
 // String is the path and the change.
@@ -88,6 +101,26 @@ func (v Verdict) Summary() string {
 		return fmt.Sprintf("%s: %s", v.Kind, v.Fields[0])
 	}
 	return fmt.Sprintf("%s: %s, and %d more", v.Kind, v.Fields[0], len(v.Fields)-1)
+}
+
+// Because says why a pod becomes the next version as it does: the fields of which each takes that, or
+// the policy, where none does.
+func (v Verdict) Because(next *v1.Pod) string {
+	var paths []string
+	for _, f := range v.Fields {
+		if f.Kind == v.Kind {
+			paths = append(paths, f.Path)
+		}
+	}
+	switch word, _ := decode.Update(next); {
+	case len(paths) > 0:
+		return strings.Join(paths, ", ")
+	case v.Kind < Replace:
+		return ""
+	case word == decode.UpdateReplace:
+		return "any change replaces it, as its annotation " + decode.AnnotationUpdate + " says"
+	}
+	return "any change replaces it, as the setting updatePolicy says"
 }
 
 // Plan returns what the agent does about a verdict under a policy. same says that both
@@ -132,26 +165,47 @@ func PolicyOf(next *v1.Pod, setting string) string {
 	return setting
 }
 
-// verdict sums up the fields that were found.
-func (c *comparison) verdict() Verdict {
-	v := Verdict{Fields: c.fields}
-	for _, f := range c.fields {
+// verdict sums up the fields that differ.
+func (c *comparison) verdict(fields []Field) Verdict {
+	v := Verdict{Fields: fields}
+	for _, f := range fields {
 		v.Kind = max(v.Kind, f.Kind)
 	}
 	if v.Kind == Replace {
 		return v
 	}
 	for i := range c.new.Spec.Containers {
-		name := c.new.Spec.Containers[i].Name
-		if k := c.touched[name]; k >= Resize {
-			v.Containers = append(v.Containers, Container{name, k})
+		ct := &c.new.Spec.Containers[i]
+		if k := max(kindOf(ct.Name, fields), c.inherited(ct)); k >= Resize {
+			v.Containers = append(v.Containers, Container{ct.Name, k})
 		}
 	}
-	for i := range v.Fields {
-		notes := []string{c.stale(v.Fields[i].source, v.Named(Restart)), c.fixed(v.Fields[i])}
-		v.Fields[i].Note = strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
+	for i := range fields {
+		notes := []string{c.stale(fields[i].Path, v.Named(Restart)), c.fixed(fields[i])}
+		fields[i].Note = strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
 	}
 	return v
+}
+
+// kindOf returns the most that the fields of a container take.
+func kindOf(container string, fields []Field) (k Kind) {
+	profile := "metadata.annotations[" + v1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + container + "]"
+	for _, f := range fields {
+		if f.Path == profile || strings.HasPrefix(f.Path, "spec.containers["+container+"].") {
+			k = max(k, f.Kind)
+		}
+	}
+	return k
+}
+
+// inherited returns what it takes to give a container the limits of its pod.
+func (c *comparison) inherited(ct *v1.Container) (k Kind) {
+	for _, name := range resizable {
+		if slices.Contains(c.heirs(name), ct) {
+			k = max(k, c.resizing(ct, name))
+		}
+	}
+	return k
 }
 
 // fixed says what does not follow a resize.
@@ -171,38 +225,29 @@ func inMemory(v v1.Volume) bool {
 }
 
 // stale says which variables of containers that do not restart keep the value of a
-// source that changes.
-func (c *comparison) stale(source string, restarts []string) string {
-	if source == "" {
-		return ""
-	}
-	note := ""
-	for _, ct := range running(c.new) {
+// field that changes.
+func (c *comparison) stale(path string, restarts []string) string {
+	var notes []string
+	for _, ct := range defaults.Running(&c.new.Spec) {
 		for _, e := range ct.Env {
-			if sourceOf(ct, e.ValueFrom) != source || slices.Contains(restarts, ct.Name) {
-				continue
+			if sourceOf(ct, e.ValueFrom) == path && !slices.Contains(restarts, ct.Name) {
+				notes = append(notes, fmt.Sprintf("variable %s of container %s keeps its value until that restarts", e.Name, ct.Name))
 			}
-			if note != "" {
-				note += "; "
-			}
-			note += fmt.Sprintf("variable %s of container %s keeps its value until that restarts", e.Name, ct.Name)
 		}
 	}
-	return note
+	return strings.Join(notes, "; ")
 }
 
-// sourceOf returns what a variable refers to, "" if that is no field that can change
-// while the container runs.
+// sourceOf returns the path of the field that a variable refers to, "" if that is no field that
+// can change while the container runs.
 func sourceOf(c *v1.Container, from *v1.EnvVarSource) string {
 	switch {
 	case from == nil:
-		return ""
 	case from.FieldRef != nil:
-		return from.FieldRef.FieldPath
-	case from.ResourceFieldRef != nil && from.ResourceFieldRef.ContainerName != "":
-		return from.ResourceFieldRef.ContainerName + "/" + from.ResourceFieldRef.Resource
+		return strings.NewReplacer("['", "[", "']", "]").Replace(from.FieldRef.FieldPath)
 	case from.ResourceFieldRef != nil:
-		return c.Name + "/" + from.ResourceFieldRef.Resource
+		list, name, _ := strings.Cut(from.ResourceFieldRef.Resource, ".")
+		return fmt.Sprintf("spec.containers[%s].resources.%s[%s]", cmp.Or(from.ResourceFieldRef.ContainerName, c.Name), list, name)
 	}
 	return ""
 }

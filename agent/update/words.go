@@ -1,12 +1,15 @@
 package update
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"regexp"
 	"strconv"
+	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -26,7 +29,8 @@ var secretive = regexp.MustCompile(`(?i)passw|secret|token|credential|api-?key|p
 // change tells two values of which one may be missing, unless they may be secret.
 func change(p place, a, b reflect.Value) string {
 	x, y := p.text(a), p.text(b)
-	if p.mute || p.name != "Container.Image" && secretive.MatchString(x+" "+y+" "+p.path) {
+	mute := p.name == "HTTPHeader.Value" || p.path == "metadata.annotations["+v1.LastAppliedConfigAnnotation+"]"
+	if mute || p.name != "Container.Image" && secretive.MatchString(x+" "+y+" "+p.path) {
 		switch none {
 		case x:
 			return added
@@ -46,13 +50,13 @@ func (p place) text(v reflect.Value) string {
 	return text(v)
 }
 
-// opaque reports whether a struct is one value.
-func opaque(v reflect.Value) bool {
-	switch v.Interface().(type) {
-	case resource.Quantity, intstr.IntOrString, metav1.Time, metav1.MicroTime:
-		return true
+// isAggregate reports whether a type is a struct that is more than one value.
+func isAggregate(t reflect.Type) bool {
+	switch t {
+	case reflect.TypeFor[resource.Quantity](), reflect.TypeFor[intstr.IntOrString](), reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime]():
+		return false
 	}
-	return false
+	return t.Kind() == reflect.Struct
 }
 
 // text is one value as a manifest has it, on one line.
@@ -82,21 +86,32 @@ func text(v reflect.Value) string {
 			return none
 		}
 	}
-	out, err := json.Marshal(v.Interface())
-	if err != nil {
-		return fmt.Sprint(v.Interface())
+	return plainJSON(v.Interface())
+}
+
+// plainJSON is JSON for people: <, > and & stand as they are.
+func plainJSON(v any) string {
+	var out strings.Builder
+	to := json.NewEncoder(&out)
+	to.SetEscapeHTML(false)
+	if err := to.Encode(v); err != nil {
+		return fmt.Sprint(v)
 	}
-	return string(out)
+	return strings.TrimSuffix(out.String(), "\n")
 }
 
 func quote(s string) string { return strconv.QuoteToGraphic(s) }
 
-// given is a value that a map may lack.
-func given(v any, there bool) reflect.Value {
-	if !there {
-		return reflect.Value{}
+func portWords(all []v1.ContainerPort) string {
+	var out []string
+	for _, p := range all {
+		word := strings.TrimSpace(fmt.Sprintf("%s %d/%s", p.Name, p.ContainerPort, p.Protocol))
+		if p.HostPort > 0 {
+			word += strings.TrimRight(fmt.Sprintf(" at host port %d of %s", p.HostPort, p.HostIP), "of ")
+		}
+		out = append(out, word)
 	}
-	return reflect.ValueOf(v)
+	return cmp.Or(strings.Join(out, ", "), none)
 }
 
 const (

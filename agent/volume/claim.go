@@ -132,7 +132,7 @@ func makeClaim(dir string) (made bool, err error) {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	fresh, err := os.MkdirTemp(filepath.Dir(dir), ".new-")
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), unfinished)
 	if err != nil {
 		return false, err
 	}

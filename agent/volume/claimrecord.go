@@ -77,7 +77,7 @@ func writeRecord(root string, c types.NamespacedName, r claimRecord) error {
 	if err := makeDirs(root, recordsDir); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".new-")
+	f, err := os.CreateTemp(dir, unfinished)
 	if err != nil {
 		return err
 	}
@@ -148,13 +148,45 @@ func checkClaim(root string, c types.NamespacedName) (claimRecord, error) {
 	return was, err
 }
 
+// unfinished begins the names of directories and records that were not complete when an agent
+// died.
+const unfinished = ".new-"
+
+// removeUnfinished removes them, unless somebody makes a claim right now.
+func removeUnfinished(root string) error {
+	look := func() (left []string) {
+		for _, folder := range []string{claimsDir, recordsDir} {
+			all, _ := filepath.Glob(filepath.Join(root, folder, unfinished+"*"))
+			left = append(left, all...)
+		}
+		return left
+	}
+	if len(look()) == 0 {
+		return nil
+	}
+	unlock, err := lockClaims(root, unix.LOCK_EX)
+	if errors.Is(err, errRemoving) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	var failed []error
+	for _, path := range look() {
+		failed = append(failed, os.Remove(path)) // a file, or an empty directory
+	}
+	return errors.Join(failed...)
+}
+
 // RecordClaims records all claims that have a directory and no record: a former agent made them.
+// What former agents did not complete goes.
 func RecordClaims(root string) error {
 	all, err := Claims(root)
 	if err != nil {
 		return err
 	}
-	var failed []error
+	failed := []error{removeUnfinished(root)}
 	for _, c := range all {
 		if was, err := readRecord(root, c); err != nil || was != unrecorded || !isDir(ClaimDir(root, c)) {
 			failed = append(failed, err)

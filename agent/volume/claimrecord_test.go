@@ -150,3 +150,32 @@ func TestClaimsAreRecordedOnceTheDiskTakesIt(t *testing.T) {
 		t.Error("it would be made again")
 	}
 }
+
+// A directory or a record that a killed agent did not complete goes, unless somebody makes one.
+func TestClaimsThatWereNotCompletedGo(t *testing.T) {
+	root := testRoot(t)
+	left := []string{filepath.Join(root, claimsDir, ".new-1"), filepath.Join(root, recordsDir, ".new-2")}
+	must(t, os.MkdirAll(left[0], 0o700))
+	must(t, os.MkdirAll(ClaimDir(root, data), 0o777))
+	must(t, os.MkdirAll(filepath.Dir(left[1]), 0o700))
+	must(t, os.WriteFile(left[1], []byte("ma"), 0o600))
+	there := func() (n int) {
+		for _, path := range left {
+			if _, err := os.Lstat(path); err == nil {
+				n++
+			}
+		}
+		return n
+	}
+	unlock, err := lockClaims(root, unix.LOCK_SH)
+	must(t, err)
+	must(t, RecordClaims(root))
+	if there() != 2 {
+		t.Error("what somebody makes is gone")
+	}
+	unlock()
+	must(t, RecordClaims(root))
+	if there() != 0 || IsMissing(root, data) {
+		t.Errorf("%d are there, and the claim is missing: %v", there(), IsMissing(root, data))
+	}
+}

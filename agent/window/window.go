@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"monopod/agent/message"
 )
 
 // Window is a time of the week in which pods may be updated and removed: from a time of
@@ -108,7 +110,8 @@ func (all Windows) Closed(now time.Time) string {
 	if all.Open(now) {
 		return ""
 	}
-	return "outside of the update window, which opens " + all.Next(now).Format("Mon "+time.RFC3339)
+	next := all.Next(now).Local()
+	return "outside of the update window, which opens " + next.Format("Mon ") + string(message.Time(next))
 }
 
 // Open reports whether one of them is open.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"monopod/agent/message"
 )
 
 func berlin(t *testing.T) *time.Location {
@@ -28,6 +30,11 @@ func TestWindowsOpenAndClose(t *testing.T) {
 		{"in it", "sun 02:00-04:00", "2026-05-03T03:59:59+02:00", true, "2026-05-10T02:00:00+02:00"},
 		{"at its end", "Sun 02:00-04:00", "2026-05-03T04:00:00+02:00", false, "2026-05-10T02:00:00+02:00"},
 		{"another day", "Sun 02:00-04:00", "2026-05-04T03:00:00+02:00", false, "2026-05-10T02:00:00+02:00"},
+		{"before its minute", "02:30-03:45", "2026-05-03T02:29:59+02:00", false, "2026-05-03T02:30:00+02:00"},
+		{"at its minute", "02:30-03:45", "2026-05-03T02:30:00+02:00", true, "2026-05-04T02:30:00+02:00"},
+		{"before its last minute ends", "02:30-03:45", "2026-05-03T03:44:59+02:00", true, "2026-05-04T02:30:00+02:00"},
+		{"at its last minute", "02:30-03:45", "2026-05-03T03:45:00+02:00", false, "2026-05-04T02:30:00+02:00"},
+		{"the last minute of an hour", "02:59-03:59", "2026-05-03T02:59:00+02:00", true, "2026-05-04T02:59:00+02:00"},
 		{"past midnight, before it", "Fri 23:00-01:00", "2026-05-01T23:30:00+02:00", true, "2026-05-08T23:00:00+02:00"},
 		{"past midnight, after it", "Fri 23:00-01:00", "2026-05-02T00:59:00+02:00", true, "2026-05-08T23:00:00+02:00"},
 		{"not the midnight before", "Fri 23:00-01:00", "2026-05-01T00:30:00+02:00", false, "2026-05-01T23:00:00+02:00"},
@@ -61,7 +68,7 @@ func TestWindowsOpenAndClose(t *testing.T) {
 				next = all.Next(at).Format(time.RFC3339)
 			}
 			closed := all.Closed(at)
-			if row.open && closed != "" || !row.open && (!strings.HasPrefix(closed, "outside of the update window, which opens ") || !strings.HasSuffix(closed, " "+next)) {
+			if row.open && closed != "" || !row.open && (!strings.HasPrefix(closed, "outside of the update window, which opens ") || !strings.HasSuffix(closed, " "+string(message.Time(all.Next(at))))) {
 				t.Errorf("it says %q", closed)
 			}
 			if all.Open(at) != row.open || next != row.next {

@@ -248,7 +248,7 @@ func (w *Worker) noteStart(s *plan.Facts) error {
 // pod's and stay. next: the uid of the version that comes; "": none does.
 func (w *Worker) forget(ctx context.Context, uid, next string) error {
 	if next == "" {
-		if err := w.Discard(ctx, uid); err != nil {
+		if err := w.Discard(ctx, w.Root.NextOf(w.Key), uid); err != nil {
 			return err
 		}
 	}

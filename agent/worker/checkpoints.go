@@ -18,7 +18,7 @@ func (p *pod) save(c *checkpoint.Checkpoint, save func(*checkpoint.Checkpoint) e
 	}
 	p.setKnown(c, false)
 	if c.Next { // it is what was accepted now
-		return p.Root.DropNext(p.Key, "")
+		return p.Root.DropNext(p.Root.NextOf(p.Key))
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 type commit struct {
 	next  Update    // with that version; without one, nothing is to be committed
 	why   string    // the last try failed; "": none has
+	told  State     // to the sync loop
 	tries int       // that failed
 	retry time.Time // when the next one is
 }
@@ -39,16 +40,20 @@ func (w *Worker) byFormer(u Update) Update {
 	former := w.current
 	former.Next = nil
 	if w.commit.why != "" {
-		former.Waits = w.commit.why
+		former.Waits = "update waits: " + w.commit.why
 	}
 	return former
 }
 
 // takesPlace reports whether the version of an update takes the place of one that runs, which is
-// the accepted one on disk. What is halted stops whatever the disk takes.
+// the accepted one on disk. What is halted stops whatever the disk takes. One that was never made
+// gives way whether its successor can run or not: it is not to start while that is not recorded.
 func (w *Worker) takesPlace(u Update) bool {
 	former := w.current.Pod
 	if u.Pod == nil || former == nil || u.Halted.Reason != "" || w.current.Halted.Reason != "" || manifests.Same(former, u.Pod) {
+		return false
+	}
+	if w.report.sent.Unmade && w.report.sent.UID == former.UID {
 		return false
 	}
 	c := w.Known[string(former.UID)]
@@ -69,12 +74,16 @@ func (w *Worker) commitNext(ctx context.Context, u Update) (now Update, retry ti
 	if time.Now().Before(x.retry) {
 		return u, x.retry
 	}
+	if ctx.Err() != nil { // another update has come, which may take it back
+		return u, time.Time{}
+	}
 	firm, cancel := w.detached()
 	defer cancel()
 	s := &plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: x.next.Pod, Known: w.Known}
 	err := w.commitTo(firm, s, string(u.Pod.UID))
 	if err != nil {
 		w.commitFailed(err)
+		w.tellCommit(ctx)
 		return w.byFormer(x.next), x.retry
 	}
 	if x.why != "" {
@@ -83,8 +92,24 @@ func (w *Worker) commitNext(ctx context.Context, u Update) (now Update, retry ti
 	}
 	w.Log.Info(plan.DoMarkRemoving.Done(), "reason", plan.WhyReplaced)
 	now = x.next
+	x.why = ""
+	w.tellCommit(ctx)
 	w.commit = commit{}
 	return now, time.Time{}
+}
+
+// tellCommit tells the sync loop whether the version is committed, where that is new to it.
+func (w *Worker) tellCommit(ctx context.Context) {
+	x := &w.commit
+	now := State{Key: w.Key, Generation: x.next.Generation, OfCommit: true, Uncommitted: x.why}
+	if now == x.told || x.why == "" && x.told.Uncommitted == "" {
+		return
+	}
+	select {
+	case w.States <- now:
+		x.told = now
+	case <-ctx.Done():
+	}
 }
 
 // soonest returns the earlier of two times, of which zero is none.
@@ -99,15 +124,16 @@ func soonest(a, b time.Time) time.Time {
 func (w *Worker) commitFailed(err error) {
 	x := &w.commit
 	isNew := x.why == ""
-	x.why = "update waits: it cannot be recorded, so that the version before runs on: " + err.Error()
+	x.why = "it cannot be recorded, so that the version before runs on: " + err.Error()
 	x.retry = time.Now().Add(min(plan.RetryFirst<<min(x.tries, 10), plan.RetryMax))
 	x.tries++
 	if !isNew {
 		return
 	}
-	w.Log.Warn("the version before runs on", "reason", x.why)
+	line := "update waits: " + x.why
+	w.Log.Warn("the version before runs on", "reason", line)
 	w.Events.Record(events.About(x.next.Pod.Pod), v1.EventTypeWarning, rollout.ReasonWaits,
-		message.Instead(x.why, message.Fixed("the version before runs on")))
+		message.Instead(line, message.Fixed("the version before runs on")))
 }
 
 // markRemoving records that an instance must go. Only where another version is to run in its
@@ -161,7 +187,7 @@ func (w *Worker) discard(ctx context.Context, uid string) error {
 	if next != nil && w.Known[next.Uid()] != nil {
 		uid = next.Uid() // it goes as an instance
 	}
-	return w.Discard(ctx, uid)
+	return w.Discard(ctx, next, uid)
 }
 
 // isAccepted reports whether the desired version is accepted already, as another instance than

@@ -72,7 +72,7 @@ func (w *Worker) dropOwn(uid string) error {
 	if next == nil || next.Uid() != uid {
 		return nil
 	}
-	return w.Root.DropNext(w.Key, "")
+	return w.Root.DropNext(next)
 }
 
 // takeOver makes sure, before the desired pod is accepted, that no other pod has

@@ -51,7 +51,9 @@ func (w *Worker) probe(s *plan.Facts) {
 			i.MarkAccepted(c)
 		}
 	}
-	w.probes.set.Follow(w.probes.targets(s))
+	if !s.AwaitsAcceptance() {
+		w.probes.set.Follow(w.probes.targets(s))
+	}
 	s.Probes = w.probes.set.Results()
 }
 

@@ -62,7 +62,7 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	delete(w.away, a.Key())
 	delete(w.tasks.hung, a.Key())
 	log, level := w.logOf(a), slog.LevelInfo
-	if w.remakes || a.Do == plan.DoSetUp && w.failures[a.Key()].Count > 0 {
+	if w.remakes || a.Do == plan.DoSetUp && (w.failures[a.Key()].Count > 0 || w.failed > 0) {
 		level = slog.LevelDebug // another try
 	}
 	switch a.Do {
@@ -134,8 +134,10 @@ func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 		f.Retry = time.Now().Add(time.Minute)
 	}
 	var i *image.Error
+	f.Image = ""
 	if errors.As(err, &i) {
 		f.Waiting, f.Retry = plan.ImageFailure(i)
+		f.Image = i.Words()
 		what = "image pull"
 	}
 	w.keepFailure(a, f)

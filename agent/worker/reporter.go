@@ -78,7 +78,9 @@ func (r *reporter) report(s *plan.Facts, p *plan.Plan) {
 		return
 	}
 	st, public := podstatus.Report(s, p, r.Machine.Now(), r.lastStatus(string(s.Pod.UID)))
-	r.publish(s.Pod.Pod, st, public, podstatus.Problems(s))
+	pod := *s.Pod.Pod
+	status.SetStarts(&pod, p.Starts)
+	r.publish(&pod, st, public, podstatus.Problems(s), podstatus.Pulls(s)...)
 }
 
 // unseen reports a pod while the runtime is down: its last status, or that
@@ -99,7 +101,7 @@ func (r *reporter) unseen(desired *manifests.Pod) {
 
 // publish reports a pod with its status, and what is wrong with it besides. public has
 // what anybody may read of the status.
-func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, public message.Book, problems []message.Text) {
+func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, public message.Book, problems []message.Text, pulls ...status.Pull) {
 	out := *pod
 	out.Status = st
 	if line := r.current.Waits; line != "" {
@@ -116,6 +118,10 @@ func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, public message.Book, pr
 		lines[k] = public.Note(said)
 	}
 	status.SetProblems(&out, lines)
+	if r.current.Pull != (status.Pull{}) {
+		pulls = append(pulls, r.current.Pull)
+	}
+	status.SetPulls(&out, pulls)
 	r.recordRunning(string(pod.UID), &st)
 	r.last, r.lastUID, r.public = &out.Status, string(pod.UID), public
 	r.Store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: public})

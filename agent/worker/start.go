@@ -152,6 +152,7 @@ func (t *starter) run(ctx context.Context, s *plan.Facts, a plan.Action, id stri
 func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Action, c *v1.Container, m *madeSandbox, img *fetch.Images) (*rt.ContainerConfig, error) {
 	pod := s.Pod.Pod
 	n := t.Machine.Now()
+	now := t.Objects.Now() // before the volumes are set up: these may be newer than what is recorded, never older
 	mounts, err := t.SetUpVolumes(ctx, s.Pod, n)
 	if err != nil {
 		return nil, err
@@ -160,7 +161,6 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 		return nil, err
 	}
 	in := podspec.Input{Attempt: a.Attempt, Image: img.Ref, BackOff: a.BackOff, Revision: a.Revision, PodIPs: m.ips, Volumes: mounts, VolumeImages: img.Volumes}
-	now := t.Objects.Now()
 	in.Objects, in.EnvObjects = now, now.EnvOf(pod)[a.Name]
 	in.ImageUID, in.ImageUsername = podspec.ImageUser(img.Image)
 	if in.SubPaths, err = t.BindSubPaths(pod, c, in, n); err != nil {

@@ -11,6 +11,7 @@ import (
 	"monopod/agent/fetch"
 	"monopod/agent/plan"
 	"monopod/agent/podstatus"
+	"monopod/agent/status"
 	"monopod/agent/update"
 	"monopod/manifests"
 )
@@ -29,6 +30,11 @@ type State struct {
 	Outdated   string    // the object for whose change containers of it are to restart; "": none is
 
 	Health update.Health // of the desired pod
+
+	// OfCommit is of a state that says nothing but Uncommitted: why the update's version is not on
+	// disk as the one that runs, so that the one before does; "": it is now.
+	OfCommit    bool
+	Uncommitted string
 }
 
 // state tells the sync loop when the pod takes less of the node than before.
@@ -82,6 +88,7 @@ type Update struct {
 	Images     *fetch.Ready   // what was fetched for Pod while another version ran; nil: nothing
 	Next       *manifests.Pod // is prepared while Pod runs; nil: none
 	Waits      string         // what the next version, or the removal of Pod, waits for; "": nothing
+	Pull       status.Pull    // which image of that is tried again; zero: none
 	Told       string         // what else there is to say of Pod; "": nothing
 	Restarts   bool           // containers of Pod may restart for changed config
 	Restart    string         // what that waits for; "": nothing
@@ -92,7 +99,7 @@ type Update struct {
 
 // Says reports whether an update says the same as another, whatever its generation.
 func (u *Update) Says(o *Update) bool {
-	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.Waits == o.Waits && u.Restarts == o.Restarts && u.Restart == o.Restart &&
+	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.Waits == o.Waits && u.Pull == o.Pull && u.Restarts == o.Restarts && u.Restart == o.Restart &&
 		u.Told == o.Told && u.Halted == o.Halted
 }
 

@@ -208,7 +208,12 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 		return look{} // the sync loop gives it up for the next version, which interrupts this
 	}
 	if p.Gone {
-		w.Store.RemovePod(w.Key.String())
+		// A version that was to follow and does not come any more may have been taken back after
+		// its former had gone: then no instance takes what was prepared of it along.
+		err := w.Discard(ctx, w.Root.NextOf(w.Key), "")
+		if err != nil {
+			return w.passFailed(ctx, fmt.Errorf("remove what was prepared of a version that does not come: %w", err))
+		}
 		w.report.send(ctx, State{Key: w.Key, Generation: u.Generation, Cleared: true, Gone: true})
 		return look{}
 	}

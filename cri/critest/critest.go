@@ -68,6 +68,7 @@ type Runtime struct {
 	faults      []*Fault
 	calls       []*Call
 	counts      map[string]int // of calls, by method
+	open        map[string]int // of calls that have not ended, by method
 	countOnly   bool
 	subscribers map[*subscriber]bool
 	loseEvents  int
@@ -85,6 +86,7 @@ func New(t testing.TB) *Runtime {
 		containers:  map[string]*container{},
 		names:       map[string]string{},
 		counts:      map[string]int{},
+		open:        map[string]int{},
 		starts:      map[string]int{},
 		programs:    map[string][]Program{},
 		takes:       map[string]time.Duration{},

@@ -85,7 +85,7 @@ func (f *Fault) LoseAnswer() *Fault { f.loseAnswer = true; return f }
 // Struck is closed when the fault has struck for the first time.
 func (f *Fault) Struck() <-chan struct{} { return f.struck }
 
-// Release lets calls that hang go on, now and later.
+// Release lets calls that hang or are delayed go on, now and later.
 func (f *Fault) Release() { f.release.Do(func() { close(f.released) }) }
 
 // Fault orders a fault. Where several would strike the same call, the one that
@@ -97,7 +97,7 @@ func (r *Runtime) Fault(f *Fault) *Fault {
 	return f
 }
 
-// ClearFaults forgets all faults and releases what hangs.
+// ClearFaults forgets all faults and releases what hangs or is delayed.
 func (r *Runtime) ClearFaults() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *Runtime) carryOut(ctx context.Context, method string, request proto.Mes
 			return nil, status.FromContextError(err).Err()
 		}
 	}
-	if err := pause(ctx, f.delay); err != nil {
+	if err := f.pause(ctx); err != nil {
 		return nil, err
 	}
 	if f.hang {
@@ -146,6 +146,23 @@ func (r *Runtime) carryOut(ctx context.Context, method string, request proto.Mes
 	return response, err
 }
 
+// pause lasts as long as the fault delays, or until it is released.
+func (f *Fault) pause(ctx context.Context) error {
+	if f.delay <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(f.delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-f.released:
+		return nil
+	case <-ctx.Done():
+		return status.FromContextError(ctx.Err()).Err()
+	}
+}
+
 func (r *Runtime) hold(ctx context.Context, f *Fault) error {
 	select {
 	case <-f.released:
@@ -162,7 +179,7 @@ func (r *Runtime) faultOf(method string, request proto.Message) *Fault {
 	defer r.mu.Unlock()
 	var found *Fault
 	for _, f := range r.faults {
-		if !f.about(method) || f.of != "" && !isAbout(r.subject(request), f.of) {
+		if !isMethod(f.method, method) || f.of != "" && !isAbout(r.subject(request), f.of) {
 			continue
 		}
 		f.seen++
@@ -173,8 +190,9 @@ func (r *Runtime) faultOf(method string, request proto.Message) *Fault {
 	return found
 }
 
-func (f *Fault) about(method string) bool {
-	switch f.method {
+// isMethod reports whether which, a method's name or one of Any and Changes, stands for method.
+func isMethod(which, method string) bool {
+	switch which {
 	case Any:
 		return true
 	case Changes:
@@ -184,7 +202,7 @@ func (f *Fault) about(method string) bool {
 			"UpdateContainerResources", "PullImage", "RemoveImage",
 		}, method)
 	default:
-		return f.method == method
+		return which == method
 	}
 }
 

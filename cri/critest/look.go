@@ -66,6 +66,20 @@ func (r *Runtime) Count(method string) int {
 	return r.counts[method]
 }
 
+// Open counts the calls of a method that have not ended; Changes stands for all those
+// that change something.
+func (r *Runtime) Open(method string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for name, open := range r.open {
+		if isMethod(method, name) {
+			n += open
+		}
+	}
+	return n
+}
+
 // Counts returns how many calls of each method arrived.
 func (r *Runtime) Counts() map[string]int {
 	r.mu.Lock()
@@ -93,6 +107,7 @@ func (r *Runtime) began(method string, request proto.Message) *Call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts[method]++
+	r.open[method]++
 	r.change()
 	call := &Call{Method: method, At: time.Now()}
 	if r.countOnly {
@@ -112,6 +127,7 @@ func (r *Runtime) ended(call *Call, response any, err error) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.open[call.Method]--
 	call.Done, call.Err = true, err
 	if m, ok := response.(proto.Message); ok && err == nil && !r.countOnly {
 		call.Response = proto.Clone(m)

@@ -12,8 +12,20 @@ const (
 	InRuntime   = "the runtime"    // monopod sets it on sandboxes and containers
 )
 
+// AnnotationPlace is where annotations stand.
+type AnnotationPlace struct{ Where, Title string }
+
+// AnnotationPlaces are all places of Annotation.On, each with what a page has above it.
+func AnnotationPlaces() []AnnotationPlace {
+	return []AnnotationPlace{
+		{InManifests, "In manifests of pods, and below `spec.template.metadata` of workloads"},
+		{OnServed, "On the pods and the node that monopod serves"},
+		{InRuntime, "On sandboxes and containers in the runtime"},
+	}
+}
+
 // AnnotationRestart is the annotation of a pod whose containers restart when an object of
-// their variables changes.
+// their variables or volumes changes.
 const AnnotationRestart = "monopod.restart-on-config-change"
 
 // Annotation is one that monopod knows.
@@ -35,9 +47,12 @@ var annotations = []Annotation{
 	{"monopod.env-objects", InRuntime, "A digest of the objects that a container's variables were made of.", "written by monopod"},
 	{"monopod.held", OnServed, "Why the pod or the node is held, and until when.", "written by monopod"},
 	{AnnotationJob, InManifests, "How the containers of a Job's pod are run again: the restartPolicy of its template, and how often. monopod sets it on the pod of a Job.", "such as Never/6"},
+	{"monopod.next-try", OnServed, "When what failed, of which an event tells, is tried again.", "written by monopod"},
 	{"monopod.problems", OnServed, "What is wrong with the pod beside its status.", "written by monopod"},
 	{"monopod.public", OnServed, "What of an event's message anybody may read over TCP.", "written by monopod"},
-	{AnnotationRestart, InManifests, "Whether the pod's containers restart when a ConfigMap or Secret of their variables changes.", "true or false"},
+	{"monopod.pulls", OnServed, "For which images the pod, or a new version of it, waits: why, since when, and when one is tried again.", "written by monopod"},
+	{"monopod.starts", OnServed, "When containers of the pod that crash start again.", "written by monopod"},
+	{AnnotationRestart, InManifests, "Whether the pod's containers restart when a ConfigMap or Secret of their variables or volumes changes.", "true or false"},
 	{"monopod.revision", InRuntime, "Which version of the pod a container was made for.", "written by monopod"},
 	{StartAfter, InManifests, "The pods that must be Ready, or have Succeeded, before the pod starts.", "names of pods, separated by commas: name, or namespace/name"},
 	{StartAfterTimeout, InManifests, "After what time the pod starts all the same.", "a time above 0 with its unit, such as 90s or 5m"},

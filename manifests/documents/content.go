@@ -81,10 +81,11 @@ type Content struct {
 	// names but whose documents are wrong.
 	Objects        []FoundObject
 	RefusedObjects []ObjectKey
-	// Claims are the PersistentVolumeClaims that the file gives, and Lacking the pods that
-	// are refused for want of one: see Given.
+	// Claims are the PersistentVolumeClaims that the file gives, Lacking the pods that are
+	// refused for want of one, and Unnamed those that are ones without a document: see Given.
 	Claims  []Key
 	Lacking []Lacking
+	Unnamed []Unnamed
 	// Unclear is set when a document is so wrong that its pod is not known.
 	Unclear bool
 	// Faults are panics of this package over the file, each with its stack.

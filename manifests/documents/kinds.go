@@ -138,28 +138,64 @@ func (f *fileDecoder) give(namespace, name string) {
 }
 
 // checkClaims refuses the pods that use a claim which neither their file nor another one
-// gives: for a kubelet it would be an API server's, and such a pod runs nowhere.
+// gives: for a kubelet it would be an API server's, and such a pod runs nowhere. A volume of
+// podman's is one without a document, with a note.
 func (f *fileDecoder) checkClaims() {
-	const lacking = ": add it as a document, for a directory that outlives the pod"
 	for k := len(f.Pods) - 1; k >= 0; k-- {
-		pod, o, r := f.Pods[k], f.origins[k], f.reader()
-		l := Lacking{Found: pod}
-		for i, v := range pod.Spec.Volumes {
-			if c := v.PersistentVolumeClaim; c != nil && !f.hasClaim(Key{Namespace: pod.Namespace, Name: c.ClaimName}) {
-				l.Claims = append(l.Claims, Key{Namespace: pod.Namespace, Name: c.ClaimName})
-				o.report(r, fmt.Sprintf("spec.volumes[%d].persistentVolumeClaim.claimName", i),
-					decode.Message{Full: fmt.Sprintf("no file gives the PersistentVolumeClaim %s%s", c.ClaimName, lacking),
-						Plain: "no file gives this PersistentVolumeClaim" + lacking}, false)
-			}
-		}
-		if len(r.Problems) > 0 {
+		l := f.lacking(k)
+		if len(l.Problems) > 0 {
 			l.unclear = f.Unclear
-			f.refuse(o.Object, &r.Problems[0])
-			l.Problems = r.Problems
+			f.refuse(f.origins[k].Object, &l.Problems[0])
 			f.Lacking = append(f.Lacking, l)
-			f.Problems = append(f.Problems, r.Problems...)
+			f.Problems = append(f.Problems, l.Problems...)
 			f.Pods, f.origins = slices.Delete(f.Pods, k, k+1), slices.Delete(f.origins, k, k+1)
 		}
+	}
+}
+
+// lacking is what a pod lacks of claims. It notes those that are volumes of podman's.
+func (f *fileDecoder) lacking(k int) Lacking {
+	const lacks = ": add it as a document, for a directory that outlives the pod"
+	const notes = ": as a volume of podman's it is a directory that outlives the pod all the same"
+	l := Lacking{Found: f.Pods[k]}
+	for i, v := range l.Pod.Spec.Volumes {
+		if v.PersistentVolumeClaim == nil {
+			continue
+		}
+		c := Key{Namespace: l.Pod.Namespace, Name: v.PersistentVolumeClaim.ClaimName}
+		field := fmt.Sprintf("spec.volumes[%d].persistentVolumeClaim.claimName", i)
+		switch {
+		case f.hasClaim(c):
+		case isPodmans(&v):
+			f.noteClaim(c, f.claimProblem(k, field, c.Name, notes, true))
+		default:
+			l.Claims = append(l.Claims, c)
+			l.Problems = append(l.Problems, f.claimProblem(k, field, c.Name, lacks, false)...)
+		}
+	}
+	return l
+}
+
+// isPodmans reports whether a volume is named as podman kube generate names those that it
+// prints, of which it prints no claims.
+func isPodmans(v *v1.Volume) bool { return v.Name == v.PersistentVolumeClaim.ClaimName+"-pvc" }
+
+// claimProblem is what is said of a claim that no file gives, in a field of a pod.
+func (f *fileDecoder) claimProblem(k int, field, name, effect string, warning bool) []decode.Problem {
+	r := f.reader()
+	f.origins[k].report(r, field, decode.Message{Full: "no file gives the PersistentVolumeClaim " + name + effect, Plain: "no file gives this PersistentVolumeClaim" + effect}, warning)
+	return r.Problems
+}
+
+// noteClaim notes, once, a claim that no file gives.
+func (f *fileDecoder) noteClaim(c Key, said []decode.Problem) {
+	if slices.ContainsFunc(f.Unnamed, func(u Unnamed) bool { return u.Claim == c }) {
+		return
+	}
+	for _, p := range said {
+		p.Note = true
+		f.Problems = append(f.Problems, p)
+		f.Unnamed = append(f.Unnamed, Unnamed{Claim: c, Note: p})
 	}
 }
 
@@ -176,7 +212,14 @@ type Lacking struct {
 	unclear  bool // the file was unclear before
 }
 
-// Given returns the content with the pods in it that lack claims which are given elsewhere.
+// Unnamed is a claim that pods of a file use and no document of it gives, which is one all the same.
+type Unnamed struct {
+	Claim Key
+	Note  decode.Problem
+}
+
+// Given returns the content with the pods in it that lack claims which are given elsewhere, and
+// without the notes about those.
 func (c Content) Given(claims map[Key]bool) Content {
 	for _, l := range c.Lacking {
 		if slices.ContainsFunc(l.Claims, func(k Key) bool { return !claims[k] }) {
@@ -189,6 +232,9 @@ func (c Content) Given(claims map[Key]bool) Content {
 		}
 		c.Problems = slices.DeleteFunc(slices.Clone(c.Problems), func(p decode.Problem) bool { return slices.Contains(l.Problems, p) })
 	}
+	c.Problems = slices.DeleteFunc(slices.Clone(c.Problems), func(p decode.Problem) bool {
+		return slices.ContainsFunc(c.Unnamed, func(u Unnamed) bool { return u.Note == p && claims[u.Claim] })
+	})
 	return c
 }
 

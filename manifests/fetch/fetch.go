@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"time"
 
@@ -33,6 +34,8 @@ type Settings struct {
 	CAFile, CertFile, KeyFile, TokenFile string
 	Every                                time.Duration     // between two requests; 0: 20 s
 	Known                                *manifests.Answer // the last complete one; nil: none
+
+	Dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: the network
 }
 
 // Fetcher asks the URL. All but the channel belongs to the goroutine in Run.
@@ -47,8 +50,6 @@ type Fetcher struct {
 	failed  int    // requests in a row
 	sent    bool   // an answer, since the start
 	told    string // the problem that was sent last
-
-	dial dialer // nil: the network
 }
 
 // last is the last complete body.
@@ -56,6 +57,7 @@ type last struct {
 	etag, modified string
 	sum            [sha256.Size]byte
 	known          bool
+	unproven       bool // it may have been cut short
 }
 
 // New returns a Fetcher that does nothing before Run.
@@ -134,13 +136,18 @@ func (f *Fetcher) poll(ctx context.Context) (manifests.Answer, time.Duration) {
 	}
 	before := f.last
 	f.remember(a)
-	if before.known && before.sum == f.last.sum {
-		a = manifests.Answer{}
+	if before.known && before.sum == f.last.sum && (a.Unproven || !before.unproven) {
+		f.last.unproven = before.unproven
+		return manifests.Answer{}, 0
 	}
 	return a, 0
 }
 
-// remember makes a body the one that requests ask for a successor of.
+// remember makes a body the one that requests ask for a successor of. One that may have been cut
+// short is asked for again.
 func (f *Fetcher) remember(a manifests.Answer) {
-	f.last = last{etag: a.ETag, modified: a.Modified, sum: sha256.Sum256(a.Data), known: true}
+	f.last = last{sum: sha256.Sum256(a.Data), known: true, unproven: a.Unproven}
+	if !a.Unproven {
+		f.last.etag, f.last.modified = a.ETag, a.Modified
+	}
 }

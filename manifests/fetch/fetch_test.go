@@ -124,6 +124,35 @@ func TestAnAnswerWithoutAnEndIsUnproven(t *testing.T) {
 	}
 }
 
+// That an answer was whole is news though its text came before.
+func TestAnAnswerThatProvesTheOneBeforeIsNews(t *testing.T) {
+	length := ""
+	url := server(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("If-None-Match") != "" {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		raw("HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nConnection: close\r\n"+length+"\r\n"+pod)(w, r)
+	})
+	f := New(Settings{URL: url})
+	defer f.client.CloseIdleConnections()
+	for _, r := range []struct {
+		name, length     string
+		isNews, unproven bool
+	}{
+		{"first, without its length", "", true, true},
+		{"the same", "", false, false},
+		{"with its length", fmt.Sprintf("Content-Length: %d\r\n", len(pod)), true, false},
+		{"the same again", "", false, false},
+	} {
+		length = r.length
+		a, _ := f.poll(t.Context())
+		if a.Problem != "" || (a.Data != nil) != r.isNews || a.Unproven != r.unproven {
+			t.Errorf("%s: %+v", r.name, a)
+		}
+	}
+}
+
 func TestWhatCannotBeReachedIsAProblem(t *testing.T) {
 	s := httptest.NewServer(nil)
 	s.Close()
@@ -159,7 +188,7 @@ func TestAPollWithNothingNewIsCheap(t *testing.T) {
 	defer s.Close()
 	f := New(Settings{URL: s.URL})
 	defer f.client.CloseIdleConnections()
-	f.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+	f.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
 		return counted{c, &bytes}, err
 	}
@@ -281,7 +310,7 @@ func bubble(t *testing.T, w *world, h http.Handler, test func()) {
 		srv := &http.Server{Handler: h}
 		go srv.Serve(l)
 		f := New(Settings{URL: "http://h/x"})
-		f.dial = l.dial
+		f.Dial = l.dial
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { f.Run(ctx); close(done) }()

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -16,8 +15,6 @@ import (
 
 	"monopod/manifests"
 )
-
-type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
 // request is the next one. It is conditional if a body is known.
 func (f *Fetcher) request(ctx context.Context) (*http.Request, error) {
@@ -145,7 +142,7 @@ func (f *Fetcher) connect() error {
 	}
 	f.client.CloseIdleConnections()
 	f.client.Transport, f.files.stamps = &http.Transport{
-		Proxy: http.ProxyFromEnvironment, DialContext: f.dial, TLSClientConfig: conf,
+		Proxy: http.ProxyFromEnvironment, DialContext: f.Dial, TLSClientConfig: conf,
 		TLSHandshakeTimeout: firstByte, ResponseHeaderTimeout: firstByte, MaxResponseHeaderBytes: 64 << 10,
 		MaxIdleConns: 2, IdleConnTimeout: 2*f.Every + time.Minute,
 	}, now

@@ -33,7 +33,7 @@ func All(ctx context.Context, cfg config.Config, given Given, args []string, std
 	if node == "" {
 		node, _ = os.Hostname()
 	}
-	v := &Result{From: map[string]string{}, at: map[manifests.Key]func(string) manifests.Place{}}
+	v := &Result{From: map[string]string{}, at: map[manifests.Key]func(string) manifests.Place{}, given: map[string][]documents.FoundObject{}}
 	v.options = manifests.Options{
 		NodeName: strings.ToLower(node), NameSuffix: cfg.PodNameSuffix, Validation: cfg.Validation, RuntimeClasses: cfg.RuntimeClasses, Fill: given.Fill, IsAccepted: given.IsAccepted}
 	for _, arg := range args {
@@ -53,11 +53,13 @@ func All(ctx context.Context, cfg config.Config, given Given, args []string, std
 type Result struct {
 	options manifests.Options
 	inputs  []input
+	folders []string // of the arguments
 	Files   []File
 	Pods    []*manifests.Pod // that are fit to run
 	Objects []*manifests.Object
 	From    map[string]string // which file gives a pod, or an object
 	at      map[manifests.Key]func(field string) manifests.Place
+	given   map[string][]documents.FoundObject // by file
 }
 
 // input is a file that was read.
@@ -94,6 +96,7 @@ func (v *Result) add(ctx context.Context, arg string, stdin io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", arg, cmp.Or(errors.Unwrap(err), err))
 	}
+	v.folders = append(v.folders, arg)
 	for _, path := range paths {
 		if data, err := manifests.ReadFile(path); err != nil {
 			v.unread(path, err)
@@ -134,6 +137,7 @@ func (v *Result) check(path string, data []byte) {
 	}
 	pods, objects, found := manifests.DecodePlaced(abs, data, v.options)
 	f := File{Path: path}
+	v.given[path] = objects
 	for _, p := range found {
 		p.File = path
 		f.Problems = append(f.Problems, p)

@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -26,9 +27,7 @@ func (v *Result) report(p *manifests.Pod, field, message string, warning bool) {
 	problem.Warning = warning
 	f := &v.Files[slices.IndexFunc(v.Files, func(f File) bool { return f.Path == path })]
 	f.Problems = append(f.Problems, problem)
-	slices.SortStableFunc(f.Problems, func(a, b status.Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
+	sortByLine(f.Problems)
 }
 
 // CheckUIDs finds the pods whose uid another pod has, of which the agent would
@@ -53,6 +52,34 @@ func (v *Result) CheckObjects(more string, warning bool) {
 			v.report(p, m.Field, m.Text+more, warning)
 		}
 	}
+}
+
+// CheckReaders warns of the files of Secrets that others than their owner may read.
+func (v *Result) CheckReaders() {
+	for k := range v.Files {
+		f := &v.Files[k]
+		info, err := os.Stat(f.Path)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		f.Problems = append(f.Problems, manifests.SecretReaders(f.Path, info.Mode(), v.given[f.Path])...)
+		sortByLine(f.Problems)
+	}
+}
+
+// NotesOfFolders are about folders in those that were checked, which the agent does not read.
+func (v *Result) NotesOfFolders() (notes []status.Problem) {
+	for _, dir := range v.folders {
+		notes = append(notes, manifests.NotRead(dir)...)
+	}
+	return notes
+}
+
+// sortByLine sorts the problems of a file.
+func sortByLine(all []status.Problem) {
+	slices.SortStableFunc(all, func(a, b status.Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 }
 
 // wanted is a port of the machine that a pod wants.

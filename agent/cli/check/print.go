@@ -27,13 +27,16 @@ type Pod struct {
 // Counts sums up what was checked.
 type Counts struct{ Files, Pods, Problems, Warnings, Notes int }
 
-// Print prints the problems of each file, the pods of each file that
+// Print prints notes of folders, the problems of each file, the pods of each file that
 // has none but warnings, and a line that sums up. The files are good if
 // Problems is 0.
-func Print(w io.Writer, files []File) (Counts, error) {
-	n := Counts{Files: len(files)}
+func Print(w io.Writer, files []File, notes ...status.Problem) (Counts, error) {
+	n := Counts{Files: len(files), Notes: len(notes)}
 	var out strings.Builder
 	var good print.Table
+	for _, p := range notes {
+		fmt.Fprintln(&out, print.ProblemLine(p, ""))
+	}
 	for _, f := range files {
 		n.Pods += len(f.Pods)
 		problems := n.Problems

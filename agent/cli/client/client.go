@@ -3,6 +3,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,7 @@ func Get(ctx context.Context, socket, path string) ([]byte, error) {
 
 // GetWithin is Get with another bound.
 func GetWithin(ctx context.Context, timeout time.Duration, socket, path string) ([]byte, error) {
-	code, status, body, err := ask(ctx, timeout, socket, http.MethodGet, path)
+	code, status, body, err := ask(ctx, timeout, socket, http.MethodGet, path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -39,8 +40,8 @@ func GetWithin(ctx context.Context, timeout time.Duration, socket, path string) 
 	return body, nil
 }
 
-// ask returns what the agent behind the socket answers.
-func ask(ctx context.Context, timeout time.Duration, socket, method, path string) (code int, status string, body []byte, err error) {
+// ask returns what the agent behind the socket answers. request: the body; nil: there is none.
+func ask(ctx context.Context, timeout time.Duration, socket, method, path string, request []byte) (code int, status string, body []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	transport := &http.Transport{
@@ -49,7 +50,7 @@ func ask(ctx context.Context, timeout time.Duration, socket, method, path string
 			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 		},
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://monopod"+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, "http://monopod"+path, bytes.NewReader(request))
 	if err != nil {
 		return 0, "", nil, err
 	}
@@ -98,19 +99,36 @@ func whyUnreachable(socket string, timeout time.Duration, err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer from %s within %s: is the monopod there stuck?", socket, timeout)
 	case errors.As(err, &errno):
-		return fmt.Errorf("no monopod answers on %s: is `monopod run` running? (%w)", socket, errno)
+		return fmt.Errorf("no monopod answers on %s: %s (%w)", socket, WhereToLook(), errno)
 	default:
 		return fmt.Errorf("the program on %s ended without an answer, or gave none: %w", socket, err)
 	}
 }
 
+// PostJSON asks with a body, and decodes the answer into v.
+func PostJSON(ctx context.Context, socket, path string, asked, v any) error {
+	request, err := json.Marshal(asked)
+	if err != nil {
+		return err
+	}
+	body, err := postWith(ctx, askRestartTimeout, socket, path, request)
+	if err != nil {
+		return err
+	}
+	return Decode(body, v, socket, path)
+}
+
 // post sends an empty POST. A refusal is an error of the agent's words.
 func post(ctx context.Context, timeout time.Duration, socket, path string) ([]byte, error) {
-	code, status, body, err := ask(ctx, timeout, socket, http.MethodPost, path)
+	return postWith(ctx, timeout, socket, path, nil)
+}
+
+func postWith(ctx context.Context, timeout time.Duration, socket, path string, request []byte) ([]byte, error) {
+	code, status, body, err := ask(ctx, timeout, socket, http.MethodPost, path, request)
 	switch {
 	case err != nil:
 		return nil, err
-	case code == http.StatusMethodNotAllowed:
+	case code == http.StatusMethodNotAllowed || code == http.StatusRequestEntityTooLarge: // as it takes no body
 		return nil, fmt.Errorf("the agent at %s is of a version that cannot do this", socket)
 	case code == http.StatusNotFound || code == http.StatusConflict || code == http.StatusServiceUnavailable:
 		return nil, errors.New(print.OneLine(string(body)))

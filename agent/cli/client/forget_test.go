@@ -63,7 +63,7 @@ func TestForget(t *testing.T) {
 
 func TestForgetWithoutAnAgent(t *testing.T) {
 	err := Forget(t.Context(), ForgetOptions{Socket: "/nowhere/s", Names: []string{"web"}})
-	want := "the agent does not run: no monopod answers on /nowhere/s: is `monopod run` running? (no such file or directory)"
+	want := "the agent does not run: no monopod answers on /nowhere/s: " + WhereToLook() + " (no such file or directory)"
 	if !errors.Is(err, ErrDown) || clitest.Text(err) != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}

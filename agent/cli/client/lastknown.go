@@ -72,6 +72,14 @@ func podStub(e *v1.Event) *v1.Pod {
 	return p
 }
 
+// DownError is ErrDown where no agent answers.
+func (k *Known) DownError() error {
+	if k.Down() {
+		return ErrDown
+	}
+	return nil
+}
+
 // Source is where commands learn of pods: from the agent behind the socket, or
 // where none answers from what one has left under its root folder.
 type Source struct {
@@ -151,6 +159,12 @@ func (k *Known) markHeld(now hold.State) {
 // notRunning tells an agent that does not run from one that does not answer.
 func notRunning(err error) bool {
 	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// IsDown reports whether an error is that no agent runs.
+func IsDown(err error) bool {
+	var about *FlagError
+	return errors.Is(err, ErrDown) || errors.As(err, &about) && about.Flag == "socket" && notRunning(about.Err)
 }
 
 // LastKnown reads the reports in a status folder.
@@ -240,7 +254,7 @@ func (k *Known) DownWords(socket string, now time.Time) string {
 	case k.Changed.IsZero(): // it left no heartbeat
 		return text + fmt.Sprintf("this is what it reported last, %s ago", ago)
 	case k.Seen.Sub(k.Changed) < time.Minute:
-		return text + fmt.Sprintf("it ended about %s ago, and this is what it reported last", ago)
+		return text + fmt.Sprintf("its last sign of life was %s ago, and this is what it reported last", ago)
 	}
-	return text + fmt.Sprintf("it ended about %s ago, and this is what it reported last, which had not changed for %s then", ago, print.Ago(k.Changed, k.Seen))
+	return text + fmt.Sprintf("its last sign of life was %s ago, and this is what it reported last, which had not changed for %s then", ago, print.Ago(k.Changed, k.Seen))
 }

@@ -17,7 +17,7 @@ func TestOnlyAnAgentThatDoesNotRunIsReplacedByItsReports(t *testing.T) {
 	broken := t.TempDir()
 	os.MkdirAll(filepath.Join(broken, "status", "pods"), 0o700)
 	os.WriteFile(filepath.Join(broken, "status", "pods", "default_web.json"), []byte("{"), 0o600)
-	const nobody = "no monopod answers on /nowhere/s: is `monopod run` running? (no such file or directory)"
+	nobody := "no monopod answers on /nowhere/s: " + WhereToLook() + " (no such file or directory)"
 	for _, r := range []struct {
 		name string
 		Source
@@ -27,7 +27,7 @@ func TestOnlyAnAgentThatDoesNotRunIsReplacedByItsReports(t *testing.T) {
 		{"with a root of nobody", Source{Socket: "/nowhere/s", Root: t.TempDir()}, nobody},
 		{"with broken reports", Source{Socket: "/nowhere/s", Root: broken},
 			nobody + "; what it reported is no use: " + filepath.Join(broken, "status/pods/default_web.json") + " is cut off, or no report of a monopod"},
-		{"that is none", Source{Socket: "/proc/self/status/s", Root: root}, "no monopod answers on /proc/self/status/s: is `monopod run` running? (not a directory)"},
+		{"that is none", Source{Socket: "/proc/self/status/s", Root: root}, "no monopod answers on /proc/self/status/s: " + WhereToLook() + " (not a directory)"},
 	} {
 		if _, err := r.Source.Pods(t.Context()); clitest.Text(err) != r.err {
 			t.Errorf("%s: %v\nwant %s", r.name, err, r.err)
@@ -60,8 +60,8 @@ func TestTheAgeIsThatOfTheLastHeartbeat(t *testing.T) {
 		want string
 	}{
 		{0, "this is what it reported last, 30m ago"},
-		{28 * time.Second, "it ended about 28s ago, and this is what it reported last, which had not changed for 29m then"},
-		{30*time.Minute - 10*time.Second, "it ended about 29m ago, and this is what it reported last"},
+		{28 * time.Second, "its last sign of life was 28s ago, and this is what it reported last, which had not changed for 29m then"},
+		{30*time.Minute - 10*time.Second, "its last sign of life was 29m ago, and this is what it reported last"},
 	} {
 		if row.beat > 0 {
 			node := fmt.Sprintf(`{"status": {"conditions": [{"type": "Ready", "lastHeartbeatTime": %q}]}}`, clitest.Now.Add(-row.beat).Format(time.RFC3339))

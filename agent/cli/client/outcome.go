@@ -22,8 +22,11 @@ type outcome struct {
 	condition, want string // of a condition
 }
 
+// Deleted is what kubectl calls the outcome gone.
+const Deleted = "delete"
+
 // Outcomes returns what can be waited for.
-func Outcomes() []string { return append(slices.Clone(outcomes), "condition=") }
+func Outcomes() []string { return append(slices.Clone(outcomes), Deleted, "condition=") }
 
 func parseOutcome(text string) (outcome, error) {
 	if text == "removed" {

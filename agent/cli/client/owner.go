@@ -37,15 +37,15 @@ const sayAfter = 2 * time.Second
 // wish is what is asked for of pods.
 type wish struct {
 	path, done string
-	until      func(*v1.Pod) bool // whether a pod has come to it; nil: it has as soon as it is recorded
-	byGoing    bool               // a pod that is gone has come to it
+	until      func(before, now *v1.Pod) bool // whether a pod has come to it; nil: it has as soon as it is recorded
+	byGoing    bool                           // a pod that is gone has come to it
 }
 
 // Stop stops pods in the order in which a shutdown does, and waits until nothing of them
 // runs. Those that are being removed stop by themselves. With NoWait all stop at once.
 func Stop(ctx context.Context, o OwnerOptions) error {
-	return o.do(ctx, wish{path: "stop", done: "stopped", byGoing: true, until: func(p *v1.Pod) bool {
-		return p.Status.Reason == status.ReasonStopped && p.Status.Phase == v1.PodPending
+	return o.do(ctx, wish{path: "stop", done: "stopped", byGoing: true, until: func(_, now *v1.Pod) bool {
+		return now.Status.Reason == status.ReasonStopped && now.Status.Phase == v1.PodPending
 	}})
 }
 
@@ -80,9 +80,23 @@ func waves(pods []v1.Pod) (all [][]v1.Pod) {
 
 // Start starts stopped pods and waits until they run.
 func Start(ctx context.Context, o OwnerOptions) error {
-	return o.do(ctx, wish{path: "start", done: "started", until: func(p *v1.Pod) bool {
-		return p.Status.Reason != status.ReasonStopped && p.Status.Phase != v1.PodPending && !strings.HasPrefix(p.Status.Message, "Pod was rejected")
-	}})
+	return o.do(ctx, wish{path: "start", done: "started", until: hasStarted})
+}
+
+// hasStarted reports whether each container of a pod runs, or has ended since. Of one that was
+// stopped none counts that was there before: its phase is Running as soon as it is to run.
+func hasStarted(before, now *v1.Pod) bool {
+	if now.Status.Reason == status.ReasonStopped || now.Status.Phase == v1.PodPending || strings.HasPrefix(now.Status.Message, "Pod was rejected") {
+		return false
+	}
+	replaces := map[string]string{}
+	for _, s := range now.Status.ContainerStatuses {
+		replaces[s.Name] = ""
+		if was, there := print.StatusOf(before.Status.ContainerStatuses, s.Name); there && before.Status.Reason == status.ReasonStopped {
+			_, replaces[s.Name], _ = strings.Cut(was.ContainerID, "://")
+		}
+	}
+	return stillToCome(now, replaces) == ""
 }
 
 // Hold holds pods or the node.
@@ -104,11 +118,7 @@ func (o OwnerOptions) do(ctx context.Context, w wish) error {
 		return err
 	}
 	if o.Node {
-		if _, err := post(ctx, askRestartTimeout, o.Socket, o.path(w.path)); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(o.Out, "the node is %s\n", w.done)
-		return err
+		return o.doOfNode(ctx, w)
 	}
 	pods, err := o.Choice.Of(list.Items)
 	if err != nil {
@@ -142,6 +152,21 @@ func (o OwnerOptions) do(ctx context.Context, w wish) error {
 	return errors.Join(refused...)
 }
 
+// doOfNode asks for it of the node.
+func (o OwnerOptions) doOfNode(ctx context.Context, w wish) error {
+	var node v1.Node
+	unknown := GetJSON(ctx, o.Socket, "/node", &node) // an agent that starts does not know it yet
+	if _, err := post(ctx, askRestartTimeout, o.Socket, o.path(w.path)); err != nil {
+		return err
+	}
+	former := ""
+	if unknown == nil {
+		former = w.replaces(node.Annotations)
+	}
+	_, err := fmt.Fprintf(o.Out, "the node is %s%s\n", w.done, former)
+	return err
+}
+
 // ask asks for it of pods together. It returns those of which it is going to be so, and
 // why the agent refuses it of the others.
 func (o OwnerOptions) ask(ctx context.Context, path string, pods []v1.Pod) (asked []v1.Pod, refused []error) {
@@ -165,11 +190,20 @@ func (o OwnerOptions) finish(ctx context.Context, w wish, pods []v1.Pod, here *p
 				return err
 			}
 		}
-		if _, err := fmt.Fprintf(o.Out, "%s is %s\n", subjectOf(p), o.said(w)); err != nil {
+		if _, err := fmt.Fprintf(o.Out, "%s is %s%s\n", subjectOf(p), o.said(w), w.replaces(p.Annotations)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// replaces says which hold, of those whose annotations these are, a new one takes the place of.
+func (w wish) replaces(annotations map[string]string) string {
+	former := annotations[status.AnnHeld]
+	if w.path != "hold" || former == "" {
+		return ""
+	}
+	return ", in place of: " + print.OneLine(former)
 }
 
 // said is what a pod is once the agent has recorded it, or once it has come to it.
@@ -200,12 +234,12 @@ func (o OwnerOptions) await(ctx context.Context, p *v1.Pod, w wish, here *presen
 		case ctx.Err() != nil: // the words of the look before stand
 		case err != nil:
 			return err
-		case gone && w.byGoing, now != nil && (w.until(now) || hasEnded(now)):
+		case gone && w.byGoing, now != nil && (w.until(p, now) || hasEnded(now)):
 			return nil
 		case gone:
 			return fmt.Errorf("%s is not %s and will not be: it was removed meanwhile", subjectOf(p), w.done)
 		case now != nil:
-			words = strings.Join(print.PodWords([]v1.Pod{*now}), "; ")
+			words = strings.Join(print.PodWords([]v1.Pod{*now}, time.Now()), "; ")
 		default:
 			words = "the agent does not report it"
 		}

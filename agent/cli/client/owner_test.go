@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/cli/clitest"
+	"monopod/agent/message"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )
@@ -84,7 +85,6 @@ func TestPodsStopInTheOrderOfAShutdown(t *testing.T) {
 	for name, p := range pods {
 		store.SetPod("default/"+name, &p)
 	}
-	time.AfterFunc(50*time.Millisecond, func() { store.RemovePod("default/leaves-n1") })
 	stop := server.Request{Do: func(_ context.Context, pod types.NamespacedName, _ url.Values) error {
 		running := 0
 		for name := range pods {
@@ -97,6 +97,7 @@ func TestPodsStopInTheOrderOfAShutdown(t *testing.T) {
 		case "cache-n1":
 			return &status.Refusal{Why: "not now"}
 		case "leaves-n1":
+			time.AfterFunc(50*time.Millisecond, func() { store.RemovePod("default/leaves-n1") })
 			return &status.Refusal{Why: "it is being removed"}
 		}
 		time.AfterFunc(50*time.Millisecond, func() {
@@ -235,6 +236,26 @@ func TestHoldIsOfPodsOrOfTheNode(t *testing.T) {
 	}
 }
 
+// Who holds what is held already reads which hold that ends.
+func TestASecondHoldSaysWhatItReplaces(t *testing.T) {
+	p := named("default", "web-n1", "n1", "a")
+	store := clitest.Store(t, t.TempDir(), &p)
+	socket := clitest.Serve(t, server.Config{Store: store, Owner: map[string]server.Request{
+		"hold": {Node: true, Do: func(context.Context, types.NamespacedName, url.Values) error { return nil }},
+	}, Held: func(string) message.Text { return message.Fixed("held: an audit until 2026-01-02T05:04:05Z") }})
+	var out bytes.Buffer
+	err := Hold(t.Context(), OwnerOptions{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: &out})
+	if err != nil || out.String() != "pod default/web is held, in place of: held: an audit until 2026-01-02T05:04:05Z\n" {
+		t.Errorf("%v, %q", err, out.String())
+	}
+	out.Reset()
+	store.SetNode(&v1.Node{})
+	err = Hold(t.Context(), OwnerOptions{Socket: socket, Node: true, Out: &out})
+	if err != nil || out.String() != "the node is held, in place of: held: an audit until 2026-01-02T05:04:05Z\n" {
+		t.Errorf("%v, %q", err, out.String())
+	}
+}
+
 func TestARefusedStopIsAnError(t *testing.T) {
 	socket, _ := owner(t, &status.Refusal{Why: "pod default/web-n1 is being removed"})
 	err := Stop(t.Context(), OwnerOptions{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: io.Discard})
@@ -252,6 +273,43 @@ func TestWaitFailsAtOnceForAStoppedPod(t *testing.T) {
 	for _, name := range []string{"ready", "running", "completed"} {
 		if met, never := (outcome{name: name}).of(&p); met || never != "it is stopped by request" {
 			t.Errorf("%s: %v, %q", name, met, never)
+		}
+	}
+}
+
+// A pod that is started runs once its containers do: while they are made it has the phase Running,
+// and those that ran before the stop may still be there.
+func TestStartWaitsForTheContainers(t *testing.T) {
+	pod := func(reason, id string, state v1.ContainerState, last v1.ContainerState) *v1.Pod {
+		p := named("default", "web-n1", "n1", "a")
+		p.Status = v1.PodStatus{Phase: v1.PodRunning, Reason: reason, ContainerStatuses: []v1.ContainerStatus{
+			{Name: "a", ContainerID: id, State: state, LastTerminationState: last}}}
+		return &p
+	}
+	runs := v1.ContainerState{Running: &v1.ContainerStateRunning{}}
+	ended := v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}
+	waits := func(reason string) v1.ContainerState {
+		return v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason}}
+	}
+	none := v1.ContainerState{}
+	stopped, stopping := pod(status.ReasonStopped, "x://1", waits(status.ReasonStopped), ended), pod(status.ReasonStopped, "x://1", runs, none)
+	for _, row := range []struct {
+		what        string
+		before, now *v1.Pod
+		want        bool
+	}{
+		{"it is still stopped", stopped, stopped, false},
+		{"its container is being made", stopped, pod("", "x://1", waits("ContainerCreating"), ended), false},
+		{"its container runs", stopped, pod("", "x://2", runs, ended), true},
+		{"its container has ended since", stopped, pod("", "x://2", ended, ended), true},
+		{"its container crashes since", stopped, pod("", "x://2", waits("CrashLoopBackOff"), ended), true},
+		{"the container that is being stopped runs yet", stopping, pod("", "x://1", runs, none), false},
+		{"the container that was being stopped has ended", stopping, pod("", "x://1", ended, none), false},
+		{"the next one runs", stopping, pod("", "x://2", runs, ended), true},
+		{"it was not stopped", pod("", "x://1", runs, none), pod("", "x://1", runs, none), true},
+	} {
+		if got := hasStarted(row.before, row.now); got != row.want {
+			t.Errorf("%s: %v", row.what, got)
 		}
 	}
 }

@@ -145,7 +145,7 @@ func stillToCome(p *v1.Pod, replaces map[string]string) string {
 		case id != "" && id != replaces[name] && s.State.Waiting == nil:
 		case id != "" && id != replaces[name] && s.LastTerminationState.Terminated != nil && print.Waits(s): // it ran and crashed
 		default:
-			if words := print.PodWords([]v1.Pod{*p}); len(words) > 0 {
+			if words := print.PodWords([]v1.Pod{*p}, time.Now()); len(words) > 0 {
 				return strings.Join(words, "; ")
 			}
 			return "container " + name + " does not run yet"

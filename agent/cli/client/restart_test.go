@@ -114,7 +114,7 @@ func TestRestart(t *testing.T) {
 // Where the agent or its runtime is down, that is said, and what comes of it.
 func TestRestartSaysWhatIsDown(t *testing.T) {
 	err := Restart(t.Context(), RestartOptions{Socket: "/nowhere/s", Names: []string{"web"}})
-	if want := "the agent does not run, and nothing is restarted: no monopod answers on /nowhere/s: is `monopod run` running? (no such file or directory)"; clitest.Text(err) != want || !errors.Is(err, ErrDown) {
+	if want := "the agent does not run, and nothing is restarted: no monopod answers on /nowhere/s: " + WhereToLook() + " (no such file or directory)"; clitest.Text(err) != want || !errors.Is(err, ErrDown) {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 	var store *status.Store

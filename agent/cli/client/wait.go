@@ -178,7 +178,7 @@ func (w *wait) judge(name string, p *v1.Pod) error {
 		w.come(name, subject, w.outcome.String())
 	default:
 		word := print.Summarize(p, time.Now()).Word
-		if words := print.PodWords([]v1.Pod{*p}); len(words) > 0 {
+		if words := print.PodWords([]v1.Pod{*p}, time.Now()); len(words) > 0 {
 			w.missing = append(w.missing, strings.Join(words, "; "))
 		} else {
 			w.missing = append(w.missing, subject+": "+word)

@@ -70,7 +70,7 @@ func (f film) ask(begun time.Time) func(context.Context) ([]v1.Pod, bool, error)
 }
 
 func TestWait(t *testing.T) {
-	down := fmt.Errorf("no monopod answers on /s: is `monopod run` running? (%w)", syscall.ECONNREFUSED)
+	down := fmt.Errorf("no monopod answers on /s: "+WhereToLook()+" (%w)", syscall.ECONNREFUSED)
 	pods := func(p ...v1.Pod) []v1.Pod { return p }
 	rows := []struct {
 		what    string

@@ -75,3 +75,19 @@ func (all Pods) Namespaces() (out []string) {
 	}
 	return out
 }
+
+// AskVersions asks the agent to which versions a pod can go back; none if it does not answer.
+func AskVersions(ctx context.Context, socket, pod, namespace string) (out []string) {
+	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
+	defer cancel()
+	h, _, err := client.History(ctx, socket, pod, namespace)
+	if err != nil {
+		return nil
+	}
+	for _, v := range h.Versions {
+		if !v.Running {
+			out = append(out, print.ShortHash(v.Hash)+"\t"+strings.Join(v.Images, ","))
+		}
+	}
+	return out
+}

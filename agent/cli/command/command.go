@@ -3,6 +3,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 const (
 	ExitFailed = 1
 	ExitUsage  = 2 // wrong flags, or invalid manifests
+	ExitDown   = 3 // the agent does not run
 )
 
 // UsageError is about a command line that cannot be meant, or about what it
@@ -54,7 +56,8 @@ func Execute(ctx context.Context, app *cli.App, args []string) error {
 		// checked them, so this is for kinds of flags that it does not know.
 		k.OnUsageError = func(_ *cli.Context, err error, _ bool) error { return wrongFlags(k, err) }
 	}
-	args, err := arrange(app, args)
+	words := args
+	args, err := arrange(ctx, app, args)
 	if err != nil {
 		return err
 	}
@@ -63,7 +66,20 @@ func Execute(ctx context.Context, app *cli.App, args []string) error {
 			os.Unsetenv(v.name) // the library would take an empty one for a value
 		}
 	}
-	return ofVariable(app, app.RunContext(ctx, args))
+	err = ofVariable(app, ofDown(app.RunContext(ctx, args)))
+	if errors.Is(err, client.ErrNoPod) {
+		return cmp.Or(ownArgument(ctx, app, words[0], words[1:]), err)
+	}
+	return err
+}
+
+// ofDown gives the error that no agent runs its exit code, whichever command asked. A
+// command that has chosen a code keeps it.
+func ofDown(err error) error {
+	if _, chosen := err.(cli.ExitCoder); chosen || !client.IsDown(err) {
+		return err
+	}
+	return cli.Exit(err, ExitDown)
 }
 
 // ofVariable names the variable that gave the value that an error is about.
@@ -82,7 +98,7 @@ func ofVariable(app *cli.App, err error) error {
 
 // arrange finds the command and puts its flags first, by their long names, in
 // the way in which the library understands them.
-func arrange(app *cli.App, args []string) ([]string, error) {
+func arrange(ctx context.Context, app *cli.App, args []string) ([]string, error) {
 	name, words := "help", args
 	if len(args) > 0 {
 		name, words = args[0], args[1:]
@@ -99,6 +115,11 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	k := app.Command(name)
 	if k == nil {
 		return slices.Concat([]string{app.Name, "help", "--", name}, words), nil // which says so
+	}
+	if !strings.Contains(k.ArgsUsage, "POD") { // else one may be called so
+		if err := ownArgument(ctx, app, name, words); err != nil {
+			return nil, err
+		}
 	}
 	l := line{command: k, dash: -1}
 	for len(words) > 0 {

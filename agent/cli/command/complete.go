@@ -26,7 +26,10 @@ func Complete() *cli.Command {
 	return &cli.Command{
 		Name: "__complete", ArgsUsage: "-- WORD ...", Usage: "answer a shell that completes the last word", Hidden: true,
 		Action: func(c *cli.Context) error {
-			ask := func(socket string) Pods { return AskPods(c.Context, socket) }
+			ask := Asking{
+				Pods:     func(socket string) Pods { return AskPods(c.Context, socket) },
+				Versions: func(socket, pod, namespace string) []string { return AskVersions(c.Context, socket, pod, namespace) },
+			}
 			for _, found := range Completions(c.App.Commands, c.Args().Slice(), ask) {
 				fmt.Fprintln(c.App.Writer, found)
 			}
@@ -35,10 +38,15 @@ func Complete() *cli.Command {
 	}
 }
 
+// Asking asks the agent behind a socket for names.
+type Asking struct {
+	Pods     func(socket string) Pods
+	Versions func(socket, pod, namespace string) []string // to which a pod can go back
+}
+
 // Completions returns what the last word can be, some behind a tab with what that
-// is; what starts with a colon asks the shell for files or folders. ask asks the
-// agent behind a socket.
-func Completions(table []*cli.Command, words []string, ask func(socket string) Pods) []string {
+// is; what starts with a colon asks the shell for files or folders.
+func Completions(table []*cli.Command, words []string, ask Asking) []string {
 	words = joinEquals(words)
 	last := ""
 	if n := len(words); n > 0 {
@@ -75,7 +83,7 @@ func joinEquals(words []string) (joined []string) {
 type typed struct {
 	line
 	table []*cli.Command
-	ask   func(socket string) Pods
+	ask   Asking
 }
 
 func (t *typed) complete(last string) []string {
@@ -131,7 +139,8 @@ func (t *typed) values(f cli.Flag) []string {
 
 // words returns what may stand for a word of that kind.
 func (t *typed) words(kind, last string) []string {
-	pods := func() Pods { return t.ask(cmp.Or(t.value("--socket"), os.Getenv(socketVariable), DefaultSocket)) }
+	socket := cmp.Or(t.value("--socket"), os.Getenv(socketVariable), DefaultSocket)
+	pods := func() Pods { return t.ask.Pods(socket) }
 	namespace := t.value("--namespace")
 	switch {
 	case kind == "COMMAND":
@@ -160,6 +169,8 @@ func (t *typed) words(kind, last string) []string {
 		return append(all.Names(namespace, last), starting(pod, "", containers)...)
 	case kind == "CONTAINER" && len(t.args) > 0:
 		return pods().Containers(t.args[0], namespace)
+	case kind == "HASH" && len(t.args) > 0:
+		return t.ask.Versions(socket, t.args[0], namespace)
 	case kind == "OUTCOME":
 		return client.Outcomes()
 	case kind == "--":

@@ -43,7 +43,10 @@ func Help() *cli.Command {
 				name := c.Args().First()
 				k := c.App.Command(name)
 				if k == nil {
-					if here := ownWord(c, name, c.Args().Tail()); here != "" {
+					if err := ownArgument(c.Context, c.App, name, c.Args().Tail()); err != nil {
+						return err
+					}
+					if here := ownWord(c.Context, c.App, name, c.Args().Tail()); here != "" {
 						return UsageError("there is no `monopod %s`: %s", name, here)
 					}
 					near := meant(name, c.App.VisibleCommands(), func(k *cli.Command) string { return k.Name })

@@ -35,6 +35,7 @@ var manSections = []struct {
 		{"/var/lib/monopod/status/manifests.json", "What became of each manifest."},
 		{"/var/lib/monopod/status/runtime.json", "The runtime that answered the agent last."},
 		{"/var/lib/monopod/folder.json", "Which folder the manifests were read from, so that no other is taken for it."},
+		{"/var/lib/monopod/history", "The versions of each pod that were ready last, to which it can go back."},
 		{"/var/log/pods", "The containers' logs."},
 	}},
 }

@@ -15,26 +15,91 @@ import (
 	"monopod/agent/status"
 )
 
-// words are what kubectl, crictl, docker and systemctl call commands, and what to do
-// here. FILE stands for the pod's file, DIR for the folder of manifests.
+// tools are whose name people type by habit, and words that stand before another tool's
+// command: what follows is what they mean.
+var tools = strings.Fields("kubectl docker podman crictl nerdctl ctr systemctl k3s microk8s oc container containers pod pods compose")
+
+// words are what kubectl, crictl, docker, podman and systemctl call commands, and what to do
+// here. A name has one word or two; | stands between words that mean the same. {FILE}
+// stands for the pod's file, {DIR} for the folder of manifests.
 var words = []struct{ names, here string }{
-	{"get list ls pods pod status", "here it is `monopod ps`"},
-	{"delete rm remove down kill", "a pod stops when its file goes: remove FILE"},
-	{"apply create add start up deploy", "a pod runs once its manifest is in place: put the file into DIR"},
-	{"edit patch set replace scale", "a pod is what its file says: edit FILE"},
-	{"rollout reload", "here it is `monopod restart`; a manifest that has changed is followed by itself"},
-	{"log tail", "here it is `monopod logs`"},
-	{"inspect show explain", "here it is `monopod describe`"},
-	{"sh shell attach enter", "here it is `monopod exec -it POD -- sh`"},
-	{"stats usage", "here it is `monopod top`"},
-	{"image pull", "images are pulled when a pod needs them; `monopod images` lists them"},
-	{"lint check test diff", "here it is `monopod validate`"},
-	{"agent serve server daemon kubelet", "here it is `monopod run`"},
-	{"job", "here it is `monopod once`"},
-	{"port-forward proxy expose", "a pod's ports are reached at its address, which `monopod ps -o wide` shows"},
-	{"cp", "copy by `monopod exec POD -- cat PATH`, or through a hostPath volume"},
-	{"cordon uncordon drain taint", "there is one node and no scheduler: move the files out of DIR"},
-	{"cluster-info api-resources auth login", "there is no cluster and no API server"},
+	{"get|list|ls|pod|pods|po|list-units|is-active|is-failed|state|overview", "here it is `monopod ps`"},
+	{"get|list pod|pods|po|all|containers", "here it is `monopod ps`"},
+	{"get|list|inspect node|nodes|no, node|nodes", "here it is `monopod describe node`; `monopod top node` says what it uses"},
+	{"get|list event|events|ev, journal|journalctl", "here it is `monopod events`"},
+	{"get|list|describe|inspect pvc|pv|persistentvolumeclaim|persistentvolumeclaims|persistentvolume|persistentvolumes|volumes|volume|sc|storageclass, volumes|pvc|pv",
+		"here it is `monopod volume ls`"},
+	{"get|list|describe|inspect cm|configmap|configmaps|secret|secrets, object|cm|configmap|configmaps|secret|secrets",
+		"here it is `monopod objects`; values are never shown"},
+	{"get|list|describe|inspect deploy|deployment|deployments|rs|replicaset|replicasets|sts|statefulset|statefulsets|ds|daemonset|daemonsets|job|jobs|rc",
+		"a workload is the pods that its file makes: `monopod ps` lists them, `monopod ps --files` the files"},
+	{"get|list|describe cronjob|cronjobs|cj, cronjob", "CronJobs are not run: let a timer of systemd or cron call `monopod once job.yaml`"},
+	{"get|list|describe|inspect svc|service|services|ep|endpoints|endpointslices|ing|ingress|ingresses, service|svc|ingress",
+		"there are no Services: a pod is reached at its address, which `monopod ps -o wide` shows, or at a hostPort"},
+	{"get|list|describe|create ns|namespace|namespaces, namespace|namespaces|ns", "a namespace is there with its pods: `monopod ps -A` names it"},
+	{"get|list|describe image|images", "here it is `monopod images`"},
+	{"get|list|describe|inspect hpa|sa|serviceaccount|serviceaccounts|role|roles|rolebinding|crd|crds|netpol|networkpolicies|quota|limits|pdb|cs|componentstatuses",
+		"there is no API server and no such object; `monopod ps --files` lists what there is"},
+	{"describe unit, inspect|inspectp|inspect-pod", "here it is `monopod describe`"},
+	{"status", "here it is `monopod ps`, and of one pod `monopod describe POD`"},
+	{"show", "here it is `monopod describe`; `monopod describe -o yaml` has every field"},
+	{"explain", "the fields are those of Kubernetes; `monopod validate` names those that are wrong or have no effect"},
+	{"delete|rm|remove|rmp|down|uninstall|prune|disable|mask", "a pod goes when its file goes: remove {FILE}; `monopod stop POD` ends it and keeps the file"},
+	{"delete cm|configmap|secret", "it goes when its file goes; `monopod objects` names the file"},
+	{"delete|rm pvc|volume", "here it is `monopod volume rm NAMESPACE/NAME`"},
+	{"kill|stopp|evict", "here it is `monopod stop POD`, which ends it with its grace until `monopod start POD`"},
+	{"apply|create|add|up|deploy|runp|enable|unmask|play|kube|install|submit", "a pod runs once its manifest is in place: put the file into {DIR}; `monopod diff` says before what it would change"},
+	{"create job, job", "here it is `monopod once job.yaml`"},
+	{"create cm|configmap|secret|secrets", "put a file with it into {DIR}; `monopod objects` lists those that are there"},
+	{"create volume|pvc, volume create", "a pod that mounts a claim makes it; by hand it is `monopod volume make NAMESPACE/NAME`"},
+	{"edit|patch|set|replace|label|annotate|update|rename", "a pod is what its file says: edit {FILE}; the change is followed by itself"},
+	{"scale|autoscale", "a workload is one pod here, or none with replicas: 0: edit {FILE}; `monopod stop POD` ends a pod until `monopod start POD`"},
+	{"rollout", "a changed file is followed by itself: `monopod ps --files` says how far it is, `monopod restart POD` restarts"},
+	{"rollout status", "here it is `monopod wait POD --for updated`"},
+	{"rollout restart, try-restart|reload-or-restart|reset-failed|reboot", "here it is `monopod restart POD`"},
+	{"rollout undo, undo|revert", "here it is `monopod rollback POD`; an update on trial that does not work is rolled back by itself (updateHealth)"},
+	{"rollout history", "here it is `monopod history POD`"},
+	{"rollout pause, freeze|lock", "here it is `monopod hold POD`, until `monopod release POD`"},
+	{"rollout resume, unlock|thaw|unhold", "here it is `monopod release POD`"},
+	{"pause|suspend", "no process is frozen here: `monopod stop POD` ends a pod until it is started, `monopod hold POD` keeps it from updates"},
+	{"unpause|resume|continue", "here it is `monopod start POD` after a stop, `monopod release POD` after a hold"},
+	{"cordon|taint", "there is one node: `monopod hold` lets nothing new start on it, and no update"},
+	{"uncordon|untaint", "here it is `monopod release`; pods that were stopped run by `monopod start --all`"},
+	{"drain", "here it is `monopod stop --all`, and `monopod start --all` afterwards"},
+	{"reload|daemon-reload|refresh|sync|reconcile", "changed manifests are followed by themselves; of monopod's own settings, `systemctl reload monopod`, or SIGHUP without its unit"},
+	{"log|tail|console", "here it is `monopod logs`"},
+	{"attach", "`monopod logs -f POD` shows the output, `monopod exec -it POD -- sh` is a shell"},
+	{"sh|shell|bash|ssh|enter|rsh|execsync", "here it is `monopod exec -it POD -- sh`"},
+	{"debug", "there are no debug containers: `monopod exec -it POD -- sh`, `monopod describe POD` and `monopod events POD` are there"},
+	{"port-forward|forward|proxy|expose|port|dashboard-proxy|tunnel",
+		"a pod is reached at its address, which `monopod ps -o wide` shows, or at a hostPort of its manifest"},
+	{"cp|copy", "`monopod exec POD -- cat PATH` reads a file, `monopod exec -i POD -- tee PATH` writes one"},
+	{"stats|usage|statsp|metrics|metricsp|df|du", "here it is `monopod top`"},
+	{"image|images ls|list|inspect|history|df, inspecti|imagefsinfo|image|img", "here it is `monopod images -o wide`"},
+	{"image|images rm|remove|prune|rmi|delete, rmi|gc|cleanup, system prune",
+		"images that no pod uses go by themselves when the disk fills up; `monopod images` says which, `crictl rmi` removes one now"},
+	{"image|images pull, pull|fetch", "an image is pulled when a pod needs it; by hand it is `crictl pull`, and `monopod images` lists it"},
+	{"image|images build|tag|push|save|load|import|export|sign, build|tag|push|commit|buildx|save|load|import|export|search|squash",
+		"monopod makes and moves no images: use docker, podman or `ctr -n k8s.io images import`; `monopod images` lists those there"},
+	{"login|logout", "credentials of registries are imagePullSecrets of a pod, or `monopod run --image-credential-provider-config FILE`"},
+	{"volume prune|remove|delete", "here it is `monopod volume rm NAMESPACE/NAME`; `monopod volume ls` says who uses which"},
+	{"network|networks", "the network is that of the CNI plugins in /etc/cni/net.d; `monopod describe POD` has a pod's address, `monopod doctor` checks it"},
+	{"lint|check|test|dry-run|verify|kubeval|template", "here it is `monopod validate web.yaml`; `monopod diff web.yaml` says what it would change"},
+	{"check-config|preflight|health|healthcheck|is-system-running|ping", "here it is `monopod doctor`"},
+	{"info|system|about|is-enabled", "here it is `monopod describe node`, and `monopod version`"},
+	{"agent|serve|server|daemon|kubelet", "here it is `monopod run`"},
+	{"init|join|reset|token|bootstrap|add-node|leave|refresh-certs|etcd-snapshot|secrets-encrypt|certificate|upgrade|addons|cluster",
+		"there is no cluster to set up: `monopod run --manifests DIR` runs the pods of a folder; `monopod doctor` examines the machine"},
+	{"helm|kustomize|generate", "manifests are plain files: write what `helm template` or `kubectl kustomize` prints into {DIR}"},
+	{"cluster-info|api-resources|api-versions|auth|context|contexts|plugin|options, config view|get-contexts|use-context|current-context|set-context|set",
+		"there is no cluster and no API server; the agent's settings are those of `monopod config --defaults`"},
+	{"cat", "the manifest of a pod is {FILE}; `monopod describe POD -o yaml` is the pod as it runs"},
+	{"logs|exec|restart|stop|start|hold|release|wait|top deploy|deployment|deployments|rs|replicaset|sts|statefulset|ds|daemonset|job|jobs|svc|service",
+		"name the pod, which has its workload's name: `monopod ps` lists the pods"},
+	{"kubectl|docker|podman|nerdctl|crictl|ctr|container|oc run", "put a Pod manifest into {DIR}, or run it to its end with `monopod once web.yaml`"},
+	{"kubectl|docker|podman|crictl|nerdctl|ctr|systemctl|k3s|microk8s|compose|container|containers", "leave that word out: `monopod ps`, `monopod help` lists the commands"},
+	{"cgroup|checkpoint|restore|migrate|snapshot", "a pod's processes are not saved: `monopod stop POD` ends one and keeps its volumes"},
+	{"changes", "here it is `monopod history POD`; `monopod events POD` says what happened"},
 }
 
 // flagWords are what a kubelet calls the flags of run, and what to do here.
@@ -49,7 +114,7 @@ var flagWords = []struct{ names, here string }{
 	{"--address --port --read-only-port --healthz-port --healthz-bind-address", "here it is --listen HOST:PORT"},
 	{"--tls-private-key", "here it is --tls-private-key-file"},
 	{"--kubeconfig --bootstrap-kubeconfig --api-servers --register-node --cloud-provider", "there is no API server: leave it out"},
-	{"--manifest-url", "manifests are read from a folder: see --manifests"},
+	{"--image --rm --name --detach -d -p --publish -i -t -it --restart -e --env", "run starts the agent: put a Pod manifest into its folder, or run one to its end with `monopod once web.yaml`"},
 	{"--cluster-dns --cluster-domain --max-pods --eviction-hard --system-reserved --kube-reserved --feature-gates --fail-swap-on",
 		"it is a setting of the file that --config names; `monopod config --defaults` lists them"},
 }
@@ -69,18 +134,78 @@ func ownFlag(k *cli.Command, name string) string {
 
 // ownWord says what to do here instead of a command of another tool, "" if there is
 // nothing to say. Files are those of the agent, if one answers.
-func ownWord(c *cli.Context, name string, args []string) string {
+func ownWord(ctx context.Context, app *cli.App, name string, args []string) string {
+	here := secondWord(name, args)
+	if here == "" && slices.Contains(tools, name) && len(args) > 0 {
+		here = behindTool(ctx, app, args)
+	}
+	here = cmp.Or(here, lookUp(name))
+	if !strings.Contains(here, "{") {
+		return here
+	}
+	file, dir := filesOf(ctx, args)
+	return strings.NewReplacer("{FILE}", file, "{DIR}", dir).Replace(here)
+}
+
+// behindTool is ownWord of what stands behind the name of a tool, as in `docker ps`.
+func behindTool(ctx context.Context, app *cli.App, args []string) string {
+	if here := ownWord(ctx, app, args[0], args[1:]); here != "" || app.Command(args[0]) == nil {
+		return here
+	}
+	return "here it is `monopod " + args[0] + "`"
+}
+
+// ownArgument refuses what another tool's command of that name has behind it, as in `images
+// rm`; nil if there is nothing to say.
+func ownArgument(ctx context.Context, app *cli.App, name string, args []string) error {
+	if secondWord(name, args) == "" {
+		return nil
+	}
+	return UsageError("there is no `monopod %s %s`: %s", name, args[firstArgument(args)], ownWord(ctx, app, name, args))
+}
+
+// secondWord says what to do instead of a command and its first argument that is no flag, ""
+// if there is nothing to say. Of several kinds (pods,svc) or a kind and a name (svc/web) the
+// first counts.
+func secondWord(name string, args []string) string {
+	k := firstArgument(args)
+	if k < 0 {
+		return ""
+	}
+	kind := args[k]
+	if end := strings.IndexAny(kind, ",/."); end > 0 {
+		kind = kind[:end]
+	}
+	return lookUp(name, kind)
+}
+
+// firstArgument is where the first one is that is no flag; -1: there is none.
+func firstArgument(args []string) int {
+	return slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
+}
+
+// lookUp returns what the table says of a name of one word or two.
+func lookUp(name ...string) string {
 	for _, w := range words {
-		if !slices.Contains(strings.Fields(w.names), name) {
-			continue
-		}
-		if !strings.Contains(w.here, "FILE") && !strings.Contains(w.here, "DIR") {
+		if slices.ContainsFunc(strings.Split(w.names, ", "), func(n string) bool { return isCalled(n, name) }) {
 			return w.here
 		}
-		file, dir := filesOf(c.Context, args)
-		return strings.NewReplacer("FILE", file, "DIR", dir).Replace(w.here)
 	}
 	return ""
+}
+
+// isCalled reports whether words are a name of the table.
+func isCalled(pattern string, name []string) bool {
+	parts := strings.Fields(pattern)
+	if len(parts) != len(name) {
+		return false
+	}
+	for k, part := range parts {
+		if !slices.Contains(strings.Split(part, "|"), name[k]) {
+			return false
+		}
+	}
+	return true
 }
 
 // filesOf returns where the manifest of the pod is that args name, and the folder.
@@ -106,4 +231,30 @@ func filesOf(ctx context.Context, args []string) (file, dir string) {
 		}
 	}
 	return file, dir
+}
+
+// OtherWord is a command of another tool, of one word or two, and what to do here.
+type OtherWord struct{ Name, Here string }
+
+// OtherWords returns all that monopod has an answer to, in the order of its tables.
+func OtherWords() (all []OtherWord) {
+	for _, w := range words {
+		for _, pattern := range strings.Split(w.names, ", ") {
+			first, second, _ := strings.Cut(pattern, " ")
+			for _, name := range strings.Split(first, "|") {
+				for _, behind := range strings.Split(second, "|") {
+					all = append(all, OtherWord{strings.TrimSpace(name + " " + behind), w.here})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// OtherFlags returns the flags of other tools' run that monopod has an answer to.
+func OtherFlags() (all []string) {
+	for _, w := range flagWords {
+		all = append(all, strings.Fields(w.names)...)
+	}
+	return all
 }

@@ -4,53 +4,99 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"monopod/agent/cli/print"
+	"monopod/agent/outlook"
+	"monopod/agent/update"
 )
 
-// Print prints the report for a person, or as json or yaml.
-func (r Report) Print(w io.Writer, output string) error {
+// Print prints a report for a person, or as json or yaml.
+func Print(w io.Writer, r *outlook.Report, output string) error {
 	if output != "" {
 		return print.As(w, output, r)
 	}
 	var b strings.Builder
-	for _, p := range r.Pods {
-		p.print(&b)
+	for k := range r.Pods {
+		printPod(&b, &r.Pods[k])
 	}
-	fmt.Fprintln(&b, cmp.Or(strings.Join(r.counts(), ", "), "no pods"))
+	fmt.Fprintln(&b, cmp.Or(strings.Join(counts(r), ", "), "no pods"))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (p Pod) print(b *strings.Builder) {
+func printPod(b *strings.Builder, p *outlook.Pod) {
 	line := p.Name
 	if p.File != "" {
 		line += " (" + p.File + ")"
 	}
 	fmt.Fprintf(b, "%-9s   %s\n", p.Action, print.OneLine(line))
-	if p.Reason != "" {
-		fmt.Fprintln(b, "    because: "+print.OneLine(p.Reason))
+	say := func(what, text string) {
+		if text != "" {
+			fmt.Fprintln(b, "    "+what+print.OneLine(text))
+		}
 	}
-	if p.Waits != "" {
-		fmt.Fprintln(b, "    waits: "+print.OneLine(p.Waits))
-	}
-	if p.Trial != "" {
-		fmt.Fprintln(b, "    on trial: "+print.OneLine(p.Trial))
-	}
+	say("because: ", p.Reason)
+	say("in place: ", inPlace(p))
+	say("waits: ", p.Waits)
+	say("on trial: ", p.Trial)
 	for _, line := range p.Objects {
-		fmt.Fprintln(b, "    "+print.OneLine(line))
+		say("", line)
 	}
 	if p.Difference == nil {
 		return
 	}
 	for _, f := range p.Difference.Fields {
-		fmt.Fprintln(b, "    "+print.OneLine(f.String()))
-		if f.Note != "" {
-			fmt.Fprintln(b, "        "+print.OneLine(f.Note))
-		}
+		say("", f.String())
+		say("    ", f.Note)
 	}
 	if len(p.Difference.Fields) == 0 {
-		fmt.Fprintln(b, "    means the same, and is written otherwise")
+		say("", "means the same, and is written otherwise")
 	}
+}
+
+// inPlace says what becomes of a pod that stays; "": it does not change, or does not stay.
+func inPlace(p *outlook.Pod) string {
+	if p.Difference == nil || p.Action == outlook.Replaced {
+		return ""
+	}
+	var all []string
+	restart, resize := p.Difference.Named(update.Restart), p.Difference.Named(update.Resize)
+	if len(restart) > 0 {
+		all = append(all, called(restart)+" restart"+one(restart, "s", ""))
+	}
+	if len(resize) > 0 {
+		all = append(all, called(resize)+one(resize, " is", " are")+" resized")
+	}
+	if len(restart) == 0 {
+		all = append(all, "nothing restarts")
+	}
+	return strings.Join(all, ", ")
+}
+
+func called(containers []string) string {
+	return "container" + one(containers, "", "s") + " " + strings.Join(containers, ", ")
+}
+
+func one(all []string, single, several string) string {
+	if len(all) == 1 {
+		return single
+	}
+	return several
+}
+
+// counts returns how many pods have each action, the most frequent ones first.
+func counts(r *outlook.Report) []string {
+	n := map[outlook.Action]int{}
+	for _, p := range r.Pods {
+		n[p.Action]++
+	}
+	all := slices.SortedFunc(maps.Keys(n), func(a, b outlook.Action) int { return cmp.Or(n[b]-n[a], cmp.Compare(a, b)) })
+	var out []string
+	for _, a := range all {
+		out = append(out, fmt.Sprintf("%d %s", n[a], a))
+	}
+	return out
 }

@@ -45,7 +45,8 @@ package; "monopod start --all" undoes that.`+codes, client.Stop)
 // Start is the command start.
 func Start() *cli.Command {
 	return lasting("start", "run stopped pods again", `
-The newest version of the manifest runs, once it has a place on the node.`+codes, client.Start)
+The newest version of the manifest runs, once it has a place on the node. It is waited
+until each container of it runs, or has run and ended; it need not be ready.`+codes, client.Start)
 }
 
 // lasting is a command that waits until it is done.

@@ -23,9 +23,10 @@ import (
 type Options struct {
 	client.Source
 	PodLogs       string   // the folder of the logs; "": the agent's, else DefaultPodLogs
-	Pod           string   // as for FindContainer; "": those that Selector takes
+	Pod           string   // as for FindContainer; "": those that Selector takes, or All
 	Namespace     string   // "" is all
 	Selector      string   // of labels
+	All           bool     // without a Selector all pods are meant
 	Containers    []string // by name; none: the default one of each pod
 	AllContainers bool
 
@@ -121,6 +122,9 @@ func (o *Options) choose(all []v1.Pod) ([]*v1.Pod, error) {
 	chosen, err := client.Choice{Namespace: o.Namespace, Selector: o.Selector}.Of(all)
 	if err != nil {
 		return nil, &client.NameError{Text: err.Error(), Cause: errUsage}
+	}
+	if len(chosen) == 0 && o.Selector == "" {
+		return nil, &client.NameError{Text: "there are no pods", Cause: client.ErrNoPod}
 	}
 	if len(chosen) == 0 {
 		return nil, &client.NameError{Text: fmt.Sprintf("no pod has the labels %s; `monopod ps` lists the pods", o.Selector), Cause: client.ErrNoPod}

@@ -112,6 +112,7 @@ func TestLogs(t *testing.T) {
 		{"by labels", Options{Selector: "app=web"}},
 		{"a container by labels", Options{Selector: "app", Containers: []string{"main"}}},
 		{"no such container by labels", Options{Selector: "app", Containers: []string{"what"}}},
+		{"all pods with times", Options{All: true, Timestamps: true}},
 		{"no such labels", Options{Selector: "app=wep"}},
 		{"labels that are none", Options{Selector: "a==="}},
 		{"one that waits", Options{Pod: "dns"}},

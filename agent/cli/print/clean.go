@@ -46,11 +46,12 @@ func escaped(data []byte, mark string) []byte {
 // JSON returns v as JSON that is fit to print, indented if asked for, without a
 // newline at its end.
 func JSON(v any, indent string) ([]byte, error) {
-	data, err := json.Marshal(v)
-	if indent != "" && err == nil {
-		data, err = json.MarshalIndent(json.RawMessage(data), "", indent)
-	}
-	return escaped(data, `\u`), err
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	err := e.Encode(v)
+	return escaped(bytes.TrimSuffix(out.Bytes(), []byte("\n")), `\u`), err
 }
 
 // hole stands for an escaped character until the YAML is made: a control character,

@@ -59,3 +59,13 @@ func TestOutputForProgramsEscapesWhatTerminalsObey(t *testing.T) {
 		}
 	}
 }
+
+// What a command prints is for terminals and programs, not for a page: < stays <.
+func TestJSONIsReadable(t *testing.T) {
+	for indent, want := range map[string]string{"": `{"a":"1 > 0 & <b>"}`, "  ": "{\n  \"a\": \"1 > 0 & <b>\"\n}"} {
+		got, err := JSON(map[string]string{"a": "1 > 0 & <b>"}, indent)
+		if err != nil || string(got) != want {
+			t.Errorf("%s, %v; want %s", got, err, want)
+		}
+	}
+}

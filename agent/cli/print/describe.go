@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -188,7 +187,7 @@ func (d *description) ago(t metav1.Time) string {
 	if !KnownTime(t.Time, d.now) {
 		return ""
 	}
-	return fmt.Sprintf("%s (%s ago)", t.UTC().Format(http.TimeFormat), Ago(t.Time, d.now))
+	return fmt.Sprintf("%s (%s ago)", clock(t.Time), Ago(t.Time, d.now))
 }
 
 // pairs returns what a map holds as lines, sorted.
@@ -216,7 +215,10 @@ func (d *description) conditions() {
 
 // problems prints the pod's problems, in the words of `monopod ps`.
 func (d *description) problems() {
-	words := podWords(d.pod)
+	var words []string
+	for _, w := range WordsOf(d.pod, d.now) {
+		words = append(words, w.String())
+	}
 	for _, f := range d.manifests.Files {
 		if Gives(f, d.pod) {
 			words = append(words, fileWords(f, d.manifests.Dir, true)...)
@@ -241,7 +243,7 @@ func (d *description) events(all []v1.Event) {
 	t := &Table{columns: d.columns}
 	t.Line("TYPE", "REASON", "AGE", "CONTAINER", "MESSAGE")
 	for i := range all {
-		row := plainCells([]string{all[i].Type, all[i].Reason, lastSeen(&all[i], d.now), containerOfEvent(&all[i]), all[i].Message})
+		row := plainCells([]string{all[i].Type, all[i].Reason, lastSeen(&all[i], d.now), containerOfEvent(&all[i]), eventText(&all[i], d.now)})
 		if d.color && all[i].Type == v1.EventTypeWarning {
 			row[0].Color = yellow
 		}

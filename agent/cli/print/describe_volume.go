@@ -1,10 +1,13 @@
 package print
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func (d *description) volumes() {
@@ -77,4 +80,30 @@ func projectedWords(p *v1.ProjectedVolumeSource) string {
 		}
 	}
 	return "projected: " + strings.Join(from, ", ")
+}
+
+// VolumeFacts are what DescribeVolume tells of.
+type VolumeFacts struct {
+	Name, Path string
+	UsedBy     []string // namespace/name of the pods
+	Missing    bool     // it was made, and is not there
+	Made       time.Time
+	Bytes      *int64 // on its disk; nil: that is not known
+}
+
+// DescribeVolume prints all that is known of a volume.
+func DescribeVolume(w *bytes.Buffer, v VolumeFacts, f Format) {
+	d := &description{w: w, now: f.Now, columns: f.Columns}
+	d.line(0, "Name", v.Name)
+	d.line(0, "Path", v.Path)
+	if v.Missing {
+		d.line(0, "Missing", "yes: mount its disk, or make it again, empty: monopod volume make "+v.Name)
+	}
+	if v.Bytes != nil {
+		d.line(0, "Size Used", size(uint64(*v.Bytes)))
+	}
+	if !v.Made.IsZero() {
+		d.line(0, "Made", d.ago(metav1.NewTime(v.Made)))
+	}
+	d.lines(0, "Used By", v.UsedBy)
 }

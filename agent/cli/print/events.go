@@ -10,6 +10,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/events"
 )
 
 // Events prints events as a table, as json or yaml as an EventList; where there are
@@ -55,7 +57,7 @@ func newEventTable(all []v1.Event, f Format) *eventTable {
 }
 
 func (t *eventTable) addEvent(e *v1.Event, now time.Time) {
-	row := plainCells([]string{lastSeen(e, now), e.Type, e.Reason, objectOf(e), containerOfEvent(e), e.Message})
+	row := plainCells([]string{lastSeen(e, now), e.Type, e.Reason, objectOf(e), containerOfEvent(e), eventText(e, now)})
 	if t.wide {
 		source := e.Source.Component
 		if e.Source.Host != "" {
@@ -72,6 +74,15 @@ func (t *eventTable) addEvent(e *v1.Event, now time.Time) {
 		row = slices.Insert(row, 0, cell{Text: e.Namespace})
 	}
 	t.add(row...)
+}
+
+// eventText is what an event says, and when what failed is tried again, if that is still to come.
+func eventText(e *v1.Event, now time.Time) string {
+	next := events.NextOf(e)
+	if !next.After(now) {
+		return e.Message
+	}
+	return e.Message + nextTry(next, now)
 }
 
 // lastSeen is "3m", or "3m (x5 over 10m)" of what happened more than once.

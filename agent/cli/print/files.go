@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/message"
 	"monopod/agent/status"
 )
 
@@ -42,12 +43,12 @@ func (l *Listing) files(w, notes io.Writer, f Format) error {
 	default:
 		l.fileTable(m, f).Print(&out)
 	}
-	return f.write(w, notes, &out, append(manifestWords(m, f.Output == "wide"), waitWords(m)...))
+	return f.write(w, notes, &out, append(manifestWords(m, f.Output == "wide"), l.waitWords(m, f.Now)...))
 }
 
 // waitWords say why versions do not run where no problem of their files does: what pods say
 // themselves is not listed with files.
-func waitWords(m status.Manifests) (words []string) {
+func (l *Listing) waitWords(m status.Manifests, now time.Time) (words []string) {
 	for _, f := range m.Files {
 		for _, v := range f.Versions {
 			isSaid := slices.ContainsFunc(f.Problems, func(p status.Problem) bool { return p.Pod == v.Pod && !p.Waits })
@@ -55,7 +56,7 @@ func waitWords(m status.Manifests) (words []string) {
 			switch {
 			case isSaid || v.Reason == "":
 			case v.State == status.Waiting:
-				words = append(words, OneLine(within(m.Dir, f.Path)+": "+v.Pod+" waits: "+v.Reason))
+				words = append(words, OneLine(within(m.Dir, f.Path)+": "+v.Pod+" waits: "+withTry(v.Reason, l.pullsOf(v.Pod), now).Text))
 			case gaveWay:
 				words = append(words, OneLine(within(m.Dir, f.Path)+": "+v.Pod+": "+v.Reason))
 			}
@@ -64,8 +65,18 @@ func waitWords(m status.Manifests) (words []string) {
 	return words
 }
 
+// pullsOf returns which images of a pod, "namespace/name", are tried again.
+func (l *Listing) pullsOf(pod string) []status.Pull {
+	for i := range l.Pods {
+		if l.Pods[i].Namespace+"/"+l.Pods[i].Name == pod {
+			return status.PullsOf(&l.Pods[i])
+		}
+	}
+	return nil
+}
+
 func (l *Listing) fileTable(m status.Manifests, f Format) *Table {
-	t, node := &Table{columns: f.Columns}, ""
+	t, node := &Table{columns: f.Columns, spare: []spare{{3, "SINCE"}, {4, "HASH"}}}, ""
 	if len(l.Pods) > 0 {
 		node = l.Pods[0].Spec.NodeName
 	}
@@ -109,7 +120,7 @@ func objectName(o status.Object) string { return strings.ToLower(o.Kind) + "/" +
 
 // stateRow is the line of one pod or object of a file, or of a file without any.
 func stateRow(f Format, path, pod string, state status.State, since time.Time, hash, running string) []cell {
-	row := plainCells([]string{path, pod, string(state), rfc3339(since), hash, running})
+	row := plainCells([]string{path, pod, string(state), clock(since), hash, running})
 	if f.Color {
 		row[2].Color = stateColors[state]
 	}
@@ -119,12 +130,12 @@ func stateRow(f Format, path, pod string, state status.State, since time.Time, h
 var stateColors = map[status.State]string{
 	status.Accepted: green, status.Waiting: yellow, status.Superseded: yellow, status.Rejected: red}
 
-// rfc3339 is a moment for people and programs, "" if it is not known.
-func rfc3339(t time.Time) string {
+// clock is a moment for people, "" if it is not known.
+func clock(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format(time.RFC3339)
+	return string(message.Time(t))
 }
 
 // names reports whether the file gives the pod, or has a version of it or an object that
@@ -153,7 +164,7 @@ func (d *description) versions() {
 			}
 			state := string(v.State)
 			if !v.Since.IsZero() {
-				state += " since " + rfc3339(v.Since)
+				state += " since " + clock(v.Since)
 			}
 			at := ""
 			if v.Line > 0 {

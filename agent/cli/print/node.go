@@ -2,7 +2,6 @@ package print
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,20 +17,19 @@ func NodeHeldWords(held string) []string {
 	return []string{OneLine("node: " + held + ": no pod is started, updated or removed")}
 }
 
-// NodeWords are the problems of the node, from its conditions. That the
-// runtime does not answer is left out: it is said with more detail elsewhere.
-func NodeWords(node *v1.Node, now time.Time) []string {
+// NodeWords are the problems of the node, from its conditions. That it is not ready while the
+// runtime does not answer is left out: that is said with more detail elsewhere.
+func NodeWords(node *v1.Node, runtimeUp bool, now time.Time) []string {
 	words := NodeHeldWords(node.Annotations[status.AnnHeld])
 	for _, c := range node.Status.Conditions {
 		bad := v1.ConditionTrue
 		if c.Type == v1.NodeReady {
 			bad = v1.ConditionFalse
 		}
-		if c.Status != bad || strings.HasPrefix(c.Message, "container runtime is down") {
+		if c.Status != bad || c.Type == v1.NodeReady && !runtimeUp {
 			continue
 		}
-		words = append(words, OneLine(fmt.Sprintf("node: %s, for %s", strings.TrimPrefix(c.Message, "kubelet "),
-			Ago(c.LastTransitionTime.Time, now))))
+		words = append(words, OneLine(fmt.Sprintf("node, for %s: %s", Ago(c.LastTransitionTime.Time, now), c.Message)))
 	}
 	return words
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -12,45 +13,158 @@ import (
 
 // PodWords say what is wrong with pods, what they wait for, and how containers ended
 // badly. One cause is one line.
-func PodWords(pods []v1.Pod) []string {
+func PodWords(pods []v1.Pod, now time.Time) []string {
 	var words []string
 	for i := range pods {
 		name := pods[i].Namespace + "/" + ShortName(&pods[i])
-		for _, line := range podWords(&pods[i]) {
-			words = append(words, name+": "+line)
+		for _, w := range WordsOf(&pods[i], now) {
+			words = append(words, name+": "+w.String())
 		}
 	}
 	return words
 }
 
-// podWords are the lines of one pod, without its name.
-func podWords(p *v1.Pod) []string {
-	var words []string
-	if p.Status.Message != "" {
-		words = append(words, JoinWords(p.Status.Reason, p.Status.Message))
+// Word is one line about a pod.
+type Word struct {
+	Container string // that it is about, such as "container web", or several; "": it is about the pod
+	Name      string // of that container; "": it is about several, or the pod
+	Text      string
+	Lasts     string // Text without what is another as time passes: as long as this is the same, there is no news
+	Reason    string // why that container waits, in the API's words; "": it does not
+	Ended     bool   // that container has ended badly
+	Hint      string // the command that tells more, while the agent runs; "": none does
+
+	cause string // that Text says, in the words of the status
+}
+
+func (w Word) String() string {
+	if w.Container == "" {
+		return JoinWords(w.Text, w.Hint)
 	}
-	if w := waitsWhole(p); w != nil {
-		words = append(words, JoinWords(w.Reason, w.Message))
+	return OneLine(JoinWords(w.Container, w.Text, w.Hint))
+}
+
+// WordsOf says what is wrong with a pod, a word for each cause.
+func WordsOf(p *v1.Pod, now time.Time) []Word {
+	var words []Word
+	pulls := status.PullsOf(p)
+	isSaid := func(text string) bool {
+		return slices.ContainsFunc(words, func(w Word) bool { return strings.Contains(w.Text, text) })
+	}
+	if p.Status.Message != "" {
+		words = append(words, withTry(JoinWords(p.Status.Reason, p.Status.Message), pulls, now))
+	}
+	if s := waitsWhole(p); s != nil {
+		words = append(words, waitingWord(s, pulls, now))
 	} else {
-		words = append(words, containersWords(p)...)
+		words = append(words, containersWords(p, pulls, now)...)
 	}
 	for _, c := range p.Status.Conditions {
-		if tells(c) && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, c.Message) }) {
-			words = append(words, JoinWords(c.Reason, c.Message))
+		if tells(c) && !isSaid(c.Message) {
+			w := lasting(JoinWords(c.Reason, c.Message))
+			w.cause = c.Message
+			words = append(words, w)
 		}
 	}
-	words = append(words, status.ProblemsOf(p)...)
-	if held := p.Annotations[status.AnnHeld]; held != "" && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, held) }) {
-		words = append(words, held)
+	for _, line := range status.ProblemsOf(p) {
+		words = withProblem(words, line, pulls, now)
+	}
+	held := p.Annotations[status.AnnHeld]
+	switch {
+	case held == "" || isSaid(held):
+	case p.Status.Reason == status.ReasonStopped && len(words) > 0:
+		words[0].add(held)
+	default:
+		words = append(words, lasting(held))
 	}
 	for k := range words {
-		words[k] = OneLine(words[k])
+		words[k].Text = OneLine(words[k].Text)
 	}
 	return words
 }
 
-// waitsWhole returns why the pod's containers wait, if all do for one reason.
-func waitsWhole(p *v1.Pod) *v1.ContainerStateWaiting {
+// add says something more of the same.
+func (w *Word) add(text string) { w.Text, w.Lasts = w.Text+"; "+text, w.Lasts+"; "+text }
+
+// withProblem adds a line of the pod's problems. What has a cause that a word has already is said
+// with that word.
+func withProblem(words []Word, line string, pulls []status.Pull, now time.Time) []Word {
+	for k := range words {
+		w := &words[k]
+		if w.cause != "" && strings.Contains(line, w.cause) {
+			w.add(strings.Replace(line, w.cause, "the same", 1))
+			return words
+		}
+	}
+	return append(words, withTry(line, pulls, now))
+}
+
+// lasting is a word that says the same at any time.
+func lasting(text string) Word { return Word{Text: text, Lasts: text} }
+
+// waitingWord says why a container waits, of an image with for how long it has been pulled, or when
+// it is tried again.
+func waitingWord(s *v1.ContainerStatus, pulls []status.Pull, now time.Time) Word {
+	w := lasting(JoinWords(s.State.Waiting.Reason, s.State.Waiting.Message))
+	if s.State.Waiting.Reason == "NetworkNotReady" && s.State.Waiting.Message != "" { // which says that, too
+		w = lasting(s.State.Waiting.Message)
+	}
+	w.cause = s.State.Waiting.Message
+	for _, pull := range pulls {
+		if pull.Container == s.Name {
+			w = Word{Text: pull.Text + passes(pull, now), Lasts: pull.Text, cause: pull.Text}
+		}
+	}
+	w.Reason = s.State.Waiting.Reason
+	return w
+}
+
+// withTry is a line, with when the image is tried again that another version of the pod waits for,
+// if the line says so.
+func withTry(line string, pulls []status.Pull, now time.Time) Word {
+	w := lasting(line)
+	for _, pull := range pulls {
+		if pull.Container == "" {
+			w.Text = strings.Replace(w.Text, pull.Text, pull.Text+passes(pull, now), 1)
+		}
+	}
+	return w
+}
+
+// passes says of a pull what is another as time passes.
+func passes(pull status.Pull, now time.Time) string {
+	if pull.Since.IsZero() {
+		return nextTry(pull.Next, now)
+	}
+	so := now.Sub(pull.Since).Truncate(progressEvery)
+	if so <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %s so far", so)
+}
+
+// progressEvery is how exactly it is said for how long an image has been pulled.
+const progressEvery = 10 * time.Second
+
+// nextTry says when something is tried again.
+func nextTry(at, now time.Time) string {
+	left := at.Sub(now)
+	if left <= 0 {
+		return "; it is tried again now"
+	}
+	return "; next try in " + inWords(left)
+}
+
+// inWords is how long something takes yet, never too short.
+func inWords(left time.Duration) string {
+	if left > 2*time.Minute {
+		return fmt.Sprintf("%d min", (left+time.Minute-1)/time.Minute)
+	}
+	return fmt.Sprintf("%d s", (left+time.Second-1)/time.Second)
+}
+
+// waitsWhole returns the first of the pod's containers, if all wait for one reason.
+func waitsWhole(p *v1.Pod) *v1.ContainerStatus {
 	all := slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
 	if len(all) < 2 {
 		return nil
@@ -61,23 +175,34 @@ func waitsWhole(p *v1.Pod) *v1.ContainerStateWaiting {
 			return nil
 		}
 	}
-	return first
+	return &all[0]
 }
 
-func containersWords(p *v1.Pod) []string {
-	var words []string
-	leaves := p.DeletionTimestamp != nil
+func containersWords(p *v1.Pod, pulls []status.Pull, now time.Time) (words []Word) {
 	for _, s := range p.Status.InitContainerStatuses {
 		if !saidOfPod(p, s) {
-			words = append(words, containerWords("init container "+s.Name, s, leaves)...)
+			words = append(words, containerWords("init container "+s.Name, p, &s, pulls, now)...)
 		}
 	}
 	for _, s := range p.Status.ContainerStatuses {
 		if !saidOfPod(p, s) {
-			words = append(words, containerWords("container "+s.Name, s, leaves)...)
+			words = append(words, containerWords("container "+s.Name, p, &s, pulls, now)...)
 		}
 	}
-	return words
+	return together(words)
+}
+
+// together makes one word of those of containers that wait for the same.
+func together(words []Word) (all []Word) {
+	for _, w := range words {
+		same := slices.IndexFunc(all, func(former Word) bool { return w.cause != "" && former.cause == w.cause && former.Text == w.Text })
+		if same < 0 {
+			all = append(all, w)
+			continue
+		}
+		all[same].Container, all[same].Name = all[same].Container+", "+w.Container, ""
+	}
+	return all
 }
 
 // saidOfPod reports whether a container waits for what the whole pod does.
@@ -88,19 +213,22 @@ func saidOfPod(p *v1.Pod, s v1.ContainerStatus) bool {
 
 // containerWords is nothing for a container that is well or on its way, or that was
 // asked to end.
-func containerWords(subject string, s v1.ContainerStatus, leaves bool) []string {
-	if t := s.State.Terminated; t != nil && t.ExitCode != 0 && !leaves {
-		return []string{JoinWords(subject, t.Reason, EndedWith(t), t.Message)}
+func containerWords(subject string, p *v1.Pod, s *v1.ContainerStatus, pulls []status.Pull, now time.Time) []Word {
+	if t := s.State.Terminated; t != nil && t.ExitCode != 0 && p.DeletionTimestamp == nil {
+		text := JoinWords(t.Reason, EndedWith(t), t.Message)
+		return []Word{{Container: subject, Name: s.Name, Text: text, Lasts: text, Ended: true}}
 	}
 	w := s.State.Waiting
-	if w == nil || !Waits(s) || (w.Reason == "ContainerCreating" && w.Message == "") {
+	isPulled := func(pull status.Pull) bool { return pull.Container == s.Name }
+	if w == nil || !slices.ContainsFunc(pulls, isPulled) && (!Waits(*s) || w.Reason == "ContainerCreating" && w.Message == "") {
 		return nil
 	}
-	line := JoinWords(subject, w.Reason, w.Message)
-	if t := s.LastTerminationState.Terminated; t != nil && w.Reason == "CrashLoopBackOff" {
-		line += fmt.Sprintf(" (last time: %s)", JoinWords(EndedWith(t), t.Message))
+	word := waitingWord(s, pulls, now)
+	if s.LastTerminationState.Terminated != nil && w.Reason == "CrashLoopBackOff" {
+		word = crashWord(p, s, now)
 	}
-	return []string{line}
+	word.Container, word.Name = subject, s.Name
+	return []Word{word}
 }
 
 // tells reports whether a condition is not as it should be and says why. One that only

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,13 +51,13 @@ func Ps(w, notes io.Writer, l Listing, f Format) error {
 	if f.Output == "name" {
 		f.Columns = 0 // for programs, wherever it goes
 	} else {
-		words = append(words, l.words()...)
+		words = append(words, l.words(f.Now)...)
 	}
 	return f.write(w, notes, &out, words)
 }
 
 // words are all that is wrong.
-func (l *Listing) words() []string {
+func (l *Listing) words(now time.Time) []string {
 	words := slices.Clone(l.Words)
 	if !l.Some {
 		words = append(words, manifestWords(l.Manifests, false)...)
@@ -66,7 +67,7 @@ func (l *Listing) words() []string {
 			words = append(words, fileWords(f, l.Manifests.Dir, false)...)
 		}
 	}
-	return append(words, PodWords(l.Pods)...)
+	return append(words, PodWords(l.Pods, now)...)
 }
 
 func (l *Listing) none() string { return cmp.Or(l.None, noPods(l.Manifests.Dir)) }
@@ -88,7 +89,9 @@ func podTable(pods []v1.Pod, m status.Manifests, f Format) *Table {
 		head = slices.Insert(head, 0, "NAMESPACE")
 	}
 	if wide {
+		first := len(head)
 		head = append(head, "IP", "FILE", "IMAGES")
+		t.spare = []spare{{first + 2, "IMAGES"}, {first + 1, "FILE"}, {first, "IP"}}
 	}
 	if !f.NoHeaders {
 		t.Line(head...)

@@ -28,6 +28,14 @@ type Table struct {
 	rows    [][]cell
 	widths  []int
 	columns int // of the terminal that the last cells are wrapped for; 0: they are not
+
+	spare []spare // columns that are left out where there is no room, in this order
+}
+
+// spare is a column that may be left out.
+type spare struct {
+	at   int
+	head string
 }
 
 // cell is one text; color is an SGR code of ECMA-48 such as "32", "" for none.
@@ -122,10 +130,47 @@ func (t *Table) Print(w io.Writer) {
 	if len(t.widths) == 0 {
 		return
 	}
-	l := t.layout()
-	for _, row := range t.rows {
+	shown, left := t.narrowed()
+	l := shown.layout()
+	for _, row := range shown.rows {
 		fmt.Fprintln(w, l.line(row))
 	}
+	if len(left) > 0 {
+		fmt.Fprintln(w, wrappedBehind(0, "(no room for "+strings.Join(left, ", ")+": a wider terminal or -o json shows them)", t.columns, proseIndent))
+	}
+}
+
+// narrowed returns the table without as many of its spare columns as it takes for the others to be
+// whole, and what those are called.
+func (t *Table) narrowed() (shown *Table, left []string) {
+	shown = t
+	for k := range t.spare {
+		if shown.isWhole() {
+			return shown, left
+		}
+		shown, left = t.without(t.spare[:k+1]), append(left, t.spare[k].head)
+	}
+	return shown, left
+}
+
+// isWhole reports whether no row is broken and no cell is cut.
+func (t *Table) isWhole() bool {
+	l := t.layout()
+	return !l.broken && slices.Equal(l.widths, t.widths)
+}
+
+func (t *Table) without(columns []spare) *Table {
+	rest := &Table{columns: t.columns}
+	for _, row := range t.rows {
+		var cells []cell
+		for i, c := range row {
+			if !slices.ContainsFunc(columns, func(s spare) bool { return s.at == i }) {
+				cells = append(cells, c)
+			}
+		}
+		rest.add(cells...)
+	}
+	return rest
 }
 
 // line is a row, which may take several lines.

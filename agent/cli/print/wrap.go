@@ -7,6 +7,16 @@ import "strings"
 // whole, for it may be copied; 0 columns: nothing is broken.
 func wrapped(text string, columns, indent int) string { return wrappedBehind(0, text, columns, indent) }
 
+// Wrap breaks each line of text between words for a terminal of so many columns.
+func Wrap(text string, columns int) string {
+	lines := strings.Split(text, "\n")
+	for k, line := range lines {
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		lines[k] = wrapped(line, columns, indent+2)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // wrappedBehind is wrapped of a text whose first line has something before it that
 // takes at columns.
 func wrappedBehind(at int, text string, columns, indent int) string {

@@ -243,7 +243,7 @@ func judgeVersion(outcome, subject string, v *status.Version, p *v1.Pod, stable 
 	case print.PodReady(p):
 		return verdict{}
 	case p.Status.Phase == v1.PodFailed && runs && v.State == status.Accepted:
-		why := cmp.Or(print.JoinWords(p.Status.Reason, p.Status.Message), strings.Join(print.PodWords([]v1.Pod{*p}), "; "))
+		why := cmp.Or(print.JoinWords(p.Status.Reason, p.Status.Message), strings.Join(print.PodWords([]v1.Pod{*p}, time.Now()), "; "))
 		return verdict{never: fmt.Errorf("%s is not %s and will not be: it has failed: %s", subject, outcome, print.OneLine(why))}
 	}
 	return lacks(print.Summarize(p, time.Now()).Word)
@@ -253,7 +253,7 @@ func judgeVersion(outcome, subject string, v *status.Version, p *v1.Pod, stable 
 // among it; why is for where neither says anything.
 func says(subject string, v *status.Version, p *v1.Pod, why string) (lines []string) {
 	if p != nil {
-		lines = print.PodWords([]v1.Pod{*p})
+		lines = print.PodWords([]v1.Pod{*p}, time.Now())
 	}
 	reason := print.OneLine(v.Reason)
 	isSaid := slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, reason) })

@@ -1,0 +1,151 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/safefile"
+	"monopod/agent/statefile"
+	"monopod/agent/status"
+	"monopod/manifests"
+)
+
+// historyDir holds the versions of pods that were ready, a file for each pod name. A former agent
+// knows nothing of it and leaves it as it is.
+const historyDir = "history"
+
+// historyLength is how many versions of a pod name are remembered.
+const historyLength = 3
+
+// Past is a version of a pod that was ready and stayed so. Neither its objects nor its images are
+// kept for it.
+type Past struct {
+	Pod     *v1.Pod           `json:"pod"`  // as accepted
+	File    string            `json:"file"` // the manifest that it came from
+	Bounded bool              `json:"bounded,omitempty"`
+	Images  map[string]string `json:"images"`         // that it ran, as in Update
+	Since   time.Time         `json:"since"`          // it was ready, when it was let start last
+	Until   time.Time         `json:"until,omitzero"` // it was ready; zero: it is the one that was ready last
+
+	digest string
+}
+
+// Version returns the version, with the digest that this build gives it.
+func (p *Past) Version() *manifests.Pod {
+	return &manifests.Pod{Pod: p.Pod, File: p.File, Digest: p.digest, Unbounded: !p.Bounded}
+}
+
+// PastOf returns what is remembered of a version that ran these images and has been ready since then.
+func PastOf(v *manifests.Pod, images map[string]string, since time.Time) Past {
+	return Past{Pod: v.Pod, File: v.File, Bounded: !v.Unbounded, Images: images, Since: since.Truncate(time.Second), digest: v.Digest}
+}
+
+// history is the file of a pod name.
+type history struct {
+	Versions []Past `json:"versions"` // the last one that was ready first
+}
+
+func (r *Root) historyFile(key manifests.Key) string { return r.Path(historyDir, fileName(key)) }
+
+// History returns the versions of a pod name that were ready, the last one first.
+func (r *Root) History(key manifests.Key) ([]Past, error) {
+	var h history
+	err := statefile.ReadOrAside(r.historyFile(key), func(b []byte) error {
+		if err := statefile.JSON(&h)(b); err != nil {
+			return err
+		}
+		isOther := func(p Past) bool { return p.Pod == nil || manifests.KeyOf(p.Pod) != key }
+		if slices.ContainsFunc(h.Versions, isOther) {
+			return errors.New("it does not say of which pod it is")
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("versions of %s that were ready: %w", key, err)
+	}
+	for k := range h.Versions {
+		h.Versions[k].digest = manifests.Restored(h.Versions[k].Pod)
+	}
+	return h.Versions, nil
+}
+
+// Remember records that a version is ready and stays so, and when the one before was ready last;
+// zero: that is not known. It writes nothing if it is recorded already.
+func (r *Root) Remember(p Past, formerly time.Time) error {
+	key := manifests.KeyOf(p.Pod)
+	all, err := r.History(key)
+	var damaged *statefile.Damaged
+	if err != nil && !errors.As(err, &damaged) { // what is damaged is put aside
+		return err
+	}
+	if len(all) > 0 && all[0].digest == p.digest {
+		if maps.Equal(all[0].Images, p.Images) {
+			return nil
+		}
+		p.Since = all[0].Since
+	} else if len(all) > 0 && all[0].Until.IsZero() {
+		all[0].Until = p.Since // at the latest
+		if !formerly.IsZero() {
+			all[0].Until = formerly.Truncate(time.Second)
+		}
+	}
+	all = slices.DeleteFunc(all, func(was Past) bool { return was.digest == p.digest })
+	all = append([]Past{p}, all...)
+	return r.saveHistory(key, history{Versions: all[:min(len(all), historyLength)]})
+}
+
+func (r *Root) saveHistory(key manifests.Key, h history) error {
+	file := r.historyFile(key)
+	err := safefile.MkdirAll(filepath.Dir(file), 0o750)
+	if err != nil {
+		return fmt.Errorf("versions of %s that were ready: %w", key, err)
+	}
+	b, err := json.Marshal(h)
+	if err == nil {
+		err = status.WriteFile(file, statefile.Seal(b), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("versions of %s that were ready: %w", key, err)
+	}
+	return nil
+}
+
+// ForgetHistory forgets the versions of a pod name.
+func (r *Root) ForgetHistory(key manifests.Key) error {
+	err := statefile.Remove(r.historyFile(key))
+	if err != nil {
+		return fmt.Errorf("versions of %s that were ready: %w", key, err)
+	}
+	return nil
+}
+
+// ForgetOtherHistories forgets the versions of all pod names but these.
+func (r *Root) ForgetOtherHistories(keys []manifests.Key) error {
+	known := map[string]bool{}
+	for _, key := range keys {
+		known[fileName(key)] = true
+	}
+	entries, err := os.ReadDir(r.Path(historyDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".json") && !known[e.Name()] {
+			err = errors.Join(err, statefile.Remove(r.Path(historyDir, e.Name())))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("versions of former pods that were ready: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,109 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"monopod/agent/cli/print"
+	"monopod/agent/status"
+)
+
+// History returns what the agent knows of the versions of the pod that a person means, as JSON too.
+// Where no agent runs the error is an ErrDown.
+func History(ctx context.Context, socket, name, namespace string) (*status.History, []byte, error) {
+	p, err := podOf(ctx, socket, name, namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	return historyOf(ctx, socket, p)
+}
+
+func historyOf(ctx context.Context, socket string, p *v1.Pod) (*status.History, []byte, error) {
+	path := "/history/" + p.Namespace + "/" + p.Name
+	code, line, body, err := ask(ctx, askRestartTimeout, socket, http.MethodGet, path, nil)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case code == http.StatusNotFound && strings.HasPrefix(string(body), "404 "):
+		return nil, nil, fmt.Errorf("the agent at %s is of a version that cannot do this", socket)
+	case code == http.StatusNotFound || code == http.StatusServiceUnavailable:
+		return nil, nil, errors.New(print.OneLine(string(body)))
+	case code != http.StatusOK:
+		return nil, nil, fmt.Errorf("GET %s from %s: %s: %s", path, socket, line, print.OneLine(string(body)))
+	}
+	var h status.History
+	err = Decode(body, &h, socket, path)
+	return &h, body, err
+}
+
+// podOf returns the pod that a person means.
+func podOf(ctx context.Context, socket, name, namespace string) (*v1.Pod, error) {
+	var list v1.PodList
+	err := GetJSON(ctx, socket, "/pods", &list)
+	switch {
+	case notRunning(err):
+		return nil, fmt.Errorf("%w: %w", ErrDown, err)
+	case err != nil:
+		return nil, err
+	}
+	return FindPod(list.Items, name, namespace)
+}
+
+// RollbackOptions says which pod goes back, and to what.
+type RollbackOptions struct {
+	Socket    string
+	Name      string // as for FindPod
+	Namespace string
+	To        string // the beginning of a version's hash; "": the version that was ready last
+	Reason    string
+	Out       io.Writer
+}
+
+// Rollback lets a former version of a pod take the place of the one that its manifest gives. It does
+// not wait until that runs. Where no agent runs the error is an ErrDown.
+func Rollback(ctx context.Context, o RollbackOptions) error {
+	p, err := podOf(ctx, o.Socket, o.Name, o.Namespace)
+	if err != nil {
+		return err
+	}
+	q := url.Values{}
+	if o.To != "" {
+		q.Set("to", o.To)
+	}
+	if o.Reason != "" {
+		q.Set("reason", o.Reason)
+	}
+	path := OwnerOptions{Query: q}.path("rollback/" + p.Namespace + "/" + p.Name)
+	_, err = post(ctx, askRestartTimeout, o.Socket, path)
+	if err != nil {
+		return err
+	}
+	h, _, err := historyOf(ctx, o.Socket, p)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(o.Out, subjectOf(p)+" "+goesBack(h))
+	return err
+}
+
+// goesBack says which version of a pod comes back, or is back already.
+func goesBack(h *status.History) string {
+	isBack := func(v status.PastVersion) bool { return v.ComesBack }
+	k := slices.IndexFunc(h.Versions, isBack)
+	if k < 0 {
+		k = slices.IndexFunc(h.Versions, func(v status.PastVersion) bool { return v.Running })
+	}
+	if k < 0 {
+		return "goes back"
+	}
+	v := &h.Versions[k]
+	return fmt.Sprintf("goes back to version %s (%s)", print.ShortHash(v.Hash), print.OneLine(strings.Join(v.Images, ", ")))
+}

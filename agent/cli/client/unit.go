@@ -1,0 +1,23 @@
+package client
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// unitDirs are where systemd looks for units (systemd.unit(5)).
+var unitDirs = []string{"etc/systemd/system", "run/systemd/system", "usr/local/lib/systemd/system", "usr/lib/systemd/system", "lib/systemd/system"}
+
+// WhereToLook says where to look for an agent that does not answer: at its unit where one is
+// installed, else for its command.
+func WhereToLook() string { return whereToLook("/") }
+
+// whereToLook is WhereToLook for a machine whose files are below root.
+func whereToLook(root string) string {
+	for _, dir := range unitDirs {
+		if _, err := os.Stat(filepath.Join(root, dir, "monopod.service")); err == nil {
+			return "`systemctl status monopod` says more"
+		}
+	}
+	return "is `monopod run` running?"
+}

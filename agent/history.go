@@ -1,0 +1,295 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"monopod/agent/checkpoint"
+	"monopod/agent/rollout"
+	"monopod/agent/status"
+	"monopod/agent/update"
+	"monopod/agent/worker"
+	"monopod/manifests"
+)
+
+// histories remember on disk which versions of pods were ready, beside the sync loop, to whose
+// goroutine they belong. Nothing waits for that: a version that is not remembered yet when the
+// agent ends is remembered by the next one.
+type histories struct {
+	shared  *worker.Pool
+	store   *status.Store
+	pods    *records
+	limits  func(*manifests.Pod) update.Limits // what is asked of a version
+	running *sync.WaitGroup
+	off     bool // nothing is remembered
+
+	proving []*podRecord // of which it is to be seen whether what runs stays ready
+	swept   bool         // the versions of unknown pods are forgotten
+	saving  bool
+	saved   chan []*memory // as written
+}
+
+// memory is a version that is remembered.
+type memory struct {
+	checkpoint.Past
+	record   *podRecord
+	digest   string
+	runs     *manifests.Pod // the version as it runs
+	formerly time.Time      // the version before it was ready last
+	unknown  bool           // which images it ran
+	err      error
+}
+
+// saw is for a worker that has reported what runs.
+func (h *histories) saw(r *podRecord) {
+	if r.proves || !h.isNews(r) {
+		return
+	}
+	r.proves = true
+	h.proving = append(h.proving, r)
+}
+
+// isNews reports whether what runs is not remembered.
+func (h *histories) isNews(r *podRecord) bool {
+	p := r.sent.Pod
+	return p != nil && !h.off && r.remembered != r.Trial.Original(p).Digest
+}
+
+// tick remembers the versions that have stayed ready by now, and forgets those of pods that are
+// gone. isComplete: all manifests were read.
+func (h *histories) tick(ctx context.Context, isComplete bool) {
+	if h.saving || h.off {
+		return
+	}
+	var all []*memory
+	watched := h.proving
+	h.proving = nil
+	for _, r := range watched {
+		r.proves = false
+		one := h.memoryOf(r)
+		if one != nil {
+			all = append(all, one)
+		}
+		h.saw(r)
+	}
+	over, sweeps := h.pods.over, isComplete && !h.swept
+	h.pods.over = nil
+	if len(all)+len(over) == 0 && !sweeps {
+		return
+	}
+	h.swept = h.swept || sweeps
+	h.save(ctx, all, h.forget(over, sweeps))
+}
+
+// memoryOf returns what is to be remembered of what runs; nil: nothing, or not yet.
+func (h *histories) memoryOf(r *podRecord) *memory {
+	p := r.sent.Pod
+	if !h.isNews(r) || r.sent.Halted.Reason != "" || r.Trial.IsOn() || !r.Proof.IsStable(p, time.Now(), h.limits(p).Stable) {
+		return nil
+	}
+	version := r.Trial.Original(p)
+	since, former := r.Proof.Since()
+	if since.IsZero() {
+		return nil
+	}
+	return &memory{Past: checkpoint.PastOf(version, nil, since), record: r, digest: version.Digest, runs: p, formerly: former}
+}
+
+// forget returns what forgets the versions of these names, and with all those of all names that
+// are not known.
+func (h *histories) forget(names []manifests.Key, all bool) func() error {
+	root := h.shared.Disk.Root
+	if all {
+		var known []manifests.Key
+		for key := range h.pods.all {
+			known = append(known, key)
+		}
+		return func() error { return root.ForgetOtherHistories(known) }
+	}
+	return func() error {
+		for _, key := range names {
+			err := root.ForgetHistory(key)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func (h *histories) save(ctx context.Context, all []*memory, forget func() error) {
+	h.saving = true
+	h.running.Go(func() {
+		err := diskWrites{h.shared}.await(ctx, "versions that were ready", func() error {
+			for _, m := range all {
+				m.write(h.shared.Disk.Root, h.store)
+			}
+			return forget()
+		})
+		if h.shared.Faults.IsNew("forget the versions of former pods", err) {
+			h.shared.Log.Error("versions of former pods are still remembered", "err", err)
+		}
+		select {
+		case h.saved <- all:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// write remembers the version, if it is known which images it ran. Any goroutine may call it.
+func (m *memory) write(root *checkpoint.Root, reported *status.Store) {
+	p, known := reported.Last(m.record.Key.String())
+	if !known || p.UID != m.runs.UID {
+		m.unknown = true
+		return
+	}
+	m.Images = update.ImagesOf(&p.Status)
+	_, all := update.Pin(m.Pod, m.Images, nil)
+	m.unknown = !all
+	if all {
+		m.err = root.Remember(m.Past, m.formerly)
+	}
+}
+
+// wereSaved takes the result. What the disk did not take is tried again at the next tick.
+func (h *histories) wereSaved(all []*memory) {
+	h.saving = false
+	for _, m := range all {
+		if m.err == nil && !m.unknown {
+			m.record.remembered = m.digest
+		}
+		if h.shared.Faults.IsNew("remember the version of "+m.record.Key.String(), m.err) {
+			h.shared.Log.Error("a version that is ready is not remembered; it is tried again", "pod", m.record.Key.String(), "err", m.err)
+		}
+	}
+}
+
+// versionsRequest asks which versions of a pod there are.
+type versionsRequest struct {
+	key    manifests.Key
+	past   []checkpoint.Past
+	answer chan []status.PastVersion // one slot; nil: there is no such pod
+}
+
+// history answers it.
+func (a *applier) history(q *versionsRequest) []status.PastVersion {
+	r := a.recordOf(q.key)
+	if r.Given == nil && r.Running() == nil && len(q.past) == 0 {
+		return nil
+	}
+	return slices.Concat([]status.PastVersion{}, r.History(q.past))
+}
+
+// History returns what is known of the versions of a pod. Errors are *status.Refusal, or those of
+// ctx and of the disk.
+func (l *syncLoop) History(ctx context.Context, key manifests.Key) (*status.History, error) {
+	past, err := l.shared.Disk.Root.History(key)
+	if err != nil {
+		return nil, err
+	}
+	q := &versionsRequest{key: key, past: past, answer: make(chan []status.PastVersion, 1)}
+	select {
+	case l.versions <- q:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	all := <-q.answer
+	if all == nil {
+		return nil, &status.Refusal{Unknown: true, Why: "there is no pod " + key.String()}
+	}
+	return &status.History{Pod: key.String(), Versions: all}, nil
+}
+
+// rollbackRequest asks for a former version of a pod.
+type rollbackRequest struct {
+	key    manifests.Key
+	past   []checkpoint.Past
+	to     string // the beginning of its hash; "": the one that was ready last
+	why    string
+	answer chan error // one slot
+
+	before *rollout.Trial // that counts on if the disk does not take the request
+	former *manifests.Pod // to which it goes back
+}
+
+// Rollback lets the version that the manifest of a pod gives give way to a former one. It returns
+// when that is on disk. Errors are *status.Refusal, or those of ctx and of the disk.
+func (l *syncLoop) Rollback(ctx context.Context, key manifests.Key, to, why string) error {
+	past, err := l.shared.Disk.Root.History(key)
+	if err != nil {
+		return err
+	}
+	q := &rollbackRequest{key: key, past: past, to: to, why: why, answer: make(chan error, 1)}
+	select {
+	case l.rollback <- q:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-q.answer:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// handleRollback has the request recorded, or refuses it.
+func (l *syncLoop) handleRollback(q *rollbackRequest) {
+	next, err := l.apply.askedBack(q, l.last)
+	if err != nil {
+		q.answer <- err
+		return
+	}
+	r := l.pods.of(q.key)
+	q.before, q.former, r.asked = r.Trial, next.Former, q
+	l.shared.Log.Info("a former version is asked for", "pod", q.key.String(), "reason", next.Reason)
+	l.trials.set(r, next)
+}
+
+// askedBack returns the trial that is asked for. last is the snapshot; nil: there was none yet.
+func (a *applier) askedBack(q *rollbackRequest, last *manifests.Snapshot) (*rollout.Trial, error) {
+	asked := a.pods.see(q.key).asked
+	r := a.recordOf(q.key)
+	_, reported := a.shared.Store.Pod(q.key.String())
+	switch {
+	case r.Given == nil && reported:
+		return nil, &status.Refusal{Why: "no manifest gives pod " + q.key.String() + " any more: there is nothing that gives way"}
+	case r.Given == nil:
+		return nil, &status.Refusal{Unknown: true, Why: "there is no pod " + q.key.String()}
+	case asked != nil:
+		return nil, &status.Refusal{Why: "pod " + q.key.String() + " is just being rolled back by another request"}
+	case isUnread(r.Given, last):
+		return nil, &status.Refusal{Why: "what the manifest of pod " + q.key.String() + " gives cannot be read now, so nothing of it can give way"}
+	}
+	next, err := r.AskedBack(q.key.String(), q.past, q.to, checkpoint.Asked{At: time.Now(), Why: q.why}, a.world())
+	if err != nil {
+		return nil, err
+	}
+	missing := a.shared.Disk.Objects.Missing(next.Pinned)
+	if missing != "" {
+		return nil, &status.Refusal{Why: "pod " + q.key.String() + " is not rolled back, as the former version lacks what is gone: " + missing}
+	}
+	return next, nil
+}
+
+// answer answers the request whose record was saved, or was not: then all is as it was.
+func (t *trials) answer(f *filing) {
+	r := f.record
+	q := r.asked
+	switch {
+	case q == nil:
+	case r.Trial == nil || r.Trial.Former != q.former:
+		r.asked = nil
+		q.answer <- &status.Refusal{Why: "the manifest of pod " + r.Key.String() + " was changed meanwhile: nothing is rolled back"}
+	case f.Trial == nil || f.Trial.Former != q.former: // it was written before
+	case f.Err != nil:
+		r.asked = nil
+		t.set(r, q.before)
+		q.answer <- f.Err
+	default:
+		r.asked = nil
+		q.answer <- nil
+	}
+}
