@@ -218,7 +218,7 @@ func (w *inputWalk) check() {
 	}
 	for name := range now {
 		if !slices.Contains(inputPods, name) {
-			w.Fatalf("%s runs, of which nobody has heard", name)
+			w.Fatalf("%s runs, which no source has ever given", name)
 		}
 	}
 	w.isSaid()

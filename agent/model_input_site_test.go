@@ -93,7 +93,8 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	switch trouble {
 	case "":
 		tag := fmt.Sprintf(`"%x"`, body)
-		if w.Header().Set("ETag", tag[:min(len(tag), 400)]+`"`); len(body)%2 == 0 {
+		w.Header().Set("ETag", tag[:min(len(tag), 400)]+`"`)
+		if len(body)%2 == 0 {
 			w.Header().Set("Content-Type", "image/png")
 		}
 		_, _ = io.WriteString(w, body)

@@ -199,7 +199,8 @@ func (w *inputWalk) end(kills bool) {
 		w.life.cutOff()
 	}
 	w.quit()
-	if w.stop(); kills {
+	w.stop()
+	if kills {
 		w.stop = func() {}
 		w.bury()
 	}
@@ -211,7 +212,8 @@ func (w *inputWalk) restartAgent() string {
 		return "an agent starts"
 	}
 	kills := w.rand.IntN(2) == 0
-	if w.end(kills); w.rand.IntN(2) == 0 {
+	w.end(kills)
+	if w.rand.IntN(2) == 0 {
 		return fmt.Sprintf("the agent ends, killed %v", kills)
 	}
 	w.launch()

@@ -25,7 +25,7 @@ type life struct {
 	once      sync.Once
 	over      atomic.Bool
 	mangle    func(args, reply any) // is called before each call, without a reply, and changes its answer; nil: nothing is
-	copied    func() bool           // somebody else has made that copy, which is the agent's death; nil: nobody does
+	copied    func() bool           // whether the test itself has made that copy, which is the agent's death; nil: it does not
 }
 
 func newLife(conn grpc.ClientConnInterface, dir string, end context.CancelFunc) *life {
@@ -73,7 +73,7 @@ func (l *life) cutOff() {
 	})
 }
 
-// isOver reports whether the agent was killed. One whose root dir somebody else copied dies by
+// isOver reports whether the agent was killed. One whose root dir the test copied dies by
 // that: none of its calls comes through any more.
 func (l *life) isOver() bool {
 	if l.copied != nil && l.copied() {

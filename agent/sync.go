@@ -167,17 +167,22 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 		case f := <-l.facts:
 			l.takeFacts(f)
 		case <-tick.C:
-			l.filings.tick()
-			l.history.tick(ctx, l.last != nil && l.last.Complete)
-			l.keeps.tick()
-			l.apply.locks.tick()
-			l.apply.stopsOver = l.apply.stopsLeft.Swap(false) || l.apply.stopsOver
-			l.refreshFacts(ctx)
+			l.tick(ctx)
 		}
 		l.turn(ctx)
 		l.signalEmpty()
 		l.turned.Store(int64(time.Since(l.born)))
 	}
+}
+
+// tick does what is due each syncTick.
+func (l *syncLoop) tick(ctx context.Context) {
+	l.filings.tick()
+	l.history.tick(ctx, l.last != nil && l.last.Complete)
+	l.keeps.tick()
+	l.apply.locks.tick()
+	l.apply.stopsOver = l.apply.stopsLeft.Swap(false) || l.apply.stopsOver
+	l.refreshFacts(ctx)
 }
 
 // Wake makes all workers look at their pods again. Any goroutine may call it.

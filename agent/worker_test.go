@@ -80,7 +80,7 @@ type rig struct {
 	machine   func(*podspec.Host)            // likewise
 	options   manifests.Options
 	facts     func(*node.Facts)
-	dial      func(ctx context.Context, network, address string) (net.Conn, error) // of probes; nil: nobody listens
+	dial      func(ctx context.Context, network, address string) (net.Conn, error) // of probes; nil: all connections are refused
 	booted    time.Time                                                            // when its clock began; zero: long ago
 	boot      checkpoint.Boot                                                      // zero: this machine's
 	cgroups   *node.PodCgroups                                                     // nil: pods have none

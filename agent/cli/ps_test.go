@@ -265,7 +265,7 @@ func TestPsSaysWhyItCannotAsk(t *testing.T) {
 
 	rows := []struct{ name, socket, output, want string }{
 		{"nothing there", dir + "/none", "", "no monopod answers on " + dir + "/none: " + client.WhereToLook() + " (no such file or directory)"},
-		{"nobody listens", stale, "", "no monopod answers on " + stale + ": " + client.WhereToLook() + " (connection refused)"},
+		{"a socket without an agent", stale, "", "no monopod answers on " + stale + ": " + client.WhereToLook() + " (connection refused)"},
 		{"somebody else", other, "json", "GET /pods from " + other + ": 404 Not Found: 404 page not found"},
 	}
 	for _, r := range rows {

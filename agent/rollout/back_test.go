@@ -100,7 +100,7 @@ func TestAHoldKeepsAPersonFromGoingBack(t *testing.T) {
 
 // What a person asks for counts once it is on disk, and not sooner.
 func TestARequestCountsOnceItIsOnDisk(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	s.comesBack(first, second, second)
 	s.chooses(second, second, "img:2")
 	s.saves(os.ErrPermission)
@@ -118,7 +118,7 @@ func TestARequestCountsOnceItIsOnDisk(t *testing.T) {
 // What is back already stays until the other one is on disk: the version that failed is not tried
 // in between.
 func TestWhatIsBackStaysUntilARequestIsOnDisk(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	s.fails()
 	runs := s.chooses(second, second, "sha256:1")
 	s.comesBack(third, second, runs)
@@ -128,7 +128,7 @@ func TestWhatIsBackStaysUntilARequestIsOnDisk(t *testing.T) {
 }
 
 func TestARequestSurvivesTheAgentAndTheMachine(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	s.comesBack(first, second, second)
 	s.saves()
 	for _, boot := range []string{"a boot", "another"} {
@@ -143,7 +143,7 @@ func TestARequestSurvivesTheAgentAndTheMachine(t *testing.T) {
 func TestAnotherManifestEndsARequest(t *testing.T) {
 	for name, edited := range map[string]*manifests.Pod{"another": third, "that of the former version": first} {
 		t.Run(name, func(t *testing.T) {
-			s := begun(t)
+			s := startedTrial(t)
 			s.comesBack(first, second, second)
 			s.saves()
 			back := s.chooses(second, second, "sha256:img:1")
@@ -157,7 +157,7 @@ func TestAnotherManifestEndsARequest(t *testing.T) {
 
 // Who gives up an update that waits has what runs stay as it is, images as named.
 func TestARequestForWhatRunsRestartsNothing(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	s.comesBack(second, third, second)
 	s.saves()
 	p := s.chooses(third, second, "img:2")
@@ -168,7 +168,7 @@ func TestARequestForWhatRunsRestartsNothing(t *testing.T) {
 
 // What came back by digest is told by the version that it is.
 func TestHistoryTellsOfVersionsAsTheirManifestsGaveThem(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	s.comesBack(first, second, second)
 	s.saves()
 	r := &Record{Given: second, Accepted: second, Trial: s.trial}

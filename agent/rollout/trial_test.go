@@ -45,7 +45,7 @@ type tale struct {
 	now   time.Time
 }
 
-func begun(t *testing.T) *tale { return &tale{T: t, now: time.Now()} }
+func startedTrial(t *testing.T) *tale { return &tale{T: t, now: time.Now()} }
 
 // offers lets a manifest give a version, while another runs and as it was chosen last.
 func (s *tale) offers(p, runs *manifests.Pod, change ...func(*Offer)) *manifests.Pod {
@@ -146,7 +146,7 @@ func isUnknown(o *Offer) {
 }
 
 func TestAVersionStartsOnceItsRecordIsSaved(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	s.chooses(second, first, "img:1")
 	s.saves(os.ErrPermission)
 	s.chooses(second, first, "img:1")
@@ -167,7 +167,7 @@ func TestAVerdictCountsThoughTheDiskDoesNotTakeIt(t *testing.T) {
 		"not in time": func(s *tale) { s.trial, _, _ = s.trial.Look(Sight{Now: s.now.Add(fileWithin), Limits: asked}) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := begun(t)
+			s := startedTrial(t)
 			s.starts()
 			s.looks(second, update.Health{Seen: true}, 30*time.Second)
 			goesOn(s)
@@ -183,7 +183,7 @@ func TestAVerdictCountsThoughTheDiskDoesNotTakeIt(t *testing.T) {
 }
 
 func TestWhatIsRolledBackSurvivesTheAgent(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	s.fails()
 	for _, boot := range []string{"a boot", "another"} {
 		s.restarts(boot, nil)
@@ -200,7 +200,7 @@ func TestWhatIsRolledBackSurvivesTheAgent(t *testing.T) {
 // the byte. The folder cannot be read when the next agent starts, which offers that version from
 // its checkpoint.
 func TestWhatIsRolledBackSurvivesAnAgentThatCannotReadItsManifest(t *testing.T) {
-	s, former := begun(t), byDigest("sha256:1")
+	s, former := startedTrial(t), byDigest("sha256:1")
 	s.chooses(second, former, "sha256:1")
 	s.saves()
 	s.chooses(second, former, "img:2")
@@ -223,7 +223,7 @@ func TestWhatIsRolledBackSurvivesAnAgentThatCannotReadItsManifest(t *testing.T) 
 
 func TestTheTimeThatIsLeftSurvivesTheAgent(t *testing.T) {
 	for boot, want := range map[string]Outcome{"a boot": RollBack, "another": Watching} {
-		s := begun(t)
+		s := startedTrial(t)
 		s.starts()
 		s.looks(second, update.Health{Seen: true}, 20*time.Second)
 		s.saves()
@@ -237,7 +237,7 @@ func TestTheTimeThatIsLeftSurvivesTheAgent(t *testing.T) {
 
 // For how long a version was not ready is saved now and then, not each time that it is looked at.
 func TestProgressIsSavedAFewTimesATrial(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	s.starts()
 	before := s.trial.Changes
 	for range 29 {
@@ -249,7 +249,7 @@ func TestProgressIsSavedAFewTimesATrial(t *testing.T) {
 }
 
 func TestTheFormerVersionIsTheLastThatWasNotInDoubt(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	s.starts()
 	s.looks(second, update.Health{Seen: true}, time.Second)
 	s.chooses(third, second, "img:3") // the disk has what it takes to go back
@@ -260,7 +260,7 @@ func TestTheFormerVersionIsTheLastThatWasNotInDoubt(t *testing.T) {
 
 // A label of a version on trial starts nothing: what runs goes on to show what it does.
 func TestATrialGoesOnOverAnEditThatStartsNothing(t *testing.T) {
-	s, labelled := begun(t), byImage("img:2", "two")
+	s, labelled := startedTrial(t), byImage("img:2", "two")
 	s.starts()
 	s.looks(second, update.Health{Seen: true}, 20*time.Second)
 	s.chooses(labelled, second, "img:2")
@@ -272,7 +272,7 @@ func TestATrialGoesOnOverAnEditThatStartsNothing(t *testing.T) {
 }
 
 func TestWhatStartsNothingIsNotOnTrial(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	if s.chooses(byImage("img:1", "two"), first, "img:1"); s.trial != nil {
 		t.Errorf("%+v", s.trial)
 	}
@@ -283,7 +283,7 @@ func TestWhatStartsNothingIsNotOnTrial(t *testing.T) {
 
 // Other content of a version that gave way is tried, though what still runs would become that in place.
 func TestAnEditOfAVersionThatGaveWayIsTried(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	s.fails()
 	s.chooses(byImage("img:2", "two"), second, "img:2")
 	if !s.trial.IsOn() {
@@ -292,7 +292,7 @@ func TestAnEditOfAVersionThatGaveWayIsTried(t *testing.T) {
 }
 
 func TestAHealthyVersionLeavesNoRecord(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	s.starts()
 	if got := s.looks(second, update.Health{Seen: true, Ready: true}, 10*time.Second); got != Healthy || s.trial != nil {
 		t.Errorf("%v, %+v", got, s.trial)
@@ -300,7 +300,7 @@ func TestAHealthyVersionLeavesNoRecord(t *testing.T) {
 }
 
 func TestTheFormerManifestKeepsWhatIsBack(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	p := s.chooses(first, s.fails(), "sha256:1")
 	s.saves()
 	if s.trial.Told(p) != "" || s.trial.Line().Text != "" {
@@ -312,7 +312,7 @@ func TestTheFormerManifestKeepsWhatIsBack(t *testing.T) {
 }
 
 func TestAVersionThatStillRunsIsNotStoppedForItsImages(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	s.starts() // and waits for its images
 	if got := s.chooses(first, first, "img:1"); got != first || s.trial != nil {
 		t.Error("it is not the one that runs")
@@ -320,7 +320,7 @@ func TestAVersionThatStillRunsIsNotStoppedForItsImages(t *testing.T) {
 }
 
 func TestAVersionWithNothingToGoBackToIsNotOnTrial(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	if s.chooses(second, nil, "img:2"); s.trial != nil {
 		t.Error("a new pod is on trial")
 	}
@@ -337,7 +337,7 @@ func TestAVersionWithNothingToGoBackToIsNotOnTrial(t *testing.T) {
 
 // A trial that ended while its record was being saved says nothing of the one after.
 func TestARecordOfAnotherTrialSaysNothing(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	s.chooses(second, first, "img:1")
 	former := s.trial
 	s.trial = nil
@@ -351,7 +351,7 @@ func TestARecordOfAnotherTrialSaysNothing(t *testing.T) {
 // said is about the version that there is to speak of, or nothing.
 func TestNothingIsSaidOfAVersionThatIsNotTriedAnyMore(t *testing.T) {
 	for name, next := range map[string]*manifests.Pod{"the former one again": first, "another one": third} {
-		s := begun(t)
+		s := startedTrial(t)
 		s.starts()
 		s.looks(second, update.Health{Seen: true}, 30*time.Second)
 		s.saves(os.ErrPermission)
@@ -367,7 +367,7 @@ func TestNothingIsSaidOfAVersionThatIsNotTriedAnyMore(t *testing.T) {
 
 // It is said to be back only once it is.
 func TestTheFormerVersionIsSaidToBeBackOnceItRuns(t *testing.T) {
-	s := begun(t)
+	s := startedTrial(t)
 	p := s.fails()
 	if told := s.trial.Told(p); !strings.HasSuffix(told, "; the former version comes back") || !s.trial.Reserves() {
 		t.Errorf("%q", told)
@@ -388,7 +388,7 @@ func TestTheFormerVersionIsSaidToBeBackOnceItRuns(t *testing.T) {
 // a restart of the agent.
 func TestAVersionThatComesBackIsBoundedAsItWas(t *testing.T) {
 	for _, unbounded := range []bool{false, true} {
-		s, former := begun(t), *first
+		s, former := startedTrial(t), *first
 		former.Unbounded = unbounded
 		s.chooses(second, &former, "img:1")
 		s.saves()

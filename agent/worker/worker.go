@@ -184,14 +184,8 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 	for uid := range seen.Instances {
 		w.Uids.Take(types.UID(uid), w.Key) // a previous instance without checkpoint holds its uid, too
 	}
-	settings := w.Settings()
-	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.Running(), BackOff: settings.BackOff, Dead: settings.DeadContainers, Policy: settings.UpdatePolicy, Halted: u.Halted, Restarts: u.Restarts}
-	w.dropGone(&s)
-	s.ByAccepted()
-	w.report.dropStale(&s)
-	s.Since = w.report.startOf(&s)
-	w.lookAround(&s)
-	s.Next, s.Stopping, s.PostStart = w.NextAttempts(&s), stopping, hooks
+	s := w.facts(u, seen)
+	s.Stopping, s.PostStart = stopping, hooks
 	w.forgetFinished(seen)
 	w.sweepOnce(seen)
 	w.start.forgetSandbox(&s)
@@ -208,14 +202,7 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 		return look{} // the sync loop gives it up for the next version, which interrupts this
 	}
 	if p.Gone {
-		// A version that was to follow and does not come any more may have been taken back after
-		// its former had gone: then no instance takes what was prepared of it along.
-		err := w.Discard(ctx, w.Root.NextOf(w.Key), "")
-		if err != nil {
-			return w.passFailed(ctx, fmt.Errorf("remove what was prepared of a version that does not come: %w", err))
-		}
-		w.report.send(ctx, State{Key: w.Key, Generation: u.Generation, Cleared: true, Gone: true})
-		return look{}
+		return w.gone(ctx, u.Generation)
 	}
 	if len(p.Steps) == 0 {
 		w.failed, w.said = 0, ""
@@ -226,6 +213,31 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 		return w.passFailed(ctx, err)
 	}
 	return lookAgain()
+}
+
+// facts is what the plan is made of, but for the stops and hooks that run.
+func (w *Worker) facts(u Update, seen *pleg.Observed) plan.Facts {
+	settings := w.Settings()
+	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.Running(), BackOff: settings.BackOff, Dead: settings.DeadContainers, Policy: settings.UpdatePolicy, Halted: u.Halted, Restarts: u.Restarts}
+	w.dropGone(&s)
+	s.ByAccepted()
+	w.report.dropStale(&s)
+	s.Since = w.report.startOf(&s)
+	w.lookAround(&s)
+	s.Next = w.NextAttempts(&s)
+	return s
+}
+
+// gone tells the sync loop that all of the pod is removed.
+func (w *Worker) gone(ctx context.Context, generation uint64) look {
+	// A version that was to follow and does not come any more may have been taken back after
+	// its former had gone: then no instance takes what was prepared of it along.
+	err := w.Discard(ctx, w.Root.NextOf(w.Key), "")
+	if err != nil {
+		return w.passFailed(ctx, fmt.Errorf("remove what was prepared of a version that does not come: %w", err))
+	}
+	w.report.send(ctx, State{Key: w.Key, Generation: generation, Cleared: true, Gone: true})
+	return look{}
 }
 
 // passFailed decides when to retry after a pass that failed.

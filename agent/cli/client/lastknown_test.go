@@ -17,16 +17,16 @@ func TestOnlyAnAgentThatDoesNotRunIsReplacedByItsReports(t *testing.T) {
 	broken := t.TempDir()
 	os.MkdirAll(filepath.Join(broken, "status", "pods"), 0o700)
 	os.WriteFile(filepath.Join(broken, "status", "pods", "default_web.json"), []byte("{"), 0o600)
-	nobody := "no monopod answers on /nowhere/s: " + WhereToLook() + " (no such file or directory)"
+	noAnswer := "no monopod answers on /nowhere/s: " + WhereToLook() + " (no such file or directory)"
 	for _, r := range []struct {
 		name string
 		Source
 		err string
 	}{
-		{"without a root", Source{Socket: "/nowhere/s"}, nobody},
-		{"with a root of nobody", Source{Socket: "/nowhere/s", Root: t.TempDir()}, nobody},
+		{"without a root", Source{Socket: "/nowhere/s"}, noAnswer},
+		{"with a root without reports", Source{Socket: "/nowhere/s", Root: t.TempDir()}, noAnswer},
 		{"with broken reports", Source{Socket: "/nowhere/s", Root: broken},
-			nobody + "; what it reported is no use: " + filepath.Join(broken, "status/pods/default_web.json") + " is cut off, or no report of a monopod"},
+			noAnswer + "; what it reported is no use: " + filepath.Join(broken, "status/pods/default_web.json") + " is cut off, or no report of a monopod"},
 		{"that is none", Source{Socket: "/proc/self/status/s", Root: root}, "no monopod answers on /proc/self/status/s: " + WhereToLook() + " (not a directory)"},
 	} {
 		if _, err := r.Source.Pods(t.Context()); clitest.Text(err) != r.err {
