@@ -27,7 +27,8 @@ type Pod struct {
 	Reason     string          `json:"reason,omitempty"`     // why it is replaced, or restarted: the fields, or what else
 	Difference *update.Verdict `json:"difference,omitempty"` // of a pod that is there and would change
 	Waits      string          `json:"waits,omitempty"`      // for what that would wait, or the pod does: holds, the update window, the lock of its workload, its turn, room, what it lacks
-	Trial      string          `json:"trial,omitempty"`      // what makes it give way to the version that runs, or that it did
+	Trial      string          `json:"trial,omitempty"`      // what makes it give way to the version that runs
+	RolledBack string          `json:"rolledBack,omitempty"` // that it gave way, or a person asked for it, when and why: the former version stays
 	Objects    []string        `json:"objects,omitempty"`    // what other contents of ConfigMaps and Secrets mean to it
 }
 
@@ -114,19 +115,36 @@ func (n *Node) given(p *manifests.Pod) Pod {
 	of, over := r.Identity()
 	switch {
 	case of != nil:
-		out.becomes(of, r.Offered, n.World.Policy, over)
+		written := [2]*manifests.Pod{was.Trial.Original(of), trial.Original(r.Offered)}
+		out.becomes(change{of, r.Offered, written}, n.World.Policy, over)
 	case was.Offered != nil && manifests.Same(was.Offered, r.Offered):
 		out.Action = Unchanged // it is to start, and waits
 	}
 	out.Waits = n.waits(&r, out.Action)
-	out.Trial = trialOf(trial, p, version, out.Action, n.World.Limits(p))
+	out.onTrial(trial, p, version, n.World.Limits(p))
 	out.Objects = n.edits(&out, &r)
 	return out
 }
 
+// change is from one version of a pod to the next. One that came back has the images that it ran
+// with; written are both as their manifests gave them.
+type change struct {
+	of, next *manifests.Pod
+	written  [2]*manifests.Pod
+}
+
+// verdict says what the change takes, with the fields as the manifests have them where these show it.
+func (c change) verdict(policy string) update.Verdict {
+	v := update.Planned(c.of, c.next, policy)
+	if written := update.Planned(c.written[0], c.written[1], policy); written.Kind == v.Kind {
+		return written
+	}
+	return v
+}
+
 // becomes says how one version of a pod takes the place of another. over: that one has ended.
-func (p *Pod) becomes(of, next *manifests.Pod, policy string, over bool) {
-	v := update.Planned(of, next, policy)
+func (p *Pod) becomes(c change, policy string, over bool) {
+	v := c.verdict(policy)
 	switch {
 	case v.Kind == update.Nothing:
 		p.Action = Unchanged
@@ -134,7 +152,7 @@ func (p *Pod) becomes(of, next *manifests.Pod, policy string, over bool) {
 	case over:
 		v.Kind, v.Containers, p.Reason = update.Replace, nil, "it has ended, and runs again"
 	case v.Kind >= update.Restart:
-		p.Reason = v.Because(next.Pod)
+		p.Reason = v.Because(c.next.Pod)
 	}
 	p.Action = planned[v.Kind]
 	if v.Kind == update.Replace { // containers start with what is new
@@ -159,16 +177,15 @@ func (n *Node) waits(r *rollout.Record, action Action) string {
 	return strings.Join(texts, "; ")
 }
 
-// trialOf says what makes a version give way to the one that runs, or that it did: then version
+// onTrial says what makes a version give way to the one that runs, or that it did: then version
 // is to run in its place.
-func trialOf(t *rollout.Trial, p, version *manifests.Pod, action Action, limits update.Limits) string {
+func (out *Pod) onTrial(t *rollout.Trial, p, version *manifests.Pod, limits update.Limits) {
 	switch {
 	case t.IsBack(version):
-		return t.Line().Text
-	case t.Tries(p) && (action == Restarted || action == Replaced):
-		return "the version that runs comes back, if it works, unless this one is ready within " + limits.Within.String() + " and stays so for " + limits.Stable.String()
+		out.RolledBack = t.Line().Text
+	case t.Tries(p) && (out.Action == Restarted || out.Action == Replaced):
+		out.Trial = "the version that runs comes back, if it works, unless this one is ready within " + limits.Within.String() + " and stays so for " + limits.Stable.String()
 	}
-	return ""
 }
 
 // others says what would become of a pod that is not asked about; nothing, if nothing would.

@@ -92,7 +92,7 @@ func said(r Report) string {
 	var all []string
 	for _, p := range r.Pods {
 		text := string(p.Action) + " " + p.Name
-		for _, part := range [][2]string{{"because", p.Reason}, {"waits", p.Waits}, {"trial", p.Trial}} {
+		for _, part := range [][2]string{{"because", p.Reason}, {"waits", p.Waits}, {"trial", p.Trial}, {"back", p.RolledBack}} {
 			if part[1] != "" {
 				text += "; " + part[0] + ": " + part[1]
 			}
@@ -233,7 +233,7 @@ func TestAVersionThatGivesWayUnlessItWorksSaysSo(t *testing.T) {
 		{"nothing ran", nil, v2nd, time.Minute, "new default/web-n"},
 		{"what ran has ended", []rollout.Record{runs(v1st, ended)}, v2nd, time.Minute, "replaced default/web-n; because: it has ended, and runs again"},
 		{"it gave way already", []rollout.Record{runs(v1st, gaveWay)}, v2nd, time.Minute,
-			"unchanged default/web-n; trial: update rolled back: version " + fmt.Sprintf("%.8s", v2nd.Annotations["kubernetes.io/config.hash"]) + " (img:2): it was not ready within 1m0s; the former version is back until the manifest changes"},
+			"unchanged default/web-n; back: update rolled back: version " + fmt.Sprintf("%.8s", v2nd.Annotations["kubernetes.io/config.hash"]) + " (img:2): it was not ready within 1m0s; the former version is back until the manifest changes"},
 		{"another one is tried after that", []rollout.Record{runs(v1st, gaveWay)}, web(t, "img:3"), time.Minute, comes("1m0s")},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -241,6 +241,32 @@ func TestAVersionThatGivesWayUnlessItWorksSaysSo(t *testing.T) {
 			n.World.Limits = func(p *manifests.Pod) update.Limits { return update.LimitsOf(p.Pod, row.within, 10*time.Second) }
 			if got := said(n.Of(About([]*manifests.Pod{row.next}, nil, false))); got != row.want {
 				t.Errorf("\n got  %s\n want %s", got, row.want)
+			}
+		})
+	}
+}
+
+// A version that came back runs with the digests of its images, which no manifest has.
+func TestWhatChangesAfterARollbackIsSaidAsTheManifestsHaveIt(t *testing.T) {
+	v1st, v2nd := web(t, "img:1"), web(t, "img:2")
+	digest := "img@sha256:" + strings.Repeat("a", 64)
+	pinned := web(t, digest)
+	pinned.Digest = "of the pinned one"
+	back := rollout.Trial{Former: v1st, Images: map[string]string{"c": digest}, Pinned: pinned, Tried: v2nd, Reason: "it was not ready", Safe: true, Judged: true, Said: true}
+	for _, row := range []struct {
+		name       string
+		is, offers *manifests.Pod
+		want       string
+	}{
+		{"another version", pinned, web(t, "img:3"), `restarted [spec.containers[c].image: "img:1" -> "img:3"]`},
+		{"the way back waits", v2nd, v2nd, `restarted [spec.containers[c].image: "img:2" -> "img:1"]`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			trial := back
+			r := runs(row.is, func(r *rollout.Record) { r.Trial = &trial })
+			got := nodeOf(r).Of(About([]*manifests.Pod{row.offers}, nil, false)).Pods[0]
+			if text := fmt.Sprint(got.Action, " ", got.Difference.Fields); text != row.want {
+				t.Errorf("\n got  %s\n want %s", text, row.want)
 			}
 		})
 	}

@@ -73,10 +73,12 @@ func TestAReportForAPerson(t *testing.T) {
 func TestAPodThatWaitsSaysForWhat(t *testing.T) {
 	r := &outlook.Report{Pods: []outlook.Pod{
 		{Name: "default/db-n", Action: outlook.Unchanged, Objects: []string{`Secret "s": volumes follow`}},
-		{Name: "default/web-n", File: "web.yaml", Action: outlook.New, Waits: "no cpu is left", Trial: "it comes back"}}}
+		{Name: "default/web-n", File: "web.yaml", Action: outlook.New, Waits: "no cpu is left", Trial: "it comes back"},
+		{Name: "default/x-n", Action: outlook.Unchanged, RolledBack: "update rolled back: it failed"}}}
 	var out strings.Builder
 	err := Print(&out, r, "")
-	const want = "unchanged   default/db-n\n    Secret \"s\": volumes follow\nnew         default/web-n (web.yaml)\n    waits: no cpu is left\n    on trial: it comes back\n1 new, 1 unchanged\n"
+	const want = "unchanged   default/db-n\n    Secret \"s\": volumes follow\nnew         default/web-n (web.yaml)\n    waits: no cpu is left\n    on trial: it comes back\n" +
+		"unchanged   default/x-n\n    update rolled back: it failed\n2 unchanged, 1 new\n"
 	if err != nil || out.String() != want {
 		t.Errorf("it says\n%swant\n%s", out.String(), want)
 	}

@@ -42,6 +42,7 @@ func printPod(b *strings.Builder, p *outlook.Pod) {
 	say("in place: ", inPlace(p))
 	say("waits: ", p.Waits)
 	say("on trial: ", p.Trial)
+	say("", p.RolledBack)
 	for _, line := range p.Objects {
 		say("", line)
 	}
