@@ -23,13 +23,16 @@ const (
 )
 
 // Destroy kills the processes left in the cgroup of a pod, in all its places, and
-// removes it. A missing cgroup is no error.
+// removes it. A missing cgroup is no error. Before SetUp it does nothing, and fails.
 func (m *Manager) Destroy(ctx context.Context, uid string) error {
 	if checkUID(uid) != nil {
 		return nil // Create makes none for it
 	}
 	for _, c := range classes {
-		path := m.names.Pod(c, uid)
+		path, err := m.pod(c, uid)
+		if err != nil {
+			return fmt.Errorf("remove cgroup of pod %s: %w", uid, err)
+		}
 		if !m.tree.there(path) {
 			continue
 		}
@@ -40,12 +43,16 @@ func (m *Manager) Destroy(ctx context.Context, uid string) error {
 	return nil
 }
 
+// destroy is for the cgroup of a pod alone: all others hold what is not ours.
 func (m *Manager) destroy(ctx context.Context, path string) error {
+	if !m.Names().isPod(path) {
+		return fmt.Errorf("the processes in %q are not killed: it is no cgroup of a pod", path)
+	}
 	if left := m.tree.kill(ctx, path); len(left) > 0 {
 		return fmt.Errorf("processes %v cannot be killed", left)
 	}
-	if m.units != nil {
-		if err := m.units.stop(ctx, path); err != nil {
+	if units := m.systemd(); units != nil {
+		if err := units.stop(ctx, path); err != nil {
 			return err
 		}
 	}

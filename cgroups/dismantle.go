@@ -14,16 +14,17 @@ func (m *Manager) Dismantle(ctx context.Context) error {
 		return err
 	}
 	defer func() { <-m.turn }()
-	if !m.own || m.names.Driver == None {
+	names, units := m.Names(), m.systemd()
+	if !m.own || names.Driver == None {
 		return nil
 	}
-	top := m.names.top()
+	top := names.top()
 	if pids := m.tree.processes(top); len(pids) > 0 {
 		return fmt.Errorf("remove cgroup %s: processes %v are in it", top, pids)
 	}
-	if m.units != nil {
-		for _, unit := range []string{m.names.level(BestEffort), m.names.level(Burstable), m.names.level(Guaranteed), top} {
-			if err := m.units.stop(ctx, unit); err != nil {
+	if units != nil {
+		for _, unit := range []string{names.level(BestEffort), names.level(Burstable), names.level(Guaranteed), top} {
+			if err := units.stop(ctx, unit); err != nil {
 				return fmt.Errorf("remove cgroup %s: %w", unit, err)
 			}
 		}

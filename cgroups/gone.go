@@ -14,10 +14,10 @@ import (
 // an error that is not known: the cgroup cannot be looked at, or the file system that had
 // it is not mounted any more.
 func (m *Manager) Gone(c Class, uid string) (bool, error) {
-	if err := checkUID(uid); err != nil {
+	path, err := m.pod(c, uid)
+	if err != nil {
 		return false, err
 	}
-	path := m.names.Pod(c, uid)
 	for _, mount := range m.tree.made() {
 		_, err := os.Lstat(filepath.Join(mount, path))
 		switch {
@@ -48,10 +48,14 @@ func (t *tree) mounted(mount string) error {
 // long as it is the same, cgroups of pods came and went at most in equal numbers. ok is
 // false if that cannot be told: on file systems that do not count.
 func (m *Manager) Counts() (counts []uint64, ok bool) {
+	names := m.Names()
+	if names.Driver == None {
+		return nil, false
+	}
 	for _, mount := range m.tree.made() {
 		for _, c := range classes {
 			var st unix.Stat_t
-			if err := unix.Lstat(filepath.Join(mount, m.names.level(c)), &st); err != nil || st.Nlink < 2 {
+			if err := unix.Lstat(filepath.Join(mount, names.level(c)), &st); err != nil || st.Nlink < 2 {
 				return nil, false
 			}
 			counts = append(counts, uint64(st.Nlink))

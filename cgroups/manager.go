@@ -38,19 +38,22 @@ var ErrValues = errors.New("the kernel did not take all values")
 // ErrLacking is an ErrValues of which all others were taken: the kernel has no file for some.
 var ErrLacking = errors.New("it has no file for some")
 
+// ErrNotSetUp: SetUp has not decided on the driver yet, so that no cgroup has a name.
+var ErrNotSetUp = errors.New("it is not known yet what cgroups are called here, as the runtime has not said its cgroup driver")
+
 // Manager makes and removes cgroups. Its methods may be called by any
 // goroutine, those on one pod by one at a time.
 type Manager struct {
-	names Names
-	own   bool // Names.Root is made by SetUp
-	tree  *tree
-	units *bus // nil unless the driver is Systemd
+	own  bool // Names.Root is made by SetUp
+	tree *tree
 
 	// turn has one slot: who fills it makes or writes levels, and then gives the turn
 	// back with endTurn. Nothing waits for the kernel or systemd under mu.
 	turn chan struct{}
 
 	mu        sync.Mutex // guards what follows
+	names     Names
+	units     *bus // nil unless the driver is Systemd; set with it, and once
 	node      Node
 	burstable int64 // cpu.shares that the Burstable level is to have; 0: not known
 	written   int64 // that were written last
@@ -129,8 +132,9 @@ func (m *Manager) endTurn(ctx context.Context) error {
 			return err
 		}
 		m.written = shares
+		level := m.names.level(Burstable)
 		m.mu.Unlock()
-		err = m.update(ctx, m.names.level(Burstable), Resources{Shares: shares})
+		err = m.update(ctx, level, Resources{Shares: shares})
 	}
 }
 
@@ -142,10 +146,10 @@ func (m *Manager) SetUp(ctx context.Context, d Driver, n Node) error {
 	}
 	m.mu.Lock()
 	m.names.Driver, m.node = d, n
-	m.mu.Unlock()
 	if d == Systemd && m.units == nil {
 		m.units = newBus()
 	}
+	m.mu.Unlock()
 	return m.setUpInTurn(ctx)
 }
 
@@ -162,7 +166,7 @@ func (m *Manager) setUpInTurn(ctx context.Context) error {
 // setUp makes and writes the levels: the caller has the turn.
 func (m *Manager) setUp(ctx context.Context) error {
 	m.mu.Lock()
-	node, shares := m.node, max(m.burstable, minShares)
+	node, names, shares := m.node, m.names, max(m.burstable, minShares)
 	m.written = m.burstable
 	m.mu.Unlock()
 	huge := map[string]int64{}
@@ -176,7 +180,7 @@ func (m *Manager) setUp(ctx context.Context) error {
 	}
 	var values error
 	for _, c := range classes {
-		err := m.put(ctx, m.names.level(c), levels[c])
+		err := m.put(ctx, names.level(c), levels[c])
 		if err != nil && !errors.Is(err, ErrValues) {
 			return err
 		}
@@ -185,8 +189,31 @@ func (m *Manager) setUp(ctx context.Context) error {
 	return values
 }
 
-// Names returns what cgroups are called; after SetUp.
-func (m *Manager) Names() Names { return m.names }
+// Names returns what cgroups are called; before SetUp the zero value but for the Root.
+func (m *Manager) Names() Names {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.names
+}
+
+// systemd returns the connection to it; nil: the driver is another.
+func (m *Manager) systemd() *bus {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.units
+}
+
+// pod returns the path of a pod's cgroup, which is never one that holds others.
+func (m *Manager) pod(c Class, uid string) (string, error) {
+	if err := checkUID(uid); err != nil {
+		return "", err
+	}
+	path := m.Names().Pod(c, uid)
+	if path == "" {
+		return "", ErrNotSetUp
+	}
+	return path, nil
+}
 
 // SetBurstable gives the Burstable level its weight: that of what its pods ask
 // for together, in thousandths of a core. While another goroutine writes levels, that
@@ -211,6 +238,9 @@ func (m *Manager) SetBurstable(ctx context.Context, milli int64) error {
 
 // Refresh corrects the values of the levels after any change from outside.
 func (m *Manager) Refresh(ctx context.Context) error {
+	if m.Names().Driver == None {
+		return ErrNotSetUp
+	}
 	if err := m.takeTurn(ctx); err != nil {
 		return err
 	}
@@ -220,18 +250,19 @@ func (m *Manager) Refresh(ctx context.Context) error {
 // Create makes a pod's cgroup, if it is not there, and writes its values. The
 // cgroup is there if the error is ErrValues.
 func (m *Manager) Create(ctx context.Context, c Class, uid string, r Resources) error {
-	if err := checkUID(uid); err != nil {
+	path, err := m.pod(c, uid)
+	if err != nil {
 		return err
 	}
 	if err := m.levels(ctx, c); err != nil {
 		return err
 	}
-	return m.put(ctx, m.names.Pod(c, uid), r)
+	return m.put(ctx, path, r)
 }
 
 // levels makes the levels again if they were removed.
 func (m *Manager) levels(ctx context.Context, c Class) error {
-	if m.tree.exists(m.names.level(c)) {
+	if m.tree.exists(m.Names().level(c)) {
 		return nil
 	}
 	if err := m.Refresh(ctx); err != nil && !errors.Is(err, ErrValues) {
@@ -242,24 +273,29 @@ func (m *Manager) levels(ctx context.Context, c Class) error {
 
 // Update writes values of a pod's cgroup.
 func (m *Manager) Update(ctx context.Context, c Class, uid string, r Resources) error {
-	if err := checkUID(uid); err != nil {
+	path, err := m.pod(c, uid)
+	if err != nil {
 		return err
 	}
-	return m.update(ctx, m.names.Pod(c, uid), r)
+	return m.update(ctx, path, r)
 }
 
 // Exists reports whether a pod's cgroup is there with all that belongs to it.
 func (m *Manager) Exists(c Class, uid string) bool {
-	return checkUID(uid) == nil && m.tree.exists(m.names.Pod(c, uid))
+	path, err := m.pod(c, uid)
+	return err == nil && m.tree.exists(path)
 }
 
 // Pods returns the uids of all pods that have a cgroup or a part of one, also
 // those made by another program.
 func (m *Manager) Pods() map[string]bool {
-	uids := map[string]bool{}
+	uids, names := map[string]bool{}, m.Names()
+	if names.Driver == None {
+		return uids
+	}
 	for _, c := range classes {
-		for _, base := range m.tree.children(m.names.level(c)) {
-			if uid := m.names.uid(base); uid != "" {
+		for _, base := range m.tree.children(names.level(c)) {
+			if uid := names.uid(base); uid != "" {
 				uids[uid] = true
 			}
 		}
@@ -269,8 +305,8 @@ func (m *Manager) Pods() map[string]bool {
 
 // put makes a cgroup and writes its values.
 func (m *Manager) put(ctx context.Context, path string, r Resources) error {
-	if m.units != nil {
-		if err := m.units.start(ctx, path); err != nil {
+	if units := m.systemd(); units != nil {
+		if err := units.start(ctx, path); err != nil {
 			return fmt.Errorf("slice %s: %w", filepath.Base(path), err)
 		}
 	}
@@ -284,9 +320,9 @@ func (m *Manager) put(ctx context.Context, path string, r Resources) error {
 // to the files, since systemd does not know all.
 func (m *Manager) update(ctx context.Context, path string, r Resources) error {
 	var told error
-	if m.units != nil {
+	if units := m.systemd(); units != nil {
 		r.Quota = wholePercent(r.Quota, r.period())
-		told = m.units.set(ctx, path, r, m.tree.unified)
+		told = units.set(ctx, path, r, m.tree.unified)
 	}
 	lacking, refused := m.tree.set(path, r)
 	err := errors.Join(told, refused, lacking)

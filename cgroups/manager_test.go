@@ -2,6 +2,7 @@ package cgroups_test
 
 import (
 	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -262,6 +263,77 @@ func TestDestroyLetsTheKernelKill(t *testing.T) {
 	if s := program.ProcessState.Sys().(syscall.WaitStatus); s.Signal() != syscall.SIGKILL {
 		t.Errorf("it ended with %v", program.ProcessState)
 	}
+}
+
+// Before the driver is known no cgroup has a name: no process of the machine is killed, whose root
+// holds them all, and no value of the root is written.
+func TestNothingIsTouchedBeforeSetUp(t *testing.T) {
+	for name, machine := range map[string]func(testing.TB) cgroups.Config{"v1": cgrouptest.V1, "v2": cgrouptest.V2} {
+		t.Run(name, func(t *testing.T) {
+			cfg := machine(t)
+			program := exec.Command("sleep", "3600")
+			if err := program.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = program.Wait() }()
+			defer func() { _ = program.Process.Kill() }()
+			roots, _ := filepath.Glob(filepath.Join(cfg.Mount, "*", "cgroup.procs"))
+			for _, procs := range append(roots, filepath.Join(cfg.Mount, "cgroup.procs")) {
+				if err := os.WriteFile(procs, []byte(strconv.Itoa(program.Process.Pid)+"\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := written(t, cfg.Mount)
+			m, err := cgroups.Open(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for what, err := range map[string]error{
+				"destroy": m.Destroy(t.Context(), "u1"),
+				"create":  m.Create(t.Context(), cgroups.Burstable, "u1", pod),
+				"update":  m.Update(t.Context(), cgroups.Burstable, "u1", pod),
+				"refresh": m.Refresh(t.Context()),
+				"look":    second(m.Gone(cgroups.Burstable, "u1")),
+				"measure": second(m.MemoryInUse(cgroups.Burstable, "u1")),
+			} {
+				if !errors.Is(err, cgroups.ErrNotSetUp) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			if err := errors.Join(m.SetBurstable(t.Context(), 600), m.Dismantle(t.Context())); err != nil {
+				t.Error(err)
+			}
+			if _, ok := m.Counts(); ok || m.Exists(cgroups.Guaranteed, "u1") || len(m.Pods()) > 0 {
+				t.Error("there are pods")
+			}
+			if err := program.Process.Signal(syscall.Signal(0)); err != nil {
+				t.Errorf("the program: %v", err)
+			}
+			if after := written(t, cfg.Mount); !maps.Equal(before, after) {
+				t.Errorf("the machine has %v, and had %v", after, before)
+			}
+		})
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// written returns all files under a folder with what is in them.
+func written(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		all[path] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func TestWaitsForABusyFolder(t *testing.T) {

@@ -3,6 +3,7 @@ package cgroups
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"monopod/manifests/poduid"
@@ -92,6 +93,12 @@ func (n Names) uid(base string) string {
 		return ""
 	}
 	return uid
+}
+
+// isPod reports whether a path is that of the cgroup of a pod.
+func (n Names) isPod(at string) bool {
+	uid := n.uid(path.Base(at))
+	return uid != "" && slices.ContainsFunc(classes, func(c Class) bool { return n.Pod(c, uid) == at })
 }
 
 // checkUID refuses what would lead elsewhere or could not be told from another.

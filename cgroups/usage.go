@@ -12,18 +12,19 @@ import (
 // that medium, are among them: they are charged to the container that wrote them, and to its pod
 // when that container is gone. The error is fs.ErrNotExist if there is no cgroup.
 func (m *Manager) MemoryInUse(c Class, uid string) (int64, error) {
-	if err := checkUID(uid); err != nil {
+	path, err := m.pod(c, uid)
+	if err != nil {
 		return 0, err
 	}
 	usage, inactive := "memory.usage_in_bytes", "total_inactive_file"
 	if m.tree.unified {
 		usage, inactive = "memory.current", "inactive_file"
 	}
-	all, err := m.tree.number(m.names.Pod(c, uid), usage)
+	all, err := m.tree.number(path, usage)
 	if err != nil {
 		return 0, err
 	}
-	text, err := read(m.tree.memory(m.names.Pod(c, uid), "memory.stat"))
+	text, err := read(m.tree.memory(path, "memory.stat"))
 	if err != nil {
 		return 0, err
 	}
