@@ -38,6 +38,10 @@ func (w *walk) chosen(p *manifests.Pod, reported *v1.Pod, bad func(string, ...an
 		func(u *checkpoint.Update) bool { return manifests.KeyOf(u.Former) != p.Key() })
 	says := slices.ContainsFunc(status.ProblemsOf(reported), func(line string) bool { return strings.HasPrefix(line, "update rolled back: ") })
 	if len(all) == 0 {
+		if w.isUnwanted(p) {
+			bad("there is no record of its rollback by request")
+			return nil
+		}
 		if says {
 			bad("is said to be rolled back, and there is no record of it")
 			return nil
@@ -58,6 +62,10 @@ func (w *walk) chosen(p *manifests.Pod, reported *v1.Pod, bad func(string, ...an
 	}
 	if rolledBack := chosen != p && u.Reason != ""; rolledBack != says {
 		bad("rolled back: %v, it says so: %v", rolledBack, says)
+		return nil
+	}
+	if chosen == p && w.isUnwanted(p) {
+		bad("is to run the version that gave way by request")
 		return nil
 	}
 	return chosen

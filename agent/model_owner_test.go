@@ -27,6 +27,30 @@ func (w *walk) askRestart() string {
 	return fmt.Sprintf("%s: restart %s", key, container)
 }
 
+// askRollback asks for the version of a pod before the one that its manifest gives.
+func (w *walk) askRollback() string {
+	w.reap()
+	if !w.up {
+		return ""
+	}
+	key := w.anyKey()
+	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+	defer cancel()
+	if w.sync.Rollback(ctx, key, "", "the walk") != nil {
+		return ""
+	}
+	w.unwanted[key] = w.offered[key]
+	delete(w.notes, key) // the pod may be made again
+	return key.String() + ": roll back"
+}
+
+// isUnwanted reports whether p is the version that was to give way by request, of which nothing
+// but the manifest may make another try.
+func (w *walk) isUnwanted(p *manifests.Pod) bool {
+	of := w.unwanted[p.Key()]
+	return of != nil && of.Digest == p.Digest && of.UID == p.UID
+}
+
 // stopAndEdit edits a manifest while the pod is stopped, perhaps under another agent, and
 // starts it.
 func (w *walk) stopAndEdit() string {

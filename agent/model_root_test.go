@@ -25,6 +25,7 @@ func (w *walk) wipe() string {
 	clear(w.lasts)
 	clear(w.offered)
 	clear(w.notes)
+	clear(w.unwanted)
 	if w.rand.IntN(2) == 0 {
 		for _, b := range w.ours() {
 			w.RemoveSandboxBehindBack(b.ID)

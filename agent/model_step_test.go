@@ -58,6 +58,7 @@ var modelSteps = []step{
 	{3, (*walk).holdPod},
 	{2, (*walk).releasePods},
 	{3, (*walk).askRestart},
+	{3, (*walk).askRollback},
 	{4, (*walk).stopAndEdit},
 	{2, (*walk).goDown},
 	{1, (*walk).turnWindow},

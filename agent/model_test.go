@@ -74,8 +74,10 @@ type walk struct {
 	object string // the value of the ConfigMap that pods may refer to; "": there is none
 	values int    // that it has had
 
-	ends  bool                   // all pods go, which nothing makes doubtful
-	shut  bool                   // the update window
+	ends     bool                             // all pods go, which nothing makes doubtful
+	shut     bool                             // the update window
+	unwanted map[manifests.Key]*manifests.Pod // versions of manifests that gave way by request
+
 	notes map[manifests.Key]note // the last of each pod
 
 	sick     sync.Map     // ids of containers
@@ -149,7 +151,7 @@ func walkOnce(t *testing.T, seed uint64, steps int) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w := &walk{rig: &rig{T: t, Runtime: critest.New(t), dir: disk.root, kept: filepath.Join(dir, "kept"), whole: disk.whole, log: &lines{}}, disk: &disk, logs: filepath.Join(dir, "logs"), answers: &hearsay{calls: map[string]int{}},
-			succession: &succession{offers: map[manifests.Key][]*manifests.Pod{}, asked: map[string]bool{}, gone: map[manifests.Key]time.Time{}, locked: map[types.UID]time.Time{}}, notes: map[manifests.Key]note{},
+			succession: &succession{offers: map[manifests.Key][]*manifests.Pod{}, asked: map[string]bool{}, gone: map[manifests.Key]time.Time{}, locked: map[types.UID]time.Time{}}, notes: map[manifests.Key]note{}, unwanted: map[manifests.Key]*manifests.Pod{},
 			wishes: map[string]wish{}, former: map[string]wish{}, offered: map[manifests.Key]*manifests.Pod{}, before: map[manifests.Key]account{}, decoded: map[string]*manifests.Pod{}}
 		w.configure = w.set
 		w.facts = func(f *node.Facts) { f.Allocatable = amounts("cpu", strconv.Itoa(modelCPUs), "pods", "110") }
@@ -285,6 +287,7 @@ func (w *walk) deliver() {
 		}
 	}
 	w.offered = now
+	maps.DeleteFunc(w.unwanted, func(key manifests.Key, _ *manifests.Pod) bool { return now[key] == nil || !w.isUnwanted(now[key]) })
 	maps.DeleteFunc(w.lasts, func(key manifests.Key, _ bool) bool { return now[key] == nil })
 }
 
