@@ -155,7 +155,7 @@ func (a *applier) carryOut(ctx context.Context, r *rollout.Record, d rollout.Dec
 // carryOutOffered does what is to do beside the worker of a pod that a manifest gives.
 func (a *applier) carryOutOffered(r *rollout.Record, d *rollout.Decision) {
 	switch {
-	case r.IsHalted():
+	case r.IsHalted() && !r.Stop.Over: // what has ended takes no room, and stays
 		a.table.Free(r.Key)
 	case d.Replaces:
 		a.table.TakeOver(r.Offered)

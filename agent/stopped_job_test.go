@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -110,6 +111,62 @@ func TestAPodThatHadEndedIsNotRunAgainByAStart(t *testing.T) {
 		r.expect()
 		if st := r.status("default/web-n"); st.Phase != v1.PodSucceeded {
 			r.Errorf("it is %s", st.Phase)
+		}
+	})
+}
+
+// It needs no room for that, and its start waits for none.
+func TestAPodThatHadEndedIsStartedWithoutRoom(t *testing.T) {
+	for _, isAnother := range []bool{false, true} {
+		t.Run(fmt.Sprintf("by another agent %v", isAnother), func(t *testing.T) {
+			liveOn(t, func(f *node.Facts) { f.Allocatable = amounts("cpu", "1", "pods", "110") }, func(r *rig) {
+				const cpus = "resources: {requests: {cpu: 1}}"
+				job := strings.Replace(never("web"), "image:", cpus+", image:", 1)
+				other := strings.Replace(manifest("other", "img:1"), "image:", cpus+", image:", 1)
+				r.want(job)
+				r.after(time.Minute)
+				r.Exit("c", 1)
+				r.stops("web")
+				r.want(job, other)
+				r.after(time.Minute)
+				if isAnother {
+					r.kill()
+					r.start()
+					r.want(job, other)
+				}
+				r.starts("web")
+				r.after(time.Minute)
+				if now := r.sync.holds.State().Stopped; len(now) > 0 {
+					t.Errorf("its start waits: %v", now)
+				}
+				r.expect("default/other-n/c")
+				if st := r.status("default/web-n"); st.Phase != v1.PodFailed {
+					t.Errorf("it is %s: %s %s", st.Phase, st.Reason, st.Message)
+				}
+			})
+		})
+	}
+}
+
+// Another version of it that has no room waits beside it, and says so.
+func TestAPodThatHadEndedAndWasEditedSaysForWhatItWaits(t *testing.T) {
+	liveOn(t, func(f *node.Facts) { f.Allocatable = amounts("cpu", "1", "pods", "110") }, func(r *rig) {
+		const cpus = "resources: {requests: {cpu: 1}}"
+		job := strings.Replace(never("web"), "image:", cpus+", image:", 1)
+		other := strings.Replace(manifest("other", "img:1"), "image:", cpus+", image:", 1)
+		r.want(job)
+		r.after(time.Minute)
+		r.Exit("c", 1)
+		r.after(time.Minute)
+		r.stops("web")
+		r.want(job, other)
+		r.after(time.Minute)
+		r.want(strings.Replace(job, "img:1", "img:2", 1), other)
+		r.starts("web")
+		r.after(time.Minute)
+		words := r.words("default/web-n")
+		if !strings.Contains(words, "Node didn't have enough resource: cpu") {
+			t.Errorf("it says %q", words)
 		}
 	})
 }

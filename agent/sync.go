@@ -450,10 +450,23 @@ func (l *syncLoop) handleState(now worker.State) {
 	if now.Cleared && !now.Unmade {
 		l.apply.discardUnused(r)
 	}
+	if now.Ended && r.Stop != nil {
+		l.endedWhileStopped(r)
+	}
 	if now.Cleared {
 		l.apply.setReady(r, now.Ready && (r.sent.Next == nil || r.Lasting))
 		l.table.Update(now.Key, r.sent.Halted.Reason == "" || r.Seen.Idle, now.Ended)
 	}
+}
+
+// endedWhileStopped records that a pod had ended by itself when its owner stopped it, which was not
+// known yet. Like any other that has ended it stays, takes no room, and needs none to be started.
+func (l *syncLoop) endedWhileStopped(r *podRecord) {
+	was := r.Stop
+	if was.Over || was.Version == nil || !manifests.Same(was.Version, r.sent.Pod) || l.table.Take(was.Version) != nil {
+		return
+	}
+	was.Over = true
 }
 
 // turn ends what an event has begun: it decides on the dirty names, and on those that become
@@ -590,9 +603,12 @@ func (l *syncLoop) setHolds(s *hold.Store, rules func() rollout.Rules, checkpoin
 	}
 	for name, stop := range s.State().Stopped {
 		key := hold.KeyOf(name)
-		l.pods.of(key).Stop = &rollout.Stop{Version: versions[key], Over: l.table.Runs(key) == nil, Starts: stop.Starts}
+		was := &rollout.Stop{Version: versions[key], Over: l.table.Runs(key) == nil, Starts: stop.Starts}
+		l.pods.of(key).Stop = was
 		l.pods.touch(key)
-		l.table.Free(key) // another pod may have taken its allocation
+		if !was.Over {
+			l.table.Free(key) // another pod may have taken its allocation
+		}
 	}
 }
 
