@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/cri/critest"
+	"monopod/manifests"
 )
 
 // endureFor is how long trouble stands in which each pod is to go on, in some version.
@@ -84,11 +85,13 @@ func (w *walk) endures() {
 	synctest.Wait()
 }
 
-// lasting returns the manifests of pods that run on by themselves.
+// lasting returns the manifests of pods that run on by themselves. One whose former version came
+// back by request changes by more than an edit says.
 func (w *walk) lasting() (names []string) {
 	for _, name := range modelPods {
 		wish, there := w.wishes[name]
-		if !there || wish.policy != "Always" || wish.deadline > 0 || wish.watched || slices.ContainsFunc(wish.regular, exits) {
+		cameBack := w.unwanted[manifests.Key{Namespace: "default", Name: w.podName(name)}] != nil
+		if !there || cameBack || wish.policy != "Always" || wish.deadline > 0 || wish.watched || slices.ContainsFunc(wish.regular, exits) {
 			continue
 		}
 		p, ok := w.store.Pod("default/" + w.podName(name))
