@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"monopod/cgroups"
 )
@@ -119,12 +120,30 @@ func realPod(t *testing.T, m *cgroups.Manager) {
 		t.Errorf("the cgroup is not seen: pods are %v", m.Pods())
 	}
 
-	program := exec.Command("sh", "-c", "trap '' TERM; sleep 3600 & sleep 3600 & wait")
+	program := exec.Command("sh", "-c", "read moved; trap '' TERM; sleep 3600 & sleep 3600 & wait")
+	stdin, err := program.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("/sys/fs/cgroup/"+strings.Replace(procs, "PATH", path, 1), []byte(fmt.Sprint(program.Process.Pid)), 0); err != nil {
+	procs = "/sys/fs/cgroup/" + strings.Replace(procs, "PATH", path, 1)
+	if err := os.WriteFile(procs, []byte(fmt.Sprint(program.Process.Pid)), 0); err != nil {
 		t.Error(err)
+	}
+	_, err = fmt.Fprintln(stdin) // what it forks from now on is in the cgroup, too
+	if err != nil {
+		t.Error(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		b, _ := os.ReadFile(procs)
+		if strings.Count(string(b), "\n") == 3 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the program and those that it started are not in the cgroup, but %q", b)
+		}
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- program.Wait() }()
