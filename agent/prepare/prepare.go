@@ -12,6 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/admission"
 	"monopod/agent/checkpoint"
@@ -33,7 +34,7 @@ type Shared struct {
 	Events *events.Recorder
 	Up     func() bool // the runtime answers
 	// Network says why the runtime cannot give pods a network, as far as that is known; "": it can.
-	// AskNetwork asks it now.
+	// AskNetwork asks it now, and Network says the same from then on.
 	Network    func() string
 	AskNetwork func(context.Context) (string, error)
 	Uids       *admission.UidHolders
@@ -58,7 +59,8 @@ type Task struct {
 	replaces bool    // it gets a sandbox, volumes and a checkpoint of its own
 	runs     string  // the uid of the version that runs
 	images   images
-	own      trouble                // with what is made in the last look
+	asking   trouble                // with what the runtime is asked in the last look
+	own      trouble                // with what is made in it
 	made     *checkpoint.Checkpoint // by it, or by a previous agent; nil: nothing
 	around   around
 	sent     Answer
@@ -245,8 +247,10 @@ func (t *Task) observe(ctx context.Context, final bool) (now State, again time.T
 	if err != nil {
 		return State{Lacks: []Lack{{Text: fmt.Sprintf("its sandbox has no config: %v", err)}}, Lasting: true}, again
 	}
-	if final {
-		err = t.images.dropMissing(ctx, t.fetched, sandbox)
+	// What failed in a last look is lacking until it was tried again: the next look is none, and a
+	// version that it finds ready gets its last look at once.
+	if (final || t.asking.lasts()) && t.asking.isDue() {
+		t.asking.note(t.askRuntime(ctx, sandbox))
 	}
 	lack, failed, again := t.images.look(ctx, t.fetched, sandbox)
 	if lack.Text != "" {
@@ -255,14 +259,14 @@ func (t *Task) observe(ctx context.Context, final bool) (now State, again time.T
 	lacks := func(text string, next time.Time) {
 		now.Lacks, now.Lasting, again = append(now.Lacks, Lack{Text: text}), true, earlier(again, next)
 	}
-	if err != nil {
-		lacks(err.Error(), time.Now().Add(retryFirst))
+	if t.asking.lasts() {
+		lacks(t.asking.text, t.asking.retry)
 	}
 	if missing := t.Disk.Objects.Missing(t.version); missing != "" {
 		lacks(missing, time.Time{})
 	}
 	if t.replaces {
-		t.lookAround(ctx, final, lacks)
+		t.lookAround(lacks)
 	}
 	if len(now.Lacks) > 0 {
 		return now, again
@@ -282,36 +286,35 @@ func (t *Task) observe(ctx context.Context, final bool) (now State, again time.T
 	return now, again
 }
 
-// lookAround looks at what a new sandbox needs of the machine.
-func (t *Task) lookAround(ctx context.Context, final bool, lacks func(text string, again time.Time)) {
-	if why := t.noNetwork(ctx, final); why != "" {
-		lacks(why, time.Now().Add(networkRetry)) // or the relist that finds it again wakes it
+// askRuntime asks the runtime whether the images are still there, and whether it has a network for
+// pods. It forgets what is gone. The error is that it does not answer.
+func (t *Task) askRuntime(ctx context.Context, sandbox *rt.PodSandboxConfig) error {
+	err := t.images.dropMissing(ctx, t.fetched, sandbox)
+	if err != nil || !t.needsNetwork() {
+		return err
 	}
-	if text, again := t.around.look(); text != "" {
-		lacks(text, again)
+	_, err = t.AskNetwork(ctx) // Network says so from then on
+	if err != nil {
+		return fmt.Errorf("the runtime does not say whether it has a network for pods: %w", err)
 	}
+	return nil
 }
+
+// needsNetwork reports whether the version gets a network when it starts.
+func (t *Task) needsNetwork() bool { return t.replaces && !t.version.Spec.HostNetwork }
 
 // networkRetry is when it is looked again for a network that was not there.
 const networkRetry = 10 * time.Second
 
-// noNetwork says why the version would get no network; "": it would, or needs none.
-func (t *Task) noNetwork(ctx context.Context, final bool) string {
-	if t.version.Spec.HostNetwork {
-		return ""
-	}
+// lookAround looks at what a new sandbox needs of the machine.
+func (t *Task) lookAround(lacks func(text string, again time.Time)) {
 	why := t.Network()
-	if final {
-		now, err := t.AskNetwork(ctx)
-		if err != nil {
-			return "the runtime does not say whether it has a network for pods: " + err.Error()
-		}
-		why = now
+	if t.needsNetwork() && why != "" {
+		lacks("the runtime has no network for pods yet: "+why, time.Now().Add(networkRetry)) // or the relist that finds it again wakes it
 	}
-	if why == "" {
-		return ""
+	if text, again := t.around.look(); text != "" {
+		lacks(text, again)
 	}
-	return "the runtime has no network for pods yet: " + why
 }
 
 // makeOwn makes what is the version's alone, its checkpoint first: a restarted agent knows of

@@ -308,7 +308,9 @@ func TestTheLastLookSaysWhatItKnowsOfTheNetwork(t *testing.T) {
 	} {
 		bubble(t, func(r *rig) {
 			r.runtime.AddImage("img:1")
-			r.AskNetwork = func(context.Context) (string, error) { return row.says, row.err }
+			known := ""
+			r.Network = func() string { return known }
+			r.AskNetwork = func(context.Context) (string, error) { known = row.says; return row.says, row.err }
 			p := version("img:1")
 			p.Spec.HostNetwork = false
 			task := r.starts(p)
@@ -318,6 +320,52 @@ func TestTheLastLookSaysWhatItKnowsOfTheNetwork(t *testing.T) {
 			if !slices.Equal(texts(r.last), row.want) || r.last.Final != (row.want == nil) {
 				t.Errorf("it lacks %q, final %v, want %q", r.last.Lacks, r.last.Final, row.want)
 			}
+		})
+	}
+}
+
+// The sync loop takes a last look back that failed, and asks for it again once the version is said
+// to be ready. A runtime that goes on to fail is asked with a back-off, and found again.
+func TestALastLookThatFailsIsNotMadeAgainAtOnce(t *testing.T) {
+	for name, want := range map[string]string{"images": "not now", "network": "no answer"} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				asked, fails := 0, false
+				r.AskNetwork = func(context.Context) (string, error) {
+					asked++
+					if fails && name == "network" {
+						return "", errors.New(want)
+					}
+					return "", nil
+				}
+				r.runtime.AddImage("img:1")
+				p := version("img:1")
+				p.Spec.HostNetwork = false
+				task := r.starts(p)
+				r.lacks(false)
+				// as the sync loop, which is told at most so often
+				looks := func(d time.Duration) {
+					for end := time.Now().Add(d); time.Now().Before(end) && !r.last.Final && r.told < 200; time.Sleep(100 * time.Millisecond) {
+						task.Look(r.last.Ready)
+						r.hear()
+					}
+				}
+				fails = true
+				if name == "images" {
+					r.runtime.Fault(critest.On("ImageStatus").Fail(codes.Unknown, want))
+				}
+				looks(10 * time.Minute)
+				calls := asked + r.runtime.Count("ImageStatus")
+				if r.told > 40 || calls > 40 || r.last.Final || !strings.Contains(strings.Join(texts(r.last), ""), want) {
+					t.Errorf("it is told %d times after %d calls, final %v, that it lacks %q", r.told, calls, r.last.Final, texts(r.last))
+				}
+				fails = false
+				r.runtime.ClearFaults()
+				looks(2 * time.Minute)
+				if !r.last.Final {
+					t.Errorf("the runtime answers, and the version lacks %q", texts(r.last))
+				}
+			})
 		})
 	}
 }
