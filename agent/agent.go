@@ -180,13 +180,7 @@ func (a *Agent) listen(name func(string) string) (*server.Server, error) {
 		},
 		Events:   a.events,
 		Handlers: a.pages(), Watch: a.metrics.Serve,
-		Restart: a.sync.Restart,
-		Forget:  a.forget,
-		Outlook: a.outlook,
-		Owner:   a.owner(),
-		History: func(ctx context.Context, namespace, pod string) (*status.History, error) {
-			return a.sync.History(ctx, manifests.Key{Namespace: namespace, Name: pod})
-		},
+		Requests: a.requests(),
 		Running:  func(ctx context.Context) ([]v1.Pod, error) { return overview.Running(ctx, a.watch.Lister) },
 		Settings: func() map[string]any { return a.live.Load().Configz() },
 		Checks:   []server.Check{{Name: "syncloop", Func: a.sync.healthy}},

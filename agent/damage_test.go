@@ -123,8 +123,9 @@ func newDamaged(t *testing.T) *keeper {
 		p, ok := k.a.Store().Pod("default/web-n")
 		return ok && len(p.Status.ContainerStatuses) == 1 && p.Status.ContainerStatuses[0].RestartCount == 1 && k.ready("default/web-n")()
 	})
-	noErr(t, k.a.owner()["stop"].Do(t.Context(), podKey("stopped"), nil))
-	noErr(t, k.a.owner()["hold"].Do(t.Context(), podKey("own"), url.Values{"reason": {"audit"}}))
+	asks := k.a.sync.requests(k.a.cfg.NodeName)
+	noErr(t, asks.Stop(t.Context(), podKey("stopped"), nil))
+	noErr(t, asks.Hold(t.Context(), podKey("own"), url.Values{"reason": {"audit"}}))
 	write("new", healthy("1h", manifest("new", "img:2", "terminationGracePeriodSeconds: 1", "hostname: other"))) // under another uid
 	k.until("it is updated", func() bool {
 		c, _ := k.Container("new-n/c")

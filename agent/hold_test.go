@@ -356,11 +356,7 @@ func TestAServedPodSaysThatItIsHeld(t *testing.T) {
 	r.AddImage("img")
 	w := read(t, r, t.TempDir(), folder)
 	w.run("default/a-n/c")
-	owner := w.Agent.owner()
-	ask := func(request string) {
-		t.Helper()
-		noErr(t, owner[request].Do(t.Context(), podKey("a"), url.Values{"reason": {"audit"}}))
-	}
+	owner := w.Agent.sync.requests(w.Agent.cfg.NodeName)
 	says := func(want string) {
 		t.Helper()
 		var list v1.PodList
@@ -369,8 +365,8 @@ func TestAServedPodSaysThatItIsHeld(t *testing.T) {
 			t.Errorf("the pod says %q, want %q", got, want)
 		}
 	}
-	ask("hold")
+	noErr(t, owner.Hold(t.Context(), podKey("a"), url.Values{"reason": {"audit"}}))
 	says("held: audit")
-	ask("release")
+	noErr(t, owner.Release(t.Context(), podKey("a"), nil))
 	says("")
 }

@@ -49,7 +49,7 @@ var (
 		"stats":        {"agent/safefile", "agent/status", "cri"},
 		"status":       {"agent/message", "agent/panics", "agent/safefile", "agent/saidonce", "agent/statefile", "manifests/decode", "manifests/poduid"},
 		"stream":       {"agent/runtimewords"},
-		"volume":       {"agent/safefile", "manifests", "manifests/decode", "manifests/podfiles"},
+		"volume":       {"agent/safefile", "manifests", "manifests/decode", "manifests/podfiles", "manifests/shell"},
 		"window":       {"agent/message"},
 		"message":      {},
 	}

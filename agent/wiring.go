@@ -104,13 +104,24 @@ func (a *Agent) openHolds(checkpoints []*checkpoint.Checkpoint) {
 	a.sync.setHolds(s, func() rollout.Rules { return settings.Gate(*a.live.Load()) }, checkpoints)
 }
 
-// owner returns the requests of the owner about what is to be left alone.
-func (a *Agent) owner() map[string]server.Request {
-	r := a.sync.requests(a.cfg.NodeName)
-	rollback := func(ctx context.Context, key manifests.Key, q url.Values) error {
-		return a.sync.Rollback(ctx, key, q.Get("to"), hold.Line(q.Get("reason")))
+// requests are what the owner may ask of the agent.
+func (a *Agent) requests() []server.Request {
+	pods := a.sync.requests(a.cfg.NodeName)
+	return []server.Request{
+		server.Restart(a.sync.Restart),
+		server.Forget(a.forget),
+		server.OfPod("stop", pods.Stop),
+		server.OfPod("start", pods.Start),
+		server.OfPodOrNode("hold", pods.Hold),
+		server.OfPodOrNode("release", pods.Release),
+		server.OfPod("rollback", func(ctx context.Context, key manifests.Key, q url.Values) error {
+			return a.sync.Rollback(ctx, key, q.Get("to"), hold.Line(q.Get("reason")))
+		}),
+		server.History(func(ctx context.Context, namespace, pod string) (*status.History, error) {
+			return a.sync.History(ctx, manifests.Key{Namespace: namespace, Name: pod})
+		}),
+		server.Outlook(a.outlook),
 	}
-	return map[string]server.Request{"rollback": {Do: rollback}, "stop": {Do: r.Stop}, "start": {Do: r.Start}, "hold": {Do: r.Hold, Node: true}, "release": {Do: r.Release, Node: true}}
 }
 
 func (a *Agent) collector(needs *gc.ImageNeeds, every time.Duration) image.CollectorConfig {

@@ -86,7 +86,7 @@ func newDiffRig(t *testing.T, o manifests.Options, cfg func(*config.Config)) *di
 		r.store.SetPod(p.Namespace+"/"+p.Name, p)
 	}
 	r.store.SetManifests(status.Manifests{Dir: r.own})
-	c := server.Config{Store: r.store, Outlook: r.outlook}
+	c := server.Config{Store: r.store, Requests: []server.Request{server.Outlook(r.outlook)}}
 	if cfg != nil {
 		settings := config.Default()
 		cfg(&settings)
@@ -203,7 +203,7 @@ func TestDiffSaysWhatTheAgentCannotAnswer(t *testing.T) {
 		t.Errorf("of an older agent it says\n%s", text)
 	}
 	r.socket = clitest.Serve(t, server.Config{Store: clitest.Store(t, filepath.Join(t.TempDir(), "status")),
-		Outlook: func(context.Context, io.Reader) (any, error) { return nil, errors.New("panic: poison") }})
+		Requests: []server.Request{server.Outlook(func(context.Context, io.Reader) (any, error) { return nil, errors.New("panic: poison") })}})
 	if text := r.run("--node-name", "edge7", path); !strings.Contains(text, "panic: poison") || !strings.HasSuffix(text, "[2]\n") {
 		t.Errorf("of one that went wrong it says\n%s", text)
 	}

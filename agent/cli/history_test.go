@@ -25,13 +25,12 @@ func backAgent(t *testing.T, refuse error, versions ...status.PastVersion) (sock
 	p.Namespace, p.Name, p.Spec.NodeName = "default", "web-n", "n"
 	store.SetPod("default/web-n", p)
 	return clitest.Serve(t, server.Config{Store: store,
-		History: func(_ context.Context, namespace, pod string) (*status.History, error) {
+		Requests: []server.Request{server.History(func(_ context.Context, namespace, pod string) (*status.History, error) {
 			return &status.History{Pod: namespace + "/" + pod, Versions: versions}, nil
-		},
-		Owner: map[string]server.Request{"rollback": {Do: func(_ context.Context, pod types.NamespacedName, q url.Values) error {
+		}), server.OfPod("rollback", func(_ context.Context, pod types.NamespacedName, q url.Values) error {
 			*asked = strings.TrimSpace(pod.String() + " " + q.Encode())
 			return refuse
-		}}}}), asked
+		})}}), asked
 }
 
 // typed runs a command line, and returns what it says and its exit code.

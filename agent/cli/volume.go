@@ -82,6 +82,8 @@ type listedVolume struct {
 	// Of inspect alone, of a volume that is there.
 	Made  time.Time `json:"made,omitzero"`   // zero, too, where the filesystem does not know
 	Bytes *int64    `json:"bytes,omitempty"` // on its disk
+
+	makeBy string // of inspect alone, of one that is missing: what is typed to make it again
 }
 
 func listVolumes(w io.Writer, root, output string) error {

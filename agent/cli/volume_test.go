@@ -184,7 +184,7 @@ func TestAVolumeIsInspected(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err = runVolume(t, "inspect", "default/data", "default/none", "--root", root)
-	want = "Name:               default/data\nPath:               " + dir + "\nMissing:            yes: mount its disk, or make it again, empty: monopod volume make default/data\nUsed By:            default/web\n"
+	want = "Name:               default/data\nPath:               " + dir + "\nMissing:            yes: mount its disk, or make it again, empty: monopod volume make default/data --root " + root + "\nUsed By:            default/web\n"
 	if out != want || clitest.Text(err) != "there is no volume default/none; `monopod volume ls` lists them" {
 		t.Errorf("%v\n%s", err, out)
 	}

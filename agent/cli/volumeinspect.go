@@ -49,6 +49,7 @@ func inspect(ctx context.Context, root string, c types.NamespacedName, listed []
 	}
 	v := listed[k]
 	if v.Missing {
+		v.makeBy = volume.MakeCommand(root, c)
 		return v, nil
 	}
 	size, err := volume.ClaimSize(ctx, root, c)
@@ -65,7 +66,7 @@ func printInspected(w io.Writer, all []listedVolume, f print.Format) error {
 		if k > 0 {
 			out.WriteByte('\n')
 		}
-		facts := print.VolumeFacts{Name: v.Name, Path: v.Path, UsedBy: v.UsedBy, Missing: v.Missing, Made: v.Made, Bytes: v.Bytes}
+		facts := print.VolumeFacts{Name: v.Name, Path: v.Path, UsedBy: v.UsedBy, MakeBy: v.makeBy, Made: v.Made, Bytes: v.Bytes}
 		print.DescribeVolume(&out, facts, f)
 	}
 	_, err := w.Write(out.Bytes())

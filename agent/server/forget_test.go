@@ -12,10 +12,10 @@ func TestForget(t *testing.T) {
 	var asked string
 	var answer error
 	w := serve(t, func(c *Config) {
-		c.Forget = func(_ context.Context, namespace, pod string) (*status.Forgotten, error) {
+		c.Requests = []Request{Forget(func(_ context.Context, namespace, pod string) (*status.Forgotten, error) {
 			asked = namespace + " " + pod
 			return &status.Forgotten{Pod: namespace + "/" + pod}, answer
-		}
+		})}
 	})
 	rows := []struct {
 		name, method, path string

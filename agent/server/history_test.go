@@ -11,10 +11,10 @@ func TestHistory(t *testing.T) {
 	var asked string
 	var answer error
 	w := serve(t, func(c *Config) {
-		c.History = func(_ context.Context, namespace, pod string) (*status.History, error) {
+		c.Requests = []Request{History(func(_ context.Context, namespace, pod string) (*status.History, error) {
 			asked = namespace + " " + pod
 			return &status.History{Pod: namespace + "/" + pod, Versions: []status.PastVersion{{Hash: "1", File: "/m/web.yaml", Images: []string{"img:1"}, Running: true}}}, answer
-		}
+		})}
 	})
 	for _, r := range []struct {
 		name   string

@@ -16,11 +16,11 @@ func TestOutlook(t *testing.T) {
 	var asked string
 	var answer error
 	w := serve(t, func(c *Config) {
-		c.Outlook = func(_ context.Context, request io.Reader) (any, error) {
+		c.Requests = []Request{Outlook(func(_ context.Context, request io.Reader) (any, error) {
 			text, err := io.ReadAll(request)
 			asked = string(text[:min(len(text), 20)])
 			return map[string]int{"changes": 1}, errors.Join(answer, err)
-		}
+		})}
 	})
 	for _, row := range []struct {
 		name, method string

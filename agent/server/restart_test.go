@@ -12,10 +12,10 @@ func TestRestart(t *testing.T) {
 	var asked string
 	var answer error
 	w := serve(t, func(c *Config) {
-		c.Restart = func(_ context.Context, namespace, pod, container string) (*status.Restart, error) {
+		c.Requests = []Request{Restart(func(_ context.Context, namespace, pod, container string) (*status.Restart, error) {
 			asked = namespace + " " + pod + " " + container
 			return &status.Restart{Pod: namespace + "/" + pod, UID: "u", Replaces: map[string]string{"c": "id"}}, answer
-		}
+		})}
 	})
 	const done = `{"pod":"default/web-n","uid":"u","replaces":{"c":"id"}}` + "\n"
 	rows := []struct {

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,38 +10,74 @@ import (
 
 // route is one path. The paths and answers that a kubelet has are the kubelet's.
 type route struct {
-	path  string
-	local bool // on the unix socket only
-	serve func(s *Server, local bool, w http.ResponseWriter, r *http.Request)
+	path   string
+	local  bool // on the unix socket only
+	serve  func(s *Server, local bool, w http.ResponseWriter, r *http.Request)
+	method string // "": GET and HEAD
 }
 
-func routes() []route {
+// routes are all paths: those of every server, and those of what the owner may ask of this one.
+func (s *Server) routes() []route {
+	all := reads()
+	for _, q := range s.config.Requests {
+		all = append(all, q.routes()...)
+	}
+	return all
+}
+
+// reads are the paths that only read.
+func reads() []route {
 	return []route{
-		{"/{$}", false, (*Server).index},
-		{"/healthz", false, (*Server).health},
-		{"/healthz/{check}", false, (*Server).healthOf},
-		{"/livez", false, (*Server).health},
-		{"/livez/{check}", false, (*Server).healthOf},
-		{"/readyz", false, (*Server).health},
-		{"/readyz/{check}", false, (*Server).healthOf},
-		{"/pods", false, (*Server).pods},
-		{"/events", false, (*Server).events},
-		{"/version", false, (*Server).version},
-		{"/node", false, (*Server).node},
-		{"/runningpods", true, (*Server).running},
-		{"/runningpods/{$}", true, (*Server).running},
-		{"/containerLogs/{namespace}/{pod}/{container}", true, (*Server).containerLogs},
-		{"/configz", true, (*Server).configz},
-		{"/images", true, (*Server).images},
-		{"/history/{namespace}/{pod}", true, (*Server).history},
-		{"/manifests", true, (*Server).manifests},
-		{"/runtime", true, (*Server).runtime},
+		{path: "/{$}", serve: (*Server).index},
+		{path: "/healthz", serve: (*Server).health},
+		{path: "/healthz/{check}", serve: (*Server).healthOf},
+		{path: "/livez", serve: (*Server).health},
+		{path: "/livez/{check}", serve: (*Server).healthOf},
+		{path: "/readyz", serve: (*Server).health},
+		{path: "/readyz/{check}", serve: (*Server).healthOf},
+		{path: "/pods", serve: (*Server).pods},
+		{path: "/events", serve: (*Server).events},
+		{path: "/version", serve: (*Server).version},
+		{path: "/node", serve: (*Server).node},
+		{path: "/runningpods", local: true, serve: (*Server).running},
+		{path: "/runningpods/{$}", local: true, serve: (*Server).running},
+		{path: "/containerLogs/{namespace}/{pod}/{container}", local: true, serve: (*Server).containerLogs},
+		{path: "/configz", local: true, serve: (*Server).configz},
+		{path: "/images", local: true, serve: (*Server).images},
+		{path: "/manifests", local: true, serve: (*Server).manifests},
+		{path: "/runtime", local: true, serve: (*Server).runtime},
 	}
 }
 
-// visible returns the routes that one listener serves.
-func visible(local bool) []route {
-	return slices.DeleteFunc(routes(), func(r route) bool { return r.local && !local })
+// reads reports whether a route takes GET and HEAD.
+func (r route) reads() bool { return r.method == "" || r.method == http.MethodGet }
+
+// visible returns the routes that one listener serves to those that read.
+func (s *Server) visible(local bool) []route {
+	return slices.DeleteFunc(s.routes(), func(r route) bool { return r.local && !local || !r.reads() })
+}
+
+// posts returns what serves POST on the unix socket. What it has no pattern for no agent knows.
+func (s *Server) posts() *http.ServeMux {
+	mux, known := http.NewServeMux(), map[string]bool{}
+	for _, r := range s.routes() {
+		if r.reads() {
+			continue
+		}
+		mux.HandleFunc(r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(s, true, w, req) })
+		verb, _, _ := strings.Cut(r.path[1:], "/")
+		if !known[verb] { // a verb that it knows, of what cannot be meant
+			known[verb] = true
+			mux.HandleFunc("/"+verb+"/", http.NotFound)
+		}
+	}
+	return mux
+}
+
+// knows reports whether a mux has a path.
+func knows(mux *http.ServeMux, r *http.Request) bool {
+	_, pattern := mux.Handler(r)
+	return pattern != ""
 }
 
 // debugPaths are those that a kubelet has on its main port only.
@@ -53,7 +88,7 @@ func (s *Server) handler(g *guard) http.Handler {
 	local := g == nil
 	mux := http.NewServeMux()
 	var paths []string
-	for _, r := range visible(local) {
+	for _, r := range s.visible(local) {
 		paths = append(paths, r.path)
 		mux.HandleFunc(r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(s, local, w, req) })
 	}
@@ -61,10 +96,13 @@ func (s *Server) handler(g *guard) http.Handler {
 		paths = append(paths, h.Path)
 		mux.Handle(h.Path, inTurn(h.AtOnce, h.Handler))
 	}
+	posts := s.posts()
 	all := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case !local && !g.admits(w, r, s.config.Listen), local && s.outlook(w, r), refuseBody(w, r):
-		case local && s.change(w, r):
+		case !local && !g.admits(w, r, s.config.Listen):
+		case local && r.Method == http.MethodPost && knows(posts, r):
+			posts.ServeHTTP(w, r)
+		case refuseBody(w, r):
 		case !local && slices.ContainsFunc(debugPaths, func(p string) bool { return strings.HasPrefix(r.URL.Path+"/", p) }):
 			http.Error(w, "Debug endpoints are disabled.", http.StatusMethodNotAllowed)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -89,7 +127,7 @@ func (s *Server) handlers(local bool) []Handler {
 func (s *Server) index(local bool, w http.ResponseWriter, _ *http.Request) {
 	plain(w)
 	fmt.Fprintf(w, "monopod %s\n\n", s.config.Version)
-	for _, r := range visible(local) {
+	for _, r := range s.visible(local) {
 		if !strings.HasSuffix(r.path, "{$}") {
 			fmt.Fprintln(w, r.path)
 		}
@@ -118,18 +156,6 @@ func (s *Server) images(_ bool, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, all)
-}
-
-// history answers which versions of a pod there were.
-func (s *Server) history(_ bool, w http.ResponseWriter, r *http.Request) {
-	if s.config.History == nil {
-		http.NotFound(w, r)
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), changeTimeout)
-	defer cancel()
-	all, err := s.config.History(ctx, r.PathValue("namespace"), r.PathValue("pod"))
-	answer(w, all, err, "the agent has not come to it within "+changeTimeout.String()+": is it stuck?")
 }
 
 // configz answers with the settings that count now, as a kubelet does.

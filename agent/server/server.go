@@ -6,17 +6,14 @@ package server
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/events"
 	"monopod/agent/message"
@@ -45,23 +42,11 @@ type Config struct {
 	Running func(context.Context) ([]v1.Pod, error)
 	// Settings returns what counts now, by the names of KubeletConfiguration.
 	Settings func() map[string]any
-	// Restart replaces a container, or a whole pod if none is named, and returns
-	// when that is sure to happen. Errors may be a *status.Refusal.
-	Restart func(ctx context.Context, namespace, pod, container string) (*status.Restart, error)
-	// Forget lets a pod go, or an object such as configmap/app or secret/app, that no
-	// manifest gives any more, and returns when that is sure to happen. Errors may be a
-	// *status.Refusal.
-	Forget func(ctx context.Context, namespace, name string) (*status.Forgotten, error)
-	// Outlook says, as JSON has it, what manifests would change, of which the request tells. It
-	// changes nothing. Errors may be a *status.Refusal.
-	Outlook func(ctx context.Context, request io.Reader) (any, error)
-	// History returns what is known of the versions of a pod. Errors may be a *status.Refusal.
-	History func(ctx context.Context, namespace, pod string) (*status.History, error)
 	// Held says why and until when a pod, "namespace/name", or for "" the node is left as it
 	// is; nothing: it is not. nil: nothing is.
 	Held func(pod string) message.Text
-	// Owner are the other requests that change something, by the first part of their paths.
-	Owner map[string]Request
+	// Requests are what the owner may ask of the agent.
+	Requests []Request
 
 	// Handlers are more paths, added to the server's own.
 	Handlers []Handler
@@ -70,13 +55,6 @@ type Config struct {
 	Watch   func(local bool, paths []string, next http.Handler) http.Handler
 	Version string
 	Log     *slog.Logger
-}
-
-// Request is a POST of /NAME/{namespace}/{pod}, answered once it is sure to be done.
-// Errors may be a *status.Refusal.
-type Request struct {
-	Do   func(ctx context.Context, pod types.NamespacedName, query url.Values) error
-	Node bool // it may be without a pod
 }
 
 // Handler is a path that another package serves. It gets GET and HEAD requests

@@ -212,13 +212,15 @@ const jsonElided = `\u003celided\u003e`
 // The paths that / lists.
 const (
 	openPaths = "/healthz\n/healthz/{check}\n/livez\n/livez/{check}\n/readyz\n/readyz/{check}\n/pods\n/events\n/version\n/node\n"
-	rootPaths = "/runningpods\n/containerLogs/{namespace}/{pod}/{container}\n/configz\n/images\n/history/{namespace}/{pod}\n/manifests\n/runtime\n"
+	rootPaths = "/runningpods\n/containerLogs/{namespace}/{pod}/{container}\n/configz\n/images\n/manifests\n/runtime\n/history/{namespace}/{pod}\n"
 	runs      = `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"a","namespace":"default","uid":"1"},` +
 		`"spec":{"containers":[{"name":"app","image":"i","resources":{}}]},"status":{}}]}` + "\n"
 )
 
 func TestRoutes(t *testing.T) {
-	w := serve(t, nil)
+	w := serve(t, func(c *Config) {
+		c.Requests = []Request{History(nil), Restart(nil)} // what only reads is listed
+	})
 	w.store.SetRuntime(status.Runtime{Up: true, Name: "containerd"})
 	w.store.SetManifests(status.Manifests{Dir: "/m", Problems: []status.Problem{{Message: "bad"}}})
 	rows := []struct {

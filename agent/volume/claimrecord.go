@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/manifests/shell"
 )
 
 // recordsDir is the folder below the root dir with a file for each claim that was made, so that
@@ -36,17 +38,28 @@ const (
 // MakeClaim.
 type MissingClaimError struct {
 	Claim types.NamespacedName
-	Dir   string
-	Other bool // a directory is there, and not on the disk that was mounted
+	Root  string // the root dir whose claim it is
+	Other bool   // a directory is there, and not on the disk that was mounted
 }
 
 func (e *MissingClaimError) Error() string {
-	const remedy = ": mount its disk, or use an empty directory with: monopod volume make %s"
+	dir, byHand := ClaimDir(e.Root, e.Claim), MakeCommand(e.Root, e.Claim)
 	if e.Other {
 		return fmt.Sprintf("the directory %s of the PersistentVolumeClaim %s was on a disk that is not mounted now"+
-			": mount it, or use the directory as it is with: monopod volume make %[2]s", e.Dir, e.Claim)
+			": mount it, or use the directory as it is with: %s", dir, e.Claim, byHand)
 	}
-	return fmt.Sprintf("the directory %s of the PersistentVolumeClaim %s is missing, and was there before"+remedy, e.Dir, e.Claim, e.Claim)
+	return fmt.Sprintf("the directory %s of the PersistentVolumeClaim %s is missing, and was there before"+
+		": mount its disk, or use an empty directory with: %s", dir, e.Claim, byHand)
+}
+
+// MakeCommand is the command line that makes a claim by hand. It names the root dir, of which
+// whoever reads it need not know.
+func MakeCommand(root string, c types.NamespacedName) string {
+	abs, err := filepath.Abs(root) // it is typed elsewhere
+	if err == nil {
+		root = abs
+	}
+	return fmt.Sprintf("monopod volume make %s --root %s", c, shell.Word(root))
 }
 
 func recordPath(root string, c types.NamespacedName) string {
@@ -141,9 +154,9 @@ func checkClaim(root string, c types.NamespacedName) (claimRecord, error) {
 	other, err := onOtherDisk(root, ClaimDir(root, c))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return was, &MissingClaimError{Claim: c, Dir: ClaimDir(root, c)}
+		return was, &MissingClaimError{Claim: c, Root: root}
 	case err == nil && was == claimOnDisk && !other:
-		return was, &MissingClaimError{Claim: c, Dir: ClaimDir(root, c), Other: true}
+		return was, &MissingClaimError{Claim: c, Root: root, Other: true}
 	}
 	return was, err
 }

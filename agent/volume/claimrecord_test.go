@@ -29,7 +29,7 @@ func TestAClaimThatIsMissingIsNotMadeAgain(t *testing.T) {
 		err := look()
 		var missing *MissingClaimError
 		if !errors.As(err, &missing) || missing.Error() != "the directory "+dir+" of the PersistentVolumeClaim default/data is missing, and was there before: "+
-			"mount its disk, or use an empty directory with: monopod volume make default/data" {
+			"mount its disk, or use an empty directory with: monopod volume make default/data --root "+root {
 			t.Fatal(err)
 		}
 	}
@@ -64,7 +64,7 @@ func TestAClaimThatWasOnADiskIsNotTheDirectoryBelow(t *testing.T) {
 	_, err := SetUp(t.Context(), root, claimPod("u3", 4242), Input{})
 	var missing *MissingClaimError
 	if !errors.As(err, &missing) || missing.Error() != "the directory "+dir+" of the PersistentVolumeClaim default/data was on a disk that is not mounted now: "+
-		"mount it, or use the directory as it is with: monopod volume make default/data" {
+		"mount it, or use the directory as it is with: monopod volume make default/data --root "+root {
 		t.Fatal(err)
 	}
 	must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, ""))
@@ -177,5 +177,20 @@ func TestClaimsThatWereNotCompletedGo(t *testing.T) {
 	must(t, RecordClaims(root))
 	if there() != 0 || IsMissing(root, data) {
 		t.Errorf("%d are there, and the claim is missing: %v", there(), IsMissing(root, data))
+	}
+}
+
+// What is typed to make a claim by hand is for the agent that misses it, whatever its root dir.
+func TestTheCommandThatMakesAClaimNamesTheRootDir(t *testing.T) {
+	here, err := os.Getwd()
+	must(t, err)
+	for root, want := range map[string]string{
+		"/var/lib/monopod": "monopod volume make default/data --root /var/lib/monopod",
+		"..":               "monopod volume make default/data --root " + filepath.Dir(here),
+		"/srv/edge one":    "monopod volume make default/data --root '/srv/edge one'",
+	} {
+		if got := MakeCommand(root, data); got != want {
+			t.Errorf("%s: it says %s, want %s", root, got, want)
+		}
 	}
 }

@@ -21,9 +21,9 @@ func forgetter(t *testing.T, forget func(pod string) error) (socket string) {
 		store.SetPod("default/"+p.Name, &p)
 	}
 	return clitest.Serve(t, server.Config{Store: store,
-		Forget: func(_ context.Context, namespace, pod string) (*status.Forgotten, error) {
+		Requests: []server.Request{server.Forget(func(_ context.Context, namespace, pod string) (*status.Forgotten, error) {
 			return &status.Forgotten{Pod: namespace + "/" + pod}, forget(namespace + "/" + pod)
-		}})
+		})}})
 }
 
 func TestForget(t *testing.T) {

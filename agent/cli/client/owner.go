@@ -31,9 +31,6 @@ type OwnerOptions struct {
 	Err     io.Writer // what a wait that lasts is for; nil: that is not said
 }
 
-// sayAfter is how long a wait goes on in silence.
-const sayAfter = 2 * time.Second
-
 // wish is what is asked for of pods.
 type wish struct {
 	path, done string
@@ -124,11 +121,8 @@ func (o OwnerOptions) do(ctx context.Context, w wish) error {
 	if err != nil {
 		return err
 	}
-	if o.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, ErrTimeout)
-		defer cancel()
-	}
+	ctx, cancel := bounded(ctx, o.Timeout)
+	defer cancel()
 	if len(pods) == 0 {
 		_, err := fmt.Fprintln(o.Out, cmp.Or(o.Choice.None(), "There are no pods."))
 		return err
@@ -186,7 +180,7 @@ func (o OwnerOptions) finish(ctx context.Context, w wish, pods []v1.Pod, here *p
 	for k := range pods {
 		p := &pods[k]
 		if w.until != nil && !o.NoWait {
-			if err := o.await(ctx, p, w, here); err != nil {
+			if err := o.goal(p, w).await(ctx, p, here, o.Err); err != nil {
 				return err
 			}
 		}
@@ -223,39 +217,22 @@ func (o OwnerOptions) path(path string) string {
 	return "/" + path
 }
 
-// await returns when a pod has come to it, or has ended, or is gone.
-func (o OwnerOptions) await(ctx context.Context, p *v1.Pod, w wish, here *presence) error {
-	tick, began, said := time.NewTicker(waitEvery), time.Now(), o.Err == nil
-	defer tick.Stop()
-	words := "the agent does not report it"
-	for {
-		now, gone, err := here.look(ctx, p)
-		switch {
-		case ctx.Err() != nil: // the words of the look before stand
-		case err != nil:
-			return err
-		case gone && w.byGoing, now != nil && (w.until(p, now) || hasEnded(now)):
-			return nil
-		case gone:
-			return fmt.Errorf("%s is not %s and will not be: it was removed meanwhile", subjectOf(p), w.done)
-		case now != nil:
-			words = strings.Join(print.PodWords([]v1.Pod{*now}, time.Now()), "; ")
-		default:
-			words = "the agent does not report it"
-		}
-		if !said && time.Since(began) > sayAfter {
-			said = true
-			fmt.Fprintf(o.Err, "monopod: waiting until %s\n", print.JoinWords(subjectOf(p)+" is "+w.done, words))
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			if errors.Is(context.Cause(ctx), ErrTimeout) {
-				return &timeoutError{fmt.Sprintf("%s is not %s within %s: %s", subjectOf(p), w.done, o.Timeout, words)}
+// goal is that a pod has come to it, or has ended.
+func (o OwnerOptions) goal(p *v1.Pod, w wish) goal {
+	subject := subjectOf(p)
+	g := goal{subject: subject, late: "is not " + w.done, timeout: o.Timeout,
+		missing: func(now *v1.Pod) (string, error) {
+			if w.until(p, now) || hasEnded(now) {
+				return "", nil
 			}
-			return context.Cause(ctx)
-		}
+			words := strings.Join(print.PodWords([]v1.Pod{*now}, time.Now()), "; ")
+			return cmp.Or(words, print.Summarize(now, time.Now()).Word), nil
+		},
+		waiting: "waiting until " + subject + " is " + w.done}
+	if !w.byGoing {
+		g.gone = fmt.Errorf("%s is not %s and will not be: it was removed meanwhile", subject, w.done)
 	}
+	return g
 }
 
 // hasEnded reports whether a pod has ended. One that failed before it was made may still start.

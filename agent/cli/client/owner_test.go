@@ -34,17 +34,21 @@ func owner(t *testing.T, refuses error) (socket string, asked *[]string) {
 	set("web-n1", "", v1.PodRunning)
 	set("db-n1", "", v1.PodRunning)
 	request := func(what string, do func(name string)) server.Request {
-		return server.Request{Node: what == "hold", Do: func(_ context.Context, pod types.NamespacedName, q url.Values) error {
+		kind := server.OfPod
+		if what == "hold" {
+			kind = server.OfPodOrNode
+		}
+		return kind(what, func(_ context.Context, pod types.NamespacedName, q url.Values) error {
 			*asked = append(*asked, strings.TrimSpace(what+" "+pod.Name+" "+q.Encode()))
 			if refuses == nil {
 				do(pod.Name)
 			}
 			return refuses
-		}}
+		})
 	}
-	return clitest.Serve(t, server.Config{Store: store, Owner: map[string]server.Request{
-		"stop": request("stop", func(name string) { set(name, status.ReasonStopped, v1.PodPending) }),
-		"hold": request("hold", func(string) {}), "start": request("start", func(string) {}),
+	return clitest.Serve(t, server.Config{Store: store, Requests: []server.Request{
+		request("stop", func(name string) { set(name, status.ReasonStopped, v1.PodPending) }),
+		request("hold", func(string) {}), request("start", func(string) {}),
 	}}), asked
 }
 
@@ -85,7 +89,7 @@ func TestPodsStopInTheOrderOfAShutdown(t *testing.T) {
 	for name, p := range pods {
 		store.SetPod("default/"+name, &p)
 	}
-	stop := server.Request{Do: func(_ context.Context, pod types.NamespacedName, _ url.Values) error {
+	stop := server.OfPod("stop", func(_ context.Context, pod types.NamespacedName, _ url.Values) error {
 		running := 0
 		for name := range pods {
 			if p, ok := store.Pod("default/" + name); ok && p.Status.Phase == v1.PodRunning {
@@ -106,8 +110,8 @@ func TestPodsStopInTheOrderOfAShutdown(t *testing.T) {
 			store.SetPod("default/"+pod.Name, &p)
 		})
 		return nil
-	}}
-	socket := clitest.Serve(t, server.Config{Store: store, Owner: map[string]server.Request{"stop": stop}})
+	})
+	socket := clitest.Serve(t, server.Config{Store: store, Requests: []server.Request{stop}})
 	var out bytes.Buffer
 	err := Stop(t.Context(), OwnerOptions{Socket: socket, Out: &out})
 	if err == nil || err.Error() != "not now" {
@@ -137,15 +141,15 @@ func removing(t *testing.T, change func(*status.Store)) (socket string, store *s
 	}
 	set("web-n1", "", v1.PodPending)
 	set("proxy-n1", "", v1.PodRunning)
-	request := server.Request{Do: func(_ context.Context, pod types.NamespacedName, _ url.Values) error {
+	request := func(_ context.Context, pod types.NamespacedName, _ url.Values) error {
 		if pod.Name == "web-n1" {
 			change(store)
 			return nil
 		}
 		set(pod.Name, status.ReasonStopped, v1.PodPending)
 		return nil
-	}}
-	return clitest.Serve(t, server.Config{Store: store, Owner: map[string]server.Request{"stop": request, "start": request}}), store
+	}
+	return clitest.Serve(t, server.Config{Store: store, Requests: []server.Request{server.OfPod("stop", request), server.OfPod("start", request)}}), store
 }
 
 // within is a context that is far longer than the wait.
@@ -240,8 +244,8 @@ func TestHoldIsOfPodsOrOfTheNode(t *testing.T) {
 func TestASecondHoldSaysWhatItReplaces(t *testing.T) {
 	p := named("default", "web-n1", "n1", "a")
 	store := clitest.Store(t, t.TempDir(), &p)
-	socket := clitest.Serve(t, server.Config{Store: store, Owner: map[string]server.Request{
-		"hold": {Node: true, Do: func(context.Context, types.NamespacedName, url.Values) error { return nil }},
+	socket := clitest.Serve(t, server.Config{Store: store, Requests: []server.Request{
+		server.OfPodOrNode("hold", func(context.Context, types.NamespacedName, url.Values) error { return nil }),
 	}, Held: func(string) message.Text { return message.Fixed("held: an audit until 2026-01-02T05:04:05Z") }})
 	var out bytes.Buffer
 	err := Hold(t.Context(), OwnerOptions{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: &out})

@@ -55,11 +55,8 @@ func Restart(ctx context.Context, o RestartOptions) error {
 	if err := GetJSON(ctx, o.Socket, "/runtime", &r); err == nil && !r.Up {
 		fmt.Fprintf(o.Err, "monopod: %s; the agent waits up to 20s for it before it gives the restart up\n", print.RuntimeWords(r, time.Now())[0])
 	}
-	if o.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, ErrTimeout)
-		defer cancel()
-	}
+	ctx, cancel := bounded(ctx, o.Timeout)
+	defer cancel()
 	here, err := newPresence(ctx, o.Socket)
 	if err != nil {
 		return err
@@ -80,8 +77,11 @@ func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container strin
 		subject = "container " + container + " of " + subject
 	}
 	body, err := post(ctx, askRestartTimeout, o.Socket, path)
+	if errors.Is(context.Cause(ctx), ErrTimeout) && err != nil {
+		return &timeoutError{fmt.Sprintf("%s %s within %s: %v", subject, notRestarted, o.Timeout, err)}
+	}
 	if err != nil {
-		return o.late(ctx, subject, err.Error(), err)
+		return err
 	}
 	var accepted status.Restart
 	if err := Decode(body, &accepted, o.Socket, path); err != nil {
@@ -91,48 +91,27 @@ func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container strin
 		_, err := fmt.Fprintf(o.Out, "%s is being restarted\n", subject)
 		return err
 	}
-	if err := o.await(ctx, subject, p, &accepted, here); err != nil {
+	if err := o.goal(subject, &accepted).await(ctx, p, here, o.Err); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(o.Out, "%s is restarted\n", subject)
 	return err
 }
 
-// await returns when all that is replaced runs again, or has ended again since.
-func (o *RestartOptions) await(ctx context.Context, subject string, p *v1.Pod, accepted *status.Restart, here *presence) error {
-	tick := time.NewTicker(waitEvery)
-	defer tick.Stop()
-	missing, said := "the agent has not told of it", false
-	for {
-		now, gone, err := here.look(ctx, p)
-		switch {
-		case gone, now != nil && string(now.UID) != accepted.UID:
-			return fmt.Errorf("%s was removed or replaced meanwhile", subject)
-		case now != nil:
-			if missing = stillToCome(now, accepted.Replaces); missing == "" {
-				return nil
-			}
-		case err == nil:
-			missing = "the agent does not report it"
-		case !notRunning(err) && ctx.Err() == nil:
-			return err
-		case !said && ctx.Err() == nil:
-			said = true
-			fmt.Fprintf(o.Err, "monopod: the agent does not run any more; it is written down that %s is to be restarted, which happens once it runs again\n", subject)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return o.late(ctx, subject, missing, context.Cause(ctx))
-		}
-	}
-}
+// notRestarted is what is said of what does not run again in time.
+const notRestarted = "does not run again"
 
-func (o *RestartOptions) late(ctx context.Context, subject, missing string, err error) error {
-	if errors.Is(context.Cause(ctx), ErrTimeout) {
-		return &timeoutError{fmt.Sprintf("%s does not run again within %s: %s", subject, o.Timeout, missing)}
-	}
-	return err
+// goal is that all that is replaced runs again, or has ended again since.
+func (o *RestartOptions) goal(subject string, accepted *status.Restart) goal {
+	gone := fmt.Errorf("%s was removed or replaced meanwhile", subject)
+	return goal{subject: subject, late: notRestarted, timeout: o.Timeout, gone: gone,
+		missing: func(now *v1.Pod) (string, error) {
+			if string(now.UID) != accepted.UID {
+				return "", gone
+			}
+			return stillToCome(now, accepted.Replaces), nil
+		},
+		outlasts: "the agent does not run any more; it is written down that " + subject + " is to be restarted, which happens once it runs again"}
 }
 
 // stillToCome says what of a restart is missing, "" when nothing is.

@@ -22,9 +22,9 @@ func restarter(t *testing.T, restart func(store *status.Store, pod, container st
 	store.SetManifests(status.Manifests{Dir: "/m"})
 	setPod(store, "old", "old", "")
 	return clitest.Serve(t, server.Config{Store: store,
-		Restart: func(_ context.Context, namespace, pod, container string) (*status.Restart, error) {
+		Requests: []server.Request{server.Restart(func(_ context.Context, namespace, pod, container string) (*status.Restart, error) {
 			return restart(store, namespace+"/"+pod, container)
-		}})
+		})}})
 }
 
 // setPod reports default/web-n1 with containers of these ids; waits is why the

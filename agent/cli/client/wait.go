@@ -70,27 +70,15 @@ func Wait(ctx context.Context, o WaitOptions) error {
 // is over (0: never); then its error is ErrTimeout, and says what was not.
 func Until(ctx context.Context, timeout time.Duration, outcome string,
 	look func(context.Context) (missing []string, err error)) error {
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, timeout, ErrTimeout)
-		defer cancel()
-	}
-	tick := time.NewTicker(waitEvery)
-	defer tick.Stop()
-	for {
+	ctx, cancel := bounded(ctx, timeout)
+	defer cancel()
+	joined := func(ctx context.Context) (string, error) {
 		missing, err := look(ctx)
-		if len(missing) == 0 || err != nil {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			if errors.Is(context.Cause(ctx), ErrTimeout) {
-				return &timeoutError{fmt.Sprintf("not %s within %s: %s", outcome, timeout, strings.Join(missing, "; "))}
-			}
-			return context.Cause(ctx)
-		}
+		return strings.Join(missing, "; "), err
 	}
+	return until(ctx, joined, func(missing string) string {
+		return fmt.Sprintf("not %s within %s: %s", outcome, timeout, missing)
+	})
 }
 
 // wait is a Wait under way.

@@ -33,7 +33,11 @@ func agent(t *testing.T) (socket string, asked *[]string) {
 	set("db-n", "db", "", v1.PodRunning)
 	set("web-n", "web", "", v1.PodRunning)
 	request := func(what string) server.Request {
-		return server.Request{Node: what == "hold" || what == "release", Do: func(_ context.Context, pod types.NamespacedName, q url.Values) error {
+		kind := server.OfPod
+		if what == "hold" || what == "release" {
+			kind = server.OfPodOrNode
+		}
+		return kind(what, func(_ context.Context, pod types.NamespacedName, q url.Values) error {
 			*asked = append(*asked, strings.TrimRight(fmt.Sprintf("%s %s %s", what, pod.Name, q.Encode()), " "))
 			switch what {
 			case "stop":
@@ -42,13 +46,13 @@ func agent(t *testing.T) (socket string, asked *[]string) {
 				set(pod.Name, "", "", v1.PodRunning)
 			}
 			return nil
-		}}
+		})
 	}
-	owner := map[string]server.Request{}
+	var requests []server.Request
 	for _, what := range []string{"stop", "start", "hold", "release"} {
-		owner[what] = request(what)
+		requests = append(requests, request(what))
 	}
-	return clitest.Serve(t, server.Config{Store: store, Owner: owner}), asked
+	return clitest.Serve(t, server.Config{Store: store, Requests: requests}), asked
 }
 
 // run runs a command line, and returns what it says and its exit code.

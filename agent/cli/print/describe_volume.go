@@ -86,7 +86,7 @@ func projectedWords(p *v1.ProjectedVolumeSource) string {
 type VolumeFacts struct {
 	Name, Path string
 	UsedBy     []string // namespace/name of the pods
-	Missing    bool     // it was made, and is not there
+	MakeBy     string   // what is typed to make it again, empty: it was made, and is not there; "": it is
 	Made       time.Time
 	Bytes      *int64 // on its disk; nil: that is not known
 }
@@ -96,8 +96,8 @@ func DescribeVolume(w *bytes.Buffer, v VolumeFacts, f Format) {
 	d := &description{w: w, now: f.Now, columns: f.Columns}
 	d.line(0, "Name", v.Name)
 	d.line(0, "Path", v.Path)
-	if v.Missing {
-		d.line(0, "Missing", "yes: mount its disk, or make it again, empty: monopod volume make "+v.Name)
+	if v.MakeBy != "" {
+		d.line(0, "Missing", "yes: mount its disk, or make it again, empty: "+v.MakeBy)
 	}
 	if v.Bytes != nil {
 		d.line(0, "Size Used", size(uint64(*v.Bytes)))
