@@ -39,7 +39,7 @@ agent does not run; 124: --timeout was over.`,
 			case c.NArg() == 0:
 				return command.UsageError("restart what? As in `monopod restart web` or `monopod restart web/nginx`")
 			case o.Timeout < 0:
-				return command.UsageError("--timeout %s: it is less than no time", o.Timeout)
+				return command.UsageError("--timeout %s: it must not be negative", o.Timeout)
 			}
 			o.Names, o.Out, o.Err = c.Args().Slice(), c.App.Writer, c.App.ErrWriter
 			err := client.Restart(c.Context, o)

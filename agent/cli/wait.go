@@ -59,7 +59,7 @@ failed will not be ready; 124: the time was over.`,
 			case c.NArg() > 0 && all:
 				return command.UsageError("name pods or give --all, not both")
 			case o.Timeout < 0:
-				return command.UsageError("--timeout %s: it is less than no time", o.Timeout)
+				return command.UsageError("--timeout %s: it must not be negative", o.Timeout)
 			}
 			if err := o.Check(); err != nil {
 				return command.UsageError("%v", err)

@@ -265,7 +265,7 @@ func (r *Record) haltedUntil(d Decision, prepares bool) Decision {
 	case len(waits.Waits) > 0:
 		why, by = plan.Waiting{Reason: ReasonWaits, Message: waits.Waits[0].Text}, waits.Waits[0].By
 	case d.Final:
-		why, by = plan.Waiting{Reason: ReasonWaits, Message: message.Fixed("it is looked once more whether all is there")}, ByLastLook
+		why, by = plan.Waiting{Reason: ReasonWaits, Message: message.Fixed("a last check of its images, volumes and network")}, ByLastLook
 	}
 	h := halted(r, by, why)
 	if by == ByLack {
@@ -297,7 +297,7 @@ func (r *Record) waitBeside(d *Decision, w *World) {
 		d.asks(g, r)
 		r.waitPrepared(d)
 		if d.Final {
-			d.waits(ByLastLook, message.Fixed("it is looked once more whether all is there"))
+			d.waits(ByLastLook, message.Fixed("a last check of its images, volumes and network"))
 		}
 	}
 	if d.Refused != nil {

@@ -165,7 +165,7 @@ func (g *gate) lock(l *Lock, w *World) {
 	most := message.Time(wholeMinute(w.Now.Wall.Add(left)))
 	switch l.State {
 	case Unlooked:
-		g.waits = append(g.waits, Wait{By: ByLook, Text: message.Fixed("it is looked whether its workload locks it")})
+		g.waits = append(g.waits, Wait{By: ByLook, Text: message.Fixed("a check whether its workload locks it")})
 	case Unknown:
 		g.waits = append(g.waits, Wait{By: ByLock, Text: message.Of("its disk does not say whether its workload locks it: %s, at most until %s", message.Private(l.File), most)})
 	case Held:

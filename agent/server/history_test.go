@@ -27,7 +27,7 @@ func TestHistory(t *testing.T) {
 		{"a pod", true, nil, "default web-n", 200, `{"pod":"default/web-n","versions":[{"hash":"1","file":"/m/web.yaml","images":["img:1"],"running":true}]}` + "\n"},
 		{"not over TCP", false, nil, "", 404, "404 page not found\n"},
 		{"an unknown pod", true, &status.Refusal{Unknown: true, Why: "there is no pod default/web-n"}, "default web-n", 404, "there is no pod default/web-n\n"},
-		{"no time", true, context.DeadlineExceeded, "default web-n", 503, "the agent has not come to it within 20s: is it stuck?\n"},
+		{"no time", true, context.DeadlineExceeded, "default web-n", 503, "the agent did not answer within 20s: is it stuck?\n"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			asked, answer = "", r.answer

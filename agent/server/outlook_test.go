@@ -36,7 +36,7 @@ func TestOutlook(t *testing.T) {
 		{"nor without any", "POST", false, "", nil, "", 405, "this endpoint is read-only\n"},
 		{"not by GET", "GET", true, "", nil, "", 404, "404 page not found\n"},
 		{"a refusal", "POST", true, `{`, &status.Refusal{Why: "no pods"}, "{", 409, "no pods\n"},
-		{"no time", "POST", true, `{}`, context.DeadlineExceeded, "{}", 503, "the agent has not come to it within 20s: is it stuck?\n"},
+		{"no time", "POST", true, `{}`, context.DeadlineExceeded, "{}", 503, "the agent did not answer within 20s: is it stuck?\n"},
 		{"too much", "POST", true, strings.Repeat(" ", outlookMax+1), nil, strings.Repeat(" ", 20), 503, "http: request body too large\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

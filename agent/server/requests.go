@@ -32,7 +32,7 @@ type Request struct {
 	do     func(ctx context.Context, r *http.Request) (any, error)
 }
 
-const stuck = "the agent has not come to it within 20s: is it stuck?"
+const stuck = "the agent did not answer within 20s: is it stuck?"
 
 // Restart replaces a container, or a whole pod if none is named. do returns when that is sure to
 // happen.
@@ -40,7 +40,7 @@ func Restart(do func(ctx context.Context, namespace, pod, container string) (*st
 	return Request{
 		method: http.MethodPost,
 		paths:  []string{"/restart/{namespace}/{pod}", "/restart/{namespace}/{pod}/{container}"},
-		late:   "the agent has not come to it within 20s and does not restart it: does the runtime answer?",
+		late:   "the agent did not take up the restart within 20s, and drops it: does the runtime answer?",
 		do: func(ctx context.Context, r *http.Request) (any, error) {
 			return do(ctx, r.PathValue("namespace"), r.PathValue("pod"), r.PathValue("container"))
 		}}

@@ -37,7 +37,7 @@ func TestRestart(t *testing.T) {
 		{"a refusal", "POST", "/restart/a/b", true, &status.Refusal{Why: "pod a/b has ended"}, "a b ", 409, "pod a/b has ended\n"},
 		{"trouble", "POST", "/restart/a/b", true, errors.New("no space left on device"), "a b ", 503, "no space left on device\n"},
 		{"no time", "POST", "/restart/a/b", true, context.DeadlineExceeded, "a b ", 503,
-			"the agent has not come to it within 20s and does not restart it: does the runtime answer?\n"},
+			"the agent did not take up the restart within 20s, and drops it: does the runtime answer?\n"},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func lasting(name, usage, about string, do func(context.Context, client.OwnerOpt
 			case c.NArg() == 0 && !c.Bool("all") && o.Choice.Selector == "":
 				return command.UsageError("%s which pods? Name them, or give --all or -l LABELS", name)
 			case o.Timeout < 0:
-				return command.UsageError("--timeout %s: it is less than no time", o.Timeout)
+				return command.UsageError("--timeout %s: it must not be negative", o.Timeout)
 			}
 			return ended(c.Context, do(c.Context, o))
 		},
@@ -91,7 +91,7 @@ released or its time is over. A held pod that is stopped and started runs the ve
 that was held.`+codes, client.Hold, func() (url.Values, error) {
 		q := url.Values{}
 		if lasts < 0 {
-			return nil, command.UsageError("--for %s: it is less than no time", lasts)
+			return nil, command.UsageError("--for %s: it must not be negative", lasts)
 		}
 		if lasts > 0 {
 			q.Set("for", lasts.String())
