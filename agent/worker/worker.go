@@ -79,7 +79,7 @@ type Worker struct {
 	start     *starter
 	failures  map[string]plan.Failure // by plan.Action.Key
 	failed    int                     // syncs in a row that failed
-	said      saidonce.Error          // of those
+	logged    failureLog              // of them
 	noNetwork string                  // what is wrong with the pod's network, as recorded last
 	unsaid    time.Time               // see plan.Facts.Unsaid
 	away      plan.Refusals           // of calls, by action key
@@ -205,7 +205,7 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 		return w.gone(ctx, u.Generation)
 	}
 	if len(p.Steps) == 0 {
-		w.failed, w.said = 0, ""
+		w.failed = 0
 		delete(w.away, plan.PassKey)
 		return lookAt(soonest(p.Wake, again))
 	}
@@ -262,7 +262,7 @@ func (w *Worker) passFailed(ctx context.Context, err error) look {
 	if panics.In(err) != nil { // logged and reported where it is caught
 		return retry
 	}
-	if w.said.IsNew(err) {
+	if w.logged.isNews(err, time.Now()) {
 		w.Log.Error("sync failed; retrying", "err", err)
 	}
 	w.report.trouble(err)
