@@ -154,6 +154,12 @@ func (w *walk) wrongWith(p *manifests.Pod) (out []string) {
 	}
 	c := w.written(p.UID)
 	former := reported.UID != p.UID || f.others || c == nil || c.Digest != p.Digest
+	if former && w.awaitsUID(p) {
+		if st.Message == "" {
+			bad("another pod has its uid, and it does not say so: %+v", st)
+		}
+		return out
+	}
 	if former && w.heldByOthers(p.Key())+cpuOf(p) > modelCPUs {
 		return out // the version before runs until this one fits
 	}
@@ -333,8 +339,9 @@ func (w *walk) account() {
 		}
 		p = w.asKept(p, reported)
 		st := reported.Status
-		former := reported.UID != p.UID || w.written(p.UID).Digest != p.Digest // which runs until this one fits
-		if former || st.Reason == "OutOfcpu" || w.startsLater(p) {
+		c := w.written(p.UID)
+		former := reported.UID != p.UID || c.Digest != p.Digest // which runs until this one fits
+		if former || w.mayStillGo(c) || st.Reason == "OutOfcpu" || w.startsLater(p) {
 			delete(w.before, key)
 			continue
 		}

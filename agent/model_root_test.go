@@ -129,6 +129,17 @@ func (w *walk) startsLater(p *manifests.Pod) bool {
 	return is && stop.Starts && w.heldByOthers(p.Key())+cpuOf(p) > modelCPUs
 }
 
+// awaitsUID reports whether another pod has the uid that a manifest says, and keeps it as its own
+// next version has no room.
+func (w *walk) awaitsUID(p *manifests.Pod) bool {
+	c := w.written(p.UID)
+	if c.Pod == nil || c.Key() == p.Key() {
+		return false
+	}
+	next := w.offered[c.Key()]
+	return next != nil && next.UID != p.UID && w.heldByOthers(c.Key())+cpuOf(next) > modelCPUs
+}
+
 // heldByOthers returns the cpus that other pods have. What is stopped has none.
 func (w *walk) heldByOthers(key manifests.Key) (cpus int64) {
 	stopped := w.sync.holds.State().Stopped

@@ -11,6 +11,7 @@ import (
 
 	"monopod/agent/pleg"
 	"monopod/cri/critest"
+	"monopod/manifests"
 )
 
 // A step does one thing to the agent's world and says what; "" if it was not
@@ -198,6 +199,8 @@ func (w *walk) loseContainer() string {
 	}
 	c := pick(w.rand, ours...)
 	w.RemoveContainerBehindBack(c.ID)
+	// Another agent knows of no restarts but those that the runtime tells of.
+	delete(w.before[manifests.Key{Namespace: c.Namespace, Name: c.Pod}].restarts, c.Name)
 	return fmt.Sprintf("%s/%s #%d: removed by others", c.Pod, c.Name, c.Attempt)
 }
 

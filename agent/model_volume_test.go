@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/update"
 	"monopod/manifests"
 )
@@ -103,13 +104,24 @@ func (w *walk) writeNote() string {
 	if p == nil || asksForUID || c.Pod == nil || manifests.KeyOf(c.Pod) != key || c.Digest != p.Digest || c.Ended() != "" || time.Since(c.Accepted.Time) < 2*time.Second || os.WriteFile(path, []byte("x"), 0o600) != nil {
 		return ""
 	}
+	if w.mayStillGo(c) {
+		return ""
+	}
 	w.succession.mu.Lock()
 	defer w.succession.mu.Unlock()
-	if c.Accepted.Time.Before(w.succession.gone[key]) {
-		return "" // that removal may not be carried out yet, though the pod is back
-	}
 	w.notes[key] = note{path, reported.UID, c.Accepted.Time, p, len(w.succession.offers[key])}
 	return key.String() + ": writes into its volume"
+}
+
+// mayStillGo reports whether the manifest of a pod was removed since it was accepted: that may not
+// be carried out yet, though the manifest is back.
+func (w *walk) mayStillGo(c *checkpoint.Checkpoint) bool {
+	if c.Pod == nil {
+		return false
+	}
+	w.succession.mu.Lock()
+	defer w.succession.mu.Unlock()
+	return c.Accepted.Time.Before(w.succession.gone[c.Key()])
 }
 
 // lostNotes names what a pod had written and is gone though the pod is the same, and a pod
