@@ -64,6 +64,7 @@ func (s *Source) knowURL() {
 		s.recallUnclear(s.urlName, f)
 		if s.Cached != nil {
 			s.decodeAnswer(f, *s.Cached, time.Time{})
+			s.recallUnclear(s.urlName, f) // the URL may have said that later, and is to say it again
 		}
 	}
 	for key, p := range s.current {
@@ -166,6 +167,10 @@ func (f *fileState) lacks() *absence {
 	}
 	return &absence{went: f.since, since: f.since}
 }
+
+// isRecalled reports whether what is known of the URL's content is of one that a former Source had
+// of it, and that was not said again yet.
+func (f *fileState) isRecalled() bool { return f.stale && f.version != "" && f.version != f.hash }
 
 // doubtful reports whether what lacks in the content of a URL may be there still.
 func (f *fileState) doubtful() bool { return f.stale || f.unproven || f.mayGive() }
