@@ -43,6 +43,7 @@ func (p *reporter) manifests(s manifests.Snapshot) {
 	found := p.found(all)
 	m := status.Manifests{Dir: p.dir, Problems: slices.Clone(s.Problems), Leaving: outcome.Leaving(&s, p.undesired()), Judge: p.outcomes(&s, all).Judge}
 	m.UpdateStable.Duration = p.limits(&manifests.Pod{Pod: &v1.Pod{}}).Stable
+	m.Files = make([]status.File, 0, len(s.Files))
 	for _, f := range s.Files {
 		now := status.File{Path: f.Path, Pods: f.Pods, SHA256: f.SHA256, Held: f.Held, Problems: slices.Clone(f.Problems)}
 		if own := found[f.Path]; own != nil {
