@@ -16,7 +16,7 @@ import (
 	"monopod/agent/shutdown"
 	"monopod/agent/status"
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // OwnerOptions says which pods are stopped, started, held or released.
@@ -60,7 +60,7 @@ func waves(pods []v1.Pod) (all [][]v1.Pod) {
 	for k := range pods {
 		p := &pods[k]
 		one := shutdown.Pod{Key: manifests.KeyOf(p), Priority: shutdown.PriorityOf(p)}
-		for _, after := range decode.OrderOf(p).After {
+		for _, after := range annotations.OrderOf(p).After {
 			one.After = append(one.After, cmp.Or(short[after], after))
 		}
 		stops = append(stops, one)
