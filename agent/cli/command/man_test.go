@@ -10,6 +10,7 @@ import (
 
 	"monopod/agent/cli/clitest"
 	"monopod/agent/config"
+	"monopod/manifests/annotations"
 )
 
 func TestManPageOfATable(t *testing.T) {
