@@ -83,7 +83,7 @@ func Start(ctx context.Context, o OwnerOptions) error {
 // hasStarted reports whether each container of a pod runs, or has ended since. Of one that was
 // stopped none counts that was there before: its phase is Running as soon as it is to run.
 func hasStarted(before, now *v1.Pod) bool {
-	if now.Status.Reason == status.ReasonStopped || now.Status.Phase == v1.PodPending || strings.HasPrefix(now.Status.Message, "Pod was rejected") {
+	if now.Status.Reason == status.ReasonStopped || now.Status.Phase == v1.PodPending || status.WasRefused(&now.Status) {
 		return false
 	}
 	replaces := map[string]string{}
