@@ -52,7 +52,7 @@
 //	  metrics/ stats/          what is counted; what is used
 //	  outcome/                 what became of manifest files and of the pods in them
 //	  server/ notify/          the endpoint; what the service manager is told
-//	  safefile/ statefile/     files that others can write to; the agent's own, which may be damaged
+//	  disk/                    files that others, or a power cut, may have tampered with
 //	  message/ clip/           texts of which it is known what anybody may read; bounds of such
 //	  runtimewords/ saidonce/  why a runtime starts no container, by its words; errors said once
 //	  panics/ slots/           a panic becomes the error of one piece of work; bounds of calls at a time

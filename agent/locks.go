@@ -14,9 +14,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/disk"
 	"monopod/agent/hold"
 	"monopod/agent/rollout"
-	"monopod/agent/safefile"
 	"monopod/agent/volume"
 	"monopod/manifests"
 	"monopod/manifests/annotations"
@@ -49,7 +49,7 @@ func (f lockFile) look() rollout.Locked {
 	if dir = strings.Trim(dir, "/"); dir != "" {
 		depth = strings.Count(dir, "/") + 1
 	}
-	d, err := safefile.OpenDir(filepath.Join(f.dir, dir), depth)
+	d, err := disk.OpenDir(filepath.Join(f.dir, dir), depth)
 	if err == nil {
 		defer d.Close()
 		_, err = d.Stat(name)
@@ -66,7 +66,7 @@ func (f lockFile) look() rollout.Locked {
 // isNoFile reports whether an error says that there is no such file; other errors are those of
 // the disk.
 func isNoFile(err error) bool {
-	for _, none := range []error{fs.ErrNotExist, fs.ErrInvalid, safefile.ErrLink, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG} {
+	for _, none := range []error{fs.ErrNotExist, fs.ErrInvalid, disk.ErrLink, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG} {
 		if errors.Is(err, none) {
 			return true
 		}

@@ -15,6 +15,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/disk"
 	"monopod/agent/events"
 	"monopod/agent/message"
 	"monopod/agent/status"
@@ -134,7 +135,7 @@ func Listen(c Config) (*Server, error) {
 	}
 	if c.Socket != "" {
 		l, err := listenUnix(c.Socket)
-		if status.Unwritable(err) { // pods can run without being asked about
+		if disk.Unwritable(err) { // pods can run without being asked about
 			c.Log.Error("no command can reach this agent: make room on the disk of its socket, or choose another with --socket, and start it again", "err", err)
 			return s, nil
 		}

@@ -12,7 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/statefile"
+	"monopod/agent/disk"
 	"monopod/manifests/poduid"
 )
 
@@ -34,7 +34,7 @@ func hashRunning(p *v1.Pod) poduid.ContentHash {
 // previousManifests reads what an earlier run reported, nil if that is no use.
 func previousManifests(dir string, log *slog.Logger) *Manifests {
 	var m Manifests
-	err := statefile.ReadOrAside(filepath.Join(dir, "manifests.json"), statefile.JSON(&m))
+	err := disk.ReadOrAside(filepath.Join(dir, "manifests.json"), disk.JSON(&m))
 	if err == nil {
 		return &m
 	}

@@ -1,4 +1,4 @@
-package status
+package disk
 
 import (
 	"os"
@@ -8,6 +8,17 @@ import (
 	"testing"
 	"time"
 )
+
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	var n []string
+	for _, e := range entries {
+		n = append(n, e.Name())
+	}
+	return strings.Join(n, " ")
+}
 
 func TestWriteFileReplacesTheWholeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pod.json")
@@ -56,9 +67,9 @@ func TestWriteFilePutsAFolderInItsPlaceAside(t *testing.T) {
 }
 
 // A process that writes without end is killed with SIGKILL, again and again:
-// the file is always whole, and Open removes what lies around.
+// the file is always whole, and RemoveTemps removes what lies around.
 func TestAKilledWriterLeavesAWholeFile(t *testing.T) {
-	const env = "STATUS_TEST_WRITE_FOREVER"
+	const env = "DISK_TEST_WRITE_FOREVER"
 	if dir := os.Getenv(env); dir != "" {
 		for i := 0; ; i++ {
 			data := strings.Repeat(string(rune('a'+i%26)), 1<<20)
@@ -68,19 +79,16 @@ func TestAKilledWriterLeavesAWholeFile(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "pods"), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	for i := range 10 {
 		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
-		cmd.Env = append(os.Environ(), env+"="+filepath.Join(dir, "pods"))
+		cmd.Env = append(os.Environ(), env+"="+dir)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Duration(30+5*i) * time.Millisecond) // any moment will do
 		cmd.Process.Kill()
 		cmd.Wait()
-		data, err := os.ReadFile(filepath.Join(dir, "pods", "f.json"))
+		data, err := os.ReadFile(filepath.Join(dir, "f.json"))
 		if os.IsNotExist(err) {
 			continue
 		}
@@ -88,11 +96,11 @@ func TestAKilledWriterLeavesAWholeFile(t *testing.T) {
 			t.Fatalf("after kill %d the file is torn: %d bytes, %v", i, len(data), err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "pods", tempPrefix+"1"), []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, TempPrefix+"1"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	open(t, dir)
-	if got := names(t, filepath.Join(dir, "pods")); strings.Contains(got, tempPrefix) {
-		t.Errorf("pods holds %q after Open", got)
+	must(t, RemoveTemps(dir))
+	if got := names(t, dir); strings.Contains(got, TempPrefix) {
+		t.Errorf("the folder holds %q", got)
 	}
 }

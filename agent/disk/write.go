@@ -1,6 +1,7 @@
-package status
+package disk
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,13 +10,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
-
-	"monopod/agent/safefile"
 )
 
-// tempPrefix starts the name of every file that is not complete yet. The name is
-// short on purpose: the final name may already be as long as a name can be.
-const tempPrefix = ".tmp-"
+// TempPrefix starts the name of every file that is not complete yet, but for those of
+// EnsureFile. It is short on purpose: the final name may already be as long as a name can be.
+const TempPrefix = ".tmp-"
 
 // WriteFile writes data to path so that a reader, or a machine that loses
 // power, sees either the old content or the new: a temporary file in the same
@@ -31,6 +30,52 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 // the old content back.
 func ReplaceFile(path string, data []byte, perm fs.FileMode) error {
 	return replaceFile(path, data, perm, true)
+}
+
+// ReplaceUnsynced is ReplaceFile without any fsync: a power cut may leave the old content, or
+// none.
+func ReplaceUnsynced(path string, data []byte, perm fs.FileMode) error {
+	return replaceFile(path, data, perm, false)
+}
+
+// EnsureFile makes path a file of this content and mode that is the agent's own.
+// One that is already stays, and of any other at most the length of data is read:
+// a new file replaces it, and processes that have the old one open keep it. Only
+// one goroutine of the agent may write to the folder at a time. A power cut may
+// leave any content: call it again before each use.
+func EnsureFile(path string, data []byte, perm fs.FileMode) error {
+	if holds(path, data, perm) {
+		return nil
+	}
+	// A name of its own, that the next call takes again: nobody sweeps these folders.
+	part := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) { // an agent that was killed left it
+		if err := os.Remove(part); err != nil {
+			return err
+		}
+		f, err = os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	return complete(f, path, data, perm, false)
+}
+
+// holds reports whether a file is as EnsureFile would make it.
+func holds(path string, data []byte, perm fs.FileMode) bool {
+	f, err := Open(path, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	s, err := StatOf(f)
+	if err != nil || s.Size() != int64(len(data)) || s.Mode&0o7777 != uint32(perm.Perm()) || int(s.Uid) != os.Geteuid() {
+		return false
+	}
+	b := make([]byte, len(data))
+	_, err = f.ReadAt(b, 0)
+	return err == nil && bytes.Equal(b, data)
 }
 
 // Written counts what this process has written with this package.
@@ -61,7 +106,7 @@ func RemoveTemps(dir string) error {
 		return nil
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix) && e.Type().IsRegular() {
+		if strings.HasPrefix(e.Name(), TempPrefix) && e.Type().IsRegular() {
 			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
 		}
 	}
@@ -71,15 +116,20 @@ func RemoveTemps(dir string) error {
 // replaceFile puts a new file in the place of one: whole or not at all while the
 // machine has power, and after a power cut too if it is synced.
 func replaceFile(path string, data []byte, perm fs.FileMode, synced bool) error {
-	f, err := os.CreateTemp(filepath.Dir(path), tempPrefix+"*")
+	f, err := os.CreateTemp(filepath.Dir(path), TempPrefix+"*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}
-	if err := fill(f, data, perm, synced); err != nil {
-		os.Remove(f.Name())
-		return fmt.Errorf("write %s: %w", path, nameless(err))
+	return complete(f, path, data, perm, synced)
+}
+
+// complete writes to a new file of mode 0600, closes it and puts it in the place of path.
+func complete(f *os.File, path string, data []byte, perm fs.FileMode, synced bool) error {
+	err := fill(f, data, perm, synced)
+	if err == nil {
+		err = replace(f.Name(), path)
 	}
-	if err := safefile.Replace(f.Name(), path); err != nil {
+	if err != nil {
 		os.Remove(f.Name())
 		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}

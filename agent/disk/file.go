@@ -1,11 +1,11 @@
-// Package safefile opens files and folders that other users or containers may
-// write to. It follows no link, waits for no other process, reads regular files
-// only, and writes to new files only, but for OpenInPlace. Whatever goes through
-// folders that containers fill goes by Walk.
-package safefile
+// Package disk opens, writes and removes files that others, or a power cut, may have tampered with.
+//
+// It follows no link, waits for no other process, reads regular files only, and writes to new files
+// only, but for OpenInPlace. Whatever goes through folders that containers fill goes by Walk.
+// WriteFile, ReplaceFile, ReplaceUnsynced and EnsureFile say what a power cut may take.
+package disk
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -90,53 +90,6 @@ func Tail(path string, depth, limit int) ([]byte, error) {
 		err = nil
 	}
 	return b[:n], err
-}
-
-// WriteFile makes path a file of this content and mode that is the agent's own.
-// One that is already stays, and of any other at most the length of data is read:
-// a new file replaces it, and processes that have the old one open keep it. Only
-// one goroutine of the agent may write to the folder at a time. A power cut may
-// leave any content: call it again before each use.
-func WriteFile(path string, data []byte, perm fs.FileMode) error {
-	if holds(path, data, perm) {
-		return nil
-	}
-	part := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
-	if errors.Is(err, fs.ErrExist) { // an agent that was killed left it
-		if err := os.Remove(part); err != nil {
-			return err
-		}
-		f, err = os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(perm), f.Close()) // the umask took bits at creation
-	if err == nil {
-		err = Replace(part, path)
-	}
-	if err != nil {
-		os.Remove(part)
-	}
-	return err
-}
-
-// holds reports whether a file is as WriteFile would make it.
-func holds(path string, data []byte, perm fs.FileMode) bool {
-	f, err := Open(path, 0)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	s, err := StatOf(f)
-	if err != nil || s.Size() != int64(len(data)) || s.Mode&0o7777 != uint32(perm.Perm()) || int(s.Uid) != os.Geteuid() {
-		return false
-	}
-	b := make([]byte, len(data))
-	_, err = f.ReadAt(b, 0)
-	return err == nil && bytes.Equal(b, data)
 }
 
 // openFile opens a file by its name in an open folder. What it is is looked at

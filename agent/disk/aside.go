@@ -1,4 +1,4 @@
-package safefile
+package disk
 
 import (
 	"errors"
@@ -28,9 +28,9 @@ func Aside(path string) error {
 	return err
 }
 
-// Replace is os.Rename for files. A folder where the new file belongs, which only a
+// replace is os.Rename for files. A folder where the new file belongs, which only a
 // damaged disk has there, is put aside.
-func Replace(part, path string) error {
+func replace(part, path string) error {
 	err := os.Rename(part, path)
 	if i, no := os.Lstat(path); err == nil || no != nil || !i.IsDir() {
 		return err

@@ -1,6 +1,4 @@
-// Package statefile reads the agent's own files, of which a failing disk or a power cut
-// may have left anything.
-package statefile
+package disk
 
 import (
 	"bytes"
@@ -10,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
-	"monopod/agent/safefile"
 )
 
 // limit is more than any state file has, in bytes: the largest is the answer of a
@@ -39,9 +35,9 @@ func (d *Damaged) Unwrap() error { return d.Err }
 // reading it again is in vain.
 func Read(path string, parse func([]byte) error) error {
 	damaged := func(err error) error { return &Damaged{Path: path, Err: err} }
-	f, err := safefile.Open(path, 0)
+	f, err := Open(path, 0)
 	switch {
-	case errors.Is(err, safefile.ErrLink), errors.Is(err, safefile.ErrNotRegular):
+	case errors.Is(err, ErrLink), errors.Is(err, ErrNotRegular):
 		return damaged(errors.Unwrap(err))
 	case err != nil:
 		return err
@@ -54,7 +50,7 @@ func Read(path string, parse func([]byte) error) error {
 	if info.Size() > limit {
 		return damaged(fmt.Errorf("it has %d bytes", info.Size()))
 	}
-	b, err := safefile.ReadAll(f, limit)
+	b, err := ReadAll(f, limit)
 	if err != nil {
 		return err
 	}
@@ -71,8 +67,8 @@ func Read(path string, parse func([]byte) error) error {
 func ReadOrAside(path string, parse func([]byte) error) error {
 	err := Read(path, parse)
 	if d := (*Damaged)(nil); errors.As(err, &d) {
-		d.Then = "it was put aside as " + safefile.AsideOf(path)
-		if moved := safefile.Aside(path); moved != nil {
+		d.Then = "it was put aside as " + AsideOf(path)
+		if moved := Aside(path); moved != nil {
 			d.Then = fmt.Sprintf("it could not be put aside: %v", moved)
 		}
 	}
@@ -146,5 +142,5 @@ func check(b []byte) error {
 
 // Remove removes a file with what was put aside of it.
 func Remove(path string) error {
-	return errors.Join(os.RemoveAll(path), os.RemoveAll(safefile.AsideOf(path)))
+	return errors.Join(os.RemoveAll(path), os.RemoveAll(AsideOf(path)))
 }

@@ -1,9 +1,8 @@
-package statefile
+package disk
 
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,13 +12,6 @@ type record struct {
 	Name string `json:"name"`
 }
 
-func write(t *testing.T, path string, b []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // The beginning, with the checksum, is no exception.
 func TestNoFlippedBitOfASealedFileIsTrusted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
@@ -27,7 +19,7 @@ func TestNoFlippedBitOfASealedFileIsTrusted(t *testing.T) {
 	for k := range 8 * (len(whole) - 1) {
 		b := append([]byte(nil), whole...)
 		b[k/8] ^= 1 << (k % 8)
-		write(t, path, b)
+		write(t, string(b), path)
 		var r record
 		err := Read(path, JSON(&r))
 		if d := (*Damaged)(nil); !errors.As(err, &d) && r.Name != "web" {
@@ -40,7 +32,7 @@ func TestFilesWithAndWithoutAChecksumAreRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	for _, object := range []string{`{"name":"web"}`, `{}`, "{\"url\":\"x\"}\n"} {
 		for _, b := range [][]byte{[]byte(object), Seal([]byte(object))} {
-			write(t, path, b)
+			write(t, string(b), path)
 			var r record
 			if err := Read(path, JSON(&r)); err != nil || strings.Contains(object, "web") && r.Name != "web" {
 				t.Errorf("%s: %+v, %v", b, r, err)
@@ -52,7 +44,7 @@ func TestFilesWithAndWithoutAChecksumAreRead(t *testing.T) {
 func TestADamagedFileIsPutAsideOnceAndQuotesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	for range 2 {
-		write(t, path, []byte(`{"name":"secret`))
+		write(t, `{"name":"secret`, path)
 		err := ReadOrAside(path, JSON(&record{}))
 		if err == nil || !strings.HasPrefix(err.Error(), path+" is damaged: ") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("the error is %v", err)
@@ -85,9 +77,9 @@ func TestOneOfTwoTwinsIsEnough(t *testing.T) {
 		{"neither", "{", "{", false, true},
 	} {
 		path := filepath.Join(t.TempDir(), "f")
-		write(t, path, []byte(row.file))
+		write(t, row.file, path)
 		if row.twin != "" {
-			write(t, TwinOf(path), []byte(row.twin))
+			write(t, row.twin, TwinOf(path))
 		}
 		again, err := ReadTwin(path, JSON(&record{}))
 		var d *Damaged

@@ -1,4 +1,4 @@
-package safefile
+package disk
 
 import (
 	"errors"
@@ -138,7 +138,7 @@ func TestFilesThatAreTooLargeAreNotRead(t *testing.T) {
 }
 
 // A container has the file and does to it what it may.
-func TestWriteFileReplacesWhatIsNotAsItShallBe(t *testing.T) {
+func TestEnsureFileReplacesWhatIsNotAsItShallBe(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
 	for name, row := range map[string]struct {
 		do    func(path string) error
@@ -163,12 +163,12 @@ func TestWriteFileReplacesWhatIsNotAsItShallBe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "hosts")
-			must(t, WriteFile(path, []byte("text"), 0o644))
+			must(t, EnsureFile(path, []byte("text"), 0o644))
 			held, err := os.Open(path)
 			must(t, err)
 			defer held.Close()
 			must(t, row.do(path))
-			must(t, WriteFile(path, []byte("text"), 0o644))
+			must(t, EnsureFile(path, []byte("text"), 0o644))
 			now, err := os.Lstat(path)
 			must(t, err)
 			if b, err := os.ReadFile(path); string(b) != "text" || err != nil || now.Mode() != 0o644 {
@@ -194,7 +194,7 @@ func TestALeaseIsNotWaitedFor(t *testing.T) {
 		t.Fatalf("no lease: %v: the test proves nothing", err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- WriteFile(path, []byte("text"), 0o644) }()
+	go func() { done <- EnsureFile(path, []byte("text"), 0o644) }()
 	select {
 	case err := <-done:
 		must(t, err)
