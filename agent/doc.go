@@ -10,7 +10,7 @@
 //	                             library_test.go says why not by the library alone
 //	    check/                   checks manifests as the agent would
 //	    diff/                    what manifests would change: asks the agent, or what it left
-//	    hold/                    the commands stop, start, hold and release
+//	    owner/                   stop, start, hold, release, restart, rollback, forget
 //	    logs/                    containers' logs in the order of time
 //	    wait/                    until files and pods have come to something
 //	    client/                  the socket, the last known state, names

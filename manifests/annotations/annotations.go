@@ -1,5 +1,5 @@
-// Package annotations is what annotations of pods mean to monopod: the table of those that it knows, and what
-// each of them says of a pod.
+// Package annotations is what annotations of pods mean to monopod: the table of those that it knows, and,
+// in a file for each purpose, what they say of a pod. manifests/validate/annotations.go checks them.
 package annotations
 
 import (

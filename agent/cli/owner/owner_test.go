@@ -1,4 +1,4 @@
-package hold
+package owner
 
 import (
 	"bytes"
@@ -133,15 +133,15 @@ func TestTheExitCodeSaysHowItEnded(t *testing.T) {
 		{"well", t.Context(), nil, 0},
 		{"well in spite of an interrupt", over, nil, 0},
 		{"refused", t.Context(), refused, command.ExitFailed},
-		{"no agent runs", t.Context(), fmt.Errorf("stop: %w", client.ErrDown), exitDown},
-		{"the time is over", t.Context(), fmt.Errorf("stop: %w", client.ErrTimeout), exitLate},
-		{"interrupted", over, refused, exitInterrupted},
+		{"no agent runs", t.Context(), fmt.Errorf("stop: %w", client.ErrDown), command.ExitDown},
+		{"the time is over", t.Context(), fmt.Errorf("stop: %w", client.ErrTimeout), command.ExitLate},
+		{"interrupted", over, refused, command.ExitInterrupted},
 	} {
-		if got := command.ExitCode(ended(row.ctx, row.err)); got != row.want {
+		if got := command.ExitCode(command.Waited(row.ctx, row.err)); got != row.want {
 			t.Errorf("%s: exit code %d, want %d", row.name, got, row.want)
 		}
 	}
-	if _, code := run(t, "hold", "--socket", "/nowhere/s"); code != exitDown {
+	if _, code := run(t, "hold", "--socket", "/nowhere/s"); code != command.ExitDown {
 		t.Errorf("where no agent runs the exit code is %d", code)
 	}
 }

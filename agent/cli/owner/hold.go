@@ -1,9 +1,9 @@
-// Package hold is the commands by which pods are stopped, started, held and released.
-package hold
+// Package owner is the commands by which the owner asks for what no manifest says: stop, start, hold, release,
+// restart, rollback and forget.
+package owner
 
 import (
 	"context"
-	"errors"
 	"net/url"
 	"time"
 
@@ -11,13 +11,6 @@ import (
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
-)
-
-// Exit codes, beside those of every command.
-const (
-	exitDown        = 3
-	exitLate        = 124
-	exitInterrupted = 130
 )
 
 const codes = `
@@ -36,7 +29,7 @@ Its volumes stay, what it had allocated is free for other pods. An edit that rep
 a running pod replaces a stopped one when it is started, any other leaves it its uid
 and its volumes. A pod that never restarts, and a Job, run again with the attempt that
 they were in. When its manifest is removed the pod goes, and the stop is forgotten; a
-pod that goes while it is waited for counts as stopped.
+pod that goes meanwhile counts as stopped.
 
 With --all none of the agent's pods runs any more, as is right before a purge of the
 package; "monopod start --all" undoes that.`+codes, client.Stop)
@@ -45,13 +38,13 @@ package; "monopod start --all" undoes that.`+codes, client.Stop)
 // Start is the command start.
 func Start() *cli.Command {
 	return lasting("start", "run stopped pods again", `
-The newest version of the manifest runs, once it has a place on the node. It is waited
-until each container of it runs, or has run and ended; it need not be ready.`+codes, client.Start)
+The newest version of the manifest runs, once it has a place on the node. The command
+waits until each container of it runs, or has run and ended; it need not be ready.`+codes, client.Start)
 }
 
 // lasting is a command that waits until it is done.
-func lasting(name, usage, about string, do func(context.Context, client.OwnerOptions) error) *cli.Command {
-	var o client.OwnerOptions
+func lasting(name, usage, about string, do func(context.Context, client.Request) error) *cli.Command {
+	var o client.Request
 	return &cli.Command{
 		Name: name, ArgsUsage: "POD ... | --all | -l LABELS", Usage: usage, Description: about,
 		Flags: []cli.Flag{
@@ -73,7 +66,7 @@ func lasting(name, usage, about string, do func(context.Context, client.OwnerOpt
 			case o.Timeout < 0:
 				return command.UsageError("--timeout %s: it must not be negative", o.Timeout)
 			}
-			return ended(c.Context, do(c.Context, o))
+			return command.Waited(c.Context, do(c.Context, o))
 		},
 	}
 }
@@ -89,17 +82,13 @@ after a failed update does not wait. Without a pod all of the node is held: pods
 are new wait, too. A hold lasts over restarts of the agent and reboots, until it is
 released or its time is over. A held pod that is stopped and started runs the version
 that was held.`+codes, client.Hold, func() (url.Values, error) {
-		q := url.Values{}
-		if lasts < 0 {
+		switch {
+		case lasts < 0:
 			return nil, command.UsageError("--for %s: it must not be negative", lasts)
+		case lasts == 0:
+			return query("reason", reason), nil
 		}
-		if lasts > 0 {
-			q.Set("for", lasts.String())
-		}
-		if reason != "" {
-			q.Set("reason", reason)
-		}
-		return q, nil
+		return query("for", lasts.String(), "reason", reason), nil
 	})
 	k.Flags = append(k.Flags,
 		&cli.DurationFlag{Name: "for", Destination: &lasts, Usage: "for this `TIME`, such as 2h; 0: until it is released"},
@@ -115,8 +104,8 @@ Without a pod this ends the hold of the node; holds of single pods stay.`+codes,
 }
 
 // gate is a command about pods or, without any, the node.
-func gate(name, usage, about string, do func(context.Context, client.OwnerOptions) error, query func() (url.Values, error)) *cli.Command {
-	var o client.OwnerOptions
+func gate(name, usage, about string, do func(context.Context, client.Request) error, asks func() (url.Values, error)) *cli.Command {
+	var o client.Request
 	return &cli.Command{
 		Name: name, ArgsUsage: "[POD ...] | --all | -l LABELS", Usage: usage, Description: about,
 		Flags: []cli.Flag{
@@ -129,20 +118,31 @@ func gate(name, usage, about string, do func(context.Context, client.OwnerOption
 			if err := choose(c, &o); err != nil {
 				return err
 			}
-			if o.Query, err = query(); err != nil {
+			if o.Query, err = asks(); err != nil {
 				return err
 			}
 			o.Node = c.NArg() == 0 && !c.Bool("all") && o.Choice.Selector == ""
 			if o.Node && o.Choice.Namespace != "" {
 				return command.UsageError("-n %s: name pods, or give --all or -l LABELS", o.Choice.Namespace)
 			}
-			return ended(c.Context, do(c.Context, o))
+			return command.Waited(c.Context, do(c.Context, o))
 		},
 	}
 }
 
+// query are pairs of names and values, without those that are empty.
+func query(pairs ...string) url.Values {
+	q := url.Values{}
+	for k := 0; k < len(pairs); k += 2 {
+		if pairs[k+1] != "" {
+			q.Set(pairs[k], pairs[k+1])
+		}
+	}
+	return q
+}
+
 // choose takes over which pods are meant.
-func choose(c *cli.Context, o *client.OwnerOptions) error {
+func choose(c *cli.Context, o *client.Request) error {
 	o.Choice.Names, o.Out, o.Err = c.Args().Slice(), c.App.Writer, c.App.ErrWriter
 	if c.NArg() > 0 && c.Bool("all") {
 		return command.UsageError("name pods or give --all, not both")
@@ -151,17 +151,4 @@ func choose(c *cli.Context, o *client.OwnerOptions) error {
 		return command.UsageError("%v", err)
 	}
 	return nil
-}
-
-// ended gives an error its exit code.
-func ended(ctx context.Context, err error) error {
-	switch {
-	case errors.Is(err, client.ErrDown):
-		return cli.Exit(err, exitDown)
-	case errors.Is(err, client.ErrTimeout):
-		return cli.Exit(err, exitLate)
-	case err != nil && ctx.Err() != nil:
-		return cli.Exit("", exitInterrupted)
-	}
-	return err
 }

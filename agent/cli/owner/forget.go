@@ -1,16 +1,15 @@
-package cli
+package owner
 
 import (
-	"errors"
-
 	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
 )
 
-func forgetCommand() *cli.Command {
-	var o client.ForgetOptions
+// Forget is the command forget.
+func Forget() *cli.Command {
+	var o client.Request
 	return &cli.Command{
 		Name: "forget", ArgsUsage: "POD ...", Usage: "accept that pods and objects are gone whose manifests cannot be read",
 		Description: `
@@ -26,26 +25,22 @@ A ConfigMap or a Secret is meant as in configmap/NAME or secret/NAMESPACE/NAME. 
 counts on in the same way while its manifest is missing without proof, and
 monopod ps --files lists it. No container is stopped for it.
 
-A pod whose manifest is there and valid is refused: remove the file instead. It
-is not waited until all of the pod is gone; monopod wait POD --for gone does
-that.
+A pod whose manifest is there and valid is refused: remove the file instead. The
+command does not wait until all of the pod is gone; monopod wait POD --for gone
+does.
 
 Exit codes: 0; 1: a pod was refused, or there is none of that name; 2: wrong
 flags; 3: the agent does not run.`,
 		Flags: []cli.Flag{
-			command.NamespaceFlag(&o.Namespace),
+			command.NamespaceFlag(&o.Choice.Namespace),
 			command.SocketFlag(&o.Socket),
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() == 0 {
 				return command.UsageError("forget which pod? As in `monopod forget web`")
 			}
-			o.Names, o.Out = c.Args().Slice(), c.App.Writer
-			err := client.Forget(c.Context, o)
-			if errors.Is(err, client.ErrDown) {
-				return cli.Exit(err, exitDown)
-			}
-			return err
+			o.Choice.Names, o.Out = c.Args().Slice(), c.App.Writer
+			return command.Down(client.Forget(c.Context, o))
 		},
 	}
 }
