@@ -66,7 +66,8 @@
 //	    vm/ writelog/            trials under systemd; power cuts at random writes
 //	manifests/               desired state: files and answers of a URL -> Snapshot
 //	  fetch/ patient/          asks the URL; asks file systems that may never answer
-//	  decode/ shell/           YAML with places, annotations; words that a shell takes as they are
+//	  decode/ shell/           YAML with places; words that a shell takes as they are
+//	  annotations/             what annotations of pods mean to monopod
 //	  documents/               pods and objects of bytes
 //	    documenttest/            for tests: writes manifests
 //	  workload/                the one pod of a Deployment and its like

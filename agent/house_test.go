@@ -35,7 +35,7 @@ var (
 		"logs":         {"agent/panics", "agent/safefile", "agent/saidonce"},
 		"metrics":      {},
 		"notify":       {"agent/status"},
-		"objects":      {"manifests", "manifests/decode", "manifests/documents", "manifests/podfiles"},
+		"objects":      {"manifests", "manifests/annotations", "manifests/decode", "manifests/documents", "manifests/podfiles"},
 		"outcome":      {"agent/objects", "agent/status", "manifests", "manifests/poduid"},
 		"panics":       {},
 		"podlog":       {"agent/safefile"},
@@ -53,17 +53,17 @@ var (
 		"window":       {"agent/message"},
 		"message":      {},
 	}
-	below = []string{"cgroups", "cri", "manifests", "manifests/decode", "manifests/defaults", "manifests/poduid", "manifests/shell"}
+	below = []string{"cgroups", "cri", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/poduid", "manifests/shell"}
 	// notAbove are those that do not see each other though both are in the spine.
 	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "worker": {"gc"}}
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
 		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/cp", "agent/cli/diff", "agent/cli/forward", "agent/cli/hold", "agent/cli/logs", "agent/cli/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/doctor",
-			"agent/hold", "agent/message", "agent/objects", "agent/once", "agent/outlook", "agent/settings", "agent/status", "agent/stream", "agent/update", "agent/volume", "cri", "manifests", "manifests/decode", "manifests/defaults", "manifests/shell"},
+			"agent/hold", "agent/message", "agent/objects", "agent/once", "agent/outlook", "agent/settings", "agent/status", "agent/stream", "agent/update", "agent/volume", "cri", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
 		"agent/cli/check":     {"agent/cli/print", "agent/config", "agent/objects", "agent/status", "manifests", "manifests/defaults", "manifests/documents"},
-		"agent/cli/client":    {"agent/cli/print", "agent/events", "agent/hold", "agent/shutdown", "agent/status", "cri", "manifests", "manifests/decode"},
+		"agent/cli/client":    {"agent/cli/print", "agent/clip", "agent/events", "agent/hold", "agent/shutdown", "agent/status", "cri", "manifests", "manifests/annotations", "manifests/decode"},
 		"agent/cli/clitest":   {"agent/server", "agent/status"},
-		"agent/cli/command":   {"agent/cli/client", "agent/cli/print", "agent/config", "agent/status", "manifests/decode"},
+		"agent/cli/command":   {"agent/cli/client", "agent/cli/print", "agent/config", "agent/status", "manifests/annotations", "manifests/decode"},
 		"agent/cli/cp":        {"agent/cli/print", "agent/safefile", "agent/stream"},
 		"agent/cli/forward":   {"agent/cli/print", "agent/stream"},
 		"agent/cli/diff":      {"agent/admission", "agent/checkpoint", "agent/cli/client", "agent/cli/print", "agent/config", "agent/hold", "agent/outlook", "agent/plan", "agent/podstatus", "agent/rollout", "agent/status", "agent/update", "manifests"},
@@ -73,25 +73,28 @@ var (
 		"agent/cli/terminal":  {"agent/stream"},
 		"agent/doctor":        {"agent/checkpoint", "agent/cli/print", "agent/config", "agent/message", "cri", "manifests/shell"},
 		"agent/cli/wait":      {"agent/cli/client", "agent/cli/print", "agent/status", "manifests", "manifests/poduid"},
-		"agent/once":          {"agent/cli/print", "agent/podlog", "agent/runtimewords", "agent/safefile", "agent/status", "agent/volume", "manifests", "manifests/decode", "manifests/defaults", "manifests/shell"},
+		"agent/once":          {"agent/cli/print", "agent/podlog", "agent/runtimewords", "agent/safefile", "agent/status", "agent/volume", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
 		"cgroups":             {"manifests/poduid"},
 		"cgroups/cgrouptest":  {"cgroups"},
 		"cri":                 {},
 		"cri/critest":         {"cri"},
 		"manifests":           {"manifests/decode", "manifests/documents", "manifests/patient", "manifests/poduid", "manifests/shell"},
-		"manifests/documents": {"manifests/decode", "manifests/defaults", "manifests/poduid", "manifests/validate", "manifests/workload"},
+		"manifests/documents": {"manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/poduid", "manifests/validate", "manifests/workload"},
 		"manifests/decode":    {},
 		"manifests/fetch":     {"manifests", "manifests/decode", "manifests/patient"},
 		"manifests/defaults":  {},
 		"manifests/patient":   {},
 		"manifests/podfiles":  {},
 		"manifests/poduid":    {},
-		"manifests/validate":  {"manifests/decode", "manifests/defaults", "manifests/podfiles", "manifests/poduid"},
+		"manifests/validate":  {"manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/podfiles", "manifests/poduid"},
 		"manifests/shell":     {},
-		"manifests/workload":  {"manifests/decode"},
+		"manifests/workload":  {"manifests/annotations", "manifests/decode"},
 		"agent/e2e":           {"agent/e2e/rig"},
 		"agent/e2e/golden":    {},
 		"agent/e2e/rig":       {},
+
+		// What is said of pods in annotations is read by many, and reads nothing but YAML's places.
+		"manifests/annotations": {"manifests/decode"},
 
 		// What tests alone use.
 		"agent/plan/plantest":              {"agent/checkpoint", "agent/plan", "agent/pleg", "agent/podspec", "manifests"},

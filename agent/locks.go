@@ -19,7 +19,7 @@ import (
 	"monopod/agent/safefile"
 	"monopod/agent/volume"
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 const (
@@ -37,7 +37,7 @@ type lockFile struct {
 
 // lockFileOf returns the lock file of a pod that has one.
 func lockFileOf(root string, p *v1.Pod) lockFile {
-	name, below, _ := decode.UpdateLock(p, p.Annotations[decode.AnnotationUpdateLock])
+	name, below, _ := annotations.LockIn(p, p.Annotations[annotations.UpdateLock])
 	return lockFile{dir: volume.EmptyDir(root, string(p.UID), name), below: below}
 }
 

@@ -19,9 +19,11 @@ func (w *walk) stopPod() string {
 		return ""
 	}
 	key := w.anyKey()
-	if err := w.owner.Stop(w.Context(), key, nil); err != nil {
+	err := w.owner.Stop(w.Context(), key, nil)
+	if err != nil {
 		return ""
 	}
+	w.succession.stop(key)
 	return key.String() + ": stop"
 }
 
@@ -121,12 +123,9 @@ func (w *walk) stoppedRuns() string {
 }
 
 // heldSince says that a pod is held, and was when it was decided that an instance goes; "":
-// it is not. One that is stopped, or was, goes all the same.
+// it is not.
 func (w *walk) heldSince(key manifests.Key, goes time.Time) string {
 	now := w.sync.holds.State()
-	if _, stopped := now.Stopped[key.String()]; stopped {
-		return ""
-	}
 	if h, held := now.Held[key.String()]; held && goes.Sub(h.Since) > 2*time.Second {
 		return h.Text()
 	}

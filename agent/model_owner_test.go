@@ -65,6 +65,7 @@ func (w *walk) stopAndEdit() string {
 	if w.owner.Stop(w.Context(), key, nil) != nil {
 		return ""
 	}
+	w.succession.stop(key)
 	w.after(pick(w.rand, 0, time.Second, time.Minute))
 	when := w.rand.IntN(3) // the edit comes: while the agent runs, while none does, before it dies
 	if when == 1 {

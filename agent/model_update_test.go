@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/cri/critest"
 	"monopod/manifests"
 )
 
@@ -22,10 +23,26 @@ type succession struct {
 	gone   map[manifests.Key]time.Time        // when it was removed last
 	asked  map[string]bool                    // uids whose removal was looked at
 	foul   string
-	absent []string                // images that cannot be pulled for a while
-	made   int                     // images that were named so far
-	shut   time.Time               // since when the update window is; zero: it is open
-	locked map[types.UID]time.Time // since when pods have locked themselves, if they still do
+	absent []string                    // images that cannot be pulled for a while
+	made   int                         // images that were named so far
+	shut   time.Time                   // since when the update window is; zero: it is open
+	locked map[types.UID]time.Time     // since when pods have locked themselves, if they still do
+	stops  map[manifests.Key]time.Time // when the owner stopped it last
+}
+
+// stop records that the owner has stopped a pod.
+func (s *succession) stop(key manifests.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stops[key] = time.Now()
+}
+
+// isOwners reports whether a container ran when the owner stopped its pod: that ends it, also
+// where its grace lasts until another version takes its place, since the pod was started again.
+// s.mu is held.
+func (s *succession) isOwners(key manifests.Key, c critest.Container) bool {
+	at, ever := s.stops[key]
+	return ever && !c.Started.After(at)
 }
 
 // offer records what an agent is told.
@@ -80,12 +97,13 @@ func (w *walk) watchStops(args any) {
 	if since > 0 && all[since-1] == nil && record.Accepted.Time.Before(s.gone[key]) {
 		return // it goes because it was gone; that it was put back came too late
 	}
-	if why := w.heldSince(key, record.Pod.DeletionTimestamp.Time); why != "" {
+	_, isStopped := w.sync.holds.State().Stopped[key.String()]
+	isStopped = isStopped || s.isOwners(key, c)
+	if why := w.heldSince(key, record.Pod.DeletionTimestamp.Time); why != "" && !isStopped {
 		s.foul = fmt.Sprintf("%s/%s is stopped though %s", key, c.Name, why)
 		return
 	}
-	stopped := w.sync.holds.State().Stopped
-	if _, is := stopped[key.String()]; !is && !slices.Contains(all[began+1:], nil) {
+	if !isStopped && !slices.Contains(all[began+1:], nil) {
 		if !s.shut.IsZero() && record.Pod.DeletionTimestamp.Sub(s.shut) > 2*time.Second {
 			s.foul = fmt.Sprintf("%s/%s is stopped though the update window is shut", key, c.Name)
 			return

@@ -93,13 +93,13 @@ func (r *resolution) noteLater() {
 		return
 	}
 	for path, f := range s.files {
-		if f.mayGive() || !f.waited.IsZero() {
+		if f.mayGive() || !f.waited.IsZero() || f.isRecalled() {
 			s.noteLaterThan(path, f, r)
 		}
 	}
 	unclear := map[string]Unclear{}
 	for path, f := range s.files {
-		if (f.Unclear || f.wrong()) && f.version != "" {
+		if (f.Unclear || f.wrong()) && f.version != "" || f.isRecalled() {
 			unclear[path] = Unclear{Version: f.version, Later: slices.Sorted(maps.Keys(f.later)), Before: slices.Sorted(maps.Keys(f.before))}
 		}
 	}

@@ -64,6 +64,7 @@ func (s *Source) knowURL() {
 		s.recallUnclear(s.urlName, f)
 		if s.Cached != nil {
 			s.decodeAnswer(f, *s.Cached, time.Time{})
+			s.recallUnclear(s.urlName, f) // the URL may have said that later, and is to say it again
 		}
 	}
 	for key, p := range s.current {
@@ -167,14 +168,18 @@ func (f *fileState) lacks() *absence {
 	return &absence{went: f.since, since: f.since}
 }
 
+// isRecalled reports whether what is known of the URL's content is of one that a former Source had
+// of it, and that was not said again yet.
+func (f *fileState) isRecalled() bool { return f.stale && f.version != "" && f.version != f.hash }
+
 // doubtful reports whether what lacks in the content of a URL may be there still.
 func (f *fileState) doubtful() bool { return f.stale || f.unproven || f.mayGive() }
 
-// isForgotten reports whether a pod or an object of the URL's last content was forgotten,
-// and no answer has given it since.
-func (s *Source) isForgotten(path string, f *fileState, name string) bool {
+// isForgotten reports whether a pod or an object of a stale content was forgotten, which is the
+// URL's, and so no answer has given it since.
+func (s *Source) isForgotten(path, name string) bool {
 	_, forgotten := s.record.Forgotten[name]
-	return forgotten && IsURL(path) && f.stale
+	return forgotten && IsURL(path)
 }
 
 // leave records that what a file says of a name counts for nothing, as it is forgotten.

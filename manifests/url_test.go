@@ -119,6 +119,31 @@ func TestACachedAnswerStartsPodsAndRemovesNone(t *testing.T) {
 	}
 }
 
+// What the URL said beside a pod of a file is known to the next agents, of whom the first got no answer:
+// when it says that again, a pod whose file went meanwhile is not in it.
+func TestWhatTheURLSaysAgainHidesNoPodThatWentMeanwhile(t *testing.T) {
+	for _, row := range []struct{ name, answer, want string }{
+		{"the same", "kind: [", "a@pods=busybox b@pods=busybox held:pods bad:pods ?"},
+		{"something else", "kind: {", "a@pods=busybox b@pods=busybox c@pods=busybox held:pods bad:pods ?"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			kept := two()
+			dir := t.TempDir()
+			fill(t, dir, "c")
+			p := at(t, dir, asks)
+			p.gets(two(), "a@pods=busybox b@pods=busybox c@c.yaml=busybox")
+			p.gets(Answer{Data: []byte("kind: [")}, "a@pods=busybox b@pods=busybox c@c.yaml=busybox held:pods bad:pods ?")
+			for range 2 {
+				p = p.next(func(c *SourceConfig) { asks(c); c.Cached = &kept })
+			}
+			must(t, os.Remove(filepath.Join(dir, "c.yaml")))
+			p.full = true
+			p.gets(Answer{Data: []byte(row.answer)}, "a@pods=busybox b@pods=busybox c@c.yaml=busybox held:pods bad:pods ?")
+			p.expect(row.want)
+		})
+	}
+}
+
 func TestTheFolderWinsOverTheURL(t *testing.T) {
 	p := at(t, t.TempDir(), asks)
 	p.gets(two(), "a@pods=busybox b@pods=busybox")

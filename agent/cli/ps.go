@@ -31,6 +31,9 @@ func Ps(ctx context.Context, w io.Writer, o Options) error {
 	l := print.Listing{Pods: k.Pods, Manifests: k.Manifests, Some: o.Choice.Any(), None: o.Choice.None(), Files: o.Files}
 	if !o.Files && (o.Output == "" || o.Output == "wide") {
 		l.Words = o.words(ctx, k)
+		if !k.Down() {
+			l.Pods = client.WithLastLines(ctx, o.Socket, k.Pods)
+		}
 	}
 	if err := print.Ps(w, o.notes(), l, o.Format); err != nil {
 		return err

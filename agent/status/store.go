@@ -42,6 +42,8 @@ type Store struct {
 	log    *slog.Logger
 	writer *writer
 
+	encoded encodedFiles // of the writer's goroutine
+
 	mu         sync.RWMutex // guards what follows
 	pods       map[string]Report
 	given      Manifests  // as SetManifests and SetSettings have them

@@ -134,17 +134,26 @@ func (p *place) shows(version string, want payload) bool {
 func (p *place) write(want payload) (version string, err error) {
 	version = time.Now().UTC().Format(timeStamp) + fmt.Sprint(rand.Uint32())
 	if err := p.mkdir(version); err != nil {
-		if of := (*fs.PathError)(nil); errors.As(err, &of) {
-			err = of.Err // without the name, which is another one each time
-		}
-		return "", fmt.Errorf("make a directory in it: %w", err)
+		return "", fmt.Errorf("make a directory in it: %w", unnamed(err))
 	}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if err := p.writeFile(version, name, want[name]); err != nil {
-			return "", fmt.Errorf("write %s: %w", name, err)
+			return "", fmt.Errorf("write %s: %w", name, unnamed(err))
 		}
 	}
 	return version, nil
+}
+
+// unnamed returns an error without the path that it is about: a version has another name each
+// time, and what stays is one trouble, which is said once.
+func unnamed(err error) error {
+	if of := (*fs.PathError)(nil); errors.As(err, &of) {
+		return of.Err
+	}
+	if of := (*os.LinkError)(nil); errors.As(err, &of) {
+		return of.Err
+	}
+	return err
 }
 
 // writeFile writes a new file and makes the directories on the way to it.
@@ -178,7 +187,10 @@ func (p *place) turnTo(ctx context.Context, version string) error {
 	if i, err := p.Lstat(dataLink); err == nil && i.Mode()&fs.ModeSymlink == 0 {
 		p.dir.RemoveAll(ctx, dataLink) // not ours: we make it a link only
 	}
-	return errors.Join(p.Symlink(version, newLink), p.Rename(newLink, dataLink))
+	if err := p.Symlink(version, newLink); err != nil {
+		return fmt.Errorf("link %s to the new files: %w", dataLink, unnamed(err))
+	}
+	return p.Rename(newLink, dataLink)
 }
 
 // link makes the links to what the volume shows, and removes those to what it

@@ -307,3 +307,27 @@ func TestPublishingSurvivesASwap(t *testing.T) {
 		unmountAll(t, s.root)
 	}
 }
+
+// A disk that takes no file fails with each try for one reason, which is told in the same words: it
+// is logged once.
+func TestWhatAFullDiskDoesNotTakeIsOneErrorForAllTries(t *testing.T) {
+	for _, row := range []struct{ name, options, want string }{
+		{"the content does not fit", "size=65536", "write sub/a: no space left on device"},
+		{"no folder can be made in the version", "nr_inodes=4", "write sub/a: no space left on device"},
+		{"no version can be made", "nr_inodes=3", "make a directory in it: no space left on device"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newShelf(t, map[string]string{"a": "1"})
+			s.pod.Spec.Volumes[0].ConfigMap.Items = []v1.KeyToPath{{Key: "a", Path: "sub/a"}}
+			must(t, unix.Mount("tmpfs", s.dir, "tmpfs", 0, row.options))
+			must(t, os.WriteFile(s.at("stays"), nil, 0o600))
+			must(t, os.WriteFile(s.at("stays too"), nil, 0o600))
+			for range 2 {
+				err := s.set(map[string]string{"a": strings.Repeat("x", 100_000)})
+				if err == nil || !strings.HasSuffix(err.Error(), row.want) {
+					t.Errorf("%v", err)
+				}
+			}
+		})
+	}
+}

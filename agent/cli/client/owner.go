@@ -16,7 +16,7 @@ import (
 	"monopod/agent/shutdown"
 	"monopod/agent/status"
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // OwnerOptions says which pods are stopped, started, held or released.
@@ -60,7 +60,7 @@ func waves(pods []v1.Pod) (all [][]v1.Pod) {
 	for k := range pods {
 		p := &pods[k]
 		one := shutdown.Pod{Key: manifests.KeyOf(p), Priority: shutdown.PriorityOf(p)}
-		for _, after := range decode.OrderOf(p).After {
+		for _, after := range annotations.OrderOf(p).After {
 			one.After = append(one.After, cmp.Or(short[after], after))
 		}
 		stops = append(stops, one)
@@ -83,7 +83,7 @@ func Start(ctx context.Context, o OwnerOptions) error {
 // hasStarted reports whether each container of a pod runs, or has ended since. Of one that was
 // stopped none counts that was there before: its phase is Running as soon as it is to run.
 func hasStarted(before, now *v1.Pod) bool {
-	if now.Status.Reason == status.ReasonStopped || now.Status.Phase == v1.PodPending || strings.HasPrefix(now.Status.Message, "Pod was rejected") {
+	if now.Status.Reason == status.ReasonStopped || now.Status.Phase == v1.PodPending || status.WasRefused(&now.Status) {
 		return false
 	}
 	replaces := map[string]string{}

@@ -1,4 +1,4 @@
-package decode
+package annotations
 
 import (
 	"fmt"
@@ -30,7 +30,7 @@ func TestRetriesOfAJobAreReadAsTheyWereSet(t *testing.T) {
 		{"Never", v1.RestartPolicyOnFailure, false}, {"", v1.RestartPolicyOnFailure, false},
 	} {
 		pod := &v1.Pod{Spec: v1.PodSpec{RestartPolicy: r.policy}}
-		pod.Annotations = map[string]string{AnnotationJob: r.text}
+		pod.Annotations = map[string]string{Job: r.text}
 		if _, ok := JobRetriesOf(pod); ok != r.want {
 			t.Errorf("%q of a pod of %s: %v", r.text, r.policy, ok)
 		}

@@ -1,4 +1,4 @@
-package decode
+package annotations
 
 import (
 	"maps"
@@ -8,9 +8,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// AnnotationJob is the annotation of a Job's pod whose containers are run again: the
+// Job is the annotation of a Job's pod whose containers are run again: the
 // restartPolicy of the Job's template and how often, such as Never/6.
-const AnnotationJob = "monopod.job"
+const Job = "monopod.job"
 
 // JobRetries is how a Job's pod is run again when it fails.
 type JobRetries struct {
@@ -25,13 +25,13 @@ func SetJobRetries(pod *v1.Pod, limit int32) {
 	if pod.Annotations == nil {
 		pod.Annotations = map[string]string{}
 	}
-	pod.Annotations[AnnotationJob] = string(pod.Spec.RestartPolicy) + "/" + strconv.Itoa(int(limit))
+	pod.Annotations[Job] = string(pod.Spec.RestartPolicy) + "/" + strconv.Itoa(int(limit))
 	pod.Spec.RestartPolicy = v1.RestartPolicyOnFailure
 }
 
 // JobRetriesOf returns how a pod is run again, false of one that is no Job's.
 func JobRetriesOf(pod *v1.Pod) (JobRetries, bool) {
-	policy, text, _ := strings.Cut(pod.Annotations[AnnotationJob], "/")
+	policy, text, _ := strings.Cut(pod.Annotations[Job], "/")
 	limit, err := strconv.ParseUint(text, 10, 31)
 	known := policy == string(v1.RestartPolicyNever) || policy == string(v1.RestartPolicyOnFailure)
 	if err != nil || !known || pod.Spec.RestartPolicy != v1.RestartPolicyOnFailure {
@@ -44,6 +44,6 @@ func JobRetriesOf(pod *v1.Pod) (JobRetries, bool) {
 func UnsetJobRetries(pod *v1.Pod) {
 	if r, ok := JobRetriesOf(pod); ok {
 		pod.Spec.RestartPolicy = r.Policy
-		delete(pod.Annotations, AnnotationJob)
+		delete(pod.Annotations, Job)
 	}
 }

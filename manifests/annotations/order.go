@@ -1,4 +1,4 @@
-package decode
+package annotations
 
 import (
 	"strings"
@@ -7,6 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"monopod/manifests/decode"
 )
 
 // Annotations that order the starts of pods.
@@ -51,7 +53,7 @@ func PodReference(namespace, text string) (types.NamespacedName, []string) {
 		key = types.NamespacedName{Namespace: ns, Name: name}
 		bad = validation.IsDNS1123Label(ns)
 	}
-	return key, append(bad, ValidateName(key.Name)...)
+	return key, append(bad, decode.ValidateName(key.Name)...)
 }
 
 // OrderTimeout reads a duration above 0.
@@ -62,9 +64,3 @@ func OrderTimeout(text string) (d time.Duration, ok bool) {
 	}
 	return d, true
 }
-
-// Position is a place in a file.
-type Position struct{ Line, Column int } // from 1; 0: unknown
-
-// ValidateName returns the problems of a pod's name.
-func ValidateName(name string) []string { return validation.IsDNS1123Subdomain(name) }

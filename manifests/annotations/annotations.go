@@ -1,8 +1,12 @@
-package decode
+// Package annotations is what annotations of pods mean to monopod: the table of those that it knows, and what
+// each of them says of a pod.
+package annotations
 
 import (
 	"slices"
 	"strings"
+
+	"monopod/manifests/decode"
 )
 
 // Where an annotation of monopod's stands.
@@ -12,21 +16,21 @@ const (
 	InRuntime   = "the runtime"    // monopod sets it on sandboxes and containers
 )
 
-// AnnotationPlace is where annotations stand.
-type AnnotationPlace struct{ Where, Title string }
+// Place is where annotations stand.
+type Place struct{ Where, Title string }
 
-// AnnotationPlaces are all places of Annotation.On, each with what a page has above it.
-func AnnotationPlaces() []AnnotationPlace {
-	return []AnnotationPlace{
+// Places are all places of Annotation.On, each with what a page has above it.
+func Places() []Place {
+	return []Place{
 		{InManifests, "In manifests of pods, and below `spec.template.metadata` of workloads"},
 		{OnServed, "On the pods and the node that monopod serves"},
 		{InRuntime, "On sandboxes and containers in the runtime"},
 	}
 }
 
-// AnnotationRestart is the annotation of a pod whose containers restart when an object of
+// RestartOnConfigChange is the annotation of a pod whose containers restart when an object of
 // their variables or volumes changes.
-const AnnotationRestart = "monopod.restart-on-config-change"
+const RestartOnConfigChange = "monopod.restart-on-config-change"
 
 // Annotation is one that monopod knows.
 type Annotation struct {
@@ -36,33 +40,33 @@ type Annotation struct {
 	Values string // what it may say, behind "must be"
 }
 
-// Annotations are all that monopod knows, in the order of their names. Validation, the man
+// All are all that monopod knows, in the order of their names. Validation, the man
 // page and docs/annotations.md go by it.
-func Annotations() []Annotation { return slices.Clone(annotations) }
+func All() []Annotation { return slices.Clone(annotations) }
 
 var annotations = []Annotation{
 	{"monopod.backoff", InRuntime, "A container's crash-loop back-off, for the next agent.", "written by monopod"},
-	{AnnotationBackOffFirst, InManifests, "How long a container of the pod that crashed again waits before its second restart; the first is immediate.", "a duration from 100ms to 24h, such as 10s or 5m"},
-	{AnnotationBackOffMax, InManifests, "The longest such wait of the pod's containers.", "a duration from 100ms to 24h, such as 10s or 5m"},
+	{BackOffFirst, InManifests, "How long a container of the pod that crashed again waits before its second restart; the first is immediate.", "a duration from 100ms to 24h, such as 10s or 5m"},
+	{BackOffMax, InManifests, "The longest such wait of the pod's containers.", "a duration from 100ms to 24h, such as 10s or 5m"},
 	{"monopod.env-objects", InRuntime, "A digest of the objects that a container's variables were made of.", "written by monopod"},
 	{"monopod.held", OnServed, "Why the pod or the node is held, and until when.", "written by monopod"},
-	{AnnotationJob, InManifests, "How the containers of a Job's pod are run again: the restartPolicy of its template, and how often. monopod sets it on the pod of a Job.", "such as Never/6"},
+	{Job, InManifests, "How the containers of a Job's pod are run again: the restartPolicy of its template, and how often. monopod sets it on the pod of a Job.", "such as Never/6"},
 	{"monopod.next-try", OnServed, "When what failed, of which an event tells, is tried again.", "written by monopod"},
 	{"monopod.problems", OnServed, "What is wrong with the pod beside its status.", "written by monopod"},
 	{"monopod.public", OnServed, "What of an event's message anybody may read over TCP.", "written by monopod"},
 	{"monopod.pulls", OnServed, "For which images the pod, or a new version of it, waits: why, since when, and when one is tried again.", "written by monopod"},
 	{"monopod.starts", OnServed, "When containers of the pod that crash start again.", "written by monopod"},
-	{AnnotationRestart, InManifests, "Whether the pod's containers restart when a ConfigMap or Secret of their variables or volumes changes.", "true or false"},
+	{RestartOnConfigChange, InManifests, "Whether the pod's containers restart when a ConfigMap or Secret of their variables or volumes changes.", "true or false"},
 	{"monopod.revision", InRuntime, "Which version of the pod a container was made for.", "written by monopod"},
 	{StartAfter, InManifests, "The pods that must be Ready, or have Succeeded, before the pod starts.", "names of pods, separated by commas: name, or namespace/name"},
 	{StartAfterTimeout, InManifests, "After what time the pod starts all the same.", "a time above 0 with its unit, such as 90s or 5m"},
-	{AnnotationUpdate, InManifests, "Whether the pod runs on until its new version has what it needs, or is stopped first; or whether a change keeps of it what it can, or replaces it.", updateWords},
-	{AnnotationUpdateHealth, InManifests, "Within what time a new version must be ready that took the place of one that ran, else the former comes back.", "a duration from 1s to 24h, such as 30s, or 0s for no limit"},
-	{AnnotationUpdateLock, InManifests, "A file of the pod's; while it is there, the pod's own updates wait.", "the absolute path of a file below the mountPath of an emptyDir volume"},
+	{Update, InManifests, "Whether the pod runs on until its new version has what it needs, or is stopped first; or whether a change keeps of it what it can, or replaces it.", updateWords},
+	{UpdateHealth, InManifests, "Within what time a new version must be ready that took the place of one that ran, else the former comes back.", "a duration from 1s to 24h, such as 30s, or 0s for no limit"},
+	{UpdateLock, InManifests, "A file of the pod's; while it is there, the pod's own updates wait.", "the absolute path of a file below the mountPath of an emptyDir volume"},
 }
 
-// AnnotationNamed returns the annotation of a name that monopod knows.
-func AnnotationNamed(name string) (a Annotation, known bool) {
+// Named returns the annotation of a name that monopod knows.
+func Named(name string) (a Annotation, known bool) {
 	k := slices.IndexFunc(annotations, func(a Annotation) bool { return a.Name == name })
 	if k < 0 {
 		return Annotation{}, false
@@ -82,10 +86,10 @@ func MeansMonopod(name string) bool {
 // however near it is: known is false.
 func Misspelt(name string) (meant string, known bool) {
 	owner, rest := ownerOf(name)
-	if len(owner) > len("monopod")+slips || Distance(strings.ToLower(owner), "monopod") > slips {
+	if len(owner) > len("monopod")+slips || decode.Distance(strings.ToLower(owner), "monopod") > slips {
 		return "", false
 	}
-	a, known := AnnotationNamed("monopod" + rest)
+	a, known := Named("monopod" + rest)
 	return a.Name, known && a.On == InManifests && a.Name != name
 }
 
@@ -98,14 +102,14 @@ func ownerOf(name string) (owner, rest string) {
 	return name[:end], name[end:]
 }
 
-// MeantAnnotation returns the annotation for manifests that a misspelt name most likely
+// Meant returns the annotation for manifests that a misspelt name most likely
 // means; "" if none is near.
-func MeantAnnotation(name string) string {
+func Meant(name string) string {
 	known := map[string]bool{}
 	for _, a := range annotations {
 		if a.On == InManifests {
 			known[a.Name] = true
 		}
 	}
-	return Nearest(name, known)
+	return decode.Nearest(name, known)
 }

@@ -1,4 +1,4 @@
-package decode
+package annotations
 
 import (
 	"time"
@@ -9,8 +9,8 @@ import (
 // Annotations by which a pod has its own back-off for containers that crash:
 // durations such as 10s.
 const (
-	AnnotationBackOffFirst = "monopod.backoff-first" // the wait before the second restart
-	AnnotationBackOffMax   = "monopod.backoff-max"   // the longest wait
+	BackOffFirst = "monopod.backoff-first" // the wait before the second restart
+	BackOffMax   = "monopod.backoff-max"   // the longest wait
 )
 
 // What a back-off may be: below, a container that crashes would keep the
@@ -20,11 +20,11 @@ const (
 	backOffMost  = 24 * time.Hour
 )
 
-// BackOff returns what a pod's annotations say of its back-off; 0: nothing
+// BackOffOf returns what a pod's annotations say of its back-off; 0: nothing
 // that makes sense.
-func BackOff(pod *v1.Pod) (first, most time.Duration) {
-	first, _ = ParseBackOff(pod, AnnotationBackOffFirst)
-	most, _ = ParseBackOff(pod, AnnotationBackOffMax)
+func BackOffOf(pod *v1.Pod) (first, most time.Duration) {
+	first, _ = ParseBackOff(pod, BackOffFirst)
+	most, _ = ParseBackOff(pod, BackOffMax)
 	return first, most
 }
 

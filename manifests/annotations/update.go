@@ -1,4 +1,4 @@
-package decode
+package annotations
 
 import (
 	"path"
@@ -9,15 +9,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// AnnotationUpdate is the annotation by which a pod says when its former version stops:
+// Update is the annotation by which a pod says when its former version stops:
 // UpdatePrepare, once all is there that this one needs, or UpdateStopFirst, at once. Or it says
 // what is kept of that: UpdateInPlace, as much as can be, or UpdateReplace, nothing.
 const (
-	AnnotationUpdate = "monopod.update"
-	UpdatePrepare    = "prepare"
-	UpdateStopFirst  = "stop-first"
-	UpdateInPlace    = "in-place"
-	UpdateReplace    = "replace"
+	Update          = "monopod.update"
+	UpdatePrepare   = "prepare"
+	UpdateStopFirst = "stop-first"
+	UpdateInPlace   = "in-place"
+	UpdateReplace   = "replace"
 )
 
 // The words of the setting updatePolicy mean the same in the annotation.
@@ -29,10 +29,10 @@ const (
 // updateWords are what the annotation may say, for messages.
 const updateWords = UpdatePrepare + ", " + UpdateStopFirst + ", " + UpdateInPlace + " or " + UpdateReplace
 
-// Update returns which of the four words a pod's annotation says, "" if none, and whether that is
+// UpdateOf returns which of the four words a pod's annotation says, "" if none, and whether that is
 // in order or absent.
-func Update(pod *v1.Pod) (word string, good bool) {
-	switch text, said := pod.Annotations[AnnotationUpdate]; text {
+func UpdateOf(pod *v1.Pod) (word string, good bool) {
+	switch text, said := pod.Annotations[Update]; text {
 	case UpdatePrepare, UpdateStopFirst, UpdateInPlace, UpdateReplace:
 		return text, true
 	case updateInPlaceSetting:
@@ -44,18 +44,18 @@ func Update(pod *v1.Pod) (word string, good bool) {
 	}
 }
 
-// AnnotationUpdateHealth is the annotation by which a pod says within what time it must
+// UpdateHealth is the annotation by which a pod says within what time it must
 // be ready after it took the place of its former version, such as 30s; 0s: no matter.
-const AnnotationUpdateHealth = "monopod.update-health"
+const UpdateHealth = "monopod.update-health"
 
 const (
 	updateHealthLeast = time.Second
 	updateHealthMost  = 24 * time.Hour
 )
 
-// UpdateHealth returns that time, whether the pod says it, and whether it is in order or absent.
-func UpdateHealth(pod *v1.Pod) (within time.Duration, said, good bool) {
-	text, said := pod.Annotations[AnnotationUpdateHealth]
+// UpdateHealthOf returns that time, whether the pod says it, and whether it is in order or absent.
+func UpdateHealthOf(pod *v1.Pod) (within time.Duration, said, good bool) {
+	text, said := pod.Annotations[UpdateHealth]
 	if !said {
 		return 0, false, true
 	}
@@ -66,13 +66,13 @@ func UpdateHealth(pod *v1.Pod) (within time.Duration, said, good bool) {
 	return d, true, true
 }
 
-// AnnotationUpdateLock is the annotation that names a file in a container, in an emptyDir
+// UpdateLock is the annotation that names a file in a container, in an emptyDir
 // volume. While it is there, updates of the pod wait.
-const AnnotationUpdateLock = "monopod.update-lock"
+const UpdateLock = "monopod.update-lock"
 
-// UpdateLock returns in which emptyDir volume of a pod a file of its containers is, and
+// LockIn returns in which emptyDir volume of a pod a file of its containers is, and
 // where in that; ok is false if it is in none.
-func UpdateLock(p *v1.Pod, file string) (volume, below string, ok bool) {
+func LockIn(p *v1.Pod, file string) (volume, below string, ok bool) {
 	if !path.IsAbs(file) || path.Clean(file) != file {
 		return "", "", false
 	}
