@@ -9,6 +9,8 @@
 //	    command/                 flags in any order, exit codes, help, completion, manual pages;
 //	                             library_test.go says why not by the library alone
 //	    check/                   checks manifests as the agent would
+//	    cp/                      copies files by the tar of a container
+//	    forward/                 ports of this machine that are ports of a pod
 //	    diff/                    what manifests would change: asks the agent, or what it left
 //	    owner/                   stop, start, hold, release, restart, rollback, forget
 //	    logs/                    containers' logs in the order of time
@@ -47,7 +49,7 @@
 //	  objects/                 the ConfigMaps and Secrets, and which pods refer to them
 //	  probe/ hook/             asks containers how they are; runs what they want at start and stop
 //	  volume/ image/           volumes; pulls, credentials and collection of images
-//	  logs/ podlog/ stream/    rotation of logs; reading them; the streams of exec
+//	  logs/ podlog/ stream/    rotation of logs; reading them; the streams of containers
 //	  status/ events/          what is reported; what happened
 //	  metrics/ stats/          what is counted; what is used
 //	  outcome/                 what became of manifest files and of the pods in them

@@ -178,3 +178,18 @@ func (c *Client) Exec(ctx context.Context, request *rt.ExecRequest) (url string,
 	r, err := call(ctx, "Exec", short(request.ContainerId), c.Timeouts.Query, c.runtime.Exec, request)
 	return r.GetUrl(), err
 }
+
+// Attach prepares to connect with what a running container runs already, and returns the
+// URL as Exec does.
+func (c *Client) Attach(ctx context.Context, request *rt.AttachRequest) (url string, err error) {
+	r, err := call(ctx, "Attach", short(request.ContainerId), c.Timeouts.Query, c.runtime.Attach, request)
+	return r.GetUrl(), err
+}
+
+// PortForward prepares to pass connections on to a port of a sandbox that is ready, and
+// returns the URL as Exec does.
+func (c *Client) PortForward(ctx context.Context, sandbox string, port uint16) (url string, err error) {
+	r, err := call(ctx, "PortForward", short(sandbox), c.Timeouts.Query, c.runtime.PortForward,
+		&rt.PortForwardRequest{PodSandboxId: sandbox, Port: []int32{int32(port)}})
+	return r.GetUrl(), err
+}

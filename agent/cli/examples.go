@@ -52,6 +52,18 @@ var examples = map[string][]string{
 		"monopod exec -it web -- sh",
 		"monopod exec web/app -- cat /etc/resolv.conf",
 	},
+	"attach": {
+		"monopod attach web",
+		"monopod attach -it web -c shell",
+	},
+	"port-forward": {
+		"monopod port-forward web 8080:80",
+		"monopod port-forward web :http 9090 --address 192.0.2.7 --follow",
+	},
+	"cp": {
+		"monopod cp web:/etc/nginx/nginx.conf nginx.conf",
+		"monopod cp ./pages web:/usr/share/nginx/html -c nginx",
+	},
 	"wait": {
 		"cp web.yaml /etc/monopod/manifests/ && monopod wait web.yaml --for updated",
 		"monopod wait --all --timeout 90s",

@@ -196,7 +196,7 @@ func TestWordsOfOtherToolsMeetHelp(t *testing.T) {
 		"run --bootstrap-kubeconfig=x":        "there is no API server",
 		"once --hostname-override=x pod.yaml": "here it is --node-name",
 		"help get":                            "`monopod ps`",
-		"port-forward web 80":                 "there is no `monopod port-forward`",
+		"forward web 80":                      "`monopod port-forward POD 8080:80`",
 	} {
 		typedLine{line, nil, []string{want}, 2}.check(t)
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,7 +22,7 @@ import (
 // command is `monopod NAME`, with the flags that all commands here need.
 func (w *world) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	flags := []string{name, "--socket", w.agent.Socket}
-	if name == "exec" || name == "ps" {
+	if slices.Contains([]string{"exec", "attach", "port-forward", "cp", "ps"}, name) {
 		flags = append(flags, "--root", w.agent.Root, "--runtime-endpoint", w.agent.Endpoint)
 	}
 	return exec.CommandContext(ctx, w.agent.Binary, append(flags, args...)...)

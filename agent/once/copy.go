@@ -190,7 +190,7 @@ func (c *copying) file(from *disk.Dir, name string) error {
 // content copies what is in a file, of one that grows what there is now, and no holes.
 func (c *copying) content(in, out *os.File, size int64) error {
 	for at := int64(0); at < size; {
-		data, hole, err := nextData(in, at, size)
+		data, hole, err := disk.NextData(in, at, size)
 		if err != nil {
 			return err
 		}
@@ -205,21 +205,6 @@ func (c *copying) content(in, out *os.File, size int64) error {
 		at = hole
 	}
 	return out.Truncate(size)
-}
-
-// nextData returns where the next part of a file with content begins and ends.
-func nextData(f *os.File, at, size int64) (data, hole int64, err error) {
-	data, err = unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
-	if err == unix.ENXIO { // nothing but a hole
-		return size, size, nil
-	}
-	if err == nil {
-		hole, err = unix.Seek(int(f.Fd()), data, unix.SEEK_HOLE)
-	}
-	if err == unix.EINVAL || err == unix.EOPNOTSUPP { // a file system without holes
-		return at, size, nil
-	}
-	return min(data, size), min(hole, size), err
 }
 
 // untilDone reads until its context ends.

@@ -11,11 +11,14 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
 const (
-	protocol       = "v4.channel.k8s.io"
+	commandProtocol = "v4.channel.k8s.io"  // of exec and attach
+	forwardProtocol = "portforward.k8s.io" // of port-forward
+
 	protocolHeader = "X-Stream-Protocol-Version"
 	upgrade        = "SPDY/3.1"
 
@@ -23,9 +26,9 @@ const (
 	refusalLimit   = 4 << 10          // of what a server says that refuses
 )
 
-// connect asks the server behind the URL for a connection that speaks SPDY. It
-// takes loopback addresses only: the URL is a pass to a container.
-func connect(ctx context.Context, address string) (net.Conn, error) {
+// connect asks the server behind the URL for a connection that speaks SPDY, and a protocol
+// over it. It takes loopback addresses only: the URL is a pass to a container.
+func connect(ctx context.Context, address, protocol string) (*upgraded, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("the runtime's streaming URL: %w", err)
@@ -52,7 +55,7 @@ func connect(ctx context.Context, address string) (net.Conn, error) {
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	upgraded, err := upgradeConn(conn, u)
+	speaks, err := upgradeConn(conn, u, protocol)
 	if err != nil || !stop() {
 		conn.Close()
 		if err == nil || ctx.Err() != nil {
@@ -60,11 +63,11 @@ func connect(ctx context.Context, address string) (net.Conn, error) {
 		}
 		return nil, fmt.Errorf("the runtime's streaming server at %s: %w", u.Host, err)
 	}
-	return upgraded, nil
+	return speaks, nil
 }
 
 // upgradeConn turns an HTTP connection into one of SPDY.
-func upgradeConn(conn net.Conn, u *url.URL) (net.Conn, error) {
+func upgradeConn(conn net.Conn, u *url.URL, protocol string) (*upgraded, error) {
 	req := &http.Request{Method: http.MethodPost, URL: u, Host: u.Host, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{
 		"Connection": {"Upgrade"}, "Upgrade": {upgrade}, protocolHeader: {protocol}, "User-Agent": {"monopod"}}}
 	if err := req.Write(conn); err != nil {
@@ -82,13 +85,20 @@ func upgradeConn(conn net.Conn, u *url.URL) (net.Conn, error) {
 	if spoken := resp.Header.Get(protocolHeader); !strings.EqualFold(resp.Header.Get("Upgrade"), upgrade) || spoken != protocol {
 		return nil, fmt.Errorf("it speaks %s with %q, want %s with %s", resp.Header.Get("Upgrade"), spoken, upgrade, protocol)
 	}
-	return &buffered{conn, r}, nil
+	return &upgraded{Conn: conn, r: r}, nil
 }
 
-// buffered is a connection of which some was read already.
-type buffered struct {
+// upgraded is a connection of which some was read already.
+type upgraded struct {
 	net.Conn
-	r *bufio.Reader
+	r    *bufio.Reader
+	lost atomic.Bool // nothing more comes: the server, or this side, has closed it
 }
 
-func (b *buffered) Read(p []byte) (int, error) { return b.r.Read(p) }
+func (u *upgraded) Read(p []byte) (int, error) {
+	n, err := u.r.Read(p)
+	if err != nil {
+		u.lost.Store(true)
+	}
+	return n, err
+}

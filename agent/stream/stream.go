@@ -1,7 +1,8 @@
-// Package stream runs commands in containers at the URLs that a CRI runtime
-// gives for them. It speaks what all runtimes' streaming servers have in
-// common, the kubelet's remote command protocol v4 over SPDY/3.1: their other
-// one, over WebSocket, has no way to end standard input.
+// Package stream connects this machine's streams with those of containers, at the URLs that
+// a CRI runtime gives for that: commands, the processes of containers, and ports of pods. It
+// speaks what all runtimes' streaming servers have in common, the kubelet's remote command
+// protocol v4 and its port forwarding over SPDY/3.1: over WebSocket, their other one, there
+// is no way to end standard input.
 package stream
 
 import (
@@ -41,14 +42,18 @@ const (
 // limit for all of them together is 30 s in all runtimes.
 const replyTimeout = 30 * time.Second
 
+// replyLook is how often the connection is looked at meanwhile.
+const replyLook = 50 * time.Millisecond
+
 // Run runs the command behind the URL and returns its exit code once it has
-// ended and all that it wrote is passed on. ctx's end closes the connection;
+// ended and all that it wrote is passed on. Behind the URL of an attachment is what the
+// container runs already, and the exit code is 0 however that ended. ctx's end closes the connection;
 // what becomes of the command then is the runtime's affair. A failed write to
 // Out or Err ends it likewise, and is the error. A read of In that waits when
 // the command ends, or a write that waits when ctx does, is left behind: no
 // file can be told to give up.
 func Run(ctx context.Context, url string, s Streams) (code int, err error) {
-	conn, err := connect(ctx, url)
+	conn, err := connect(ctx, url, commandProtocol)
 	if err != nil {
 		return 0, err
 	}
@@ -72,7 +77,7 @@ func Run(ctx context.Context, url string, s Streams) (code int, err error) {
 
 // run is a command under way.
 type run struct {
-	conn    io.Closer
+	conn    *upgraded
 	spdy    *spdystream.Connection
 	streams Streams
 	made    map[string]*spdystream.Stream // by name; not changed once output flows
@@ -133,13 +138,27 @@ func (r *run) open() error {
 		s, err := r.spdy.CreateStream(http.Header{"streamType": {name}}, nil, false)
 		if err == nil {
 			r.made[name] = s
-			err = s.WaitTimeout(replyTimeout)
+			err = accepted(s, r.conn)
 		}
 		if err != nil {
 			return fmt.Errorf("open the stream %s: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// accepted waits until the server has accepted a stream. The library does not notice that
+// the connection is gone meanwhile.
+func accepted(s *spdystream.Stream, conn *upgraded) (err error) {
+	for waited := time.Duration(0); waited < replyTimeout; waited += replyLook {
+		if err = s.WaitTimeout(replyLook); err != spdystream.ErrTimeout {
+			return err
+		}
+		if conn.lost.Load() {
+			return io.ErrUnexpectedEOF
+		}
+	}
+	return err
 }
 
 // names returns the streams that the server waits for.

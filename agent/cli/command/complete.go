@@ -157,6 +157,13 @@ func (t *typed) words(kind, last string) []string {
 		return pods().Namespaces()
 	case kind == "POD":
 		return pods().Names(namespace, last)
+	case kind == "POD:PATH":
+		var places []string
+		for _, name := range pods().Names(namespace, last) {
+			name, about, _ := strings.Cut(name, "\t")
+			places = append(places, name+":\t"+about)
+		}
+		return append(places, completeFiles)
 	case kind == "POD|FILE":
 		if names := pods().Names(namespace, last); len(starting("", last, names)) > 0 {
 			return names

@@ -13,13 +13,13 @@ var manSections = []struct {
 		{"124", "wait, restart: the time given by --timeout was over."},
 		{"126", "exec: the command cannot be executed."},
 		{"127", "exec: there is no such command in the container."},
-		{"128 and more", "exec: 128 and the number of the signal that ended monopod."},
+		{"128 and more", "exec, attach, port-forward, cp: 128 and the number of the signal that ended monopod. Ctrl-C ends port-forward with 0."},
 		{"130", "wait, restart: ended by SIGINT or SIGTERM."},
 		{"any other", "exec: that of the command."},
 	}},
 	{"SIGNALS", []struct{ name, text string }{
 		{"SIGTERM, SIGINT", "run: the agent ends; its pods run on, and the next agent finds them. Other commands end; what they began in the agent goes on."},
-		{"SIGWINCH", "exec -t: the command's terminal gets the new size."},
+		{"SIGWINCH", "exec -t, attach -it: the terminal of the command or container gets the new size."},
 	}},
 	{"ENVIRONMENT", []struct{ name, text string }{
 		{"MONOPOD_SOCKET, MONOPOD_ROOT, MONOPOD_CONFIG", "What --socket, --root and --config say where they are not given. Empty ones do not count."},

@@ -63,20 +63,27 @@ func Is(f any) bool {
 }
 
 // Sizes sends the terminal's size now and whenever it changes, until
-// stop is called.
-func Sizes(f *os.File) (sizes <-chan stream.Size, stop func()) {
+// stop is called. With redraw another size comes first, so that a program that knows the
+// size already takes it for changed.
+func Sizes(f *os.File, redraw bool) (sizes <-chan stream.Size, stop func()) {
 	changed := make(chan os.Signal, 1)
 	out, ended := make(chan stream.Size), make(chan struct{})
 	signal.Notify(changed, syscall.SIGWINCH)
 	var sending sync.WaitGroup
 	sending.Go(func() {
-		for {
+		for more := 0; ; more = 0 {
+			if redraw {
+				more, redraw = 1, false
+			}
 			if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {
 				select {
-				case out <- stream.Size{Width: uint16(width), Height: uint16(height)}:
+				case out <- stream.Size{Width: uint16(width + more), Height: uint16(height + more)}:
 				case <-ended:
 					return
 				}
+			}
+			if more > 0 {
+				continue
 			}
 			select {
 			case <-changed:

@@ -1,0 +1,232 @@
+// Package cp copies files between this machine and a container by the container's tar.
+package cp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"monopod/agent/cli/print"
+	"monopod/agent/stream"
+)
+
+// Copy is one copy between a container and this machine.
+type Copy struct {
+	// Exec runs a command in the container and returns its exit code. Its error may be a
+	// *stream.StartError.
+	Exec    func(ctx context.Context, command []string, s stream.Streams) (code int, err error)
+	Subject string // the container, in words
+	Pod     string // as a person may write it
+	// NoPreserve leaves it to the container's tar whose the files are there.
+	NoPreserve bool
+	Notes      io.Writer // of what is left out
+}
+
+const (
+	// What one copy may have, as an artifact of `monopod once`: a container can make more
+	// than any machine holds.
+	maxCopied      = 1_000_000 // files and folders
+	maxCopiedBytes = 16 << 30  // of content; holes are none where they need not be sent
+
+	maxPath     = 4096     // of a path in the archive, in bytes, as PATH_MAX
+	maxLinks    = 8        // that lead to what is copied
+	saidMost    = 16 << 10 // of what tar says of errors, in bytes
+	versionMost = 4 << 10
+)
+
+// tooMuch says that a copy has more than it may have.
+func (c *Copy) tooMuch(what string) error {
+	return fmt.Errorf("there is more than %s, the most that is copied: name a part of it, or let tar do it alone, "+
+		"as in `monopod exec %s -- tar cf - PATH | tar xf -`", what, c.Pod)
+}
+
+// knowsHoles asks for the container's tar, and whether it is GNU's, which can say where
+// files have holes.
+func (c *Copy) knowsHoles(ctx context.Context) (bool, error) {
+	out := &clipped{most: versionMost}
+	code, err := c.Exec(ctx, []string{"tar", "--version"}, stream.Streams{Out: out, Err: io.Discard})
+	if start := (*stream.StartError)(nil); errors.As(err, &start) && start.Code == 127 {
+		return false, fmt.Errorf("%s has no tar, by which files are copied: `monopod exec %s -- cat PATH` reads one, `monopod exec -i %s -- tee PATH` writes one",
+			c.Subject, c.Pod, c.Pod)
+	}
+	return code == 0 && bytes.Contains(out.text, []byte("GNU tar")), err
+}
+
+// Down copies a file or folder of the container to this machine: a folder's content into the
+// folder to, a file to that name, or into to if that is a folder.
+func (c *Copy) Down(ctx context.Context, from, to string) error {
+	holes, err := c.knowsHoles(ctx)
+	if err != nil {
+		return err
+	}
+	for range maxLinks {
+		dir, base := split(from)
+		target, err := c.fetch(ctx, holes, dir, base, to)
+		if err != nil || target == "" {
+			return err
+		}
+		from = target // in the container: it is for tar there to find it
+		if !path.IsAbs(target) {
+			from = dir + "/" + target
+		}
+	}
+	return fmt.Errorf("%s: too many links lead from it to others", from)
+}
+
+// fetch is Down of what tar takes in a folder. If that is a link, it returns where it leads.
+func (c *Copy) fetch(ctx context.Context, holes bool, dir, base, to string) (target string, err error) {
+	create, name := "-cf", "./"+base
+	if holes {
+		create = "-Scf"
+	}
+	if base == "." {
+		name = "."
+	}
+	r, w := io.Pipe()
+	said := &clipped{most: saidMost}
+	var code int
+	var failed error
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		code, failed = c.Exec(ctx, []string{"tar", create, "-", "-C", dir, name}, stream.Streams{Out: w, Err: said})
+		w.CloseWithError(failed)
+	}()
+	u := &unpacking{copy: c, ctx: ctx, base: base, to: to}
+	target, err = u.unpack(r)
+	u.close()
+	if err != nil {
+		err = &cleanError{err}
+	}
+	r.CloseWithError(err) // tar need not go on
+	<-over
+	var spoilt *archiveError
+	switch {
+	case err != nil && !errors.As(err, &spoilt):
+	case failed != nil && (err == nil || !errors.Is(failed, err)):
+		err = failed
+	case code != 0:
+		err = c.ended(code, said)
+	}
+	c.leftOut(u.left)
+	return target, err
+}
+
+// Up copies a file or folder of this machine to the container: to the name to, or into to if
+// that is a folder there.
+func (c *Copy) Up(ctx context.Context, from, to string) error {
+	holes, err := c.knowsHoles(ctx)
+	if err != nil {
+		return err
+	}
+	dir, base := split(to)
+	if base == "." || c.isFolder(ctx, to) {
+		full, err := filepath.Abs(from)
+		if err != nil {
+			return err
+		}
+		dir, base = to, filepath.Base(full)
+	}
+	command := []string{"tar", "-xmf", "-", "-C", dir}
+	if c.NoPreserve {
+		command = []string{"tar", "--no-same-permissions", "--no-same-owner", "-xmf", "-", "-C", dir}
+	}
+	r, w := io.Pipe()
+	p := newPacking(ctx, c, w, holes)
+	var failed error
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		failed = p.pack(from, "./"+strings.TrimPrefix(base, "/"))
+		w.CloseWithError(failed)
+	}()
+	said := &clipped{most: saidMost}
+	code, err := c.Exec(ctx, command, stream.Streams{In: r, Out: io.Discard, Err: said})
+	r.CloseWithError(errEnded)
+	<-over
+	switch {
+	case failed != nil && !errors.Is(failed, errEnded):
+		err = failed
+	case err == nil && code != 0:
+		err = c.ended(code, said)
+	case err == nil && failed != nil:
+		err = fmt.Errorf("tar in %s ended before all was copied", c.Subject)
+	}
+	c.leftOut(p.left)
+	return err
+}
+
+// errEnded is what packs an archive for a tar that has ended.
+var errEnded = errors.New("tar has ended")
+
+// isFolder asks the container. One without a program that knows has none.
+func (c *Copy) isFolder(ctx context.Context, file string) bool {
+	code, err := c.Exec(ctx, []string{"test", "-d", file}, stream.Streams{Out: io.Discard, Err: io.Discard})
+	return err == nil && code == 0
+}
+
+// ended says how tar ended in the container, by its own words.
+func (c *Copy) ended(code int, said *clipped) error {
+	lines := strings.Split(strings.TrimSpace(string(said.text)), "\n")
+	return fmt.Errorf("tar in %s ended with exit code %d: %s", c.Subject, code, print.OneLine(strings.Join(lines, "; ")))
+}
+
+// leftOut says what was not copied.
+func (c *Copy) leftOut(l leftOut) {
+	for _, text := range l.texts {
+		fmt.Fprintln(c.Notes, "monopod: left out: "+print.OneLine(text))
+	}
+	if more := l.count - len(l.texts); more > 0 {
+		fmt.Fprintf(c.Notes, "monopod: left out: %d more\n", more)
+	}
+}
+
+// leftOut is what is not copied: how much, and the first of it.
+type leftOut struct {
+	texts []string
+	count int
+}
+
+const maxNamed = 20
+
+func (l *leftOut) add(format string, args ...any) {
+	l.count++
+	if len(l.texts) < maxNamed {
+		l.texts = append(l.texts, fmt.Sprintf(format, args...))
+	}
+}
+
+// clipped keeps the first bytes of what is written.
+type clipped struct {
+	text []byte
+	most int
+}
+
+func (c *clipped) Write(b []byte) (int, error) {
+	c.text = append(c.text, b[:min(len(b), c.most-len(c.text))]...)
+	return len(b), nil
+}
+
+// cleanError is an error that may have names of a stranger in it.
+type cleanError struct{ err error }
+
+func (e *cleanError) Error() string { return print.OneLine(e.err.Error()) }
+func (e *cleanError) Unwrap() error { return e.err }
+
+// isThere reports whether a path of this machine, through links, is a folder, and is there.
+func isThere(file string) (folder, there bool, err error) {
+	i, err := os.Stat(file)
+	switch {
+	case err == nil:
+		return i.IsDir(), true, nil
+	case errors.Is(err, os.ErrNotExist):
+		return false, false, nil
+	}
+	return false, false, err
+}
