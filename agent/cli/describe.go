@@ -72,14 +72,13 @@ func describe(ctx context.Context, w io.Writer, k *client.Known, o DescribeOptio
 func describeCommand() *cli.Command {
 	var o DescribeOptions
 	return &cli.Command{
-		Name: "describe", ArgsUsage: "[POD ...] | node", Usage: "tell all about pods: containers, probes, volumes, problems, events; or about the node",
+		Name: "describe", ArgsUsage: "[POD ...] | node", Usage: "show all of pods: containers, probes, volumes, problems, events; or of the node",
 		Description: `
-Without a POD it tells of all. A POD is meant by its name in the manifest or
-its full name, with its namespace before it if that is not enough, as in
-kube-system/web. Where the agent does not run, this is said on standard error,
+Without a POD it shows all. A POD is named as in the manifest or by its full name,
+with its namespace before it if that is not enough, as in kube-system/web. Where the agent does not run, this is said on standard error,
 what it reported last is shown, and the exit code is 3.
 
-Of the node it tells the conditions, such as pressure, what it has, what is
+Of the node it shows the conditions, such as pressure, what it has, what is
 reserved of that and requested by pods, and how full its disks are.`,
 		Flags: []cli.Flag{
 			command.OutputFlag(&o.Output, "json or yaml: the v1 Pod or Node"),

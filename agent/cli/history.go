@@ -76,7 +76,7 @@ ps, diff and history.
 It is refused at once if a ConfigMap or Secret is gone that the former version needs,
 and while the pod or the node is held: monopod release ends that. It does not wait
 for the update window, nor for the lock of the workload. As soon as it is on disk it
-happens, whatever becomes of the agent; it is not waited for.
+happens, whatever becomes of the agent; the command does not wait for it.
 
 Exit codes: 0; 1: it was refused, or there is no earlier version; 2: wrong flags; 3:
 the agent does not run.`,
@@ -87,8 +87,12 @@ the agent does not run.`,
 			command.SocketFlag(&o.Socket),
 		},
 		Action: func(c *cli.Context) error {
-			if c.NArg() != 1 {
+			switch c.NArg() {
+			case 0:
 				return command.UsageError("roll back which pod? As in `monopod rollback web`")
+			case 1:
+			default:
+				return command.UsageError("one pod is rolled back at a time; --to HASH names a version, as in `monopod rollback web --to 3f2a`")
 			}
 			o.Name, o.Out = c.Args().First(), c.App.Writer
 			return noAgent(client.Rollback(c.Context, o))
