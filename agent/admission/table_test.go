@@ -186,6 +186,24 @@ func TestWaitingPodsAreAskedOnceSomethingIsFreed(t *testing.T) {
 	}
 }
 
+// The next version of a pod takes the place that the pod has, also on a node that has no other.
+func TestAPodIsCountedOnceOverAnEdit(t *testing.T) {
+	s := tableOn(t, someNode())
+	var last *manifests.Pod
+	for _, name := range []string{"a", "b", "c"} {
+		last = s.version(asked(t, name))
+		s.admit(last)
+	}
+	next := s.edited(last, requests("cpu: 1"))
+	if got := s.admit(next); got != next {
+		t.Errorf("the next version is refused: %+v", s.refused)
+	}
+	if r := s.asks(asked(t, "d")); r == nil || r.Reason != "OutOfpods" {
+		t.Errorf("a fourth pod on a node for three: %+v", r)
+	}
+	s.counted()
+}
+
 func TestWhatFreesNothingAsksNoPod(t *testing.T) {
 	s := tableOn(t, someNode())
 	has := s.version(asked(t, "has", requests("cpu: 2")))

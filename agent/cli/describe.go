@@ -72,9 +72,9 @@ func describe(ctx context.Context, w io.Writer, k *client.Known, o DescribeOptio
 func describeCommand() *cli.Command {
 	var o DescribeOptions
 	return &cli.Command{
-		Name: "describe", ArgsUsage: "[POD ...] | node", Usage: "tell all about pods: containers, probes, volumes, problems, events; or about the node",
+		Name: "describe", ArgsUsage: "[POD ...] | node", Usage: "show all of pods: containers, probes, volumes, problems, events; or of the node",
 		Description: `
-Without a POD it describes all. A POD is named as in its manifest, or by its
+Without a POD it shows all. A POD is named as in its manifest, or by its
 full name, with its namespace before it if that is not enough, as in
 kube-system/web. Where the agent does not run, describe says so on standard
 error and shows what it reported last; the exit code is 3.

@@ -22,9 +22,10 @@ func doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name: "doctor", Usage: "examine this machine for what the agent needs",
 		Description: `
-Give it the flags that "monopod run" gets, before the agent is started or while
-it runs. Each line is ok, a warning or an error; below it stands what mends it.
-Nothing is changed.
+Give it the flags that "monopod run" gets, before the agent is started. Beside an
+agent that runs they are not needed: it says which runtime, folders and endpoint it
+has. Each line is ok, a warning or an error, with what mends it below. Nothing is
+changed.
 
 Exit codes: 0; 1: there is an error; 2: wrong flags or settings.`,
 		Flags: append(runFlags(), command.OutputFlag(&output, "json or yaml")),
@@ -61,6 +62,7 @@ Exit codes: 0; 1: there is an error; 2: wrong flags or settings.`,
 
 // machine is this one, with the agent that runs there, if one does.
 func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
+	cfg = besideAgent(ctx, cfg)
 	endpoints := cri.WellKnown()
 	if cfg.Endpoint != "" {
 		endpoints = []string{cfg.Endpoint}
@@ -84,4 +86,37 @@ func machine(ctx context.Context, cfg config.Config) (*doctor.Machine, error) {
 		}
 	}
 	return m, nil
+}
+
+// besideAgent returns the settings with those of the agent that runs there, in the place of what
+// neither flag nor file gave.
+func besideAgent(ctx context.Context, cfg config.Config) config.Config {
+	var running struct {
+		Settings struct {
+			Endpoint   string `json:"containerRuntimeEndpoint"`
+			Root       string `json:"root"`
+			PodLogs    string `json:"podLogsDir"`
+			Listen     string `json:"listen"`
+			ResolvConf string `json:"resolvConf"`
+		} `json:"kubeletconfig"`
+	}
+	if client.GetJSON(ctx, cfg.Socket, "/configz", &running) != nil {
+		return cfg
+	}
+	common, has := config.Default(), running.Settings
+	for _, s := range []struct {
+		given         *string
+		usual, agents string
+	}{
+		{&cfg.Endpoint, common.Endpoint, has.Endpoint},
+		{&cfg.Root, common.Root, has.Root},
+		{&cfg.PodLogs, common.PodLogs, has.PodLogs},
+		{&cfg.Listen, common.Listen, has.Listen},
+		{&cfg.ResolvConf, common.ResolvConf, has.ResolvConf},
+	} {
+		if *s.given == s.usual {
+			*s.given = s.agents
+		}
+	}
+	return cfg
 }

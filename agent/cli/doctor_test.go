@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"reflect"
 	"testing"
 
 	"monopod/agent/cli/clitest"
 	"monopod/agent/config"
+	"monopod/agent/server"
 	"monopod/agent/status"
 )
 
@@ -23,5 +25,29 @@ func TestDoctorTakesTheFolderFromTheAgent(t *testing.T) {
 		if m.Config.Manifests != want {
 			t.Errorf("with --manifests %q: %s", given, m.Config.Manifests)
 		}
+	}
+}
+
+// Beside a running agent its runtime, folders and endpoint are examined; what is given wins.
+func TestDoctorTakesSettingsFromTheAgent(t *testing.T) {
+	store := clitest.Store(t, t.TempDir())
+	socket := clitest.Serve(t, server.Config{Store: store, Settings: func() map[string]any {
+		return map[string]any{"containerRuntimeEndpoint": "unix:///srv/runtime", "root": "/srv/root", "podLogsDir": "/srv/logs", "listen": "", "resolvConf": "/srv/resolv.conf"}
+	}})
+	given := config.Default()
+	given.Socket = socket
+	got := besideAgent(t.Context(), given)
+	want := given
+	want.Endpoint, want.Root, want.PodLogs, want.Listen, want.ResolvConf = "unix:///srv/runtime", "/srv/root", "/srv/logs", "", "/srv/resolv.conf"
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	given.Endpoint, given.Root = "unix:///other", "/other"
+	if got := besideAgent(t.Context(), given); got.Endpoint != "unix:///other" || got.Root != "/other" || got.PodLogs != "/srv/logs" {
+		t.Errorf("what is given does not win: %+v", got)
+	}
+	given.Socket = "/nowhere"
+	if got := besideAgent(t.Context(), given); !reflect.DeepEqual(got, given) {
+		t.Errorf("without an agent: %+v", got)
 	}
 }

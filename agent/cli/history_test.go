@@ -13,6 +13,7 @@ import (
 
 	"monopod/agent/cli/clitest"
 	"monopod/agent/cli/command"
+	"monopod/agent/cli/print"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )
@@ -68,6 +69,36 @@ func TestHistoryForAPerson(t *testing.T) {
 	}
 }
 
+// In a narrow terminal all is there, what a version is on a line of its own.
+func TestHistoryFitsTheTerminal(t *testing.T) {
+	versions := someVersions()
+	for k := range versions {
+		versions[k].File = "/etc/monopod/manifests/web.yaml"
+	}
+	for columns, want := range map[int]string{
+		80: `HASH     READY SINCE LAST READY IMAGES        FILE
+    IS
+22222222 3h          90s        web:2,proxy:1 /etc/monopod/manifests/web.yaml
+    in the manifest; rolled back: by request at 2026-05-01 12:00:00 UTC: audit
+11111111 2d          now        web:1         /etc/monopod/manifests/web.yaml
+    running
+00000000 4d          2d         web:0         /etc/monopod/manifests/web.yaml
+    -
+`,
+		140: `HASH     READY SINCE LAST READY IMAGES        FILE                            IS
+22222222 3h          90s        web:2,proxy:1 /etc/monopod/manifests/web.yaml in the manifest; rolled back: by request at 2026-05-01
+                                                                              12:00:00 UTC: audit
+11111111 2d          now        web:1         /etc/monopod/manifests/web.yaml running
+00000000 4d          2d         web:0         /etc/monopod/manifests/web.yaml -
+`,
+	} {
+		var out bytes.Buffer
+		if err := print.History(&out, &status.History{Versions: versions}, print.Format{Now: time.Now(), Columns: columns}); err != nil || out.String() != want {
+			t.Errorf("at %d columns: %v\n%swant\n%s", columns, err, out.String(), want)
+		}
+	}
+}
+
 func TestHistoryForAScript(t *testing.T) {
 	socket, _ := backAgent(t, nil, status.PastVersion{Hash: "1", File: "/m/web.yaml", Images: []string{"web:1"}, ReadySince: new(time.Unix(0, 0).UTC()), Running: true})
 	got, code := typed(t, "history", "web", "-o", "yaml", "--socket", socket)
@@ -114,7 +145,7 @@ func TestRollbackSaysToWhichVersion(t *testing.T) {
 		{"rollback web --to 111 --reason audit", nil, someVersions(), "default/web-n reason=audit&to=111", "pod default/web goes back to version 11111111 (web:1)\n", 0},
 		{"rollback web", refusal, back, "default/web-n", "monopod: " + refusal.Why + "\n", 1},
 		{"rollback", nil, back, "", "monopod: roll back which pod? As in `monopod rollback web`\n", 2},
-		{"rollback web db", nil, back, "", "monopod: roll back which pod? As in `monopod rollback web`\n", 2},
+		{"rollback web 2", nil, back, "", "monopod: one pod is rolled back at a time; --to HASH names a version, as in `monopod rollback web --to 3f2a`\n", 2},
 		{"history", nil, back, "", "monopod: history of which pod? As in `monopod history web`\n", 2},
 		{"rollback wob", nil, back, "", "monopod: there is no pod \"wob\"; there is default/web\n", 1},
 	} {

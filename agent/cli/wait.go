@@ -12,7 +12,7 @@ func waitCommand() *cli.Command {
 	var o wait.Options
 	return &cli.Command{
 		Name: "wait", ArgsUsage: "POD|FILE ... | --all | -l LABELS",
-		Usage: "wait until pods or manifest files are ready, or what else they are to come to",
+		Usage: "wait until pods or manifest files are ready, or in another state",
 		Description: `
 An OUTCOME is ready, running, succeeded, failed, completed (one or the other),
 gone (or delete), or condition=TYPE[=STATUS], such as condition=Initialized. The

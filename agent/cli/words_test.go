@@ -53,12 +53,36 @@ func understood(t *testing.T, word, line string) {
 	}
 }
 
-// Flags of other tools that there are here, too, need no answer.
+// Flags of other tools that there are here, too, need no answer. An answer names commands that there are.
 func TestOwnFlagWordsAreNotThere(t *testing.T) {
-	k := App().Command("run")
-	for _, name := range command.OtherFlags() {
-		if slices.ContainsFunc(k.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), strings.TrimLeft(name, "-")) }) {
-			t.Errorf("run has the flag %s: its row is dead", name)
+	typed := regexp.MustCompile("`monopod ([^`]*)`")
+	for _, w := range command.OtherFlags() {
+		k := App().Command(w.Command)
+		if k == nil || slices.ContainsFunc(k.Flags, func(f cli.Flag) bool { return slices.Contains(f.Names(), strings.TrimLeft(w.Name, "-")) }) {
+			t.Errorf("%s has the flag %s: its row is dead", w.Command, w.Name)
+		}
+		for _, m := range typed.FindAllStringSubmatch(w.Here, -1) {
+			understood(t, w.Name, m[1])
+		}
+	}
+}
+
+// Who types the flag of another tool is told what it is called here.
+func TestFlagsOfOtherToolsAreAnswered(t *testing.T) {
+	for line, want := range map[string]string{
+		"diff -f web.yaml":                "there is no flag -f: files stand without it, as in `monopod diff web.yaml`",
+		"validate --filename web.yaml":    "there is no flag --filename: files stand without it, as in `monopod diff web.yaml`",
+		"run -f web.yaml":                 "there is no flag -f: put the file into the folder of --manifests, or run it to its end with `monopod once web.yaml`",
+		"once web.yaml --image nginx":     "there is no flag --image: a Pod manifest says what runs: put one into the folder of `monopod run`, or run it to its end with `monopod once web.yaml`",
+		"ps --format json":                "there is no flag --format: here it is -o json or -o yaml",
+		"ps --no-trunc":                   "there is no flag --no-trunc: here it is -o wide",
+		"rollback web --to-revision 2":    "there is no flag --to-revision: here it is --to HASH; `monopod history web` lists the hashes",
+		"run --pod-manifest-path /etc/po": "there is no flag --pod-manifest-path: here it is --manifests",
+	} {
+		var out, errs bytes.Buffer
+		err := execute(t.Context(), strings.NewReader(""), &out, &errs, strings.Fields(line)...)
+		if err == nil || command.ExitCode(err) != command.ExitUsage || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v\nwant %s", line, err, want)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func (j *evaluator) hopeless(all []view) *outcome {
 	if len(texts) == 0 {
 		return nil
 	}
-	return &outcome{End: endError, Code: codeFailed, Text: "nothing that is waited for comes to its end by itself, and no --timeout is given: " + strings.Join(texts, "; ")}
+	return &outcome{End: endError, Code: codeFailed, Text: "the pods wait for what does not end by itself, and no --timeout is given: " + strings.Join(texts, "; ")}
 }
 
 // awaits reports whether the run waits for a pod.

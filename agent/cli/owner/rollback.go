@@ -37,8 +37,12 @@ the agent does not run.`,
 			command.SocketFlag(&o.Socket),
 		},
 		Action: func(c *cli.Context) error {
-			if c.NArg() != 1 {
+			switch c.NArg() {
+			case 0:
 				return command.UsageError("roll back which pod? As in `monopod rollback web`")
+			case 1:
+			default:
+				return command.UsageError("one pod is rolled back at a time; --to HASH names a version, as in `monopod rollback web --to 3f2a`")
 			}
 			o.Choice.Names, o.Out = c.Args().Slice(), c.App.Writer
 			o.Query = query("to", to, "reason", reason)

@@ -14,7 +14,7 @@ const hashShown = 8
 
 // History prints a table of the versions of a pod.
 func History(w io.Writer, h *status.History, f Format) error {
-	t := &Table{columns: f.Columns}
+	t := &Table{columns: f.Columns, spare: []spare{{4, "FILE"}, {3, "IMAGES"}}}
 	t.Line("HASH", "READY SINCE", "LAST READY", "IMAGES", "FILE", "IS")
 	for k := range h.Versions {
 		v := &h.Versions[k]
