@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -48,10 +49,12 @@ var diskCalls = map[uintptr]diskCall{
 // made. It is one goroutine's.
 type diskWatch struct{ line int }
 
-// watchOrder asks for the nth call below a folder to find a copy of that folder taken; 0: none.
+// watchOrder asks for the nth call below a folder to find a copy of that folder taken; 0: none. Or
+// the disk refuses that call, and all after it.
 type watchOrder struct {
 	Dir, Kept string
 	Nth       int
+	Refuses   syscall.Errno // 0: nothing
 }
 
 // begin lets the disk calls below a folder count.
@@ -264,31 +267,53 @@ func (w *watcher) listen(listener int) {
 		if errno != 0 { // the call is not made any more
 			continue
 		}
-		w.see(&n)
 		v := verdict{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+		refusal := w.see(&n)
+		if refusal != 0 {
+			v = verdict{id: n.id, errno: -int32(refusal)}
+		}
 		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&v)))
 	}
 }
 
-// see counts a call, and takes the copy before the one for which it is asked.
-func (w *watcher) see(n *notification) {
+// see counts a call, and takes the copy before the one for which it is asked. It returns with what
+// the disk refuses the call; 0: it takes it.
+func (w *watcher) see(n *notification) syscall.Errno {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.order.Dir == "" {
-		return
+		return 0
 	}
 	call := diskCalls[uintptr(n.nr)]
 	path, below := strings.CutPrefix(n.path(call), w.order.Dir+"/")
 	if !below || isReport(path) {
-		return
+		return 0
 	}
 	w.calls = append(w.calls, call.name+" "+nameless.ReplaceAllString(path, "*"))
-	if len(w.calls) == w.order.Nth {
+	switch {
+	case w.order.Refuses != 0 && len(w.calls) >= w.order.Nth:
+		return w.order.refusal(call.name, path)
+	case len(w.calls) == w.order.Nth:
 		out, err := exec.Command("cp", "-a", w.order.Dir, w.order.Kept).CombinedOutput()
 		if err != nil {
 			w.err = fmt.Errorf("copy: %w: %s", err, out)
 		}
 	}
+	return 0
+}
+
+// refusal returns with what the disk refuses a call; 0: it takes it. A full one takes what needs no
+// room, and any says of what is there that it is.
+func (o *watchOrder) refusal(call, path string) syscall.Errno {
+	_, err := os.Lstat(filepath.Join(o.Dir, path))
+	isThere := err == nil
+	switch {
+	case call == "mkdir" && isThere:
+		return 0
+	case o.Refuses == unix.ENOSPC && (call == "remove" || call == "rename" || call == "chmod" || call == "chown" || call == "truncate" || call == "create" && isThere):
+		return 0
+	}
+	return o.Refuses
 }
 
 // isReport reports whether a file of the root dir says what is, and is no state.

@@ -230,18 +230,49 @@ func TestALivenessProbeKillsWithoutACheckpoint(t *testing.T) {
 	})
 }
 
+// spoils let a disk take nothing any more, until it is mended.
+var spoils = map[string]func(t *testing.T, disk string) (mend func()){
+	"full": func(t *testing.T, disk string) func() {
+		junk := fill(t, disk)
+		return func() { noErr(t, os.Remove(junk)) }
+	},
+	"read-only": func(t *testing.T, disk string) func() {
+		noErr(t, unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+		return func() { noErr(t, unix.Mount("", disk, "", unix.MS_REMOUNT, "")) }
+	},
+}
+
+// A new sandbox has another address, which the hosts file of the pod cannot tell then.
+func TestAPodHasANewSandboxOnADiskThatTakesNothing(t *testing.T) {
+	loses := map[string]func(r *rig){
+		"its sandbox dies":  func(r *rig) { r.KillSandbox("web-n") },
+		"the machine boots": func(r *rig) { r.reboot() },
+	}
+	for disk, spoil := range spoils {
+		for name, lose := range loses {
+			t.Run(name+", and the disk is "+disk, func(t *testing.T) {
+				onSmallDisk(t, func(r *rig, disk string) {
+					web := manifest("web", "img:1")
+					r.want(web)
+					r.after(time.Minute)
+					r.stop()
+					mend := spoil(r.T, disk)
+					lose(r)
+					r.start()
+					r.want(web)
+					r.after(time.Minute)
+					r.expect("default/web-n/c")
+					r.says(1, "hosts file is not written; the container has the one of before, or the runtime's")
+					mend()
+				})
+			})
+		}
+	}
+}
+
 // The disk of a node that was used before: what can be done without writing is done.
 func TestAnAgentStartsOnADiskThatTakesNothing(t *testing.T) {
-	for name, spoil := range map[string]func(t *testing.T, disk string) (mend func()){
-		"full": func(t *testing.T, disk string) func() {
-			junk := fill(t, disk)
-			return func() { noErr(t, os.Remove(junk)) }
-		},
-		"read-only": func(t *testing.T, disk string) func() {
-			noErr(t, unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-			return func() { noErr(t, unix.Mount("", disk, "", unix.MS_REMOUNT, "")) }
-		},
-	} {
+	for name, spoil := range spoils {
 		t.Run(name, func(t *testing.T) {
 			onSmallDisk(t, func(r *rig, disk string) {
 				volume := "volumes: [{name: v, emptyDir: {}}]"

@@ -2,25 +2,35 @@ package instance
 
 import (
 	"fmt"
+	"os"
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/disk"
 	"monopod/agent/podspec"
 	"monopod/agent/volume"
 )
 
-// WriteHosts writes the pod's /etc/hosts and returns its path. Running
+// WriteHosts writes the pod's /etc/hosts for a container and returns its path. Running
 // containers have this very file mounted and may change it: a file with the
-// right content stays as it is, also on a full disk.
-func (f *Files) WriteHosts(pod *v1.Pod, ips []string) (string, error) {
+// right content stays as it is, also on a full disk. Where the disk takes no other,
+// the container has the one of before, or without any, "", the runtime's.
+func (f *Files) WriteHosts(pod *v1.Pod, container string, ips []string) (string, error) {
 	if len(ips) == 0 && !pod.Spec.HostNetwork {
 		return "", nil
 	}
 	f.settingUp.Lock()
 	defer f.settingUp.Unlock()
 	path := volume.HostsPath(f.Root.Dir, string(pod.UID))
-	if err := f.Hosts.Write(path, pod, ips, podspec.EtcHosts(pod, ips, f.Machine.Now())); err != nil {
+	err := f.Hosts.Write(path, pod, ips, podspec.EtcHosts(pod, ips, f.Machine.Now()))
+	isTaken := !disk.Unwritable(err)
+	if err != nil && isTaken {
 		return "", fmt.Errorf("hosts file: %w", err)
+	}
+	f.complain("hosts file is not written; the container has the one of before, or the runtime's", container, err)
+	_, missing := os.Lstat(path)
+	if missing != nil {
+		return "", nil
 	}
 	return path, nil
 }

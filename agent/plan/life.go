@@ -23,7 +23,10 @@ const addressEvery = 10 * time.Second
 // planRunning plans a desired pod that has not ended.
 func (s *Facts) planRunning(p *Plan) {
 	i, f := s.Instance(), s.Failures[SandboxFailure]
-	if c := s.Known[string(s.Pod.UID)]; c == nil || c.Unwritten || c.Next {
+	switch c := s.Known[string(s.Pod.UID)]; {
+	case c != nil && c.Next && !c.Unwritten: // a restarted agent knows it by what was prepared
+		p.then(Action{Do: DoAccept, UID: string(s.Pod.UID), Beside: true, Reason: "the pod is new"})
+	case c == nil || c.Unwritten || c.Next:
 		waits := s.Now.Before(f.Retry)
 		if waits {
 			p.wakeAt(f.Retry)

@@ -60,6 +60,7 @@ type Failure struct {
 	Retry  time.Time
 	Image  string    // which image cannot be had, and why, in words; "": that is not the failure
 	Count  int       // in a row
+	IsDisk bool      // the disk of the root dir takes nothing
 	Busy   time.Time // since when the runtime is busy with the object; zero: it is not
 	Skip   uint32    // attempts whose names are taken by others
 

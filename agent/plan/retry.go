@@ -39,7 +39,7 @@ func (a Action) Key() string {
 // Object returns what there is already that the action works on: the id of a sandbox or a
 // container, or the uid of an instance. It is "" for what starts the desired version.
 func (a Action) Object() string {
-	if a.Makes() || a.Do == DoAccept || a.Do == DoSetUp {
+	if a.Makes() || a.Do == DoAccept && !a.Beside || a.Do == DoSetUp {
 		return ""
 	}
 	return cmp.Or(a.ID, a.UID)

@@ -33,7 +33,7 @@ func LimitsOf(p *v1.Pod, within, stable time.Duration) Limits {
 // Health is what is known of a version that runs.
 type Health struct {
 	Seen              bool // nothing of former versions is left
-	Waits             bool // it lacks what is no fault of its own: images that are being pulled, the network for pods
+	Waits             bool // it lacks what is no fault of its own: images that are being pulled, the network for pods, room on the disk
 	Excused           bool // a container of it is stopped, or restarts, for what is not its doing
 	Ready             bool // or, of a pod that is to end, all containers run or have succeeded
 	Succeeded, Failed bool // it has ended

@@ -74,11 +74,7 @@ func (s *setup) claim(ctx context.Context, v *v1.Volume) (Mount, error) {
 	if _, err := checkClaim(s.root, c); err != nil {
 		return Mount{}, err
 	}
-	if err := makeDirs(s.root, claimsDir); err != nil {
-		return Mount{}, err
-	}
-	// Held until the pod may be seen to use it: its checkpoint is there already.
-	unlock, err := lockClaims(s.root, unix.LOCK_SH)
+	unlock, err := s.useClaims()
 	if err != nil {
 		return Mount{}, err
 	}
@@ -97,10 +93,53 @@ func (s *setup) claim(ctx context.Context, v *v1.Volume) (Mount, error) {
 			return Mount{}, err
 		}
 	}
-	if err := errors.Join(p.ready(), s.recordClaim(c, was)); err != nil {
+	if err := errors.Join(s.recordClaim(c, was), unlessFull(p.ready())); err != nil {
 		return Mount{}, err
 	}
 	return Mount{HostPath: p.path, ReadOnly: source.ReadOnly, Managed: true}, nil
+}
+
+// useClaims keeps claims from being removed until the pod may be seen to use them: its checkpoint is
+// there already.
+func (s *setup) useClaims() (unlock func(), err error) {
+	err = makeDirs(s.root, claimsDir)
+	if err != nil {
+		return nil, err
+	}
+	return lockClaims(s.root, unix.LOCK_SH)
+}
+
+// newClaims makes those of a pod that never were.
+func (s *setup) newClaims() error {
+	used := mounted(s.pod)
+	for i := range s.pod.Spec.Volumes {
+		v := &s.pod.Spec.Volumes[i]
+		if !used[v.Name] || v.PersistentVolumeClaim == nil {
+			continue
+		}
+		err := s.newClaim(types.NamespacedName{Namespace: s.pod.Namespace, Name: v.PersistentVolumeClaim.ClaimName})
+		if err != nil {
+			return setUpError(v, err)
+		}
+	}
+	return nil
+}
+
+func (s *setup) newClaim(c types.NamespacedName) error {
+	was, err := checkClaim(s.root, c)
+	if err != nil || was != unrecorded {
+		return err
+	}
+	unlock, err := s.useClaims()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	was, err = s.findClaim(c)
+	if err != nil || was != unrecorded {
+		return err
+	}
+	return s.recordClaim(c, was)
 }
 
 // findClaim returns what is recorded of a claim that is there, and makes one that never was.
@@ -159,12 +198,15 @@ func (s *setup) claimPlace(name, mark string) (*place, error) {
 	if !isDir(filepath.Join(s.root, claimsDir, name)) {
 		return nil, fmt.Errorf("%s is in the way: not a directory", filepath.Join(s.root, claimsDir, name))
 	}
-	if err := makeDirs(s.root, marks...); err != nil {
+	p := &place{path: filepath.Join(s.root, claimsDir, name)}
+	err := makeDirs(s.root, marks...)
+	if unlessFull(err) != nil {
 		return nil, err
 	}
-	p := &place{path: filepath.Join(s.root, claimsDir, name)}
-	p.mark = filepath.Join(s.root, filepath.Join(marks...), "ready")
-	_, err := os.Lstat(p.mark)
+	if err == nil {
+		p.mark = filepath.Join(s.root, filepath.Join(marks...), "ready")
+		_, err = os.Lstat(p.mark)
+	}
 	p.fresh = err != nil
 	dir, err := s.open([]string{claimsDir, name})
 	if err != nil {
@@ -172,6 +214,15 @@ func (s *setup) claimPlace(name, mark string) (*place, error) {
 	}
 	defer dir.Close()
 	return p, p.openAt(dir)
+}
+
+// unlessFull drops the error of a mark for which the disk has no room, or which it does not take: what
+// is in the claim is given to the group of the pod once more when the next container starts.
+func unlessFull(err error) error {
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EROFS) {
+		return nil
+	}
+	return err
 }
 
 // isOwned reports whether the pod wants no change where the top is of its group.

@@ -211,3 +211,37 @@ func TestNoPodGetsAClaimThatIsBeingRemoved(t *testing.T) {
 	must(t, RemoveClaim(t.Context(), root, data, during))
 	setUpPod(t, root, testPod(claimVolume("data", false)))
 }
+
+// What marks a claim as given to its pod's group can be done without: the pod that has it may start.
+func TestAClaimIsMountedFromADiskThatTakesNoMark(t *testing.T) {
+	root, claims := testRoot(t), t.TempDir()
+	must(t, errors.Join(unix.Mount("tmpfs", root, "tmpfs", 0, "size=64k"), os.Mkdir(filepath.Join(root, "volumes"), 0o750)))
+	must(t, unix.Mount(claims, filepath.Join(root, "volumes"), "", unix.MS_BIND, ""))
+	setUpPod(t, root, claimPod("u1", 1000))
+	must(t, Prepare(root, "u2"))
+	must(t, unix.Mount("", root, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	m := setUpPod(t, root, claimPod("u2", 2000))["v"]
+	if m.HostPath != ClaimDir(root, data) {
+		t.Errorf("mounted %+v", m)
+	}
+	if g := groupOf(t, m.HostPath); g != 2000 {
+		t.Errorf("it is of group %d", g)
+	}
+}
+
+// A version that mounts a claim which never was has it before the one that runs is stopped.
+func TestANewClaimIsMadeWithWhatAVersionHasForItself(t *testing.T) {
+	root := testRoot(t)
+	must(t, SetUpOwn(t.Context(), root, claimPod("u1", 1000), input()))
+	kept(t, ClaimDir(root, data))
+	was, err := readRecord(root, data)
+	must(t, err)
+	if was != claimMade {
+		t.Errorf("recorded as %q", was)
+	}
+	must(t, os.Remove(ClaimDir(root, data)))
+	var missing *MissingClaimError
+	if err := SetUpOwn(t.Context(), root, claimPod("u2", 1000), input()); !errors.As(err, &missing) {
+		t.Errorf("made again: %v", err)
+	}
+}

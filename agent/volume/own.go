@@ -57,12 +57,16 @@ func lookAt(root, namespace string, v *v1.Volume) error {
 	return err
 }
 
-// SetUpOwn is SetUp of what a pod alone has, while another version of it runs.
+// SetUpOwn is SetUp of what a pod alone has, while another version of it runs. Claims that never
+// were are of that.
 func SetUpOwn(ctx context.Context, root string, p *v1.Pod, in Input) error {
 	own := *p
 	own.Spec.Volumes = slices.DeleteFunc(slices.Clone(p.Spec.Volumes), isShared)
 	_, err := SetUp(ctx, root, &own, in)
-	return err
+	if err != nil {
+		return err
+	}
+	return newSetup(root, p, in).newClaims()
 }
 
 // TearDownBut is TearDown of a pod whose directory is the next version's, too: afterwards there
@@ -75,6 +79,16 @@ func TearDownBut(ctx context.Context, root, uid, file string) error {
 	if err := unmountBelow(ctx, dir); err != nil {
 		return err
 	}
+	err = replaceDir(root, dir, uid, file)
+	if err == nil {
+		return nil
+	}
+	return emptyBut(ctx, dir, file)
+}
+
+// replaceDir moves a directory into the trash, and leaves another one in its place with one of its
+// files alone.
+func replaceDir(root, dir, uid, file string) error {
 	trash := filepath.Join(root, trashDir)
 	if err := disk.MkdirAll(trash, 0o700); err != nil {
 		return err
@@ -91,6 +105,25 @@ func TearDownBut(ctx context.Context, root, uid, file string) error {
 		os.RemoveAll(fresh)
 	}
 	return err
+}
+
+// emptyBut removes all that is in a directory but for one file, where there is no room for another
+// directory: other files, such as the checkpoint, last.
+func emptyBut(ctx context.Context, dir, file string) error {
+	top, err := disk.OpenDir(dir, 1)
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	if err := top.EmptyFolders(ctx); err != nil {
+		return err
+	}
+	return top.Each(func(name string) error {
+		if name == file {
+			return nil
+		}
+		return top.RemoveAll(ctx, name)
+	})
 }
 
 // exchange exchanges two directories. On a file system that cannot do that at once, the second

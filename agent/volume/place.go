@@ -35,7 +35,7 @@ type place struct {
 	*os.Root
 	dir   *disk.Dir // the same, for walks
 	path  string    // on the machine
-	mark  string    // file that says: mode and group are set; written last
+	mark  string    // file that says: mode and group are set; written last. "": the disk takes none
 	fresh bool      // there was no mark, or what it was about is gone
 }
 
@@ -95,7 +95,7 @@ func (p *place) Close() { _, _ = p.Root.Close(), p.dir.Close() }
 // ready says that mode and group are set, so that neither is touched again
 // once containers use the volume.
 func (p *place) ready() error {
-	if !p.fresh {
+	if !p.fresh || p.mark == "" {
 		return nil
 	}
 	return disk.EnsureFile(p.mark, nil, 0o640)

@@ -246,3 +246,19 @@ func TestTearDownOfABusySharedSubPath(t *testing.T) {
 	must(t, TearDown(t.Context(), root, "u1"))
 	kept(t, filepath.Join(host, "file"))
 }
+
+// Where there is no room for a directory to exchange it with, all in it goes but the file.
+func TestAFolderOfTwoVersionsIsEmptiedOnAFullDisk(t *testing.T) {
+	root := testRoot(t)
+	dir := setUpPod(t, root, testPod(emptyDir("data")))["data"].HostPath
+	must(t, os.WriteFile(filepath.Join(dir, "f"), nil, 0o600))
+	of := filepath.Join(root, "pods/u1")
+	must(t, errors.Join(os.WriteFile(filepath.Join(of, "pod.json"), nil, 0o600), os.WriteFile(filepath.Join(of, "next.json"), nil, 0o600)))
+	must(t, os.WriteFile(filepath.Join(root, trashDir), nil, 0o600)) // in the way, as a full disk is
+	must(t, TearDownBut(t.Context(), root, "u1", "next.json"))
+	left, err := os.ReadDir(of)
+	must(t, err)
+	if len(left) != 1 || left[0].Name() != "next.json" {
+		t.Errorf("left: %v", left)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/disk"
 	"monopod/agent/inplace"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
@@ -109,17 +110,28 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 	case plan.DoSetUp:
 		return w.setUp(firm, s)
 	case plan.DoUpdate, plan.DoFollow, plan.DoRestartResized, plan.DoSettle:
-		c, err := inplace.Apply(firm, &w.Files, w.Known[a.UID], s.Pod, a)
-		if err == nil {
-			err = plan.Because("FailedCheckpoint", w.remember(c))
-		}
-		return err
+		return w.change(firm, s, a)
 	case plan.DoMarkKill:
 		w.MarkKill(s, a)
 	default:
 		return fmt.Errorf("unknown action %q", a.Do)
 	}
 	return nil
+}
+
+// change carries out an action of an update in place. What failed gives way whether the disk takes
+// the record of that or not, which is written with the next step.
+func (w *Worker) change(ctx context.Context, s *plan.Facts, a plan.Action) error {
+	c, err := inplace.Apply(ctx, &w.Files, w.Known[a.UID], s.Pod, a)
+	if err != nil {
+		return err
+	}
+	err = w.remember(c)
+	if a.Do == plan.DoUpdate && w.current.IsBack && disk.Unwritable(err) {
+		w.setKnown(c, true)
+		return nil
+	}
+	return plan.Because("FailedCheckpoint", err)
 }
 
 // isTask reports whether an action may hang and so has a goroutine of its own.

@@ -159,10 +159,25 @@ func (w *Worker) markRemoving(ctx context.Context, s *plan.Facts, uid string) er
 // that, and is the accepted one from then on: whenever the agent dies, one of the two is.
 func (w *Worker) commitTo(ctx context.Context, s *plan.Facts, uid string) error {
 	err := w.saveNext(ctx, s, uid)
-	if err != nil {
-		return err
+	if err == nil {
+		err = w.save(w.removing(s, uid), w.Root.SaveLightly)
 	}
-	return w.save(w.removing(s, uid), w.Root.SaveLightly)
+	if err == nil {
+		w.knowNext(s.Pod)
+	}
+	return err
+}
+
+// knowNext lets the version that is accepted from now on be known as an agent that starts now knows
+// it: it may start though the disk takes no more.
+func (w *Worker) knowNext(accepted *manifests.Pod) {
+	next := w.Root.NextOf(w.Key)
+	if next == nil || next.Digest != accepted.Digest || w.Known[next.Uid()] != nil {
+		return
+	}
+	known := *next
+	known.Next = true
+	w.Known[next.Uid()] = &known
 }
 
 func (w *Worker) removing(s *plan.Facts, uid string) *checkpoint.Checkpoint {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"monopod/agent/disk"
 	"monopod/agent/fetch"
 	"monopod/agent/image"
 	"monopod/agent/panics"
@@ -74,6 +75,9 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 			w.start.made = made
 		}
 	case plan.DoAccept, plan.DoSetUp: // share their key with the sandbox, which is next
+		if a.Beside {
+			delete(w.failures, a.Key())
+		}
 	case plan.DoForget:
 		delete(w.Known, a.UID)
 		w.report.forget(a.UID)
@@ -130,6 +134,7 @@ func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 	f, what, why := w.failures[a.Key()], a.Do.Noun(), plan.ExplainAction(a, err)
 	logged := f.Message
 	f = f.Failed(time.Now(), why, cri.Busy(err), cri.NameReserved(err))
+	f.IsDisk = disk.Unwritable(err)
 	if a.Beside && f.Count > patientAfter { // nothing waits for it
 		f.Retry = time.Now().Add(time.Minute)
 	}

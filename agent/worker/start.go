@@ -166,7 +166,7 @@ func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Ac
 	if in.SubPaths, err = t.BindSubPaths(pod, c, in, n); err != nil {
 		return nil, err
 	}
-	if in.HostsPath, err = t.WriteHosts(pod, m.ips); err != nil {
+	if in.HostsPath, err = t.WriteHosts(pod, a.Name, m.ips); err != nil {
 		return nil, err
 	}
 	in.TerminationLogPath = t.NewTerminationLog(s.Instance(), a.UID, a.Name)

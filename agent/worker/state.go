@@ -69,7 +69,7 @@ func health(s *plan.Facts, st *v1.PodStatus, isReady, isUnmade bool) update.Heal
 	}
 	_, offline := s.NetworkWait()
 	h := update.HealthOf(s.Pod.Pod, st, isReady)
-	h.Waits = offline || isUnmade && len(s.Fetching) > 0 || s.FetchesForUpdate()
+	h.Waits = offline || isUnmade && (len(s.Fetching) > 0 || s.Failures[plan.SandboxFailure].IsDisk) || s.FetchesForUpdate()
 	h.Excused = s.RestartsByOthers()
 	return h
 }
@@ -92,6 +92,7 @@ type Update struct {
 	Told       string         // what else there is to say of Pod; "": nothing
 	Restarts   bool           // containers of Pod may restart for changed config
 	Restart    string         // what that waits for; "": nothing
+	IsBack     bool           // Pod is the former version, whose successor failed
 	Halted     plan.Halt      // why nothing of Pod is to run though it stays; zero: it runs
 	Generation uint64         // counts the updates of all workers; States repeat it
 	Read       time.Time      // when this version was first read; zero: not known
@@ -99,7 +100,7 @@ type Update struct {
 
 // Says reports whether an update says the same as another, whatever its generation.
 func (u *Update) Says(o *Update) bool {
-	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.Waits == o.Waits && u.Pull == o.Pull && u.Restarts == o.Restarts && u.Restart == o.Restart &&
+	return manifests.Same(u.Pod, o.Pod) && manifests.Same(u.Next, o.Next) && u.IsBack == o.IsBack && u.Waits == o.Waits && u.Pull == o.Pull && u.Restarts == o.Restarts && u.Restart == o.Restart &&
 		u.Told == o.Told && u.Halted == o.Halted
 }
 
