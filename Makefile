@@ -70,7 +70,7 @@ unit: cc dbus
 
 # What computes and reads files; what asks the kernel for more is not emulated, and is
 # tested on the machine's own kind.
-PURE := ./agent/plan ./agent/podstatus ./agent/podspec ./agent/checkpoint ./agent/rollout ./agent/hold ./agent/window ./agent/message ./agent/safefile \
+PURE := ./agent/plan ./agent/podstatus ./agent/podspec ./agent/checkpoint ./agent/rollout ./agent/hold ./agent/window ./agent/message ./agent/disk \
 	./manifests/decode ./manifests/documents ./manifests/poduid ./cgroups
 arm64: emulator
 	GOARCH=arm64 $(RELEASE) -o bin/monopod-arm64 .

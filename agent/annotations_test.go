@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"monopod/agent/podspec"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // The table of annotations has all that the code knows: what looks like one in a string of
@@ -24,7 +24,7 @@ func TestTheTableHasEveryAnnotation(t *testing.T) {
 		}
 		text, err := os.ReadFile(file)
 		for _, m := range regexp.MustCompile(`"(monopod\.[a-z-]+)"`).FindAllStringSubmatch(string(text), -1) {
-			if _, known := decode.AnnotationNamed(m[1]); known {
+			if _, known := annotations.Named(m[1]); known {
 				seen++
 			} else if !others[m[1]] {
 				t.Errorf("%s: %s is not in the table", file, m[1])
@@ -42,9 +42,9 @@ func TestTheDocsHaveTheTableOfAnnotations(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Annotations\n\nAll names that begin with `monopod.` are monopod's: one that it does not know is an error, which says what may be meant.\n" +
 		"A version of a pod that a former monopod accepted with such an annotation runs on, with a warning.\n")
-	for _, on := range decode.AnnotationPlaces() {
+	for _, on := range annotations.Places() {
 		fmt.Fprintf(&b, "\n## %s\n\n| annotation | what it is for | value |\n|---|---|---|\n", on.Title)
-		for _, a := range decode.Annotations() {
+		for _, a := range annotations.All() {
 			if a.On == on.Where {
 				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", a.Name, a.About, a.Values)
 			}

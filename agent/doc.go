@@ -10,7 +10,7 @@
 //	                             library_test.go says why not by the library alone
 //	    check/                   checks manifests as the agent would
 //	    diff/                    what manifests would change: asks the agent, or what it left
-//	    hold/                    the commands stop, start, hold and release
+//	    owner/                   stop, start, hold, release, restart, rollback, forget
 //	    logs/                    containers' logs in the order of time
 //	    wait/                    until files and pods have come to something
 //	    client/                  the socket, the last known state, names
@@ -52,7 +52,7 @@
 //	  metrics/ stats/          what is counted; what is used
 //	  outcome/                 what became of manifest files and of the pods in them
 //	  server/ notify/          the endpoint; what the service manager is told
-//	  safefile/ statefile/     files that others can write to; the agent's own, which may be damaged
+//	  disk/                    files that others, or a power cut, may have tampered with
 //	  message/ clip/           texts of which it is known what anybody may read; bounds of such
 //	  runtimewords/ saidonce/  why a runtime starts no container, by its words; errors said once
 //	  panics/ slots/           a panic becomes the error of one piece of work; bounds of calls at a time
@@ -64,7 +64,8 @@
 //	    vm/ writelog/            trials under systemd; power cuts at random writes
 //	manifests/               desired state: files and answers of a URL -> Snapshot
 //	  fetch/ patient/          asks the URL; asks file systems that may never answer
-//	  decode/ shell/           YAML with places, annotations; words that a shell takes as they are
+//	  decode/ shell/           YAML with places; words that a shell takes as they are
+//	  annotations/             what annotations of pods mean to monopod
 //	  documents/               pods and objects of bytes
 //	    documenttest/            for tests: writes manifests
 //	  workload/                the one pod of a Deployment and its like

@@ -14,12 +14,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/disk"
 	"monopod/agent/hold"
 	"monopod/agent/rollout"
-	"monopod/agent/safefile"
 	"monopod/agent/volume"
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 const (
@@ -37,7 +37,7 @@ type lockFile struct {
 
 // lockFileOf returns the lock file of a pod that has one.
 func lockFileOf(root string, p *v1.Pod) lockFile {
-	name, below, _ := decode.UpdateLock(p, p.Annotations[decode.AnnotationUpdateLock])
+	name, below, _ := annotations.LockIn(p, p.Annotations[annotations.UpdateLock])
 	return lockFile{dir: volume.EmptyDir(root, string(p.UID), name), below: below}
 }
 
@@ -49,7 +49,7 @@ func (f lockFile) look() rollout.Locked {
 	if dir = strings.Trim(dir, "/"); dir != "" {
 		depth = strings.Count(dir, "/") + 1
 	}
-	d, err := safefile.OpenDir(filepath.Join(f.dir, dir), depth)
+	d, err := disk.OpenDir(filepath.Join(f.dir, dir), depth)
 	if err == nil {
 		defer d.Close()
 		_, err = d.Stat(name)
@@ -66,7 +66,7 @@ func (f lockFile) look() rollout.Locked {
 // isNoFile reports whether an error says that there is no such file; other errors are those of
 // the disk.
 func isNoFile(err error) bool {
-	for _, none := range []error{fs.ErrNotExist, fs.ErrInvalid, safefile.ErrLink, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG} {
+	for _, none := range []error{fs.ErrNotExist, fs.ErrInvalid, disk.ErrLink, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG} {
 		if errors.Is(err, none) {
 			return true
 		}

@@ -16,9 +16,9 @@ const (
 	diskReadOnly = "read-only"
 )
 
-// disk is a file system of its own for an agent's root dir, which may be full or
+// testDisk is a file system of its own for an agent's root dir, which may be full or
 // read-only for a while. Its zero value is a disk that cannot be spoiled.
-type disk struct {
+type testDisk struct {
 	at, root string
 	trouble  string
 	spoilt   bool // at some time
@@ -26,19 +26,19 @@ type disk struct {
 }
 
 // mountDisk mounts a disk below dir. Only root can; ok is false for others.
-func mountDisk(dir string) (d disk, ok bool) {
+func mountDisk(dir string) (d testDisk, ok bool) {
 	at := filepath.Join(dir, "disk")
 	if errors.Join(os.Mkdir(at, 0o700), unix.Mount("monopod-model", at, "tmpfs", 0, "size=2m")) != nil {
-		return disk{}, false
+		return testDisk{}, false
 	}
-	return disk{at: at, root: filepath.Join(at, "root")}, true
+	return testDisk{at: at, root: filepath.Join(at, "root")}, true
 }
 
-func (d *disk) unmount() error {
+func (d *testDisk) unmount() error {
 	return errors.Join(d.mend(), unix.Unmount(d.at, unix.MNT_DETACH))
 }
 
-func (d *disk) spoil(how string) error {
+func (d *testDisk) spoil(how string) error {
 	if err := d.mend(); err != nil || how == diskWell {
 		return err
 	}
@@ -53,7 +53,7 @@ func (d *disk) spoil(how string) error {
 }
 
 // fill leaves no byte on the disk.
-func (d *disk) fill() error {
+func (d *testDisk) fill() error {
 	f, err := os.Create(filepath.Join(d.at, "ballast"))
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (d *disk) fill() error {
 	return nil
 }
 
-func (d *disk) mend() (err error) {
+func (d *testDisk) mend() (err error) {
 	switch d.trouble {
 	case diskFull:
 		err = os.Remove(filepath.Join(d.at, "ballast"))
@@ -86,7 +86,7 @@ func (d *disk) mend() (err error) {
 }
 
 // whole does what the world does to the root dir, not the agent: with a disk that is well.
-func (d *disk) whole(do func() error) error {
+func (d *testDisk) whole(do func() error) error {
 	how := d.trouble
 	err := errors.Join(d.mend(), do())
 	if _, gone := os.Stat(d.root); errors.Is(gone, fs.ErrNotExist) {

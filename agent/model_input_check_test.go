@@ -13,7 +13,7 @@ import (
 	"monopod/agent/pleg"
 	"monopod/agent/status"
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // hint records what a file says, or would if it were whole.
@@ -375,7 +375,7 @@ func (w *inputWalk) isSettled() {
 	}
 	for _, f := range m.Files {
 		for _, p := range f.Problems {
-			isTwice, isLacking := strings.Contains(p.Message, "already: remove one of the two"), p.Waits || p.Field == decode.StartAfterField
+			isTwice, isLacking := strings.Contains(p.Message, "already: remove one of the two"), p.Waits || p.Field == annotations.StartAfterField
 			if !p.Warning && !isTwice && !isLacking {
 				w.Fatalf("a problem of a file that is well: %v", p)
 			}

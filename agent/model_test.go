@@ -67,7 +67,7 @@ type walk struct {
 	orphans    sync.Map          // the beginnings of their ids, and of their containers'
 	answers    *hearsay
 	succession *succession
-	disk       *disk                     // of the root dir
+	disk       *testDisk                 // of the root dir
 	logs       string                    // folder
 	decoded    map[string]*manifests.Pod // of wishes
 

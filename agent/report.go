@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"monopod/agent/events"
 	"monopod/agent/message"
 	"monopod/agent/outcome"
@@ -14,10 +17,8 @@ import (
 	"monopod/agent/status"
 	"monopod/agent/update"
 	"monopod/manifests"
+	"monopod/manifests/annotations"
 	"monopod/manifests/decode"
-
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // reporter tells others what the sync loop knows: the state of the manifests, and the pods that
@@ -43,6 +44,7 @@ func (p *reporter) manifests(s manifests.Snapshot) {
 	found := p.found(all)
 	m := status.Manifests{Dir: p.dir, Problems: slices.Clone(s.Problems), Leaving: outcome.Leaving(&s, p.undesired()), Judge: p.outcomes(&s, all).Judge}
 	m.UpdateStable.Duration = p.limits(&manifests.Pod{Pod: &v1.Pod{}}).Stable
+	m.Files = make([]status.File, 0, len(s.Files))
 	for _, f := range s.Files {
 		now := status.File{Path: f.Path, Pods: f.Pods, SHA256: f.SHA256, Held: f.Held, Problems: slices.Clone(f.Problems)}
 		if own := found[f.Path]; own != nil {
@@ -153,14 +155,14 @@ func (p *reporter) found(all []pending) map[string]*fileFound {
 		of(file).held = true
 		problem := status.Problem{Pod: one.Pod.Key().String(), Message: one.Text.String(), Waits: one.said}
 		if one.By == rollout.ByStartOrder {
-			problem.Field, waiting[one.of] = decode.StartAfterField, true
+			problem.Field, waiting[one.of] = annotations.StartAfterField, true
 		}
 		add(file, problem)
 	}
 	for _, r := range p.pods.dependents() {
 		if text := r.Order.Problem(&p.pods.order.names); text != "" && !waiting[r] {
 			waits := r.Now.WaitsBy(rollout.ByStartOrder)
-			add(r.Order.Of.File, status.Problem{Pod: r.Key.String(), Field: decode.StartAfterField, Message: text, Warning: !waits, Waits: waits && r.worker == nil})
+			add(r.Order.Of.File, status.Problem{Pod: r.Key.String(), Field: annotations.StartAfterField, Message: text, Warning: !waits, Waits: waits && r.worker == nil})
 		}
 	}
 	return found

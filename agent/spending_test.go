@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"monopod/agent/status"
+	"monopod/agent/disk"
 	"monopod/cri/critest"
 )
 
@@ -18,11 +18,11 @@ type spending struct {
 // spent returns what is spent while do runs and in the seconds after, in which all that
 // follows is written.
 func (r *rig) spent(do func()) spending {
-	before := status.WrittenSoFar()
+	before := disk.WrittenSoFar()
 	r.ForgetCalls()
 	do()
 	r.after(4 * time.Second)
-	now, s := status.WrittenSoFar(), spending{}
+	now, s := disk.WrittenSoFar(), spending{}
 	s.syncs, s.files, s.bytes = now.Syncs-before.Syncs, now.Files-before.Files, now.Bytes-before.Bytes
 	for method, n := range r.Counts() {
 		switch method {

@@ -11,7 +11,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/rollout"
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // startOrder is an index of the records by the pods that they start after. It is derived from
@@ -54,7 +54,7 @@ func (s *records) enter(r *podRecord, policy string, now time.Time) {
 		if r.MustWait(policy) {
 			r.Order.Since = now
 		}
-		s.link(r, decode.OrderOf(r.Offered.Pod).After, true)
+		s.link(r, annotations.OrderOf(r.Offered.Pod).After, true)
 	}
 	if waited != r.AwaitsTurn() {
 		s.markWaiting(r.Key)
@@ -64,7 +64,7 @@ func (s *records) enter(r *podRecord, policy string, now time.Time) {
 // leave forgets the place of a name in the start order.
 func (s *records) leave(r *podRecord) {
 	if r.Order.Of != nil {
-		s.link(r, decode.OrderOf(r.Order.Of.Pod).After, false)
+		s.link(r, annotations.OrderOf(r.Order.Of.Pod).After, false)
 	}
 	r.Order, r.past = rollout.Order{}, nil
 }

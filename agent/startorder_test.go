@@ -12,7 +12,7 @@ import (
 	"monopod/agent/podstatus"
 	"monopod/agent/rollout"
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // orderly is records of pods of the namespace d, on a node that adds "-n" to their names.
@@ -34,7 +34,7 @@ func inD(name string) manifests.Key { return manifests.Key{Namespace: "d", Name:
 func (o *orderly) set(name, after, version string) {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: name, Annotations: map[string]string{}}}
 	if after != "" {
-		p.Annotations[decode.StartAfter] = after
+		p.Annotations[annotations.StartAfter] = after
 	}
 	o.pods[name] = &manifests.Pod{Pod: p, Digest: version}
 	o.offerAll()
@@ -157,7 +157,7 @@ func row(n int) *orderly {
 		}
 		o.pods[name] = &manifests.Pod{Digest: "1", Pod: &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "d", Name: name}}}
 		if after != "" {
-			o.pods[name].Annotations = map[string]string{decode.StartAfter: after}
+			o.pods[name].Annotations = map[string]string{annotations.StartAfter: after}
 		}
 	}
 	o.offerAll()

@@ -582,7 +582,7 @@ func (l *syncLoop) continueWaits(all []pastRead) {
 		}
 		read.wait.known = true
 		p := read.last
-		if p != nil && p.UID == read.pod.UID && !podstatus.WasRefused(&p.Status) {
+		if p != nil && p.UID == read.pod.UID && !status.WasRefused(&p.Status) {
 			read.wait.last = &p.Status
 			since, held := podstatus.HeldSince(&p.Status)
 			if held && since.After(l.shared.Disk.Machine.Boot.Since) && since.Before(r.Order.Since) {

@@ -133,7 +133,7 @@ func (a *Agent) collector(needs *gc.ImageNeeds, every time.Duration) image.Colle
 			free, err := stats.FreeOn(dir)
 			return free.Capacity, free.Available, err
 		},
-		WriteFile: status.WriteFile, Collected: a.metrics.Collected, Log: a.log, Event: a.recordTrouble,
+		Collected: a.metrics.Collected, Log: a.log, Event: a.recordTrouble,
 	}
 }
 

@@ -41,6 +41,8 @@ type fileState struct {
 	text    string          // that content
 	before  map[string]bool // the pods and objects that the contents before gave, since the last without an error
 
+	plain *plainReport // of the content; nil: to be made
+
 	writable []decode.Problem // what others may write of it, and of the way to it
 
 	stale    bool   // of a URL: not said by its last answer
@@ -129,7 +131,7 @@ func (f *fileState) hold(c documents.Content) {
 	for _, o := range f.Objects {
 		before[o.String()] = true
 	}
-	f.Content, f.alone, f.before = c, c, before
+	f.Content, f.alone, f.before, f.plain = c, c, before, nil
 }
 
 // joinClaims lets pods use the PersistentVolumeClaims of other files, and ends the notes about those.

@@ -157,7 +157,7 @@ func (f *fileState) gives(key Key) bool {
 
 // lost records that a file of a folder that cannot be read any more lost some of its
 // content, until it can be read again.
-func (f *fileState) lost() { f.alone, f.hash, f.sig = f.Content, "", signature{} }
+func (f *fileState) lost() { f.alone, f.hash, f.sig, f.plain = f.Content, "", signature{}, nil }
 
 // recall records what was forgotten and is given again by a manifest.
 func (s *Source) recall(r *resolution) {
@@ -212,8 +212,12 @@ func (r *resolution) noteMoved() {
 	s := r.source
 	var moved map[string]string
 	for key, pod := range r.pods {
-		name, was := key.String(), s.current[key]
+		was := s.current[key]
 		isMoved := was != nil && was.File != pod.File
+		if !isMoved && len(s.record.Moved) == 0 {
+			continue
+		}
+		name := key.String()
 		if !isMoved && s.record.Moved[name] == "" {
 			continue
 		}

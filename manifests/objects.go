@@ -23,10 +23,10 @@ type objectClaim struct {
 func (r *resolution) resolveObjects() {
 	s := r.source
 	claims, refused := map[ObjectKey][]objectClaim{}, map[ObjectKey]string{}
-	for _, path := range slices.Sorted(maps.Keys(s.files)) {
+	for _, path := range r.paths {
 		f := s.files[path]
 		for _, o := range f.Objects {
-			if s.isForgotten(path, f, o.String()) {
+			if f.stale && s.isForgotten(path, o.String()) {
 				r.leave(path, o.String())
 				continue
 			}

@@ -13,7 +13,6 @@ package manifests
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -110,7 +109,7 @@ func Same(a, b *Pod) bool {
 // equal reports whether two snapshots say the same.
 func equal(a, b Snapshot) bool {
 	return a.Complete == b.Complete && a.Read == b.Read && slices.Equal(a.Pods, b.Pods) && slices.Equal(a.Objects, b.Objects) &&
-		slices.Equal(a.Problems, b.Problems) && reflect.DeepEqual(a.Files, b.Files)
+		a.SameFiles(&b) && slices.EqualFunc(a.Files, b.Files, func(f, g File) bool { return maps.Equal(f.Objects, g.Objects) })
 }
 
 // SameFiles reports whether two snapshots say the same of their files.

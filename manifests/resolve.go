@@ -3,6 +3,7 @@ package manifests
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 
@@ -22,6 +23,7 @@ type claim struct {
 // resolution turns what the files say into one snapshot.
 type resolution struct {
 	source  *Source
+	paths   []string        // of all files, sorted
 	claims  map[Key][]claim // sorted by path
 	refused map[Key]string  // the first file that names a pod and is wrong about it
 	pods    map[Key]*Pod
@@ -42,20 +44,26 @@ type resolution struct {
 func (s *Source) resolve() Snapshot {
 	s.joinClaims()
 	r := &resolution{
-		source: s, claims: map[Key][]claim{}, refused: map[Key]string{}, pods: map[Key]*Pod{},
+		source: s, paths: slices.Sorted(maps.Keys(s.files)), claims: make(map[Key][]claim, len(s.files)), refused: map[Key]string{}, pods: make(map[Key]*Pod, len(s.current)+1),
 		held: map[Key]bool{}, extra: map[string][]decode.Problem{}, lost: map[string]map[Key]bool{}, left: map[string][]string{}, doubt: s.doubt(),
 		objects: map[ObjectKey]*Object{}, heldFiles: map[string]bool{},
 	}
-	for _, path := range slices.Sorted(maps.Keys(s.files)) {
+	first := make([]claim, 0, len(s.files)) // most pods are claimed once
+	for _, path := range r.paths {
 		f := s.files[path]
 		for i := range f.Pods {
 			p := &f.Pods[i]
-			if s.isForgotten(path, f, p.Key().String()) {
+			if f.stale && s.isForgotten(path, p.Key().String()) {
 				r.leave(path, p.Key().String())
 				r.lose(path, p.Key())
 				continue
 			}
-			r.claims[p.Key()] = append(r.claims[p.Key()], claim{path, p})
+			if list := r.claims[p.Key()]; list != nil {
+				r.claims[p.Key()] = append(list, claim{path, p})
+				continue
+			}
+			first = append(first, claim{path, p})
+			r.claims[p.Key()] = first[len(first)-1 : len(first) : len(first)]
 		}
 		for _, key := range f.Refused {
 			if r.refused[key] == "" {
@@ -206,8 +214,8 @@ func (r *resolution) lose(path string, key Key) {
 // separateUIDs lets only one pod have a uid, as folders are named by it: the
 // one that has it already, else the first by name.
 func (r *resolution) separateUIDs() {
-	owner := map[types.UID]Key{}
-	keys := slices.SortedFunc(maps.Keys(r.pods), compareKeys)
+	owner := make(map[types.UID]Key, len(r.pods))
+	keys := r.keys()
 	for _, key := range keys {
 		if p := r.source.current[key]; p != nil && p.UID == r.pods[key].UID {
 			owner[p.UID] = key
@@ -232,6 +240,16 @@ func (r *resolution) separateUIDs() {
 	}
 }
 
+// keys are those of the pods, in order.
+func (r *resolution) keys() []Key {
+	keys := make([]Key, 0, len(r.pods))
+	for key := range r.pods {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
 // UIDTaken says to another pod of the same uid that p has it.
 func UIDTaken(p *Pod) string {
 	return fmt.Sprintf("%s gives the pod %s with the uid %s already: leave metadata.uid out of one of the two, or remove one", p.File, p.Key(), p.UID)
@@ -246,18 +264,25 @@ func (r *resolution) snapshot() Snapshot {
 	s := r.source
 	next := Snapshot{Problems: slices.Concat(s.folder, s.doubted), Read: len(s.folder) == 0 || s.Dir == ""}
 	next.Complete = len(next.Problems) == 0
-	next.Problems = append(next.Problems, s.writable()...)
+	next.Problems = append(next.Problems, s.writable(r.paths)...)
 	if len(s.folder) == 0 {
 		next.Problems = append(next.Problems, s.inside...)
 	}
 	next.Objects = sorted(r.objects)
-	byFile := map[string][]Key{}
-	for _, key := range slices.SortedFunc(maps.Keys(r.pods), compareKeys) {
+	keys := r.keys()
+	byFile := make(map[string][]Key, len(s.files))
+	next.Pods, next.Files = make([]*Pod, 0, len(keys)), make([]File, 0, len(r.paths))
+	for k, key := range keys {
 		next.Pods = append(next.Pods, r.pods[key])
-		byFile[r.pods[key].File] = append(byFile[r.pods[key].File], key)
+		file := r.pods[key].File
+		if list := byFile[file]; list != nil {
+			byFile[file] = append(list, key)
+			continue
+		}
+		byFile[file] = keys[k : k+1 : k+1]
 	}
 	r.hashContents()
-	for _, path := range slices.Sorted(maps.Keys(s.files)) {
+	for _, path := range r.paths {
 		f := s.files[path]
 		next.Read = next.Read && (!f.pending || IsURL(path)) // which may be dead
 		if f.uncertain() || slices.ContainsFunc(f.Refused, func(k Key) bool { return r.pods[k] == nil }) {
@@ -277,13 +302,13 @@ type content struct {
 // hashContents lets one content have one hash, though what a pod's uid is computed from has the
 // path of its file: that of the current pod, else of the first file by name.
 func (r *resolution) hashContents() {
-	r.hashes = map[content]poduid.ContentHash{}
+	r.hashes = make(map[content]poduid.ContentHash, len(r.pods))
 	for key, pod := range r.pods {
 		if poduid.IsComputed(pod.UID) {
 			r.hashes[content{key, pod.Digest}] = poduid.HashOf(pod.Pod)
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(r.source.files)) {
+	for _, path := range r.paths {
 		for _, p := range r.source.files[path].Pods {
 			is := content{p.Key(), p.Digest}
 			if _, known := r.hashes[is]; !known && !p.Pinned {
@@ -301,8 +326,56 @@ func (r *resolution) hashOf(p documents.Found) poduid.ContentHash {
 	return r.hashes[content{p.Key(), p.Digest}]
 }
 
-// file reports one file: its pods and its problems.
+// plainReport is the report of a file about which nothing but its own content says anything, and
+// what it was made of beside that content.
+type plainReport struct {
+	File
+	keys   []Key // of its pods that are desired
+	mode   fs.FileMode
+	hashes []poduid.ContentHash // of its pods
+}
+
+// isPlain reports whether nothing but its own content says anything of a file.
+func (r *resolution) isPlain(path string, f *fileState, keys []Key) bool {
+	if f.trouble != "" || f.unproven || f.waitsLong || r.heldFiles[path] || len(f.alone.Lacking)+len(f.alone.Unnamed) > 0 {
+		return false
+	}
+	if len(r.lost[path])+len(r.extra[path])+len(r.left[path]) > 0 {
+		return false
+	}
+	return len(r.held) == 0 || !slices.ContainsFunc(keys, func(key Key) bool { return r.held[key] })
+}
+
+// isOf reports whether the report is the one of a file as it is now, which is plain.
+func (p *plainReport) isOf(r *resolution, f *fileState, keys []Key) bool {
+	if p == nil || p.SHA256 != f.hash || p.mode != f.mode || len(p.hashes) != len(f.Pods) || !slices.Equal(p.keys, keys) {
+		return false
+	}
+	for k := range f.Pods {
+		if r.hashOf(f.Pods[k]) != p.hashes[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// file reports one file. The report of a plain one is made once for each content.
 func (r *resolution) file(path string, f *fileState, keys []Key) File {
+	if !r.isPlain(path, f, keys) {
+		f.plain = nil
+		return r.report(path, f, keys)
+	}
+	if !f.plain.isOf(r, f, keys) {
+		f.plain = &plainReport{keys: slices.Clone(keys), mode: f.mode, File: r.report(path, f, keys)}
+		for _, p := range f.Pods {
+			f.plain.hashes = append(f.plain.hashes, r.hashOf(p))
+		}
+	}
+	return f.plain.File
+}
+
+// report makes the report of one file: its pods and its problems.
+func (r *resolution) report(path string, f *fileState, keys []Key) File {
 	report := File{Path: path, SHA256: f.hash, Forgotten: r.left[path], Hashes: map[string]poduid.ContentHash{}, Orders: map[string]decode.Position{}, Objects: f.namedObjects()}
 	for _, p := range f.Pods {
 		key := p.Key()

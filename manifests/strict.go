@@ -3,7 +3,6 @@ package manifests
 import (
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,10 +58,11 @@ func writableFile(path, root string, isWay bool) []decode.Problem {
 	return t.found
 }
 
-// writable returns what others may write of the folder, its files, and the ways to them.
-func (s *Source) writable() []decode.Problem {
+// writable returns what others may write of the folder, its files, of which paths are all, and
+// the ways to them.
+func (s *Source) writable(paths []string) []decode.Problem {
 	all := slices.Clone(s.openTo)
-	for _, path := range slices.Sorted(maps.Keys(s.files)) {
+	for _, path := range paths {
 		all = append(all, s.files[path].writable...)
 	}
 	return firstOfEach(all)

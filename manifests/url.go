@@ -175,11 +175,11 @@ func (f *fileState) isRecalled() bool { return f.stale && f.version != "" && f.v
 // doubtful reports whether what lacks in the content of a URL may be there still.
 func (f *fileState) doubtful() bool { return f.stale || f.unproven || f.mayGive() }
 
-// isForgotten reports whether a pod or an object of the URL's last content was forgotten,
-// and no answer has given it since.
-func (s *Source) isForgotten(path string, f *fileState, name string) bool {
+// isForgotten reports whether a pod or an object of a stale content was forgotten, which is the
+// URL's, and so no answer has given it since.
+func (s *Source) isForgotten(path, name string) bool {
 	_, forgotten := s.record.Forgotten[name]
-	return forgotten && IsURL(path) && f.stale
+	return forgotten && IsURL(path)
 }
 
 // leave records that what a file says of a name counts for nothing, as it is forgotten.

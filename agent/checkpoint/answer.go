@@ -9,8 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"monopod/agent/statefile"
-	"monopod/agent/status"
+	"monopod/agent/disk"
 	"monopod/manifests"
 )
 
@@ -33,9 +32,9 @@ func (r *Root) Answer(url string, log *slog.Logger) *manifests.Answer {
 	}
 	var head answerHead
 	var body []byte
-	err := statefile.ReadOrAside(r.Path(answerFile), func(b []byte) error {
+	err := disk.ReadOrAside(r.Path(answerFile), func(b []byte) error {
 		line, rest, _ := bytes.Cut(b, []byte("\n"))
-		if err := statefile.JSON(&head)(line); err != nil {
+		if err := disk.JSON(&head)(line); err != nil {
 			return err
 		}
 		if body = bytes.Clone(rest); head.Sum != sum(body) {
@@ -59,7 +58,7 @@ func (r *Root) SaveAnswer(url string, a manifests.Answer) error {
 	if err != nil {
 		return fmt.Errorf("answer of the manifest URL: %w", err)
 	}
-	return status.WriteFile(r.Path(answerFile), append(append(statefile.Seal(line), '\n'), a.Data...), 0o600)
+	return disk.WriteFile(r.Path(answerFile), append(append(disk.Seal(line), '\n'), a.Data...), 0o600)
 }
 
 func sum(b []byte) string {

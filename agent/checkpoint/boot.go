@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"monopod/agent/statefile"
+	"monopod/agent/disk"
 )
 
 // Boot is the run of the kernel that the agent lives in.
@@ -33,7 +33,7 @@ func ReadBoot() Boot {
 
 // LastBoot returns the id of the boot that a file holds, "": none is known.
 func (r *Root) LastBoot(path string) (id string) {
-	err := statefile.ReadOrAside(path, func(b []byte) error {
+	err := disk.ReadOrAside(path, func(b []byte) error {
 		if id = strings.TrimSpace(string(b)); !bootForm.MatchString(id) {
 			id = ""
 			return errors.New("it does not hold the id of a boot")

@@ -24,9 +24,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"monopod/agent/safefile"
-	"monopod/agent/statefile"
-	"monopod/agent/status"
+	"monopod/agent/disk"
 	"monopod/manifests"
 	"monopod/manifests/poduid"
 )
@@ -191,7 +189,7 @@ func (c *Checkpoint) WithMarks(marks map[string]string) *Checkpoint {
 }
 
 // Save writes the checkpoint to disk, synced.
-func (r *Root) Save(c *Checkpoint) error { return r.save(c, status.WriteFile) }
+func (r *Root) Save(c *Checkpoint) error { return r.save(c, disk.WriteFile) }
 
 // SaveLightly is Save of what need not survive a power cut, as it is about processes
 // or decided again: the previous checkpoint may come back. It costs one fsync of two, but
@@ -200,7 +198,7 @@ func (r *Root) SaveLightly(c *Checkpoint) error {
 	if c.Boot == noBoot {
 		return r.Save(c)
 	}
-	return r.save(c, status.ReplaceFile)
+	return r.save(c, disk.ReplaceFile)
 }
 
 func (r *Root) save(c *Checkpoint, write func(string, []byte, os.FileMode) error) error {
@@ -217,14 +215,14 @@ func (r *Root) saveAs(c *Checkpoint, file string, write func(string, []byte, os.
 	if r.claimed[c.Uid()] {
 		return fmt.Errorf("checkpoint of %s: an orphaned pod with its uid is being removed", c.Key())
 	}
-	if err := safefile.MkdirAll(r.PodDir(c.Uid()), 0o750); err != nil {
+	if err := disk.MkdirAll(r.PodDir(c.Uid()), 0o750); err != nil {
 		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
 	}
 	b, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
 	}
-	if err := write(file, statefile.Seal(b), 0o600); err != nil {
+	if err := write(file, disk.Seal(b), 0o600); err != nil {
 		os.Remove(r.PodDir(c.Uid())) // only if it is empty
 		return fmt.Errorf("checkpoint of %s: %w", c.Key(), err)
 	}
@@ -241,14 +239,14 @@ func (r *Root) Checkpoints(log *slog.Logger) ([]*Checkpoint, error) {
 	}
 	var all, nexts []*Checkpoint
 	for _, d := range dirs {
-		next, err := r.loadNext(d.Name(), statefile.ReadOrAside)
+		next, err := r.loadNext(d.Name(), disk.ReadOrAside)
 		if err != nil {
 			r.lost(log, "checkpoint of a next version is unusable; ignoring it", err)
 		}
 		if next != nil {
 			nexts = append(nexts, next)
 		}
-		c, err := r.load(d.Name(), statefile.ReadOrAside)
+		c, err := r.load(d.Name(), disk.ReadOrAside)
 		if err != nil {
 			r.lost(log, "checkpoint is unusable; ignoring it: its pod is known from the runtime and its manifest alone", err)
 			continue
@@ -269,7 +267,7 @@ func PodsIn(root string) ([]*v1.Pod, error) {
 	}
 	var all []*v1.Pod
 	for _, d := range dirs {
-		c, err := r.load(d.Name(), statefile.Read)
+		c, err := r.load(d.Name(), disk.Read)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
@@ -277,7 +275,7 @@ func PodsIn(root string) ([]*v1.Pod, error) {
 		default:
 			all = append(all, c.Pod)
 		}
-		next, err := r.loadNext(d.Name(), statefile.Read)
+		next, err := r.loadNext(d.Name(), disk.Read)
 		if err != nil {
 			return nil, err
 		}
@@ -291,7 +289,7 @@ func PodsIn(root string) ([]*v1.Pod, error) {
 // errUnusable: a checkpoint was read and is not one of its pod.
 var errUnusable = errors.New("it is not the checkpoint of this pod")
 
-// load reads a pod's checkpoint. The error is *statefile.Damaged if reading it again is in vain.
+// load reads a pod's checkpoint. The error is *disk.Damaged if reading it again is in vain.
 func (r *Root) load(uid string, read func(path string, parse func([]byte) error) error) (*Checkpoint, error) {
 	return r.loadFrom(r.checkpoint(uid), uid, read)
 }
@@ -299,7 +297,7 @@ func (r *Root) load(uid string, read func(path string, parse func([]byte) error)
 func (r *Root) loadFrom(file, uid string, read func(path string, parse func([]byte) error) error) (*Checkpoint, error) {
 	var c Checkpoint
 	err := read(file, func(b []byte) error {
-		if err := statefile.JSON(&c)(b); err != nil {
+		if err := disk.JSON(&c)(b); err != nil {
 			return err
 		}
 		if c.Pod == nil || c.Uid() != uid || !poduid.Valid(uid) {

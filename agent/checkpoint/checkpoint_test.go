@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"monopod/agent/status"
+	"monopod/agent/disk"
 	"monopod/agent/update"
 	"monopod/cgroups"
 	"monopod/manifests"
@@ -111,11 +111,11 @@ func TestALightSaveSyncsOnce(t *testing.T) {
 		want int64
 	}{{"a save", r.Save, 2}, {"a light one", r.SaveLightly, 1},
 		{"a light one of an interruption", func(c *Checkpoint) error { return r.SaveLightly(c.Interrupted("s1")) }, 2}} {
-		before := status.WrittenSoFar().Syncs
+		before := disk.WrittenSoFar().Syncs
 		if err := row.save(c); err != nil {
 			t.Fatal(err)
 		}
-		if n := status.WrittenSoFar().Syncs - before; n != row.want {
+		if n := disk.WrittenSoFar().Syncs - before; n != row.want {
 			t.Errorf("%s is synced with %d calls, want %d", row.name, n, row.want)
 		}
 	}

@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"monopod/agent/statefile"
-	"monopod/agent/status"
+	"monopod/agent/disk"
 	"monopod/manifests"
 )
 
@@ -14,7 +13,7 @@ import (
 // ignored.
 func (r *Root) Folder(log *slog.Logger) manifests.Record {
 	var out manifests.Record
-	if err := statefile.ReadOrAside(r.Path("folder.json"), statefile.JSON(&out)); err != nil {
+	if err := disk.ReadOrAside(r.Path("folder.json"), disk.JSON(&out)); err != nil {
 		r.lost(log, "record of the manifest folder is unusable; ignoring it", err)
 	}
 	return out
@@ -26,5 +25,5 @@ func (r *Root) SaveFolder(m manifests.Record) error {
 	if err != nil {
 		return fmt.Errorf("record of the manifest folder: %w", err)
 	}
-	return status.WriteFile(r.Path("folder.json"), append(statefile.Seal(b), '\n'), 0o600)
+	return disk.WriteFile(r.Path("folder.json"), append(disk.Seal(b), '\n'), 0o600)
 }

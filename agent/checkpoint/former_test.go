@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"monopod/agent/statefile"
+	"monopod/agent/disk"
 	"monopod/manifests"
 )
 
@@ -92,7 +92,7 @@ func TestWhatAFormerAgentDoesWithEachFile(t *testing.T) {
 			return nil
 		}
 		var fields map[string]json.RawMessage
-		if err := statefile.Read(r.Path(path), statefile.JSON(&fields)); err != nil {
+		if err := disk.Read(r.Path(path), disk.JSON(&fields)); err != nil {
 			return err
 		}
 		delete(fields, "sum")
@@ -120,14 +120,14 @@ func TestWhatAFormerAgentDoesWithEachFile(t *testing.T) {
 // a pod is another one by that.
 func TestAVersionIsTheSameThroughAFormerAgent(t *testing.T) {
 	r := everything(t)
-	before, err := r.load("u1", statefile.Read)
+	before, err := r.load("u1", disk.Read)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for path := range map[string]bool{"pods/u1/pod.json": true, "folder.json": true} {
 		rule, _ := ruleOf(path)
 		var fields map[string]json.RawMessage
-		if err := statefile.Read(r.Path(path), statefile.JSON(&fields)); err != nil {
+		if err := disk.Read(r.Path(path), disk.JSON(&fields)); err != nil {
 			t.Fatal(err)
 		}
 		for name := range fields {
@@ -137,7 +137,7 @@ func TestAVersionIsTheSameThroughAFormerAgent(t *testing.T) {
 		}
 		b, err := json.Marshal(fields)
 		if err == nil {
-			err = os.WriteFile(r.Path(path), statefile.Seal(b), 0o600)
+			err = os.WriteFile(r.Path(path), disk.Seal(b), 0o600)
 		}
 		if err != nil {
 			t.Fatal(err)

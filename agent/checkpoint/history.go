@@ -14,9 +14,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/safefile"
-	"monopod/agent/statefile"
-	"monopod/agent/status"
+	"monopod/agent/disk"
 	"monopod/manifests"
 )
 
@@ -60,8 +58,8 @@ func (r *Root) historyFile(key manifests.Key) string { return r.Path(historyDir,
 // History returns the versions of a pod name that were ready, the last one first.
 func (r *Root) History(key manifests.Key) ([]Past, error) {
 	var h history
-	err := statefile.ReadOrAside(r.historyFile(key), func(b []byte) error {
-		if err := statefile.JSON(&h)(b); err != nil {
+	err := disk.ReadOrAside(r.historyFile(key), func(b []byte) error {
+		if err := disk.JSON(&h)(b); err != nil {
 			return err
 		}
 		isOther := func(p Past) bool { return p.Pod == nil || manifests.KeyOf(p.Pod) != key }
@@ -84,7 +82,7 @@ func (r *Root) History(key manifests.Key) ([]Past, error) {
 func (r *Root) Remember(p Past, formerly time.Time) error {
 	key := manifests.KeyOf(p.Pod)
 	all, err := r.History(key)
-	var damaged *statefile.Damaged
+	var damaged *disk.Damaged
 	if err != nil && !errors.As(err, &damaged) { // what is damaged is put aside
 		return err
 	}
@@ -106,13 +104,13 @@ func (r *Root) Remember(p Past, formerly time.Time) error {
 
 func (r *Root) saveHistory(key manifests.Key, h history) error {
 	file := r.historyFile(key)
-	err := safefile.MkdirAll(filepath.Dir(file), 0o750)
+	err := disk.MkdirAll(filepath.Dir(file), 0o750)
 	if err != nil {
 		return fmt.Errorf("versions of %s that were ready: %w", key, err)
 	}
 	b, err := json.Marshal(h)
 	if err == nil {
-		err = status.WriteFile(file, statefile.Seal(b), 0o600)
+		err = disk.WriteFile(file, disk.Seal(b), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("versions of %s that were ready: %w", key, err)
@@ -122,7 +120,7 @@ func (r *Root) saveHistory(key manifests.Key, h history) error {
 
 // ForgetHistory forgets the versions of a pod name.
 func (r *Root) ForgetHistory(key manifests.Key) error {
-	err := statefile.Remove(r.historyFile(key))
+	err := disk.Remove(r.historyFile(key))
 	if err != nil {
 		return fmt.Errorf("versions of %s that were ready: %w", key, err)
 	}
@@ -141,7 +139,7 @@ func (r *Root) ForgetOtherHistories(keys []manifests.Key) error {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".json") && !known[e.Name()] {
-			err = errors.Join(err, statefile.Remove(r.Path(historyDir, e.Name())))
+			err = errors.Join(err, disk.Remove(r.Path(historyDir, e.Name())))
 		}
 	}
 	if err != nil {

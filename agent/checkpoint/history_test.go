@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"monopod/agent/statefile"
+	"monopod/agent/disk"
 	"monopod/manifests"
 )
 
@@ -74,7 +74,7 @@ func TestADamagedHistoryIsPutAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = r.History(key)
-	var damaged *statefile.Damaged
+	var damaged *disk.Damaged
 	if !errors.As(err, &damaged) || !strings.HasPrefix(err.Error(), "versions of "+key.String()+" that were ready: ") {
 		t.Errorf("it is read: %v", err)
 	}

@@ -5,8 +5,7 @@ import (
 	"io/fs"
 	"log/slog"
 
-	"monopod/agent/statefile"
-	"monopod/agent/status"
+	"monopod/agent/disk"
 )
 
 // loss is what a file had that cannot be read.
@@ -29,7 +28,7 @@ func (r *Root) lost(log *slog.Logger, text string, err error) {
 // readTwins reads a file that has a twin, and mends what is damaged of the two. The error
 // says that neither can be read.
 func (r *Root) readTwins(path string, perm fs.FileMode, text string, parse func([]byte) error) error {
-	again, err := statefile.ReadTwin(path, parse)
+	again, err := disk.ReadTwin(path, parse)
 	if again == nil {
 		return err
 	}
@@ -54,12 +53,12 @@ func (r *Root) saySoFar() {
 
 // writeTwins writes a file and its twin, synced.
 func writeTwins(path string, content []byte, perm fs.FileMode) error {
-	twin, err := statefile.Twin(content)
+	twin, err := disk.Twin(content)
 	if err != nil {
 		return err
 	}
-	if err := status.WriteFile(statefile.TwinOf(path), twin, perm); err != nil {
+	if err := disk.WriteFile(disk.TwinOf(path), twin, perm); err != nil {
 		return err
 	}
-	return status.WriteFile(path, content, perm)
+	return disk.WriteFile(path, content, perm)
 }

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 
-	"monopod/agent/status"
+	"monopod/agent/disk"
 	"monopod/manifests"
 )
 
@@ -43,7 +43,7 @@ func Accepted(all []*Checkpoint) map[manifests.Key]*Checkpoint {
 // name from then on.
 func (r *Root) SaveNext(c *Checkpoint) error {
 	defer r.nexts.lock(c.Key())()
-	if err := r.saveAs(c, r.next(c.Uid()), status.WriteFile); err != nil {
+	if err := r.saveAs(c, r.next(c.Uid()), disk.WriteFile); err != nil {
 		return err
 	}
 	r.stored.mu.Lock()
@@ -112,7 +112,7 @@ func (r *Root) DropVoidNext(key manifests.Key) error {
 func (r *Root) unlinkNext(uid string) error {
 	err := os.Remove(r.next(uid))
 	if err == nil {
-		err = status.SyncDir(r.PodDir(uid))
+		err = disk.SyncDir(r.PodDir(uid))
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("checkpoint of a next version: %w", err)
@@ -140,7 +140,7 @@ func (r *Root) Promote(c *Checkpoint) (ok bool, err error) {
 	}
 	r.forgetNext(c.Key())
 	r.stored.put(n)
-	return true, status.SyncDir(r.PodDir(c.Uid()))
+	return true, disk.SyncDir(r.PodDir(c.Uid()))
 }
 
 // loadNext reads the checkpoint of a next version; nil: there is none in this folder.

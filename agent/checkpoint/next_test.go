@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"monopod/agent/statefile"
+	"monopod/agent/disk"
 	"monopod/manifests"
 )
 
@@ -174,11 +174,11 @@ func TestAFormerAgentIgnoresANextVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		former := &Root{Dir: dir} // which reads none of them
-		c, err := former.load("u1", statefile.Read)
+		c, err := former.load("u1", disk.Read)
 		if err != nil || c.Pod.Spec.Containers[0].Image != "img:1" || c.IsRemoving() {
 			t.Errorf("it reads %+v, %v", c, err)
 		}
-		if _, err := former.load("u2", statefile.Read); !errors.Is(err, fs.ErrNotExist) || former.Remnant("u2") != Orphaned {
+		if _, err := former.load("u2", disk.Read); !errors.Is(err, fs.ErrNotExist) || former.Remnant("u2") != Orphaned {
 			t.Errorf("of the other it reads %v, and sees %v", err, former.Remnant("u2"))
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"monopod/agent/statefile"
+	"monopod/agent/disk"
 )
 
 // nodeName is the file in the root dir that holds the node name of its last agent.
@@ -16,8 +16,8 @@ const nodeName = "node-name"
 // NodeName returns the node name of the last agent of a root dir, "" if there was none, or
 // if both files of it are damaged: KeepNodeName tells.
 func NodeName(dir string) (name string, err error) {
-	again, err := statefile.ReadTwin(filepath.Join(dir, nodeName), parseNodeName(&name))
-	damaged := (*statefile.Damaged)(nil)
+	again, err := disk.ReadTwin(filepath.Join(dir, nodeName), parseNodeName(&name))
+	damaged := (*disk.Damaged)(nil)
 	switch {
 	case again != nil:
 		return name, nil

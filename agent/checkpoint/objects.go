@@ -14,9 +14,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/safefile"
-	"monopod/agent/statefile"
-	"monopod/agent/status"
+	"monopod/agent/disk"
 	"monopod/manifests"
 )
 
@@ -50,7 +48,7 @@ type objectFiles struct {
 func (r *Root) Objects(log *slog.Logger) (given, retained []*manifests.Object) {
 	paths, _ := filepath.Glob(r.Path(objectsDir, "*.json"))
 	for _, path := range paths {
-		s, err := parseObject(path, statefile.ReadOrAside)
+		s, err := parseObject(path, disk.ReadOrAside)
 		if err != nil {
 			r.lost(log, "saved ConfigMap or Secret is unusable; ignoring it until a manifest gives it again", err)
 			continue
@@ -76,7 +74,7 @@ func SavedObjects(root string) (all []*manifests.Object, err error) {
 		if filepath.Ext(e.Name()) != ".json" {
 			continue
 		}
-		s, err := parseObject(filepath.Join(dir, e.Name()), statefile.Read)
+		s, err := parseObject(filepath.Join(dir, e.Name()), disk.Read)
 		if errors.Is(err, fs.ErrPermission) {
 			return nil, err
 		}
@@ -91,12 +89,12 @@ func (s *storedObject) object() *manifests.Object {
 	return manifests.NewObject(s.ConfigMap, s.Secret, s.File)
 }
 
-// parseObject reads a file with one of the functions of statefile.
+// parseObject reads a file with one of the functions of disk.
 func parseObject(path string, read func(string, func([]byte) error) error) (*storedObject, error) {
 	var s storedObject
 	err := read(path, func(b []byte) error {
 		s = storedObject{}
-		if err := statefile.JSON(&s)(b); err != nil {
+		if err := disk.JSON(&s)(b); err != nil {
 			return err
 		}
 		if (s.ConfigMap == nil) == (s.Secret == nil) {
@@ -160,7 +158,7 @@ func (r *Root) writeObjects() error {
 		}
 		text, err := json.Marshal(o)
 		if err == nil {
-			err = status.WriteFile(filepath.Join(dir, name), append(statefile.Seal(text), '\n'), 0o600)
+			err = disk.WriteFile(filepath.Join(dir, name), append(disk.Seal(text), '\n'), 0o600)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", o.object(), err))
@@ -173,7 +171,7 @@ func (r *Root) writeObjects() error {
 	errs = append(errs, err)
 	for _, e := range entries {
 		if now[e.Name()] == nil {
-			errs = append(errs, safefile.RemoveAll(context.Background(), filepath.Join(dir, e.Name())))
+			errs = append(errs, disk.RemoveAll(context.Background(), filepath.Join(dir, e.Name())))
 		}
 	}
 	return errors.Join(errs...)

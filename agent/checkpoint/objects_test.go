@@ -13,7 +13,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"monopod/agent/statefile"
+	"monopod/agent/disk"
 	"monopod/manifests"
 )
 
@@ -155,12 +155,12 @@ func TestFormerAgentsReadARetainedObjectAsOneThatAManifestGave(t *testing.T) {
 		ConfigMap *v1.ConfigMap `json:"configMap,omitempty"`
 		Secret    *v1.Secret    `json:"secret,omitempty"`
 	}
-	if err := statefile.Read(paths[0], statefile.JSON(&former)); err != nil || former.File != "/m/a.yaml" || former.ConfigMap == nil || former.ConfigMap.Data["k"] != "1" {
+	if err := disk.Read(paths[0], disk.JSON(&former)); err != nil || former.File != "/m/a.yaml" || former.ConfigMap == nil || former.ConfigMap.Data["k"] != "1" {
 		t.Errorf("%+v, %v", former, err)
 	}
 	text, err := json.Marshal(former)
 	if err == nil {
-		err = os.WriteFile(paths[0], statefile.Seal(text), 0o600)
+		err = os.WriteFile(paths[0], disk.Seal(text), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -16,9 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"monopod/agent/safefile"
-	"monopod/agent/statefile"
-	"monopod/agent/status"
+	"monopod/agent/disk"
 )
 
 // Exists reports whether a path exists, or may exist.
@@ -38,7 +36,7 @@ func IsNew(dir string) bool { return !Exists(filepath.Join(dir, "instance")) }
 // EndedCleanly lets the next agent trust the checkpoints. If the file cannot be
 // written, the next agent only waits a moment longer.
 func (r *Root) EndedCleanly() {
-	_ = status.WriteFile(r.Path(CleanEnd), nil, 0o600)
+	_ = disk.WriteFile(r.Path(CleanEnd), nil, 0o600)
 }
 
 // InDoubt reports whether the last agent may have died of one of the pods that have
@@ -47,7 +45,7 @@ func (r *Root) EndedCleanly() {
 func (r *Root) InDoubt(known int, log *slog.Logger) bool {
 	err := os.Remove(r.Path(CleanEnd))
 	if err == nil {
-		err = status.SyncDir(r.Dir) // a power cut must not bring it back
+		err = disk.SyncDir(r.Dir) // a power cut must not bring it back
 	}
 	if err != nil && known > 0 {
 		log.Warn("the last agent did not end cleanly: pods start once the manifests were read or are known to be unreadable", "pods", known)
@@ -83,7 +81,7 @@ var instanceForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 // be on a disk that takes no data: see Trouble.
 func OpenRoot(dir string) (_ *Root, err error) {
 	for _, d := range []string{dir, filepath.Join(dir, "pods")} {
-		if err := safefile.MkdirAll(d, 0o750); err != nil {
+		if err := disk.MkdirAll(d, 0o750); err != nil {
 			return nil, fmt.Errorf("root dir %s cannot be used: %w; choose another with --root", dir, err)
 		}
 	}
@@ -112,7 +110,7 @@ func (r *Root) removeTemps() {
 		folders = append(folders, r.PodDir(p.Name()))
 	}
 	for _, at := range folders {
-		_ = status.RemoveTemps(at)
+		_ = disk.RemoveTemps(at)
 	}
 }
 
@@ -150,7 +148,7 @@ func takesData(dir string) error {
 		defer unix.Close(fd)
 		_, err = unix.Write(fd, make([]byte, 4096))
 	}
-	if status.Unwritable(err) {
+	if disk.Unwritable(err) {
 		return fmt.Errorf("write in %s: %w", dir, err)
 	}
 	return nil
@@ -179,7 +177,7 @@ func (r *Root) readInstance(path string) (id string, err error) {
 		}
 		return nil
 	})
-	switch damaged := (*statefile.Damaged)(nil); {
+	switch damaged := (*disk.Damaged)(nil); {
 	case err == nil:
 		return id, nil
 	case errors.As(err, &damaged):

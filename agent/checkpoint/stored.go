@@ -10,8 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/safefile"
-	"monopod/agent/statefile"
+	"monopod/agent/disk"
 	"monopod/manifests"
 )
 
@@ -89,9 +88,9 @@ func (r *Root) Remnant(uid string) Remnant {
 	if r.isStored(uid) {
 		return NoRemnant
 	}
-	_, err := r.load(uid, statefile.Read)
-	switch damaged := (*statefile.Damaged)(nil); {
-	case errors.As(err, &damaged), errors.Is(err, fs.ErrNotExist) && Exists(safefile.AsideOf(r.checkpoint(uid))):
+	_, err := r.load(uid, disk.Read)
+	switch damaged := (*disk.Damaged)(nil); {
+	case errors.As(err, &damaged), errors.Is(err, fs.ErrNotExist) && Exists(disk.AsideOf(r.checkpoint(uid))):
 		return Unreadable
 	case errors.Is(err, fs.ErrNotExist) && Exists(r.PodDir(uid)):
 		return Orphaned

@@ -13,10 +13,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/disk"
 	"monopod/agent/message"
-	"monopod/agent/safefile"
-	"monopod/agent/statefile"
-	"monopod/agent/status"
 	"monopod/manifests"
 )
 
@@ -74,17 +72,17 @@ func fileName(key manifests.Key) string { return sum([]byte(key.String()))[:32] 
 func (r *Root) SaveUpdate(key manifests.Key, u *Update) error {
 	file := r.updateFile(key)
 	if u == nil {
-		if err := statefile.Remove(file); err != nil {
+		if err := disk.Remove(file); err != nil {
 			return fmt.Errorf("record of the update of %s: %w", key, err)
 		}
 		return nil
 	}
-	if err := safefile.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+	if err := disk.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		return fmt.Errorf("record of the update of %s: %w", key, err)
 	}
 	b, err := json.Marshal(u)
 	if err == nil {
-		err = status.WriteFile(file, statefile.Seal(b), 0o600)
+		err = disk.WriteFile(file, disk.Seal(b), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("record of the update of %s: %w", key, err)
@@ -117,8 +115,8 @@ func (r *Root) Updates(log *slog.Logger) []*Update {
 
 func readUpdate(file string) (*Update, error) {
 	var u Update
-	err := statefile.ReadOrAside(file, func(b []byte) error {
-		if err := statefile.JSON(&u)(b); err != nil {
+	err := disk.ReadOrAside(file, func(b []byte) error {
+		if err := disk.JSON(&u)(b); err != nil {
 			return err
 		}
 		if u.Former == nil || u.Tried != nil && manifests.KeyOf(u.Tried) != manifests.KeyOf(u.Former) {

@@ -14,8 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"monopod/agent/statefile"
-	"monopod/agent/status"
+	"monopod/agent/disk"
 	"monopod/manifests"
 )
 
@@ -71,7 +70,7 @@ func TestTheRecordOfAnUpdateIsReadByAFormerAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	var former formerUpdate
-	if err := statefile.Read(root.updateFile(key), statefile.JSON(&former)); err != nil {
+	if err := disk.Read(root.updateFile(key), disk.JSON(&former)); err != nil {
 		t.Fatal(err)
 	}
 	if got := (formerUpdate{pod, want.File, true, want.Images, pod, want.Reason, "b", time.Second}); !reflect.DeepEqual(former, got) {
@@ -79,7 +78,7 @@ func TestTheRecordOfAnUpdateIsReadByAFormerAgent(t *testing.T) {
 	}
 	b, err := json.Marshal(former)
 	if err == nil {
-		err = status.WriteFile(root.updateFile(key), statefile.Seal(b), 0o600)
+		err = disk.WriteFile(root.updateFile(key), disk.Seal(b), 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)

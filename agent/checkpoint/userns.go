@@ -11,7 +11,7 @@ import (
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"monopod/agent/statefile"
+	"monopod/agent/disk"
 )
 
 // IdsPerPod is the length of the range of user and of group ids of a pod with
@@ -100,7 +100,7 @@ func (u *podUsers) recall() error {
 	for _, d := range dirs {
 		var f usernsFile
 		err := u.root.readTwins(u.path(d.Name()), 0o644, "user ids of a pod are damaged", func(b []byte) error {
-			if err := statefile.JSON(&f)(b); err != nil {
+			if err := disk.JSON(&f)(b); err != nil {
 				return err
 			}
 			if len(f.UIDMappings) != 1 || len(f.GIDMappings) != 1 || f.UIDMappings[0] != f.GIDMappings[0] || f.UIDMappings[0].Length != IdsPerPod {

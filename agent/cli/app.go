@@ -1,19 +1,13 @@
-// Package cli is the commands of monopod.
+// Package cli is the commands of monopod. A new one is a file here and a line in App: help, completion
+// and the manual page follow. What commands ask of the agent is in client, what they print in print,
+// what the owner asks for in owner.
 package cli
 
 import (
 	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/hold"
-)
-
-// Exit codes.
-const (
-	exitDown = 3 // the agent does not run; ps and describe print what it reported last
-	exitLate = 124
-
-	exitInterrupted = 130 // as of a shell's command after Ctrl-C
+	"monopod/agent/cli/owner"
 )
 
 // App is the command line as a table.
@@ -54,14 +48,14 @@ several pods have is refused, and the candidates are named.`,
 			logsCommand(),
 			execCommand(),
 			waitCommand(),
-			restartCommand(),
+			owner.Restart(),
 			historyCommand(),
-			rollbackCommand(),
-			hold.Stop(),
-			hold.Start(),
-			hold.Hold(),
-			hold.Release(),
-			forgetCommand(),
+			owner.Rollback(),
+			owner.Stop(),
+			owner.Start(),
+			owner.Hold(),
+			owner.Release(),
+			owner.Forget(),
 			objectsCommand(),
 			imagesCommand(),
 			volumeCommand(),

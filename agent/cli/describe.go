@@ -74,12 +74,12 @@ func describeCommand() *cli.Command {
 	return &cli.Command{
 		Name: "describe", ArgsUsage: "[POD ...] | node", Usage: "tell all about pods: containers, probes, volumes, problems, events; or about the node",
 		Description: `
-Without a POD it tells of all. A POD is meant by its name in the manifest or
-its full name, with its namespace before it if that is not enough, as in
-kube-system/web. Where the agent does not run, this is said on standard error,
-what it reported last is shown, and the exit code is 3.
+Without a POD it describes all. A POD is named as in its manifest, or by its
+full name, with its namespace before it if that is not enough, as in
+kube-system/web. Where the agent does not run, describe says so on standard
+error and shows what it reported last; the exit code is 3.
 
-Of the node it tells the conditions, such as pressure, what it has, what is
+Of the node it shows the conditions, such as pressure, what it has, what is
 reserved of that and requested by pods, and how full its disks are.`,
 		Flags: []cli.Flag{
 			command.OutputFlag(&o.Output, "json or yaml: the v1 Pod or Node"),

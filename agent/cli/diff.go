@@ -41,9 +41,9 @@ variables and what may be secret are not told. Of a folder that is the agent's o
 with --prune in place of it, it also says which pods would be removed.
 
 Manifests are read with the settings of the agent unless --config gives others. Where
-the agent does not run, this is said on standard error: then the files are compared with
-what it reported last, by the settings that the next one would have; of room, of the
-start order and of versions that gave way nothing is known.
+the agent does not run, diff says so on standard error and compares the files with what
+it reported last, by the settings that the next one would have; it knows nothing then of
+room, of the start order and of versions that gave way.
 
 Exit codes: 0: nothing would change; 1: something would; 2: wrong flags, a
 manifest is refused, or it is not known what runs.`,

@@ -46,7 +46,7 @@ Exit codes: 0; 1: there is an error; 2: wrong flags or settings.`,
 			}
 			found := doctor.Examine(c.Context, m)
 			if c.Context.Err() != nil {
-				return cli.Exit("", exitInterrupted)
+				return cli.Exit("", command.ExitInterrupted)
 			}
 			if err := doctor.Print(c.App.Writer, output, found); err != nil {
 				return err

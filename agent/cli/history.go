@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -46,7 +45,7 @@ Exit codes: 0; 1: there is no such pod, or no other version of it; 2: wrong flag
 func printHistory(c *cli.Context, o *Options) error {
 	h, body, err := client.History(c.Context, o.Socket, c.Args().First(), o.Choice.Namespace)
 	if err != nil {
-		return noAgent(err)
+		return command.Down(err)
 	}
 	if o.Output != "" {
 		return print.As(c.App.Writer, o.Output, json.RawMessage(body))
@@ -57,49 +56,4 @@ func printHistory(c *cli.Context, o *Options) error {
 		return err
 	}
 	return fmt.Errorf("pod %s has no earlier version that was ready, as far as this agent remembers", h.Pod)
-}
-
-func rollbackCommand() *cli.Command {
-	var o client.RollbackOptions
-	return &cli.Command{
-		Name: "rollback", ArgsUsage: "POD", Usage: "run a former version of a pod until its manifest changes",
-		Description: `
-Without --to the version comes back that was ready last, beside the one in the
-manifest and the one that it went back to before: monopod history lists them. It
-comes back as after an update that failed: with the images that it ran, by digest,
-and in place if it can. It is prepared beside what runs, which stops only once all
-is there that the former version needs; monopod ps says for what it waits. What the
-manifest gives is not tried again, over restarts of the agent and reboots, until the
-manifest changes, be it by an annotation. When it was asked for and why is said by
-ps, diff and history.
-
-It is refused at once if a ConfigMap or Secret is gone that the former version needs,
-and while the pod or the node is held: monopod release ends that. It does not wait
-for the update window, nor for the lock of the workload. As soon as it is on disk it
-happens, whatever becomes of the agent; it is not waited for.
-
-Exit codes: 0; 1: it was refused, or there is no earlier version; 2: wrong flags; 3:
-the agent does not run.`,
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "to", Destination: &o.To, Usage: "the version whose `HASH` begins so"},
-			&cli.StringFlag{Name: "reason", Destination: &o.Reason, Usage: "the `TEXT` that says why"},
-			command.NamespaceFlag(&o.Namespace),
-			command.SocketFlag(&o.Socket),
-		},
-		Action: func(c *cli.Context) error {
-			if c.NArg() != 1 {
-				return command.UsageError("roll back which pod? As in `monopod rollback web`")
-			}
-			o.Name, o.Out = c.Args().First(), c.App.Writer
-			return noAgent(client.Rollback(c.Context, o))
-		},
-	}
-}
-
-// noAgent makes an exit code of an error that says that no agent runs.
-func noAgent(err error) error {
-	if errors.Is(err, client.ErrDown) {
-		return cli.Exit(err, exitDown)
-	}
-	return err
 }

@@ -42,12 +42,12 @@ func objectsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "objects", Usage: "list the ConfigMaps and Secrets, and the pods that use them",
 		Description: `
-They are those of the manifest files. Their values are never told; a pod has
+They are those of the manifest files. Their values are never shown; a pod has
 them in its volumes and variables. One that is superseded is given by another
 file, too; one that is leaving has lost its file, and goes once that is certain.
 
-Where the agent does not run, this is said on standard error, what it reported
-last is shown, and the exit code is 3.`,
+Where the agent does not run, the command says so on standard error and shows
+what it reported last; the exit code is 3.`,
 		Flags: []cli.Flag{
 			command.OutputFlag(&o.Output, "name, json or yaml"),
 			command.NamespaceFlag(&o.Choice.Namespace),

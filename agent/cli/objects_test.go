@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
 	"monopod/agent/cli/client"
@@ -71,7 +70,7 @@ func TestObjectsAreListed(t *testing.T) {
 		if got := out.String(); err != nil && want != "" || got != want {
 			t.Errorf("%s: %v\n%s", args, err, got)
 		}
-		if code := command.ExitCode(err); want == "" && code != exitLate {
+		if code := command.ExitCode(err); want == "" && code != command.ExitLate {
 			t.Errorf("%s: exit code %d: %v", args, code, err)
 		}
 	}

@@ -31,7 +31,8 @@ const exitBroken = 125
 const onceAbout = `
 Pods with restartPolicy Never or OnFailure are jobs: the run ends when all of
 them have ended. Other pods run beside them and are stopped then. What the
-containers write goes to standard output, what is waited for to standard error.
+containers write goes to standard output, what the run waits for to standard
+error.
 Nothing is left of the run, and nothing else that runs on the machine is
 touched. The folder of the run is made in TMPDIR; the runtime must see it under
 the same name.
@@ -43,7 +44,7 @@ Exit codes:
     2            wrong flags or invalid manifests; nothing was started
     124          --timeout was over before the work was done
     125          monopod or the runtime failed, or a pod can never run here;
-                 without --timeout also if all that is waited for has crashed,
+                 without --timeout also if all that the run waits for has crashed,
                  or failed to be created with the same answer, five times in
                  a row
     126 127      CRI-O cannot execute a container's command, or does not find
@@ -62,7 +63,7 @@ func onceCommand() *cli.Command {
 			&cli.StringFlag{Name: "until", Usage: "end at the `STATE` ready: when all pods are, or have succeeded"},
 			&cli.BoolFlag{Name: "keep", Usage: "with --until ready: leave the pods running then"},
 			&cli.StringFlag{Name: "exit-code-from",
-				Usage: "exit with the code of `POD[/CONTAINER]`; of its pod no other container is waited for"},
+				Usage: "exit with the code of `POD[/CONTAINER]`; the run does not wait for its pod's other containers"},
 			&cli.BoolFlag{Name: "fail-fast", Usage: "end at the first pod that fails, whatever else runs"},
 			&cli.StringSliceFlag{Name: "env", Aliases: []string{"e"}, KeepSpace: true,
 				Usage: "put a value in the place of $(NAME) in the manifests: `NAME=VALUE`, or NAME for that of the environment"},

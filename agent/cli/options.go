@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/client"
+	"monopod/agent/cli/command"
 	"monopod/agent/cli/print"
 )
 
@@ -45,7 +46,7 @@ func (o *Options) on(c *cli.Context) *Options {
 // downCode makes exit code 3 of an agent that does not run, which was said.
 func downCode(err error) error {
 	if errors.Is(err, client.ErrDown) {
-		return cli.Exit("", exitDown)
+		return cli.Exit("", command.ExitDown)
 	}
 	return err
 }

@@ -31,6 +31,9 @@ func Ps(ctx context.Context, w io.Writer, o Options) error {
 	l := print.Listing{Pods: k.Pods, Manifests: k.Manifests, Some: o.Choice.Any(), None: o.Choice.None(), Files: o.Files}
 	if !o.Files && (o.Output == "" || o.Output == "wide") {
 		l.Words = o.words(ctx, k)
+		if !k.Down() {
+			l.Pods = client.WithLastLines(ctx, o.Socket, k.Pods)
+		}
 	}
 	if err := print.Ps(w, o.notes(), l, o.Format); err != nil {
 		return err
@@ -87,8 +90,8 @@ superseded, as another file gives it; rejected; or leaving, as the file is gone
 and it goes, too, once that is certain.
 HASH is of the pod in the file, RUNNING of the one that runs. As json or yaml this is status/manifests.json.
 
-Where the agent does not run, this is said on standard error, what it reported
-last is shown, with what the runtime says of it now, and the exit code is 3.`,
+Where the agent does not run, ps says so on standard error and shows what it
+reported last, with what the runtime says of it now; the exit code is 3.`,
 		Flags: []cli.Flag{
 			command.OutputFlag(&o.Output, "wide, name, json or yaml"),
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print names alone, as -o name"},

@@ -10,13 +10,18 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/clitest"
 	"monopod/agent/cli/print"
+	"monopod/agent/podlog"
+	"monopod/agent/server"
 	"monopod/agent/status"
 )
 
@@ -228,6 +233,93 @@ func TestNotesAreOneLineOfPs(t *testing.T) {
 				clitest.Golden(t, out.String())
 			})
 		}
+	}
+}
+
+// Why a container crashes is the last line that it wrote, where it left no termination message, as
+// most leave none.
+func TestACrashIsShownWithTheLastLineOfItsLog(t *testing.T) {
+	const pods = `
+- metadata: {name: mqtt-node1, namespace: default, uid: u1, creationTimestamp: "2026-05-04T09:00:00Z"}
+  spec: {nodeName: node1, containers: [{name: broker}]}
+  status:
+    phase: Running
+    containerStatuses:
+    - {name: broker, containerID: "c://2", restartCount: 3, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 1, reason: Error, containerID: "c://2"}}}
+- metadata: {name: job-node1, namespace: default, uid: u2, creationTimestamp: "2026-05-04T09:00:00Z"}
+  spec: {nodeName: node1, initContainers: [{name: prepare}], containers: [{name: main}]}
+  status:
+    phase: Failed
+    initContainerStatuses: [{name: prepare, containerID: "c://3", state: {terminated: {exitCode: 3, reason: Error, containerID: "c://3"}}}]
+    containerStatuses: [{name: main, state: {waiting: {reason: PodInitializing}}}]
+- metadata: {name: told-node1, namespace: default, uid: u3, creationTimestamp: "2026-05-04T09:00:00Z"}
+  spec: {nodeName: node1, containers: [{name: main}]}
+  status: {phase: Failed, containerStatuses: [{name: main, containerID: "c://4", state: {terminated: {exitCode: 3, reason: Error, message: no such table, containerID: "c://4"}}}]}
+- metadata: {name: well-node1, namespace: default, uid: u4, creationTimestamp: "2026-05-04T09:00:00Z"}
+  spec: {nodeName: node1, containers: [{name: main}]}
+  status: {phase: Succeeded, containerStatuses: [{name: main, containerID: "c://5", state: {terminated: {exitCode: 0, reason: Completed, containerID: "c://5"}}}]}
+- metadata: {name: killed-node1, namespace: default, uid: u5, creationTimestamp: "2026-05-04T09:00:00Z"}
+  spec: {nodeName: node1, containers: [{name: main}]}
+  status: {phase: Failed, containerStatuses: [{name: main, containerID: "c://6", state: {terminated: {exitCode: 137, reason: OOMKilled, containerID: "c://6"}}}]}
+- metadata: {name: gone-node1, namespace: default, uid: u6, creationTimestamp: "2026-05-04T09:00:00Z"}
+  spec: {nodeName: node1, containers: [{name: main}]}
+  status: {phase: Failed, containerStatuses: [{name: main, containerID: "c://7", state: {terminated: {exitCode: 1, reason: Error, containerID: "c://7"}}}]}
+`
+	logs := t.TempDir()
+	all := clitest.Pods(t, pods)
+	for path, text := range map[string]string{
+		"mqtt broker 3": "stdout F starting\nstderr F nc: invalid option -- 'k'\nstdout F",
+		"job prepare 0": "stderr F cannot read /etc/app.json: " + strings.Repeat("long ", 60),
+		"told main 0":   "stderr F another line",
+		"well main 0":   "stdout F done",
+		"killed main 0": "stdout F 80 % done",
+	} {
+		part := strings.Fields(path)
+		k := slices.IndexFunc(all, func(p *v1.Pod) bool { return p.Name == part[0]+"-node1" })
+		dir := podlog.Dir(logs, all[k], part[1])
+		var lines string
+		for line := range strings.Lines(text) {
+			lines += "2026-05-04T11:00:00Z " + strings.TrimSuffix(line, "\n") + " \n"
+		}
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, part[2]+".log"), []byte(lines), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store := clitest.Store(t, t.TempDir(), all...)
+	store.SetRuntime(status.Runtime{Up: true})
+	socket := clitest.Serve(t, server.Config{Store: store, PodLogs: logs})
+	for columns, want := range map[int]string{
+		80: `default/gone: container main: Error: exit code 1
+default/job: init container prepare: Error: exit code 3: cannot read
+  /etc/app.json: long long long long long long long long long long long long
+  long long long long long long long long long long long long long long lon…
+default/killed: container main: OOMKilled: exit code 137, out of memory
+default/mqtt: container broker: crashed 4 times (exit code 1: nc: invalid option
+  -- 'k'): monopod logs mqtt -p
+default/told: container main: Error: exit code 3: no such table
+`,
+		140: `default/gone: container main: Error: exit code 1
+default/job: init container prepare: Error: exit code 3: cannot read /etc/app.json: long long long long long long long long long long long
+  long long long long long long long long long long long long long long long lon…
+default/killed: container main: OOMKilled: exit code 137, out of memory
+default/mqtt: container broker: crashed 4 times (exit code 1: nc: invalid option -- 'k'): monopod logs mqtt -p
+default/told: container main: Error: exit code 3: no such table
+`,
+	} {
+		var out, errs bytes.Buffer
+		o := Options{Source: client.Source{Socket: socket}, Err: &errs, Format: print.Format{Now: now, Columns: columns}}
+		if err := Ps(t.Context(), &out, o); err != nil {
+			t.Fatal(err)
+		}
+		_, words, _ := strings.Cut(out.String()+errs.String(), "\n\n")
+		if words != want {
+			t.Errorf("at %d columns:\n%swant\n%s", columns, words, want)
+		}
+	}
+	var out bytes.Buffer
+	o := Options{Source: client.Source{Socket: socket}, Format: print.Format{Output: "json"}}
+	if err := Ps(t.Context(), &out, o); err != nil || strings.Contains(out.String(), "invalid option") {
+		t.Errorf("%v: a script reads a message that no status has:\n%s", err, out.String())
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"monopod/agent/cli/print"
 	"monopod/agent/volume"
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 func volumeCommand() *cli.Command {
@@ -176,7 +176,7 @@ func claimsOf(names []string) ([]types.NamespacedName, error) {
 }
 
 func claimOf(text string) (types.NamespacedName, error) {
-	c, bad := decode.PodReference("", text)
+	c, bad := annotations.PodReference("", text)
 	if c.Namespace == "" || len(bad) > 0 {
 		return c, command.UsageError("which volume is %s? Write NAMESPACE/NAME, as in `monopod volume rm default/data`", text)
 	}

@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"context"
-	"errors"
-
 	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/client"
@@ -17,26 +14,27 @@ func waitCommand() *cli.Command {
 		Name: "wait", ArgsUsage: "POD|FILE ... | --all | -l LABELS",
 		Usage: "wait until pods or manifest files are ready, or what else they are to come to",
 		Description: `
-What can be waited for: ready, running, succeeded, failed, completed (one or
-the other), gone (or delete), and condition=TYPE[=STATUS], such as condition=Initialized. A
-pod that is not known is waited for, too, and so is an agent that does not run.
+An OUTCOME is ready, running, succeeded, failed, completed (one or the other),
+gone (or delete), or condition=TYPE[=STATUS], such as condition=Initialized. The
+command waits for a pod that the agent does not know, too, and for an agent that
+does not run.
 With --all or -l a pod that has succeeded is done, and counts as ready.
 
 A FILE is a manifest in the agent's folder, or a copy of one: the file of the
-same name there is meant. Of a file can be waited for: accepted: the agent has
-read just what FILE says when the wait begins, and takes it; updated: that runs
-and works; ready: it is accepted, and its pods are ready, be it in an earlier
-version; removed: the file and its pods are gone. A file that is rejected never
-comes to it. A POD is updated once the newest version that was accepted is the
-one that runs, and works.
+same name there is meant. The OUTCOME of a file is accepted: the agent has read
+just what FILE says when the wait begins, and takes it; updated: that runs and
+works; ready: it is accepted, and its pods are ready, be it in an earlier version;
+removed: the file and its pods are gone. A file that is rejected ends the wait. A
+POD is updated once the newest version that was accepted is the one that runs, and
+works.
 
 With updateHealth, or the pod's annotation monopod.update-health, a version
-works once its trial says so, and one that is rolled back never will: then the
-reason is told with what it wrote last. Without a trial it works once it has
-been ready for updateStable, or has succeeded. When the time is over, what
-monopod ps says of the pod is said.
+works once its trial says so, and one that is rolled back never does: then the
+command prints the reason with what it wrote last. Without a trial it works once
+it has been ready for updateStable, or has succeeded. When the time is over the
+command prints what monopod ps says of the pod.
 
-Exit codes: 0: all have come to it; 1: one of them never will, as a pod that has
+Exit codes: 0: all have the outcome; 1: one of them never will, as a pod that has
 failed will not be ready; 124: the time was over.`,
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "for", Value: "ready", Destination: &o.For, Usage: "the `OUTCOME` to wait for"},
@@ -64,18 +62,7 @@ failed will not be ready; 124: the time was over.`,
 			if err := o.Check(); err != nil {
 				return command.UsageError("%v", err)
 			}
-			return waited(c.Context, wait.Run(c.Context, o))
+			return command.Waited(c.Context, wait.Run(c.Context, o))
 		},
 	}
-}
-
-// waited gives the end of a wait that came to nothing its exit code.
-func waited(ctx context.Context, err error) error {
-	switch {
-	case errors.Is(err, client.ErrTimeout):
-		return cli.Exit(err, exitLate)
-	case err != nil && ctx.Err() != nil:
-		return cli.Exit("", exitInterrupted)
-	}
-	return err
 }

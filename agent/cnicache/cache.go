@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // Dir is where the runtimes' CNI library keeps its notes, one file for each sandbox and
@@ -75,7 +75,7 @@ func (c Cache) mend(sandbox string) (mended bool, err error) {
 
 // isSound reports whether a note is whole, or gone.
 func isSound(file string) (bool, error) {
-	f, err := safefile.Open(file, 1)
+	f, err := disk.Open(file, 1)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
@@ -83,6 +83,6 @@ func isSound(file string) (bool, error) {
 		return false, err
 	}
 	defer func() { _ = f.Close() }()
-	note, err := safefile.ReadAll(f, most)
+	note, err := disk.ReadAll(f, most)
 	return json.Valid(note), err
 }

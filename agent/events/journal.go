@@ -11,8 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/statefile"
-	"monopod/agent/status"
+	"monopod/agent/disk"
 )
 
 // journal is the file: a v1 Event as JSON on each line. A line replaces an
@@ -31,7 +30,7 @@ const sizeMin = 512 << 10
 // load reads what the previous agent left. torn are lines that are no events: a
 // machine that lost power may have left one.
 func (j *journal) load() (events []v1.Event, torn int, err error) {
-	err = statefile.ReadOrAside(j.path, func(data []byte) error {
+	err = disk.ReadOrAside(j.path, func(data []byte) error {
 		events, torn = decode(data)
 		j.size, j.whole = int64(len(data)), torn == 0 && (len(data) == 0 || data[len(data)-1] == '\n')
 		return nil
@@ -116,7 +115,7 @@ func (j *journal) append(lines []byte) error {
 
 func (j *journal) rewrite(lines []byte) error {
 	j.whole = false
-	if err := status.WriteFile(j.path, lines, 0o600); err != nil {
+	if err := disk.WriteFile(j.path, lines, 0o600); err != nil {
 		return err
 	}
 	j.size, j.least, j.whole = int64(len(lines)), int64(len(lines)), true

@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/disk"
 	"monopod/agent/metrics"
 	"monopod/agent/node"
 	"monopod/agent/panics"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
-	"monopod/agent/safefile"
 	"monopod/agent/saidonce"
 	"monopod/agent/volume"
 	"monopod/manifests"
@@ -182,11 +182,11 @@ func (g *Garbage) remove(ctx context.Context, uid string) error {
 
 // removeLogs removes the logs of a pod, whatever its name was, and their links.
 func (g *Garbage) removeLogs(ctx context.Context, uid string) error {
-	err := safefile.Each(g.PodLogs, 0, func(name string) error {
+	err := disk.Each(g.PodLogs, 0, func(name string) error {
 		if UidOfLogs(name) != uid {
 			return nil
 		}
-		return safefile.RemoveAll(ctx, filepath.Join(g.PodLogs, name))
+		return disk.RemoveAll(ctx, filepath.Join(g.PodLogs, name))
 	})
 	if err != nil {
 		return fmt.Errorf("logs: %w", err)
@@ -230,7 +230,7 @@ func (g *Garbage) eachLink(do func(link, log string)) {
 	if g.LogLinks == "" {
 		return
 	}
-	_ = safefile.Each(g.LogLinks, 0, func(name string) error {
+	_ = disk.Each(g.LogLinks, 0, func(name string) error {
 		link := filepath.Join(g.LogLinks, name)
 		log, err := os.Readlink(link)
 		if err == nil && filepath.Dir(filepath.Dir(filepath.Dir(log))) == g.PodLogs {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/disk"
 	"monopod/agent/metrics"
-	"monopod/agent/safefile"
 )
 
 func TestOrphanedLogsAreNotRemovedThroughMounts(t *testing.T) {
@@ -22,7 +22,7 @@ func TestOrphanedLogsAreNotRemovedThroughMounts(t *testing.T) {
 	if err := errors.Join(os.WriteFile(kept, nil, 0o600), os.MkdirAll(at, 0o755), unix.Mount(other, at, "", unix.MS_BIND, "")); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.removeLogs(t.Context(), "u1"); !errors.Is(err, safefile.ErrMounted) {
+	if err := g.removeLogs(t.Context(), "u1"); !errors.Is(err, disk.ErrMounted) {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Lstat(kept); err != nil {

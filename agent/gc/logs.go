@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 
+	"monopod/agent/disk"
 	"monopod/agent/logs"
 	"monopod/agent/podlog"
-	"monopod/agent/safefile"
 	"monopod/agent/saidonce"
 )
 
@@ -17,11 +17,11 @@ import (
 // containers are kept; they also number the next attempt.
 func (g *Garbage) collectLogs(live map[string]bool) {
 	var failed error // of all, the last one: it is one trouble as a rule
-	_ = safefile.Each(g.PodLogs, 0, func(pod string) error {
+	_ = disk.Each(g.PodLogs, 0, func(pod string) error {
 		if !g.ours(pod) {
 			return nil
 		}
-		return safefile.Each(filepath.Join(g.PodLogs, pod), 1, func(container string) error {
+		return disk.Each(filepath.Join(g.PodLogs, pod), 1, func(container string) error {
 			if err := g.collectLogsIn(filepath.Join(g.PodLogs, pod, container), live); err != nil {
 				failed = err
 			}
@@ -55,7 +55,7 @@ const maxAttempts = 100
 // first. Of very many they are some.
 func attemptsIn(dir string) []uint32 {
 	seen := map[uint32]bool{}
-	podlog.EachLog(dir, func(n uint32, s safefile.Stat) {
+	podlog.EachLog(dir, func(n uint32, s disk.Stat) {
 		if len(seen) < maxAttempts {
 			seen[n] = true
 		}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/disk"
 	"monopod/agent/message"
-	"monopod/agent/statefile"
 	"monopod/agent/status"
 	"monopod/manifests"
 )
@@ -150,7 +150,7 @@ func (e *endedStops) recorded(over map[string]Stop) {
 func Open(root *checkpoint.Root, boot checkpoint.Boot, reported *status.Store, checkpoints []*checkpoint.Checkpoint) (*Store, error) {
 	s := &Store{path: root.Path(file), boot: boot}
 	var read State
-	err := statefile.ReadOrAside(s.path, statefile.JSON(&read))
+	err := disk.ReadOrAside(s.path, disk.JSON(&read))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}
@@ -172,7 +172,7 @@ func Open(root *checkpoint.Root, boot checkpoint.Boot, reported *status.Store, c
 // goes by the clock.
 func Recorded(dir string) State {
 	var read State
-	if statefile.Read(filepath.Join(dir, file), statefile.JSON(&read)) != nil {
+	if disk.Read(filepath.Join(dir, file), disk.JSON(&read)) != nil {
 		return State{}
 	}
 	return read.at(checkpoint.Moment{Wall: time.Now()})
@@ -274,7 +274,7 @@ func (s *Store) Change(with func(*State)) error {
 		if err != nil {
 			return fmt.Errorf("record of stopped and held pods: %w", err)
 		}
-		if err := status.WriteFile(s.path, append(statefile.Seal(b), '\n'), 0o600); err != nil {
+		if err := disk.WriteFile(s.path, append(disk.Seal(b), '\n'), 0o600); err != nil {
 			return fmt.Errorf("record of stopped and held pods: %w", err)
 		}
 	}

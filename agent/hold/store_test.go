@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"monopod/agent/checkpoint"
-	"monopod/agent/statefile"
+	"monopod/agent/disk"
 )
 
 func moment(wall time.Time, boot string, up time.Duration) checkpoint.Moment {
@@ -127,7 +127,7 @@ func TestAFormerAgentReadsARecordWithLocks(t *testing.T) {
 		Held    map[string]Hold `json:"held,omitempty"`
 		Node    *Hold           `json:"node,omitempty"`
 	}
-	if err := statefile.Read(root.Path(file), statefile.JSON(&former)); err != nil || former.Held["default/web"].Reason != "audit" {
+	if err := disk.Read(root.Path(file), disk.JSON(&former)); err != nil || former.Held["default/web"].Reason != "audit" {
 		t.Errorf("a former agent has %+v, %v", former, err)
 	}
 }

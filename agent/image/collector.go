@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,8 +58,6 @@ type CollectorConfig struct {
 	Needs func() ([]Need, bool)
 	// History is the file that remembers when images were used; "" for none.
 	History string
-	// WriteFile writes a file at once and for good.
-	WriteFile func(path string, data []byte, mode os.FileMode) error
 	// Statfs returns the bytes of a file system and those that are free.
 	Statfs func(dir string) (capacity, available uint64, err error)
 	Log    *slog.Logger

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"time"
 
-	"monopod/agent/statefile"
+	"monopod/agent/disk"
 )
 
 // history is when images were first seen and last used, by id.
@@ -28,7 +28,7 @@ func loadHistory(path string, now time.Time, log *slog.Logger) history {
 	if path == "" {
 		return h
 	}
-	err := statefile.ReadOrAside(path, statefile.JSON(&h))
+	err := disk.ReadOrAside(path, disk.JSON(&h))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		log.Warn("when images were used is not known any more", "err", err)
 	}
@@ -91,7 +91,7 @@ func (c *Collector) remember(all []*Entry, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	return c.WriteFile(c.History, data, 0o600)
+	return disk.WriteFile(c.History, data, 0o600)
 }
 
 // date fills in what the history knows.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/distribution/reference"
+	grpcstatus "google.golang.org/grpc/status"
 )
 
 // Reasons why a container waits for its image, in the kubelet's words.
@@ -54,14 +55,37 @@ func (e *Error) Words() string {
 // secrets are the name and the password in a URL.
 var secrets = regexp.MustCompile(`://[^/\s"]*@`)
 
+// denied is how containerd says that an image does not exist or needs credentials. What follows
+// says less.
+var denied = regexp.MustCompile(`pull access denied, [^:]*`)
+
 // cause is what an error of the runtime ends with: before it stand the calls that led there, each
-// with the image's name. Names and passwords of URLs are left out.
+// with the image's name. Of several credentials it is what the last one got. Names and passwords of
+// URLs are left out.
 func cause(err error) string {
-	text := secrets.ReplaceAllString(err.Error(), "://")
-	if strings.HasPrefix(text, "rpc error: ") {
-		text = text[strings.LastIndex(text, ": ")+len(": "):]
+	text := secrets.ReplaceAllString(lastOf(err).Error(), "://")
+	if _, isCall := grpcstatus.FromError(err); !isCall {
+		return text
 	}
-	return text
+	if words := denied.FindString(text); words != "" {
+		return words
+	}
+	at := strings.LastIndex(text, ": ")
+	for at > 0 && strings.HasPrefix(text[at+len(": "):], "http") { // a page that says more of what stands before
+		at = strings.LastIndex(text[:at], ": ")
+	}
+	return strings.TrimPrefix(text[max(0, at):], ": ")
+}
+
+// lastOf is the last one of several errors that an error is made of, else the error.
+func lastOf(err error) error {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		if several, ok := e.(interface{ Unwrap() []error }); ok {
+			all := several.Unwrap()
+			return all[len(all)-1]
+		}
+	}
+	return err
 }
 
 // BackOff returns the error of a caller that waits for the next try.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 	"monopod/agent/saidonce"
 )
 
@@ -59,7 +59,7 @@ func (k *Keyring) files() []entry {
 	} {
 		for _, dir := range of.dirs {
 			path := filepath.Join(dir, of.name)
-			data, err := safefile.ReadConfig(path)
+			data, err := disk.ReadConfig(path)
 			var found []entry
 			if err == nil {
 				found, err = of.parse(data)

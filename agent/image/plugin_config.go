@@ -12,7 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 	"monopod/manifests/decode"
 )
 
@@ -69,7 +69,7 @@ func LoadPlugins(path, bin string, log *slog.Logger) (*Plugins, error) {
 	}
 	all := &Plugins{}
 	for _, path := range paths {
-		data, err := safefile.ReadConfig(path)
+		data, err := disk.ReadConfig(path)
 		if err != nil {
 			return nil, fmt.Errorf("credential providers: %w", err)
 		}

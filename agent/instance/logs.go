@@ -8,10 +8,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/disk"
 	"monopod/agent/pleg"
 	"monopod/agent/podlog"
 	"monopod/agent/podspec"
-	"monopod/agent/safefile"
 )
 
 // logDir returns the log dir of one instance of the pod.
@@ -37,9 +37,9 @@ func makeLogDirs(dir string, depth int) error {
 	for range depth {
 		above = filepath.Dir(above)
 	}
-	err := safefile.MkdirAll(above, 0o755)
+	err := disk.MkdirAll(above, 0o755)
 	if err == nil {
-		_, err = safefile.MakeDirs(dir, depth, 0o755)
+		_, err = disk.MakeDirs(dir, depth, 0o755)
 	}
 	if err != nil {
 		return fmt.Errorf("log folder: %w", err)
@@ -50,11 +50,11 @@ func makeLogDirs(dir string, depth int) error {
 // LoggedAttempts raises next, by container name, to the attempts after those that
 // left a log with content. It looks only at containers for which ask is true.
 func (f *Files) LoggedAttempts(uid string, next map[string]uint32, ask func(name string) bool) {
-	_ = safefile.Each(f.logDir(uid), 1, func(name string) error {
+	_ = disk.Each(f.logDir(uid), 1, func(name string) error {
 		if !ask(name) {
 			return nil
 		}
-		podlog.EachLog(filepath.Join(f.logDir(uid), name), func(n uint32, s safefile.Stat) { // follows no link
+		podlog.EachLog(filepath.Join(f.logDir(uid), name), func(n uint32, s disk.Stat) { // follows no link
 			if s.IsRegular() && s.Size() > 0 {
 				next[name] = max(next[name], n+1)
 			}
@@ -69,7 +69,7 @@ func (f *Files) RemoveLogs(ctx context.Context, uid string) error {
 		return nil
 	}
 	dir := f.logDir(uid)
-	if err := safefile.RemoveAll(ctx, dir); err != nil {
+	if err := disk.RemoveAll(ctx, dir); err != nil {
 		return fmt.Errorf("logs: %w", err)
 	}
 	if f.LogLinks == "" {
@@ -94,7 +94,7 @@ func (f *Files) LinkLog(uid, container string, attempt uint32, id string) {
 	if _, err := os.Stat(log); err != nil {
 		return
 	}
-	err := safefile.MkdirAll(f.LogLinks, 0o755)
+	err := disk.MkdirAll(f.LogLinks, 0o755)
 	if err == nil {
 		err = os.Symlink(log, podspec.LogLink(f.LogLinks, f.Key, container, id))
 	}

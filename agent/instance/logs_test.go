@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 	"monopod/manifests"
 )
 
@@ -27,7 +27,7 @@ func TestLogsAreNotRemovedThroughMounts(t *testing.T) {
 	if err := errors.Join(os.WriteFile(kept, nil, 0o600), os.MkdirAll(at, 0o755), unix.Mount(other, at, "", unix.MS_BIND, "")); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.RemoveLogs(t.Context(), "u1"); !errors.Is(err, safefile.ErrMounted) {
+	if err := f.RemoveLogs(t.Context(), "u1"); !errors.Is(err, disk.ErrMounted) {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Lstat(kept); err != nil {

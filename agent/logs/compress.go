@@ -8,13 +8,13 @@ import (
 	"io"
 	"os"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // compress replaces a rotated log by its compressed form, with the same mode and
 // time. It prefers speed to size: logs shrink to a tenth or so either way, and
 // the node has other work. The log stays until all is on disk.
-func compress(ctx context.Context, d *safefile.Dir, name string) (err error) {
+func compress(ctx context.Context, d *disk.Dir, name string) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("compress log: %w", err)
@@ -41,7 +41,7 @@ func compress(ctx context.Context, d *safefile.Dir, name string) (err error) {
 
 // replace writes the compressed form of in to out, and makes that the one of
 // this name.
-func replace(ctx context.Context, d *safefile.Dir, in, out *os.File, name string) error {
+func replace(ctx context.Context, d *disk.Dir, in, out *os.File, name string) error {
 	info, err := in.Stat()
 	if err != nil {
 		return errors.Join(err, out.Close())

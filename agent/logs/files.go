@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // Rotated logs are called <log>.<stamp>, and with .gz once they are compressed:
@@ -59,8 +59,8 @@ func nextStamp(now time.Time, old []rotated) string {
 const logDepth = 2
 
 // folderOf opens the folder of a log. The caller closes it.
-func folderOf(log string) (*safefile.Dir, error) {
-	return safefile.OpenDir(filepath.Dir(log), logDepth)
+func folderOf(log string) (*disk.Dir, error) {
+	return disk.OpenDir(filepath.Dir(log), logDepth)
 }
 
 // maxRotated bounds how many rotated logs are looked at at once, where others made very many.
@@ -69,7 +69,7 @@ const maxRotated = 10_000
 
 // tidy removes what an interrupted compression left, and returns the rotated
 // logs, oldest first. Other files are not ours.
-func tidy(d *safefile.Dir, log string) ([]rotated, error) {
+func tidy(d *disk.Dir, log string) ([]rotated, error) {
 	byStamp := map[string]rotated{}
 	trash := map[string]bool{}
 	err := d.Each(func(name string) error {
@@ -110,13 +110,13 @@ func parseName(name, log string) (f rotated, part, ours bool) {
 	return f, part, ours && err == nil
 }
 
-func isRegular(d *safefile.Dir, name string) bool {
+func isRegular(d *disk.Dir, name string) bool {
 	s, err := d.Stat(name)
 	return err == nil && s.IsRegular()
 }
 
 // remove removes a file, which may be gone.
-func remove(d *safefile.Dir, name string) error {
+func remove(d *disk.Dir, name string) error {
 	if err := d.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -150,7 +150,7 @@ func Remove(log string) error {
 
 // sizeOf returns the size of a log.
 func sizeOf(path string) (int64, error) {
-	s, err := safefile.Lstat(path)
+	s, err := disk.Lstat(path)
 	if err == nil {
 		if err = s.Regular(); err != nil {
 			err = fmt.Errorf("%s: %w; remove it", path, err)
@@ -164,5 +164,5 @@ func sizeOf(path string) (int64, error) {
 
 // isOther reports whether sizeOf found something that is no log.
 func isOther(err error) bool {
-	return errors.Is(err, safefile.ErrLink) || errors.Is(err, safefile.ErrNotRegular)
+	return errors.Is(err, disk.ErrLink) || errors.Is(err, disk.ErrNotRegular)
 }

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // find finds the log of a container that is not where it should be: the log's
@@ -29,7 +29,7 @@ func (r *Rotator) find(ctx context.Context, id string, s *seen) (size int64, err
 	if size, err = sizeOf(where); err == nil || isOther(err) {
 		return size, err
 	}
-	made, err := safefile.MakeDirs(filepath.Dir(where), logDepth, 0o755)
+	made, err := disk.MakeDirs(filepath.Dir(where), logDepth, 0o755)
 	if err != nil {
 		return 0, fmt.Errorf("log %s: %w", where, err)
 	}
@@ -93,7 +93,7 @@ func (r *Rotator) rotate(ctx context.Context, id, log string) error {
 // of whatever has the name. Without an answer, find looks in the next round. It never
 // takes the place of another file: a runtime that says no may have reopened the log
 // all the same.
-func (r *Rotator) swap(ctx context.Context, id string, d *safefile.Dir, log string, old []rotated) error {
+func (r *Rotator) swap(ctx context.Context, id string, d *disk.Dir, log string, old []rotated) error {
 	to := rotated{stamp: nextStamp(time.Now(), old)}.name(log)
 	if err := d.Rename(log, to); err != nil {
 		return fmt.Errorf("rotate log: %w", err)

@@ -6,10 +6,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/disk"
 	"monopod/agent/events"
 	"monopod/agent/message"
 	"monopod/agent/podspec"
-	"monopod/agent/status"
 )
 
 // RecordStart records that the agent has started, and whether the machine was
@@ -29,7 +29,7 @@ func RecordStart(r *events.Recorder, node string, root *checkpoint.Root, log *sl
 	if before != "" {
 		r.Event(about, v1.EventTypeWarning, "Rebooted", message.Of("Node %s has been rebooted, boot id: %s", message.Name(node), message.Name(now)))
 	}
-	if err := status.WriteFile(file, []byte(now+"\n"), 0o600); err != nil {
+	if err := disk.WriteFile(file, []byte(now+"\n"), 0o600); err != nil {
 		log.Warn("boot id not written: the next reboot is not detected", "err", err)
 	}
 }

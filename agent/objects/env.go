@@ -10,12 +10,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // RestartOnChange is the annotation of a pod whose containers restart when an object has changed
 // of which their variables or volumes are made.
-const RestartOnChange = decode.AnnotationRestart
+const RestartOnChange = annotations.RestartOnConfigChange
 
 // Env is EnvOf of a pod with RestartOnChange; of another, nothing.
 func (s *Set) Env(pod *v1.Pod) map[string]string {

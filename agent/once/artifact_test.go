@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 	"monopod/agent/volume"
 )
 
@@ -243,7 +243,7 @@ func TestACopyOfDeepFoldersAndWithoutMounts(t *testing.T) {
 	}
 	nest(open(to), func(int) error { return nil })
 	for _, dir := range []string{dir, to} { // what tests remove themselves must have a short path
-		if err := safefile.RemoveAll(t.Context(), filepath.Join(dir, "deep")); err != nil {
+		if err := disk.RemoveAll(t.Context(), filepath.Join(dir, "deep")); err != nil {
 			t.Error(err)
 		}
 	}
@@ -266,20 +266,20 @@ func TestACopyIsBounded(t *testing.T) {
 		{copying{count: maxCopied}, "it has more than 1000000 files and folders, the most that are copied: name a part of it"},
 		{copying{bytes: maxCopiedBytes}, "it has more than 16 GiB, the most that is copied: name a part of it"},
 	} {
-		from, err := safefile.OpenDir(dir, 0)
+		from, err := disk.OpenDir(dir, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		into, err := safefile.OpenDir(to, 0)
+		into, err := disk.OpenDir(to, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		trail, err := safefile.NewTrail(into)
+		trail, err := disk.NewTrail(into)
 		if err != nil {
 			t.Fatal(err)
 		}
 		row.c.ctx, row.c.to, row.c.trail = t.Context(), into, trail
-		if err := safefile.Walk(t.Context(), from, row.c.visit); err == nil || !strings.Contains(err.Error(), row.want) {
+		if err := disk.Walk(t.Context(), from, row.c.visit); err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%v", err)
 		}
 		from.Close()

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 	"monopod/agent/volume"
 )
 
@@ -36,7 +36,7 @@ func (a *Artifact) copy(ctx context.Context, root string) (left leftOut, err err
 	if err := os.MkdirAll(a.to, 0o755); err != nil {
 		return left, err
 	}
-	to, err := safefile.OpenDir(a.to, 0)
+	to, err := disk.OpenDir(a.to, 0)
 	if err != nil {
 		return left, err
 	}
@@ -45,7 +45,7 @@ func (a *Artifact) copy(ctx context.Context, root string) (left leftOut, err err
 	if err != nil {
 		return left, err
 	}
-	trail, err := safefile.NewTrail(to)
+	trail, err := disk.NewTrail(to)
 	if err != nil {
 		return left, err
 	}
@@ -60,7 +60,7 @@ func (a *Artifact) copy(ctx context.Context, root string) (left leftOut, err err
 }
 
 // open opens the folder of the artifact or, where that is a file, the folder that it is in.
-func (a *Artifact) open(root string) (dir *safefile.Dir, file string, err error) {
+func (a *Artifact) open(root string) (dir *disk.Dir, file string, err error) {
 	top := volume.EmptyDir(root, string(a.pod.UID), a.volume.Name)
 	if a.volume.HostPath != nil {
 		top = a.volume.HostPath.Path
@@ -84,28 +84,28 @@ func (a *Artifact) open(root string) (dir *safefile.Dir, file string, err error)
 		return nil, "", err
 	}
 	defer f.Close()
-	dir, err = safefile.DirOf(f, at)
+	dir, err = disk.DirOf(f, at)
 	return dir, file, err
 }
 
 // copying is one copy of an artifact.
 type copying struct {
 	ctx    context.Context
-	to     *safefile.Dir
-	target safefile.Stat   // which folder that is
-	trail  *safefile.Trail // where in the copy it is, as deep as the walk
+	to     *disk.Dir
+	target disk.Stat   // which folder that is
+	trail  *disk.Trail // where in the copy it is, as deep as the walk
 	left   leftOut
 
 	count int
 	bytes int64
 
-	linked *safefile.Dir // has the files with several names, under a name for each; nil: none yet
-	name   string        // of that folder, which is no part of the copy
+	linked *disk.Dir // has the files with several names, under a name for each; nil: none yet
+	name   string    // of that folder, which is no part of the copy
 }
 
 // folder copies all that is in a folder. What is written to the copy must not be read as
 // something that is to be copied.
-func (c *copying) folder(from *safefile.Dir) error {
+func (c *copying) folder(from *disk.Dir) error {
 	is, err := c.isTarget(from)
 	switch {
 	case err != nil:
@@ -113,21 +113,21 @@ func (c *copying) folder(from *safefile.Dir) error {
 	case is:
 		return errors.New("the folder to copy to is the one that is copied: name another")
 	}
-	return safefile.Walk(c.ctx, from, c.visit)
+	return disk.Walk(c.ctx, from, c.visit)
 }
 
 // isTarget reports whether a folder is the one that is copied to, by whatever path.
-func (c *copying) isTarget(dir *safefile.Dir) (bool, error) {
+func (c *copying) isTarget(dir *disk.Dir) (bool, error) {
 	s, err := dir.Self()
 	return err == nil && c.target.Same(s), err
 }
 
 // visit copies what a walk comes by.
-func (c *copying) visit(f safefile.Found) error {
+func (c *copying) visit(f disk.Found) error {
 	switch f.Step {
-	case safefile.Enter:
+	case disk.Enter:
 		if is, err := c.isTarget(f.Folder); is || err != nil {
-			return cmp.Or(err, safefile.ErrSkip)
+			return cmp.Or(err, disk.ErrSkip)
 		}
 		if err := c.counted(); err != nil {
 			return err
@@ -136,9 +136,9 @@ func (c *copying) visit(f safefile.Found) error {
 			return err
 		}
 		return c.trail.Down(f.Name)
-	case safefile.Leave:
+	case disk.Leave:
 		return c.trail.Up()
-	case safefile.Mounted:
+	case disk.Mounted:
 		c.left.add(f.In.Path(f.Name))
 		return nil
 	}
@@ -155,19 +155,19 @@ func (c *copying) counted() error {
 }
 
 // file replaces a file by a copy.
-func (c *copying) file(from *safefile.Dir, name string) error {
+func (c *copying) file(from *disk.Dir, name string) error {
 	in, err := from.OpenOwn(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	case errors.Is(err, safefile.ErrLink), errors.Is(err, safefile.ErrNotRegular), errors.Is(err, safefile.ErrMounted):
+	case errors.Is(err, disk.ErrLink), errors.Is(err, disk.ErrNotRegular), errors.Is(err, disk.ErrMounted):
 		c.left.add(from.Path(name))
 		return nil
 	case err != nil:
 		return err
 	}
 	defer in.Close()
-	s, err := safefile.StatOf(in)
+	s, err := disk.StatOf(in)
 	if err == nil {
 		err = c.counted()
 	}
@@ -236,13 +236,13 @@ func (r untilDone) Read(p []byte) (int, error) {
 }
 
 // link makes the name one more of a file that was copied under another name; false: it was not.
-func (c *copying) link(s safefile.Stat, name string) bool {
+func (c *copying) link(s disk.Stat, name string) bool {
 	return c.linked != nil && c.trail.Now().Link(name, c.linked, keyOf(s)) == nil
 }
 
 // remember keeps a copy for its other names. On a file system that has none, each name gets
 // a copy of its own.
-func (c *copying) remember(s safefile.Stat, name string) {
+func (c *copying) remember(s disk.Stat, name string) {
 	if c.linked == nil {
 		c.name = fmt.Sprintf(".monopod-%x", rand.Uint64())
 		if c.to.Mkdir(c.name, 0o700) != nil {
@@ -256,7 +256,7 @@ func (c *copying) remember(s safefile.Stat, name string) {
 }
 
 // keyOf tells files from each other, also from one that has the inode of one that went.
-func keyOf(s safefile.Stat) string { return fmt.Sprintf("%d-%d.%d", s.Ino, s.Ctim.Sec, s.Ctim.Nsec) }
+func keyOf(s disk.Stat) string { return fmt.Sprintf("%d-%d.%d", s.Ino, s.Ctim.Sec, s.Ctim.Nsec) }
 
 // close removes what is no part of the copy.
 func (c *copying) close() error {

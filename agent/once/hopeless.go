@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // hopelessAfter is how often in a row something must have crashed, or have failed to be
@@ -73,7 +73,7 @@ func (j *evaluator) hopelessPods(all []view) map[string]string {
 
 // waitsFor reports whether a held pod starts after one of these pods, however long it takes.
 func (j *evaluator) waitsFor(all []view, v *view, which map[string]string) bool {
-	order := decode.OrderOf(v.pod)
+	order := annotations.OrderOf(v.pod)
 	if order.Timeout > 0 {
 		return false
 	}
@@ -88,7 +88,7 @@ func (j *evaluator) waitsFor(all []view, v *view, which map[string]string) bool 
 // failsOn says that a pod fails again and again: one of its containers does, and no other
 // one works towards the pod's end.
 func (j *evaluator) failsOn(v *view) string {
-	_, limited := decode.JobRetriesOf(v.pod)
+	_, limited := annotations.JobRetriesOf(v.pod)
 	if v.status == nil || v.ended() || limited || v.pod.Spec.ActiveDeadlineSeconds != nil {
 		return ""
 	}

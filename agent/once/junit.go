@@ -2,78 +2,107 @@ package once
 
 import (
 	"cmp"
+	"encoding/xml"
 	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
 )
 
+// What JUnit's XML is made of. Seconds are texts, with three digits.
+type (
+	junitReport struct {
+		XMLName xml.Name `xml:"testsuites"`
+		Name    string   `xml:"name,attr"`
+		counts
+		Seconds string       `xml:"time,attr"`
+		Suites  []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name string `xml:"name,attr"`
+		counts
+		Seconds string      `xml:"time,attr"`
+		Began   string      `xml:"timestamp,attr,omitempty"`
+		Cases   []junitCase `xml:"testcase"`
+	}
+	// junitCase has at most one result: one without passed.
+	junitCase struct {
+		Name    string       `xml:"name,attr"`
+		Class   string       `xml:"classname,attr"`
+		Seconds string       `xml:"time,attr"`
+		Failure *junitResult `xml:"failure"`
+		Error   *junitResult `xml:"error"`
+		Skipped *junitResult `xml:"skipped"`
+		Output  *junitOutput `xml:"system-out"`
+	}
+	junitResult struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr,omitempty"`
+		Text    string `xml:",cdata"`
+	}
+	junitOutput struct {
+		Text string `xml:",cdata"`
+	}
+	// counts are numbers of testcases.
+	counts struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+		Errors   int `xml:"errors,attr"`
+		Skipped  int `xml:"skipped,attr"`
+	}
+)
+
+func (t *counts) add(u counts) {
+	t.Tests += u.Tests
+	t.Failures += u.Failures
+	t.Errors += u.Errors
+	t.Skipped += u.Skipped
+}
+
 // junit prints the summary as JUnit XML: a testsuite for each pod, a testcase
 // for each container. What ran when the work was done has passed, unless it was
 // a job that was to end, or a service that crashes again and again.
 func junit(s *Summary) ([]byte, error) {
-	var b strings.Builder
-	var all counts
-	suites := make([]string, len(s.Pods))
+	r := junitReport{Name: "monopod once", Seconds: seconds(s.Seconds)}
 	for k := range s.Pods {
-		t, text := suite(s, &s.Pods[k])
-		suites[k] = text
-		all.add(t)
+		one := suite(s, &s.Pods[k])
+		r.Suites = append(r.Suites, one)
+		r.add(one.counts)
 	}
-	b.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
-	fmt.Fprintf(&b, "<testsuites name=\"monopod once\" %s time=\"%.3f\">\n", all, s.Seconds)
-	for _, text := range suites {
-		b.WriteString(text)
+	data, err := xml.MarshalIndent(r, "", "  ")
+	return []byte(xml.Header + string(data) + "\n"), err
+}
+
+func seconds(n float64) string { return fmt.Sprintf("%.3f", n) }
+
+func suite(s *Summary, p *PodSummary) junitSuite {
+	t := junitSuite{Name: p.Namespace + "/" + p.Name, Seconds: seconds(p.Seconds)}
+	if !p.Started.IsZero() {
+		t.Began = p.Started.Format(time.RFC3339)
 	}
-	b.WriteString("</testsuites>\n")
-	return []byte(b.String()), nil
-}
-
-// counts are numbers of testcases.
-type counts struct{ tests, failures, errors, skipped int }
-
-func (t *counts) add(u counts) {
-	t.tests += u.tests
-	t.failures += u.failures
-	t.errors += u.errors
-	t.skipped += u.skipped
-}
-
-func (t counts) String() string {
-	return fmt.Sprintf("tests=\"%d\" failures=\"%d\" errors=\"%d\" skipped=\"%d\"", t.tests, t.failures, t.errors, t.skipped)
-}
-
-func suite(s *Summary, p *PodSummary) (counts, string) {
-	var t counts
-	var cases strings.Builder
 	for k := range p.Containers {
 		c := &p.Containers[k]
-		t.tests++
-		fmt.Fprintf(&cases, "    <testcase name=\"%s\" classname=\"%s\" time=\"%.3f\">\n", escape(c.Name), escape(p.Namespace+"."+p.Name), c.Seconds)
+		one := junitCase{Name: c.Name, Class: p.Namespace + "." + p.Name, Seconds: seconds(c.Seconds)}
+		if c.whole != "" {
+			one.Output = &junitOutput{legal(c.whole)}
+		}
 		element, message := resultOf(s, p, c)
+		result := &junitResult{Message: legal(message)}
+		if element != "skipped" {
+			result.Type, result.Text = legal(cmp.Or(c.Reason, s.Outcome)), legal(details(c))
+		}
 		switch element {
 		case "failure":
-			t.failures++
+			t.Failures, one.Failure = t.Failures+1, result
 		case "error":
-			t.errors++
+			t.Errors, one.Error = t.Errors+1, result
 		case "skipped":
-			t.skipped++
+			t.Skipped, one.Skipped = t.Skipped+1, result
 		}
-		if element == "skipped" {
-			fmt.Fprintf(&cases, "      <skipped message=\"%s\"/>\n", escape(message))
-		} else if element != "" {
-			fmt.Fprintf(&cases, "      <%s message=\"%s\" type=\"%s\">%s</%[1]s>\n", element, escape(message), escape(cmp.Or(c.Reason, s.Outcome)), escape(details(c)))
-		}
-		if c.whole != "" {
-			fmt.Fprintf(&cases, "      <system-out>%s</system-out>\n", escape(c.whole))
-		}
-		cases.WriteString("    </testcase>\n")
+		t.Tests++
+		t.Cases = append(t.Cases, one)
 	}
-	at := ""
-	if !p.Started.IsZero() {
-		at = fmt.Sprintf(" timestamp=\"%s\"", p.Started.Format(time.RFC3339))
-	}
-	return t, fmt.Sprintf("  <testsuite name=\"%s\" %s time=\"%.3f\"%s>\n%s  </testsuite>\n", escape(p.Namespace+"/"+p.Name), t, p.Seconds, at, cases.String())
+	return t
 }
 
 // resultOf returns the element for a container that failed, "" for one that did
@@ -112,31 +141,21 @@ func details(c *ContainerSummary) string {
 	return strings.TrimSpace(c.Message + "\n" + strings.Join(c.Output, "\n"))
 }
 
-// escape makes text fit for XML. Characters that XML cannot have, not even
-// escaped, such as those that colour terminals, are written as in Go: \x1b.
-func escape(text string) string {
+// legal is text whose characters XML can have. Those that it cannot have, not even escaped, such as
+// those that colour terminals, are written as in Go: \x1b.
+func legal(text string) string {
 	var b strings.Builder
 	for len(text) > 0 {
 		r, n := utf8.DecodeRuneInString(text)
 		switch {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, `\x%02x`, text[0])
-		case r == '&':
-			b.WriteString("&amp;")
-		case r == '<':
-			b.WriteString("&lt;")
-		case r == '>':
-			b.WriteString("&gt;")
-		case r == '"':
-			b.WriteString("&#34;")
-		case r == '\n' || r == '\t':
+		case r == '\n' || r == '\t' || r >= 0x20 && r != 0xfffe && r != 0xffff:
 			b.WriteRune(r)
 		case r < 0x20:
 			fmt.Fprintf(&b, `\x%02x`, r)
-		case r == 0xfffe || r == 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
-			b.WriteRune(r)
+			fmt.Fprintf(&b, `\u%04x`, r)
 		}
 		text = text[n:]
 	}

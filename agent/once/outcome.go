@@ -4,12 +4,11 @@ import (
 	"slices"
 	"strings"
 
-	"monopod/agent/cli/print"
-
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/cli/print"
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 	"monopod/manifests/defaults"
 )
 
@@ -240,7 +239,7 @@ func deadlocked(all []view) map[string]bool {
 	alive := map[string]bool{} // may come to be ready
 	for k := range all {
 		v := &all[k]
-		o := decode.OrderOf(v.pod)
+		o := annotations.OrderOf(v.pod)
 		if !v.held() || o.Timeout > 0 {
 			alive[key(v.pod)] = !v.failed()
 			continue

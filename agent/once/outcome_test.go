@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/status"
 )
 
 // made returns a pod as it is asked for; containers are "name" or "name=policy".
@@ -27,7 +29,7 @@ func made(name string, policy v1.RestartPolicy, containers ...string) *v1.Pod {
 
 // now returns what is reported of a pod, with states by container.
 func now(p *v1.Pod, phase v1.PodPhase, states map[string]v1.ContainerState) view {
-	st := &v1.PodStatus{Phase: phase}
+	st := &v1.PodStatus{Phase: phase, Conditions: []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue}}}
 	for _, c := range p.Spec.Containers {
 		st.ContainerStatuses = append(st.ContainerStatuses, v1.ContainerStatus{Name: c.Name, Image: c.Image, State: states[c.Name]})
 	}
@@ -57,7 +59,7 @@ func waiting(reason, message string) v1.ContainerState {
 var runs = v1.ContainerState{Running: &v1.ContainerStateRunning{}}
 
 func refused(p *v1.Pod, reason, message string) view {
-	return viewOf(p, &v1.PodStatus{Phase: v1.PodFailed, Reason: reason, Message: refusedPrefix + message})
+	return viewOf(p, &v1.PodStatus{Phase: v1.PodFailed, Reason: reason, Message: status.RefusedPrefix + message})
 }
 
 func after(p *v1.Pod, names string) *v1.Pod {

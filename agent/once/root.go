@@ -14,8 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"monopod/agent/safefile"
-	"monopod/agent/status"
+	"monopod/agent/disk"
 )
 
 // rootPrefix starts the names of the root dirs of runs, in the folder for
@@ -107,7 +106,7 @@ func (n Note) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return status.WriteFile(filepath.Join(dir, noteName), append(b, '\n'), 0o600)
+	return disk.WriteFile(filepath.Join(dir, noteName), append(b, '\n'), 0o600)
 }
 
 // ReadNote reads the note of a run of this user. Its error is one sentence for
@@ -140,7 +139,7 @@ func Leftovers() []string {
 		return nil
 	}
 	var out []string
-	_ = safefile.Each(tmp, 0, func(name string) error { // others may have made any number
+	_ = disk.Each(tmp, 0, func(name string) error { // others may have made any number
 		if !runName.MatchString(name) {
 			return nil
 		}

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 	"monopod/manifests/shell"
 )
 
@@ -18,7 +18,7 @@ import (
 // have written its content: all users may write to the folder for temporary
 // files, and names of runs can be guessed.
 type runDir struct {
-	*safefile.Dir
+	*disk.Dir
 	uid uint32 // of the user whose it must be
 }
 
@@ -32,9 +32,9 @@ func openRun(path string, uid int) (*runDir, error) {
 	if err := checkParent(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	dir, err := safefile.OpenDir(path, 1)
+	dir, err := disk.OpenDir(path, 1)
 	switch {
-	case errors.Is(err, safefile.ErrLink), errors.Is(err, unix.ENOTDIR):
+	case errors.Is(err, disk.ErrLink), errors.Is(err, unix.ENOTDIR):
 		return nil, errors.New("it is a link, or no folder")
 	case err != nil:
 		return nil, err
@@ -76,7 +76,7 @@ func (d *runDir) open(name string) (f *os.File, size int64, err error) {
 	if f, err = d.Open(name); err != nil {
 		return nil, 0, err
 	}
-	st, err := safefile.StatOf(f)
+	st, err := disk.StatOf(f)
 	if err == nil && st.Uid != d.uid {
 		err = fmt.Errorf("%s belongs to user %d", name, st.Uid)
 	}
@@ -94,7 +94,7 @@ func (d *runDir) read(name string, most int) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return safefile.ReadAll(f, most)
+	return disk.ReadAll(f, most)
 }
 
 // left reports whether a run began here and none holds the dir any more.

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/runtimewords"
+	"monopod/agent/status"
 	"monopod/manifests/defaults"
 )
 
@@ -22,7 +23,7 @@ func (j *evaluator) unschedulable(all []view) *outcome {
 		}
 		pod := j.names.pod(v.pod)
 		if v.refused() && !mayFit(v, all) {
-			return never("pod "+pod+" cannot run on this node", joinWords(v.status.Reason, strings.TrimPrefix(v.status.Message, refusedPrefix)))
+			return never("pod "+pod+" cannot run on this node", joinWords(v.status.Reason, strings.TrimPrefix(v.status.Message, status.RefusedPrefix)))
 		}
 		if text := v.noSandbox(); text != "" {
 			return never("pod "+pod+" cannot start", text)

@@ -2,10 +2,10 @@ package once
 
 import (
 	"slices"
-	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/status"
 	"monopod/manifests/defaults"
 )
 
@@ -16,12 +16,9 @@ type view struct {
 	status   *v1.PodStatus // of that
 }
 
-// refusedPrefix starts the message of a pod that is not admitted.
-const refusedPrefix = "Pod was rejected: "
-
 // refused reports whether the pod waits because the node cannot take it now.
 func (v *view) refused() bool {
-	return v.status != nil && strings.HasPrefix(v.status.Message, refusedPrefix)
+	return v.status != nil && status.WasRefused(v.status)
 }
 
 // ended reports whether the pod has ended for good.

@@ -11,17 +11,25 @@ import (
 
 // indexObjects is index for ConfigMaps and Secrets.
 func (v *Versions) indexObjects() {
-	v.objects, v.users = map[manifests.ObjectKey]*manifests.Object{}, map[manifests.ObjectKey][]string{}
-	v.kept = map[string][]manifests.ObjectKey{}
+	v.objects, v.kept = map[manifests.ObjectKey]*manifests.Object{}, map[string][]manifests.ObjectKey{}
 	for _, o := range v.Snapshot.Objects {
 		v.objects[o.Key()] = o
 		v.kept[o.File] = append(v.kept[o.File], o.Key())
 	}
+}
+
+// usersOf returns the pods that refer to an object.
+func (v *Versions) usersOf(key manifests.ObjectKey) []string {
+	if v.users != nil {
+		return v.users[key]
+	}
+	v.users = map[manifests.ObjectKey][]string{}
 	for _, p := range v.Snapshot.Pods { // sorted
 		for _, key := range objects.Names(p.Pod) {
 			v.users[key] = append(v.users[key], p.Key().String())
 		}
 	}
+	return v.users[key]
 }
 
 // objectsOf returns what became of each ConfigMap and Secret that a file names, and of
@@ -43,7 +51,7 @@ func (v *Versions) object(f *manifests.File, key manifests.ObjectKey, e fileErro
 		known.by, known.isAsGiven = now.File, known.own == nil // an immutable one has its former content
 	}
 	r, out := v.result(f, known, e), named(key)
-	out.State, out.Reason, out.Line, out.Column, out.By, out.Pods = r.state, r.reason, r.line, r.column, r.by, v.users[key]
+	out.State, out.Reason, out.Line, out.Column, out.By, out.Pods = r.state, r.reason, r.line, r.column, r.by, v.usersOf(key)
 	return out
 }
 

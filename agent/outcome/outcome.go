@@ -4,6 +4,7 @@ package outcome
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"monopod/agent/status"
@@ -33,12 +34,12 @@ type Versions struct {
 	Trials   []Trial
 
 	once    sync.Once
-	files   map[string]*manifests.File // by path
-	given   map[string]*manifests.Pod  // the accepted ones, by namespace/name
-	refused map[string]Refusal         // the same way
-	trials  map[string]Trial           // the same way
+	files   map[string]*manifests.File       // by path
+	given   map[manifests.Key]*manifests.Pod // the accepted ones
+	refused map[string]Refusal               // of these, by namespace/name
+	trials  map[string]Trial                 // the same way
 	objects map[manifests.ObjectKey]*manifests.Object
-	users   map[manifests.ObjectKey][]string // the pods that refer to them, also to those that are not there
+	users   map[manifests.ObjectKey][]string // the pods that refer to them, also to those that are not there; nil: to be made
 	kept    map[string][]manifests.ObjectKey // by file
 }
 
@@ -51,12 +52,13 @@ func (v *Versions) index() {
 	for _, t := range v.Trials {
 		v.trials[t.Pod.Key().String()] = t
 	}
-	v.files, v.given = map[string]*manifests.File{}, map[string]*manifests.Pod{}
+	v.files = make(map[string]*manifests.File, len(v.Snapshot.Files))
 	for k := range v.Snapshot.Files {
 		v.files[v.Snapshot.Files[k].Path] = &v.Snapshot.Files[k]
 	}
+	v.given = make(map[manifests.Key]*manifests.Pod, len(v.Snapshot.Pods))
 	for _, p := range v.Snapshot.Pods {
-		v.given[p.Key().String()] = p
+		v.given[p.Key()] = p
 	}
 	v.indexObjects()
 }
@@ -92,6 +94,9 @@ func (v *Versions) of(f *manifests.File) (state status.State, all []status.Versi
 
 // podsIn returns the pods that a file names, gives or is wrong about, sorted.
 func podsIn(f *manifests.File, e fileErrors) []string {
+	if len(f.Pods) == 1 && len(f.Hashes) == 1 && len(e.pods) == 0 && f.Hashes[f.Pods[0]] != "" {
+		return f.Pods
+	}
 	names := slices.Concat(f.Pods, slices.Collect(maps.Keys(f.Hashes)), slices.Collect(maps.Keys(e.pods)))
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -101,7 +106,8 @@ func podsIn(f *manifests.File, e fileErrors) []string {
 func (v *Versions) version(f *manifests.File, pod string, e fileErrors) status.Version {
 	hash, isGiven := f.Hashes[pod]
 	known := known{isGiven: isGiven, isForgotten: slices.Contains(f.Forgotten, pod), own: e.pods[pod]}
-	if now := v.given[pod]; now != nil {
+	namespace, name, _ := strings.Cut(pod, "/")
+	if now := v.given[manifests.Key{Namespace: namespace, Name: name}]; now != nil {
 		known.by, known.isAsGiven = now.File, poduid.HashOf(now) == hash
 	}
 	r := v.result(f, known, e)

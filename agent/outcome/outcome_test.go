@@ -100,7 +100,7 @@ func TestEachPodOfAFileSaysWhatBecameOfIt(t *testing.T) {
 		}
 	}
 	unread := manifests.File{Path: "/m/a", Pods: []string{"d/a"}}
-	v := Versions{given: map[string]*manifests.Pod{"d/a": given("/m/a", "a", "1")}}
+	v := Versions{given: map[manifests.Key]*manifests.Pod{{Namespace: "d", Name: "a"}: given("/m/a", "a", "1")}}
 	if got, want := said(v.of(&unread)), "unread\nd/a unread hash= run= wait= by= 0:0"; got != want {
 		t.Errorf("a file that was not read is\n%s\nwant\n%s", got, want)
 	}
@@ -160,7 +160,7 @@ func TestEachObjectOfAFileSaysWhatBecameOfIt(t *testing.T) {
 // What a wrong ConfigMap is refused for says nothing of a pod beside it.
 func TestAWrongObjectIsNoReasonOfAPod(t *testing.T) {
 	f := manifests.File{Path: "/m/a", SHA256: "x", Pods: []string{"d/a"}, Problems: []status.Problem{{Object: "ConfigMap d/x", Message: "wrong"}, {Pod: "d/a", Message: "no"}}}
-	v := Versions{given: map[string]*manifests.Pod{"d/a": {File: "/m/a", Pod: &v1.Pod{}}}, refused: map[string]Refusal{}}
+	v := Versions{given: map[manifests.Key]*manifests.Pod{{Namespace: "d", Name: "a"}: {File: "/m/a", Pod: &v1.Pod{}}}, refused: map[string]Refusal{}}
 	if got, want := said(v.of(&f)), "accepted\nd/a rejected hash= run= wait= by= 0:0 no"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

@@ -25,6 +25,9 @@ type fileErrors struct {
 }
 
 func errorsIn(f *manifests.File) fileErrors {
+	if len(f.Problems) == 0 {
+		return fileErrors{}
+	}
 	e := fileErrors{pods: map[string]*status.Problem{}, objects: map[string]*status.Problem{}}
 	for k := range slices.Backward(f.Problems) {
 		p := &f.Problems[k]

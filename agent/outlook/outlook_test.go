@@ -21,7 +21,7 @@ import (
 	"monopod/agent/update"
 	"monopod/agent/window"
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // noon is when these tests take place, a Monday.
@@ -197,7 +197,7 @@ var heldNode = &hold.Hold{Reason: "a visit", Since: noon}
 // The workload of a pod may lock it: of what that does nothing is known while no change waits.
 func TestALockIsNamed(t *testing.T) {
 	const volume = `volumes: [{name: run, emptyDir: {}}], containers: [{name: c, image: 'img:%d', volumeMounts: [{name: run, mountPath: /run}]}]`
-	locks := ", annotations: {" + decode.AnnotationUpdateLock + ": /run/lock}"
+	locks := ", annotations: {" + annotations.UpdateLock + ": /run/lock}"
 	is, next := pod(t, locks, fmt.Sprintf(volume, 1)), pod(t, locks, fmt.Sprintf(volume, 2))
 	got := said(nodeOf(runs(is)).Of(About([]*manifests.Pod{next}, nil, false)))
 	const want = "restarted default/web-n; because: spec.containers[c].image; waits: the lock of its workload, if /run/lock is there"
@@ -212,7 +212,7 @@ func TestALockIsNamed(t *testing.T) {
 }
 
 func TestAVersionThatGivesWayUnlessItWorksSaysSo(t *testing.T) {
-	v1st, v2nd, own := web(t, "img:1"), web(t, "img:2"), web(t, "img:2", decode.AnnotationUpdateHealth+": 45s")
+	v1st, v2nd, own := web(t, "img:1"), web(t, "img:2"), web(t, "img:2", annotations.UpdateHealth+": 45s")
 	comes := func(within string) string {
 		return "restarted default/web-n; because: spec.containers[c].image; trial: the version that runs comes back, if it works, unless this one is ready within " + within + " and stays so for 10s"
 	}

@@ -6,7 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // BackOff is how long containers that crash wait: not at all the first time,
@@ -25,9 +25,9 @@ func (b BackOff) Or(first, most time.Duration) BackOff {
 // forPod returns the back-off of a pod: its annotations win. A first wait of
 // its own raises the node's maximum.
 func (b BackOff) forPod(p *v1.Pod) BackOff {
-	first, most := decode.BackOff(p)
+	first, most := annotations.BackOffOf(p)
 	node := b.Or(BackOffFirst, BackOffMax)
-	if r, ok := decode.JobRetriesOf(p); ok && r.Policy == v1.RestartPolicyNever {
+	if r, ok := annotations.JobRetriesOf(p); ok && r.Policy == v1.RestartPolicyNever {
 		node = BackOff{jobBackOffFirst, jobBackOffMax, true}
 	}
 	if first > 0 && most == 0 {

@@ -7,17 +7,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/plan"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 func TestPlanBackOff(t *testing.T) {
 	own := func(first, most string) map[string]string {
 		a := map[string]string{}
 		if first != "" {
-			a[decode.AnnotationBackOffFirst] = first
+			a[annotations.BackOffFirst] = first
 		}
 		if most != "" {
-			a[decode.AnnotationBackOffMax] = most
+			a[annotations.BackOffMax] = most
 		}
 		return a
 	}

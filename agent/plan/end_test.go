@@ -9,7 +9,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // active gives the pod a deadline and says for how long it has been active.
@@ -36,7 +36,7 @@ func TestPlanOfEnds(t *testing.T) {
 	}
 	job := func(of v1.RestartPolicy, limit int32, pod *v1.Pod) *v1.Pod {
 		pod.Spec.RestartPolicy = of
-		decode.SetJobRetries(pod, limit)
+		annotations.SetJobRetries(pod, limit)
 		return pod
 	}
 	checkPlans(t, []row{

@@ -6,7 +6,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // Halt is why nothing of a pod is to run though it stays; zero: it is to run.
@@ -87,7 +87,7 @@ func (s *Facts) planInterrupted(p *Plan, i *pleg.Instance) {
 
 // excused returns the containers of a Job whose attempts end by an interruption.
 func (s *Facts) excused(i *pleg.Instance) (names []string) {
-	if _, ok := decode.JobRetriesOf(s.Pod.Pod); !ok {
+	if _, ok := annotations.JobRetriesOf(s.Pod.Pod); !ok {
 		return nil
 	}
 	for _, c := range podspec.AllContainers(s.Pod.Pod) {

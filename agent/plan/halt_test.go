@@ -12,7 +12,7 @@ import (
 	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // stopped says that the owner stopped the pod.
@@ -49,7 +49,7 @@ func TestPlanOfHalts(t *testing.T) {
 	always, onFailure, never := v1.RestartPolicyAlways, v1.RestartPolicyOnFailure, v1.RestartPolicyNever
 	job := func(limit int32) *v1.Pod {
 		p := pod(never, "a")
-		decode.SetJobRetries(p, limit)
+		annotations.SetJobRetries(p, limit)
 		return p
 	}
 	term := exit("a", 0, 143, 0, "")
@@ -99,7 +99,7 @@ func TestWhatAnInterruptionEnds(t *testing.T) {
 	if a := find(); len(a.Excused) > 0 || a.Active != time.Minute {
 		t.Errorf("%v, active for %s", a.Excused, a.Active)
 	}
-	decode.SetJobRetries(p, 3)
+	annotations.SetJobRetries(p, 3)
 	if a := find(); strings.Join(a.Excused, " ") != "b" {
 		t.Errorf("of a Job: %v", a.Excused)
 	}

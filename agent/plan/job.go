@@ -9,7 +9,7 @@ import (
 	"monopod/agent/checkpoint"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // The back-off of the job controller between the pods of a Job whose template says
@@ -22,7 +22,7 @@ const (
 // isSpent reports whether a container that exited was its Job's last attempt of it. Attempts
 // that ended by an interruption do not count.
 func isSpent(pod *v1.Pod, n *pleg.Container) bool {
-	r, ok := decode.JobRetriesOf(pod)
+	r, ok := annotations.JobRetriesOf(pod)
 	return ok && n.Attempt >= r.Limit+n.Excused && !askedToStart(n)
 }
 
@@ -32,7 +32,7 @@ const messageBackoffLimit = "Job has reached the specified backoff limit"
 // lets it (reason and message are the job controller's).
 func (s *Facts) limitReached(i *pleg.Instance) *checkpoint.Result {
 	pod := s.Pod.Pod
-	if _, ok := decode.JobRetriesOf(pod); !ok {
+	if _, ok := annotations.JobRetriesOf(pod); !ok {
 		return nil
 	}
 	for _, c := range podspec.AllContainers(pod) {

@@ -11,7 +11,7 @@ import (
 	"monopod/agent/message"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // reasonUnknown is why a container in the runtime's state "unknown" stops.
@@ -146,7 +146,7 @@ func (s *Facts) endedWithSandbox(i *pleg.Instance) (v1.PodPhase, bool) {
 // NotesBoot reports whether the boot in which a pod starts is kept, see
 // checkpoint.Checkpoint.
 func NotesBoot(p *v1.Pod) bool {
-	return p.Spec.RestartPolicy == v1.RestartPolicyNever || len(decode.OrderOf(p).After) > 0
+	return p.Spec.RestartPolicy == v1.RestartPolicyNever || len(annotations.OrderOf(p).After) > 0
 }
 
 // ranInEarlierBoot reports whether a container of the pod ran before the machine booted, by

@@ -8,11 +8,11 @@ import (
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/disk"
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
 	"monopod/agent/podlog"
 	"monopod/agent/podspec"
-	"monopod/agent/safefile"
 	"monopod/cri"
 	"monopod/manifests"
 )
@@ -97,7 +97,7 @@ func (w *Watch) LogUse() []metrics.Log {
 // by their folder .../<namespace>_<pod>_<uid>/<container>.
 func logUseOf(dir string) (metrics.Log, bool) {
 	pod := strings.Split(filepath.Base(filepath.Dir(dir)), "_")
-	d, err := safefile.OpenDir(dir, podlog.LogDepth)
+	d, err := disk.OpenDir(dir, podlog.LogDepth)
 	if err != nil {
 		return metrics.Log{}, false
 	}

@@ -12,9 +12,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/checkpoint"
+	"monopod/agent/disk"
 	"monopod/agent/panics"
 	"monopod/agent/podspec"
-	"monopod/agent/safefile"
 	"monopod/agent/volume"
 )
 
@@ -27,7 +27,7 @@ var newline = []byte("\n")
 var errTooLarge = fmt.Errorf("it is larger than %d bytes", limit)
 
 // foreign are the errors of files that are left alone.
-var foreign = []error{safefile.ErrLink, safefile.ErrNotRegular, safefile.ErrOtherNames, errTooLarge}
+var foreign = []error{disk.ErrLink, disk.ErrNotRegular, disk.ErrOtherNames, errTooLarge}
 
 // Write writes a pod's hosts file for the containers that start from now on. own is
 // what the pod's manifest says, ips are the addresses of its sandbox. Where pods are
@@ -35,13 +35,13 @@ var foreign = []error{safefile.ErrLink, safefile.ErrNotRegular, safefile.ErrOthe
 // and follow the changes that come. It may be called without a Keeper.
 func (k *Keeper) Write(path string, p *v1.Pod, ips []string, own []byte) error {
 	if k == nil {
-		return safefile.WriteFile(path, own, 0o644)
+		return disk.EnsureFile(path, own, 0o644)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.On() {
 		delete(k.files, p.UID)
-		return errors.Join(safefile.WriteFile(path, own, 0o644), forget(path))
+		return errors.Join(disk.EnsureFile(path, own, 0o644), forget(path))
 	}
 	f := k.fileOf(p.UID)
 	f.sum, f.ips = 0, ips
@@ -67,9 +67,9 @@ func (k *Keeper) Write(path string, p *v1.Pod, ips []string, own []byte) error {
 
 // replace gives a file another content, in place if it can be.
 func replace(path string, data []byte) error {
-	f, err := safefile.OpenInPlace(path)
+	f, err := disk.OpenInPlace(path)
 	if err != nil {
-		return safefile.WriteFile(path, data, 0o644)
+		return disk.EnsureFile(path, data, 0o644)
 	}
 	defer f.Close()
 	now, err := io.ReadAll(io.NewSectionReader(f, 0, int64(len(data))+1))
@@ -81,7 +81,7 @@ func replace(path string, data []byte) error {
 
 // own gives a file the owner and the mode that it was made with.
 func own(f *os.File) error {
-	s, err := safefile.StatOf(f)
+	s, err := disk.StatOf(f)
 	if err != nil {
 		return err
 	}
@@ -97,12 +97,12 @@ func own(f *os.File) error {
 // holdsBut reports whether a file says what the pod's manifest says, whatever pods it
 // names.
 func holdsBut(path string, own []byte) bool {
-	f, err := safefile.Open(path, 0)
+	f, err := disk.Open(path, 0)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	now, err := safefile.ReadAll(f, limit)
+	now, err := disk.ReadAll(f, limit)
 	rest := podspec.WithHostsOfPods(now, nil)
 	return err == nil && bytes.Equal(bytes.TrimSuffix(rest, newline), bytes.TrimSuffix(own, newline))
 }
@@ -117,7 +117,7 @@ func (k *Keeper) update(r reader) (err error) {
 		return nil
 	}
 	path := volume.HostsPath(k.Root, string(r.UID))
-	f, err := safefile.OpenInPlace(path)
+	f, err := disk.OpenInPlace(path)
 	if err == nil {
 		err = change(f, path, section)
 		f.Close()
@@ -134,14 +134,14 @@ func (k *Keeper) update(r reader) (err error) {
 // change gives an open file another section. It keeps what a container wrote, and
 // completes what an agent that was killed began.
 func change(f *os.File, path string, section []byte) error {
-	s, err := safefile.StatOf(f)
+	s, err := disk.StatOf(f)
 	if err != nil {
 		return err
 	}
 	if s.Size() > limit {
 		return fmt.Errorf("%s: %w", path, errTooLarge)
 	}
-	now, err := safefile.ReadAll(f, limit)
+	now, err := disk.ReadAll(f, limit)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func nextOf(path string) string { return path + ".next" }
 // readNext returns the content that an agent that was killed, or whose disk was full,
 // did not write completely, nil if there is none.
 func readNext(path string) ([]byte, error) {
-	f, err := safefile.Open(nextOf(path), 0)
+	f, err := disk.Open(nextOf(path), 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -178,16 +178,16 @@ func readNext(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return safefile.ReadAll(f, limit)
+	return disk.ReadAll(f, limit)
 }
 
 // rewrite writes a file in place. An agent that is killed meanwhile leaves it torn: the
 // whole is beside it until forget.
 func rewrite(f *os.File, path string, data []byte) error {
-	if err := safefile.WriteFile(nextOf(path), data, 0o600); err != nil {
+	if err := disk.EnsureFile(nextOf(path), data, 0o600); err != nil {
 		return err
 	}
-	s, err := safefile.StatOf(f)
+	s, err := disk.StatOf(f)
 	if err == nil && s.Size() > int64(len(data)) { // first: a whole with something behind it counts as complete
 		err = f.Truncate(int64(len(data)))
 	}

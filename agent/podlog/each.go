@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strconv"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // LogDepth is how many folders above a log others may write to: the pod's and
@@ -16,8 +16,8 @@ var logAttempt = regexp.MustCompile(`^(\d+)\.log(\..*)?$`)
 
 // EachLog calls do for each file of a container's logs, with its attempt. A
 // folder that is not there, or is a link, has none.
-func EachLog(dir string, do func(attempt uint32, s safefile.Stat)) {
-	d, err := safefile.OpenDir(dir, LogDepth)
+func EachLog(dir string, do func(attempt uint32, s disk.Stat)) {
+	d, err := disk.OpenDir(dir, LogDepth)
 	if err != nil {
 		return
 	}

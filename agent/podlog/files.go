@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // fileName matches a log, <attempt>.log, and what a rotation made of it.
@@ -50,8 +50,8 @@ const depth = 2
 const maxSegments = 10_000
 
 // open opens a container's folder. The caller closes it.
-func open(dir string) (*safefile.Dir, error) {
-	d, err := safefile.OpenDir(dir, depth)
+func open(dir string) (*disk.Dir, error) {
+	d, err := disk.OpenDir(dir, depth)
 	if err != nil {
 		return nil, fmt.Errorf("log folder: %w", err)
 	}
@@ -61,7 +61,7 @@ func open(dir string) (*safefile.Dir, error) {
 // list returns the files in a folder, oldest first. Where a file is there with
 // and without compression, which is so while one is replaced by the other, it
 // is the compressed one.
-func list(d *safefile.Dir) ([]segment, error) {
+func list(d *disk.Dir) ([]segment, error) {
 	var all []segment
 	err := d.Each(func(name string) error {
 		if s, ok := parseName(name); ok {

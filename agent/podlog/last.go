@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // lastRead is enough, in bytes of a file, for what Last is asked for.
@@ -13,7 +13,7 @@ const lastRead = 64 << 10
 // Last returns the text at the end of one log file: of at most so many lines, and
 // at most limit bytes; "" if the file cannot be read.
 func Last(path string, lines, limit int) string {
-	b, err := safefile.Tail(path, LogDepth, lastRead) // may start within a line, which is too old to matter
+	b, err := disk.Tail(path, LogDepth, lastRead) // may start within a line, which is too old to matter
 	if err != nil {
 		return ""
 	}

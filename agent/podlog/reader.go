@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 const (
@@ -34,12 +34,12 @@ type reader struct {
 	join  joiner
 	watch *watch // with Follow
 
-	first, last int           // attempts; set by begin
-	at          *safefile.Dir // the folder, as it was listed last; nil: it was not
-	src         *source       // nil before the beginning
-	buf         []byte        // of what was read and not taken: the beginning of a line
-	mid         bool          // its beginning was taken already
-	leaveAt     time.Time     // when the file that is open may be left; zero: not asked
+	first, last int       // attempts; set by begin
+	at          *disk.Dir // the folder, as it was listed last; nil: it was not
+	src         *source   // nil before the beginning
+	buf         []byte    // of what was read and not taken: the beginning of a line
+	mid         bool      // its beginning was taken already
+	leaveAt     time.Time // when the file that is open may be left; zero: not asked
 	retries     int
 	ended       bool // nothing more will be written
 	damage      error

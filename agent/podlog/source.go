@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // source is an open file of a log. It stays what it is when the file gets
@@ -23,7 +23,7 @@ type source struct {
 
 const openLimit = int64(1)<<62 - 1
 
-func openSource(d *safefile.Dir, s segment) (*source, error) {
+func openSource(d *disk.Dir, s segment) (*source, error) {
 	f, err := d.Open(s.name())
 	if err != nil {
 		return nil, fmt.Errorf("log: %w", err)
@@ -90,18 +90,18 @@ func (s *source) shrunk() bool {
 }
 
 // is reports whether t is this file.
-func (s *source) is(d *safefile.Dir, t segment) bool {
+func (s *source) is(d *disk.Dir, t segment) bool {
 	there, err := d.Stat(t.name())
 	if err != nil {
 		return false
 	}
-	mine, err := safefile.StatOf(s.file)
+	mine, err := disk.StatOf(s.file)
 	return err == nil && there.Same(mine)
 }
 
 // became reports whether t is this file, or what compressing it made of it,
 // which has the same time.
-func (s *source) became(d *safefile.Dir, t segment) bool {
+func (s *source) became(d *disk.Dir, t segment) bool {
 	if !t.zipped || s.zipped {
 		return s.is(d, t)
 	}
@@ -109,6 +109,6 @@ func (s *source) became(d *safefile.Dir, t segment) bool {
 	if err != nil {
 		return false
 	}
-	mine, err := safefile.StatOf(s.file)
+	mine, err := disk.StatOf(s.file)
 	return err == nil && there.Changed().Equal(mine.Changed())
 }

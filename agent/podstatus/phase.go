@@ -13,6 +13,7 @@ import (
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
+	"monopod/agent/status"
 )
 
 // EndStatus turns st into the final status of a pod with this result.
@@ -124,10 +125,10 @@ func conditions(s *plan.Facts, st *v1.PodStatus, last []v1.PodCondition, public 
 	} else if w, unknown := s.UnknownNetwork(); unknown {
 		up.Status, up.Reason, up.Message = v1.ConditionUnknown, w.Reason, public.Note(w.Message)
 	}
-	initialized, said := condition(v1.PodInitialized, "ContainersNotInitialized", "incomplete", initIncomplete(pod, s.Instance(), st), st.Phase)
+	initialized, said := condition(v1.PodInitialized, status.ReasonNotInitialized, "incomplete", initIncomplete(pod, s.Instance(), st), st.Phase)
 	initialized.Message = public.Note(said)
-	ready, said := condition(v1.ContainersReady, "ContainersNotReady", "unready", unready(pod, st), st.Phase)
-	if probes := s.ProbeMessages(st); probes != "" && ready.Reason == "ContainersNotReady" {
+	ready, said := condition(v1.ContainersReady, status.ReasonNotReady, "unready", unready(pod, st), st.Phase)
+	if probes := s.ProbeMessages(st); probes != "" && ready.Reason == status.ReasonNotReady {
 		said = message.Of("%s: %s", said, message.Private(probes))
 	}
 	ready.Message = public.Note(said)

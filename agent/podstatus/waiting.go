@@ -11,6 +11,7 @@ import (
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/podspec"
+	"monopod/agent/status"
 	"monopod/manifests"
 )
 
@@ -19,15 +20,9 @@ import (
 func RefusedStatus(p *v1.Pod, r admission.Rejection, since metav1.Time) (v1.PodStatus, message.Book) {
 	public := message.Book{}
 	return v1.PodStatus{
-		Phase: v1.PodFailed, Reason: r.Reason, Message: public.Note(message.Of("Pod was rejected: %s", r.Message)),
+		Phase: v1.PodFailed, Reason: r.Reason, Message: public.Note(message.Of(status.RefusedPrefix+"%s", r.Message)),
 		QOSClass: podspec.QosClass(p), StartTime: &since,
 	}, public
-}
-
-// WasRefused reports whether a status is that of a pod that is not admitted: an
-// admitted pod has conditions.
-func WasRefused(s *v1.PodStatus) bool {
-	return s.Phase == v1.PodFailed && s.Reason != "" && len(s.Conditions) == 0
 }
 
 // ReasonHeld is why a pod that starts after others waits.

@@ -87,7 +87,9 @@ const (
 	ReasonRestartWaits = "RestartWaits"
 )
 
-// Cause is what something waits for.
+// Cause is what something waits for. The rule that makes a pod wait adds it to Decision.Waits with a
+// text for people: ps, wait, describe, diff and events show it. What ends the wait marks the name
+// (agent/agenda.go), or the rule says when to look again. search_test.go combines the rules.
 type Cause string
 
 // The causes.

@@ -2,7 +2,7 @@ package rollout
 
 import (
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // Foresee returns the record as it would be once the manifests give this version of the pod; nil:
@@ -30,7 +30,7 @@ func Foresee(r Record, p *manifests.Pod, w *World) Record {
 
 // OrderOf returns the place of a version in the start order, of which is not said whether it waits.
 func (n *Names) OrderOf(p *manifests.Pod) Order {
-	says := decode.OrderOf(p.Pod)
+	says := annotations.OrderOf(p.Pod)
 	if len(says.After) == 0 {
 		return Order{}
 	}

@@ -12,7 +12,7 @@ import (
 	"monopod/agent/message"
 	"monopod/agent/window"
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // Rules are the settings of the gate.
@@ -42,9 +42,9 @@ type Lock struct {
 
 // LockOf returns the lock of a version. was is what is known of the lock of its name.
 func LockOf(p *v1.Pod, was Lock) Lock {
-	file, given := p.Annotations[decode.AnnotationUpdateLock]
+	file, given := p.Annotations[annotations.UpdateLock]
 	if given {
-		_, _, given = decode.UpdateLock(p, file)
+		_, _, given = annotations.LockIn(p, file)
 	}
 	switch {
 	case !given:

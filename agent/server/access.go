@@ -12,7 +12,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // Access says which clients may use the TCP address. Without ClientCA and Tokens
@@ -160,11 +160,11 @@ func (g *guard) knows(r *http.Request) bool {
 
 func readPair(cert, key string) (*tls.Certificate, error) {
 	pair, err := func() (p tls.Certificate, err error) {
-		public, err := safefile.ReadConfig(cert)
+		public, err := disk.ReadConfig(cert)
 		if err != nil {
 			return p, err
 		}
-		private, err := safefile.ReadConfig(key)
+		private, err := disk.ReadConfig(key)
 		if err != nil {
 			return p, err
 		}
@@ -177,7 +177,7 @@ func readPair(cert, key string) (*tls.Certificate, error) {
 }
 
 func readCAs(path string) (*x509.CertPool, error) {
-	pem, err := safefile.ReadConfig(path)
+	pem, err := disk.ReadConfig(path)
 	if err != nil {
 		return nil, fmt.Errorf("CAs of client certificates: %w", err)
 	}

@@ -56,7 +56,5 @@ func (s *Server) tellLate(err error) {
 	if err != nil {
 		s.config.Log.Error("TCP is not served; the agent goes on without and tries again", "err", err)
 	}
-	if s.config.NoTCP != nil {
-		s.config.NoTCP(err)
-	}
+	s.config.NoTCP(err)
 }

@@ -48,7 +48,7 @@ func TestATakenPortIsDoneWithoutUntilItIsFree(t *testing.T) {
 func TestAnAddressThatIsNotThereYetIsDoneWithout(t *testing.T) {
 	c := config(t, "192.0.2.1:0", "")
 	g := &guard{}
-	s := &Server{config: c}
+	s := &Server{config: c.filled()}
 	_, err := listenTCP(c.Listen, true, c.Access)
 	var busy *busyError
 	if !errors.As(err, &busy) || !strings.Contains(err.Error(), "the machine does not have this address") {

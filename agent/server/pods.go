@@ -21,10 +21,6 @@ func (s *Server) pods(local bool, w http.ResponseWriter, _ *http.Request) {
 
 // running writes what runs in the runtime: names and images.
 func (s *Server) running(_ bool, w http.ResponseWriter, r *http.Request) {
-	if s.config.Running == nil {
-		http.NotFound(w, r)
-		return
-	}
 	all, err := s.config.Running(r.Context())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -103,9 +99,6 @@ func (s *Server) shownNode(n *v1.Node, public message.Book, local bool) *v1.Node
 // markHeld says in the annotations of a pod, or for "" of the node, that it is held now.
 // A hold ends by itself, without another report.
 func (s *Server) markHeld(m *metav1.ObjectMeta, pod string, local bool) {
-	if s.config.Held == nil {
-		return
-	}
 	said := s.config.Held(pod)
 	text := said.Public()
 	if local {

@@ -22,7 +22,7 @@ const changeTimeout = 20 * time.Second
 const outlookMax = 64 << 20
 
 // Request is what the owner may ask of the agent, on the unix socket alone, which only root can
-// open. Errors of do may be a *status.Refusal. An agent that lacks one answers as one that does
+// open. A new verb is mostly a row of requests in agent/wiring.go, by OfPod or OfPodOrNode. Errors of do may be a *status.Refusal. An agent that lacks one answers as one that does
 // not know its paths.
 type Request struct {
 	method string

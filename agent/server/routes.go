@@ -112,10 +112,7 @@ func (s *Server) handler(g *guard) http.Handler {
 			mux.ServeHTTP(w, r)
 		}
 	}))
-	if s.config.Watch != nil {
-		all = s.config.Watch(local, paths, all)
-	}
-	return all
+	return s.config.Watch(local, paths, all)
 }
 
 // handlers returns what others serve on one listener.
@@ -146,10 +143,6 @@ func (s *Server) runtime(_ bool, w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) images(_ bool, w http.ResponseWriter, r *http.Request) {
-	if s.config.Images == nil {
-		http.NotFound(w, r)
-		return
-	}
 	all, err := s.config.Images(r.Context())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -159,11 +152,7 @@ func (s *Server) images(_ bool, w http.ResponseWriter, r *http.Request) {
 }
 
 // configz answers with the settings that count now, as a kubelet does.
-func (s *Server) configz(_ bool, w http.ResponseWriter, r *http.Request) {
-	if s.config.Settings == nil {
-		http.NotFound(w, r)
-		return
-	}
+func (s *Server) configz(_ bool, w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, map[string]any{"kubeletconfig": s.config.Settings()})
 }
 

@@ -15,18 +15,19 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/disk"
 	"monopod/agent/events"
 	"monopod/agent/message"
 	"monopod/agent/status"
 )
 
-// Config says what is served, on which addresses and to which clients.
+// Config says what is served, on which addresses and to which clients. Its functions are optional.
 type Config struct {
 	Listen string // TCP address; "" for none. One that is not loopback needs Access
 	Socket string // path of the unix socket; "" for none
 	Access Access // to TCP
 	// NoTCP is told, while Run serves, why the TCP address cannot be bound, and with nil that
-	// it is after all. Nobody is told who has bound it at once. It may be nil.
+	// it is after all. It is not called where the address was bound at once.
 	NoTCP  func(err error)
 	Store  *status.Store
 	Events *events.Recorder
@@ -43,18 +44,41 @@ type Config struct {
 	// Settings returns what counts now, by the names of KubeletConfiguration.
 	Settings func() map[string]any
 	// Held says why and until when a pod, "namespace/name", or for "" the node is left as it
-	// is; nothing: it is not. nil: nothing is.
+	// is; nothing: it is not.
 	Held func(pod string) message.Text
 	// Requests are what the owner may ask of the agent.
 	Requests []Request
 
 	// Handlers are more paths, added to the server's own.
 	Handlers []Handler
-	// Watch may wrap what one listener serves, to count requests; it may be nil.
+	// Watch may wrap what one listener serves, to count requests.
 	// paths are all that it knows.
 	Watch   func(local bool, paths []string, next http.Handler) http.Handler
 	Version string
 	Log     *slog.Logger
+}
+
+// filled gives each function that is not given one that does nothing.
+func (c Config) filled() Config {
+	if c.NoTCP == nil {
+		c.NoTCP = func(error) {}
+	}
+	if c.Images == nil {
+		c.Images = func(context.Context) (*status.Images, error) { return &status.Images{}, nil }
+	}
+	if c.Running == nil {
+		c.Running = func(context.Context) ([]v1.Pod, error) { return nil, nil }
+	}
+	if c.Settings == nil {
+		c.Settings = func() map[string]any { return nil }
+	}
+	if c.Held == nil {
+		c.Held = func(string) message.Text { return message.Text{} }
+	}
+	if c.Watch == nil {
+		c.Watch = func(_ bool, _ []string, next http.Handler) http.Handler { return next }
+	}
+	return c
 }
 
 // Handler is a path that another package serves. It gets GET and HEAD requests
@@ -93,7 +117,7 @@ type end struct {
 // Listen binds the addresses of c. Its errors are one sentence for the user who
 // chose them.
 func Listen(c Config) (*Server, error) {
-	s := &Server{config: c}
+	s := &Server{config: c.filled()}
 	s.ending, s.end = context.WithCancel(context.Background())
 	if c.Listen != "" {
 		g, err := newGuard(c.Access, c.Log)
@@ -111,7 +135,7 @@ func Listen(c Config) (*Server, error) {
 	}
 	if c.Socket != "" {
 		l, err := listenUnix(c.Socket)
-		if status.Unwritable(err) { // pods can run without being asked about
+		if disk.Unwritable(err) { // pods can run without being asked about
 			c.Log.Error("no command can reach this agent: make room on the disk of its socket, or choose another with --socket, and start it again", "err", err)
 			return s, nil
 		}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"regexp"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // bearerToken is what RFC 6750 (2.1) lets a token be.
@@ -16,7 +16,7 @@ var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 // with # are no tokens. A file that others than its owner can open is refused. The
 // errors quote nothing of the file.
 func readTokens(path string) ([][sha256.Size]byte, error) {
-	data, mode, err := safefile.ReadSecret(path)
+	data, mode, err := disk.ReadSecret(path)
 	if err != nil {
 		return nil, fmt.Errorf("tokens: %w", err)
 	}

@@ -1,4 +1,5 @@
-// Package settings makes the settings of each package of the agent's, as values.
+// Package settings makes the settings of each package of the agent's, as values, of the one Config.
+// A new setting is a field and a row of agent/config first.
 package settings
 
 import (

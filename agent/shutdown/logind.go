@@ -11,9 +11,8 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 	"monopod/agent/saidonce"
-	"monopod/agent/status"
 )
 
 const (
@@ -256,12 +255,12 @@ func (i *Inhibitor) allow(ctx context.Context, l login) {
 
 // extend writes the drop-in, and returns for how long logind waits then.
 func (i *Inhibitor) extend(ctx context.Context, l login) (most time.Duration, err error) {
-	if err := safefile.MkdirAll(filepath.Dir(i.DropIn), 0o755); err != nil {
+	if err := disk.MkdirAll(filepath.Dir(i.DropIn), 0o755); err != nil {
 		return 0, err
 	}
 	seconds := (i.Needs + time.Second - 1) / time.Second
 	text := fmt.Sprintf("# Written by monopod, which stops pods before the machine goes down.\n[Login]\nInhibitDelayMaxSec=%d\n", seconds)
-	if err := status.WriteFile(i.DropIn, []byte(text), 0o644); err != nil {
+	if err := disk.WriteFile(i.DropIn, []byte(text), 0o644); err != nil {
 		return 0, err
 	}
 	if err := l.reload(ctx); err != nil {

@@ -6,8 +6,7 @@ import (
 	"io/fs"
 	"time"
 
-	"monopod/agent/statefile"
-	"monopod/agent/status"
+	"monopod/agent/disk"
 )
 
 // TimesFile is where the times of the last shutdown are, in the root dir (kubelet: the same
@@ -30,7 +29,7 @@ type Record struct {
 // load shows the times of an earlier run. A damaged file is put aside.
 func (r *Record) load() error {
 	var t Times
-	if err := statefile.ReadOrAside(r.Path, statefile.JSON(&t)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := disk.ReadOrAside(r.Path, disk.JSON(&t)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	r.Shown(t.Start, t.End)
@@ -44,5 +43,5 @@ func (r *Record) save(t Times) error {
 	if err != nil {
 		return err
 	}
-	return status.WriteFile(r.Path, append(statefile.Seal(b), '\n'), 0o600)
+	return disk.WriteFile(r.Path, append(disk.Seal(b), '\n'), 0o600)
 }

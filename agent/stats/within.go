@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // maxFiles is how many files and folders are counted of a volume on disk; what
@@ -17,7 +17,7 @@ var errTooMany = errors.New("too many files to count")
 // with them. A file with several names counts once. Others may write to the last
 // depth of the folders that dir names; what they do meanwhile leads nowhere else.
 func within(ctx context.Context, dir string, depth int) (bytes, inodes uint64, err error) {
-	d, err := safefile.OpenDir(dir, depth)
+	d, err := disk.OpenDir(dir, depth)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -28,7 +28,7 @@ func within(ctx context.Context, dir string, depth int) (bytes, inodes uint64, e
 	}
 	c := fileCount{device: top.Dev, linked: map[uint64]bool{}}
 	if err = c.take(top); err == nil {
-		err = safefile.Walk(ctx, d, c.visit)
+		err = disk.Walk(ctx, d, c.visit)
 	}
 	return c.bytes, c.inodes, err
 }
@@ -41,7 +41,7 @@ type fileCount struct {
 }
 
 // take counts one file or folder.
-func (c *fileCount) take(s safefile.Stat) error {
+func (c *fileCount) take(s disk.Stat) error {
 	if s.Nlink > 1 && !s.IsDir() {
 		if c.linked[s.Ino] {
 			return nil
@@ -56,13 +56,13 @@ func (c *fileCount) take(s safefile.Stat) error {
 }
 
 // visit counts what a walk comes by. What goes meanwhile is left out.
-func (c *fileCount) visit(f safefile.Found) error {
-	var s safefile.Stat
+func (c *fileCount) visit(f disk.Found) error {
+	var s disk.Stat
 	var err error
 	switch f.Step {
-	case safefile.Leaf:
+	case disk.Leaf:
 		s, err = f.In.Stat(f.Name)
-	case safefile.Enter:
+	case disk.Enter:
 		s, err = f.Folder.Self()
 	default:
 		return nil

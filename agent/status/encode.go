@@ -29,15 +29,23 @@ func podFile(key string) string {
 
 // encode returns v as indented JSON; a pod says what it is.
 func encode(v any) ([]byte, error) {
-	if pod, ok := v.(*v1.Pod); ok {
-		p := *pod
+	switch v := v.(type) {
+	case *v1.Pod:
+		p := *v
 		p.APIVersion, p.Kind = "v1", "Pod"
-		v = &p
+		return encodeAt("", &p)
+	case *joinedManifests:
+		return v.encoded.encode((*Store)(v).join())
 	}
+	return encodeAt("", v)
+}
+
+// encodeAt returns v as JSON for a line that is indented so far.
+func encodeAt(indentation string, v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
+	e.SetIndent(indentation, "  ")
 	err := e.Encode(v)
 	return b.Bytes(), err
 }

@@ -1,10 +1,10 @@
 package status
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,7 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/statefile"
+	"monopod/agent/disk"
 	"monopod/manifests/poduid"
 )
 
@@ -34,7 +34,7 @@ func hashRunning(p *v1.Pod) poduid.ContentHash {
 // previousManifests reads what an earlier run reported, nil if that is no use.
 func previousManifests(dir string, log *slog.Logger) *Manifests {
 	var m Manifests
-	err := statefile.ReadOrAside(filepath.Join(dir, "manifests.json"), statefile.JSON(&m))
+	err := disk.ReadOrAside(filepath.Join(dir, "manifests.json"), disk.JSON(&m))
 	if err == nil {
 		return &m
 	}
@@ -44,12 +44,9 @@ func previousManifests(dir string, log *slog.Logger) *Manifests {
 	return nil
 }
 
-// joinedManifests is a store whose report of the manifests is to be written: it is
+// joinedManifests is a store whose newest report of the manifests is to be written: it is
 // made when it is, for many pods change at once.
 type joinedManifests Store
-
-// MarshalJSON returns the newest report.
-func (j *joinedManifests) MarshalJSON() ([]byte, error) { return encode((*Store)(j).join()) }
 
 // rejoin has the report of the manifests made and written again, if the agent has made
 // one: s.mu is held.
@@ -65,14 +62,14 @@ func (s *Store) join() Manifests {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.joined == nil {
-		now, was := time.Now().UTC().Truncate(time.Second), s.before.since()
+		now := time.Now().UTC().Truncate(time.Second)
 		m := s.given
 		m.Files = slices.Clone(m.Files)
 		for k := range m.Files {
 			if m.Judge != nil {
 				m.Judge(&m.Files[k])
 			}
-			s.joinFile(&m.Files[k], was, now)
+			s.joinFile(&m.Files[k], s.before.file(m.Files[k].Path), now)
 		}
 		m.Judge = nil
 		s.joined = &m
@@ -83,15 +80,12 @@ func (s *Store) join() Manifests {
 	return *s.joined
 }
 
-// joinFile fills in what runs of a file's pods, and since when all is as it is.
-func (s *Store) joinFile(f *File, was map[string]time.Time, now time.Time) {
-	since := func(key string) time.Time {
-		if t, ok := was[key]; ok {
-			return t
-		}
-		return now
+// joinFile fills in what runs of a file's pods, and since when all is as it is. was: as the file
+// was reported before; nil: it was not.
+func (s *Store) joinFile(f, was *File, now time.Time) {
+	if s.given.Judge == nil { // which makes new ones
+		f.Versions = slices.Clone(f.Versions)
 	}
-	f.Versions = slices.Clone(f.Versions)
 	for k := range f.Versions {
 		v := &f.Versions[k]
 		if p := s.pods[v.Pod].Pod; p != nil {
@@ -101,42 +95,46 @@ func (s *Store) joinFile(f *File, was map[string]time.Time, now time.Time) {
 			v.State, v.Reason, v.Waiting = Waiting, "the version before it still runs", v.Hash
 		}
 		if v.Since.IsZero() {
-			v.Since = since(v.mark(f.Path))
+			v.Since = cmp.Or(v.since(was), now)
 		}
 		f.State = Worse(f.State, v.State)
 	}
 	if f.State != "" && f.Since.IsZero() {
-		f.Since = since(f.mark())
+		f.Since = cmp.Or(f.since(was), now)
 	}
 }
 
-// since returns since when what it reports is so, by marks.
-func (m *Manifests) since() map[string]time.Time {
-	all := map[string]time.Time{}
+// file returns what is reported of a file; nil: nothing is.
+func (m *Manifests) file(path string) *File {
 	if m == nil {
-		return all
+		return nil
 	}
-	for k := range m.Files {
-		f := &m.Files[k]
-		all[f.mark()] = f.Since
-		for _, v := range f.Versions {
-			all[v.mark(f.Path)] = v.Since
-		}
+	at, is := slices.BinarySearchFunc(m.Files, path, func(f File, path string) int { return strings.Compare(f.Path, path) })
+	if !is {
+		return nil
 	}
-	maps.DeleteFunc(all, func(_ string, t time.Time) bool { return t.IsZero() })
-	return all
+	return &m.Files[at]
 }
 
-// mark tells files, their contents and states apart.
-func (f *File) mark() string {
-	return strings.Join([]string{f.Path, string(f.State), f.SHA256}, "\x00")
+// since returns since when a file has its content and state, as it was reported before; zero: not
+// before now.
+func (f *File) since(was *File) time.Time {
+	if was == nil || was.State != f.State || was.SHA256 != f.SHA256 {
+		return time.Time{}
+	}
+	return was.Since
 }
 
-// mark tells versions and their states apart.
-func (v *Version) mark(path string) string {
-	parts := []string{path, v.Pod, string(v.State), string(v.Hash), v.By}
-	if v.State == Rejected {
-		parts = append(parts, v.Reason)
+// since is the same for a version in a file.
+func (v *Version) since(was *File) time.Time {
+	if was == nil {
+		return time.Time{}
 	}
-	return strings.Join(parts, "\x00")
+	at := slices.IndexFunc(was.Versions, func(w Version) bool {
+		return w.Pod == v.Pod && w.State == v.State && w.Hash == v.Hash && w.By == v.By && (v.State != Rejected || w.Reason == v.Reason)
+	})
+	if at < 0 {
+		return time.Time{}
+	}
+	return was.Versions[at].Since
 }

@@ -11,7 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/statefile"
+	"monopod/agent/disk"
 	"monopod/manifests/poduid"
 )
 
@@ -103,7 +103,7 @@ func TestAFormerAgentReadsTheReportWithVerdicts(t *testing.T) {
 			}
 		}
 	}
-	if err := statefile.ReadOrAside(file, statefile.JSON(&former)); err != nil || len(former.Files) != 1 || former.Files[0].Versions[0].Hash != "2" {
+	if err := disk.ReadOrAside(file, disk.JSON(&former)); err != nil || len(former.Files) != 1 || former.Files[0].Versions[0].Hash != "2" {
 		t.Errorf("it reads %+v: %v", former, err)
 	}
 }

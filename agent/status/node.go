@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/disk"
 	"monopod/agent/message"
-	"monopod/agent/statefile"
 )
 
 const nodeFile = "node.json"
@@ -70,7 +70,7 @@ func (s *Store) NodeReport() (*v1.Node, message.Book) {
 // agent or an earlier one; nil if there is none.
 func (s *Store) PreviousNode() *v1.Node {
 	var n v1.Node
-	err := statefile.ReadOrAside(filepath.Join(s.dir, nodeFile), statefile.JSON(&n))
+	err := disk.ReadOrAside(filepath.Join(s.dir, nodeFile), disk.JSON(&n))
 	if err == nil {
 		return &n
 	}

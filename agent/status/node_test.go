@@ -10,6 +10,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/disk"
 )
 
 // reportOf is the report of a node at a time.
@@ -42,7 +44,7 @@ func TestAHeartbeatIsWrittenRarely(t *testing.T) {
 	file := filepath.Join(dir, nodeFile)
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := open(t, dir)
-		before := WrittenSoFar()
+		before := disk.WrittenSoFar()
 		beats := func(seconds int, ready v1.ConditionStatus) int {
 			return writes(t, file, seconds, func(second int) {
 				if second%10 == 0 {
@@ -65,7 +67,7 @@ func TestAHeartbeatIsWrittenRarely(t *testing.T) {
 		if b, err := os.ReadFile(file); strings.Count(string(b), last) != 2 {
 			t.Errorf("the file does not have the last heartbeat %s: %v\n%s", last, err, b)
 		}
-		if n := WrittenSoFar().Syncs - before.Syncs; n != 0 {
+		if n := disk.WrittenSoFar().Syncs - before.Syncs; n != 0 {
 			t.Errorf("%d calls of fsync", n)
 		}
 	})
@@ -87,7 +89,7 @@ func TestAnIdleDayWritesLittle(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := open(t, dir)
-		before := WrittenSoFar()
+		before := disk.WrittenSoFar()
 		for range 24 * 60 * 6 {
 			n := reportOf(time.Now(), v1.ConditionTrue)
 			n.Status.NodeInfo.OSImage = strings.Repeat("x", 5_000)
@@ -95,7 +97,7 @@ func TestAnIdleDayWritesLittle(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			synctest.Wait()
 		}
-		now := WrittenSoFar()
+		now := disk.WrittenSoFar()
 		if n := now.Bytes - before.Bytes; n > 1_000_000 || n < 500_000 || now.Syncs != before.Syncs {
 			t.Errorf("%d bytes, %d calls of fsync", n, now.Syncs-before.Syncs)
 		}

@@ -23,8 +23,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"monopod/agent/disk"
 	"monopod/agent/message"
-	"monopod/agent/statefile"
 )
 
 // Store keeps reports in memory and on disk:
@@ -41,6 +41,8 @@ type Store struct {
 	dir    string
 	log    *slog.Logger
 	writer *writer
+
+	encoded encodedFiles // of the writer's goroutine
 
 	mu         sync.RWMutex // guards what follows
 	pods       map[string]Report
@@ -64,7 +66,7 @@ type Store struct {
 // is left as it is, and written as soon as the disk takes some.
 func Open(dir string, log *slog.Logger) (*Store, error) {
 	for _, d := range []string{dir, filepath.Join(dir, "pods")} {
-		if err := openDir(d); err != nil && !Unwritable(err) {
+		if err := openDir(d); err != nil && !disk.Unwritable(err) {
 			return nil, fmt.Errorf("open status folder: %w", err)
 		}
 	}
@@ -78,10 +80,10 @@ func openDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := os.Chmod(dir, 0o700); err != nil && !Unwritable(err) {
+	if err := os.Chmod(dir, 0o700); err != nil && !disk.Unwritable(err) {
 		return err
 	}
-	return RemoveTemps(dir)
+	return disk.RemoveTemps(dir)
 }
 
 // Close writes the pending files, each once, and ends the writer. It returns an
@@ -182,11 +184,11 @@ func (s *Store) Previous(key string) (*v1.Pod, bool) {
 	s.past.Lock()
 	defer s.past.Unlock()
 	var pod v1.Pod
-	err := statefile.ReadOrAside(filepath.Join(s.dir, podFile(key)), func(b []byte) error {
+	err := disk.ReadOrAside(filepath.Join(s.dir, podFile(key)), func(b []byte) error {
 		if len(bytes.Trim(b, "\x00")) == 0 { // a power cut left it so
 			return nil
 		}
-		if err := statefile.JSON(&pod)(b); err != nil || pod.Name != "" {
+		if err := disk.JSON(&pod)(b); err != nil || pod.Name != "" {
 			return err
 		}
 		return errors.New("it holds no pod")

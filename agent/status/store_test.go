@@ -19,6 +19,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/disk"
 )
 
 func testPod(name string, phase v1.PodPhase) *v1.Pod {
@@ -85,6 +87,22 @@ func names(t *testing.T, dir string) string {
 		n = append(n, e.Name())
 	}
 	return strings.Join(n, " ")
+}
+
+func TestOpenRemovesWhatAKilledWriterLeft(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "pods"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{dir, filepath.Join(dir, "pods")} {
+		if err := os.WriteFile(filepath.Join(folder, disk.TempPrefix+"1"), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open(t, dir)
+	if got := names(t, dir) + names(t, filepath.Join(dir, "pods")); strings.Contains(got, disk.TempPrefix) {
+		t.Errorf("the folders hold %q", got)
+	}
 }
 
 func TestReportsAreKeptInMemoryAndOnDisk(t *testing.T) {
@@ -252,7 +270,7 @@ func TestReportsWithoutEndAreWritten(t *testing.T) {
 // Reports are made again after a power cut: none of them is synced.
 func TestReportsAreNotSynced(t *testing.T) {
 	s, _ := open(t, t.TempDir())
-	before := WrittenSoFar()
+	before := disk.WrittenSoFar()
 	s.SetPod("default/web", testPod("web", v1.PodRunning))
 	s.SetManifests(Manifests{Dir: "/m"})
 	s.SetRuntime(Runtime{Up: true, Name: "containerd"})
@@ -260,7 +278,7 @@ func TestReportsAreNotSynced(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	now := WrittenSoFar()
+	now := disk.WrittenSoFar()
 	if now.Files-before.Files != 3 || now.Bytes-before.Bytes < 100 || now.Syncs != before.Syncs {
 		t.Errorf("from %+v to %+v", before, now)
 	}

@@ -14,9 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"monopod/agent/disk"
 	"monopod/agent/panics"
-	"monopod/agent/safefile"
-	"monopod/agent/statefile"
 )
 
 const (
@@ -230,7 +229,7 @@ func (w *writer) addStale() {
 		w.sayIll(err)
 	}
 	for _, e := range entries {
-		file := filepath.Join("pods", safefile.WithoutAside(e.Name()))
+		file := filepath.Join("pods", disk.WithoutAside(e.Name()))
 		if strings.HasSuffix(file, ".json") && !keep[file] && w.jobs[file] == nil {
 			w.jobs[file] = &job{}
 		}
@@ -242,15 +241,15 @@ func (w *writer) do(file string, j *job) (err error) {
 	defer panics.Catch(&err)
 	path := filepath.Join(w.dir, file)
 	if j.value == nil {
-		return statefile.Remove(path)
+		return disk.Remove(path)
 	}
 	data, err := encode(j.value)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", path, err)
 	}
-	err = replaceFile(path, data, 0o600, false)
+	err = disk.ReplaceUnsynced(path, data, 0o600)
 	if errors.Is(err, fs.ErrNotExist) && os.MkdirAll(filepath.Dir(path), 0o700) == nil {
-		err = replaceFile(path, data, 0o600, false) // the folder was removed
+		err = disk.ReplaceUnsynced(path, data, 0o600) // the folder was removed
 	}
 	return err
 }

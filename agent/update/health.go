@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // ReasonRolledBack is the reason of the event about a version that did not become or
@@ -24,7 +24,7 @@ type Limits struct {
 
 // LimitsOf returns the limits of a version: as its annotation says, else as the settings.
 func LimitsOf(p *v1.Pod, within, stable time.Duration) Limits {
-	if own, said, _ := decode.UpdateHealth(p); said {
+	if own, said, _ := annotations.UpdateHealthOf(p); said {
 		within = own
 	}
 	return Limits{within, stable}

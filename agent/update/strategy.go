@@ -5,7 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // The values of the setting: what counts for pods whose annotation says nothing.
@@ -40,10 +40,10 @@ func Fetched(runs, next *v1.Pod) *v1.Pod {
 // StopsFirst reports whether the version before p is stopped before anything of p is
 // fetched: as p's annotation says, else as the setting.
 func StopsFirst(p *v1.Pod, setting string) bool {
-	switch word, _ := decode.Update(p); word {
-	case decode.UpdateStopFirst:
+	switch word, _ := annotations.UpdateOf(p); word {
+	case annotations.UpdateStopFirst:
 		return true
-	case decode.UpdatePrepare:
+	case annotations.UpdatePrepare:
 		return false
 	}
 	return setting == StopFirst

@@ -11,7 +11,7 @@ import (
 
 	"monopod/agent/podspec"
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 	"monopod/manifests/defaults"
 )
 
@@ -112,13 +112,13 @@ func (v Verdict) Because(next *v1.Pod) string {
 			paths = append(paths, f.Path)
 		}
 	}
-	switch word, _ := decode.Update(next); {
+	switch word, _ := annotations.UpdateOf(next); {
 	case len(paths) > 0:
 		return strings.Join(paths, ", ")
 	case v.Kind < Replace:
 		return ""
-	case word == decode.UpdateReplace:
-		return "any change replaces it, as its annotation " + decode.AnnotationUpdate + " says"
+	case word == annotations.UpdateReplace:
+		return "any change replaces it, as its annotation " + annotations.Update + " says"
 	}
 	return "any change replaces it, as the setting updatePolicy says"
 }
@@ -155,11 +155,11 @@ func Planned(accepted, next *manifests.Pod, policy string) Verdict {
 // PolicyOf returns the policy that counts between two versions of a pod: as the annotation of the
 // next one says, else as the setting.
 func PolicyOf(next *v1.Pod, setting string) string {
-	word, _ := decode.Update(next)
+	word, _ := annotations.UpdateOf(next)
 	switch word {
-	case decode.UpdateReplace:
+	case annotations.UpdateReplace:
 		return PolicyReplace
-	case decode.UpdateInPlace:
+	case annotations.UpdateInPlace:
 		return PolicyInPlace
 	}
 	return setting

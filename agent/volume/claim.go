@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"monopod/agent/disk"
 )
 
 // claimsDir is the folder below the root dir with a directory for each
@@ -115,7 +117,7 @@ func (s *setup) findClaim(c types.NamespacedName) (claimRecord, error) {
 	if !made {
 		was = claimUnknown
 	}
-	return was, syncDir(filepath.Join(s.root, claimsDir))
+	return was, disk.SyncDir(filepath.Join(s.root, claimsDir))
 }
 
 // recordClaim records a claim that is set up, unless that is recorded.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/types"
 
+	"monopod/agent/disk"
 	"monopod/manifests/shell"
 )
 
@@ -86,24 +87,13 @@ func readRecord(root string, c types.NamespacedName) (claimRecord, error) {
 // writeRecord records a claim durably. Its directory is there, durably too: else a power cut
 // would leave a record of a directory that never was.
 func writeRecord(root string, c types.NamespacedName, r claimRecord) error {
-	dir := filepath.Join(root, recordsDir)
 	if err := makeDirs(root, recordsDir); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, unfinished)
-	if err != nil {
+	if err := disk.WriteFile(recordPath(root, c), []byte(r), 0o600); err != nil {
 		return err
 	}
-	_, err = f.WriteString(string(r))
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), recordPath(root, c))
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return err
-	}
-	return errors.Join(syncDir(dir), syncDir(root))
+	return disk.SyncDir(root)
 }
 
 // removeRecord forgets a claim, durably.
@@ -112,15 +102,7 @@ func removeRecord(root string, c types.NamespacedName) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return errors.Join(err, syncDir(filepath.Join(root, recordsDir)))
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(err, disk.SyncDir(filepath.Join(root, recordsDir)))
 }
 
 // recorded is what to record of a claim that is there.
@@ -161,15 +143,15 @@ func checkClaim(root string, c types.NamespacedName) (claimRecord, error) {
 	return was, err
 }
 
-// unfinished begins the names of directories and records that were not complete when an agent
-// died.
+// unfinished begins the names of directories that were not complete when an agent died, and of
+// records of former agents.
 const unfinished = ".new-"
 
 // removeUnfinished removes them, unless somebody makes a claim right now.
 func removeUnfinished(root string) error {
 	look := func() (left []string) {
-		for _, folder := range []string{claimsDir, recordsDir} {
-			all, _ := filepath.Glob(filepath.Join(root, folder, unfinished+"*"))
+		for _, pattern := range []string{claimsDir + "/" + unfinished, recordsDir + "/" + unfinished, recordsDir + "/" + disk.TempPrefix} {
+			all, _ := filepath.Glob(filepath.Join(root, pattern+"*"))
 			left = append(left, all...)
 		}
 		return left
@@ -275,7 +257,7 @@ func MakeClaim(root string, c types.NamespacedName) error {
 	if _, err := makeClaim(ClaimDir(root, c)); err != nil {
 		return err
 	}
-	if err := syncDir(filepath.Join(root, claimsDir)); err != nil {
+	if err := disk.SyncDir(filepath.Join(root, claimsDir)); err != nil {
 		return err
 	}
 	return writeRecord(root, c, claimByHand)

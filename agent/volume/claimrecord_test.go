@@ -154,11 +154,12 @@ func TestClaimsAreRecordedOnceTheDiskTakesIt(t *testing.T) {
 // A directory or a record that a killed agent did not complete goes, unless somebody makes one.
 func TestClaimsThatWereNotCompletedGo(t *testing.T) {
 	root := testRoot(t)
-	left := []string{filepath.Join(root, claimsDir, ".new-1"), filepath.Join(root, recordsDir, ".new-2")}
+	left := []string{filepath.Join(root, claimsDir, ".new-1"), filepath.Join(root, recordsDir, ".new-2"), filepath.Join(root, recordsDir, ".tmp-3")}
 	must(t, os.MkdirAll(left[0], 0o700))
 	must(t, os.MkdirAll(ClaimDir(root, data), 0o777))
 	must(t, os.MkdirAll(filepath.Dir(left[1]), 0o700))
-	must(t, os.WriteFile(left[1], []byte("ma"), 0o600))
+	must(t, os.WriteFile(left[1], []byte("ma"), 0o600)) // of a former agent
+	must(t, os.WriteFile(left[2], []byte("ma"), 0o600))
 	there := func() (n int) {
 		for _, path := range left {
 			if _, err := os.Lstat(path); err == nil {
@@ -170,7 +171,7 @@ func TestClaimsThatWereNotCompletedGo(t *testing.T) {
 	unlock, err := lockClaims(root, unix.LOCK_SH)
 	must(t, err)
 	must(t, RecordClaims(root))
-	if there() != 2 {
+	if there() != 3 {
 		t.Error("what somebody makes is gone")
 	}
 	unlock()

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // Directories of a pod are closed to users: their content may be open to all.
@@ -71,7 +71,7 @@ func makeDirs(dir string, elements ...string) error {
 // third of its system calls: false means that makeDirs must go from one to the next.
 func makeLast(dir string, elements []string) bool {
 	above := len(elements) - 1
-	in, err := safefile.OpenDir(filepath.Join(dir, filepath.Join(elements[:above]...)), above)
+	in, err := disk.OpenDir(filepath.Join(dir, filepath.Join(elements[:above]...)), above)
 	if err != nil {
 		return false
 	}

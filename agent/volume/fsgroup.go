@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // What the group of a volume may do with its files.
@@ -28,22 +28,22 @@ func (s *setup) own(ctx context.Context, p *place, may uint32) error {
 // files get the mode bits of may in addition to their own, directories become also searchable
 // and setgid, so that new files belong to it. Links themselves change their group
 // only. A directory comes after what is in it, so that a half done tree shows at its top.
-func setGroup(ctx context.Context, top *safefile.Dir, gid int, may uint32) error {
-	mode := func(s safefile.Stat) uint32 {
+func setGroup(ctx context.Context, top *disk.Dir, gid int, may uint32) error {
+	mode := func(s disk.Stat) uint32 {
 		if s.IsDir() {
 			return s.Mode&0o7777 | may | 0o110 | unix.S_ISGID
 		}
 		return s.Mode&0o7777 | may
 	}
-	err := safefile.Walk(ctx, top, func(f safefile.Found) error {
+	err := disk.Walk(ctx, top, func(f disk.Found) error {
 		switch f.Step {
-		case safefile.Leaf:
+		case disk.Leaf:
 			err := f.In.GiveTo(f.Name, gid, mode)
-			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, safefile.ErrMounted) {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, disk.ErrMounted) {
 				return nil
 			}
 			return err
-		case safefile.Leave:
+		case disk.Leave:
 			return f.Folder.GiveSelfTo(gid, mode)
 		}
 		return nil

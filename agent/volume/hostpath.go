@@ -10,7 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // setUpHostPath checks the host path, and for some types makes it. Symbolic links
@@ -57,7 +57,7 @@ func checkHostPath(path string, t v1.HostPathType) error {
 	case v1.HostPathUnset:
 		return nil
 	case v1.HostPathDirectoryOrCreate:
-		return check(path, "directory", fs.FileMode.IsDir, func() error { return safefile.MkdirAll(path, 0o755) })
+		return check(path, "directory", fs.FileMode.IsDir, func() error { return disk.MkdirAll(path, 0o755) })
 	case v1.HostPathDirectory:
 		return check(path, "directory", fs.FileMode.IsDir, nil)
 	case v1.HostPathFileOrCreate:

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // isShared reports whether a volume is the machine's, or outlives pods: two versions of a pod
@@ -76,7 +76,7 @@ func TearDownBut(ctx context.Context, root, uid, file string) error {
 		return err
 	}
 	trash := filepath.Join(root, trashDir)
-	if err := safefile.MkdirAll(trash, 0o700); err != nil {
+	if err := disk.MkdirAll(trash, 0o700); err != nil {
 		return err
 	}
 	fresh, err := os.MkdirTemp(trash, uid+".")

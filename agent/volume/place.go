@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // Where the volumes of each kind are. The marks of all are with emptyDir's.
@@ -33,10 +33,10 @@ func EmptyDir(root, uid, volume string) string {
 // followed.
 type place struct {
 	*os.Root
-	dir   *safefile.Dir // the same, for walks
-	path  string        // on the machine
-	mark  string        // file that says: mode and group are set; written last
-	fresh bool          // there was no mark, or what it was about is gone
+	dir   *disk.Dir // the same, for walks
+	path  string    // on the machine
+	mark  string    // file that says: mode and group are set; written last
+	fresh bool      // there was no mark, or what it was about is gone
 }
 
 // place makes and opens the directory of a volume. The caller closes it.
@@ -83,7 +83,7 @@ func (p *place) openAt(dir *os.File) (err error) {
 	if p.Root, err = os.OpenRoot(self(dir)); err != nil {
 		return err
 	}
-	if p.dir, err = safefile.DirOf(dir, p.path); err != nil {
+	if p.dir, err = disk.DirOf(dir, p.path); err != nil {
 		p.Root.Close()
 	}
 	return err
@@ -98,7 +98,7 @@ func (p *place) ready() error {
 	if !p.fresh {
 		return nil
 	}
-	return safefile.WriteFile(p.mark, nil, 0o640)
+	return disk.EnsureFile(p.mark, nil, 0o640)
 }
 
 // mountMedium mounts the volume's medium unless it is there; fresh tells that it was not.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // HasVolumes reports whether a pod has volumes of the agent's on this machine.
@@ -36,7 +36,7 @@ func Release(ctx context.Context, root, uid string) error {
 // removeVolumes removes the folders of volumes. That of the volumes themselves goes last: as
 // long as it is there, HasVolumes says so.
 func removeVolumes(ctx context.Context, dir string) error {
-	top, err := safefile.OpenDir(dir, 1)
+	top, err := disk.OpenDir(dir, 1)
 	if err != nil {
 		return err
 	}

@@ -7,13 +7,13 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // removeDir removes a directory of pods, such as pods/<uid>, its directories before
 // its files.
 func removeDir(ctx context.Context, pods, uid string) error {
-	parent, err := safefile.OpenDir(pods, 0)
+	parent, err := disk.OpenDir(pods, 0)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 func gone(t *testing.T, path string) {
@@ -144,7 +144,7 @@ func TestRemovalStopsAtMounts(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(root, "pods/u1/a/b"), 0o700))
 	must(t, unix.Mount(source, filepath.Join(root, "pods/u1/a/b"), "", unix.MS_BIND, ""))
 	err := removeDir(t.Context(), filepath.Join(root, "pods"), "u1")
-	if err == nil || !errors.Is(err, safefile.ErrMounted) || !strings.Contains(err.Error(), "pods/u1/a/b") {
+	if err == nil || !errors.Is(err, disk.ErrMounted) || !strings.Contains(err.Error(), "pods/u1/a/b") {
 		t.Errorf("got %v", err)
 	}
 	kept(t, filepath.Join(source, "file"))

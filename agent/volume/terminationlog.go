@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // maxMessage is how much of a termination message counts, from its end.
@@ -40,7 +40,7 @@ func TerminationLog(root, uid, container string) (string, error) {
 // TerminationMessage returns the end of a termination log, at most 4096
 // bytes; "" if there is none. A container had the file in its hands.
 func TerminationMessage(path string) string {
-	b, _ := safefile.Tail(path, 0, maxMessage) // what could be read counts
+	b, _ := disk.Tail(path, 0, maxMessage) // what could be read counts
 	return string(b)
 }
 
@@ -48,7 +48,7 @@ func TerminationMessage(path string) string {
 // the runtime reports: only its name is used, as its mount may be a volume of the
 // machine.
 func RemoveTerminationLog(root, uid, container, path string) error {
-	return eachMessage(root, uid, container, func(d *safefile.Dir, name string) error {
+	return eachMessage(root, uid, container, func(d *disk.Dir, name string) error {
 		if name != filepath.Base(path) {
 			return nil
 		}
@@ -63,7 +63,7 @@ func SweepTerminationLogs(root, uid, container string, keep []string) error {
 	for _, path := range keep {
 		names[filepath.Base(path)] = true
 	}
-	return eachMessage(root, uid, container, func(d *safefile.Dir, name string) error {
+	return eachMessage(root, uid, container, func(d *disk.Dir, name string) error {
 		if names[name] {
 			return nil
 		}
@@ -72,11 +72,11 @@ func SweepTerminationLogs(root, uid, container string, keep []string) error {
 }
 
 // eachMessage calls do for each termination log of a container.
-func eachMessage(root, uid, container string, do func(d *safefile.Dir, name string) error) error {
+func eachMessage(root, uid, container string, do func(d *disk.Dir, name string) error) error {
 	if err := errors.Join(checkName("pod uid", uid), checkName("container", container)); err != nil {
 		return err
 	}
-	d, err := safefile.OpenDir(filepath.Join(containersDir(root, uid), container), 0)
+	d, err := disk.OpenDir(filepath.Join(containersDir(root, uid), container), 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // trashDir is the folder below the root dir in which the directories of removed
@@ -39,7 +39,7 @@ func discard(root, dir string) error {
 func EmptyTrash(ctx context.Context, root string) error {
 	trash := filepath.Join(root, trashDir)
 	var failed []error
-	err := safefile.Each(trash, 0, func(name string) error {
+	err := disk.Each(trash, 0, func(name string) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -14,7 +14,8 @@
 //	volumes/<namespace>_<claim>
 //	claims/<namespace>_<claim>     that it was made: see claimrecord.go
 //
-// All calls of one pod are made by its worker, and those of SetUp one at a time.
+// All calls of one pod are made by its worker, and those of SetUp one at a time. A type of volume is
+// a case of setup.volume with a file of its own; manifests/validate/volume.go accepts it.
 package volume
 
 import (

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"monopod/agent/safefile"
+	"monopod/agent/disk"
 )
 
 // testPod mounts each volume in its one container.
@@ -209,7 +209,7 @@ func TestSetGroupGoesThroughTheTreeButNotThroughLinks(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(dir, "sub"), 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "sub/file"), nil, 0o400))
 	must(t, os.Symlink(outside, filepath.Join(dir, "link")))
-	in, err := safefile.OpenDir(dir, 0)
+	in, err := disk.OpenDir(dir, 0)
 	must(t, err)
 	defer in.Close()
 	must(t, setGroup(t.Context(), in, 777, readWrite))

@@ -117,7 +117,7 @@ func (all Windows) Closed(now time.Time) string {
 // Open reports whether one of them is open.
 func (all Windows) Open(now time.Time) bool {
 	return len(all) == 0 || slices.ContainsFunc(all, func(w Window) bool {
-		for k := -2; k <= 1; k++ { // a clock that is put forward at midnight may show the next day
+		for k := -2; k <= 0; k++ {
 			if from, begins := w.begins(now, k); begins && !now.Before(from) && now.Before(from.Add(w.lasts)) {
 				return true
 			}
@@ -129,7 +129,7 @@ func (all Windows) Open(now time.Time) bool {
 // Next returns when the next one opens. There must be one.
 func (all Windows) Next(now time.Time) (next time.Time) {
 	for _, w := range all {
-		for k := -1; k <= 8; k++ {
+		for k := -1; k <= 7; k++ {
 			if from, begins := w.begins(now, k); begins && from.After(now) && (next.IsZero() || from.Before(next)) {
 				next = from
 			}
@@ -138,14 +138,27 @@ func (all Windows) Next(now time.Time) (next time.Time) {
 	return next
 }
 
-// begins returns when the window begins on the day that is so many days after now.
+// begins returns when the window begins on the day that is so many days after now. A time that the
+// clock leaves out is that long after the clock was put forward, in each zone.
 func (w Window) begins(now time.Time, days int) (at time.Time, begins bool) {
 	y, m, d := now.Date()
 	noon := time.Date(y, m, d+days, 12, 0, 0, 0, now.Location())
 	y, m, d = noon.Date()
 	at = time.Date(y, m, d, int(w.from/time.Hour), int(w.from%time.Hour/time.Minute), 0, 0, now.Location())
+	if early := clock(y, m, d, w.from).Sub(clock(at.Year(), at.Month(), at.Day(), timeOfDay(at))); early > 0 { // time.Date goes back in some zones
+		at = at.Add(early)
+	}
 	if first := at.Add(-time.Hour); first.Hour() == at.Hour() { // of an hour that comes twice
 		at = first
 	}
 	return at, w.days[noon.Weekday()]
+}
+
+// clock is what the clock shows at a time of a day, as a time of a zone that leaves nothing out.
+func clock(y int, m time.Month, d int, at time.Duration) time.Time {
+	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Add(at)
+}
+
+func timeOfDay(t time.Time) time.Duration {
+	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute
 }

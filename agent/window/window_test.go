@@ -78,6 +78,40 @@ func TestWindowsOpenAndClose(t *testing.T) {
 	}
 }
 
+// A time that the clock leaves out is after that, in zones on both sides of Greenwich, and never
+// before, when another day may be shown.
+func TestAWindowOpensAfterTheHourThatIsLeftOut(t *testing.T) {
+	for _, row := range []struct{ zone, windows, before, opens, last string }{
+		{"Europe/Berlin", "Sun 02:30-03:30", "2026-03-29T01:59:00+01:00", "2026-03-29T03:30:00+02:00", "2026-03-29T04:29:59+02:00"},
+		{"America/New_York", "Sun 02:30-03:30", "2026-03-08T01:59:00-05:00", "2026-03-08T03:30:00-04:00", "2026-03-08T04:29:59-04:00"},
+		{"America/Havana", "Sun 00:00-02:00", "2018-03-10T23:59:00-05:00", "2018-03-11T01:00:00-04:00", "2018-03-11T02:59:59-04:00"},
+		{"Australia/Lord_Howe", "Sun 02:15-03:00", "2025-10-05T01:59:00+10:30", "2025-10-05T02:45:00+11:00", "2025-10-05T03:29:59+11:00"},
+	} {
+		zone, err := time.LoadLocation(row.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := Parse(row.windows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := func(text string) time.Time {
+			when, err := time.Parse(time.RFC3339, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return when.In(zone)
+		}
+		opens, last := at(row.opens), at(row.last)
+		if next := all.Next(at(row.before)); all.Open(at(row.before)) || !next.Equal(opens) {
+			t.Errorf("%s: open before: %v, next %s", row.zone, all.Open(at(row.before)), next)
+		}
+		if all.Open(opens.Add(-time.Second)) || !all.Open(opens) || !all.Open(last) || all.Open(last.Add(time.Second)) {
+			t.Errorf("%s: open %v %v %v %v", row.zone, all.Open(opens.Add(-time.Second)), all.Open(opens), all.Open(last), all.Open(last.Add(time.Second)))
+		}
+	}
+}
+
 func TestAWindowThatIsNoneIsRefused(t *testing.T) {
 	for text, says := range map[string]string{
 		"Sunday 02:00-04:00": "no day before the time", "Sun": "no time from-to", "Sun 2:00-04:00": "no time of the day", "Sun 24:00-02:00": "no time of the day",

@@ -12,13 +12,13 @@ import (
 	"monopod/agent/volume"
 )
 
-// lookAround adds to the facts what the machine, and not the runtime, has of the pod.
+// lookAround adds to the facts what the machine, and not the runtime, has of the pod. It changes
+// nothing there.
 func (w *Worker) lookAround(s *plan.Facts) {
 	if s.Pod == nil {
 		return
 	}
 	s.Env = w.Objects.Now().Env(s.Pod.Pod)
-	w.followObjects(s)
 	s.NoNetwork = w.Watch.NoNetwork()
 	newest := s.Instance().Sandbox()
 	if silent := newest != nil && newest.Ready && newest.Unknown; !silent {

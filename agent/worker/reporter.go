@@ -33,7 +33,7 @@ func (r *reporter) restore() {
 	if !inherited {
 		prev, _ = r.Store.Pod(r.Key.String()) // of a pod that was held
 	}
-	if prev == nil || podstatus.WasRefused(&prev.Status) {
+	if prev == nil || status.WasRefused(&prev.Status) {
 		return
 	}
 	if c := r.Known[string(prev.UID)]; c != nil && prev.Status.StartTime.Before(&c.Accepted) {
@@ -86,7 +86,7 @@ func (r *reporter) report(s *plan.Facts, p *plan.Plan) {
 // unseen reports a pod while the runtime is down: its last status, or that
 // of a pod that has not started.
 func (r *reporter) unseen(desired *manifests.Pod) {
-	if p, ok := r.Store.Pod(r.Key.String()); ok && !podstatus.WasRefused(&p.Status) && !podstatus.WasHeld(&p.Status) || desired == nil {
+	if p, ok := r.Store.Pod(r.Key.String()); ok && !status.WasRefused(&p.Status) && !podstatus.WasHeld(&p.Status) || desired == nil {
 		return
 	}
 	last := r.lastStatus(string(desired.UID))

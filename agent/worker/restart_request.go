@@ -48,6 +48,9 @@ func (w *Worker) ObjectsChanged() {
 // followObjects retries at once what failed when an object has changed, and shows in the
 // volumes of a pod that runs what objects have now.
 func (w *Worker) followObjects(s *plan.Facts) {
+	if s.Pod == nil {
+		return
+	}
 	changed := w.objects.Swap(false)
 	if changed {
 		for name := range w.failures {

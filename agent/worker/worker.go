@@ -185,6 +185,7 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 		w.Uids.Take(types.UID(uid), w.Key) // a previous instance without checkpoint holds its uid, too
 	}
 	s := w.facts(u, seen)
+	w.followObjects(&s)
 	s.Stopping, s.PostStart = stopping, hooks
 	w.forgetFinished(seen)
 	w.sweepOnce(seen)

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Object is one Kubernetes object of a document: its root or an item of a list.
@@ -52,3 +53,6 @@ func Text(n *yaml.Node, names ...string) string {
 func IsNull(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
+
+// ValidateName returns the problems of a pod's name.
+func ValidateName(name string) []string { return validation.IsDNS1123Subdomain(name) }

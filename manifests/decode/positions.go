@@ -7,6 +7,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// Position is a place in a file.
+type Position struct{ Line, Column int } // from 1; 0: unknown
+
 // place returns the node to point at for a value: the value itself if it is
 // something to read, its key if it is a collection or empty. key is nil for
 // an item of a list.

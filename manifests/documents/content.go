@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/manifests/annotations"
 	"monopod/manifests/decode"
 	"monopod/manifests/validate"
 )
@@ -296,8 +297,8 @@ func (f *fileDecoder) add(o origin, pod Found, warnings []decode.Problem) {
 	}
 	pod.Line, pod.Column = o.Node.Line+o.Line, o.Node.Column
 	pod.UIDAt = o.place("metadata.uid")
-	if _, ok := pod.Annotations[decode.StartAfter]; ok {
-		pod.Order = o.place(decode.StartAfterField)
+	if _, ok := pod.Annotations[annotations.StartAfter]; ok {
+		pod.Order = o.place(annotations.StartAfterField)
 	}
 	f.Pods, f.origins = append(f.Pods, pod), append(f.origins, o)
 }

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 	"monopod/manifests/defaults"
 	"monopod/manifests/poduid"
 )
@@ -60,7 +60,7 @@ func Restored(accepted *v1.Pod) string {
 func DigestOf(accepted *v1.Pod) string {
 	p := accepted.DeepCopy()
 	tidy(p)
-	decode.UnsetJobRetries(p)
+	annotations.UnsetJobRetries(p)
 	p.Name = strings.TrimSuffix(p.Name, "-"+strings.ToLower(p.Spec.NodeName))
 	if p.Namespace == metav1.NamespaceDefault {
 		p.Namespace = ""

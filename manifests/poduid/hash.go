@@ -2,7 +2,7 @@ package poduid
 
 import (
 	"cmp"
-	"regexp"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,8 +20,8 @@ func HashOf(p metav1.Object) ContentHash {
 	return ContentHash(cmp.Or(p.GetAnnotations()[AnnotationHash], string(p.GetUID())))
 }
 
-var computed = regexp.MustCompile(`^[0-9a-f]{32}$`)
-
 // IsComputed reports whether a uid looks like one that was computed of a manifest, rather
 // than said by it.
-func IsComputed(uid types.UID) bool { return computed.MatchString(string(uid)) }
+func IsComputed(uid types.UID) bool {
+	return len(uid) == 32 && strings.Trim(string(uid), "0123456789abcdef") == ""
+}

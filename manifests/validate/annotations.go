@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"monopod/manifests/annotations"
 	"monopod/manifests/decode"
 )
 
@@ -18,12 +19,12 @@ func (c *checker) annotations(p *field.Path) {
 		c.annotation(p.Key(name), name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.pod.Labels)) {
-		if _, known := decode.AnnotationNamed(name); known {
+		if _, known := annotations.Named(name); known {
 			c.warn(field.NewPath("metadata", "labels").Key(name), "has no effect as a label: write it below annotations")
 		}
 	}
-	if text, said := c.pod.Annotations[decode.AnnotationRestart]; said && text != "true" && text != "false" {
-		c.addLately(p.Key(decode.AnnotationRestart), decode.Invalid(field.Invalid(nil, decode.Clip(text), mustBe(decode.AnnotationRestart))))
+	if text, said := c.pod.Annotations[annotations.RestartOnConfigChange]; said && text != "true" && text != "false" {
+		c.addLately(p.Key(annotations.RestartOnConfigChange), decode.Invalid(field.Invalid(nil, decode.Clip(text), mustBe(annotations.RestartOnConfigChange))))
 	}
 	c.backOff(p)
 	c.order(p)
@@ -32,14 +33,14 @@ func (c *checker) annotations(p *field.Path) {
 
 // annotation checks the name of one. Those of other programs are theirs.
 func (c *checker) annotation(p *field.Path, name string) {
-	a, known := decode.AnnotationNamed(name)
-	meant, misspelt := decode.Misspelt(name)
+	a, known := annotations.Named(name)
+	meant, misspelt := annotations.Misspelt(name)
 	switch {
-	case known && a.On != decode.InManifests:
+	case known && a.On != annotations.InManifests:
 		c.warn(p, "has no effect in a manifest: monopod itself sets it on "+a.On)
 	case known:
-	case decode.MeansMonopod(name):
-		c.addLately(p, unknownAnnotation(name, decode.MeantAnnotation(name)))
+	case annotations.MeansMonopod(name):
+		c.addLately(p, unknownAnnotation(name, annotations.Meant(name)))
 	case misspelt:
 		c.warnQuoting(p, unknownAnnotation(name, meant))
 	}
@@ -57,32 +58,32 @@ func unknownAnnotation(name, near string) decode.Message {
 
 // mustBe says what an annotation may say.
 func mustBe(name string) string {
-	a, _ := decode.AnnotationNamed(name)
+	a, _ := annotations.Named(name)
 	return "must be " + a.Values
 }
 
 // backOff checks the annotations about it.
 func (c *checker) backOff(p *field.Path) {
-	for _, name := range []string{decode.AnnotationBackOffFirst, decode.AnnotationBackOffMax} {
-		if _, ok := decode.ParseBackOff(c.pod, name); !ok {
+	for _, name := range []string{annotations.BackOffFirst, annotations.BackOffMax} {
+		if _, ok := annotations.ParseBackOff(c.pod, name); !ok {
 			c.add(field.Invalid(p.Key(name), c.pod.Annotations[name], mustBe(name)))
 		}
 	}
-	if first, most := decode.BackOff(c.pod); most > 0 && first > most {
-		c.add(field.Invalid(p.Key(decode.AnnotationBackOffFirst), c.pod.Annotations[decode.AnnotationBackOffFirst], "must not be longer than "+decode.AnnotationBackOffMax))
+	if first, most := annotations.BackOffOf(c.pod); most > 0 && first > most {
+		c.add(field.Invalid(p.Key(annotations.BackOffFirst), c.pod.Annotations[annotations.BackOffFirst], "must not be longer than "+annotations.BackOffMax))
 	}
 }
 
 // order checks the annotations that order pods.
 func (c *checker) order(p *field.Path) {
-	after, ok := c.pod.Annotations[decode.StartAfter]
-	timeout, limited := c.pod.Annotations[decode.StartAfterTimeout]
+	after, ok := c.pod.Annotations[annotations.StartAfter]
+	timeout, limited := c.pod.Annotations[annotations.StartAfterTimeout]
 	if limited {
-		if _, ok := decode.OrderTimeout(timeout); !ok {
-			c.add(field.Invalid(p.Key(decode.StartAfterTimeout), timeout, mustBe(decode.StartAfterTimeout)))
+		if _, ok := annotations.OrderTimeout(timeout); !ok {
+			c.add(field.Invalid(p.Key(annotations.StartAfterTimeout), timeout, mustBe(annotations.StartAfterTimeout)))
 		}
 		if !ok {
-			c.warn(p.Key(decode.StartAfterTimeout), "has no effect without "+decode.StartAfter)
+			c.warn(p.Key(annotations.StartAfterTimeout), "has no effect without "+annotations.StartAfter)
 		}
 	}
 	if !ok || len(after) > maxAnnotations { // which is said of all annotations
@@ -91,27 +92,27 @@ func (c *checker) order(p *field.Path) {
 	seen := map[string]bool{}
 	for _, name := range strings.Split(after, ",") {
 		if strings.TrimSpace(name) == "" {
-			c.add(field.Invalid(p.Key(decode.StartAfter), after, mustBe(decode.StartAfter)))
+			c.add(field.Invalid(p.Key(annotations.StartAfter), after, mustBe(annotations.StartAfter)))
 			continue
 		}
-		key, bad := decode.PodReference(c.pod.Namespace, name)
-		c.invalid(p.Key(decode.StartAfter), strings.TrimSpace(name), bad)
-		unique(c, seen, p.Key(decode.StartAfter), key.String())
+		key, bad := annotations.PodReference(c.pod.Namespace, name)
+		c.invalid(p.Key(annotations.StartAfter), strings.TrimSpace(name), bad)
+		unique(c, seen, p.Key(annotations.StartAfter), key.String())
 	}
 }
 
 // update checks the annotations about it.
 func (c *checker) update(p *field.Path) {
-	if _, good := decode.Update(c.pod); !good {
-		c.add(field.NotSupported(p.Key(decode.AnnotationUpdate), c.pod.Annotations[decode.AnnotationUpdate],
-			[]string{decode.UpdatePrepare, decode.UpdateStopFirst, decode.UpdateInPlace, decode.UpdateReplace}))
+	if _, good := annotations.UpdateOf(c.pod); !good {
+		c.add(field.NotSupported(p.Key(annotations.Update), c.pod.Annotations[annotations.Update],
+			[]string{annotations.UpdatePrepare, annotations.UpdateStopFirst, annotations.UpdateInPlace, annotations.UpdateReplace}))
 	}
-	if _, _, good := decode.UpdateHealth(c.pod); !good {
-		c.add(field.Invalid(p.Key(decode.AnnotationUpdateHealth), c.pod.Annotations[decode.AnnotationUpdateHealth], mustBe(decode.AnnotationUpdateHealth)))
+	if _, _, good := annotations.UpdateHealthOf(c.pod); !good {
+		c.add(field.Invalid(p.Key(annotations.UpdateHealth), c.pod.Annotations[annotations.UpdateHealth], mustBe(annotations.UpdateHealth)))
 	}
-	if file, ok := c.pod.Annotations[decode.AnnotationUpdateLock]; ok {
-		if _, _, ok := decode.UpdateLock(c.pod, file); !ok {
-			c.add(field.Invalid(p.Key(decode.AnnotationUpdateLock), file, mustBe(decode.AnnotationUpdateLock)))
+	if file, ok := c.pod.Annotations[annotations.UpdateLock]; ok {
+		if _, _, ok := annotations.LockIn(c.pod, file); !ok {
+			c.add(field.Invalid(p.Key(annotations.UpdateLock), file, mustBe(annotations.UpdateLock)))
 		}
 	}
 }

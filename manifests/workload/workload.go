@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"monopod/manifests/annotations"
 	"monopod/manifests/decode"
 )
 
@@ -67,7 +68,7 @@ func Read(r *decode.Reader, o decode.Object, kind string) *Workload {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(meta.Annotations)) {
-		if _, misspelt := decode.Misspelt(name); misspelt || decode.MeansMonopod(name) {
+		if _, misspelt := annotations.Misspelt(name); misspelt || annotations.MeansMonopod(name) {
 			w.c.warn("metadata.annotations["+name+"]", "has no effect here: write it below spec.template.metadata.annotations")
 		}
 	}
@@ -108,7 +109,7 @@ func (w *Workload) retry(pod *v1.Pod) {
 		limit = *w.job.BackoffLimit
 	}
 	if p := pod.Spec.RestartPolicy; p == v1.RestartPolicyNever && limit > 0 || p == v1.RestartPolicyOnFailure && limit >= 0 {
-		decode.SetJobRetries(pod, limit)
+		annotations.SetJobRetries(pod, limit)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 	"monopod/manifests/documents"
 	"monopod/manifests/documents/documenttest"
 )
@@ -212,7 +212,7 @@ func TestTheRetriesOfAJobAreInItsPod(t *testing.T) {
 			t.Fatalf("%+v: %v", r, pods)
 		}
 		p := pods[0]
-		if got := string(p.Spec.RestartPolicy) + " " + p.Annotations[decode.AnnotationJob]; got != r.want {
+		if got := string(p.Spec.RestartPolicy) + " " + p.Annotations[annotations.Job]; got != r.want {
 			t.Errorf("%s with %q: %s, want %s", r.policy, r.spec, got, r.want)
 		}
 		if was := digests[r.policy]; was != "" && was != p.Digest {

@@ -1,5 +1,5 @@
 // Package client asks the agent for what commands need, or reads what the last one
-// left.
+// left. What the owner asks for is a Request; a new verb that only names pods is a verb in owner.go.
 package client
 
 import (
@@ -111,7 +111,7 @@ func PostJSON(ctx context.Context, socket, path string, asked, v any) error {
 	if err != nil {
 		return err
 	}
-	body, err := postWith(ctx, askRestartTimeout, socket, path, request)
+	body, err := postWith(ctx, sendTimeout, socket, path, request)
 	if err != nil {
 		return err
 	}

@@ -4,26 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/print"
 )
-
-// ForgetOptions says which pods and objects Forget lets go.
-type ForgetOptions struct {
-	Socket    string
-	Names     []string // see FindPod; KIND/NAME and KIND/NAMESPACE/NAME of objects
-	Namespace string
-	Out       io.Writer
-}
-
-// askForgetTimeout is longer than the agent takes to answer that it cannot.
-const askForgetTimeout = 25 * time.Second
 
 // kinds are the words for kinds of objects, and what the agent calls them.
 var kinds = map[string]string{"configmap": "configmap", "configmaps": "configmap", "cm": "configmap", "secret": "secret", "secrets": "secret"}
@@ -33,24 +20,22 @@ type forgotten struct{ path, said string }
 
 // Forget accepts that pods and objects are gone that no manifest gives any more, one after
 // the other. Pods are removed from then on, with their grace, which it does not
-// wait for. Where no agent runs the error is an ErrDown.
-func Forget(ctx context.Context, o ForgetOptions) error {
-	var list v1.PodList
-	if err := GetJSON(ctx, o.Socket, "/pods", &list); notRunning(err) {
-		return fmt.Errorf("%w: %w", ErrDown, err)
-	} else if err != nil {
+// wait for.
+func Forget(ctx context.Context, o Request) error {
+	pods, err := o.pods(ctx, "")
+	if err != nil {
 		return err
 	}
 	var all []forgotten
-	for _, name := range o.Names { // all names first: if one is wrong, nothing is forgotten
-		one, err := o.find(list.Items, name)
+	for _, name := range o.Choice.Names { // all names first: if one is wrong, nothing is forgotten
+		one, err := o.forgets(pods, name)
 		if err != nil {
 			return err
 		}
 		all = append(all, one)
 	}
 	for _, one := range all {
-		if _, err := post(ctx, askForgetTimeout, o.Socket, "/forget/"+one.path); err != nil {
+		if _, err := post(ctx, sendTimeout, o.Socket, "/forget/"+one.path); err != nil {
 			return err
 		}
 		if _, err := fmt.Fprintln(o.Out, one.said); err != nil {
@@ -60,13 +45,13 @@ func Forget(ctx context.Context, o ForgetOptions) error {
 	return nil
 }
 
-// find returns what a person means. A pod of a namespace that is called like a kind of
+// forgets returns what a person means. A pod of a namespace that is called like a kind of
 // objects is meant with -n.
-func (o *ForgetOptions) find(pods []v1.Pod, name string) (forgotten, error) {
+func (o Request) forgets(pods []v1.Pod, name string) (forgotten, error) {
 	word, object, _ := strings.Cut(name, "/")
 	kind := kinds[strings.ToLower(word)]
 	if kind == "" || !strings.Contains(name, "/") {
-		p, err := FindPod(pods, name, o.Namespace)
+		p, err := FindPod(pods, name, o.Choice.Namespace)
 		if err != nil {
 			return forgotten{}, err
 		}
@@ -75,7 +60,7 @@ func (o *ForgetOptions) find(pods []v1.Pod, name string) (forgotten, error) {
 	}
 	namespace, object, both := strings.Cut(object, "/")
 	if !both {
-		namespace, object = cmp.Or(o.Namespace, v1.NamespaceDefault), namespace
+		namespace, object = cmp.Or(o.Choice.Namespace, v1.NamespaceDefault), namespace
 	}
 	if namespace == "" || object == "" || strings.Contains(object, "/") {
 		return forgotten{}, fmt.Errorf("%q: an object is meant as in %s/NAME or %[2]s/NAMESPACE/NAME", name, word)

@@ -52,7 +52,7 @@ func TestForget(t *testing.T) {
 				return r.refuse
 			})
 			printed.WriteString("# " + r.name + "\n")
-			err := Forget(t.Context(), ForgetOptions{Socket: socket, Names: r.names, Out: &printed})
+			err := Forget(t.Context(), Request{Socket: socket, Choice: Choice{Names: r.names}, Out: &printed})
 			if clitest.Text(err) != r.err || strings.Join(asked, " ") != r.asked {
 				t.Errorf("asked for %q, %v\nwant %q, %s", asked, err, r.asked, r.err)
 			}
@@ -62,7 +62,7 @@ func TestForget(t *testing.T) {
 }
 
 func TestForgetWithoutAnAgent(t *testing.T) {
-	err := Forget(t.Context(), ForgetOptions{Socket: "/nowhere/s", Names: []string{"web"}})
+	err := Forget(t.Context(), Request{Socket: "/nowhere/s", Choice: Choice{Names: []string{"web"}}})
 	want := "the agent does not run: no monopod answers on /nowhere/s: " + WhereToLook() + " (no such file or directory)"
 	if !errors.Is(err, ErrDown) || clitest.Text(err) != want {
 		t.Errorf("%v\nwant %s", err, want)

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -19,7 +17,11 @@ import (
 // History returns what the agent knows of the versions of the pod that a person means, as JSON too.
 // Where no agent runs the error is an ErrDown.
 func History(ctx context.Context, socket, name, namespace string) (*status.History, []byte, error) {
-	p, err := podOf(ctx, socket, name, namespace)
+	all, err := Request{Socket: socket}.pods(ctx, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := FindPod(all, name, namespace)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -28,7 +30,7 @@ func History(ctx context.Context, socket, name, namespace string) (*status.Histo
 
 func historyOf(ctx context.Context, socket string, p *v1.Pod) (*status.History, []byte, error) {
 	path := "/history/" + p.Namespace + "/" + p.Name
-	code, line, body, err := ask(ctx, askRestartTimeout, socket, http.MethodGet, path, nil)
+	code, line, body, err := ask(ctx, sendTimeout, socket, http.MethodGet, path, nil)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -44,45 +46,19 @@ func historyOf(ctx context.Context, socket string, p *v1.Pod) (*status.History, 
 	return &h, body, err
 }
 
-// podOf returns the pod that a person means.
-func podOf(ctx context.Context, socket, name, namespace string) (*v1.Pod, error) {
-	var list v1.PodList
-	err := GetJSON(ctx, socket, "/pods", &list)
-	switch {
-	case notRunning(err):
-		return nil, fmt.Errorf("%w: %w", ErrDown, err)
-	case err != nil:
-		return nil, err
-	}
-	return FindPod(list.Items, name, namespace)
-}
-
-// RollbackOptions says which pod goes back, and to what.
-type RollbackOptions struct {
-	Socket    string
-	Name      string // as for FindPod
-	Namespace string
-	To        string // the beginning of a version's hash; "": the version that was ready last
-	Reason    string
-	Out       io.Writer
-}
-
 // Rollback lets a former version of a pod take the place of the one that its manifest gives. It does
-// not wait until that runs. Where no agent runs the error is an ErrDown.
-func Rollback(ctx context.Context, o RollbackOptions) error {
-	p, err := podOf(ctx, o.Socket, o.Name, o.Namespace)
+// not wait until that runs. The query may have "to", the beginning of that version's hash, else it is
+// the version that was ready last; and "reason".
+func Rollback(ctx context.Context, o Request) error {
+	all, err := o.pods(ctx, "")
 	if err != nil {
 		return err
 	}
-	q := url.Values{}
-	if o.To != "" {
-		q.Set("to", o.To)
+	p, err := FindPod(all, o.Choice.Names[0], o.Choice.Namespace)
+	if err != nil {
+		return err
 	}
-	if o.Reason != "" {
-		q.Set("reason", o.Reason)
-	}
-	path := OwnerOptions{Query: q}.path("rollback/" + p.Namespace + "/" + p.Name)
-	_, err = post(ctx, askRestartTimeout, o.Socket, path)
+	_, err = post(ctx, sendTimeout, o.Socket, o.path("rollback/"+p.Namespace+"/"+p.Name))
 	if err != nil {
 		return err
 	}

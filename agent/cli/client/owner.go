@@ -16,32 +16,48 @@ import (
 	"monopod/agent/shutdown"
 	"monopod/agent/status"
 	"monopod/manifests"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
-// OwnerOptions says which pods are stopped, started, held or released.
-type OwnerOptions struct {
+// Request is what the owner asks for, of which pods: Stop, Start, Hold, Release, Restart, Forget
+// and Rollback send it to the agent. Where no agent runs the error is an ErrDown.
+type Request struct {
 	Socket  string
-	Choice  Choice
-	Node    bool // the whole node is held or released
-	Query   url.Values
+	Choice  Choice     // of Restart the names are POD or POD/CONTAINER; of Forget also of objects; of Rollback it is one
+	Node    bool       // the whole node is held or released
+	Query   url.Values // what the agent is told besides
 	NoWait  bool
 	Timeout time.Duration // of the wait; 0: none
 	Out     io.Writer
-	Err     io.Writer // what a wait that lasts is for; nil: that is not said
+	Err     io.Writer // what is in the way, and what a wait that lasts is for; nil: that is not said
 }
 
-// wish is what is asked for of pods.
-type wish struct {
-	path, done string
-	until      func(before, now *v1.Pod) bool // whether a pod has come to it; nil: it has as soon as it is recorded
-	byGoing    bool                           // a pod that is gone has come to it
+// sendTimeout is longer than the agent takes to answer that it cannot.
+const sendTimeout = 25 * time.Second
+
+// pods returns the pods that the agent has. result is said where none runs, such as ", and nothing
+// is stopped".
+func (o Request) pods(ctx context.Context, result string) ([]v1.Pod, error) {
+	var list v1.PodList
+	err := GetJSON(ctx, o.Socket, "/pods", &list)
+	if notRunning(err) {
+		return nil, fmt.Errorf("%w%s: %w", ErrDown, result, err)
+	}
+	return list.Items, err
+}
+
+// verb is a request that only names pods, or the node.
+type verb struct {
+	path    string                         // such as stop
+	done    string                         // what a pod is then, such as stopped
+	until   func(before, now *v1.Pod) bool // whether a pod has come to it; nil: it has as soon as it is recorded
+	byGoing bool                           // a pod that is gone has come to it
 }
 
 // Stop stops pods in the order in which a shutdown does, and waits until nothing of them
 // runs. Those that are being removed stop by themselves. With NoWait all stop at once.
-func Stop(ctx context.Context, o OwnerOptions) error {
-	return o.do(ctx, wish{path: "stop", done: "stopped", byGoing: true, until: func(_, now *v1.Pod) bool {
+func Stop(ctx context.Context, o Request) error {
+	return o.do(ctx, verb{path: "stop", done: "stopped", byGoing: true, until: func(_, now *v1.Pod) bool {
 		return now.Status.Reason == status.ReasonStopped && now.Status.Phase == v1.PodPending
 	}})
 }
@@ -60,7 +76,7 @@ func waves(pods []v1.Pod) (all [][]v1.Pod) {
 	for k := range pods {
 		p := &pods[k]
 		one := shutdown.Pod{Key: manifests.KeyOf(p), Priority: shutdown.PriorityOf(p)}
-		for _, after := range decode.OrderOf(p).After {
+		for _, after := range annotations.OrderOf(p).After {
 			one.After = append(one.After, cmp.Or(short[after], after))
 		}
 		stops = append(stops, one)
@@ -76,14 +92,14 @@ func waves(pods []v1.Pod) (all [][]v1.Pod) {
 }
 
 // Start starts stopped pods and waits until they run.
-func Start(ctx context.Context, o OwnerOptions) error {
-	return o.do(ctx, wish{path: "start", done: "started", until: hasStarted})
+func Start(ctx context.Context, o Request) error {
+	return o.do(ctx, verb{path: "start", done: "started", until: hasStarted})
 }
 
 // hasStarted reports whether each container of a pod runs, or has ended since. Of one that was
 // stopped none counts that was there before: its phase is Running as soon as it is to run.
 func hasStarted(before, now *v1.Pod) bool {
-	if now.Status.Reason == status.ReasonStopped || now.Status.Phase == v1.PodPending || strings.HasPrefix(now.Status.Message, "Pod was rejected") {
+	if now.Status.Reason == status.ReasonStopped || now.Status.Phase == v1.PodPending || status.WasRefused(&now.Status) {
 		return false
 	}
 	replaces := map[string]string{}
@@ -97,27 +113,25 @@ func hasStarted(before, now *v1.Pod) bool {
 }
 
 // Hold holds pods or the node.
-func Hold(ctx context.Context, o OwnerOptions) error {
-	return o.do(ctx, wish{path: "hold", done: "held"})
+func Hold(ctx context.Context, o Request) error {
+	return o.do(ctx, verb{path: "hold", done: "held"})
 }
 
 // Release ends holds.
-func Release(ctx context.Context, o OwnerOptions) error {
-	return o.do(ctx, wish{path: "release", done: "released"})
+func Release(ctx context.Context, o Request) error {
+	return o.do(ctx, verb{path: "release", done: "released"})
 }
 
-// do asks for it, of one pod after the other.
-func (o OwnerOptions) do(ctx context.Context, w wish) error {
-	var list v1.PodList
-	if err := GetJSON(ctx, o.Socket, "/pods", &list); notRunning(err) {
-		return fmt.Errorf("%w, and nothing is %s: %w", ErrDown, w.done, err)
-	} else if err != nil {
+// do sends a request that only names pods, one pod after the other.
+func (o Request) do(ctx context.Context, v verb) error {
+	all, err := o.pods(ctx, ", and nothing is "+v.done)
+	if err != nil {
 		return err
 	}
 	if o.Node {
-		return o.doOfNode(ctx, w)
+		return o.doOfNode(ctx, v)
 	}
-	pods, err := o.Choice.Of(list.Items)
+	pods, err := o.Choice.Of(all)
 	if err != nil {
 		return err
 	}
@@ -128,7 +142,7 @@ func (o OwnerOptions) do(ctx context.Context, w wish) error {
 		return err
 	}
 	steps := [][]v1.Pod{pods}
-	if w.path == "stop" && !o.NoWait {
+	if v.path == "stop" && !o.NoWait {
 		steps = waves(pods)
 	}
 	here, err := newPresence(ctx, o.Socket)
@@ -137,54 +151,54 @@ func (o OwnerOptions) do(ctx context.Context, w wish) error {
 	}
 	var refused []error
 	for _, together := range steps {
-		asked, not := o.ask(ctx, w.path, together)
+		taken, not := o.send(ctx, v.path, together)
 		refused = append(refused, not...)
-		if err := o.finish(ctx, w, asked, here); err != nil {
+		if err := o.finish(ctx, v, taken, here); err != nil {
 			return errors.Join(append(refused, err)...)
 		}
 	}
 	return errors.Join(refused...)
 }
 
-// doOfNode asks for it of the node.
-func (o OwnerOptions) doOfNode(ctx context.Context, w wish) error {
+// doOfNode sends it for the node.
+func (o Request) doOfNode(ctx context.Context, v verb) error {
 	var node v1.Node
 	unknown := GetJSON(ctx, o.Socket, "/node", &node) // an agent that starts does not know it yet
-	if _, err := post(ctx, askRestartTimeout, o.Socket, o.path(w.path)); err != nil {
+	if _, err := post(ctx, sendTimeout, o.Socket, o.path(v.path)); err != nil {
 		return err
 	}
 	former := ""
 	if unknown == nil {
-		former = w.replaces(node.Annotations)
+		former = v.replaces(node.Annotations)
 	}
-	_, err := fmt.Fprintf(o.Out, "the node is %s%s\n", w.done, former)
+	_, err := fmt.Fprintf(o.Out, "the node is %s%s\n", v.done, former)
 	return err
 }
 
-// ask asks for it of pods together. It returns those of which it is going to be so, and
+// send sends it for pods together. It returns those of which it is going to be so, and
 // why the agent refuses it of the others.
-func (o OwnerOptions) ask(ctx context.Context, path string, pods []v1.Pod) (asked []v1.Pod, refused []error) {
+func (o Request) send(ctx context.Context, path string, pods []v1.Pod) (taken []v1.Pod, refused []error) {
 	for _, p := range pods {
-		_, err := post(ctx, askRestartTimeout, o.Socket, o.path(path+"/"+p.Namespace+"/"+p.Name))
+		_, err := post(ctx, sendTimeout, o.Socket, o.path(path+"/"+p.Namespace+"/"+p.Name))
 		if leaves := path == "stop" && p.DeletionTimestamp != nil; err != nil && !leaves { // that stops by itself
 			refused = append(refused, err)
 			continue
 		}
-		asked = append(asked, p)
+		taken = append(taken, p)
 	}
-	return asked, refused
+	return taken, refused
 }
 
 // finish waits until all of these pods have come to it, and says so.
-func (o OwnerOptions) finish(ctx context.Context, w wish, pods []v1.Pod, here *presence) error {
+func (o Request) finish(ctx context.Context, v verb, pods []v1.Pod, here *presence) error {
 	for k := range pods {
 		p := &pods[k]
-		if w.until != nil && !o.NoWait {
-			if err := o.goal(p, w).await(ctx, p, here, o.Err); err != nil {
+		if v.until != nil && !o.NoWait {
+			if err := o.goal(p, v).await(ctx, p, here, o.Err); err != nil {
 				return err
 			}
 		}
-		if _, err := fmt.Fprintf(o.Out, "%s is %s%s\n", subjectOf(p), o.said(w), w.replaces(p.Annotations)); err != nil {
+		if _, err := fmt.Fprintf(o.Out, "%s is %s%s\n", subjectOf(p), o.result(v), v.replaces(p.Annotations)); err != nil {
 			return err
 		}
 	}
@@ -192,25 +206,25 @@ func (o OwnerOptions) finish(ctx context.Context, w wish, pods []v1.Pod, here *p
 }
 
 // replaces says which hold, of those whose annotations these are, a new one takes the place of.
-func (w wish) replaces(annotations map[string]string) string {
+func (v verb) replaces(annotations map[string]string) string {
 	former := annotations[status.AnnHeld]
-	if w.path != "hold" || former == "" {
+	if v.path != "hold" || former == "" {
 		return ""
 	}
 	return ", in place of: " + print.OneLine(former)
 }
 
-// said is what a pod is once the agent has recorded it, or once it has come to it.
-func (o OwnerOptions) said(w wish) string {
-	if w.until != nil && o.NoWait {
-		return "being " + w.done
+// result is what a pod is once the agent has recorded it, or once it has come to it.
+func (o Request) result(v verb) string {
+	if v.until != nil && o.NoWait {
+		return "being " + v.done
 	}
-	return w.done
+	return v.done
 }
 
 func subjectOf(p *v1.Pod) string { return "pod " + p.Namespace + "/" + print.ShortName(p) }
 
-func (o OwnerOptions) path(path string) string {
+func (o Request) path(path string) string {
 	if len(o.Query) > 0 {
 		path += "?" + o.Query.Encode()
 	}
@@ -218,19 +232,19 @@ func (o OwnerOptions) path(path string) string {
 }
 
 // goal is that a pod has come to it, or has ended.
-func (o OwnerOptions) goal(p *v1.Pod, w wish) goal {
+func (o Request) goal(p *v1.Pod, v verb) goal {
 	subject := subjectOf(p)
-	g := goal{subject: subject, late: "is not " + w.done, timeout: o.Timeout,
+	g := goal{subject: subject, late: "is not " + v.done, timeout: o.Timeout,
 		missing: func(now *v1.Pod) (string, error) {
-			if w.until(p, now) || hasEnded(now) {
+			if v.until(p, now) || hasEnded(now) {
 				return "", nil
 			}
 			words := strings.Join(print.PodWords([]v1.Pod{*now}, time.Now()), "; ")
 			return cmp.Or(words, print.Summarize(now, time.Now()).Word), nil
 		},
-		waiting: "waiting until " + subject + " is " + w.done}
-	if !w.byGoing {
-		g.gone = fmt.Errorf("%s is not %s and will not be: it was removed meanwhile", subject, w.done)
+		waiting: "waiting until " + subject + " is " + v.done}
+	if !v.byGoing {
+		g.gone = fmt.Errorf("%s is not %s and will not be: it was removed meanwhile", subject, v.done)
 	}
 	return g
 }

@@ -55,14 +55,14 @@ func owner(t *testing.T, refuses error) (socket string, asked *[]string) {
 func TestStopWaitsUntilAllAreStopped(t *testing.T) {
 	socket, asked := owner(t, nil)
 	var out bytes.Buffer
-	err := Stop(t.Context(), OwnerOptions{Socket: socket, Choice: Choice{Names: []string{"db", "web"}}, Out: &out})
+	err := Stop(t.Context(), Request{Socket: socket, Choice: Choice{Names: []string{"db", "web"}}, Out: &out})
 	if err != nil || out.String() != "pod default/db is stopped\npod default/web is stopped\n" {
 		t.Errorf("%v, %q", err, out.String())
 	}
 	if !slices.Equal(*asked, []string{"stop db-n1", "stop web-n1"}) {
 		t.Errorf("asked %v", *asked)
 	}
-	err = Start(t.Context(), OwnerOptions{Socket: socket, Choice: Choice{Names: []string{"db"}}, Timeout: time.Second, Out: io.Discard})
+	err = Start(t.Context(), Request{Socket: socket, Choice: Choice{Names: []string{"db"}}, Timeout: time.Second, Out: io.Discard})
 	if !errors.Is(err, ErrTimeout) {
 		t.Errorf("start of a pod that stays stopped: %v", err)
 	}
@@ -113,7 +113,7 @@ func TestPodsStopInTheOrderOfAShutdown(t *testing.T) {
 	})
 	socket := clitest.Serve(t, server.Config{Store: store, Requests: []server.Request{stop}})
 	var out bytes.Buffer
-	err := Stop(t.Context(), OwnerOptions{Socket: socket, Out: &out})
+	err := Stop(t.Context(), Request{Socket: socket, Out: &out})
 	if err == nil || err.Error() != "not now" {
 		t.Errorf("error %v", err)
 	}
@@ -176,7 +176,7 @@ func TestAPodThatGoesWhileItStopsIsStopped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			socket, store := removing(t, change)
 			var out bytes.Buffer
-			err := Stop(within(t), OwnerOptions{Socket: socket, Out: &out})
+			err := Stop(within(t), Request{Socket: socket, Out: &out})
 			if err != nil || out.String() != "pod default/web is stopped\npod default/proxy is stopped\n" {
 				t.Errorf("%v, said %q", err, out.String())
 			}
@@ -190,7 +190,7 @@ func TestAPodThatGoesWhileItStopsIsStopped(t *testing.T) {
 // A pod whose manifest is removed while it is to start never starts.
 func TestAPodThatGoesDoesNotStart(t *testing.T) {
 	socket, _ := removing(t, func(store *status.Store) { store.RemovePod("default/web-n1") })
-	err := Start(within(t), OwnerOptions{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: io.Discard})
+	err := Start(within(t), Request{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: io.Discard})
 	if err == nil || err.Error() != "pod default/web is not started and will not be: it was removed meanwhile" {
 		t.Error(err)
 	}
@@ -202,7 +202,7 @@ func TestAPodThatANewAgentDoesNotReportYetIsNotGone(t *testing.T) {
 		store.SetManifests(status.Manifests{})
 		store.RemovePod("default/web-n1")
 	})
-	err := Stop(t.Context(), OwnerOptions{Socket: socket, Choice: Choice{Names: []string{"web"}}, Timeout: 5 * waitEvery, Out: io.Discard})
+	err := Stop(t.Context(), Request{Socket: socket, Choice: Choice{Names: []string{"web"}}, Timeout: 5 * waitEvery, Out: io.Discard})
 	if !errors.Is(err, ErrTimeout) || err.Error() != "pod default/web is not stopped within 1.5s: the agent does not report it" {
 		t.Error(err)
 	}
@@ -213,7 +213,7 @@ func TestAWaitForAPodSaysWhatItWaitsFor(t *testing.T) {
 	socket, _ := removing(t, func(*status.Store) {})
 	ctx, cancel := context.WithCancel(within(t))
 	var said bytes.Buffer
-	err := Stop(ctx, OwnerOptions{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: io.Discard,
+	err := Stop(ctx, Request{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: io.Discard,
 		Err: writer(func(b []byte) { said.Write(b); cancel() })})
 	if !errors.Is(err, context.Canceled) || !strings.HasPrefix(said.String(), "monopod: waiting until pod default/web is stopped") {
 		t.Errorf("%v, said %q", err, said.String())
@@ -233,8 +233,8 @@ func TestHoldIsOfPodsOrOfTheNode(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	noErr(Hold(t.Context(), OwnerOptions{Socket: socket, Node: true, Query: q, Out: io.Discard}))
-	noErr(Hold(t.Context(), OwnerOptions{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: io.Discard}))
+	noErr(Hold(t.Context(), Request{Socket: socket, Node: true, Query: q, Out: io.Discard}))
+	noErr(Hold(t.Context(), Request{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: io.Discard}))
 	if !slices.Equal(*asked, []string{"hold  for=2h&reason=an+audit", "hold web-n1"}) {
 		t.Errorf("asked %q", *asked)
 	}
@@ -248,13 +248,13 @@ func TestASecondHoldSaysWhatItReplaces(t *testing.T) {
 		server.OfPodOrNode("hold", func(context.Context, types.NamespacedName, url.Values) error { return nil }),
 	}, Held: func(string) message.Text { return message.Fixed("held: an audit until 2026-01-02T05:04:05Z") }})
 	var out bytes.Buffer
-	err := Hold(t.Context(), OwnerOptions{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: &out})
+	err := Hold(t.Context(), Request{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: &out})
 	if err != nil || out.String() != "pod default/web is held, in place of: held: an audit until 2026-01-02T05:04:05Z\n" {
 		t.Errorf("%v, %q", err, out.String())
 	}
 	out.Reset()
 	store.SetNode(&v1.Node{})
-	err = Hold(t.Context(), OwnerOptions{Socket: socket, Node: true, Out: &out})
+	err = Hold(t.Context(), Request{Socket: socket, Node: true, Out: &out})
 	if err != nil || out.String() != "the node is held, in place of: held: an audit until 2026-01-02T05:04:05Z\n" {
 		t.Errorf("%v, %q", err, out.String())
 	}
@@ -262,11 +262,11 @@ func TestASecondHoldSaysWhatItReplaces(t *testing.T) {
 
 func TestARefusedStopIsAnError(t *testing.T) {
 	socket, _ := owner(t, &status.Refusal{Why: "pod default/web-n1 is being removed"})
-	err := Stop(t.Context(), OwnerOptions{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: io.Discard})
+	err := Stop(t.Context(), Request{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: io.Discard})
 	if err == nil || err.Error() != "pod default/web-n1 is being removed" {
 		t.Error(err)
 	}
-	if err := Stop(t.Context(), OwnerOptions{Socket: "/nowhere", Out: io.Discard}); !errors.Is(err, ErrDown) {
+	if err := Stop(t.Context(), Request{Socket: "/nowhere", Out: io.Discard}); !errors.Is(err, ErrDown) {
 		t.Error(err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -16,27 +15,11 @@ import (
 	"monopod/agent/status"
 )
 
-// RestartOptions says what Restart restarts.
-type RestartOptions struct {
-	Socket    string
-	Names     []string // POD or POD/CONTAINER, see FindContainer
-	Namespace string
-	NoWait    bool
-	Timeout   time.Duration // of the wait; 0: none
-	Out       io.Writer
-	Err       io.Writer // what is in the way
-}
-
-// askRestartTimeout is longer than the agent takes to answer that it cannot.
-const askRestartTimeout = 25 * time.Second
-
 // Restart restarts pods or containers, one after the other, and waits until
-// they run again. It is done with what it said it was.
-func Restart(ctx context.Context, o RestartOptions) error {
-	var list v1.PodList
-	if err := GetJSON(ctx, o.Socket, "/pods", &list); notRunning(err) {
-		return fmt.Errorf("%w, and nothing is restarted: %w", ErrDown, err)
-	} else if err != nil {
+// they run again. What it said was done is done.
+func Restart(ctx context.Context, o Request) error {
+	all, err := o.pods(ctx, ", and nothing is restarted")
+	if err != nil {
 		return err
 	}
 	type target struct {
@@ -44,8 +27,8 @@ func Restart(ctx context.Context, o RestartOptions) error {
 		container string
 	}
 	var targets []target
-	for _, name := range o.Names { // all names first: if one is wrong, nothing is restarted
-		p, container, err := FindContainer(list.Items, name, o.Namespace)
+	for _, name := range o.Choice.Names { // all names first: if one is wrong, nothing is restarted
+		p, container, err := FindContainer(all, name, o.Choice.Namespace)
 		if err != nil {
 			return err
 		}
@@ -69,14 +52,14 @@ func Restart(ctx context.Context, o RestartOptions) error {
 	return nil
 }
 
-func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container string, here *presence) error {
+func (o Request) restart(ctx context.Context, p *v1.Pod, container string, here *presence) error {
 	path := "/restart/" + p.Namespace + "/" + p.Name
 	subject := subjectOf(p)
 	if container != "" {
 		path += "/" + container
 		subject = "container " + container + " of " + subject
 	}
-	body, err := post(ctx, askRestartTimeout, o.Socket, path)
+	body, err := post(ctx, sendTimeout, o.Socket, path)
 	if errors.Is(context.Cause(ctx), ErrTimeout) && err != nil {
 		return &timeoutError{fmt.Sprintf("%s %s within %s: %v", subject, notRestarted, o.Timeout, err)}
 	}
@@ -91,7 +74,7 @@ func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container strin
 		_, err := fmt.Fprintf(o.Out, "%s is being restarted\n", subject)
 		return err
 	}
-	if err := o.goal(subject, &accepted).await(ctx, p, here, o.Err); err != nil {
+	if err := o.restarted(subject, &accepted).await(ctx, p, here, o.Err); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(o.Out, "%s is restarted\n", subject)
@@ -101,8 +84,8 @@ func (o *RestartOptions) restart(ctx context.Context, p *v1.Pod, container strin
 // notRestarted is what is said of what does not run again in time.
 const notRestarted = "does not run again"
 
-// goal is that all that is replaced runs again, or has ended again since.
-func (o *RestartOptions) goal(subject string, accepted *status.Restart) goal {
+// restarted is the goal that all that is replaced runs again, or has ended again since.
+func (o Request) restarted(subject string, accepted *status.Restart) goal {
 	gone := fmt.Errorf("%s was removed or replaced meanwhile", subject)
 	return goal{subject: subject, late: notRestarted, timeout: o.Timeout, gone: gone,
 		missing: func(now *v1.Pod) (string, error) {
@@ -111,7 +94,7 @@ func (o *RestartOptions) goal(subject string, accepted *status.Restart) goal {
 			}
 			return stillToCome(now, accepted.Replaces), nil
 		},
-		outlasts: "the agent does not run any more; it is written down that " + subject + " is to be restarted, which happens once it runs again"}
+		outlasts: "the agent does not run any more; it has recorded the restart of " + subject + ", which happens once it runs again"}
 }
 
 // stillToCome says what of a restart is missing, "" when nothing is.

@@ -99,7 +99,7 @@ func TestRestart(t *testing.T) {
 				return r.restart(s, pod, container)
 			})
 			printed.WriteString("# " + r.name + "\n")
-			err := Restart(t.Context(), RestartOptions{Socket: socket, Names: r.names, NoWait: r.noWait, Timeout: r.timeout, Out: &printed, Err: t.Output()})
+			err := Restart(t.Context(), Request{Socket: socket, Choice: Choice{Names: r.names}, NoWait: r.noWait, Timeout: r.timeout, Out: &printed, Err: t.Output()})
 			if clitest.Text(err) != r.err || strings.Join(asked, "") != r.asked {
 				t.Errorf("asked for %q, %v\nwant %q, %s", asked, err, r.asked, r.err)
 			}
@@ -113,7 +113,7 @@ func TestRestart(t *testing.T) {
 
 // Where the agent or its runtime is down, that is said, and what comes of it.
 func TestRestartSaysWhatIsDown(t *testing.T) {
-	err := Restart(t.Context(), RestartOptions{Socket: "/nowhere/s", Names: []string{"web"}})
+	err := Restart(t.Context(), Request{Socket: "/nowhere/s", Choice: Choice{Names: []string{"web"}}})
 	if want := "the agent does not run, and nothing is restarted: no monopod answers on /nowhere/s: " + WhereToLook() + " (no such file or directory)"; clitest.Text(err) != want || !errors.Is(err, ErrDown) {
 		t.Errorf("%v\nwant %s", err, want)
 	}
@@ -123,7 +123,7 @@ func TestRestartSaysWhatIsDown(t *testing.T) {
 		return begun("a"), nil
 	})
 	var said bytes.Buffer
-	o := RestartOptions{Socket: socket, Names: []string{"web/a"}, NoWait: true, Out: t.Output(), Err: &said}
+	o := Request{Socket: socket, Choice: Choice{Names: []string{"web/a"}}, NoWait: true, Out: t.Output(), Err: &said}
 	if err := Restart(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestARestartOutlastsAnAgentThatDoesNotReportThePodYet(t *testing.T) {
 		return begun("a", "b"), nil
 	})
 	var out bytes.Buffer
-	err := Restart(within(t), RestartOptions{Socket: socket, Names: []string{"web"}, Out: &out, Err: t.Output()})
+	err := Restart(within(t), Request{Socket: socket, Choice: Choice{Names: []string{"web"}}, Out: &out, Err: t.Output()})
 	if err != nil || out.String() != "pod default/web is restarted\n" {
 		t.Errorf("%v, said %q", err, out.String())
 	}

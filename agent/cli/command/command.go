@@ -19,9 +19,33 @@ import (
 // Exit codes of every command.
 const (
 	ExitFailed = 1
-	ExitUsage  = 2 // wrong flags, or invalid manifests
-	ExitDown   = 3 // the agent does not run
+	ExitUsage  = 2   // wrong flags, or invalid manifests
+	ExitDown   = 3   // the agent does not run
+	ExitLate   = 124 // --timeout was over
+
+	ExitInterrupted = 130 // as of a shell's command after Ctrl-C
 )
+
+// Down gives an error that says that no agent runs its exit code.
+func Down(err error) error {
+	if errors.Is(err, client.ErrDown) {
+		return cli.Exit(err, ExitDown)
+	}
+	return err
+}
+
+// Waited gives the error of a command that waits its exit code.
+func Waited(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, client.ErrDown):
+		return cli.Exit(err, ExitDown)
+	case errors.Is(err, client.ErrTimeout):
+		return cli.Exit(err, ExitLate)
+	case err != nil && ctx.Err() != nil:
+		return cli.Exit("", ExitInterrupted)
+	}
+	return err
+}
 
 // UsageError is about a command line that cannot be meant, or about what it
 // names.

@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"monopod/agent/config"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 // Man is the command that prints the manual pages of a table.
@@ -104,9 +104,9 @@ func settingsPage(version string) string {
 func annotationsPage(version string) string {
 	var b strings.Builder
 	b.WriteString(manTitle("monopod-annotations", "7", version, "Miscellaneous", "annotations that monopod reads and writes"))
-	for _, on := range decode.AnnotationPlaces() {
+	for _, on := range annotations.Places() {
 		fmt.Fprintf(&b, "# %s\n\n%s:\n\n", strings.ToUpper(on.Where), markdown(on.Title))
-		for _, a := range decode.Annotations() {
+		for _, a := range annotations.All() {
 			if a.On == on.Where {
 				b.WriteString(manItem(a.Name, a.About+" Value: "+a.Values+"."))
 			}

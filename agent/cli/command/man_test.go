@@ -10,7 +10,7 @@ import (
 
 	"monopod/agent/cli/clitest"
 	"monopod/agent/config"
-	"monopod/manifests/decode"
+	"monopod/manifests/annotations"
 )
 
 func TestManPageOfATable(t *testing.T) {
@@ -31,14 +31,14 @@ func TestManPageOfATable(t *testing.T) {
 // The pages of settings and annotations have all of the tables, each with its sentences.
 func TestManPagesOfSettingsAndAnnotations(t *testing.T) {
 	unroffed := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\(ga`, "`", `\(ti`, "~", `\&`, "", `\e`, `\`)
-	settings, annotations := unroffed.Replace(string(roff(settingsPage("v1.2.3")))), unroffed.Replace(string(roff(annotationsPage("v1.2.3"))))
+	settings, page := unroffed.Replace(string(roff(settingsPage("v1.2.3")))), unroffed.Replace(string(roff(annotationsPage("v1.2.3"))))
 	for _, s := range config.Settings() {
 		if item := fmt.Sprintf(".TP\n\\fB%s\\fP\n%s Default: %s.", s.Name, s.About, s.Default); !strings.Contains(settings, item) {
 			t.Errorf("the settings do not have %s", item)
 		}
 	}
-	for _, a := range decode.Annotations() {
-		if item := fmt.Sprintf(".TP\n\\fB%s\\fP\n%s Value: %s.\n", a.Name, a.About, a.Values); !strings.Contains(annotations, item) {
+	for _, a := range annotations.All() {
+		if item := fmt.Sprintf(".TP\n\\fB%s\\fP\n%s Value: %s.\n", a.Name, a.About, a.Values); !strings.Contains(page, item) {
 			t.Errorf("the annotations do not have %s", item)
 		}
 	}

@@ -20,7 +20,7 @@ func crashWord(p *v1.Pod, s *v1.ContainerStatus, now time.Time) Word {
 	if s.RestartCount > 0 {
 		times = fmt.Sprintf("%d times", s.RestartCount+1)
 	}
-	w := lasting(fmt.Sprintf("%s %s (%s)", verb, times, JoinWords(EndedWith(t), lastLine(t.Message))))
+	w := lasting(fmt.Sprintf("%s %s (%s)", verb, times, JoinWords(EndedWith(t), LastLine(t.Message))))
 	w.Reason, w.Hint = s.State.Waiting.Reason, logsCommand(p, s.Name)
 	if next := status.StartsOf(p)[s.Name]; !next.IsZero() {
 		w.Text += nextStart(next, now)
@@ -49,8 +49,8 @@ func logsCommand(p *v1.Pod, container string) string {
 	return "monopod logs " + name + " -p"
 }
 
-// lastLine is the last line of a text that is not empty.
-func lastLine(text string) string {
+// LastLine is the last line of a text that is not empty.
+func LastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }

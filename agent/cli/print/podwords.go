@@ -234,5 +234,6 @@ func containerWords(subject string, p *v1.Pod, s *v1.ContainerStatus, pulls []st
 // tells reports whether a condition is not as it should be and says why. One that only
 // names the containers concerned has its cause elsewhere.
 func tells(c v1.PodCondition) bool {
-	return c.Status != v1.ConditionTrue && c.Message != "" && !strings.HasPrefix(c.Message, "containers with ")
+	namesOnly := c.Reason == status.ReasonNotReady || c.Reason == status.ReasonNotInitialized
+	return c.Status != v1.ConditionTrue && c.Message != "" && !namesOnly
 }

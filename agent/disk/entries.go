@@ -1,0 +1,87 @@
+package disk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+
+	"golang.org/x/sys/unix"
+)
+
+// entry is one name in a folder, as the kernel lists it.
+type entry struct {
+	name string
+	kind uint8 // such as unix.DT_DIR; some file systems only say DT_UNKNOWN
+	next int64 // where in the folder the entry behind it is
+}
+
+// mayBeDir reports whether only opening it can tell that it is no folder.
+func (e entry) mayBeDir() bool { return e.kind == unix.DT_DIR || e.kind == unix.DT_UNKNOWN }
+
+// listing is the entries of an open folder, of which few are in memory at a time.
+type listing struct {
+	block, rest []byte // as of getdents64, and what of it comes next
+	now, behind int64  // where in the folder the entry is that came last, and the one behind it
+	again       bool   // the entry that came last comes once more
+	last        entry
+	came        int // entries since the beginning
+}
+
+// next returns the next entry; false: there is none.
+func (l *listing) next(fd int) (e entry, ok bool, err error) {
+	if l.again {
+		l.again = false
+		return l.last, true, nil
+	}
+	for {
+		for len(l.rest) == 0 {
+			if ok, err := l.read(fd); err != nil || !ok {
+				return e, false, err
+			}
+		}
+		e = l.cut()
+		l.now, l.behind = l.behind, e.next
+		if e.name != "." && e.name != ".." {
+			l.last = e
+			l.came++
+			return e, true, nil
+		}
+	}
+}
+
+// read reads the next piece of the folder; false: it has no more.
+func (l *listing) read(fd int) (bool, error) {
+	if l.block == nil {
+		l.block = make([]byte, 8<<10)
+	}
+	for {
+		n, err := unix.Getdents(fd, l.block)
+		if err == unix.EINTR {
+			continue
+		}
+		l.rest = l.block[:max(n, 0)]
+		return n > 0, err
+	}
+}
+
+// cut takes the first entry of what was read: a linux_dirent64.
+func (l *listing) cut() entry {
+	const next, size, kind, name = 8, 16, 18, 19
+	b := l.rest
+	b, l.rest = b[:binary.NativeEndian.Uint16(b[size:])], b[binary.NativeEndian.Uint16(b[size:]):]
+	text, _, _ := bytes.Cut(b[name:], []byte{0})
+	return entry{string(text), b[kind], int64(binary.NativeEndian.Uint64(b[next:]))}
+}
+
+// seek goes on from where in the folder an entry is.
+func (l *listing) seek(fd int, at int64) error {
+	l.rest, l.again, l.now, l.behind = nil, false, at, at
+	_, err := unix.Seek(fd, at, io.SeekStart)
+	return err
+}
+
+// rewind starts from the beginning.
+func (l *listing) rewind(fd int) error {
+	l.came = 0
+	return l.seek(fd, 0)
+}

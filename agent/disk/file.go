@@ -1,0 +1,130 @@
+// Package disk opens, writes and removes files that others, or a power cut, may have tampered with.
+//
+// It follows no link, waits for no other process, reads regular files only, and writes to new files
+// only, but for OpenInPlace. Whatever goes through folders that containers fill goes by Walk.
+// WriteFile, ReplaceFile, ReplaceUnsynced and EnsureFile say what a power cut may take.
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+var (
+	// ErrLink: a link is where a file or folder should be.
+	ErrLink = errors.New("it is a link, and links are not followed here")
+	// ErrNotRegular: a pipe, a device or the like is where a file should be.
+	ErrNotRegular = errors.New("it is not a regular file")
+)
+
+// configLimit is more than files of credentials and their like have, in bytes.
+const configLimit = 1 << 20
+
+// Open opens a regular file to read it. Others may write to the last depth of
+// the folders that the path names, too: with 1, to that of the file itself.
+func Open(path string, depth int) (*os.File, error) {
+	if depth == 0 {
+		return openFile(unix.AT_FDCWD, path, path)
+	}
+	d, err := OpenDir(filepath.Dir(path), depth)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	return d.Open(filepath.Base(path))
+}
+
+// ReadConfig reads a file of at most 1 MiB that only the owner of the machine
+// writes to: it may be a link.
+func ReadConfig(path string) ([]byte, error) {
+	b, _, err := ReadSecret(path)
+	return b, err
+}
+
+// ReadSecret is ReadConfig for a file that not all may read: it returns the
+// permissions of what it read, too.
+func ReadSecret(path string) ([]byte, fs.FileMode, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	b, err := ReadAll(f, configLimit)
+	return b, fi.Mode().Perm(), err
+}
+
+// ReadAll reads an open file that has no more than limit bytes.
+func ReadAll(f *os.File, limit int) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err == nil && len(b) > limit {
+		err = pathError("read", f.Name(), fmt.Errorf("it is larger than %d bytes, the most that is read of it", limit))
+	}
+	return b, err
+}
+
+// Tail returns the end of a file, at most limit bytes of it. The path and depth
+// are Open's.
+func Tail(path string, depth, limit int) ([]byte, error) {
+	f, err := Open(path, depth)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	i, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, min(i.Size(), int64(limit)))
+	n, err := f.ReadAt(b, i.Size()-int64(len(b)))
+	if errors.Is(err, io.EOF) { // it was cut meanwhile
+		err = nil
+	}
+	return b[:n], err
+}
+
+// openFile opens a file by its name in an open folder. What it is is looked at
+// before it is opened, as already the opening of a device may do something; it
+// is opened by what was looked at, so that nothing comes between.
+func openFile(dir int, name, path string) (*os.File, error) {
+	place, err := openat(dir, name, unix.O_PATH)
+	if err != nil {
+		return nil, pathError("open", path, err)
+	}
+	return openPlace(place, path)
+}
+
+// openPlace opens a file that is open for its place only, and closes that. It opens no device
+// and waits for no pipe.
+func openPlace(place int, path string) (*os.File, error) {
+	defer unix.Close(place)
+	var s unix.Stat_t
+	if err := unix.Fstat(place, &s); err != nil {
+		return nil, pathError("open", path, err)
+	}
+	switch s.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFLNK:
+		return nil, pathError("open", path, ErrLink)
+	default:
+		return nil, pathError("open", path, ErrNotRegular)
+	}
+	fd, err := reopen(place)
+	if err != nil {
+		return nil, pathError("open", path, err)
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+func pathError(op, path string, err error) error {
+	return &fs.PathError{Op: op, Path: path, Err: err}
+}

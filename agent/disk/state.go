@@ -1,0 +1,146 @@
+package disk
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// limit is more than any state file has, in bytes: the largest is the answer of a
+// manifest URL, of 10 MiB.
+const limit = 32 << 20
+
+// Damaged is the error of a file that does not hold what the agent wrote.
+type Damaged struct {
+	Path string
+	Then string // what was done about it; "": nothing
+	Err  error
+}
+
+func (d *Damaged) Error() string {
+	if d.Then == "" {
+		return fmt.Sprintf("%s is damaged: %v", d.Path, d.Err)
+	}
+	return fmt.Sprintf("%s is damaged: %v; %s", d.Path, d.Err, d.Then)
+}
+
+func (d *Damaged) Unwrap() error { return d.Err }
+
+// Read reads a file. parse takes its content, and fails if that is not what the agent
+// writes. The error is fs.ErrNotExist if there is nothing at the path, *Damaged if
+// reading it again is in vain.
+func Read(path string, parse func([]byte) error) error {
+	damaged := func(err error) error { return &Damaged{Path: path, Err: err} }
+	f, err := Open(path, 0)
+	switch {
+	case errors.Is(err, ErrLink), errors.Is(err, ErrNotRegular):
+		return damaged(errors.Unwrap(err))
+	case err != nil:
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() > limit {
+		return damaged(fmt.Errorf("it has %d bytes", info.Size()))
+	}
+	b, err := ReadAll(f, limit)
+	if err != nil {
+		return err
+	}
+	if err := check(b); err != nil {
+		return damaged(err)
+	}
+	if err := parse(b); err != nil {
+		return damaged(err)
+	}
+	return nil
+}
+
+// ReadOrAside is Read for who owns the file: a damaged one is put aside.
+func ReadOrAside(path string, parse func([]byte) error) error {
+	err := Read(path, parse)
+	if d := (*Damaged)(nil); errors.As(err, &d) {
+		d.Then = "it was put aside as " + AsideOf(path)
+		if moved := Aside(path); moved != nil {
+			d.Then = fmt.Sprintf("it could not be put aside: %v", moved)
+		}
+	}
+	return err
+}
+
+// JSON returns a parse for Read that decodes into v, a pointer. An error of it leaves v as
+// it is, and quotes no value.
+func JSON[T any](v *T) func([]byte) error {
+	return func(b []byte) error {
+		var read T
+		if err := json.Unmarshal(b, &read); err != nil {
+			return notJSON(err)
+		}
+		*v = read
+		return nil
+	}
+}
+
+// notJSON says what is wrong without the values that json's errors quote.
+func notJSON(err error) error {
+	if s := (*json.SyntaxError)(nil); errors.As(err, &s) {
+		return fmt.Errorf("it is not valid JSON from byte %d on", s.Offset)
+	}
+	if t := (*json.UnmarshalTypeError)(nil); errors.As(err, &t) {
+		return fmt.Errorf("it has %s where %s belongs, at byte %d", t.Value, t.Type, t.Offset)
+	}
+	return errors.New("it is not valid JSON")
+}
+
+// head is how a sealed file begins. The checksum follows, and covers all that follows on it.
+const (
+	head   = `{"sum":"`
+	sumLen = 16
+)
+
+// Seal returns a JSON object with a checksum as its first field, by which Read sees
+// damage that leaves valid JSON. Readers that do not know the field ignore it.
+func Seal(object []byte) []byte {
+	rest := bytes.TrimSpace(object)[1:]
+	if rest[0] != '}' {
+		rest = append([]byte(","), rest...)
+	}
+	rest = append([]byte(`"`), rest...)
+	return append([]byte(head+sum(rest)), rest...)
+}
+
+func sum(b []byte) string {
+	s := sha256.Sum256(bytes.TrimRight(b, "\n"))
+	return hex.EncodeToString(s[:])[:sumLen]
+}
+
+// check compares a file with its checksum. A file of an agent that made none passes; one
+// whose beginning is nearly that of a sealed file does not.
+func check(b []byte) error {
+	same := 0
+	for k := range min(len(head), len(b)) {
+		if b[k] == head[k] {
+			same++
+		}
+	}
+	if same < len(head)-2 {
+		return nil
+	}
+	body := len(head) + sumLen
+	if line, _, _ := bytes.Cut(b, []byte("\n")); same < len(head) || len(line) < body || sum(line[body:]) != string(line[len(head):body]) {
+		return errors.New("its checksum is wrong")
+	}
+	return nil
+}
+
+// Remove removes a file with what was put aside of it.
+func Remove(path string) error {
+	return errors.Join(os.RemoveAll(path), os.RemoveAll(AsideOf(path)))
+}

@@ -1,0 +1,258 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxOpen is how many folders of a Trail are open besides its top.
+	maxOpen = 32
+	// MaxDepth is how deep folders may be in each other: of each there are 16 bytes in memory.
+	MaxDepth = 1 << 20
+	// pathLimit bounds the paths in messages, of which each folder would repeat those above.
+	pathLimit = 512
+)
+
+var (
+	// ErrMounted: something is mounted where a folder's own entry should be.
+	ErrMounted = errors.New("something is mounted there")
+	// ErrMoved: a folder is not any more in the one through which it was opened.
+	ErrMoved = errors.New("it was moved while it was read")
+	// ErrTooDeep: folders are more than MaxDepth deep in each other.
+	ErrTooDeep = fmt.Errorf("folders are more than %d deep in each other", MaxDepth)
+)
+
+// Trail is the way from an open folder to one far below it, through neither links nor
+// mounts. Only the deepest folders of it are open: the way back is "..", which must
+// lead to the folder that it came from. It is one goroutine's.
+type Trail struct {
+	top    *Dir
+	device uint64
+	levels []level  // the folders below the top
+	open   []*Dir   // the deepest of them
+	paths  []string // of the first of them, for messages
+	far    string   // the path of those behind them
+	spare  [][]byte // blocks of the listings of those that were closed
+}
+
+// level is what is kept of a folder that is not open.
+type level struct {
+	inode uint64
+	at    int64 // where in it its listing goes on
+}
+
+// NewTrail returns a trail that is at its top, which the caller keeps open and closes.
+func NewTrail(top *Dir) (*Trail, error) {
+	s, err := top.Self()
+	return &Trail{top: top, device: s.Dev}, err
+}
+
+// Now returns the folder that the trail has come to. The trail closes it.
+func (t *Trail) Now() *Dir {
+	if len(t.open) == 0 {
+		return t.top
+	}
+	return t.open[len(t.open)-1]
+}
+
+// Depth returns how deep below the top that is.
+func (t *Trail) Depth() int { return len(t.levels) }
+
+// Down goes to a folder in this one.
+func (t *Trail) Down(name string) error {
+	in := t.Now()
+	if len(t.levels) == MaxDepth {
+		return pathError("open", in.Path(name), ErrTooDeep)
+	}
+	fd, s, err := in.enter(name)
+	if err != nil {
+		return pathError("open", in.Path(name), err)
+	}
+	if len(t.paths) == len(t.levels) && len(in.path)+len(name)-len(t.top.path) < pathLimit {
+		t.paths = append(t.paths, in.Path(name))
+	}
+	if len(t.open) == maxOpen {
+		t.shut()
+	}
+	t.levels = append(t.levels, level{inode: s.Ino})
+	t.open = append(t.open, t.dir(fd, len(t.levels)))
+	return nil
+}
+
+// dir returns the open folder at a depth.
+func (t *Trail) dir(fd, depth int) *Dir {
+	d := &Dir{fd: fd, path: t.pathOf(depth)}
+	if n := len(t.spare); n > 0 {
+		d.listing.block, t.spare = t.spare[n-1], t.spare[:n-1]
+	}
+	return d
+}
+
+// close closes a folder, whose block serves another one.
+func (t *Trail) close(d *Dir) {
+	d.Close()
+	if d.listing.block != nil {
+		t.spare = append(t.spare, d.listing.block)
+	}
+}
+
+// pathOf returns the path of the folder at a depth, of those far down only where they begin.
+func (t *Trail) pathOf(depth int) string {
+	switch {
+	case depth == 0:
+		return t.top.path
+	case depth <= len(t.paths):
+		return t.paths[depth-1]
+	case t.far == "":
+		t.far = t.pathOf(len(t.paths)) + "/..."
+	}
+	return t.far
+}
+
+// shut closes the open folder that is the least deep, and keeps where its listing goes on.
+func (t *Trail) shut() {
+	d := t.open[0]
+	t.levels[len(t.levels)-len(t.open)].at = d.listing.now
+	t.close(d)
+	t.open = append(t.open[:0], t.open[1:]...)
+}
+
+// above returns the folder that this one is in, opened again where it is not open; then
+// the entry of this one comes next in it, unless that is not there any more.
+func (t *Trail) above() (in *Dir, again bool, err error) {
+	depth := len(t.levels) - 1
+	switch {
+	case depth == 0:
+		return t.top, false, nil
+	case len(t.open) > 1:
+		return t.open[len(t.open)-2], false, nil
+	}
+	fd, err := openat(t.Now().fd, "..", unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, false, pathError("open", t.pathOf(depth), err)
+	}
+	in = t.dir(fd, depth)
+	s, err := in.Self()
+	if err == nil && (s.Dev != t.device || s.Ino != t.levels[depth-1].inode) {
+		err = pathError("read", t.pathOf(depth+1), ErrMoved)
+	}
+	if err == nil {
+		err = in.listing.seek(fd, t.levels[depth-1].at)
+	}
+	if err != nil {
+		t.close(in)
+		return nil, false, err
+	}
+	in.listing.came = 1 // the folder that it was left for
+	t.open = []*Dir{in, t.Now()}
+	return in, true, nil
+}
+
+// Up goes back to the folder that this one is in.
+func (t *Trail) Up() error {
+	_, _, err := t.above()
+	if err == nil {
+		t.leave()
+	}
+	return err
+}
+
+// leave closes this folder; the one that it is in is open.
+func (t *Trail) leave() {
+	t.close(t.Now())
+	t.open, t.levels = t.open[:len(t.open)-1], t.levels[:len(t.levels)-1]
+	if len(t.levels) < len(t.paths) {
+		t.paths, t.far = t.paths[:len(t.levels)], ""
+	}
+}
+
+// Close closes the folders below the top.
+func (t *Trail) Close() {
+	for _, d := range t.open {
+		d.Close()
+	}
+	t.open, t.levels = nil, nil
+}
+
+// enter opens a folder in this one, which is neither a link nor a mount.
+func (d *Dir) enter(name string) (fd int, s Stat, err error) {
+	if fd, err = d.openHere(name, unix.O_RDONLY|unix.O_DIRECTORY); err != nil {
+		return -1, s, err
+	}
+	if err := unix.Fstat(fd, &s.Stat_t); err != nil {
+		unix.Close(fd)
+		return -1, s, err
+	}
+	return fd, s, nil
+}
+
+// openHere opens an entry that is nothing but this folder's own: ErrMounted where
+// something is mounted, ErrLink for a link where a folder is asked for.
+func (d *Dir) openHere(name string, flags int) (int, error) {
+	if err := checkName(name); err != nil {
+		return -1, err
+	}
+	flags |= unix.O_NOFOLLOW | unix.O_CLOEXEC
+	fd, err := unix.Openat2(d.fd, name, &unix.OpenHow{
+		Flags:   uint64(flags),
+		Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_BENEATH,
+	})
+	if err == unix.ENOSYS || err == unix.EPERM { // Linux before 5.6, or a filter that does not know the call
+		fd, err = d.openHereOld(name, flags)
+	}
+	switch {
+	case err == unix.EXDEV:
+		err = ErrMounted
+	case err == unix.ELOOP, err == unix.ENOTDIR:
+		if s, failed := d.Stat(name); failed == nil && s.IsLink() {
+			err = ErrLink
+		}
+	}
+	return fd, err
+}
+
+// openHereOld tells mounts by their ids: a bind mount of the same file system has the device of
+// what it hides.
+func (d *Dir) openHereOld(name string, flags int) (int, error) {
+	fd, err := openat(d.fd, name, flags)
+	if err != nil {
+		return -1, err
+	}
+	here, err := mountOf(d.fd)
+	there, failed := mountOf(fd)
+	if err = errors.Join(err, failed); err == nil && here != there {
+		err = unix.EXDEV
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// mountOf returns the id of the mount that an open file is on (proc(5), fdinfo; Linux 3.15).
+func mountOf(fd int) (id int, err error) {
+	info, err := unix.Open("/proc/self/fdinfo/"+strconv.Itoa(fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(info)
+	var buffer [512]byte // its first lines are pos, flags and mnt_id
+	n, err := unix.Read(info, buffer[:])
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := bytes.Cut(buffer[:n], []byte("mnt_id:"))
+	for _, c := range bytes.TrimLeft(rest, "\t ") {
+		if c < '0' || c > '9' {
+			return id, nil
+		}
+		id = 10*id + int(c-'0')
+	}
+	return 0, fmt.Errorf("/proc/self/fdinfo/%d has no mnt_id", fd)
+}

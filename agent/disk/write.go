@@ -1,0 +1,175 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+)
+
+// TempPrefix starts the name of every file that is not complete yet, but for those of
+// EnsureFile. It is short on purpose: the final name may already be as long as a name can be.
+const TempPrefix = ".tmp-"
+
+// WriteFile writes data to path so that a reader, or a machine that loses
+// power, sees either the old content or the new: a temporary file in the same
+// folder, fsync, rename, fsync of the folder. The folder must exist.
+func WriteFile(path string, data []byte, perm fs.FileMode) error {
+	if err := ReplaceFile(path, data, perm); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// ReplaceFile is WriteFile without the fsync of the folder: a power cut may bring
+// the old content back.
+func ReplaceFile(path string, data []byte, perm fs.FileMode) error {
+	return replaceFile(path, data, perm, true)
+}
+
+// ReplaceUnsynced is ReplaceFile without any fsync: a power cut may leave the old content, or
+// none.
+func ReplaceUnsynced(path string, data []byte, perm fs.FileMode) error {
+	return replaceFile(path, data, perm, false)
+}
+
+// EnsureFile makes path a file of this content and mode that is the agent's own.
+// One that is already stays, and of any other at most the length of data is read:
+// a new file replaces it, and processes that have the old one open keep it. Only
+// one goroutine of the agent may write to the folder at a time. A power cut may
+// leave any content: call it again before each use.
+func EnsureFile(path string, data []byte, perm fs.FileMode) error {
+	if holds(path, data, perm) {
+		return nil
+	}
+	// A name of its own, that the next call takes again: nobody sweeps these folders.
+	part := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) { // an agent that was killed left it
+		if err := os.Remove(part); err != nil {
+			return err
+		}
+		f, err = os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	return complete(f, path, data, perm, false)
+}
+
+// holds reports whether a file is as EnsureFile would make it.
+func holds(path string, data []byte, perm fs.FileMode) bool {
+	f, err := Open(path, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	s, err := StatOf(f)
+	if err != nil || s.Size() != int64(len(data)) || s.Mode&0o7777 != uint32(perm.Perm()) || int(s.Uid) != os.Geteuid() {
+		return false
+	}
+	b := make([]byte, len(data))
+	_, err = f.ReadAt(b, 0)
+	return err == nil && bytes.Equal(b, data)
+}
+
+// Written counts what this process has written with this package.
+type Written struct{ Files, Bytes, Syncs int64 }
+
+var files, bytesOf, syncs atomic.Int64
+
+// WrittenSoFar returns what has been written by now.
+func WrittenSoFar() Written { return Written{files.Load(), bytesOf.Load(), syncs.Load()} }
+
+// Sync is (*os.File).Sync, counted.
+func Sync(f *os.File) error {
+	syncs.Add(1)
+	return f.Sync()
+}
+
+// Unwritable reports whether an error says that a disk takes no data: it is full,
+// over a quota or read-only, or fails. Its files may still be readable.
+func Unwritable(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EIO)
+}
+
+// RemoveTemps removes the files that a killed WriteFile left in dir. There must
+// be no writer in dir. A folder that does not exist has nothing to remove.
+func RemoveTemps(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), TempPrefix) && e.Type().IsRegular() {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
+}
+
+// replaceFile puts a new file in the place of one: whole or not at all while the
+// machine has power, and after a power cut too if it is synced.
+func replaceFile(path string, data []byte, perm fs.FileMode, synced bool) error {
+	f, err := os.CreateTemp(filepath.Dir(path), TempPrefix+"*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, nameless(err))
+	}
+	return complete(f, path, data, perm, synced)
+}
+
+// complete writes to a new file of mode 0600, closes it and puts it in the place of path.
+func complete(f *os.File, path string, data []byte, perm fs.FileMode, synced bool) error {
+	err := fill(f, data, perm, synced)
+	if err == nil {
+		err = replace(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return fmt.Errorf("write %s: %w", path, nameless(err))
+	}
+	files.Add(1)
+	bytesOf.Add(int64(len(data)))
+	return nil
+}
+
+// nameless returns an error without the temporary file's random name, so that
+// repeated errors are equal.
+func nameless(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	if l := (*os.LinkError)(nil); errors.As(err, &l) {
+		return l.Err
+	}
+	return err
+}
+
+// fill writes, syncs and closes f.
+func fill(f *os.File, data []byte, perm fs.FileMode, synced bool) error {
+	_, err := f.Write(data)
+	if err == nil && perm != 0o600 { // which it has
+		err = f.Chmod(perm)
+	}
+	if err == nil && synced {
+		err = Sync(f)
+	}
+	return errors.Join(err, f.Close())
+}
+
+// SyncDir makes the names in a folder survive a power cut.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync folder %s: %w", dir, err)
+	}
+	if err := errors.Join(Sync(d), d.Close()); err != nil {
+		return fmt.Errorf("sync folder %s: %w", dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+// Package annotations is what annotations of pods mean to monopod: the table of those that it knows, and,
+// in a file for each purpose, what they say of a pod. manifests/validate/annotations.go checks them.
+package annotations
+
+import (
+	"slices"
+	"strings"
+
+	"monopod/manifests/decode"
+)
+
+// Where an annotation of monopod's stands.
+const (
+	InManifests = "pods"           // the owner writes it into a pod's manifest
+	OnServed    = "served objects" // monopod sets it on pods, the node and events that it reports
+	InRuntime   = "the runtime"    // monopod sets it on sandboxes and containers
+)
+
+// Place is where annotations stand.
+type Place struct{ Where, Title string }
+
+// Places are all places of Annotation.On, each with what a page has above it.
+func Places() []Place {
+	return []Place{
+		{InManifests, "In manifests of pods, and below `spec.template.metadata` of workloads"},
+		{OnServed, "On the pods and the node that monopod serves"},
+		{InRuntime, "On sandboxes and containers in the runtime"},
+	}
+}
+
+// RestartOnConfigChange is the annotation of a pod whose containers restart when an object of
+// their variables or volumes changes.
+const RestartOnConfigChange = "monopod.restart-on-config-change"
+
+// Annotation is one that monopod knows.
+type Annotation struct {
+	Name   string
+	On     string // where it stands
+	About  string // what it is for, a sentence
+	Values string // what it may say, behind "must be"
+}
+
+// All are all that monopod knows, in the order of their names. Validation, the man
+// page and docs/annotations.md go by it.
+func All() []Annotation { return slices.Clone(annotations) }
+
+var annotations = []Annotation{
+	{"monopod.backoff", InRuntime, "A container's crash-loop back-off, for the next agent.", "written by monopod"},
+	{BackOffFirst, InManifests, "How long a container of the pod that crashed again waits before its second restart; the first is immediate.", "a duration from 100ms to 24h, such as 10s or 5m"},
+	{BackOffMax, InManifests, "The longest such wait of the pod's containers.", "a duration from 100ms to 24h, such as 10s or 5m"},
+	{"monopod.env-objects", InRuntime, "A digest of the objects that a container's variables were made of.", "written by monopod"},
+	{"monopod.held", OnServed, "Why the pod or the node is held, and until when.", "written by monopod"},
+	{Job, InManifests, "How the containers of a Job's pod are run again: the restartPolicy of its template, and how often. monopod sets it on the pod of a Job.", "such as Never/6"},
+	{"monopod.next-try", OnServed, "When what failed, of which an event tells, is tried again.", "written by monopod"},
+	{"monopod.problems", OnServed, "What is wrong with the pod beside its status.", "written by monopod"},
+	{"monopod.public", OnServed, "What of an event's message anybody may read over TCP.", "written by monopod"},
+	{"monopod.pulls", OnServed, "For which images the pod, or a new version of it, waits: why, since when, and when one is tried again.", "written by monopod"},
+	{"monopod.starts", OnServed, "When containers of the pod that crash start again.", "written by monopod"},
+	{RestartOnConfigChange, InManifests, "Whether the pod's containers restart when a ConfigMap or Secret of their variables or volumes changes.", "true or false"},
+	{"monopod.revision", InRuntime, "Which version of the pod a container was made for.", "written by monopod"},
+	{StartAfter, InManifests, "The pods that must be Ready, or have Succeeded, before the pod starts.", "names of pods, separated by commas: name, or namespace/name"},
+	{StartAfterTimeout, InManifests, "After what time the pod starts all the same.", "a time above 0 with its unit, such as 90s or 5m"},
+	{Update, InManifests, "Whether the pod runs on until its new version has what it needs, or is stopped first; or whether a change keeps of it what it can, or replaces it.", updateWords},
+	{UpdateHealth, InManifests, "Within what time a new version must be ready that took the place of one that ran, else the former comes back.", "a duration from 1s to 24h, such as 30s, or 0s for no limit"},
+	{UpdateLock, InManifests, "A file of the pod's; while it is there, the pod's own updates wait.", "the absolute path of a file below the mountPath of an emptyDir volume"},
+}
+
+// Named returns the annotation of a name that monopod knows.
+func Named(name string) (a Annotation, known bool) {
+	k := slices.IndexFunc(annotations, func(a Annotation) bool { return a.Name == name })
+	if k < 0 {
+		return Annotation{}, false
+	}
+	return annotations[k], true
+}
+
+// MeansMonopod reports whether a name is monopod's, in whatever case: monopod.update,
+// Monopod.x or monopod/update.
+func MeansMonopod(name string) bool {
+	owner, _ := ownerOf(name)
+	return strings.EqualFold(owner, "monopod")
+}
+
+// Misspelt returns the annotation for manifests that a name is but for a slip of the pen in
+// its first part: monopod.update for monpod.update. Any other name is another program's,
+// however near it is: known is false.
+func Misspelt(name string) (meant string, known bool) {
+	owner, rest := ownerOf(name)
+	if len(owner) > len("monopod")+slips || decode.Distance(strings.ToLower(owner), "monopod") > slips {
+		return "", false
+	}
+	a, known := Named("monopod" + rest)
+	return a.Name, known && a.On == InManifests && a.Name != name
+}
+
+// slips is how many letters a misspelt "monopod" may have more, fewer or other ones.
+const slips = 2
+
+// ownerOf cuts a name in front of its first dot or slash; "": it has none.
+func ownerOf(name string) (owner, rest string) {
+	end := max(strings.IndexAny(name, "./"), 0)
+	return name[:end], name[end:]
+}
+
+// Meant returns the annotation for manifests that a misspelt name most likely
+// means; "" if none is near.
+func Meant(name string) string {
+	known := map[string]bool{}
+	for _, a := range annotations {
+		if a.On == InManifests {
+			known[a.Name] = true
+		}
+	}
+	return decode.Nearest(name, known)
+}
