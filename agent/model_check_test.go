@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing/synctest"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -33,8 +34,10 @@ type account struct {
 	codes    map[string]int32 // of containers that had ended for good
 }
 
-// wrong returns what is not as the manifests say; nothing: all is well.
+// wrong returns what is not as the manifests say; nothing: all is well. It looks while nothing
+// runs: what is found on disk and in the runtime, one after the other, is of one moment then.
 func (w *walk) wrong() []string {
+	synctest.Wait()
 	var out []string
 	if foul := w.foul(); foul != "" {
 		w.Fatal(foul)
