@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -88,6 +89,7 @@ type rig struct {
 	known     []*manifests.Pod                                                     // last good versions that start found
 	kept      string                                                               // see life; "": beside the root dir
 	copied    func() bool                                                          // see life
+	wire      func(grpc.ClientConnInterface) grpc.ClientConnInterface              // what calls go through on their way; nil: nothing
 	whole     func(do func() error) error                                          // lets do change the root dir, whatever its disk takes; nil: do() is enough
 }
 
@@ -148,7 +150,11 @@ func (r *rig) start() {
 		r.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r.life = newLife(r.Conn(), r.dir, cancel)
+	conn := r.Conn()
+	if r.wire != nil {
+		conn = r.wire(conn)
+	}
+	r.life = newLife(conn, r.dir, cancel)
 	r.life.mangle = r.mangle
 	if r.kept != "" {
 		r.life.kept = r.kept

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,6 +43,13 @@ func (t *tree) mounted(mount string) error {
 		return fmt.Errorf("cgroups at %s: %w", mount, err)
 	}
 	return nil
+}
+
+// AddTo adds that many cgroups of pods of the class to what Counts returned.
+func (c Class) AddTo(counts []uint64, more int) {
+	for k := slices.Index(classes, c); k < len(counts); k += len(classes) {
+		counts[k] += uint64(more)
+	}
 }
 
 // Counts returns how many folders each cgroup that holds pods has, in each hierarchy. As

@@ -27,10 +27,6 @@ type List[T any] struct {
 	full  bool // there was an answer
 }
 
-// Forget drops the elements, but not what they were: whether the next answer is the
-// same can still be told.
-func (l *List[T]) Forget() { l.known = nil }
-
 // ListContainers lists as Containers does and reports whether anything differs from the
 // last answer that l saw. If nothing does and look is true, it returns no containers.
 func (c *Client) ListContainers(ctx context.Context, labels map[string]string, l *List[rt.Container], look bool) (all []*rt.Container, changed bool, err error) {

@@ -61,7 +61,7 @@ func (s *Source) scan(now time.Time) {
 // adopt takes over what the folder is.
 func (s *Source) adopt(l listing, now time.Time) {
 	s.folder, s.openTo, s.inside = nil, l.writable, notRead(l.folders, s.Dir)
-	if err := s.watch.take(l.watched); err != nil {
+	if err := s.watch.take(l.watched); err != nil && s.Hints == nil {
 		s.Log.Debug("watch manifests", "err", err)
 		s.nextAll = now.Add(retryFolder) // no hints: look more often
 	}
@@ -144,7 +144,7 @@ func (l *listing) survey(c *SourceConfig, on signature) error {
 	if c.Strict {
 		l.writable = writableFile(folder, c.Root, true)
 	}
-	if !c.Unwatched {
+	if !c.Unwatched && c.Hints == nil {
 		l.watched = setWatch(folder, folderID(signatureOf(info)), on)
 	}
 	f, err := os.Open(folder)

@@ -39,6 +39,8 @@ type SourceConfig struct {
 	Strict    bool   // what Writable finds is a warning
 	Root      string // the agent's root dir, for that; "": none
 	Unwatched bool   // the folder is looked through now and then, and tells of no change
+	// Hints are of changes in the folder, in the place of a watch that tells of them; nil: a watch does.
+	Hints <-chan fsnotify.Event
 
 	// Doubt: what the last good versions come to is not trusted, as the agent may
 	// have died of one. The first snapshot then waits until each file was read and
@@ -146,6 +148,8 @@ func (s *Source) Run(ctx context.Context) {
 		case e, ok := <-s.watch.events():
 			s.note(e, ok)
 			s.drain()
+		case e, ok := <-s.Hints:
+			s.note(e, ok)
 		case <-s.watch.errors(): // events were lost
 			s.full = true
 		case a := <-s.Answers:

@@ -42,13 +42,14 @@ type PodCgroups struct {
 	Log     *slog.Logger
 	lacking saidonce.Errors // which values pods' cgroups do without, by uid
 
-	counts []uint64  // of cgroups at the last NewlyVanished, which alone uses it
+	counts []uint64  // of cgroups at the last NewlyVanished, and what came and went since; guarded by mu
 	looked time.Time // when it last looked for each; likewise
 
-	mu        sync.Mutex            // guards what follows; nothing waits for the kernel or systemd under it
-	ready     bool                  // the driver is known and the levels exist
-	Burstable map[string]int64      // cpu requests of Burstable pods that may run, by uid, in thousandths of a core
-	seen      map[string]seenCgroup // by uid
+	mu        sync.Mutex               // guards what follows; nothing waits for the kernel or systemd under it
+	ready     bool                     // the driver is known and the levels exist
+	Burstable map[string]int64         // cpu requests of Burstable pods that may run, by uid, in thousandths of a core
+	seen      map[string]seenCgroup    // by uid
+	leaving   map[string]cgroups.Class // those of these that the agent removes, by uid
 	said      saidonce.Error
 	other     cgroups.Driver // the runtime's at the last Follow, which alone uses it; "": not asked since ready
 	off       bool           // cgroups cannot be made here; pods have none

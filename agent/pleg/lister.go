@@ -148,8 +148,8 @@ func (l *Lister) run() {
 	}
 }
 
-// fill makes a listing. One in which nothing has changed since all its callers looked drops
-// what earlier ones decoded: the node is at rest.
+// fill makes a listing. What earlier ones decoded stays, also while the node is at rest: else one
+// change would have all decoded again.
 func (l *Lister) fill(n *listing) {
 	look := n.seen != 0 && n.seen == l.version
 	sandboxes, containers, changed, err := l.lists(look)
@@ -158,14 +158,9 @@ func (l *Lister) fill(n *listing) {
 		l.version++
 	}
 	n.version = l.version
-	switch {
-	case err != nil:
-	case !look || changed:
+	if err == nil && (!look || changed) {
 		n.Pods = byName(sandboxes, containers)
 		l.Counts.Store(countListed(n.Pods))
-	default:
-		l.sandboxes.Forget()
-		l.containers.Forget()
 	}
 }
 
