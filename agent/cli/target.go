@@ -52,8 +52,13 @@ func (t *target) podName() string {
 	return fmt.Sprintf("pod %s/%s", t.pod.Namespace, print.ShortName(t.pod))
 }
 
-// subject is the container in words.
-func (t *target) subject() string { return fmt.Sprintf("container %s of %s", t.container, t.podName()) }
+// subject is the container in words; where none is meant, the pod.
+func (t *target) subject() string {
+	if t.container == "" {
+		return t.podName()
+	}
+	return fmt.Sprintf("container %s of %s", t.container, t.podName())
+}
 
 // runningID returns the runtime's id of a container that runs, or says why it does not.
 func (t *target) runningID() (string, error) {

@@ -328,14 +328,14 @@ func copiesFiles(w *world) {
 func (w *world) liesThroughTar(to string) {
 	w.Helper()
 	evil := w.T.TempDir()
-	check(w.T, errors.Join(os.Mkdir(evil+"/x", 0o755), os.WriteFile(evil+"/evil", []byte("evil"), 0o644), os.Symlink("/tmp", evil+"/x/l")))
-	archive, err := exec.Command("tar", "-C", evil+"/x", "-cP", "--transform", "s,^,./x/,", "../evil").Output()
+	check(w.T, errors.Join(os.Mkdir(evil+"/x", 0o755), os.WriteFile(evil+"/outside", []byte("evil"), 0o644), os.Symlink("/tmp", evil+"/x/l")))
+	archive, err := exec.Command("tar", "-C", evil+"/x", "-cP", "--transform", "s,^,./x/,", "../outside").Output()
 	check(w.T, err)
 	cmd := w.command(w.Context(), "exec", "-i", "web", "--", "sh", "-c", "cat > /lie; printf '#!/bin/sh\\ncat /lie\\n' > /bin/lie; chmod 755 /bin/lie; mv /bin/tar /bin/true-tar; cp /bin/lie /bin/tar")
 	cmd.Stdin = bytes.NewReader(archive)
 	check(w.T, cmd.Run())
 	w.exits(1, "", "", "a name in it leads out", "cp", "web:/x", to+"/x")
-	if _, err := os.Stat(to + "/evil"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(to + "/outside"); !errors.Is(err, fs.ErrNotExist) {
 		w.Errorf("a file lies outside: %v", err)
 	}
 	w.exits(0, "", "", "", "exec", "web", "--", "mv", "/bin/true-tar", "/bin/tar")

@@ -88,6 +88,8 @@ func (c *Copy) fetch(ctx context.Context, holes bool, dir, base, to string) (tar
 	if base == "." {
 		name = "."
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	r, w := io.Pipe()
 	said := &clipped{most: saidMost}
 	var code int
@@ -103,8 +105,9 @@ func (c *Copy) fetch(ctx context.Context, holes bool, dir, base, to string) (tar
 	u.close()
 	if err != nil {
 		err = &cleanError{err}
+		cancel(err) // tar need not go on, and may write nothing by which it would notice
 	}
-	r.CloseWithError(err) // tar need not go on
+	r.CloseWithError(err)
 	<-over
 	var spoilt *archiveError
 	switch {
@@ -137,6 +140,8 @@ func (c *Copy) Up(ctx context.Context, from, to string) error {
 	if c.NoPreserve {
 		command = []string{"tar", "--no-same-permissions", "--no-same-owner", "-xmf", "-", "-C", dir}
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	r, w := io.Pipe()
 	p := newPacking(ctx, c, w, holes)
 	var failed error
@@ -145,6 +150,9 @@ func (c *Copy) Up(ctx context.Context, from, to string) error {
 		defer close(over)
 		failed = p.pack(from, "./"+strings.TrimPrefix(base, "/"))
 		w.CloseWithError(failed)
+		if failed != nil {
+			cancel(failed)
+		}
 	}()
 	said := &clipped{most: saidMost}
 	code, err := c.Exec(ctx, command, stream.Streams{In: r, Out: io.Discard, Err: said})

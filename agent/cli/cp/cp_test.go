@@ -418,13 +418,19 @@ func TestLinksThatStayBelow(t *testing.T) {
 // A tar that never ends is given up, and so is one that sends something else.
 func TestWhatIsNoArchiveIsGivenUp(t *testing.T) {
 	for name, send := range map[string]func(w io.Writer) error{
-		"words":             func(w io.Writer) error { _, err := io.WriteString(w, strings.Repeat("hello ", 1000)); return err },
-		"what never ends":   func(w io.Writer) error { return endless(w, nil) },
-		"an archive and on": func(w io.Writer) error { return endless(w, archived()) },
+		"words":                    func(w io.Writer) error { _, err := io.WriteString(w, strings.Repeat("hello ", 1000)); return err },
+		"what never ends":          func(w io.Writer) error { return endless(w, nil) },
+		"words, and then it hangs": nil,
+		"an archive and on":        func(w io.Writer) error { return endless(w, archived()) },
 	} {
-		c := &Copy{Subject: "container main", Pod: "web", Notes: io.Discard, Exec: func(_ context.Context, command []string, s stream.Streams) (int, error) {
+		c := &Copy{Subject: "container main", Pod: "web", Notes: io.Discard, Exec: func(ctx context.Context, command []string, s stream.Streams) (int, error) {
 			if slices.Contains(command, "--version") {
 				return 0, nil
+			}
+			if send == nil {
+				io.WriteString(s.Out, strings.Repeat("hello ", 1000)[:512])
+				<-ctx.Done()
+				return 0, context.Cause(ctx)
 			}
 			return 0, send(s.Out)
 		}}
