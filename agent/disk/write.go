@@ -78,7 +78,7 @@ func holds(path string, data []byte, perm fs.FileMode) bool {
 	return err == nil && bytes.Equal(b, data)
 }
 
-// Written counts what this process has written with this package.
+// Written counts what this process has written with this package, but for EnsureFile.
 type Written struct{ Files, Bytes, Syncs int64 }
 
 var files, bytesOf, syncs atomic.Int64
@@ -120,7 +120,12 @@ func replaceFile(path string, data []byte, perm fs.FileMode, synced bool) error 
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}
-	return complete(f, path, data, perm, synced)
+	err = complete(f, path, data, perm, synced)
+	if err == nil {
+		files.Add(1)
+		bytesOf.Add(int64(len(data)))
+	}
+	return err
 }
 
 // complete writes to a new file of mode 0600, closes it and puts it in the place of path.
@@ -133,8 +138,6 @@ func complete(f *os.File, path string, data []byte, perm fs.FileMode, synced boo
 		os.Remove(f.Name())
 		return fmt.Errorf("write %s: %w", path, nameless(err))
 	}
-	files.Add(1)
-	bytesOf.Add(int64(len(data)))
 	return nil
 }
 
