@@ -56,14 +56,14 @@ func TestObjectsAreListed(t *testing.T) {
 		})
 	}
 	for args, want := range map[string]string{
-		"objects -o name":                      "configmap/default/settings-of-the-web-server\nconfigmap/kube-system/unused\nsecret/default/key\nsecret/default/old\n",
-		"objects -n kube-system --no-headers":  "configmap/kube-system/unused   superseded   web.yaml   -\n",
-		"objects -n none":                      "No ConfigMaps and Secrets in namespace none.\n",
-		"objects -n none -o json":              "[]\n",
-		"objects -n kube-system -o yaml":       "- file: web.yaml\n  kind: ConfigMap\n  name: kube-system/unused\n  state: superseded\n",
-		"ps -a -q":                             "batch/job\ndefault/web\n",
-		"ps -q -n default":                     "default/web\n",
-		"wait job --for=delete --timeout 10ms": "",
+		"objects -o name":                     "configmap/default/settings-of-the-web-server\nconfigmap/kube-system/unused\nsecret/default/key\nsecret/default/old\n",
+		"objects -n kube-system --no-headers": "configmap/kube-system/unused   superseded   web.yaml   -\n",
+		"objects -n none":                     "No ConfigMaps and Secrets in namespace none.\n",
+		"objects -n none -o json":             "[]\n",
+		"objects -n kube-system -o yaml":      "- file: web.yaml\n  kind: ConfigMap\n  name: kube-system/unused\n  state: superseded\n",
+		"ps -a -q":                            "batch/job\ndefault/web\n",
+		"ps -q -n default":                    "default/web\n",
+		"wait job --for=delete --timeout 1s":  "",
 	} {
 		var out bytes.Buffer
 		err := execute(t.Context(), nil, &out, &out, append(strings.Fields(args), "--socket", socket)...)

@@ -513,3 +513,30 @@ func TestAPipeIsNotPacked(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A tar without what it is asked for sends an empty archive, says so and ends: its words count.
+func TestWhatTarSaysOfAnEmptyArchiveCounts(t *testing.T) {
+	c := &Copy{Subject: "container main", Pod: "web", Notes: io.Discard, Exec: func(ctx context.Context, command []string, s stream.Streams) (int, error) {
+		if slices.Contains(command, "--version") {
+			return 0, nil
+		}
+		_, err := s.Out.Write(make([]byte, 1024))
+		if err != nil {
+			return 0, err
+		}
+		_, err = io.WriteString(s.Err, "tar: ./nosuch: No such file or directory\n")
+		if err != nil {
+			return 0, err
+		}
+		_, err = s.Out.Write(make([]byte, 9216)) // the rest of its block
+		if err != nil {
+			return 0, err
+		}
+		return 1, nil
+	}}
+	err := c.Down(t.Context(), "/nosuch", t.TempDir()+"/x")
+	want := "tar in container main ended with exit code 1: tar: ./nosuch: No such file or directory"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

@@ -59,6 +59,10 @@ func (u *unpacking) unpack(r io.Reader) (target string, err error) {
 		h, err := t.Next()
 		switch {
 		case err == io.EOF && u.top == nil:
+			err = u.rest(r) // tar says why, and ends
+			if err != nil {
+				return "", err
+			}
 			return "", &archiveError{errors.New("it is empty")}
 		case err == io.EOF:
 			return "", u.rest(r)
