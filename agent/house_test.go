@@ -320,3 +320,31 @@ func TestTheReleaseIsSmall(t *testing.T) {
 		t.Errorf("the release has %.1f MB: at most %.1f", float64(info.Size())/1e6, maxRelease/1e6)
 	}
 }
+
+// The loop is told in one file.
+func TestTheMethodsOfTheLoopStandInOneFile(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	found := 0
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			fn, isFunc := d.(*ast.FuncDecl)
+			if !isFunc || fn.Recv == nil || types.ExprString(fn.Recv.List[0].Type) != "*syncLoop" {
+				continue
+			}
+			found++
+			if file != "sync.go" {
+				t.Errorf("%s: (*syncLoop).%s belongs into sync.go", file, fn.Name.Name)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("there is no loop")
+	}
+}

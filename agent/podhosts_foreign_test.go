@@ -65,7 +65,7 @@ func TestNamesFollowOnceThereIsRoom(t *testing.T) {
 		r.after(time.Minute)
 		r.Exit("web-n/c", 1)
 		r.after(10 * time.Minute)
-		r.expect("default/db-n/c", "default/web-n/c") // a new sandbox needs no room
+		r.expect("default/db-n/c", "default/web-n/c")           // a new sandbox needs no room
 		r.says(2, "hosts file is not up to date; trying again") // once of each pod
 		r.sees("default/web-n", before...)
 		noErr(r.T, os.Remove(junk))

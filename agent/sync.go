@@ -720,7 +720,61 @@ func (l *syncLoop) handleRestart(r *worker.RestartRequest) {
 	}
 }
 
-// Outlook says what manifests would change. It returns when the loop has come to it.
+// History returns what is known of the versions of a pod. Errors are *status.Refusal, or those of
+// ctx and of the disk.
+func (l *syncLoop) History(ctx context.Context, key manifests.Key) (*status.History, error) {
+	past, err := l.shared.Disk.Root.History(key)
+	if err != nil {
+		return nil, err
+	}
+	q := &versionsRequest{key: key, past: past, answer: make(chan []status.PastVersion, 1)}
+	select {
+	case l.versions <- q:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	all := <-q.answer
+	if all == nil {
+		return nil, &status.Refusal{Unknown: true, Why: "there is no pod " + key.String()}
+	}
+	return &status.History{Pod: key.String(), Versions: all}, nil
+}
+
+// Rollback lets the version that the manifest of a pod gives give way to a former one. It returns
+// when that is on disk. Errors are *status.Refusal, or those of ctx and of the disk.
+func (l *syncLoop) Rollback(ctx context.Context, key manifests.Key, to, why string) error {
+	past, err := l.shared.Disk.Root.History(key)
+	if err != nil {
+		return err
+	}
+	q := &rollbackRequest{key: key, past: past, to: to, why: why, answer: make(chan error, 1)}
+	select {
+	case l.rollback <- q:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case err := <-q.answer:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// handleRollback has the request recorded, or refuses it.
+func (l *syncLoop) handleRollback(q *rollbackRequest) {
+	next, err := l.apply.askedBack(q, l.last)
+	if err != nil {
+		q.answer <- err
+		return
+	}
+	r := l.pods.of(q.key)
+	q.before, q.former, r.asked = r.Trial, next.Former, q
+	l.shared.Log.Info("a former version is asked for", "pod", q.key.String(), "reason", next.Reason)
+	l.trials.set(r, next)
+}
+
+// Outlook says what manifests would change. It returns once the loop has answered.
 func (l *syncLoop) Outlook(ctx context.Context, asked *outlook.Asked) (*outlook.Report, error) {
 	q := &outlookRequest{asked: asked, answer: make(chan outlookAnswer, 1)}
 	select {
