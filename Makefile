@@ -66,7 +66,7 @@ endef
 # come in two goroutines at once breaks the race detector itself (Go issue 78156). The
 # packages run side by side. The limit is for a machine with other work to do.
 unit: cc dbus
-	go test -race -cpu 1 -timeout 30m ./...
+	go test -race -cpu 1 -timeout 45m ./...
 
 # What computes and reads files; what asks the kernel for more is not emulated, and is
 # tested on the machine's own kind.
