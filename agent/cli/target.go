@@ -81,7 +81,7 @@ func (t *target) runningID() (string, error) {
 	return "", fmt.Errorf("%s does not run: %s", t.subject(), print.OneLine(why))
 }
 
-// runtimeAt returns where the runtime is: as given, or the agent's; "": nobody knows.
+// runtimeAt returns where the runtime is: as given, or the agent's; "": it is not known.
 func (t *target) runtimeAt(ctx context.Context, given string) (string, error) {
 	endpoint := cmp.Or(given, t.known.Runtime.Endpoint)
 	if endpoint != "" || t.known.Down() {

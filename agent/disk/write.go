@@ -47,7 +47,7 @@ func EnsureFile(path string, data []byte, perm fs.FileMode) error {
 	if holds(path, data, perm) {
 		return nil
 	}
-	// A name of its own, that the next call takes again: nobody sweeps these folders.
+	// A name of its own, that the next call takes again: these folders are not swept.
 	part := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
 	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) { // an agent that was killed left it

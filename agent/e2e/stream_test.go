@@ -113,7 +113,8 @@ func forwardsPorts(w *world) {
 	f.quiets(func(string) {})
 
 	big, err := f.sum("big")
-	if check(w.T, err); !strings.Contains(string(sums), big) {
+	check(w.T, err)
+	if !strings.Contains(string(sums), big) {
 		w.Errorf("100 MB came as %s, want one of\n%s", big, sums)
 	}
 	var all sync.WaitGroup
@@ -308,7 +309,8 @@ func copiesFiles(w *world) {
 		return err
 	}))
 	i, err := os.Stat(to + "/evil/in")
-	if check(w.T, err); !left["good"] || !left["a\x1b[31m"] || left["out"] || left["up"] || left["pipe"] || i.Mode()&fs.ModeSetuid != 0 {
+	check(w.T, err)
+	if !left["good"] || !left["a\x1b[31m"] || left["out"] || left["up"] || left["pipe"] || i.Mode()&fs.ModeSetuid != 0 {
 		w.Errorf("of what is hostile there came %v; in has the mode %s", left, i.Mode())
 	}
 	w.liesThroughTar(to)

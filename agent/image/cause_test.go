@@ -24,7 +24,7 @@ func TestWhyAnImageCannotBePulledIsShort(t *testing.T) {
 			"pull access denied, repository does not exist or may require authorization", codes.Unknown},
 		{"too many pulls", resolve + "unexpected status code https://docker.example/v2/x/manifests/1: 429 Too Many Requests - Server message: toomanyrequests: You have reached your pull rate limit. You may increase the limit by authenticating and upgrading: https://www.docker.com/increase-rate-limit",
 			"You have reached your pull rate limit. You may increase the limit by authenticating and upgrading: https://www.docker.com/increase-rate-limit", codes.Unknown},
-		{"a certificate of nobody known", resolve + `failed to do request: Head "https://docker.example/v2/x/manifests/1": tls: failed to verify certificate: x509: certificate signed by unknown authority`,
+		{"a certificate of an unknown authority", resolve + `failed to do request: Head "https://docker.example/v2/x/manifests/1": tls: failed to verify certificate: x509: certificate signed by unknown authority`,
 			"certificate signed by unknown authority", codes.Unknown},
 		{"CRI-O", "reading manifest 1 in docker.example/x: manifest unknown", "manifest unknown", codes.Unknown},
 		{"a page alone", "https://docker.example/help", "PullImage docker.example/x:1: https://docker.example/help", codes.Unknown},

@@ -16,7 +16,7 @@ import (
 )
 
 // unpacking writes an archive that a stranger made into one folder of this machine. It goes
-// from open folder to open folder and through no link, whoever made it, and makes no link
+// from open folder to open folder and through no link at all, and makes no link
 // that leads out, no device, and no bit of a mode that gives power.
 type unpacking struct {
 	copy *Copy
