@@ -109,7 +109,7 @@ func TestModel(t *testing.T) {
 // modelSeeds returns the first seed, and how many steps all walks have together.
 func modelSeeds(t *testing.T) (first, steps int) {
 	t.Helper()
-	first, steps = seedOfCommit(), modelTotal
+	first, steps = seedOfCommit(), modelTotal/fewer
 	if seed := os.Getenv("MONOPOD_MODEL_SEED"); seed != "" {
 		first, steps = number(t, seed), modelWalk
 	}

@@ -18,7 +18,7 @@ import (
 var refusals = map[string]syscall.Errno{"full": unix.ENOSPC, "read-only": unix.EROFS}
 
 // refusesEach is how many disk calls are between two from which on they are refused; see cutsEach.
-const refusesEach = 9
+const refusesEach = 9 * fewer
 
 // From whichever call on that changes the root dir the disk refuses all of them, a version runs that
 // nobody asked to end; and once the disk is well again all comes out as if nothing had been.

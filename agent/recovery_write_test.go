@@ -110,7 +110,7 @@ type diskWalk struct {
 
 // cutsEach is how many disk calls are between two at which an agent dies, where not each one is
 // tried. Which ones follows from what is committed: others for each commit.
-const cutsEach = 3
+const cutsEach = 3 * fewer
 
 // Before whichever call that changes the root dir an agent dies, the next one goes on from there.
 // What is between two such calls are calls of the runtime, at which it dies in the other walks. With
