@@ -24,6 +24,8 @@ import (
 var (
 	// spine, from the bottom up: each imports those before it.
 	spine = []string{"podspec", "update", "checkpoint", "hold", "pleg", "node", "podhosts", "instance", "admission", "plan", "podevents", "fetch", "prepare", "shutdown", "podstatus", "rollout", "outlook", "overview", "gc", "inplace", "worker"}
+	// tools import nothing of ours; all of the agent may import them.
+	tools = []string{"agent/backoff", "agent/wake"}
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
 		"clip":         {},
@@ -72,7 +74,7 @@ var (
 		"agent/cli/terminal":  {"agent/stream"},
 		"agent/doctor":        {"agent/checkpoint", "agent/cli/print", "agent/config", "agent/message", "cri", "manifests/shell"},
 		"agent/cli/wait":      {"agent/cli/client", "agent/cli/print", "agent/status", "manifests", "manifests/poduid"},
-		"agent/once":          {"agent/cli/print", "agent/disk", "agent/podlog", "agent/runtimewords", "agent/status", "agent/volume", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
+		"agent/once":          {"agent/wake", "agent/cli/print", "agent/disk", "agent/podlog", "agent/runtimewords", "agent/status", "agent/volume", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
 		"cgroups":             {"manifests/poduid"},
 		"cgroups/cgrouptest":  {"cgroups"},
 		"cri":                 {},
@@ -104,9 +106,12 @@ var (
 // mayImport is all of this as one table.
 func mayImport() map[string][]string {
 	may := maps.Clone(others)
-	all := slices.Clone(below)
+	all := slices.Concat(below, tools)
+	for _, tool := range tools {
+		may[tool] = nil
+	}
 	for name, imports := range leaves {
-		may["agent/"+name] = imports
+		may["agent/"+name] = slices.Concat(imports, tools)
 		if name != "config" { // whose values the wiring copies
 			all = append(all, "agent/"+name)
 		}

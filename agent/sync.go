@@ -30,6 +30,7 @@ import (
 	"monopod/agent/shutdown"
 	"monopod/agent/status"
 	"monopod/agent/update"
+	"monopod/agent/wake"
 	"monopod/agent/worker"
 	"monopod/manifests"
 )
@@ -69,7 +70,7 @@ type syncLoop struct {
 	versions chan *versionsRequest       // questions which versions of a pod there are
 	rollback chan *rollbackRequest       // requests for a former version
 	holds    *hold.Store                 // what the owner wants left alone
-	asked    chan struct{}               // one slot: holds has changed
+	asked    wake.Slot                   // holds has changed
 	down     *shutdown.Sequence
 	power    <-chan os.Signal // the power fails; nil: no signal says so
 	empty    chan struct{}    // closed when no pod is desired and none is left
@@ -78,15 +79,15 @@ type syncLoop struct {
 	strays   bool // it is to be looked for pods that nobody knows
 
 	born   time.Time
-	wake   chan struct{} // one slot: settings that affect pods have changed
-	known  atomic.Bool   // the manifests were read, once at least
-	turned atomic.Int64  // last turn of the loop, in ns since born: safe from changes of the clock
+	woken  wake.Slot    // settings that affect pods have changed
+	known  atomic.Bool  // the manifests were read, once at least
+	turned atomic.Int64 // last turn of the loop, in ns since born: safe from changes of the clock
 }
 
 func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds, dir string, checkpoints []*checkpoint.Checkpoint) *syncLoop {
 	shared.States, shared.Born = make(chan worker.State), time.Now()
 	l := &syncLoop{shared: shared, store: store, previous: store.Previous, needs: needs, faults: faults{shared},
-		wake: make(chan struct{}, 1), asked: make(chan struct{}, 1), holds: &hold.Store{}, facts: make(chan factsRead), pasts: make(chan []pastRead),
+		woken: wake.New(), asked: wake.New(), holds: &hold.Store{}, facts: make(chan factsRead), pasts: make(chan []pastRead),
 		restarts: make(chan *worker.RestartRequest), outlooks: make(chan *outlookRequest), versions: make(chan *versionsRequest), rollback: make(chan *rollbackRequest), empty: make(chan struct{})}
 	l.pods.agenda = newAgenda()
 	l.pods.inherit(checkpoints)
@@ -142,7 +143,7 @@ func (l *syncLoop) Run(ctx context.Context, snapshots <-chan manifests.Snapshot,
 			l.apply.locks.take(found, l.shared.Disk.Machine.Boot.Now())
 		case err := <-l.apply.locks.saved:
 			l.handleSavedLocks(err)
-		case <-l.wake:
+		case <-l.woken:
 			l.wakeAll(ctx)
 		case down := <-l.down.Orders:
 			l.handleShutdown(down)
@@ -186,12 +187,7 @@ func (l *syncLoop) tick(ctx context.Context) {
 }
 
 // Wake makes all workers look at their pods again. Any goroutine may call it.
-func (l *syncLoop) Wake() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
+func (l *syncLoop) Wake() { l.woken.Wake() }
 
 // wakeAll wakes all workers and reads the machine again: what is allocatable may
 // have changed.
@@ -619,12 +615,7 @@ func (l *syncLoop) requests(node string) *hold.Requests {
 }
 
 // holdsChanged makes the loop look at the record of holds again. Any goroutine may call it.
-func (l *syncLoop) holdsChanged() {
-	select {
-	case l.asked <- struct{}{}:
-	default:
-	}
-}
+func (l *syncLoop) holdsChanged() { l.asked.Wake() }
 
 // handleHolds stops and starts the pods of which the record says so.
 func (l *syncLoop) handleHolds() {

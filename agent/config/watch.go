@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"monopod/agent/wake"
 )
 
 // rewatchEvery is how often a folder is tried that cannot be watched.
@@ -22,7 +24,7 @@ type FileWatch struct {
 	watcher *fsnotify.Watcher // nil while the folder cannot be watched
 	quiet   *time.Timer
 	again   *time.Timer
-	tell    chan struct{} // one slot
+	tell    wake.Slot
 	stop    chan struct{}
 	done    chan struct{}
 }
@@ -30,7 +32,7 @@ type FileWatch struct {
 // WatchFile starts a watch; Close must be called. An empty path is never
 // reported.
 func WatchFile(path string) *FileWatch {
-	w := &FileWatch{path: path, tell: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+	w := &FileWatch{path: path, tell: wake.New(), stop: make(chan struct{}), done: make(chan struct{}),
 		quiet: time.NewTimer(time.Hour), again: time.NewTimer(time.Hour)}
 	w.quiet.Stop()
 	w.again.Stop()
@@ -87,10 +89,7 @@ func (w *FileWatch) run() {
 			w.open()
 			w.quiet.Reset(quietFor)
 		case <-w.quiet.C:
-			select {
-			case w.tell <- struct{}{}:
-			default:
-			}
+			w.tell.Wake()
 		}
 	}
 }

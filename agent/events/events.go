@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/message"
+	"monopod/agent/wake"
 )
 
 // Component is the source of all events.
@@ -33,8 +34,8 @@ type Config struct {
 // Recorder keeps events. Any goroutine may call any method but Run and Close.
 type Recorder struct {
 	Config
-	fresh, again chan struct{} // one slot: something new, or a repetition, must be written
-	journal      journal       // Run's goroutine's, then Close's
+	fresh, again wake.Slot // something new, or a repetition, must be written
+	journal      journal   // Run's goroutine's, then Close's
 
 	mu       sync.Mutex // guards what follows
 	memory   memory
@@ -45,7 +46,7 @@ type Recorder struct {
 // Open returns a Recorder that continues with the events of the file. Run must be
 // called to write meanwhile, Close to write the rest at the end.
 func Open(c Config) *Recorder {
-	r := &Recorder{Config: c, fresh: make(chan struct{}, 1), again: make(chan struct{}, 1),
+	r := &Recorder{Config: c, fresh: wake.New(), again: wake.New(),
 		journal: journal{path: c.Path}, watchers: map[*Watch]bool{}}
 	r.memory.histories = map[subject]*history{}
 	if c.Path == "" {
@@ -115,18 +116,11 @@ func (r *Recorder) add(about v1.ObjectReference, kind, reason string, said messa
 		r.tell(rec)
 	}
 	if fresh {
-		wake(r.fresh)
+		r.fresh.Wake()
 	} else {
-		wake(r.again)
+		r.again.Wake()
 	}
 	return fresh
-}
-
-func wake(slot chan struct{}) {
-	select {
-	case slot <- struct{}{}:
-	default:
-	}
 }
 
 // List returns the events about a pod, "namespace/name", or all if pod is "", the

@@ -12,6 +12,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/backoff"
 	"monopod/agent/message"
 )
 
@@ -229,7 +230,7 @@ func TestADiskThatFailsTroublesNobody(t *testing.T) {
 		if err := os.Mkdir(status, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * retryMax)
+		time.Sleep(2 * backoff.Most)
 		if n := log.count("written again"); n != 1 || fileLines(t, status) != 1 {
 			t.Errorf("said %d times; the file has %d lines", n, fileLines(t, status))
 		}

@@ -4,14 +4,14 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"monopod/agent/backoff"
 )
 
 // When the file is written.
 const (
-	gather   = time.Second      // new events become one write
-	lazily   = 30 * time.Second // that an event came again can wait
-	retryMin = time.Second      // after a write that failed, doubled each time
-	retryMax = time.Minute
+	gather = time.Second      // new events become one write
+	lazily = 30 * time.Second // that an event came again can wait
 )
 
 // Run writes events to the file until ctx ends, and then ends all watches. It
@@ -49,8 +49,8 @@ func (r *Recorder) Run(ctx context.Context) {
 				fails, notBefore = 0, time.Time{}
 				continue
 			}
-			notBefore = time.Now().Add(min(retryMin<<min(fails, 10), retryMax))
 			fails++
+			notBefore = time.Now().Add(backoff.After(fails))
 			arm(0)
 		}
 	}

@@ -6,25 +6,21 @@ import (
 
 	"monopod/agent/saidonce"
 	"monopod/agent/volume"
+	"monopod/agent/wake"
 )
 
 // Trash deletes the files of removed pods, beside everything else.
 type Trash struct {
 	*Garbage
-	wake chan struct{}
-	said saidonce.Error
+	woken wake.Slot
+	said  saidonce.Error
 }
 
 // NewTrash returns the trash of a root dir.
-func NewTrash(g *Garbage) *Trash { return &Trash{Garbage: g, wake: make(chan struct{}, 1)} }
+func NewTrash(g *Garbage) *Trash { return &Trash{Garbage: g, woken: wake.New()} }
 
 // Wake says that something was moved into the trash.
-func (t *Trash) Wake() {
-	select {
-	case t.wake <- struct{}{}:
-	default:
-	}
-}
+func (t *Trash) Wake() { t.woken.Wake() }
 
 // Run empties the trash whenever something comes, and again after a failure, until
 // ctx ends.
@@ -35,7 +31,7 @@ func (t *Trash) Run(ctx context.Context) {
 			t.Log.Warn("files of removed pods cannot be deleted; trying again", "err", err)
 		}
 		select {
-		case <-t.wake:
+		case <-t.woken:
 		case <-tick.C:
 		case <-ctx.Done():
 			tick.Stop()

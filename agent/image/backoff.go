@@ -3,6 +3,8 @@ package image
 import (
 	"sync"
 	"time"
+
+	"monopod/agent/backoff"
 )
 
 // The waits between pulls that fail, with the kubelet's figures.
@@ -51,7 +53,7 @@ func (b *backOffs) failed(pod, ref string, e *Error) *Error {
 
 // wait returns how long to wait after that many failures in a row.
 func (b *backOffs) wait(count int) time.Duration {
-	return min(b.first<<min(count-1, 20), b.max)
+	return backoff.Between(b.first, b.max, count)
 }
 
 func (b *backOffs) forget(pod string) {

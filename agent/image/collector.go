@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"monopod/agent/saidonce"
+	"monopod/agent/wake"
 	"monopod/cri"
 )
 
@@ -79,7 +80,7 @@ const (
 type Collector struct {
 	CollectorConfig
 	limits atomic.Pointer[Limits]
-	wake   chan struct{}
+	woken  wake.Slot
 	turn   sync.Mutex     // one collection at a time
 	unkept saidonce.Error // why the history is not on disk; under turn
 
@@ -102,7 +103,7 @@ func NewCollector(cfg CollectorConfig) *Collector {
 	if cfg.Event == nil {
 		cfg.Event = func(_, _ string) {}
 	}
-	c := &Collector{CollectorConfig: cfg, wake: make(chan struct{}, 1)}
+	c := &Collector{CollectorConfig: cfg, woken: wake.New()}
 	limits := cfg.Limits.Complete()
 	c.limits.Store(&limits)
 	c.history = loadHistory(cfg.History, time.Now(), cfg.Log)
@@ -120,12 +121,7 @@ func (c *Collector) SetBounds(l Limits) {
 }
 
 // Wake makes Run collect now.
-func (c *Collector) Wake() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
+func (c *Collector) Wake() { c.woken.Wake() }
 
 // Run collects every so often until ctx ends, the first time when it is woken.
 func (c *Collector) Run(ctx context.Context) {
@@ -136,7 +132,7 @@ func (c *Collector) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-c.wake:
+		case <-c.woken:
 		}
 		c.say(ctx, c.Collect(ctx))
 	}

@@ -17,6 +17,7 @@ import (
 
 	"monopod/agent/panics"
 	"monopod/agent/saidonce"
+	"monopod/agent/wake"
 )
 
 // The kubelet's figures.
@@ -81,7 +82,7 @@ type Rotator struct {
 	Fault func()
 
 	cfg     atomic.Pointer[Config]
-	changed chan struct{} // one slot: cfg was
+	changed wake.Slot // cfg was
 	runtime Runtime
 	log     *slog.Logger
 	known   map[string]*seen // by container id; of Run's goroutine
@@ -99,7 +100,7 @@ type seen struct {
 
 // New returns a Rotator. Run makes it work.
 func New(cfg Config, r Runtime, log *slog.Logger) *Rotator {
-	rotator := &Rotator{changed: make(chan struct{}, 1), runtime: r, log: log, known: map[string]*seen{}, busy: map[string]chan struct{}{}}
+	rotator := &Rotator{changed: wake.New(), runtime: r, log: log, known: map[string]*seen{}, busy: map[string]chan struct{}{}}
 	rotator.Set(cfg)
 	return rotator
 }
@@ -109,10 +110,7 @@ func New(cfg Config, r Runtime, log *slog.Logger) *Rotator {
 func (r *Rotator) Set(cfg Config) {
 	cfg = cfg.Complete()
 	r.cfg.Store(&cfg)
-	select {
-	case r.changed <- struct{}{}:
-	default:
-	}
+	r.changed.Wake()
 }
 
 // Run looks at the logs each interval until ctx ends.

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/wake"
 	"monopod/manifests"
 )
 
@@ -15,7 +16,7 @@ import (
 type Starts struct {
 	mu      sync.Mutex
 	failed  map[string]map[string]failedStart // by pod and container; "": the pod itself
-	changed chan struct{}                     // one slot
+	changed wake.Slot
 }
 
 // failedStart is the last start that failed.
@@ -29,7 +30,7 @@ type failedStart struct {
 
 // NewStarts returns Starts of which none has failed.
 func NewStarts() *Starts {
-	return &Starts{failed: map[string]map[string]failedStart{}, changed: make(chan struct{}, 1)}
+	return &Starts{failed: map[string]map[string]failedStart{}, changed: wake.New()}
 }
 
 // ids is what differs in two equal answers: ids of what was made in vain, ports, times.
@@ -55,10 +56,7 @@ func (f *Starts) Failed(pod manifests.Key, container string, nth int, reason, me
 		now.times = before.times + 1
 	}
 	of[container] = now
-	select {
-	case f.changed <- struct{}{}:
-	default:
-	}
+	f.changed.Wake()
 }
 
 // forget forgets the failures in a row of what was made since.

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/backoff"
 	"monopod/manifests/annotations"
 )
 
@@ -49,8 +50,11 @@ const (
 	RetryMax   = 10 * time.Second
 )
 
+// RetryIn returns how long to wait after that many failures in a row, one or more.
+func RetryIn(failures int) time.Duration { return backoff.Between(RetryFirst, RetryMax, failures) }
+
 // RetryAfter returns how long to wait after count failures in a row: not long,
 // because what the runtime lacked may be there now.
 func RetryAfter(count int) time.Duration {
-	return min(2*RetryFirst<<min(count, 10), RetryMax)
+	return RetryIn(count + 2)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"monopod/agent/backoff"
 	"monopod/agent/message"
 	"monopod/agent/pleg"
 	"monopod/agent/slots"
@@ -160,7 +161,7 @@ func (f Failure) Remade(now time.Time) Failure {
 	}
 	next := Failure{Made: made, MadeAt: now}
 	if made > 1 {
-		next.Retry = now.Add(min(RetryFirst<<min(made, 10), remakeMax))
+		next.Retry = now.Add(backoff.Between(RetryFirst, remakeMax, made+1))
 	}
 	return next
 }
@@ -191,7 +192,7 @@ func (f Failure) Failed(now time.Time, w Waiting, busy, reserved bool) Failure {
 		f.Waiting, f.Busy = w, time.Time{}
 		return f
 	}
-	f.Retry = now.Add(min(RetryFirst<<min(f.Count-1, 10), RetryMax)) // it ends soon
+	f.Retry = now.Add(RetryIn(f.Count)) // it ends soon
 	if f.Busy.IsZero() {
 		f.Busy = now
 	}

@@ -54,10 +54,7 @@ func (w *Watch) Changed() <-chan struct{} { return w.changed }
 
 // signalChange tells the node's reporter that the runtime's state has changed.
 func (w *Watch) signalChange() {
-	select {
-	case w.changed <- struct{}{}:
-	default:
-	}
+	w.changed.Wake()
 }
 
 // NotReady returns why the node is not ready for pods; none if it is.

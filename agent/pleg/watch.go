@@ -18,6 +18,7 @@ import (
 	"monopod/agent/logs"
 	"monopod/agent/metrics"
 	"monopod/agent/status"
+	"monopod/agent/wake"
 	"monopod/cri"
 	"monopod/manifests"
 )
@@ -49,8 +50,8 @@ type Watch struct {
 
 	Relists chan Relist        // one slot, latest wins; after each relist
 	Touched chan manifests.Key // a pod with an event
-	suspect chan struct{}      // one slot: a call found the runtime down
-	changed chan struct{}      // one slot: the runtime's state has changed
+	suspect wake.Slot          // a call found the runtime down
+	changed wake.Slot          // the runtime's state has changed
 
 	// Prepare is called before Sweep and whenever the runtime answers again; until
 	// it succeeds, the runtime counts as down.
@@ -88,7 +89,7 @@ type Watch struct {
 
 func NewWatch(c *cri.Client, instance string, store *status.Store, log *slog.Logger) *Watch {
 	w := &Watch{cri: c, Lister: &Lister{cri: c, instance: instance}, Instance: instance, store: store, log: log,
-		listed: make(chan struct{}), Relists: make(chan Relist, 1), Touched: make(chan manifests.Key, 256), suspect: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+		listed: make(chan struct{}), Relists: make(chan Relist, 1), Touched: make(chan manifests.Key, 256), suspect: wake.New(), changed: wake.New()}
 	w.set(status.Runtime{Endpoint: c.Endpoint(), Error: notAskedYet, Since: time.Now()})
 	return w
 }
@@ -105,10 +106,7 @@ func (w *Watch) Ready() error {
 
 // Wake makes the watch relist at once, after a call found the runtime down.
 func (w *Watch) Wake(error) {
-	select {
-	case w.suspect <- struct{}{}:
-	default:
-	}
+	w.suspect.Wake()
 }
 
 func (w *Watch) set(s status.Runtime) {

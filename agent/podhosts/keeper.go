@@ -12,11 +12,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"monopod/agent/backoff"
 	"monopod/agent/checkpoint"
 	"monopod/agent/panics"
 	"monopod/agent/podspec"
 	"monopod/agent/saidonce"
 	"monopod/agent/status"
+	"monopod/agent/wake"
 	"monopod/manifests"
 )
 
@@ -25,10 +27,6 @@ const (
 	// takes long is followed by a pause of pauses times that.
 	gather = 200 * time.Millisecond
 	pauses = 10
-	// A pass in which files could not be written is repeated after retryMin, then at
-	// doubled intervals up to retryMax.
-	retryMin = time.Second
-	retryMax = time.Minute
 )
 
 // Config is what a Keeper needs.
@@ -47,9 +45,9 @@ type Config struct {
 // containers have it mounted. Any goroutine may call its methods.
 type Keeper struct {
 	Config
-	wake chan struct{} // one slot
-	seed maphash.Seed
-	said saidonce.Error // of passes; Run's goroutine owns it
+	woken wake.Slot
+	seed  maphash.Seed
+	said  saidonce.Error // of passes; Run's goroutine owns it
 
 	mu     sync.Mutex      // guards what follows, and is held while a file is written
 	former []manifests.Key // pods of previous agents that this one has not reported yet
@@ -74,7 +72,7 @@ type reader struct {
 
 // New returns a Keeper, which keeps files up to date while it runs.
 func New(c Config) *Keeper {
-	k := &Keeper{Config: c, wake: make(chan struct{}, 1), seed: maphash.MakeSeed(), files: map[types.UID]*file{}}
+	k := &Keeper{Config: c, woken: wake.New(), seed: maphash.MakeSeed(), files: map[types.UID]*file{}}
 	seen := map[manifests.Key]bool{}
 	for _, c := range c.Former {
 		if key := c.Key(); !seen[key] {
@@ -87,12 +85,7 @@ func New(c Config) *Keeper {
 }
 
 // Wake makes the Keeper look whether pods are named to each other.
-func (k *Keeper) Wake() {
-	select {
-	case k.wake <- struct{}{}:
-	default:
-	}
-}
+func (k *Keeper) Wake() { k.woken.Wake() }
 
 // Run updates the files of running pods after each change, until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
@@ -103,8 +96,8 @@ func (k *Keeper) Run(ctx context.Context) {
 		if k.pass(ctx) {
 			failed = 0
 		} else {
-			retry = time.After(min(retryMin<<min(failed, 10), retryMax))
 			failed++
+			retry = time.After(backoff.After(failed))
 		}
 		select {
 		case <-ctx.Done():
@@ -115,7 +108,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-changes:
-		case <-k.wake:
+		case <-k.woken:
 		case <-retry:
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/backoff"
 	"monopod/agent/message"
 	"monopod/agent/panics"
 	"monopod/agent/volume"
@@ -26,8 +27,8 @@ func (x *trouble) note(err error) {
 		*x = trouble{}
 		return
 	}
-	x.text, x.retry = err.Error(), time.Now().Add(min(retryFirst<<min(x.count, 10), retryMax))
 	x.count++
+	x.text, x.retry = err.Error(), time.Now().Add(backoff.After(x.count))
 }
 
 // hangsAfter is how long a look at the machine may take: a file system may never answer.

@@ -11,16 +11,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/backoff"
 	"monopod/agent/fetch"
 	"monopod/agent/image"
 	"monopod/agent/podspec"
-)
-
-// The waits between fetches that fail for a reason that is not the image's, such as a
-// runtime that is away.
-const (
-	retryFirst = time.Second
-	retryMax   = time.Minute
 )
 
 // images are those of a pod that does not start yet: what has failed is tried again.
@@ -104,7 +98,7 @@ func (t *try) ended(err error) {
 	if !t.retry.IsZero() {
 		return
 	}
-	t.failed, t.retry = err, time.Now().Add(min(retryFirst<<min(t.count, 10), retryMax))
+	t.failed, t.retry = err, time.Now().Add(backoff.After(t.count+1))
 	var i *image.Error
 	if errors.As(err, &i) {
 		t.retry = i.Retry

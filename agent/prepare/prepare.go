@@ -24,6 +24,7 @@ import (
 	"monopod/agent/podevents"
 	"monopod/agent/podspec"
 	"monopod/agent/update"
+	"monopod/agent/wake"
 	"monopod/manifests"
 )
 
@@ -69,7 +70,7 @@ type Task struct {
 	want  uint64 // the last look that is asked for; 0: none
 	asked uint64 // last looks so far
 
-	woken      chan struct{}
+	woken      wake.Slot
 	over       chan struct{} // closed once its goroutine has ended
 	end        context.CancelFunc
 	background sync.WaitGroup // fetches
@@ -79,7 +80,7 @@ type Task struct {
 // replaces: it gets a sandbox of its own.
 func (s *Shared) Start(ctx context.Context, all *sync.WaitGroup, runs, version *manifests.Pod, replaces bool) *Task {
 	t := &Task{Shared: s, version: version, fetched: version.Pod, replaces: replaces, runs: string(runs.UID),
-		woken: make(chan struct{}, 1), over: make(chan struct{})}
+		woken: wake.New(), over: make(chan struct{})}
 	if !replaces {
 		t.fetched = update.Fetched(runs.Pod, version.Pod)
 	}
@@ -115,12 +116,7 @@ func (t *Task) Is(p *manifests.Pod) bool {
 }
 
 // Wake makes it look again. Any goroutine may call it.
-func (t *Task) Wake() {
-	select {
-	case t.woken <- struct{}{}:
-	default:
-	}
-}
+func (t *Task) Wake() { t.woken.Wake() }
 
 // Look asks for the last look, or takes that back.
 func (t *Task) Look(wanted bool) {

@@ -17,6 +17,7 @@ import (
 	"monopod/agent/logs"
 	"monopod/agent/settings"
 	"monopod/agent/status"
+	"monopod/agent/wake"
 	"monopod/manifests"
 	"monopod/manifests/decode"
 	"monopod/manifests/patient"
@@ -187,13 +188,8 @@ func (r *Reloader) problems(err error) []status.Problem {
 func (r *Reloader) Run(ctx context.Context) {
 	w := config.WatchFile(r.From.File)
 	defer w.Close()
-	late := make(chan struct{}, 1)
-	r.calls.Late = func() {
-		select {
-		case late <- struct{}{}:
-		default:
-		}
-	}
+	late := wake.New()
+	r.calls.Late = late.Wake
 	if r.From.File != "" {
 		r.apply(r.ask(ctx.Done()), true) // it may have changed since it was read for the start
 	}

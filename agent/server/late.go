@@ -3,13 +3,8 @@ package server
 import (
 	"context"
 	"time"
-)
 
-// How long it takes until a TCP address is tried again that another process has, at first
-// and at most: the wait doubles.
-const (
-	bindFirst = time.Second
-	bindMost  = time.Minute
+	"monopod/agent/backoff"
 )
 
 // late is the TCP address that could not be bound when the server was made. Pods can run
@@ -33,11 +28,11 @@ func (s *Server) bind(g *guard) error {
 // and when it is over, and reports whether the address is bound.
 func (s *Server) bindLater(ctx context.Context) bool {
 	s.tellLate(s.late.why)
-	for wait := bindFirst; ; wait = min(2*wait, bindMost) {
+	for tries := 1; ; tries++ {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-time.After(wait):
+		case <-time.After(backoff.After(tries)):
 		}
 		err := s.bind(s.late.guard)
 		if err == nil {

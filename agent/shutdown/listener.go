@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	"github.com/godbus/dbus/v5"
+
+	"monopod/agent/wake"
 )
 
 const (
@@ -17,8 +19,8 @@ const (
 // that owns logind's name has sent it, and says nothing but that logind must be asked. The
 // connection's reader calls it: what it does not count costs no more than being read.
 type listener struct {
-	prepares chan struct{} // one slot: a shutdown has begun, or has not after all
-	moves    chan struct{} // one slot: logind's name has another owner, or none
+	prepares wake.Slot // a shutdown has begun, or has not after all
+	moves    wake.Slot // logind's name has another owner, or none
 
 	mu    sync.Mutex
 	owner string // the unique name of the connection that owns logind's name; "": none does
@@ -26,7 +28,7 @@ type listener struct {
 }
 
 func newListener() *listener {
-	return &listener{prepares: make(chan struct{}, 1), moves: make(chan struct{}, 1)}
+	return &listener{prepares: wake.New(), moves: wake.New()}
 }
 
 // DeliverSignal takes in one signal. It never waits.
@@ -35,7 +37,7 @@ func (h *listener) DeliverSignal(_, _ string, s *dbus.Signal) {
 	case s.Sender == busName && s.Name == busName+"."+ownerChanged:
 		h.takeOwner(s.Body)
 	case s.Name == loginManager+"."+prepare && s.Sender != "" && s.Sender == h.ownerNow():
-		ring(h.prepares)
+		h.prepares.Wake()
 	}
 }
 
@@ -48,7 +50,7 @@ func (h *listener) takeOwner(body []any) {
 	h.mu.Lock()
 	h.owner, h.known = after, true
 	h.mu.Unlock()
-	ring(h.moves)
+	h.moves.Wake()
 }
 
 // ownedBy takes in the owner that the bus names when it is asked. What the bus has told by
@@ -65,12 +67,4 @@ func (h *listener) ownerNow() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.owner
-}
-
-// ring fills a slot.
-func ring(slot chan<- struct{}) {
-	select {
-	case slot <- struct{}{}:
-	default:
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/godbus/dbus/v5"
 
+	"monopod/agent/backoff"
 	"monopod/agent/disk"
 	"monopod/agent/saidonce"
 )
@@ -28,8 +29,6 @@ const (
 	// askEvery is the least time between two questions to logind for which signals are the
 	// reason.
 	askEvery = time.Second
-	// Between two tries to connect (kubelet: 1 s).
-	retryFirst, retryMax = time.Second, time.Minute
 	// How often logind is asked whether it waits for longer now, from rereadFirst on, which
 	// doubles (kubelet: the same).
 	rereads, rereadFirst = 5, 100 * time.Millisecond
@@ -63,30 +62,30 @@ func SystemBus(ctx context.Context, options ...dbus.ConnOption) (*dbus.Conn, err
 	return dbus.ConnectSystemBus(append(options, dbus.WithContext(ctx))...)
 }
 
-// Run holds the lock and follows logind until ctx ends. It connects again when the bus or
-// logind is gone; the lock that it holds outlives both.
+// Run holds the lock and follows logind until ctx ends. It connects again, with waits that
+// grow (kubelet: 1 s each), when the bus or logind is gone; the lock that it holds outlives both.
 func (i *Inhibitor) Run(ctx context.Context) {
 	defer i.release()
 	if err := i.Record.load(); err != nil {
 		i.Log.Warn("the times of the last shutdown are not known", "err", err)
 		i.Event("StateFileDamaged", "times of the last shutdown: "+err.Error())
 	}
-	wait := retryFirst
+	failed := 0
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := i.session(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Since(began) > retryMax {
-			wait = retryFirst
+		if time.Since(began) > backoff.Most {
+			failed = 0
 		}
+		failed++
 		if i.said.IsNew(err) {
 			i.Log.Error("shutdown is not delayed by logind; trying again", "err", err)
 			i.Event("FailedInhibit", err.Error())
 		}
-		sleep(ctx, wait)
-		wait = min(2*wait, retryMax)
+		sleep(ctx, backoff.After(failed))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"monopod/agent/message"
 	"monopod/agent/plan"
+	"monopod/agent/wake"
 	"monopod/manifests"
 )
 
@@ -35,7 +36,7 @@ type Sequence struct {
 	Changed func()                   // whether it is on is another
 	Idle    func(manifests.Key) bool // nothing of the pod runs, or is going to
 	Timer   *time.Timer              // fires when a wave has had its time: then Next must be called
-	Done    chan struct{}            // one slot: all pods have stopped, or had their time
+	Done    wake.Slot                // all pods have stopped, or had their time
 
 	on      atomic.Bool
 	groups  []group
@@ -51,7 +52,7 @@ func Default() []Period { return TwoPeriods(30*time.Second, 10*time.Second) }
 
 // New returns a sequence that is off, with the default periods.
 func New(idle func(manifests.Key) bool) *Sequence {
-	q := &Sequence{Periods: Default(), Idle: idle, Orders: make(chan bool), Changed: func() {}, Timer: time.NewTimer(time.Hour), Done: make(chan struct{}, 1)}
+	q := &Sequence{Periods: Default(), Idle: idle, Orders: make(chan bool), Changed: func() {}, Timer: time.NewTimer(time.Hour), Done: wake.New()}
 	q.Timer.Stop()
 	return q
 }
@@ -84,10 +85,7 @@ func (q *Sequence) Repeat() {
 	if !q.On() || !q.over {
 		return
 	}
-	select {
-	case q.Done <- struct{}{}:
-	default:
-	}
+	q.Done.Wake()
 }
 
 // HaltOf says how a pod is halted whose turn has come; ok is false if it has not.

@@ -25,6 +25,7 @@ import (
 
 	"monopod/agent/disk"
 	"monopod/agent/message"
+	"monopod/agent/wake"
 )
 
 // Store keeps reports in memory and on disk:
@@ -54,7 +55,7 @@ type Store struct {
 	node       *v1.Node
 	nodePublic message.Book      // what anybody may read of its messages
 	nodeBy     time.Time         // when a report on the node that brings only a heartbeat is written
-	listeners  []chan struct{}   // see Changes
+	listeners  []wake.Slot       // see Changes
 	wrong      map[string]string // what is wrong with parts of the agent, by part
 
 	past sync.Mutex // held while a file of an earlier run is read: a damaged one is told of once
@@ -305,7 +306,7 @@ func (s *Store) OnTrouble(tell func(err error)) {
 func (s *Store) Changes() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := make(chan struct{}, 1)
+	c := wake.New()
 	s.listeners = append(s.listeners, c)
 	return c
 }
@@ -313,9 +314,6 @@ func (s *Store) Changes() <-chan struct{} {
 // changed tells of a change: s.mu is held.
 func (s *Store) changed() {
 	for _, c := range s.listeners {
-		select {
-		case c <- struct{}{}:
-		default:
-		}
+		c.Wake()
 	}
 }

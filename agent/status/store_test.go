@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"monopod/agent/backoff"
 	"monopod/agent/disk"
 )
 
@@ -342,7 +343,7 @@ func TestAFailedWriteIsSaidOnceAndTriedAgain(t *testing.T) {
 		if _, err := os.Stat(pods); err == nil {
 			t.Error("a new report cut the back-off short")
 		}
-		time.Sleep(retryMax)
+		time.Sleep(backoff.Most)
 		if got := names(t, pods); got != "default_0.json default_1.json default_2.json" {
 			t.Errorf("pods holds %q after recovery", got)
 		}

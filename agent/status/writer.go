@@ -14,8 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"monopod/agent/backoff"
 	"monopod/agent/disk"
 	"monopod/agent/panics"
+	"monopod/agent/wake"
 )
 
 const (
@@ -25,10 +27,6 @@ const (
 	gatherMost = time.Second
 	// along is how soon a file must be due to be written along with another.
 	along = 100 * time.Millisecond
-	// A file that cannot be written is tried again after retryMin, then at
-	// doubled intervals up to retryMax.
-	retryMin = time.Second
-	retryMax = time.Minute
 )
 
 // job is a pending change of one file: written with value, or removed if there is
@@ -48,7 +46,7 @@ type job struct {
 type writer struct {
 	dir     string
 	log     *slog.Logger
-	wake    chan struct{} // one slot
+	woken   wake.Slot
 	closing chan struct{}
 	done    chan struct{}
 	said    map[string]bool // causes logged since writes last worked; the goroutine's own
@@ -65,7 +63,7 @@ type writer struct {
 func startWriter(dir string, log *slog.Logger) *writer {
 	w := &writer{
 		dir: dir, log: log,
-		wake: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
+		woken: wake.New(), closing: make(chan struct{}), done: make(chan struct{}),
 		trouble: func(error) {}, said: map[string]bool{}, jobs: map[string]*job{},
 	}
 	go w.run()
@@ -102,7 +100,7 @@ func (w *writer) set(file string, j *job) {
 		j.fails, j.next = old.fails, old.next
 	}
 	w.jobs[file] = j
-	w.signal()
+	w.woken.Wake()
 }
 
 // sweep asks for the removal of all pod files but those in keep.
@@ -110,14 +108,7 @@ func (w *writer) sweep(keep map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.keep = keep
-	w.signal()
-}
-
-func (w *writer) signal() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
+	w.woken.Wake()
 }
 
 // pending reports whether a file is not written yet.
@@ -160,7 +151,7 @@ func (w *writer) run() {
 	defer timer.Stop()
 	for {
 		select {
-		case <-w.wake:
+		case <-w.woken:
 		case <-timer.C:
 			w.pass(false)
 		case <-w.closing:
@@ -271,6 +262,6 @@ func (w *writer) record(file string, j *job, err error) {
 	}
 	now.fails++
 	now.taken = false
-	now.next = time.Now().Add(min(retryMin<<min(now.fails-1, 10), retryMax))
+	now.next = time.Now().Add(backoff.After(now.fails))
 	w.sayIll(err)
 }

@@ -125,8 +125,8 @@ func (w *Worker) commitFailed(err error) {
 	x := &w.commit
 	isNew := x.why == ""
 	x.why = "it cannot be recorded, so that the version before runs on: " + err.Error()
-	x.retry = time.Now().Add(min(plan.RetryFirst<<min(x.tries, 10), plan.RetryMax))
 	x.tries++
+	x.retry = time.Now().Add(plan.RetryIn(x.tries))
 	if !isNew {
 		return
 	}

@@ -3,6 +3,7 @@ package worker
 import (
 	"time"
 
+	"monopod/agent/backoff"
 	"monopod/agent/plan"
 	"monopod/agent/saidonce"
 )
@@ -32,7 +33,7 @@ func (l *failureLog) isNews(err error, now time.Time) bool {
 	if now.Before(l.again) || !l.said.IsNew(err) {
 		return false
 	}
-	l.again = now.Add(min(plan.RetryFirst<<min(l.count, 12), mostSilence))
 	l.count++
+	l.again = now.Add(backoff.Between(plan.RetryFirst, mostSilence, l.count))
 	return true
 }

@@ -60,13 +60,13 @@ func (k *hooks) start(s *plan.Facts, step []plan.Action) {
 // failure of the hook, which may run more than once anyway. Waits get longer where the
 // runtime answers all but this; while it answers nothing it is not asked.
 func (k *hooks) untilAnswered(ctx context.Context, run func() error) error {
-	for tries := 0; ; tries++ {
+	for tries := 1; ; tries++ {
 		err := run()
 		if !cri.Unavailable(err) || ctx.Err() != nil {
 			return err
 		}
 		k.Watch.Wake(err)
-		pleg.Sleep(ctx, min(plan.RetryFirst<<min(tries, 10), plan.RetryMax))
+		pleg.Sleep(ctx, plan.RetryIn(tries))
 		for !k.Watch.Up() && ctx.Err() == nil {
 			tries = 0
 			pleg.Sleep(ctx, pleg.ReconnectEvery)

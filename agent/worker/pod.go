@@ -20,6 +20,7 @@ import (
 	"monopod/agent/plan"
 	"monopod/agent/podevents"
 	"monopod/agent/saidonce"
+	"monopod/agent/wake"
 	"monopod/manifests"
 )
 
@@ -37,14 +38,14 @@ type pod struct {
 	Life       context.Context                   // ends with the agent, or when the sync loop ends the worker
 	current    Update                            // of the last pass
 	remakes    bool                              // sandboxes die again and again: see sayRemakes
-	woken      chan struct{}
+	woken      wake.Slot
 	background sync.WaitGroup  // goroutines of fetches, stops and hooks
 	unsaved    saidonce.Errors // what is not in the checkpoint on disk
 }
 
 func newPod(pool *Pool, life context.Context, key manifests.Key, known map[string]*checkpoint.Checkpoint) *pod {
 	log := pool.Log.With("pod", key.String())
-	p := &pod{Pool: pool, Key: key, Log: log, Known: known, Life: life, woken: make(chan struct{}, 1)}
+	p := &pod{Pool: pool, Key: key, Log: log, Known: known, Life: life, woken: wake.New()}
 	p.Files.Disk, p.Files.Key, p.Files.Log = pool.Disk, key, log
 	p.Recorder = podevents.Recorder{Events: pool.Events, Key: key, Machine: pool.Disk.Machine, Known: known,
 		Current: func() *manifests.Pod { return p.current.Pod }}
@@ -53,12 +54,7 @@ func newPod(pool *Pool, life context.Context, key manifests.Key, known map[strin
 }
 
 // Wake makes the worker sync its pod again.
-func (p *pod) Wake() {
-	select {
-	case p.woken <- struct{}{}:
-	default:
-	}
-}
+func (p *pod) Wake() { p.woken.Wake() }
 
 // caught turns a panic in the work on the worker's pod into *err: an error of
 // this pod alone. what is a noun: the log says that it failed. It must be

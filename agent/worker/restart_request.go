@@ -28,21 +28,13 @@ func (w *Worker) RequestRestart(r *RestartRequest) {
 	w.mu.Lock()
 	w.restarts = append(w.restarts, r)
 	w.mu.Unlock()
-	w.ask()
-}
-
-// ask wakes the worker even if it waits after a failure.
-func (w *Worker) ask() {
-	select {
-	case w.asked <- struct{}{}:
-	default:
-	}
+	w.asked.Wake()
 }
 
 // ObjectsChanged tells that an object has changed to which the pod refers.
 func (w *Worker) ObjectsChanged() {
 	w.objects.Store(true)
-	w.ask()
+	w.asked.Wake()
 }
 
 // followObjects retries at once what failed when an object has changed, and shows in the

@@ -169,8 +169,8 @@ func (x *stops) states() map[string]plan.Stopping {
 			continue
 		}
 		if st.retry.IsZero() {
-			st.retry = now.Add(min(plan.RetryFirst<<min(st.tries, 10), plan.RetryMax))
 			st.tries++
+			st.retry = now.Add(plan.RetryIn(st.tries))
 		}
 		if now.Before(st.retry) {
 			out[id] = plan.Stopping{Whole: st.whole, Retry: st.retry, Late: now.After(st.until)}

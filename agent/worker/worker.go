@@ -28,6 +28,7 @@ import (
 	"monopod/agent/saidonce"
 	"monopod/agent/slots"
 	"monopod/agent/status"
+	"monopod/agent/wake"
 	"monopod/cri"
 	"monopod/manifests"
 )
@@ -87,8 +88,8 @@ type Worker struct {
 	edits     edits
 	commit    commit
 
-	objects  atomic.Bool   // an object that the pod refers to has changed
-	asked    chan struct{} // restart requests have come, or objects
+	objects  atomic.Bool // an object that the pod refers to has changed
+	asked    wake.Slot   // restart requests have come, or objects
 	mu       sync.Mutex
 	desired  Update
 	restarts []*RestartRequest       // not taken yet
@@ -107,7 +108,7 @@ func (ws *Pool) Start(ctx context.Context, all *sync.WaitGroup, key manifests.Ke
 // New returns the worker of a pod name, which does not run.
 func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*checkpoint.Checkpoint) *Worker {
 	p := newPod(ws, ctx, key, known)
-	w := &Worker{pod: p, failures: map[string]plan.Failure{}, away: plan.Refusals{}, asked: make(chan struct{}, 1)}
+	w := &Worker{pod: p, failures: map[string]plan.Failure{}, away: plan.Refusals{}, asked: wake.New()}
 	w.fetches = fetch.NewSet(p.fetchSettings())
 	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
 	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
@@ -254,8 +255,8 @@ func (w *Worker) passFailed(ctx context.Context, err error) look {
 	if away && !up { // the relist that finds it again wakes the worker
 		return lookAt(time.Now().Add(plan.RetryMax))
 	}
-	retry := retryAt(time.Now().Add(min(plan.RetryFirst<<min(w.failed, 10), plan.RetryMax)))
 	w.failed++
+	retry := retryAt(time.Now().Add(plan.RetryIn(w.failed)))
 	if away {
 		return retry
 	}
