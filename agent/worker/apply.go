@@ -51,7 +51,7 @@ func (w *Worker) applyStep(ctx context.Context, s *plan.Facts, step []plan.Actio
 	var started []*task
 	for _, a := range step {
 		if do := w.task(ctx, s, a); do != nil {
-			started = append(started, w.tasks.begin(s, a, do))
+			started = append(started, w.tasks.start(s, a, do))
 		}
 	}
 	for _, a := range step {
@@ -65,11 +65,11 @@ func (w *Worker) applyStep(ctx context.Context, s *plan.Facts, step []plan.Actio
 		stop = errStop
 	}
 	for _, k := range started {
-		if !k.ended() || w.tasks.all[k.action.Key()] != k {
+		if !k.job.hasEnded() || w.tasks.all[k.action.Key()] != k {
 			continue
 		}
 		delete(w.tasks.all, k.action.Key())
-		if err := w.recordOutcome(ctx, s, k.action, k.err, k.made); err != nil {
+		if err := w.recordOutcome(ctx, s, k.action, k.job.err, k.made); err != nil {
 			stop = err
 		}
 	}

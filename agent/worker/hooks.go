@@ -16,13 +16,11 @@ import (
 	"monopod/cri"
 )
 
-// hookRun is a postStart hook, which runs in the background.
+// hookRun is the job that runs a postStart hook.
 type hookRun struct {
-	name   string // of the container
-	cancel context.CancelFunc
-	done   chan struct{}
-	err    error // written before done is closed
-	saved  bool  // the checkpoint says that it is done
+	job   *job
+	name  string // of the container
+	saved bool   // the checkpoint says that it is done
 }
 
 // hooks are the postStart hooks of the desired instance. The worker's goroutine
@@ -36,23 +34,19 @@ type hooks struct {
 // the agent and with the update that the container was started for.
 func (k *hooks) start(s *plan.Facts, step []plan.Action) {
 	for _, a := range step {
-		ctx, cancel := context.WithCancel(k.Life)
-		h := &hookRun{name: a.Name, cancel: cancel, done: make(chan struct{})}
+		h := &hookRun{job: newJob(k.Life, func() {}), name: a.Name}
 		handler, target := podspec.PostStart(podspec.FindContainer(s.Pod.Pod, a.Name)), k.hookTarget(s, a)
 		k.Log.Info(a.Do.Done(), "container", a.Name, "reason", a.Reason)
 		about := k.About(a.UID, a.Name)
 		k.all[a.ID] = h
-		k.background.Go(func() {
-			defer k.Wake()
-			defer close(h.done)
-			defer cancel()
-			defer k.caught(&h.err, a.Do.Noun(), a.Name)
-			h.err = k.untilAnswered(ctx, func() error { return hook.Run(ctx, handler, target) })
-			if h.err != nil && ctx.Err() == nil {
-				k.Log.Warn("postStart hook failed", "container", a.Name, "err", h.err, "output", hook.Output(h.err))
+		k.begin(h.job, a.Do.Noun(), a.Name, func(ctx context.Context) error {
+			err := k.untilAnswered(ctx, func() error { return hook.Run(ctx, handler, target) })
+			if err != nil && ctx.Err() == nil {
+				k.Log.Warn("postStart hook failed", "container", a.Name, "err", err, "output", hook.Output(err))
 				k.Events.Record(about, v1.EventTypeWarning, "FailedPostStartHook", message.Fixed("PostStartHook failed"))
 			}
-		})
+			return err
+		}, k.Wake)
 	}
 }
 
@@ -78,14 +72,12 @@ func (k *hooks) untilAnswered(ctx context.Context, run func() error) error {
 func (k *hooks) states() map[string]plan.HookState {
 	out := map[string]plan.HookState{}
 	for id, h := range k.all {
-		select {
-		case <-h.done:
-		default:
+		if !h.job.hasEnded() {
 			out[id] = plan.HookState{}
 			continue
 		}
-		if h.err != nil {
-			out[id] = plan.HookState{Failed: h.err.Error()}
+		if err := h.job.err; err != nil {
+			out[id] = plan.HookState{Failed: err.Error()}
 			continue
 		}
 		out[id] = plan.HookState{Done: true}
@@ -103,7 +95,7 @@ func (k *hooks) states() map[string]plan.HookState {
 func (k *hooks) forget(alive map[string]bool) {
 	for id, h := range k.all {
 		if !alive[id] {
-			h.cancel()
+			h.job.cancel(nil)
 			delete(k.all, id)
 		}
 	}

@@ -18,10 +18,10 @@ import (
 // collect records the tasks that ended after the pass that began them.
 func (w *Worker) collect(ctx context.Context) {
 	for _, k := range w.tasks.take() {
-		if k.err != nil && (k.cancelled || errors.Is(k.err, errNewVersion)) {
+		if k.job.err != nil && (k.cancelled || errors.Is(k.job.err, errNewVersion)) {
 			continue
 		}
-		if err := w.recordOutcome(ctx, k.facts, k.action, k.err, k.made); cri.Unavailable(err) {
+		if err := w.recordOutcome(ctx, k.facts, k.action, k.job.err, k.made); cri.Unavailable(err) {
 			w.Watch.Wake(err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -101,16 +100,6 @@ func (p *pod) ownUID(s *plan.Facts) error {
 		}
 	}
 	return nil
-}
-
-// detached returns a context that an update does not end, and the end of the
-// agent only after LeaveIn.
-func (p *pod) detached() (context.Context, context.CancelFunc) {
-	firm, cancel := context.WithCancelCause(context.WithoutCancel(p.Life))
-	stop := context.AfterFunc(p.Life, func() {
-		time.AfterFunc(LeaveIn, func() { cancel(context.Cause(p.Life)) })
-	})
-	return firm, func() { stop(); cancel(nil) }
 }
 
 // fetchSettings are what fetches use of the pod.

@@ -20,17 +20,16 @@ var (
 	errReplaced = errors.New("the stop of the whole pod replaces it")
 )
 
-// stop is the stop of one container, which runs in the background: a hook or a
-// process may take the whole grace period.
+// stop is the job that stops one container: a hook or the process may take the whole grace
+// period.
 type stop struct {
-	whole  bool
-	until  time.Time // the end of its first grace period
-	cancel context.CancelCauseFunc
-	done   chan struct{}
-
-	// Written before done is closed.
-	err    error
-	hooked bool // the preStop hook need not run again
+	job     *job
+	whole   bool
+	until   time.Time                   // the end of its first grace period
+	before  *stop                       // the try before; nil: this is the first
+	preStop func(context.Context) error // nil: there is no hook
+	about   v1.ObjectReference
+	hooked  bool // the preStop hook need not run again; written before the job ends
 
 	// The worker's, after it.
 	tries int
@@ -48,98 +47,113 @@ type stops struct {
 
 // start starts the stops of one step. Their ends wake the worker.
 func (x *stops) start(s *plan.Facts, step []plan.Action) {
-	old := map[string]*stop{}
-	for _, a := range step {
-		was := x.all[a.ID]
-		st := &stop{whole: a.Whole, until: time.Now().Add(a.Grace), done: make(chan struct{})}
-		if was != nil {
-			was.cancel(errReplaced)
-			st.tries, old[a.ID] = was.tries, was
-			if was.whole == a.Whole {
-				st.until = was.until
-			}
-		}
-		x.all[a.ID] = st
+	started := make([]*stop, len(step))
+	for k, a := range step { // a panic here leaves the stops as they were
+		started[k] = x.next(s, a)
 	}
-	for _, a := range step {
-		st := x.all[a.ID]
-		var behind []*stop
-		for _, id := range a.Behind {
-			if first := x.all[id]; first != nil {
-				behind = append(behind, first)
-			}
-		}
-		firm, release := x.detached()
-		ctx, cancel := context.WithCancelCause(firm)
-		hook := x.hooks.preStop(s, a)
-		level := slog.LevelDebug // another try
-		if old[a.ID] == nil {
-			x.RecordKilling(a)
-		}
-		if old[a.ID] == nil && !x.remakes {
-			level = slog.LevelInfo
-		}
-		x.Log.Log(ctx, level, a.Do.Done(), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
-		about := x.About(a.UID, a.Name)
-		st.cancel = cancel // from here on it ends by itself
-		x.background.Go(func() {
-			defer x.Wake()
-			defer close(st.done)
-			defer release()
-			defer cancel(nil)
-			defer x.caught(&st.err, a.Do.Noun(), a.Name)
-			if was := old[a.ID]; was != nil {
-				<-was.done
-				st.hooked = was.hooked
-			}
-			x.run(ctx, st, a, about, hook, behind)
-		})
+	for k, a := range step {
+		x.all[a.ID] = started[k]
+	}
+	for k, a := range step {
+		st, behind := started[k], x.those(a.Behind)
+		stopIt := func(ctx context.Context) error { return x.run(ctx, st, a, behind) }
+		x.begin(st.job, a.Do.Noun(), a.Name, stopIt, x.Wake)
 	}
 }
 
-// run stops a container. The grace period covers everything: whole seconds
-// of the hook and of waiting for others are taken from it; the rest, at least
-// two seconds, is for the process (kubelet: the same).
-func (x *stops) run(ctx context.Context, st *stop, a plan.Action, about v1.ObjectReference, preStop func(context.Context) error, behind []*stop) {
-	log := x.Log.With("container", a.Name)
-	left := a.Grace
-	if preStop != nil && !st.hooked {
-		start := time.Now()
-		within, cancel := context.WithTimeout(ctx, left)
-		err := preStop(within)
-		cancel()
-		if st.hooked = ctx.Err() == nil; st.hooked && err != nil {
-			log.Warn("preStop hook failed; stopping the container anyway", "err", err, "output", hook.Output(err))
-			x.Events.Record(about, v1.EventTypeWarning, "FailedPreStopHook", message.Fixed("PreStopHook failed"))
+// next returns the stop of a container that is to start now, and cancels the one before.
+func (x *stops) next(s *plan.Facts, a plan.Action) *stop {
+	st := &stop{whole: a.Whole, until: time.Now().Add(a.Grace), before: x.all[a.ID],
+		preStop: x.hooks.preStop(s, a), about: x.About(a.UID, a.Name)}
+	level := slog.LevelDebug // another try
+	if st.before == nil {
+		x.RecordKilling(a)
+	}
+	if st.before == nil && !x.remakes {
+		level = slog.LevelInfo
+	}
+	x.Log.Log(x.Life, level, a.Do.Done(), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
+	if was := st.before; was != nil {
+		was.job.cancel(errReplaced)
+		st.tries = was.tries
+		if was.whole == a.Whole {
+			st.until = was.until
 		}
-		left -= time.Since(start).Truncate(time.Second)
+	}
+	st.job = x.detachedJob()
+	return st
+}
+
+// those returns the stops of these containers that there are.
+func (x *stops) those(ids []string) []*stop {
+	var out []*stop
+	for _, id := range ids {
+		if st := x.all[id]; st != nil {
+			out = append(out, st)
+		}
+	}
+	return out
+}
+
+// run stops a container, once the try before has ended. The grace period covers everything:
+// whole seconds of the hook and of waiting for others are taken from it; the rest, at least
+// two seconds, is for the process (kubelet: the same).
+func (x *stops) run(ctx context.Context, st *stop, a plan.Action, behind []*stop) error {
+	if was := st.before; was != nil {
+		<-was.job.done
+		st.hooked, st.before = was.hooked, nil
+	}
+	left := a.Grace
+	if st.preStop != nil && !st.hooked {
+		left -= x.runHook(ctx, st, a, left)
 	}
 	start := time.Now()
 	awaitAll(ctx, behind, left)
 	left -= time.Since(start).Truncate(time.Second)
+	var err error
 	if ctx.Err() == nil {
 		left = max(left, plan.MinGrace)
 		kills := time.AfterFunc(left, func() { x.kills.Add(1) })
-		st.err = Gone(x.Cri.StopContainer(ctx, a.ID, left))
+		err = Gone(x.Cri.StopContainer(ctx, a.ID, left))
 		if !kills.Stop() {
 			x.kills.Add(-1)
 		}
 	}
+	return x.ended(ctx, st, a, err)
+}
+
+// runHook runs the preStop hook, within the grace period, and returns how much of that it took.
+func (x *stops) runHook(ctx context.Context, st *stop, a plan.Action, grace time.Duration) time.Duration {
+	start := time.Now()
+	within, cancel := context.WithTimeout(ctx, grace)
+	err := st.preStop(within)
+	cancel()
+	st.hooked = ctx.Err() == nil
+	if st.hooked && err != nil {
+		x.Log.Warn("preStop hook failed; stopping the container anyway", "container", a.Name, "err", err, "output", hook.Output(err))
+		x.Events.Record(st.about, v1.EventTypeWarning, "FailedPreStopHook", message.Fixed("PreStopHook failed"))
+	}
+	return time.Since(start).Truncate(time.Second)
+}
+
+// ended returns how a stop has ended whose last call has ended with err, and reports it.
+func (x *stops) ended(ctx context.Context, st *stop, a plan.Action, err error) error {
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errExited):
-		st.err = nil
 		x.said.IsNew(a.ID, nil)
-	case st.err == nil:
+		return nil
+	case err == nil:
 		x.said.IsNew(a.ID, nil)
-		st.err = cause
-	case cri.Unavailable(st.err):
-		x.Watch.Wake(st.err)
-	default:
-		if x.said.IsNew(a.ID, st.err) {
-			log.Error("container stop failed; retrying", "err", st.err)
-		}
-		x.Events.Record(about, v1.EventTypeWarning, "FailedKillPod", message.Of("error killing pod: %s", message.Private(st.err.Error())))
+		return cause
+	case cri.Unavailable(err):
+		x.Watch.Wake(err)
+		return err
 	}
+	if x.said.IsNew(a.ID, err) {
+		x.Log.Error("container stop failed; retrying", "container", a.Name, "err", err)
+	}
+	x.Events.Record(st.about, v1.EventTypeWarning, "FailedKillPod", message.Of("error killing pod: %s", message.Private(err.Error())))
+	return err
 }
 
 // awaitAll waits until all stops have ended, at most atMost.
@@ -148,7 +162,7 @@ func awaitAll(ctx context.Context, all []*stop, atMost time.Duration) {
 	defer t.Stop()
 	for _, st := range all {
 		select {
-		case <-st.done:
+		case <-st.job.done:
 		case <-t.C:
 			return
 		case <-ctx.Done():
@@ -162,9 +176,7 @@ func awaitAll(ctx context.Context, all []*stop, atMost time.Duration) {
 func (x *stops) states() map[string]plan.Stopping {
 	now, out := time.Now(), map[string]plan.Stopping{}
 	for id, st := range x.all {
-		select {
-		case <-st.done:
-		default:
+		if !st.job.hasEnded() {
 			out[id] = plan.Stopping{Whole: st.whole}
 			continue
 		}
@@ -185,21 +197,8 @@ func (x *stops) forget(alive map[string]bool) {
 		if alive[id] {
 			continue
 		}
-		st.cancel(errExited)
-		select {
-		case <-st.done:
-			delete(x.all, id)
-			x.said.IsNew(id, nil)
-		default:
-		}
-	}
-}
-
-// dropUnstarted drops the stops whose goroutines a panic kept from starting.
-func (x *stops) dropUnstarted() {
-	for id, st := range x.all {
-		if st.cancel == nil {
-			close(st.done)
+		st.job.cancel(errExited)
+		if st.job.hasEnded() {
 			delete(x.all, id)
 			x.said.IsNew(id, nil)
 		}

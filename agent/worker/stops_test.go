@@ -107,7 +107,7 @@ func TestAStopOfWhatHasExitedIsForgotten(t *testing.T) {
 // A container stops behind those that it must outlive, and their time is of its own grace.
 func TestAStopWaitsForThoseBeforeIt(t *testing.T) {
 	stopping(t, func(r *rig, a plan.Action) {
-		first := &stop{done: make(chan struct{}), cancel: func(error) {}}
+		first := &stop{job: newJob(r.Context(), func() {})}
 		r.stops.all["first"] = first
 		a.Behind = []string{"first", "unknown"}
 		before := r.Count("StopContainer")
@@ -116,7 +116,7 @@ func TestAStopWaitsForThoseBeforeIt(t *testing.T) {
 		if n := r.Count("StopContainer") - before; n != 0 {
 			r.Errorf("%d calls while the other stops", n)
 		}
-		close(first.done)
+		close(first.job.done)
 		synctest.Wait()
 		if n := r.Count("StopContainer") - before; n != 1 {
 			r.Errorf("%d calls once it has stopped", n)

@@ -12,23 +12,19 @@ import (
 	"monopod/agent/update"
 )
 
-// task is one action that calls the runtime or removes files, in a goroutine of
-// its own: it may hang.
+// task is the job of one action that calls the runtime or removes files: it may hang.
 type task struct {
+	job       *job
 	action    plan.Action
 	facts     *plan.Facts // that it was planned from
 	again     bool        // the last one of its key hung
-	cancel    context.CancelCauseFunc
 	cancelled bool
 	left      atomic.Bool // no pass waits for it: its end wakes the worker
-	done      chan struct{}
 
 	since atomic.Pointer[time.Time] // when it began to work; nil: it waits for a slot
 	hangs *time.Timer               // wakes the worker when it hangs
 
-	// Written before done is closed.
-	err  error
-	made *madeSandbox
+	made *madeSandbox // written before the job ends
 }
 
 // tasks are the tasks that have not been recorded yet: they run, hang, or ended
@@ -39,27 +35,20 @@ type tasks struct {
 	hung map[string]hang  // that were recorded, until the action succeeds, by its Key
 }
 
-// begin starts a task. do gets a context that ends with the task's cancel, and
-// some time after the agent.
-func (t *tasks) begin(s *plan.Facts, a plan.Action, do func(ctx context.Context, k *task) error) *task {
-	firm, release := t.detached()
-	ctx, cancel := context.WithCancelCause(firm)
+// start starts a task. do gets the context of its job.
+func (t *tasks) start(s *plan.Facts, a plan.Action, do func(ctx context.Context, k *task) error) *task {
 	_, again := t.hung[a.Key()]
-	k := &task{action: a, facts: s, again: again, cancel: cancel, done: make(chan struct{}), hangs: time.AfterFunc(slots.HangsAfter, t.Wake)}
+	k := &task{job: t.detachedJob(), action: a, facts: s, again: again, hangs: time.AfterFunc(slots.HangsAfter, t.Wake)}
 	k.since.Store(new(time.Now()))
 	t.all[a.Key()] = k
-	t.background.Go(func() {
-		defer func() {
-			if k.left.Load() {
-				t.Wake()
-			}
-		}()
-		defer close(k.done)
-		defer release()
-		defer cancel(nil)
+	work := func(ctx context.Context) error {
 		defer k.hangs.Stop()
-		defer t.caught(&k.err, a.Do.Noun(), a.Name)
-		k.err = do(ctx, k)
+		return do(ctx, k)
+	}
+	t.begin(k.job, a.Do.Noun(), a.Name, work, func() {
+		if k.left.Load() {
+			t.Wake()
+		}
 	})
 	return k
 }
@@ -83,15 +72,6 @@ func (k *task) working() time.Time {
 	return time.Time{}
 }
 
-func (k *task) ended() bool {
-	select {
-	case <-k.done:
-		return true
-	default:
-		return false
-	}
-}
-
 // await waits for the tasks of one step until they have ended or hang, or have no slot yet,
 // and reports whether all have ended. It does not wait for those that run beside.
 func (t *tasks) await(step []*task) bool {
@@ -101,14 +81,14 @@ func (t *tasks) await(step []*task) bool {
 	for _, k := range step {
 		if !k.action.Beside {
 			select {
-			case <-k.done:
+			case <-k.job.done:
 				continue
 			case <-timer.C:
 				timer.Reset(0) // for the next one
 			}
 		}
 		k.left.Store(true)
-		if !k.ended() && !k.action.Beside {
+		if !k.job.hasEnded() && !k.action.Beside {
 			all = false
 		}
 	}
@@ -119,7 +99,7 @@ func (t *tasks) await(step []*task) bool {
 func (t *tasks) sayHanging() {
 	for _, k := range t.all {
 		since := k.working()
-		if !k.ended() && !since.IsZero() && time.Since(since) >= slots.HangsAfter {
+		if !k.job.hasEnded() && !since.IsZero() && time.Since(since) >= slots.HangsAfter {
 			t.sayHangs(k)
 		}
 	}
@@ -154,7 +134,7 @@ type hang struct {
 func (t *tasks) take() []*task {
 	var out []*task
 	for key, k := range t.all {
-		if k.ended() {
+		if k.job.hasEnded() {
 			delete(t.all, key)
 			out = append(out, k)
 		}
@@ -171,7 +151,7 @@ func (t *tasks) cancelUnwanted(u Update) {
 		}
 		if !t.wanted(u, k) || u.Halted.Reason != "" {
 			k.cancelled = true
-			k.cancel(errNewVersion)
+			k.job.cancel(errNewVersion)
 		}
 	}
 }

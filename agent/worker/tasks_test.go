@@ -41,7 +41,7 @@ func tasksOf(t *testing.T, test func(t *testing.T, w *Worker)) {
 func TestATaskThatWorksTooLongHangs(t *testing.T) {
 	tasksOf(t, func(t *testing.T, w *Worker) {
 		answer := make(chan struct{})
-		k := w.tasks.begin(nil, plan.Action{Do: plan.DoStopSandbox, UID: "u", ID: "s0"}, func(context.Context, *task) error {
+		k := w.tasks.start(nil, plan.Action{Do: plan.DoStopSandbox, UID: "u", ID: "s0"}, func(context.Context, *task) error {
 			<-answer
 			return nil
 		})
@@ -77,7 +77,7 @@ func TestATaskThatWaitsForASlotDoesNotHang(t *testing.T) {
 		first, second := make(chan struct{}), 0
 		go one.Do(t.Context(), false, func() error { <-first; return nil })
 		synctest.Wait()
-		k := w.tasks.begin(nil, plan.Action{Do: plan.DoStopSandbox, ID: "s1"}, func(ctx context.Context, k *task) error {
+		k := w.tasks.start(nil, plan.Action{Do: plan.DoStopSandbox, ID: "s1"}, func(ctx context.Context, k *task) error {
 			return k.inSlot(ctx, one, func() error { second++; <-answer; return nil })
 		})
 		time.Sleep(slots.HangsAfter - time.Second)
@@ -108,13 +108,13 @@ func TestACancelledTaskLeavesTheQueue(t *testing.T) {
 		one, first := slots.New(1), make(chan struct{})
 		go one.Do(t.Context(), false, func() error { <-first; return nil })
 		synctest.Wait()
-		k := w.tasks.begin(nil, plan.Action{Do: plan.DoCreateSandbox, UID: "u"}, func(ctx context.Context, k *task) error {
+		k := w.tasks.start(nil, plan.Action{Do: plan.DoCreateSandbox, UID: "u"}, func(ctx context.Context, k *task) error {
 			return k.inSlot(ctx, one, func() error { t.Error("it has a slot"); return nil })
 		})
 		w.tasks.cancelUnwanted(Update{})
 		synctest.Wait()
-		if !k.ended() || !errors.Is(k.err, errNewVersion) {
-			t.Errorf("ended %v: %v", k.ended(), k.err)
+		if !k.job.hasEnded() || !errors.Is(k.job.err, errNewVersion) {
+			t.Errorf("ended %v: %v", k.job.hasEnded(), k.job.err)
 		}
 		close(first)
 	})
@@ -143,7 +143,7 @@ func TestWhichTasksAnUpdateCancels(t *testing.T) {
 			tasksOf(t, func(t *testing.T, w *Worker) {
 				w.pod.Settings = func() plan.PlanSettings { return plan.PlanSettings{} }
 				end := make(chan struct{})
-				k := w.tasks.begin(&plan.Facts{Pod: same}, row.action, func(ctx context.Context, k *task) error {
+				k := w.tasks.start(&plan.Facts{Pod: same}, row.action, func(ctx context.Context, k *task) error {
 					select {
 					case <-ctx.Done():
 						return context.Cause(ctx)
@@ -153,8 +153,8 @@ func TestWhichTasksAnUpdateCancels(t *testing.T) {
 				})
 				w.tasks.cancelUnwanted(row.update)
 				synctest.Wait()
-				if k.cancelled != row.want || k.ended() != row.want {
-					t.Errorf("cancelled %v, ended %v", k.cancelled, k.ended())
+				if k.cancelled != row.want || k.job.hasEnded() != row.want {
+					t.Errorf("cancelled %v, ended %v", k.cancelled, k.job.hasEnded())
 				}
 				close(end)
 			})
@@ -177,7 +177,7 @@ func TestAStepDoesNotWaitForWhatHangs(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			tasksOf(t, func(t *testing.T, w *Worker) {
 				began := time.Now()
-				k := w.tasks.begin(nil, plan.Action{Do: plan.DoRemoveVolumes, UID: "u", Beside: row.beside}, func(context.Context, *task) error {
+				k := w.tasks.start(nil, plan.Action{Do: plan.DoRemoveVolumes, UID: "u", Beside: row.beside}, func(context.Context, *task) error {
 					time.Sleep(row.takes)
 					return nil
 				})
@@ -186,13 +186,13 @@ func TestAStepDoesNotWaitForWhatHangs(t *testing.T) {
 					t.Errorf("after %s all have ended: %v", took, all)
 				}
 				synctest.Wait()
-				if k.ended() && len(w.woken) > 0 {
+				if k.job.hasEnded() && len(w.woken) > 0 {
 					t.Error("an end that was waited for wakes the worker")
 				}
 				for len(w.woken) > 0 {
 					<-w.woken
 				}
-				<-k.done
+				<-k.job.done
 				synctest.Wait()
 				if left := row.takes > row.want; (len(w.woken) == 1) != left {
 					t.Errorf("its end wakes the worker: %v", !left)
@@ -207,14 +207,14 @@ func TestAnEndIsTakenOnce(t *testing.T) {
 	tasksOf(t, func(t *testing.T, w *Worker) {
 		failure := errors.New("no")
 		for _, id := range []string{"a", "b"} {
-			w.tasks.begin(nil, plan.Action{Do: plan.DoRemoveContainer, UID: "u", ID: id}, func(context.Context, *task) error { return failure })
+			w.tasks.start(nil, plan.Action{Do: plan.DoRemoveContainer, UID: "u", ID: id}, func(context.Context, *task) error { return failure })
 		}
 		synctest.Wait()
 		var got []string
 		for _, k := range append(w.tasks.take(), w.tasks.take()...) {
 			got = append(got, k.action.ID)
-			if k.err != failure {
-				t.Errorf("%s: %v", k.action.ID, k.err)
+			if k.job.err != failure {
+				t.Errorf("%s: %v", k.action.ID, k.job.err)
 			}
 		}
 		if slices.Sort(got); !slices.Equal(got, []string{"a", "b"}) {

@@ -282,7 +282,6 @@ func (w *Worker) containedPass(ctx context.Context, u Update) look {
 	if err == nil {
 		return next
 	}
-	w.stops.dropUnstarted()
 	w.contained("fault report", func() { w.report.fault(u.Pod, err) })
 	return w.passFailed(ctx, err)
 }
