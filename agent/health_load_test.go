@@ -22,13 +22,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"monopod/agent/instance"
 	"monopod/agent/node"
 	"monopod/agent/probe"
 	"monopod/agent/worker"
 	"monopod/cri"
 	"monopod/cri/critest"
-	"monopod/manifests"
 )
 
 // crowd is how many pods are probed at a time, each by command and by HTTP
@@ -120,7 +118,7 @@ func TestProbesOfManyPodsAreInTime(t *testing.T) {
 func BenchmarkProbes(b *testing.B) {
 	r := critest.New(b)
 	client := cri.New(r.Conn())
-	w := (&worker.Pool{Cri: client, Disk: &instance.Disk{}, Log: slog.New(slog.DiscardHandler)}).New(b.Context(), manifests.Key{}, nil)
+	pool := &worker.Pool{Cri: client}
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	to, _ := url.Parse(server.URL)
@@ -128,7 +126,7 @@ func BenchmarkProbes(b *testing.B) {
 	byCommand := &v1.Probe{PeriodSeconds: 1, ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"true"}}}}
 	byHTTP := &v1.Probe{PeriodSeconds: 1, SuccessThreshold: 1, ProbeHandler: v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Path: "/", Port: intstr.FromInt(port)}}}
 	for k := range crowd {
-		s := probe.NewSet(&w.Prober, w.ExecProbe, func() {}, slog.New(slog.DiscardHandler))
+		s := probe.NewSet(&pool.Prober, pool.ExecProbe, func() {}, slog.New(slog.DiscardHandler))
 		defer s.Close()
 		s.Follow([]probe.Target{{ID: running(b, client, k), Began: time.Now(), Adopted: true, Host: to.Hostname(),
 			Container: &v1.Container{Name: "c", LivenessProbe: byCommand, ReadinessProbe: byHTTP}}})

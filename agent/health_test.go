@@ -2,9 +2,12 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -15,9 +18,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/podspec"
 	"monopod/cri/critest"
-	"monopod/manifests"
 )
 
 // patient is what the pod's containers answer to probes by command, which are
@@ -135,7 +138,10 @@ func TestAContainerWhoseLivenessProbeFailsIsRestarted(t *testing.T) {
 				a.fail()
 				r.after(time.Minute)
 				r.expect("default/web-n/c")
-				if k := r.sync.pods.see(manifests.Key{Namespace: "default", Name: "web-n"}).worker.Known[first.UID].KillDecisions; len(k) > 2 {
+				var saved checkpoint.Checkpoint
+				data, err := os.ReadFile(filepath.Join(r.dir, "pods", first.UID, "pod.json"))
+				noErr(r.T, errors.Join(err, json.Unmarshal(data, &saved)))
+				if k := saved.KillDecisions; len(k) == 0 || len(k) > 2 {
 					r.Errorf("%d verdicts are remembered", len(k))
 				}
 			})

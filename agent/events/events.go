@@ -33,7 +33,7 @@ type Config struct {
 
 // Recorder keeps events. Any goroutine may call any method but Run and Close.
 type Recorder struct {
-	Config
+	config       Config
 	fresh, again wake.Slot // something new, or a repetition, must be written
 	journal      journal   // Run's goroutine's, then Close's
 
@@ -46,7 +46,7 @@ type Recorder struct {
 // Open returns a Recorder that continues with the events of the file. Run must be
 // called to write meanwhile, Close to write the rest at the end.
 func Open(c Config) *Recorder {
-	r := &Recorder{Config: c, fresh: wake.New(), again: wake.New(),
+	r := &Recorder{config: c, fresh: wake.New(), again: wake.New(),
 		journal: journal{path: c.Path}, watchers: map[*Watch]bool{}}
 	r.memory.histories = map[subject]*history{}
 	if c.Path == "" {
@@ -75,7 +75,7 @@ func (r *Recorder) Event(about v1.ObjectReference, kind, reason string, said mes
 	if kind == v1.EventTypeWarning {
 		level = slog.LevelWarn
 	}
-	r.Log.Log(context.Background(), level, clip(said.String()), append(logged(&about), "reason", reason)...)
+	r.config.Log.Log(context.Background(), level, clip(said.String()), append(logged(&about), "reason", reason)...)
 }
 
 // Record is Event for what the caller has logged in other words.
@@ -139,7 +139,7 @@ func (r *Recorder) list(v view) *List {
 
 // listed is list with r.mu held.
 func (r *Recorder) listed(v view) *List {
-	l := &List{node: r.Node}
+	l := &List{node: r.config.Node}
 	for rec := range r.memory.all() {
 		if v.has(rec) {
 			l.records = append(l.records, v.of(rec))

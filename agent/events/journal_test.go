@@ -166,7 +166,7 @@ func TestTheFileIsBounded(t *testing.T) {
 			if err := r.flush(); err != nil {
 				t.Fatal(err)
 			}
-			fi, err := os.Stat(r.Path)
+			fi, err := os.Stat(r.config.Path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -202,7 +202,7 @@ func TestAFileThatSomebodyTouchedIsWrittenAnew(t *testing.T) {
 			if err := r.flush(); err != nil {
 				t.Fatal(err)
 			}
-			if err := row.touch(r.Path); err != nil {
+			if err := row.touch(r.config.Path); err != nil {
 				t.Fatal(err)
 			}
 			r.Event(web, v1.EventTypeNormal, "Killing", message.Private("y"))

@@ -48,7 +48,7 @@ func (w *Watch) Next(done <-chan struct{}) (*v1.Event, bool) {
 		if !ok {
 			return nil, false
 		}
-		return rec.event(w.recorder.Node), true
+		return rec.event(w.recorder.config.Node), true
 	case <-done:
 		return nil, false
 	}

@@ -61,9 +61,9 @@ func (r *Recorder) Run(ctx context.Context) {
 func (r *Recorder) say(err error, fails int) {
 	switch {
 	case err != nil && fails == 0:
-		r.Log.Warn("writing events failed; retrying", "err", err)
+		r.config.Log.Warn("writing events failed; retrying", "err", err)
 	case err == nil && fails > 0:
-		r.Log.Info("events are written again")
+		r.config.Log.Info("events are written again")
 	}
 }
 
@@ -72,14 +72,14 @@ func (r *Recorder) say(err error, fails int) {
 func (r *Recorder) Close() {
 	r.endWatches()
 	if err := r.flush(); err != nil {
-		r.Log.Warn("the last events were not written", "err", err)
+		r.config.Log.Warn("the last events were not written", "err", err)
 	}
 }
 
 // flush brings the file up to date. After a failure the content of the file is
 // unknown, so it is rewritten.
 func (r *Recorder) flush() error {
-	if r.Path == "" {
+	if r.config.Path == "" {
 		return nil
 	}
 	records := r.dirty(false)
@@ -87,12 +87,12 @@ func (r *Recorder) flush() error {
 		return nil
 	}
 	if r.journal.whole {
-		lines, err := encode(records, r.Node)
+		lines, err := encode(records, r.config.Node)
 		if err == nil && r.journal.fits(lines) {
 			return r.journal.append(lines)
 		}
 	}
-	lines, err := encode(r.dirty(true), r.Node)
+	lines, err := encode(r.dirty(true), r.config.Node)
 	if err != nil {
 		return err
 	}

@@ -56,8 +56,8 @@ type Settings struct {
 // Set is the image pulls of one pod's containers. They run in the background; their
 // ends wake the worker, whose goroutine owns the set.
 type Set struct {
-	Settings
-	all map[string]*fetch // by container name
+	Settings Settings
+	all      map[string]*fetch // by container name
 }
 
 // NewSet returns a set without any fetch.
@@ -114,23 +114,23 @@ func (g *Set) Ended(name string) (images *Images, err error, ended bool) {
 func (g *Set) start(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig, again bool) *fetch {
 	about := events.AboutContainer(p, c.Name)
 	f := &fetch{wanted: podspec.WantedImages(p, c), since: time.Now(), done: make(chan struct{})}
-	g.Go(func() {
-		defer g.Wake()
+	g.Settings.Go(func() {
+		defer g.Settings.Wake()
 		defer close(f.done)
 		f.images, f.err = gather(f.wanted, func(i podspec.WantedImage) (img *rt.Image, ref string, err error) {
-			defer g.Caught(&err, "image fetch", c.Name)
-			img, ref, err = g.Images.Present(ctx, i.Name, i.Policy, sandbox)
+			defer g.Settings.Caught(&err, "image fetch", c.Name)
+			img, ref, err = g.Settings.Images.Present(ctx, i.Name, i.Policy, sandbox)
 			if img == nil && err == nil {
-				r := image.Request{Pod: string(p.UID), Image: i.Name, Sandbox: sandbox, Secrets: g.Secrets(p)}
-				g.Events.RecordPull(about, &r)
+				r := image.Request{Pod: string(p.UID), Image: i.Name, Sandbox: sandbox, Secrets: g.Settings.Secrets(p)}
+				g.Settings.Events.RecordPull(about, &r)
 				if again {
 					r.Begins = nil
 				}
-				if img, ref, err = g.Images.Pull(ctx, r); panics.In(err) != nil { // in the pull's own goroutine
-					g.Fault(err, "image pull", c.Name)
+				if img, ref, err = g.Settings.Images.Pull(ctx, r); panics.In(err) != nil { // in the pull's own goroutine
+					g.Settings.Fault(err, "image pull", c.Name)
 				}
 			} else if err == nil && !again {
-				g.Events.RecordPresent(about, i.Name)
+				g.Settings.Events.RecordPresent(about, i.Name)
 			}
 			return img, ref, err
 		})
@@ -179,7 +179,7 @@ func (g *Set) Running() map[string]plan.Pull {
 // progress returns the progress of a fetch.
 func (g *Set) progress(f *fetch) plan.Pull {
 	for _, i := range f.wanted {
-		if p, ok := g.Images.Progress(i.Name); ok {
+		if p, ok := g.Settings.Images.Progress(i.Name); ok {
 			if p.Started.IsZero() {
 				return plan.Pull{Image: i.Name, Queued: true, Since: f.since}
 			}
@@ -219,12 +219,12 @@ func (g *Set) Of(p *v1.Pod, name string) func(ctx context.Context, c *v1.Contain
 
 func (g *Set) present(ctx context.Context, p *v1.Pod, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
 	return gather(podspec.WantedImages(p, c), func(i podspec.WantedImage) (img *rt.Image, ref string, err error) {
-		defer g.Caught(&err, "image fetch", c.Name)
-		img, ref, err = g.Images.Present(ctx, i.Name, i.Policy, sandbox)
+		defer g.Settings.Caught(&err, "image fetch", c.Name)
+		img, ref, err = g.Settings.Images.Present(ctx, i.Name, i.Policy, sandbox)
 		if img == nil && err == nil {
 			err = ErrFetching
 		} else if err == nil {
-			g.Events.RecordPresent(events.AboutContainer(p, c.Name), i.Name)
+			g.Settings.Events.RecordPresent(events.AboutContainer(p, c.Name), i.Name)
 		}
 		return img, ref, err
 	})
@@ -279,11 +279,11 @@ func (g *Set) OfRan(p *v1.Pod, name string, ran Ran) func(ctx context.Context, c
 	asNamed := g.Of(p, name)
 	return func(ctx context.Context, c *v1.Container, sandbox *rt.PodSandboxConfig) (*Images, error) {
 		out, err := gather(podspec.WantedImages(p, c), func(i podspec.WantedImage) (img *rt.Image, ref string, err error) {
-			defer g.Caught(&err, "image fetch", c.Name)
+			defer g.Settings.Caught(&err, "image fetch", c.Name)
 			if i.Policy == v1.PullAlways || ran[i.Volume] == "" {
 				return nil, "", errNotAsRan
 			}
-			img, ref, err = g.Images.Present(ctx, ran[i.Volume], v1.PullIfNotPresent, sandbox)
+			img, ref, err = g.Settings.Images.Present(ctx, ran[i.Volume], v1.PullIfNotPresent, sandbox)
 			if err == nil && img == nil {
 				err = errNotAsRan
 			}
@@ -292,7 +292,7 @@ func (g *Set) OfRan(p *v1.Pod, name string, ran Ran) func(ctx context.Context, c
 		if err != nil {
 			return asNamed(ctx, c, sandbox)
 		}
-		g.Events.RecordPresent(events.AboutContainer(p, c.Name), c.Image)
+		g.Settings.Events.RecordPresent(events.AboutContainer(p, c.Name), c.Image)
 		return out, nil
 	}
 }

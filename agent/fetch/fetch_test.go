@@ -64,7 +64,7 @@ func bubble(t *testing.T, test func(t *testing.T, r *rig)) {
 		})
 		test(t, r)
 		all.Wait()
-		r.Images.Wait()
+		r.Settings.Images.Wait()
 	})
 }
 
@@ -200,7 +200,7 @@ func TestTheFirstImagesErrorCounts(t *testing.T) {
 
 func TestAPanicIsTheFetchsError(t *testing.T) {
 	bubble(t, func(t *testing.T, r *rig) {
-		r.Secrets = func(*v1.Pod) []*v1.Secret { panic("no secrets") }
+		r.Settings.Secrets = func(*v1.Pod) []*v1.Secret { panic("no secrets") }
 		p := pod()
 		r.All(t.Context(), p, nil)
 		synctest.Wait()

@@ -11,13 +11,13 @@ import (
 
 // Trash deletes the files of removed pods, beside everything else.
 type Trash struct {
-	*Garbage
-	woken wake.Slot
-	said  saidonce.Error
+	garbage *Garbage
+	woken   wake.Slot
+	said    saidonce.Error
 }
 
 // NewTrash returns the trash of a root dir.
-func NewTrash(g *Garbage) *Trash { return &Trash{Garbage: g, woken: wake.New()} }
+func NewTrash(g *Garbage) *Trash { return &Trash{garbage: g, woken: wake.New()} }
 
 // Wake says that something was moved into the trash.
 func (t *Trash) Wake() { t.woken.Wake() }
@@ -26,9 +26,9 @@ func (t *Trash) Wake() { t.woken.Wake() }
 // ctx ends.
 func (t *Trash) Run(ctx context.Context) {
 	for tick := time.NewTicker(GarbageEvery); ; {
-		err := volume.EmptyTrash(ctx, t.Root.Dir)
+		err := volume.EmptyTrash(ctx, t.garbage.Root.Dir)
 		if ctx.Err() == nil && t.said.IsNew(err) {
-			t.Log.Warn("files of removed pods cannot be deleted; trying again", "err", err)
+			t.garbage.Log.Warn("files of removed pods cannot be deleted; trying again", "err", err)
 		}
 		select {
 		case <-t.woken:

@@ -21,7 +21,7 @@ type look struct {
 
 // look surveys the images and judges them. keep: the history is brought up to date.
 func (c *Collector) look(ctx context.Context, keep bool) (*look, error) {
-	needs, known := c.Needs()
+	needs, known := c.config.Needs()
 	if !known {
 		return nil, errUnknown
 	}
@@ -32,7 +32,7 @@ func (c *Collector) look(ctx context.Context, keep bool) (*look, error) {
 	now := time.Now()
 	if keep {
 		if err := c.remember(s.entries, now); c.unkept.IsNew(err) {
-			c.Log.Warn("when images were used is not remembered", "err", err)
+			c.config.Log.Warn("when images were used is not remembered", "err", err)
 		}
 	}
 	c.date(s.entries, now)
@@ -130,7 +130,7 @@ func (c *Collector) makeRoom(ctx context.Context, l *look) error {
 
 // remove removes an image, unless a pod needs it by now.
 func (c *Collector) remove(ctx context.Context, s *survey, e *Entry, reason, why string) (gone bool, err error) {
-	needs, _ := c.Needs()
+	needs, _ := c.config.Needs()
 	for _, n := range needs {
 		if s.find(n.Image) == e {
 			return false, nil
@@ -139,13 +139,13 @@ func (c *Collector) remove(ctx context.Context, s *survey, e *Entry, reason, why
 	if len(e.Users) > 0 {
 		return false, nil
 	}
-	if err := c.CRI.RemoveImage(ctx, e.ID); err != nil {
+	if err := c.config.CRI.RemoveImage(ctx, e.ID); err != nil {
 		return false, err
 	}
-	if c.Collected != nil {
-		c.Collected(reason)
+	if c.config.Collected != nil {
+		c.config.Collected(reason)
 	}
-	c.Log.Info("remove image", "image", e.name(), "id", e.ID, "bytes", e.Size, "reason", why)
+	c.config.Log.Info("remove image", "image", e.name(), "id", e.ID, "bytes", e.Size, "reason", why)
 	return true, nil
 }
 
@@ -174,10 +174,10 @@ func (c *Collector) fits(short uint64) {
 		c.short.Bytes = short
 	}
 	if short > 0 && before.Bytes == 0 {
-		c.Log.Warn("the disk of the images is too full, and nothing that could go is left on it", "reason", "FreeDiskSpaceFailed", "bytes", short)
-		c.Event("FreeDiskSpaceFailed", fmt.Sprintf("Failed to garbage collect required amount of images. %d bytes more than could be found must be freed.", short))
+		c.config.Log.Warn("the disk of the images is too full, and nothing that could go is left on it", "reason", "FreeDiskSpaceFailed", "bytes", short)
+		c.config.Event("FreeDiskSpaceFailed", fmt.Sprintf("Failed to garbage collect required amount of images. %d bytes more than could be found must be freed.", short))
 	}
 	if short == 0 && before.Bytes > 0 {
-		c.Log.Info("the disk of the images has room again")
+		c.config.Log.Info("the disk of the images has room again")
 	}
 }

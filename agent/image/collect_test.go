@@ -304,7 +304,7 @@ func TestWhatCannotBeDoneIsSaidOnce(t *testing.T) {
 func TestAHistoryThatCannotBeKeptIsSaidOnce(t *testing.T) {
 	inYard(t, Limits{}, func(y *yard) {
 		y.add(20, "a")
-		y.History = filepath.Join(filepath.Dir(y.file), "none", "images.json")
+		y.config.History = filepath.Join(filepath.Dir(y.file), "none", "images.json")
 		for k := range 3 {
 			y.add(1, fmt.Sprint("new", k))
 			y.collect()

@@ -78,7 +78,7 @@ const (
 // Collector removes unused images when the disk fills up, or when they were not
 // used for long. Any goroutine may call its methods.
 type Collector struct {
-	CollectorConfig
+	config CollectorConfig
 	limits atomic.Pointer[Limits]
 	woken  wake.Slot
 	turn   sync.Mutex     // one collection at a time
@@ -103,7 +103,7 @@ func NewCollector(cfg CollectorConfig) *Collector {
 	if cfg.Event == nil {
 		cfg.Event = func(_, _ string) {}
 	}
-	c := &Collector{CollectorConfig: cfg, woken: wake.New()}
+	c := &Collector{config: cfg, woken: wake.New()}
 	limits := cfg.Limits.Complete()
 	c.limits.Store(&limits)
 	c.history = loadHistory(cfg.History, time.Now(), cfg.Log)
@@ -156,8 +156,8 @@ func (c *Collector) say(ctx context.Context, err error) {
 	}
 	if !c.logged {
 		c.logged = true
-		c.Log.Warn("image garbage collection failed", "reason", "ImageGCFailed", "err", err)
-		c.Event("ImageGCFailed", err.Error())
+		c.config.Log.Warn("image garbage collection failed", "reason", "ImageGCFailed", "err", err)
+		c.config.Event("ImageGCFailed", err.Error())
 	}
 }
 
@@ -184,7 +184,7 @@ func (d Disk) missing(percent int) uint64 {
 }
 
 func (c *Collector) disk(ctx context.Context) (Disk, error) {
-	dir, err := c.CRI.ImageDir(ctx)
+	dir, err := c.config.CRI.ImageDir(ctx)
 	if err != nil {
 		return Disk{}, err
 	}
@@ -192,7 +192,7 @@ func (c *Collector) disk(ctx context.Context) (Disk, error) {
 		return Disk{}, fmt.Errorf("the runtime does not say where its images are")
 	}
 	d := Disk{Dir: dir}
-	if d.Capacity, d.Available, err = c.Statfs(dir); err == nil && d.Capacity == 0 {
+	if d.Capacity, d.Available, err = c.config.Statfs(dir); err == nil && d.Capacity == 0 {
 		err = fmt.Errorf("it has no capacity")
 	}
 	if err != nil {

@@ -84,14 +84,14 @@ func (c *Collector) remember(all []*Entry, now time.Time) error {
 		first = now.Add(-c.Bounds().MinAge)
 	}
 	changed := c.history.update(all, now, first)
-	if !changed || c.History == "" {
+	if !changed || c.config.History == "" {
 		return nil
 	}
 	data, err := json.Marshal(c.history)
 	if err != nil {
 		return err
 	}
-	return disk.WriteFile(c.History, data, 0o600)
+	return disk.WriteFile(c.config.History, data, 0o600)
 }
 
 // date fills in what the history knows.

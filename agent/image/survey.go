@@ -36,19 +36,19 @@ type survey struct {
 
 // survey lists all images and finds out which pods need them.
 func (c *Collector) survey(ctx context.Context, needs []Need) (*survey, error) {
-	images, err := c.CRI.Images(ctx)
+	images, err := c.config.CRI.Images(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s := newSurvey(images)
-	sandboxes, err := c.CRI.SandboxImage(ctx)
+	sandboxes, err := c.config.CRI.SandboxImage(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if e := s.find(sandboxes); e != nil {
 		e.Pinned = true
 	}
-	containers, err := c.CRI.Containers(ctx, nil)
+	containers, err := c.config.CRI.Containers(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func (c *Collector) survey(ctx context.Context, needs []Need) (*survey, error) {
 			continue
 		}
 		// The runtime may know short names that are not known here.
-		img, err := c.CRI.Image(ctx, &rt.ImageSpec{Image: n.Image})
+		img, err := c.config.CRI.Image(ctx, &rt.ImageSpec{Image: n.Image})
 		switch {
 		case err == nil:
 			s.use(img.GetId(), n.Pod)
@@ -156,12 +156,12 @@ func user(c *rt.Container) string {
 
 // addMounted records the images that containers have mounted as volumes.
 func (c *Collector) addMounted(ctx context.Context, s *survey) error {
-	containers, err := c.CRI.Containers(ctx, nil)
+	containers, err := c.config.CRI.Containers(ctx, nil)
 	if err != nil {
 		return err
 	}
 	for _, k := range containers {
-		st, err := c.CRI.ContainerStatus(ctx, k.Id)
+		st, err := c.config.CRI.ContainerStatus(ctx, k.Id)
 		if err != nil {
 			continue // it went meanwhile
 		}

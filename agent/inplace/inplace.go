@@ -21,7 +21,7 @@ import (
 // Apply carries out an action on what the machine has of the pod, and returns the
 // checkpoint that must be saved then. next is the desired version.
 func Apply(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, next *manifests.Pod, a plan.Action) (*checkpoint.Checkpoint, error) {
-	n := f.Machine.Now()
+	n := f.Disk.Machine.Now()
 	switch a.Do {
 	case plan.DoUpdate:
 		return c.Updated(next, *a.Change, podspec.PodCgroup(c.Pod, n), a.Hooked), nil
@@ -48,7 +48,7 @@ func follow(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, n 
 		return c.WithFollowing(nil), nil
 	}
 	left.Raised = true
-	err := f.Cgroups.Update(ctx, c.Pod, now.Larger(*left.Former))
+	err := f.Disk.Cgroups.Update(ctx, c.Pod, now.Larger(*left.Former))
 	return c.WithFollowing(&left), plan.Because("FailedUpdatePodContainer", err)
 }
 
@@ -56,7 +56,7 @@ func follow(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, n 
 func settle(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, n *podspec.Host) (*checkpoint.Checkpoint, error) {
 	now := podspec.PodCgroup(c.Pod, n)
 	if takesMemory(c.Following.Former, now.Memory) {
-		used, err := f.Cgroups.MemoryInUse(c.Pod)
+		used, err := f.Disk.Cgroups.MemoryInUse(c.Pod)
 		switch {
 		case err != nil:
 			return c, plan.Because("FailedUpdatePodContainer", fmt.Errorf("the memory that the pod uses is not known: %w", err))
@@ -65,7 +65,7 @@ func settle(ctx context.Context, f *instance.Files, c *checkpoint.Checkpoint, n 
 				amount(uint64(used)), amount(uint64(now.Memory))))
 		}
 	}
-	err := f.Cgroups.Update(ctx, c.Pod, now)
+	err := f.Disk.Cgroups.Update(ctx, c.Pod, now)
 	return c.WithFollowing(nil), plan.Because("FailedUpdatePodContainer", err)
 }
 

@@ -21,8 +21,8 @@ func (f *Files) WriteHosts(pod *v1.Pod, container string, ips []string) (string,
 	}
 	f.settingUp.Lock()
 	defer f.settingUp.Unlock()
-	path := volume.HostsPath(f.Root.Dir, string(pod.UID))
-	err := f.Hosts.Write(path, pod, ips, podspec.EtcHosts(pod, ips, f.Machine.Now()))
+	path := volume.HostsPath(f.Disk.Root.Dir, string(pod.UID))
+	err := f.Disk.Hosts.Write(path, pod, ips, podspec.EtcHosts(pod, ips, f.Disk.Machine.Now()))
 	isTaken := !disk.Unwritable(err)
 	if err != nil && isTaken {
 		return "", fmt.Errorf("hosts file: %w", err)

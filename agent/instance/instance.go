@@ -38,9 +38,9 @@ type Disk struct {
 // Files are the files of the instances of one pod name. Its methods may be
 // called by several goroutines that start containers together.
 type Files struct {
-	*Disk
-	Key manifests.Key
-	Log *slog.Logger
+	Disk *Disk
+	Key  manifests.Key
+	Log  *slog.Logger
 
 	settingUp sync.Mutex      // volumes and /etc/hosts: one container at a time
 	refreshAt time.Time       // when volumes are to show what objects have; zero: they do. Of FollowObjects
@@ -53,31 +53,31 @@ type Files struct {
 func (f *Files) Clear(ctx context.Context, uid string) error {
 	// The cgroup first: running processes keep the volumes busy, and the dir that
 	// TearDown removes last marks the cgroup as ours.
-	if err := f.Cgroups.Destroy(ctx, uid); err != nil {
+	if err := f.Disk.Cgroups.Destroy(ctx, uid); err != nil {
 		return err
 	}
 	if err := f.tearDown(ctx, uid); err != nil {
 		return err
 	}
-	f.Root.Forget(uid)
-	if f.Trashed != nil {
-		f.Trashed()
+	f.Disk.Root.Forget(uid)
+	if f.Disk.Trashed != nil {
+		f.Disk.Trashed()
 	}
 	return nil
 }
 
 // tearDown removes the pod's dir, but for the checkpoint of a next version with the same uid.
 func (f *Files) tearDown(ctx context.Context, uid string) error {
-	if f.Root.HasNext(uid) {
-		return volume.TearDownBut(ctx, f.Root.Dir, uid, checkpoint.NextFile)
+	if f.Disk.Root.HasNext(uid) {
+		return volume.TearDownBut(ctx, f.Disk.Root.Dir, uid, checkpoint.NextFile)
 	}
-	return volume.TearDown(ctx, f.Root.Dir, uid)
+	return volume.TearDown(ctx, f.Disk.Root.Dir, uid)
 }
 
 // SetUpOwn makes what a version has for itself alone, while another one runs: its volumes and
 // the folders of its logs.
 func (f *Files) SetUpOwn(ctx context.Context, p *manifests.Pod, n *podspec.Host) error {
-	if err := volume.SetUpOwn(ctx, f.Root.Dir, p.Pod, f.volumeInput(p, n)); err != nil {
+	if err := volume.SetUpOwn(ctx, f.Disk.Root.Dir, p.Pod, f.volumeInput(p, n)); err != nil {
 		return err
 	}
 	for _, c := range podspec.AllContainers(p.Pod) {
@@ -91,8 +91,8 @@ func (f *Files) SetUpOwn(ctx context.Context, p *manifests.Pod, n *podspec.Host)
 // SaveNext writes the checkpoint of a next version, and removes what was made of another one.
 // runs: the uid of the version that runs.
 func (f *Files) SaveNext(ctx context.Context, c *checkpoint.Checkpoint, runs string) error {
-	before := f.Root.NextOf(f.Key)
-	if err := f.Root.SaveNext(c); err != nil {
+	before := f.Disk.Root.NextOf(f.Key)
+	if err := f.Disk.Root.SaveNext(c); err != nil {
 		return err
 	}
 	if before == nil || before.Uid() == c.Uid() || before.Uid() == runs {
@@ -104,7 +104,7 @@ func (f *Files) SaveNext(ctx context.Context, c *checkpoint.Checkpoint, runs str
 // Discard removes what was made of a next version that does not come: its checkpoint and, unless
 // its uid is that of the version that runs, all of its files. nil is none.
 func (f *Files) Discard(ctx context.Context, next *checkpoint.Checkpoint, runs string) error {
-	err := f.Root.DropNext(next)
+	err := f.Disk.Root.DropNext(next)
 	if err != nil || next == nil || next.Uid() == runs {
 		return err
 	}
@@ -113,7 +113,7 @@ func (f *Files) Discard(ctx context.Context, next *checkpoint.Checkpoint, runs s
 
 // clearUnused removes the files of a uid of which no checkpoint is left.
 func (f *Files) clearUnused(ctx context.Context, uid string) error {
-	release, free := f.Root.Claim(uid)
+	release, free := f.Disk.Root.Claim(uid)
 	if !free {
 		return nil
 	}
@@ -125,12 +125,12 @@ func (f *Files) clearUnused(ctx context.Context, uid string) error {
 func (f *Files) SetUpVolumes(ctx context.Context, p *manifests.Pod, n *podspec.Host) (map[string]volume.Mount, error) {
 	f.settingUp.Lock()
 	defer f.settingUp.Unlock()
-	return volume.SetUp(ctx, f.Root.Dir, p.Pod, f.volumeInput(p, n))
+	return volume.SetUp(ctx, f.Disk.Root.Dir, p.Pod, f.volumeInput(p, n))
 }
 
 func (f *Files) volumeInput(p *manifests.Pod, n *podspec.Host) volume.Input {
 	in := podspec.VolumeInput(p.Pod, n)
-	in.Bounded, in.Observe, in.Objects = !p.Unbounded, f.Observe, f.Objects.Now()
+	in.Bounded, in.Observe, in.Objects = !p.Unbounded, f.Disk.Observe, f.Disk.Objects.Now()
 	return in
 }
 
@@ -154,7 +154,7 @@ func (f *Files) BindSubPaths(pod *v1.Pod, c *v1.Container, in podspec.Input, n *
 			Volume: m.Name, Container: c.Name, Index: k, Mount: in.Volumes[m.Name], Path: path,
 			Shared: m.MountPropagation != nil && *m.MountPropagation == v1.MountPropagationBidirectional})
 	}
-	bound, err := volume.SubPaths(f.Root.Dir, string(pod.UID), binds)
+	bound, err := volume.SubPaths(f.Disk.Root.Dir, string(pod.UID), binds)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 // logDir returns the log dir of one instance of the pod.
 func (f *Files) logDir(uid string) string {
-	return podspec.LogDir(f.PodLogs, f.Key, uid)
+	return podspec.LogDir(f.Disk.PodLogs, f.Key, uid)
 }
 
 // MakeLogDir makes the folder of the pod's logs.
@@ -65,17 +65,17 @@ func (f *Files) LoggedAttempts(uid string, next map[string]uint32, ask func(name
 
 // RemoveLogs removes the logs of an instance and the links to them.
 func (f *Files) RemoveLogs(ctx context.Context, uid string) error {
-	if f.KeepLogs {
+	if f.Disk.KeepLogs {
 		return nil
 	}
 	dir := f.logDir(uid)
 	if err := disk.RemoveAll(ctx, dir); err != nil {
 		return fmt.Errorf("logs: %w", err)
 	}
-	if f.LogLinks == "" {
+	if f.Disk.LogLinks == "" {
 		return nil
 	}
-	links, _ := filepath.Glob(filepath.Join(f.LogLinks, fmt.Sprintf("%s_%s_*.log", f.Key.Name, f.Key.Namespace)))
+	links, _ := filepath.Glob(filepath.Join(f.Disk.LogLinks, fmt.Sprintf("%s_%s_*.log", f.Key.Name, f.Key.Namespace)))
 	for _, l := range links {
 		if to, err := os.Readlink(l); err == nil && filepath.Dir(filepath.Dir(to)) == dir {
 			os.Remove(l)
@@ -87,16 +87,16 @@ func (f *Files) RemoveLogs(ctx context.Context, uid string) error {
 // LinkLog makes the link by which log shippers find and identify the log of a
 // container's attempt. A container runs without it, too.
 func (f *Files) LinkLog(uid, container string, attempt uint32, id string) {
-	if f.LogLinks == "" {
+	if f.Disk.LogLinks == "" {
 		return
 	}
 	log := filepath.Join(f.logDir(uid), podspec.LogPath(container, attempt))
 	if _, err := os.Stat(log); err != nil {
 		return
 	}
-	err := disk.MkdirAll(f.LogLinks, 0o755)
+	err := disk.MkdirAll(f.Disk.LogLinks, 0o755)
 	if err == nil {
-		err = os.Symlink(log, podspec.LogLink(f.LogLinks, f.Key, container, id))
+		err = os.Symlink(log, podspec.LogLink(f.Disk.LogLinks, f.Key, container, id))
 	}
 	if os.IsExist(err) {
 		err = nil
@@ -107,8 +107,8 @@ func (f *Files) LinkLog(uid, container string, attempt uint32, id string) {
 // RemoveContainerFiles removes the termination log, the log files and their link
 // of a container that was removed from the runtime.
 func (f *Files) RemoveContainerFiles(ctx context.Context, i *pleg.Instance, c *pleg.Container) error {
-	if f.LogLinks != "" {
-		os.Remove(podspec.LogLink(f.LogLinks, f.Key, c.Name, c.ID))
+	if f.Disk.LogLinks != "" {
+		os.Remove(podspec.LogLink(f.Disk.LogLinks, f.Key, c.Name, c.ID))
 	}
 	f.removeTerminationLog(c, i.UID)
 	if n := i.Newest(c.Name); n != nil && n.Attempt == c.Attempt {
@@ -118,5 +118,5 @@ func (f *Files) RemoveContainerFiles(ctx context.Context, i *pleg.Instance, c *p
 	if where := c.Status.GetLogPath(); where != "" {
 		log = where // the log folder may have been another one then
 	}
-	return f.Rotator.Remove(ctx, c.ID, log)
+	return f.Disk.Rotator.Remove(ctx, c.ID, log)
 }

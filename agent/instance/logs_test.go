@@ -21,7 +21,7 @@ import (
 // A container that mounts the folder of logs can mount in it, too, where the mount reaches the machine.
 func TestLogsAreNotRemovedThroughMounts(t *testing.T) {
 	f := &Files{Disk: &Disk{}}
-	f.PodLogs, f.Key = t.TempDir(), manifests.Key{Namespace: "default", Name: "web"}
+	f.Disk.PodLogs, f.Key = t.TempDir(), manifests.Key{Namespace: "default", Name: "web"}
 	other := t.TempDir()
 	kept, at := filepath.Join(other, "kept"), filepath.Join(f.logDir("u1"), "c", "mount")
 	if err := errors.Join(os.WriteFile(kept, nil, 0o600), os.MkdirAll(at, 0o755), unix.Mount(other, at, "", unix.MS_BIND, "")); err != nil {
@@ -45,12 +45,12 @@ func TestLogsAreNotRemovedThroughMounts(t *testing.T) {
 func TestTheUmaskChangesNoModesOfLogFolders(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
 	f := &Files{Disk: &Disk{}}
-	f.PodLogs, f.Key = filepath.Join(t.TempDir(), "log", "pods"), manifests.Key{Namespace: "default", Name: "web"}
+	f.Disk.PodLogs, f.Key = filepath.Join(t.TempDir(), "log", "pods"), manifests.Key{Namespace: "default", Name: "web"}
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u1"}}
 	if err := errors.Join(f.MakeLogDir(p), f.MakeContainerLogDir(p, "c")); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{filepath.Dir(f.PodLogs), f.PodLogs, f.logDir("u1"), filepath.Join(f.logDir("u1"), "c")} {
+	for _, dir := range []string{filepath.Dir(f.Disk.PodLogs), f.Disk.PodLogs, f.logDir("u1"), filepath.Join(f.logDir("u1"), "c")} {
 		if i, err := os.Stat(dir); err != nil || i.Mode() != fs.ModeDir|0o755 {
 			t.Errorf("%s: %v, %v", dir, i.Mode(), err)
 		}
@@ -60,10 +60,10 @@ func TestTheUmaskChangesNoModesOfLogFolders(t *testing.T) {
 func TestLogFoldersAreNotMadeBehindLinks(t *testing.T) {
 	outside := t.TempDir()
 	f := &Files{Disk: &Disk{}}
-	f.PodLogs, f.Key = t.TempDir(), manifests.Key{Namespace: "ns", Name: "web"}
+	f.Disk.PodLogs, f.Key = t.TempDir(), manifests.Key{Namespace: "ns", Name: "web"}
 	p := &v1.Pod{}
 	for _, link := range []string{"ns_web_a", "ns_web_b/c"} {
-		path := filepath.Join(f.PodLogs, link)
+		path := filepath.Join(f.Disk.PodLogs, link)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.Symlink(outside, path)); err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func (f *Files) FollowObjects(ctx context.Context, p *manifests.Pod, n *podspec.
 	}
 	f.settingUp.Lock()
 	defer f.settingUp.Unlock()
-	err := volume.Refresh(ctx, f.Root.Dir, p.Pod, f.volumeInput(p, n))
+	err := volume.Refresh(ctx, f.Disk.Root.Dir, p.Pod, f.volumeInput(p, n))
 	f.refreshAt = (time.Time{})
 	if err != nil {
 		f.refreshAt = now.Add(refreshEvery)

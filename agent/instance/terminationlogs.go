@@ -56,7 +56,7 @@ const unremoved = "termination log removal failed"
 // its path, "" if the container has to do without.
 func (f *Files) NewTerminationLog(i *pleg.Instance, uid, name string) string {
 	f.sweepTerminationLogs(i, uid, name)
-	path, err := volume.TerminationLog(f.Root.Dir, uid, name)
+	path, err := volume.TerminationLog(f.Disk.Root.Dir, uid, name)
 	f.complain("container has no termination log", name, err)
 	return path
 }
@@ -67,7 +67,7 @@ func (f *Files) removeTerminationLog(c *pleg.Container, uid string) {
 	if c.TerminationLog == "" {
 		return
 	}
-	if err := volume.RemoveTerminationLog(f.Root.Dir, uid, c.Name, c.TerminationLog); err != nil {
+	if err := volume.RemoveTerminationLog(f.Disk.Root.Dir, uid, c.Name, c.TerminationLog); err != nil {
 		f.complain(unremoved, c.Name, err) // that it could be removed says nothing of the others
 	}
 }
@@ -93,7 +93,7 @@ func (f *Files) sweepTerminationLogs(i *pleg.Instance, uid, name string) {
 	if !f.sweeps.isDue(what) {
 		return
 	}
-	err := volume.SweepTerminationLogs(f.Root.Dir, uid, name, keep)
+	err := volume.SweepTerminationLogs(f.Disk.Root.Dir, uid, name, keep)
 	f.sweeps.note(what, err)
 	f.complain(unremoved, name, err)
 }
@@ -101,7 +101,7 @@ func (f *Files) sweepTerminationLogs(i *pleg.Instance, uid, name string) {
 // SweepAllTerminationLogs sweeps those of all containers of an instance. i is
 // nil if the runtime has nothing of it.
 func (f *Files) SweepAllTerminationLogs(i *pleg.Instance, uid string) {
-	for _, name := range volume.HaveTerminationLogs(f.Root.Dir, uid) {
+	for _, name := range volume.HaveTerminationLogs(f.Disk.Root.Dir, uid) {
 		f.sweepTerminationLogs(i, uid, name)
 	}
 }

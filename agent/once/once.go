@@ -79,7 +79,7 @@ func Run(ctx context.Context, c Config) int {
 	go func() { s.agentEnd <- c.Agent.Run(life) }()
 	reading, stopReading := context.WithCancel(ctx)
 	defer stopReading()
-	s.Pipeline.begin(time.Now())
+	s.config.Pipeline.begin(time.Now())
 	s.logs = follow(reading, c, s.print, s.print.streams(c.Pods, s.names, c.Colour))
 	s.work()
 	copied := s.copyArtifacts(ctx)
@@ -89,7 +89,7 @@ func Run(ctx context.Context, c Config) int {
 		defer time.AfterFunc(time.Second, stopReading).Stop()
 	}
 	unread := s.logs.finish()
-	s.Pipeline.end(time.Now())
+	s.config.Pipeline.end(time.Now())
 	stop()
 	if !s.agentDone {
 		s.agentErr = <-s.agentEnd
@@ -111,7 +111,7 @@ func (s *session) copyArtifacts(ctx context.Context) bool {
 		select {
 		case good := <-done:
 			return good
-		case sig := <-s.Signals:
+		case sig := <-s.config.Signals:
 			cancel(errors.New(signalOutcome(sig).Text))
 		}
 	}
@@ -119,8 +119,8 @@ func (s *session) copyArtifacts(ctx context.Context) bool {
 
 func (s *session) copyAll(ctx context.Context) bool {
 	good := true
-	for _, a := range s.Artifacts {
-		left, err := a.copy(ctx, s.Root)
+	for _, a := range s.config.Artifacts {
+		left, err := a.copy(ctx, s.config.Root)
 		if err != nil {
 			good = false
 			s.say.say("artifact %s: %v", a.from, err)
@@ -154,21 +154,21 @@ func (s *session) conclude(kept, cleared, copied bool) int {
 		s.say.say("%s", cmp.Or(o.Text, "all is removed"))
 	}
 	if o.Code != 0 {
-		s.Pipeline.failed(o.Text)
+		s.config.Pipeline.failed(o.Text)
 	}
 	if !copied {
 		fail()
 	}
 	switch {
 	case kept:
-		s.say.say("the pods keep running, and containers that end are not restarted; %s stops and removes them", Removal(s.Root))
+		s.say.say("the pods keep running, and containers that end are not restarted; %s stops and removes them", Removal(s.config.Root))
 	case !cleared || s.agentErr != nil:
 		fail()
-		if _, err := os.Stat(s.Root); err == nil {
-			s.say.say("not all could be removed; %s to retry", Removal(s.Root))
+		if _, err := os.Stat(s.config.Root); err == nil {
+			s.say.say("not all could be removed; %s to retry", Removal(s.config.Root))
 		}
 	}
-	for _, r := range s.Reports {
+	for _, r := range s.config.Reports {
 		if err := r.write(sum); err != nil {
 			s.say.say("report: %v", err)
 			fail()

@@ -38,12 +38,12 @@ func ended() *session {
 	}
 	for k := range s.final {
 		s.final[k].status.StartTime = new(t(0))
-		s.Pods = append(s.Pods, s.final[k].pod)
+		s.config.Pods = append(s.config.Pods, s.final[k].pod)
 	}
 	s.final[3].status.ContainerStatuses[0].RestartCount = 2
 	s.final[3].status.ContainerStatuses[0].LastTerminationState = end(1, 1, 2)
 	p := newPrinter(io.Discard)
-	s.logs = &follower{streams: p.streams(s.Pods, names{}, false)}
+	s.logs = &follower{streams: p.streams(s.config.Pods, names{}, false)}
 	s.logs.streams[bad]["a"].line(line("\x1b[31mred\x1b[0m & \"<gone>\"\r"))
 	s.logs.streams[bad]["a"].line(line("\xff\x00 ]]> ü"))
 	return s
@@ -98,8 +98,8 @@ func TestAServiceThatCrashesHasNotPassed(t *testing.T) {
 			}
 			v.status.ContainerStatuses[0].RestartCount, v.status.ContainerStatuses[0].LastTerminationState = 3, last
 			s := &session{began: at(0).Time, finished: at(100).Time, outcome: &outcome{End: endSucceeded}, final: []view{v, now(job, v1.PodSucceeded, states{"c": exited("1", 0)})}}
-			s.Pods = []*v1.Pod{db, job}
-			s.logs = &follower{streams: newPrinter(io.Discard).streams(s.Pods, names{}, false)}
+			s.config.Pods = []*v1.Pod{db, job}
+			s.logs = &follower{streams: newPrinter(io.Discard).streams(s.config.Pods, names{}, false)}
 			sum := s.summary()
 			if element, message := resultOf(sum, &sum.Pods[0], &sum.Pods[0].Containers[0]); element != row.element {
 				t.Errorf("it is %q %s, want %q", element, message, row.element)
@@ -126,9 +126,9 @@ func TestWhatWasNotStartedTookNoTime(t *testing.T) {
 	end := exited("x", 128)
 	end.Terminated.StartedAt, end.Terminated.FinishedAt = metav1.Unix(0, 0), metav1.Unix(1_795_423_507, 0)
 	s := &session{began: time.Unix(1_795_423_500, 0), finished: time.Unix(1_795_423_510, 0), outcome: &outcome{End: endFailed, Code: 128}}
-	s.final, s.Pods = []view{now(job, v1.PodFailed, states{"c": end})}, []*v1.Pod{job}
+	s.final, s.config.Pods = []view{now(job, v1.PodFailed, states{"c": end})}, []*v1.Pod{job}
 	s.final[0].status.StartTime = new(metav1.Unix(1_795_423_501, 0))
-	s.logs = &follower{streams: newPrinter(io.Discard).streams(s.Pods, names{}, false)}
+	s.logs = &follower{streams: newPrinter(io.Discard).streams(s.config.Pods, names{}, false)}
 	sum := s.summary()
 	if line := sum.Pods[0].line("job"); !strings.HasSuffix(line, ", 0.0 s") {
 		t.Errorf("said %s", line)

@@ -14,7 +14,7 @@ import (
 
 // session is one run. Its goroutine is the caller's of Run.
 type session struct {
-	Config
+	config  Config
 	names   names
 	say     *progress
 	print   *printer
@@ -42,7 +42,7 @@ func newSession(c Config) *session {
 		c.Starts = NewStarts()
 	}
 	return &session{
-		Config: c, names: n, say: &progress{out: c.Err, names: n}, print: newPrinter(c.Out),
+		config: c, names: n, say: &progress{out: c.Err, names: n}, print: newPrinter(c.Out),
 		judge:   evaluator{names: n, ready: c.Ready, fast: c.FailFast, from: c.From, timed: c.Timeout > 0, starts: c.Starts},
 		changes: c.Agent.Store().Changes(), agentEnd: make(chan error, 1), began: time.Now(),
 	}
@@ -51,9 +51,9 @@ func newSession(c Config) *session {
 // views returns the pods as they are now.
 func (s *session) views() []view {
 	var out []view
-	for _, p := range s.Pods {
+	for _, p := range s.config.Pods {
 		v := view{pod: p}
-		if now, ok := s.Agent.Store().Pod(key(p)); ok {
+		if now, ok := s.config.Agent.Store().Pod(key(p)); ok {
 			v.reported, v.status = now, &now.Status
 		}
 		out = append(out, v)
@@ -63,16 +63,16 @@ func (s *session) views() []view {
 
 // work waits until it is known how the run ends.
 func (s *session) work() {
-	if len(s.Pods) == 0 {
+	if len(s.config.Pods) == 0 {
 		s.outcome = &outcome{End: endSucceeded}
 		return
 	}
-	if !s.Ready && s.From == nil && !slices.ContainsFunc(s.Pods, isJob) {
+	if !s.config.Ready && s.config.From == nil && !slices.ContainsFunc(s.config.Pods, isJob) {
 		s.say.say("no pod here ends by itself: this goes on until --timeout or Ctrl-C; a job needs restartPolicy Never or OnFailure")
 	}
 	var late <-chan time.Time
-	if s.Timeout > 0 {
-		timer := time.NewTimer(s.Timeout)
+	if s.config.Timeout > 0 {
+		timer := time.NewTimer(s.config.Timeout)
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -84,11 +84,11 @@ func (s *session) work() {
 		wake := timerAt(next)
 		select {
 		case <-s.changes:
-		case <-s.Starts.changed:
+		case <-s.config.Starts.changed:
 		case <-wake.C:
 		case <-late:
 			s.outcome = s.late()
-		case sig := <-s.Signals:
+		case sig := <-s.config.Signals:
 			s.outcome = signalOutcome(sig)
 		case s.agentErr = <-s.agentEnd:
 			s.agentDone = true
@@ -105,8 +105,8 @@ func (s *session) work() {
 
 // late is the outcome of a run that takes too long.
 func (s *session) late() *outcome {
-	o := &outcome{End: endTimeout, Code: codeTimeout, Text: fmt.Sprintf("the work has not ended within %s", s.Timeout)}
-	if why := unfinished(s.views(), s.Ready, s.names, time.Now()); why != "" {
+	o := &outcome{End: endTimeout, Code: codeTimeout, Text: fmt.Sprintf("the work has not ended within %s", s.config.Timeout)}
+	if why := unfinished(s.views(), s.config.Ready, s.names, time.Now()); why != "" {
 		o.Text += ": " + why
 	}
 	return o
@@ -156,7 +156,7 @@ func (s *session) look(now time.Time) (again time.Time) {
 // runtimeLost says that the runtime has not answered for too long, or else when
 // that will be so.
 func (s *session) runtimeLost(now time.Time) (text string, at time.Time) {
-	r := s.Agent.Store().Runtime()
+	r := s.config.Agent.Store().Runtime()
 	if r.Up {
 		s.wasUp, s.down = true, time.Time{}
 		return "", time.Time{}
@@ -177,16 +177,16 @@ func (s *session) runtimeLost(now time.Time) (text string, at time.Time) {
 // clear makes all pods go and waits until nothing of them is left. It reports
 // whether that came to be.
 func (s *session) clear(ctx context.Context) bool {
-	s.Agent.Retire()
+	s.config.Agent.Retire()
 	if s.agentDone {
 		return false
 	}
-	if up := s.Agent.Store().Runtime().Up; !up && !s.wasUp && len(s.Pods) > 0 {
+	if up := s.config.Agent.Store().Runtime().Up; !up && !s.wasUp && len(s.config.Pods) > 0 {
 		return true // nothing was made
 	}
 	var kills sync.WaitGroup
 	defer kills.Wait() // runtimes leave things behind where a call is broken off
-	limit := time.NewTimer(longestGrace(s.Pods) + stopPatience)
+	limit := time.NewTimer(longestGrace(s.config.Pods) + stopPatience)
 	defer limit.Stop()
 	killing, tick := false, time.NewTicker(killEvery)
 	defer tick.Stop()
@@ -197,9 +197,9 @@ func (s *session) clear(ctx context.Context) bool {
 	}
 	for busy := make(chan struct{}, 1); ; {
 		select {
-		case <-s.Agent.Gone():
+		case <-s.config.Agent.Gone():
 			return true
-		case sig := <-s.Signals:
+		case sig := <-s.config.Signals:
 			if killing {
 				s.say.say("%s again: gives up", signalOutcome(sig).Text)
 				return false
@@ -229,7 +229,7 @@ func (s *session) clear(ctx context.Context) bool {
 			kills.Go(func() {
 				ctx, cancel := context.WithTimeout(ctx, killWithin)
 				defer cancel()
-				_ = s.Agent.Kill(ctx) // the next one may find less
+				_ = s.config.Agent.Kill(ctx) // the next one may find less
 				<-busy
 			})
 		default: // the last one is under way still

@@ -39,7 +39,7 @@ func (k *Keeper) Write(path string, p *v1.Pod, ips []string, own []byte) error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.On() {
+	if !k.config.On() {
 		delete(k.files, p.UID)
 		return errors.Join(disk.EnsureFile(path, own, 0o644), forget(path))
 	}
@@ -112,11 +112,11 @@ func holdsBut(path string, own []byte) bool {
 func (k *Keeper) update(r reader) (err error) {
 	defer panics.Catch(&err)
 	known := k.fileOf(r.UID)
-	section, sum := k.section(r.Pod, podspec.EtcHosts(r.Pod, r.ips, k.Host()))
+	section, sum := k.section(r.Pod, podspec.EtcHosts(r.Pod, r.ips, k.config.Host()))
 	if known.sum == sum {
 		return nil
 	}
-	path := volume.HostsPath(k.Root, string(r.UID))
+	path := volume.HostsPath(k.config.Root, string(r.UID))
 	f, err := disk.OpenInPlace(path)
 	if err == nil {
 		err = change(f, path, section)

@@ -44,10 +44,10 @@ type Config struct {
 // Keeper writes the hosts files of pods: when a container starts, and in place while
 // containers have it mounted. Any goroutine may call its methods.
 type Keeper struct {
-	Config
-	woken wake.Slot
-	seed  maphash.Seed
-	said  saidonce.Error // of passes; Run's goroutine owns it
+	config Config
+	woken  wake.Slot
+	seed   maphash.Seed
+	said   saidonce.Error // of passes; Run's goroutine owns it
 
 	mu     sync.Mutex      // guards what follows, and is held while a file is written
 	former []manifests.Key // pods of previous agents that this one has not reported yet
@@ -72,7 +72,7 @@ type reader struct {
 
 // New returns a Keeper, which keeps files up to date while it runs.
 func New(c Config) *Keeper {
-	k := &Keeper{Config: c, woken: wake.New(), seed: maphash.MakeSeed(), files: map[types.UID]*file{}}
+	k := &Keeper{config: c, woken: wake.New(), seed: maphash.MakeSeed(), files: map[types.UID]*file{}}
 	seen := map[manifests.Key]bool{}
 	for _, c := range c.Former {
 		if key := c.Key(); !seen[key] {
@@ -80,7 +80,7 @@ func New(c Config) *Keeper {
 			k.former = append(k.former, key)
 		}
 	}
-	k.Former = nil
+	k.config.Former = nil
 	return k
 }
 
@@ -89,7 +89,7 @@ func (k *Keeper) Wake() { k.woken.Wake() }
 
 // Run updates the files of running pods after each change, until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
-	changes, failed := k.Store.Changes(), 0
+	changes, failed := k.config.Store.Changes(), 0
 	for {
 		began := time.Now()
 		var retry <-chan time.Time
@@ -143,7 +143,7 @@ func (k *Keeper) pass(ctx context.Context) (done bool) {
 func (k *Keeper) readers() ([]reader, uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.On() && k.done == k.sumOff() { // no file names a pod
+	if !k.config.On() && k.done == k.sumOff() { // no file names a pod
 		return nil, 0
 	}
 	k.look()
@@ -172,10 +172,10 @@ func (k *Keeper) try(r reader) bool {
 // say logs an error once.
 func (k *Keeper) say(said *saidonce.Error, err error, text string, about ...any) {
 	if panics.In(err) != nil {
-		k.Fault()
+		k.config.Fault()
 	}
 	if said.IsNew(err) {
-		k.Log.Warn(text, append(about, panics.Logged(err)...)...)
+		k.config.Log.Warn(text, append(about, panics.Logged(err)...)...)
 	}
 }
 

@@ -19,12 +19,12 @@ func (k *Keeper) look() {
 	k.pods = nil
 	var names []podspec.NamedPod
 	known := map[types.UID]bool{}
-	all := append(k.Store.Pods(), k.unreported()...)
+	all := append(k.config.Store.Pods(), k.unreported()...)
 	slices.SortFunc(all, func(a, b *v1.Pod) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	for _, p := range all {
-		named := podspec.NamedPod{Namespace: p.Namespace, Name: strings.TrimSuffix(p.Name, k.Suffix), IPs: addresses(p)}
+		named := podspec.NamedPod{Namespace: p.Namespace, Name: strings.TrimSuffix(p.Name, k.config.Suffix), IPs: addresses(p)}
 		f := k.files[p.UID]
 		switch {
 		case f == nil:
@@ -47,7 +47,7 @@ func (k *Keeper) look() {
 // agent does. k.mu is held.
 func (k *Keeper) unreported() (pods []*v1.Pod) {
 	k.former = slices.DeleteFunc(k.former, func(key manifests.Key) bool {
-		p, there := k.Store.Previous(key.String())
+		p, there := k.config.Store.Previous(key.String())
 		if there {
 			pods = append(pods, p)
 		}
@@ -79,7 +79,7 @@ func hasEnded(p *v1.Pod) bool {
 
 // sum identifies what k.look has seen, and whether pods are named at all. It is not 0.
 func (k *Keeper) sum() uint64 {
-	if !k.On() {
+	if !k.config.On() {
 		return k.sumOff()
 	}
 	var h maphash.Hash
@@ -100,7 +100,7 @@ func (k *Keeper) sumOff() uint64 { return maphash.String(k.seed, "off")&^1 | 2 }
 // sum, which is not 0. k.mu is held.
 func (k *Keeper) section(p *v1.Pod, own []byte) ([]byte, uint64) {
 	var section []byte
-	if k.On() {
+	if k.config.On() {
 		section = k.names.Section(p, own)
 	}
 	return section, maphash.Bytes(k.seed, section) | 1

@@ -51,16 +51,16 @@ func (r *rig) runs(name, ip string) *v1.Pod {
 	p := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name + "-n", UID: types.UID(name)},
 		Status: v1.PodStatus{Phase: v1.PodRunning, PodIP: ip, PodIPs: []v1.PodIP{{IP: ip}},
 			Conditions: []v1.PodCondition{{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue}}}}
-	r.Store.SetPod("default/"+p.Name, p)
+	r.config.Store.SetPod("default/"+p.Name, p)
 	return p
 }
 
 // starts writes a pod's file, as when a container starts, and returns its path.
 func (r *rig) starts(p *v1.Pod) (path string) {
 	r.Helper()
-	path = volume.HostsPath(r.Root, string(p.UID))
+	path = volume.HostsPath(r.config.Root, string(p.UID))
 	r.must(os.MkdirAll(filepath.Dir(path), 0o750))
-	r.must(r.Write(path, p, []string{p.Status.PodIP}, podspec.EtcHosts(p, []string{p.Status.PodIP}, r.Host())))
+	r.must(r.Write(path, p, []string{p.Status.PodIP}, podspec.EtcHosts(p, []string{p.Status.PodIP}, r.config.Host())))
 	return path
 }
 
@@ -168,14 +168,14 @@ func TestPodsNotReportedYetKeepTheirNames(t *testing.T) {
 	db := r.runs("db", "10.1.0.3")
 	path := r.starts(r.runs("web", "10.1.0.2"))
 	before := r.read(path)
-	r.must(r.Store.Close(t.Context()))
+	r.must(r.config.Store.Close(t.Context()))
 
 	r = newRig(t, root, &checkpoint.Checkpoint{Pod: db})
 	r.runs("web", "10.1.0.2")
 	if !r.pass(t.Context()) || r.read(path) != before || !strings.Contains(before, "db.default") {
 		t.Errorf("it is\n%swas\n%s", r.read(path), before)
 	}
-	r.Store.RemovePod("default/db-n")
+	r.config.Store.RemovePod("default/db-n")
 	if !r.pass(t.Context()) || strings.Contains(r.read(path), "db.default") {
 		t.Errorf("once it is removed it is\n%s", r.read(path))
 	}
@@ -187,7 +187,7 @@ func TestANewAddressStaysUntilItIsReported(t *testing.T) {
 	web := r.runs("web", "10.1.0.2")
 	unreported := web.DeepCopy()
 	unreported.Status = v1.PodStatus{Phase: v1.PodPending}
-	r.Store.SetPod("default/web-n", unreported)
+	r.config.Store.SetPod("default/web-n", unreported)
 	path := r.starts(web)
 	r.runs("db", "10.1.0.3")
 	if !r.pass(t.Context()) || !strings.Contains(r.read(path), "10.1.0.3\tdb db.default\n10.1.0.2\tweb web.default\n") {
@@ -197,7 +197,7 @@ func TestANewAddressStaysUntilItIsReported(t *testing.T) {
 	gone.Status.Conditions[0].Status = v1.ConditionFalse
 	r.runs("web", "10.1.0.2")
 	r.pass(t.Context())
-	r.Store.SetPod("default/web-n", gone)
+	r.config.Store.SetPod("default/web-n", gone)
 	other := r.starts(r.runs("other", "10.1.0.4"))
 	if text := r.read(other); strings.Contains(text, "10.1.0.2") {
 		t.Errorf("without a sandbox it has its address still:\n%s", text)
@@ -232,8 +232,8 @@ func TestALeasedFileIsTriedAgain(t *testing.T) {
 func TestAPanicConcernsOnePod(t *testing.T) {
 	r := newRig(t, t.TempDir())
 	path := r.starts(r.runs("web", "10.1.0.2"))
-	host, calls := r.Host, 0
-	r.Host = func() *podspec.Host {
+	host, calls := r.config.Host, 0
+	r.config.Host = func() *podspec.Host {
 		if calls++; calls == 1 {
 			panic("no")
 		}

@@ -67,7 +67,7 @@ func (g *images) dropMissing(ctx context.Context, p *v1.Pod, sandbox *rt.PodSand
 			if ref == "" || there[ref] {
 				continue
 			}
-			img, _, err := g.set.Images.Present(ctx, ref, v1.PullIfNotPresent, sandbox)
+			img, _, err := g.set.Settings.Images.Present(ctx, ref, v1.PullIfNotPresent, sandbox)
 			if err != nil {
 				return fmt.Errorf("image %q: %w", ref, err)
 			}

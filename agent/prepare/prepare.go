@@ -54,7 +54,7 @@ type Answer struct {
 // Task is the preparation of one version. It has a goroutine, which ends with End or with the
 // agent; the sync loop alone calls its methods.
 type Task struct {
-	*Shared
+	shared   *Shared
 	version  *manifests.Pod
 	fetched  *v1.Pod // what of it is fetched
 	replaces bool    // it gets a sandbox, volumes and a checkpoint of its own
@@ -79,7 +79,7 @@ type Task struct {
 // Start starts to prepare a version that is to take the place of another.
 // replaces: it gets a sandbox of its own.
 func (s *Shared) Start(ctx context.Context, all *sync.WaitGroup, runs, version *manifests.Pod, replaces bool) *Task {
-	t := &Task{Shared: s, version: version, fetched: version.Pod, replaces: replaces, runs: string(runs.UID),
+	t := &Task{shared: s, version: version, fetched: version.Pod, replaces: replaces, runs: string(runs.UID),
 		woken: wake.New(), over: make(chan struct{})}
 	if !replaces {
 		t.fetched = update.Fetched(runs.Pod, version.Pod)
@@ -97,17 +97,17 @@ func (s *Shared) Start(ctx context.Context, all *sync.WaitGroup, runs, version *
 
 // settings are what the fetches use.
 func (t *Task) settings() fetch.Settings {
-	log := t.Log.With("pod", t.version.Key().String())
-	told := &podevents.Recorder{Events: t.Events, Key: t.version.Key(), Machine: t.Disk.Machine}
-	fault := func(err error, _, _ string) { t.Fault(t.version.Pod, "get the images of the next version", err) }
-	return fetch.Settings{Images: t.Images, Events: told, Wake: t.Wake, Go: t.background.Go, Fault: fault,
+	log := t.shared.Log.With("pod", t.version.Key().String())
+	told := &podevents.Recorder{Events: t.shared.Events, Key: t.version.Key(), Machine: t.shared.Disk.Machine}
+	fault := func(err error, _, _ string) { t.shared.Fault(t.version.Pod, "get the images of the next version", err) }
+	return fetch.Settings{Images: t.shared.Images, Events: told, Wake: t.Wake, Go: t.background.Go, Fault: fault,
 		Caught: func(err *error, what, container string) {
 			if v := recover(); v != nil {
 				*err = panics.New(v)
 				fault(*err, what, container)
 			}
 		},
-		Secrets: func(of *v1.Pod) []*v1.Secret { return told.PullSecrets(of, t.Disk.Objects.Now(), log) }}
+		Secrets: func(of *v1.Pod) []*v1.Secret { return told.PullSecrets(of, t.shared.Disk.Objects.Now(), log) }}
 }
 
 // Is reports whether it prepares this version; nil prepares none.
@@ -160,17 +160,17 @@ func (t *Task) End(all *sync.WaitGroup, taken bool) {
 	if taken {
 		all.Go(func() {
 			<-t.over
-			err := t.Disk.Root.DropVoidNext(t.version.Key())
+			err := t.shared.Disk.Root.DropVoidNext(t.version.Key())
 			if err != nil {
-				t.Log.Warn("what was prepared of a version that runs already is not removed yet", "pod", t.version.Key().String(), "err", err)
+				t.shared.Log.Warn("what was prepared of a version that runs already is not removed yet", "pod", t.version.Key().String(), "err", err)
 			}
 		})
 		return
 	}
-	t.Images.Forget(string(t.version.UID))
+	t.shared.Images.Forget(string(t.version.UID))
 	all.Go(func() {
 		<-t.over
-		t.Discard(t.made, t.runs)
+		t.shared.Discard(t.made, t.runs)
 	})
 }
 
@@ -219,14 +219,14 @@ const faultRetry = time.Minute
 
 // look goes on with the preparation. It returns when to look again; zero: when it is woken.
 func (t *Task) look(ctx context.Context) (again time.Time) {
-	if !t.Up() {
+	if !t.shared.Up() {
 		return again // the relist that finds the runtime again wakes it
 	}
 	want := t.wanted()
 	var now State
 	err := panics.Contain(func() { now, again = t.observe(ctx, want != 0) })
 	if err != nil {
-		t.Fault(t.version.Pod, "prepare the next version", err)
+		t.shared.Fault(t.version.Pod, "prepare the next version", err)
 		now, again = State{Lacks: []Lack{{Text: err.Error()}}, Lasting: true}, time.Now().Add(faultRetry)
 	}
 	now.Of = t.version
@@ -239,7 +239,7 @@ func (t *Task) look(ctx context.Context) (again time.Time) {
 
 // observe says how far the version is. final: this is the last look.
 func (t *Task) observe(ctx context.Context, final bool) (now State, again time.Time) {
-	sandbox, err := podspec.SandboxConfig(t.version.Pod, 0, t.Disk.Machine.Now())
+	sandbox, err := podspec.SandboxConfig(t.version.Pod, 0, t.shared.Disk.Machine.Now())
 	if err != nil {
 		return State{Lacks: []Lack{{Text: fmt.Sprintf("its sandbox has no config: %v", err)}}, Lasting: true}, again
 	}
@@ -258,7 +258,7 @@ func (t *Task) observe(ctx context.Context, final bool) (now State, again time.T
 	if t.asking.lasts() {
 		lacks(t.asking.text, t.asking.retry)
 	}
-	if missing := t.Disk.Objects.Missing(t.version); missing != "" {
+	if missing := t.shared.Disk.Objects.Missing(t.version); missing != "" {
 		lacks(missing, time.Time{})
 	}
 	if t.replaces {
@@ -278,7 +278,7 @@ func (t *Task) observe(ctx context.Context, final bool) (now State, again time.T
 		}
 	}
 	now.Ready = len(now.Lacks) == 0
-	now.Final = now.Ready && final && t.Up()
+	now.Final = now.Ready && final && t.shared.Up()
 	return now, again
 }
 
@@ -289,7 +289,7 @@ func (t *Task) askRuntime(ctx context.Context, sandbox *rt.PodSandboxConfig) err
 	if err != nil || !t.needsNetwork() {
 		return err
 	}
-	_, err = t.AskNetwork(ctx) // Network says so from then on
+	_, err = t.shared.AskNetwork(ctx) // Network says so from then on
 	if err != nil {
 		return fmt.Errorf("the runtime does not say whether it has a network for pods: %w", err)
 	}
@@ -304,7 +304,7 @@ const networkRetry = 10 * time.Second
 
 // lookAround looks at what a new sandbox needs of the machine.
 func (t *Task) lookAround(lacks func(text string, again time.Time)) {
-	why := t.Network()
+	why := t.shared.Network()
 	if t.needsNetwork() && why != "" {
 		lacks("the runtime has no network for pods yet: "+why, time.Now().Add(networkRetry)) // or the relist that finds it again wakes it
 	}
@@ -317,17 +317,17 @@ func (t *Task) lookAround(lacks func(text string, again time.Time)) {
 // the rest by that.
 func (t *Task) makeOwn(ctx context.Context) error {
 	key, uid := t.version.Key(), t.version.UID
-	if other, free := t.Uids.Take(uid, key); !free {
+	if other, free := t.shared.Uids.Take(uid, key); !free {
 		return errors.New(admission.UidStillOf(string(uid), other))
 	}
-	c := checkpoint.NewCheckpoint(t.version, metav1.Now().Rfc3339Copy()).InBoot(t.Disk.Machine.Boot)
-	files := &instance.Files{Disk: t.Disk, Key: key, Log: t.Log}
+	c := checkpoint.NewCheckpoint(t.version, metav1.Now().Rfc3339Copy()).InBoot(t.shared.Disk.Machine.Boot)
+	files := &instance.Files{Disk: t.shared.Disk, Key: key, Log: t.shared.Log}
 	t.made = c
 	err := files.SaveNext(ctx, c, t.runs)
 	if err != nil || t.runs == c.Uid() { // its volumes are made once those of the version that runs are gone
 		return err
 	}
-	return files.SetUpOwn(ctx, t.version, t.Disk.Machine.Now())
+	return files.SetUpOwn(ctx, t.version, t.shared.Disk.Machine.Now())
 }
 
 // answer tells the sync loop what has changed.
@@ -337,7 +337,7 @@ func (t *Task) answer(ctx context.Context, now Answer) {
 		return
 	}
 	select {
-	case t.Answers <- now:
+	case t.shared.Answers <- now:
 		t.sent = now
 	case <-ctx.Done():
 	}

@@ -153,7 +153,7 @@ func (c *Collector) Cadvisor(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	var t text
-	all := subjects(s, c.Booted)
+	all := subjects(s, c.config.Booted)
 	for i := range metrics {
 		metrics[i].write(&t, all)
 	}

@@ -47,16 +47,16 @@ type Config struct {
 
 // Collector looks when it is asked. Any goroutine may ask.
 type Collector struct {
-	Config
-	rates rates // guarded by the turn of usage
-	usage *cached[*sample]
-	disks *cached[*disks]
+	config Config
+	rates  rates // guarded by the turn of usage
+	usage  *cached[*sample]
+	disks  *cached[*disks]
 }
 
 // New returns a collector that has not looked yet.
 func New(c Config) *Collector {
 	c.Host = c.Host.complete()
-	return &Collector{Config: c, rates: rates{}, usage: newCached[*sample](), disks: newCached[*disks]()}
+	return &Collector{config: c, rates: rates{}, usage: newCached[*sample](), disks: newCached[*disks]()}
 }
 
 // sample is one measurement of usage. It is not changed afterwards.
@@ -122,21 +122,21 @@ func (c *Collector) look(ctx context.Context, rated bool) (*sample, error) {
 
 // read takes a sample without rates.
 func (c *Collector) read(ctx context.Context) *sample {
-	h := c.Host.hierarchy()
-	s := &sample{Node: c.Host.use(), Links: c.Host.ownLinks(), MainLink: c.Host.mainLink()}
-	if path := c.AllPods(); path != "" {
+	h := c.config.Host.hierarchy()
+	s := &sample{Node: c.config.Host.use(), Links: c.config.Host.ownLinks(), MainLink: c.config.Host.mainLink()}
+	if path := c.config.AllPods(); path != "" {
 		if u := h.read(path); u != nil {
 			s.System = append(s.System, named{"pods", path, u})
 		}
 	}
-	if path := ownCgroup(c.Host.Proc, h.unified); path != "" {
+	if path := ownCgroup(c.config.Host.Proc, h.unified); path != "" {
 		if u := h.read(path); u != nil {
 			s.System = append(s.System, named{"kubelet", path, u})
 		}
 	}
 	incomplete := false
-	for _, pod := range c.Pods() {
-		if p := readPod(c.Host, h, pod, c.Cgroup(pod)); p != nil {
+	for _, pod := range c.config.Pods() {
+		if p := readPod(c.config.Host, h, pod, c.config.Cgroup(pod)); p != nil {
 			s.Pods = append(s.Pods, p)
 			incomplete = incomplete || p.incomplete()
 		}

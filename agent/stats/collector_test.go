@@ -96,8 +96,8 @@ func TestTheSummaryHasAllParts(t *testing.T) {
 		r := critest.New(t)
 		r.SetImageDir(t.TempDir())
 		c := looker(t, h, r, "systemd", parsePod(t, webPod))
-		put(t, c.Root, "pods/abc/volumes/kubernetes.io~empty-dir/data/file", strings.Repeat("x", 100_000))
-		put(t, c.PodLogs, "default_web-n_abc/app/0.log", strings.Repeat("x", 9000))
+		put(t, c.config.Root, "pods/abc/volumes/kubernetes.io~empty-dir/data/file", strings.Repeat("x", 100_000))
+		put(t, c.config.PodLogs, "default_web-n_abc/app/0.log", strings.Repeat("x", 9000))
 		sum, err := c.Summary(t.Context(), true)
 		if err != nil {
 			t.Fatal(err)

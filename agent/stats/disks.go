@@ -38,12 +38,12 @@ func (c *Collector) files(ctx context.Context) (*disks, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	return c.disks.get(ctx, disksMost, func(d *disks) bool { return time.Now().Before(d.Until) }, func(ctx context.Context) (*disks, error) {
-		d := &disks{Node: filesystem(c.Root), Layers: map[string]layer{}, Pods: map[string]podDisks{}}
+		d := &disks{Node: filesystem(c.config.Root), Layers: map[string]layer{}, Pods: map[string]podDisks{}}
 		c.askLayers(ctx, d)
 		began := time.Now()
 		count, cancel := context.WithTimeout(ctx, countTimeout)
 		defer cancel()
-		for _, pod := range c.Pods() {
+		for _, pod := range c.config.Pods() {
 			d.Pods[string(pod.UID)] = c.podDisks(count, pod)
 		}
 		d.Until = time.Now().Add(max(disksFor, disksShare*time.Since(began)))
@@ -56,16 +56,16 @@ func (c *Collector) files(ctx context.Context) (*disks, error) {
 func (c *Collector) askLayers(ctx context.Context, d *disks) {
 	ctx, cancel := context.WithTimeout(ctx, runtimeTimeout)
 	defer cancel()
-	images, err := c.CRI.ImageFS(ctx)
+	images, err := c.config.CRI.ImageFS(ctx)
 	if err != nil {
-		c.Log.Debug("the runtime does not tell what images take", "err", err)
+		c.config.Log.Debug("the runtime does not tell what images take", "err", err)
 	}
 	if d.Images = filesystem(images.GetFsId().GetMountpoint()); d.Images != nil {
 		d.Images.Used, d.Images.InodesUsed = value(images.GetUsedBytes()), value(images.GetInodesUsed())
 	}
-	containers, err := c.CRI.ContainerStats(ctx, c.Labels)
+	containers, err := c.config.CRI.ContainerStats(ctx, c.config.Labels)
 	if err != nil {
-		c.Log.Debug("the runtime does not tell what containers wrote", "err", err)
+		c.config.Log.Debug("the runtime does not tell what containers wrote", "err", err)
 	}
 	for _, k := range containers {
 		if l := k.GetWritableLayer(); l != nil {
@@ -86,7 +86,7 @@ func (c *Collector) podDisks(ctx context.Context, pod *v1.Pod) podDisks {
 	}
 	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for k := range list {
-			dir := filepath.Join(c.PodLogs, pod.Namespace+"_"+pod.Name+"_"+string(pod.UID), list[k].Name)
+			dir := filepath.Join(c.config.PodLogs, pod.Namespace+"_"+pod.Name+"_"+string(pod.UID), list[k].Name)
 			if bytes, inodes, err := within(ctx, dir, 2); err == nil {
 				d.Logs[list[k].Name] = layer{known(bytes), known(inodes)}
 			}
@@ -94,7 +94,7 @@ func (c *Collector) podDisks(ctx context.Context, pod *v1.Pod) podDisks {
 	}
 	for _, v := range pod.Spec.Volumes {
 		for _, plugin := range plugins {
-			dir := filepath.Join(c.Root, "pods", string(pod.UID), "volumes", plugin, v.Name)
+			dir := filepath.Join(c.config.Root, "pods", string(pod.UID), "volumes", plugin, v.Name)
 			if s := part(ctx, dir); s != nil {
 				d.Volumes = append(d.Volumes, volumeSpace{v.Name, ownMemory(dir), s})
 			}

@@ -62,7 +62,7 @@ func (s *sample) rated() []rated {
 // rate gives the sample its rates. What was not read within the last minute is
 // read twice for it.
 func (c *Collector) rate(ctx context.Context, s *sample) error {
-	h := c.Host.hierarchy()
+	h := c.config.Host.hierarchy()
 	all := s.rated()
 	old := c.rates
 	c.rates = rates{} // the rates of missing cgroups are dropped
@@ -86,7 +86,7 @@ func (c *Collector) rate(ctx context.Context, s *sample) error {
 	}
 	for _, u := range again {
 		if u.key == "node" {
-			now := c.Host.use()
+			now := c.config.Host.use()
 			u.use.CPU, u.use.Time = now.CPU, now.Time
 		} else {
 			h.readCPU(u.path, u.use)

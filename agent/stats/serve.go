@@ -46,6 +46,6 @@ func (c *Collector) serveText(w http.ResponseWriter, r *http.Request, make func(
 }
 
 func (c *Collector) unavailable(w http.ResponseWriter, err error) {
-	c.Log.Debug("usage cannot be read", "err", err)
+	c.config.Log.Debug("usage cannot be read", "err", err)
 	http.Error(w, "usage cannot be read: try again", http.StatusServiceUnavailable)
 }

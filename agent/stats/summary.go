@@ -30,7 +30,7 @@ func (c *Collector) Summary(ctx context.Context, files bool) (*statsapi.Summary,
 }
 
 func (c *Collector) nodeStats(s *sample, d *disks, all bool) statsapi.NodeStats {
-	n := statsapi.NodeStats{NodeName: c.Node, StartTime: metav1.NewTime(c.Booted),
+	n := statsapi.NodeStats{NodeName: c.config.Node, StartTime: metav1.NewTime(c.config.Booted),
 		CPU: cpuStats(s.Node), Memory: memoryStats(s.Node), Swap: swapStats(s.Node)}
 	for _, k := range s.System {
 		n.SystemContainers = append(n.SystemContainers, statsapi.ContainerStats{Name: k.Name, StartTime: n.StartTime,
@@ -44,7 +44,7 @@ func (c *Collector) nodeStats(s *sample, d *disks, all bool) statsapi.NodeStats 
 	if d.Images != nil {
 		n.Runtime = &statsapi.RuntimeStats{ImageFs: fsStats(d.Images), ContainerFs: fsStats(d.Images)}
 	}
-	if now, most, err := c.Host.Tasks(); err == nil {
+	if now, most, err := c.config.Host.Tasks(); err == nil {
 		n.Rlimit = &statsapi.RlimitStats{Time: metav1.NewTime(s.Node.Time), MaxPID: new(int64(most)), NumOfRunningProcesses: new(int64(now))}
 	}
 	return n

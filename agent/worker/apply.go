@@ -81,13 +81,13 @@ var errStop = errors.New("the plan ends here")
 
 // do carries out an action that is no task.
 func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err error) {
-	defer w.caught(&err, a.Do.Noun(), a.Name)
+	defer w.pod.caught(&err, a.Do.Noun(), a.Name)
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	// An update interrupts only waits, not what changes the machine. That is
 	// interrupted when the agent ends, see detached.
-	firm, cancel := w.detached()
+	firm, cancel := w.pod.detached()
 	defer cancel()
 	switch a.Do {
 	case plan.DoAccept:
@@ -95,16 +95,16 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 	case plan.DoMarkRemoving:
 		return w.markRemoving(firm, s, a.UID)
 	case plan.DoSaveActive:
-		w.rememberOrWarn(w.checkpointOf(s, a.UID).WithActive(a.Active, s.Mark), "how long the pod has been active")
+		w.pod.rememberOrWarn(w.checkpointOf(s, a.UID).WithActive(a.Active, s.Mark), "how long the pod has been active")
 	case plan.DoRecordResult:
-		w.RecordResult(s, a.Verdict)
-		w.rememberOrWarn(w.checkpointOf(s, a.UID).WithResult(a.Verdict), "that the pod is being stopped")
+		w.pod.events.RecordResult(s, a.Verdict)
+		w.pod.rememberOrWarn(w.checkpointOf(s, a.UID).WithResult(a.Verdict), "that the pod is being stopped")
 	case plan.DoMark:
-		return w.remember(w.checkpointOf(s, a.UID).WithMarks(a.Marks))
+		return w.pod.remember(w.checkpointOf(s, a.UID).WithMarks(a.Marks))
 	case plan.DoInterrupt:
-		w.rememberOrWarn(w.checkpointOf(s, a.UID).Interrupted(a.ID, a.Excused...).WithActive(a.Active, checkpoint.Mark{}), "that the pod is interrupted")
+		w.pod.rememberOrWarn(w.checkpointOf(s, a.UID).Interrupted(a.ID, a.Excused...).WithActive(a.Active, checkpoint.Mark{}), "that the pod is interrupted")
 	case plan.DoReplaceSandbox:
-		return w.remember(w.checkpointOf(s, a.UID).WithSandboxReplaced(a.ID))
+		return w.pod.remember(w.checkpointOf(s, a.UID).WithSandboxReplaced(a.ID))
 	case plan.DoEnd:
 		return w.end(firm, s, a)
 	case plan.DoSetUp:
@@ -122,13 +122,13 @@ func (w *Worker) do(ctx context.Context, s *plan.Facts, a plan.Action) (err erro
 // change carries out an action of an update in place. What failed gives way whether the disk takes
 // the record of that or not, which is written with the next step.
 func (w *Worker) change(ctx context.Context, s *plan.Facts, a plan.Action) error {
-	c, err := inplace.Apply(ctx, &w.Files, w.Known[a.UID], s.Pod, a)
+	c, err := inplace.Apply(ctx, &w.pod.files, w.pod.known[a.UID], s.Pod, a)
 	if err != nil {
 		return err
 	}
-	err = w.remember(c)
-	if a.Do == plan.DoUpdate && w.current.IsBack && disk.Unwritable(err) {
-		w.setKnown(c, true)
+	err = w.pod.remember(c)
+	if a.Do == plan.DoUpdate && w.pod.current.IsBack && disk.Unwritable(err) {
+		w.pod.setKnown(c, true)
 		return nil
 	}
 	return plan.Because("FailedCheckpoint", err)
@@ -161,21 +161,23 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 		}
 		return func(firm context.Context, _ *task) error { return w.forget(firm, a.UID, next) }
 	case plan.DoRemoveVolumes:
-		return func(firm context.Context, _ *task) error { return volume.Release(firm, w.Root.Dir, a.UID) }
+		return func(firm context.Context, _ *task) error {
+			return volume.Release(firm, w.pod.shared.Disk.Root.Dir, a.UID)
+		}
 	case plan.DoCreateSandbox:
 		return func(firm context.Context, k *task) (err error) {
 			k.made, err = w.start.createSandbox(ctx, firm, s, k)
 			return err
 		}
 	case plan.DoStopSandbox:
-		return w.tearDown(ctx, s, a, w.Stops, w.Cri.StopSandbox)
+		return w.tearDown(ctx, s, a, w.pod.shared.Stops, w.pod.shared.Cri.StopSandbox)
 	case plan.DoRemoveSandbox:
-		return w.tearDown(ctx, s, a, w.Removals, w.Cri.RemoveSandbox)
+		return w.tearDown(ctx, s, a, w.pod.shared.Removals, w.pod.shared.Cri.RemoveSandbox)
 	case plan.DoRemoveContainer:
 		return func(firm context.Context, _ *task) error { return w.removeContainer(firm, s, a) }
 	case plan.DoResize:
 		return func(firm context.Context, _ *task) error {
-			return inplace.Resize(firm, w.Cri, s.Pod.Pod, a, w.Machine.Now())
+			return inplace.Resize(firm, w.pod.shared.Cri, s.Pod.Pod, a, w.pod.shared.Disk.Machine.Now())
 		}
 	case plan.DoResumeContainer:
 		return func(firm context.Context, k *task) error { return w.start.resumeContainer(ctx, firm, s, k) }
@@ -195,7 +197,10 @@ func (w *Worker) task(ctx context.Context, s *plan.Facts, a plan.Action) func(fi
 func (w *Worker) tearDown(ctx context.Context, s *plan.Facts, a plan.Action, slots *slots.Slots, do func(ctx context.Context, id string) error) func(context.Context, *task) error {
 	created := s.Observed.Instances[a.UID].Created(a.ID)
 	return func(firm context.Context, k *task) error {
-		down := func() error { w.Cri.KillCreated(firm, created...); return Gone(w.CNI.TakeDown(firm, a.ID, do)) }
+		down := func() error {
+			w.pod.shared.Cri.KillCreated(firm, created...)
+			return Gone(w.pod.shared.CNI.TakeDown(firm, a.ID, do))
+		}
 		if s.Pod != nil {
 			return down()
 		}
@@ -204,7 +209,7 @@ func (w *Worker) tearDown(ctx context.Context, s *plan.Facts, a plan.Action, slo
 }
 
 // yield waits a little while pods of the node start or stop.
-func (w *Worker) yield(ctx context.Context) { slots.Yield(ctx, w.urgent) }
+func (w *Worker) yield(ctx context.Context) { slots.Yield(ctx, w.pod.shared.urgent) }
 
 // urgent reports whether any pod of the node starts a sandbox or a container, or the
 // runtime kills containers whose grace period is over.
@@ -224,33 +229,33 @@ func (w *Worker) setUp(ctx context.Context, s *plan.Facts) error {
 	if err := w.noteStart(s); err != nil {
 		return err
 	}
-	if err := w.Cgroups.Create(ctx, s.Pod.Pod, w.Machine.Now()); err != nil {
+	if err := w.pod.shared.Disk.Cgroups.Create(ctx, s.Pod.Pod, w.pod.shared.Disk.Machine.Now()); err != nil {
 		return plan.Because("FailedCreatePodContainer", err)
 	}
-	if err := w.MakeLogDir(s.Pod.Pod); err != nil {
+	if err := w.pod.files.MakeLogDir(s.Pod.Pod); err != nil {
 		return plan.Because("FailedMount", err)
 	}
-	_, err := w.SetUpVolumes(ctx, s.Pod, w.Machine.Now())
+	_, err := w.pod.files.SetUpVolumes(ctx, s.Pod, w.pod.shared.Disk.Machine.Now())
 	return plan.Because("FailedMount", err)
 }
 
 // noteStart writes down that the pod starts in this boot, and from when on it is active in it.
 // What pods that start after others and those that never restart do next depends on that.
 func (w *Worker) noteStart(s *plan.Facts) error {
-	c := w.Known[string(s.Pod.UID)]
+	c := w.pod.known[string(s.Pod.UID)]
 	if c == nil {
 		return nil
 	}
 	active, counts := c.ActiveFor(s.Mark)
-	next := c.InBoot(w.Machine.Boot)
+	next := c.InBoot(w.pod.shared.Disk.Machine.Boot)
 	if !counts {
 		next = next.WithActive(active, s.Mark)
 	}
 	switch {
-	case c.Boot != w.Machine.Boot.ID && plan.NotesBoot(c.Pod):
-		return plan.Because("FailedCheckpoint", w.remember(next))
+	case c.Boot != w.pod.shared.Disk.Machine.Boot.ID && plan.NotesBoot(c.Pod):
+		return plan.Because("FailedCheckpoint", w.pod.remember(next))
 	case !counts || c.IsInterrupted():
-		w.rememberOrWarn(next, "how long the pod has been active")
+		w.pod.rememberOrWarn(next, "how long the pod has been active")
 	}
 	return nil
 }
@@ -260,15 +265,15 @@ func (w *Worker) noteStart(s *plan.Facts) error {
 // pod's and stay. next: the uid of the version that comes; "": none does.
 func (w *Worker) forget(ctx context.Context, uid, next string) error {
 	if next == "" {
-		if err := w.Discard(ctx, w.Root.NextOf(w.Key), uid); err != nil {
+		if err := w.pod.files.Discard(ctx, w.pod.shared.Disk.Root.NextOf(w.pod.key), uid); err != nil {
 			return err
 		}
 	}
-	if err := w.RemoveLogs(ctx, uid); err != nil {
+	if err := w.pod.files.RemoveLogs(ctx, uid); err != nil {
 		return err
 	}
-	if other, taken := w.Uids.Other(types.UID(uid), w.Key); taken {
-		w.Log.Warn("another pod has this pod's uid; its files stay", "uid", uid, "other", other.String())
+	if other, taken := w.pod.shared.Uids.Other(types.UID(uid), w.pod.key); taken {
+		w.pod.log.Warn("another pod has this pod's uid; its files stay", "uid", uid, "other", other.String())
 		return nil
 	}
 	return w.clear(ctx, uid)
@@ -310,10 +315,10 @@ func (w *Worker) forgetFinished(seen *pleg.Observed) {
 // removeContainer removes a container that is dead or was never started, then its files.
 func (w *Worker) removeContainer(ctx context.Context, s *plan.Facts, a plan.Action) error {
 	i := s.Observed.Instances[a.UID]
-	w.Cri.KillCreated(ctx, i.Created(a.ID)...)
-	c, err := i.Find(a.ID), w.Cri.RemoveContainer(ctx, a.ID)
+	w.pod.shared.Cri.KillCreated(ctx, i.Created(a.ID)...)
+	c, err := i.Find(a.ID), w.pod.shared.Cri.RemoveContainer(ctx, a.ID)
 	if err != nil || c == nil {
 		return err
 	}
-	return w.RemoveContainerFiles(ctx, i, c)
+	return w.pod.files.RemoveContainerFiles(ctx, i, c)
 }

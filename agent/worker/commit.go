@@ -37,7 +37,7 @@ func (w *Worker) byFormer(u Update) Update {
 		w.commit = commit{}
 	}
 	w.commit.next = u
-	former := w.current
+	former := w.pod.current
 	former.Next = nil
 	if w.commit.why != "" {
 		former.Waits = "update waits: " + w.commit.why
@@ -49,18 +49,18 @@ func (w *Worker) byFormer(u Update) Update {
 // the accepted one on disk. What is halted stops whatever the disk takes. One that was never made
 // gives way whether its successor can run or not: it is not to start while that is not recorded.
 func (w *Worker) takesPlace(u Update) bool {
-	former := w.current.Pod
-	if u.Pod == nil || former == nil || u.Halted.Reason != "" || w.current.Halted.Reason != "" || manifests.Same(former, u.Pod) {
+	former := w.pod.current.Pod
+	if u.Pod == nil || former == nil || u.Halted.Reason != "" || w.pod.current.Halted.Reason != "" || manifests.Same(former, u.Pod) {
 		return false
 	}
 	if w.report.sent.Unmade && w.report.sent.UID == former.UID {
 		return false
 	}
-	c := w.Known[string(former.UID)]
+	c := w.pod.known[string(former.UID)]
 	if c == nil || c.Next || c.Unwritten || c.IsRemoving() || c.Ended() != "" || c.Result != nil {
 		return false
 	}
-	return former.UID != u.Pod.UID || update.Planned(c.Version(), u.Pod, w.Settings().UpdatePolicy).Kind == update.Replace
+	return former.UID != u.Pod.UID || update.Planned(c.Version(), u.Pod, w.pod.shared.Settings().UpdatePolicy).Kind == update.Replace
 }
 
 // commitNext commits that another version takes the place of the one that runs, and returns the
@@ -77,9 +77,9 @@ func (w *Worker) commitNext(ctx context.Context, u Update) (now Update, retry ti
 	if ctx.Err() != nil { // another update has come, which may take it back
 		return u, time.Time{}
 	}
-	firm, cancel := w.detached()
+	firm, cancel := w.pod.detached()
 	defer cancel()
-	s := &plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: x.next.Pod, Known: w.Known}
+	s := &plan.Facts{Now: time.Now(), Mark: w.pod.shared.Disk.Machine.Boot.Mark(), Pod: x.next.Pod, Known: w.pod.known}
 	err := w.commitTo(firm, s, string(u.Pod.UID))
 	if err != nil {
 		w.commitFailed(err)
@@ -87,10 +87,10 @@ func (w *Worker) commitNext(ctx context.Context, u Update) (now Update, retry ti
 		return w.byFormer(x.next), x.retry
 	}
 	if x.why != "" {
-		w.Log.Info("update continues: the disk takes the record of it")
-		w.Events.Record(events.About(x.next.Pod.Pod), v1.EventTypeNormal, rollout.ReasonContinues, message.Fixed("the new version takes the place of the one before"))
+		w.pod.log.Info("update continues: the disk takes the record of it")
+		w.pod.shared.Events.Record(events.About(x.next.Pod.Pod), v1.EventTypeNormal, rollout.ReasonContinues, message.Fixed("the new version takes the place of the one before"))
 	}
-	w.Log.Info(plan.DoMarkRemoving.Done(), "reason", plan.WhyReplaced)
+	w.pod.log.Info(plan.DoMarkRemoving.Done(), "reason", plan.WhyReplaced)
 	now = x.next
 	x.why = ""
 	w.tellCommit(ctx)
@@ -101,12 +101,12 @@ func (w *Worker) commitNext(ctx context.Context, u Update) (now Update, retry ti
 // tellCommit tells the sync loop whether the version is committed, where that is new to it.
 func (w *Worker) tellCommit(ctx context.Context) {
 	x := &w.commit
-	now := State{Key: w.Key, Generation: x.next.Generation, OfCommit: true, Uncommitted: x.why}
+	now := State{Key: w.pod.key, Generation: x.next.Generation, OfCommit: true, Uncommitted: x.why}
 	if now == x.told || x.why == "" && x.told.Uncommitted == "" {
 		return
 	}
 	select {
-	case w.States <- now:
+	case w.pod.shared.States <- now:
 		x.told = now
 	case <-ctx.Done():
 	}
@@ -131,8 +131,8 @@ func (w *Worker) commitFailed(err error) {
 		return
 	}
 	line := "update waits: " + x.why
-	w.Log.Warn("the version before runs on", "reason", line)
-	w.Events.Record(events.About(x.next.Pod.Pod), v1.EventTypeWarning, rollout.ReasonWaits,
+	w.pod.log.Warn("the version before runs on", "reason", line)
+	w.pod.shared.Events.Record(events.About(x.next.Pod.Pod), v1.EventTypeWarning, rollout.ReasonWaits,
 		message.Instead(line, message.Fixed("the version before runs on")))
 }
 
@@ -148,10 +148,10 @@ func (w *Worker) markRemoving(ctx context.Context, s *plan.Facts, uid string) er
 	} else {
 		err = w.saveNext(ctx, s, uid)
 	}
-	if w.unsaved.IsNew("next version", err) {
-		w.Log.Warn("the next version is not recorded; a restarted agent does not know it without its manifest", "err", err)
+	if w.pod.unsaved.IsNew("next version", err) {
+		w.pod.log.Warn("the next version is not recorded; a restarted agent does not know it without its manifest", "err", err)
 	}
-	w.rememberOrWarn(w.removing(s, uid), "that the pod is being stopped")
+	w.pod.rememberOrWarn(w.removing(s, uid), "that the pod is being stopped")
 	return nil
 }
 
@@ -160,7 +160,7 @@ func (w *Worker) markRemoving(ctx context.Context, s *plan.Facts, uid string) er
 func (w *Worker) commitTo(ctx context.Context, s *plan.Facts, uid string) error {
 	err := w.saveNext(ctx, s, uid)
 	if err == nil {
-		err = w.save(w.removing(s, uid), w.Root.SaveLightly)
+		err = w.pod.save(w.removing(s, uid), w.pod.shared.Disk.Root.SaveLightly)
 	}
 	if err == nil {
 		w.knowNext(s.Pod)
@@ -171,17 +171,17 @@ func (w *Worker) commitTo(ctx context.Context, s *plan.Facts, uid string) error 
 // knowNext lets the version that is accepted from now on be known as an agent that starts now knows
 // it: it may start though the disk takes no more.
 func (w *Worker) knowNext(accepted *manifests.Pod) {
-	next := w.Root.NextOf(w.Key)
-	if next == nil || next.Digest != accepted.Digest || w.Known[next.Uid()] != nil {
+	next := w.pod.shared.Disk.Root.NextOf(w.pod.key)
+	if next == nil || next.Digest != accepted.Digest || w.pod.known[next.Uid()] != nil {
 		return
 	}
 	known := *next
 	known.Next = true
-	w.Known[next.Uid()] = &known
+	w.pod.known[next.Uid()] = &known
 }
 
 func (w *Worker) removing(s *plan.Facts, uid string) *checkpoint.Checkpoint {
-	return w.checkpointOf(s, uid).Removing(metav1.Now(), w.Machine.Boot.Mark())
+	return w.checkpointOf(s, uid).Removing(metav1.Now(), w.pod.shared.Disk.Machine.Boot.Mark())
 }
 
 // saveNext records the desired version, of which this instance is not, unless that is done.
@@ -189,25 +189,25 @@ func (w *Worker) saveNext(ctx context.Context, s *plan.Facts, uid string) error 
 	if w.isAccepted(s.Pod, uid) {
 		return nil
 	}
-	next := w.Root.NextOf(w.Key)
+	next := w.pod.shared.Disk.Root.NextOf(w.pod.key)
 	if next != nil && next.Uid() == string(s.Pod.UID) && next.Digest == s.Pod.Digest {
 		return nil
 	}
-	return w.SaveNext(ctx, w.newCheckpoint(s), uid)
+	return w.pod.files.SaveNext(ctx, w.newCheckpoint(s), uid)
 }
 
 // discard removes what was prepared of a pod that goes, of which this is an instance.
 func (w *Worker) discard(ctx context.Context, uid string) error {
-	next := w.Root.NextOf(w.Key)
-	if next != nil && w.Known[next.Uid()] != nil {
+	next := w.pod.shared.Disk.Root.NextOf(w.pod.key)
+	if next != nil && w.pod.known[next.Uid()] != nil {
 		uid = next.Uid() // it goes as an instance
 	}
-	return w.Discard(ctx, next, uid)
+	return w.pod.files.Discard(ctx, next, uid)
 }
 
 // isAccepted reports whether the desired version is accepted already, as another instance than
 // this one.
 func (w *Worker) isAccepted(desired *manifests.Pod, uid string) bool {
-	c := w.Known[string(desired.UID)]
+	c := w.pod.known[string(desired.UID)]
 	return c != nil && c.Uid() != uid && !c.Next && !c.Unwritten && !c.IsRemoving()
 }

@@ -96,13 +96,13 @@ func attemptOf(s *plan.Facts, container string) string {
 
 // followEdits tells what edits of objects mean to the pod.
 func (w *Worker) followEdits(s *plan.Facts, changed bool) {
-	now := w.Objects.Now()
+	now := w.pod.shared.Disk.Objects.Now()
 	for _, edit := range w.edits.follow(s, now, changed) {
 		kind := v1.EventTypeNormal
 		if edit.Lacks != "" {
 			kind = v1.EventTypeWarning
 		}
-		w.Events.Record(events.About(s.Pod.Pod), kind, reasonEdited, message.Private("changed: "+edit.String()))
+		w.pod.shared.Events.Record(events.About(s.Pod.Pod), kind, reasonEdited, message.Private("changed: "+edit.String()))
 	}
 	s.Edits = w.edits.notes(s, now)
 }

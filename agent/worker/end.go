@@ -15,22 +15,22 @@ import (
 // end records how the pod ended, with its final status. Nothing of it runs, so
 // its cgroup is removed first.
 func (w *Worker) end(ctx context.Context, s *plan.Facts, a plan.Action) error {
-	if err := w.Cgroups.Destroy(ctx, a.UID); err != nil {
+	if err := w.pod.shared.Disk.Cgroups.Destroy(ctx, a.UID); err != nil {
 		return err
 	}
 	if s.Checkpoint().Result == nil {
-		w.RecordResult(s, a.Verdict)
+		w.pod.events.RecordResult(s, a.Verdict)
 	}
 	last := w.report.lastStatus(a.UID)
-	st := podstatus.PodStatus(s, &plan.Plan{}, w.Machine.Now(), last)
+	st := podstatus.PodStatus(s, &plan.Plan{}, w.pod.shared.Disk.Machine.Now(), last)
 	podstatus.EndStatus(s, &st, a.Verdict, last)
-	return w.remember(w.checkpointOf(s, a.UID).WithEnd(st))
+	return w.pod.remember(w.checkpointOf(s, a.UID).WithEnd(st))
 }
 
 // checkpointOf returns the checkpoint of an instance. The desired one may have
 // none: it runs, its checkpoint is missing, and the disk takes no other.
 func (w *Worker) checkpointOf(s *plan.Facts, uid string) *checkpoint.Checkpoint {
-	if c := w.Known[uid]; c != nil {
+	if c := w.pod.known[uid]; c != nil {
 		return c
 	}
 	return w.newCheckpoint(s)
@@ -40,7 +40,7 @@ func (w *Worker) checkpointOf(s *plan.Facts, uid string) *checkpoint.Checkpoint 
 func (w *Worker) newCheckpoint(s *plan.Facts) *checkpoint.Checkpoint {
 	since := w.report.since(s)
 	active := max(s.Now.Sub(since.Time).Truncate(time.Second), 0)
-	return checkpoint.NewCheckpoint(s.Pod, since).InBoot(w.Machine.Boot).WithActive(active, s.Mark)
+	return checkpoint.NewCheckpoint(s.Pod, since).InBoot(w.pod.shared.Disk.Machine.Boot).WithActive(active, s.Mark)
 }
 
 // accept accepts the desired pod. What was prepared of it becomes what is accepted by a rename,
@@ -50,17 +50,17 @@ func (w *Worker) accept(ctx context.Context, s *plan.Facts) error {
 		return err
 	}
 	c := w.newCheckpoint(s)
-	if known := w.Known[c.Uid()]; known != nil && !known.Next {
+	if known := w.pod.known[c.Uid()]; known != nil && !known.Next {
 		c = known
 	}
-	prepared, err := w.Root.Promote(c)
+	prepared, err := w.pod.shared.Disk.Root.Promote(c)
 	if err != nil {
 		return plan.Because("FailedCheckpoint", err)
 	}
 	if prepared {
-		w.setKnown(c, false)
-		w.rememberOrWarn(c, "when the pod started")
-	} else if err := w.remember(c); err != nil {
+		w.pod.setKnown(c, false)
+		w.pod.rememberOrWarn(c, "when the pod started")
+	} else if err := w.pod.remember(c); err != nil {
 		return plan.Because("FailedCheckpoint", err)
 	}
 	return plan.Because("FailedCheckpoint", w.dropOwn(c.Uid()))
@@ -68,18 +68,18 @@ func (w *Worker) accept(ctx context.Context, s *plan.Facts) error {
 
 // dropOwn removes the checkpoint of a next version that is accepted as another version.
 func (w *Worker) dropOwn(uid string) error {
-	next := w.Root.NextOf(w.Key)
+	next := w.pod.shared.Disk.Root.NextOf(w.pod.key)
 	if next == nil || next.Uid() != uid {
 		return nil
 	}
-	return w.Root.DropNext(next)
+	return w.pod.shared.Disk.Root.DropNext(next)
 }
 
 // takeOver makes sure, before the desired pod is accepted, that no other pod has
 // its uid. It removes what another pod with the uid left behind, so that the pod
 // starts with nothing.
 func (w *Worker) takeOver(ctx context.Context, s *plan.Facts) error {
-	if err := w.ownUID(s); err != nil {
+	if err := w.pod.ownUID(s); err != nil {
 		return err
 	}
 	waited := s.Failures[plan.SandboxFailure].Reason == admission.ReasonUIDInUse
@@ -94,10 +94,10 @@ func (w *Worker) takeOver(ctx context.Context, s *plan.Facts) error {
 
 // clear removes everything that is named by a uid alone.
 func (w *Worker) clear(ctx context.Context, uid string) error {
-	if err := w.Clear(ctx, uid); err != nil {
+	if err := w.pod.files.Clear(ctx, uid); err != nil {
 		return err
 	}
-	w.Images.Forget(uid)
+	w.pod.shared.Images.Forget(uid)
 	return nil
 }
 
@@ -110,7 +110,7 @@ func (w *Worker) NextAttempts(s *plan.Facts) map[string]uint32 {
 	}
 	uid := string(s.Pod.UID)
 	next := s.FindMissing(w.report.lastStatus(uid))
-	w.LoggedAttempts(uid, next, func(name string) bool { return s.Instance().Newest(name) == nil })
+	w.pod.files.LoggedAttempts(uid, next, func(name string) bool { return s.Instance().Newest(name) == nil })
 	return next
 }
 
@@ -121,7 +121,7 @@ func (w *Worker) sweepOnce(seen *pleg.Observed) {
 		return
 	}
 	w.swept = true
-	for uid := range w.Known {
-		w.SweepAllTerminationLogs(seen.Instances[uid], uid)
+	for uid := range w.pod.known {
+		w.pod.files.SweepAllTerminationLogs(seen.Instances[uid], uid)
 	}
 }

@@ -39,7 +39,7 @@ func TestAttemptsAreNotCountedBehindLinks(t *testing.T) {
 func TestAWorkerThatHasNothingLeavesReportsAloneAndTakesWhatWasPrepared(t *testing.T) {
 	bubble(t, func(r *rig) {
 		p := r.web("img:1")
-		r.Store.SetReport(p.Key().String(), status.Report{Pod: p.Pod})
+		r.pod.shared.Store.SetReport(p.Key().String(), status.Report{Pod: p.Pod})
 		if err := r.root.SaveNext(checkpoint.NewCheckpoint(p, metav1.Now())); err != nil {
 			r.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestAWorkerThatHasNothingLeavesReportsAloneAndTakesWhatWasPrepared(t *testi
 		if !r.last().Gone {
 			r.Error("it is not gone")
 		}
-		if _, there := r.Store.Pod(p.Key().String()); !there {
+		if _, there := r.pod.shared.Store.Pod(p.Key().String()); !there {
 			r.Error("it removed what the loop reports")
 		}
 		if next := r.root.NextOf(p.Key()); next != nil || r.root.HasNext(string(p.UID)) {

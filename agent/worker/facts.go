@@ -18,8 +18,8 @@ func (w *Worker) lookAround(s *plan.Facts) {
 	if s.Pod == nil {
 		return
 	}
-	s.Env = w.Objects.Now().Env(s.Pod.Pod)
-	s.NoNetwork = w.Watch.NoNetwork()
+	s.Env = w.pod.shared.Disk.Objects.Now().Env(s.Pod.Pod)
+	s.NoNetwork = w.pod.shared.Watch.NoNetwork()
 	newest := s.Instance().Sandbox()
 	if silent := newest != nil && newest.Ready && newest.Unknown; !silent {
 		w.unsaid = time.Time{}
@@ -27,24 +27,24 @@ func (w *Worker) lookAround(s *plan.Facts) {
 		w.unsaid = s.Now
 	}
 	s.Unsaid = w.unsaid
-	s.CgroupGone = s.Instance().Sandbox() != nil && s.Checkpoint().Ended() == "" && w.Cgroups.Vanished(s.Pod.Pod)
+	s.CgroupGone = s.Instance().Sandbox() != nil && s.Checkpoint().Ended() == "" && w.pod.shared.Disk.Cgroups.Vanished(s.Pod.Pod)
 	s.Volumes = w.releasesVolumes(s)
 }
 
 // releasesVolumes reports whether the pod has ended and has volumes that are to go. If
 // another pod has its uid, they are that pod's.
 func (w *Worker) releasesVolumes(s *plan.Facts) bool {
-	if s.Checkpoint().Ended() == "" || w.Settings().KeepVolumes || !volume.HasVolumes(w.Root.Dir, string(s.Pod.UID)) {
+	if s.Checkpoint().Ended() == "" || w.pod.shared.Settings().KeepVolumes || !volume.HasVolumes(w.pod.shared.Disk.Root.Dir, string(s.Pod.UID)) {
 		return false
 	}
-	_, taken := w.Uids.Other(s.Pod.UID, w.Key)
+	_, taken := w.pod.shared.Uids.Other(s.Pod.UID, w.pod.key)
 	return !taken
 }
 
 // probe marks kill decisions, updates the set of probes and takes their results.
 func (w *Worker) probe(s *plan.Facts) {
 	for uid, i := range s.Observed.Instances {
-		if c := w.Known[uid]; c != nil {
+		if c := w.pod.known[uid]; c != nil {
 			i.MarkKills(c.KillDecisions)
 			i.MarkReplaced(c.ReplaceSandbox)
 			i.MarkExcused(c.Excused)
@@ -68,7 +68,7 @@ func (w *Worker) MarkKill(s *plan.Facts, a plan.Action) {
 	}
 	maps.DeleteFunc(all, func(id string, _ checkpoint.KillDecision) bool { return !s.Observed.Instances[a.UID].Has(id) })
 	c.KillDecisions = all
-	w.rememberOrWarn(&c, "why a container is killed") // a power cut ends the container, too
+	w.pod.rememberOrWarn(&c, "why a container is killed") // a power cut ends the container, too
 }
 
 // recordNetwork records, once, that the pod waits for the runtime's network, or that
@@ -84,8 +84,8 @@ func (w *Worker) recordNetwork(s *plan.Facts, p *plan.Plan) {
 	}
 	text := now.Message.String()
 	if text != w.noNetwork && text != "" {
-		w.Log.Warn("pod without a known network", "reason", now.Reason, "err", text)
-		w.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, now.Reason, now.Message)
+		w.pod.log.Warn("pod without a known network", "reason", now.Reason, "err", text)
+		w.pod.shared.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, now.Reason, now.Message)
 	}
 	w.noNetwork = text
 }

@@ -25,7 +25,7 @@ func TestVerdictsAreKeptWithTheCheckpoint(t *testing.T) {
 	w := idleWorker(t, &instance.Disk{Root: r}, map[string]*checkpoint.Checkpoint{})
 	c := checkpoint.NewCheckpoint(plantest.Scene{Pod: plantest.Pod(v1.RestartPolicyAlways, "a")}.Situation().Pod, metav1.Now())
 	c.KillDecisions = map[string]checkpoint.KillDecision{"gone": {}, "a0": {Reason: "older"}}
-	w.Known["u"] = c
+	w.pod.known["u"] = c
 	s := plan.Facts{Observed: &pleg.Observed{Instances: map[string]*pleg.Instance{"u": plantest.World(plantest.Up("a", 0), plantest.Up("b", 1))}}}
 	w.MarkKill(&s, plan.Action{UID: "u", ID: "b1", Reason: want.Reason, Text: want.Text, Grace: want.Grace})
 	all, err := r.Checkpoints(nil)
@@ -55,7 +55,7 @@ func TestContainersAreCondemnedTogether(t *testing.T) {
 	if err := w.Apply(t.Context(), &plan.Facts{Observed: seen}, [][]plan.Action{step}); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(w.Known["u1"].KillDecisions); n != len(step) {
+	if n := len(w.pod.known["u1"].KillDecisions); n != len(step) {
 		t.Errorf("%d of %d containers are condemned", n, len(step))
 	}
 }

@@ -26,7 +26,7 @@ type hookRun struct {
 // hooks are the postStart hooks of the desired instance. The worker's goroutine
 // owns the map.
 type hooks struct {
-	*pod
+	pod *pod
 	all map[string]*hookRun // by container id
 }
 
@@ -34,19 +34,19 @@ type hooks struct {
 // the agent and with the update that the container was started for.
 func (k *hooks) start(s *plan.Facts, step []plan.Action) {
 	for _, a := range step {
-		h := &hookRun{job: newJob(k.Life, func() {}), name: a.Name}
+		h := &hookRun{job: newJob(k.pod.life, func() {}), name: a.Name}
 		handler, target := podspec.PostStart(podspec.FindContainer(s.Pod.Pod, a.Name)), k.hookTarget(s, a)
-		k.Log.Info(a.Do.Done(), "container", a.Name, "reason", a.Reason)
-		about := k.About(a.UID, a.Name)
+		k.pod.log.Info(a.Do.Done(), "container", a.Name, "reason", a.Reason)
+		about := k.pod.events.About(a.UID, a.Name)
 		k.all[a.ID] = h
-		k.begin(h.job, a.Do.Noun(), a.Name, func(ctx context.Context) error {
+		k.pod.begin(h.job, a.Do.Noun(), a.Name, func(ctx context.Context) error {
 			err := k.untilAnswered(ctx, func() error { return hook.Run(ctx, handler, target) })
 			if err != nil && ctx.Err() == nil {
-				k.Log.Warn("postStart hook failed", "container", a.Name, "err", err, "output", hook.Output(err))
-				k.Events.Record(about, v1.EventTypeWarning, "FailedPostStartHook", message.Fixed("PostStartHook failed"))
+				k.pod.log.Warn("postStart hook failed", "container", a.Name, "err", err, "output", hook.Output(err))
+				k.pod.shared.Events.Record(about, v1.EventTypeWarning, "FailedPostStartHook", message.Fixed("PostStartHook failed"))
 			}
 			return err
-		}, k.Wake)
+		}, k.pod.Wake)
 	}
 }
 
@@ -59,9 +59,9 @@ func (k *hooks) untilAnswered(ctx context.Context, run func() error) error {
 		if !cri.Unavailable(err) || ctx.Err() != nil {
 			return err
 		}
-		k.Watch.Wake(err)
+		k.pod.shared.Watch.Wake(err)
 		pleg.Sleep(ctx, plan.RetryIn(tries))
-		for !k.Watch.Up() && ctx.Err() == nil {
+		for !k.pod.shared.Watch.Up() && ctx.Err() == nil {
 			tries = 0
 			pleg.Sleep(ctx, pleg.ReconnectEvery)
 		}
@@ -81,10 +81,10 @@ func (k *hooks) states() map[string]plan.HookState {
 			continue
 		}
 		out[id] = plan.HookState{Done: true}
-		if c := k.Known[string(k.current.Pod.UID)]; !h.saved && c != nil {
+		if c := k.pod.known[string(k.pod.current.Pod.UID)]; !h.saved && c != nil {
 			h.saved = true
-			if err := k.remember(c.WithHookDone(h.name, id)); k.unsaved.IsNew("hook", err) {
-				k.Log.Warn("end of the postStart hook is not saved; a restarted agent runs it again", "container", h.name, "err", err)
+			if err := k.pod.remember(c.WithHookDone(h.name, id)); k.pod.unsaved.IsNew("hook", err) {
+				k.pod.log.Warn("end of the postStart hook is not saved; a restarted agent runs it again", "container", h.name, "err", err)
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func (k *hooks) preStop(s *plan.Facts, a plan.Action) func(context.Context) erro
 	}
 	target := k.hookTarget(s, a)
 	return func(ctx context.Context) (err error) {
-		defer k.caught(&err, "preStop hook", a.Name) // the container stops all the same
+		defer k.pod.caught(&err, "preStop hook", a.Name) // the container stops all the same
 		return hook.Run(ctx, h, target)
 	}
 }
@@ -120,10 +120,10 @@ func (k *hooks) preStop(s *plan.Facts, a plan.Action) func(context.Context) erro
 // hookTarget returns the target of a hook of the action's container.
 func (k *hooks) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
 	t := hook.Target{Exec: func(ctx context.Context, command []string) error { return k.exec(ctx, a.ID, command) }}
-	about := k.About(a.UID, a.Name)
+	about := k.pod.events.About(a.UID, a.Name)
 	t.Fallback = func() {
-		k.Metrics.HTTPFallback()
-		k.Events.Event(about, v1.EventTypeWarning, "LifecycleHTTPFallback", message.Fixed("request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded"))
+		k.pod.shared.Metrics.HTTPFallback()
+		k.pod.shared.Events.Event(about, v1.EventTypeWarning, "LifecycleHTTPFallback", message.Fixed("request to HTTPS lifecycle hook got HTTP response, retry with HTTP succeeded"))
 	}
 	i := s.Observed.Instances[a.UID]
 	for k := range i.Containers {
@@ -131,7 +131,7 @@ func (k *hooks) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
 			_ = json.Unmarshal([]byte(c.Ports), &t.Ports) // on an error, named ports are not found
 		}
 	}
-	addresses := k.Machine.Now().HostIPs
+	addresses := k.pod.shared.Disk.Machine.Now().HostIPs
 	if b := i.Sandbox(); b != nil && len(b.IPs) > 0 {
 		addresses = b.IPs
 	}
@@ -144,7 +144,7 @@ func (k *hooks) hookTarget(s *plan.Facts, a plan.Action) hook.Target {
 
 // exec runs a command in a container, without a timeout but that of ctx.
 func (k *hooks) exec(ctx context.Context, id string, command []string) error {
-	r, err := k.Cri.ExecSync(ctx, id, command, 0)
+	r, err := k.pod.shared.Cri.ExecSync(ctx, id, command, 0)
 	switch {
 	case err != nil:
 		return err

@@ -27,9 +27,9 @@ func (p *pod) detachedJob() *job { return newJob(p.detached()) }
 // detached returns the context of what only its caller ends, and the end of the agent after
 // LeaveIn.
 func (p *pod) detached() (context.Context, func()) {
-	firm, cancel := context.WithCancelCause(context.WithoutCancel(p.Life))
-	stop := context.AfterFunc(p.Life, func() {
-		time.AfterFunc(LeaveIn, func() { cancel(context.Cause(p.Life)) })
+	firm, cancel := context.WithCancelCause(context.WithoutCancel(p.life))
+	stop := context.AfterFunc(p.life, func() {
+		time.AfterFunc(LeaveIn, func() { cancel(context.Cause(p.life)) })
 	})
 	return firm, func() { stop(); cancel(nil) }
 }

@@ -12,13 +12,13 @@ import (
 
 // timedPass runs a pass and counts it, unless the runtime is down.
 func (w *Worker) timedPass(ctx context.Context, u Update) look {
-	if u.Pod != nil && w.current != u && !u.Read.IsZero() {
-		w.Metrics.WorkerStart(u.Read)
+	if u.Pod != nil && w.pod.current != u && !u.Read.IsZero() {
+		w.pod.shared.Metrics.WorkerStart(u.Read)
 	}
-	if !w.Watch.Up() {
+	if !w.pod.shared.Watch.Up() {
 		return w.containedPass(ctx, u)
 	}
-	op, start, failed := plan.OperationOf(u.Pod, w.Known, w.current != u), time.Now(), w.failed
+	op, start, failed := plan.OperationOf(u.Pod, w.pod.known, w.pod.current != u), time.Now(), w.failed
 	next := w.containedPass(ctx, u)
 	result := metrics.Idle
 	switch {
@@ -27,7 +27,7 @@ func (w *Worker) timedPass(ctx context.Context, u Update) look {
 	case next.again:
 		result = metrics.Acted
 	}
-	w.Metrics.Pass(op, start, result)
+	w.pod.shared.Metrics.Pass(op, start, result)
 	return next
 }
 
@@ -36,7 +36,7 @@ func (w *Worker) observe(ctx context.Context) (*pleg.Observed, error) {
 	start := time.Now()
 	seen, err := w.Observer.Observe(ctx)
 	if err == nil {
-		w.Metrics.Look(start)
+		w.pod.shared.Metrics.Look(start)
 	}
 	w.countEnds()
 	return seen, err
@@ -44,29 +44,29 @@ func (w *Worker) observe(ctx context.Context) (*pleg.Observed, error) {
 
 // count counts an action that was carried out or failed.
 func (w *Worker) count(s *plan.Facts, a plan.Action, err error) {
-	if w.Metrics == nil {
+	if w.pod.shared.Metrics == nil {
 		return
 	}
 	switch a.Do {
 	case plan.DoAccept:
 		if err == nil {
-			w.Metrics.PodAccepted(len(s.Pod.Spec.Containers))
-			w.report.starting = &pendingStart{uid: a.UID, read: w.current.Read, changed: metrics.ChangeOf(s.Pod.File, w.Pool.Born)}
+			w.pod.shared.Metrics.PodAccepted(len(s.Pod.Spec.Containers))
+			w.report.starting = &pendingStart{uid: a.UID, read: w.pod.current.Read, changed: metrics.ChangeOf(s.Pod.File, w.pod.shared.Born)}
 		}
 	case plan.DoCreateSandbox:
-		w.Metrics.PodStart(err)
+		w.pod.shared.Metrics.PodStart(err)
 	case plan.DoStartContainer, plan.DoResumeContainer:
 		code := ""
 		if err != nil {
 			code = plan.Explain(err).Reason
 		}
-		w.Metrics.ContainerStart(podspec.IsInit(s.Pod.Pod, podspec.FindContainer(s.Pod.Pod, a.Name)), code)
+		w.pod.shared.Metrics.ContainerStart(podspec.IsInit(s.Pod.Pod, podspec.FindContainer(s.Pod.Pod, a.Name)), code)
 	case plan.DoEnd:
-		w.Metrics.ForgetProbes(w.Key.Namespace, w.Key.Name, a.UID)
+		w.pod.shared.Metrics.ForgetProbes(w.pod.key.Namespace, w.pod.key.Name, a.UID)
 	case plan.DoForget:
-		w.Metrics.ForgetProbes(w.Key.Namespace, w.Key.Name, a.UID)
+		w.pod.shared.Metrics.ForgetProbes(w.pod.key.Namespace, w.pod.key.Name, a.UID)
 		if s.Pod != nil && string(s.Pod.UID) == a.UID {
-			w.Metrics.PodRestarted()
+			w.pod.shared.Metrics.PodRestarted()
 		}
 	}
 }
@@ -75,10 +75,10 @@ func (w *Worker) count(s *plan.Facts, a plan.Action, err error) {
 func (w *Worker) countEnds() {
 	for _, c := range w.Observer.Ended {
 		init := false
-		if k := w.Known[c.Labels[podspec.LabelPodUID]]; k != nil {
+		if k := w.pod.known[c.Labels[podspec.LabelPodUID]]; k != nil {
 			init = podspec.IsInitName(k.Pod, c.Metadata.GetName())
 		}
-		w.Metrics.ContainerEnded(init, c.ExitCode, c.Reason)
+		w.pod.shared.Metrics.ContainerEnded(init, c.ExitCode, c.Reason)
 	}
 	w.Observer.Ended = nil
 }

@@ -22,7 +22,7 @@ func (w *Worker) collect(ctx context.Context) {
 			continue
 		}
 		if err := w.recordOutcome(ctx, k.facts, k.action, k.job.err, k.made); cri.Unavailable(err) {
-			w.Watch.Wake(err)
+			w.pod.shared.Watch.Wake(err)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func (w *Worker) recordOutcome(ctx context.Context, s *plan.Facts, a plan.Action
 	case err == nil:
 		w.recordDone(s, a, made)
 		return nil
-	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || cri.Unavailable(err) && !(w.Watch.Up() && w.away.Lasts(a.Key(), time.Now())):
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) || cri.Unavailable(err) && !(w.pod.shared.Watch.Up() && w.away.Lasts(a.Key(), time.Now())):
 		if a.Beside { // its end wakes the worker: not again at once
 			f := w.failures[a.Key()]
 			f.Retry = time.Now().Add(time.Second)
@@ -63,7 +63,7 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	delete(w.away, a.Key())
 	delete(w.tasks.hung, a.Key())
 	log, level := w.logOf(a), slog.LevelInfo
-	if w.remakes || a.Do == plan.DoSetUp && (w.failures[a.Key()].Count > 0 || w.failed > 0) {
+	if w.pod.remakes || a.Do == plan.DoSetUp && (w.failures[a.Key()].Count > 0 || w.failed > 0) {
 		level = slog.LevelDebug // another try
 	}
 	switch a.Do {
@@ -71,7 +71,7 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 		log = log.With("attempt", a.Attempt)
 		w.keepFailure(a, w.failures[a.Key()].Remade(time.Now()))
 		w.sayRemakes(w.failures[a.Key()].Made > remakesSaid)
-		if w.current.Pod == s.Pod {
+		if w.pod.current.Pod == s.Pod {
 			w.start.made = made
 		}
 	case plan.DoAccept, plan.DoSetUp: // share their key with the sandbox, which is next
@@ -79,7 +79,7 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 			delete(w.failures, a.Key())
 		}
 	case plan.DoForget:
-		delete(w.Known, a.UID)
+		delete(w.pod.known, a.UID)
 		w.report.forget(a.UID)
 		delete(w.failures, a.Key())
 	case plan.DoStartContainer, plan.DoResumeContainer:
@@ -89,7 +89,7 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 		w.keepFailure(a, w.failures[a.Key()].Done(time.Now()))
 	case plan.DoResize:
 		if c := w.checkpointOf(s, a.UID); c.Revision == a.Revision { // else to what a former version says
-			w.rememberOrWarn(c.Resized(a.Name, false), "that the container is resized")
+			w.pod.rememberOrWarn(c.Resized(a.Name, false), "that the container is resized")
 		}
 		w.Observer.Reread(a.ID)
 		delete(w.failures, a.Key())
@@ -105,10 +105,10 @@ const remakesSaid = 3
 // sayRemakes says once that sandboxes are made again and again. What follows from that is no
 // news until one lives.
 func (w *Worker) sayRemakes(now bool) {
-	if now && !w.remakes {
-		w.Log.Warn("sandboxes do not live; they are made again, ever more rarely, which is logged at level debug", "reason", plan.SandboxUnusable)
+	if now && !w.pod.remakes {
+		w.pod.log.Warn("sandboxes do not live; they are made again, ever more rarely, which is logged at level debug", "reason", plan.SandboxUnusable)
 	}
-	w.remakes = now
+	w.pod.remakes = now
 }
 
 // keepFailure keeps how an action failed, for as long as there is what it works on.
@@ -150,12 +150,12 @@ func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 		return // the runtime is busy with it, not for long
 	}
 	if s.Pod != nil && plan.OfDesired(a.Key(), s.Pod) {
-		w.RecordFailure(s, a, f, err)
+		w.pod.events.RecordFailure(s, a, f, err)
 		if i == nil || i.Reason != image.ImagePullBackOff { // else nothing was tried
-			w.StartFailed(w.Key, a.Key(), f.Count, why.Reason, why.Message.String())
+			w.pod.shared.StartFailed(w.pod.key, a.Key(), f.Count, why.Reason, why.Message.String())
 		}
 	} else {
-		w.RecordWarning(a, f.Reason, f.Message)
+		w.pod.events.RecordWarning(a, f.Reason, f.Message)
 	}
 	if f.Message != logged && panics.In(err) == nil {
 		w.logOf(a).Warn(what+" failed", "reason", f.Reason, "err", err)
@@ -164,7 +164,7 @@ func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 
 func (w *Worker) logOf(a plan.Action) *slog.Logger {
 	if a.Name == "" {
-		return w.Log
+		return w.pod.log
 	}
-	return w.Log.With("container", a.Name)
+	return w.pod.log.With("container", a.Name)
 }

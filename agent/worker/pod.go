@@ -14,7 +14,6 @@ import (
 	"monopod/agent/fetch"
 	"monopod/agent/instance"
 	"monopod/agent/message"
-	"monopod/agent/node"
 	"monopod/agent/panics"
 	"monopod/agent/plan"
 	"monopod/agent/podevents"
@@ -26,15 +25,13 @@ import (
 // pod is what a worker and its parts have in common: the pod's name, what is
 // known of its instances, and how work for it runs.
 type pod struct {
-	*Pool
-	instance.Files
-	podevents.Recorder
-	Events     *events.Recorder
-	Machine    *node.Node
-	Key        manifests.Key
-	Log        *slog.Logger
-	Known      map[string]*checkpoint.Checkpoint // by uid
-	Life       context.Context                   // ends with the agent, or when the sync loop ends the worker
+	shared     *Pool
+	files      instance.Files
+	events     podevents.Recorder
+	key        manifests.Key
+	log        *slog.Logger
+	known      map[string]*checkpoint.Checkpoint // by uid
+	life       context.Context                   // ends with the agent, or when the sync loop ends the worker
 	current    Update                            // of the last pass
 	remakes    bool                              // sandboxes die again and again: see sayRemakes
 	woken      wake.Slot
@@ -44,11 +41,10 @@ type pod struct {
 
 func newPod(pool *Pool, life context.Context, key manifests.Key, known map[string]*checkpoint.Checkpoint) *pod {
 	log := pool.Log.With("pod", key.String())
-	p := &pod{Pool: pool, Key: key, Log: log, Known: known, Life: life, woken: wake.New()}
-	p.Files.Disk, p.Files.Key, p.Files.Log = pool.Disk, key, log
-	p.Recorder = podevents.Recorder{Events: pool.Events, Key: key, Machine: pool.Disk.Machine, Known: known,
+	p := &pod{shared: pool, key: key, log: log, known: known, life: life, woken: wake.New()}
+	p.files.Disk, p.files.Key, p.files.Log = pool.Disk, key, log
+	p.events = podevents.Recorder{Events: pool.Events, Key: key, Machine: pool.Disk.Machine, Known: known,
 		Current: func() *manifests.Pod { return p.current.Pod }}
-	p.Events, p.Machine = pool.Events, pool.Disk.Machine
 	return p
 }
 
@@ -74,16 +70,16 @@ func (p *pod) contained(what string, do func()) {
 
 // fault reports a panic in the work on the worker's pod. Any goroutine may call it.
 func (p *pod) fault(err error, what, container string) {
-	p.Metrics.Panic()
+	p.shared.Metrics.Panic()
 	uid := ""
-	if p, ok := p.Store.Pod(p.Key.String()); ok {
+	if p, ok := p.shared.Store.Pod(p.key.String()); ok {
 		uid = string(p.UID)
 	}
-	p.Events.Record(events.PodRef(p.Key.Namespace, p.Key.Name, uid), v1.EventTypeWarning, plan.ReasonFault, message.Of("%s: %s", message.Name(what), message.Private(err.Error())))
-	if !p.Faults.IsNew(p.Key.String()+" "+what+" "+container, err) {
+	p.shared.Events.Record(events.PodRef(p.key.Namespace, p.key.Name, uid), v1.EventTypeWarning, plan.ReasonFault, message.Of("%s: %s", message.Name(what), message.Private(err.Error())))
+	if !p.shared.Faults.IsNew(p.key.String()+" "+what+" "+container, err) {
 		return
 	}
-	log := p.Log
+	log := p.log
 	if container != "" {
 		log = log.With("container", container)
 	}
@@ -95,7 +91,7 @@ func (p *pod) fault(err error, what, container string) {
 func (p *pod) ownUID(s *plan.Facts) error {
 	uid := string(s.Pod.UID)
 	for _, other := range s.Observed.All.NamesOf(uid) {
-		if other != p.Key {
+		if other != p.key {
 			return plan.Because(admission.ReasonUIDInUse, errors.New(admission.UidStillOf(uid, other)))
 		}
 	}
@@ -104,6 +100,6 @@ func (p *pod) ownUID(s *plan.Facts) error {
 
 // fetchSettings are what fetches use of the pod.
 func (p *pod) fetchSettings() fetch.Settings {
-	return fetch.Settings{Images: p.Images, Events: &p.Recorder, Wake: p.Wake, Go: p.background.Go, Caught: p.caught, Fault: p.fault,
-		Secrets: func(of *v1.Pod) []*v1.Secret { return p.PullSecrets(of, p.Objects.Now(), p.Log) }}
+	return fetch.Settings{Images: p.shared.Images, Events: &p.events, Wake: p.Wake, Go: p.background.Go, Caught: p.caught, Fault: p.fault,
+		Secrets: func(of *v1.Pod) []*v1.Secret { return p.events.PullSecrets(of, p.shared.Disk.Objects.Now(), p.log) }}
 }

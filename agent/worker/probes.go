@@ -17,7 +17,7 @@ import (
 
 // probes are the probes of the containers that run.
 type probes struct {
-	*pod
+	pod    *pod
 	report *reporter
 	set    *probe.Set
 	born   time.Time // when the worker started
@@ -25,8 +25,8 @@ type probes struct {
 
 func newProbes(p *pod, report *reporter) *probes {
 	b := &probes{pod: p, report: report, born: time.Now()}
-	b.set = probe.NewSet(&p.Prober, p.ExecProbe, p.Wake, p.Log)
-	b.set.Event = p.RecordProbe
+	b.set = probe.NewSet(&p.shared.Prober, p.shared.ExecProbe, p.Wake, p.log)
+	b.set.Event = p.events.RecordProbe
 	b.set.Fault = func(t *probe.Target, err error) { p.fault(err, "probe run", t.Container.Name) }
 	return b
 }
@@ -37,7 +37,7 @@ func (b *probes) targets(s *plan.Facts) []probe.Target {
 	var out []probe.Target
 	leaving := s.Leaving()
 	for _, uid := range leaving {
-		if c := b.Known[uid]; c != nil {
+		if c := b.pod.known[uid]; c != nil {
 			out = b.targetsOf(out, s, c.Pod, s.Observed.Instances[uid], true)
 		}
 	}
@@ -56,7 +56,7 @@ func (b *probes) targetsOf(out []probe.Target, s *plan.Facts, pod *v1.Pod, i *pl
 				continue // probes start when the postStart hook is done
 			}
 			t := probe.Target{ID: n.ID, Pod: pod, Began: n.Started, Container: c, About: events.AboutContainer(pod, c.Name), Leaving: leaving, Adopted: n.Started.Before(b.born)}
-			if ips := podstatus.SandboxIPs(pod, i, b.Machine.Now()); len(ips) > 0 {
+			if ips := podstatus.SandboxIPs(pod, i, b.pod.shared.Disk.Machine.Now()); len(ips) > 0 {
 				t.Host = ips[0]
 			}
 			t.Started, t.Ready = b.report.reported(string(pod.UID), n)
@@ -68,12 +68,12 @@ func (b *probes) targetsOf(out []probe.Target, s *plan.Facts, pod *v1.Pod, i *pl
 
 // ExecProbe runs a probe's command. $(NAME) in it stands for a value that the
 // manifest itself gives, as with the kubelet.
-func (p *pod) ExecProbe(ctx context.Context, t *probe.Target, command []string, timeout time.Duration) (string, int32, error) {
+func (ws *Pool) ExecProbe(ctx context.Context, t *probe.Target, command []string, timeout time.Duration) (string, int32, error) {
 	command, err := podspec.ExpandStatic(command, t.Container.Env)
 	if err != nil {
 		return "", 0, err
 	}
-	answer, err := p.Cri.ExecSync(ctx, t.ID, command, timeout)
+	answer, err := ws.Cri.ExecSync(ctx, t.ID, command, timeout)
 	if cri.TooLarge(err) {
 		return "", 0, &probe.CommandError{Words: cri.TooLargeWords}
 	}

@@ -16,7 +16,7 @@ import (
 
 // reporter reports the pod's status. The worker's goroutine owns it.
 type reporter struct {
-	*pod
+	pod       *pod
 	last      *v1.PodStatus // as reported last, of the uid lastUID
 	lastUID   string
 	public    message.Book  // what anybody may read of it
@@ -29,14 +29,14 @@ type reporter struct {
 // restore takes over the pod's last status from a previous agent, unless
 // it is of an instance older than the checkpoint's.
 func (r *reporter) restore() {
-	prev, inherited := r.Store.Previous(r.Key.String())
+	prev, inherited := r.pod.shared.Store.Previous(r.pod.key.String())
 	if !inherited {
-		prev, _ = r.Store.Pod(r.Key.String()) // of a pod that was held
+		prev, _ = r.pod.shared.Store.Pod(r.pod.key.String()) // of a pod that was held
 	}
 	if prev == nil || status.WasRefused(&prev.Status) {
 		return
 	}
-	if c := r.Known[string(prev.UID)]; c != nil && prev.Status.StartTime.Before(&c.Accepted) {
+	if c := r.pod.known[string(prev.UID)]; c != nil && prev.Status.StartTime.Before(&c.Accepted) {
 		return
 	}
 	r.last, r.lastUID, r.inherited = &prev.Status, string(prev.UID), inherited
@@ -45,7 +45,7 @@ func (r *reporter) restore() {
 // dropStale forgets an inherited status whose instance left nothing else:
 // the previous agent died before it accepted the next instance.
 func (r *reporter) dropStale(s *plan.Facts) {
-	if r.inherited && r.Known[r.lastUID] == nil && s.Observed.Instances[r.lastUID] == nil {
+	if r.inherited && r.pod.known[r.lastUID] == nil && s.Observed.Instances[r.lastUID] == nil {
 		r.last, r.lastUID = nil, ""
 	}
 	r.inherited = false
@@ -58,14 +58,14 @@ func (r *reporter) report(s *plan.Facts, p *plan.Plan) {
 		return
 	}
 	for _, uid := range s.Leaving() {
-		if c := r.Known[uid]; c != nil {
+		if c := r.pod.known[uid]; c != nil {
 			if c.Ended() != "" {
 				r.publish(c.Pod, c.Pod.Status, plan.EndTexts(), podstatus.Problems(s))
 				return
 			}
 			old := *s
 			old.Pod = c.Version()
-			st, public := podstatus.Report(&old, &plan.Plan{}, r.Machine.Now(), r.lastStatus(uid))
+			st, public := podstatus.Report(&old, &plan.Plan{}, r.pod.shared.Disk.Machine.Now(), r.lastStatus(uid))
 			r.publish(c.Pod, st, public, podstatus.Problems(s))
 			return
 		}
@@ -77,7 +77,7 @@ func (r *reporter) report(s *plan.Facts, p *plan.Plan) {
 		r.publish(s.Pod.Pod, c.Pod.Status, plan.EndTexts(), podstatus.Problems(s))
 		return
 	}
-	st, public := podstatus.Report(s, p, r.Machine.Now(), r.lastStatus(string(s.Pod.UID)))
+	st, public := podstatus.Report(s, p, r.pod.shared.Disk.Machine.Now(), r.lastStatus(string(s.Pod.UID)))
 	pod := *s.Pod.Pod
 	status.SetStarts(&pod, p.Starts)
 	r.publish(&pod, st, public, podstatus.Problems(s), podstatus.Pulls(s)...)
@@ -86,7 +86,7 @@ func (r *reporter) report(s *plan.Facts, p *plan.Plan) {
 // unseen reports a pod while the runtime is down: its last status, or that
 // of a pod that has not started.
 func (r *reporter) unseen(desired *manifests.Pod) {
-	if p, ok := r.Store.Pod(r.Key.String()); ok && !status.WasRefused(&p.Status) && !podstatus.WasHeld(&p.Status) || desired == nil {
+	if p, ok := r.pod.shared.Store.Pod(r.pod.key.String()); ok && !status.WasRefused(&p.Status) && !podstatus.WasHeld(&p.Status) || desired == nil {
 		return
 	}
 	last := r.lastStatus(string(desired.UID))
@@ -94,8 +94,8 @@ func (r *reporter) unseen(desired *manifests.Pod) {
 		r.publish(desired.Pod, *last, plan.EndTexts(), nil)
 		return
 	}
-	s := &plan.Facts{Pod: desired, Known: r.Known, Observed: &pleg.Observed{}, Unseen: true, Now: time.Now()}
-	st, public := podstatus.Report(s, &plan.Plan{}, r.Machine.Now(), last)
+	s := &plan.Facts{Pod: desired, Known: r.pod.known, Observed: &pleg.Observed{}, Unseen: true, Now: time.Now()}
+	st, public := podstatus.Report(s, &plan.Plan{}, r.pod.shared.Disk.Machine.Now(), last)
 	r.publish(desired.Pod, st, public, nil)
 }
 
@@ -104,13 +104,13 @@ func (r *reporter) unseen(desired *manifests.Pod) {
 func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, public message.Book, problems []message.Text, pulls ...status.Pull) {
 	out := *pod
 	out.Status = st
-	if line := r.current.Waits; line != "" {
+	if line := r.pod.current.Waits; line != "" {
 		problems = append(problems, message.Instead(line, message.Fixed("a new version waits")))
 	}
-	if line := r.current.Restart; line != "" {
+	if line := r.pod.current.Restart; line != "" {
 		problems = append(problems, message.Instead(line, message.Fixed("a restart for changed config waits")))
 	}
-	if told := r.current.Told; told != "" {
+	if told := r.pod.current.Told; told != "" {
 		problems = append(problems, message.Private(told))
 	}
 	lines := make([]string, len(problems))
@@ -118,28 +118,28 @@ func (r *reporter) publish(pod *v1.Pod, st v1.PodStatus, public message.Book, pr
 		lines[k] = public.Note(said)
 	}
 	status.SetProblems(&out, lines)
-	if r.current.Pull != (status.Pull{}) {
-		pulls = append(pulls, r.current.Pull)
+	if r.pod.current.Pull != (status.Pull{}) {
+		pulls = append(pulls, r.pod.current.Pull)
 	}
 	status.SetPulls(&out, pulls)
 	r.recordRunning(string(pod.UID), &st)
 	r.last, r.lastUID, r.public = &out.Status, string(pod.UID), public
-	r.Store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: public})
+	r.pod.shared.Store.SetReport(r.pod.key.String(), status.Report{Pod: &out, Public: public})
 }
 
 // trouble adds the error of a pass to what is reported of the pod, until a later pass
 // reports.
 func (r *reporter) trouble(err error) {
-	p, reported := r.Store.Pod(r.Key.String())
+	p, reported := r.pod.shared.Store.Pod(r.pod.key.String())
 	if !reported {
-		r.unseen(r.current.Pod)
-		p, reported = r.Store.Pod(r.Key.String())
+		r.unseen(r.pod.current.Pod)
+		p, reported = r.pod.shared.Store.Pod(r.pod.key.String())
 	}
 	if reported {
 		out, line := *p, plan.ReasonFault+": "+err.Error()
 		if lines := status.ProblemsOf(p); !slices.Contains(lines, line) {
 			status.SetProblems(&out, append(lines, line))
-			r.Store.SetReport(r.Key.String(), status.Report{Pod: &out, Public: r.public})
+			r.pod.shared.Store.SetReport(r.pod.key.String(), status.Report{Pod: &out, Public: r.public})
 		}
 	}
 }
@@ -147,7 +147,7 @@ func (r *reporter) trouble(err error) {
 // fault puts a pass's panic into the pod's last status, which stands
 // until a later pass reports.
 func (r *reporter) fault(desired *manifests.Pod, err error) {
-	p, reported := r.Store.Pod(r.Key.String())
+	p, reported := r.pod.shared.Store.Pod(r.pod.key.String())
 	switch {
 	case reported:
 		p = p.DeepCopy()
@@ -158,5 +158,5 @@ func (r *reporter) fault(desired *manifests.Pod, err error) {
 		return
 	}
 	p.Status.Reason, p.Status.Message = plan.ReasonFault, err.Error()
-	r.Store.SetReport(r.Key.String(), status.Report{Pod: p, Public: r.public})
+	r.pod.shared.Store.SetReport(r.pod.key.String(), status.Report{Pod: p, Public: r.public})
 }

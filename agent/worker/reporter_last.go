@@ -70,7 +70,7 @@ func (r *reporter) recordRunning(uid string, st *v1.PodStatus) {
 	}
 	r.starting = nil
 	if c.uid == uid && st.Phase == v1.PodRunning {
-		r.Metrics.PodRunning(c.read, c.changed)
+		r.pod.shared.Metrics.PodRunning(c.read, c.changed)
 	}
 }
 

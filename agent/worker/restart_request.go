@@ -48,14 +48,14 @@ func (w *Worker) followObjects(s *plan.Facts) {
 		for name := range w.failures {
 			w.clearFailures(name)
 		}
-		w.Images.Forget(string(s.Pod.UID))
+		w.pod.shared.Images.Forget(string(s.Pod.UID))
 	}
 	w.followEdits(s, changed)
 	var err error
 	runs := s.Instance().Sandbox() != nil && s.Checkpoint().Ended() == ""
-	if s.Refresh, err = w.FollowObjects(w.Life, s.Pod, w.Machine.Now(), s.Now, changed, runs); err != nil {
-		w.Log.Warn("volumes keep their content", "reason", "FailedMount", "err", err)
-		w.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedMount", message.Private(err.Error()))
+	if s.Refresh, err = w.pod.files.FollowObjects(w.pod.life, s.Pod, w.pod.shared.Disk.Machine.Now(), s.Now, changed, runs); err != nil {
+		w.pod.log.Warn("volumes keep their content", "reason", "FailedMount", "err", err)
+		w.pod.shared.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedMount", message.Private(err.Error()))
 	}
 }
 
@@ -72,7 +72,7 @@ func (w *Worker) takeRestartRequests(s *plan.Facts) {
 		}
 		a, answer := s.RequestRestart(r.Container)
 		if answer.Err == nil && a.Do != "" {
-			answer.Err = w.do(w.Life, s, a)
+			answer.Err = w.do(w.pod.life, s, a)
 		}
 		if answer.Err != nil {
 			r.Answer <- answer
@@ -83,9 +83,9 @@ func (w *Worker) takeRestartRequests(s *plan.Facts) {
 		}
 		if r.Container == "" {
 			w.clearFailures(plan.SandboxFailure)
-			w.Images.Forget(string(s.Pod.UID))
+			w.pod.shared.Images.Forget(string(s.Pod.UID))
 		}
-		w.Log.Info("restart recorded", "container", r.Container, "reason", checkpoint.RestartRequested)
+		w.pod.log.Info("restart recorded", "container", r.Container, "reason", checkpoint.RestartRequested)
 		r.Answer <- answer
 	}
 }

@@ -12,8 +12,8 @@ import (
 // recursiveReadOnly reports whether the pod's handler supports recursive
 // read-only mounts.
 func (t *starter) recursiveReadOnly(p *v1.Pod) bool {
-	handler, err := podspec.RuntimeHandler(p, t.RuntimeClasses)
-	return err == nil && t.Watch.Handler(handler).GetRecursiveReadOnlyMounts()
+	handler, err := podspec.RuntimeHandler(p, t.pod.shared.RuntimeClasses)
+	return err == nil && t.pod.shared.Watch.Handler(handler).GetRecursiveReadOnlyMounts()
 }
 
 // users returns the pod's user namespace, nil for a pod with the host's.
@@ -21,20 +21,20 @@ func (t *starter) users(p *v1.Pod) (*rt.UserNamespace, error) {
 	if !podspec.OwnUsers(p) {
 		return nil, nil
 	}
-	handler, err := podspec.RuntimeHandler(p, t.RuntimeClasses)
+	handler, err := podspec.RuntimeHandler(p, t.pod.shared.RuntimeClasses)
 	if err != nil {
 		return nil, err
 	}
-	if !t.Watch.Handler(handler).GetUserNamespaces() {
+	if !t.pod.shared.Watch.Handler(handler).GetUserNamespaces() {
 		return nil, errors.New("can't set `spec.hostUsers: false`, runtime does not support user namespaces")
 	}
-	return t.Root.Users.Take(string(p.UID))
+	return t.pod.shared.Disk.Root.Users.Take(string(p.UID))
 }
 
 // prepareSandbox returns the pod's sandbox config, with a user namespace if the
 // pod has one.
 func (t *starter) prepareSandbox(p *v1.Pod, attempt uint32) (*rt.PodSandboxConfig, error) {
-	config, err := podspec.SandboxConfig(p, attempt, t.Machine.Now())
+	config, err := podspec.SandboxConfig(p, attempt, t.pod.shared.Disk.Machine.Now())
 	if err != nil {
 		return nil, err
 	}

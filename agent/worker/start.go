@@ -26,7 +26,7 @@ type madeSandbox struct {
 
 // starter creates the desired instance's sandbox and starts its containers.
 type starter struct {
-	*pod
+	pod     *pod
 	fetches *fetch.Set
 	made    *madeSandbox // the desired instance's sandbox, if this process created it
 }
@@ -34,14 +34,14 @@ type starter struct {
 // createSandbox creates a sandbox when there is a slot. ctx ends the wait for that,
 // firm the calls.
 func (t *starter) createSandbox(ctx, firm context.Context, s *plan.Facts, k *task) (m *madeSandbox, err error) {
-	if err := t.ownUID(s); err != nil {
+	if err := t.pod.ownUID(s); err != nil {
 		return nil, err
 	}
 	if k.action.Attempt > 0 {
-		t.Events.Record(events.About(s.Pod.Pod), v1.EventTypeNormal, "SandboxChanged", message.Fixed("Pod sandbox changed, it will be killed and re-created."))
+		t.pod.shared.Events.Record(events.About(s.Pod.Pod), v1.EventTypeNormal, "SandboxChanged", message.Fixed("Pod sandbox changed, it will be killed and re-created."))
 	}
-	t.RecordDNS(s.Pod.Pod)
-	handler, err := podspec.RuntimeHandler(s.Pod.Pod, t.RuntimeClasses)
+	t.pod.events.RecordDNS(s.Pod.Pod)
+	handler, err := podspec.RuntimeHandler(s.Pod.Pod, t.pod.shared.RuntimeClasses)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (t *starter) createSandbox(ctx, firm context.Context, s *plan.Facts, k *tas
 	if err != nil {
 		return nil, err
 	}
-	err = k.inSlot(ctx, t.Sandboxes, func() error {
+	err = k.inSlot(ctx, t.pod.shared.Sandboxes, func() error {
 		m, err = t.runSandbox(firm, s, config, handler)
 		return err
 	})
@@ -58,16 +58,16 @@ func (t *starter) createSandbox(ctx, firm context.Context, s *plan.Facts, k *tas
 
 func (t *starter) runSandbox(ctx context.Context, s *plan.Facts, config *rt.PodSandboxConfig, handler string) (*madeSandbox, error) {
 	start := time.Now()
-	id, err := t.Cri.RunSandbox(ctx, config, handler)
-	t.Metrics.Sandbox(handler, start, err)
+	id, err := t.pod.shared.Cri.RunSandbox(ctx, config, handler)
+	t.pod.shared.Metrics.Sandbox(handler, start, err)
 	if err != nil {
 		return nil, err
 	}
-	m := &madeSandbox{id: id, config: config, ips: t.Machine.Now().HostIPs}
+	m := &madeSandbox{id: id, config: config, ips: t.pod.shared.Disk.Machine.Now().HostIPs}
 	if !s.Pod.Spec.HostNetwork {
-		st, err := t.Cri.SandboxStatus(ctx, id)
+		st, err := t.pod.shared.Cri.SandboxStatus(ctx, id)
 		if err != nil {
-			t.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", message.Of("Unable to get pod sandbox status: %s", message.Private(err.Error())))
+			t.pod.shared.Events.Record(events.About(s.Pod.Pod), v1.EventTypeWarning, "FailedPodSandBoxStatus", message.Of("Unable to get pod sandbox status: %s", message.Private(err.Error())))
 			return nil, err
 		}
 		m.ips = pleg.Addresses(st)
@@ -104,7 +104,7 @@ func (t *starter) inSandbox(s *plan.Facts) (*madeSandbox, error) {
 	}
 	m := &madeSandbox{id: b.ID, config: config, ips: b.IPs}
 	if b.HostNetwork {
-		m.ips = t.Machine.Now().HostIPs
+		m.ips = t.pod.shared.Disk.Machine.Now().HostIPs
 	}
 	return m, nil
 }
@@ -122,28 +122,28 @@ func (t *starter) startContainer(ctx, firm context.Context, s *plan.Facts, k *ta
 	if err != nil {
 		return plan.Because("CreateContainerConfigError", err)
 	}
-	return k.inSlot(ctx, t.Containers, func() error {
-		id, err := t.Cri.CreateContainer(firm, m.id, config, m.config)
+	return k.inSlot(ctx, t.pod.shared.Containers, func() error {
+		id, err := t.pod.shared.Cri.CreateContainer(firm, m.id, config, m.config)
 		if err != nil {
 			return plan.Because("CreateContainerError", podspec.NoImageVolumes(config, err))
 		}
-		t.Events.Record(events.AboutContainer(s.Pod.Pod, a.Name), v1.EventTypeNormal, "Created", message.Fixed("Container created"))
+		t.pod.shared.Events.Record(events.AboutContainer(s.Pod.Pod, a.Name), v1.EventTypeNormal, "Created", message.Fixed("Container created"))
 		return t.run(firm, s, a, id)
 	})
 }
 
 // resumeContainer starts a container that was created before.
 func (t *starter) resumeContainer(ctx, firm context.Context, s *plan.Facts, k *task) error {
-	return k.inSlot(ctx, t.Containers, func() error { return t.run(firm, s, k.action, k.action.ID) })
+	return k.inSlot(ctx, t.pod.shared.Containers, func() error { return t.run(firm, s, k.action, k.action.ID) })
 }
 
 // run starts a container that was created.
 func (t *starter) run(ctx context.Context, s *plan.Facts, a plan.Action, id string) error {
-	if err := t.Cri.StartContainer(ctx, id); err != nil {
+	if err := t.pod.shared.Cri.StartContainer(ctx, id); err != nil {
 		return plan.Because("RunContainerError", err)
 	}
-	t.Events.Record(events.AboutContainer(s.Pod.Pod, a.Name), v1.EventTypeNormal, "Started", message.Fixed("Container started"))
-	t.LinkLog(a.UID, a.Name, a.Attempt, id)
+	t.pod.shared.Events.Record(events.AboutContainer(s.Pod.Pod, a.Name), v1.EventTypeNormal, "Started", message.Fixed("Container started"))
+	t.pod.files.LinkLog(a.UID, a.Name, a.Attempt, id)
 	return nil
 }
 
@@ -151,25 +151,25 @@ func (t *starter) run(ctx context.Context, s *plan.Facts, a plan.Action, id stri
 // returns its config for the runtime.
 func (t *starter) prepareContainer(ctx context.Context, s *plan.Facts, a plan.Action, c *v1.Container, m *madeSandbox, img *fetch.Images) (*rt.ContainerConfig, error) {
 	pod := s.Pod.Pod
-	n := t.Machine.Now()
-	now := t.Objects.Now() // before the volumes are set up: these may be newer than what is recorded, never older
-	mounts, err := t.SetUpVolumes(ctx, s.Pod, n)
+	n := t.pod.shared.Disk.Machine.Now()
+	now := t.pod.shared.Disk.Objects.Now() // before the volumes are set up: these may be newer than what is recorded, never older
+	mounts, err := t.pod.files.SetUpVolumes(ctx, s.Pod, n)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.MakeContainerLogDir(pod, a.Name); err != nil {
+	if err := t.pod.files.MakeContainerLogDir(pod, a.Name); err != nil {
 		return nil, err
 	}
 	in := podspec.Input{Attempt: a.Attempt, Image: img.Ref, BackOff: a.BackOff, Revision: a.Revision, PodIPs: m.ips, Volumes: mounts, VolumeImages: img.Volumes}
 	in.Objects, in.EnvObjects = now, now.EnvOf(pod)[a.Name]
 	in.ImageUID, in.ImageUsername = podspec.ImageUser(img.Image)
-	if in.SubPaths, err = t.BindSubPaths(pod, c, in, n); err != nil {
+	if in.SubPaths, err = t.pod.files.BindSubPaths(pod, c, in, n); err != nil {
 		return nil, err
 	}
-	if in.HostsPath, err = t.WriteHosts(pod, a.Name, m.ips); err != nil {
+	if in.HostsPath, err = t.pod.files.WriteHosts(pod, a.Name, m.ips); err != nil {
 		return nil, err
 	}
-	in.TerminationLogPath = t.NewTerminationLog(s.Instance(), a.UID, a.Name)
+	in.TerminationLogPath = t.pod.files.NewTerminationLog(s.Instance(), a.UID, a.Name)
 	in.RecursiveReadOnly = t.recursiveReadOnly(pod)
 	config, err := podspec.ContainerConfig(pod, c, in, n)
 	if err == nil {
@@ -186,7 +186,7 @@ type getImages = func(context.Context, *v1.Container, *rt.PodSandboxConfig) (*fe
 // version may have moved a tag that both have.
 func (w *Worker) imagesOf(s *plan.Facts, name string) getImages {
 	last, c := s.Instance().Newest(name), podspec.FindContainer(s.Pod.Pod, name)
-	isFormer := w.current.Next != nil || w.commit.next.Pod != nil || !s.Unaccepted.IsZero()
+	isFormer := w.pod.current.Next != nil || w.commit.next.Pod != nil || !s.Unaccepted.IsZero()
 	if !isFormer || last == nil || last.Outdated || c == nil {
 		return w.fetches.Of(s.Pod.Pod, name)
 	}
@@ -198,7 +198,7 @@ func (t *starter) prefetch(ctx context.Context, s *plan.Facts, steps [][]plan.Ac
 	if !slices.ContainsFunc(slices.Concat(steps...), func(a plan.Action) bool { return a.Do == plan.DoCreateSandbox }) {
 		return
 	}
-	config, err := podspec.SandboxConfig(s.Pod.Pod, 0, t.Machine.Now())
+	config, err := podspec.SandboxConfig(s.Pod.Pod, 0, t.pod.shared.Disk.Machine.Now())
 	if err == nil { // else the creation of the sandbox reports it
 		t.fetches.All(ctx, s.Pod.Pod, config)
 	}

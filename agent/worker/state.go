@@ -39,7 +39,7 @@ type State struct {
 
 // state tells the sync loop when the pod takes less of the node than before.
 func (r *reporter) state(ctx context.Context, s *plan.Facts) {
-	now := State{Key: r.Key, Generation: r.current.Generation, Cleared: len(s.Leaving()) == 0}
+	now := State{Key: r.pod.key, Generation: r.pod.current.Generation, Cleared: len(s.Leaving()) == 0}
 	if s.Pod != nil {
 		now.UID = s.Pod.UID
 		now.Ended = now.Cleared && s.Checkpoint().Ended() != ""
@@ -55,7 +55,7 @@ func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 	}
 	switch {
 	case now == r.sent:
-	case now.Cleared || r.current.Next != nil:
+	case now.Cleared || r.pod.current.Next != nil:
 		r.send(ctx, now)
 	default: // not sent; the next cleared state is sent again
 		r.sent = now
@@ -76,7 +76,7 @@ func health(s *plan.Facts, st *v1.PodStatus, isReady, isUnmade bool) update.Heal
 
 func (r *reporter) send(ctx context.Context, now State) {
 	select {
-	case r.States <- now:
+	case r.pod.shared.States <- now:
 		r.sent = now
 	case <-ctx.Done():
 	}
@@ -106,11 +106,11 @@ func (u *Update) Says(o *Update) bool {
 
 // switchTo forgets the state of another update.
 func (w *Worker) switchTo(u Update) {
-	if w.current == u {
+	if w.pod.current == u {
 		return
 	}
-	former, halted := w.current.Pod, w.current.Halted
-	w.current = u
+	former, halted := w.pod.current.Pod, w.pod.current.Halted
+	w.pod.current = u
 	if former != nil && manifests.Same(former, u.Pod) && halted == u.Halted {
 		return // only what waits is another
 	}

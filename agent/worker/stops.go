@@ -39,7 +39,7 @@ type stop struct {
 // stops are the container stops that run or are to be retried. The worker's
 // goroutine owns the map.
 type stops struct {
-	*pod
+	pod   *pod
 	hooks *hooks
 	all   map[string]*stop // by container id
 	said  saidonce.Errors  // by container id: of stops that failed
@@ -57,22 +57,22 @@ func (x *stops) start(s *plan.Facts, step []plan.Action) {
 	for k, a := range step {
 		st, behind := started[k], x.those(a.Behind)
 		stopIt := func(ctx context.Context) error { return x.run(ctx, st, a, behind) }
-		x.begin(st.job, a.Do.Noun(), a.Name, stopIt, x.Wake)
+		x.pod.begin(st.job, a.Do.Noun(), a.Name, stopIt, x.pod.Wake)
 	}
 }
 
 // next returns the stop of a container that is to start now, and cancels the one before.
 func (x *stops) next(s *plan.Facts, a plan.Action) *stop {
 	st := &stop{whole: a.Whole, until: time.Now().Add(a.Grace), before: x.all[a.ID],
-		preStop: x.hooks.preStop(s, a), about: x.About(a.UID, a.Name)}
+		preStop: x.hooks.preStop(s, a), about: x.pod.events.About(a.UID, a.Name)}
 	level := slog.LevelDebug // another try
 	if st.before == nil {
-		x.RecordKilling(a)
+		x.pod.events.RecordKilling(a)
 	}
-	if st.before == nil && !x.remakes {
+	if st.before == nil && !x.pod.remakes {
 		level = slog.LevelInfo
 	}
-	x.Log.Log(x.Life, level, a.Do.Done(), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
+	x.pod.log.Log(x.pod.life, level, a.Do.Done(), "container", a.Name, "reason", a.Reason, "grace", a.Grace)
 	if was := st.before; was != nil {
 		was.job.cancel(errReplaced)
 		st.tries = was.tries
@@ -80,7 +80,7 @@ func (x *stops) next(s *plan.Facts, a plan.Action) *stop {
 			st.until = was.until
 		}
 	}
-	st.job = x.detachedJob()
+	st.job = x.pod.detachedJob()
 	return st
 }
 
@@ -113,10 +113,10 @@ func (x *stops) run(ctx context.Context, st *stop, a plan.Action, behind []*stop
 	var err error
 	if ctx.Err() == nil {
 		left = max(left, plan.MinGrace)
-		kills := time.AfterFunc(left, func() { x.kills.Add(1) })
-		err = Gone(x.Cri.StopContainer(ctx, a.ID, left))
+		kills := time.AfterFunc(left, func() { x.pod.shared.kills.Add(1) })
+		err = Gone(x.pod.shared.Cri.StopContainer(ctx, a.ID, left))
 		if !kills.Stop() {
-			x.kills.Add(-1)
+			x.pod.shared.kills.Add(-1)
 		}
 	}
 	return x.ended(ctx, st, a, err)
@@ -130,8 +130,8 @@ func (x *stops) runHook(ctx context.Context, st *stop, a plan.Action, grace time
 	cancel()
 	st.hooked = ctx.Err() == nil
 	if st.hooked && err != nil {
-		x.Log.Warn("preStop hook failed; stopping the container anyway", "container", a.Name, "err", err, "output", hook.Output(err))
-		x.Events.Record(st.about, v1.EventTypeWarning, "FailedPreStopHook", message.Fixed("PreStopHook failed"))
+		x.pod.log.Warn("preStop hook failed; stopping the container anyway", "container", a.Name, "err", err, "output", hook.Output(err))
+		x.pod.shared.Events.Record(st.about, v1.EventTypeWarning, "FailedPreStopHook", message.Fixed("PreStopHook failed"))
 	}
 	return time.Since(start).Truncate(time.Second)
 }
@@ -146,13 +146,13 @@ func (x *stops) ended(ctx context.Context, st *stop, a plan.Action, err error) e
 		x.said.IsNew(a.ID, nil)
 		return cause
 	case cri.Unavailable(err):
-		x.Watch.Wake(err)
+		x.pod.shared.Watch.Wake(err)
 		return err
 	}
 	if x.said.IsNew(a.ID, err) {
-		x.Log.Error("container stop failed; retrying", "container", a.Name, "err", err)
+		x.pod.log.Error("container stop failed; retrying", "container", a.Name, "err", err)
 	}
-	x.Events.Record(st.about, v1.EventTypeWarning, "FailedKillPod", message.Of("error killing pod: %s", message.Private(err.Error())))
+	x.pod.shared.Events.Record(st.about, v1.EventTypeWarning, "FailedKillPod", message.Of("error killing pod: %s", message.Private(err.Error())))
 	return err
 }
 

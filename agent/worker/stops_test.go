@@ -16,7 +16,7 @@ import (
 func (r *rig) stopOf(grace time.Duration) plan.Action {
 	r.Helper()
 	for _, c := range r.Containers() {
-		return plan.Action{Do: plan.DoStopContainer, UID: string(r.current.Pod.UID), ID: c.ID, Name: "c", Grace: grace}
+		return plan.Action{Do: plan.DoStopContainer, UID: string(r.pod.current.Pod.UID), ID: c.ID, Name: "c", Grace: grace}
 	}
 	r.Fatal("no container")
 	return plan.Action{}
@@ -38,13 +38,13 @@ func TestAStopRunsInTheBackgroundAndWakesTheWorker(t *testing.T) {
 	stopping(t, func(r *rig, a plan.Action) {
 		r.stops.start(nil, []plan.Action{a})
 		synctest.Wait()
-		if s, is := r.stops.states()[a.ID]; !is || !s.Retry.IsZero() || len(r.woken) != 0 {
+		if s, is := r.stops.states()[a.ID]; !is || !s.Retry.IsZero() || len(r.pod.woken) != 0 {
 			r.Errorf("while it stops the plan is told %+v, %v", s, is)
 		}
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
 		r.runs()
-		if len(r.woken) != 1 {
+		if len(r.pod.woken) != 1 {
 			r.Error("its end does not wake the worker")
 		}
 		r.stops.forget(map[string]bool{})
@@ -98,8 +98,8 @@ func TestAStopOfWhatHasExitedIsForgotten(t *testing.T) {
 		r.stops.forget(map[string]bool{})
 		synctest.Wait()
 		r.stops.forget(map[string]bool{})
-		if len(r.stops.all) != 0 || r.kills.Load() != 0 {
-			r.Errorf("left: %v; %d kills", r.stops.all, r.kills.Load())
+		if len(r.stops.all) != 0 || r.pod.shared.kills.Load() != 0 {
+			r.Errorf("left: %v; %d kills", r.stops.all, r.pod.shared.kills.Load())
 		}
 	})
 }

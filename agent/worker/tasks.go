@@ -30,7 +30,7 @@ type task struct {
 // tasks are the tasks that have not been recorded yet: they run, hang, or ended
 // after the pass that began them. The worker's goroutine owns the map.
 type tasks struct {
-	*pod
+	pod  *pod
 	all  map[string]*task // by plan.Action.Key
 	hung map[string]hang  // that were recorded, until the action succeeds, by its Key
 }
@@ -38,16 +38,16 @@ type tasks struct {
 // start starts a task. do gets the context of its job.
 func (t *tasks) start(s *plan.Facts, a plan.Action, do func(ctx context.Context, k *task) error) *task {
 	_, again := t.hung[a.Key()]
-	k := &task{job: t.detachedJob(), action: a, facts: s, again: again, hangs: time.AfterFunc(slots.HangsAfter, t.Wake)}
+	k := &task{job: t.pod.detachedJob(), action: a, facts: s, again: again, hangs: time.AfterFunc(slots.HangsAfter, t.pod.Wake)}
 	k.since.Store(new(time.Now()))
 	t.all[a.Key()] = k
 	work := func(ctx context.Context) error {
 		defer k.hangs.Stop()
 		return do(ctx, k)
 	}
-	t.begin(k.job, a.Do.Noun(), a.Name, work, func() {
+	t.pod.begin(k.job, a.Do.Noun(), a.Name, work, func() {
 		if k.left.Load() {
-			t.Wake()
+			t.pod.Wake()
 		}
 	})
 	return k
@@ -111,7 +111,7 @@ func (t *tasks) sayHangs(k *task) {
 	}
 	now := hang{object: k.action.Object(), call: string(k.action.Do), container: k.action.Name}
 	level := slog.LevelWarn
-	if t.remakes {
+	if t.pod.remakes {
 		level = slog.LevelDebug
 	}
 	for _, one := range t.hung {
@@ -119,9 +119,9 @@ func (t *tasks) sayHangs(k *task) {
 			level = slog.LevelDebug
 		}
 	}
-	t.RecordWarning(k.action, "FailedSync", message.Of("%s: %s", message.Name(k.action.Do.Noun()), message.Fixed(plan.Hangs)))
+	t.pod.events.RecordWarning(k.action, "FailedSync", message.Of("%s: %s", message.Name(k.action.Do.Noun()), message.Fixed(plan.Hangs)))
 	t.hung[k.action.Key()] = now
-	t.Log.Log(context.Background(), level, "runtime call hangs", "call", now.call, "container", now.container, "reason", plan.Hangs)
+	t.pod.log.Log(context.Background(), level, "runtime call hangs", "call", now.call, "container", now.container, "reason", plan.Hangs)
 }
 
 // hang is a call of the runtime that hangs, or did the last time.
@@ -161,7 +161,7 @@ func (t *tasks) wanted(u Update, k *task) bool {
 	if u.Pod == nil || string(u.Pod.UID) != k.action.UID {
 		return false
 	}
-	return update.Keeps(k.facts.Pod, u.Pod, k.action.Name, t.Settings().UpdatePolicy)
+	return update.Keeps(k.facts.Pod, u.Pod, k.action.Name, t.pod.shared.Settings().UpdatePolicy)
 }
 
 // running returns what runs, for the plan.

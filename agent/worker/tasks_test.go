@@ -20,7 +20,7 @@ import (
 
 // hangs are the warnings of hanging calls that were recorded about the worker's pod.
 func hangs(w *Worker) (n int) {
-	w.Events.List("").Each(func(e *v1.Event) bool {
+	w.pod.shared.Events.List("").Each(func(e *v1.Event) bool {
 		if e.Reason == "FailedSync" && strings.Contains(e.Message, plan.Hangs) {
 			n += int(e.Count)
 		}
@@ -34,7 +34,7 @@ func tasksOf(t *testing.T, test func(t *testing.T, w *Worker)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := idleWorker(t, &instance.Disk{}, nil)
 		test(t, w)
-		w.background.Wait()
+		w.pod.background.Wait()
 	})
 }
 
@@ -46,12 +46,12 @@ func TestATaskThatWorksTooLongHangs(t *testing.T) {
 			return nil
 		})
 		time.Sleep(slots.HangsAfter - time.Second)
-		if w.tasks.sayHanging(); hangs(w) != 0 || len(w.woken) != 0 {
+		if w.tasks.sayHanging(); hangs(w) != 0 || len(w.pod.woken) != 0 {
 			t.Error("it hangs before its time")
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if len(w.woken) != 1 {
+		if len(w.pod.woken) != 1 {
 			t.Error("the worker is not woken to see that it hangs")
 		}
 		for range 3 {
@@ -90,12 +90,12 @@ func TestATaskThatWaitsForASlotDoesNotHang(t *testing.T) {
 			t.Errorf("it works since %s", since)
 		}
 		time.Sleep(slots.HangsAfter - time.Second)
-		if w.tasks.sayHanging(); hangs(w) != 0 || len(w.woken) != 0 {
+		if w.tasks.sayHanging(); hangs(w) != 0 || len(w.pod.woken) != 0 {
 			t.Error("the wait for the slot counts")
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if w.tasks.sayHanging(); hangs(w) != 1 || len(w.woken) != 1 {
+		if w.tasks.sayHanging(); hangs(w) != 1 || len(w.pod.woken) != 1 {
 			t.Error("it does not hang in its slot")
 		}
 		close(answer)
@@ -141,7 +141,7 @@ func TestWhichTasksAnUpdateCancels(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			tasksOf(t, func(t *testing.T, w *Worker) {
-				w.pod.Settings = func() plan.PlanSettings { return plan.PlanSettings{} }
+				w.pod.shared.Settings = func() plan.PlanSettings { return plan.PlanSettings{} }
 				end := make(chan struct{})
 				k := w.tasks.start(&plan.Facts{Pod: same}, row.action, func(ctx context.Context, k *task) error {
 					select {
@@ -186,15 +186,15 @@ func TestAStepDoesNotWaitForWhatHangs(t *testing.T) {
 					t.Errorf("after %s all have ended: %v", took, all)
 				}
 				synctest.Wait()
-				if k.job.hasEnded() && len(w.woken) > 0 {
+				if k.job.hasEnded() && len(w.pod.woken) > 0 {
 					t.Error("an end that was waited for wakes the worker")
 				}
-				for len(w.woken) > 0 {
-					<-w.woken
+				for len(w.pod.woken) > 0 {
+					<-w.pod.woken
 				}
 				<-k.job.done
 				synctest.Wait()
-				if left := row.takes > row.want; (len(w.woken) == 1) != left {
+				if left := row.takes > row.want; (len(w.pod.woken) == 1) != left {
 					t.Errorf("its end wakes the worker: %v", !left)
 				}
 			})

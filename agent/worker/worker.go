@@ -69,7 +69,7 @@ var errNewVersion = errors.New("the manifest has changed")
 // Worker keeps one pod name as desired. Its goroutine owns all fields except
 // those under mu. It never has more than one instance of the pod alive.
 type Worker struct {
-	*pod
+	pod       *pod
 	Observer  *pleg.Observer
 	fetches   *fetch.Set
 	stops     *stops
@@ -120,6 +120,9 @@ func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*ch
 	return w
 }
 
+// Wake makes the worker look at its pod again. Any goroutine may call it.
+func (w *Worker) Wake() { w.pod.Wake() }
+
 // Update gives the worker the desired pod. The newest update wins, and
 // interrupts what waits for an earlier one.
 func (w *Worker) Update(u Update) {
@@ -142,17 +145,17 @@ func (w *Worker) nextUpdate(ctx context.Context) (context.Context, Update) {
 }
 
 func (w *Worker) run(ctx context.Context) {
-	defer w.background.Wait()
+	defer w.pod.background.Wait()
 	defer w.probes.set.Close()
-	w.contained("status restore", w.report.restore)
-	alarm := newAlarm(w.woken, w.asked)
+	w.pod.contained("status restore", w.report.restore)
+	alarm := newAlarm(w.pod.woken, w.asked)
 	updateCtx, update := w.nextUpdate(ctx)
 	for ctx.Err() == nil {
 		if updateCtx.Err() != nil {
 			updateCtx, update = w.nextUpdate(ctx)
 		}
 		select {
-		case <-w.woken: // the pass looks at everything anyway
+		case <-w.pod.woken: // the pass looks at everything anyway
 		default:
 		}
 		alarm.wait(updateCtx.Done(), w.timedPass(updateCtx, update))
@@ -168,7 +171,7 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 	w.tasks.sayHanging()
 	w.away.Forget(time.Now())
 	maps.DeleteFunc(w.failures, func(_ string, f plan.Failure) bool { return f.Over(time.Now()) })
-	if !w.Watch.Up() {
+	if !w.pod.shared.Watch.Up() {
 		clear(w.away)
 		w.report.unseen(u.Pod)
 		return look{}
@@ -183,7 +186,7 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 	w.tasks.cancelUnwanted(going)
 	u = going
 	for uid := range seen.Instances {
-		w.Uids.Take(types.UID(uid), w.Key) // a previous instance without checkpoint holds its uid, too
+		w.pod.shared.Uids.Take(types.UID(uid), w.pod.key) // a previous instance without checkpoint holds its uid, too
 	}
 	s := w.facts(u, seen)
 	w.followObjects(&s)
@@ -197,7 +200,7 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 	if !p.Accepts() { // the next pass reports what is accepted
 		w.report.report(&s, &p)
 	}
-	w.RecordBackOffs(&s, &p)
+	w.pod.events.RecordBackOffs(&s, &p)
 	w.recordNetwork(&s, &p)
 	w.report.state(ctx, &s)
 	if u.Next != nil && w.report.sent.Unmade {
@@ -219,8 +222,8 @@ func (w *Worker) pass(ctx context.Context, u Update) look {
 
 // facts is what the plan is made of, but for the stops and hooks that run.
 func (w *Worker) facts(u Update, seen *pleg.Observed) plan.Facts {
-	settings := w.Settings()
-	s := plan.Facts{Now: time.Now(), Mark: w.Machine.Boot.Mark(), Pod: u.Pod, Known: w.Known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.Watch.Runtime(), Fetching: w.fetches.Running(), BackOff: settings.BackOff, Dead: settings.DeadContainers, Policy: settings.UpdatePolicy, Halted: u.Halted, Restarts: u.Restarts}
+	settings := w.pod.shared.Settings()
+	s := plan.Facts{Now: time.Now(), Mark: w.pod.shared.Disk.Machine.Boot.Mark(), Pod: u.Pod, Known: w.pod.known, Observed: seen, Failures: w.failures, Running: w.tasks.running(), Runtime: w.pod.shared.Watch.Runtime(), Fetching: w.fetches.Running(), BackOff: settings.BackOff, Dead: settings.DeadContainers, Policy: settings.UpdatePolicy, Halted: u.Halted, Restarts: u.Restarts}
 	w.dropGone(&s)
 	s.ByAccepted()
 	w.report.dropStale(&s)
@@ -234,11 +237,11 @@ func (w *Worker) facts(u Update, seen *pleg.Observed) plan.Facts {
 func (w *Worker) gone(ctx context.Context, generation uint64) look {
 	// A version that was to follow and does not come any more may have been taken back after
 	// its former had gone: then no instance takes what was prepared of it along.
-	err := w.Discard(ctx, w.Root.NextOf(w.Key), "")
+	err := w.pod.files.Discard(ctx, w.pod.shared.Disk.Root.NextOf(w.pod.key), "")
 	if err != nil {
 		return w.passFailed(ctx, fmt.Errorf("remove what was prepared of a version that does not come: %w", err))
 	}
-	w.report.send(ctx, State{Key: w.Key, Generation: generation, Cleared: true, Gone: true})
+	w.report.send(ctx, State{Key: w.pod.key, Generation: generation, Cleared: true, Gone: true})
 	return look{}
 }
 
@@ -247,10 +250,10 @@ func (w *Worker) passFailed(ctx context.Context, err error) look {
 	if ctx.Err() != nil {
 		return lookAgain()
 	}
-	up := w.Watch.Up()
+	up := w.pod.shared.Watch.Up()
 	away := cri.Unavailable(err) && !(up && w.away.Lasts(plan.PassKey, time.Now()))
 	if away {
-		w.Watch.Wake(err)
+		w.pod.shared.Watch.Wake(err)
 	}
 	if away && !up { // the relist that finds it again wakes the worker
 		return lookAt(time.Now().Add(plan.RetryMax))
@@ -260,12 +263,12 @@ func (w *Worker) passFailed(ctx context.Context, err error) look {
 	if away {
 		return retry
 	}
-	w.RecordError(err)
+	w.pod.events.RecordError(err)
 	if panics.In(err) != nil { // logged and reported where it is caught
 		return retry
 	}
 	if w.logged.isNews(err, time.Now()) {
-		w.Log.Error("sync failed; retrying", "err", err)
+		w.pod.log.Error("sync failed; retrying", "err", err)
 	}
 	w.report.trouble(err)
 	return retry
@@ -276,12 +279,12 @@ func (w *Worker) containedPass(ctx context.Context, u Update) look {
 	var next look
 	var err error
 	func() {
-		defer w.caught(&err, "pod sync", "")
+		defer w.pod.caught(&err, "pod sync", "")
 		next = w.pass(ctx, u)
 	}()
 	if err == nil {
 		return next
 	}
-	w.contained("fault report", func() { w.report.fault(u.Pod, err) })
+	w.pod.contained("fault report", func() { w.report.fault(u.Pod, err) })
 	return w.passFailed(ctx, err)
 }

@@ -63,11 +63,11 @@ func bubble(t *testing.T, test func(*rig)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		end := r.open(ctx, dir)
 		r.Worker = r.pool.New(ctx, manifests.Key{Namespace: "default", Name: "web-n"}, map[string]*checkpoint.Checkpoint{})
-		r.Observer = pleg.NewObserver(r.Cri, r.Watch.Lister, r.Worker.Key)
+		r.Observer = pleg.NewObserver(r.pod.shared.Cri, r.pod.shared.Watch.Lister, r.Worker.pod.key)
 		synctest.Wait()
 		test(r)
 		cancel()
-		r.background.Wait()
+		r.pod.background.Wait()
 		r.probes.set.Close()
 		end()
 	})
@@ -126,8 +126,8 @@ func (r *rig) passes(u Update) look {
 	for range 20 {
 		next := r.pass(r.Context(), u)
 		synctest.Wait()
-		if len(r.woken) > 0 {
-			<-r.woken
+		if len(r.pod.woken) > 0 {
+			<-r.pod.woken
 			continue
 		}
 		if !next.again {
@@ -148,8 +148,8 @@ func (r *rig) runs(want ...string) {
 
 // last is the last state that the sync loop was told.
 func (r *rig) last() (last State) {
-	for len(r.States) > 0 {
-		last = <-r.States
+	for len(r.pod.shared.States) > 0 {
+		last = <-r.pod.shared.States
 	}
 	return last
 }
@@ -213,7 +213,7 @@ func TestAPassThatCannotSeeIsTriedAgainLater(t *testing.T) {
 		made := r.Count("StartContainer")
 		var waits []time.Duration
 		for range 2 {
-			next := r.pass(r.Context(), Update{Pod: r.current.Pod})
+			next := r.pass(r.Context(), Update{Pod: r.pod.current.Pod})
 			waits = append(waits, time.Until(next.at))
 			if !next.deaf || next.again {
 				r.Fatalf("it is looked at again %+v; the fault %v", next, f)
@@ -225,7 +225,7 @@ func TestAPassThatCannotSeeIsTriedAgainLater(t *testing.T) {
 		if n := r.Count("StartContainer"); n != made {
 			r.Errorf("%d starts more", n-made)
 		}
-		r.passes(Update{Pod: r.current.Pod})
+		r.passes(Update{Pod: r.pod.current.Pod})
 		r.runs("default/web-n/c")
 	})
 }
@@ -254,7 +254,7 @@ func TestTheNewestUpdateWins(t *testing.T) {
 		t.Errorf("the wait of the first has ended: %v", context.Cause(ctx))
 	}
 	ctx, u := w.nextUpdate(t.Context())
-	if u.Generation != 2 || ctx.Err() != nil || len(w.woken) != 1 {
-		t.Errorf("update %d, %v, woken %d times", u.Generation, ctx.Err(), len(w.woken))
+	if u.Generation != 2 || ctx.Err() != nil || len(w.pod.woken) != 1 {
+		t.Errorf("update %d, %v, woken %d times", u.Generation, ctx.Err(), len(w.pod.woken))
 	}
 }
