@@ -16,9 +16,9 @@
 //	    logs/                    containers' logs in the order of time
 //	    wait/                    until files and pods have come to something
 //	    client/                  the socket, the last known state, names
-//	    print/                   tables, words, colours
 //	    terminal/                keys, sizes, signals
 //	    clitest/                 for tests: an agent to ask, pages to compare with
+//	  print/                   tables, words, colours
 //	  once/                    one run of pods to their end
 //	  doctor/                  what a machine lacks that the agent needs
 //	  reload/                  applies settings that change while the agent runs

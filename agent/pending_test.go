@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 	"monopod/agent/status"
 	"monopod/cri/critest"
 )

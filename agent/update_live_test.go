@@ -11,8 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"monopod/agent/cli/print"
 	"monopod/agent/node"
+	"monopod/agent/print"
 )
 
 // offline makes the pulls of an image fail until online.

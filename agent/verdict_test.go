@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"monopod/agent/cli/print"
 	"monopod/agent/podlog"
+	"monopod/agent/print"
 	"monopod/agent/status"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
 	"monopod/agent/cli/terminal"
+	"monopod/agent/print"
 	"monopod/agent/stream"
 	"monopod/cri"
 	"monopod/manifests/defaults"

@@ -8,8 +8,8 @@ import (
 
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/cp"
-	"monopod/agent/cli/print"
 	"monopod/agent/cli/terminal"
+	"monopod/agent/print"
 	"monopod/agent/stream"
 	"monopod/manifests/shell"
 )

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"monopod/agent/cli/client"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 	"monopod/agent/status"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 )
 
 // isNode reports whether the first name that was given is what kubectl calls nodes, and no

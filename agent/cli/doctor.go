@@ -10,9 +10,9 @@ import (
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
 	"monopod/agent/config"
 	"monopod/agent/doctor"
+	"monopod/agent/print"
 	"monopod/agent/status"
 	"monopod/cri"
 )

@@ -17,9 +17,9 @@ import (
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/clitest"
-	"monopod/agent/cli/print"
 	"monopod/agent/events"
 	"monopod/agent/message"
+	"monopod/agent/print"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )

@@ -10,7 +10,7 @@ import (
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 )
 
 func historyCommand() *cli.Command {

@@ -13,7 +13,7 @@ import (
 
 	"monopod/agent/cli/clitest"
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )

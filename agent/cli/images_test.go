@@ -10,7 +10,7 @@ import (
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/clitest"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )

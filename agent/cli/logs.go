@@ -12,7 +12,7 @@ import (
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/logs"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 )
 
 func logsCommand() *cli.Command {

@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 )
 
 // Objects prints the ConfigMaps and Secrets of the manifests, and the pods that refer to

@@ -19,9 +19,9 @@ import (
 	"monopod/agent"
 	"monopod/agent/cli/check"
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
 	"monopod/agent/config"
 	"monopod/agent/once"
+	"monopod/agent/print"
 	"monopod/manifests"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 )
 
 // Options says what Ps, Describe, Events and Images print and how.

@@ -16,8 +16,8 @@ import (
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
 	"monopod/agent/cli/forward"
-	"monopod/agent/cli/print"
 	"monopod/agent/cli/terminal"
+	"monopod/agent/print"
 	"monopod/cri"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 )
 
 // Ps prints the pods of the agent, and below them all that is wrong, in words.

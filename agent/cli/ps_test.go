@@ -19,8 +19,8 @@ import (
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/clitest"
-	"monopod/agent/cli/print"
 	"monopod/agent/podlog"
+	"monopod/agent/print"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )

@@ -16,7 +16,7 @@ import (
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 	"monopod/cri/critest"
 )
 

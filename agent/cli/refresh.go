@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
 	"monopod/agent/cli/terminal"
+	"monopod/agent/print"
 )
 
 // refreshEvery is how often --watch refreshes.

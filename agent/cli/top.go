@@ -17,7 +17,7 @@ import (
 
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 )
 
 // topTimeout is more than others get: rates take two looks, and the runtime may

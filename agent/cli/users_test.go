@@ -12,8 +12,8 @@ import (
 	"monopod/agent/cli/client"
 	"monopod/agent/cli/clitest"
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
 	"monopod/agent/events"
+	"monopod/agent/print"
 	"monopod/agent/server"
 	"monopod/agent/status"
 )

@@ -7,7 +7,7 @@ import (
 
 	"monopod/agent/cli/check"
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 	plans "monopod/agent/settings"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
 	"monopod/agent/message"
+	"monopod/agent/print"
 )
 
 // VersionInfo says what this binary was built from.

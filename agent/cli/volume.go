@@ -16,7 +16,7 @@ import (
 
 	"monopod/agent/checkpoint"
 	"monopod/agent/cli/command"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 	"monopod/agent/volume"
 	"monopod/manifests"
 	"monopod/manifests/annotations"

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"monopod/agent/checkpoint"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 	"monopod/agent/volume"
 )
 

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/codes"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"monopod/agent/cli/print"
 	"monopod/agent/config"
 	"monopod/agent/message"
+	"monopod/agent/print"
 	"monopod/cri"
 	"monopod/cri/critest"
 	"monopod/manifests/decode"

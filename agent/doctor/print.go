@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 )
 
 // Print prints a line for each finding, and its remedy below; or all as output, which

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 
 	v1 "k8s.io/api/core/v1"
 )

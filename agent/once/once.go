@@ -17,8 +17,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/cli/print"
 	"monopod/agent/podlog"
+	"monopod/agent/print"
 	"monopod/agent/status"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 
 	v1 "k8s.io/api/core/v1"
 )

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 
 	v1 "k8s.io/api/core/v1"
 )

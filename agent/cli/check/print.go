@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 	"monopod/agent/status"
 )
 

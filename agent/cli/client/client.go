@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 )
 
 // answerTimeout bounds one question to the agent, which answers from memory.

@@ -18,9 +18,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"monopod/agent/cli/print"
 	"monopod/agent/events"
 	"monopod/agent/hold"
+	"monopod/agent/print"
 	"monopod/agent/status"
 )
 

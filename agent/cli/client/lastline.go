@@ -8,8 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/cli/print"
 	"monopod/agent/clip"
+	"monopod/agent/print"
 )
 
 const (

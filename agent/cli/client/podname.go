@@ -9,7 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 	"monopod/manifests/decode"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 )
 
 // waitEvery is how often Wait asks. The agent answers from memory.

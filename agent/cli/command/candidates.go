@@ -10,7 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/client"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 )
 
 // completeTimeout bounds what a person waits for after a Tab.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 )
 
 const listTemplate = `{{.Name}}: {{.Usage}}

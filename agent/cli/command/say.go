@@ -5,7 +5,7 @@ import (
 	"io"
 	"os"
 
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 )
 
 // Say prints what went wrong to w, broken between words where that is a terminal; nothing, if there

@@ -11,7 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"monopod/agent/cli/client"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 	"monopod/agent/status"
 )
 

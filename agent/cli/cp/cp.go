@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 	"monopod/agent/stream"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"monopod/agent/cli/print"
 	"monopod/agent/outlook"
+	"monopod/agent/print"
 	"monopod/agent/update"
 )
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 	"monopod/agent/stream"
 )
 

@@ -15,8 +15,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/client"
-	"monopod/agent/cli/print"
 	"monopod/agent/podlog"
+	"monopod/agent/print"
 )
 
 // Options says which logs are shown and how.

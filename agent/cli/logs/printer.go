@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"monopod/agent/cli/print"
 	"monopod/agent/podlog"
+	"monopod/agent/print"
 )
 
 // colors tell containers apart (SGR codes of ECMA-48).

@@ -14,7 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/cli/client"
-	"monopod/agent/cli/print"
+	"monopod/agent/print"
 	"monopod/agent/status"
 	"monopod/manifests/poduid"
 )
