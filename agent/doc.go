@@ -59,6 +59,7 @@
 //	  runtimewords/ saidonce/  why a runtime starts no container, by its words; errors said once
 //	  panics/ slots/           a panic becomes the error of one piece of work; bounds of calls at a time
 //	  wake/ backoff/           how one goroutine wakes another; waits between tries of what fails
+//	  choice/                  words of which a person chooses one
 //	  window/ cnicache/        when updates may come; what a power cut leaves of the CNI library's notes
 //	  config/                  the table of settings; only agent and above see it
 //	  e2e/                     tests on real containerds

@@ -25,7 +25,7 @@ var (
 	// spine, from the bottom up: each imports those before it.
 	spine = []string{"podspec", "update", "checkpoint", "hold", "pleg", "node", "podhosts", "instance", "admission", "plan", "podevents", "fetch", "prepare", "shutdown", "podstatus", "rollout", "outlook", "overview", "gc", "inplace", "worker"}
 	// tools import nothing of ours; all of the agent may import them.
-	tools = []string{"agent/backoff", "agent/wake"}
+	tools = []string{"agent/backoff", "agent/choice", "agent/wake"}
 	// leaves, of which the spine may import any.
 	leaves = map[string][]string{
 		"clip":         {},
@@ -59,12 +59,12 @@ var (
 	notAbove = map[string][]string{"node": {"pleg"}, "plan": {"admission"}, "gc": {"admission", "podstatus"}, "worker": {"gc"}}
 	others   = map[string][]string{
 		".": {"agent/cli", "agent/cli/command"},
-		"agent/cli": {"agent", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/cp", "agent/cli/diff", "agent/cli/forward", "agent/cli/logs", "agent/cli/owner", "agent/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/doctor",
+		"agent/cli": {"agent", "agent/choice", "agent/checkpoint", "agent/cli/check", "agent/cli/client", "agent/cli/command", "agent/cli/cp", "agent/cli/diff", "agent/cli/forward", "agent/cli/logs", "agent/cli/owner", "agent/print", "agent/cli/terminal", "agent/cli/wait", "agent/config", "agent/doctor",
 			"agent/hold", "agent/message", "agent/objects", "agent/once", "agent/outlook", "agent/settings", "agent/status", "agent/stream", "agent/update", "agent/volume", "cri", "manifests", "manifests/annotations", "manifests/decode", "manifests/defaults", "manifests/shell"},
 		"agent/cli/check":     {"agent/print", "agent/config", "agent/objects", "agent/status", "manifests", "manifests/defaults", "manifests/documents"},
 		"agent/cli/client":    {"agent/print", "agent/clip", "agent/events", "agent/hold", "agent/shutdown", "agent/status", "cri", "manifests", "manifests/annotations", "manifests/decode"},
 		"agent/cli/clitest":   {"agent/server", "agent/status"},
-		"agent/cli/command":   {"agent/cli/client", "agent/print", "agent/config", "agent/status", "manifests/annotations", "manifests/decode"},
+		"agent/cli/command":   {"agent/choice", "agent/cli/client", "agent/print", "agent/config", "agent/status", "manifests/annotations", "manifests/decode"},
 		"agent/cli/cp":        {"agent/print", "agent/disk", "agent/stream"},
 		"agent/cli/forward":   {"agent/print", "agent/stream"},
 		"agent/cli/diff":      {"agent/admission", "agent/checkpoint", "agent/cli/client", "agent/print", "agent/config", "agent/hold", "agent/outlook", "agent/plan", "agent/podstatus", "agent/rollout", "agent/status", "agent/update", "manifests"},

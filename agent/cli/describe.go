@@ -80,9 +80,10 @@ kube-system/web. Where the agent does not run, describe says so on standard
 error and shows what it reported last; the exit code is 3.
 
 Of the node it shows the conditions, such as pressure, what it has, what is
-reserved of that and requested by pods, and how full its disks are.`,
+reserved of that and requested by pods, and how full its disks are. As json or
+yaml it is the v1 Pod or Node.`,
 		Flags: []cli.Flag{
-			command.OutputFlag(&o.Output, "json or yaml: the v1 Pod or Node"),
+			command.OutputFlag(&o.Output, "json", "yaml"),
 			command.NamespaceFlag(&o.Choice.Namespace),
 			command.AllNamespacesFlag(&o.AllNamespaces),
 			command.SocketFlag(&o.Socket),

@@ -49,7 +49,7 @@ Exit codes: 0: nothing would change; 1: something would; 2: wrong flags, a
 manifest is refused, or it is not known what runs.`,
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "prune", Usage: "take the folder for all that the agent's folder will have"},
-			command.OutputFlag(&o.Output, "json or yaml"),
+			command.OutputFlag(&o.Output, "json", "yaml"),
 			nodeNameFlag(),
 			command.ConfigFlag(),
 			command.SocketFlag(&o.Socket),

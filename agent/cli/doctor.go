@@ -28,7 +28,7 @@ has. Each line is ok, a warning or an error, with what mends it below. Nothing i
 changed.
 
 Exit codes: 0; 1: there is an error; 2: wrong flags or settings.`,
-		Flags: append(runFlags(), command.OutputFlag(&output, "json or yaml")),
+		Flags: append(runFlags(), command.OutputFlag(&output, "json", "yaml")),
 		Action: func(c *cli.Context) error {
 			if err := command.NoArgs(c, ""); err != nil {
 				return err

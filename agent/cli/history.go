@@ -27,7 +27,7 @@ one was rolled back, when and why. What is remembered goes with its pod.
 Exit codes: 0; 1: there is no such pod, or no other version of it; 2: wrong flags;
 3: the agent does not run.`,
 		Flags: []cli.Flag{
-			command.OutputFlag(&o.Output, "json or yaml"),
+			command.OutputFlag(&o.Output, "json", "yaml"),
 			command.NamespaceFlag(&o.Choice.Namespace),
 			command.SocketFlag(&o.Socket),
 		},

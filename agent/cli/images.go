@@ -42,7 +42,7 @@ func imagesCommand() *cli.Command {
 	return &cli.Command{
 		Name: "images", Usage: "list the images, who uses them, and which are to go",
 		Flags: []cli.Flag{
-			command.OutputFlag(&o.Output, "wide, json or yaml"),
+			command.OutputFlag(&o.Output, "wide", "json", "yaml"),
 			command.SocketFlag(&o.Socket),
 		},
 		Action: func(c *cli.Context) error {

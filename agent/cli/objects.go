@@ -49,7 +49,7 @@ file, too; one that is leaving has lost its file, and goes once that is certain.
 Where the agent does not run, the command says so on standard error and shows
 what it reported last; the exit code is 3.`,
 		Flags: []cli.Flag{
-			command.OutputFlag(&o.Output, "name, json or yaml"),
+			command.OutputFlag(&o.Output, "name", "json", "yaml"),
 			command.NamespaceFlag(&o.Choice.Namespace),
 			command.AllNamespacesFlag(&o.AllNamespaces),
 			&cli.BoolFlag{Name: "no-headers", Destination: &o.NoHeaders, Usage: "leave the line with the columns' names out"},

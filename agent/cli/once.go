@@ -77,8 +77,7 @@ func onceCommand() *cli.Command {
 			&cli.BoolFlag{Name: "no-color", Usage: "no colours, not even on a terminal"},
 			&cli.StringFlag{Name: "remove",
 				Usage: "remove what a previous run left in the folder `DIR`, instead of running anything"},
-			&cli.StringFlag{Name: "log-level", Value: "warn",
-				Usage: "the least `LEVEL` of monopod's own log: debug, info, warn or error"},
+			command.Choice(&cli.StringFlag{Name: "log-level", Value: "warn", Usage: "the least `LEVEL` of monopod's own log"}, levels...),
 		}, runtimeFlags()...),
 		Action: runOnce,
 	}

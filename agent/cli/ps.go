@@ -93,7 +93,7 @@ HASH is of the pod in the file, RUNNING of the one that runs. As json or yaml th
 Where the agent does not run, ps says so on standard error and shows what it
 reported last, with what the runtime says of it now; the exit code is 3.`,
 		Flags: []cli.Flag{
-			command.OutputFlag(&o.Output, "wide, name, json or yaml"),
+			command.OutputFlag(&o.Output, "wide", "name", "json", "yaml"),
 			&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Usage: "print names alone, as -o name"},
 			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "those that have ended, too, as without it"},
 			command.NamespaceFlag(&o.Choice.Namespace),

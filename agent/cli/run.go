@@ -36,13 +36,13 @@ func runFlags() []cli.Flag {
 		text("token-file", "", "the `FILE` of bearer tokens that may, one a line"),
 		text("socket", command.DefaultSocket, "the `PATH` of the unix socket that the other commands use"),
 		text("resolv-conf", "/etc/resolv.conf", "the resolv.conf `PATH` that pods get their name servers from"),
-		text("cgroup-driver", "auto", "the `DRIVER` that gives pods cgroups: auto (as the runtime), cgroupfs, systemd or none"),
+		one("cgroup-driver", "auto", "the `DRIVER` that gives pods cgroups, auto as the runtime", "auto", "cgroupfs", "systemd", "none"),
 		text("cgroup-root", "/", "the cgroup `PATH` that holds kubepods; it must exist"),
 		command.ConfigFlag(),
 		text("image-credential-provider-config", "", "a `FILE` of credential provider plugins, or a folder of such"),
 		text("image-credential-provider-bin-dir", "", "the `DIR` of their programs"),
-		text("log-format", "text", "the log's `FORMAT`: text or json"),
-		text("log-level", "info", "the least `LEVEL` that is logged: debug, info, warn or error"),
+		one("log-format", "text", "the log's `FORMAT`", "text", "json"),
+		one("log-level", "info", "the least `LEVEL` that is logged", levels...),
 	}
 }
 
@@ -53,6 +53,14 @@ func nodeNameFlag() cli.Flag {
 // text is a flag of text, which settings read.
 func text(name, value, usage string) cli.Flag {
 	return &cli.StringFlag{Name: name, Value: value, Usage: usage, EnvVars: command.Variables(name)}
+}
+
+// levels are those of the log.
+var levels = []string{"debug", "info", "warn", "error"}
+
+// one is a flag of one of a few words, which settings read.
+func one(name, value, usage string, words ...string) cli.Flag {
+	return command.Choice(&cli.StringFlag{Name: name, Value: value, Usage: usage, EnvVars: command.Variables(name)}, words...)
 }
 
 // run is the agent.

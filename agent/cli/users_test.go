@@ -265,7 +265,7 @@ func TestWrongValuesOfFlags(t *testing.T) {
 		"run --manifests /m --node-name a_b":                         `--node-name "a_b"`,
 		"run --manifests /m --node-labels a":                         `--node-labels "a": write each label once, as key=value`,
 		"run --manifests /m --node-labels =":                         `--node-labels`,
-		"run --manifests /m --cgroup-driver x":                       `--cgroup-driver "x": choose auto, cgroupfs, systemd, none`,
+		"run --manifests /m --cgroup-driver x":                       `--cgroup-driver "x": choose auto, cgroupfs, systemd or none`,
 		"run --manifests /m --log-level x":                           `--log-level "x": choose`,
 		"run --manifests /m --log-format x":                          `--log-format "x": choose text or json`,
 		"run --manifests /m --tls-cert-file /c --listen 127.0.0.1:0": `--tls-cert-file and --tls-private-key-file`,

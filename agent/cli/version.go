@@ -88,7 +88,7 @@ func versionCommand() *cli.Command {
 	var output string
 	return &cli.Command{
 		Name: "version", Usage: "print the version",
-		Flags: []cli.Flag{command.OutputFlag(&output, "json or yaml")},
+		Flags: []cli.Flag{command.OutputFlag(&output, "json", "yaml")},
 		Action: func(c *cli.Context) error {
 			return PrintVersion(c.App.Writer, output, Version())
 		},

@@ -40,7 +40,7 @@ The agent need not run.
 Exit codes: 0; 1: a volume is in use, there is none of that name, or one that is
 to be made is there; 2: wrong flags.`,
 		Flags: []cli.Flag{
-			command.OutputFlag(&output, "json or yaml"),
+			command.OutputFlag(&output, "json", "yaml"),
 			&cli.StringFlag{Name: "root", EnvVars: command.Variables("root"), Value: command.DefaultRoot, Destination: &root,
 				Usage: "the `DIR` of the agent"},
 		},

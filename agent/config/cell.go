@@ -12,6 +12,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/agent/choice"
 )
 
 // cell is the value of a setting.
@@ -160,11 +162,11 @@ func orNone(f *field[string]) *field[string] {
 	return f
 }
 
-// choice is one of a few words; words lists them, as in "a, b or c".
-func choice(to *string, fallback, words string) *field[string] {
+// one is one of a few words.
+func one(to *string, fallback string, words ...string) *field[string] {
 	check := func(v string) error {
-		if v != "" && !slices.Contains(strings.Split(strings.Replace(words, " or ", ", ", 1), ", "), v) {
-			return errors.New("choose " + words)
+		if v != "" && !choice.Words(words).Has(v) {
+			return errors.New("choose " + choice.Words(words).String())
 		}
 		return nil
 	}

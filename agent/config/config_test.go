@@ -157,7 +157,7 @@ func TestReadFileProblems(t *testing.T) {
 		{"field validation", "fieldValidation: strict", `F:1:18: fieldValidation: choose Strict, Warn or Ignore`},
 		{"a runtime", "containerRuntimeEndpoint: tcp://x:1", `F:1:27: containerRuntimeEndpoint: want unix:///path/to/socket`},
 		{"a name server", "clusterDNS: [10.0.0.1, dns]", `F:1:24: clusterDNS[1]: no IP address`},
-		{"a driver", "cgroupDriver: Systemd", `F:1:15: cgroupDriver: choose auto, cgroupfs, systemd, none`},
+		{"a driver", "cgroupDriver: Systemd", `F:1:15: cgroupDriver: choose auto, cgroupfs, systemd or none`},
 		{"cgroups and none", "cgroupDriver: none\ncgroupsPerQOS: true\n", "F:2:16: cgroupsPerQOS: true contradicts cgroupDriver: none"},
 		{"a reservation of something else", "systemReserved: {memory: 1Gi, gpu: 1}", "F:1:36: systemReserved: only cpu, memory, ephemeral-storage and pid can be reserved"},
 		{"a reservation below nothing", "kubeReserved: {cpu: -1}", "F:1:21: kubeReserved: must not be negative"},

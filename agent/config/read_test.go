@@ -82,7 +82,7 @@ func TestFlags(t *testing.T) {
 
 func TestFlagsThatAreWrong(t *testing.T) {
 	for _, row := range []struct{ flag, text, want string }{
-		{"cgroup-driver", "Systemd", `--cgroup-driver "Systemd": choose auto, cgroupfs, systemd, none`},
+		{"cgroup-driver", "Systemd", `--cgroup-driver "Systemd": choose auto, cgroupfs, systemd or none`},
 		{"log-level", "trace", `--log-level "trace": choose debug, info, warn or error`},
 		{"node-labels", "bare", `--node-labels "bare": write each label once, as key=value`},
 		{"node-labels", "a=1,a=2", `--node-labels "a=2": write each label once, as key=value`},

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -122,16 +121,13 @@ func (t *typed) kind() string {
 	return kinds[at]
 }
 
-// choices finds what a flag's text says can be chosen: "print as FORMAT: wide, json or yaml".
-var choices = regexp.MustCompile(`: ([a-z]+(?:, [a-z]+)* or [a-z]+)$`)
-var asides = regexp.MustCompile(` \([^)]*\)`)
-
-// values returns what a flag may be given, by what its text calls or lists.
+// values returns what a flag may be given: its words, or what its text calls its value.
 func (t *typed) values(f cli.Flag) []string {
-	kind, about := explain(f)
-	if m := choices.FindStringSubmatch(asides.ReplaceAllString(about, "")); m != nil {
-		kind = strings.NewReplacer(", ", "|", " or ", "|").Replace(m[1])
-	} else if longName(f) == "--container" {
+	if one, is := f.(*ChoiceFlag); is {
+		return one.Words
+	}
+	kind, _ := explain(f)
+	if longName(f) == "--container" {
 		kind = "CONTAINER"
 	}
 	return t.words(kind, "")

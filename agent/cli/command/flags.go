@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"monopod/agent/choice"
 )
 
 // Where an agent is unless it was told otherwise.
@@ -15,17 +17,29 @@ const (
 	DefaultRoot   = "/var/lib/monopod"
 )
 
-// OutputFlag is -o; text lists the choices as in "wide, json or yaml", and may go
-// on behind a colon.
-func OutputFlag(to *string, text string) cli.Flag {
-	choices, _, _ := strings.Cut(text, ":")
-	return &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: to, Usage: "print as `FORMAT`: " + text,
-		Action: func(c *cli.Context, word string) error {
-			if slices.Contains(strings.Split(strings.Replace(choices, " or ", ", ", 1), ", "), word) {
-				return nil
-			}
-			return wrongFlags(c.Command, fmt.Errorf("-o: %q: choose %s", word, choices))
-		}}
+// ChoiceFlag is a flag of which the value is one of a few words. Whoever reads the value
+// checks it.
+type ChoiceFlag struct {
+	*cli.StringFlag
+	Words choice.Words
+}
+
+// Choice returns a flag of which the value is one of these words, which its text then lists.
+func Choice(f *cli.StringFlag, words ...string) *ChoiceFlag {
+	f.Usage += ": " + choice.Words(words).String()
+	return &ChoiceFlag{f, words}
+}
+
+// OutputFlag is -o, which takes one of these words.
+func OutputFlag(to *string, words ...string) *ChoiceFlag {
+	f := &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: to, Usage: "print as `FORMAT`"}
+	f.Action = func(c *cli.Context, word string) error {
+		if choice.Words(words).Has(word) {
+			return nil
+		}
+		return wrongFlags(c.Command, fmt.Errorf("-o: %q: choose %s", word, choice.Words(words)))
+	}
+	return Choice(f, words...)
 }
 
 const socketVariable = "MONOPOD_SOCKET"
