@@ -131,8 +131,8 @@
 // The sync loop does no I/O. One event costs as much as the pods that it concerns: waiting
 // pods are asked again once something was freed, and the pods of a start order when one that
 // they start after has changed. A worker owns its pod: two instances of one pod never overlap.
-// Settings reach the packages as values: settings.go copies them from config.Config, and
-// reload.go applies those that take effect while the agent runs.
+// Settings reach the packages as values: settings/settings.go copies them from config.Config, and
+// reload/reload.go applies those that take effect while the agent runs.
 //
 // The files: agent.go and wiring.go (the parts), sync.go (the loop: one handler an event),
 // records.go (what is known by pod name), agenda.go (which names are to be decided on),

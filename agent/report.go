@@ -211,7 +211,7 @@ func (p *reporter) turn(r *podRecord, before *rollout.Decision) {
 	} else {
 		log.Info("pod held by its start order")
 	}
-	p.events.Record(events.About(r.Offered.Pod), v1.EventTypeNormal, podstatus.ReasonHeld, text)
+	p.events.Record(events.About(r.Offered.Pod), v1.EventTypeNormal, podstatus.ReasonWaitingForPods, text)
 }
 
 // turnHasCome tells that a pod waits for its turn no longer.
@@ -250,7 +250,7 @@ func (p *reporter) nothingRuns(r *podRecord, why *rollout.Pending) {
 	case why.By == rollout.ByStartOrder && (r.past == nil || !r.past.known):
 		return
 	case why.By == rollout.ByStartOrder:
-		st, said := podstatus.HeldStatus(why.Pod, r.Order.Since, why.Text, r.past.last)
+		st, said := podstatus.WaitingForPods(why.Pod, r.Order.Since, why.Text, r.past.last)
 		out.Status, r.past.last, public = st, &st, said
 	case refused != nil:
 		out.Status, public = podstatus.RefusedStatus(why.Pod.Pod, refused.Why, metav1.NewTime(refused.Since).Rfc3339Copy())

@@ -23,8 +23,8 @@ type startOrder struct {
 	rewired bool                                  // who starts after whom is another since the last look for circles
 }
 
-// past is what a previous agent reported of a pod that waits for its turn. Its address stands
-// for the wait.
+// past is what a previous agent reported of a pod that waits for others to start. The identity of
+// the pointer marks one wait: what is read for an earlier wait is not taken.
 type past struct {
 	known bool
 	last  *v1.PodStatus // as reported last, by that agent or by this one; nil: never

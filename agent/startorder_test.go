@@ -200,7 +200,7 @@ func TestAWaitIsNotContinuedByAnother(t *testing.T) {
 		web := r.sync.pods.see(manifests.Key{Namespace: "default", Name: "web-n"})
 		since := web.Order.Since
 		last := *web.Offered.Pod
-		last.Status, _ = podstatus.HeldStatus(web.Offered, since.Add(-time.Minute), message.Fixed("waits"), nil)
+		last.Status, _ = podstatus.WaitingForPods(web.Offered, since.Add(-time.Minute), message.Fixed("waits"), nil)
 		read := pastRead{key: web.Key, pod: web.Offered, wait: &past{}, last: &last}
 		r.sync.continueWaits([]pastRead{read})
 		if !web.Order.Since.Equal(since) {

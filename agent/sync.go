@@ -580,7 +580,7 @@ func (l *syncLoop) continueWaits(all []pastRead) {
 		p := read.last
 		if p != nil && p.UID == read.pod.UID && !status.WasRefused(&p.Status) {
 			read.wait.last = &p.Status
-			since, held := podstatus.HeldSince(&p.Status)
+			since, held := podstatus.WaitsForPodsSince(&p.Status)
 			if held && since.After(l.shared.Disk.Machine.Boot.Since) && since.Before(r.Order.Since) {
 				r.Order.Since = r.Order.Since.Add(-r.Order.Since.Sub(since)) // on the monotonic clock
 			}

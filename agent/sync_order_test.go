@@ -296,7 +296,7 @@ func TestAPodLetStartWhileTheRuntimeIsAwayIsPending(t *testing.T) {
 		r.want(after("web", "db", "img:1", limited))
 		r.Stop()
 		r.after(2 * time.Minute)
-		if st := r.status("default/web-n"); st.Phase != v1.PodPending || podstatus.WasHeld(&st) || st.StartTime == nil {
+		if st := r.status("default/web-n"); st.Phase != v1.PodPending || podstatus.WaitsForPods(&st) || st.StartTime == nil {
 			r.Errorf("status %+v", st)
 		}
 		r.Resume()

@@ -247,7 +247,12 @@ func attachesToContainers(w *world) {
 	restored()
 	cmd = attach() // the same shell still
 	shows("echo is''still $$\n", "isstill 1\r\n")
-	io.WriteString(ptmx, "exit 5\n")
+	check(w.T, cmd.Process.Kill()) // the terminal is left as it was set, the shell runs on
+	_ = cmd.Wait()
+	check(w.T, unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETS, before))
+	cmd = attach()
+	shows("echo after''kill $$\n", "afterkill 1\r\n")
+	io.WriteString(ptmx, "\x04") // Ctrl-D ends the shell, and so the container
 	if err := cmd.Wait(); err != nil {
 		w.Errorf("after the end of the container: %v", err)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 func TestEachPodIsCountedByHowFarItIs(t *testing.T) {
-	held, _ := podstatus.HeldStatus(&manifests.Pod{Pod: &v1.Pod{}}, time.Now(), message.Fixed("waits for db"), nil)
+	held, _ := podstatus.WaitingForPods(&manifests.Pod{Pod: &v1.Pod{}}, time.Now(), message.Fixed("waits for db"), nil)
 	made := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionTrue}
 	unmade := v1.PodCondition{Type: v1.PodReadyToStartContainers, Status: v1.ConditionFalse}
 	volumes := v1.PodSpec{Volumes: []v1.Volume{{VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}}}, {VolumeSource: v1.VolumeSource{HostPath: &v1.HostPathVolumeSource{}}}}}

@@ -23,7 +23,7 @@ func TestEachStatusSaysWhatIsPublic(t *testing.T) {
 	if got := public.Public(refused.Message); got != "Pod was rejected: "+want {
 		t.Errorf("one that is refused: %q", got)
 	}
-	held, public := HeldStatus(pod, time.Now(), said, nil)
+	held, public := WaitingForPods(pod, time.Now(), said, nil)
 	if got := public.Public(held.ContainerStatuses[0].State.Waiting.Message); got != want {
 		t.Errorf("one that waits for others: %q", got)
 	}

@@ -25,14 +25,14 @@ func RefusedStatus(p *v1.Pod, r admission.Rejection, since metav1.Time) (v1.PodS
 	}, public
 }
 
-// ReasonHeld is why a pod that starts after others waits.
-const ReasonHeld = "WaitingForPods"
+// ReasonWaitingForPods is why a pod that starts after others waits.
+const ReasonWaitingForPods = "WaitingForPods"
 
-// HeldStatus is the status of a pod that waits for others to start; text says
+// WaitingForPods is the status of a pod that waits for others to start; text says
 // for which. It has no start time unless last has one. last is the last reported
 // status, or nil. It returns what anybody may read of it, too.
-func HeldStatus(pod *manifests.Pod, since time.Time, text message.Text, last *v1.PodStatus) (v1.PodStatus, message.Book) {
-	w := plan.Waiting{Reason: ReasonHeld, Message: text}
+func WaitingForPods(pod *manifests.Pod, since time.Time, text message.Text, last *v1.PodStatus) (v1.PodStatus, message.Book) {
+	w := plan.Waiting{Reason: ReasonWaitingForPods, Message: text}
 	s := &plan.Facts{Now: time.Now(), Pod: pod, Observed: &pleg.Observed{}, Unseen: true, Failures: map[string]plan.Failure{plan.SandboxFailure: {Waiting: w}}}
 	p := &plan.Plan{}
 	for _, c := range podspec.AllContainers(pod.Pod) {
@@ -43,7 +43,7 @@ func HeldStatus(pod *manifests.Pod, since time.Time, text message.Text, last *v1
 		st.StartTime = nil
 	}
 	for k := range st.Conditions {
-		if c := &st.Conditions[k]; c.Reason == ReasonHeld {
+		if c := &st.Conditions[k]; c.Reason == ReasonWaitingForPods {
 			c.LastTransitionTime = metav1.Time{Time: since.Truncate(time.Second)}
 		}
 	}
@@ -60,17 +60,18 @@ func HaltedStatus(pod *manifests.Pod, why plan.Waiting) (v1.PodStatus, message.B
 	return st, public
 }
 
-// HeldSince returns since when a pod is held, if its status is that of a held pod.
-func HeldSince(s *v1.PodStatus) (time.Time, bool) {
+// WaitsForPodsSince returns since when a pod waits for others to start, if its status says so.
+func WaitsForPodsSince(s *v1.PodStatus) (time.Time, bool) {
 	for _, c := range s.Conditions {
-		if c.Reason == ReasonHeld {
+		if c.Reason == ReasonWaitingForPods {
 			return c.LastTransitionTime.Time, true
 		}
 	}
 	return time.Time{}, false
 }
 
-func WasHeld(s *v1.PodStatus) bool {
-	_, held := HeldSince(s)
-	return held
+// WaitsForPods reports whether a status is of a pod that waits for others to start.
+func WaitsForPods(s *v1.PodStatus) bool {
+	_, waits := WaitsForPodsSince(s)
+	return waits
 }

@@ -250,8 +250,8 @@ func Stay(r *Record, why message.Text, now, again time.Time) Decision {
 	return d
 }
 
-// haltedUntil keeps a pod halted that is to start again and is not let start yet. prepares: as
-// another version than the one of which the volumes are kept, which is prepared.
+// haltedUntil keeps a pod halted that is to start again and may not start yet. prepares: the version
+// to start is another one than that whose volumes are kept, and is prepared meanwhile.
 func (r *Record) haltedUntil(d Decision, prepares bool) Decision {
 	var why plan.Waiting
 	by := ByRoom

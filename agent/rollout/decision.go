@@ -129,27 +129,25 @@ func (d *Decision) lookAgain(at time.Time) {
 	}
 }
 
-// Gated is what the gate says of the prepared version, or of a removal, as far as that is told;
-// "": it keeps neither.
+// Gated returns why the gate keeps the prepared version, or the removal, waiting; "" if it does not.
 func (d *Decision) Gated() string {
-	if d.Refused != nil && d.Prepare == nil { // which tells it
+	if d.Refused != nil && d.Prepare == nil { // whose text has it
 		return ""
 	}
-	return told(d.Waits)
+	return gateTexts(d.Waits)
 }
 
-// RestartLine says what a restart for changed config waits for; "": for nothing that is worth a
-// word.
+// RestartLine returns what a restart for changed config waits for; "": for nothing that is reported.
 func (d *Decision) RestartLine() string {
-	why := told(d.RestartWaits)
+	why := gateTexts(d.RestartWaits)
 	if why == "" {
 		return ""
 	}
 	return fmt.Sprintf("restart with the changed %s waits: %s", d.Outdated, why)
 }
 
-// told joins what is told of the waits of a gate: that it is looked for a lock is not.
-func told(all []Wait) string {
+// gateTexts joins the texts of the waits of a gate, but for that of a lock that is still looked for.
+func gateTexts(all []Wait) string {
 	var texts []message.Text
 	for _, w := range all {
 		if w.By == ByHold || w.By == ByWindow || w.By == ByLock {
@@ -159,7 +157,7 @@ func told(all []Wait) string {
 	return message.Join(texts, "; ").String()
 }
 
-// Wait returns what is said of the first of its waits by this cause; is is false if there is none.
+// Wait returns the text of the first wait by this cause; is is false if there is none.
 func (d *Decision) Wait(by Cause) (text message.Text, is bool) {
 	for _, w := range d.Waits {
 		if w.By == by {

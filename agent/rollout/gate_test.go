@@ -76,7 +76,7 @@ func TestTheGate(t *testing.T) {
 		{"then it keeps nothing away", lockIs(Held, time.Hour), worldIs, "", 0, 0, ""},
 		{"also if the agent that counts now did not look yet", lockIs(Unlooked, time.Hour), worldIs, "", 0, 0, ""},
 		{"and one of which the disk says nothing", lockIs(Unknown, time.Hour), worldIs, "", 0, 0, ""},
-		{"all are told in one order", func(r *Record) { held(r); lockIs(Held, 10*time.Minute)(r) }, func(w *World) { heldNode(w); sundays(w) },
+		{"all are gateTexts in one order", func(r *Record) { held(r); lockIs(Held, 10*time.Minute)(r) }, func(w *World) { heldNode(w); sundays(w) },
 			webHeld + "; " + nodeIs + "; " + closed + "; " + lock, 4, lookEvery, webHeld + "; " + nodeIs + "; " + closed},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestTheGate(t *testing.T) {
 			if !g.again.IsZero() {
 				again = g.again.Sub(w.Now.Wall)
 			}
-			if says := told(g.waits); says != row.says || len(g.waits) != row.waits || again != row.again || told(goes.waits) != row.goes {
-				t.Errorf("it says %q of %d waits, again in %s; of its removal %q", says, len(g.waits), again, told(goes.waits))
+			if says := gateTexts(g.waits); says != row.says || len(g.waits) != row.waits || again != row.again || gateTexts(goes.waits) != row.goes {
+				t.Errorf("it says %q of %d waits, again in %s; of its removal %q", says, len(g.waits), again, gateTexts(goes.waits))
 			}
 		})
 	}

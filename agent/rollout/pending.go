@@ -9,8 +9,9 @@ import (
 	"monopod/manifests"
 )
 
-// Pending is a version that a manifest gives and that does not run, and why. All that is reported
-// of such a version is made of this.
+// Pending is a version that a manifest gives and that does not run, and why. What is reported
+// of it for its file, and for a pod without a worker, is made of this; a pod that has a worker gets
+// the decision's Line.
 type Pending struct {
 	Pod   *manifests.Pod
 	By    Cause        // the first one

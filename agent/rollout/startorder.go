@@ -113,7 +113,7 @@ func inTurn(r *Record, why message.Text, until time.Time) Decision {
 	d := Decision{}
 	switch {
 	case r.Stop != nil:
-		d = halted(r, ByStartOrder, plan.Waiting{Reason: podstatus.ReasonHeld, Message: why})
+		d = halted(r, ByStartOrder, plan.Waiting{Reason: podstatus.ReasonWaitingForPods, Message: why})
 	case r.Accepted != nil && !manifests.Same(r.Accepted, r.Offered) && r.WasStarted(r.Accepted):
 		d.Run = r.Accepted
 	case r.Works: // a shutdown that was cancelled halted it, and it stays so until then

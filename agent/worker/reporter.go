@@ -86,11 +86,11 @@ func (r *reporter) report(s *plan.Facts, p *plan.Plan) {
 // unseen reports a pod while the runtime is down: its last status, or that
 // of a pod that has not started.
 func (r *reporter) unseen(desired *manifests.Pod) {
-	if p, ok := r.pod.shared.Store.Pod(r.pod.key.String()); ok && !status.WasRefused(&p.Status) && !podstatus.WasHeld(&p.Status) || desired == nil {
+	if p, ok := r.pod.shared.Store.Pod(r.pod.key.String()); ok && !status.WasRefused(&p.Status) && !podstatus.WaitsForPods(&p.Status) || desired == nil {
 		return
 	}
 	last := r.lastStatus(string(desired.UID))
-	if last != nil && !podstatus.WasHeld(last) {
+	if last != nil && !podstatus.WaitsForPods(last) {
 		r.publish(desired.Pod, *last, plan.EndTexts(), nil)
 		return
 	}

@@ -57,7 +57,7 @@ func recordOf(key manifests.Key, reported *v1.Pod, wishes *hold.State) rollout.R
 	case isStopped:
 		r.Stop = &rollout.Stop{Version: r.Offered, Over: over, Starts: stop.Starts}
 		return r
-	case status.WasRefused(&reported.Status) || podstatus.WasHeld(&reported.Status):
+	case status.WasRefused(&reported.Status) || podstatus.WaitsForPods(&reported.Status):
 		return r
 	}
 	if h, held := wishes.Held[key.String()]; held {
