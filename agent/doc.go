@@ -73,6 +73,7 @@
 //	  documents/               pods and objects of bytes
 //	    documenttest/            for tests: writes manifests
 //	  workload/                the one pod of a Deployment and its like
+//	  imagename/               what the name of an image says
 //	  defaults/ validate/      what the API server fills in; what it refuses
 //	  poduid/ podfiles/        what tells pods and their contents apart; what files made for a pod take
 //	cri/                     typed client of the CRI; knows no pods

@@ -12,8 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/distribution/reference"
 	grpcstatus "google.golang.org/grpc/status"
+
+	"monopod/manifests/imagename"
 )
 
 // Reasons why a container waits for its image, in the kubelet's words.
@@ -112,12 +113,12 @@ func (w words) Error() string { return string(w) }
 // Normalize returns the reference with the tag that is meant when none is
 // given. It returns an *Error when it is no image reference.
 func Normalize(ref string) (string, error) {
-	named, err := reference.ParseNormalizedNamed(ref)
+	name, err := imagename.Parse(ref)
 	if err != nil {
 		said := words(fmt.Sprintf("Failed to apply default image tag %q: couldn't parse image name %q: %v", ref, ref, err))
 		return "", &Error{Reason: InvalidName, Image: ref, Err: said, Retry: time.Now().Add(lookAgainForNames)}
 	}
-	if reference.IsNameOnly(named) {
+	if name.Tag == "" && name.Digest == "" {
 		ref += ":latest"
 	}
 	return ref, nil
@@ -126,18 +127,18 @@ func Normalize(ref string) (string, error) {
 // repository returns the full name of a reference's repository, without tag or
 // digest, such as docker.io/library/busybox; "" if it is no reference.
 func repository(ref string) string {
-	named, err := reference.ParseNormalizedNamed(ref)
+	name, err := imagename.Parse(ref)
 	if err != nil {
 		return ""
 	}
-	return named.Name()
+	return name.Repository()
 }
 
 // canonical returns the full form of a reference, "" if it is none.
 func canonical(ref string) string {
-	named, err := reference.ParseDockerRef(ref)
+	name, err := imagename.Parse(ref)
 	if err != nil {
 		return ""
 	}
-	return named.String()
+	return name.Canonical()
 }

@@ -2,8 +2,9 @@
 package defaults
 
 import (
-	"github.com/distribution/reference"
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests/imagename"
 )
 
 // Pod sets every default that the v1 API gives to the fields of a
@@ -152,11 +153,11 @@ func defaultHTTPGet(h *v1.HTTPGetAction) {
 
 // PullPolicy is Always for an image whose tag is latest, said or implied.
 func PullPolicy(image string) v1.PullPolicy {
-	named, err := reference.ParseNormalizedNamed(image)
+	name, err := imagename.Parse(image)
 	if err != nil {
 		return v1.PullIfNotPresent
 	}
-	if tagged, ok := reference.TagNameOnly(named).(reference.Tagged); ok && tagged.Tag() == "latest" {
+	if name.Tag == "latest" || name.Tag == "" && name.Digest == "" {
 		return v1.PullAlways
 	}
 	return v1.PullIfNotPresent

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/distribution/reference"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"monopod/manifests/decode"
+	"monopod/manifests/imagename"
 )
 
 // goodImage ends the warnings of image names.
@@ -18,7 +18,7 @@ const goodImage = "a good one is [registry/]name[:tag], such as nginx:1.29 or re
 // image warns of an image name that no registry takes. The container, or the volume,
 // waits with the reason InvalidImageName at run time.
 func (c *checker) image(p *field.Path, name string) {
-	_, err := reference.ParseNormalizedNamed(name)
+	_, err := imagename.Parse(name)
 	if name == "" || err == nil {
 		return
 	}
@@ -75,6 +75,6 @@ func repaired(name string) string {
 }
 
 func isImage(name string) bool {
-	_, err := reference.ParseNormalizedNamed(name)
+	_, err := imagename.Parse(name)
 	return err == nil
 }
