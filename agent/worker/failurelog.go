@@ -8,7 +8,7 @@ import (
 	"monopod/agent/saidonce"
 )
 
-// failureLog says which failures of syncs are logged: not the one that was logged last, and others
+// failureLog says which failures of syncs, or of one action, are logged: not the one that was logged last, and others
 // with a back-off, as a trouble may have several faces that come in turn. What the status of the
 // pod says is always the last one. The zero value has logged nothing.
 type failureLog struct {

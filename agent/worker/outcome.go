@@ -62,6 +62,7 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	w.count(s, a, nil)
 	delete(w.away, a.Key())
 	delete(w.tasks.hung, a.Key())
+	delete(w.refusals, a.Key())
 	log, level := w.logOf(a), slog.LevelInfo
 	if w.pod.remakes || a.Do == plan.DoSetUp && (w.failures[a.Key()].Count > 0 || w.failed > 0) {
 		level = slog.LevelDebug // another try
@@ -122,6 +123,10 @@ func (w *Worker) keepFailure(a plan.Action, f plan.Failure) {
 func (w *Worker) dropGone(s *plan.Facts) {
 	gone := func(object string) bool { return object != "" && !s.Has(object) }
 	maps.DeleteFunc(w.failures, func(_ string, f plan.Failure) bool { return gone(f.Object) })
+	maps.DeleteFunc(w.refusals, func(key string, _ *failureLog) bool {
+		_, kept := w.failures[key]
+		return !kept
+	})
 	maps.DeleteFunc(w.tasks.hung, func(key string, h hang) bool { return gone(h.object) && w.tasks.all[key] == nil })
 }
 
@@ -132,7 +137,6 @@ const patientAfter = 10
 // recordFailed keeps a failure, with the time of the next try, and says it once.
 func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 	f, what, why := w.failures[a.Key()], a.Do.Noun(), plan.ExplainAction(a, err)
-	logged := f.Message
 	f = f.Failed(time.Now(), why, cri.Busy(err), cri.NameReserved(err))
 	f.IsDisk = disk.Unwritable(err)
 	if a.Beside && f.Count > patientAfter { // nothing waits for it
@@ -157,9 +161,17 @@ func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 	} else {
 		w.pod.events.RecordWarning(a, f.Reason, f.Message)
 	}
-	if f.Message != logged && panics.In(err) == nil {
+	if panics.In(err) == nil && w.isNewFailure(a, f) { // a panic is logged where it is caught
 		w.logOf(a).Warn(what+" failed", "reason", f.Reason, "err", err)
 	}
+}
+
+// isNewFailure reports whether a failure of an action is to be logged, and takes it for logged.
+func (w *Worker) isNewFailure(a plan.Action, f plan.Failure) bool {
+	if w.refusals[a.Key()] == nil {
+		w.refusals[a.Key()] = &failureLog{}
+	}
+	return w.refusals[a.Key()].isNews(errors.New(f.Message.String()), time.Now())
 }
 
 func (w *Worker) logOf(a plan.Action) *slog.Logger {

@@ -81,6 +81,7 @@ type Worker struct {
 	failures  map[string]plan.Failure // by plan.Action.Key
 	failed    int                     // syncs in a row that failed
 	logged    failureLog              // of them
+	refusals  map[string]*failureLog  // of actions, by plan.Action.Key
 	noNetwork string                  // what is wrong with the pod's network, as recorded last
 	unsaid    time.Time               // see plan.Facts.Unsaid
 	away      plan.Refusals           // of calls, by action key
@@ -108,7 +109,7 @@ func (ws *Pool) Start(ctx context.Context, all *sync.WaitGroup, key manifests.Ke
 // New returns the worker of a pod name, which does not run.
 func (ws *Pool) New(ctx context.Context, key manifests.Key, known map[string]*checkpoint.Checkpoint) *Worker {
 	p := newPod(ws, ctx, key, known)
-	w := &Worker{pod: p, failures: map[string]plan.Failure{}, away: plan.Refusals{}, asked: wake.New()}
+	w := &Worker{pod: p, failures: map[string]plan.Failure{}, refusals: map[string]*failureLog{}, away: plan.Refusals{}, asked: wake.New()}
 	w.fetches = fetch.NewSet(p.fetchSettings())
 	w.hooks = &hooks{pod: p, all: map[string]*hookRun{}}
 	w.stops = &stops{pod: p, hooks: w.hooks, all: map[string]*stop{}}
