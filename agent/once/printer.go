@@ -6,11 +6,11 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	v1 "k8s.io/api/core/v1"
 
 	"monopod/agent/podlog"
+	"monopod/agent/print"
 )
 
 // What the reports have of each container's output.
@@ -19,9 +19,6 @@ const (
 	tailWidth = 1000    // bytes of a line
 	wholeMost = 1 << 20 // bytes of all lines; of more, the last
 )
-
-// colours of prefixes, as SGR codes of ECMA-48.
-var colours = []string{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
 
 // printer prints the lines of all containers, each behind the name of its
 // container. Any goroutine may print. A closed output is no error: the run goes
@@ -45,22 +42,19 @@ func newPrinter(out io.Writer) *printer { return &printer{out: bufio.NewWriter(o
 
 // streams returns one for each container, in the order of the manifests.
 func (p *printer) streams(pods []*v1.Pod, n names, colour bool) map[*v1.Pod]map[string]*stream {
-	width, k := 0, 0
+	var names []string
 	for _, pod := range pods {
 		for _, c := range containers(pod) {
-			width = max(width, utf8.RuneCountInString(n.pod(pod)+"/"+c.Name))
+			names = append(names, n.pod(pod)+"/"+c.Name)
 		}
 	}
+	prefixes := print.Prefixes(names, colour)
 	out := map[*v1.Pod]map[string]*stream{}
 	for _, pod := range pods {
 		out[pod] = map[string]*stream{}
 		for _, c := range containers(pod) {
-			s := &stream{printer: p, prefix: fmt.Sprintf("%-*s | ", width, n.pod(pod)+"/"+c.Name)}
-			if colour {
-				s.prefix = "\x1b[" + colours[k%len(colours)] + "m" + s.prefix + "\x1b[0m"
-			}
-			out[pod][c.Name] = s
-			k++
+			out[pod][c.Name] = &stream{printer: p, prefix: prefixes[0]}
+			prefixes = prefixes[1:]
 		}
 	}
 	return out

@@ -21,8 +21,8 @@ func TestLinesStandBehindTheirContainer(t *testing.T) {
 		want   string
 	}{
 		{"plain", false, "web/main | one\nweb/log  | two\ndb/main  | thr\nweb/main | \ndb/main  | ee\ndb/main  | open\n"},
-		{"coloured", true, "\x1b[36mweb/main | \x1b[0mone\n\x1b[33mweb/log  | \x1b[0mtwo\n\x1b[32mdb/main  | \x1b[0mthr\n" +
-			"\x1b[36mweb/main | \x1b[0m\n\x1b[32mdb/main  | \x1b[0mee\n\x1b[32mdb/main  | \x1b[0mopen\n"},
+		{"coloured", true, "\x1b[36mweb/main |\x1b[0m one\n\x1b[33mweb/log  |\x1b[0m two\n\x1b[32mdb/main  |\x1b[0m thr\n" +
+			"\x1b[36mweb/main |\x1b[0m \n\x1b[32mdb/main  |\x1b[0m ee\n\x1b[32mdb/main  |\x1b[0m open\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var out strings.Builder

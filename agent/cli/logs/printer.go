@@ -3,14 +3,10 @@ package logs
 import (
 	"bufio"
 	"io"
-	"strings"
 
 	"monopod/agent/podlog"
 	"monopod/agent/print"
 )
-
-// colors tell containers apart (SGR codes of ECMA-48).
-var colors = []string{"36", "33", "32", "35", "34", "96", "93", "92", "95", "94"}
 
 // printer prints lines of several containers.
 type printer struct {
@@ -29,17 +25,7 @@ func newPrinter(out io.Writer, all []*container, o Options) *printer {
 	if o.Prefix == nil || !*o.Prefix {
 		return p
 	}
-	names, widest := names(all), 0
-	for _, name := range names {
-		widest = max(widest, print.Width(name))
-	}
-	for k, name := range names {
-		text := name + strings.Repeat(" ", widest-print.Width(name)) + " |"
-		if o.Color {
-			text = "\x1b[" + colors[k%len(colors)] + "m" + text + "\x1b[0m"
-		}
-		p.prefixes[k] = text + " "
-	}
+	p.prefixes = print.Prefixes(names(all), o.Color)
 	return p
 }
 
