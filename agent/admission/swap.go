@@ -73,7 +73,6 @@ func (s *Table) fitting(moving []*mover) []*mover {
 // fitsAfter reports whether a pod that moves can be admitted once all have moved.
 func (s *Table) fitsAfter(m *mover, moving []*mover) (fits bool) {
 	err := panics.Contain(func() {
-		s.checks++
 		fits = s.uidMoves(m, moving) && check(m.pod, &m.claims, &m.claims, &s.entries[m.key].spared, &s.totals, &s.facts) == nil
 	})
 	return err == nil && fits

@@ -21,7 +21,7 @@ type Table struct {
 	fault    func(p *v1.Pod, err error) // told of a panic over a pod's claims
 	freed    bool                       // something that pods may wait for, since the last TakeFreed
 	uidWaits bool                       // a pod was told since then which pod has the uid that it waits for
-	checks   int                        // made so far
+	checks   int                        // made for Room so far
 	asked    question
 }
 
@@ -170,7 +170,7 @@ func (s *Table) takeAsked(p *manifests.Pod) *claims {
 func (s *Table) Take(p *manifests.Pod) *Rejection {
 	key := p.Key()
 	at := s.entry(key)
-	if at.pod != nil && manifests.Same(at.pod, p) {
+	if manifests.Same(at.pod, p) {
 		s.freed = s.freed || s.uidWaits && at.pod.File != p.File
 		at.pod = p
 		return nil

@@ -201,6 +201,11 @@ func TestAPodIsCountedOnceOverAnEdit(t *testing.T) {
 	if r := s.asks(asked(t, "d")); r == nil || r.Reason != "OutOfpods" {
 		t.Errorf("a fourth pod on a node for three: %+v", r)
 	}
+	s.runs(asked(t, "d"))
+	s.runs(asked(t, "e"))
+	if r := s.Room(s.edited(last)); r == nil || !strings.Contains(r.Message.String(), "requested: 1, used: 4, capacity: 3") {
+		t.Errorf("the next version of one of five: %+v", r)
+	}
 	s.counted()
 }
 
@@ -264,6 +269,82 @@ func TestWaitingPodsAreAskedInOrderOfArrival(t *testing.T) {
 	}
 }
 
+// A version that takes its place counts with its own claims, whether Room was asked for it or not.
+func TestAVersionTakesWhatItClaims(t *testing.T) {
+	for name, ask := range map[string]func(s *tabled, p, other *manifests.Pod){
+		"no version was asked about":       func(*tabled, *manifests.Pod, *manifests.Pod) {},
+		"it was asked about":               func(s *tabled, p, _ *manifests.Pod) { s.Room(p) },
+		"another was asked about after it": func(s *tabled, p, other *manifests.Pod) { s.Room(p); s.Room(other) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := tableOn(t, someNode())
+			p := s.version(asked(t, "a", requests("cpu: 2"), port(80)))
+			ask(s, p, s.version(asked(t, "b", port(81))))
+			if r := s.Take(p); r != nil {
+				t.Fatalf("it is refused: %+v", r)
+			}
+			for extra, want := range map[string]string{requests("cpu: 1"): "OutOfcpu", port(80): "NodePorts", port(81): ""} {
+				got := ""
+				if r := s.asks(asked(t, "c", extra)); r != nil {
+					got = r.Reason
+				}
+				if got != want {
+					t.Errorf("beside it, %s: %q, want %q", extra, got, want)
+				}
+			}
+		})
+	}
+}
+
+// A version that has ended takes nothing, and is not what runs, also where it is given again.
+func TestAVersionThatHasEndedTakesNothing(t *testing.T) {
+	s := tableOn(t, someNode())
+	p := s.version(asked(t, "a", port(80)))
+	s.admit(p)
+	if s.Runs(p.Key()) != p {
+		t.Error("the version that was admitted does not run")
+	}
+	s.Update(p.Key(), true, true)
+	s.Take(p)
+	if s.Runs(p.Key()) != nil || s.Admitted(p.Key()) != p {
+		t.Errorf("what has ended runs: %v, is admitted: %v", s.Runs(p.Key()), s.Admitted(p.Key()))
+	}
+	if r := s.asks(asked(t, "b", port(80))); r != nil {
+		t.Errorf("what has ended has its port: %+v", r)
+	}
+	if s.Runs(manifests.Key{Name: "never seen"}) != nil {
+		t.Error("a pod that was never seen runs")
+	}
+}
+
+// A uid is refused to another pod before that takes any room, until nothing of its holder is left.
+func TestAUIDHasOneHolder(t *testing.T) {
+	s := tableOn(t, someNode())
+	holder := s.version(asked(t, "holder"))
+	s.admit(holder)
+	s.Uids.Take("former", holder.Key())
+	other := s.version(asked(t, "other"))
+	for _, uid := range []types.UID{"former", holder.UID} {
+		other.UID = uid
+		if r := s.Room(other); r == nil || r.Reason != ReasonUIDInUse {
+			t.Errorf("room for another pod with the uid %s: %+v", uid, r)
+		}
+	}
+	s.Update(holder.Key(), true, false)
+	other.UID = "former"
+	if r := s.Room(other); r != nil {
+		t.Errorf("a uid that its holder had before: %+v", r)
+	}
+	s.remove(holder.Key())
+	other.UID = holder.UID
+	if r := s.Room(other); r != nil {
+		t.Errorf("the uid of a pod that is gone: %+v", r)
+	}
+	if other, taken := (*UidHolders)(nil).Other(holder.UID, other.Key()); taken {
+		t.Errorf("without holders, %s has the uid", other)
+	}
+}
+
 func TestAPodThatCannotBeCountedTakesNothing(t *testing.T) {
 	told := 0
 	s := NewTable(*someNode(), nil, func(*v1.Pod, error) { told++ })
@@ -296,6 +377,33 @@ func TestPodsThatExchangePortsSwap(t *testing.T) {
 		t.Errorf("one gives way to one that may not move: %v", got)
 	}
 	s.counted()
+}
+
+// Two pods that exchange their uids wait for each other, whether their versions run or have ended.
+func TestPodsThatExchangeUIDsSwap(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		s := tableOn(t, someNode())
+		a, b := s.version(asked(t, "a")), s.version(asked(t, "b"))
+		for _, p := range []*manifests.Pod{a, b} {
+			s.admit(p)
+			s.Update(p.Key(), true, ended)
+		}
+		nextA, nextB := s.version(asked(t, "a")), s.version(asked(t, "b"))
+		nextA.UID, nextB.UID = b.UID, a.UID
+		s.admit(nextA)
+		if got := s.Swaps(s.waiting()); len(got) != 0 {
+			t.Errorf("ended %v: one moves, and the uid that it waits for does not: %v", ended, got)
+		}
+		s.admit(nextB)
+		if got := s.Swaps(s.waiting()); len(got) != 2 {
+			t.Errorf("ended %v: move: %v", ended, got)
+		}
+		nextB.UID = b.UID
+		if got := s.Swaps(s.waiting()); len(got) != 0 {
+			t.Errorf("ended %v: two take one uid: %v", ended, got)
+		}
+		s.counted()
+	}
 }
 
 // A version that is only asked about takes nothing.
