@@ -21,3 +21,23 @@ func TestAMountTellsItsImageWhereTheRuntimeDoes(t *testing.T) {
 		}
 	}
 }
+
+func TestAMountIsReadOnlyToItsDepthsWhereTheRuntimeSaysSo(t *testing.T) {
+	c := &v1.Container{VolumeMounts: []v1.VolumeMount{{Name: "deep", MountPath: "/deep", ReadOnly: true}, {Name: "flat", MountPath: "/flat", ReadOnly: true}, {Name: "open", MountPath: "/open"}}}
+	made := &pleg.Container{Status: &rt.ContainerStatus{Mounts: []*rt.Mount{{ContainerPath: "/deep", RecursiveReadOnly: true}, {ContainerPath: "/flat"}}}}
+	enabled, disabled := v1.RecursiveReadOnlyEnabled, v1.RecursiveReadOnlyDisabled
+	for _, row := range []struct {
+		name string
+		n    *pleg.Container
+		want []*v1.RecursiveReadOnlyMode
+	}{
+		{"made", made, []*v1.RecursiveReadOnlyMode{&enabled, &disabled, nil}},
+		{"not made", nil, []*v1.RecursiveReadOnlyMode{&disabled, &disabled, nil}},
+	} {
+		for k, m := range mountsOf(c, row.n) {
+			if got, want := m.RecursiveReadOnly, row.want[k]; (got == nil) != (want == nil) || got != nil && *got != *want {
+				t.Errorf("%s: %s: %v", row.name, m.Name, m)
+			}
+		}
+	}
+}

@@ -46,7 +46,7 @@ func allRestarting(st *v1.PodStatus) v1.PodCondition {
 // phase returns the phase that follows from the container statuses (kubelet:
 // getPhase). A sidecar that has stopped is ignored.
 func phase(pod *v1.Pod, i *pleg.Instance, st *v1.PodStatus) v1.PodPhase {
-	uninitialized, waiting, running, again, succeeded, failed := false, 0, 0, 0, 0, 0
+	uninitialized, waiting, running, again, failed := false, 0, 0, 0, 0
 	for k := range pod.Spec.InitContainers {
 		c, is := &pod.Spec.InitContainers[k], &st.InitContainerStatuses[k]
 		over := lastEnd(is)
@@ -72,9 +72,7 @@ func phase(pod *v1.Pod, i *pleg.Instance, st *v1.PodStatus) v1.PodPhase {
 			waiting++
 		case willRestart(pod, c, i):
 			again++
-		case over.ExitCode == 0:
-			succeeded++
-		default:
+		case over.ExitCode != 0:
 			failed++
 		}
 	}

@@ -65,7 +65,7 @@ func Report(s *plan.Facts, p *plan.Plan, n *podspec.Host, last *v1.PodStatus) (v
 	}
 	if c := s.Checkpoint(); s.Halted.Reason != "" && c.Result == nil && c.Ended() == "" {
 		st.Reason, st.Message = s.Halted.Reason, b.public.Note(s.Halted.Message)
-		if i == nil || !i.AnyAlive() {
+		if !i.AnyAlive() {
 			st.Phase = v1.PodPending
 			if s.Halted.Terminated {
 				st.Phase = v1.PodFailed

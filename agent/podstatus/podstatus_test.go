@@ -7,10 +7,14 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
+	"monopod/agent/message"
 	"monopod/agent/plan"
 	"monopod/agent/plan/plantest"
+	"monopod/agent/pleg"
 	"monopod/agent/podspec"
 	"monopod/agent/podstatus"
 )
@@ -127,5 +131,105 @@ func TestStatus(t *testing.T) {
 				t.Errorf("\n got  %s\n want %s", got, row.want)
 			}
 		})
+	}
+}
+
+// A pod has started when it was accepted, else when it was reported first.
+func TestAPodHasAStartTime(t *testing.T) {
+	was := metav1.Time{Time: noon.Add(-time.Hour)}
+	accepted := func(s *plan.Facts) { s.Known["u"].Accepted = was }
+	for _, row := range []struct {
+		name string
+		scene
+		last *v1.PodStatus
+		want time.Time
+	}{
+		{"it is new", scene{}, nil, noon},
+		{"it was accepted, and its status is lost", scene{Accepted: true, Change: accepted}, nil, was.Time},
+		{"it was reported", scene{Accepted: true}, &v1.PodStatus{StartTime: &was}, was.Time},
+		{"it was reported, and its checkpoint is lost", scene{}, &v1.PodStatus{StartTime: &was}, was.Time},
+	} {
+		row.Pod, row.Here = pod(v1.RestartPolicyAlways, "a"), world(up("a", 0))
+		s := row.scene.Situation()
+		if got := podstatus.PodStatus(&s, &plan.Plan{}, &podspec.Host{}, row.last).StartTime; got == nil || !got.Time.Equal(row.want) {
+			t.Errorf("%s: %v", row.name, got)
+		}
+	}
+}
+
+// What is decided of a pod, or keeps it from running, is in its status.
+func TestWhyAPodDoesNotRunIsInItsStatus(t *testing.T) {
+	result := func(phase v1.PodPhase) func(*plan.Facts) {
+		return func(s *plan.Facts) {
+			s.Known["u"].Result = &checkpoint.Result{Phase: phase, Reason: "Decided", Message: "it was decided"}
+		}
+	}
+	halted := func(terminated bool) func(*plan.Facts) {
+		return func(s *plan.Facts) {
+			s.Halted = plan.Halt{Waiting: plan.Waiting{Reason: "Stopped", Message: message.Fixed("the owner stopped it")}, Terminated: terminated}
+		}
+	}
+	both := func(s *plan.Facts) { result(v1.PodFailed)(s); halted(false)(s) }
+	for _, row := range []struct {
+		name   string
+		here   *pleg.Instance
+		ended  v1.PodPhase
+		change func(*plan.Facts)
+		want   string
+	}{
+		{"it runs", world(up("a", 0)), "", nil, "Running : "},
+		{"it is to fail, and still runs", world(up("a", 0)), "", result(v1.PodFailed), "Running Decided: it was decided"},
+		{"it is to fail, and its stop succeeded", world(exit("a", 0, 0, 0, "")), "", result(v1.PodFailed), "Failed Decided: it was decided"},
+		{"it is to succeed, and its stop failed", world(exit("a", 0, 1, 0, "")), "", result(v1.PodSucceeded), "Succeeded Decided: it was decided"},
+		{"it is stopped, and still runs", world(up("a", 0)), "", halted(false), "Running Stopped: the owner stopped it"},
+		{"it is stopped", world(exit("a", 0, 1, 0, "")), "", halted(false), "Pending Stopped: the owner stopped it"},
+		{"it is stopped, and nothing is left", nil, "", halted(false), "Pending Stopped: the owner stopped it"},
+		{"the machine goes down, and it still runs", world(up("a", 0)), "", halted(true), "Running Stopped: the owner stopped it"},
+		{"the machine goes down", world(exit("a", 0, 1, 0, "")), "", halted(true), "Failed Stopped: the owner stopped it"},
+		{"it is to fail before it is stopped", world(up("a", 0)), "", both, "Running Decided: it was decided"},
+		{"it had ended before it was stopped", world(exit("a", 0, 1, 0, "")), v1.PodFailed, halted(false), "Failed : "},
+	} {
+		s := scene{Pod: pod(v1.RestartPolicyNever, "a"), Accepted: true, Ended: row.ended, Here: row.here, Change: row.change}.Situation()
+		st := podstatus.PodStatus(&s, &plan.Plan{}, &podspec.Host{}, nil)
+		if got := fmt.Sprintf("%s %s: %s", st.Phase, st.Reason, st.Message); got != row.want {
+			t.Errorf("%s: %s, want %s", row.name, got, row.want)
+		}
+	}
+}
+
+// A start that hangs is said where nothing better is.
+func TestAStartThatHangsIsSaid(t *testing.T) {
+	hangs := func(key string) func(*plan.Facts) {
+		return func(s *plan.Facts) { s.Running = map[string]plan.Running{key: {Since: noon.Add(-time.Minute)}} }
+	}
+	hookFailed := func(s *plan.Facts) {
+		hangs("a")(s)
+		s.PostStart = map[string]plan.HookState{"a0": {Failed: "no such file"}}
+	}
+	hooked := pod(v1.RestartPolicyAlways, "a")
+	hooked.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{Exec: &v1.ExecAction{Command: []string{"x"}}}}
+	const silent = "the runtime has not answered since 2026-01-02 11:59:00 UTC"
+	for _, row := range []struct {
+		name string
+		scene
+		want string
+	}{
+		{"the container's start hangs", scene{Here: world(), Change: hangs("a")}, silent},
+		{"the sandbox's start hangs", scene{Change: hangs(plan.SandboxFailure)}, silent},
+		{"another one's does", scene{Here: world(), Change: hangs("b")}, ""},
+		{"its hook has failed", scene{Pod: hooked, Here: world(up("a", 0)), Change: hookFailed}, "no such file"},
+		{"it runs", scene{Here: world(up("a", 0)), Change: hangs("a")}, "not waiting"},
+	} {
+		if row.Pod == nil {
+			row.Pod = pod(v1.RestartPolicyAlways, "a")
+		}
+		s := row.scene.Situation()
+		got := "not waiting"
+		if w := podstatus.PodStatus(&s, &plan.Plan{}, &podspec.Host{}, nil).ContainerStatuses[0].State.Waiting; w != nil {
+			got = w.Message
+		}
+		if got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
 	}
 }

@@ -31,6 +31,8 @@ func TestResourcesAreTheRuntimesWhereItRuns(t *testing.T) {
 			&rt.LinuxContainerResources{CpuShares: 512, CpuQuota: 50000, CpuPeriod: 100000, MemoryLimitInBytes: 3 << 30}, "500m 1Gi 500m 3Gi"},
 		{"what the manifest does not limit stays so", list("cpu", "100m"), nil, &rt.LinuxContainerResources{CpuShares: 102, MemoryLimitInBytes: 1 << 30}, "100m - - -"},
 		{"too little for the kernel to tell", list("cpu", "1m"), list("cpu", "5m"), &rt.LinuxContainerResources{CpuShares: 2, CpuQuota: 1000, CpuPeriod: 100000}, "1m - 5m -"},
+		{"a limit that the kernel rounds", nil, list("cpu", "10m"), &rt.LinuxContainerResources{CpuQuota: 500, CpuPeriod: 100000}, "- - 10m -"},
+		{"a limit alone", nil, list("memory", "2Gi"), &rt.LinuxContainerResources{MemoryLimitInBytes: 1 << 30}, "- - - 1Gi"},
 		{"the runtime does not say", list("cpu", "100m"), list("memory", "2Gi"), &rt.LinuxContainerResources{}, "100m - - 2Gi"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
