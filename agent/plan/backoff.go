@@ -31,7 +31,7 @@ func (b BackOff) forPod(p *v1.Pod) BackOff {
 	if r, ok := annotations.JobRetriesOf(p); ok && r.Policy == v1.RestartPolicyNever {
 		node = BackOff{jobBackOffFirst, jobBackOffMax, true}
 	}
-	if first > 0 && most == 0 {
+	if most == 0 {
 		most = max(first, node.Max)
 	}
 	return BackOff{First: first, Max: most, always: node.always}.Or(node.First, node.Max)

@@ -66,3 +66,11 @@ func TestBackOffIsSaid(t *testing.T) {
 		t.Errorf("got %q", p.Waiting["a"].Message)
 	}
 }
+
+func TestRetriesWaitTwiceAsLongEachTime(t *testing.T) {
+	for count, want := range map[int]time.Duration{0: 500 * time.Millisecond, 1: time.Second, 3: 4 * time.Second, 5: plan.RetryMax, 100: plan.RetryMax} {
+		if got := plan.RetryAfter(count); got != want {
+			t.Errorf("after %d failures: %s, want %s", count, got, want)
+		}
+	}
+}

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"monopod/agent/checkpoint"
 	"monopod/agent/plan"
 	"monopod/agent/pleg"
 	"monopod/agent/slots"
@@ -37,6 +39,10 @@ func TestPlanKeepsSandboxesAndWhatIsInThemApart(t *testing.T) {
 		{"it waits for a removal of an earlier plan, too", scene{Pod: pod(always, "a"), Accepted: true, Here: renewed(), Change: runs(removal, 3*time.Second)}, "|wake in 7s"},
 		{"but not for one that hangs", scene{Pod: pod(always, "a"), Accepted: true, Here: renewed(), Change: runs(removal, slots.HangsAfter)}, "remove sandbox s0"},
 		{"a container waits while its sandbox is removed", scene{Pod: pod(always, "a"), Accepted: true, Here: renewed(), Change: runs(plan.Action{Do: plan.DoRemoveSandbox, ID: "s0"}, time.Second)}, "|wake in 9s"},
+		{"so does one that stops", scene{Pod: pod(always, "a"), Accepted: true, Here: world(doomed(up("a", 0))), Change: runs(plan.Action{Do: plan.DoStopSandbox, ID: "s0"}, time.Second)}, "|wake in 9s"},
+		{"one that was created", scene{Pod: pod(always, "a"), Accepted: true, Here: world(in(rt.ContainerState_CONTAINER_CREATED, "a")), Change: runs(plan.Action{Do: plan.DoStopSandbox, ID: "s0"}, time.Second)}, "|wake in 9s"},
+		{"and one that is resized", scene{Pod: pod(always, "a"), Accepted: true, Here: world(up("a", 0)),
+			Change: all(follows(checkpoint.Following{Resize: []string{"a"}, Raised: true}), runs(plan.Action{Do: plan.DoStopSandbox, ID: "s0"}, time.Second))}, "|wake in 9s"},
 		{"what follows waits with it", scene{Pod: pod(always, "a"), Nothing: true, Accepted: true, Retired: true, Here: two, Change: runs(removal, 4*time.Second)}, "|wake in 6s"},
 	})
 }
@@ -47,5 +53,13 @@ func TestWhatAnObservationHas(t *testing.T) {
 		if got := s.Has(object); got != want {
 			t.Errorf("Has(%q) is %v", object, got)
 		}
+	}
+	s = scene{Pod: pod(v1.RestartPolicyAlways, "a")}.Situation()
+	if !s.Has("u") {
+		t.Error("a pod that is new is not there")
+	}
+	s = scene{Nothing: true}.Situation()
+	if s.Has("u") {
+		t.Error("a pod that is gone is there")
 	}
 }

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -82,4 +83,61 @@ func TestPlanOfEnds(t *testing.T) {
 		{"a regular one that exited with 0 is done, whatever was killed in it", scene{Pod: pod(onFailure, "a"), Accepted: true, Here: world(oom("a", 0))}, "stop sandbox s0; end Succeeded"},
 		{"one that was killed itself is restarted", scene{Pod: pod(onFailure, "a"), Accepted: true, Here: world(oom("a", 137))}, "start container a#1 after 0s"},
 	})
+}
+
+// An end says to a person why.
+func TestEndsSayWhy(t *testing.T) {
+	always, never := v1.RestartPolicyAlways, v1.RestartPolicyNever
+	booted := func(s *plan.Facts) {
+		s.Mark.Boot, s.Known["u"].Boot = "now", "before"
+	}
+	cgroupGone := func(s *plan.Facts) { s.CgroupGone = true }
+	for _, row := range []struct {
+		name string
+		scene
+		want string
+	}{
+		{"all is done", scene{Pod: pod(never, "a"), Here: world(exit("a", 0, 0, 0, ""))}, "all containers have succeeded"},
+		{"one of two has failed", scene{Pod: pod(never, "a", "b"), Here: world(exit("a", 0, 0, 0, ""), exit("b", 0, 3, 0, ""))}, "container b exited with 3 (Error) and does not restart"},
+		{"its sandbox is dead", scene{Pod: pod(never, "a"), Here: dead(world(exit("a", 0, 255, 0, "")))}, "container a exited with 255 (Error) and does not restart"},
+		{"its sandbox is dead, and a container is missing", scene{Pod: pod(never, "a", "b"), Here: dead(world(exit("a", 0, 0, 0, "")))}, "a container is missing and does not restart"},
+		{"its deadline is over", scene{Pod: pod(always, "a"), Here: world(up("a", 0)), Change: active(60, time.Minute)}, "it was active for its 60 seconds"},
+		{"its cgroup is gone", scene{Pod: pod(never, "a"), Here: world(up("a", 0)), Change: cgroupGone}, "its pod's cgroup is gone"},
+		{"it ran in an earlier boot", scene{Pod: pod(never, "a", "b"), Logged: map[string]uint32{"a": 0, "b": 1}, Change: booted}, "it ran before the machine booted, and does not restart"},
+		{"it ran in an earlier boot, and its sandbox is left", scene{Pod: pod(never, "a"), Logged: map[string]uint32{"a": 1}, Here: dead(world()), Change: booted}, "it ran before the machine booted, and does not restart"},
+		{"it was accepted in an earlier boot, and did not run", scene{Pod: pod(never, "a"), Logged: map[string]uint32{"a": 0}, Change: booted}, ""},
+		{"it ran in this boot", scene{Pod: pod(never, "a"), Logged: map[string]uint32{"a": 1}}, ""},
+		{"it is to run again", scene{Pod: pod(always, "a"), Logged: map[string]uint32{"a": 1}, Change: booted}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			row.Accepted = true
+			got := ""
+			for _, a := range slices.Concat(plan.Make(row.scene.Situation()).Steps...) {
+				if a.Do == plan.DoEnd || a.Do == plan.DoRecordResult {
+					got = a.Reason
+				}
+			}
+			if got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+// The boot of a pod is kept that must not run twice, or starts after others.
+func TestWhoseBootIsKept(t *testing.T) {
+	after := pod(v1.RestartPolicyAlways, "a")
+	after.Annotations = map[string]string{annotations.StartAfter: "db"}
+	for name, row := range map[string]struct {
+		pod  *v1.Pod
+		want bool
+	}{
+		"one that restarts":           {pod(v1.RestartPolicyAlways, "a"), false},
+		"one that never restarts":     {pod(v1.RestartPolicyNever, "a"), true},
+		"one that starts after other": {after, true},
+	} {
+		if got := plan.NotesBoot(row.pod); got != row.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }

@@ -60,6 +60,11 @@ func TestPlanOfHalts(t *testing.T) {
 			"interrupt s0; stop container a a0 in 9s; stop sandbox s0; remove sandbox s0"},
 		{"once", scene{Pod: pod(never, "a"), Accepted: true, Here: world(up("a", 0)), Change: both(interrupted, stopped)},
 			"stop container a a0 in 30s; stop sandbox s0; remove sandbox s0|a waits: Stopped"},
+		{"and again of one that runs in another sandbox since", scene{Pod: pod(never, "a"), Accepted: true, Here: world(up("a", 0)), Change: both(stopped, func(s *plan.Facts) { s.Known["u"] = s.Known["u"].Interrupted("s9") })},
+			"interrupt s0; stop container a a0 in 30s; stop sandbox s0; remove sandbox s0|a waits: Stopped"},
+		{"not again of one of which nothing is left", scene{Pod: pod(never, "a"), Accepted: true, Change: both(stopped, func(s *plan.Facts) { s.Known["u"] = s.Known["u"].Interrupted("s0") })}, "|a waits: Stopped"},
+		{"nothing of it was made before its deadline was over", scene{Pod: pod(always, "a"), Accepted: true, Here: world(), Change: both(stopped, active(60, time.Hour))},
+			"interrupt s0; stop sandbox s0; remove sandbox s0|a waits: Stopped"},
 		{"also of a pod of which the runtime has nothing", scene{Pod: pod(never, "a"), Accepted: true, Change: stopped}, "interrupt|a waits: Stopped"},
 		{"nothing of one that was never accepted", scene{Pod: pod(never, "a"), Change: stopped}, "|a waits: Stopped"},
 		{"what has ended before has ended", scene{Pod: pod(never, "a"), Accepted: true, Here: world(exit("a", 0, 1, 0, "")), Change: stopped}, "stop sandbox s0; end Failed|a waits: Stopped"},
@@ -114,6 +119,8 @@ func TestADeadlineCountsByMarks(t *testing.T) {
 		want   string
 	}{
 		{"from the mark of this boot", &checkpoint.Active{Mark: checkpoint.Mark{Boot: "b", Up: 5 * time.Hour}, Before: time.Minute}, 30 * time.Minute, "save active time|wake in 6m0s"},
+		{"as much of it as a crash may take", &checkpoint.Active{Mark: checkpoint.Mark{Boot: "b", Up: 5*time.Hour + 23*time.Minute}, Before: time.Minute}, 7 * time.Minute, "save active time|wake in 6m0s"},
+		{"less of it is not saved", &checkpoint.Active{Mark: checkpoint.Mark{Boot: "b", Up: 5*time.Hour + 23*time.Minute + 1}, Before: time.Minute}, 0, "|wake in 6m0s"},
 		{"beyond the deadline", &checkpoint.Active{Mark: checkpoint.Mark{Boot: "b", Up: 4 * time.Hour}, Before: time.Minute}, 0, "record result Failed DeadlineExceeded; stop container a a0 in 30s; stop sandbox s0"},
 		{"not the time since a former boot", &checkpoint.Active{Mark: checkpoint.Mark{Boot: "a", Up: time.Hour}, Before: time.Minute}, time.Minute, "save active time|wake in 6m0s"},
 		{"nor that in which it was stopped", &checkpoint.Active{Before: time.Minute}, time.Minute, "save active time|wake in 6m0s"},
@@ -133,5 +140,27 @@ func TestADeadlineCountsByMarks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestWhetherAPodIsHalted(t *testing.T) {
+	always := v1.RestartPolicyAlways
+	for _, row := range []struct {
+		name string
+		scene
+		want bool
+	}{
+		{"it is to run", scene{Accepted: true}, false},
+		{"it is stopped, and nothing is there", scene{Accepted: true, Change: stopped}, true},
+		{"it is stopped, and is still there", scene{Accepted: true, Here: world(), Change: stopped}, false},
+		{"it is stopped, and the one before is still there", scene{Accepted: true, Old: world(), Change: stopped}, false},
+		{"it is stopped, and something is being made", scene{Accepted: true, Change: both(stopped, makes("u"))}, false},
+		{"no pod is wanted", scene{Nothing: true, Change: stopped}, false},
+	} {
+		row.Pod = pod(always, "a")
+		s := row.scene.Situation()
+		if got := s.IsHalted(); got != row.want {
+			t.Errorf("%s: %v", row.name, got)
+		}
 	}
 }

@@ -32,6 +32,8 @@ func TestPlanOfHooks(t *testing.T) {
 		{"nor does one that runs already", scene{Pod: hookedBy(pod(always, "a", "b"), "a"), Accepted: true, Here: world(up("a", 1), up("b", 0)), Change: posted("a1", plan.HookState{})}, ""},
 		{"in a new sandbox they wait anew", scene{Pod: hookedBy(pod(always, "a", "b"), "a"), Accepted: true, Here: dead(world(exit("a", 0, 255, 0, ""), exit("b", 0, 255, 0, "")))},
 			"stop sandbox s0; set up; create sandbox#1; start container a#1|b waits: ContainerCreating"},
+		{"one that cannot start yet does not hold the others there", scene{Pod: hookedBy(pod(always, "a", "b"), "a"), Accepted: true, Failures: map[string]plan.Failure{"a": {Retry: noon.Add(time.Second)}}},
+			"set up; create sandbox#0; start container b#0|wake in 1s"},
 		{"a sidecar's hook holds the next init container back", scene{Pod: withInit(hookedBy(withSidecar(pod(always, "a"), "s"), "s"), "i"), Accepted: true, Here: world(up("s", 0)), Change: posted("s0", plan.HookState{})}, ""},
 		{"which starts when it is done", scene{Pod: withInit(hookedBy(withSidecar(pod(always, "a"), "s"), "s"), "i"), Accepted: true, Here: world(up("s", 0)), Change: posted("s0", plan.HookState{Done: true})},
 			"start container i#0"},
@@ -55,4 +57,14 @@ func TestPlanOfHooks(t *testing.T) {
 		{"its successor starts with back-off", scene{Pod: hookedBy(pod(always, "a"), "a"), Accepted: true, Here: world(exit("a", 1, 137, 0, "0s"))}, "|a waits: CrashLoopBackOff|wake in 10s"},
 		{"under Never there is none", scene{Pod: hookedBy(pod(never, "a"), "a"), Accepted: true, Here: world(exit("a", 0, 137, 0, ""))}, "stop sandbox s0; end Failed"},
 	})
+}
+
+func TestAContainerWhoseHookRunsWaits(t *testing.T) {
+	for failed, want := range map[string]string{"": "ContainerCreating: ", "no such file": "PostStartHookError: no such file"} {
+		s := scene{Pod: hookedBy(pod(v1.RestartPolicyAlways, "a"), "a"), Accepted: true, Here: world(up("a", 0)), Change: posted("a0", plan.HookState{Failed: failed})}.Situation()
+		w := s.HookWait(s.Instance().Newest("a"))
+		if got := w.Reason + ": " + w.Message.String(); got != want {
+			t.Errorf("failed %q: %s", failed, got)
+		}
+	}
 }

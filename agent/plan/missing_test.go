@@ -19,6 +19,7 @@ func TestAReportedAttemptThatIsGoneMakesOlderOnesSayNothing(t *testing.T) {
 		want string
 	}{
 		{"the reported one is there", world(exit("a", 2, 0, 0, "0s")), "a#2 exited 0", 0, "stop sandbox s0; end Succeeded"},
+		{"one of its number is there under another id", world(with(exit("a", 2, 0, 0, "0s"), func(c *pleg.Container) { c.ID = "x" })), "a#2 exited 0", 0, "stop sandbox s0; end Succeeded"},
 		{"a newer one is there", world(exit("a", 3, 0, 0, "0s")), "a#2 running", 0, "stop sandbox s0; end Succeeded"},
 		{"only an older one is there", world(exit("a", 1, 0, 0, "0s")), "a#2 running", 3, "start container a#3"},
 		{"an older one that lives is not doubled", world(up("a", 1)), "a#2 running", 0, ""},

@@ -35,3 +35,15 @@ func TestPlanOfPodsWithoutNetwork(t *testing.T) {
 			"stop sandbox s0; end Succeeded"},
 	})
 }
+
+func TestAPlanSaysThatAPodWaitsForTheNetwork(t *testing.T) {
+	var p plan.Plan
+	p.Wait("a", plan.Waiting{Reason: plan.CrashLoop})
+	if w, waits := p.NetworkWait(); waits {
+		t.Errorf("it waits for the network: %+v", w)
+	}
+	p.Wait("b", plan.Waiting{Reason: plan.NetworkNotReady})
+	if w, waits := p.NetworkWait(); !waits || w.Reason != plan.NetworkNotReady {
+		t.Errorf("it does not wait for the network: %+v", w)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"monopod/agent/checkpoint"
@@ -36,6 +37,18 @@ func refusedResize(name string, times int) func(*plan.Facts) {
 		a := plan.Action{Do: plan.DoResize, ID: s.Instance().Newest(name).ID}
 		s.Failures = map[string]plan.Failure{a.Key(): {Count: times, Waiting: plan.Waiting{Reason: plan.ReasonRefused, Message: message.Private("no")}}}
 	}
+}
+
+// oldGoes says that the former instance is marked as going, oldIsGone that nothing of it is left
+// in the runtime.
+func oldGoes(s *plan.Facts) {
+	s.Known["old"] = s.Known["old"].Removing(metav1.Time{Time: noon}, checkpoint.Mark{})
+}
+func oldIsGone(s *plan.Facts) { delete(s.Observed.Instances, "old") }
+
+// makes says that a container of an instance is being started.
+func makes(uid string) func(*plan.Facts) {
+	return func(s *plan.Facts) { s.Running = map[string]plan.Running{"x": {UID: uid, Makes: true}} }
 }
 
 func dead(i *pleg.Instance) *pleg.Instance {
@@ -152,7 +165,18 @@ func TestPlan(t *testing.T) {
 		{"one that starts later needs no resize", scene{Pod: pod(always, "a"), Accepted: true, Here: world(exit("a", 0, 1, 0, "")), Change: follows(checkpoint.Following{Resize: []string{"a"}, Raised: true})}, "settle; start container a#1 after 0s"},
 		{"and at last the cgroup shrinks", scene{Pod: pod(always, "a"), Accepted: true, Here: world(up("a", 0)), Change: follows(checkpoint.Following{Raised: true})}, "settle"},
 		{"a resize that is refused becomes a restart", scene{Pod: pod(always, "a"), Accepted: true, Here: world(up("a", 0)), Change: refusedResize("a", 3)}, "restart resized a a0"},
-		{"but not of a container that runs once", scene{Pod: pod(never, "a"), Accepted: true, Here: world(up("a", 0)), Change: refusedResize("a", 3)}, "resize container a a0"},
+		{"but not of a container that the resize was refused for after all", scene{Pod: pod(always, "a"), Accepted: true, Here: world(with(up("a", 0), func(c *pleg.Container) { c.Revision = 1 })), Change: refusedResize("a", 3)}, "resize container a a0"},
+		{"nor of a container that runs once", scene{Pod: pod(never, "a"), Accepted: true, Here: world(up("a", 0)), Change: refusedResize("a", 3)}, "resize container a a0"},
+		{"a retired instance of which nothing is there goes before it comes again", scene{Pod: pod(always, "a"), Accepted: true, Retired: true}, "forget"},
+		{"a former instance that goes is stopped first", scene{Pod: pod(always, "a"), Old: world(up("a", 0)), Change: oldGoes},
+			"stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
+		{"the files of a former instance go beside the new one", scene{Pod: pod(always, "a"), Accepted: true, Old: world(), Change: all(oldGoes, oldIsGone)},
+			"set up; create sandbox#0; start container a#0; forget"},
+		{"but not while something of it is being made", scene{Pod: pod(always, "a"), Accepted: true, Old: world(), Change: all(oldGoes, oldIsGone, makes("old"))}, ""},
+		{"what is made of another one does not matter", scene{Pod: pod(always, "a"), Accepted: true, Old: world(), Change: all(oldGoes, oldIsGone, makes("other"))},
+			"set up; create sandbox#0; start container a#0; forget"},
+		{"nor while the runtime was not asked", scene{Pod: pod(always, "a"), Accepted: true, Old: world(), Change: all(oldGoes, oldIsGone, func(s *plan.Facts) { s.Unseen = true })}, "forget"},
+		{"a pod that is removed is not forgotten while something of it is being made", scene{Pod: pod(always, "a"), Nothing: true, Accepted: true, Retired: true, Change: makes("u")}, ""},
 		{"a retired instance goes even if it is wanted again", scene{Pod: pod(always, "a"), Accepted: true, Retired: true, Here: world(up("a", 0))},
 			"stop container a a0 in 30s; stop sandbox s0; remove sandbox s0; forget"},
 
@@ -167,6 +191,8 @@ func TestPlan(t *testing.T) {
 			c.Started = c.Finished.Add(-11 * time.Minute)
 			return c
 		}())}, "start container a#6 after 0s"},
+		{"after ten minutes' run to the second it does not", scene{Pod: pod(always, "a"), Accepted: true, Here: world(with(exit("a", 5, 1, 0, "2m40s"), func(c *pleg.Container) { c.Started = c.Finished.Add(-10 * time.Minute) }))},
+			"|a waits: CrashLoopBackOff|wake in 5m0s"},
 		{"a start that failed waits like a crash", scene{Pod: pod(always, "a"), Accepted: true, Here: world(func() pleg.Container {
 			c := exit("a", 1, 128, 0, "0s")
 			c.Reason, c.Started = "StartError", time.Time{}
@@ -273,5 +299,29 @@ func TestMayRestart(t *testing.T) {
 				t.Errorf("got %v", got)
 			}
 		})
+	}
+}
+
+// What goes says why.
+func TestRemovalsSayWhy(t *testing.T) {
+	always := v1.RestartPolicyAlways
+	noCheckpoint := func(s *plan.Facts) { delete(s.Known, "old") }
+	for _, row := range []struct {
+		name string
+		scene
+		want string
+	}{
+		{"no pod is wanted", scene{Nothing: true, Accepted: true, Here: world(up("a", 0))}, "its manifest is gone"},
+		{"it was not wanted for a while", scene{Accepted: true, Retired: true, Here: world(up("a", 0))}, "its manifest was gone for a while"},
+		{"another version is wanted since it was not", scene{Accepted: true, Retired: true, Digest: "d0", Here: world(up("a", 0))}, "its manifest has changed"},
+		{"another version is wanted", scene{Old: world(up("a", 0))}, "its manifest has changed"},
+		{"another version is wanted, and it has no checkpoint", scene{Old: world(up("a", 0)), Change: noCheckpoint}, "its manifest has changed"},
+	} {
+		row.Pod = pod(always, "a")
+		for _, a := range slices.Concat(plan.Make(row.scene.Situation()).Steps...) {
+			if a.Reason != row.want {
+				t.Errorf("%s: %s", row.name, a)
+			}
+		}
 	}
 }

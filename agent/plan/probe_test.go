@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -141,5 +142,46 @@ func TestKillsSayWhy(t *testing.T) {
 	n := doomed(exit("a", 0, 0, 0, ""))
 	if why := plan.ExitReason(&n); why != n.Kill.Reason {
 		t.Errorf("restarted because %s", why)
+	}
+}
+
+func TestTheHealthOfAContainerWithoutProbeResults(t *testing.T) {
+	startup := pod(v1.RestartPolicyAlways, "a")
+	startup.Spec.Containers[0].StartupProbe = &v1.Probe{}
+	readiness := pod(v1.RestartPolicyAlways, "a")
+	readiness.Spec.Containers[0].ReadinessProbe = &v1.Probe{}
+	for name, row := range map[string]struct {
+		pod            *v1.Pod
+		started, ready bool
+	}{
+		"it has no probes":         {pod(v1.RestartPolicyAlways, "a"), true, true},
+		"it has a startup probe":   {startup, false, false},
+		"it has a readiness probe": {readiness, true, false},
+	} {
+		s := scene{Pod: row.pod, Accepted: true, Here: world(up("a", 0))}.Situation()
+		if started, ready := s.Health(&row.pod.Spec.Containers[0], s.Instance().Newest("a")); started != row.started || ready != row.ready {
+			t.Errorf("%s: started %v, ready %v", name, started, ready)
+		}
+	}
+}
+
+func TestWhatProbesSayOfAPodThatIsNotReady(t *testing.T) {
+	status := func(ready ...string) *v1.PodStatus {
+		st := &v1.PodStatus{}
+		for _, name := range []string{"a", "b", "c"} {
+			st.ContainerStatuses = append(st.ContainerStatuses, v1.ContainerStatus{Name: name, Ready: slices.Contains(ready, name)})
+		}
+		return st
+	}
+	s := scene{Pod: pod(v1.RestartPolicyAlways, "a", "b", "c"), Accepted: true, Here: world(up("a", 0), up("b", 0))}.Situation()
+	s.Probes = map[string]probe.Results{"a0": {Text: "x"}, "b0": {Text: "y"}}
+	for want, st := range map[string]*v1.PodStatus{"": status("a", "b", "c"), "x": status("b"), "a: x; b: y": status()} {
+		if got := s.ProbeMessages(st); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	s.Probes = map[string]probe.Results{"a0": {}, "b0": {Text: "y"}}
+	if got := s.ProbeMessages(status()); got != "y" {
+		t.Errorf("one says nothing: %q", got)
 	}
 }

@@ -50,3 +50,21 @@ func TestPlanOfResets(t *testing.T) {
 			Containers: []pleg.Container{exit("a", 0, 42, time.Hour, ""), {ID: "b1", Name: "b", Sandbox: "s1", Attempt: 1, State: 1}}}}, "start container a#1"},
 	})
 }
+
+func TestWhetherAPodMayRestartAsAWhole(t *testing.T) {
+	alone := resetBy(pod(v1.RestartPolicyNever, "a"), "a")
+	alone.Spec.Containers[0].RestartPolicyRules[0].Action = v1.ContainerRestartRuleActionRestart
+	for name, row := range map[string]struct {
+		pod  *v1.Pod
+		want bool
+	}{
+		"it has no rules":                  {pod(v1.RestartPolicyNever, "a"), false},
+		"a rule restarts a container":      {alone, false},
+		"a rule restarts all":              {resetBy(pod(v1.RestartPolicyNever, "a"), "a"), true},
+		"a rule of an init container does": {resetBy(withInit(pod(v1.RestartPolicyNever, "a"), "i"), "i"), true},
+	} {
+		if got := plan.CanReset(row.pod); got != row.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -135,9 +135,5 @@ func (s *Facts) await(p *Plan) {
 		if wait {
 			p.Steps = p.Steps[:k+1]
 		}
-		if len(rest) == 0 {
-			p.Steps = append(p.Steps[:k], p.Steps[k+1:]...)
-			k--
-		}
 	}
 }
