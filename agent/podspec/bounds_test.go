@@ -3,10 +3,13 @@ package podspec
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+
+	"monopod/manifests/decode"
 )
 
 // doubledEnv is variables that are each twice the one before; the first is a
@@ -40,6 +43,18 @@ func TestExpansionIsBoundedAtCreation(t *testing.T) {
 				c.Env = append(c.Env, v1.EnvVar{Name: fmt.Sprintf("B%d", i), Value: "$(A5)"})
 			}
 		}, "env B14: environment, command and args are larger than 1 MiB in all"},
+		{"a variable as long as one may be", func(c *v1.Container) {
+			c.Env = []v1.EnvVar{{Name: "B", Value: strings.Repeat("x", decode.MaxString-3)}}
+		}, ""},
+		{"one that is longer", func(c *v1.Container) {
+			c.Env = []v1.EnvVar{{Name: "B", Value: strings.Repeat("x", decode.MaxString-2)}}
+		}, "env B: longer than 128 KiB"},
+		{"an argument as long as one may be", func(c *v1.Container) { c.Args = []string{strings.Repeat("x", decode.MaxString-1)} }, ""},
+		{"an argument that is longer", func(c *v1.Container) { c.Args = []string{strings.Repeat("x", decode.MaxString)} }, "args[0]: longer than 128 KiB"},
+		{"as much as all may be", func(c *v1.Container) { c.Args = slices.Repeat([]string{strings.Repeat("x", decode.MaxString-1)}, 8) }, ""},
+		{"more than that", func(c *v1.Container) {
+			c.Args = append(slices.Repeat([]string{strings.Repeat("x", decode.MaxString-1)}, 8), "")
+		}, "args[8]: environment, command and args are larger than 1 MiB in all"},
 		{"one variable often", func(c *v1.Container) {
 			c.Env = doubledEnv(5)
 			for range 40 {
@@ -76,5 +91,14 @@ func TestSubPathExprIsBounded(t *testing.T) {
 	_, err := SubPaths(p, &p.Spec.Containers[0], Input{}, specNode())
 	if got := errText(err); !strings.HasPrefix(got, `subPathExpr of "$(A5)`) || !strings.Contains(got, "longer than 4095 bytes") {
 		t.Errorf("got %.200s", got)
+	}
+}
+
+func TestASubPathExprMayBeAsLongAsAPath(t *testing.T) {
+	for length, want := range map[int]string{decode.MaxSubPath - 1: "", decode.MaxSubPath: "longer than 4095 bytes"} {
+		e := &Env{Values: map[string]string{"A": strings.Repeat("x", length-1)}}
+		if _, err := e.expandStrict("y$(A)"); !strings.Contains(errText(err), want) || (want == "") != (err == nil) {
+			t.Errorf("%d bytes: %.200s", length, errText(err))
+		}
 	}
 }

@@ -273,3 +273,18 @@ func TestSandboxesDoNotShareTheNodesSlices(t *testing.T) {
 		t.Errorf("a pod changed the node's resolv.conf: %v", n.Resolv)
 	}
 }
+
+func TestAContainerWithoutPortsRecordsNone(t *testing.T) {
+	p := specPod()
+	for want, ports := range map[string][]v1.ContainerPort{"": nil, `[{"containerPort":80}]`: {{ContainerPort: 80}}} {
+		c := &p.Spec.Containers[0]
+		c.Ports = ports
+		config, err := ContainerConfig(p, c, Input{}, specNode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := config.Annotations[AnnPorts]; got != want {
+			t.Errorf("ports %v: recorded %q", ports, got)
+		}
+	}
+}

@@ -196,8 +196,8 @@ func keyLines(m map[string]string) string {
 
 // firstOrAll returns the first address, or all for a field path in the plural.
 func firstOrAll(path string, ips []string) string {
-	if len(ips) > 1 && !strings.HasSuffix(path, "s") {
-		ips = ips[:1]
+	if !strings.HasSuffix(path, "s") {
+		ips = ips[:min(len(ips), 1)]
 	}
 	return strings.Join(ips, ",")
 }

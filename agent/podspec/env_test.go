@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,6 +33,20 @@ func TestExpand(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%q: got %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+func TestAnExpansionIsAsLongAsItMayBe(t *testing.T) {
+	vars := func(n string) (string, bool) { return "aa", true }
+	for in, want := range map[string]string{"$(A)$(A)": "aaaa", "$(A)bb": "aabb", "": ""} {
+		if got, err := expand(in, 4, vars); got != want || err != nil {
+			t.Errorf("%q: got %q, %v", in, got, err)
+		}
+	}
+	for _, in := range []string{"$(A)$(A)b", "$(A)bbb", "bbb$(A)"} {
+		if got, err := expand(in, 4, vars); err == nil {
+			t.Errorf("%q: got %q", in, got)
 		}
 	}
 }
@@ -107,6 +122,46 @@ func TestMissingLimitsAreThePodsOrTheNodes(t *testing.T) {
 	p.Spec.Resources = &r
 	if cpu, memory := get("limits.cpu"), get("limits.memory"); cpu != "3" || memory != "67108864" {
 		t.Errorf("pod: got %s, %s", cpu, memory)
+	}
+}
+
+// Of what the node has, only cpu, memory and disk limit a container that is not limited.
+func TestMissingLimitsOfTheNode(t *testing.T) {
+	n := specNode()
+	n.Allocatable = v1.ResourceList{"ephemeral-storage": resource.MustParse("5Gi"), "hugepages-2Mi": resource.MustParse("4Mi")}
+	p := specPod()
+	for of, want := range map[string]string{"limits.ephemeral-storage": "5368709120", "limits.hugepages-2Mi": "0"} {
+		if got, err := resourceValue(p, &p.Spec.Containers[0], amount(of, "").ResourceFieldRef, n); got != want || err != nil {
+			t.Errorf("%s: got %s, %v", of, got, err)
+		}
+	}
+}
+
+// A pod's first address is of the machine's family.
+func TestThePrimaryAddressOfAPod(t *testing.T) {
+	in := Input{PodIPs: []string{"10.1.0.2", "fd00::2"}}
+	for _, row := range []struct{ host, want []string }{
+		{[]string{"192.0.2.2"}, []string{"10.1.0.2", "fd00::2"}},
+		{[]string{"fd00::1"}, []string{"fd00::2", "10.1.0.2"}},
+		{nil, []string{"10.1.0.2", "fd00::2"}},
+	} {
+		n := specNode()
+		n.HostIPs = row.host
+		if got := podIPs(specPod(), in, n); !slices.Equal(got, row.want) {
+			t.Errorf("machine %v: got %v", row.host, got)
+		}
+	}
+	if got, err := fieldValue(specPod(), "status.podIP", Input{}, specNode()); got != "" || err != nil {
+		t.Errorf("a pod without an address has %q, %v", got, err)
+	}
+}
+
+func TestACommandIsExpandedWithFixedValues(t *testing.T) {
+	vars := []v1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "2", ValueFrom: field("metadata.name")}}
+	for in, want := range map[string]string{"plain": "plain", "$(A)": "1", "$(B)": "$(B)"} {
+		if got, err := ExpandStatic([]string{in}, vars); got[0] != want || err != nil {
+			t.Errorf("%s: got %s, %v", in, got, err)
+		}
 	}
 }
 

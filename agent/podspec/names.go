@@ -60,7 +60,7 @@ func podLabels(p *v1.Pod, n *Host) map[string]string {
 
 // sandboxLabels returns the pod's own labels, overridden by those that identify it.
 func sandboxLabels(p *v1.Pod, n *Host) map[string]string {
-	l := make(map[string]string, len(p.Labels)+4)
+	l := map[string]string{}
 	maps.Copy(l, p.Labels)
 	maps.Copy(l, podLabels(p, n))
 	return l

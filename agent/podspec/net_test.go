@@ -67,6 +67,10 @@ func TestDNSPolicies(t *testing.T) {
 			s.DNSPolicy = v1.DNSNone
 			s.DNSConfig = &v1.PodDNSConfig{Nameservers: numbered(4, "10.0.0.%d"), Searches: numbered(33, "s%d")}
 		}, nil, ResolvConf{numbered(3, "10.0.0.%d"), numbered(32, "s%d"), nil}, 2},
+		{"three servers, and a search as long as one may be", func(s *v1.PodSpec) {
+			s.DNSPolicy = v1.DNSNone
+			s.DNSConfig = &v1.PodDNSConfig{Nameservers: numbered(3, "10.0.0.%d"), Searches: []string{strings.Repeat("x", 253)}}
+		}, nil, ResolvConf{numbered(3, "10.0.0.%d"), []string{strings.Repeat("x", 253)}, nil}, 0},
 		{"long searches", func(s *v1.PodSpec) {
 			s.DNSPolicy = v1.DNSNone
 			s.DNSConfig = &v1.PodDNSConfig{Nameservers: []string{"1.1.1.1"}, Searches: []string{strings.Repeat("x", 254), "ok"}}
@@ -90,6 +94,10 @@ func TestSearchesFitTheirLine(t *testing.T) {
 	got := LimitSearches(in)
 	if want := in[:10]; !slices.Equal(got, want) { // 10*202+9 = 2029; 11 would be 2232
 		t.Errorf("kept %d of %d", len(got), len(in))
+	}
+	full := append(numbered(10, strings.Repeat("x", 201)+"%02d"), strings.Repeat("y", 8)) // 10*204+8 = 2048
+	if got := LimitSearches(full); !slices.Equal(got, full) {
+		t.Errorf("kept %d of %d, which just fit", len(got), len(full))
 	}
 }
 
@@ -120,6 +128,10 @@ func TestHostname(t *testing.T) {
 		{"FQDN too long", func(s *v1.PodSpec) {
 			s.Hostname, s.Subdomain, s.SetHostnameAsFQDN = strings.Repeat("h", 63), "sub", new(true)
 		}, strings.Repeat("h", 63), "sub.default.svc.local", "", true},
+		{"FQDN as long as one may be", func(s *v1.PodSpec) {
+			s.Hostname, s.Subdomain, s.SetHostnameAsFQDN = strings.Repeat("h", 42), "sub", new(true)
+		}, strings.Repeat("h", 42), "sub.default.svc.local", strings.Repeat("h", 42) + ".sub.default.svc.local", false},
+		{"not cut, and so not trimmed", func(s *v1.PodSpec) { s.Hostname = strings.Repeat("h", 62) + "-" }, strings.Repeat("h", 62) + "-", "", strings.Repeat("h", 62) + "-", false},
 		{"cut and trimmed", func(s *v1.PodSpec) { s.Hostname = long }, strings.Repeat("x", 62), "", strings.Repeat("x", 62), false},
 		{"host network", func(s *v1.PodSpec) { s.HostNetwork = true }, "web-node1", "", "", false},
 	} {
@@ -157,6 +169,24 @@ func TestEtcHosts(t *testing.T) {
 		p := specPod(func(p *v1.Pod) { c.pod(&p.Spec) })
 		if got := string(EtcHosts(p, []string{"10.1.0.2", "fd00::2"}, n)); got != c.want {
 			t.Errorf("%s: got\n%s", c.name, got)
+		}
+	}
+}
+
+func TestSysctls(t *testing.T) {
+	of := func(all ...v1.Sysctl) *v1.PodSecurityContext { return &v1.PodSecurityContext{Sysctls: all} }
+	for _, row := range []struct {
+		name string
+		in   *v1.PodSecurityContext
+		want map[string]string
+	}{
+		{"no security context", nil, nil},
+		{"none in it", of(), nil},
+		{"dots and slashes", of(v1.Sysctl{Name: "net/core/somaxconn", Value: "9"}, v1.Sysctl{Name: "kernel.shm_rmid_forced", Value: "1"}), map[string]string{"net.core.somaxconn": "9", "kernel.shm_rmid_forced": "1"}},
+	} {
+		got := sysctls(specPod(func(p *v1.Pod) { p.Spec.SecurityContext = row.in }))
+		if !reflect.DeepEqual(got, row.want) {
+			t.Errorf("%s: %v", row.name, got)
 		}
 	}
 }

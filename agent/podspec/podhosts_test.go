@@ -36,6 +36,7 @@ func TestHostsOfPods(t *testing.T) {
 		{"an alias of its own", func(p *v1.Pod) {
 			p.Spec.HostAliases = []v1.HostAlias{{IP: "10.9.9.9", Hostnames: []string{"db", "DB.default"}}}
 		}, []NamedPod{db, web}, "10.1.0.2\tweb web.default"},
+		{"a name that is its own address", nil, []NamedPod{named("default/10.1.0.2", "10.1.0.3")}, "10.1.0.3\t10.1.0.2 10.1.0.2.default"},
 		{"a name of every machine", nil, []NamedPod{named("default/localhost", "10.1.0.3")}, "10.1.0.3\tlocalhost.default"},
 		{"a name with a dot", nil, []NamedPod{named("default/a.b", "10.1.0.3"), named("b/a", "10.1.0.4")}, "10.1.0.3\ta.b.default|10.1.0.4\ta a.b"},
 		{"loopback is not another's", nil, []NamedPod{named("default/host", "127.0.0.1", "::1"), web}, "10.1.0.2\tweb web.default"},
@@ -74,6 +75,9 @@ func TestWithHostsOfPods(t *testing.T) {
 		{"nothing at all", "a", "", "a"},
 		{"no end", "a\n" + podsHead + "10.1.0.2\told\n", section, "a\n" + section},
 		{"no blank line before it", "a" + old, section, "a\n" + section},
+		{"an empty one", "a\n" + podsHead + podsFoot + "b\n", section, "a\n" + section + "b\n"},
+		{"none any more, before an unfinished line", "a" + old + "b", "", "a\nb"},
+		{"as much behind it as in it", "a" + old + strings.Repeat("b", len(section)), section, "a\n" + section + strings.Repeat("b", len(section))},
 		{"the end alone", "a\n" + podsFoot, section, "a\n" + podsFoot + section},
 		{"one of another monopod before it", "a\n" + old + "b\n" + old + "c\n", section, "a\n" + old + "b\n" + section + "c\n"},
 	} {

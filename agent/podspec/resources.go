@@ -148,9 +148,10 @@ func oomScoreAdj(p *v1.Pod, c *v1.Container, n *Host) int64 {
 		var least int64
 		for i := range p.Spec.Containers {
 			m := p.Spec.Containers[i].Resources.Requests.Memory().Value()
-			if i == 0 || m < least {
+			if i == 0 {
 				least = m
 			}
+			least = min(least, m)
 		}
 		score = min(score, oomMost-oomMost*(least+share)/n.Memory)
 	}
@@ -183,8 +184,8 @@ func volumeMemory(p *v1.Pod, n *Host) int64 {
 	if most <= 0 {
 		most = n.Memory
 	}
-	if limit := PodCgroup(p, n).Memory; limit > 0 && limit < most {
-		most = limit
+	if limit := PodCgroup(p, n).Memory; limit > 0 {
+		most = min(most, limit)
 	}
 	return most
 }

@@ -49,6 +49,17 @@ func TestOOMScores(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", name, got, want)
 		}
 	}
+	p.Spec.Resources = new(resources("", "", "800Mi", "")) // 16Mi more than what runs at a time, for four of them
+	for name, want := range map[string]int64{"side": 747, "init": 981, "main": 747, "b": 497} {
+		if got := oomScoreAdj(p, containerNamed(p, name), specNode()); got != want {
+			t.Errorf("%s of a pod that requests more as a whole: got %d, want %d", name, got, want)
+		}
+	}
+	n := specNode()
+	n.Memory = 0
+	if got := oomScoreAdj(p, containerNamed(p, "b"), n); got != 1000 {
+		t.Errorf("on a machine of unknown memory: got %d", got)
+	}
 	p.Spec.PriorityClassName = "system-node-critical"
 	if got := oomScoreAdj(p, containerNamed(p, "b"), specNode()); got != -997 {
 		t.Errorf("node-critical: got %d", got)
@@ -100,7 +111,7 @@ func TestHugepages(t *testing.T) {
 	if len(got) != 2 || got[0].PageSize != "2MB" || got[0].Limit != 4<<20 || got[1].PageSize != "1GB" || got[1].Limit != 0 {
 		t.Errorf("got %v", got)
 	}
-	for bytes, want := range map[int64]string{64 << 10: "64KB", 2 << 20: "2MB", 32 << 20: "32MB", 1 << 30: "1GB", 16 << 30: "16GB"} {
+	for bytes, want := range map[int64]string{64 << 10: "64KB", 2 << 20: "2MB", 32 << 20: "32MB", 1 << 30: "1GB", 16 << 30: "16GB", 1 << 50: "1024TB"} {
 		if s := PageSize(bytes); s != want {
 			t.Errorf("%d: got %s", bytes, s)
 		}
@@ -216,6 +227,21 @@ func TestQOSClass(t *testing.T) {
 	}
 }
 
+// Each amount becomes at least that of the other list, which is not changed.
+func TestRaise(t *testing.T) {
+	a, b := resources("1", "", "2Mi", "").Requests, resources("2", "", "1Mi", "").Requests
+	b["example.com/gpu"] = resource.MustParse("3")
+	Raise(a, b)
+	for name, want := range map[v1.ResourceName]string{"cpu": "2", "memory": "2Mi", "example.com/gpu": "3"} {
+		if got := a[name]; got.Cmp(resource.MustParse(want)) != 0 {
+			t.Errorf("%s: got %s", name, got.String())
+		}
+	}
+	if got := b[v1.ResourceMemory]; got.Cmp(resource.MustParse("1Mi")) != 0 {
+		t.Errorf("the other list has %s", got.String())
+	}
+}
+
 func TestVolumeMemory(t *testing.T) {
 	p := specPod()
 	if got := volumeMemory(p, specNode()); got != 1<<30 {
@@ -228,5 +254,14 @@ func TestVolumeMemory(t *testing.T) {
 	p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: "b"})
 	if got := volumeMemory(p, specNode()); got != 1<<30 {
 		t.Errorf("one of two limited: got %d", got)
+	}
+	n := specNode()
+	n.Allocatable = v1.ResourceList{v1.ResourceMemory: resource.MustParse("512Mi")}
+	if got := volumeMemory(specPod(), n); got != 512<<20 {
+		t.Errorf("a node that keeps some for itself: got %d", got)
+	}
+	n.Allocatable = nil
+	if got := volumeMemory(specPod(), n); got != 1<<30 {
+		t.Errorf("a node that does not say what it keeps: got %d", got)
 	}
 }

@@ -50,6 +50,9 @@ func TestRunAsNonRoot(t *testing.T) {
 		{"root image", v1.PodSecurityContext{}, v1.SecurityContext{RunAsNonRoot: new(true)}, new(int64(0)), "", "container has runAsNonRoot and image will run as root" + where},
 		{"unknown image", v1.PodSecurityContext{}, v1.SecurityContext{RunAsNonRoot: new(true)}, nil, "", "container has runAsNonRoot and image will run as root" + where},
 		{"numeric image user", v1.PodSecurityContext{}, v1.SecurityContext{RunAsNonRoot: new(true)}, new(int64(5)), "", ""},
+		{"the largest", v1.PodSecurityContext{}, v1.SecurityContext{RunAsNonRoot: new(true)}, new(int64(1<<31 - 1)), "", ""},
+		{"below zero", v1.PodSecurityContext{}, v1.SecurityContext{RunAsNonRoot: new(true)}, new(int64(-1)), "",
+			"container has runAsNonRoot and image has an invalid user id (-1). (Must be 1-(2147483647)):" + where},
 		{"too large", v1.PodSecurityContext{}, v1.SecurityContext{RunAsNonRoot: new(true)}, new(int64(1 << 31)), "",
 			"container has runAsNonRoot and image has an invalid user id (2147483648). (Must be 1-(2147483647)):" + where},
 	} {
@@ -131,5 +134,34 @@ func TestSandboxSecurity(t *testing.T) {
 	})
 	if s := sandboxSecurity(p); !s.Privileged || s.RunAsUser.Value != 1 || s.Seccomp.ProfileType != rt.SecurityProfile_RuntimeDefault {
 		t.Errorf("got %v", s)
+	}
+}
+
+func TestSeccompProfiles(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		in     *v1.SeccompProfile
+		byNode bool
+		want   string
+	}{
+		{"none", nil, false, "Unconfined "},
+		{"none, and the node's default", nil, true, "RuntimeDefault "},
+		{"unconfined", &v1.SeccompProfile{Type: v1.SeccompProfileTypeUnconfined}, true, "Unconfined "},
+		{"the runtime's", &v1.SeccompProfile{Type: v1.SeccompProfileTypeRuntimeDefault}, false, "RuntimeDefault "},
+		{"a file", &v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: new("a.json")}, false, "Localhost /var/lib/monopod/seccomp/a.json"},
+		{"a file without a name", &v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost, LocalhostProfile: new("")}, false, "localhostProfile must be set if seccompProfile type is Localhost"},
+		{"no file", &v1.SeccompProfile{Type: v1.SeccompProfileTypeLocalhost}, false, "localhostProfile must be set if seccompProfile type is Localhost"},
+		{"another type", &v1.SeccompProfile{Type: "Odd"}, false, `unknown seccompProfile type "Odd"`},
+	} {
+		n := specNode()
+		n.SeccompDefault = row.byNode
+		s, err := seccompProfile(row.in, n)
+		got := errText(err)
+		if err == nil {
+			got = s.ProfileType.String() + " " + s.LocalhostRef
+		}
+		if got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
 	}
 }
