@@ -9,6 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"monopod/manifests"
 )
 
 // short writes the containers of a verdict as the rows have them.
@@ -137,6 +139,10 @@ func TestAResizeNotesVolumesInMemory(t *testing.T) {
 	inMemory := spec(func(s *v1.PodSpec) {
 		s.Volumes = append(s.Volumes, v1.Volume{Name: "shm", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{Medium: v1.StorageMediumMemory}}})
 	})
+	onDisk := Compare(pod(t), pod(t, app(limit("memory", "1Gi"))))
+	if len(onDisk.Fields) != 1 || onDisk.Fields[0].Note != "" {
+		t.Errorf("of volumes on disk it notes %+v", onDisk.Fields)
+	}
 	v := Compare(pod(t, inMemory), pod(t, inMemory, app(limit("memory", "1Gi"))))
 	if want := "volumes in memory keep their size until the pod is replaced"; v.Kind != Resize || len(v.Fields) != 1 || v.Fields[0].Note != want {
 		t.Errorf("%v of %+v", v.Kind, v.Fields)
@@ -154,6 +160,107 @@ func TestLongValuesAreShortened(t *testing.T) {
 	change := v.Fields[0].Change
 	if n := len([]rune(change)); n > 120 || !strings.Contains(change, "old") || !strings.Contains(change, "new") || strings.ContainsRune(change, '\uFFFD') {
 		t.Errorf("%d characters: %s", n, change)
+	}
+}
+
+// Of each text 48 characters are told: 12 before the first that differs, if there are more before it.
+func TestWhichPartOfAValueIsTold(t *testing.T) {
+	x := func(n int) string { return strings.Repeat("x", n) }
+	for _, row := range []struct{ name, a, b, want string }{
+		{"short ones", "a", "b", "a -> b"},
+		{"as long as one is told", x(47) + "a", x(47) + "b", x(47) + "a -> " + x(47) + "b"},
+		{"the beginning differs", "a" + x(50), "b" + x(50), "a" + x(47) + "… -> b" + x(47) + "…"},
+		{"one that differs after twelve", x(12) + "a" + x(50), x(12) + "b" + x(50), x(12) + "a" + x(35) + "… -> " + x(12) + "b" + x(35) + "…"},
+		{"one that differs after thirteen", x(13) + "a" + x(50), x(13) + "b" + x(50), "…" + x(12) + "a" + x(35) + "… -> …" + x(12) + "b" + x(35) + "…"},
+		{"the end differs", x(50) + "a", x(50) + "b", "…" + x(47) + "a -> …" + x(47) + "b"},
+		{"what is told reaches just to the end", x(20) + "a" + x(35), x(20) + "b" + x(35), "…" + x(12) + "a" + x(35) + " -> …" + x(12) + "b" + x(35)},
+		{"what is told reaches just not to the end", x(20) + "a" + x(36), x(20) + "b" + x(36), "…" + x(12) + "a" + x(35) + "… -> …" + x(12) + "b" + x(35) + "…"},
+	} {
+		if got := shorten(row.a, row.b); got != row.want {
+			t.Errorf("%s:\n got  %s\n want %s", row.name, got, row.want)
+		}
+	}
+}
+
+func TestAKindIsReadByItsName(t *testing.T) {
+	for name, want := range map[string]Kind{"nothing": Nothing, "live": Live, "replace": Replace} {
+		k := Kind(9)
+		if err := k.UnmarshalText([]byte(name)); err != nil || k != want {
+			t.Errorf("%s: %v, %v", name, k, err)
+		}
+	}
+	k := Restart
+	if err := k.UnmarshalText([]byte("odd")); err == nil || k != Restart {
+		t.Errorf("no kind: %v, %v", k, err)
+	}
+}
+
+func TestAVerdictInALine(t *testing.T) {
+	field := Field{Path: "spec.hostPID", Change: "false -> true"}
+	for want, v := range map[string]Verdict{
+		"nothing":                              {},
+		"replace: spec.hostPID: false -> true": {Kind: Replace, Fields: []Field{field}},
+		"replace: spec.hostPID: false -> true, and 2 more": {Kind: Replace, Fields: []Field{field, {}, {}}},
+	} {
+		if got := v.Summary(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestWhyAPodBecomesTheNextVersionSo(t *testing.T) {
+	live, first, second := Field{Path: "metadata.labels[app]", Kind: Live}, Field{Path: "spec.hostPID", Kind: Replace}, Field{Path: "spec.hostIPC", Kind: Replace}
+	plain, annotated := pod(t), pod(t, annotate("monopod.update", "replace"))
+	for _, row := range []struct {
+		name string
+		v    Verdict
+		next *v1.Pod
+		want string
+	}{
+		{"fields take it", Verdict{Kind: Replace, Fields: []Field{first, live, second}}, plain, "spec.hostPID, spec.hostIPC"},
+		{"fields take it, whatever its annotation says", Verdict{Kind: Replace, Fields: []Field{first}}, annotated, "spec.hostPID"},
+		{"nothing changes", Verdict{}, annotated, ""},
+		{"its annotation says so", Verdict{Kind: Replace, Fields: []Field{live}}, annotated, "any change replaces it, as its annotation monopod.update says"},
+		{"the setting says so", Verdict{Kind: Replace, Fields: []Field{live}}, plain, "any change replaces it, as the setting updatePolicy says"},
+		{"of containers that restart as their pod's limits change", Verdict{Kind: Restart, Fields: []Field{live}}, plain, ""},
+	} {
+		if got := row.v.Because(row.next); got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
+	}
+}
+
+// What is being made of a version is kept where the next one has it alike.
+func TestWhatIsBeingMadeIsKept(t *testing.T) {
+	version := func(digest string, edits ...func(*v1.Pod)) *manifests.Pod {
+		return &manifests.Pod{Pod: pod(t, edits...), Digest: digest}
+	}
+	image := app(func(c *v1.Container) { c.Image = "web:2" })
+	replaced := spec(func(s *v1.PodSpec) { s.HostPID = true })
+	for _, row := range []struct {
+		name      string
+		next      *manifests.Pod
+		container string
+		policy    string
+		want      bool
+	}{
+		{"the same version", version("d1", replaced), "app", PolicyInPlace, true},
+		{"nothing restarts", version("d2", app(limit("cpu", "2"))), "app", PolicyInPlace, true},
+		{"nothing restarts, but any change replaces it", version("d2", app(limit("cpu", "2"))), "app", PolicyReplace, false},
+		{"the container restarts", version("d2", image), "app", PolicyInPlace, false},
+		{"another one restarts", version("d2", image), "side", PolicyInPlace, true},
+		{"one restarts, of a sandbox", version("d2", image), "", PolicyInPlace, false},
+		{"the pod is replaced", version("d2", replaced), "app", PolicyInPlace, false},
+	} {
+		if got := Keeps(version("d1"), row.next, row.container, row.policy); got != row.want {
+			t.Errorf("%s: %v", row.name, got)
+		}
+	}
+	if v := Planned(version("d1"), version("d2", image), PolicyReplace); v.Kind != Replace || len(v.Containers) > 0 {
+		t.Errorf("a pod that any change replaces: %v of %v", v.Kind, v.Containers)
+	}
+	if v := Planned(version("d1"), version("d2", image), PolicyInPlace); v.Kind != Restart || len(v.Containers) != 1 {
+		t.Errorf("a pod that changes in place: %v of %v", v.Kind, v.Containers)
 	}
 }
 

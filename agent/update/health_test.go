@@ -1,6 +1,7 @@
 package update
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +46,9 @@ func TestTheTroubleOfAPodIsThatOfItsContainers(t *testing.T) {
 	if got := Trouble(st, nil); got != "container b ended with exit code 0, container c ended with exit code 3, container d waits: ErrImagePull, container e is not ready" {
 		t.Error(got)
 	}
+	if got := strings.Join(Troubled(st, nil), " "); got != "b c d e" {
+		t.Errorf("in trouble: %s", got)
+	}
 	if got := Trouble(&v1.PodStatus{Message: "all is lost"}, nil); got != "all is lost" {
 		t.Error(got)
 	}
@@ -83,6 +87,9 @@ func TestWhetherAVersionHasWorked(t *testing.T) {
 		{"it is ready since a moment", ready(v1.ConditionTrue, time.Second, runs(0, time.Second)), true},
 		{"it is ready since a moment, after a crash", ready(v1.ConditionTrue, time.Second, runs(1, time.Second)), false},
 		{"it is ready for some time, after a crash", ready(v1.ConditionTrue, time.Minute, runs(1, time.Minute)), true},
+		{"it is ready for just that long, after a crash", ready(v1.ConditionTrue, 10*time.Second, runs(1, 10*time.Second)), true},
+		{"it was ready for just that long, and is not", ready(v1.ConditionFalse, time.Hour-10*time.Second, runs(0, time.Hour)), true},
+		{"it was ready for less, and is not", ready(v1.ConditionFalse, time.Hour-9*time.Second, runs(0, time.Hour)), false},
 		{"it was never ready", ready(v1.ConditionFalse, time.Hour, runs(0, time.Hour)), false},
 		{"it was ready, and is not", ready(v1.ConditionFalse, time.Minute, runs(0, time.Hour)), true},
 		{"it crashes again and again", ready(v1.ConditionFalse, time.Minute, loops), false},

@@ -1,6 +1,8 @@
 package update
 
 import (
+	"reflect"
+	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -54,5 +56,36 @@ func TestThePolicyIsThatOfTheNextVersionElseOfTheSetting(t *testing.T) {
 				t.Errorf("got %q, want %q", got, row.want)
 			}
 		})
+	}
+}
+
+// In place, only what the containers need that restart is fetched before.
+func TestWhatIsFetchedBeforeAVersionGivesWay(t *testing.T) {
+	runs := pod(t)
+	other := pod(t, app(func(c *v1.Container) { c.Image = "web:2" }))
+	other.UID = "another"
+	names := func(p *v1.Pod) (names []string) {
+		for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+			names = append(names, c.Name)
+		}
+		return names
+	}
+	all := names(runs)
+	for _, row := range []struct {
+		name string
+		runs *v1.Pod
+		next *v1.Pod
+		want []string
+	}{
+		{"no version runs", nil, pod(t), all},
+		{"the next one is another pod", runs, other, all},
+		{"it replaces the pod", runs, pod(t, spec(func(s *v1.PodSpec) { s.HostPID = true })), all},
+		{"a container restarts", runs, pod(t, app(func(c *v1.Container) { c.Image = "web:2" })), []string{"app"}},
+		{"a container is resized", runs, pod(t, app(limit("cpu", "2"))), nil},
+	} {
+		before := row.next.DeepCopy()
+		if got := names(Fetched(row.runs, row.next)); !slices.Equal(got, row.want) || !reflect.DeepEqual(before, row.next) {
+			t.Errorf("%s: %v, want %v", row.name, got, row.want)
+		}
 	}
 }

@@ -130,10 +130,7 @@ func shorten(a, b string) string {
 }
 
 func part(s []rune, differs int) string {
-	if len(s) <= most {
-		return string(s)
-	}
-	from := min(max(differs-lead, 0), len(s)-most)
+	from := max(min(differs-lead, len(s)-most), 0)
 	out := string(s[from:min(from+most, len(s))])
 	if from > 0 {
 		out = "…" + out
