@@ -182,3 +182,14 @@ func TestHistoryTellsOfVersionsAsTheirManifestsGaveThem(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// What comes back by request, and has all as what runs in its place, stays as named.
+func TestARequestInPlaceNamesWhatStaysAsItIs(t *testing.T) {
+	for policy, want := range map[string]int{"": 1, update.PolicyReplace: 0} {
+		r := &Record{Given: second, Accepted: byImage("img:1", "two")}
+		next, err := r.AskedBack("default/web-n", pastOf(first), "", atNoon, &World{Policy: policy})
+		if err != nil || len(next.Same) != want {
+			t.Errorf("policy %q: %+v, %v", policy, next, err)
+		}
+	}
+}

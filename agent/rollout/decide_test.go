@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -142,7 +143,17 @@ func worldOf(change ...func(*World)) *World {
 	return w
 }
 
+// sized is a version of the pod that asks for so many cpus.
+func sized(cpu string) *manifests.Pod {
+	p := version("one")
+	amounts := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu), v1.ResourceMemory: resource.MustParse("1Gi")}
+	p.Spec.Containers[0].Resources = v1.ResourceRequirements{Requests: amounts, Limits: amounts}
+	p.Digest = "sized " + cpu
+	return p
+}
+
 func TestDecide(t *testing.T) {
+	inPlace := version("two", func(p *v1.Pod) { p.UID = v1st.UID })
 	foreign := version("win", func(p *v1.Pod) { p.Spec.OS = &v1.PodOS{Name: v1.Windows} })
 	for _, row := range []struct {
 		name  string
@@ -188,6 +199,8 @@ func TestDecide(t *testing.T) {
 		{"nor without room", edited(v2nd, prepared), worldOf(full), "run one, prepare two; waits by Room"},
 		{"a version that can never run is not prepared", edited(foreign, prepared), worldOf(final), "run one; waits by Room"},
 		{"the machine that goes down changes nothing", edited(v2nd, prepared), worldOf(down), "run one, prepare two; waits by Shutdown"},
+		{"a resize needs nothing but its room", changed(running(sized("1")), func(r *Record) { r.Offered = sized("2") }), worldOf(), "run sized 2, take its room"},
+		{"and an open gate", changed(running(sized("1")), held, func(r *Record) { r.Offered = sized("2") }), worldOf(), "run sized 1, prepare sized 2; waits by Hold; waits by Preparing"},
 		{"stop first: the former one goes at once", edited(v2nd), worldOf(stopFirst), "run two, take its room"},
 		{"stop first waits for the gate all the same", edited(v2nd, held), worldOf(stopFirst), "run one, prepare two; waits by Hold; waits by Preparing"},
 		{"a version of which nothing was made is given up for the next", edited(v2nd, preparing, unmade), worldOf(), "run two, take its room"},
@@ -202,6 +215,9 @@ func TestDecide(t *testing.T) {
 		{"one that is started starts", changed(running(v1st), starts), worldOf(heldNode), "run one, take its room"},
 		{"without room it stays halted", changed(running(v1st), starts), worldOf(full), "run one halted; waits by Room"},
 		{"as another version it starts once that is prepared", changed(edited(v2nd), starts), worldOf(), "run one halted, prepare two; waits by Preparing"},
+		{"as one that restarts nothing it starts at once", changed(edited(labelled("one")), starts), worldOf(), "run one+, take its room"},
+		{"so it does with other resources", changed(running(sized("1")), starts, func(r *Record) { r.Offered = sized("2") }), worldOf(), "run sized 2, take its room"},
+		{"not with another image", changed(edited(inPlace), starts), worldOf(), "run one halted, prepare two; waits by Preparing"},
 		{"and was looked at last", changed(edited(v2nd), starts, prepared), worldOf(), "run one halted, prepare two at last; waits by LastLook"},
 		{"then the one before goes", changed(edited(v2nd), starts, prepared, seenLast), worldOf(), "run two, take its room"},
 		{"or at once, if it stops first", changed(edited(v2nd), starts), worldOf(stopFirst), "run two, take its room"},
@@ -232,6 +248,7 @@ func TestDecide(t *testing.T) {
 		// Trials.
 		{"a version on trial is looked at each second", changed(running(v2nd), tried(unready, 0)), worldOf(), "run two, take its room; again in 1s"},
 		{"and when its time is over", changed(running(v2nd), tried(unready, 29500*time.Millisecond)), worldOf(), "run two, take its room; again in 500ms"},
+		{"or when it was ready for long enough", changed(running(v2nd), tried(ready, 0), func(r *Record) { r.Trial.Watch = Watch{isReady: true, ready: 9500 * time.Millisecond} }), worldOf(), "run two, take its room; again in 500ms"},
 		{"or earlier, if anything else is looked at then", changed(running(v2nd), tried(unready, 0), outdated, lockIs(Held, time.Hour-100*time.Millisecond)), worldOf(), "run two, take its room; restart waits by Lock; again in 100ms"},
 		{"what waits for what is no fault of its own is not looked at", changed(running(v2nd), tried(update.Health{Seen: true, Waits: true}, 0)), worldOf(), "run two, take its room"},
 		{"nor one of which nothing was seen", changed(running(v2nd), tried(update.Health{}, 0)), worldOf(), "run two, take its room"},
@@ -279,5 +296,48 @@ func TestAVersionWhoseRoomWasTakenMeanwhileWaits(t *testing.T) {
 				t.Errorf("\n got  %s\n want %s", got, row.want)
 			}
 		})
+	}
+}
+
+func TestWhichPodMayGiveWayToOthers(t *testing.T) {
+	refused := func(reason string) func(*Record) {
+		return func(r *Record) { r.Now.Refused = &Refusal{Of: r.Offered, Why: admission.Rejection{Reason: reason}} }
+	}
+	waits := func(by ...Cause) func(*Record) {
+		return func(r *Record) {
+			for _, cause := range by {
+				r.Now.Waits = append(r.Now.Waits, Wait{By: cause})
+			}
+		}
+	}
+	for _, row := range []struct {
+		name string
+		is   Record
+		want bool
+	}{
+		{"it lacks nothing but room", edited(v2nd, refused("OutOfcpu"), waits(ByRoom)), true},
+		{"it lacks something else, too", edited(v2nd, refused("OutOfcpu"), waits(ByLack, ByRoom)), false},
+		{"nothing of it runs", changed(running(v1st), fresh, refused("OutOfcpu"), waits(ByRoom)), false},
+		{"it is not refused", edited(v2nd, waits(ByRoom)), false},
+		{"it will never run", edited(v2nd, refused("PodOSNotSupported"), waits(ByRoom)), false},
+		{"its gate is closed by now", edited(v2nd, refused("OutOfcpu"), waits(ByRoom), held), false},
+	} {
+		if got := MayGiveWay(&row.is, worldOf()); got != row.want {
+			t.Errorf("%s: %v", row.name, got)
+		}
+	}
+}
+
+// A name over which the loop panicked has what it had, and says why nothing becomes of the rest.
+func TestANameStaysAsItIsOverAFault(t *testing.T) {
+	again := noon.Wall.Add(time.Minute)
+	for name, is := range map[string]Record{"its version runs": running(v1st), "its manifest is gone": changed(running(v1st), gone)} {
+		d := Stay(&is, message.Fixed("panic"), noon.Wall, again)
+		if d.Run != is.Now.Run || !d.WaitsBy(ByFault) || !d.Again.Equal(again) || (d.Refused != nil) != (is.Offered != nil) {
+			t.Errorf("%s: %+v", name, d)
+		}
+		if d.Refused != nil && (d.Refused.Of != is.Offered || d.Refused.Why.Reason != "UnexpectedAdmissionError" || !d.Refused.Since.Equal(noon.Wall)) {
+			t.Errorf("%s: %+v", name, d.Refused)
+		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"monopod/agent/admission"
+	"monopod/agent/message"
 	"monopod/agent/prepare"
 )
 
@@ -79,6 +81,49 @@ func TestWhatARestartWaitsForIsSaidInALine(t *testing.T) {
 	} {
 		d := Decide(&row.is, row.world)
 		if got := d.RestartLine(); got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	room := &Refusal{Of: v1st, Why: admission.Rejection{Reason: "OutOfcpu"}}
+	for _, row := range []struct {
+		name                         string
+		is                           *Refusal
+		final, retried, cpu, sameNow bool
+	}{
+		{"none", nil, false, false, false, false},
+		{"room", room, false, true, true, true},
+		{"the same in another object", &Refusal{Of: v1st, Why: admission.Rejection{Reason: "OutOfcpu"}}, false, true, true, true},
+		{"room, of another version", &Refusal{Of: v2nd, Why: admission.Rejection{Reason: "OutOfcpu"}}, false, true, true, false},
+		{"the operating system", &Refusal{Of: v1st, Why: admission.Rejection{Reason: "PodOSNotSupported"}}, true, false, false, false},
+	} {
+		d := Decision{Refused: row.is}
+		if d.IsFinal() != row.final || d.IsRetried() != row.retried || d.IsRefusedFor("OutOfcpu") != row.cpu || row.is.Equal(room) != row.sameNow || room.Equal(row.is) != row.sameNow {
+			t.Errorf("%s: final %v, retried %v, for its cpu %v, as before %v", row.name, d.IsFinal(), d.IsRetried(), d.IsRefusedFor("OutOfcpu"), row.is.Equal(room))
+		}
+	}
+	if none := (*Refusal)(nil); !none.Equal(nil) {
+		t.Error("nothing is not as nothing was")
+	}
+}
+
+func TestWhatTheGateKeeps(t *testing.T) {
+	waits := []Wait{{By: ByPreparing, Text: message.Fixed("it is being prepared")}, {By: ByHold, Text: message.Fixed("held")}, {By: ByWindow, Text: message.Fixed("at night")}}
+	refused := &Refusal{Of: v2nd}
+	for _, row := range []struct {
+		name string
+		is   Decision
+		want string
+	}{
+		{"nothing", Decision{}, ""},
+		{"a version that is prepared", Decision{Prepare: v2nd, Waits: waits}, "held; at night"},
+		{"one that is prepared and refused", Decision{Prepare: v2nd, Refused: refused, Waits: waits}, "held; at night"},
+		{"one that is refused says so itself", Decision{Refused: refused, Waits: waits}, ""},
+		{"a removal", Decision{Removes: true, Waits: waits}, "held; at night"},
+	} {
+		if got := row.is.Gated(); got != row.want {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)
 		}
 	}

@@ -14,7 +14,7 @@ func Foresee(r Record, p *manifests.Pod, w *World) Record {
 		return r
 	}
 	next := Identify(&r, p, w.Policy)
-	if r.Offered != nil && manifests.Same(r.Offered, next) {
+	if manifests.Same(r.Offered, next) {
 		return r
 	}
 	r.Offered, r.Gone, r.Kept = next, false, Kept{}

@@ -27,7 +27,7 @@ func Identify(r *Record, p *manifests.Pod, policy string) *manifests.Pod {
 		return was.Pod
 	case isKept && manifests.Same(was.Offered, p):
 		return WithUID(p, was.Pod.UID)
-	case !isKept && r.Offered != nil && manifests.Same(r.Offered, p):
+	case !isKept && manifests.Same(r.Offered, p):
 	case of != nil && of.UID != p.UID && r.Becomes(p, policy) < update.Replace:
 		return WithUID(p, of.UID)
 	}

@@ -40,6 +40,10 @@ func TestAVersionThatDoesNotRunAndWhy(t *testing.T) {
 		{"one that never ran", changed(running(v1st), fresh), worldOf(full), nil, "Room: no cpu is left"},
 		{"one that never will", edited(v2nd), worldOf(), func(r *Record) { r.Now.Refused = &Refusal{Why: admission.Rejection{Reason: "PodOSNotSupported"}} },
 			"Preparing, quiet, final: the new version is being prepared"},
+		{"one on which nothing was decided yet", running(v1st), worldOf(), func(r *Record) { r.Now = Decision{} }, ""},
+		{"one that runs, and goes on with its trial", running(v1st), worldOf(), func(r *Record) { r.Now.Waits = []Wait{{By: ByRoom}} }, ""},
+		{"one that the disk does not take", running(v1st), worldOf(), func(r *Record) { r.Seen.Uncommitted = "no space left" }, "Saved: no space left"},
+		{"one that does not run, and that the disk did not take before", edited(v2nd, prepared, held), worldOf(), func(r *Record) { r.Seen.Uncommitted = "no space left" }, "Hold: " + webHeld},
 		{"a panic over what runs", running(v1st), worldOf(), panicked, "Fault: panic: poison"},
 		{"one that gave way, beside the one that is back", running(v1st), worldOf(), gaveWay, "Trial, final: update rolled back: "},
 	} {

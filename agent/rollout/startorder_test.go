@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"monopod/manifests"
 )
 
@@ -58,6 +60,10 @@ func TestTurn(t *testing.T) {
 			"a waits for d/b, d/c to be ready: a circle: d/a starts after d/c starts after d/a",
 			"b waits for d/c to be ready: a circle: d/b starts after d/c starts after d/a starts after d/b",
 			"c waits for d/a to be ready: a circle: d/c starts after d/a starts after d/c"}},
+		{"a circle of which one also waits for another pod", map[string]place{"a": after("b c"), "b": after("a"), "c": after("e"), "e": ready}, []string{
+			"a waits for d/b, d/c to be ready: a circle: d/a starts after d/b starts after d/a",
+			"b waits for d/a to be ready: a circle: d/b starts after d/a starts after d/b",
+			"c starts"}},
 		{"two ways to one pod are no circle", map[string]place{"a": after("b c"), "b": after("e"), "c": after("e"), "e": ready}, []string{
 			"a waits for d/b, d/c to be ready", "b starts", "c starts"}},
 		{"a circle of which one is ready lets the others start", map[string]place{"a": {after: "b", started: true, ready: true}, "b": after("a")}, []string{
@@ -122,6 +128,7 @@ func turnsOf(pods map[string]place) (lines []string) {
 func TestMustWait(t *testing.T) {
 	foreign := edited(version("win"))
 	foreign.Offered.Labels = map[string]string{"kubernetes.io/os": "windows"}
+	inPlace := version("two", func(p *v1.Pod) { p.UID = v1st.UID })
 	for _, row := range []struct {
 		name   string
 		is     Record
@@ -133,6 +140,7 @@ func TestMustWait(t *testing.T) {
 		{"not one that was started in this boot", running(v1st), "", false},
 		{"but one from before the last boot", changed(running(v1st), olderBoot), "", true},
 		{"not one that starts nothing", edited(labelled("one")), "", false},
+		{"but one that restarts a container in place", edited(inPlace), "", true},
 		{"unless it replaces the pod", edited(labelled("one")), "Replace", true},
 		{"or the pod was not started in this boot", edited(labelled("one"), olderBoot), "", true},
 		{"not one that never runs", foreign, "", false},
@@ -154,6 +162,36 @@ func TestAShortNameMeansThePodOfThisNode(t *testing.T) {
 		names := Names{Suffix: "-n", Has: func(key manifests.Key) bool { return slices.Contains(row.pods, key.Name) }}
 		if got := names.Meant(named("db")); got != named(row.want) {
 			t.Errorf("with %v, db means %s", row.pods, got)
+		}
+	}
+}
+
+// Only pods that may be on a circle are searched: those that are left once each that starts after
+// none of these is taken away.
+func TestWhichPodsAreSearchedForCircles(t *testing.T) {
+	named := func(name string) manifests.Key { return manifests.Key{Namespace: "d", Name: name} }
+	for _, row := range []struct {
+		name  string
+		after map[string]string
+		want  string
+	}{
+		{"none of a line", map[string]string{"a": "b", "b": "c", "c": "d"}, ""},
+		{"none of two ways to one pod", map[string]string{"a": "b c", "b": "e", "c": "e", "e": "f"}, ""},
+		{"two that start after each other, and one after these", map[string]string{"a": "b", "b": "a c", "c": "e", "f": "a"}, "a b f"},
+	} {
+		after := map[manifests.Key][]manifests.Key{}
+		for name, others := range row.after {
+			for _, other := range strings.Fields(others) {
+				after[named(name)] = append(after[named(name)], named(other))
+			}
+		}
+		var got []string
+		for key := range circling(after) {
+			got = append(got, key.Name)
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != row.want {
+			t.Errorf("%s: %v, want %s", row.name, got, row.want)
 		}
 	}
 }

@@ -192,6 +192,9 @@ func TestWhatIsRolledBackSurvivesTheAgent(t *testing.T) {
 			t.Errorf("uid %s, told %q, %+v", p.UID, s.trial.Told(p), s.trial.Line())
 		}
 		s.chooses(p, p, "sha256:1") // from its checkpoint, while the file cannot be read
+		if !s.trial.IsBack(p) {
+			t.Errorf("nothing is known of its trial any more: %+v", s.trial)
+		}
 		s.chooses(second, p, "sha256:1")
 	}
 }
@@ -252,7 +255,11 @@ func TestTheFormerVersionIsTheLastThatWasNotInDoubt(t *testing.T) {
 	s := startedTrial(t)
 	s.starts()
 	s.looks(second, update.Health{Seen: true}, time.Second)
+	before := s.trial.Changes
 	s.chooses(third, second, "img:3") // the disk has what it takes to go back
+	if s.trial.Changes <= before {
+		t.Errorf("%d changes, %d before", s.trial.Changes, before)
+	}
 	s.looks(third, update.Health{Seen: true}, 30*time.Second)
 	s.saves()
 	s.chooses(third, third, "sha256:1")
@@ -263,7 +270,11 @@ func TestATrialGoesOnOverAnEditThatStartsNothing(t *testing.T) {
 	s, labelled := startedTrial(t), byImage("img:2", "two")
 	s.starts()
 	s.looks(second, update.Health{Seen: true}, 20*time.Second)
+	before := s.trial.Changes
 	s.chooses(labelled, second, "img:2")
+	if s.trial.Changes <= before {
+		t.Errorf("%d changes, %d before", s.trial.Changes, before)
+	}
 	if got := s.looks(labelled, update.Health{Seen: true}, 10*time.Second); got != RollBack {
 		t.Errorf("%v", got)
 	}
@@ -412,5 +423,160 @@ func TestATrialAfterOneWithNothingToGoBackToIsAnotherOne(t *testing.T) {
 	_, next := unfit.Candidate(Offer{New: third, Given: second, Runs: first, Limits: update.Limits{Within: time.Minute}})
 	if next == nil || next.Unfit || next.Changes <= unfit.Changes {
 		t.Errorf("%+v", next)
+	}
+}
+
+// Until the record of a trial is on disk, what runs goes on, whatever the manifest gives meanwhile.
+func TestWhatRunsUntilTheRecordIsSaved(t *testing.T) {
+	s := startedTrial(t)
+	s.chooses(second, first, "img:1")
+	s.chooses(third, first, "img:1")
+	s.saves()
+	s.chooses(third, first, "img:3")
+
+	for _, row := range []struct {
+		name        string
+		given, runs *manifests.Pod
+		want        *manifests.Pod
+	}{
+		{"the version that was chosen", second, first, second},
+		{"the version that runs, if none was chosen since the agent started", nil, first, first},
+		{"the new one, if none runs", nil, nil, third},
+	} {
+		got := (&Trial{Former: first, Tried: third}).until(Offer{New: third, Given: row.given, Runs: row.runs})
+		if got != row.want {
+			t.Errorf("%s: %s", row.name, got.Spec.Containers[0].Image)
+		}
+	}
+}
+
+// A version that is offered from its checkpoint, as its manifest is not known, ends no trial.
+func TestAManifestThatIsNotReadEndsNoTrial(t *testing.T) {
+	s := startedTrial(t)
+	s.chooses(second, first, "img:1")
+	before := s.trial
+	s.chooses(first, first, "img:1", isUnread)
+	if s.trial != before {
+		t.Errorf("%+v", s.trial)
+	}
+	s.chooses(first, first, "img:1")
+	if s.trial != nil {
+		t.Errorf("once it is read: %+v", s.trial)
+	}
+}
+
+// What a version came to is another state than the one before: what is saved of that is not taken for it.
+func TestEachStepOfATrialIsAChange(t *testing.T) {
+	s := startedTrial(t)
+	s.starts()
+	before := s.trial.Changes
+	s.looks(second, update.Health{Seen: true}, 9*time.Second) // less than is saved
+	s.looks(second, update.Health{Seen: true, Failed: true}, time.Second)
+	if s.trial.Reason == "" || s.trial.Changes <= before {
+		t.Errorf("%q: %d changes, %d before", s.trial.Reason, s.trial.Changes, before)
+	}
+	s.saves()
+	p := s.chooses(second, second, "sha256:1")
+	before = s.trial.Changes
+	s.chooses(first, p, "sha256:1")
+	if s.trial.Tried != nil || s.trial.Changes <= before {
+		t.Errorf("%+v, %d changes before", s.trial, before)
+	}
+}
+
+// A manifest that moves takes the version along that came back in its place.
+func TestWhatIsBackIsOfTheFileOfItsManifest(t *testing.T) {
+	s := startedTrial(t)
+	p := s.fails()
+	if again := s.chooses(second, p, "sha256:1"); again != p {
+		t.Error("it is another object, though nothing has changed")
+	}
+	moved := *second
+	moved.File = "/m/moved.yaml"
+	if again := s.chooses(&moved, p, "sha256:1"); again.File != moved.File || p.File == moved.File {
+		t.Errorf("it is of %s, was of %s", again.File, p.File)
+	}
+}
+
+// What comes back changes what the tried version has changed: in place nothing else.
+func TestATrialInPlaceNamesWhatStaysAsItIs(t *testing.T) {
+	for policy, want := range map[string]int{"": 1, update.PolicyReplace: 0} {
+		if next := (&Trial{Former: first}).tries(Offer{New: byImage("img:1", "two"), Policy: policy}); len(next.Same) != want {
+			t.Errorf("policy %q: %v", policy, next.Same)
+		}
+	}
+}
+
+func TestTheOutputOfAVersionThatGaveWayIsKept(t *testing.T) {
+	for _, row := range []struct {
+		name, reason, was, want string
+	}{
+		{"it gives way", "it failed", "", "c: no such file"},
+		{"its output is known already", "it failed", "c: no such device", "c: no such device"},
+		{"it does not give way", "", "", ""},
+	} {
+		is := &Trial{Former: first, Pinned: first, Tried: second, Safe: true, Reason: row.reason, Output: row.was}
+		if got := is.Filed(Filed{Trial: is, Output: "c: no such file"}).Output; got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
+	}
+}
+
+func TestWhyAVersionGivesWay(t *testing.T) {
+	is := &Trial{Former: first, Tried: second, Reason: "it failed"}
+	if got := is.Because(""); got != is {
+		t.Errorf("nothing is known of its containers: %q", got.Reason)
+	}
+	if got := is.Because("container c waits: ErrImagePull"); got.Reason != "it failed: container c waits: ErrImagePull" || is.Reason != "it failed" {
+		t.Errorf("%q, before %q", got.Reason, is.Reason)
+	}
+}
+
+// The version that runs says why the next one waits.
+func TestWhatIsToldOfTheVersionThatRuns(t *testing.T) {
+	const stuck = "no space left"
+	for _, row := range []struct {
+		name  string
+		trial *Trial
+		of    *manifests.Pod
+		want  string
+	}{
+		{"the record of its trial is not saved", &Trial{Former: first, Tried: second, Stuck: stuck}, first, "update waits: what it may have to go back to is not on disk: " + stuck},
+		{"of the one that waits it is told elsewhere", &Trial{Former: first, Tried: second, Stuck: stuck}, second, ""},
+		{"the record of its trial is saved", &Trial{Former: first, Tried: second}, first, ""},
+		{"a later record of it is not", &Trial{Former: first, Tried: second, Stuck: stuck, Safe: true}, first, ""},
+		{"there is no trial", nil, first, ""},
+		{"nothing runs", &Trial{Former: first, Tried: second, Stuck: stuck}, nil, ""},
+	} {
+		if got := row.trial.Told(row.of); got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
+	}
+}
+
+// The event of a version that gave way has of its output what there is room for.
+func TestTheEventOfAVersionThatGaveWay(t *testing.T) {
+	is := &Trial{Former: first, Pinned: first, Tried: second, Reason: "it failed"}
+	bare := is.Event(1000)
+	if bare != "version u1 (img:2): it failed; version u1 is back (img:1)" {
+		t.Errorf("without output: %q", bare)
+	}
+	is.Output = "one\ntwo"
+	const says = "; the last output:\n"
+	for _, row := range []struct {
+		name  string
+		limit int
+		want  string
+	}{
+		{"all of it", 1000, bare + says + "one\ntwo"},
+		{"just all of it", len(bare) + len(says) + 7, bare + says + "one\ntwo"},
+		{"the end of it", len(bare) + len(says) + 3, bare + says + "two"},
+		{"its last letter", len(bare) + len(says) + 1, bare + says + "o"},
+		{"no room for it", len(bare) + len(says), bare},
+		{"no room for what comes before it", len(bare), bare},
+	} {
+		if got := is.Event(row.limit); got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
 	}
 }
