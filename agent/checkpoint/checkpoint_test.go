@@ -1,9 +1,12 @@
 package checkpoint
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -221,5 +224,104 @@ func TestWhatKilledAgentsWereWritingGoes(t *testing.T) {
 	}
 	if !Exists(r.checkpoint("u1")) {
 		t.Error("the checkpoint went with it")
+	}
+}
+
+func TestWhetherAnInstanceHasEnded(t *testing.T) {
+	for phase, want := range map[v1.PodPhase]v1.PodPhase{"": "", v1.PodPending: "", v1.PodRunning: "", v1.PodSucceeded: v1.PodSucceeded, v1.PodFailed: v1.PodFailed} {
+		c := (&Checkpoint{Pod: &v1.Pod{}}).WithEnd(v1.PodStatus{Phase: phase})
+		if got := c.Ended(); got != want {
+			t.Errorf("phase %q: ended %q", phase, got)
+		}
+	}
+}
+
+func TestWhetherAnInstanceIsOfAnEarlierBoot(t *testing.T) {
+	for _, row := range []struct {
+		name      string
+		boot, now string
+		want      bool
+	}{
+		{"it started in this boot", "b", "b", false},
+		{"it started in another one", "a", "b", true},
+		{"it was interrupted", noBoot, "b", false},
+		{"its boot is not known", "", "b", false},
+		{"this boot is not known", "a", "", false},
+	} {
+		if got := (&Checkpoint{Boot: row.boot}).OfEarlierBoot(Mark{Boot: row.now}); got != row.want {
+			t.Errorf("%s: %v", row.name, got)
+		}
+	}
+}
+
+// A hook that is done is noted beside those of other containers, in a copy.
+func TestHooksThatAreDone(t *testing.T) {
+	none := &Checkpoint{Pod: &v1.Pod{}}
+	one := none.WithHookDone("a", "a0")
+	two := one.WithHookDone("b", "b0").WithHookDone("a", "a1")
+	if len(none.HooksDone) != 0 || len(one.HooksDone) != 1 || one.HooksDone["a"] != "a0" || len(two.HooksDone) != 2 || two.HooksDone["a"] != "a1" || two.HooksDone["b"] != "b0" {
+		t.Errorf("%v, %v and %v", none.HooksDone, one.HooksDone, two.HooksDone)
+	}
+}
+
+// What is told of a root dir is what is on its disk.
+func TestWhatIsStoredIsWhatWasSaved(t *testing.T) {
+	r := openTestRoot(t, t.TempDir())
+	if err := os.WriteFile(r.PodDir("u2"), nil, 0o600); err != nil { // no folder can be made here
+		t.Fatal(err)
+	}
+	if err := r.Save(instanceOf("u2", "img:1", 0)); err == nil || len(r.StoredPods()) != 0 {
+		t.Errorf("stored though it was not saved: %v, %v", r.StoredPods(), err)
+	}
+	if err := r.Save(instanceOf("u1", "img:1", 0)); err != nil || len(r.StoredPods()) != 1 {
+		t.Errorf("not stored though it was saved: %v, %v", r.StoredPods(), err)
+	}
+	r.Forget("u1")
+	if len(r.StoredPods()) != 0 {
+		t.Errorf("stored though it was forgotten: %v", r.StoredPods())
+	}
+}
+
+// A file that holds no checkpoint of its pod is left out, and said; others are read.
+func TestAnUnusableCheckpointIsLeftOut(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		file func(r *Root) string
+		text string // "": that of another pod
+		left int
+	}{
+		{"one that is cut", func(r *Root) string { return r.checkpoint("u2") }, "{", 2},
+		{"one of no pod", func(r *Root) string { return r.checkpoint("u2") }, "{}", 2},
+		{"one of another pod", func(r *Root) string { return r.checkpoint("u2") }, "", 2},
+		{"that of a next version, cut", func(r *Root) string { return r.next("u2") }, "{", 3},
+		{"that of a next version, of no pod", func(r *Root) string { return r.next("u2") }, "{}", 3},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := openTestRoot(t, t.TempDir())
+			for _, uid := range []string{"u1", "u2", "u3"} {
+				if err := r.Save(instanceOf(uid, "img:1", 0)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var said bytes.Buffer
+			log := slog.New(slog.NewTextHandler(&said, nil))
+			if all, err := r.Checkpoints(log); len(all) != 3 || err != nil || said.Len() > 0 {
+				t.Fatalf("before: %d, %v, said %s", len(all), err, &said)
+			}
+			text, err := []byte(row.text), error(nil)
+			if row.text == "" {
+				text, err = os.ReadFile(r.checkpoint("u1"))
+			}
+			if err = errors.Join(err, os.WriteFile(row.file(r), text, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := PodsIn(r.Dir); err == nil {
+				t.Error("another process is told nothing of it")
+			}
+			all, err := r.Checkpoints(log)
+			if len(all) != row.left || err != nil || !strings.Contains(said.String(), "unusable; ignoring it") {
+				t.Errorf("%d are read, %v, said %s", len(all), err, &said)
+			}
+		})
 	}
 }

@@ -61,3 +61,36 @@ func TestTheHolderOfARootDirIsNamed(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestTheProcessThatHasARootDir(t *testing.T) {
+	dir := t.TempDir()
+	lock := filepath.Join(dir, "lock")
+	if got := Holder(filepath.Join(dir, "none")); got != "" {
+		t.Errorf("a root dir that is not there is that of process %s", got)
+	}
+	if err := os.WriteFile(lock, []byte("123456789012345\n"), 0o600); err != nil { // of an agent that is gone
+		t.Fatal(err)
+	}
+	if got := Holder(dir); got != "" {
+		t.Errorf("a free one is that of process %s", got)
+	}
+	r := openTestRoot(t, dir)
+	pid := strconv.Itoa(os.Getpid())
+	text, err := os.ReadFile(lock)
+	if err != nil || string(text) != pid+"\n" {
+		t.Errorf("the lock holds %q, %v", text, err)
+	}
+	if got := Holder(dir); got != pid {
+		t.Errorf("it is that of process %s", got)
+	}
+	if err := os.Truncate(lock, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := Holder(dir); got != "of unknown id" {
+		t.Errorf("one whose lock is empty is that of process %s", got)
+	}
+	r.Close()
+	if got := Holder(dir); got != "" {
+		t.Errorf("one that was given back is that of process %s", got)
+	}
+}

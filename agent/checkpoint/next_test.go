@@ -183,3 +183,50 @@ func TestAFormerAgentIgnoresANextVersion(t *testing.T) {
 		}
 	}
 }
+
+// A next version that was accepted is not prepared any more; any other one is.
+func TestANextVersionThatIsAcceptedIsVoid(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		accepted *Checkpoint
+		isVoid   bool
+	}{
+		{"none was accepted", nil, false},
+		{"another uid was", instanceOf("u1", "img:2", 0), false},
+		{"another version of its uid was", instanceOf("u2", "img:1", 0), false},
+		{"it was", instanceOf("u2", "img:2", 0), true},
+		{"it was, and goes", instanceOf("u2", "img:2", 0).Removing(metav1.Now(), Mark{}), false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := openTestRoot(t, t.TempDir())
+			next := instanceOf("u2", "img:2", 0)
+			if err := r.DropVoidNext(next.Key()); err != nil {
+				t.Errorf("there is none: %v", err)
+			}
+			if err := r.SaveNext(next); err != nil {
+				t.Fatal(err)
+			}
+			if row.accepted != nil {
+				if err := r.Save(row.accepted); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := r.DropVoidNext(next.Key()); err != nil || r.HasNext("u2") == row.isVoid || Exists(r.next("u2")) == row.isVoid {
+				t.Errorf("%v; it is known: %v, it is on disk: %v", err, r.HasNext("u2"), Exists(r.next("u2")))
+			}
+		})
+	}
+}
+
+// What cannot be removed is known on.
+func TestANextVersionThatIsNotRemovedIsKnown(t *testing.T) {
+	r := openTestRoot(t, t.TempDir())
+	next := instanceOf("u2", "img:2", 0)
+	err := errors.Join(r.SaveNext(next), os.Remove(r.next("u2")), os.MkdirAll(r.next("u2")+"/in the way", 0o700))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.DropNext(next); err == nil || !r.HasNext("u2") {
+		t.Errorf("%v; it is known: %v", err, r.HasNext("u2"))
+	}
+}

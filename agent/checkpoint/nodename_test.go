@@ -5,12 +5,20 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"monopod/agent/disk"
 )
 
 // A node name that cannot be read keeps no agent from starting.
 func TestADamagedNodeNameIsNone(t *testing.T) {
 	dir := t.TempDir()
+	(&Root{Dir: dir}).KeepNodeName("edge5")
 	(&Root{Dir: dir}).KeepNodeName("edge7")
+	before := disk.WrittenSoFar().Syncs
+	(&Root{Dir: dir}).KeepNodeName("edge7")
+	if n := disk.WrittenSoFar().Syncs - before; n > 0 {
+		t.Errorf("the same name is written with %d calls", n)
+	}
 	if name, err := NodeName(dir); name != "edge7" || err != nil {
 		t.Errorf("kept: %q, %v", name, err)
 	}

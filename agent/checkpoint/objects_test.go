@@ -3,7 +3,9 @@ package checkpoint
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -181,5 +183,26 @@ func TestAnAgentOfOneRunLeavesWhatOthersSaved(t *testing.T) {
 	}
 	if given, _ := r.Objects(slog.New(slog.DiscardHandler)); len(given) != 1 {
 		t.Errorf("there is %v", given)
+	}
+}
+
+// Another process reads what is saved, and leaves the rest as it is.
+func TestSavedObjectsAreReadBesideAnAgent(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := SavedObjects(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("none was ever saved: %v", err)
+	}
+	r := openTestRoot(t, dir)
+	if err := r.SaveObjects([]*manifests.Object{aMap("one", "1"), aSecret("two", "2"), aMap("three", "3")}); err != nil {
+		t.Fatal(err)
+	}
+	damaged := r.Path(objectsDir, objectFile(aMap("three", "3").Key()))
+	err := errors.Join(os.WriteFile(r.Path(objectsDir, "read.me"), []byte("{}"), 0o600), os.WriteFile(damaged, []byte("{"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := SavedObjects(dir)
+	if len(all) != 2 || err != nil || !Exists(damaged) {
+		t.Errorf("%v, %v; the damaged one is there: %v", all, err, Exists(damaged))
 	}
 }

@@ -129,3 +129,12 @@ func TestFilesThatWereBeingWrittenGo(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoAskedIsSaid(t *testing.T) {
+	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for why, want := range map[string]string{"": "by request at 2026-05-01 12:00:00 UTC", "audit": "by request at 2026-05-01 12:00:00 UTC: audit"} {
+		if got := (&Asked{At: at, Why: why}).String(); got != want {
+			t.Errorf("%q: %s", why, got)
+		}
+	}
+}

@@ -153,7 +153,9 @@ func sized(cpu string) *manifests.Pod {
 }
 
 func TestDecide(t *testing.T) {
-	inPlace := version("two", func(p *v1.Pod) { p.UID = v1st.UID })
+	restarts := func(p *v1.Pod) { p.UID, p.Spec.RestartPolicy = v1st.UID, v1.RestartPolicyAlways }
+	inPlace := running(version("one", restarts))
+	inPlace.Offered = version("two", restarts)
 	foreign := version("win", func(p *v1.Pod) { p.Spec.OS = &v1.PodOS{Name: v1.Windows} })
 	for _, row := range []struct {
 		name  string
@@ -217,7 +219,7 @@ func TestDecide(t *testing.T) {
 		{"as another version it starts once that is prepared", changed(edited(v2nd), starts), worldOf(), "run one halted, prepare two; waits by Preparing"},
 		{"as one that restarts nothing it starts at once", changed(edited(labelled("one")), starts), worldOf(), "run one+, take its room"},
 		{"so it does with other resources", changed(running(sized("1")), starts, func(r *Record) { r.Offered = sized("2") }), worldOf(), "run sized 2, take its room"},
-		{"not with another image", changed(edited(inPlace), starts), worldOf(), "run one halted, prepare two; waits by Preparing"},
+		{"not with another image", changed(inPlace, starts), worldOf(), "run one halted, prepare two; waits by Preparing"},
 		{"and was looked at last", changed(edited(v2nd), starts, prepared), worldOf(), "run one halted, prepare two at last; waits by LastLook"},
 		{"then the one before goes", changed(edited(v2nd), starts, prepared, seenLast), worldOf(), "run two, take its room"},
 		{"or at once, if it stops first", changed(edited(v2nd), starts), worldOf(stopFirst), "run two, take its room"},

@@ -128,7 +128,9 @@ func turnsOf(pods map[string]place) (lines []string) {
 func TestMustWait(t *testing.T) {
 	foreign := edited(version("win"))
 	foreign.Offered.Labels = map[string]string{"kubernetes.io/os": "windows"}
-	inPlace := version("two", func(p *v1.Pod) { p.UID = v1st.UID })
+	restarts := func(p *v1.Pod) { p.UID, p.Spec.RestartPolicy = v1st.UID, v1.RestartPolicyAlways }
+	inPlace := running(version("one", restarts))
+	inPlace.Offered = version("two", restarts)
 	for _, row := range []struct {
 		name   string
 		is     Record
@@ -140,7 +142,7 @@ func TestMustWait(t *testing.T) {
 		{"not one that was started in this boot", running(v1st), "", false},
 		{"but one from before the last boot", changed(running(v1st), olderBoot), "", true},
 		{"not one that starts nothing", edited(labelled("one")), "", false},
-		{"but one that restarts a container in place", edited(inPlace), "", true},
+		{"but one that restarts a container in place", inPlace, "", true},
 		{"unless it replaces the pod", edited(labelled("one")), "Replace", true},
 		{"or the pod was not started in this boot", edited(labelled("one"), olderBoot), "", true},
 		{"not one that never runs", foreign, "", false},
