@@ -44,7 +44,7 @@ type resolution struct {
 func (s *Source) resolve() Snapshot {
 	s.joinClaims()
 	r := &resolution{
-		source: s, paths: slices.Sorted(maps.Keys(s.files)), claims: make(map[Key][]claim, len(s.files)), refused: map[Key]string{}, pods: make(map[Key]*Pod, len(s.current)+1),
+		source: s, paths: slices.Sorted(maps.Keys(s.files)), claims: make(map[Key][]claim, len(s.files)), refused: map[Key]string{}, pods: make(map[Key]*Pod, len(s.current)),
 		held: map[Key]bool{}, extra: map[string][]decode.Problem{}, lost: map[string]map[Key]bool{}, left: map[string][]string{}, doubt: s.doubt(),
 		objects: map[ObjectKey]*Object{}, heldFiles: map[string]bool{},
 	}

@@ -1,0 +1,132 @@
+package manifests
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// reportOf returns what the last snapshot says of a file.
+func (p *looker) reportOf(name string) *File {
+	p.Helper()
+	k := slices.IndexFunc(p.last.Files, func(f File) bool { return filepath.Base(f.Path) == name })
+	if k < 0 {
+		p.Fatalf("there is no %s among %v", name, p.last.Files)
+	}
+	return &p.last.Files[k]
+}
+
+// says checks that a problem of a file has these words.
+func (p *looker) says(name, words string) {
+	p.Helper()
+	problems := p.reportOf(name).Problems
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, words) {
+		p.Errorf("%s: problems %v, want %q", name, problems, words)
+	}
+}
+
+// A folder that proves no removal proves what it holds: another version of a pod counts, in whatever file.
+func TestAPodOfAFolderThatProvesNothingMayChange(t *testing.T) {
+	p, _ := doubtful(t)
+	p.put("x.yaml", image(podYAML("a"), "nginx"))
+	p.expect("a@x.yaml=nginx b@b.yaml=busybox folder ?")
+}
+
+// The file that names a pod and is wrong about it holds it, not one that cannot be read.
+func TestAPodThatMovedWithATypoIsHeldByTheFileThatNamesIt(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, "a")
+	p := at(t, dir, nil)
+	p.put("a.yaml", "kind: [")
+	p.put("b.yaml", podYAML("a", "foo: bar"))
+	p.expect("a@b.yaml=busybox bad:a.yaml held:b.yaml bad:b.yaml ?")
+}
+
+// A version with the uid of another pod does not count: the one before does.
+func TestAVersionWithTheUIDOfAnotherPodIsNotTaken(t *testing.T) {
+	dir := t.TempDir()
+	withUID := func(text string) string { return strings.Replace(text, "metadata:", "metadata:\n  uid: u-1", 1) }
+	fill(t, dir, "b")
+	p := at(t, dir, nil)
+	p.put("a.yaml", withUID(podYAML("a")))
+	p.expect("a@a.yaml=busybox b@b.yaml=busybox")
+	p.put("b.yaml", withUID(image(podYAML("b"), "nginx")))
+	p.put("c.yaml", withUID(podYAML("c")))
+	p.expect("a@a.yaml=busybox b@b.yaml=busybox held:b.yaml bad:b.yaml bad:c.yaml")
+	p.says("b.yaml", "gives the pod default/a-node1 with the uid u-1 already")
+	must(t, os.Remove(filepath.Join(dir, "a.yaml")))
+	p.expect("b@b.yaml=nginx bad:c.yaml")
+}
+
+func TestAFileThatIsSpoiltHoldsAllItsPods(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, "b")
+	p := at(t, dir, nil)
+	p.put("m.yaml", podYAML("a")+"---\n"+podYAML("c"))
+	p.expect("a@m.yaml=busybox b@b.yaml=busybox c@m.yaml=busybox")
+	p.put("m.yaml", "kind: [")
+	p.expect("a@m.yaml=busybox b@b.yaml=busybox c@m.yaml=busybox held:m.yaml bad:m.yaml ?")
+	if pods := p.reportOf("m.yaml").Pods; !slices.Equal(pods, []string{"default/a-node1", "default/c-node1"}) {
+		t.Errorf("it holds %v", pods)
+	}
+}
+
+// The report of a file is made once for each content, whatever becomes of others.
+func TestTheReportOfAFileIsMadeOnceForEachContent(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, "a")
+	p := at(t, dir, nil)
+	was := *p.reportOf("a.yaml")
+	made := func() bool {
+		is := p.reportOf("a.yaml")
+		return reflect.ValueOf(is.Hashes).Pointer() != reflect.ValueOf(was.Hashes).Pointer()
+	}
+	p.put("b.yaml", podYAML("b"))
+	p.expect("a@a.yaml=busybox b@b.yaml=busybox")
+	if made() {
+		t.Error("it is made again as another file comes")
+	}
+	p.put("b.yaml", "kind: [")
+	p.expect("a@a.yaml=busybox b@b.yaml=busybox held:b.yaml bad:b.yaml ?")
+	if made() {
+		t.Error("it is made again as another file is spoilt")
+	}
+	p.put("a.yaml", "# web\n"+podYAML("a"))
+	p.expect("a@a.yaml=busybox b@b.yaml=busybox held:b.yaml bad:b.yaml ?")
+	if is := p.reportOf("a.yaml"); !made() || is.SHA256 == was.SHA256 {
+		t.Errorf("it has the hash %s of a content that has a comment more", is.SHA256)
+	}
+}
+
+// What is said of a file because of others follows what becomes of these.
+func TestWhatIsSaidOfAFileFollowsTheOthers(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir, "a")
+	p := at(t, dir, nil)
+	p.put("b.yaml", podYAML("a"))
+	p.put("c.yaml", podYAML("a"))
+	p.expect("a@a.yaml=busybox bad:b.yaml bad:c.yaml")
+	p.says("c.yaml", "a.yaml gives the pod default/a-node1 already")
+	must(t, os.Remove(filepath.Join(dir, "a.yaml")))
+	p.expect("a@b.yaml=busybox bad:c.yaml")
+	p.says("c.yaml", "b.yaml gives the pod default/a-node1 already")
+	must(t, os.Remove(filepath.Join(dir, "b.yaml")))
+	p.expect("a@c.yaml=busybox")
+	if problems := p.reportOf("c.yaml").Problems; len(problems) > 0 {
+		t.Errorf("it has the problems %v", problems)
+	}
+}
+
+// A folder that is missing does not prove that the URL gives a pod now that a file of it gave.
+func TestTheURLTakesNoPodOfAFolderThatIsMissing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "missing")
+	p := at(t, dir, func(c *SourceConfig) {
+		asks(c)
+		c.Known = knownPods(t, filepath.Join(dir, "a.yaml"), podYAML("a"))
+	})
+	p.gets(Answer{Data: []byte(image(podYAML("a"), "nginx"))}, "a@a.yaml=busybox bad:pods folder ?")
+	p.says("pods", "a.yaml gives the pod default/a-node1 already")
+}
