@@ -136,7 +136,7 @@ func (a *applier) accepted(r *rollout.Record) {
 // world is what matters beside the records.
 func (a *applier) world() *rollout.World {
 	return &rollout.World{Now: a.shared.Disk.Machine.Boot.Now(), Names: a.pods.order.names, Ready: a.isReady, Rules: a.rules(), Down: a.down.On(), Terminated: a.down.HaltOf, NodeHold: a.holds.Of(""), Policy: a.shared.Settings().UpdatePolicy,
-		StopsFirst: a.shared.StopsFirst, Room: a.table.Room, Limits: a.trials.limitsOf, Blind: a.down.On() || !a.shared.Watch.Up()}
+		StopsFirst: a.shared.StopsFirst, Room: a.table.Room, Limits: a.trials.limitsOf, Blind: a.down.On() || !a.shared.Watch.Up(), Late: a.shared.Watch.Late()}
 }
 
 // carryOut carries out a decision.

@@ -22,6 +22,7 @@ type histories struct {
 	store   *status.Store
 	pods    *records
 	limits  func(*manifests.Pod) update.Limits // what is asked of a version
+	late    func() time.Duration               // how late the end of a container may be seen
 	running *sync.WaitGroup
 	off     bool // nothing is remembered
 
@@ -86,7 +87,7 @@ func (h *histories) tick(ctx context.Context, isComplete bool) {
 // memoryOf returns what is to be remembered of what runs; nil: nothing, or not yet.
 func (h *histories) memoryOf(r *podRecord) *memory {
 	p := r.sent.Pod
-	if !h.isNews(r) || r.sent.Halted.Reason != "" || r.Trial.IsOn() || !r.Proof.IsStable(p, time.Now(), h.limits(p).Stable) {
+	if !h.isNews(r) || r.sent.Halted.Reason != "" || r.Trial.IsOn() || !r.Proof.IsStable(p, time.Now(), h.limits(p).Stable+h.late()) {
 		return nil
 	}
 	version := r.Trial.Original(p)

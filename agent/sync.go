@@ -99,7 +99,7 @@ func newSyncLoop(shared *worker.Pool, store *status.Store, needs *gc.ImageNeeds,
 	l.filings = filings{shared: shared, store: store, pods: &l.pods, limits: l.trials.limitsOf, running: &l.running, saved: make(chan []*filing)}
 	l.trials = trials{shared: shared, store: store, pods: &l.pods, table: l.table, filings: &l.filings}
 	l.trials.inherit()
-	l.history = histories{shared: shared, store: store, pods: &l.pods, limits: l.trials.limitsOf, running: &l.running, saved: make(chan []*memory)}
+	l.history = histories{shared: shared, store: store, pods: &l.pods, limits: l.trials.limitsOf, late: shared.Watch.Late, running: &l.running, saved: make(chan []*memory)}
 	l.apply = applier{shared: shared, faults: l.faults, pods: &l.pods, table: l.table, holds: l.holds,
 		locks:  locks{root: shared.Disk.Root.Dir, disk: diskWrites{shared}, ask: lockFile.look, pods: &l.pods, running: &l.running, found: make(chan looked), saved: make(chan error)},
 		rules:  func() rollout.Rules { return rollout.Rules{} },

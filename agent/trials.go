@@ -81,7 +81,7 @@ func (t *trials) choose(r *podRecord, s *manifests.Snapshot) *manifests.Pod {
 	}
 	o := rollout.Offer{New: p, Given: r.Offered, Runs: t.table.Runs(r.Key), Unread: isUnread(p, s), Policy: t.shared.Settings().UpdatePolicy}
 	o.Limits = t.limitsOf(p)
-	o.Worked = r.Proof.Holds(o.Runs, time.Now(), o.Limits.Stable)
+	o.Worked = r.Proof.Holds(o.Runs, time.Now(), o.Limits.Stable+t.shared.Watch.Late())
 	chosen, next := r.Trial.Candidate(o)
 	if next != r.Trial {
 		t.set(r, next)
@@ -111,7 +111,7 @@ func isUnread(p *manifests.Pod, s *manifests.Snapshot) bool {
 func (t *trials) saw(r *podRecord, now *worker.State) (isBack bool) {
 	p := r.sent.Pod
 	if p != nil && now.Health.Seen {
-		r.Proof = r.Proof.Saw(p, now.Health, time.Now(), t.limitsOf(p).Stable)
+		r.Proof = r.Proof.Saw(p, now.Health, time.Now(), t.limitsOf(p).Stable+t.shared.Watch.Late())
 	}
 	next := r.Trial.Saw(p, now.Health)
 	if next != r.Trial {

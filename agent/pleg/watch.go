@@ -104,6 +104,15 @@ func (w *Watch) Ready() error {
 	}
 }
 
+// Late returns how late the end of a container may be noticed: at once where the runtime streams
+// events, else by the relist after it, which takes time itself.
+func (w *Watch) Late() time.Duration {
+	if w.Streams.Load() {
+		return 0
+	}
+	return 2 * relistWithoutEvents
+}
+
 // Wake makes the watch relist at once, after a call found the runtime down.
 func (w *Watch) Wake(error) {
 	w.suspect.Wake()

@@ -31,6 +31,7 @@ type World struct {
 	Room       func(*manifests.Pod) *admission.Rejection // why the node has no room for it beside all others; nil: it has
 	Limits     func(*manifests.Pod) update.Limits        // what is asked of a version on trial
 	Blind      bool                                      // see Sight
+	Late       time.Duration                             // likewise
 }
 
 // StoppedWhy is what is reported of a pod that its owner stopped.
@@ -95,7 +96,7 @@ func (d Decision) goesOn(r *Record, w *World) Decision {
 		return d
 	}
 	var again time.Time
-	d.Trial, d.Outcome, again = t.Look(Sight{Now: w.Now.Wall, Limits: w.Limits(t.Tried), Blind: w.Blind})
+	d.Trial, d.Outcome, again = t.Look(Sight{Now: w.Now.Wall, Limits: w.Limits(t.Tried), Blind: w.Blind, Late: w.Late})
 	if !again.IsZero() {
 		d.lookAgain(again)
 	}

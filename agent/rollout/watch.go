@@ -37,7 +37,8 @@ func (o Outcome) String() string { return outcomeNames[o] }
 type Sight struct {
 	Now    time.Time
 	Limits update.Limits
-	Blind  bool // nothing can be seen of it: the runtime does not answer, or the machine goes down
+	Blind  bool          // nothing can be seen of it: the runtime does not answer, or the machine goes down
+	Late   time.Duration // how late the end of a container may be seen
 }
 
 // watchEvery is how often a version is looked at for which time passes: for how long nothing
@@ -75,10 +76,11 @@ func (w Watch) Look(s Sight, h update.Health) (next Watch, o Outcome, why string
 	case !h.Ready:
 		return w, RollBack, fmt.Sprintf("it was ready, and did not stay so for %s", s.Limits.Stable), again
 	}
-	if w.ready >= s.Limits.Stable {
+	proven := s.Limits.Stable + s.Late
+	if w.ready >= proven {
 		return w, Healthy, "", again
 	}
-	return w, Watching, "", earlier(soon, s.Now.Add(s.Limits.Stable-w.ready))
+	return w, Watching, "", earlier(soon, s.Now.Add(proven-w.ready))
 }
 
 // until lets the time since the last look pass.

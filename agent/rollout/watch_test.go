@@ -63,6 +63,31 @@ func TestAWatchComesToItsOutcome(t *testing.T) {
 	}
 }
 
+// Where the end of a container is seen late, the verdict waits for as long.
+func TestAVersionIsHealthyOnceAnEndWouldHaveBeenSeen(t *testing.T) {
+	const s = time.Second
+	for name, row := range map[string]struct {
+		isReady bool // in the end
+		want    Outcome
+	}{"it stayed ready": {true, Healthy}, "it ended meanwhile": {false, RollBack}} {
+		var w Watch
+		began, o := time.Now(), Watching
+		see := func(after time.Duration, isReady bool) {
+			sight := Sight{Now: began.Add(after), Limits: update.Limits{Within: 30 * s, Stable: s}, Late: 2 * s}
+			w, o, _, _ = w.Look(sight, update.Health{Seen: true, Ready: isReady})
+		}
+		see(0, true)
+		see(s, true)
+		if o != Watching {
+			t.Errorf("%s: %v at once", name, o)
+		}
+		see(3*s, row.isReady)
+		if o != row.want {
+			t.Errorf("%s: %v, want %v", name, o, row.want)
+		}
+	}
+}
+
 func TestTimeInWhichNothingIsSeenIsNotSpent(t *testing.T) {
 	limits := update.Limits{Within: 30 * time.Second, Stable: 10 * time.Second}
 	w, began := Watch{Spent: 5 * time.Second}, time.Now()

@@ -62,7 +62,6 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 	w.count(s, a, nil)
 	delete(w.away, a.Key())
 	delete(w.tasks.hung, a.Key())
-	delete(w.refusals, a.Key())
 	log, level := w.logOf(a), slog.LevelInfo
 	if w.pod.remakes || a.Do == plan.DoSetUp && (w.failures[a.Key()].Count > 0 || w.failed > 0) {
 		level = slog.LevelDebug // another try
@@ -96,6 +95,9 @@ func (w *Worker) recordDone(s *plan.Facts, a plan.Action, made *madeSandbox) {
 		delete(w.failures, a.Key())
 	default:
 		delete(w.failures, a.Key())
+	}
+	if w.failures[a.Key()].Reason == "" { // else it is of the sandbox, which is next
+		delete(w.refusals, a.Key())
 	}
 	log.Log(context.Background(), level, a.Do.Done(), "reason", a.Reason)
 }
