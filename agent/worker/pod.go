@@ -33,7 +33,7 @@ type pod struct {
 	known      map[string]*checkpoint.Checkpoint // by uid
 	life       context.Context                   // ends with the agent, or when the sync loop ends the worker
 	current    Update                            // of the last pass
-	remakes    bool                              // sandboxes die again and again: see sayRemakes
+	remakes    bool                              // sandboxes die again and again: see logRemakes
 	woken      wake.Slot
 	background sync.WaitGroup  // goroutines of fetches, stops and hooks
 	unsaved    saidonce.Errors // what is not in the checkpoint on disk
