@@ -5,8 +5,8 @@ import (
 	"log/slog"
 )
 
-// Quiet keeps from a log what a run says in its own words: warnings with a
-// reason are those that the status of a pod has, too.
+// Quiet keeps from a log what a run prints in its own words: warnings with a reason are those that
+// the status of a pod has, too.
 func Quiet(h slog.Handler) slog.Handler { return quiet{h} }
 
 type quiet struct{ slog.Handler }
