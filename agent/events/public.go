@@ -40,7 +40,8 @@ func (r *record) mark(e *v1.Event) {
 	}
 }
 
-// publicOf returns what clients other than root may read of a message, by the annotations of the event.
+// publicOf returns what clients other than root may read of a message, by the annotations of the
+// event.
 func publicOf(marks map[string]string, text string) string {
 	public, marked := marks[annPublic]
 	if marked || text == "" {

@@ -16,7 +16,8 @@ import (
 	"monopod/manifests/decode"
 )
 
-// versions of the two APIs: of a credential provider's configuration, and of its requests and answers.
+// versions of the two APIs: of a credential provider's configuration, and of its requests and
+// answers.
 const (
 	configGroup   = "kubelet.config.k8s.io/"
 	providerGroup = "credentialprovider.kubelet.k8s.io/"

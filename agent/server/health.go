@@ -45,7 +45,8 @@ func (s *Server) checkRuntime() error {
 	}
 }
 
-// withheld replaces the reason of a failed check for clients other than root (the API server: the same).
+// withheld replaces the reason of a failed check for clients other than root (the API server: the
+// same).
 const withheld = "reason withheld"
 
 // why returns why a check fails: for root in words, which may be the runtime's.

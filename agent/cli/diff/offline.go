@@ -18,15 +18,15 @@ import (
 	"monopod/manifests"
 )
 
-// Rules are the settings that the next agent would go by.
+// Rules are the settings of the next agent.
 type Rules struct {
 	Gate   rollout.Rules
 	Policy string // of updates, see update.Planned
 	Suffix string // what the node adds to the names of pods
 }
 
-// Offline is what there is where no agent runs: pods as they were reported last, and the owner's
-// wishes. Of room, of pods that others start after and of versions that wait nothing is known.
+// Offline returns the node while no agent runs: pods as they were reported last, and the owner's
+// wishes. Nothing is known of room, of pods that others start after and of versions that wait.
 func Offline(k *client.Known, wishes hold.State, rules Rules, now time.Time) *outlook.Node {
 	has := staying(k)
 	isThere := func(key manifests.Key) bool { return has[key] != nil }
@@ -44,7 +44,7 @@ func Offline(k *client.Known, wishes hold.State, rules Rules, now time.Time) *ou
 	return n
 }
 
-// recordOf is what is known of a pod name of which this was reported; nil: nothing was.
+// recordOf returns the record of a pod name with this report; nil: there is none.
 func recordOf(key manifests.Key, reported *v1.Pod, wishes *hold.State) rollout.Record {
 	r := rollout.Record{Key: key}
 	if reported == nil {
