@@ -134,7 +134,7 @@ func outlookOf(c *cli.Context, o *Options, k *client.Known, cfg config.Config, a
 		return update.LimitsOf(p.Pod, cfg.UpdateHealth, cfg.UpdateStable)
 	}
 	has, err := checkpoint.SavedObjects(o.Root)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else there never was a wish
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else the agent never had any
 		fmt.Fprintf(c.App.ErrWriter, "monopod: ConfigMaps and Secrets are not compared with those that the agent has: %v\n", err)
 	}
 	n.Objects, n.NoObjects = objects.NewSet(has), err != nil

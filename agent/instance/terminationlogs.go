@@ -62,7 +62,7 @@ func (f *Files) NewTerminationLog(i *pleg.Instance, uid, name string) string {
 }
 
 // removeTerminationLog removes the termination log of a removed container. If
-// that fails, the log goes when the container starts again, or with the pod.
+// that fails, the log is removed when the container starts again, or with the pod.
 func (f *Files) removeTerminationLog(c *pleg.Container, uid string) {
 	if c.TerminationLog == "" {
 		return

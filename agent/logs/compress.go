@@ -61,7 +61,8 @@ func replace(ctx context.Context, d *disk.Dir, in, out *os.File, name string) er
 	return d.Replace(name+partEnd, name+zipEnd)
 }
 
-// zip writes the content of in to a new file, which it closes, and returns the length of the content.
+// zip writes the content of in to a new file, which it closes, and returns the length of the
+// content.
 func zip(ctx context.Context, in io.Reader, out *os.File, mode os.FileMode) (copied int64, err error) {
 	defer func() { err = errors.Join(err, out.Close()) }()
 	z, err := gzip.NewWriterLevel(out, gzip.BestSpeed)

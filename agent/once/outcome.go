@@ -52,7 +52,7 @@ type evaluator struct {
 	seen map[string]int // container ids that ended badly, in the order in which that was seen
 }
 
-// look returns how the run ends, nil while it goes on.
+// look returns how the run ends, nil while it continues.
 func (j *evaluator) look(all []view) *outcome {
 	j.note(all)
 	j.past.note(all, j.starts)
@@ -174,7 +174,7 @@ func (j *evaluator) chosenOutcome(all []view) *outcome {
 	return &outcome{End: endFailed, Code: int(t.ExitCode), Text: subject + " " + endWords(t)}
 }
 
-// firstFailed returns the outcome of the pod of which a container ended badly first, among those
+// firstFailed returns the outcome of the pod one of whose containers ended badly first, among those
 // that failed; nil if none did.
 func (j *evaluator) firstFailed(all []view) *outcome {
 	var failed []*view

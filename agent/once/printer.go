@@ -105,7 +105,7 @@ func (s *stream) keepWhole(l podlog.Line) {
 	}
 }
 
-// output returns the whole output, or of more than wholeMost the end and a line that says so.
+// output returns the whole output, or of more than wholeMost the end and a line that reports that.
 func (s *stream) output() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

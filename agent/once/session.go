@@ -27,7 +27,7 @@ type session struct {
 	agentErr  error
 
 	began, finished time.Time
-	outcome         *outcome // nil: the work goes on
+	outcome         *outcome // nil: the work continues
 	final           []view   // pods as they were then
 
 	wasUp      bool      // the runtime answered once

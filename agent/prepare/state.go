@@ -20,7 +20,7 @@ type State struct {
 // Lack is what a version lacks.
 type Lack struct {
 	Text string    // in words
-	Next time.Time // of an image: time of its next try, or of the one under way; zero: not tried yet, or no image
+	Next time.Time // of an image: time of its next try, or of the one in progress; zero: not tried yet, or no image
 }
 
 // Is reports whether it is the state of this version.

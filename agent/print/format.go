@@ -34,10 +34,10 @@ func (f Format) On(w io.Writer, env func(string) string) Format {
 // anyColumns are the columns of a terminal of unknown width.
 const anyColumns = 1000
 
-// namespaces reports whether the column of namespaces is shown; telling: one of them is not the
-// default one.
-func (f Format) namespaces(telling bool) bool {
-	return telling || f.AllNamespaces || f.Columns == 0 || f.Output == "wide"
+// namespaces reports whether the column of namespaces is shown; isInformative: one of them is not
+// the default one.
+func (f Format) namespaces(isInformative bool) bool {
+	return isInformative || f.AllNamespaces || f.Columns == 0 || f.Output == "wide"
 }
 
 // write writes a table to w, and the text about it below it on a terminal, else to notes, so that

@@ -51,7 +51,7 @@ const reportEvery = 10 * time.Second
 type Set struct {
 	// Event is called, from any goroutine, for each probe that does not simply succeed, in the
 	// kubelet's words; it may be nil. It must be set before Follow.
-	Event func(t *Target, reason string, said message.Text)
+	Event func(t *Target, reason string, text message.Text)
 
 	// Fault is called, from any goroutine, for a panic in the work on a container's probe, which
 	// continues with the next period; it may be nil.

@@ -64,7 +64,7 @@ func writeEvents(w http.ResponseWriter, all *events.List) {
 	write("]}\n")
 }
 
-// watchEvents writes events until the client goes, the agent ends, or the time is up.
+// watchEvents writes events until the client leaves, the agent ends, or the time is up.
 func (s *Server) watchEvents(w http.ResponseWriter, r *http.Request,
 	start func() (*events.List, *events.Watch, error)) {
 	st, end, ok := s.stream(w, r) // first: the limit of the listener is the only one

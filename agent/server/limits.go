@@ -61,7 +61,7 @@ type client struct {
 	busy    bool      // a request is being answered
 	queued  bool      // that request waits for its turn
 	answers int       // requests answered before
-	writing time.Time // since when a write has not ended; zero: none is under way
+	writing time.Time // since when a write has not ended; zero: none is in progress
 	kept    int       // bytes of an answer prepared and not sent yet
 }
 
@@ -138,7 +138,7 @@ func replaceable(all []*client) *client {
 	return first(func(o *client) bool { return !o.busy }) // which may be about to send a request
 }
 
-// slowest returns the client whose write has been under way for longest; nil: none is.
+// slowest returns the client whose write has been in progress for longest; nil: none is.
 func slowest(all []*client) (slow *client) {
 	for _, o := range all {
 		if !o.writing.IsZero() && (slow == nil || o.writing.Before(slow.writing)) {

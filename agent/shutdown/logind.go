@@ -28,7 +28,7 @@ const (
 	callWithin = 10 * time.Second
 	// askEvery is the least time between two requests to logind that signals cause.
 	askEvery = time.Second
-	// How often logind is asked whether it waits longer now, from rereadFirst on, which doubles
+	// How often logind is queried whether it waits longer now, from rereadFirst on, which doubles
 	// (kubelet: the same).
 	rereads, rereadFirst = 5, 100 * time.Millisecond
 )

@@ -129,7 +129,7 @@ type Pull struct {
 	Container string    `json:"container,omitempty"` // that waits for it; "": another version of the pod does
 	Text      string    `json:"text"`                // which image, and why it is missing, in words, as in problems and messages
 	Since     time.Time `json:"since,omitzero"`      // since when it is pulled, or waits for other pulls; zero: it cannot be pulled
-	Next      time.Time `json:"next,omitzero"`       // the next try of one that cannot be pulled; in the past: it is under way
+	Next      time.Time `json:"next,omitzero"`       // the next try of one that cannot be pulled; in the past: it is in progress
 }
 
 // SetPulls writes the pod's annotation; without pulls it has none.

@@ -197,7 +197,7 @@ func (w *Worker) saveNext(ctx context.Context, s *plan.Facts, uid string) error 
 	return w.pod.files.SaveNext(ctx, w.newCheckpoint(s), uid)
 }
 
-// discard removes what was prepared of a pod that goes, of which this is an instance.
+// discard removes what was prepared of a pod that is removed, of which this is an instance.
 func (w *Worker) discard(ctx context.Context, uid string) error {
 	next := w.pod.shared.Disk.Root.NextOf(w.pod.key)
 	if next != nil && w.pod.known[next.Uid()] != nil {

@@ -52,8 +52,8 @@ func newPod(pool *Pool, life context.Context, key manifests.Key, known map[strin
 func (p *pod) Wake() { p.woken.Wake() }
 
 // caught turns a panic in the work on the worker's pod into *err: an error of
-// this pod alone. what is a noun: the log says that it failed. It must be
-// deferred itself, in every goroutine that works for the pod.
+// this pod alone. what is a noun, for the log. caught must be deferred itself, in every
+// goroutine that works for the pod.
 func (p *pod) caught(err *error, what, container string) {
 	if v := recover(); v != nil {
 		*err = panics.New(v)

@@ -37,7 +37,7 @@ type State struct {
 	Uncommitted string
 }
 
-// state tells the sync loop when the pod takes less of the node than before.
+// state reports to the sync loop when the pod takes less of the node than before.
 func (r *reporter) state(ctx context.Context, s *plan.Facts) {
 	now := State{Key: r.pod.key, Generation: r.pod.current.Generation, Cleared: len(s.Leaving()) == 0}
 	if s.Pod != nil {

@@ -234,7 +234,7 @@ func (w *Worker) facts(u Update, seen *pleg.Observed) plan.Facts {
 	return s
 }
 
-// gone tells the sync loop that all of the pod is removed.
+// gone reports to the sync loop that all of the pod is removed.
 func (w *Worker) gone(ctx context.Context, generation uint64) look {
 	// A next version may have been withdrawn after its former was gone: then no instance
 	// removes what was prepared of it.

@@ -26,17 +26,18 @@ type Rules struct {
 }
 
 // Offline returns the node while no agent runs: pods as they were reported last, and the owner's
-// wishes. Nothing is known of room, of pods that others start after and of versions that wait.
-func Offline(k *client.Known, wishes hold.State, rules Rules, now time.Time) *outlook.Node {
+// stops and holds. Nothing is known of room, of pods that others start after and of versions that
+// wait.
+func Offline(k *client.Known, holds hold.State, rules Rules, now time.Time) *outlook.Node {
 	has := staying(k)
 	isThere := func(key manifests.Key) bool { return has[key] != nil }
-	n := &outlook.Node{World: &rollout.World{Now: checkpoint.Moment{Wall: now}, Rules: rules.Gate, Policy: rules.Policy, NodeHold: wishes.Node,
+	n := &outlook.Node{World: &rollout.World{Now: checkpoint.Moment{Wall: now}, Rules: rules.Gate, Policy: rules.Policy, NodeHold: holds.Node,
 		Names:      rollout.Names{Suffix: rules.Suffix, Has: isThere},
 		Ready:      func(manifests.Key) bool { return true },
 		Terminated: func(manifests.Key) (h plan.Halt, is bool) { return h, false },
 		StopsFirst: func(*v1.Pod) bool { return false },
 		Room:       func(*manifests.Pod) *admission.Rejection { return nil }}}
-	n.Record = func(key manifests.Key) rollout.Record { return recordOf(key, has[key], &wishes) }
+	n.Record = func(key manifests.Key) rollout.Record { return recordOf(key, has[key], &holds) }
 	n.Reported = func(key manifests.Key) (*v1.Pod, bool) { return has[key], isThere(key) }
 	for key := range has {
 		n.Names = append(n.Names, key)
@@ -45,14 +46,14 @@ func Offline(k *client.Known, wishes hold.State, rules Rules, now time.Time) *ou
 }
 
 // recordOf returns the record of a pod name with this report; nil: there is none.
-func recordOf(key manifests.Key, reported *v1.Pod, wishes *hold.State) rollout.Record {
+func recordOf(key manifests.Key, reported *v1.Pod, holds *hold.State) rollout.Record {
 	r := rollout.Record{Key: key}
 	if reported == nil {
 		return r
 	}
 	r.Offered = accepted(reported)
 	over := reported.Status.Phase == v1.PodSucceeded || reported.Status.Phase == v1.PodFailed
-	stop, isStopped := wishes.Stopped[key.String()]
+	stop, isStopped := holds.Stopped[key.String()]
 	switch {
 	case isStopped:
 		r.Stop = &rollout.Stop{Version: r.Offered, Over: over, Starts: stop.Starts}
@@ -60,7 +61,7 @@ func recordOf(key manifests.Key, reported *v1.Pod, wishes *hold.State) rollout.R
 	case status.WasRefused(&reported.Status) || podstatus.WaitsForPods(&reported.Status):
 		return r
 	}
-	if h, held := wishes.Held[key.String()]; held {
+	if h, held := holds.Held[key.String()]; held {
 		r.Hold = &h
 	}
 	r.Accepted, r.Over, r.Works = r.Offered, over, true

@@ -223,7 +223,7 @@ const stable = 10 * time.Second
 // judgeVersion judges the reported pod of an accepted version: nil is none. stable is for how long
 // an updated version must have been ready.
 func judgeVersion(outcome, subject string, v *status.Version, p *v1.Pod, stable time.Duration) verdict {
-	lacks := func(why string) verdict { return verdict{lacks: says(subject, v, p, why)} }
+	lacks := func(why string) verdict { return verdict{lacks: linesOf(subject, v, p, why)} }
 	if p == nil {
 		return lacks("it is not reported yet")
 	}
@@ -250,9 +250,9 @@ func judgeVersion(outcome, subject string, v *status.Version, p *v1.Pod, stable 
 	return lacks(print.Summarize(p, time.Now()).Word)
 }
 
-// says returns the lines of `monopod ps` for a pod, and why the version does not run if they do
+// linesOf returns the lines of `monopod ps` for a pod, and why the version does not run if they do
 // not contain it; why is used if there is neither.
-func says(subject string, v *status.Version, p *v1.Pod, why string) (lines []string) {
+func linesOf(subject string, v *status.Version, p *v1.Pod, why string) (lines []string) {
 	if p != nil {
 		lines = print.PodWords([]v1.Pod{*p}, time.Now())
 	}
