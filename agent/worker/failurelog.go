@@ -15,7 +15,7 @@ type failureLog struct {
 	logged saidonce.Error
 	count  int
 	again  time.Time // of the next failure that may be logged
-	last   time.Time // of the last failed sync
+	last   time.Time // of the last failure
 }
 
 // A failure that follows a time of forgotten without failures is logged like the first one.

@@ -166,7 +166,7 @@ func (w *Worker) recordFailed(s *plan.Facts, a plan.Action, err error) {
 	}
 }
 
-// isNewFailure reports whether a failure of an action is to be logged, and takes it for logged.
+// isNewFailure reports whether a failure of an action is to be logged, and counts it as logged.
 func (w *Worker) isNewFailure(a plan.Action, f plan.Failure) bool {
 	if w.refusals[a.Key()] == nil {
 		w.refusals[a.Key()] = &failureLog{}
